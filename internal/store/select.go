@@ -1,0 +1,49 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/georgysavva/scany/v2/dbscan"
+)
+
+// scanner maps columns to fields by the `db` tag alone, and refuses a column
+// that no field takes: a typo is an error, not a zero value.
+var scanner = func() *dbscan.API {
+	api, err := dbscan.NewAPI(dbscan.WithScannableTypes((*Scanner)(nil)))
+	if err != nil {
+		panic(err) // a constant option is wrong: a programming error seen by every test
+	}
+	return api
+}()
+
+// Scanner is sql.Scanner, named here so that callers need not import database/sql.
+type Scanner interface{ Scan(src any) error }
+
+// Select answers every row as a T: a struct with `db` tags, or a single scannable value.
+func Select[T any](ctx context.Context, c Conn, sql string, args ...any) ([]T, error) {
+	rows, err := c.Query(ctx, sql, args...)
+	if err != nil {
+		return nil, err
+	}
+	out := []T{}
+	if err := scanner.ScanAll(&out, rows); err != nil { // closes rows
+		return nil, fmt.Errorf("scanning rows: %w", err)
+	}
+	return out, nil
+}
+
+// Get answers the one row of a query, or ErrNotFound. Of several rows it answers an error.
+func Get[T any](ctx context.Context, c Conn, sql string, args ...any) (T, error) {
+	var zero T
+	all, err := Select[T](ctx, c, sql, args...)
+	switch {
+	case err != nil:
+		return zero, err
+	case len(all) == 0:
+		return zero, ErrNotFound
+	case len(all) > 1:
+		return zero, fmt.Errorf("query answered %d rows where one was expected", len(all))
+	}
+	return all[0], nil
+}

@@ -1,0 +1,107 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/georgysavva/scany/v2/dbscan"
+)
+
+// Rows is what a query answers. Only this package and the engines iterate over
+// rows; everybody else calls [Select] or [Get].
+type Rows = dbscan.Rows
+
+// Conn runs one SQL text on either engine: `$1` placeholders and the subset
+// that PostgreSQL and SQLite share (RETURNING, ON CONFLICT, NULLS LAST, WITH
+// RECURSIVE), plus two functions that both engines define: `fold(text)`, which
+// drops case and accents, and `now_utc()`, the database's clock.
+type Conn interface {
+	// Query runs a statement that answers rows. The caller closes them.
+	Query(ctx context.Context, sql string, args ...any) (Rows, error)
+	// Exec runs a statement and answers how many rows it touched.
+	Exec(ctx context.Context, sql string, args ...any) (int64, error)
+}
+
+// DB is one open, migrated database. It is safe for concurrent use.
+//
+// Every error of a DB and of its Conns is either one of this package's (test
+// with errors.Is and errors.As) or the cause of a plain 500.
+type DB interface {
+	Conn
+
+	// Engine is "postgres" or "sqlite".
+	Engine() string
+	// InTx runs fn in one transaction and commits when fn returns nil. The commit
+	// is on disk when InTx returns nil. fn uses the Conn it is given and nothing
+	// else: on SQLite the only writer is held, and another Conn would wait for ever.
+	// fn may run again after a serialization failure or a deadlock, so it has no
+	// effect outside the database; what follows a commit is done after InTx.
+	InTx(ctx context.Context, fn func(ctx context.Context, tx Conn) error) error
+	// InReadTx runs fn on one consistent snapshot. It is not held up by a writer.
+	InReadTx(ctx context.Context, fn func(ctx context.Context, tx Conn) error) error
+	// Ping answers nil when a query can be answered now.
+	Ping(ctx context.Context) error
+
+	// Notify queues a payload (under 8,000 bytes) on a channel, as part of tx: listeners
+	// of every node get it once tx has committed, and never if it has not.
+	Notify(ctx context.Context, tx Conn, channel, payload string) error
+	// Listen delivers payloads of a channel until ctx ends. It calls ready each time that
+	// it begins to listen anew (the first time too) and before it delivers anything; what was
+	// notified before that call may have been missed, so the caller forgets what it cached.
+	// It calls lost when it may be missing notifications from now on. On
+	// SQLite, which one process alone may open, there is nobody to hear
+	// from: ready is called once and nothing is delivered.
+	Listen(ctx context.Context, channel string, on Listener) error
+
+	Close() error
+}
+
+// Listener is what Listen calls, from one goroutine.
+type Listener struct {
+	Ready   func()
+	Lost    func(err error)
+	Deliver func(payload string)
+}
+
+// The kinds of failure that callers act on.
+var (
+	// ErrNotFound says that Get found no row.
+	ErrNotFound = errors.New("not found")
+	// ErrUnavailable says that the database cannot answer now: it is away, starting, failing over,
+	// read-only, or out of connections. Nothing was decided; the caller answers 503 and the client
+	// tries again. A commit whose outcome is unknown is ErrUnavailable too.
+	ErrUnavailable = errors.New("database unavailable")
+)
+
+// A ConstraintError says that a write broke a constraint; it was undone.
+type ConstraintError struct {
+	Kind ConstraintKind
+	// Constraint names what was broken: the constraint's name on PostgreSQL,
+	// "table.column, table.column" on SQLite. It may be empty for foreign keys on SQLite. Not for clients.
+	Constraint string
+	Err        error
+}
+
+// ConstraintKind tells one broken constraint from another.
+type ConstraintKind int
+
+// The kinds of constraint.
+const (
+	Unique ConstraintKind = iota + 1
+	ForeignKey
+	NotNull
+	Check
+)
+
+func (e *ConstraintError) Error() string {
+	return fmt.Sprintf("constraint %q: %v", e.Constraint, e.Err)
+}
+
+func (e *ConstraintError) Unwrap() error { return e.Err }
+
+// IsConstraint reports whether err is a broken constraint of this kind.
+func IsConstraint(err error, kind ConstraintKind) bool {
+	var c *ConstraintError
+	return errors.As(err, &c) && c.Kind == kind
+}
