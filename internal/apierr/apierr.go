@@ -1,0 +1,104 @@
+// Package apierr is how a service says no: a kind, which becomes the HTTP status,
+// and a sentence for the client. Each service writes it in its own form (package rest).
+package apierr
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// Kind is why a request was refused. Its number is the HTTP status.
+type Kind int
+
+// The kinds of refusal (DESIGN section 2, "Status codes").
+const (
+	Invalid              Kind = http.StatusBadRequest
+	Unauthorized         Kind = http.StatusUnauthorized
+	Forbidden            Kind = http.StatusForbidden
+	NotFound             Kind = http.StatusNotFound
+	MethodNotAllowed     Kind = http.StatusMethodNotAllowed
+	NotAcceptable        Kind = http.StatusNotAcceptable
+	Conflict             Kind = http.StatusConflict
+	PreconditionFailed   Kind = http.StatusPreconditionFailed
+	TooLarge             Kind = http.StatusRequestEntityTooLarge
+	TargetTooLong        Kind = http.StatusRequestURITooLong
+	UnsupportedMediaType Kind = http.StatusUnsupportedMediaType
+	TooMany              Kind = http.StatusTooManyRequests
+	Internal             Kind = http.StatusInternalServerError
+	NotImplemented       Kind = http.StatusNotImplemented
+	Unavailable          Kind = http.StatusServiceUnavailable
+)
+
+// Error is a refusal that a client may read. Err, its cause, is for the log only.
+type Error struct {
+	Kind Kind
+	// Message is one sentence for the client. It never repeats a secret, a token or raw input that was refused as malformed.
+	Message string
+	// ID is the auth service's error_id ("unknown-user"); by default it follows from Kind.
+	ID string
+	// Resource is the collection that it concerns ("users"); may be empty.
+	Resource string
+	// Details are the auth service's details, for programs.
+	Details map[string]any
+	// Fields are the fields (or query parameters) that were wrong, in the order of the schema.
+	Fields []Field
+	// RetryAfter, when set, becomes the header of that name, in whole seconds.
+	RetryAfter time.Duration
+	// Allow lists the methods of a MethodNotAllowed.
+	Allow []string
+	Err   error
+}
+
+// Field is one wrong field of a body, or one wrong query parameter.
+type Field struct {
+	// Name is the path to it: "limit", "address.city", "acl[2]".
+	Name string
+	// Message says what is wrong with it, and never repeats its value.
+	Message string
+	// Constraint is the rule that it broke: type, required, length, range, enum, regex, not_null, unknown...
+	Constraint string
+	// Value is the constraint's own value (the limit, the choices), for the auth service's details.
+	Value any
+}
+
+// Error is for the log: the message, and the cause if there is one.
+func (e *Error) Error() string {
+	var b strings.Builder
+	b.WriteString(e.Message)
+	for i, f := range e.Fields {
+		if i > 0 || e.Message != "" {
+			b.WriteString("; ")
+		}
+		fmt.Fprintf(&b, "%s: %s", f.Name, f.Message)
+	}
+	if e.Err != nil {
+		fmt.Fprintf(&b, ": %v", e.Err)
+	}
+	return b.String()
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// Status is the HTTP status of the refusal.
+func (e *Error) Status() int { return int(e.Kind) }
+
+// New is a refusal with a formatted sentence.
+func New(kind Kind, format string, args ...any) *Error {
+	return &Error{Kind: kind, Message: fmt.Sprintf(format, args...)}
+}
+
+// InvalidField refuses one field.
+func InvalidField(name, constraint, format string, args ...any) *Error {
+	return &Error{Kind: Invalid, Fields: []Field{{Name: name, Constraint: constraint, Message: fmt.Sprintf(format, args...)}}}
+}
+
+// As answers the refusal in err, or nil when err is something that no client should read.
+func As(err error) *Error {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e
+	}
+	return nil
+}

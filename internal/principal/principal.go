@@ -1,0 +1,55 @@
+// Package principal says who a request's token speaks for. The gate puts a
+// [Principal] into the request's context; services take it from there and never
+// from a header (DESIGN section 3, step 6).
+package principal
+
+import (
+	"context"
+	"time"
+
+	"github.com/ringfence/ringfence/acl"
+)
+
+// Principal is who a token speaks for. It is immutable once made, and shared by
+// all requests that carry the token.
+type Principal struct {
+	// TokenID is the first 8 hexadecimal digits of the token's SHA-256: it names the token in logs.
+	TokenID     string
+	UserUUID    string
+	SessionUUID string
+	// TenantUUID is the tenant that the user is in now.
+	TenantUUID string
+	// Purpose is "user", "internal" or "external_api".
+	Purpose string
+	// ACL is what the token may do, shared by all tokens with the same accesses.
+	ACL *acl.Set
+	// ExpiresAt is by this machine's clock, already corrected for the token source's.
+	ExpiresAt time.Time
+	// Remote is true when an auth server elsewhere vouches for the token, so that
+	// this database need not know the user or the tenant.
+	Remote bool
+}
+
+// Binding is what `me` and `my_session` stand for in this principal's accesses.
+func (p *Principal) Binding() acl.Binding {
+	return acl.Binding{User: p.UserUUID, Session: p.SessionUUID}
+}
+
+// Allows reports whether the principal holds the access.
+func (p *Principal) Allows(access string) bool { return p.ACL.Allows(access, p.Binding()) }
+
+// Covers reports whether the principal holds everything that the pattern stands for.
+func (p *Principal) Covers(pattern string) bool { return p.ACL.Covers(pattern, p.Binding()) }
+
+type contextKey struct{}
+
+// NewContext returns a context that carries p.
+func NewContext(ctx context.Context, p *Principal) context.Context {
+	return context.WithValue(ctx, contextKey{}, p)
+}
+
+// FromContext returns the principal that the gate found, or nil on a public operation.
+func FromContext(ctx context.Context) *Principal {
+	p, _ := ctx.Value(contextKey{}).(*Principal)
+	return p
+}
