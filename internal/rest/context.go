@@ -1,0 +1,17 @@
+package rest
+
+import "context"
+
+type matchKey struct{}
+
+// NewContext returns a context that carries where the request leads. The gate
+// calls it, after it has checked the access that the match requires.
+func NewContext(ctx context.Context, m *Match) context.Context {
+	return context.WithValue(ctx, matchKey{}, m)
+}
+
+// FromContext returns what NewContext put there, or nil.
+func FromContext(ctx context.Context) *Match {
+	m, _ := ctx.Value(matchKey{}).(*Match)
+	return m
+}

@@ -1,0 +1,133 @@
+package rest
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/ringfence/ringfence/internal/apierr"
+)
+
+// MaxLimit is the most items that a list answers when the client sets a limit; a larger
+// limit is brought down to it. Without a limit a list answers everything, as existing clients expect.
+const MaxLimit = 1000
+
+// MaxSearch is the longest search term, in characters.
+const MaxSearch = 200
+
+// ListSpec is what a collection's list operation takes.
+type ListSpec struct {
+	// Order lists the columns that `order` may name, the default first.
+	Order []string
+	// Filters lists the parameters that keep items with exactly that value.
+	Filters []string
+	// Recurse adds `recurse`, which takes in the tenants below.
+	Recurse bool
+}
+
+// List is a checked list query.
+type List struct {
+	Order   string
+	Desc    bool
+	Limit   int // 0: none
+	Offset  int
+	Search  string
+	Recurse bool
+	Filters []Filter
+}
+
+// Filter keeps the items whose column has exactly this value.
+type Filter struct{ Name, Value string }
+
+// Parameters are the query parameters of a list operation, for its declaration.
+func (s ListSpec) Parameters() []Parameter {
+	one, zero, longest := int64(1), int64(0), MaxSearch
+	out := []Parameter{
+		{Name: "order", Description: "The column to sort by.", Schema: &Schema{Type: "string", Enum: s.Order}},
+		{Name: "direction", Description: "`asc` or `desc`.", Schema: &Schema{Type: "string", Enum: []string{"asc", "desc"}}},
+		{Name: "limit", Description: "How many items to answer at most; more than " + strconv.Itoa(MaxLimit) + " is taken for that.", Schema: &Schema{Type: "integer", Minimum: &one}},
+		{Name: "offset", Description: "How many items to skip first.", Schema: &Schema{Type: "integer", Minimum: &zero}},
+		{Name: "search", Description: "Only items with a field that contains this term; case and accents do not matter.", Schema: &Schema{Type: "string", MaxLength: &longest}},
+	}
+	if s.Recurse {
+		out = append(out, Parameter{Name: "recurse", Description: "Also the items of the tenants below.", Schema: &Schema{Type: "boolean"}})
+	}
+	for _, f := range s.Filters {
+		out = append(out, Parameter{Name: f, Description: "Only items with exactly this value.", Schema: &Schema{Type: "string"}})
+	}
+	return out
+}
+
+// List reads a list query. A bad value is refused with a sentence that says which (DESIGN section 2).
+func (r *Request) List(spec ListSpec) (List, error) {
+	q := List{Order: spec.Order[0]}
+	var err error
+	if v, ok := r.Query("order"); ok && v != "" {
+		if !slices.Contains(spec.Order, v) {
+			return q, apierr.InvalidField("order", "enum", "Must be one of %s", strings.Join(spec.Order, ", "))
+		}
+		q.Order = v
+	}
+	if v, ok := r.Query("direction"); ok {
+		if v != "asc" && v != "desc" {
+			return q, apierr.InvalidField("direction", "enum", "Must be asc or desc")
+		}
+		q.Desc = v == "desc"
+	}
+	if q.Limit, err = r.count("limit", 1); err != nil {
+		return q, err
+	}
+	q.Limit = min(q.Limit, MaxLimit)
+	if q.Offset, err = r.count("offset", 0); err != nil {
+		return q, err
+	}
+	if q.Search, _ = r.Query("search"); utf8.RuneCountInString(q.Search) > MaxSearch {
+		return q, apierr.InvalidField("search", "length", "Must have at most %d characters", MaxSearch)
+	}
+	if spec.Recurse {
+		if q.Recurse, err = r.Bool("recurse"); err != nil {
+			return q, err
+		}
+	}
+	for _, f := range spec.Filters {
+		if v, ok := r.Query(f); ok {
+			q.Filters = append(q.Filters, Filter{f, v})
+		}
+	}
+	return q, nil
+}
+
+// count reads a whole number written in digits alone: no sign, no fraction.
+func (r *Request) count(name string, least int) (int, error) {
+	v, ok := r.Query(name)
+	if !ok {
+		return 0, nil
+	}
+	digits := v != "" && strings.Trim(v, "0123456789") == ""
+	n, err := strconv.Atoi(v)
+	if !digits || err != nil {
+		return 0, apierr.InvalidField(name, "type", "Must be a whole number")
+	}
+	if n < least {
+		return 0, apierr.InvalidField(name, "range", "Must be %d or more", least)
+	}
+	return n, nil
+}
+
+// Bool reads a boolean query parameter, false when absent. Existing clients write it in
+// several ways (`recurse=False`), so several are taken.
+func (r *Request) Bool(name string) (bool, error) {
+	v, ok := r.Query(name)
+	if !ok {
+		return false, nil
+	}
+	switch strings.ToLower(v) {
+	case "true", "1", "yes", "on", "t", "y":
+		return true, nil
+	case "false", "0", "no", "off", "f", "n":
+		return false, nil
+	default:
+		return false, apierr.InvalidField(name, "type", "Must be true or false")
+	}
+}

@@ -1,0 +1,98 @@
+-- +goose Up
+CREATE TABLE auth_server (
+    id   integer PRIMARY KEY CHECK (id = 1), -- one row: who this installation is
+    uuid text NOT NULL
+);
+
+CREATE TABLE auth_tenant (
+    uuid        text NOT NULL PRIMARY KEY,
+    parent_uuid text NOT NULL REFERENCES auth_tenant (uuid), -- the master tenant is its own parent
+    name        text,
+    slug        text NOT NULL UNIQUE
+);
+CREATE INDEX auth_tenant_parent ON auth_tenant (parent_uuid);
+CREATE UNIQUE INDEX auth_tenant_one_master ON auth_tenant ((uuid = parent_uuid)) WHERE uuid = parent_uuid;
+
+CREATE TABLE auth_user (
+    uuid                  text NOT NULL PRIMARY KEY,
+    tenant_uuid           text NOT NULL REFERENCES auth_tenant (uuid),
+    username              text,
+    firstname             text,
+    lastname              text,
+    purpose               text NOT NULL,
+    enabled               boolean NOT NULL,
+    authentication_method text NOT NULL,
+    password_hash         text,
+    created_at            timestamp NOT NULL
+);
+CREATE INDEX auth_user_tenant ON auth_user (tenant_uuid);
+
+CREATE TABLE auth_email (
+    uuid      text NOT NULL PRIMARY KEY,
+    user_uuid text NOT NULL REFERENCES auth_user (uuid) ON DELETE CASCADE,
+    address   text NOT NULL,
+    main      boolean NOT NULL,
+    confirmed boolean NOT NULL
+);
+CREATE INDEX auth_email_user ON auth_email (user_uuid);
+
+-- A login, in its canonical form, belongs to one user, whether it is a username or an address.
+CREATE TABLE auth_login (
+    login      text NOT NULL PRIMARY KEY,
+    user_uuid  text NOT NULL REFERENCES auth_user (uuid) ON DELETE CASCADE,
+    email_uuid text REFERENCES auth_email (uuid) ON DELETE CASCADE -- null: a username
+);
+CREATE INDEX auth_login_user ON auth_login (user_uuid);
+CREATE INDEX auth_login_email ON auth_login (email_uuid);
+
+CREATE TABLE auth_policy (
+    uuid           text NOT NULL PRIMARY KEY,
+    tenant_uuid    text NOT NULL REFERENCES auth_tenant (uuid),
+    name           text NOT NULL,
+    name_key       text NOT NULL, -- the name's canonical form, which is what must be unique
+    slug           text NOT NULL,
+    slug_key       text NOT NULL,
+    description    text,
+    shared         boolean NOT NULL,
+    config_managed boolean NOT NULL,
+    CONSTRAINT auth_policy_name UNIQUE (tenant_uuid, name_key),
+    CONSTRAINT auth_policy_slug UNIQUE (tenant_uuid, slug_key)
+);
+
+CREATE TABLE auth_policy_access (
+    policy_uuid text NOT NULL REFERENCES auth_policy (uuid) ON DELETE CASCADE,
+    access      text NOT NULL,
+    PRIMARY KEY (policy_uuid, access)
+);
+
+CREATE TABLE auth_user_policy (
+    user_uuid   text NOT NULL REFERENCES auth_user (uuid) ON DELETE CASCADE,
+    policy_uuid text NOT NULL REFERENCES auth_policy (uuid) ON DELETE CASCADE,
+    PRIMARY KEY (user_uuid, policy_uuid)
+);
+CREATE INDEX auth_user_policy_policy ON auth_user_policy (policy_uuid);
+
+-- A token and its session are one row: neither lives without the other.
+CREATE TABLE auth_token (
+    digest       blob NOT NULL PRIMARY KEY, -- SHA-256 of the token, which itself is nowhere
+    session_uuid text NOT NULL UNIQUE,
+    user_uuid    text NOT NULL REFERENCES auth_user (uuid) ON DELETE CASCADE,
+    issued_at    timestamp NOT NULL,
+    expires_at   timestamp NOT NULL,
+    mobile       boolean NOT NULL,
+    user_agent   text NOT NULL,
+    remote_addr  text NOT NULL
+);
+CREATE INDEX auth_token_user ON auth_token (user_uuid);
+CREATE INDEX auth_token_expires ON auth_token (expires_at);
+
+-- +goose Down
+DROP TABLE auth_token;
+DROP TABLE auth_user_policy;
+DROP TABLE auth_policy_access;
+DROP TABLE auth_policy;
+DROP TABLE auth_login;
+DROP TABLE auth_email;
+DROP TABLE auth_user;
+DROP TABLE auth_tenant;
+DROP TABLE auth_server;
