@@ -1,27 +1,46 @@
-// Package target reads a request's target once, strictly, on the client's own
-// bytes (DESIGN section 3, step 1).
 package target
 
-// MaxSegments is how many segments a target may have; MaxLength how many bytes, query included.
+import "strings"
+
+// The limits of a target, in bytes unless said otherwise (THREATS 1.25).
 const (
+	// MaxLength is how long a target may be, query included. It holds for what the client sent and for the canonical form.
+	MaxLength = 2048
+	// MaxSegments is how many segments a path may have.
 	MaxSegments = 32
-	MaxLength   = 2048
+	// MaxSegment is how long a segment may be, decoded.
+	MaxSegment = 128
+	// MaxPattern is how long a segment may be that holds an ACL pattern, decoded: a pattern's 256, and the ! of a denial.
+	MaxPattern = 257
 )
 
-// Target is a canonical request target. It keeps the bytes it was made from.
+// Target is a canonical request target. It keeps the bytes that it was made from. Make one with [Parse].
 type Target struct {
 	path  string
 	query string
-	ends  [MaxSegments]uint16
+	uri   string
+	ends  [MaxSegments]uint16 // where in path each segment ends
 	n     uint8
-	wild  uint32
+	wild  uint32 // a bit for each segment
 	dirty bool
 }
 
 // Path is the decoded path: "/" or "/a/b", with no empty or dot segments and no percent sign.
 func (t *Target) Path() string { return t.path }
 
-// Len is the number of segments.
+// RawQuery is the query as the client sent it, without its question mark. Its escapes are well-formed and decode to
+// UTF-8 without NUL.
+func (t *Target) RawQuery() string { return t.query }
+
+// RequestURI is the canonical form: the path as net/url writes it, and the query as it was sent. [Parse] maps it
+// to an equal Target.
+func (t *Target) RequestURI() string { return t.uri }
+
+// Dirty reports whether the client's bytes differ from the canonical form: something was
+// percent-encoded that need not be, or the other way round.
+func (t *Target) Dirty() bool { return t.dirty }
+
+// Len is the number of segments; "/" has none.
 func (t *Target) Len() int { return int(t.n) }
 
 // Segment is the i-th segment, decoded. It does not copy.
@@ -33,5 +52,41 @@ func (t *Target) Segment(i int) string {
 	return t.path[start:t.ends[i]]
 }
 
-// Wild reports whether segment i holds a sign of the ACL language: *, # or !.
+// Wild reports whether segment i is one that only an ACL pattern may be: it holds *, # or !, or is longer
+// than MaxSegment.
 func (t *Target) Wild(i int) bool { return t.wild&(1<<i) != 0 }
+
+// HasWild reports whether any segment is one that only an ACL pattern may be.
+func (t *Target) HasWild() bool { return t.wild != 0 }
+
+// HasPrefix reports whether the first segments are these.
+func (t *Target) HasPrefix(segments []string) bool {
+	if t.Len() < len(segments) {
+		return false
+	}
+	for i, s := range segments {
+		if t.Segment(i) != s {
+			return false
+		}
+	}
+	return true
+}
+
+// encode writes a path as net/url does: of what a segment may hold, only the signs of the ACL language are escaped.
+func encode(path string) string {
+	var b strings.Builder
+	b.Grow(len(path) + 16)
+	for i := range len(path) {
+		switch c := path[i]; c {
+		case '!':
+			b.WriteString("%21")
+		case '#':
+			b.WriteString("%23")
+		case '*':
+			b.WriteString("%2A")
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}

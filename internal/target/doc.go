@@ -1,0 +1,13 @@
+// Package target reads a request's target once, strictly, on the client's own
+// bytes (DESIGN section 3, step 1; THREATS section 1).
+//
+// A target is refused rather than repaired: whoever routes, checks, logs or
+// forwards a request works with the one [Target] that [Parse] made, so no two of
+// them can read the same bytes differently. The one thing that is done to the
+// bytes is a single percent-decoding of the path.
+//
+// The characters of a segment are letters, digits and _ ~ @ + = , : . - and, in a
+// segment that holds an ACL pattern, also * # and !; # only percent-encoded.
+// Such segments are marked (see [Target.Wild]) and it is for the router to refuse
+// them wherever no operation declares that it takes a pattern.
+package target
