@@ -1,0 +1,134 @@
+package selfsigned
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+const keyBlock = "PRIVATE KEY"
+
+// makePrivateFolder makes dir, or takes an existing one away from everybody but its owner.
+func makePrivateFolder(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("making the certificate folder: %w", err)
+	}
+	info, err := os.Stat(dir)
+	if err != nil {
+		return fmt.Errorf("looking at the certificate folder: %w", err)
+	}
+	if info.Mode().Perm() == 0o700 {
+		return nil
+	}
+	if err := os.Chmod(dir, 0o700); err != nil { //nolint:gosec // a folder needs its x bit
+		return fmt.Errorf("making the certificate folder private (chmod 700 %s): %w", dir, err)
+	}
+	return nil
+}
+
+// lock waits until no other process, and no other Store of this one, works in the folder. The kernel gives the lock
+// back when its holder dies.
+func lock(path string) (unlock func(), err error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // the operator names the folder
+	if err != nil {
+		return nil, fmt.Errorf("locking the certificate folder: %w", err)
+	}
+	for {
+		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX)
+		if !errors.Is(err, syscall.EINTR) {
+			break
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("locking %s: %w", path, err), f.Close())
+	}
+	return func() { _ = f.Close() }, nil // closing unlocks
+}
+
+// createKey draws a key and stores it.
+func createKey(path string) (*ecdsa.PrivateKey, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("drawing a private key: %w", err)
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the private key: %w", err)
+	}
+	if err := writeFile(path, encodePEM(keyBlock, der), 0o600); err != nil {
+		return nil, fmt.Errorf("storing the private key: %w", err)
+	}
+	return key, nil
+}
+
+// loadKey reads the private key. Its errors never hold the file's content.
+func loadKey(path string) (*ecdsa.PrivateKey, error) {
+	f, err := os.Open(path) //nolint:gosec // the operator names the folder
+	if err != nil {
+		return nil, fmt.Errorf("opening the private key: %w", err)
+	}
+	defer func() { _ = f.Close() }()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("looking at the private key: %w", err)
+	}
+	if mode := info.Mode().Perm(); mode&0o077 != 0 {
+		return nil, fmt.Errorf("the private key %s is open to other users (mode %04o): run \"chmod 600 %s\", "+
+			"or delete it to get a new key and a new certificate if somebody may have read it", path, mode, path)
+	}
+	stored, err := io.ReadAll(f)
+	if err != nil {
+		return nil, fmt.Errorf("reading the private key: %w", err)
+	}
+	if block, _ := pem.Decode(stored); block != nil && block.Type == keyBlock {
+		if key, err := x509.ParsePKCS8PrivateKey(block.Bytes); err == nil {
+			if key, ok := key.(*ecdsa.PrivateKey); ok {
+				return key, nil
+			}
+		}
+	}
+	return nil, fmt.Errorf("the private key %s is damaged, or not an ECDSA key: restore it from a backup, "+
+		"or delete it to get a new key and a new certificate", path)
+}
+
+// writeFile puts content in path whole or not at all, also when the machine loses power: a file beside it, synced,
+// takes its place, and the folder is synced. The caller holds the folder's lock.
+func writeFile(path string, content []byte, mode fs.FileMode) error {
+	beside := path + ".new"
+	// An interrupted write may have left this one.
+	if err := os.Remove(beside); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f, err := os.OpenFile(beside, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode) //nolint:gosec // the operator names the folder
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return errors.Join(err, os.Remove(beside))
+	}
+	if err := os.Rename(beside, path); err != nil {
+		return errors.Join(err, os.Remove(beside))
+	}
+	return syncFolder(filepath.Dir(path))
+}
+
+func syncFolder(dir string) error {
+	d, err := os.Open(dir) //nolint:gosec // the operator names the folder
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
