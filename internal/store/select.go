@@ -3,14 +3,15 @@ package store
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/georgysavva/scany/v2/dbscan"
 )
 
-// scanner maps columns to fields by the `db` tag alone, and refuses a column
-// that no field takes: a typo is an error, not a zero value.
+// scanner maps columns to fields by the `db` tag, or by the name in snake case,
+// and refuses a column that no field takes: a typo is an error, not a zero value.
 var scanner = func() *dbscan.API {
-	api, err := dbscan.NewAPI(dbscan.WithScannableTypes((*Scanner)(nil)))
+	api, err := dbscan.NewAPI(dbscan.WithScannableTypes((*Scanner)(nil), (*clock)(nil)))
 	if err != nil {
 		panic(err) // a constant option is wrong: a programming error seen by every test
 	}
@@ -19,6 +20,9 @@ var scanner = func() *dbscan.API {
 
 // Scanner is sql.Scanner, named here so that callers need not import database/sql.
 type Scanner interface{ Scan(src any) error }
+
+// clock is what time.Time is: one value, not a struct of columns.
+type clock interface{ UTC() time.Time }
 
 // Select answers every row as a T: a struct with `db` tags, or a single scannable value.
 func Select[T any](ctx context.Context, c Conn, sql string, args ...any) ([]T, error) {

@@ -1,0 +1,223 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// A transaction that loses against others runs again this often at most. Waits
+// between are random, and grow to maxPause.
+const (
+	maxAttempts = 30
+	maxPause    = 100 * time.Millisecond
+)
+
+const openTimeout = 10 * time.Second
+
+// DB is a PostgreSQL database.
+type DB struct {
+	pool    *pgxpool.Pool
+	config  *pgxpool.Config
+	acquire time.Duration
+
+	mu    sync.Mutex
+	reset time.Time // when the pool was last emptied
+}
+
+// Open connects to the database at a libpq address, a URL or keyword=value
+// pairs, and answers once it has. A server that is away, refuses the login or
+// does not know the database is store.ErrUnavailable, after 10 s at most; the text
+// names host and database and never the password. Open does not migrate.
+func Open(ctx context.Context, address string, o Options) (*DB, error) {
+	o = o.withDefaults()
+	cfg, err := parseConfig(address, o)
+	if err != nil {
+		return nil, err
+	}
+	pool, err := pgxpool.NewWithConfig(ctx, cfg)
+	if err != nil {
+		return nil, fmt.Errorf("making the connection pool: %w", err)
+	}
+	db := &DB{pool: pool, config: cfg, acquire: o.AcquireTimeout}
+	connecting, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	if err := pool.Ping(connecting); err != nil {
+		pool.Close()
+		return nil, fmt.Errorf("connecting to %s: %w", place(cfg.ConnConfig), translate(connecting, err))
+	}
+	return db, nil
+}
+
+// Pool is the pool itself, for what only PostgreSQL can do. Errors of its calls
+// are pgx's, not the store's.
+func (db *DB) Pool() *pgxpool.Pool { return db.pool }
+
+// Engine is "postgres".
+func (db *DB) Engine() string { return "postgres" }
+
+// Close waits for the connections in use and closes all.
+func (db *DB) Close() error {
+	db.pool.Close()
+	return nil
+}
+
+// Ping answers nil when a query can be answered now.
+func (db *DB) Ping(ctx context.Context) error {
+	began := time.Now()
+	c, err := db.conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Release()
+	return db.failed(ctx, began, c.Ping(ctx))
+}
+
+// Query runs a statement that answers rows.
+func (db *DB) Query(ctx context.Context, sql string, args ...any) (store.Rows, error) {
+	if err := store.CheckText(args); err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	c, err := db.conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found, err := c.Query(ctx, sql, args...)
+	if err != nil {
+		c.Release()
+		return nil, db.failed(ctx, began, err)
+	}
+	return &rows{
+		Rows:    found,
+		failed:  func(err error) error { return db.failed(ctx, began, err) },
+		release: c.Release,
+	}, nil
+}
+
+// Exec runs a statement and answers how many rows it touched.
+func (db *DB) Exec(ctx context.Context, sql string, args ...any) (int64, error) {
+	if err := store.CheckText(args); err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	c, err := db.conn(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer c.Release()
+	tag, err := c.Exec(ctx, sql, args...)
+	return tag.RowsAffected(), db.failed(ctx, began, err)
+}
+
+// InTx runs fn in one serializable transaction.
+func (db *DB) InTx(ctx context.Context, fn func(ctx context.Context, tx store.Conn) error) error {
+	for attempt := 1; ; attempt++ {
+		err := db.inTx(ctx, pgx.TxOptions{IsoLevel: pgx.Serializable}, fn)
+		if !retryable(err) || attempt == maxAttempts {
+			return err
+		}
+		if err := pause(ctx, attempt); err != nil {
+			return err
+		}
+	}
+}
+
+// InReadTx runs fn on one snapshot.
+func (db *DB) InReadTx(ctx context.Context, fn func(ctx context.Context, tx store.Conn) error) error {
+	return db.inTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, fn)
+}
+
+func (db *DB) inTx(ctx context.Context, o pgx.TxOptions, fn func(ctx context.Context, tx store.Conn) error) error {
+	began := time.Now()
+	c, err := db.conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Release()
+	begun, err := c.BeginTx(ctx, o)
+	if err != nil {
+		return db.failed(ctx, began, err)
+	}
+	defer func() { // after a commit it does nothing
+		undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+		defer cancel()
+		_ = begun.Rollback(undo)
+	}()
+	t := &tx{tx: begun, failed: func(err error) error { return db.failed(ctx, began, err) }}
+	if err := fn(ctx, t); err != nil {
+		return err
+	}
+	if t.broken != nil {
+		return fmt.Errorf("committing after a failed statement: %w", t.broken)
+	}
+	if err := begun.Commit(ctx); err != nil {
+		translated := db.failed(ctx, began, err)
+		if !rolledBack(err) && !errors.Is(translated, store.ErrUnavailable) {
+			return fmt.Errorf("%w: committing: %w", store.ErrUnavailable, err) // nobody knows whether it is there
+		}
+		return fmt.Errorf("committing: %w", translated)
+	}
+	return nil
+}
+
+// pause waits before a transaction runs again.
+func pause(ctx context.Context, attempt int) error {
+	longest := min(time.Millisecond<<min(attempt, 10), maxPause)
+	timer := time.NewTimer(rand.N(longest)) //nolint:gosec // a spread, not a secret
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return translate(ctx, ctx.Err())
+	}
+}
+
+// Notify queues a payload as part of tx.
+func (db *DB) Notify(ctx context.Context, tx store.Conn, channel, payload string) error {
+	if err := store.CheckPayload(payload); err != nil {
+		return err
+	}
+	_, err := tx.Exec(ctx, "SELECT pg_notify($1, $2)", channel, payload)
+	return err
+}
+
+// conn takes a connection of the pool, waiting no longer than AcquireTimeout.
+func (db *DB) conn(ctx context.Context) (*pgxpool.Conn, error) {
+	waiting, cancel := context.WithTimeout(ctx, db.acquire)
+	defer cancel()
+	c, err := db.pool.Acquire(waiting)
+	if err != nil {
+		return nil, translate(ctx, err)
+	}
+	return c, nil
+}
+
+// failed translates the error of a call that began at a time. If it says that
+// the server has changed, the connections from before it are closed; those
+// that were made since another call found out are good.
+func (db *DB) failed(ctx context.Context, began time.Time, err error) error {
+	if err != nil && stale(err) {
+		db.mu.Lock()
+		if began.After(db.reset) {
+			db.reset = time.Now()
+			db.pool.Reset()
+		}
+		db.mu.Unlock()
+	}
+	return translate(ctx, err)
+}
+
+var (
+	_ store.DB       = (*DB)(nil)
+	_ store.Migrator = (*DB)(nil)
+)

@@ -1,0 +1,144 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/puddle/v2"
+
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// SQLSTATE codes, https://www.postgresql.org/docs/current/errcodes-appendix.html.
+const (
+	notNullViolation     = "23502"
+	foreignKeyViolation  = "23503"
+	uniqueViolation      = "23505"
+	checkViolation       = "23514"
+	serializationFailure = "40001"
+	deadlockDetected     = "40P01"
+	readOnlyTransaction  = "25006"
+	idleInTransaction    = "25P03"
+	characterNotInRepert = "22021"
+	untranslatableChar   = "22P05"
+	lockNotAvailable     = "55P03"
+	queryCanceled        = "57014"
+	adminShutdown        = "57P01"
+	crashShutdown        = "57P02"
+	cannotConnectNow     = "57P03"
+	classConnection      = "08"
+	classResources       = "53"
+	classSystem          = "58"
+	undefinedTable       = "42P01"
+)
+
+var constraints = map[string]store.ConstraintKind{
+	uniqueViolation: store.Unique, foreignKeyViolation: store.ForeignKey,
+	notNullViolation: store.NotNull, checkViolation: store.Check,
+}
+
+// translate makes an error of pgx one of the store's, by its code. What it does
+// not know stays as it is.
+func translate(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	if cause := ctx.Err(); cause != nil && !errors.Is(err, cause) && stopped(err) {
+		err = fmt.Errorf("%w: %w", cause, err)
+	}
+	if errors.Is(err, context.Canceled) {
+		return err
+	}
+	var pg *pgconn.PgError
+	isPg := errors.As(err, &pg)
+	if isPg {
+		if kind, ok := constraints[pg.Code]; ok {
+			name := pg.ConstraintName
+			if kind == store.NotNull {
+				name = pg.TableName + "." + pg.ColumnName
+			}
+			return &store.ConstraintError{Kind: kind, Constraint: name, Err: err}
+		}
+		if pg.Code == characterNotInRepert || pg.Code == untranslatableChar {
+			return fmt.Errorf("%w: %w", store.ErrInvalidText, err)
+		}
+	}
+	if errors.Is(err, store.ErrUnavailable) || !unavailable(err, pg) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+}
+
+// stopped reports an error that an ended context may have caused.
+func stopped(err error) bool {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		return pg.Code == queryCanceled
+	}
+	return broken(err)
+}
+
+func unavailable(err error, pg *pgconn.PgError) bool {
+	if pg == nil {
+		return broken(err)
+	}
+	switch pg.Code {
+	case serializationFailure, deadlockDetected, lockNotAvailable, queryCanceled, idleInTransaction:
+		return true
+	}
+	var connect *pgconn.ConnectError
+	return moved(pg) || strings.HasPrefix(pg.Code, classResources) || strings.HasPrefix(pg.Code, classSystem) || errors.As(err, &connect)
+}
+
+// moved reports that the server that answered is not, or not for long, the one to talk to.
+func moved(pg *pgconn.PgError) bool {
+	switch pg.Code {
+	case readOnlyTransaction, adminShutdown, crashShutdown, cannotConnectNow:
+		return true
+	}
+	return strings.HasPrefix(pg.Code, classConnection)
+}
+
+// broken reports an error of the way to the server rather than of the server.
+func broken(err error) bool {
+	var (
+		connect *pgconn.ConnectError
+		network net.Error
+	)
+	return errors.As(err, &connect) || errors.As(err, &network) || pgconn.Timeout(err) ||
+		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, net.ErrClosed) || errors.Is(err, pgconn.ErrConnClosed) || errors.Is(err, puddle.ErrClosedPool)
+}
+
+// stale reports an error after which the pool's other connections are not to be trusted either.
+func stale(err error) bool {
+	var (
+		pg      *pgconn.PgError
+		connect *pgconn.ConnectError
+	)
+	if errors.As(err, &connect) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, puddle.ErrClosedPool) {
+		return false // no connection was taken, or it is the caller who has gone
+	}
+	if errors.As(err, &pg) {
+		return moved(pg)
+	}
+	return broken(err)
+}
+
+// retryable reports that a transaction was undone because of another one, so that it may do better now.
+func retryable(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && (pg.Code == serializationFailure || pg.Code == deadlockDetected)
+}
+
+// rolledBack reports that a commit undid the transaction.
+func rolledBack(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && !moved(pg) || errors.Is(err, pgx.ErrTxCommitRollback)
+}

@@ -1,0 +1,167 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"unicode"
+
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/store/migrations"
+)
+
+// DB is a SQLite database file, held by this process alone.
+type DB struct {
+	path           string
+	lock           *os.File
+	writer, reader *sql.DB
+}
+
+// Engine is "sqlite".
+func (db *DB) Engine() string { return "sqlite" }
+
+// Path is the file, absolute and without links.
+func (db *DB) Path() string { return db.path }
+
+// Close folds the write-ahead log into the file and lets other processes have it.
+func (db *DB) Close() error {
+	return errors.Join(db.reader.Close(), db.writer.Close(), db.lock.Close())
+}
+
+// Ping answers nil when a query can be answered now.
+func (db *DB) Ping(ctx context.Context) error {
+	rows, err := db.Query(ctx, "SELECT count(*) FROM sqlite_master")
+	if err != nil {
+		return err
+	}
+	return rows.Close()
+}
+
+// Query runs a statement that answers rows: on the writer when it writes, else on a reader.
+func (db *DB) Query(ctx context.Context, text string, args ...any) (store.Rows, error) {
+	args, err := convert(args)
+	if err != nil {
+		return nil, err
+	}
+	if !writes(text) {
+		found, err := db.reader.QueryContext(ctx, text, args...)
+		if !readOnly(err) { // WITH may lead to a statement that writes
+			return wrap(found, err, func(err error) error { return translate(ctx, err) }, nil)
+		}
+	}
+	conn, err := db.takeWriter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found, err := conn.QueryContext(ctx, text, args...)
+	return wrap(found, err, func(err error) error { return translate(ctx, err) }, conn.Close)
+}
+
+// Exec runs a statement on the writer and answers how many rows it touched.
+func (db *DB) Exec(ctx context.Context, text string, args ...any) (int64, error) {
+	args, err := convert(args)
+	if err != nil {
+		return 0, err
+	}
+	conn, err := db.takeWriter(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer conn.Close() //nolint:errcheck // it goes back to its pool
+	return touched(ctx, conn, text, args)
+}
+
+// InTx runs fn in one transaction, the only one that writes meanwhile.
+func (db *DB) InTx(ctx context.Context, fn func(ctx context.Context, tx store.Conn) error) error {
+	conn, err := db.takeWriter(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close() //nolint:errcheck // it goes back to its pool
+	begun, err := conn.BeginTx(ctx, nil)
+	return inTx(ctx, begun, err, fn)
+}
+
+// InReadTx runs fn on one snapshot, which is of the moment of its first statement.
+func (db *DB) InReadTx(ctx context.Context, fn func(ctx context.Context, tx store.Conn) error) error {
+	begun, err := db.reader.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	return inTx(ctx, begun, err, fn)
+}
+
+func inTx(ctx context.Context, begun *sql.Tx, err error, fn func(ctx context.Context, tx store.Conn) error) error {
+	if err != nil {
+		return translate(ctx, err)
+	}
+	defer begun.Rollback() //nolint:errcheck // after a commit it does nothing
+	t := &tx{tx: begun, ctx: ctx}
+	if err := fn(ctx, t); err != nil {
+		return err
+	}
+	if t.broken != nil {
+		return fmt.Errorf("committing after a failed statement: %w", t.broken)
+	}
+	if err := begun.Commit(); err != nil {
+		return fmt.Errorf("committing: %w", translate(ctx, err))
+	}
+	return nil
+}
+
+// Notify does nothing: no other process could listen. It refuses what PostgreSQL would.
+func (db *DB) Notify(_ context.Context, _ store.Conn, _, payload string) error {
+	return store.CheckPayload(payload)
+}
+
+// Listen calls ready and waits for the end of ctx, then answers nil.
+func (db *DB) Listen(ctx context.Context, _ string, on store.Listener) error {
+	on.Ready()
+	<-ctx.Done()
+	return nil
+}
+
+// Migrate brings the schema to this program's.
+func (db *DB) Migrate(ctx context.Context) error {
+	return translate(ctx, migrations.Up(ctx, "sqlite", db.writer, nil))
+}
+
+// Version is the number of the last migration that the database has had.
+func (db *DB) Version(ctx context.Context) (int64, error) {
+	made, err := store.Get[bool](ctx, db, "SELECT count(*) FROM sqlite_master WHERE name = $1", migrations.Table)
+	if err != nil || !made {
+		return 0, err
+	}
+	return store.Get[int64](ctx, db, "SELECT coalesce(max(version_id), 0) FROM "+migrations.Table+" WHERE is_applied")
+}
+
+// takeWriter waits its turn for the one connection that writes, but not for
+// ever: a transaction that uses the DB instead of its Conn would wait for itself.
+func (db *DB) takeWriter(ctx context.Context) (*sql.Conn, error) {
+	waiting, cancel := context.WithTimeout(ctx, writerWait)
+	defer cancel()
+	conn, err := db.writer.Conn(waiting)
+	if err != nil {
+		return nil, translate(ctx, err)
+	}
+	return conn, nil
+}
+
+// writes reports a statement that is surely not for a reader.
+func writes(text string) bool {
+	notLetter := func(r rune) bool { return !unicode.IsLetter(r) }
+	text = strings.TrimLeftFunc(text, notLetter)
+	if i := strings.IndexFunc(text, notLetter); i >= 0 {
+		text = text[:i]
+	}
+	switch strings.ToUpper(text) {
+	case "SELECT", "WITH", "VALUES", "EXPLAIN", "PRAGMA":
+		return false
+	}
+	return true
+}
+
+var (
+	_ store.DB       = (*DB)(nil)
+	_ store.Migrator = (*DB)(nil)
+)

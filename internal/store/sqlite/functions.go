@@ -1,0 +1,35 @@
+package sqlite
+
+import (
+	"database/sql/driver"
+	"fmt"
+	"time"
+
+	"modernc.org/sqlite"
+
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// timeText is how the driver writes a time.Time under _time_format=sqlite.
+const timeText = "2006-01-02 15:04:05.999999999-07:00"
+
+func init() {
+	sqlite.MustRegisterDeterministicScalarFunction("fold", 1,
+		func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) {
+			switch x := args[0].(type) {
+			case nil:
+				return nil, nil
+			case string:
+				return store.Fold(x), nil
+			default:
+				return nil, fmt.Errorf("fold takes text, not %T", x)
+			}
+		})
+	sqlite.MustRegisterScalarFunction("now_utc", 0,
+		func(*sqlite.FunctionContext, []driver.Value) (driver.Value, error) {
+			return utc(time.Now()).Format(timeText), nil
+		})
+}
+
+// utc is a time as both engines keep it: in UTC, cut to microseconds.
+func utc(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }

@@ -1,0 +1,120 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"modernc.org/sqlite"
+)
+
+// How long a call waits for the writer, and SQLite for another program's lock.
+const (
+	writerWait  = 10 * time.Second
+	busyTimeout = "busy_timeout(5000)"
+)
+
+// Open opens the database file at a path, and makes it, and its folder, where
+// they are missing: the folder 0700, the file and what SQLite writes beside it
+// 0600. A file that another Open holds, in this process or any other, is refused.
+// Open does not migrate.
+func Open(ctx context.Context, path string) (_ *DB, err error) {
+	path, err = resolve(path)
+	if err != nil {
+		return nil, fmt.Errorf("opening the database: %w", err)
+	}
+	lock, err := takeLock(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			_ = lock.Close()
+		}
+	}()
+	if err := makePrivate(path); err != nil {
+		return nil, fmt.Errorf("opening the database: %w", err)
+	}
+
+	writer, err := pool(path, "_txlock=immediate")
+	if err != nil {
+		return nil, err
+	}
+	writer.SetMaxOpenConns(1)
+	reader, err := pool(path, "_pragma=query_only(1)")
+	if err != nil {
+		return nil, errors.Join(err, writer.Close())
+	}
+	readers := max(4, 2*runtime.NumCPU())
+	reader.SetMaxOpenConns(readers)
+	reader.SetMaxIdleConns(readers)
+
+	db := &DB{path: path, lock: lock, writer: writer, reader: reader}
+	// The first reading of the file, by the connection that may recover it after a crash.
+	if _, err := db.Exec(ctx, "SELECT count(*) FROM sqlite_master"); err != nil {
+		_ = reader.Close()
+		_ = writer.Close()
+		return nil, fmt.Errorf("opening the database %s: %w", path, err)
+	}
+	return db, nil
+}
+
+// pool makes the connections of one kind. Pragmas in the DSN are those of every
+// connection; busy_timeout goes first of itself.
+func pool(path, own string) (*sql.DB, error) {
+	file := url.URL{Scheme: "file", OmitHost: true, Path: path}
+	connector, err := sqlite.NewConnector(file.String() + "?" +
+		"_pragma=" + busyTimeout +
+		"&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)" +
+		"&_pragma=foreign_keys(1)" +
+		"&_pragma=temp_store(MEMORY)" +
+		"&_pragma=journal_size_limit(67108864)" + // a WAL that has grown gives its disk back
+		"&_time_format=sqlite&_dqs=0&_defensive=1&_error_rc=1&" + own)
+	if err != nil {
+		return nil, fmt.Errorf("opening the database %s: %w", path, err)
+	}
+	return sql.OpenDB(connector), nil
+}
+
+// resolve makes the folder of a path and answers the path by which the file
+// is one and the same, whatever link led to it.
+func resolve(path string) (string, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(filepath.Dir(abs), 0o700); err != nil {
+		return "", err
+	}
+	real, err := filepath.EvalSymlinks(abs)
+	if errors.Is(err, fs.ErrNotExist) { // the file is to be made
+		folder, err := filepath.EvalSymlinks(filepath.Dir(abs))
+		return filepath.Join(folder, filepath.Base(abs)), err
+	}
+	return real, err
+}
+
+// makePrivate makes the file where it is missing, and keeps it and its
+// companions from everybody else. SQLite gives new companions the file's mode.
+func makePrivate(path string) error {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // the operator's own path
+	if err != nil {
+		return err
+	}
+	if err := file.Close(); err != nil {
+		return err
+	}
+	for _, name := range []string{path, path + "-wal", path + "-shm"} {
+		if err := os.Chmod(name, 0o600); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}

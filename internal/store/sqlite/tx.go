@@ -1,0 +1,86 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// tx is the Conn of one transaction. Like PostgreSQL's it is over when a
+// statement has failed, although SQLite would go on.
+type tx struct {
+	tx     *sql.Tx
+	ctx    context.Context //nolint:containedctx // the transaction's own, for what ended it
+	broken error
+}
+
+func (t *tx) Query(ctx context.Context, text string, args ...any) (store.Rows, error) {
+	args, err := t.check(args)
+	if err != nil {
+		return nil, err
+	}
+	found, err := t.tx.QueryContext(ctx, text, args...)
+	return wrap(found, err, t.fail, nil)
+}
+
+func (t *tx) Exec(ctx context.Context, text string, args ...any) (int64, error) {
+	args, err := t.check(args)
+	if err != nil {
+		return 0, err
+	}
+	n, err := touched(ctx, t.tx, text, args)
+	return n, t.fail(err)
+}
+
+func (t *tx) check(args []any) ([]any, error) {
+	if t.broken != nil {
+		return nil, fmt.Errorf("the transaction ended with a failed statement: %w", t.broken)
+	}
+	args, err := convert(args)
+	return args, t.fail(err)
+}
+
+func (t *tx) fail(err error) error {
+	err = translate(t.ctx, err)
+	if t.broken == nil {
+		t.broken = err
+	}
+	return err
+}
+
+type execer interface {
+	ExecContext(ctx context.Context, text string, args ...any) (sql.Result, error)
+}
+
+func touched(ctx context.Context, on execer, text string, args []any) (int64, error) {
+	result, err := on.ExecContext(ctx, text, args...)
+	if err != nil {
+		return 0, translate(ctx, err)
+	}
+	return result.RowsAffected()
+}
+
+// convert makes arguments the same as the other engine's: text that it would
+// keep, times in UTC with microseconds.
+func convert(args []any) ([]any, error) {
+	if err := store.CheckText(args); err != nil {
+		return nil, err
+	}
+	out := make([]any, len(args))
+	for i, arg := range args {
+		switch a := arg.(type) {
+		case time.Time:
+			out[i] = utc(a)
+		case *time.Time:
+			if a != nil {
+				out[i] = utc(*a)
+			}
+		default:
+			out[i] = arg
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,51 @@
+package store
+
+import (
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"unicode/utf8"
+)
+
+// ErrInvalidText says that an argument is text that no database keeps: it holds
+// a NUL character or is not valid UTF-8. Nothing was done.
+var ErrInvalidText = errors.New("text with a NUL character or invalid UTF-8")
+
+// CheckText answers ErrInvalidText, with the argument's place, when one of args
+// is such a text. PostgreSQL would refuse it in the middle of a transaction and
+// SQLite would keep it, so the engines ask first.
+func CheckText(args []any) error {
+	for i, arg := range args {
+		text, ok := textOf(arg)
+		if ok && (strings.IndexByte(text, 0) >= 0 || !utf8.ValidString(text)) {
+			return fmt.Errorf("argument %d: %w", i+1, ErrInvalidText)
+		}
+	}
+	return nil
+}
+
+func textOf(arg any) (string, bool) {
+	switch a := arg.(type) {
+	case nil, []byte:
+		return "", false
+	case string:
+		return a, true
+	case *string:
+		if a == nil {
+			return "", false
+		}
+		return *a, true
+	case driver.Valuer: // a JSON[T] makes valid text, and any other Valuer here is a number or a time
+		return "", false
+	}
+	v := reflect.ValueOf(arg)
+	if v.Kind() == reflect.Pointer {
+		v = v.Elem() // the zero Value of a nil pointer has kind Invalid
+	}
+	if v.Kind() == reflect.String {
+		return v.String(), true
+	}
+	return "", false
+}
