@@ -1,0 +1,86 @@
+package tokens
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"runtime"
+	"slices"
+	"sync"
+	"weak"
+
+	"github.com/ringfence/ringfence/acl"
+)
+
+// ACLs lets all tokens with the same patterns share one compiled set. It keeps
+// no set alive: one that no token uses any longer goes with the garbage. The zero value is ready, and safe
+// for concurrent use.
+type ACLs struct {
+	mu   sync.Mutex
+	sets map[[sha256.Size]byte]weak.Pointer[acl.Set]
+}
+
+// Compile answers the set for these patterns, whose order and repetitions do not
+// matter. The error is acl.Compile's.
+func (a *ACLs) Compile(patterns []string) (*acl.Set, error) {
+	sorted := slices.Clone(patterns)
+	slices.Sort(sorted)
+	sorted = slices.Compact(sorted)
+	k := keyOf(sorted)
+	if set := a.find(k, sorted); set != nil {
+		return set, nil
+	}
+	set, err := acl.Compile(sorted)
+	if err != nil {
+		return nil, err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if other := a.sets[k].Value(); other != nil && slices.Equal(other.Patterns(), sorted) {
+		return other, nil
+	}
+	if a.sets == nil {
+		a.sets = make(map[[sha256.Size]byte]weak.Pointer[acl.Set])
+	}
+	a.sets[k] = weak.Make(set)
+	runtime.AddCleanup(set, a.drop, k)
+	return set, nil
+}
+
+// Len is how many different sets are in use.
+func (a *ACLs) Len() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.sets)
+}
+
+func (a *ACLs) find(k [sha256.Size]byte, sorted []string) *acl.Set {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if set := a.sets[k].Value(); set != nil && slices.Equal(set.Patterns(), sorted) {
+		return set
+	}
+	return nil
+}
+
+// drop removes a set that is gone, unless another one has taken its place.
+func (a *ACLs) drop(k [sha256.Size]byte) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.sets[k].Value() == nil {
+		delete(a.sets, k)
+	}
+}
+
+// keyOf is a hash of the list. Each pattern's length goes in before it, so that
+// no two lists run together into the same bytes.
+func keyOf(sorted []string) (k [sha256.Size]byte) {
+	h := sha256.New()
+	var length [8]byte
+	for _, p := range sorted {
+		binary.BigEndian.PutUint64(length[:], uint64(len(p)))
+		h.Write(length[:])
+		h.Write([]byte(p))
+	}
+	h.Sum(k[:0])
+	return k
+}

@@ -1,0 +1,255 @@
+package tokens
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"github.com/dgraph-io/ristretto/v2"
+	"golang.org/x/sync/singleflight"
+
+	"github.com/ringfence/ringfence/internal/principal"
+)
+
+const (
+	// MaxStaleness is the longest time for which an answer may be used without
+	// asking again (DESIGN section 3).
+	MaxStaleness = 30 * time.Second
+
+	defaultCapacity    = 200_000
+	defaultLoadTimeout = 3 * time.Second
+	defaultUnknownRate = 200
+
+	// countersPerToken is how much ristretto remembers of how often keys are used. Its
+	// manual says 10; a cache that seldom fills up needs less, and each costs 3 bytes a token.
+	countersPerToken = 4
+
+	// clockStep is the difference between the wall clock and the monotonic one
+	// that means that the machine slept or its clock was set.
+	clockStep = int64(time.Second)
+)
+
+// Options of a Cache. The zero value is ready for use.
+type Options struct {
+	// Capacity is how many known tokens are kept, 200,000 by default.
+	Capacity int
+	// Staleness is the longest time for which an answer is used without asking the
+	// source again: MaxStaleness by default and at most. If the source is Bounded by less, that counts.
+	Staleness time.Duration
+	// LoadTimeout ends a look-up at the source, 3 s by default. It has nothing to do
+	// with how long the request waits, which its own context says.
+	LoadTimeout time.Duration
+	// UnknownRate is how many look-ups in a second may turn out to be of unknown
+	// tokens before tokens that this node never saw are refused with 429, 200 by default.
+	UnknownRate int
+	// Now is the clock, time.Now by default.
+	Now func() time.Time
+	// OnLag is called for each revocation that another node announced, with the time since it did.
+	OnLag func(time.Duration)
+	// Logger is told when revocations cannot be heard of and when they can again; slog.Default by default.
+	Logger *slog.Logger
+}
+
+// Cache answers who a token speaks for. It is safe for concurrent use. What it promises is in the package comment.
+type Cache struct {
+	source    Source
+	options   Options
+	staleness int64
+	start     time.Time
+	step      atomic.Int64 // wall clock minus monotonic clock, when last looked at
+
+	known    atomic.Pointer[known]
+	deaf     atomic.Bool
+	marks    *marks
+	unknowns unknowns
+	seen     seen
+	ration   *ration
+	flights  singleflight.Group
+	count    counters
+}
+
+// known wraps ristretto, which must not be closed while somebody reads it: it
+// is closed when the last reader has let go of the wrapper.
+type known struct {
+	entries *ristretto.Cache[uint64, *entry]
+}
+
+// NewCache makes a Cache of what source answers.
+func NewCache(source Source, o Options) (*Cache, error) {
+	if o.Capacity < 0 || o.Staleness < 0 || o.LoadTimeout < 0 || o.UnknownRate < 0 {
+		return nil, fmt.Errorf("token cache: capacity, staleness, timeout and rate cannot be negative")
+	}
+	if o.Staleness > MaxStaleness {
+		return nil, fmt.Errorf("token cache: a staleness of %s is over the limit of %s", o.Staleness, MaxStaleness)
+	}
+	o = o.withDefaults()
+	if b, ok := source.(Bounded); ok {
+		bound := b.Staleness()
+		if bound <= 0 {
+			return nil, fmt.Errorf("token cache: the source's staleness of %s is not positive", bound)
+		}
+		o.Staleness = min(o.Staleness, bound)
+	}
+	entries, err := ristretto.NewCache(&ristretto.Config[uint64, *entry]{
+		NumCounters:        int64(o.Capacity) * countersPerToken,
+		MaxCost:            int64(o.Capacity),
+		BufferItems:        64,
+		IgnoreInternalCost: true,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("making the token cache: %w", err)
+	}
+	c := &Cache{
+		source:    source,
+		options:   o,
+		staleness: int64(o.Staleness),
+		start:     o.Now(),
+		marks:     newMarks(),
+		ration:    newRation(o.UnknownRate),
+	}
+	k := &known{entries: entries}
+	runtime.AddCleanup(k, func(r *ristretto.Cache[uint64, *entry]) { r.Close() }, entries)
+	c.known.Store(k)
+	return c, nil
+}
+
+func (o Options) withDefaults() Options {
+	if o.Capacity == 0 {
+		o.Capacity = defaultCapacity
+	}
+	if o.Staleness == 0 {
+		o.Staleness = MaxStaleness
+	}
+	if o.LoadTimeout == 0 {
+		o.LoadTimeout = defaultLoadTimeout
+	}
+	if o.UnknownRate == 0 {
+		o.UnknownRate = defaultUnknownRate
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.OnLag == nil {
+		o.OnLag = func(time.Duration) {}
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	return o
+}
+
+// Close frees what is known. Calls that are running or come later still get
+// their answers, each from the source. ristretto's goroutines end with the first garbage
+// collection after that.
+func (c *Cache) Close() { c.known.Store(nil) }
+
+// Staleness is the longest time for which an answer is used without asking again.
+func (c *Cache) Staleness() time.Duration { return time.Duration(c.staleness) }
+
+// Shape reports whether the text could be a token; nothing is looked up.
+func (c *Cache) Shape(token string) bool { return c.source.Shape(token) }
+
+// Principal answers who the token speaks for. The error is ErrUnknown (401) when
+// the token is of the wrong shape, unknown, expired or revoked; an
+// *apierr.Error of kind TooMany (429) when too many unknown tokens are being tried and
+// this one was never seen here; otherwise it is store.ErrUnavailable (503) or a fault (500), and says nothing about the token.
+//
+// A token that is known costs no allocation. The principal is shared and must not be changed.
+func (c *Cache) Principal(ctx context.Context, token string) (*principal.Principal, error) {
+	if !c.source.Shape(token) {
+		return nil, ErrUnknown
+	}
+	d := DigestOf(token)
+	now := c.options.Now()
+	instant := c.instant(now)
+	e := c.find(&d)
+	if e != nil && c.trusts(e, &d, now, instant) {
+		c.count.hits.add()
+		if instant-e.loaded >= c.staleness/3*2 && e.claimRefresh() {
+			c.count.refreshes.Add(1)
+			c.ask(ctx, token, d, true)
+		}
+		return &e.principal, nil
+	}
+	c.count.misses.Add(1)
+	return c.lookUp(ctx, token, d, e != nil || c.seen.has(&d))
+}
+
+// instant is now on the cache's clock, in nanoseconds that neither jump nor
+// go back. That clock stands still while the machine sleeps, and others revoke
+// meanwhile: then, and when the wall clock is set, which tokens' expiry hangs on, everything is forgotten.
+func (c *Cache) instant(now time.Time) int64 {
+	instant := int64(now.Sub(c.start))
+	step := now.UnixNano() - c.start.UnixNano() - instant
+	if last := c.step.Load(); step-last > clockStep || last-step > clockStep {
+		c.step.Store(step)
+		c.ForgetAll()
+	}
+	return instant
+}
+
+// find is what ristretto has for a token, which may be too old or revoked.
+func (c *Cache) find(d *Digest) *entry {
+	k := c.known.Load()
+	if k == nil {
+		return nil
+	}
+	e, ok := k.entries.Get(key(d))
+	runtime.KeepAlive(k)
+	if !ok || !e.is(d) {
+		return nil
+	}
+	return e
+}
+
+func (c *Cache) trusts(e *entry, d *Digest, now time.Time, instant int64) bool {
+	return !c.deaf.Load() &&
+		instant-e.loaded < c.staleness &&
+		now.Before(e.principal.ExpiresAt) &&
+		c.marks.holds(e.number(), d, e.principal.UserUUID)
+}
+
+// ForgetToken makes sure that no call of Principal that begins after it returned
+// answers from what was learnt of the token before. It is called after the change was committed.
+func (c *Cache) ForgetToken(d Digest) {
+	c.count.forgets.Add(1)
+	raise(c.marks.token(&d), c.marks.next())
+}
+
+// ForgetUser does so for all tokens of a user, whose UUID is written as in
+// Principal.UserUUID.
+func (c *Cache) ForgetUser(userUUID string) {
+	c.count.forgets.Add(1)
+	n := c.marks.next()
+	raise(c.marks.user(userUUID), n)
+	raise(&c.marks.unknownFloor, n)
+}
+
+// ForgetAll does so for everything.
+func (c *Cache) ForgetAll() {
+	c.count.forgets.Add(1)
+	raise(&c.marks.floor, c.marks.next())
+}
+
+// Issued says that this node has just issued the token: that it was unknown a
+// moment ago is forgotten, and its first look-up is not rationed.
+func (c *Cache) Issued(d Digest) {
+	raise(c.marks.token(&d), c.marks.next())
+	c.seen.add(&d)
+}
+
+// Distrust says that revocations of other nodes may be missed from now on:
+// everything is forgotten, and each request asks the source until Trust.
+func (c *Cache) Distrust() {
+	c.deaf.Store(true)
+	c.ForgetAll()
+}
+
+// Trust says that every revocation from now on will be heard of. What was learnt before is forgotten.
+func (c *Cache) Trust() {
+	c.ForgetAll()
+	c.deaf.Store(false)
+}

@@ -1,0 +1,137 @@
+package tokens
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"golang.org/x/sync/singleflight"
+
+	"github.com/ringfence/ringfence/internal/principal"
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// maxAttempts look-ups are made for one request when something is forgotten
+// during each.
+const maxAttempts = 4
+
+// outcome is what one look-up learnt: an entry, or why there is none.
+type outcome struct {
+	entry  *entry
+	number uint64
+	err    error
+}
+
+// lookUp answers a token that is not known, or not well enough. Requests for
+// one token share a look-up, which may have begun before they did: what it
+// learnt is checked against the marks like everything that is known.
+func (c *Cache) lookUp(ctx context.Context, token string, d Digest, seen bool) (*principal.Principal, error) {
+	for attempt := range maxAttempts {
+		if attempt > 0 {
+			c.count.retries.Add(1)
+		}
+		now := c.options.Now()
+		if r := c.unknowns.find(&d, c.instant(now)); r != nil && c.marks.holdsUnknown(r.number, &d) {
+			c.count.negativeHits.Add(1)
+			return nil, ErrUnknown
+		}
+		if !seen && !c.ration.left(now) {
+			c.count.shed.Add(1)
+			return nil, errShed()
+		}
+		var o outcome
+		select {
+		case result := <-c.ask(ctx, token, d, seen):
+			o = result.Val.(outcome)
+		case <-ctx.Done():
+			return nil, fmt.Errorf("waiting for a token's look-up: %w: %w", store.ErrUnavailable, ctx.Err())
+		}
+		switch {
+		case o.err == nil && c.marks.holds(o.number, &d, o.entry.principal.UserUUID):
+			if !c.options.Now().Before(o.entry.principal.ExpiresAt) {
+				return nil, ErrUnknown
+			}
+			return &o.entry.principal, nil
+		case errors.Is(o.err, ErrUnknown) && c.marks.holdsUnknown(o.number, &d):
+			return nil, ErrUnknown
+		case o.err != nil && !errors.Is(o.err, ErrUnknown):
+			return nil, o.err
+		}
+	}
+	return nil, fmt.Errorf("looking up a token that changes all the time: %w", store.ErrUnavailable)
+}
+
+// ask starts a look-up of the token, or joins the one that is running.
+func (c *Cache) ask(ctx context.Context, token string, d Digest, seen bool) <-chan singleflight.Result {
+	return c.flights.DoChan(string(d[:]), func() (any, error) {
+		return c.load(ctx, token, d, seen), nil
+	})
+}
+
+// load asks the source and keeps what it answers. The request that caused it may
+// go away; others may be waiting, so that only its own timeout ends it (THREATS 6.3).
+func (c *Cache) load(ctx context.Context, token string, d Digest, seen bool) outcome {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.options.LoadTimeout)
+	defer cancel()
+	if !seen {
+		if err := c.ration.take(ctx); err != nil {
+			return outcome{err: err}
+		}
+		defer c.ration.giveBack()
+	}
+	c.count.loads.Add(1)
+	loaded := c.instant(c.options.Now())
+	n := c.marks.next()
+	p, err := c.fetch(ctx, token, d)
+	switch {
+	case err == nil && c.options.Now().Before(p.ExpiresAt):
+		e := newEntry(p, &d, loaded, n)
+		c.keep(e, &d)
+		return outcome{entry: e, number: n}
+	case err == nil || errors.Is(err, ErrUnknown):
+		c.count.unknown.Add(1)
+		c.refuse(&refused{digest: d, loaded: loaded, number: n}, seen)
+		return outcome{number: n, err: ErrUnknown}
+	case ctx.Err() != nil && !errors.Is(err, store.ErrUnavailable):
+		err = fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+	}
+	c.count.loadErrors.Add(1)
+	return outcome{number: n, err: fmt.Errorf("looking up a token: %w", err)}
+}
+
+// fetch asks the source. A panic there would end the process, since it happens on no
+// request's goroutine; here it fails the request, as it would in a handler.
+func (c *Cache) fetch(ctx context.Context, token string, d Digest) (p *principal.Principal, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			p, err = nil, fmt.Errorf("token source panicked: %v", r)
+		}
+	}()
+	p, err = c.source.Load(ctx, token, d)
+	if p == nil && err == nil {
+		return nil, errors.New("token source answered nothing")
+	}
+	return p, err
+}
+
+// keep offers an entry to ristretto, which may drop it.
+func (c *Cache) keep(e *entry, d *Digest) {
+	c.seen.add(d)
+	if k := c.known.Load(); k != nil {
+		k.entries.Set(key(d), e, 1)
+	}
+}
+
+// refuse remembers that a token is unknown. If it was good before, what is
+// left of that no longer counts: the token may have died without a message.
+func (c *Cache) refuse(r *refused, seen bool) {
+	c.unknowns.add(r)
+	if !seen {
+		c.ration.spend(c.options.Now())
+		return
+	}
+	raise(c.marks.token(&r.digest), r.number)
+	if k := c.known.Load(); k != nil && c.find(&r.digest) != nil {
+		k.entries.Del(key(&r.digest))
+	}
+}

@@ -1,0 +1,253 @@
+package remote
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/ringfence/ringfence/internal/principal"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/tokens"
+)
+
+const (
+	defaultStaleness = 10 * time.Second
+	defaultTimeout   = 3 * time.Second
+	maxConns         = 32
+	maxBody          = 1 << 20
+
+	minToken = 20
+	maxToken = 200
+)
+
+// Config says where the auth server is and how far it is trusted.
+type Config struct {
+	// URL is the server's address without the version: "https://host/api/auth",
+	// "http://127.0.0.1:9497". Required.
+	URL string
+	// Timeout ends one question, 3 s by default.
+	Timeout time.Duration
+	// Staleness is how long an answer is trusted, 10 s by default and
+	// tokens.MaxStaleness at most: the bound on how late a revocation takes effect.
+	Staleness time.Duration
+	// CAFile holds the PEM certificates that the server's is checked against. By
+	// default those of the system; a certificate is always checked.
+	CAFile string
+	// PlainHTTP allows http:// to a host that is not this machine. Tokens then
+	// cross the network for all to read.
+	PlainHTTP bool
+	// Now is the clock, time.Now by default.
+	Now func() time.Time
+	// Logger is told of accesses that this gateway does not understand; slog.Default by default.
+	Logger *slog.Logger
+}
+
+// Source asks the auth server. It is a tokens.Bounded.
+type Source struct {
+	base   *url.URL
+	config Config
+	// transport is used as it is: a client would follow redirects, and carry the
+	// token, which is in the path, elsewhere.
+	transport *http.Transport
+	acls      tokens.ACLs
+
+	mu     sync.Mutex
+	logged map[string]bool
+}
+
+var _ tokens.Bounded = (*Source)(nil)
+
+// New checks the configuration; it does not ask the server anything.
+func New(config Config) (*Source, error) {
+	base, err := parseURL(config.URL, config.PlainHTTP)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case config.Staleness < 0 || config.Staleness > tokens.MaxStaleness:
+		return nil, fmt.Errorf("remote auth server: staleness must be from 0 to %s", tokens.MaxStaleness)
+	case config.Timeout < 0:
+		return nil, errors.New("remote auth server: timeout cannot be negative")
+	}
+	if config.Staleness == 0 {
+		config.Staleness = defaultStaleness
+	}
+	if config.Timeout == 0 {
+		config.Timeout = defaultTimeout
+	}
+	if config.Now == nil {
+		config.Now = time.Now
+	}
+	if config.Logger == nil {
+		config.Logger = slog.Default()
+	}
+	roots, err := readRoots(config.CAFile)
+	if err != nil {
+		return nil, err
+	}
+	return &Source{
+		base:   base,
+		config: config,
+		logged: make(map[string]bool),
+		transport: &http.Transport{
+			TLSClientConfig:     &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
+			ForceAttemptHTTP2:   true,
+			MaxConnsPerHost:     maxConns,
+			MaxIdleConnsPerHost: maxConns,
+			IdleConnTimeout:     time.Minute,
+		},
+	}, nil
+}
+
+func parseURL(text string, plain bool) (*url.URL, error) {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Host == "" || u.Opaque != "":
+		return nil, errors.New("remote auth server: the URL must be https://host[:port][/path]")
+	case u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
+		return nil, errors.New("remote auth server: the URL cannot hold credentials, a query or a fragment")
+	case u.Scheme == "https":
+		return u, nil
+	case u.Scheme == "http" && (plain || isLoopback(u.Hostname())):
+		return u, nil
+	case u.Scheme == "http":
+		return nil, errors.New("remote auth server: http:// is for this machine only, unless plain HTTP is allowed expressly")
+	}
+	return nil, fmt.Errorf("remote auth server: the URL's scheme %q is not https", u.Scheme)
+}
+
+func isLoopback(host string) bool {
+	if host == "localhost" {
+		return true
+	}
+	addr, err := netip.ParseAddr(host)
+	return err == nil && addr.IsLoopback()
+}
+
+func readRoots(file string) (*x509.CertPool, error) {
+	if file == "" {
+		return nil, nil // the system's
+	}
+	pem, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("reading the auth server's CA certificates: %w", err)
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("no certificate found in %s", file)
+	}
+	return roots, nil
+}
+
+// Close drops the connections that are idle.
+func (s *Source) Close() { s.transport.CloseIdleConnections() }
+
+// Staleness is how long an answer is trusted.
+func (s *Source) Staleness() time.Duration { return s.config.Staleness }
+
+// Shape allows 20 to 200 characters of base64url, which UUIDs and our own tokens
+// are (THREATS 3.6).
+func (s *Source) Shape(token string) bool {
+	if len(token) < minToken || len(token) > maxToken {
+		return false
+	}
+	for i := range len(token) {
+		c := token[i]
+		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-' || c == '_') {
+			return false
+		}
+	}
+	return true
+}
+
+// Load asks the server. See tokens.Source, and the package comment for what is believed.
+func (s *Source) Load(ctx context.Context, token string, d tokens.Digest) (*principal.Principal, error) {
+	if !s.Shape(token) {
+		return nil, tokens.ErrUnknown
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.config.Timeout)
+	defer cancel()
+	asked := s.config.Now()
+	answer, err := s.get(ctx, token)
+	switch {
+	case err != nil:
+		return nil, unavailable("asking: %w", withoutToken(err, token))
+	case len(answer.body) > maxBody:
+		return nil, unavailable("its answer is longer than %d bytes", maxBody)
+	case answer.status == http.StatusNotFound && isRefusal(answer.body):
+		return nil, tokens.ErrUnknown
+	case answer.status != http.StatusOK:
+		return nil, unavailable("it answered %d", answer.status)
+	}
+	r, err := parseRecord(answer.body)
+	if err != nil {
+		return nil, unavailable("reading its record: %w", err)
+	}
+	return &principal.Principal{
+		TokenID:     tokens.ID(d),
+		UserUUID:    r.user,
+		SessionUUID: r.session,
+		TenantUUID:  r.tenant,
+		Purpose:     r.purpose,
+		ACL:         s.compile(r.acl),
+		ExpiresAt:   expiry(r.expires, answer.date, asked),
+		Remote:      true,
+	}, nil
+}
+
+// answer is what counts of a response.
+type answer struct {
+	status int
+	date   string
+	body   []byte // one byte over maxBody when it is longer
+}
+
+func (s *Source) get(ctx context.Context, token string) (answer, error) {
+	target := s.base.JoinPath("0.1", "token", url.PathEscape(token))
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
+	if err != nil {
+		return answer{}, err
+	}
+	request.Header.Set("Accept", "application/json")
+	response, err := s.transport.RoundTrip(request)
+	if err != nil {
+		return answer{}, err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxBody+1))
+	return answer{status: response.StatusCode, date: response.Header.Get("Date"), body: body}, err
+}
+
+func unavailable(format string, args ...any) error {
+	return fmt.Errorf("remote auth server: %w: %w", store.ErrUnavailable, fmt.Errorf(format, args...))
+}
+
+// withoutToken drops an error whose text repeats the token. Errors of net/http may
+// quote the address, of which it is part, or what a server sent back.
+func withoutToken(err error, token string) error {
+	if strings.Contains(err.Error(), token) {
+		return errors.New("the exchange failed")
+	}
+	return err
+}
+
+// expiry is when the token expires by this machine's clock: as long from when it was
+// asked for as it is from when the server answered. The server says when in whole seconds, so that one may have passed.
+func expiry(expires time.Time, date string, asked time.Time) time.Time {
+	answered, err := http.ParseTime(date)
+	if err != nil {
+		return expires
+	}
+	return asked.Add(expires.Sub(answered) - time.Second)
+}

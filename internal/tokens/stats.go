@@ -1,0 +1,65 @@
+package tokens
+
+import (
+	"math/rand/v2"
+	"sync/atomic"
+)
+
+// Stats counts what a Cache did since it was made, for metrics. Each number only
+// grows.
+type Stats struct {
+	Hits         uint64 // answered from what was known
+	Misses       uint64 // not; the source was asked, or its last "unknown" was repeated
+	NegativeHits uint64 // of the misses: answered from the short memory of unknown tokens
+	Shed         uint64 // of the misses: refused because too many unknown tokens were tried
+	Loads        uint64 // look-ups at the source, those in the background included
+	LoadErrors   uint64 // of the loads: the source could not answer
+	Unknown      uint64 // of the loads: the source does not know the token
+	Refreshes    uint64 // of the loads: started ahead of time, in the background
+	Retries      uint64 // look-ups that were made again because something was forgotten meanwhile
+	Forgets      uint64 // calls of the Forget methods, those for messages of other nodes included
+}
+
+type counters struct {
+	hits spread
+
+	misses, negativeHits, shed                     atomic.Uint64
+	loads, loadErrors, unknown, refreshes, retries atomic.Uint64
+	forgets                                        atomic.Uint64
+}
+
+// spread is a counter in pieces, so that processors that all count hits do not
+// wait for one another.
+type spread [16]struct {
+	n atomic.Uint64
+	_ [56]byte
+}
+
+func (s *spread) add() {
+	s[rand.Uint32()%uint32(len(s))].n.Add(1) //nolint:gosec // chooses a piece of a counter, no secret
+}
+
+func (s *spread) sum() (n uint64) {
+	for i := range s {
+		n += s[i].n.Load()
+	}
+	return n
+}
+
+// Stats reads the counters. They are read one by one: sums may be off by what
+// happens meanwhile.
+func (c *Cache) Stats() Stats {
+	n := &c.count
+	return Stats{
+		Hits:         n.hits.sum(),
+		Misses:       n.misses.Load(),
+		NegativeHits: n.negativeHits.Load(),
+		Shed:         n.shed.Load(),
+		Loads:        n.loads.Load(),
+		LoadErrors:   n.loadErrors.Load(),
+		Unknown:      n.unknown.Load(),
+		Refreshes:    n.refreshes.Load(),
+		Retries:      n.retries.Load(),
+		Forgets:      n.forgets.Load(),
+	}
+}
