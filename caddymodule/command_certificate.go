@@ -1,0 +1,85 @@
+package caddymodule
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	caddycmd "github.com/caddyserver/caddy/v2/cmd"
+	"github.com/spf13/cobra"
+
+	"github.com/ringfence/ringfence/internal/selfsigned"
+)
+
+func init() {
+	caddycmd.RegisterCommand(caddycmd.Command{
+		Name:  "certificate",
+		Usage: "[--data <folder>] [--pem]",
+		Short: "Shows the gateway's self-signed certificate and its fingerprint",
+		Long: `
+Shows where the gateway's self-signed certificate is, the names and addresses it
+is for, how long it is valid, and the SHA-256 fingerprint to compare with the one
+that a browser shows before you accept it.
+
+Makes the certificate if there is none yet, as the gateway does at its first
+start; run it as the user that the gateway runs as.
+
+With --pem it prints the certificate alone, for clients that take a file:
+
+    ringfence certificate --pem > gateway.pem
+    curl --cacert gateway.pem https://localhost:8443/
+`,
+		CobraFunc: func(cmd *cobra.Command) {
+			cmd.Flags().String("data", "", "The data folder (default: $RINGFENCE_DATA, else ./data)")
+			cmd.Flags().Bool("pem", false, "Print the certificate in PEM and nothing else")
+			cmd.Args = cobra.NoArgs
+			cmd.RunE = showCertificate
+		},
+	})
+}
+
+func showCertificate(cmd *cobra.Command, _ []string) error {
+	data, err := cmd.Flags().GetString("data")
+	if err != nil {
+		return err
+	}
+	onlyPEM, err := cmd.Flags().GetBool("pem")
+	if err != nil {
+		return err
+	}
+	folder, err := certificateFolder(data)
+	if err != nil {
+		return err
+	}
+	store, err := selfsigned.Open(folder, selfsigned.Options{})
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+
+	out := cmd.OutOrStdout()
+	if onlyPEM {
+		_, err := out.Write(store.PEM())
+		return err
+	}
+	note := ""
+	if store.Created() {
+		note = " (made just now)"
+	}
+	leaf := store.Certificate().Leaf
+	_, err = fmt.Fprintf(out, "file         %s%s\nfor          %s\nvalid        %s to %s, renewed before that with the same key\nSHA-256      %s\n",
+		store.Path(), note, describeNames(store),
+		leaf.NotBefore.Format(time.DateOnly), leaf.NotAfter.Format(time.DateOnly), store.Fingerprint())
+	return err
+}
+
+// describeNames lists what a certificate stands for, for people.
+func describeNames(store *selfsigned.Store) string {
+	leaf := store.Certificate().Leaf
+	names := slices.Clone(leaf.DNSNames)
+	for _, address := range leaf.IPAddresses {
+		names = append(names, address.String())
+	}
+	return strings.Join(names, ", ")
+}
