@@ -1,0 +1,224 @@
+package acl
+
+import (
+	"encoding/binary"
+	"slices"
+	"strings"
+)
+
+// maxCoverWork bounds the positions that one call of Covers looks at, all its
+// state sets together. Ordinary questions need some dozens; beyond this bound
+// the input was made to be huge, and the answer is no. It keeps the worst call
+// within tens of milliseconds.
+const maxCoverWork = 200_000
+
+// Covers reports whether a token with this Set and this Binding holds the whole
+// of pattern: every access that pattern stands for is granted by some pattern
+// of the Set, all of them taken together, and denied by none. It answers the
+// required access {service}.# of a resource with no documented one, and
+// delegation: nobody hands out what they do not hold in full (THREATS 4.1).
+//
+// The keywords of pattern bind to whoever is to receive it, who is not known.
+// So me in pattern is a user that can be anybody:
+//
+//   - me, * and # grant it, since they give the receiver over themselves what
+//     the holder has over themselves (THREATS 4.3); the UUID of somebody,
+//     the holder included, does not;
+//   - me, my_session, *, # and whatever has the form of a UUID deny it.
+//
+// The same goes for my_session. The holder's own UUID, written out in pattern,
+// is what me means in the Set. The wildcards of pattern take in everything: the
+// holder's UUID, the receiver's, and words that no pattern names.
+//
+// A pattern that starts with ! takes rights away and is covered by every
+// compiled Set. But who REMOVES one from a list gives rights: such a caller
+// must ask about the pattern without its ! (THREATS 4.6).
+//
+// The limits on the length of an access are left out of account, which can only
+// make the answer no: it would be yes for a few lists that count up to the last
+// possible word. The answer is also no for an invalid pattern, for a nil Set,
+// and where finding it would take too long.
+func (s *Set) Covers(pattern string, b Binding) bool {
+	if s == nil || ParsePattern(pattern) != nil {
+		return false
+	}
+	denies, positive := cutDenial(pattern)
+	if denies {
+		return true
+	}
+	b = b.normal()
+	asked := canonical(splitWords(make([]string, 0, MaxWords), positive))
+	var buf [MaxWords]string
+	for _, p := range s.patterns {
+		if denies, refused := cutDenial(p); denies && intersect(asked, splitWords(buf[:0], refused), b) {
+			return false
+		}
+	}
+	if s.granting == nil {
+		return false
+	}
+	c := cover{trie: s.granting, asked: asked, binding: b, visited: make(map[string]struct{})}
+	return c.holds()
+}
+
+// intersect reports whether there is an access that asked stands for and that
+// denied, a pattern of the holder, stands for too. Bit j of row i says that
+// some access leads i words into asked and j words into denied.
+func intersect(asked, denied []string, b Binding) bool {
+	var rows [MaxWords + 2]uint64
+	rows[0] = 1
+	for i := range len(asked) + 1 {
+		askedStays := i > 0 && asked[i-1] == wordMany
+		for j := range len(denied) + 1 {
+			if rows[i]&(1<<j) == 0 {
+				continue
+			}
+			if i < len(asked) && j < len(denied) && meets(asked[i], denied[j], b) {
+				rows[i+1] |= 1 << (j + 1)
+			}
+			if askedStays && j < len(denied) {
+				rows[i] |= 1 << (j + 1)
+			}
+			if i < len(asked) && j > 0 && denied[j-1] == wordMany {
+				rows[i+1] |= 1 << j
+			}
+		}
+	}
+	return rows[len(asked)]&(1<<len(denied)) != 0
+}
+
+// meets reports whether one word of an access can be both: what the word asked
+// stands for, and what the word denied does for the holder.
+func meets(asked, denied string, b Binding) bool {
+	switch {
+	case isWildcard(asked) || isWildcard(denied):
+		return true
+	case isKeyword(asked): // a UUID, and it can be any
+		return isKeyword(denied) || isUUID(denied) || denied == b.User || denied == b.Session
+	default:
+		return asked == b.value(denied)
+	}
+}
+
+func isWildcard(word string) bool { return word == wordAny || word == wordMany }
+
+func isKeyword(word string) bool { return word == wordMe || word == wordSession }
+
+// isUUID reports whether word has the form of a UUID, in either case.
+func isUUID(word string) bool {
+	if len(word) != 36 {
+		return false
+	}
+	for i := range len(word) {
+		dash := i == 8 || i == 13 || i == 18 || i == 23
+		if dash != (word[i] == '-') || !dash && !strings.ContainsRune("0123456789abcdefABCDEF", rune(word[i])) {
+			return false
+		}
+	}
+	return true
+}
+
+// cover searches for an access that asked stands for and that no positive
+// pattern of the set grants.
+//
+// It reads asked word by word together with the set of all positions of the
+// positive patterns. For * and # one word is enough to try: one that no
+// pattern names. Whatever the patterns grant of it they grant of every other
+// word, which can only add positions; and the supply of words never ends, so a
+// list of literals can never add up to a wildcard. What is left to try is how
+// many words each # stands for. The sets of positions repeat themselves soon,
+// and each is looked at once.
+type cover struct {
+	trie    *trie
+	asked   []string
+	binding Binding
+	visited map[string]struct{}
+	work    int
+	memory  memory
+	key     []byte
+}
+
+// coverState is a place in the search: how many words of asked are read, and
+// the positions that the positive patterns are in.
+type coverState struct {
+	read  int
+	nodes []uint32
+}
+
+// holds reports whether the search finds no such access.
+func (c *cover) holds() bool {
+	todo := []coverState{{nodes: []uint32{0}}}
+	for len(todo) > 0 {
+		from := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if from.read == len(c.asked) && c.trie.met(from.nodes) == 0 {
+			return false
+		}
+		if from.read > 0 && c.asked[from.read-1] == wordMany {
+			to, open := c.read(from, letter{})
+			if !c.push(&todo, to, open) {
+				return false
+			}
+		}
+		if from.read < len(c.asked) {
+			to, open := c.read(from, c.letter(c.asked[from.read]))
+			to.read++
+			if !c.push(&todo, to, open) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// push adds a state that is open and new to those which are to be looked at. It
+// returns false when the question is decided: the patterns have nowhere left
+// to go while asked can always go on, or the search has become too long.
+func (c *cover) push(todo *[]coverState, to coverState, open bool) bool {
+	if !open {
+		return true
+	}
+	if c.work += len(to.nodes); len(to.nodes) == 0 || c.work > maxCoverWork {
+		return false
+	}
+	if c.isNew(to) {
+		*todo = append(*todo, to)
+	}
+	return true
+}
+
+// read is the state after one more word. It is not open if whatever follows is
+// granted.
+func (c *cover) read(from coverState, l letter) (to coverState, open bool) {
+	p := c.memory.positions(c.trie, from.nodes...)
+	nodes, met := c.trie.step(&l, &p, c.memory.next)
+	slices.Sort(nodes)
+	return coverState{from.read, slices.Clone(nodes)}, met == 0
+}
+
+// letter is a word of asked as the positive patterns see it.
+func (c *cover) letter(word string) letter {
+	switch word {
+	case wordAny, wordMany:
+		return letter{}
+	case wordMe:
+		return letter{me: true}
+	case wordSession:
+		return letter{session: true}
+	default:
+		return c.binding.letter(word)
+	}
+}
+
+// isNew reports whether the state is met for the first time.
+func (c *cover) isNew(s coverState) bool {
+	c.key = binary.LittleEndian.AppendUint32(c.key[:0], uint32(s.read)) //nolint:gosec // at most MaxWords
+	for _, i := range s.nodes {
+		c.key = binary.LittleEndian.AppendUint32(c.key, i)
+	}
+	if _, seen := c.visited[string(c.key)]; seen {
+		return false
+	}
+	c.visited[string(c.key)] = struct{}{}
+	return true
+}

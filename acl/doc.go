@@ -1,0 +1,29 @@
+// Package acl is the language in which permissions are written: accesses,
+// patterns, and the two questions that are asked of a list of patterns.
+//
+// An access is one permission that a request needs: words joined by dots, as
+// in confd.users.17.lines.read. A pattern grants a family of accesses. Each of
+// its words is one of
+//
+//   - a literal, which stands for itself, case included;
+//   - *, exactly one word, whichever it is;
+//   - #, one or more words: confd.# grants confd.users and confd.users.read,
+//     but not confd;
+//   - me, the UUID of the token's user;
+//   - my_session, the UUID of the token's session.
+//
+// A pattern that starts with ! denies what the rest of it stands for, and a
+// denial always wins, wherever in the list it is.
+//
+// The words me and my_session mean the same UUID on both sides, so an access
+// may hold them too: with a token of user U, auth.users.me.read and
+// auth.users.U.read are one access in two spellings. See [Binding].
+//
+// A [Set] is a compiled list of patterns. [Set.Allows] asks whether one access
+// is granted, [Set.Covers] whether everything that another pattern stands for
+// is. Both are exact. Neither uses regular expressions or backtracking: the
+// words are read once, from left to right, with the set of all positions that
+// the patterns may be in. The language is DESIGN section 2's; where SPEC's
+// wording leaves a choice (no word is ever empty, # is never nothing), the
+// package's tests hold the truth table.
+package acl

@@ -1,0 +1,5 @@
+//go:build !race
+
+package acl_test
+
+const raceDetector = false

@@ -1,0 +1,179 @@
+package acl
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Set is a compiled list of patterns. It is immutable and safe for concurrent
+// use. It knows no user: who asks is said by the Binding of each question, so
+// that all tokens with the same patterns can share one Set.
+//
+// A nil Set denies everything, and so does the zero Set.
+type Set struct {
+	patterns []string
+	all      *trie
+	granting *trie // only the patterns that grant; all itself if none denies
+}
+
+// Compile makes a Set of patterns; duplicates do no harm, and the order has no
+// effect on what is allowed. An empty list, and one that only denies, allow
+// nothing.
+//
+// The error wraps ErrInvalid. It names the first pattern that is not valid (as
+// ParsePattern says), or says that there are more than MaxPatterns.
+func Compile(patterns []string) (*Set, error) {
+	if len(patterns) > MaxPatterns {
+		return nil, invalid("the list has %d patterns, more than %d", len(patterns), MaxPatterns)
+	}
+	s := &Set{patterns: slices.Clone(patterns), all: newTrie()}
+	s.granting = s.all
+	for i, pattern := range patterns {
+		if err := ParsePattern(pattern); err != nil {
+			return nil, fmt.Errorf("pattern %d, %s: %w", i+1, quote(pattern), err)
+		}
+		if pattern[0] == '!' && s.granting == s.all {
+			s.granting = newTrie()
+		}
+	}
+	for _, pattern := range patterns {
+		if denying, positive := cutDenial(pattern); denying {
+			s.all.add(positive, denies)
+		} else {
+			s.all.add(positive, grants)
+		}
+	}
+	if s.granting != s.all {
+		for _, pattern := range patterns {
+			if pattern[0] != '!' {
+				s.granting.add(pattern, grants)
+			}
+		}
+	}
+	return s, nil
+}
+
+// quote makes a pattern that may hold anything fit for an error text.
+func quote(pattern string) string {
+	const most = 80
+	if len(pattern) > most {
+		return fmt.Sprintf("%+q...", pattern[:most])
+	}
+	return fmt.Sprintf("%+q", pattern)
+}
+
+// Patterns returns a copy of the list that the Set was compiled from.
+func (s *Set) Patterns() []string {
+	if s == nil {
+		return nil
+	}
+	return slices.Clone(s.patterns)
+}
+
+// Allows reports whether some pattern grants access and none denies it, for a
+// token with this Binding. An access that ParseAccess refuses is not allowed.
+//
+// It does not allocate, and its time grows with the number of words and with
+// the number of positions that the patterns may be in at once, which for
+// ordinary lists is a handful, whatever their length.
+func (s *Set) Allows(access string, b Binding) bool {
+	if s == nil || s.all == nil || len(access) > MaxBytes {
+		return false
+	}
+	b = b.normal()
+	at := uint32(0)
+	for words, start := 0, 0; start <= len(access); words++ {
+		stop := wordEnd(access, start)
+		if stop < 0 || words == MaxWords {
+			return false
+		}
+		l := b.letter(access[start:stop])
+		kid, ok := s.all.nodes[at].sole(&l)
+		if !ok {
+			return s.branch(access, b, at, words, start)
+		}
+		if kid == 0 {
+			return false
+		}
+		at, start = kid, stop+1
+	}
+	return s.all.nodes[at].ends == grants
+}
+
+// branch goes on where Allows has more than one node to follow: at is the node
+// and start the byte of access that it has come to.
+func (s *Set) branch(access string, b Binding, at uint32, words, start int) bool {
+	if s.all.marks < 64*fewMarks {
+		var nodes, next [fewNodes]uint32
+		var marked [fewMarks]uint64
+		nodes[0] = at
+		allowed, fits := s.walk(access, b, positions{nodes[:1], marked[:]}, next[:0], words, start)
+		if fits {
+			return allowed
+		}
+	}
+	m := memories.Get().(*memory)
+	p := m.positions(s.all, at)
+	allowed, _ := s.walk(access, b, p, m.next, words, start)
+	memories.Put(m)
+	return allowed
+}
+
+// walk answers Allows in the memory that it is given. It gives up if that is
+// not enough.
+func (s *Set) walk(access string, b Binding, p positions, next []uint32, words, start int) (allowed, fits bool) {
+	var met end
+	for ; start <= len(access); words++ {
+		stop := wordEnd(access, start)
+		if stop < 0 || words == MaxWords {
+			return false, true
+		}
+		if met == 0 || s.granting != s.all {
+			if min(maxSteps*len(p.nodes), len(s.all.nodes)) > cap(next) {
+				return false, false
+			}
+			l := b.letter(access[start:stop])
+			nodes, now := s.all.step(&l, &p, next[:0])
+			p.nodes, next = nodes, p.nodes
+			if met |= now; met&denies != 0 || met == 0 && len(nodes) == 0 {
+				return false, true
+			}
+		}
+		start = stop + 1
+	}
+	return met|s.all.met(p.nodes) == grants, true
+}
+
+// letter is a word of an access as the tries know it.
+func (b Binding) letter(word string) letter {
+	switch word {
+	case wordMe:
+		return letter{b.User, true, b.User != "" && b.User == b.Session}
+	case wordSession:
+		return letter{b.Session, b.Session != "" && b.User == b.Session, true}
+	default:
+		return letter{word, word == b.User, word == b.Session}
+	}
+}
+
+// Deciding explains what Allows answers: it returns the first pattern of the
+// list that denies access; if there is none, the first that grants it; if there
+// is none either, or access is not valid, an empty string. A pattern that
+// denies is returned with its !. It asks the patterns one by one.
+func (s *Set) Deciding(access string, b Binding) (pattern string, allowed bool) {
+	if s == nil || ParseAccess(access) != nil {
+		return "", false
+	}
+	b = b.normal()
+	for _, p := range s.patterns {
+		denies, positive := cutDenial(p)
+		if (allowed && !denies) || !matchWords(positive, access, b) {
+			continue
+		}
+		if denies {
+			return p, false
+		}
+		pattern, allowed = p, true
+	}
+	return pattern, allowed
+}

@@ -1,0 +1,220 @@
+package acl
+
+// trie holds patterns that share their beginnings. Its nodes are positions in
+// the patterns; node 0 is the root, which is the child of nothing, so that 0
+// also means "no such child".
+//
+// A pattern is put into it in canonical order (see canonical), so that the
+// node of a # never has a * or another # below it.
+type trie struct {
+	nodes []node
+	marks uint32 // how many nodes have a mark
+}
+
+func newTrie() *trie { return &trie{nodes: make([]node, 1)} }
+
+// node is one position: what can be read next, and whether a pattern ends here.
+type node struct {
+	any, many, me, session uint32            // children by *, #, me and my_session
+	few                    []edge            // children by literal words, where they are few
+	lots                   map[string]uint32 // the same where they are more than that
+	mark                   uint32            // numbers, from 1, the nodes of a # with another # above; 0 for all others
+	stays                  bool              // a # leads here, and can take more words
+	recurs                 bool              // as stays, or a node that does is above
+	ends                   end               // whether a pattern ends here
+}
+
+// end says which patterns end at a node: those that grant, those that deny, or
+// both.
+type end uint8
+
+const (
+	grants end = 1 << iota
+	denies
+)
+
+// edge leads to a child by a literal word.
+type edge struct {
+	word string
+	to   uint32
+}
+
+// fewEdges is how many literal words are quicker compared than hashed.
+const fewEdges = 4
+
+// letter is one word of an access, as a trie tells words apart: the literal
+// that it equals (empty: one that no pattern names), and the keywords that mean
+// the same.
+type letter struct {
+	literal     string
+	me, session bool
+}
+
+// child is the node reached from n by a literal word, or 0.
+func (n *node) child(literal string) uint32 {
+	if n.lots != nil {
+		return n.lots[literal]
+	}
+	for i := range n.few {
+		if n.few[i].word == literal {
+			return n.few[i].to
+		}
+	}
+	return 0
+}
+
+// sole returns the only child of n that the word leads to, 0 if there is none.
+// It is not ok if there are more, or if a # is among them.
+func (n *node) sole(l *letter) (kid uint32, ok bool) {
+	if n.many != 0 || n.stays {
+		return 0, false
+	}
+	kid, ok = n.child(l.literal), true
+	if n.any != 0 {
+		kid, ok = n.any, kid == 0
+	}
+	if l.me && n.me != 0 {
+		kid, ok = n.me, ok && kid == 0
+	}
+	if l.session && n.session != 0 {
+		kid, ok = n.session, ok && kid == 0
+	}
+	return kid, ok
+}
+
+// positions is a set of nodes: those which an access, read so far, may be in.
+// No node is in it twice. A plain node has one parent, and one way to be reached
+// from it. The node of a # stays in the set for good; if it can be reached more
+// than once, it is marked when that happens first.
+type positions struct {
+	nodes  []uint32
+	marked []uint64 // bit set of marks
+}
+
+// maxSteps is how many nodes one word can lead to from one node.
+const maxSteps = 5
+
+// mark reports whether mark is new to p, and notes it. Mark 0 is always new.
+func (p *positions) mark(mark uint32) bool {
+	if mark == 0 {
+		return true
+	}
+	bit := uint64(1) << (mark % 64)
+	isNew := p.marked[mark/64]&bit == 0
+	p.marked[mark/64] |= bit
+	return isNew
+}
+
+// step reads one word. It appends the nodes that are reached from those of p to
+// next, and says which patterns end in a # that is reached: they match whatever
+// follows.
+func (t *trie) step(l *letter, p *positions, next []uint32) (nodes []uint32, met end) {
+	for _, i := range p.nodes {
+		n := &t.nodes[i]
+		if kid := n.child(l.literal); kid != 0 {
+			next = append(next, kid)
+		}
+		if l.me && n.me != 0 {
+			next = append(next, n.me)
+		}
+		if l.session && n.session != 0 {
+			next = append(next, n.session)
+		}
+		if n.any != 0 {
+			next = append(next, n.any)
+		}
+		if n.stays {
+			next = append(next, i)
+		}
+		if n.many != 0 {
+			many := &t.nodes[n.many]
+			met |= many.ends
+			if p.mark(many.mark) {
+				next = append(next, n.many)
+			}
+		}
+	}
+	return next, met
+}
+
+// met returns which patterns end at one of nodes.
+func (t *trie) met(nodes []uint32) (met end) {
+	for _, i := range nodes {
+		met |= t.nodes[i].ends
+	}
+	return met
+}
+
+// add puts a valid pattern, without its !, into t.
+func (t *trie) add(pattern string, ends end) {
+	at := uint32(0)
+	for _, word := range canonical(splitWords(nil, pattern)) {
+		at = t.grow(at, word)
+	}
+	t.nodes[at].ends |= ends
+}
+
+// grow returns the child of the node at by word, which it adds if need be.
+func (t *trie) grow(at uint32, word string) uint32 {
+	n := &t.nodes[at]
+	var kid *uint32
+	switch word {
+	case wordAny:
+		kid = &n.any
+	case wordMany:
+		kid = &n.many
+	case wordMe:
+		kid = &n.me
+	case wordSession:
+		kid = &n.session
+	default:
+		if old := n.child(word); old != 0 {
+			return old
+		}
+		kid = new(uint32)
+	}
+	if *kid != 0 {
+		return *kid
+	}
+	*kid = uint32(len(t.nodes)) //nolint:gosec // at most MaxPatterns*MaxWords
+	to := *kid
+	if !isWildcard(word) && !isKeyword(word) {
+		n.link(word, to)
+	}
+	added := node{stays: word == wordMany, recurs: n.recurs || word == wordMany}
+	if n.recurs && word == wordMany {
+		t.marks++
+		added.mark = t.marks
+	}
+	t.nodes = append(t.nodes, added)
+	return to
+}
+
+// link adds a child by a literal word.
+func (n *node) link(word string, to uint32) {
+	if n.lots == nil && len(n.few) < fewEdges {
+		n.few = append(n.few, edge{word, to})
+		return
+	}
+	if n.lots == nil {
+		n.lots = make(map[string]uint32)
+		for _, e := range n.few {
+			n.lots[e.word] = e.to
+		}
+		n.few = nil
+	}
+	n.lots[word] = to
+}
+
+// canonical brings each run of wildcards into one order, in place: all the *
+// first, then at most one #. A run that contains # stands for as many words as
+// it has, or more, whatever its order: #.# and #.* and *.# are one language.
+// So a run of # costs what a single one costs.
+func canonical(words []string) []string {
+	for i, word := range words {
+		if i > 0 && words[i-1] == wordMany && isWildcard(word) {
+			words[i-1], words[i] = wordAny, wordMany
+		}
+	}
+	return words
+}
