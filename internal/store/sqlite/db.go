@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 	"unicode"
 
 	"github.com/ringfence/ringfence/internal/store"
@@ -18,6 +19,9 @@ type DB struct {
 	path           string
 	lock           *os.File
 	writer, reader *sql.DB
+
+	closing sync.Once
+	closed  error
 }
 
 // Engine is "sqlite".
@@ -26,9 +30,13 @@ func (db *DB) Engine() string { return "sqlite" }
 // Path is the file, absolute and without links.
 func (db *DB) Path() string { return db.path }
 
-// Close folds the write-ahead log into the file and lets other processes have it.
+// Close folds the write-ahead log into the file and lets other processes have
+// it. A second call answers what the first one did.
 func (db *DB) Close() error {
-	return errors.Join(db.reader.Close(), db.writer.Close(), db.lock.Close())
+	db.closing.Do(func() {
+		db.closed = errors.Join(db.reader.Close(), db.writer.Close(), db.lock.Close())
+	})
+	return db.closed
 }
 
 // Ping answers nil when a query can be answered now.

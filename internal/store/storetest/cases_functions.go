@@ -1,0 +1,81 @@
+package storetest
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+func nowUTC(t *testing.T, db store.DB) {
+	const slack = time.Minute // the server's clock may be another machine's
+	got := get[time.Time](t, db, "SELECT now_utc()")
+	if d := time.Since(got).Abs(); d > slack {
+		t.Errorf("now_utc is %v away from this clock", d)
+	}
+	exec(t, db, "INSERT INTO st_types (id, at) VALUES (1, now_utc()), (2, $1), (3, $2)", got.Add(-slack*2), got.Add(slack*2))
+	if got := list[int](t, db, "SELECT id FROM st_types WHERE at < now_utc() ORDER BY id"); !slices.Equal(got, []int{1, 2}) {
+		t.Errorf("past: %v, want [1 2]", got)
+	}
+	if got := get[bool](t, db, "SELECT now_utc() > $1", got.Add(-slack)); !got {
+		t.Error("now_utc is not after a minute ago")
+	}
+	if stored := get[time.Time](t, db, "SELECT at FROM st_types WHERE id = 1"); stored.Before(got) {
+		t.Errorf("a later now_utc, %v, is before %v", stored, got)
+	}
+}
+
+func fold(t *testing.T, db store.DB) {
+	for in, want := range map[string]string{
+		"": "", "Bob": "bob", "É": "e", "e\u0301": "e", "ß": "ss", "Straße": "strasse", "STRASSE": "strasse", "ẞ": "ss", "İstanbul": "istanbul", "ı": "i",
+		"Å": "a", "\u212b": "a", "\u212a": "k", "Ǆ": "ǆ", "ǅ": "ǆ", "Ñandú": "nandu", "Ω": "ω", "\u2126": "ω", "ά": "α", "ΆΣ": "ασ", "ς": "σ", "ᾳ": "α", "Ё": "е", "Й": "и",
+		"ﬁ": "ﬁ", "Łódź": "lodz", "Ærø": "aero", "Œuvre": "oeuvre", "Þór": "thor", "Đ": "d", "Ĳ": "ij", "ſ": "s", "Việt": "viet", "Ǻ": "a", "ǽ": "ae",
+		"日本": "日本", "が": "か\u3099", "한": "\u1112\u1161\u11ab", "👩‍👩‍👧": "👩‍👩‍👧", "%_\\": "%_\\", "％": "％", "A\tB\n": "a\tb\n",
+	} {
+		if got := store.Fold(in); got != want {
+			t.Errorf("Fold(%q) = %q, want %q", in, got, want)
+		}
+		if got := get[string](t, db, "SELECT fold($1)", in); got != want {
+			t.Errorf("fold(%q) = %q, want %q", in, got, want)
+		}
+	}
+	if got := get[*string](t, db, "SELECT fold(NULL)"); got != nil {
+		t.Errorf("fold(NULL) = %q", *got)
+	}
+
+	// Every character of the alphabets that fold promises, one in a line.
+	var text strings.Builder
+	for r := rune(1); r <= unicode.MaxRune; r++ {
+		if utf8.ValidRune(r) && unicode.In(r, unicode.Latin, unicode.Greek, unicode.Cyrillic, unicode.Mn, unicode.Nd, unicode.P, unicode.S) {
+			text.WriteRune(r)
+			text.WriteString("\n")
+		}
+	}
+	got := strings.Split(get[string](t, db, "SELECT fold($1)", text.String()), "\n")
+	want := strings.Split(store.Fold(text.String()), "\n")
+	if len(got) != len(want) {
+		t.Fatalf("fold made %d lines, Fold %d", len(got), len(want))
+	}
+	for i := range got {
+		if got[i] != want[i] {
+			t.Errorf("line %d: fold made %+q, Fold %+q", i, got[i], want[i])
+		}
+	}
+}
+
+func foldIndex(t *testing.T, db store.DB) {
+	exec(t, db, "CREATE UNIQUE INDEX st_user_fold ON st_user (fold(name))")
+	addUsers(t, db, "Zoé", "zoo")
+	if _, err := db.Exec(t.Context(), "INSERT INTO st_user (id, name) VALUES (3, 'ZOE')"); !store.IsConstraint(err, store.Unique) {
+		t.Errorf("a name that folds the same: %v", err)
+	} else if got := constraintName(err); got != "st_user_fold" {
+		t.Errorf("constraint %q", got)
+	}
+	if got := list[int](t, db, "SELECT id FROM st_user WHERE fold(name) = fold($1)", "ZOE\u0301"); !slices.Equal(got, []int{1}) {
+		t.Errorf("found %v", got)
+	}
+}

@@ -1,0 +1,191 @@
+package storetest
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/store/migrations"
+	"github.com/ringfence/ringfence/internal/store/postgres"
+	"github.com/ringfence/ringfence/internal/store/sqlite"
+)
+
+// Variable names the address of a PostgreSQL server for tests.
+const Variable = "TEST_POSTGRES_DSN"
+
+// Each runs a test on a fresh database of each engine.
+func Each(t *testing.T, test func(t *testing.T, db store.DB)) {
+	t.Helper()
+	t.Run("sqlite", func(t *testing.T) { test(t, SQLite(t)) })
+	t.Run("postgres", func(t *testing.T) { test(t, Postgres(t)) })
+}
+
+// SQLite is a fresh migrated database in a temporary file.
+func SQLite(t testing.TB) store.DB {
+	t.Helper()
+	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "test.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := db.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+// Postgres is a fresh migrated database on the server of TEST_POSTGRES_DSN,
+// named after the test, and dropped at its end.
+func Postgres(t testing.TB) store.DB {
+	t.Helper()
+	db, err := postgres.Open(t.Context(), PostgresDSN(t), postgres.Options{MaxConns: 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+// PostgresDSN is the address of a fresh migrated database; see [Postgres].
+func PostgresDSN(t testing.TB) string {
+	t.Helper()
+	server := os.Getenv(Variable)
+	if server == "" {
+		t.Skip(Variable + " is not set")
+	}
+	return NewDatabase(t, server, true)
+}
+
+// NewDatabase makes a database on a server, migrated or empty, named after the
+// test and dropped at its end, and answers its address.
+func NewDatabase(t testing.TB, server string, migrated bool) string {
+	t.Helper()
+	admin, err := postgres.Open(t.Context(), server, postgres.Options{MaxConns: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer admin.Close() //nolint:errcheck // it answers nothing
+	template := "template0"
+	if migrated {
+		if template, err = ensureTemplate(t.Context(), admin, server); err != nil {
+			t.Fatal(err)
+		}
+	}
+	name := databaseName(t.Name())
+	if _, err := admin.Exec(t.Context(), fmt.Sprintf("CREATE DATABASE %s TEMPLATE %s", name, template)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		admin, err := postgres.Open(ctx, server, postgres.Options{MaxConns: 1})
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer admin.Close() //nolint:errcheck // it answers nothing
+		if _, err := admin.Exec(ctx, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)"); err != nil {
+			t.Error(err)
+		}
+	})
+	return onDatabase(server, name)
+}
+
+// databaseName is a test's name as an identifier that needs no quotes.
+func databaseName(test string) string {
+	word := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
+			return r
+		case r >= 'A' && r <= 'Z':
+			return r + 'a' - 'A'
+		}
+		return '_'
+	}, test)
+	return "t_" + word[:min(len(word), 40)] + "_" + strings.ToLower(rand.Text()[:10])
+}
+
+// onDatabase is the address of another database of the same server.
+func onDatabase(server, name string) string {
+	u, err := url.Parse(server)
+	if err != nil || u.Scheme == "" { // several hosts, or keyword=value pairs: the last one wins
+		if strings.Contains(server, "://") {
+			separator := "?"
+			if strings.Contains(server, "?") {
+				separator = "&"
+			}
+			return server + separator + "dbname=" + name
+		}
+		return server + " dbname=" + name
+	}
+	u.Path = "/" + name
+	return u.String()
+}
+
+// templateLock is the advisory lock under which the template is made.
+const templateLock = 0x72696e6774657374
+
+// ensureTemplate answers the name of a migrated database to copy. Whichever
+// process is first makes it, under another name until it is whole.
+func ensureTemplate(ctx context.Context, admin *postgres.DB, server string) (string, error) {
+	name, err := templateName()
+	if err != nil {
+		return "", err
+	}
+	const exists = "SELECT count(*) > 0 FROM pg_database WHERE datname = $1"
+	if done, err := store.Get[bool](ctx, admin, exists, name); err != nil || done {
+		return name, err
+	}
+	return name, admin.InReadTx(ctx, func(ctx context.Context, tx store.Conn) error {
+		if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", int64(templateLock)); err != nil {
+			return err
+		}
+		if done, err := store.Get[bool](ctx, admin, exists, name); err != nil || done {
+			return err
+		}
+		making := databaseName("template")
+		if _, err := admin.Exec(ctx, "CREATE DATABASE "+making+" TEMPLATE template0"); err != nil {
+			return err
+		}
+		db, err := postgres.Open(ctx, onDatabase(server, making), postgres.Options{MaxConns: 2})
+		if err != nil {
+			return err
+		}
+		err = db.Migrate(ctx)
+		_ = db.Close()
+		if err != nil {
+			_, _ = admin.Exec(ctx, "DROP DATABASE "+making+" WITH (FORCE)")
+			return fmt.Errorf("migrating the template: %w", err)
+		}
+		_, err = admin.Exec(ctx, "ALTER DATABASE "+making+" RENAME TO "+name)
+		return err
+	})
+}
+
+// templateName holds a hash of the migrations, so that a changed schema has another template.
+func templateName() (string, error) {
+	hash := sha256.New()
+	err := fs.WalkDir(migrations.Files("postgres"), ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := fs.ReadFile(migrations.Files("postgres"), path)
+		fmt.Fprintf(hash, "%s %d\n%s", path, len(text), text)
+		return err
+	})
+	return "ringfence_test_template_" + hex.EncodeToString(hash.Sum(nil)[:6]), err
+}

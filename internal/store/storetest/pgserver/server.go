@@ -1,0 +1,279 @@
+package pgserver
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// How long a server may take to start, for recovery after a crash too, and to stop.
+const (
+	startWait = 60 * time.Second
+	stopWait  = 30 * time.Second
+	poll      = 20 * time.Millisecond
+)
+
+// Server is one PostgreSQL cluster with its server process. Its methods are for
+// one goroutine.
+type Server struct {
+	bin, folder, password string
+	port                  int
+	as                    *syscall.Credential
+
+	process *exec.Cmd
+	ended   chan struct{} // closed when process has ended
+}
+
+// Start makes a cluster and starts it. The caller calls Remove at the end.
+func Start(ctx context.Context) (*Server, error) {
+	bin, err := Programs()
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{bin: bin, password: rand.Text()}
+	if err := s.makeFolder(); err != nil {
+		return nil, err
+	}
+	if err := s.initialize(ctx); err != nil {
+		return nil, errors.Join(err, s.Remove())
+	}
+	if err := s.Run(ctx); err != nil {
+		return nil, errors.Join(err, s.Remove())
+	}
+	return s, nil
+}
+
+// DSN is the address of a database, for the superuser. The cluster has the
+// database "postgres".
+func (s *Server) DSN(database string) string {
+	u := url.URL{
+		Scheme: "postgres", User: url.UserPassword("postgres", s.password),
+		Host: s.Address(), Path: "/" + database, RawQuery: "sslmode=disable",
+	}
+	return u.String()
+}
+
+// Address is host and port.
+func (s *Server) Address() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) }
+
+// Password is the superuser's.
+func (s *Server) Password() string { return s.password }
+
+// Log is what the server has written.
+func (s *Server) Log() string {
+	text, err := os.ReadFile(s.path("log"))
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+func (s *Server) path(name string) string { return filepath.Join(s.folder, name) }
+
+// makeFolder makes the temporary folder, the server's own. It is not below a
+// folder of a test, whose parents the server's user may not enter.
+func (s *Server) makeFolder() error {
+	as, err := account()
+	if err != nil {
+		return err
+	}
+	s.as = as
+	if s.folder, err = os.MkdirTemp("", "ringfence-postgres-"); err != nil {
+		return fmt.Errorf("making the cluster's folder: %w", err)
+	}
+	if s.port, err = freePort(); err != nil {
+		return errors.Join(err, os.RemoveAll(s.folder))
+	}
+	return s.own(s.folder)
+}
+
+// own gives a file to the server's user.
+func (s *Server) own(path string) error {
+	if s.as == nil {
+		return nil
+	}
+	return os.Chown(path, int(s.as.Uid), int(s.as.Gid))
+}
+
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it answers at once
+	if err != nil {
+		return 0, fmt.Errorf("finding a free port: %w", err)
+	}
+	defer l.Close() //nolint:errcheck // nothing was sent
+	return l.Addr().(*net.TCPAddr).Port, nil
+}
+
+func (s *Server) initialize(ctx context.Context) error {
+	secret := s.path("password")
+	if err := os.WriteFile(secret, []byte(s.password+"\n"), 0o600); err != nil {
+		return err
+	}
+	if err := s.own(secret); err != nil {
+		return err
+	}
+	arguments := []string{
+		"-D", s.path("data"), "-U", "postgres", "--auth=scram-sha-256", "--pwfile=" + secret,
+		"--encoding=UTF8", "--no-sync", "--no-instructions",
+	}
+	// A language's order of letters, as most installations have it: the order of
+	// bytes would hide what sorts otherwise than SQLite does.
+	err := s.run(ctx, "initdb", append(arguments, "--locale=C", "--locale-provider=icu", "--icu-locale=en-US")...)
+	if err != nil { // an older server, or one without ICU
+		if err := os.RemoveAll(s.path("data")); err != nil {
+			return err
+		}
+		err = s.run(ctx, "initdb", append(arguments, "--no-locale")...)
+	}
+	return err
+}
+
+// run runs one of the server's programs to its end.
+func (s *Server) run(ctx context.Context, program string, arguments ...string) error {
+	cmd := s.command(ctx, program, arguments...)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("running %s: %w: %s", program, err, strings.TrimSpace(out.String()))
+	}
+	return nil
+}
+
+// command prepares a program, in a process group of its own: Ctrl-C on the
+// terminal is for the tests, which then stop the server themselves.
+func (s *Server) command(ctx context.Context, program string, arguments ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, filepath.Join(s.bin, program), arguments...) //nolint:gosec // PostgreSQL's own programs
+	cmd.Dir = s.folder
+	cmd.Env = append(os.Environ(), "PGPASSWORD="+s.password, "LC_ALL=C")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.as, Setpgid: true}
+	return cmd
+}
+
+// Run starts the server process, after Stop or Kill too, on the same port, and
+// answers when it takes connections.
+func (s *Server) Run(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startWait)
+	defer cancel()
+	for {
+		err := s.start(ctx)
+		// After a crash the old server's children may be alive for a moment, and hold the memory.
+		if err == nil || ctx.Err() != nil || !strings.Contains(s.Log(), "pre-existing shared memory block") {
+			return err
+		}
+	}
+}
+
+func (s *Server) start(ctx context.Context) error {
+	log, err := os.OpenFile(s.path("log"), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer log.Close() //nolint:errcheck // the server has its own handle
+	// The process outlives ctx, which is for starting it.
+	cmd := s.command(context.WithoutCancel(ctx), "postgres", "-D", s.path("data"),
+		"-c", "listen_addresses=127.0.0.1", "-c", "port="+strconv.Itoa(s.port),
+		"-c", "unix_socket_directories="+s.folder,
+		"-c", "fsync=on", "-c", "max_connections=200", "-c", "shared_buffers=64MB")
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("starting postgres: %w", err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		_ = cmd.Wait()
+		close(ended)
+	}()
+	s.process, s.ended = cmd, ended
+
+	ticker := time.NewTicker(poll)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			if s.ready() {
+				return nil
+			}
+		case <-ended:
+			s.process = nil
+			return fmt.Errorf("starting postgres: it ended: %s", s.Log())
+		case <-ctx.Done():
+			return errors.Join(fmt.Errorf("starting postgres: %w: %s", ctx.Err(), s.Log()), s.Kill())
+		}
+	}
+}
+
+// ready reads what the server says of itself: its own process, and in the eighth
+// line that it takes connections, or those that only read.
+func (s *Server) ready() bool {
+	text, err := os.ReadFile(filepath.Join(s.path("data"), "postmaster.pid"))
+	if err != nil {
+		return false
+	}
+	lines := strings.Split(string(text), "\n")
+	if len(lines) < 8 || strings.TrimSpace(lines[0]) != strconv.Itoa(s.process.Process.Pid) {
+		return false
+	}
+	state := strings.TrimSpace(lines[7])
+	return state == "ready" || state == "standby"
+}
+
+// Stop shuts the server down; clients are thrown out.
+func (s *Server) Stop() error { return s.end(syscall.SIGINT) }
+
+// Kill kills the server with SIGKILL, as a crash would end it.
+func (s *Server) Kill() error { return s.end(syscall.SIGKILL) }
+
+func (s *Server) end(signal syscall.Signal) error {
+	if s.process == nil {
+		return nil
+	}
+	if err := s.process.Process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("stopping postgres: %w", err)
+	}
+	select {
+	case <-s.ended:
+	case <-time.After(stopWait):
+		_ = s.process.Process.Kill()
+		<-s.ended
+	}
+	s.process = nil
+	return nil
+}
+
+// Remove stops the server and removes its folder.
+func (s *Server) Remove() error {
+	return errors.Join(s.Stop(), os.RemoveAll(s.folder))
+}
+
+// Standby makes and starts a second server that follows this one.
+func (s *Server) Standby(ctx context.Context) (*Server, error) {
+	standby := &Server{bin: s.bin, password: s.password}
+	if err := standby.makeFolder(); err != nil {
+		return nil, err
+	}
+	err := standby.run(ctx, "pg_basebackup", "-h", "127.0.0.1", "-p", strconv.Itoa(s.port), "-U", "postgres",
+		"-D", standby.path("data"), "-R", "-X", "stream", "-c", "fast", "--no-sync")
+	if err == nil {
+		err = standby.Run(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(err, standby.Remove())
+	}
+	return standby, nil
+}
+
+// Promote makes a standby a server that accepts writes.
+func (s *Server) Promote(ctx context.Context) error {
+	return s.run(ctx, "pg_ctl", "promote", "-w", "-D", s.path("data"))
+}
