@@ -1,0 +1,65 @@
+// Package console is the API console: the services' definitions, to be read and tried in a browser.
+package console
+
+import (
+	"embed"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"strings"
+
+	"github.com/swaggest/swgui/v5/static"
+	"github.com/vearutop/statigz"
+)
+
+//go:embed assets
+var assets embed.FS
+
+// Entry is one service that the console shows.
+type Entry struct {
+	Name       string `json:"name"`
+	Title      string `json:"title"`
+	Prefix     string `json:"prefix"`
+	Definition string `json:"definition"` // path of its OpenAPI document
+}
+
+// policy lets the page load nothing and talk to nobody but this origin. Swagger UI writes style attributes.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +
+	"connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+
+// New serves the console below /console/. Its pages are the same for everybody: what a
+// user may do is decided when an operation is tried.
+func New(entries []Entry) (http.Handler, error) {
+	pages, err := fs.Sub(assets, "assets")
+	if err != nil {
+		return nil, err
+	}
+	list, err := json.Marshal(entries)
+	if err != nil {
+		return nil, fmt.Errorf("listing the services: %w", err)
+	}
+	own := http.FileServerFS(pages)
+	ui := http.StripPrefix("/ui", statigz.FileServer(static.FS))
+	return http.StripPrefix("/console", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			w.Header().Set("Allow", "GET, HEAD")
+			w.WriteHeader(http.StatusMethodNotAllowed)
+			return
+		}
+		h := w.Header()
+		h.Set("Content-Security-Policy", policy)
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Cache-Control", "no-cache")
+		switch {
+		case r.URL.Path == "/services.json":
+			h.Set("Content-Type", "application/json")
+			_, _ = w.Write(list)
+		case strings.HasPrefix(r.URL.Path, "/ui/"):
+			ui.ServeHTTP(w, r)
+		default:
+			own.ServeHTTP(w, r)
+		}
+	})), nil
+}
