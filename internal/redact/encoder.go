@@ -1,0 +1,192 @@
+package redact
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"go.uber.org/zap/buffer"
+	"go.uber.org/zap/zapcore"
+)
+
+// Encoder returns an encoder that redacts every entry and field before enc encodes it. It gives an Encoder back as it
+// is.
+func Encoder(enc zapcore.Encoder) zapcore.Encoder {
+	if e, ok := enc.(*encoder); ok {
+		return e
+	}
+	return &encoder{object{enc}, enc}
+}
+
+type encoder struct {
+	object // for the fields that zap adds ahead, by Logger.With
+	enc    zapcore.Encoder
+}
+
+func (e *encoder) Clone() zapcore.Encoder { return Encoder(e.enc.Clone()) }
+
+func (e *encoder) EncodeEntry(entry zapcore.Entry, fields []zapcore.Field) (*buffer.Buffer, error) {
+	entry.Message = String(entry.Message)
+	clean := make([]zapcore.Field, len(fields))
+	for i, f := range fields {
+		clean[i] = redactField(f)
+	}
+	encoded, err := e.enc.EncodeEntry(entry, clean)
+	if err != nil {
+		return nil, err
+	}
+	sweep(encoded.Bytes())
+	return encoded, nil
+}
+
+// redactField leaves numbers, times and the like alone and puts all else behind an object that redacts itself.
+func redactField(f zapcore.Field) zapcore.Field {
+	switch f.Type {
+	case zapcore.StringType, zapcore.ByteStringType, zapcore.BinaryType, zapcore.StringerType, zapcore.ErrorType,
+		zapcore.ReflectType, zapcore.ArrayMarshalerType, zapcore.ObjectMarshalerType, zapcore.InlineMarshalerType:
+		return zapcore.Field{Type: zapcore.InlineMarshalerType, Interface: field(f)}
+	default:
+		return f
+	}
+}
+
+// field adds itself to an encoder, redacted.
+type field zapcore.Field
+
+func (f field) MarshalLogObject(enc zapcore.ObjectEncoder) error {
+	zapcore.Field(f).AddTo(object{enc})
+	return nil
+}
+
+// object redacts what is added to an ObjectEncoder.
+type object struct{ zapcore.ObjectEncoder }
+
+func (o object) AddString(key, value string) {
+	if secretName(key) {
+		value = mark
+	}
+	o.ObjectEncoder.AddString(key, String(value))
+}
+
+func (o object) AddByteString(key string, value []byte) { o.AddString(key, string(value)) }
+
+func (o object) AddBinary(key string, value []byte) {
+	if text := string(value); secretName(key) || String(text) != text {
+		o.AddString(key, mark)
+		return
+	}
+	o.ObjectEncoder.AddBinary(key, value)
+}
+
+func (o object) AddArray(key string, value zapcore.ArrayMarshaler) error {
+	if secretName(key) {
+		value = redacted{}
+	}
+	return o.ObjectEncoder.AddArray(key, redactArray{value})
+}
+
+func (o object) AddObject(key string, value zapcore.ObjectMarshaler) error {
+	if secretName(key) {
+		o.AddString(key, mark)
+		return nil
+	}
+	return o.ObjectEncoder.AddObject(key, redactObject{value})
+}
+
+func (o object) AddReflected(key string, value any) error {
+	if secretName(key) {
+		o.AddString(key, mark)
+		return nil
+	}
+	clean, err := reflected(value)
+	if err != nil {
+		return err
+	}
+	return o.ObjectEncoder.AddReflected(key, clean)
+}
+
+type redactObject struct{ from zapcore.ObjectMarshaler }
+
+func (m redactObject) MarshalLogObject(enc zapcore.ObjectEncoder) error {
+	return m.from.MarshalLogObject(object{enc})
+}
+
+type redactArray struct{ from zapcore.ArrayMarshaler }
+
+func (m redactArray) MarshalLogArray(enc zapcore.ArrayEncoder) error {
+	return m.from.MarshalLogArray(array{enc})
+}
+
+// redacted is the array that stands for a secret one, in the form that Caddy gives its own.
+type redacted struct{}
+
+func (redacted) MarshalLogArray(enc zapcore.ArrayEncoder) error {
+	enc.AppendString(mark)
+	return nil
+}
+
+// array redacts what is appended to an ArrayEncoder.
+type array struct{ zapcore.ArrayEncoder }
+
+func (a array) AppendString(value string)     { a.ArrayEncoder.AppendString(String(value)) }
+func (a array) AppendByteString(value []byte) { a.AppendString(string(value)) }
+func (a array) AppendReflected(value any) error {
+	clean, err := reflected(value)
+	if err != nil {
+		return err
+	}
+	return a.ArrayEncoder.AppendReflected(clean)
+}
+
+func (a array) AppendArray(value zapcore.ArrayMarshaler) error {
+	return a.ArrayEncoder.AppendArray(redactArray{value})
+}
+
+func (a array) AppendObject(value zapcore.ObjectMarshaler) error {
+	return a.ArrayEncoder.AppendObject(redactObject{value})
+}
+
+// reflected is a value that zap would encode by reflection, as plain maps and lists without secrets. Entries that hold
+// such values are rare.
+func reflected(value any) (any, error) {
+	encoded, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	decoder := json.NewDecoder(bytes.NewReader(encoded))
+	decoder.UseNumber()
+	var tree any
+	if err := decoder.Decode(&tree); err != nil {
+		return nil, err
+	}
+	return redactTree(tree), nil
+}
+
+func redactTree(tree any) any {
+	switch tree := tree.(type) {
+	case string:
+		return String(tree)
+	case []any:
+		for i := range tree {
+			tree[i] = redactTree(tree[i])
+		}
+	case map[string]any:
+		for name, value := range tree {
+			if secretName(name) && holdsText(value) {
+				tree[name] = mark
+				continue
+			}
+			tree[name] = redactTree(value)
+		}
+	}
+	return tree
+}
+
+// holdsText reports whether a secret can be in value: "has_token": true says nothing.
+func holdsText(value any) bool {
+	switch value.(type) {
+	case string, []any, map[string]any:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,258 @@
+package redact_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/ringfence/ringfence/internal/redact"
+)
+
+const (
+	own    = "rft_" + "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNO-_" + "123456"
+	remote = "4f1c6a6e-2a55-4f4b-8d7e-3c1c9b1c2d3e"
+)
+
+func TestString(t *testing.T) {
+	tests := map[string]struct{ text, want string }{
+		"nothing":                  {"GET /api/confd/1.1/users?limit=10", "GET /api/confd/1.1/users?limit=10"},
+		"own token":                {"saw " + own + " here", "saw rft_REDACTED here"},
+		"own token, cut":           {own[:30], "rft_REDACTED"},
+		"own token, longer":        {own + "xyz", "rft_REDACTED"},
+		"path":                     {"/api/auth/0.1/token/" + remote, "/api/auth/0.1/token/REDACTED"},
+		"path with scopes":         {"/api/auth/0.1/token/" + remote + "/scopes/check", "/api/auth/0.1/token/REDACTED/scopes/check"},
+		"path with query":          {"/token/" + remote + "?scope=a.b", "/token/REDACTED?scope=a.b"},
+		"path in capitals":         {"/TOKEN/" + remote, "/TOKEN/REDACTED"},
+		"path with two slashes":    {"/token//" + remote, "/token//REDACTED"},
+		"path with semicolon":      {"/token/;" + remote, "/token/REDACTED"},
+		"path, encoded word":       {"/%74oken/" + remote, "/token/REDACTED"},
+		"path, encoded slash":      {"/token%2F" + remote, "/token/REDACTED"},
+		"path, encoded twice":      {"/%2574oken/" + remote, "/token/REDACTED"},
+		"path, encoded own":        {"/users/rf%74_" + own[4:], "/users/rft_REDACTED"},
+		"path of tokens":           {"/users/" + remote + "/tokens/x", "/users/" + remote + "/tokens/x"},
+		"query":                    {"/a?token=" + remote + "&b=c", "/a?token=REDACTED&b=c"},
+		"query, later":             {"/a?b=c&token=" + remote, "/a?b=c&token=REDACTED"},
+		"query, longer name":       {"/a?refresh_token=" + remote, "/a?refresh_token=REDACTED"},
+		"query alone":              {"token=" + remote, "token=REDACTED"},
+		"query, encoded name":      {"/a?t%6Fken=" + remote, "/a?token=REDACTED"},
+		"query, password":          {"/a?admin_password=hunter2", "/a?admin_password=REDACTED"},
+		"query, OAuth code":        {"/callback?state=1&code=abc", "/callback?state=1&code=REDACTED"},
+		"code of an error":         {"exit code=5", "exit code=5"},
+		"referer":                  {"https://pbx.example/console/?token=" + remote + "#top", "https://pbx.example/console/?token=REDACTED#top"},
+		"header in a dump":         {"map[X-Auth-Token:[" + remote + "] Accept:[*/*]]", "map[X-Auth-Token:[REDACTED] Accept:[*/*]]"},
+		"header in a message":      {"X-Auth-Token: " + remote + " refused", "X-Auth-Token: REDACTED refused"},
+		"header in JSON":           {`{"X-Auth-Token":["` + remote + `"]}`, `{"X-Auth-Token":["REDACTED"]}`},
+		"header's name":            {"two X-Auth-Token headers", "two X-Auth-Token headers"},
+		"authorization":            {"Authorization: Basic YWRtaW46c2VjcmV0", "Authorization: Basic REDACTED"},
+		"URL with a password":      {"dialing postgres://ring:fence@db/ring", "dialing postgres://ring:REDACTED@db/ring"},
+		"URL with a user":          {"postgres://ring@db/ring", "postgres://ring@db/ring"},
+		"e-mail address":           {"to alice@example.org", "to alice@example.org"},
+		"percent sign":             {"100% of a%20b", "100% of a%20b"},
+		"encoded line break":       {"/a?token=%0A" + remote + "%0Ainjected", "/a?token=REDACTED"},
+		"line break after a token": {"/%74oken/" + remote + "/%0Ainjected", "/token/REDACTED/ injected"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := redact.String(test.text)
+			if got != test.want {
+				t.Errorf("String(%q) = %q, want %q", test.text, got, test.want)
+			}
+			if again := redact.String(got); again != got {
+				t.Errorf("String(%q) = %q: not the same again", got, again)
+			}
+		})
+	}
+}
+
+func FuzzString(f *testing.F) {
+	f.Add("/api/auth/0.1/", "/scopes/check?a=%20b")
+	f.Add("%", "%2")
+	f.Fuzz(func(t *testing.T, before, after string) {
+		if strings.Contains(redact.String(before+own+after), own[4:]) {
+			t.Errorf("the token stays in %q", redact.String(before+own+after))
+		}
+	})
+}
+
+func TestWriter(t *testing.T) {
+	var out bytes.Buffer
+	text := "http: panic serving: token " + own + "\n"
+	n, err := redact.Writer(&out).Write([]byte(text))
+	if n != len(text) || err != nil {
+		t.Errorf("Write: %d, %v; want all of %d", n, err, len(text))
+	}
+	if got := out.String(); got != "http: panic serving: token rft_REDACTED\n" {
+		t.Errorf("wrote %q", got)
+	}
+}
+
+// header logs itself as Caddy's headers do.
+type header http.Header
+
+func (h header) MarshalLogObject(enc zapcore.ObjectEncoder) error {
+	for name, values := range h {
+		if err := enc.AddArray(name, stringsOf(values)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type stringsOf []string
+
+func (s stringsOf) MarshalLogArray(enc zapcore.ArrayEncoder) error {
+	for _, v := range s {
+		enc.AppendString(v)
+	}
+	return nil
+}
+
+type stringer struct{}
+
+func (stringer) String() string { return "/token/" + remote }
+
+// request nests a header, as Caddy's request does.
+type request struct{ header header }
+
+func (r request) MarshalLogObject(enc zapcore.ObjectEncoder) error {
+	enc.AddString("uri", "/api/auth/0.1/token/"+remote)
+	return enc.AddObject("headers", r.header)
+}
+
+// nested holds lists in lists.
+type nested struct{}
+
+func (nested) MarshalLogArray(enc zapcore.ArrayEncoder) error {
+	enc.AppendByteString([]byte(own))
+	return errors.Join(
+		enc.AppendArray(stringsOf{own}),
+		enc.AppendObject(request{header{"X-Auth-Token": {remote}}}),
+		enc.AppendReflected(map[string]string{"token": remote}),
+	)
+}
+
+var secretFields = map[string]zap.Field{
+	"string":           zap.String("uri", "/token/"+remote),
+	"named string":     zap.String("token", remote),
+	"byte string":      zap.ByteString("uri", []byte("/token/"+remote)),
+	"binary":           zap.Binary("payload", []byte(own)),
+	"named binary":     zap.Binary("token", []byte(remote)),
+	"error":            zap.Error(errors.New("Get \"http://daemon/?token=" + remote + "\": refused")),
+	"joined errors":    zap.Error(errors.Join(errors.New(own), errors.New("/token/"+remote))),
+	"stringer":         zap.Stringer("url", stringer{}),
+	"strings":          zap.Strings("args", []string{own, "/token/" + remote}),
+	"named strings":    zap.Strings("X_Auth_Token", []string{remote}),
+	"object":           zap.Object("request", request{header{"X-Auth-Token": {remote}, "Referer": {"/?token=" + remote}}}),
+	"lower case":       zap.Object("headers", header{"x-auth-token": {remote}, "authorization": {"Basic " + remote}}),
+	"cookies":          zap.Object("headers", header{"Cookie": {remote}, "Set-Cookie": {remote}, "Proxy-Authorization": {remote}}),
+	"named object":     zap.Object("token", request{header{"Other": {remote}}}),
+	"inline":           zap.Inline(header{"X-Auth-Token": {remote}}),
+	"array":            zap.Array("nested", nested{}),
+	"reflected header": zap.Any("headers", http.Header{"X-Auth-Token": {remote}}),
+	"reflected tree":   zap.Any("tree", map[string]any{"a": []any{map[string]any{"password": remote}, "/token/" + remote}}),
+	"reflected name":   zap.Reflect("token", []string{remote}),
+	"named unlike it":  zap.String("note", own),
+}
+
+// encoders are the formats of Caddy's logs.
+var encoders = map[string]func(zapcore.EncoderConfig) zapcore.Encoder{
+	"json": zapcore.NewJSONEncoder, "console": zapcore.NewConsoleEncoder,
+}
+
+func logger(enc zapcore.Encoder) (*zap.Logger, *bytes.Buffer) {
+	out := new(bytes.Buffer)
+	return zap.New(zapcore.NewCore(enc, zapcore.AddSync(out), zapcore.DebugLevel)), out
+}
+
+func TestEncoderRedactsEveryKindOfField(t *testing.T) {
+	for format, make := range encoders {
+		for name, field := range secretFields {
+			t.Run(format+"/"+name, func(t *testing.T) {
+				ways := map[string]func(*zap.Logger){
+					"at the entry": func(l *zap.Logger) { l.Info("entry", field) },
+					"ahead":        func(l *zap.Logger) { l.With(field).Info("entry") },
+					"lazily ahead": func(l *zap.Logger) { l.WithLazy(field).With(zap.Int("n", 1)).Info("entry") },
+				}
+				for way, log := range ways {
+					l, out := logger(redact.Encoder(make(zap.NewProductionEncoderConfig())))
+					log(l)
+					for _, secret := range []string{own[4:], remote} {
+						if strings.Contains(out.String(), secret) {
+							t.Errorf("%s: logged %s", way, out)
+						}
+					}
+					if !strings.Contains(out.String(), "entry") {
+						t.Errorf("%s: logged %q, want the entry", way, out)
+					}
+				}
+
+				// Without the encoder the secret is there: the checks above can fail.
+				l, out := logger(make(zap.NewProductionEncoderConfig()))
+				l.Info("entry", field)
+				if !strings.Contains(out.String(), own[4:]) && !strings.Contains(out.String(), remote) && field.Type != zapcore.BinaryType {
+					t.Errorf("the field holds no secret: %s", out)
+				}
+			})
+		}
+	}
+}
+
+func TestEncoderKeepsTheRest(t *testing.T) {
+	fields := []zap.Field{
+		zap.Int("status", 200), zap.Duration("duration", time.Second), zap.Bool("has_token", true), zap.Skip(),
+		zap.String("Wazo-Tenant", remote), zap.Strings("names", []string{"a", "b"}), zap.Time("at", time.Unix(1, 0)),
+		zap.Any("tree", map[string]any{"n": 1 << 60, "list": []int{1, 2}, "has_token": true}), zap.Error(errors.New("refused")),
+		zap.Object("headers", header{"Accept": {"*/*"}}), zap.Binary("raw", []byte{0, 255}), zap.Any("nothing", nil),
+		zap.Namespace("inner"), zap.String("note", "x"),
+	}
+	plain, want := logger(zapcore.NewJSONEncoder(zapcore.EncoderConfig{MessageKey: "msg"}))
+	plain.With(fields...).Info("entry", fields...)
+	redacting, got := logger(redact.Encoder(redact.Encoder(zapcore.NewJSONEncoder(zapcore.EncoderConfig{MessageKey: "msg"}))))
+	redacting.With(fields...).Info("entry", fields...)
+	if got.String() != want.String() {
+		t.Errorf("logged\n%s want\n%s", got, want)
+	}
+}
+
+func TestEncoderRedactsTheMessage(t *testing.T) {
+	l, out := logger(redact.Encoder(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig())))
+	l.Named("http").Error("GET /token/" + remote)
+	var entry map[string]any
+	if err := json.Unmarshal(out.Bytes(), &entry); err != nil {
+		t.Fatal(err)
+	}
+	if entry["msg"] != "GET /token/REDACTED" || entry["logger"] != "http" {
+		t.Errorf("logged %v", entry)
+	}
+}
+
+// A value that zap cannot encode is an error in the entry, not a lost entry.
+func TestEncoderUnencodableValue(t *testing.T) {
+	l, out := logger(redact.Encoder(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig())))
+	l.Info("entry", zap.Any("function", func() {}))
+	if !strings.Contains(out.String(), "functionError") || !json.Valid(out.Bytes()) {
+		t.Errorf("logged %s", out)
+	}
+}
+
+func BenchmarkString(b *testing.B) {
+	for name, text := range map[string]string{
+		"header": "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0",
+		"uri":    "/api/confd/1.1/users?limit=10&offset=20&order=lastname",
+		"secret": "/api/auth/0.1/token/" + remote,
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				redact.String(text)
+			}
+		})
+	}
+}

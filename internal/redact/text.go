@@ -1,0 +1,166 @@
+package redact
+
+import (
+	"io"
+	"regexp"
+	"strings"
+	"unicode"
+)
+
+// mark stands in the place of a secret; Caddy writes the same.
+const mark = "REDACTED"
+
+// ownToken is the shape of this gateway's tokens (package tokens), loose enough for one that was cut or mistyped.
+var ownToken = regexp.MustCompile(`rft_[A-Za-z0-9_-]{16,}`)
+
+// syntax lists the places where a text has a secret, and what is written there.
+var syntax = []struct {
+	place   *regexp.Regexp
+	written string
+}{
+	// GET /api/auth/0.1/token/<token>, POST .../token/<token>/scopes/check
+	{regexp.MustCompile(`(?i)(/token/+)[^/?#\s"'<>]+`), "${1}" + mark},
+	// ?token=, &access_token=, password= at the start of a query or of a word
+	{regexp.MustCompile(`(?i)((?:^|[?&;#\s])[\w.-]*(?:token|password|passwd|secret)=)[^&;#\s"'<>]+`), "${1}" + mark},
+	// the code that an OAuth2 provider sends back
+	{regexp.MustCompile(`(?i)([?&]code=)[^&;#\s"'<>]+`), "${1}" + mark},
+	// a header in a dump or a message
+	{regexp.MustCompile(`(?i)(x[-_.]auth[-_.]token["'\]]*\s*[:=][\s"'\[]*)[^\s"',\]}&]+`), "${1}" + mark},
+	{regexp.MustCompile(`(?i)(authorization["'\]]*\s*[:=][\s"'\[]*(?:basic|bearer)\s+)[^\s"',\]}]+`), "${1}" + mark},
+	// postgres://user:password@host
+	{regexp.MustCompile(`(://[^\s/?#:@"']*:)[^\s/?#@"']+@`), "${1}" + mark + "@"},
+}
+
+// String returns s with the secrets in it replaced. A text that holds one in percent-encoded form is returned decoded,
+// without its control characters.
+func String(s string) string {
+	if !suspect(s) {
+		return s
+	}
+	s = plain(s)
+	// What the gateway refuses with 400 is logged all the same, so look through more than one encoding.
+	decoded := s
+	for range 3 {
+		next := unescape(decoded)
+		if next == decoded {
+			break
+		}
+		decoded = next
+		if clean := plain(decoded); clean != decoded {
+			s = strings.Map(printable, clean)
+			decoded = s
+		}
+	}
+	return s
+}
+
+// Writer returns a writer that redacts what it is given, one text per Write, and passes it to w.
+func Writer(w io.Writer) io.Writer { return writer{w} }
+
+type writer struct{ to io.Writer }
+
+func (w writer) Write(p []byte) (int, error) {
+	if _, err := io.WriteString(w.to, String(string(p))); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+func plain(s string) string {
+	s = ownToken.ReplaceAllLiteralString(s, "rft_"+mark)
+	for _, secret := range syntax {
+		s = secret.place.ReplaceAllString(s, secret.written)
+	}
+	return s
+}
+
+// printable keeps a decoded line break from starting a line of its own in a log.
+func printable(r rune) rune {
+	if unicode.IsControl(r) {
+		return ' '
+	}
+	return r
+}
+
+// suspect is one cheap look at a text: nearly all of a log holds none of the words without which no pattern matches.
+func suspect(s string) bool {
+	for i := range len(s) {
+		word := ""
+		switch s[i] {
+		case '%', '@':
+			return true
+		case 't', 'T':
+			word = "token"
+		case 'p', 'P':
+			word = "passw"
+		case 's', 'S':
+			word = "secret"
+		case 'c', 'C':
+			word = "code="
+		case 'a', 'A':
+			word = "authorization"
+		case 'r':
+			word = "rft_"
+		default:
+			continue
+		}
+		if hasFoldPrefix(s[i:], word) {
+			return true
+		}
+	}
+	return false
+}
+
+func hasFoldPrefix(s, prefix string) bool {
+	return len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix)
+}
+
+// secretNames end the names of the headers and fields whose whole value is a secret: X-Auth-Token, X_Auth_Token,
+// refresh_token, Proxy-Authorization, Set-Cookie, admin_password.
+var secretNames = []string{"token", "authorization", "cookie", "password", "passwd", "secret"}
+
+func secretName(name string) bool {
+	for _, end := range secretNames {
+		if len(name) >= len(end) && strings.EqualFold(name[len(name)-len(end):], end) {
+			return true
+		}
+	}
+	return false
+}
+
+// unescape decodes every valid percent escape of s and leaves the rest.
+func unescape(s string) string {
+	if !strings.Contains(s, "%") {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '%' && i+2 < len(s) && isHex(s[i+1]) && isHex(s[i+2]) {
+			b.WriteByte(unhex(s[i+1])<<4 | unhex(s[i+2]))
+			i += 2
+			continue
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
+func isHex(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'f'
+}
+
+func unhex(c byte) byte {
+	if c <= '9' {
+		return c - '0'
+	}
+	return c | 0x20 - 'a' + 10
+}
+
+// sweep overwrites, in an encoded entry, what has the shape of an own token.
+func sweep(encoded []byte) {
+	for _, at := range ownToken.FindAllIndex(encoded, -1) {
+		for i := at[0] + len("rft_"); i < at[1]; i++ {
+			encoded[i] = '*'
+		}
+	}
+}
