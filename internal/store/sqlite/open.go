@@ -17,7 +17,7 @@ import (
 
 // How long a call waits for the writer, and SQLite for another program's lock.
 const (
-	writerWait  = 10 * time.Second
+	writerWait  = 5 * time.Second
 	busyTimeout = "busy_timeout(5000)"
 )
 

@@ -1,12 +1,242 @@
 package sqlite_test
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/store/migrations"
+	"github.com/ringfence/ringfence/internal/store/sqlite"
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
 
+// With this variable the test binary is another process on the file it names.
+const childFile = "RINGFENCE_TEST_SQLITE_FILE"
+
+func TestMain(m *testing.M) {
+	if file := os.Getenv(childFile); file != "" {
+		if err := child(file); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func child(file string) error {
+	db, err := sqlite.Open(context.Background(), file)
+	if err != nil {
+		return err
+	}
+	first, err := store.Get[int64](context.Background(), db, "SELECT coalesce(max(id), 0) + 1 FROM st_crash")
+	if err != nil {
+		return err
+	}
+	return storetest.CrashMain(db, first, os.Stdout)
+}
+
+func childProcess(t *testing.T, file string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	cmd.Env = append(os.Environ(), childFile+"="+file)
+	return cmd
+}
+
 func TestStore(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) store.DB { return storetest.SQLite(t) })
+}
+
+func open(t *testing.T, file string) *sqlite.DB {
+	t.Helper()
+	db, err := sqlite.Open(t.Context(), file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+func do(t *testing.T, db store.DB, text string, args ...any) {
+	t.Helper()
+	if _, err := db.Exec(t.Context(), text, args...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestFileModes(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "new", "data")
+	file := filepath.Join(folder, "x.db")
+	check := func() {
+		t.Helper()
+		for name, want := range map[string]os.FileMode{
+			folder: 0o700 | os.ModeDir, file: 0o600, file + "-wal": 0o600, file + "-shm": 0o600, file + ".lock": 0o600,
+		} {
+			if info, err := os.Stat(name); err != nil || info.Mode() != want {
+				t.Errorf("%s: %v, %v; want mode %v", name, info.Mode(), err, want)
+			}
+		}
+	}
+	db := open(t, file)
+	do(t, db, "CREATE TABLE a (b text)")
+	check()
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(file, 0o644); err != nil { //nolint:gosec // what is to be mended
+		t.Fatal(err)
+	}
+	db = open(t, file)
+	do(t, db, "INSERT INTO a (b) VALUES ('x')")
+	check()
+}
+
+func TestSecondOpenIsRefused(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "x.db")
+	link := filepath.Join(t.TempDir(), "link.db")
+	if err := os.Symlink(file, link); err != nil {
+		t.Fatal(err)
+	}
+	first := open(t, file)
+	do(t, first, "CREATE TABLE a (b text)")
+	for _, name := range []string{file, link} {
+		_, err := sqlite.Open(t.Context(), name)
+		if !errors.Is(err, sqlite.ErrInUse) {
+			t.Fatalf("a second Open of %s: %v", name, err)
+		}
+		if text := err.Error(); !strings.Contains(text, "process "+strconv.Itoa(os.Getpid())+";") || !strings.Contains(text, "stop") {
+			t.Errorf("the refusal says %q", text)
+		}
+	}
+	said, err := childProcess(t, file).CombinedOutput()
+	if err == nil || !strings.Contains(string(said), sqlite.ErrInUse.Error()) {
+		t.Errorf("a second process answered %v: %s", err, said)
+	}
+	do(t, first, "INSERT INTO a (b) VALUES ('still here')")
+
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	do(t, open(t, link), "INSERT INTO a (b) VALUES ('after')")
+}
+
+func TestPragmas(t *testing.T) {
+	db := open(t, filepath.Join(t.TempDir(), "x.db"))
+	check := func(where string, c store.Conn, queryOnly string) {
+		t.Helper()
+		for pragma, want := range map[string]string{
+			"journal_mode": "wal", "synchronous": "2", "foreign_keys": "1", "busy_timeout": "5000", "query_only": queryOnly,
+		} {
+			if got, err := store.Get[string](t.Context(), c, "PRAGMA "+pragma); err != nil || got != want {
+				t.Errorf("%s of the %s is %q, %v; want %q", pragma, where, got, err, want)
+			}
+		}
+	}
+	check("reader", db, "1")
+	err := db.InTx(t.Context(), func(_ context.Context, tx store.Conn) error {
+		check("writer", tx, "0")
+		check("reader beside it", db, "1") // another connection than before
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func TestKilledWriterLosesNothing(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "x.db")
+	db := open(t, file)
+	do(t, db, storetest.CrashTable)
+	var acknowledged []int64
+	for round := range 3 {
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+		acknowledged = append(acknowledged, storetest.KillWriter(t, childProcess(t, file), 100+50*round)...)
+		db = open(t, file)
+		storetest.AllThere(t, db, acknowledged)
+		if got, err := store.Get[string](t.Context(), db, "PRAGMA integrity_check"); err != nil || got != "ok" {
+			t.Fatalf("integrity: %q, %v", got, err)
+		}
+	}
+}
+
+func TestManyMigrate(t *testing.T) {
+	db := open(t, filepath.Join(t.TempDir(), "x.db"))
+	if version, err := db.Version(t.Context()); err != nil || version != 0 {
+		t.Errorf("the version of a new file is %d, %v", version, err)
+	}
+	answers := make(chan error, 10)
+	for range cap(answers) {
+		go func() { answers <- db.Migrate(t.Context()) }()
+	}
+	for range cap(answers) {
+		if err := <-answers; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestNewerSchemaIsRefused(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "x.db")
+	db := open(t, file)
+	if err := db.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	do(t, db, "INSERT INTO "+migrations.Table+" (version_id, is_applied) VALUES (9999, true)")
+	err := db.Migrate(t.Context())
+	if !errors.Is(err, migrations.ErrNewer) || !strings.Contains(err.Error(), "9999") {
+		t.Errorf("migrating answered %v", err)
+	}
+}
+
+func TestFullDiskIsUnavailable(t *testing.T) {
+	db := open(t, filepath.Join(t.TempDir(), "x.db"))
+	do(t, db, "CREATE TABLE a (b text)")
+	do(t, db, "PRAGMA max_page_count = 10")
+	_, err := db.Exec(t.Context(), "INSERT INTO a (b) VALUES ($1)", strings.Repeat("x", 1<<20))
+	if !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("writing more than there is room for: %v", err)
+	}
+	do(t, db, "INSERT INTO a (b) VALUES ('little')")
+}
+
+func TestNestedTransactionDoesNotWaitForEver(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for a limit of five seconds")
+	}
+	t.Parallel()
+	db := open(t, filepath.Join(t.TempDir(), "x.db"))
+	err := db.InTx(t.Context(), func(ctx context.Context, _ store.Conn) error {
+		_, err := db.Exec(ctx, "CREATE TABLE a (b text)")
+		return err
+	})
+	if !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("using the DB inside InTx: %v", err)
+	}
+	do(t, db, "CREATE TABLE a (b text)")
+}
+
+func TestOpenSaysWhatIsWrong(t *testing.T) {
+	folder := t.TempDir()
+	junk := filepath.Join(folder, "junk.db")
+	if err := os.WriteFile(junk, []byte(strings.Repeat("not a database ", 500)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, path := range map[string]string{"a folder": folder, "not a database": junk, "below a file": filepath.Join(junk, "x.db")} {
+		db, err := sqlite.Open(t.Context(), path)
+		if err == nil {
+			_ = db.Close()
+			t.Errorf("%s was opened", name)
+		} else if !strings.Contains(err.Error(), filepath.Base(path)) && !strings.Contains(err.Error(), junk) {
+			t.Errorf("%s: the error does not name it: %v", name, err)
+		}
+	}
 }

@@ -17,7 +17,7 @@ func nowUTC(t *testing.T, db store.DB) {
 	if d := time.Since(got).Abs(); d > slack {
 		t.Errorf("now_utc is %v away from this clock", d)
 	}
-	exec(t, db, "INSERT INTO st_types (id, at) VALUES (1, now_utc()), (2, $1), (3, $2)", got.Add(-slack*2), got.Add(slack*2))
+	do(t, db, "INSERT INTO st_types (id, at) VALUES (1, now_utc()), (2, $1), (3, $2)", got.Add(-slack*2), got.Add(slack*2))
 	if got := list[int](t, db, "SELECT id FROM st_types WHERE at < now_utc() ORDER BY id"); !slices.Equal(got, []int{1, 2}) {
 		t.Errorf("past: %v, want [1 2]", got)
 	}
@@ -68,7 +68,7 @@ func fold(t *testing.T, db store.DB) {
 }
 
 func foldIndex(t *testing.T, db store.DB) {
-	exec(t, db, "CREATE UNIQUE INDEX st_user_fold ON st_user (fold(name))")
+	do(t, db, "CREATE UNIQUE INDEX st_user_fold ON st_user (fold(name))")
 	addUsers(t, db, "Zoé", "zoo")
 	if _, err := db.Exec(t.Context(), "INSERT INTO st_user (id, name) VALUES (3, 'ZOE')"); !store.IsConstraint(err, store.Unique) {
 		t.Errorf("a name that folds the same: %v", err)

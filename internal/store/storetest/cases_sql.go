@@ -19,10 +19,10 @@ func returning(t *testing.T, db store.DB) {
 	if got := get[int64](t, db, "UPDATE st_user SET score = score + $1 WHERE name = $2 RETURNING score", 5, "bob"); got != 5 {
 		t.Errorf("UPDATE answered %d, want 5", got)
 	}
-	if n := exec(t, db, "UPDATE st_user SET score = $1", 1); n != 2 {
+	if n := do(t, db, "UPDATE st_user SET score = $1", 1); n != 2 {
 		t.Errorf("UPDATE touched %d rows, want 2", n)
 	}
-	if n := exec(t, db, "UPDATE st_user SET score = 2 WHERE id = $1", 99); n != 0 {
+	if n := do(t, db, "UPDATE st_user SET score = 2 WHERE id = $1", 99); n != 0 {
 		t.Errorf("UPDATE of nothing touched %d rows", n)
 	}
 	if got := list[int](t, db, "DELETE FROM st_user WHERE id = $1 RETURNING id", 1); !slices.Equal(got, []int{1}) {
@@ -36,7 +36,7 @@ func returning(t *testing.T, db store.DB) {
 
 func onConflict(t *testing.T, db store.DB) {
 	addUsers(t, db, "ann")
-	if n := exec(t, db, "INSERT INTO st_user (id, name) VALUES (1, 'other') ON CONFLICT DO NOTHING"); n != 0 {
+	if n := do(t, db, "INSERT INTO st_user (id, name) VALUES (1, 'other') ON CONFLICT DO NOTHING"); n != 0 {
 		t.Errorf("DO NOTHING touched %d rows", n)
 	}
 	const upsert = "INSERT INTO st_user (id, name) VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET name = excluded.name RETURNING name"
@@ -50,7 +50,7 @@ func onConflict(t *testing.T, db store.DB) {
 
 func pages(t *testing.T, db store.DB) {
 	for i, exten := range []any{"300", nil, "100", nil, "200"} {
-		exec(t, db, "INSERT INTO st_user (id, name, exten) VALUES ($1, 'x', $2)", i+1, exten)
+		do(t, db, "INSERT INTO st_user (id, name, exten) VALUES ($1, 'x', $2)", i+1, exten)
 	}
 	const page = "SELECT id FROM st_user ORDER BY exten NULLS LAST, id LIMIT $1 OFFSET $2"
 	if got := list[int](t, db, page, 4, 0); !slices.Equal(got, []int{3, 5, 1, 2}) {
@@ -103,8 +103,8 @@ func like(t *testing.T, db store.DB) {
 
 func constraints(t *testing.T, db store.DB) {
 	const tenant = "6f2c0a3e-1d54-4c39-9a42-1f0f6b1f5f6a"
-	exec(t, db, "INSERT INTO st_tenant (uuid, name) VALUES ($1, 'one')", tenant)
-	exec(t, db, "INSERT INTO st_user (id, tenant, name, exten) VALUES (1, $1, 'ann', '100')", tenant)
+	do(t, db, "INSERT INTO st_tenant (uuid, name) VALUES ($1, 'one')", tenant)
+	do(t, db, "INSERT INTO st_user (id, tenant, name, exten) VALUES (1, $1, 'ann', '100')", tenant)
 	for _, c := range []struct {
 		name, sql        string
 		kind             store.ConstraintKind
@@ -137,9 +137,9 @@ func constraints(t *testing.T, db store.DB) {
 
 func restrict(t *testing.T, db store.DB) {
 	addUsers(t, db, "ann", "bob")
-	exec(t, db, "INSERT INTO st_child (user_id, label) VALUES (1, 'a'), (2, 'b')")
-	exec(t, db, "INSERT INTO st_guard (user_id) VALUES (2)")
-	exec(t, db, "DELETE FROM st_user WHERE id = 1")
+	do(t, db, "INSERT INTO st_child (user_id, label) VALUES (1, 'a'), (2, 'b')")
+	do(t, db, "INSERT INTO st_guard (user_id) VALUES (2)")
+	do(t, db, "DELETE FROM st_user WHERE id = 1")
 	if _, err := db.Exec(t.Context(), "DELETE FROM st_user WHERE id = 2"); !store.IsConstraint(err, store.ForeignKey) {
 		t.Errorf("deleting a row that is held: %v", err)
 	}

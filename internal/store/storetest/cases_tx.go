@@ -144,7 +144,7 @@ func snapshot(t *testing.T, db store.DB) {
 		if n, err := store.Get[int](ctx, tx, countUsers); err != nil || n != 1 {
 			t.Errorf("before: %d, %v", n, err)
 		}
-		exec(t, db, insertUser, 2, "bob")
+		do(t, db, insertUser, 2, "bob")
 		if n, err := store.Get[int](ctx, tx, countUsers); err != nil || n != 1 {
 			t.Errorf("after another's commit: %d, %v", n, err)
 		}
@@ -213,7 +213,7 @@ func noLostUpdate(t *testing.T, db store.DB) {
 // before both want to remove their own: one row must stay.
 func noWriteSkew(t *testing.T, db store.DB) {
 	for range 5 {
-		exec(t, db, "DELETE FROM st_user")
+		do(t, db, "DELETE FROM st_user")
 		addUsers(t, db, "admin", "admin")
 		together(t, 2, func(i int) error {
 			return db.InTx(t.Context(), func(ctx context.Context, tx store.Conn) error {

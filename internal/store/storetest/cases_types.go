@@ -54,7 +54,7 @@ func types(t *testing.T, db store.DB) {
 	ref := uuid.NewString()
 	list := stringList{V: []string{"confd.#", `"é"`}}
 	for id, yes := range map[int]bool{1: true, 2: false} {
-		exec(t, db, insertTypes, id, yes, int64(math.MaxInt64), 0.25, "Zoë ☎", digest, noon, list, ref)
+		do(t, db, insertTypes, id, yes, int64(math.MaxInt64), 0.25, "Zoë ☎", digest, noon, list, ref)
 		got := get[all](t, db, selectTypes, id)
 		if got.Yes != yes || got.Big != math.MaxInt64 || got.Ratio != 0.25 || got.Words != "Zoë ☎" ||
 			!bytes.Equal(got.Digest, digest) || !got.At.Equal(noon) || !slices.Equal(got.List.V, list.V) || got.Ref != ref {
@@ -68,10 +68,10 @@ func types(t *testing.T, db store.DB) {
 			t.Errorf("came back into pointers as %+v", maybe)
 		}
 	}
-	if n := exec(t, db, "DELETE FROM st_types WHERE yes AND digest = $1 AND at = $2 AND ref = $3", digest, noon, ref); n != 1 {
+	if n := do(t, db, "DELETE FROM st_types WHERE yes AND digest = $1 AND at = $2 AND ref = $3", digest, noon, ref); n != 1 {
 		t.Errorf("comparing found %d rows, want 1", n)
 	}
-	exec(t, db, "UPDATE st_types SET yes = NOT yes, ref = $1", uuid.MustParse(ref))
+	do(t, db, "UPDATE st_types SET yes = NOT yes, ref = $1", uuid.MustParse(ref))
 	if got := get[uuid.UUID](t, db, "SELECT ref FROM st_types WHERE yes"); got.String() != ref {
 		t.Errorf("a uuid.UUID came back as %v", got)
 	}
@@ -80,7 +80,7 @@ func types(t *testing.T, db store.DB) {
 func nulls(t *testing.T, db store.DB) {
 	var noText *string
 	var noTime *time.Time
-	exec(t, db, insertTypes, 1, nil, nil, nil, noText, nil, noTime, nil, nil)
+	do(t, db, insertTypes, 1, nil, nil, nil, noText, nil, noTime, nil, nil)
 	got := get[perhaps](t, db, selectTypes, 1)
 	if got.Yes != nil || got.Big != nil || got.Ratio != nil || got.Words != nil || got.Digest != nil || got.At != nil || got.Ref != nil {
 		t.Errorf("NULL came back as %+v", got)
@@ -101,7 +101,7 @@ func nulls(t *testing.T, db store.DB) {
 
 // expressions have no declared type on SQLite.
 func expressions(t *testing.T, db store.DB) {
-	exec(t, db, insertTypes, 1, true, 1, 1.5, "x", []byte{1}, noon, "[]", nil)
+	do(t, db, insertTypes, 1, true, 1, 1.5, "x", []byte{1}, noon, "[]", nil)
 	type row struct {
 		Found  bool      `db:"found"`
 		None   *bool     `db:"none"`
@@ -118,7 +118,7 @@ func expressions(t *testing.T, db store.DB) {
 		t.Errorf("max(at) is %v", got)
 	}
 	// Text that looks like a time stays text.
-	exec(t, db, "UPDATE st_types SET words = $1", "2026-11-21 12:00:00")
+	do(t, db, "UPDATE st_types SET words = $1", "2026-11-21 12:00:00")
 	if got := get[string](t, db, "SELECT coalesce(words, '') FROM st_types"); got != "2026-11-21 12:00:00" {
 		t.Errorf("text came back as %q", got)
 	}
@@ -131,7 +131,7 @@ func times(t *testing.T, db store.DB) {
 		noon.Truncate(time.Second).Add(500 * time.Millisecond), noon.Truncate(time.Second).Add(50 * time.Millisecond), noon.Add(24 * time.Hour).In(zone),
 	}
 	for i, at := range in {
-		exec(t, db, "INSERT INTO st_types (id, at) VALUES ($1, $2)", i, &at)
+		do(t, db, "INSERT INTO st_types (id, at) VALUES ($1, $2)", i, &at)
 		if got := get[time.Time](t, db, "SELECT at FROM st_types WHERE id = $1", i); !got.Equal(at.Truncate(time.Microsecond)) {
 			t.Errorf("%v came back as %v", at, got)
 		}
@@ -156,16 +156,16 @@ func times(t *testing.T, db store.DB) {
 func jsonText(t *testing.T, db store.DB) {
 	type options struct{ Codecs [][2]string }
 	in := store.JSON[options]{V: options{Codecs: [][2]string{{"allow", "ulaw\x00é"}}}}
-	exec(t, db, "INSERT INTO st_types (id, list) VALUES ($1, $2)", 1, in)
+	do(t, db, "INSERT INTO st_types (id, list) VALUES ($1, $2)", 1, in)
 	got := get[store.JSON[options]](t, db, "SELECT list FROM st_types")
 	if len(got.V.Codecs) != 1 || got.V.Codecs[0] != in.V.Codecs[0] {
 		t.Errorf("came back as %+v", got)
 	}
-	exec(t, db, "UPDATE st_types SET list = NULL")
+	do(t, db, "UPDATE st_types SET list = NULL")
 	if got := get[store.JSON[options]](t, db, "SELECT list FROM st_types"); got.V.Codecs != nil {
 		t.Errorf("NULL came back as %+v", got)
 	}
-	exec(t, db, "UPDATE st_types SET list = '{'")
+	do(t, db, "UPDATE st_types SET list = '{'")
 	if _, err := store.Get[store.JSON[options]](t.Context(), db, "SELECT list FROM st_types"); err == nil {
 		t.Error("broken JSON was read")
 	}
@@ -214,7 +214,7 @@ func invalidText(t *testing.T, db store.DB) {
 			t.Errorf("searching %s: %v", what, err)
 		}
 	}
-	exec(t, db, "INSERT INTO st_user (id, name) VALUES (1, $1)", name("ok"))
+	do(t, db, "INSERT INTO st_user (id, name) VALUES (1, $1)", name("ok"))
 	if got := get[name](t, db, "SELECT name FROM st_user"); got != "ok" {
 		t.Errorf("a named type came back as %q", got)
 	}

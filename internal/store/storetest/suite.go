@@ -79,11 +79,11 @@ func makeTables(t *testing.T, db store.DB) {
 			id integer PRIMARY KEY, yes boolean, big bigint, ratio double precision,
 			words text, digest ` + blob + `, at ` + moment + `, list text, ref ` + id + `)`,
 	} {
-		exec(t, db, statement)
+		do(t, db, statement)
 	}
 }
 
-func exec(t *testing.T, c store.Conn, sql string, args ...any) int64 {
+func do(t *testing.T, c store.Conn, sql string, args ...any) int64 {
 	t.Helper()
 	n, err := c.Exec(t.Context(), sql, args...)
 	if err != nil {
@@ -113,6 +113,6 @@ func list[T any](t *testing.T, c store.Conn, sql string, args ...any) []T {
 func addUsers(t *testing.T, db store.DB, names ...string) {
 	t.Helper()
 	for i, name := range names {
-		exec(t, db, "INSERT INTO st_user (id, name) VALUES ($1, $2)", i+1, name)
+		do(t, db, "INSERT INTO st_user (id, name) VALUES ($1, $2)", i+1, name)
 	}
 }
