@@ -1,0 +1,93 @@
+package gate
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/principal"
+	"github.com/ringfence/ringfence/internal/target"
+	"github.com/ringfence/ringfence/internal/tokens"
+)
+
+// denial is a refusal, and its word for the metrics.
+type denial struct {
+	outcome string
+	err     error
+}
+
+func deny(outcome string, kind apierr.Kind, message string) *denial {
+	return &denial{outcome, &apierr.Error{Kind: kind, Message: message}}
+}
+
+func malformed(err error) *denial {
+	refused, ok := errors.AsType[*target.Refusal](err)
+	if !ok {
+		return deny("malformed", apierr.Invalid, "The request target is malformed")
+	}
+	return deny(refused.Reason, apierr.Kind(refused.Status), refused.Error())
+}
+
+func (g *Gate) badMethod() *denial {
+	allow := allowedMethods
+	if g.cors.enabled() {
+		allow += ", " + http.MethodOptions
+	}
+	return &denial{"method", &apierr.Error{
+		Kind: apierr.MethodNotAllowed, Allow: strings.Split(allow, ", "),
+		Message: "This method is not served; the methods are " + allow,
+	}}
+}
+
+// authenticate is steps 3 and 4 of DESIGN section 3.
+func (g *Gate) authenticate(r *http.Request, need *Need) (*principal.Principal, *denial) {
+	token := ""
+	if sent := r.Header["X-Auth-Token"]; len(sent) == 1 {
+		token = sent[0]
+	}
+	if token == "" {
+		return nil, unauthorized("token_missing", need.Access,
+			"Send a token in the X-Auth-Token header; the authentication service issues one on POST /token")
+	}
+	if !g.tokens.Shape(token) {
+		return nil, unauthorized("token_malformed", need.Access, "What the X-Auth-Token header holds is not a token; send exactly one")
+	}
+	who, err := g.tokens.Principal(r.Context(), token)
+	switch {
+	case err == nil && who != nil:
+		return who, nil
+	case err == nil:
+		return nil, unavailable(errors.New("the source of tokens answered nobody"))
+	case errors.Is(err, tokens.ErrUnknown):
+		return nil, unauthorized("token_unknown", need.Access, "The token is unknown, expired or revoked; get a new one")
+	case apierr.As(err) != nil && apierr.As(err).Kind == apierr.TooMany:
+		return nil, &denial{"too_many", err}
+	default:
+		return nil, unavailable(err)
+	}
+}
+
+// unauthorized has the details that existing clients read (reference, auth-api, section 2), without the token.
+func unauthorized(outcome, access, message string) *denial {
+	return &denial{outcome, &apierr.Error{
+		Kind: apierr.Unauthorized, Message: message,
+		Details: map[string]any{"reason": "not_found_or_expired", "required_access": access},
+	}}
+}
+
+func lacks(access string) *denial {
+	return &denial{"access_denied", &apierr.Error{
+		Kind: apierr.Forbidden, Message: "Unauthorized for " + access + ": the token does not hold this access",
+		Details: map[string]any{"reason": "missing_permission_or_invalid_tenant", "required_access": access},
+	}}
+}
+
+// unavailable is for what says nothing about the token: never 401, or clients would log out.
+func unavailable(err error) *denial {
+	return &denial{"unavailable", &apierr.Error{
+		Kind: apierr.Unavailable, RetryAfter: 2 * time.Second, Err: err,
+		Message: "The token cannot be checked now; try again shortly",
+	}}
+}

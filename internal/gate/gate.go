@@ -1,0 +1,202 @@
+package gate
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/principal"
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/target"
+)
+
+// Tokens says who a token speaks for; *tokens.Cache does. It is safe for concurrent use.
+type Tokens interface {
+	// Shape reports whether the text could be a token. It looks nothing up.
+	Shape(token string) bool
+	// Principal answers who the token speaks for now. The error is tokens.ErrUnknown (401), or an
+	// *apierr.Error, or it says nothing about the token (503).
+	Principal(ctx context.Context, token string) (*principal.Principal, error)
+}
+
+// Observer counts what the gate decides. It is safe for concurrent use.
+type Observer interface {
+	// Decided is called once for each request. The service is empty where no service was reached.
+	// Both words are from small fixed sets: the services of the configuration; "allowed", "public",
+	// "preflight", and the reasons for a denial.
+	Decided(service, outcome string)
+}
+
+// Config is what a gate is made of.
+type Config struct {
+	Routers []Router
+	Tokens  Tokens
+	// Origins are the origins whose pages may call the services from a browser:
+	// "https://console.example.com", or "*" for every one. There are none by default.
+	Origins []string
+	// Observer may be nil.
+	Observer Observer
+}
+
+// Gate decides about requests. It is immutable and safe for concurrent use.
+type Gate struct {
+	routers  []Router
+	tokens   Tokens
+	cors     cors
+	observer Observer
+}
+
+// New makes a gate. The error is a mistake in the configuration.
+func New(c Config) (*Gate, error) {
+	routers, err := byPrefix(c.Routers)
+	if err != nil {
+		return nil, err
+	}
+	origins, err := newCORS(c.Origins)
+	if err != nil {
+		return nil, err
+	}
+	if c.Tokens == nil {
+		return nil, errors.New("the gate has no source of tokens")
+	}
+	return &Gate{routers: routers, tokens: c.Tokens, cors: origins, observer: c.Observer}, nil
+}
+
+// Admission is a request that may go on.
+type Admission struct {
+	// Request is the request to pass on. Its URL and RequestURI are canonical, and its headers hold no
+	// identity that the gate did not write. For a service of ours its context has the principal, the
+	// *rest.Match and the request id; for an upstream its X-Ringfence headers have the identity.
+	Request *http.Request
+	// Writer is where the answer goes. For an upstream it drops the headers that are not the upstream's to send.
+	Writer http.ResponseWriter
+	// Principal is nil on a public route.
+	Principal *principal.Principal
+	Need      Need
+}
+
+// Admit decides about a request that no other handler has changed. When it
+// answers false, it has answered the request itself. It changes r in place.
+func (g *Gate) Admit(w http.ResponseWriter, r *http.Request) (Admission, bool) {
+	sanitise(r)
+	id := setRequestID(w.Header(), r.Header)
+	origin := g.cors.answer(w.Header(), r.Header)
+
+	t, err := target.Parse(r.RequestURI)
+	if err != nil {
+		g.refuse(w, r, Need{}, malformed(err))
+		return Admission{}, false
+	}
+	canonicalise(r, &t)
+	if origin != "" && isPreflight(r) {
+		g.observe("", "preflight")
+		preflight(w)
+		return Admission{}, false
+	}
+	need, known := g.route(r.Method, &t)
+	who, denied := g.decide(r, &t, &need, known)
+	if denied != nil {
+		g.refuse(w, r, need, denied)
+		return Admission{}, false
+	}
+	if who == nil {
+		g.observe(need.Service, "public")
+	} else {
+		g.observe(need.Service, "allowed")
+	}
+	a := Admission{Request: r, Writer: w, Principal: who, Need: need}
+	if need.Match != nil {
+		a.Request = r.WithContext(serviceContext(r.Context(), id, who, need.Match))
+		return a, true
+	}
+	if who != nil {
+		setIdentity(r.Header, who)
+	}
+	a.Writer = &upstreamWriter{ResponseWriter: w, id: id, origin: origin}
+	return a, true
+}
+
+func (g *Gate) route(method string, t *target.Target) (Need, bool) {
+	for _, router := range g.routers {
+		if need, ok := router.Route(method, t); ok {
+			return need, true
+		}
+	}
+	return Need{}, false
+}
+
+// decide is steps 2 to 5 of DESIGN section 3. It answers nobody for a public route.
+func (g *Gate) decide(r *http.Request, t *target.Target, need *Need, known bool) (*principal.Principal, *denial) {
+	switch {
+	case action(r.Method) == "":
+		return nil, g.badMethod()
+	case !known:
+		return nil, deny("not_found", apierr.NotFound, "No service is served at this path")
+	case t.HasWild() && !need.Pattern:
+		return nil, deny("pattern", apierr.Invalid, "The path has *, # or ! or a segment longer than 128 bytes, and takes no ACL pattern there")
+	case t.RawQuery() != "" && overridesMethod(t.RawQuery()):
+		return nil, deny("method_override", apierr.Invalid, "The query parameter _method is not taken; send the method itself")
+	case len(r.Header["X-Auth-Token"]) > 1:
+		return nil, deny("token_duplicate", apierr.Invalid, "The header X-Auth-Token was sent twice")
+	case len(r.Header["Wazo-Tenant"]) > 1:
+		return nil, deny("tenant_duplicate", apierr.Invalid, "The header Wazo-Tenant was sent twice")
+	case need.Public:
+		return nil, nil
+	}
+	who, denied := g.authenticate(r, need)
+	if denied != nil {
+		return nil, denied
+	}
+	if !holds(who, need.Access) {
+		return nil, lacks(need.Access)
+	}
+	return who, nil
+}
+
+// holds reports whether the principal may do what the access says. An access with a wildcard
+// stands for many, and every one of them is needed. An empty one is nobody's.
+func holds(who *principal.Principal, access string) bool {
+	if strings.IndexByte(access, '#') >= 0 || strings.IndexByte(access, '*') >= 0 {
+		return who.Covers(access)
+	}
+	return who.Allows(access)
+}
+
+func (g *Gate) refuse(w http.ResponseWriter, r *http.Request, need Need, d *denial) {
+	g.observe(need.Service, d.outcome)
+	rest.WriteError(w, r, need.Errors, d.err)
+}
+
+func (g *Gate) observe(service, outcome string) {
+	if g.observer != nil {
+		g.observer.Decided(service, outcome)
+	}
+}
+
+// canonicalise makes what was read be what everybody after the gate reads.
+func canonicalise(r *http.Request, t *target.Target) {
+	u := r.URL
+	u.Scheme, u.Opaque, u.User, u.Host = "", "", nil, ""
+	u.Path, u.RawPath = t.Path(), ""
+	u.RawQuery, u.ForceQuery = t.RawQuery(), false
+	u.Fragment, u.RawFragment = "", ""
+	r.RequestURI = t.RequestURI()
+}
+
+type requestIDKey struct{}
+
+// RequestID is the id of a request to a service of ours, or "". It is the answer's X-Request-Id.
+func RequestID(ctx context.Context) string {
+	id, _ := ctx.Value(requestIDKey{}).(string)
+	return id
+}
+
+func serviceContext(ctx context.Context, id string, who *principal.Principal, m *rest.Match) context.Context {
+	ctx = context.WithValue(ctx, requestIDKey{}, id)
+	if who != nil {
+		ctx = principal.NewContext(ctx, who)
+	}
+	return rest.NewContext(ctx, m)
+}

@@ -1,0 +1,456 @@
+package gate_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/ringfence/ringfence/acl"
+	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/gate"
+	"github.com/ringfence/ringfence/internal/principal"
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/tokens"
+)
+
+const (
+	userUUID    = "8a9f6a0e-2b0f-4c1a-9d3e-7f2f0b1c2d3e"
+	tenantUUID  = "1b9f6a0e-2b0f-4c1a-9d3e-7f2f0b1c2d3e"
+	sessionUUID = "5c9f6a0e-2b0f-4c1a-9d3e-7f2f0b1c2d3e"
+)
+
+// known is a source of tokens that was told who they are.
+type known struct {
+	principals map[string]*principal.Principal
+	errs       map[string]error
+	lookups    int
+}
+
+func (k *known) Shape(token string) bool { return tokens.WellFormed(token) }
+
+func (k *known) Principal(_ context.Context, token string) (*principal.Principal, error) {
+	k.lookups++
+	if err := k.errs[token]; err != nil {
+		return nil, err
+	}
+	if p, ok := k.principals[token]; ok {
+		return p, nil
+	}
+	return nil, tokens.ErrUnknown
+}
+
+// issue makes a token that holds the accesses.
+func (k *known) issue(t testing.TB, patterns ...string) string {
+	t.Helper()
+	set, err := acl.Compile(patterns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	token := tokens.New()
+	if k.principals == nil {
+		k.principals = map[string]*principal.Principal{}
+	}
+	k.principals[token] = &principal.Principal{
+		UserUUID: userUUID, TenantUUID: tenantUUID, SessionUUID: sessionUUID, Purpose: "external_api", ACL: set,
+	}
+	return token
+}
+
+func (k *known) fail(err error) string {
+	token := tokens.New()
+	if k.errs == nil {
+		k.errs = map[string]error{}
+	}
+	k.errs[token] = err
+	return token
+}
+
+// counted remembers what was decided.
+type counted struct {
+	sync.Mutex
+	decisions []string
+}
+
+func (c *counted) Decided(service, outcome string) {
+	c.Lock()
+	defer c.Unlock()
+	c.decisions = append(c.decisions, service+" "+outcome)
+}
+
+func (c *counted) last() string {
+	c.Lock()
+	defer c.Unlock()
+	if len(c.decisions) == 0 {
+		return ""
+	}
+	return c.decisions[len(c.decisions)-1]
+}
+
+func confd(t testing.TB) *rest.Service {
+	t.Helper()
+	answer := func(context.Context, *rest.Request) (rest.Reply, error) { return rest.Reply{Body: rest.Null}, nil }
+	s := &rest.Service{Name: "confd", Version: "1.1", Prefix: "/api/confd/1.1", Title: "Configuration", Errors: rest.MessageList}
+	for _, op := range []rest.Operation{
+		{Method: "GET", Path: "/users", Access: "confd.users.read"},
+		{Method: "GET", Path: "/users/{user_id}", Access: "confd.users.{user_id}.read"},
+		{Method: "PUT", Path: "/users/{user_id}", Access: "confd.users.{user_id}.update"},
+		{Method: "GET", Path: "/wizard", Public: true},
+		{Method: "GET", Path: "/odd"},
+		{Method: "PUT", Path: "/policies/{policy}/acl/{access}", Access: "confd.policies.{policy}.update", Pattern: "access"},
+	} {
+		op.ID = strings.ToLower(op.Method) + strings.NewReplacer("/", "_", "{", "", "}", "").Replace(op.Path)
+		op.Summary, op.Success, op.Handle = "Test", http.StatusOK, answer
+		s.Operations = append(s.Operations, op)
+	}
+	if err := s.Mount(); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+type fixture struct {
+	*gate.Gate
+	tokens *known
+	seen   *counted
+}
+
+func newGate(t testing.TB, origins ...string) fixture {
+	t.Helper()
+	derived, err := gate.NewDerived("calls", "/api/calls/1.0", []gate.Route{
+		{Method: "GET", Path: "/api/calls/1.0/status"}, {Method: "POST", Path: "/api/calls/1.0/hooks/{id}"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := fixture{tokens: &known{}, seen: &counted{}}
+	f.Gate, err = gate.New(gate.Config{
+		Routers: append(gate.Services([]*rest.Service{confd(t)}), derived), Tokens: f.tokens, Observer: f.seen, Origins: origins,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func request(method, target string, headers ...string) *http.Request {
+	r := httptest.NewRequest(method, target, nil)
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Add(headers[i], headers[i+1])
+	}
+	return r
+}
+
+func TestAdmit(t *testing.T) {
+	f := newGate(t)
+	reader := f.tokens.issue(t, "confd.users.#", "calls.#.read", "!confd.users.secret.read")
+	whole := f.tokens.issue(t, "#")
+	almost := f.tokens.issue(t, "confd.#", "!confd.x")
+	me := f.tokens.issue(t, "confd.users.me.read")
+	away := f.tokens.fail(fmt.Errorf("looking up: %w", store.ErrUnavailable))
+	broken := f.tokens.fail(errors.New("bug"))
+	busy := f.tokens.fail(&apierr.Error{Kind: apierr.TooMany, Message: "Too many"})
+	nobody := tokens.New()
+	f.tokens.principals[nobody] = nil
+	long := strings.Repeat("a", 140)
+
+	tests := []struct {
+		name, method, target, token string
+		status                      int // 0: admitted
+		decided, access             string
+	}{
+		{"documented", "GET", "/api/confd/1.1/users", reader, 0, "confd allowed", "confd.users.read"},
+		{"HEAD is GET", "HEAD", "/api/confd/1.1/users", reader, 0, "confd allowed", "confd.users.read"},
+		{"parameter", "GET", "/api/confd/1.1/users/17", reader, 0, "confd allowed", "confd.users.17.read"},
+		{"dot in a parameter", "GET", "/api/confd/1.1/users/a.read", reader, 0, "confd allowed", "confd.users.a%2Eread.read"},
+		{"denied by a negative", "GET", "/api/confd/1.1/users/secret", reader, 403, "confd access_denied", ""},
+		{"me", "GET", "/api/confd/1.1/users/me", me, 0, "confd allowed", "confd.users.me.read"},
+		{"me by UUID", "GET", "/api/confd/1.1/users/" + userUUID, me, 0, "confd allowed", "confd.users." + userUUID + ".read"},
+		{"not me", "GET", "/api/confd/1.1/users/" + tenantUUID, me, 403, "confd access_denied", ""},
+		{"undocumented path", "GET", "/api/confd/1.1/nothing", reader, 403, "confd access_denied", ""},
+		{"undocumented path, all of it held", "GET", "/api/confd/1.1/nothing", whole, 0, "confd allowed", "confd.#"},
+		{"undocumented path, almost all held", "GET", "/api/confd/1.1/nothing", almost, 403, "confd access_denied", ""},
+		{"undocumented method", "DELETE", "/api/confd/1.1/users", reader, 403, "confd access_denied", ""},
+		{"operation without an access", "GET", "/api/confd/1.1/odd", almost, 403, "confd access_denied", ""},
+		{"public", "GET", "/api/confd/1.1/wizard", "", 0, "confd public", ""},
+		{"public with a bad token", "GET", "/api/confd/1.1/wizard", "junk", 0, "confd public", ""},
+		{"public in one method only", "POST", "/api/confd/1.1/wizard", "", 401, "confd token_missing", ""},
+		{"pattern", "PUT", "/api/confd/1.1/policies/p/acl/confd.%23", whole, 0, "confd allowed", "confd.policies.p.update"},
+		{"pattern elsewhere", "PUT", "/api/confd/1.1/policies/%2A/acl/x", whole, 400, "confd pattern", ""},
+		{"long segment elsewhere", "GET", "/api/confd/1.1/users/" + long, whole, 400, "confd pattern", ""},
+		{"long pattern", "PUT", "/api/confd/1.1/policies/p/acl/" + long, whole, 0, "confd allowed", "confd.policies.p.update"},
+		{"derived read", "GET", "/api/calls/1.0/users/me/calls", reader, 0, "calls allowed", "calls.users.me.calls.read"},
+		{"derived at the root", "GET", "/api/calls/1.0", whole, 0, "calls allowed", "calls.read"},
+		{"derived create", "POST", "/api/calls/1.0/calls", reader, 403, "calls access_denied", ""},
+		{"derived update", "PUT", "/api/calls/1.0/calls/1", whole, 0, "calls allowed", "calls.calls.1.update"},
+		{"derived patch", "PATCH", "/api/calls/1.0/calls/1", whole, 0, "calls allowed", "calls.calls.1.update"},
+		{"derived delete", "DELETE", "/api/calls/1.0/calls/a.b", whole, 0, "calls allowed", "calls.calls.a%2Eb.delete"},
+		{"derived pattern", "GET", "/api/calls/1.0/calls/%2A", whole, 400, "calls pattern", ""},
+		{"derived public", "GET", "/api/calls/1.0/status", "", 0, "calls public", ""},
+		{"derived public by HEAD", "HEAD", "/api/calls/1.0/status", "", 0, "calls public", ""},
+		{"derived public parameter", "POST", "/api/calls/1.0/hooks/7", "", 0, "calls public", ""},
+		{"derived beside the public", "GET", "/api/calls/1.0/hooks/7", "", 401, "calls token_missing", ""},
+		{"no service", "GET", "/api/other/1.0/x", whole, 404, " not_found", ""},
+		{"no token for no service", "GET", "/", "", 404, " not_found", ""},
+		{"bad method", "TRACE", "/api/confd/1.1/users", whole, 405, "confd method", ""},
+		{"bad method nowhere", "BREW", "/x", whole, 405, " method", ""},
+		{"OPTIONS", "OPTIONS", "/api/calls/1.0/x", whole, 405, "calls method", ""},
+		{"malformed", "GET", "/api/confd/1.1//users", whole, 400, " empty_segment", ""},
+		{"long", "GET", "/" + strings.Repeat("a", 2048), whole, 414, " too_long", ""},
+		{"method override", "GET", "/api/calls/1.0/x?a=b&_METHOD=DELETE", whole, 400, "calls method_override", ""},
+		{"method override encoded", "GET", "/api/calls/1.0/x?%5fmethod=DELETE", whole, 400, "calls method_override", ""},
+		{"not quite an override", "GET", "/api/calls/1.0/x?my_method=%20", whole, 0, "calls allowed", "calls.x.read"},
+		{"no token", "GET", "/api/confd/1.1/users", "", 401, "confd token_missing", ""},
+		{"not a token", "GET", "/api/confd/1.1/users", "junk", 401, "confd token_malformed", ""},
+		{"two tokens in one line", "GET", "/api/confd/1.1/users", whole + ", " + whole, 401, "confd token_malformed", ""},
+		{"unknown token", "GET", "/api/confd/1.1/users", tokens.New(), 401, "confd token_unknown", ""},
+		{"database away", "GET", "/api/confd/1.1/users", away, 503, "confd unavailable", ""},
+		{"fault", "GET", "/api/calls/1.0/users", broken, 503, "calls unavailable", ""},
+		{"nobody", "GET", "/api/calls/1.0/users", nobody, 503, "calls unavailable", ""},
+		{"too many unknown tokens", "GET", "/api/calls/1.0/users", busy, 429, "calls too_many", ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r := request(tt.method, tt.target)
+			if tt.token != "" {
+				r.Header.Set("X-Auth-Token", tt.token)
+			}
+			w := httptest.NewRecorder()
+			a, ok := f.Admit(w, r)
+			if got := f.seen.last(); got != tt.decided {
+				t.Errorf("decided %q, want %q", got, tt.decided)
+			}
+			if ok != (tt.status == 0) {
+				t.Fatalf("admitted: %t, status %d, body %s", ok, w.Code, w.Body)
+			}
+			if id := w.Header().Get("X-Request-Id"); len(id) != 36 || r.Header.Get("X-Request-Id") != id {
+				t.Errorf("request id %q", id)
+			}
+			if !ok {
+				checkRefusal(t, w, tt.method, tt.status)
+				return
+			}
+			if a.Need.Access != tt.access {
+				t.Errorf("access %q, want %q", a.Need.Access, tt.access)
+			}
+			if public := strings.HasSuffix(tt.decided, "public"); public != (a.Principal == nil) {
+				t.Errorf("principal %v", a.Principal)
+			}
+		})
+	}
+}
+
+func checkRefusal(t *testing.T, w *httptest.ResponseRecorder, method string, status int) {
+	t.Helper()
+	if w.Code != status {
+		t.Errorf("status %d, want %d: %s", w.Code, status, w.Body)
+	}
+	if w.Header().Get("Content-Type") != "application/json" || (method != "HEAD" && !json.Valid(w.Body.Bytes())) {
+		t.Errorf("not JSON: %q %s", w.Header().Get("Content-Type"), w.Body)
+	}
+	if got := w.Header().Get("WWW-Authenticate"); got != "" {
+		t.Errorf("WWW-Authenticate %q makes browsers ask for a password", got)
+	}
+	if (status == 503) != (w.Header().Get("Retry-After") != "") {
+		t.Errorf("Retry-After %q", w.Header().Get("Retry-After"))
+	}
+	if (status == 405) != (w.Header().Get("Allow") == "GET, HEAD, POST, PUT, PATCH, DELETE") {
+		t.Errorf("Allow %q", w.Header().Get("Allow"))
+	}
+}
+
+func TestRefusalsTakeTheServicesForm(t *testing.T) {
+	f := newGate(t)
+	token := f.tokens.issue(t, "nothing.at.all")
+	tests := []struct {
+		target, token string
+		want          []string
+	}{
+		{"/api/confd/1.1/users/17", token, []string{`["Unauthorized for confd.users.17.read: `}},
+		{"/api/confd/1.1/users", "", []string{`["Send a token in the X-Auth-Token header`}},
+		{"/api/calls/1.0/x", token, []string{`"error_id":"forbidden"`, `"required_access":"calls.x.read"`, `"status_code":403`}},
+		{"/api/calls/1.0/x", "", []string{`"error_id":"unauthorized"`, `"required_access":"calls.x.read"`}},
+		{"/x", "", []string{`"error_id":"not-found"`}},
+	}
+	for _, tt := range tests {
+		w := httptest.NewRecorder()
+		f.Admit(w, request("GET", tt.target, "X-Auth-Token", tt.token))
+		for _, want := range tt.want {
+			if !strings.Contains(w.Body.String(), want) {
+				t.Errorf("GET %s answers %s, want %s in it", tt.target, w.Body, want)
+			}
+		}
+		if tt.token != "" && strings.Contains(w.Body.String(), tt.token) {
+			t.Errorf("the token is in the answer")
+		}
+	}
+}
+
+func TestNoLookUpForWhatIsNoToken(t *testing.T) {
+	f := newGate(t)
+	token := f.tokens.issue(t, "#")
+	for _, r := range []*http.Request{
+		request("GET", "/api/confd/1.1/users"),
+		request("GET", "/api/confd/1.1/users", "X-Auth-Token", token[:20]),
+		request("GET", "/api/confd/1.1/users", "X-Auth-Token", token, "X-Auth-Token", token),
+		request("GET", "/api/confd/1.1/users", "X-Auth-Token", token, "Wazo-Tenant", "a", "Wazo-Tenant", "a"),
+		request("GET", "/api/confd/1.1/./users", "X-Auth-Token", token),
+		request("GET", "/api/calls/1.0/status", "X-Auth-Token", token),
+		request("GET", "/nowhere", "X-Auth-Token", token),
+	} {
+		f.Admit(httptest.NewRecorder(), r)
+	}
+	if f.tokens.lookups != 0 {
+		t.Errorf("%d look-ups", f.tokens.lookups)
+	}
+}
+
+func TestDuplicates(t *testing.T) {
+	f := newGate(t)
+	token := f.tokens.issue(t, "#")
+	for _, path := range []string{"/api/confd/1.1/users", "/api/confd/1.1/wizard", "/api/calls/1.0/status"} {
+		for _, name := range []string{"X-Auth-Token", "Wazo-Tenant"} {
+			w := httptest.NewRecorder()
+			if _, ok := f.Admit(w, request("GET", path, name, token, name, token)); ok || w.Code != 400 {
+				t.Errorf("GET %s with two %s: %d", path, name, w.Code)
+			}
+		}
+	}
+}
+
+// A service of ours reads the context, an upstream the headers; neither gets both.
+func TestIdentity(t *testing.T) {
+	f := newGate(t)
+	token := f.tokens.issue(t, "#")
+	f.tokens.principals[token].SessionUUID = ""
+	own := []string{"X-Ringfence-User", "X-Ringfence-Tenant", "X-Ringfence-Session", "X-Ringfence-Purpose"}
+
+	a, ok := f.Admit(httptest.NewRecorder(), request("GET", "/api/calls/1.0/x", "X-Auth-Token", token, "X-Ringfence-Session", "forged"))
+	if !ok {
+		t.Fatal("refused")
+	}
+	var got []string
+	for _, name := range own {
+		got = append(got, strings.Join(a.Request.Header[name], "|"))
+	}
+	if !slices.Equal(got, []string{userUUID, tenantUUID, "", "external_api"}) {
+		t.Errorf("an upstream is told %q", got)
+	}
+	if a.Request.Header.Get("X-Auth-Token") != token {
+		t.Error("the token is not forwarded")
+	}
+	if principal.FromContext(a.Request.Context()) != nil || gate.RequestID(a.Request.Context()) != "" {
+		t.Error("an upstream's request has a context that nobody reads")
+	}
+
+	w := httptest.NewRecorder()
+	a, ok = f.Admit(w, request("GET", "/api/confd/1.1/users/17", "X-Auth-Token", token, "X-Ringfence-User", "forged", "X-Request-Id", "mine"))
+	if !ok {
+		t.Fatal("refused")
+	}
+	for _, name := range own {
+		if a.Request.Header.Get(name) != "" {
+			t.Errorf("a service of ours is told %s by header", name)
+		}
+	}
+	ctx := a.Request.Context()
+	if m := rest.FromContext(ctx); m == nil || m.Param("user_id") != "17" || m.Access() != a.Need.Access {
+		t.Errorf("the match is %+v", rest.FromContext(ctx))
+	}
+	if p := principal.FromContext(ctx); p == nil || p != a.Principal || p.UserUUID != userUUID {
+		t.Errorf("the principal is %v", p)
+	}
+	if gate.RequestID(ctx) != "mine" || w.Header().Get("X-Request-Id") != "mine" {
+		t.Errorf("the request id is %q", gate.RequestID(ctx))
+	}
+
+	a, _ = f.Admit(httptest.NewRecorder(), request("GET", "/api/confd/1.1/wizard", "X-Auth-Token", token))
+	if principal.FromContext(a.Request.Context()) != nil {
+		t.Error("a public operation has a principal")
+	}
+}
+
+func TestCanonicalRequest(t *testing.T) {
+	f := newGate(t)
+	token := f.tokens.issue(t, "#")
+	r := request("GET", "/api/calls/1.0/%75sers/a%2Bb?", "X-Auth-Token", token)
+	r.URL.Scheme, r.URL.Host, r.URL.Opaque, r.URL.Fragment = "http", "evil", "evil", "evil"
+	a, ok := f.Admit(httptest.NewRecorder(), r)
+	if !ok {
+		t.Fatal("refused")
+	}
+	if got := a.Request.URL.String(); got != "/api/calls/1.0/users/a+b" || a.Request.RequestURI != got || a.Request.URL.RawPath != "" {
+		t.Errorf("URL %q, RequestURI %q", got, a.Request.RequestURI)
+	}
+	a, ok = f.Admit(httptest.NewRecorder(), request("PUT", "/api/confd/1.1/policies/p/acl/%21confd.*.%23?a=%20", "X-Auth-Token", token))
+	if !ok {
+		t.Fatal("refused")
+	}
+	if got := a.Request.URL.String(); got != "/api/confd/1.1/policies/p/acl/%21confd.%2A.%23?a=%20" || a.Request.RequestURI != got {
+		t.Errorf("URL %q, RequestURI %q", got, a.Request.RequestURI)
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	service := confd(t)
+	twice := gate.Services([]*rest.Service{service, service})
+	odd := gate.Services([]*rest.Service{{Name: "x", Prefix: "/a//b"}})
+	encoded := gate.Services([]*rest.Service{{Name: "x", Prefix: "/a%62"}})
+	for _, tt := range []struct {
+		name string
+		c    gate.Config
+	}{
+		{"no tokens", gate.Config{}},
+		{"two services in one place", gate.Config{Tokens: &known{}, Routers: twice}},
+		{"malformed prefix", gate.Config{Tokens: &known{}, Routers: odd}},
+		{"encoded prefix", gate.Config{Tokens: &known{}, Routers: encoded}},
+		{"origin without a scheme", gate.Config{Tokens: &known{}, Origins: []string{"example.com"}}},
+		{"origin with a path", gate.Config{Tokens: &known{}, Origins: []string{"https://example.com/"}}},
+		{"origin in upper case", gate.Config{Tokens: &known{}, Origins: []string{"https://Example.com"}}},
+		{"origin of a file", gate.Config{Tokens: &known{}, Origins: []string{"null"}}},
+		{"origin of another scheme", gate.Config{Tokens: &known{}, Origins: []string{"ftp://example.com"}}},
+	} {
+		if _, err := gate.New(tt.c); err == nil {
+			t.Errorf("%s: accepted", tt.name)
+		}
+	}
+}
+
+// The longest prefix decides, whatever the order of the configuration.
+func TestLongestPrefix(t *testing.T) {
+	short, err := gate.NewDerived("all", "/api", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, err := gate.NewDerived("root", "/", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	long, err := gate.NewDerived("calls", "/api/calls/1.0", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tokens := &known{}
+	token := tokens.issue(t, "#")
+	for _, routers := range [][]gate.Router{{root, short, long}, {long, short, root}} {
+		g, err := gate.New(gate.Config{Routers: routers, Tokens: tokens})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for target, want := range map[string]string{
+			"/api/calls/1.0/x": "calls.x.read", "/api/calls/x": "all.calls.x.read", "/api/x": "all.x.read", "/x": "root.x.read", "/": "root.read",
+		} {
+			a, ok := g.Admit(httptest.NewRecorder(), request("GET", target, "X-Auth-Token", token))
+			if !ok || a.Need.Access != want {
+				t.Errorf("GET %s needs %q, want %q", target, a.Need.Access, want)
+			}
+		}
+	}
+}
