@@ -2,8 +2,10 @@ package acl_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ringfence/ringfence/acl"
 )
@@ -39,6 +41,7 @@ func BenchmarkAllows(b *testing.B) {
 	for _, n := range []int{10, 100, 1000} {
 		patterns := policy(n)
 		denying := append([]string{"!confd.users.*.delete", "!auth.#.delete"}, patterns...)
+		branching := append([]string{"#.read", "*.users.me.#", "confd.#.create"}, patterns...)
 		for _, q := range []struct {
 			name, access string
 			patterns     []string
@@ -49,6 +52,8 @@ func BenchmarkAllows(b *testing.B) {
 			{"miss", "confd.users." + bob + ".lines.delete", patterns, false},
 			{"miss-service", "auth.users." + bob + ".policies.read", patterns, false},
 			{"me", "confd.users." + alice + ".resource4.read", patterns, true},
+			{"many", "confd.resource3.17.lines.read", patterns, true},
+			{"branches", "confd.users." + bob + ".lines.delete", branching, false},
 			{"denials-hit", "confd.users." + bob + ".lines.read", denying, true},
 			{"denials-miss", "confd.users." + bob + ".delete", denying, false},
 		} {
@@ -63,6 +68,34 @@ func BenchmarkAllows(b *testing.B) {
 			})
 		}
 	}
+}
+
+// BenchmarkAllowsGrowth is what a list of 1000 patterns costs compared with one
+// of 10, in rounds that alternate (DESIGN section 7: at most 2).
+func BenchmarkAllowsGrowth(b *testing.B) {
+	accesses := []string{
+		"confd.users." + bob + ".lines.read", "confd.voicemails.17.greetings.busy.read",
+		"confd.users." + bob + ".lines.delete", "confd.users." + alice + ".resource4.read",
+	}
+	sets := []*acl.Set{compile(b, policy(10)...), compile(b, policy(1000)...)}
+	took := make([][]float64, len(sets))
+	for b.Loop() {
+		for i, s := range sets {
+			start := time.Now()
+			for range 1000 {
+				for _, access := range accesses {
+					s.Allows(access, bindAlice)
+				}
+			}
+			took[i] = append(took[i], float64(time.Since(start).Nanoseconds()))
+		}
+	}
+	ratios := make([]float64, len(took[0]))
+	for i := range ratios {
+		ratios[i] = took[1][i] / took[0][i]
+	}
+	slices.Sort(ratios)
+	b.ReportMetric(ratios[len(ratios)/2], "1000/10")
 }
 
 func compile(tb testing.TB, patterns ...string) *acl.Set {
@@ -84,6 +117,8 @@ func BenchmarkAllowsMany(b *testing.B) {
 	}{
 		{"run", []string{strings.Repeat("#.", 8) + "x"}, strings.Repeat("a.", 31) + "a"},
 		{"apart", []string{strings.Repeat("#.a.", 15) + "x"}, strings.Repeat("a.", 31) + "a"},
+		{"wide", wideList(1000), strings.Repeat("a.", 31) + "x"},
+		{"widest", wideList(acl.MaxPatterns), strings.Repeat("a.", 31) + "x"},
 	} {
 		b.Run(q.name, func(b *testing.B) {
 			s := compile(b, q.patterns...)
@@ -94,6 +129,34 @@ func BenchmarkAllowsMany(b *testing.B) {
 				}
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/32, "ns/word")
+		})
+	}
+}
+
+func BenchmarkCovers(b *testing.B) {
+	for _, n := range []int{10, 1000} {
+		s := compile(b, append(policy(n), "!confd.users.*.delete", "calld.#")...)
+		for pattern, want := range map[string]bool{
+			"calld.#": true, "confd.#": false, "confd.users.me.resource4.read": true, "confd.users.#": false,
+		} {
+			b.Run(fmt.Sprintf("%s/%d", pattern, n), func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					if s.Covers(pattern, bindAlice) != want {
+						b.Fatal("wrong answer")
+					}
+				}
+			})
+		}
+	}
+	for name, q := range hugeQuestions() {
+		b.Run("huge/"+name, func(b *testing.B) {
+			s := compile(b, q.holder...)
+			for b.Loop() {
+				if s.Covers(q.pattern, bindAlice) != q.want {
+					b.Fatal("wrong answer")
+				}
+			}
 		})
 	}
 }

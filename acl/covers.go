@@ -6,11 +6,14 @@ import (
 	"strings"
 )
 
-// maxCoverWork bounds the positions that one call of Covers looks at, all its
-// state sets together. Ordinary questions need some dozens; beyond this bound
-// the input was made to be huge, and the answer is no. It keeps the worst call
-// within tens of milliseconds.
-const maxCoverWork = 200_000
+// maxCoverWork bounds the search of one call of Covers: the nodes in all its
+// sets of positions, and coverStateWork more for each set. Ordinary questions
+// need some dozens; beyond the bound the input was made to be huge, and the
+// answer is no. It keeps the worst call within tens of milliseconds.
+const (
+	maxCoverWork   = 200_000
+	coverStateWork = 8
+)
 
 // Covers reports whether a token with this Set and this Binding holds the whole
 // of pattern: every access that pattern stands for is granted by some pattern
@@ -178,7 +181,7 @@ func (c *cover) push(todo *[]coverState, to coverState, open bool) bool {
 	if !open {
 		return true
 	}
-	if c.work += len(to.nodes); len(to.nodes) == 0 || c.work > maxCoverWork {
+	if c.work += len(to.nodes) + coverStateWork; len(to.nodes) == 0 || c.work > maxCoverWork {
 		return false
 	}
 	if c.isNew(to) {

@@ -24,7 +24,9 @@ type Set struct {
 // ParsePattern says), or says that there are more than MaxPatterns.
 func Compile(patterns []string) (*Set, error) {
 	if len(patterns) > MaxPatterns {
-		return nil, invalid("the list has %d patterns, more than %d", len(patterns), MaxPatterns)
+		if n := len(slices.Compact(slices.Sorted(slices.Values(patterns)))); n > MaxPatterns {
+			return nil, invalid("the list has %d different patterns, more than %d", n, MaxPatterns)
+		}
 	}
 	s := &Set{patterns: slices.Clone(patterns), all: newTrie()}
 	s.granting = s.all

@@ -19,9 +19,8 @@ const (
 	// MaxPolicyPatterns is the number of patterns that one policy may hold.
 	// Compile does not enforce it, since a Set may join several policies.
 	MaxPolicyPatterns = 1000
-	// MaxPatterns is the number of patterns that one Set may hold, duplicates
-	// included.
-	MaxPatterns = 10_000
+	// MaxPatterns is the number of different patterns that one Set may hold.
+	MaxPatterns = 4096
 )
 
 // The words with a meaning of their own.
