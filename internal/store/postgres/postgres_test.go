@@ -274,3 +274,5 @@ func TestListenerComesBack(t *testing.T) {
 	}
 	storetest.Expect(t, heard, storetest.Heard{Event: "ready"})
 }
+
+func BenchmarkCreate(b *testing.B) { storetest.BenchmarkCreate(b, storetest.Postgres(b)) }

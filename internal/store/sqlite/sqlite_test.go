@@ -240,3 +240,5 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 		}
 	}
 }
+
+func BenchmarkCreate(b *testing.B) { storetest.BenchmarkCreate(b, storetest.SQLite(b)) }
