@@ -49,6 +49,9 @@ const selfSignedID = "tls.get_certificate.ringfence_self_signed"
 
 // Provision opens the certificate, sharing it with the other configurations and sites on the same folder.
 func (s *SelfSigned) Provision(ctx caddy.Context) error {
+	if err := protectLogs(ctx); err != nil {
+		return err
+	}
 	folder, err := certificateFolder(s.Data)
 	if err != nil {
 		return err

@@ -54,8 +54,14 @@ func String(s string) string {
 	return s
 }
 
-// Writer returns a writer that redacts what it is given, one text per Write, and passes it to w.
-func Writer(w io.Writer) io.Writer { return writer{w} }
+// Writer returns a writer that redacts what it is given, one text per Write, and passes it to w. It gives a Writer back
+// as it is.
+func Writer(w io.Writer) io.Writer {
+	if w, ok := w.(writer); ok {
+		return w
+	}
+	return writer{w}
+}
 
 type writer struct{ to io.Writer }
 
