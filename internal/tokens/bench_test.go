@@ -1,0 +1,210 @@
+package tokens_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/ringfence/ringfence/internal/principal"
+	"github.com/ringfence/ringfence/internal/tokens"
+)
+
+// crowd is a Source of tokens that belong to as many users of one tenant, with
+// one policy. It makes new texts each time, as a database driver does.
+type crowd struct{ acls tokens.ACLs }
+
+func (c *crowd) Shape(token string) bool { return tokens.WellFormed(token) }
+
+func (c *crowd) Load(_ context.Context, _ string, d tokens.Digest) (*principal.Principal, error) {
+	set, err := c.acls.Compile([]string{"confd.#", "auth.users.me.#", "!confd.users.*.delete"})
+	if err != nil {
+		return nil, err
+	}
+	return &principal.Principal{
+		TokenID:     tokens.ID(d),
+		UserUUID:    uuid.UUID(d[:16]).String(),
+		SessionUUID: uuid.UUID(d[16:]).String(),
+		TenantUUID:  uuid.UUID{1}.String(),
+		Purpose:     "user",
+		ACL:         set,
+		ExpiresAt:   time.Now().Add(time.Hour),
+	}, nil
+}
+
+const crowdSize = 100_000
+
+// warm makes a cache of the default size that knows the crowd's tokens.
+func warm(tb testing.TB, all []string) *tokens.Cache {
+	tb.Helper()
+	start := time.Now()
+	c, err := tokens.NewCache(new(crowd), tokens.Options{Now: func() time.Time {
+		// Time passes, so that it costs what it costs, but nothing gets old.
+		return start.Add(time.Since(start) / 1000)
+	}})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for range 3 { // ristretto may drop a write
+		for _, token := range all {
+			if _, err := c.Principal(tb.Context(), token); err != nil {
+				tb.Fatal(err)
+			}
+		}
+		c.Settle()
+	}
+	return c
+}
+
+func newTokens(n int) []string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = tokens.New()
+	}
+	return all
+}
+
+func BenchmarkHit(b *testing.B) {
+	all := newTokens(crowdSize)
+	c := warm(b, all)
+	defer c.Close()
+	before := c.Stats()
+	b.Run("one", func(b *testing.B) {
+		b.ReportAllocs()
+		i := 0
+		for b.Loop() {
+			if _, err := c.Principal(b.Context(), all[i*7919%crowdSize]); err != nil {
+				b.Fatal(err)
+			}
+			i++
+		}
+	})
+	b.Run("parallel", func(b *testing.B) {
+		b.ReportAllocs()
+		var from atomic.Int64
+		b.RunParallel(func(pb *testing.PB) {
+			i := int(from.Add(31337))
+			for pb.Next() {
+				if _, err := c.Principal(b.Context(), all[i*7919%crowdSize]); err != nil {
+					b.Error(err)
+					return
+				}
+				i++
+			}
+		})
+	})
+	b.Run("hot", func(b *testing.B) {
+		b.ReportAllocs()
+		b.RunParallel(func(pb *testing.PB) {
+			for pb.Next() {
+				if _, err := c.Principal(b.Context(), all[0]); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	})
+	if after := c.Stats(); after.Misses != before.Misses {
+		b.Logf("%d misses", after.Misses-before.Misses)
+	}
+}
+
+func BenchmarkMiss(b *testing.B) {
+	c, err := tokens.NewCache(new(crowd), tokens.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer c.Close()
+	c.Distrust()
+	token := tokens.New()
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := c.Principal(b.Context(), token); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkWellFormed(b *testing.B) {
+	token := tokens.New()
+	b.ReportAllocs()
+	for b.Loop() {
+		tokens.WellFormed(token)
+	}
+}
+
+func BenchmarkDigestOf(b *testing.B) {
+	token := tokens.New()
+	b.ReportAllocs()
+	for b.Loop() {
+		tokens.DigestOf(token)
+	}
+}
+
+func TestHitDoesNotAllocate(t *testing.T) {
+	f := newFixture(t, tokens.Options{})
+	token := f.issue(alice)
+	f.mustKnow(t, token)
+	ctx := t.Context()
+	if n := testing.AllocsPerRun(1000, func() {
+		if _, err := f.Principal(ctx, token); err != nil {
+			t.Fatal(err)
+		}
+	}); n != 0 {
+		t.Errorf("a hit allocates %v times", n)
+	}
+	if got := f.Stats().Misses; got != 1 {
+		t.Errorf("%d misses: it was not hits that were measured", got)
+	}
+}
+
+// BenchmarkMemory prints what a cached token costs, everything that the cache holds for
+// it included: worst case, each token of another user, all with one policy.
+func BenchmarkMemory(b *testing.B) {
+	all := newTokens(crowdSize)
+	empty, err := tokens.NewCache(new(crowd), tokens.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	empty.CloseNow()
+	start := heap()
+	fixed, err := tokens.NewCache(new(crowd), tokens.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	base := heap() - start
+	fixed.CloseNow()
+	fixed = nil
+	start = heap()
+	c := warm(b, all)
+	used := heap() - start
+	b.ReportMetric(float64(base), "fixed-B")
+	b.ReportMetric(float64(used-base)/crowdSize, "B/token")
+	b.ReportMetric(float64(used)/crowdSize, "all-B/token")
+	b.ReportMetric(0, "ns/op")
+	hits := c.Stats().Hits
+	for _, token := range all {
+		if _, err := c.Principal(b.Context(), token); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if kept := c.Stats().Hits - hits; kept < crowdSize*99/100 {
+		b.Fatal(fmt.Sprintf("only %d tokens were kept", kept))
+	}
+	runtime.KeepAlive(fixed)
+	runtime.KeepAlive(all)
+	c.Close()
+}
+
+func heap() int64 {
+	var m runtime.MemStats
+	for range 3 {
+		runtime.GC()
+	}
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}

@@ -1,0 +1,404 @@
+package tokens_test
+
+import (
+	"errors"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/tokens"
+)
+
+func TestPrincipal(t *testing.T) {
+	bothWays(t, tokens.Options{}, func(t *testing.T, f *fixture) {
+		token := f.issue(alice)
+		f.asks(t, 1, 3, func() {
+			for range 3 {
+				p := f.mustKnow(t, token)
+				want := *f.principal(token, alice)
+				if *p != want {
+					t.Errorf("got %+v, want %+v", *p, want)
+				}
+			}
+		})
+	})
+}
+
+func TestShapeAsksNobody(t *testing.T) {
+	bothWays(t, tokens.Options{}, func(t *testing.T, f *fixture) {
+		f.asks(t, 0, 0, func() {
+			for _, token := range []string{"", "x", " " + tokens.New(), tokens.New() + ", " + tokens.New(), string(make([]byte, 100<<10))} {
+				if f.Shape(token) {
+					t.Errorf("%.20q has the shape of a token", token)
+				}
+				f.mustRefuse(t, token, tokens.ErrUnknown)
+			}
+		})
+	})
+}
+
+func TestForget(t *testing.T) {
+	for name, forget := range map[string]func(f *fixture, token string){
+		"token":   func(f *fixture, token string) { f.ForgetToken(tokens.DigestOf(token)) },
+		"user":    func(f *fixture, _ string) { f.ForgetUser(alice) },
+		"all":     func(f *fixture, _ string) { f.ForgetAll() },
+		"deaf":    func(f *fixture, _ string) { f.Distrust() },
+		"hearing": func(f *fixture, _ string) { f.Trust() },
+		"asleep": func(f *fixture, _ string) {
+			f.Sleep(time.Minute)
+			f.clock.forward(time.Millisecond)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bothWays(t, tokens.Options{}, func(t *testing.T, f *fixture) {
+				token := f.issue(alice)
+				f.mustKnow(t, token)
+
+				restricted := f.principal(token, alice)
+				restricted.Purpose = "internal"
+				f.book.set(token, restricted)
+				forget(f, token)
+				if p := f.mustKnow(t, token); p.Purpose != "internal" {
+					t.Error("a change was not seen")
+				}
+				f.book.set(token, nil)
+				forget(f, token)
+				f.mustRefuse(t, token, tokens.ErrUnknown)
+
+				f.book.set(token, f.principal(token, alice))
+				forget(f, token)
+				f.mustKnow(t, token)
+			})
+		})
+	}
+}
+
+// TestForgetIsNarrow shows that forgetting one token or user leaves the others known.
+func TestForgetIsNarrow(t *testing.T) {
+	f := newFixture(t, tokens.Options{})
+	mine, other, bobs := f.issue(alice), f.issue(alice), f.issue(bob)
+	know := func() {
+		f.mustKnow(t, mine)
+		f.mustKnow(t, other)
+		f.mustKnow(t, bobs)
+	}
+	f.asks(t, 3, 0, know)
+	f.asks(t, 0, 0, know)
+	f.ForgetToken(tokens.DigestOf(mine))
+	f.asks(t, 1, 0, know)
+	f.ForgetUser(alice)
+	f.asks(t, 2, 0, know)
+	f.ForgetAll()
+	f.asks(t, 3, 0, know)
+}
+
+// TestDeaf shows that nothing is kept in use while revocations cannot be heard of.
+func TestDeaf(t *testing.T) {
+	f := newFixture(t, tokens.Options{})
+	token := f.issue(alice)
+	know := func() {
+		for range 3 {
+			f.mustKnow(t, token)
+		}
+	}
+	f.asks(t, 1, 0, know)
+	f.Distrust()
+	f.asks(t, 3, 0, know)
+	f.Trust()
+	f.asks(t, 1, 0, know)
+}
+
+func TestExpiry(t *testing.T) {
+	bothWays(t, tokens.Options{}, func(t *testing.T, f *fixture) {
+		token := tokens.New()
+		p := f.principal(token, alice)
+		p.ExpiresAt = f.clock.Now().Add(5 * time.Second)
+		f.book.set(token, p)
+		f.mustKnow(t, token)
+		f.clock.forward(5*time.Second - 1)
+		f.mustKnow(t, token)
+		f.clock.forward(1)
+		f.mustRefuse(t, token, tokens.ErrUnknown)
+
+		// The source still says that it is good, by a clock of its own.
+		f.clock.forward(time.Minute)
+		f.mustRefuse(t, token, tokens.ErrUnknown)
+
+		none := tokens.New()
+		p = f.principal(none, alice)
+		p.ExpiresAt = time.Time{}
+		f.book.set(none, p)
+		f.mustRefuse(t, none, tokens.ErrUnknown)
+	})
+}
+
+func TestStaleness(t *testing.T) {
+	f := newFixture(t, tokens.Options{Staleness: 9 * time.Second})
+	token := f.issue(alice)
+	know := func() { f.mustKnow(t, token) }
+	f.asks(t, 1, 0, know)
+	f.clock.forward(6*time.Second - 1)
+	f.asks(t, 0, 0, know)
+	f.clock.forward(3 * time.Second)
+	f.asks(t, 0, 0, know) // and a refresh in the background, which the next test looks at
+	waitFor(t, func() bool { return f.book.asked() == 2 })
+	f.clock.forward(9 * time.Second)
+	f.asks(t, 1, 0, know)
+}
+
+func TestRefreshAhead(t *testing.T) {
+	f := newFixture(t, tokens.Options{})
+	token := f.issue(alice)
+	f.mustKnow(t, token)
+	f.clock.forward(21 * time.Second)
+	for range 10 {
+		f.mustKnow(t, token) // answered at once; the first one starts the look-up
+	}
+	waitFor(t, func() bool { return f.book.asked() == 2 && f.Stats().Refreshes == 1 })
+	waitFor(t, func() bool {
+		// The new answer is in use when the old one would be too old.
+		f.settle()
+		return f.Stats().Loads == 2
+	})
+	f.clock.forward(15 * time.Second)
+	f.asks(t, 0, 0, func() { f.mustKnow(t, token) })
+}
+
+// TestRefreshFindsTokenGone shows that a token that died without a message is
+// refused as soon as the refresh says so.
+func TestRefreshFindsTokenGone(t *testing.T) {
+	f := newFixture(t, tokens.Options{})
+	token := f.issue(alice)
+	f.mustKnow(t, token)
+	f.book.set(token, nil)
+	f.clock.forward(21 * time.Second)
+	f.mustKnow(t, token)
+	waitFor(t, func() bool {
+		_, err := f.Principal(t.Context(), token)
+		return errors.Is(err, tokens.ErrUnknown)
+	})
+}
+
+func TestSourceUnavailable(t *testing.T) {
+	f := newFixture(t, tokens.Options{})
+	token, other := f.issue(alice), f.issue(bob)
+	f.mustKnow(t, token)
+	f.book.fail(store.ErrUnavailable)
+
+	f.clock.forward(tokens.MaxStaleness - 1)
+	f.mustKnow(t, token)
+	f.mustRefuse(t, other, store.ErrUnavailable)
+	f.mustRefuse(t, tokens.New(), store.ErrUnavailable)
+	waitFor(t, func() bool { return f.Stats().LoadErrors == 3 }) // the refresh too
+
+	f.clock.forward(1)
+	f.mustRefuse(t, token, store.ErrUnavailable)
+	if _, err := f.Principal(t.Context(), token); errors.Is(err, tokens.ErrUnknown) {
+		t.Error("a client would log out")
+	}
+	f.book.fail(nil)
+	f.mustKnow(t, token)
+	f.mustKnow(t, other)
+}
+
+func TestSourceFaults(t *testing.T) {
+	fault := errors.New("a fault")
+	bothWays(t, tokens.Options{}, func(t *testing.T, f *fixture) {
+		token := f.issue(alice)
+		f.book.fail(fault)
+		f.mustRefuse(t, token, fault)
+		f.book.fail(nil)
+		f.mustKnow(t, token)
+	})
+}
+
+func TestUnknownIsRemembered(t *testing.T) {
+	bothWays(t, tokens.Options{}, func(t *testing.T, f *fixture) {
+		token := tokens.New()
+		refuse := func() {
+			for range 5 {
+				f.mustRefuse(t, token, tokens.ErrUnknown)
+			}
+		}
+		f.asks(t, 1, 1, refuse)
+		f.clock.forward(2 * time.Second)
+		f.asks(t, 1, 1, refuse)
+		if got := f.Stats().NegativeHits; got != 8 {
+			t.Errorf("%d negative hits", got)
+		}
+	})
+}
+
+// TestIssuedAfterUnknown is THREATS 6.6: a token is tried before it exists.
+func TestIssuedAfterUnknown(t *testing.T) {
+	bothWays(t, tokens.Options{}, func(t *testing.T, f *fixture) {
+		token := tokens.New()
+		f.mustRefuse(t, token, tokens.ErrUnknown)
+		f.book.set(token, f.principal(token, alice))
+		f.Issued(tokens.DigestOf(token))
+		f.mustKnow(t, token)
+
+		elsewhere := tokens.New() // issued by another node, which says nothing
+		f.mustRefuse(t, elsewhere, tokens.ErrUnknown)
+		f.book.set(elsewhere, f.principal(elsewhere, alice))
+		f.clock.forward(2 * time.Second)
+		f.mustKnow(t, elsewhere)
+	})
+}
+
+func TestShed(t *testing.T) {
+	bothWays(t, tokens.Options{UnknownRate: 5}, func(t *testing.T, f *fixture) {
+		known, issued, newcomer := f.issue(alice), f.issue(bob), f.issue(bob)
+		f.mustKnow(t, known)
+		f.Issued(tokens.DigestOf(issued))
+		for range 5 {
+			f.mustRefuse(t, tokens.New(), tokens.ErrUnknown)
+		}
+		for range 3 {
+			_, err := f.Principal(t.Context(), tokens.New())
+			refusal := apierr.As(err)
+			if refusal == nil || refusal.Status() != http.StatusTooManyRequests || refusal.RetryAfter != time.Second {
+				t.Fatalf("got %v, want 429", err)
+			}
+		}
+		if got := f.Stats().Shed; got != 3 {
+			t.Errorf("%d shed", got)
+		}
+		f.mustKnow(t, known)
+		f.ForgetAll()
+		f.mustKnow(t, known) // asked for again: it was seen before
+		f.mustKnow(t, issued)
+		if _, err := f.Principal(t.Context(), newcomer); apierr.As(err) == nil {
+			t.Errorf("a token that was never seen: %v", err)
+		}
+		f.clock.forward(time.Second)
+		f.mustKnow(t, newcomer)
+	})
+}
+
+// TestNewcomersAreNotRationed shows that good tokens use nothing up: a node that
+// restarts meets all its clients at once.
+func TestNewcomersAreNotRationed(t *testing.T) {
+	bothWays(t, tokens.Options{UnknownRate: 5}, func(t *testing.T, f *fixture) {
+		for range 100 {
+			f.mustKnow(t, f.issue(alice))
+		}
+	})
+}
+
+// TestFlood is THREATS 6.5: unknown tokens do not push out those that are known.
+func TestFlood(t *testing.T) {
+	flood := 200_000
+	if testing.Short() {
+		flood = 20_000
+	}
+	f := newFixture(t, tokens.Options{Capacity: 600, UnknownRate: 1_000_000})
+	idle := make([]string, 500)
+	for i := range idle {
+		idle[i] = f.issue(alice)
+		f.mustKnow(t, idle[i])
+	}
+	kept := 0
+	for _, token := range idle {
+		before := f.book.asked()
+		f.mustKnow(t, token)
+		if f.book.asked() == before {
+			kept++
+		}
+	}
+	if kept < len(idle)*9/10 {
+		t.Fatalf("only %d of %d tokens were kept at all", kept, len(idle))
+	}
+	for range flood {
+		f.mustRefuse(t, tokens.New(), tokens.ErrUnknown)
+	}
+	f.asks(t, len(idle)-kept, 0, func() {
+		for _, token := range idle {
+			f.mustKnow(t, token)
+		}
+	})
+}
+
+// TestFull shows that more good tokens than there is room for all work.
+func TestFull(t *testing.T) {
+	f := newFixture(t, tokens.Options{Capacity: 10})
+	all := make([]string, 200)
+	for i := range all {
+		all[i] = f.issue(alice)
+	}
+	for range 3 {
+		for _, token := range all {
+			f.mustKnow(t, token)
+		}
+	}
+	f.book.set(all[7], nil)
+	f.ForgetToken(tokens.DigestOf(all[7]))
+	f.mustRefuse(t, all[7], tokens.ErrUnknown)
+}
+
+// TestCollision is THREATS 6.7: another token has the same key in ristretto.
+func TestCollision(t *testing.T) {
+	f := newFixture(t, tokens.Options{})
+	token := f.issue(alice)
+	twin := tokens.DigestOf(token)
+	twin[31] ^= 1
+	f.Plant(twin, f.principal(tokens.New(), bob))
+	if p := f.mustKnow(t, token); p.UserUUID != alice {
+		t.Errorf("the principal is that of user %s", p.UserUUID)
+	}
+}
+
+func TestOptions(t *testing.T) {
+	for name, o := range map[string]tokens.Options{
+		"capacity":      {Capacity: -1},
+		"staleness":     {Staleness: -1},
+		"timeout":       {LoadTimeout: -1},
+		"rate":          {UnknownRate: -1},
+		"over the most": {Staleness: tokens.MaxStaleness + 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := tokens.NewCache(newBook(), o); err == nil {
+				t.Error("accepted")
+			}
+		})
+	}
+}
+
+type boundedBook struct {
+	*book
+	bound time.Duration
+}
+
+func (b boundedBook) Staleness() time.Duration { return b.bound }
+
+func TestBounded(t *testing.T) {
+	tests := []struct {
+		name                     string
+		source, configured, want time.Duration
+	}{
+		{"source is stricter", 10 * time.Second, 0, 10 * time.Second},
+		{"configuration is stricter", 10 * time.Second, 4 * time.Second, 4 * time.Second},
+		{"source allows more than the most", time.Hour, 0, tokens.MaxStaleness},
+		{"source forgot to say", 0, 0, 0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			c, err := tokens.NewCache(boundedBook{newBook(), tt.source}, tokens.Options{Staleness: tt.configured})
+			if tt.want == 0 {
+				if err == nil {
+					t.Error("accepted")
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			if c.Staleness() != tt.want {
+				t.Errorf("staleness %s, want %s", c.Staleness(), tt.want)
+			}
+		})
+	}
+}

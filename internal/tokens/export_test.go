@@ -1,0 +1,27 @@
+package tokens
+
+import (
+	"time"
+
+	"github.com/ringfence/ringfence/internal/principal"
+)
+
+// Settle waits until ristretto has applied what was written to it.
+func (c *Cache) Settle() { c.known.Load().entries.Wait() }
+
+// CloseNow closes the cache and ends ristretto's goroutines at once. Nobody may be using it.
+func (c *Cache) CloseNow() {
+	if k := c.known.Swap(nil); k != nil {
+		k.entries.Close()
+	}
+}
+
+// Plant puts a principal into ristretto under a digest, as if it had been looked up now.
+func (c *Cache) Plant(d Digest, p *principal.Principal) {
+	c.keep(newEntry(p, &d, c.instant(c.options.Now()), c.marks.next()), &d)
+	c.Settle()
+}
+
+// Sleep makes the cache find that the machine slept for a while: the wall clock
+// went on and the monotonic one did not.
+func (c *Cache) Sleep(d time.Duration) { c.step.Add(-int64(d)) }

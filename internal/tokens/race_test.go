@@ -1,0 +1,275 @@
+package tokens_test
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/ringfence/ringfence/internal/principal"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/tokens"
+)
+
+// waitFor waits until something that happens in the background has happened.
+func waitFor(t *testing.T, done func() bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	for !done() {
+		if ctx.Err() != nil {
+			t.Fatal("it never happened")
+		}
+		runtime.Gosched()
+	}
+}
+
+type result struct {
+	p   *principal.Principal
+	err error
+}
+
+// request asks for a token in the background.
+func (f *fixture) request(ctx context.Context, token string) <-chan result {
+	ch := make(chan result, 1)
+	go func() {
+		p, err := f.Principal(ctx, token)
+		ch <- result{p, err}
+	}()
+	return ch
+}
+
+// hold stops look-ups that have read the book until they are released.
+func (f *fixture) hold() (release func()) {
+	gate := make(chan struct{})
+	f.book.setPause(func(ctx context.Context, _ string) error {
+		select {
+		case <-gate:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	})
+	return sync.OnceFunc(func() {
+		f.book.setPause(nil)
+		close(gate)
+	})
+}
+
+// TestRevokedWhileLoading is THREATS 6.1 and 6.2: the look-up read the token
+// before it was revoked, and answers, and writes to ristretto, afterwards.
+func TestRevokedWhileLoading(t *testing.T) {
+	for name, forget := range map[string]func(f *fixture, token string){
+		"token": func(f *fixture, token string) { f.ForgetToken(tokens.DigestOf(token)) },
+		"user":  func(f *fixture, _ string) { f.ForgetUser(alice) },
+		"all":   func(f *fixture, _ string) { f.ForgetAll() },
+		"lost":  func(f *fixture, _ string) { f.Distrust() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, tokens.Options{}, func(t *testing.T, f *fixture) {
+				token := f.issue(alice)
+				release := f.hold()
+				before := f.request(t.Context(), token)
+				synctest.Wait()
+				f.book.set(token, nil)
+				forget(f, token)
+				after := f.request(t.Context(), token) // joins the look-up that has read the old state
+				synctest.Wait()
+				release()
+				for _, ch := range []<-chan result{before, after} {
+					if r := <-ch; !errors.Is(r.err, tokens.ErrUnknown) {
+						t.Errorf("got %v, want unknown", r.err)
+					}
+				}
+				if f.Stats().Retries == 0 {
+					t.Error("nobody asked again")
+				}
+				f.settle() // what was written late is in ristretto now
+				f.mustRefuse(t, token, tokens.ErrUnknown)
+			})
+		})
+	}
+}
+
+// TestIssuedWhileLoading is the other way round: the look-up missed the token.
+func TestIssuedWhileLoading(t *testing.T) {
+	inBubble(t, tokens.Options{}, func(t *testing.T, f *fixture) {
+		token := tokens.New()
+		release := f.hold()
+		before := f.request(t.Context(), token)
+		synctest.Wait()
+		f.book.set(token, f.principal(token, alice))
+		f.Issued(tokens.DigestOf(token))
+		after := f.request(t.Context(), token)
+		synctest.Wait()
+		release()
+		<-before
+		if r := <-after; r.err != nil {
+			t.Errorf("a token that was issued is refused: %v", r.err)
+		}
+	})
+}
+
+// TestAlwaysForgotten shows that a request gives up when each of its look-ups is overtaken.
+func TestAlwaysForgotten(t *testing.T) {
+	bothWays(t, tokens.Options{}, func(t *testing.T, f *fixture) {
+		token := f.issue(alice)
+		f.book.setPause(func(context.Context, string) error {
+			f.ForgetUser(alice)
+			return nil
+		})
+		f.mustRefuse(t, token, store.ErrUnavailable)
+		f.book.setPause(nil)
+		f.mustKnow(t, token)
+	})
+}
+
+// TestFirstCallerLeaves is THREATS 6.3.
+func TestFirstCallerLeaves(t *testing.T) {
+	inBubble(t, tokens.Options{}, func(t *testing.T, f *fixture) {
+		token := f.issue(alice)
+		release := f.hold()
+		ctx, leave := context.WithCancel(t.Context())
+		first := f.request(ctx, token)
+		synctest.Wait()
+		second := f.request(t.Context(), token)
+		synctest.Wait()
+		leave()
+		if r := <-first; !errors.Is(r.err, context.Canceled) || errors.Is(r.err, tokens.ErrUnknown) {
+			t.Errorf("who left got %v", r.err)
+		}
+		release()
+		if r := <-second; r.err != nil {
+			t.Errorf("who stayed got %v", r.err)
+		}
+		if got := f.book.asked(); got != 1 {
+			t.Errorf("%d look-ups", got)
+		}
+	})
+}
+
+func TestCoalesced(t *testing.T) {
+	inBubble(t, tokens.Options{}, func(t *testing.T, f *fixture) {
+		token := f.issue(alice)
+		release := f.hold()
+		var all []<-chan result
+		for range 50 {
+			all = append(all, f.request(t.Context(), token))
+		}
+		synctest.Wait()
+		release()
+		for _, ch := range all {
+			if r := <-ch; r.err != nil {
+				t.Error(r.err)
+			}
+		}
+		if got := f.book.asked(); got != 1 {
+			t.Errorf("%d look-ups for one token", got)
+		}
+	})
+}
+
+// TestSourceHangs shows that a look-up ends by its own timeout, and that it is
+// then the source that is away and not the token that is unknown.
+func TestSourceHangs(t *testing.T) {
+	inBubble(t, tokens.Options{LoadTimeout: 3 * time.Second}, func(t *testing.T, f *fixture) {
+		token := f.issue(alice)
+		release := f.hold()
+		start := time.Now()
+		r := <-f.request(t.Context(), token)
+		if !errors.Is(r.err, store.ErrUnavailable) || errors.Is(r.err, tokens.ErrUnknown) {
+			t.Errorf("got %v", r.err)
+		}
+		if took := time.Since(start); took != 3*time.Second {
+			t.Errorf("it took %s", took)
+		}
+		release()
+		f.mustKnow(t, token)
+	})
+}
+
+// TestUnseenWaitTheirTurn shows how many look-ups of new tokens a source that is slow
+// gets at once, that a token that was seen passes them, and where waiting ends.
+func TestUnseenWaitTheirTurn(t *testing.T) {
+	inBubble(t, tokens.Options{LoadTimeout: 3 * time.Second}, func(t *testing.T, f *fixture) {
+		seen := f.issue(alice)
+		f.mustKnow(t, seen)
+		f.ForgetAll()
+		release := f.hold()
+		before := f.book.asked()
+		var waiting []<-chan result
+		for range 16 + 1024 {
+			waiting = append(waiting, f.request(t.Context(), tokens.New()))
+		}
+		synctest.Wait()
+		if got := f.book.asked() - before; got != 16 {
+			t.Errorf("%d look-ups at once", got)
+		}
+		r := <-f.request(t.Context(), tokens.New())
+		if r.err == nil || errors.Is(r.err, tokens.ErrUnknown) || errors.Is(r.err, store.ErrUnavailable) {
+			t.Errorf("one too many got %v", r.err)
+		}
+		known := f.request(t.Context(), seen)
+		synctest.Wait()
+		if got := f.book.asked() - before; got != 17 {
+			t.Errorf("the token that was seen before is not looked up")
+		}
+		time.Sleep(3 * time.Second) // of the bubble's own time
+		for _, ch := range waiting {
+			if r := <-ch; !errors.Is(r.err, store.ErrUnavailable) {
+				t.Errorf("got %v", r.err)
+			}
+		}
+		<-known
+		release()
+		f.mustKnow(t, seen)
+	})
+}
+
+func TestSourcePanics(t *testing.T) {
+	bothWays(t, tokens.Options{}, func(t *testing.T, f *fixture) {
+		token := f.issue(alice)
+		f.book.setPause(func(context.Context, string) error { panic("a fault") })
+		if _, err := f.Principal(t.Context(), token); err == nil || errors.Is(err, tokens.ErrUnknown) {
+			t.Errorf("got %v", err)
+		}
+		f.book.setPause(nil)
+		f.mustKnow(t, token)
+	})
+}
+
+// TestCloseInUse closes a cache under readers, who do not notice; then
+// ristretto's goroutines end.
+func TestCloseInUse(t *testing.T) {
+	running := goleak.IgnoreCurrent()
+	f := newFixture(t, tokens.Options{})
+	token := f.issue(alice)
+	var group sync.WaitGroup
+	for range 4 {
+		group.Go(func() {
+			for range 2000 {
+				if _, err := f.Principal(t.Context(), token); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	f.Close()
+	f.Close()
+	group.Wait()
+	f.cached = false
+	f.asks(t, 0, 2, func() {
+		f.mustKnow(t, token)
+		f.mustKnow(t, token)
+	})
+	waitFor(t, func() bool {
+		runtime.GC()
+		return goleak.Find(running) == nil
+	})
+}
