@@ -15,7 +15,7 @@ import (
 type document map[string]any
 
 func parseDocument(text []byte) (document, error) {
-	var doc document
+	var doc map[string]any // yaml makes the inner maps of the outer one's type
 	var err error
 	if bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) {
 		err = json.Unmarshal(text, &doc) // YAML forbids some of JSON's white space

@@ -77,26 +77,36 @@ type Admission struct {
 	Need      Need
 }
 
+// passage is what one request needs, so that it costs one allocation.
+type passage struct {
+	target   target.Target
+	ids      [2]string // the request id, once for the request's header and once for the answer's
+	identity [4]string
+	context  requestContext
+	writer   upstreamWriter
+}
+
 // Admit decides about a request that no other handler has changed. When it
 // answers false, it has answered the request itself. It changes r in place.
 func (g *Gate) Admit(w http.ResponseWriter, r *http.Request) (Admission, bool) {
 	sanitise(r)
-	id := setRequestID(w.Header(), r.Header)
+	p := new(passage)
+	id := p.setRequestID(w.Header(), r.Header)
 	origin := g.cors.answer(w.Header(), r.Header)
 
-	t, err := target.Parse(r.RequestURI)
-	if err != nil {
+	var err error
+	if p.target, err = target.Parse(r.RequestURI); err != nil {
 		g.refuse(w, r, Need{}, malformed(err))
 		return Admission{}, false
 	}
-	canonicalise(r, &t)
+	canonicalise(r, &p.target)
 	if origin != "" && isPreflight(r) {
 		g.observe("", "preflight")
 		preflight(w)
 		return Admission{}, false
 	}
-	need, known := g.route(r.Method, &t)
-	who, denied := g.decide(r, &t, &need, known)
+	need, known := g.route(r.Method, &p.target)
+	who, denied := g.decide(r, &p.target, &need, known)
 	if denied != nil {
 		g.refuse(w, r, need, denied)
 		return Admission{}, false
@@ -108,13 +118,15 @@ func (g *Gate) Admit(w http.ResponseWriter, r *http.Request) (Admission, bool) {
 	}
 	a := Admission{Request: r, Writer: w, Principal: who, Need: need}
 	if need.Match != nil {
-		a.Request = r.WithContext(serviceContext(r.Context(), id, who, need.Match))
+		p.context = requestContext{r.Context(), id}
+		a.Request = r.WithContext(serviceContext(&p.context, who, need.Match))
 		return a, true
 	}
 	if who != nil {
-		setIdentity(r.Header, who)
+		p.setIdentity(r.Header, who)
 	}
-	a.Writer = &upstreamWriter{ResponseWriter: w, id: id, origin: origin}
+	p.writer = upstreamWriter{ResponseWriter: w, id: id, origin: origin}
+	a.Writer = &p.writer
 	return a, true
 }
 
@@ -185,16 +197,7 @@ func canonicalise(r *http.Request, t *target.Target) {
 	r.RequestURI = t.RequestURI()
 }
 
-type requestIDKey struct{}
-
-// RequestID is the id of a request to a service of ours, or "". It is the answer's X-Request-Id.
-func RequestID(ctx context.Context) string {
-	id, _ := ctx.Value(requestIDKey{}).(string)
-	return id
-}
-
-func serviceContext(ctx context.Context, id string, who *principal.Principal, m *rest.Match) context.Context {
-	ctx = context.WithValue(ctx, requestIDKey{}, id)
+func serviceContext(ctx context.Context, who *principal.Principal, m *rest.Match) context.Context {
 	if who != nil {
 		ctx = principal.NewContext(ctx, who)
 	}

@@ -124,15 +124,23 @@ type fixture struct {
 
 func newGate(t testing.TB, origins ...string) fixture {
 	t.Helper()
+	seen := &counted{}
+	f := newGateSeen(t, seen, origins...)
+	f.seen = seen
+	return f
+}
+
+func newGateSeen(t testing.TB, seen gate.Observer, origins ...string) fixture {
+	t.Helper()
 	derived, err := gate.NewDerived("calls", "/api/calls/1.0", []gate.Route{
 		{Method: "GET", Path: "/api/calls/1.0/status"}, {Method: "POST", Path: "/api/calls/1.0/hooks/{id}"},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := fixture{tokens: &known{}, seen: &counted{}}
+	f := fixture{tokens: &known{}}
 	f.Gate, err = gate.New(gate.Config{
-		Routers: append(gate.Services([]*rest.Service{confd(t)}), derived), Tokens: f.tokens, Observer: f.seen, Origins: origins,
+		Routers: append(gate.Services([]*rest.Service{confd(t)}), derived), Tokens: f.tokens, Observer: seen, Origins: origins,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -86,7 +86,12 @@ var initials = func() (table [256]bool) {
 
 // forged reports whether a client may not send a header of this name.
 func forged(name string) bool {
-	if name == "" || !initials[name[0]] {
+	switch name { // what nearly every request has: a comparison is cheaper than the rest of this function
+	case "", "Accept", "Accept-Encoding", "Authorization", "Connection", "Content-Length", "Content-Type", "Cookie",
+		"User-Agent", "Wazo-Tenant", "X-Auth-Token", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Request-Id":
+		return false
+	}
+	if !initials[name[0]] {
 		return false
 	}
 	var buf [longestForgeable]byte
@@ -168,12 +173,14 @@ func sanitiseConnection(h http.Header, sent []string) {
 	h["Connection"] = []string{strings.Join(kept, ", ")}
 }
 
+var identityHeaders = [...]string{"X-Ringfence-User", "X-Ringfence-Tenant", "X-Ringfence-Session", "X-Ringfence-Purpose"}
+
 // setIdentity tells the upstream who asks. What is not known of the principal has no header.
-func setIdentity(h http.Header, who *principal.Principal) {
-	values := &[...]string{who.UserUUID, who.TenantUUID, who.SessionUUID, who.Purpose} // one allocation for all
-	for i, name := range [...]string{"X-Ringfence-User", "X-Ringfence-Tenant", "X-Ringfence-Session", "X-Ringfence-Purpose"} {
-		if values[i] != "" {
-			h[name] = values[i : i+1 : i+1]
+func (p *passage) setIdentity(h http.Header, who *principal.Principal) {
+	p.identity = [...]string{who.UserUUID, who.TenantUUID, who.SessionUUID, who.Purpose}
+	for i, name := range identityHeaders {
+		if p.identity[i] != "" {
+			h[name] = p.identity[i : i+1 : i+1]
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"context"
 	"encoding/hex"
 	"math/rand/v2"
 	"net/http"
@@ -8,17 +9,40 @@ import (
 
 const requestIDHeader = "X-Request-Id"
 
+type requestIDKey struct{}
+
+// requestContext is the context of a request to a service of ours.
+type requestContext struct {
+	context.Context
+	id string
+}
+
+// Value implements [context.Context].
+func (c *requestContext) Value(key any) any {
+	if key == (requestIDKey{}) {
+		return c.id
+	}
+	return c.Context.Value(key)
+}
+
+// RequestID is the id of a request to a service of ours, or "". It is the answer's X-Request-Id.
+func RequestID(ctx context.Context) string {
+	id, _ := ctx.Value(requestIDKey{}).(string)
+	return id
+}
+
 // setRequestID gives request and answer one id: the client's if it sent one that is fit
 // for a log, else a new one.
-func setRequestID(answer, request http.Header) string {
+func (p *passage) setRequestID(answer, request http.Header) string {
 	sent := request[requestIDHeader]
+	var id string
 	if len(sent) == 1 && isRequestID(sent[0]) {
-		answer[requestIDHeader] = []string{sent[0]}
-		return sent[0]
+		id = sent[0]
+	} else {
+		id = newRequestID()
 	}
-	id := newRequestID()
-	values := &[...]string{id, id}
-	request[requestIDHeader], answer[requestIDHeader] = values[0:1:1], values[1:2:2]
+	p.ids = [...]string{id, id} // not one slice for both: a handler may write into its header's values
+	request[requestIDHeader], answer[requestIDHeader] = p.ids[0:1:1], p.ids[1:2:2]
 	return id
 }
 

@@ -64,7 +64,8 @@ func (s inTree) Route(method string, t *target.Target) (Need, bool) {
 		return Need{}, false
 	}
 	need := needOf(&m)
-	need.Errors, need.Match = s.service.Errors, &m
+	kept := m // on the heap only now: most requests are for other services
+	need.Errors, need.Match = s.service.Errors, &kept
 	return need, true
 }
 
