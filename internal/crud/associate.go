@@ -1,0 +1,205 @@
+package crud
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/tenant"
+)
+
+// End is one side of an association: a collection whose objects the joining table names.
+type End struct {
+	// Column of the joining table, which refers to the collection's first key.
+	Column string
+	find   func(ctx context.Context, c store.Conn, scope, typed string) (Member, error)
+
+	singular, path, param string
+}
+
+// Member is an object that takes part in an association.
+type Member struct {
+	// Key is the value of the collection's first key.
+	Key any
+	// Tenant has the object.
+	Tenant string
+	// Object is the *T itself.
+	Object any
+}
+
+// End makes the collection a side of an association, by the joining table's column.
+func (r Resource[T]) End(e *Engine, column string) End {
+	k := r.on(e)
+	return End{
+		Column: column, singular: r.Singular, path: r.Path, param: r.Param,
+		find: func(ctx context.Context, c store.Conn, scope, typed string) (Member, error) {
+			o, err := k.find(ctx, c, scope, typed)
+			if err != nil {
+				return Member{}, err
+			}
+			m := Member{Object: o, Key: k.field(o, k.Keys[0])}
+			if _, ok := k.byName["tenant_uuid"]; ok {
+				m.Tenant, _ = k.field(o, "tenant_uuid").(string)
+			}
+			return m, nil
+		},
+	}
+}
+
+// Association joins the objects of two collections, by a table with a column for each side. PUT and DELETE on
+// /{left}/{id}/{right}/{id} make and end it; both may be repeated. The joining table's unique constraints
+// say how many an object may have.
+type Association struct {
+	Table       string
+	Left, Right End
+	// Action is the last word of PUT's access: "update" unless it is set.
+	Action string
+	// AcrossTenants lets the two belong to different tenants that the caller both sees.
+	AcrossTenants bool
+	// DropAll replaces DELETE of one pair by DELETE /{left}/{id}/{right}, which ends all.
+	DropAll bool
+	// Allow refuses a change; it runs in the transaction.
+	Allow func(ctx context.Context, c store.Conn, pair *Pair) error
+	// Changed is the last in the transaction; Committed runs after it.
+	Changed   func(ctx context.Context, c store.Conn, pair *Pair) error
+	Committed func(pair *Pair)
+}
+
+// Pair is one making or ending of an association. Right is empty when all of Left's are ended.
+type Pair struct {
+	Request     *rest.Request
+	Left, Right Member
+	// Ends is true on DELETE.
+	Ends bool
+}
+
+// Operations are the association's operations on an engine.
+func (a Association) Operations(e *Engine) []rest.Operation {
+	all := "/" + a.Left.path + "/{" + a.Left.param + "}/" + a.Right.path
+	one := all + "/{" + a.Right.param + "}"
+	left, right := spaced(a.Left.singular), spaced(a.Right.singular)
+	action := a.Action
+	if action == "" {
+		action = "update"
+	}
+	put := rest.Operation{
+		Method: http.MethodPut, Path: one, Access: accessOf(e.Service, one, action),
+		ID: "associate_" + a.Left.singular + "_" + a.Right.singular, Summary: "Associate a " + left + " with a " + right,
+		Description: "To repeat it changes nothing.", Statuses: []int{400, 404}, Handle: a.put(e),
+	}
+	drop := rest.Operation{
+		Method: http.MethodDelete, Path: one, Access: accessOf(e.Service, one, "delete"),
+		ID: "dissociate_" + a.Left.singular + "_" + a.Right.singular, Summary: "Dissociate a " + left + " from a " + right,
+		Description: "To repeat it changes nothing.", Statuses: []int{404}, Handle: a.drop(e),
+	}
+	if a.DropAll {
+		drop.Path, drop.Access = all, accessOf(e.Service, all, "delete")
+	}
+	ops := []rest.Operation{put, drop}
+	for i := range ops {
+		ops[i].Tag, ops[i].Tenanted, ops[i].Success = strings.ReplaceAll(a.Left.path, "/", "_"), true, http.StatusNoContent
+	}
+	return ops
+}
+
+func (a Association) put(e *Engine) rest.Handler {
+	return func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+		return a.change(ctx, e, &Pair{Request: r}, func(ctx context.Context, c store.Conn, p *Pair) error {
+			if !a.AcrossTenants && p.Left.Tenant != p.Right.Tenant {
+				return apierr.New(e.Style.Duplicate, "The %s and the %s are of different tenants", spaced(a.Left.singular), spaced(a.Right.singular))
+			}
+			_, err := c.Exec(ctx, "INSERT INTO "+a.Table+" ("+a.Left.Column+", "+a.Right.Column+") VALUES ($1, $2) ON CONFLICT ("+
+				a.Left.Column+", "+a.Right.Column+") DO NOTHING", p.Left.Key, p.Right.Key)
+			if store.IsConstraint(err, store.Unique) {
+				refusal := apierr.New(e.Style.Duplicate, "%s is associated with a %s already", title(a.Left.singular), spaced(a.Right.singular))
+				refusal.Err = err
+				return refusal
+			}
+			return err
+		})
+	}
+}
+
+func (a Association) drop(e *Engine) rest.Handler {
+	return func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+		return a.change(ctx, e, &Pair{Request: r, Ends: true}, func(ctx context.Context, c store.Conn, p *Pair) error {
+			if a.DropAll {
+				_, err := c.Exec(ctx, "DELETE FROM "+a.Table+" WHERE "+a.Left.Column+" = $1", p.Left.Key)
+				return err
+			}
+			_, err := c.Exec(ctx, "DELETE FROM "+a.Table+" WHERE "+a.Left.Column+" = $1 AND "+a.Right.Column+" = $2", p.Left.Key, p.Right.Key)
+			return err
+		})
+	}
+}
+
+// change finds both sides, asks Allow, and does the work, in one transaction.
+func (a Association) change(ctx context.Context, e *Engine, p *Pair, do func(context.Context, store.Conn, *Pair) error) (rest.Reply, error) {
+	err := e.DB.InTx(ctx, func(ctx context.Context, c store.Conn) error {
+		scope, err := tenant.Of(ctx, c, p.Request)
+		if err != nil {
+			return err
+		}
+		if p.Left, err = a.Left.find(ctx, c, scope, p.Request.Param(a.Left.param)); err != nil {
+			return err
+		}
+		if !p.Ends || !a.DropAll {
+			if p.Right, err = a.Right.find(ctx, c, scope, p.Request.Param(a.Right.param)); err != nil {
+				return err
+			}
+		}
+		if a.Allow != nil {
+			if err := a.Allow(ctx, c, p); err != nil {
+				return err
+			}
+		}
+		if err := do(ctx, c, p); err != nil {
+			return err
+		}
+		if a.Changed != nil {
+			return a.Changed(ctx, c, p)
+		}
+		return nil
+	})
+	if err == nil && a.Committed != nil {
+		a.Committed(p)
+	}
+	return rest.Reply{}, err
+}
+
+// Related is the list of the objects of a collection that an association joins with one of another:
+// GET /{of}/{id}/{collection}.
+func Related[T any](e *Engine, r Resource[T], a Association, of, to End) rest.Operation {
+	k := r.on(e)
+	k.list.Recurse = false
+	path := "/" + of.path + "/{" + of.param + "}/" + r.Path
+	return rest.Operation{
+		Method: http.MethodGet, Path: path, Access: accessOf(e.Service, path, "read"),
+		ID: "list_" + of.singular + "_" + strings.ReplaceAll(r.Path, "/", "_"), Tag: strings.ReplaceAll(of.path, "/", "_"),
+		Summary: "List the " + spaced(strings.ReplaceAll(r.Path, "/", "_")) + " of a " + spaced(of.singular),
+		Query:   k.list.Parameters(), Success: http.StatusOK, Reply: rest.ListOf(k.schema, e.Style.Filtered),
+		Statuses: []int{404}, Tenanted: true,
+		Handle: func(ctx context.Context, req *rest.Request) (rest.Reply, error) {
+			return k.answerList(ctx, req, func(ctx context.Context, c store.Conn, scope string, args *arguments) (string, error) {
+				one, err := of.find(ctx, c, scope, req.Param(of.param))
+				if err != nil {
+					return "", err
+				}
+				return k.Keys[0] + " IN (SELECT " + to.Column + " FROM " + a.Table + " WHERE " + of.Column + " = " + args.add(one.Key) + ")", nil
+			})
+		},
+	}
+}
+
+// Exists refuses a field whose value names nothing in the tenant: column of table must have it.
+func Exists(ctx context.Context, c store.Conn, table, column, tenantUUID, field string, value any) error {
+	_, err := store.Get[int](ctx, c, "SELECT 1 FROM "+table+" WHERE tenant_uuid = $1 AND "+column+" = $2 LIMIT 1", tenantUUID, value)
+	if errors.Is(err, store.ErrNotFound) {
+		return apierr.InvalidField(field, "reference", "Names nothing that exists")
+	}
+	return err
+}

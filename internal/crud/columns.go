@@ -1,0 +1,125 @@
+package crud
+
+import (
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// kind is how a column's values compare.
+type kind int
+
+const (
+	text kind = iota
+	integer
+	boolean
+	identifier // a UUID
+	other
+)
+
+// column is one field of T that is kept in the table.
+type column struct {
+	name      string
+	kind      kind
+	index     []int
+	generated bool // the database gives it
+}
+
+// columnsOf reads the `db` tags of T. A field tagged generated:"true" is given by the database on insert.
+func columnsOf(t reflect.Type) []column {
+	var out []column
+	for _, f := range reflect.VisibleFields(t) {
+		name := f.Tag.Get("db")
+		if name == "" || name == "-" || f.Anonymous {
+			continue
+		}
+		out = append(out, column{name: name, kind: kindOf(f), index: f.Index, generated: f.Tag.Get("generated") == "true"})
+	}
+	return out
+}
+
+func kindOf(f reflect.StructField) kind {
+	t := f.Type
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch {
+	case t.Kind() == reflect.String && (f.Tag.Get("format") == "uuid"):
+		return identifier
+	case t.Kind() == reflect.String:
+		return text
+	case t.Kind() == reflect.Bool:
+		return boolean
+	case t.Kind() >= reflect.Int && t.Kind() <= reflect.Int64:
+		return integer
+	default: // time.Time, store.JSON
+		return other
+	}
+}
+
+// argument turns what a client typed into a value to compare the column with, and answers false when no
+// row can have it.
+func (c column) argument(typed string) (any, bool) {
+	switch c.kind {
+	case text:
+		return typed, true
+	case integer:
+		n, err := strconv.ParseInt(typed, 10, 64)
+		return n, err == nil
+	case boolean:
+		switch strings.ToLower(typed) {
+		case "true", "1":
+			return true, true
+		case "false", "0":
+			return false, true
+		}
+		return nil, false
+	case identifier:
+		id, err := uuid.Parse(typed)
+		return id.String(), err == nil && len(typed) == 36
+	default:
+		t, err := time.Parse(time.RFC3339, typed)
+		return t, err == nil
+	}
+}
+
+// sorted is the expression that a list is ordered by: case and accents do not matter.
+func (c column) sorted() string {
+	if c.kind == text {
+		return "fold(" + c.name + ")"
+	}
+	return c.name
+}
+
+// searched is the expression that a search term is looked for in.
+func (c column) searched() string {
+	if c.kind == text {
+		return "fold(" + c.name + ")"
+	}
+	return "CAST(" + c.name + " AS text)"
+}
+
+// Placeholders is "$from, $from+1, ..." of n arguments, or NULL for none, which IN never finds.
+func Placeholders(from, n int) string {
+	if n == 0 {
+		return "NULL"
+	}
+	parts := make([]string, n)
+	for i := range parts {
+		parts[i] = "$" + strconv.Itoa(from+i)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// arguments collects a statement's values.
+type arguments struct{ values []any }
+
+// add answers the value's placeholder.
+func (a *arguments) add(v any) string {
+	a.values = append(a.values, v)
+	return fmt.Sprintf("$%d", len(a.values))
+}

@@ -1,0 +1,18 @@
+// Package crud is the engine under the collections of the services: one typed struct and one
+// declaration make a collection's routes, required accesses, SQL, validation and definition (STYLE 3a).
+//
+// A struct's fields carry the tags of rest.SchemaOf, and these:
+//
+//	db         the column; a field without it is filled by the Load hook, or read from the body by the others
+//	generated  "true": the database gives it on insert
+//	format     "uuid" makes the column one that only UUIDs are compared with
+//
+// A struct with a tenant_uuid column belongs to tenants: a list shows the tenant that the request acts in
+// (and those below it with recurse), a path finds what that tenant and those below have, and everything else does
+// not exist for the caller: the same 404, no count, no order, no unique-key error that names it.
+//
+// Reads run on one snapshot and writes in one transaction, hooks included. Text is compared without case and accents by the
+// function fold of both databases. A change can be made conditional by If-Match with the ETag of a read.
+//
+// What is not of this shape is a plain rest.Operation beside the engine's, never a case inside it.
+package crud

@@ -1,0 +1,222 @@
+package crud
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/tenant"
+)
+
+// page is a list answer.
+type page[T any] struct {
+	Items    []*T `json:"items"`
+	Total    int  `json:"total"`
+	Filtered *int `json:"filtered,omitempty"`
+}
+
+func (k *collection[T]) serveList(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+	return k.answerList(ctx, r, nil)
+}
+
+// narrowing is a further condition of a list, whose values it adds to args.
+type narrowing func(ctx context.Context, c store.Conn, scope string, args *arguments) (string, error)
+
+// answerList lists what the tenant has; what a narrowing leaves of what the tenant and those below have, where there is one.
+func (k *collection[T]) answerList(ctx context.Context, r *rest.Request, narrow narrowing) (rest.Reply, error) {
+	query, err := r.List(k.list)
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	var answer page[T]
+	err = k.engine.DB.InReadTx(ctx, func(ctx context.Context, c store.Conn) error {
+		scope, err := tenant.Of(ctx, c, r)
+		if err != nil {
+			return err
+		}
+		args := &arguments{}
+		where := k.inScope(query.Recurse || narrow != nil, args.add(scope))
+		if narrow != nil {
+			more, err := narrow(ctx, c, scope, args)
+			if err != nil {
+				return err
+			}
+			where += " AND " + more
+		}
+		if answer, err = k.page(ctx, c, query, where, args); err != nil {
+			return err
+		}
+		return k.finish(ctx, c, scope, answer.Items)
+	})
+	return rest.Reply{Body: answer}, err
+}
+
+// inScope is the condition for the rows that a list shows.
+func (k *collection[T]) inScope(recurse bool, scope string) string {
+	where := "tenant_uuid = " + scope
+	if recurse {
+		where = tenant.Below("tenant_uuid", scope)
+	}
+	if k.Shared != "" {
+		where = "(" + where + " OR " + fmt.Sprintf(k.Shared, scope) + ")"
+	}
+	return where
+}
+
+func (k *collection[T]) page(ctx context.Context, c store.Conn, query rest.List, where string, args *arguments) (page[T], error) {
+	var answer page[T]
+	everything := *args
+	narrowed := where
+	for _, f := range query.Filters {
+		narrowed += " AND " + k.filter(f, args)
+	}
+	if query.Search != "" {
+		narrowed += " AND " + k.search(query.Search, args)
+	}
+	order := k.byName[query.Order]
+	direction := " ASC"
+	if query.Desc {
+		direction = " DESC"
+	}
+	// The key ends the order, so that pages never overlap.
+	sql := "SELECT " + k.selected() + " FROM " + k.Table + " WHERE " + narrowed +
+		" ORDER BY " + order.sorted() + direction + " NULLS LAST, " + k.Keys[0] + direction
+	counting := *args
+	if query.Limit > 0 {
+		sql += " LIMIT " + args.add(query.Limit)
+	}
+	if query.Offset > 0 {
+		if query.Limit == 0 {
+			sql += " LIMIT 9223372036854775807" // SQLite has no OFFSET without LIMIT
+		}
+		sql += " OFFSET " + args.add(query.Offset)
+	}
+	var err error
+	if answer.Items, err = store.Select[*T](ctx, c, sql, args.values...); err != nil {
+		return answer, err
+	}
+	filtered := len(answer.Items)
+	if query.Limit > 0 || query.Offset > 0 { // beyond the last page there is no row to count by, so it is asked apart
+		if filtered, err = store.Get[int](ctx, c, "SELECT count(*) FROM "+k.Table+" WHERE "+narrowed, counting.values...); err != nil {
+			return answer, err
+		}
+	}
+	answer.Total = filtered
+	if k.engine.Style.Filtered {
+		answer.Filtered = &filtered
+		if narrowed != where {
+			answer.Total, err = store.Get[int](ctx, c, "SELECT count(*) FROM "+k.Table+" WHERE "+where, everything.values...)
+		}
+	}
+	return answer, err
+}
+
+func (k *collection[T]) filter(f rest.Filter, args *arguments) string {
+	col := k.byName[f.Name]
+	value, possible := col.argument(f.Value)
+	if !possible {
+		return "1 = 0"
+	}
+	return col.name + " = " + args.add(value)
+}
+
+// search looks for the term in every searched column, as it is: %, _ and \ have no meaning.
+func (k *collection[T]) search(term string, args *arguments) string {
+	pattern := strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(store.Fold(term))
+	if k.engine.Style.SearchWords {
+		pattern = strings.Join(strings.Fields(pattern), "%")
+	}
+	placeholder := args.add("%" + pattern + "%")
+	conditions := make([]string, 0, len(k.Search))
+	for _, name := range k.Search {
+		conditions = append(conditions, k.byName[name].searched()+" LIKE "+placeholder+` ESCAPE '\'`)
+	}
+	if len(conditions) == 0 {
+		return "1 = 1"
+	}
+	return "(" + strings.Join(conditions, " OR ") + ")"
+}
+
+func (k *collection[T]) selected() string {
+	names := make([]string, len(k.columns))
+	for i, c := range k.columns {
+		names[i] = c.name
+	}
+	return strings.Join(names, ", ")
+}
+
+func (k *collection[T]) read(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+	var object *T
+	err := k.engine.DB.InReadTx(ctx, func(ctx context.Context, c store.Conn) error {
+		scope, err := tenant.Of(ctx, c, r)
+		if err != nil {
+			return err
+		}
+		object, err = k.find(ctx, c, scope, r.Param(k.Param))
+		return err
+	})
+	return rest.Reply{Body: object}, err
+}
+
+// find answers the object that a path names, if the scope's tenant or one below it has it, or it is shared: ready
+// to be shown. Anything else is not found, in one way.
+func (k *collection[T]) find(ctx context.Context, c store.Conn, scope, typed string) (*T, error) {
+	args := &arguments{}
+	key := k.keyed(typed, args)
+	if key == "" {
+		return nil, k.notFound()
+	}
+	visible := k.inScope(true, args.add(scope))
+	object, err := store.Get[*T](ctx, c, "SELECT "+k.selected()+" FROM "+k.Table+" WHERE "+key+" AND "+visible, args.values...)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, k.notFound()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return object, k.finish(ctx, c, scope, []*T{object})
+}
+
+// keyed is the condition for the key that was typed, or "" when it cannot be one.
+func (k *collection[T]) keyed(typed string, args *arguments) string {
+	for _, name := range k.Keys {
+		if value, ok := k.byName[name].argument(typed); ok {
+			return name + " = " + args.add(value)
+		}
+	}
+	return ""
+}
+
+// finish makes rows what a client reads.
+func (k *collection[T]) finish(ctx context.Context, c store.Conn, scope string, objects []*T) error {
+	if k.Load != nil && len(objects) > 0 {
+		if err := k.Load(ctx, c, objects); err != nil {
+			return err
+		}
+	}
+	if k.Present != nil {
+		k.Present(scope, objects)
+	}
+	if k.engine.Style.Location {
+		for _, o := range objects {
+			if l, ok := any(o).(linked); ok {
+				l.setLinks([]Href{{Rel: strings.ReplaceAll(k.Path, "/", "_"), Href: k.location(o)}})
+			}
+		}
+	}
+	return nil
+}
+
+// location is the object's path behind the gate.
+func (k *collection[T]) location(o *T) string {
+	return fmt.Sprintf("%s/%s/%v", k.engine.Prefix, k.Path, k.field(o, k.Keys[0]))
+}
+
+// field is the value of a column's field.
+func (k *collection[T]) field(o *T, name string) any {
+	return reflect.ValueOf(o).Elem().FieldByIndex(k.byName[name].index).Interface()
+}

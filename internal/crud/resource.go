@@ -1,0 +1,172 @@
+package crud
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// Resource declares one collection of objects of type T. From it come the routes, the required accesses, the
+// SQL, the validation and the definition. See doc.go for T's struct tags.
+type Resource[T any] struct {
+	// Path is the collection's, without slashes around: "users", "endpoints/sip".
+	Path string
+	// Singular is what one is called: "user". Param is its path parameter: "user_id".
+	Singular string
+	Param    string
+	Table    string
+	// Keys are the columns that a path may name an object by; what was typed decides which. The first is the
+	// one that links use, and that ends every order.
+	Keys []string
+	// Order are the columns that a list may be sorted by, the default first; Search those that a term is looked for
+	// in; Filters those that a query may fix. Each is a column of T, or one of Virtual.
+	Order, Search, Filters []string
+	// Virtual are SQL expressions of type text over the table's columns, by name: {"fullname": "firstname || ' ' || lastname"}.
+	Virtual map[string]string
+	// Only limits the operations to those named: list, create, read, update, delete. Empty: all.
+	Only []string
+	// Unique maps the last column of each unique constraint to the field that a client knows. The constraint's name in
+	// PostgreSQL ends with that column's.
+	Unique map[string]string
+	// Shared is a further condition under which a row can be read from outside its tenant; %s is the scope's placeholder.
+	Shared string
+
+	// The hooks may all be nil. Those that take a Conn run in the transaction, and may run again with it; they
+	// change nothing but the database and Change.New.
+
+	// Receive runs before the transaction of a create or an update, for what is slow.
+	Receive func(ctx context.Context, change *Change[T]) error
+	// Prepare fills in, on create, what the server decides.
+	Prepare func(ctx context.Context, c store.Conn, change *Change[T]) error
+	// Validate checks, on create and on update, what needs the database.
+	Validate func(ctx context.Context, c store.Conn, change *Change[T]) error
+	// Save writes, after the row, what is kept in other tables.
+	Save func(ctx context.Context, c store.Conn, change *Change[T]) error
+	// Guard refuses a delete.
+	Guard func(ctx context.Context, c store.Conn, change *Change[T]) error
+	// Load fills in the fields that are no columns, of all the objects with one query each.
+	Load func(ctx context.Context, c store.Conn, objects []*T) error
+	// Present adapts objects to who reads them, after Load. It has no effect on what is stored.
+	Present func(tenant string, objects []*T)
+	// Changed is the last in the transaction; Committed runs after it, before the answer.
+	Changed   func(ctx context.Context, c store.Conn, change *Change[T]) error
+	Committed func(change *Change[T])
+}
+
+// Change is one create (Old is nil), update, or delete (New is nil).
+type Change[T any] struct {
+	Request *rest.Request
+	// Sent is what the client sent; it knows null from absent.
+	Sent rest.Object
+	// Tenant is the one that the request acts in.
+	Tenant   string
+	Old, New *T
+	// Carry is what one hook leaves for a later one.
+	Carry any
+}
+
+// collection is a Resource made ready for an engine.
+type collection[T any] struct {
+	Resource[T]
+	engine  *Engine
+	columns []column
+	byName  map[string]column
+	schema  *rest.Schema
+	list    rest.ListSpec
+}
+
+func (r Resource[T]) on(e *Engine) *collection[T] {
+	k := &collection[T]{Resource: r, engine: e, columns: columnsOf(reflect.TypeFor[T]()), byName: map[string]column{}, schema: rest.SchemaOf[T]()}
+	for _, c := range k.columns {
+		k.byName[c.name] = c
+	}
+	for name, expression := range r.Virtual {
+		k.byName[name] = column{name: "(" + expression + ")", kind: text}
+	}
+	for _, name := range slices.Concat(r.Order, r.Search, r.Filters, r.Keys) {
+		if _, ok := k.byName[name]; !ok {
+			panic(fmt.Sprintf("%s has no column %q", r.Path, name)) // a mistake in the declaration, seen at every start
+		}
+	}
+	k.list = rest.ListSpec{Order: r.Order, Filters: r.Filters, Recurse: true}
+	return k
+}
+
+// Operations are the collection's operations on an engine.
+func (r Resource[T]) Operations(e *Engine) []rest.Operation {
+	k := r.on(e)
+	one := "/" + r.Path + "/{" + r.Param + "}"
+	plural := strings.NewReplacer("/", "_").Replace(r.Path)
+	updated := http.StatusNoContent
+	var updateReply *rest.Schema
+	if e.Style.UpdateReply {
+		updated, updateReply = http.StatusOK, k.schema
+	}
+	all := map[string]rest.Operation{
+		"list": {
+			Method: http.MethodGet, Path: "/" + r.Path, ID: "list_" + plural, Summary: "List " + spaced(plural),
+			Query: k.list.Parameters(), Success: http.StatusOK, Reply: rest.ListOf(k.schema, e.Style.Filtered), Handle: k.serveList,
+		},
+		"create": {
+			Method: http.MethodPost, Path: "/" + r.Path, ID: "create_" + r.Singular, Summary: "Create a " + spaced(r.Singular),
+			Body: k.schema, Success: e.Style.CreateStatus, Reply: k.schema, Statuses: []int{int(e.Style.Duplicate)}, Handle: k.create,
+		},
+		"read": {
+			Method: http.MethodGet, Path: one, ID: "get_" + r.Singular, Summary: "Read a " + spaced(r.Singular),
+			Success: http.StatusOK, Reply: k.schema, Statuses: []int{404}, Conditional: true, Handle: k.read,
+		},
+		"update": {
+			Method: http.MethodPut, Path: one, ID: "update_" + r.Singular, Summary: "Update a " + spaced(r.Singular),
+			Description: "Fields that are not sent stay as they are.",
+			Body:        k.schema.Partial(), Success: updated, Reply: updateReply,
+			Statuses: []int{404, 412, int(e.Style.Duplicate)}, Handle: k.update,
+		},
+		"delete": {
+			Method: http.MethodDelete, Path: one, ID: "delete_" + r.Singular, Summary: "Delete a " + spaced(r.Singular),
+			Success: http.StatusNoContent, Statuses: []int{404, 412}, Handle: k.remove,
+		},
+	}
+	var out []rest.Operation
+	for _, name := range []string{"list", "create", "read", "update", "delete"} {
+		if len(r.Only) > 0 && !slices.Contains(r.Only, name) {
+			continue
+		}
+		op := all[name]
+		op.Tag, op.Tenanted = plural, true
+		op.Access = accessOf(e.Service, op.Path, name)
+		out = append(out, op)
+	}
+	return out
+}
+
+// accessOf is the documented access of a path: service, segments, action (SPEC, "ACL syntax").
+func accessOf(service, path, name string) string {
+	action := name
+	if name == "list" {
+		action = "read"
+	}
+	return service + strings.ReplaceAll(path, "/", ".") + "." + action
+}
+
+func spaced(name string) string { return strings.ReplaceAll(name, "_", " ") }
+
+// title is a name as it begins a sentence.
+func title(name string) string {
+	name = spaced(name)
+	return strings.ToUpper(name[:1]) + name[1:]
+}
+
+func (k *collection[T]) notFound() error { return notFound(k.Singular, k.Path) }
+
+func notFound(singular, path string) error {
+	e := apierr.New(apierr.NotFound, "%s was not found", title(singular))
+	e.ID, e.Resource = "unknown-"+strings.ReplaceAll(singular, "_", "-"), path
+	return e
+}

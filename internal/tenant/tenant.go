@@ -1,0 +1,96 @@
+// Package tenant says which tenant a request acts in, and what that tenant can see (reference,
+// auth-api 5). Tenants are a tree: a user sees their own and those below it.
+package tenant
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/principal"
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// Header names the tenant to act in.
+const Header = "Wazo-Tenant"
+
+// subtree is the query of a tenant and all below it; %s is the root's placeholder.
+const subtree = `WITH RECURSIVE below (uuid) AS (
+	SELECT uuid FROM auth_tenant WHERE uuid = %s
+	UNION SELECT t.uuid FROM auth_tenant t JOIN below b ON t.parent_uuid = b.uuid
+) SELECT uuid FROM below`
+
+// Below is a condition that holds for rows of the tenant and of all below it. placeholder is the tenant's ("$2").
+func Below(column, placeholder string) string {
+	return fmt.Sprintf("(%s = %s OR %s IN (%s))", column, placeholder, column, fmt.Sprintf(subtree, placeholder))
+}
+
+// Within reports whether the tenant exists and is root or below it. Both are canonical UUIDs.
+func Within(ctx context.Context, c store.Conn, tenant, root string) (bool, error) {
+	n, err := store.Get[int](ctx, c, `
+		WITH RECURSIVE up (uuid, parent_uuid) AS (
+			SELECT uuid, parent_uuid FROM auth_tenant WHERE uuid = $1
+			UNION SELECT t.uuid, t.parent_uuid FROM auth_tenant t JOIN up u ON t.uuid = u.parent_uuid
+		) SELECT count(*) FROM up WHERE uuid = $2`, tenant, root)
+	return n > 0, err
+}
+
+// Of answers the tenant that the request acts in: the one that its header names, which must be the
+// principal's or below it, else the principal's. A header that names no such tenant is refused in
+// one way, whether the tenant exists or not, and never ignored.
+func Of(ctx context.Context, c store.Conn, r *rest.Request) (string, error) {
+	p := r.Principal()
+	if p == nil {
+		return "", errors.New("a tenanted operation has no principal: no gate is in front of it")
+	}
+	if p.Remote {
+		if err := ensure(ctx, c, p); err != nil {
+			return "", err
+		}
+	}
+	lines := r.HTTP.Header.Values(Header)
+	switch {
+	case len(lines) == 0:
+		return p.TenantUUID, nil
+	case len(lines) > 1:
+		return "", apierr.New(apierr.Invalid, "The header %s was sent twice", Header)
+	case lines[0] == p.TenantUUID:
+		return p.TenantUUID, nil
+	}
+	asked, err := uuid.Parse(lines[0])
+	if err != nil || len(lines[0]) != 36 {
+		return "", errUnauthorized()
+	}
+	ok, err := Within(ctx, c, asked.String(), p.TenantUUID)
+	if err != nil {
+		return "", err
+	}
+	if !ok {
+		return "", errUnauthorized()
+	}
+	return asked.String(), nil
+}
+
+func errUnauthorized() error {
+	e := apierr.New(apierr.Unauthorized, "Unauthorized tenant: the header %s must name the token's tenant or one below it", Header)
+	e.ID = "unauthorized-tenant"
+	return e
+}
+
+// ensure makes the tenant of a principal that another auth server vouches for, below the master tenant. A
+// local principal's tenant exists, or the principal does not.
+func ensure(ctx context.Context, c store.Conn, p *principal.Principal) error {
+	_, err := store.Get[string](ctx, c, `SELECT uuid FROM auth_tenant WHERE uuid = $1`, p.TenantUUID)
+	if !errors.Is(err, store.ErrNotFound) {
+		return err
+	}
+	_, err = c.Exec(ctx, `
+		INSERT INTO auth_tenant (uuid, parent_uuid, name, slug)
+		SELECT $1, uuid, 'of another auth server', $2 FROM auth_tenant WHERE uuid = parent_uuid
+		ON CONFLICT DO NOTHING`, p.TenantUUID, "r"+p.TenantUUID[:8])
+	return err
+}
