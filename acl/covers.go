@@ -49,7 +49,6 @@ func (s *Set) Covers(pattern string, b Binding) bool {
 	if denies {
 		return true
 	}
-	b = b.normal()
 	asked := canonical(splitWords(make([]string, 0, MaxWords), positive))
 	var buf [MaxWords]string
 	for _, p := range s.patterns {
@@ -60,7 +59,7 @@ func (s *Set) Covers(pattern string, b Binding) bool {
 	if s.granting == nil {
 		return false
 	}
-	c := cover{trie: s.granting, asked: asked, binding: b, visited: make(map[string]struct{})}
+	c := cover{trie: s.granting, asked: asked, binding: b}
 	return c.holds()
 }
 
@@ -135,7 +134,7 @@ type cover struct {
 	trie    *trie
 	asked   []string
 	binding Binding
-	visited map[string]struct{}
+	visited [MaxWords + 1]map[string]bool // sets of positions by words of asked read
 	work    int
 	memory  memory
 	key     []byte
@@ -215,13 +214,18 @@ func (c *cover) letter(word string) letter {
 
 // isNew reports whether the state is met for the first time.
 func (c *cover) isNew(s coverState) bool {
-	c.key = binary.LittleEndian.AppendUint32(c.key[:0], uint32(s.read)) //nolint:gosec // at most MaxWords
+	c.key = c.key[:0]
 	for _, i := range s.nodes {
 		c.key = binary.LittleEndian.AppendUint32(c.key, i)
 	}
-	if _, seen := c.visited[string(c.key)]; seen {
+	visited := c.visited[s.read]
+	if visited == nil {
+		visited = make(map[string]bool)
+		c.visited[s.read] = visited
+	}
+	if visited[string(c.key)] {
 		return false
 	}
-	c.visited[string(c.key)] = struct{}{}
+	visited[string(c.key)] = true
 	return true
 }

@@ -4,7 +4,9 @@ import "strings"
 
 // Binding says which UUIDs the words me and my_session stand for. Its values
 // are compared as whole words and never interpreted, so nothing in them can
-// act as a wildcard.
+// act as a wildcard. They are compared byte by byte: a UUID in capitals is
+// another word than the same in small letters, so whoever makes an access from
+// a request must let only one spelling through.
 //
 // A value that is empty leaves its word unbound: the word then equals only
 // itself on the other side. In particular an unbound me in a granted pattern

@@ -8,6 +8,7 @@ package acl
 // node of a # never has a * or another # below it.
 type trie struct {
 	nodes []node
+	last  uint32 // the node added last
 	marks uint32 // how many nodes have a mark
 }
 
@@ -18,9 +19,9 @@ type node struct {
 	any, many, me, session uint32            // children by *, #, me and my_session
 	few                    []edge            // children by literal words, where they are few
 	lots                   map[string]uint32 // the same where they are more than that
-	mark                   uint32            // numbers, from 1, the nodes of a # with another # above; 0 for all others
+	mark                   uint32            // numbers, from 1, the nodes of a # that have another # above
 	stays                  bool              // a # leads here, and can take more words
-	recurs                 bool              // as stays, or a node that does is above
+	recurs                 bool              // this node or one above stays
 	ends                   end               // whether a pattern ends here
 }
 
@@ -66,7 +67,7 @@ func (n *node) child(literal string) uint32 {
 // sole returns the only child of n that the word leads to, 0 if there is none.
 // It is not ok if there are more, or if a # is among them.
 func (n *node) sole(l *letter) (kid uint32, ok bool) {
-	if n.many != 0 || n.stays {
+	if n.many != 0 {
 		return 0, false
 	}
 	kid, ok = n.child(l.literal), true
@@ -157,37 +158,43 @@ func (t *trie) add(pattern string, ends end) {
 // grow returns the child of the node at by word, which it adds if need be.
 func (t *trie) grow(at uint32, word string) uint32 {
 	n := &t.nodes[at]
-	var kid *uint32
-	switch word {
-	case wordAny:
-		kid = &n.any
-	case wordMany:
-		kid = &n.many
-	case wordMe:
-		kid = &n.me
-	case wordSession:
-		kid = &n.session
-	default:
-		if old := n.child(word); old != 0 {
-			return old
-		}
-		kid = new(uint32)
+	keyword := n.keyword(word)
+	switch {
+	case keyword != nil && *keyword != 0:
+		return *keyword
+	case keyword == nil && n.child(word) != 0:
+		return n.child(word)
 	}
-	if *kid != 0 {
-		return *kid
-	}
-	*kid = uint32(len(t.nodes)) //nolint:gosec // at most MaxPatterns*MaxWords
-	to := *kid
-	if !isWildcard(word) && !isKeyword(word) {
-		n.link(word, to)
-	}
+	t.last++
 	added := node{stays: word == wordMany, recurs: n.recurs || word == wordMany}
 	if n.recurs && word == wordMany {
 		t.marks++
 		added.mark = t.marks
 	}
+	if keyword != nil {
+		*keyword = t.last
+	} else {
+		n.link(word, t.last)
+	}
 	t.nodes = append(t.nodes, added)
-	return to
+	return t.last
+}
+
+// keyword is where n keeps its child by a word with a meaning of its own; nil
+// for a literal.
+func (n *node) keyword(word string) *uint32 {
+	switch word {
+	case wordAny:
+		return &n.any
+	case wordMany:
+		return &n.many
+	case wordMe:
+		return &n.me
+	case wordSession:
+		return &n.session
+	default:
+		return nil
+	}
 }
 
 // link adds a child by a literal word.
