@@ -130,7 +130,7 @@ func (s *site) client(t *testing.T, version int, serverName string) *http.Client
 	transport := &http.Transport{
 		TLSClientConfig: &tls.Config{
 			ServerName:         serverName,
-			InsecureSkipVerify: true, //nolint:gosec // the tests compare the certificate itself
+			InsecureSkipVerify: true,
 			MinVersion:         tls.VersionTLS12,
 		},
 		Protocols: new(http.Protocols),
@@ -399,7 +399,7 @@ func TestCurlTrustsThePEM(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, host := range []string{"localhost", "127.0.0.1"} {
-		cmd := exec.CommandContext(t.Context(), curl, "-sS", "--noproxy", "*", "--cacert", file, "https://"+host+":"+s.port+"/") //nolint:gosec // the test's own arguments
+		cmd := exec.CommandContext(t.Context(), curl, "-sS", "--noproxy", "*", "--cacert", file, "https://"+host+":"+s.port+"/")
 		if out, err := cmd.CombinedOutput(); err != nil || string(out) != "reached" {
 			t.Errorf("curl %s: %v %s", host, err, out)
 		}

@@ -7,6 +7,7 @@ import (
 	"log"
 	"os"
 	"reflect"
+	"slices"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig"
@@ -169,6 +170,10 @@ var (
 	writeCore   = reflect.TypeOf(zapcore.NewCore(zapcore.NewJSONEncoder(zapcore.EncoderConfig{}), zapcore.AddSync(io.Discard), zapcore.InfoLevel))
 )
 
+// corePackages are those whose cores only pass on to the core in them. A guest's core (Caddy's `core` option for a log)
+// may send entries anywhere.
+var corePackages = []string{reflect.TypeFor[caddy.CustomLog]().PkgPath(), writeCore.Elem().PkgPath()}
+
 // protectCore finds, below what zap and Caddy put around it (a tee of several logs, the include and exclude lists of a
 // log, sampling), each core that encodes and writes, and puts the redaction around its encoder.
 //
@@ -199,7 +204,7 @@ func protectCore(core zapcore.Core) error {
 			}
 		}
 		return nil
-	case v.Kind() == reflect.Pointer && v.Elem().Kind() == reflect.Struct:
+	case v.Kind() == reflect.Pointer && v.Elem().Kind() == reflect.Struct && slices.Contains(corePackages, v.Elem().Type().PkgPath()):
 		if around := v.Elem().FieldByName("Core"); around.IsValid() && around.CanInterface() {
 			if inner, ok := around.Interface().(zapcore.Core); ok {
 				return protectCore(inner)

@@ -17,6 +17,8 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig"
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+	"go.uber.org/zap/zapcore"
 )
 
 // The planted secrets: a token of this gateway, one of a remote auth server, a password and a cookie.
@@ -194,7 +196,7 @@ func logsIn(t *testing.T, dir string) string {
 	}
 	var all strings.Builder
 	for _, file := range files {
-		content, err := os.ReadFile(file) //nolint:gosec // a file of the test
+		content, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -298,6 +300,38 @@ func TestNoTokenAfterReload(t *testing.T) {
 	assertNothingPlanted(t, logged)
 	if n := strings.Count(logged, "handled request"); n != 4 {
 		t.Errorf("%d access log entries, want 4", n)
+	}
+}
+
+// elsewhere is a guest's log core that could send entries anywhere.
+type elsewhere struct {
+	zapcore.Core `json:"-"`
+}
+
+func (*elsewhere) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{
+		ID:  "caddy.logging.cores.elsewhere",
+		New: func() caddy.Module { return &elsewhere{Core: zapcore.NewNopCore()} },
+	}
+}
+
+// UnmarshalCaddyfile takes nothing.
+func (*elsewhere) UnmarshalCaddyfile(*caddyfile.Dispenser) error { return nil }
+
+func init() { caddy.RegisterModule(new(elsewhere)) }
+
+func TestUnknownLogCoreIsRefused(t *testing.T) {
+	for _, admin := range []string{"", "admin off"} {
+		t.Run(admin, func(t *testing.T) {
+			s := newSite(t)
+			s.options += "\n" + admin
+			s.logging = "log default {\noutput file " + s.log + "\ncore elsewhere\n}"
+			t.Cleanup(stop(t))
+			err := caddy.Load(s.adapt(t), true)
+			if err == nil || !strings.Contains(err.Error(), "unknown log core *caddymodule_test.elsewhere") {
+				t.Errorf("loading: %v, want the core refused by name", err)
+			}
+		})
 	}
 }
 

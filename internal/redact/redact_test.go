@@ -256,3 +256,31 @@ func BenchmarkString(b *testing.B) {
 		})
 	}
 }
+
+// The entry is as long as one of Caddy's access log. Run with and without the redaction, it says what that costs.
+func BenchmarkEntry(b *testing.B) {
+	fields := []zap.Field{
+		zap.Object("request", request{header{
+			"User-Agent": {"Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"}, "Accept": {"*/*"},
+			"Accept-Encoding": {"gzip, deflate, br"}, "Accept-Language": {"en-GB,en;q=0.5"}, "X-Auth-Token": {own},
+			"Referer": {"https://pbx.example.org:8443/console/"}, "Wazo-Tenant": {remote},
+		}}),
+		zap.String("user_id", remote), zap.Duration("duration", time.Millisecond), zap.Int("size", 1000), zap.Int("status", 200),
+		zap.Object("resp_headers", header{"Content-Type": {"application/json"}, "Etag": {`"1"`}, "X-Request-Id": {remote}}),
+	}
+	for name, enc := range map[string]zapcore.Encoder{
+		"plain":    zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()),
+		"redacted": redact.Encoder(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig())),
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				encoded, err := enc.EncodeEntry(zapcore.Entry{Message: "handled request"}, fields)
+				if err != nil {
+					b.Fatal(err)
+				}
+				encoded.Free()
+			}
+		})
+	}
+}
