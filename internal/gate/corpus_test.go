@@ -124,7 +124,7 @@ func runCorpus(t *testing.T, w gatetest.World, known *known, routers []gate.Rout
 	}
 	for _, c := range cases {
 		t.Run(c.Name, func(t *testing.T) {
-			answer, err := c.Send(address)
+			answer, err := c.Send(t.Context(), address)
 			if err != nil {
 				t.Fatal(err)
 			}

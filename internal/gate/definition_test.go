@@ -293,6 +293,11 @@ func TestRoutersRefuse(t *testing.T) {
 			t.Errorf("%s: a derived router is accepted", tt.name)
 		}
 	}
+	if d, err := gate.NewDerived("s", "/s", []gate.Route{{Method: "GET", Path: "/s"}}); err != nil {
+		t.Errorf("a public prefix: %v", err)
+	} else if need, _ := d.Route("GET", parse(t, "/s")); !need.Public {
+		t.Errorf("a public prefix needs %q", need.Access)
+	}
 	if _, err := gate.NewDerived("s", "/s", []gate.Route{{Method: "GET", Path: "/s/a"}, {Method: "GET", Path: "/s/a"}}); err == nil {
 		t.Error("a public route given twice is accepted")
 	}

@@ -149,7 +149,7 @@ func newGateSeen(t testing.TB, seen gate.Observer, origins ...string) fixture {
 }
 
 func request(method, target string, headers ...string) *http.Request {
-	r := httptest.NewRequest(method, target, nil)
+	r := httptest.NewRequestWithContext(context.Background(), method, target, nil)
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Add(headers[i], headers[i+1])
 	}

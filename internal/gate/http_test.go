@@ -227,8 +227,8 @@ func TestUpstreamsAnswer(t *testing.T) {
 		answer func(t *testing.T, w http.ResponseWriter)
 	}{
 		{"with a status", func(_ *testing.T, w http.ResponseWriter) { w.WriteHeader(201) }},
-		{"without a status", func(_ *testing.T, w http.ResponseWriter) { io.WriteString(w, "x") }},
-		{"copied", func(_ *testing.T, w http.ResponseWriter) { w.(io.ReaderFrom).ReadFrom(strings.NewReader("x")) }},
+		{"without a status", func(_ *testing.T, w http.ResponseWriter) { _, _ = io.WriteString(w, "x") }},
+		{"copied", func(_ *testing.T, w http.ResponseWriter) { _, _ = w.(io.ReaderFrom).ReadFrom(strings.NewReader("x")) }},
 		{"flushed", func(t *testing.T, w http.ResponseWriter) {
 			if err := http.NewResponseController(w).Flush(); err != nil {
 				t.Error(err)

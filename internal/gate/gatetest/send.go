@@ -3,10 +3,12 @@ package gatetest
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -28,19 +30,20 @@ type Answer struct {
 const patience = 10 * time.Second
 
 // Send sends the case's bytes to a server over TLS and reads all that it answers.
-func (c Case) Send(addr string) (Answer, error) {
+func (c Case) Send(ctx context.Context, addr string) (Answer, error) {
 	protocol := "http/1.1"
 	if c.H2 != nil {
 		protocol = "h2"
 	}
-	conn, err := tls.Dial("tcp", addr, &tls.Config{
+	dialer := tls.Dialer{Config: &tls.Config{
 		InsecureSkipVerify: true, //nolint:gosec // the certificate is not what is tested
 		NextProtos:         []string{protocol},
-	})
+	}}
+	conn, err := dialer.DialContext(ctx, "tcp", addr)
 	if err != nil {
 		return Answer{}, fmt.Errorf("connecting: %w", err)
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
 		return Answer{}, err
 	}
@@ -52,7 +55,7 @@ func (c Case) Send(addr string) (Answer, error) {
 
 // sendH1 reads until the server closes the connection, which the last request of a case asks for. Our side stays open: a server
 // takes its end for a client that went away, and forgets the request.
-func (c Case) sendH1(conn *tls.Conn) (Answer, error) {
+func (c Case) sendH1(conn net.Conn) (Answer, error) {
 	if _, err := io.WriteString(conn, c.Raw); err != nil {
 		return Answer{Status: http.StatusBadRequest}, nil // refused while we wrote
 	}
@@ -68,7 +71,7 @@ func (c Case) sendH1(conn *tls.Conn) (Answer, error) {
 			return first, nil
 		}
 		body, err := io.ReadAll(res.Body)
-		res.Body.Close()
+		_ = res.Body.Close()
 		if n == 0 {
 			first = Answer{Status: res.StatusCode, Header: res.Header, Body: body}
 		}
@@ -78,7 +81,7 @@ func (c Case) sendH1(conn *tls.Conn) (Answer, error) {
 	}
 }
 
-func (c Case) sendH2(conn *tls.Conn) (Answer, error) {
+func (c Case) sendH2(conn net.Conn) (Answer, error) {
 	var out bytes.Buffer
 	out.WriteString(http2.ClientPreface)
 	framer := http2.NewFramer(&out, conn)
