@@ -33,7 +33,7 @@ func admission(b testing.TB, method, target string) func() bool {
 	b.Helper()
 	f := newGateSeen(b, unseen{})
 	token := f.tokens.issue(b, "confd.users.#", "calls.#")
-	r := request(method, target)
+	r := request(b, method, target)
 	fields := http.Header{
 		"Accept": {"application/json"}, "Accept-Encoding": {"gzip"}, "User-Agent": {"bench"}, "X-Auth-Token": {token}, "Content-Type": {"application/json"},
 		"Connection": {"keep-alive"}, "X-Forwarded-For": {"192.0.2.1"}, "Accept-Language": {"en"},

@@ -229,7 +229,7 @@ func TestDefinitionForms(t *testing.T) {
 func TestDefinitionOfOurs(t *testing.T) {
 	s := confd(t)
 	w := httptest.NewRecorder()
-	r := request("GET", s.Prefix+"/api/openapi.json", "Accept", "application/json")
+	r := request(t, "GET", s.Prefix+"/api/openapi.json", "Accept", "application/json")
 	s.ServeHTTP(w, r)
 	if w.Code != http.StatusOK {
 		t.Fatalf("status %d: %s", w.Code, w.Body)

@@ -148,8 +148,9 @@ func newGateSeen(t testing.TB, seen gate.Observer, origins ...string) fixture {
 	return f
 }
 
-func request(method, target string, headers ...string) *http.Request {
-	r := httptest.NewRequestWithContext(context.Background(), method, target, nil)
+func request(t testing.TB, method, target string, headers ...string) *http.Request {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), method, target, nil)
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Add(headers[i], headers[i+1])
 	}
@@ -226,7 +227,7 @@ func TestAdmit(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			r := request(tt.method, tt.target)
+			r := request(t, tt.method, tt.target)
 			if tt.token != "" {
 				r.Header.Set("X-Auth-Token", tt.token)
 			}
@@ -289,7 +290,7 @@ func TestRefusalsTakeTheServicesForm(t *testing.T) {
 	}
 	for _, tt := range tests {
 		w := httptest.NewRecorder()
-		f.Admit(w, request("GET", tt.target, "X-Auth-Token", tt.token))
+		f.Admit(w, request(t, "GET", tt.target, "X-Auth-Token", tt.token))
 		for _, want := range tt.want {
 			if !strings.Contains(w.Body.String(), want) {
 				t.Errorf("GET %s answers %s, want %s in it", tt.target, w.Body, want)
@@ -305,13 +306,13 @@ func TestNoLookUpForWhatIsNoToken(t *testing.T) {
 	f := newGate(t)
 	token := f.tokens.issue(t, "#")
 	for _, r := range []*http.Request{
-		request("GET", "/api/confd/1.1/users"),
-		request("GET", "/api/confd/1.1/users", "X-Auth-Token", token[:20]),
-		request("GET", "/api/confd/1.1/users", "X-Auth-Token", token, "X-Auth-Token", token),
-		request("GET", "/api/confd/1.1/users", "X-Auth-Token", token, "Wazo-Tenant", "a", "Wazo-Tenant", "a"),
-		request("GET", "/api/confd/1.1/./users", "X-Auth-Token", token),
-		request("GET", "/api/calls/1.0/status", "X-Auth-Token", token),
-		request("GET", "/nowhere", "X-Auth-Token", token),
+		request(t, "GET", "/api/confd/1.1/users"),
+		request(t, "GET", "/api/confd/1.1/users", "X-Auth-Token", token[:20]),
+		request(t, "GET", "/api/confd/1.1/users", "X-Auth-Token", token, "X-Auth-Token", token),
+		request(t, "GET", "/api/confd/1.1/users", "X-Auth-Token", token, "Wazo-Tenant", "a", "Wazo-Tenant", "a"),
+		request(t, "GET", "/api/confd/1.1/./users", "X-Auth-Token", token),
+		request(t, "GET", "/api/calls/1.0/status", "X-Auth-Token", token),
+		request(t, "GET", "/nowhere", "X-Auth-Token", token),
 	} {
 		f.Admit(httptest.NewRecorder(), r)
 	}
@@ -326,7 +327,7 @@ func TestDuplicates(t *testing.T) {
 	for _, path := range []string{"/api/confd/1.1/users", "/api/confd/1.1/wizard", "/api/calls/1.0/status"} {
 		for _, name := range []string{"X-Auth-Token", "Wazo-Tenant"} {
 			w := httptest.NewRecorder()
-			if _, ok := f.Admit(w, request("GET", path, name, token, name, token)); ok || w.Code != 400 {
+			if _, ok := f.Admit(w, request(t, "GET", path, name, token, name, token)); ok || w.Code != 400 {
 				t.Errorf("GET %s with two %s: %d", path, name, w.Code)
 			}
 		}
@@ -340,7 +341,7 @@ func TestIdentity(t *testing.T) {
 	f.tokens.principals[token].SessionUUID = ""
 	own := []string{"X-Ringfence-User", "X-Ringfence-Tenant", "X-Ringfence-Session", "X-Ringfence-Purpose"}
 
-	a, ok := f.Admit(httptest.NewRecorder(), request("GET", "/api/calls/1.0/x", "X-Auth-Token", token, "X-Ringfence-Session", "forged"))
+	a, ok := f.Admit(httptest.NewRecorder(), request(t, "GET", "/api/calls/1.0/x", "X-Auth-Token", token, "X-Ringfence-Session", "forged"))
 	if !ok {
 		t.Fatal("refused")
 	}
@@ -359,7 +360,7 @@ func TestIdentity(t *testing.T) {
 	}
 
 	w := httptest.NewRecorder()
-	a, ok = f.Admit(w, request("GET", "/api/confd/1.1/users/17", "X-Auth-Token", token, "X-Ringfence-User", "forged", "X-Request-Id", "mine"))
+	a, ok = f.Admit(w, request(t, "GET", "/api/confd/1.1/users/17", "X-Auth-Token", token, "X-Ringfence-User", "forged", "X-Request-Id", "mine"))
 	if !ok {
 		t.Fatal("refused")
 	}
@@ -379,7 +380,7 @@ func TestIdentity(t *testing.T) {
 		t.Errorf("the request id is %q", gate.RequestID(ctx))
 	}
 
-	a, _ = f.Admit(httptest.NewRecorder(), request("GET", "/api/confd/1.1/wizard", "X-Auth-Token", token))
+	a, _ = f.Admit(httptest.NewRecorder(), request(t, "GET", "/api/confd/1.1/wizard", "X-Auth-Token", token))
 	if principal.FromContext(a.Request.Context()) != nil {
 		t.Error("a public operation has a principal")
 	}
@@ -388,7 +389,7 @@ func TestIdentity(t *testing.T) {
 func TestCanonicalRequest(t *testing.T) {
 	f := newGate(t)
 	token := f.tokens.issue(t, "#")
-	r := request("GET", "/api/calls/1.0/%75sers/a%2Bb?", "X-Auth-Token", token)
+	r := request(t, "GET", "/api/calls/1.0/%75sers/a%2Bb?", "X-Auth-Token", token)
 	r.URL.Scheme, r.URL.Host, r.URL.Opaque, r.URL.Fragment = "http", "evil", "evil", "evil"
 	a, ok := f.Admit(httptest.NewRecorder(), r)
 	if !ok {
@@ -397,7 +398,7 @@ func TestCanonicalRequest(t *testing.T) {
 	if got := a.Request.URL.String(); got != "/api/calls/1.0/users/a+b" || a.Request.RequestURI != got || a.Request.URL.RawPath != "" {
 		t.Errorf("URL %q, RequestURI %q", got, a.Request.RequestURI)
 	}
-	a, ok = f.Admit(httptest.NewRecorder(), request("PUT", "/api/confd/1.1/policies/p/acl/%21confd.*.%23?a=%20", "X-Auth-Token", token))
+	a, ok = f.Admit(httptest.NewRecorder(), request(t, "PUT", "/api/confd/1.1/policies/p/acl/%21confd.*.%23?a=%20", "X-Auth-Token", token))
 	if !ok {
 		t.Fatal("refused")
 	}
@@ -455,7 +456,7 @@ func TestLongestPrefix(t *testing.T) {
 		for target, want := range map[string]string{
 			"/api/calls/1.0/x": "calls.x.read", "/api/calls/x": "all.calls.x.read", "/api/x": "all.x.read", "/x": "root.x.read", "/": "root.read",
 		} {
-			a, ok := g.Admit(httptest.NewRecorder(), request("GET", target, "X-Auth-Token", token))
+			a, ok := g.Admit(httptest.NewRecorder(), request(t, "GET", target, "X-Auth-Token", token))
 			if !ok || a.Need.Access != want {
 				t.Errorf("GET %s needs %q, want %q", target, a.Need.Access, want)
 			}

@@ -38,7 +38,7 @@ func TestPreflight(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			f := newGate(t, tt.origins...)
 			w := httptest.NewRecorder()
-			if _, ok := f.Admit(w, request("OPTIONS", "/api/confd/1.1/users", tt.headers...)); ok {
+			if _, ok := f.Admit(w, request(t, "OPTIONS", "/api/confd/1.1/users", tt.headers...)); ok {
 				t.Fatal("admitted")
 			}
 			h := w.Header()
@@ -63,7 +63,7 @@ func TestPreflight(t *testing.T) {
 	t.Run("malformed target", func(t *testing.T) {
 		f := newGate(t, "*")
 		w := httptest.NewRecorder()
-		f.Admit(w, request("OPTIONS", "/a//b", "Origin", "https://a.example", "Access-Control-Request-Method", "PUT"))
+		f.Admit(w, request(t, "OPTIONS", "/a//b", "Origin", "https://a.example", "Access-Control-Request-Method", "PUT"))
 		if w.Code != 400 {
 			t.Errorf("status %d", w.Code)
 		}
@@ -76,7 +76,7 @@ func TestOrigins(t *testing.T) {
 	for _, target := range []string{"/api/confd/1.1/users", "/api/calls/1.0/x", "/nowhere"} {
 		for origin, want := range map[string]string{"https://a.example": "https://a.example", "https://evil.example": ""} {
 			w := httptest.NewRecorder()
-			if a, ok := f.Admit(w, request("GET", target, "X-Auth-Token", token, "Origin", origin)); ok {
+			if a, ok := f.Admit(w, request(t, "GET", target, "X-Auth-Token", token, "Origin", origin)); ok {
 				// what an upstream thinks of origins is replaced
 				a.Writer.Header().Set("X-Request-Id", w.Header().Get("X-Request-Id"))
 				if a.Need.Service == "calls" {
@@ -135,7 +135,7 @@ func TestSanitise(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			f := newGate(t)
-			r := request("GET", "/api/calls/1.0/status")
+			r := request(t, "GET", "/api/calls/1.0/status")
 			r.Header, r.Trailer = maps.Clone(tt.in), http.Header{"X-Ringfence-User": nil}
 			a, ok := f.Admit(httptest.NewRecorder(), r)
 			if !ok {
@@ -156,7 +156,7 @@ func TestSanitise(t *testing.T) {
 // Even what is refused is refused after the headers were cleaned: whatever logs or handles the error sees no forgery.
 func TestSanitisedBeforeAnythingElse(t *testing.T) {
 	f := newGate(t)
-	r := request("TRACE", "/a//b", "X-Ringfence-User", "root", "X-Rewrite-Url", "/x")
+	r := request(t, "TRACE", "/a//b", "X-Ringfence-User", "root", "X-Rewrite-Url", "/x")
 	f.Admit(httptest.NewRecorder(), r)
 	if len(r.Header) != 1 {
 		t.Errorf("headers %v", r.Header)
@@ -181,7 +181,7 @@ func TestRequestID(t *testing.T) {
 		{nil, false},
 		{nil, false},
 	} {
-		r, w := request("GET", "/api/calls/1.0/status"), httptest.NewRecorder()
+		r, w := request(t, "GET", "/api/calls/1.0/status"), httptest.NewRecorder()
 		if tt.sent != nil {
 			r.Header["X-Request-Id"] = tt.sent
 		}
@@ -245,7 +245,7 @@ func TestUpstreamsAnswer(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			f := newGate(t)
 			inner := &recorder{ResponseRecorder: httptest.NewRecorder()}
-			a, ok := f.Admit(inner, request("GET", "/api/calls/1.0/status", "X-Request-Id", "ours"))
+			a, ok := f.Admit(inner, request(t, "GET", "/api/calls/1.0/status", "X-Request-Id", "ours"))
 			if !ok {
 				t.Fatal("refused")
 			}
@@ -270,7 +270,7 @@ func TestUpstreamsAnswer(t *testing.T) {
 func TestUpstreamWriterUnwraps(t *testing.T) {
 	f := newGate(t)
 	inner := &recorder{ResponseRecorder: httptest.NewRecorder()}
-	a, _ := f.Admit(inner, request("GET", "/api/calls/1.0/status"))
+	a, _ := f.Admit(inner, request(t, "GET", "/api/calls/1.0/status"))
 	if _, _, err := http.NewResponseController(a.Writer).Hijack(); err == nil || err.Error() != "hijacked" || inner.hijacked != 1 {
 		t.Errorf("hijacking: %v", err)
 	}
@@ -278,7 +278,7 @@ func TestUpstreamWriterUnwraps(t *testing.T) {
 		t.Errorf("copying: %v, %d, %q", err, inner.readFrom, inner.Body)
 	}
 	plain := httptest.NewRecorder()
-	a, _ = f.Admit(struct{ http.ResponseWriter }{plain}, request("GET", "/api/calls/1.0/status"))
+	a, _ = f.Admit(struct{ http.ResponseWriter }{plain}, request(t, "GET", "/api/calls/1.0/status"))
 	if n, err := a.Writer.(io.ReaderFrom).ReadFrom(strings.NewReader("abc")); n != 3 || err != nil || plain.Body.String() != "abc" {
 		t.Errorf("copying without help: %d, %v, %q", n, err, plain.Body)
 	}
@@ -294,7 +294,7 @@ func TestSmallestGate(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := httptest.NewRecorder()
-	if _, ok := g.Admit(w, request("GET", "/x")); ok || w.Code != 404 {
+	if _, ok := g.Admit(w, request(t, "GET", "/x")); ok || w.Code != 404 {
 		t.Errorf("status %d", w.Code)
 	}
 }
