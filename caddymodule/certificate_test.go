@@ -101,17 +101,16 @@ func (s *site) adapt(t *testing.T) []byte {
 // load starts the site, or reloads it. The site stops with the test.
 func (s *site) load(t *testing.T) {
 	t.Helper()
-	t.Cleanup(stop(t))
+	t.Cleanup(func() { stop(t) })
 	if err := caddy.Load(s.adapt(t), true); err != nil {
 		t.Fatalf("loading: %v", err)
 	}
 }
 
-func stop(t *testing.T) func() {
-	return func() {
-		if err := caddy.Stop(); err != nil {
-			t.Errorf("stopping: %v", err)
-		}
+func stop(t *testing.T) {
+	t.Helper()
+	if err := caddy.Stop(); err != nil {
+		t.Errorf("stopping: %v", err)
 	}
 }
 
@@ -141,7 +140,8 @@ func (s *site) client(t *testing.T, version int, serverName string) *http.Client
 	return &http.Client{Transport: transport}
 }
 
-func (s *site) get(t *testing.T, client *http.Client) *http.Response {
+// get makes a request and returns the protocol of the answer and the certificate that came with it.
+func (s *site) get(t *testing.T, client *http.Client) (protocol int, certificate *x509.Certificate) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://127.0.0.1:"+s.port+"/", nil)
 	if err != nil {
@@ -155,13 +155,14 @@ func (s *site) get(t *testing.T, client *http.Client) *http.Response {
 	if body, err := io.ReadAll(response.Body); err != nil || string(body) != "reached" {
 		t.Errorf("body %q, %v", body, err)
 	}
-	return response
+	return response.ProtoMajor, response.TLS.PeerCertificates[0]
 }
 
 // served is the certificate that a new connection gets.
 func (s *site) served(t *testing.T) *x509.Certificate {
 	t.Helper()
-	return s.get(t, s.client(t, 1, "")).TLS.PeerCertificates[0]
+	_, certificate := s.get(t, s.client(t, 1, ""))
+	return certificate
 }
 
 func (s *site) stored(t *testing.T) *selfsigned.Store {
@@ -180,12 +181,12 @@ func TestSelfSignedIsServedForAnyName(t *testing.T) {
 	for _, version := range []int{1, 2} {
 		for _, name := range []string{"", "localhost", "elsewhere.example", "a.b.c.elsewhere.example"} {
 			t.Run(fmt.Sprintf("h%d %q", version, name), func(t *testing.T) {
-				response := s.get(t, s.client(t, version, name))
-				if response.ProtoMajor != version {
-					t.Errorf("protocol %s, want HTTP/%d", response.Proto, version)
+				protocol, certificate := s.get(t, s.client(t, version, name))
+				if protocol != version {
+					t.Errorf("protocol HTTP/%d, want HTTP/%d", protocol, version)
 				}
-				if got := response.TLS.PeerCertificates[0]; !got.Equal(want) {
-					t.Errorf("served %q, not the stored certificate", got.Subject)
+				if !certificate.Equal(want) {
+					t.Errorf("served %q, not the stored certificate", certificate.Subject)
 				}
 			})
 		}
@@ -200,7 +201,7 @@ func TestSelfSignedStaysTheSame(t *testing.T) {
 	if !s.served(t).Equal(first) {
 		t.Error("another certificate after a reload")
 	}
-	stop(t)()
+	stop(t)
 	s.load(t)
 	if !s.served(t).Equal(first) {
 		t.Error("another certificate after a restart")
@@ -276,7 +277,7 @@ func TestSelfSignedLog(t *testing.T) {
 	}
 	s.load(t)
 	s.load(t)
-	stop(t)()
+	stop(t)
 	s.load(t)
 	log := s.logged(t)
 	if n := strings.Count(log, fingerprint); n != 1 {
@@ -331,14 +332,14 @@ func TestSelfSignedCaddyfileErrors(t *testing.T) {
 	})
 }
 
-// command runs a command of the binary and returns what it prints.
-func command(t *testing.T, name string, args ...string) (string, error) {
+// certificateCommand runs `ringfence certificate` and returns what it prints.
+func certificateCommand(t *testing.T, args ...string) (string, error) {
 	t.Helper()
-	registered, ok := caddycmd.Commands()[name]
+	registered, ok := caddycmd.Commands()["certificate"]
 	if !ok {
-		t.Fatalf("no command %q", name)
+		t.Fatal("no such command")
 	}
-	cmd := &cobra.Command{Use: name, SilenceErrors: true, SilenceUsage: true}
+	cmd := &cobra.Command{Use: registered.Name, SilenceErrors: true, SilenceUsage: true}
 	registered.CobraFunc(cmd)
 	var out bytes.Buffer
 	cmd.SetOut(&out)
@@ -350,7 +351,7 @@ func command(t *testing.T, name string, args ...string) (string, error) {
 
 func TestCertificateCommand(t *testing.T) {
 	s := newSite(t)
-	first, err := command(t, "certificate", "--data", s.dir)
+	first, err := certificateCommand(t, "--data", s.dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -363,21 +364,21 @@ func TestCertificateCommand(t *testing.T) {
 		}
 	}
 	t.Setenv("RINGFENCE_DATA", s.dir)
-	again, err := command(t, "certificate")
+	again, err := certificateCommand(t)
 	if err != nil || !strings.Contains(again, store.Fingerprint()) || strings.Contains(again, "made just now") {
 		t.Errorf("second run: %v\n%s", err, again)
 	}
-	onlyPEM, err := command(t, "certificate", "--pem")
+	onlyPEM, err := certificateCommand(t, "--pem")
 	if err != nil || onlyPEM != string(store.PEM()) {
 		t.Errorf("--pem: %v\n%s", err, onlyPEM)
 	}
-	if out, err := command(t, "certificate", "more"); err == nil {
+	if out, err := certificateCommand(t, "more"); err == nil {
 		t.Errorf("an argument is accepted:\n%s", out)
 	}
 	if err := os.Chmod(filepath.Join(s.dir, "tls", "key.pem"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := command(t, "certificate"); err == nil || !strings.Contains(err.Error(), "chmod 600") {
+	if _, err := certificateCommand(t); err == nil || !strings.Contains(err.Error(), "chmod 600") {
 		t.Errorf("a key open to others: %v", err)
 	}
 }
@@ -390,7 +391,7 @@ func TestCurlTrustsThePEM(t *testing.T) {
 	}
 	s := newSite(t)
 	s.load(t)
-	trusted, err := command(t, "certificate", "--pem", "--data", s.dir)
+	trusted, err := certificateCommand(t, "--pem", "--data", s.dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -195,7 +195,7 @@ func protectCore(core zapcore.Core) error {
 		return nil
 	case v.Kind() == reflect.Slice:
 		for i := range v.Len() {
-			inner, ok := v.Index(i).Interface().(zapcore.Core)
+			inner, ok := reflect.TypeAssert[zapcore.Core](v.Index(i))
 			if !ok {
 				return fmt.Errorf("unknown log core %s", v.Type())
 			}
@@ -206,7 +206,7 @@ func protectCore(core zapcore.Core) error {
 		return nil
 	case v.Kind() == reflect.Pointer && v.Elem().Kind() == reflect.Struct && slices.Contains(corePackages, v.Elem().Type().PkgPath()):
 		if around := v.Elem().FieldByName("Core"); around.IsValid() && around.CanInterface() {
-			if inner, ok := around.Interface().(zapcore.Core); ok {
+			if inner, ok := reflect.TypeAssert[zapcore.Core](around); ok {
 				return protectCore(inner)
 			}
 		}

@@ -35,6 +35,7 @@ func planted() []string {
 
 // plantingRoutes answer in each way that makes Caddy log a request differently.
 func plantingRoutes(t *testing.T, upstream string) string {
+	t.Helper()
 	return fmt.Sprintf(`
 	header X-Auth-Token {header.X-Auth-Token}
 	header +Set-Cookie session=%s
@@ -172,7 +173,7 @@ func TestNoTokenInAnyLog(t *testing.T) {
 			s.load(t)
 			plant(t, s, 1, http.MethodGet, http.MethodPost)
 			plant(t, s, 2, http.MethodGet)
-			stop(t)()
+			stop(t)
 
 			logged := logsIn(t, s.dir)
 			assertNothingPlanted(t, logged)
@@ -239,7 +240,7 @@ http://127.0.0.1:%s {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(stop(t))
+	t.Cleanup(func() { stop(t) })
 	if err := caddy.Load(config, true); err != nil {
 		t.Fatal(err)
 	}
@@ -254,7 +255,7 @@ http://127.0.0.1:%s {
 	}
 	_ = response.Body.Close()
 	askAdmin(t, s.dir)
-	stop(t)()
+	stop(t)
 
 	logged := logsIn(t, s.dir)
 	assertNothingPlanted(t, logged)
@@ -295,7 +296,7 @@ func TestNoTokenAfterReload(t *testing.T) {
 		s.load(t)
 	}
 	send(t, client, s, http.MethodGet, "/token/"+plantedRemote, plantedOwn)
-	stop(t)()
+	stop(t)
 	logged := logsIn(t, s.dir)
 	assertNothingPlanted(t, logged)
 	if n := strings.Count(logged, "handled request"); n != 4 {
@@ -326,7 +327,7 @@ func TestUnknownLogCoreIsRefused(t *testing.T) {
 			s := newSite(t)
 			s.options += "\n" + admin
 			s.logging = "log default {\noutput file " + s.log + "\ncore elsewhere\n}"
-			t.Cleanup(stop(t))
+			t.Cleanup(func() { stop(t) })
 			err := caddy.Load(s.adapt(t), true)
 			if err == nil || !strings.Contains(err.Error(), "unknown log core *caddymodule_test.elsewhere") {
 				t.Errorf("loading: %v, want the core refused by name", err)
@@ -341,7 +342,7 @@ func TestLogEncoderKeepsEntriesWhole(t *testing.T) {
 	s.handlers = "log\nrespond \"reached\""
 	s.load(t)
 	send(t, s.client(t, 1, "localhost"), s, http.MethodGet, "/token/"+plantedOwn+"?limit=1", plantedOwn)
-	stop(t)()
+	stop(t)
 
 	for line := range strings.Lines(s.logged(t)) {
 		var entry struct {

@@ -144,7 +144,7 @@ var secretFields = map[string]zap.Field{
 	"byte string":      zap.ByteString("uri", []byte("/token/"+remote)),
 	"binary":           zap.Binary("payload", []byte(own)),
 	"named binary":     zap.Binary("token", []byte(remote)),
-	"error":            zap.Error(errors.New("Get \"http://daemon/?token=" + remote + "\": refused")),
+	"error":            zap.Error(errors.New("asking http://daemon/?token=" + remote + ": refused")),
 	"joined errors":    zap.Error(errors.Join(errors.New(own), errors.New("/token/"+remote))),
 	"stringer":         zap.Stringer("url", stringer{}),
 	"strings":          zap.Strings("args", []string{own, "/token/" + remote}),

@@ -91,7 +91,7 @@ func printable(r rune) rune {
 // suspect is one cheap look at a text: nearly all of a log holds none of the words without which no pattern matches.
 func suspect(s string) bool {
 	for i := range len(s) {
-		word := ""
+		var word string
 		switch s[i] {
 		case '%', '@':
 			return true
