@@ -1,6 +1,7 @@
 package acl_test
 
 import (
+	"flag"
 	"slices"
 	"strings"
 	"testing"
@@ -12,10 +13,11 @@ import (
 )
 
 // within fails the test if ask cannot be done within budget, at best of a few
-// times: another process must not decide it. The race detector may take longer.
+// times: another process must not decide it. The instrumented code of the race
+// detector and of go test -fuzz may take longer.
 func within(t *testing.T, budget time.Duration, ask func()) {
 	t.Helper()
-	if raceDetector {
+	if fuzz := flag.Lookup("test.fuzz"); raceDetector || fuzz != nil && fuzz.Value.String() != "" {
 		budget *= 50
 	}
 	var took time.Duration
