@@ -118,13 +118,32 @@ func (k *collection[T]) update(ctx context.Context, r *rest.Request) (rest.Reply
 	if err := k.receive(ctx, change); err != nil {
 		return rest.Reply{}, err
 	}
-	err = k.engine.DB.InTx(ctx, func(ctx context.Context, c store.Conn) error {
+	if err := k.change(ctx, change, func(o *T) error { return sent.Into(o) }); err != nil {
+		return rest.Reply{}, err
+	}
+	if !k.engine.Style.UpdateReply {
+		return rest.Reply{}, nil
+	}
+	return k.reply(change.New, false)
+}
+
+// Edit changes the object that the request's path names, as a PUT would whose body set what edit sets: with
+// Validate, Save, Changed and Committed. It serves operations that change a part of an object.
+func (r Resource[T]) Edit(ctx context.Context, e *Engine, req *rest.Request, edit func(o *T) error) error {
+	k := r.on(e)
+	change := &Change[T]{Request: req}
+	return k.change(ctx, change, edit)
+}
+
+// change makes an update in one transaction.
+func (k *collection[T]) change(ctx context.Context, change *Change[T], edit func(o *T) error) error {
+	err := k.engine.DB.InTx(ctx, func(ctx context.Context, c store.Conn) error {
 		if err := k.load(ctx, c, change); err != nil {
 			return err
 		}
 		updated := *change.Old
 		change.New = &updated
-		if err := sent.Into(change.New); err != nil {
+		if err := edit(change.New); err != nil {
 			return err
 		}
 		if err := k.run(ctx, c, change, k.Validate); err != nil {
@@ -136,15 +155,12 @@ func (k *collection[T]) update(ctx context.Context, r *rest.Request) (rest.Reply
 		return k.complete(ctx, c, change)
 	})
 	if err != nil {
-		return rest.Reply{}, k.refused(err)
+		return k.refused(err)
 	}
 	if k.Committed != nil {
 		k.Committed(change)
 	}
-	if !k.engine.Style.UpdateReply {
-		return rest.Reply{}, nil
-	}
-	return k.reply(change.New, false)
+	return nil
 }
 
 // load finds the object that is to be changed, and refuses when it is not what the client has read.

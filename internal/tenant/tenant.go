@@ -29,13 +29,17 @@ func Below(column, placeholder string) string {
 	return fmt.Sprintf("(%s = %s OR %s IN (%s))", column, placeholder, column, fmt.Sprintf(subtree, placeholder))
 }
 
+// Above is a query of a tenant and all above it. placeholder is the tenant's.
+func Above(placeholder string) string {
+	return fmt.Sprintf(`WITH RECURSIVE up (uuid, parent_uuid) AS (
+	SELECT uuid, parent_uuid FROM auth_tenant WHERE uuid = %s
+	UNION SELECT t.uuid, t.parent_uuid FROM auth_tenant t JOIN up u ON t.uuid = u.parent_uuid
+) SELECT uuid FROM up`, placeholder)
+}
+
 // Within reports whether the tenant exists and is root or below it. Both are canonical UUIDs.
 func Within(ctx context.Context, c store.Conn, tenant, root string) (bool, error) {
-	n, err := store.Get[int](ctx, c, `
-		WITH RECURSIVE up (uuid, parent_uuid) AS (
-			SELECT uuid, parent_uuid FROM auth_tenant WHERE uuid = $1
-			UNION SELECT t.uuid, t.parent_uuid FROM auth_tenant t JOIN up u ON t.uuid = u.parent_uuid
-		) SELECT count(*) FROM up WHERE uuid = $2`, tenant, root)
+	n, err := store.Get[int](ctx, c, `SELECT count(*) FROM (`+Above("$1")+`) a WHERE uuid = $2`, tenant, root)
 	return n > 0, err
 }
 

@@ -55,8 +55,8 @@ CREATE TABLE auth_policy (
     description    text,
     shared         boolean NOT NULL,
     config_managed boolean NOT NULL,
-    CONSTRAINT auth_policy_name UNIQUE (tenant_uuid, name_key),
-    CONSTRAINT auth_policy_slug UNIQUE (tenant_uuid, slug_key)
+    CONSTRAINT auth_policy_name_key UNIQUE (tenant_uuid, name_key),
+    CONSTRAINT auth_policy_slug_key UNIQUE (tenant_uuid, slug_key)
 );
 
 CREATE TABLE auth_policy_access (

@@ -1,0 +1,72 @@
+package authsvc
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"net/http"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// canonical is the form in which names are compared: surrounding spaces gone, Unicode in
+// NFC, case folded. Two names with one canonical form are one name (THREATS 4.8).
+func canonical(name string) string {
+	return cases.Fold().String(norm.NFC.String(strings.TrimSpace(name)))
+}
+
+// credentials are what was typed.
+type credentials struct{ login, password string }
+
+// basicCredentials reads HTTP Basic credentials: UTF-8, or else Latin-1, as existing clients send
+// either. Absent, malformed and half-empty ones are all the same "none" (reference, POST /token).
+func basicCredentials(r *http.Request) (credentials, bool) {
+	scheme, encoded, ok := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !ok || !strings.EqualFold(scheme, "Basic") {
+		return credentials{}, false
+	}
+	raw, err := base64.StdEncoding.DecodeString(strings.TrimSpace(encoded))
+	if err != nil {
+		return credentials{}, false
+	}
+	text := string(raw)
+	if !utf8.ValidString(text) {
+		runes := make([]rune, len(raw))
+		for i, b := range raw {
+			runes[i] = rune(b) // Latin-1 is the first 256 code points
+		}
+		text = string(runes)
+	}
+	login, password, ok := strings.Cut(text, ":")
+	if !ok || login == "" || password == "" || len(password) > MaxPassword {
+		return credentials{}, false
+	}
+	return credentials{login, password}, true
+}
+
+// account is what a login needs to know of a user.
+type account struct {
+	UserUUID     string  `db:"uuid"`
+	PasswordHash *string `db:"password_hash"`
+}
+
+// findAccount finds an enabled user by a confirmed address or by username. A login that is unknown, or that
+// is a disabled user's, is an empty account: it costs the same hash and gets the same answer.
+func findAccount(ctx context.Context, c store.Conn, login string) (account, error) {
+	a, err := store.Get[account](ctx, c, `
+		SELECT u.uuid, u.password_hash
+		FROM auth_login l
+		JOIN auth_user u ON u.uuid = l.user_uuid
+		LEFT JOIN auth_email e ON e.uuid = l.email_uuid
+		WHERE l.login = $1 AND u.enabled AND (l.email_uuid IS NULL OR e.confirmed)
+		  AND u.authentication_method IN ('native', 'default')`, canonical(login))
+	if errors.Is(err, store.ErrNotFound) {
+		return account{}, nil
+	}
+	return a, err
+}

@@ -1,0 +1,178 @@
+package authsvc
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/crypto/argon2"
+
+	"github.com/ringfence/ringfence/internal/apierr"
+)
+
+// MaxPassword is the longest password, in bytes. It is checked before any hashing.
+const MaxPassword = 1024
+
+// HashParams are argon2id's parameters (RFC 9106).
+type HashParams struct {
+	Memory  uint32 // KiB
+	Time    uint32 // passes
+	Threads uint8
+}
+
+// DefaultHashParams are OWASP's minimum for argon2id: 19 MiB, 2 passes, 1 lane.
+var DefaultHashParams = HashParams{Memory: 19 * 1024, Time: 2, Threads: 1}
+
+// Bounds of what a stored hash may ask for: more is a stored denial of service.
+const (
+	maxMemory  = 128 * 1024
+	maxTime    = 10
+	maxThreads = 16
+)
+
+const (
+	saltLen = 16
+	keyLen  = 32
+	// maxQueue hashes may wait; each at most maxWait. More are shed with 429.
+	maxQueue = 64
+	maxWait  = 2 * time.Second
+)
+
+var errBusy = &apierr.Error{
+	Kind: apierr.TooMany, RetryAfter: 2 * time.Second,
+	Message: "Too many passwords are being checked at once; try again shortly",
+}
+
+// hasher hashes passwords, a bounded number at a time: each costs 19 MiB and tens of milliseconds of a core.
+type hasher struct {
+	params  HashParams
+	slots   chan struct{}
+	waiting atomic.Int64
+	dummy   string // what an unknown user's password is compared with
+}
+
+func newHasher(p HashParams) (*hasher, error) {
+	if p == (HashParams{}) {
+		p = DefaultHashParams
+	}
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	h := &hasher{params: p, slots: make(chan struct{}, runtime.GOMAXPROCS(0))}
+	h.dummy = encodeHash(p, make([]byte, saltLen), make([]byte, keyLen))
+	return h, nil
+}
+
+func (p HashParams) check() error {
+	if p.Memory == 0 || p.Memory > maxMemory || p.Time == 0 || p.Time > maxTime || p.Threads == 0 || p.Threads > maxThreads {
+		return fmt.Errorf("argon2id parameters m=%d,t=%d,p=%d are outside of m 1..%d, t 1..%d, p 1..%d",
+			p.Memory, p.Time, p.Threads, maxMemory, maxTime, maxThreads)
+	}
+	return nil
+}
+
+// hash answers the PHC string of a new password.
+func (h *hasher) hash(ctx context.Context, password string) (string, error) {
+	salt := make([]byte, saltLen)
+	_, _ = rand.Read(salt) // never fails: it ends the program instead
+	key, err := h.derive(ctx, h.params, password, salt, keyLen)
+	if err != nil {
+		return "", err
+	}
+	return encodeHash(h.params, salt, key), nil
+}
+
+// verify reports whether the password is the one that was hashed. An empty stored hash (no such user, or
+// no password) costs as much time as a real one and is never right.
+func (h *hasher) verify(ctx context.Context, stored, password string) (bool, error) {
+	known := stored != ""
+	if !known {
+		stored = h.dummy
+	}
+	p, salt, want, err := decodeHash(stored)
+	if err != nil {
+		return false, err
+	}
+	got, err := h.derive(ctx, p, password, salt, uint32(len(want))) //nolint:gosec // decodeHash bounds the length
+	if err != nil {
+		return false, err
+	}
+	return subtle.ConstantTimeCompare(got, want) == 1 && known, nil
+}
+
+// derive waits for a slot, and gives it back when the work has ended, not when the client has
+// left: argon2 cannot be stopped, and a client that leaves must not make room for the next one's 19 MiB.
+func (h *hasher) derive(ctx context.Context, p HashParams, password string, salt []byte, n uint32) ([]byte, error) {
+	if err := h.enter(ctx); err != nil {
+		return nil, err
+	}
+	done := make(chan []byte, 1)
+	go func() {
+		defer func() { <-h.slots }()
+		done <- argon2.IDKey([]byte(password), salt, p.Time, p.Memory, p.Threads, n)
+	}()
+	select {
+	case key := <-done:
+		return key, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (h *hasher) enter(ctx context.Context) error {
+	select {
+	case h.slots <- struct{}{}:
+		return nil
+	default:
+	}
+	if h.waiting.Add(1) > maxQueue {
+		h.waiting.Add(-1)
+		return errBusy
+	}
+	defer h.waiting.Add(-1)
+	timer := time.NewTimer(maxWait)
+	defer timer.Stop()
+	select {
+	case h.slots <- struct{}{}:
+		return nil
+	case <-timer.C:
+		return errBusy
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func encodeHash(p HashParams, salt, key []byte) string {
+	b64 := base64.RawStdEncoding
+	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s",
+		argon2.Version, p.Memory, p.Time, p.Threads, b64.EncodeToString(salt), b64.EncodeToString(key))
+}
+
+// decodeHash reads a PHC string. Its error never holds the hash.
+func decodeHash(phc string) (p HashParams, salt, key []byte, err error) {
+	bad := errors.New("a stored password hash is malformed")
+	parts := strings.Split(phc, "$")
+	if len(parts) != 6 || parts[0] != "" || parts[1] != "argon2id" || parts[2] != fmt.Sprintf("v=%d", argon2.Version) {
+		return p, nil, nil, bad
+	}
+	if n, err := fmt.Sscanf(parts[3], "m=%d,t=%d,p=%d", &p.Memory, &p.Time, &p.Threads); n != 3 || err != nil {
+		return p, nil, nil, bad
+	}
+	if err := p.check(); err != nil {
+		return p, nil, nil, fmt.Errorf("a stored password hash is refused: %w", err)
+	}
+	if salt, err = base64.RawStdEncoding.DecodeString(parts[4]); err != nil || len(salt) < 8 || len(salt) > 128 {
+		return p, nil, nil, bad
+	}
+	if key, err = base64.RawStdEncoding.DecodeString(parts[5]); err != nil || len(key) < 16 || len(key) > 128 {
+		return p, nil, nil, bad
+	}
+	return p, salt, key, nil
+}

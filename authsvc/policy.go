@@ -1,0 +1,212 @@
+package authsvc
+
+import (
+	"context"
+	"crypto/rand"
+	"net/http"
+	"regexp"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/tenant"
+)
+
+// Policy is a named list of accesses that users are given.
+type Policy struct {
+	UUID        string   `db:"uuid" json:"uuid" format:"uuid" readOnly:"true"`
+	TenantUUID  string   `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
+	Name        string   `db:"name" json:"name" required:"true" minLength:"1" maxLength:"80"`
+	Slug        *string  `db:"slug" json:"slug" minLength:"1" maxLength:"80" pattern:"^[a-zA-Z0-9_-]+$" doc:"Made from the name when it is not sent; never changes."`
+	Description *string  `db:"description" json:"description" multiline:"true" maxLength:"4096"`
+	ACL         []string `json:"acl" default:"[]" maxItems:"1000" doc:"Patterns of accesses, in no particular order."`
+	ReadOnly    bool     `json:"read_only" readOnly:"true"`
+	Shared      bool     `db:"shared" json:"shared" default:"false" doc:"Visible, read-only, in the tenants below. Set on create."`
+
+	NameKey       string `db:"name_key" json:"-"`
+	SlugKey       string `db:"slug_key" json:"-"`
+	ConfigManaged bool   `db:"config_managed" json:"-"`
+}
+
+func (s *Service) policies() crud.Resource[Policy] {
+	return crud.Resource[Policy]{
+		Path: "policies", Singular: "policy", Param: "policy_uuid", Table: "auth_policy", Keys: []string{"uuid"},
+		Order:   []string{"name", "slug", "description", "uuid", "config_managed"},
+		Search:  []string{"name", "description"},
+		Filters: []string{"uuid", "name", "slug"},
+		Unique:  map[string]string{"name_key": "name", "slug_key": "slug"},
+		// A policy that comes with the program is everybody's to read; a shared one is its descendants'.
+		Shared:  "(config_managed OR shared AND tenant_uuid IN (" + tenant.Above("%s") + "))",
+		Prepare: preparePolicy, Validate: s.validatePolicy, Save: savePolicy, Guard: s.guardPolicy,
+		Load: loadAccesses, Present: presentPolicies, Changed: s.announcePolicy, Committed: s.forgetPolicy,
+	}
+}
+
+// preparePolicy fills in what the server decides.
+func preparePolicy(_ context.Context, _ store.Conn, change *crud.Change[Policy]) error {
+	p := change.New
+	p.UUID = uuid.NewString()
+	if p.Slug == nil {
+		slug := slugOf(p.Name)
+		p.Slug = &slug
+	}
+	p.SlugKey = canonical(*p.Slug)
+	return nil
+}
+
+var notSlug = regexp.MustCompile(`[^a-zA-Z0-9_-]+`)
+
+// slugOf makes a slug from a name, or from chance when nothing of the name is left.
+func slugOf(name string) string {
+	slug := notSlug.ReplaceAllString(name, "")
+	if slug == "" {
+		slug = rand.Text()[:8]
+	}
+	return slug[:min(len(slug), 80)]
+}
+
+// validatePolicy checks the name and the accesses, and that the caller may give what they add and take what they remove.
+func (s *Service) validatePolicy(ctx context.Context, c store.Conn, change *crud.Change[Policy]) error {
+	p, caller := change.New, change.Request.Principal()
+	if p.NameKey = canonical(p.Name); p.NameKey == "" {
+		return apierr.InvalidField("name", "length", "May not be blank")
+	}
+	p.ACL = slices.Compact(slices.Sorted(slices.Values(p.ACL)))
+	if err := checkPatterns(p.ACL); err != nil {
+		return err
+	}
+	if change.Old == nil {
+		return mayGive(caller, p.ACL)
+	}
+	if err := writable(change.Old); err != nil {
+		return err
+	}
+	p.Slug, p.SlugKey, p.Shared = change.Old.Slug, change.Old.SlugKey, change.Old.Shared
+	added, removed := difference(p.ACL, change.Old.ACL), difference(change.Old.ACL, p.ACL)
+	if err := mayGive(caller, added); err != nil {
+		return err
+	}
+	return mayTake(caller, removed)
+}
+
+func writable(p *Policy) error {
+	if !p.ReadOnly {
+		return nil
+	}
+	e := apierr.New(apierr.Forbidden, "This policy is read-only")
+	e.ID, e.Resource = "forbidden-policy", "policies"
+	return e
+}
+
+// difference is what a has and b has not.
+func difference(a, b []string) []string {
+	return slices.DeleteFunc(slices.Clone(a), func(x string) bool { return slices.Contains(b, x) })
+}
+
+func (s *Service) guardPolicy(_ context.Context, _ store.Conn, change *crud.Change[Policy]) error {
+	if err := writable(change.Old); err != nil {
+		return err
+	}
+	return mayTake(change.Request.Principal(), change.Old.ACL)
+}
+
+func savePolicy(ctx context.Context, c store.Conn, change *crud.Change[Policy]) error {
+	var before []string
+	if change.Old != nil {
+		before = change.Old.ACL
+	}
+	for _, access := range difference(before, change.New.ACL) {
+		if _, err := c.Exec(ctx, `DELETE FROM auth_policy_access WHERE policy_uuid = $1 AND access = $2`, change.New.UUID, access); err != nil {
+			return err
+		}
+	}
+	for _, access := range difference(change.New.ACL, before) {
+		if _, err := c.Exec(ctx, `INSERT INTO auth_policy_access (policy_uuid, access) VALUES ($1, $2)`, change.New.UUID, access); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// loadAccesses reads the accesses of all the policies of a list with one query.
+func loadAccesses(ctx context.Context, c store.Conn, policies []*Policy) error {
+	type row struct {
+		PolicyUUID string `db:"policy_uuid"`
+		Access     string `db:"access"`
+	}
+	byUUID := make(map[string]*Policy, len(policies))
+	uuids := make([]any, len(policies))
+	for i, p := range policies {
+		p.ACL = []string{}
+		byUUID[p.UUID], uuids[i] = p, p.UUID
+	}
+	rows, err := store.Select[row](ctx, c, `SELECT policy_uuid, access FROM auth_policy_access WHERE policy_uuid IN (`+
+		crud.Placeholders(1, len(uuids))+`) ORDER BY access`, uuids...)
+	for _, r := range rows {
+		p := byUUID[r.PolicyUUID]
+		p.ACL = append(p.ACL, r.Access)
+	}
+	return err
+}
+
+// presentPolicies shows a policy from outside the reader's tenant as the reference has it: read-only, and as the reader's own.
+func presentPolicies(scope string, policies []*Policy) {
+	for _, p := range policies {
+		p.ReadOnly = p.ConfigManaged
+		if p.ConfigManaged {
+			p.TenantUUID, p.Shared = scope, false
+		}
+	}
+}
+
+func (s *Service) announcePolicy(ctx context.Context, c store.Conn, change *crud.Change[Policy]) error {
+	if change.Old == nil {
+		return nil
+	}
+	gone, err := forgetHolders(ctx, c, change.Old.UUID)
+	if err != nil {
+		return err
+	}
+	change.Carry = gone
+	return s.announce(ctx, c, gone...)
+}
+
+func (s *Service) forgetPolicy(change *crud.Change[Policy]) {
+	if gone, ok := change.Carry.([]forget); ok {
+		s.forgetHere(gone...)
+	}
+}
+
+// policyAccessOperations add one access to a policy, and take one away.
+func (s *Service) policyAccessOperations(e *crud.Engine) []rest.Operation {
+	edit := func(method, id, summary string, change func(p *Policy, access string) error) rest.Operation {
+		return rest.Operation{
+			Method: method, Path: "/policies/{policy_uuid}/acl/{access}", Access: "auth.policies.{policy_uuid}.update", Pattern: "access",
+			ID: id, Tag: "policies", Summary: summary, Success: http.StatusNoContent, Statuses: []int{400, 404, 409}, Tenanted: true,
+			Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+				access := r.Param("access")
+				if err := checkPatterns([]string{access}); err != nil {
+					return rest.Reply{}, err
+				}
+				return rest.Reply{}, s.policies().Edit(ctx, e, r, func(p *Policy) error { return change(p, access) })
+			},
+		}
+	}
+	return []rest.Operation{
+		edit(http.MethodPut, "add_policy_access", "Add an access to a policy", func(p *Policy, access string) error {
+			if slices.Contains(p.ACL, access) {
+				return apierr.New(apierr.Conflict, "Policy already associated to %s", access)
+			}
+			p.ACL = append(slices.Clone(p.ACL), access)
+			return nil
+		}),
+		edit(http.MethodDelete, "remove_policy_access", "Take an access from a policy", func(p *Policy, access string) error {
+			p.ACL = slices.DeleteFunc(slices.Clone(p.ACL), func(a string) bool { return a == access })
+			return nil
+		}),
+	}
+}

@@ -1,0 +1,119 @@
+package authsvc
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync/atomic"
+
+	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/tokens"
+)
+
+// RevocationChannel is where nodes that share a database tell each other what to forget (tokens.Follow).
+const RevocationChannel = "ringfence_revocations"
+
+// Options are what the service needs to know from outside.
+type Options struct {
+	DB store.DB
+	// Hash are the parameters of new password hashes; zero: DefaultHashParams.
+	Hash HashParams
+}
+
+// Service is the authentication service on one database. It is safe for concurrent use.
+type Service struct {
+	db     store.DB
+	hasher *hasher
+	cache  atomic.Pointer[tokens.Cache]
+	acls   *tokens.ACLs
+	server atomic.Pointer[string] // this installation's UUID
+	rest   *rest.Service
+}
+
+// New describes the service. Follow it by Bootstrap, once the schema is there, and by UseCache.
+func New(o Options) (*Service, error) {
+	h, err := newHasher(o.Hash)
+	if err != nil {
+		return nil, err
+	}
+	s := &Service{db: o.DB, hasher: h, acls: new(tokens.ACLs)}
+	s.rest = &rest.Service{
+		Name: "auth", Version: "0.1", Prefix: "/api/auth/0.1",
+		Title:       "Ringfence authentication",
+		Description: "Users, policies and tokens. Get a token with `POST /token`, and send it in `X-Auth-Token`.",
+		Errors:      rest.AuthErrors,
+	}
+	engine := s.engine()
+	s.rest.Operations = append(s.rest.Operations, s.tokenOperations()...)
+	s.rest.Operations = append(s.rest.Operations, s.users().Operations(engine)...)
+	s.rest.Operations = append(s.rest.Operations, s.policies().Operations(engine)...)
+	s.rest.Operations = append(s.rest.Operations, s.policyAccessOperations(engine)...)
+	s.rest.Operations = append(s.rest.Operations, s.userPolicyOperations(engine)...)
+	s.rest.Operations = append(s.rest.Operations, s.statusOperations()...)
+	if err := s.rest.Mount(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// engine is what auth's collections have in common (reference, auth-api 1, 4 and 6).
+func (s *Service) engine() *crud.Engine {
+	return &crud.Engine{
+		Service: "auth",
+		Prefix:  s.rest.Prefix,
+		DB:      s.db,
+		Style: crud.Style{
+			Filtered: true, CreateStatus: http.StatusOK, UpdateReply: true, SearchWords: true, Duplicate: apierr.Conflict,
+		},
+	}
+}
+
+// REST is the service as the router, the gate and the definition see it.
+func (s *Service) REST() *rest.Service { return s.rest }
+
+// UseCache tells the service which cache must forget what the service revokes.
+func (s *Service) UseCache(c *tokens.Cache) { s.cache.Store(c) }
+
+// forget is one thing that every node must forget: its message goes out with the transaction that revokes,
+// and this node's cache follows before the revoke is answered.
+//
+// Interrupted between commit and the local part, the process is gone and its cache with it;
+// other nodes have the message from the commit.
+type forget struct {
+	message string
+	local   func(*tokens.Cache)
+}
+
+func forgetUser(uuid string) forget {
+	return forget{tokens.ForgetUserMessage(uuid), func(c *tokens.Cache) { c.ForgetUser(uuid) }}
+}
+
+func forgetToken(d tokens.Digest) forget {
+	return forget{tokens.ForgetTokenMessage(d), func(c *tokens.Cache) { c.ForgetToken(d) }}
+}
+
+func forgetAll() forget {
+	return forget{tokens.ForgetAllMessage(), func(c *tokens.Cache) { c.ForgetAll() }}
+}
+
+// announce queues the messages in the transaction.
+func (s *Service) announce(ctx context.Context, tx store.Conn, what ...forget) error {
+	for _, f := range what {
+		if err := s.db.Notify(ctx, tx, RevocationChannel, f.message); err != nil {
+			return fmt.Errorf("announcing a revocation: %w", err)
+		}
+	}
+	return nil
+}
+
+// forgetHere does the local part, after the commit.
+func (s *Service) forgetHere(what ...forget) {
+	if c := s.cache.Load(); c != nil {
+		for _, f := range what {
+			f.local(c)
+		}
+	}
+}
