@@ -1,6 +1,7 @@
 package caddymodule_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -215,18 +217,36 @@ func assertNothingPlanted(t *testing.T, logged string) {
 	}
 }
 
-// A configuration without logging options, and without any module of ours, logs to the standard error stream.
-func TestNoTokenOnStandardError(t *testing.T) {
-	s := newSite(t)
-	file, err := os.Create(filepath.Join(s.dir, "stderr.log"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	stderr := os.Stderr
-	os.Stderr = file
-	t.Cleanup(func() { os.Stderr = stderr; _ = file.Close() })
+// inside is set for the process whose standard error stream TestNoTokenOnStandardError reads.
+const inside = "RINGFENCE_TEST_STANDARD_ERROR"
 
-	plain := fmt.Sprintf(`{
+// A configuration without logging options, and without any module of ours, logs to the standard error stream. Caddy
+// keeps the first stream that it opened for as long as the process lives, so the test needs a process of its own.
+func TestNoTokenOnStandardError(t *testing.T) {
+	if os.Getenv(inside) != "" {
+		logOnStandardError(t)
+		return
+	}
+	var stderr bytes.Buffer
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestNoTokenOnStandardError$")
+	cmd.Env = append(os.Environ(), inside+"=1")
+	cmd.Stderr = &stderr
+	if out, err := cmd.Output(); err != nil {
+		t.Fatalf("%v\n%s\n%s", err, out, &stderr)
+	}
+	logged := stderr.String()
+	assertNothingPlanted(t, logged)
+	for _, want := range []string{"http.log.access", "http.log.error", "upstream roundtrip", "/token/REDACTED", "received request"} {
+		if !strings.Contains(logged, want) {
+			t.Errorf("%q is not logged: nothing was tried", want)
+		}
+	}
+}
+
+func logOnStandardError(t *testing.T) {
+	t.Helper()
+	s := newSite(t)
+	config, _, err := caddyconfig.GetAdapter("caddyfile").Adapt(fmt.Appendf(nil, `{
 	admin unix/%s/admin.sock
 	persist_config off
 	storage file_system %s/storage
@@ -235,8 +255,7 @@ func TestNoTokenOnStandardError(t *testing.T) {
 http://127.0.0.1:%s {
 	log
 	reverse_proxy 127.0.0.1:%s
-}`, s.dir, s.dir, s.port, freePort(t))
-	config, _, err := caddyconfig.GetAdapter("caddyfile").Adapt([]byte(plain), nil)
+}`, s.dir, s.dir, s.port, freePort(t)), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -255,15 +274,6 @@ http://127.0.0.1:%s {
 	}
 	_ = response.Body.Close()
 	askAdmin(t, s.dir)
-	stop(t)
-
-	logged := logsIn(t, s.dir)
-	assertNothingPlanted(t, logged)
-	for _, want := range []string{"http.log.access", "http.log.error", "upstream roundtrip", "/token/REDACTED", "received request"} {
-		if !strings.Contains(logged, want) {
-			t.Errorf("%q is not logged: nothing was tried", want)
-		}
-	}
 }
 
 // askAdmin sends a token to Caddy's admin endpoint, which logs its requests by Caddy's own default logger.
@@ -289,13 +299,10 @@ func askAdmin(t *testing.T, dir string) {
 func TestNoTokenAfterReload(t *testing.T) {
 	s := newSite(t)
 	s.handlers = "log {\noutput file " + s.dir + "/access.log\n}\nrespond \"reached\""
-	s.load(t)
-	client := s.client(t, 1, "")
-	for range 3 {
-		send(t, client, s, http.MethodGet, "/token/"+plantedRemote, plantedOwn)
+	for range 4 {
 		s.load(t)
+		send(t, s.client(t, 1, ""), s, http.MethodGet, "/token/"+plantedRemote, plantedOwn)
 	}
-	send(t, client, s, http.MethodGet, "/token/"+plantedRemote, plantedOwn)
 	stop(t)
 	logged := logsIn(t, s.dir)
 	assertNothingPlanted(t, logged)
