@@ -2,8 +2,9 @@ package tokens_test
 
 import (
 	"context"
-	"fmt"
+	"math/rand/v2"
 	"runtime"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -73,13 +74,24 @@ func BenchmarkHit(b *testing.B) {
 	c := warm(b, all)
 	defer c.Close()
 	before := c.Stats()
+	// A token's text has just been read from a connection, so that it is in the
+	// processor's cache: the copies lie in the order in which they are asked for. What
+	// the cache keeps lies in another.
+	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	for i := range all {
+		all[i] = strings.Clone(all[i])
+	}
+	ctx := b.Context()
+	ask := func(b *testing.B, token string) {
+		if _, err := c.Principal(ctx, token); err != nil {
+			b.Error(err)
+		}
+	}
 	b.Run("one", func(b *testing.B) {
 		b.ReportAllocs()
 		i := 0
 		for b.Loop() {
-			if _, err := c.Principal(b.Context(), all[i*7919%crowdSize]); err != nil {
-				b.Fatal(err)
-			}
+			ask(b, all[i%crowdSize])
 			i++
 		}
 	})
@@ -87,24 +99,16 @@ func BenchmarkHit(b *testing.B) {
 		b.ReportAllocs()
 		var from atomic.Int64
 		b.RunParallel(func(pb *testing.PB) {
-			i := int(from.Add(31337))
-			for pb.Next() {
-				if _, err := c.Principal(b.Context(), all[i*7919%crowdSize]); err != nil {
-					b.Error(err)
-					return
-				}
-				i++
+			for i := int(from.Add(31337)); pb.Next(); i++ {
+				ask(b, all[i%crowdSize])
 			}
 		})
 	})
-	b.Run("hot", func(b *testing.B) {
+	b.Run("same token", func(b *testing.B) {
 		b.ReportAllocs()
 		b.RunParallel(func(pb *testing.PB) {
 			for pb.Next() {
-				if _, err := c.Principal(b.Context(), all[0]); err != nil {
-					b.Error(err)
-					return
-				}
+				ask(b, all[0])
 			}
 		})
 	})
@@ -193,7 +197,7 @@ func BenchmarkMemory(b *testing.B) {
 		}
 	}
 	if kept := c.Stats().Hits - hits; kept < crowdSize*99/100 {
-		b.Fatal(fmt.Sprintf("only %d tokens were kept", kept))
+		b.Fatalf("only %d tokens were kept", kept)
 	}
 	runtime.KeepAlive(fixed)
 	runtime.KeepAlive(all)

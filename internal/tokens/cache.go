@@ -166,9 +166,9 @@ func (c *Cache) Principal(ctx context.Context, token string) (*principal.Princip
 	now := c.options.Now()
 	instant := c.instant(now)
 	e := c.find(&d)
-	if e != nil && c.trusts(e, &d, now, instant) {
+	if e != nil && instant < e.until && !c.deaf.Load() && c.holds(e, &d) {
 		c.count.hits.add()
-		if instant-e.loaded >= c.staleness/3*2 && e.claimRefresh() {
+		if e.until-instant <= c.staleness/3 && e.claimRefresh() {
 			c.count.refreshes.Add(1)
 			c.ask(ctx, token, d, true)
 		}
@@ -205,11 +205,16 @@ func (c *Cache) find(d *Digest) *entry {
 	return e
 }
 
-func (c *Cache) trusts(e *entry, d *Digest, now time.Time, instant int64) bool {
-	return !c.deaf.Load() &&
-		instant-e.loaded < c.staleness &&
-		now.Before(e.principal.ExpiresAt) &&
-		c.marks.holds(e.number(), d, e.principal.UserUUID)
+// until is the moment at which what was learnt must be learnt again: as long after
+// the source was asked as an answer may be used, or when the token expires.
+func (c *Cache) until(asked time.Time, expires time.Time) int64 {
+	return c.instant(asked) + min(c.staleness, int64(expires.Sub(asked)))
+}
+
+// holds reports whether nothing that the entry says has been forgotten.
+func (c *Cache) holds(e *entry, d *Digest) bool {
+	n, userSlot := e.learnt()
+	return c.marks.holds(n, d, userSlot)
 }
 
 // ForgetToken makes sure that no call of Principal that begins after it returned
@@ -224,7 +229,7 @@ func (c *Cache) ForgetToken(d Digest) {
 func (c *Cache) ForgetUser(userUUID string) {
 	c.count.forgets.Add(1)
 	n := c.marks.next()
-	raise(c.marks.user(userUUID), n)
+	raise(&c.marks.users[c.marks.userSlot(userUUID)], n)
 	raise(&c.marks.unknownFloor, n)
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/ringfence/ringfence/internal/apierr"
@@ -135,72 +136,106 @@ func TestExpiry(t *testing.T) {
 }
 
 func TestStaleness(t *testing.T) {
-	f := newFixture(t, tokens.Options{Staleness: 9 * time.Second})
-	token := f.issue(alice)
-	know := func() { f.mustKnow(t, token) }
-	f.asks(t, 1, 0, know)
-	f.clock.forward(6*time.Second - 1)
-	f.asks(t, 0, 0, know)
-	f.clock.forward(3 * time.Second)
-	f.asks(t, 0, 0, know) // and a refresh in the background, which the next test looks at
-	waitFor(t, func() bool { return f.book.asked() == 2 })
-	f.clock.forward(9 * time.Second)
-	f.asks(t, 1, 0, know)
+	cachedInBubble(t, tokens.Options{Staleness: 9 * time.Second}, func(t *testing.T, f *fixture) {
+		token := f.issue(alice)
+		know := func() {
+			f.mustKnow(t, token)
+			synctest.Wait()
+		}
+		f.asks(t, 1, 0, know)
+		f.clock.forward(6*time.Second - 1)
+		f.asks(t, 0, 0, know)
+		f.book.fail(store.ErrUnavailable) // so that the refresh changes nothing
+		f.clock.forward(3 * time.Second)
+		f.asks(t, 1, 0, know)
+		f.asks(t, 0, 0, know)
+		f.clock.forward(1)
+		f.mustRefuse(t, token, store.ErrUnavailable)
+		f.book.fail(nil)
+		f.asks(t, 1, 0, know)
+	})
 }
 
 func TestRefreshAhead(t *testing.T) {
-	f := newFixture(t, tokens.Options{})
-	token := f.issue(alice)
-	f.mustKnow(t, token)
-	f.clock.forward(21 * time.Second)
-	for range 10 {
-		f.mustKnow(t, token) // answered at once; the first one starts the look-up
-	}
-	waitFor(t, func() bool { return f.book.asked() == 2 && f.Stats().Refreshes == 1 })
-	waitFor(t, func() bool {
-		// The new answer is in use when the old one would be too old.
+	cachedInBubble(t, tokens.Options{}, func(t *testing.T, f *fixture) {
+		token := f.issue(alice)
+		f.mustKnow(t, token)
+		f.clock.forward(20 * time.Second)
+		release := f.hold()
+		f.asks(t, 1, 0, func() {
+			for range 10 {
+				f.mustKnow(t, token) // answered at once, while the look-up that the first one started is held
+				synctest.Wait()
+			}
+		})
+		release()
+		synctest.Wait()
 		f.settle()
-		return f.Stats().Loads == 2
+		f.clock.forward(19 * time.Second) // the first answer is too old, the second is not
+		f.asks(t, 0, 0, func() { f.mustKnow(t, token) })
+		if s := f.Stats(); s.Refreshes != 1 || s.Loads != 2 || s.Misses != 1 {
+			t.Errorf("%+v", s)
+		}
 	})
-	f.clock.forward(15 * time.Second)
-	f.asks(t, 0, 0, func() { f.mustKnow(t, token) })
+}
+
+// TestRevokedWhileRefreshing is TestRevokedWhileLoading for a look-up that nobody waits for.
+func TestRevokedWhileRefreshing(t *testing.T) {
+	cachedInBubble(t, tokens.Options{}, func(t *testing.T, f *fixture) {
+		token := f.issue(alice)
+		f.mustKnow(t, token)
+		f.clock.forward(20 * time.Second)
+		release := f.hold()
+		f.mustKnow(t, token)
+		synctest.Wait()
+		f.book.set(token, nil)
+		f.ForgetToken(tokens.DigestOf(token))
+		release()
+		synctest.Wait()
+		f.settle()
+		f.mustRefuse(t, token, tokens.ErrUnknown)
+	})
 }
 
 // TestRefreshFindsTokenGone shows that a token that died without a message is
 // refused as soon as the refresh says so.
 func TestRefreshFindsTokenGone(t *testing.T) {
-	f := newFixture(t, tokens.Options{})
-	token := f.issue(alice)
-	f.mustKnow(t, token)
-	f.book.set(token, nil)
-	f.clock.forward(21 * time.Second)
-	f.mustKnow(t, token)
-	waitFor(t, func() bool {
-		_, err := f.Principal(t.Context(), token)
-		return errors.Is(err, tokens.ErrUnknown)
+	cachedInBubble(t, tokens.Options{}, func(t *testing.T, f *fixture) {
+		token := f.issue(alice)
+		f.mustKnow(t, token)
+		f.book.set(token, nil)
+		f.clock.forward(20 * time.Second)
+		f.mustKnow(t, token)
+		synctest.Wait()
+		f.mustRefuse(t, token, tokens.ErrUnknown)
 	})
 }
 
+// TestSourceUnavailable is THREATS 6.11.
 func TestSourceUnavailable(t *testing.T) {
-	f := newFixture(t, tokens.Options{})
-	token, other := f.issue(alice), f.issue(bob)
-	f.mustKnow(t, token)
-	f.book.fail(store.ErrUnavailable)
+	cachedInBubble(t, tokens.Options{}, func(t *testing.T, f *fixture) {
+		token, other := f.issue(alice), f.issue(bob)
+		f.mustKnow(t, token)
+		f.book.fail(store.ErrUnavailable)
 
-	f.clock.forward(tokens.MaxStaleness - 1)
-	f.mustKnow(t, token)
-	f.mustRefuse(t, other, store.ErrUnavailable)
-	f.mustRefuse(t, tokens.New(), store.ErrUnavailable)
-	waitFor(t, func() bool { return f.Stats().LoadErrors == 3 }) // the refresh too
+		f.clock.forward(tokens.MaxStaleness - 1)
+		f.mustKnow(t, token)
+		f.mustRefuse(t, other, store.ErrUnavailable)
+		f.mustRefuse(t, tokens.New(), store.ErrUnavailable)
+		synctest.Wait()
+		if got := f.Stats().LoadErrors; got != 3 { // the refresh of the first one too
+			t.Errorf("%d errors", got)
+		}
 
-	f.clock.forward(1)
-	f.mustRefuse(t, token, store.ErrUnavailable)
-	if _, err := f.Principal(t.Context(), token); errors.Is(err, tokens.ErrUnknown) {
-		t.Error("a client would log out")
-	}
-	f.book.fail(nil)
-	f.mustKnow(t, token)
-	f.mustKnow(t, other)
+		f.clock.forward(1)
+		f.mustRefuse(t, token, store.ErrUnavailable)
+		if _, err := f.Principal(t.Context(), token); errors.Is(err, tokens.ErrUnknown) {
+			t.Error("a client would log out")
+		}
+		f.book.fail(nil)
+		f.mustKnow(t, token)
+		f.mustKnow(t, other)
+	})
 }
 
 func TestSourceFaults(t *testing.T) {

@@ -15,19 +15,20 @@ const keyBytes = 8
 
 func key(d *Digest) uint64 { return binary.LittleEndian.Uint64(d[:keyBytes]) }
 
-// entry is one known token. The principal lies inside it, and its texts in one
-// allocation: with the key in ristretto, that is what a cached token costs.
+// entry is one known token. What a hit checks comes first, in one or two lines of
+// the processor's cache; then the principal itself. Its texts are one allocation:
+// with the key in ristretto, that is what a cached token costs.
 type entry struct {
-	principal principal.Principal
+	until     int64         // the last moment, on the cache's clock, before which it may be used
+	state     atomic.Uint64 // the look-up's number, the user's slot, and one bit: a refresh has been started
 	rest      [len(Digest{}) - keyBytes]byte
-	loaded    int64         // nanoseconds on the cache's clock, just before the source was asked
-	state     atomic.Uint64 // the look-up's number, doubled; odd once a refresh has been started
+	principal principal.Principal
 }
 
-func newEntry(p *principal.Principal, d *Digest, loaded int64, n uint64) *entry {
-	e := &entry{principal: *p, loaded: loaded}
+func newEntry(p *principal.Principal, d *Digest, until int64, n, userSlot uint64) *entry {
+	e := &entry{principal: *p, until: until}
 	copy(e.rest[:], d[keyBytes:])
-	e.state.Store(n << 1)
+	e.state.Store(n<<(slotBits+1) | userSlot<<1)
 
 	text := p.UserUUID + p.SessionUUID + p.TokenID
 	u, s := len(p.UserUUID), len(p.UserUUID)+len(p.SessionUUID)
@@ -39,7 +40,11 @@ func newEntry(p *principal.Principal, d *Digest, loaded int64, n uint64) *entry 
 
 func (e *entry) is(d *Digest) bool { return subtle.ConstantTimeCompare(e.rest[:], d[keyBytes:]) == 1 }
 
-func (e *entry) number() uint64 { return e.state.Load() >> 1 }
+// learnt is the number under which it was learnt, and the slot of its user's marks.
+func (e *entry) learnt() (n, userSlot uint64) {
+	s := e.state.Load()
+	return s >> (slotBits + 1), s >> 1 & (slots - 1)
+}
 
 // claimRefresh reports, once in the entry's life, that the caller is to ask again.
 func (e *entry) claimRefresh() bool {

@@ -69,9 +69,8 @@ func (c *Cache) Receive(message string) {
 
 func (c *Cache) forget(what string) {
 	if digits, ok := strings.CutPrefix(what, tokenMark); ok {
-		var d Digest
-		if n, err := hex.Decode(d[:], []byte(digits)); err == nil && n == len(d) {
-			c.ForgetToken(d)
+		if d, err := hex.DecodeString(digits); err == nil && len(d) == len(Digest{}) {
+			c.ForgetToken(Digest(d))
 			return
 		}
 	}

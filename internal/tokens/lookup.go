@@ -18,8 +18,8 @@ const maxAttempts = 4
 // outcome is what one look-up learnt: an entry, or why there is none.
 type outcome struct {
 	entry  *entry
-	number uint64
 	err    error
+	number uint64 // of an ErrUnknown
 }
 
 // lookUp answers a token that is not known, or not well enough. Requests for
@@ -47,7 +47,7 @@ func (c *Cache) lookUp(ctx context.Context, token string, d Digest, seen bool) (
 			return nil, fmt.Errorf("waiting for a token's look-up: %w: %w", store.ErrUnavailable, ctx.Err())
 		}
 		switch {
-		case o.err == nil && c.marks.holds(o.number, &d, o.entry.principal.UserUUID):
+		case o.err == nil && c.holds(o.entry, &d):
 			if !c.options.Now().Before(o.entry.principal.ExpiresAt) {
 				return nil, ErrUnknown
 			}
@@ -80,23 +80,23 @@ func (c *Cache) load(ctx context.Context, token string, d Digest, seen bool) out
 		defer c.ration.giveBack()
 	}
 	c.count.loads.Add(1)
-	loaded := c.instant(c.options.Now())
+	asked := c.options.Now()
 	n := c.marks.next()
 	p, err := c.fetch(ctx, token, d)
 	switch {
 	case err == nil && c.options.Now().Before(p.ExpiresAt):
-		e := newEntry(p, &d, loaded, n)
+		e := newEntry(p, &d, c.until(asked, p.ExpiresAt), n, c.marks.userSlot(p.UserUUID))
 		c.keep(e, &d)
-		return outcome{entry: e, number: n}
+		return outcome{entry: e}
 	case err == nil || errors.Is(err, ErrUnknown):
 		c.count.unknown.Add(1)
-		c.refuse(&refused{digest: d, loaded: loaded, number: n}, seen)
+		c.refuse(&refused{digest: d, until: c.instant(asked) + int64(unknownLife), number: n}, seen)
 		return outcome{number: n, err: ErrUnknown}
 	case ctx.Err() != nil && !errors.Is(err, store.ErrUnavailable):
 		err = fmt.Errorf("%w: %w", store.ErrUnavailable, err)
 	}
 	c.count.loadErrors.Add(1)
-	return outcome{number: n, err: fmt.Errorf("looking up a token: %w", err)}
+	return outcome{err: fmt.Errorf("looking up a token: %w", err)}
 }
 
 // fetch asks the source. A panic there would end the process, since it happens on no

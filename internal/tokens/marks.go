@@ -8,7 +8,10 @@ import (
 
 // slots is the size of the tables of marks. With 100,000 cached tokens a Forget
 // makes about three others be asked for again.
-const slots = 1 << 15
+const (
+	slotBits = 15
+	slots    = 1 << slotBits
+)
 
 // marks says which of the things that were learnt still count (see the package
 // comment). It does not grow, and nothing in it waits.
@@ -33,13 +36,12 @@ func (m *marks) token(d *Digest) *atomic.Uint64 {
 	return &m.tokens[binary.LittleEndian.Uint32(d[8:])%slots]
 }
 
-func (m *marks) user(uuid string) *atomic.Uint64 {
-	return &m.users[maphash.String(m.seed, uuid)%slots]
-}
+// userSlot is where a user's marks are.
+func (m *marks) userSlot(uuid string) uint64 { return maphash.String(m.seed, uuid) % slots }
 
 // holds reports whether a principal that was learnt under number n still counts.
-func (m *marks) holds(n uint64, d *Digest, userUUID string) bool {
-	return n >= m.floor.Load() && n >= m.token(d).Load() && n >= m.user(userUUID).Load()
+func (m *marks) holds(n uint64, d *Digest, userSlot uint64) bool {
+	return n >= m.floor.Load() && n >= m.token(d).Load() && n >= m.users[userSlot%slots].Load()
 }
 
 // holdsUnknown reports whether "unknown" still counts. Whose such a token would

@@ -119,7 +119,9 @@ func runModel(t *testing.T, cached bool) {
 			for !over.Load() {
 				change(c, all, w, writers)
 				clock.forward(tokens.MaxStaleness / 1000)
-				runtime.Gosched()
+				for range 50 {
+					runtime.Gosched() // readers are to find some peace
+				}
 			}
 		})
 	}

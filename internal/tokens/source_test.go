@@ -137,18 +137,23 @@ func bothWays(t *testing.T, o tokens.Options, run func(t *testing.T, f *fixture)
 // test can wait until everybody does.
 func inBubble(t *testing.T, o tokens.Options, run func(t *testing.T, f *fixture)) {
 	t.Helper()
-	for name, cached := range map[string]bool{"cached": true, "uncached": false} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f := newFixture(t, o)
-				defer f.CloseNow()
-				if f.cached = cached; !cached {
-					f.CloseNow()
-				}
-				run(t, f)
-			})
+	t.Run("cached", func(t *testing.T) { cachedInBubble(t, o, run) })
+	t.Run("uncached", func(t *testing.T) {
+		cachedInBubble(t, o, func(t *testing.T, f *fixture) {
+			f.CloseNow()
+			f.cached = false
+			run(t, f)
 		})
-	}
+	})
+}
+
+func cachedInBubble(t *testing.T, o tokens.Options, run func(t *testing.T, f *fixture)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, o)
+		defer f.CloseNow()
+		run(t, f)
+	})
 }
 
 // issue makes a token of a user that lives for an hour.

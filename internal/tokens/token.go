@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"hash/crc32"
+	"unsafe"
 )
 
 // A token of ours is the prefix, 256 random bits and a checksum of both, the
@@ -42,30 +43,37 @@ func WellFormed(s string) bool {
 	if len(s) != tokenText || s[:len(prefix)] != prefix {
 		return false
 	}
-	for i := len(prefix); i < len(s); i++ {
-		if !inAlphabet(s[i]) {
-			return false
-		}
+	if !inAlphabet(s[len(prefix):]) {
+		return false
 	}
 	body := s[:tokenText-checksumText]
 	sum := checksum(body)
 	return s[len(body):] == string(sum[:])
 }
 
-// inAlphabet reports whether c is a character of base64url.
-func inAlphabet(c byte) bool {
-	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-' || c == '_'
+// alphabet holds true for the characters of base64url.
+var alphabet = func() (set [256]bool) {
+	for _, c := range []byte("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_") {
+		set[c] = true
+	}
+	return set
+}()
+
+func inAlphabet(s string) bool {
+	for i := range len(s) {
+		if !alphabet[s[i]] {
+			return false
+		}
+	}
+	return true
 }
 
-// checksum is the CRC-32 of s, in base64url. It reads the string in place:
-// crc32.ChecksumIEEE would need a copy of it on the heap.
+// checksum is the CRC-32 of s, in base64url.
 func checksum(s string) (text [checksumText]byte) {
-	crc := ^uint32(0)
-	for i := range len(s) {
-		crc = crc32.IEEETable[byte(crc)^s[i]] ^ crc>>8
-	}
+	// crc32 only reads its argument, but a converted copy would go to the heap.
+	inPlace := unsafe.Slice(unsafe.StringData(s), len(s)) //nolint:gosec // see above
 	var sum [4]byte
-	binary.BigEndian.PutUint32(sum[:], ^crc)
+	binary.BigEndian.PutUint32(sum[:], crc32.ChecksumIEEE(inPlace))
 	base64.RawURLEncoding.Encode(text[:], sum[:])
 	return text
 }

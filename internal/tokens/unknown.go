@@ -29,7 +29,7 @@ const (
 // refused is one token that the source did not know.
 type refused struct {
 	digest Digest
-	loaded int64
+	until  int64 // on the cache's clock
 	number uint64
 }
 
@@ -45,7 +45,7 @@ func (u *unknowns) add(r *refused) { u.slot(&r.digest).Store(r) }
 
 func (u *unknowns) find(d *Digest, now int64) *refused {
 	r := u.slot(d).Load()
-	if r == nil || r.digest != *d || now-r.loaded >= int64(unknownLife) {
+	if r == nil || r.digest != *d || now >= r.until {
 		return nil
 	}
 	return r
