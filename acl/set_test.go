@@ -426,30 +426,3 @@ func TestConcurrentUse(t *testing.T) {
 	}
 	wg.Wait()
 }
-
-func FuzzAllows(f *testing.F) {
-	f.Add("confd.users.me.#.read\n!confd.#.delete", "confd.users."+alice+".lines.read", alice, session)
-	f.Add("#\n!a.*", "a.b", "", "")
-	f.Add("#.#.#.#.#.#.#.#.x", strings.Repeat("a.", 11)+"x", "a", "a")
-	f.Add("#.a.#.a\n#.a.*.a\n!*.me", "a.a.a.me", "a", "me")
-	f.Add("a.é", "a.é", "é", "")
-	f.Fuzz(func(t *testing.T, list, access, user, session string) {
-		patterns := strings.Split(list, "\n")
-		s, err := acl.Compile(patterns)
-		if err != nil {
-			t.Skip("not a list of patterns")
-		}
-		b := acl.Binding{User: user, Session: session}
-		var got bool
-		within(t, 10*time.Millisecond, func() { got = s.Allows(access, b) })
-		if _, allowed := s.Deciding(access, b); allowed != got {
-			t.Errorf("Allows: %v, Deciding: %v", got, allowed)
-		}
-		if strings.Count(list, "#") > 12 && strings.Count(access, ".") > 12 {
-			return // too slow for the oracle
-		}
-		if want := slowAllows(patterns, access, b); got != want {
-			t.Errorf("Allows: %v, want %v", got, want)
-		}
-	})
-}
