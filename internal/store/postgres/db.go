@@ -159,6 +159,9 @@ func (db *DB) inTx(ctx context.Context, o pgx.TxOptions, fn func(ctx context.Con
 	if t.broken != nil {
 		return fmt.Errorf("committing after a failed statement: %w", t.broken)
 	}
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("committing: %w", translate(ctx, err))
+	}
 	if err := begun.Commit(ctx); err != nil {
 		translated := db.failed(ctx, began, err)
 		if !rolledBack(err) && !errors.Is(translated, store.ErrUnavailable) {

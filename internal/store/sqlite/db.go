@@ -111,6 +111,9 @@ func inTx(ctx context.Context, begun *sql.Tx, err error, fn func(ctx context.Con
 	if t.broken != nil {
 		return fmt.Errorf("committing after a failed statement: %w", t.broken)
 	}
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("committing: %w", translate(ctx, err))
+	}
 	if err := begun.Commit(); err != nil {
 		return fmt.Errorf("committing: %w", translate(ctx, err))
 	}

@@ -2,6 +2,7 @@ package sqlite_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"os"
@@ -194,6 +195,43 @@ func TestNewerSchemaIsRefused(t *testing.T) {
 	err := db.Migrate(t.Context())
 	if !errors.Is(err, migrations.ErrNewer) || !strings.Contains(err.Error(), "9999") {
 		t.Errorf("migrating answered %v", err)
+	}
+}
+
+// Another program, such as a backup, may have the file open: a transaction has
+// its lock from the beginning, and is not undone in the middle.
+func TestOtherProgram(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "x.db")
+	db := open(t, file)
+	do(t, db, "CREATE TABLE a (b text)")
+	other, err := sql.Open("sqlite", file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close() //nolint:errcheck // nothing hangs on it
+	insert := func() error {
+		_, err := other.ExecContext(t.Context(), "INSERT INTO a (b) VALUES ('other')")
+		return err
+	}
+
+	err = db.InTx(t.Context(), func(ctx context.Context, tx store.Conn) error {
+		if _, err := store.Get[int](ctx, tx, "SELECT count(*) FROM a"); err != nil {
+			return err
+		}
+		if err := insert(); err == nil {
+			t.Error("another program wrote inside a transaction")
+		}
+		_, err := tx.Exec(ctx, "INSERT INTO a (b) VALUES ('mine')")
+		return err
+	})
+	if err != nil {
+		t.Errorf("InTx answered %v", err)
+	}
+	if err := insert(); err != nil {
+		t.Error(err)
+	}
+	if got, err := store.Get[int](t.Context(), db, "SELECT count(*) FROM a"); err != nil || got != 2 {
+		t.Errorf("%d rows, %v; want 2", got, err)
 	}
 }
 

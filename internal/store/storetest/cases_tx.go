@@ -80,20 +80,31 @@ func rollbackOnPanic(t *testing.T, db store.DB) {
 }
 
 func cancelled(t *testing.T, db store.DB) {
-	ctx, cancel := context.WithCancel(t.Context())
-	err := db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
-		if _, err := tx.Exec(ctx, insertUser, 1, "ann"); err != nil {
+	for what, goOn := range map[string]func(ctx context.Context, tx store.Conn) error{
+		"a statement follows": func(ctx context.Context, tx store.Conn) error {
+			_, err := tx.Exec(ctx, insertUser, 2, "bob")
 			return err
+		},
+		"a statement with another context follows": func(ctx context.Context, tx store.Conn) error {
+			_, err := tx.Exec(context.WithoutCancel(ctx), insertUser, 2, "bob")
+			return err
+		},
+		"nothing follows": func(context.Context, store.Conn) error { return nil },
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		err := db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
+			if _, err := tx.Exec(ctx, insertUser, 1, "ann"); err != nil {
+				return err
+			}
+			cancel()
+			return goOn(ctx, tx)
+		})
+		if !errors.Is(err, context.Canceled) || errors.Is(err, store.ErrUnavailable) {
+			t.Errorf("%s: InTx answered %v", what, err)
 		}
-		cancel()
-		_, err := tx.Exec(ctx, insertUser, 2, "bob")
-		return err
-	})
-	if !errors.Is(err, context.Canceled) || errors.Is(err, store.ErrUnavailable) {
-		t.Errorf("InTx answered %v", err)
-	}
-	if got := get[int](t, db, countUsers); got != 0 {
-		t.Errorf("%d rows, want none", got)
+		if got := get[int](t, db, countUsers); got != 0 {
+			t.Errorf("%s: %d rows, want none", what, got)
+		}
 	}
 	commit(t, db)
 }

@@ -189,7 +189,7 @@ func selectAndGet(t *testing.T, db store.DB) {
 		"a column without a field": "SELECT id, name FROM st_user",
 		"a column twice":           "SELECT name, name FROM st_user",
 		"a syntax error":           "SELEC name FROM st_user",
-		"an unknown column":        `SELECT "nobody" FROM st_user`,
+		"a column that is no text": `SELECT name FROM st_user WHERE name = "bob"`,
 		"a missing argument":       "SELECT name FROM st_user WHERE id = $1",
 	} {
 		_, err := store.Select[user](t.Context(), db, sql)
