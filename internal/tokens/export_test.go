@@ -22,6 +22,16 @@ func (c *Cache) Plant(d Digest, p *principal.Principal) {
 	c.Settle()
 }
 
+// LateWrite answers a function that writes to ristretto again what is there now
+// for a digest, as a write does that was slow to arrive.
+func (c *Cache) LateWrite(d Digest) func() {
+	e := c.find(&d)
+	return func() {
+		c.keep(e, &d)
+		c.Settle()
+	}
+}
+
 // Sleep makes the cache find that the machine slept for a while: the wall clock
 // went on and the monotonic one did not.
 func (c *Cache) Sleep(d time.Duration) { c.step.Add(-int64(d)) }

@@ -96,6 +96,43 @@ func TestRevokedWhileLoading(t *testing.T) {
 	}
 }
 
+// TestLateWrite is THREATS 6.1 and 6.13 with ristretto at its worst: what was
+// learnt before a revocation is written, or found again, after it.
+func TestLateWrite(t *testing.T) {
+	for name, revoke := range map[string]func(f *fixture, token string){
+		"token": func(f *fixture, token string) { f.ForgetToken(tokens.DigestOf(token)) },
+		"user":  func(f *fixture, _ string) { f.ForgetUser(alice) },
+		"all":   func(f *fixture, _ string) { f.ForgetAll() },
+		"lost and found": func(f *fixture, _ string) {
+			f.Distrust()
+			f.Trust()
+		},
+		"found out by a refresh": func(f *fixture, token string) {
+			f.clock.forward(20 * time.Second)
+			if _, err := f.Principal(t.Context(), token); err != nil {
+				t.Error(err)
+			}
+			synctest.Wait()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cachedInBubble(t, tokens.Options{}, func(t *testing.T, f *fixture) {
+				token := f.issue(alice)
+				f.mustKnow(t, token)
+				write := f.LateWrite(tokens.DigestOf(token))
+				f.book.set(token, nil)
+				revoke(f, token)
+				for range 3 {
+					write()
+					f.mustRefuse(t, token, tokens.ErrUnknown)
+				}
+				f.clock.forward(3 * time.Second) // "unknown" is forgotten before the old entry would be too old
+				f.mustRefuse(t, token, tokens.ErrUnknown)
+			})
+		})
+	}
+}
+
 // TestIssuedWhileLoading is the other way round: the look-up missed the token.
 func TestIssuedWhileLoading(t *testing.T) {
 	inBubble(t, tokens.Options{}, func(t *testing.T, f *fixture) {

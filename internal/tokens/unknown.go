@@ -76,7 +76,7 @@ func (s *seen) has(d *Digest) bool {
 type ration struct {
 	limiter *rate.Limiter
 	turns   chan struct{}
-	waiting atomic.Int64
+	waiting atomic.Int64 // for a turn, or having one
 }
 
 func newRation(perSecond int) *ration {
