@@ -109,19 +109,24 @@ func (a Association) Operations(e *Engine) []rest.Operation {
 func (a Association) put(e *Engine) rest.Handler {
 	return func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 		return a.change(ctx, e, &Pair{Request: r}, func(ctx context.Context, c store.Conn, p *Pair) error {
-			if !a.AcrossTenants && p.Left.Tenant != p.Right.Tenant {
-				return apierr.New(e.Style.Duplicate, "The %s and the %s are of different tenants", spaced(a.Left.singular), spaced(a.Right.singular))
-			}
-			_, err := c.Exec(ctx, "INSERT INTO "+a.Table+" ("+a.Left.Column+", "+a.Right.Column+") VALUES ($1, $2) ON CONFLICT ("+
-				a.Left.Column+", "+a.Right.Column+") DO NOTHING", p.Left.Key, p.Right.Key)
-			if store.IsConstraint(err, store.Unique) {
-				refusal := apierr.New(e.Style.Duplicate, "%s is associated with a %s already", title(a.Left.singular), spaced(a.Right.singular))
-				refusal.Err = err
-				return refusal
-			}
-			return err
+			return a.join(ctx, c, e, p)
 		})
 	}
+}
+
+// join writes the pair; one that is there already stays.
+func (a Association) join(ctx context.Context, c store.Conn, e *Engine, p *Pair) error {
+	if !a.AcrossTenants && p.Left.Tenant != p.Right.Tenant {
+		return apierr.New(e.Style.Duplicate, "The %s and the %s are of different tenants", spaced(a.Left.singular), spaced(a.Right.singular))
+	}
+	_, err := c.Exec(ctx, "INSERT INTO "+a.Table+" ("+a.Left.Column+", "+a.Right.Column+") VALUES ($1, $2) ON CONFLICT ("+
+		a.Left.Column+", "+a.Right.Column+") DO NOTHING", p.Left.Key, p.Right.Key)
+	if store.IsConstraint(err, store.Unique) {
+		refusal := apierr.New(e.Style.Duplicate, "%s is associated with a %s already", title(a.Left.singular), spaced(a.Right.singular))
+		refusal.Err = err
+		return refusal
+	}
+	return err
 }
 
 func (a Association) drop(e *Engine) rest.Handler {
@@ -190,6 +195,41 @@ func Related[T any](e *Engine, r Resource[T], a Association, of, to End) rest.Op
 					return "", err
 				}
 				return k.Keys[0] + " IN (SELECT " + to.Column + " FROM " + a.Table + " WHERE " + of.Column + " = " + args.add(one.Key) + ")", nil
+			})
+		},
+	}
+}
+
+// CreateRelated makes an object of the right-hand collection and associates it, in one transaction:
+// POST /{left}/{id}/{collection}. The object belongs to the tenant of the left one.
+func CreateRelated[T any](e *Engine, r Resource[T], a Association) rest.Operation {
+	k := r.on(e)
+	path := "/" + a.Left.path + "/{" + a.Left.param + "}/" + r.Path
+	return rest.Operation{
+		Method: http.MethodPost, Path: path, Access: accessOf(e.Service, path, "create"),
+		ID: "create_" + a.Left.singular + "_" + r.Singular, Tag: strings.ReplaceAll(a.Left.path, "/", "_"),
+		Summary: "Create a " + spaced(r.Singular) + " for a " + spaced(a.Left.singular),
+		Body:    k.schema, Success: e.Style.CreateStatus, Reply: k.schema, Statuses: []int{404}, Tenanted: true,
+		Handle: func(ctx context.Context, req *rest.Request) (rest.Reply, error) {
+			return k.createIn(ctx, req, func(ctx context.Context, c store.Conn, change *Change[T]) error {
+				left, err := a.Left.find(ctx, c, change.Tenant, req.Param(a.Left.param))
+				if err != nil {
+					return err
+				}
+				change.Tenant = left.Tenant
+				if err := k.insert(ctx, c, change); err != nil {
+					return err
+				}
+				pair := &Pair{Request: req, Left: left, Right: Member{Key: k.field(change.New, k.Keys[0]), Tenant: left.Tenant, Object: change.New}}
+				if a.Allow != nil {
+					if err := a.Allow(ctx, c, pair); err != nil {
+						return err
+					}
+				}
+				if err := a.join(ctx, c, e, pair); err != nil {
+					return err
+				}
+				return k.finish(ctx, c, change.Tenant, []*T{change.New})
 			})
 		},
 	}

@@ -117,11 +117,25 @@ func (k *collection[T]) page(ctx context.Context, c store.Conn, query rest.List,
 
 func (k *collection[T]) filter(f rest.Filter, args *arguments) string {
 	col := k.byName[f.Name]
+	if col.kind == identifier && strings.Contains(f.Value, ",") {
+		return k.anyOf(col, strings.Split(f.Value, ","), args)
+	}
 	value, possible := col.argument(f.Value)
 	if !possible {
 		return "1 = 0"
 	}
 	return col.name + " = " + args.add(value)
+}
+
+// anyOf is the condition for a list of UUIDs, as existing clients send it.
+func (k *collection[T]) anyOf(col column, typed []string, args *arguments) string {
+	conditions := []string{"1 = 0"}
+	for _, t := range typed[:min(len(typed), rest.MaxLimit)] {
+		if value, possible := col.argument(t); possible {
+			conditions = append(conditions, col.name+" = "+args.add(value))
+		}
+	}
+	return "(" + strings.Join(conditions, " OR ") + ")"
 }
 
 // search looks for the term in every searched column, as it is: %, _ and \ have no meaning.
@@ -181,10 +195,11 @@ func (k *collection[T]) find(ctx context.Context, c store.Conn, scope, typed str
 	return object, k.finish(ctx, c, scope, []*T{object})
 }
 
-// keyed is the condition for the key that was typed, or "" when it cannot be one.
+// keyed is the condition for the key that was typed, or "" when it cannot be one. Only a key's canonical form is
+// one: an object must not be reached by another spelling than the one that an access, or its denial, names.
 func (k *collection[T]) keyed(typed string, args *arguments) string {
 	for _, name := range k.Keys {
-		if value, ok := k.byName[name].argument(typed); ok {
+		if value, ok := k.byName[name].argument(typed); ok && fmt.Sprint(value) == typed {
 			return name + " = " + args.add(value)
 		}
 	}

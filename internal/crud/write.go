@@ -14,6 +14,11 @@ import (
 )
 
 func (k *collection[T]) create(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+	return k.createIn(ctx, r, k.insert)
+}
+
+// createIn reads the body and has insert write the object, in one transaction.
+func (k *collection[T]) createIn(ctx context.Context, r *rest.Request, insert func(context.Context, store.Conn, *Change[T]) error) (rest.Reply, error) {
 	sent, err := r.Object()
 	if err != nil {
 		return rest.Reply{}, err
@@ -35,7 +40,7 @@ func (k *collection[T]) create(ctx context.Context, r *rest.Request) (rest.Reply
 		if change.Tenant, err = tenant.Of(ctx, c, r); err != nil {
 			return err
 		}
-		return k.insert(ctx, c, change)
+		return insert(ctx, c, change)
 	})
 	if err != nil {
 		return rest.Reply{}, k.refused(err)
