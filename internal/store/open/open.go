@@ -73,8 +73,8 @@ func Key(address string) (string, error) {
 
 // followLinks resolves the part of a path that exists.
 func followLinks(path string) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
+	if found, err := filepath.EvalSymlinks(path); err == nil {
+		return found
 	}
 	folder := filepath.Dir(path)
 	if folder == path {

@@ -24,7 +24,7 @@ func TestOpen(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer db.Close() //nolint:errcheck // the file is what counts
+			defer db.Close()
 			if err := db.(store.Migrator).Migrate(t.Context()); err != nil {
 				t.Error(err)
 			}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"net"
 	"os"
 	"runtime"
@@ -75,7 +76,7 @@ func parseConfig(address string, o Options) (*pgxpool.Config, error) {
 	conn := cfg.ConnConfig
 
 	if !strings.Contains(address, "pool_max_conns=") {
-		cfg.MaxConns = int32(min(o.MaxConns, 10_000))
+		cfg.MaxConns = int32(min(o.MaxConns, math.MaxInt16)) //nolint:gosec // it fits
 	}
 	if !strings.Contains(address, "pool_max_conn_lifetime=") {
 		cfg.MaxConnLifetime = o.MaxConnLifetime
@@ -175,8 +176,7 @@ func strayAt(address string) bool {
 // parseCause is what is wrong with an address, in words that are known to hold
 // nothing of it. pgx's own text hides passwords only as well as it can.
 func parseCause(err error) string {
-	var path *fs.PathError
-	if errors.As(err, &path) {
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		return "opening " + path.Path + ": " + path.Err.Error()
 	}
 	for _, words := range []string{

@@ -77,8 +77,7 @@ func translate(ctx context.Context, err error) error {
 
 // stopped reports an error that an ended context may have caused.
 func stopped(err error) bool {
-	var pg *pgconn.PgError
-	if errors.As(err, &pg) {
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return pg.Code == queryCanceled
 	}
 	return broken(err)

@@ -35,7 +35,7 @@ func (db *DB) Migrate(ctx context.Context) error {
 	cfg.RuntimeParams["statement_timeout"] = "0"
 	cfg.RuntimeParams["idle_in_transaction_session_timeout"] = "0"
 	direct := stdlib.OpenDB(*cfg)
-	defer direct.Close() //nolint:errcheck // its connections are done with
+	defer direct.Close()
 	direct.SetMaxOpenConns(2)
 
 	if err := suitable(ctx, direct); err != nil {

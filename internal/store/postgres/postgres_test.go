@@ -59,7 +59,10 @@ func childProcess(t *testing.T, dsn string) *exec.Cmd {
 }
 
 func TestStore(t *testing.T) {
-	storetest.Run(t, func(t *testing.T) store.DB { return storetest.Postgres(t) })
+	storetest.Run(t, func(t *testing.T) store.DB {
+		t.Helper()
+		return storetest.Postgres(t)
+	})
 }
 
 // patience is how long a test waits for what must come.
@@ -75,9 +78,9 @@ func open(t *testing.T, dsn string, o postgres.Options) *postgres.DB {
 	return db
 }
 
-func do(t *testing.T, c store.Conn, sql string, args ...any) {
+func do(t *testing.T, c store.Conn, sql string) {
 	t.Helper()
-	if _, err := c.Exec(t.Context(), sql, args...); err != nil {
+	if _, err := c.Exec(t.Context(), sql); err != nil {
 		t.Fatalf("%s: %v", sql, err)
 	}
 }

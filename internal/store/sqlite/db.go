@@ -78,7 +78,7 @@ func (db *DB) Exec(ctx context.Context, text string, args ...any) (int64, error)
 	if err != nil {
 		return 0, err
 	}
-	defer conn.Close() //nolint:errcheck // it goes back to its pool
+	defer conn.Close()
 	return touched(ctx, conn, text, args)
 }
 
@@ -88,7 +88,7 @@ func (db *DB) InTx(ctx context.Context, fn func(ctx context.Context, tx store.Co
 	if err != nil {
 		return err
 	}
-	defer conn.Close() //nolint:errcheck // it goes back to its pool
+	defer conn.Close()
 	begun, err := conn.BeginTx(ctx, nil)
 	return inTx(ctx, begun, err, fn)
 }
@@ -103,7 +103,7 @@ func inTx(ctx context.Context, begun *sql.Tx, err error, fn func(ctx context.Con
 	if err != nil {
 		return translate(ctx, err)
 	}
-	defer begun.Rollback() //nolint:errcheck // after a commit it does nothing
+	defer func() { _ = begun.Rollback() }() // after a commit it does nothing
 	t := &tx{tx: begun, ctx: ctx}
 	if err := fn(ctx, t); err != nil {
 		return err

@@ -93,12 +93,12 @@ func resolve(path string) (string, error) {
 	if err := os.MkdirAll(filepath.Dir(abs), 0o700); err != nil {
 		return "", err
 	}
-	real, err := filepath.EvalSymlinks(abs)
+	found, err := filepath.EvalSymlinks(abs)
 	if errors.Is(err, fs.ErrNotExist) { // the file is to be made
 		folder, err := filepath.EvalSymlinks(filepath.Dir(abs))
 		return filepath.Join(folder, filepath.Base(abs)), err
 	}
-	return real, err
+	return found, err
 }
 
 // makePrivate makes the file where it is missing, and keeps it and its

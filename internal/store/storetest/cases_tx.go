@@ -20,8 +20,7 @@ const (
 var errTest = errors.New("an error of the test")
 
 func constraintName(err error) string {
-	var c *store.ConstraintError
-	if errors.As(err, &c) {
+	if c, ok := errors.AsType[*store.ConstraintError](err); ok {
 		return c.Constraint
 	}
 	return ""

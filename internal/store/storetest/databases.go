@@ -31,75 +31,75 @@ func Each(t *testing.T, test func(t *testing.T, db store.DB)) {
 }
 
 // SQLite is a fresh migrated database in a temporary file.
-func SQLite(t testing.TB) store.DB {
-	t.Helper()
-	db, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "test.db"))
+func SQLite(tb testing.TB) store.DB {
+	tb.Helper()
+	db, err := sqlite.Open(tb.Context(), filepath.Join(tb.TempDir(), "test.db"))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		if err := db.Close(); err != nil {
-			t.Error(err)
+			tb.Error(err)
 		}
 	})
-	if err := db.Migrate(t.Context()); err != nil {
-		t.Fatal(err)
+	if err := db.Migrate(tb.Context()); err != nil {
+		tb.Fatal(err)
 	}
 	return db
 }
 
 // Postgres is a fresh migrated database on the server of TEST_POSTGRES_DSN,
 // named after the test, and dropped at its end.
-func Postgres(t testing.TB) store.DB {
-	t.Helper()
-	db, err := postgres.Open(t.Context(), PostgresDSN(t), postgres.Options{MaxConns: 8})
+func Postgres(tb testing.TB) store.DB {
+	tb.Helper()
+	db, err := postgres.Open(tb.Context(), PostgresDSN(tb), postgres.Options{MaxConns: 8})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() { _ = db.Close() })
+	tb.Cleanup(func() { _ = db.Close() })
 	return db
 }
 
 // PostgresDSN is the address of a fresh migrated database; see [Postgres].
-func PostgresDSN(t testing.TB) string {
-	t.Helper()
+func PostgresDSN(tb testing.TB) string {
+	tb.Helper()
 	server := os.Getenv(Variable)
 	if server == "" {
-		t.Skip(Variable + " is not set")
+		tb.Skip(Variable + " is not set")
 	}
-	return NewDatabase(t, server, true)
+	return NewDatabase(tb, server, true)
 }
 
 // NewDatabase makes a database on a server, migrated or empty, named after the
 // test and dropped at its end, and answers its address.
-func NewDatabase(t testing.TB, server string, migrated bool) string {
-	t.Helper()
-	admin, err := postgres.Open(t.Context(), server, postgres.Options{MaxConns: 2})
+func NewDatabase(tb testing.TB, server string, migrated bool) string {
+	tb.Helper()
+	admin, err := postgres.Open(tb.Context(), server, postgres.Options{MaxConns: 2})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	defer admin.Close() //nolint:errcheck // it answers nothing
+	defer admin.Close()
 	template := "template0"
 	if migrated {
-		if template, err = ensureTemplate(t.Context(), admin, server); err != nil {
-			t.Fatal(err)
+		if template, err = ensureTemplate(tb.Context(), admin, server); err != nil {
+			tb.Fatal(err)
 		}
 	}
-	name := databaseName(t.Name())
-	if _, err := admin.Exec(t.Context(), fmt.Sprintf("CREATE DATABASE %s TEMPLATE %s", name, template)); err != nil {
-		t.Fatal(err)
+	name := databaseName(tb.Name())
+	if _, err := admin.Exec(tb.Context(), fmt.Sprintf("CREATE DATABASE %s TEMPLATE %s", name, template)); err != nil {
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		admin, err := postgres.Open(ctx, server, postgres.Options{MaxConns: 1})
 		if err != nil {
-			t.Error(err)
+			tb.Error(err)
 			return
 		}
-		defer admin.Close() //nolint:errcheck // it answers nothing
+		defer admin.Close()
 		if _, err := admin.Exec(ctx, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)"); err != nil {
-			t.Error(err)
+			tb.Error(err)
 		}
 	})
 	return onDatabase(server, name)

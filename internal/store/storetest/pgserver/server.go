@@ -111,7 +111,7 @@ func freePort() (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("finding a free port: %w", err)
 	}
-	defer l.Close() //nolint:errcheck // nothing was sent
+	defer l.Close()
 	return l.Addr().(*net.TCPAddr).Port, nil
 }
 
@@ -179,7 +179,7 @@ func (s *Server) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer log.Close() //nolint:errcheck // the server has its own handle
+	defer log.Close()
 	// The process outlives ctx, which is for starting it.
 	cmd := s.command(context.WithoutCancel(ctx), "postgres", "-D", s.path("data"),
 		"-c", "listen_addresses=127.0.0.1", "-c", "port="+strconv.Itoa(s.port),

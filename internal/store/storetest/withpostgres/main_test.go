@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	program = filepath.Join(folder, "withpostgres")
-	out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput() //nolint:noctx,gosec // the package under test
+	out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput()
 	if err != nil {
 		panic(string(out))
 	}
@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 // withEnv prepares the program, with the variable set or not.
 func withEnv(t *testing.T, dsn string, arguments ...string) *exec.Cmd {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), program, arguments...) //nolint:gosec // the package under test
+	cmd := exec.CommandContext(t.Context(), program, arguments...)
 	for _, pair := range os.Environ() {
 		if !strings.HasPrefix(pair, storetest.Variable+"=") {
 			cmd.Env = append(cmd.Env, pair)
@@ -47,8 +47,7 @@ func withEnv(t *testing.T, dsn string, arguments ...string) *exec.Cmd {
 }
 
 func status(err error) int {
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		return exit.ExitCode()
 	}
 	return 0
@@ -77,10 +76,10 @@ func TestPrivateServer(t *testing.T) {
 		t.Skip(err)
 	}
 	temporary := t.TempDir()
-	if err := os.Chmod(temporary, 0o755); err != nil { //nolint:gosec // the server's user must get in
+	if err := os.Chmod(temporary, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chmod(filepath.Dir(temporary), 0o755); err != nil { //nolint:gosec // the server's user must get in
+	if err := os.Chmod(filepath.Dir(temporary), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	cmd := withEnv(t, "", "--", "sh", "-c", "trap 'exit 5' TERM; echo $"+storetest.Variable+"; while :; do sleep 0.1; done")
