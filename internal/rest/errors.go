@@ -1,9 +1,12 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"maps"
 	"math"
 	"net/http"
 	"strconv"
@@ -17,6 +20,10 @@ import (
 // ErrorForm makes the body of a refusal, in the form that a service's clients know.
 type ErrorForm func(e *apierr.Error, now time.Time) any
 
+// ResourceError is the ID of a refusal because of what is stored rather than of what was sent: a duplicate, an
+// association. Where such a refusal has the status 400, MessageList tells it from the others by this.
+const ResourceError = "resource-error"
+
 // MessageList is confd's form: a JSON list of sentences, even of one (SPEC, Errors).
 func MessageList(e *apierr.Error, _ time.Time) any {
 	var list []string
@@ -24,56 +31,61 @@ func MessageList(e *apierr.Error, _ time.Time) any {
 		list = append(list, "Input Error - "+f.Name+": "+f.Message)
 	}
 	if e.Message != "" {
-		list = append(list, confdPrefix(e.Kind)+e.Message)
+		list = append(list, confdPrefix(e)+e.Message)
 	}
 	return list
 }
 
-func confdPrefix(kind apierr.Kind) string {
-	switch kind {
-	case apierr.Invalid:
-		return "Input Error - "
-	case apierr.NotFound:
-		return "Resource Not Found - "
-	case apierr.Conflict:
+func confdPrefix(e *apierr.Error) string {
+	switch {
+	case e.Kind == apierr.Conflict, e.ID == ResourceError:
 		return "Resource Error - "
+	case e.Kind == apierr.Invalid:
+		return "Input Error - "
+	case e.Kind == apierr.NotFound:
+		return "Resource Not Found - "
 	default:
 		return ""
 	}
 }
 
+// codeMessage is the body that CodeMessage makes.
+type codeMessage struct {
+	Code    int    `json:"code"`
+	Message string `json:"message"`
+}
+
 // CodeMessage is the form of the helper endpoints: {"code", "message"}.
 func CodeMessage(e *apierr.Error, _ time.Time) any {
-	return struct {
-		Code    int    `json:"code"`
-		Message string `json:"message"`
-	}{e.Status(), Sentence(e)}
+	return codeMessage{e.Status(), Sentence(e)}
+}
+
+// authError is the body that AuthErrors makes.
+type authError struct {
+	Message    string         `json:"message"`
+	ErrorID    string         `json:"error_id"`
+	Details    map[string]any `json:"details"`
+	Resource   string         `json:"resource,omitempty"`
+	Timestamp  float64        `json:"timestamp" doc:"Seconds since 1970."`
+	Reason     []string       `json:"reason"`
+	StatusCode int            `json:"status_code"`
 }
 
 // AuthErrors is the authentication service's form: one object that serves both kinds of
 // existing client, those that read message and error_id and those that read reason (DESIGN section 2).
 func AuthErrors(e *apierr.Error, now time.Time) any {
-	id := e.ID
-	if id == "" {
-		id = errorID(e.Kind)
-	}
-	details := map[string]any{}
-	for k, v := range e.Details {
-		details[k] = v
-	}
+	details := make(map[string]any, len(e.Details)+len(e.Fields))
+	maps.Copy(details, e.Details)
 	for _, f := range e.Fields {
-		details[f.Name] = map[string]any{"message": f.Message, "constraint_id": f.Constraint, "constraint": f.Value}
+		if _, twice := details[f.Name]; !twice { // the first thing that is wrong with a field
+			details[f.Name] = map[string]any{"message": f.Message, "constraint_id": f.Constraint, "constraint": f.Value}
+		}
 	}
 	sentence := Sentence(e)
-	return struct {
-		Message    string         `json:"message"`
-		ErrorID    string         `json:"error_id"`
-		Details    map[string]any `json:"details"`
-		Resource   string         `json:"resource,omitempty"`
-		Timestamp  float64        `json:"timestamp"`
-		Reason     []string       `json:"reason"`
-		StatusCode int            `json:"status_code"`
-	}{sentence, id, details, e.Resource, float64(now.UnixMicro()) / 1e6, []string{sentence}, e.Status()}
+	return authError{
+		sentence, cmp.Or(e.ID, errorID(e.Kind)), details, e.Resource,
+		float64(now.UnixMicro()) / 1e6, []string{sentence}, e.Status(),
+	}
 }
 
 // Sentence is the refusal in one line: its message, or what is wrong with its fields.
@@ -84,6 +96,9 @@ func Sentence(e *apierr.Error) string {
 	}
 	for _, f := range e.Fields {
 		parts = append(parts, f.Name+": "+f.Message)
+	}
+	if len(parts) == 0 {
+		return http.StatusText(e.Status())
 	}
 	return strings.Join(parts, "; ")
 }
@@ -132,12 +147,14 @@ func Refusal(err error) *apierr.Error {
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
-		return &apierr.Error{Kind: apierr.TooLarge, Message: "The body is larger than this operation takes", Err: err}
+		return &apierr.Error{Kind: apierr.TooLarge, Message: tooLargeMessage, Err: err}
 	case errors.Is(err, store.ErrUnavailable), errors.Is(err, context.DeadlineExceeded):
 		return &apierr.Error{
 			Kind: apierr.Unavailable, RetryAfter: 2 * time.Second, Err: err,
 			Message: "The database cannot answer now; nothing was changed that was not confirmed. Try again shortly",
 		}
+	case errors.Is(err, store.ErrInvalidText): // from a header: paths, queries and bodies have been looked through
+		return &apierr.Error{Kind: apierr.Invalid, Message: "The request holds text that is not UTF-8, or a NUL character", Err: err}
 	default:
 		return &apierr.Error{
 			Kind: apierr.Internal, Err: err,
@@ -146,31 +163,55 @@ func Refusal(err error) *apierr.Error {
 	}
 }
 
+const tooLargeMessage = "The body is larger than this operation takes"
+
+// statusClientGone is what proxies write where nobody is left to read an answer. It keeps clients that
+// hang up from looking like faults of the server.
+const statusClientGone = 499
+
 // WriteError answers the request with a refusal. What no client should read is
-// logged, with the request id. 406 and 415 have an empty body (SPEC, Errors).
+// logged, with the request id that the gate has put into the answer's header. 406 and 415 have an empty body (SPEC, Errors).
 func WriteError(w http.ResponseWriter, r *http.Request, form ErrorForm, err error) {
-	if form == nil {
-		form = AuthErrors
+	h := w.Header()
+	h.Set("Cache-Control", "no-store")
+	if errors.Is(err, context.Canceled) && r.Context().Err() != nil {
+		w.WriteHeader(statusClientGone)
+		return
 	}
 	e := Refusal(err)
-	if e.Kind == apierr.Internal || (e.Kind == apierr.Unavailable && e.Err != nil) {
-		if !errors.Is(err, context.Canceled) {
-			slog.ErrorContext(r.Context(), "request failed", "error", err, "status", e.Status(),
-				"method", r.Method, "request_id", w.Header().Get("X-Request-Id"))
-		}
+	if e.Kind == apierr.Internal || e.Kind == apierr.Unavailable && e.Err != nil {
+		logFailure(r, e.Status(), h.Get("X-Request-Id"), err)
 	}
-	h := w.Header()
 	if e.RetryAfter > 0 {
 		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(e.RetryAfter.Seconds()))))
 	}
 	if len(e.Allow) > 0 {
 		h.Set("Allow", strings.Join(e.Allow, ", "))
 	}
-	h.Set("Cache-Control", "no-store")
 	if e.Kind == apierr.NotAcceptable || e.Kind == apierr.UnsupportedMediaType {
 		h.Set("Content-Length", "0")
 		w.WriteHeader(e.Status())
 		return
 	}
-	writeJSON(w, r, e.Status(), form(e, time.Now()))
+	if form == nil {
+		form = AuthErrors
+	}
+	body, err := Marshal(form(e, time.Now()))
+	if err != nil { // details of a kind that JSON does not have
+		logFailure(r, e.Status(), h.Get("X-Request-Id"), fmt.Errorf("writing a refusal: %w", err))
+		h.Set("Content-Length", "0")
+		w.WriteHeader(e.Status())
+		return
+	}
+	writeBody(w, r, e.Status(), jsonType, body)
+}
+
+// logFailure names the operation and not the path, which may hold a token.
+func logFailure(r *http.Request, status int, requestID string, err error) {
+	operation := ""
+	if m := FromContext(r.Context()); m != nil && m.Op != nil {
+		operation = m.Service.Name + "." + m.Op.ID
+	}
+	slog.ErrorContext(r.Context(), "request failed", "error", err, "status", status,
+		"method", r.Method, "operation", operation, "request_id", requestID)
 }

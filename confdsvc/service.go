@@ -1,0 +1,83 @@
+package confdsvc
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+
+	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// APIVersion is the release of the existing platform whose confd this service speaks like.
+const APIVersion = "26.08"
+
+// prefix is where the gate serves the service.
+const prefix = "/api/confd/1.1"
+
+// Options are what the service needs to know from outside.
+type Options struct{ DB store.DB }
+
+// New describes the service.
+func New(o Options) (*rest.Service, error) {
+	s := &rest.Service{
+		Name: "confd", Version: "1.1", Prefix: prefix,
+		Title:       "Ringfence configuration",
+		Description: "Users, voicemails and what else a telephony platform is made of.",
+		Errors:      rest.MessageList,
+	}
+	e := &crud.Engine{
+		Service: s.Name, Prefix: s.Prefix, DB: o.DB,
+		Style: crud.Style{CreateStatus: http.StatusCreated, Location: true, Duplicate: apierr.Invalid},
+	}
+	s.Operations = slices.Concat(
+		userOperations(e),
+		voicemails().Operations(e),
+		userVoicemailOperations(e),
+		statusOperations(o.DB),
+	)
+	return s, s.Mount()
+}
+
+type infos struct {
+	UUID    *string `json:"uuid" doc:"This installation's"`
+	Version string  `json:"wazo_version" doc:"The release of the platform whose API this one speaks"`
+}
+
+type status struct {
+	RESTAPI component `json:"rest_api"`
+}
+
+type component struct {
+	Status string `json:"status"`
+}
+
+func statusOperations(db store.DB) []rest.Operation {
+	return []rest.Operation{
+		{
+			Method: http.MethodGet, Path: "/infos", Access: "confd.infos.read", ID: "get_infos", Tag: "infos",
+			Summary: "Which installation this is", Success: http.StatusOK, Reply: rest.SchemaOf[infos](),
+			Handle: func(ctx context.Context, _ *rest.Request) (rest.Reply, error) {
+				answer := infos{Version: APIVersion}
+				uuid, err := store.Get[string](ctx, db, `SELECT uuid FROM auth_server`)
+				switch {
+				case err == nil:
+					answer.UUID = &uuid
+				case !errors.Is(err, store.ErrNotFound):
+					return rest.Reply{}, err
+				}
+				return rest.Reply{Body: answer}, nil
+			},
+		},
+		{
+			Method: http.MethodGet, Path: "/status", Access: "confd.status.read", ID: "get_status", Tag: "status",
+			Summary: "Whether the service works", Success: http.StatusOK, Reply: rest.SchemaOf[status](),
+			Handle: func(context.Context, *rest.Request) (rest.Reply, error) {
+				return rest.Reply{Body: status{component{"ok"}}}, nil
+			},
+		},
+	}
+}

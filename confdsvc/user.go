@@ -1,0 +1,270 @@
+package confdsvc
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// User is a person who telephones (reference, confd-resources, "users").
+type User struct {
+	ID                                int64     `db:"id" json:"id" readOnly:"true" generated:"true"`
+	UUID                              string    `db:"uuid" json:"uuid" format:"uuid" readOnly:"true"`
+	TenantUUID                        string    `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
+	Firstname                         string    `db:"firstname" json:"firstname" required:"true" maxLength:"128"`
+	Lastname                          *string   `db:"lastname" json:"lastname" maxLength:"128"`
+	Email                             *string   `db:"email" json:"email" format:"email" maxLength:"254" doc:"Unique among the users of all tenants, whatever its case."`
+	Timezone                          *string   `db:"timezone" json:"timezone" maxLength:"128"`
+	Country                           *string   `json:"country" readOnly:"true"`
+	Language                          *string   `db:"language" json:"language" pattern:"^[a-z]{2}_[A-Z]{2}$"`
+	Description                       *string   `db:"description" json:"description" multiline:"true" maxLength:"4096"`
+	CallerID                          *string   `db:"caller_id" json:"caller_id" maxLength:"160" pattern:"^\"[^\"\\\\]*\"( <[+]?[0-9]+>)?$" doc:"Made from the names on create when it is not sent."`
+	OutgoingCallerID                  *string   `db:"outgoing_caller_id" json:"outgoing_caller_id" maxLength:"80" doc:"default, anonymous, or a caller ID."`
+	MobilePhoneNumber                 *string   `db:"mobile_phone_number" json:"mobile_phone_number" maxLength:"80" pattern:"^[+]?[0-9*#]+$"`
+	MobileFallbackEnabled             bool      `db:"mobile_fallback_enabled" json:"mobile_fallback_enabled" default:"false"`
+	Username                          *string   `db:"username" json:"username" pattern:"^[a-zA-Z0-9._~!$&'()*+,;=%@-]{2,254}$" doc:"Unique among the users of all tenants."`
+	Password                          *string   `db:"password" json:"password" pattern:"^[a-zA-Z0-9._~!$&'()*+,;=%-]{4,64}$" doc:"Not the password of the authentication service."`
+	MusicOnHold                       *string   `db:"music_on_hold" json:"music_on_hold" maxLength:"128"`
+	PreprocessSubroutine              *string   `db:"preprocess_subroutine" json:"preprocess_subroutine" maxLength:"79"`
+	Userfield                         *string   `db:"userfield" json:"userfield" maxLength:"128"`
+	CallTransferEnabled               *bool     `db:"call_transfer_enabled" json:"call_transfer_enabled" default:"false"`
+	DTMFHangupEnabled                 *bool     `db:"dtmf_hangup_enabled" json:"dtmf_hangup_enabled" default:"false"`
+	CallRecordEnabled                 *bool     `json:"call_record_enabled" doc:"Deprecated: all four of call_record_*_enabled at once."`
+	CallRecordOutgoingExternalEnabled bool      `db:"call_record_outgoing_external_enabled" json:"call_record_outgoing_external_enabled" default:"false"`
+	CallRecordOutgoingInternalEnabled bool      `db:"call_record_outgoing_internal_enabled" json:"call_record_outgoing_internal_enabled" default:"false"`
+	CallRecordIncomingInternalEnabled bool      `db:"call_record_incoming_internal_enabled" json:"call_record_incoming_internal_enabled" default:"false"`
+	CallRecordIncomingExternalEnabled bool      `db:"call_record_incoming_external_enabled" json:"call_record_incoming_external_enabled" default:"false"`
+	OnlineCallRecordEnabled           *bool     `db:"online_call_record_enabled" json:"online_call_record_enabled" default:"false"`
+	SupervisionEnabled                *bool     `db:"supervision_enabled" json:"supervision_enabled" default:"true"`
+	RingSeconds                       *int64    `db:"ring_seconds" json:"ring_seconds" minimum:"0" maximum:"10800" default:"30"`
+	SimultaneousCalls                 *int64    `db:"simultaneous_calls" json:"simultaneous_calls" minimum:"1" maximum:"20" default:"5"`
+	CallPermissionPassword            *string   `db:"call_permission_password" json:"call_permission_password" pattern:"^[0-9#*]{1,16}$"`
+	SubscriptionType                  int64     `db:"subscription_type" json:"subscription_type" minimum:"0" maximum:"10" default:"0"`
+	Enabled                           *bool     `db:"enabled" json:"enabled" default:"true"`
+	CreatedAt                         time.Time `db:"created_at" json:"created_at" readOnly:"true" generated:"true"`
+	crud.Hrefs
+
+	Voicemail *UserVoicemail `json:"voicemail" readOnly:"true"`
+
+	// The rest belongs to resources that this service does not have yet.
+	Forwards                  UserForwards      `json:"forwards" readOnly:"true"`
+	Services                  UserServices      `json:"services" readOnly:"true"`
+	Fallbacks                 UserFallbacks     `json:"fallbacks" readOnly:"true"`
+	Agent                     json.RawMessage   `json:"agent"`
+	CallPermissions           []json.RawMessage `json:"call_permissions" readOnly:"true"`
+	CallPickupUserTargetsFlat []json.RawMessage `json:"call_pickup_user_targets_flat" readOnly:"true"`
+	Groups                    []json.RawMessage `json:"groups"`
+	Incalls                   []json.RawMessage `json:"incalls"`
+	Lines                     []json.RawMessage `json:"lines"`
+	Schedules                 []json.RawMessage `json:"schedules" readOnly:"true"`
+	Switchboards              []json.RawMessage `json:"switchboards"`
+	Queues                    []json.RawMessage `json:"queues" readOnly:"true"`
+	FuncKeyTemplateID         *int64            `json:"func_key_template_id"`
+	Auth                      json.RawMessage   `json:"auth,omitempty" writeOnly:"true"`
+	DeviceID                  *string           `json:"device_id,omitempty" writeOnly:"true" maxLength:"255"`
+}
+
+// UserForwards are where a user's calls go in place of their lines.
+type UserForwards struct {
+	Busy          Forward `json:"busy"`
+	NoAnswer      Forward `json:"noanswer"`
+	Unconditional Forward `json:"unconditional"`
+}
+
+// Forward is one of a user's forwards.
+type Forward struct {
+	Enabled     bool    `json:"enabled"`
+	Destination *string `json:"destination"`
+}
+
+// UserServices are what a user can switch.
+type UserServices struct {
+	DND          Switch `json:"dnd"`
+	IncallFilter Switch `json:"incallfilter"`
+}
+
+// Switch is on or off.
+type Switch struct {
+	Enabled bool `json:"enabled"`
+}
+
+// UserFallbacks are where calls go that a user does not take.
+type UserFallbacks struct {
+	NoAnswer   json.RawMessage `json:"noanswer_destination"`
+	Busy       json.RawMessage `json:"busy_destination"`
+	Congestion json.RawMessage `json:"congestion_destination"`
+	Fail       json.RawMessage `json:"fail_destination"`
+}
+
+// missing is the expression of a column that belongs to a resource that does not exist yet: no user has one.
+const missing = "CAST(NULL AS text)"
+
+func users() crud.Resource[User] {
+	columns := []string{
+		"lastname", "id", "uuid", "firstname", "fullname", "caller_id", "description", "userfield", "email",
+		"mobile_phone_number", "music_on_hold", "outgoing_caller_id", "preprocess_subroutine", "voicemail_number",
+		"provisioning_code", "exten", "extension", "context", "username", "enabled", "subscription_type",
+	}
+	return crud.Resource[User]{
+		Path: "users", Singular: "user", Param: "user_id", Table: "confd_user", Keys: []string{"id", "uuid"},
+		Order: columns, Filters: columns,
+		Search: []string{"search_text"},
+		Virtual: map[string]string{
+			"search_text": "search_text",
+			"fullname":    "firstname || ' ' || coalesce(lastname, '')",
+			"voicemail_number": `SELECT v.number FROM confd_user_voicemail uv JOIN confd_voicemail v ON v.id = uv.voicemail_id
+				WHERE uv.user_id = confd_user.id`,
+			"provisioning_code": missing, "exten": missing, "extension": missing, "context": missing,
+		},
+		Unique:  map[string]string{"email": "email", "username": "username"},
+		Prepare: prepareUser, Validate: validateUser, Load: loadUsers, Guard: guardUser,
+	}
+}
+
+func userOperations(e *crud.Engine) []rest.Operation {
+	ops := users().Operations(e)
+	for i := range ops {
+		if ops[i].ID == "list_users" {
+			withoutViews(&ops[i])
+		}
+	}
+	return ops
+}
+
+// withoutViews refuses `view`, whose objects have other attributes (reference, confd-behaviour, "Lists").
+func withoutViews(list *rest.Operation) {
+	list.Query = append(list.Query, rest.Parameter{
+		Name: "view", Description: "Another form of the objects. There is none yet.", Schema: &rest.Schema{Type: "string"},
+	})
+	handle := list.Handle
+	list.Handle = func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+		if _, sent := r.Query("view"); sent {
+			return rest.Reply{}, apierr.InvalidField("view", "enum", "Does not exist")
+		}
+		return handle(ctx, r)
+	}
+}
+
+// prepareUser fills in what the server decides.
+func prepareUser(_ context.Context, _ store.Conn, change *crud.Change[User]) error {
+	u := change.New
+	u.UUID = uuid.NewString()
+	if u.CallerID == nil {
+		id := callerID(u.Firstname, u.Lastname)
+		u.CallerID = &id
+	}
+	return nil
+}
+
+// callerIDName is how long a caller ID's name may be: 160 characters with the quotes.
+const callerIDName = 158
+
+// callerID is a user's names between quotes, without what would end the quotes early.
+func callerID(first string, last *string) string {
+	name := first
+	if last != nil {
+		name += " " + *last
+	}
+	name = strings.TrimSpace(strings.NewReplacer(`"`, "", `\`, "").Replace(name))
+	if runes := []rune(name); len(runes) > callerIDName {
+		name = string(runes[:callerIDName])
+	}
+	return `"` + name + `"`
+}
+
+func validateUser(_ context.Context, _ store.Conn, change *crud.Change[User]) error {
+	if err := refuseUnavailable(change); err != nil {
+		return err
+	}
+	return recordEverything(change)
+}
+
+// unavailable are the attributes that a body may set in the reference and cannot set here yet.
+var unavailable = []string{"agent", "auth", "device_id", "func_key_template_id", "groups", "incalls", "lines", "switchboards"}
+
+// refuseUnavailable refuses what could only be dropped. Null and empty lists ask for nothing.
+func refuseUnavailable(change *crud.Change[User]) error {
+	names := unavailable
+	if change.Old == nil { // an update ignores it: clients send back what they read
+		names = append([]string{"voicemail"}, unavailable...)
+	}
+	var fields []apierr.Field
+	for _, name := range names {
+		if asks(change.Sent.Value(name)) {
+			fields = append(fields, apierr.Field{Name: name, Constraint: "unavailable", Message: "Is not available yet"})
+		}
+	}
+	if recursive, _ := change.Request.Query("recursive"); recursive == "true" {
+		fields = append(fields, apierr.Field{Name: "recursive", Constraint: "unavailable", Message: "Is not available yet"})
+	}
+	if len(fields) > 0 {
+		return &apierr.Error{Kind: apierr.Invalid, Fields: fields}
+	}
+	return nil
+}
+
+func asks(value any) bool {
+	switch v := value.(type) {
+	case nil:
+		return false
+	case []any:
+		return len(v) > 0
+	default:
+		return true
+	}
+}
+
+func guardUser(_ context.Context, _ store.Conn, change *crud.Change[User]) error {
+	if err := refuseUnavailable(change); err != nil {
+		return err
+	}
+	if v := change.Old.Voicemail; v != nil {
+		return associated("User", "Voicemail", "user_id", change.Old.ID, "voicemail_id", v.ID)
+	}
+	return nil
+}
+
+// recordEverything sets the four flags that the deprecated one stands for.
+func recordEverything(change *crud.Change[User]) error {
+	all, sent := change.Sent.Value("call_record_enabled").(bool)
+	if !sent {
+		return nil
+	}
+	u := change.New
+	for name, flag := range map[string]*bool{
+		"call_record_outgoing_external_enabled": &u.CallRecordOutgoingExternalEnabled,
+		"call_record_outgoing_internal_enabled": &u.CallRecordOutgoingInternalEnabled,
+		"call_record_incoming_internal_enabled": &u.CallRecordIncomingInternalEnabled,
+		"call_record_incoming_external_enabled": &u.CallRecordIncomingExternalEnabled,
+	} {
+		if change.Sent.Has(name) {
+			return apierr.InvalidField("call_record_enabled", "conflict", "May not be sent together with %s", name)
+		}
+		*flag = all
+	}
+	return nil
+}
+
+// loadUsers fills in what is no column.
+func loadUsers(ctx context.Context, c store.Conn, users []*User) error {
+	for _, u := range users {
+		all := u.CallRecordOutgoingExternalEnabled && u.CallRecordOutgoingInternalEnabled &&
+			u.CallRecordIncomingInternalEnabled && u.CallRecordIncomingExternalEnabled
+		u.CallRecordEnabled = &all
+		u.Agent, u.Auth, u.DeviceID, u.FuncKeyTemplateID, u.Voicemail = nil, nil, nil, nil, nil
+		for _, list := range []*[]json.RawMessage{
+			&u.CallPermissions, &u.CallPickupUserTargetsFlat, &u.Groups, &u.Incalls, &u.Lines, &u.Schedules, &u.Switchboards, &u.Queues,
+		} {
+			*list = []json.RawMessage{}
+		}
+	}
+	return loadUserVoicemails(ctx, c, users)
+}
