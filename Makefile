@@ -1,0 +1,85 @@
+# Ringfence. `make help` lists the targets.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+GO       ?= go
+BIN      := bin/ringfence
+VERSION  := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS  := -s -w -X github.com/ringfence/ringfence/caddymodule.Version=$(VERSION)
+# Runs a command with TEST_POSTGRES_DSN set: the one that is set already, or a private cluster's.
+WITH_PG  := $(GO) run ./internal/store/storetest/withpostgres --
+LINT     := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+PKGS     ?= ./...
+
+.PHONY: help
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
+
+.PHONY: build
+build: ## build bin/ringfence
+	@echo "Building $(BIN) (the first time takes two or three minutes)"
+	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/ringfence
+
+.PHONY: run
+run: build ## build and start the gateway with the Caddyfile
+	$(BIN) run --config Caddyfile
+
+.PHONY: test
+test: ## all tests, on SQLite and on PostgreSQL
+	$(WITH_PG) $(GO) test $(PKGS)
+
+.PHONY: test-race
+test-race: ## all tests with the race detector, on both databases
+	$(WITH_PG) $(GO) test -race $(PKGS)
+
+.PHONY: test-postgres
+test-postgres: ## the tests against the server that TEST_POSTGRES_DSN names
+	@test -n "$$TEST_POSTGRES_DSN" || { echo "set TEST_POSTGRES_DSN to a server where databases may be created"; exit 1; }
+	$(GO) test $(PKGS)
+
+.PHONY: cover
+cover: ## coverage of the ACL language and the gate: at least 95 %
+	@for pkg in ./acl ./internal/gate ./internal/target; do \
+		pct=$$($(GO) test -cover $$pkg | tee /dev/stderr | sed -nE 's/.*coverage: ([0-9.]+)%.*/\1/p'); \
+		awk -v p="$$pct" 'BEGIN { exit !(p >= 95) }' || { echo "$$pkg: $$pct % is under 95 %"; exit 1; }; \
+	done
+
+.PHONY: fuzz
+fuzz: ## each fuzz target for 30 seconds
+	@for pkg in $$(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u); do \
+		for target in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz'); do \
+			$(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime 30s $$pkg || exit 1; \
+		done; \
+	done
+
+.PHONY: bench
+bench: ## the budgets, as ratios from one run
+	$(WITH_PG) $(GO) run ./internal/bench
+
+.PHONY: profile
+profile: ## record the profile that the release build uses (cmd/ringfence/default.pgo)
+	$(GO) run ./internal/bench -profile cmd/ringfence/default.pgo
+
+.PHONY: lint
+lint: ## golangci-lint, built from source
+	$(GO) run $(LINT) run
+
+.PHONY: fmt
+fmt: ## format all Go files
+	$(GO) run $(LINT) fmt
+
+.PHONY: generate
+generate: ## rewrite the golden files: the definitions and the adapted Caddyfiles
+	$(GO) test ./confdsvc ./authsvc ./caddymodule -run 'Golden|Definition|Adapt' -update
+
+.PHONY: check
+check: ## all that must hold before a change lands
+	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "not formatted: $$unformatted"; exit 1; }
+	$(GO) vet $(PKGS)
+	$(MAKE) lint
+	$(MAKE) test-race
+	$(MAKE) cover
+
+.PHONY: clean
+clean: ## remove what was built
+	rm -rf bin

@@ -1,0 +1,84 @@
+package caddymodule
+
+import (
+	"github.com/caddyserver/caddy/v2/caddyconfig"
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
+)
+
+// parseApp sets up the app from the global option:
+//
+//	ringfence {
+//	    data     <folder>
+//	    database <address>
+//	    admin    <username> [<password>]
+//	    tokens   <source> [...] { ... }
+//	    origins  <origin...>
+//	}
+func parseApp(d *caddyfile.Dispenser, existing any) (any, error) {
+	if existing != nil {
+		return nil, d.Err("the ringfence option may appear once")
+	}
+	app := new(App)
+	d.Next() // the option's name
+	if d.NextArg() {
+		return nil, d.ArgErr()
+	}
+	for d.NextBlock(0) {
+		if err := app.parseOption(d); err != nil {
+			return nil, err
+		}
+	}
+	return httpcaddyfile.App{Name: "ringfence", Value: caddyconfig.JSON(app, nil)}, nil
+}
+
+func (a *App) parseOption(d *caddyfile.Dispenser) error {
+	switch option := d.Val(); option {
+	case "data":
+		return oneArgument(d, &a.Data)
+	case "database":
+		return oneArgument(d, &a.Database)
+	case "admin":
+		args := d.RemainingArgs()
+		if len(args) < 1 || len(args) > 2 {
+			return d.ArgErr()
+		}
+		a.AdminUsername = args[0]
+		if len(args) == 2 {
+			a.AdminPassword = args[1]
+		}
+	case "tokens":
+		if !d.NextArg() {
+			return d.ArgErr()
+		}
+		source := d.Val()
+		guest, err := caddyfile.UnmarshalModule(d, "ringfence.tokens."+source)
+		if err != nil {
+			return err
+		}
+		a.TokensRaw = caddyconfig.JSONModuleObject(guest, "source", source, nil)
+	case "origins":
+		a.Origins = append(a.Origins, d.RemainingArgs()...)
+		if len(a.Origins) == 0 {
+			return d.ArgErr()
+		}
+	default:
+		return d.Errf("unknown option %q: it is one of data, database, admin, tokens, origins", option)
+	}
+	return nil
+}
+
+// oneArgument reads the rest of the line, which must be one value. An empty one, as an unset environment
+// variable leaves it, is the default.
+func oneArgument(d *caddyfile.Dispenser, into *string) error {
+	args := d.RemainingArgs()
+	switch len(args) {
+	case 0:
+		return nil
+	case 1:
+		*into = args[0]
+		return nil
+	default:
+		return d.ArgErr()
+	}
+}

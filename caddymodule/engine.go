@@ -1,0 +1,152 @@
+package caddymodule
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+
+	"github.com/ringfence/ringfence/authsvc"
+	"github.com/ringfence/ringfence/confdsvc"
+	"github.com/ringfence/ringfence/helpers"
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/store/open"
+	"github.com/ringfence/ringfence/internal/tokens"
+)
+
+// engines keeps one engine for each database, shared by the configurations that name it: during a
+// reload two of them live at once, and both must see one cache and one pool.
+var engines = caddy.NewUsagePool()
+
+// engine is what a database carries: the services on it and the cache of its tokens. It is put together without
+// touching the database, so that `ringfence validate` opens nothing, and started once.
+type engine struct {
+	key  string
+	db   *store.Late
+	auth *authsvc.Service
+	// confd is the telephony configuration service; helpers the helper endpoints behind the gate.
+	confd   *rest.Service
+	helpers *rest.Service
+	cache   *tokens.Cache
+	metrics *metrics
+
+	cancel context.CancelFunc
+	ctx    context.Context //nolint:containedctx // outlives every request and every configuration
+	work   sync.WaitGroup
+
+	mu      sync.Mutex
+	started bool
+}
+
+// useEngine takes a share of the engine of a database; release gives it back.
+func useEngine(key string) (*engine, error) {
+	value, _, err := engines.LoadOrNew(key, func() (caddy.Destructor, error) { return newEngine(key) })
+	if err != nil {
+		return nil, err
+	}
+	return value.(*engine), nil
+}
+
+func (e *engine) release() error {
+	_, err := engines.Delete(e.key)
+	return err
+}
+
+func newEngine(key string) (*engine, error) {
+	db := store.NewLate()
+	auth, err := authsvc.New(authsvc.Options{DB: db})
+	if err != nil {
+		return nil, fmt.Errorf("describing the authentication service: %w", err)
+	}
+	confd, err := confdsvc.New(confdsvc.Options{DB: db})
+	if err != nil {
+		return nil, fmt.Errorf("describing the configuration service: %w", err)
+	}
+	help, err := helpers.New(helpers.GatedPrefix)
+	if err != nil {
+		return nil, fmt.Errorf("describing the helper endpoints: %w", err)
+	}
+	metrics, err := useMetrics()
+	if err != nil {
+		return nil, err
+	}
+	cache, err := tokens.NewCache(auth, tokens.Options{OnLag: metrics.lagged})
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("making the token cache: %w", err), metrics.release())
+	}
+	auth.UseCache(cache)
+	e := &engine{key: key, db: db, auth: auth, confd: confd, helpers: help, cache: cache, metrics: metrics}
+	e.ctx, e.cancel = context.WithCancel(context.Background())
+	return e, nil
+}
+
+// openTimeout bounds opening, migrating and bootstrapping: ten nodes may wait for one that migrates.
+const openTimeout = 2 * time.Minute
+
+// start opens the database, once in the engine's life. A database that cannot answer is an error too:
+// the caller decides whether to try again.
+func (e *engine) start(ctx context.Context, address string, admin authsvc.Admin) (authsvc.FirstStart, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.started {
+		return authsvc.FirstStart{}, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	if e.db.Open() == nil {
+		db, err := open.Open(ctx, address)
+		if err != nil {
+			return authsvc.FirstStart{}, fmt.Errorf("opening the database: %w", err)
+		}
+		if err := db.(store.Migrator).Migrate(ctx); err != nil {
+			return authsvc.FirstStart{}, errors.Join(fmt.Errorf("bringing the database to this version's schema: %w", err), db.Close())
+		}
+		e.db.Set(db)
+	}
+	first, err := e.auth.Bootstrap(ctx, admin)
+	if err != nil {
+		return first, err
+	}
+	e.work.Go(func() {
+		if err := tokens.Follow(e.ctx, e.db, authsvc.RevocationChannel, e.cache); err != nil && e.ctx.Err() == nil {
+			slog.Error("no longer following other nodes' revocations", "error", err)
+		}
+	})
+	e.started = true
+	return first, nil
+}
+
+// keepStarting tries again until the database answers or the engine is let go.
+func (e *engine) keepStarting(log *slog.Logger, address string, admin authsvc.Admin, done func(authsvc.FirstStart)) {
+	e.work.Go(func() {
+		wait := time.Second
+		for {
+			select {
+			case <-e.ctx.Done():
+				return
+			case <-time.After(wait):
+			}
+			first, err := e.start(e.ctx, address, admin)
+			if err == nil {
+				log.Info("the database answers now")
+				done(first)
+				return
+			}
+			log.Warn("the database still cannot be used; every request that needs it gets 503", "error", err)
+			wait = min(2*wait, 15*time.Second)
+		}
+	})
+}
+
+// Destruct stops what runs and closes the database: the last configuration that used it is gone.
+func (e *engine) Destruct() error {
+	e.cancel()
+	e.work.Wait()
+	e.cache.Close()
+	return errors.Join(e.db.Close(), e.metrics.release())
+}

@@ -1,0 +1,229 @@
+package caddymodule
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"go.uber.org/zap"
+
+	"github.com/ringfence/ringfence/internal/gate"
+	"github.com/ringfence/ringfence/internal/principal"
+	"github.com/ringfence/ringfence/internal/rest"
+)
+
+func init() {
+	caddy.RegisterModule(new(Gate))
+	httpcaddyfile.RegisterHandlerDirective("ringfence_gate", parseGate)
+	// Before everything that rewrites, on the client's own bytes.
+	httpcaddyfile.RegisterDirectiveOrder("ringfence_gate", httpcaddyfile.Before, "method")
+}
+
+// Gate lets a request through when its token's ACL covers the access that the request needs (DESIGN
+// section 3). Without a service it stands in front of Ringfence's own services; with one, in front
+// of any daemon that a later handler, such as reverse_proxy, passes the request to.
+//
+// It must meet the request first: a request that another handler has rewritten is refused with 500.
+type Gate struct {
+	// Service is the upstream's name, the first word of its accesses: "calld". Empty: Ringfence's own services.
+	Service string `json:"service,omitempty"`
+	// Prefix is the path below which the upstream is served: "/api/calld/1.0". It is no part of any access.
+	Prefix string `json:"prefix,omitempty"`
+	// Definition is a file with the upstream's OpenAPI definition, whose documented accesses are then
+	// required. Without one the access is derived from the path and the method.
+	Definition string `json:"definition,omitempty"`
+	// Public lists routes that need no token, as "<method> <path>"; {name} stands for one segment.
+	Public []string `json:"public,omitempty"`
+	// StripPrefix takes Prefix off the path that the upstream sees, after the access was checked.
+	StripPrefix bool `json:"strip_prefix,omitempty"`
+
+	gate *gate.Gate
+	log  *zap.Logger
+}
+
+// CaddyModule returns the Caddy module information.
+func (*Gate) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{ID: "http.handlers.ringfence_gate", New: func() caddy.Module { return new(Gate) }}
+}
+
+// Provision builds the table of required accesses.
+func (g *Gate) Provision(ctx caddy.Context) error {
+	g.log = ctx.Logger()
+	app, err := loadApp(ctx)
+	if err != nil {
+		return err
+	}
+	routers := gate.Services(app.engine.services())
+	if g.Service != "" {
+		router, err := g.upstream()
+		if err != nil {
+			return fmt.Errorf("gate of %s: %w", g.Service, err)
+		}
+		routers = []gate.Router{router}
+	}
+	g.gate, err = gate.New(gate.Config{
+		Routers: routers, Tokens: app.cache, Origins: app.Origins, Observer: app.engine.metrics,
+	})
+	return err
+}
+
+// Validate checks what belongs together.
+func (g *Gate) Validate() error {
+	switch {
+	case g.Service == "" && (g.Prefix != "" || g.Definition != "" || len(g.Public) > 0 || g.StripPrefix):
+		return errors.New("ringfence_gate: prefix, definition, public and strip_prefix are for a named upstream service")
+	case g.Service != "" && g.Prefix == "" && g.Definition == "":
+		return fmt.Errorf("ringfence_gate %s: say the prefix below which it is served", g.Service)
+	}
+	return nil
+}
+
+func (g *Gate) upstream() (gate.Router, error) {
+	var public []gate.Route
+	for _, p := range g.Public {
+		method, route, ok := strings.Cut(p, " ")
+		if !ok {
+			return nil, fmt.Errorf("public route %q is not of the form <method> <path>", p)
+		}
+		public = append(public, gate.Route{Method: method, Path: route})
+	}
+	if g.Definition == "" {
+		return gate.NewDerived(g.Service, g.Prefix, public)
+	}
+	document, err := os.ReadFile(g.Definition)
+	if err != nil {
+		return nil, fmt.Errorf("reading its definition: %w", err)
+	}
+	d, err := gate.NewDefinition(g.Service, g.Prefix, document, public)
+	if err != nil {
+		return nil, fmt.Errorf("reading its definition %s: %w", g.Definition, err)
+	}
+	for _, w := range d.Warnings() {
+		g.log.Warn("the definition has an access that cannot be checked as it is written", zap.String("service", g.Service), zap.String("warning", w))
+	}
+	g.Prefix = d.Prefix()
+	return d, nil
+}
+
+var errRewritten = errors.New("another handler has rewritten this request before ringfence_gate saw it: " +
+	"put ringfence_gate first, and use its strip_prefix in place of handle_path or uri strip_prefix")
+
+func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
+	if original, ok := r.Context().Value(caddyhttp.OriginalRequestCtxKey).(http.Request); ok &&
+		(original.RequestURI != r.RequestURI || original.Method != r.Method) {
+		return caddyhttp.Error(http.StatusInternalServerError, errRewritten)
+	}
+	a, ok := g.gate.Admit(w, r)
+	g.note(w, r, a.Principal)
+	if !ok {
+		return nil
+	}
+	if g.StripPrefix {
+		stripPrefix(a.Request, g.Prefix)
+	}
+	return next.ServeHTTP(a.Writer, a.Request)
+}
+
+// note names the request and its token in Caddy's logs and placeholders.
+func (g *Gate) note(w http.ResponseWriter, r *http.Request, who *principal.Principal) {
+	extra, ok := r.Context().Value(caddyhttp.ExtraLogFieldsCtxKey).(*caddyhttp.ExtraLogFields)
+	if ok {
+		extra.Set(zap.String("request_id", w.Header().Get("X-Request-Id")))
+	}
+	if who == nil {
+		return
+	}
+	if ok {
+		extra.Set(zap.String("token_id", who.TokenID))
+	}
+	if repl, ok := r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer); ok {
+		repl.Map(func(key string) (any, bool) { return placeholder(who, key) })
+	}
+}
+
+// placeholder answers Caddy's {http.auth.user.*}.
+func placeholder(who *principal.Principal, key string) (any, bool) {
+	switch key {
+	case "http.auth.user.id":
+		return who.UserUUID, true
+	case "http.auth.user.tenant":
+		return who.TenantUUID, true
+	case "http.auth.user.session":
+		return who.SessionUUID, true
+	case "http.auth.user.purpose":
+		return who.Purpose, true
+	default:
+		return nil, false
+	}
+}
+
+// stripPrefix shortens the canonical path by whole segments, so it stays canonical.
+func stripPrefix(r *http.Request, prefix string) {
+	rest := strings.TrimPrefix(r.URL.Path, strings.TrimSuffix(prefix, "/"))
+	if rest == "" {
+		rest = "/"
+	}
+	r.URL.Path = rest
+	r.RequestURI = r.URL.RequestURI()
+}
+
+// services are Ringfence's own, for a gate in front of them.
+func (e *engine) services() []*rest.Service {
+	return []*rest.Service{e.auth.REST(), e.confd, e.helpers}
+}
+
+// parseGate parses
+//
+//	ringfence_gate [<service>] {
+//	    prefix       <path>
+//	    definition   <openapi file>
+//	    public       <method> <path>
+//	    strip_prefix
+//	}
+func parseGate(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) {
+	h.Next()
+	g := new(Gate)
+	if h.NextArg() {
+		g.Service = h.Val()
+	}
+	if h.NextArg() {
+		return nil, h.ArgErr()
+	}
+	for h.NextBlock(0) {
+		switch option := h.Val(); option {
+		case "prefix":
+			if !h.AllArgs(&g.Prefix) {
+				return nil, h.ArgErr()
+			}
+		case "definition":
+			if !h.AllArgs(&g.Definition) {
+				return nil, h.ArgErr()
+			}
+		case "public":
+			var method, route string
+			if !h.AllArgs(&method, &route) {
+				return nil, h.ArgErr()
+			}
+			g.Public = append(g.Public, strings.ToUpper(method)+" "+route)
+		case "strip_prefix":
+			if h.NextArg() {
+				return nil, h.ArgErr()
+			}
+			g.StripPrefix = true
+		default:
+			return nil, h.Errf("unknown option %q: it is one of prefix, definition, public, strip_prefix", option)
+		}
+	}
+	return g, nil
+}
+
+var (
+	_ caddyhttp.MiddlewareHandler = (*Gate)(nil)
+	_ caddy.Provisioner           = (*Gate)(nil)
+	_ caddy.Validator             = (*Gate)(nil)
+)

@@ -1,0 +1,68 @@
+package caddymodule
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+)
+
+func init() {
+	caddy.RegisterModule(new(Health))
+	httpcaddyfile.RegisterHandlerDirective("ringfence_health", parseBare(func() caddyhttp.MiddlewareHandler { return new(Health) }))
+	httpcaddyfile.RegisterDirectiveOrder("ringfence_health", httpcaddyfile.Before, "method")
+}
+
+// Health answers GET /healthz, 200 while the process lives, and GET /readyz, 200 while the database
+// answers and 503 while it does not. Both are for load balancers: no token, and nothing told but the state. Other paths go on.
+type Health struct{ app *App }
+
+// CaddyModule returns the Caddy module information.
+func (*Health) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{ID: "http.handlers.ringfence_health", New: func() caddy.Module { return new(Health) }}
+}
+
+// Provision takes the app.
+func (h *Health) Provision(ctx caddy.Context) (err error) {
+	h.app, err = loadApp(ctx)
+	return err
+}
+
+func (h *Health) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
+	switch r.URL.Path {
+	case "/healthz":
+		return state(w, r, http.StatusOK, "alive")
+	case "/readyz":
+		ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
+		defer cancel()
+		if err := h.app.engine.db.Ping(ctx); err != nil {
+			h.app.log.Warn("not ready", "error", err)
+			w.Header().Set("Retry-After", "2")
+			return state(w, r, http.StatusServiceUnavailable, "database unavailable")
+		}
+		return state(w, r, http.StatusOK, "ready")
+	default:
+		return next.ServeHTTP(w, r)
+	}
+}
+
+func state(w http.ResponseWriter, r *http.Request, status int, text string) error {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		w.WriteHeader(http.StatusMethodNotAllowed)
+		return nil
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_, err := w.Write([]byte(`{"status":"` + text + `"}`))
+	return err
+}
+
+var (
+	_ caddyhttp.MiddlewareHandler = (*Health)(nil)
+	_ caddy.Provisioner           = (*Health)(nil)
+)

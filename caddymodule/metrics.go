@@ -1,0 +1,125 @@
+package caddymodule
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/ringfence/ringfence/internal/tokens"
+)
+
+// metrics are the process's counters. Every configuration has a registry of its own; the counters are in
+// the pool and are registered with each, so their values survive a reload.
+type metrics struct {
+	requests *prometheus.CounterVec
+	denials  *prometheus.CounterVec
+	lag      prometheus.Histogram
+	cache    atomic.Pointer[tokens.Cache]
+}
+
+var metricsPool = caddy.NewUsagePool()
+
+const metricsKey = "metrics"
+
+// useMetrics takes a share of the counters; release gives it back.
+func useMetrics() (*metrics, error) {
+	value, _, err := metricsPool.LoadOrNew(metricsKey, func() (caddy.Destructor, error) { return newMetrics(), nil })
+	if err != nil {
+		return nil, err
+	}
+	return value.(*metrics), nil
+}
+
+// register shows the counters in a configuration's registry.
+func (m *metrics) register(registry *prometheus.Registry) error {
+	for _, c := range []prometheus.Collector{m.requests, m.denials, m.lag, m} {
+		var already prometheus.AlreadyRegisteredError
+		if err := registry.Register(c); err != nil && !errors.As(err, &already) {
+			return fmt.Errorf("registering metrics: %w", err)
+		}
+	}
+	return nil
+}
+
+func (m *metrics) release() error {
+	_, err := metricsPool.Delete(metricsKey)
+	return err
+}
+
+func newMetrics() *metrics {
+	return &metrics{
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "ringfence_gate_requests_total",
+			Help: "Requests that met a gate, by service and outcome: allowed, public or denied.",
+		}, []string{"service", "outcome"}),
+		denials: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "ringfence_gate_denials_total",
+			Help: "Requests that a gate refused, by service and reason.",
+		}, []string{"service", "reason"}),
+		lag: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name:    "ringfence_revocation_lag_seconds",
+			Help:    "From a revocation on one node to its being forgotten on this one.",
+			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 5, 30},
+		}),
+	}
+}
+
+// Decided counts one decision of a gate (gate.Observer).
+func (m *metrics) Decided(service, outcome string) {
+	switch outcome {
+	case "allowed", "public":
+		m.requests.WithLabelValues(service, outcome).Inc()
+	default:
+		m.requests.WithLabelValues(service, "denied").Inc()
+		m.denials.WithLabelValues(service, outcome).Inc()
+	}
+}
+
+// lagged records how late a revocation of another node came.
+func (m *metrics) lagged(d time.Duration) { m.lag.Observe(d.Seconds()) }
+
+// watch has the cache's own counters shown.
+func (m *metrics) watch(c *tokens.Cache) { m.cache.Store(c) }
+
+// Destruct forgets the counters: no configuration is left that shows them.
+func (m *metrics) Destruct() error { return nil }
+
+var cacheCounters = []struct {
+	desc *prometheus.Desc
+	read func(s tokens.Stats) uint64
+}{
+	{counterDesc("hits_total", "Tokens answered from the cache."), func(s tokens.Stats) uint64 { return s.Hits }},
+	{counterDesc("misses_total", "Tokens that were not in the cache."), func(s tokens.Stats) uint64 { return s.Misses }},
+	{counterDesc("lookups_total", "Look-ups at the token source."), func(s tokens.Stats) uint64 { return s.Loads }},
+	{counterDesc("lookup_errors_total", "Look-ups that the token source could not answer."), func(s tokens.Stats) uint64 { return s.LoadErrors }},
+	{counterDesc("unknown_total", "Look-ups of tokens that the source does not know."), func(s tokens.Stats) uint64 { return s.Unknown }},
+	{counterDesc("shed_total", "Look-ups refused because too many unknown tokens were tried."), func(s tokens.Stats) uint64 { return s.Shed }},
+	{counterDesc("forgets_total", "Revocations and changes that were heard of."), func(s tokens.Stats) uint64 { return s.Forgets }},
+}
+
+func counterDesc(name, help string) *prometheus.Desc {
+	return prometheus.NewDesc("ringfence_token_cache_"+name, help, nil, nil)
+}
+
+// Describe is prometheus.Collector's.
+func (m *metrics) Describe(ch chan<- *prometheus.Desc) {
+	for _, c := range cacheCounters {
+		ch <- c.desc
+	}
+}
+
+// Collect is prometheus.Collector's.
+func (m *metrics) Collect(ch chan<- prometheus.Metric) {
+	c := m.cache.Load()
+	if c == nil {
+		return
+	}
+	stats := c.Stats()
+	for _, n := range cacheCounters {
+		ch <- prometheus.MustNewConstMetric(n.desc, prometheus.CounterValue, float64(n.read(stats)))
+	}
+}

@@ -1,0 +1,162 @@
+package caddymodule
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+
+	"github.com/ringfence/ringfence/helpers"
+	"github.com/ringfence/ringfence/internal/rest"
+)
+
+func init() {
+	caddy.RegisterModule(new(Auth))
+	caddy.RegisterModule(new(Confd))
+	caddy.RegisterModule(new(Helpers))
+	for _, directive := range []string{"ringfence_auth", "ringfence_confd", "ringfence_helpers"} {
+		httpcaddyfile.RegisterDirectiveOrder(directive, httpcaddyfile.Before, "respond")
+	}
+	httpcaddyfile.RegisterHandlerDirective("ringfence_auth", parseBare(func() caddyhttp.MiddlewareHandler { return new(Auth) }))
+	httpcaddyfile.RegisterHandlerDirective("ringfence_confd", parseBare(func() caddyhttp.MiddlewareHandler { return new(Confd) }))
+	httpcaddyfile.RegisterHandlerDirective("ringfence_helpers", parseHelpers)
+}
+
+// Auth serves the authentication service to requests that a ringfence_gate has let through.
+type Auth struct{ gated }
+
+// Confd serves the telephony configuration service to requests that a ringfence_gate has let through.
+type Confd struct{ gated }
+
+// Helpers serves the helper endpoints: to requests that a ringfence_gate has let through or, when it is
+// Open, to everybody who can reach the port, which must then be a loopback one.
+type Helpers struct {
+	// Open serves the endpoints at the root of the site, without a gate.
+	Open bool `json:"open,omitempty"`
+	gated
+}
+
+// gated is a service behind the gate.
+type gated struct{ service *rest.Service }
+
+var errNoGate = errors.New("no ringfence_gate has let this request through: put ringfence_gate into the same route")
+
+// ServeHTTP fails closed: a request that no gate has matched with this service is not served.
+func (g *gated) ServeHTTP(w http.ResponseWriter, r *http.Request, _ caddyhttp.Handler) error {
+	m := rest.FromContext(r.Context())
+	if m == nil || m.Service != g.service {
+		return caddyhttp.Error(http.StatusInternalServerError, errNoGate)
+	}
+	g.service.ServeHTTP(w, r)
+	return nil
+}
+
+// CaddyModule returns the Caddy module information.
+func (*Auth) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{ID: "http.handlers.ringfence_auth", New: func() caddy.Module { return new(Auth) }}
+}
+
+// CaddyModule returns the Caddy module information.
+func (*Confd) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{ID: "http.handlers.ringfence_confd", New: func() caddy.Module { return new(Confd) }}
+}
+
+// CaddyModule returns the Caddy module information.
+func (*Helpers) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{ID: "http.handlers.ringfence_helpers", New: func() caddy.Module { return new(Helpers) }}
+}
+
+// Provision takes the service from the app.
+func (h *Auth) Provision(ctx caddy.Context) error {
+	app, err := loadApp(ctx)
+	if err != nil {
+		return err
+	}
+	h.service = app.engine.auth.REST()
+	return nil
+}
+
+// Provision takes the service from the app.
+func (h *Confd) Provision(ctx caddy.Context) error {
+	app, err := loadApp(ctx)
+	if err != nil {
+		return err
+	}
+	h.service = app.engine.confd
+	return nil
+}
+
+// Provision takes the service from the app, or makes an open one.
+func (h *Helpers) Provision(ctx caddy.Context) error {
+	app, err := loadApp(ctx)
+	if err != nil {
+		return err
+	}
+	h.service = app.engine.helpers
+	if h.Open {
+		if h.service, err = helpers.New(""); err != nil {
+			return fmt.Errorf("describing the helper endpoints: %w", err)
+		}
+	}
+	return nil
+}
+
+// ServeHTTP serves an open endpoint without asking for a gate.
+func (h *Helpers) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
+	if h.Open {
+		h.service.ServeHTTP(w, r)
+		return nil
+	}
+	return h.gated.ServeHTTP(w, r, next)
+}
+
+func loadApp(ctx caddy.Context) (*App, error) {
+	app, err := ctx.App("ringfence")
+	if err != nil {
+		return nil, fmt.Errorf("loading ringfence app: %w", err)
+	}
+	return app.(*App), nil
+}
+
+// parseBare parses a directive that takes nothing.
+func parseBare(make func() caddyhttp.MiddlewareHandler) httpcaddyfile.UnmarshalHandlerFunc {
+	return func(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) {
+		h.Next()
+		if h.NextArg() {
+			return nil, h.ArgErr()
+		}
+		if h.NextBlock(0) {
+			return nil, h.Errf("this directive takes no options")
+		}
+		return make(), nil
+	}
+}
+
+// parseHelpers parses
+//
+//	ringfence_helpers [open]
+func parseHelpers(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) {
+	h.Next()
+	helpers := new(Helpers)
+	if h.NextArg() {
+		if h.Val() != "open" || h.NextArg() {
+			return nil, h.Errf("ringfence_helpers takes nothing, or the word open")
+		}
+		helpers.Open = true
+	}
+	return helpers, nil
+}
+
+var (
+	_ caddyhttp.MiddlewareHandler = (*Auth)(nil)
+	_ caddyhttp.MiddlewareHandler = (*Confd)(nil)
+	_ caddyhttp.MiddlewareHandler = (*Helpers)(nil)
+	_ caddy.Provisioner           = (*Auth)(nil)
+	_ caddy.Provisioner           = (*Confd)(nil)
+	_ caddy.Provisioner           = (*Helpers)(nil)
+	_ caddyfile.Unmarshaler       = (*RemoteTokens)(nil)
+)

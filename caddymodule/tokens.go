@@ -1,0 +1,154 @@
+package caddymodule
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+
+	"github.com/ringfence/ringfence/internal/tokens"
+	"github.com/ringfence/ringfence/internal/tokens/remote"
+)
+
+func init() {
+	caddy.RegisterModule(new(LocalTokens))
+	caddy.RegisterModule(new(RemoteTokens))
+}
+
+// TokenSource is a guest module in the namespace ringfence.tokens: where tokens come from.
+type TokenSource interface {
+	// Tokens answers the cache in front of the source. It is called once, while the app is provisioned.
+	Tokens(a *App) (*tokens.Cache, error)
+}
+
+// LocalTokens are those that the authentication service on this database issues. It is the default.
+type LocalTokens struct{}
+
+// CaddyModule returns the Caddy module information.
+func (*LocalTokens) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{ID: "ringfence.tokens.local", New: func() caddy.Module { return new(LocalTokens) }}
+}
+
+// Tokens answers the engine's own cache.
+func (*LocalTokens) Tokens(a *App) (*tokens.Cache, error) { return a.engine.cache, nil }
+
+// UnmarshalCaddyfile takes nothing:
+//
+//	tokens local
+func (*LocalTokens) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
+	d.Next()
+	if d.NextArg() {
+		return d.ArgErr()
+	}
+	return nil
+}
+
+// RemoteTokens are those of an existing auth server that speaks GET /0.1/token/{token}. What it answers is
+// cached and matched here, so a revocation there shows here after at most Staleness.
+type RemoteTokens struct {
+	// URL is the server's, up to and without /0.1: https://pbx.example.com/api/auth
+	URL string `json:"url"`
+	// Staleness is how long an answer is trusted, at most 30s. Default: 10s.
+	Staleness caddy.Duration `json:"staleness,omitempty"`
+	// Timeout bounds one question. Default: 3s.
+	Timeout caddy.Duration `json:"timeout,omitempty"`
+	// CA is a PEM file with the authorities to trust, for a server with a private one. Default: the system's.
+	CA string `json:"ca,omitempty"`
+
+	key string
+}
+
+// CaddyModule returns the Caddy module information.
+func (*RemoteTokens) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{ID: "ringfence.tokens.remote", New: func() caddy.Module { return new(RemoteTokens) }}
+}
+
+// remotes keeps one cache for each remote source, across reloads.
+var remotes = caddy.NewUsagePool()
+
+type remoteCache struct{ *tokens.Cache }
+
+func (c remoteCache) Destruct() error {
+	c.Close()
+	return nil
+}
+
+// Tokens answers the cache of this server's tokens, shared with the configurations that name it alike.
+func (t *RemoteTokens) Tokens(a *App) (*tokens.Cache, error) {
+	key, err := json.Marshal(t)
+	if err != nil {
+		return nil, err
+	}
+	value, _, err := remotes.LoadOrNew(string(key), func() (caddy.Destructor, error) {
+		source, err := remote.New(remote.Config{
+			URL: t.URL, Timeout: time.Duration(t.Timeout), Staleness: time.Duration(t.Staleness), CAFile: t.CA,
+		})
+		if err != nil {
+			return nil, err
+		}
+		cache, err := tokens.NewCache(source, tokens.Options{})
+		if err != nil {
+			return nil, err
+		}
+		return remoteCache{cache}, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	t.key = string(key)
+	cache := value.(remoteCache).Cache
+	a.log.Info("tokens come from another auth server", "staleness", cache.Staleness().String())
+	return cache, nil
+}
+
+// Cleanup gives back the share of the cache, if there is one.
+func (t *RemoteTokens) Cleanup() error {
+	if t.key == "" {
+		return nil
+	}
+	_, err := remotes.Delete(t.key)
+	return err
+}
+
+// UnmarshalCaddyfile parses
+//
+//	tokens remote <url> {
+//	    staleness <duration>
+//	    timeout   <duration>
+//	    ca        <file>
+//	}
+func (t *RemoteTokens) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
+	d.Next()
+	if !d.AllArgs(&t.URL) {
+		return d.ArgErr()
+	}
+	for d.NextBlock(1) {
+		option, value := d.Val(), ""
+		if !d.AllArgs(&value) {
+			return d.ArgErr()
+		}
+		if option == "ca" {
+			t.CA = value
+			continue
+		}
+		span, err := caddy.ParseDuration(value)
+		if err != nil {
+			return d.Errf("%s: %v", option, err)
+		}
+		switch option {
+		case "staleness":
+			t.Staleness = caddy.Duration(span)
+		case "timeout":
+			t.Timeout = caddy.Duration(span)
+		default:
+			return d.Errf("unknown option %q: it is one of staleness, timeout, ca", option)
+		}
+	}
+	return nil
+}
+
+var _ interface {
+	caddy.CleanerUpper
+	TokenSource
+} = (*RemoteTokens)(nil)
