@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -17,127 +20,188 @@ const MaxDepth = 32
 
 // ParseJSON reads one JSON value strictly (THREATS 9.1 to 9.5): duplicate names, names that differ
 // only in case, invalid UTF-8, lone surrogates, a byte order mark, more than MaxDepth levels, and anything after the
-// value are refused, with a sentence that says where. Numbers stay text (json.Number).
+// value are refused, with an *apierr.Error that says where and repeats nothing of the text. Numbers stay text (json.Number).
+// What it accepts, encoding/json reads in the same way.
 func ParseJSON(text []byte) (any, error) {
-	dec := jsontext.NewDecoder(bytes.NewReader(text))
-	value, err := parseValue(dec)
+	p := parser{dec: jsontext.NewDecoder(bytes.NewBuffer(text))}
+	value, err := p.value()
 	if err != nil {
-		return nil, malformed(err)
+		return nil, p.refusal(err)
 	}
-	if _, err := dec.ReadToken(); !errors.Is(err, io.EOF) {
-		return nil, malformed(errors.New("something follows the value"))
+	if _, err := p.dec.ReadToken(); !errors.Is(err, io.EOF) {
+		return nil, apierr.New(apierr.Invalid, "The body is not valid JSON: something follows the value")
 	}
 	return value, nil
 }
 
-func malformed(err error) error {
-	if e := apierr.As(err); e != nil {
-		return e
-	}
-	e := apierr.New(apierr.Invalid, "The body is not valid JSON")
-	var syntactic *jsontext.SyntacticError
-	switch {
-	case errors.Is(err, io.EOF):
-		e.Message = "A JSON body is required"
-	case errors.Is(err, jsontext.ErrDuplicateName) && errors.As(err, &syntactic):
-		e.Message = ""
-		e.Fields = []apierr.Field{{Name: fieldPath(syntactic.JSONPointer), Constraint: "duplicate", Message: "Was sent twice"}}
-	case errors.As(err, &syntactic):
-		if path := fieldPath(syntactic.JSONPointer); path != "" {
-			e.Message = ""
-			e.Fields = []apierr.Field{{Name: path, Constraint: "syntax", Message: "The body is not valid JSON here"}}
-		}
-	}
-	e.Err = err
-	return e
+// parser knows where it is, for the refusal.
+type parser struct {
+	dec  *jsontext.Decoder
+	path []step
 }
 
-// fieldPath writes a JSON pointer as messages name fields: a.b[2]. A name that is not plain is left out: it is raw input.
-func fieldPath(p jsontext.Pointer) string {
-	var b strings.Builder
-	for token := range p.Tokens() {
-		if len(token) > 64 || strings.ContainsFunc(token, func(r rune) bool {
-			return !(r == '_' || r == '-' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z')
-		}) {
-			break
-		}
-		if b.Len() > 0 {
-			b.WriteByte('.')
-		}
-		b.WriteString(token)
-	}
-	return b.String()
+// step is a name in an object or, where the name is indexed, a place in a list.
+type step struct {
+	name    string
+	index   int
+	indexed bool
 }
 
-func parseValue(dec *jsontext.Decoder) (any, error) {
-	if dec.StackDepth() > MaxDepth {
-		return nil, apierr.New(apierr.Invalid, "The body nests deeper than %d levels", MaxDepth)
-	}
-	switch dec.PeekKind() {
+func (p *parser) value() (any, error) {
+	switch p.dec.PeekKind() {
 	case '{':
-		return parseObject(dec)
+		return p.object()
 	case '[':
-		return parseArray(dec)
+		return p.list()
 	case '"':
-		token, err := dec.ReadToken()
+		token, err := p.dec.ReadToken()
 		if err != nil {
 			return nil, err
 		}
 		return token.String(), nil
 	case '0':
-		raw, err := dec.ReadValue()
+		raw, err := p.dec.ReadValue()
 		return json.Number(raw.String()), err
-	default:
-		token, err := dec.ReadToken()
-		if err != nil {
-			return nil, err
-		}
-		if token.Kind() == 'n' {
-			return nil, nil
-		}
-		return token.Bool(), nil
 	}
+	token, err := p.dec.ReadToken()
+	if err != nil {
+		return nil, err
+	}
+	if token.Kind() == 'n' {
+		return nil, nil
+	}
+	return token.Bool(), nil
 }
 
-func parseObject(dec *jsontext.Decoder) (any, error) {
-	if _, err := dec.ReadToken(); err != nil {
+// open reads the sign that begins an object or a list.
+func (p *parser) open() error {
+	if p.dec.StackDepth() >= MaxDepth {
+		return apierr.New(apierr.Invalid, "The body nests deeper than %d levels", MaxDepth)
+	}
+	_, err := p.dec.ReadToken()
+	return err
+}
+
+func (p *parser) object() (any, error) {
+	if err := p.open(); err != nil {
 		return nil, err
 	}
 	object := map[string]any{}
-	folded := map[string]bool{}
-	for dec.PeekKind() != '}' {
-		name, err := dec.ReadToken()
+	folded := map[string]string{}
+	for p.dec.PeekKind() != '}' {
+		token, err := p.dec.ReadToken()
 		if err != nil {
 			return nil, err
 		}
-		key := name.String()
-		if f := foldName(key); folded[f] {
-			return nil, &apierr.Error{Kind: apierr.Invalid, Fields: []apierr.Field{{
-				Name: fieldPath(dec.StackPointer()), Constraint: "duplicate", Message: "Was sent in two spellings; names are case-sensitive",
-			}}}
-		} else {
-			folded[f] = true
+		name := token.String()
+		p.path = append(p.path, step{name: name})
+		fold := foldName(name)
+		if twin, ok := folded[fold]; ok {
+			return nil, p.twins(twin)
 		}
-		if object[key], err = parseValue(dec); err != nil {
+		folded[fold] = name
+		if object[name], err = p.value(); err != nil {
 			return nil, err
 		}
+		p.path = p.path[:len(p.path)-1]
 	}
-	_, err := dec.ReadToken()
+	_, err := p.dec.ReadToken()
 	return object, err
 }
 
-func parseArray(dec *jsontext.Decoder) (any, error) {
-	if _, err := dec.ReadToken(); err != nil {
+func (p *parser) list() (any, error) {
+	if err := p.open(); err != nil {
 		return nil, err
 	}
 	list := []any{}
-	for dec.PeekKind() != ']' {
-		value, err := parseValue(dec)
+	for p.dec.PeekKind() != ']' {
+		p.path = append(p.path, step{index: len(list), indexed: true})
+		item, err := p.value()
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, value)
+		list = append(list, item)
+		p.path = p.path[:len(p.path)-1]
 	}
-	_, err := dec.ReadToken()
+	_, err := p.dec.ReadToken()
 	return list, err
+}
+
+// twins refuses the name just read because of one before it. The plain one of the two is named.
+func (p *parser) twins(before string) error {
+	if last := &p.path[len(p.path)-1]; !plainName(last.name) {
+		last.name = before
+	}
+	return p.refuse("case", "Was sent in two spellings; names are case-sensitive")
+}
+
+// refusal says what is wrong at the place where the parser stopped. The decoder's own words
+// are left out: they repeat the text, which may hold a secret.
+func (p *parser) refusal(err error) error {
+	if e := apierr.As(err); e != nil {
+		return e
+	}
+	if errors.Is(err, io.EOF) {
+		return apierr.New(apierr.Invalid, "A JSON body is required")
+	}
+	var syntactic *jsontext.SyntacticError
+	if !errors.As(err, &syntactic) {
+		return &apierr.Error{Kind: apierr.Invalid, Message: "The body is not valid JSON", Err: err}
+	}
+	if errors.Is(err, jsontext.ErrDuplicateName) {
+		p.path = append(p.path, step{name: syntactic.JSONPointer.LastToken()})
+		return p.refuse("duplicate", "Was sent twice")
+	}
+	return p.refuse("syntax", "The body is not valid JSON here, at byte %d", syntactic.ByteOffset)
+}
+
+func (p *parser) refuse(constraint, format string, args ...any) error {
+	message := fmt.Sprintf(format, args...)
+	if path := pathText(p.path); path != "" {
+		return &apierr.Error{Kind: apierr.Invalid, Fields: []apierr.Field{{
+			Name: path, Constraint: constraint, Value: constraint, Message: message,
+		}}}
+	}
+	switch constraint {
+	case "syntax":
+		return apierr.New(apierr.Invalid, "%s", message)
+	default:
+		return apierr.New(apierr.Invalid, "A name in the body %s", strings.ToLower(message[:1])+message[1:])
+	}
+}
+
+// pathText writes a place as messages name fields: a.b[2]. It stops before a name that is not plain, which is raw input.
+func pathText(path []step) string {
+	var b strings.Builder
+	for _, s := range path {
+		switch {
+		case s.indexed:
+			b.WriteString("[" + strconv.Itoa(s.index) + "]")
+			continue
+		case !plainName(s.name):
+			return b.String()
+		case b.Len() > 0:
+			b.WriteByte('.')
+		}
+		b.WriteString(s.name)
+	}
+	return b.String()
+}
+
+func plainName(name string) bool {
+	return name != "" && len(name) <= 64 && !strings.ContainsFunc(name, func(r rune) bool {
+		return r != '_' && r != '-' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
+	})
+}
+
+// foldName maps names that encoding/json or another reader could take for each other to one text.
+func foldName(name string) string {
+	return strings.Map(func(r rune) rune {
+		// The smallest of the runes that fold to each other: 's', 'S' and U+017F are one.
+		least := r
+		for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
+			least = min(least, f)
+		}
+		return least
+	}, name)
 }

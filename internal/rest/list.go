@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,7 +19,7 @@ const MaxSearch = 200
 
 // ListSpec is what a collection's list operation takes.
 type ListSpec struct {
-	// Order lists the columns that `order` may name, the default first.
+	// Order lists the columns that `order` may name, the default first. It may be empty.
 	Order []string
 	// Filters lists the parameters that keep items with exactly that value.
 	Filters []string
@@ -43,13 +44,16 @@ type Filter struct{ Name, Value string }
 // Parameters are the query parameters of a list operation, for its declaration.
 func (s ListSpec) Parameters() []Parameter {
 	one, zero, longest := int64(1), int64(0), MaxSearch
-	out := []Parameter{
-		{Name: "order", Description: "The column to sort by.", Schema: &Schema{Type: "string", Enum: s.Order}},
+	var out []Parameter
+	if len(s.Order) > 0 {
+		out = append(out, Parameter{Name: "order", Description: "The column to sort by.", Schema: &Schema{Type: "string", Enum: s.Order}})
+	}
+	out = append(out, []Parameter{
 		{Name: "direction", Description: "`asc` or `desc`.", Schema: &Schema{Type: "string", Enum: []string{"asc", "desc"}}},
 		{Name: "limit", Description: "How many items to answer at most; more than " + strconv.Itoa(MaxLimit) + " is taken for that.", Schema: &Schema{Type: "integer", Minimum: &one}},
 		{Name: "offset", Description: "How many items to skip first.", Schema: &Schema{Type: "integer", Minimum: &zero}},
 		{Name: "search", Description: "Only items with a field that contains this term; case and accents do not matter.", Schema: &Schema{Type: "string", MaxLength: &longest}},
-	}
+	}...)
 	if s.Recurse {
 		out = append(out, Parameter{Name: "recurse", Description: "Also the items of the tenants below.", Schema: &Schema{Type: "boolean"}})
 	}
@@ -61,17 +65,26 @@ func (s ListSpec) Parameters() []Parameter {
 
 // List reads a list query. A bad value is refused with a sentence that says which (DESIGN section 2).
 func (r *Request) List(spec ListSpec) (List, error) {
-	q := List{Order: spec.Order[0]}
-	var err error
-	if v, ok := r.Query("order"); ok && v != "" {
+	q, err := r.list(spec)
+	if e := apierr.As(err); e != nil {
+		e.ID = "invalid-list-param" // as existing clients of the authentication service know it
+	}
+	return q, err
+}
+
+func (r *Request) list(spec ListSpec) (q List, err error) {
+	if len(spec.Order) > 0 {
+		q.Order = spec.Order[0]
+	}
+	if v, _ := r.Query("order"); v != "" {
 		if !slices.Contains(spec.Order, v) {
-			return q, apierr.InvalidField("order", "enum", "Must be one of %s", strings.Join(spec.Order, ", "))
+			return q, invalidParameter("order", "enum", map[string]any{"choices": spec.Order}, "Must be one of %s", strings.Join(spec.Order, ", "))
 		}
 		q.Order = v
 	}
 	if v, ok := r.Query("direction"); ok {
 		if v != "asc" && v != "desc" {
-			return q, apierr.InvalidField("direction", "enum", "Must be asc or desc")
+			return q, invalidParameter("direction", "enum", map[string]any{"choices": []string{"asc", "desc"}}, "Must be asc or desc")
 		}
 		q.Desc = v == "desc"
 	}
@@ -83,7 +96,7 @@ func (r *Request) List(spec ListSpec) (List, error) {
 		return q, err
 	}
 	if q.Search, _ = r.Query("search"); utf8.RuneCountInString(q.Search) > MaxSearch {
-		return q, apierr.InvalidField("search", "length", "Must have at most %d characters", MaxSearch)
+		return q, invalidParameter("search", "length", map[string]any{"max": MaxSearch}, "Must have at most %d characters", MaxSearch)
 	}
 	if spec.Recurse {
 		if q.Recurse, err = r.Bool("recurse"); err != nil {
@@ -98,19 +111,25 @@ func (r *Request) List(spec ListSpec) (List, error) {
 	return q, nil
 }
 
+func invalidParameter(name, constraint string, value any, format string, args ...any) error {
+	return &apierr.Error{Kind: apierr.Invalid, Fields: wrong(name, constraint, value, format, args...)}
+}
+
 // count reads a whole number written in digits alone: no sign, no fraction.
 func (r *Request) count(name string, least int) (int, error) {
 	v, ok := r.Query(name)
 	if !ok {
 		return 0, nil
 	}
-	digits := v != "" && strings.Trim(v, "0123456789") == ""
+	if v == "" || strings.Trim(v, "0123456789") != "" {
+		return 0, invalidParameter(name, "type", "integer", "Must be a whole number, in digits alone")
+	}
 	n, err := strconv.Atoi(v)
-	if !digits || err != nil {
-		return 0, apierr.InvalidField(name, "type", "Must be a whole number")
+	if err != nil {
+		return 0, invalidParameter(name, "range", map[string]any{"max": math.MaxInt}, "Is too large")
 	}
 	if n < least {
-		return 0, apierr.InvalidField(name, "range", "Must be %d or more", least)
+		return 0, invalidParameter(name, "range", map[string]any{"min": least}, "Must be %d or more", least)
 	}
 	return n, nil
 }
@@ -128,6 +147,6 @@ func (r *Request) Bool(name string) (bool, error) {
 	case "false", "0", "no", "off", "f", "n":
 		return false, nil
 	default:
-		return false, apierr.InvalidField(name, "type", "Must be true or false")
+		return false, invalidParameter(name, "type", "boolean", "Must be true or false")
 	}
 }

@@ -1,6 +1,8 @@
 package rest
 
 import (
+	"errors"
+	"io"
 	"mime"
 	"net/http"
 	"strconv"
@@ -9,60 +11,94 @@ import (
 	"github.com/ringfence/ringfence/internal/apierr"
 )
 
+const jsonType = "application/json"
+
 // acceptable reports whether the Accept header takes the media type. An absent
-// header takes nothing (SPEC, Errors, 406). The most specific range decides, as RFC 9110 12.5.1 says.
+// header takes nothing (SPEC, Errors, 406). The most specific range decides, as RFC 9110 12.5.1
+// says; a malformed one is as if it were not there.
 func acceptable(header http.Header, mediaType string) bool {
 	kind, _, _ := strings.Cut(mediaType, "/")
-	best, accepted := -1, false
+	best, accepted := 0, false
 	for _, line := range header["Accept"] {
 		for item := range strings.SplitSeq(line, ",") {
 			name, params, err := mime.ParseMediaType(item)
 			if err != nil {
 				continue
 			}
-			specific := -1
+			specific := 0
 			switch name {
 			case mediaType:
-				specific = 2
+				specific = 3
 			case kind + "/*":
-				specific = 1
+				specific = 2
 			case "*/*":
-				specific = 0
+				specific = 1
 			}
-			if specific < best || specific < 0 {
-				continue
-			}
-			q, err := strconv.ParseFloat(params["q"], 64)
-			refused := params["q"] != "" && (err != nil || q <= 0)
-			if specific > best {
-				best, accepted = specific, !refused
-			} else {
-				accepted = accepted || !refused
+			q, valid := quality(params)
+			switch {
+			case specific == 0 || specific < best || !valid:
+			case specific > best:
+				best, accepted = specific, q > 0
+			default:
+				accepted = accepted || q > 0
 			}
 		}
 	}
 	return accepted
 }
 
+// quality is the weight of a media range, 1 by default.
+func quality(params map[string]string) (float64, bool) {
+	text, sent := params["q"]
+	if !sent {
+		return 1, true
+	}
+	q, err := strconv.ParseFloat(text, 64)
+	return q, err == nil && 0 <= q && q <= 1
+}
+
+// admitBody refuses a body that does not say that it is JSON, or that is larger than the limit, and
+// sees to it that no more than the limit is read of a body that does not say how large it is.
+func admitBody(w http.ResponseWriter, r *http.Request, limit int64) error {
+	if r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0 {
+		return nil
+	}
+	if err := checkContentType(r.Header); err != nil {
+		// An unknown length may be that of nothing: in HTTP/3 it is, of every request without a
+		// body, and so it is of an empty chunked one.
+		if r.ContentLength < 0 && empty(r.Body) {
+			r.Body = http.NoBody
+			return nil
+		}
+		return err
+	}
+	if r.ContentLength > limit {
+		return &apierr.Error{Kind: apierr.TooLarge, Message: tooLargeMessage}
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, limit)
+	return nil
+}
+
+// empty reports whether a body ends before its first byte, which it takes away.
+func empty(body io.Reader) bool {
+	_, err := io.ReadFull(body, make([]byte, 1))
+	return errors.Is(err, io.EOF)
+}
+
 // checkContentType refuses a body that does not say that it is JSON in UTF-8. A
 // simple cross-site form cannot say so, which is part of the point.
 func checkContentType(header http.Header) error {
-	refused := &apierr.Error{Kind: apierr.UnsupportedMediaType, Message: "Send Content-Type: application/json"}
+	refused := &apierr.Error{Kind: apierr.UnsupportedMediaType, Message: "Send Content-Type: " + jsonType}
 	lines := header["Content-Type"]
 	if len(lines) != 1 {
 		return refused
 	}
 	name, params, err := mime.ParseMediaType(lines[0])
-	if err != nil || name != "application/json" {
+	if err != nil || name != jsonType {
 		return refused
 	}
 	if charset, ok := params["charset"]; ok && !strings.EqualFold(charset, "utf-8") {
 		return refused
 	}
 	return nil
-}
-
-// hasBody reports whether the request comes with a body.
-func hasBody(r *http.Request) bool {
-	return r.Body != nil && r.Body != http.NoBody && r.ContentLength != 0
 }

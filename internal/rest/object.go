@@ -1,11 +1,13 @@
 package rest
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"reflect"
 	"strings"
-	"unicode"
+
+	"github.com/ringfence/ringfence/internal/apierr"
 )
 
 // Object is a JSON object as a client sent it: parsed strictly and checked against a schema.
@@ -24,51 +26,110 @@ func (o Object) Has(name string) bool {
 func (o Object) Value(name string) any { return o.values[name] }
 
 // Into sets the fields of *dst, a struct of the type that the schema was made from, that were sent
-// and are not read-only; the others keep what they hold. A slice or map is replaced, never merged.
+// and are not read-only; the others keep what they hold. A slice, map or nested object is replaced,
+// never merged: what is not sent of a nested object has its default, or is zero. A number in a field of
+// type any is a json.Number. A UUID is in lower case, whatever the client wrote.
 func (o Object) Into(dst any) error {
-	v := reflect.ValueOf(dst).Elem()
+	v, err := o.schema.target(dst)
+	if err != nil {
+		return err
+	}
 	for i := range o.schema.Properties {
 		p := &o.schema.Properties[i]
 		value, sent := o.values[p.Name]
-		if !sent || p.ReadOnly {
+		if !sent || p.ReadOnly || p.index == nil {
 			continue
 		}
-		text, err := json.Marshal(value)
-		if err != nil {
-			return fmt.Errorf("reading %s: %w", p.Name, err)
-		}
-		field := v.FieldByIndex(p.index)
-		field.SetZero()
-		if err := json.Unmarshal(text, field.Addr().Interface()); err != nil {
-			return fmt.Errorf("reading %s: %w", p.Name, err)
+		if err := setField(v.FieldByIndex(p.index), p.Schema.taken(value)); err != nil {
+			// The schema lets more through than the type can hold, so it is the client's value all the same.
+			return &apierr.Error{Kind: apierr.Invalid, Err: fmt.Errorf("reading %s: %w", p.Name, err), Fields: []apierr.Field{{
+				Name: p.Name, Constraint: "type", Value: p.Schema.Type, Message: "Is not of the form that it must have",
+			}}}
 		}
 	}
 	return nil
 }
 
-// SetDefaults gives the fields of *dst their defaults, as the schema has them.
+// SetDefaults gives the fields of *dst, a struct of the type that the schema was made from,
+// their defaults, as the schema has them.
 func (s *Schema) SetDefaults(dst any) error {
-	v := reflect.ValueOf(dst).Elem()
+	v, err := s.target(dst)
+	if err != nil {
+		return err
+	}
 	for i := range s.Properties {
 		p := &s.Properties[i]
-		if p.Schema.Default == nil {
+		if p.Schema.Default == nil || p.index == nil {
 			continue
 		}
-		if err := json.Unmarshal(p.Schema.Default, v.FieldByIndex(p.index).Addr().Interface()); err != nil {
+		if err := setField(v.FieldByIndex(p.index), p.Schema.Default); err != nil {
 			return fmt.Errorf("default of %s: %w", p.Name, err)
 		}
 	}
 	return nil
 }
 
-// foldName maps names that encoding/json or another reader could take for each other to one text.
-func foldName(name string) string {
-	return strings.Map(func(r rune) rune {
-		// The smallest of the runes that fold to each other: 's', 'S' and U+017F are one.
-		least := r
-		for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
-			least = min(least, f)
+// target is the struct behind dst, which must be of the schema's own type: its fields are found by their places.
+func (s *Schema) target(dst any) (reflect.Value, error) {
+	v := reflect.ValueOf(dst)
+	if s.made == nil || v.Kind() != reflect.Pointer || v.IsNil() || v.Type().Elem() != s.made {
+		return v, fmt.Errorf("a %T was given to the schema of %v", dst, s.made)
+	}
+	return v.Elem(), nil
+}
+
+func setField(field reflect.Value, value any) error {
+	text, err := Marshal(value)
+	if err != nil {
+		return err
+	}
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.UseNumber()
+	field.SetZero()
+	return dec.Decode(field.Addr().Interface())
+}
+
+// taken is what the schema takes of a checked value: no unknown names, nothing that is read-only, UUIDs in
+// lower case, and the defaults of what was not sent.
+func (s *Schema) taken(value any) any {
+	switch v := value.(type) {
+	case string:
+		if s.Format == "uuid" {
+			return strings.ToLower(v)
 		}
-		return least
-	}, name)
+	case []any:
+		if s.Items == nil {
+			return v
+		}
+		out := make([]any, len(v))
+		for i, item := range v {
+			out[i] = s.Items.taken(item)
+		}
+		return out
+	case map[string]any:
+		switch {
+		case s.Values != nil:
+			out := make(map[string]any, len(v))
+			for name, item := range v {
+				out[name] = s.Values.taken(item)
+			}
+			return out
+		case len(s.Properties) > 0:
+			return s.takenObject(v)
+		}
+	}
+	return value
+}
+
+func (s *Schema) takenObject(sent map[string]any) map[string]any {
+	out := make(map[string]any, len(s.Properties))
+	for i := range s.Properties {
+		p := &s.Properties[i]
+		if value, ok := sent[p.Name]; ok && !p.ReadOnly {
+			out[p.Name] = p.Schema.taken(value)
+		} else if p.Schema.Default != nil {
+			out[p.Name] = p.Schema.Default
+		}
+	}
+	return out
 }

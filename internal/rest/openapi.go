@@ -1,15 +1,18 @@
 package rest
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
-	"fmt"
 	"net/http"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/ringfence/ringfence/internal/apierr"
 )
 
 // definition is the OpenAPI document of a service, in both its forms.
@@ -41,11 +44,12 @@ func (s *Service) Definition() []byte { return s.spec.json }
 
 type object = map[string]any
 
-func newDefinition(s *Service) (*definition, error) {
+func newDefinition(s *Service, ops []Operation) (*definition, error) {
 	d := definer{service: s, schemas: object{}}
+	d.schemas["Error"] = d.inline(d.refusal())
 	paths := object{}
-	for i := range s.Operations {
-		op := &s.Operations[i]
+	for i := range ops {
+		op := &ops[i]
 		item, ok := paths[op.Path].(object)
 		if !ok {
 			item = object{}
@@ -56,14 +60,10 @@ func newDefinition(s *Service) (*definition, error) {
 	if d.err != nil {
 		return nil, d.err
 	}
-	version := s.Version
-	if version == "" {
-		version = "1.0"
-	}
 	doc := object{
 		"openapi": "3.0.3",
-		"info":    object{"title": s.Title, "version": version, "description": s.Description},
-		"servers": []object{{"url": s.Prefix}},
+		"info":    object{"title": cmp.Or(s.Title, s.Name), "version": cmp.Or(s.Version, "1.0"), "description": s.Description},
+		"servers": []object{{"url": cmp.Or(s.Prefix, "/")}},
 		"paths":   paths,
 		"components": object{
 			"schemas": d.schemas,
@@ -84,10 +84,20 @@ func newDefinition(s *Service) (*definition, error) {
 	return &definition{json: text, yaml: yml}, nil
 }
 
+// definer writes one definition. It keeps the first error.
 type definer struct {
 	service *Service
 	schemas object
 	err     error
+}
+
+// refusal is the schema of the service's refusals, from the form that makes them.
+func (d *definer) refusal() *Schema {
+	body := d.service.Errors(&apierr.Error{Kind: apierr.Invalid, Message: "x"}, time.Time{})
+	t := reflect.TypeOf(body)
+	s := schemaOf(place{text: t.String()}, t, "")
+	s.Name = ""
+	return s
 }
 
 func (d *definer) operation(op *Operation) object {
@@ -110,7 +120,7 @@ func (d *definer) operation(op *Operation) object {
 	if op.Body != nil {
 		out["requestBody"] = object{
 			"required": !op.BodyOptional,
-			"content":  object{"application/json": object{"schema": d.schema(op.Body)}},
+			"content":  object{jsonType: object{"schema": d.schema(op.Body)}},
 		}
 	}
 	return out
@@ -134,6 +144,7 @@ func (d *definer) parameters(op *Operation) []object {
 			p := object{"name": name, "in": "path", "required": true, "schema": object{"type": "string"}}
 			if name == op.Pattern {
 				p["description"] = "An ACL pattern, percent-encoded: `#` as `%23`."
+				p["x-acl-pattern"] = true
 			}
 			out = append(out, p)
 		}
@@ -158,29 +169,33 @@ func (d *definer) parameters(op *Operation) []object {
 }
 
 func (d *definer) responses(op *Operation) object {
-	success := object{"description": http.StatusText(op.Success)}
-	produces := op.Produces
-	if produces == "" {
-		produces = "application/json"
-	}
+	success := object{"description": statusText(op.Success)}
 	switch {
 	case op.Reply != nil:
-		success["content"] = object{produces: object{"schema": d.schema(op.Reply)}}
+		success["content"] = object{cmp.Or(op.Produces, jsonType): object{"schema": d.schema(op.Reply)}}
 	case op.Produces != "":
-		success["content"] = object{produces: object{"schema": object{}}}
+		success["content"] = object{op.Produces: object{"schema": object{}}}
 	}
+	out := object{strconv.Itoa(op.Success): success}
 	if op.Conditional {
 		success["headers"] = object{"ETag": object{
 			"description": "Changes whenever the object does; send it back in If-Match to change only what you have read.",
 			"schema":      object{"type": "string"},
 		}}
+		out["304"] = object{"description": "The object has still the entity tag that If-None-Match names"}
 	}
-	out := object{strconv.Itoa(op.Success): success}
 	for _, status := range d.refusals(op) {
-		out[strconv.Itoa(status)] = object{"description": http.StatusText(status)}
+		refusal := object{"description": statusText(status)}
+		if status != http.StatusNotAcceptable && status != http.StatusUnsupportedMediaType { // which have an empty body
+			refusal["content"] = object{jsonType: object{"schema": object{"$ref": "#/components/schemas/Error"}}}
+		}
+		out[strconv.Itoa(status)] = refusal
 	}
 	return out
 }
+
+// statusText is never empty: a response must have a description.
+func statusText(status int) string { return cmp.Or(http.StatusText(status), "Success") }
 
 func (d *definer) refusals(op *Operation) []int {
 	all := append([]int{http.StatusInternalServerError, http.StatusServiceUnavailable}, op.Statuses...)
@@ -191,107 +206,11 @@ func (d *definer) refusals(op *Operation) []int {
 		all = append(all, http.StatusNotAcceptable)
 	}
 	if op.Body != nil {
-		all = append(all, http.StatusBadRequest, http.StatusUnsupportedMediaType)
+		all = append(all, http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
 	}
 	if len(op.Query) > 0 {
 		all = append(all, http.StatusBadRequest)
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
-}
-
-// schema answers the schema itself, or a reference to it when it has a name.
-func (d *definer) schema(s *Schema) object {
-	if s.Name == "" {
-		return d.inline(s)
-	}
-	if _, known := d.schemas[s.Name]; !known {
-		d.schemas[s.Name] = object{} // ends recursion
-		d.schemas[s.Name] = d.inline(s)
-	} else if full, ok := d.schemas[s.Name].(object); ok && len(full) > 0 && len(full["properties"].(object)) != len(s.Properties) && d.err == nil {
-		d.err = fmt.Errorf("two schemas are called %q", s.Name)
-	}
-	ref := object{"$ref": "#/components/schemas/" + s.Name}
-	if s.Nullable {
-		return object{"nullable": true, "allOf": []object{ref}}
-	}
-	return ref
-}
-
-func (d *definer) inline(s *Schema) object {
-	out := object{}
-	set := func(key string, value any, present bool) {
-		if present {
-			out[key] = value
-		}
-	}
-	set("type", s.Type, s.Type != "")
-	set("format", s.Format, s.Format != "")
-	set("description", s.Doc, s.Doc != "")
-	set("nullable", true, s.Nullable && s.Name == "" && s.Type != "")
-	set("pattern", s.Pattern, s.Pattern != "")
-	set("default", defaultValue(s), s.Default != nil)
-	set("minLength", s.MinLength, s.MinLength != nil)
-	set("maxLength", s.MaxLength, s.MaxLength != nil)
-	set("minimum", s.Minimum, s.Minimum != nil)
-	set("maximum", s.Maximum, s.Maximum != nil)
-	set("minItems", s.MinItems, s.MinItems != nil)
-	set("maxItems", s.MaxItems, s.MaxItems != nil)
-	set("enum", enum(s), len(s.Enum) > 0)
-	if s.Type == "array" {
-		items := object{}
-		if s.Items != nil {
-			items = d.schema(s.Items)
-		}
-		out["items"] = items
-	}
-	if s.Type == "object" {
-		d.properties(s, out)
-	}
-	return out
-}
-
-// defaultValue is the default as a value, which both JSON and YAML can write.
-func defaultValue(s *Schema) any {
-	var v any
-	_ = json.Unmarshal(s.Default, &v) // checked when the schema was made
-	return v
-}
-
-// enum lists the choices; a null that is allowed must be among them (OpenAPI 3.0.3, clarified).
-func enum(s *Schema) []any {
-	var out []any
-	for _, e := range s.Enum {
-		out = append(out, e)
-	}
-	if s.Nullable {
-		out = append(out, nil)
-	}
-	return out
-}
-
-func (d *definer) properties(s *Schema, out object) {
-	props, required := object{}, []string{}
-	for i := range s.Properties {
-		p := &s.Properties[i]
-		schema := d.schema(p.Schema)
-		if p.ReadOnly || p.WriteOnly {
-			if _, ref := schema["$ref"]; ref {
-				schema = object{"allOf": []object{schema}}
-			}
-			if p.ReadOnly {
-				schema["readOnly"] = true
-			} else {
-				schema["writeOnly"] = true
-			}
-		}
-		props[p.Name] = schema
-		if p.Required {
-			required = append(required, p.Name)
-		}
-	}
-	out["properties"] = props
-	if len(required) > 0 {
-		out["required"] = required
-	}
 }

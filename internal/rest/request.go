@@ -1,14 +1,15 @@
 package rest
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"strings"
+	"unicode"
 	"unicode/utf8"
-
-	"github.com/google/uuid"
 
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/principal"
@@ -34,11 +35,11 @@ func newRequest(r *http.Request, m *Match) (*Request, error) {
 		values, sent := query[p.Name]
 		switch {
 		case len(values) > 1:
-			return nil, apierr.InvalidField(p.Name, "duplicate", "Was sent twice")
+			return nil, invalidParameter(p.Name, "duplicate", "duplicate", "Was sent twice")
 		case !sent && p.Required:
-			return nil, apierr.InvalidField(p.Name, "required", "Is required")
-		case sent && (!utf8.ValidString(values[0]) || strings.ContainsRune(values[0], 0)):
-			return nil, apierr.InvalidField(p.Name, "type", "Must be UTF-8 text without control characters")
+			return nil, invalidParameter(p.Name, "required", "required", "Is required")
+		case sent && (!utf8.ValidString(values[0]) || strings.ContainsFunc(values[0], unicode.IsControl)):
+			return nil, invalidParameter(p.Name, "control", "control", "Must be UTF-8 text without control characters")
 		}
 	}
 	return req, nil
@@ -53,14 +54,16 @@ func (r *Request) Service() *Service { return r.match.Service }
 // Param is a path parameter's value.
 func (r *Request) Param(name string) string { return r.match.Param(name) }
 
-// UUIDParam is a path parameter that must be a UUID, in lower case; what is not one cannot name
-// anything, so the refusal is 404 (reference, confd-behaviour: "JSON 404 for a malformed id").
+// UUIDParam is a path parameter that must be a UUID in lower case. What is not one cannot name
+// anything, so the refusal is 404 (reference, confd-behaviour: "JSON 404 for a malformed id"). Neither can a UUID
+// in another spelling: the access that was checked holds the spelling of the path, and a
+// denial of the usual one must not be got around.
 func (r *Request) UUIDParam(name string) (string, error) {
-	id, err := uuid.Parse(r.Param(name))
-	if err != nil || len(r.Param(name)) != 36 {
+	id := r.Param(name)
+	if !isUUID(id) || strings.ToLower(id) != id {
 		return "", apierr.New(apierr.NotFound, "There is no such %s", strings.TrimSuffix(name, "_uuid"))
 	}
-	return id.String(), nil
+	return id, nil
 }
 
 // Principal is who asks; nil on a public operation.
@@ -82,13 +85,13 @@ func (r *Request) Object() (Object, error) {
 	if o.schema == nil {
 		return o, fmt.Errorf("operation %s declares no body", r.match.Op.ID)
 	}
-	if !hasBody(r.HTTP) && r.match.Op.BodyOptional {
+	text, err := r.body()
+	if err != nil {
+		return o, err
+	}
+	if len(text) == 0 && r.match.Op.BodyOptional {
 		o.values = map[string]any{}
 		return o, o.check()
-	}
-	text, err := io.ReadAll(r.HTTP.Body)
-	if err != nil {
-		return o, fmt.Errorf("reading the body: %w", err)
 	}
 	value, err := ParseJSON(text)
 	if err != nil {
@@ -102,6 +105,19 @@ func (r *Request) Object() (Object, error) {
 	return o, o.check()
 }
 
+// body reads the whole body. When the client has not sent what it announced, that is no fault of ours.
+func (r *Request) body() ([]byte, error) {
+	if r.HTTP.Body == nil {
+		return nil, nil
+	}
+	text, err := io.ReadAll(r.HTTP.Body)
+	var tooLarge *http.MaxBytesError
+	if err == nil || errors.As(err, &tooLarge) || errors.Is(err, context.Canceled) {
+		return text, err
+	}
+	return nil, &apierr.Error{Kind: apierr.Invalid, Message: "The body ended before all of it had come", Err: err}
+}
+
 func (o Object) check() error {
 	if fields := o.schema.Validate("", o.values); len(fields) > 0 {
 		return &apierr.Error{Kind: apierr.Invalid, Fields: fields}
@@ -109,7 +125,8 @@ func (o Object) check() error {
 	return nil
 }
 
-// Decode reads the body into a T: the schema's defaults, then what was sent.
+// Decode reads the body into a T, the type that the operation's Body was made from: the schema's
+// defaults, then what was sent.
 func Decode[T any](r *Request) (T, error) {
 	var out T
 	o, err := r.Object()

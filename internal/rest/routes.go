@@ -12,82 +12,30 @@ import (
 // maxParams is how many parameters one path may have.
 const maxParams = 6
 
-// Match is where a request's target leads in a service. The gate makes it, checks
-// the access that it requires, and hands it to the service, so that what is
-// checked is what is served.
-type Match struct {
-	Service *Service
-	// Op is nil when the service documents nothing for this method on this path.
-	Op *Operation
-	// Allow lists the methods that the path has, when Op is nil and there are some.
-	Allow []string
-
-	values [maxParams]string
-}
-
-// Param is the value of a path parameter, or "".
-func (m *Match) Param(name string) string {
-	if m.Op == nil {
-		return ""
-	}
-	for i, p := range m.Service.routes.params[m.Op] {
-		if p == name {
-			return m.values[i]
-		}
-	}
-	return ""
-}
-
-// Access is the access that the request needs: the operation's, its parameters
-// filled in, or "{service}.#" for what is not documented. It is "" on a public operation.
-func (m *Match) Access() string {
-	if m.Op == nil {
-		return m.Service.Name + ".#"
-	}
-	pieces := m.Service.routes.access[m.Op]
-	if len(pieces) == 1 && pieces[0].param < 0 {
-		return pieces[0].text
-	}
-	var b strings.Builder
-	b.Grow(128)
-	for _, p := range pieces {
-		if p.param < 0 {
-			b.WriteString(p.text)
-		} else {
-			WriteWord(&b, m.values[p.param])
-		}
-	}
-	return b.String()
-}
-
-// WriteWord writes a path segment as one word of an access. A dot inside the segment must
-// not become a boundary between words: it is written %2E, which no canonical segment
-// can contain, so two different segments never make the same word.
-func WriteWord(b *strings.Builder, segment string) {
-	for {
-		before, after, dotted := strings.Cut(segment, ".")
-		b.WriteString(before)
-		if !dotted {
-			return
-		}
-		b.WriteString("%2E")
-		segment = after
-	}
-}
-
 // routes is a service's router: a tree of segments.
 type routes struct {
 	prefix []string
-	root   *node
-	params map[*Operation][]string
-	access map[*Operation][]piece
+	root   node
+	// undocumented is the access of what the service does not document (SPEC, Authentication, 3).
+	undocumented string
 }
 
 type node struct {
 	static map[string]*node
 	param  *node
-	ops    map[string]*Operation // by method
+	routes []*route // one for each method: a handful
 	allow  []string
+}
+
+// route is one operation, with what a match needs ready.
+type route struct {
+	op     *Operation
+	params []string
+	access []piece
+	// size is how long the access is without its parameters.
+	size int
+	// pattern is the segment, counted after the prefix, that may hold an ACL pattern; -1: none.
+	pattern int
 }
 
 // piece is a run of an access template: text, or the value of a parameter.
@@ -97,123 +45,133 @@ type piece struct {
 }
 
 func newRoutes(s *Service, ops []Operation) (*routes, error) {
-	r := &routes{
-		prefix: segments(s.Prefix),
-		root:   &node{},
-		params: map[*Operation][]string{},
-		access: map[*Operation][]piece{},
-	}
+	r := &routes{prefix: segments(s.Prefix), undocumented: s.Name + ".#"}
 	for i := range ops {
-		op := &ops[i]
-		if err := r.add(s, op); err != nil {
-			return nil, fmt.Errorf("%s %s: %w", op.Method, op.Path, err)
+		if err := r.add(s, &ops[i]); err != nil {
+			return nil, fmt.Errorf("%s %s: %w", ops[i].Method, ops[i].Path, err)
 		}
 	}
 	return r, nil
 }
 
 func (r *routes) add(s *Service, op *Operation) error {
-	n := r.root
-	var params []string
-	for _, seg := range segments(op.Path) {
-		if name, ok := parameter(seg); ok {
-			params = append(params, name)
-			if n.param == nil {
-				n.param = &node{}
-			}
-			n = n.param
+	added := &route{op: op, pattern: -1}
+	n := &r.root
+	for i, seg := range segments(op.Path) {
+		name, ok := parameter(seg)
+		if !ok {
+			n = n.literal(seg)
 			continue
 		}
-		if n.static[seg] == nil {
-			if n.static == nil {
-				n.static = map[string]*node{}
-			}
-			n.static[seg] = &node{}
+		if slices.Contains(added.params, name) {
+			return fmt.Errorf("the path has the parameter %q twice", name)
 		}
-		n = n.static[seg]
+		if name == op.Pattern {
+			added.pattern = i
+		}
+		added.params = append(added.params, name)
+		if n.param == nil {
+			n.param = &node{}
+		}
+		n = n.param
 	}
-	if len(params) > maxParams {
+	if len(added.params) > maxParams {
 		return fmt.Errorf("more than %d parameters", maxParams)
 	}
-	if n.ops[op.Method] != nil {
+	if n.route(op.Method) != nil {
 		return fmt.Errorf("declared twice")
 	}
-	if n.ops == nil {
-		n.ops = map[string]*Operation{}
-	}
-	n.ops[op.Method] = op
+	n.routes = append(n.routes, added)
 	n.allow = append(n.allow, op.Method)
 	if op.Method == http.MethodGet {
 		n.allow = append(n.allow, http.MethodHead)
 	}
 	slices.Sort(n.allow)
 	n.allow = slices.Compact(n.allow)
-	r.params[op] = params
-	pieces, err := accessPieces(s.RequiredAccess(op), params, op.Pattern)
-	r.access[op] = pieces
-	return err
+	return added.setAccess(s.RequiredAccess(op))
 }
 
-func accessPieces(access string, params []string, pattern string) ([]piece, error) {
-	var out []piece
+// literal is the child for a literal segment.
+func (n *node) literal(segment string) *node {
+	if n.static == nil {
+		n.static = map[string]*node{}
+	}
+	if n.static[segment] == nil {
+		n.static[segment] = &node{}
+	}
+	return n.static[segment]
+}
+
+// route is what the node has for a method, or nil.
+func (n *node) route(method string) *route {
+	for _, r := range n.routes {
+		if r.op.Method == method {
+			return r
+		}
+	}
+	return nil
+}
+
+func (rt *route) setAccess(access string) error {
 	for access != "" {
 		before, rest, found := strings.Cut(access, "{")
 		if before != "" {
-			out = append(out, piece{text: before, param: -1})
+			rt.access = append(rt.access, piece{text: before, param: -1})
+			rt.size += len(before)
 		}
 		if !found {
-			break
+			return nil
 		}
 		name, after, closed := strings.Cut(rest, "}")
-		i := slices.Index(params, name)
-		if !closed || i < 0 || name == pattern {
-			return nil, fmt.Errorf("the access names %q, which is not a plain parameter of the path", name)
+		i := slices.Index(rt.params, name)
+		if !closed || i < 0 || name == rt.op.Pattern {
+			return fmt.Errorf("the access names %q, which is not a plain parameter of the path", name)
 		}
-		out = append(out, piece{param: i})
+		rt.access = append(rt.access, piece{param: i})
 		access = after
 	}
-	return out, nil
+	return nil
 }
 
 // Match finds the operation for a method and a canonical target. It answers false when the
 // target is not below the service's prefix. A segment that holds an ACL pattern's
 // signs leads nowhere but to the parameter that its operation declares for one.
-func (s *Service) Match(method string, t *target.Target) (Match, bool) {
-	m := Match{Service: s}
+// A literal segment goes before a parameter, whatever the method: where /users/import
+// takes POST alone, GET /users/import is not GET /users/{user_id}. It does not allocate.
+func (s *Service) Match(method string, t *target.Target) (m Match, ok bool) {
 	r := s.routes
-	if t.Len() < len(r.prefix) {
+	m.Service = s
+	if !t.HasPrefix(r.prefix) {
 		return m, false
 	}
-	for i, p := range r.prefix {
-		if t.Segment(i) != p {
-			return m, false
-		}
-	}
-	n := r.walk(r.root, t, len(r.prefix), &m, 0)
+	n := walk(&r.root, t, len(r.prefix), &m, 0)
 	if n == nil {
 		return m, true
 	}
-	m.Op = n.ops[method]
-	if m.Op == nil && method == http.MethodHead {
-		m.Op = n.ops[http.MethodGet]
+	found := n.route(method)
+	if found == nil && method == http.MethodHead {
+		found = n.route(http.MethodGet)
 	}
-	if m.Op == nil || !r.wildOK(m.Op, t) {
-		m.Op, m.Allow = nil, n.allow
+	switch {
+	case found == nil:
+		m.Allow = n.allow
+	case !t.HasWild() || found.takesWild(t, len(r.prefix)):
+		m.Op, m.route = found.op, found
 	}
 	return m, true
 }
 
-// walk prefers a literal segment to a parameter, and comes back when the literal leads nowhere.
-func (r *routes) walk(n *node, t *target.Target, at int, m *Match, params int) *node {
+// walk comes back when a literal leads nowhere. It visits no node twice.
+func walk(n *node, t *target.Target, at int, m *Match, params int) *node {
 	if at == t.Len() {
-		if n.ops == nil {
+		if n.routes == nil {
 			return nil
 		}
 		return n
 	}
 	seg := t.Segment(at)
 	if next := n.static[seg]; next != nil {
-		if found := r.walk(next, t, at+1, m, params); found != nil {
+		if found := walk(next, t, at+1, m, params); found != nil {
 			return found
 		}
 	}
@@ -221,19 +179,13 @@ func (r *routes) walk(n *node, t *target.Target, at int, m *Match, params int) *
 		return nil
 	}
 	m.values[params] = seg
-	return r.walk(n.param, t, at+1, m, params+1)
+	return walk(n.param, t, at+1, m, params+1)
 }
 
-// wildOK reports whether every segment with *, # or ! is the operation's pattern parameter.
-func (r *routes) wildOK(op *Operation, t *target.Target) bool {
+// takesWild reports whether no segment but the operation's pattern parameter holds *, # or !.
+func (rt *route) takesWild(t *target.Target, prefix int) bool {
 	for i := range t.Len() {
-		if !t.Wild(i) {
-			continue
-		}
-		if i < len(r.prefix) || op.Pattern == "" {
-			return false
-		}
-		if name, ok := parameter(segments(op.Path)[i-len(r.prefix)]); !ok || name != op.Pattern {
+		if t.Wild(i) && (rt.pattern < 0 || i != prefix+rt.pattern) {
 			return false
 		}
 	}
@@ -249,6 +201,7 @@ func segments(path string) []string {
 	return strings.Split(path, "/")
 }
 
+// parameter is the name in a template's segment "{name}".
 func parameter(segment string) (string, bool) {
 	if len(segment) > 2 && segment[0] == '{' && segment[len(segment)-1] == '}' {
 		return segment[1 : len(segment)-1], true

@@ -2,10 +2,10 @@ package rest
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/base64"
+	"cmp"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
 	"strconv"
 	"strings"
@@ -26,6 +26,7 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			WriteError(w, r, s.Errors, err)
 			return
 		}
+		r = r.WithContext(NewContext(r.Context(), m))
 	}
 	if m.Op == nil {
 		WriteError(w, r, s.Errors, unmatched(m))
@@ -64,22 +65,11 @@ func unmatched(m *Match) error {
 
 func (s *Service) serve(w http.ResponseWriter, r *http.Request, m *Match) error {
 	op := m.Op
-	produces := op.Produces
-	if produces == "" {
-		produces = "application/json"
-		if !acceptable(r.Header, produces) {
-			return &apierr.Error{Kind: apierr.NotAcceptable, Message: "Send Accept: application/json"}
-		}
+	if op.Produces == "" && !acceptable(r.Header, jsonType) {
+		return &apierr.Error{Kind: apierr.NotAcceptable, Message: "Send Accept: " + jsonType}
 	}
-	if hasBody(r) {
-		if err := checkContentType(r.Header); err != nil {
-			return err
-		}
-		limit := op.MaxBody
-		if limit == 0 {
-			limit = DefaultMaxBody
-		}
-		r.Body = http.MaxBytesReader(w, r.Body, limit)
+	if err := admitBody(w, r, cmp.Or(op.MaxBody, DefaultMaxBody)); err != nil {
+		return err
 	}
 	req, err := newRequest(r, m)
 	if err != nil {
@@ -89,46 +79,54 @@ func (s *Service) serve(w http.ResponseWriter, r *http.Request, m *Match) error 
 	if err != nil {
 		return err
 	}
-	return reply.write(w, r, op, produces)
+	return reply.write(w, r, op)
 }
 
-func (rep *Reply) write(w http.ResponseWriter, r *http.Request, op *Operation, produces string) error {
-	status := rep.Status
-	if status == 0 {
-		status = op.Success
-	}
-	h := w.Header()
-	for k, v := range rep.Header {
-		h[k] = v
-	}
-	if h.Get("Cache-Control") == "" {
-		h.Set("Cache-Control", "no-store")
-	}
-	if rep.Body == nil {
-		if status != http.StatusNoContent {
-			h.Set("Content-Length", "0")
-		}
-		w.WriteHeader(status)
-		return nil
-	}
-	body, raw := rep.Body.([]byte)
-	if !raw {
+// write answers the reply. When it fails, it has written nothing.
+func (rep *Reply) write(w http.ResponseWriter, r *http.Request, op *Operation) error {
+	status := cmp.Or(rep.Status, op.Success)
+	var body []byte
+	if rep.Body != nil {
 		var err error
-		if body, err = Marshal(rep.Body); err != nil {
+		if body, err = bodyOf(rep.Body); err != nil {
 			return err
 		}
 	}
-	if op.Conditional {
+	h := w.Header()
+	if op.Conditional && status == http.StatusOK {
 		tag := tagOf(body)
-		h.Set("ETag", tag)
-		h.Set("Cache-Control", "no-cache")
-		if matchesTag(r.Header.Values("If-None-Match"), tag, true) {
-			w.WriteHeader(http.StatusNotModified)
-			return nil
+		if lines := r.Header.Values("If-Match"); len(lines) > 0 {
+			if err := checkIfMatch(lines, tag); err != nil {
+				return err
+			}
 		}
+		if isNotModified(r.Header.Values("If-None-Match"), tag) {
+			status = http.StatusNotModified
+		}
+		h.Set("ETag", tag)
+		h.Set("Cache-Control", "private, no-cache") // a browser may keep it, and asks each time whether it has changed
+	} else {
+		h.Set("Cache-Control", "no-store")
 	}
-	writeBody(w, r, status, produces, body)
+	maps.Copy(h, rep.Header)
+	switch {
+	case status == http.StatusNoContent || status == http.StatusNotModified:
+		w.WriteHeader(status)
+	case rep.Body == nil:
+		h.Set("Content-Length", "0")
+		w.WriteHeader(status)
+	default:
+		writeBody(w, r, status, cmp.Or(op.Produces, jsonType), body)
+	}
 	return nil
+}
+
+// bodyOf is what a reply's Body is written as.
+func bodyOf(v any) ([]byte, error) {
+	if text, raw := v.([]byte); raw {
+		return text, nil
+	}
+	return Marshal(v)
 }
 
 // Marshal is the JSON of a reply's body: no HTML escapes, no final newline.
@@ -140,62 +138,6 @@ func Marshal(v any) ([]byte, error) {
 		return nil, err
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
-}
-
-// ETag is the strong entity tag of an object as GET answers it.
-func ETag(object any) (string, error) {
-	body, err := Marshal(object)
-	if err != nil {
-		return "", err
-	}
-	return tagOf(body), nil
-}
-
-func tagOf(body []byte) string {
-	sum := sha256.Sum256(body)
-	return `"` + base64.RawURLEncoding.EncodeToString(sum[:16]) + `"`
-}
-
-// CheckIfMatch refuses with 412 when the request names entity tags in If-Match and the object's
-// is not among them: it has changed since the client read it.
-func CheckIfMatch(header http.Header, object any) error {
-	lines := header.Values("If-Match")
-	if len(lines) == 0 {
-		return nil
-	}
-	tag, err := ETag(object)
-	if err != nil {
-		return err
-	}
-	if matchesTag(lines, tag, false) {
-		return nil
-	}
-	return apierr.New(apierr.PreconditionFailed, "The object has changed since it was read; read it again, and repeat the change")
-}
-
-// matchesTag compares entity tags; weak says that W/ is looked through (RFC 9110 13.1).
-func matchesTag(lines []string, tag string, weak bool) bool {
-	for _, line := range lines {
-		for item := range strings.SplitSeq(line, ",") {
-			item = strings.TrimSpace(item)
-			if weak {
-				item = strings.TrimPrefix(item, "W/")
-			}
-			if item == tag || item == "*" {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-func writeJSON(w http.ResponseWriter, r *http.Request, status int, body any) {
-	text, err := Marshal(body)
-	if err != nil { // our own error forms cannot fail to marshal
-		http.Error(w, http.StatusText(http.StatusInternalServerError), http.StatusInternalServerError)
-		return
-	}
-	writeBody(w, r, status, "application/json", text)
 }
 
 func writeBody(w http.ResponseWriter, r *http.Request, status int, contentType string, body []byte) {

@@ -2,10 +2,7 @@ package rest
 
 import (
 	"context"
-	"fmt"
 	"net/http"
-	"slices"
-	"strings"
 )
 
 // Service is one API: its name is the first word of its accesses.
@@ -24,13 +21,14 @@ type Service struct {
 }
 
 // Operation is one method on one path, declared once: route, required access,
-// validation and definition all come from it.
+// validation and definition all come from it. [Service.Mount] refuses one that contradicts itself.
 type Operation struct {
+	// Method is GET, HEAD, POST, PUT, PATCH or DELETE. GET serves HEAD too, unless that is declared.
 	Method string
 	// Path is below the service's prefix; {name} stands for one segment.
 	Path string
 	// Access is the access that a token must hold, with the path's parameters in
-	// braces: "confd.users.{user_id}.read". A parameter may be repeated or left out. Empty on
+	// braces, each a whole word: "confd.users.{user_id}.read". A parameter may be repeated or left out. Empty on
 	// an operation that is not Public: "{service}.#" (SPEC, Authentication, 3).
 	Access string
 	// Public operations need no token.
@@ -53,12 +51,12 @@ type Operation struct {
 	Success int
 	// Reply is the schema of the body of a success; nil when it has none.
 	Reply *Schema
-	// Statuses are the refusals of its own, for the definition. Those that every operation can
-	// answer (401, 403, 406, 415, 500, 503) are added.
+	// Statuses are the refusals of its own, for the definition. Those that follow from the rest of the
+	// declaration (400, 401, 403, 406, 413, 415, 500, 503) are added.
 	Statuses []int
 	// Produces is the media type of a success; empty is application/json.
 	Produces string
-	// Conditional operations read one object: the reply gets an ETag, and If-None-Match is honoured.
+	// Conditional operations GET one object: the reply gets an ETag, and If-None-Match and If-Match are honoured.
 	Conditional bool
 	// Tenanted operations read the Wazo-Tenant header.
 	Tenanted bool
@@ -74,7 +72,8 @@ type Handler func(ctx context.Context, r *Request) (Reply, error)
 type Reply struct {
 	// Status is the operation's Success when it is 0.
 	Status int
-	// Body is written as JSON; nil writes no body. JSON null is Null; a []byte is written as it is, as the operation's Produces.
+	// Body is written as JSON; nil writes no body, and neither does a status that has none. JSON
+	// null is Null; a []byte is written as it is, as the operation's Produces.
 	Body   any
 	Header http.Header
 }
@@ -87,7 +86,9 @@ type jsonNull struct{}
 // MarshalJSON is null.
 func (jsonNull) MarshalJSON() ([]byte, error) { return []byte("null"), nil }
 
-// Parameter is a query parameter of an operation. A value is refused when it appears twice.
+// Parameter is a query parameter of an operation. A request is refused when it has the parameter twice, or
+// has a control character in it. The schema is for the definition: the handler reads the value,
+// by [Request.List], [Request.Bool] or [Request.Query].
 type Parameter struct {
 	Name        string
 	Description string
@@ -97,55 +98,6 @@ type Parameter struct {
 
 // DefaultMaxBody is the largest body, in bytes, of an operation that says nothing else.
 const DefaultMaxBody = 1 << 20
-
-// Mount checks the operations and builds the router and the definition. It adds
-// the two operations that serve the definition itself. An error is a mistake in
-// the declaration.
-func (s *Service) Mount() error {
-	if s.Errors == nil {
-		return fmt.Errorf("service %s: no error form", s.Name)
-	}
-	ops := slices.Clone(s.Operations)
-	ops = append(ops, s.definitionOperations()...)
-	seen := map[string]bool{}
-	for i := range ops {
-		op := &ops[i]
-		if err := op.check(s.Name); err != nil {
-			return fmt.Errorf("service %s: %s %s: %w", s.Name, op.Method, op.Path, err)
-		}
-		if seen[op.ID] {
-			return fmt.Errorf("service %s: two operations are called %q", s.Name, op.ID)
-		}
-		seen[op.ID] = true
-	}
-	routes, err := newRoutes(s, ops)
-	if err != nil {
-		return fmt.Errorf("service %s: %w", s.Name, err)
-	}
-	s.Operations, s.routes = ops, routes
-	if s.spec, err = newDefinition(s); err != nil {
-		return fmt.Errorf("service %s: writing its definition: %w", s.Name, err)
-	}
-	return nil
-}
-
-func (op *Operation) check(service string) error {
-	switch {
-	case op.Handle == nil:
-		return fmt.Errorf("no handler")
-	case op.ID == "":
-		return fmt.Errorf("no ID")
-	case op.Success == 0:
-		return fmt.Errorf("no success status")
-	case op.Public && op.Access != "":
-		return fmt.Errorf("both public and with an access")
-	case op.Access != "" && !strings.HasPrefix(op.Access, service+"."):
-		return fmt.Errorf("access %q is not one of this service's", op.Access)
-	case op.Pattern != "" && !strings.Contains(op.Path, "{"+op.Pattern+"}"):
-		return fmt.Errorf("pattern parameter %q is not in the path", op.Pattern)
-	}
-	return nil
-}
 
 // RequiredAccess is the access that the operation documents, with parameters
 // still in braces, "{service}.#" when it documents none, "" when it is public.

@@ -3,6 +3,7 @@ package rest
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"net/mail"
 	"slices"
@@ -17,9 +18,14 @@ import (
 	"github.com/ringfence/ringfence/internal/apierr"
 )
 
-// Validate checks a strictly parsed JSON value (see ParseJSON) and answers all that is wrong with
+// maxFields is about how many wrong fields one refusal lists: a long list of wrong items would
+// make an answer many times longer than the body.
+const maxFields = 100
+
+// Validate checks a strictly parsed JSON value (see ParseJSON) and answers what is wrong with
 // it, in the schema's order. Unknown keys are ignored, as existing clients expect, except
 // those that differ from a known one only in case. A property that is read-only is not looked at.
+// Where anything may be, text still may not hold control characters, and a number must fit a 64-bit float.
 func (s *Schema) Validate(path string, value any) []apierr.Field {
 	if value == nil {
 		if s.Nullable {
@@ -57,15 +63,15 @@ func (s *Schema) Validate(path string, value any) []apierr.Field {
 		if !ok {
 			return wrong(path, "type", "number", "Must be a number")
 		}
-		if f, err := number.Float64(); err != nil || math.IsInf(f, 0) {
-			return wrong(path, "type", "number", "Must be a number that a 64-bit float can hold")
-		}
+		return s.validateNumber(path, number)
 	case "boolean":
 		if _, ok := value.(bool); !ok {
 			return wrong(path, "type", "boolean", "Must be true or false")
 		}
+		return nil
+	default:
+		return validateAny(path, value)
 	}
-	return nil
 }
 
 func wrong(path, constraint string, value any, format string, args ...any) []apierr.Field {
@@ -73,9 +79,14 @@ func wrong(path, constraint string, value any, format string, args ...any) []api
 }
 
 func (s *Schema) validateObject(path string, object map[string]any) []apierr.Field {
+	if s.Values != nil {
+		return s.validateValues(path, object)
+	}
 	var out []apierr.Field
+	known := make(map[string]string, len(s.Properties))
 	for i := range s.Properties {
 		p := &s.Properties[i]
+		known[foldName(p.Name)] = p.Name
 		if p.ReadOnly {
 			continue
 		}
@@ -87,28 +98,48 @@ func (s *Schema) validateObject(path string, object map[string]any) []apierr.Fie
 			out = append(out, wrong(join(path, p.Name), "required", "required", "Is required")...)
 		}
 	}
-	for _, name := range slices.Sorted(mapKeys(object)) {
-		if s.Property(name) != nil {
-			continue
-		}
-		for i := range s.Properties {
-			if strings.EqualFold(name, s.Properties[i].Name) {
-				out = append(out, wrong(join(path, s.Properties[i].Name), "case", s.Properties[i].Name,
-					"Was sent in another spelling; names are case-sensitive")...)
-			}
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		if similar, ok := known[foldName(name)]; ok && similar != name {
+			out = append(out, wrong(join(path, similar), "case", similar, "Was sent in another spelling; names are case-sensitive")...)
 		}
 	}
 	return out
 }
 
-func mapKeys(m map[string]any) func(func(string) bool) {
-	return func(yield func(string) bool) {
-		for k := range m {
-			if !yield(k) {
-				return
-			}
+// validateValues checks an object whose names the client chooses.
+func (s *Schema) validateValues(path string, object map[string]any) []apierr.Field {
+	var out []apierr.Field
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		if len(out) >= maxFields {
+			break
 		}
+		at := path
+		if plainName(name) {
+			at = join(path, name)
+		}
+		if strings.ContainsFunc(name, unicode.IsControl) {
+			out = append(out, wrong(path, "control", "control", "A name in it may not hold control characters")...)
+		}
+		out = append(out, s.Values.Validate(at, object[name])...)
 	}
+	return out
+}
+
+// anything is the schema of a value that nobody has said anything about.
+var anything = Schema{Nullable: true}
+
+func validateAny(path string, value any) []apierr.Field {
+	switch v := value.(type) {
+	case string:
+		return (&Schema{Multiline: true}).validateString(path, v)
+	case json.Number:
+		return anything.validateNumber(path, v)
+	case []any:
+		return (&Schema{Items: &anything}).validateList(path, v)
+	case map[string]any:
+		return (&Schema{Values: &anything}).validateValues(path, v)
+	}
+	return nil
 }
 
 func join(path, name string) string {
@@ -119,20 +150,21 @@ func join(path, name string) string {
 }
 
 func (s *Schema) validateList(path string, list []any) []apierr.Field {
-	if f := s.checkRange(path, len(list), s.MinItems, s.MaxItems, "items"); f != nil {
+	if f := checkLength(path, len(list), s.MinItems, s.MaxItems, "items"); f != nil || s.Items == nil {
 		return f
 	}
 	var out []apierr.Field
 	for i, item := range list {
-		if s.Items != nil {
-			out = append(out, s.Items.Validate(path+"["+strconv.Itoa(i)+"]", item)...)
+		if len(out) >= maxFields {
+			break
 		}
+		out = append(out, s.Items.Validate(path+"["+strconv.Itoa(i)+"]", item)...)
 	}
 	return out
 }
 
-// checkRange checks a length against bounds of which either may be absent.
-func (s *Schema) checkRange(path string, n int, low, high *int, unit string) []apierr.Field {
+// checkLength checks a length against bounds of which either may be absent.
+func checkLength(path string, n int, low, high *int, unit string) []apierr.Field {
 	switch {
 	case low != nil && high != nil && (n < *low || n > *high):
 		return wrong(path, "length", map[string]any{"min": *low, "max": *high}, "Must have between %d and %d %s", *low, *high, unit)
@@ -146,11 +178,11 @@ func (s *Schema) checkRange(path string, n int, low, high *int, unit string) []a
 
 func (s *Schema) validateString(path, text string) []apierr.Field {
 	for _, r := range text {
-		if unicode.IsControl(r) && (!s.Multiline || r == 0 || (r != '\n' && r != '\r' && r != '\t')) {
+		if unicode.IsControl(r) && (!s.Multiline || (r != '\n' && r != '\r' && r != '\t')) {
 			return wrong(path, "control", "control", "May not hold control characters")
 		}
 	}
-	if f := s.checkRange(path, utf8.RuneCountInString(text), s.MinLength, s.MaxLength, "characters"); f != nil {
+	if f := checkLength(path, utf8.RuneCountInString(text), s.MinLength, s.MaxLength, "characters"); f != nil {
 		return f
 	}
 	if len(s.Enum) > 0 && !slices.Contains(s.Enum, text) {
@@ -161,7 +193,7 @@ func (s *Schema) validateString(path, text string) []apierr.Field {
 	}
 	switch s.Format {
 	case "uuid":
-		if _, err := uuid.Parse(text); err != nil || len(text) != 36 {
+		if !isUUID(text) {
 			return wrong(path, "type", "uuid", "Must be a UUID")
 		}
 	case "email":
@@ -170,11 +202,17 @@ func (s *Schema) validateString(path, text string) []apierr.Field {
 			return wrong(path, "type", "email", "Must be an e-mail address")
 		}
 	case "date-time":
-		if _, err := time.Parse(time.RFC3339, text); err != nil {
+		if new(time.Time).UnmarshalText([]byte(text)) != nil { // stricter than time.Parse, and as strict as decoding is
 			return wrong(path, "type", "date-time", "Must be a date and time as RFC 3339 writes them")
 		}
 	}
 	return nil
+}
+
+// isUUID takes the usual form alone, of the several that uuid.Parse takes, in either case.
+func isUUID(text string) bool {
+	_, err := uuid.Parse(text)
+	return err == nil && len(text) == 36
 }
 
 // validateInteger takes decimal digits only: no float path, so nothing is rounded.
@@ -183,13 +221,30 @@ func (s *Schema) validateInteger(path, text string) []apierr.Field {
 	if err != nil || text == "-0" {
 		return wrong(path, "type", "integer", "Must be an integer of at most 64 bits, without fraction or exponent")
 	}
-	switch {
-	case s.Minimum != nil && s.Maximum != nil && (n < *s.Minimum || n > *s.Maximum):
-		return wrong(path, "range", map[string]any{"min": *s.Minimum, "max": *s.Maximum}, "Must be between %d and %d", *s.Minimum, *s.Maximum)
-	case s.Minimum != nil && n < *s.Minimum:
-		return wrong(path, "range", map[string]any{"min": *s.Minimum}, "Must be %d or more", *s.Minimum)
-	case s.Maximum != nil && n > *s.Maximum:
-		return wrong(path, "range", map[string]any{"max": *s.Maximum}, "Must be %d or less", *s.Maximum)
+	if s.Minimum != nil && n < *s.Minimum || s.Maximum != nil && n > *s.Maximum {
+		return s.outOfRange(path)
 	}
 	return nil
+}
+
+func (s *Schema) validateNumber(path string, number json.Number) []apierr.Field {
+	f, err := number.Float64()
+	if err != nil || math.IsInf(f, 0) {
+		return wrong(path, "type", "number", "Must be a number that a 64-bit float can hold")
+	}
+	if s.Minimum != nil && f < float64(*s.Minimum) || s.Maximum != nil && f > float64(*s.Maximum) {
+		return s.outOfRange(path)
+	}
+	return nil
+}
+
+func (s *Schema) outOfRange(path string) []apierr.Field {
+	switch {
+	case s.Maximum == nil:
+		return wrong(path, "range", map[string]any{"min": *s.Minimum}, "Must be %d or more", *s.Minimum)
+	case s.Minimum == nil:
+		return wrong(path, "range", map[string]any{"max": *s.Maximum}, "Must be %d or less", *s.Maximum)
+	default:
+		return wrong(path, "range", map[string]any{"min": *s.Minimum, "max": *s.Maximum}, "Must be between %d and %d", *s.Minimum, *s.Maximum)
+	}
 }

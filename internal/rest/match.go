@@ -1,0 +1,77 @@
+package rest
+
+import "strings"
+
+// Match is where a request's target leads in a service. The gate makes it, checks
+// the access that it requires, and hands it to the service, so that what is
+// checked is what is served.
+type Match struct {
+	Service *Service
+	// Op is nil when the service documents nothing for this method on this path.
+	Op *Operation
+	// Allow lists the methods that the path has, when Op is nil and there are some.
+	Allow []string
+
+	route  *route
+	values [maxParams]string
+}
+
+// Param is the value of a path parameter, or "".
+func (m *Match) Param(name string) string {
+	if m.route == nil {
+		return ""
+	}
+	for i, p := range m.route.params {
+		if p == name {
+			return m.values[i]
+		}
+	}
+	return ""
+}
+
+// Access is the access that the request needs: the operation's, its parameters
+// filled in, or "{service}.#" for what is not documented. It is "" on a public operation.
+// Where there is a parameter to fill in, that is its one allocation.
+func (m *Match) Access() string {
+	if m.route == nil {
+		return m.Service.routes.undocumented
+	}
+	pieces := m.route.access
+	switch {
+	case len(pieces) == 0:
+		return ""
+	case len(pieces) == 1 && pieces[0].param < 0:
+		return pieces[0].text
+	}
+	size := m.route.size
+	for _, p := range pieces {
+		if p.param >= 0 {
+			size += len(m.values[p.param]) + 2*strings.Count(m.values[p.param], ".")
+		}
+	}
+	var b strings.Builder
+	b.Grow(size)
+	for _, p := range pieces {
+		if p.param < 0 {
+			b.WriteString(p.text)
+		} else {
+			WriteWord(&b, m.values[p.param])
+		}
+	}
+	return b.String()
+}
+
+// WriteWord writes a path segment as one word of an access. A dot inside the segment must
+// not become a boundary between words: it is written %2E, which no canonical segment
+// can contain, so two different segments never make the same word.
+func WriteWord(b *strings.Builder, segment string) {
+	for {
+		before, after, dotted := strings.Cut(segment, ".")
+		b.WriteString(before)
+		if !dotted {
+			return
+		}
+		b.WriteString("%2E")
+		segment = after
+	}
+}

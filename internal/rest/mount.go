@@ -1,0 +1,171 @@
+package rest
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/ringfence/ringfence/acl"
+	"github.com/ringfence/ringfence/internal/target"
+)
+
+// Mount checks the operations and builds the router and the definition. It adds
+// the two operations that serve the definition itself. An error is a mistake in
+// the declaration.
+func (s *Service) Mount() error {
+	if err := s.mount(); err != nil {
+		return fmt.Errorf("service %s: %w", s.Name, err)
+	}
+	return nil
+}
+
+func (s *Service) mount() error {
+	switch {
+	case s.routes != nil:
+		return fmt.Errorf("mounted twice")
+	case s.Errors == nil:
+		return fmt.Errorf("no error form")
+	case acl.ParseAccess(s.Name) != nil || strings.Contains(s.Name, "."):
+		return fmt.Errorf("its name is not one word of an access")
+	case s.Prefix != "" && !canonical(s.Prefix):
+		return fmt.Errorf("no request can be below the prefix %q", s.Prefix)
+	}
+	ops := slices.Concat(s.Operations, s.definitionOperations())
+	seen := map[string]bool{}
+	for i := range ops {
+		op := &ops[i]
+		if err := op.check(s.Name); err != nil {
+			return fmt.Errorf("%s %s: %w", op.Method, op.Path, err)
+		}
+		if seen[op.ID] {
+			return fmt.Errorf("two operations are called %q", op.ID)
+		}
+		seen[op.ID] = true
+	}
+	routes, err := newRoutes(s, ops)
+	if err != nil {
+		return err
+	}
+	spec, err := newDefinition(s, ops)
+	if err != nil {
+		return fmt.Errorf("writing its definition: %w", err)
+	}
+	s.Operations, s.routes, s.spec = ops, routes, spec
+	return nil
+}
+
+var methods = []string{
+	http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
+}
+
+func (op *Operation) check(service string) error {
+	reads := op.Method == http.MethodGet || op.Method == http.MethodHead
+	switch {
+	case !slices.Contains(methods, op.Method):
+		return fmt.Errorf("no such method")
+	case op.Handle == nil:
+		return fmt.Errorf("no handler")
+	case op.ID == "":
+		return fmt.Errorf("no ID")
+	case op.Success < 200 || op.Success > 399:
+		return fmt.Errorf("no success status")
+	case op.Body != nil && reads:
+		return fmt.Errorf("%s takes no body", op.Method)
+	case op.BodyOptional && op.Body == nil:
+		return fmt.Errorf("an optional body, and none declared")
+	case op.MaxBody < 0:
+		return fmt.Errorf("a negative size of the body")
+	case op.Conditional && op.Method != http.MethodGet:
+		return fmt.Errorf("conditional, and does not GET an object")
+	}
+	for _, check := range []func(*Operation) error{checkPath, checkQuery, checkStatuses} {
+		if err := check(op); err != nil {
+			return err
+		}
+	}
+	if err := op.Body.compile(); err != nil {
+		return fmt.Errorf("body: %w", err)
+	}
+	return op.checkAccess(service)
+}
+
+// checkPath refuses a template that no canonical target can match.
+func checkPath(op *Operation) error {
+	if !strings.HasPrefix(op.Path, "/") {
+		return fmt.Errorf("the path does not start with a slash")
+	}
+	if op.Path == "/" {
+		return nil
+	}
+	pattern := op.Pattern == ""
+	for segment := range strings.SplitSeq(op.Path[1:], "/") {
+		if name, ok := parameter(segment); ok && !strings.ContainsAny(name, "{}") {
+			pattern = pattern || name == op.Pattern
+			continue
+		}
+		if !canonical("/"+segment) || segment == "" {
+			return fmt.Errorf("no request can have the segment %q", segment)
+		}
+	}
+	if !pattern {
+		return fmt.Errorf("pattern parameter %q is not in the path", op.Pattern)
+	}
+	return nil
+}
+
+// canonical reports whether a request's path can be, or begin with, this text.
+func canonical(path string) bool {
+	t, err := target.Parse(path)
+	return err == nil && t.Path() == path && !t.HasWild()
+}
+
+func checkQuery(op *Operation) error {
+	seen := map[string]bool{}
+	for _, p := range op.Query {
+		switch {
+		case p.Name == "":
+			return fmt.Errorf("a query parameter has no name")
+		case p.Schema == nil:
+			return fmt.Errorf("the query parameter %s has no schema", p.Name)
+		case seen[p.Name]:
+			return fmt.Errorf("two query parameters are called %s", p.Name)
+		}
+		seen[p.Name] = true
+	}
+	return nil
+}
+
+func checkStatuses(op *Operation) error {
+	for _, status := range op.Statuses {
+		if status < 400 || http.StatusText(status) == "" {
+			return fmt.Errorf("%d is not the status of a refusal", status)
+		}
+	}
+	return nil
+}
+
+// checkAccess refuses a documented access that could not be checked exactly. What it names in
+// braces is checked where the route is made.
+func (op *Operation) checkAccess(service string) error {
+	switch {
+	case op.Access == "":
+		return nil
+	case op.Public:
+		return fmt.Errorf("both public and with an access")
+	case !strings.HasPrefix(op.Access, service+"."):
+		return fmt.Errorf("access %q is not one of this service's", op.Access)
+	}
+	words := strings.Split(op.Access, ".")
+	for i, word := range words {
+		if name, ok := parameter(word); ok && !strings.ContainsAny(name, "{}") {
+			words[i] = "x"
+		} else if strings.ContainsAny(word, "{}") {
+			return fmt.Errorf("access %q: a parameter must be a whole word of it", op.Access)
+		}
+	}
+	if err := acl.ParsePattern(strings.Join(words, ".")); err != nil {
+		return fmt.Errorf("access %q: %w", op.Access, err)
+	}
+	return nil
+}

@@ -1,0 +1,294 @@
+package rest
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// SchemaOf makes the schema of a type from its struct tags. It panics on a tag that makes no
+// sense: a mistake in the declaration, seen when the program starts and by every test.
+func SchemaOf[T any]() *Schema {
+	t := reflect.TypeFor[T]()
+	return schemaOf(place{text: t.String()}, t, "")
+}
+
+// place is where in a declaration a schema is made.
+type place struct {
+	text string // for the panic
+	in   []reflect.Type
+}
+
+func (p place) field(name string) place { return place{p.text + "." + name, p.in} }
+
+func (p place) panicf(format string, args ...any) {
+	panic(fmt.Sprintf("schema of %s: %s", p.text, fmt.Sprintf(format, args...)))
+}
+
+var (
+	timeType  = reflect.TypeFor[time.Time]()
+	rawType   = reflect.TypeFor[json.RawMessage]()
+	storePath = reflect.TypeFor[store.JSON[any]]().PkgPath()
+)
+
+func schemaOf(at place, t reflect.Type, tag reflect.StructTag) *Schema {
+	s := &Schema{}
+	if t.Kind() == reflect.Pointer {
+		s.Nullable = true
+		t = t.Elem()
+	}
+	if t.Kind() == reflect.Struct && t.PkgPath() == storePath && strings.HasPrefix(t.Name(), "JSON[") {
+		t = t.Field(0).Type
+	}
+	switch kind := t.Kind(); {
+	case t == timeType:
+		s.Type, s.Format = "string", "date-time"
+	case t == rawType || kind == reflect.Interface:
+		s.Nullable = true
+	case kind == reflect.Struct:
+		if slices.Contains(at.in, t) {
+			at.panicf("%s holds itself", t)
+		}
+		at.in = append(slices.Clone(at.in), t)
+		s.Type, s.Name, s.made = "object", componentName(t.Name()), t
+		s.Properties = propertiesOf(at, t, nil)
+	case kind == reflect.Map && t.Key().Kind() == reflect.String:
+		s.Type, s.Values = "object", schemaOf(at.field("values"), t.Elem(), "")
+	case kind == reflect.Slice:
+		s.Type, s.Items = "array", schemaOf(at.field("items"), t.Elem(), itemTag(at, tag))
+	case kind == reflect.String:
+		s.Type = "string"
+	case kind == reflect.Bool:
+		s.Type = "boolean"
+	case reflect.Int <= kind && kind <= reflect.Int64:
+		s.Type = "integer"
+	case kind == reflect.Float64:
+		s.Type = "number"
+	default:
+		at.panicf("there is none for a %s", t)
+	}
+	s.constrain(at, tag)
+	s.bound(at, t)
+	s.setDefault(at, tag)
+	return s
+}
+
+// componentName makes a name for the definition's components from a Go type's: Page[example.org/a.User] is PageUser.
+func componentName(name string) string {
+	var b strings.Builder
+	for part := range strings.FieldsFuncSeq(name, func(r rune) bool { return strings.ContainsRune("[],*· ", r) }) {
+		part = part[strings.LastIndexAny(part, "./")+1:]
+		b.WriteString(part)
+	}
+	return b.String()
+}
+
+func propertiesOf(at place, t reflect.Type, index []int) []Property {
+	var out []Property
+	add := func(p Property) {
+		i := slices.IndexFunc(out, func(q Property) bool { return q.Name == p.Name })
+		switch {
+		case i < 0:
+			out = append(out, p)
+		case len(out[i].index) == len(p.index):
+			at.panicf("two fields are called %s", p.Name)
+		case len(out[i].index) > len(p.index):
+			out[i] = p // what encoding/json does: the field nearest to the top counts
+		}
+	}
+	for f := range t.Fields() {
+		at := at.field(f.Name)
+		place := append(slices.Clone(index), f.Index...)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case name == "-":
+		case f.Anonymous && name == "":
+			if f.Type.Kind() != reflect.Struct {
+				at.panicf("only a struct can be embedded, not a %s", f.Type)
+			}
+			for _, p := range propertiesOf(at, f.Type, place) {
+				add(p)
+			}
+		case !f.IsExported():
+		case name == "":
+			at.panicf(`it has no json tag; one of "-" leaves it out`)
+		default:
+			add(Property{
+				Name:      name,
+				Required:  boolTag(at, f.Tag, "required"),
+				ReadOnly:  boolTag(at, f.Tag, "readOnly"),
+				WriteOnly: boolTag(at, f.Tag, "writeOnly"),
+				Schema:    schemaOf(at, f.Type, f.Tag),
+				index:     place,
+			})
+		}
+	}
+	return out
+}
+
+// tagTypes says for which JSON types a tag means something; nothing: for all.
+var tagTypes = map[string][]string{
+	"doc": nil, "required": nil, "readOnly": nil, "writeOnly": nil, "default": nil,
+	"minLength": {"string"}, "maxLength": {"string"}, "pattern": {"string"}, "enum": {"string"},
+	"format": {"string"}, "multiline": {"string"},
+	"minimum": {"integer", "number"}, "maximum": {"integer", "number"},
+	"minItems": {"array"}, "maxItems": {"array"},
+}
+
+func (s *Schema) constrain(at place, tag reflect.StructTag) {
+	for key := range tagPairs(at, tag) {
+		types, known := tagTypes[key]
+		switch {
+		case known && types != nil && !slices.Contains(types, s.Type):
+			at.panicf("%s does not go with %s", key, typeText(s.Type))
+		case strings.HasPrefix(key, "items.") && s.Type != "array":
+			at.panicf("%s does not go with %s", key, typeText(s.Type))
+		case !known:
+			for name := range tagTypes {
+				if strings.EqualFold(name, strings.TrimPrefix(key, "items.")) && !strings.HasSuffix(key, name) {
+					at.panicf("the tag %s is spelt %s", key, name)
+				}
+			}
+		}
+	}
+	s.Doc = tag.Get("doc")
+	if f, ok := tag.Lookup("format"); ok {
+		if !slices.Contains([]string{"email", "uuid", "date-time"}, f) {
+			at.panicf("there is no format %q", f)
+		}
+		s.Format = f
+	}
+	s.Multiline = boolTag(at, tag, "multiline")
+	s.MinLength, s.MaxLength = intTag(at, tag, "minLength"), intTag(at, tag, "maxLength")
+	s.MinItems, s.MaxItems = intTag(at, tag, "minItems"), intTag(at, tag, "maxItems")
+	s.Minimum, s.Maximum = int64Tag(at, tag, "minimum"), int64Tag(at, tag, "maximum")
+	if p := tag.Get("pattern"); p != "" {
+		var err error
+		if s.re, err = regexp.Compile(p); err != nil {
+			at.panicf("pattern: %v", err)
+		}
+		s.Pattern = p
+	}
+	if e := tag.Get("enum"); e != "" {
+		s.Enum = strings.Split(e, ",")
+	}
+}
+
+func typeText(jsonType string) string {
+	if jsonType == "" {
+		return "anything"
+	}
+	return "type " + jsonType
+}
+
+// bound makes sure that what the schema lets through fits into the integer type.
+func (s *Schema) bound(at place, t reflect.Type) {
+	if s.Type != "integer" || t.Bits() == 64 {
+		return
+	}
+	low, high := int64(math.MinInt64)>>(64-t.Bits()), int64(math.MaxInt64)>>(64-t.Bits())
+	if s.Minimum == nil {
+		s.Minimum = &low
+	}
+	if s.Maximum == nil {
+		s.Maximum = &high
+	}
+	if *s.Minimum < low || *s.Maximum > high {
+		at.panicf("its bounds do not fit into a %s", t)
+	}
+}
+
+func (s *Schema) setDefault(at place, tag reflect.StructTag) {
+	text, ok := tag.Lookup("default")
+	if !ok {
+		return
+	}
+	s.Default = json.RawMessage(text)
+	if s.Type == "string" && text != "null" {
+		quoted, err := Marshal(text)
+		if err != nil {
+			at.panicf("default: %v", err)
+		}
+		s.Default = quoted
+	}
+	value, err := ParseJSON(s.Default)
+	if err != nil {
+		at.panicf("its default is not JSON: %v", err)
+	}
+	if wrong := s.Validate("default", value); len(wrong) > 0 {
+		at.panicf("%s: %s", wrong[0].Name, wrong[0].Message)
+	}
+}
+
+// tagPairs are the keys and values of a struct tag.
+func tagPairs(at place, tag reflect.StructTag) func(func(key, value string) bool) {
+	return func(yield func(key, value string) bool) {
+		rest := strings.TrimLeft(string(tag), " ")
+		for rest != "" {
+			key, quoted, ok := strings.Cut(rest, ":")
+			text, err := strconv.QuotedPrefix(quoted)
+			if !ok || err != nil {
+				at.panicf("its tag is malformed: %s", tag)
+			}
+			value, err := strconv.Unquote(text)
+			if err != nil {
+				at.panicf("its tag is malformed: %s", tag)
+			}
+			if !yield(key, value) {
+				return
+			}
+			rest = strings.TrimLeft(quoted[len(text):], " ")
+		}
+	}
+}
+
+// itemTag makes the tag of a list's items from the list's: items.X becomes X.
+func itemTag(at place, tag reflect.StructTag) reflect.StructTag {
+	var b strings.Builder
+	for key, value := range tagPairs(at, tag) {
+		if name, ok := strings.CutPrefix(key, "items."); ok {
+			fmt.Fprintf(&b, "%s:%q ", name, value)
+		}
+	}
+	return reflect.StructTag(b.String())
+}
+
+func boolTag(at place, tag reflect.StructTag, key string) bool {
+	text, ok := tag.Lookup(key)
+	if ok && text != "true" && text != "false" {
+		at.panicf("%s is true or false, not %q", key, text)
+	}
+	return text == "true"
+}
+
+func intTag(at place, tag reflect.StructTag, key string) *int {
+	n := int64Tag(at, tag, key)
+	if n == nil {
+		return nil
+	}
+	if *n < 0 || *n > math.MaxInt32 {
+		at.panicf("%s cannot be %d", key, *n)
+	}
+	i := int(*n)
+	return &i
+}
+
+func int64Tag(at place, tag reflect.StructTag, key string) *int64 {
+	text, ok := tag.Lookup(key)
+	if !ok {
+		return nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		at.panicf("%s: %v", key, err)
+	}
+	return &n
+}
