@@ -33,7 +33,8 @@ type DB interface {
 	// Engine is "postgres" or "sqlite".
 	Engine() string
 	// InTx runs fn in one transaction and commits when fn returns nil. The commit
-	// is on disk when InTx returns nil. fn uses the Conn it is given and nothing
+	// is on disk when InTx returns nil. Transactions are serializable, and over with the first
+	// statement that fails: InTx then answers that error even if fn does not. fn uses the Conn it is given and nothing
 	// else: on SQLite the only writer is held, and another Conn would wait for ever.
 	// fn may run again after a serialization failure or a deadlock, so it has no
 	// effect outside the database; what follows a commit is done after InTx.
@@ -46,7 +47,7 @@ type DB interface {
 	// Notify queues a payload (under 8,000 bytes) on a channel, as part of tx: listeners
 	// of every node get it once tx has committed, and never if it has not.
 	Notify(ctx context.Context, tx Conn, channel, payload string) error
-	// Listen delivers payloads of a channel until ctx ends. It calls ready each time that
+	// Listen delivers payloads of a channel until ctx ends, and then answers nil. It calls ready each time that
 	// it begins to listen anew (the first time too) and before it delivers anything; what was
 	// notified before that call may have been missed, so the caller forgets what it cached.
 	// It calls lost when it may be missing notifications from now on. On
