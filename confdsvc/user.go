@@ -116,10 +116,9 @@ func users() crud.Resource[User] {
 	return crud.Resource[User]{
 		Path: "users", Singular: "user", Param: "user_id", Table: "confd_user", Keys: []string{"id", "uuid"},
 		Order: columns, Filters: columns,
-		Search: []string{"search_text"},
+		SearchText: "search_text",
 		Virtual: map[string]string{
-			"search_text": "search_text",
-			"fullname":    "firstname || ' ' || coalesce(lastname, '')",
+			"fullname": "firstname || ' ' || coalesce(lastname, '')",
 			"voicemail_number": `SELECT v.number FROM confd_user_voicemail uv JOIN confd_voicemail v ON v.id = uv.voicemail_id
 				WHERE uv.user_id = confd_user.id`,
 			"provisioning_code": missing, "exten": missing, "extension": missing, "context": missing,

@@ -38,10 +38,9 @@ func voicemails() crud.Resource[Voicemail] {
 	return crud.Resource[Voicemail]{
 		Path: "voicemails", Singular: "voicemail", Param: "voicemail_id", Table: "confd_voicemail", Keys: []string{"id"},
 		Order: columns, Filters: columns,
-		Search:   []string{"search_text"},
-		Virtual:  map[string]string{"search_text": "search_text"},
-		Unique:   map[string]string{"number": "number", "global": "accesstype"},
-		Validate: validateVoicemail, Load: loadVoicemails, Guard: guardVoicemail,
+		SearchText: "search_text",
+		Unique:     map[string]string{"number": "number,context", "global": "accesstype,context", "context": "accesstype,context"},
+		Validate:   validateVoicemail, Load: loadVoicemails, Guard: guardVoicemail,
 	}
 }
 

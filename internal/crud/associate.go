@@ -117,12 +117,13 @@ func (a Association) put(e *Engine) rest.Handler {
 // join writes the pair; one that is there already stays.
 func (a Association) join(ctx context.Context, c store.Conn, e *Engine, p *Pair) error {
 	if !a.AcrossTenants && p.Left.Tenant != p.Right.Tenant {
-		return apierr.New(e.Style.Duplicate, "The %s and the %s are of different tenants", spaced(a.Left.singular), spaced(a.Right.singular))
+		return e.Style.stored("%s and %s are of different tenants ('%s_tenant_uuid': '%s', '%s_tenant_uuid': '%s')",
+			title(a.Left.singular), title(a.Right.singular), a.Left.singular, p.Left.Tenant, a.Right.singular, p.Right.Tenant)
 	}
 	_, err := c.Exec(ctx, "INSERT INTO "+a.Table+" ("+a.Left.Column+", "+a.Right.Column+") VALUES ($1, $2) ON CONFLICT ("+
 		a.Left.Column+", "+a.Right.Column+") DO NOTHING", p.Left.Key, p.Right.Key)
 	if store.IsConstraint(err, store.Unique) {
-		refusal := apierr.New(e.Style.Duplicate, "%s is associated with a %s already", title(a.Left.singular), spaced(a.Right.singular))
+		refusal := e.Style.stored("%s is associated with a %s already", title(a.Left.singular), title(a.Right.singular))
 		refusal.Err = err
 		return refusal
 	}
@@ -144,11 +145,11 @@ func (a Association) drop(e *Engine) rest.Handler {
 
 // change finds both sides, asks Allow, and does the work, in one transaction.
 func (a Association) change(ctx context.Context, e *Engine, p *Pair, do func(context.Context, store.Conn, *Pair) error) (rest.Reply, error) {
-	err := e.DB.InTx(ctx, func(ctx context.Context, c store.Conn) error {
-		scope, err := tenant.Of(ctx, c, p.Request)
-		if err != nil {
-			return err
-		}
+	scope, err := tenant.Of(ctx, e.DB, p.Request)
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	err = e.DB.InTx(ctx, func(ctx context.Context, c store.Conn) error {
 		if p.Left, err = a.Left.find(ctx, c, scope, p.Request.Param(a.Left.param)); err != nil {
 			return err
 		}

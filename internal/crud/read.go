@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/ringfence/ringfence/internal/rest"
@@ -32,12 +33,12 @@ func (k *collection[T]) answerList(ctx context.Context, r *rest.Request, narrow 
 	if err != nil {
 		return rest.Reply{}, err
 	}
+	scope, err := tenant.Of(ctx, k.engine.DB, r)
+	if err != nil {
+		return rest.Reply{}, err
+	}
 	var answer page[T]
 	err = k.engine.DB.InReadTx(ctx, func(ctx context.Context, c store.Conn) error {
-		scope, err := tenant.Of(ctx, c, r)
-		if err != nil {
-			return err
-		}
 		args := &arguments{}
 		where := k.inScope(query.Recurse || narrow != nil, args.add(scope))
 		if narrow != nil {
@@ -140,12 +141,18 @@ func (k *collection[T]) anyOf(col column, typed []string, args *arguments) strin
 
 // search looks for the term in every searched column, as it is: %, _ and \ have no meaning.
 func (k *collection[T]) search(term string, args *arguments) string {
+	if strings.ContainsRune(term, '\x01') {
+		return "1 = 0" // no value holds it
+	}
 	pattern := strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(store.Fold(term))
 	if k.engine.Style.SearchWords {
 		pattern = strings.Join(strings.Fields(pattern), "%")
 	}
 	placeholder := args.add("%" + pattern + "%")
-	conditions := make([]string, 0, len(k.Search))
+	conditions := make([]string, 0, len(k.Search)+1)
+	if k.SearchText != "" {
+		conditions = append(conditions, k.SearchText+" LIKE "+placeholder+` ESCAPE '\'`)
+	}
 	for _, name := range k.Search {
 		conditions = append(conditions, k.byName[name].searched()+" LIKE "+placeholder+` ESCAPE '\'`)
 	}
@@ -164,12 +171,12 @@ func (k *collection[T]) selected() string {
 }
 
 func (k *collection[T]) read(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+	scope, err := tenant.Of(ctx, k.engine.DB, r)
+	if err != nil {
+		return rest.Reply{}, err
+	}
 	var object *T
-	err := k.engine.DB.InReadTx(ctx, func(ctx context.Context, c store.Conn) error {
-		scope, err := tenant.Of(ctx, c, r)
-		if err != nil {
-			return err
-		}
+	err = k.engine.DB.InReadTx(ctx, func(ctx context.Context, c store.Conn) (err error) {
 		object, err = k.find(ctx, c, scope, r.Param(k.Param))
 		return err
 	})
@@ -180,14 +187,15 @@ func (k *collection[T]) read(ctx context.Context, r *rest.Request) (rest.Reply, 
 // to be shown. Anything else is not found, in one way.
 func (k *collection[T]) find(ctx context.Context, c store.Conn, scope, typed string) (*T, error) {
 	args := &arguments{}
-	key := k.keyed(typed, args)
+	key, value := k.keyed(typed)
 	if key == "" {
-		return nil, k.notFound()
+		return nil, k.notFound("", nil)
 	}
+	itself := key + " = " + args.add(value)
 	visible := k.inScope(true, args.add(scope))
-	object, err := store.Get[*T](ctx, c, "SELECT "+k.selected()+" FROM "+k.Table+" WHERE "+key+" AND "+visible, args.values...)
+	object, err := store.Get[*T](ctx, c, "SELECT "+k.selected()+" FROM "+k.Table+" WHERE "+itself+" AND "+visible, args.values...)
 	if errors.Is(err, store.ErrNotFound) {
-		return nil, k.notFound()
+		return nil, k.notFound(key, value)
 	}
 	if err != nil {
 		return nil, err
@@ -195,22 +203,27 @@ func (k *collection[T]) find(ctx context.Context, c store.Conn, scope, typed str
 	return object, k.finish(ctx, c, scope, []*T{object})
 }
 
-// keyed is the condition for the key that was typed, or "" when it cannot be one. Only a key's canonical form is
+// keyed answers the column and the value of the key that was typed, or "" when it cannot be one. Only a key's canonical form is
 // one: an object must not be reached by another spelling than the one that an access, or its denial, names.
-func (k *collection[T]) keyed(typed string, args *arguments) string {
+func (k *collection[T]) keyed(typed string) (column string, value any) {
 	for _, name := range k.Keys {
 		if value, ok := k.byName[name].argument(typed); ok && fmt.Sprint(value) == typed {
-			return name + " = " + args.add(value)
+			return name, value
 		}
 	}
-	return ""
+	return "", nil
 }
+
+// loadAtOnce is how many objects one Load gets: databases limit the arguments of a statement.
+const loadAtOnce = 1000
 
 // finish makes rows what a client reads.
 func (k *collection[T]) finish(ctx context.Context, c store.Conn, scope string, objects []*T) error {
-	if k.Load != nil && len(objects) > 0 {
-		if err := k.Load(ctx, c, objects); err != nil {
-			return err
+	if k.Load != nil {
+		for some := range slices.Chunk(objects, loadAtOnce) {
+			if err := k.Load(ctx, c, some); err != nil {
+				return err
+			}
 		}
 	}
 	if k.Present != nil {

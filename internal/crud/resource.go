@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 )
@@ -32,8 +31,11 @@ type Resource[T any] struct {
 	Virtual map[string]string
 	// Only limits the operations to those named: list, create, read, update, delete. Empty: all.
 	Only []string
-	// Unique maps the last column of each unique constraint to the field that a client knows. The constraint's name in
-	// PostgreSQL ends with that column's.
+	// SearchText is a column, no field of T, in which the database itself keeps the folded text of all that is to be
+	// searched, with U+0001 between its parts. `search` looks there too, and such a column can have an index.
+	SearchText string
+	// Unique maps the end of the name of each unique constraint, or its last column, to the columns that a client
+	// knows it by, with commas between. The refusal repeats what was sent in them, so none may be secret.
 	Unique map[string]string
 	// Shared is a further condition under which a row can be read from outside its tenant; %s is the scope's placeholder.
 	Shared string
@@ -51,7 +53,7 @@ type Resource[T any] struct {
 	Save func(ctx context.Context, c store.Conn, change *Change[T]) error
 	// Guard refuses a delete.
 	Guard func(ctx context.Context, c store.Conn, change *Change[T]) error
-	// Load fills in the fields that are no columns, of all the objects with one query each.
+	// Load fills in the fields that are no columns, of all the objects, of which there are 1000 at most, with one query each.
 	Load func(ctx context.Context, c store.Conn, objects []*T) error
 	// Present adapts objects to who reads them, after Load. It has no effect on what is stored.
 	Present func(tenant string, objects []*T)
@@ -161,12 +163,4 @@ func spaced(name string) string { return strings.ReplaceAll(name, "_", " ") }
 func title(name string) string {
 	name = spaced(name)
 	return strings.ToUpper(name[:1]) + name[1:]
-}
-
-func (k *collection[T]) notFound() error { return notFound(k.Singular, k.Path) }
-
-func notFound(singular, path string) error {
-	e := apierr.New(apierr.NotFound, "%s was not found", title(singular))
-	e.ID, e.Resource = "unknown-"+strings.ReplaceAll(singular, "_", "-"), path
-	return e
 }

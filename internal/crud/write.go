@@ -2,12 +2,10 @@ package crud
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"reflect"
 	"strings"
 
-	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/tenant"
@@ -33,17 +31,18 @@ func (k *collection[T]) createIn(ctx context.Context, r *rest.Request, insert fu
 	if err := k.receive(ctx, change); err != nil {
 		return rest.Reply{}, err
 	}
+	scope, err := tenant.Of(ctx, k.engine.DB, r)
+	if err != nil {
+		return rest.Reply{}, err
+	}
 	received := *change.New
 	err = k.engine.DB.InTx(ctx, func(ctx context.Context, c store.Conn) error {
-		fresh := received
-		change.New = &fresh
-		if change.Tenant, err = tenant.Of(ctx, c, r); err != nil {
-			return err
-		}
+		fresh := received // the transaction may run again
+		change.New, change.Tenant = &fresh, scope
 		return insert(ctx, c, change)
 	})
 	if err != nil {
-		return rest.Reply{}, k.refused(err)
+		return rest.Reply{}, k.refused(err, change.New)
 	}
 	if k.Committed != nil {
 		k.Committed(change)
@@ -141,8 +140,11 @@ func (r Resource[T]) Edit(ctx context.Context, e *Engine, req *rest.Request, edi
 }
 
 // change makes an update in one transaction.
-func (k *collection[T]) change(ctx context.Context, change *Change[T], edit func(o *T) error) error {
-	err := k.engine.DB.InTx(ctx, func(ctx context.Context, c store.Conn) error {
+func (k *collection[T]) change(ctx context.Context, change *Change[T], edit func(o *T) error) (err error) {
+	if change.Tenant, err = tenant.Of(ctx, k.engine.DB, change.Request); err != nil {
+		return err
+	}
+	err = k.engine.DB.InTx(ctx, func(ctx context.Context, c store.Conn) error {
 		if err := k.load(ctx, c, change); err != nil {
 			return err
 		}
@@ -160,7 +162,7 @@ func (k *collection[T]) change(ctx context.Context, change *Change[T], edit func
 		return k.complete(ctx, c, change)
 	})
 	if err != nil {
-		return k.refused(err)
+		return k.refused(err, change.New)
 	}
 	if k.Committed != nil {
 		k.Committed(change)
@@ -170,9 +172,6 @@ func (k *collection[T]) change(ctx context.Context, change *Change[T], edit func
 
 // load finds the object that is to be changed, and refuses when it is not what the client has read.
 func (k *collection[T]) load(ctx context.Context, c store.Conn, change *Change[T]) (err error) {
-	if change.Tenant, err = tenant.Of(ctx, c, change.Request); err != nil {
-		return err
-	}
 	if change.Old, err = k.find(ctx, c, change.Tenant, change.Request.Param(k.Param)); err != nil {
 		return err
 	}
@@ -221,7 +220,11 @@ func (k *collection[T]) itself(o *T, args *arguments) string {
 
 func (k *collection[T]) remove(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 	change := &Change[T]{Request: r}
-	err := k.engine.DB.InTx(ctx, func(ctx context.Context, c store.Conn) error {
+	var err error
+	if change.Tenant, err = tenant.Of(ctx, k.engine.DB, r); err != nil {
+		return rest.Reply{}, err
+	}
+	err = k.engine.DB.InTx(ctx, func(ctx context.Context, c store.Conn) error {
 		if err := k.load(ctx, c, change); err != nil {
 			return err
 		}
@@ -233,7 +236,7 @@ func (k *collection[T]) remove(ctx context.Context, r *rest.Request) (rest.Reply
 		return err
 	})
 	if err != nil {
-		return rest.Reply{}, k.refused(err)
+		return rest.Reply{}, k.refused(err, change.Old)
 	}
 	if k.Committed != nil {
 		k.Committed(change)
@@ -251,33 +254,4 @@ func (k *collection[T]) reply(o *T, created bool) (rest.Reply, error) {
 		header.Set("Location", k.location(o))
 	}
 	return rest.Reply{Body: o, Header: header}, nil
-}
-
-// refused says what a broken constraint means to a client.
-func (k *collection[T]) refused(err error) error {
-	if apierr.As(err) != nil {
-		return err // a hook has said it better
-	}
-	var broken *store.ConstraintError
-	if !errors.As(err, &broken) {
-		return err
-	}
-	e := &apierr.Error{Kind: k.engine.Style.Duplicate, Resource: k.Path, Err: err}
-	switch broken.Kind {
-	case store.Unique:
-		e.ID = "conflict"
-		e.Message = title(k.Singular) + " already exists"
-		constraint := strings.TrimSuffix(broken.Constraint, "'")
-		for col, field := range k.Unique {
-			if strings.HasSuffix(constraint, col) {
-				e.Message = title(k.Singular) + " already exists with this " + field
-				e.Details = map[string]any{field: map[string]any{"constraint_id": "unique", "constraint": "unique", "message": "Is already used"}}
-			}
-		}
-	case store.ForeignKey:
-		e.Message = title(k.Singular) + " is associated with something else, or refers to what does not exist"
-	default:
-		return err
-	}
-	return e
 }

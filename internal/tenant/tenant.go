@@ -4,8 +4,11 @@ package tenant
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -46,6 +49,9 @@ func Within(ctx context.Context, c store.Conn, tenant, root string) (bool, error
 // Of answers the tenant that the request acts in: the one that its header names, which must be the
 // principal's or below it, else the principal's. A header that names no such tenant is refused in
 // one way, whether the tenant exists or not, and never ignored.
+//
+// It adds the tenant of a principal that another auth server vouches for, so c is the database itself or a
+// transaction that may write.
 func Of(ctx context.Context, c store.Conn, r *rest.Request) (string, error) {
 	p := r.Principal()
 	if p == nil {
@@ -88,13 +94,23 @@ func errUnauthorized() error {
 // ensure makes the tenant of a principal that another auth server vouches for, below the master tenant. A
 // local principal's tenant exists, or the principal does not.
 func ensure(ctx context.Context, c store.Conn, p *principal.Principal) error {
-	_, err := store.Get[string](ctx, c, `SELECT uuid FROM auth_tenant WHERE uuid = $1`, p.TenantUUID)
-	if !errors.Is(err, store.ErrNotFound) {
-		return err
+	for range 3 { // a slug that is taken, by chance
+		known, err := store.Get[int](ctx, c, `SELECT count(*) FROM auth_tenant WHERE uuid = $1`, p.TenantUUID)
+		if err != nil || known > 0 {
+			return err
+		}
+		slug := strings.ToLower(rand.Text()[:slugLength])
+		if _, err := c.Exec(ctx, `
+			INSERT INTO auth_tenant (uuid, parent_uuid, name, slug)
+			SELECT $1, uuid, 'of another auth server', $2 FROM auth_tenant WHERE uuid = parent_uuid
+			ON CONFLICT DO NOTHING`, p.TenantUUID, slug); err != nil {
+			return fmt.Errorf("adding a tenant of another auth server: %w", err)
+		}
 	}
-	_, err = c.Exec(ctx, `
-		INSERT INTO auth_tenant (uuid, parent_uuid, name, slug)
-		SELECT $1, uuid, 'of another auth server', $2 FROM auth_tenant WHERE uuid = parent_uuid
-		ON CONFLICT DO NOTHING`, p.TenantUUID, "r"+p.TenantUUID[:8])
-	return err
+	e := apierr.New(apierr.Unavailable, "There is no master tenant yet")
+	e.ID, e.RetryAfter = "top-tenant-not-initialized", time.Second
+	return e
 }
+
+// slugLength is how long a slug may be (reference, auth-api 5).
+const slugLength = 10

@@ -1,0 +1,81 @@
+package crud
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// stored refuses because of what is stored: a duplicate, an association.
+func (s Style) stored(format string, args ...any) *apierr.Error {
+	e := apierr.New(s.Duplicate, format, args...)
+	if s.Duplicate == apierr.Invalid {
+		e.ID = rest.ResourceError
+	}
+	return e
+}
+
+// notFound refuses a path that names nothing. A key is shown only when it is well-formed.
+func (k *collection[T]) notFound(key string, value any) error {
+	e := apierr.New(apierr.NotFound, "%s was not found", title(k.Singular))
+	if key != "" {
+		e.Message += fmt.Sprintf(" ('%s': %s)", key, quoted(value))
+	}
+	e.ID, e.Resource = "unknown-"+strings.ReplaceAll(k.Singular, "_", "-"), k.Path
+	return e
+}
+
+// quoted writes a value as the messages that existing clients know have it: text between quotes.
+func quoted(value any) string {
+	if text, ok := value.(string); ok {
+		return "'" + text + "'"
+	}
+	return fmt.Sprint(value)
+}
+
+// refused says what a broken constraint means to a client. object is the one that broke it; nothing is
+// said of the one that was there before, which may be another tenant's.
+func (k *collection[T]) refused(err error, object *T) error {
+	if apierr.As(err) != nil {
+		return err // a hook has said it better
+	}
+	var broken *store.ConstraintError
+	if !errors.As(err, &broken) {
+		return err
+	}
+	var e *apierr.Error
+	switch broken.Kind {
+	case store.Unique:
+		e = k.duplicate(broken, object)
+	case store.ForeignKey:
+		e = k.engine.Style.stored("%s is associated with something else, or refers to what does not exist", title(k.Singular))
+	default:
+		return err // the checks before should not have let it come this far
+	}
+	e.Resource, e.Err = k.Path, err
+	return e
+}
+
+func (k *collection[T]) duplicate(broken *store.ConstraintError, object *T) *apierr.Error {
+	e := k.engine.Style.stored("%s already exists", title(k.Singular))
+	for ending, fields := range k.Unique {
+		if !strings.HasSuffix(broken.Constraint, ending) {
+			continue
+		}
+		e.Details = map[string]any{}
+		var pairs []string
+		for name := range strings.SplitSeq(fields, ",") {
+			e.Details[name] = map[string]any{"constraint_id": "unique", "constraint": "unique", "message": "Is already used"}
+			if value := reflect.Indirect(reflect.ValueOf(k.field(object, name))); value.IsValid() {
+				pairs = append(pairs, fmt.Sprintf("'%s': %s", name, quoted(value.Interface())))
+			}
+		}
+		e.Message += " (" + strings.Join(pairs, ", ") + ")"
+	}
+	return e
+}
