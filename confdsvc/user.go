@@ -231,32 +231,43 @@ func guardUser(_ context.Context, _ store.Conn, change *crud.Change[User]) error
 	return nil
 }
 
-// recordEverything sets the four flags that the deprecated one stands for.
+// recordEverything sets the four flags that the deprecated one stands for. Sent together with some of
+// them it must say the same, as it does when a client sends back what it read.
 func recordEverything(change *crud.Change[User]) error {
 	all, sent := change.Sent.Value("call_record_enabled").(bool)
 	if !sent {
 		return nil
 	}
 	u := change.New
-	for name, flag := range map[string]*bool{
+	flags := map[string]*bool{
 		"call_record_outgoing_external_enabled": &u.CallRecordOutgoingExternalEnabled,
 		"call_record_outgoing_internal_enabled": &u.CallRecordOutgoingInternalEnabled,
 		"call_record_incoming_internal_enabled": &u.CallRecordIncomingInternalEnabled,
 		"call_record_incoming_external_enabled": &u.CallRecordIncomingExternalEnabled,
-	} {
+	}
+	for name := range flags {
 		if change.Sent.Has(name) {
-			return apierr.InvalidField("call_record_enabled", "conflict", "May not be sent together with %s", name)
+			if all != recordsEverything(u) {
+				return apierr.InvalidField("call_record_enabled", "conflict", "Contradicts the other call_record_*_enabled that were sent")
+			}
+			return nil
 		}
+	}
+	for _, flag := range flags {
 		*flag = all
 	}
 	return nil
 }
 
+func recordsEverything(u *User) bool {
+	return u.CallRecordOutgoingExternalEnabled && u.CallRecordOutgoingInternalEnabled &&
+		u.CallRecordIncomingInternalEnabled && u.CallRecordIncomingExternalEnabled
+}
+
 // loadUsers fills in what is no column.
 func loadUsers(ctx context.Context, c store.Conn, users []*User) error {
 	for _, u := range users {
-		all := u.CallRecordOutgoingExternalEnabled && u.CallRecordOutgoingInternalEnabled &&
-			u.CallRecordIncomingInternalEnabled && u.CallRecordIncomingExternalEnabled
+		all := recordsEverything(u)
 		u.CallRecordEnabled = &all
 		u.Agent, u.Auth, u.DeviceID, u.FuncKeyTemplateID, u.Voicemail = nil, nil, nil, nil, nil
 		for _, list := range []*[]json.RawMessage{

@@ -34,7 +34,11 @@ func userVoicemailOperations(e *crud.Engine) []rest.Operation {
 	a := crud.Association{
 		Table: "confd_user_voicemail", Left: user, Right: voicemail, DropAll: true, Allow: allowUserVoicemail,
 	}
-	return append(a.Operations(e), crud.Related(e, voicemails(), a, user, voicemail), crud.CreateRelated(e, voicemails(), a))
+	return append(a.Operations(e),
+		crud.Related(e, voicemails(), a, user, voicemail),
+		crud.TheRelated(e, voicemails(), a, user, voicemail, "voicemail"), // SPEC, "ACL substitutions", has this path
+		crud.CreateRelated(e, voicemails(), a),
+	)
 }
 
 func allowUserVoicemail(_ context.Context, _ store.Conn, pair *crud.Pair) error {

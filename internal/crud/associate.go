@@ -195,10 +195,52 @@ func Related[T any](e *Engine, r Resource[T], a Association, of, to End) rest.Op
 				if err != nil {
 					return "", err
 				}
-				return k.Keys[0] + " IN (SELECT " + to.Column + " FROM " + a.Table + " WHERE " + of.Column + " = " + args.add(one.Key) + ")", nil
+				return a.joined(k.Keys[0], of, to, one, args), nil
 			})
 		},
 	}
+}
+
+// TheRelated is the one object of a collection that an association joins with one of another, which has at most one:
+// GET /{of}/{id}/{name}. It is not found when there is none.
+func TheRelated[T any](e *Engine, r Resource[T], a Association, of, to End, name string) rest.Operation {
+	k := r.on(e)
+	path := "/" + of.path + "/{" + of.param + "}/" + name
+	return rest.Operation{
+		Method: http.MethodGet, Path: path, Access: accessOf(e.Service, path, "read"),
+		ID: "get_" + of.singular + "_" + name, Tag: strings.ReplaceAll(of.path, "/", "_"),
+		Summary: "Read the " + spaced(r.Singular) + " of a " + spaced(of.singular),
+		Success: http.StatusOK, Reply: k.schema, Statuses: []int{404}, Tenanted: true, Conditional: true,
+		Handle: func(ctx context.Context, req *rest.Request) (rest.Reply, error) {
+			scope, err := tenant.Of(ctx, e.DB, req)
+			if err != nil {
+				return rest.Reply{}, err
+			}
+			var object *T
+			err = e.DB.InReadTx(ctx, func(ctx context.Context, c store.Conn) error {
+				one, err := of.find(ctx, c, scope, req.Param(of.param))
+				if err != nil {
+					return err
+				}
+				args := &arguments{}
+				where := k.inScope(true, args.add(scope)) + " AND " + a.joined(k.Keys[0], of, to, one, args)
+				object, err = store.Get[*T](ctx, c, "SELECT "+k.selected()+" FROM "+k.Table+" WHERE "+where, args.values...)
+				if errors.Is(err, store.ErrNotFound) {
+					return k.notFound("", nil)
+				}
+				if err != nil {
+					return err
+				}
+				return k.finish(ctx, c, scope, []*T{object})
+			})
+			return rest.Reply{Body: object}, err
+		},
+	}
+}
+
+// joined is the condition for the rows on one side that the association joins with one of the other.
+func (a Association) joined(key string, of, to End, one Member, args *arguments) string {
+	return key + " IN (SELECT " + to.Column + " FROM " + a.Table + " WHERE " + of.Column + " = " + args.add(one.Key) + ")"
 }
 
 // CreateRelated makes an object of the right-hand collection and associates it, in one transaction:

@@ -141,9 +141,6 @@ func (k *collection[T]) anyOf(col column, typed []string, args *arguments) strin
 
 // search looks for the term in every searched column, as it is: %, _ and \ have no meaning.
 func (k *collection[T]) search(term string, args *arguments) string {
-	if strings.ContainsRune(term, '\x01') {
-		return "1 = 0" // no value holds it
-	}
 	pattern := strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(store.Fold(term))
 	if k.engine.Style.SearchWords {
 		pattern = strings.Join(strings.Fields(pattern), "%")
