@@ -69,9 +69,9 @@ func exceeds(p *principal.Principal, held []string) error {
 // accessesOf is what a user holds now.
 func accessesOf(ctx context.Context, c store.Conn, userUUID string) ([]string, error) {
 	return store.Select[string](ctx, c, `
-		SELECT a.access FROM auth_user_policy up
-		JOIN auth_policy_access a ON a.policy_uuid = up.policy_uuid
-		WHERE up.user_uuid = $1 ORDER BY a.access`, userUUID)
+		SELECT DISTINCT a.access FROM auth_holding h
+		JOIN auth_policy_access a ON a.policy_uuid = h.policy_uuid
+		WHERE h.user_uuid = $1 ORDER BY a.access`, userUUID)
 }
 
 // accessesOfPolicy is what a policy gives, in the order in which it is shown.
@@ -101,7 +101,12 @@ const maxForgets = 100
 
 // forgetHolders is what must be forgotten when a policy changes.
 func forgetHolders(ctx context.Context, c store.Conn, policyUUID string) ([]forget, error) {
-	users, err := store.Select[string](ctx, c, `SELECT user_uuid FROM auth_user_policy WHERE policy_uuid = $1 LIMIT $2`, policyUUID, maxForgets+1)
+	return forgetUsers(ctx, c, `SELECT DISTINCT user_uuid FROM auth_holding WHERE policy_uuid = $1 LIMIT $2`, policyUUID)
+}
+
+// forgetUsers is what must be forgotten when a change touches the users of a query, whose second argument is a limit.
+func forgetUsers(ctx context.Context, c store.Conn, sql, key string) ([]forget, error) {
+	users, err := store.Select[string](ctx, c, sql, key, maxForgets+1)
 	if err != nil {
 		return nil, err
 	}

@@ -107,11 +107,16 @@ func difference(a, b []string) []string {
 	return slices.DeleteFunc(slices.Clone(a), func(x string) bool { return slices.Contains(b, x) })
 }
 
-func (s *Service) guardPolicy(_ context.Context, _ store.Conn, change *crud.Change[Policy]) error {
+func (s *Service) guardPolicy(ctx context.Context, c store.Conn, change *crud.Change[Policy]) error {
 	if err := writable(change.Old); err != nil {
 		return err
 	}
-	return mayTake(change.Request.Principal(), change.Old.ACL)
+	if err := mayTake(change.Request.Principal(), change.Old.ACL); err != nil {
+		return err
+	}
+	gone, err := forgetHolders(ctx, c, change.Old.UUID)
+	change.Carry = gone
+	return err
 }
 
 func savePolicy(ctx context.Context, c store.Conn, change *crud.Change[Policy]) error {
@@ -167,12 +172,17 @@ func (s *Service) announcePolicy(ctx context.Context, c store.Conn, change *crud
 	if change.Old == nil {
 		return nil
 	}
-	gone, err := forgetHolders(ctx, c, change.Old.UUID)
-	if err != nil {
+	if change.New != nil { // on a delete Guard has asked: now nobody holds it
+		gone, err := forgetHolders(ctx, c, change.Old.UUID)
+		if err != nil {
+			return err
+		}
+		change.Carry = gone
+	}
+	if err := keepAdministrator(ctx, c); err != nil {
 		return err
 	}
-	change.Carry = gone
-	return s.announce(ctx, c, gone...)
+	return s.announce(ctx, c, change.Carry.([]forget)...)
 }
 
 func (s *Service) forgetPolicy(change *crud.Change[Policy]) {

@@ -52,6 +52,11 @@ func New(o Options) (*Service, error) {
 	s.rest.Operations = append(s.rest.Operations, s.policies().Operations(engine)...)
 	s.rest.Operations = append(s.rest.Operations, s.policyAccessOperations(engine)...)
 	s.rest.Operations = append(s.rest.Operations, s.userPolicyOperations(engine)...)
+	s.rest.Operations = append(s.rest.Operations, s.groups().Operations(engine)...)
+	s.rest.Operations = append(s.rest.Operations, s.groupUserOperations(engine)...)
+	s.rest.Operations = append(s.rest.Operations, s.groupPolicyOperations(engine)...)
+	s.rest.Operations = append(s.rest.Operations, s.tenants().Operations(engine)...)
+	s.rest.Operations = append(s.rest.Operations, s.tenantOperations(engine)...)
 	s.rest.Operations = append(s.rest.Operations, s.statusOperations()...)
 	if err := s.rest.Mount(); err != nil {
 		return nil, err

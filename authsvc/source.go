@@ -27,12 +27,11 @@ type holding struct {
 // changed while the token lives (DESIGN section 3). One query. Expiry is by the database's clock, which all nodes share.
 func (s *Service) Load(ctx context.Context, _ string, d tokens.Digest) (*principal.Principal, error) {
 	rows, err := store.Select[holding](ctx, s.db, `
-		SELECT t.session_uuid, t.user_uuid, u.tenant_uuid, u.purpose, t.expires_at, now_utc() AS now, h.access
+		SELECT DISTINCT t.session_uuid, t.user_uuid, u.tenant_uuid, u.purpose, t.expires_at, now_utc() AS now, a.access
 		FROM auth_token t
 		JOIN auth_user u ON u.uuid = t.user_uuid
-		LEFT JOIN (SELECT up.user_uuid, a.access
-		           FROM auth_user_policy up JOIN auth_policy_access a ON a.policy_uuid = up.policy_uuid) h
-		       ON h.user_uuid = u.uuid
+		LEFT JOIN auth_holding h ON h.user_uuid = u.uuid
+		LEFT JOIN auth_policy_access a ON a.policy_uuid = h.policy_uuid
 		WHERE t.digest = $1 AND t.expires_at > now_utc() AND u.enabled`, d[:])
 	if err != nil {
 		return nil, err

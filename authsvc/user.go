@@ -131,7 +131,11 @@ func (s *Service) saveUser(ctx context.Context, c store.Conn, change *crud.Chang
 			}
 		}
 	}
-	if change.Old != nil {
+	if change.Old == nil { // the group of all the tenant's users
+		if _, err := c.Exec(ctx, `INSERT INTO auth_group_user (group_uuid, user_uuid) SELECT uuid, $2 FROM auth_group WHERE uuid = $1`, u.TenantUUID, u.UUID); err != nil {
+			return err
+		}
+	} else {
 		if !u.Enabled && change.Old.Enabled {
 			_, err := c.Exec(ctx, `DELETE FROM auth_token WHERE user_uuid = $1`, u.UUID)
 			return err
@@ -180,6 +184,9 @@ func different(a, b *string) bool {
 func (s *Service) announceUser(ctx context.Context, c store.Conn, change *crud.Change[User]) error {
 	if change.Old == nil {
 		return nil
+	}
+	if err := keepAdministrator(ctx, c); err != nil {
+		return err
 	}
 	return s.announce(ctx, c, forgetUser(change.Old.UUID))
 }

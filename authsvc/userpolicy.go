@@ -15,6 +15,9 @@ func (s *Service) userPolicyOperations(e *crud.Engine) []rest.Operation {
 		Table: "auth_user_policy", Left: user, Right: policy, Action: "create", AcrossTenants: true,
 		Allow: s.allowUserPolicy,
 		Changed: func(ctx context.Context, c store.Conn, p *crud.Pair) error {
+			if err := keepAdministrator(ctx, c); err != nil {
+				return err
+			}
 			return s.announce(ctx, c, forgetUser(p.Left.Object.(*User).UUID))
 		},
 		Committed: func(p *crud.Pair) { s.forgetHere(forgetUser(p.Left.Object.(*User).UUID)) },

@@ -75,6 +75,8 @@ type Pair struct {
 	Left, Right Member
 	// Ends is true on DELETE.
 	Ends bool
+	// Carry is what one hook leaves for a later one.
+	Carry any
 }
 
 // Operations are the association's operations on an engine.

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/tenant"
@@ -58,9 +60,9 @@ func (k *collection[T]) answerList(ctx context.Context, r *rest.Request, narrow 
 
 // inScope is the condition for the rows that a list shows.
 func (k *collection[T]) inScope(recurse bool, scope string) string {
-	where := "tenant_uuid = " + scope
-	if recurse {
-		where = tenant.Below("tenant_uuid", scope)
+	where := k.Owner + " = " + scope
+	if recurse || k.Subtree {
+		where = tenant.Below(k.Owner, scope)
 	}
 	if k.Shared != "" {
 		where = "(" + where + " OR " + fmt.Sprintf(k.Shared, scope) + ")"
@@ -117,6 +119,12 @@ func (k *collection[T]) page(ctx context.Context, c store.Conn, query rest.List,
 }
 
 func (k *collection[T]) filter(f rest.Filter, args *arguments) string {
+	if m, ok := k.Matches[f.Name]; ok {
+		if m.UUID && uuid.Validate(f.Value) != nil {
+			return "1 = 0"
+		}
+		return fmt.Sprintf(m.Condition, args.add(f.Value))
+	}
 	col := k.byName[f.Name]
 	if col.kind == identifier && strings.Contains(f.Value, ",") {
 		return k.anyOf(col, strings.Split(f.Value, ","), args)
@@ -178,6 +186,21 @@ func (k *collection[T]) read(ctx context.Context, r *rest.Request) (rest.Reply, 
 		return err
 	})
 	return rest.Reply{Body: object}, err
+}
+
+// Find answers the object that the request's path names, as a GET of it would.
+func (r Resource[T]) Find(ctx context.Context, e *Engine, req *rest.Request) (*T, error) {
+	k := r.on(e)
+	var object *T
+	err := e.DB.InReadTx(ctx, func(ctx context.Context, c store.Conn) error {
+		scope, err := tenant.Of(ctx, c, req)
+		if err != nil {
+			return err
+		}
+		object, err = k.find(ctx, c, scope, req.Param(k.Param))
+		return err
+	})
+	return object, err
 }
 
 // find answers the object that a path names, if the scope's tenant or one below it has it, or it is shared: ready

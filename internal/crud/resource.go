@@ -24,11 +24,19 @@ type Resource[T any] struct {
 	// Keys are the columns that a path may name an object by; what was typed decides which. The first is the
 	// one that links use, and that ends every order.
 	Keys []string
+	// Owner is the column of the tenant that has a row; "tenant_uuid" unless it is set.
+	Owner string
+	// Subtree makes lists show, without being asked, what the tenants below have.
+	Subtree bool
 	// Order are the columns that a list may be sorted by, the default first; Search those that a term is looked for
 	// in; Filters those that a query may fix. Each is a column of T, or one of Virtual.
 	Order, Search, Filters []string
 	// Virtual are SQL expressions of type text over the table's columns, by name: {"fullname": "firstname || ' ' || lastname"}.
 	Virtual map[string]string
+	// Aliases are further names of filters on columns.
+	Aliases map[string]string
+	// Matches are filters of another kind than a column's value, by name; Filters lists them too.
+	Matches map[string]Match
 	// Only limits the operations to those named: list, create, read, update, delete. Empty: all.
 	Only []string
 	// SearchText is a column, no field of T, in which the database itself keeps the folded text of all that is to be
@@ -51,7 +59,7 @@ type Resource[T any] struct {
 	Validate func(ctx context.Context, c store.Conn, change *Change[T]) error
 	// Save writes, after the row, what is kept in other tables.
 	Save func(ctx context.Context, c store.Conn, change *Change[T]) error
-	// Guard refuses a delete.
+	// Guard refuses a delete, and notes what is to be known of the object before it is gone.
 	Guard func(ctx context.Context, c store.Conn, change *Change[T]) error
 	// Load fills in the fields that are no columns, of all the objects, of which there are 1000 at most, with one query each.
 	Load func(ctx context.Context, c store.Conn, objects []*T) error
@@ -74,6 +82,14 @@ type Change[T any] struct {
 	Carry any
 }
 
+// Match is a filter by what an object is joined with.
+type Match struct {
+	// Condition holds for the rows that match; %s is the placeholder of what was typed.
+	Condition string
+	// UUID says that only a UUID matches anything.
+	UUID bool
+}
+
 // collection is a Resource made ready for an engine.
 type collection[T any] struct {
 	Resource[T]
@@ -89,15 +105,21 @@ func (r Resource[T]) on(e *Engine) *collection[T] {
 	for _, c := range k.columns {
 		k.byName[c.name] = c
 	}
+	if k.Owner == "" {
+		k.Owner = "tenant_uuid"
+	}
 	for name, expression := range r.Virtual {
 		k.byName[name] = column{name: "(" + expression + ")", kind: text}
 	}
+	for alias, name := range r.Aliases {
+		k.byName[alias] = k.byName[name]
+	}
 	for _, name := range slices.Concat(r.Order, r.Search, r.Filters, r.Keys) {
-		if _, ok := k.byName[name]; !ok {
+		if _, ok := k.byName[name]; !ok && r.Matches[name].Condition == "" {
 			panic(fmt.Sprintf("%s has no column %q", r.Path, name)) // a mistake in the declaration, seen at every start
 		}
 	}
-	k.list = rest.ListSpec{Order: r.Order, Filters: r.Filters, Recurse: true}
+	k.list = rest.ListSpec{Order: r.Order, Filters: r.Filters, Recurse: !r.Subtree}
 	return k
 }
 

@@ -228,12 +228,14 @@ func (k *collection[T]) remove(ctx context.Context, r *rest.Request) (rest.Reply
 		if err := k.load(ctx, c, change); err != nil {
 			return err
 		}
-		if err := k.run(ctx, c, change, k.Guard, k.Changed); err != nil {
+		if err := k.run(ctx, c, change, k.Guard); err != nil {
 			return err
 		}
 		args := &arguments{}
-		_, err := c.Exec(ctx, "DELETE FROM "+k.Table+" WHERE "+k.itself(change.Old, args), args.values...)
-		return err
+		if _, err := c.Exec(ctx, "DELETE FROM "+k.Table+" WHERE "+k.itself(change.Old, args), args.values...); err != nil {
+			return err
+		}
+		return k.run(ctx, c, change, k.Changed)
 	})
 	if err != nil {
 		return rest.Reply{}, k.refused(err, change.Old)

@@ -1,0 +1,189 @@
+package authsvc
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+
+	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// Group gives its policies to its users.
+type Group struct {
+	UUID       string  `db:"uuid" json:"uuid" format:"uuid" readOnly:"true"`
+	TenantUUID string  `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
+	Name       string  `db:"name" json:"name" required:"true" minLength:"1" maxLength:"128"`
+	Slug       *string `db:"slug" json:"slug" minLength:"1" maxLength:"80" pattern:"^[a-zA-Z0-9_-]+$" doc:"Made from the name when it is not sent; never changes."`
+	ReadOnly   bool    `json:"read_only" readOnly:"true"`
+	// SystemManaged groups are the server's: nobody changes their name or their users by hand.
+	SystemManaged bool `db:"system_managed" json:"system_managed" readOnly:"true"`
+
+	NameKey string `db:"name_key" json:"-"`
+	SlugKey string `db:"slug_key" json:"-"`
+}
+
+func (s *Service) groups() crud.Resource[Group] {
+	return crud.Resource[Group]{
+		Path: "groups", Singular: "group", Param: "group_uuid", Table: "auth_group", Keys: []string{"uuid"},
+		Order:   []string{"name", "slug", "uuid", "system_managed"},
+		Search:  []string{"name"},
+		Filters: []string{"uuid", "name", "slug", "read_only", "user_uuid", "policy_uuid", "policy_slug"},
+		Virtual: map[string]string{"read_only": "system_managed"},
+		Matches: map[string]crud.Match{
+			"user_uuid":   {Condition: "uuid IN (SELECT group_uuid FROM auth_group_user WHERE user_uuid = %s)", UUID: true},
+			"policy_uuid": {Condition: "uuid IN (SELECT group_uuid FROM auth_group_policy WHERE policy_uuid = %s)", UUID: true},
+			"policy_slug": {Condition: "uuid IN (SELECT gp.group_uuid FROM auth_group_policy gp JOIN auth_policy p ON p.uuid = gp.policy_uuid WHERE p.slug = %s)"},
+		},
+		Unique:  map[string]string{"name_key": "name", "slug_key": "slug"},
+		Prepare: prepareGroup, Validate: s.validateGroup, Guard: s.guardGroup,
+		Load: func(_ context.Context, _ store.Conn, groups []*Group) error {
+			for _, g := range groups {
+				g.ReadOnly = g.SystemManaged
+			}
+			return nil
+		},
+		Changed: s.announceGroup, Committed: s.forgetGroup,
+	}
+}
+
+func prepareGroup(_ context.Context, _ store.Conn, change *crud.Change[Group]) error {
+	g := change.New
+	g.UUID = uuid.NewString()
+	if g.Slug == nil {
+		slug := slugOf(g.Name)
+		g.Slug = &slug
+	}
+	g.SlugKey = canonical(*g.Slug)
+	return nil
+}
+
+func (s *Service) validateGroup(_ context.Context, _ store.Conn, change *crud.Change[Group]) error {
+	g := change.New
+	if g.NameKey = canonical(g.Name); g.NameKey == "" {
+		return apierr.InvalidField("name", "length", "May not be blank")
+	}
+	if change.Old == nil {
+		return nil
+	}
+	g.Slug, g.SlugKey = change.Old.Slug, change.Old.SlugKey
+	return groupWritable(change.Old)
+}
+
+func groupWritable(g *Group) error {
+	if !g.SystemManaged {
+		return nil
+	}
+	e := apierr.New(apierr.Forbidden, "This group is managed by the server")
+	e.ID, e.Resource = "forbidden-group", "groups"
+	return e
+}
+
+// guardGroup: with the group its users lose its policies, so the caller must hold what they give.
+func (s *Service) guardGroup(ctx context.Context, c store.Conn, change *crud.Change[Group]) error {
+	if err := groupWritable(change.Old); err != nil {
+		return err
+	}
+	accesses, err := accessesOfGroup(ctx, c, change.Old.UUID)
+	if err != nil {
+		return err
+	}
+	if err := mayTake(change.Request.Principal(), accesses); err != nil {
+		return err
+	}
+	gone, err := forgetMembers(ctx, c, change.Old.UUID)
+	change.Carry = gone
+	return err
+}
+
+// accessesOfGroup is what a group gives to its users.
+func accessesOfGroup(ctx context.Context, c store.Conn, groupUUID string) ([]string, error) {
+	return store.Select[string](ctx, c, `
+		SELECT DISTINCT a.access FROM auth_group_policy gp JOIN auth_policy_access a ON a.policy_uuid = gp.policy_uuid
+		WHERE gp.group_uuid = $1 ORDER BY a.access`, groupUUID)
+}
+
+// forgetMembers is what must be forgotten when a group changes.
+func forgetMembers(ctx context.Context, c store.Conn, groupUUID string) ([]forget, error) {
+	return forgetUsers(ctx, c, `SELECT user_uuid FROM auth_group_user WHERE group_uuid = $1 LIMIT $2`, groupUUID)
+}
+
+func (s *Service) announceGroup(ctx context.Context, c store.Conn, change *crud.Change[Group]) error {
+	if change.New != nil { // a name gives nothing to anybody
+		return nil
+	}
+	if err := keepAdministrator(ctx, c); err != nil {
+		return err
+	}
+	return s.announce(ctx, c, change.Carry.([]forget)...)
+}
+
+func (s *Service) forgetGroup(change *crud.Change[Group]) {
+	if gone, ok := change.Carry.([]forget); ok {
+		s.forgetHere(gone...)
+	}
+}
+
+// groupUserOperations put users into groups and take them out, and list both ways.
+func (s *Service) groupUserOperations(e *crud.Engine) []rest.Operation {
+	group, user := s.groups().End(e, "group_uuid"), s.users().End(e, "user_uuid")
+	a := crud.Association{
+		Table: "auth_group_user", Left: group, Right: user, Action: "create", AcrossTenants: true,
+		Allow: func(ctx context.Context, c store.Conn, pair *crud.Pair) error {
+			g := pair.Left.Object.(*Group)
+			if err := groupWritable(g); err != nil {
+				return err
+			}
+			accesses, err := accessesOfGroup(ctx, c, g.UUID)
+			if err != nil {
+				return err
+			}
+			if pair.Ends {
+				return mayTake(pair.Request.Principal(), accesses)
+			}
+			return mayGive(pair.Request.Principal(), accesses)
+		},
+		Changed: func(ctx context.Context, c store.Conn, pair *crud.Pair) error {
+			if err := keepAdministrator(ctx, c); err != nil {
+				return err
+			}
+			return s.announce(ctx, c, forgetUser(pair.Right.Object.(*User).UUID))
+		},
+		Committed: func(pair *crud.Pair) { s.forgetHere(forgetUser(pair.Right.Object.(*User).UUID)) },
+	}
+	return append(a.Operations(e), crud.Related(e, s.users(), a, group, user), crud.Related(e, s.groups(), a, user, group))
+}
+
+// groupPolicyOperations give policies to groups, take them away, and list them.
+func (s *Service) groupPolicyOperations(e *crud.Engine) []rest.Operation {
+	group, policy := s.groups().End(e, "group_uuid"), s.policies().End(e, "policy_uuid")
+	a := crud.Association{
+		Table: "auth_group_policy", Left: group, Right: policy, Action: "create", AcrossTenants: true,
+		Allow: func(ctx context.Context, c store.Conn, pair *crud.Pair) error {
+			accesses := pair.Right.Object.(*Policy).ACL
+			if pair.Ends {
+				return mayTake(pair.Request.Principal(), accesses)
+			}
+			return mayGive(pair.Request.Principal(), accesses)
+		},
+		Changed: func(ctx context.Context, c store.Conn, pair *crud.Pair) error {
+			gone, err := forgetMembers(ctx, c, pair.Left.Object.(*Group).UUID)
+			if err == nil {
+				err = keepAdministrator(ctx, c)
+			}
+			if err != nil {
+				return err
+			}
+			pair.Carry = gone
+			return s.announce(ctx, c, gone...)
+		},
+		Committed: func(pair *crud.Pair) {
+			if gone, ok := pair.Carry.([]forget); ok {
+				s.forgetHere(gone...)
+			}
+		},
+	}
+	return append(a.Operations(e), crud.Related(e, s.policies(), a, group, policy))
+}

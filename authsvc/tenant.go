@@ -1,0 +1,319 @@
+package authsvc
+
+import (
+	"context"
+	"crypto/rand"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/tenant"
+)
+
+// Tenant is a branch of the tree that everything belongs to.
+type Tenant struct {
+	UUID          string   `db:"uuid" json:"uuid" format:"uuid" doc:"Taken from the body on create, when it is sent."`
+	ParentUUID    string   `db:"parent_uuid" json:"parent_uuid" format:"uuid" readOnly:"true" doc:"The master tenant is its own parent."`
+	Name          *string  `db:"name" json:"name" minLength:"1" maxLength:"128"`
+	Slug          *string  `db:"slug" json:"slug" minLength:"1" maxLength:"10" pattern:"^[a-zA-Z0-9_]+$" doc:"Unique in the installation; never changes."`
+	Phone         *string  `db:"phone" json:"phone" minLength:"1" maxLength:"32"`
+	ContactUUID   *string  `db:"contact_uuid" json:"contact" format:"uuid"`
+	DefaultMethod string   `db:"default_authentication_method" json:"default_authentication_method" enum:"native,ldap,saml" default:"native"`
+	DomainNames   []string `json:"domain_names" default:"[]" maxItems:"100" items.maxLength:"253" doc:"Unique in the installation."`
+	Address       address  `json:"address"`
+
+	Line1   *string `db:"line_1" json:"-"`
+	Line2   *string `db:"line_2" json:"-"`
+	City    *string `db:"city" json:"-"`
+	State   *string `db:"state" json:"-"`
+	Country *string `db:"country" json:"-"`
+	ZipCode *string `db:"zip_code" json:"-"`
+}
+
+type address struct {
+	Line1   *string `json:"line_1" minLength:"1" maxLength:"256"`
+	Line2   *string `json:"line_2" minLength:"1" maxLength:"256"`
+	City    *string `json:"city" minLength:"1" maxLength:"128"`
+	State   *string `json:"state" minLength:"1" maxLength:"128"`
+	Country *string `json:"country" minLength:"1" maxLength:"128"`
+	ZipCode *string `json:"zip_code" minLength:"1" maxLength:"16"`
+}
+
+func (s *Service) tenants() crud.Resource[Tenant] {
+	return crud.Resource[Tenant]{
+		Path: "tenants", Singular: "tenant", Param: "tenant_uuid", Table: "auth_tenant", Keys: []string{"uuid"},
+		Owner: "uuid", Subtree: true,
+		Order:   []string{"name", "slug"},
+		Search:  []string{"name", "slug", "domains"},
+		Filters: []string{"uuid", "uuids", "name", "slug", "domain_name"},
+		Virtual: map[string]string{"domains": "SELECT coalesce(string_agg(d.name, ' '), '') FROM auth_tenant_domain d WHERE d.tenant_uuid = auth_tenant.uuid"},
+		Matches: map[string]crud.Match{
+			"domain_name": {Condition: "uuid IN (SELECT tenant_uuid FROM auth_tenant_domain WHERE name = %s)"},
+		},
+		Aliases: map[string]string{"uuids": "uuid"},
+		Unique:  map[string]string{"slug": "slug", "slug_key": "slug", "pkey": "uuid"},
+		Prepare: prepareTenant, Validate: validateTenant, Save: saveTenant, Guard: s.guardTenant, Load: loadTenants,
+		Changed: s.announceTenant, Committed: func(change *crud.Change[Tenant]) {
+			if change.New == nil {
+				s.forgetHere(forgetAll())
+			}
+		},
+	}
+}
+
+func prepareTenant(ctx context.Context, c store.Conn, change *crud.Change[Tenant]) error {
+	t := change.New
+	if t.UUID == "" {
+		t.UUID = uuid.NewString()
+	}
+	t.UUID = strings.ToLower(t.UUID)
+	t.ParentUUID = change.Tenant
+	if t.Slug == nil {
+		slug, err := freeSlug(ctx, c, t.Name)
+		if err != nil {
+			return err
+		}
+		t.Slug = &slug
+	}
+	return nil
+}
+
+var notTenantSlug = regexp.MustCompile(`[^a-zA-Z0-9_]+`)
+
+// freeSlug makes a slug of a name, or of chance when the name has none that is free.
+func freeSlug(ctx context.Context, c store.Conn, name *string) (string, error) {
+	if name != nil {
+		slug := notTenantSlug.ReplaceAllString(*name, "")
+		if slug = slug[:min(len(slug), 10)]; slug != "" {
+			n, err := store.Get[int](ctx, c, `SELECT count(*) FROM auth_tenant WHERE slug = $1`, slug)
+			if err != nil || n == 0 {
+				return slug, err
+			}
+		}
+	}
+	return strings.ToLower(rand.Text()[:10]), nil
+}
+
+var domainName = regexp.MustCompile(`^([A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.?$`)
+
+func validateTenant(ctx context.Context, c store.Conn, change *crud.Change[Tenant]) error {
+	t := change.New
+	t.Line1, t.Line2, t.City, t.State, t.Country, t.ZipCode =
+		t.Address.Line1, t.Address.Line2, t.Address.City, t.Address.State, t.Address.Country, t.Address.ZipCode
+	for i, d := range t.DomainNames {
+		if !domainName.MatchString(d) {
+			return apierr.InvalidField("domain_names", "regex", "Item %d must be a domain name", i+1)
+		}
+	}
+	if change.Old != nil {
+		t.Slug = change.Old.Slug
+	}
+	if t.ContactUUID != nil {
+		within := change.Tenant
+		if change.Old != nil {
+			within = t.UUID
+		}
+		n, err := store.Get[int](ctx, c, `SELECT count(*) FROM auth_user WHERE uuid = $1 AND `+tenant.Below("tenant_uuid", "$2"), *t.ContactUUID, within)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return apierr.InvalidField("contact", "reference", "Names no user of the tenant")
+		}
+	}
+	return nil
+}
+
+// saveTenant keeps the domains, and gives a new tenant the group of all its users.
+func saveTenant(ctx context.Context, c store.Conn, change *crud.Change[Tenant]) error {
+	t := change.New
+	var before []string
+	if change.Old != nil {
+		before = change.Old.DomainNames
+	} else if err := createAllUsers(ctx, c, t.UUID); err != nil {
+		return err
+	}
+	for _, d := range difference(before, t.DomainNames) {
+		if _, err := c.Exec(ctx, `DELETE FROM auth_tenant_domain WHERE tenant_uuid = $1 AND name = $2`, t.UUID, d); err != nil {
+			return err
+		}
+	}
+	for _, d := range difference(t.DomainNames, before) {
+		_, err := c.Exec(ctx, `INSERT INTO auth_tenant_domain (uuid, tenant_uuid, name) VALUES ($1, $2, $3)`, uuid.NewString(), t.UUID, strings.ToLower(d))
+		if store.IsConstraint(err, store.Unique) {
+			return &apierr.Error{
+				Kind: apierr.Conflict, Resource: "tenants", Err: err,
+				Fields: []apierr.Field{{Name: "domain_names", Constraint: "unique", Value: "unique", Message: "Has a domain that is already used"}},
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// allUsersName names a tenant's group of all its users.
+func allUsersName(tenantUUID string) string { return "all-users-tenant-" + tenantUUID }
+
+// createAllUsers makes the group of all of a tenant's users. It has the tenant's UUID.
+func createAllUsers(ctx context.Context, c store.Conn, tenantUUID string) error {
+	_, err := c.Exec(ctx, `INSERT INTO auth_group (uuid, tenant_uuid, name, name_key, slug, slug_key, system_managed)
+		VALUES ($1, $1, $2, $2, $2, $2, true)`, tenantUUID, allUsersName(tenantUUID))
+	return err
+}
+
+// guardTenant refuses to delete a tenant that others stand on; its own users, groups and policies go with it.
+func (s *Service) guardTenant(ctx context.Context, c store.Conn, change *crud.Change[Tenant]) error {
+	t := change.Old
+	if t.UUID == change.Request.Principal().TenantUUID || t.UUID == t.ParentUUID {
+		e := apierr.New(apierr.Forbidden, "Deleting its own tenant is forbidden")
+		e.ID, e.Resource = "deleting-own-tenant-forbidden", "tenants"
+		return e
+	}
+	children, err := store.Get[int](ctx, c, `SELECT count(*) FROM auth_tenant WHERE parent_uuid = $1`, t.UUID)
+	if err != nil {
+		return err
+	}
+	if children > 0 {
+		e := apierr.New(apierr.Invalid, "The tenant has others below it; delete them first")
+		e.ID, e.Resource = "tenant-has-children", "tenants"
+		return e
+	}
+	accesses, err := store.Select[string](ctx, c, `SELECT DISTINCT a.access FROM auth_policy p JOIN auth_policy_access a ON a.policy_uuid = p.uuid WHERE p.tenant_uuid = $1`, t.UUID)
+	if err != nil {
+		return err
+	}
+	if err := mayTake(change.Request.Principal(), accesses); err != nil {
+		return err
+	}
+	for _, table := range []string{"auth_user", "auth_group", "auth_policy"} {
+		if _, err := c.Exec(ctx, "DELETE FROM "+table+" WHERE tenant_uuid = $1", t.UUID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Service) announceTenant(ctx context.Context, c store.Conn, change *crud.Change[Tenant]) error {
+	if change.New != nil {
+		return nil
+	}
+	if err := keepAdministrator(ctx, c); err != nil {
+		return err
+	}
+	return s.announce(ctx, c, forgetAll())
+}
+
+func loadTenants(ctx context.Context, c store.Conn, tenants []*Tenant) error {
+	type row struct {
+		TenantUUID string `db:"tenant_uuid"`
+		Name       string `db:"name"`
+	}
+	byUUID := make(map[string]*Tenant, len(tenants))
+	uuids := make([]any, len(tenants))
+	for i, t := range tenants {
+		t.DomainNames = []string{}
+		t.Address = address{t.Line1, t.Line2, t.City, t.State, t.Country, t.ZipCode}
+		byUUID[t.UUID], uuids[i] = t, t.UUID
+	}
+	rows, err := store.Select[row](ctx, c, `SELECT tenant_uuid, name FROM auth_tenant_domain WHERE tenant_uuid IN (`+
+		crud.Placeholders(1, len(uuids))+`) ORDER BY name`, uuids...)
+	for _, r := range rows {
+		t := byUUID[r.TenantUUID]
+		t.DomainNames = append(t.DomainNames, r.Name)
+	}
+	return err
+}
+
+// domain is one of a tenant's domain names.
+type domain struct {
+	UUID string `db:"uuid" json:"uuid"`
+	Name string `db:"name" json:"name"`
+}
+
+type domainsAnswer struct {
+	Items []domain `json:"items"`
+	Total int      `json:"total"`
+}
+
+// tenantOperations list a tenant's domains, and move it.
+func (s *Service) tenantOperations(e *crud.Engine) []rest.Operation {
+	return []rest.Operation{
+		{
+			Method: http.MethodGet, Path: "/tenants/{tenant_uuid}/domains", Access: "auth.tenants.{tenant_uuid}.domains.read",
+			ID: "list_tenant_domains", Tag: "tenants", Summary: "List the domains of a tenant", Tenanted: true,
+			Success: http.StatusOK, Reply: rest.SchemaOf[domainsAnswer](), Statuses: []int{404},
+			Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+				t, err := s.tenants().Find(ctx, e, r)
+				if err != nil {
+					return rest.Reply{}, err
+				}
+				items, err := store.Select[domain](ctx, s.db, `SELECT uuid, name FROM auth_tenant_domain WHERE tenant_uuid = $1 ORDER BY name`, t.UUID)
+				return rest.Reply{Body: domainsAnswer{items, len(items)}}, err
+			},
+		},
+		{
+			Method: http.MethodPut, Path: "/tenants/{tenant_uuid}/parent/{parent_tenant_uuid}",
+			Access: "auth.tenants.{tenant_uuid}.parent.{parent_tenant_uuid}.update",
+			ID:     "move_tenant", Tag: "tenants", Summary: "Put a tenant below another", Tenanted: true,
+			Success: http.StatusNoContent, Statuses: []int{404, 409}, Handle: s.moveTenant,
+		},
+	}
+}
+
+func (s *Service) moveTenant(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+	moved, err := r.UUIDParam("tenant_uuid")
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	parent, err := r.UUIDParam("parent_tenant_uuid")
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	err = s.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
+		scope, err := tenant.Of(ctx, tx, r)
+		if err != nil {
+			return err
+		}
+		for _, t := range []string{moved, parent} {
+			if ok, err := tenant.Within(ctx, tx, t, scope); err != nil || !ok {
+				return firstError(err, unknownTenant())
+			}
+		}
+		// A tenant that is moved below itself would leave the tree.
+		if loop, err := tenant.Within(ctx, tx, parent, moved); err != nil || loop {
+			return firstError(err, apierr.New(apierr.Conflict, "The new parent is the tenant itself or below it"))
+		}
+		if _, err := tx.Exec(ctx, `UPDATE auth_tenant SET parent_uuid = $2 WHERE uuid = $1`, moved, parent); err != nil {
+			return err
+		}
+		return s.announce(ctx, tx, forgetAll())
+	})
+	if err == nil {
+		s.forgetHere(forgetAll())
+	}
+	return rest.Reply{}, err
+}
+
+func unknownTenant() error {
+	e := apierr.New(apierr.NotFound, "Tenant was not found")
+	e.ID, e.Resource = "unknown-tenant", "tenants"
+	return e
+}
+
+// firstError is the first of the errors that is one.
+func firstError(errs ...error) error {
+	i := slices.IndexFunc(errs, func(err error) bool { return err != nil })
+	if i < 0 {
+		return nil
+	}
+	return errs[i]
+}
