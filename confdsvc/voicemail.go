@@ -13,20 +13,20 @@ import (
 type Voicemail struct {
 	ID             int64                  `db:"id" json:"id" readOnly:"true" generated:"true"`
 	TenantUUID     string                 `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
-	Name           string                 `db:"name" json:"name" required:"true" maxLength:"80" pattern:"^[^,|]*$"`
+	Name           string                 `db:"name" json:"name" required:"true" maxLength:"80" pattern:"^([^,|=]|=+[^,|=>])*=*$"`
 	Number         string                 `db:"number" json:"number" required:"true" pattern:"^[0-9]{1,40}$"`
 	Context        string                 `db:"context" json:"context" required:"true" pattern:"^[A-Za-z0-9_-]{1,79}$"`
 	Password       *string                `db:"password" json:"password" pattern:"^[0-9]{1,80}$"`
-	Email          *string                `db:"email" json:"email" maxLength:"80" pattern:"^[^,|]*$"`
+	Email          *string                `db:"email" json:"email" maxLength:"80" pattern:"^([^,|=]|=+[^,|=>])*=*$"`
 	Language       *string                `db:"language" json:"language" pattern:"^[a-z]{2}_[A-Z]{2}$"`
-	Timezone       *string                `db:"timezone" json:"timezone" maxLength:"128" pattern:"^[^,|]*$"`
-	Pager          *string                `db:"pager" json:"pager" maxLength:"80" pattern:"^[^,|]*$"`
+	Timezone       *string                `db:"timezone" json:"timezone" maxLength:"128" pattern:"^([^,|=]|=+[^,|=>])*=*$"`
+	Pager          *string                `db:"pager" json:"pager" maxLength:"80" pattern:"^([^,|=]|=+[^,|=>])*=*$"`
 	MaxMessages    *int64                 `db:"max_messages" json:"max_messages" minimum:"0"`
 	AttachAudio    *bool                  `db:"attach_audio" json:"attach_audio"`
 	DeleteMessages bool                   `db:"delete_messages" json:"delete_messages" default:"false" doc:"Needs email and attach_audio: a message that is neither kept nor sent is lost."`
 	AskPassword    bool                   `db:"ask_password" json:"ask_password" default:"true"`
 	Enabled        bool                   `db:"enabled" json:"enabled" default:"true"`
-	Options        store.JSON[[][]string] `db:"options" json:"options" default:"[]" maxItems:"100" items.minItems:"2" items.maxItems:"2" items.items.maxLength:"256" items.items.pattern:"^[^,|]*$" doc:"Pairs of a name and a value."`
+	Options        store.JSON[[][]string] `db:"options" json:"options" default:"[]" maxItems:"100" items.minItems:"2" items.maxItems:"2" items.items.maxLength:"256" items.items.pattern:"^([^,|=]|=+[^,|=>])*=*$" doc:"Pairs of a name and a value."`
 	AccessType     string                 `db:"accesstype" json:"accesstype" enum:"personal,global" default:"personal" doc:"One of each context may be global; it cannot be associated with users."`
 	crud.Hrefs
 
