@@ -9,10 +9,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
+	"unicode"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
+	"github.com/caddyserver/caddy/v2/modules/caddyevents"
 
 	"github.com/ringfence/ringfence/authsvc"
 	"github.com/ringfence/ringfence/internal/store"
@@ -49,6 +50,7 @@ type App struct {
 	log    *slog.Logger
 	engine *engine
 	cache  *tokens.Cache
+	reload bool
 }
 
 // CaddyModule returns the Caddy module information.
@@ -65,12 +67,13 @@ func (a *App) Provision(ctx caddy.Context) error {
 	a.resolve(caddy.NewReplacer())
 	key, err := open.Key(a.Database)
 	if err != nil {
-		return fmt.Errorf("reading the database's address: %w", err)
+		return fmt.Errorf("reading the database's address (RINGFENCE_DATABASE): %w", err)
 	}
 	if a.engine, err = useEngine(key); err != nil {
 		return err
 	}
-	if err := a.engine.metrics.register(ctx.GetMetricsRegistry()); err != nil {
+	registry := ctx.GetMetricsRegistry()
+	if err := a.engine.metrics.register(registry); err != nil {
 		return err
 	}
 	source := TokenSource(new(LocalTokens))
@@ -84,8 +87,14 @@ func (a *App) Provision(ctx caddy.Context) error {
 	if a.cache, err = source.Tokens(a); err != nil {
 		return fmt.Errorf("preparing the token source: %w", err)
 	}
-	a.engine.metrics.watch(a.cache)
-	return nil
+	if err := registry.Register(cacheStats{a.cache}); err != nil {
+		return fmt.Errorf("registering the token cache's metrics: %w", err)
+	}
+	events, err := ctx.App("events")
+	if err != nil {
+		return fmt.Errorf("loading events app: %w", err)
+	}
+	return events.(*caddyevents.App).On("started", welcome{a})
 }
 
 // resolve fills in placeholders and defaults.
@@ -105,10 +114,16 @@ func (a *App) resolve(repl *caddy.Replacer) {
 	setting(&a.AdminPassword, "RINGFENCE_ADMIN_PASSWORD", "")
 }
 
+const maxUsername = 256
+
 // Validate checks what needs no database.
 func (a *App) Validate() error {
+	// The name is sent by HTTP Basic (RFC 7617), which has no place for these.
+	if len(a.AdminUsername) > maxUsername || strings.ContainsFunc(a.AdminUsername, func(r rune) bool { return r == ':' || unicode.IsControl(r) }) {
+		return fmt.Errorf("the administrator's username (RINGFENCE_ADMIN_USERNAME) is longer than %d bytes, or has a colon or a control character", maxUsername)
+	}
 	if len(a.AdminPassword) > authsvc.MaxPassword {
-		return fmt.Errorf("the administrator's password is longer than %d bytes", authsvc.MaxPassword)
+		return fmt.Errorf("the administrator's password (RINGFENCE_ADMIN_PASSWORD) is longer than %d bytes", authsvc.MaxPassword)
 	}
 	for _, o := range a.Origins {
 		if scheme, host, ok := strings.Cut(o, "://"); !ok || host == "" || strings.ContainsAny(host, "/?#*") || (scheme != "https" && scheme != "http") {
@@ -118,29 +133,27 @@ func (a *App) Validate() error {
 	return nil
 }
 
-// running is true once a ringfence app has started in this process: from then on an app that starts
-// belongs to a reload.
-var running atomic.Bool
-
 // Start opens the database. At the start of the process a database that cannot answer yet is waited for in the
 // background, with 503 meanwhile; on a reload it fails, and the old configuration goes on.
 func (a *App) Start() error {
-	slog.SetDefault(a.log)
 	admin := authsvc.Admin{
 		Username: a.AdminUsername, Password: a.AdminPassword, File: filepath.Join(a.Data, "admin-credentials"),
 	}
-	reload := running.Load()
+	// Until all apps have started, what is active is the old configuration, if there is one.
+	a.reload = caddy.ActiveContext().Context != nil
 	first, err := a.engine.start(context.Background(), a.Database, admin)
 	switch {
 	case err == nil:
-		a.welcome(first, !reload)
-	case errors.Is(err, store.ErrUnavailable) && !reload:
+		a.introduce(first)
+	case errors.Is(err, errStarting):
+		// The old configuration waits for the same database.
+	case errors.Is(err, store.ErrUnavailable) && !a.reload:
 		a.log.Warn("the database cannot be used yet; trying again, with 503 meanwhile", "error", err)
-		a.engine.keepStarting(a.log, a.Database, admin, func(first authsvc.FirstStart) { a.welcome(first, true) })
+		a.engine.keepStarting(a.log, a.Database, admin, a.introduce)
 	default:
 		return err
 	}
-	running.Store(true)
+	slog.SetDefault(a.log)
 	return nil
 }
 
@@ -153,30 +166,6 @@ func (a *App) Cleanup() error {
 		return nil
 	}
 	return a.engine.release()
-}
-
-// welcome tells the person at the terminal what to do next. The generated password is shown this once; it
-// goes to the terminal and not through the log, which may be kept.
-func (a *App) welcome(first authsvc.FirstStart, starting bool) {
-	if first.Created && first.Password != "" {
-		fmt.Fprintf(os.Stderr, "\n  The first administrator was created:\n\n      username  %s\n      password  %s\n\n  It is shown this once, and kept in %s\n",
-			a.AdminUsername, first.Password, filepath.Join(a.Data, "admin-credentials"))
-	}
-	if !starting {
-		return
-	}
-	where := a.Database
-	if strings.HasPrefix(where, "postgres") {
-		where = "PostgreSQL" // the address may hold a password
-	}
-	fmt.Fprintf(os.Stderr, "\n  Ringfence %s, data in %s, database %s\n", Version, a.Data, where)
-	for _, u := range a.urls() {
-		fmt.Fprintf(os.Stderr, "      %s\n", u)
-	}
-	for _, f := range certificateFingerprints() {
-		fmt.Fprintf(os.Stderr, "  Certificate, SHA-256\n      %s\n", f)
-	}
-	fmt.Fprintln(os.Stderr)
 }
 
 var _ interface {

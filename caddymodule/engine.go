@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -39,8 +40,9 @@ type engine struct {
 	ctx    context.Context //nolint:containedctx // outlives every request and every configuration
 	work   sync.WaitGroup
 
-	mu      sync.Mutex
-	started bool
+	mu       sync.Mutex
+	started  bool
+	starting atomic.Bool // keepStarting is at work
 }
 
 // useEngine takes a share of the engine of a database; release gives it back.
@@ -88,9 +90,19 @@ func newEngine(key string) (*engine, error) {
 // openTimeout bounds opening, migrating and bootstrapping: ten nodes may wait for one that migrates.
 const openTimeout = 2 * time.Minute
 
+// errStarting says that the engine is waiting for its database already.
+var errStarting = errors.New("the database is being waited for")
+
 // start opens the database, once in the engine's life. A database that cannot answer is an error too:
 // the caller decides whether to try again.
 func (e *engine) start(ctx context.Context, address string, admin authsvc.Admin) (authsvc.FirstStart, error) {
+	if e.starting.Load() {
+		return authsvc.FirstStart{}, errStarting
+	}
+	return e.startOnce(ctx, address, admin)
+}
+
+func (e *engine) startOnce(ctx context.Context, address string, admin authsvc.Admin) (authsvc.FirstStart, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.started {
@@ -123,7 +135,9 @@ func (e *engine) start(ctx context.Context, address string, admin authsvc.Admin)
 
 // keepStarting tries again until the database answers or the engine is let go.
 func (e *engine) keepStarting(log *slog.Logger, address string, admin authsvc.Admin, done func(authsvc.FirstStart)) {
+	e.starting.Store(true)
 	e.work.Go(func() {
+		defer e.starting.Store(false)
 		wait := time.Second
 		for {
 			select {
@@ -131,7 +145,7 @@ func (e *engine) keepStarting(log *slog.Logger, address string, admin authsvc.Ad
 				return
 			case <-time.After(wait):
 			}
-			first, err := e.start(e.ctx, address, admin)
+			first, err := e.startOnce(e.ctx, address, admin)
 			if err == nil {
 				log.Info("the database answers now")
 				done(first)

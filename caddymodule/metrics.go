@@ -1,9 +1,7 @@
 package caddymodule
 
 import (
-	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -18,7 +16,6 @@ type metrics struct {
 	requests *prometheus.CounterVec
 	denials  *prometheus.CounterVec
 	lag      prometheus.Histogram
-	cache    atomic.Pointer[tokens.Cache]
 }
 
 var metricsPool = caddy.NewUsagePool()
@@ -36,9 +33,8 @@ func useMetrics() (*metrics, error) {
 
 // register shows the counters in a configuration's registry.
 func (m *metrics) register(registry *prometheus.Registry) error {
-	for _, c := range []prometheus.Collector{m.requests, m.denials, m.lag, m} {
-		var already prometheus.AlreadyRegisteredError
-		if err := registry.Register(c); err != nil && !errors.As(err, &already) {
+	for _, c := range []prometheus.Collector{m.requests, m.denials, m.lag} {
+		if err := registry.Register(c); err != nil {
 			return fmt.Errorf("registering metrics: %w", err)
 		}
 	}
@@ -82,9 +78,6 @@ func (m *metrics) Decided(service, outcome string) {
 // lagged records how late a revocation of another node came.
 func (m *metrics) lagged(d time.Duration) { m.lag.Observe(d.Seconds()) }
 
-// watch has the cache's own counters shown.
-func (m *metrics) watch(c *tokens.Cache) { m.cache.Store(c) }
-
 // Destruct forgets the counters: no configuration is left that shows them.
 func (m *metrics) Destruct() error { return nil }
 
@@ -105,20 +98,20 @@ func counterDesc(name, help string) *prometheus.Desc {
 	return prometheus.NewDesc("ringfence_token_cache_"+name, help, nil, nil)
 }
 
+// cacheStats shows the counters of a token cache, which outlives a reload as its source does. Each configuration
+// shows the cache that its gates ask.
+type cacheStats struct{ cache *tokens.Cache }
+
 // Describe is prometheus.Collector's.
-func (m *metrics) Describe(ch chan<- *prometheus.Desc) {
+func (cacheStats) Describe(ch chan<- *prometheus.Desc) {
 	for _, c := range cacheCounters {
 		ch <- c.desc
 	}
 }
 
 // Collect is prometheus.Collector's.
-func (m *metrics) Collect(ch chan<- prometheus.Metric) {
-	c := m.cache.Load()
-	if c == nil {
-		return
-	}
-	stats := c.Stats()
+func (c cacheStats) Collect(ch chan<- prometheus.Metric) {
+	stats := c.cache.Stats()
 	for _, n := range cacheCounters {
 		ch <- prometheus.MustNewConstMetric(n.desc, prometheus.CounterValue, float64(n.read(stats)))
 	}

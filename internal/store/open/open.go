@@ -20,7 +20,7 @@ import (
 // ErrAddress says that an address has none of the forms that Open takes. The
 // text never holds the address, which may hold a password.
 var ErrAddress = errors.New("a database address is sqlite:///absolute/path, sqlite://relative/path, " +
-	"or postgres://user:password@host/database")
+	"or postgres://user@host/database, with a :password behind the user")
 
 const sqliteScheme = "sqlite://"
 

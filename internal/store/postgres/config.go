@@ -158,7 +158,7 @@ func place(c *pgx.ConnConfig) string {
 
 func errAddress(cause string) error {
 	return fmt.Errorf("the PostgreSQL address cannot be read: %s; its form is "+
-		"postgres://user:password@host:port/database?sslmode=verify-full, and special characters of the password are percent-encoded", cause)
+		"postgres://user@host:port/database?sslmode=verify-full, with a :password behind the user, percent-encoded", cause)
 }
 
 // strayAt reports an @ in the path of a URL that has none before it: an

@@ -1,0 +1,151 @@
+package caddymodule
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyevents"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"golang.org/x/term"
+
+	"github.com/ringfence/ringfence/authsvc"
+)
+
+// introduce says who the first administrator is, once in the life of a database. A generated password is shown on a
+// terminal alone: whatever else standard error leads to may be kept.
+func (a *App) introduce(first authsvc.FirstStart) {
+	if !first.Created {
+		return
+	}
+	file := filepath.Join(a.Data, "admin-credentials")
+	switch {
+	case first.Password == "":
+		a.log.Info("the first administrator was created", "username", a.AdminUsername)
+	case onTerminal():
+		fmt.Fprintf(os.Stderr, "\n  The first administrator was created:\n\n      username  %s\n      password  %s\n\n"+
+			"  The password is shown this once, and kept in %s\n\n", a.AdminUsername, first.Password, file)
+	default:
+		a.log.Info("the first administrator was created; the generated password is in the file", "username", a.AdminUsername, "file", file)
+	}
+}
+
+// welcome tells whoever started the process where to go next, once all apps have started.
+type welcome struct{ *App }
+
+// Handle is caddyevents.Handler's. A reload needs no welcome.
+func (a welcome) Handle(context.Context, caddy.Event) error {
+	if a.reload {
+		return nil
+	}
+	database := a.Database
+	if strings.HasPrefix(database, "postgres") {
+		database = "PostgreSQL" // the address may hold a password
+	}
+	places := a.places()
+	if !onTerminal() {
+		fields := []any{"version", Version, "data", a.Data, "database", database}
+		for _, p := range places {
+			fields = append(fields, p.name[strings.LastIndexByte(p.name, ' ')+1:], p.url)
+		}
+		a.log.Info("ringfence is running", fields...)
+		return nil
+	}
+	fmt.Fprintf(os.Stderr, "\n  Ringfence %s is running.\n\n", Version)
+	line := func(name, value string) { fmt.Fprintf(os.Stderr, "      %-12s  %s\n", name, value) }
+	for _, p := range places {
+		line(p.name, p.url)
+	}
+	line("data", a.Data)
+	line("database", database)
+	for _, f := range certificateFingerprints() {
+		line("certificate", "SHA-256 "+f)
+	}
+	fmt.Fprintln(os.Stderr)
+	return nil
+}
+
+func onTerminal() bool { return term.IsTerminal(int(os.Stderr.Fd())) }
+
+// place is something of ours that a browser or a tool can open.
+type place struct{ name, url string }
+
+// places are where the handlers of this configuration can be reached from this machine, as far as its
+// listeners tell: at most one for each kind and server.
+func (a *App) places() []place {
+	app, err := a.ctx.AppIfConfigured("http")
+	if err != nil {
+		return nil
+	}
+	var out []place
+	servers := app.(*caddyhttp.App).Servers
+	for _, name := range slices.Sorted(maps.Keys(servers)) {
+		base, ok := address(servers[name])
+		if !ok {
+			continue
+		}
+		var found handlers
+		found.search(servers[name].Routes)
+		switch {
+		case found.console:
+			out = append(out, place{"API console", base + "console/"})
+		case found.gate:
+			out = append(out, place{"gateway", base})
+		}
+		if found.open {
+			out = append(out, place{"helpers", base})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b place) int { return cmp.Compare(a.name, b.name) })
+	return slices.Compact(out)
+}
+
+// handlers are which of ours a server has.
+type handlers struct{ console, gate, open bool }
+
+func (h *handlers) search(routes caddyhttp.RouteList) {
+	for _, route := range routes {
+		for _, handler := range route.Handlers {
+			switch handler := handler.(type) {
+			case *caddyhttp.Subroute:
+				h.search(handler.Routes)
+			case *Console:
+				h.console = true
+			case *Gate:
+				h.gate = true
+			case *Helpers:
+				h.open = h.open || handler.Open
+			}
+		}
+	}
+}
+
+// address is the URL of a server on this machine: its first TCP listener, as localhost when that leads there.
+func address(server *caddyhttp.Server) (string, bool) {
+	scheme := "http"
+	if len(server.TLSConnPolicies) > 0 {
+		scheme = "https"
+	}
+	for _, listen := range server.Listen {
+		at, err := caddy.ParseNetworkAddress(listen)
+		if err != nil || !strings.HasPrefix(at.Network, "tcp") {
+			continue
+		}
+		host := at.Host
+		if ip := net.ParseIP(host); host == "" || (ip != nil && (ip.IsLoopback() || ip.IsUnspecified())) {
+			host = "localhost"
+		}
+		return scheme + "://" + net.JoinHostPort(host, strconv.FormatUint(uint64(at.StartPort), 10)) + "/", true
+	}
+	return "", false
+}
+
+var _ caddyevents.Handler = welcome{}
