@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -199,4 +200,13 @@ func (o object) text(name string) string {
 		return "<null>"
 	}
 	return fmt.Sprint(o[name])
+}
+
+// query adds a parameter to the target.
+func query(name, value string) edit {
+	return func(r *http.Request) {
+		q := url.Values{name: {value}}
+		r.URL.RawQuery = q.Encode()
+		r.RequestURI = r.URL.Path + "?" + r.URL.RawQuery
+	}
 }

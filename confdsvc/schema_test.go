@@ -1,0 +1,179 @@
+package confdsvc_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"github.com/ringfence/ringfence/confdsvc"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/store/storetest"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// The definition is the contract: a change of it is to be seen in a review.
+func TestGoldenDefinition(t *testing.T) {
+	var got bytes.Buffer
+	if err := json.Indent(&got, newWorld(t, storetest.SQLite(t)).svc.Definition(), "", "  "); err != nil {
+		t.Fatal(err)
+	}
+	got.WriteByte('\n')
+	golden := filepath.Join("testdata", "openapi.json")
+	if *update {
+		if err := os.WriteFile(golden, got.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got.Bytes(), want) {
+		t.Errorf("the definition is not %s; look at what changed, and rewrite it with -update", golden)
+	}
+}
+
+func TestDefinitionIsOpenAPI(t *testing.T) {
+	doc, err := openapi3.NewLoader().LoadFromData(newWorld(t, storetest.SQLite(t)).svc.Definition())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := doc.Validate(t.Context()); err != nil {
+		t.Error(err)
+	}
+	// The accesses are those of the reference (confd-api.tsv).
+	for _, want := range []string{
+		"GET /users confd.users.read", "POST /users confd.users.create", "GET /users/{user_id} confd.users.{user_id}.read",
+		"PUT /users/{user_id} confd.users.{user_id}.update", "DELETE /users/{user_id} confd.users.{user_id}.delete",
+		"POST /users/{user_id}/voicemails confd.users.{user_id}.voicemails.create",
+		"GET /users/{user_id}/voicemails confd.users.{user_id}.voicemails.read",
+		"DELETE /users/{user_id}/voicemails confd.users.{user_id}.voicemails.delete",
+		"PUT /users/{user_id}/voicemails/{voicemail_id} confd.users.{user_id}.voicemails.{voicemail_id}.update",
+		"GET /users/{user_id}/voicemail confd.users.{user_id}.voicemail.read",
+		"GET /voicemails confd.voicemails.read", "POST /voicemails confd.voicemails.create",
+		"GET /voicemails/{voicemail_id} confd.voicemails.{voicemail_id}.read",
+		"PUT /voicemails/{voicemail_id} confd.voicemails.{voicemail_id}.update",
+		"DELETE /voicemails/{voicemail_id} confd.voicemails.{voicemail_id}.delete",
+		"GET /infos confd.infos.read", "GET /status confd.status.read",
+	} {
+		part := strings.Fields(want)
+		item := doc.Paths.Value(part[1])
+		if item == nil || item.GetOperation(part[0]) == nil {
+			t.Errorf("no %s %s", part[0], part[1])
+			continue
+		}
+		op := item.GetOperation(part[0])
+		if got := op.Extensions["x-required-acl"]; got != part[2] {
+			t.Errorf("%s %s needs %v, want %s", part[0], part[1], got, part[2])
+		}
+		if !strings.Contains(op.Description, "**Required ACL:** `"+part[2]+"`") {
+			t.Errorf("%s %s does not document its access: %s", part[0], part[1], op.Description)
+		}
+	}
+}
+
+// tables are the structs that are rows, and what else their tables hold.
+var tables = []struct {
+	name string
+	row  any
+	kept []string
+}{
+	{"confd_user", confdsvc.User{}, []string{"search_text"}},
+	{"confd_voicemail", confdsvc.Voicemail{}, []string{"search_text"}},
+}
+
+// Every column is a field and every field a column, on both databases, and what may be null in one may be in the other.
+func TestColumnsAreFields(t *testing.T) {
+	queries := map[string]string{
+		"sqlite":   `SELECT name, "notnull" = 0 AND pk = 0 AS nullable FROM pragma_table_xinfo($1) ORDER BY name`,
+		"postgres": `SELECT column_name AS name, is_nullable = 'YES' AS nullable FROM information_schema.columns WHERE table_name = $1 ORDER BY column_name`,
+	}
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		for _, table := range tables {
+			type column struct {
+				Name     string `db:"name"`
+				Nullable bool   `db:"nullable"`
+			}
+			found, err := store.Select[column](t.Context(), db, queries[db.Engine()], table.name)
+			if err != nil || len(found) == 0 {
+				t.Fatalf("%s: %d columns: %v", table.name, len(found), err)
+			}
+			columns := map[string]bool{}
+			for _, c := range found {
+				columns[c.Name] = c.Nullable
+			}
+			for _, kept := range table.kept {
+				if _, there := columns[kept]; !there {
+					t.Errorf("%s has no column %s", table.name, kept)
+				}
+				delete(columns, kept)
+			}
+			for _, f := range reflect.VisibleFields(reflect.TypeOf(table.row)) {
+				name := f.Tag.Get("db")
+				if name == "" {
+					continue
+				}
+				nullable, there := columns[name]
+				if !there {
+					t.Errorf("%s.%s is a field and no column", table.name, name)
+					continue
+				}
+				if pointer := f.Type.Kind() == reflect.Pointer; pointer != nullable {
+					t.Errorf("%s.%s: null in the field %t, in the column %t", table.name, name, pointer, nullable)
+				}
+				delete(columns, name)
+			}
+			for name := range columns {
+				t.Errorf("%s.%s is a column and no field", table.name, name)
+			}
+		}
+	})
+}
+
+// Everything that the search looks in is in the kept column, and nothing secret is.
+func TestSearchedColumns(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		c := newWorld(t, db).as(t, "a")
+		u := c.create("/users", object{
+			"firstname": "Firstname", "lastname": "Lastname", "caller_id": `"Callerid"`, "description": "Description", "userfield": "Userfield",
+			"email": "Email@example.org", "mobile_phone_number": "0611223344", "preprocess_subroutine": "Preprocess",
+			"outgoing_caller_id": "Outgoing", "username": "Username", "password": "Password", "call_permission_password": "123123",
+		})
+		v := c.create("/voicemails", object{
+			"name": "Name", "number": "1000", "context": "Context", "email": "Email@example.org", "pager": "Pager", "password": "123123",
+		})
+		for path, searched := range map[string]struct{ found, not []string }{
+			"/users": {
+				[]string{
+					"firstname", "lastname", "firstname lastname", "callerid", "description", "userfield", "email@", "06112", "preprocess", "outgoing",
+					"username",
+				},
+				[]string{"password", "123123", "lastname\"", u.text("uuid"), "30"},
+			},
+			"/voicemails": {[]string{"name", "1000", "email@", "pager"}, []string{"123123", "context", "default", v.text("tenant_uuid")}},
+		} {
+			for _, term := range slices.Concat(searched.found, searched.not) {
+				want := 0
+				if slices.Contains(searched.found, term) {
+					want = 1
+				}
+				if l := c.do("GET", path, nil, query("search", term)).list(); *l.Total != want {
+					t.Errorf("%s?search=%s: total %d, want %d", path, term, *l.Total, want)
+				}
+			}
+		}
+		c.do("PUT", "/users/"+u.text("id"), object{"lastname": "Ünlü"}).want(204)
+		if l := c.get("/users?search=unlu").list(); *l.Total != 1 {
+			t.Error("the kept column does not follow an update")
+		}
+	})
+}
