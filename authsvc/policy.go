@@ -34,7 +34,7 @@ type Policy struct {
 
 func (s *Service) policies() crud.Resource[Policy] {
 	return crud.Resource[Policy]{
-		Path: "policies", Singular: "policy", Param: "policy_uuid", Table: "auth_policy", Keys: []string{"uuid"},
+		Path: "policies", Singular: "policy", Param: "policy_uuid", Table: "auth_policy", Keys: []string{"uuid"}, Names: []string{"slug"},
 		Order:   []string{"name", "slug", "description", "uuid", "config_managed"},
 		Search:  []string{"name", "description"},
 		Filters: []string{"uuid", "name", "slug"},
@@ -159,13 +159,14 @@ func loadAccesses(ctx context.Context, c store.Conn, policies []*Policy) error {
 }
 
 // presentPolicies shows a policy from outside the reader's tenant as the reference has it: read-only, and as the reader's own.
-func presentPolicies(scope string, policies []*Policy) {
+func presentPolicies(_ context.Context, _ store.Conn, scope string, policies []*Policy) error {
 	for _, p := range policies {
 		p.ReadOnly = p.ConfigManaged
 		if p.ConfigManaged {
 			p.TenantUUID, p.Shared = scope, false
 		}
 	}
+	return nil
 }
 
 func (s *Service) announcePolicy(ctx context.Context, c store.Conn, change *crud.Change[Policy]) error {

@@ -29,6 +29,8 @@ type Member struct {
 	Tenant string
 	// Object is the *T itself.
 	Object any
+
+	spelt spelling
 }
 
 // End makes the collection a side of an association, by the joining table's column.
@@ -41,13 +43,22 @@ func (r Resource[T]) End(e *Engine, column string) End {
 			if err != nil {
 				return Member{}, err
 			}
-			m := Member{Object: o, Key: k.field(o, k.Keys[0])}
+			m := Member{Object: o, Key: k.field(o, k.Keys[0]), spelt: k.spelt(o)}
 			if _, ok := k.byName["tenant_uuid"]; ok {
 				m.Tenant, _ = k.field(o, "tenant_uuid").(string)
 			}
 			return m, nil
 		},
 	}
+}
+
+// named answers the one that a request's path names, unless the caller is denied it under another of its keys.
+func (e End) named(ctx context.Context, c store.Conn, scope string, r *rest.Request) (Member, error) {
+	m, err := e.find(ctx, c, scope, r.Param(e.param))
+	if err != nil {
+		return Member{}, err
+	}
+	return m, refuseDenied(r, m.spelt)
 }
 
 // Association joins the objects of two collections, by a table with a column for each side. PUT and DELETE on
@@ -160,6 +171,9 @@ func (a Association) change(ctx context.Context, e *Engine, p *Pair, do func(con
 				return err
 			}
 		}
+		if err := refuseDenied(p.Request, p.Left.spelt, p.Right.spelt); err != nil {
+			return err
+		}
 		if a.Allow != nil {
 			if err := a.Allow(ctx, c, p); err != nil {
 				return err
@@ -193,7 +207,7 @@ func Related[T any](e *Engine, r Resource[T], a Association, of, to End) rest.Op
 		Statuses: []int{404}, Tenanted: true,
 		Handle: func(ctx context.Context, req *rest.Request) (rest.Reply, error) {
 			return k.answerList(ctx, req, func(ctx context.Context, c store.Conn, scope string, args *arguments) (string, error) {
-				one, err := of.find(ctx, c, scope, req.Param(of.param))
+				one, err := of.named(ctx, c, scope, req)
 				if err != nil {
 					return "", err
 				}
@@ -220,7 +234,7 @@ func TheRelated[T any](e *Engine, r Resource[T], a Association, of, to End, name
 			}
 			var object *T
 			err = e.DB.InReadTx(ctx, func(ctx context.Context, c store.Conn) error {
-				one, err := of.find(ctx, c, scope, req.Param(of.param))
+				one, err := of.named(ctx, c, scope, req)
 				if err != nil {
 					return err
 				}
@@ -257,7 +271,7 @@ func CreateRelated[T any](e *Engine, r Resource[T], a Association) rest.Operatio
 		Body:    k.schema, Success: e.Style.CreateStatus, Reply: k.schema, Statuses: []int{404}, Tenanted: true,
 		Handle: func(ctx context.Context, req *rest.Request) (rest.Reply, error) {
 			return k.createIn(ctx, req, func(ctx context.Context, c store.Conn, change *Change[T]) error {
-				left, err := a.Left.find(ctx, c, change.Tenant, req.Param(a.Left.param))
+				left, err := a.Left.named(ctx, c, change.Tenant, req)
 				if err != nil {
 					return err
 				}

@@ -182,8 +182,10 @@ func (k *collection[T]) read(ctx context.Context, r *rest.Request) (rest.Reply, 
 	}
 	var object *T
 	err = k.engine.DB.InReadTx(ctx, func(ctx context.Context, c store.Conn) (err error) {
-		object, err = k.find(ctx, c, scope, r.Param(k.Param))
-		return err
+		if object, err = k.find(ctx, c, scope, r.Param(k.Param)); err != nil {
+			return err
+		}
+		return refuseDenied(r, k.spelt(object))
 	})
 	return rest.Reply{Body: object}, err
 }
@@ -211,9 +213,14 @@ func (k *collection[T]) find(ctx context.Context, c store.Conn, scope, typed str
 	if key == "" {
 		return nil, k.notFound("", nil)
 	}
-	itself := key + " = " + args.add(value)
-	visible := k.inScope(true, args.add(scope))
-	object, err := store.Get[*T](ctx, c, "SELECT "+k.selected()+" FROM "+k.Table+" WHERE "+itself+" AND "+visible, args.values...)
+	condition := key + " = " + args.add(value)
+	if tenantUUID := args.add(scope); slices.Contains(k.Names, key) {
+		// What the tenant itself has goes before what is shared with it.
+		condition += " AND " + k.inScope(false, tenantUUID) + " ORDER BY tenant_uuid <> " + tenantUUID + " LIMIT 1"
+	} else {
+		condition += " AND " + k.inScope(true, tenantUUID)
+	}
+	object, err := store.Get[*T](ctx, c, "SELECT "+k.selected()+" FROM "+k.Table+" WHERE "+condition, args.values...)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, k.notFound(key, value)
 	}
@@ -226,7 +233,7 @@ func (k *collection[T]) find(ctx context.Context, c store.Conn, scope, typed str
 // keyed answers the column and the value of the key that was typed, or "" when it cannot be one. Only a key's canonical form is
 // one: an object must not be reached by another spelling than the one that an access, or its denial, names.
 func (k *collection[T]) keyed(typed string) (column string, value any) {
-	for _, name := range k.Keys {
+	for _, name := range slices.Concat(k.Keys, k.Names) {
 		if value, ok := k.byName[name].argument(typed); ok && fmt.Sprint(value) == typed {
 			return name, value
 		}
@@ -247,7 +254,9 @@ func (k *collection[T]) finish(ctx context.Context, c store.Conn, scope string, 
 		}
 	}
 	if k.Present != nil {
-		k.Present(scope, objects)
+		if err := k.Present(ctx, c, scope, objects); err != nil {
+			return err
+		}
 	}
 	if k.engine.Style.Location {
 		for _, o := range objects {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/ringfence/ringfence/internal/apierr"
@@ -28,6 +29,50 @@ func (k *collection[T]) notFound(key string, value any) error {
 	}
 	e.ID, e.Resource = "unknown-"+strings.ReplaceAll(k.Singular, "_", "-"), k.Path
 	return e
+}
+
+// spelling is all that a path can have in the place of a parameter and mean the same object.
+type spelling struct {
+	param string
+	keys  []string
+}
+
+func (k *collection[T]) spelt(o *T) spelling {
+	s := spelling{param: k.Param}
+	for _, name := range slices.Concat(k.Keys, k.Names) {
+		if value := reflect.Indirect(reflect.ValueOf(k.field(o, name))); value.IsValid() {
+			s.keys = append(s.keys, fmt.Sprint(value.Interface()))
+		}
+	}
+	return s
+}
+
+// refuseDenied refuses a caller who is denied the operation under another of its objects' keys than those
+// that the path has. The gate has checked the access as it was typed; who is
+// denied confd.users.{uuid}.delete must not come by the user's id.
+func refuseDenied(r *rest.Request, objects ...spelling) error {
+	p, asked := r.Principal(), r.Match().Access()
+	accesses := []rest.Match{*r.Match()}
+	for _, o := range objects {
+		if len(o.keys) == 0 {
+			continue // there is no such object in this request
+		}
+		var all []rest.Match
+		for i := range accesses {
+			for _, key := range o.keys {
+				all = append(all, accesses[i].With(o.param, key))
+			}
+		}
+		accesses = all
+	}
+	for i := range accesses {
+		if access := accesses[i].Access(); access != asked && p.Denies(access) {
+			e := apierr.New(apierr.Forbidden, "Your token denies %s, which is the same object", access)
+			e.Details = map[string]any{"required_access": access}
+			return e
+		}
+	}
+	return nil
 }
 
 // quoted writes a value as the messages that existing clients know have it: text between quotes.

@@ -24,6 +24,9 @@ type Resource[T any] struct {
 	// Keys are the columns that a path may name an object by; what was typed decides which. The first is the
 	// one that links use, and that ends every order.
 	Keys []string
+	// Names are columns of text that a path may name an object by too, and that are unique within one tenant alone: they are
+	// looked for in the tenant that the request acts in, and in what is shared with it.
+	Names []string
 	// Owner is the column of the tenant that has a row; "tenant_uuid" unless it is set.
 	Owner string
 	// Subtree makes lists show, without being asked, what the tenants below have.
@@ -63,8 +66,8 @@ type Resource[T any] struct {
 	Guard func(ctx context.Context, c store.Conn, change *Change[T]) error
 	// Load fills in the fields that are no columns, of all the objects, of which there are 1000 at most, with one query each.
 	Load func(ctx context.Context, c store.Conn, objects []*T) error
-	// Present adapts objects to who reads them, after Load. It has no effect on what is stored.
-	Present func(tenant string, objects []*T)
+	// Present adapts objects to the tenant that reads them, after Load. It has no effect on what is stored.
+	Present func(ctx context.Context, c store.Conn, tenant string, objects []*T) error
 	// Changed is the last in the transaction; Committed runs after it, before the answer.
 	Changed   func(ctx context.Context, c store.Conn, change *Change[T]) error
 	Committed func(change *Change[T])
@@ -114,7 +117,7 @@ func (r Resource[T]) on(e *Engine) *collection[T] {
 	for alias, name := range r.Aliases {
 		k.byName[alias] = k.byName[name]
 	}
-	for _, name := range slices.Concat(r.Order, r.Search, r.Filters, r.Keys) {
+	for _, name := range slices.Concat(r.Order, r.Search, r.Filters, r.Keys, r.Names) {
 		if _, ok := k.byName[name]; !ok && r.Matches[name].Condition == "" {
 			panic(fmt.Sprintf("%s has no column %q", r.Path, name)) // a mistake in the declaration, seen at every start
 		}

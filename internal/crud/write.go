@@ -175,6 +175,9 @@ func (k *collection[T]) load(ctx context.Context, c store.Conn, change *Change[T
 	if change.Old, err = k.find(ctx, c, change.Tenant, change.Request.Param(k.Param)); err != nil {
 		return err
 	}
+	if err := refuseDenied(change.Request, k.spelt(change.Old)); err != nil {
+		return err
+	}
 	return rest.CheckIfMatch(change.Request.HTTP.Header, change.Old)
 }
 

@@ -5,6 +5,7 @@ package principal
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/ringfence/ringfence/acl"
@@ -40,6 +41,12 @@ func (p *Principal) Allows(access string) bool { return p.ACL.Allows(access, p.B
 
 // Covers reports whether the principal holds everything that the pattern stands for.
 func (p *Principal) Covers(pattern string) bool { return p.ACL.Covers(pattern, p.Binding()) }
+
+// Denies reports whether the principal is denied the access, whatever grants it. It asks the patterns one by one.
+func (p *Principal) Denies(access string) bool {
+	pattern, _ := p.ACL.Deciding(access, p.Binding())
+	return strings.HasPrefix(pattern, "!")
+}
 
 type contextKey struct{}
 

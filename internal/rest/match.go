@@ -1,6 +1,9 @@
 package rest
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Match is where a request's target leads in a service. The gate makes it, checks
 // the access that it requires, and hands it to the service, so that what is
@@ -59,6 +62,17 @@ func (m *Match) Access() string {
 		}
 	}
 	return b.String()
+}
+
+// With is the match with another value of a path parameter: another of an object's keys.
+func (m *Match) With(param, value string) Match {
+	other := *m
+	if m.route != nil {
+		if i := slices.Index(m.route.params, param); i >= 0 {
+			other.values[i] = value
+		}
+	}
+	return other
 }
 
 // WriteWord writes a path segment as one word of an access. A dot inside the segment must

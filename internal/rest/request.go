@@ -54,6 +54,9 @@ func (r *Request) Service() *Service { return r.match.Service }
 // Param is a path parameter's value.
 func (r *Request) Param(name string) string { return r.match.Param(name) }
 
+// Match is where the request's target leads.
+func (r *Request) Match() *Match { return r.match }
+
 // UUIDParam is a path parameter that must be a UUID in lower case. What is not one cannot name
 // anything, so the refusal is 404 (reference, confd-behaviour: "JSON 404 for a malformed id"). Neither can a UUID
 // in another spelling: the access that was checked holds the spelling of the path, and a
