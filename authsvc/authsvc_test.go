@@ -29,7 +29,7 @@ const adminPassword = "the administrator's password"
 
 func newServer(t *testing.T, db store.DB) *server {
 	t.Helper()
-	svc, err := authsvc.New(authsvc.Options{DB: db, Hash: cheap})
+	svc, err := authsvc.New(authsvc.Options{DB: db, Hash: cheap, Sealer: reversed{}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,12 +21,15 @@ type Options struct {
 	DB store.DB
 	// Hash are the parameters of new password hashes; zero: DefaultHashParams.
 	Hash HashParams
+	// Sealer encrypts refresh tokens and external credentials at rest.
+	Sealer Sealer
 }
 
 // Service is the authentication service on one database. It is safe for concurrent use.
 type Service struct {
 	db     store.DB
 	hasher *hasher
+	sealer Sealer
 	cache  atomic.Pointer[tokens.Cache]
 	acls   *tokens.ACLs
 	server atomic.Pointer[string] // this installation's UUID
@@ -39,7 +42,7 @@ func New(o Options) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Service{db: o.DB, hasher: h, acls: new(tokens.ACLs)}
+	s := &Service{db: o.DB, hasher: h, sealer: o.Sealer, acls: new(tokens.ACLs)}
 	s.rest = &rest.Service{
 		Name: "auth", Version: "0.1", Prefix: "/api/auth/0.1",
 		Title:       "Ringfence authentication",
@@ -52,6 +55,8 @@ func New(o Options) (*Service, error) {
 	s.rest.Operations = append(s.rest.Operations, s.policies().Operations(engine)...)
 	s.rest.Operations = append(s.rest.Operations, s.policyAccessOperations(engine)...)
 	s.rest.Operations = append(s.rest.Operations, s.userPolicyOperations(engine)...)
+	s.rest.Operations = append(s.rest.Operations, s.sessionOperations(engine)...)
+	s.rest.Operations = append(s.rest.Operations, s.refreshOperations(engine)...)
 	s.rest.Operations = append(s.rest.Operations, s.groups().Operations(engine)...)
 	s.rest.Operations = append(s.rest.Operations, s.groupUserOperations(engine)...)
 	s.rest.Operations = append(s.rest.Operations, s.groupPolicyOperations(engine)...)

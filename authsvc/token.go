@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -59,6 +60,7 @@ type tokenRecord struct {
 	SessionUUID   string        `json:"session_uuid"`
 	RemoteAddress string        `json:"remote_addr"`
 	UserAgent     string        `json:"user_agent"`
+	RefreshToken  string        `json:"refresh_token,omitempty" doc:"Only in the answer to a login that asked for access_type offline."`
 }
 
 type tokenMetadata struct {
@@ -133,27 +135,45 @@ func (s *Service) createToken(ctx context.Context, r *rest.Request) (rest.Reply,
 	if err := req.check(); err != nil {
 		return rest.Reply{}, err
 	}
-	c, ok := basicCredentials(r.HTTP)
-	if !ok || req.RefreshToken != "" || req.SAMLSessionID != "" {
-		return rest.Reply{}, errNoLogin()
+	token := tokens.New()
+	l := login{
+		tokenRow: tokenRow{
+			Digest: tokens.DigestOf(token), SessionUUID: uuid.NewString(),
+			UserAgent: clip(r.HTTP.UserAgent()), RemoteAddr: host(r.HTTP.RemoteAddr),
+			Mobile: strings.EqualFold(r.HTTP.Header.Get("Wazo-Session-Type"), "mobile"),
+		},
+		lifetime: time.Duration(req.Expiration) * time.Second,
 	}
-	user, err := s.authenticate(ctx, c)
-	if err != nil {
+	if err := s.identify(ctx, r.HTTP, &req, &l); err != nil {
 		return rest.Reply{}, err
 	}
-	token := tokens.New()
-	row := tokenRow{
-		Digest: tokens.DigestOf(token), SessionUUID: uuid.NewString(), UserUUID: user,
-		UserAgent: clip(r.HTTP.UserAgent()), RemoteAddr: host(r.HTTP.RemoteAddr),
-	}
-	if err := s.issue(ctx, row, time.Duration(req.Expiration)*time.Second); err != nil {
+	done, err := s.issue(ctx, l)
+	if err != nil {
 		return rest.Reply{}, err
 	}
 	record, err := s.record(ctx, token)
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	return rest.Reply{Body: tokenAnswer{record}, Header: http.Header{"Wazo-Sessions-Revoked": {"0"}}}, nil
+	record.RefreshToken = done.refresh
+	return rest.Reply{Body: tokenAnswer{record}, Header: http.Header{"Wazo-Sessions-Revoked": {strconv.Itoa(done.revoked)}}}, nil
+}
+
+// identify finds whose the token will be: by a refresh token when there is one, else by name and password.
+func (s *Service) identify(ctx context.Context, r *http.Request, req *tokenRequest, l *login) (err error) {
+	if req.RefreshToken != "" {
+		l.UserUUID, l.RefreshUUID, l.Mobile, err = s.refreshLogin(ctx, req.RefreshToken, req.ClientID)
+		return err
+	}
+	c, ok := basicCredentials(r)
+	if !ok || req.SAMLSessionID != "" {
+		return errNoLogin()
+	}
+	if req.AccessType == "offline" {
+		l.offline = &offline{clientID: req.ClientID, mobile: l.Mobile}
+	}
+	l.UserUUID, err = s.authenticate(ctx, c)
+	return err
 }
 
 func (req *tokenRequest) check() error {
@@ -169,8 +189,6 @@ func (req *tokenRequest) check() error {
 		return apierr.InvalidField("tenant_id", "conflict", "May not be sent together with domain_name")
 	case req.SAMLSessionID != "" && req.RefreshToken != "":
 		return apierr.InvalidField("saml_session_id", "conflict", "May not be sent together with refresh_token")
-	case offline:
-		return apierr.New(apierr.NotImplemented, "Refresh tokens are not available yet; ask for access_type online")
 	}
 	return nil
 }
@@ -202,33 +220,90 @@ type tokenRow struct {
 	UserUUID    string
 	UserAgent   string
 	RemoteAddr  string
+	Mobile      bool
+	RefreshUUID string // empty: made without one
 }
+
+// login is a token that is about to be issued.
+type login struct {
+	tokenRow
+	lifetime time.Duration
+	offline  *offline // nil: no refresh token is asked for
+}
+
+// issued is what else a login did.
+type issued struct {
+	refresh string // the refresh token, when one was asked for
+	revoked int    // sessions that ended because of it
+}
+
+// maxSessions is how many live sessions a user may have; internal users are not limited (reference, POST /token).
+const maxSessions = 100
 
 // issue stores a new token of an enabled user. The times are the database's, so that nodes with different
 // clocks agree on when it ends.
-func (s *Service) issue(ctx context.Context, row tokenRow, lifetime time.Duration) error {
-	err := s.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
+func (s *Service) issue(ctx context.Context, l login) (done issued, err error) {
+	var gone []forget
+	err = s.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
+		done, gone = issued{}, nil
 		now, err := store.Get[time.Time](ctx, tx, `SELECT now_utc()`)
 		if err != nil {
 			return err
 		}
-		// The user may have been deleted or disabled since the password was checked.
-		n, err := tx.Exec(ctx, `
-			INSERT INTO auth_token (digest, session_uuid, user_uuid, issued_at, expires_at, mobile, user_agent, remote_addr)
-			SELECT $1, $2, uuid, $4, $5, false, $6, $7 FROM auth_user WHERE uuid = $3 AND enabled`,
-			row.Digest[:], row.SessionUUID, row.UserUUID, now, now.Add(lifetime), row.UserAgent, row.RemoteAddr)
-		if err == nil && n == 0 {
-			return errNoLogin()
+		if l.offline != nil {
+			var ended []tokenOf
+			if done.refresh, l.RefreshUUID, ended, err = s.obtain(ctx, tx, l.tokenRow, *l.offline, now); err != nil {
+				return err
+			}
+			for _, t := range ended {
+				gone = append(gone, forgetToken(tokens.Digest(t.Digest)))
+			}
+			done.revoked = len(ended)
 		}
-		return err
+		if err := checkSessions(ctx, tx, l.UserUUID); err != nil {
+			return err
+		}
+		if err := insertToken(ctx, tx, l, now); err != nil {
+			return err
+		}
+		return s.announce(ctx, tx, gone...)
 	})
 	if err != nil {
+		return issued{}, err
+	}
+	s.forgetHere(gone...)
+	if c := s.cache.Load(); c != nil {
+		c.Issued(l.Digest)
+	}
+	return done, nil
+}
+
+// insertToken writes the row, unless the user was deleted or disabled since the password was checked.
+func insertToken(ctx context.Context, tx store.Conn, l login, now time.Time) error {
+	var refresh *string
+	if l.RefreshUUID != "" {
+		refresh = &l.RefreshUUID
+	}
+	n, err := tx.Exec(ctx, `
+		INSERT INTO auth_token (digest, session_uuid, user_uuid, issued_at, expires_at, mobile, user_agent, remote_addr, refresh_uuid)
+		SELECT $1, $2, uuid, $4, $5, $6, $7, $8, $9 FROM auth_user WHERE uuid = $3 AND enabled`,
+		l.Digest[:], l.SessionUUID, l.UserUUID, now, now.Add(l.lifetime), l.Mobile, l.UserAgent, l.RemoteAddr, refresh)
+	if err == nil && n == 0 {
+		return errNoLogin()
+	}
+	return err
+}
+
+func checkSessions(ctx context.Context, tx store.Conn, user string) error {
+	n, err := store.Get[int](ctx, tx, `
+		SELECT count(*) FROM auth_token t JOIN auth_user u ON u.uuid = t.user_uuid
+		WHERE t.user_uuid = $1 AND t.expires_at > now_utc() AND u.purpose <> 'internal'`, user)
+	if err != nil || n < maxSessions {
 		return err
 	}
-	if c := s.cache.Load(); c != nil {
-		c.Issued(row.Digest)
-	}
-	return nil
+	e := apierr.New(apierr.TooMany, "User %s has exceeded the maximum number of active sessions", user)
+	e.RetryAfter = time.Minute
+	return e
 }
 
 // record reads a live token's record.

@@ -19,6 +19,7 @@ type End struct {
 	find   func(ctx context.Context, c store.Conn, scope, typed string) (Member, error)
 
 	singular, path, param string
+	me                    bool
 }
 
 // Member is an object that takes part in an association.
@@ -193,15 +194,51 @@ func (a Association) change(ctx context.Context, e *Engine, p *Pair, do func(con
 	return rest.Reply{}, err
 }
 
+// Me is the collection's object that the caller is, as paths name it: /users/me.
+func (r Resource[T]) Me(e *Engine) End {
+	end := r.End(e, "")
+	end.me = true
+	return end
+}
+
+// one is the object's path, as a template.
+func (end End) one() string {
+	if end.me {
+		return "/" + end.path + "/me"
+	}
+	return "/" + end.path + "/{" + end.param + "}"
+}
+
+// named finds the object that the request's path names.
+func (end End) named(ctx context.Context, c store.Conn, scope string, r *rest.Request) (Member, error) {
+	if end.me {
+		return end.find(ctx, c, scope, r.Principal().UserUUID)
+	}
+	return end.find(ctx, c, scope, r.Param(end.param))
+}
+
 // Related is the list of the objects of a collection that an association joins with one of another:
 // GET /{of}/{id}/{collection}.
 func Related[T any](e *Engine, r Resource[T], a Association, of, to End) rest.Operation {
+	return under(e, r, of, func(one Member, args *arguments) string { return a.joined(r.Keys[0], of, to, one, args) })
+}
+
+// Under is the list of the objects of a collection that belong to one of another, by a column of theirs that has its
+// key: GET /{of}/{id}/{collection}.
+func Under[T any](e *Engine, r Resource[T], of End, by string) rest.Operation {
+	return under(e, r, of, func(one Member, args *arguments) string { return by + " = " + args.add(one.Key) })
+}
+
+func under[T any](e *Engine, r Resource[T], of End, condition func(one Member, args *arguments) string) rest.Operation {
 	k := r.on(e)
 	k.list.Recurse = false
-	path := "/" + of.path + "/{" + of.param + "}/" + r.Path
+	path := of.one() + "/" + r.Path
+	id := "list_" + of.singular + "_" + strings.ReplaceAll(r.Path, "/", "_")
+	if of.me {
+		id = "list_my_" + strings.ReplaceAll(r.Path, "/", "_")
+	}
 	return rest.Operation{
-		Method: http.MethodGet, Path: path, Access: accessOf(e.Service, path, "read"),
-		ID: "list_" + of.singular + "_" + strings.ReplaceAll(r.Path, "/", "_"), Tag: strings.ReplaceAll(of.path, "/", "_"),
+		Method: http.MethodGet, Path: path, Access: accessOf(e.Service, path, "read"), ID: id, Tag: strings.ReplaceAll(of.path, "/", "_"),
 		Summary: "List the " + spaced(strings.ReplaceAll(r.Path, "/", "_")) + " of a " + spaced(of.singular),
 		Query:   k.list.Parameters(), Success: http.StatusOK, Reply: rest.ListOf(k.schema, e.Style.Filtered),
 		Statuses: []int{404}, Tenanted: true,
@@ -211,7 +248,7 @@ func Related[T any](e *Engine, r Resource[T], a Association, of, to End) rest.Op
 				if err != nil {
 					return "", err
 				}
-				return a.joined(k.Keys[0], of, to, one, args), nil
+				return condition(one, args), nil
 			})
 		},
 	}

@@ -1,0 +1,172 @@
+package authsvc
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/tenant"
+	"github.com/ringfence/ringfence/internal/tokens"
+)
+
+// Sealer encrypts what must be readable again. The context is what the text belongs to: sealed text
+// opens with the same context alone.
+type Sealer interface {
+	Seal(plaintext, context []byte) ([]byte, error)
+	Open(sealed, context []byte) ([]byte, error)
+}
+
+// RefreshToken lets a client log in again without a password. Its value is never listed.
+type RefreshToken struct {
+	UUID       string    `db:"uuid" json:"-"`
+	ClientID   string    `db:"client_id" json:"client_id" readOnly:"true"`
+	CreatedAt  time.Time `db:"created_at" json:"created_at" readOnly:"true"`
+	Mobile     bool      `db:"mobile" json:"mobile" readOnly:"true"`
+	UserUUID   string    `db:"user_uuid" json:"user_uuid" format:"uuid" readOnly:"true"`
+	TenantUUID string    `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
+	Metadata   struct{}  `json:"metadata" readOnly:"true"`
+}
+
+const refreshTokens = `(SELECT r.uuid, r.client_id, r.created_at, r.mobile, r.user_uuid, u.tenant_uuid
+	FROM auth_refresh_token r JOIN auth_user u ON u.uuid = r.user_uuid) refresh_tokens`
+
+func (s *Service) refreshTokens() crud.Resource[RefreshToken] {
+	return crud.Resource[RefreshToken]{
+		Path: "tokens", Singular: "refresh_token", Param: "client_id", Table: refreshTokens, Keys: []string{"uuid"},
+		Order: []string{"created_at", "client_id", "mobile"}, Search: []string{"client_id"}, Only: []string{"list"},
+	}
+}
+
+// refreshOperations list refresh tokens, and delete them. Where a user is named, `me` is the caller.
+func (s *Service) refreshOperations(e *crud.Engine) []rest.Operation {
+	drop := rest.Operation{
+		Method: http.MethodDelete, Path: "/users/{user_uuid}/tokens/{client_id}", Access: "auth.users.{user_uuid}.tokens.{client_id}.delete",
+		ID: "delete_user_refresh_token", Tag: "users", Summary: "Delete a refresh token of a user",
+		Description: "Tokens that were made with it live on.", Success: http.StatusNoContent, Statuses: []int{404}, Tenanted: true,
+		Handle: s.dropRefreshToken,
+	}
+	mine := drop
+	mine.Path, mine.Access, mine.ID = "/users/me/tokens/{client_id}", "auth.users.me.tokens.{client_id}.delete", "delete_my_refresh_token"
+	mine.Summary = "Delete a refresh token of one's own"
+	list := crud.Under(e, s.refreshTokens(), s.users().End(e, "user_uuid"), "user_uuid")
+	myList := crud.Under(e, s.refreshTokens(), s.users().Me(e), "user_uuid")
+	return append(s.refreshTokens().Operations(e), list, myList, drop, mine)
+}
+
+func (s *Service) dropRefreshToken(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+	user := r.Principal().UserUUID
+	if r.Param("user_uuid") != "" {
+		var err error
+		if user, err = r.UUIDParam("user_uuid"); err != nil {
+			return rest.Reply{}, err
+		}
+	}
+	return rest.Reply{}, s.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
+		scope, err := tenant.Of(ctx, tx, r)
+		if err != nil {
+			return err
+		}
+		n, err := tx.Exec(ctx, `DELETE FROM auth_refresh_token WHERE client_id = $1 AND user_uuid IN (
+			SELECT uuid FROM auth_user WHERE uuid = $2 AND `+tenant.Below("tenant_uuid", "$3")+`)`, r.Param("client_id"), user, scope)
+		if err == nil && n == 0 {
+			e := apierr.New(apierr.NotFound, "There is no refresh token of this client")
+			e.ID = "cannot-find-refresh-token-matching-client-id"
+			return e
+		}
+		return err
+	})
+}
+
+// offline is a login that asks for a refresh token, or comes with one.
+type offline struct {
+	clientID string
+	mobile   bool
+}
+
+// refreshRow is a stored refresh token.
+type refreshRow struct {
+	UUID   string `db:"uuid"`
+	Sealed []byte `db:"sealed"`
+	Mobile bool   `db:"mobile"`
+}
+
+// obtain answers the user's refresh token for the client: the one that there is, or a new one. A mobile client
+// replaces its own, and all the user's other mobile ones, together with the sessions that were
+// made with them: it answers those sessions' tokens, for the caller to announce.
+func (s *Service) obtain(ctx context.Context, tx store.Conn, row tokenRow, o offline, now time.Time) (value, id string, ended []tokenOf, err error) {
+	if s.sealer == nil {
+		return "", "", nil, apierr.New(apierr.NotImplemented, "This gateway has no key to keep refresh tokens with; ask for access_type online")
+	}
+	if o.mobile {
+		if ended, err = dropMobile(ctx, tx, row.UserUUID, o.clientID); err != nil {
+			return "", "", nil, err
+		}
+	} else {
+		old, err := store.Get[refreshRow](ctx, tx, `SELECT uuid, sealed, mobile FROM auth_refresh_token WHERE user_uuid = $1 AND client_id = $2`, row.UserUUID, o.clientID)
+		if err == nil {
+			text, err := s.sealer.Open(old.Sealed, refreshContext(old.UUID))
+			return string(text), old.UUID, nil, err
+		}
+		if !errors.Is(err, store.ErrNotFound) {
+			return "", "", nil, err
+		}
+	}
+	value, id = tokens.New(), uuid.NewString()
+	sealed, err := s.sealer.Seal([]byte(value), refreshContext(id))
+	if err != nil {
+		return "", "", nil, err
+	}
+	d := tokens.DigestOf(value)
+	_, err = tx.Exec(ctx, `
+		INSERT INTO auth_refresh_token (uuid, digest, sealed, client_id, user_uuid, mobile, user_agent, remote_addr, created_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+		id, d[:], sealed, o.clientID, row.UserUUID, o.mobile, row.UserAgent, row.RemoteAddr, now)
+	return value, id, ended, err
+}
+
+func refreshContext(id string) []byte { return []byte("auth_refresh_token." + id) }
+
+// dropMobile deletes a user's mobile refresh tokens, the client's own whatever it is, and the tokens made with them.
+func dropMobile(ctx context.Context, tx store.Conn, user, clientID string) ([]tokenOf, error) {
+	const which = `SELECT uuid FROM auth_refresh_token WHERE user_uuid = $1 AND (mobile OR client_id = $2)`
+	ended, err := store.Select[tokenOf](ctx, tx, `SELECT digest, user_uuid FROM auth_token WHERE refresh_uuid IN (`+which+`)`, user, clientID)
+	if err != nil {
+		return nil, err
+	}
+	for _, sql := range []string{
+		`DELETE FROM auth_token WHERE refresh_uuid IN (` + which + `)`,
+		`DELETE FROM auth_refresh_token WHERE user_uuid = $1 AND (mobile OR client_id = $2)`,
+	} {
+		if _, err := tx.Exec(ctx, sql, user, clientID); err != nil {
+			return nil, err
+		}
+	}
+	return ended, nil
+}
+
+// refreshLogin answers whose the refresh token is, or nobody's: it must be that client's, and its user enabled.
+func (s *Service) refreshLogin(ctx context.Context, value, clientID string) (user, refresh string, mobile bool, err error) {
+	type found struct {
+		UUID     string `db:"uuid"`
+		UserUUID string `db:"user_uuid"`
+		Mobile   bool   `db:"mobile"`
+	}
+	if !tokens.WellFormed(value) {
+		return "", "", false, errNoLogin()
+	}
+	d := tokens.DigestOf(value)
+	f, err := store.Get[found](ctx, s.db, `
+		SELECT r.uuid, r.user_uuid, r.mobile FROM auth_refresh_token r JOIN auth_user u ON u.uuid = r.user_uuid
+		WHERE r.digest = $1 AND r.client_id = $2 AND u.enabled`, d[:], clientID)
+	if errors.Is(err, store.ErrNotFound) {
+		err = errNoLogin()
+	}
+	return f.UserUUID, f.UUID, f.Mobile, err
+}

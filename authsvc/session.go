@@ -1,0 +1,126 @@
+package authsvc
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/tenant"
+	"github.com/ringfence/ringfence/internal/tokens"
+)
+
+// Session is a live token as those who may end it see it. It lives as long as its token.
+type Session struct {
+	UUID       string `db:"uuid" json:"uuid" format:"uuid" readOnly:"true"`
+	TenantUUID string `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
+	UserUUID   string `db:"user_uuid" json:"user_uuid" format:"uuid" readOnly:"true"`
+	Mobile     bool   `db:"mobile" json:"mobile" readOnly:"true"`
+}
+
+// liveSessions is the table of the sessions that have not expired.
+const liveSessions = `(SELECT t.session_uuid AS uuid, u.tenant_uuid, t.user_uuid, t.mobile
+	FROM auth_token t JOIN auth_user u ON u.uuid = t.user_uuid WHERE t.expires_at > now_utc()) sessions`
+
+func (s *Service) sessions() crud.Resource[Session] {
+	return crud.Resource[Session]{
+		Path: "sessions", Singular: "session", Param: "session_uuid", Table: liveSessions, Keys: []string{"uuid"},
+		Order: []string{"uuid", "mobile"}, Filters: []string{"user_uuid"}, Only: []string{"list"},
+	}
+}
+
+// sessionOperations list sessions, and end them.
+func (s *Service) sessionOperations(e *crud.Engine) []rest.Operation {
+	ofUser := crud.Under(e, s.sessions(), s.users().End(e, "user_uuid"), "user_uuid")
+	end := rest.Operation{
+		Method: http.MethodDelete, Path: "/sessions/{session_uuid}", Access: "auth.sessions.{session_uuid}.delete",
+		ID: "delete_session", Tag: "sessions", Summary: "End a session, and its token with it",
+		Success: http.StatusNoContent, Tenanted: true, Handle: s.endSession,
+	}
+	endOfUser := end
+	endOfUser.Path, endOfUser.Access = "/users/{user_uuid}/sessions/{session_uuid}", "auth.users.{user_uuid}.sessions.{session_uuid}.delete"
+	endOfUser.ID, endOfUser.Tag, endOfUser.Summary = "delete_user_session", "users", "End a session of a user"
+	return append(s.sessions().Operations(e), ofUser, end, endOfUser)
+}
+
+// endSession answers the same whether there was such a session or not.
+func (s *Service) endSession(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+	session, err := r.UUIDParam("session_uuid")
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	where, args := "", []any{session, ""}
+	if user := r.Param("user_uuid"); user != "" {
+		if user, err = r.UUIDParam("user_uuid"); err != nil {
+			return rest.Reply{}, err
+		}
+		where, args = " AND t.user_uuid = $3", append(args, user)
+	}
+	return rest.Reply{}, s.endTokens(ctx, func(ctx context.Context, tx store.Conn) ([]tokenOf, error) {
+		if args[1], err = tenant.Of(ctx, tx, r); err != nil {
+			return nil, err
+		}
+		return store.Select[tokenOf](ctx, tx, `
+			SELECT t.digest, t.user_uuid FROM auth_token t JOIN auth_user u ON u.uuid = t.user_uuid
+			WHERE t.session_uuid = $1 AND `+tenant.Below("u.tenant_uuid", "$2")+where, args...)
+	})
+}
+
+// tokenOf is a token and whose it is.
+type tokenOf struct {
+	Digest   []byte `db:"digest"`
+	UserUUID string `db:"user_uuid"`
+}
+
+// endTokens deletes the tokens that find names, which are few, and has every node forget them.
+func (s *Service) endTokens(ctx context.Context, find func(ctx context.Context, tx store.Conn) ([]tokenOf, error)) error {
+	var gone []forget
+	err := s.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
+		gone = nil
+		found, err := find(ctx, tx)
+		if err != nil {
+			return err
+		}
+		for _, t := range found {
+			if _, err := tx.Exec(ctx, `DELETE FROM auth_token WHERE digest = $1`, t.Digest); err != nil {
+				return err
+			}
+			gone = append(gone, forgetToken(tokens.Digest(t.Digest)))
+		}
+		return s.announce(ctx, tx, gone...)
+	})
+	if err == nil {
+		s.forgetHere(gone...)
+	}
+	return err
+}
+
+// endSessionsOf deletes a user's tokens, however many, in one statement, except one when it is not nil. The caller announces it.
+func endSessionsOf(ctx context.Context, tx store.Conn, user string, except []byte) (int64, error) {
+	return tx.Exec(ctx, `DELETE FROM auth_token WHERE user_uuid = $1 AND digest <> $2`, user, notNil(except))
+}
+
+func notNil(b []byte) []byte {
+	if b == nil {
+		return []byte{}
+	}
+	return b
+}
+
+// sweepBatch is how many expired tokens one statement deletes.
+const sweepBatch = 5000
+
+// Sweep deletes tokens that have expired, in batches, and answers how many. They have been worth nothing since they
+// did, so nobody needs to forget them.
+func (s *Service) Sweep(ctx context.Context) (int64, error) {
+	var total int64
+	for {
+		n, err := s.db.Exec(ctx, `DELETE FROM auth_token WHERE digest IN (
+			SELECT digest FROM auth_token WHERE expires_at <= now_utc() LIMIT $1)`, sweepBatch)
+		total += n
+		if err != nil || n < sweepBatch {
+			return total, err
+		}
+	}
+}
