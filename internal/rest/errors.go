@@ -26,12 +26,12 @@ const ResourceError = "resource-error"
 
 // MessageList is confd's form: a JSON list of sentences, even of one (SPEC, Errors).
 func MessageList(e *apierr.Error, _ time.Time) any {
-	var list []string
+	list := make([]string, 0, len(e.Fields)+1)
 	for _, f := range e.Fields {
-		list = append(list, "Input Error - "+f.Name+": "+f.Message)
+		list = append(list, confdPrefix(e)+f.Name+": "+f.Message)
 	}
-	if e.Message != "" {
-		list = append(list, confdPrefix(e)+e.Message)
+	if e.Message != "" || len(list) == 0 {
+		list = append(list, confdPrefix(e)+cmp.Or(e.Message, http.StatusText(e.Status())))
 	}
 	return list
 }

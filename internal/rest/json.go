@@ -88,13 +88,14 @@ func (p *parser) object() (any, error) {
 	}
 	object := map[string]any{}
 	folded := map[string]string{}
+	level := len(p.path)
 	for p.dec.PeekKind() != '}' {
 		token, err := p.dec.ReadToken()
 		if err != nil {
-			return nil, err
+			return nil, err // the path leads to the value before it still, which 01 and 0x1 belong to
 		}
 		name := token.String()
-		p.path = append(p.path, step{name: name})
+		p.path = append(p.path[:level], step{name: name})
 		fold := foldName(name)
 		if twin, ok := folded[fold]; ok {
 			return nil, p.twins(twin)
@@ -103,10 +104,12 @@ func (p *parser) object() (any, error) {
 		if object[name], err = p.value(); err != nil {
 			return nil, err
 		}
-		p.path = p.path[:len(p.path)-1]
 	}
-	_, err := p.dec.ReadToken()
-	return object, err
+	if _, err := p.dec.ReadToken(); err != nil {
+		return nil, err
+	}
+	p.path = p.path[:level]
+	return object, nil
 }
 
 func (p *parser) list() (any, error) {
@@ -114,17 +117,20 @@ func (p *parser) list() (any, error) {
 		return nil, err
 	}
 	list := []any{}
+	level := len(p.path)
 	for p.dec.PeekKind() != ']' {
-		p.path = append(p.path, step{index: len(list), indexed: true})
+		p.path = append(p.path[:level], step{index: len(list), indexed: true})
 		item, err := p.value()
 		if err != nil {
 			return nil, err
 		}
 		list = append(list, item)
-		p.path = p.path[:len(p.path)-1]
 	}
-	_, err := p.dec.ReadToken()
-	return list, err
+	if _, err := p.dec.ReadToken(); err != nil {
+		return nil, err
+	}
+	p.path = p.path[:level]
+	return list, nil
 }
 
 // twins refuses the name just read because of one before it. The plain one of the two is named.
@@ -132,7 +138,8 @@ func (p *parser) twins(before string) error {
 	if last := &p.path[len(p.path)-1]; !plainName(last.name) {
 		last.name = before
 	}
-	return p.refuse("case", "Was sent in two spellings; names are case-sensitive")
+	return p.refuse("case", "Was sent in two spellings; names are case-sensitive",
+		"A name in the body was sent in two spellings; names are case-sensitive")
 }
 
 // refusal says what is wrong at the place where the parser stopped. The decoder's own words
@@ -149,25 +156,22 @@ func (p *parser) refusal(err error) error {
 		return &apierr.Error{Kind: apierr.Invalid, Message: "The body is not valid JSON", Err: err}
 	}
 	if errors.Is(err, jsontext.ErrDuplicateName) {
-		p.path = append(p.path, step{name: syntactic.JSONPointer.LastToken()})
-		return p.refuse("duplicate", "Was sent twice")
+		p.path[len(p.path)-1].name = syntactic.JSONPointer.LastToken() // in the place of its sibling
+		return p.refuse("duplicate", "Was sent twice", "A name in the body was sent twice")
 	}
-	return p.refuse("syntax", "The body is not valid JSON here, at byte %d", syntactic.ByteOffset)
+	at := syntactic.ByteOffset
+	return p.refuse("syntax", fmt.Sprintf("Is not valid JSON, or is followed by what is not, at byte %d", at),
+		fmt.Sprintf("The body is not valid JSON, at byte %d", at))
 }
 
-func (p *parser) refuse(constraint, format string, args ...any) error {
-	message := fmt.Sprintf(format, args...)
+// refuse names the field that the path leads to, if it can be named.
+func (p *parser) refuse(constraint, named, unnamed string) error {
 	if path := pathText(p.path); path != "" {
 		return &apierr.Error{Kind: apierr.Invalid, Fields: []apierr.Field{{
-			Name: path, Constraint: constraint, Value: constraint, Message: message,
+			Name: path, Constraint: constraint, Value: constraint, Message: named,
 		}}}
 	}
-	switch constraint {
-	case "syntax":
-		return apierr.New(apierr.Invalid, "%s", message)
-	default:
-		return apierr.New(apierr.Invalid, "A name in the body %s", strings.ToLower(message[:1])+message[1:])
-	}
+	return &apierr.Error{Kind: apierr.Invalid, Message: unnamed}
 }
 
 // pathText writes a place as messages name fields: a.b[2]. It stops before a name that is not plain, which is raw input.

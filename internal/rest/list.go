@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -74,13 +75,10 @@ func (r *Request) List(spec ListSpec) (List, error) {
 
 func (r *Request) list(spec ListSpec) (q List, err error) {
 	if len(spec.Order) > 0 {
-		q.Order = spec.Order[0]
-	}
-	if v, _ := r.Query("order"); v != "" {
-		if !slices.Contains(spec.Order, v) {
+		v, _ := r.Query("order")
+		if q.Order = cmp.Or(v, spec.Order[0]); !slices.Contains(spec.Order, q.Order) {
 			return q, invalidParameter("order", "enum", map[string]any{"choices": spec.Order}, "Must be one of %s", strings.Join(spec.Order, ", "))
 		}
-		q.Order = v
 	}
 	if v, ok := r.Query("direction"); ok {
 		if v != "asc" && v != "desc" {

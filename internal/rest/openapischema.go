@@ -54,7 +54,7 @@ func (d *definer) inline(s *Schema) object {
 	set("type", s.Type, s.Type != "")
 	set("format", s.Format, s.Format != "")
 	set("description", s.Doc, s.Doc != "")
-	set("nullable", true, s.Nullable && s.Type != "")
+	set("nullable", true, s.Nullable)
 	set("pattern", s.Pattern, s.Pattern != "")
 	set("default", defaultValue(s), s.Default != nil)
 	set("minLength", s.MinLength, s.MinLength != nil)

@@ -153,7 +153,7 @@ func (s *Schema) constrain(at place, tag reflect.StructTag) {
 			at.panicf("%s does not go with %s", key, typeText(s.Type))
 		case !known:
 			for name := range tagTypes {
-				if strings.EqualFold(name, strings.TrimPrefix(key, "items.")) && !strings.HasSuffix(key, name) {
+				if strings.EqualFold(name, key) { // of items, the items' own schema says it
 					at.panicf("the tag %s is spelt %s", key, name)
 				}
 			}

@@ -202,7 +202,7 @@ func (s *Schema) validateString(path, text string) []apierr.Field {
 			return wrong(path, "type", "email", "Must be an e-mail address")
 		}
 	case "date-time":
-		if new(time.Time).UnmarshalText([]byte(text)) != nil { // stricter than time.Parse, and as strict as decoding is
+		if new(time.Time).UnmarshalText([]byte(text)) != nil { // what decoding does
 			return wrong(path, "type", "date-time", "Must be a date and time as RFC 3339 writes them")
 		}
 	}
