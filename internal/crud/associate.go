@@ -55,6 +55,9 @@ func (r Resource[T]) End(e *Engine, column string) End {
 
 // named answers the one that a request's path names, unless the caller is denied it under another of its keys.
 func (e End) named(ctx context.Context, c store.Conn, scope string, r *rest.Request) (Member, error) {
+	if e.me {
+		return e.find(ctx, c, scope, r.Principal().UserUUID)
+	}
 	m, err := e.find(ctx, c, scope, r.Param(e.param))
 	if err != nil {
 		return Member{}, err
@@ -202,19 +205,11 @@ func (r Resource[T]) Me(e *Engine) End {
 }
 
 // one is the object's path, as a template.
-func (end End) one() string {
-	if end.me {
-		return "/" + end.path + "/me"
+func (e End) one() string {
+	if e.me {
+		return "/" + e.path + "/me"
 	}
-	return "/" + end.path + "/{" + end.param + "}"
-}
-
-// named finds the object that the request's path names.
-func (end End) named(ctx context.Context, c store.Conn, scope string, r *rest.Request) (Member, error) {
-	if end.me {
-		return end.find(ctx, c, scope, r.Principal().UserUUID)
-	}
-	return end.find(ctx, c, scope, r.Param(end.param))
+	return "/" + e.path + "/{" + e.param + "}"
 }
 
 // Related is the list of the objects of a collection that an association joins with one of another:
