@@ -42,16 +42,19 @@ func New(o Options) (*rest.Service, error) {
 	return s, s.Mount()
 }
 
-type infos struct {
+// Infos says which installation this is.
+type Infos struct {
 	UUID    *string `json:"uuid" doc:"This installation's"`
 	Version string  `json:"wazo_version" doc:"The release of the platform whose API this one speaks"`
 }
 
-type status struct {
-	RESTAPI component `json:"rest_api"`
+// Status says whether the service works.
+type Status struct {
+	RESTAPI Component `json:"rest_api"`
 }
 
-type component struct {
+// Component is one part of the service.
+type Component struct {
 	Status string `json:"status"`
 }
 
@@ -59,9 +62,9 @@ func statusOperations(db store.DB) []rest.Operation {
 	return []rest.Operation{
 		{
 			Method: http.MethodGet, Path: "/infos", Access: "confd.infos.read", ID: "get_infos", Tag: "infos",
-			Summary: "Which installation this is", Success: http.StatusOK, Reply: rest.SchemaOf[infos](),
+			Summary: "Which installation this is", Success: http.StatusOK, Reply: rest.SchemaOf[Infos](),
 			Handle: func(ctx context.Context, _ *rest.Request) (rest.Reply, error) {
-				answer := infos{Version: APIVersion}
+				answer := Infos{Version: APIVersion}
 				uuid, err := store.Get[string](ctx, db, `SELECT uuid FROM auth_server`)
 				switch {
 				case err == nil:
@@ -74,9 +77,9 @@ func statusOperations(db store.DB) []rest.Operation {
 		},
 		{
 			Method: http.MethodGet, Path: "/status", Access: "confd.status.read", ID: "get_status", Tag: "status",
-			Summary: "Whether the service works", Success: http.StatusOK, Reply: rest.SchemaOf[status](),
+			Summary: "Whether the service works", Success: http.StatusOK, Reply: rest.SchemaOf[Status](),
 			Handle: func(context.Context, *rest.Request) (rest.Reply, error) {
-				return rest.Reply{Body: status{component{"ok"}}}, nil
+				return rest.Reply{Body: Status{Component{"ok"}}}, nil
 			},
 		},
 	}

@@ -43,6 +43,7 @@ CREATE TABLE confd_user (
 );
 CREATE UNIQUE INDEX confd_user_uuid ON confd_user (uuid);
 CREATE UNIQUE INDEX confd_user_email ON confd_user (lower(email)); -- in all tenants: an address leads to one user
+CREATE INDEX confd_user_address ON confd_user (email);
 CREATE UNIQUE INDEX confd_user_username ON confd_user (username);
 CREATE INDEX confd_user_lastname ON confd_user (tenant_uuid, fold(lastname), id);
 CREATE INDEX confd_user_firstname ON confd_user (tenant_uuid, fold(firstname), id);

@@ -1,0 +1,86 @@
+package confdsvc_test
+
+import (
+	"fmt"
+	"net/http"
+	"runtime"
+	"sync/atomic"
+	"testing"
+
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/store/storetest"
+)
+
+// manyUsers puts 100,000 users into a tenant. One in a hundred is called Martin.
+func manyUsers(b *testing.B, w *world, tenant string) {
+	b.Helper()
+	const fill = `INSERT INTO confd_user (uuid, tenant_uuid, firstname, lastname, email, caller_id, mobile_fallback_enabled,
+		call_record_outgoing_external_enabled, call_record_outgoing_internal_enabled, call_record_incoming_internal_enabled,
+		call_record_incoming_external_enabled, subscription_type, enabled)
+		WITH RECURSIVE series(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM series WHERE n < 100000)
+		SELECT %s, $1, 'First' || n, CASE WHEN n %% 100 = 0 THEN 'Martin' ELSE 'Last' END || (n * 7919) %% 100000,
+			'user' || n || '@example.org', '"First' || n || '"', false, false, false, false, false, 0, true FROM series`
+	uuid := "gen_random_uuid()"
+	if w.db.Engine() == "sqlite" {
+		uuid = `lower(substr(hex(randomblob(16)), 1, 8) || '-0000-4000-8000-' || substr(hex(randomblob(16)), 1, 12))`
+	}
+	if _, err := w.db.Exec(b.Context(), fmt.Sprintf(fill, uuid), w.tenants[tenant]); err != nil {
+		b.Fatal(err)
+	}
+	for _, sql := range map[string][]string{"postgres": {"VACUUM ANALYZE confd_user"}, "sqlite": {"ANALYZE"}}[w.db.Engine()] {
+		if _, err := w.db.Exec(b.Context(), sql); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func databases(b *testing.B, bench func(b *testing.B, db store.DB)) {
+	b.Run("sqlite", func(b *testing.B) { bench(b, storetest.SQLite(b)) })
+	b.Run("postgres", func(b *testing.B) { bench(b, storetest.Postgres(b)) })
+}
+
+// BenchmarkListUsers answers 100 of 100,000 users (DESIGN section 7: ordered and searched, on PostgreSQL, under 10 ms).
+func BenchmarkListUsers(b *testing.B) {
+	databases(b, func(b *testing.B, db store.DB) {
+		w := newWorld(b, db)
+		manyUsers(b, w, "a")
+		c := w.as(b, "a")
+		for _, query := range []string{
+			"search=martin&order=lastname&limit=100", "search=martin&order=email&limit=100", "search=first123&order=lastname&limit=100",
+			"search=user&order=lastname&limit=100", "search=zz&order=lastname&limit=100",
+			"order=lastname&limit=100", "order=lastname&limit=100&offset=50000", "order=email&limit=100", "order=lastname&direction=desc&limit=100",
+			"email=user500@example.org",
+		} {
+			b.Run(query, func(b *testing.B) {
+				for b.Loop() {
+					if got := c.get("/users?" + query); got.status != http.StatusOK {
+						b.Fatal(got.body)
+					}
+				}
+				b.ReportMetric(float64(b.Elapsed().Microseconds())/1000/float64(b.N), "ms/list")
+			})
+		}
+	})
+}
+
+// BenchmarkCreateUser is 16 clients at once (DESIGN section 7: over 1000/s on PostgreSQL, over 500/s on SQLite).
+func BenchmarkCreateUser(b *testing.B) {
+	databases(b, func(b *testing.B, db store.DB) {
+		w := newWorld(b, db)
+		c := w.as(b, "a")
+		var n atomic.Int64
+		b.SetParallelism(max(1, 16/runtime.GOMAXPROCS(0)))
+		b.ResetTimer()
+		b.RunParallel(func(pb *testing.PB) {
+			for pb.Next() {
+				i := n.Add(1)
+				body := object{"firstname": fmt.Sprintf("First%d", i), "lastname": "Last", "email": fmt.Sprintf("user%d@example.org", i)}
+				if got := c.do(http.MethodPost, "/users", body); got.status != http.StatusCreated {
+					b.Error(got.status, got.body)
+					return
+				}
+			}
+		})
+		b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "creates/s")
+	})
+}
