@@ -84,7 +84,9 @@ func AuthErrors(e *apierr.Error, now time.Time) any {
 	sentence := Sentence(e)
 	return authError{
 		sentence, cmp.Or(e.ID, errorID(e.Kind)), details, e.Resource,
-		float64(now.UnixMicro()) / 1e6, []string{sentence}, e.Status(),
+		float64(now.UnixMicro()) / 1e6,
+		[]string{sentence},
+		e.Status(),
 	}
 }
 

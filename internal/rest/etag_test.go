@@ -172,13 +172,15 @@ func TestReply(t *testing.T) {
 		header http.Header
 	}{
 		"object": {
-			rest.Operation{Handle: answering(rest.Reply{Body: map[string]any{"a": "<&>é"}})}, 200, `{"a":"<&>é"}`,
+			rest.Operation{Handle: answering(rest.Reply{Body: map[string]any{"a": "<&>é"}})},
+			200, `{"a":"<&>é"}`,
 			http.Header{"Content-Type": {"application/json"}, "Content-Length": {"13"}, "Cache-Control": {"no-store"}, "X-Content-Type-Options": {"nosniff"}},
 		},
 		"null":    {rest.Operation{Handle: answering(rest.Reply{Body: rest.Null})}, 200, `null`, http.Header{"Content-Length": {"4"}}},
 		"nothing": {rest.Operation{Handle: answering(rest.Reply{})}, 200, ``, http.Header{"Content-Length": {"0"}, "Content-Type": nil}},
 		"created": {
-			rest.Operation{Success: 201, Handle: answering(rest.Reply{Body: 1, Header: http.Header{"Location": {"/x/1"}}})}, 201, `1`,
+			rest.Operation{Success: 201, Handle: answering(rest.Reply{Body: 1, Header: http.Header{"Location": {"/x/1"}}})},
+			201, `1`,
 			http.Header{"Location": {"/x/1"}},
 		},
 		"no content":           {rest.Operation{Success: 204}, 204, ``, http.Header{"Content-Length": nil, "Cache-Control": {"no-store"}}},

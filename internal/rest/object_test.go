@@ -178,3 +178,30 @@ func TestDecodeAnotherType(t *testing.T) {
 		}
 	}
 }
+
+// FuzzBody holds every body to one of two outcomes: it is taken, or refused as the client's mistake.
+func FuzzBody(f *testing.F) {
+	for _, seed := range []string{
+		with(``), with(`"address":{"code":"x"},"tags":["a"],"options":[["a","b"]],"limits":{"a":1},"free":[1e300,null]`), `{}`, `null`, `[]`, `{"name":null}`,
+		with(`"born":"2024-02-29T23:59:59.9+24:00"`), with(`"level":-129`), with(`"ratio":1e-999`), with(`"homes":{"a":{"code":"x","Code":"y"}}`),
+	} {
+		f.Add([]byte(seed))
+	}
+	s := people(f)
+	f.Fuzz(func(t *testing.T, body []byte) {
+		r := request(t, http.MethodPost, "/people", string(body), "Content-Type: application/json")
+		w := answer(s, r)
+		switch w.Code {
+		case http.StatusOK:
+			if !json.Valid(w.Body.Bytes()) {
+				t.Errorf("%q is answered with %s", body, w.Body)
+			}
+		case http.StatusBadRequest:
+			if list := messages(t, w); len(list) == 0 || list[0] == "" {
+				t.Errorf("%q is refused without a word", body)
+			}
+		default:
+			t.Errorf("%q: status %d, %s", body, w.Code, w.Body)
+		}
+	})
+}

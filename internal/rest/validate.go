@@ -202,11 +202,21 @@ func (s *Schema) validateString(path, text string) []apierr.Field {
 			return wrong(path, "type", "email", "Must be an e-mail address")
 		}
 	case "date-time":
-		if new(time.Time).UnmarshalText([]byte(text)) != nil { // what decoding does
+		if !isMoment(text) {
 			return wrong(path, "type", "date-time", "Must be a date and time as RFC 3339 writes them")
 		}
 	}
 	return nil
+}
+
+// isMoment takes what can be both read and written again: package time reads the zone +24:00, and does not write it.
+func isMoment(text string) bool {
+	var at time.Time
+	if at.UnmarshalText([]byte(text)) != nil {
+		return false
+	}
+	_, err := at.MarshalText()
+	return err == nil
 }
 
 // isUUID takes the usual form alone, of the several that uuid.Parse takes, in either case.

@@ -83,6 +83,7 @@ func TestValidate(t *testing.T) {
 		"UUID of digits":      {with(`"uuid":"0f6dd0c56ae344ab9d447a63b8ab9e1c"`), "uuid: Must be a UUID"},
 		"time":                {with(`"born":"yesterday"`), "born: Must be a date and time"},
 		"time without a zone": {with(`"born":"2024-01-02T03:04:05"`), "born: Must be a date and time"},
+		"time of a far zone":  {with(`"born":"2024-02-29T23:59:59+24:00"`), "born: Must be a date and time"},
 		"time that is not":    {with(`"born":"2023-02-29T03:04:05Z"`), "born: Must be a date and time"},
 
 		"a list of one": {with(`"tags":"a"`), "tags: Must be a list"},
