@@ -3,15 +3,13 @@ package authsvc
 import (
 	"context"
 	"crypto/rand"
-	"encoding/base64"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
+	"strings"
+	"unicode"
 
 	"github.com/google/uuid"
 
-	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/store"
 )
 
@@ -44,41 +42,63 @@ type FirstStart struct {
 // interrupted after it, the next start finishes the rename.
 func (s *Service) Bootstrap(ctx context.Context, a Admin) (FirstStart, error) {
 	server, err := s.serverUUID(ctx)
-	if err == nil {
-		s.server.Store(&server)
-		return FirstStart{}, s.settleCredentials(ctx, a.File)
+	var first FirstStart
+	if errors.Is(err, store.ErrNotFound) {
+		if first, err = s.firstStart(ctx, a); err == nil {
+			server, err = s.serverUUID(ctx)
+		}
 	}
-	if !errors.Is(err, store.ErrNotFound) {
-		return FirstStart{}, fmt.Errorf("reading this installation's identity: %w", err)
+	if err != nil {
+		return FirstStart{}, fmt.Errorf("setting up the authentication service: %w", err)
 	}
-	first := FirstStart{}
+	s.server.Store(&server)
+	return first, s.settleCredentials(ctx, a.File)
+}
+
+// firstStart tries to be the one that makes the first administrator.
+func (s *Service) firstStart(ctx context.Context, a Admin) (first FirstStart, err error) {
+	key, err := a.check()
+	if err != nil {
+		return first, err
+	}
 	password := a.Password
 	if password == "" {
-		password = generatePassword()
+		password = rand.Text()
 		first.Password = password
 		if err := writePending(a, password); err != nil {
-			return FirstStart{}, err
+			return first, err
 		}
 	}
 	hash, err := s.hasher.hash(ctx, password)
 	if err != nil {
-		return FirstStart{}, fmt.Errorf("hashing the administrator's password: %w", err)
+		return first, fmt.Errorf("hashing the administrator's password: %w", err)
 	}
-	if first.Created, err = s.createFirst(ctx, a.Username, hash); err != nil {
-		return FirstStart{}, fmt.Errorf("creating the first administrator: %w", err)
+	if first.Created, err = s.createFirst(ctx, a.Username, key, hash); err != nil {
+		return first, fmt.Errorf("creating the first administrator: %w", err)
 	}
-	if server, err = s.serverUUID(ctx); err != nil {
-		return FirstStart{}, err
-	}
-	s.server.Store(&server)
-	switch {
-	case !first.Created: // another node was first; its operator has the password
-		return FirstStart{}, removePending(a.File)
-	case first.Password != "":
-		return first, finishCredentials(a.File)
+	if !first.Created { // another node was first: its operator has the password
+		return FirstStart{}, nil
 	}
 	return first, nil
 }
+
+// check refuses an administrator who could never log in, and answers the canonical form of the name.
+func (a Admin) check() (key string, err error) {
+	tidy, key, err := checkName("username", a.Username)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("the administrator's name: %w", err)
+	case tidy != a.Username || len(tidy) > maxUsername || strings.ContainsFunc(tidy, unicode.IsControl) || strings.Contains(tidy, ":"):
+		// A colon ends the name in HTTP Basic authentication.
+		return "", errors.New("the administrator's name may not have spaces around it, a colon, control characters, or more than 256 bytes")
+	case len(a.Password) > MaxPassword:
+		return "", fmt.Errorf("the administrator's password has more than %d bytes", MaxPassword)
+	}
+	return key, nil
+}
+
+// maxUsername is the length of the longest username.
+const maxUsername = 256
 
 func (s *Service) serverUUID(ctx context.Context) (string, error) {
 	return store.Get[string](ctx, s.db, `SELECT uuid FROM auth_server`)
@@ -86,7 +106,7 @@ func (s *Service) serverUUID(ctx context.Context) (string, error) {
 
 // createFirst answers false when another node has done it. The row of auth_server
 // decides: its insertion waits for a rival's transaction.
-func (s *Service) createFirst(ctx context.Context, username, hash string) (created bool, err error) {
+func (s *Service) createFirst(ctx context.Context, username, key, hash string) (created bool, err error) {
 	err = s.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
 		n, err := tx.Exec(ctx, `INSERT INTO auth_server (id, uuid) VALUES (1, $1) ON CONFLICT (id) DO NOTHING`, uuid.NewString())
 		if created = n == 1; err != nil || !created {
@@ -101,10 +121,10 @@ func (s *Service) createFirst(ctx context.Context, username, hash string) (creat
 			{`INSERT INTO auth_tenant (uuid, parent_uuid, name, slug) VALUES ($1, $1, 'master', 'master')`, []any{tenant}},
 			{`INSERT INTO auth_user (uuid, tenant_uuid, username, purpose, enabled, authentication_method, password_hash, created_at)
 			  VALUES ($1, $2, $3, 'internal', true, 'native', $4, ` + now + `)`, []any{user, tenant, username, hash}},
-			{`INSERT INTO auth_login (login, user_uuid) VALUES ($1, $2)`, []any{canonical(username), user}},
+			{`INSERT INTO auth_login (login, user_uuid) VALUES ($1, $2)`, []any{key, user}},
 			{`INSERT INTO auth_policy (uuid, tenant_uuid, name, name_key, slug, slug_key, description, shared, config_managed)
 			  VALUES ($1, $2, $3, $4, $3, $4, 'Every access. Made at the first start, for the first administrator.', false, true)`,
-				[]any{policy, tenant, AdministratorPolicy, canonical(AdministratorPolicy)}},
+				[]any{policy, tenant, AdministratorPolicy, strings.ToLower(AdministratorPolicy)}},
 			{`INSERT INTO auth_policy_access (policy_uuid, access) VALUES ($1, '#')`, []any{policy}},
 			{`INSERT INTO auth_user_policy (user_uuid, policy_uuid) VALUES ($1, $2)`, []any{user, policy}},
 			{`INSERT INTO auth_group (uuid, tenant_uuid, name, name_key, slug, slug_key, system_managed) VALUES ($1, $1, $2, $2, $2, $2, true)`,
@@ -118,68 +138,4 @@ func (s *Service) createFirst(ctx context.Context, username, hash string) (creat
 		return nil
 	})
 	return created, err
-}
-
-// generatePassword answers 144 random bits, in characters that a terminal selects as one word.
-func generatePassword() string {
-	b := make([]byte, 18)
-	_, _ = rand.Read(b) // never fails: it ends the program instead
-	return base64.RawURLEncoding.EncodeToString(b)
-}
-
-func pending(file string) string { return file + ".new" }
-
-func writePending(a Admin, password string) error {
-	if err := os.MkdirAll(filepath.Dir(a.File), 0o700); err != nil {
-		return fmt.Errorf("making the folder of the administrator's credentials: %w", err)
-	}
-	f, err := os.OpenFile(pending(a.File), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return fmt.Errorf("writing the administrator's credentials: %w", err)
-	}
-	_, err = fmt.Fprintf(f, "username: %s\npassword: %s\n", a.Username, password)
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err != nil {
-		return fmt.Errorf("writing the administrator's credentials: %w", err)
-	}
-	return nil
-}
-
-// finishCredentials puts a pending file in its place, if there is one.
-func finishCredentials(file string) error {
-	if err := os.Rename(pending(file), file); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("keeping the administrator's credentials: %w", err)
-	}
-	return nil
-}
-
-// settleCredentials deals with a pending file that an interrupted first start left: it is kept when its
-// password is the administrator's, and removed when another node's was taken.
-func (s *Service) settleCredentials(ctx context.Context, file string) error {
-	var username, password string
-	text, err := os.ReadFile(pending(file))
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("reading unfinished credentials: %w", err)
-	}
-	if _, err := fmt.Sscanf(string(text), "username: %s\npassword: %s\n", &username, &password); err != nil {
-		return removePending(file)
-	}
-	switch _, err := s.authenticate(ctx, credentials{username, password}); {
-	case err == nil:
-		return finishCredentials(file)
-	case apierr.As(err) != nil:
-		return removePending(file)
-	default:
-		return err
-	}
-}
-
-func removePending(file string) error {
-	if err := os.Remove(pending(file)); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("removing unused credentials: %w", err)
-	}
-	return nil
 }

@@ -2,6 +2,7 @@ package authsvc
 
 import (
 	"context"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -28,10 +29,10 @@ type Group struct {
 func (s *Service) groups() crud.Resource[Group] {
 	return crud.Resource[Group]{
 		Path: "groups", Singular: "group", Param: "group_uuid", Table: "auth_group", Keys: []string{"uuid"},
-		Order:   []string{"name", "slug", "uuid", "system_managed"},
+		Order:   []string{"name", "slug", "uuid", "read_only"},
 		Search:  []string{"name"},
 		Filters: []string{"uuid", "name", "slug", "read_only", "user_uuid", "policy_uuid", "policy_slug"},
-		Virtual: map[string]string{"read_only": "system_managed"},
+		Aliases: map[string]string{"read_only": "system_managed"},
 		Matches: map[string]crud.Match{
 			"user_uuid":   {Condition: "uuid IN (SELECT group_uuid FROM auth_group_user WHERE user_uuid = %s)", UUID: true},
 			"policy_uuid": {Condition: "uuid IN (SELECT group_uuid FROM auth_group_policy WHERE policy_uuid = %s)", UUID: true},
@@ -56,14 +57,14 @@ func prepareGroup(_ context.Context, _ store.Conn, change *crud.Change[Group]) e
 		slug := slugOf(g.Name)
 		g.Slug = &slug
 	}
-	g.SlugKey = canonical(*g.Slug)
+	g.SlugKey = strings.ToLower(*g.Slug)
 	return nil
 }
 
-func (s *Service) validateGroup(_ context.Context, _ store.Conn, change *crud.Change[Group]) error {
+func (s *Service) validateGroup(_ context.Context, _ store.Conn, change *crud.Change[Group]) (err error) {
 	g := change.New
-	if g.NameKey = canonical(g.Name); g.NameKey == "" {
-		return apierr.InvalidField("name", "length", "May not be blank")
+	if g.Name, g.NameKey, err = checkName("name", g.Name); err != nil {
+		return err
 	}
 	if change.Old == nil {
 		return nil

@@ -8,17 +8,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"golang.org/x/text/cases"
-	"golang.org/x/text/unicode/norm"
-
 	"github.com/ringfence/ringfence/internal/store"
 )
-
-// canonical is the form in which names are compared: surrounding spaces gone, Unicode in
-// NFC, case folded. Two names with one canonical form are one name (THREATS 4.8).
-func canonical(name string) string {
-	return cases.Fold().String(norm.NFC.String(strings.TrimSpace(name)))
-}
 
 // credentials are what was typed.
 type credentials struct{ login, password string }
@@ -58,13 +49,17 @@ type account struct {
 // findAccount finds an enabled user by a confirmed address or by username. A login that is unknown, or that
 // is a disabled user's, is an empty account: it costs the same hash and gets the same answer.
 func findAccount(ctx context.Context, c store.Conn, login string) (account, error) {
+	key, ok := canonical(login)
+	if !ok {
+		return account{}, nil
+	}
 	a, err := store.Get[account](ctx, c, `
 		SELECT u.uuid, u.password_hash
 		FROM auth_login l
 		JOIN auth_user u ON u.uuid = l.user_uuid
 		LEFT JOIN auth_email e ON e.uuid = l.email_uuid
 		WHERE l.login = $1 AND u.enabled AND (l.email_uuid IS NULL OR e.confirmed)
-		  AND u.authentication_method IN ('native', 'default')`, canonical(login))
+		  AND u.authentication_method IN ('native', 'default')`, key)
 	if errors.Is(err, store.ErrNotFound) {
 		return account{}, nil
 	}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -35,10 +36,15 @@ type Policy struct {
 func (s *Service) policies() crud.Resource[Policy] {
 	return crud.Resource[Policy]{
 		Path: "policies", Singular: "policy", Param: "policy_uuid", Table: "auth_policy", Keys: []string{"uuid"}, Names: []string{"slug"},
-		Order:   []string{"name", "slug", "description", "uuid", "config_managed"},
+		Order:   []string{"name", "slug", "description", "uuid", "read_only"},
 		Search:  []string{"name", "description"},
-		Filters: []string{"uuid", "name", "slug"},
-		Unique:  map[string]string{"name_key": "name", "slug_key": "slug"},
+		Filters: []string{"uuid", "name", "slug", "user_uuid", "group_uuid", "tenant_uuid", "read_only"},
+		Aliases: map[string]string{"read_only": "config_managed"},
+		Matches: map[string]crud.Match{
+			"user_uuid":  {Condition: "uuid IN (SELECT policy_uuid FROM auth_user_policy WHERE user_uuid = %s)", UUID: true},
+			"group_uuid": {Condition: "uuid IN (SELECT policy_uuid FROM auth_group_policy WHERE group_uuid = %s)", UUID: true},
+		},
+		Unique: map[string]string{"name_key": "name", "slug_key": "slug"},
 		// A policy that comes with the program is everybody's to read; a shared one is its descendants'.
 		Shared:  "(config_managed OR shared AND tenant_uuid IN (" + tenant.Above("%s") + "))",
 		Prepare: preparePolicy, Validate: s.validatePolicy, Save: savePolicy, Guard: s.guardPolicy,
@@ -54,7 +60,7 @@ func preparePolicy(_ context.Context, _ store.Conn, change *crud.Change[Policy])
 		slug := slugOf(p.Name)
 		p.Slug = &slug
 	}
-	p.SlugKey = canonical(*p.Slug)
+	p.SlugKey = strings.ToLower(*p.Slug)
 	return nil
 }
 
@@ -70,10 +76,10 @@ func slugOf(name string) string {
 }
 
 // validatePolicy checks the name and the accesses, and that the caller may give what they add and take what they remove.
-func (s *Service) validatePolicy(ctx context.Context, c store.Conn, change *crud.Change[Policy]) error {
+func (s *Service) validatePolicy(ctx context.Context, c store.Conn, change *crud.Change[Policy]) (err error) {
 	p, caller := change.New, change.Request.Principal()
-	if p.NameKey = canonical(p.Name); p.NameKey == "" {
-		return apierr.InvalidField("name", "length", "May not be blank")
+	if p.Name, p.NameKey, err = checkName("name", p.Name); err != nil {
+		return err
 	}
 	p.ACL = slices.Compact(slices.Sorted(slices.Values(p.ACL)))
 	if err := checkPatterns(p.ACL); err != nil {

@@ -42,9 +42,21 @@ type Email struct {
 func (s *Service) users() crud.Resource[User] {
 	return crud.Resource[User]{
 		Path: "users", Singular: "user", Param: "user_uuid", Table: "auth_user", Keys: []string{"uuid"},
-		Order:   []string{"username", "firstname", "lastname"},
-		Search:  []string{"username", "firstname", "lastname", "emails"},
-		Filters: []string{"uuid", "username", "firstname", "lastname", "purpose"},
+		Order:  []string{"username", "firstname", "lastname"},
+		Search: []string{"username", "firstname", "lastname", "emails"},
+		Filters: []string{
+			"uuid", "username", "firstname", "lastname", "purpose", "email_address", "group_uuid",
+			"policy_uuid", "policy_slug", "has_policy_uuid", "has_policy_slug",
+		},
+		Matches: map[string]crud.Match{
+			"email_address": {Condition: "uuid IN (SELECT user_uuid FROM auth_email WHERE address = %s)"},
+			"group_uuid":    {Condition: "uuid IN (SELECT user_uuid FROM auth_group_user WHERE group_uuid = %s)", UUID: true},
+			// Those of the user's own, and with `has` those of their groups too.
+			"policy_uuid":     {Condition: "uuid IN (SELECT user_uuid FROM auth_user_policy WHERE policy_uuid = %s)", UUID: true},
+			"policy_slug":     {Condition: "uuid IN (SELECT h.user_uuid FROM auth_user_policy h JOIN auth_policy p ON p.uuid = h.policy_uuid WHERE p.slug = %s)"},
+			"has_policy_uuid": {Condition: "uuid IN (SELECT user_uuid FROM auth_holding WHERE policy_uuid = %s)", UUID: true},
+			"has_policy_slug": {Condition: "uuid IN (SELECT h.user_uuid FROM auth_holding h JOIN auth_policy p ON p.uuid = h.policy_uuid WHERE p.slug = %s)"},
+		},
 		Virtual: map[string]string{
 			"emails": "SELECT coalesce(string_agg(e.address, ' '), '') FROM auth_email e WHERE e.user_uuid = auth_user.uuid",
 		},
@@ -87,6 +99,13 @@ func (s *Service) prepareUser(_ context.Context, _ store.Conn, change *crud.Chan
 // validateUser refuses a change of a user whose permissions exceed the caller's: a new name, method
 // or state is a way into the account.
 func (s *Service) validateUser(ctx context.Context, c store.Conn, change *crud.Change[User]) error {
+	if change.New.Username != nil {
+		tidy, _, err := checkName("username", *change.New.Username)
+		if err != nil {
+			return err
+		}
+		change.New.Username = &tidy
+	}
 	if change.Old == nil {
 		return nil
 	}
@@ -118,52 +137,80 @@ func loadEmails(ctx context.Context, c store.Conn, users []*User) error {
 	return nil
 }
 
-// saveUser keeps the logins in step with the user, and stores what a new user comes with.
+// saveUser stores what a user has beside the row, and ends the sessions of one who is disabled.
 func (s *Service) saveUser(ctx context.Context, c store.Conn, change *crud.Change[User]) error {
+	u, old := change.New, change.Old
+	if old == nil {
+		if err := s.saveNewUser(ctx, c, change); err != nil {
+			return err
+		}
+	} else if old.Enabled && !u.Enabled {
+		if _, err := c.Exec(ctx, `DELETE FROM auth_token WHERE user_uuid = $1`, u.UUID); err != nil {
+			return err
+		}
+	}
+	if old == nil || different(old.Username, u.Username) {
+		return writeLogins(ctx, c, u.UUID, u.Username)
+	}
+	return nil
+}
+
+// saveNewUser stores what a user comes with: the password, the address, and a place in the group of all the tenant's users.
+func (s *Service) saveNewUser(ctx context.Context, c store.Conn, change *crud.Change[User]) error {
 	u := change.New
-	if change.Old == nil || different(change.Old.Username, u.Username) {
-		if _, err := c.Exec(ctx, `DELETE FROM auth_login WHERE user_uuid = $1 AND email_uuid IS NULL`, u.UUID); err != nil {
-			return err
-		}
-		if u.Username != nil {
-			if err := addLogin(ctx, c, "username", *u.Username, u.UUID, nil); err != nil {
-				return err
-			}
-		}
-	}
-	if change.Old == nil { // the group of all the tenant's users
-		if _, err := c.Exec(ctx, `INSERT INTO auth_group_user (group_uuid, user_uuid) SELECT uuid, $2 FROM auth_group WHERE uuid = $1`, u.TenantUUID, u.UUID); err != nil {
-			return err
-		}
-	} else {
-		if !u.Enabled && change.Old.Enabled {
-			_, err := c.Exec(ctx, `DELETE FROM auth_token WHERE user_uuid = $1`, u.UUID)
-			return err
-		}
-		return nil
-	}
 	if hash, ok := change.Carry.(string); ok {
 		if _, err := c.Exec(ctx, `UPDATE auth_user SET password_hash = $2 WHERE uuid = $1`, u.UUID, hash); err != nil {
 			return err
 		}
 	}
-	if u.EmailAddress == nil {
-		return nil
+	if u.EmailAddress != nil {
+		if _, err := c.Exec(ctx, `INSERT INTO auth_email (uuid, user_uuid, address, main, confirmed) VALUES ($1, $2, $3, true, true)`,
+			uuid.NewString(), u.UUID, *u.EmailAddress); err != nil {
+			return err
+		}
 	}
-	email := uuid.NewString()
-	if _, err := c.Exec(ctx, `INSERT INTO auth_email (uuid, user_uuid, address, main, confirmed) VALUES ($1, $2, $3, true, true)`,
-		email, u.UUID, *u.EmailAddress); err != nil {
+	_, err := c.Exec(ctx, `INSERT INTO auth_group_user (group_uuid, user_uuid) SELECT uuid, $2 FROM auth_group WHERE uuid = $1`, u.TenantUUID, u.UUID)
+	return err
+}
+
+// writeLogins makes the logins of a user anew: the username, and the addresses. An address that is the user's own
+// username too is one login.
+func writeLogins(ctx context.Context, c store.Conn, user string, username *string) error {
+	if _, err := c.Exec(ctx, `DELETE FROM auth_login WHERE user_uuid = $1`, user); err != nil {
 		return err
 	}
-	return addLogin(ctx, c, "email_address", *u.EmailAddress, u.UUID, &email)
+	mine := ""
+	if username != nil {
+		_, key, err := checkName("username", *username)
+		if err != nil {
+			return err
+		}
+		if err := addLogin(ctx, c, "username", key, user, nil); err != nil {
+			return err
+		}
+		mine = key
+	}
+	emails, err := store.Select[Email](ctx, c, `SELECT uuid, user_uuid, address, main, confirmed FROM auth_email WHERE user_uuid = $1`, user)
+	if err != nil {
+		return err
+	}
+	for _, e := range emails {
+		_, key, err := checkName("email_address", e.Address)
+		if err != nil {
+			return err
+		}
+		if key == mine {
+			continue
+		}
+		if err := addLogin(ctx, c, "email_address", key, user, &e.UUID); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // addLogin takes a login, which is one user's in the whole installation. The refusal says no more than that it is taken.
-func addLogin(ctx context.Context, c store.Conn, field, login, user string, email *string) error {
-	key := canonical(login)
-	if key == "" {
-		return apierr.InvalidField(field, "length", "May not be blank")
-	}
+func addLogin(ctx context.Context, c store.Conn, field, key, user string, email *string) error {
 	_, err := c.Exec(ctx, `INSERT INTO auth_login (login, user_uuid, email_uuid) VALUES ($1, $2, $3)`, key, user, email)
 	if store.IsConstraint(err, store.Unique) {
 		return &apierr.Error{

@@ -1,0 +1,51 @@
+package authsvc
+
+import (
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/secure/precis"
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/ringfence/ringfence/internal/apierr"
+)
+
+// canonical is the form in which names are compared: that of RFC 8266 (PRECIS nicknames). Case, width, the
+// spelling of accents, and spaces around and beside each other make no difference; two names with one canonical form
+// are one name (THREATS 4.8). It answers false for what can be nobody's: invisible and control
+// characters, or nothing at all.
+func canonical(name string) (string, bool) {
+	key, err := precis.Nickname.CompareKey(name)
+	return key, err == nil
+}
+
+// checkName answers a new name as it is to be stored, and its canonical form. It refuses what cannot be told
+// from another name by looking at it: invisible characters, and words that mix letters
+// of Latin, Greek and Cyrillic, many of which look alike.
+func checkName(field, name string) (tidy, key string, err error) {
+	tidy = strings.TrimSpace(norm.NFC.String(name))
+	if tidy == "" {
+		return "", "", apierr.InvalidField(field, "length", "May not be blank")
+	}
+	key, ok := canonical(tidy)
+	if !ok {
+		return "", "", apierr.InvalidField(field, "characters", "May not hold invisible characters")
+	}
+	for word := range strings.FieldsFuncSeq(tidy, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsMark(r) }) {
+		if mixed(word) {
+			return "", "", apierr.InvalidField(field, "characters", "May not mix letters of different alphabets in one word")
+		}
+	}
+	return tidy, key, nil
+}
+
+// mixed reports whether a word has letters of more than one of the alphabets whose letters look alike.
+func mixed(word string) bool {
+	found := 0
+	for _, alphabet := range []*unicode.RangeTable{unicode.Latin, unicode.Greek, unicode.Cyrillic} {
+		if strings.ContainsFunc(word, func(r rune) bool { return unicode.Is(alphabet, r) }) {
+			found++
+		}
+	}
+	return found > 1
+}
