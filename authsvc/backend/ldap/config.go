@@ -1,0 +1,167 @@
+package ldap
+
+import (
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	goldap "github.com/go-ldap/ldap/v3"
+)
+
+// What ProtocolSecurity may be.
+const (
+	Plain    = ""      // no TLS: passwords cross the network as they are
+	StartTLS = "tls"   // plain text at first, turned into TLS before anything is said
+	LDAPS    = "ldaps" // TLS from the first byte
+)
+
+// Config is one tenant's directory. The fields are those of /backends/ldap, apart from RootCAs, which is
+// the operator's and not the tenant's.
+type Config struct {
+	Host             string // a name or an IP address, which the certificate has to bear
+	Port             int
+	ProtocolVersion  int    // 2 or 3; 0 is 3
+	ProtocolSecurity string // Plain, StartTLS or LDAPS
+
+	// BindDN and BindPassword are the service account. With either of them empty the user binds directly.
+	BindDN       string
+	BindPassword string
+
+	UserBaseDN         string // below it users are searched; or right below it they are, when they bind directly
+	UserLoginAttribute string // such as uid
+	UserEmailAttribute string // such as mail
+
+	// SearchFilters is a filter in which {username}, {user_login_attribute} and {user_email_attribute} stand
+	// for the escaped login and the two attributes. Empty is "({user_login_attribute}={username})". A user who
+	// binds directly has to match it too, if it is there.
+	SearchFilters string
+
+	// RootCAs are who may have signed the directory's certificate; nil is whom the system trusts.
+	RootCAs *x509.CertPool
+}
+
+// FieldError says what is wrong with one field.
+type FieldError struct {
+	Field  string // as the API spells it: "user_base_dn"
+	Reason string // "must be ...": no secret, and nothing of the field's value
+}
+
+func (e *FieldError) Error() string { return e.Field + ": " + e.Reason }
+
+// RootCAs reads the certificates, in PEM, of the authorities that sign a directory's certificate.
+func RootCAs(file string) (*x509.CertPool, error) {
+	text, err := os.ReadFile(file) //nolint:gosec // the operator names the file
+	if err != nil {
+		return nil, fmt.Errorf("reading the directory's root certificates: %w", err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("reading the directory's root certificates: %s holds no certificate in PEM", file)
+	}
+	return pool, nil
+}
+
+// String names the directory without its secrets, for a log that prints the whole value.
+func (c Config) String() string {
+	return fmt.Sprintf("%s:%d %s", c.Host, c.Port, c.UserBaseDN)
+}
+
+// GoString is String, so that %#v keeps the secrets too.
+func (c Config) GoString() string { return "ldap.Config{" + c.String() + "}" }
+
+// service reports whether a service account looks for the user's entry.
+func (c Config) service() bool { return c.BindDN != "" && c.BindPassword != "" }
+
+// Longest values, in characters (reference, LDAPConfig); a filter's is our own.
+const (
+	maxHost      = 512
+	maxDN        = 256
+	maxAttribute = 64
+	maxFilter    = 4096
+)
+
+var (
+	hostName  = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_.])?$`)
+	attribute = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9-]*|[0-9]+(\.[0-9]+)+)(;[A-Za-z0-9-]+)*$`)
+)
+
+// Check reports every field that no directory could be asked with: each is a [*FieldError], joined.
+func (c Config) Check() error {
+	var errs []error
+	add := func(field, reason string) {
+		if reason != "" {
+			errs = append(errs, &FieldError{field, reason})
+		}
+	}
+	add("host", checkHost(c.Host))
+	if c.Port < 1 || c.Port > 65535 {
+		add("port", "must be between 1 and 65535")
+	}
+	switch {
+	case c.ProtocolVersion != 0 && c.ProtocolVersion != 2 && c.ProtocolVersion != 3:
+		add("protocol_version", "must be 2 or 3")
+	case c.ProtocolVersion == 2 && c.ProtocolSecurity == StartTLS:
+		add("protocol_version", `must be 3 when protocol_security is "tls": version 2 cannot start TLS`)
+	}
+	switch c.ProtocolSecurity {
+	case Plain, StartTLS, LDAPS:
+	default:
+		add("protocol_security", `must be null, "tls" or "ldaps"`)
+	}
+	add("bind_dn", checkText(c.BindDN, maxDN))
+	if c.BindPassword != "" && !usable(c.BindPassword) {
+		add("bind_password", fmt.Sprintf("must not be blank, hold a NUL, or be longer than %d bytes", MaxPassword))
+	}
+	add("user_base_dn", checkBase(c.UserBaseDN))
+	add("user_login_attribute", checkAttribute(c.UserLoginAttribute))
+	add("user_email_attribute", checkAttribute(c.UserEmailAttribute))
+	add("search_filters", c.checkFilter())
+	return errors.Join(errs...)
+}
+
+func checkHost(host string) string {
+	switch {
+	case host == "":
+		return "must be given"
+	case len(host) > maxHost:
+		return fmt.Sprintf("must not be longer than %d characters", maxHost)
+	case net.ParseIP(host) == nil && !hostName.MatchString(host):
+		return "must be a host name or an IP address, without a scheme and a port"
+	}
+	return ""
+}
+
+// checkText holds for a bind DN, which is no DN in Active Directory: user@domain binds there.
+func checkText(text string, longest int) string {
+	switch {
+	case utf8.RuneCountInString(text) > longest:
+		return fmt.Sprintf("must not be longer than %d characters", longest)
+	case !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl):
+		return "must be text without control characters"
+	}
+	return ""
+}
+
+func checkBase(dn string) string {
+	if reason := checkText(dn, maxDN); reason != "" {
+		return reason
+	}
+	parsed, err := goldap.ParseDN(dn)
+	if err != nil || len(parsed.RDNs) == 0 {
+		return `must be a distinguished name, such as "ou=people,dc=example,dc=com"`
+	}
+	return ""
+}
+
+func checkAttribute(name string) string {
+	if len(name) > maxAttribute || !attribute.MatchString(name) {
+		return fmt.Sprintf(`must be the name of an attribute, such as "uid", of at most %d characters`, maxAttribute)
+	}
+	return ""
+}

@@ -1,0 +1,174 @@
+package ldap
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	goldap "github.com/go-ldap/ldap/v3"
+)
+
+// How long a directory is waited for: for a connection with its TLS when that comes first, and for everything together.
+const (
+	ConnectTimeout = 2 * time.Second
+	Timeout        = 5 * time.Second
+)
+
+// Longer logins and passwords, in bytes, are refused before a connection is made.
+const (
+	MaxLogin    = 256
+	MaxPassword = 1024
+)
+
+// ErrRefused is the directory's "no" to a login and a password: a wrong one, no such entry, several entries, a
+// password or login that cannot be one. The error that wraps it has the reason, which is for a log and never
+// for the client: to a client all refusals are one.
+var ErrRefused = errors.New("login refused")
+
+func refused(reason string) error { return fmt.Errorf("%w: %s", ErrRefused, reason) }
+
+// Entry is the directory's entry of the user who has proved the password.
+type Entry struct {
+	DN string // as the directory spells it
+
+	// ID is what identifies the entry for ever, in small letters: its entryUUID, or the objectGUID of Active
+	// Directory as a UUID, or the nsUniqueId of 389. It survives a new name, and no two entries share it. It is
+	// empty when the directory shows none. A local user is bound to it, and not to an address (THREATS 8.9).
+	ID string
+
+	// Email is the entry's address in small letters, when it has exactly one, else empty. It finds the local user
+	// of an entry whose ID is not known yet. An entry with several different addresses has no Email, because
+	// picking one would let whoever may add an address choose whose account it opens.
+	Email string
+
+	// Emails are all its addresses, in small letters, sorted, each once: for a caller that accepts an entry with
+	// several when no more than one local user has any of them.
+	Emails []string
+}
+
+// Authenticate asks the directory for the entry that login means and whether password is its password.
+//
+// An error is [ErrRefused] when the directory says no, and otherwise says why the directory could not be asked: a
+// bad Config, a server that is down or slow, a certificate that is not right, a service account that is refused.
+// No error holds the password or BindPassword. When ctx ends so does the connection, and the error wraps ctx.Err().
+// It is safe for concurrent use; each call has a connection of its own.
+func Authenticate(ctx context.Context, c Config, login, password string) (Entry, error) {
+	if !usable(password) {
+		return Entry{}, refused("the password is blank, too long, or holds a NUL")
+	}
+	if !nameable(login) {
+		return Entry{}, refused("the login is blank, too long, or holds control characters")
+	}
+	if err := c.Check(); err != nil {
+		return Entry{}, fmt.Errorf("checking the directory's configuration: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, Timeout)
+	defer cancel()
+	s, err := open(ctx, c, password)
+	if err != nil {
+		return Entry{}, err
+	}
+	defer s.close()
+	if c.service() {
+		return s.throughService(login, password)
+	}
+	return s.directly(login, password)
+}
+
+// usable reports whether a password may be sent. An empty one makes a bind unauthenticated, which directories answer
+// with success (RFC 4513, section 5.1.2), and servers written in C may see a NUL as the end.
+func usable(password string) bool {
+	return strings.TrimSpace(password) != "" && len(password) <= MaxPassword && !strings.ContainsRune(password, 0)
+}
+
+func nameable(login string) bool {
+	return strings.TrimSpace(login) != "" && len(login) <= MaxLogin && utf8.ValidString(login) &&
+		!strings.ContainsFunc(login, unicode.IsControl)
+}
+
+// throughService finds the entry as the service account, then binds as the entry.
+func (s *session) throughService(login, password string) (Entry, error) {
+	if err := s.conn.Bind(s.config.BindDN, s.config.BindPassword); err != nil {
+		return Entry{}, s.failure("binding as bind_dn", err)
+	}
+	entries, err := s.search(s.config.UserBaseDN, goldap.ScopeWholeSubtree, login)
+	if err == nil && len(entries) == 1 {
+		if entries[0].DN == "" { // a bind with it would be another kind of bind
+			return Entry{}, errors.New("searching the user: the directory answered an entry without a name")
+		}
+		if err := s.bindUser(entries[0].DN, password); err != nil {
+			return Entry{}, err
+		}
+		return s.entry(entries[0]), nil
+	}
+	several := len(entries) > 1 || goldap.IsErrorWithCode(err, goldap.LDAPResultSizeLimitExceeded)
+	if err != nil && !several {
+		return Entry{}, s.failure("searching the user", err)
+	}
+	// One bind more, as a name that nobody has: without it an unknown login would be answered faster than a
+	// wrong password (THREATS 7.1). Its answer does not matter.
+	_ = s.bindUser(s.nameBelowBase(rand.Text()), password)
+	if several {
+		return Entry{}, refused("several entries match")
+	}
+	return Entry{}, refused("no entry matches")
+}
+
+// directly binds as the entry that the login names, then reads it.
+func (s *session) directly(login, password string) (Entry, error) {
+	dn := s.nameBelowBase(login)
+	if err := s.bindUser(dn, password); err != nil {
+		return Entry{}, err
+	}
+	entries, err := s.search(dn, goldap.ScopeBaseObject, login)
+	switch {
+	case err != nil:
+		return Entry{}, s.failure("reading the user's own entry", err)
+	case len(entries) == 1:
+		return s.entry(entries[0]), nil
+	case strings.TrimSpace(s.config.SearchFilters) != "":
+		return Entry{}, refused("the user's own entry does not match search_filters")
+	}
+	return Entry{}, errors.New("reading the user's own entry: the directory does not show it to the user")
+}
+
+// nameBelowBase is the DN of a direct bind. The login stays one value of it, whatever it holds (RFC 4514, section 2.4).
+func (s *session) nameBelowBase(login string) string {
+	return s.config.UserLoginAttribute + "=" + goldap.EscapeDN(login) + "," + s.config.UserBaseDN
+}
+
+// bindUser proves the password.
+func (s *session) bindUser(dn, password string) error {
+	err := s.conn.Bind(dn, password)
+	switch {
+	case err == nil:
+		return nil
+	case goldap.IsErrorAnyOf(err, goldap.LDAPResultInvalidCredentials,
+		goldap.LDAPResultNoSuchObject, goldap.LDAPResultInappropriateAuthentication):
+		// The last two are how some servers say that there is no such entry, or that it has no password.
+		return refused("the directory refused the bind")
+	}
+	return s.failure("binding as the user", err)
+}
+
+// search answers the entries that match the login, with the attributes that an Entry needs.
+func (s *session) search(base string, scope int, login string) ([]*goldap.Entry, error) {
+	result, err := s.conn.Search(&goldap.SearchRequest{
+		BaseDN:       base,
+		Scope:        scope,
+		DerefAliases: goldap.NeverDerefAliases,
+		SizeLimit:    1, // beyond it the server answers sizeLimitExceeded: that is all we need to know of a second one
+		TimeLimit:    int(Timeout / time.Second),
+		Filter:       s.config.filter(login),
+		Attributes:   append([]string{s.config.UserEmailAttribute}, idAttributes...),
+	})
+	if result == nil {
+		return nil, err
+	}
+	return result.Entries, err
+}

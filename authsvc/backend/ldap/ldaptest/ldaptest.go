@@ -1,0 +1,221 @@
+// Package ldaptest runs a real directory for tests: OpenLDAP's slapd on free ports of 127.0.0.1, in plain text, with
+// StartTLS and with ldaps, behind a certificate that it makes, with everything in the test's own folder.
+//
+// It needs slapd (Debian: apt-get install slapd). Where that is missing a test is skipped, and fails when CI is true.
+package ldaptest
+
+import (
+	"crypto/x509"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/ringfence/ringfence/authsvc/backend/ldap"
+)
+
+// Host is where the server listens, and what its certificate is for: 127.0.0.1 alone, and not localhost.
+const Host = "127.0.0.1"
+
+// wait is how long slapd may take to start and to stop.
+const wait = 20 * time.Second
+
+// Server is a running slapd. Its methods are for one goroutine.
+type Server struct {
+	Port    int // plain text and StartTLS
+	TLSPort int // ldaps; 0 with [WithoutTLS]
+
+	CAFile  string         // who signed its certificate, in PEM
+	RootCAs *x509.CertPool // the same
+
+	t          testing.TB
+	folder     string
+	program    string
+	withoutTLS bool
+	ldif       []string
+	directives []string
+
+	process *exec.Cmd
+	output  *output
+	ended   chan struct{} // closed when process has ended
+}
+
+// Option changes the server that Start makes.
+type Option func(*Server)
+
+// WithLDIF adds entries, in LDIF, to those of [Entries].
+func WithLDIF(entries string) Option {
+	return func(s *Server) { s.ldif = append(s.ldif, entries) }
+}
+
+// WithDirective adds a line to the global part of slapd.conf, such as "require bind".
+func WithDirective(line string) Option {
+	return func(s *Server) { s.directives = append(s.directives, line) }
+}
+
+// WithoutTLS leaves the server without a certificate: it refuses StartTLS and has no ldaps port.
+func WithoutTLS() Option {
+	return func(s *Server) { s.withoutTLS = true }
+}
+
+// Start makes a directory and runs it until the test ends.
+func Start(t testing.TB, options ...Option) *Server {
+	t.Helper()
+	s := &Server{t: t, folder: t.TempDir(), ldif: []string{Entries}}
+	for _, option := range options {
+		option(s)
+	}
+	program, err := findProgram(s.folder)
+	if err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+	s.program = program
+	if err := s.prepare(); err != nil {
+		t.Fatalf("preparing slapd: %v", err)
+	}
+	t.Cleanup(s.Kill)
+	for tries := 5; ; tries-- {
+		s.Port = freePort(t)
+		if !s.withoutTLS {
+			s.TLSPort = freePort(t)
+		}
+		if err = s.run(); err == nil {
+			return s
+		}
+		if tries == 1 || !strings.Contains(err.Error(), "Address already in use") && !strings.Contains(err.Error(), "errno=98") {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Config asks this server in plain text, through its service account.
+func (s *Server) Config() ldap.Config {
+	return ldap.Config{
+		Host: Host, Port: s.Port, ProtocolVersion: 3,
+		BindDN: ServiceDN, BindPassword: ServicePassword,
+		UserBaseDN: PeopleDN, UserLoginAttribute: "uid", UserEmailAttribute: "mail",
+		RootCAs: s.RootCAs,
+	}
+}
+
+// Log is what slapd has written: each connection and operation.
+func (s *Server) Log() string { return s.output.String() }
+
+// Stop ends the server in good order; Restart may follow.
+func (s *Server) Stop() { s.end(syscall.SIGTERM) }
+
+// Kill ends the server at once, also one that is paused; Restart may follow. It may be ended already.
+func (s *Server) Kill() { s.end(syscall.SIGKILL) }
+
+// Pause leaves the server alive and silent: connections succeed and nothing is answered, until Resume.
+func (s *Server) Pause() { s.signal(syscall.SIGSTOP) }
+
+// Resume ends a Pause.
+func (s *Server) Resume() { s.signal(syscall.SIGCONT) }
+
+// Restart runs an ended server again, with its data and on its ports.
+func (s *Server) Restart() {
+	s.t.Helper()
+	if err := s.run(); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// run starts the process and returns when it listens.
+func (s *Server) run() error {
+	urls := fmt.Sprintf("ldap://%s:%d", Host, s.Port)
+	if s.TLSPort != 0 {
+		urls += fmt.Sprintf(" ldaps://%s:%d", Host, s.TLSPort)
+	}
+	s.output = newOutput("slapd starting")
+	s.process = exec.Command(s.program, "-f", s.path("slapd.conf"), "-h", urls, "-d", "stats") //nolint:gosec,noctx // slapd itself, which end ends
+	s.process.Stdout, s.process.Stderr = s.output, s.output
+	if err := s.process.Start(); err != nil {
+		return fmt.Errorf("starting slapd: %w", err)
+	}
+	ended := make(chan struct{})
+	s.ended = ended
+	go func(process *exec.Cmd) {
+		_ = process.Wait() // how it ended is in its log
+		close(ended)
+	}(s.process)
+	late := time.NewTimer(wait)
+	defer late.Stop()
+	select {
+	case <-s.output.seen: // the ports are its own, and in a moment it listens
+		if s.listens(late.C) {
+			return nil
+		}
+	case <-s.ended:
+	case <-late.C:
+	}
+	s.Kill()
+	return fmt.Errorf("starting slapd: it does not listen:\n%s", s.output)
+}
+
+// listens waits until both ports take connections.
+func (s *Server) listens(late <-chan time.Time) bool {
+	again := time.NewTicker(2 * time.Millisecond)
+	defer again.Stop()
+	for _, port := range []int{s.Port, s.TLSPort} {
+		for port != 0 {
+			c, err := net.Dial("tcp", net.JoinHostPort(Host, strconv.Itoa(port))) //nolint:noctx // it answers at once
+			if err == nil {
+				_ = c.Close()
+				break
+			}
+			select {
+			case <-again.C:
+			case <-s.ended:
+				return false
+			case <-late:
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (s *Server) signal(sig syscall.Signal) {
+	s.t.Helper()
+	if err := s.process.Process.Signal(sig); err != nil {
+		s.t.Fatalf("sending %v to slapd: %v", sig, err)
+	}
+}
+
+func (s *Server) end(sig syscall.Signal) {
+	if s.process == nil {
+		return
+	}
+	_ = s.process.Process.Signal(sig) // it may be over
+	late := time.NewTimer(wait)
+	defer late.Stop()
+	select {
+	case <-s.ended:
+	case <-late.C:
+		s.t.Errorf("slapd did not end on %v", sig)
+		_ = s.process.Process.Kill()
+		<-s.ended
+	}
+}
+
+func (s *Server) path(name string) string { return filepath.Join(s.folder, name) }
+
+func freePort(t testing.TB) int {
+	t.Helper()
+	l, err := net.Listen("tcp", Host+":0") //nolint:noctx // it answers at once
+	if err != nil {
+		t.Fatalf("finding a free port: %v", err)
+	}
+	defer func() { _ = l.Close() }()
+	return l.Addr().(*net.TCPAddr).Port
+}
