@@ -1,0 +1,148 @@
+package sealed
+
+import (
+	"crypto/cipher"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+
+	"golang.org/x/crypto/chacha20poly1305"
+)
+
+// KeySize is the size of a key, in bytes. It is written as base64, one on a line.
+const KeySize = chacha20poly1305.KeySize
+
+// maxKeys is how many keys one installation may have.
+const maxKeys = 16
+
+// version is the first byte of a blob.
+const version = 1
+
+// The ways in which a blob does not open.
+var (
+	// ErrOtherKey says that it was sealed with a key that is not among these.
+	ErrOtherKey = errors.New("sealed with a key that this node does not have")
+	// ErrDamaged says that it was changed, cut, or moved from another place.
+	ErrDamaged = errors.New("damaged, or moved from another place")
+)
+
+// Keys are the keys of an installation: the first seals, all of them open. They are immutable and safe for concurrent use.
+type Keys struct{ keys []key }
+
+type key struct {
+	id   keyID
+	aead cipher.AEAD
+}
+
+// keyID names a key without telling anything of it.
+type keyID [8]byte
+
+func (id keyID) String() string { return hex.EncodeToString(id[:]) }
+
+// ParseKeys reads keys, a line each, as `openssl rand -base64 32` writes them. Blank lines, and those that begin
+// with #, are left out. Its errors never hold what it read.
+func ParseKeys(text string) (*Keys, error) {
+	out := &Keys{}
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		secret, err := base64.StdEncoding.Strict().DecodeString(line)
+		if err != nil || len(secret) != KeySize {
+			return nil, fmt.Errorf("key %d is not %d bytes in base64; make one with: openssl rand -base64 %d", len(out.keys)+1, KeySize, KeySize)
+		}
+		aead, err := chacha20poly1305.NewX(secret)
+		if err != nil {
+			return nil, fmt.Errorf("reading key %d: %w", len(out.keys)+1, err)
+		}
+		k := key{aead: aead}
+		hash := sha256.Sum256(append([]byte("ringfence sealing key id\x00"), secret...))
+		copy(k.id[:], hash[:])
+		if out.find(k.id) != nil {
+			return nil, fmt.Errorf("key %d is there twice", len(out.keys)+1)
+		}
+		out.keys = append(out.keys, k)
+	}
+	if len(out.keys) == 0 || len(out.keys) > maxKeys {
+		return nil, fmt.Errorf("there must be between 1 and %d keys", maxKeys)
+	}
+	return out, nil
+}
+
+// newKey draws a key, as ParseKeys reads it.
+func newKey() string {
+	secret := make([]byte, KeySize)
+	_, _ = rand.Read(secret) // never fails: it ends the program instead
+	return base64.StdEncoding.EncodeToString(secret)
+}
+
+// ID names the key that seals; it tells nothing of the key, and may be logged.
+func (k *Keys) ID() string { return k.keys[0].id.String() }
+
+// Has reports whether the key with this ID is among them.
+func (k *Keys) Has(id string) bool {
+	for i := range k.keys {
+		if k.keys[i].id.String() == id {
+			return true
+		}
+	}
+	return false
+}
+
+func (k *Keys) find(id keyID) *key {
+	for i := range k.keys {
+		if k.keys[i].id == id {
+			return &k.keys[i]
+		}
+	}
+	return nil
+}
+
+// A blob is the version, the key's id, the nonce, and the ciphertext with its tag. The nonce is random, 192 bits, so a
+// key seals as much as anybody wants, and no two blobs are the same.
+const header = 1 + len(keyID{})
+
+// Seal encrypts plain for a place: the names of the table and of the row, in an order that Open repeats.
+func (k *Keys) Seal(plain []byte, place ...string) []byte {
+	with := k.keys[0]
+	blob := make([]byte, header+chacha20poly1305.NonceSizeX, header+chacha20poly1305.NonceSizeX+len(plain)+chacha20poly1305.Overhead)
+	blob[0] = version
+	copy(blob[1:header], with.id[:])
+	nonce := blob[header:]
+	_, _ = rand.Read(nonce) // never fails: it ends the program instead
+	return with.aead.Seal(blob, nonce, plain, bound(blob[:header], place))
+}
+
+// Open decrypts what Seal made for the same place. Its errors are ErrOtherKey and ErrDamaged.
+func (k *Keys) Open(blob []byte, place ...string) ([]byte, error) {
+	if len(blob) < header+chacha20poly1305.NonceSizeX+chacha20poly1305.Overhead || blob[0] != version {
+		return nil, ErrDamaged
+	}
+	id := keyID(blob[1:header])
+	with := k.find(id)
+	if with == nil {
+		return nil, fmt.Errorf("%w (%s)", ErrOtherKey, id)
+	}
+	nonce, text := blob[header:header+chacha20poly1305.NonceSizeX], blob[header+chacha20poly1305.NonceSizeX:]
+	plain, err := with.aead.Open(nil, nonce, text, bound(blob[:header], place))
+	if err != nil {
+		return nil, ErrDamaged
+	}
+	return plain, nil
+}
+
+// bound is what a blob is bound to. Each name goes with its length, so that no two places are the same text.
+func bound(header []byte, place []string) []byte {
+	out := append([]byte(nil), header...)
+	for _, name := range place {
+		out = binary.BigEndian.AppendUint32(out, uint32(len(name))) //nolint:gosec // a name is never that long
+		out = append(out, name...)
+	}
+	return out
+}
