@@ -1,0 +1,119 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strings"
+)
+
+// site is one route, served on a port of its own, so that the routes that are compared differ in what is said here
+// and in nothing else.
+type site struct {
+	name string
+	// handlers is the Caddyfile of the route.
+	handlers string
+	// paths are what is asked for.
+	paths []string
+}
+
+const prefix = "/api/bench/1.0"
+
+func gatedSites(upstreamAddress, authAddress string) []site {
+	gate := "ringfence_gate bench {\n\t\tprefix " + prefix + "\n\t}\n\t"
+	proxy := "reverse_proxy " + upstreamAddress
+	answer := `respond "fine" 200`
+	forward := "forward_auth " + authAddress + " {\n\t\turi /check\n\t\tcopy_headers X-Ringfence-User X-Ringfence-Tenant X-Ringfence-Session X-Ringfence-Purpose\n\t}\n\t"
+	paths := benchPaths(prefix)
+	return []site{
+		{"gate, reverse_proxy", gate + proxy, paths},
+		{"reverse_proxy", proxy, paths},
+		{"gate, respond", gate + answer, paths},
+		{"respond", answer, paths},
+		{"forward_auth, reverse_proxy", forward + proxy, paths},
+		{"gate, a service of ours", "ringfence_gate\n\tringfence_helpers", []string{"/api/sysconfd/status_check"}},
+	}
+}
+
+func plainSites(upstreamAddress string) []site {
+	return []site{{"stock: reverse_proxy", "reverse_proxy " + upstreamAddress, benchPaths(prefix)}}
+}
+
+// caddyConfig is the Caddyfile of a gateway (options of the ringfence app given) or of stock Caddy (none).
+func caddyConfig(app, admin, certificate string, sites []site, addresses []string) string {
+	var b strings.Builder
+	b.WriteString("{\n\tadmin " + admin + "\n\tpersist_config off\n\tauto_https off\n\tskip_install_trust\n\tlog default {\n\t\tlevel WARN\n\t}\n" +
+		"\tservers {\n\t\tprotocols h1 h2\n\t\ttimeouts {\n\t\t\tread_header 10s\n\t\t\tidle 10m\n\t\t}\n\t}\n")
+	if app != "" {
+		b.WriteString("\tringfence {\n" + app + "\t}\n")
+	}
+	b.WriteString("}\n")
+	for i, s := range sites {
+		fmt.Fprintf(&b, "https://%s {\n\ttls %s.pem %s.key\n\thandle /api/* {\n\t%s\n\t}\n}\n", addresses[i], certificate, certificate, s.handlers)
+	}
+	return b.String()
+}
+
+// nginxConfig is nginx in front of the upstream, asking the authorization server before each request.
+func nginxConfig(folder, certificate, address, upstreamAddress, authAddress string) string {
+	account := ""
+	if u, err := user.Current(); err == nil && u.Uid == "0" {
+		account = "user " + u.Username + ";\n"
+	}
+	temporary := ""
+	for _, kind := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
+		temporary += "\t" + kind + "_temp_path " + filepath.Join(folder, kind) + ";\n"
+	}
+	return account + `daemon off;
+worker_processes auto;
+error_log stderr warn;
+pid ` + filepath.Join(folder, "nginx.pid") + `;
+events {}
+http {
+` + temporary + `	access_log off;
+	keepalive_requests 1000000000;
+	keepalive_timeout 10m;
+	upstream daemon { server ` + upstreamAddress + `; keepalive 64; keepalive_requests 1000000000; }
+	upstream authorization { server ` + authAddress + `; keepalive 64; keepalive_requests 1000000000; }
+	server {
+		listen ` + address + ` ssl;
+		ssl_certificate ` + certificate + `.pem;
+		ssl_certificate_key ` + certificate + `.key;
+		ssl_protocols TLSv1.3;
+		location /api/ {
+			auth_request /check;
+			auth_request_set $auth_user $upstream_http_x_ringfence_user;
+			auth_request_set $auth_tenant $upstream_http_x_ringfence_tenant;
+			auth_request_set $auth_session $upstream_http_x_ringfence_session;
+			auth_request_set $auth_purpose $upstream_http_x_ringfence_purpose;
+			proxy_set_header X-Ringfence-User $auth_user;
+			proxy_set_header X-Ringfence-Tenant $auth_tenant;
+			proxy_set_header X-Ringfence-Session $auth_session;
+			proxy_set_header X-Ringfence-Purpose $auth_purpose;
+			proxy_set_header X-Forwarded-For $remote_addr;
+			proxy_set_header X-Forwarded-Proto https;
+			proxy_set_header X-Forwarded-Host $http_host;
+			proxy_set_header Host $http_host;
+			proxy_set_header Connection "";
+			proxy_http_version 1.1;
+			proxy_pass http://daemon;
+		}
+		location = /check {
+			internal;
+			proxy_pass_request_body off;
+			proxy_set_header Content-Length "";
+			proxy_set_header Connection "";
+			proxy_set_header X-Original-URI $request_uri;
+			proxy_http_version 1.1;
+			proxy_pass http://authorization/check;
+		}
+	}
+}
+`
+}
+
+func write(folder, name, text string) (string, error) {
+	path := filepath.Join(folder, name)
+	return path, os.WriteFile(path, []byte(text), 0o600)
+}

@@ -1,0 +1,180 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+// stage is what stands while the gate is measured.
+type stage struct {
+	processes []*process
+	generator *generator
+	variants  []variant
+	gateway   *process
+	// admin is the socket of the gateway's admin API.
+	admin string
+	// noNginx is why there is no nginx, or "".
+	noNginx string
+}
+
+func (s *stage) close() {
+	for _, p := range s.processes {
+		p.stop()
+	}
+}
+
+func (s *stage) start(address, name string, env []string, program string, arguments ...string) (*process, error) {
+	p, err := start(name, env, program, arguments...)
+	if err != nil {
+		return nil, err
+	}
+	s.processes = append(s.processes, p)
+	return p, p.listening(address)
+}
+
+// back starts the load generator, the upstream and the authorization server.
+func (b *bench) back(s *stage) (upstreamAddress, authAddress string, authorization *process, err error) {
+	ports, err := freeAddresses(2)
+	if err != nil {
+		return "", "", nil, err
+	}
+	if _, err := s.start(ports[0], "the upstream", nil, b.self, roleUpstream, ports[0]); err != nil {
+		return "", "", nil, err
+	}
+	authorization, err = s.start(ports[1], "the authorization server", nil, b.self, roleAuthorize, ports[1], b.tokenFile)
+	if err != nil {
+		return "", "", nil, err
+	}
+	if s.generator, err = startGenerator(b.self, b.tokenFile); err != nil {
+		return "", "", nil, err
+	}
+	s.processes = append(s.processes, s.generator.process)
+	return ports[0], ports[1], authorization, nil
+}
+
+// serveGated starts the gateway with the given sites.
+func (b *bench) serveGated(s *stage, program string, sites []site) ([]variant, error) {
+	ports, err := freeAddresses(len(sites))
+	if err != nil {
+		return nil, err
+	}
+	data := filepath.Join(b.folder, "gateway")
+	s.admin = filepath.Join(b.folder, "admin.sock")
+	app := "\t\tdata " + data + "\n\t\ttokens bench " + b.tokenFile + "\n"
+	config, err := write(b.folder, "gateway.caddyfile", caddyConfig(app, "unix/"+s.admin+"|0600", b.certificate, sites, ports))
+	if err != nil {
+		return nil, err
+	}
+	s.gateway, err = s.start(ports[0], "the gateway", []string{"RINGFENCE_DATA=" + data}, program, roleGateway, "--config", config, "--adapter", "caddyfile")
+	if err != nil {
+		return nil, err
+	}
+	var variants []variant
+	for i, site := range sites {
+		variants = append(variants, variant{site.name, ports[i], site.paths, []*process{s.gateway}})
+	}
+	return variants, nil
+}
+
+func (b *bench) serveStock(s *stage, upstreamAddress string) ([]variant, error) {
+	program, err := b.build("./internal/bench/stockcaddy", false)
+	if err != nil {
+		return nil, err
+	}
+	sites := plainSites(upstreamAddress)
+	ports, err := freeAddresses(len(sites))
+	if err != nil {
+		return nil, err
+	}
+	config, err := write(b.folder, "stock.caddyfile", caddyConfig("", "off", b.certificate, sites, ports))
+	if err != nil {
+		return nil, err
+	}
+	p, err := s.start(ports[0], "stock Caddy", nil, program, "run", "--config", config, "--adapter", "caddyfile")
+	if err != nil {
+		return nil, err
+	}
+	var variants []variant
+	for i, site := range sites {
+		variants = append(variants, variant{site.name, ports[i], site.paths, []*process{p}})
+	}
+	return variants, nil
+}
+
+const nginxVariant = "nginx auth_request"
+
+func (b *bench) serveNginx(s *stage, upstreamAddress, authAddress string, authorization *process) ([]variant, error) {
+	program, err := exec.LookPath("nginx")
+	if errors.Is(err, exec.ErrNotFound) {
+		program = "/usr/sbin/nginx"
+		if _, err := os.Stat(program); err != nil {
+			s.noNginx = "nginx is not installed (apt-get install nginx-core)"
+			return nil, nil
+		}
+	}
+	ports, err := freeAddresses(1)
+	if err != nil {
+		return nil, err
+	}
+	config, err := write(b.folder, "nginx.conf", nginxConfig(b.folder, b.certificate, ports[0], upstreamAddress, authAddress))
+	if err != nil {
+		return nil, err
+	}
+	p, err := s.start(ports[0], "nginx", nil, program, "-c", config, "-p", b.folder)
+	if err != nil {
+		return nil, err
+	}
+	return []variant{{nginxVariant, ports[0], benchPaths(prefix), []*process{p, authorization}}}, nil
+}
+
+func (b *bench) gateRows() ([]row, error) {
+	s := new(stage)
+	defer s.close()
+	upstreamAddress, authAddress, authorization, err := b.back(s)
+	if err != nil {
+		return nil, err
+	}
+	if s.variants, err = b.serveGated(s, b.self, gatedSites(upstreamAddress, authAddress)); err != nil {
+		return nil, err
+	}
+	for i := range s.variants {
+		if s.variants[i].name == "forward_auth, reverse_proxy" {
+			s.variants[i].counted = append(s.variants[i].counted, authorization)
+		}
+	}
+	stock, err := b.serveStock(s, upstreamAddress)
+	if err != nil {
+		return nil, err
+	}
+	nginx, err := b.serveNginx(s, upstreamAddress, authAddress, authorization)
+	if err != nil {
+		return nil, err
+	}
+	s.variants = append(append(s.variants, stock...), nginx...)
+
+	p := plan{rounds: 9, requests: 12_000, connections: 16}
+	if b.quick {
+		p = plan{rounds: 3, requests: 1500, connections: 16}
+	}
+	found, err := measure(s.generator, s.variants, p)
+	if err != nil {
+		return nil, fmt.Errorf("%w\n%s", err, s.gateway.log)
+	}
+	const gated = "gate, reverse_proxy"
+	rows := []row{
+		ratioRow("gate + reverse_proxy / reverse_proxy, same process", found, gated, "reverse_proxy", 1.05),
+		ratioRow("release build, gated / stock Caddy, ungated reverse_proxy", found, gated, "stock: reverse_proxy", 0.85),
+		ratioRow("release build / stock Caddy, both ungated (the levers alone)", found, "reverse_proxy", "stock: reverse_proxy", 0),
+		ratioRow("gate + respond / respond", found, "gate, respond", "respond", 1.00),
+		ratioRow("gate + a service of ours (status_check) / respond", found, "gate, a service of ours", "respond", 0),
+		ratioRow("gate / Caddy forward_auth, its server counted", found, gated, "forward_auth, reverse_proxy", 0.40),
+		ratioRow("gate / nginx auth_request, its server counted", found, gated, nginxVariant, 1.0),
+	}
+	if s.noNginx != "" {
+		rows[len(rows)-1].measured = s.noNginx
+	}
+	return rows, nil
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/ringfence/ringfence/internal/tokens"
+)
+
+// upstream is the daemon behind the proxies.
+func upstream(address string) error {
+	body := []byte(`{"items": [` + strings.Repeat(`{"id": 17, "exten": "1001", "status": "up"}, `, 4) + `null], "total": 5}`)
+	return serve(address, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(body)
+	}))
+}
+
+// authorize is the authorization server that forward_auth and auth_request ask. It does as little as one can: it has
+// every token in a map, checks no access, and answers the four identity headers.
+func authorize(address, tokenFile string) error {
+	all, err := readTokens(tokenFile)
+	if err != nil {
+		return err
+	}
+	known := make(map[string][2]string, len(all))
+	for _, token := range all {
+		user, session := owner(tokens.DigestOf(token))
+		known[token] = [2]string{user, session}
+	}
+	return serve(address, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		who, ok := known[r.Header.Get("X-Auth-Token")]
+		if !ok {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		h := w.Header()
+		h["X-Ringfence-User"], h["X-Ringfence-Session"] = []string{who[0]}, []string{who[1]}
+		h["X-Ringfence-Tenant"], h["X-Ringfence-Purpose"] = []string{benchTenant}, []string{benchPurpose}
+		w.WriteHeader(http.StatusOK)
+	}))
+}
+
+const (
+	benchTenant  = "0e5b6f04-1a2c-4d0f-9d7c-5c2b1f3a7e11"
+	benchPurpose = "external_api"
+)
+
+// owner is the user and the session of a token: every token has others, which is the worst case for the cache.
+func owner(d tokens.Digest) (user, session string) {
+	return uuid.UUID(d[:16]).String(), uuid.UUID(d[16:]).String()
+}
+
+func serve(address string, h http.Handler) error {
+	s := &http.Server{Addr: address, Handler: h, ReadHeaderTimeout: time.Minute, IdleTimeout: 10 * time.Minute}
+	return fmt.Errorf("serving: %w", s.ListenAndServe())
+}
+
+// benchPaths are the targets of the load below a prefix: several, so that no side profits from one that repeats.
+func benchPaths(prefix string) []string {
+	paths := make([]string, 64)
+	for i := range paths {
+		var id uuid.UUID
+		id[0], id[15] = byte(i), byte(7*i)
+		paths[i] = prefix + "/users/" + id.String() + "/lines"
+	}
+	return paths
+}
+
+// benchPolicy is the one that all tokens share.
+func benchPolicy() []string {
+	forms := []string{"confd.resource%s.read", "confd.resource%s.#", "confd.resource%s.*.update", "confd.users.me.resource%s.#"}
+	var patterns []string
+	for i := range 46 {
+		patterns = append(patterns, fmt.Sprintf(forms[i%len(forms)], hex.EncodeToString([]byte{byte(i)})))
+	}
+	return append(patterns, "bench.users.#", "confd.users.read", "sysconfd.status_check.read", "!bench.users.*.delete")
+}
