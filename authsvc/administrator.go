@@ -7,21 +7,21 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// keepAdministrator refuses a change that leaves nobody who can log in and do everything: an enabled user with a
+// keepAdministrator refuses a change that leaves nobody who can log in and do everything: an enabled user of the master tenant with a
 // password, who holds # and no denial (THREATS 4.13). It runs after the change, in its transaction: transactions
 // are serializable, so two that each remove one of the last two cannot both commit.
 func keepAdministrator(ctx context.Context, c store.Conn) error {
-	n, err := store.Get[int](ctx, c, `
-		SELECT count(*) FROM auth_user u
-		WHERE u.enabled AND u.password_hash IS NOT NULL AND u.authentication_method IN ('native', 'default')
-		  AND EXISTS (SELECT 1 FROM auth_holding h JOIN auth_policy_access a ON a.policy_uuid = h.policy_uuid
-		              WHERE h.user_uuid = u.uuid AND a.access = '#')
-		  AND NOT EXISTS (SELECT 1 FROM auth_holding h JOIN auth_policy_access a ON a.policy_uuid = h.policy_uuid
-		                  WHERE h.user_uuid = u.uuid AND a.access LIKE '!%')`)
+	found, err := store.Select[int](ctx, c, `
+		SELECT 1 FROM auth_user u
+		WHERE u.uuid IN (SELECT h.user_uuid FROM auth_policy_access a JOIN auth_holding h ON h.policy_uuid = a.policy_uuid WHERE a.access = '#')
+		  AND u.uuid NOT IN (SELECT h.user_uuid FROM auth_policy_access a JOIN auth_holding h ON h.policy_uuid = a.policy_uuid WHERE a.access LIKE '!%')
+		  AND u.tenant_uuid IN (SELECT uuid FROM auth_tenant WHERE uuid = parent_uuid)
+		  AND u.enabled AND u.password_hash IS NOT NULL AND u.authentication_method IN ('native', 'default')
+		LIMIT 1`)
 	if err != nil {
 		return err
 	}
-	if n == 0 {
+	if len(found) == 0 {
 		e := apierr.New(apierr.Conflict, "This would leave nobody who may do everything; make another administrator first")
 		e.ID = "last-administrator"
 		return e

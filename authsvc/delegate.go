@@ -11,8 +11,17 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// mayGive refuses when the caller does not hold in full what the patterns would give to somebody
-// else (DESIGN section 2, Covers). A denial gives nothing, so it may always be given.
+// Who may hand out what (DESIGN section 2, Covers; THREATS 4.1 to 4.7). To give something to others, or to take it from
+// them, a caller must hold it in full. What `me` stands for in a policy is the user who gets it.
+//
+//	giving a grant      the caller covers it                    (mayGive)
+//	taking a grant      the caller covers it                    (mayTake)
+//	taking a denial     the caller covers what it gives back    (mayTake)
+//	giving a denial     the caller covers what it takes, or     (mayDeny)
+//	                    those who get it hold no more than the caller
+//	acting on a user    the caller covers all that they hold    (mayActOn)
+
+// mayGive refuses when the caller does not hold in full what the patterns grant. Denials among them are mayDeny's.
 func mayGive(p *principal.Principal, patterns []string) error {
 	for _, pattern := range patterns {
 		if !p.Covers(pattern) {
@@ -26,18 +35,41 @@ func mayGive(p *principal.Principal, patterns []string) error {
 // is what its removal gives back (THREATS 4.6).
 func mayTake(p *principal.Principal, patterns []string) error {
 	for _, pattern := range patterns {
-		if !p.Covers(strings.TrimPrefix(pattern, "!")) {
+		if !p.Covers(positive(pattern)) {
 			return notHeld(pattern)
 		}
 	}
 	return nil
 }
 
+// mayDeny refuses when the denials among the patterns take from somebody of the group what the caller does not hold.
+func mayDeny(ctx context.Context, c store.Conn, p *principal.Principal, patterns []string, from users) error {
+	var refused error
+	for _, pattern := range patterns {
+		if isDenial(pattern) && !p.Covers(positive(pattern)) {
+			refused = notHeld(pattern)
+		}
+	}
+	if refused == nil {
+		return nil
+	}
+	held, err := accessesOf(ctx, c, from)
+	if err == nil && exceeds(p, held, from.one) != nil {
+		err = refused
+	}
+	return err
+}
+
 func notHeld(pattern string) error {
-	e := apierr.New(apierr.Forbidden, "You do not hold %s in full, so you cannot hand it out or take it away", pattern)
-	e.Details = map[string]any{"required_access": strings.TrimPrefix(pattern, "!")}
+	e := apierr.New(apierr.Forbidden, "You do not hold %s in full, so you cannot hand it out or take it away", positive(pattern))
+	e.Details = map[string]any{"required_access": positive(pattern)}
 	return e
 }
+
+func isDenial(pattern string) bool { return strings.HasPrefix(pattern, "!") }
+
+// positive is a pattern, or what a denial denies.
+func positive(pattern string) string { return strings.TrimPrefix(pattern, "!") }
 
 // mayActOn refuses when the user's permissions exceed the caller's: who can change a user's credentials has the
 // user's permissions (THREATS 4.7). Everybody may act on themselves.
@@ -45,18 +77,18 @@ func mayActOn(ctx context.Context, c store.Conn, p *principal.Principal, userUUI
 	if userUUID == p.UserUUID {
 		return nil
 	}
-	held, err := accessesOf(ctx, c, userUUID)
+	held, err := accessesOf(ctx, c, oneUser(userUUID))
 	if err != nil {
 		return err
 	}
-	return exceeds(p, held)
+	return exceeds(p, held, userUUID)
 }
 
-// exceeds compares what the user's patterns allow together with what the caller holds. A pattern that the user's own
-// denials narrow is compared without them, so it may refuse what is equal in the end, and never the reverse.
-func exceeds(p *principal.Principal, held []string) error {
+// exceeds compares what the patterns allow a user, or several when it is empty, with what the caller holds. A pattern that the
+// user's own denials narrow is compared without them, so it may refuse what is equal in the end, and never the reverse.
+func exceeds(p *principal.Principal, held []string, user string) error {
 	for _, pattern := range held {
-		if strings.HasPrefix(pattern, "!") || p.Covers(pattern) {
+		if isDenial(pattern) || p.Covers(bound(pattern, user)) {
 			continue
 		}
 		e := apierr.New(apierr.Forbidden, "This user holds %s, which you do not hold in full", pattern)
@@ -66,25 +98,74 @@ func exceeds(p *principal.Principal, held []string) error {
 	return nil
 }
 
-// accessesOf is what a user holds now.
-func accessesOf(ctx context.Context, c store.Conn, userUUID string) ([]string, error) {
+// bound is a pattern as one user holds it: `me` is that user, anybody when it is empty, and `my_session` any
+// session. As it stands `me` would be compared with the caller's own `me`, which is somebody else.
+func bound(pattern, user string) string {
+	if user == "" {
+		user = "*"
+	}
+	words := strings.Split(pattern, ".")
+	for i, word := range words {
+		switch word {
+		case "me":
+			words[i] = user
+		case "my_session":
+			words[i] = "*"
+		}
+	}
+	return strings.Join(words, ".")
+}
+
+// users are those whom a change concerns: one, or those of a query with one argument.
+type users struct {
+	sql, key string
+	one      string
+}
+
+func oneUser(uuid string) users {
+	return users{"SELECT uuid AS user_uuid FROM auth_user WHERE uuid = $1", uuid, uuid}
+}
+
+func holdersOf(policyUUID string) users {
+	return users{sql: "SELECT user_uuid FROM auth_holding WHERE policy_uuid = $1", key: policyUUID}
+}
+
+func membersOf(groupUUID string) users {
+	return users{sql: "SELECT user_uuid FROM auth_group_user WHERE group_uuid = $1", key: groupUUID}
+}
+
+// accessesOf is what the users hold now, together.
+func accessesOf(ctx context.Context, c store.Conn, of users) ([]string, error) {
 	return store.Select[string](ctx, c, `
 		SELECT DISTINCT a.access FROM auth_holding h
 		JOIN auth_policy_access a ON a.policy_uuid = h.policy_uuid
-		WHERE h.user_uuid = $1 ORDER BY a.access`, userUUID)
+		WHERE h.user_uuid IN (`+of.sql+`) ORDER BY a.access`, of.key)
 }
 
-// accessesOfPolicy is what a policy gives, in the order in which it is shown.
-func accessesOfPolicy(ctx context.Context, c store.Conn, policyUUID string) ([]string, error) {
-	return store.Select[string](ctx, c, `SELECT access FROM auth_policy_access WHERE policy_uuid = $1 ORDER BY access`, policyUUID)
+// checkTotals refuses a change after which one of the users would hold more patterns than a token can have. It
+// runs after the change, in its transaction, so that no login ever fails for it.
+func checkTotals(ctx context.Context, c store.Conn, of users) error {
+	// Only who has more policies than this can have too many patterns.
+	const few = acl.MaxPatterns / acl.MaxPolicyPatterns
+	over, err := store.Select[int](ctx, c, `
+		SELECT 1 FROM auth_holding h JOIN auth_policy_access a ON a.policy_uuid = h.policy_uuid
+		WHERE h.user_uuid IN (SELECT m.user_uuid FROM auth_holding m WHERE m.user_uuid IN (`+of.sql+`)
+		                      GROUP BY m.user_uuid HAVING count(*) > $2)
+		GROUP BY h.user_uuid HAVING count(DISTINCT a.access) > $3 LIMIT 1`, of.key, few, acl.MaxPatterns)
+	if err != nil || len(over) == 0 {
+		return err
+	}
+	e := apierr.New(apierr.Conflict, "This would give a user more than %d different accesses", acl.MaxPatterns)
+	e.ID = "too-many-accesses"
+	return e
 }
-
-// maxAccesses is how many accesses one policy may have (THREATS 4.5).
-const maxAccesses = 1000
 
 // checkPatterns refuses what is not in the language, naming the place in the list.
 func checkPatterns(patterns []string) error {
 	var fields []apierr.Field
+	if len(patterns) > acl.MaxPolicyPatterns {
+		return apierr.InvalidField("acl", "length", "Must have at most %d items", acl.MaxPolicyPatterns)
+	}
 	for i, pattern := range patterns {
 		if err := acl.ParsePattern(pattern); err != nil {
 			fields = append(fields, apierr.Field{Name: fmt.Sprintf("acl[%d]", i), Constraint: "access", Message: err.Error()})
@@ -101,20 +182,20 @@ const maxForgets = 100
 
 // forgetHolders is what must be forgotten when a policy changes.
 func forgetHolders(ctx context.Context, c store.Conn, policyUUID string) ([]forget, error) {
-	return forgetUsers(ctx, c, `SELECT DISTINCT user_uuid FROM auth_holding WHERE policy_uuid = $1 LIMIT $2`, policyUUID)
+	return forgetUsers(ctx, c, holdersOf(policyUUID))
 }
 
-// forgetUsers is what must be forgotten when a change touches the users of a query, whose second argument is a limit.
-func forgetUsers(ctx context.Context, c store.Conn, sql, key string) ([]forget, error) {
-	users, err := store.Select[string](ctx, c, sql, key, maxForgets+1)
+// forgetUsers is what must be forgotten when a change touches the users.
+func forgetUsers(ctx context.Context, c store.Conn, of users) ([]forget, error) {
+	uuids, err := store.Select[string](ctx, c, "SELECT DISTINCT u.user_uuid FROM ("+of.sql+") u LIMIT $2", of.key, maxForgets+1)
 	if err != nil {
 		return nil, err
 	}
-	if len(users) > maxForgets {
+	if len(uuids) > maxForgets {
 		return []forget{forgetAll()}, nil
 	}
-	out := make([]forget, 0, len(users))
-	for _, u := range users {
+	out := make([]forget, 0, len(uuids))
+	for _, u := range uuids {
 		out = append(out, forgetUser(u))
 	}
 	return out, nil

@@ -10,6 +10,7 @@ import (
 	"github.com/ringfence/ringfence/internal/crud"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/tenant"
 )
 
 // Group gives its policies to its users.
@@ -108,7 +109,7 @@ func accessesOfGroup(ctx context.Context, c store.Conn, groupUUID string) ([]str
 
 // forgetMembers is what must be forgotten when a group changes.
 func forgetMembers(ctx context.Context, c store.Conn, groupUUID string) ([]forget, error) {
-	return forgetUsers(ctx, c, `SELECT user_uuid FROM auth_group_user WHERE group_uuid = $1 LIMIT $2`, groupUUID)
+	return forgetUsers(ctx, c, membersOf(groupUUID))
 }
 
 func (s *Service) announceGroup(ctx context.Context, c store.Conn, change *crud.Change[Group]) error {
@@ -141,13 +142,13 @@ func (s *Service) groupUserOperations(e *crud.Engine) []rest.Operation {
 			if err != nil {
 				return err
 			}
-			if pair.Ends {
-				return mayTake(pair.Request.Principal(), accesses)
-			}
-			return mayGive(pair.Request.Principal(), accesses)
+			return allowMember(ctx, c, pair, g, accesses)
 		},
 		Changed: func(ctx context.Context, c store.Conn, pair *crud.Pair) error {
 			if err := keepAdministrator(ctx, c); err != nil {
+				return err
+			}
+			if err := checkTotals(ctx, c, oneUser(pair.Right.Object.(*User).UUID)); err != nil {
 				return err
 			}
 			return s.announce(ctx, c, forgetUser(pair.Right.Object.(*User).UUID))
@@ -157,22 +158,57 @@ func (s *Service) groupUserOperations(e *crud.Engine) []rest.Operation {
 	return append(a.Operations(e), crud.Related(e, s.users(), a, group, user), crud.Related(e, s.groups(), a, user, group))
 }
 
+// allowMember lets a caller put a user into a group whose permissions they hold in full, or take out a user who holds no
+// more than they do.
+func allowMember(ctx context.Context, c store.Conn, pair *crud.Pair, g *Group, accesses []string) error {
+	caller, user := pair.Request.Principal(), pair.Right.Object.(*User)
+	if pair.Ends {
+		if err := mayTake(caller, accesses); err != nil {
+			return err
+		}
+		return mayActOn(ctx, c, caller, user.UUID)
+	}
+	if err := mayGive(caller, accesses); err != nil {
+		return err
+	}
+	if err := mayDeny(ctx, c, caller, accesses, oneUser(user.UUID)); err != nil {
+		return err
+	}
+	// As with policies: whoever gives the group more gives it to its users.
+	ok, err := tenant.Within(ctx, c, user.TenantUUID, g.TenantUUID)
+	if err == nil && !ok {
+		e := apierr.New(apierr.Invalid, "A group has users of its own tenant and of those below it alone")
+		e.Resource = "groups"
+		err = e
+	}
+	return err
+}
+
 // groupPolicyOperations give policies to groups, take them away, and list them.
 func (s *Service) groupPolicyOperations(e *crud.Engine) []rest.Operation {
 	group, policy := s.groups().End(e, "group_uuid"), s.policies().End(e, "policy_uuid")
 	a := crud.Association{
 		Table: "auth_group_policy", Left: group, Right: policy, Action: "create", AcrossTenants: true,
 		Allow: func(ctx context.Context, c store.Conn, pair *crud.Pair) error {
-			accesses := pair.Right.Object.(*Policy).ACL
+			caller, g, policy := pair.Request.Principal(), pair.Left.Object.(*Group), pair.Right.Object.(*Policy)
 			if pair.Ends {
-				return mayTake(pair.Request.Principal(), accesses)
+				return mayTake(caller, policy.ACL)
 			}
-			return mayGive(pair.Request.Principal(), accesses)
+			if err := mayGive(caller, policy.ACL); err != nil {
+				return err
+			}
+			if err := mayDeny(ctx, c, caller, policy.ACL, membersOf(g.UUID)); err != nil {
+				return err
+			}
+			return fromAbove(ctx, c, policy, g.TenantUUID)
 		},
 		Changed: func(ctx context.Context, c store.Conn, pair *crud.Pair) error {
 			gone, err := forgetMembers(ctx, c, pair.Left.Object.(*Group).UUID)
 			if err == nil {
 				err = keepAdministrator(ctx, c)
+			}
+			if err == nil {
+				err = checkTotals(ctx, c, membersOf(pair.Left.Object.(*Group).UUID))
 			}
 			if err != nil {
 				return err

@@ -96,6 +96,9 @@ func (s *Service) validatePolicy(ctx context.Context, c store.Conn, change *crud
 	if err := mayGive(caller, added); err != nil {
 		return err
 	}
+	if err := mayDeny(ctx, c, caller, added, holdersOf(p.UUID)); err != nil {
+		return err
+	}
 	return mayTake(caller, removed)
 }
 
@@ -185,6 +188,9 @@ func (s *Service) announcePolicy(ctx context.Context, c store.Conn, change *crud
 			return err
 		}
 		change.Carry = gone
+		if err := checkTotals(ctx, c, holdersOf(change.Old.UUID)); err != nil {
+			return err
+		}
 	}
 	if err := keepAdministrator(ctx, c); err != nil {
 		return err

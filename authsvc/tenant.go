@@ -194,6 +194,13 @@ func (s *Service) guardTenant(ctx context.Context, c store.Conn, change *crud.Ch
 	if err := mayTake(change.Request.Principal(), accesses); err != nil {
 		return err
 	}
+	held, err := accessesOf(ctx, c, users{sql: "SELECT uuid FROM auth_user WHERE tenant_uuid = $1", key: t.UUID})
+	if err != nil {
+		return err
+	}
+	if err := exceeds(change.Request.Principal(), held, ""); err != nil {
+		return err
+	}
 	for _, table := range []string{"auth_user", "auth_group", "auth_policy"} {
 		if _, err := c.Exec(ctx, "DELETE FROM "+table+" WHERE tenant_uuid = $1", t.UUID); err != nil {
 			return err

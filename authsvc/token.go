@@ -152,6 +152,9 @@ func (s *Service) createToken(ctx context.Context, r *rest.Request) (rest.Reply,
 		return rest.Reply{}, err
 	}
 	record, err := s.record(ctx, token)
+	if errors.Is(err, tokens.ErrUnknown) { // the user was deleted or disabled meanwhile
+		err = errNoLogin()
+	}
 	if err != nil {
 		return rest.Reply{}, err
 	}
@@ -203,7 +206,7 @@ func (s *Service) authenticate(ctx context.Context, c credentials) (string, erro
 	if a.PasswordHash != nil {
 		hash = *a.PasswordHash
 	}
-	ok, err := s.hasher.verify(ctx, hash, c.password)
+	ok, err := s.hasher.verify(ctx, a.UserUUID, hash, c.password)
 	if err != nil {
 		return "", err
 	}
@@ -339,7 +342,7 @@ func (s *Service) record(ctx context.Context, token string) (tokenRecord, error)
 		Token: token, AuthID: p.UserUUID, PBXUserUUID: pbxUser, ServerUUID: server,
 		IssuedAt: local(t.IssuedAt), ExpiresAt: local(t.ExpiresAt),
 		UTCIssuedAt: rest.Timestamp(t.IssuedAt), UTCExpiresAt: rest.Timestamp(t.ExpiresAt),
-		ACL: p.ACL.Patterns(), SessionUUID: p.SessionUUID, RemoteAddress: t.RemoteAddr, UserAgent: t.UserAgent,
+		ACL: append([]string{}, p.ACL.Patterns()...), SessionUUID: p.SessionUUID, RemoteAddress: t.RemoteAddr, UserAgent: t.UserAgent,
 		Metadata: tokenMetadata{
 			UUID: p.UserUUID, TenantUUID: p.TenantUUID, AuthID: p.UserUUID, PBXUserUUID: pbxUser, ServerUUID: server, Purpose: p.Purpose,
 		},

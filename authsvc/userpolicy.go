@@ -3,9 +3,11 @@ package authsvc
 import (
 	"context"
 
+	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/crud"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/tenant"
 )
 
 // userPolicyOperations give policies to users, take them away, and list them.
@@ -18,6 +20,9 @@ func (s *Service) userPolicyOperations(e *crud.Engine) []rest.Operation {
 			if err := keepAdministrator(ctx, c); err != nil {
 				return err
 			}
+			if err := checkTotals(ctx, c, oneUser(p.Left.Object.(*User).UUID)); err != nil {
+				return err
+			}
 			return s.announce(ctx, c, forgetUser(p.Left.Object.(*User).UUID))
 		},
 		Committed: func(p *crud.Pair) { s.forgetHere(forgetUser(p.Left.Object.(*User).UUID)) },
@@ -25,12 +30,32 @@ func (s *Service) userPolicyOperations(e *crud.Engine) []rest.Operation {
 	return append(a.Operations(e), crud.Related(e, s.policies(), a, user, policy))
 }
 
-// allowUserPolicy lets a caller give what they hold in full, and take it from users who hold no more than they do. What
-// `me` stands for in the policy is the user who gets it.
+// allowUserPolicy lets a caller give what they hold in full, and take it from users who hold no more than they do.
 func (s *Service) allowUserPolicy(ctx context.Context, c store.Conn, pair *crud.Pair) error {
-	caller, accesses := pair.Request.Principal(), pair.Right.Object.(*Policy).ACL
-	if !pair.Ends {
-		return mayGive(caller, accesses)
+	caller, user, policy := pair.Request.Principal(), pair.Left.Object.(*User), pair.Right.Object.(*Policy)
+	if pair.Ends {
+		if err := mayTake(caller, policy.ACL); err != nil {
+			return err
+		}
+		return mayActOn(ctx, c, caller, user.UUID)
 	}
-	return mayTake(caller, accesses)
+	if err := mayGive(caller, policy.ACL); err != nil {
+		return err
+	}
+	if err := mayDeny(ctx, c, caller, policy.ACL, oneUser(user.UUID)); err != nil {
+		return err
+	}
+	return fromAbove(ctx, c, policy, user.TenantUUID)
+}
+
+// fromAbove refuses to give a policy to a tenant that is not its own or below it: whoever edits
+// the policy there would edit what somebody above them may do.
+func fromAbove(ctx context.Context, c store.Conn, policy *Policy, tenantUUID string) error {
+	ok, err := tenant.Within(ctx, c, tenantUUID, policy.TenantUUID)
+	if err == nil && !ok {
+		e := apierr.New(apierr.Invalid, "A policy can be given in its own tenant and in those below it alone")
+		e.Resource = "policies"
+		err = e
+	}
+	return err
 }
