@@ -51,12 +51,14 @@ func (s *Service) groups() crud.Resource[Group] {
 	}
 }
 
-func prepareGroup(_ context.Context, _ store.Conn, change *crud.Change[Group]) error {
+func prepareGroup(ctx context.Context, c store.Conn, change *crud.Change[Group]) (err error) {
 	g := change.New
 	g.UUID = uuid.NewString()
-	if g.Slug == nil {
-		slug := slugOf(g.Name)
-		g.Slug = &slug
+	if g.Slug, err = newSlug(g.Slug, g.Name, func(slug string) (bool, error) {
+		n, err := store.Get[int](ctx, c, `SELECT count(*) FROM auth_group WHERE tenant_uuid = $1 AND slug_key = $2`, g.TenantUUID, strings.ToLower(slug))
+		return n > 0, err
+	}); err != nil {
+		return err
 	}
 	g.SlugKey = strings.ToLower(*g.Slug)
 	return nil

@@ -1,6 +1,9 @@
 package authsvc
 
 import (
+	"crypto/rand"
+	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -48,4 +51,33 @@ func mixed(word string) bool {
 		}
 	}
 	return found > 1
+}
+
+// maxSlug is the length of the longest slug of a policy or a group.
+const maxSlug = 80
+
+var notSlug = regexp.MustCompile(`[^a-zA-Z0-9_-]+`)
+
+// newSlug answers the slug that was sent or, when none was, one made from the name and, if that is taken or nothing is
+// left of it, from chance. A slug is a word of accesses, so it cannot be one that means something else there.
+func newSlug(sent *string, name string, taken func(slug string) (bool, error)) (*string, error) {
+	reserved := func(slug string) bool { return slices.Contains([]string{"me", "my_session"}, slug) }
+	if sent != nil {
+		if reserved(*sent) {
+			return nil, apierr.InvalidField("slug", "reserved", "Means something else in accesses")
+		}
+		return sent, nil
+	}
+	slug := notSlug.ReplaceAllString(name, "")
+	slug = slug[:min(len(slug), maxSlug)]
+	if slug != "" && !reserved(slug) {
+		if used, err := taken(slug); err != nil || !used {
+			return &slug, err
+		}
+		slug = slug[:min(len(slug), maxSlug-9)] + "-"
+	} else {
+		slug = ""
+	}
+	slug += strings.ToLower(rand.Text()[:8])
+	return &slug, nil
 }

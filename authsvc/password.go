@@ -72,10 +72,15 @@ func newHasher(p HashParams) (*hasher, error) {
 	return h, nil
 }
 
+// String is the parameters as PHC strings have them.
+func (p HashParams) String() string {
+	return fmt.Sprintf("m=%d,t=%d,p=%d", p.Memory, p.Time, p.Threads)
+}
+
 func (p HashParams) check() error {
 	if p.Memory == 0 || p.Memory > maxMemory || p.Time == 0 || p.Time > maxTime || p.Threads == 0 || p.Threads > maxThreads {
-		return fmt.Errorf("argon2id parameters m=%d,t=%d,p=%d are outside of m 1..%d, t 1..%d, p 1..%d",
-			p.Memory, p.Time, p.Threads, maxMemory, maxTime, maxThreads)
+		return fmt.Errorf("argon2id parameters %s are outside of m 1..%d, t 1..%d, p 1..%d",
+			p, maxMemory, maxTime, maxThreads)
 	}
 	return nil
 }
@@ -157,8 +162,7 @@ func (h *hasher) enter(ctx context.Context) error {
 
 func encodeHash(p HashParams, salt, key []byte) string {
 	b64 := base64.RawStdEncoding
-	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s",
-		argon2.Version, p.Memory, p.Time, p.Threads, b64.EncodeToString(salt), b64.EncodeToString(key))
+	return fmt.Sprintf("$argon2id$v=%d$%s$%s$%s", argon2.Version, p, b64.EncodeToString(salt), b64.EncodeToString(key))
 }
 
 // decodeHash reads a PHC string. Its error never holds the hash.
@@ -168,7 +172,7 @@ func decodeHash(phc string) (p HashParams, salt, key []byte, err error) {
 	if len(parts) != 6 || parts[0] != "" || parts[1] != "argon2id" || parts[2] != fmt.Sprintf("v=%d", argon2.Version) {
 		return p, nil, nil, bad
 	}
-	if n, err := fmt.Sscanf(parts[3], "m=%d,t=%d,p=%d", &p.Memory, &p.Time, &p.Threads); n != 3 || err != nil {
+	if n, err := fmt.Sscanf(parts[3], "m=%d,t=%d,p=%d", &p.Memory, &p.Time, &p.Threads); n != 3 || err != nil || parts[3] != p.String() {
 		return p, nil, nil, bad
 	}
 	if err := p.check(); err != nil {

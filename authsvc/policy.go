@@ -2,9 +2,7 @@ package authsvc
 
 import (
 	"context"
-	"crypto/rand"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -53,26 +51,32 @@ func (s *Service) policies() crud.Resource[Policy] {
 }
 
 // preparePolicy fills in what the server decides.
-func preparePolicy(_ context.Context, _ store.Conn, change *crud.Change[Policy]) error {
+func preparePolicy(ctx context.Context, c store.Conn, change *crud.Change[Policy]) (err error) {
 	p := change.New
 	p.UUID = uuid.NewString()
-	if p.Slug == nil {
-		slug := slugOf(p.Name)
-		p.Slug = &slug
+	if p.Slug, err = newSlug(p.Slug, p.Name, func(slug string) (bool, error) {
+		found, err := policyCalled(ctx, c, p, "", strings.ToLower(slug))
+		return found != nil, err
+	}); err != nil {
+		return err
 	}
 	p.SlugKey = strings.ToLower(*p.Slug)
 	return nil
 }
 
-var notSlug = regexp.MustCompile(`[^a-zA-Z0-9_-]+`)
-
-// slugOf makes a slug from a name, or from chance when nothing of the name is left.
-func slugOf(name string) string {
-	slug := notSlug.ReplaceAllString(name, "")
-	if slug == "" {
-		slug = rand.Text()[:8]
+// policyCalled answers a policy that p, in its tenant, could be taken for by its name or slug: one of the same tenant, one that is
+// shared with it, or, when p is to be shared, one of a tenant below. Nil: there is none.
+func policyCalled(ctx context.Context, c store.Conn, p *Policy, nameKey, slugKey string) (*Policy, error) {
+	found, err := store.Select[*Policy](ctx, c, `
+		SELECT uuid, tenant_uuid, name, slug, description, shared, name_key, slug_key, config_managed FROM auth_policy
+		WHERE (name_key = $1 OR slug_key = $2) AND uuid <> $3
+		  AND (tenant_uuid = $4 OR (shared OR config_managed) AND tenant_uuid IN (`+tenant.Above("$4")+`)
+		       OR $5 AND `+tenant.Below("tenant_uuid", "$4")+`) LIMIT 1`,
+		nameKey, slugKey, p.UUID, p.TenantUUID, p.Shared)
+	if err != nil || len(found) == 0 {
+		return nil, err
 	}
-	return slug[:min(len(slug), 80)]
+	return found[0], nil
 }
 
 // validatePolicy checks the name and the accesses, and that the caller may give what they add and take what they remove.
@@ -85,13 +89,18 @@ func (s *Service) validatePolicy(ctx context.Context, c store.Conn, change *crud
 	if err := checkPatterns(p.ACL); err != nil {
 		return err
 	}
+	if change.Old != nil {
+		p.Slug, p.SlugKey, p.Shared = change.Old.Slug, change.Old.SlugKey, change.Old.Shared
+		if err := writable(change.Old); err != nil {
+			return err
+		}
+	}
+	if err := checkPolicyName(ctx, c, p); err != nil {
+		return err
+	}
 	if change.Old == nil {
 		return mayGive(caller, p.ACL)
 	}
-	if err := writable(change.Old); err != nil {
-		return err
-	}
-	p.Slug, p.SlugKey, p.Shared = change.Old.Slug, change.Old.SlugKey, change.Old.Shared
 	added, removed := difference(p.ACL, change.Old.ACL), difference(change.Old.ACL, p.ACL)
 	if err := mayGive(caller, added); err != nil {
 		return err
@@ -100,6 +109,22 @@ func (s *Service) validatePolicy(ctx context.Context, c store.Conn, change *crud
 		return err
 	}
 	return mayTake(caller, removed)
+}
+
+// checkPolicyName refuses a name or slug that belongs to another policy that the tenant sees.
+func checkPolicyName(ctx context.Context, c store.Conn, p *Policy) error {
+	other, err := policyCalled(ctx, c, p, p.NameKey, p.SlugKey)
+	if err != nil || other == nil {
+		return err
+	}
+	field, value := "name", p.Name
+	if other.NameKey != p.NameKey {
+		field, value = "slug", *p.Slug
+	}
+	e := apierr.New(apierr.Conflict, "Policy already exists ('%s': '%s')", field, value)
+	e.Resource = "policies"
+	e.Details = map[string]any{field: map[string]any{"constraint_id": "unique", "constraint": "unique", "message": "Is already used"}}
+	return e
 }
 
 func writable(p *Policy) error {
@@ -168,10 +193,21 @@ func loadAccesses(ctx context.Context, c store.Conn, policies []*Policy) error {
 }
 
 // presentPolicies shows a policy from outside the reader's tenant as the reference has it: read-only, and as the reader's own.
-func presentPolicies(_ context.Context, _ store.Conn, scope string, policies []*Policy) error {
+func presentPolicies(ctx context.Context, c store.Conn, scope string, policies []*Policy) error {
+	var above []string
 	for _, p := range policies {
-		p.ReadOnly = p.ConfigManaged
-		if p.ConfigManaged {
+		fromOutside := p.ConfigManaged
+		if p.Shared && p.TenantUUID != scope {
+			if above == nil {
+				var err error
+				if above, err = store.Select[string](ctx, c, tenant.Above("$1"), scope); err != nil {
+					return err
+				}
+			}
+			fromOutside = fromOutside || slices.Contains(above, p.TenantUUID)
+		}
+		p.ReadOnly = fromOutside
+		if fromOutside {
 			p.TenantUUID, p.Shared = scope, false
 		}
 	}
