@@ -32,8 +32,10 @@ type Service struct {
 	sealer Sealer
 	cache  atomic.Pointer[tokens.Cache]
 	acls   *tokens.ACLs
-	server atomic.Pointer[string] // this installation's UUID
-	rest   *rest.Service
+	// requirements is what the gates in front require.
+	requirements atomic.Pointer[Requirements]
+	server       atomic.Pointer[string] // this installation's UUID
+	rest         *rest.Service
 }
 
 // New describes the service. Follow it by Bootstrap, once the schema is there, and by UseCache.
@@ -62,6 +64,8 @@ func New(o Options) (*Service, error) {
 	s.rest.Operations = append(s.rest.Operations, s.groupPolicyOperations(engine)...)
 	s.rest.Operations = append(s.rest.Operations, s.tenants().Operations(engine)...)
 	s.rest.Operations = append(s.rest.Operations, s.tenantOperations(engine)...)
+	s.rest.Operations = append(s.rest.Operations, s.explainOperations()...)
+	s.rest.Operations = append(s.rest.Operations, auditEntries().Operations(engine)...)
 	s.rest.Operations = append(s.rest.Operations, s.statusOperations()...)
 	if err := s.rest.Mount(); err != nil {
 		return nil, err

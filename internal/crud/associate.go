@@ -3,10 +3,12 @@ package crud
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 
 	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/audit"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/tenant"
@@ -187,14 +189,29 @@ func (a Association) change(ctx context.Context, e *Engine, p *Pair, do func(con
 			return err
 		}
 		if a.Changed != nil {
-			return a.Changed(ctx, c, p)
+			if err := a.Changed(ctx, c, p); err != nil {
+				return err
+			}
 		}
-		return nil
+		return a.record(ctx, c, scope, p)
 	})
 	if err == nil && a.Committed != nil {
 		a.Committed(p)
 	}
 	return rest.Reply{}, err
+}
+
+// record keeps the change in the audit.
+func (a Association) record(ctx context.Context, c store.Conn, scope string, p *Pair) error {
+	pair := map[string]any{a.Left.singular: p.Left.Key, a.Right.singular: p.Right.Key}
+	change := audit.Change{Tenant: scope, Resource: a.Left.path + "/" + a.Right.path, Object: fmt.Sprint(p.Left.Key), After: pair}
+	if p.Right.Key != nil {
+		change.Object += "/" + fmt.Sprint(p.Right.Key)
+	}
+	if p.Ends {
+		change.Before, change.After = pair, nil
+	}
+	return audit.Write(ctx, c, p.Request, change)
 }
 
 // Me is the collection's object that the caller is, as paths name it: /users/me.

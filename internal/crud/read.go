@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -123,7 +124,15 @@ func (k *collection[T]) filter(f rest.Filter, args *arguments) string {
 		if m.UUID && uuid.Validate(f.Value) != nil {
 			return "1 = 0"
 		}
-		return fmt.Sprintf(m.Condition, args.add(f.Value))
+		var value any = f.Value
+		if m.Time {
+			at, err := time.Parse(time.RFC3339, f.Value)
+			if err != nil {
+				return "1 = 0"
+			}
+			value = at
+		}
+		return fmt.Sprintf(m.Condition, args.add(value))
 	}
 	col := k.byName[f.Name]
 	if col.kind == identifier && strings.Contains(f.Value, ",") {

@@ -89,8 +89,8 @@ type Change[T any] struct {
 type Match struct {
 	// Condition holds for the rows that match; %s is the placeholder of what was typed.
 	Condition string
-	// UUID says that only a UUID matches anything.
-	UUID bool
+	// UUID says that only a UUID matches anything; Time that only a moment, as RFC 3339 writes it, does.
+	UUID, Time bool
 }
 
 // collection is a Resource made ready for an engine.

@@ -2,10 +2,12 @@ package crud
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"reflect"
 	"strings"
 
+	"github.com/ringfence/ringfence/internal/audit"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/tenant"
@@ -99,7 +101,25 @@ func (k *collection[T]) complete(ctx context.Context, c store.Conn, change *Chan
 	if err := k.finish(ctx, c, change.Tenant, []*T{change.New}); err != nil {
 		return err
 	}
-	return k.run(ctx, c, change, k.Changed)
+	if err := k.run(ctx, c, change, k.Changed); err != nil {
+		return err
+	}
+	return k.record(ctx, c, change)
+}
+
+// record keeps the change in the audit, unless nothing changed.
+func (k *collection[T]) record(ctx context.Context, c store.Conn, change *Change[T]) error {
+	a := audit.Change{Tenant: change.Tenant, Resource: k.Path}
+	if change.Old != nil {
+		a.Before, a.Object = change.Old, fmt.Sprint(k.field(change.Old, k.Keys[0]))
+	}
+	if change.New != nil {
+		a.After, a.Object = change.New, fmt.Sprint(k.field(change.New, k.Keys[0]))
+	}
+	if change.Old != nil && change.New != nil && reflect.DeepEqual(change.Old, change.New) {
+		return nil
+	}
+	return audit.Write(ctx, c, change.Request, a)
 }
 
 func (k *collection[T]) run(ctx context.Context, c store.Conn, change *Change[T], hooks ...func(context.Context, store.Conn, *Change[T]) error) error {
@@ -238,7 +258,10 @@ func (k *collection[T]) remove(ctx context.Context, r *rest.Request) (rest.Reply
 		if _, err := c.Exec(ctx, "DELETE FROM "+k.Table+" WHERE "+k.itself(change.Old, args), args.values...); err != nil {
 			return err
 		}
-		return k.run(ctx, c, change, k.Changed)
+		if err := k.run(ctx, c, change, k.Changed); err != nil {
+			return err
+		}
+		return k.record(ctx, c, change)
 	})
 	if err != nil {
 		return rest.Reply{}, k.refused(err, change.Old)

@@ -1,0 +1,261 @@
+package authsvc
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/ringfence/ringfence/acl"
+	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/principal"
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/tenant"
+)
+
+// Requirement is what a request to the gateway needs.
+type Requirement struct {
+	Service string
+	Access  string // "" on a public route
+	Public  bool
+}
+
+// Requirements answers what a method on a path needs, exactly as the gate would decide, or a refusal.
+type Requirements func(method, path string) (Requirement, error)
+
+// UseRequirements tells the service what the gates of this gateway require.
+func (s *Service) UseRequirements(f Requirements) { s.requirements.Store(&f) }
+
+// explanation is why a request is allowed or denied.
+type explanation struct {
+	Method         string   `json:"method"`
+	Path           string   `json:"path"`
+	Service        string   `json:"service"`
+	UserUUID       string   `json:"user_uuid"`
+	RequiredAccess string   `json:"required_access"`
+	Public         bool     `json:"public"`
+	Allowed        bool     `json:"allowed"`
+	Pattern        *string  `json:"pattern" doc:"The pattern that decides: a denial if there is one, else one that allows; null when nothing matches."`
+	Through        []source `json:"through" doc:"Where the pattern comes from."`
+}
+
+// source is the policy that a pattern comes from, and the group that gives it.
+type source struct {
+	Pattern    string  `json:"pattern"`
+	PolicyUUID string  `json:"policy_uuid"`
+	PolicyName string  `json:"policy_name"`
+	GroupUUID  *string `json:"group_uuid" doc:"Null: the policy is the user's own."`
+	GroupName  *string `json:"group_name"`
+}
+
+// holder is a user who holds an access.
+type holder struct {
+	UserUUID string   `json:"user_uuid"`
+	Username *string  `json:"username"`
+	Through  []source `json:"through"`
+}
+
+type holdersAnswer struct {
+	Items []holder `json:"items"`
+	Total int      `json:"total"`
+}
+
+func (s *Service) explainOperations() []rest.Operation {
+	text := &rest.Schema{Type: "string"}
+	return []rest.Operation{
+		{
+			Method: http.MethodGet, Path: "/explain", Access: "auth.explain.read", ID: "explain", Tag: "access",
+			Summary: "Why is a request allowed or denied?",
+			Description: "For one's own token, or for a user that one may read: " +
+				"the access that the request needs, the decision, and which pattern of which policy makes it.",
+			Query: []rest.Parameter{
+				{Name: "method", Description: "GET, PUT...", Schema: text, Required: true},
+				{Name: "path", Description: "The path as a client sends it: /api/confd/1.1/users/17", Schema: text, Required: true},
+				{Name: "user_uuid", Description: "Another user than oneself.", Schema: &rest.Schema{Type: "string", Format: "uuid"}},
+			},
+			Success: http.StatusOK, Reply: rest.SchemaOf[explanation](), Statuses: []int{404}, Tenanted: true, Handle: s.explain,
+		},
+		{
+			Method: http.MethodGet, Path: "/access/holders", Access: "auth.access.holders.read", ID: "list_access_holders", Tag: "access",
+			Summary: "Who holds an access, and through what?",
+			Query: []rest.Parameter{
+				{Name: "access", Description: "confd.voicemails.5.delete", Schema: text, Required: true},
+				{Name: "recurse", Description: "Also the users of the tenants below.", Schema: &rest.Schema{Type: "boolean"}},
+			},
+			Success: http.StatusOK, Reply: rest.SchemaOf[holdersAnswer](), Tenanted: true, Handle: s.holders,
+		},
+	}
+}
+
+func (s *Service) explain(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+	method, _ := r.Query("method")
+	path, _ := r.Query("path")
+	f := s.requirements.Load()
+	if f == nil {
+		return rest.Reply{}, apierr.New(apierr.Unavailable, "No gate is in front of this service")
+	}
+	need, err := (*f)(strings.ToUpper(method), path)
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	who, err := s.explained(ctx, r)
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	out := explanation{
+		Method: strings.ToUpper(method), Path: path, Service: need.Service, UserUUID: who.UserUUID,
+		RequiredAccess: need.Access, Public: need.Public, Allowed: need.Public, Through: []source{},
+	}
+	if need.Public {
+		return rest.Reply{Body: out}, nil
+	}
+	if strings.ContainsAny(need.Access, "#*") {
+		out.Allowed = who.Covers(need.Access)
+		return rest.Reply{Body: out}, nil
+	}
+	pattern, allowed := who.ACL.Deciding(need.Access, who.Binding())
+	out.Allowed = allowed
+	if pattern == "" {
+		return rest.Reply{Body: out}, nil
+	}
+	out.Pattern = &pattern
+	held, err := heldBy(ctx, s.db, who.UserUUID)
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	for _, h := range held {
+		if h.Access == pattern {
+			out.Through = append(out.Through, h.source())
+		}
+	}
+	return rest.Reply{Body: out}, nil
+}
+
+// explained is whose rights are explained: the caller's, or those of a user that the caller may read.
+func (s *Service) explained(ctx context.Context, r *rest.Request) (*principal.Principal, error) {
+	caller := r.Principal()
+	asked, other := r.Query("user_uuid")
+	if !other || asked == caller.UserUUID {
+		return caller, nil
+	}
+	id, err := uuid.Parse(asked)
+	if err != nil || id.String() != asked {
+		return nil, apierr.InvalidField("user_uuid", "type", "Must be a UUID")
+	}
+	if access := "auth.users." + asked + ".read"; !caller.Allows(access) {
+		return nil, unauthorizedFor(access)
+	}
+	scope, err := tenant.Of(ctx, s.db, r)
+	if err != nil {
+		return nil, err
+	}
+	n, err := store.Get[int](ctx, s.db, `SELECT count(*) FROM auth_user WHERE uuid = $1 AND `+tenant.Below("tenant_uuid", "$2"), asked, scope)
+	if err != nil {
+		return nil, err
+	}
+	if n == 0 {
+		e := apierr.New(apierr.NotFound, "User was not found")
+		e.ID, e.Resource = "unknown-user", "users"
+		return nil, e
+	}
+	accesses, err := accessesOf(ctx, s.db, asked)
+	if err != nil {
+		return nil, err
+	}
+	set, err := s.acls.Compile(accesses)
+	return &principal.Principal{UserUUID: asked, ACL: set}, err
+}
+
+// held is one pattern that a user holds, and through what.
+type held struct {
+	UserUUID   string  `db:"user_uuid"`
+	Username   *string `db:"username"`
+	Access     string  `db:"access"`
+	PolicyUUID string  `db:"policy_uuid"`
+	PolicyName string  `db:"policy_name"`
+	GroupUUID  *string `db:"group_uuid"`
+	GroupName  *string `db:"group_name"`
+}
+
+func (h held) source() source {
+	return source{h.Access, h.PolicyUUID, h.PolicyName, h.GroupUUID, h.GroupName}
+}
+
+const selectHeld = `SELECT u.uuid AS user_uuid, u.username, a.access, p.uuid AS policy_uuid, p.name AS policy_name,
+	h.group_uuid, g.name AS group_name
+	FROM auth_user u
+	JOIN auth_holding h ON h.user_uuid = u.uuid
+	JOIN auth_policy p ON p.uuid = h.policy_uuid
+	JOIN auth_policy_access a ON a.policy_uuid = p.uuid
+	LEFT JOIN auth_group g ON g.uuid = h.group_uuid
+	WHERE `
+
+func heldBy(ctx context.Context, c store.Conn, user string) ([]held, error) {
+	return store.Select[held](ctx, c, selectHeld+`u.uuid = $1 ORDER BY p.name, a.access`, user)
+}
+
+// holders asks of every enabled user of the tenant what the gate would ask.
+func (s *Service) holders(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+	access, _ := r.Query("access")
+	if err := acl.ParseAccess(access); err != nil {
+		return rest.Reply{}, apierr.InvalidField("access", "access", "%s", err)
+	}
+	recurse, err := r.Bool("recurse")
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	scope, err := tenant.Of(ctx, s.db, r)
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	where := "u.enabled AND u.tenant_uuid = $1"
+	if recurse {
+		where = "u.enabled AND " + tenant.Below("u.tenant_uuid", "$1")
+	}
+	rows, err := store.Select[held](ctx, s.db, selectHeld+where+` ORDER BY u.uuid, p.name, a.access`, scope)
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	answer := holdersAnswer{Items: []holder{}}
+	for len(rows) > 0 {
+		n := 1
+		for n < len(rows) && rows[n].UserUUID == rows[0].UserUUID {
+			n++
+		}
+		h, err := s.holderOf(rows[:n], access)
+		if err != nil {
+			return rest.Reply{}, err
+		}
+		if h != nil {
+			answer.Items = append(answer.Items, *h)
+		}
+		rows = rows[n:]
+	}
+	answer.Total = len(answer.Items)
+	return rest.Reply{Body: answer}, nil
+}
+
+// holderOf answers the user that the rows are of, when they allow the access, with the patterns that match it.
+func (s *Service) holderOf(rows []held, access string) (*holder, error) {
+	patterns := make([]string, len(rows))
+	for i, row := range rows {
+		patterns[i] = row.Access
+	}
+	set, err := s.acls.Compile(patterns)
+	if err != nil {
+		return nil, err
+	}
+	me := acl.Binding{User: rows[0].UserUUID}
+	if !set.Allows(access, me) {
+		return nil, nil
+	}
+	h := &holder{UserUUID: rows[0].UserUUID, Username: rows[0].Username, Through: []source{}}
+	for _, row := range rows {
+		if acl.Match(row.Access, access, me) {
+			h.Through = append(h.Through, row.source())
+		}
+	}
+	return h, nil
+}

@@ -1,0 +1,97 @@
+// Package audit keeps who changed what: a row for each change, written in the change's own transaction,
+// so that there is no change without its row and no row without its change. Rows are never changed.
+package audit
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// Change is one thing that was done to one object.
+type Change struct {
+	// Tenant is the one that was acted in.
+	Tenant string
+	// Resource is the collection, Object the key of what was changed.
+	Resource, Object string
+	// Before and After are the object as its API shows it; nil before it was made and after it is gone.
+	Before, After any
+}
+
+// Write adds a row to the audit, with who and by which request. Fields that hold secrets are left out of both pictures.
+func Write(ctx context.Context, tx store.Conn, r *rest.Request, c Change) error {
+	before, err := picture(c.Before)
+	if err != nil {
+		return err
+	}
+	after, err := picture(c.After)
+	if err != nil {
+		return err
+	}
+	var actor, session *string
+	if p := r.Principal(); p != nil {
+		actor, session = &p.UserUUID, &p.SessionUUID
+	}
+	_, err = tx.Exec(ctx, `
+		INSERT INTO audit (at, tenant_uuid, actor_uuid, session_uuid, request_id, service, action, resource, object, before, after)
+		SELECT now_utc(), $1, $2, $3, $4, $5, $6, $7, $8, $9, $10`,
+		c.Tenant, actor, session, r.HTTP.Header.Get("X-Request-Id"), r.Service().Name, r.Op().ID, c.Resource, c.Object, before, after)
+	if err != nil {
+		return fmt.Errorf("writing the audit: %w", err)
+	}
+	return nil
+}
+
+// picture is an object as JSON text, without its secrets.
+func picture(object any) (*string, error) {
+	if object == nil {
+		return nil, nil
+	}
+	text, err := json.Marshal(object)
+	if err != nil {
+		return nil, fmt.Errorf("picturing an object for the audit: %w", err)
+	}
+	var value any
+	if err := json.Unmarshal(text, &value); err != nil {
+		return nil, fmt.Errorf("picturing an object for the audit: %w", err)
+	}
+	clean(value)
+	if text, err = json.Marshal(value); err != nil {
+		return nil, fmt.Errorf("picturing an object for the audit: %w", err)
+	}
+	out := string(text)
+	return &out, nil
+}
+
+// secrets are what the names of fields that hold secrets contain.
+var secrets = []string{"password", "secret", "token", "private", "api_key", "certificate", "account_info"}
+
+func clean(value any) {
+	switch v := value.(type) {
+	case map[string]any:
+		for name, field := range v {
+			if _, flag := field.(bool); !flag && field != nil && secret(name) {
+				v[name] = "(secret)"
+				continue
+			}
+			clean(field)
+		}
+	case []any:
+		for _, item := range v {
+			clean(item)
+		}
+	}
+}
+
+func secret(name string) bool {
+	for _, s := range secrets {
+		if strings.Contains(strings.ToLower(name), s) {
+			return true
+		}
+	}
+	return false
+}
