@@ -11,6 +11,7 @@ import (
 
 	"github.com/ringfence/ringfence/authsvc"
 	"github.com/ringfence/ringfence/internal/principal"
+	"github.com/ringfence/ringfence/internal/sealed"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/tokens"
 )
@@ -29,7 +30,7 @@ const adminPassword = "the administrator's password"
 
 func newServer(t *testing.T, db store.DB) *server {
 	t.Helper()
-	svc, err := authsvc.New(authsvc.Options{DB: db, Hash: cheap, Sealer: reversed{}})
+	svc, err := authsvc.New(authsvc.Options{DB: db, Hash: cheap, Sealer: sealed.New(sealed.Options{DB: db, File: filepath.Join(t.TempDir(), "sealing-key")})})
 	if err != nil {
 		t.Fatal(err)
 	}

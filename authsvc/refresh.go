@@ -16,11 +16,11 @@ import (
 	"github.com/ringfence/ringfence/internal/tokens"
 )
 
-// Sealer encrypts what must be readable again. The context is what the text belongs to: sealed text
-// opens with the same context alone.
+// Sealer encrypts what must be readable again; *sealed.Box does. What is sealed opens in the same place alone. It may
+// write to the database the first time, so it is called outside of transactions.
 type Sealer interface {
-	Seal(plaintext, context []byte) ([]byte, error)
-	Open(sealed, context []byte) ([]byte, error)
+	Seal(ctx context.Context, plain []byte, place ...string) ([]byte, error)
+	Open(ctx context.Context, blob []byte, place ...string) ([]byte, error)
 }
 
 // RefreshToken lets a client log in again without a password. Its value is never listed.
@@ -84,54 +84,60 @@ func (s *Service) dropRefreshToken(ctx context.Context, r *rest.Request) (rest.R
 	})
 }
 
-// offline is a login that asks for a refresh token, or comes with one.
+// offline is what a login that asks for a refresh token brings: a new one, should the client have none.
 type offline struct {
 	clientID string
-	mobile   bool
+	id       string
+	value    string
+	sealed   []byte
 }
+
+// prepareOffline makes the refresh token that may be needed, before the transaction.
+func (s *Service) prepareOffline(ctx context.Context, clientID string) (*offline, error) {
+	if s.sealer == nil {
+		return nil, apierr.New(apierr.NotImplemented, "This gateway has no key to keep refresh tokens with; ask for access_type online")
+	}
+	o := &offline{clientID: clientID, id: uuid.NewString(), value: tokens.New()}
+	var err error
+	o.sealed, err = s.sealer.Seal(ctx, []byte(o.value), refreshTable, o.id)
+	return o, err
+}
+
+// refreshTable is where refresh tokens are sealed for.
+const refreshTable = "auth_refresh_token"
 
 // refreshRow is a stored refresh token.
 type refreshRow struct {
 	UUID   string `db:"uuid"`
 	Sealed []byte `db:"sealed"`
-	Mobile bool   `db:"mobile"`
 }
 
-// obtain answers the user's refresh token for the client: the one that there is, or a new one. A mobile client
+// obtain answers the user's refresh token for the client: the one that there is, or the new one. A mobile client
 // replaces its own, and all the user's other mobile ones, together with the sessions that were
 // made with them: it answers those sessions' tokens, for the caller to announce.
-func (s *Service) obtain(ctx context.Context, tx store.Conn, row tokenRow, o offline, now time.Time) (value, id string, ended []tokenOf, err error) {
-	if s.sealer == nil {
-		return "", "", nil, apierr.New(apierr.NotImplemented, "This gateway has no key to keep refresh tokens with; ask for access_type online")
-	}
-	if o.mobile {
-		if ended, err = dropMobile(ctx, tx, row.UserUUID, o.clientID); err != nil {
+func (s *Service) obtain(ctx context.Context, tx store.Conn, l login, now time.Time) (value, id string, ended []tokenOf, err error) {
+	o := l.offline
+	if l.Mobile {
+		if ended, err = dropMobile(ctx, tx, l.UserUUID, o.clientID); err != nil {
 			return "", "", nil, err
 		}
 	} else {
-		old, err := store.Get[refreshRow](ctx, tx, `SELECT uuid, sealed, mobile FROM auth_refresh_token WHERE user_uuid = $1 AND client_id = $2`, row.UserUUID, o.clientID)
+		old, err := store.Get[refreshRow](ctx, tx, `SELECT uuid, sealed FROM auth_refresh_token WHERE user_uuid = $1 AND client_id = $2`, l.UserUUID, o.clientID)
 		if err == nil {
-			text, err := s.sealer.Open(old.Sealed, refreshContext(old.UUID))
+			text, err := s.sealer.Open(ctx, old.Sealed, refreshTable, old.UUID)
 			return string(text), old.UUID, nil, err
 		}
 		if !errors.Is(err, store.ErrNotFound) {
 			return "", "", nil, err
 		}
 	}
-	value, id = tokens.New(), uuid.NewString()
-	sealed, err := s.sealer.Seal([]byte(value), refreshContext(id))
-	if err != nil {
-		return "", "", nil, err
-	}
-	d := tokens.DigestOf(value)
+	d := tokens.DigestOf(o.value)
 	_, err = tx.Exec(ctx, `
 		INSERT INTO auth_refresh_token (uuid, digest, sealed, client_id, user_uuid, mobile, user_agent, remote_addr, created_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-		id, d[:], sealed, o.clientID, row.UserUUID, o.mobile, row.UserAgent, row.RemoteAddr, now)
-	return value, id, ended, err
+		o.id, d[:], o.sealed, o.clientID, l.UserUUID, l.Mobile, l.UserAgent, l.RemoteAddr, now)
+	return o.value, o.id, ended, err
 }
-
-func refreshContext(id string) []byte { return []byte("auth_refresh_token." + id) }
 
 // dropMobile deletes a user's mobile refresh tokens, the client's own whatever it is, and the tokens made with them.
 func dropMobile(ctx context.Context, tx store.Conn, user, clientID string) ([]tokenOf, error) {

@@ -1,9 +1,8 @@
 package authsvc_test
 
 import (
-	"bytes"
-	"errors"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/ringfence/ringfence/internal/store"
@@ -41,7 +40,7 @@ func TestRefreshTokens(t *testing.T) {
 
 		token := byRefresh.text(t, "data.token")
 		list := s.do("GET", "/users/me/tokens?order=client_id", token, "").want(t, 200)
-		if list.json(t, "total") != 2.0 || bytes.Contains([]byte(list.body), []byte(first)) {
+		if list.json(t, "total") != 2.0 || strings.Contains(list.body, first) {
 			t.Errorf("own refresh tokens: %s", list.body)
 		}
 		s.do("GET", "/users/"+user+"/tokens", admin, "").want(t, 200)
@@ -95,27 +94,4 @@ func TestSessions(t *testing.T) {
 			s.admin()
 		}
 	})
-}
-
-// reversed stands in for the key file: it shows that what is stored is not the text, and belongs to its context.
-type reversed struct{}
-
-func (reversed) Seal(plain, context []byte) ([]byte, error) {
-	out := append([]byte{byte(len(context))}, context...)
-	for i := len(plain) - 1; i >= 0; i-- {
-		out = append(out, plain[i])
-	}
-	return out, nil
-}
-
-func (reversed) Open(sealed, context []byte) ([]byte, error) {
-	n := len(context) + 1
-	if len(sealed) < n || !bytes.Equal(sealed[1:n], context) {
-		return nil, errors.New("not sealed for this")
-	}
-	var out []byte
-	for i := len(sealed) - 1; i >= n; i-- {
-		out = append(out, sealed[i])
-	}
-	return out, nil
 }

@@ -172,10 +172,10 @@ func (s *Service) identify(ctx context.Context, r *http.Request, req *tokenReque
 	if !ok || req.SAMLSessionID != "" {
 		return errNoLogin()
 	}
-	if req.AccessType == "offline" {
-		l.offline = &offline{clientID: req.ClientID, mobile: l.Mobile}
+	if l.UserUUID, err = s.authenticate(ctx, c); err != nil || req.AccessType != "offline" {
+		return err
 	}
-	l.UserUUID, err = s.authenticate(ctx, c)
+	l.offline, err = s.prepareOffline(ctx, req.ClientID)
 	return err
 }
 
@@ -255,7 +255,7 @@ func (s *Service) issue(ctx context.Context, l login) (done issued, err error) {
 		}
 		if l.offline != nil {
 			var ended []tokenOf
-			if done.refresh, l.RefreshUUID, ended, err = s.obtain(ctx, tx, l.tokenRow, *l.offline, now); err != nil {
+			if done.refresh, l.RefreshUUID, ended, err = s.obtain(ctx, tx, l, now); err != nil {
 				return err
 			}
 			for _, t := range ended {
