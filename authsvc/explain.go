@@ -160,7 +160,7 @@ func (s *Service) explained(ctx context.Context, r *rest.Request) (*principal.Pr
 		e.ID, e.Resource = "unknown-user", "users"
 		return nil, e
 	}
-	accesses, err := accessesOf(ctx, s.db, asked)
+	accesses, err := accessesOf(ctx, s.db, oneUser(asked))
 	if err != nil {
 		return nil, err
 	}

@@ -34,7 +34,7 @@ func Write(ctx context.Context, tx store.Conn, r *rest.Request, c Change) error 
 	}
 	var actor, session *string
 	if p := r.Principal(); p != nil {
-		actor, session = &p.UserUUID, &p.SessionUUID
+		actor, session = known(p.UserUUID), known(p.SessionUUID)
 	}
 	_, err = tx.Exec(ctx, `
 		INSERT INTO audit (at, tenant_uuid, actor_uuid, session_uuid, request_id, service, action, resource, object, before, after)
@@ -44,6 +44,14 @@ func Write(ctx context.Context, tx store.Conn, r *rest.Request, c Change) error 
 		return fmt.Errorf("writing the audit: %w", err)
 	}
 	return nil
+}
+
+// known is nil for what a token source elsewhere did not say.
+func known(uuid string) *string {
+	if uuid == "" {
+		return nil
+	}
+	return &uuid
 }
 
 // picture is an object as JSON text, without its secrets.
