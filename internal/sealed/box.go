@@ -7,96 +7,49 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 
 	"github.com/ringfence/ringfence/internal/store"
 )
 
 // ErrKey says that this node has not the key that the database needs, or cannot read its own. The error around
-// it says what to do. Nothing was read and nothing was changed.
+// it says what to do. Nothing was sealed and nothing opened.
 var ErrKey = errors.New("the key of what is sealed is missing")
 
 // Options say where the key is.
 type Options struct {
-	DB store.DB
-	// File is where the key is, and where one is made when there is none and the database has nothing sealed yet.
+	// File is where the key is, and where one is made when there is none and the database needs none yet.
 	File string
 	// Keys, when set, are the keys themselves, as ParseKeys reads them; File is not looked at.
 	Keys string
 }
 
-// Box seals and opens with the key of one database. It is safe for concurrent use. It looks for the key when it needs it first.
+// Box seals and opens with the key of one database. It is safe for concurrent use. Before Prepare has
+// succeeded it does neither.
 type Box struct {
 	options Options
-
-	mu   sync.Mutex
-	keys *Keys
+	keys    atomic.Pointer[Keys]
 }
 
 // New answers a box. It touches neither file nor database.
 func New(o Options) *Box { return &Box{options: o} }
 
-// Check answers an error that wraps ErrKey, and says what to do, when this node cannot open what the database has sealed. It
-// makes no key: a node of an installation that seals nothing needs none.
-func (b *Box) Check(ctx context.Context) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	used, err := usedKeys(ctx, b.options.DB)
+// Prepare finds the key, or makes one for a database that needs none yet, and has the database know its id. Of nodes that make
+// one at once, one's is taken. It answers an error that wraps ErrKey, and says what to do, when this
+// node cannot open what the database has sealed. It may be called again.
+func (b *Box) Prepare(ctx context.Context, db store.DB) error {
+	used, err := usedKeys(ctx, db)
 	if err != nil {
 		return err
-	}
-	keys, err := b.load()
-	if errors.Is(err, fs.ErrNotExist) && len(used) == 0 {
-		return nil
-	}
-	if err != nil {
-		return b.refusal(err, used)
-	}
-	return b.compare(keys, used)
-}
-
-// Seal encrypts plain for a place. The first Seal on a new database makes the key.
-func (b *Box) Seal(ctx context.Context, plain []byte, place ...string) ([]byte, error) {
-	keys, err := b.ready(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return keys.Seal(plain, place...), nil
-}
-
-// Open decrypts what was sealed for the same place, on any node with the same key.
-func (b *Box) Open(ctx context.Context, blob []byte, place ...string) ([]byte, error) {
-	keys, err := b.ready(ctx)
-	if err != nil {
-		return nil, err
-	}
-	plain, err := keys.Open(blob, place...)
-	if errors.Is(err, ErrOtherKey) {
-		err = fmt.Errorf("%w: %w; %s", ErrKey, err, b.advice())
-	}
-	return plain, err
-}
-
-// ready answers the keys once the database knows them. Of nodes that seal for the first time at once, one's
-// key is taken; the others must get it.
-func (b *Box) ready(ctx context.Context) (*Keys, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.keys != nil {
-		return b.keys, nil
-	}
-	used, err := usedKeys(ctx, b.options.DB)
-	if err != nil {
-		return nil, err
 	}
 	keys, err := b.load()
 	if errors.Is(err, fs.ErrNotExist) && len(used) == 0 {
 		keys, err = makeFile(b.options.File)
 	}
 	if err != nil {
-		return nil, b.refusal(err, used)
+		return b.refusal(err, used)
 	}
-	if err := b.options.DB.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
+	if err := db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
 		used, err := usedKeys(ctx, tx)
 		if err != nil {
 			return err
@@ -107,17 +60,45 @@ func (b *Box) ready(ctx context.Context) (*Keys, error) {
 		_, err = tx.Exec(ctx, `INSERT INTO sealing_key (key_id) VALUES ($1)`, keys.ID())
 		return err
 	}); err != nil {
-		return nil, err
+		return err
 	}
-	b.keys = keys
-	return keys, nil
+	b.keys.Store(keys)
+	return nil
 }
 
-func (b *Box) load() (*Keys, error) {
-	if b.options.Keys != "" {
-		return ParseKeys(b.options.Keys)
+// Seal encrypts plain for a context, which says what it belongs to. It may be called within a transaction.
+func (b *Box) Seal(plain, context []byte) ([]byte, error) {
+	keys := b.keys.Load()
+	if keys == nil {
+		return nil, errNotPrepared
 	}
-	return readFile(b.options.File)
+	return keys.Seal(plain, context), nil
+}
+
+// Open decrypts what was sealed for the same context, on any node with the same key.
+func (b *Box) Open(blob, context []byte) ([]byte, error) {
+	keys := b.keys.Load()
+	if keys == nil {
+		return nil, errNotPrepared
+	}
+	plain, err := keys.Open(blob, context)
+	if errors.Is(err, ErrOtherKey) {
+		err = fmt.Errorf("%w: %w; %s", ErrKey, err, b.advice())
+	}
+	return plain, err
+}
+
+var errNotPrepared = fmt.Errorf("%w; the log says why, where this node started", ErrKey)
+
+func (b *Box) load() (*Keys, error) {
+	switch {
+	case b.options.Keys != "":
+		return ParseKeys(b.options.Keys)
+	case b.options.File == "":
+		return nil, errors.New("neither keys nor a key file were configured")
+	default:
+		return readFile(b.options.File)
+	}
 }
 
 func usedKeys(ctx context.Context, c store.Conn) ([]string, error) {
@@ -130,12 +111,7 @@ func usedKeys(ctx context.Context, c store.Conn) ([]string, error) {
 
 // compare refuses keys among which one is missing that the database needs.
 func (b *Box) compare(keys *Keys, used []string) error {
-	var missing []string
-	for _, id := range used {
-		if !keys.Has(id) {
-			missing = append(missing, id)
-		}
-	}
+	missing := slices.DeleteFunc(slices.Clone(used), keys.Has)
 	if len(missing) == 0 {
 		return nil
 	}

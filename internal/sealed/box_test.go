@@ -14,9 +14,19 @@ import (
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
 
+// prepared is a box that has its key.
+func prepared(t *testing.T, db store.DB, o sealed.Options) *sealed.Box {
+	t.Helper()
+	b := sealed.New(o)
+	if err := b.Prepare(t.Context(), db); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
 func seal(t *testing.T, b *sealed.Box, text string) []byte {
 	t.Helper()
-	blob, err := b.Seal(t.Context(), []byte(text), "here")
+	blob, err := b.Seal([]byte(text), here)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,59 +35,51 @@ func seal(t *testing.T, b *sealed.Box, text string) []byte {
 
 func opens(t *testing.T, b *sealed.Box, blob []byte, text string) {
 	t.Helper()
-	if plain, err := b.Open(t.Context(), blob, "here"); err != nil || string(plain) != text {
+	if plain, err := b.Open(blob, here); err != nil || string(plain) != text {
 		t.Fatalf("opened %q, %v; want %q", plain, err, text)
 	}
 }
 
-func TestTheKeyFileIsMadeWhenItIsNeeded(t *testing.T) {
+func TestTheKeyFileIsMadeOnce(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		file := filepath.Join(t.TempDir(), "data", "sealing.key")
-		box := sealed.New(sealed.Options{DB: db, File: file})
-		if err := box.Check(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
-			t.Fatalf("nothing is sealed, and there is a key file: %v", err)
-		}
-		blob := seal(t, box, "secret")
+		box := prepared(t, db, sealed.Options{File: file})
 		info, err := os.Stat(file)
 		if err != nil || info.Mode().Perm() != 0o600 {
 			t.Fatalf("the key file: %v, %v", info, err)
 		}
+		blob := seal(t, box, "secret")
 		opens(t, box, blob, "secret")
 
-		again := sealed.New(sealed.Options{DB: db, File: file}) // after a restart
-		if err := again.Check(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		opens(t, again, blob, "secret")
-		left, err := filepath.Glob(filepath.Join(filepath.Dir(file), "*"))
+		opens(t, prepared(t, db, sealed.Options{File: file}), blob, "secret") // after a restart
+		left, err := os.ReadDir(filepath.Dir(file))
 		if err != nil || len(left) != 1 {
 			t.Errorf("beside the key file: %v, %v", left, err)
 		}
 	})
 }
 
-func TestManyThatSealFirstMakeOneKey(t *testing.T) {
+func TestProcessesThatStartAtOnceMakeOneKey(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		file := filepath.Join(t.TempDir(), "sealing.key")
-		const n = 8
-		blobs := make([][]byte, n)
+		blobs := make([][]byte, 8)
 		var work sync.WaitGroup
-		for i := range n {
-			work.Go(func() { // each with a box of its own, as processes have
-				box := sealed.New(sealed.Options{DB: db, File: file})
-				var err error
-				if blobs[i], err = box.Seal(t.Context(), []byte("secret"), "here"); err != nil {
+		for i := range blobs {
+			work.Go(func() {
+				box := sealed.New(sealed.Options{File: file})
+				err := box.Prepare(t.Context(), db)
+				if err == nil {
+					blobs[i], err = box.Seal([]byte("secret"), here)
+				}
+				if err != nil {
 					t.Error(err)
 				}
 			})
 		}
 		work.Wait()
-		box := sealed.New(sealed.Options{DB: db, File: file})
+		box := prepared(t, db, sealed.Options{File: file})
 		for _, blob := range blobs {
 			opens(t, box, blob, "secret")
 		}
@@ -88,30 +90,29 @@ func TestANodeWithoutTheKeySaysSo(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		first := filepath.Join(t.TempDir(), "sealing.key")
-		blob := seal(t, sealed.New(sealed.Options{DB: db, File: first}), "secret")
+		blob := seal(t, prepared(t, db, sealed.Options{File: first}), "secret")
 
 		file := filepath.Join(t.TempDir(), "sealing.key")
-		second := sealed.New(sealed.Options{DB: db, File: file})
-		wants := func(what string, err error) {
-			t.Helper()
-			if !errors.Is(err, sealed.ErrKey) || !strings.Contains(err.Error(), "copy "+file) {
-				t.Errorf("%s without the key: %v", what, err)
-			}
+		second := sealed.New(sealed.Options{File: file})
+		if err := second.Prepare(t.Context(), db); !errors.Is(err, sealed.ErrKey) || !strings.Contains(err.Error(), "copy "+file) {
+			t.Errorf("without a key: %v", err)
 		}
-		wants("Check", second.Check(t.Context()))
-		_, err := second.Open(t.Context(), blob, "here")
-		wants("Open", err)
-		_, err = second.Seal(t.Context(), []byte("mine"), "here")
-		wants("Seal", err)
 		if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("the second node made a key of its own: %v", err)
 		}
-
-		// A key of its own, as a node has that sealed for another database.
+		// A key of its own, as a node has that was on another database.
 		if err := os.WriteFile(file, []byte(keyOf(9)), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		wants("Check of another key", second.Check(t.Context()))
+		if err := second.Prepare(t.Context(), db); !errors.Is(err, sealed.ErrKey) || !strings.Contains(err.Error(), "copy "+file) {
+			t.Errorf("with another key: %v", err)
+		}
+		if _, err := second.Open(blob, here); !errors.Is(err, sealed.ErrKey) {
+			t.Errorf("opening without the key: %v", err)
+		}
+		if _, err := second.Seal([]byte("mine"), here); !errors.Is(err, sealed.ErrKey) {
+			t.Errorf("sealing without the key: %v", err)
+		}
 
 		key, err := os.ReadFile(first)
 		if err != nil {
@@ -120,27 +121,23 @@ func TestANodeWithoutTheKeySaysSo(t *testing.T) {
 		if err := os.WriteFile(file, key, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := second.Check(t.Context()); err != nil {
+		if err := second.Prepare(t.Context(), db); err != nil {
 			t.Fatal(err)
 		}
 		opens(t, second, blob, "secret")
-		given := sealed.New(sealed.Options{DB: db, File: "/nowhere", Keys: string(key)})
-		if err := given.Check(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		opens(t, given, blob, "secret")
+		opens(t, prepared(t, db, sealed.Options{File: "/nowhere", Keys: string(key)}), blob, "secret")
 	})
 }
 
-// Two nodes with folders of their own seal for the first time at once: one key is taken.
+// Two nodes with folders of their own start at once on a new database.
 func TestOneOfTwoFirstKeysIsTaken(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		var work sync.WaitGroup
 		results := make([]error, 2)
 		for i := range results {
-			box := sealed.New(sealed.Options{DB: db, Keys: keyOf(byte(i + 1))})
-			work.Go(func() { _, results[i] = box.Seal(t.Context(), []byte("secret"), "here") })
+			box := sealed.New(sealed.Options{File: filepath.Join(t.TempDir(), "sealing.key")})
+			work.Go(func() { results[i] = box.Prepare(t.Context(), db) })
 		}
 		work.Wait()
 		if (results[0] == nil) == (results[1] == nil) {
@@ -152,22 +149,17 @@ func TestOneOfTwoFirstKeysIsTaken(t *testing.T) {
 	})
 }
 
-func TestAKeyIsChangedByPuttingANewOneFirst(t *testing.T) {
+func TestAKeyIsChangedOnAllNodesInTurn(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db store.DB) {
-		box := func(keys ...string) *sealed.Box {
-			return sealed.New(sealed.Options{DB: db, Keys: strings.Join(keys, "\n")})
-		}
-		old := seal(t, box(keyOf(1)), "old")
-		both := box(keyOf(2), keyOf(1))
-		if err := both.Check(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		keys := func(keys ...string) sealed.Options { return sealed.Options{Keys: strings.Join(keys, "\n")} }
+		old := seal(t, prepared(t, db, keys(keyOf(1))), "old")
+		other := prepared(t, db, keys(keyOf(1), keyOf(2)))
+		both := prepared(t, db, keys(keyOf(2), keyOf(1)))
 		opens(t, both, old, "old")
-		fresh := seal(t, both, "new")
-		opens(t, box(keyOf(1), keyOf(2)), fresh, "new")
-		for _, short := range []*sealed.Box{box(keyOf(1)), box(keyOf(2))} {
-			if err := short.Check(t.Context()); !errors.Is(err, sealed.ErrKey) {
+		opens(t, other, seal(t, both, "new"), "new")
+		for _, k := range []string{keyOf(1), keyOf(2)} {
+			if err := sealed.New(keys(k)).Prepare(t.Context(), db); !errors.Is(err, sealed.ErrKey) {
 				t.Errorf("with one of the two keys: %v", err)
 			}
 		}
@@ -195,9 +187,12 @@ func TestAKeyFileThatOthersCanReadIsRefused(t *testing.T) {
 		if err := os.Chmod(file, c.mode); err != nil {
 			t.Fatal(err)
 		}
-		err := sealed.New(sealed.Options{DB: db, File: file}).Check(t.Context())
+		err := sealed.New(sealed.Options{File: file}).Prepare(t.Context(), db)
 		if !errors.Is(err, sealed.ErrKey) || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), keyOf(1)) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+	if err := sealed.New(sealed.Options{}).Prepare(t.Context(), db); !errors.Is(err, sealed.ErrKey) {
+		t.Errorf("with neither keys nor a file: %v", err)
 	}
 }

@@ -5,10 +5,10 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"golang.org/x/crypto/chacha20poly1305"
@@ -27,8 +27,8 @@ const version = 1
 var (
 	// ErrOtherKey says that it was sealed with a key that is not among these.
 	ErrOtherKey = errors.New("sealed with a key that this node does not have")
-	// ErrDamaged says that it was changed, cut, or moved from another place.
-	ErrDamaged = errors.New("damaged, or moved from another place")
+	// ErrDamaged says that it was changed, cut, or moved from another row.
+	ErrDamaged = errors.New("damaged, or moved from another row")
 )
 
 // Keys are the keys of an installation: the first seals, all of them open. They are immutable and safe for concurrent use.
@@ -108,19 +108,19 @@ func (k *Keys) find(id keyID) *key {
 // key seals as much as anybody wants, and no two blobs are the same.
 const header = 1 + len(keyID{})
 
-// Seal encrypts plain for a place: the names of the table and of the row, in an order that Open repeats.
-func (k *Keys) Seal(plain []byte, place ...string) []byte {
+// Seal encrypts plain for a context, which says what it belongs to: the table and the row.
+func (k *Keys) Seal(plain, context []byte) []byte {
 	with := k.keys[0]
 	blob := make([]byte, header+chacha20poly1305.NonceSizeX, header+chacha20poly1305.NonceSizeX+len(plain)+chacha20poly1305.Overhead)
 	blob[0] = version
 	copy(blob[1:header], with.id[:])
 	nonce := blob[header:]
 	_, _ = rand.Read(nonce) // never fails: it ends the program instead
-	return with.aead.Seal(blob, nonce, plain, bound(blob[:header], place))
+	return with.aead.Seal(blob, nonce, plain, bound(blob[:header], context))
 }
 
-// Open decrypts what Seal made for the same place. Its errors are ErrOtherKey and ErrDamaged.
-func (k *Keys) Open(blob []byte, place ...string) ([]byte, error) {
+// Open decrypts what Seal made for the same context. Its errors are ErrOtherKey and ErrDamaged.
+func (k *Keys) Open(blob, context []byte) ([]byte, error) {
 	if len(blob) < header+chacha20poly1305.NonceSizeX+chacha20poly1305.Overhead || blob[0] != version {
 		return nil, ErrDamaged
 	}
@@ -130,19 +130,12 @@ func (k *Keys) Open(blob []byte, place ...string) ([]byte, error) {
 		return nil, fmt.Errorf("%w (%s)", ErrOtherKey, id)
 	}
 	nonce, text := blob[header:header+chacha20poly1305.NonceSizeX], blob[header+chacha20poly1305.NonceSizeX:]
-	plain, err := with.aead.Open(nil, nonce, text, bound(blob[:header], place))
+	plain, err := with.aead.Open(nil, nonce, text, bound(blob[:header], context))
 	if err != nil {
 		return nil, ErrDamaged
 	}
 	return plain, nil
 }
 
-// bound is what a blob is bound to. Each name goes with its length, so that no two places are the same text.
-func bound(header []byte, place []string) []byte {
-	out := append([]byte(nil), header...)
-	for _, name := range place {
-		out = binary.BigEndian.AppendUint32(out, uint32(len(name))) //nolint:gosec // a name is never that long
-		out = append(out, name...)
-	}
-	return out
-}
+// bound is what a blob is bound to: its own header, whose length is fixed, and the context.
+func bound(header, context []byte) []byte { return slices.Concat(header, context) }
