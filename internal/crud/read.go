@@ -71,8 +71,8 @@ func (k *collection[T]) inScope(recurse bool, scope string) string {
 	return where
 }
 
-func (k *collection[T]) page(ctx context.Context, c store.Conn, query rest.List, where string, args *arguments) (page[T], error) {
-	var answer page[T]
+// page answers the rows that a query asks for, of those for which where holds, and how many there are.
+func (k *collection[T]) page(ctx context.Context, c store.Conn, query rest.List, where string, args *arguments) (answer page[T], err error) {
 	everything := *args
 	narrowed := where
 	for _, f := range query.Filters {
@@ -81,15 +81,64 @@ func (k *collection[T]) page(ctx context.Context, c store.Conn, query rest.List,
 	if query.Search != "" {
 		narrowed += " AND " + k.search(query.Search, args)
 	}
+	left := *args
+	filtered := unknown
+	if query.Search != "" && query.Limit > 0 { // it tells, too, how to look for the page
+		if filtered, err = k.count(ctx, c, narrowed, left); err != nil {
+			return answer, err
+		}
+	}
+	answer.Items = []*T{}
+	if filtered == unknown || filtered > query.Offset {
+		sql := "SELECT " + k.selected() + " FROM " + k.Table + " WHERE " + narrowed + k.ordered(query, filtered, args)
+		if answer.Items, err = store.Select[*T](ctx, c, sql, args.values...); err != nil {
+			return answer, err
+		}
+	}
+	if filtered == unknown {
+		// What is left of the last page tells how many there are. A full page, and one beyond the last, do not.
+		filtered = query.Offset + len(answer.Items)
+		if full := query.Limit > 0 && len(answer.Items) == query.Limit; full || query.Offset > 0 && len(answer.Items) == 0 {
+			if filtered, err = k.count(ctx, c, narrowed, left); err != nil {
+				return answer, err
+			}
+		}
+	}
+	answer.Total = filtered
+	if k.engine.Style.Filtered {
+		answer.Filtered = &filtered
+		if narrowed != where {
+			answer.Total, err = k.count(ctx, c, where, everything)
+		}
+	}
+	return answer, err
+}
+
+const (
+	// unknown is a count that has not been made.
+	unknown = -1
+	// few is how many rows are sorted more quickly than they are found by walking an index in the list's order, which
+	// passes all the others on the way.
+	few = 5000
+)
+
+func (k *collection[T]) count(ctx context.Context, c store.Conn, where string, args arguments) (int, error) {
+	return store.Get[int](ctx, c, "SELECT count(*) FROM "+k.Table+" WHERE "+where, args.values...)
+}
+
+// ordered is the end of a list's statement, when it is to find so many rows in all.
+func (k *collection[T]) ordered(query rest.List, found int, args *arguments) string {
 	order := k.byName[query.Order]
+	by := order.sorted()
+	if found != unknown && found <= few {
+		by = order.unindexed()
+	}
 	direction := " ASC"
 	if query.Desc {
 		direction = " DESC"
 	}
 	// The key ends the order, so that pages never overlap.
-	sql := "SELECT " + k.selected() + " FROM " + k.Table + " WHERE " + narrowed +
-		" ORDER BY " + order.sorted() + direction + " NULLS LAST, " + k.Keys[0] + direction
-	counting := *args
+	sql := " ORDER BY " + by + k.collation(order) + direction + " NULLS LAST, " + k.Keys[0] + direction
 	if query.Limit > 0 {
 		sql += " LIMIT " + args.add(query.Limit)
 	}
@@ -99,24 +148,15 @@ func (k *collection[T]) page(ctx context.Context, c store.Conn, query rest.List,
 		}
 		sql += " OFFSET " + args.add(query.Offset)
 	}
-	var err error
-	if answer.Items, err = store.Select[*T](ctx, c, sql, args.values...); err != nil {
-		return answer, err
+	return sql
+}
+
+// collation makes PostgreSQL sort text by its bytes, as SQLite does, whatever the database's locale is.
+func (k *collection[T]) collation(c column) string {
+	if c.kind == text && k.engine.DB.Engine() == "postgres" {
+		return ` COLLATE "C"`
 	}
-	filtered := len(answer.Items)
-	if query.Limit > 0 || query.Offset > 0 { // beyond the last page there is no row to count by, so it is asked apart
-		if filtered, err = store.Get[int](ctx, c, "SELECT count(*) FROM "+k.Table+" WHERE "+narrowed, counting.values...); err != nil {
-			return answer, err
-		}
-	}
-	answer.Total = filtered
-	if k.engine.Style.Filtered {
-		answer.Filtered = &filtered
-		if narrowed != where {
-			answer.Total, err = store.Get[int](ctx, c, "SELECT count(*) FROM "+k.Table+" WHERE "+where, everything.values...)
-		}
-	}
-	return answer, err
+	return ""
 }
 
 func (k *collection[T]) filter(f rest.Filter, args *arguments) string {
@@ -202,12 +242,12 @@ func (k *collection[T]) read(ctx context.Context, r *rest.Request) (rest.Reply, 
 // Find answers the object that the request's path names, as a GET of it would.
 func (r Resource[T]) Find(ctx context.Context, e *Engine, req *rest.Request) (*T, error) {
 	k := r.on(e)
+	scope, err := tenant.Of(ctx, e.DB, req)
+	if err != nil {
+		return nil, err
+	}
 	var object *T
-	err := e.DB.InReadTx(ctx, func(ctx context.Context, c store.Conn) error {
-		scope, err := tenant.Of(ctx, c, req)
-		if err != nil {
-			return err
-		}
+	err = e.DB.InReadTx(ctx, func(ctx context.Context, c store.Conn) (err error) {
 		object, err = k.find(ctx, c, scope, req.Param(k.Param))
 		return err
 	})

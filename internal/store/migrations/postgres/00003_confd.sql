@@ -90,8 +90,8 @@ BEGIN
         CREATE INDEX confd_user_search ON confd_user USING gin (search_text gin_trgm_ops);
         CREATE INDEX confd_voicemail_search ON confd_voicemail USING gin (search_text gin_trgm_ops);
     END IF;
-EXCEPTION WHEN insufficient_privilege THEN
-    RAISE NOTICE 'pg_trgm may not be installed by this role: searches will read all rows';
+EXCEPTION WHEN insufficient_privilege OR undefined_object OR undefined_file THEN
+    RAISE NOTICE 'pg_trgm cannot be used: searches will read all rows';
 END
 $do$;
 -- +goose StatementEnd
