@@ -1,0 +1,219 @@
+package mail
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/mail"
+	"net/netip"
+	"net/url"
+	"os"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// How the connection to the mail server is encrypted.
+const (
+	// StartTLS begins in clear and continues only when the server offers STARTTLS. Port 587.
+	StartTLS = "starttls"
+	// ImplicitTLS is encrypted from the first byte. Port 465.
+	ImplicitTLS = "tls"
+	// NoTLS is for a mail server on the same host. Port 25.
+	NoTLS = "none"
+)
+
+// DefaultValidity is how long a link is valid unless the configuration says otherwise (THREATS 7.11).
+const DefaultValidity = time.Hour
+
+const defaultTimeout = 30 * time.Second
+
+// Config says how mail is sent. The zero value is a service that sends none.
+type Config struct {
+	// Host is the mail server's name or IP address. Empty: there is none, and the other fields about it must be empty too.
+	Host string
+	// Port is the mail server's. Default: 587, 465 or 25, as TLS says.
+	Port int
+	// Username and Password are for AUTH PLAIN, or LOGIN where the server offers only that. Default: no authentication.
+	Username, Password string
+	// TLS is StartTLS, ImplicitTLS or NoTLS. NoTLS is refused unless the host is this one. Default: StartTLS.
+	TLS string
+	// CAFile holds PEM certificates, the only ones that vouch for the mail server. Default: those of the system.
+	CAFile string
+	// Timeout bounds a send from the connection to the server's last answer. Default: 30 seconds.
+	Timeout time.Duration
+	// From is the sender, as "pbx@example.com" or "Example PBX <pbx@example.com>". Required with a host.
+	From string
+	// BaseURL is where browsers reach this service, as "https://pbx.example.com". Links begin with it. It has no
+	// query, and its host is in ASCII. Required with a host.
+	BaseURL string
+	// ResetURL is where a password is chosen: an absolute URL in which :user_uuid and :token stand for the
+	// values (not braces, which a Caddyfile resolves itself). The page POSTs the new password with them to
+	// /users/password/reset. Default: <BaseURL>/console/reset.html#user_uuid=:user_uuid&token=:token, where
+	// the fragment keeps the token out of access logs and Referer headers.
+	ResetURL string
+	// ConfirmationValidity and ResetValidity are what the mails say of their links. The
+	// tokens in them are the caller's, who makes them valid for as long. Default: DefaultValidity.
+	ConfirmationValidity, ResetValidity time.Duration
+	// Templates is a folder with files that replace the texts, as the package's documentation says. Default: none.
+	Templates string
+}
+
+// withDefaults fills in what was left out.
+func (c Config) withDefaults() Config {
+	if c.TLS == "" {
+		c.TLS = StartTLS
+	}
+	if c.Port == 0 {
+		c.Port = map[string]int{StartTLS: 587, ImplicitTLS: 465, NoTLS: 25}[c.TLS]
+	}
+	if c.Timeout == 0 {
+		c.Timeout = defaultTimeout
+	}
+	if c.ConfirmationValidity == 0 {
+		c.ConfirmationValidity = DefaultValidity
+	}
+	if c.ResetValidity == 0 {
+		c.ResetValidity = DefaultValidity
+	}
+	return c
+}
+
+// checkServer checks what concerns the mail server; c has its defaults.
+func (c Config) checkServer() error {
+	switch {
+	case !hostName.MatchString(c.Host) && !isIP(c.Host):
+		return fmt.Errorf("mail host %q is neither a name nor an IP address", c.Host)
+	case c.TLS != StartTLS && c.TLS != ImplicitTLS && c.TLS != NoTLS:
+		return fmt.Errorf("mail TLS %q is none of %s, %s and %s", c.TLS, StartTLS, ImplicitTLS, NoTLS)
+	case c.TLS == NoTLS && !isLoopback(c.Host):
+		return fmt.Errorf("mail TLS %q is for a mail server on this host, and %s is another", NoTLS, c.Host)
+	case c.TLS == NoTLS && c.CAFile != "":
+		return fmt.Errorf("a mail CA file is of no use with TLS %q", NoTLS)
+	case c.Port < 1 || c.Port > 65535:
+		return fmt.Errorf("mail port %d is none", c.Port)
+	case (c.Username == "") != (c.Password == ""):
+		return errors.New("a mail username and password go together")
+	case c.Timeout < 0:
+		return fmt.Errorf("mail timeout %s is negative", c.Timeout)
+	case c.From == "":
+		return errors.New("a mail sender is missing: set From")
+	case c.BaseURL == "":
+		return errors.New("a base URL is missing, with which the links in mails begin")
+	}
+	return nil
+}
+
+// hostless reports an error when a mail server is half configured: fields of it without its host.
+func (c Config) hostless() error {
+	if c.Port != 0 || c.Username != "" || c.Password != "" || c.TLS != "" || c.CAFile != "" || c.From != "" {
+		return errors.New("a mail host is missing")
+	}
+	return nil
+}
+
+// tlsConfig is what the mail server's certificate is verified with.
+func (c Config) tlsConfig() (*tls.Config, error) {
+	config := &tls.Config{ServerName: c.Host, MinVersion: tls.VersionTLS12}
+	if c.CAFile == "" {
+		return config, nil
+	}
+	pem, err := os.ReadFile(c.CAFile)
+	if err != nil {
+		return nil, fmt.Errorf("reading the mail server's CA file: %w", err)
+	}
+	config.RootCAs = x509.NewCertPool()
+	if !config.RootCAs.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("mail CA file %s holds no certificate", c.CAFile)
+	}
+	return config, nil
+}
+
+// parseFrom reads the sender.
+func parseFrom(from string) (*mail.Address, error) {
+	address, err := mail.ParseAddress(from)
+	if err != nil {
+		return nil, fmt.Errorf("reading the mail sender %q: %w", from, err)
+	}
+	if hasControl(address.Name) {
+		return nil, fmt.Errorf("the mail sender's name %q holds a control character", address.Name)
+	}
+	if err := checkAddress(address.Address); err != nil {
+		return nil, fmt.Errorf("the mail sender %q: %w", from, err)
+	}
+	return address, nil
+}
+
+// parseBase reads the base URL.
+func parseBase(base string) (*url.URL, error) {
+	u, err := parseAbsolute(base)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("the base URL: %w", err)
+	case u.RawQuery != "" || u.ForceQuery || strings.Contains(base, "#"):
+		return nil, fmt.Errorf("the base URL %q has a query or a fragment", base)
+	}
+	return u, nil
+}
+
+// The names that stand for values in Config.ResetURL.
+const (
+	userPlace  = ":user_uuid"
+	tokenPlace = ":token"
+)
+
+// checkReset checks a reset URL: absolute, and with a token behind its host.
+func checkReset(reset string) error {
+	if !strings.Contains(reset, tokenPlace) {
+		return fmt.Errorf("the reset URL %q has no %s", reset, tokenPlace)
+	}
+	beforePath := regexp.MustCompile(`^[a-zA-Z]+://[^/?#]*`).FindString(reset)
+	if strings.Contains(beforePath, userPlace) || strings.Contains(beforePath, tokenPlace) {
+		return fmt.Errorf("the reset URL %q has %s or %s in its host", reset, userPlace, tokenPlace)
+	}
+	if _, err := parseAbsolute(fill(reset, "user", "token")); err != nil {
+		return fmt.Errorf("the reset URL: %w", err)
+	}
+	return nil
+}
+
+// fill puts the values into a reset URL.
+func fill(reset, userUUID, token string) string {
+	return strings.NewReplacer(userPlace, encode(userUUID), tokenPlace, encode(token)).Replace(reset)
+}
+
+// encode percent-encodes all but letters, digits and "-_.~", so that the value stays
+// what it is in a path, a query and a fragment.
+func encode(value string) string {
+	return strings.ReplaceAll(url.QueryEscape(value), "+", "%20")
+}
+
+var hostName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,252}[A-Za-z0-9])?$`)
+
+// parseAbsolute reads an http or https URL with an ASCII host and without user information.
+func parseAbsolute(text string) (*url.URL, error) {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil:
+		return nil, err
+	case u.Scheme != "http" && u.Scheme != "https":
+		return nil, fmt.Errorf("%q begins with neither https:// nor http://", text)
+	case u.User != nil:
+		return nil, errors.New("it holds user information")
+	case !hostName.MatchString(u.Hostname()) && !isIP(u.Hostname()):
+		return nil, fmt.Errorf("%q has no host in ASCII", text)
+	}
+	return u, nil
+}
+
+func isIP(host string) bool {
+	address, err := netip.ParseAddr(host)
+	return err == nil && address.Zone() == ""
+}
+
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}

@@ -1,0 +1,148 @@
+// Package mailtest is a real SMTP server on loopback for tests: it offers STARTTLS with a certificate of its
+// own, keeps what it is sent, records what went over the wire, and fails in the ways in which mail servers fail.
+package mailtest
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"log"
+	"net"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/emersion/go-sasl"
+	"github.com/emersion/go-smtp"
+)
+
+// Options change the server. The zero value offers STARTTLS and takes every mail.
+type Options struct {
+	// Username and Password, when set, are needed to send. They are asked for once the connection is
+	// encrypted, or at once with Clear.
+	Username, Password string
+	// Mechanism is the one that the server offers: PLAIN or LOGIN. Default: PLAIN.
+	Mechanism string
+	// Clear makes a server without TLS.
+	Clear bool
+	// ImplicitTLS makes a server that is encrypted from the first byte, without STARTTLS.
+	ImplicitTLS bool
+	// Names are the host names and IP addresses of the certificate. Default: localhost, 127.0.0.1 and ::1.
+	Names []string
+	// Auth, Rcpt and Data, when set, are asked before the server agrees, and their error is what it answers
+	// (a *smtp.SMTPError with its code). They may also call Hang or Drop.
+	Auth func(s *Server, username string) error
+	Rcpt func(s *Server, address string) error
+	Data func(s *Server, text []byte) error
+}
+
+// Message is one mail as it arrived.
+type Message struct {
+	From string   // of the envelope
+	To   []string // of the envelope
+	Data []byte   // headers and body as sent, lines ending in CRLF, without the doubling of leading dots
+	// Username is who authenticated, TLS the version of the connection's encryption (0: none), Hello how the client
+	// introduced itself.
+	Username string
+	TLS      uint16
+	Hello    string
+}
+
+// Server is a running SMTP server.
+type Server struct {
+	// Addr is host:port; Host and Port are its parts.
+	Addr, Host string
+	Port       int
+	// CAFile is a PEM file with the certificate that vouches for the server's.
+	CAFile string
+	// Messages are those that were taken. There is room for 1000; after that the server answers 452.
+	Messages <-chan Message
+
+	options  Options
+	messages chan Message
+	listener *listener
+	stopped  chan struct{}
+}
+
+// Start runs a server until the test ends.
+func Start(t testing.TB, options Options) *Server {
+	t.Helper()
+	if options.Names == nil {
+		options.Names = []string{"localhost", "127.0.0.1", "::1"}
+	}
+	if options.Mechanism == "" {
+		options.Mechanism = sasl.Plain
+	}
+	inner, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Server{
+		Addr: inner.Addr().String(), options: options, messages: make(chan Message, 1000),
+		listener: &listener{Listener: inner}, stopped: make(chan struct{}),
+	}
+	s.Messages = s.messages
+	host, port, err := net.SplitHostPort(s.Addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Host = host
+	if s.Port, err = strconv.Atoi(port); err != nil {
+		t.Fatal(err)
+	}
+	server := smtp.NewServer(smtp.BackendFunc(s.session))
+	server.Domain = "mail.test"
+	server.ErrorLog = log.New(io.Discard, "", 0)
+	server.AllowInsecureAuth = options.Clear
+	certificate, ca := certificates(t, options.Names)
+	s.CAFile = ca
+	config := &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
+	var accepting net.Listener = s.listener
+	switch {
+	case options.ImplicitTLS:
+		accepting = tls.NewListener(s.listener, config)
+	case !options.Clear:
+		server.TLSConfig = config
+	}
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		_ = server.Serve(accepting)
+	}()
+	t.Cleanup(func() {
+		close(s.stopped)
+		s.listener.stop()
+		<-served
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := server.Shutdown(ctx); err != nil && !errors.Is(err, net.ErrClosed) {
+			t.Errorf("stopping the SMTP server: %v", err)
+		}
+	})
+	return s
+}
+
+// Next is the next mail that was taken. It fails the test when there is none within ten seconds.
+func (s *Server) Next(t testing.TB) Message {
+	t.Helper()
+	select {
+	case m := <-s.Messages:
+		return m
+	case <-time.After(10 * time.Second):
+		t.Fatal("no mail arrived")
+		return Message{}
+	}
+}
+
+// Hang waits until the test ends, and answers an error. For the functions of Options.
+func (s *Server) Hang() error {
+	<-s.stopped
+	return errors.New("the test is over")
+}
+
+// Drop closes all connections at once, in the middle of whatever they are.
+func (s *Server) Drop() { s.listener.drop() }
+
+// Wire is all that clients have sent to this server so far, as an eavesdropper sees it.
+func (s *Server) Wire() []byte { return s.listener.wire() }
