@@ -1,7 +1,9 @@
 package authsvc_test
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -13,6 +15,7 @@ import (
 	"github.com/ringfence/ringfence/internal/principal"
 	"github.com/ringfence/ringfence/internal/sealed"
 	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/store/storetest"
 	"github.com/ringfence/ringfence/internal/tokens"
 )
 
@@ -20,8 +23,36 @@ import (
 // unlike the gate it checks no access, so that the service's own rules are what is tested.
 type server struct {
 	t     *testing.T
+	db    store.DB
 	svc   *authsvc.Service
 	cache *tokens.Cache
+}
+
+// each runs a test on a fresh database of each engine, and once more with every transaction done, undone, and done
+// again: serializable transactions may run more than once.
+func each(t *testing.T, test func(t *testing.T, db store.DB)) {
+	t.Helper()
+	t.Parallel()
+	storetest.Each(t, test)
+	t.Run("twice", func(t *testing.T) { test(t, twice{storetest.SQLite(t)}) })
+}
+
+// twice is a database that runs each transaction again after it succeeded.
+type twice struct{ store.DB }
+
+var errUndo = errors.New("undone, to be run again")
+
+func (d twice) InTx(ctx context.Context, fn func(ctx context.Context, tx store.Conn) error) error {
+	err := d.DB.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
+		if err := fn(ctx, tx); err != nil {
+			return err
+		}
+		return errUndo
+	})
+	if !errors.Is(err, errUndo) {
+		return err
+	}
+	return d.DB.InTx(ctx, fn)
 }
 
 var cheap = authsvc.HashParams{Memory: 64, Time: 1, Threads: 1}
@@ -30,7 +61,11 @@ const adminPassword = "the administrator's password"
 
 func newServer(t *testing.T, db store.DB) *server {
 	t.Helper()
-	svc, err := authsvc.New(authsvc.Options{DB: db, Hash: cheap, Sealer: sealed.New(sealed.Options{DB: db, File: filepath.Join(t.TempDir(), "sealing-key")})})
+	box := sealed.New(sealed.Options{File: filepath.Join(t.TempDir(), "sealing-key")})
+	if err := box.Prepare(t.Context(), db); err != nil {
+		t.Fatal(err)
+	}
+	svc, err := authsvc.New(authsvc.Options{DB: db, Hash: cheap, Sealer: box})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +81,7 @@ func newServer(t *testing.T, db store.DB) *server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &server{t: t, svc: svc, cache: cache}
+	return &server{t: t, db: db, svc: svc, cache: cache}
 }
 
 type answer struct {
@@ -145,4 +180,72 @@ func (s *server) account(admin, name string, accesses ...string) (user, policy, 
 	policy = s.do("POST", "/policies", admin, `{"name":"`+name+`","acl":`+string(list)+`}`).want(s.t, 200).text(s.t, "uuid")
 	s.do("PUT", "/users/"+user+"/policies/"+policy, admin, "").want(s.t, 204)
 	return user, policy, s.login(name, "secret of "+name)
+}
+
+// in makes a request act in a tenant.
+func in(tenant string) func(*http.Request) {
+	return func(r *http.Request) { r.Header.Set("Wazo-Tenant", tenant) }
+}
+
+// tenant makes a tenant below the one that the edit names, or the administrator's own.
+func (s *server) tenant(admin, name string, edit ...func(*http.Request)) string {
+	s.t.Helper()
+	return s.do("POST", "/tenants", admin, `{"name":"`+name+`"}`, edit...).want(s.t, 200).text(s.t, "uuid")
+}
+
+// refused fails the test unless the answer is a refusal with this status and error_id, in the form of both kinds of client.
+func (a answer) refused(t *testing.T, status int, id string) answer {
+	t.Helper()
+	a.want(t, status)
+	if got := a.text(t, "error_id"); got != id {
+		t.Fatalf("error_id %q, want %q: %s", got, id, a.body)
+	}
+	reason, _ := a.json(t, "reason").([]any)
+	if a.json(t, "status_code") != float64(status) || len(reason) != 1 || reason[0] != a.text(t, "message") || a.json(t, "timestamp") == 0.0 {
+		t.Fatalf("the refusal is not of the two forms that clients read: %s", a.body)
+	}
+	if _, ok := a.json(t, "details").(map[string]any); !ok {
+		t.Fatalf("details are no object: %s", a.body)
+	}
+	return a
+}
+
+// lacks fails the test unless the answer refuses for want of this access.
+func (a answer) lacks(t *testing.T, access string) {
+	t.Helper()
+	a.refused(t, 403, "forbidden")
+	if got := a.text(t, "details.required_access"); got != access {
+		t.Fatalf("required_access %q, want %q: %s", got, access, a.body)
+	}
+}
+
+// list is a list answer.
+type list struct {
+	Total    int              `json:"total"`
+	Filtered int              `json:"filtered"`
+	Items    []map[string]any `json:"items"`
+}
+
+func (a answer) list(t *testing.T) list {
+	t.Helper()
+	a.want(t, 200)
+	var l list
+	if err := json.Unmarshal([]byte(a.body), &l); err != nil || l.Items == nil {
+		t.Fatalf("no list, %v: %s", err, a.body)
+	}
+	return l
+}
+
+// column is a field of all the items.
+func (l list) column(name string) []string {
+	out := []string{}
+	for _, item := range l.Items {
+		text, _ := item[name].(string)
+		out = append(out, text)
+	}
+	return out
+}
+
+func ifMatch(tag string) func(*http.Request) {
+	return func(r *http.Request) { r.Header.Set("If-Match", tag) }
 }

@@ -16,11 +16,11 @@ import (
 	"github.com/ringfence/ringfence/internal/tokens"
 )
 
-// Sealer encrypts what must be readable again; *sealed.Box does. What is sealed opens in the same place alone. It may
-// write to the database the first time, so it is called outside of transactions.
+// Sealer encrypts what must be readable again; *sealed.Box does. What is sealed opens with the same context alone: the
+// place that it is kept in.
 type Sealer interface {
-	Seal(ctx context.Context, plain []byte, place ...string) ([]byte, error)
-	Open(ctx context.Context, blob []byte, place ...string) ([]byte, error)
+	Seal(plain, context []byte) ([]byte, error)
+	Open(blob, context []byte) ([]byte, error)
 }
 
 // RefreshToken lets a client log in again without a password. Its value is never listed.
@@ -92,19 +92,18 @@ type offline struct {
 	sealed   []byte
 }
 
-// prepareOffline makes the refresh token that may be needed, before the transaction.
-func (s *Service) prepareOffline(ctx context.Context, clientID string) (*offline, error) {
+// prepareOffline makes the refresh token that may be needed.
+func (s *Service) prepareOffline(clientID string) (*offline, error) {
 	if s.sealer == nil {
 		return nil, apierr.New(apierr.NotImplemented, "This gateway has no key to keep refresh tokens with; ask for access_type online")
 	}
 	o := &offline{clientID: clientID, id: uuid.NewString(), value: tokens.New()}
 	var err error
-	o.sealed, err = s.sealer.Seal(ctx, []byte(o.value), refreshTable, o.id)
+	o.sealed, err = s.sealer.Seal([]byte(o.value), refreshContext(o.id))
 	return o, err
 }
 
-// refreshTable is where refresh tokens are sealed for.
-const refreshTable = "auth_refresh_token"
+func refreshContext(id string) []byte { return []byte("auth_refresh_token." + id) }
 
 // refreshRow is a stored refresh token.
 type refreshRow struct {
@@ -124,7 +123,7 @@ func (s *Service) obtain(ctx context.Context, tx store.Conn, l login, now time.T
 	} else {
 		old, err := store.Get[refreshRow](ctx, tx, `SELECT uuid, sealed FROM auth_refresh_token WHERE user_uuid = $1 AND client_id = $2`, l.UserUUID, o.clientID)
 		if err == nil {
-			text, err := s.sealer.Open(ctx, old.Sealed, refreshTable, old.UUID)
+			text, err := s.sealer.Open(old.Sealed, refreshContext(old.UUID))
 			return string(text), old.UUID, nil, err
 		}
 		if !errors.Is(err, store.ErrNotFound) {

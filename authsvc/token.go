@@ -175,7 +175,7 @@ func (s *Service) identify(ctx context.Context, r *http.Request, req *tokenReque
 	if l.UserUUID, err = s.authenticate(ctx, c); err != nil || req.AccessType != "offline" {
 		return err
 	}
-	l.offline, err = s.prepareOffline(ctx, req.ClientID)
+	l.offline, err = s.prepareOffline(req.ClientID)
 	return err
 }
 
