@@ -26,14 +26,15 @@ func (s *session) entry(found *goldap.Entry) Entry {
 	return e
 }
 
-// emails leaves out what is no address or name of any local user: empty values and values with spaces or control characters.
+// emails leaves out what is no address or name of any local user: empty and
+// endless values, and values with spaces or control characters.
 func emails(values []string) []string {
 	var kept []string
+	odd := func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }
 	for _, v := range values {
-		v = strings.ToLower(strings.TrimSpace(v))
-		odd := func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }
+		v = strings.TrimSpace(v)
 		if v != "" && len(v) <= MaxLogin && utf8.ValidString(v) && !strings.ContainsFunc(v, odd) {
-			kept = append(kept, v)
+			kept = append(kept, strings.ToLower(v))
 		}
 	}
 	slices.Sort(kept)

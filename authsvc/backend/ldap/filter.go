@@ -45,6 +45,11 @@ func (c Config) checkFilter() string {
 		return reason
 	}
 	text := c.template()
+	rest := strings.NewReplacer(usernameWord, "", loginAttributeWord, "", emailAttributeWord, "").Replace(text)
+	if strings.ContainsAny(rest, "{}") {
+		return fmt.Sprintf(`must hold no braces but those of %s, %s and %s: write \7b and \7d for others`,
+			usernameWord, loginAttributeWord, emailAttributeWord)
+	}
 	if c.service() && !strings.Contains(text, usernameWord) {
 		return "must hold " + usernameWord + ": without it every login would mean the same entry"
 	}
@@ -60,11 +65,6 @@ func (c Config) checkFilter() string {
 			return "must have " + usernameWord + " after a =, as the value or a part of it"
 		}
 		i += len(usernameWord)
-	}
-	rest := strings.NewReplacer(usernameWord, "", loginAttributeWord, "", emailAttributeWord, "").Replace(text)
-	if strings.ContainsAny(rest, "{}") {
-		return fmt.Sprintf(`must hold no braces but those of %s, %s and %s: write \7b and \7d for others`,
-			usernameWord, loginAttributeWord, emailAttributeWord)
 	}
 	plain := c
 	plain.UserLoginAttribute, plain.UserEmailAttribute = "uid", "mail" // theirs is another field's error

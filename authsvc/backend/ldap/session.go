@@ -81,22 +81,23 @@ const maxDiagnostic = 200
 // failure says in what step a directory failed and how. What the server says is repeated, because directories
 // tell there what an operator needs, unless it holds one of the passwords.
 func (s *session) failure(doing string, err error) error {
-	var answer *goldap.Error
-	switch {
-	case s.ctx.Err() != nil:
+	if s.ctx.Err() != nil {
 		return fmt.Errorf("%s: %w", doing, s.ctx.Err())
-	case !errors.As(err, &answer):
+	}
+	var answer *goldap.Error
+	if !errors.As(err, &answer) {
 		return fmt.Errorf("%s: %w", doing, err)
-	case answer.ResultCode >= goldap.ErrorNetwork: // not of the server: the library's own
-		return fmt.Errorf("%s: %w", doing, answer.Err)
 	}
 	says := answer.Err.Error()
 	for _, secret := range []string{s.password, s.config.BindPassword} {
 		if secret != "" && strings.Contains(says, secret) {
-			says = ""
+			says = "(its words held a password)"
 		}
 	}
 	says = says[:min(len(says), maxDiagnostic)]
+	if answer.ResultCode >= goldap.ErrorNetwork { // no code of a directory, but the library's
+		return fmt.Errorf("%s: %q", doing, says)
+	}
 	return fmt.Errorf("%s: the directory answered %d (%s) %q", doing,
 		answer.ResultCode, goldap.LDAPResultCodeMap[answer.ResultCode], says)
 }

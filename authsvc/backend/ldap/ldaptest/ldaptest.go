@@ -34,7 +34,7 @@ type Server struct {
 	CAFile  string         // who signed its certificate, in PEM
 	RootCAs *x509.CertPool // the same
 
-	t          testing.TB
+	tb         testing.TB
 	folder     string
 	program    string
 	withoutTLS bool
@@ -65,34 +65,34 @@ func WithoutTLS() Option {
 }
 
 // Start makes a directory and runs it until the test ends.
-func Start(t testing.TB, options ...Option) *Server {
-	t.Helper()
-	s := &Server{t: t, folder: t.TempDir(), ldif: []string{Entries}}
+func Start(tb testing.TB, options ...Option) *Server {
+	tb.Helper()
+	s := &Server{tb: tb, folder: tb.TempDir(), ldif: []string{Entries}}
 	for _, option := range options {
 		option(s)
 	}
 	program, err := findProgram(s.folder)
 	if err != nil {
 		if os.Getenv("CI") == "true" {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
-		t.Skip(err)
+		tb.Skip(err)
 	}
 	s.program = program
 	if err := s.prepare(); err != nil {
-		t.Fatalf("preparing slapd: %v", err)
+		tb.Fatalf("preparing slapd: %v", err)
 	}
-	t.Cleanup(s.Kill)
+	tb.Cleanup(s.Kill)
 	for tries := 5; ; tries-- {
-		s.Port = freePort(t)
+		s.Port = freePort(tb)
 		if !s.withoutTLS {
-			s.TLSPort = freePort(t)
+			s.TLSPort = freePort(tb)
 		}
 		if err = s.run(); err == nil {
 			return s
 		}
 		if tries == 1 || !strings.Contains(err.Error(), "Address already in use") && !strings.Contains(err.Error(), "errno=98") {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 	}
 }
@@ -124,9 +124,9 @@ func (s *Server) Resume() { s.signal(syscall.SIGCONT) }
 
 // Restart runs an ended server again, with its data and on its ports.
 func (s *Server) Restart() {
-	s.t.Helper()
+	s.tb.Helper()
 	if err := s.run(); err != nil {
-		s.t.Fatal(err)
+		s.tb.Fatal(err)
 	}
 }
 
@@ -186,9 +186,9 @@ func (s *Server) listens(late <-chan time.Time) bool {
 }
 
 func (s *Server) signal(sig syscall.Signal) {
-	s.t.Helper()
+	s.tb.Helper()
 	if err := s.process.Process.Signal(sig); err != nil {
-		s.t.Fatalf("sending %v to slapd: %v", sig, err)
+		s.tb.Fatalf("sending %v to slapd: %v", sig, err)
 	}
 }
 
@@ -202,7 +202,7 @@ func (s *Server) end(sig syscall.Signal) {
 	select {
 	case <-s.ended:
 	case <-late.C:
-		s.t.Errorf("slapd did not end on %v", sig)
+		s.tb.Errorf("slapd did not end on %v", sig)
 		_ = s.process.Process.Kill()
 		<-s.ended
 	}
@@ -210,11 +210,11 @@ func (s *Server) end(sig syscall.Signal) {
 
 func (s *Server) path(name string) string { return filepath.Join(s.folder, name) }
 
-func freePort(t testing.TB) int {
-	t.Helper()
+func freePort(tb testing.TB) int {
+	tb.Helper()
 	l, err := net.Listen("tcp", Host+":0") //nolint:noctx // it answers at once
 	if err != nil {
-		t.Fatalf("finding a free port: %v", err)
+		tb.Fatalf("finding a free port: %v", err)
 	}
 	defer func() { _ = l.Close() }()
 	return l.Addr().(*net.TCPAddr).Port
