@@ -40,8 +40,8 @@ type engine struct {
 	ctx    context.Context //nolint:containedctx // outlives every request and every configuration
 	work   sync.WaitGroup
 
-	mu       sync.Mutex
-	started  bool
+	mu       sync.Mutex  // held while starting
+	started  atomic.Bool // the database is open and has its first administrator
 	starting atomic.Bool // keepStarting is at work
 }
 
@@ -105,7 +105,7 @@ func (e *engine) start(ctx context.Context, address string, admin authsvc.Admin)
 func (e *engine) startOnce(ctx context.Context, address string, admin authsvc.Admin) (authsvc.FirstStart, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.started {
+	if e.started.Load() {
 		return authsvc.FirstStart{}, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
@@ -129,7 +129,7 @@ func (e *engine) startOnce(ctx context.Context, address string, admin authsvc.Ad
 			slog.Error("no longer following other nodes' revocations", "error", err)
 		}
 	})
-	e.started = true
+	e.started.Store(true)
 	return first, nil
 }
 
@@ -152,9 +152,19 @@ func (e *engine) keepStarting(log *slog.Logger, address string, admin authsvc.Ad
 				return
 			}
 			log.Warn("the database still cannot be used; every request that needs it gets 503", "error", err)
-			wait = min(2*wait, 15*time.Second)
+			wait = min(2*wait, 4*time.Second)
 		}
 	})
+}
+
+var errNotStarted = errors.New("it is being prepared")
+
+// ready says whether requests can be served now.
+func (e *engine) ready(ctx context.Context) error {
+	if !e.started.Load() {
+		return errNotStarted
+	}
+	return e.db.Ping(ctx)
 }
 
 // Destruct stops what runs and closes the database: the last configuration that used it is gone.

@@ -2,7 +2,9 @@ package caddymodule
 
 import (
 	"context"
+	"errors"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -18,7 +20,10 @@ func init() {
 
 // Health answers GET /healthz, 200 while the process lives, and GET /readyz, 200 while the database
 // answers and 503 while it does not. Both are for load balancers: no token, and nothing told but the state. Other paths go on.
-type Health struct{ app *App }
+type Health struct {
+	app     *App
+	unready atomic.Bool
+}
 
 // CaddyModule returns the Caddy module information.
 func (*Health) CaddyModule() caddy.ModuleInfo {
@@ -38,8 +43,9 @@ func (h *Health) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhtt
 	case "/readyz":
 		ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
 		defer cancel()
-		if err := h.app.engine.db.Ping(ctx); err != nil {
-			h.app.log.Warn("not ready", "error", err)
+		err := h.app.engine.ready(ctx)
+		h.log(err)
+		if err != nil {
 			w.Header().Set("Retry-After", "2")
 			return state(w, r, http.StatusServiceUnavailable, "database unavailable")
 		}
@@ -47,6 +53,18 @@ func (h *Health) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhtt
 	default:
 		return next.ServeHTTP(w, r)
 	}
+}
+
+// log says once, not at every probe, that the state has changed. The start has its own messages.
+func (h *Health) log(err error) {
+	if errors.Is(err, errNotStarted) || h.unready.Swap(err != nil) == (err != nil) {
+		return
+	}
+	if err != nil {
+		h.app.log.Warn("not ready: the database does not answer", "error", err)
+		return
+	}
+	h.app.log.Info("ready again: the database answers")
 }
 
 func state(w http.ResponseWriter, r *http.Request, status int, text string) error {

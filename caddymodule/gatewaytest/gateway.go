@@ -1,0 +1,182 @@
+package gatewaytest
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Gateway is a gateway to talk to, wherever it runs. It is safe for concurrent use.
+type Gateway struct {
+	// URL is where the gateway's HTTPS site is, Helpers where its plain port is; neither ends in a slash.
+	URL, Helpers string
+	client       *http.Client
+}
+
+// New is the gateway on two ports of this machine. The certificate is not checked: other tests do that.
+func New(tb testing.TB, httpsPort, helpersPort string) *Gateway {
+	tb.Helper()
+	transport := &http.Transport{
+		TLSClientConfig:     &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // see above
+		ForceAttemptHTTP2:   true,
+		MaxIdleConnsPerHost: 64,
+	}
+	tb.Cleanup(transport.CloseIdleConnections)
+	return &Gateway{
+		URL: "https://127.0.0.1:" + httpsPort, Helpers: "http://127.0.0.1:" + helpersPort,
+		client: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
+			return http.ErrUseLastResponse
+		}},
+	}
+}
+
+// FreePort is a TCP port of 127.0.0.1 that nobody listens on.
+func FreePort(tb testing.TB) string {
+	tb.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(tb.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	_, port, err := net.SplitHostPort(listener.Addr().String())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return port
+}
+
+// Answer is a response, read to its end.
+type Answer struct {
+	Status int
+	Header http.Header
+	Body   string
+}
+
+// Try sends a request. A path that is a whole URL is taken as it is. A body is JSON; an empty token is not sent.
+func (g *Gateway) Try(ctx context.Context, method, path, token, body string, edit ...func(*http.Request)) (Answer, error) {
+	if strings.HasPrefix(path, "/") {
+		path = g.URL + path
+	}
+	r, err := http.NewRequestWithContext(ctx, method, path, strings.NewReader(body))
+	if err != nil {
+		return Answer{}, err
+	}
+	r.Header.Set("Accept", "application/json")
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	if token != "" {
+		r.Header.Set("X-Auth-Token", token)
+	}
+	for _, e := range edit {
+		e(r)
+	}
+	res, err := g.client.Do(r)
+	if err != nil {
+		return Answer{}, err
+	}
+	defer func() { _ = res.Body.Close() }()
+	text, err := io.ReadAll(res.Body)
+	return Answer{Status: res.StatusCode, Header: res.Header, Body: string(text)}, err
+}
+
+// Do is Try for requests that must be answered.
+func (g *Gateway) Do(tb testing.TB, method, path, token, body string, edit ...func(*http.Request)) Answer {
+	tb.Helper()
+	a, err := g.Try(tb.Context(), method, path, token, body, edit...)
+	if err != nil {
+		tb.Fatalf("%s %s: %v", method, path, err)
+	}
+	return a
+}
+
+// Basic names a user by HTTP Basic.
+func Basic(user, password string) func(*http.Request) {
+	return func(r *http.Request) { r.SetBasicAuth(user, password) }
+}
+
+// Login answers a new token of a user.
+func (g *Gateway) Login(tb testing.TB, user, password string) string {
+	tb.Helper()
+	return g.Do(tb, http.MethodPost, "/api/auth/0.1/token", "", "{}", Basic(user, password)).
+		Want(tb, http.StatusOK).Text(tb, "data.token")
+}
+
+// Account makes a user with a policy of these accesses, both of this name, and answers their UUIDs and a token.
+func (g *Gateway) Account(tb testing.TB, admin, name string, accesses ...string) (user, policy, token string) {
+	tb.Helper()
+	list, err := json.Marshal(accesses)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	user = g.Do(tb, "POST", "/api/auth/0.1/users", admin,
+		fmt.Sprintf(`{"username": %q, "password": "secret of %s", "purpose": "external_api"}`, name, name)).Want(tb, 200).Text(tb, "uuid")
+	policy = g.Do(tb, "POST", "/api/auth/0.1/policies", admin, fmt.Sprintf(`{"name": %q, "acl": %s}`, name, list)).Want(tb, 200).Text(tb, "uuid")
+	g.Do(tb, "PUT", "/api/auth/0.1/users/"+user+"/policies/"+policy, admin, "").Want(tb, 204)
+	return user, policy, g.Login(tb, name, "secret of "+name)
+}
+
+// Want fails the test when the status is another.
+func (a Answer) Want(tb testing.TB, status int) Answer {
+	tb.Helper()
+	if a.Status != status {
+		tb.Fatalf("status %d, want %d: %.500s", a.Status, status, a.Body)
+	}
+	return a
+}
+
+// Text is the string at a path such as "data.token" in the JSON body.
+func (a Answer) Text(tb testing.TB, path string) string {
+	tb.Helper()
+	var v any
+	if err := json.Unmarshal([]byte(a.Body), &v); err != nil {
+		tb.Fatalf("body %.500q: %v", a.Body, err)
+	}
+	for name := range strings.SplitSeq(path, ".") {
+		object, _ := v.(map[string]any)
+		v = object[name]
+	}
+	text, ok := v.(string)
+	if !ok {
+		tb.Fatalf("%s is no string in %.500s", path, a.Body)
+	}
+	return text
+}
+
+// Eventually tries until it succeeds, and fails the test when that takes longer than patience.
+func Eventually(tb testing.TB, patience time.Duration, try func() error) {
+	tb.Helper()
+	ticker := time.NewTicker(10 * time.Millisecond)
+	defer ticker.Stop()
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	for {
+		err := try()
+		if err == nil {
+			return
+		}
+		select {
+		case <-ticker.C:
+		case <-late.C:
+			tb.Fatalf("not within %s: %v", patience, err)
+		}
+	}
+}
+
+// Status tries for a status, for [Eventually].
+func (g *Gateway) Status(ctx context.Context, method, path, token string, want int) func() error {
+	return func() error {
+		a, err := g.Try(ctx, method, path, token, "")
+		if err == nil && a.Status != want {
+			err = fmt.Errorf("%s %s is answered with %d: %.200s", method, path, a.Status, a.Body)
+		}
+		return err
+	}
+}

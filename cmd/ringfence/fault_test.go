@@ -1,0 +1,121 @@
+package main_test
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
+	"github.com/ringfence/ringfence/internal/store/storetest"
+	"github.com/ringfence/ringfence/internal/store/storetest/pgserver"
+	"github.com/ringfence/ringfence/internal/tokens"
+)
+
+// server is the address of the PostgreSQL server for tests.
+func server(t *testing.T) string {
+	t.Helper()
+	dsn := os.Getenv(storetest.Variable)
+	if dsn == "" {
+		t.Skip(storetest.Variable + " is not set")
+	}
+	return dsn
+}
+
+// private is a PostgreSQL server of this test's own, to be stopped and killed.
+func private(t *testing.T) *pgserver.Server {
+	t.Helper()
+	if _, err := pgserver.Programs(); err != nil {
+		t.Skip(err)
+	}
+	s, err := pgserver.Start(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Remove(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// A database that is away costs nobody their session: the answer is 503, and all is well when it is back.
+func TestDatabaseAway(t *testing.T) {
+	pg := private(t)
+	if err := pg.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	p := gatewaytest.Start(t, gatewaytest.Settings{Database: pg.DSN("postgres")})
+	gatewaytest.Eventually(t, patience, p.Status(t.Context(), "GET", "/readyz", "", 503))
+	away := func(t *testing.T, known ...string) {
+		t.Helper()
+		p.Do(t, "GET", "/healthz", "", "").Want(t, 200)
+		p.Do(t, "GET", "/api/confd/1.1/users", "", "").Want(t, 401)
+		p.Do(t, "GET", "/api/confd/1.1/users", "no token", "").Want(t, 401)
+		var wg sync.WaitGroup
+		wantAway := func(method, path, token, body string, edit ...func(*http.Request)) {
+			wg.Go(func() {
+				a, err := p.Try(t.Context(), method, path, token, body, edit...)
+				if err != nil || a.Status != 503 || a.Header.Get("Retry-After") == "" {
+					t.Errorf("%s %s: status %d, Retry-After %q, %v: %s", method, path, a.Status, a.Header.Get("Retry-After"), err, a.Body)
+				}
+			})
+		}
+		wantAway("GET", "/readyz", "", "")
+		wantAway("POST", "/api/auth/0.1/token", "", "{}", gatewaytest.Basic("admin", gatewaytest.Password))
+		wantAway("GET", "/api/confd/1.1/users", tokens.New(), "")
+		for _, token := range known {
+			wantAway("GET", "/api/confd/1.1/users", token, "")
+			wantAway("POST", "/api/confd/1.1/users", token, `{"firstname": "x"}`)
+			wantAway("DELETE", "/api/auth/0.1/token/"+token, token, "")
+		}
+		wg.Wait()
+	}
+	t.Run("when the gateway starts", func(t *testing.T) { away(t) })
+	back := func(t *testing.T) {
+		t.Helper()
+		if err := pg.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		p.Ready(t)
+	}
+	back(t)
+	token := p.Login(t, "admin", gatewaytest.Password)
+
+	for name, end := range map[string]func() error{"stopped": pg.Stop, "killed": pg.Kill} {
+		t.Run(name, func(t *testing.T) {
+			cached, unused := p.Login(t, "admin", gatewaytest.Password), p.Login(t, "admin", gatewaytest.Password)
+			ctx, cancel := context.WithCancel(t.Context())
+			var wg sync.WaitGroup
+			for range 4 { // whatever is under way when it ends is answered well too
+				wg.Go(func() {
+					for ctx.Err() == nil {
+						a, err := p.Try(ctx, "GET", "/api/confd/1.1/users", cached, "")
+						if ctx.Err() == nil && (err != nil || (a.Status != 200 && a.Status != 503)) {
+							t.Errorf("status %d, %v: %s", a.Status, err, a.Body)
+							return
+						}
+					}
+				})
+			}
+			if err := end(); err != nil {
+				t.Fatal(err)
+			}
+			gatewaytest.Eventually(t, patience, p.Status(t.Context(), "GET", "/readyz", "", 503))
+			cancel()
+			wg.Wait()
+			away(t, token, cached, unused)
+			back(t)
+			for _, kept := range []string{token, cached, unused} {
+				gatewaytest.Eventually(t, patience, p.Status(t.Context(), "GET", "/api/confd/1.1/users", kept, 200))
+			}
+			p.Do(t, "GET", "/api/confd/1.1/users", tokens.New(), "").Want(t, 401)
+		})
+	}
+	if out := p.Output(); strings.Contains(out, pg.Password()) || strings.Contains(out, token) {
+		t.Error("a secret is in the output")
+	}
+}

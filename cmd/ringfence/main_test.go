@@ -1,0 +1,13 @@
+package main_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
+)
+
+func TestMain(m *testing.M) { gatewaytest.Main(m) }
+
+// patience is for what takes well under a second on an idle machine.
+const patience = 60 * time.Second

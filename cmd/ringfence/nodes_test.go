@@ -1,0 +1,98 @@
+package main_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/store/postgres"
+	"github.com/ringfence/ringfence/internal/store/storetest"
+)
+
+// emptyDatabase is the address of an empty PostgreSQL database, and a connection to it.
+func emptyDatabase(t *testing.T) (string, store.DB) {
+	t.Helper()
+	address := storetest.NewDatabase(t, server(t), false)
+	db, err := postgres.Open(t.Context(), address, postgres.Options{MaxConns: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	return address, db
+}
+
+func TestRevocationReachesTheOtherNode(t *testing.T) {
+	address, db := emptyDatabase(t)
+	a := gatewaytest.Start(t, gatewaytest.Settings{Database: address}).Ready(t)
+	b := gatewaytest.Start(t, gatewaytest.Settings{Database: address}).Ready(t)
+	admin := a.Login(t, "admin", gatewaytest.Password)
+	known := func(token string, status int) func() error {
+		return b.Status(t.Context(), "GET", "/api/confd/1.1/users", token, status)
+	}
+	revoke := func(t *testing.T) time.Duration {
+		t.Helper()
+		token := a.Login(t, "admin", gatewaytest.Password)
+		for range 20 { // certainly in B's cache
+			b.Do(t, "GET", "/api/confd/1.1/users", token, "").Want(t, 200)
+		}
+		a.Do(t, "DELETE", "/api/auth/0.1/token/"+token, "", "").Want(t, 200)
+		start := time.Now()
+		gatewaytest.Eventually(t, 30*time.Second, known(token, 401))
+		return time.Since(start)
+	}
+	for range 5 {
+		if late := revoke(t); late > time.Second {
+			t.Errorf("B refused the token %s after A had answered", late)
+		}
+	}
+
+	_, policy, token := a.Account(t, admin, "client", "confd.#")
+	gatewaytest.Eventually(t, time.Second, known(token, 200))
+	a.Do(t, "PUT", "/api/auth/0.1/policies/"+policy, admin, `{"name": "client", "acl": ["confd.voicemails.read"]}`).Want(t, 200)
+	gatewaytest.Eventually(t, time.Second, known(token, 403))
+
+	listeners := `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND query ILIKE 'listen%'`
+	if n, err := store.Get[int](t.Context(), db, listeners); err != nil || n != 2 {
+		t.Fatalf("%d connections listen, %v", n, err)
+	}
+	killed, err := store.Get[int](t.Context(), db, strings.Replace(listeners, "count(*)", "count(pg_terminate_backend(pid))", 1))
+	if err != nil || killed != 2 {
+		t.Fatalf("%d connections were ended, %v", killed, err)
+	}
+	if late := revoke(t); late > time.Second { // what cannot be heard of is not trusted meanwhile
+		t.Errorf("with its listener gone B refused the token %s after A had answered", late)
+	}
+}
+
+// Ten nodes that start at once on an empty database make one administrator between them.
+func TestTenNodesStartAtOnce(t *testing.T) {
+	address, db := emptyDatabase(t)
+	nodes := make([]*gatewaytest.Process, 10)
+	for i := range nodes {
+		nodes[i] = gatewaytest.Start(t, gatewaytest.Settings{Database: address, Env: []string{"RINGFENCE_ADMIN_PASSWORD="}})
+	}
+	created := 0
+	for _, n := range nodes {
+		n.Ready(t)
+		created += strings.Count(n.Output(), "the first administrator was created")
+	}
+	if created != 1 {
+		t.Errorf("%d nodes say that they made the administrator", created)
+	}
+	for _, what := range []struct {
+		sql  string
+		want int
+	}{
+		{`SELECT count(*) FROM auth_user`, 1},
+		{`SELECT count(*) FROM auth_tenant`, 1},
+		{`SELECT count(*) FROM auth_policy`, 1},
+		{`SELECT count(*) FROM auth_server`, 1},
+		{`SELECT count(*) - count(DISTINCT version_id) FROM ringfence_migration`, 0},
+	} {
+		if n, err := store.Get[int](t.Context(), db, what.sql); err != nil || n != what.want {
+			t.Errorf("%s: %d, %v", what.sql, n, err)
+		}
+	}
+}

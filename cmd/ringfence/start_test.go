@@ -1,0 +1,312 @@
+package main_test
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
+)
+
+// run runs a command to its end and answers what it wrote.
+func run(t *testing.T, folder string, env []string, args ...string) (string, int) {
+	t.Helper()
+	cmd := gatewaytest.Command(t, folder, env, args...)
+	out, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return string(out), cmd.ProcessState.ExitCode()
+}
+
+func caddyfile() string { return filepath.Join(gatewaytest.Repository(), "Caddyfile") }
+
+func TestFirstStart(t *testing.T) {
+	p := gatewaytest.Start(t, gatewaytest.Settings{Env: []string{"RINGFENCE_ADMIN_PASSWORD="}}).Ready(t)
+
+	credentials, err := os.ReadFile(filepath.Join(p.Data, "admin-credentials"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := regexp.MustCompile(`\Ausername: admin\npassword: (\S{20,})\n\z`).FindStringSubmatch(string(credentials))
+	if found == nil {
+		t.Fatalf("admin-credentials holds %q", credentials)
+	}
+	token := p.Login(t, "admin", found[1])
+	gatewaytest.Eventually(t, patience, func() error {
+		for _, want := range []string{
+			`"console":"https://localhost:` + p.HTTPSPort + `/console/"`, `"helpers":"http://localhost:` + p.HelpersPort + `/"`,
+			`"file":"data/admin-credentials"`, `"fingerprint":"`, "serving initial configuration",
+		} {
+			if !strings.Contains(p.Output(), want) {
+				return errors.New("the output has no " + want)
+			}
+		}
+		return nil
+	})
+	for _, secret := range []string{found[1], token} {
+		if strings.Contains(p.Output(), secret) {
+			t.Errorf("a secret is in the output, which is no terminal:\n%s", p.Output())
+		}
+	}
+	for line := range strings.Lines(p.Output()) {
+		if !strings.HasPrefix(line, "{") {
+			t.Errorf("a line is not of the log: %q", line)
+		}
+		if strings.Contains(line, `"level":"warn"`) || strings.Contains(line, `"level":"error"`) {
+			t.Errorf("a newcomer is alarmed by %s", line)
+		}
+	}
+	for name, mode := range map[string]fs.FileMode{
+		"": 0o700, "admin-credentials": 0o600, "ringfence.db": 0o600, "admin.sock": 0o600, "tls/key.pem": 0o600,
+	} {
+		info, err := os.Stat(filepath.Join(p.Data, name))
+		if err != nil {
+			t.Error(err)
+		} else if info.Mode().Perm() != mode {
+			t.Errorf("%s has mode %o", name, info.Mode().Perm())
+		}
+	}
+
+	p.Stop(t)
+	p.Run(t)
+	p.Ready(t)
+	p.Do(t, "GET", "/api/confd/1.1/users", token, "").Want(t, 200) // tokens outlive a restart
+	if strings.Contains(p.Output(), "administrator was created") {
+		t.Errorf("the second start speaks of the first:\n%s", p.Output())
+	}
+}
+
+// On a terminal the password is shown, once.
+func TestFirstStartOnATerminal(t *testing.T) {
+	script, err := exec.LookPath("script")
+	if err != nil {
+		t.Skip("script, which makes a terminal, is not installed")
+	}
+	folder, https, helpers := t.TempDir(), gatewaytest.FreePort(t), gatewaytest.FreePort(t)
+	g := gatewaytest.New(t, https, helpers)
+	inner := gatewaytest.Command(t, folder, []string{"RINGFENCE_HTTPS_PORT=" + https, "RINGFENCE_HELPERS_PORT=" + helpers})
+	cmd := exec.CommandContext(t.Context(), script, "-qec", "exec '"+inner.Path+"' run --config '"+caddyfile()+"'", "/dev/null")
+	cmd.Env, cmd.Dir = inner.Env, folder
+	var out bytes.Buffer
+	cmd.Stdout = &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	gatewaytest.Eventually(t, patience, g.Status(t.Context(), "GET", "/readyz", "", 200))
+	if text, status := run(t, folder, nil, "stop"); status != 0 { // by the socket in ./data, which no argument names
+		t.Errorf("stopping: %s", text)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+	credentials, err := os.ReadFile(filepath.Join(folder, "data", "admin-credentials"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, password, _ := strings.Cut(strings.TrimSpace(string(credentials)), "password: ")
+	if n := strings.Count(out.String(), password); n != 1 {
+		t.Errorf("the password is shown %d times", n)
+	}
+	for _, want := range []string{"is running.", "API console   https://localhost:" + https + "/console/", "SHA-256 "} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the terminal shows no %q:\n%s", want, out.String())
+		}
+	}
+}
+
+func TestRefusedStarts(t *testing.T) {
+	port := func(t *testing.T) string { t.Helper(); return gatewaytest.FreePort(t) }
+	tests := []struct {
+		name string
+		env  []string
+		want string
+	}{
+		{"HTTPS port", []string{"RINGFENCE_HTTPS_PORT=abc"}, `RINGFENCE_HTTPS_PORT is "abc"; a port is a number from 1 to 65535`},
+		{"port 0", []string{"RINGFENCE_HTTPS_PORT=0"}, `a port is a number from 1 to 65535`},
+		{"port too high", []string{"RINGFENCE_HTTPS_PORT=65536"}, `a port is a number from 1 to 65535`},
+		{"helpers port", []string{"RINGFENCE_HELPERS_PORT=-1"}, `RINGFENCE_HELPERS_PORT is "-1"`},
+		{"another engine", []string{"RINGFENCE_DATABASE=mysql://u:hunter2@h/x"}, "RINGFENCE_DATABASE): a database address is sqlite:///absolute/path"},
+		{"no scheme", []string{"RINGFENCE_DATABASE=/var/lib/x.db"}, "RINGFENCE_DATABASE): a database address is sqlite:///absolute/path"},
+		{"PostgreSQL's address", []string{"RINGFENCE_DATABASE=postgres://u:hunter2@h:port/x"}, "the PostgreSQL address cannot be read"},
+		{"PostgreSQL's option", []string{"RINGFENCE_DATABASE=postgres://u:hunter2@127.0.0.1:1/x?pool_max_conns=many"}, "the PostgreSQL address cannot be read"},
+		{"administrator's name", []string{"RINGFENCE_ADMIN_USERNAME=a:b"}, "RINGFENCE_ADMIN_USERNAME"},
+		{"administrator's password", []string{"RINGFENCE_ADMIN_PASSWORD=hunter2" + strings.Repeat("x", 1024)}, "RINGFENCE_ADMIN_PASSWORD) is longer than 1024 bytes"},
+		{"data is a file", []string{"RINGFENCE_DATA=" + caddyfile()}, "making the data folder (RINGFENCE_DATA)"},
+		{"socket's folder", []string{"RINGFENCE_ADMIN_SOCKET=/nonexistent/x.sock"}, "listen unix /nonexistent/x.sock"},
+		{"socket's length", []string{"RINGFENCE_ADMIN_SOCKET=/tmp/" + strings.Repeat("x", 100)}, "set RINGFENCE_ADMIN_SOCKET to a shorter one"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			env := append([]string{"RINGFENCE_HTTPS_PORT=" + port(t), "RINGFENCE_HELPERS_PORT=" + port(t)}, tt.env...)
+			out, status := run(t, t.TempDir(), env, "run", "--config", caddyfile())
+			if status == 0 || !strings.Contains(strings.ReplaceAll(out, `\"`, `"`), tt.want) {
+				t.Errorf("status %d, without %q:\n%s", status, tt.want, out)
+			}
+			if strings.Contains(out, "hunter2") || strings.Contains(out, "goroutine ") || strings.Contains(out, "REDACTED") {
+				t.Errorf("the message has a password, a stack or a hole:\n%s", out)
+			}
+		})
+	}
+	t.Run("port in use", func(t *testing.T) {
+		listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", ":0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = listener.Close() }()
+		_, taken, _ := net.SplitHostPort(listener.Addr().String())
+		out, status := run(t, t.TempDir(), []string{"RINGFENCE_HTTPS_PORT=" + taken, "RINGFENCE_HELPERS_PORT=" + port(t)}, "run", "--config", caddyfile())
+		if status == 0 || !strings.Contains(out, "address already in use") || strings.Contains(out, "ringfence is running") {
+			t.Errorf("status %d:\n%s", status, out)
+		}
+	})
+}
+
+// Empty variables are the defaults, as a compose file without values leaves them.
+func TestEmptyVariables(t *testing.T) {
+	p := gatewaytest.Start(t, gatewaytest.Settings{Env: []string{
+		"RINGFENCE_DATA=", "RINGFENCE_DATABASE=", "RINGFENCE_ADMIN_USERNAME=", "RINGFENCE_ADMIN_SOCKET=",
+	}}).Ready(t)
+	p.Login(t, "admin", gatewaytest.Password)
+	for _, name := range []string{"ringfence.db", "admin.sock"} {
+		if _, err := os.Stat(filepath.Join(p.Data, name)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// All that is in a password or a path is taken as it is.
+func TestVariablesAreTakenLiterally(t *testing.T) {
+	password := `a{env.HOME}$HOME {$HOME}"'\ b` + "`"
+	data := filepath.Join(t.TempDir(), `the data of $HOME, Zoë`)
+	p := gatewaytest.Start(t, gatewaytest.Settings{Env: []string{
+		"RINGFENCE_ADMIN_PASSWORD=" + password, "RINGFENCE_ADMIN_USERNAME=Zoë", "RINGFENCE_DATA=" + data,
+	}})
+	p.Data = data
+	p.Ready(t).Login(t, "Zoë", password)
+	if _, err := os.Stat(filepath.Join(data, "ringfence.db")); err != nil {
+		t.Error(err)
+	}
+	if out, err := p.Reload(t, "--force"); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+func TestReadOnlyDataFolder(t *testing.T) {
+	folder := t.TempDir()
+	data := filepath.Join(folder, "data")
+	if err := os.Mkdir(data, 0o500); err != nil { //nolint:gosec // that is the test
+		t.Fatal(err)
+	}
+	cmd := gatewaytest.Command(t, folder, []string{"RINGFENCE_HTTPS_PORT=" + gatewaytest.FreePort(t), "RINGFENCE_HELPERS_PORT=" + gatewaytest.FreePort(t)},
+		"run", "--config", caddyfile())
+	if os.Geteuid() == 0 { // root may write everywhere
+		unprivileged(t, cmd, folder, data)
+	}
+	out, err := cmd.CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "data") || !strings.Contains(string(out), "permission denied") || bytes.Contains(out, []byte("goroutine ")) {
+		t.Errorf("%v:\n%s", err, out)
+	}
+}
+
+// unprivileged has the command run as nobody, who owns the folders.
+func unprivileged(t *testing.T, cmd *exec.Cmd, folders ...string) {
+	t.Helper()
+	const nobody = 65534
+	reachable := t.TempDir() // of this program: that of the test may be closed to others
+	program, err := os.ReadFile(cmd.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Path = filepath.Join(reachable, "ringfence")
+	if err := os.WriteFile(cmd.Path, program, 0o755); err != nil { //nolint:gosec // to be run by nobody
+		t.Fatal(err)
+	}
+	config, err := os.ReadFile(caddyfile())
+	if err != nil {
+		t.Fatal(err)
+	}
+	copied := filepath.Join(reachable, "Caddyfile")
+	if err := os.WriteFile(copied, config, 0o644); err != nil { //nolint:gosec // to be read by nobody
+		t.Fatal(err)
+	}
+	cmd.Args[len(cmd.Args)-1] = copied
+	for _, folder := range append(folders, reachable) {
+		for at := folder; at != os.TempDir() && at != "/"; at = filepath.Dir(at) {
+			if info, err := os.Stat(at); err == nil && info.Mode().Perm()&0o500 == 0o500 && !strings.HasSuffix(at, "data") {
+				if err := os.Chmod(at, 0o755); err != nil { //nolint:gosec // temporary
+					t.Fatal(err)
+				}
+			}
+		}
+		if err := os.Chown(folder, nobody, nobody); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+}
+
+// Two gateways on one SQLite file would not hear of each other's revocations.
+func TestDatabaseInUse(t *testing.T) {
+	p := gatewaytest.Start(t, gatewaytest.Settings{}).Ready(t)
+	out, status := run(t, t.TempDir(), []string{
+		"RINGFENCE_HTTPS_PORT=" + gatewaytest.FreePort(t), "RINGFENCE_HELPERS_PORT=" + gatewaytest.FreePort(t),
+		"RINGFENCE_DATABASE=sqlite://" + filepath.Join(p.Data, "ringfence.db"),
+	}, "run", "--config", caddyfile())
+	if status == 0 || !strings.Contains(out, "the database file is in use") || !strings.Contains(out, "stop that one first") {
+		t.Errorf("status %d:\n%s", status, out)
+	}
+	p.Do(t, "GET", "/readyz", "", "").Want(t, 200)
+}
+
+// To validate a configuration is harmless, also that of a gateway that runs.
+func TestValidateTouchesNoDatabase(t *testing.T) {
+	p := gatewaytest.Start(t, gatewaytest.Settings{}).Ready(t)
+	if out, status := run(t, p.Folder, p.Env, "validate", "--config", caddyfile()); status != 0 || !strings.Contains(out, "Valid configuration") {
+		t.Errorf("status %d:\n%s", status, out)
+	}
+	p.Login(t, "admin", gatewaytest.Password)
+
+	folder := t.TempDir()
+	if out, status := run(t, folder, nil, "validate", "--config", caddyfile()); status != 0 {
+		t.Errorf("status %d:\n%s", status, out)
+	}
+	if _, err := os.Stat(filepath.Join(folder, "data", "ringfence.db")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a database was made: %v", err)
+	}
+	out, status := run(t, folder, []string{"RINGFENCE_DATABASE=postgres://nobody@127.0.0.1:1/nothing"}, "validate", "--config", caddyfile())
+	if status != 0 {
+		t.Errorf("a database was asked: status %d:\n%s", status, out)
+	}
+}
+
+func TestCommands(t *testing.T) {
+	folder := t.TempDir()
+	out, status := run(t, folder, nil, "version")
+	if status != 0 || !regexp.MustCompile(`\Aringfence \S+, go1\S+, Caddy v2\.\d+\.\d+[^\n]*\n\z`).MatchString(out) {
+		t.Errorf("version: status %d, %q", status, out)
+	}
+	out, status = run(t, folder, nil, "list-modules")
+	for _, id := range []string{
+		"ringfence", "ringfence.tokens.local", "ringfence.tokens.remote", "tls.get_certificate.ringfence_self_signed",
+		"http.handlers.ringfence_gate", "http.handlers.ringfence_auth", "http.handlers.ringfence_confd", "http.handlers.ringfence_helpers", "http.handlers.ringfence_console",
+	} {
+		if !strings.Contains(out, "\n"+id+"\n") {
+			t.Errorf("list-modules: status %d, no %s", status, id)
+		}
+	}
+	// Without a configuration there is still no TCP port to administrate it by.
+	out, status = run(t, folder, nil, "stop")
+	if status == 0 || !strings.Contains(out, "admin.sock") || strings.Contains(out, "2019") {
+		t.Errorf("stop: status %d:\n%s", status, out)
+	}
+}
