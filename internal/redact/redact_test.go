@@ -221,6 +221,47 @@ func TestEncoderKeepsTheRest(t *testing.T) {
 	}
 }
 
+// What is deferred is encoded when an entry is written, redacted, where it belongs, and once for each logger that has it.
+func TestDeferring(t *testing.T) {
+	encoded := 0
+	asked := counted{request{header{"X-Auth-Token": {own}}}, &encoded}
+	enc := redact.Deferring(zapcore.NewJSONEncoder(zapcore.EncoderConfig{MessageKey: "msg"}), func(m zapcore.ObjectMarshaler) bool {
+		_, ok := m.(counted)
+		return ok
+	})
+	if redact.Encoder(enc) != enc {
+		t.Error("an Encoder is not given back as it is")
+	}
+	l, out := logger(enc)
+	l = l.With(zap.Int("n", 1), zap.Object("request", asked), zap.Object("other", header{"Cookie": {own}}))
+	inner := l.With(zap.Namespace("inner"), zap.Int("n", 2), zap.Object("request", asked))
+	l.WithOptions(zap.IncreaseLevel(zap.WarnLevel)).Info("not written")
+	if encoded != 1 { // by the namespace
+		t.Errorf("encoded %d times before anything was written", encoded)
+	}
+	inner.Info("inner")
+	l.With(zap.Int("last", 3)).Info("outer", zap.Object("second", asked))
+	const (
+		hidden = `{"uri":"/api/auth/0.1/token/REDACTED","headers":{"X-Auth-Token":["REDACTED"]}}`
+		want   = `{"msg":"inner","n":1,"other":{"Cookie":["REDACTED"]},"request":` + hidden + `,"inner":{"n":2,"request":` + hidden + `}}` + "\n" +
+			`{"msg":"outer","n":1,"other":{"Cookie":["REDACTED"]},"last":3,"request":` + hidden + `,"second":` + hidden + `}` + "\n"
+	)
+	if got := out.String(); got != want {
+		t.Errorf("logged\n%s want\n%s", got, want)
+	}
+}
+
+// counted counts how often it is encoded.
+type counted struct {
+	request
+	times *int
+}
+
+func (c counted) MarshalLogObject(enc zapcore.ObjectEncoder) error {
+	*c.times++
+	return c.request.MarshalLogObject(enc)
+}
+
 func TestEncoderRedactsTheMessage(t *testing.T) {
 	l, out := logger(redact.Encoder(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig())))
 	l.Named("http").Error("GET /token/" + remote)
