@@ -7,9 +7,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"time"
-
-	"github.com/google/uuid"
 
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
@@ -161,16 +158,16 @@ func (k *collection[T]) collation(c column) string {
 
 func (k *collection[T]) filter(f rest.Filter, args *arguments) string {
 	if m, ok := k.Matches[f.Name]; ok {
-		if m.UUID && uuid.Validate(f.Value) != nil {
-			return "1 = 0"
+		of := column{kind: text}
+		switch {
+		case m.UUID:
+			of.kind = identifier
+		case m.Time:
+			of.kind = other
 		}
-		var value any = f.Value
-		if m.Time {
-			at, err := time.Parse(time.RFC3339, f.Value)
-			if err != nil {
-				return "1 = 0"
-			}
-			value = at
+		value, possible := of.argument(f.Value)
+		if !possible {
+			return "1 = 0"
 		}
 		return fmt.Sprintf(m.Condition, args.add(value))
 	}

@@ -1,0 +1,318 @@
+package authsvc_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+func TestCreateUser(t *testing.T) {
+	const id = "0B9E1C1A-5C0F-4D6E-9C1B-3F1F5E2D4A6B"
+	each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		admin := s.admin()
+		master := s.do("GET", "/users?username=admin", admin, "").list(t).Items[0]["tenant_uuid"]
+
+		everything := s.do("POST", "/users", admin, `{
+			"uuid": "`+id+`", "username": "Zoé", "firstname": "Zoé", "lastname": "Lang", "purpose": "user", "enabled": true,
+			"password": "pass phrase", "email_address": "Zoe@Example.org", "authentication_method": "native",
+			"tenant_uuid": "00000000-0000-4000-8000-000000000000", "emails": [{"address": "other@example.org"}], "unknown": 1
+		}`).want(t, 200)
+		emails := everything.json(t, "emails").([]any)
+		if len(emails) != 1 {
+			t.Fatalf("emails: %s", everything.body)
+		}
+		email := emails[0].(map[string]any)
+		if email["address"] != "Zoe@Example.org" || email["main"] != true || email["confirmed"] != true || len(email["uuid"].(string)) != 36 || len(email) != 4 {
+			t.Errorf("email: %v", email)
+		}
+		var got map[string]any
+		if err := json.Unmarshal([]byte(everything.body), &got); err != nil {
+			t.Fatal(err)
+		}
+		delete(got, "emails")
+		want := map[string]any{
+			"uuid": strings.ToLower(id), "username": "Zoé", "firstname": "Zoé", "lastname": "Lang", "purpose": "user",
+			"enabled": true, "tenant_uuid": master, "authentication_method": "native",
+		}
+		if !maps.Equal(got, want) {
+			t.Errorf("got  %v\nwant %v", got, want)
+		}
+		read := s.do("GET", "/users/"+strings.ToLower(id), admin, "").want(t, 200)
+		if read.body != everything.body || read.header.Get("ETag") == "" || read.header.Get("ETag") != everything.header.Get("ETag") {
+			t.Errorf("created %s\nread    %s", everything.body, read.body)
+		}
+
+		nothing := s.do("POST", "/users", admin, `{}`).want(t, 200)
+		for name, want := range map[string]any{
+			"username": nil, "firstname": nil, "lastname": nil, "purpose": "user", "enabled": true, "authentication_method": "default",
+		} {
+			if got := nothing.json(t, name); got != want {
+				t.Errorf("%s of an empty user is %v, want %v", name, got, want)
+			}
+		}
+		for _, purpose := range []string{"internal", "external_api"} {
+			u := s.do("POST", "/users", admin, `{"purpose":"`+purpose+`"}`).want(t, 200)
+			if u.text(t, "authentication_method") != "native" {
+				t.Errorf("%s: %s", purpose, u.body)
+			}
+		}
+		s.do("POST", "/users", admin, `{"uuid":"`+strings.ToLower(id)+`"}`).refused(t, 409, "conflict").json(t, "details.uuid")
+	})
+}
+
+func TestCreateUserRefusals(t *testing.T) {
+	each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		admin := s.admin()
+		for _, c := range []struct{ name, body, field string }{
+			{"blank username", `{"username":"  "}`, "username"},
+			{"empty username", `{"username":""}`, "username"},
+			{"number as username", `{"username":7}`, "username"},
+			{"long username", `{"username":"` + strings.Repeat("a", 257) + `"}`, "username"},
+			{"invisible username", `{"username":"admi\u200bn"}`, "username"},
+			{"username of two alphabets", `{"username":"аdmin"}`, "username"},
+			{"purpose", `{"purpose":"god"}`, "purpose"},
+			{"purpose null", `{"purpose":null}`, "purpose"},
+			{"method", `{"authentication_method":"zzz"}`, "authentication_method"},
+			{"enabled", `{"enabled":"yes"}`, "enabled"},
+			{"uuid", `{"uuid":"17"}`, "uuid"},
+			{"empty password", `{"password":""}`, "password"},
+			{"long password", `{"password":"` + strings.Repeat("a", 1025) + `"}`, "password"},
+			{"long password in bytes", `{"password":"` + strings.Repeat("é", 600) + `"}`, "password"},
+			{"NUL in the password", `{"password":"a\u0000b"}`, "password"},
+			{"address", `{"email_address":"nobody"}`, "email_address"},
+			{"address with a name", `{"email_address":"Bob <bob@example.org>"}`, "email_address"},
+		} {
+			t.Run(c.name, func(t *testing.T) {
+				a := s.do("POST", "/users", admin, c.body).refused(t, 400, "invalid-data")
+				if a.text(t, "details."+c.field+".message") == "" || a.text(t, "details."+c.field+".constraint_id") == "" {
+					t.Errorf("the refusal does not explain %s: %s", c.field, a.body)
+				}
+			})
+		}
+		for name, body := range map[string]string{
+			"list": `[]`, "null": `null`, "text": `"x"`, "empty": ` `, "two keys": `{"username":"a","username":"b"}`, "case": `{"username":"a","Username":"b"}`,
+			"surrogate": `{"username":"\ud800"}`, "trailing": `{} {}`,
+		} {
+			t.Run(name, func(t *testing.T) { s.do("POST", "/users", admin, body).refused(t, 400, "invalid-data") })
+		}
+		if n := s.do("GET", "/users", admin, "").list(t).Total; n != 1 {
+			t.Errorf("refused users were made: there are %d", n)
+		}
+	})
+}
+
+// A username and an address are logins: one of them is one user's, whatever its case, in the whole installation.
+func TestLoginsAreUnique(t *testing.T) {
+	each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		admin := s.admin()
+		below := s.tenant(admin, "below")
+		s.do("POST", "/users", admin, `{"username":"Renée","email_address":"renee@example.org"}`).want(t, 200)
+		for _, c := range []struct{ name, body, field string }{
+			{"same", `{"username":"Renée"}`, "username"},
+			{"case", `{"username":"RENÉE"}`, "username"},
+			{"decomposed", `{"username":"Rene\u0301e"}`, "username"},
+			{"spaces", `{"username":" Renée  "}`, "username"},
+			{"wide", `{"username":"Ｒｅｎée"}`, "username"},
+			{"username like an address", `{"username":"RENEE@example.org"}`, "username"},
+			{"address", `{"email_address":"Renee@Example.org"}`, "email_address"},
+			{"bootstrap", `{"username":"ADMIN"}`, "username"},
+		} {
+			t.Run(c.name, func(t *testing.T) {
+				for _, tenant := range []string{"", below} {
+					edit := func(*testing.T) answer { return s.do("POST", "/users", admin, c.body) }
+					if tenant != "" {
+						edit = func(*testing.T) answer { return s.do("POST", "/users", admin, c.body, in(tenant)) }
+					}
+					a := edit(t).refused(t, 409, "conflict")
+					if a.text(t, "details."+c.field+".constraint_id") != "unique" {
+						t.Errorf("details: %s", a.body)
+					}
+				}
+			})
+		}
+		// One's own address may be one's username.
+		both := s.do("POST", "/users", admin, `{"username":"bob@example.org","email_address":"Bob@example.org","password":"x"}`).want(t, 200).text(t, "uuid")
+		s.login("BOB@EXAMPLE.ORG", "x")
+		s.do("PUT", "/users/"+both, admin, `{"username":"bob"}`).want(t, 200)
+		s.login("bob", "x")
+		s.login("bob@example.org", "x")
+		s.do("POST", "/users", admin, `{"username":"bob@example.org"}`).want(t, 409)
+		// What is given up is free.
+		s.do("PUT", "/users/"+both, admin, `{"username":null}`).want(t, 200)
+		s.do("POST", "/users", admin, `{"username":"bob"}`).want(t, 200)
+		s.do("DELETE", "/users/"+both, admin, "").want(t, 204)
+		s.do("POST", "/users", admin, `{"username":"bob@example.org"}`).want(t, 200)
+	})
+}
+
+func TestUpdateUser(t *testing.T) {
+	each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		admin := s.admin()
+		id := s.do("POST", "/users", admin, `{"username":"ann","firstname":"Ann","lastname":"Bee","password":"old","email_address":"ann@example.org","purpose":"external_api"}`).text(t, "uuid")
+		before := s.do("GET", "/users/"+id, admin, "").want(t, 200)
+
+		// What is not sent stays, and neither password nor addresses nor UUID change.
+		after := s.do("PUT", "/users/"+id, admin, `{"lastname":null,"password":"new","email_address":"new@example.org","uuid":"00000000-0000-4000-8000-000000000000","tenant_uuid":"x","emails":[]}`).want(t, 200)
+		want := strings.Replace(before.body, `"Bee"`, `null`, 1)
+		if after.body != want {
+			t.Errorf("got  %s\nwant %s", after.body, want)
+		}
+		if read := s.do("GET", "/users/"+id, admin, "").want(t, 200); read.body != want || read.header.Get("ETag") != after.header.Get("ETag") {
+			t.Errorf("read %s", read.body)
+		}
+		s.login("ann", "old")
+		s.do("POST", "/token", "", "{}", basic("ann", "new")).want(t, 401)
+
+		// If-Match.
+		s.do("PUT", "/users/"+id, admin, `{"lastname":"Cee"}`, ifMatch(before.header.Get("ETag"))).refused(t, 412, "precondition-failed")
+		s.do("DELETE", "/users/"+id, admin, "", ifMatch(before.header.Get("ETag"))).refused(t, 412, "precondition-failed")
+		s.do("PUT", "/users/"+id, admin, `{"lastname":"Cee"}`, ifMatch(after.header.Get("ETag"))).want(t, 200)
+
+		for field, value := range map[string]string{"enabled": "null", "purpose": `"x"`, "username": `""`, "firstname": "1"} {
+			s.do("PUT", "/users/"+id, admin, `{"`+field+`":`+value+`}`).refused(t, 400, "invalid-data").json(t, "details."+field)
+		}
+		s.do("PUT", "/users/"+id, admin, `{"username":"admin"}`).refused(t, 409, "conflict").json(t, "details.username")
+		if s.do("GET", "/users/"+id, admin, "").text(t, "username") != "ann" {
+			t.Error("a refused change was made")
+		}
+		s.login("ann", "old")
+
+		for _, unknown := range []string{"00000000-0000-4000-8000-000000000000", "17", "ann", strings.ToUpper(id)} {
+			for _, method := range []string{"GET", "PUT", "DELETE"} {
+				body := ""
+				if method == "PUT" {
+					body = "{}"
+				}
+				s.do(method, "/users/"+unknown, admin, body).refused(t, 404, "unknown-user")
+			}
+		}
+	})
+}
+
+func TestDisabledAndDeletedUsers(t *testing.T) {
+	each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		admin := s.admin()
+		id, _, token := s.account(admin, "ann", "confd.#")
+		other, _, kept := s.account(admin, "bob", "confd.#")
+		s.do("HEAD", "/token/"+token, "", "").want(t, 204)
+
+		s.do("PUT", "/users/"+id, admin, `{"enabled":false}`).want(t, 200)
+		s.do("HEAD", "/token/"+token, "", "").want(t, 404)
+		s.do("POST", "/token", "", "{}", basic("ann", "secret of ann")).refused(t, 401, "unauthorized")
+		s.do("PUT", "/users/"+id, admin, `{"enabled":true}`).want(t, 200)
+		s.do("HEAD", "/token/"+token, "", "").want(t, 404) // it has ended for good
+		token = s.login("ann", "secret of ann")
+		s.do("HEAD", "/token/"+token, "", "").want(t, 204)
+
+		s.do("DELETE", "/users/"+id, admin, "").want(t, 204)
+		s.do("HEAD", "/token/"+token, "", "").want(t, 404)
+		s.do("GET", "/users/"+id, admin, "").refused(t, 404, "unknown-user")
+		s.do("DELETE", "/users/"+id, admin, "").refused(t, 404, "unknown-user")
+		s.do("POST", "/token", "", "{}", basic("ann", "secret of ann")).refused(t, 401, "unauthorized")
+		s.do("HEAD", "/token/"+kept, "", "").want(t, 204)
+		s.do("GET", "/users/"+other, admin, "").want(t, 200)
+	})
+}
+
+func TestListUsers(t *testing.T) {
+	each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		admin := s.admin()
+		below := s.tenant(admin, "below")
+		ids := map[string]string{}
+		for _, u := range []struct{ name, first, last, purpose, tenant string }{
+			{"anna", "Zoé", "Müller", "user", ""},
+			{"Bert", "Yann", "Stone", "external_api", ""},
+			{"carl", "Xenia", "50%_\\", "user", ""},
+			{"dora", "Will", "Ace", "user", below},
+		} {
+			edit := in(below)
+			if u.tenant == "" {
+				edit = in(s.do("GET", "/users?username=admin", admin, "").list(t).column("tenant_uuid")[0])
+			}
+			last, err := json.Marshal(u.last)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ids[u.name] = s.do("POST", "/users", admin, fmt.Sprintf(`{"username":%q,"firstname":%q,"lastname":%s,"purpose":%q,"email_address":"%s@%s.example"}`,
+				u.name, u.first, last, u.purpose, u.name, strings.ToLower(u.first[:1])), edit).want(t, 200).text(t, "uuid")
+		}
+		s.do("POST", "/users", admin, `{"firstname":"No Name"}`).want(t, 200)
+		policy := s.do("POST", "/policies", admin, `{"name":"Reader","acl":["confd.users.read"]}`).text(t, "uuid")
+		s.do("PUT", "/users/"+ids["anna"]+"/policies/"+policy, admin, "").want(t, 204)
+		group := s.do("POST", "/groups", admin, `{"name":"Readers"}`).text(t, "uuid")
+		s.do("PUT", "/groups/"+group+"/users/"+ids["Bert"], admin, "").want(t, 204)
+		s.do("PUT", "/groups/"+group+"/policies/"+policy, admin, "").want(t, 204)
+
+		for _, c := range []struct {
+			query           string
+			total, filtered int
+			names           []string
+		}{
+			{"", 5, 5, []string{"admin", "anna", "Bert", "carl", ""}},
+			{"direction=desc", 5, 5, []string{"carl", "Bert", "anna", "admin", ""}},
+			{"order=firstname", 5, 5, []string{"", "carl", "Bert", "anna", "admin"}},
+			{"order=lastname&limit=1", 5, 5, []string{"carl"}},
+			{"limit=2&offset=1", 5, 5, []string{"anna", "Bert"}},
+			{"offset=4", 5, 5, []string{""}},
+			{"limit=2&offset=99", 5, 5, []string{}},
+			{"offset=9223372036854775807", 5, 5, []string{}},
+			{"limit=1000000", 5, 5, []string{"admin", "anna", "Bert", "carl", ""}},
+			{"recurse=true", 6, 6, []string{"admin", "anna", "Bert", "carl", "dora", ""}},
+			{"recurse=True&search=ace", 6, 1, []string{"dora"}},
+			{"search=ace", 5, 0, []string{}},
+			{"search=ZOE", 5, 1, []string{"anna"}},
+			{"search=muller", 5, 1, []string{"anna"}},
+			{"search=bert@y", 5, 1, []string{"Bert"}},
+			{"search=%25", 5, 1, []string{"carl"}},
+			{"search=_", 5, 1, []string{"carl"}},
+			{"search=%5C", 5, 1, []string{"carl"}},
+			{"search='%20or%201=1--", 5, 0, []string{}},
+			{"search=be%20example", 5, 1, []string{"Bert"}},
+			{"search=n&limit=1", 5, 5, []string{"admin"}},
+			{"username=Bert", 5, 1, []string{"Bert"}},
+			{"username=bert", 5, 0, []string{}},
+			{"purpose=user&order=username", 5, 3, []string{"anna", "carl", ""}},
+			{"uuid=" + ids["anna"], 5, 1, []string{"anna"}},
+			{"uuid=" + ids["dora"], 5, 0, []string{}},
+			{"uuid=junk", 5, 0, []string{}},
+			{"firstname=Yann&lastname=Stone", 5, 1, []string{"Bert"}},
+			{"email_address=anna@z.example", 5, 1, []string{"anna"}},
+			{"group_uuid=" + group, 5, 1, []string{"Bert"}},
+			{"policy_uuid=" + policy, 5, 1, []string{"anna"}},
+			{"policy_slug=Reader", 5, 1, []string{"anna"}},
+			{"has_policy_uuid=" + policy, 5, 2, []string{"anna", "Bert"}},
+			{"has_policy_uuid=" + strings.ToUpper(policy), 5, 2, []string{"anna", "Bert"}},
+			{"has_policy_uuid=urn:uuid:" + policy, 5, 0, []string{}},
+			{"has_policy_slug=Reader", 5, 2, []string{"anna", "Bert"}},
+			{"password_hash=x&unknown=1", 5, 5, []string{"admin", "anna", "Bert", "carl", ""}},
+		} {
+			t.Run(c.query, func(t *testing.T) {
+				l := s.do("GET", "/users?"+c.query, admin, "").list(t)
+				if l.Total != c.total || l.Filtered != c.filtered || !slices.Equal(l.column("username"), c.names) {
+					t.Errorf("total %d, filtered %d, %q; want %d, %d, %q", l.Total, l.Filtered, l.column("username"), c.total, c.filtered, c.names)
+				}
+			})
+		}
+		for query, field := range map[string]string{
+			"limit=0": "limit", "limit=-1": "limit", "limit=1.5": "limit", "limit=": "limit", "limit=%2B5": "limit", "limit=1&limit=2": "limit",
+			"offset=-1": "offset", "offset=9223372036854775808": "offset", "order=password_hash": "order", "order=name;drop": "order",
+			"direction=up": "direction", "search=" + strings.Repeat("a", 201): "search", "recurse=maybe": "recurse",
+		} {
+			a := s.do("GET", "/users?"+strings.ReplaceAll(query, ";", "%3B"), admin, "").want(t, 400)
+			if a.text(t, "error_id") == "invalid-data" && !strings.Contains(query, "&") || a.json(t, "details."+field) == nil {
+				t.Errorf("%s: %s", query, a.body)
+			}
+		}
+	})
+}
