@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"unicode"
 
 	"github.com/caddyserver/caddy/v2"
@@ -16,6 +17,7 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyevents"
 
 	"github.com/ringfence/ringfence/authsvc"
+	"github.com/ringfence/ringfence/internal/gate"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/open"
 	"github.com/ringfence/ringfence/internal/tokens"
@@ -49,8 +51,11 @@ type App struct {
 	ctx    caddy.Context
 	log    *slog.Logger
 	engine *engine
-	cache  *tokens.Cache
-	reload bool
+
+	mu      sync.Mutex
+	routers []gate.Router // of all this configuration's gates
+	cache   *tokens.Cache
+	reload  bool
 }
 
 // CaddyModule returns the Caddy module information.
@@ -69,7 +74,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 	if err != nil {
 		return fmt.Errorf("reading the database's address (RINGFENCE_DATABASE): %w", err)
 	}
-	if a.engine, err = useEngine(key); err != nil {
+	if a.engine, err = useEngine(key, a.Data); err != nil {
 		return err
 	}
 	registry := ctx.GetMetricsRegistry()

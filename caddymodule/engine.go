@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,6 +17,7 @@ import (
 	"github.com/ringfence/ringfence/confdsvc"
 	"github.com/ringfence/ringfence/helpers"
 	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/sealed"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/open"
 	"github.com/ringfence/ringfence/internal/tokens"
@@ -35,6 +38,7 @@ type engine struct {
 	helpers *rest.Service
 	cache   *tokens.Cache
 	metrics *metrics
+	box     *sealed.Box
 
 	cancel context.CancelFunc
 	ctx    context.Context //nolint:containedctx // outlives every request and every configuration
@@ -45,9 +49,10 @@ type engine struct {
 	starting atomic.Bool // keepStarting is at work
 }
 
-// useEngine takes a share of the engine of a database; release gives it back.
-func useEngine(key string) (*engine, error) {
-	value, _, err := engines.LoadOrNew(key, func() (caddy.Destructor, error) { return newEngine(key) })
+// useEngine takes a share of the engine of a database; release gives it back. The sealing key is in the data folder of
+// the configuration that comes first.
+func useEngine(key, data string) (*engine, error) {
+	value, _, err := engines.LoadOrNew(key, func() (caddy.Destructor, error) { return newEngine(key, data) })
 	if err != nil {
 		return nil, err
 	}
@@ -59,9 +64,10 @@ func (e *engine) release() error {
 	return err
 }
 
-func newEngine(key string) (*engine, error) {
+func newEngine(key, data string) (*engine, error) {
 	db := store.NewLate()
-	auth, err := authsvc.New(authsvc.Options{DB: db})
+	box := sealed.New(sealed.Options{File: filepath.Join(data, "sealing-key"), Keys: os.Getenv("RINGFENCE_SEALING_KEYS")})
+	auth, err := authsvc.New(authsvc.Options{DB: db, Sealer: box})
 	if err != nil {
 		return nil, fmt.Errorf("describing the authentication service: %w", err)
 	}
@@ -82,7 +88,7 @@ func newEngine(key string) (*engine, error) {
 		return nil, errors.Join(fmt.Errorf("making the token cache: %w", err), metrics.release())
 	}
 	auth.UseCache(cache)
-	e := &engine{key: key, db: db, auth: auth, confd: confd, helpers: help, cache: cache, metrics: metrics}
+	e := &engine{key: key, db: db, auth: auth, confd: confd, helpers: help, cache: cache, metrics: metrics, box: box}
 	e.ctx, e.cancel = context.WithCancel(context.Background())
 	return e, nil
 }
@@ -120,10 +126,14 @@ func (e *engine) startOnce(ctx context.Context, address string, admin authsvc.Ad
 		}
 		e.db.Set(db)
 	}
+	if err := e.box.Prepare(ctx, e.db); err != nil {
+		return authsvc.FirstStart{}, err
+	}
 	first, err := e.auth.Bootstrap(ctx, admin)
 	if err != nil {
 		return first, err
 	}
+	e.work.Go(e.sweep)
 	e.work.Go(func() {
 		if err := tokens.Follow(e.ctx, e.db, authsvc.RevocationChannel, e.cache); err != nil && e.ctx.Err() == nil {
 			slog.Error("no longer following other nodes' revocations", "error", err)
@@ -131,6 +141,26 @@ func (e *engine) startOnce(ctx context.Context, address string, admin authsvc.Ad
 	})
 	e.started.Store(true)
 	return first, nil
+}
+
+// sweepEvery is how often expired tokens are removed.
+const sweepEvery = time.Minute
+
+// sweep removes expired tokens until the engine is let go. A token is worth nothing from the moment that it
+// expires, so nothing depends on when that happens.
+func (e *engine) sweep() {
+	tick := time.NewTicker(sweepEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-e.ctx.Done():
+			return
+		case <-tick.C:
+			if _, err := e.auth.Sweep(e.ctx); err != nil && e.ctx.Err() == nil {
+				slog.Warn("removing expired tokens; trying again in a minute", "error", err)
+			}
+		}
+	}
 }
 
 // keepStarting tries again until the database answers or the engine is let go.

@@ -66,6 +66,7 @@ func (g *Gate) Provision(ctx caddy.Context) error {
 		}
 		routers = []gate.Router{router}
 	}
+	app.explains(routers)
 	g.gate, err = gate.New(gate.Config{
 		Routers: routers, Tokens: app.cache, Origins: app.Origins, Observer: app.engine.metrics,
 	})

@@ -1,0 +1,40 @@
+package caddymodule
+
+import (
+	"github.com/ringfence/ringfence/authsvc"
+	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/gate"
+	"github.com/ringfence/ringfence/internal/target"
+)
+
+// requirements answers what this configuration's gates would require of a request: the explanation of a decision
+// asks the same routers as the decision itself.
+func (a *App) requirements(method, path string) (authsvc.Requirement, error) {
+	t, err := target.Parse(path)
+	if err != nil {
+		refusal := apierr.InvalidField("path", "path", "%s", err)
+		refusal.Err = err
+		return authsvc.Requirement{}, refusal
+	}
+	a.mu.Lock()
+	routers := a.routers
+	a.mu.Unlock()
+	best := -1
+	var found gate.Need
+	for _, r := range routers {
+		if need, ok := r.Route(method, &t); ok && len(r.Prefix()) > best {
+			best, found = len(r.Prefix()), need
+		}
+	}
+	if best < 0 {
+		return authsvc.Requirement{}, apierr.New(apierr.NotFound, "No service is served at this path")
+	}
+	return authsvc.Requirement{Service: found.Service, Access: found.Access, Public: found.Public}, nil
+}
+
+// explains takes the routers of a gate that is being provisioned.
+func (a *App) explains(routers []gate.Router) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.routers = append(a.routers, routers...)
+}
