@@ -158,6 +158,7 @@ func (a *App) Start() error {
 	default:
 		return err
 	}
+	a.engine.auth.UseRequirements(a.requirements)
 	slog.SetDefault(a.log)
 	return nil
 }
