@@ -102,6 +102,7 @@ func (w *world) mount() {
 			if change.New.UUID == "" {
 				change.New.UUID = uuid.NewString()
 			}
+			change.New.Name = strings.Replace(change.New.Name, "prepare", "prepared", 1)
 			return nil
 		},
 		Validate: func(_ context.Context, _ store.Conn, change *crud.Change[Thing]) error {
@@ -230,6 +231,9 @@ func TestTransactionsThatRunAgain(t *testing.T) {
 		if !reflect.DeepEqual(made["parts"], []any{"a", "b"}) {
 			t.Errorf("made with parts %v", made["parts"])
 		}
+		if prepared := w.want(200, "POST", "/things", `{"name":"prepare"}`); prepared["name"] != "prepared" {
+			t.Errorf("prepared twice: %v", prepared["name"])
+		}
 		path := "/things/" + made["uuid"].(string)
 		if got := w.want(200, "PUT", path, `{"name":"second","parts":["c"]}`); got["name"] != "second" || !reflect.DeepEqual(got["parts"], []any{"c"}) {
 			t.Errorf("updated to %v", got)
@@ -242,7 +246,7 @@ func TestTransactionsThatRunAgain(t *testing.T) {
 		}
 		w.want(200, "PUT", path, `{"parts":[]}`)
 		w.want(204, "DELETE", path, "")
-		if want := []string{"- first", "first second", "second second", "second second", "second -"}; !slices.Equal(w.committed, want) {
+		if want := []string{"- first", "- prepared", "first second", "second second", "second second", "second -"}; !slices.Equal(w.committed, want) {
 			t.Errorf("committed %q, want %q", w.committed, want)
 		}
 	})
