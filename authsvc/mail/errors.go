@@ -49,8 +49,7 @@ func (e *sendError) Unwrap() []error {
 
 // failed makes the error of one step of a send, without the secrets.
 func failed(step string, err error, secrets ...string) error {
-	var reply *textproto.Error
-	if errors.As(err, &reply) {
+	if reply, ok := errors.AsType[*textproto.Error](err); ok {
 		text := fmt.Sprintf("the server answered %d %s", reply.Code, quotable(reply.Msg, secrets))
 		return &sendError{step: step, text: text, temporary: reply.Code/100 == 4}
 	}

@@ -56,7 +56,7 @@ func TestFailures(t *testing.T) {
 		},
 		{
 			name: "the text is refused, and quoted",
-			options: mailtest.Options{Data: func(_ *mailtest.Server, text []byte) error {
+			options: mailtest.Options{Data: func(*mailtest.Server, []byte) error {
 				return refuse(554, "listed link: https://x.example/c?token="+encodedToken+" "+token)
 			}},
 			want: "handing the text to ADDR: the server answered 554 5.7.1 listed link: ",
@@ -240,7 +240,11 @@ func TestCancelled(t *testing.T) {
 		<-asked
 		cancel()
 	}()
+	started := time.Now()
 	err := newSender(t, config(server)).Confirmation(ctx, ada, id, token)
+	if took := time.Since(started); took > 10*time.Second { // the time limit is 20
+		t.Errorf("returned after %s", took)
+	}
 	if !errors.Is(err, context.Canceled) || !errors.Is(err, mail.ErrTemporary) {
 		t.Errorf("error %v", err)
 	}
@@ -269,8 +273,7 @@ func TestNobodyListens(t *testing.T) {
 func TestCertificateError(t *testing.T) {
 	server := mailtest.Start(t, mailtest.Options{Names: []string{"mail.example.com"}})
 	err := newSender(t, config(server)).Confirmation(t.Context(), ada, id, token)
-	var verification *tls.CertificateVerificationError
-	if !errors.As(err, &verification) {
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); !ok {
 		t.Errorf("error %v", err)
 	}
 }
@@ -290,6 +293,8 @@ func TestUnfitRecipients(t *testing.T) {
 		{"two addresses", mail.Recipient{Address: "ada@example.com,eve@example.com"}},
 		{"a display name", mail.Recipient{Address: "Ada <ada@example.com>"}},
 		{"a comment", mail.Recipient{Address: "ada@example.com(eve)"}},
+		{"angle brackets", mail.Recipient{Address: "<ada@example.com>"}},
+		{"a name quoted for nothing", mail.Recipient{Address: `"ada"@example.com`}},
 		{"a quoted name", mail.Recipient{Address: `"a@b"@example.com`}},
 		{"a space", mail.Recipient{Address: " ada@example.com"}},
 		{"no domain", mail.Recipient{Address: "ada"}},

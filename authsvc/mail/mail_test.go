@@ -264,11 +264,13 @@ func TestNames(t *testing.T) {
 		{"first", mail.Recipient{Firstname: "Ada"}, "Ada", "Hello Ada,", "your account"},
 		{"initials", mail.Recipient{Firstname: "J.R.", Lastname: "Ewing Jr."}, "J.R. Ewing Jr.", "Hello J.R. Ewing Jr.,", "your account"},
 		{
-			"not ASCII", mail.Recipient{Firstname: "Zoë", Lastname: "Øster 李", Username: "zoë"},
+			"not ASCII",
+			mail.Recipient{Firstname: "Zoë", Lastname: "Øster 李", Username: "zoë"},
 			"Zoë Øster 李", "Hello Zoë Øster 李,", `the account "zoë"`,
 		},
 		{
-			"markup", mail.Recipient{Firstname: `"Bob" & 'Co'`, Lastname: "{{if}}"},
+			"markup",
+			mail.Recipient{Firstname: `"Bob" & 'Co'`, Lastname: "{{if}}"},
 			`"Bob" & 'Co' {{if}}`, `Hello "Bob" & 'Co' {{if}},`, "your account",
 		},
 		{"a tag", mail.Recipient{Firstname: "<b>Bob</b>", Username: "<b>"}, "", "Hello,", "your account"},

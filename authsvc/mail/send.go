@@ -123,7 +123,7 @@ func (s *Sender) client(conn net.Conn, login smtp.Auth) (*gomail.Client, error) 
 	options := []gomail.Option{
 		gomail.WithDialContextFunc(func(context.Context, string, string) (net.Conn, error) { return conn, nil }),
 		gomail.WithHELO(s.helo()),
-		gomail.WithTimeout(2*s.config.Timeout), // the context's is shorter, and alone decides
+		gomail.WithTimeout(2 * s.config.Timeout), // the context's is shorter, and alone decides
 		gomail.WithTLSConfig(s.tls),
 		gomail.WithoutSMTPUTF8(), // addresses are ASCII
 	}

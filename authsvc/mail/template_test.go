@@ -69,15 +69,15 @@ func TestBrokenTemplates(t *testing.T) {
 	}{
 		{"reset.txt", "Hello\n\n{{.Link}\n", []string{"DIR/reset.txt", "reset.txt:3"}},
 		{"reset.txt", "Hello\n{{.Token}} {{.Link}}", []string{"DIR/reset.txt", "reset.txt:2", "Token"}},
-		{"reset.txt", "{{.Link}}\n{{if not .Name}}{{.Nmae}}{{end}}", []string{"reset.txt:2", "Nmae"}},
-		{"reset.txt", "{{.Link}}\n{{if .Name}}{{.Nmae}}{{end}}", []string{"reset.txt:2", "Nmae"}},
+		{"reset.txt", "{{.Link}}\n{{if not .Name}}{{.Nick}}{{end}}", []string{"reset.txt:2", "Nick"}},
+		{"reset.txt", "{{.Link}}\n{{if .Name}}{{.Nick}}{{end}}", []string{"reset.txt:2", "Nick"}},
 		{"reset.txt", "Come and see us.", []string{"DIR/reset.txt", "needs {{.Link}}"}},
 		{"reset.txt", "", []string{"DIR/reset.txt", "needs {{.Link}}"}},
 		{"reset.txt", "{{define \"subject\"}}a\nb{{end}}{{.Link}}", []string{"DIR/reset.txt", "not one line"}},
 		{"reset.txt", "{{define \"subject\"}} {{end}}{{.Link}}", []string{"DIR/reset.txt", "not one line"}},
 		{"confirmation.html", "<p>\n{{template \"nobody\"}}{{.Link}}", []string{"DIR/confirmation.html", "confirmation.html:2", "nobody"}},
 		{"confirmation.html", "<p>\n<a href='{{if .Name}}'{{end}}>{{.Link}}</a>", []string{"DIR/confirmation.html", "confirmation.html:2"}},
-		{"confirmed.html", "<p>{{.Addres}}</p>", []string{"DIR/confirmed.html", "confirmed.html:1", "Addres"}},
+		{"confirmed.html", "<p>{{.Mailbox}}</p>", []string{"DIR/confirmed.html", "confirmed.html:1", "Mailbox"}},
 		{"confirmed.html", "<p>{{if .Address}}", []string{"DIR/confirmed.html", "confirmed.html:1"}},
 		{"confirmaton.txt", "{{.Link}}", []string{"DIR/confirmaton.txt", "none of the texts: confirmation.txt, "}},
 	}

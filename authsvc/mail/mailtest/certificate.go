@@ -17,9 +17,9 @@ import (
 )
 
 // certificates makes an authority and a certificate of it for the names, and writes the authority's to a file.
-func certificates(t testing.TB, names []string) (tls.Certificate, string) {
-	t.Helper()
-	authorityKey, key := newKey(t), newKey(t)
+func certificates(tb testing.TB, names []string) (tls.Certificate, string) {
+	tb.Helper()
+	authorityKey, key := newKey(tb), newKey(tb)
 	authority := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "mailtest authority"},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
@@ -37,30 +37,30 @@ func certificates(t testing.TB, names []string) (tls.Certificate, string) {
 			leaf.DNSNames = append(leaf.DNSNames, name)
 		}
 	}
-	authorityDER := sign(t, authority, authority, authorityKey, authorityKey)
-	leafDER := sign(t, leaf, authority, key, authorityKey)
-	file := filepath.Join(t.TempDir(), "ca.pem")
+	authorityDER := sign(tb, authority, authority, authorityKey, authorityKey)
+	leafDER := sign(tb, leaf, authority, key, authorityKey)
+	file := filepath.Join(tb.TempDir(), "ca.pem")
 	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: authorityDER})
 	if err := os.WriteFile(file, text, 0o600); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return tls.Certificate{Certificate: [][]byte{leafDER}, PrivateKey: key}, file
 }
 
-func newKey(t testing.TB) *ecdsa.PrivateKey {
-	t.Helper()
+func newKey(tb testing.TB) *ecdsa.PrivateKey {
+	tb.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return key
 }
 
-func sign(t testing.TB, certificate, parent *x509.Certificate, key, parentKey *ecdsa.PrivateKey) []byte {
-	t.Helper()
+func sign(tb testing.TB, certificate, parent *x509.Certificate, key, parentKey *ecdsa.PrivateKey) []byte {
+	tb.Helper()
 	der, err := x509.CreateCertificate(rand.Reader, certificate, parent, &key.PublicKey, parentKey)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return der
 }

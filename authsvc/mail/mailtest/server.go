@@ -66,17 +66,17 @@ type Server struct {
 }
 
 // Start runs a server until the test ends.
-func Start(t testing.TB, options Options) *Server {
-	t.Helper()
+func Start(tb testing.TB, options Options) *Server {
+	tb.Helper()
 	if options.Names == nil {
 		options.Names = []string{"localhost", "127.0.0.1", "::1"}
 	}
 	if options.Mechanism == "" {
 		options.Mechanism = sasl.Plain
 	}
-	inner, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	inner, err := new(net.ListenConfig).Listen(tb.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	s := &Server{
 		Addr: inner.Addr().String(), options: options, messages: make(chan Message, 1000),
@@ -85,17 +85,17 @@ func Start(t testing.TB, options Options) *Server {
 	s.Messages = s.messages
 	host, port, err := net.SplitHostPort(s.Addr)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	s.Host = host
 	if s.Port, err = strconv.Atoi(port); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	server := smtp.NewServer(smtp.BackendFunc(s.session))
 	server.Domain = "mail.test"
 	server.ErrorLog = log.New(io.Discard, "", 0)
 	server.AllowInsecureAuth = options.Clear
-	certificate, ca := certificates(t, options.Names)
+	certificate, ca := certificates(tb, options.Names)
 	s.CAFile = ca
 	config := &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
 	var accepting net.Listener = s.listener
@@ -110,27 +110,27 @@ func Start(t testing.TB, options Options) *Server {
 		defer close(served)
 		_ = server.Serve(accepting)
 	}()
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		close(s.stopped)
 		s.listener.stop()
 		<-served
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
 		if err := server.Shutdown(ctx); err != nil && !errors.Is(err, net.ErrClosed) {
-			t.Errorf("stopping the SMTP server: %v", err)
+			tb.Errorf("stopping the SMTP server: %v", err)
 		}
 	})
 	return s
 }
 
 // Next is the next mail that was taken. It fails the test when there is none within ten seconds.
-func (s *Server) Next(t testing.TB) Message {
-	t.Helper()
+func (s *Server) Next(tb testing.TB) Message {
+	tb.Helper()
 	select {
 	case m := <-s.Messages:
 		return m
 	case <-time.After(10 * time.Second):
-		t.Fatal("no mail arrived")
+		tb.Fatal("no mail arrived")
 		return Message{}
 	}
 }
