@@ -51,11 +51,14 @@ type App struct {
 	ctx    caddy.Context
 	log    *slog.Logger
 	engine *engine
+	cache  *tokens.Cache
+	// needsDatabase is set by what is on the database, all of it before Start: a gateway that takes its tokens from
+	// elsewhere and stands in front of other daemons has no database.
+	needsDatabase bool
+	reload        bool
 
 	mu      sync.Mutex
 	routers []gate.Router // of all this configuration's gates
-	cache   *tokens.Cache
-	reload  bool
 }
 
 // CaddyModule returns the Caddy module information.
@@ -138,7 +141,7 @@ func (a *App) Validate() error {
 	return nil
 }
 
-// Start opens the database. At the start of the process a database that cannot answer yet is waited for in the
+// Start opens the database, if anything is on it. At the start of the process a database that cannot answer yet is waited for in the
 // background, with 503 meanwhile; on a reload it fails, and the old configuration goes on.
 func (a *App) Start() error {
 	admin := authsvc.Admin{
@@ -146,6 +149,10 @@ func (a *App) Start() error {
 	}
 	// Until all apps have started, what is active is the old configuration, if there is one.
 	a.reload = caddy.ActiveContext().Context != nil
+	if !a.needsDatabase {
+		slog.SetDefault(a.log)
+		return nil
+	}
 	first, err := a.engine.start(context.Background(), a.Database, admin)
 	switch {
 	case err == nil:
@@ -161,6 +168,14 @@ func (a *App) Start() error {
 	a.engine.auth.UseRequirements(a.requirements)
 	slog.SetDefault(a.log)
 	return nil
+}
+
+// ready says whether requests can be served now.
+func (a *App) ready(ctx context.Context) error {
+	if !a.needsDatabase {
+		return nil
+	}
+	return a.engine.ready(ctx)
 }
 
 // Stop has nothing to stop: what runs belongs to the engine, which other configurations may share.

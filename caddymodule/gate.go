@@ -11,6 +11,7 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 
 	"github.com/ringfence/ringfence/internal/gate"
 	"github.com/ringfence/ringfence/internal/principal"
@@ -132,32 +133,52 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.
 
 // note names the request and its token in Caddy's logs and placeholders.
 func (g *Gate) note(w http.ResponseWriter, r *http.Request, who *principal.Principal) {
-	extra, ok := r.Context().Value(caddyhttp.ExtraLogFieldsCtxKey).(*caddyhttp.ExtraLogFields)
-	if ok {
-		extra.Set(zap.String("request_id", w.Header().Get("X-Request-Id")))
+	n := &noted{who: who}
+	if id := w.Header()["X-Request-Id"]; len(id) == 1 {
+		n.requestID = id[0]
+	}
+	if extra, ok := r.Context().Value(caddyhttp.ExtraLogFieldsCtxKey).(*caddyhttp.ExtraLogFields); ok {
+		// One field for both: each costs several allocations, whether or not anything is logged.
+		extra.Set(zap.Field{Key: "ringfence", Type: zapcore.InlineMarshalerType, Interface: n})
 	}
 	if who == nil {
 		return
 	}
-	if ok {
-		extra.Set(zap.String("token_id", who.TokenID))
-	}
 	if repl, ok := r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer); ok {
-		repl.Map(func(key string) (any, bool) { return placeholder(who, key) })
+		repl.Map(n.placeholder)
 	}
 }
 
+// noted is what Caddy is told of a request.
+type noted struct {
+	requestID string
+	who       *principal.Principal
+}
+
+// MarshalLogObject adds the fields of a log entry.
+func (n *noted) MarshalLogObject(enc zapcore.ObjectEncoder) error {
+	enc.AddString("request_id", n.requestID)
+	if n.who != nil {
+		enc.AddString("token_id", n.who.TokenID)
+	}
+	return nil
+}
+
 // placeholder answers Caddy's {http.auth.user.*}.
-func placeholder(who *principal.Principal, key string) (any, bool) {
+func (n *noted) placeholder(key string) (any, bool) {
+	key, ok := strings.CutPrefix(key, "http.auth.user.")
+	if !ok {
+		return nil, false
+	}
 	switch key {
-	case "http.auth.user.id":
-		return who.UserUUID, true
-	case "http.auth.user.tenant":
-		return who.TenantUUID, true
-	case "http.auth.user.session":
-		return who.SessionUUID, true
-	case "http.auth.user.purpose":
-		return who.Purpose, true
+	case "id":
+		return n.who.UserUUID, true
+	case "tenant":
+		return n.who.TenantUUID, true
+	case "session":
+		return n.who.SessionUUID, true
+	case "purpose":
+		return n.who.Purpose, true
 	default:
 		return nil, false
 	}
@@ -198,10 +219,16 @@ func parseGate(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) {
 	for h.NextBlock(0) {
 		switch option := h.Val(); option {
 		case "prefix":
+			if g.Prefix != "" {
+				return nil, h.Err("prefix is given twice")
+			}
 			if !h.AllArgs(&g.Prefix) {
 				return nil, h.ArgErr()
 			}
 		case "definition":
+			if g.Definition != "" {
+				return nil, h.Err("definition is given twice")
+			}
 			if !h.AllArgs(&g.Definition) {
 				return nil, h.ArgErr()
 			}

@@ -43,7 +43,7 @@ func (h *Health) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhtt
 	case "/readyz":
 		ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
 		defer cancel()
-		err := h.app.engine.ready(ctx)
+		err := h.app.ready(ctx)
 		h.log(err)
 		if err != nil {
 			w.Header().Set("Retry-After", "2")

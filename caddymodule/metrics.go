@@ -68,11 +68,27 @@ func newMetrics() *metrics {
 func (m *metrics) Decided(service, outcome string) {
 	switch outcome {
 	case "allowed", "public":
-		m.requests.WithLabelValues(service, outcome).Inc()
+		m.counter(decision{service, outcome}).Inc()
 	default:
 		m.requests.WithLabelValues(service, "denied").Inc()
 		m.denials.WithLabelValues(service, outcome).Inc()
 	}
+}
+
+func (m *metrics) counter(d decision) prometheus.Counter {
+	known := m.admitted.Load()
+	if known != nil {
+		if c, ok := (*known)[d]; ok {
+			return c
+		}
+	}
+	c := m.requests.WithLabelValues(d.service, d.outcome)
+	grown := map[decision]prometheus.Counter{d: c}
+	if known != nil {
+		maps.Copy(grown, *known)
+	}
+	m.admitted.CompareAndSwap(known, &grown) // or the next one does it
+	return c
 }
 
 // lagged records how late a revocation of another node came.

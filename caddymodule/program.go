@@ -102,7 +102,7 @@ func useSocket(makeFolder bool) error {
 	if !makeFolder {
 		return nil
 	}
-	if err := os.MkdirAll(data, 0o700); err != nil {
+	if err := os.MkdirAll(data, 0o700); err != nil { //nolint:gosec // the operator's own path
 		return fmt.Errorf("making the data folder (RINGFENCE_DATA): %w", err)
 	}
 	return nil

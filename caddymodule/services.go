@@ -76,7 +76,7 @@ func (h *Auth) Provision(ctx caddy.Context) error {
 	if err != nil {
 		return err
 	}
-	h.service = app.engine.auth.REST()
+	h.service, app.needsDatabase = app.engine.auth.REST(), true
 	return nil
 }
 
@@ -86,7 +86,7 @@ func (h *Confd) Provision(ctx caddy.Context) error {
 	if err != nil {
 		return err
 	}
-	h.service = app.engine.confd
+	h.service, app.needsDatabase = app.engine.confd, true
 	return nil
 }
 
@@ -123,7 +123,7 @@ func loadApp(ctx caddy.Context) (*App, error) {
 }
 
 // parseBare parses a directive that takes nothing.
-func parseBare(make func() caddyhttp.MiddlewareHandler) httpcaddyfile.UnmarshalHandlerFunc {
+func parseBare(module func() caddyhttp.MiddlewareHandler) httpcaddyfile.UnmarshalHandlerFunc {
 	return func(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) {
 		h.Next()
 		if h.NextArg() {
@@ -132,7 +132,7 @@ func parseBare(make func() caddyhttp.MiddlewareHandler) httpcaddyfile.UnmarshalH
 		if h.NextBlock(0) {
 			return nil, h.Errf("this directive takes no options")
 		}
-		return make(), nil
+		return module(), nil
 	}
 }
 

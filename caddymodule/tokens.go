@@ -31,7 +31,10 @@ func (*LocalTokens) CaddyModule() caddy.ModuleInfo {
 }
 
 // Tokens answers the engine's own cache.
-func (*LocalTokens) Tokens(a *App) (*tokens.Cache, error) { return a.engine.cache, nil }
+func (*LocalTokens) Tokens(a *App) (*tokens.Cache, error) {
+	a.needsDatabase = true
+	return a.engine.cache, nil
+}
 
 // UnmarshalCaddyfile takes nothing:
 //

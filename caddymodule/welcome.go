@@ -47,7 +47,10 @@ func (a welcome) Handle(context.Context, caddy.Event) error {
 		return nil
 	}
 	database := a.Database
-	if strings.HasPrefix(database, "postgres") {
+	switch {
+	case !a.needsDatabase:
+		database = "none"
+	case strings.HasPrefix(database, "postgres"):
 		database = "PostgreSQL" // the address may hold a password
 	}
 	places := a.places()

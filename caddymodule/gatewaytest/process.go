@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	_ "github.com/caddyserver/caddy/v2/modules/standard"
+	_ "github.com/caddyserver/caddy/v2/modules/standard" // as cmd/ringfence has it
 
 	"github.com/ringfence/ringfence/caddymodule"
 )

@@ -11,66 +11,70 @@ import (
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
 
-// databases runs a test for a gateway on each engine; the address is RINGFENCE_DATABASE.
-func databases(t *testing.T, test func(t *testing.T, address string)) {
-	t.Helper()
-	t.Run("sqlite", func(t *testing.T) { test(t, "") })
-	t.Run("postgres", func(t *testing.T) { test(t, storetest.PostgresDSN(t)) })
+// databases are the engines, and how to get the address (RINGFENCE_DATABASE) of a fresh database of each.
+var databases = map[string]func(t *testing.T) string{
+	"sqlite":   func(*testing.T) string { return "" },
+	"postgres": func(t *testing.T) string { t.Helper(); return storetest.PostgresDSN(t) },
 }
 
 // Every write that was acknowledged is there after kill -9 in the middle of more of them.
 func TestKilledUnderWriteLoad(t *testing.T) {
-	databases(t, func(t *testing.T, address string) {
-		p := gatewaytest.Start(t, gatewaytest.Settings{Database: address}).Ready(t)
-		admin := p.Login(t, "admin", gatewaytest.Password)
-		acknowledged := map[string]bool{}
-		for round := range 2 {
-			enough := len(acknowledged) + 100
-			var (
-				mu    sync.Mutex
-				wg    sync.WaitGroup
-				names = make(chan string)
-			)
-			ctx, cancel := context.WithCancel(t.Context())
-			for range 8 {
-				wg.Go(func() {
-					for name := range names {
-						a, err := p.Try(ctx, "POST", "/api/confd/1.1/users", admin, `{"firstname": "`+name+`"}`)
-						if err != nil {
-							continue // killed: nobody knows
-						}
-						mu.Lock()
-						if acknowledged[name] = true; a.Status != 201 {
-							t.Errorf("status %d: %s", a.Status, a.Body)
-						}
-						if len(acknowledged) == enough {
-							p.Kill(t)
-							cancel()
-						}
-						mu.Unlock()
-					}
-				})
-			}
-			for n := 0; ctx.Err() == nil; n++ {
-				names <- fmt.Sprintf("r%d-%d", round, n)
-			}
-			close(names)
-			wg.Wait()
-			cancel()
+	for name, address := range databases {
+		t.Run(name, func(t *testing.T) { killUnderWriteLoad(t, address(t)) })
+	}
+}
 
-			p.Run(t)
-			p.Ready(t)
-			there := map[string]bool{}
-			for _, name := range firstnames(t, p, admin) { // by the token that was issued before the crash
-				there[name] = true
-			}
-			for name := range acknowledged {
-				if !there[name] {
-					t.Errorf("user %s was acknowledged and is lost", name)
+func killUnderWriteLoad(t *testing.T, address string) {
+	t.Helper()
+	p := gatewaytest.Start(t, gatewaytest.Settings{Database: address}).Ready(t)
+	admin := p.Login(t, "admin", gatewaytest.Password)
+	acknowledged := map[string]bool{}
+	for round := range 2 {
+		enough := len(acknowledged) + 100
+		var (
+			mu    sync.Mutex
+			wg    sync.WaitGroup
+			names = make(chan string)
+		)
+		ctx, cancel := context.WithCancel(t.Context())
+		for range 8 {
+			wg.Go(func() {
+				for name := range names {
+					a, err := p.Try(ctx, "POST", "/api/confd/1.1/users", admin, `{"firstname": "`+name+`"}`)
+					if err != nil {
+						continue // killed: nobody knows
+					}
+					mu.Lock()
+					if acknowledged[name] = true; a.Status != 201 {
+						t.Errorf("status %d: %s", a.Status, a.Body)
+					}
+					if len(acknowledged) == enough {
+						p.Kill(t)
+						cancel()
+					}
+					mu.Unlock()
 				}
+			})
+		}
+		for n := 0; ctx.Err() == nil; n++ {
+			names <- fmt.Sprintf("r%d-%d", round, n)
+		}
+		close(names)
+		wg.Wait()
+		cancel()
+
+		p.Run(t)
+		p.Ready(t)
+		there := map[string]bool{}
+		for _, name := range firstnames(t, p, admin) { // by the token that was issued before the crash
+			there[name] = true
+		}
+		for name := range acknowledged {
+			if !there[name] {
+				t.Errorf("user %s was acknowledged and is lost", name)
 			}
 		}
-	})
+	}
 }
 
 func firstnames(t *testing.T, p *gatewaytest.Process, token string) (names []string) {

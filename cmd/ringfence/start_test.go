@@ -204,7 +204,7 @@ func TestVariablesAreTakenLiterally(t *testing.T) {
 func TestReadOnlyDataFolder(t *testing.T) {
 	folder := t.TempDir()
 	data := filepath.Join(folder, "data")
-	if err := os.Mkdir(data, 0o500); err != nil { //nolint:gosec // that is the test
+	if err := os.Mkdir(data, 0o500); err != nil {
 		t.Fatal(err)
 	}
 	cmd := gatewaytest.Command(t, folder, []string{"RINGFENCE_HTTPS_PORT=" + gatewaytest.FreePort(t), "RINGFENCE_HELPERS_PORT=" + gatewaytest.FreePort(t)},
@@ -228,7 +228,7 @@ func unprivileged(t *testing.T, cmd *exec.Cmd, folders ...string) {
 		t.Fatal(err)
 	}
 	cmd.Path = filepath.Join(reachable, "ringfence")
-	if err := os.WriteFile(cmd.Path, program, 0o755); err != nil { //nolint:gosec // to be run by nobody
+	if err := os.WriteFile(cmd.Path, program, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	config, err := os.ReadFile(caddyfile())
@@ -236,14 +236,14 @@ func unprivileged(t *testing.T, cmd *exec.Cmd, folders ...string) {
 		t.Fatal(err)
 	}
 	copied := filepath.Join(reachable, "Caddyfile")
-	if err := os.WriteFile(copied, config, 0o644); err != nil { //nolint:gosec // to be read by nobody
+	if err := os.WriteFile(copied, config, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	cmd.Args[len(cmd.Args)-1] = copied
 	for _, folder := range append(folders, reachable) {
 		for at := folder; at != os.TempDir() && at != "/"; at = filepath.Dir(at) {
 			if info, err := os.Stat(at); err == nil && info.Mode().Perm()&0o500 == 0o500 && !strings.HasSuffix(at, "data") {
-				if err := os.Chmod(at, 0o755); err != nil { //nolint:gosec // temporary
+				if err := os.Chmod(at, 0o755); err != nil {
 					t.Fatal(err)
 				}
 			}
