@@ -1,0 +1,346 @@
+package authsvc_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ringfence/ringfence/authsvc"
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// accesses are a policy's, which come in no particular order.
+func (a answer) accesses(t *testing.T) []string {
+	t.Helper()
+	out := []string{}
+	for _, x := range a.want(t, 200).json(t, "acl").([]any) {
+		out = append(out, x.(string))
+	}
+	slices.Sort(out)
+	return out
+}
+
+func TestPolicies(t *testing.T) {
+	each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		admin := s.admin()
+		made := s.do("POST", "/policies", admin, `{
+			"name": " Voice mail, readers ", "description": "Two\nlines", "acl": ["confd.voicemails.#", "auth.users.me.read", "confd.voicemails.#", "!confd.voicemails.delete"],
+			"uuid": "00000000-0000-4000-8000-000000000000", "tenant_uuid": "00000000-0000-4000-8000-000000000000", "read_only": true, "config_managed": true
+		}`)
+		if got, want := made.accesses(t), []string{"!confd.voicemails.delete", "auth.users.me.read", "confd.voicemails.#"}; !slices.Equal(got, want) {
+			t.Errorf("acl %q, want %q", got, want)
+		}
+		id, master := made.text(t, "uuid"), s.do("GET", "/policies/"+authsvc.AdministratorPolicy, admin, "").text(t, "tenant_uuid")
+		var all map[string]any
+		if err := json.Unmarshal([]byte(made.body), &all); err != nil {
+			t.Fatal(err)
+		}
+		for name, want := range map[string]any{
+			"name": "Voice mail, readers", "slug": "Voicemailreaders", "description": "Two\nlines", "read_only": false, "shared": false, "tenant_uuid": master,
+		} {
+			if all[name] != want {
+				t.Errorf("%s is %v, want %v", name, all[name], want)
+			}
+		}
+		if len(all) != 8 || id == "00000000-0000-4000-8000-000000000000" {
+			t.Errorf("policy: %s", made.body)
+		}
+		for _, by := range []string{id, "Voicemailreaders"} {
+			if read := s.do("GET", "/policies/"+by, admin, "").want(t, 200); read.body != made.body {
+				t.Errorf("read by %s: %s", by, read.body)
+			}
+		}
+
+		// PUT changes what was sent; slug and shared never.
+		put := s.do("PUT", "/policies/"+id, admin, `{"description":null,"slug":"other","shared":true,"read_only":true}`).want(t, 200)
+		if put.json(t, "description") != nil || put.text(t, "slug") != "Voicemailreaders" || put.json(t, "shared") != false || put.json(t, "read_only") != false {
+			t.Errorf("after PUT: %s", put.body)
+		}
+		if got := put.accesses(t); len(got) != 3 {
+			t.Errorf("acl %q after a PUT without it", got)
+		}
+		if got := s.do("PUT", "/policies/Voicemailreaders", admin, `{"name":"New","acl":[]}`).accesses(t); len(got) != 0 {
+			t.Errorf("acl %q", got)
+		}
+		s.do("PUT", "/policies/"+id, admin, `{"acl":null}`).refused(t, 400, "invalid-data").json(t, "details.acl")
+		s.do("PUT", "/policies/"+id, admin, `{"name":"Newer"}`, ifMatch(made.header.Get("ETag"))).refused(t, 412, "precondition-failed")
+		s.do("DELETE", "/policies/"+id, admin, "").want(t, 204)
+		for _, method := range []string{"GET", "PUT", "DELETE"} {
+			for _, by := range []string{id, "Voicemailreaders", "00000000-0000-4000-8000-000000000000"} {
+				body := ""
+				if method == "PUT" {
+					body = "{}"
+				}
+				s.do(method, "/policies/"+by, admin, body).refused(t, 404, "unknown-policy")
+			}
+		}
+	})
+}
+
+func TestPolicyRefusals(t *testing.T) {
+	each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		admin := s.admin()
+		many := func(n int) string {
+			list := make([]string, n)
+			for i := range list {
+				list[i] = fmt.Sprintf(`"confd.x%d.read"`, i)
+			}
+			return strings.Join(list, ",")
+		}
+		for _, c := range []struct{ name, body, field string }{
+			{"no name", `{}`, "name"},
+			{"null name", `{"name":null}`, "name"},
+			{"blank name", `{"name":" \u00a0 "}`, "name"},
+			{"long name", `{"name":"` + strings.Repeat("a", 81) + `"}`, "name"},
+			{"invisible name", `{"name":"ro\u200dot"}`, "name"},
+			{"bidi name", `{"name":"ro\u202eot"}`, "name"},
+			{"control name", `{"name":"ro\not"}`, "name"},
+			{"mixed name", `{"name":"rооt"}`, "name"},
+			{"slug", `{"name":"a","slug":"a b"}`, "slug"},
+			{"slug me", `{"name":"a","slug":"me"}`, "slug"},
+			{"slug my_session", `{"name":"a","slug":"my_session"}`, "slug"},
+			{"acl is text", `{"name":"a","acl":"x"}`, "acl"},
+			{"acl of numbers", `{"name":"a","acl":[1]}`, "acl[0]"},
+			{"empty access", `{"name":"a","acl":["confd.#",""]}`, "acl"},
+			{"mixed wildcard", `{"name":"a","acl":["confd.us*"]}`, "acl"},
+			{"empty word", `{"name":"a","acl":["confd..read"]}`, "acl"},
+			{"space", `{"name":"a","acl":["confd.a b.read"]}`, "acl"},
+			{"long access", `{"name":"a","acl":["` + strings.Repeat("a", 257) + `"]}`, "acl"},
+			{"many words", `{"name":"a","acl":["` + strings.Repeat("a.", 32) + `a"]}`, "acl"},
+			{"bare denial", `{"name":"a","acl":["!"]}`, "acl"},
+			{"many accesses", `{"name":"a","acl":[` + many(1001) + `]}`, "acl"},
+			{"shared", `{"name":"a","shared":1}`, "shared"},
+		} {
+			t.Run(c.name, func(t *testing.T) {
+				a := s.do("POST", "/policies", admin, c.body).refused(t, 400, "invalid-data")
+				if !strings.Contains(a.body, `"`+c.field) {
+					t.Errorf("the refusal does not name %s: %s", c.field, a.body)
+				}
+			})
+		}
+		s.do("POST", "/policies", admin, `{"name":"a","description":"`+strings.Repeat("a", 1<<20)+`"}`).want(t, 413)
+
+		// The thousandth access is the last, by whichever way it comes.
+		id := s.do("POST", "/policies", admin, `{"name":"many","acl":[`+many(1000)+`]}`).want(t, 200).text(t, "uuid")
+		s.do("PUT", "/policies/"+id+"/acl/confd.one.more", admin, "").refused(t, 400, "invalid-data")
+		s.do("DELETE", "/policies/"+id+"/acl/confd.x7.read", admin, "").want(t, 204)
+		s.do("PUT", "/policies/"+id+"/acl/confd.one.more", admin, "").want(t, 204)
+	})
+}
+
+// A name is one name whatever its case, width, accents' spelling and spaces; so is a slug whatever its case.
+func TestPolicyNamesAreUnique(t *testing.T) {
+	each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		admin := s.admin()
+		below := s.tenant(admin, "below")
+		s.do("POST", "/policies", admin, `{"name":"Café Crew","slug":"crew"}`).want(t, 200)
+		for _, name := range []string{"Café Crew", "CAFÉ crew", "Cafe\\u0301 Crew", "  Café \\u3000 Crew ", "Ｃａｆé Crew"} {
+			a := s.do("POST", "/policies", admin, `{"name":"`+name+`"}`).refused(t, 409, "conflict")
+			if a.text(t, "details.name.constraint_id") != "unique" || strings.Contains(a.body, "SQL") {
+				t.Errorf("%s: %s", name, a.body)
+			}
+		}
+		s.do("POST", "/policies", admin, `{"name":"x","slug":"CREW"}`).refused(t, 409, "conflict").json(t, "details.slug")
+		s.do("POST", "/policies", admin, `{"name":"`+strings.ToUpper(authsvc.AdministratorPolicy)+`"}`).refused(t, 409, "conflict")
+		other := s.do("POST", "/policies", admin, `{"name":"Other"}`).want(t, 200).text(t, "uuid")
+		s.do("PUT", "/policies/"+other, admin, `{"name":"café crew"}`).refused(t, 409, "conflict")
+		s.do("PUT", "/policies/"+other, admin, `{"name":"OTHER"}`).want(t, 200)
+
+		// Each tenant has names of its own, but for those that it sees from above.
+		s.do("POST", "/policies", admin, `{"name":"Café Crew","slug":"crew"}`, in(below)).want(t, 200)
+		s.do("POST", "/policies", admin, `{"name":"`+authsvc.AdministratorPolicy+`"}`, in(below)).refused(t, 409, "conflict")
+		s.do("POST", "/policies", admin, `{"name":"Night","shared":true}`).want(t, 200)
+		s.do("POST", "/policies", admin, `{"name":"NIGHT"}`, in(below)).refused(t, 409, "conflict")
+		s.do("POST", "/policies", admin, `{"name":"Day"}`, in(below)).want(t, 200)
+		s.do("POST", "/policies", admin, `{"name":"day","shared":true}`).refused(t, 409, "conflict")
+		s.do("POST", "/policies", admin, `{"name":"day"}`).want(t, 200)
+
+		// A slug that is made is free.
+		for name, made := range map[string]bool{"Oth er": false, "!!!": false, "me": false, strings.Repeat("é", 80): false, "Third": true} {
+			slug := s.do("POST", "/policies", admin, `{"name":"`+name+`"}`).want(t, 200).text(t, "slug")
+			if (slug == name) != made || slug == "" || len(slug) > 80 {
+				t.Errorf("the slug of %s is %s", name, slug)
+			}
+		}
+	})
+}
+
+func TestListPolicies(t *testing.T) {
+	each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		admin := s.admin()
+		below := s.tenant(admin, "below")
+		reader := s.do("POST", "/policies", admin, `{"name":"Reader","description":"Señor","acl":["b.read","a.read"]}`).text(t, "uuid")
+		writer := s.do("POST", "/policies", admin, `{"name":"writer","slug":"a-writer"}`).text(t, "uuid")
+		sub := s.do("POST", "/policies", admin, `{"name":"Below"}`, in(below)).text(t, "uuid")
+		user := s.do("POST", "/users", admin, `{"username":"ann"}`).text(t, "uuid")
+		s.do("PUT", "/users/"+user+"/policies/"+reader, admin, "").want(t, 204)
+		group := s.do("POST", "/groups", admin, `{"name":"g"}`).text(t, "uuid")
+		s.do("PUT", "/groups/"+group+"/policies/"+writer, admin, "").want(t, 204)
+		master := s.do("GET", "/policies/"+reader, admin, "").text(t, "tenant_uuid")
+		const administrator = authsvc.AdministratorPolicy
+		for _, c := range []struct {
+			query           string
+			total, filtered int
+			names           []string
+		}{
+			{"", 3, 3, []string{"Reader", administrator, "writer"}},
+			{"order=slug", 3, 3, []string{"writer", "Reader", administrator}},
+			{"order=description&direction=desc", 3, 3, []string{"Reader", administrator, "writer"}},
+			{"order=read_only&direction=desc&limit=1", 3, 3, []string{administrator}},
+			{"limit=1&offset=2", 3, 3, []string{"writer"}},
+			{"search=senor", 3, 1, []string{"Reader"}},
+			{"search=%25", 3, 0, []string{}},
+			{"name=Reader", 3, 1, []string{"Reader"}},
+			{"slug=a-writer", 3, 1, []string{"writer"}},
+			{"uuid=" + reader, 3, 1, []string{"Reader"}},
+			{"user_uuid=" + user, 3, 1, []string{"Reader"}},
+			{"group_uuid=" + group, 3, 1, []string{"writer"}},
+			{"tenant_uuid=" + below, 3, 0, []string{}},
+			{"tenant_uuid=" + master, 3, 3, []string{"Reader", administrator, "writer"}},
+			{"read_only=True", 3, 1, []string{administrator}},
+			{"read_only=false", 3, 2, []string{"Reader", "writer"}},
+			{"read_only=maybe", 3, 0, []string{}},
+			{"recurse=true", 4, 4, []string{"Below", "Reader", administrator, "writer"}},
+			{"recurse=true&uuid=" + sub, 4, 1, []string{"Below"}},
+		} {
+			t.Run(c.query, func(t *testing.T) {
+				l := s.do("GET", "/policies?"+c.query, admin, "").list(t)
+				if l.Total != c.total || l.Filtered != c.filtered || !slices.Equal(l.column("name"), c.names) {
+					t.Errorf("total %d, filtered %d, %q; want %d, %d, %q", l.Total, l.Filtered, l.column("name"), c.total, c.filtered, c.names)
+				}
+			})
+		}
+		s.do("GET", "/policies?order=config_managed", admin, "").refused(t, 400, "invalid-list-param")
+
+		mine := s.do("GET", "/users/"+user+"/policies?order=name", admin, "").list(t)
+		if mine.Total != 1 || mine.Filtered != 1 || mine.column("uuid")[0] != reader {
+			t.Errorf("the user's policies: %+v", mine)
+		}
+		s.do("GET", "/users/00000000-0000-4000-8000-000000000000/policies", admin, "").refused(t, 404, "unknown-user")
+	})
+}
+
+func TestReadOnlyPolicy(t *testing.T) {
+	each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		admin := s.admin()
+		below := s.tenant(admin, "below")
+		administrator := s.do("GET", "/policies/"+authsvc.AdministratorPolicy, admin, "").want(t, 200)
+		if administrator.json(t, "read_only") != true || !slices.Equal(administrator.accesses(t), []string{"#"}) {
+			t.Errorf("the first policy: %s", administrator.body)
+		}
+		path := "/policies/" + administrator.text(t, "uuid")
+		s.do("PUT", path, admin, `{"name":"mine"}`).refused(t, 403, "forbidden-policy")
+		s.do("PUT", path, admin, `{"acl":[]}`).refused(t, 403, "forbidden-policy")
+		s.do("DELETE", path, admin, "").refused(t, 403, "forbidden-policy")
+		s.do("PUT", path+"/acl/confd.x.read", admin, "").refused(t, 403, "forbidden-policy")
+		s.do("DELETE", path+"/acl/%23", admin, "").refused(t, 403, "forbidden-policy")
+		if after := s.do("GET", path, admin, ""); after.body != administrator.body {
+			t.Errorf("the read-only policy has changed: %s", after.body)
+		}
+
+		// It is every tenant's to see, as its own; a shared one is that of the tenants below, read-only.
+		shared := s.do("POST", "/policies", admin, `{"name":"Shared","acl":["confd.users.read"],"shared":true}`).text(t, "uuid")
+		private := s.do("POST", "/policies", admin, `{"name":"Private"}`).text(t, "uuid")
+		l := s.do("GET", "/policies", admin, "", in(below)).list(t)
+		if !slices.Equal(l.column("name"), []string{authsvc.AdministratorPolicy, "Shared"}) || l.Total != 2 {
+			t.Errorf("policies below: %+v", l)
+		}
+		for _, p := range l.Items {
+			if p["tenant_uuid"] != below || p["read_only"] != true || p["shared"] != false {
+				t.Errorf("shown below: %v", p)
+			}
+		}
+		for _, by := range []string{shared, "Shared"} {
+			s.do("GET", "/policies/"+by, admin, "", in(below)).want(t, 200)
+			s.do("PUT", "/policies/"+by, admin, `{"acl":[]}`, in(below)).refused(t, 403, "forbidden-policy")
+			s.do("DELETE", "/policies/"+by, admin, "", in(below)).refused(t, 403, "forbidden-policy")
+			s.do("PUT", "/policies/"+by+"/acl/x.y", admin, "", in(below)).refused(t, 403, "forbidden-policy")
+		}
+		for _, by := range []string{private, "Private"} {
+			s.do("GET", "/policies/"+by, admin, "", in(below)).refused(t, 404, "unknown-policy")
+		}
+		if own := s.do("GET", "/policies/"+shared, admin, ""); own.json(t, "shared") != true || own.json(t, "read_only") != false {
+			t.Errorf("shown in its own tenant: %s", own.body)
+		}
+		// A shared one of a tenant below is no more read-only above than any other there.
+		lower := s.do("POST", "/policies", admin, `{"name":"Lower","shared":true}`, in(below)).text(t, "uuid")
+		if a := s.do("PUT", "/policies/"+lower, admin, `{"description":"x"}`).want(t, 200); a.text(t, "tenant_uuid") != below || a.json(t, "shared") != true {
+			t.Errorf("edited from above: %s", a.body)
+		}
+		// A slug names nothing below; a UUID does.
+		s.do("GET", "/policies/Lower", admin, "").refused(t, 404, "unknown-policy")
+	})
+}
+
+func TestPolicyAccesses(t *testing.T) {
+	each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		admin := s.admin()
+		id := s.do("POST", "/policies", admin, `{"name":"p","acl":["a.read"]}`).text(t, "uuid")
+		path := func(access string) string { return "/policies/" + id + "/acl/" + url.PathEscape(access) }
+		for _, access := range []string{"auth.#", "confd.*.read", "!confd.users.delete", "confd.users.me.read", "me"} {
+			a := s.do("PUT", path(access), admin, "").want(t, 204)
+			if a.body != "" {
+				t.Errorf("body %q", a.body)
+			}
+			again := s.do("PUT", path(access), admin, "").refused(t, 409, "conflict")
+			if !strings.Contains(again.text(t, "message"), access) {
+				t.Errorf("%s: %s", access, again.body)
+			}
+		}
+		if got, want := s.do("GET", "/policies/p", admin, "").accesses(t), []string{"!confd.users.delete", "a.read", "auth.#", "confd.*.read", "confd.users.me.read", "me"}; !slices.Equal(got, want) {
+			t.Errorf("acl %q, want %q", got, want)
+		}
+		s.do("DELETE", path("auth.#"), admin, "").want(t, 204)
+		s.do("DELETE", path("auth.#"), admin, "").want(t, 204)
+		s.do("DELETE", path("nope.x"), admin, "").want(t, 204)
+		s.do("DELETE", "/policies/p/acl/me", admin, "").want(t, 204)
+		if got := s.do("GET", "/policies/p", admin, "").accesses(t); len(got) != 4 {
+			t.Errorf("acl %q", got)
+		}
+		for _, access := range []string{"a..b", "a*", "!", "!!a", "."} {
+			for _, method := range []string{"PUT", "DELETE"} {
+				if a := s.do(method, path(access), admin, ""); a.status != 400 {
+					t.Errorf("%s %s: %d", method, access, a.status)
+				}
+			}
+		}
+		s.do("PUT", "/policies/00000000-0000-4000-8000-000000000000/acl/a.b", admin, "").refused(t, 404, "unknown-policy")
+		s.do("DELETE", "/policies/00000000-0000-4000-8000-000000000000/acl/a.b", admin, "").refused(t, 404, "unknown-policy")
+	})
+}
+
+func TestGivePolicies(t *testing.T) {
+	each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		admin := s.admin()
+		user, policy, token := s.account(admin, "ann", "confd.users.read")
+		const nobody = "00000000-0000-4000-8000-000000000000"
+		s.do("PUT", "/users/"+user+"/policies/"+policy, admin, "").want(t, 204)
+		if l := s.do("GET", "/users/"+user+"/policies", admin, "").list(t); l.Total != 1 {
+			t.Errorf("given twice: %+v", l)
+		}
+		for _, method := range []string{"PUT", "DELETE"} {
+			s.do(method, "/users/"+user+"/policies/"+nobody, admin, "").refused(t, 404, "unknown-policy")
+			s.do(method, "/users/"+nobody+"/policies/"+policy, admin, "").refused(t, 404, "unknown-user")
+		}
+		s.do("HEAD", "/token/"+token+"?scope=confd.users.read", "", "").want(t, 204)
+		s.do("DELETE", "/users/"+user+"/policies/ann", admin, "").want(t, 204) // by the slug
+		s.do("HEAD", "/token/"+token+"?scope=confd.users.read", "", "").want(t, 403)
+		s.do("DELETE", "/users/"+user+"/policies/"+policy, admin, "").want(t, 204)
+		s.do("PUT", "/users/"+user+"/policies/ann", admin, "").want(t, 204)
+		s.do("HEAD", "/token/"+token+"?scope=confd.users.read", "", "").want(t, 204)
+		// With the policy goes what it gave.
+		s.do("DELETE", "/policies/"+policy, admin, "").want(t, 204)
+		s.do("HEAD", "/token/"+token+"?scope=confd.users.read", "", "").want(t, 403)
+		s.do("HEAD", "/token/"+token, "", "").want(t, 204)
+	})
+}
