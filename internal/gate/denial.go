@@ -51,15 +51,14 @@ func (g *Gate) authenticate(r *http.Request, need *Need) (*principal.Principal, 
 		return nil, unauthorized("token_missing", need.Access,
 			"Send a token in the X-Auth-Token header; the authentication service issues one on POST /token")
 	}
-	if !g.tokens.Shape(token) {
-		return nil, unauthorized("token_malformed", need.Access, "What the X-Auth-Token header holds is not a token; send exactly one")
-	}
 	who, err := g.tokens.Principal(r.Context(), token)
 	switch {
 	case err == nil && who != nil:
 		return who, nil
 	case err == nil:
 		return nil, unavailable(errors.New("the source of tokens answered nobody"))
+	case errors.Is(err, tokens.ErrMalformed):
+		return nil, unauthorized("token_malformed", need.Access, "What the X-Auth-Token header holds is not a token; send exactly one")
 	case errors.Is(err, tokens.ErrUnknown):
 		return nil, unauthorized("token_unknown", need.Access, "The token is unknown, expired or revoked; get a new one")
 	case apierr.As(err) != nil && apierr.As(err).Kind == apierr.TooMany:

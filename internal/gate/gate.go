@@ -14,10 +14,8 @@ import (
 
 // Tokens says who a token speaks for; *tokens.Cache does. It is safe for concurrent use.
 type Tokens interface {
-	// Shape reports whether the text could be a token. It looks nothing up.
-	Shape(token string) bool
-	// Principal answers who the token speaks for now. The error is tokens.ErrUnknown (401), or an
-	// *apierr.Error, or it says nothing about the token (503).
+	// Principal answers who the token speaks for now. The error is tokens.ErrUnknown or, for a text that can be no
+	// token, tokens.ErrMalformed (both 401), or an *apierr.Error, or it says nothing about the token (503).
 	Principal(ctx context.Context, token string) (*principal.Principal, error)
 }
 

@@ -34,9 +34,10 @@ type known struct {
 	lookups    int
 }
 
-func (k *known) Shape(token string) bool { return tokens.WellFormed(token) }
-
 func (k *known) Principal(_ context.Context, token string) (*principal.Principal, error) {
+	if !tokens.WellFormed(token) {
+		return nil, tokens.ErrMalformed
+	}
 	k.lookups++
 	if err := k.errs[token]; err != nil {
 		return nil, err

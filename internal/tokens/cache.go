@@ -153,14 +153,14 @@ func (c *Cache) Staleness() time.Duration { return time.Duration(c.staleness) }
 func (c *Cache) Shape(token string) bool { return c.source.Shape(token) }
 
 // Principal answers who the token speaks for. The error is ErrUnknown (401) when
-// the token is of the wrong shape, unknown, expired or revoked; an
+// the token is unknown, expired or revoked, and ErrMalformed, which is one too, when it is of the wrong shape; an
 // *apierr.Error of kind TooMany (429) when too many unknown tokens are being tried and
 // this one was never seen here; otherwise it is store.ErrUnavailable (503) or a fault (500), and says nothing about the token.
 //
 // A token that is known costs no allocation. The principal is shared and must not be changed.
 func (c *Cache) Principal(ctx context.Context, token string) (*principal.Principal, error) {
-	if !c.source.Shape(token) {
-		return nil, ErrUnknown
+	if len(token) > maxText {
+		return nil, ErrMalformed
 	}
 	d := DigestOf(token)
 	now := c.options.Now()
@@ -173,6 +173,9 @@ func (c *Cache) Principal(ctx context.Context, token string) (*principal.Princip
 			c.ask(ctx, token, d, true)
 		}
 		return &e.principal, nil
+	}
+	if !c.source.Shape(token) { // what is known had the right one
+		return nil, ErrMalformed
 	}
 	c.count.misses.Add(1)
 	return c.lookUp(ctx, token, d, e != nil || c.seen.has(&d))

@@ -32,7 +32,7 @@ func TestShapeAsksNobody(t *testing.T) {
 				if f.Shape(token) {
 					t.Errorf("%.20q has the shape of a token", token)
 				}
-				f.mustRefuse(t, token, tokens.ErrUnknown)
+				f.mustRefuse(t, token, tokens.ErrMalformed)
 			}
 		})
 	})
