@@ -35,6 +35,7 @@ func manyUsers(b *testing.B, w *world, tenant string) {
 }
 
 func databases(b *testing.B, bench func(b *testing.B, db store.DB)) {
+	b.Helper()
 	b.Run("sqlite", func(b *testing.B) { bench(b, storetest.SQLite(b)) })
 	b.Run("postgres", func(b *testing.B) { bench(b, storetest.Postgres(b)) })
 }

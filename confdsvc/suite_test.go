@@ -50,6 +50,7 @@ var collections = []collection{
 
 // each runs a test for every collection on both databases, each time in a new world.
 func each(t *testing.T, test func(t *testing.T, w *world, k collection)) {
+	t.Helper()
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		w := newWorld(t, db)
 		for _, k := range collections {

@@ -124,8 +124,14 @@ func TestNotAvailableYet(t *testing.T) {
 			"firstname": "Al", "lines": []any{}, "groups": []any{}, "agent": nil, "auth": nil, "voicemail": nil, "func_key_template_id": nil,
 		}).text("id")
 		for _, more := range []object{
-			{"lines": []any{object{"id": 1}}}, {"groups": []any{object{"uuid": "x"}}}, {"incalls": []any{object{}}}, {"switchboards": []any{1}},
-			{"agent": object{"number": "1"}}, {"auth": object{"username": "al"}}, {"device_id": "x"}, {"func_key_template_id": 1},
+			{"lines": []any{object{"id": 1}}},
+			{"groups": []any{object{"uuid": "x"}}},
+			{"incalls": []any{object{}}},
+			{"switchboards": []any{1}},
+			{"agent": object{"number": "1"}},
+			{"auth": object{"username": "al"}},
+			{"device_id": "x"},
+			{"func_key_template_id": 1},
 		} {
 			for name := range more {
 				c.do(http.MethodPut, path, more).want(http.StatusBadRequest).says("Input Error - " + name + ": Is not available yet")
@@ -189,16 +195,35 @@ func TestUserFieldRules(t *testing.T) {
 		value    any
 		accepted bool
 	}{
-		{"language", "fr_FR", true}, {"language", "fr_FR\n", false}, {"language", "french", false},
-		{"email", "a@b.c", true}, {"email", "Al <a@b.c>", false}, {"email", "", false}, {"email", strings.Repeat("a", 250) + "@b.cd", false},
-		{"mobile_phone_number", "+33*6#1", true}, {"mobile_phone_number", "06 12", false},
-		{"username", "a.b@c", true}, {"username", "a", false}, {"username", "a b", false}, {"username", "a\u00e9", false},
-		{"password", "abcd", true}, {"password", "abc", false},
-		{"call_permission_password", "1#*", true}, {"call_permission_password", "a", false},
-		{"description", "two\nlines", true}, {"userfield", "two\nlines", false}, {"firstname", "a\rb", false}, {"firstname", "a\u0085b", false},
-		{"subscription_type", 10, true}, {"subscription_type", 11, false}, {"subscription_type", nil, false},
-		{"simultaneous_calls", 0, false}, {"enabled", nil, true}, {"mobile_fallback_enabled", nil, false},
-		{"firstname", strings.Repeat("é", 128), true}, {"firstname", strings.Repeat("é", 129), false},
+		{"language", "fr_FR", true},
+		{"language", "fr_FR\n", false},
+		{"language", "french", false},
+		{"email", "a@b.c", true},
+		{"email", "Al <a@b.c>", false},
+		{"email", "", false},
+		{"email", strings.Repeat("a", 250) + "@b.cd", false},
+		{"mobile_phone_number", "+33*6#1", true},
+		{"mobile_phone_number", "06 12", false},
+		{"username", "a.b@c", true},
+		{"username", "a", false},
+		{"username", "a b", false},
+		{"username", "a\u00e9", false},
+		{"password", "abcd", true},
+		{"password", "abc", false},
+		{"call_permission_password", "1#*", true},
+		{"call_permission_password", "a", false},
+		{"description", "two\nlines", true},
+		{"userfield", "two\nlines", false},
+		{"firstname", "a\rb", false},
+		{"firstname", "a\u0085b", false},
+		{"subscription_type", 10, true},
+		{"subscription_type", 11, false},
+		{"subscription_type", nil, false},
+		{"simultaneous_calls", 0, false},
+		{"enabled", nil, true},
+		{"mobile_fallback_enabled", nil, false},
+		{"firstname", strings.Repeat("é", 128), true},
+		{"firstname", strings.Repeat("é", 129), false},
 	} {
 		body := object{"firstname": "Al"}
 		body[test.field] = test.value

@@ -53,7 +53,7 @@ func TestVoicemailRules(t *testing.T) {
 			c.do(http.MethodPut, "/voicemails/"+other.text("id"), object{"number": "1000"}).want(http.StatusBadRequest).says("already exists")
 			w.as(t, "b").create("/voicemails", voicemail("1000")) // another tenant's is not there to be told of
 		})
-		t.Run("one of each context is global", func(t *testing.T) {
+		t.Run("one of each context is global", func(*testing.T) {
 			global := c.create("/voicemails", voicemail("2000", "accesstype", "global"))
 			c.do(http.MethodPost, "/voicemails", voicemail("2001", "accesstype", "global")).want(http.StatusBadRequest).
 				says("Resource Error - Voicemail already exists ('accesstype': 'global', 'context': 'default')")
@@ -63,10 +63,13 @@ func TestVoicemailRules(t *testing.T) {
 			c.do(http.MethodPut, path, object{"accesstype": "global"}).want(http.StatusNoContent)
 			c.do(http.MethodPut, path, object{"accesstype": "personal"}).want(http.StatusNoContent)
 		})
-		t.Run("messages are not deleted unsent", func(t *testing.T) {
+		t.Run("messages are not deleted unsent", func(*testing.T) {
 			for _, body := range []object{
-				{"delete_messages": true}, {"delete_messages": true, "email": "a@b.c"}, {"delete_messages": true, "attach_audio": true},
-				{"delete_messages": true, "attach_audio": true, "email": ""}, {"delete_messages": true, "attach_audio": false, "email": "a@b.c"},
+				{"delete_messages": true},
+				{"delete_messages": true, "email": "a@b.c"},
+				{"delete_messages": true, "attach_audio": true},
+				{"delete_messages": true, "attach_audio": true, "email": ""},
+				{"delete_messages": true, "attach_audio": false, "email": "a@b.c"},
 			} {
 				c.do(http.MethodPut, path, body).want(http.StatusBadRequest).says("delete_messages")
 			}
@@ -84,10 +87,25 @@ func TestVoicemailRules(t *testing.T) {
 				c.do(http.MethodPut, path, object{"options": options}).want(http.StatusBadRequest).says("options")
 			}
 		})
-		t.Run("nothing breaks its configuration line", func(t *testing.T) {
+		t.Run("nothing breaks its configuration line", func(*testing.T) {
 			for _, body := range []object{
-				{"name": "Bob,x"}, {"name": "Bob|x"}, {"name": "a => b"}, {"name": "a ==> b"}, {"name": "=>"}, {"email": "a@b.c,d@e.f"}, {"pager": "a|b"}, {"timezone": "eu,fr"}, {"name": "a\nb"},
-				{"number": "1000\n"}, {"number": "_1"}, {"number": ""}, {"context": "a b"}, {"context": "a]"}, {"context": "../x"}, {"context": ""}, {"password": "12a"},
+				{"name": "Bob,x"},
+				{"name": "Bob|x"},
+				{"name": "a => b"},
+				{"name": "a ==> b"},
+				{"name": "=>"},
+				{"email": "a@b.c,d@e.f"},
+				{"pager": "a|b"},
+				{"timezone": "eu,fr"},
+				{"name": "a\nb"},
+				{"number": "1000\n"},
+				{"number": "_1"},
+				{"number": ""},
+				{"context": "a b"},
+				{"context": "a]"},
+				{"context": "../x"},
+				{"context": ""},
+				{"password": "12a"},
 			} {
 				c.do(http.MethodPut, path, body).want(http.StatusBadRequest).says("Input Error - ")
 			}

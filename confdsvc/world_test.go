@@ -29,18 +29,18 @@ type world struct {
 	tenants map[string]string
 }
 
-func newWorld(t testing.TB, db store.DB) *world {
-	t.Helper()
+func newWorld(tb testing.TB, db store.DB) *world {
+	tb.Helper()
 	svc, err := confdsvc.New(confdsvc.Options{DB: db})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	w := &world{svc: svc, db: db, tenants: map[string]string{}}
 	for _, tenant := range [][2]string{{"master", "master"}, {"a", "master"}, {"b", "master"}, {"a1", "a"}} {
 		w.tenants[tenant[0]] = uuid.NewString()
-		if _, err := db.Exec(t.Context(), `INSERT INTO auth_tenant (uuid, parent_uuid, name, slug) VALUES ($1, $2, $3, $3)`,
+		if _, err := db.Exec(tb.Context(), `INSERT INTO auth_tenant (uuid, parent_uuid, name, slug) VALUES ($1, $2, $3, $3)`,
 			w.tenants[tenant[0]], w.tenants[tenant[1]], tenant[0]); err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 	}
 	return w
@@ -53,13 +53,13 @@ type client struct {
 	p *principal.Principal
 }
 
-func (w *world) as(t testing.TB, tenant string) client {
-	t.Helper()
+func (w *world) as(tb testing.TB, tenant string) client {
+	tb.Helper()
 	set, err := acl.Compile([]string{"confd.#"})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	return client{t, w, &principal.Principal{UserUUID: uuid.NewString(), TenantUUID: w.tenants[tenant], Purpose: "external_api", ACL: set}}
+	return client{tb, w, &principal.Principal{UserUUID: uuid.NewString(), TenantUUID: w.tenants[tenant], Purpose: "external_api", ACL: set}}
 }
 
 type answer struct {
@@ -177,12 +177,12 @@ func (a answer) list() list {
 	return l
 }
 
-func decode(t testing.TB, text string, into any) {
-	t.Helper()
+func decode(tb testing.TB, text string, into any) {
+	tb.Helper()
 	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.UseNumber()
 	if err := decoder.Decode(into); err != nil {
-		t.Fatalf("body %q: %v", text, err)
+		tb.Fatalf("body %q: %v", text, err)
 	}
 }
 

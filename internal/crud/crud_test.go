@@ -67,6 +67,7 @@ func (r rerun) InTx(ctx context.Context, fn func(ctx context.Context, tx store.C
 
 // each runs a test in a new world on both databases. Every transaction there runs twice.
 func each(t *testing.T, test func(t *testing.T, w *world)) {
+	t.Helper()
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		w := &world{t: t, db: db, tenant: uuid.NewString(), acl: []string{"test.#"}}
 		kind, collation := "text", ""
@@ -454,7 +455,7 @@ func TestAssociationsOfOnePair(t *testing.T) {
 
 func TestAMistakeInADeclarationIsSeenAtOnce(t *testing.T) {
 	for name, resource := range map[string]crud.Resource[Thing]{
-		"order":  {Order: []string{"nmae"}},
+		"order":  {Order: []string{"title"}},
 		"search": {Search: []string{"parts"}},
 		"filter": {Filters: []string{"Name"}},
 		"key":    {Keys: []string{"id"}},

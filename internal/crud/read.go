@@ -71,13 +71,14 @@ func (k *collection[T]) inScope(recurse bool, scope string) string {
 // page answers the rows that a query asks for, of those for which where holds, and how many there are.
 func (k *collection[T]) page(ctx context.Context, c store.Conn, query rest.List, where string, args *arguments) (answer page[T], err error) {
 	everything := *args
-	narrowed := where
+	conditions := []string{where}
 	for _, f := range query.Filters {
-		narrowed += " AND " + k.filter(f, args)
+		conditions = append(conditions, k.filter(f, args))
 	}
 	if query.Search != "" {
-		narrowed += " AND " + k.search(query.Search, args)
+		conditions = append(conditions, k.search(query.Search, args))
 	}
+	narrowed := strings.Join(conditions, " AND ")
 	left := *args
 	filtered := unknown
 	if query.Search != "" && query.Limit > 0 { // it tells, too, how to look for the page

@@ -241,7 +241,7 @@ func (k *collection[T]) itself(o *T, args *arguments) string {
 	return key.name + " = " + args.add(k.field(o, k.Keys[0]))
 }
 
-func (k *collection[T]) remove(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+func (k *collection[T]) remove(ctx context.Context, r *rest.Request) (rest.Reply, error) { //nolint:unparam // it is a rest.Handler
 	change := &Change[T]{Request: r}
 	var err error
 	if change.Tenant, err = tenant.Of(ctx, k.engine.DB, r); err != nil {
