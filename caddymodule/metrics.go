@@ -2,6 +2,8 @@ package caddymodule
 
 import (
 	"fmt"
+	"maps"
+	"sync/atomic"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -16,7 +18,12 @@ type metrics struct {
 	requests *prometheus.CounterVec
 	denials  *prometheus.CounterVec
 	lag      prometheus.Histogram
+
+	// admitted are counters of requests, found more quickly than the vector finds them. The map is never changed, only replaced.
+	admitted atomic.Pointer[map[decision]prometheus.Counter]
 }
+
+type decision struct{ service, outcome string }
 
 var metricsPool = caddy.NewUsagePool()
 
