@@ -19,7 +19,9 @@ import (
 //	taking a denial     the caller covers what it gives back    (mayTake)
 //	giving a denial     the caller covers what it takes, or     (mayDeny)
 //	                    those who get it hold no more than the caller
-//	acting on a user    the caller covers all that they hold    (mayActOn)
+//	demoting a user     the caller covers all that they hold    (mayDemote)
+//	changing an account the same, and of what the user holds    (mayActOn)
+//	                    over themselves, that over this user
 
 // mayGive refuses when the caller does not hold in full what the patterns grant. Denials among them are mayDeny's.
 func mayGive(p *principal.Principal, patterns []string) error {
@@ -54,7 +56,7 @@ func mayDeny(ctx context.Context, c store.Conn, p *principal.Principal, patterns
 		return nil
 	}
 	held, err := accessesOf(ctx, c, from)
-	if err == nil && exceeds(p, held, from.one) != nil {
+	if err == nil && exceeds(p, held) != nil {
 		err = refused
 	}
 	return err
@@ -71,8 +73,20 @@ func isDenial(pattern string) bool { return strings.HasPrefix(pattern, "!") }
 // positive is a pattern, or what a denial denies.
 func positive(pattern string) string { return strings.TrimPrefix(pattern, "!") }
 
-// mayActOn refuses when the user's permissions exceed the caller's: who can change a user's credentials has the
-// user's permissions (THREATS 4.7). Everybody may act on themselves.
+// mayDemote refuses when the user's permissions exceed the caller's (THREATS 4.7). Everybody may demote themselves.
+func mayDemote(ctx context.Context, c store.Conn, p *principal.Principal, userUUID string) error {
+	if userUUID == p.UserUUID {
+		return nil
+	}
+	held, err := accessesOf(ctx, c, oneUser(userUUID))
+	if err != nil {
+		return err
+	}
+	return exceeds(p, held)
+}
+
+// mayActOn refuses when the user's permissions, as that user holds them, exceed the caller's: who can change a user's
+// credentials has the user's permissions, over the user's own things too. Everybody may act on themselves.
 func mayActOn(ctx context.Context, c store.Conn, p *principal.Principal, userUUID string) error {
 	if userUUID == p.UserUUID {
 		return nil
@@ -81,14 +95,17 @@ func mayActOn(ctx context.Context, c store.Conn, p *principal.Principal, userUUI
 	if err != nil {
 		return err
 	}
-	return exceeds(p, held, userUUID)
+	for i := range held {
+		held[i] = bound(held[i], userUUID)
+	}
+	return exceeds(p, held)
 }
 
-// exceeds compares what the patterns allow a user, or several when it is empty, with what the caller holds. A pattern that the
-// user's own denials narrow is compared without them, so it may refuse what is equal in the end, and never the reverse.
-func exceeds(p *principal.Principal, held []string, user string) error {
+// exceeds compares what the patterns allow together with what the caller holds. A pattern that the users' own denials
+// narrow is compared without them, so it may refuse what is equal in the end, and never the reverse.
+func exceeds(p *principal.Principal, held []string) error {
 	for _, pattern := range held {
-		if isDenial(pattern) || p.Covers(bound(pattern, user)) {
+		if isDenial(pattern) || p.Covers(pattern) {
 			continue
 		}
 		e := apierr.New(apierr.Forbidden, "This user holds %s, which you do not hold in full", pattern)
@@ -98,12 +115,9 @@ func exceeds(p *principal.Principal, held []string, user string) error {
 	return nil
 }
 
-// bound is a pattern as one user holds it: `me` is that user, anybody when it is empty, and `my_session` any
-// session. As it stands `me` would be compared with the caller's own `me`, which is somebody else.
+// bound is a pattern as one user holds it: `me` is that user, and `my_session` any session. As it stands `me`
+// would be compared with the caller's own `me`, who is somebody else.
 func bound(pattern, user string) string {
-	if user == "" {
-		user = "*"
-	}
 	words := strings.Split(pattern, ".")
 	for i, word := range words {
 		switch word {
@@ -117,21 +131,18 @@ func bound(pattern, user string) string {
 }
 
 // users are those whom a change concerns: one, or those of a query with one argument.
-type users struct {
-	sql, key string
-	one      string
-}
+type users struct{ sql, key string }
 
 func oneUser(uuid string) users {
-	return users{"SELECT uuid AS user_uuid FROM auth_user WHERE uuid = $1", uuid, uuid}
+	return users{"SELECT uuid AS user_uuid FROM auth_user WHERE uuid = $1", uuid}
 }
 
 func holdersOf(policyUUID string) users {
-	return users{sql: "SELECT user_uuid FROM auth_holding WHERE policy_uuid = $1", key: policyUUID}
+	return users{"SELECT user_uuid FROM auth_holding WHERE policy_uuid = $1", policyUUID}
 }
 
 func membersOf(groupUUID string) users {
-	return users{sql: "SELECT user_uuid FROM auth_group_user WHERE group_uuid = $1", key: groupUUID}
+	return users{"SELECT user_uuid FROM auth_group_user WHERE group_uuid = $1", groupUUID}
 }
 
 // accessesOf is what the users hold now, together.

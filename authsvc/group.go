@@ -168,7 +168,7 @@ func allowMember(ctx context.Context, c store.Conn, pair *crud.Pair, g *Group, a
 		if err := mayTake(caller, accesses); err != nil {
 			return err
 		}
-		return mayActOn(ctx, c, caller, user.UUID)
+		return mayDemote(ctx, c, caller, user.UUID)
 	}
 	if err := mayGive(caller, accesses); err != nil {
 		return err

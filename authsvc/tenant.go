@@ -194,11 +194,11 @@ func (s *Service) guardTenant(ctx context.Context, c store.Conn, change *crud.Ch
 	if err := mayTake(change.Request.Principal(), accesses); err != nil {
 		return err
 	}
-	held, err := accessesOf(ctx, c, users{sql: "SELECT uuid FROM auth_user WHERE tenant_uuid = $1", key: t.UUID})
+	held, err := accessesOf(ctx, c, users{"SELECT uuid AS user_uuid FROM auth_user WHERE tenant_uuid = $1", t.UUID})
 	if err != nil {
 		return err
 	}
-	if err := exceeds(change.Request.Principal(), held, ""); err != nil {
+	if err := exceeds(change.Request.Principal(), held); err != nil {
 		return err
 	}
 	for _, table := range []string{"auth_user", "auth_group", "auth_policy"} {

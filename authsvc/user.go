@@ -113,7 +113,7 @@ func (s *Service) validateUser(ctx context.Context, c store.Conn, change *crud.C
 }
 
 func (s *Service) guardUser(ctx context.Context, c store.Conn, change *crud.Change[User]) error {
-	return mayActOn(ctx, c, change.Request.Principal(), change.Old.UUID)
+	return mayDemote(ctx, c, change.Request.Principal(), change.Old.UUID)
 }
 
 // loadEmails reads the addresses of all the users of a list with one query.

@@ -37,7 +37,7 @@ func (s *Service) allowUserPolicy(ctx context.Context, c store.Conn, pair *crud.
 		if err := mayTake(caller, policy.ACL); err != nil {
 			return err
 		}
-		return mayActOn(ctx, c, caller, user.UUID)
+		return mayDemote(ctx, c, caller, user.UUID)
 	}
 	if err := mayGive(caller, policy.ACL); err != nil {
 		return err

@@ -1,0 +1,270 @@
+package authsvc_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/ringfence/ringfence/acl"
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// manage is what an operator needs to call the operations at all; the tests add to it.
+var manage = []string{"auth.users.#", "auth.policies.#", "auth.groups.#"}
+
+func jsonList(t *testing.T, accesses ...string) string {
+	t.Helper()
+	text, err := json.Marshal(accesses)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// By each way of giving, an access is given exactly when the caller holds all that it stands for (THREATS 4.1 to 4.3).
+func TestNobodyGivesWhatTheyDoNotHold(t *testing.T) {
+	const other = "6f9b2a51-98c5-4d9c-a6c0-8b3e6e1c7d11"
+	each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		admin := s.admin()
+		target := s.do("POST", "/users", admin, `{"username":"target"}`).text(t, "uuid")
+		for i, c := range []struct {
+			holds []string
+			gives []string
+			lacks string // "": it is given
+		}{
+			{holds: []string{"confd.#"}, gives: []string{"confd.#"}},
+			{holds: []string{"confd.#"}, gives: []string{"confd.users.read", "confd.*.read", "confd.#.read"}},
+			{holds: []string{"confd.#"}, gives: []string{"#"}, lacks: "#"},
+			{holds: []string{"confd.#"}, gives: []string{"confd.users.read", "*.#"}, lacks: "*.#"},
+			{holds: []string{"confd.#"}, gives: []string{"auth.tenants.read"}, lacks: "auth.tenants.read"},
+			{holds: []string{"confd.*.read"}, gives: []string{"confd.#.read"}, lacks: "confd.#.read"},
+			{holds: []string{"confd.*.read"}, gives: []string{"confd.users.read", "confd.*.read"}},
+			{holds: []string{"#", "!confd.users.delete"}, gives: []string{"confd.users.*"}, lacks: "confd.users.*"},
+			{holds: []string{"#", "!confd.users.delete"}, gives: []string{"confd.#"}, lacks: "confd.#"},
+			{holds: []string{"#", "!confd.users.delete"}, gives: []string{"#"}, lacks: "#"},
+			{holds: []string{"#", "!confd.users.delete"}, gives: []string{"#", "!confd.users.delete"}, lacks: "#"},
+			{holds: []string{"#", "!confd.users.delete"}, gives: []string{"confd.users.read"}},
+			{holds: []string{"confd.users.me.#"}, gives: []string{"confd.users.me.#"}},
+			{holds: []string{"confd.users.me.#"}, gives: []string{"confd.users.me.lines.read"}},
+			{holds: []string{"confd.users.me.#"}, gives: []string{"confd.users." + other + ".read"}, lacks: "confd.users." + other + ".read"},
+			{holds: []string{"confd.users.me.#"}, gives: []string{"confd.users.*.read"}, lacks: "confd.users.*.read"},
+			{holds: []string{"confd.users.me.read", "!confd.users." + other + ".read"}, gives: []string{"confd.users.me.read"}, lacks: "confd.users.me.read"},
+			{holds: []string{"confd.users.read", "confd.users.create"}, gives: []string{"confd.users.*"}, lacks: "confd.users.*"},
+			{holds: []string{"confd.#", "auth.tenants.read"}, gives: []string{"!auth.tenants.read"}},
+		} {
+			t.Run(fmt.Sprint(i), func(t *testing.T) {
+				name := fmt.Sprintf("operator%d", i)
+				_, _, token := s.account(admin, name, append(c.holds, manage...)...)
+				list := jsonList(t, c.gives...)
+				given := s.do("POST", "/policies", admin, `{"name":"`+name+` gives","acl":`+list+`}`).text(t, "uuid")
+				empty := s.do("POST", "/policies", admin, `{"name":"`+name+` empty"}`).text(t, "uuid")
+				group := s.do("POST", "/groups", admin, `{"name":"`+name+`"}`).text(t, "uuid")
+				full := s.do("POST", "/groups", admin, `{"name":"`+name+` full"}`).text(t, "uuid")
+				s.do("PUT", "/groups/"+full+"/policies/"+given, admin, "").want(t, 204)
+				for _, way := range [][3]string{
+					{"POST", "/policies", `{"name":"` + name + ` new","acl":` + list + `}`},
+					{"PUT", "/policies/" + empty, `{"acl":` + list + `}`},
+					{"PUT", "/policies/" + empty + "/acl/" + url.PathEscape(c.gives[len(c.gives)-1]), ""},
+					{"PUT", "/users/" + target + "/policies/" + given, ""},
+					{"PUT", "/groups/" + group + "/policies/" + given, ""},
+					{"PUT", "/groups/" + full + "/users/" + target, ""},
+				} {
+					a := s.do(way[0], way[1], token, way[2])
+					switch {
+					case strings.Contains(way[1], "/acl/") && (c.lacks != "" && c.gives[len(c.gives)-1] != c.lacks):
+						// the last one alone may be given
+					case strings.Contains(way[1], "/acl/") && c.lacks == "":
+						a.want(t, 409) // PUT has given it already
+					case c.lacks != "":
+						a.lacks(t, c.lacks)
+					case a.status != 200 && a.status != 204:
+						t.Errorf("%s %s: %d %s", way[0], way[1], a.status, a.body)
+					}
+				}
+				if c.lacks == "" {
+					s.do("DELETE", "/users/"+target+"/policies/"+given, token, "").want(t, 204)
+				}
+				s.do("DELETE", "/groups/"+full+"/users/"+target, admin, "").want(t, 204)
+			})
+		}
+	})
+}
+
+// To take a denial away is to give what it denied (THREATS 4.6), and who does not hold a grant does not take it from others.
+func TestNobodyTakesWhatTheyDoNotHold(t *testing.T) {
+	each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		admin := s.admin()
+		for i, c := range []struct {
+			holds []string
+			acl   []string
+			lacks string
+		}{
+			{[]string{"confd.#"}, []string{"!confd.users.delete"}, ""},
+			{[]string{"confd.#", "!confd.users.delete"}, []string{"!confd.users.delete"}, "confd.users.delete"},
+			{[]string{"confd.#"}, []string{"!auth.tenants.#"}, "auth.tenants.#"},
+			{[]string{"confd.#"}, []string{"!#"}, "#"},
+			{[]string{"confd.#"}, []string{"confd.users.read"}, ""},
+			{[]string{"confd.#"}, []string{"confd.users.read", "chatd.#"}, "chatd.#"},
+		} {
+			t.Run(fmt.Sprint(i), func(t *testing.T) {
+				name := fmt.Sprintf("operator%d", i)
+				_, _, token := s.account(admin, name, append(c.holds, manage...)...)
+				list := jsonList(t, c.acl...)
+				policy := func(suffix string) string {
+					return s.do("POST", "/policies", admin, `{"name":"`+name+suffix+`","acl":`+list+`}`).want(t, 200).text(t, "uuid")
+				}
+				edited, picked, deleted, attached, joined, grouped := policy("a"), policy("b"), policy("c"), policy("d"), policy("e"), policy("f")
+				user := s.do("POST", "/users", admin, `{"username":"target`+name+`"}`).text(t, "uuid")
+				s.do("PUT", "/users/"+user+"/policies/"+attached, admin, "").want(t, 204)
+				group := func(suffix, policy string) string {
+					id := s.do("POST", "/groups", admin, `{"name":"`+name+suffix+`"}`).text(t, "uuid")
+					s.do("PUT", "/groups/"+id+"/policies/"+policy, admin, "").want(t, 204)
+					s.do("PUT", "/groups/"+id+"/users/"+user, admin, "").want(t, 204)
+					return id
+				}
+				left, stripped, removed := group("l", joined), group("s", grouped), group("r", grouped)
+				for _, way := range [][3]string{
+					{"PUT", "/policies/" + edited, `{"acl":[]}`},
+					{"DELETE", "/policies/" + picked + "/acl/" + url.PathEscape(c.acl[len(c.acl)-1]), ""},
+					{"DELETE", "/policies/" + deleted, ""},
+					{"DELETE", "/groups/" + left + "/users/" + user, ""},
+					{"DELETE", "/groups/" + stripped + "/policies/" + grouped, ""},
+					{"DELETE", "/groups/" + removed, ""},
+				} {
+					a := s.do(way[0], way[1], token, way[2])
+					// Acting on the user needs all that the user holds too, whatever is taken.
+					switch {
+					case c.lacks != "":
+						a.lacks(t, c.lacks)
+					case a.status != 200 && a.status != 204:
+						t.Errorf("%s %s: %d %s", way[0], way[1], a.status, a.body)
+					}
+				}
+				if a := s.do("DELETE", "/users/"+user+"/policies/"+attached, token, ""); c.lacks != "" {
+					a.lacks(t, c.lacks)
+				} else {
+					a.want(t, 204)
+				}
+			})
+		}
+	})
+}
+
+// Nobody acts on a user who may do more than they may (THREATS 4.7).
+func TestNobodyActsOnTheMorePrivileged(t *testing.T) {
+	each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		admin := s.admin()
+		operator, own, token := s.account(admin, "operator", append([]string{"confd.users.#", "confd.users.me.#"}, manage...)...)
+		peer, _, _ := s.account(admin, "peer", "confd.users.read", "auth.users.read")
+		first := s.do("GET", "/users?username=admin", admin, "").list(t).column("uuid")[0]
+		more, _, _ := s.account(admin, "more", "confd.users.read", "confd.voicemails.read")
+		viaGroup := s.do("POST", "/users", admin, `{"username":"member"}`).text(t, "uuid")
+		group := s.do("POST", "/groups", admin, `{"name":"g"}`).text(t, "uuid")
+		s.do("PUT", "/groups/"+group+"/policies/more", admin, "").want(t, 204)
+		s.do("PUT", "/groups/"+group+"/users/"+viaGroup, admin, "").want(t, 204)
+		denied, _, _ := s.account(admin, "denied", "confd.voicemails.read", "!confd.voicemails.read")
+		light := s.do("POST", "/policies", admin, `{"name":"light","acl":["confd.users.read"]}`).text(t, "uuid")
+		nothing := s.do("POST", "/policies", admin, `{"name":"nothing","acl":["!#"]}`).text(t, "uuid")
+
+		for _, c := range []struct{ name, user, lacks string }{
+			{"administrator", first, "#"},
+			{"one access more", more, "confd.voicemails.read"},
+			{"one access more, by a group", viaGroup, "confd.voicemails.read"},
+			{"one access more, denied to them", denied, "confd.voicemails.read"}, // refused though it is equal in the end
+		} {
+			t.Run(c.name, func(t *testing.T) {
+				before := s.do("GET", "/users/"+c.user, admin, "").want(t, 200).body
+				for _, body := range []string{`{"username":"taken"}`, `{"enabled":false}`, `{"authentication_method":"ldap"}`, `{}`} {
+					s.do("PUT", "/users/"+c.user, token, body).lacks(t, c.lacks)
+				}
+				s.do("DELETE", "/users/"+c.user, token, "").lacks(t, c.lacks)
+				s.do("PUT", "/users/"+c.user+"/policies/"+light, token, "").want(t, 204) // takes nothing, and the operator holds it
+				s.do("DELETE", "/users/"+c.user+"/policies/"+light, token, "").lacks(t, c.lacks)
+				s.do("DELETE", "/users/"+c.user+"/policies/"+light, admin, "").want(t, 204)
+				s.do("PUT", "/users/"+c.user+"/policies/"+nothing, token, "").lacks(t, "#")
+				if after := s.do("GET", "/users/"+c.user, admin, "").body; after != before {
+					t.Errorf("the user has changed: %s", after)
+				}
+			})
+		}
+		// Equals and lesser ones, and oneself.
+		s.do("PUT", "/users/"+peer, token, `{"firstname":"Peer"}`).want(t, 200)
+		s.do("PUT", "/users/"+peer+"/policies/"+nothing, token, "").want(t, 204)
+		s.do("PUT", "/users/"+operator, token, `{"firstname":"Me"}`).want(t, 200)
+		s.do("DELETE", "/users/"+peer, token, "").want(t, 204)
+
+		// Nobody edits their way up, or others' way down.
+		s.do("PUT", "/policies/"+own+"/acl/"+url.PathEscape("#"), token, "").lacks(t, "#")
+		s.do("PUT", "/policies/more/acl/confd.users.create", token, "").want(t, 204) // held in full: nobody gains by it what the operator lacks
+		s.do("PUT", "/policies/more/acl/"+url.PathEscape("!confd.voicemails.read"), token, "").lacks(t, "confd.voicemails.read")
+		s.do("PUT", "/policies/more/acl/"+url.PathEscape("!confd.users.create"), token, "").want(t, 204)
+		s.do("DELETE", "/policies/more/acl/confd.voicemails.read", token, "").lacks(t, "confd.voicemails.read")
+		s.do("DELETE", "/policies/more", token, "").lacks(t, "confd.voicemails.read")
+	})
+}
+
+// What a user holds over themselves, nobody holds who has the same over themselves alone: an account that is taken over is its data.
+func TestOwnDataIsNotTheOperators(t *testing.T) {
+	each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		admin := s.admin()
+		victim, _, _ := s.account(admin, "victim", "confd.users.me.#", "auth.sessions.my_session.delete")
+		_, _, operator := s.account(admin, "operator", append([]string{"confd.users.me.#", "auth.sessions.my_session.delete"}, manage...)...)
+		s.do("PUT", "/users/"+victim, operator, `{"username":"mine"}`).lacks(t, "auth.sessions.*.delete")
+		_, _, operator = s.account(admin, "nearly", append([]string{"confd.users.me.#", "auth.sessions.*.delete"}, manage...)...)
+		s.do("PUT", "/users/"+victim, operator, `{"username":"mine"}`).lacks(t, "confd.users."+victim+".#")
+		for i, enough := range []string{"confd.users.*.#", "confd.users." + victim + ".#", "confd.#"} {
+			_, _, operator = s.account(admin, fmt.Sprintf("able%d", i), append([]string{enough, "auth.sessions.*.delete"}, manage...)...)
+			s.do("PUT", "/users/"+victim, operator, `{"firstname":"x"}`).want(t, 200)
+		}
+	})
+}
+
+// A login never fails because somebody was given too much: the giving does.
+func TestTooManyAccesses(t *testing.T) {
+	each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		admin := s.admin()
+		user := s.do("POST", "/users", admin, `{"username":"ann","password":"x"}`).text(t, "uuid")
+		policies := make([]string, 5)
+		for i := range policies {
+			n := acl.MaxPolicyPatterns
+			if i == 4 {
+				n = acl.MaxPatterns - 4*acl.MaxPolicyPatterns
+			}
+			accesses := make([]string, n)
+			for j := range accesses {
+				accesses[j] = fmt.Sprintf("confd.p%d.a%d", i, j)
+			}
+			policies[i] = s.do("POST", "/policies", admin, `{"name":"p`+fmt.Sprint(i)+`","acl":`+jsonList(t, accesses...)+`}`).want(t, 200).text(t, "uuid")
+			s.do("PUT", "/users/"+user+"/policies/"+policies[i], admin, "").want(t, 204)
+		}
+		token := s.login("ann", "x")
+		if n := len(s.do("GET", "/token/"+token, "", "").json(t, "data.acl").([]any)); n != acl.MaxPatterns {
+			t.Errorf("the token has %d accesses", n)
+		}
+		one := s.do("POST", "/policies", admin, `{"name":"one","acl":["confd.one.more"]}`).text(t, "uuid")
+		same := s.do("POST", "/policies", admin, `{"name":"same","acl":["confd.p0.a0"]}`).text(t, "uuid")
+		group := s.do("POST", "/groups", admin, `{"name":"g"}`).text(t, "uuid")
+		s.do("PUT", "/groups/"+group+"/policies/"+one, admin, "").want(t, 204)
+		s.do("PUT", "/users/"+user+"/policies/"+one, admin, "").refused(t, 409, "too-many-accesses")
+		s.do("PUT", "/groups/"+group+"/users/"+user, admin, "").refused(t, 409, "too-many-accesses")
+		s.do("PUT", "/policies/"+policies[4]+"/acl/confd.one.more", admin, "").refused(t, 409, "too-many-accesses")
+		s.do("PUT", "/policies/"+policies[4], admin, `{"acl":["confd.one.more"]}`).want(t, 200)
+		s.do("PUT", "/users/"+user+"/policies/"+same, admin, "").want(t, 204)
+		second := s.do("POST", "/groups", admin, `{"name":"h"}`).text(t, "uuid")
+		s.do("PUT", "/groups/"+second+"/users/"+user, admin, "").want(t, 204)
+		big := make([]string, 200)
+		for j := range big {
+			big[j] = fmt.Sprintf("confd.big.a%d", j)
+		}
+		large := s.do("POST", "/policies", admin, `{"name":"big","acl":`+jsonList(t, big...)+`}`).text(t, "uuid")
+		s.do("PUT", "/groups/"+second+"/policies/"+large, admin, "").refused(t, 409, "too-many-accesses")
+		s.login("ann", "x")
+	})
+}
