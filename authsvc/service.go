@@ -23,6 +23,11 @@ type Options struct {
 	Hash HashParams
 	// Sealer encrypts refresh tokens and external credentials at rest.
 	Sealer Sealer
+	// External are the plugins that link users to external services.
+	External []ExternalAuth
+	// PublicURL is where browsers reach the gateway: https://pbx.example.com. External services send users back there.
+	// CheckPublicURL says what it may be; without one nobody can be sent to an external service.
+	PublicURL string
 }
 
 // Service is the authentication service on one database. It is safe for concurrent use.
@@ -36,6 +41,8 @@ type Service struct {
 	requirements atomic.Pointer[Requirements]
 	server       atomic.Pointer[string] // this installation's UUID
 	rest         *rest.Service
+	// external is what the plugins for external services stand on.
+	external *ExternalHost
 }
 
 // New describes the service. Follow it by Bootstrap, once the schema is there, and by UseCache.
@@ -67,6 +74,7 @@ func New(o Options) (*Service, error) {
 	s.rest.Operations = append(s.rest.Operations, s.explainOperations()...)
 	s.rest.Operations = append(s.rest.Operations, auditEntries().Operations(engine)...)
 	s.rest.Operations = append(s.rest.Operations, s.statusOperations()...)
+	s.rest.Operations = s.addExternal(o) // the last
 	if err := s.rest.Mount(); err != nil {
 		return nil, err
 	}

@@ -1,0 +1,142 @@
+package authsvc
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"log/slog"
+	"net/http"
+	"regexp"
+	"time"
+
+	"github.com/ringfence/ringfence/internal/rest"
+)
+
+// callbackTime is how long a callback has.
+const callbackTime = 30 * time.Second
+
+// authorizeOperation is where an external service sends users back to. They have a browser and no token; the
+// state is what lets them in (see RegisterOAuth2Callback).
+func (h *ExternalHost) authorizeOperation() rest.Operation {
+	text := &rest.Schema{Type: "string"}
+	return rest.Operation{
+		Method: http.MethodGet, Path: "/external/{auth_type}/authorize", Public: true,
+		ID: "authorize_external", Summary: "Where an external service sends a user back to",
+		Description: "Called by the user's browser. Each state counts once, for ten minutes, and 400 says that it does not.",
+		Query: []rest.Parameter{
+			{Name: "state", Description: "The state of the authorization URL.", Schema: text},
+			{Name: "code", Description: "What the service gives for tokens.", Schema: text},
+			{Name: "error", Description: "Why the service gives nothing.", Schema: text},
+		},
+		Success: http.StatusOK, Produces: "text/html; charset=utf-8", Statuses: []int{http.StatusBadRequest},
+		Handle: h.authorize,
+	}
+}
+
+func (h *ExternalHost) authorize(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+	if r.HTTP.Method == http.MethodHead { // something that only looks must not use the state up
+		return externalPage(http.StatusOK, "", ""), nil
+	}
+	authType := r.Param("auth_type")
+	state, _ := r.Query("state")
+	p, run, err := h.take(ctx, authType, state)
+	if err != nil {
+		return refusedPage(err)
+	}
+	message := ExternalMessage{}
+	for name, values := range r.HTTP.URL.Query() {
+		message[name] = values[0]
+	}
+	if reason, refused := message["error"]; refused {
+		slog.Info("an external service did not authorize", "type", authType, "user", p.UserUUID, "reason", errorCode(reason))
+		return externalPage(http.StatusBadRequest, "Not linked", "The external service answered: "+errorCode(reason)+"."), nil
+	}
+
+	done := make(chan error, 1)
+	go func() { //nolint:contextcheck // a user who closes the window does not undo what they have authorized
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callbackTime)
+		defer cancel()
+		err := guarded(authType, func() error { return h.deliver(ctx, r, authType, p, run, message) })
+		if err != nil {
+			slog.Warn("an external authorization could not be taken", "type", authType, "user", p.UserUUID, "error", err)
+		} else {
+			slog.Info("an external service was authorized", "type", authType, "user", p.UserUUID)
+		}
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		if err != nil {
+			return refusedPage(externalRefusal(authType, err))
+		}
+	case <-ctx.Done():
+		return rest.Reply{}, ctx.Err()
+	}
+	who := p.Username
+	if who == "" {
+		who = p.UserUUID
+	}
+	return externalPage(http.StatusOK, "Linked", fmt.Sprintf("%s may now be used for the user %s.", authType, who)), nil
+}
+
+// deliver gives the message to the closure of this process, or to the plugin.
+func (h *ExternalHost) deliver(ctx context.Context, r *rest.Request, authType string, p pending, run *closure, message ExternalMessage) error {
+	if run != nil {
+		return run.callback(ctx, run.extra, message)
+	}
+	a, ok := h.plugin(authType).(ExternalAuthorizer)
+	if !ok {
+		return errLostCallback // it was taken by another request with the same state, which cannot be, or by a reload
+	}
+	l := &ExternalLink{Type: authType, UserUUID: p.UserUUID, TenantUUID: p.TenantUUID, Host: h, request: r}
+	return a.Authorized(ctx, l, p.extra, message)
+}
+
+// errorCodes are those that RFC 6749, 4.1.2.1, has, and others of that form.
+var errorCodes = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
+
+// errorCode is what may be shown of an error that anybody can put into the address.
+func errorCode(sent string) string {
+	if !errorCodes.MatchString(sent) {
+		return "error"
+	}
+	return sent
+}
+
+//go:embed external_page.html
+var pageText string
+
+const pageStyle = "body{font:16px/1.5 system-ui,sans-serif;max-width:32em;margin:20vh auto;padding:0 1em}"
+
+var (
+	page = template.Must(template.New("page").Parse(pageText))
+	// pagePolicy lets the page do nothing but show itself, in no frame.
+	pagePolicy = func() string {
+		sum := sha256.Sum256([]byte(pageStyle))
+		return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) +
+			"'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+	}()
+)
+
+// externalPage is a page for the user's browser. Nothing in it comes from the request but a code of known form.
+func externalPage(status int, title, sentence string) rest.Reply {
+	var b bytes.Buffer
+	_ = page.Execute(&b, map[string]any{"Title": title, "Sentence": sentence, "Style": template.CSS(pageStyle)}) // to memory, of a tried template
+	return rest.Reply{Status: status, Body: b.Bytes(), Header: http.Header{
+		"Content-Security-Policy": {pagePolicy},
+		"Referrer-Policy":         {"no-referrer"}, // the address holds the code
+	}}
+}
+
+// refusedPage says why nothing was linked. What no client may read is an error still, which is logged and plain.
+func refusedPage(err error) (rest.Reply, error) {
+	e := rest.Refusal(err)
+	if e.Status() >= http.StatusInternalServerError {
+		return rest.Reply{}, err
+	}
+	return externalPage(http.StatusBadRequest, "Not linked", rest.Sentence(e)+". Go back to where you began, and begin again."), nil
+}

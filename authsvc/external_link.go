@@ -1,0 +1,198 @@
+package authsvc
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/audit"
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// ExternalLink is one user's link to one external service: what a plugin works on. What it stores is
+// encrypted at rest, one JSON value a user and type.
+type ExternalLink struct {
+	// Type is the plugin's; UserUUID and TenantUUID are the user's.
+	Type, UserUUID, TenantUUID string
+	// Host has the OAuth 2.0 helpers.
+	Host *ExternalHost
+
+	request *rest.Request // for the audit
+	changed bool          // by this request
+}
+
+// Load reads what is stored; ErrNotLinked when nothing is.
+func (l *ExternalLink) Load(ctx context.Context, into any) error {
+	found, err := l.load(ctx)
+	if err != nil {
+		return err
+	}
+	return decodeStored(found.data, into)
+}
+
+// Create stores data where nothing is stored; ErrLinked where something is.
+func (l *ExternalLink) Create(ctx context.Context, data any) error {
+	stored, err := l.insert(ctx, data, `ON CONFLICT (user_uuid, auth_type) DO NOTHING`)
+	if err == nil && !stored {
+		return ErrLinked
+	}
+	return err
+}
+
+// Save stores data, in the place of what is stored, if anything is.
+func (l *ExternalLink) Save(ctx context.Context, data any) error {
+	_, err := l.insert(ctx, data, `ON CONFLICT (user_uuid, auth_type) DO UPDATE SET sealed = excluded.sealed, renewing_until = NULL`)
+	return err
+}
+
+// Edit stores what change makes of what is stored, which is nil when nothing is. Where others change it at the same time,
+// change may be called again.
+func (l *ExternalLink) Edit(ctx context.Context, change func(data json.RawMessage) (any, error)) error {
+	for ctx.Err() == nil {
+		found, err := l.load(ctx)
+		if err != nil && !errors.Is(err, ErrNotLinked) {
+			return err
+		}
+		data, err := change(found.data)
+		if err != nil {
+			return err
+		}
+		if found.sealed == nil {
+			if err := l.Create(ctx, data); !errors.Is(err, ErrLinked) {
+				return err
+			}
+			continue
+		}
+		if stored, err := l.replace(ctx, found.sealed, data); err != nil || stored {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// Config reads the tenant's configuration of this type; ErrNoConfig when there is none.
+func (l *ExternalLink) Config(ctx context.Context, into any) error {
+	text, err := l.Host.config(ctx, l.TenantUUID, l.Type)
+	if err != nil {
+		return err
+	}
+	return decodeStored(text, into)
+}
+
+func decodeStored(text []byte, into any) error {
+	if err := json.Unmarshal(text, into); err != nil {
+		return errors.New("what is stored is not of the form that the plugin expects") // the cause may repeat a secret
+	}
+	return nil
+}
+
+// storedLink is a row of auth_external.
+type storedLink struct {
+	sealed []byte
+	data   json.RawMessage
+}
+
+func (l *ExternalLink) load(ctx context.Context) (storedLink, error) {
+	blob, err := store.Get[[]byte](ctx, l.Host.db, `SELECT sealed FROM auth_external WHERE user_uuid = $1 AND auth_type = $2`, l.UserUUID, l.Type)
+	if errors.Is(err, store.ErrNotFound) {
+		return storedLink{}, ErrNotLinked
+	}
+	if err != nil {
+		return storedLink{}, err
+	}
+	data, err := l.Host.unseal(blob, linkRow(l.UserUUID, l.Type))
+	return storedLink{blob, data}, err
+}
+
+func (l *ExternalLink) insert(ctx context.Context, data any, onConflict string) (stored bool, err error) {
+	blob, err := l.sealData(data)
+	if err != nil {
+		return false, err
+	}
+	stored, err = l.change(ctx, nil, l.state(true), `INSERT INTO auth_external (user_uuid, auth_type, sealed) VALUES ($1, $2, $3) `+onConflict, blob)
+	if store.IsConstraint(err, store.ForeignKey) {
+		return false, errUnknownUser(err)
+	}
+	return stored, err
+}
+
+// replace stores data unless the row has changed since before was read.
+func (l *ExternalLink) replace(ctx context.Context, before []byte, data any) (stored bool, err error) {
+	blob, err := l.sealData(data)
+	if err != nil {
+		return false, err
+	}
+	return l.change(ctx, l.state(true), l.state(true), replaceSQL, before, blob)
+}
+
+const replaceSQL = `UPDATE auth_external SET sealed = $4, renewing_until = NULL WHERE user_uuid = $1 AND auth_type = $2 AND sealed = $3`
+
+// change runs a statement on the link's row, and has it in the audit if it did anything. $1 and $2 are the row's key.
+func (l *ExternalLink) change(ctx context.Context, before, after *linkState, sql string, args ...any) (done bool, err error) {
+	err = l.Host.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
+		n, err := tx.Exec(ctx, sql, append([]any{l.UserUUID, l.Type}, args...)...)
+		if done = n == 1; err != nil || !done {
+			return err
+		}
+		return l.audit(ctx, tx, before, after)
+	})
+	l.changed = l.changed || done && err == nil
+	return done, err
+}
+
+// auditBegun writes, after a POST that has stored nothing, who began the link: those whom the external service sends
+// back have no token.
+func (l *ExternalLink) auditBegun(ctx context.Context) error {
+	if l.changed {
+		return nil
+	}
+	return l.Host.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error { return l.audit(ctx, tx, nil, l.state(false)) })
+}
+
+// linkState is what the audit shows of a link. What is stored is nobody's to see.
+type linkState struct {
+	UserUUID string `json:"user_uuid"`
+	Type     string `json:"type"`
+	Linked   bool   `json:"linked"`
+}
+
+func (l *ExternalLink) audit(ctx context.Context, tx store.Conn, before, after *linkState) error {
+	c := audit.Change{Tenant: l.TenantUUID, Resource: "users/external", Object: l.UserUUID + "/" + l.Type}
+	if before != nil {
+		c.Before = before
+	}
+	if after != nil {
+		c.After = after
+	}
+	return audit.Write(ctx, tx, l.request, c)
+}
+
+func (l *ExternalLink) state(linked bool) *linkState { return &linkState{l.UserUUID, l.Type, linked} }
+
+func (l *ExternalLink) sealData(data any) ([]byte, error) {
+	text, err := json.Marshal(data)
+	if err != nil {
+		return nil, fmt.Errorf("writing external credentials: %w", err)
+	}
+	return l.Host.seal(text, linkRow(l.UserUUID, l.Type))
+}
+
+// removeAll removes what is stored, and forgets whom the service has been asked to send back. It answers ErrNotLinked when nothing
+// is stored.
+func (l *ExternalLink) removeAll(ctx context.Context) error {
+	if _, err := l.Host.db.Exec(ctx, `DELETE FROM auth_external_pending WHERE user_uuid = $1 AND auth_type = $2`, l.UserUUID, l.Type); err != nil {
+		return err
+	}
+	removed, err := l.change(ctx, l.state(true), nil, `DELETE FROM auth_external WHERE user_uuid = $1 AND auth_type = $2`)
+	if err == nil && !removed {
+		return ErrNotLinked
+	}
+	return err
+}
+
+func errUnknownUser(cause error) error {
+	return &apierr.Error{Kind: apierr.NotFound, ID: "unknown-user", Resource: "users", Message: "No such user", Err: cause}
+}

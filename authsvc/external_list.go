@@ -1,0 +1,231 @@
+package authsvc
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/tenant"
+)
+
+// externalItem is one plugin in the list of a user's external authentications.
+type externalItem struct {
+	Type    string         `json:"type"`
+	Data    map[string]any `json:"data" doc:"What may be shown to those who may not read the credentials."`
+	Enabled bool           `json:"enabled" doc:"Whether anything is stored for the user."`
+	Info    map[string]any `json:"plugin_info"`
+}
+
+type externalList struct {
+	Items    []externalItem `json:"items"`
+	Total    int            `json:"total"`
+	Filtered int            `json:"filtered"`
+}
+
+// linkedUser is one user in the list of those who have something stored for a type.
+type linkedUser struct {
+	UUID string `db:"user_uuid" json:"uuid" format:"uuid"`
+}
+
+type linkedUsers struct {
+	Items    []linkedUser `json:"items"`
+	Total    int          `json:"total"`
+	Filtered int          `json:"filtered"`
+}
+
+var (
+	externalListSpec = rest.ListSpec{Order: []string{"type"}, Filters: []string{"type"}}
+	linkedUsersSpec  = rest.ListSpec{Recurse: true}
+)
+
+func (h *ExternalHost) listOperations() []rest.Operation {
+	return []rest.Operation{
+		{
+			Method: http.MethodGet, Path: "/users/{user_uuid}/external", Access: "auth.users.{user_uuid}.external.read",
+			ID: "list_user_external", Summary: "List a user's external authentications, without the credentials",
+			Description: "One item for each plugin, whether the user has linked it or not.",
+			Query:       externalListSpec.Parameters(), Success: http.StatusOK, Reply: rest.ListOf(rest.SchemaOf[externalItem](), true),
+			Tenanted: true, Handle: h.listLinks,
+		},
+		{
+			Method: http.MethodGet, Path: "/external/{auth_type}/users", Access: "auth.{auth_type}.external.users.read",
+			ID: "list_external_users", Summary: "List the users who have linked an external service",
+			Query: linkedUsersSpec.Parameters(), Success: http.StatusOK, Reply: rest.ListOf(rest.SchemaOf[linkedUser](), true),
+			Statuses: []int{http.StatusNotFound}, Tenanted: true, Handle: h.listLinkedUsers,
+		},
+	}
+}
+
+// listLinks answers the same for a user of another tenant as for one who does not exist: that nothing is linked.
+func (h *ExternalHost) listLinks(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+	query, err := r.List(externalListSpec)
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	stored, err := h.storedLinks(ctx, r)
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	answer := externalList{Items: []externalItem{}, Total: len(h.plugins)}
+	for _, p := range h.plugins {
+		if !listed(query, p.Type()) {
+			continue
+		}
+		answer.Filtered++
+		item := externalItem{Type: p.Type(), Data: map[string]any{}, Info: infoOf(p)}
+		if data, ok := stored[p.Type()]; ok {
+			item.Enabled = true
+			if item.Data, err = safeView(p, data); err != nil {
+				return rest.Reply{}, externalRefusal(p.Type(), err)
+			}
+		}
+		answer.Items = append(answer.Items, item)
+	}
+	if query.Desc {
+		slices.Reverse(answer.Items)
+	}
+	answer.Items = answer.Items[min(query.Offset, len(answer.Items)):]
+	if query.Limit > 0 {
+		answer.Items = answer.Items[:min(query.Limit, len(answer.Items))]
+	}
+	return rest.Reply{Body: answer}, nil
+}
+
+func listed(query rest.List, authType string) bool {
+	for _, f := range query.Filters {
+		if f.Value != authType {
+			return false
+		}
+	}
+	// As in auth's other lists, the words of a search may have anything between them.
+	rest := store.Fold(authType)
+	for word := range strings.FieldsSeq(store.Fold(query.Search)) {
+		_, after, found := strings.Cut(rest, word)
+		if !found {
+			return false
+		}
+		rest = after
+	}
+	return true
+}
+
+// storedLinks answers what is stored for the path's user, by type: opened where the plugin has a safe view, else empty.
+func (h *ExternalHost) storedLinks(ctx context.Context, r *rest.Request) (map[string]json.RawMessage, error) {
+	user, err := r.UUIDParam("user_uuid")
+	if err != nil {
+		return nil, errUnknownUser(err)
+	}
+	scope, err := tenant.Of(ctx, h.db, r)
+	if err != nil {
+		return nil, err
+	}
+	type row struct {
+		Type   string `db:"auth_type"`
+		Sealed []byte `db:"sealed"`
+	}
+	rows, err := store.Select[row](ctx, h.db, `
+		SELECT e.auth_type, e.sealed FROM auth_external e JOIN auth_user u ON u.uuid = e.user_uuid
+		WHERE e.user_uuid = $1 AND `+tenant.Below("u.tenant_uuid", "$2"), user, scope)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[string]json.RawMessage, len(rows))
+	for _, row := range rows {
+		out[row.Type] = nil
+		if _, ok := h.plugin(row.Type).(ExternalSafeViewer); !ok {
+			continue
+		}
+		if out[row.Type], err = h.unseal(row.Sealed, linkRow(user, row.Type)); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// safeView is what of the stored data is shown in the list: an empty object of a plugin that has no view.
+func safeView(p ExternalAuth, data json.RawMessage) (map[string]any, error) {
+	v, ok := p.(ExternalSafeViewer)
+	if !ok {
+		return map[string]any{}, nil
+	}
+	view, err := v.SafeView(data)
+	if err != nil {
+		return nil, err
+	}
+	return objectOf(view)
+}
+
+func infoOf(p ExternalAuth) map[string]any {
+	i, ok := p.(ExternalInformer)
+	if !ok {
+		return map[string]any{}
+	}
+	info := i.Info()
+	if info.RequiredACL == nil {
+		info.RequiredACL = []string{}
+	}
+	return map[string]any{"required_acl": info.RequiredACL}
+}
+
+func objectOf(v any) (map[string]any, error) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]any{}
+	return out, json.Unmarshal(text, &out)
+}
+
+func (h *ExternalHost) listLinkedUsers(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+	query, err := r.List(linkedUsersSpec)
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	scope, err := tenant.Of(ctx, h.db, r)
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	authType := r.Param("auth_type")
+	if h.plugin(authType) == nil {
+		if _, err := h.config(ctx, scope, authType); errors.Is(err, ErrNoConfig) {
+			return rest.Reply{}, unknownType(authType)
+		} else if err != nil {
+			return rest.Reply{}, err
+		}
+	}
+	inScope := "u.tenant_uuid = $2"
+	if query.Recurse {
+		inScope = tenant.Below("u.tenant_uuid", "$2")
+	}
+	from := ` FROM auth_external e JOIN auth_user u ON u.uuid = e.user_uuid WHERE e.auth_type = $1 AND ` + inScope
+	narrowed := from + ` AND CAST(e.user_uuid AS text) LIKE $3 ESCAPE '\'`
+	pattern := "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(store.Fold(query.Search)) + "%"
+	direction := " ASC"
+	if query.Desc {
+		direction = " DESC"
+	}
+	limit := int64(query.Limit)
+	if limit == 0 {
+		limit = math.MaxInt64 // SQLite has no OFFSET without LIMIT
+	}
+	var answer linkedUsers
+	err = h.db.InReadTx(ctx, func(ctx context.Context, c store.Conn) (err error) {
+		answer.Items, err = store.Select[linkedUser](ctx, c, `SELECT e.user_uuid`+narrowed+` ORDER BY e.user_uuid`+direction+` LIMIT $4 OFFSET $5`,
+			authType, scope, pattern, limit, query.Offset)
+		if err != nil {
+			return err
+		}
+		if answer.Total, err = store.Get[int](ctx, c, `SELECT count(*)`+from, authType, scope); err != nil {
+			return err
+		}
+		answer.Filtered, err = store.Get[int](ctx, c, `SELECT count(*)`+narrowed, authType, scope, pattern)
+		return err
+	})
+	return rest.Reply{Body: answer}, err
+}

@@ -1,0 +1,236 @@
+package authsvc
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/tenant"
+)
+
+const externalTag = "external"
+
+// maxExternalBody is the largest body of external authentication, in bytes: a configuration may hold certificates.
+const maxExternalBody = 64 << 10
+
+// operations are those of external authentication: what all plugins have in common, and each plugin's own.
+func (h *ExternalHost) operations() []rest.Operation {
+	ops := append(h.listOperations(), h.configOperations()...)
+	ops = append(ops, h.authorizeOperation())
+	for _, p := range h.plugins {
+		ops = append(ops, h.pluginOperations(p)...)
+	}
+	for i := range ops {
+		ops[i].Tag = externalTag
+	}
+	return ops
+}
+
+// pluginHandler is one method of a plugin on one link.
+type pluginHandler func(ctx context.Context, l *ExternalLink, body json.RawMessage) (any, error)
+
+// pluginOperations are a plugin's resource, and those below it.
+func (h *ExternalHost) pluginOperations(p ExternalAuth) []rest.Operation {
+	var shapes ExternalSchemas
+	if d, ok := p.(ExternalDocumenter); ok {
+		shapes = d.Schemas()
+	}
+	fetch := func(ctx context.Context, l *ExternalLink, _ json.RawMessage) (any, error) {
+		return fetchLink(ctx, p, l)
+	}
+	ops := []rest.Operation{
+		h.operation(p, ExternalRoute{
+			Method: http.MethodGet, Summary: "Read what is stored for a user, credentials included", Reply: shapes.Fetched, Handle: fetch,
+		}),
+		h.operation(p, ExternalRoute{
+			Method: http.MethodDelete, Summary: "Remove all that is stored for a user",
+			Handle: func(ctx context.Context, l *ExternalLink, _ json.RawMessage) (any, error) {
+				if r, ok := p.(ExternalRemover); ok {
+					if err := r.Remove(ctx, l); err != nil {
+						return nil, err
+					}
+				}
+				return nil, l.removeAll(ctx)
+			},
+		}),
+	}
+	if c, ok := p.(ExternalCreator); ok {
+		ops = append(ops, h.operation(p, ExternalRoute{
+			Method: http.MethodPost, Summary: "Link a user", Body: anyObject(shapes.Create), Reply: shapes.Created, Handle: c.Create,
+		}))
+	}
+	if u, ok := p.(ExternalUpdater); ok {
+		ops = append(ops, h.operation(p, ExternalRoute{
+			Method: http.MethodPut, Summary: "Change what is stored for a user", Body: anyObject(shapes.Update), Reply: shapes.Updated, Handle: u.Update,
+		}))
+	}
+	if r, ok := p.(ExternalRouter); ok {
+		for _, route := range r.Routes() {
+			ops = append(ops, h.operation(p, route))
+		}
+	}
+	return ops
+}
+
+// anyObject is the schema of a body that the plugin says nothing about.
+func anyObject(s *Schema) *Schema {
+	if s == nil {
+		return &Schema{Type: "object", Values: &Schema{Nullable: true}}
+	}
+	return s
+}
+
+func fetchLink(ctx context.Context, p ExternalAuth, l *ExternalLink) (any, error) {
+	if f, ok := p.(ExternalFetcher); ok {
+		return f.Fetch(ctx, l)
+	}
+	found, err := l.load(ctx)
+	return found.data, err
+}
+
+// actions are the last words of accesses (SPEC, "ACL syntax").
+var actions = map[string]string{
+	http.MethodGet: "read", http.MethodPost: "create", http.MethodPut: "update", http.MethodDelete: "delete",
+}
+
+// operation is a route of a plugin. Credentials are kept by no browser's cache, although they have an entity tag.
+func (h *ExternalHost) operation(p ExternalAuth, route ExternalRoute) rest.Operation {
+	path, name := "/users/{user_uuid}/external/"+p.Type(), p.Type()
+	if route.Path != "" {
+		path += "/" + route.Path
+		name += "_" + strings.ReplaceAll(route.Path, "/", "_")
+	}
+	op := rest.Operation{
+		Method: route.Method, Path: path,
+		Access: "auth" + strings.ReplaceAll(path, "/", ".") + "." + actions[route.Method],
+		ID:     actions[route.Method] + "_external_" + name, Summary: route.Summary + ": " + p.Type(),
+		Body: route.Body, BodyOptional: route.Body != nil && route.Method == http.MethodPost, MaxBody: maxExternalBody,
+		Success: http.StatusOK, Reply: route.Reply, Statuses: []int{http.StatusNotFound}, Tenanted: true,
+		Conditional: route.Method == http.MethodGet,
+	}
+	switch route.Method {
+	case http.MethodPost:
+		op.Success, op.Statuses = http.StatusCreated, append(op.Statuses, http.StatusConflict)
+	case http.MethodDelete:
+		op.Success, op.Statuses = http.StatusNoContent, append(op.Statuses, http.StatusPreconditionFailed)
+	case http.MethodPut:
+		op.Statuses = append(op.Statuses, http.StatusPreconditionFailed)
+	}
+	op.Handle = func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+		answer, err := h.serve(ctx, r, p, route)
+		if err != nil {
+			return rest.Reply{}, externalRefusal(p.Type(), err)
+		}
+		reply := rest.Reply{Body: answer, Header: http.Header{"Cache-Control": {"no-store"}}}
+		if op.Success == http.StatusNoContent {
+			reply.Body = nil
+		}
+		return reply, nil
+	}
+	return op
+}
+
+func (h *ExternalHost) serve(ctx context.Context, r *rest.Request, p ExternalAuth, route ExternalRoute) (any, error) {
+	l, err := h.linkOf(ctx, r, p.Type())
+	if err != nil {
+		return nil, err
+	}
+	body, err := externalBody(r)
+	if err != nil {
+		return nil, err
+	}
+	if r.HTTP.Header.Get("If-Match") != "" && route.Path == "" && (route.Method == http.MethodPut || route.Method == http.MethodDelete) {
+		now, err := fetchLink(ctx, p, l)
+		if err != nil {
+			return nil, err
+		}
+		if err := rest.CheckIfMatch(r.HTTP.Header, now); err != nil {
+			return nil, err
+		}
+	}
+	answer, err := route.Handle(ctx, l, body)
+	if err != nil || route.Method != http.MethodPost {
+		return answer, err
+	}
+	return answer, l.auditBegun(ctx)
+}
+
+// linkOf is the link that the path names, of a user whom the request's tenant sees.
+func (h *ExternalHost) linkOf(ctx context.Context, r *rest.Request, authType string) (*ExternalLink, error) {
+	user, err := r.UUIDParam("user_uuid")
+	if err != nil {
+		return nil, errUnknownUser(err)
+	}
+	scope, err := tenant.Of(ctx, h.db, r)
+	if err != nil {
+		return nil, err
+	}
+	l := &ExternalLink{Type: authType, UserUUID: user, Host: h, request: r}
+	l.TenantUUID, err = store.Get[string](ctx, h.db, `SELECT tenant_uuid FROM auth_user WHERE uuid = $1 AND `+tenant.Below("tenant_uuid", "$2"), user, scope)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, errUnknownUser(nil)
+	}
+	return l, err
+}
+
+// externalBody reads the body as the operation's schema has it: of an object with known properties, those alone. It is nil when the
+// operation takes none.
+func externalBody(r *rest.Request) (json.RawMessage, error) {
+	schema := r.Op().Body
+	if schema == nil {
+		return nil, nil
+	}
+	sent, err := parseObject(r)
+	if err != nil {
+		return nil, err
+	}
+	if fields := schema.Validate("", sent); len(fields) > 0 {
+		return nil, &apierr.Error{Kind: apierr.Invalid, Fields: fields}
+	}
+	if len(schema.Properties) > 0 {
+		for name := range sent {
+			if p := schema.Property(name); p == nil || p.ReadOnly {
+				delete(sent, name)
+			}
+		}
+	}
+	return rest.Marshal(sent)
+}
+
+// parseObject reads a body whose names the client may choose.
+func parseObject(r *rest.Request) (map[string]any, error) {
+	text, err := io.ReadAll(r.HTTP.Body)
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge), errors.Is(err, context.Canceled):
+		return nil, err
+	case err != nil:
+		return nil, Refuse(http.StatusBadRequest, err, "The body ended before all of it had come")
+	case len(text) == 0 && r.Op().BodyOptional:
+		return map[string]any{}, nil
+	}
+	value, err := rest.ParseJSON(text)
+	if err != nil {
+		return nil, err
+	}
+	object, ok := value.(map[string]any)
+	if !ok {
+		return nil, Refuse(http.StatusBadRequest, nil, "The body must be a JSON object")
+	}
+	return object, nil
+}
+
+// unknownType refuses a type that there is nothing of.
+func unknownType(authType string) error {
+	return &apierr.Error{
+		Kind: apierr.NotFound, ID: "unknown-external-auth-type", Resource: externalTag, Details: map[string]any{"type": authType},
+		Message: fmt.Sprintf("No such external auth type: %q", authType),
+	}
+}
