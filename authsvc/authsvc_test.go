@@ -65,6 +65,19 @@ func newServer(t *testing.T, db store.DB) *server {
 	if err := box.Prepare(t.Context(), db); err != nil {
 		t.Fatal(err)
 	}
+	s := newNode(t, db, box)
+	_, err := s.svc.Bootstrap(t.Context(), authsvc.Admin{
+		Username: "admin", Password: adminPassword, File: filepath.Join(t.TempDir(), "admin-credentials"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// newNode is a server on a database that it does not touch.
+func newNode(t *testing.T, db store.DB, box authsvc.Sealer) *server {
+	t.Helper()
 	svc, err := authsvc.New(authsvc.Options{DB: db, Hash: cheap, Sealer: box})
 	if err != nil {
 		t.Fatal(err)
@@ -75,12 +88,6 @@ func newServer(t *testing.T, db store.DB) *server {
 	}
 	t.Cleanup(cache.Close)
 	svc.UseCache(cache)
-	_, err = svc.Bootstrap(t.Context(), authsvc.Admin{
-		Username: "admin", Password: adminPassword, File: filepath.Join(t.TempDir(), "admin-credentials"),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	return &server{t: t, db: db, svc: svc, cache: cache}
 }
 
