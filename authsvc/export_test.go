@@ -1,0 +1,28 @@
+package authsvc
+
+import "context"
+
+// Hash is the work of one password check, as argon2.IDKey does it.
+type Hash = func(password, salt []byte, time, memory uint32, threads uint8, keyLen uint32) []byte
+
+// UseHash puts another function in the place of argon2id.
+func (s *Service) UseHash(h Hash) { s.hasher.argon2 = h }
+
+// Places is how many hashes may run at once, and how many wait.
+func (s *Service) Places() (running, waiting int) { return cap(s.hasher.slots), maxQueue }
+
+// Hashing is how many hashes run now, and how many wait.
+func (s *Service) Hashing() (running, waiting int) {
+	return len(s.hasher.slots), int(s.hasher.waiting.Load())
+}
+
+// NewHash answers the PHC string of a password.
+func (s *Service) NewHash(ctx context.Context, password string) (string, error) {
+	return s.hasher.hash(ctx, password)
+}
+
+// Canonical is the form in which a name is compared.
+func Canonical(name string) (string, bool) { return canonical(name) }
+
+// CheckName answers a name as it is stored, and its canonical form.
+func CheckName(name string) (tidy, key string, err error) { return checkName("name", name) }

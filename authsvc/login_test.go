@@ -1,0 +1,268 @@
+package authsvc_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/crypto/argon2"
+
+	"github.com/ringfence/ringfence/authsvc"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/store/storetest"
+)
+
+// failures are the ways for a login to fail, which nobody may tell apart.
+func failures(t *testing.T, s *server) map[string]func(*http.Request) {
+	t.Helper()
+	admin := s.admin()
+	for name, body := range map[string]string{
+		"known": `"password":"right"`, "disabled": `"password":"right","enabled":false`, "passwordless": `"firstname":"x"`,
+		"elsewhere": `"password":"right","authentication_method":"ldap"`, "broken": `"password":"right"`, "greedy": `"password":"right"`,
+		"unconfirmed": `"password":"right","email_address":"unconfirmed@example.org"`,
+	} {
+		s.do("POST", "/users", admin, `{"username":"`+name+`",`+body+`}`).want(t, 200)
+	}
+	for name, hash := range map[string]string{
+		"broken": "$argon2id$v=19$m=64,t=1,p=1$AAAA", "greedy": "$argon2id$v=19$m=4194304,t=100,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
+	} {
+		if _, err := s.db.Exec(t.Context(), `UPDATE auth_user SET password_hash = $2 WHERE username = $1`, name, hash); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.db.Exec(t.Context(), `UPDATE auth_email SET confirmed = $1`, false); err != nil {
+		t.Fatal(err)
+	}
+	return map[string]func(*http.Request){
+		"wrong password": basic("known", "wrong"), "unknown user": basic("unknown", "right"), "disabled": basic("disabled", "right"),
+		"no password": basic("passwordless", "right"), "another backend's": basic("elsewhere", "right"),
+		"unreadable hash": basic("broken", "right"), "hash that asks for too much": basic("greedy", "right"),
+		"unconfirmed address": basic("unconfirmed@example.org", "right"), "name that nobody can have": basic("kn\u200bown", "right"),
+	}
+}
+
+// Every failed login has one answer and costs one hash with the current parameters (THREATS 7.1, 7.3).
+func TestFailedLoginsAreEqual(t *testing.T) {
+	each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		cases := failures(t, s)
+		type work struct {
+			time, memory uint32
+			threads      uint8
+		}
+		var done []work
+		s.svc.UseHash(func(password, salt []byte, time, memory uint32, threads uint8, keyLen uint32) []byte {
+			done = append(done, work{time, memory, threads})
+			return argon2.IDKey(password, salt, time, memory, threads, keyLen)
+		})
+		s.do("POST", "/token", "", "{}", basic("known", "right")).want(t, 200)
+		want := slices.Clone(done)
+		var first string
+		for name, edit := range cases {
+			done = nil
+			a := s.do("POST", "/token", "", "{}", edit).refused(t, 401, "unauthorized")
+			if !slices.Equal(done, want) {
+				t.Errorf("%s hashed %v, a success %v", name, done, want)
+			}
+			body := a.body[:strings.Index(a.body, `"timestamp"`)] + fmt.Sprint(len(a.header), a.header.Get("Retry-After"))
+			if first == "" {
+				first = body
+			}
+			if body != first {
+				t.Errorf("%s answers %s, another %s", name, body, first)
+			}
+		}
+	})
+}
+
+// The time of a failure does not tell its reason. The parameters are cheap, so that what surrounds the hash would show.
+func TestFailedLoginsTakeAsLong(t *testing.T) {
+	s := newServer(t, storetest.SQLite(t))
+	cases := failures(t, s)
+	// Log lines are slow, and a name that nobody can have is no secret: neither tells who exists.
+	maps.DeleteFunc(cases, func(name string, _ func(*http.Request)) bool {
+		return strings.Contains(name, "hash") || strings.Contains(name, "nobody")
+	})
+	took := map[string][]time.Duration{}
+	for range 200 {
+		for name, edit := range cases {
+			began := time.Now()
+			s.do("POST", "/token", "", "{}", edit).want(t, 401)
+			took[name] = append(took[name], time.Since(began))
+		}
+	}
+	median := func(name string) time.Duration {
+		slices.Sort(took[name])
+		return took[name][len(took[name])/2]
+	}
+	// Noise of a busy machine is under 2x; a hash left out would be far over it at any real cost.
+	low, high := time.Hour, time.Duration(0)
+	for name := range cases {
+		m := median(name)
+		t.Logf("%-28s %v", name, m)
+		low, high = min(low, m), max(high, m)
+	}
+	if high > 3*low {
+		t.Errorf("medians between %v and %v", low, high)
+	}
+}
+
+// A login that finds no place is told to come again; whoever leaves keeps their place until the hash is done (THREATS 7.2).
+func TestLoginsAreShed(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, storetest.SQLite(t))
+	places, queue := s.svc.Places()
+	release := make(chan struct{})
+	var running, most atomic.Int64
+	s.svc.UseHash(func(_, _ []byte, _, _ uint32, _ uint8, keyLen uint32) []byte {
+		most.Store(max(most.Load(), running.Add(1)))
+		defer running.Add(-1)
+		<-release
+		return make([]byte, keyLen)
+	})
+	const clients = 1000
+	answers := make(chan answer, clients)
+	var all sync.WaitGroup
+	for range clients {
+		all.Go(func() { answers <- s.do("POST", "/token", "", "{}", basic("admin", "x")) })
+	}
+	shed := 0
+	for range clients - places - queue { // these come back while every place is taken
+		a := <-answers
+		if a.status != 429 || a.header.Get("Retry-After") != "2" || a.text(t, "error_id") != "too-many-requests" {
+			t.Fatalf("%d, Retry-After %q: %s", a.status, a.header.Get("Retry-After"), a.body)
+		}
+		shed++
+	}
+	if n, waiting := s.svc.Hashing(); n != places || waiting > queue {
+		t.Errorf("%d hash, %d wait", n, waiting)
+	}
+	close(release)
+	all.Wait()
+	for range places + queue {
+		if a := <-answers; a.status != 401 && a.status != 429 {
+			t.Errorf("%d: %s", a.status, a.body)
+		}
+	}
+	if most.Load() > int64(places) {
+		t.Errorf("%d hashes ran at once, in %d places", most.Load(), places)
+	}
+	if n, waiting := s.svc.Hashing(); n != 0 || waiting != 0 {
+		t.Errorf("afterwards %d hash, %d wait", n, waiting)
+	}
+}
+
+func TestAbandonedLoginKeepsItsPlace(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, storetest.SQLite(t))
+	places, _ := s.svc.Places()
+	release, begun := make(chan struct{}), make(chan struct{})
+	s.svc.UseHash(func(_, _ []byte, _, _ uint32, _ uint8, keyLen uint32) []byte {
+		begun <- struct{}{}
+		<-release
+		return make([]byte, keyLen)
+	})
+	left := errors.New("the client has left")
+	var gone sync.WaitGroup
+	for range places {
+		ctx, leave := context.WithCancelCause(t.Context())
+		gone.Go(func() {
+			s.do("POST", "/token", "", "{}", basic("admin", "x"), func(r *http.Request) { *r = *r.WithContext(ctx) })
+		})
+		<-begun
+		leave(left)
+	}
+	gone.Wait()
+	if n, _ := s.svc.Hashing(); n != places {
+		t.Errorf("%d hashes run, %d have begun", n, places)
+	}
+	// One that leaves while it waits gives up its place in the queue.
+	ctx, leave := context.WithCancel(t.Context())
+	gone.Go(func() {
+		s.do("POST", "/token", "", "{}", basic("admin", "x"), func(r *http.Request) { *r = *r.WithContext(ctx) })
+	})
+	for {
+		if _, waiting := s.svc.Hashing(); waiting == 1 {
+			break
+		}
+	}
+	leave()
+	gone.Wait()
+	if _, waiting := s.svc.Hashing(); waiting != 0 {
+		t.Errorf("%d wait", waiting)
+	}
+	close(release)
+}
+
+func TestHashes(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, storetest.SQLite(t))
+	s.do("POST", "/users", s.admin(), `{"username":"ann","password":"right"}`).want(t, 200)
+	one, err := s.svc.NewHash(t.Context(), "right")
+	if err != nil {
+		t.Fatal(err)
+	}
+	two, err := s.svc.NewHash(t.Context(), "right")
+	if err != nil || one == two || !strings.HasPrefix(one, "$argon2id$v=19$m=64,t=1,p=1$") {
+		t.Fatalf("%s, %s, %v", one, two, err)
+	}
+	salt, key := strings.Split(one, "$")[4], strings.Split(one, "$")[5]
+	// A vector of the reference implementation's own tests (phc-winner-argon2, src/test.c), for "password".
+	reference := "$argon2id$v=19$m=256,t=2,p=1$c29tZXNhbHQ$nf65EOgLrQMR/uIPnA4rEsF5h7TKyQwu9U1bMCHGi/4"
+	if _, err := s.db.Exec(t.Context(), `UPDATE auth_user SET password_hash = $1 WHERE username = 'ann'`, reference); err != nil {
+		t.Fatal(err)
+	}
+	s.login("ann", "password")
+	for name, c := range map[string]struct {
+		hash   string
+		status int
+	}{
+		"its own":           {one, 200},
+		"empty":             {"", 401},
+		"no memory":         {"$argon2id$v=19$m=0,t=1,p=1$" + salt + "$" + key, 401},
+		"much memory":       {"$argon2id$v=19$m=131073,t=1,p=1$" + salt + "$" + key, 401},
+		"memory overflows":  {"$argon2id$v=19$m=4294967360,t=1,p=1$" + salt + "$" + key, 401},
+		"no passes":         {"$argon2id$v=19$m=64,t=0,p=1$" + salt + "$" + key, 401},
+		"many passes":       {"$argon2id$v=19$m=64,t=11,p=1$" + salt + "$" + key, 401},
+		"no lanes":          {"$argon2id$v=19$m=64,t=1,p=0$" + salt + "$" + key, 401},
+		"many lanes":        {"$argon2id$v=19$m=64,t=1,p=17$" + salt + "$" + key, 401},
+		"lanes overflow":    {"$argon2id$v=19$m=64,t=1,p=257$" + salt + "$" + key, 401},
+		"more parameters":   {"$argon2id$v=19$m=64,t=1,p=1,x=1$" + salt + "$" + key, 401},
+		"fewer parameters":  {"$argon2id$v=19$m=64,t=1$" + salt + "$" + key, 401},
+		"spelt otherwise":   {"$argon2id$v=19$m=064,t=1,p=1$" + salt + "$" + key, 401},
+		"another algorithm": {"$argon2i$v=19$m=64,t=1,p=1$" + salt + "$" + key, 401},
+		"another version":   {"$argon2id$v=16$m=64,t=1,p=1$" + salt + "$" + key, 401},
+		"no salt":           {"$argon2id$v=19$m=64,t=1,p=1$$" + key, 401},
+		"another salt":      {"$argon2id$v=19$m=64,t=1,p=1$AAAAAAAAAAAAAAAAAAAAAA$" + key, 401},
+		"no key":            {"$argon2id$v=19$m=64,t=1,p=1$" + salt + "$", 401},
+		"short key":         {"$argon2id$v=19$m=64,t=1,p=1$" + salt + "$" + key[:8], 401},
+		"bad base64":        {"$argon2id$v=19$m=64,t=1,p=1$" + salt + "$!" + key[1:], 401},
+		"plain text":        {"right", 401},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := s.db.Exec(t.Context(), `UPDATE auth_user SET password_hash = $1 WHERE username = 'ann'`, c.hash); err != nil {
+				t.Fatal(err)
+			}
+			s.do("POST", "/token", "", "{}", basic("ann", "right")).want(t, c.status)
+		})
+	}
+}
+
+func TestHashParameters(t *testing.T) {
+	t.Parallel()
+	for _, p := range []authsvc.HashParams{
+		{Memory: 128*1024 + 1, Time: 1, Threads: 1}, {Memory: 64, Time: 11, Threads: 1}, {Memory: 64, Time: 1, Threads: 17}, {Memory: 64}, {Time: 1, Threads: 1},
+	} {
+		if _, err := authsvc.New(authsvc.Options{Hash: p}); err == nil {
+			t.Errorf("%s was taken", p)
+		}
+	}
+}
