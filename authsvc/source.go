@@ -54,9 +54,8 @@ func (s *Service) Load(ctx context.Context, _ string, d tokens.Digest) (*princip
 		TokenID:     tokens.ID(d),
 		UserUUID:    first.UserUUID,
 		SessionUUID: first.SessionUUID,
-		TenantUUID:  first.TenantUUID,
-		Purpose:     first.Purpose,
+		Affiliation: &principal.Affiliation{TenantUUID: first.TenantUUID, Purpose: first.Purpose},
 		ACL:         set,
-		ExpiresAt:   time.Now().Add(first.ExpiresAt.Sub(first.Now)),
+		ExpiresAt:   principal.At(time.Now().Add(first.ExpiresAt.Sub(first.Now))),
 	}, nil
 }

@@ -44,6 +44,7 @@ type Gate struct {
 	StripPrefix bool `json:"strip_prefix,omitempty"`
 
 	gate *gate.Gate
+	app  *App
 	log  *zap.Logger
 }
 
@@ -59,6 +60,7 @@ func (g *Gate) Provision(ctx caddy.Context) error {
 	if err != nil {
 		return err
 	}
+	g.app = app
 	routers := gate.Services(app.engine.services())
 	if g.Service != "" {
 		router, err := g.upstream()
@@ -125,6 +127,9 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.
 	if !ok {
 		return nil
 	}
+	if g.app.leaving.Load() && r.Header["Upgrade"] == nil {
+		w.Header()["Connection"] = []string{"close"} // the client's next connection is the new configuration's
+	}
 	if g.StripPrefix {
 		stripPrefix(a.Request, g.Prefix)
 	}
@@ -159,7 +164,7 @@ type noted struct {
 func (n *noted) MarshalLogObject(enc zapcore.ObjectEncoder) error {
 	enc.AddString("request_id", n.requestID)
 	if n.who != nil {
-		enc.AddString("token_id", n.who.TokenID)
+		enc.AddString("token_id", n.who.TokenID.String())
 	}
 	return nil
 }

@@ -59,7 +59,10 @@ func (w *world) as(tb testing.TB, tenant string) client {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return client{tb, w, &principal.Principal{UserUUID: uuid.NewString(), TenantUUID: w.tenants[tenant], Purpose: "external_api", ACL: set}}
+	return client{tb, w, &principal.Principal{
+		UserUUID: uuid.NewString(), ACL: set,
+		Affiliation: &principal.Affiliation{TenantUUID: w.tenants[tenant], Purpose: "external_api"},
+	}}
 }
 
 type answer struct {

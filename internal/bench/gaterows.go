@@ -155,9 +155,9 @@ func (b *bench) gateRows() ([]row, error) {
 	}
 	s.variants = append(append(s.variants, stock...), nginx...)
 
-	p := plan{rounds: 9, requests: 12_000, connections: 16}
+	p := plan{rounds: 41, requests: 2500, connections: 16}
 	if b.quick {
-		p = plan{rounds: 3, requests: 1500, connections: 16}
+		p = plan{rounds: 9, requests: 1000, connections: 16}
 	}
 	found, err := measure(s.generator, s.variants, p)
 	if err != nil {

@@ -101,7 +101,8 @@ func (crowd) Shape(token string) bool { return tokens.WellFormed(token) }
 func (c crowd) Load(_ context.Context, _ string, d tokens.Digest) (*principal.Principal, error) {
 	user, session := owner(d)
 	return &principal.Principal{
-		TokenID: tokens.ID(d), UserUUID: user, SessionUUID: session, TenantUUID: benchTenant, Purpose: benchPurpose,
-		ACL: c.set, ExpiresAt: time.Now().Add(24 * time.Hour),
+		TokenID: tokens.ID(d), UserUUID: user, SessionUUID: session, ACL: c.set,
+		Affiliation: &principal.Affiliation{TenantUUID: benchTenant, Purpose: benchPurpose},
+		ExpiresAt:   principal.At(time.Now().Add(24 * time.Hour)),
 	}, nil
 }

@@ -58,7 +58,9 @@ func measure(g *generator, variants []variant, p plan) (samples, error) {
 			}
 			found[v.name] = append(found[v.name], used)
 		}
-		fmt.Fprintf(os.Stderr, "bench: round %d of %d\n", round+1, p.rounds)
+		if (round+1)%10 == 0 {
+			fmt.Fprintf(os.Stderr, "bench: %d of %d rounds\n", round+1, p.rounds)
+		}
 	}
 	return found, nil
 }

@@ -193,7 +193,7 @@ func (w *world) do(method, path, body string) *httptest.ResponseRecorder {
 	if body != "" {
 		reader = strings.NewReader(body)
 	}
-	ctx := principal.NewContext(w.t.Context(), &principal.Principal{UserUUID: uuid.NewString(), TenantUUID: w.tenant, ACL: set})
+	ctx := principal.NewContext(w.t.Context(), &principal.Principal{UserUUID: uuid.NewString(), Affiliation: &principal.Affiliation{TenantUUID: w.tenant}, ACL: set})
 	r := httptest.NewRequestWithContext(ctx, method, "/api/test"+path, reader)
 	r.Header.Set("Accept", "application/json")
 	r.Header.Set("Content-Type", "application/json")

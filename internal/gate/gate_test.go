@@ -60,7 +60,8 @@ func (k *known) issue(t testing.TB, patterns ...string) string {
 		k.principals = map[string]*principal.Principal{}
 	}
 	k.principals[token] = &principal.Principal{
-		UserUUID: userUUID, TenantUUID: tenantUUID, SessionUUID: sessionUUID, Purpose: "external_api", ACL: set,
+		UserUUID: userUUID, SessionUUID: sessionUUID, ACL: set,
+		Affiliation: &principal.Affiliation{TenantUUID: tenantUUID, Purpose: "external_api"},
 	}
 	return token
 }

@@ -1,7 +1,9 @@
 package principal_test
 
 import (
+	"math"
 	"testing"
+	"time"
 
 	"github.com/ringfence/ringfence/acl"
 	"github.com/ringfence/ringfence/internal/principal"
@@ -80,5 +82,30 @@ func TestContext(t *testing.T) {
 	}
 	if got := principal.FromContext(principal.NewContext(t.Context(), nil)); got != nil {
 		t.Errorf("nobody is somebody: %v", got)
+	}
+}
+
+func TestInstant(t *testing.T) {
+	for name, tt := range map[string]struct {
+		at   time.Time
+		want principal.Instant
+	}{
+		"a moment":      {time.Unix(1_790_000_000, 17), 1_790_000_000_000_000_017},
+		"1970":          {time.Unix(0, 0), 0},
+		"no time":       {time.Time{}, 0},
+		"the year 9999": {time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC), math.MaxInt64},
+	} {
+		if got := principal.At(tt.at); got != tt.want {
+			t.Errorf("%s: %d, want %d", name, got, tt.want)
+		}
+	}
+	if at := time.Unix(1_790_000_000, 17); !principal.At(at).Time().Equal(at) {
+		t.Error("an Instant is not the time that it was made of")
+	}
+}
+
+func TestTokenID(t *testing.T) {
+	if got := (principal.TokenID{0x01, 0xab, 0, 0xff}).String(); got != "01ab00ff" {
+		t.Errorf("the id is %s", got)
 	}
 }

@@ -30,10 +30,9 @@ func (c *crowd) Load(_ context.Context, _ string, d tokens.Digest) (*principal.P
 		TokenID:     tokens.ID(d),
 		UserUUID:    uuid.UUID(d[:16]).String(),
 		SessionUUID: uuid.UUID(d[16:]).String(),
-		TenantUUID:  uuid.UUID{1}.String(),
-		Purpose:     "user",
+		Affiliation: &principal.Affiliation{TenantUUID: uuid.UUID{1}.String(), Purpose: "user"},
 		ACL:         set,
-		ExpiresAt:   time.Now().Add(time.Hour),
+		ExpiresAt:   principal.At(time.Now().Add(time.Hour)),
 	}, nil
 }
 

@@ -68,6 +68,7 @@ type Cache struct {
 	seen     seen
 	ration   *ration
 	flights  singleflight.Group
+	shared   affiliations
 	count    counters
 }
 
@@ -210,8 +211,8 @@ func (c *Cache) find(d *Digest) *entry {
 
 // until is the moment at which what was learnt must be learnt again: as long after
 // the source was asked as an answer may be used, or when the token expires.
-func (c *Cache) until(asked time.Time, expires time.Time) int64 {
-	return c.instant(asked) + min(c.staleness, int64(expires.Sub(asked)))
+func (c *Cache) until(asked time.Time, expires principal.Instant) int64 {
+	return c.instant(asked) + min(c.staleness, int64(expires)-asked.UnixNano())
 }
 
 // holds reports whether nothing that the entry says has been forgotten.

@@ -18,7 +18,7 @@ func (c *Cache) CloseNow() {
 
 // Plant puts a principal into ristretto under a digest, as if it had been looked up now.
 func (c *Cache) Plant(d Digest, p *principal.Principal) {
-	c.keep(newEntry(p, &d, c.until(c.options.Now(), p.ExpiresAt), c.marks.next(), c.marks.userSlot(p.UserUUID)), &d)
+	c.keep(c.newEntry(p, &d, c.options.Now(), c.marks.next()), &d)
 	c.Settle()
 }
 

@@ -48,7 +48,7 @@ func (c *Cache) lookUp(ctx context.Context, token string, d Digest, seen bool) (
 		}
 		switch {
 		case o.err == nil && c.holds(o.entry, &d):
-			if !c.options.Now().Before(o.entry.principal.ExpiresAt) {
+			if c.options.Now().UnixNano() >= int64(o.entry.principal.ExpiresAt) {
 				return nil, ErrUnknown
 			}
 			return &o.entry.principal, nil
@@ -84,8 +84,8 @@ func (c *Cache) load(ctx context.Context, token string, d Digest, seen bool) out
 	n := c.marks.next()
 	p, err := c.fetch(ctx, token, d)
 	switch {
-	case err == nil && c.options.Now().Before(p.ExpiresAt):
-		e := newEntry(p, &d, c.until(asked, p.ExpiresAt), n, c.marks.userSlot(p.UserUUID))
+	case err == nil && c.options.Now().UnixNano() < int64(p.ExpiresAt):
+		e := c.newEntry(p, &d, asked, n)
 		c.keep(e, &d)
 		return outcome{entry: e}
 	case err == nil || errors.Is(err, ErrUnknown):

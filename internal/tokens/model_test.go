@@ -77,7 +77,7 @@ func (a *archive) Load(_ context.Context, token string, d tokens.Digest) (*princ
 	}
 	return &principal.Principal{
 		TokenID: tokens.ID(d), UserUUID: h.user, SessionUUID: strconv.Itoa(version), ACL: a.set,
-		ExpiresAt: a.clock.Now().Add(tokens.MaxStaleness),
+		ExpiresAt: principal.At(a.clock.Now().Add(tokens.MaxStaleness)),
 	}, nil
 }
 

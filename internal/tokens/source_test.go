@@ -168,10 +168,9 @@ func (f *fixture) principal(token, user string) *principal.Principal {
 		TokenID:     tokens.ID(tokens.DigestOf(token)),
 		UserUUID:    user,
 		SessionUUID: "5e5510ff-0000-4000-8000-000000000000",
-		TenantUUID:  "7e9a9700-0000-4000-8000-000000000000",
-		Purpose:     "user",
+		Affiliation: &principal.Affiliation{TenantUUID: "7e9a9700-0000-4000-8000-000000000000", Purpose: "user"},
 		ACL:         f.acl,
-		ExpiresAt:   f.clock.Now().Add(time.Hour),
+		ExpiresAt:   principal.At(f.clock.Now().Add(time.Hour)),
 	}
 }
 

@@ -5,9 +5,10 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
-	"encoding/hex"
 	"hash/crc32"
 	"unsafe"
+
+	"github.com/ringfence/ringfence/internal/principal"
 )
 
 // A token of ours is the prefix, 256 random bits and a checksum of both, the
@@ -91,5 +92,5 @@ func DigestOf(token string) Digest {
 	return sha256.Sum256(text[:copy(text[:], token)])
 }
 
-// ID names a token in logs: the first 8 hexadecimal digits of its digest.
-func ID(d Digest) string { return hex.EncodeToString(d[:4]) }
+// ID names a token in logs, by the beginning of its digest.
+func ID(d Digest) principal.TokenID { return principal.TokenID(d[:4]) }

@@ -82,7 +82,7 @@ func TestDigest(t *testing.T) {
 		}
 	}
 	sum := tokens.DigestOf(tokens.New())
-	if got, want := tokens.ID(sum), hex.EncodeToString(sum[:])[:8]; got != want {
+	if got, want := tokens.ID(sum).String(), hex.EncodeToString(sum[:])[:8]; got != want {
 		t.Errorf("ID is %s, want %s", got, want)
 	}
 }

@@ -198,11 +198,9 @@ func (s *Source) Load(ctx context.Context, token string, d tokens.Digest) (*prin
 		TokenID:     tokens.ID(d),
 		UserUUID:    r.user,
 		SessionUUID: r.session,
-		TenantUUID:  r.tenant,
-		Purpose:     r.purpose,
+		Affiliation: &principal.Affiliation{TenantUUID: r.tenant, Purpose: r.purpose, Remote: true},
 		ACL:         s.compile(r.acl),
-		ExpiresAt:   expiry(r.expires, answer.date, asked),
-		Remote:      true,
+		ExpiresAt:   principal.At(expiry(r.expires, answer.date, asked)),
 	}, nil
 }
 

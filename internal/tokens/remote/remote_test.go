@@ -351,8 +351,8 @@ func TestClocks(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !p.ExpiresAt.Equal(tt.want) {
-				t.Errorf("expires at %s, want %s", p.ExpiresAt, tt.want)
+			if p.ExpiresAt != principal.At(tt.want) {
+				t.Errorf("expires at %s, want %s", p.ExpiresAt.Time(), tt.want)
 			}
 		})
 	}
