@@ -1,0 +1,231 @@
+package authsvc_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// A request acts in the caller's tenant or in one below it, and never falls back silently (THREATS 5.1).
+func TestWazoTenant(t *testing.T) {
+	each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		admin := s.admin()
+		a, b := s.tenant(admin, "a"), s.tenant(admin, "b")
+		a1 := s.tenant(admin, "a1", in(a))
+		gone := s.tenant(admin, "gone")
+		s.do("DELETE", "/tenants/"+gone, admin, "").want(t, 204)
+		master := s.do("GET", "/users?username=admin", admin, "").list(t).column("tenant_uuid")[0]
+		operator := s.do("POST", "/users", admin, `{"username":"operator","password":"x"}`, in(a)).text(t, "uuid")
+		s.do("PUT", "/users/"+operator+"/policies/ringfence_administrator", admin, "").want(t, 204)
+		token := s.login("operator", "x")
+
+		for _, c := range []struct {
+			name   string
+			header []string
+			status int
+			tenant string // where a new user is
+		}{
+			{"none", nil, 200, a},
+			{"own", []string{a}, 200, a},
+			{"below", []string{a1}, 200, a1},
+			{"below, in capitals", []string{strings.ToUpper(a1)}, 200, a1},
+			{"beside", []string{b}, 401, ""},
+			{"above", []string{master}, 401, ""},
+			{"unknown", []string{"00000000-0000-4000-8000-000000000000"}, 401, ""},
+			{"deleted", []string{gone}, 401, ""},
+			{"junk", []string{"junk"}, 401, ""},
+			{"empty", []string{""}, 401, ""},
+			{"NUL", []string{a[:35] + "\x00"}, 401, ""},
+			{"braces", []string{"{" + a + "}"}, 401, ""},
+			{"two in one", []string{a + "," + a1}, 401, ""},
+			{"twice", []string{a, a}, 400, ""},
+		} {
+			t.Run(c.name, func(t *testing.T) {
+				header := func(r *http.Request) { r.Header["Wazo-Tenant"] = c.header }
+				made := s.do("POST", "/users", token, "{}", header).want(t, c.status)
+				list := s.do("GET", "/users", token, "", header).want(t, c.status)
+				one := s.do("GET", "/users/"+operator, token, "", header)
+				policies := s.do("PUT", "/users/"+operator+"/policies/ringfence_administrator", token, "", header)
+				switch c.status {
+				case 200:
+					if made.text(t, "tenant_uuid") != c.tenant || !slices.Contains(list.list(t).column("uuid"), made.text(t, "uuid")) {
+						t.Errorf("made %s, listed %s", made.body, list.body)
+					}
+				case 401:
+					for _, refused := range []answer{made, list, one, policies} {
+						refused.refused(t, 401, "unauthorized-tenant")
+						if body := stamped(refused.body); body != stamped(made.body) {
+							t.Errorf("told apart: %s", refused.body)
+						}
+					}
+				default:
+					one.want(t, c.status)
+					policies.want(t, c.status)
+				}
+			})
+		}
+		if l := s.do("GET", "/users?recurse=true", token, "").list(t); slices.Contains(l.column("tenant_uuid"), master) || slices.Contains(l.column("tenant_uuid"), b) {
+			t.Errorf("recurse leaves the own tree: %+v", l)
+		}
+	})
+}
+
+// stamped is a refusal without its time.
+func stamped(body string) string {
+	var v map[string]any
+	if json.Unmarshal([]byte(body), &v) != nil {
+		return body
+	}
+	delete(v, "timestamp")
+	text, err := json.Marshal(v)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+// What another tenant has does not exist: by UUID, in a list, in a count, in an association (THREATS 5.3, 5.4).
+func TestOtherTenantsObjects(t *testing.T) {
+	each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		admin := s.admin()
+		a, b := s.tenant(admin, "a"), s.tenant(admin, "b")
+		operator := s.do("POST", "/users", admin, `{"username":"operator","password":"x"}`, in(a)).text(t, "uuid")
+		s.do("PUT", "/users/"+operator+"/policies/ringfence_administrator", admin, "").want(t, 204)
+		token := s.login("operator", "x")
+		const nothing = "00000000-0000-4000-8000-000000000000"
+		mine := map[string]string{"users": operator}
+		theirs := map[string][]string{}
+		for _, tenant := range []string{"", b} {
+			edit := func(*http.Request) {}
+			if tenant != "" {
+				edit = in(tenant)
+			}
+			theirs["users"] = append(theirs["users"], s.do("POST", "/users", admin, `{"username":"bob`+tenant+`","email_address":"bob`+tenant+`@example.org"}`, edit).text(t, "uuid"))
+			theirs["policies"] = append(theirs["policies"], s.do("POST", "/policies", admin, `{"name":"secret"}`, edit).text(t, "uuid"))
+			theirs["groups"] = append(theirs["groups"], s.do("POST", "/groups", admin, `{"name":"secret"}`, edit).text(t, "uuid"))
+		}
+		mine["policies"] = s.do("POST", "/policies", token, `{"name":"secret","slug":"secret"}`).want(t, 200).text(t, "uuid")
+		mine["groups"] = s.do("POST", "/groups", token, `{"name":"secret"}`).want(t, 200).text(t, "uuid")
+
+		try := func(method, path, theirs string) {
+			t.Helper()
+			body := ""
+			if method == "PUT" && strings.Count(path, "/") == 2 {
+				body = "{}"
+			}
+			got := s.do(method, strings.ReplaceAll(path, "{}", theirs), token, body)
+			unknown := s.do(method, strings.ReplaceAll(path, "{}", nothing), token, body)
+			if want := stamped(unknown.body); got.status != 404 || unknown.status != 404 || strings.ReplaceAll(stamped(got.body), theirs, nothing) != want {
+				t.Errorf("%s %s: %d %s; of what does not exist: %d %s", method, path, got.status, got.body, unknown.status, unknown.body)
+			}
+		}
+		for kind, uuids := range theirs {
+			for _, id := range uuids {
+				for _, method := range []string{"GET", "PUT", "DELETE"} {
+					try(method, "/"+kind+"/{}", id)
+				}
+			}
+		}
+		for i := range theirs["users"] {
+			user, policy, group := theirs["users"][i], theirs["policies"][i], theirs["groups"][i]
+			for _, method := range []string{"PUT", "DELETE"} {
+				try(method, "/users/{}/policies/"+mine["policies"], user)
+				try(method, "/users/"+mine["users"]+"/policies/{}", policy)
+				try(method, "/groups/{}/users/"+mine["users"], group)
+				try(method, "/groups/"+mine["groups"]+"/users/{}", user)
+				try(method, "/groups/"+mine["groups"]+"/policies/{}", policy)
+				try(method, "/policies/{}/acl/a.b", policy)
+			}
+			for _, path := range []string{"/users/{}/policies", "/users/{}/groups", "/users/{}/sessions", "/users/{}/tokens"} {
+				try("GET", path, user)
+			}
+			try("GET", "/groups/{}/users", group)
+			try("GET", "/groups/{}/policies", group)
+		}
+		for path, want := range map[string]int{
+			"/users": 1, "/users?recurse=true": 1, "/users?search=bob": 0, "/users?username=bob": 0, "/users?limit=1&offset=1": 0,
+			"/users?uuid=" + theirs["users"][0]: 0, "/policies?name=secret": 1, "/policies?recurse=true&search=secret": 1,
+			"/groups?name=secret": 1, "/users?policy_uuid=" + theirs["policies"][0]: 0,
+		} {
+			l := s.do("GET", path, token, "").list(t)
+			if len(l.Items) != want {
+				t.Errorf("%s: %+v", path, l)
+			}
+			if strings.HasPrefix(path, "/users") && l.Total != 1 {
+				t.Errorf("%s counts %d", path, l.Total)
+			}
+		}
+		// Nothing has happened to what they have.
+		for kind, uuids := range theirs {
+			for _, id := range uuids {
+				s.do("GET", "/"+kind+"/"+id, admin, "").want(t, 200)
+			}
+		}
+	})
+}
+
+// A policy of a tenant below is not for users above: whoever edits it there would edit what they may do.
+func TestPoliciesAreGivenFromAbove(t *testing.T) {
+	each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		admin := s.admin()
+		below := s.tenant(admin, "below")
+		above := s.do("POST", "/policies", admin, `{"name":"above","acl":["confd.#"]}`).text(t, "uuid")
+		lower := s.do("POST", "/policies", admin, `{"name":"lower","acl":["confd.#"]}`, in(below)).text(t, "uuid")
+		up := s.do("POST", "/users", admin, `{"username":"up"}`).text(t, "uuid")
+		down := s.do("POST", "/users", admin, `{"username":"down"}`, in(below)).text(t, "uuid")
+		groupUp := s.do("POST", "/groups", admin, `{"name":"g"}`).text(t, "uuid")
+		groupDown := s.do("POST", "/groups", admin, `{"name":"g"}`, in(below)).text(t, "uuid")
+		for path, status := range map[string]int{
+			"/users/" + up + "/policies/" + above:         204,
+			"/users/" + down + "/policies/" + above:       204,
+			"/users/" + down + "/policies/" + lower:       204,
+			"/users/" + up + "/policies/" + lower:         400,
+			"/groups/" + groupUp + "/policies/" + above:   204,
+			"/groups/" + groupDown + "/policies/" + above: 204,
+			"/groups/" + groupDown + "/policies/" + lower: 204,
+			"/groups/" + groupUp + "/policies/" + lower:   400,
+			"/groups/" + groupUp + "/users/" + up:         204,
+			"/groups/" + groupUp + "/users/" + down:       204,
+			"/groups/" + groupDown + "/users/" + down:     204,
+			"/groups/" + groupDown + "/users/" + up:       400,
+		} {
+			if a := s.do("PUT", path, admin, ""); a.status != status {
+				t.Errorf("%s: %d, want %d: %s", path, a.status, status, a.body)
+			}
+		}
+	})
+}
+
+// Who is denied an object by its UUID does not come to it by its slug, nor the other way round.
+func TestDeniedByAnotherKey(t *testing.T) {
+	each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		admin := s.admin()
+		secret := s.do("POST", "/policies", admin, `{"name":"secret"}`).text(t, "uuid")
+		user := s.do("POST", "/users", admin, `{"username":"ann"}`).text(t, "uuid")
+		// The gate refuses what is denied as it is spelt; the service is asked for the other spelling.
+		for denied, key := range map[string]string{secret: "secret", "secret": secret} {
+			_, _, token := s.account(admin, "no"+denied, "auth.#", "!auth.policies."+denied+".#", "!auth.users.*.policies."+denied+".create")
+			for _, way := range [][3]string{
+				{"GET", "/policies/" + key, ""},
+				{"PUT", "/policies/" + key, "{}"},
+				{"DELETE", "/policies/" + key, ""},
+				{"PUT", "/policies/" + key + "/acl/auth.a.b", ""},
+				{"PUT", "/users/" + user + "/policies/" + key, ""},
+			} {
+				a := s.do(way[0], way[1], token, way[2]).refused(t, 403, "forbidden")
+				if !strings.Contains(a.text(t, "details.required_access"), "."+denied+".") {
+					t.Errorf("%s %s: %s", way[0], way[1], a.body)
+				}
+			}
+		}
+		s.do("GET", "/policies/secret", admin, "").want(t, 200)
+	})
+}
