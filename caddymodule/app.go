@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"time"
 	"unicode"
 
 	"github.com/caddyserver/caddy/v2"
@@ -45,6 +47,9 @@ type App struct {
 	AdminPassword string `json:"admin_password,omitempty"`
 	// TokensRaw is where tokens come from. Default: local, the authentication service on this database.
 	TokensRaw json.RawMessage `json:"tokens,omitempty" caddy:"namespace=ringfence.tokens inline_key=source"`
+	// HandoverDelay is how long the configuration that a reload replaces goes on answering on its connections once the
+	// new one accepts. Default: 500ms.
+	HandoverDelay caddy.Duration `json:"handover_delay,omitempty"`
 	// Origins are the web origins ("https://pbx.example.com") whose pages may call the gated services. Default: none.
 	Origins []string `json:"origins,omitempty"`
 
@@ -55,6 +60,7 @@ type App struct {
 	// needsDatabase is set by what is on the database, all of it before Start: a gateway that takes its tokens from
 	// elsewhere and stands in front of other daemons has no database.
 	needsDatabase bool
+	leaving       atomic.Bool // another configuration has taken over
 	reload        bool
 
 	mu      sync.Mutex
@@ -102,7 +108,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 	if err != nil {
 		return fmt.Errorf("loading events app: %w", err)
 	}
-	return events.(*caddyevents.App).On("started", welcome{a})
+	return events.(*caddyevents.App).On("started", started{a})
 }
 
 // resolve fills in placeholders and defaults.
@@ -120,6 +126,9 @@ func (a *App) resolve(repl *caddy.Replacer) {
 	setting(&a.Database, "RINGFENCE_DATABASE", "sqlite://"+filepath.Join(a.Data, "ringfence.db"))
 	setting(&a.AdminUsername, "RINGFENCE_ADMIN_USERNAME", "admin")
 	setting(&a.AdminPassword, "RINGFENCE_ADMIN_PASSWORD", "")
+	if a.HandoverDelay == 0 {
+		a.HandoverDelay = caddy.Duration(500 * time.Millisecond)
+	}
 }
 
 const maxUsername = 256
@@ -129,6 +138,9 @@ func (a *App) Validate() error {
 	// The name is sent by HTTP Basic (RFC 7617), which has no place for these.
 	if len(a.AdminUsername) > maxUsername || strings.ContainsFunc(a.AdminUsername, func(r rune) bool { return r == ':' || unicode.IsControl(r) }) {
 		return fmt.Errorf("the administrator's username (RINGFENCE_ADMIN_USERNAME) is longer than %d bytes, or has a colon or a control character", maxUsername)
+	}
+	if a.HandoverDelay < 0 {
+		return errors.New("handover_delay cannot be negative")
 	}
 	if len(a.AdminPassword) > authsvc.MaxPassword {
 		return fmt.Errorf("the administrator's password (RINGFENCE_ADMIN_PASSWORD) is longer than %d bytes", authsvc.MaxPassword)
@@ -141,16 +153,18 @@ func (a *App) Validate() error {
 	return nil
 }
 
-// Start opens the database, if anything is on it. At the start of the process a database that cannot answer yet is waited for in the
-// background, with 503 meanwhile; on a reload it fails, and the old configuration goes on.
+// Start opens the database, if anything is on it. At the start of the process a database that cannot answer yet is
+// waited for in the background, with 503 meanwhile; on a reload it fails, and the old configuration goes on.
 func (a *App) Start() error {
 	admin := authsvc.Admin{
 		Username: a.AdminUsername, Password: a.AdminPassword, File: filepath.Join(a.Data, "admin-credentials"),
 	}
 	// Until all apps have started, what is active is the old configuration, if there is one.
 	a.reload = caddy.ActiveContext().Context != nil
-	if !a.needsDatabase {
+	if !a.reload {
 		slog.SetDefault(a.log)
+	}
+	if !a.needsDatabase {
 		return nil
 	}
 	first, err := a.engine.start(context.Background(), a.Database, admin)
@@ -165,8 +179,6 @@ func (a *App) Start() error {
 	default:
 		return err
 	}
-	a.engine.auth.UseRequirements(a.requirements)
-	slog.SetDefault(a.log)
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package caddymodule
 
 import (
+	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
@@ -14,6 +15,7 @@ import (
 //	    admin    <username> [<password>]
 //	    tokens   <source> [...] { ... }
 //	    origins  <origin...>
+//	    handover_delay <duration>
 //	}
 func parseApp(d *caddyfile.Dispenser, existing any) (any, error) {
 	if existing != nil {
@@ -62,8 +64,18 @@ func (a *App) parseOption(d *caddyfile.Dispenser) error {
 		if len(a.Origins) == 0 {
 			return d.ArgErr()
 		}
+	case "handover_delay":
+		var value string
+		if !d.AllArgs(&value) {
+			return d.ArgErr()
+		}
+		delay, err := caddy.ParseDuration(value)
+		if err != nil {
+			return d.Errf("handover_delay: %v", err)
+		}
+		a.HandoverDelay = caddy.Duration(delay)
 	default:
-		return d.Errf("unknown option %q: it is one of data, database, admin, tokens, origins", option)
+		return d.Errf("unknown option %q: it is one of data, database, admin, tokens, origins, handover_delay", option)
 	}
 	return nil
 }

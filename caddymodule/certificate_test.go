@@ -79,6 +79,7 @@ func (s *site) caddyfile() string {
 	%s
 }
 https://:%s {
+	bind ringfence_tcp/
 	tls {
 		get_certificate ringfence_self_signed {
 			%s

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
 	"maps"
 	"net"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyevents"
@@ -38,14 +40,35 @@ func (a *App) introduce(first authsvc.FirstStart) {
 	}
 }
 
-// welcome tells whoever started the process where to go next, once all apps have started.
-type welcome struct{ *App }
+// started makes this configuration the one that counts, once all its apps have started.
+type started struct{ *App }
 
-// Handle is caddyevents.Handler's. A reload needs no welcome.
-func (a welcome) Handle(context.Context, caddy.Event) error {
+// Handle is caddyevents.Handler's. While it runs the old configuration, if there is one, serves as before.
+func (a started) Handle(context.Context, caddy.Event) error {
+	slog.SetDefault(a.log)
+	a.engine.auth.UseRequirements(a.requirements)
 	if a.reload {
-		return nil
+		a.takeOver()
+	} else {
+		a.welcome()
 	}
+	return nil
+}
+
+// takeOver has this configuration accept all new connections. The old one goes on for a while with those that it has: it
+// reads their next requests and asks their clients to open new ones, so that hardly any is in use when
+// Caddy stops it, which closes what is idle.
+func (a *App) takeOver() {
+	if old, err := caddy.ActiveContext().AppIfConfigured("ringfence"); err == nil {
+		old.(*App).leaving.Store(true)
+	}
+	if handOver() {
+		<-time.After(time.Duration(a.HandoverDelay))
+	}
+}
+
+// welcome tells whoever started the process where to go next.
+func (a *App) welcome() {
 	database := a.Database
 	switch {
 	case !a.needsDatabase:
@@ -60,7 +83,7 @@ func (a welcome) Handle(context.Context, caddy.Event) error {
 			fields = append(fields, p.name[strings.LastIndexByte(p.name, ' ')+1:], p.url)
 		}
 		a.log.Info("ringfence is running", fields...)
-		return nil
+		return
 	}
 	fmt.Fprintf(os.Stderr, "\n  Ringfence %s is running.\n\n", Version)
 	line := func(name, value string) { fmt.Fprintf(os.Stderr, "      %-12s  %s\n", name, value) }
@@ -73,7 +96,6 @@ func (a welcome) Handle(context.Context, caddy.Event) error {
 		line("certificate", "SHA-256 "+f)
 	}
 	fmt.Fprintln(os.Stderr)
-	return nil
 }
 
 func onTerminal() bool { return term.IsTerminal(int(os.Stderr.Fd())) }
@@ -139,7 +161,7 @@ func address(server *caddyhttp.Server) (string, bool) {
 	}
 	for _, listen := range server.Listen {
 		at, err := caddy.ParseNetworkAddress(listen)
-		if err != nil || !strings.HasPrefix(at.Network, "tcp") {
+		if err != nil || (at.Network != keptNetwork && !strings.HasPrefix(at.Network, "tcp")) {
 			continue
 		}
 		host := at.Host
@@ -151,4 +173,4 @@ func address(server *caddyhttp.Server) (string, bool) {
 	return "", false
 }
 
-var _ caddyevents.Handler = welcome{}
+var _ caddyevents.Handler = started{}

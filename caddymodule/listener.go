@@ -1,0 +1,195 @@
+package caddymodule
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+)
+
+// keptNetwork is TCP on sockets that outlive a reload:
+//
+//	bind ringfence_tcp/
+//	bind ringfence_tcp/127.0.0.1 ringfence_tcp/[::1]
+//
+// On plain tcp every configuration opens a socket of its own beside the old one's (SO_REUSEPORT), and the kernel
+// shares the connections out between them. Two kinds are then lost in a reload: those in the queue of the
+// old socket, which are reset when it is closed, and those that the old server has accepted and not yet read a request
+// from, which net/http drops once it is shutting down. Here all configurations accept from one socket, by
+// descriptors of their own, and one at a time: the old one until the new one has started, which then takes
+// over before the old one is stopped (see App.takeOver). A port that another process has is an error as
+// well, and not silently shared with it.
+const keptNetwork = "ringfence_tcp"
+
+func init() {
+	caddy.RegisterNetwork(keptNetwork, listenKept)
+	caddyhttp.RegisterNetworkHTTP3(keptNetwork, "udp")
+}
+
+// keptSockets holds the open sockets by their address.
+var keptSockets = caddy.NewUsagePool()
+
+// keptSocket is a socket from which nobody accepts: the listeners' descriptors are copies of it.
+type keptSocket struct {
+	*net.TCPListener
+
+	mu        sync.Mutex
+	changed   *sync.Cond
+	listeners []*keptListener // in the order in which they were opened
+	accepting *keptListener
+}
+
+// Destruct closes the socket: no configuration uses it any more.
+func (s *keptSocket) Destruct() error { return s.Close() }
+
+func listenKept(ctx context.Context, _, host, portRange string, portOffset uint, config net.ListenConfig) (any, error) {
+	first, _, _ := strings.Cut(portRange, "-")
+	port, err := strconv.ParseUint(first, 10, 16)
+	if err != nil {
+		return nil, fmt.Errorf("port %q: %w", portRange, err)
+	}
+	address := net.JoinHostPort(host, strconv.FormatUint(port+uint64(portOffset), 10))
+	shared, _, err := keptSockets.LoadOrNew(address, func() (caddy.Destructor, error) {
+		listener, err := config.Listen(ctx, "tcp", address)
+		if err != nil {
+			return nil, err
+		}
+		s := &keptSocket{TCPListener: listener.(*net.TCPListener)}
+		s.changed = sync.NewCond(&s.mu)
+		return s, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	listener, err := shared.(*keptSocket).open(address, config.KeepAliveConfig)
+	if err != nil {
+		_, _ = keptSockets.Delete(address)
+		return nil, fmt.Errorf("sharing the socket of %s: %w", address, err)
+	}
+	return listener, nil
+}
+
+// open makes one configuration's listener. It accepts at once if it is the only one.
+func (s *keptSocket) open(address string, alive net.KeepAliveConfig) (*keptListener, error) {
+	file, err := s.File()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }()
+	listener, err := net.FileListener(file)
+	if err != nil {
+		return nil, err
+	}
+	l := &keptListener{TCPListener: listener.(*net.TCPListener), socket: s, address: address, alive: alive}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.listeners = append(s.listeners, l)
+	if s.accepting == nil {
+		s.accepting = l
+	}
+	return l, nil
+}
+
+// handOver has the newest listener of each socket accept from now on, and no other. It
+// reports whether that is another one than before, for any of them.
+func handOver() bool {
+	changed := false
+	keptSockets.Range(func(_, value any) bool {
+		if s, ok := value.(*keptSocket); ok {
+			s.mu.Lock()
+			changed = s.pass() || changed
+			s.mu.Unlock()
+		}
+		return true
+	})
+	return changed
+}
+
+// pass makes the newest listener the accepting one. The caller holds mu.
+func (s *keptSocket) pass() bool {
+	var newest *keptListener
+	if len(s.listeners) > 0 {
+		newest = s.listeners[len(s.listeners)-1]
+	}
+	if s.accepting == newest {
+		return false
+	}
+	if s.accepting != nil {
+		_ = s.accepting.SetDeadline(time.Unix(0, 0)) // ends its Accept, which then waits
+	}
+	s.accepting = newest
+	s.changed.Broadcast()
+	return true
+}
+
+// keptListener is one configuration's share of a socket.
+type keptListener struct {
+	*net.TCPListener
+	socket  *keptSocket
+	address string
+	alive   net.KeepAliveConfig
+	closed  bool // guarded by the socket's mu
+}
+
+// Accept waits until it is this listener's turn.
+func (l *keptListener) Accept() (net.Conn, error) {
+	for {
+		if err := l.turn(); err != nil {
+			return nil, err
+		}
+		conn, err := l.AcceptTCP()
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if l.alive.Enable { // as the socket's net.ListenConfig would
+			_ = conn.SetKeepAliveConfig(l.alive) // it fails on a connection that is gone already
+		}
+		return conn, nil
+	}
+}
+
+func (l *keptListener) turn() error {
+	s := l.socket
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.accepting != l && !l.closed {
+		s.changed.Wait()
+	}
+	if l.closed {
+		return net.ErrClosed
+	}
+	return l.SetDeadline(time.Time{})
+}
+
+// Close gives the share back. If it was this listener's turn it is the newest other's: of a
+// configuration that could not start, or that nobody handed over to.
+func (l *keptListener) Close() error {
+	s := l.socket
+	s.mu.Lock()
+	if l.closed {
+		s.mu.Unlock()
+		return net.ErrClosed
+	}
+	l.closed = true
+	s.listeners = slices.DeleteFunc(s.listeners, func(other *keptListener) bool { return other == l })
+	if s.accepting == l {
+		s.pass()
+	}
+	s.changed.Broadcast()
+	s.mu.Unlock()
+	err := l.TCPListener.Close()
+	_, released := keptSockets.Delete(l.address)
+	return errors.Join(err, released)
+}
