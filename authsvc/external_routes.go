@@ -125,7 +125,10 @@ func (h *ExternalHost) operation(p ExternalAuth, route ExternalRoute) rest.Opera
 	}
 	op.Handle = func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 		answer, err := h.serve(ctx, r, p, route)
-		if err != nil {
+		switch {
+		case errors.Is(err, ErrNoConfig) && route.Method == http.MethodGet:
+			return rest.Reply{}, noConfig(p.Type()) // clients know it by another name there
+		case err != nil:
 			return rest.Reply{}, externalRefusal(p.Type(), err)
 		}
 		reply := rest.Reply{Body: answer, Header: http.Header{"Cache-Control": {"no-store"}}}

@@ -1,0 +1,93 @@
+// Package mobile keeps the tokens with which push notifications reach a user's mobile application (reference, auth-api
+// 10). No external service is asked for anything.
+package mobile
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+
+	"github.com/ringfence/ringfence/authsvc"
+)
+
+// Plugin is of type mobile.
+type Plugin struct{}
+
+// New answers the plugin.
+func New() Plugin { return Plugin{} }
+
+// Type is mobile.
+func (Plugin) Type() string { return "mobile" }
+
+// Info asks nothing of anybody.
+func (Plugin) Info() authsvc.ExternalInfo { return authsvc.ExternalInfo{} }
+
+// tokens are what is stored for a user, and what every answer holds.
+type tokens struct {
+	Token                 *string `json:"token" minLength:"1" maxLength:"512"`
+	APNSToken             *string `json:"apns_token" maxLength:"512"`
+	APNSVoIPToken         *string `json:"apns_voip_token" maxLength:"512"`
+	APNSNotificationToken *string `json:"apns_notification_token" maxLength:"512"`
+	APNSCallTopic         *string `json:"apns_call_topic" maxLength:"512"`
+	APNSDefaultTopic      *string `json:"apns_default_topic" maxLength:"512"`
+}
+
+type sender struct {
+	SenderID *string `json:"sender_id"`
+}
+
+// Schemas are the shapes of bodies and answers.
+func (Plugin) Schemas() authsvc.ExternalSchemas {
+	s := authsvc.SchemaOf[tokens]()
+	return authsvc.ExternalSchemas{Create: s, Created: s, Fetched: s, Update: s, Updated: s}
+}
+
+// Create stores the tokens of a user who has none.
+func (Plugin) Create(ctx context.Context, l *authsvc.ExternalLink, body json.RawMessage) (any, error) {
+	var t tokens
+	if err := json.Unmarshal(body, &t); err != nil {
+		return nil, err
+	}
+	return t, l.Create(ctx, t)
+}
+
+// Update stores tokens, whether the user has any or not. Those that are not sent stay as they are.
+func (Plugin) Update(ctx context.Context, l *authsvc.ExternalLink, body json.RawMessage) (any, error) {
+	var t tokens
+	err := l.Edit(ctx, func(data json.RawMessage) (any, error) {
+		t = tokens{}
+		if data != nil {
+			if err := json.Unmarshal(data, &t); err != nil {
+				return nil, errors.New("the stored tokens are not of the form that this plugin writes") // the cause may repeat them
+			}
+		}
+		return &t, json.Unmarshal(body, &t)
+	})
+	return t, err
+}
+
+// Routes are GET sender_id, which the application needs before it has a token.
+func (Plugin) Routes() []authsvc.ExternalRoute {
+	return []authsvc.ExternalRoute{{
+		Method: http.MethodGet, Path: "sender_id", Summary: "Read who sends push notifications in the user's tenant",
+		Reply: authsvc.SchemaOf[sender](),
+		Handle: func(ctx context.Context, l *authsvc.ExternalLink, _ json.RawMessage) (any, error) {
+			var config struct {
+				FCMSenderID *string `json:"fcm_sender_id"`
+			}
+			if err := l.Config(ctx, &config); err != nil {
+				return nil, err
+			}
+			return sender{config.FCMSenderID}, nil
+		},
+	}}
+}
+
+var _ interface {
+	authsvc.ExternalCreator
+	authsvc.ExternalUpdater
+	authsvc.ExternalInformer
+	authsvc.ExternalDocumenter
+	authsvc.ExternalRouter
+} = Plugin{}

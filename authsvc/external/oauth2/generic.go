@@ -1,0 +1,24 @@
+package oauth2
+
+import (
+	"encoding/json"
+
+	"github.com/ringfence/ringfence/authsvc"
+)
+
+// Generic is a Plugin that shows the scope of its credentials in the list of a user's external authentications.
+type Generic struct{ *Plugin }
+
+// NewGeneric answers the plugin of a service. An error is a mistake in the configuration.
+func NewGeneric(c Config) (Generic, error) {
+	p, err := New(c)
+	return Generic{p}, err
+}
+
+// SafeView is the scope alone.
+func (Generic) SafeView(data json.RawMessage) (any, error) {
+	c, err := decode(data)
+	return map[string]any{"scope": c.Scope}, err
+}
+
+var _ authsvc.ExternalSafeViewer = Generic{}

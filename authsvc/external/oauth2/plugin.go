@@ -1,0 +1,261 @@
+package oauth2
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"math"
+	"net/http"
+	"strings"
+	"time"
+
+	"golang.org/x/oauth2"
+
+	"github.com/ringfence/ringfence/authsvc"
+)
+
+// Plugin links users to one service. Google's and Microsoft's are this one with their addresses.
+type Plugin struct{ config Config }
+
+// New answers the plugin of a service. An error is a mistake in the configuration.
+func New(c Config) (*Plugin, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	return &Plugin{c}, nil
+}
+
+// Type is the configured one.
+func (p *Plugin) Type() string { return p.config.Type }
+
+// Info names the scopes that are asked for when a client names none.
+func (p *Plugin) Info() authsvc.ExternalInfo {
+	return authsvc.ExternalInfo{RequiredACL: p.config.Scopes}
+}
+
+// credentials are what is stored for a user.
+type credentials struct {
+	AccessToken  string `json:"access_token"`
+	RefreshToken string `json:"refresh_token"`
+	// TokenExpiration is in seconds since 1970; nil when the token does not expire.
+	TokenExpiration *int64   `json:"token_expiration"`
+	Scope           []string `json:"scope"`
+}
+
+type scopeRequest struct {
+	Scope []string `json:"scope" maxItems:"100" items.minLength:"1" items.maxLength:"512" doc:"What to ask of the service."`
+}
+
+type begunAnswer struct {
+	AuthorizationURL string `json:"authorization_url" doc:"To be opened in the user's browser."`
+	State            string `json:"state"`
+}
+
+type credentialsAnswer struct {
+	AccessToken     string   `json:"access_token"`
+	Scope           []string `json:"scope"`
+	TokenExpiration *int64   `json:"token_expiration" doc:"In seconds since 1970; null when the token does not expire."`
+}
+
+// Schemas are the shapes of bodies and answers.
+func (p *Plugin) Schemas() authsvc.ExternalSchemas {
+	return authsvc.ExternalSchemas{
+		Create: authsvc.SchemaOf[scopeRequest](), Created: authsvc.SchemaOf[begunAnswer](), Fetched: authsvc.SchemaOf[credentialsAnswer](),
+	}
+}
+
+// clientConfig is a tenant's configuration, as far as it is this plugin's.
+type clientConfig struct {
+	ClientID     string `json:"client_id"`
+	ClientSecret string `json:"client_secret"`
+}
+
+// attempt is what is kept between the POST and the user's return. The redirect URL must be the same in
+// both, whatever the configuration has become.
+type attempt struct {
+	ClientID    string   `json:"client_id"`
+	RedirectURL string   `json:"redirect_url"`
+	Scope       []string `json:"scope"`
+	Verifier    string   `json:"verifier"`
+}
+
+// Create begins a link: it answers where the user has to consent.
+func (p *Plugin) Create(ctx context.Context, l *authsvc.ExternalLink, body json.RawMessage) (any, error) {
+	request := scopeRequest{}
+	if err := json.Unmarshal(body, &request); err != nil {
+		return nil, err
+	}
+	for _, scope := range request.Scope {
+		if !scopeToken.MatchString(scope) {
+			return nil, authsvc.Refuse(http.StatusBadRequest, nil, "scope: A scope has no spaces, quotes or characters outside ASCII")
+		}
+	}
+	if request.Scope == nil {
+		request.Scope = p.config.Scopes
+	}
+	client, err := p.client(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	redirect, err := l.Host.BuildOAuth2RedirectURL(l.Type)
+	if err != nil {
+		return nil, err
+	}
+	state := newState()
+	a := attempt{client.ClientID, redirect, request.Scope, oauth2.GenerateVerifier()}
+	if err := l.Host.RegisterOAuth2Callback(ctx, l.Type, l.UserUUID, state, nil, a); err != nil {
+		return nil, err
+	}
+	options := []oauth2.AuthCodeOption{oauth2.S256ChallengeOption(a.Verifier)}
+	for name, value := range p.config.Parameters {
+		options = append(options, oauth2.SetAuthURLParam(name, value))
+	}
+	return begunAnswer{p.oauth(client, redirect, request.Scope).AuthCodeURL(state, options...), state}, nil
+}
+
+// newState draws 256 bits.
+func newState() string {
+	b := make([]byte, 32)
+	_, _ = rand.Read(b) // never fails: it ends the program instead
+	return base64.RawURLEncoding.EncodeToString(b)
+}
+
+// Authorized exchanges the code of the message for tokens, and keeps them in the place of older ones.
+func (p *Plugin) Authorized(ctx context.Context, l *authsvc.ExternalLink, extra []json.RawMessage, message authsvc.ExternalMessage) error {
+	var a attempt
+	if len(extra) != 1 || json.Unmarshal(extra[0], &a) != nil {
+		return errors.New("the kept attempt is not of the form that this plugin writes")
+	}
+	code := message["code"]
+	if code == "" {
+		return authsvc.Refuse(http.StatusBadRequest, nil, "The external service sent no code")
+	}
+	client, err := p.client(ctx, l)
+	if err != nil {
+		return err
+	}
+	if client.ClientID != a.ClientID {
+		return authsvc.Refuse(http.StatusBadRequest, nil, "The tenant's client_id has changed meanwhile")
+	}
+	token, err := p.oauth(client, a.RedirectURL, a.Scope).Exchange(p.with(ctx), code, oauth2.VerifierOption(a.Verifier))
+	if err != nil {
+		return exchangeRefusal(err)
+	}
+	return l.Save(ctx, credentialsOf(token, a.Scope))
+}
+
+// refreshAhead is how long before its end a token is renewed.
+const refreshAhead = 30 * time.Second
+
+// Fetch answers the credentials without the refresh token, renewed first when they are about to expire. When they cannot be
+// renewed now, they are answered for as long as they are good.
+func (p *Plugin) Fetch(ctx context.Context, l *authsvc.ExternalLink) (any, error) {
+	stored, err := l.Renew(ctx, expiring, func(ctx context.Context, data json.RawMessage) (any, error) { return p.renew(ctx, l, data) })
+	if err != nil && !errors.Is(err, authsvc.ErrNotLinked) && !errors.Is(err, authsvc.ErrGrantRevoked) {
+		if c := (credentials{}); l.Load(ctx, &c) == nil && c.left() > 0 {
+			return c.answer(), nil
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	c, err := decode(stored)
+	return c.answer(), err
+}
+
+func (c credentials) answer() credentialsAnswer {
+	return credentialsAnswer{c.AccessToken, c.Scope, c.TokenExpiration}
+}
+
+// left is how long the access token is good for.
+func (c credentials) left() time.Duration {
+	if c.TokenExpiration == nil {
+		return math.MaxInt64
+	}
+	return time.Until(time.Unix(*c.TokenExpiration, 0))
+}
+
+func decode(data json.RawMessage) (credentials, error) {
+	c := credentials{}
+	if json.Unmarshal(data, &c) != nil {
+		return c, errors.New("the stored credentials are not of the form that this plugin writes") // the cause may repeat them
+	}
+	return c, nil
+}
+
+func expiring(data json.RawMessage) bool {
+	c, err := decode(data)
+	return err == nil && c.left() < refreshAhead
+}
+
+func (p *Plugin) renew(ctx context.Context, l *authsvc.ExternalLink, data json.RawMessage) (any, error) {
+	c, err := decode(data)
+	if err != nil {
+		return nil, err
+	}
+	if c.RefreshToken == "" {
+		return nil, authsvc.ErrGrantRevoked // nothing can make a new token of it
+	}
+	client, err := p.client(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	// Without an access token the source cannot answer an old one. It keeps the refresh token when the service sends no other.
+	old := &oauth2.Token{RefreshToken: c.RefreshToken}
+	token, err := p.oauth(client, "", nil).TokenSource(p.with(ctx), old).Token()
+	if err != nil {
+		return nil, renewalRefusal(err)
+	}
+	return credentialsOf(token, c.Scope), nil
+}
+
+// credentialsOf is what is stored of a token. asked counts where the service does not say which scope it gave: then it is
+// the one that was asked for (RFC 6749, 5.1).
+func credentialsOf(token *oauth2.Token, asked []string) credentials {
+	c := credentials{AccessToken: token.AccessToken, RefreshToken: token.RefreshToken, Scope: asked}
+	if !token.Expiry.IsZero() {
+		expires := token.Expiry.Unix()
+		c.TokenExpiration = &expires
+	}
+	if given, ok := token.Extra("scope").(string); ok && given != "" {
+		c.Scope = strings.Fields(given)
+	}
+	if c.Scope == nil {
+		c.Scope = []string{}
+	}
+	return c
+}
+
+// client is the tenant's client_id and client_secret. A public client has no secret.
+func (p *Plugin) client(ctx context.Context, l *authsvc.ExternalLink) (clientConfig, error) {
+	c := clientConfig{}
+	if err := l.Config(ctx, &c); err != nil {
+		return c, err
+	}
+	if c.ClientID == "" {
+		return c, authsvc.ErrNoConfig
+	}
+	return c, nil
+}
+
+func (p *Plugin) oauth(c clientConfig, redirect string, scope []string) *oauth2.Config {
+	return &oauth2.Config{
+		ClientID: c.ClientID, ClientSecret: c.ClientSecret, RedirectURL: redirect, Scopes: scope,
+		Endpoint: oauth2.Endpoint{AuthURL: p.config.AuthURL, TokenURL: p.config.TokenURL, AuthStyle: p.config.style()},
+	}
+}
+
+// with has the library use the plugin's client.
+func (p *Plugin) with(ctx context.Context) context.Context {
+	return context.WithValue(ctx, oauth2.HTTPClient, p.config.Client)
+}
+
+var _ interface {
+	authsvc.ExternalCreator
+	authsvc.ExternalFetcher
+	authsvc.ExternalInformer
+	authsvc.ExternalAuthorizer
+	authsvc.ExternalDocumenter
+} = (*Plugin)(nil)

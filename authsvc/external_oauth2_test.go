@@ -1,0 +1,399 @@
+package authsvc_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ringfence/ringfence/authsvc/external/oauth2/oauth2test"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/store/storetest"
+)
+
+func TestLinkingAUserFromEndToEnd(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		g := newGateways(t, db, oauth2test.Options{})
+		g.credentials(g.node, g.user).want(t, 404)
+
+		begun := g.node.do("POST", "/users/"+g.user+"/external/google", g.admin, `{"scope":["contacts","profile"]}`).want(t, 201)
+		address, err := url.Parse(begun.text(t, "authorization_url"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		query := address.Query()
+		for name, want := range map[string]string{
+			"response_type": "code", "client_id": oauth2test.ClientID, "redirect_uri": redirectURL("google"), "scope": "contacts profile",
+			"state": begun.text(t, "state"), "code_challenge_method": "S256", "access_type": "offline", "prompt": "consent",
+		} {
+			if got := query.Get(name); got != want {
+				t.Errorf("%s is %q, want %q", name, got, want)
+			}
+		}
+		if len(query.Get("state")) != 43 || len(query.Get("code_challenge")) != 43 {
+			t.Errorf("a state or a challenge that is not 256 bits: %s", address)
+		}
+		g.credentials(g.node, g.user).want(t, 404)
+
+		page := visit(g.node, g.consent(address.String())).want(t, 200)
+		if !strings.Contains(page.body, "someone") || !strings.HasPrefix(page.header.Get("Content-Type"), "text/html") ||
+			!strings.HasPrefix(page.header.Get("Content-Security-Policy"), "default-src 'none'; style-src 'sha256-") ||
+			page.header.Get("Cache-Control") != "no-store" || page.header.Get("Referrer-Policy") != "no-referrer" {
+			t.Errorf("the page: %v %s", page.header, page.body)
+		}
+		exchanges := g.oauth.Requests("authorization_code")
+		if len(exchanges) != 1 || exchanges[0].Get("code_verifier") == "" || exchanges[0].Get("client_secret") != oauth2test.ClientSecret {
+			t.Errorf("exchanges: %v", exchanges)
+		}
+
+		credentials := g.credentials(g.node, g.user).want(t, 200)
+		if token := credentials.text(t, "access_token"); !g.oauth.Alive(t.Context(), token) {
+			t.Error("the access token is not the server's")
+		}
+		var got map[string]any
+		if err := json.Unmarshal([]byte(credentials.body), &got); err != nil {
+			t.Fatal(err)
+		}
+		until := time.Until(time.Unix(int64(got["token_expiration"].(float64)), 0))
+		if len(got) != 3 || until < 50*time.Minute || until > time.Hour || !slices.Equal(got["scope"].([]any), []any{"contacts", "profile"}) {
+			t.Errorf("credentials: %v", got)
+		}
+		if credentials.header.Get("Cache-Control") != "no-store" {
+			t.Errorf("credentials may be cached: %v", credentials.header)
+		}
+		if len(g.oauth.Requests("refresh_token")) != 0 {
+			t.Error("a good token was renewed")
+		}
+		if raw := rawRows(t, db, "auth_external"); raw == "" || strings.Contains(raw, credentials.text(t, "access_token")) {
+			t.Error("the credentials are in the database as they are")
+		}
+		users := g.node.do("GET", "/external/google/users", g.admin, "").want(t, 200)
+		if users.body != `{"items":[{"uuid":"`+g.user+`"}],"total":1,"filtered":1}` {
+			t.Errorf("linked users: %s", users.body)
+		}
+
+		gone := g.node.do("DELETE", "/users/"+g.user+"/external/google", g.admin, "").want(t, 204)
+		if gone.body != "" {
+			t.Errorf("DELETE answered %q", gone.body)
+		}
+		again := g.credentials(g.node, g.user).want(t, 404)
+		if again.text(t, "error_id") != "unknown-external-auth" || again.text(t, "message") != `No such external auth: "google"` {
+			t.Errorf("after DELETE: %s", again.body)
+		}
+		g.node.do("DELETE", "/users/"+g.user+"/external/google", g.admin, "").want(t, 404)
+	})
+}
+
+// States that must let nobody in (THREATS 8.1).
+func TestAStateCountsOnce(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		g := newGateways(t, db, oauth2test.Options{})
+		back := g.consent(g.begin(g.node, g.user))
+		with := func(name, value string) *url.URL {
+			u, query := *back, back.Query()
+			query.Set(name, value)
+			if value == "" {
+				query.Del(name)
+			}
+			u.RawQuery = query.Encode()
+			return &u
+		}
+		otherType := *back
+		otherType.Path = strings.Replace(back.Path, "google", "oauth2", 1)
+		unknownType := *back
+		unknownType.Path = strings.Replace(back.Path, "google", "nothing", 1)
+		state := back.Query().Get("state")
+		for name, u := range map[string]*url.URL{
+			"no state": with("state", ""), "a wrong one": with("state", strings.Repeat("A", 43)), "in other letters": with("state", strings.ToUpper(state)),
+			"cut": with("state", state[:42]), "too long": with("state", strings.Repeat("A", 600)), "too short": with("state", "x"),
+			"another type's": &otherType, "no type's": &unknownType,
+		} {
+			if a := visit(g.node, u); a.status != 400 {
+				t.Errorf("%s: %d %s", name, a.status, a.body)
+			}
+		}
+		visit(g.node, back, func(r *http.Request) { r.Method = http.MethodHead }).want(t, 200) // something that only looks
+		if n := len(g.oauth.Requests("authorization_code")); n != 0 {
+			t.Fatalf("%d codes were exchanged", n)
+		}
+		visit(g.node, back).want(t, 200)
+		replay := visit(g.node, back).want(t, 400)
+		if !strings.Contains(replay.body, "used already") || len(g.oauth.Requests("authorization_code")) != 1 {
+			t.Errorf("replay: %s", replay.body)
+		}
+
+		late := g.consent(g.begin(g.node, g.user))
+		if n, err := db.Exec(t.Context(), `UPDATE auth_external_pending SET expires_at = now_utc()`); err != nil || n != 1 {
+			t.Fatal(n, err)
+		}
+		visit(g.node, late).want(t, 400)
+		g.begin(g.node, g.user) // and what expired is removed by the next
+		if n, err := store.Get[int](t.Context(), db, `SELECT count(*) FROM auth_external_pending`); err != nil || n != 1 {
+			t.Errorf("%d states are kept, %v", n, err)
+		}
+	})
+}
+
+func TestAStateIsTakenByOneOfMany(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		g := newGateways(t, db, oauth2test.Options{})
+		back := g.consent(g.begin(g.node, g.user))
+		nodes := []*server{g.node, g.newNode(g.plugins...)}
+		var work sync.WaitGroup
+		status := make([]int, 8)
+		for i := range status {
+			work.Go(func() { status[i] = visit(nodes[i%2], back).status })
+		}
+		work.Wait()
+		slices.Sort(status)
+		if want := []int{200, 400, 400, 400, 400, 400, 400, 400}; !slices.Equal(status, want) {
+			t.Errorf("statuses %v, want %v", status, want)
+		}
+	})
+}
+
+func TestAStateIsNotTheOtherUsers(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		g := newGateways(t, db, oauth2test.Options{})
+		back := g.consent(g.begin(g.node, g.user))
+		other := g.newUser(g.node, g.admin, "other")
+		// Somebody who writes to the database moves the authorization, and then the credentials, to another user.
+		if _, err := db.Exec(t.Context(), `UPDATE auth_external_pending SET user_uuid = $1`, other); err != nil {
+			t.Fatal(err)
+		}
+		visit(g.node, back).want(t, 500)
+		g.link(g.user)
+		if _, err := db.Exec(t.Context(), `UPDATE auth_external SET user_uuid = $1`, other); err != nil {
+			t.Fatal(err)
+		}
+		if a := g.credentials(g.node, other).want(t, 500); strings.Contains(a.body, "access_token") {
+			t.Errorf("credentials were moved: %s", a.body)
+		}
+	})
+}
+
+func TestAnAuthorizationOutlivesARestartAndReachesAnotherNode(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		g := newGateways(t, db, oauth2test.Options{})
+		back := g.consent(g.begin(g.node, g.user))
+		restarted := g.newNode(g.plugins...)
+		visit(restarted, back).want(t, 200)
+		for name, n := range map[string]*server{"the first node": g.node, "the second": restarted} {
+			if token := g.credentials(n, g.user).want(t, 200).text(t, "access_token"); !g.oauth.Alive(t.Context(), token) {
+				t.Errorf("%s: the access token is not the server's", name)
+			}
+		}
+	})
+}
+
+func TestAPersonMayRefuse(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		g := newGateways(t, db, oauth2test.Options{})
+		g.oauth.Deny(true)
+		back := g.consent(g.begin(g.node, g.user))
+		if back.Query().Get("error") != "access_denied" {
+			t.Fatalf("the server sends %s", back)
+		}
+		page := visit(g.node, back).want(t, 400)
+		if !strings.Contains(page.body, "access_denied") || strings.Contains(page.body, "resource owner") {
+			t.Errorf("the page: %s", page.body)
+		}
+		query := back.Query()
+		query.Del("error")
+		query.Set("code", "guessed")
+		back.RawQuery = query.Encode()
+		visit(g.node, back).want(t, 400) // the state was used
+		g.credentials(g.node, g.user).want(t, 404)
+
+		forged := g.consent(g.begin(g.node, g.user))
+		query = forged.Query()
+		query.Set("error", `<script>alert(1)</script>`)
+		forged.RawQuery = query.Encode()
+		if page := visit(g.node, forged).want(t, 400); strings.Contains(page.body, "script") {
+			t.Errorf("the page repeats what the address says: %s", page.body)
+		}
+	})
+}
+
+func TestCredentialsAreRenewed(t *testing.T) {
+	t.Parallel()
+	for name, keep := range map[string]bool{"with a new refresh token each time": false, "with one refresh token": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			storetest.Each(t, func(t *testing.T, db store.DB) {
+				g := newGateways(t, db, oauth2test.Options{AccessTokenLife: 20 * time.Second, KeepRefreshToken: keep})
+				g.link(g.user)
+				seen := map[string]bool{}
+				for i := range 3 {
+					token := g.credentials(g.node, g.user).want(t, 200).text(t, "access_token")
+					if seen[token] || !g.oauth.Alive(t.Context(), token) {
+						t.Errorf("GET %d answered an old token", i)
+					}
+					seen[token] = true
+					if n := len(g.oauth.Requests("refresh_token")); n != i+1 {
+						t.Errorf("%d renewals after %d GETs", n, i+1)
+					}
+				}
+			})
+		})
+	}
+}
+
+// A service that gives a new refresh token each time takes the second use of an old one for theft.
+func TestOneNodeRenewsAtATime(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		g := newGateways(t, db, oauth2test.Options{AccessTokenLife: 20 * time.Second, RenewedTokenLife: time.Hour})
+		g.link(g.user)
+		nodes := []*server{g.node, g.newNode(g.plugins...)}
+		begun, release := make(chan struct{}, 16), make(chan struct{})
+		g.oauth.Before(func(http.ResponseWriter, *http.Request) bool {
+			begun <- struct{}{}
+			<-release
+			return false
+		})
+		tokens := make([]string, 8)
+		var work sync.WaitGroup
+		for i := range tokens {
+			work.Go(func() { tokens[i] = g.credentials(nodes[i%2], g.user).want(t, 200).text(t, "access_token") })
+		}
+		<-begun
+		close(release)
+		work.Wait()
+		slices.Sort(tokens)
+		if tokens = slices.Compact(tokens); len(tokens) != 1 || !g.oauth.Alive(t.Context(), tokens[0]) {
+			t.Errorf("%d tokens were answered", len(tokens))
+		}
+		if n := len(g.oauth.Requests("refresh_token")); n != 1 {
+			t.Errorf("%d renewals", n)
+		}
+	})
+}
+
+func TestTheOtherNodesWaitForARenewal(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		g := newGateways(t, db, oauth2test.Options{AccessTokenLife: 20 * time.Second, RenewedTokenLife: time.Hour})
+		g.link(g.user)
+		other := g.newNode(g.plugins...)
+		asked := 0
+		g.oauth.Before(func(http.ResponseWriter, *http.Request) bool {
+			if asked++; asked > 1 {
+				return false
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+			defer cancel()
+			impatient := other.do("GET", "/users/"+g.user+"/external/google", g.admin, "", func(r *http.Request) { *r = *r.WithContext(ctx) })
+			if impatient.status != 503 {
+				t.Errorf("while the first node renews, the other answers %d %s", impatient.status, impatient.body)
+			}
+			return false
+		})
+		first := g.credentials(g.node, g.user).want(t, 200)
+		if second := g.credentials(other, g.user).want(t, 200); second.body != first.body {
+			t.Error("the other node answers another token")
+		}
+		if n := len(g.oauth.Requests("refresh_token")); n != 1 {
+			t.Errorf("%d renewals", n)
+		}
+	})
+}
+
+func TestARenewalWhoseNodeDiedIsTakenOver(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		g := newGateways(t, db, oauth2test.Options{AccessTokenLife: 20 * time.Second})
+		g.link(g.user)
+		// Another node took the lease a while ago, and has not been heard of since; the lease ends in this moment.
+		if _, err := db.Exec(t.Context(), `UPDATE auth_external SET renewing_until = now_utc()`); err != nil {
+			t.Fatal(err)
+		}
+		g.credentials(g.node, g.user).want(t, 200)
+		if n := len(g.oauth.Requests("refresh_token")); n != 1 {
+			t.Errorf("%d renewals", n)
+		}
+	})
+}
+
+func TestARevokedGrantIsForgotten(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		g := newGateways(t, db, oauth2test.Options{AccessTokenLife: 20 * time.Second})
+		g.link(g.user)
+		g.oauth.Revoke(t.Context())
+		revoked := g.credentials(g.node, g.user).want(t, 404)
+		if revoked.text(t, "error_id") != "external-auth-revoked" || !strings.Contains(revoked.text(t, "message"), "authorize it again") {
+			t.Errorf("revoked: %s", revoked.body)
+		}
+		if id := g.credentials(g.node, g.user).want(t, 404).text(t, "error_id"); id != "unknown-external-auth" {
+			t.Errorf("then: %s", id)
+		}
+		if n, err := store.Get[int](t.Context(), db, `SELECT count(*) FROM auth_external`); err != nil || n != 0 {
+			t.Errorf("%d credentials are kept, %v", n, err)
+		}
+		g.link(g.user)
+		g.credentials(g.node, g.user).want(t, 200)
+	})
+}
+
+func TestAServiceThatDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		g := newGateways(t, db, oauth2test.Options{AccessTokenLife: 20 * time.Second})
+		g.link(g.user)
+		fail := func(status int, body string) {
+			g.oauth.Before(func(w http.ResponseWriter, _ *http.Request) bool {
+				w.Header().Set("Content-Type", "application/json")
+				w.Header().Set("Location", g.oauth.TokenURL)
+				w.WriteHeader(status)
+				_, _ = w.Write([]byte(body))
+				return true
+			})
+		}
+		fail(500, `{"secret":"of the service"}`)
+		g.credentials(g.node, g.user).want(t, 200) // the token is good for some seconds yet
+
+		// The token has expired.
+		first := g.credentials(g.node, g.user).want(t, 200)
+		expireCredentials(t, g)
+		for _, c := range []struct {
+			name, body, says string
+			status           int
+		}{
+			{"an error of its own", `{"secret":"of the service"}`, "does not answer", 500},
+			{"a redirect", `{}`, "does not answer", 307},
+			{"no JSON", `<html>`, "does not answer", 200},
+			{"no token", `{}`, "does not answer", 200},
+			{"another client", `{"error":"invalid_client","error_description":"of the service"}`, "client_id", 401},
+		} {
+			fail(c.status, c.body)
+			a := g.credentials(g.node, g.user)
+			if a.status != 503 || !strings.Contains(a.body, c.says) || strings.Contains(a.body, "of the service") {
+				t.Errorf("%s: %d %s", c.name, a.status, a.body)
+			}
+		}
+		g.oauth.Before(nil)
+		if token := g.credentials(g.node, g.user).want(t, 200).text(t, "access_token"); token == first.text(t, "access_token") {
+			t.Error("the expired token was answered")
+		}
+
+		back := g.consent(g.begin(g.node, g.user))
+		fail(500, `{"secret":"of the service"}`)
+		if a := visit(g.node, back).want(t, 503); strings.Contains(a.body, "of the service") {
+			t.Errorf("the failed exchange: %s", a.body)
+		}
+		fail(400, `{"error":"invalid_grant"}`)
+		visit(g.node, g.consent(g.begin(g.node, g.user))).want(t, 400)
+	})
+}

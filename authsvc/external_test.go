@@ -1,0 +1,194 @@
+package authsvc_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ringfence/ringfence/authsvc"
+	"github.com/ringfence/ringfence/authsvc/external/google"
+	mobileauth "github.com/ringfence/ringfence/authsvc/external/mobile"
+	"github.com/ringfence/ringfence/authsvc/external/oauth2"
+	"github.com/ringfence/ringfence/authsvc/external/oauth2/oauth2test"
+	"github.com/ringfence/ringfence/internal/sealed"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/tokens"
+)
+
+const publicURL = "https://pbx.example.com:8443"
+
+// redirectURL is where a type's users are sent back to.
+func redirectURL(authType string) string {
+	return publicURL + "/api/auth/0.1/external/" + authType + "/authorize"
+}
+
+// gateways are nodes on one database with one key, and an OAuth 2.0 server outside.
+type gateways struct {
+	t       *testing.T
+	db      store.DB
+	keyFile string
+	oauth   *oauth2test.Server
+	plugins []authsvc.ExternalAuth
+
+	node  *server // the first
+	admin string  // the administrator's token
+	user  string  // the UUID of a user without any permission
+}
+
+// newGateways starts the first node with google (whose addresses are the test server's), oauth2 and mobile, configured
+// for the master tenant.
+func newGateways(t *testing.T, db store.DB, o oauth2test.Options) *gateways {
+	t.Helper()
+	o.RedirectURL = redirectURL("google")
+	g := &gateways{t: t, db: db, keyFile: filepath.Join(t.TempDir(), "sealing.key"), oauth: oauth2test.New(t, o)}
+	googles, err := google.New(google.Config{AuthURL: g.oauth.AuthURL, TokenURL: g.oauth.TokenURL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	generic, err := oauth2.NewGeneric(oauth2.Config{
+		AuthURL: g.oauth.AuthURL, TokenURL: g.oauth.TokenURL, Scopes: []string{"read"}, BasicAuth: true,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.plugins = []authsvc.ExternalAuth{googles, generic, mobileauth.New()}
+	g.node = g.newNode(g.plugins...)
+	g.admin = g.node.login("admin", adminPassword)
+	g.node.do("POST", "/external/google/config", g.admin, clientConfig).want(t, 201)
+	g.user = g.newUser(g.node, g.admin, "someone")
+	return g
+}
+
+const clientConfig = `{"client_id":"` + oauth2test.ClientID + `","client_secret":"` + oauth2test.ClientSecret + `"}`
+
+// newNode starts a node, or the same one after a restart.
+func (g *gateways) newNode(plugins ...authsvc.ExternalAuth) *server {
+	g.t.Helper()
+	box := sealed.New(sealed.Options{File: g.keyFile})
+	if err := box.Prepare(g.t.Context(), g.db); err != nil {
+		g.t.Fatal(err)
+	}
+	return g.start(authsvc.Options{DB: g.db, Hash: cheap, Sealer: box, External: plugins, PublicURL: publicURL})
+}
+
+func (g *gateways) start(o authsvc.Options) *server {
+	g.t.Helper()
+	svc, err := authsvc.New(o)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	cache, err := tokens.NewCache(svc, tokens.Options{})
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	g.t.Cleanup(cache.Close)
+	svc.UseCache(cache)
+	if _, err := svc.Bootstrap(g.t.Context(), authsvc.Admin{
+		Username: "admin", Password: adminPassword, File: filepath.Join(g.t.TempDir(), "admin-credentials"),
+	}); err != nil {
+		g.t.Fatal(err)
+	}
+	return &server{t: g.t, svc: svc, cache: cache}
+}
+
+func (g *gateways) newUser(n *server, token, name string, edit ...func(*http.Request)) string {
+	g.t.Helper()
+	return n.do("POST", "/users", token, `{"username":"`+name+`","password":"secret of `+name+`"}`, edit...).want(g.t, 200).text(g.t, "uuid")
+}
+
+// begin POSTs on a node and answers the authorization URL.
+func (g *gateways) begin(n *server, user string) string {
+	g.t.Helper()
+	return n.do("POST", "/users/"+user+"/external/google", g.admin, "{}").want(g.t, 201).text(g.t, "authorization_url")
+}
+
+// consent has a person agree, and answers the URL to which their browser is sent.
+func (g *gateways) consent(authorizationURL string) *url.URL {
+	g.t.Helper()
+	back := g.oauth.Browse(g.t.Context(), authorizationURL)
+	if base, _, _ := strings.Cut(back.String(), "?"); base != redirectURL("google") {
+		g.t.Fatalf("the browser is sent to %s", base)
+	}
+	return back
+}
+
+// visit opens the URL on a node, as the browser does: without a token.
+func visit(n *server, back *url.URL, edit ...func(*http.Request)) answer {
+	return n.do("GET", strings.TrimPrefix(back.RequestURI(), "/api/auth/0.1"), "", "", append(edit, func(r *http.Request) {
+		r.Header.Set("Accept", "text/html")
+	})...)
+}
+
+// link has a user linked from end to end.
+func (g *gateways) link(user string) {
+	g.t.Helper()
+	visit(g.node, g.consent(g.begin(g.node, user))).want(g.t, 200)
+}
+
+// credentials GETs a user's.
+func (g *gateways) credentials(n *server, user string) answer {
+	g.t.Helper()
+	return n.do("GET", "/users/"+user+"/external/google", g.admin, "")
+}
+
+// rawRows are all the bytes that a table keeps sealed.
+func rawRows(t *testing.T, db store.DB, table string) string {
+	t.Helper()
+	rows, err := store.Select[[]byte](t.Context(), db, "SELECT sealed FROM "+table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all strings.Builder
+	for _, r := range rows {
+		all.Write(r)
+	}
+	return all.String()
+}
+
+// expireCredentials has the user's access token end a second ago, in the database.
+func expireCredentials(t *testing.T, g *gateways) {
+	t.Helper()
+	box := sealed.New(sealed.Options{File: g.keyFile})
+	if err := box.Prepare(t.Context(), g.db); err != nil {
+		t.Fatal(err)
+	}
+	row := []byte("auth_external." + g.user + ".google")
+	blob, err := store.Get[[]byte](t.Context(), g.db, `SELECT sealed FROM auth_external WHERE user_uuid = $1`, g.user)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := box.Open(blob, row)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stored map[string]any
+	if err := json.Unmarshal(text, &stored); err != nil {
+		t.Fatal(err)
+	}
+	stored["token_expiration"] = time.Now().Unix() - 1
+	if text, err = json.Marshal(stored); err != nil {
+		t.Fatal(err)
+	}
+	if blob, err = box.Seal(text, row); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := g.db.Exec(t.Context(), `UPDATE auth_external SET sealed = $1 WHERE user_uuid = $2`, blob, g.user); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// badge is a plugin that has no more than it must, but for what is set.
+type badge struct {
+	create func(ctx context.Context, l *authsvc.ExternalLink, body json.RawMessage) (any, error)
+}
+
+func (badge) Type() string { return "badge" }
+
+func (b badge) Create(ctx context.Context, l *authsvc.ExternalLink, body json.RawMessage) (any, error) {
+	return b.create(ctx, l, body)
+}
