@@ -1,0 +1,163 @@
+package authsvc_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// together runs f n times at once and answers how often each status came.
+func together(n int, f func(i int) answer) map[int]int {
+	var mu sync.Mutex
+	statuses := map[int]int{}
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() {
+			a := f(i)
+			mu.Lock()
+			defer mu.Unlock()
+			statuses[a.status]++
+		})
+	}
+	all.Wait()
+	return statuses
+}
+
+// Changes that meet wait for each other or run again; none is lost, and none is made in part.
+func TestConflictingChanges(t *testing.T) {
+	each(t, func(t *testing.T, db store.DB) {
+		const n = 8
+		s := newServer(t, db)
+		admin := s.admin()
+		policy := s.do("POST", "/policies", admin, `{"name":"p"}`).text(t, "uuid")
+		user := s.do("POST", "/users", admin, `{"username":"ann","password":"x"}`).text(t, "uuid")
+
+		// Each adds an access: all are there.
+		if got := together(n, func(i int) answer {
+			return s.do("PUT", fmt.Sprintf("/policies/%s/acl/confd.a%d.read", policy, i), admin, "")
+		}); got[204] != n {
+			t.Errorf("statuses %v", got)
+		}
+		if got := s.do("GET", "/policies/"+policy, admin, "").accesses(t); len(got) != n {
+			t.Errorf("accesses %q", got)
+		}
+		// Each sets what the others leave alone: all is set.
+		fields := []string{`"firstname":"F"`, `"lastname":"L"`, `"purpose":"external_api"`, `"username":"anna"`}
+		if got := together(len(fields), func(i int) answer { return s.do("PUT", "/users/"+user, admin, "{"+fields[i]+"}") }); got[200] != len(fields) {
+			t.Errorf("statuses %v", got)
+		}
+		u := s.do("GET", "/users/"+user, admin, "")
+		if u.text(t, "firstname") != "F" || u.text(t, "lastname") != "L" || u.text(t, "purpose") != "external_api" || u.text(t, "username") != "anna" {
+			t.Errorf("%s", u.body)
+		}
+		s.login("anna", "x")
+		// One name is one user's and one policy's; one If-Match is good once.
+		if got := together(n, func(int) answer { return s.do("POST", "/users", admin, `{"username":"same","password":"x"}`) }); got[200] != 1 || got[409] != n-1 {
+			t.Errorf("users: %v", got)
+		}
+		s.login("same", "x")
+		if got := together(n, func(int) answer { return s.do("POST", "/policies", admin, `{"name":"same"}`) }); got[200] != 1 || got[409] != n-1 {
+			t.Errorf("policies: %v", got)
+		}
+		tag := u.header.Get("ETag")
+		if got := together(n, func(i int) answer {
+			return s.do("PUT", "/users/"+user, admin, fmt.Sprintf(`{"firstname":"%d"}`, i), ifMatch(tag))
+		}); got[200] != 1 || got[412] != n-1 {
+			t.Errorf("If-Match: %v", got)
+		}
+		// Giving, taking and deleting at once.
+		got := together(n, func(i int) answer {
+			switch i % 4 {
+			case 0:
+				return s.do("PUT", "/users/"+user+"/policies/"+policy, admin, "")
+			case 1:
+				return s.do("DELETE", "/users/"+user+"/policies/"+policy, admin, "")
+			case 2:
+				return s.do("PUT", "/policies/"+policy, admin, fmt.Sprintf(`{"acl":["confd.b%d.read"]}`, i))
+			default:
+				return s.do("DELETE", "/policies/"+policy, admin, "")
+			}
+		})
+		if got[200]+got[204]+got[404] != n {
+			t.Errorf("statuses %v", got)
+		}
+		s.do("GET", "/policies/"+policy, admin, "").want(t, 404)
+		if l := s.do("GET", "/users/"+user+"/policies", admin, "").list(t); l.Total != 0 {
+			t.Errorf("%+v", l)
+		}
+	})
+}
+
+// A user is disabled while others log in as them: afterwards no token of theirs is worth anything.
+func TestLoginsWhileDisabled(t *testing.T) {
+	each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		admin := s.admin()
+		user := s.do("POST", "/users", admin, `{"username":"ann","password":"x"}`).text(t, "uuid")
+		var mu sync.Mutex
+		var issued []string
+		together(8, func(i int) answer {
+			if i == 4 {
+				return s.do("PUT", "/users/"+user, admin, `{"enabled":false}`)
+			}
+			a := s.do("POST", "/token", "", "{}", basic("ann", "x"))
+			if a.status == 200 {
+				mu.Lock()
+				defer mu.Unlock()
+				issued = append(issued, a.text(t, "data.token"))
+			} else if a.status != 401 {
+				t.Errorf("%d: %s", a.status, a.body)
+			}
+			return a
+		})
+		s.do("PUT", "/users/"+user, admin, `{"enabled":true}`).want(t, 200)
+		for _, token := range issued {
+			s.do("HEAD", "/token/"+token, "", "").want(t, 404)
+		}
+	})
+}
+
+// Two administrators who delete each other at once do not both succeed (THREATS 4.13).
+func TestLastAdministrators(t *testing.T) {
+	each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		for round := range 5 {
+			admin := s.admin()
+			first := s.do("GET", "/users?username=admin", admin, "").list(t).column("uuid")[0]
+			second := s.do("POST", "/users", admin, fmt.Sprintf(`{"username":"second%d","password":%q}`, round, adminPassword)).text(t, "uuid")
+			s.do("PUT", "/users/"+second+"/policies/ringfence_administrator", admin, "").want(t, 204)
+			token := s.login(fmt.Sprintf("second%d", round), adminPassword)
+			got := together(2, func(i int) answer {
+				if i == 0 {
+					return s.do("PUT", "/users/"+second, admin, `{"enabled":false}`)
+				}
+				return s.do("PUT", "/users/"+first, token, `{"enabled":false}`)
+			})
+			if got[200] != 1 {
+				t.Fatalf("statuses %v", got)
+			}
+			if a := s.do("POST", "/token", "", "{}", basic("admin", adminPassword)); a.status != 200 { // the second one is left
+				s.do("PUT", "/users/"+first, token, `{"enabled":true}`).want(t, 200)
+				admin = s.admin()
+			}
+			s.do("DELETE", "/users/"+second, admin, "").want(t, 204)
+		}
+		admin := s.admin()
+		first := s.do("GET", "/users?username=admin", admin, "").list(t).column("uuid")[0]
+		for _, a := range []answer{
+			s.do("PUT", "/users/"+first, admin, `{"enabled":false}`),
+			s.do("PUT", "/users/"+first, admin, `{"authentication_method":"ldap"}`),
+			s.do("DELETE", "/users/"+first, admin, ""),
+			s.do("DELETE", "/users/"+first+"/policies/ringfence_administrator", admin, ""),
+		} {
+			a.refused(t, 409, "last-administrator")
+		}
+		// All accesses of a tenant below are not all accesses.
+		below := s.tenant(admin, "below")
+		lower := s.do("POST", "/users", admin, `{"username":"lower","password":"x"}`, in(below)).text(t, "uuid")
+		s.do("PUT", "/users/"+lower+"/policies/ringfence_administrator", admin, "").want(t, 204)
+		s.do("DELETE", "/users/"+first, admin, "").refused(t, 409, "last-administrator")
+	})
+}

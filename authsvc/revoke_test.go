@@ -1,0 +1,170 @@
+package authsvc_test
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/ringfence/ringfence/authsvc"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/store/postgres"
+	"github.com/ringfence/ringfence/internal/store/storetest"
+	"github.com/ringfence/ringfence/internal/tokens"
+)
+
+// victim is somebody who is about to lose confd.users.read.
+type victim struct{ user, policy, group, token string }
+
+// revocations are the ways to lose it.
+var revocations = map[string]func(s *server, admin string, v victim) answer{
+	"token deleted": func(s *server, _ string, v victim) answer { return s.do("DELETE", "/token/"+v.token, "", "") },
+	"user deleted":  func(s *server, admin string, v victim) answer { return s.do("DELETE", "/users/"+v.user, admin, "") },
+	"user disabled": func(s *server, admin string, v victim) answer {
+		return s.do("PUT", "/users/"+v.user, admin, `{"enabled":false}`)
+	},
+	"policy edited": func(s *server, admin string, v victim) answer {
+		return s.do("PUT", "/policies/"+v.policy, admin, `{"acl":["confd.lines.read"]}`)
+	},
+	"access taken away": func(s *server, admin string, v victim) answer {
+		return s.do("DELETE", "/policies/"+v.policy+"/acl/confd.users.read", admin, "")
+	},
+	"denial added": func(s *server, admin string, v victim) answer {
+		return s.do("PUT", "/policies/"+v.policy+"/acl/"+url.PathEscape("!confd.#"), admin, "")
+	},
+	"policy deleted": func(s *server, admin string, v victim) answer {
+		return s.do("DELETE", "/policies/"+v.policy, admin, "")
+	},
+	"policy detached": func(s *server, admin string, v victim) answer {
+		return s.do("DELETE", "/users/"+v.user+"/policies/"+v.policy, admin, "")
+	},
+	"taken out of the group": func(s *server, admin string, v victim) answer {
+		return s.do("DELETE", "/groups/"+v.group+"/users/"+v.user, admin, "")
+	},
+	"policy taken from the group": func(s *server, admin string, v victim) answer {
+		return s.do("DELETE", "/groups/"+v.group+"/policies/"+v.policy, admin, "")
+	},
+	"group deleted": func(s *server, admin string, v victim) answer { return s.do("DELETE", "/groups/"+v.group, admin, "") },
+}
+
+// newVictim makes somebody who holds the access by a policy of their own or, when the way needs one, by a group.
+func newVictim(s *server, admin, way string) victim {
+	s.t.Helper()
+	name := map[bool]string{true: "by group", false: "own"}[way == "taken out of the group" || way == "policy taken from the group" || way == "group deleted"]
+	v := victim{user: s.do("POST", "/users", admin, `{"username":"`+way+`","password":"x"}`).want(s.t, 200).text(s.t, "uuid")}
+	v.policy = s.do("POST", "/policies", admin, `{"name":"`+way+`","acl":["confd.users.read"]}`).want(s.t, 200).text(s.t, "uuid")
+	if name == "own" {
+		s.do("PUT", "/users/"+v.user+"/policies/"+v.policy, admin, "").want(s.t, 204)
+	} else {
+		v.group = s.do("POST", "/groups", admin, `{"name":"`+way+`"}`).want(s.t, 200).text(s.t, "uuid")
+		s.do("PUT", "/groups/"+v.group+"/policies/"+v.policy, admin, "").want(s.t, 204)
+		s.do("PUT", "/groups/"+v.group+"/users/"+v.user, admin, "").want(s.t, 204)
+	}
+	v.token = s.login(way, "x")
+	return v
+}
+
+// passes reports whether the gate would let the token through.
+func (s *server) passes(ctx context.Context, token string) bool {
+	p, err := s.cache.Principal(ctx, token)
+	if err != nil && !errors.Is(err, tokens.ErrUnknown) {
+		s.t.Error(err)
+	}
+	return err == nil && p.Allows("confd.users.read")
+}
+
+// Once a revocation is answered nothing passes, whatever was being asked meanwhile (DESIGN section 3).
+func TestRevocationIsExact(t *testing.T) {
+	each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		admin := s.admin()
+		for way, revoke := range revocations {
+			t.Run(way, func(t *testing.T) {
+				v := newVictim(s, admin, way)
+				var answered, stop atomic.Bool
+				var early, late atomic.Int64
+				var load sync.WaitGroup
+				for range 4 {
+					load.Go(func() {
+						for !stop.Load() {
+							after := answered.Load()
+							switch passed := s.passes(t.Context(), v.token); {
+							case passed && after:
+								late.Add(1)
+							case passed:
+								early.Add(1)
+							}
+						}
+					})
+				}
+				for early.Load() < 100 { // it is cached, and asked for all the time
+					continue
+				}
+				if a := revoke(s, admin, v); a.status >= 300 {
+					t.Errorf("%d: %s", a.status, a.body)
+				}
+				answered.Store(true)
+				for range 100 {
+					if s.passes(t.Context(), v.token) {
+						late.Add(1)
+					}
+				}
+				stop.Store(true)
+				load.Wait()
+				if n := late.Load(); n > 0 {
+					t.Errorf("%d requests passed after the revocation was answered", n)
+				}
+			})
+		}
+	})
+}
+
+// What one node revokes, the others hear of: the message is part of the transaction.
+func TestOtherNodesHear(t *testing.T) {
+	t.Parallel()
+	dsn := storetest.PostgresDSN(t)
+	open := func() store.DB {
+		db, err := postgres.Open(t.Context(), dsn, postgres.Options{MaxConns: 4})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = db.Close() })
+		return db
+	}
+	s := newServer(t, open())
+	other := newNode(t, open(), nil)
+	admin := s.admin()
+	ctx, stop := context.WithCancel(t.Context())
+	var following sync.WaitGroup
+	following.Go(func() {
+		if err := tokens.Follow(ctx, other.db, authsvc.RevocationChannel, other.cache); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(func() { stop(); following.Wait() })
+	hits := func(token string) bool { // until it listens, nothing is answered from memory
+		before := other.cache.Stats().Hits
+		return other.passes(t.Context(), token) && other.cache.Stats().Hits > before
+	}
+	for way, revoke := range revocations {
+		v := newVictim(s, admin, way)
+		for deadline := time.Now().Add(20 * time.Second); !hits(v.token); {
+			if time.Now().After(deadline) {
+				t.Fatal("the other node does not listen")
+			}
+		}
+		if a := revoke(s, admin, v); a.status >= 300 {
+			t.Fatalf("%s: %d %s", way, a.status, a.body)
+		}
+		began := time.Now()
+		for other.passes(t.Context(), v.token) {
+			if time.Since(began) > 10*time.Second { // well before the cache would ask again by itself
+				t.Fatalf("%s: the other node has not heard of it", way)
+			}
+		}
+		t.Logf("%-28s heard after %v", way, time.Since(began))
+	}
+}
