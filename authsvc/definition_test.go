@@ -1,0 +1,166 @@
+package authsvc_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"github.com/ringfence/ringfence/acl"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// definition is the service's own, without a database.
+func definition(t *testing.T) []byte {
+	t.Helper()
+	return newNode(t, away{}, nil).svc.REST().Definition()
+}
+
+// The definition is the contract: a change of it is to be seen in a review.
+func TestGoldenDefinition(t *testing.T) {
+	var got bytes.Buffer
+	if err := json.Indent(&got, definition(t), "", "  "); err != nil {
+		t.Fatal(err)
+	}
+	got.WriteByte('\n')
+	golden := filepath.Join("testdata", "openapi.json")
+	if *update {
+		if err := os.MkdirAll("testdata", 0o750); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(golden, got.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got.Bytes(), want) {
+		t.Errorf("the definition is not %s; look at what changed, and rewrite it with -update", golden)
+	}
+}
+
+// contract is what existing clients of such platforms rely on: each operation's access ("-": none is needed), the parameters of its
+// query and the fields of its body, and the status of its success.
+const contract = `
+POST   /token                                       -                                                 - expiration,access_type,client_id,refresh_token,saml_session_id,tenant_id,domain_name,backend 200
+GET    /token/{token}                               -                                                 scope,tenant - 200
+HEAD   /token/{token}                               -                                                 scope,tenant - 204
+DELETE /token/{token}                               -                                                 - - 200
+POST   /token/{token}/scopes/check                  -                                                 - scopes,tenant_uuid 200
+GET    /users                                       auth.users.read                                   order,direction,limit,offset,search,recurse,has_policy_slug,has_policy_uuid,policy_slug,policy_uuid,uuid,username,firstname,lastname,purpose,email_address,group_uuid - 200
+POST   /users                                       auth.users.create                                 - username,firstname,lastname,enabled,purpose,authentication_method,uuid,password,email_address 200
+GET    /users/{user_uuid}                           auth.users.{user_uuid}.read                       - - 200
+PUT    /users/{user_uuid}                           auth.users.{user_uuid}.update                     - username,firstname,lastname,enabled,purpose,authentication_method 200
+DELETE /users/{user_uuid}                           auth.users.{user_uuid}.delete                     - - 204
+GET    /users/{user_uuid}/policies                  auth.users.{user_uuid}.policies.read              order,direction,limit,offset,search - 200
+PUT    /users/{user_uuid}/policies/{policy_uuid}    auth.users.{user_uuid}.policies.{policy_uuid}.create - - 204
+DELETE /users/{user_uuid}/policies/{policy_uuid}    auth.users.{user_uuid}.policies.{policy_uuid}.delete - - 204
+GET    /policies                                    auth.policies.read                                order,direction,limit,offset,search,recurse,uuid,name,slug,user_uuid,group_uuid,tenant_uuid,read_only - 200
+POST   /policies                                    auth.policies.create                              - name,slug,description,acl,shared 200
+GET    /policies/{policy_uuid}                      auth.policies.{policy_uuid}.read                  - - 200
+PUT    /policies/{policy_uuid}                      auth.policies.{policy_uuid}.update                - name,description,acl 200
+DELETE /policies/{policy_uuid}                      auth.policies.{policy_uuid}.delete                - - 204
+PUT    /policies/{policy_uuid}/acl/{access}         auth.policies.{policy_uuid}.update                - - 204
+DELETE /policies/{policy_uuid}/acl/{access}         auth.policies.{policy_uuid}.update                - - 204
+GET    /backends                                    -                                                 - - 200
+HEAD   /status                                      -                                                 - - 200
+`
+
+func TestDefinitionKeepsTheContract(t *testing.T) {
+	t.Parallel()
+	doc, err := openapi3.NewLoader().LoadFromData(definition(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := doc.Validate(t.Context()); err != nil {
+		t.Error(err)
+	}
+	for line := range strings.Lines(strings.TrimSpace(contract)) {
+		f := strings.Fields(line)
+		method, path, access, query, body, status := f[0], f[1], f[2], f[3], f[4], f[5]
+		item := doc.Paths.Value(path)
+		if item == nil || item.GetOperation(method) == nil {
+			t.Errorf("no %s %s", method, path)
+			continue
+		}
+		op := item.GetOperation(method)
+		if access == "-" {
+			if op.Security == nil || len(*op.Security) != 0 || op.Extensions["x-required-acl"] != nil {
+				t.Errorf("%s %s needs %v", method, path, op.Extensions["x-required-acl"])
+			}
+		} else if got := op.Extensions["x-required-acl"]; got != access || !strings.Contains(op.Description, "**Required ACL:** `"+access+"`") {
+			t.Errorf("%s %s needs %v, want %s: %s", method, path, got, access, op.Description)
+		}
+		if op.Responses.Value(status) == nil {
+			t.Errorf("%s %s does not answer %s", method, path, status)
+		}
+		for name := range strings.SplitSeq(query, ",") {
+			if name != "-" && op.Parameters.GetByInAndName("query", name) == nil {
+				t.Errorf("%s %s has no parameter %s", method, path, name)
+			}
+		}
+		for name := range strings.SplitSeq(body, ",") {
+			if name == "-" {
+				continue
+			}
+			if op.RequestBody == nil || op.RequestBody.Value.Content.Get("application/json").Schema.Value.Properties[name] == nil {
+				t.Errorf("the body of %s %s has no %s", method, path, name)
+			}
+		}
+		if tenanted := op.Parameters.GetByInAndName("header", "Wazo-Tenant") != nil; tenanted != (access != "-") {
+			t.Errorf("%s %s reads the tenant's header: %t", method, path, tenanted)
+		}
+	}
+}
+
+// No operation is open by oversight: those that need no token are these.
+func TestPublicOperations(t *testing.T) {
+	t.Parallel()
+	doc, err := openapi3.NewLoader().LoadFromData(definition(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var public []string
+	for path, item := range doc.Paths.Map() {
+		for method, op := range item.Operations() {
+			if op.Security != nil && len(*op.Security) == 0 {
+				public = append(public, method+" "+path)
+				continue
+			}
+			access, _ := op.Extensions["x-required-acl"].(string)
+			if !strings.HasPrefix(access, "auth.") || acl.ParseAccess(strings.NewReplacer("{", "", "}", "").Replace(access)) != nil {
+				t.Errorf("%s %s needs %q", method, path, access)
+			}
+		}
+	}
+	slices.Sort(public)
+	want := []string{
+		"DELETE /token/{token}", "GET /api/api.yml", "GET /api/openapi.json", "GET /backends", "GET /external/{auth_type}/authorize", "GET /token/{token}",
+		"HEAD /status", "HEAD /token/{token}", "POST /token", "POST /token/{token}/scopes/check",
+	}
+	if !slices.Equal(public, want) {
+		t.Errorf("public: %q\nwant    %q", public, want)
+	}
+}
+
+// The longest list of accesses that the definition states is the one that is enforced.
+func TestDefinitionStatesTheLimit(t *testing.T) {
+	t.Parallel()
+	doc, err := openapi3.NewLoader().LoadFromData(definition(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := doc.Paths.Value("/policies").Post.RequestBody.Value.Content.Get("application/json").Schema.Value.Properties["acl"].Value
+	if list.MaxItems == nil || *list.MaxItems != acl.MaxPolicyPatterns {
+		t.Errorf("maxItems %v, and %d are taken", list.MaxItems, acl.MaxPolicyPatterns)
+	}
+}
