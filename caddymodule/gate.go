@@ -133,7 +133,11 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.
 	if g.StripPrefix {
 		stripPrefix(a.Request, g.Prefix)
 	}
-	return next.ServeHTTP(a.Writer, a.Request)
+	err := next.ServeHTTP(a.Writer, a.Request)
+	if upstream, ok := a.Writer.(interface{ Finish() }); ok {
+		upstream.Finish()
+	}
+	return err
 }
 
 // note names the request and its token in Caddy's logs and placeholders.

@@ -15,7 +15,7 @@ import (
 func init() {
 	caddy.RegisterModule(new(Health))
 	httpcaddyfile.RegisterHandlerDirective("ringfence_health", parseBare(func() caddyhttp.MiddlewareHandler { return new(Health) }))
-	httpcaddyfile.RegisterDirectiveOrder("ringfence_health", httpcaddyfile.Before, "method")
+	httpcaddyfile.RegisterDirectiveOrder("ringfence_health", httpcaddyfile.Before, "redir") // and so before every gate
 }
 
 // Health answers GET /healthz, 200 while the process lives, and GET /readyz, 200 while the database

@@ -148,6 +148,9 @@ func parseHelpers(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) {
 		}
 		helpers.Open = true
 	}
+	if h.NextBlock(0) {
+		return nil, h.Errf("this directive takes no options")
+	}
 	return helpers, nil
 }
 

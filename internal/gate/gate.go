@@ -68,7 +68,8 @@ type Admission struct {
 	// identity that the gate did not write. For a service of ours its context has the principal, the
 	// *rest.Match and the request id; for an upstream its X-Ringfence headers have the identity.
 	Request *http.Request
-	// Writer is where the answer goes. For an upstream it drops the headers that are not the upstream's to send.
+	// Writer is where the answer goes. For an upstream it drops the headers that are not the upstream's to send; it
+	// then has a method Finish(), to be called when the handler has returned.
 	Writer http.ResponseWriter
 	// Principal is nil on a public route.
 	Principal *principal.Principal

@@ -239,6 +239,7 @@ func TestUpstreamsAnswer(t *testing.T) {
 			w.Header().Set("X-Auth-Token", "again")
 			w.WriteHeader(200)
 		}},
+		{"left to the server", func(_ *testing.T, w http.ResponseWriter) { w.(interface{ Finish() }).Finish() }},
 		{"switching protocols", func(_ *testing.T, w http.ResponseWriter) { w.WriteHeader(101) }},
 	}
 	for _, tt := range tests {

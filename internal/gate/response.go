@@ -44,6 +44,10 @@ func (w *upstreamWriter) FlushError() error {
 	return http.NewResponseController(w.ResponseWriter).Flush()
 }
 
+// Finish cleans the headers of an answer that the handler left to the server: an empty one, with status 200. It is called
+// when the handler has returned, and may be called after any other.
+func (w *upstreamWriter) Finish() { w.start() }
+
 // Unwrap implements what [http.ResponseController] looks for.
 func (w *upstreamWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 

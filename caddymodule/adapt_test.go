@@ -1,0 +1,137 @@
+package caddymodule_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/caddyserver/caddy/v2/caddyconfig"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+const separator = "\n----------\n"
+
+// TestAdapt compares what Caddyfiles become with testdata/adapt: each file is a Caddyfile, a line, and the JSON.
+// The first of them is the repository's own Caddyfile, as it is without any environment.
+func TestAdapt(t *testing.T) {
+	for _, name := range []string{"HTTPS_PORT", "HELPERS_PORT", "DATA", "DATABASE", "ADMIN_USERNAME", "ADMIN_PASSWORD", "ADMIN_SOCKET"} {
+		t.Setenv("RINGFENCE_"+name, "") // to have it put back
+		if err := os.Unsetenv("RINGFENCE_" + name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files, err := filepath.Glob("testdata/adapt/*.caddyfiletest")
+	if err != nil || len(files) < 5 {
+		t.Fatalf("%d golden files, %v", len(files), err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".caddyfiletest"), func(t *testing.T) {
+			content, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			caddyfile, want, _ := strings.Cut(string(content), separator)
+			if strings.HasPrefix(filepath.Base(file), "default.") {
+				caddyfile = strings.TrimSuffix(defaultCaddyfile(t), "\n")
+			}
+			got := adapted(t, caddyfile)
+			whole := caddyfile + separator + got + "\n"
+			if *update {
+				if err := os.WriteFile(file, []byte(whole), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if whole != string(content) {
+				t.Errorf("%s is out of date: run `make generate` and look at what changes.\ngot:\n%s\nwant:\n%s", file, got, want)
+			}
+		})
+	}
+}
+
+func adapted(t *testing.T, caddyfile string) string {
+	t.Helper()
+	config, warnings, err := caddyconfig.GetAdapter("caddyfile").Adapt([]byte(caddyfile+"\n"), map[string]any{"filename": "Caddyfile"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range warnings {
+		if !strings.Contains(w.Message, "Caddyfile input is not formatted") {
+			t.Errorf("warning: %s", w)
+		}
+	}
+	var indented bytes.Buffer
+	if err := json.Indent(&indented, config, "", "\t"); err != nil {
+		t.Fatal(err)
+	}
+	return indented.String()
+}
+
+// The default Caddyfile is formatted as `ringfence fmt` would.
+func TestDefaultCaddyfileIsFormatted(t *testing.T) {
+	text := defaultCaddyfile(t)
+	_, warnings, err := caddyconfig.GetAdapter("caddyfile").Adapt([]byte(text), nil)
+	if err != nil || len(warnings) > 0 {
+		t.Errorf("%v, %v", warnings, err)
+	}
+}
+
+// What is wrong is said where it is, with what would be right.
+func TestCaddyfileErrors(t *testing.T) {
+	app := func(options string) string { return "{\nringfence {\n" + options + "\n}\n}\n:80 {\n}\n" }
+	site := func(directives string) string { return ":80 {\n" + directives + "\n}\n" }
+	tests := []struct{ name, caddyfile, want string }{
+		{"app: unknown option", app("databse x"), `unknown option "databse": it is one of data, database, admin, tokens, origins, handover_delay, at Caddyfile:3`},
+		{"app: argument", "{\nringfence x\n}\n:80 {\n}\n", "wrong argument count or unexpected line ending after 'x', at Caddyfile:2"},
+		{"app: twice", "{\nringfence\nringfence\n}\n:80 {\n}\n", "the ringfence option may appear once"},
+		{"app: two data folders", app("data a b"), "wrong argument count"},
+		{"app: admin without a name", app("admin"), "wrong argument count"},
+		{"app: admin with too much", app("admin a b c"), "wrong argument count"},
+		{"app: no origin", app("origins"), "wrong argument count"},
+		{"app: delay", app("handover_delay soon"), "handover_delay: time: invalid duration"},
+		{"tokens: no source", app("tokens"), "wrong argument count"},
+		{"tokens: unknown source", app("tokens elsewhere"), "ringfence.tokens.elsewhere"},
+		{"tokens local: argument", app("tokens local x"), "wrong argument count"},
+		{"tokens remote: no URL", app("tokens remote"), "wrong argument count"},
+		{"tokens remote: unknown option", app("tokens remote https://h {\nttl 3s\n}"), `unknown option "ttl": it is one of staleness, timeout, ca, at Caddyfile:4`},
+		{"tokens remote: duration", app("tokens remote https://h {\nstaleness soon\n}"), "staleness: time: invalid duration"},
+		{"gate: unknown option", site("ringfence_gate calld {\nprefx /x\n}"), `unknown option "prefx": it is one of prefix, definition, public, strip_prefix, at Caddyfile:3`},
+		{"gate: two services", site("ringfence_gate a b"), "wrong argument count"},
+		{"gate: no prefix", site("ringfence_gate calld {\nprefix\n}"), "wrong argument count"},
+		{"gate: prefix twice", site("ringfence_gate calld {\nprefix /a\nprefix /b\n}"), "prefix is given twice"},
+		{"gate: definition twice", site("ringfence_gate calld {\ndefinition a\ndefinition b\n}"), "definition is given twice"},
+		{"gate: public without a path", site("ringfence_gate calld {\npublic GET\n}"), "wrong argument count"},
+		{"gate: strip_prefix with a value", site("ringfence_gate calld {\nstrip_prefix yes\n}"), "wrong argument count"},
+		{"auth: argument", site("ringfence_auth x"), "wrong argument count"},
+		{"auth: block", site("ringfence_auth {\nx\n}"), "this directive takes no options"},
+		{"confd: argument", site("ringfence_confd x"), "wrong argument count"},
+		{"console: argument", site("ringfence_console x"), "wrong argument count"},
+		{"health: argument", site("ringfence_health x"), "wrong argument count"},
+		{"helpers: argument", site("ringfence_helpers closed"), "ringfence_helpers takes nothing, or the word open"},
+		{"helpers: too much", site("ringfence_helpers open wide"), "ringfence_helpers takes nothing, or the word open"},
+		{"helpers: block", site("ringfence_helpers open {\nx\n}"), "this directive takes no options"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, _, err := caddyconfig.GetAdapter("caddyfile").Adapt([]byte(tt.caddyfile), map[string]any{"filename": "Caddyfile"})
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v\nwant %s", err, tt.want)
+			}
+		})
+	}
+}
+
+// A site may leave out all options: defaults are filled in when it is loaded, not when it is adapted.
+func TestBareDirectives(t *testing.T) {
+	for _, directive := range []string{"ringfence_gate", "ringfence_auth", "ringfence_confd", "ringfence_helpers", "ringfence_console", "ringfence_health"} {
+		if !strings.Contains(adapted(t, ":80 {\n"+directive+"\n}"), `"handler": "`+directive+`"`) {
+			t.Errorf("%s is not adapted to its handler", directive)
+		}
+	}
+}
+

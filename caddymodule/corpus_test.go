@@ -1,0 +1,205 @@
+package caddymodule_test
+
+import (
+	"bufio"
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
+	"github.com/ringfence/ringfence/internal/gate/gatetest"
+	"github.com/ringfence/ringfence/internal/tokens"
+)
+
+const echoPrefix = "/api/echo/1.0"
+
+// echoWorld is what a gate in front of a service "echo" protects, with a token of a real account of the gateway.
+func echoWorld(t *testing.T, g *gateway) gatetest.World {
+	t.Helper()
+	user, _, _ := g.Account(t, g.admin(t), "client", "echo.pub.#")
+	issued := g.Do(t, "POST", "/api/auth/0.1/token", "", "{}", gatewaytest.Basic("client", "secret of client")).Want(t, 200)
+	return gatetest.World{
+		Service: "echo", Prefix: echoPrefix, Token: issued.Text(t, "data.token"), Unknown: tokens.New(), User: user,
+		Tenant: issued.Text(t, "data.metadata.tenant_uuid"), Session: issued.Text(t, "data.session_uuid"), Purpose: "external_api",
+	}
+}
+
+// arrivals are the requests that came through, checked.
+type arrivals struct {
+	world *gatetest.World
+
+	mu   sync.Mutex
+	n    int
+	errs []error
+}
+
+func (a *arrivals) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	err := a.world.Check(r)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.n++
+	if err != nil {
+		a.errs = append(a.errs, err)
+	}
+	for _, name := range []string{"X-Auth-Token", "X-Ringfence-User", "X-Request-Id", "Server", "Access-Control-Allow-Origin"} {
+		w.Header().Set(name, "theirs")
+	}
+}
+
+// take answers what has come since it was last asked.
+func (a *arrivals) take() (int, []error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	n, errs := a.n, a.errs
+	a.n, a.errs = 0, nil
+	return n, errs
+}
+
+// The raw corpus (THREATS sections 1 to 3) through the whole of Caddy, over TLS: whatever arrives behind the gate,
+// derived again, is an access that the token holds.
+func TestCorpus(t *testing.T) {
+	seen := new(arrivals)
+	daemon := httptest.NewServer(seen)
+	t.Cleanup(daemon.Close)
+	proxy := "reverse_proxy " + daemon.Listener.Addr().String()
+	for _, tt := range []struct {
+		name, next string
+		change     func(config map[string]any)
+	}{
+		{"handler", "test_handler", nil},
+		{"reverse_proxy", proxy, nil},
+		{"reverse_proxy and strange headers", proxy, expectStrangeHeaders},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			g := newGateway(t)
+			g.routes = `
+	ringfence_gate echo {
+		prefix ` + echoPrefix + `
+		public GET ` + echoPrefix + `/status
+	}
+	` + tt.next
+			g.change = tt.change
+			handle(seen.ServeHTTP)
+			g.load(t)
+			world := echoWorld(t, g)
+			seen.world = &world
+			for _, c := range gatetest.Corpus(world) {
+				t.Run(c.Name, func(t *testing.T) { sendCase(t, c, g, seen) })
+			}
+		})
+	}
+}
+
+// expectStrangeHeaders has Caddy let through the headers with underscores that it drops by default: an
+// operator may have said so, and the gate must not need it.
+func expectStrangeHeaders(config map[string]any) {
+	servers := config["apps"].(map[string]any)["http"].(map[string]any)["servers"].(map[string]any)
+	for _, server := range servers {
+		server.(map[string]any)["expected_underscore_headers"] = []string{"X_ringfence_user", "X_http_method_override", "X-Ringfence_user"}
+	}
+}
+
+func sendCase(t *testing.T, c gatetest.Case, g *gateway, seen *arrivals) {
+	t.Helper()
+	a, err := c.Send(t.Context(), "127.0.0.1:"+g.https)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, errs := seen.take()
+	for _, err := range errs {
+		t.Errorf("arrived: %v", err)
+	}
+	if len(c.Want) > 0 && !slices.Contains(c.Want, a.Status) {
+		t.Errorf("status %d, want %v: %.200s", a.Status, c.Want, a.Body)
+	}
+	if (c.Arrives && n != 1) || (len(c.Want) > 0 && !c.Arrives && n != 0) {
+		t.Errorf("%d requests arrived", n)
+	}
+	if c.Arrives && (len(a.Header["X-Request-Id"]) != 1 || strings.Contains(fmt.Sprint(a.Header), "theirs")) {
+		t.Errorf("the upstream's own headers came through: %v", a.Header)
+	}
+}
+
+// On one connection each request is decided about on its own, in HTTP/1.0 as well.
+func TestPipelinedRequests(t *testing.T) {
+	seen := new(arrivals)
+	g := newGateway(t)
+	g.routes = "ringfence_gate echo {\nprefix " + echoPrefix + "\n}\ntest_handler"
+	handle(seen.ServeHTTP)
+	g.load(t)
+	world := echoWorld(t, g)
+	seen.world = &world
+	request := func(protocol, path, token string) string {
+		return "GET " + echoPrefix + path + " " + protocol + "\r\nHost: gw\r\nX-Auth-Token: " + token + "\r\nConnection: keep-alive\r\n\r\n"
+	}
+	for _, protocol := range []string{"HTTP/1.1", "HTTP/1.0"} {
+		t.Run(protocol, func(t *testing.T) {
+			text := request(protocol, "/pub/a", world.Token) + request(protocol, "/admin", world.Token) + request(protocol, "/pub/b", world.Token) +
+				request(protocol, "/pub/c", world.Unknown) + request(protocol, "/pub/d", world.Token) +
+				"GET " + echoPrefix + "/pub/e " + protocol + "\r\nHost: gw\r\nConnection: close\r\n\r\n"
+			if got := statuses(t, g, text); !slices.Equal(got, []int{200, 403, 200, 401, 200, 401}) {
+				t.Errorf("the answers are %v", got)
+			}
+			if n, errs := seen.take(); n != 3 || len(errs) > 0 {
+				t.Errorf("%d requests arrived, %v", n, errs)
+			}
+		})
+	}
+}
+
+// statuses sends bytes over TLS and answers the statuses of all that comes back.
+func statuses(t *testing.T, g *gateway, text string) (got []int) {
+	t.Helper()
+	dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"http/1.1"}}}
+	conn, err := dialer.DialContext(t.Context(), "tcp", "127.0.0.1:"+g.https)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+	if _, err := io.WriteString(conn, text); err != nil {
+		t.Fatal(err)
+	}
+	for r := bufio.NewReader(conn); ; {
+		res, err := http.ReadResponse(r, nil)
+		if err != nil {
+			return got
+		}
+		got = append(got, res.StatusCode)
+		_, _ = io.Copy(io.Discard, res.Body)
+		_ = res.Body.Close()
+	}
+}
+
+// The corpus again in front of a service of ours: nothing but what the token holds is answered with 200.
+func TestCorpusInFrontOfOurOwn(t *testing.T) {
+	g := newGateway(t)
+	g.routes, g.change = "respond 404", expectStrangeHeaders
+	g.load(t)
+	_, _, token := g.Account(t, g.admin(t), "client", "confd.pub.#")
+	world := gatetest.World{Service: "confd", Prefix: "/api/confd/1.1", Token: token, Unknown: tokens.New()}
+	for _, c := range gatetest.Corpus(world) {
+		a, err := c.Send(t.Context(), "127.0.0.1:"+g.https)
+		if err != nil {
+			t.Fatalf("%s: %v", c.Name, err)
+		}
+		if a.Status < 400 && !strings.Contains(c.Name, "OPTIONS") {
+			t.Errorf("%s: status %d: %.200s", c.Name, a.Status, a.Body)
+		}
+		if a.Status >= 500 && a.Status != 501 {
+			t.Errorf("%s: status %d: %.200s", c.Name, a.Status, a.Body)
+		}
+		var errors []string
+		if a.Status == 403 && (json.Unmarshal(a.Body, &errors) != nil || len(errors) != 1) && !strings.Contains(c.Name, "HEAD") {
+			t.Errorf("%s: a refusal of confd's is no list: %.200s", c.Name, a.Body)
+		}
+	}
+}

@@ -1,0 +1,18 @@
+package caddymodule
+
+import "github.com/caddyserver/caddy/v2"
+
+// Shares counts what is shared between configurations, by pool. All of it is given back when none is left.
+func Shares() map[string]int {
+	shares := map[string]int{}
+	for name, pool := range map[string]*caddy.UsagePool{
+		"engines": engines, "metrics": metricsPool, "remotes": remotes, "certificates": certificates, "sockets": keptSockets,
+	} {
+		pool.Range(func(key, _ any) bool {
+			n, _ := pool.References(key)
+			shares[name] += n
+			return true
+		})
+	}
+	return shares
+}

@@ -1,0 +1,206 @@
+package caddymodule_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig"
+	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+
+	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
+)
+
+// gateway is a whole gateway in this process.
+type gateway struct {
+	*gatewaytest.Gateway
+	dir, https, helpers string
+	log                 string // the file that all logs go to
+	// app are more options of the ringfence app, routes more directives of the site.
+	app, routes string
+	// change, if it is set, has the last word on the adapted configuration.
+	change func(config map[string]any)
+}
+
+const adminPassword = gatewaytest.Password
+
+// newGateway is a gateway on an embedded database in a temporary folder, not loaded yet.
+func newGateway(t *testing.T) *gateway {
+	t.Helper()
+	dir := t.TempDir()
+	g := &gateway{dir: dir, https: freePort(t), helpers: freePort(t), log: filepath.Join(dir, "log")}
+	g.Gateway = gatewaytest.New(t, g.https, g.helpers)
+	return g
+}
+
+// caddyfile is the test's own: small, with the routes in the test's hand.
+func (g *gateway) caddyfile() string {
+	return fmt.Sprintf(`{
+	admin unix/%[1]s/admin.sock|0600
+	persist_config off
+	storage file_system %[1]s/caddy
+	grace_period 10s
+	auto_https disable_redirects
+	on_demand_tls {
+		permission ringfence_self_signed
+	}
+	log default {
+		format ringfence
+		output file %[2]s
+		exclude admin
+	}
+	servers {
+		protocols h1 h2
+	}
+	ringfence {
+		data %[1]s/data
+		admin admin "%[3]s"
+		handover_delay 50ms
+		%[4]s
+	}
+}
+https://:%[5]s {
+	bind ringfence_tcp/
+	tls {
+		get_certificate ringfence_self_signed {
+			data %[1]s/data
+		}
+	}
+	ringfence_health
+	handle /metrics {
+		metrics
+	}
+	handle /api/auth/* {
+		ringfence_gate
+		ringfence_auth
+	}
+	handle /api/confd/* {
+		ringfence_gate
+		ringfence_confd
+	}
+	handle {
+		%[6]s
+	}
+}
+`, g.dir, g.log, adminPassword, g.app, g.https, g.routes)
+}
+
+// adapt adapts a Caddyfile, and makes the test's changes.
+func (g *gateway) adapt(t *testing.T, caddyfile string) []byte {
+	t.Helper()
+	config, _, err := caddyconfig.GetAdapter("caddyfile").Adapt([]byte(caddyfile), nil)
+	if err != nil {
+		t.Fatalf("adapting: %v\n%s", err, caddyfile)
+	}
+	if g.change == nil {
+		return config
+	}
+	var parsed map[string]any
+	if err := json.Unmarshal(config, &parsed); err != nil {
+		t.Fatal(err)
+	}
+	g.change(parsed)
+	if config, err = json.Marshal(parsed); err != nil {
+		t.Fatal(err)
+	}
+	return config
+}
+
+// load starts the gateway, or reloads it. It stops with the test, and must then have given everything back.
+func (g *gateway) load(t *testing.T) {
+	t.Helper()
+	t.Cleanup(func() {
+		stop(t)
+		if t.Failed() {
+			t.Logf("the log:\n%s", g.logged(t))
+		}
+	})
+	if err := g.reload(t); err != nil {
+		t.Fatalf("loading: %v", err)
+	}
+}
+
+func (g *gateway) reload(t *testing.T) error {
+	t.Helper()
+	return caddy.Load(g.adapt(t, g.caddyfile()), true)
+}
+
+func (g *gateway) logged(t *testing.T) string {
+	t.Helper()
+	content, err := os.ReadFile(g.log)
+	if err != nil {
+		return err.Error()
+	}
+	return string(content)
+}
+
+func (g *gateway) admin(t *testing.T) string {
+	t.Helper()
+	return g.Login(t, "admin", adminPassword)
+}
+
+// loadDefault starts the repository's own Caddyfile, with its logs in a file.
+func loadDefault(t *testing.T, database string) *gateway {
+	t.Helper()
+	g := newGateway(t)
+	for name, value := range map[string]string{
+		"RINGFENCE_HTTPS_PORT": g.https, "RINGFENCE_HELPERS_PORT": g.helpers, "RINGFENCE_DATA": filepath.Join(g.dir, "data"),
+		"RINGFENCE_DATABASE": database, "RINGFENCE_ADMIN_USERNAME": "", "RINGFENCE_ADMIN_PASSWORD": adminPassword,
+		"RINGFENCE_ADMIN_SOCKET": filepath.Join(g.dir, "admin.sock"),
+	} {
+		t.Setenv(name, value)
+	}
+	text := strings.ReplaceAll(defaultCaddyfile(t), "format ringfence", "format ringfence\noutput file "+g.log)
+	t.Cleanup(func() {
+		stop(t)
+		if t.Failed() {
+			t.Logf("the log:\n%s", g.logged(t))
+		}
+	})
+	if err := caddy.Load(g.adapt(t, text), true); err != nil {
+		t.Fatalf("loading: %v", err)
+	}
+	return g
+}
+
+func defaultCaddyfile(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(gatewaytest.Repository(), "Caddyfile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// testHandler is a Caddy handler that a test can look into: `test_handler` calls behind.
+type testHandler struct{}
+
+var behind atomic.Pointer[http.HandlerFunc]
+
+func init() {
+	caddy.RegisterModule(testHandler{})
+	httpcaddyfile.RegisterHandlerDirective("test_handler", func(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) {
+		h.Next()
+		return testHandler{}, nil
+	})
+	httpcaddyfile.RegisterDirectiveOrder("test_handler", httpcaddyfile.Before, "respond")
+}
+
+func (testHandler) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{ID: "http.handlers.test_handler", New: func() caddy.Module { return new(testHandler) }}
+}
+
+func (testHandler) ServeHTTP(w http.ResponseWriter, r *http.Request, _ caddyhttp.Handler) error {
+	(*behind.Load())(w, r)
+	return nil
+}
+
+// handle has the test_handler of all configurations call h.
+func handle(h http.HandlerFunc) { behind.Store(&h) }

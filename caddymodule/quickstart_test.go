@@ -1,0 +1,124 @@
+package caddymodule_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
+	"github.com/ringfence/ringfence/internal/store/storetest"
+)
+
+// engines are the databases, and how to get the address (RINGFENCE_DATABASE) of a fresh one.
+var engines = map[string]func(t *testing.T) string{
+	"sqlite":   func(*testing.T) string { return "" },
+	"postgres": func(t *testing.T) string { t.Helper(); return storetest.PostgresDSN(t) },
+}
+
+// SPEC's quickstart through the gate over HTTPS, with every status.
+func TestQuickstart(t *testing.T) {
+	for name, address := range engines {
+		t.Run(name, func(t *testing.T) { quickstart(t, loadDefault(t, address(t))) })
+	}
+}
+
+func quickstart(t *testing.T, g *gateway) {
+	t.Helper()
+	const auth, confd = "/api/auth/0.1", "/api/confd/1.1"
+	admin := g.admin(t)
+	user := g.Do(t, "POST", auth+"/users", admin, `{"username": "my-client", "password": "s3cret of the client", "purpose": "external_api"}`).Want(t, 200).Text(t, "uuid")
+	policy := g.Do(t, "POST", auth+"/policies", admin, `{"name": "my-client", "acl": ["confd.#", "auth.#"]}`).Want(t, 200).Text(t, "uuid")
+
+	// Before the policy is attached the client gets a token, and may do nothing with it.
+	login := func() string {
+		return g.Do(t, "POST", auth+"/token", "", `{"expiration": 3600}`, gatewaytest.Basic("my-client", "s3cret of the client")).Want(t, 200).Text(t, "data.token")
+	}
+	token := login()
+	g.Do(t, "GET", confd+"/users", token, "").Want(t, 403)
+	g.Do(t, "PUT", auth+"/users/"+user+"/policies/"+policy, admin, "").Want(t, 204)
+	g.Do(t, "GET", confd+"/users", token, "").Want(t, 200) // the same token: accesses are live
+
+	token = login()
+	list := g.Do(t, "GET", confd+"/users", token, "").Want(t, 200)
+	if list.Header.Get("Content-Type") != "application/json" || list.Header.Get("X-Request-Id") == "" || !strings.Contains(list.Body, `"items"`) {
+		t.Errorf("headers %v, body %s", list.Header, list.Body)
+	}
+	made := g.Do(t, "POST", confd+"/users", token, `{"firstname": "Alice"}`).Want(t, 201)
+	object := confd + "/users/" + made.Text(t, "uuid")
+	tag := g.Do(t, "GET", object, token, "").Want(t, 200).Header.Get("ETag")
+	ifMatch := func(r *http.Request) { r.Header.Set("If-Match", tag) }
+	g.Do(t, "PUT", object, token, `{"lastname": "Liddell"}`, ifMatch).Want(t, 204)
+	g.Do(t, "PUT", object, token, `{"lastname": "Hargreaves"}`, ifMatch).Want(t, 412)
+	g.Do(t, "GET", confd+"/voicemails", token, "").Want(t, 200)
+	g.Do(t, "GET", confd+"/users?limit=0", token, "").Want(t, 400)
+	g.Do(t, "GET", confd+"/users/"+user+"0", token, "").Want(t, 404)
+	g.Do(t, "GET", confd+"/users", token, "", func(r *http.Request) { r.Header.Set("Accept", "text/html") }).Want(t, 406)
+	g.Do(t, "POST", confd+"/users", token, "{}", func(r *http.Request) { r.Header.Set("Content-Type", "text/plain") }).Want(t, 415)
+	g.Do(t, "GET", confd+"/users", "", "").Want(t, 401)
+	g.Do(t, "GET", auth+"/token/"+token, "", "").Want(t, 200)
+	g.Do(t, "HEAD", auth+"/token/"+token+"?scope=confd.users.read", "", "").Want(t, 204)
+	g.Do(t, "HEAD", auth+"/token/"+token+"?scope=calld.calls.read", "", "").Want(t, 403)
+	if _, err := g.Try(t.Context(), "GET", "/api/sysconfd/status_check", token, ""); err != nil {
+		t.Error(err)
+	}
+	g.Do(t, "GET", "/api/sysconfd/status_check", token, "").Want(t, 403)
+	g.Do(t, "GET", "/api/sysconfd/status_check", admin, "").Want(t, 200)
+	g.Do(t, "GET", g.Helpers+"/status_check", "", "").Want(t, 200)
+
+	// Restricted, the very same token is refused at once, and is told what it lacks.
+	g.Do(t, "PUT", auth+"/policies/"+policy, admin, `{"name": "my-client", "acl": ["confd.voicemails.read"]}`).Want(t, 200)
+	if refused := g.Do(t, "GET", confd+"/users", token, "").Want(t, 403); !strings.Contains(refused.Body, "confd.users.read") {
+		t.Errorf("the refusal does not name the access: %s", refused.Body)
+	}
+	g.Do(t, "GET", confd+"/voicemails", token, "").Want(t, 200)
+	g.Do(t, "GET", auth+"/users", token, "").Want(t, 403)
+
+	// With its user the token dies at once.
+	g.Do(t, "DELETE", auth+"/users/"+user, admin, "").Want(t, 204)
+	g.Do(t, "GET", confd+"/voicemails", token, "").Want(t, 401)
+	g.Do(t, "GET", auth+"/token/"+token, "", "").Want(t, 404)
+	g.Do(t, "DELETE", auth+"/policies/"+policy, admin, "").Want(t, 204)
+	g.Do(t, "DELETE", auth+"/token/"+admin, "", "").Want(t, 200)
+	g.Do(t, "GET", confd+"/users", admin, "").Want(t, 401)
+}
+
+// What the default Caddyfile serves beside the API.
+func TestDefaultSites(t *testing.T) {
+	g := loadDefault(t, "")
+	for _, tt := range []struct {
+		method, path string
+		status       int
+		holds        string
+	}{
+		{"GET", "/healthz", 200, `{"status":"alive"}`},
+		{"GET", "/readyz", 200, `{"status":"ready"}`},
+		{"POST", "/readyz", 405, ""},
+		{"GET", "/", 302, ""},
+		{"GET", "/console", 302, ""},
+		{"GET", "/console/", 200, "<!doctype html>"},
+		{"GET", "/console/services.json", 200, "/api/confd/1.1/api/openapi.json"},
+		{"GET", "/api/auth/0.1/api/openapi.json", 200, `"openapi"`},
+		{"GET", "/api/confd/1.1/api/api.yml", 200, "openapi"},
+		{"GET", "/api/sysconfd/api/api.yml", 200, "openapi"},
+		{"GET", "/nothing", 404, "/console/"},
+		{"GET", "/metrics", 404, ""}, // on the loopback port alone
+		{"GET", "/status_check", 404, ""},
+		{"GET", g.Helpers + "/metrics", 200, "ringfence_gate_requests_total"},
+		{"GET", g.Helpers + "/status_check", 200, `"up"`},
+		{"GET", g.Helpers + "/api/confd/1.1/users", 404, ""},
+		{"GET", g.Helpers + "/console/services.json", 404, ""},
+	} {
+		a := g.Do(t, tt.method, tt.path, "", "")
+		if a.Status != tt.status || !strings.Contains(a.Body, tt.holds) {
+			t.Errorf("%s %s: status %d, want %d with %q: %.200s", tt.method, tt.path, a.Status, tt.status, tt.holds, a.Body)
+		}
+		if a.Header.Get("Location") != "" && a.Header.Get("Location") != "/console/" {
+			t.Errorf("%s leads to %s", tt.path, a.Header.Get("Location"))
+		}
+	}
+	// A page that has its own name lead to 127.0.0.1 gets nothing from the plain port.
+	rebound := g.Do(t, "GET", g.Helpers+"/status_check", "", "", func(r *http.Request) { r.Host = "evil.example" })
+	if strings.Contains(rebound.Body, "up") {
+		t.Errorf("another host name is served: %s", rebound.Body)
+	}
+}
