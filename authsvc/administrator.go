@@ -12,11 +12,10 @@ import (
 // are serializable, so two that each remove one of the last two cannot both commit.
 func keepAdministrator(ctx context.Context, c store.Conn) error {
 	found, err := store.Select[int](ctx, c, `
-		SELECT 1 FROM auth_user u
+		SELECT 1 FROM auth_user u JOIN auth_tenant t ON t.uuid = u.tenant_uuid
 		WHERE u.uuid IN (SELECT h.user_uuid FROM auth_policy_access a JOIN auth_holding h ON h.policy_uuid = a.policy_uuid WHERE a.access = '#')
 		  AND u.uuid NOT IN (SELECT h.user_uuid FROM auth_policy_access a JOIN auth_holding h ON h.policy_uuid = a.policy_uuid WHERE a.access LIKE '!%')
-		  AND u.tenant_uuid IN (SELECT uuid FROM auth_tenant WHERE uuid = parent_uuid)
-		  AND u.enabled AND u.password_hash IS NOT NULL AND u.authentication_method IN ('native', 'default')
+		  AND t.uuid = t.parent_uuid AND u.enabled AND u.password_hash IS NOT NULL AND `+methodOf+` = 'native'
 		LIMIT 1`)
 	if err != nil {
 		return err

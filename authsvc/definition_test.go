@@ -144,8 +144,8 @@ func TestPublicOperations(t *testing.T) {
 	}
 	slices.Sort(public)
 	want := []string{
-		"DELETE /token/{token}", "GET /api/api.yml", "GET /api/openapi.json", "GET /backends", "GET /external/{auth_type}/authorize", "GET /token/{token}",
-		"HEAD /status", "HEAD /token/{token}", "POST /token", "POST /token/{token}/scopes/check",
+		"DELETE /token/{token}", "GET /api/api.yml", "GET /api/openapi.json", "GET /backends", "GET /external/{auth_type}/authorize", "GET /saml/logout", "GET /saml/sls",
+		"GET /token/{token}", "HEAD /status", "HEAD /token/{token}", "POST /saml/acs", "POST /saml/sso", "POST /token", "POST /token/{token}/scopes/check",
 	}
 	if !slices.Equal(public, want) {
 		t.Errorf("public: %q\nwant    %q", public, want)

@@ -10,5 +10,6 @@
 //	user.go       the users' collection; policy.go the policies'; userpolicy.go who has which
 //	delegate.go   who may hand out what
 //	password.go   hashing; login.go finding a user by what was typed
+//	backend.go    who checks a login: the database, a tenant's directory (ldaplogin.go), others' backends; idp.go who by which
 //	bootstrap.go  the master tenant and the first administrator
 package authsvc

@@ -57,9 +57,10 @@ func findAccount(ctx context.Context, c store.Conn, login string) (account, erro
 		SELECT u.uuid, u.password_hash
 		FROM auth_login l
 		JOIN auth_user u ON u.uuid = l.user_uuid
+		JOIN auth_tenant t ON t.uuid = u.tenant_uuid
 		LEFT JOIN auth_email e ON e.uuid = l.email_uuid
 		WHERE l.login = $1 AND u.enabled AND (l.email_uuid IS NULL OR e.confirmed)
-		  AND u.authentication_method IN ('native', 'default')`, key)
+		  AND `+methodOf+` = 'native'`, key)
 	if errors.Is(err, store.ErrNotFound) {
 		return account{}, nil
 	}

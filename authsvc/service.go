@@ -43,6 +43,8 @@ type Service struct {
 	rest         *rest.Service
 	// external is what the plugins for external services stand on.
 	external *ExternalHost
+	backends atomic.Pointer[[]Backend]
+	config   nodeConfig
 }
 
 // New describes the service. Follow it by Bootstrap, once the schema is there, and by UseCache.
@@ -52,6 +54,7 @@ func New(o Options) (*Service, error) {
 		return nil, err
 	}
 	s := &Service{db: o.DB, hasher: h, sealer: o.Sealer, acls: new(tokens.ACLs)}
+	s.UseBackends(s.DefaultBackends())
 	s.rest = &rest.Service{
 		Name: "auth", Version: "0.1", Prefix: "/api/auth/0.1",
 		Title:       "Ringfence authentication",
@@ -74,6 +77,10 @@ func New(o Options) (*Service, error) {
 	s.rest.Operations = append(s.rest.Operations, s.explainOperations()...)
 	s.rest.Operations = append(s.rest.Operations, auditEntries().Operations(engine)...)
 	s.rest.Operations = append(s.rest.Operations, s.statusOperations()...)
+	s.rest.Operations = append(s.rest.Operations, s.ldapOperations()...)
+	s.rest.Operations = append(s.rest.Operations, s.idpOperations()...)
+	s.rest.Operations = append(s.rest.Operations, s.configOperations()...)
+	s.rest.Operations = append(s.rest.Operations, samlOperations()...)
 	s.rest.Operations = s.addExternal(o) // the last
 	if err := s.rest.Mount(); err != nil {
 		return nil, err

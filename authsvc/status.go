@@ -26,7 +26,7 @@ func (s *Service) statusOperations() []rest.Operation {
 			Summary: "The authentication backends, in the order in which they are tried", Success: http.StatusOK,
 			Reply: rest.SchemaOf[backendsAnswer](),
 			Handle: func(context.Context, *rest.Request) (rest.Reply, error) {
-				return rest.Reply{Body: backendsAnswer{Data: []string{"database"}}}, nil
+				return rest.Reply{Body: backendsAnswer{Data: s.backendNames()}}, nil
 			},
 		},
 	}

@@ -114,6 +114,11 @@ func validateTenant(ctx context.Context, c store.Conn, change *crud.Change[Tenan
 	}
 	if change.Old != nil {
 		t.Slug = change.Old.Slug
+		if t.DefaultMethod != change.Old.DefaultMethod {
+			if err := mayActOnAll(ctx, c, change.Request.Principal(), t.UUID, "u.authentication_method = 'default'"); err != nil {
+				return err
+			}
+		}
 	}
 	if t.ContactUUID != nil {
 		within := change.Tenant
@@ -211,7 +216,10 @@ func (s *Service) guardTenant(ctx context.Context, c store.Conn, change *crud.Ch
 
 func (s *Service) announceTenant(ctx context.Context, c store.Conn, change *crud.Change[Tenant]) error {
 	if change.New != nil {
-		return nil
+		if change.Old == nil || change.New.DefaultMethod == change.Old.DefaultMethod {
+			return nil
+		}
+		return keepAdministrator(ctx, c) // whose method may be the default
 	}
 	if err := keepAdministrator(ctx, c); err != nil {
 		return err

@@ -172,7 +172,7 @@ func (s *Service) identify(ctx context.Context, r *http.Request, req *tokenReque
 	if !ok || req.SAMLSessionID != "" {
 		return errNoLogin()
 	}
-	if l.UserUUID, err = s.authenticate(ctx, c); err != nil || req.AccessType != "offline" {
+	if l.UserUUID, err = s.logIn(ctx, req, c); err != nil || req.AccessType != "offline" {
 		return err
 	}
 	l.offline, err = s.prepareOffline(req.ClientID)

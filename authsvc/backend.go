@@ -1,0 +1,253 @@
+package authsvc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// Backend checks a login and its password, and says whose they are (SPEC, Authentication, 5). Its methods are
+// called from many requests at once. What else a backend does, it says by the interfaces below.
+type Backend interface {
+	// Name is one word of lower-case letters, digits, - and _, the same for ever: GET /backends lists it, and identities
+	// are bound under it.
+	Name() string
+	// Authenticate answers whom the login and the password prove. An error that wraps [ErrRefused] is the backend's no. Any
+	// other says why it could not be asked: it is logged, so it holds no password, and the next backend is tried. One made
+	// by [Refuse] with another status than 401 ends the login with that answer.
+	//
+	// A refusal must take as long for a login that it does not know as for a wrong password.
+	Authenticate(ctx context.Context, a Attempt) (Identity, error)
+}
+
+// BackendMethod is a backend for users of another authentication_method than "native": "ldap" or "saml".
+type BackendMethod interface {
+	Method() string
+}
+
+// Attempt is what somebody who logs in has sent.
+type Attempt struct {
+	Login, Password string
+	// TenantUUID is the tenant that the request names by domain_name or tenant_id; empty when it names none that exists.
+	TenantUUID string
+}
+
+// String and GoString keep what was typed out of logs: people type passwords into either field.
+func (Attempt) String() string { return "a login attempt" }
+
+// GoString is String.
+func (a Attempt) GoString() string { return a.String() }
+
+// Identity is whom a backend vouches for: a user, or an entry of its own that a user is to be found for.
+type Identity struct {
+	// UserUUID is the user, for a backend that knows. Otherwise the user is found by the rest.
+	UserUUID string
+	// TenantUUID is whose directory has the entry: the user is one of that tenant. Empty: of any.
+	TenantUUID string
+	// ID is what the entry is called for ever. The first login binds the user to it, and from then on it alone says who
+	// logs in, whatever addresses the entry has (THREATS 8.9). Without one, each login goes by Logins.
+	ID string
+	// Logins are usernames and addresses. Of an entry that is bound to nobody, the user is the one that has any of
+	// them, an address confirmed; several users are none.
+	Logins []string
+}
+
+// ErrRefused is a backend's no to a login and a password. What wraps it may have the reason, which is for the log and
+// never for the client.
+var ErrRefused = errors.New("login refused")
+
+func refusedFor(reason string) error { return fmt.Errorf("%w: %s", ErrRefused, reason) }
+
+// UseBackends says which backends are tried, in order. It takes effect at once, for all that share the service, and answers
+// a function that takes it back unless somebody has called UseBackends since.
+func (s *Service) UseBackends(list []Backend) (undo func()) {
+	previous := s.backends.Swap(&list)
+	return func() { s.backends.CompareAndSwap(&list, previous) }
+}
+
+// backendNames are the backends in the order in which they are tried.
+func (s *Service) backendNames() []string {
+	names := []string{}
+	for _, b := range *s.backends.Load() {
+		names = append(names, b.Name())
+	}
+	return names
+}
+
+// DefaultBackends are tried where nobody says otherwise: database, then ldap, which asks nobody for tenants without a
+// directory. In this order a local user's right password never gets to a tenant's directory. Which comes first changes no
+// answer: a user's authentication_method is that of one of them.
+func (s *Service) DefaultBackends() []Backend {
+	return []Backend{s.DatabaseBackend(), s.LDAPBackend(nil)}
+}
+
+// DatabaseBackend checks the passwords that the service itself keeps.
+func (s *Service) DatabaseBackend() Backend { return databaseBackend{s} }
+
+type databaseBackend struct{ s *Service }
+
+func (databaseBackend) Name() string { return "database" }
+
+func (b databaseBackend) Authenticate(ctx context.Context, a Attempt) (Identity, error) {
+	user, err := b.s.authenticate(ctx, credentials{a.Login, a.Password})
+	return Identity{UserUUID: user}, err
+}
+
+// logIn answers the UUID of the user whom the first of the backends vouches for. All of them are tried before the one
+// answer to every failure, so that the time tells no more than the answer does.
+func (s *Service) logIn(ctx context.Context, req *tokenRequest, c credentials) (string, error) {
+	tenantUUID, err := s.namedTenant(ctx, req)
+	if err != nil {
+		return "", err
+	}
+	a := Attempt{Login: c.login, Password: c.password, TenantUUID: tenantUUID}
+	for _, b := range *s.backends.Load() {
+		id, err := b.Authenticate(ctx, a)
+		user := ""
+		if err == nil {
+			user, err = s.userOf(ctx, b, id)
+		}
+		e := apierr.As(err)
+		refused := errors.Is(err, ErrRefused) || (e != nil && e.Kind == apierr.Unauthorized)
+		switch {
+		case err == nil:
+			return user, nil
+		case refused && s.config.debug.Load():
+			slog.InfoContext(ctx, "a backend refused a login", "backend", b.Name(), "tenant_uuid", tenantUUID, "error", err)
+		case refused:
+		case e != nil, errors.Is(err, store.ErrUnavailable), ctx.Err() != nil:
+			return "", err
+		default:
+			slog.WarnContext(ctx, "a backend could not be asked; trying the next", "backend", b.Name(), "tenant_uuid", tenantUUID, "error", err)
+		}
+	}
+	return "", errNoLogin()
+}
+
+// namedTenant is the tenant that the login names, or "" when there is no such tenant: that is no answer of its own.
+func (s *Service) namedTenant(ctx context.Context, req *tokenRequest) (string, error) {
+	sql, arg := "", ""
+	switch {
+	case req.DomainName != "":
+		sql, arg = `SELECT tenant_uuid FROM auth_tenant_domain WHERE name = $1`, strings.ToLower(req.DomainName)
+	case req.TenantID == "":
+		return "", nil
+	case isUUID(req.TenantID):
+		sql, arg = `SELECT uuid FROM auth_tenant WHERE uuid = $1`, strings.ToLower(req.TenantID)
+	default:
+		sql, arg = `SELECT uuid FROM auth_tenant WHERE slug = $1`, req.TenantID
+	}
+	found, err := store.Get[string](ctx, s.db, sql, arg)
+	if errors.Is(err, store.ErrNotFound) {
+		err = nil
+	}
+	return found, err
+}
+
+func isUUID(text string) bool {
+	_, err := uuid.Parse(text)
+	return err == nil && len(text) == 36
+}
+
+// methodOf is a user u's own method, where t is the tenant.
+const methodOf = `CASE u.authentication_method WHEN 'default' THEN t.default_authentication_method ELSE u.authentication_method END`
+
+// userOf finds the user of an identity, and binds the two. The user must be enabled, and one whom a backend of this
+// method may vouch for.
+func (s *Service) userOf(ctx context.Context, b Backend, id Identity) (user string, err error) {
+	if id.UserUUID != "" && !isUUID(id.UserUUID) {
+		return "", errors.New("the backend answered what is no UUID of a user")
+	}
+	method := "native"
+	if m, ok := b.(BackendMethod); ok {
+		method = m.Method()
+	}
+	if id.UserUUID != "" {
+		return strings.ToLower(id.UserUUID), mayLogIn(ctx, s.db, strings.ToLower(id.UserUUID), method)
+	}
+	err = s.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
+		user, err = boundUser(ctx, tx, b.Name(), id)
+		if err != nil || user != "" {
+			return firstError(err, mayLogIn(ctx, tx, user, method))
+		}
+		if user, err = namedUser(ctx, tx, b.Name(), id); err != nil {
+			return err
+		}
+		if err := mayLogIn(ctx, tx, user, method); err != nil || id.ID == "" {
+			return err
+		}
+		_, err = tx.Exec(ctx, `INSERT INTO auth_identity (backend, realm, external_id, user_uuid) VALUES ($1, $2, $3, $4)`,
+			b.Name(), id.TenantUUID, id.ID, user)
+		return err
+	})
+	return user, err
+}
+
+// mayLogIn refuses a user who is disabled, gone, or of another method.
+func mayLogIn(ctx context.Context, c store.Conn, user, method string) error {
+	n, err := store.Get[int](ctx, c, `
+		SELECT count(*) FROM auth_user u JOIN auth_tenant t ON t.uuid = u.tenant_uuid
+		WHERE u.uuid = $1 AND u.enabled AND `+methodOf+` = $2`, user, method)
+	if err == nil && n == 0 {
+		err = refusedFor("the user is disabled, or has another authentication_method")
+	}
+	return err
+}
+
+// boundUser is the user whom an earlier login has bound to the entry, or "".
+func boundUser(ctx context.Context, c store.Conn, backend string, id Identity) (string, error) {
+	if id.ID == "" {
+		return "", nil
+	}
+	user, err := store.Get[string](ctx, c, `SELECT user_uuid FROM auth_identity WHERE backend = $1 AND realm = $2 AND external_id = $3`,
+		backend, id.TenantUUID, id.ID)
+	if errors.Is(err, store.ErrNotFound) {
+		return "", nil
+	}
+	return user, err
+}
+
+// namedUser is the one user who has any of the logins, and is not bound to another entry.
+func namedUser(ctx context.Context, c store.Conn, backend string, id Identity) (string, error) {
+	type named struct {
+		UserUUID   string `db:"uuid"`
+		TenantUUID string `db:"tenant_uuid"`
+		Bound      bool   `db:"bound"`
+	}
+	var found named
+	for _, login := range id.Logins {
+		key, ok := canonical(login)
+		if !ok {
+			continue
+		}
+		u, err := store.Get[named](ctx, c, `
+			SELECT u.uuid, u.tenant_uuid, EXISTS (SELECT 1 FROM auth_identity i WHERE i.user_uuid = u.uuid AND i.backend = $2) AS bound
+			FROM auth_login l
+			JOIN auth_user u ON u.uuid = l.user_uuid
+			LEFT JOIN auth_email e ON e.uuid = l.email_uuid
+			WHERE l.login = $1 AND (l.email_uuid IS NULL OR e.confirmed)`, key, backend)
+		switch {
+		case errors.Is(err, store.ErrNotFound), err == nil && id.TenantUUID != "" && u.TenantUUID != id.TenantUUID:
+			continue
+		case err != nil:
+			return "", err
+		case found.UserUUID != "" && found.UserUUID != u.UserUUID:
+			return "", refusedFor("several users have an address of the entry")
+		}
+		found = u
+	}
+	switch {
+	case found.UserUUID == "":
+		return "", refusedFor("no user has an address of the entry")
+	case found.Bound:
+		return "", refusedFor("the user is bound to another entry")
+	}
+	return found.UserUUID, nil
+}

@@ -1,0 +1,187 @@
+package authsvc_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/ringfence/ringfence/authsvc"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/store/storetest"
+)
+
+// guest is a third-party backend that answers what the test says.
+type guest struct {
+	name, method string
+	answer       func(a authsvc.Attempt) (authsvc.Identity, error)
+	asked        int
+}
+
+func (g *guest) Name() string { return g.name }
+
+func (g *guest) Method() string { return g.method }
+
+func (g *guest) Authenticate(_ context.Context, a authsvc.Attempt) (authsvc.Identity, error) {
+	g.asked++
+	return g.answer(a)
+}
+
+func says(id authsvc.Identity) func(authsvc.Attempt) (authsvc.Identity, error) {
+	return func(authsvc.Attempt) (authsvc.Identity, error) { return id, nil }
+}
+
+func refuses(authsvc.Attempt) (authsvc.Identity, error) {
+	return authsvc.Identity{}, authsvc.ErrRefused
+}
+
+// fails fails the test unless the login is refused in the one way that all are.
+func (s *server) fails(body, user, password string) {
+	s.t.Helper()
+	a := s.do("POST", "/token", "", body, basic(user, password)).refused(s.t, 401, "unauthorized")
+	if a.text(s.t, "message") != "Authentication Failed" {
+		s.t.Fatalf("a failure of its own: %s", a.body)
+	}
+}
+
+func TestBackendsAreTriedInOrder(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		admin := s.admin()
+		alice, _, _ := s.account(admin, "alice", "confd.#")
+		broken := &guest{name: "broken", method: "native", answer: func(authsvc.Attempt) (authsvc.Identity, error) {
+			return authsvc.Identity{}, errors.New("the server is down")
+		}}
+		no := &guest{name: "no", method: "native", answer: refuses}
+		yes := &guest{name: "yes", method: "native", answer: says(authsvc.Identity{UserUUID: strings.ToUpper(alice)})}
+		never := &guest{name: "never", method: "native", answer: refuses}
+
+		undo := s.svc.UseBackends([]authsvc.Backend{broken, no, yes, never})
+		if got := s.do("POST", "/token", "", "{}", basic("whoever", "whatever")).want(t, 200).text(t, "data.auth_id"); got != alice {
+			t.Errorf("the token is %s's", got)
+		}
+		if broken.asked != 1 || no.asked != 1 || yes.asked != 1 || never.asked != 0 {
+			t.Errorf("asked %d, %d, %d, %d times", broken.asked, no.asked, yes.asked, never.asked)
+		}
+		s.fails("{}", "", "")
+		if list := s.do("GET", "/backends", "", "").want(t, 200); list.body != `{"data":["broken","no","yes","never"]}` {
+			t.Errorf("backends: %s", list.body)
+		}
+		s.svc.UseBackends([]authsvc.Backend{broken, no})
+		s.fails("{}", "alice", "secret of alice") // down or not, the answer is one
+		undo()                                    // somebody else has said more since
+		s.fails("{}", "alice", "secret of alice")
+
+		undo = s.svc.UseBackends(s.svc.DefaultBackends())
+		s.login("alice", "secret of alice")
+		undo()
+		s.fails("{}", "alice", "secret of alice")
+
+		busy := &guest{name: "busy", method: "native", answer: func(authsvc.Attempt) (authsvc.Identity, error) {
+			return authsvc.Identity{}, authsvc.Refuse(http.StatusTooManyRequests, nil, "Later")
+		}}
+		s.svc.UseBackends([]authsvc.Backend{busy, yes})
+		s.do("POST", "/token", "", "{}", basic("whoever", "whatever")).want(t, 429)
+	})
+}
+
+// Whom a backend vouches for must be an enabled user of its method.
+func TestBackendsVouchForTheirOwnUsers(t *testing.T) {
+	each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		admin := s.admin()
+		below := s.tenant(admin, "below")
+		user := func(name, more string, edit ...func(*http.Request)) string {
+			t.Helper()
+			return s.do("POST", "/users", admin, `{"username":"`+name+`"`+more+`}`, edit...).want(t, 200).text(t, "uuid")
+		}
+		native, disabled := user("native", ""), user("disabled", `,"enabled":false`)
+		ldap := user("ldap", `,"authentication_method":"ldap"`)
+		there := user("there", `,"email_address":"there@example.test"`, in(below))
+		user("here", `,"email_address":"here@example.test"`)
+		unknown := "7d7e0f5e-2c5a-4b0e-8f0a-000000000000"
+		for _, c := range []struct {
+			name, method string
+			id           authsvc.Identity
+			want         string // empty: refused
+		}{
+			{"native user", "native", authsvc.Identity{UserUUID: native}, native},
+			{"disabled user", "native", authsvc.Identity{UserUUID: disabled}, ""},
+			{"user of another method", "native", authsvc.Identity{UserUUID: ldap}, ""},
+			{"native user by ldap", "ldap", authsvc.Identity{UserUUID: native}, ""},
+			{"ldap user", "ldap", authsvc.Identity{UserUUID: ldap}, ldap},
+			{"unknown user", "native", authsvc.Identity{UserUUID: unknown}, ""},
+			{"no UUID", "native", authsvc.Identity{UserUUID: ".*"}, ""},
+			{"nobody", "native", authsvc.Identity{}, ""},
+			{"by address", "native", authsvc.Identity{Logins: []string{"other@example.test", "THERE@example.test"}}, there},
+			{"by address in the tenant", "native", authsvc.Identity{TenantUUID: below, Logins: []string{"there@example.test"}}, there},
+			{"by address in another tenant", "native", authsvc.Identity{TenantUUID: below, Logins: []string{"here@example.test"}}, ""},
+			{"addresses of two users", "native", authsvc.Identity{Logins: []string{"here@example.test", "there@example.test"}}, ""},
+			{"two addresses of one", "native", authsvc.Identity{Logins: []string{"there", "there@example.test"}}, there},
+		} {
+			t.Run(c.name, func(t *testing.T) {
+				s.svc.UseBackends([]authsvc.Backend{&guest{name: "guest", method: c.method, answer: says(c.id)}})
+				a := s.do("POST", "/token", "", "{}", basic("whoever", "whatever"))
+				if c.want == "" {
+					a.refused(t, 401, "unauthorized")
+					return
+				}
+				if got := a.want(t, 200).text(t, "data.auth_id"); got != c.want {
+					t.Errorf("the token is %s's, want %s", got, c.want)
+				}
+			})
+		}
+	})
+}
+
+// The first login binds a user to what the entry is called for ever; addresses mean nothing from then on.
+func TestIdentitiesAreBound(t *testing.T) {
+	each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		admin := s.admin()
+		alice := s.do("POST", "/users", admin, `{"username":"alice"}`).want(t, 200).text(t, "uuid")
+		bob := s.do("POST", "/users", admin, `{"username":"bob"}`).want(t, 200).text(t, "uuid")
+		g := &guest{name: "guest", method: "native"}
+		s.svc.UseBackends([]authsvc.Backend{g})
+		as := func(id, login string) answer {
+			g.answer = says(authsvc.Identity{ID: id, Logins: []string{login}})
+			return s.do("POST", "/token", "", "{}", basic("whoever", "whatever"))
+		}
+		token := func(a answer, want string) string {
+			t.Helper()
+			if got := a.want(t, 200).text(t, "data.auth_id"); got != want {
+				t.Fatalf("the token is %s's, want %s", got, want)
+			}
+			return a.text(t, "data.token")
+		}
+		token(as("1", "alice"), alice)
+		token(as("1", "bob"), alice)                     // the entry was given another's address
+		as("2", "alice").refused(t, 401, "unauthorized") // another entry was given the address
+		as("", "alice").refused(t, 401, "unauthorized")  // the directory shows no ID any more
+		token(as("2", "bob"), bob)
+		again := token(as("1", "nobody"), alice)
+		s.do("PUT", "/users/"+alice, s.adminBy(g, "admin"), `{"enabled":false}`).want(t, 200)
+		as("1", "alice").refused(t, 401, "unauthorized")
+		s.do("GET", "/token/"+again, "", "").want(t, 404)
+		s.do("DELETE", "/users/"+bob, s.adminBy(g, "admin"), "").want(t, 204)
+		as("2", "alice").refused(t, 401, "unauthorized")
+	})
+}
+
+// adminBy logs the administrator in by a guest.
+func (s *server) adminBy(g *guest, login string) string {
+	s.t.Helper()
+	g.answer = says(authsvc.Identity{Logins: []string{login}})
+	return s.do("POST", "/token", "", "{}", basic("whoever", "whatever")).want(s.t, 200).text(s.t, "data.token")
+}
+
+func TestAttemptsAreNotPrinted(t *testing.T) {
+	a := authsvc.Attempt{Login: "typed-here", Password: "hunter2"}
+	for _, text := range []string{fmt.Sprint(a), fmt.Sprintf("%+v", a), fmt.Sprintf("%#v", a), fmt.Sprintf("%v", &a)} {
+		if strings.Contains(text, "hunter2") || strings.Contains(text, "typed") {
+			t.Errorf("printed: %s", text)
+		}
+	}
+}

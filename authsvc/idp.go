@@ -1,0 +1,181 @@
+package authsvc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/audit"
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/tenant"
+)
+
+// idpTypes are what a user's authentication_method may be.
+var idpTypes = []string{"default", "ldap", "native", "saml"}
+
+type idpAnswer struct {
+	Total    int      `json:"total"`
+	Filtered int      `json:"filtered"`
+	Items    []string `json:"items"`
+}
+
+// idpUsers is the body of PUT /idp/{idp_type}/users.
+type idpUsers struct {
+	Users []idpUser `json:"users" required:"true" maxItems:"1000"`
+}
+
+type idpUser struct {
+	UUID string `json:"uuid" required:"true" format:"uuid"`
+}
+
+// methodView is what the audit shows of a user whose method has changed.
+type methodView struct {
+	UUID                 string `json:"uuid"`
+	AuthenticationMethod string `json:"authentication_method"`
+}
+
+// idpOperations say by which method users log in.
+func (s *Service) idpOperations() []rest.Operation {
+	const one, users = "/idp/{idp_type}/users/{user_uuid}", "auth.idp.{idp_type}.users"
+	return []rest.Operation{
+		{
+			Method: http.MethodGet, Path: "/idp", Access: "auth.idp.read", ID: "list_idp", Tag: "idp",
+			Summary: "List the authentication methods", Success: http.StatusOK, Reply: rest.SchemaOf[idpAnswer](),
+			Handle: func(context.Context, *rest.Request) (rest.Reply, error) {
+				return rest.Reply{Body: idpAnswer{len(idpTypes), len(idpTypes), idpTypes}}, nil
+			},
+		},
+		{
+			Method: http.MethodPut, Path: "/idp/{idp_type}/users", Access: users + ".update", ID: "update_idp_users", Tag: "idp",
+			Summary: "Have several users log in by a method, all or none of them", Body: rest.SchemaOf[idpUsers](),
+			Success: http.StatusNoContent, Statuses: []int{404, 409}, Tenanted: true,
+			Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+				body, err := rest.Decode[idpUsers](r)
+				if err != nil {
+					return rest.Reply{}, err
+				}
+				uuids := make([]string, len(body.Users))
+				for i, u := range body.Users {
+					uuids[i] = u.UUID
+				}
+				return rest.Reply{}, s.changeMethod(ctx, r, uuids)
+			},
+		},
+		{
+			Method: http.MethodPut, Path: one, Access: users + ".{user_uuid}.create", ID: "create_idp_user", Tag: "idp",
+			Summary: "Have a user log in by a method", Success: http.StatusNoContent, Statuses: []int{404, 409}, Tenanted: true,
+			Handle: s.changeMethodOfOne,
+		},
+		{
+			Method: http.MethodDelete, Path: one, Access: users + ".{user_uuid}.delete", ID: "delete_idp_user", Tag: "idp",
+			Summary:     "Have a user log in by the tenant's default method",
+			Description: "Changes nothing when the user has another method. Of ldap, the user's entry in the directory is forgotten too: the next login finds it anew.",
+			Success:     http.StatusNoContent, Statuses: []int{404, 409}, Tenanted: true, Handle: s.changeMethodOfOne,
+		},
+	}
+}
+
+func (s *Service) changeMethodOfOne(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+	user, err := r.UUIDParam("user_uuid")
+	if err != nil {
+		return rest.Reply{}, unknownUser()
+	}
+	return rest.Reply{}, s.changeMethod(ctx, r, []string{user})
+}
+
+// changeMethod makes the path's method that of the users, in one transaction; a DELETE gives those who have it the default.
+func (s *Service) changeMethod(ctx context.Context, r *rest.Request, users []string) error {
+	method := r.Param("idp_type")
+	if !slices.Contains(idpTypes, method) {
+		e := apierr.New(apierr.NotFound, "There is no such authentication method; GET /idp lists them")
+		e.ID, e.Resource = "unknown-idp-type", "idp"
+		return e
+	}
+	var gone []forget
+	err := s.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
+		gone = nil
+		scope, err := tenant.Of(ctx, tx, r)
+		if err != nil {
+			return err
+		}
+		for _, user := range users {
+			changed, err := s.changeMethodOf(ctx, tx, r, scope, user, method)
+			if err != nil {
+				return err
+			}
+			if changed {
+				gone = append(gone, forgetUser(user))
+			}
+		}
+		if len(gone) == 0 {
+			return nil
+		}
+		if len(gone) > maxForgets {
+			gone = []forget{forgetAll()}
+		}
+		if err := keepAdministrator(ctx, tx); err != nil {
+			return err
+		}
+		return s.announce(ctx, tx, gone...)
+	})
+	if err == nil {
+		s.forgetHere(gone...)
+	}
+	return err
+}
+
+// changeMethodOf is changeMethod of one user. To change how somebody logs in is to act on them.
+func (s *Service) changeMethodOf(ctx context.Context, tx store.Conn, r *rest.Request, scope, user, method string) (changed bool, err error) {
+	type row struct {
+		TenantUUID string `db:"tenant_uuid"`
+		Method     string `db:"authentication_method"`
+	}
+	old, err := store.Get[row](ctx, tx, `SELECT tenant_uuid, authentication_method FROM auth_user WHERE uuid = $1 AND `+
+		tenant.Below("tenant_uuid", "$2"), user, scope)
+	if errors.Is(err, store.ErrNotFound) {
+		return false, unknownUser()
+	}
+	if err != nil {
+		return false, err
+	}
+	if err := mayActOn(ctx, tx, r.Principal(), user); err != nil {
+		return false, err
+	}
+	if r.HTTP.Method == http.MethodDelete {
+		if method == "ldap" {
+			n, err := tx.Exec(ctx, `DELETE FROM auth_identity WHERE user_uuid = $1 AND backend = $2`, user, method)
+			if err != nil {
+				return false, err
+			}
+			changed = n > 0
+		}
+		if old.Method != method && !changed {
+			return false, nil
+		}
+		if old.Method == method {
+			method = "default"
+		} else {
+			method = old.Method
+		}
+	}
+	if method == old.Method && !changed {
+		return false, nil
+	}
+	if _, err := tx.Exec(ctx, `UPDATE auth_user SET authentication_method = $2 WHERE uuid = $1`, user, method); err != nil {
+		return false, fmt.Errorf("changing a user's authentication method: %w", err)
+	}
+	return true, audit.Write(ctx, tx, r, audit.Change{
+		Tenant: old.TenantUUID, Resource: "users", Object: user,
+		Before: methodView{user, old.Method}, After: methodView{user, method},
+	})
+}
+
+func unknownUser() error {
+	e := apierr.New(apierr.NotFound, "No such user")
+	e.ID, e.Resource = "unknown-user", "users"
+	return e
+}

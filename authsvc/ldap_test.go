@@ -1,0 +1,198 @@
+package authsvc_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/ringfence/ringfence/authsvc"
+	"github.com/ringfence/ringfence/authsvc/backend/ldap/ldaptest"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/store/storetest"
+)
+
+// directory is the body of PUT /backends/ldap for a server, with more settings.
+func directory(d *ldaptest.Server, more string) string {
+	return fmt.Sprintf(`{"host":%q,"port":%d,"bind_dn":%q,"bind_password":%q,"user_base_dn":%q,"user_login_attribute":"uid","user_email_attribute":"mail"%s}`,
+		ldaptest.Host, d.Port, ldaptest.ServiceDN, ldaptest.ServicePassword, ldaptest.PeopleDN, more)
+}
+
+func TestLDAPLogin(t *testing.T) {
+	d := ldaptest.Start(t)
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		s.svc.UseBackends([]authsvc.Backend{s.svc.DatabaseBackend(), s.svc.LDAPBackend(d.RootCAs)})
+		admin := s.admin()
+		acme := s.do("POST", "/tenants", admin, `{"name":"acme","slug":"acme","domain_names":["Acme.example"]}`).want(t, 200).text(t, "uuid")
+		other := s.do("POST", "/tenants", admin, `{"name":"other","slug":"other","domain_names":["other.example"]}`).want(t, 200).text(t, "uuid")
+		user := func(tenant, body string) string {
+			t.Helper()
+			return s.do("POST", "/users", admin, body, in(tenant)).want(t, 200).text(t, "uuid")
+		}
+		alice := user(acme, `{"username":"al","email_address":"alice@example.test","authentication_method":"ldap"}`)
+		bob := user(acme, `{"username":"bob@example.test"}`)
+		user(acme, `{"username":"zoe@example.test","authentication_method":"native","password":"her own"}`)
+		user(other, `{"username":"smith@example.test","authentication_method":"ldap"}`)
+		user(acme, `{"username":"star@example.test","authentication_method":"ldap","enabled":false}`)
+		user(acme, `{"username":"locked@example.test","authentication_method":"ldap"}`)
+
+		const byDomain = `{"domain_name":"acme.EXAMPLE"}`
+		s.fails(byDomain, "alice", ldaptest.Password("alice")) // no directory yet
+		s.do("PUT", "/backends/ldap", admin, directory(d, ""), in(acme)).want(t, 200)
+
+		logsIn := func(body, login, password, want string) string {
+			t.Helper()
+			a := s.do("POST", "/token", "", body, basic(login, password)).want(t, 200)
+			if got := a.text(t, "data.auth_id"); got != want {
+				t.Fatalf("%s gets %s's token, want %s", login, got, want)
+			}
+			return a.text(t, "data.token")
+		}
+		for _, body := range []string{byDomain, `{"tenant_id":"` + acme + `"}`, `{"tenant_id":"` + strings.ToUpper(acme) + `"}`, `{"tenant_id":"acme"}`} {
+			logsIn(body, "alice", ldaptest.Password("alice"), alice)
+		}
+		for name, c := range map[string][3]string{
+			"wrong password":           {byDomain, "alice", "wrong"},
+			"unknown login":            {byDomain, "nobody", ldaptest.Password("alice")},
+			"no tenant":                {`{}`, "alice", ldaptest.Password("alice")},
+			"unknown domain":           {`{"domain_name":"nowhere.example"}`, "alice", ldaptest.Password("alice")},
+			"unknown tenant":           {`{"tenant_id":"nowhere"}`, "alice", ldaptest.Password("alice")},
+			"tenant without directory": {`{"domain_name":"other.example"}`, "alice", ldaptest.Password("alice")},
+			"user of another tenant":   {byDomain, "smith, j+r", ldaptest.Password("smith, j+r")},
+			"native user":              {byDomain, "zoë", ldaptest.Password("zoë")},
+			"default is native":        {byDomain, "bob", ldaptest.Password("bob")},
+			"disabled here":            {byDomain, "*", ldaptest.Password("*")},
+			"locked there":             {byDomain, "locked", ldaptest.Password("locked")},
+			"no address":               {byDomain, "carol", ldaptest.Password("carol")},
+			"several entries":          {byDomain, "twin", ldaptest.Password("twin1")},
+			"ldap user's name here":    {byDomain, "al", ldaptest.Password("alice")},
+			"filter as a login":        {byDomain, "alice)(uid=*", ldaptest.Password("alice")},
+			"NUL":                      {byDomain, "alice", "a\x00b"},
+		} {
+			t.Run(name, func(t *testing.T) { (&server{t, s.db, s.svc, s.cache}).fails(c[0], c[1], c[2]) })
+		}
+		// Her own password is good with or without a tenant's name, which says nothing of her.
+		s.do("POST", "/token", "", byDomain, basic("zoe@example.test", "her own")).want(t, 200)
+
+		// The tenant's default method is that of bob, who has two addresses, one of them his.
+		s.do("PUT", "/tenants/"+acme, admin, `{"default_authentication_method":"ldap"}`).want(t, 200)
+		token := logsIn(byDomain, "bob", ldaptest.Password("bob"), bob)
+
+		// Alice's entry stays hers when somebody else gets the address, and when she has another.
+		s.do("DELETE", "/users/"+bob, admin, "").want(t, 204)
+		s.do("GET", "/token/"+token, "", "").want(t, 404)
+		bob = user(acme, `{"username":"bob@example.test"}`)
+		logsIn(byDomain, "bob", ldaptest.Password("bob"), bob)
+
+		d.Stop()
+		s.fails(byDomain, "alice", ldaptest.Password("alice"))
+		s.do("POST", "/token", "", byDomain, basic("zoe@example.test", "her own")).want(t, 200)
+		d.Restart()
+		logsIn(byDomain, "alice", ldaptest.Password("alice"), alice)
+
+		// StartTLS and ldaps, by the operator's authority; without it, nothing in plain text instead.
+		s.do("PUT", "/backends/ldap", admin, directory(d, `,"protocol_security":"tls"`), in(acme)).want(t, 200)
+		logsIn(byDomain, "alice", ldaptest.Password("alice"), alice)
+		s.svc.UseBackends(s.svc.DefaultBackends())
+		s.fails(byDomain, "alice", ldaptest.Password("alice"))
+	})
+}
+
+func TestLDAPConfig(t *testing.T) {
+	each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		admin := s.admin()
+		acme := s.tenant(admin, "acme")
+		const base = `"host":"ldap.example","port":389,"user_base_dn":"ou=people,dc=example","user_login_attribute":"uid","user_email_attribute":"mail"`
+		s.do("GET", "/backends/ldap", admin, "").refused(t, 404, "unknown-ldap-config")
+		s.do("DELETE", "/backends/ldap", admin, "").refused(t, 404, "unknown-ldap-config")
+
+		a := s.do("PUT", "/backends/ldap", admin, `{`+base+`}`, in(acme)).want(t, 200)
+		want := `{"tenant_uuid":"` + acme + `","host":"ldap.example","port":389,"protocol_version":3,"protocol_security":null,"bind_dn":null,` +
+			`"user_base_dn":"ou=people,dc=example","user_login_attribute":"uid","user_email_attribute":"mail","search_filters":null}`
+		if a.body != want {
+			t.Errorf("got  %s\nwant %s", a.body, want)
+		}
+		read := s.do("GET", "/backends/ldap", admin, "", in(acme)).want(t, 200)
+		if read.body != want || read.header.Get("ETag") == "" {
+			t.Errorf("read %s", read.body)
+		}
+		s.do("GET", "/backends/ldap", admin, "").want(t, 404)
+
+		const secret = "hunter2"
+		a = s.do("PUT", "/backends/ldap", admin, `{`+base+`,"protocol_security":"tls","bind_dn":"cn=x,dc=example","bind_password":"`+secret+`","search_filters":"(uid={username})"}`, in(acme)).want(t, 200)
+		if strings.Contains(a.body, secret) || strings.Contains(a.body, "bind_password") {
+			t.Errorf("the password is shown: %s", a.body)
+		}
+		s.do("PUT", "/backends/ldap", admin, `{`+base+`}`, in(acme), ifMatch(read.header.Get("ETag"))).want(t, 412)
+		// What is not sent stays, and the password goes to no other server.
+		kept := s.do("PUT", "/backends/ldap", admin, `{`+base+`,"protocol_version":3}`, in(acme)).want(t, 200)
+		if kept.body != a.body {
+			t.Errorf("kept %s\nof   %s", kept.body, a.body)
+		}
+		for name, body := range map[string]string{
+			"host":     strings.Replace(base, "ldap.example", "evil.example", 1),
+			"port":     strings.Replace(base, "389", "390", 1),
+			"bind_dn":  base + `,"bind_dn":"cn=y,dc=example"`,
+			"security": base + `,"protocol_security":""`,
+		} {
+			t.Run(name, func(t *testing.T) {
+				s.do("PUT", "/backends/ldap", admin, `{`+body+`}`, in(acme)).refused(t, 400, "invalid-data").text(t, "details.bind_password.message")
+				s.do("PUT", "/backends/ldap", admin, `{`+body+`,"bind_password":"again"}`, in(acme)).want(t, 200)
+				s.do("PUT", "/backends/ldap", admin, `{`+base+`,"protocol_security":"tls","bind_dn":"cn=x,dc=example","bind_password":"`+secret+`"}`, in(acme)).want(t, 200)
+			})
+		}
+		rows, err := store.Select[[]byte](t.Context(), s.db, `SELECT bind_password FROM auth_ldap_config`)
+		if err != nil || len(rows) != 1 || strings.Contains(string(rows[0]), secret) {
+			t.Errorf("stored: %q, %v", rows, err)
+		}
+		audit := s.do("GET", "/audit?resource=backends&recurse=true", admin, "").list(t)
+		if audit.Total < 3 || strings.Contains(fmt.Sprint(audit), secret) {
+			t.Errorf("audit: %v", audit)
+		}
+		s.do("DELETE", "/backends/ldap", admin, "", in(acme)).want(t, 204)
+		s.do("GET", "/backends/ldap", admin, "", in(acme)).want(t, 404)
+
+		for _, c := range []struct{ name, body, field string }{
+			{"no host", `{"port":389,"user_base_dn":"dc=x","user_login_attribute":"uid","user_email_attribute":"mail"}`, "host"},
+			{"URL as host", strings.Replace(`{`+base+`}`, "ldap.example", "ldap://x", 1), "host"},
+			{"port", strings.Replace(`{`+base+`}`, "389", "0", 1), "port"},
+			{"port as text", strings.Replace(`{`+base+`}`, "389", `"389"`, 1), "port"},
+			{"version", `{` + base + `,"protocol_version":4}`, "protocol_version"},
+			{"security", `{` + base + `,"protocol_security":"ssl"}`, "protocol_security"},
+			{"version without StartTLS", `{` + base + `,"protocol_version":2,"protocol_security":"tls"}`, "protocol_version"},
+			{"no DN", strings.Replace(`{`+base+`}`, "ou=people,dc=example", "people", 1), "user_base_dn"},
+			{"attribute", strings.Replace(`{`+base+`}`, `"uid"`, `"u)(id"`, 1), "user_login_attribute"},
+			{"filter", `{` + base + `,"search_filters":"(uid={username}"}`, "search_filters"},
+			{"long bind_dn", `{` + base + `,"bind_dn":"` + strings.Repeat("x", 257) + `"}`, "bind_dn"},
+			{"NUL in the password", `{` + base + `,"bind_password":"a\u0000"}`, "bind_password"},
+		} {
+			t.Run(c.name, func(t *testing.T) {
+				s.do("PUT", "/backends/ldap", admin, c.body).refused(t, 400, "invalid-data").text(t, "details."+c.field+".message")
+			})
+		}
+	})
+}
+
+// Who chooses the directory chooses the passwords of its users, so they must hold no more (THREATS 4.7).
+func TestLDAPConfigActsOnItsUsers(t *testing.T) {
+	each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		admin := s.admin()
+		const config = `{"host":"ldap.example","port":389,"user_base_dn":"dc=example","user_login_attribute":"uid","user_email_attribute":"mail"}`
+		chief, _, _ := s.account(admin, "chief", "confd.#", "auth.users.me.read")
+		_, _, clerk := s.account(admin, "clerk", "auth.backends.#", "auth.tenants.#", "auth.users.#")
+		s.do("PUT", "/backends/ldap", clerk, config).want(t, 200)
+		s.do("PUT", "/idp/ldap/users/"+chief, clerk, "").lacks(t, "confd.#")
+		s.do("PUT", "/idp/ldap/users/"+chief, admin, "").want(t, 204)
+		s.do("PUT", "/backends/ldap", clerk, config).lacks(t, "confd.#")
+		s.do("DELETE", "/backends/ldap", clerk, "").lacks(t, "confd.#")
+		s.do("PUT", "/idp/default/users/"+chief, admin, "").want(t, 204)
+		s.do("PUT", "/backends/ldap", clerk, config).want(t, 200)
+		master := s.do("GET", "/tenants?name=master", admin, "").list(t).Items[0]["uuid"].(string)
+		s.do("PUT", "/tenants/"+master, clerk, `{"default_authentication_method":"ldap"}`).lacks(t, "confd.#")
+		s.do("PUT", "/tenants/"+master, clerk, `{"name":"master"}`).want(t, 200)
+		s.do("PUT", "/tenants/"+master, admin, `{"default_authentication_method":"ldap"}`).want(t, 200)
+		s.do("PUT", "/backends/ldap", clerk, config).lacks(t, "confd.#")
+	})
+}

@@ -1,0 +1,28 @@
+-- +goose Up
+-- A tenant's directory.
+CREATE TABLE auth_ldap_config (
+    tenant_uuid          uuid PRIMARY KEY REFERENCES auth_tenant (uuid) ON DELETE CASCADE,
+    host                 text COLLATE "C" NOT NULL,
+    port                 integer NOT NULL,
+    protocol_version     integer NOT NULL,
+    protocol_security    text COLLATE "C",
+    bind_dn              text COLLATE "C",
+    bind_password        bytea, -- sealed
+    user_base_dn         text COLLATE "C" NOT NULL,
+    user_login_attribute text COLLATE "C" NOT NULL,
+    user_email_attribute text COLLATE "C" NOT NULL,
+    search_filters       text COLLATE "C"
+);
+
+-- Who a backend's entry is here. An entry is one user, and a user is one entry of a backend.
+CREATE TABLE auth_identity (
+    backend     text COLLATE "C" NOT NULL,
+    realm       text COLLATE "C" NOT NULL, -- the tenant whose directory has the entry; empty: the installation's
+    external_id text COLLATE "C" NOT NULL, -- what the entry is called there for ever
+    user_uuid   uuid NOT NULL REFERENCES auth_user (uuid) ON DELETE CASCADE,
+    PRIMARY KEY (backend, realm, external_id),
+    CONSTRAINT auth_identity_user UNIQUE (user_uuid, backend)
+);
+
+-- +goose Down
+DROP TABLE auth_identity, auth_ldap_config;
