@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ringfence/ringfence/authsvc"
 	"github.com/ringfence/ringfence/internal/principal"
@@ -57,6 +58,9 @@ func (d twice) InTx(ctx context.Context, fn func(ctx context.Context, tx store.C
 
 var cheap = authsvc.HashParams{Memory: 64, Time: 1, Threads: 1}
 
+// lenient are limits that no test meets by chance.
+var lenient = authsvc.Limits{FreeGuesses: 1_000_000, NetworkGuesses: authsvc.Rate{Burst: 1_000_000, Every: time.Second}}
+
 const adminPassword = "the administrator's password"
 
 func newServer(t *testing.T, db store.DB) *server {
@@ -78,7 +82,7 @@ func newServer(t *testing.T, db store.DB) *server {
 // newNode is a server on a database that it does not touch.
 func newNode(t *testing.T, db store.DB, box authsvc.Sealer) *server {
 	t.Helper()
-	svc, err := authsvc.New(authsvc.Options{DB: db, Hash: cheap, Sealer: box})
+	svc, err := authsvc.New(authsvc.Options{DB: db, Hash: cheap, Sealer: box, Settings: authsvc.Settings{Limits: lenient}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -73,6 +73,15 @@ PUT    /policies/{policy_uuid}/acl/{access}         auth.policies.{policy_uuid}.
 DELETE /policies/{policy_uuid}/acl/{access}         auth.policies.{policy_uuid}.update                - - 204
 GET    /backends                                    -                                                 - - 200
 HEAD   /status                                      -                                                 - - 200
+PUT    /users/{user_uuid}/password                  auth.users.{user_uuid}.password.update            - old_password,new_password 204
+GET    /users/password/reset                        -                                                 username,email,login - 204
+POST   /users/password/reset                        -                                                 user_uuid,token password 204
+PUT    /users/{user_uuid}/emails                    auth.users.{user_uuid}.emails.update              - emails 200
+PUT    /admin/users/{user_uuid}/emails              auth.admin.users.{user_uuid}.emails.update        - emails 200
+GET    /users/{user_uuid}/emails/{email_uuid}/confirm auth.users.{user_uuid}.emails.{email_uuid}.confirm.read - - 204
+GET    /emails/{email_uuid}/confirm                 -                                                 token - 200
+PUT    /emails/{email_uuid}/confirm                 -                                                 - - 204
+POST   /users/register                              -                                                 - username,password,firstname,lastname,email_address 200
 `
 
 func TestDefinitionKeepsTheContract(t *testing.T) {
@@ -144,8 +153,9 @@ func TestPublicOperations(t *testing.T) {
 	}
 	slices.Sort(public)
 	want := []string{
-		"DELETE /token/{token}", "GET /api/api.yml", "GET /api/openapi.json", "GET /backends", "GET /external/{auth_type}/authorize", "GET /saml/logout", "GET /saml/sls",
-		"GET /token/{token}", "HEAD /status", "HEAD /token/{token}", "POST /saml/acs", "POST /saml/sso", "POST /token", "POST /token/{token}/scopes/check",
+		"DELETE /token/{token}", "GET /api/api.yml", "GET /api/openapi.json", "GET /backends", "GET /emails/{email_uuid}/confirm",
+		"GET /external/{auth_type}/authorize", "GET /saml/logout", "GET /saml/sls", "GET /token/{token}", "GET /users/password/reset", "HEAD /status",
+		"HEAD /token/{token}", "POST /saml/acs", "POST /saml/sso", "POST /token", "POST /token/{token}/scopes/check", "POST /users/password/reset", "POST /users/register", "PUT /emails/{email_uuid}/confirm",
 	}
 	if !slices.Equal(public, want) {
 		t.Errorf("public: %q\nwant    %q", public, want)

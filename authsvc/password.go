@@ -57,7 +57,9 @@ type hasher struct {
 	argon2  func(password, salt []byte, time, memory uint32, threads uint8, keyLen uint32) []byte
 	slots   chan struct{}
 	waiting atomic.Int64
-	dummy   string // what an unknown user's password is compared with
+	// attempts has room for the logins that can find a place.
+	attempts chan struct{}
+	dummy    string // what an unknown user's password is compared with
 }
 
 func newHasher(p HashParams) (*hasher, error) {
@@ -67,7 +69,8 @@ func newHasher(p HashParams) (*hasher, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	h := &hasher{params: p, argon2: argon2.IDKey, slots: make(chan struct{}, runtime.GOMAXPROCS(0))}
+	places := runtime.GOMAXPROCS(0)
+	h := &hasher{params: p, argon2: argon2.IDKey, slots: make(chan struct{}, places), attempts: make(chan struct{}, places+maxQueue)}
 	h.dummy = encodeHash(p, make([]byte, saltLen), make([]byte, keyLen))
 	return h, nil
 }
@@ -89,49 +92,84 @@ func (p HashParams) check() error {
 func (h *hasher) hash(ctx context.Context, password string) (string, error) {
 	salt := make([]byte, saltLen)
 	_, _ = rand.Read(salt) // never fails: it ends the program instead
-	key, err := h.derive(ctx, h.params, password, salt, keyLen)
+	key, err := h.derive(ctx, password, h.argon2id(h.params, salt, keyLen))
 	if err != nil {
 		return "", err
 	}
 	return encodeHash(h.params, salt, key), nil
 }
 
+// storedHash is a stored hash: how a password is derived, and what must come of the right one.
+type storedHash struct {
+	derive derivation
+	want   []byte
+}
+
+// derivation is what is made of a password.
+type derivation func(password string) ([]byte, error)
+
+func (h *hasher) argon2id(p HashParams, salt []byte, n uint32) derivation {
+	return func(password string) ([]byte, error) {
+		return h.argon2([]byte(password), salt, p.Time, p.Memory, p.Threads, n), nil
+	}
+}
+
+// decode reads a stored hash of any kind. Its error never holds the hash.
+func (h *hasher) decode(stored string) (storedHash, error) {
+	if strings.HasPrefix(stored, pbkdf2Prefix) {
+		return decodePBKDF2(stored)
+	}
+	p, salt, want, err := decodeHash(stored)
+	return storedHash{h.argon2id(p, salt, uint32(len(want))), want}, err //nolint:gosec // decodeHash bounds the length
+}
+
+// current reports whether a stored hash is as new ones are.
+func (h *hasher) current(stored string) bool {
+	p, _, _, err := decodeHash(stored)
+	return err == nil && p == h.params
+}
+
 // verify reports whether the password is the one that was hashed. An empty stored hash (no such user, or
-// no password) costs as much time as a real one and is never right. Neither is one that cannot be read or asks for too
+// no password) costs as much time as a new one and is never right. Neither is one that cannot be read or asks for too
 // much: nobody logs in with it, an answer of its own would tell that the user exists, and the log names the user.
 func (h *hasher) verify(ctx context.Context, user, stored, password string) (bool, error) {
 	known := stored != ""
-	p, salt, want, err := decodeHash(stored)
+	hash, err := h.decode(stored)
 	if err != nil {
 		if known {
 			slog.WarnContext(ctx, "a user cannot log in until the password is set anew", "user_uuid", user, "error", err)
 		}
 		known = false
-		if p, salt, want, err = decodeHash(h.dummy); err != nil {
+		if hash, err = h.decode(h.dummy); err != nil {
 			return false, err
 		}
 	}
-	got, err := h.derive(ctx, p, password, salt, uint32(len(want))) //nolint:gosec // decodeHash bounds the length
+	got, err := h.derive(ctx, password, hash.derive)
 	if err != nil {
 		return false, err
 	}
-	return subtle.ConstantTimeCompare(got, want) == 1 && known, nil
+	return subtle.ConstantTimeCompare(got, hash.want) == 1 && known, nil
 }
 
 // derive waits for a slot, and gives it back when the work has ended, not when the client has
 // left: argon2 cannot be stopped, and a client that leaves must not make room for the next one's 19 MiB.
-func (h *hasher) derive(ctx context.Context, p HashParams, password string, salt []byte, n uint32) ([]byte, error) {
+func (h *hasher) derive(ctx context.Context, password string, do derivation) ([]byte, error) {
 	if err := h.enter(ctx); err != nil {
 		return nil, err
 	}
-	done := make(chan []byte, 1)
+	type outcome struct {
+		key []byte
+		err error
+	}
+	done := make(chan outcome, 1)
 	go func() {
 		defer func() { <-h.slots }()
-		done <- h.argon2([]byte(password), salt, p.Time, p.Memory, p.Threads, n)
+		key, err := do(password)
+		done <- outcome{key, err}
 	}()
 	select {
-	case key := <-done:
-		return key, nil
+	case o := <-done:
+		return o.key, o.err
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}

@@ -23,6 +23,10 @@ type Options struct {
 	Hash HashParams
 	// Sealer encrypts refresh tokens and external credentials at rest.
 	Sealer Sealer
+	// Settings are those at the start; UseSettings changes them.
+	Settings Settings
+	// ClientIP answers the address of a request's client, which limits and tokens name. Default: the peer's.
+	ClientIP func(*http.Request) string
 	// External are the plugins that link users to external services.
 	External []ExternalAuth
 	// PublicURL is where browsers reach the gateway: https://pbx.example.com. External services send users back there.
@@ -45,6 +49,9 @@ type Service struct {
 	external *ExternalHost
 	backends atomic.Pointer[[]Backend]
 	config   nodeConfig
+	settings atomic.Pointer[Settings]
+	clientIP func(*http.Request) string
+	errands  *errands
 }
 
 // New describes the service. Follow it by Bootstrap, once the schema is there, and by UseCache.
@@ -53,7 +60,10 @@ func New(o Options) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Service{db: o.DB, hasher: h, sealer: o.Sealer, acls: new(tokens.ACLs)}
+	s := &Service{db: o.DB, hasher: h, sealer: o.Sealer, acls: new(tokens.ACLs), clientIP: o.ClientIP, errands: newErrands()}
+	if err := s.UseSettings(o.Settings); err != nil {
+		return nil, err
+	}
 	s.UseBackends(s.DefaultBackends())
 	s.rest = &rest.Service{
 		Name: "auth", Version: "0.1", Prefix: "/api/auth/0.1",
@@ -67,6 +77,9 @@ func New(o Options) (*Service, error) {
 	s.rest.Operations = append(s.rest.Operations, s.policies().Operations(engine)...)
 	s.rest.Operations = append(s.rest.Operations, s.policyAccessOperations(engine)...)
 	s.rest.Operations = append(s.rest.Operations, s.userPolicyOperations(engine)...)
+	s.rest.Operations = append(s.rest.Operations, s.passwordOperations(engine)...)
+	s.rest.Operations = append(s.rest.Operations, s.emailOperations(engine)...)
+	s.rest.Operations = append(s.rest.Operations, s.registerOperations()...)
 	s.rest.Operations = append(s.rest.Operations, s.sessionOperations(engine)...)
 	s.rest.Operations = append(s.rest.Operations, s.refreshOperations(engine)...)
 	s.rest.Operations = append(s.rest.Operations, s.groups().Operations(engine)...)

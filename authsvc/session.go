@@ -112,15 +112,18 @@ func notNil(b []byte) []byte {
 const sweepBatch = 5000
 
 // Sweep deletes tokens that have expired, in batches, and answers how many. They have been worth nothing since they
-// did, so nobody needs to forget them.
+// did, so nobody needs to forget them. With them go the links of mails and the counts of attempts that have.
 func (s *Service) Sweep(ctx context.Context) (int64, error) {
 	var total int64
 	for {
 		n, err := s.db.Exec(ctx, `DELETE FROM auth_token WHERE digest IN (
 			SELECT digest FROM auth_token WHERE expires_at <= now_utc() LIMIT $1)`, sweepBatch)
 		total += n
-		if err != nil || n < sweepBatch {
+		if err != nil {
 			return total, err
+		}
+		if n < sweepBatch {
+			return total, s.sweepMails(ctx)
 		}
 	}
 }

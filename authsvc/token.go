@@ -139,7 +139,7 @@ func (s *Service) createToken(ctx context.Context, r *rest.Request) (rest.Reply,
 	l := login{
 		tokenRow: tokenRow{
 			Digest: tokens.DigestOf(token), SessionUUID: uuid.NewString(),
-			UserAgent: clip(r.HTTP.UserAgent()), RemoteAddr: host(r.HTTP.RemoteAddr),
+			UserAgent: clip(r.HTTP.UserAgent()), RemoteAddr: s.clientAddress(r.HTTP),
 			Mobile: strings.EqualFold(r.HTTP.Header.Get("Wazo-Session-Type"), "mobile"),
 		},
 		lifetime: time.Duration(req.Expiration) * time.Second,
@@ -172,7 +172,11 @@ func (s *Service) identify(ctx context.Context, r *http.Request, req *tokenReque
 	if !ok || req.SAMLSessionID != "" {
 		return errNoLogin()
 	}
-	if l.UserUUID, err = s.logIn(ctx, req, c); err != nil || req.AccessType != "offline" {
+	err = s.guarded(ctx, loginKey(c.login), s.clientNetwork(r), func() error {
+		l.UserUUID, err = s.logIn(ctx, req, c)
+		return err
+	})
+	if err != nil || req.AccessType != "offline" {
 		return err
 	}
 	l.offline, err = s.prepareOffline(req.ClientID)
@@ -213,6 +217,7 @@ func (s *Service) authenticate(ctx context.Context, c credentials) (string, erro
 	if !ok {
 		return "", errNoLogin()
 	}
+	s.rehash(ctx, a.UserUUID, hash, c.password)
 	return a.UserUUID, nil
 }
 

@@ -1,0 +1,218 @@
+package authsvc
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/ringfence/ringfence/authsvc/mail"
+	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/audit"
+	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/principal"
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/tenant"
+	"github.com/ringfence/ringfence/internal/tokens"
+)
+
+func (s *Service) confirmOperations(e *crud.Engine) []rest.Operation {
+	const who = "Takes the token of the mail, which is good once, or the token of a user who holds auth.emails.{email_uuid}.confirm.update."
+	return []rest.Operation{
+		{
+			Method: http.MethodGet, Path: "/users/{user_uuid}/emails/{email_uuid}/confirm",
+			Access: "auth.users.{user_uuid}.emails.{email_uuid}.confirm.read",
+			ID:     "request_email_confirmation", Tag: "users", Summary: "Send a mail with which to confirm an address",
+			Success: http.StatusNoContent, Tenanted: true, Statuses: []int{404, 409, 429},
+			Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+				return rest.Reply{}, s.requestConfirmation(ctx, e, r)
+			},
+		},
+		{
+			Method: http.MethodGet, Path: "/emails/{email_uuid}/confirm", Public: true, ID: "confirm_email_by_link", Tag: "emails",
+			Summary: "Confirm an address, from the link in the mail", Description: who, Query: []rest.Parameter{tokenParameter},
+			Success: http.StatusOK, Produces: "text/html; charset=utf-8", Statuses: []int{401, 403, 404}, Handle: s.confirmByLink,
+		},
+		{
+			Method: http.MethodPut, Path: "/emails/{email_uuid}/confirm", Public: true, ID: "confirm_email", Tag: "emails",
+			Summary: "Confirm an address", Description: who,
+			Success: http.StatusNoContent, Statuses: []int{401, 403, 404},
+			Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+				_, err := s.confirm(ctx, r, r.HTTP.Header.Get("X-Auth-Token"))
+				return rest.Reply{}, err
+			},
+		},
+	}
+}
+
+// addresseeSQL is an address and its user, up to the condition.
+const addresseeSQL = `SELECT u.uuid AS user_uuid, e.uuid AS email_uuid, e.address, u.username, u.firstname, u.lastname
+	FROM auth_email e JOIN auth_user u ON u.uuid = e.user_uuid WHERE `
+
+func (s *Service) requestConfirmation(ctx context.Context, e *crud.Engine, r *rest.Request) error {
+	u, err := s.users().Find(ctx, e, r)
+	if err != nil {
+		return err
+	}
+	email, err := r.UUIDParam("email_uuid")
+	if err != nil {
+		return err
+	}
+	to, err := store.Get[addressee](ctx, s.db, addresseeSQL+`e.uuid = $1 AND u.uuid = $2`, email, u.UUID)
+	if errors.Is(err, store.ErrNotFound) {
+		return unknownEmail()
+	}
+	if err != nil {
+		return err
+	}
+	confirmed, err := store.Get[bool](ctx, s.db, `SELECT confirmed FROM auth_email WHERE uuid = $1`, email)
+	if err != nil {
+		return err
+	}
+	if confirmed {
+		e := apierr.New(apierr.Conflict, "This address is confirmed already")
+		e.Resource = "emails"
+		return e
+	}
+	if r.HTTP.Method == http.MethodHead { // who only wants to know whether there is such an address gets no mail
+		return nil
+	}
+	return s.sendConfirmation(ctx, to)
+}
+
+// sendConfirmation sends the mail, and answers when the mail server has it.
+func (s *Service) sendConfirmation(ctx context.Context, to addressee) error {
+	settings := s.settings.Load()
+	if !settings.Mailer.Enabled() {
+		return noMail()
+	}
+	if err := (throttle{s.db}).spend(ctx, keyOf("mails to", to.EmailUUID), settings.Limits.Mails); err != nil {
+		return err
+	}
+	token, err := newSingleUse(ctx, s.db, confirmsAddress, to.UserUUID, to.EmailUUID, settings.ConfirmationValidity)
+	if err != nil {
+		return err
+	}
+	return mailFailure(settings.Mailer.Confirmation(ctx, to.recipient(), to.EmailUUID, token))
+}
+
+func noMail() error {
+	e := apierr.New(apierr.Unavailable, "This gateway has no mail server to send mails with; its operator can configure one")
+	e.ID = "mail-not-configured"
+	return e
+}
+
+// mailFailure is what a client may know of a mail that was not sent. The log has the rest.
+func mailFailure(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, mail.ErrRecipient):
+		return &apierr.Error{Kind: apierr.Invalid, Resource: "emails", Message: "No mail can be written to this address or name", Err: err}
+	default:
+		return &apierr.Error{Kind: apierr.Unavailable, ID: "mail-not-sent", Message: "The mail could not be sent; try again later", Err: err}
+	}
+}
+
+func unknownEmail() error {
+	e := apierr.New(apierr.NotFound, "Email was not found")
+	e.ID, e.Resource = "unknown-email", "emails"
+	return e
+}
+
+// confirmByLink answers a browser. The page needs nothing from elsewhere, and its address, which holds the token, goes nowhere.
+func (s *Service) confirmByLink(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+	if r.HTTP.Method == http.MethodHead { // mail scanners look whether links lead somewhere; that is nobody's confirmation
+		return rest.Reply{}, nil
+	}
+	address, err := s.confirm(ctx, r, sentToken(r))
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	page, err := s.settings.Load().Mailer.ConfirmedPage(address)
+	return rest.Reply{Body: page, Header: http.Header{
+		"Content-Security-Policy": {"default-src 'none'; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"},
+		"Referrer-Policy":         {"no-referrer"},
+	}}, err
+}
+
+// confirm confirms the address of the request's path, and answers it.
+func (s *Service) confirm(ctx context.Context, r *rest.Request, token string) (address string, err error) {
+	email, err := r.UUIDParam("email_uuid")
+	if err != nil {
+		return "", err
+	}
+	link, err := findSingleUse(ctx, s.db, confirmsAddress, token)
+	byMail := err == nil && link.EmailUUID == email
+	if e := apierr.As(err); err != nil && (e == nil || e.Kind != apierr.Unauthorized) {
+		return "", err
+	}
+	var by *principal.Principal
+	if !byMail {
+		if by, err = s.mayConfirm(ctx, r, email, token); err != nil {
+			return "", err
+		}
+	}
+	err = s.db.InTx(ctx, func(ctx context.Context, tx store.Conn) (err error) {
+		if byMail {
+			if _, err := takeSingleUse(ctx, tx, confirmsAddress, token); err != nil {
+				return err
+			}
+		}
+		address, err = confirmEmail(ctx, tx, r, email, by)
+		return err
+	})
+	return address, err
+}
+
+// mayConfirm answers whose token it is, if that user may confirm the address without having read the mail.
+func (s *Service) mayConfirm(ctx context.Context, r *rest.Request, email, token string) (*principal.Principal, error) {
+	p, err := s.principal(ctx, token)
+	if e := apierr.As(err); errors.Is(err, tokens.ErrUnknown) || (e != nil && e.Kind == apierr.NotFound) {
+		return nil, errBadLink()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if access := "auth.emails." + email + ".confirm.update"; !p.Allows(access) {
+		return nil, unauthorizedFor(access)
+	}
+	r.HTTP = r.HTTP.WithContext(principal.NewContext(r.HTTP.Context(), p)) // the audit names who it was
+	return p, nil
+}
+
+// confirmEmail confirms an address, for who has read the mail (nil) or by the authority of a user.
+func confirmEmail(ctx context.Context, tx store.Conn, r *rest.Request, email string, by *principal.Principal) (string, error) {
+	type found struct {
+		UserUUID   string `db:"user_uuid"`
+		TenantUUID string `db:"tenant_uuid"`
+		Address    string `db:"address"`
+		Confirmed  bool   `db:"confirmed"`
+	}
+	f, err := store.Get[found](ctx, tx, `SELECT e.user_uuid, u.tenant_uuid, e.address, e.confirmed
+		FROM auth_email e JOIN auth_user u ON u.uuid = e.user_uuid WHERE e.uuid = $1`, email)
+	if errors.Is(err, store.ErrNotFound) {
+		err = unknownEmail()
+	}
+	if err != nil {
+		return "", err
+	}
+	if by != nil {
+		if visible, err := tenant.Within(ctx, tx, f.TenantUUID, by.TenantUUID); err != nil || !visible {
+			return "", firstError(err, unknownEmail())
+		}
+		if err := mayActOn(ctx, tx, by, f.UserUUID); err != nil {
+			return "", err
+		}
+	}
+	if f.Confirmed {
+		return f.Address, nil
+	}
+	if _, err := tx.Exec(ctx, `UPDATE auth_email SET confirmed = true WHERE uuid = $1`, email); err != nil {
+		return "", err
+	}
+	return f.Address, audit.Write(ctx, tx, r, audit.Change{
+		Tenant: f.TenantUUID, Resource: "emails", Object: f.UserUUID,
+		Before: Email{email, f.UserUUID, f.Address, false, false}, After: Email{email, f.UserUUID, f.Address, false, true},
+	})
+}

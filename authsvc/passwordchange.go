@@ -1,0 +1,163 @@
+package authsvc
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/audit"
+	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// passwordChange is the body of PUT /users/{user_uuid}/password.
+type passwordChange struct {
+	Old string `json:"old_password" required:"true" minLength:"1" maxLength:"1024"`
+	New string `json:"new_password" required:"true" minLength:"1" maxLength:"1024"`
+}
+
+// passwordOperations change and reset passwords.
+func (s *Service) passwordOperations(e *crud.Engine) []rest.Operation {
+	return append([]rest.Operation{{
+		Method: http.MethodPut, Path: "/users/{user_uuid}/password", Access: "auth.users.{user_uuid}.password.update",
+		ID: "change_password", Tag: "users", Summary: "Change a user's password",
+		Description: "Ends all of the user's sessions but the one that makes the change, and deletes the user's refresh tokens.",
+		Body:        rest.SchemaOf[passwordChange](), MaxBody: maxAuthBody, Success: http.StatusNoContent, Tenanted: true,
+		Statuses: []int{http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusTooManyRequests},
+		Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+			return rest.Reply{}, s.changePassword(ctx, e, r)
+		},
+	}}, s.passwordResetOperations()...)
+}
+
+// changePassword counts the old password as a guess of its own: who holds a session and not the password may guess as slowly
+// as everybody else.
+func (s *Service) changePassword(ctx context.Context, e *crud.Engine, r *rest.Request) error {
+	body, err := rest.Decode[passwordChange](r)
+	if err != nil {
+		return err
+	}
+	if err := checkPassword("new_password", body.New); err != nil {
+		return err
+	}
+	u, err := s.users().Find(ctx, e, r)
+	if err != nil {
+		return err
+	}
+	// Before the old password is looked at, or it could be tried out on everybody.
+	if err := mayActOn(ctx, s.db, r.Principal(), u.UUID); err != nil {
+		return err
+	}
+	k, err := credentialOf(ctx, s.db, u.UUID)
+	if err != nil {
+		return err
+	}
+	if err := k.managedHere(); err != nil {
+		return err
+	}
+	err = s.guarded(ctx, keyOf("password of", u.UUID), s.clientNetwork(r.HTTP), func() error {
+		ok, err := s.hasher.verify(ctx, u.UUID, k.hash(), body.Old)
+		if err == nil && !ok {
+			err = errNoLogin()
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	hash, err := s.hasher.hash(ctx, body.New)
+	if err != nil {
+		return err
+	}
+	p := r.Principal()
+	err = s.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
+		// The caller's session stays when it is the user's own.
+		n, err := tx.Exec(ctx, `UPDATE auth_user SET password_hash = $3 WHERE uuid = $1 AND password_hash = $2`, u.UUID, k.hash(), hash)
+		if err != nil || n == 0 {
+			return firstError(err, errNoLogin()) // somebody else has changed it meanwhile
+		}
+		ended, err := s.endOldPassword(ctx, tx, u.UUID, p.SessionUUID)
+		if err != nil {
+			return err
+		}
+		return audit.Write(ctx, tx, r, passwordSet(u.TenantUUID, u.UUID, ended))
+	})
+	if err == nil {
+		s.forgetHere(forgetUser(u.UUID))
+	}
+	return err
+}
+
+// checkPassword refuses a new password that is too long to be hashed.
+func checkPassword(field, password string) error {
+	if len(password) > MaxPassword {
+		return apierr.InvalidField(field, "length", "Must have at most %d bytes", MaxPassword)
+	}
+	return nil
+}
+
+// credential is how a user proves who they are.
+type credential struct {
+	UserUUID     string  `db:"uuid"`
+	TenantUUID   string  `db:"tenant_uuid"`
+	Method       string  `db:"method"` // native, ldap or saml: the tenant's where the user has the default
+	PasswordHash *string `db:"password_hash"`
+	Enabled      bool    `db:"enabled"`
+}
+
+func credentialOf(ctx context.Context, c store.Conn, user string) (credential, error) {
+	k, err := store.Get[credential](ctx, c, `
+		SELECT u.uuid, u.tenant_uuid, u.password_hash, u.enabled,
+			CASE WHEN u.authentication_method = 'default' THEN t.default_authentication_method ELSE u.authentication_method END AS method
+		FROM auth_user u JOIN auth_tenant t ON t.uuid = u.tenant_uuid WHERE u.uuid = $1`, user)
+	if errors.Is(err, store.ErrNotFound) { // deleted since it was found
+		e := apierr.New(apierr.NotFound, "User was not found")
+		e.ID, e.Resource = "unknown-user", "users"
+		err = e
+	}
+	return k, err
+}
+
+func (k credential) hash() string {
+	if k.PasswordHash == nil {
+		return ""
+	}
+	return *k.PasswordHash
+}
+
+// managedHere refuses to set the password of a user who logs in with another one, that is kept elsewhere.
+func (k credential) managedHere() error {
+	if k.Method == "native" {
+		return nil
+	}
+	e := apierr.New(apierr.MethodNotAllowed, "This user's password is managed elsewhere, by %s", k.Method)
+	e.ID, e.Resource = "password-managed-externally", "users"
+	return e
+}
+
+// endOldPassword ends what was come by with a password: sessions, except the one to keep, refresh tokens, and the links
+// to reset it. It announces that, and answers how many sessions ended.
+func (s *Service) endOldPassword(ctx context.Context, tx store.Conn, user, keep string) (int64, error) {
+	var session *string
+	if keep != "" {
+		session = &keep
+	}
+	ended, err := tx.Exec(ctx, `DELETE FROM auth_token WHERE user_uuid = $1 AND session_uuid IS DISTINCT FROM $2`, user, session)
+	if err != nil {
+		return 0, err
+	}
+	if _, err := tx.Exec(ctx, `DELETE FROM auth_refresh_token WHERE user_uuid = $1`, user); err != nil {
+		return 0, err
+	}
+	if _, err := tx.Exec(ctx, `DELETE FROM auth_single_use WHERE user_uuid = $1 AND kind = $2`, user, resetsPassword); err != nil {
+		return 0, err
+	}
+	return ended, s.announce(ctx, tx, forgetUser(user))
+}
+
+// passwordSet is the audit's account of a password that was set.
+func passwordSet(tenant, user string, ended int64) audit.Change {
+	return audit.Change{Tenant: tenant, Resource: "users", Object: user, After: map[string]any{"uuid": user, "sessions_ended": ended}}
+}

@@ -1,0 +1,244 @@
+package authsvc
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+
+	"github.com/google/uuid"
+
+	"github.com/ringfence/ringfence/authsvc/mail"
+	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/audit"
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// newPassword is the body of POST /users/password/reset.
+type newPassword struct {
+	Password *string `json:"password" required:"true" minLength:"1" maxLength:"1024" doc:"null removes the password: nobody can log in with one."`
+}
+
+var emailSchema = rest.Schema{Type: "string", Format: "email"}
+
+func (s *Service) passwordResetOperations() []rest.Operation {
+	text := func(name, doc string, schema rest.Schema) rest.Parameter {
+		return rest.Parameter{Name: name, Description: doc, Schema: &schema}
+	}
+	return []rest.Operation{
+		{
+			Method: http.MethodGet, Path: "/users/password/reset", Public: true, ID: "request_password_reset", Tag: "users",
+			Summary: "Send a user a mail with which to reset the password",
+			Description: "Takes exactly one of the parameters. Answers the same, in the same time, whether there is such a user or not. " +
+				"The mail goes to the confirmed address that was named, or to the user's main one, or to any that is confirmed.",
+			Query: []rest.Parameter{
+				text("username", "The user's name.", rest.Schema{Type: "string"}),
+				text("email", "A confirmed address of the user's.", emailSchema),
+				text("login", "Either.", rest.Schema{Type: "string"}),
+			},
+			Success: http.StatusNoContent, Statuses: []int{400, 429}, Handle: s.requestReset,
+		},
+		{
+			Method: http.MethodPost, Path: "/users/password/reset", Public: true, ID: "reset_password", Tag: "users",
+			Summary:     "Set a password with the token of a mail",
+			Description: "Ends all of the user's sessions, and deletes the user's refresh tokens. The token is good once.",
+			Query: []rest.Parameter{
+				{Name: "user_uuid", Description: "Whose password it is.", Required: true, Schema: &rest.Schema{Type: "string", Format: "uuid"}},
+				tokenParameter,
+			},
+			Body: rest.SchemaOf[newPassword](), MaxBody: maxAuthBody, Success: http.StatusNoContent, Statuses: []int{401, 405, 409, 429},
+			Handle: s.resetPassword,
+		},
+	}
+}
+
+// wanted is whose password is to be reset.
+type wanted struct {
+	by    string // username, email or login
+	login string
+}
+
+// requestReset leaves everything that depends on the user for later. THREATS 7.11.
+func (s *Service) requestReset(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+	var w []wanted
+	for _, by := range []string{"username", "email", "login"} {
+		if value, sent := r.Query(by); sent {
+			w = append(w, wanted{by, value})
+		}
+	}
+	if len(w) != 1 || w[0].login == "" || len(w[0].login) > maxUsername {
+		e := apierr.New(apierr.Invalid, "Send exactly one of username, email and login, of at most %d bytes", maxUsername)
+		e.Resource = "reset"
+		return rest.Reply{}, e
+	}
+	if wrong := emailSchema.Validate("email", w[0].login); w[0].by == "email" && len(wrong) > 0 {
+		return rest.Reply{}, &apierr.Error{Kind: apierr.Invalid, Resource: "reset", Fields: wrong}
+	}
+	if r.HTTP.Method == http.MethodHead { // who only wants to know whether there is such an operation gets no mail
+		return rest.Reply{}, nil
+	}
+	limits := &s.settings.Load().Limits
+	if err := (throttle{s.db}).spend(ctx, keyOf("resets from", s.clientNetwork(r.HTTP)), limits.MailRequests); err != nil {
+		return rest.Reply{}, err
+	}
+	if !s.errands.start(func(ctx context.Context) { s.sendReset(ctx, w[0]) }) {
+		slog.WarnContext(ctx, "too many mails wait to be sent; a password reset was dropped")
+	}
+	return rest.Reply{}, nil
+}
+
+// addressee is a user as mails need one.
+type addressee struct {
+	UserUUID  string  `db:"user_uuid"`
+	EmailUUID string  `db:"email_uuid"`
+	Address   string  `db:"address"`
+	Username  *string `db:"username"`
+	Firstname *string `db:"firstname"`
+	Lastname  *string `db:"lastname"`
+}
+
+func (a addressee) recipient() mail.Recipient {
+	or := func(text *string) string {
+		if text == nil {
+			return ""
+		}
+		return *text
+	}
+	return mail.Recipient{Address: a.Address, Firstname: or(a.Firstname), Lastname: or(a.Lastname), Username: or(a.Username)}
+}
+
+// sendReset sends the mail if there is somebody to send it to. There is nobody left to tell of a failure but the log.
+func (s *Service) sendReset(ctx context.Context, w wanted) {
+	settings := s.settings.Load()
+	if !settings.Mailer.Enabled() {
+		slog.WarnContext(ctx, "somebody wants to reset a password, and no mail server is configured")
+		return
+	}
+	to, err := s.findAddressee(ctx, w)
+	if errors.Is(err, store.ErrNotFound) {
+		return
+	}
+	if err == nil {
+		err = (throttle{s.db}).spend(ctx, keyOf("mails to", to.EmailUUID), settings.Limits.Mails)
+	}
+	if e := apierr.As(err); e != nil {
+		slog.InfoContext(ctx, "a password reset was not mailed: there were too many before", "user_uuid", to.UserUUID)
+		return
+	}
+	var token string
+	if err == nil {
+		token, err = newSingleUse(ctx, s.db, resetsPassword, to.UserUUID, to.EmailUUID, settings.ResetValidity)
+	}
+	if err == nil {
+		err = settings.Mailer.PasswordReset(ctx, to.recipient(), to.UserUUID, token)
+	}
+	if err != nil {
+		slog.ErrorContext(ctx, "a password reset could not be mailed", "user_uuid", to.UserUUID, "error", err)
+	}
+}
+
+// findAddressee finds the user, if they are enabled and have a password here, and the confirmed address to write to.
+func (s *Service) findAddressee(ctx context.Context, w wanted) (addressee, error) {
+	login, ok := canonical(w.login)
+	if !ok {
+		return addressee{}, store.ErrNotFound
+	}
+	kind := map[string]string{
+		"username": `l.email_uuid IS NULL`,
+		"email":    `l.email_uuid = e.uuid`,
+		"login":    `(l.email_uuid IS NULL OR l.email_uuid = e.uuid)`,
+	}[w.by]
+	found, err := store.Select[addressee](ctx, s.db, `
+		SELECT u.uuid AS user_uuid, e.uuid AS email_uuid, e.address, u.username, u.firstname, u.lastname
+		FROM auth_login l
+		JOIN auth_user u ON u.uuid = l.user_uuid
+		JOIN auth_tenant t ON t.uuid = u.tenant_uuid
+		JOIN auth_email e ON e.user_uuid = u.uuid AND e.confirmed
+		WHERE l.login = $1 AND `+kind+` AND u.enabled
+		  AND (u.authentication_method = 'native' OR (u.authentication_method = 'default' AND t.default_authentication_method = 'native'))
+		ORDER BY e.main DESC, e.address LIMIT 1`, login)
+	if err == nil && len(found) == 0 {
+		return addressee{}, store.ErrNotFound
+	}
+	return append(found, addressee{})[0], err
+}
+
+func (s *Service) resetPassword(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+	body, err := rest.Decode[newPassword](r)
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	asked, _ := r.Query("user_uuid")
+	user, err := uuid.Parse(asked)
+	if err != nil || len(asked) != 36 {
+		return rest.Reply{}, errBadLink()
+	}
+	token := sentToken(r)
+	// Looked at before the work of a hash is done for a stranger.
+	link, err := findSingleUse(ctx, s.db, resetsPassword, token)
+	if err == nil && link.UserUUID != user.String() {
+		err = errBadLink()
+	}
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	var hash *string
+	if body.Password != nil {
+		if err := checkPassword("password", *body.Password); err != nil {
+			return rest.Reply{}, err
+		}
+		made, err := s.hasher.hash(ctx, *body.Password)
+		if err != nil {
+			return rest.Reply{}, err
+		}
+		hash = &made
+	}
+	err = s.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
+		if _, err := takeSingleUse(ctx, tx, resetsPassword, token); err != nil {
+			return err
+		}
+		return s.setPassword(ctx, tx, r, link.UserUUID, hash)
+	})
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	s.forgetHere(forgetUser(link.UserUUID))
+	return rest.Reply{}, s.forgiveGuesses(ctx, link.UserUUID)
+}
+
+// setPassword sets a password, or none, of an enabled user.
+func (s *Service) setPassword(ctx context.Context, tx store.Conn, r *rest.Request, user string, hash *string) error {
+	k, err := credentialOf(ctx, tx, user)
+	if err != nil {
+		return err
+	}
+	if !k.Enabled {
+		return errBadLink()
+	}
+	if err := k.managedHere(); err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, `UPDATE auth_user SET password_hash = $2 WHERE uuid = $1`, user, hash); err != nil {
+		return err
+	}
+	if hash == nil {
+		if err := keepAdministrator(ctx, tx); err != nil {
+			return err
+		}
+	}
+	ended, err := s.endOldPassword(ctx, tx, user, "")
+	if err != nil {
+		return err
+	}
+	return audit.Write(ctx, tx, r, passwordSet(k.TenantUUID, user, ended))
+}
+
+// forgiveGuesses lets a user with a new password log in at once, however many wrong ones there were before.
+func (s *Service) forgiveGuesses(ctx context.Context, user string) error {
+	logins, err := store.Select[string](ctx, s.db, `SELECT login FROM auth_login WHERE user_uuid = $1`, user)
+	if err != nil {
+		return err
+	}
+	return throttle{s.db}.forgive(ctx, logins)
+}

@@ -1,0 +1,69 @@
+package authsvc
+
+import (
+	"context"
+	"crypto/pbkdf2"
+	"crypto/sha512"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+
+	"github.com/ringfence/ringfence/internal/apierr"
+)
+
+// Passwords that are taken over from an existing platform are PBKDF2-HMAC-SHA512 hashes (reference, auth-api 6). In
+// auth_user.password_hash they are
+//
+//	$pbkdf2-sha512$i=<rounds>$<salt in hex>$<hash in hex>
+//
+// which SQL makes of that platform's columns: '$pbkdf2-sha512$i=250000$' || encode(password_salt, 'hex') || '$' || password_hash.
+// A login that succeeds replaces them.
+const pbkdf2Prefix = "$pbkdf2-sha512$i="
+
+// maxRounds is what a stored hash may ask for: four times what the existing platform does.
+const maxRounds = 1_000_000
+
+// decodePBKDF2 reads a stored hash. Its error never holds the hash.
+func decodePBKDF2(text string) (storedHash, error) {
+	bad := errors.New("a stored PBKDF2 password hash is malformed")
+	parts := strings.Split(strings.TrimPrefix(text, pbkdf2Prefix), "$")
+	if len(parts) != 3 {
+		return storedHash{}, bad
+	}
+	rounds, err := strconv.ParseUint(parts[0], 10, 32)
+	if err != nil {
+		return storedHash{}, bad
+	}
+	if rounds == 0 || rounds > maxRounds {
+		return storedHash{}, fmt.Errorf("a stored PBKDF2 password hash is refused: its rounds are outside of 1..%d", maxRounds)
+	}
+	salt, err := hex.DecodeString(parts[1])
+	if err != nil || len(salt) < 8 || len(salt) > 128 {
+		return storedHash{}, bad
+	}
+	want, err := hex.DecodeString(parts[2])
+	if err != nil || len(want) < 32 || len(want) > sha512.Size {
+		return storedHash{}, bad
+	}
+	return storedHash{want: want, derive: func(password string) ([]byte, error) {
+		return pbkdf2.Key(sha512.New, password, salt, int(rounds), len(want))
+	}}, nil
+}
+
+// rehash stores a password, which has just been verified, as new ones are stored, if it is not: as PBKDF2, or with other parameters. A
+// login does not fail because of it: the next one tries again.
+func (s *Service) rehash(ctx context.Context, user, stored, password string) {
+	if s.hasher.current(stored) {
+		return
+	}
+	hash, err := s.hasher.hash(ctx, password)
+	if err == nil {
+		_, err = s.db.Exec(ctx, `UPDATE auth_user SET password_hash = $3 WHERE uuid = $1 AND password_hash = $2`, user, stored, hash)
+	}
+	if err != nil && apierr.As(err) == nil && ctx.Err() == nil {
+		slog.WarnContext(ctx, "a password's old hash was not replaced", "user_uuid", user, "error", err)
+	}
+}

@@ -1,0 +1,138 @@
+package authsvc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// Recovery says whom the operator of the machine lets in again, without anybody's permission.
+type Recovery struct {
+	// Username is the user's, or an address.
+	Username string
+	// Password is the new one.
+	Password string
+	// Administrator also gives the user the policy of the first administrator.
+	Administrator bool
+}
+
+// Recovered is who can log in now.
+type Recovered struct {
+	Username string
+	// Denials are what the user's policies deny, where an administrator was asked for: they still hold.
+	Denials []string
+}
+
+// Errors of Recover, in words for whoever has typed the command.
+var (
+	ErrNoSuchUser = errors.New("there is no such user")
+	ErrNotMaster  = errors.New("the user is not in the master tenant, and only there are administrators of everything")
+)
+
+// Recover gives a user a new password, enables the user, and has the user log in with that password from now on, whatever the method was
+// before. The user's sessions, refresh tokens and links to reset the password end, on every node. The cache of this Service, if
+// there is one, is not told.
+func (s *Service) Recover(ctx context.Context, o Recovery) (Recovered, error) {
+	var out Recovered
+	if o.Password == "" || len(o.Password) > MaxPassword {
+		return out, fmt.Errorf("a password has 1 to %d bytes", MaxPassword)
+	}
+	login, _ := canonical(o.Username)
+	hash, err := s.hasher.hash(ctx, o.Password)
+	if err != nil {
+		return out, fmt.Errorf("hashing the password: %w", err)
+	}
+	var user string
+	err = s.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
+		user, err = store.Get[string](ctx, tx, `SELECT user_uuid FROM auth_login WHERE login = $1`, login)
+		if errors.Is(err, store.ErrNotFound) {
+			err = ErrNoSuchUser
+		}
+		if err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, `UPDATE auth_user SET password_hash = $2, enabled = true, authentication_method = 'native' WHERE uuid = $1`, user, hash); err != nil {
+			return err
+		}
+		ended, err := s.endOldPassword(ctx, tx, user, "")
+		if err != nil {
+			return err
+		}
+		if out, err = recovered(ctx, tx, user, o); err != nil {
+			return err
+		}
+		return auditRecovery(ctx, tx, user, ended)
+	})
+	if err != nil {
+		return out, fmt.Errorf("recovering a user: %w", err)
+	}
+	return out, s.forgiveGuesses(ctx, user)
+}
+
+func recovered(ctx context.Context, tx store.Conn, user string, o Recovery) (out Recovered, err error) {
+	if out.Username, err = store.Get[string](ctx, tx, `SELECT coalesce(username, $2) FROM auth_user WHERE uuid = $1`, user, o.Username); err != nil {
+		return out, err
+	}
+	if !o.Administrator {
+		return out, nil
+	}
+	if err := giveAdministratorPolicy(ctx, tx, user); err != nil {
+		return out, err
+	}
+	held, err := accessesOf(ctx, tx, oneUser(user))
+	for _, access := range held {
+		if isDenial(access) {
+			out.Denials = append(out.Denials, access)
+		}
+	}
+	return out, err
+}
+
+// giveAdministratorPolicy gives a user of the master tenant every access, by the policy of the first administrator, which is made
+// again if it is gone.
+func giveAdministratorPolicy(ctx context.Context, tx store.Conn, user string) error {
+	master, err := store.Get[string](ctx, tx, `SELECT t.uuid FROM auth_tenant t JOIN auth_user u ON u.tenant_uuid = t.uuid
+		WHERE u.uuid = $1 AND t.uuid = t.parent_uuid`, user)
+	if errors.Is(err, store.ErrNotFound) {
+		err = ErrNotMaster
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, `INSERT INTO auth_policy (uuid, tenant_uuid, name, name_key, slug, slug_key, description, shared, config_managed)
+		VALUES ($1, $2, $3, $4, $3, $4, 'Every access. Made again for an administrator who was locked out.', false, true)
+		ON CONFLICT DO NOTHING`, uuid.NewString(), master, AdministratorPolicy, strings.ToLower(AdministratorPolicy)); err != nil {
+		return err
+	}
+	policy, err := store.Get[string](ctx, tx, `SELECT uuid FROM auth_policy WHERE tenant_uuid = $1 AND slug_key = $2`, master, strings.ToLower(AdministratorPolicy))
+	if err != nil {
+		return err
+	}
+	for _, sql := range []string{
+		`INSERT INTO auth_policy_access (policy_uuid, access) SELECT uuid, '#' FROM auth_policy WHERE uuid = $1 ON CONFLICT DO NOTHING`,
+		`INSERT INTO auth_user_policy (policy_uuid, user_uuid) SELECT $1, uuid FROM auth_user WHERE uuid = $2 ON CONFLICT DO NOTHING`,
+	} {
+		args := []any{policy, user}
+		if _, err := tx.Exec(ctx, sql, args[:strings.Count(sql, "$")]...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// auditRecovery says that it was done on the machine itself: there is no request and nobody's token.
+func auditRecovery(ctx context.Context, tx store.Conn, user string, ended int64) error {
+	_, err := tx.Exec(ctx, `
+		INSERT INTO audit (at, tenant_uuid, request_id, service, action, resource, object, after)
+		SELECT now_utc(), tenant_uuid, '', 'auth', 'admin_reset_password', 'users', $2, $3 FROM auth_user WHERE uuid = $1`,
+		user, user, fmt.Sprintf(`{"uuid":%q,"sessions_ended":%d}`, user, ended))
+	if err != nil {
+		return fmt.Errorf("writing the audit: %w", err)
+	}
+	return nil
+}

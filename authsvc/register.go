@@ -1,0 +1,161 @@
+package authsvc
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/audit"
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// registration is the body of POST /users/register.
+type registration struct {
+	Username     string  `json:"username" minLength:"1" maxLength:"256" doc:"The address when it is left out."`
+	Password     string  `json:"password" required:"true" minLength:"1" maxLength:"1024"`
+	Firstname    *string `json:"firstname" maxLength:"256"`
+	Lastname     *string `json:"lastname" maxLength:"256"`
+	EmailAddress string  `json:"email_address" required:"true" format:"email" maxLength:"254"`
+}
+
+func (s *Service) registerOperations() []rest.Operation {
+	return []rest.Operation{{
+		Method: http.MethodPost, Path: "/users/register", Public: true, ID: "register_user", Tag: "users",
+		Summary: "Make an account of one's own, where the operator lets everybody do so",
+		Description: "Makes a tenant for the user, named after the user, and sends a mail with which to confirm the address. " +
+			"When the mail cannot be sent, there is no account.",
+		Body: rest.SchemaOf[registration](), MaxBody: maxAuthBody, Success: http.StatusOK, Reply: rest.SchemaOf[User](),
+		Statuses: []int{404, 409, 429}, Handle: s.register,
+	}}
+}
+
+func (s *Service) register(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+	settings := s.settings.Load()
+	if !settings.SelfRegistration {
+		return rest.Reply{}, apierr.New(apierr.NotFound, "Nobody can register on this gateway; its operator can allow it")
+	}
+	body, err := rest.Decode[registration](r)
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	u, err := body.user()
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	if !settings.Mailer.Enabled() {
+		return rest.Reply{}, noMail()
+	}
+	// What there is already is told only as fast as accounts can be made.
+	if err := (throttle{s.db}).spend(ctx, keyOf("registrations from", s.clientNetwork(r.HTTP)), settings.Limits.Registrations); err != nil {
+		return rest.Reply{}, err
+	}
+	hash, err := s.hasher.hash(ctx, body.Password)
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	err = s.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
+		return createRegistered(ctx, tx, r, u, hash)
+	})
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	err = s.sendConfirmation(ctx, addressee{u.UUID, u.Emails[0].UUID, u.Emails[0].Address, u.Username, u.Firstname, u.Lastname})
+	if err != nil {
+		return rest.Reply{}, errors.Join(err, s.unregister(ctx, r, u))
+	}
+	return rest.Reply{Body: u}, nil
+}
+
+// user is the new user, in a new tenant.
+func (b *registration) user() (*User, error) {
+	if b.Username == "" {
+		b.Username = b.EmailAddress
+	}
+	username, _, err := checkName("username", b.Username)
+	if err != nil {
+		return nil, err
+	}
+	if _, _, err := checkName("email_address", b.EmailAddress); err != nil {
+		return nil, err
+	}
+	u := &User{
+		UUID: uuid.NewString(), TenantUUID: uuid.NewString(), Username: &username, Firstname: b.Firstname, Lastname: b.Lastname,
+		Purpose: "user", Enabled: true, AuthenticationMethod: "default", CreatedAt: time.Now().UTC(),
+	}
+	u.Emails = []Email{{UUID: uuid.NewString(), UserUUID: u.UUID, Address: b.EmailAddress, Main: true}}
+	return u, checkPassword("password", b.Password)
+}
+
+// createRegistered writes a user and the user's tenant, below the master tenant.
+func createRegistered(ctx context.Context, tx store.Conn, r *rest.Request, u *User, hash string) error {
+	name := *u.Username
+	if runes := []rune(name); len(runes) > maxTenantName {
+		name = string(runes[:maxTenantName])
+	}
+	slug, err := freeSlug(ctx, tx, &name)
+	if err != nil {
+		return err
+	}
+	n, err := tx.Exec(ctx, `INSERT INTO auth_tenant (uuid, parent_uuid, name, slug) SELECT $1, uuid, $2, $3 FROM auth_tenant WHERE uuid = parent_uuid`,
+		u.TenantUUID, name, slug)
+	if err == nil && n == 0 {
+		e := apierr.New(apierr.Unavailable, "There is no master tenant yet")
+		e.ID, e.RetryAfter = "top-tenant-not-initialized", time.Second
+		err = e
+	}
+	if err != nil {
+		return err
+	}
+	if err := createAllUsers(ctx, tx, u.TenantUUID); err != nil {
+		return err
+	}
+	for _, step := range []struct {
+		sql  string
+		args []any
+	}{
+		{`INSERT INTO auth_user (uuid, tenant_uuid, username, firstname, lastname, purpose, enabled, authentication_method, password_hash, created_at)
+		  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`, []any{
+			u.UUID, u.TenantUUID, *u.Username, u.Firstname, u.Lastname, u.Purpose, u.Enabled, u.AuthenticationMethod, hash, u.CreatedAt,
+		}},
+		{`INSERT INTO auth_email (uuid, user_uuid, address, main, confirmed) VALUES ($1, $2, $3, true, false)`,
+			[]any{u.Emails[0].UUID, u.UUID, u.Emails[0].Address}},
+		{`INSERT INTO auth_group_user (group_uuid, user_uuid) VALUES ($1, $2)`, []any{u.TenantUUID, u.UUID}},
+	} {
+		if _, err := tx.Exec(ctx, step.sql, step.args...); err != nil {
+			return err
+		}
+	}
+	if err := writeLogins(ctx, tx, u.UUID, u.Username); err != nil {
+		return err
+	}
+	return audit.Write(ctx, tx, r, audit.Change{Tenant: u.TenantUUID, Resource: "users", Object: u.UUID, After: u})
+}
+
+const maxTenantName = 128
+
+// unregister takes back an account that nobody has been told of, whether the client is still there or not.
+func (s *Service) unregister(ctx context.Context, r *rest.Request, u *User) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
+	defer cancel()
+	err := s.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
+		for _, sql := range []string{
+			`DELETE FROM auth_user WHERE tenant_uuid = $1`, `DELETE FROM auth_group WHERE tenant_uuid = $1`, `DELETE FROM auth_tenant WHERE uuid = $1`,
+		} {
+			if _, err := tx.Exec(ctx, sql, u.TenantUUID); err != nil {
+				return err
+			}
+		}
+		return audit.Write(ctx, tx, r, audit.Change{Tenant: u.TenantUUID, Resource: "users", Object: u.UUID, Before: u})
+	})
+	if err != nil {
+		slog.ErrorContext(ctx, "an account whose mail could not be sent was not removed; its address cannot be used until it is",
+			"user_uuid", u.UUID, "error", err)
+	}
+	return nil
+}

@@ -1,0 +1,75 @@
+package authsvc
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/ringfence/ringfence/authsvc/mail"
+)
+
+// Mailer sends the service's mails; *mail.Sender does. It is safe for concurrent use. Links begin with what the mailer was
+// configured with, and never with a request's Host header.
+type Mailer interface {
+	// Enabled tells whether there is a mail server.
+	Enabled() bool
+	// Confirmation and PasswordReset make one attempt. Their errors may be logged.
+	Confirmation(ctx context.Context, to mail.Recipient, emailUUID, token string) error
+	PasswordReset(ctx context.Context, to mail.Recipient, userUUID, token string) error
+	// ConfirmedPage is the HTML page for who has followed the link of a confirmation.
+	ConfirmedPage(address string) ([]byte, error)
+}
+
+// Settings are what an operator may change while the service runs. The zero value is the defaults.
+type Settings struct {
+	// Mailer sends mails. Default: none are sent.
+	Mailer Mailer
+	// ConfirmationValidity and ResetValidity are how long the links in mails are good, at most a week. The mails say what
+	// the mailer was told, so it is to be told the same. Default: mail.DefaultValidity.
+	ConfirmationValidity, ResetValidity time.Duration
+	// SelfRegistration lets strangers make accounts of their own, each in a tenant of its own. Default: they may not.
+	SelfRegistration bool
+	// Limits slow down guessing and flooding.
+	Limits Limits
+}
+
+const maxValidity = 7 * 24 * time.Hour
+
+// UseSettings checks the settings, and puts them in the place of those that there were. Requests that are being
+// served go on with what they began with.
+func (s *Service) UseSettings(settings Settings) error {
+	if settings.Mailer == nil {
+		settings.Mailer = (*mail.Sender)(nil)
+	}
+	for _, validity := range []*time.Duration{&settings.ConfirmationValidity, &settings.ResetValidity} {
+		if *validity == 0 {
+			*validity = mail.DefaultValidity
+		}
+		if *validity < time.Minute || *validity > maxValidity {
+			return errors.New("the links in mails are valid for less than a minute or more than a week")
+		}
+	}
+	var err error
+	if settings.Limits, err = settings.Limits.withDefaults(); err != nil {
+		return err
+	}
+	s.settings.Store(&settings)
+	return nil
+}
+
+// Close waits for the mails that are being sent, some seconds at most. The database must be open until then.
+func (s *Service) Close() { s.errands.close() }
+
+// clientNetwork is the network that the request comes from.
+func (s *Service) clientNetwork(r *http.Request) string {
+	return networkOf(s.clientAddress(r))
+}
+
+// clientAddress is the address that the request comes from, without a port.
+func (s *Service) clientAddress(r *http.Request) string {
+	if s.clientIP != nil {
+		return s.clientIP(r)
+	}
+	return host(r.RemoteAddr)
+}

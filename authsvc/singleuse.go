@@ -1,0 +1,108 @@
+package authsvc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/tokens"
+)
+
+// The tokens in mails let their holder do one thing, once, for a limited time (THREATS 7.11). They are no sessions and open
+// nothing else. One is for one user by one address, and gone when the address is, when it has done its work, and, where
+// it resets a password, when the password changes.
+
+// kinds of single-use tokens.
+const (
+	confirmsAddress = "confirm"
+	resetsPassword  = "reset"
+)
+
+// newSingleUse stores a token and answers it.
+func newSingleUse(ctx context.Context, c store.Conn, kind, user, email string, validity time.Duration) (string, error) {
+	now, err := store.Get[time.Time](ctx, c, `SELECT now_utc()`)
+	if err != nil {
+		return "", err
+	}
+	token := tokens.New()
+	d := tokens.DigestOf(token)
+	if _, err := c.Exec(ctx, `INSERT INTO auth_single_use (digest, kind, user_uuid, email_uuid, expires_at) VALUES ($1, $2, $3, $4, $5)`,
+		d[:], kind, user, email, now.Add(validity)); err != nil {
+		return "", fmt.Errorf("storing a token for a mail: %w", err)
+	}
+	return token, nil
+}
+
+// singleUse is whose a token is, and where it was sent.
+type singleUse struct {
+	UserUUID  string `db:"user_uuid"`
+	EmailUUID string `db:"email_uuid"`
+}
+
+// findSingleUse answers a token that is good, or errBadLink.
+func findSingleUse(ctx context.Context, c store.Conn, kind, token string) (singleUse, error) {
+	if !tokens.WellFormed(token) {
+		return singleUse{}, errBadLink()
+	}
+	d := tokens.DigestOf(token)
+	return orBadLink(store.Get[singleUse](ctx, c, `SELECT user_uuid, email_uuid FROM auth_single_use
+		WHERE digest = $1 AND kind = $2 AND expires_at > now_utc()`, d[:], kind))
+}
+
+// takeSingleUse is findSingleUse, and the end of the token when the transaction commits. Of two that take one, one gets it.
+func takeSingleUse(ctx context.Context, tx store.Conn, kind, token string) (singleUse, error) {
+	d := tokens.DigestOf(token)
+	return orBadLink(store.Get[singleUse](ctx, tx, `DELETE FROM auth_single_use
+		WHERE digest = $1 AND kind = $2 AND expires_at > now_utc() RETURNING user_uuid, email_uuid`, d[:], kind))
+}
+
+func orBadLink(found singleUse, err error) (singleUse, error) {
+	if errors.Is(err, store.ErrNotFound) {
+		err = errBadLink()
+	}
+	return found, err
+}
+
+// errBadLink is the one answer to a token that is not good (any longer), whatever the reason.
+func errBadLink() error {
+	return apierr.New(apierr.Unauthorized, "This link is not valid, or not any longer; ask for a new one")
+}
+
+// sentToken is the token of a request that takes one as ?token=, which is what a link has, or as X-Auth-Token.
+func sentToken(r *rest.Request) string {
+	if token, ok := r.Query("token"); ok {
+		return token
+	}
+	return r.HTTP.Header.Get("X-Auth-Token")
+}
+
+// tokenParameter is ?token=.
+var tokenParameter = rest.Parameter{
+	Name: "token", Description: "The token of the mail, unless X-Auth-Token has it.", Schema: &rest.Schema{Type: "string"},
+}
+
+// sweepMails deletes tokens of mails and counts of attempts that have expired, in batches.
+func (s *Service) sweepMails(ctx context.Context) error {
+	now, err := store.Get[time.Time](ctx, s.db, `SELECT now_utc()`)
+	if err != nil {
+		return err
+	}
+	for _, sweep := range []struct {
+		sql string
+		now any
+	}{
+		{`DELETE FROM auth_single_use WHERE digest IN (SELECT digest FROM auth_single_use WHERE expires_at <= $1 LIMIT $2)`, now},
+		{`DELETE FROM auth_limit WHERE (subject, place) IN (SELECT subject, place FROM auth_limit WHERE expires_at <= $1 LIMIT $2)`, now.UnixMicro()},
+	} {
+		for n := int64(sweepBatch); n == sweepBatch; {
+			if n, err = s.db.Exec(ctx, sweep.sql, sweep.now, sweepBatch); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
