@@ -36,14 +36,18 @@ type externalState struct {
 	renewals *singleflight.Group
 }
 
-// addExternal answers the service's operations and those of external authentication. It comes last.
-func (s *Service) addExternal(o Options) []rest.Operation {
+// addExternal adds the operations of external authentication to those that the service has: it comes last.
+func (s *Service) addExternal(o Options) error {
 	s.external = &ExternalHost{
 		externalState: &externalState{db: o.DB, sealer: o.Sealer, closures: newClosures(), renewals: new(singleflight.Group)},
 		base:          *s.rest,
 	}
-	s.external = s.external.with(o.External, o.PublicURL)
-	return slices.Concat(s.rest.Operations, s.external.operations())
+	var err error
+	if s.external, err = s.external.with(o.External, o.PublicURL); err != nil {
+		return err
+	}
+	s.rest.Operations = slices.Concat(s.rest.Operations, s.external.operations())
+	return nil
 }
 
 // External answers the host of the plugins that New was given.
@@ -52,7 +56,10 @@ func (s *Service) External() *ExternalHost { return s.external }
 // WithExternal describes the service with other plugins and another public URL, for a configuration that takes the place of
 // the one that New was given: both serve at once, on the same data. The requests of either go to its own.
 func (s *Service) WithExternal(plugins []ExternalAuth, publicURL string) (*rest.Service, error) {
-	h := s.external.with(plugins, publicURL)
+	h, err := s.external.with(plugins, publicURL)
+	if err != nil {
+		return nil, err
+	}
 	described := h.base
 	described.Operations = slices.Concat(h.base.Operations, h.operations())
 	if err := described.Mount(); err != nil {
@@ -61,9 +68,25 @@ func (s *Service) WithExternal(plugins []ExternalAuth, publicURL string) (*rest.
 	return &described, nil
 }
 
-func (h *ExternalHost) with(plugins []ExternalAuth, publicURL string) *ExternalHost {
+// externalType is how a type is written: one word of an access.
+var externalType = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`)
+
+func (h *ExternalHost) with(plugins []ExternalAuth, publicURL string) (*ExternalHost, error) {
 	plugins = slices.SortedFunc(slices.Values(plugins), func(a, b ExternalAuth) int { return cmp.Compare(a.Type(), b.Type()) })
-	return &ExternalHost{externalState: h.externalState, plugins: plugins, publicURL: strings.TrimSuffix(publicURL, "/"), base: h.base}
+	for i, p := range plugins {
+		switch {
+		case !externalType.MatchString(p.Type()):
+			return nil, fmt.Errorf("the external authentication type %q is not one word of lower-case letters, digits, - and _", p.Type())
+		case i > 0 && plugins[i-1].Type() == p.Type():
+			return nil, fmt.Errorf("two plugins have the external authentication type %s", p.Type())
+		}
+	}
+	if publicURL != "" {
+		if err := CheckPublicURL(publicURL); err != nil {
+			return nil, err
+		}
+	}
+	return &ExternalHost{externalState: h.externalState, plugins: plugins, publicURL: strings.TrimSuffix(publicURL, "/"), base: h.base}, nil
 }
 
 // plugin answers the plugin of a type, or nil.
@@ -75,9 +98,6 @@ func (h *ExternalHost) plugin(authType string) ExternalAuth {
 	}
 	return nil
 }
-
-// externalType is how a type is written: one word of an access.
-var externalType = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`)
 
 // CheckPublicURL refuses what cannot be the address at which browsers reach this gateway: https, or http on this
 // machine alone, a host, and perhaps a path before /api, for a proxy in front.
@@ -106,9 +126,6 @@ func loopback(host string) bool {
 func (h *ExternalHost) BuildOAuth2RedirectURL(authType string) (string, error) {
 	if h.publicURL == "" {
 		return "", Refuse(int(apierr.Unavailable), nil, "This gateway does not know the address at which browsers reach it: set public_url")
-	}
-	if err := CheckPublicURL(h.publicURL); err != nil {
-		return "", err
 	}
 	if !externalType.MatchString(authType) {
 		return "", fmt.Errorf("%q is no type of external authentication", authType)

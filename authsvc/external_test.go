@@ -50,13 +50,7 @@ func newGateways(t *testing.T, db store.DB, o oauth2test.Options) *gateways {
 	if err != nil {
 		t.Fatal(err)
 	}
-	generic, err := oauth2.NewGeneric(oauth2.Config{
-		AuthURL: g.oauth.AuthURL, TokenURL: g.oauth.TokenURL, Scopes: []string{"read"}, BasicAuth: true,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	g.plugins = []authsvc.ExternalAuth{googles, generic, mobileauth.New()}
+	g.plugins = []authsvc.ExternalAuth{mobileauth.New(), genericPlugin(t, g.oauth), googles}
 	g.node = g.newNode(g.plugins...)
 	g.admin = g.node.login("admin", adminPassword)
 	g.node.do("POST", "/external/google/config", g.admin, clientConfig).want(t, 201)
@@ -191,4 +185,13 @@ func (badge) Type() string { return "badge" }
 
 func (b badge) Create(ctx context.Context, l *authsvc.ExternalLink, body json.RawMessage) (any, error) {
 	return b.create(ctx, l, body)
+}
+
+func genericPlugin(t *testing.T, s *oauth2test.Server) authsvc.ExternalAuth {
+	t.Helper()
+	p, err := oauth2.NewGeneric(oauth2.Config{AuthURL: s.AuthURL, TokenURL: s.TokenURL, Scopes: []string{"read"}, BasicAuth: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
 }

@@ -94,7 +94,9 @@ func New(o Options) (*Service, error) {
 	s.rest.Operations = append(s.rest.Operations, s.idpOperations()...)
 	s.rest.Operations = append(s.rest.Operations, s.configOperations()...)
 	s.rest.Operations = append(s.rest.Operations, samlOperations()...)
-	s.rest.Operations = s.addExternal(o) // the last
+	if err := s.addExternal(o); err != nil {
+		return nil, err
+	}
 	if err := s.rest.Mount(); err != nil {
 		return nil, err
 	}

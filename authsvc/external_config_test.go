@@ -1,0 +1,222 @@
+package authsvc_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/ringfence/ringfence/authsvc"
+	"github.com/ringfence/ringfence/authsvc/external/oauth2/oauth2test"
+	"github.com/ringfence/ringfence/internal/sealed"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/store/storetest"
+)
+
+func TestExternalConfig(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		g := newGateways(t, db, oauth2test.Options{})
+		n, admin, path := g.node, g.admin, "/external/microsoft/config"
+		for _, method := range []string{"GET", "PUT", "DELETE"} {
+			body := ""
+			if method == "PUT" {
+				body = "{}"
+			}
+			if a := n.do(method, path, admin, body).want(t, 404); a.text(t, "error_id") != "unknown-external-auth" ||
+				a.text(t, "message") != `No config found for this external auth type: "microsoft"` || a.text(t, "resource") != "microsoft" {
+				t.Errorf("%s without a configuration: %s", method, a.body)
+			}
+		}
+		if made := n.do("POST", path, admin, `{"client_id":"ci","client_secret":"hush","other":{"anything":[1,null]}}`).want(t, 201); made.body != `""` {
+			t.Errorf("POST answered %q", made.body)
+		}
+		if a := n.do("POST", path, admin, `{}`).want(t, 409); a.text(t, "error_id") != "conflict" {
+			t.Errorf("a second POST: %s", a.body)
+		}
+		if a := n.do("GET", path, admin, "").want(t, 200); a.body != `{"client_id":"ci","client_secret":"hush","other":{"anything":[1,null]}}` ||
+			a.header.Get("Cache-Control") != "no-store" {
+			t.Errorf("GET: %v %s", a.header, a.body)
+		}
+		if changed := n.do("PUT", path, admin, `{"client_id":"ci2"}`).want(t, 204); changed.body != "" {
+			t.Errorf("PUT answered %q", changed.body)
+		}
+		read := n.do("GET", path, admin, "").want(t, 200)
+		if read.text(t, "client_id") != "ci2" || read.text(t, "client_secret") != "hush" {
+			t.Errorf("after PUT: %s", read.body)
+		}
+
+		old := func(r *http.Request) { r.Header.Set("If-Match", `"old"`) }
+		n.do("PUT", path, admin, `{"client_id":"x"}`, old).want(t, 412)
+		n.do("DELETE", path, admin, "", old).want(t, 412)
+		n.do("DELETE", path, admin, "", func(r *http.Request) { r.Header.Set("If-Match", read.header.Get("ETag")) }).want(t, 204)
+		n.do("GET", path, admin, "").want(t, 404)
+
+		// A type that no plugin has: other daemons keep their settings here.
+		n.do("POST", "/external/Other_1/config", admin, `{"k":"v"}`).want(t, 201)
+		n.do("GET", "/external/Other_1/users", admin, "").want(t, 200)
+		if a := n.do("GET", "/external/nothing/users", admin, "").want(t, 404); a.text(t, "error_id") != "unknown-external-auth-type" {
+			t.Errorf("users of an unknown type: %s", a.body)
+		}
+		n.do("POST", "/external/a.b/config", admin, `{}`).want(t, 404)
+
+		if raw := rawRows(t, db, "auth_external_config"); raw == "" || strings.Contains(raw, oauth2test.ClientSecret) {
+			t.Error("the configuration is in the database as it is")
+		}
+		history := n.do("GET", "/audit?resource=external/config", admin, "").want(t, 200)
+		if strings.Contains(history.body, "hush") || strings.Contains(history.body, oauth2test.ClientSecret) || !strings.Contains(history.body, `"client_id":"ci2"`) {
+			t.Errorf("the audit: %s", history.body)
+		}
+	})
+}
+
+func TestExternalBodiesAreChecked(t *testing.T) {
+	t.Parallel()
+	g := newGateways(t, storetest.SQLite(t), oauth2test.Options{})
+	long := strings.Repeat("x", 513)
+	for _, c := range []struct{ name, method, path, body, field string }{
+		{"a wrong type", "POST", "/external/x/config", `{"client_id":1}`, "client_id"},
+		{"a twin", "POST", "/external/x/config", `{"client_id":"a","Client_ID":"b"}`, "Client_ID"},
+		{"a control character", "POST", "/external/x/config", `{"client_id":"a\u0000"}`, "client_id"},
+		{"a control character in something unknown", "POST", "/external/x/config", `{"other":["a\u0000"]}`, "other[0]"},
+		{"another spelling", "POST", "/external/x/config", `{"CLIENT_SECRET":"b"}`, "client_secret"},
+		{"a list", "POST", "/external/x/config", `[]`, ""},
+		{"nothing", "POST", "/external/x/config", ``, ""},
+		{"trailing text", "PUT", "/external/google/config", `{} {}`, ""},
+		{"a scope that is no list", "POST", "/users/USER/external/google", `{"scope":"a"}`, "scope"},
+		{"an empty scope", "POST", "/users/USER/external/google", `{"scope":["a",""]}`, "scope[1]"},
+		{"a long scope", "POST", "/users/USER/external/google", `{"scope":["` + long + `"]}`, "scope[0]"},
+		{"null", "POST", "/users/USER/external/google", `{"scope":null}`, "scope"},
+		{"two scopes in one", "POST", "/users/USER/external/google", `{"scope":["a b"]}`, ""},
+		{"a list", "POST", "/users/USER/external/mobile", `[]`, ""},
+		{"an empty token", "POST", "/users/USER/external/mobile", `{"token":""}`, "token"},
+		{"a long token", "PUT", "/users/USER/external/mobile", `{"apns_token":"` + long + `"}`, "apns_token"},
+	} {
+		a := g.node.do(c.method, strings.Replace(c.path, "USER", g.user, 1), g.admin, c.body)
+		if a.status != 400 {
+			t.Errorf("%s: %d %s", c.name, a.status, a.body)
+			continue
+		}
+		details, _ := a.json(t, "details").(map[string]any)
+		if _, named := details[c.field]; c.field != "" && !named {
+			t.Errorf("%s: %s is not named in %s", c.name, c.field, a.body)
+		}
+	}
+	large := `{"other":"` + strings.Repeat("x", 70<<10) + `"}`
+	g.node.do("POST", "/external/x/config", g.admin, large).want(t, 413)
+}
+
+func TestEachTenantHasItsOwnConfigurationAndUsers(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		g := newGateways(t, db, oauth2test.Options{})
+		n := g.node
+		below := n.do("POST", "/tenants", g.admin, `{"name":"below"}`).want(t, 200).text(t, "uuid")
+		in := func(r *http.Request) { r.Header.Set("Wazo-Tenant", below) }
+		their := g.newUser(n, g.admin, "theirs", in)
+
+		n.do("GET", "/external/google/config", g.admin, "", in).want(t, 404)
+		refused := n.do("POST", "/users/"+their+"/external/google", g.admin, "{}").want(t, 404)
+		if refused.text(t, "error_id") != "unknown-config" || refused.text(t, "message") != `Configuration for this external auth type "google" is not defined.` {
+			t.Errorf("without the tenant's configuration: %s", refused.body)
+		}
+		n.do("POST", "/external/google/config", g.admin, `{"client_id":"theirs"}`, in).want(t, 201)
+		if address := g.begin(n, their); !strings.Contains(address, "client_id=theirs") {
+			t.Errorf("the authorization URL: %s", address)
+		}
+		n.do("POST", "/users/"+their+"/external/mobile", g.admin, `{"token":"t"}`).want(t, 201)
+		n.do("POST", "/users/"+g.user+"/external/mobile", g.admin, `{"token":"t"}`).want(t, 201)
+		for query, want := range map[string]float64{"": 1, "?recurse=true": 2} {
+			if got := n.do("GET", "/external/mobile/users"+query, g.admin, "").want(t, 200).json(t, "total"); got != want {
+				t.Errorf("users%s: %v, want %v", query, got, want)
+			}
+		}
+
+		// Somebody below sees nothing of what is above.
+		_, policy, _ := g.node.account(g.admin, "stranger", "auth.#")
+		n.do("PUT", "/users/"+their+"/policies/"+policy, g.admin, "").want(t, 204)
+		token := n.login("theirs", "secret of theirs")
+		for _, c := range []struct{ method, path, body string }{
+			{"GET", "/users/" + g.user + "/external/mobile", ""},
+			{"POST", "/users/" + g.user + "/external/mobile", `{"token":"t"}`},
+			{"PUT", "/users/" + g.user + "/external/mobile", `{"token":"t"}`},
+			{"DELETE", "/users/" + g.user + "/external/mobile", ""},
+			{"GET", "/users/" + g.user + "/external/mobile/sender_id", ""},
+			{"POST", "/users/" + g.user + "/external/google", `{}`},
+			{"DELETE", "/users/" + g.user + "/external/google", ""},
+		} {
+			a := n.do(c.method, c.path, token, c.body)
+			if a.status != 404 || a.text(t, "error_id") != "unknown-user" {
+				t.Errorf("%s %s of a user above: %d %s", c.method, c.path, a.status, a.body)
+			}
+		}
+		if list := n.do("GET", "/users/"+g.user+"/external", token, "").want(t, 200); strings.Contains(list.body, `"enabled":true`) {
+			t.Errorf("the list of a user above: %s", list.body)
+		}
+		if users := n.do("GET", "/external/mobile/users?recurse=true", token, "").want(t, 200); strings.Contains(users.body, g.user) || !strings.Contains(users.body, their) {
+			t.Errorf("linked users: %s", users.body)
+		}
+		n.do("GET", "/external/google/config", token, "").want(t, 200)
+		n.do("DELETE", "/external/google/config", token, "").want(t, 204)
+		n.do("GET", "/external/google/config", g.admin, "").want(t, 200)
+	})
+}
+
+func TestNobodyIsSentOutWithoutAPublicURL(t *testing.T) {
+	t.Parallel()
+	g := newGateways(t, storetest.SQLite(t), oauth2test.Options{})
+	box := sealed.New(sealed.Options{File: g.keyFile})
+	if err := box.Prepare(t.Context(), g.db); err != nil {
+		t.Fatal(err)
+	}
+	n := g.start(authsvc.Options{DB: g.db, Hash: cheap, Sealer: box, External: g.plugins})
+	evil := func(r *http.Request) {
+		r.Host = "evil.example"
+		r.Header.Set("X-Forwarded-Host", "evil.example")
+		r.Header.Set("X-Forwarded-Proto", "evil")
+	}
+	if a := n.do("POST", "/users/"+g.user+"/external/google", g.admin, "{}", evil).want(t, 503); !strings.Contains(a.body, "public_url") {
+		t.Errorf("without a public URL: %s", a.body)
+	}
+	if a := g.node.do("POST", "/users/"+g.user+"/external/google", g.admin, "{}", evil).want(t, 201); strings.Contains(a.body, "evil") {
+		t.Errorf("the Host header is in the answer: %s", a.body)
+	}
+	for address, good := range map[string]bool{
+		"https://pbx.example.com": true, "https://pbx.example.com:8443/behind/a/proxy": true, "http://localhost:8080": true, "http://[::1]": true,
+		"http://pbx.example.com": false, "//pbx.example.com": false, "pbx.example.com": false, "https://": false, "": false,
+		"https://u:p@pbx.example.com": false, "https://pbx.example.com/?a": false, "https://pbx.example.com/#a": false,
+		"javascript:alert(1)": false, "https://pbx.example.com\r\nSet-Cookie: a=b": false,
+	} {
+		if err := authsvc.CheckPublicURL(address); (err == nil) != good {
+			t.Errorf("%q: %v", address, err)
+		}
+	}
+}
+
+func TestANodeWithoutTheKeyRefusesExternalAuthentication(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		g := newGateways(t, db, oauth2test.Options{})
+		g.link(g.user)
+		for name, n := range map[string]struct {
+			sealer authsvc.Sealer
+			status int
+		}{
+			"no key at all": {nil, 501}, "the other nodes' key is missing": {sealed.New(sealed.Options{File: "/nowhere"}), 503},
+		} {
+			node := g.start(authsvc.Options{DB: db, Hash: cheap, Sealer: n.sealer, External: g.plugins, PublicURL: publicURL})
+			for _, c := range []struct{ method, path, body string }{
+				{"GET", "/users/" + g.user + "/external/google", ""},
+				{"POST", "/users/" + g.user + "/external/google", "{}"},
+				{"POST", "/users/" + g.user + "/external/mobile", "{}"},
+				{"GET", "/external/google/config", ""},
+				{"PUT", "/external/google/config", "{}"},
+				{"POST", "/external/x/config", "{}"},
+			} {
+				if a := node.do(c.method, c.path, g.admin, c.body); a.status != n.status {
+					t.Errorf("%s: %s %s: %d %s", name, c.method, c.path, a.status, a.body)
+				}
+			}
+			node.do("GET", "/users/"+g.user+"/external", g.admin, "").want(t, 200)
+		}
+	})
+}

@@ -1,0 +1,129 @@
+package authsvc_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/ringfence/ringfence/authsvc/external/oauth2/oauth2test"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/store/storetest"
+)
+
+func TestMobile(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		g := newGateways(t, db, oauth2test.Options{})
+		n, admin, path := g.node, g.admin, "/users/"+g.user+"/external/mobile"
+		if a := n.do("GET", path, admin, "").want(t, 404); a.text(t, "message") != `No such external auth: "mobile"` || a.text(t, "resource") != "mobile" {
+			t.Errorf("GET of nothing: %s", a.body)
+		}
+		const all = `{"token":"t","apns_token":null,"apns_voip_token":null,"apns_notification_token":null,"apns_call_topic":null,"apns_default_topic":null}`
+		if a := n.do("POST", path, admin, `{"token":"t","unknown":1}`).want(t, 201); a.body != all {
+			t.Errorf("POST answered %s", a.body)
+		}
+		if a := n.do("POST", path, admin, `{"token":"u"}`).want(t, 409); a.text(t, "message") != `This external authentication method has already been set: "mobile"` {
+			t.Errorf("a second POST: %s", a.body)
+		}
+		read := n.do("GET", path, admin, "").want(t, 200)
+		if read.body != all {
+			t.Errorf("GET answered %s", read.body)
+		}
+		changed := strings.NewReplacer(`"t"`, `"v"`, `"apns_token":null`, `"apns_token":"a"`).Replace(all)
+		n.do("PUT", path, admin, `{"token":"v"}`).want(t, 200)
+		if a := n.do("PUT", path, admin, `{"apns_token":"a"}`).want(t, 200); a.body != changed {
+			t.Errorf("PUT answered %s", a.body)
+		}
+		n.do("PUT", path, admin, `{}`, func(r *http.Request) { r.Header.Set("If-Match", read.header.Get("ETag")) }).want(t, 412)
+		n.do("DELETE", path, admin, "", func(r *http.Request) { r.Header.Set("If-Match", read.header.Get("ETag")) }).want(t, 412)
+		n.do("DELETE", path, admin, "").want(t, 204)
+		n.do("DELETE", path, admin, "").want(t, 404)
+		if a := n.do("PUT", path, admin, `{"token":"t"}`).want(t, 200); a.body != all {
+			t.Errorf("PUT of nothing answered %s", a.body)
+		}
+		n.do("DELETE", "/users/"+g.user, admin, "").want(t, 204)
+		if left, err := store.Get[int](t.Context(), db, `SELECT count(*) FROM auth_external`); err != nil || left != 0 {
+			t.Errorf("%d rows of a deleted user are left, %v", left, err)
+		}
+	})
+}
+
+func TestMobileSenderID(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		g := newGateways(t, db, oauth2test.Options{})
+		path := "/users/" + g.user + "/external/mobile/sender_id"
+		if a := g.node.do("GET", path, g.admin, "").want(t, 404); a.text(t, "error_id") != "unknown-external-auth" ||
+			a.text(t, "message") != `No config found for this external auth type: "mobile"` {
+			t.Errorf("without a configuration: %s", a.body)
+		}
+		g.node.do("POST", "/external/mobile/config", g.admin, `{"fcm_api_key":"k"}`).want(t, 201)
+		if a := g.node.do("GET", path, g.admin, "").want(t, 200); a.body != `{"sender_id":null}` {
+			t.Errorf("without a sender: %s", a.body)
+		}
+		g.node.do("PUT", "/external/mobile/config", g.admin, `{"fcm_sender_id":"4711"}`).want(t, 204)
+		if a := g.node.do("GET", path, g.admin, "").want(t, 200); a.body != `{"sender_id":"4711"}` {
+			t.Errorf("GET answered %s", a.body)
+		}
+	})
+}
+
+func TestTheListOfExternalAuthentications(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		g := newGateways(t, db, oauth2test.Options{})
+		g.link(g.user)
+		const (
+			googleInfo = `"plugin_info":{"required_acl":["https://www.googleapis.com/auth/userinfo.profile","https://www.googleapis.com/auth/contacts"]}}`
+			google     = `{"type":"google","data":{},"enabled":false,` + googleInfo
+			linked     = `{"type":"google","data":{},"enabled":true,` + googleInfo
+			mobile     = `{"type":"mobile","data":{},"enabled":false,"plugin_info":{"required_acl":[]}}`
+			generic    = `{"type":"oauth2","data":{},"enabled":false,"plugin_info":{"required_acl":["read"]}}`
+		)
+		of := "/users/" + g.user + "/external"
+		for path, want := range map[string]string{
+			of: `{"items":[` + linked + `,` + mobile + `,` + generic + `],"total":3,"filtered":3}`,
+			"/users/00000000-0000-4000-8000-000000000000/external": `{"items":[` + google + `,` + mobile + `,` + generic + `],"total":3,"filtered":3}`,
+			of + "?type=mobile":                     `{"items":[` + mobile + `],"total":3,"filtered":1}`,
+			of + "?type=other":                      `{"items":[],"total":3,"filtered":0}`,
+			of + "?search=OB":                       `{"items":[` + mobile + `],"total":3,"filtered":1}`,
+			of + "?search=m%20b%20e":                `{"items":[` + mobile + `],"total":3,"filtered":1}`,
+			of + "?search=e%20m":                    `{"items":[],"total":3,"filtered":0}`,
+			of + "?limit=1&search=o":                `{"items":[` + linked + `],"total":3,"filtered":3}`,
+			of + "?order=type&direction=desc":       `{"items":[` + generic + `,` + mobile + `,` + linked + `],"total":3,"filtered":3}`,
+			of + "?offset=1&limit=1":                `{"items":[` + mobile + `],"total":3,"filtered":3}`,
+			of + "?offset=9":                        `{"items":[],"total":3,"filtered":3}`,
+			of + "?direction=desc&offset=2&limit=5": `{"items":[` + linked + `],"total":3,"filtered":3}`,
+		} {
+			if a := g.node.do("GET", path, g.admin, ""); a.status != 200 || a.body != want {
+				t.Errorf("%s: %d\n got %s\nwant %s", path, a.status, a.body, want)
+			}
+		}
+		for _, query := range []string{"?order=data", "?limit=0", "?limit=x", "?offset=-1", "?direction=up"} {
+			if a := g.node.do("GET", of+query, g.admin, ""); a.status != 400 || a.text(t, "error_id") != "invalid-list-param" {
+				t.Errorf("%s: %d %s", query, a.status, a.body)
+			}
+		}
+		g.node.do("GET", "/users/someone/external", g.admin, "").want(t, 404)
+	})
+}
+
+func TestTheSafeViewShowsTheScopeAlone(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		g := newGateways(t, db, oauth2test.Options{})
+		other := oauth2test.New(t, oauth2test.Options{RedirectURL: redirectURL("oauth2")})
+		plugin := genericPlugin(t, other)
+		n := g.newNode(plugin)
+		n.do("POST", "/external/oauth2/config", g.admin, clientConfig).want(t, 201)
+		begun := n.do("POST", "/users/"+g.user+"/external/oauth2", g.admin, "").want(t, 201) // no body: the scopes of the configuration
+		visit(n, other.Browse(t.Context(), begun.text(t, "authorization_url"))).want(t, 200)
+		list := n.do("GET", "/users/"+g.user+"/external", g.admin, "").want(t, 200)
+		if want := `{"items":[{"type":"oauth2","data":{"scope":["read"]},"enabled":true,"plugin_info":{"required_acl":["read"]}}],"total":1,"filtered":1}`; list.body != want {
+			t.Errorf("the list: %s", list.body)
+		}
+		if other.BasicRequests() != 1 {
+			t.Error("the client's credentials were not in the Authorization header")
+		}
+	})
+}
