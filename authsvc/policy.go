@@ -2,6 +2,7 @@ package authsvc
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -153,22 +154,33 @@ func (s *Service) guardPolicy(ctx context.Context, c store.Conn, change *crud.Ch
 	return err
 }
 
+// savePolicy writes the accesses that differ: one statement for those that go, one for those that come.
 func savePolicy(ctx context.Context, c store.Conn, change *crud.Change[Policy]) error {
 	var before []string
 	if change.Old != nil {
 		before = change.Old.ACL
 	}
-	for _, access := range difference(before, change.New.ACL) {
-		if _, err := c.Exec(ctx, `DELETE FROM auth_policy_access WHERE policy_uuid = $1 AND access = $2`, change.New.UUID, access); err != nil {
+	if gone := difference(before, change.New.ACL); len(gone) > 0 {
+		args := []any{change.New.UUID}
+		for _, access := range gone {
+			args = append(args, access)
+		}
+		_, err := c.Exec(ctx, `DELETE FROM auth_policy_access WHERE policy_uuid = $1 AND access IN (`+crud.Placeholders(2, len(gone))+`)`, args...)
+		if err != nil {
 			return err
 		}
 	}
-	for _, access := range difference(change.New.ACL, before) {
-		if _, err := c.Exec(ctx, `INSERT INTO auth_policy_access (policy_uuid, access) VALUES ($1, $2)`, change.New.UUID, access); err != nil {
-			return err
-		}
+	added := difference(change.New.ACL, before)
+	if len(added) == 0 {
+		return nil
 	}
-	return nil
+	rows, args := make([]string, len(added)), []any{change.New.UUID}
+	for i, access := range added {
+		args = append(args, access)
+		rows[i] = fmt.Sprintf("($1, $%d)", len(args))
+	}
+	_, err := c.Exec(ctx, `INSERT INTO auth_policy_access (policy_uuid, access) VALUES `+strings.Join(rows, ", "), args...)
+	return err
 }
 
 // loadAccesses reads the accesses of all the policies of a list with one query.
