@@ -65,12 +65,9 @@ var ErrRefused = errors.New("login refused")
 
 func refusedFor(reason string) error { return fmt.Errorf("%w: %s", ErrRefused, reason) }
 
-// UseBackends says which backends are tried, in order. It takes effect at once, for all that share the service, and answers
-// a function that takes it back unless somebody has called UseBackends since.
-func (s *Service) UseBackends(list []Backend) (undo func()) {
-	previous := s.backends.Swap(&list)
-	return func() { s.backends.CompareAndSwap(&list, previous) }
-}
+// UseBackends says which backends are tried, in order. It takes effect at once, for all that share the service; logins that
+// are under way go on with the list that they began with.
+func (s *Service) UseBackends(list []Backend) { s.backends.Store(&list) }
 
 // backendNames are the backends in the order in which they are tried.
 func (s *Service) backendNames() []string {

@@ -47,6 +47,8 @@ type App struct {
 	AdminPassword string `json:"admin_password,omitempty"`
 	// TokensRaw is where tokens come from. Default: local, the authentication service on this database.
 	TokensRaw json.RawMessage `json:"tokens,omitempty" caddy:"namespace=ringfence.tokens inline_key=source"`
+	// BackendsRaw are the backends that check logins, in the order in which they are tried. Default: database, ldap.
+	BackendsRaw []json.RawMessage `json:"backends,omitempty" caddy:"namespace=ringfence.auth.backends inline_key=backend"`
 	// HandoverDelay is how long the configuration that a reload replaces goes on answering on its connections once the
 	// new one accepts. Default: 500ms.
 	HandoverDelay caddy.Duration `json:"handover_delay,omitempty"`
@@ -57,6 +59,8 @@ type App struct {
 	log    *slog.Logger
 	engine *engine
 	cache  *tokens.Cache
+	// backends are those of BackendsRaw.
+	backends []authsvc.Backend
 	// needsDatabase is set by what is on the database, all of it before Start: a gateway that takes its tokens from
 	// elsewhere and stands in front of other daemons has no database.
 	needsDatabase bool
@@ -103,6 +107,9 @@ func (a *App) Provision(ctx caddy.Context) error {
 	}
 	if err := registry.Register(cacheStats{a.cache}); err != nil {
 		return fmt.Errorf("registering the token cache's metrics: %w", err)
+	}
+	if err := a.loadBackends(ctx); err != nil {
+		return err
 	}
 	events, err := ctx.App("events")
 	if err != nil {
@@ -163,6 +170,7 @@ func (a *App) Start() error {
 	a.reload = caddy.ActiveContext().Context != nil
 	if !a.reload {
 		slog.SetDefault(a.log)
+		a.useBackends()
 	}
 	if !a.needsDatabase {
 		return nil

@@ -14,6 +14,8 @@ import (
 //	    database <address>
 //	    admin    <username> [<password>]
 //	    tokens   <source> [...] { ... }
+//	    backends <backend...>
+//	    backend  <backend> [...] { ... }
 //	    origins  <origin...>
 //	    handover_delay <duration>
 //	}
@@ -59,6 +61,10 @@ func (a *App) parseOption(d *caddyfile.Dispenser) error {
 			return err
 		}
 		a.TokensRaw = caddyconfig.JSONModuleObject(guest, "source", source, nil)
+	case "backends":
+		return a.parseBackends(d)
+	case "backend":
+		return a.parseBackend(d)
 	case "origins":
 		a.Origins = append(a.Origins, d.RemainingArgs()...)
 		if len(a.Origins) == 0 {
@@ -75,7 +81,7 @@ func (a *App) parseOption(d *caddyfile.Dispenser) error {
 		}
 		a.HandoverDelay = caddy.Duration(delay)
 	default:
-		return d.Errf("unknown option %q: it is one of data, database, admin, tokens, origins, handover_delay", option)
+		return d.Errf("unknown option %q: it is one of data, database, admin, tokens, backends, backend, origins, handover_delay", option)
 	}
 	return nil
 }

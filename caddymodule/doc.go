@@ -6,6 +6,7 @@
 //	gate.go         http.handlers.ringfence_gate
 //	services.go     http.handlers.ringfence_{auth,confd,helpers}
 //	tokens.go       ringfence.tokens.{local,remote}: where tokens come from
+//	backends.go     ringfence.auth.backends.{database,ldap}: who checks a login
 //	health.go       /healthz and /readyz
 //	metrics.go      counters that survive a reload
 //	certificate.go  tls.get_certificate.ringfence_self_signed

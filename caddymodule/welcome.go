@@ -47,6 +47,7 @@ type started struct{ *App }
 func (a started) Handle(context.Context, caddy.Event) error {
 	slog.SetDefault(a.log)
 	a.engine.auth.UseRequirements(a.requirements)
+	a.useBackends()
 	if a.reload {
 		a.takeOver()
 	} else {

@@ -1,0 +1,166 @@
+package caddymodule
+
+import (
+	"crypto/x509"
+	"fmt"
+	"slices"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig"
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+
+	"github.com/ringfence/ringfence/authsvc"
+	"github.com/ringfence/ringfence/authsvc/backend/ldap"
+)
+
+func init() {
+	caddy.RegisterModule(new(DatabaseBackend))
+	caddy.RegisterModule(new(LDAPBackend))
+}
+
+// backendSpace is the namespace of the backends: guest modules that are an authsvc.Backend. One of somebody else's is one Go file
+// that registers itself (examples/backend-plugin).
+const backendSpace = "ringfence.auth.backends"
+
+// ownBackend is a backend that the authentication service of the database has itself.
+type ownBackend interface {
+	of(s *authsvc.Service)
+}
+
+// loadBackends provisions the configured backends.
+func (a *App) loadBackends(ctx caddy.Context) error {
+	if a.BackendsRaw == nil {
+		a.backends = a.engine.auth.DefaultBackends()
+		return nil
+	}
+	guests, err := ctx.LoadModule(a, "BackendsRaw")
+	if err != nil {
+		return fmt.Errorf("loading the authentication backends: %w", err)
+	}
+	for _, guest := range guests.([]any) {
+		if own, ok := guest.(ownBackend); ok {
+			own.of(a.engine.auth)
+		}
+		b, ok := guest.(authsvc.Backend)
+		if !ok {
+			return fmt.Errorf("loading the authentication backends: %T is none: it has no Authenticate", guest)
+		}
+		if slices.ContainsFunc(a.backends, func(other authsvc.Backend) bool { return other.Name() == b.Name() }) {
+			return fmt.Errorf("the authentication backend %s is configured twice", b.Name())
+		}
+		a.backends = append(a.backends, b)
+	}
+	return nil
+}
+
+// useBackends has the service try this configuration's backends. The service belongs to the database and outlives reloads, so
+// during one two configurations share it: the new one's backends count once all its apps have started.
+func (a *App) useBackends() { a.engine.auth.UseBackends(a.backends) }
+
+// parseBackends reads the names of backends that need no options.
+func (a *App) parseBackends(d *caddyfile.Dispenser) error {
+	names := d.RemainingArgs()
+	if len(names) == 0 {
+		return d.ArgErr()
+	}
+	for _, name := range names {
+		info, err := caddy.GetModule(backendSpace + "." + name)
+		if err != nil {
+			return d.Errf("there is no authentication backend %q", name)
+		}
+		a.BackendsRaw = append(a.BackendsRaw, caddyconfig.JSONModuleObject(info.New(), "backend", name, nil))
+	}
+	return nil
+}
+
+// parseBackend reads one backend with its options.
+func (a *App) parseBackend(d *caddyfile.Dispenser) error {
+	if !d.NextArg() {
+		return d.ArgErr()
+	}
+	name := d.Val()
+	guest, err := caddyfile.UnmarshalModule(d, backendSpace+"."+name)
+	if err != nil {
+		return err
+	}
+	a.BackendsRaw = append(a.BackendsRaw, caddyconfig.JSONModuleObject(guest, "backend", name, nil))
+	return nil
+}
+
+// DatabaseBackend checks the passwords that ringfence keeps itself, for users whose authentication_method is native.
+type DatabaseBackend struct {
+	authsvc.Backend `json:"-"`
+}
+
+// CaddyModule returns the Caddy module information.
+func (*DatabaseBackend) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{ID: backendSpace + ".database", New: func() caddy.Module { return new(DatabaseBackend) }}
+}
+
+func (b *DatabaseBackend) of(s *authsvc.Service) { b.Backend = s.DatabaseBackend() }
+
+// UnmarshalCaddyfile takes nothing:
+//
+//	backend database
+func (*DatabaseBackend) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
+	d.Next()
+	if d.NextArg() || d.NextBlock(0) {
+		return d.ArgErr()
+	}
+	return nil
+}
+
+// LDAPBackend asks the directory that a login's tenant has configured (PUT /backends/ldap), for users whose
+// authentication_method is ldap.
+type LDAPBackend struct {
+	authsvc.Backend `json:"-"`
+	// CA is a PEM file with the authorities that may sign directories' certificates. Default: the system's.
+	CA string `json:"ca,omitempty"`
+
+	roots *x509.CertPool
+}
+
+// CaddyModule returns the Caddy module information.
+func (*LDAPBackend) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{ID: backendSpace + ".ldap", New: func() caddy.Module { return new(LDAPBackend) }}
+}
+
+// Provision reads the authorities.
+func (b *LDAPBackend) Provision(caddy.Context) (err error) {
+	if file := caddy.NewReplacer().ReplaceAll(b.CA, ""); file != "" {
+		b.roots, err = ldap.RootCAs(file)
+	}
+	return err
+}
+
+// Method is the authentication_method of its users.
+func (*LDAPBackend) Method() string { return "ldap" }
+
+func (b *LDAPBackend) of(s *authsvc.Service) { b.Backend = s.LDAPBackend(b.roots) }
+
+// UnmarshalCaddyfile parses
+//
+//	backend ldap {
+//	    ca <file>
+//	}
+func (b *LDAPBackend) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
+	d.Next()
+	if d.NextArg() {
+		return d.ArgErr()
+	}
+	for d.NextBlock(0) {
+		if option := d.Val(); option != "ca" {
+			return d.Errf("unknown option %q: it is ca", option)
+		}
+		if !d.AllArgs(&b.CA) {
+			return d.ArgErr()
+		}
+	}
+	return nil
+}
+
+var _ interface {
+	caddy.Provisioner
+	authsvc.Backend
+	authsvc.BackendMethod
+} = (*LDAPBackend)(nil)
