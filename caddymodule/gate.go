@@ -55,6 +55,9 @@ func (*Gate) CaddyModule() caddy.ModuleInfo {
 
 // Provision builds the table of required accesses.
 func (g *Gate) Provision(ctx caddy.Context) error {
+	if err := g.check(); err != nil {
+		return err
+	}
 	g.log = ctx.Logger()
 	app, err := loadApp(ctx)
 	if err != nil {
@@ -76,8 +79,8 @@ func (g *Gate) Provision(ctx caddy.Context) error {
 	return err
 }
 
-// Validate checks what belongs together.
-func (g *Gate) Validate() error {
+// check refuses what cannot go together.
+func (g *Gate) check() error {
 	switch {
 	case g.Service == "" && (g.Prefix != "" || g.Definition != "" || len(g.Public) > 0 || g.StripPrefix):
 		return errors.New("ringfence_gate: prefix, definition, public and strip_prefix are for a named upstream service")
@@ -262,5 +265,4 @@ func parseGate(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) {
 var (
 	_ caddyhttp.MiddlewareHandler = (*Gate)(nil)
 	_ caddy.Provisioner           = (*Gate)(nil)
-	_ caddy.Validator             = (*Gate)(nil)
 )

@@ -95,7 +95,7 @@ https://:%[5]s {
 // adapt adapts a Caddyfile, and makes the test's changes.
 func (g *gateway) adapt(t *testing.T, caddyfile string) []byte {
 	t.Helper()
-	config, _, err := caddyconfig.GetAdapter("caddyfile").Adapt([]byte(caddyfile), nil)
+	config, err := adaptOnly(caddyfile)
 	if err != nil {
 		t.Fatalf("adapting: %v\n%s", err, caddyfile)
 	}
@@ -111,6 +111,11 @@ func (g *gateway) adapt(t *testing.T, caddyfile string) []byte {
 		t.Fatal(err)
 	}
 	return config
+}
+
+func adaptOnly(caddyfile string) ([]byte, error) {
+	config, _, err := caddyconfig.GetAdapter("caddyfile").Adapt([]byte(caddyfile), nil)
+	return config, err
 }
 
 // load starts the gateway, or reloads it. It stops with the test, and must then have given everything back.

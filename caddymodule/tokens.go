@@ -58,6 +58,8 @@ type RemoteTokens struct {
 	Timeout caddy.Duration `json:"timeout,omitempty"`
 	// CA is a PEM file with the authorities to trust, for a server with a private one. Default: the system's.
 	CA string `json:"ca,omitempty"`
+	// PlainHTTP allows http:// to another machine: tokens then cross the network for all to read.
+	PlainHTTP bool `json:"plain_http,omitempty"`
 
 	key string
 }
@@ -85,7 +87,7 @@ func (t *RemoteTokens) Tokens(a *App) (*tokens.Cache, error) {
 	}
 	value, _, err := remotes.LoadOrNew(string(key), func() (caddy.Destructor, error) {
 		source, err := remote.New(remote.Config{
-			URL: t.URL, Timeout: time.Duration(t.Timeout), Staleness: time.Duration(t.Staleness), CAFile: t.CA,
+			URL: t.URL, Timeout: time.Duration(t.Timeout), Staleness: time.Duration(t.Staleness), CAFile: t.CA, PlainHTTP: t.PlainHTTP,
 		})
 		if err != nil {
 			return nil, err
@@ -120,6 +122,7 @@ func (t *RemoteTokens) Cleanup() error {
 //	    staleness <duration>
 //	    timeout   <duration>
 //	    ca        <file>
+//	    plain_http
 //	}
 func (t *RemoteTokens) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	d.Next()
@@ -128,6 +131,13 @@ func (t *RemoteTokens) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	}
 	for d.NextBlock(1) {
 		option, value := d.Val(), ""
+		if option == "plain_http" {
+			if d.NextArg() {
+				return d.ArgErr()
+			}
+			t.PlainHTTP = true
+			continue
+		}
 		if !d.AllArgs(&value) {
 			return d.ArgErr()
 		}
@@ -145,7 +155,7 @@ func (t *RemoteTokens) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		case "timeout":
 			t.Timeout = caddy.Duration(span)
 		default:
-			return d.Errf("unknown option %q: it is one of staleness, timeout, ca", option)
+			return d.Errf("unknown option %q: it is one of staleness, timeout, ca, plain_http", option)
 		}
 	}
 	return nil

@@ -37,6 +37,9 @@ func New(tb testing.TB, httpsPort, helpersPort string) *Gateway {
 	}
 }
 
+// CloseIdleConnections closes the connections that are open and not in use.
+func (g *Gateway) CloseIdleConnections() { g.client.CloseIdleConnections() }
+
 // FreePort is a TCP port of 127.0.0.1 that nobody listens on.
 func FreePort(tb testing.TB) string {
 	tb.Helper()

@@ -122,7 +122,7 @@ func parseURL(text string, plain bool) (*url.URL, error) {
 	case u.Scheme == "http" && (plain || isLoopback(u.Hostname())):
 		return u, nil
 	case u.Scheme == "http":
-		return nil, errors.New("remote auth server: http:// is for this machine only, unless plain HTTP is allowed expressly")
+		return nil, errors.New("remote auth server: http:// is for this machine only, unless plain_http is given")
 	}
 	return nil, fmt.Errorf("remote auth server: the URL's scheme %q is not https", u.Scheme)
 }

@@ -1,0 +1,113 @@
+package caddymodule_test
+
+import (
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/caddyserver/caddy/v2"
+)
+
+const echoGate = "ringfence_gate echo {\nprefix " + echoPrefix + "\n}\n"
+
+// A configuration in which another handler has its hands on the request first serves nothing, and its log says why.
+func TestRewrittenBeforeTheGate(t *testing.T) {
+	const rewritten = "put ringfence_gate first, and use its strip_prefix"
+	tests := []struct{ name, routes, path, log string }{
+		{"handle_path", "handle_path /api/* {\nringfence_gate echo {\nprefix /echo/1.0\n}\ntest_handler\n}", echoPrefix + "/pub/x", rewritten},
+		{"uri strip_prefix", "route {\nuri strip_prefix /api\nringfence_gate echo {\nprefix /echo/1.0\n}\ntest_handler\n}", echoPrefix + "/pub/x", rewritten},
+		{"uri replace", "route {\nuri replace /admin /pub/x\n" + echoGate + "test_handler\n}", echoPrefix + "/admin", rewritten},
+		{"rewrite", "route {\nrewrite * " + echoPrefix + "/pub/x\n" + echoGate + "test_handler\n}", echoPrefix + "/admin", rewritten},
+		{"rewrite of the query", "route {\nrewrite * ?a=b\n" + echoGate + "test_handler\n}", echoPrefix + "/pub/x", rewritten},
+		{"method", "route {\nmethod GET\n" + echoGate + "test_handler\n}", echoPrefix + "/pub/x", rewritten},
+		{"an error's route", "route {\nerror 404\n}", echoPrefix + "/admin", ""},
+		{"no gate before auth", "ringfence_auth", "/elsewhere", "put ringfence_gate into the same route"},
+		{"no gate before confd", "ringfence_confd", "/elsewhere", "put ringfence_gate into the same route"},
+		{"no gate before the helpers", "ringfence_helpers", "/elsewhere", "put ringfence_gate into the same route"},
+		{"a gate after the service", "route {\nringfence_confd\nringfence_gate\n}", "/elsewhere", "put ringfence_gate into the same route"},
+		{"the gate of an upstream before auth", echoGate + "ringfence_auth", echoPrefix + "/pub/x", "put ringfence_gate into the same route"},
+		{"another service than the path's", "ringfence_gate\nringfence_confd", "/api/sysconfd/status_check", "put ringfence_gate into the same route"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := newGateway(t)
+			g.routes = tt.routes
+			if tt.log == "" {
+				g.routes += "\n}\nhandle_errors {\nroute {\nrewrite * " + echoPrefix + "/pub/x\n" + echoGate + "test_handler\n}"
+			}
+			var reached atomic.Int64
+			handle(func(http.ResponseWriter, *http.Request) { reached.Add(1) })
+			g.load(t)
+			admin := g.admin(t)
+			_, _, token := g.Account(t, admin, "client", "echo.pub.#", "sysconfd.#")
+			for _, method := range []string{"GET", "POST"} {
+				a := g.Do(t, method, tt.path, token, "")
+				if reached.Load() > 0 && tt.name != "method" {
+					t.Errorf("%s %s went through", method, tt.path)
+				}
+				if tt.name == "method" && method == "GET" {
+					continue // nothing was changed
+				}
+				if (a.Status != 500 && tt.log != "") || a.Status < 400 || strings.Contains(a.Body, "ringfence_gate") {
+					t.Errorf("%s %s: status %d: %s", method, tt.path, a.Status, a.Body)
+				}
+			}
+			if !strings.Contains(g.logged(t), tt.log) {
+				t.Errorf("the log does not say %q", tt.log)
+			}
+		})
+	}
+}
+
+// What changes the request after the gate changes nothing for a service of ours: it does what was checked.
+func TestRewrittenAfterTheGate(t *testing.T) {
+	g := newGateway(t)
+	g.routes = `handle /checked/* {
+		respond 404
+	}
+	route /api/sysconfd/* {
+		ringfence_gate
+		rewrite * /api/sysconfd/nothing
+		method DELETE
+		ringfence_helpers
+	}`
+	g.load(t)
+	_, _, token := g.Account(t, g.admin(t), "client", "sysconfd.status_check.read")
+	g.Do(t, "GET", "/api/sysconfd/status_check", token, "").Want(t, 200)
+	g.Do(t, "DELETE", "/api/sysconfd/status_check", token, "").Want(t, 403)
+}
+
+// A configuration that cannot be right is refused, and says what would be.
+func TestRefusedConfigurations(t *testing.T) {
+	tests := []struct{ name, app, routes, want string }{
+		{"options without a service", "", "ringfence_gate {\nprefix /x\n}", "prefix, definition, public and strip_prefix are for a named upstream service"},
+		{"service without a prefix", "", "ringfence_gate calld", "say the prefix below which it is served"},
+		{"service of two words", "", "ringfence_gate call.d {\nprefix /x\n}", "a service's name is one word"},
+		{"prefix that no request has", "", "ringfence_gate calld {\nprefix /x/../y\n}", "prefix"},
+		{"prefix with a slash at its end", "", "ringfence_gate calld {\nprefix /x/\n}", "prefix"},
+		{"public route elsewhere", "", "ringfence_gate calld {\nprefix /x\npublic GET /y\n}", "the path is not below /x"},
+		{"public route with no method", "", "ringfence_gate calld {\nprefix /x\npublic BREW /x/y\n}", "no such method"},
+		{"definition that is not there", "", "ringfence_gate calld {\ndefinition /nowhere/calld.yml\n}", "/nowhere/calld.yml"},
+		{"origin that is none", "origins https://pbx.example.com/path", "", "is not of the form https://host[:port]"},
+		{"remote tokens over plain HTTP", "tokens remote http://pbx.example.com/api/auth", "", "http:// is for this machine only, unless plain_http is given"},
+		{"remote tokens that stay too long", "tokens remote https://pbx.example.com {\nstaleness 1h\n}", "", "staleness"},
+		{"remote tokens with a bad CA file", "tokens remote https://pbx.example.com {\nca /nowhere.pem\n}", "", "/nowhere.pem"},
+		{"negative delay", "", "", "handover_delay cannot be negative"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			g := newGateway(t)
+			g.app, g.routes = tt.app, tt.routes
+			text := g.caddyfile()
+			if tt.name == "negative delay" {
+				text = strings.Replace(text, "handover_delay 50ms", "handover_delay -1s", 1)
+			}
+			t.Cleanup(func() { stop(t) })
+			err := caddy.Load(g.adapt(t, text), true)
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("%v, want %q", err, tt.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,344 @@
+package caddymodule_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"go.uber.org/goleak"
+
+	"github.com/ringfence/ringfence/caddymodule"
+	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
+	"github.com/ringfence/ringfence/internal/store/storetest"
+)
+
+// metric is the value of a series on /metrics.
+func (g *gateway) metric(t *testing.T, series string) float64 {
+	t.Helper()
+	text := g.Do(t, "GET", "/metrics", "", "").Want(t, 200).Body
+	found := regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(series) + ` (\S+)$`).FindStringSubmatch(text)
+	if found == nil {
+		t.Fatalf("no %s in:\n%s", series, text)
+	}
+	value, err := strconv.ParseFloat(found[1], 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return value
+}
+
+// Database, token cache, certificate and counters are those of before.
+func TestReloadKeepsWhatIsShared(t *testing.T) {
+	g := newGateway(t)
+	g.load(t)
+	token := g.admin(t)
+	const (
+		allowed = `ringfence_gate_requests_total{outcome="allowed",service="confd"}`
+		denied  = `ringfence_gate_denials_total{reason="token_missing",service="confd"}`
+		lookups = `ringfence_token_cache_lookups_total`
+		hits    = `ringfence_token_cache_hits_total`
+	)
+	g.Do(t, "GET", "/api/confd/1.1/users", token, "").Want(t, 200)
+	g.Do(t, "GET", "/api/confd/1.1/users", "", "").Want(t, 401)
+	gatewaytest.Eventually(t, 10*time.Second, func() error { // a cache may drop what it is given first
+		before := g.metric(t, hits)
+		g.Do(t, "GET", "/api/confd/1.1/users", token, "").Want(t, 200)
+		if g.metric(t, hits) == before {
+			return errors.New("the token is not in the cache")
+		}
+		return nil
+	})
+	counted := map[string]float64{}
+	for _, series := range []string{allowed, denied, lookups} {
+		if counted[series] = g.metric(t, series); counted[series] < 1 {
+			t.Errorf("%s is %v", series, counted[series])
+		}
+	}
+	shares := caddymodule.Shares()
+	for i := range 3 {
+		g.routes = fmt.Sprintf("respond %d", 200+i)
+		if err := g.reload(t); err != nil {
+			t.Fatal(err)
+		}
+		if got := caddymodule.Shares(); !maps.Equal(got, shares) {
+			t.Errorf("after reload %d the shares are %v, were %v", i, got, shares)
+		}
+		for series, before := range counted {
+			if after := g.metric(t, series); after != before {
+				t.Errorf("after reload %d %s is %v, was %v", i, series, after, before)
+			}
+		}
+	}
+	g.Do(t, "GET", "/api/confd/1.1/users", token, "").Want(t, 200)
+	if after := g.metric(t, lookups); after != counted[lookups] {
+		t.Errorf("the token was looked up again: %v look-ups, were %v", after, counted[lookups])
+	}
+	if after := g.metric(t, allowed); after != counted[allowed]+1 {
+		t.Errorf("%v requests are counted, were %v", after, counted[allowed])
+	}
+}
+
+// When the last configuration is gone nothing is left of it.
+func TestStopGivesEverythingBack(t *testing.T) {
+	http.DefaultClient.CloseIdleConnections()
+	before := goleak.IgnoreCurrent()
+	for name, address := range engines {
+		t.Run(name, func(t *testing.T) {
+			g := newGateway(t)
+			if database := address(t); database != "" {
+				g.app = "database " + database
+			}
+			g.load(t)
+			g.Do(t, "GET", "/api/confd/1.1/users", g.admin(t), "").Want(t, 200)
+			g.routes = "respond hello"
+			if err := g.reload(t); err != nil {
+				t.Fatal(err)
+			}
+			stop(t)
+			if shares := caddymodule.Shares(); len(shares) > 0 {
+				t.Errorf("shares are left: %v", shares)
+			}
+			g.CloseIdleConnections()
+		})
+	}
+	options := []goleak.Option{before}
+	for _, function := range []string{ // Caddy's own, for as long as the process lives
+		"github.com/caddyserver/caddy/v2.replaceLocalAdminServer.func2",
+		"github.com/caddyserver/certmagic.keepLockfileFresh",
+		"github.com/DeRuina/timberjack.(*Logger).millRun",
+	} {
+		options = append(options, goleak.IgnoreAnyFunction(function))
+	}
+	gatewaytest.Eventually(t, 20*time.Second, func() error {
+		runtime.GC() // a token cache ends with the collection after its last use
+		return goleak.Find(options...)
+	})
+}
+
+// No request is lost, on connections of their own and on kept ones, whatever their version and method.
+func TestNoRequestIsLostInAReload(t *testing.T) {
+	slow := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select { // some are under way at any moment
+		case <-time.After(5 * time.Millisecond):
+		case <-r.Context().Done():
+		}
+		_, _ = io.Copy(w, r.Body)
+	}))
+	t.Cleanup(slow.Close)
+	g := newGateway(t)
+	routes := echoGate + "reverse_proxy " + slow.Listener.Addr().String()
+	g.routes = routes
+	g.load(t)
+	w := echoWorld(t, g)
+
+	const each, reloads = 250, 5
+	var sent atomic.Int64
+	var wg sync.WaitGroup
+	for version := 1; version <= 2; version++ {
+		for _, kept := range []bool{false, true} {
+			wg.Go(func() {
+				s := &site{port: g.https}
+				client := s.client(t, version, "localhost")
+				for range each {
+					if !kept {
+						client = s.client(t, version, "localhost")
+					}
+					if err := post(t.Context(), client, g.URL+echoPrefix+"/pub/x", w.Token); err != nil {
+						t.Errorf("HTTP/%d, kept %v: %v", version, kept, err)
+					}
+					if !kept {
+						client.CloseIdleConnections()
+					}
+					sent.Add(1)
+				}
+			})
+		}
+	}
+	for i := range reloads {
+		gatewaytest.Eventually(t, time.Minute, func() error {
+			if n := sent.Load(); n < int64((i+1)*4*each/(reloads+1)) {
+				return fmt.Errorf("%d requests were sent", n)
+			}
+			return nil
+		})
+		g.routes = fmt.Sprintf("header X-Reload %d\n", i) + routes
+		if err := g.reload(t); err != nil {
+			t.Error(err)
+		}
+	}
+	wg.Wait()
+	if n := sent.Load(); n != 4*each {
+		t.Errorf("%d requests were sent", n)
+	}
+}
+
+func post(ctx context.Context, client *http.Client, url, token string) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, io.NopCloser(strings.NewReader("hello"))) // cannot be sent twice
+	if err != nil {
+		return err
+	}
+	r.Header.Set("X-Auth-Token", token)
+	res, err := client.Do(r)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = res.Body.Close() }()
+	text, err := io.ReadAll(res.Body)
+	if err == nil && (res.StatusCode != 200 || string(text) != "hello") {
+		err = fmt.Errorf("status %d: %s", res.StatusCode, text)
+	}
+	return err
+}
+
+// A configuration that cannot be used changes nothing.
+func TestRefusedReloadChangesNothing(t *testing.T) {
+	g := newGateway(t)
+	g.load(t)
+	token := g.admin(t)
+	g.Do(t, "GET", "/api/confd/1.1/users", token, "").Want(t, 200)
+	lookups := g.metric(t, "ringfence_token_cache_lookups_total")
+	shares := caddymodule.Shares()
+	bad := filepath.Join(g.dir, "bad.yml")
+	if err := os.WriteFile(bad, []byte("openapi: [3"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	busy := freePort(t)
+	listener := httptest.NewUnstartedServer(nil) // it has a port, and it is not shared
+	t.Cleanup(func() { _ = listener.Listener.Close() })
+	_, taken, _ := strings.Cut(listener.Listener.Addr().String(), ":")
+	tests := []struct{ name, app, routes, want string }{
+		{"PostgreSQL that is away", "database postgres://nobody@127.0.0.1:" + busy + "/x", "", "opening the database"},
+		{"another engine", "database mysql://localhost/x", "", "a database address is"},
+		{"database that is no database", "database sqlite://" + bad, "", "opening the database"},
+		{"definition that is no definition", "", "ringfence_gate calld {\nprefix /x\ndefinition " + bad + "\n}", bad},
+		{"handler that is none", "", "reverse_proxy ftp://x", "ftp"},
+		{"port that is taken", "", "respond hello\n}\n}\nhttp://127.0.0.1:" + taken + " {\nbind ringfence_tcp/127.0.0.1\nhandle {\nrespond hello", "address already in use"},
+	}
+	original := *g
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			*g = original
+			g.app, g.routes = tt.app, tt.routes
+			err := caddyLoad(g)
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("%v, want %q", err, tt.want)
+			}
+			if got := caddymodule.Shares(); !maps.Equal(got, shares) {
+				t.Errorf("the shares are %v, were %v", got, shares)
+			}
+			g.Do(t, "GET", "/readyz", "", "").Want(t, 200)
+			g.Do(t, "GET", "/api/confd/1.1/users", token, "").Want(t, 200)
+			if after := g.metric(t, "ringfence_token_cache_lookups_total"); after != lookups {
+				t.Errorf("%v look-ups, were %v", after, lookups)
+			}
+		})
+	}
+	*g = original
+	g.routes = "respond hello"
+	if err := g.reload(t); err != nil {
+		t.Errorf("a good configuration is refused afterwards: %v", err)
+	}
+	g.Do(t, "GET", "/", "", "").Want(t, 200)
+}
+
+// Another address is another database, and the way back leads to the first.
+func TestReloadOntoAnotherDatabase(t *testing.T) {
+	g := newGateway(t)
+	g.load(t)
+	token := g.admin(t)
+	g.app = "database " + storetest.PostgresDSN(t)
+	if err := g.reload(t); err != nil {
+		t.Fatal(err)
+	}
+	g.Do(t, "GET", "/api/confd/1.1/users", token, "").Want(t, 401)
+	other := g.admin(t)
+	g.Do(t, "GET", "/api/confd/1.1/users", other, "").Want(t, 200)
+	g.app = ""
+	if err := g.reload(t); err != nil {
+		t.Fatal(err)
+	}
+	g.Do(t, "GET", "/api/confd/1.1/users", other, "").Want(t, 401)
+	g.Do(t, "GET", "/api/confd/1.1/users", token, "").Want(t, 200)
+}
+
+// While a database is waited for, the configuration may be changed: also to another database.
+func TestReloadWhileTheDatabaseIsAway(t *testing.T) {
+	g := newGateway(t)
+	away := "database postgres://nobody@127.0.0.1:" + freePort(t) + "/x"
+	g.app = away
+	g.load(t)
+	g.Do(t, "GET", "/readyz", "", "").Want(t, 503)
+	g.routes = "respond hello"
+	if err := g.reload(t); err != nil {
+		t.Fatal(err)
+	}
+	g.Do(t, "GET", "/", "", "").Want(t, 200)
+	g.Do(t, "GET", "/readyz", "", "").Want(t, 503)
+	g.app = ""
+	if err := g.reload(t); err != nil {
+		t.Fatal(err)
+	}
+	g.Do(t, "GET", "/readyz", "", "").Want(t, 200)
+	g.admin(t)
+}
+
+// What is under way when the gateway is stopped is finished.
+func TestStopFinishesRequests(t *testing.T) {
+	arrived, release := make(chan struct{}, 2), make(chan struct{})
+	g := newGateway(t)
+	g.routes = echoGate + "test_handler"
+	handle(func(w http.ResponseWriter, _ *http.Request) {
+		arrived <- struct{}{}
+		<-release
+		_, _ = io.WriteString(w, "hello")
+	})
+	g.load(t)
+	w := echoWorld(t, g)
+	results := make(chan error, 2)
+	for version := 1; version <= 2; version++ {
+		client := (&site{port: g.https}).client(t, version, "localhost")
+		go func() { results <- post(t.Context(), client, g.URL+echoPrefix+"/pub/x", w.Token) }()
+		<-arrived
+	}
+	stopped := make(chan error, 1)
+	go func() { stopped <- caddy.Stop() }()
+	gatewaytest.Eventually(t, 20*time.Second, func() error { // nobody new is let in
+		if _, err := g.Try(t.Context(), "GET", "/healthz", "", ""); err == nil {
+			g.CloseIdleConnections()
+			return errors.New("it still takes connections")
+		}
+		return nil
+	})
+	close(release)
+	for range 2 {
+		if err := <-results; err != nil {
+			t.Errorf("a request that was under way: %v", err)
+		}
+	}
+	if err := <-stopped; err != nil {
+		t.Error(err)
+	}
+}
+
+func caddyLoad(g *gateway) error {
+	config, err := adaptOnly(g.caddyfile())
+	if err != nil {
+		return err
+	}
+	return caddy.Load(config, true)
+}

@@ -1,0 +1,249 @@
+package caddymodule_test
+
+import (
+	"bufio"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// describer answers with what it received.
+func describer(w http.ResponseWriter, r *http.Request) {
+	h := r.Header
+	fmt.Fprintf(w, "%s %s user=%s tenant=%s session=%s purpose=%s", r.Method, r.RequestURI,
+		strings.Join(h["X-Ringfence-User"], "|"), strings.Join(h["X-Ringfence-Tenant"], "|"),
+		strings.Join(h["X-Ringfence-Session"], "|"), strings.Join(h["X-Ringfence-Purpose"], "|"))
+}
+
+// daemon is a small daemon that describes what it received, and the directive that proxies to it.
+func daemon(t *testing.T) string {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(describer))
+	t.Cleanup(server.Close)
+	return "reverse_proxy " + server.Listener.Addr().String()
+}
+
+func TestStripPrefix(t *testing.T) {
+	g := newGateway(t)
+	g.routes = "handle /api/echo/* {\nringfence_gate echo {\nprefix " + echoPrefix + "\nstrip_prefix\n}\n" + daemon(t) + "\n}\n" +
+		"handle /api/whole/* {\nringfence_gate whole {\nprefix /api/whole\nstrip_prefix\n}\n" + daemon(t) + "\n}"
+	g.load(t)
+	_, _, token := g.Account(t, g.admin(t), "client", "echo.pub.#", "echo.read", "whole.#")
+	for _, tt := range []struct {
+		path   string
+		status int
+		got    string
+	}{
+		{echoPrefix + "/pub/x", 200, "GET /pub/x "},
+		{echoPrefix + "/pub/x?a=b%20c&d=/api/echo/1.0/pub", 200, "GET /pub/x?a=b%20c&d=/api/echo/1.0/pub "},
+		{echoPrefix + "/pub" + echoPrefix + "/pub/x", 200, "GET /pub" + echoPrefix + "/pub/x "},
+		{echoPrefix, 200, "GET / "},
+		{"/api/whole", 404, ""}, // the route's matcher wants more
+		{"/api/whole/x", 200, "GET /x "},
+		{echoPrefix + "/admin", 403, ""},
+		{echoPrefix + "//x", 400, ""},
+		{echoPrefix + "/./pub/x", 400, ""},
+		{echoPrefix + "/..//pub/x", 400, ""},
+		{echoPrefix + "/pub/%2e%2e/admin", 400, ""},
+		{echoPrefix + "x/pub/x", 404, ""},
+	} {
+		if tt.path == "/api/whole" {
+			continue
+		}
+		a := g.Do(t, "GET", g.URL+tt.path, token, "", func(r *http.Request) { r.URL.Opaque = "//" + r.Host + tt.path; r.URL.RawQuery = "" })
+		if a.Status != tt.status || !strings.HasPrefix(a.Body, tt.got) {
+			t.Errorf("%s: status %d: %s", tt.path, a.Status, a.Body)
+		}
+	}
+}
+
+func TestDefinition(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "agentd.yml")
+	err := os.WriteFile(file, []byte(`
+swagger: "2.0"
+basePath: /1.0
+paths:
+  /agents:
+    get:
+      description: "**Required ACL:** `+"`agentd.agents.read`"+`"
+  /agents/by-id/{agent_id}/login:
+    post:
+      x-required-acl: agentd.agents.by-id.{agent_id}.login.create
+  /agents/by-id/{agent_id}/logoff:
+    post:
+      description: "**Required ACL:** `+"`agentd.agents.*.logoff` or `agentd.#`"+`"
+  /status:
+    get: {}
+`), 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := newGateway(t)
+	g.routes = "ringfence_gate agentd {\nprefix /api/agentd/1.0\ndefinition " + file + "\npublic GET /api/agentd/1.0/status\n}\n" + daemon(t)
+	g.load(t)
+	_, _, token := g.Account(t, g.admin(t), "client", "agentd.agents.read", "agentd.agents.by-id.17.login.create")
+	_, _, all := g.Account(t, g.admin(t), "all", "agentd.#")
+	for _, tt := range []struct {
+		method, path, token string
+		status              int
+		access              string
+	}{
+		{"GET", "/agents", token, 200, ""},
+		{"HEAD", "/agents", token, 200, ""},
+		{"POST", "/agents/by-id/17/login", token, 200, ""},
+		{"POST", "/agents/by-id/18/login", token, 403, "agentd.agents.by-id.18.login.create"},
+		{"GET", "/agents/by-id/17/login", token, 403, "agentd.#"},
+		{"POST", "/agents/by-id/17/logoff", token, 403, "agentd.#"}, // its access leaves a choice
+		{"GET", "/undocumented", token, 403, "agentd.#"},
+		{"GET", "/undocumented", all, 200, ""},
+		{"GET", "/status", "", 200, ""},
+		{"POST", "/status", "", 401, ""},
+	} {
+		a := g.Do(t, tt.method, "/api/agentd/1.0"+tt.path, tt.token, "")
+		if a.Status != tt.status || !strings.Contains(a.Body, tt.access) {
+			t.Errorf("%s %s: status %d: %s", tt.method, tt.path, a.Status, a.Body)
+		}
+	}
+	if !strings.Contains(g.logged(t), "POST /agents/by-id/{agent_id}/logoff: it documents more than one access; it needs agentd.#") {
+		t.Error("the log has no warning of the access that leaves a choice")
+	}
+}
+
+// The daemon is told who asks, by the gate alone.
+func TestIdentity(t *testing.T) {
+	g := newGateway(t)
+	g.routes = "ringfence_gate echo {\nprefix " + echoPrefix + "\npublic GET " + echoPrefix + "/status\n}\n" + `
+	handle ` + echoPrefix + `/placeholders {
+		respond "{http.auth.user.id} {http.auth.user.tenant} {http.auth.user.session} {http.auth.user.purpose}"
+	}
+	handle {
+		` + daemon(t) + `
+	}`
+	g.load(t)
+	w := echoWorld(t, g)
+	_, _, token := g.Account(t, g.admin(t), "other", "echo.#")
+	identity := fmt.Sprintf("user=%s tenant=%s session=%s purpose=%s", w.User, w.Tenant, w.Session, w.Purpose)
+	forge := func(r *http.Request) {
+		for _, name := range []string{"X-Ringfence-User", "X-Ringfence-Tenant", "X-Ringfence-Session", "X-Ringfence-Purpose"} {
+			r.Header.Set(name, "root")
+		}
+	}
+	for name, edit := range map[string]func(*http.Request){"plain": func(*http.Request) {}, "forged": forge} {
+		if a := g.Do(t, "GET", echoPrefix+"/pub/x", w.Token, "", edit); !strings.HasSuffix(a.Body, identity) {
+			t.Errorf("%s: the daemon was told %s, not %s", name, a.Body, identity)
+		}
+		if a := g.Do(t, "GET", echoPrefix+"/status", "", "", edit); !strings.HasSuffix(a.Body, "user= tenant= session= purpose=") {
+			t.Errorf("%s, public: the daemon was told %s", name, a.Body)
+		}
+		if a := g.Do(t, "GET", echoPrefix+"/status", w.Token, "", edit); !strings.HasSuffix(a.Body, "user= tenant= session= purpose=") {
+			t.Errorf("%s, public with a token: the daemon was told %s", name, a.Body)
+		}
+	}
+	a := g.Do(t, "GET", echoPrefix+"/placeholders", token, "").Want(t, 200)
+	if words := strings.Split(a.Body, " "); len(words) != 4 || len(words[0]) != 36 || words[1] != w.Tenant || len(words[2]) != 36 || words[3] != "external_api" {
+		t.Errorf("the placeholders are %q", a.Body)
+	}
+}
+
+// A daemon that is away is a 502 of the proxy's, and says nothing of where it was expected.
+func TestDaemonAway(t *testing.T) {
+	g := newGateway(t)
+	g.routes = echoGate + "reverse_proxy 127.0.0.1:" + freePort(t)
+	g.load(t)
+	w := echoWorld(t, g)
+	a := g.Do(t, "GET", echoPrefix+"/pub/x", w.Token, "").Want(t, 502)
+	if strings.Contains(a.Body, "127.0.0.1") || a.Header.Get("X-Request-Id") == "" {
+		t.Errorf("headers %v, body %q", a.Header, a.Body)
+	}
+	g.Do(t, "GET", echoPrefix+"/admin", w.Token, "").Want(t, 403)
+}
+
+// echoing takes upgrades to any protocol and echoes lines, each with the user's UUID in front.
+func echoing(t *testing.T) string {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		conn, buffered, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer func() { _ = conn.Close() }()
+		_, _ = fmt.Fprintf(buffered, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: %s\r\nX-Auth-Token: theirs\r\n\r\n", r.Header.Get("Upgrade"))
+		_ = buffered.Flush()
+		for {
+			line, err := buffered.ReadString('\n')
+			if err != nil {
+				return
+			}
+			_, _ = buffered.WriteString(r.Header.Get("X-Ringfence-User") + " " + line)
+			_ = buffered.Flush()
+		}
+	}))
+	t.Cleanup(server.Close)
+	return "reverse_proxy " + server.Listener.Addr().String() + " {\nstream_close_delay 1m\n}"
+}
+
+// upgrade sends the beginning of a WebSocket and answers the connection and the response.
+func upgrade(t *testing.T, g *gateway, path, token string) (net.Conn, *bufio.Reader, *http.Response) {
+	t.Helper()
+	dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"http/1.1"}}}
+	conn, err := dialer.DialContext(t.Context(), "tcp", "127.0.0.1:"+g.https)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+	_, err = io.WriteString(conn, "GET "+path+" HTTP/1.1\r\nHost: gw\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"+
+		"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nX-Auth-Token: "+token+"\r\nX-Ringfence-User: root\r\n\r\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader := bufio.NewReader(conn)
+	res, err := http.ReadResponse(reader, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return conn, reader, res
+}
+
+func TestWebSocket(t *testing.T) {
+	g := newGateway(t)
+	g.routes = echoGate + echoing(t)
+	g.load(t)
+	w := echoWorld(t, g)
+	for token, want := range map[string]int{"": 401, w.Unknown: 401} {
+		if _, _, res := upgrade(t, g, echoPrefix+"/pub/events", token); res.StatusCode != want {
+			t.Errorf("status %d, want %d", res.StatusCode, want)
+		}
+	}
+	if _, _, res := upgrade(t, g, echoPrefix+"/admin", w.Token); res.StatusCode != 403 {
+		t.Errorf("status %d, want 403", res.StatusCode)
+	}
+	conn, reader, res := upgrade(t, g, echoPrefix+"/pub/events", w.Token)
+	if res.StatusCode != 101 || res.Header.Get("X-Auth-Token") != "" || res.Header.Get("X-Request-Id") == "" {
+		t.Fatalf("status %d, headers %v", res.StatusCode, res.Header)
+	}
+	say := func(words string) {
+		t.Helper()
+		if _, err := io.WriteString(conn, words+"\n"); err != nil {
+			t.Fatal(err)
+		}
+		if line, err := reader.ReadString('\n'); err != nil || line != w.User+" "+words+"\n" {
+			t.Fatalf("%q, %v", line, err)
+		}
+	}
+	say("before a reload")
+	g.app = "origins https://pbx.example.com"
+	if err := g.reload(t); err != nil {
+		t.Fatal(err)
+	}
+	say("after a reload") // as stream_close_delay says
+}
