@@ -76,13 +76,13 @@ func intersect(asked, denied []string, b Binding) bool {
 				continue
 			}
 			if i < len(asked) && j < len(denied) && meets(asked[i], denied[j], b) {
-				rows[i+1] |= 1 << (j + 1)
+				rows[i+1] |= 1 << (j + 1) //nolint:gosec // rows has a row more than asked has words
 			}
 			if askedStays && j < len(denied) {
 				rows[i] |= 1 << (j + 1)
 			}
 			if i < len(asked) && j > 0 && denied[j-1] == wordMany {
-				rows[i+1] |= 1 << j
+				rows[i+1] |= 1 << j //nolint:gosec // rows has a row more than asked has words
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package acl_test
 
 import (
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -209,7 +210,7 @@ func newUniverse(letters []string, length int) *universe {
 		var next [][]string
 		for _, access := range last {
 			for _, letter := range letters {
-				next = append(next, append(access[:len(access):len(access)], letter))
+				next = append(next, append(slices.Clip(access), letter))
 			}
 		}
 		u.accesses = append(u.accesses, next...)

@@ -221,15 +221,18 @@ func TestCompileErrors(t *testing.T) {
 	}{
 		{"empty pattern", []string{""}, `pattern 1, "": the pattern is empty`},
 		{
-			"names the first", []string{"a.b", "a..b", "us*"},
+			"names the first",
+			[]string{"a.b", "a..b", "us*"},
 			`pattern 2, "a..b": word 2 of the pattern is empty`,
 		},
 		{
-			"shows no raw character", []string{"a\x1b[2J\u202e"},
+			"shows no raw character",
+			[]string{"a\x1b[2J\u202e"},
 			`pattern 1, "a\x1b[2J\u202e": ` + odd(1, "pattern"),
 		},
 		{
-			"shows a part of what is long", []string{strings.Repeat("a", 1<<20)},
+			"shows a part of what is long",
+			[]string{strings.Repeat("a", 1<<20)},
 			`pattern 1, "` + strings.Repeat("a", 80) + `"...: the pattern is longer than 256 bytes`,
 		},
 		{

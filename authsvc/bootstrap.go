@@ -122,13 +122,17 @@ func (s *Service) createFirst(ctx context.Context, username, key, hash string) (
 			{`INSERT INTO auth_user (uuid, tenant_uuid, username, purpose, enabled, authentication_method, password_hash, created_at)
 			  VALUES ($1, $2, $3, 'internal', true, 'native', $4, ` + now + `)`, []any{user, tenant, username, hash}},
 			{`INSERT INTO auth_login (login, user_uuid) VALUES ($1, $2)`, []any{key, user}},
-			{`INSERT INTO auth_policy (uuid, tenant_uuid, name, name_key, slug, slug_key, description, shared, config_managed)
+			{
+				`INSERT INTO auth_policy (uuid, tenant_uuid, name, name_key, slug, slug_key, description, shared, config_managed)
 			  VALUES ($1, $2, $3, $4, $3, $4, 'Every access. Made at the first start, for the first administrator.', false, true)`,
-				[]any{policy, tenant, AdministratorPolicy, strings.ToLower(AdministratorPolicy)}},
+				[]any{policy, tenant, AdministratorPolicy, strings.ToLower(AdministratorPolicy)},
+			},
 			{`INSERT INTO auth_policy_access (policy_uuid, access) VALUES ($1, '#')`, []any{policy}},
 			{`INSERT INTO auth_user_policy (user_uuid, policy_uuid) VALUES ($1, $2)`, []any{user, policy}},
-			{`INSERT INTO auth_group (uuid, tenant_uuid, name, name_key, slug, slug_key, system_managed) VALUES ($1, $1, $2, $2, $2, $2, true)`,
-				[]any{tenant, allUsersName(tenant)}},
+			{
+				`INSERT INTO auth_group (uuid, tenant_uuid, name, name_key, slug, slug_key, system_managed) VALUES ($1, $1, $2, $2, $2, $2, true)`,
+				[]any{tenant, allUsersName(tenant)},
+			},
 			{`INSERT INTO auth_group_user (group_uuid, user_uuid) VALUES ($1, $2)`, []any{tenant, user}},
 		} {
 			if _, err := tx.Exec(ctx, step.sql, step.args...); err != nil {

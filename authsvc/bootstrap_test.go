@@ -118,8 +118,14 @@ func TestBootstrapRefusals(t *testing.T) {
 	db := storetest.SQLite(t)
 	folder := t.TempDir()
 	for _, a := range []authsvc.Admin{
-		{}, {Username: " "}, {Username: " admin"}, {Username: "a:b"}, {Username: "ad\u200bmin"}, {Username: "a\nb"},
-		{Username: strings.Repeat("a", 257)}, {Username: "admin", Password: strings.Repeat("x", 1025)},
+		{},
+		{Username: " "},
+		{Username: " admin"},
+		{Username: "a:b"},
+		{Username: "ad\u200bmin"},
+		{Username: "a\nb"},
+		{Username: strings.Repeat("a", 257)},
+		{Username: "admin", Password: strings.Repeat("x", 1025)},
 	} {
 		a.File = filepath.Join(folder, "admin-credentials")
 		if _, err := newNode(t, db, nil).svc.Bootstrap(t.Context(), a); err == nil || strings.Contains(err.Error(), "xxx") {

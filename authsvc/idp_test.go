@@ -129,9 +129,16 @@ func TestSAML(t *testing.T) {
 		s := newServer(t, db)
 		admin := s.admin()
 		for _, c := range [][2]string{
-			{"GET", "/backends/saml"}, {"POST", "/backends/saml"}, {"PUT", "/backends/saml"}, {"DELETE", "/backends/saml"},
-			{"GET", "/backends/saml/acs_url_template"}, {"GET", "/backends/saml/metadata"},
-			{"POST", "/saml/sso"}, {"POST", "/saml/acs"}, {"GET", "/saml/logout"}, {"GET", "/saml/sls"},
+			{"GET", "/backends/saml"},
+			{"POST", "/backends/saml"},
+			{"PUT", "/backends/saml"},
+			{"DELETE", "/backends/saml"},
+			{"GET", "/backends/saml/acs_url_template"},
+			{"GET", "/backends/saml/metadata"},
+			{"POST", "/saml/sso"},
+			{"POST", "/saml/acs"},
+			{"GET", "/saml/logout"},
+			{"GET", "/saml/sls"},
 		} {
 			a := s.do(c[0], c[1], admin, "").refused(t, 501, "saml-not-implemented")
 			if !strings.Contains(a.text(t, "message"), "does not speak SAML") {

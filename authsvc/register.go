@@ -123,8 +123,10 @@ func createRegistered(ctx context.Context, tx store.Conn, r *rest.Request, u *Us
 		  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`, []any{
 			u.UUID, u.TenantUUID, *u.Username, u.Firstname, u.Lastname, u.Purpose, u.Enabled, u.AuthenticationMethod, hash, u.CreatedAt,
 		}},
-		{`INSERT INTO auth_email (uuid, user_uuid, address, main, confirmed) VALUES ($1, $2, $3, true, false)`,
-			[]any{u.Emails[0].UUID, u.UUID, u.Emails[0].Address}},
+		{
+			`INSERT INTO auth_email (uuid, user_uuid, address, main, confirmed) VALUES ($1, $2, $3, true, false)`,
+			[]any{u.Emails[0].UUID, u.UUID, u.Emails[0].Address},
+		},
 		{`INSERT INTO auth_group_user (group_uuid, user_uuid) VALUES ($1, $2)`, []any{u.TenantUUID, u.UUID}},
 	} {
 		if _, err := tx.Exec(ctx, step.sql, step.args...); err != nil {

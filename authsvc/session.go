@@ -96,18 +96,6 @@ func (s *Service) endTokens(ctx context.Context, find func(ctx context.Context, 
 	return err
 }
 
-// endSessionsOf deletes a user's tokens, however many, in one statement, except one when it is not nil. The caller announces it.
-func endSessionsOf(ctx context.Context, tx store.Conn, user string, except []byte) (int64, error) {
-	return tx.Exec(ctx, `DELETE FROM auth_token WHERE user_uuid = $1 AND digest <> $2`, user, notNil(except))
-}
-
-func notNil(b []byte) []byte {
-	if b == nil {
-		return []byte{}
-	}
-	return b
-}
-
 // sweepBatch is how many expired tokens one statement deletes.
 const sweepBatch = 5000
 

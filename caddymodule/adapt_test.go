@@ -135,4 +135,3 @@ func TestBareDirectives(t *testing.T) {
 		}
 	}
 }
-

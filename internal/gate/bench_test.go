@@ -29,11 +29,11 @@ var admissions = []struct {
 	{"public", "GET", "/api/calls/1.0/status", 2},
 }
 
-func admission(b testing.TB, method, target string) func() bool {
-	b.Helper()
-	f := newGateSeen(b, unseen{})
-	token := f.tokens.issue(b, "confd.users.#", "calls.#")
-	r := request(b, method, target)
+func admission(tb testing.TB, method, target string) func() bool {
+	tb.Helper()
+	f := newGateSeen(tb, unseen{})
+	token := f.tokens.issue(tb, "confd.users.#", "calls.#")
+	r := request(tb, method, target)
 	fields := http.Header{
 		"Accept": {"application/json"}, "Accept-Encoding": {"gzip"}, "User-Agent": {"bench"}, "X-Auth-Token": {token}, "Content-Type": {"application/json"},
 		"Connection": {"keep-alive"}, "X-Forwarded-For": {"192.0.2.1"}, "Accept-Language": {"en"},

@@ -65,7 +65,7 @@ func TestCorpusUpstream(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	proxy := &httputil.ReverseProxy{Director: func(r *http.Request) { r.URL.Scheme, r.URL.Host = address.Scheme, address.Host }}
+	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(address) }}
 	runCorpus(t, w, known, []gate.Router{router}, proxy, &seen)
 }
 

@@ -188,11 +188,11 @@ func TestDefinition(t *testing.T) {
 	}
 }
 
-func parse(t testing.TB, uri string) *target.Target {
-	t.Helper()
+func parse(tb testing.TB, uri string) *target.Target {
+	tb.Helper()
 	got, err := target.Parse(uri)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return &got
 }

@@ -49,11 +49,11 @@ func (k *known) Principal(_ context.Context, token string) (*principal.Principal
 }
 
 // issue makes a token that holds the accesses.
-func (k *known) issue(t testing.TB, patterns ...string) string {
-	t.Helper()
+func (k *known) issue(tb testing.TB, patterns ...string) string {
+	tb.Helper()
 	set, err := acl.Compile(patterns)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	token := tokens.New()
 	if k.principals == nil {

@@ -67,7 +67,7 @@ func newRequestID() string {
 	var id [16]byte
 	high, low := rand.Uint64(), rand.Uint64() //nolint:gosec // unique, not secret
 	for i := range 8 {
-		id[i], id[8+i] = byte(high>>(8*i)), byte(low>>(8*i))
+		id[i], id[8+i] = byte(high>>(8*i)), byte(low>>(8*i)) //nolint:gosec // its low byte is what is meant
 	}
 	id[6] = id[6]&0x0f | 0x40
 	id[8] = id[8]&0x3f | 0x80

@@ -53,10 +53,8 @@ type person struct {
 	Link      store.JSON[map[string]string] `json:"link" readOnly:"true"`
 	Secret    *string                       `json:"secret,omitempty" writeOnly:"true"`
 	Hidden    string                        `json:"-"`
-	internal  string
+	internal  string                        //nolint:unused // shows that only exported fields are read
 }
-
-func (p person) unexported() string { return p.internal }
 
 func TestSchemaOf(t *testing.T) {
 	s := rest.SchemaOf[person]()

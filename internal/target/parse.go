@@ -124,7 +124,7 @@ func (t *Target) end(path string, start, end int, wild bool) *Refusal {
 	if wild || length > MaxSegment {
 		t.wild |= 1 << t.n
 	}
-	t.ends[t.n] = uint16(end) // at most MaxLength
+	t.ends[t.n] = uint16(end) //nolint:gosec // at most MaxLength
 	t.n++
 	return nil
 }

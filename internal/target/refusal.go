@@ -4,7 +4,7 @@ import "net/http"
 
 // Refusal is why a target is not served. The values are constants of this
 // package and never hold what the client sent.
-type Refusal struct {
+type Refusal struct { //nolint:errname // what the gate does is refuse; RefusalError would say it twice
 	// Status is 400 or 414.
 	Status int
 	// Reason is one stable word for metrics: "dot_segment".

@@ -117,7 +117,7 @@ func runModel(t *testing.T, cached bool) {
 	for w := range writers {
 		writing.Go(func() {
 			for !over.Load() {
-				change(c, all, w, writers)
+				change(c, all, w)
 				clock.forward(tokens.MaxStaleness / 1000)
 				for range 50 {
 					runtime.Gosched() // readers are to find some peace
@@ -150,7 +150,7 @@ func runModel(t *testing.T, cached bool) {
 }
 
 // change does one random change to tokens of this writer, and tells the cache.
-func change(c *tokens.Cache, all []*history, writer, writers int) {
+func change(c *tokens.Cache, all []*history, writer int) {
 	mine := func(h *history) bool { return h.user == fmt.Sprintf("user-%d", writer) }
 	h := all[rand.IntN(len(all))]
 	for !mine(h) {

@@ -69,7 +69,7 @@ func isIdentity(s string) bool {
 	}
 	for i := range len(s) {
 		c := s[i]
-		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-' || c == '_') {
+		if !plain(c) {
 			return false
 		}
 	}
@@ -138,4 +138,9 @@ func (s *Source) log(pattern, message string, err error) {
 	if !known {
 		s.config.Logger.Warn(message, "access", fmt.Sprintf("%.80q", pattern), "error", err)
 	}
+}
+
+// plain reports whether the byte is one that tokens and ids are made of.
+func plain(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-' || c == '_'
 }

@@ -95,7 +95,7 @@ func answer(status int, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(status)
-		io.WriteString(w, body)
+		_, _ = io.WriteString(w, body)
 	}
 }
 
@@ -168,7 +168,7 @@ func TestIdentities(t *testing.T) {
 // TestAnswers shows that only that server's own words make a token unknown.
 func TestAnswers(t *testing.T) {
 	redirect := func(location string) http.HandlerFunc {
-		return func(w http.ResponseWriter, r *http.Request) {
+		return func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Location", strings.ReplaceAll(location, "TOKEN", token))
 			w.WriteHeader(http.StatusFound)
 		}
@@ -210,7 +210,7 @@ func TestAnswers(t *testing.T) {
 				tt.handle(w, r)
 			}, nil)
 			p, err := load(t, s, token)
-			if p != nil || !errors.Is(err, tt.want) || errors.Is(err, tokens.ErrUnknown) != (tt.want == tokens.ErrUnknown) {
+			if p != nil || !errors.Is(err, tt.want) || errors.Is(err, tokens.ErrUnknown) != errors.Is(tt.want, tokens.ErrUnknown) {
 				t.Errorf("got %+v, %v", p, err)
 			}
 			if strings.Contains(err.Error(), token) {
