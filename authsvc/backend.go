@@ -130,7 +130,7 @@ func (s *Service) logIn(ctx context.Context, req *tokenRequest, c credentials) (
 
 // namedTenant is the tenant that the login names, or "" when there is no such tenant: that is no answer of its own.
 func (s *Service) namedTenant(ctx context.Context, req *tokenRequest) (string, error) {
-	sql, arg := "", ""
+	var sql, arg string
 	switch {
 	case req.DomainName != "":
 		sql, arg = `SELECT tenant_uuid FROM auth_tenant_domain WHERE name = $1`, strings.ToLower(req.DomainName)

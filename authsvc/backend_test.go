@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/ringfence/ringfence/authsvc"
@@ -18,6 +19,7 @@ type guest struct {
 	name, method string
 	answer       func(a authsvc.Attempt) (authsvc.Identity, error)
 	asked        int
+	mu           sync.Mutex
 }
 
 func (g *guest) Name() string { return g.name }
@@ -25,6 +27,8 @@ func (g *guest) Name() string { return g.name }
 func (g *guest) Method() string { return g.method }
 
 func (g *guest) Authenticate(_ context.Context, a authsvc.Attempt) (authsvc.Identity, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	g.asked++
 	return g.answer(a)
 }
@@ -162,6 +166,46 @@ func TestIdentitiesAreBound(t *testing.T) {
 		s.do("GET", "/token/"+again, "", "").want(t, 404)
 		s.do("DELETE", "/users/"+bob, s.adminBy(g, "admin"), "").want(t, 204)
 		as("2", "alice").refused(t, 401, "unauthorized")
+	})
+}
+
+// Several first logins at once bind the user once, and all of them succeed.
+func TestFirstLoginsAtOnce(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		alice := s.do("POST", "/users", s.admin(), `{"username":"alice"}`).want(t, 200).text(t, "uuid")
+		s.svc.UseBackends([]authsvc.Backend{&guest{name: "guest", method: "native", answer: says(authsvc.Identity{ID: "1", Logins: []string{"alice"}})}})
+		var wg sync.WaitGroup
+		for i := range 8 {
+			wg.Go(func() {
+				a := s.do("POST", "/token", "", "{}", basic(fmt.Sprint("login", i), "whatever"))
+				if a.status != 200 || a.text(t, "data.auth_id") != alice {
+					t.Errorf("status %d: %s", a.status, a.body)
+				}
+			})
+		}
+		wg.Wait()
+		if n, err := store.Get[int](t.Context(), db, `SELECT count(*) FROM auth_identity`); n != 1 || err != nil {
+			t.Errorf("%d identities, %v", n, err)
+		}
+	})
+}
+
+// An unknown login and a wrong password ask the same backends, whatever those before have said.
+func TestEveryBackendIsAsked(t *testing.T) {
+	each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		s.account(s.admin(), "alice", "confd.#")
+		last := &guest{name: "last", method: "native", answer: refuses}
+		wrongMethod := &guest{name: "first", method: "ldap"}
+		s.svc.UseBackends([]authsvc.Backend{wrongMethod, s.svc.DatabaseBackend(), last})
+		for i, login := range []string{"alice", "nobody", "admin"} {
+			wrongMethod.answer = says(authsvc.Identity{Logins: []string{login}})
+			s.fails("{}", login, "wrong")
+			if wrongMethod.asked != i+1 || last.asked != i+1 {
+				t.Errorf("%s: asked %d and %d times", login, wrongMethod.asked, last.asked)
+			}
+		}
 	})
 }
 

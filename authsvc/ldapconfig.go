@@ -106,7 +106,7 @@ func (c *LDAPConfig) check() error {
 		return nil
 	}
 	refused := &apierr.Error{Kind: apierr.Invalid, Err: err}
-	joined, ok := err.(interface{ Unwrap() []error }) //nolint:errorlint // errors.Join's own type
+	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {
 		return err
 	}
