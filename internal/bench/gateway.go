@@ -60,20 +60,20 @@ func (t *benchTokens) Tokens(*caddymodule.App) (*tokens.Cache, error) {
 	if err != nil {
 		return nil, err
 	}
-	return fullCache(all)
+	start := time.Now()
+	return fullCache(all, tokens.Options{
+		// Time passes, so that looking at the clock costs what it costs, but slowly, so that nothing gets old.
+		Now: func() time.Time { return start.Add(time.Since(start) / 1000) },
+	})
 }
 
-// fullCache is a cache of the default size that knows all these tokens. Time passes for it, so that looking at the
-// clock costs what it costs, but slowly, so that nothing gets old.
-func fullCache(all []string) (*tokens.Cache, error) {
+// fullCache is a cache of the default size that knows all these tokens.
+func fullCache(all []string, o tokens.Options) (*tokens.Cache, error) {
 	set, err := acl.Compile(benchPolicy())
 	if err != nil {
 		return nil, err
 	}
-	start := time.Now()
-	cache, err := tokens.NewCache(crowd{set}, tokens.Options{
-		Now: func() time.Time { return start.Add(time.Since(start) / 1000) },
-	})
+	cache, err := tokens.NewCache(crowd{set}, o)
 	if err != nil {
 		return nil, err
 	}

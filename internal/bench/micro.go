@@ -115,7 +115,7 @@ func (f *microFindings) measureCache(all []string) error {
 		heap()
 	}
 	before = heap()
-	cache, err := fullCache(all)
+	cache, err := fullCache(all, tokens.Options{})
 	if err != nil {
 		return err
 	}

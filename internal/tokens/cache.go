@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"runtime"
 	"sync/atomic"
 	"time"
@@ -26,6 +27,10 @@ const (
 	// countersPerToken is how much ristretto remembers of how often keys are used. Its
 	// manual says 10; a cache that seldom fills up needs less, and each costs 3 bytes a token.
 	countersPerToken = 4
+
+	// countOneIn is how many uses of a token ristretto is told of, as one: what it evicts hangs on which tokens
+	// are used more than others.
+	countOneIn = 8
 
 	// clockStep is the difference between the wall clock and the monotonic one
 	// that means that the machine slept or its clock was set.
@@ -75,6 +80,7 @@ type Cache struct {
 // known wraps ristretto, which must not be closed while somebody reads it: it
 // is closed when the last reader has let go of the wrapper.
 type known struct {
+	recent  recent
 	entries *ristretto.Cache[uint64, *entry]
 }
 
@@ -111,7 +117,7 @@ func NewCache(source Source, o Options) (*Cache, error) {
 		marks:     newMarks(),
 		ration:    newRation(o.UnknownRate),
 	}
-	k := &known{entries: entries}
+	k := &known{recent: newRecent(o.Capacity), entries: entries}
 	runtime.AddCleanup(k, func(r *ristretto.Cache[uint64, *entry]) { r.Close() }, entries)
 	c.known.Store(k)
 	return c, nil
@@ -195,17 +201,25 @@ func (c *Cache) instant(now time.Time) int64 {
 	return instant
 }
 
-// find is what ristretto has for a token, which may be too old or revoked.
+// find is what is known of a token, which may be too old or revoked.
 func (c *Cache) find(d *Digest) *entry {
 	k := c.known.Load()
 	if k == nil {
 		return nil
 	}
-	e, ok := k.entries.Get(key(d))
-	runtime.KeepAlive(k)
-	if !ok || !e.is(d) {
-		return nil
+	e := k.recent.find(d)
+	if e != nil && rand.Uint32()%countOneIn != 0 { //nolint:gosec // chooses what is counted, no secret
+		return e
 	}
+	stored, ok := k.entries.Get(key(d))
+	switch {
+	case e != nil && !ok:
+		k.entries.Set(key(d), e, 1) // it was dropped, and is in use
+	case e == nil && ok && stored.is(d):
+		e = stored
+		k.recent.add(d, e)
+	}
+	runtime.KeepAlive(k)
 	return e
 }
 

@@ -39,6 +39,37 @@ func TestShapeAsksNobody(t *testing.T) {
 	})
 }
 
+// A token is known at once, though ristretto's writes are late.
+func TestKnownAtOnce(t *testing.T) {
+	f := newFixture(t, tokens.Options{})
+	for range 100 {
+		token := f.issue(alice)
+		f.asks(t, 1, 0, func() {
+			for range 20 {
+				if _, err := f.Principal(t.Context(), token); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// Tokens that push each other out of the table of recent ones are still in ristretto.
+func TestDisplaced(t *testing.T) {
+	f := newFixture(t, tokens.Options{Capacity: 64})
+	var all []string
+	for range 60 {
+		all = append(all, f.issue(alice))
+	}
+	f.asks(t, len(all), 0, func() {
+		for range 20 {
+			for _, token := range all {
+				f.mustKnow(t, token)
+			}
+		}
+	})
+}
+
 func TestForget(t *testing.T) {
 	for name, forget := range map[string]func(f *fixture, token string){
 		"token":   func(f *fixture, token string) { f.ForgetToken(tokens.DigestOf(token)) },

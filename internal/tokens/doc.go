@@ -29,6 +29,10 @@
 // [ErrUnknown], so that clients do not log out. While the node cannot hear of
 // revocations ([Cache.Distrust], which [Follow] calls) nothing known is used.
 //
+// In front of ristretto is a table of fixed size, without locks, in which a newer token takes the place of an
+// older one. It is there for speed alone: what is in it is judged in the same way, and ristretto still hears of one
+// use in eight, so that it knows which tokens are worth keeping.
+//
 // ristretto gets no TTL: age is judged when an entry is read, and an entry that is too old still
 // tells that the token was once good, which counts when look-ups are short.
 //

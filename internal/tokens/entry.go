@@ -51,6 +51,7 @@ func keepText(to []byte, text string) string {
 	return unsafe.String(&to[0], len(to)) //nolint:gosec // written here and never again
 }
 
+// is compares what of the digest is not the key.
 func (e *entry) is(d *Digest) bool { return subtle.ConstantTimeCompare(e.rest[:], d[keyBytes:]) == 1 }
 
 // learnt is the number under which it was learnt, and the slot of its user's marks.

@@ -118,6 +118,7 @@ func (c *Cache) fetch(ctx context.Context, token string, d Digest) (p *principal
 func (c *Cache) keep(e *entry, d *Digest) {
 	c.seen.add(d)
 	if k := c.known.Load(); k != nil {
+		k.recent.add(d, e)
 		k.entries.Set(key(d), e, 1)
 	}
 }
@@ -132,6 +133,7 @@ func (c *Cache) refuse(r *refused, seen bool) {
 	}
 	raise(c.marks.token(&r.digest), r.number)
 	if k := c.known.Load(); k != nil && c.find(&r.digest) != nil {
+		k.recent.drop(&r.digest)
 		k.entries.Del(key(&r.digest))
 	}
 }
