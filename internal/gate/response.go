@@ -63,7 +63,7 @@ func (w *upstreamWriter) clean() {
 	for name := range h {
 		switch name {
 		case "X-Auth-Token", "Access-Control-Allow-Origin", "Access-Control-Allow-Credentials",
-			"Access-Control-Expose-Headers", "Server", "X-Powered-By", "X-Accel-Redirect", "X-Sendfile", requestIDHeader:
+			"Access-Control-Expose-Headers", "Server", "X-Powered-By", "X-Accel-Redirect", "X-Sendfile":
 			delete(h, name)
 		default:
 			if forged(name) {
@@ -71,7 +71,9 @@ func (w *upstreamWriter) clean() {
 			}
 		}
 	}
-	h[requestIDHeader] = []string{w.id}
+	if id := h[requestIDHeader]; len(id) != 1 || id[0] != w.id {
+		h[requestIDHeader] = []string{w.id}
+	}
 	if w.origin != "" {
 		allow(h, w.origin)
 	}
