@@ -1,0 +1,162 @@
+package authsvc_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/ringfence/ringfence/authsvc"
+	"github.com/ringfence/ringfence/authsvc/mail/mailtest"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/store/storetest"
+)
+
+func TestRegister(t *testing.T) {
+	each(t, func(t *testing.T, db store.DB) {
+		p := newPost(t, db, mailtest.Options{})
+		admin := p.admin()
+		a := p.do("POST", "/users/register", "", `{"username":"Ada","password":"chosen","firstname":"Ada","email_address":"ada@example.com"}`).want(t, 200)
+		user, tenant := a.text(t, "uuid"), a.text(t, "tenant_uuid")
+		if strings.Contains(a.body, "chosen") || a.text(t, "purpose") != "user" || a.text(t, "authentication_method") != "default" {
+			t.Errorf("the user is %s", a.body)
+		}
+		master := p.do("GET", "/token/"+admin, "", "").text(t, "data.metadata.tenant_uuid")
+		made := p.do("GET", "/tenants/"+tenant, admin, "").want(t, 200)
+		if made.text(t, "name") != "Ada" || made.text(t, "parent_uuid") != master || made.text(t, "slug") != "Ada" {
+			t.Errorf("the tenant is %s", made.body)
+		}
+		if got := p.do("GET", "/users/"+user, admin, "", in(tenant)).want(t, 200); got.body != a.body {
+			t.Errorf("the user is %s, and was answered as %s", got.body, a.body)
+		}
+		if groups := p.do("GET", "/users/"+user+"/groups", admin, "", in(tenant)).list(t); groups.Total != 1 {
+			t.Errorf("the user is in %v", groups.Items)
+		}
+		if acl := fmt.Sprint(p.do("GET", "/token/"+p.login("ada", "chosen"), "", "").json(t, "data.acl")); acl != "[]" {
+			t.Errorf("the user holds %s", acl)
+		}
+		p.do("POST", "/token", "", "{}", basic("ada@example.com", "chosen")).want(t, 401)
+		m := p.mails.Next(t)
+		p.do("GET", strings.TrimPrefix(m.Link(t), base+"/api/auth/0.1"), "", "").want(t, 200)
+		p.login("ada@example.com", "chosen")
+
+		// Only an address: it is the name too.
+		b := p.do("POST", "/users/register", "", `{"password":"x","email_address":"bob@example.com"}`).want(t, 200)
+		p.do("POST", "/users/register", "", `{"username":"ада","password":"x","email_address":"c@example.com"}`).want(t, 200)
+		if b.text(t, "username") != "bob@example.com" {
+			t.Errorf("the user is %s", b.body)
+		}
+		p.do("DELETE", "/tenants/"+tenant, admin, "").want(t, 204)
+	})
+}
+
+func TestRegisterIsRefused(t *testing.T) {
+	each(t, func(t *testing.T, db store.DB) {
+		p := newPost(t, db, mailtest.Options{})
+		admin := p.admin()
+		p.user("ada", "")
+		for name, c := range map[string]struct {
+			body   string
+			status int
+			id     string
+		}{
+			"a name that is taken":         {`{"username":"ADA","password":"x","email_address":"new@example.com"}`, 409, "conflict"},
+			"an address that is taken":     {`{"username":"new","password":"x","email_address":"Ada@example.com"}`, 409, "conflict"},
+			"another's address for a name": {`{"username":"ada@example.com","password":"x","email_address":"new@example.com"}`, 409, "conflict"},
+			"no password":                  {`{"username":"new","email_address":"new@example.com"}`, 400, "invalid-data"},
+			"no address":                   {`{"username":"new","password":"x"}`, 400, "invalid-data"},
+			"a bad address":                {`{"username":"new","password":"x","email_address":"new"}`, 400, "invalid-data"},
+			"an empty name":                {`{"username":"","password":"x","email_address":"new@example.com"}`, 400, "invalid-data"},
+			"a name of two alphabets":      {`{"username":"аda","password":"x","email_address":"new@example.com"}`, 400, "invalid-data"},
+			"too long a password":          {`{"username":"new","password":"` + strings.Repeat("é", 1000) + `","email_address":"new@example.com"}`, 400, "invalid-data"},
+			"an address without mail":      {`{"username":"new","password":"x","email_address":"é@example.com"}`, 400, "invalid-data"},
+		} {
+			t.Run(name, func(t *testing.T) {
+				p.do("POST", "/users/register", "", c.body).refused(t, c.status, c.id)
+			})
+		}
+		// What strangers send of what is not theirs to say is ignored (THREATS 5.6).
+		a := p.do("POST", "/users/register", "", `{"username":"sly","password":"x","email_address":"sly@example.com","purpose":"internal","uuid":"00000000-0000-4000-8000-000000000000","tenant_uuid":"00000000-0000-4000-8000-000000000000","enabled":false}`).want(t, 200)
+		if a.text(t, "purpose") != "user" || a.json(t, "enabled") != true || strings.Contains(a.body, "00000000-0000") {
+			t.Errorf("the user is %s", a.body)
+		}
+		if tenants := p.do("GET", "/tenants", admin, "").list(t); tenants.Total != 2 {
+			t.Errorf("refused accounts left tenants: %v", tenants.Items)
+		}
+		p.settle(authsvc.Settings{SelfRegistration: true})
+		p.do("POST", "/users/register", "", `{"username":"new","password":"x","email_address":"new@example.com"}`).refused(t, 503, "mail-not-configured")
+		p.settle(authsvc.Settings{})
+		p.do("POST", "/users/register", "", `{"username":"new","password":"x","email_address":"new@example.com"}`).refused(t, 404, "not-found")
+		p.do("POST", "/users/register", "", `nonsense`).refused(t, 404, "not-found")
+	})
+}
+
+// An account that nobody can confirm is none.
+func TestRegisterWithoutItsMail(t *testing.T) {
+	each(t, func(t *testing.T, db store.DB) {
+		var taken atomic.Bool
+		p := newPost(t, db, mailtest.Options{Rcpt: func(*mailtest.Server, string) error {
+			if taken.Load() {
+				return nil
+			}
+			return errors.New("no")
+		}})
+		body := `{"username":"ada","password":"x","email_address":"ada@example.com"}`
+		p.do("POST", "/users/register", "", body).refused(t, 503, "mail-not-sent")
+		for table, want := range map[string]int{"auth_user": 1, "auth_tenant": 1, "auth_group": 1, "auth_email": 0, "auth_login": 1, "auth_single_use": 0} {
+			if n, err := store.Get[int](t.Context(), db, `SELECT count(*) FROM `+table); err != nil || n != want {
+				t.Errorf("%s has %d rows, want %d: %v", table, n, want, err)
+			}
+		}
+		taken.Store(true)
+		p.do("POST", "/users/register", "", body).want(t, 200)
+	})
+}
+
+func TestRegistrationsAreLimited(t *testing.T) {
+	each(t, func(t *testing.T, db store.DB) {
+		p := newPost(t, db, mailtest.Options{}, func(s *authsvc.Settings) { s.Limits.Registrations = authsvc.Rate{Burst: 2, Every: time.Minute} })
+		p.user("ada", "")
+		register := func(address, name string) answer {
+			return p.do("POST", "/users/register", "", fmt.Sprintf(`{"username":%q,"password":"x","email_address":"%s@example.org"}`, name, name), from(address))
+		}
+		register(home, "one").want(t, 200)
+		register(home, "ada").want(t, 409) // whoever looks for names is as slow
+		if a := register(home, "two").refused(t, 429, "too-many-attempts"); a.header.Get("Retry-After") != "60" {
+			t.Errorf("Retry-After %q", a.header.Get("Retry-After"))
+		}
+		register(home, "ada").want(t, 429)
+		register(elsewhere, "two").want(t, 200)
+	})
+}
+
+func TestRegisterAtOnce(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		p := newPost(t, db, mailtest.Options{})
+		answers := make([]answer, 4)
+		var all sync.WaitGroup
+		for i := range answers {
+			all.Go(func() {
+				answers[i] = p.do("POST", "/users/register", "", fmt.Sprintf(`{"username":"ada","password":"x","email_address":"a%d@example.com"}`, i))
+			})
+		}
+		all.Wait()
+		made := 0
+		for _, a := range answers {
+			switch a.status {
+			case 200:
+				made++
+			case 409:
+			default:
+				t.Errorf("%d: %s", a.status, a.body)
+			}
+		}
+		if made != 1 {
+			t.Errorf("%d accounts have one name", made)
+		}
+	})
+}
