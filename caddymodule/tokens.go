@@ -129,7 +129,7 @@ func (t *RemoteTokens) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	if !d.AllArgs(&t.URL) {
 		return d.ArgErr()
 	}
-	for d.NextBlock(1) {
+	for d.NextBlock(0) {
 		option, value := d.Val(), ""
 		if option == "plain_http" {
 			if d.NextArg() {
