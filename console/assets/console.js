@@ -43,12 +43,13 @@
         body: '{}',
       });
       const body = await answer.json();
+      byID('password').value = '';
       if (!answer.ok) {
         say(answer.status === 401 ? 'The username or the password is wrong.' : body.message, true);
+        byID('password').focus();
         return;
       }
       token = body.data.token;
-      byID('password').value = '';
       byID('login').hidden = true;
       byID('logout').hidden = false;
       say('Signed in until ' + new Date(body.data.utc_expires_at + 'Z').toLocaleString() + '. Every "Execute" below sends the token.');
