@@ -1,15 +1,27 @@
-// Package authsvc is the authentication service: users, policies, tokens, and the
+// Package authsvc is the authentication service: users, groups, policies, tokens, and the
 // tenants that hold them (SPEC, "Authentication service endpoints";
 // reference, auth-api). It is a plain HTTP handler and knows nothing of Caddy.
 //
 // Where to look:
 //
-//	service.go    what the service is made of, and its operations
-//	token.go      issuing, reading, checking and revoking tokens
-//	source.go     from a token to its principal, as the gate asks it
-//	user.go       the users' collection; policy.go the policies'; userpolicy.go who has which
-//	delegate.go   who may hand out what
-//	password.go   hashing; login.go finding a user by what was typed
-//	backend.go    who checks a login: the database, a tenant's directory (ldaplogin.go), others' backends; idp.go who by which
-//	bootstrap.go  the master tenant and the first administrator
+//	service.go        what the service is made of, its operations, and how revocations reach every node
+//	settings.go       what the operator chooses; config.go what of it the API shows; status.go whether the service can work
+//
+//	user.go           users; emails.go their addresses, emailconfirm.go and who confirms them; register.go accounts of one's own
+//	group.go          groups; policy.go policies; userpolicy.go who has which; tenant.go the tree that they all belong to
+//	name.go           when two names are one name
+//	delegate.go       who may hand out, take away and act on what; administrator.go that somebody always may
+//	explain.go        why a request is allowed; audit.go what was changed
+//
+//	token.go          logging in; issue.go storing what is issued; tokenrecord.go what is shown of it
+//	tokencheck.go     reading, checking and revoking tokens; session.go and refresh.go their sessions and refresh tokens
+//	source.go         from a token to its principal, as the gate asks it
+//
+//	login.go          what was typed, and whose it is; password.go hashing, pbkdf2.go the hashes of other systems
+//	throttle.go       how guessing is slowed
+//	passwordchange.go and passwordreset.go: a new password; singleuse.go the links in mails, errands.go what is done after the answer
+//	backend.go        who checks a login: the database, a tenant's directory (ldaplogin.go, ldapconfig.go), others; idp.go who by which
+//	external*.go      links to external services: externalauth.go is what a plugin is, external_routes.go where to begin
+//
+//	bootstrap.go      the master tenant and the first administrator; credentials.go where the password is kept; recover.go the way back in
 package authsvc

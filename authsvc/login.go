@@ -66,3 +66,24 @@ func findAccount(ctx context.Context, c store.Conn, login string) (account, erro
 	}
 	return a, err
 }
+
+// authenticate answers the user's UUID. It takes as long for an unknown user as for a wrong password.
+func (s *Service) authenticate(ctx context.Context, c credentials) (string, error) {
+	a, err := findAccount(ctx, s.db, c.login)
+	if err != nil {
+		return "", err
+	}
+	hash := ""
+	if a.PasswordHash != nil {
+		hash = *a.PasswordHash
+	}
+	ok, err := s.hasher.verify(ctx, a.UserUUID, hash, c.password)
+	if err != nil {
+		return "", err
+	}
+	if !ok {
+		return "", errNoLogin()
+	}
+	s.rehash(ctx, a.UserUUID, hash, c.password)
+	return a.UserUUID, nil
+}

@@ -125,7 +125,8 @@ func (s *Service) UseCache(c *tokens.Cache) { s.cache.Store(c) }
 // and this node's cache follows before the revoke is answered.
 //
 // Interrupted between commit and the local part, the process is gone and its cache with it;
-// other nodes have the message from the commit.
+// other nodes have the message from the commit. Where nobody could say whether a commit was made, this node hears the message
+// too (tokens.Follow).
 type forget struct {
 	message string
 	local   func(*tokens.Cache)

@@ -1,0 +1,103 @@
+package authsvc
+
+import (
+	"context"
+	"time"
+
+	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/tokens"
+)
+
+// tokenRow is a row of auth_token.
+type tokenRow struct {
+	Digest      tokens.Digest
+	SessionUUID string
+	UserUUID    string
+	UserAgent   string
+	RemoteAddr  string
+	Mobile      bool
+	RefreshUUID string // empty: made without one
+}
+
+// login is a token that is about to be issued.
+type login struct {
+	tokenRow
+	lifetime time.Duration
+	offline  *offline // nil: no refresh token is asked for
+}
+
+// issued is what else a login did.
+type issued struct {
+	refresh string // the refresh token, when one was asked for
+	revoked int    // sessions that ended because of it
+}
+
+// maxSessions is how many live sessions a user may have; internal users are not limited (reference, POST /token).
+const maxSessions = 100
+
+// issue stores a new token of an enabled user. The times are the database's, so that nodes with different
+// clocks agree on when it ends.
+func (s *Service) issue(ctx context.Context, l login) (done issued, err error) {
+	var gone []forget
+	err = s.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
+		done, gone = issued{}, nil
+		now, err := store.Get[time.Time](ctx, tx, `SELECT now_utc()`)
+		if err != nil {
+			return err
+		}
+		if l.offline != nil {
+			var ended []tokenOf
+			if done.refresh, l.RefreshUUID, ended, err = s.obtain(ctx, tx, l, now); err != nil {
+				return err
+			}
+			for _, t := range ended {
+				gone = append(gone, forgetToken(tokens.Digest(t.Digest)))
+			}
+			done.revoked = len(ended)
+		}
+		if err := checkSessions(ctx, tx, l.UserUUID); err != nil {
+			return err
+		}
+		if err := insertToken(ctx, tx, l, now); err != nil {
+			return err
+		}
+		return s.announce(ctx, tx, gone...)
+	})
+	if err != nil {
+		return issued{}, err
+	}
+	s.forgetHere(gone...)
+	if c := s.cache.Load(); c != nil {
+		c.Issued(l.Digest)
+	}
+	return done, nil
+}
+
+// insertToken writes the row, unless the user was deleted or disabled since the password was checked.
+func insertToken(ctx context.Context, tx store.Conn, l login, now time.Time) error {
+	var refresh *string
+	if l.RefreshUUID != "" {
+		refresh = &l.RefreshUUID
+	}
+	n, err := tx.Exec(ctx, `
+		INSERT INTO auth_token (digest, session_uuid, user_uuid, issued_at, expires_at, mobile, user_agent, remote_addr, refresh_uuid)
+		SELECT $1, $2, uuid, $4, $5, $6, $7, $8, $9 FROM auth_user WHERE uuid = $3 AND enabled`,
+		l.Digest[:], l.SessionUUID, l.UserUUID, now, now.Add(l.lifetime), l.Mobile, l.UserAgent, l.RemoteAddr, refresh)
+	if err == nil && n == 0 {
+		return errNoLogin()
+	}
+	return err
+}
+
+func checkSessions(ctx context.Context, tx store.Conn, user string) error {
+	n, err := store.Get[int](ctx, tx, `
+		SELECT count(*) FROM auth_token t JOIN auth_user u ON u.uuid = t.user_uuid
+		WHERE t.user_uuid = $1 AND t.expires_at > now_utc() AND u.purpose <> 'internal'`, user)
+	if err != nil || n < maxSessions {
+		return err
+	}
+	e := apierr.New(apierr.TooMany, "User %s has exceeded the maximum number of active sessions", user)
+	e.RetryAfter = time.Minute
+	return e
+}

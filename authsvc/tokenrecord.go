@@ -1,0 +1,108 @@
+package authsvc
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/tokens"
+)
+
+// tokenAnswer wraps the record, as existing clients expect.
+type tokenAnswer struct {
+	Data tokenRecord `json:"data"`
+}
+
+// tokenRecord is all that a client may know of a token. The moments without "utc" are in the server's
+// local time; none has a zone (reference, auth-api 3).
+type tokenRecord struct {
+	Token         string        `json:"token"`
+	AuthID        string        `json:"auth_id"`
+	PBXUserUUID   *string       `json:"xivo_user_uuid"`
+	ServerUUID    string        `json:"xivo_uuid"`
+	IssuedAt      string        `json:"issued_at"`
+	ExpiresAt     string        `json:"expires_at"`
+	UTCIssuedAt   string        `json:"utc_issued_at"`
+	UTCExpiresAt  string        `json:"utc_expires_at"`
+	ACL           []string      `json:"acl"`
+	Metadata      tokenMetadata `json:"metadata"`
+	SessionUUID   string        `json:"session_uuid"`
+	RemoteAddress string        `json:"remote_addr"`
+	UserAgent     string        `json:"user_agent"`
+	RefreshToken  string        `json:"refresh_token,omitempty" doc:"Only in the answer to a login that asked for access_type offline."`
+}
+
+type tokenMetadata struct {
+	UUID        string  `json:"uuid"`
+	TenantUUID  string  `json:"tenant_uuid"`
+	AuthID      string  `json:"auth_id"`
+	PBXUserUUID *string `json:"pbx_user_uuid"`
+	ServerUUID  string  `json:"xivo_uuid"`
+	Purpose     string  `json:"purpose"`
+}
+
+// record reads a live token's record.
+func (s *Service) record(ctx context.Context, token string) (tokenRecord, error) {
+	d := tokens.DigestOf(token)
+	p, err := s.Load(ctx, token, d)
+	if err != nil {
+		return tokenRecord{}, err
+	}
+	type details struct {
+		IssuedAt   time.Time `db:"issued_at"`
+		ExpiresAt  time.Time `db:"expires_at"`
+		UserAgent  string    `db:"user_agent"`
+		RemoteAddr string    `db:"remote_addr"`
+	}
+	t, err := store.Get[details](ctx, s.db, `SELECT issued_at, expires_at, user_agent, remote_addr FROM auth_token WHERE digest = $1`, d[:])
+	if errors.Is(err, store.ErrNotFound) {
+		return tokenRecord{}, tokens.ErrUnknown // revoked between the two
+	}
+	if err != nil {
+		return tokenRecord{}, err
+	}
+	server := ""
+	if u := s.server.Load(); u != nil {
+		server = *u
+	}
+	var pbxUser *string
+	if p.Purpose == "user" {
+		pbxUser = &p.UserUUID
+	}
+	local := func(t time.Time) string { return t.Local().Format("2006-01-02T15:04:05.000000") }
+	return tokenRecord{
+		Token: token, AuthID: p.UserUUID, PBXUserUUID: pbxUser, ServerUUID: server,
+		IssuedAt: local(t.IssuedAt), ExpiresAt: local(t.ExpiresAt),
+		UTCIssuedAt: rest.Timestamp(t.IssuedAt), UTCExpiresAt: rest.Timestamp(t.ExpiresAt),
+		ACL: append([]string{}, p.ACL.Patterns()...), SessionUUID: p.SessionUUID, RemoteAddress: t.RemoteAddr, UserAgent: t.UserAgent,
+		Metadata: tokenMetadata{
+			UUID: p.UserUUID, TenantUUID: p.TenantUUID, AuthID: p.UserUUID, PBXUserUUID: pbxUser, ServerUUID: server, Purpose: p.Purpose,
+		},
+	}, nil
+}
+
+// clip keeps what a client says of itself short and printable.
+func clip(text string) string {
+	text = strings.ToValidUTF8(text, "")
+	text = strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f {
+			return -1
+		}
+		return r
+	}, text)
+	if runes := []rune(text); len(runes) > 512 {
+		return string(runes[:512])
+	}
+	return text
+}
+
+func host(remote string) string {
+	if h, _, err := net.SplitHostPort(remote); err == nil {
+		return h
+	}
+	return remote
+}
