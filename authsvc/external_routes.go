@@ -209,7 +209,10 @@ func externalBody(r *rest.Request) (json.RawMessage, error) {
 
 // parseObject reads a body whose names the client may choose.
 func parseObject(r *rest.Request) (map[string]any, error) {
-	text, err := io.ReadAll(r.HTTP.Body)
+	text, err := []byte(nil), error(nil)
+	if r.HTTP.Body != nil {
+		text, err = io.ReadAll(r.HTTP.Body)
+	}
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge), errors.Is(err, context.Canceled):

@@ -1,0 +1,292 @@
+package caddymodule
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig"
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+
+	"github.com/ringfence/ringfence/authsvc"
+	"github.com/ringfence/ringfence/authsvc/external/google"
+	"github.com/ringfence/ringfence/authsvc/external/microsoft"
+	"github.com/ringfence/ringfence/authsvc/external/mobile"
+	"github.com/ringfence/ringfence/authsvc/external/oauth2"
+	"github.com/ringfence/ringfence/internal/rest"
+)
+
+func init() {
+	caddy.RegisterModule(new(OAuth2))
+	caddy.RegisterModule(new(Google))
+	caddy.RegisterModule(new(Microsoft))
+	caddy.RegisterModule(new(Mobile))
+}
+
+// External is the part of the App that links users to external services.
+type External struct {
+	// PluginsRaw are guest modules in the namespace ringfence.auth.external. Each implements authsvc.ExternalAuth. Default: none.
+	PluginsRaw []json.RawMessage `json:"external,omitempty" caddy:"namespace=ringfence.auth.external inline_key=plugin"`
+	// PublicURL is where browsers reach this gateway, and external services send users back: https://pbx.example.com:8443.
+	// Default: the environment's RINGFENCE_PUBLIC_URL. Without one nobody can be sent to an external service.
+	PublicURL string `json:"public_url,omitempty"`
+}
+
+// describe loads the plugins, and answers the authentication service with their operations.
+func (e *External) describe(ctx caddy.Context, auth *authsvc.Service) (*rest.Service, error) {
+	e.PublicURL = setting(e.PublicURL, "RINGFENCE_PUBLIC_URL")
+	if e.PublicURL != "" {
+		if err := authsvc.CheckPublicURL(e.PublicURL); err != nil {
+			return nil, fmt.Errorf("reading public_url (RINGFENCE_PUBLIC_URL): %w", err)
+		}
+	}
+	var plugins []authsvc.ExternalAuth
+	if len(e.PluginsRaw) > 0 {
+		guests, err := ctx.LoadModule(e, "PluginsRaw")
+		if err != nil {
+			return nil, fmt.Errorf("loading the external authentication plugins: %w", err)
+		}
+		for _, guest := range guests.([]any) {
+			plugin, ok := guest.(authsvc.ExternalAuth)
+			if !ok {
+				return nil, fmt.Errorf("the module %T is no external authentication plugin", guest)
+			}
+			plugins = append(plugins, plugin)
+		}
+	}
+	described, err := auth.WithExternal(plugins, e.PublicURL)
+	if err != nil {
+		return nil, fmt.Errorf("describing external authentication: %w", err)
+	}
+	return described, nil
+}
+
+// setting resolves the placeholders of a value, or takes it from the environment where it is empty.
+func setting(value, env string) string {
+	repl := caddy.NewReplacer()
+	if value = repl.ReplaceAll(value, ""); value == "" {
+		value = repl.ReplaceAll("{env."+env+"}", "")
+	}
+	return value
+}
+
+// parsePlugin parses a plugin of the app's global option:
+//
+//	external <plugin> [...] { ... }
+func (e *External) parsePlugin(d *caddyfile.Dispenser) error {
+	if !d.NextArg() {
+		return d.ArgErr()
+	}
+	name := d.Val()
+	guest, err := caddyfile.UnmarshalModule(d, "ringfence.auth.external."+name)
+	if err != nil {
+		return err
+	}
+	e.PluginsRaw = append(e.PluginsRaw, caddyconfig.JSONModuleObject(guest, "plugin", name, nil))
+	return nil
+}
+
+// OAuth2 links users to any service that speaks OAuth 2.0, with PKCE. Each tenant has its own client_id
+// and client_secret, in POST /external/{type}/config. Several may be configured, under different types.
+type OAuth2 struct {
+	// AuthType is the name in paths and accesses. Default: oauth2.
+	AuthType string `json:"type,omitempty"`
+	// AuthURL is where users consent; TokenURL where codes and refresh tokens are exchanged.
+	AuthURL  string `json:"auth_url"`
+	TokenURL string `json:"token_url"`
+	// Scopes are asked for when a client names none.
+	Scopes []string `json:"scopes,omitempty"`
+	// Parameters are added to the authorization URL.
+	Parameters map[string]string `json:"parameters,omitempty"`
+	// ClientAuthentication is where the client's credentials are sent: in the body, or, with header, by HTTP
+	// Basic authentication. Default: body.
+	ClientAuthentication string `json:"client_authentication,omitempty"`
+
+	oauth2.Generic `json:"-"`
+}
+
+// CaddyModule returns the Caddy module information.
+func (*OAuth2) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{ID: "ringfence.auth.external.oauth2", New: func() caddy.Module { return new(OAuth2) }}
+}
+
+// Provision makes the plugin.
+func (o *OAuth2) Provision(caddy.Context) (err error) {
+	repl := caddy.NewReplacer()
+	c := oauth2.Config{
+		Type:    repl.ReplaceAll(o.AuthType, ""),
+		AuthURL: repl.ReplaceAll(o.AuthURL, ""), TokenURL: repl.ReplaceAll(o.TokenURL, ""),
+		Scopes: o.Scopes, Parameters: o.Parameters,
+	}
+	switch o.ClientAuthentication {
+	case "", "body":
+	case "header":
+		c.BasicAuth = true
+	default:
+		return fmt.Errorf("client_authentication is %q, and must be body or header", o.ClientAuthentication)
+	}
+	o.Generic, err = oauth2.NewGeneric(c)
+	return err
+}
+
+// UnmarshalCaddyfile parses
+//
+//	external oauth2 [<type>] {
+//	    auth_url  <url>
+//	    token_url <url>
+//	    scopes    <scope...>
+//	    parameter <name> <value>
+//	    client_authentication body|header
+//	}
+func (o *OAuth2) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
+	d.Next()
+	if d.NextArg() {
+		o.AuthType = d.Val()
+	}
+	if d.NextArg() {
+		return d.ArgErr()
+	}
+	for d.NextBlock(0) {
+		var name, value string
+		ok := true
+		switch option := d.Val(); option {
+		case "auth_url":
+			ok = d.AllArgs(&o.AuthURL)
+		case "token_url":
+			ok = d.AllArgs(&o.TokenURL)
+		case "client_authentication":
+			ok = d.AllArgs(&o.ClientAuthentication)
+		case "scopes":
+			ok = scopes(d, &o.Scopes)
+		case "parameter":
+			if ok = d.AllArgs(&name, &value); ok {
+				if o.Parameters == nil {
+					o.Parameters = map[string]string{}
+				}
+				o.Parameters[name] = value
+			}
+		default:
+			return d.Errf("unknown option %q: it is one of auth_url, token_url, scopes, parameter, client_authentication", option)
+		}
+		if !ok {
+			return d.ArgErr()
+		}
+	}
+	return nil
+}
+
+// scopes reads the rest of the line.
+func scopes(d *caddyfile.Dispenser, into *[]string) bool {
+	args := d.RemainingArgs()
+	*into = append(*into, args...)
+	return len(args) > 0
+}
+
+// Google links users to their Google accounts.
+type Google struct {
+	// Scopes are asked for when a client names none. Default: the profile and the contacts.
+	Scopes []string `json:"scopes,omitempty"`
+
+	*oauth2.Plugin `json:"-"`
+}
+
+// CaddyModule returns the Caddy module information.
+func (*Google) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{ID: "ringfence.auth.external.google", New: func() caddy.Module { return new(Google) }}
+}
+
+// Provision makes the plugin.
+func (g *Google) Provision(caddy.Context) (err error) {
+	g.Plugin, err = google.New(google.Config{Scopes: g.Scopes})
+	return err
+}
+
+// UnmarshalCaddyfile parses
+//
+//	external google {
+//	    scopes <scope...>
+//	}
+func (g *Google) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
+	return options(d, map[string]func() bool{"scopes": func() bool { return scopes(d, &g.Scopes) }})
+}
+
+// Microsoft links users to their Microsoft accounts.
+type Microsoft struct {
+	// Directory is whose accounts may be linked: common, organizations, consumers, or a directory's id or domain. Default: common.
+	Directory string `json:"directory,omitempty"`
+	// Scopes are asked for when a client names none. Default: offline_access and Contacts.Read.
+	Scopes []string `json:"scopes,omitempty"`
+
+	*oauth2.Plugin `json:"-"`
+}
+
+// CaddyModule returns the Caddy module information.
+func (*Microsoft) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{ID: "ringfence.auth.external.microsoft", New: func() caddy.Module { return new(Microsoft) }}
+}
+
+// Provision makes the plugin.
+func (m *Microsoft) Provision(caddy.Context) (err error) {
+	m.Plugin, err = microsoft.New(microsoft.Config{Directory: caddy.NewReplacer().ReplaceAll(m.Directory, ""), Scopes: m.Scopes})
+	return err
+}
+
+// UnmarshalCaddyfile parses
+//
+//	external microsoft {
+//	    directory <directory>
+//	    scopes    <scope...>
+//	}
+func (m *Microsoft) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
+	return options(d, map[string]func() bool{
+		"directory": func() bool { return d.AllArgs(&m.Directory) },
+		"scopes":    func() bool { return scopes(d, &m.Scopes) },
+	})
+}
+
+// Mobile keeps the tokens with which push notifications reach users' mobile applications.
+type Mobile struct{ mobile.Plugin }
+
+// CaddyModule returns the Caddy module information.
+func (*Mobile) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{ID: "ringfence.auth.external.mobile", New: func() caddy.Module { return new(Mobile) }}
+}
+
+// UnmarshalCaddyfile takes nothing:
+//
+//	external mobile
+func (*Mobile) UnmarshalCaddyfile(d *caddyfile.Dispenser) error { return options(d, nil) }
+
+// options parses a plugin's block, in which each option is known by its name.
+func options(d *caddyfile.Dispenser, known map[string]func() bool) error {
+	d.Next()
+	if d.NextArg() {
+		return d.ArgErr()
+	}
+	for d.NextBlock(0) {
+		parse, ok := known[d.Val()]
+		if !ok {
+			return d.Errf("unknown option %q", d.Val())
+		}
+		if !parse() {
+			return d.ArgErr()
+		}
+	}
+	return nil
+}
+
+var (
+	_ authsvc.ExternalAuth       = (*OAuth2)(nil)
+	_ authsvc.ExternalSafeViewer = (*OAuth2)(nil)
+	_ authsvc.ExternalAuthorizer = (*OAuth2)(nil)
+	_ authsvc.ExternalAuthorizer = (*Google)(nil)
+	_ authsvc.ExternalAuthorizer = (*Microsoft)(nil)
+	_ authsvc.ExternalUpdater    = (*Mobile)(nil)
+	_ caddy.Provisioner          = (*OAuth2)(nil)
+	_ caddy.Provisioner          = (*Google)(nil)
+	_ caddy.Provisioner          = (*Microsoft)(nil)
+	_ caddyfile.Unmarshaler      = (*OAuth2)(nil)
+	_ caddyfile.Unmarshaler      = (*Google)(nil)
+	_ caddyfile.Unmarshaler      = (*Microsoft)(nil)
+	_ caddyfile.Unmarshaler      = (*Mobile)(nil)
+)

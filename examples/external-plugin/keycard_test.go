@@ -1,0 +1,135 @@
+package main
+
+import (
+	"encoding/json"
+	"go/parser"
+	"go/token"
+	"net/http/httptest"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+
+	"github.com/ringfence/ringfence/acl"
+	"github.com/ringfence/ringfence/authsvc"
+	"github.com/ringfence/ringfence/internal/principal"
+	"github.com/ringfence/ringfence/internal/sealed"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/store/storetest"
+)
+
+// parse is the plugin as Caddy makes it of a Caddyfile.
+func parse(t *testing.T, text string) (authsvc.ExternalAuth, error) {
+	t.Helper()
+	d := caddyfile.NewTestDispenser(text)
+	d.Next()
+	d.NextArg()
+	module, err := caddyfile.UnmarshalModule(d, "ringfence.auth.external."+d.Val())
+	if err != nil {
+		return nil, err
+	}
+	k := module.(*Keycard)
+	return k, k.Validate()
+}
+
+func TestThePluginNeedsNothingThatOthersCannotImport(t *testing.T) {
+	t.Parallel()
+	file, err := parser.ParseFile(token.NewFileSet(), "keycard.go", nil, parser.ImportsOnly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range file.Imports {
+		if strings.Contains(i.Path.Value, "/internal/") {
+			t.Errorf("it imports %s", i.Path.Value)
+		}
+	}
+}
+
+func TestTheConfiguration(t *testing.T) {
+	t.Parallel()
+	for text, good := range map[string]bool{
+		"external keycard {\n page https://cards.example.com/link\n}": true,
+		"external keycard": false,
+		"external keycard {\n page http://cards.example.com/link\n}": false,
+		"external keycard {\n color blue\n}":                         false,
+	} {
+		if _, err := parse(t, text); (err == nil) != good {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+func TestLinkingACard(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		plugin, err := parse(t, "external keycard {\n page https://cards.example.com/link\n}")
+		if err != nil {
+			t.Fatal(err)
+		}
+		box := sealed.New(sealed.Options{File: filepath.Join(t.TempDir(), "sealing-key")})
+		if err := box.Prepare(t.Context(), db); err != nil {
+			t.Fatal(err)
+		}
+		svc, err := authsvc.New(authsvc.Options{
+			DB: db, Hash: authsvc.HashParams{Memory: 64, Time: 1, Threads: 1},
+			Sealer: box, External: []authsvc.ExternalAuth{plugin}, PublicURL: "https://pbx.example.com:8443",
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := svc.Bootstrap(t.Context(), authsvc.Admin{Username: "admin", Password: "a password", File: filepath.Join(t.TempDir(), "admin")}); err != nil {
+			t.Fatal(err)
+		}
+		everything, err := acl.Compile([]string{"#"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		user, err := store.Get[string](t.Context(), db, `SELECT uuid FROM auth_user`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		master, err := store.Get[string](t.Context(), db, `SELECT uuid FROM auth_tenant`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		admin := &principal.Principal{UserUUID: user, Affiliation: &principal.Affiliation{TenantUUID: master}, ACL: everything}
+		do := func(method, path string, status int) map[string]any {
+			t.Helper()
+			r := httptest.NewRequestWithContext(principal.NewContext(t.Context(), admin), method, "/api/auth/0.1"+path, nil)
+			r.Header.Set("Accept", "application/json")
+			w := httptest.NewRecorder()
+			svc.REST().ServeHTTP(w, r)
+			if w.Code != status {
+				t.Fatalf("%s %s: %d %s", method, path, w.Code, w.Body)
+			}
+			answer := map[string]any{}
+			_ = json.Unmarshal(w.Body.Bytes(), &answer)
+			return answer
+		}
+
+		mine := "/users/" + user + "/external/keycard"
+		page, err := url.Parse(do("POST", mine, 201)["authorization_url"].(string))
+		if err != nil || page.Host != "cards.example.com" {
+			t.Fatalf("the page is %v, %v", page, err)
+		}
+		back, err := url.Parse(page.Query().Get("return_to"))
+		if err != nil || back.Host != "pbx.example.com:8443" {
+			t.Fatalf("the page is to send the user to %v, %v", back, err)
+		}
+		returned := strings.TrimPrefix(back.Path, "/api/auth/0.1") + "?" + url.Values{"state": {page.Query().Get("state")}, "number": {"4711"}}.Encode()
+		do("GET", returned, 200)
+		do("GET", returned, 400)
+		if card := do("GET", mine, 200); card["number"] != "4711" {
+			t.Errorf("the card is %v", card)
+		}
+		item := do("GET", "/users/"+admin.UserUUID+"/external", 200)["items"].([]any)[0].(map[string]any)
+		data := item["data"].(map[string]any)
+		if _, shown := data["number"]; shown || data["since"] == nil || item["enabled"] != true {
+			t.Errorf("the list shows %v", item)
+		}
+		do("DELETE", mine, 204)
+		do("GET", mine, 404)
+	})
+}
