@@ -209,7 +209,8 @@ func externalBody(r *rest.Request) (json.RawMessage, error) {
 
 // parseObject reads a body whose names the client may choose.
 func parseObject(r *rest.Request) (map[string]any, error) {
-	text, err := []byte(nil), error(nil)
+	var text []byte
+	var err error
 	if r.HTTP.Body != nil {
 		text, err = io.ReadAll(r.HTTP.Body)
 	}
