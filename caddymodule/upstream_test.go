@@ -191,8 +191,8 @@ func echoing(t *testing.T) string {
 	return "reverse_proxy " + server.Listener.Addr().String() + " {\nstream_close_delay 1m\n}"
 }
 
-// upgrade sends the beginning of a WebSocket and answers the connection and the response.
-func upgrade(t *testing.T, g *gateway, path, token string) (net.Conn, *bufio.Reader, *http.Response) {
+// upgrade sends the beginning of a WebSocket and answers the connection, and the response's status and headers.
+func upgrade(t *testing.T, g *gateway, path, token string) (conn net.Conn, reader *bufio.Reader, status int, header http.Header) {
 	t.Helper()
 	dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"http/1.1"}}}
 	conn, err := dialer.DialContext(t.Context(), "tcp", "127.0.0.1:"+g.https)
@@ -206,12 +206,13 @@ func upgrade(t *testing.T, g *gateway, path, token string) (net.Conn, *bufio.Rea
 	if err != nil {
 		t.Fatal(err)
 	}
-	reader := bufio.NewReader(conn)
+	reader = bufio.NewReader(conn)
 	res, err := http.ReadResponse(reader, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return conn, reader, res
+	t.Cleanup(func() { _ = res.Body.Close() })
+	return conn, reader, res.StatusCode, res.Header
 }
 
 func TestWebSocket(t *testing.T) {
@@ -220,16 +221,16 @@ func TestWebSocket(t *testing.T) {
 	g.load(t)
 	w := echoWorld(t, g)
 	for token, want := range map[string]int{"": 401, w.Unknown: 401} {
-		if _, _, res := upgrade(t, g, echoPrefix+"/pub/events", token); res.StatusCode != want {
-			t.Errorf("status %d, want %d", res.StatusCode, want)
+		if _, _, status, _ := upgrade(t, g, echoPrefix+"/pub/events", token); status != want {
+			t.Errorf("status %d, want %d", status, want)
 		}
 	}
-	if _, _, res := upgrade(t, g, echoPrefix+"/admin", w.Token); res.StatusCode != 403 {
-		t.Errorf("status %d, want 403", res.StatusCode)
+	if _, _, status, _ := upgrade(t, g, echoPrefix+"/admin", w.Token); status != 403 {
+		t.Errorf("status %d, want 403", status)
 	}
-	conn, reader, res := upgrade(t, g, echoPrefix+"/pub/events", w.Token)
-	if res.StatusCode != 101 || res.Header.Get("X-Auth-Token") != "" || res.Header.Get("X-Request-Id") == "" {
-		t.Fatalf("status %d, headers %v", res.StatusCode, res.Header)
+	conn, reader, status, header := upgrade(t, g, echoPrefix+"/pub/events", w.Token)
+	if status != 101 || header.Get("X-Auth-Token") != "" || header.Get("X-Request-Id") == "" {
+		t.Fatalf("status %d, headers %v", status, header)
 	}
 	say := func(words string) {
 		t.Helper()

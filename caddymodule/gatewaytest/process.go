@@ -19,12 +19,13 @@ import (
 	"github.com/ringfence/ringfence/caddymodule"
 )
 
-const asCommand = "RINGFENCE_TEST_AS_COMMAND"
+// AsCommand is the variable that makes a test binary the gateway's command line, if it is set.
+const AsCommand = "RINGFENCE_TEST_AS_COMMAND"
 
 // Main runs the tests of a package, or, in a process that [Start] or [Command] started, the gateway's own command line.
 func Main(m *testing.M) {
-	if os.Getenv(asCommand) != "" {
-		_ = os.Unsetenv(asCommand)
+	if os.Getenv(AsCommand) != "" {
+		_ = os.Unsetenv(AsCommand)
 		caddymodule.Main()
 		return
 	}
@@ -67,7 +68,7 @@ func Command(tb testing.TB, folder string, env []string, args ...string) *exec.C
 			cmd.Env = append(cmd.Env, v)
 		}
 	}
-	cmd.Env = append(append(cmd.Env, asCommand+"=1"), env...)
+	cmd.Env = append(append(cmd.Env, AsCommand+"=1"), env...)
 	return cmd
 }
 
