@@ -36,9 +36,13 @@ type Settings struct {
 
 const maxValidity = 7 * 24 * time.Hour
 
-// UseSettings checks the settings, and puts them in the place of those that there were. Requests that are being
-// served go on with what they began with.
-func (s *Service) UseSettings(settings Settings) error {
+// Check reports whether UseSettings would take the settings.
+func (settings Settings) Check() error {
+	_, err := settings.withDefaults()
+	return err
+}
+
+func (settings Settings) withDefaults() (Settings, error) {
 	if settings.Mailer == nil {
 		settings.Mailer = (*mail.Sender)(nil)
 	}
@@ -47,11 +51,19 @@ func (s *Service) UseSettings(settings Settings) error {
 			*validity = mail.DefaultValidity
 		}
 		if *validity < time.Minute || *validity > maxValidity {
-			return errors.New("the links in mails are valid for less than a minute or more than a week")
+			return settings, errors.New("the links in mails are valid for less than a minute or more than a week")
 		}
 	}
 	var err error
-	if settings.Limits, err = settings.Limits.withDefaults(); err != nil {
+	settings.Limits, err = settings.Limits.withDefaults()
+	return settings, err
+}
+
+// UseSettings checks the settings, and puts them in the place of those that there were. Requests that are being
+// served go on with what they began with.
+func (s *Service) UseSettings(settings Settings) error {
+	settings, err := settings.withDefaults()
+	if err != nil {
 		return err
 	}
 	s.settings.Store(&settings)
@@ -71,5 +83,8 @@ func (s *Service) clientAddress(r *http.Request) string {
 	if s.clientIP != nil {
 		return s.clientIP(r)
 	}
-	return host(r.RemoteAddr)
+	return PeerIP(r)
 }
+
+// PeerIP is the address of a request's peer, without a port.
+func PeerIP(r *http.Request) string { return host(r.RemoteAddr) }

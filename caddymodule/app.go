@@ -54,6 +54,11 @@ type App struct {
 	HandoverDelay caddy.Duration `json:"handover_delay,omitempty"`
 	// Origins are the web origins ("https://pbx.example.com") whose pages may call the gated services. Default: none.
 	Origins []string `json:"origins,omitempty"`
+	// Mail is how mails are sent. Default: none are.
+	Mail *Mail `json:"mail,omitempty"`
+	// SelfRegistration lets strangers make accounts of their own, each in a tenant of its own, below the master
+	// tenant. Default: they may not.
+	SelfRegistration bool `json:"self_registration,omitempty"`
 
 	ctx    caddy.Context
 	log    *slog.Logger
@@ -61,6 +66,8 @@ type App struct {
 	cache  *tokens.Cache
 	// backends are those of BackendsRaw.
 	backends []authsvc.Backend
+	// settings are what else the authentication service goes by.
+	settings authsvc.Settings
 	// needsDatabase is set by what is on the database, all of it before Start: a gateway that takes its tokens from
 	// elsewhere and stands in front of other daemons has no database.
 	needsDatabase bool
@@ -109,6 +116,9 @@ func (a *App) Provision(ctx caddy.Context) error {
 		return fmt.Errorf("registering the token cache's metrics: %w", err)
 	}
 	if err := a.loadBackends(ctx); err != nil {
+		return err
+	}
+	if err := a.loadSettings(caddy.NewReplacer()); err != nil {
 		return err
 	}
 	events, err := ctx.App("events")
@@ -171,6 +181,7 @@ func (a *App) Start() error {
 	if !a.reload {
 		slog.SetDefault(a.log)
 		a.useBackends()
+		a.useSettings()
 	}
 	if !a.needsDatabase {
 		return nil

@@ -17,6 +17,8 @@ import (
 //	    backends <backend...>
 //	    backend  <backend> [...] { ... }
 //	    origins  <origin...>
+//	    mail     <server> { ... }
+//	    self_registration
 //	    handover_delay <duration>
 //	}
 func parseApp(d *caddyfile.Dispenser, existing any) (any, error) {
@@ -70,6 +72,13 @@ func (a *App) parseOption(d *caddyfile.Dispenser) error {
 		if len(a.Origins) == 0 {
 			return d.ArgErr()
 		}
+	case "mail":
+		return a.parseMail(d)
+	case "self_registration":
+		a.SelfRegistration = true
+		if d.NextArg() {
+			return d.ArgErr()
+		}
 	case "handover_delay":
 		var value string
 		if !d.AllArgs(&value) {
@@ -81,7 +90,7 @@ func (a *App) parseOption(d *caddyfile.Dispenser) error {
 		}
 		a.HandoverDelay = caddy.Duration(delay)
 	default:
-		return d.Errf("unknown option %q: it is one of data, database, admin, tokens, backends, backend, origins, handover_delay", option)
+		return d.Errf("unknown option %q: it is one of data, database, admin, tokens, backends, backend, origins, mail, self_registration, handover_delay", option)
 	}
 	return nil
 }

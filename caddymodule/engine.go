@@ -67,7 +67,7 @@ func (e *engine) release() error {
 func newEngine(key, data string) (*engine, error) {
 	db := store.NewLate()
 	box := sealed.New(sealed.Options{File: filepath.Join(data, "sealing-key"), Keys: os.Getenv("RINGFENCE_SEALING_KEYS")})
-	auth, err := authsvc.New(authsvc.Options{DB: db, Sealer: box})
+	auth, err := authsvc.New(authsvc.Options{DB: db, Sealer: box, ClientIP: clientIP})
 	if err != nil {
 		return nil, fmt.Errorf("describing the authentication service: %w", err)
 	}
@@ -201,6 +201,7 @@ func (e *engine) ready(ctx context.Context) error {
 func (e *engine) Destruct() error {
 	e.cancel()
 	e.work.Wait()
+	e.auth.Close()
 	e.cache.Close()
 	return errors.Join(e.db.Close(), e.metrics.release())
 }

@@ -48,6 +48,7 @@ func (a started) Handle(context.Context, caddy.Event) error {
 	slog.SetDefault(a.log)
 	a.engine.auth.UseRequirements(a.requirements)
 	a.useBackends()
+	a.useSettings()
 	if a.reload {
 		a.takeOver()
 	} else {

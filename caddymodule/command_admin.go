@@ -1,0 +1,177 @@
+package caddymodule
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/caddyserver/caddy/v2"
+	caddycmd "github.com/caddyserver/caddy/v2/cmd"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/ringfence/ringfence/authsvc"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/store/open"
+)
+
+func init() {
+	caddycmd.RegisterCommand(caddycmd.Command{
+		Name:  "admin",
+		Usage: "reset-password <username> [--stdin] [--administrator] [--data <folder>] [--database <address>]",
+		Short: "Lets users in again from this machine",
+		Long: `
+What an operator of this machine does without logging in. It works on the
+database itself: run it as the user that the gateway runs as, with the same
+RINGFENCE_DATA and RINGFENCE_DATABASE.
+`,
+		CobraFunc: func(cmd *cobra.Command) {
+			cmd.AddCommand(resetPasswordCommand())
+			cmd.Args = cobra.NoArgs
+			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		},
+	})
+}
+
+func resetPasswordCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "reset-password <username>",
+		Short: "Gives a user a new password, and enables the user",
+		Long: `
+Gives a user a new password and prints it, once. The user is enabled, logs in
+with this password from now on, and has no sessions left.
+
+With --administrator the user also gets every access again, by the policy of the
+first administrator. The user must be in the master tenant.
+
+A gateway on the embedded database must be stopped first. On PostgreSQL the
+gateways go on, and forget the user's sessions at once.
+
+    ringfence admin reset-password admin --administrator
+    ringfence admin reset-password alice --stdin < new-password
+`,
+		Args:         cobra.ExactArgs(1),
+		SilenceUsage: true,
+		RunE:         resetPassword,
+	}
+	cmd.Flags().Bool("stdin", false, "Read the new password from standard input instead of making one")
+	cmd.Flags().Bool("administrator", false, "Give the user every access again")
+	cmd.Flags().String("data", "", "The data folder (default: $RINGFENCE_DATA, else ./data)")
+	cmd.Flags().String("database", "", "The database's address (default: $RINGFENCE_DATABASE, else ringfence.db in the data folder)")
+	return cmd
+}
+
+func resetPassword(cmd *cobra.Command, args []string) error {
+	flag := func(name string) string { return cmd.Flags().Lookup(name).Value.String() }
+	app := &App{Data: flag("data"), Database: flag("database")}
+	app.resolve(caddy.NewReplacer())
+	recovery := authsvc.Recovery{Username: args[0], Password: rand.Text(), Administrator: flag("administrator") == "true"}
+	given := flag("stdin") == "true"
+	if given {
+		var err error
+		if recovery.Password, err = readPassword(cmd.InOrStdin(), cmd.ErrOrStderr()); err != nil {
+			return err
+		}
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), openTimeout)
+	defer cancel()
+	done, err := recoverUser(ctx, app.Database, recovery)
+	if err != nil {
+		return err
+	}
+	if !given {
+		if _, err := fmt.Fprintf(cmd.OutOrStdout(), "username: %s\npassword: %s\n", done.Username, recovery.Password); err != nil {
+			return err
+		}
+	}
+	var notes []string
+	if given {
+		notes = append(notes, fmt.Sprintf("The password of %s is set.", done.Username))
+	}
+	if len(done.Denials) > 0 {
+		notes = append(notes, fmt.Sprintf("Other policies of %s still deny %s.", done.Username, strings.Join(done.Denials, ", ")))
+	}
+	removed, err := removeStaleCredentials(filepath.Join(app.Data, "admin-credentials"), done.Username)
+	if removed != "" {
+		notes = append(notes, removed)
+	}
+	for _, note := range notes {
+		fmt.Fprintln(cmd.ErrOrStderr(), note)
+	}
+	return err
+}
+
+// readPassword reads one line, without showing it when somebody types it.
+func readPassword(in io.Reader, prompt io.Writer) (string, error) {
+	line := ""
+	if file, ok := in.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
+		fmt.Fprint(prompt, "New password: ")
+		typed, err := term.ReadPassword(int(file.Fd()))
+		fmt.Fprintln(prompt)
+		if err != nil {
+			return "", fmt.Errorf("reading the new password: %w", err)
+		}
+		line = string(typed)
+	} else {
+		read, err := bufio.NewReader(io.LimitReader(in, 2*authsvc.MaxPassword)).ReadString('\n')
+		if err != nil && !errors.Is(err, io.EOF) {
+			return "", fmt.Errorf("reading the new password: %w", err)
+		}
+		line = strings.TrimSuffix(strings.TrimSuffix(read, "\n"), "\r")
+	}
+	if line == "" {
+		return "", errors.New("standard input has no password in its first line")
+	}
+	return line, nil
+}
+
+// recoverUser opens the database, which must be one that a gateway has made, and lets the user in.
+func recoverUser(ctx context.Context, address string, recovery authsvc.Recovery) (done authsvc.Recovered, err error) {
+	if path, ok := strings.CutPrefix(address, "sqlite://"); ok {
+		if _, err := os.Stat(path); err != nil { // opening it would make it
+			return done, fmt.Errorf("there is no database to change, name another with --data or --database: %w", err)
+		}
+	}
+	db, err := open.Open(ctx, address)
+	if err != nil {
+		return done, fmt.Errorf("opening the database: %w", err)
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	schema := db.(store.Migrator)
+	switch version, err := schema.Version(ctx); {
+	case err != nil:
+		return done, fmt.Errorf("reading the database's version: %w", err)
+	case version == 0:
+		return done, errors.New("this database has never been a gateway's; name another with --data or --database")
+	}
+	if err := schema.Migrate(ctx); err != nil { // as a gateway of this version would when it starts
+		return done, fmt.Errorf("bringing the database to this version's schema: %w", err)
+	}
+	s, err := authsvc.New(authsvc.Options{DB: db})
+	if err != nil {
+		return done, fmt.Errorf("describing the authentication service: %w", err)
+	}
+	return s.Recover(ctx, recovery)
+}
+
+// removeStaleCredentials removes the first start's file when it is the user's: its password is wrong now.
+func removeStaleCredentials(file, username string) (note string, err error) {
+	text, err := os.ReadFile(file) //nolint:gosec // below the data folder
+	first, _, _ := strings.Cut(string(text), "\n")
+	if errors.Is(err, os.ErrNotExist) || err == nil && first != "username: "+username {
+		return "", nil
+	}
+	if err == nil {
+		err = os.Remove(file)
+	}
+	if err != nil {
+		return "", fmt.Errorf("removing the credentials of the first start, which are no longer right: %w", err)
+	}
+	return file + ", which had the old password, was removed.", nil
+}

@@ -1,0 +1,152 @@
+package caddymodule
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+
+	"github.com/ringfence/ringfence/authsvc"
+	"github.com/ringfence/ringfence/authsvc/mail"
+)
+
+// Mail is how the authentication service sends mails: those that confirm an address, and those that reset a password. Texts may
+// hold placeholders, such as {env.SMTP_PASSWORD} or {file./run/secrets/smtp}.
+type Mail struct {
+	// Server is the mail server, as host or host:port. Default port: 587, 465 or 25, as TLS says.
+	Server string `json:"server"`
+	// From is the sender, as "Example PBX <pbx@example.com>".
+	From string `json:"from"`
+	// BaseURL is where browsers reach this gateway, as "https://pbx.example.com". Links begin with it.
+	BaseURL string `json:"base_url"`
+	// Username and Password are for the mail server. Default: it asks for none.
+	Username string `json:"username,omitempty"`
+	Password string `json:"password,omitempty"`
+	// TLS is starttls, tls (from the first byte) or none (for a mail server on this host). Default: starttls.
+	TLS string `json:"tls,omitempty"`
+	// CA is a PEM file with the certificates that vouch for the mail server. Default: the system's.
+	CA string `json:"ca,omitempty"`
+	// ResetURL is the page on which a password is chosen, with :user_uuid and :token in the places of the values.
+	// Default: a page of the console.
+	ResetURL string `json:"reset_url,omitempty"`
+	// Templates is a folder with texts that replace those of the mails. Default: none.
+	Templates string `json:"templates,omitempty"`
+	// Timeout bounds a send. Default: 30s.
+	Timeout caddy.Duration `json:"timeout,omitempty"`
+	// ConfirmationValidity and ResetValidity are how long the links are good, from a minute to a week. Default: 1h.
+	ConfirmationValidity caddy.Duration `json:"confirmation_validity,omitempty"`
+	ResetValidity        caddy.Duration `json:"reset_validity,omitempty"`
+}
+
+// sender contacts nobody.
+func (m *Mail) sender(repl *caddy.Replacer) (*mail.Sender, error) {
+	for _, text := range []*string{&m.Server, &m.From, &m.BaseURL, &m.Username, &m.Password, &m.TLS, &m.CA, &m.ResetURL, &m.Templates} {
+		*text = repl.ReplaceAll(*text, "")
+	}
+	c := mail.Config{
+		Host: m.Server, Username: m.Username, Password: m.Password, TLS: m.TLS, CAFile: m.CA, Timeout: time.Duration(m.Timeout),
+		From: m.From, BaseURL: m.BaseURL, ResetURL: m.ResetURL, Templates: m.Templates,
+		ConfirmationValidity: time.Duration(m.ConfirmationValidity), ResetValidity: time.Duration(m.ResetValidity),
+	}
+	if host, port, err := net.SplitHostPort(m.Server); err == nil {
+		if c.Host = host; port != "" {
+			if c.Port, err = strconv.Atoi(port); err != nil {
+				return nil, fmt.Errorf("the mail server's port %q is no number", port)
+			}
+		}
+	}
+	return mail.New(c)
+}
+
+// loadSettings reads the settings of the authentication service.
+func (a *App) loadSettings(repl *caddy.Replacer) error {
+	a.settings.SelfRegistration = a.SelfRegistration
+	if a.Mail != nil {
+		sender, err := a.Mail.sender(repl)
+		if err != nil {
+			return fmt.Errorf("preparing to send mails: %w", err)
+		}
+		a.settings.Mailer = sender
+		a.settings.ConfirmationValidity, a.settings.ResetValidity = time.Duration(a.Mail.ConfirmationValidity), time.Duration(a.Mail.ResetValidity)
+	}
+	if a.SelfRegistration && (a.Mail == nil || a.Mail.Server == "") {
+		return fmt.Errorf("self_registration needs a mail server, for whoever registers must confirm an address")
+	}
+	return a.settings.Check()
+}
+
+// useSettings has the service go by this configuration's settings, when useBackends does.
+func (a *App) useSettings() {
+	if err := a.engine.auth.UseSettings(a.settings); err != nil {
+		a.log.Error("the settings of the authentication service stay as they were", "error", err) // Check has taken them
+	}
+}
+
+// clientIP is the client's address, which is a trusted proxy's word where the server's trusted_proxies says so.
+func clientIP(r *http.Request) string {
+	if ip, ok := caddyhttp.GetVar(r.Context(), caddyhttp.ClientIPVarKey).(string); ok && ip != "" {
+		return ip
+	}
+	return authsvc.PeerIP(r)
+}
+
+// parseMail reads
+//
+//	mail <server> {
+//	    from                  <address>
+//	    base_url              <url>
+//	    username              <name>
+//	    password              <password>
+//	    tls                   starttls|tls|none
+//	    ca                    <file>
+//	    reset_url             <url>
+//	    templates             <folder>
+//	    timeout               <duration>
+//	    confirmation_validity <duration>
+//	    reset_validity        <duration>
+//	}
+func (a *App) parseMail(d *caddyfile.Dispenser) error {
+	if a.Mail != nil {
+		return d.Err("mail is given twice")
+	}
+	m := new(Mail)
+	a.Mail = m
+	if err := oneArgument(d, &m.Server); err != nil {
+		return err
+	}
+	texts := map[string]*string{
+		"from": &m.From, "base_url": &m.BaseURL, "username": &m.Username, "password": &m.Password, "tls": &m.TLS, "ca": &m.CA,
+		"reset_url": &m.ResetURL, "templates": &m.Templates,
+	}
+	durations := map[string]*caddy.Duration{
+		"timeout": &m.Timeout, "confirmation_validity": &m.ConfirmationValidity, "reset_validity": &m.ResetValidity,
+	}
+	for nesting := d.Nesting(); d.NextBlock(nesting); {
+		option := d.Val()
+		if text, ok := texts[option]; ok {
+			if err := oneArgument(d, text); err != nil {
+				return err
+			}
+			continue
+		}
+		duration, ok := durations[option]
+		if !ok {
+			return d.Errf("unknown option %q of mail", option)
+		}
+		var value string
+		if !d.AllArgs(&value) {
+			return d.ArgErr()
+		}
+		parsed, err := caddy.ParseDuration(value)
+		if err != nil {
+			return d.Errf("%s: %v", option, err)
+		}
+		*duration = caddy.Duration(parsed)
+	}
+	return nil
+}

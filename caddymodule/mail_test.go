@@ -1,0 +1,120 @@
+package caddymodule_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ringfence/ringfence/authsvc/mail/mailtest"
+)
+
+// mailOptions are the ringfence app's, for a test's mail server.
+func mailOptions(m *mailtest.Server, more string) string {
+	return fmt.Sprintf("mail %s {\nfrom \"Example PBX <pbx@example.com>\"\nbase_url https://pbx.example.com\nca %s\n%s\n}\n", m.Addr, m.CAFile, more)
+}
+
+const api = "/api/auth/0.1"
+
+// A stranger registers, confirms the address, forgets the password, and chooses another, on a whole gateway.
+func TestMailsOfTheGateway(t *testing.T) {
+	t.Setenv("SMTP_PASSWORD", "hush hush")
+	mails := mailtest.Start(t, mailtest.Options{Username: "pbx", Password: "hush hush"})
+	g := newGateway(t)
+	g.app = mailOptions(mails, "username pbx\npassword {env.SMTP_PASSWORD}\nreset_validity 2h") + "self_registration"
+	g.load(t)
+	body := `{"username":"ada","password":"first","email_address":"ada@example.org"}`
+	user := g.Do(t, "POST", api+"/users/register", "", body).Want(t, 200).Text(t, "uuid")
+	link, found := strings.CutPrefix(mails.Next(t).Link(t), "https://pbx.example.com")
+	if !found {
+		t.Fatalf("the link is %s", link)
+	}
+	g.Do(t, "GET", link, "", "", func(r *http.Request) { r.Header.Set("Accept", "text/html") }).Want(t, 200)
+	session := g.Login(t, "ada@example.org", "first")
+
+	g.Do(t, "GET", api+"/users/password/reset?email=ada@example.org", "", "", func(r *http.Request) { r.Host = "evil.example" }).Want(t, 204)
+	m := mails.Next(t)
+	_, fragment, _ := strings.Cut(m.Link(t), "#")
+	values, err := url.ParseQuery(fragment)
+	if err != nil || values.Get("user_uuid") != user || !strings.HasPrefix(m.Link(t), "https://pbx.example.com/console/") || !strings.Contains(m.Text(t), "2 hours") {
+		t.Fatalf("the mail says\n%s", m.Text(t))
+	}
+	choose := api + "/users/password/reset?user_uuid=" + user + "&token=" + values.Get("token")
+	g.Do(t, "POST", choose, "", `{"password":"second"}`).Want(t, 204)
+	g.Do(t, "POST", choose, "", `{"password":"third"}`).Want(t, 401)
+	g.Do(t, "GET", api+"/users/"+user, session, "").Want(t, 401)
+	g.Login(t, "ada", "second")
+
+	// A reload changes both without a restart, and one that cannot be used changes nothing.
+	g.app = "self_registration"
+	if err := g.reload(t); err == nil || !strings.Contains(err.Error(), "self_registration needs a mail server") {
+		t.Errorf("a reload without a mail server: %v", err)
+	}
+	g.Do(t, "POST", api+"/users/register", "", body).Want(t, 409)
+	g.app = ""
+	if err := g.reload(t); err != nil {
+		t.Fatal(err)
+	}
+	g.Do(t, "POST", api+"/users/register", "", body).Want(t, 404)
+	if log := g.logged(t); strings.Contains(log, "hush hush") || strings.Contains(log, values.Get("token")) {
+		t.Error("a secret is in the log")
+	}
+}
+
+func TestMailOptionsAreChecked(t *testing.T) {
+	mails := mailtest.Start(t, mailtest.Options{})
+	for _, tt := range []struct{ name, app, want string }{
+		{"no sender", "mail localhost {\nbase_url https://pbx.example.com\n}", "preparing to send mails: a mail sender is missing"},
+		{"no base URL", "mail localhost {\nfrom pbx@example.com\n}", "a base URL is missing"},
+		{"no server", "mail {\nfrom pbx@example.com\nbase_url https://pbx.example.com\n}", "a mail host is missing"},
+		{"no port", "mail localhost:smtp {\nfrom pbx@example.com\nbase_url https://pbx.example.com\n}", "is no number"},
+		{"no TLS", mailOptions(mails, "tls maybe"), `mail TLS "maybe"`},
+		{"no templates", mailOptions(mails, "templates /nonexistent"), "reading the mail templates"},
+		{"endless links", mailOptions(mails, "reset_validity 30d"), "valid for less than a minute or more than a week"},
+		{"twice", mailOptions(mails, "") + mailOptions(mails, ""), "mail is given twice"},
+		{"unknown option", mailOptions(mails, "bcc x@example.com"), `unknown option "bcc" of mail`},
+		{"no duration", mailOptions(mails, "timeout soon"), "timeout: "},
+		{"two values", mailOptions(mails, "tls none none"), "wrong argument count"},
+		{"an argument too many", "self_registration please", "wrong argument count"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			g := newGateway(t)
+			g.app = tt.app
+			if err := caddyLoad(g); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("%v, want %q", err, tt.want)
+			}
+			if found, _ := filepath.Glob(filepath.Join(g.dir, "data", "*.db")); len(found) > 0 {
+				t.Errorf("%q was made", found)
+			}
+		})
+	}
+}
+
+// Behind a proxy that the server trusts, it is the proxy's client who logs in.
+func TestClientBehindAProxy(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		trusted []string
+		want    string
+	}{{"trusted", []string{"127.0.0.0/8"}, "198.51.100.7"}, {"not trusted", []string{"192.0.2.1/32"}, "127.0.0.1"}} {
+		t.Run(tt.name, func(t *testing.T) {
+			g := newGateway(t)
+			g.change = func(config map[string]any) {
+				apps := config["apps"].(map[string]any)
+				for _, server := range apps["http"].(map[string]any)["servers"].(map[string]any) {
+					server.(map[string]any)["trusted_proxies"] = map[string]any{"source": "static", "ranges": tt.trusted}
+				}
+			}
+			g.load(t)
+			a := g.Do(t, "POST", api+"/token", "", "{}", func(r *http.Request) {
+				r.SetBasicAuth("admin", adminPassword)
+				r.Header.Set("X-Forwarded-For", "198.51.100.7")
+			}).Want(t, 200)
+			if got := a.Text(t, "data.remote_addr"); got != tt.want {
+				t.Errorf("remote_addr is %s, want %s", got, tt.want)
+			}
+		})
+	}
+}
