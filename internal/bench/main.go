@@ -156,11 +156,13 @@ func (b *bench) prepare() (err error) {
 // build builds a program, as the release is built or as Go does by itself.
 func (b *bench) build(pkg string, release bool) (string, error) {
 	program := filepath.Join(b.folder, filepath.Base(pkg))
-	arguments := []string{"build", "-ldflags", "-s -w", "-o", program}
+	profile := "off"
 	if _, err := os.Stat(b.pgo); release && err == nil {
-		arguments = append(arguments, "-trimpath", "-pgo", b.pgo)
-	} else {
-		arguments = append(arguments, "-pgo", "off")
+		profile = b.pgo
+	}
+	arguments := []string{"build", "-ldflags", "-s -w", "-pgo", profile, "-o", program}
+	if release {
+		arguments = append(arguments, "-trimpath")
 	}
 	fmt.Fprintln(os.Stderr, "bench: building", pkg)
 	cmd := exec.Command("go", append(arguments, pkg)...)

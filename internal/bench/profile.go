@@ -1,12 +1,17 @@
 package main
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strconv"
 	"time"
 )
@@ -53,10 +58,59 @@ func (b *bench) recordProfile(file string) error {
 			if err != nil {
 				return fmt.Errorf("recording the profile: %w", err)
 			}
+			if profile, err = withoutPaths(profile); err != nil {
+				return fmt.Errorf("taking this machine's paths out of the profile: %w", err)
+			}
 			return os.WriteFile(file, profile, 0o644)
 		default:
 		}
 	}
+}
+
+// withoutPaths cuts the paths in a profile's table of strings down to the names of the files: of the program and its
+// libraries, since the sources of a program built with -trimpath have none. The profile is committed.
+func withoutPaths(compressed []byte) ([]byte, error) {
+	const stringTable, lengthDelimited = 6, 2 // of the message Profile in pprof's profile.proto
+	r, err := gzip.NewReader(bytes.NewReader(compressed))
+	if err != nil {
+		return nil, err
+	}
+	in, err := io.ReadAll(r)
+	if err != nil {
+		return nil, err
+	}
+	var out []byte
+	for len(in) > 0 {
+		tag, n := binary.Uvarint(in)
+		size, m := binary.Uvarint(in[max(n, 0):])
+		switch {
+		case n <= 0 || m <= 0 || uint64(len(in)) < uint64(n+m):
+			return nil, errors.New("it is cut short")
+		case tag&7 == 0: // a number, which is the size that was read
+			out, in = append(out, in[:n+m]...), in[n+m:]
+			continue
+		case tag&7 != lengthDelimited || size > uint64(len(in)-n-m):
+			return nil, errors.New("it has a field of a form that profiles do not have")
+		}
+		content := in[n+m : n+m+int(size)]
+		if tag>>3 == stringTable && bytes.HasPrefix(content, []byte("/")) {
+			content = []byte(filepath.Base(string(content)))
+		}
+		out = binary.AppendUvarint(append(out, in[:n]...), uint64(len(content)))
+		out, in = append(out, content...), in[n+m+int(size):]
+	}
+	var packed bytes.Buffer
+	w, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := w.Write(out); err != nil {
+		return nil, err
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	return packed.Bytes(), nil
 }
 
 // fetchProfile asks Caddy's admin API.
