@@ -65,15 +65,15 @@ func TestChangePasswordIsRefused(t *testing.T) {
 		bob, _, mine := s.account(admin, "bob", "auth.users.#")
 		below := s.tenant(admin, "below")
 		s.do("PUT", "/tenants/"+below, admin, `{"default_authentication_method":"ldap"}`, in(below)).want(t, 200)
-		make := func(body string, where string) string {
+		account := func(body string, where string) string {
 			t.Helper()
 			return s.do("POST", "/users", admin, body, in(where)).want(t, 200).text(t, "uuid")
 		}
 		top := s.do("GET", "/users/"+bob, admin, "").text(t, "tenant_uuid")
-		ldap := make(`{"username":"l","password":"x","authentication_method":"ldap"}`, top)
-		saml := make(`{"username":"s","password":"x","authentication_method":"saml"}`, top)
-		byTenant := make(`{"username":"d","password":"x"}`, below)
-		passwordless := make(`{"username":"p"}`, top)
+		ldap := account(`{"username":"l","password":"x","authentication_method":"ldap"}`, top)
+		saml := account(`{"username":"s","password":"x","authentication_method":"saml"}`, top)
+		byTenant := account(`{"username":"d","password":"x"}`, below)
+		passwordless := account(`{"username":"p"}`, top)
 		adminUUID := s.do("GET", "/token/"+admin, "", "").text(t, "data.auth_id")
 		stranger := s.login("bob", "secret of bob")
 		for name, c := range map[string]struct {
@@ -158,7 +158,7 @@ func TestChangePasswordAtOnce(t *testing.T) {
 func TestOldHashes(t *testing.T) {
 	const (
 		// RFC 7914's vectors are for SHA-256; these are of Python's hashlib.pbkdf2_hmac("sha512", ...), for "pässword".
-		real   = "$pbkdf2-sha512$i=250000$000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f202122232425262728292a2b2c2d2e2f303132333435363738393a3b3c3d3e3f$d40347bc5e41cb01be537f67d50b9edec9b0dee2714047e1fc1417cac65c8619896cdfea4ada1d5ba340c8efa2c0409e3642bfe1f54b1fa771273a0d355859d7"
+		other  = "$pbkdf2-sha512$i=250000$000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f202122232425262728292a2b2c2d2e2f303132333435363738393a3b3c3d3e3f$d40347bc5e41cb01be537f67d50b9edec9b0dee2714047e1fc1417cac65c8619896cdfea4ada1d5ba340c8efa2c0409e3642bfe1f54b1fa771273a0d355859d7"
 		argon2 = "$argon2id$v=19$m=256,t=2,p=1$c29tZXNhbHQ$nf65EOgLrQMR/uIPnA4rEsF5h7TKyQwu9U1bMCHGi/4" // of "password", by the reference implementation
 	)
 	each(t, func(t *testing.T, db store.DB) {
@@ -175,21 +175,21 @@ func TestOldHashes(t *testing.T) {
 			stored, password string
 			status           int
 		}{
-			"PBKDF2":                 {real, "pässword", 200},
-			"PBKDF2, wrong password": {real, "password", 401},
+			"PBKDF2":                 {other, "pässword", 200},
+			"PBKDF2, wrong password": {other, "password", 401},
 			"other parameters":       {argon2, "password", 200},
-			"no rounds":              {strings.Replace(real, "250000", "0", 1), "pässword", 401},
-			"other rounds":           {strings.Replace(real, "250000", "250001", 1), "pässword", 401},
-			"endless rounds":         {strings.Replace(real, "250000", "1000001", 1), "pässword", 401},
-			"rounds overflow":        {strings.Replace(real, "250000", "4295217296", 1), "pässword", 401},
-			"negative rounds":        {strings.Replace(real, "250000", "-250000", 1), "pässword", 401},
-			"no salt":                {strings.Replace(real, "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f202122232425262728292a2b2c2d2e2f303132333435363738393a3b3c3d3e3f", "", 1), "pässword", 401},
-			"no hex":                 {real + "g", "pässword", 401},
-			"a part of the hash":     {real[:len(real)-66], "pässword", 401},
-			"no hash":                {real[:len(real)-128], "pässword", 401},
-			"more parts":             {real + "$", "pässword", 401},
+			"no rounds":              {strings.Replace(other, "250000", "0", 1), "pässword", 401},
+			"other rounds":           {strings.Replace(other, "250000", "250001", 1), "pässword", 401},
+			"endless rounds":         {strings.Replace(other, "250000", "1000001", 1), "pässword", 401},
+			"rounds overflow":        {strings.Replace(other, "250000", "4295217296", 1), "pässword", 401},
+			"negative rounds":        {strings.Replace(other, "250000", "-250000", 1), "pässword", 401},
+			"no salt":                {strings.Replace(other, "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f202122232425262728292a2b2c2d2e2f303132333435363738393a3b3c3d3e3f", "", 1), "pässword", 401},
+			"no hex":                 {other + "g", "pässword", 401},
+			"a part of the hash":     {other[:len(other)-66], "pässword", 401},
+			"no hash":                {other[:len(other)-128], "pässword", 401},
+			"more parts":             {other + "$", "pässword", 401},
 			"fewer parts":            {"$pbkdf2-sha512$i=250000$", "pässword", 401},
-			"another function":       {strings.Replace(real, "sha512", "sha1", 1), "pässword", 401},
+			"another function":       {strings.Replace(other, "sha512", "sha1", 1), "pässword", 401},
 		} {
 			t.Run(name, func(t *testing.T) {
 				if _, err := db.Exec(t.Context(), `UPDATE auth_user SET password_hash = $2 WHERE uuid = $1`, user, c.stored); err != nil {

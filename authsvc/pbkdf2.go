@@ -33,11 +33,11 @@ func decodePBKDF2(text string) (storedHash, error) {
 	if len(parts) != 3 {
 		return storedHash{}, bad
 	}
-	rounds, err := strconv.ParseUint(parts[0], 10, 32)
+	rounds, err := strconv.Atoi(parts[0])
 	if err != nil {
 		return storedHash{}, bad
 	}
-	if rounds == 0 || rounds > maxRounds {
+	if rounds < 1 || rounds > maxRounds {
 		return storedHash{}, fmt.Errorf("a stored PBKDF2 password hash is refused: its rounds are outside of 1..%d", maxRounds)
 	}
 	salt, err := hex.DecodeString(parts[1])
@@ -49,7 +49,7 @@ func decodePBKDF2(text string) (storedHash, error) {
 		return storedHash{}, bad
 	}
 	return storedHash{want: want, derive: func(password string) ([]byte, error) {
-		return pbkdf2.Key(sha512.New, password, salt, int(rounds), len(want))
+		return pbkdf2.Key(sha512.New, password, salt, rounds, len(want))
 	}}, nil
 }
 

@@ -109,7 +109,7 @@ func resetPassword(cmd *cobra.Command, args []string) error {
 
 // readPassword reads one line, without showing it when somebody types it.
 func readPassword(in io.Reader, prompt io.Writer) (string, error) {
-	line := ""
+	var line string
 	if file, ok := in.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
 		fmt.Fprint(prompt, "New password: ")
 		typed, err := term.ReadPassword(int(file.Fd()))
