@@ -125,7 +125,7 @@ var (
 // externalPage is a page for the user's browser. Nothing in it comes from the request but a code of known form.
 func externalPage(status int, title, sentence string) rest.Reply {
 	var b bytes.Buffer
-	_ = page.Execute(&b, map[string]any{"Title": title, "Sentence": sentence, "Style": template.CSS(pageStyle)}) // to memory, of a tried template
+	_ = page.Execute(&b, map[string]any{"Title": title, "Sentence": sentence, "Style": template.CSS(pageStyle)}) //nolint:gosec // a constant of ours; to memory, of a tried template
 	return rest.Reply{Status: status, Body: b.Bytes(), Header: http.Header{
 		"Content-Security-Policy": {pagePolicy},
 		"Referrer-Policy":         {"no-referrer"}, // the address holds the code

@@ -55,20 +55,18 @@ func (h *ExternalHost) configOperations() []rest.Operation {
 
 // config answers a tenant's configuration of a type, or ErrNoConfig.
 func (h *ExternalHost) config(ctx context.Context, tenantUUID, authType string) (json.RawMessage, error) {
-	_, text, err := h.storedConfig(ctx, h.db, tenantUUID, authType)
-	return text, err
+	return h.storedConfig(ctx, h.db, tenantUUID, authType)
 }
 
-func (h *ExternalHost) storedConfig(ctx context.Context, c store.Conn, tenantUUID, authType string) (blob []byte, text json.RawMessage, err error) {
-	blob, err = store.Get[[]byte](ctx, c, `SELECT sealed FROM auth_external_config WHERE tenant_uuid = $1 AND auth_type = $2`, tenantUUID, authType)
+func (h *ExternalHost) storedConfig(ctx context.Context, c store.Conn, tenantUUID, authType string) (json.RawMessage, error) {
+	blob, err := store.Get[[]byte](ctx, c, `SELECT sealed FROM auth_external_config WHERE tenant_uuid = $1 AND auth_type = $2`, tenantUUID, authType)
 	if errors.Is(err, store.ErrNotFound) {
-		return nil, nil, ErrNoConfig
+		return nil, ErrNoConfig
 	}
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	text, err = h.unseal(blob, configRow(tenantUUID, authType))
-	return blob, text, err
+	return h.unseal(blob, configRow(tenantUUID, authType))
 }
 
 // configType is how a type is written whose configuration is kept: that of a plugin, or of somebody else's.
@@ -196,7 +194,7 @@ func (h *ExternalHost) changeConfig(ctx context.Context, r *rest.Request,
 		return err
 	}
 	return h.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
-		_, text, err := h.storedConfig(ctx, tx, tenantUUID, authType)
+		text, err := h.storedConfig(ctx, tx, tenantUUID, authType)
 		if errors.Is(err, ErrNoConfig) {
 			return noConfig(authType)
 		}

@@ -33,9 +33,6 @@ func (h *ExternalHost) operations() []rest.Operation {
 	return ops
 }
 
-// pluginHandler is one method of a plugin on one link.
-type pluginHandler func(ctx context.Context, l *ExternalLink, body json.RawMessage) (any, error)
-
 // pluginOperations are a plugin's resource, and those below it.
 func (h *ExternalHost) pluginOperations(p ExternalAuth) []rest.Operation {
 	var shapes ExternalSchemas

@@ -174,7 +174,7 @@ type closures struct {
 
 func newClosures() *closures { return &closures{of: map[[sha256.Size]byte]closure{}} }
 
-func (c *closures) put(digest [sha256.Size]byte, new closure) {
+func (c *closures) put(digest [sha256.Size]byte, added closure) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()
@@ -183,7 +183,7 @@ func (c *closures) put(digest [sha256.Size]byte, new closure) {
 			delete(c.of, d)
 		}
 	}
-	c.of[digest] = new
+	c.of[digest] = added
 }
 
 func (c *closures) has(digest [sha256.Size]byte) bool {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/ringfence/ringfence/authsvc"
 	"github.com/ringfence/ringfence/internal/gate"
+	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/open"
 	"github.com/ringfence/ringfence/internal/tokens"
@@ -59,11 +60,13 @@ type App struct {
 	// SelfRegistration lets strangers make accounts of their own, each in a tenant of its own, below the master
 	// tenant. Default: they may not.
 	SelfRegistration bool `json:"self_registration,omitempty"`
+	External
 
 	ctx    caddy.Context
 	log    *slog.Logger
 	engine *engine
 	cache  *tokens.Cache
+	auth   *rest.Service // with this configuration's plugins
 	// backends are those of BackendsRaw.
 	backends []authsvc.Backend
 	// settings are what else the authentication service goes by.
@@ -95,6 +98,9 @@ func (a *App) Provision(ctx caddy.Context) error {
 		return fmt.Errorf("reading the database's address (RINGFENCE_DATABASE): %w", err)
 	}
 	if a.engine, err = useEngine(key, a.Data); err != nil {
+		return err
+	}
+	if a.auth, err = a.describe(ctx, a.engine.auth); err != nil {
 		return err
 	}
 	registry := ctx.GetMetricsRegistry()

@@ -67,6 +67,10 @@ func (a *App) parseOption(d *caddyfile.Dispenser) error {
 		return a.parseBackends(d)
 	case "backend":
 		return a.parseBackend(d)
+	case "external":
+		return a.parsePlugin(d)
+	case "public_url":
+		return oneArgument(d, &a.PublicURL)
 	case "origins":
 		a.Origins = append(a.Origins, d.RemainingArgs()...)
 		if len(a.Origins) == 0 {

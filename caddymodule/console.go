@@ -32,7 +32,7 @@ func (c *Console) Provision(ctx caddy.Context) error {
 		return err
 	}
 	var entries []console.Entry
-	for _, s := range app.engine.services() {
+	for _, s := range app.services() {
 		entries = append(entries, console.Entry{
 			Name: s.Name, Title: s.Title, Prefix: s.Prefix, Definition: s.Prefix + "/api/openapi.json",
 		})

@@ -148,7 +148,7 @@ func (o *OAuth2) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	}
 	for d.NextBlock(0) {
 		var name, value string
-		ok := true
+		var ok bool
 		switch option := d.Val(); option {
 		case "auth_url":
 			ok = d.AllArgs(&o.AuthURL)

@@ -64,7 +64,7 @@ func (g *Gate) Provision(ctx caddy.Context) error {
 		return err
 	}
 	g.app = app
-	routers := gate.Services(app.engine.services())
+	routers := gate.Services(app.services())
 	if g.Service != "" {
 		router, err := g.upstream()
 		if err != nil {
@@ -207,8 +207,8 @@ func stripPrefix(r *http.Request, prefix string) {
 }
 
 // services are Ringfence's own, for a gate in front of them.
-func (e *engine) services() []*rest.Service {
-	return []*rest.Service{e.auth.REST(), e.confd, e.helpers}
+func (a *App) services() []*rest.Service {
+	return []*rest.Service{a.auth, a.engine.confd, a.engine.helpers}
 }
 
 // parseGate parses

@@ -76,7 +76,7 @@ func (h *Auth) Provision(ctx caddy.Context) error {
 	if err != nil {
 		return err
 	}
-	h.service, app.needsDatabase = app.engine.auth.REST(), true
+	h.service, app.needsDatabase = app.auth, true
 	return nil
 }
 

@@ -61,9 +61,9 @@ func nginxConfig(folder, certificate, address, upstreamAddress, authAddress stri
 	if u, err := user.Current(); err == nil && u.Uid == "0" {
 		account = "user " + u.Username + ";\n"
 	}
-	temporary := ""
+	var temporary strings.Builder
 	for _, kind := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
-		temporary += "\t" + kind + "_temp_path " + filepath.Join(folder, kind) + ";\n"
+		temporary.WriteString("\t" + kind + "_temp_path " + filepath.Join(folder, kind) + ";\n")
 	}
 	return account + `daemon off;
 worker_processes auto;
@@ -71,7 +71,7 @@ error_log stderr warn;
 pid ` + filepath.Join(folder, "nginx.pid") + `;
 events {}
 http {
-` + temporary + `	access_log off;
+` + temporary.String() + `	access_log off;
 	keepalive_requests 1000000000;
 	keepalive_timeout 10m;
 	upstream daemon { server ` + upstreamAddress + `; keepalive 64; keepalive_requests 1000000000; }

@@ -31,7 +31,7 @@ func children(pid int) ([]int, error) {
 		return nil, fmt.Errorf("listing the children of process %d: %w", pid, err)
 	}
 	var pids []int
-	for _, field := range strings.Fields(string(text)) {
+	for field := range strings.FieldsSeq(string(text)) {
 		child, err := strconv.Atoi(field)
 		if err != nil {
 			return nil, fmt.Errorf("listing the children of process %d: %w", pid, err)

@@ -104,7 +104,7 @@ func run(arguments []string) error {
 		return fmt.Errorf("there is no group %q", *only)
 	}
 	b.describe()
-	print(os.Stdout, rows)
+	show(os.Stdout, rows)
 	return wrong
 }
 

@@ -51,8 +51,8 @@ func ratioRow(what string, s samples, of, against string, budget float64) row {
 
 func micros(d time.Duration) string { return fmt.Sprintf("%.1f µs", float64(d.Nanoseconds())/1000) }
 
-// print writes the table as Markdown, aligned for a terminal too.
-func print(w io.Writer, rows []row) {
+// show writes the table as Markdown, aligned for a terminal too.
+func show(w io.Writer, rows []row) {
 	cells := [][]string{{"what", "measured", "budget", ""}}
 	for _, r := range rows {
 		cells = append(cells, []string{r.what, r.measured, r.budget, r.verdict.String()})
