@@ -99,8 +99,12 @@ func (s *Service) prepareOffline(clientID string) (*offline, error) {
 	}
 	o := &offline{clientID: clientID, id: uuid.NewString(), value: tokens.New()}
 	var err error
-	o.sealed, err = s.sealer.Seal([]byte(o.value), refreshContext(o.id))
-	return o, err
+	if o.sealed, err = s.sealer.Seal([]byte(o.value), refreshContext(o.id)); err != nil {
+		e := apierr.New(apierr.Unavailable, "This node has no key to keep refresh tokens with; ask for access_type online, or another node")
+		e.Err = err
+		return nil, e
+	}
+	return o, nil
 }
 
 func refreshContext(id string) []byte { return []byte("auth_refresh_token." + id) }

@@ -3,6 +3,7 @@ package caddymodule_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/url"
 	"os"
 	"os/exec"
@@ -194,7 +195,10 @@ func TestConsoleInABrowser(t *testing.T) {
 	}
 	answered("401")
 	b.shoot(t, "5-signed-out")
-	for host := range b.asked {
+	b.mu.Lock()
+	asked := maps.Clone(b.asked)
+	b.mu.Unlock()
+	for host := range asked {
 		if host != "127.0.0.1:"+g.https {
 			t.Errorf("the page asked %s", host)
 		}

@@ -126,7 +126,11 @@ func (e *engine) startOnce(ctx context.Context, address string, admin authsvc.Ad
 		}
 		e.db.Set(db)
 	}
-	if err := e.box.Prepare(ctx, e.db); err != nil {
+	// A node without the key of what the others have sealed says so, and does everything else: it stands in for a node
+	// that is away, and only what needs the key is refused until it has been copied here.
+	if err := e.box.Prepare(ctx, e.db); errors.Is(err, sealed.ErrKey) {
+		slog.Error("this node cannot read or keep refresh tokens and external credentials until it has the key", "error", err)
+	} else if err != nil {
 		return authsvc.FirstStart{}, err
 	}
 	first, err := e.auth.Bootstrap(ctx, admin)
