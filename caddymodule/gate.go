@@ -149,7 +149,7 @@ func (g *Gate) note(w http.ResponseWriter, r *http.Request, who *principal.Princ
 	if id := w.Header()["X-Request-Id"]; len(id) == 1 {
 		n.requestID = id[0]
 	}
-	if extra, ok := r.Context().Value(caddyhttp.ExtraLogFieldsCtxKey).(*caddyhttp.ExtraLogFields); ok {
+	if extra, ok := r.Context().Value(caddyhttp.ExtraLogFieldsCtxKey).(*caddyhttp.ExtraLogFields); ok && g.logs(r) {
 		// One field for both: each costs several allocations, whether or not anything is logged.
 		extra.Set(zap.Field{Key: "ringfence", Type: zapcore.InlineMarshalerType, Interface: n})
 	}
@@ -159,6 +159,15 @@ func (g *Gate) note(w http.ResponseWriter, r *http.Request, who *principal.Princ
 	if repl, ok := r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer); ok {
 		repl.Map(n.placeholder)
 	}
+}
+
+// logs reports whether anything may log the fields that a gate adds: the access log, if there is one, and services of ours.
+func (g *Gate) logs(r *http.Request) bool {
+	if g.Service == "" {
+		return true
+	}
+	server, ok := r.Context().Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server)
+	return !ok || server.Logs != nil
 }
 
 // noted is what Caddy is told of a request.

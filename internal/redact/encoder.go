@@ -3,7 +3,6 @@ package redact
 import (
 	"bytes"
 	"encoding/json"
-	"slices"
 
 	"go.uber.org/zap/buffer"
 	"go.uber.org/zap/zapcore"
@@ -13,50 +12,14 @@ import (
 // is.
 func Encoder(enc zapcore.Encoder) zapcore.Encoder { return Deferring(enc, nil) }
 
-// Deferring is an Encoder that does not encode the objects for which later answers true when they are added ahead, by
-// Logger.With, but only when an entry is written. They must not change once they are added. It is for loggers that are
-// made for every request and seldom write: Caddy's reverse_proxy adds the whole request to one, for debugging.
+// Deferring is an Encoder for loggers that are made for every request and seldom write. Objects for which later answers
+// true, which must not change once they are added, are not encoded when they are added ahead, by Logger.With, but
+// when an entry is written. Every Encoder does so with texts and durations.
 func Deferring(enc zapcore.Encoder, later func(zapcore.ObjectMarshaler) bool) zapcore.Encoder {
 	if e, ok := enc.(*encoder); ok {
 		return e
 	}
-	return &encoder{object: object{enc}, enc: enc, later: later}
-}
-
-type encoder struct {
-	object // for the fields that zap adds ahead, by Logger.With
-	enc    zapcore.Encoder
-	later  func(zapcore.ObjectMarshaler) bool
-	// deferred are in no namespace that was opened after them.
-	deferred []zapcore.Field
-}
-
-func (e *encoder) Clone() zapcore.Encoder {
-	clone := e.enc.Clone()
-	return &encoder{object{clone}, clone, e.later, slices.Clip(e.deferred)}
-}
-
-// AddObject adds an object ahead, or remembers to.
-func (e *encoder) AddObject(key string, value zapcore.ObjectMarshaler) error {
-	if e.later != nil && e.later(value) {
-		e.deferred = append(e.deferred, zapcore.Field{Key: key, Type: zapcore.ObjectMarshalerType, Interface: value})
-		return nil
-	}
-	return e.object.AddObject(key, value)
-}
-
-// OpenNamespace has all that is added from now on in an object of this name, and so must not hold what came before.
-func (e *encoder) OpenNamespace(key string) {
-	e.encode(e.object)
-	e.deferred = nil
-	e.object.OpenNamespace(key)
-}
-
-// encode writes what was deferred.
-func (e *encoder) encode(to zapcore.ObjectEncoder) {
-	for _, f := range e.deferred {
-		f.AddTo(to)
-	}
+	return &encoder{enc: enc, later: later}
 }
 
 func (e *encoder) EncodeEntry(entry zapcore.Entry, fields []zapcore.Field) (*buffer.Buffer, error) {
@@ -68,7 +31,9 @@ func (e *encoder) EncodeEntry(entry zapcore.Entry, fields []zapcore.Field) (*buf
 	enc := e.enc
 	if len(e.deferred) > 0 {
 		enc = enc.Clone() // other entries may be written at the same time
-		e.encode(object{enc})
+		for _, f := range e.deferred {
+			f.AddTo(object{enc})
+		}
 	}
 	encoded, err := enc.EncodeEntry(entry, clean)
 	if err != nil {

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -233,21 +235,66 @@ func TestDeferring(t *testing.T) {
 		t.Error("an Encoder is not given back as it is")
 	}
 	l, out := logger(enc)
-	l = l.With(zap.Int("n", 1), zap.Object("request", asked), zap.Object("other", header{"Cookie": {own}}))
-	inner := l.With(zap.Namespace("inner"), zap.Int("n", 2), zap.Object("request", asked))
+	l = l.With(zap.String("note", own), zap.Object("request", asked), zap.Duration("took", time.Second))
 	l.WithOptions(zap.IncreaseLevel(zap.WarnLevel)).Info("not written")
-	if encoded != 1 { // by the namespace
+	if encoded != 0 {
 		t.Errorf("encoded %d times before anything was written", encoded)
 	}
-	inner.Info("inner")
+	l.With(zap.Namespace("inner"), zap.Int("n", 2), zap.Object("request", asked)).Info("inner")
 	l.With(zap.Int("last", 3)).Info("outer", zap.Object("second", asked))
+	l.Info("itself")
 	const (
 		hidden = `{"uri":"/api/auth/0.1/token/REDACTED","headers":{"X-Auth-Token":["REDACTED"]}}`
-		want   = `{"msg":"inner","n":1,"other":{"Cookie":["REDACTED"]},"request":` + hidden + `,"inner":{"n":2,"request":` + hidden + `}}` + "\n" +
-			`{"msg":"outer","n":1,"other":{"Cookie":["REDACTED"]},"last":3,"request":` + hidden + `,"second":` + hidden + `}` + "\n"
+		ahead  = `"note":"rft_REDACTED","request":` + hidden + `,"took":1000000000`
+		want   = `{"msg":"inner",` + ahead + `,"inner":{"n":2,"request":` + hidden + `}}` + "\n" +
+			`{"msg":"outer",` + ahead + `,"last":3,"second":` + hidden + `}` + "\n" +
+			`{"msg":"itself",` + ahead + `}` + "\n"
 	)
 	if got := out.String(); got != want {
 		t.Errorf("logged\n%s want\n%s", got, want)
+	}
+}
+
+// Loggers that are made of one another share what they have in common and nothing else, used by many at once.
+func TestLoggersOfOneLogger(t *testing.T) {
+	for name, common := range map[string]zap.Field{"encoded": zap.Int("common", 1), "deferred": zap.String("common", "1")} {
+		t.Run(name, func(t *testing.T) {
+			out := new(bytes.Buffer)
+			enc := redact.Encoder(zapcore.NewJSONEncoder(zapcore.EncoderConfig{MessageKey: "msg"}))
+			l := zap.New(zapcore.NewCore(enc, zapcore.Lock(zapcore.AddSync(out)), zapcore.DebugLevel)).With(common)
+			var work sync.WaitGroup
+			for i := range 20 {
+				work.Go(func() {
+					l.With(zap.Int("a", i)).With(zap.String("b", strconv.Itoa(i))).With(zap.Int("c", i)).Info("entry")
+					l.Info("entry")
+				})
+			}
+			work.Wait()
+			alone, whole := 0, 0
+			for line := range strings.Lines(out.String()) {
+				var entry struct {
+					Common any
+					A, C   *int
+					B      *string
+				}
+				if err := json.Unmarshal([]byte(line), &entry); err != nil {
+					t.Fatal(err)
+				}
+				switch {
+				case entry.Common == nil:
+					t.Errorf("logged %s", line)
+				case entry.A == nil && entry.B == nil && entry.C == nil:
+					alone++
+				case entry.A != nil && entry.B != nil && entry.C != nil && *entry.A == *entry.C && strconv.Itoa(*entry.A) == *entry.B:
+					whole++
+				default:
+					t.Errorf("logged %s", line)
+				}
+			}
+			if alone != 20 || whole != 20 {
+				t.Errorf("%d entries of the logger itself and %d of those made of it, want 20 of each", alone, whole)
+			}
+		})
 	}
 }
 
