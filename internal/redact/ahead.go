@@ -64,6 +64,7 @@ func (e *encoder) AddObject(key string, value zapcore.ObjectMarshaler) error {
 func (e *encoder) AddArray(key string, value zapcore.ArrayMarshaler) error {
 	return e.now().AddArray(key, value)
 }
+
 func (e *encoder) AddReflected(key string, value any) error   { return e.now().AddReflected(key, value) }
 func (e *encoder) AddBinary(key string, value []byte)         { e.now().AddBinary(key, value) }
 func (e *encoder) AddByteString(key string, value []byte)     { e.now().AddByteString(key, value) }
