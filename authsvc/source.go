@@ -24,13 +24,23 @@ type holding struct {
 }
 
 // Load answers who a token speaks for, as things are now: policies, the user and the tenant may have
-// changed while the token lives (DESIGN section 3). One query. Expiry is by the database's clock, which all nodes share.
+// changed while the token lives (DESIGN section 3). One query. It spells auth_holding out: joined to the view, SQLite
+// reads the policies of all users for each token, 54 ms with 100,000 of them. Expiry is by the database's clock, which all nodes share.
 func (s *Service) Load(ctx context.Context, _ string, d tokens.Digest) (*principal.Principal, error) {
 	rows, err := store.Select[holding](ctx, s.db, `
 		SELECT DISTINCT t.session_uuid, t.user_uuid, u.tenant_uuid, u.purpose, t.expires_at, now_utc() AS now, a.access
 		FROM auth_token t
 		JOIN auth_user u ON u.uuid = t.user_uuid
-		LEFT JOIN auth_holding h ON h.user_uuid = u.uuid
+		LEFT JOIN (
+			SELECT up.user_uuid, up.policy_uuid
+			FROM auth_token o JOIN auth_user_policy up ON up.user_uuid = o.user_uuid
+			WHERE o.digest = $1
+			UNION ALL
+			SELECT gu.user_uuid, gp.policy_uuid
+			FROM auth_token o JOIN auth_group_user gu ON gu.user_uuid = o.user_uuid
+			JOIN auth_group_policy gp ON gp.group_uuid = gu.group_uuid
+			WHERE o.digest = $1
+		) h ON h.user_uuid = u.uuid
 		LEFT JOIN auth_policy_access a ON a.policy_uuid = h.policy_uuid
 		WHERE t.digest = $1 AND t.expires_at > now_utc() AND u.enabled`, d[:])
 	if err != nil {
