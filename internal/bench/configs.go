@@ -20,10 +20,12 @@ type site struct {
 
 const prefix = "/api/bench/1.0"
 
+// answer is the route that needs nobody behind it.
+const answer = `respond "fine" 200`
+
 func gatedSites(upstreamAddress, authAddress string) []site {
 	gate := "ringfence_gate bench {\n\t\tprefix " + prefix + "\n\t}\n\t"
 	proxy := "reverse_proxy " + upstreamAddress
-	answer := `respond "fine" 200`
 	forward := "forward_auth " + authAddress + " {\n\t\turi /check\n\t\tcopy_headers X-Ringfence-User X-Ringfence-Tenant X-Ringfence-Session X-Ringfence-Purpose\n\t}\n\t"
 	paths := benchPaths(prefix)
 	return []site{
@@ -37,7 +39,8 @@ func gatedSites(upstreamAddress, authAddress string) []site {
 }
 
 func plainSites(upstreamAddress string) []site {
-	return []site{{"stock: reverse_proxy", "reverse_proxy " + upstreamAddress, benchPaths(prefix)}}
+	paths := benchPaths(prefix)
+	return []site{{"stock: reverse_proxy", "reverse_proxy " + upstreamAddress, paths}, {"stock: respond", answer, paths}}
 }
 
 // caddyConfig is the Caddyfile of a gateway (options of the ringfence app given) or of stock Caddy (none).
