@@ -100,7 +100,9 @@ func TestDefaultSites(t *testing.T) {
 		{"GET", "/api/auth/0.1/api/openapi.json", 200, `"openapi"`},
 		{"GET", "/api/confd/1.1/api/api.yml", 200, "openapi"},
 		{"GET", "/api/sysconfd/api/api.yml", 200, "openapi"},
-		{"GET", "/nothing", 404, "/console/"},
+		{"GET", "/nothing", 404, "No service is served at this path"},
+		{"GET", "/nothing//at/all", 400, "empty segment"}, // the gate meets what no service has, too
+		{"GET", "/nothing%00", 400, "control character"},
 		{"GET", "/metrics", 404, ""}, // on the loopback port alone
 		{"GET", "/status_check", 404, ""},
 		{"GET", g.Helpers + "/metrics", 200, "ringfence_gate_requests_total"},
