@@ -13,8 +13,8 @@ import (
 func keepAdministrator(ctx context.Context, c store.Conn) error {
 	found, err := store.Select[int](ctx, c, `
 		SELECT 1 FROM auth_user u JOIN auth_tenant t ON t.uuid = u.tenant_uuid
-		WHERE u.uuid IN (SELECT h.user_uuid FROM auth_policy_access a JOIN auth_holding h ON h.policy_uuid = a.policy_uuid WHERE a.access = '#')
-		  AND u.uuid NOT IN (SELECT h.user_uuid FROM auth_policy_access a JOIN auth_holding h ON h.policy_uuid = a.policy_uuid WHERE a.access LIKE '!%')
+		WHERE u.uuid IN (`+holders(`SELECT policy_uuid FROM auth_policy_access WHERE access = '#'`)+`)
+		  AND NOT EXISTS (SELECT 1 FROM `+holdings("u.uuid")+` h JOIN auth_policy_access a ON a.policy_uuid = h.policy_uuid WHERE a.access LIKE '!%')
 		  AND t.uuid = t.parent_uuid AND u.enabled AND u.password_hash IS NOT NULL AND `+methodOf+` = 'native'
 		LIMIT 1`)
 	if err != nil {

@@ -101,6 +101,20 @@ func mayActOn(ctx context.Context, c store.Conn, p *principal.Principal, userUUI
 	return exceeds(p, held)
 }
 
+// mayActOnAll is mayActOn for the users u, of the tenant t, of whom the condition holds.
+func mayActOnAll(ctx context.Context, c store.Conn, p *principal.Principal, tenantUUID, condition string) error {
+	held, err := accessesOf(ctx, c, users{`
+		SELECT u.uuid AS user_uuid FROM auth_user u JOIN auth_tenant t ON t.uuid = u.tenant_uuid
+		WHERE u.tenant_uuid = $1 AND CAST(u.uuid AS text) <> $2 AND ` + condition, []any{tenantUUID, p.UserUUID}})
+	if err != nil {
+		return err
+	}
+	for i := range held {
+		held[i] = bound(held[i], "*")
+	}
+	return exceeds(p, held)
+}
+
 // exceeds compares what the patterns allow together with what the caller holds. A pattern that the users' own denials
 // narrow is compared without them, so it may refuse what is equal in the end, and never the reverse.
 func exceeds(p *principal.Principal, held []string) error {
@@ -130,39 +144,15 @@ func bound(pattern, user string) string {
 	return strings.Join(words, ".")
 }
 
-// users are those whom a change concerns: one, or those of a query with one argument.
-type users struct{ sql, key string }
-
-func oneUser(uuid string) users {
-	return users{"SELECT uuid AS user_uuid FROM auth_user WHERE uuid = $1", uuid}
-}
-
-func holdersOf(policyUUID string) users {
-	return users{"SELECT user_uuid FROM auth_holding WHERE policy_uuid = $1", policyUUID}
-}
-
-func membersOf(groupUUID string) users {
-	return users{"SELECT user_uuid FROM auth_group_user WHERE group_uuid = $1", groupUUID}
-}
-
-// accessesOf is what the users hold now, together.
-func accessesOf(ctx context.Context, c store.Conn, of users) ([]string, error) {
-	return store.Select[string](ctx, c, `
-		SELECT DISTINCT a.access FROM auth_holding h
-		JOIN auth_policy_access a ON a.policy_uuid = h.policy_uuid
-		WHERE h.user_uuid IN (`+of.sql+`) ORDER BY a.access`, of.key)
-}
-
 // checkTotals refuses a change after which one of the users would hold more patterns than a token can have. It
 // runs after the change, in its transaction, so that no login ever fails for it.
 func checkTotals(ctx context.Context, c store.Conn, of users) error {
 	// Only who has more policies than this can have too many patterns.
 	const few = acl.MaxPatterns / acl.MaxPolicyPatterns
-	over, err := store.Select[int](ctx, c, `
-		SELECT 1 FROM auth_holding h JOIN auth_policy_access a ON a.policy_uuid = h.policy_uuid
-		WHERE h.user_uuid IN (SELECT m.user_uuid FROM auth_holding m WHERE m.user_uuid IN (`+of.sql+`)
-		                      GROUP BY m.user_uuid HAVING count(*) > $2)
-		GROUP BY h.user_uuid HAVING count(DISTINCT a.access) > $3 LIMIT 1`, of.key, few, acl.MaxPatterns)
+	over, err := store.Select[int](ctx, c, fmt.Sprintf(`
+		SELECT 1 FROM %s h JOIN auth_policy_access a ON a.policy_uuid = h.policy_uuid
+		WHERE h.user_uuid IN (SELECT m.user_uuid FROM %[1]s m GROUP BY m.user_uuid HAVING count(*) > %d)
+		GROUP BY h.user_uuid HAVING count(DISTINCT a.access) > %d LIMIT 1`, holdings(of.sql), few, acl.MaxPatterns), of.args...)
 	if err != nil || len(over) == 0 {
 		return err
 	}
@@ -198,7 +188,7 @@ func forgetHolders(ctx context.Context, c store.Conn, policyUUID string) ([]forg
 
 // forgetUsers is what must be forgotten when a change touches the users.
 func forgetUsers(ctx context.Context, c store.Conn, of users) ([]forget, error) {
-	uuids, err := store.Select[string](ctx, c, "SELECT DISTINCT u.user_uuid FROM ("+of.sql+") u LIMIT $2", of.key, maxForgets+1)
+	uuids, err := store.Select[string](ctx, c, fmt.Sprintf("SELECT DISTINCT u.user_uuid FROM (%s) u LIMIT %d", of.sql, maxForgets+1), of.args...)
 	if err != nil {
 		return nil, err
 	}

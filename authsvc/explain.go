@@ -121,7 +121,7 @@ func (s *Service) explain(ctx context.Context, r *rest.Request) (rest.Reply, err
 		return rest.Reply{Body: out}, nil
 	}
 	out.Pattern = &pattern
-	held, err := heldBy(ctx, s.db, who.UserUUID)
+	held, err := heldBy(ctx, s.db, oneUser(who.UserUUID))
 	if err != nil {
 		return rest.Reply{}, err
 	}
@@ -183,17 +183,16 @@ func (h held) source() source {
 	return source{h.Access, h.PolicyUUID, h.PolicyName, h.GroupUUID, h.GroupName}
 }
 
-const selectHeld = `SELECT u.uuid AS user_uuid, u.username, a.access, p.uuid AS policy_uuid, p.name AS policy_name,
-	h.group_uuid, g.name AS group_name
-	FROM auth_user u
-	JOIN auth_holding h ON h.user_uuid = u.uuid
-	JOIN auth_policy p ON p.uuid = h.policy_uuid
-	JOIN auth_policy_access a ON a.policy_uuid = p.uuid
-	LEFT JOIN auth_group g ON g.uuid = h.group_uuid
-	WHERE `
-
-func heldBy(ctx context.Context, c store.Conn, user string) ([]held, error) {
-	return store.Select[held](ctx, c, selectHeld+`u.uuid = $1 ORDER BY p.name, a.access`, user)
+// heldBy is what each of the users holds and through what, user by user.
+func heldBy(ctx context.Context, c store.Conn, of users) ([]held, error) {
+	return store.Select[held](ctx, c, `
+		SELECT h.user_uuid, u.username, a.access, h.policy_uuid, p.name AS policy_name, h.group_uuid, g.name AS group_name
+		FROM `+holdings(of.sql)+` h
+		JOIN auth_user u ON u.uuid = h.user_uuid
+		JOIN auth_policy p ON p.uuid = h.policy_uuid
+		JOIN auth_policy_access a ON a.policy_uuid = h.policy_uuid
+		LEFT JOIN auth_group g ON g.uuid = h.group_uuid
+		ORDER BY h.user_uuid, p.name, a.access`, of.args...)
 }
 
 // holders asks of every enabled user of the tenant what the gate would ask.
@@ -210,11 +209,11 @@ func (s *Service) holders(ctx context.Context, r *rest.Request) (rest.Reply, err
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	where := "u.enabled AND u.tenant_uuid = $1"
+	asked := "tenant_uuid = $1"
 	if recurse {
-		where = "u.enabled AND " + tenant.Below("u.tenant_uuid", "$1")
+		asked = tenant.Below("tenant_uuid", "$1")
 	}
-	rows, err := store.Select[held](ctx, s.db, selectHeld+where+` ORDER BY u.uuid, p.name, a.access`, scope)
+	rows, err := heldBy(ctx, s.db, users{"SELECT uuid AS user_uuid FROM auth_user WHERE enabled AND " + asked, []any{scope}})
 	if err != nil {
 		return rest.Reply{}, err
 	}

@@ -272,20 +272,3 @@ func (s *Service) deleteLDAP(ctx context.Context, r *rest.Request) (rest.Reply, 
 func mayActOnLDAPUsers(ctx context.Context, c store.Conn, p *principal.Principal, tenantUUID string) error {
 	return mayActOnAll(ctx, c, p, tenantUUID, methodOf+` = 'ldap'`)
 }
-
-// mayActOnAll is mayActOn for the users u, of the tenant t, of whom the condition holds.
-func mayActOnAll(ctx context.Context, c store.Conn, p *principal.Principal, tenantUUID, condition string) error {
-	held, err := store.Select[string](ctx, c, `
-		SELECT DISTINCT a.access FROM auth_user u
-		JOIN auth_tenant t ON t.uuid = u.tenant_uuid
-		JOIN auth_holding h ON h.user_uuid = u.uuid
-		JOIN auth_policy_access a ON a.policy_uuid = h.policy_uuid
-		WHERE u.tenant_uuid = $1 AND CAST(u.uuid AS text) <> $2 AND `+condition+` ORDER BY a.access`, tenantUUID, p.UserUUID)
-	if err != nil {
-		return err
-	}
-	for i := range held {
-		held[i] = bound(held[i], "*")
-	}
-	return exceeds(p, held)
-}

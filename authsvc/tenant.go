@@ -199,7 +199,7 @@ func (s *Service) guardTenant(ctx context.Context, c store.Conn, change *crud.Ch
 	if err := mayTake(change.Request.Principal(), accesses); err != nil {
 		return err
 	}
-	held, err := accessesOf(ctx, c, users{"SELECT uuid AS user_uuid FROM auth_user WHERE tenant_uuid = $1", t.UUID})
+	held, err := accessesOf(ctx, c, usersOf(t.UUID))
 	if err != nil {
 		return err
 	}

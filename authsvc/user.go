@@ -54,8 +54,8 @@ func (s *Service) users() crud.Resource[User] {
 			// Those of the user's own, and with `has` those of their groups too.
 			"policy_uuid":     {Condition: "uuid IN (SELECT user_uuid FROM auth_user_policy WHERE policy_uuid = %s)", UUID: true},
 			"policy_slug":     {Condition: "uuid IN (SELECT h.user_uuid FROM auth_user_policy h JOIN auth_policy p ON p.uuid = h.policy_uuid WHERE p.slug = %s)"},
-			"has_policy_uuid": {Condition: "uuid IN (SELECT user_uuid FROM auth_holding WHERE policy_uuid = %s)", UUID: true},
-			"has_policy_slug": {Condition: "uuid IN (SELECT h.user_uuid FROM auth_holding h JOIN auth_policy p ON p.uuid = h.policy_uuid WHERE p.slug = %s)"},
+			"has_policy_uuid": {Condition: "uuid IN (" + holders("%[1]s") + ")", UUID: true},
+			"has_policy_slug": {Condition: "uuid IN (" + holders("SELECT uuid FROM auth_policy WHERE slug = %[1]s") + ")"},
 		},
 		Virtual: map[string]string{
 			"emails": "SELECT coalesce(string_agg(e.address, ' '), '') FROM auth_email e WHERE e.user_uuid = auth_user.uuid",

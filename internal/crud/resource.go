@@ -87,7 +87,7 @@ type Change[T any] struct {
 
 // Match is a filter by what an object is joined with.
 type Match struct {
-	// Condition holds for the rows that match; %s is the placeholder of what was typed.
+	// Condition holds for the rows that match; %s is the placeholder of what was typed, %[1]s where it stands twice.
 	Condition string
 	// UUID says that only a UUID matches anything; Time that only a moment, as RFC 3339 writes it, does.
 	UUID, Time bool

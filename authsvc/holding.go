@@ -1,0 +1,67 @@
+package authsvc
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// holdings is a query, in parentheses, of which policies some users hold (user_uuid, policy_uuid), and through which group
+// (group_uuid, null for a policy that is the user's own). users is what IN takes: a placeholder, a column of a query around
+// it, or a query.
+//
+// The users are bound within each arm. Of a view of all holdings, joined to the users, SQLite reads everybody's first.
+func holdings(users string) string {
+	return fmt.Sprintf(`(
+		SELECT gu.user_uuid, gp.policy_uuid, gu.group_uuid
+		FROM auth_group_user gu JOIN auth_group_policy gp ON gp.group_uuid = gu.group_uuid
+		WHERE gu.user_uuid IN (%[1]s)
+		UNION ALL
+		SELECT up.user_uuid, up.policy_uuid, NULL
+		FROM auth_user_policy up
+		WHERE up.user_uuid IN (%[1]s))`, users)
+}
+
+// holders is a query of the users (user_uuid) who hold some policies, their own or through a group; a user may be in it more
+// than once. policies is what IN takes.
+func holders(policies string) string {
+	return fmt.Sprintf(`
+		SELECT gu.user_uuid
+		FROM auth_group_policy gp JOIN auth_group_user gu ON gu.group_uuid = gp.group_uuid
+		WHERE gp.policy_uuid IN (%[1]s)
+		UNION ALL
+		SELECT up.user_uuid
+		FROM auth_user_policy up
+		WHERE up.policy_uuid IN (%[1]s)`, policies)
+}
+
+// users are those whom a change concerns: a query of their user_uuid, and its arguments.
+type users struct {
+	sql  string
+	args []any
+}
+
+func oneUser(uuid string) users {
+	return users{"SELECT uuid AS user_uuid FROM auth_user WHERE uuid = $1", []any{uuid}}
+}
+
+func holdersOf(policyUUID string) users {
+	return users{holders("$1"), []any{policyUUID}}
+}
+
+func membersOf(groupUUID string) users {
+	return users{"SELECT user_uuid FROM auth_group_user WHERE group_uuid = $1", []any{groupUUID}}
+}
+
+func usersOf(tenantUUID string) users {
+	return users{"SELECT uuid AS user_uuid FROM auth_user WHERE tenant_uuid = $1", []any{tenantUUID}}
+}
+
+// accessesOf is what the users hold now, together.
+func accessesOf(ctx context.Context, c store.Conn, of users) ([]string, error) {
+	return store.Select[string](ctx, c, `
+		SELECT DISTINCT a.access FROM `+holdings(of.sql)+` h
+		JOIN auth_policy_access a ON a.policy_uuid = h.policy_uuid
+		ORDER BY a.access`, of.args...)
+}
