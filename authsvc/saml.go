@@ -27,7 +27,7 @@ func samlOperations() []rest.Operation {
 	} {
 		out = append(out, rest.Operation{
 			Method: o.method, Path: o.path, Access: o.access, Public: o.access == "", ID: o.id, Tag: "saml", Summary: o.summary,
-			Description: "Not implemented.", Success: http.StatusOK, Statuses: []int{http.StatusNotImplemented}, Handle: noSAML,
+			Description: "Not implemented.", Unimplemented: true, Success: http.StatusOK, Statuses: []int{http.StatusNotImplemented}, Handle: noSAML,
 		})
 	}
 	return out

@@ -194,8 +194,12 @@ func (k *collection[T]) anyOf(col column, typed []string, args *arguments) strin
 	return "(" + strings.Join(conditions, " OR ") + ")"
 }
 
-// search looks for the term in every searched column, as it is: %, _ and \ have no meaning.
+// search looks for the term in every searched column, as it is: %, _ and \ have no meaning. Of a collection without such columns
+// the term is ignored.
 func (k *collection[T]) search(term string, args *arguments) string {
+	if len(k.Search) == 0 && k.SearchText == "" {
+		return "1 = 1" // and no argument: PostgreSQL could not tell the type of one that is not used
+	}
 	pattern := strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(store.Fold(term))
 	if k.engine.Style.SearchWords {
 		pattern = strings.Join(strings.Fields(pattern), "%")
@@ -207,9 +211,6 @@ func (k *collection[T]) search(term string, args *arguments) string {
 	}
 	for _, name := range k.Search {
 		conditions = append(conditions, k.byName[name].searched()+" LIKE "+placeholder+` ESCAPE '\'`)
-	}
-	if len(conditions) == 0 {
-		return "1 = 1"
 	}
 	return "(" + strings.Join(conditions, " OR ") + ")"
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/rest"
 )
 
@@ -129,6 +130,33 @@ func TestContentType(t *testing.T) {
 	t.Run("406 goes before 415", func(t *testing.T) {
 		wantEmpty(t, call(t, s, http.MethodPost, "/users", "x", "Accept: ", "Content-Type: text/plain"), http.StatusNotAcceptable)
 	})
+}
+
+func TestUnimplemented(t *testing.T) {
+	s := mounted(t, rest.Operation{
+		Method: http.MethodPost, Path: "/saml", Unimplemented: true,
+		Handle: func(context.Context, *rest.Request) (rest.Reply, error) {
+			return rest.Reply{}, apierr.New(apierr.NotImplemented, "Not here")
+		},
+	})
+	for name, c := range map[string]struct {
+		body    string
+		headers []string
+	}{
+		"nothing":      {"", []string{"Accept: ", "Content-Type: "}},
+		"JSON":         {"{}", nil},
+		"a form":       {"a=b", []string{"Content-Type: application/x-www-form-urlencoded", "Accept: text/html"}},
+		"no type":      {"a=b", []string{"Content-Type: "}},
+		"a large body": {strings.Repeat("x", rest.DefaultMaxBody+1), []string{"Content-Type: text/xml"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := call(t, s, http.MethodPost, "/saml", c.body, c.headers...)
+			wantStatus(t, w, http.StatusNotImplemented)
+			if !strings.Contains(w.Body.String(), "Not here") {
+				t.Errorf("the answer is %s", w.Body)
+			}
+		})
+	}
 }
 
 // unsized hides the length of a body, so that the request has one of unknown length.

@@ -202,7 +202,7 @@ func (d *definer) refusals(op *Operation) []int {
 	if !op.Public {
 		all = append(all, http.StatusUnauthorized, http.StatusForbidden)
 	}
-	if op.Produces == "" {
+	if op.Produces == "" && !op.Unimplemented {
 		all = append(all, http.StatusNotAcceptable)
 	}
 	if op.Body != nil {

@@ -65,11 +65,13 @@ func unmatched(m *Match) error {
 
 func (s *Service) serve(w http.ResponseWriter, r *http.Request, m *Match) error {
 	op := m.Op
-	if op.Produces == "" && !acceptable(r.Header, jsonType) {
-		return &apierr.Error{Kind: apierr.NotAcceptable, Message: "Send Accept: " + jsonType}
-	}
-	if err := admitBody(w, r, cmp.Or(op.MaxBody, DefaultMaxBody)); err != nil {
-		return err
+	if !op.Unimplemented {
+		if op.Produces == "" && !acceptable(r.Header, jsonType) {
+			return &apierr.Error{Kind: apierr.NotAcceptable, Message: "Send Accept: " + jsonType}
+		}
+		if err := admitBody(w, r, cmp.Or(op.MaxBody, DefaultMaxBody)); err != nil {
+			return err
+		}
 	}
 	req, err := newRequest(r, m)
 	if err != nil {

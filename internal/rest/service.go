@@ -56,6 +56,9 @@ type Operation struct {
 	Statuses []int
 	// Produces is the media type of a success; empty is application/json.
 	Produces string
+	// Unimplemented operations answer every request with the handler's refusal: neither what it accepts nor
+	// what it sends, of whatever type, is looked at.
+	Unimplemented bool
 	// Conditional operations GET one object: the reply gets an ETag, and If-None-Match and If-Match are honoured.
 	Conditional bool
 	// Tenanted operations read the Wazo-Tenant header.

@@ -1,0 +1,193 @@
+package main_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"github.com/ringfence/ringfence/authsvc/mail/mailtest"
+	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
+)
+
+// operationsSite is a gateway that can send mails and link users to other services, with a caller whose accesses change.
+type operationsSite struct {
+	*gatewaytest.Process
+	mails      *mailtest.Server
+	definition *openapi3.T
+	admin      string
+	// caller is the user whose token calls the operations, policy what the caller holds.
+	caller, policy, token string
+	made                  int
+}
+
+func newOperationsSite(t *testing.T, address string) *operationsSite {
+	t.Helper()
+	s := &operationsSite{mails: mailtest.Start(t, mailtest.Options{})}
+	s.Process = withBackends(t, address, fmt.Sprintf(`
+		backends database ldap
+		mail %s {
+			from pbx@example.com
+			base_url https://pbx.example.com
+			ca %s
+		}
+		self_registration
+		public_url https://pbx.example.com
+		external google
+		external microsoft
+		external mobile
+`, s.mails.Addr, s.mails.CAFile))
+	s.admin = s.Login(t, "admin", gatewaytest.Password)
+	s.caller, s.policy, s.token = s.Account(t, s.admin, "caller", "confd.users.read")
+	definition := s.Do(t, "GET", authBase+"/api/openapi.json", "", "").Want(t, 200)
+	var err error
+	if s.definition, err = openapi3.NewLoader().LoadFromData([]byte(definition.Body)); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// hold makes these accesses all that the caller holds.
+func (s *operationsSite) hold(t *testing.T, accesses ...string) {
+	t.Helper()
+	list, err := json.Marshal(append([]string{}, accesses...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Do(t, "PUT", authBase+"/policies/"+s.policy, s.admin, `{"acl":`+string(list)+`}`).Want(t, 200)
+}
+
+// values are those of a path's parameters, as names and values in turn.
+func values(pairs ...string) map[string]string {
+	out := map[string]string{}
+	for i := 0; i < len(pairs); i += 2 {
+		out[pairs[i]] = pairs[i+1]
+	}
+	return out
+}
+
+// create makes an object as the administrator, and answers its UUID.
+func (s *operationsSite) create(t *testing.T, collection, format string, args ...any) string {
+	t.Helper()
+	return s.Do(t, "POST", authBase+"/"+collection, s.admin, fmt.Sprintf(format, args...)).Want(t, 200).Text(t, "uuid")
+}
+
+// put makes something so as the administrator.
+func (s *operationsSite) put(t *testing.T, path, body string) {
+	t.Helper()
+	if a := s.Do(t, "PUT", authBase+path, s.admin, body); a.Status/100 != 2 {
+		t.Fatalf("PUT %s: %d %s", path, a.Status, a.Body)
+	}
+}
+
+// name is one that nobody has had.
+func (s *operationsSite) name() string {
+	s.made++
+	return fmt.Sprintf("n%d", s.made)
+}
+
+func (s *operationsSite) user(t *testing.T) string { t.Helper(); return s.create(t, "users", `{}`) }
+
+func (s *operationsSite) group(t *testing.T) string {
+	t.Helper()
+	return s.create(t, "groups", `{"name":%q}`, s.name())
+}
+
+// aPolicy is one that gives nothing, so that everybody may give it.
+func (s *operationsSite) aPolicy(t *testing.T) string {
+	t.Helper()
+	return s.create(t, "policies", `{"name":%q}`, s.name())
+}
+
+func (s *operationsSite) tenant(t *testing.T) string {
+	t.Helper()
+	return s.create(t, "tenants", `{"name":%q}`, s.name())
+}
+
+const password = "the password of everybody here"
+
+// login makes a token of a user with a name; of a new user when there is no name.
+func (s *operationsSite) login(t *testing.T, name, password, body string) gatewaytest.Answer {
+	t.Helper()
+	return s.Do(t, "POST", authBase+"/token", "", body, gatewaytest.Basic(name, password)).Want(t, 200)
+}
+
+// person makes a user who can log in.
+func (s *operationsSite) person(t *testing.T) (uuid, name string) {
+	t.Helper()
+	name = s.name()
+	return s.create(t, "users", `{"username":%q,"password":%q,"email_address":%q}`, name, password, name+"@example.com"), name
+}
+
+// address makes a user with an address that is not confirmed.
+func (s *operationsSite) address(t *testing.T) (user, email string) {
+	t.Helper()
+	user = s.user(t)
+	a := s.Do(t, "PUT", authBase+"/users/"+user+"/emails", s.admin, fmt.Sprintf(`{"emails":[{"address":"%s@example.org","main":true}]}`, s.name())).Want(t, 200)
+	var emails []struct{ UUID string }
+	if err := json.Unmarshal([]byte(a.Body), &emails); err != nil || len(emails) != 1 {
+		t.Fatalf("%v: %s", err, a.Body)
+	}
+	return user, emails[0].UUID
+}
+
+// mailed is the token of the next mail.
+func (s *operationsSite) mailed(t *testing.T) string {
+	t.Helper()
+	link := s.mails.Next(t).Link(t)
+	_, token, found := strings.Cut(link, "token=")
+	if !found {
+		t.Fatalf("no token in %s", link)
+	}
+	return token
+}
+
+const (
+	directory = `{"host":"ldap.example.com","port":636,"protocol_security":"ldaps","user_base_dn":"ou=people,dc=example,dc=com","user_login_attribute":"uid","user_email_attribute":"mail"}`
+	addresses = `{"emails":[{"address":"%s@example.net","main":true}]}`
+)
+
+// configured gives an external service a configuration, and answers its type.
+func (s *operationsSite) configured(t *testing.T, authType string) string {
+	t.Helper()
+	a := s.Do(t, "POST", authBase+"/external/"+authType+"/config", s.admin, `{"client_id":"i","client_secret":"s","fcm_sender_id":"42"}`)
+	if a.Status != 201 && a.Status != 409 {
+		t.Fatalf("configuring %s: %d %s", authType, a.Status, a.Body)
+	}
+	return authType
+}
+
+// linked makes a user with data for mobile.
+func (s *operationsSite) linked(t *testing.T) string {
+	t.Helper()
+	user := s.user(t)
+	s.put(t, "/users/"+user+"/external/mobile", `{"token":"t"}`)
+	return user
+}
+
+// slug is that of a policy that gives nothing.
+func (s *operationsSite) slug(t *testing.T) string {
+	t.Helper()
+	name := s.name()
+	s.create(t, "policies", `{"name":%q,"slug":%q}`, name, name)
+	return name
+}
+
+// refresh makes a user with a refresh token.
+func (s *operationsSite) refresh(t *testing.T) (user, client string) {
+	t.Helper()
+	user, name := s.person(t)
+	client = s.name()
+	s.login(t, name, password, fmt.Sprintf(`{"access_type":"offline","client_id":%q}`, client))
+	return user, client
+}
+
+// ownRefresh makes a refresh token of the caller's. Its client's name has a dot, which is no boundary between words.
+func (s *operationsSite) ownRefresh(t *testing.T) string {
+	t.Helper()
+	client := s.name() + ".example"
+	s.login(t, "caller", "secret of caller", fmt.Sprintf(`{"access_type":"offline","client_id":%q}`, client))
+	return client
+}
