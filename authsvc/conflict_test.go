@@ -149,11 +149,23 @@ func TestLastAdministrators(t *testing.T) {
 		for _, a := range []answer{
 			s.do("PUT", "/users/"+first, admin, `{"enabled":false}`),
 			s.do("PUT", "/users/"+first, admin, `{"authentication_method":"ldap"}`),
+			s.do("PUT", "/users/"+first, admin, `{"username":null}`),
 			s.do("DELETE", "/users/"+first, admin, ""),
 			s.do("DELETE", "/users/"+first+"/policies/ringfence_administrator", admin, ""),
 		} {
 			a.refused(t, 409, "last-administrator")
 		}
+		// A confirmed address is a login as good as a name, and one that nobody has confirmed is none.
+		emails := func(confirmed string) string {
+			return `{"emails":[{"address":"first@example.com","main":true,"confirmed":` + confirmed + `}]}`
+		}
+		s.do("PUT", "/admin/users/"+first+"/emails", admin, emails("false")).want(t, 200)
+		s.do("PUT", "/users/"+first, admin, `{"username":null}`).refused(t, 409, "last-administrator")
+		s.do("PUT", "/admin/users/"+first+"/emails", admin, emails("true")).want(t, 200)
+		s.do("PUT", "/users/"+first, admin, `{"username":null}`).want(t, 200)
+		s.do("PUT", "/admin/users/"+first+"/emails", admin, emails("false")).refused(t, 409, "last-administrator")
+		s.do("PUT", "/users/"+first+"/emails", admin, `{"emails":[]}`).refused(t, 409, "last-administrator")
+		s.do("PUT", "/users/"+first, admin, `{"username":"admin"}`).want(t, 200)
 		// All accesses of a tenant below are not all accesses.
 		below := s.tenant(admin, "below")
 		lower := s.do("POST", "/users", admin, `{"username":"lower","password":"x"}`, in(below)).text(t, "uuid")

@@ -91,7 +91,10 @@ func (s *Service) replaceEmails(ctx context.Context, e *crud.Engine, r *rest.Req
 		if err := writeEmails(ctx, tx, u.UUID, before, want); err != nil {
 			return err
 		}
-		if err := writeLogins(ctx, tx, u.UUID, u.Username); err != nil {
+		if err := writeLogins(ctx, tx, u.UUID); err != nil {
+			return err
+		}
+		if err := keepAdministrator(ctx, tx); err != nil {
 			return err
 		}
 		if now, err = emailsOf(ctx, tx, u.UUID); err != nil {

@@ -133,7 +133,7 @@ func createRegistered(ctx context.Context, tx store.Conn, r *rest.Request, u *Us
 			return err
 		}
 	}
-	if err := writeLogins(ctx, tx, u.UUID, u.Username); err != nil {
+	if err := writeLogins(ctx, tx, u.UUID); err != nil {
 		return err
 	}
 	return audit.Write(ctx, tx, r, audit.Change{Tenant: u.TenantUUID, Resource: "users", Object: u.UUID, After: u})

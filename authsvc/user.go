@@ -150,7 +150,7 @@ func (s *Service) saveUser(ctx context.Context, c store.Conn, change *crud.Chang
 		}
 	}
 	if old == nil || different(old.Username, u.Username) {
-		return writeLogins(ctx, c, u.UUID, u.Username)
+		return writeLogins(ctx, c, u.UUID)
 	}
 	return nil
 }
@@ -175,7 +175,11 @@ func (s *Service) saveNewUser(ctx context.Context, c store.Conn, change *crud.Ch
 
 // writeLogins makes the logins of a user anew: the username, and the addresses. An address that is the user's own
 // username too is one login.
-func writeLogins(ctx context.Context, c store.Conn, user string, username *string) error {
+func writeLogins(ctx context.Context, c store.Conn, user string) error {
+	username, err := store.Get[*string](ctx, c, `SELECT username FROM auth_user WHERE uuid = $1`, user)
+	if err != nil {
+		return err
+	}
 	if _, err := c.Exec(ctx, `DELETE FROM auth_login WHERE user_uuid = $1`, user); err != nil {
 		return err
 	}
