@@ -9,6 +9,7 @@
 //
 //	user.go           users; emails.go their addresses, emailconfirm.go and who confirms them; register.go accounts of one's own
 //	group.go          groups; policy.go policies; userpolicy.go who has which; tenant.go the tree that they all belong to
+//	page.go           what a browser is shown that a link or an external service has sent here
 //	name.go           when two names are one name
 //	delegate.go       who may hand out, take away and act on what; administrator.go that somebody always may
 //	explain.go        why a request is allowed; audit.go what was changed

@@ -168,6 +168,11 @@ func TestConfirmEmail(t *testing.T) {
 		}
 		p.login("ada@example.com", "secret of ada")
 		p.do("GET", link+"?token="+token, "", "").refused(t, 401, "unauthorized")
+		a = p.do("GET", link+"?token="+token, "", "", func(r *http.Request) { r.Header.Set("Accept", "text/html,*/*;q=0.8") }).want(t, 401)
+		if !strings.HasPrefix(a.header.Get("Content-Type"), "text/html") || !strings.Contains(a.body, "used already") || strings.Contains(a.body, token) ||
+			a.header.Get("Referrer-Policy") != "no-referrer" {
+			t.Errorf("a browser with a used link sees %v\n%s", a.header, a.body)
+		}
 		p.do("PUT", link, "", "", sends(second)).want(t, 204) // confirmed already, and the link is good
 		p.do("PUT", link, "", "", sends(second)).refused(t, 401, "unauthorized")
 		p.do("GET", path, own, "").refused(t, 409, "conflict")

@@ -1,13 +1,8 @@
 package authsvc
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
-	_ "embed"
-	"encoding/base64"
 	"fmt"
-	"html/template"
 	"log/slog"
 	"net/http"
 	"regexp"
@@ -39,7 +34,7 @@ func (h *ExternalHost) authorizeOperation() rest.Operation {
 
 func (h *ExternalHost) authorize(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 	if r.HTTP.Method == http.MethodHead { // something that only looks must not use the state up
-		return externalPage(http.StatusOK, "", ""), nil
+		return browserPage(http.StatusOK, "", ""), nil
 	}
 	authType := r.Param("auth_type")
 	state, _ := r.Query("state")
@@ -53,7 +48,7 @@ func (h *ExternalHost) authorize(ctx context.Context, r *rest.Request) (rest.Rep
 	}
 	if reason, refused := message["error"]; refused {
 		slog.Info("an external service did not authorize", "type", authType, "user", p.UserUUID, "reason", errorCode(reason))
-		return externalPage(http.StatusBadRequest, "Not linked", "The external service answered: "+errorCode(reason)+"."), nil
+		return browserPage(http.StatusBadRequest, "Not linked", "The external service answered: "+errorCode(reason)+"."), nil
 	}
 
 	done := make(chan error, 1)
@@ -80,7 +75,7 @@ func (h *ExternalHost) authorize(ctx context.Context, r *rest.Request) (rest.Rep
 	if who == "" {
 		who = p.UserUUID
 	}
-	return externalPage(http.StatusOK, "Linked", fmt.Sprintf("%s may now be used for the user %s.", authType, who)), nil
+	return browserPage(http.StatusOK, "Linked", fmt.Sprintf("%s may now be used for the user %s.", authType, who)), nil
 }
 
 // deliver gives the message to the closure of this process, or to the plugin.
@@ -107,36 +102,11 @@ func errorCode(sent string) string {
 	return sent
 }
 
-//go:embed external_page.html
-var pageText string
-
-const pageStyle = "body{font:16px/1.5 system-ui,sans-serif;max-width:32em;margin:20vh auto;padding:0 1em}"
-
-var (
-	page = template.Must(template.New("page").Parse(pageText))
-	// pagePolicy lets the page do nothing but show itself, in no frame.
-	pagePolicy = func() string {
-		sum := sha256.Sum256([]byte(pageStyle))
-		return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) +
-			"'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-	}()
-)
-
-// externalPage is a page for the user's browser. Nothing in it comes from the request but a code of known form.
-func externalPage(status int, title, sentence string) rest.Reply {
-	var b bytes.Buffer
-	_ = page.Execute(&b, map[string]any{"Title": title, "Sentence": sentence, "Style": template.CSS(pageStyle)}) //nolint:gosec // a constant of ours; to memory, of a tried template
-	return rest.Reply{Status: status, Body: b.Bytes(), Header: http.Header{
-		"Content-Security-Policy": {pagePolicy},
-		"Referrer-Policy":         {"no-referrer"}, // the address holds the code
-	}}
-}
-
 // refusedPage says why nothing was linked. What no client may read is an error still, which is logged and plain.
 func refusedPage(err error) (rest.Reply, error) {
 	e := rest.Refusal(err)
 	if e.Status() >= http.StatusInternalServerError {
 		return rest.Reply{}, err
 	}
-	return externalPage(http.StatusBadRequest, "Not linked", rest.Sentence(e)+". Go back to where you began, and begin again."), nil
+	return browserPage(http.StatusBadRequest, "Not linked", rest.Sentence(e)+". Go back to where you began, and begin again."), nil
 }

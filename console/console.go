@@ -1,4 +1,5 @@
-// Package console is the API console: the services' definitions, to be read and tried in a browser.
+// Package console is the API console: the services' definitions, to be read and tried in a browser. Beside it is the
+// page to which a mail leads that resets a password.
 package console
 
 import (
@@ -24,11 +25,19 @@ type Entry struct {
 	Definition string `json:"definition"` // path of its OpenAPI document
 }
 
-// policy lets the page load nothing and talk to nobody but this origin. Swagger UI writes style attributes.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +
-	"connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+// The policies let a page load nothing and talk to nobody but this origin. Forms are sent by scripts alone: a browser
+// that has not loaded them yet must not put a password into an address. Swagger UI writes style attributes.
+const (
+	uiPolicy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +
+		"connect-src 'self'; form-action 'none'; frame-ancestors 'none'; base-uri 'none'"
+	resetPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; " +
+		"connect-src 'self'; form-action 'none'; frame-ancestors 'none'; base-uri 'none'; require-trusted-types-for 'script'"
+)
 
-// New serves the console below /console/. Its pages are the same for everybody: what a
+// resetPage is where the links in mails that reset a password lead (authsvc/mail).
+const resetPage = "/reset.html"
+
+// New serves the console below /console/, and the page of a reset at /console/reset.html. Its pages are the same for everybody: what a
 // user may do is decided when an operation is tried.
 func New(entries []Entry) (http.Handler, error) {
 	pages, err := fs.Sub(assets, "assets")
@@ -48,11 +57,14 @@ func New(entries []Entry) (http.Handler, error) {
 			return
 		}
 		h := w.Header()
-		h.Set("Content-Security-Policy", policy)
+		h.Set("Content-Security-Policy", uiPolicy)
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("Cache-Control", "no-cache")
 		switch {
+		case r.URL.Path == resetPage:
+			h.Set("Content-Security-Policy", resetPolicy)
+			own.ServeHTTP(w, r)
 		case r.URL.Path == "/services.json":
 			h.Set("Content-Type", "application/json")
 			_, _ = w.Write(list)

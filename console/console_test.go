@@ -24,6 +24,7 @@ func TestConsole(t *testing.T) {
 		{"own script", "GET", "/console/console.js", 200, "X-Auth-Token"},
 		{"services", "GET", "/console/services.json", 200, `"prefix":"/api/auth/0.1"`},
 		{"swagger ui", "GET", "/console/ui/swagger-ui-bundle.js", 200, "SwaggerUIBundle"},
+		{"password reset", "GET", "/console/reset.html", 200, `<script src="reset.js"`},
 		{"unknown", "GET", "/console/nothing", 404, ""},
 		{"no writes", "POST", "/console/", 405, ""},
 	} {
@@ -48,7 +49,7 @@ func TestNothingFromElsewhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []string{"/console/", "/console/console.js", "/console/console.css"} {
+	for _, path := range []string{"/console/", "/console/console.js", "/console/console.css", "/console/reset.html", "/console/reset.js"} {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, http.NoBody))
 		if body := w.Body.String(); strings.Contains(body, "http://") || strings.Contains(body, "https://") || strings.Contains(body, "//cdn") {

@@ -1,0 +1,178 @@
+package caddymodule_test
+
+import (
+	"context"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/chromedp"
+)
+
+// browser is a headless Chromium that keeps what its pages complain of and which hosts they ask.
+type browser struct {
+	context.Context
+
+	mu         sync.Mutex
+	complaints []string
+	asked      map[string]bool // by host
+	urls       []string
+}
+
+// newBrowser starts one. Its profile is new, and it takes the self-signed certificate.
+func newBrowser(t *testing.T) *browser {
+	t.Helper()
+	program := ""
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if found, err := exec.LookPath(name); err == nil {
+			program = found
+			break
+		}
+	}
+	if program == "" {
+		if os.Getenv("CI") == "true" {
+			t.Fatal("chromium is not installed: the console is not tested")
+		}
+		t.Skip("chromium is not installed (Debian: apt-get install chromium)")
+	}
+	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]),
+		chromedp.ExecPath(program), chromedp.UserDataDir(t.TempDir()), chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU,
+		chromedp.IgnoreCertErrors, chromedp.WindowSize(1280, 900))
+	within, cancel := context.WithTimeout(t.Context(), time.Minute)
+	t.Cleanup(cancel)
+	allocator, cancel := chromedp.NewExecAllocator(within, options...)
+	t.Cleanup(cancel)
+	page, cancel := chromedp.NewContext(allocator)
+	t.Cleanup(cancel)
+	b := &browser{Context: page, asked: map[string]bool{}}
+	// Violations of the content security policy are errors in the console.
+	messages, requests := chromedp.Console(b), chromedp.Events(b, network.RequestWillBeSent)
+	go func() {
+		for m, err := range messages {
+			if err != nil {
+				return
+			}
+			if m.Type == chromedp.ConsoleError || m.Type == chromedp.ConsoleWarning || m.IsException() {
+				b.mu.Lock()
+				b.complaints = append(b.complaints, m.String()+" "+m.URL)
+				b.mu.Unlock()
+			}
+		}
+	}()
+	go func() {
+		for r, err := range requests {
+			if err != nil {
+				return
+			}
+			if u, err := url.Parse(r.Request.URL); err == nil && u.Host != "" {
+				b.mu.Lock()
+				b.asked[u.Host] = true
+				b.urls = append(b.urls, r.Request.URL)
+				b.mu.Unlock()
+			}
+		}
+	}()
+	if _, err := chromedp.Call(b, network.Enable, network.EnableParams{}); err != nil {
+		t.Fatalf("starting %s: %v", program, err)
+	}
+	return b
+}
+
+// complained answers what the page complained of since it was last asked.
+func (b *browser) complained() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	complaints := b.complaints
+	b.complaints = nil
+	return complaints
+}
+
+// shoot keeps a picture of the page in the folder that CONSOLE_SCREENSHOTS names, if it does.
+func (b *browser) shoot(t *testing.T, name string) {
+	t.Helper()
+	folder := os.Getenv("CONSOLE_SCREENSHOTS")
+	if folder == "" {
+		folder = t.TempDir()
+	}
+	picture, err := chromedp.Run(b, chromedp.CaptureScreenshot())
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	if err := os.WriteFile(filepath.Join(folder, name+".png"), picture, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// clean fails the test when the page complained of anything since it was last asked but of what one of these is in.
+func (b *browser) clean(t *testing.T, when string, but ...string) {
+	t.Helper()
+	for _, c := range b.complained() {
+		if !slices.ContainsFunc(but, func(known string) bool { return strings.Contains(c, known) }) {
+			t.Errorf("%s the page complains: %s", when, c)
+		}
+	}
+}
+
+// run takes the steps, or ends the test.
+func (b *browser) run(t *testing.T, steps ...chromedp.Action[chromedp.Void]) {
+	t.Helper()
+	for i, step := range steps {
+		if err := chromedp.Do(b, step); err != nil {
+			b.shoot(t, "failed")
+			t.Fatalf("step %d: %v; the page complained %q", i, err, b.complained())
+		}
+	}
+}
+
+// said is what the page says, in the element that pages of the console have for that.
+func (b *browser) said(t *testing.T) string {
+	t.Helper()
+	shown, err := chromedp.Run(b, chromedp.Text(chromedp.CSS("#state")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return shown
+}
+
+// script is what a script answers.
+func (b *browser) script(t *testing.T, text string) string {
+	t.Helper()
+	answer, err := chromedp.Run(b, chromedp.Evaluate[string](text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer
+}
+
+// requested are the addresses that were asked for, in their order.
+func (b *browser) requested() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.urls)
+}
+
+// conditions are the parameters of the protocol's Network.emulateNetworkConditions.
+type conditions struct {
+	Offline            bool    `json:"offline"`
+	Latency            float64 `json:"latency"`
+	DownloadThroughput float64 `json:"downloadThroughput"`
+	UploadThroughput   float64 `json:"uploadThroughput"`
+}
+
+// offline takes the network away from the page, or gives it back.
+func offline(off bool) chromedp.Action[chromedp.Void] {
+	return func(ctx context.Context, page *chromedp.Target) (chromedp.Void, error) {
+		emulate := cdp.Command[conditions, cdp.Empty]{Method: "Network.emulateNetworkConditions"}
+		_, err := cdp.Call(ctx, page, emulate, conditions{Offline: off, DownloadThroughput: -1, UploadThroughput: -1})
+		return chromedp.Void{}, err
+	}
+}

@@ -1,0 +1,95 @@
+package caddymodule_test
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/ringfence/ringfence/authsvc/mail/mailtest"
+	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
+)
+
+// Somebody who has forgotten the password asks for a mail, opens its link in a browser, and logs in with another password.
+func TestPasswordResetInABrowser(t *testing.T) {
+	b := newBrowser(t)
+	mails := mailtest.Start(t, mailtest.Options{})
+	g := newGateway(t)
+	g.app, g.routes = mailOptions(mails, ""), "ringfence_console"
+	g.app = strings.ReplaceAll(g.app, "https://pbx.example.com", g.URL)
+	g.load(t)
+	user := g.Do(t, "POST", api+"/users", g.admin(t), `{"username":"ada","password":"the first","email_address":"ada@example.org"}`).Want(t, 200).Text(t, "uuid")
+	const (
+		wrong = chromedp.CSS("#state.wrong")
+
+		password, again, set = chromedp.CSS("#password"), chromedp.CSS("#again"), chromedp.CSS("#choose button")
+		login, send          = chromedp.CSS("#login"), chromedp.CSS("#ask button")
+	)
+	// saying takes the steps, and waits until the page says something with this in it.
+	saying := func(want string, steps ...chromedp.Action[chromedp.Void]) {
+		t.Helper()
+		b.run(t, steps...)
+		if _, err := chromedp.Run(b, chromedp.Poll[bool](`document.querySelector("#state").innerText.includes("`+want+`")`)); err != nil {
+			b.shoot(t, "failed")
+			t.Fatalf("the page says %q, want %q: %v", b.said(t), want, err)
+		}
+	}
+
+	saying("holds no link", chromedp.Navigate(g.URL+"/console/reset.html"), chromedp.WaitVisible(login))
+	saying("is on its way", chromedp.SendKeys(login, "ada"), chromedp.Click(send), chromedp.WaitNotVisible(login))
+	b.clean(t, "after asking for a link")
+	link := mails.Next(t).Link(t)
+	fragment, err := url.Parse(link)
+	if err != nil {
+		t.Fatal(err)
+	}
+	values, err := url.ParseQuery(fragment.Fragment)
+	if err != nil || values.Get("user_uuid") != user {
+		t.Fatalf("the link is %s, %v", link, err)
+	}
+	token := values.Get("token")
+
+	b.run(t, chromedp.Navigate(link), chromedp.WaitVisible(password))
+	if at := b.script(t, "location.href"); at != g.URL+"/console/reset.html" {
+		t.Errorf("the address bar has %s", at)
+	}
+	if focused := b.script(t, "document.activeElement.id"); focused != "password" {
+		t.Errorf("the focus is on %q", focused)
+	}
+	b.shoot(t, "reset-1-opened")
+	saying("not the same", chromedp.SendKeys(password, "the second"), chromedp.SendKeys(again, "something else"), chromedp.Click(set), chromedp.WaitVisible(wrong))
+	b.shoot(t, "reset-2-differ")
+	b.clean(t, "when the passwords differ")
+
+	long := strings.Repeat("x", 1025)
+	saying("is refused", chromedp.SetValue(password, long), chromedp.SetValue(again, long), chromedp.Click(set))
+	b.clean(t, "when the password is refused", "400")
+
+	saying("cannot be reached", chromedp.SetValue(password, "the second"), chromedp.SetValue(again, "the second"), offline(true), chromedp.Click(set))
+	b.shoot(t, "reset-3-offline")
+	b.clean(t, "without a network", "ERR_INTERNET_DISCONNECTED")
+	saying("is set", offline(false), chromedp.Click(set), chromedp.WaitNotVisible(password))
+	b.shoot(t, "reset-4-done")
+	b.clean(t, "after setting the password")
+	g.Login(t, "ada", "the second")
+	g.Do(t, "POST", api+"/token", "", "{}", gatewaytest.Basic("ada", "the first")).Want(t, 401)
+
+	b.run(t, chromedp.Navigate("about:blank"), chromedp.Navigate(link), chromedp.WaitVisible(password))
+	saying("was used already, or has expired", chromedp.SendKeys(password, "the third"), chromedp.SendKeys(again, "the third\r"), chromedp.WaitVisible(login))
+	b.shoot(t, "reset-5-used")
+	b.clean(t, "at the link's second use", "401")
+	g.Login(t, "ada", "the second")
+
+	for _, asked := range b.requested() {
+		if strings.Contains(strings.TrimPrefix(asked, link), token) {
+			t.Errorf("the token is in the address %s", asked)
+		}
+	}
+	if kept := b.script(t, `JSON.stringify([location.href, {...localStorage}, {...sessionStorage}, document.cookie, document.documentElement.outerHTML])`); strings.Contains(kept, token) {
+		t.Error("the page keeps the token")
+	}
+	if strings.Contains(g.logged(t), token) {
+		t.Error("the token is in the log")
+	}
+}
