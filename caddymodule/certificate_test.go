@@ -6,7 +6,6 @@ import (
 	"crypto/x509"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -21,6 +20,7 @@ import (
 	"github.com/spf13/cobra"
 
 	_ "github.com/ringfence/ringfence/caddymodule"
+	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
 	"github.com/ringfence/ringfence/internal/selfsigned"
 )
 
@@ -39,25 +39,11 @@ func newSite(t *testing.T) *site {
 	t.Helper()
 	dir := t.TempDir()
 	return &site{
-		dir: dir, port: freePort(t), log: filepath.Join(dir, "default.log"),
+		dir: dir, port: gatewaytest.FreePort(t), log: filepath.Join(dir, "default.log"),
 		options:  "on_demand_tls {\npermission ringfence_self_signed\n}",
 		tls:      "data " + dir,
 		handlers: `respond "reached"`,
 	}
-}
-
-func freePort(t *testing.T) string {
-	t.Helper()
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = listener.Close() }()
-	_, port, err := net.SplitHostPort(listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return port
 }
 
 func (s *site) caddyfile() string {
@@ -345,7 +331,7 @@ func certificateCommand(t *testing.T, args ...string) (string, error) {
 	var out bytes.Buffer
 	cmd.SetOut(&out)
 	cmd.SetErr(&out)
-	cmd.SetArgs(args)
+	cmd.SetArgs(append([]string{}, args...)) // of nil it would take this program's own
 	err := cmd.ExecuteContext(t.Context())
 	return out.String(), err
 }

@@ -35,7 +35,7 @@ const adminPassword = gatewaytest.Password
 func newGateway(t *testing.T) *gateway {
 	t.Helper()
 	dir := t.TempDir()
-	g := &gateway{dir: dir, https: freePort(t), helpers: freePort(t), log: filepath.Join(dir, "log")}
+	g := &gateway{dir: dir, https: gatewaytest.FreePort(t), helpers: gatewaytest.FreePort(t), log: filepath.Join(dir, "log")}
 	g.Gateway = gatewaytest.New(t, g.https, g.helpers)
 	return g
 }

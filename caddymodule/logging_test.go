@@ -21,6 +21,8 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"go.uber.org/zap/zapcore"
+
+	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
 )
 
 // The planted secrets: a token of this gateway, one of a remote auth server, a password and a cookie.
@@ -60,7 +62,7 @@ func plantingRoutes(t *testing.T, upstream string) string {
 	handle {
 		respond 404
 	}
-`, plantedCookie, freePort(t), upstream)
+`, plantedCookie, gatewaytest.FreePort(t), upstream)
 }
 
 // plant sends every secret in every place to every route.
@@ -255,7 +257,7 @@ func logOnStandardError(t *testing.T) {
 http://127.0.0.1:%s {
 	log
 	reverse_proxy 127.0.0.1:%s
-}`, s.dir, s.dir, s.port, freePort(t)), nil)
+}`, s.dir, s.dir, s.port, gatewaytest.FreePort(t)), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

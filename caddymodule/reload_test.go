@@ -217,7 +217,7 @@ func TestRefusedReloadChangesNothing(t *testing.T) {
 	if err := os.WriteFile(bad, []byte("openapi: [3"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	busy := freePort(t)
+	busy := gatewaytest.FreePort(t)
 	listener := httptest.NewUnstartedServer(nil) // it has a port, and it is not shared
 	t.Cleanup(func() { _ = listener.Listener.Close() })
 	_, taken, _ := strings.Cut(listener.Listener.Addr().String(), ":")
@@ -279,7 +279,7 @@ func TestReloadOntoAnotherDatabase(t *testing.T) {
 // While a database is waited for, the configuration may be changed: also to another database.
 func TestReloadWhileTheDatabaseIsAway(t *testing.T) {
 	g := newGateway(t)
-	away := "database postgres://nobody@127.0.0.1:" + freePort(t) + "/x"
+	away := "database postgres://nobody@127.0.0.1:" + gatewaytest.FreePort(t) + "/x"
 	g.app = away
 	g.load(t)
 	g.Do(t, "GET", "/readyz", "", "").Want(t, 503)

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
 )
 
 // describer answers with what it received.
@@ -156,7 +158,7 @@ func TestIdentity(t *testing.T) {
 // A daemon that is away is a 502 of the proxy's, and says nothing of where it was expected.
 func TestDaemonAway(t *testing.T) {
 	g := newGateway(t)
-	g.routes = echoGate + "reverse_proxy 127.0.0.1:" + freePort(t)
+	g.routes = echoGate + "reverse_proxy 127.0.0.1:" + gatewaytest.FreePort(t)
 	g.load(t)
 	w := echoWorld(t, g)
 	a := g.Do(t, "GET", echoPrefix+"/pub/x", w.Token, "").Want(t, 502)

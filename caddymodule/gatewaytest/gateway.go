@@ -6,11 +6,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/ringfence/ringfence/internal/freeport"
 )
 
 // Gateway is a gateway to talk to, wherever it runs. It is safe for concurrent use.
@@ -40,19 +42,15 @@ func New(tb testing.TB, httpsPort, helpersPort string) *Gateway {
 // CloseIdleConnections closes the connections that are open and not in use.
 func (g *Gateway) CloseIdleConnections() { g.client.CloseIdleConnections() }
 
-// FreePort is a TCP port of 127.0.0.1 that nobody listens on.
+// FreePort is a TCP port that nobody listens on, and that is given to nobody else while the test runs.
 func FreePort(tb testing.TB) string {
 	tb.Helper()
-	listener, err := (&net.ListenConfig{}).Listen(tb.Context(), "tcp", "127.0.0.1:0")
+	port, release, err := freeport.Reserve()
 	if err != nil {
 		tb.Fatal(err)
 	}
-	defer func() { _ = listener.Close() }()
-	_, port, err := net.SplitHostPort(listener.Addr().String())
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return port
+	tb.Cleanup(release)
+	return strconv.Itoa(port)
 }
 
 // Answer is a response, read to its end.

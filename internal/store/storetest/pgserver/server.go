@@ -15,6 +15,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/ringfence/ringfence/internal/freeport"
 )
 
 // How long a server may take to start, for recovery after a crash too, and to stop.
@@ -29,6 +31,7 @@ const (
 type Server struct {
 	bin, folder, password string
 	port                  int
+	release               func() // the port
 	as                    *syscall.Credential
 
 	process *exec.Cmd
@@ -92,10 +95,14 @@ func (s *Server) makeFolder() error {
 	if s.folder, err = os.MkdirTemp("", "ringfence-postgres-"); err != nil {
 		return fmt.Errorf("making the cluster's folder: %w", err)
 	}
-	if s.port, err = freePort(); err != nil {
+	if s.port, s.release, err = freeport.Reserve(); err != nil {
 		return errors.Join(err, os.RemoveAll(s.folder))
 	}
-	return s.own(s.folder)
+	if err := s.own(s.folder); err != nil {
+		s.release()
+		return errors.Join(err, os.RemoveAll(s.folder))
+	}
+	return nil
 }
 
 // own gives a file to the server's user.
@@ -104,15 +111,6 @@ func (s *Server) own(path string) error {
 		return nil
 	}
 	return os.Chown(path, int(s.as.Uid), int(s.as.Gid))
-}
-
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it answers at once
-	if err != nil {
-		return 0, fmt.Errorf("finding a free port: %w", err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
 }
 
 func (s *Server) initialize(ctx context.Context) error {
@@ -253,6 +251,7 @@ func (s *Server) end(signal syscall.Signal) error {
 
 // Remove stops the server and removes its folder.
 func (s *Server) Remove() error {
+	defer s.release()
 	return errors.Join(s.Stop(), os.RemoveAll(s.folder))
 }
 
