@@ -51,7 +51,7 @@ type App struct {
 	// BackendsRaw are the backends that check logins, in the order in which they are tried. Default: database, ldap.
 	BackendsRaw []json.RawMessage `json:"backends,omitempty" caddy:"namespace=ringfence.auth.backends inline_key=backend"`
 	// HandoverDelay is how long the configuration that a reload replaces goes on answering on its connections once the
-	// new one accepts. Default: 500ms.
+	// new one accepts, unless all of them end before. Default: 500ms.
 	HandoverDelay caddy.Duration `json:"handover_delay,omitempty"`
 	// Origins are the web origins ("https://pbx.example.com") whose pages may call the gated services. Default: none.
 	Origins []string `json:"origins,omitempty"`

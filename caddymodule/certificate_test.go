@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig"
@@ -19,7 +20,7 @@ import (
 	_ "github.com/caddyserver/caddy/v2/modules/standard"
 	"github.com/spf13/cobra"
 
-	_ "github.com/ringfence/ringfence/caddymodule"
+	"github.com/ringfence/ringfence/caddymodule"
 	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
 	"github.com/ringfence/ringfence/internal/selfsigned"
 )
@@ -85,13 +86,20 @@ func (s *site) adapt(t *testing.T) []byte {
 	return config
 }
 
-// load starts the site, or reloads it. The site stops with the test.
+// load starts the site, or reloads it, and returns when this configuration alone is served. The site stops with the test.
 func (s *site) load(t *testing.T) {
 	t.Helper()
 	t.Cleanup(func() { stop(t) })
 	if err := caddy.Load(s.adapt(t), true); err != nil {
 		t.Fatalf("loading: %v", err)
 	}
+	// Without the app nobody hands over: what Caddy has replaced accepts until it gets to stopping it.
+	gatewaytest.Eventually(t, time.Minute, func() error {
+		if n := caddymodule.Shares()["sockets"]; n != 1 {
+			return fmt.Errorf("%d configurations listen", n)
+		}
+		return nil
+	})
 }
 
 func stop(t *testing.T) {

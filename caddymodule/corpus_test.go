@@ -164,7 +164,7 @@ func statuses(t *testing.T, g *gateway, text string) (got []int) {
 		t.Fatal(err)
 	}
 	defer func() { _ = conn.Close() }()
-	_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+	_ = conn.SetDeadline(time.Now().Add(time.Minute))
 	if _, err := io.WriteString(conn, text); err != nil {
 		t.Fatal(err)
 	}

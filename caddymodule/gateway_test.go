@@ -23,6 +23,7 @@ type gateway struct {
 	*gatewaytest.Gateway
 	dir, https, helpers string
 	log                 string // the file that all logs go to
+	handover            string // the app's handover_delay
 	// app are more options of the ringfence app, routes more directives of the site.
 	app, routes string
 	// change, if it is set, has the last word on the adapted configuration.
@@ -35,7 +36,7 @@ const adminPassword = gatewaytest.Password
 func newGateway(t *testing.T) *gateway {
 	t.Helper()
 	dir := t.TempDir()
-	g := &gateway{dir: dir, https: gatewaytest.FreePort(t), helpers: gatewaytest.FreePort(t), log: filepath.Join(dir, "log")}
+	g := &gateway{dir: dir, https: gatewaytest.FreePort(t), helpers: gatewaytest.FreePort(t), log: filepath.Join(dir, "log"), handover: "50ms"}
 	g.Gateway = gatewaytest.New(t, g.https, g.helpers)
 	return g
 }
@@ -62,7 +63,7 @@ func (g *gateway) caddyfile() string {
 	ringfence {
 		data %[1]s/data
 		admin admin "%[3]s"
-		handover_delay 50ms
+		handover_delay %[7]s
 		%[4]s
 	}
 }
@@ -89,7 +90,7 @@ https://:%[5]s {
 		%[6]s
 	}
 }
-`, g.dir, g.log, adminPassword, g.app, g.https, g.routes)
+`, g.dir, g.log, adminPassword, g.app, g.https, g.routes, g.handover)
 }
 
 // adapt adapts a Caddyfile, and makes the test's changes.

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -26,7 +27,7 @@ import (
 // old socket, which are reset when it is closed, and those that the old server has accepted and not yet read a request
 // from, which net/http drops once it is shutting down. Here all configurations accept from one socket, by
 // descriptors of their own, and one at a time: the old one until the new one has started, which then takes
-// over before the old one is stopped (see App.takeOver). A port that another process has is an error as
+// over before the old one is stopped (see App.takeOver), which waits for the old one's connections to end. A port that another process has is an error as
 // well, and not silently shared with it.
 const keptNetwork = "ringfence_tcp"
 
@@ -99,22 +100,45 @@ func (s *keptSocket) open(address string, alive net.KeepAliveConfig) (*keptListe
 	return l, nil
 }
 
-// handOver has the newest listener of each socket accept from now on, and no other. It
-// reports whether that is another one than before, for any of them.
-func handOver() bool {
-	changed := false
+// handOver has the newest listener of each socket accept from now on, and no other. It returns once the connections
+// that the others have accepted are closed, and after patience at the latest.
+func handOver(patience time.Duration) {
+	var passed []*keptSocket
 	keptSockets.Range(func(_, value any) bool {
 		if s, ok := value.(*keptSocket); ok {
 			s.mu.Lock()
-			changed = s.pass() || changed
+			if s.pass() {
+				passed = append(passed, s)
+			}
 			s.mu.Unlock()
 		}
 		return true
 	})
-	return changed
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	for _, s := range passed {
+		s.wait(ctx)
+	}
 }
 
-// pass makes the newest listener the accepting one. The caller holds mu.
+// wait returns when the listeners that do not accept any longer have no connections, or when ctx ends.
+func (s *keptSocket) wait(ctx context.Context) {
+	stop := context.AfterFunc(ctx, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.changed.Broadcast()
+	})
+	defer stop()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	busy := func(l *keptListener) bool { return l != s.accepting && (l.taking || l.open > 0) }
+	for ctx.Err() == nil && slices.ContainsFunc(s.listeners, busy) {
+		s.changed.Wait()
+	}
+}
+
+// pass makes the newest listener the accepting one, and reports whether that is another one than before. The caller
+// holds mu.
 func (s *keptSocket) pass() bool {
 	var newest *keptListener
 	if len(s.listeners) > 0 {
@@ -137,7 +161,11 @@ type keptListener struct {
 	socket  *keptSocket
 	address string
 	alive   net.KeepAliveConfig
-	closed  bool // guarded by the socket's mu
+
+	// Guarded by the socket's mu.
+	closed bool
+	taking bool // a connection may be coming in that open does not count yet
+	open   int  // connections
 }
 
 // Accept waits until it is this listener's turn.
@@ -147,6 +175,7 @@ func (l *keptListener) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		conn, err := l.AcceptTCP()
+		l.took(err == nil)
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			continue
 		}
@@ -156,7 +185,7 @@ func (l *keptListener) Accept() (net.Conn, error) {
 		if l.alive.Enable { // as the socket's net.ListenConfig would
 			_ = conn.SetKeepAliveConfig(l.alive) // it fails on a connection that is gone already
 		}
-		return conn, nil
+		return &keptConn{TCPConn: conn, listener: l}, nil
 	}
 }
 
@@ -170,7 +199,43 @@ func (l *keptListener) turn() error {
 	if l.closed {
 		return net.ErrClosed
 	}
-	return l.SetDeadline(time.Time{})
+	if err := l.SetDeadline(time.Time{}); err != nil {
+		return err
+	}
+	l.taking = true
+	return nil
+}
+
+// took ends what turn began.
+func (l *keptListener) took(one bool) {
+	s := l.socket
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l.taking = false
+	if one {
+		l.open++
+	}
+	s.changed.Broadcast()
+}
+
+// keptConn is a connection that its listener counts while it is open.
+type keptConn struct {
+	*net.TCPConn
+	listener *keptListener
+	closed   atomic.Bool
+}
+
+// Close is net.Conn's, and may be called again.
+func (c *keptConn) Close() error {
+	err := c.TCPConn.Close()
+	if !c.closed.Swap(true) {
+		s := c.listener.socket
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		c.listener.open--
+		s.changed.Broadcast()
+	}
+	return err
 }
 
 // Close gives the share back. If it was this listener's turn it is the newest other's: of a

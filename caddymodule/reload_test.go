@@ -1,7 +1,9 @@
 package caddymodule_test
 
 import (
+	"bufio"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -55,7 +57,7 @@ func TestReloadKeepsWhatIsShared(t *testing.T) {
 	)
 	g.Do(t, "GET", "/api/confd/1.1/users", token, "").Want(t, 200)
 	g.Do(t, "GET", "/api/confd/1.1/users", "", "").Want(t, 401)
-	gatewaytest.Eventually(t, 10*time.Second, func() error { // a cache may drop what it is given first
+	gatewaytest.Eventually(t, time.Minute, func() error { // a cache may drop what it is given first
 		before := g.metric(t, hits)
 		g.Do(t, "GET", "/api/confd/1.1/users", token, "").Want(t, 200)
 		if g.metric(t, hits) == before {
@@ -124,10 +126,58 @@ func TestStopGivesEverythingBack(t *testing.T) {
 	} {
 		options = append(options, goleak.IgnoreAnyFunction(function))
 	}
-	gatewaytest.Eventually(t, 20*time.Second, func() error {
+	gatewaytest.Eventually(t, time.Minute, func() error {
 		runtime.GC() // a token cache ends with the collection after its last use
 		return goleak.Find(options...)
 	})
+}
+
+// Nothing is lost of what was sent on a connection that the old configuration accepted, however late that was, and the
+// reload waits no longer than for that.
+func TestReloadWaitsForConnections(t *testing.T) {
+	g := newGateway(t)
+	g.handover = "1h"
+	g.routes = "header X-Configuration old\n" + echoGate + "respond hello"
+	g.load(t)
+	w := echoWorld(t, g)
+	g.CloseIdleConnections()
+	dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"http/1.1"}}}
+	early, err := dialer.DialContext(t.Context(), "tcp", "127.0.0.1:"+g.https)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = early.Close() })
+
+	g.routes = "header X-Configuration new\n" + echoGate + "respond hello"
+	reloaded := make(chan error, 1)
+	go func() { reloaded <- g.reload(t) }()
+	gatewaytest.Eventually(t, time.Minute, func() error {
+		defer g.CloseIdleConnections()
+		a, err := g.Try(t.Context(), "GET", echoPrefix+"/pub/x", w.Token, "")
+		if err == nil && a.Header.Get("X-Configuration") != "new" {
+			err = errors.New("the new configuration does not accept yet")
+		}
+		return err
+	})
+	_ = early.SetDeadline(time.Now().Add(time.Minute))
+	if _, err := io.WriteString(early, "GET "+echoPrefix+"/pub/x HTTP/1.1\r\nHost: gw\r\nX-Auth-Token: "+w.Token+"\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.ReadResponse(bufio.NewReader(early), nil)
+	if err != nil {
+		t.Fatalf("the early connection: %v", err)
+	}
+	if _, err := io.Copy(io.Discard, res.Body); err != nil || res.StatusCode != 200 || !res.Close || res.Header.Get("X-Configuration") != "old" {
+		t.Errorf("the early connection: status %d, close %t, %v, %v", res.StatusCode, res.Close, res.Header, err)
+	}
+	select {
+	case err := <-reloaded:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("the reload goes on, though no connection is open")
+	}
 }
 
 // No request is lost, on connections of their own and on kept ones, whatever their version and method.
@@ -141,10 +191,12 @@ func TestNoRequestIsLostInAReload(t *testing.T) {
 	}))
 	t.Cleanup(slow.Close)
 	g := newGateway(t)
+	g.handover = "1m" // much longer than a request takes, also on a slow machine
 	routes := echoGate + "reverse_proxy " + slow.Listener.Addr().String()
 	g.routes = routes
 	g.load(t)
 	w := echoWorld(t, g)
+	g.CloseIdleConnections()
 
 	const each, reloads = 250, 5
 	var sent atomic.Int64
@@ -152,17 +204,11 @@ func TestNoRequestIsLostInAReload(t *testing.T) {
 	for version := 1; version <= 2; version++ {
 		for _, kept := range []bool{false, true} {
 			wg.Go(func() {
-				s := &site{port: g.https}
-				client := s.client(t, version, "localhost")
-				for range each {
-					if !kept {
-						client = s.client(t, version, "localhost")
-					}
-					if err := post(t.Context(), client, g.URL+echoPrefix+"/pub/x", w.Token); err != nil {
+				client := (&site{port: g.https}).client(t, version, "localhost")
+				for n := range each {
+					last := !kept || n == each-1 // on its connection
+					if err := post(t.Context(), client, g.URL+echoPrefix+"/pub/x", w.Token, last); err != nil {
 						t.Errorf("HTTP/%d, kept %v: %v", version, kept, err)
-					}
-					if !kept {
-						client.CloseIdleConnections()
 					}
 					sent.Add(1)
 				}
@@ -187,11 +233,13 @@ func TestNoRequestIsLostInAReload(t *testing.T) {
 	}
 }
 
-func post(ctx context.Context, client *http.Client, url, token string) error {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, io.NopCloser(strings.NewReader("hello"))) // cannot be sent twice
+// post sends a request that cannot be sent twice, and closes its connection after the last one.
+func post(ctx context.Context, client *http.Client, url, token string, last bool) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, io.NopCloser(strings.NewReader("hello")))
 	if err != nil {
 		return err
 	}
+	r.Close = last
 	r.Header.Set("X-Auth-Token", token)
 	res, err := client.Do(r)
 	if err != nil {
@@ -312,12 +360,12 @@ func TestStopFinishesRequests(t *testing.T) {
 	results := make(chan error, 2)
 	for version := 1; version <= 2; version++ {
 		client := (&site{port: g.https}).client(t, version, "localhost")
-		go func() { results <- post(t.Context(), client, g.URL+echoPrefix+"/pub/x", w.Token) }()
+		go func() { results <- post(t.Context(), client, g.URL+echoPrefix+"/pub/x", w.Token, false) }()
 		<-arrived
 	}
 	stopped := make(chan error, 1)
 	go func() { stopped <- caddy.Stop() }()
-	gatewaytest.Eventually(t, 20*time.Second, func() error { // nobody new is let in
+	gatewaytest.Eventually(t, time.Minute, func() error { // nobody new is let in
 		if _, err := g.Try(t.Context(), "GET", "/healthz", "", ""); err == nil {
 			g.CloseIdleConnections()
 			return errors.New("it still takes connections")

@@ -202,7 +202,7 @@ func upgrade(t *testing.T, g *gateway, path, token string) (conn net.Conn, reade
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+	_ = conn.SetDeadline(time.Now().Add(time.Minute))
 	_, err = io.WriteString(conn, "GET "+path+" HTTP/1.1\r\nHost: gw\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"+
 		"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nX-Auth-Token: "+token+"\r\nX-Ringfence-User: root\r\n\r\n")
 	if err != nil {

@@ -58,15 +58,13 @@ func (a started) Handle(context.Context, caddy.Event) error {
 }
 
 // takeOver has this configuration accept all new connections. The old one goes on for a while with those that it has: it
-// reads their next requests and asks their clients to open new ones, so that hardly any is in use when
-// Caddy stops it, which closes what is idle.
+// reads their next requests and asks their clients to open new ones, so that all that are in use end, and only idle ones
+// are left to close when Caddy stops it.
 func (a *App) takeOver() {
 	if old, err := caddy.ActiveContext().AppIfConfigured("ringfence"); err == nil {
 		old.(*App).leaving.Store(true)
 	}
-	if handOver() {
-		<-time.After(time.Duration(a.HandoverDelay))
-	}
+	handOver(time.Duration(a.HandoverDelay))
 }
 
 // welcome tells whoever started the process where to go next.
