@@ -167,6 +167,7 @@ func TestReloadWaitsForConnections(t *testing.T) {
 	if err != nil {
 		t.Fatalf("the early connection: %v", err)
 	}
+	defer func() { _ = res.Body.Close() }()
 	if _, err := io.Copy(io.Discard, res.Body); err != nil || res.StatusCode != 200 || !res.Close || res.Header.Get("X-Configuration") != "old" {
 		t.Errorf("the early connection: status %d, close %t, %v, %v", res.StatusCode, res.Close, res.Header, err)
 	}
