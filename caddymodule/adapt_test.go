@@ -19,7 +19,7 @@ const separator = "\n----------\n"
 // TestAdapt compares what Caddyfiles become with testdata/adapt: each file is a Caddyfile, a line, and the JSON.
 // The first of them is the repository's own Caddyfile, as it is without any environment.
 func TestAdapt(t *testing.T) {
-	for _, name := range []string{"HTTPS_PORT", "HELPERS_PORT", "DATA", "DATABASE", "ADMIN_USERNAME", "ADMIN_PASSWORD", "ADMIN_SOCKET"} {
+	for _, name := range []string{"HTTPS_PORT", "HELPERS_PORT", "DATA", "DATABASE", "ADMIN_USERNAME", "ADMIN_PASSWORD", "ADMIN_SOCKET", "PUBLIC_URL"} {
 		t.Setenv("RINGFENCE_"+name, "") // to have it put back
 		if err := os.Unsetenv("RINGFENCE_" + name); err != nil {
 			t.Fatal(err)
@@ -86,7 +86,7 @@ func TestCaddyfileErrors(t *testing.T) {
 	app := func(options string) string { return "{\nringfence {\n" + options + "\n}\n}\n:80 {\n}\n" }
 	site := func(directives string) string { return ":80 {\n" + directives + "\n}\n" }
 	tests := []struct{ name, caddyfile, want string }{
-		{"app: unknown option", app("databse x"), `unknown option "databse": it is one of data, database, admin, tokens, backends, backend, origins, mail, self_registration, handover_delay, at Caddyfile:3`},
+		{"app: unknown option", app("databse x"), `unknown option "databse": it is one of data, database, admin, tokens, backends, backend, origins, public_url, mail, external, self_registration, handover_delay, at Caddyfile:3`},
 		{"app: argument", "{\nringfence x\n}\n:80 {\n}\n", "wrong argument count or unexpected line ending after 'x', at Caddyfile:2"},
 		{"app: twice", "{\nringfence\nringfence\n}\n:80 {\n}\n", "the ringfence option may appear once"},
 		{"app: two data folders", app("data a b"), "wrong argument count"},

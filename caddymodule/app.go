@@ -55,6 +55,10 @@ type App struct {
 	HandoverDelay caddy.Duration `json:"handover_delay,omitempty"`
 	// Origins are the web origins ("https://pbx.example.com") whose pages may call the gated services. Default: none.
 	Origins []string `json:"origins,omitempty"`
+	// PublicURL is where browsers reach this gateway, as "https://pbx.example.com:8443": links in mails begin with it, and external
+	// services send users back there. It is https, or http on this machine alone, and never taken from a request. Default: the
+	// environment's RINGFENCE_PUBLIC_URL, else none, and what needs one is refused.
+	PublicURL string `json:"public_url,omitempty"`
 	// Mail is how mails are sent. Default: none are.
 	Mail *Mail `json:"mail,omitempty"`
 	// SelfRegistration lets strangers make accounts of their own, each in a tenant of its own, below the master
@@ -93,6 +97,11 @@ func (a *App) Provision(ctx caddy.Context) error {
 	}
 	a.ctx, a.log = ctx, ctx.Slogger()
 	a.resolve(caddy.NewReplacer())
+	if a.PublicURL != "" {
+		if err := authsvc.CheckPublicURL(a.PublicURL); err != nil {
+			return fmt.Errorf("reading public_url (RINGFENCE_PUBLIC_URL): %w", err)
+		}
+	}
 	key, err := open.Key(a.Database)
 	if err != nil {
 		return fmt.Errorf("reading the database's address (RINGFENCE_DATABASE): %w", err)
@@ -100,7 +109,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 	if a.engine, err = useEngine(key, a.Data); err != nil {
 		return err
 	}
-	if a.auth, err = a.describe(ctx, a.engine.auth); err != nil {
+	if a.auth, err = a.describe(ctx, a.engine.auth, a.PublicURL); err != nil {
 		return err
 	}
 	registry := ctx.GetMetricsRegistry()
@@ -149,6 +158,7 @@ func (a *App) resolve(repl *caddy.Replacer) {
 	setting(&a.Database, "RINGFENCE_DATABASE", "sqlite://"+filepath.Join(a.Data, "ringfence.db"))
 	setting(&a.AdminUsername, "RINGFENCE_ADMIN_USERNAME", "admin")
 	setting(&a.AdminPassword, "RINGFENCE_ADMIN_PASSWORD", "")
+	setting(&a.PublicURL, "RINGFENCE_PUBLIC_URL", "")
 	if a.HandoverDelay == 0 {
 		a.HandoverDelay = caddy.Duration(500 * time.Millisecond)
 	}

@@ -17,7 +17,9 @@ import (
 //	    backends <backend...>
 //	    backend  <backend> [...] { ... }
 //	    origins  <origin...>
+//	    public_url <url>
 //	    mail     <server> { ... }
+//	    external <plugin> [...] { ... }
 //	    self_registration
 //	    handover_delay <duration>
 //	}
@@ -94,7 +96,7 @@ func (a *App) parseOption(d *caddyfile.Dispenser) error {
 		}
 		a.HandoverDelay = caddy.Duration(delay)
 	default:
-		return d.Errf("unknown option %q: it is one of data, database, admin, tokens, backends, backend, origins, mail, self_registration, handover_delay", option)
+		return d.Errf("unknown option %q: it is one of data, database, admin, tokens, backends, backend, origins, public_url, mail, external, self_registration, handover_delay", option)
 	}
 	return nil
 }

@@ -27,19 +27,10 @@ func init() {
 type External struct {
 	// PluginsRaw are guest modules in the namespace ringfence.auth.external. Each implements authsvc.ExternalAuth. Default: none.
 	PluginsRaw []json.RawMessage `json:"external,omitempty" caddy:"namespace=ringfence.auth.external inline_key=plugin"`
-	// PublicURL is where browsers reach this gateway, and external services send users back: https://pbx.example.com:8443.
-	// Default: the environment's RINGFENCE_PUBLIC_URL. Without one nobody can be sent to an external service.
-	PublicURL string `json:"public_url,omitempty"`
 }
 
 // describe loads the plugins, and answers the authentication service with their operations.
-func (e *External) describe(ctx caddy.Context, auth *authsvc.Service) (*rest.Service, error) {
-	e.PublicURL = setting(e.PublicURL, "RINGFENCE_PUBLIC_URL")
-	if e.PublicURL != "" {
-		if err := authsvc.CheckPublicURL(e.PublicURL); err != nil {
-			return nil, fmt.Errorf("reading public_url (RINGFENCE_PUBLIC_URL): %w", err)
-		}
-	}
+func (e *External) describe(ctx caddy.Context, auth *authsvc.Service, publicURL string) (*rest.Service, error) {
 	var plugins []authsvc.ExternalAuth
 	if len(e.PluginsRaw) > 0 {
 		guests, err := ctx.LoadModule(e, "PluginsRaw")
@@ -51,23 +42,22 @@ func (e *External) describe(ctx caddy.Context, auth *authsvc.Service) (*rest.Ser
 			if !ok {
 				return nil, fmt.Errorf("the module %T is no external authentication plugin", guest)
 			}
+			if _, sends := guest.(authsvc.ExternalAuthorizer); sends && publicURL == "" {
+				return nil, needsPublicURL("external " + plugin.Type())
+			}
 			plugins = append(plugins, plugin)
 		}
 	}
-	described, err := auth.WithExternal(plugins, e.PublicURL)
+	described, err := auth.WithExternal(plugins, publicURL)
 	if err != nil {
 		return nil, fmt.Errorf("describing external authentication: %w", err)
 	}
 	return described, nil
 }
 
-// setting resolves the placeholders of a value, or takes it from the environment where it is empty.
-func setting(value, env string) string {
-	repl := caddy.NewReplacer()
-	if value = repl.ReplaceAll(value, ""); value == "" {
-		value = repl.ReplaceAll("{env."+env+"}", "")
-	}
-	return value
+// needsPublicURL says what sends people to an address of this gateway while it has none to send them to.
+func needsPublicURL(what string) error {
+	return fmt.Errorf("%s needs public_url (RINGFENCE_PUBLIC_URL), the address at which browsers reach this gateway: https://host[:port]", what)
 }
 
 // parsePlugin parses a plugin of the app's global option:

@@ -3,6 +3,7 @@ package caddymodule_test
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/caddyserver/caddy/v2"
@@ -62,6 +63,29 @@ func TestExternalPlugins(t *testing.T) {
 				t.Errorf("type %s, configuration %s", plugin.Type(), config)
 			}
 		})
+	}
+}
+
+// Nobody can be sent back to a gateway that does not know its address; what sends nobody away needs none.
+func TestExternalPluginsNeedThePublicURL(t *testing.T) {
+	t.Setenv("RINGFENCE_PUBLIC_URL", "")
+	g := newGateway(t)
+	for _, plugin := range []string{"google", "microsoft", "oauth2 {\nauth_url https://a.example.com\ntoken_url https://a.example.com/token\n}"} {
+		g.app = "external " + plugin
+		if err := caddyLoad(g); err == nil || !strings.Contains(err.Error(), "needs public_url (RINGFENCE_PUBLIC_URL)") {
+			t.Errorf("%s: %v", plugin, err)
+		}
+	}
+	g.app = "external google\npublic_url http://pbx.example.com"
+	if err := caddyLoad(g); err == nil || !strings.Contains(err.Error(), "must begin with https://") {
+		t.Errorf("in the clear: %v", err)
+	}
+	g.app = "external mobile"
+	g.load(t)
+	t.Setenv("RINGFENCE_PUBLIC_URL", "https://pbx.example.com")
+	g.app = "external google"
+	if err := g.reload(t); err != nil {
+		t.Errorf("with the variable: %v", err)
 	}
 }
 

@@ -159,7 +159,7 @@ func loadDefault(t *testing.T, database string) *gateway {
 	for name, value := range map[string]string{
 		"RINGFENCE_HTTPS_PORT": g.https, "RINGFENCE_HELPERS_PORT": g.helpers, "RINGFENCE_DATA": filepath.Join(g.dir, "data"),
 		"RINGFENCE_DATABASE": database, "RINGFENCE_ADMIN_USERNAME": "", "RINGFENCE_ADMIN_PASSWORD": adminPassword,
-		"RINGFENCE_ADMIN_SOCKET": filepath.Join(g.dir, "admin.sock"),
+		"RINGFENCE_ADMIN_SOCKET": filepath.Join(g.dir, "admin.sock"), "RINGFENCE_PUBLIC_URL": "", "RINGFENCE_SEALING_KEYS": "",
 	} {
 		t.Setenv(name, value)
 	}

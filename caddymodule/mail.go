@@ -22,8 +22,6 @@ type Mail struct {
 	Server string `json:"server"`
 	// From is the sender, as "Example PBX <pbx@example.com>".
 	From string `json:"from"`
-	// BaseURL is where browsers reach this gateway, as "https://pbx.example.com". Links begin with it.
-	BaseURL string `json:"base_url"`
 	// Username and Password are for the mail server. Default: it asks for none.
 	Username string `json:"username,omitempty"`
 	Password string `json:"password,omitempty"`
@@ -32,7 +30,7 @@ type Mail struct {
 	// CA is a PEM file with the certificates that vouch for the mail server. Default: the system's.
 	CA string `json:"ca,omitempty"`
 	// ResetURL is the page on which a password is chosen, with :user_uuid and :token in the places of the values.
-	// Default: a page of the console.
+	// Default: /console/reset.html below the public URL.
 	ResetURL string `json:"reset_url,omitempty"`
 	// Templates is a folder with texts that replace those of the mails. Default: none.
 	Templates string `json:"templates,omitempty"`
@@ -43,14 +41,14 @@ type Mail struct {
 	ResetValidity        caddy.Duration `json:"reset_validity,omitempty"`
 }
 
-// sender contacts nobody.
-func (m *Mail) sender(repl *caddy.Replacer) (*mail.Sender, error) {
-	for _, text := range []*string{&m.Server, &m.From, &m.BaseURL, &m.Username, &m.Password, &m.TLS, &m.CA, &m.ResetURL, &m.Templates} {
+// sender contacts nobody. Links begin with the public URL.
+func (m *Mail) sender(repl *caddy.Replacer, publicURL string) (*mail.Sender, error) {
+	for _, text := range []*string{&m.Server, &m.From, &m.Username, &m.Password, &m.TLS, &m.CA, &m.ResetURL, &m.Templates} {
 		*text = repl.ReplaceAll(*text, "")
 	}
 	c := mail.Config{
 		Host: m.Server, Username: m.Username, Password: m.Password, TLS: m.TLS, CAFile: m.CA, Timeout: time.Duration(m.Timeout),
-		From: m.From, BaseURL: m.BaseURL, ResetURL: m.ResetURL, Templates: m.Templates,
+		From: m.From, BaseURL: publicURL, ResetURL: m.ResetURL, Templates: m.Templates,
 		ConfirmationValidity: time.Duration(m.ConfirmationValidity), ResetValidity: time.Duration(m.ResetValidity),
 	}
 	if host, port, err := net.SplitHostPort(m.Server); err == nil {
@@ -60,6 +58,9 @@ func (m *Mail) sender(repl *caddy.Replacer) (*mail.Sender, error) {
 			}
 		}
 	}
+	if c.Host != "" && publicURL == "" {
+		return nil, needsPublicURL("mail")
+	}
 	return mail.New(c)
 }
 
@@ -67,7 +68,7 @@ func (m *Mail) sender(repl *caddy.Replacer) (*mail.Sender, error) {
 func (a *App) loadSettings(repl *caddy.Replacer) error {
 	a.settings.SelfRegistration = a.SelfRegistration
 	if a.Mail != nil {
-		sender, err := a.Mail.sender(repl)
+		sender, err := a.Mail.sender(repl, a.PublicURL)
 		if err != nil {
 			return fmt.Errorf("preparing to send mails: %w", err)
 		}
@@ -99,7 +100,6 @@ func clientIP(r *http.Request) string {
 //
 //	mail <server> {
 //	    from                  <address>
-//	    base_url              <url>
 //	    username              <name>
 //	    password              <password>
 //	    tls                   starttls|tls|none
@@ -120,7 +120,7 @@ func (a *App) parseMail(d *caddyfile.Dispenser) error {
 		return err
 	}
 	texts := map[string]*string{
-		"from": &m.From, "base_url": &m.BaseURL, "username": &m.Username, "password": &m.Password, "tls": &m.TLS, "ca": &m.CA,
+		"from": &m.From, "username": &m.Username, "password": &m.Password, "tls": &m.TLS, "ca": &m.CA,
 		"reset_url": &m.ResetURL, "templates": &m.Templates,
 	}
 	durations := map[string]*caddy.Duration{

@@ -11,9 +11,12 @@ import (
 	"github.com/ringfence/ringfence/authsvc/mail/mailtest"
 )
 
+// public is the ringfence app's option with which links begin.
+const public = "public_url https://pbx.example.com\n"
+
 // mailOptions are the ringfence app's, for a test's mail server.
 func mailOptions(m *mailtest.Server, more string) string {
-	return fmt.Sprintf("mail %s {\nfrom \"Example PBX <pbx@example.com>\"\nbase_url https://pbx.example.com\nca %s\n%s\n}\n", m.Addr, m.CAFile, more)
+	return fmt.Sprintf("mail %s {\nfrom \"Example PBX <pbx@example.com>\"\nca %s\n%s\n}\n", m.Addr, m.CAFile, more)
 }
 
 const api = "/api/auth/0.1"
@@ -23,7 +26,7 @@ func TestMailsOfTheGateway(t *testing.T) {
 	t.Setenv("SMTP_PASSWORD", "hush hush")
 	mails := mailtest.Start(t, mailtest.Options{Username: "pbx", Password: "hush hush"})
 	g := newGateway(t)
-	g.app = mailOptions(mails, "username pbx\npassword {env.SMTP_PASSWORD}\nreset_validity 2h") + "self_registration"
+	g.app = public + mailOptions(mails, "username pbx\npassword {env.SMTP_PASSWORD}\nreset_validity 2h") + "self_registration"
 	g.load(t)
 	body := `{"username":"ada","password":"first","email_address":"ada@example.org"}`
 	user := g.Do(t, "POST", api+"/users/register", "", body).Want(t, 200).Text(t, "uuid")
@@ -66,17 +69,19 @@ func TestMailsOfTheGateway(t *testing.T) {
 func TestMailOptionsAreChecked(t *testing.T) {
 	mails := mailtest.Start(t, mailtest.Options{})
 	for _, tt := range []struct{ name, app, want string }{
-		{"no sender", "mail localhost {\nbase_url https://pbx.example.com\n}", "preparing to send mails: a mail sender is missing"},
-		{"no base URL", "mail localhost {\nfrom pbx@example.com\n}", "a base URL is missing"},
-		{"no server", "mail {\nfrom pbx@example.com\nbase_url https://pbx.example.com\n}", "a mail host is missing"},
-		{"no port", "mail localhost:smtp {\nfrom pbx@example.com\nbase_url https://pbx.example.com\n}", "is no number"},
-		{"no TLS", mailOptions(mails, "tls maybe"), `mail TLS "maybe"`},
-		{"no templates", mailOptions(mails, "templates /nonexistent"), "reading the mail templates"},
-		{"endless links", mailOptions(mails, "reset_validity 30d"), "valid for less than a minute or more than a week"},
+		{"no sender", public + "mail localhost", "preparing to send mails: a mail sender is missing"},
+		{"no public URL", "mail localhost {\nfrom pbx@example.com\n}", "preparing to send mails: mail needs public_url (RINGFENCE_PUBLIC_URL)"},
+		{"public URL in the clear", "public_url http://pbx.example.com", "reading public_url (RINGFENCE_PUBLIC_URL): the public URL must begin with https://"},
+		{"reset page in the clear", public + mailOptions(mails, "reset_url http://pbx.example.com/:token"), "the reset URL"},
+		{"no server", "mail {\nfrom pbx@example.com\n}", "a mail host is missing"},
+		{"no port", public + "mail localhost:smtp {\nfrom pbx@example.com\n}", "is no number"},
+		{"no TLS", public + mailOptions(mails, "tls maybe"), `mail TLS "maybe"`},
+		{"no templates", public + mailOptions(mails, "templates /nonexistent"), "reading the mail templates"},
+		{"endless links", public + mailOptions(mails, "reset_validity 30d"), "valid for less than a minute or more than a week"},
 		{"twice", mailOptions(mails, "") + mailOptions(mails, ""), "mail is given twice"},
 		{"unknown option", mailOptions(mails, "bcc x@example.com"), `unknown option "bcc" of mail`},
 		{"no duration", mailOptions(mails, "timeout soon"), "timeout: "},
-		{"two values", mailOptions(mails, "tls none none"), "wrong argument count"},
+		{"two values", public + mailOptions(mails, "tls none none"), "wrong argument count"},
 		{"an argument too many", "self_registration please", "wrong argument count"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -31,10 +31,10 @@ func Main() {
 	caddycmd.Main()
 }
 
-// variables are those of DESIGN section 2.
+// variables are those of README, "Settings".
 var variables = []string{
 	"RINGFENCE_HTTPS_PORT", "RINGFENCE_HELPERS_PORT", "RINGFENCE_DATA", "RINGFENCE_DATABASE",
-	"RINGFENCE_ADMIN_USERNAME", "RINGFENCE_ADMIN_PASSWORD", socketVariable,
+	"RINGFENCE_ADMIN_USERNAME", "RINGFENCE_ADMIN_PASSWORD", "RINGFENCE_PUBLIC_URL", "RINGFENCE_SEALING_KEYS", socketVariable,
 }
 
 const socketVariable = "RINGFENCE_ADMIN_SOCKET"

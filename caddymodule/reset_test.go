@@ -16,8 +16,7 @@ func TestPasswordResetInABrowser(t *testing.T) {
 	b := newBrowser(t)
 	mails := mailtest.Start(t, mailtest.Options{})
 	g := newGateway(t)
-	g.app, g.routes = mailOptions(mails, ""), "ringfence_console"
-	g.app = strings.ReplaceAll(g.app, "https://pbx.example.com", g.URL)
+	g.app, g.routes = "public_url "+g.URL+"\n"+mailOptions(mails, ""), "ringfence_console"
 	g.load(t)
 	user := g.Do(t, "POST", api+"/users", g.admin(t), `{"username":"ada","password":"the first","email_address":"ada@example.org"}`).Want(t, 200).Text(t, "uuid")
 	const (

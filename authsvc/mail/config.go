@@ -46,10 +46,10 @@ type Config struct {
 	Timeout time.Duration
 	// From is the sender, as "pbx@example.com" or "Example PBX <pbx@example.com>". Required with a host.
 	From string
-	// BaseURL is where browsers reach this service, as "https://pbx.example.com". Links begin with it. It has no
-	// query, and its host is in ASCII. Required with a host.
+	// BaseURL is where browsers reach this service, as "https://pbx.example.com". Links begin with it. It is https, or http on
+	// this host alone, has no query, and its host is in ASCII. Required with a host.
 	BaseURL string
-	// ResetURL is where a password is chosen: an absolute URL in which :user_uuid and :token stand for the
+	// ResetURL is where a password is chosen: an absolute URL as BaseURL is, but with any fragment, in which :user_uuid and :token stand for the
 	// values (not braces, which a Caddyfile resolves itself). The page POSTs the new password with them to
 	// /users/password/reset. Default: <BaseURL>/console/reset.html#user_uuid=:user_uuid&token=:token, where
 	// the fragment keeps the token out of access logs and Referer headers.
@@ -192,7 +192,7 @@ func encode(value string) string {
 
 var hostName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,252}[A-Za-z0-9])?$`)
 
-// parseAbsolute reads an http or https URL with an ASCII host and without user information.
+// parseAbsolute reads an https URL, or an http one of this host, with an ASCII host and without user information.
 func parseAbsolute(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	switch {
@@ -204,6 +204,8 @@ func parseAbsolute(text string) (*url.URL, error) {
 		return nil, errors.New("it holds user information")
 	case !hostName.MatchString(u.Hostname()) && !isIP(u.Hostname()):
 		return nil, fmt.Errorf("%q has no host in ASCII", text)
+	case u.Scheme == "http" && !isLoopback(u.Hostname()):
+		return nil, fmt.Errorf("%q begins with http://, which is for this host alone: tokens are in links", text)
 	}
 	return u, nil
 }

@@ -135,8 +135,8 @@ func TestPasswordReset(t *testing.T) {
 			"https://pbx.example.com/console/reset.html#user_uuid=" + id + "&token=" + encodedToken,
 		},
 		{
-			"below a path and on a port", "http://10.0.0.7:8080/ringfence/", "",
-			"http://10.0.0.7:8080/ringfence/console/reset.html#user_uuid=" + id + "&token=" + encodedToken,
+			"below a path and on a port", "https://10.0.0.7:8080/ringfence/", "",
+			"https://10.0.0.7:8080/ringfence/console/reset.html#user_uuid=" + id + "&token=" + encodedToken,
 		},
 		{
 			"a page of the operator's", "https://pbx.example.com", "https://portal.example.com/new/:user_uuid?t=:token&lang=en",

@@ -30,7 +30,6 @@ func newOperationsSite(t *testing.T, address string) *operationsSite {
 		backends database ldap
 		mail %s {
 			from pbx@example.com
-			base_url https://pbx.example.com
 			ca %s
 		}
 		self_registration
