@@ -69,7 +69,7 @@ func (s *Service) firstStart(ctx context.Context, a Admin) (first FirstStart, er
 			return first, err
 		}
 	}
-	hash, err := s.hasher.hash(ctx, password)
+	hash, err := s.hasher.Hash(ctx, password)
 	if err != nil {
 		return first, fmt.Errorf("hashing the administrator's password: %w", err)
 	}

@@ -88,7 +88,7 @@ func (s *Service) getConfig(ctx context.Context, r *rest.Request) (rest.Reply, e
 func (s *Service) showConfig() configAnswer {
 	return configAnswer{
 		Debug: s.config.debug.Load(), Profiling: s.config.profiling.Load(), Backends: s.backendNames(),
-		TokenLifetime: defaultExpiration, MaxUserSessions: maxSessions, PasswordHash: s.hasher.params.String(),
+		TokenLifetime: defaultExpiration, MaxUserSessions: maxSessions, PasswordHash: s.hasher.Params().String(),
 		Service: serviceConfig{Prefix: s.rest.Prefix, Version: s.rest.Version},
 	}
 }

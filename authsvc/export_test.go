@@ -6,19 +6,17 @@ import "context"
 type Hash = func(password, salt []byte, time, memory uint32, threads uint8, keyLen uint32) []byte
 
 // UseHash puts another function in the place of argon2id.
-func (s *Service) UseHash(h Hash) { s.hasher.argon2 = h }
+func (s *Service) UseHash(h Hash) { s.hasher.Argon2 = h }
 
 // Places is how many hashes may run at once, and how many wait.
-func (s *Service) Places() (running, waiting int) { return cap(s.hasher.slots), maxQueue }
+func (s *Service) Places() (running, waiting int) { return s.hasher.Places() }
 
 // Hashing is how many hashes run now, and how many wait.
-func (s *Service) Hashing() (running, waiting int) {
-	return len(s.hasher.slots), int(s.hasher.waiting.Load())
-}
+func (s *Service) Hashing() (running, waiting int) { return s.hasher.Load() }
 
 // NewHash answers the PHC string of a password.
 func (s *Service) NewHash(ctx context.Context, password string) (string, error) {
-	return s.hasher.hash(ctx, password)
+	return s.hasher.Hash(ctx, password)
 }
 
 // Canonical is the form in which a name is compared.

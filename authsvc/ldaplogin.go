@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/ringfence/ringfence/authsvc/backend/ldap"
+	"github.com/ringfence/ringfence/authsvc/password"
 	"github.com/ringfence/ringfence/internal/store"
 )
 
@@ -50,7 +51,7 @@ func (b *ldapBackend) Authenticate(ctx context.Context, a Attempt) (Identity, er
 	}
 	config.RootCAs = b.roots
 	if !b.enter(a.TenantUUID) {
-		return Identity{}, errBusy
+		return Identity{}, password.ErrBusy
 	}
 	defer b.leave(a.TenantUUID)
 	entry, err := ldap.Authenticate(ctx, config, a.Login, a.Password)

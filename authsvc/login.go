@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"log/slog"
 	"net/http"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/store"
 )
 
@@ -77,7 +79,7 @@ func (s *Service) authenticate(ctx context.Context, c credentials) (string, erro
 	if a.PasswordHash != nil {
 		hash = *a.PasswordHash
 	}
-	ok, err := s.hasher.verify(ctx, a.UserUUID, hash, c.password)
+	ok, err := s.hasher.Verify(ctx, a.UserUUID, hash, c.password)
 	if err != nil {
 		return "", err
 	}
@@ -86,4 +88,19 @@ func (s *Service) authenticate(ctx context.Context, c credentials) (string, erro
 	}
 	s.rehash(ctx, a.UserUUID, hash, c.password)
 	return a.UserUUID, nil
+}
+
+// rehash stores a password, which has just been verified, as new ones are stored, if it is not: as PBKDF2, or with other parameters. A
+// login does not fail because of it: the next one tries again.
+func (s *Service) rehash(ctx context.Context, user, stored, password string) {
+	if s.hasher.Current(stored) {
+		return
+	}
+	hash, err := s.hasher.Hash(ctx, password)
+	if err == nil {
+		_, err = s.db.Exec(ctx, `UPDATE auth_user SET password_hash = $3 WHERE uuid = $1 AND password_hash = $2`, user, stored, hash)
+	}
+	if err != nil && apierr.As(err) == nil && ctx.Err() == nil {
+		slog.WarnContext(ctx, "a password's old hash was not replaced", "user_uuid", user, "error", err)
+	}
 }

@@ -15,7 +15,6 @@ import (
 
 	"golang.org/x/crypto/argon2"
 
-	"github.com/ringfence/ringfence/authsvc"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
@@ -199,69 +198,4 @@ func TestAbandonedLoginKeepsItsPlace(t *testing.T) {
 		t.Errorf("%d wait", waiting)
 	}
 	close(release)
-}
-
-func TestHashes(t *testing.T) {
-	t.Parallel()
-	s := newServer(t, storetest.SQLite(t))
-	s.do("POST", "/users", s.admin(), `{"username":"ann","password":"right"}`).want(t, 200)
-	one, err := s.svc.NewHash(t.Context(), "right")
-	if err != nil {
-		t.Fatal(err)
-	}
-	two, err := s.svc.NewHash(t.Context(), "right")
-	if err != nil || one == two || !strings.HasPrefix(one, "$argon2id$v=19$m=64,t=1,p=1$") {
-		t.Fatalf("%s, %s, %v", one, two, err)
-	}
-	salt, key := strings.Split(one, "$")[4], strings.Split(one, "$")[5]
-	// A vector of the reference implementation's own tests (phc-winner-argon2, src/test.c), for "password".
-	reference := "$argon2id$v=19$m=256,t=2,p=1$c29tZXNhbHQ$nf65EOgLrQMR/uIPnA4rEsF5h7TKyQwu9U1bMCHGi/4"
-	if _, err := s.db.Exec(t.Context(), `UPDATE auth_user SET password_hash = $1 WHERE username = 'ann'`, reference); err != nil {
-		t.Fatal(err)
-	}
-	s.login("ann", "password")
-	for name, c := range map[string]struct {
-		hash   string
-		status int
-	}{
-		"its own":           {one, 200},
-		"empty":             {"", 401},
-		"no memory":         {"$argon2id$v=19$m=0,t=1,p=1$" + salt + "$" + key, 401},
-		"much memory":       {"$argon2id$v=19$m=131073,t=1,p=1$" + salt + "$" + key, 401},
-		"memory overflows":  {"$argon2id$v=19$m=4294967360,t=1,p=1$" + salt + "$" + key, 401},
-		"no passes":         {"$argon2id$v=19$m=64,t=0,p=1$" + salt + "$" + key, 401},
-		"many passes":       {"$argon2id$v=19$m=64,t=11,p=1$" + salt + "$" + key, 401},
-		"no lanes":          {"$argon2id$v=19$m=64,t=1,p=0$" + salt + "$" + key, 401},
-		"many lanes":        {"$argon2id$v=19$m=64,t=1,p=17$" + salt + "$" + key, 401},
-		"lanes overflow":    {"$argon2id$v=19$m=64,t=1,p=257$" + salt + "$" + key, 401},
-		"more parameters":   {"$argon2id$v=19$m=64,t=1,p=1,x=1$" + salt + "$" + key, 401},
-		"fewer parameters":  {"$argon2id$v=19$m=64,t=1$" + salt + "$" + key, 401},
-		"spelt otherwise":   {"$argon2id$v=19$m=064,t=1,p=1$" + salt + "$" + key, 401},
-		"another algorithm": {"$argon2i$v=19$m=64,t=1,p=1$" + salt + "$" + key, 401},
-		"another version":   {"$argon2id$v=16$m=64,t=1,p=1$" + salt + "$" + key, 401},
-		"no salt":           {"$argon2id$v=19$m=64,t=1,p=1$$" + key, 401},
-		"another salt":      {"$argon2id$v=19$m=64,t=1,p=1$AAAAAAAAAAAAAAAAAAAAAA$" + key, 401},
-		"no key":            {"$argon2id$v=19$m=64,t=1,p=1$" + salt + "$", 401},
-		"short key":         {"$argon2id$v=19$m=64,t=1,p=1$" + salt + "$" + key[:8], 401},
-		"bad base64":        {"$argon2id$v=19$m=64,t=1,p=1$" + salt + "$!" + key[1:], 401},
-		"plain text":        {"right", 401},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if _, err := s.db.Exec(t.Context(), `UPDATE auth_user SET password_hash = $1 WHERE username = 'ann'`, c.hash); err != nil {
-				t.Fatal(err)
-			}
-			s.do("POST", "/token", "", "{}", basic("ann", "right")).want(t, c.status)
-		})
-	}
-}
-
-func TestHashParameters(t *testing.T) {
-	t.Parallel()
-	for _, p := range []authsvc.HashParams{
-		{Memory: 128*1024 + 1, Time: 1, Threads: 1}, {Memory: 64, Time: 11, Threads: 1}, {Memory: 64, Time: 1, Threads: 17}, {Memory: 64}, {Time: 1, Threads: 1},
-	} {
-		if _, err := authsvc.New(authsvc.Options{Hash: p}); err == nil {
-			t.Errorf("%s was taken", p)
-		}
-	}
 }

@@ -58,7 +58,7 @@ func (s *Service) changePassword(ctx context.Context, e *crud.Engine, r *rest.Re
 		return err
 	}
 	err = s.guarded(ctx, keyOf("password of", u.UUID), s.clientNetwork(r.HTTP), func() error {
-		ok, err := s.hasher.verify(ctx, u.UUID, k.hash(), body.Old)
+		ok, err := s.hasher.Verify(ctx, u.UUID, k.hash(), body.Old)
 		if err == nil && !ok {
 			err = errNoLogin()
 		}
@@ -67,7 +67,7 @@ func (s *Service) changePassword(ctx context.Context, e *crud.Engine, r *rest.Re
 	if err != nil {
 		return err
 	}
-	hash, err := s.hasher.hash(ctx, body.New)
+	hash, err := s.hasher.Hash(ctx, body.New)
 	if err != nil {
 		return err
 	}

@@ -178,18 +178,7 @@ func TestOldHashes(t *testing.T) {
 			"PBKDF2":                 {other, "pässword", 200},
 			"PBKDF2, wrong password": {other, "password", 401},
 			"other parameters":       {argon2, "password", 200},
-			"no rounds":              {strings.Replace(other, "250000", "0", 1), "pässword", 401},
-			"other rounds":           {strings.Replace(other, "250000", "250001", 1), "pässword", 401},
-			"endless rounds":         {strings.Replace(other, "250000", "1000001", 1), "pässword", 401},
-			"rounds overflow":        {strings.Replace(other, "250000", "4295217296", 1), "pässword", 401},
-			"negative rounds":        {strings.Replace(other, "250000", "-250000", 1), "pässword", 401},
-			"no salt":                {strings.Replace(other, "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f202122232425262728292a2b2c2d2e2f303132333435363738393a3b3c3d3e3f", "", 1), "pässword", 401},
-			"no hex":                 {other + "g", "pässword", 401},
-			"a part of the hash":     {other[:len(other)-66], "pässword", 401},
-			"no hash":                {other[:len(other)-128], "pässword", 401},
-			"more parts":             {other + "$", "pässword", 401},
-			"fewer parts":            {"$pbkdf2-sha512$i=250000$", "pässword", 401},
-			"another function":       {strings.Replace(other, "sha512", "sha1", 1), "pässword", 401},
+			"a hash that is refused": {strings.Replace(other, "250000", "0", 1), "pässword", 401},
 		} {
 			t.Run(name, func(t *testing.T) {
 				if _, err := db.Exec(t.Context(), `UPDATE auth_user SET password_hash = $2 WHERE uuid = $1`, user, c.stored); err != nil {

@@ -188,7 +188,7 @@ func (s *Service) resetPassword(ctx context.Context, r *rest.Request) (rest.Repl
 		if err := checkPassword("password", *body.Password); err != nil {
 			return rest.Reply{}, err
 		}
-		made, err := s.hasher.hash(ctx, *body.Password)
+		made, err := s.hasher.Hash(ctx, *body.Password)
 		if err != nil {
 			return rest.Reply{}, err
 		}

@@ -43,7 +43,7 @@ func (s *Service) Recover(ctx context.Context, o Recovery) (Recovered, error) {
 		return out, fmt.Errorf("a password has 1 to %d bytes", MaxPassword)
 	}
 	login, _ := canonical(o.Username)
-	hash, err := s.hasher.hash(ctx, o.Password)
+	hash, err := s.hasher.Hash(ctx, o.Password)
 	if err != nil {
 		return out, fmt.Errorf("hashing the password: %w", err)
 	}

@@ -55,7 +55,7 @@ func (s *Service) register(ctx context.Context, r *rest.Request) (rest.Reply, er
 	if err := (throttle{s.db}).spend(ctx, keyOf("registrations from", s.clientNetwork(r.HTTP)), settings.Limits.Registrations); err != nil {
 		return rest.Reply{}, err
 	}
-	hash, err := s.hasher.hash(ctx, body.Password)
+	hash, err := s.hasher.Hash(ctx, body.Password)
 	if err != nil {
 		return rest.Reply{}, err
 	}

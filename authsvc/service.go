@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"sync/atomic"
 
+	"github.com/ringfence/ringfence/authsvc/password"
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/crud"
 	"github.com/ringfence/ringfence/internal/rest"
@@ -16,10 +17,16 @@ import (
 // RevocationChannel is where nodes that share a database tell each other what to forget (tokens.Follow).
 const RevocationChannel = "ringfence_revocations"
 
+// HashParams are argon2id's parameters.
+type HashParams = password.Params
+
+// MaxPassword is the longest password, in bytes.
+const MaxPassword = password.Max
+
 // Options are what the service needs to know from outside.
 type Options struct {
 	DB store.DB
-	// Hash are the parameters of new password hashes; zero: DefaultHashParams.
+	// Hash are the parameters of new password hashes; zero: password.DefaultParams.
 	Hash HashParams
 	// Sealer encrypts refresh tokens and external credentials at rest.
 	Sealer Sealer
@@ -37,7 +44,7 @@ type Options struct {
 // Service is the authentication service on one database. It is safe for concurrent use.
 type Service struct {
 	db     store.DB
-	hasher *hasher
+	hasher *password.Hasher
 	sealer Sealer
 	cache  atomic.Pointer[tokens.Cache]
 	acls   *tokens.ACLs
@@ -56,7 +63,7 @@ type Service struct {
 
 // New describes the service. Follow it by Bootstrap, once the schema is there, and by UseCache.
 func New(o Options) (*Service, error) {
-	h, err := newHasher(o.Hash)
+	h, err := password.NewHasher(o.Hash)
 	if err != nil {
 		return nil, err
 	}

@@ -340,12 +340,11 @@ func (s *Service) guarded(ctx context.Context, subject key, network string, try 
 	if err != nil {
 		return err
 	}
-	select {
-	case s.hasher.attempts <- struct{}{}:
-		defer func() { <-s.hasher.attempts }()
-	default:
-		return errBusy
+	leave, err := s.hasher.Enter()
+	if err != nil {
+		return err
 	}
+	defer leave()
 	if err := t.reserve(ctx, limits, a); err != nil {
 		return err
 	}

@@ -74,7 +74,7 @@ func (s *Service) receiveUser(ctx context.Context, change *crud.Change[User]) er
 	if len(*change.New.Password) > MaxPassword {
 		return apierr.InvalidField("password", "length", "Must have at most %d bytes", MaxPassword)
 	}
-	hash, err := s.hasher.hash(ctx, *change.New.Password)
+	hash, err := s.hasher.Hash(ctx, *change.New.Password)
 	change.Carry = hash
 	return err
 }

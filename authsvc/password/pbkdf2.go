@@ -1,17 +1,13 @@
-package authsvc
+package password
 
 import (
-	"context"
 	"crypto/pbkdf2"
 	"crypto/sha512"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strconv"
 	"strings"
-
-	"github.com/ringfence/ringfence/internal/apierr"
 )
 
 // Passwords that are taken over from an existing platform are PBKDF2-HMAC-SHA512 hashes (reference, auth-api 6). In
@@ -51,19 +47,4 @@ func decodePBKDF2(text string) (storedHash, error) {
 	return storedHash{want: want, derive: func(password string) ([]byte, error) {
 		return pbkdf2.Key(sha512.New, password, salt, rounds, len(want))
 	}}, nil
-}
-
-// rehash stores a password, which has just been verified, as new ones are stored, if it is not: as PBKDF2, or with other parameters. A
-// login does not fail because of it: the next one tries again.
-func (s *Service) rehash(ctx context.Context, user, stored, password string) {
-	if s.hasher.current(stored) {
-		return
-	}
-	hash, err := s.hasher.hash(ctx, password)
-	if err == nil {
-		_, err = s.db.Exec(ctx, `UPDATE auth_user SET password_hash = $3 WHERE uuid = $1 AND password_hash = $2`, user, stored, hash)
-	}
-	if err != nil && apierr.As(err) == nil && ctx.Err() == nil {
-		slog.WarnContext(ctx, "a password's old hash was not replaced", "user_uuid", user, "error", err)
-	}
 }

@@ -1,0 +1,194 @@
+// Package password hashes passwords and checks them: with argon2id, a bounded number at a time, and as other systems have
+// hashed those that were taken over from them.
+package password
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"log/slog"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/crypto/argon2"
+
+	"github.com/ringfence/ringfence/internal/apierr"
+)
+
+// Max is the longest password, in bytes. It is checked before any hashing.
+const Max = 1024
+
+const (
+	saltLen = 16
+	keyLen  = 32
+	// maxQueue hashes may wait; each at most maxWait. More are shed with 429.
+	maxQueue = 64
+	maxWait  = 2 * time.Second
+)
+
+// ErrBusy refuses what would have to wait too long for its turn.
+var ErrBusy = &apierr.Error{
+	Kind: apierr.TooMany, RetryAfter: 2 * time.Second,
+	Message: "Too many passwords are being checked at once; try again shortly",
+}
+
+// Hasher hashes passwords, a bounded number at a time: each costs 19 MiB and tens of milliseconds of a core. It is safe for
+// concurrent use.
+type Hasher struct {
+	// Argon2 is argon2.IDKey. Who counts or holds up the work puts another function in its place before the first hash.
+	Argon2 func(password, salt []byte, time, memory uint32, threads uint8, keyLen uint32) []byte
+
+	params  Params
+	slots   chan struct{}
+	waiting atomic.Int64
+	// attempts has room for the logins that can find a place.
+	attempts chan struct{}
+	dummy    string // what an unknown user's password is compared with
+}
+
+// NewHasher refuses parameters that no stored hash may have. Zero ones are DefaultParams.
+func NewHasher(p Params) (*Hasher, error) {
+	if p == (Params{}) {
+		p = DefaultParams
+	}
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	places := runtime.GOMAXPROCS(0)
+	h := &Hasher{Argon2: argon2.IDKey, params: p, slots: make(chan struct{}, places), attempts: make(chan struct{}, places+maxQueue)}
+	h.dummy = encode(p, make([]byte, saltLen), make([]byte, keyLen))
+	return h, nil
+}
+
+// Params are those of new hashes.
+func (h *Hasher) Params() Params { return h.params }
+
+// Places is how many hashes may run at once, and how many wait.
+func (h *Hasher) Places() (running, waiting int) { return cap(h.slots), maxQueue }
+
+// Load is how many hashes run now, and how many wait.
+func (h *Hasher) Load() (running, waiting int) { return len(h.slots), int(h.waiting.Load()) }
+
+// Enter makes room for an attempt at a password, or answers ErrBusy when as many are under way as can find a place. It
+// waits for nothing. leave gives the room back.
+func (h *Hasher) Enter() (leave func(), err error) {
+	select {
+	case h.attempts <- struct{}{}:
+		return func() { <-h.attempts }, nil
+	default:
+		return nil, ErrBusy
+	}
+}
+
+// Hash answers the PHC string of a new password.
+func (h *Hasher) Hash(ctx context.Context, password string) (string, error) {
+	salt := make([]byte, saltLen)
+	_, _ = rand.Read(salt) // never fails: it ends the program instead
+	key, err := h.derive(ctx, password, h.argon2id(h.params, salt, keyLen))
+	if err != nil {
+		return "", err
+	}
+	return encode(h.params, salt, key), nil
+}
+
+// storedHash is a stored hash: how a password is derived, and what must come of the right one.
+type storedHash struct {
+	derive derivation
+	want   []byte
+}
+
+// derivation is what is made of a password.
+type derivation func(password string) ([]byte, error)
+
+func (h *Hasher) argon2id(p Params, salt []byte, n uint32) derivation {
+	return func(password string) ([]byte, error) {
+		return h.Argon2([]byte(password), salt, p.Time, p.Memory, p.Threads, n), nil
+	}
+}
+
+// decode reads a stored hash of any kind. Its error never holds the hash.
+func (h *Hasher) decode(stored string) (storedHash, error) {
+	if strings.HasPrefix(stored, pbkdf2Prefix) {
+		return decodePBKDF2(stored)
+	}
+	p, salt, want, err := decodeArgon2id(stored)
+	return storedHash{h.argon2id(p, salt, uint32(len(want))), want}, err //nolint:gosec // decodeArgon2id bounds the length
+}
+
+// Current reports whether a stored hash is as new ones are.
+func (h *Hasher) Current(stored string) bool {
+	p, _, _, err := decodeArgon2id(stored)
+	return err == nil && p == h.params
+}
+
+// Verify reports whether the password is the one that was hashed. An empty stored hash (no such user, or
+// no password) costs as much time as a new one and is never right. Neither is one that cannot be read or asks for too
+// much: nobody logs in with it, an answer of its own would tell that the user exists, and the log names the user.
+func (h *Hasher) Verify(ctx context.Context, user, stored, password string) (bool, error) {
+	known := stored != ""
+	hash, err := h.decode(stored)
+	if err != nil {
+		if known {
+			slog.WarnContext(ctx, "a user cannot log in until the password is set anew", "user_uuid", user, "error", err)
+		}
+		known = false
+		if hash, err = h.decode(h.dummy); err != nil {
+			return false, err
+		}
+	}
+	got, err := h.derive(ctx, password, hash.derive)
+	if err != nil {
+		return false, err
+	}
+	return subtle.ConstantTimeCompare(got, hash.want) == 1 && known, nil
+}
+
+// derive waits for a slot, and gives it back when the work has ended, not when the client has
+// left: argon2 cannot be stopped, and a client that leaves must not make room for the next one's 19 MiB.
+func (h *Hasher) derive(ctx context.Context, password string, do derivation) ([]byte, error) {
+	if err := h.turn(ctx); err != nil {
+		return nil, err
+	}
+	type outcome struct {
+		key []byte
+		err error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		defer func() { <-h.slots }()
+		key, err := do(password)
+		done <- outcome{key, err}
+	}()
+	select {
+	case o := <-done:
+		return o.key, o.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// turn takes a slot, or ErrBusy when too many wait or it takes too long.
+func (h *Hasher) turn(ctx context.Context) error {
+	select {
+	case h.slots <- struct{}{}:
+		return nil
+	default:
+	}
+	if h.waiting.Add(1) > maxQueue {
+		h.waiting.Add(-1)
+		return ErrBusy
+	}
+	defer h.waiting.Add(-1)
+	timer := time.NewTimer(maxWait)
+	defer timer.Stop()
+	select {
+	case h.slots <- struct{}{}:
+		return nil
+	case <-timer.C:
+		return ErrBusy
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

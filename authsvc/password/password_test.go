@@ -1,0 +1,131 @@
+package password_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/ringfence/ringfence/authsvc/password"
+)
+
+var cheap = password.Params{Memory: 64, Time: 1, Threads: 1}
+
+func newHasher(t *testing.T) *password.Hasher {
+	t.Helper()
+	h, err := password.NewHasher(cheap)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// A stored hash is right for its own password alone. What is malformed or asks for too much is right for none, and is no error.
+func TestVerify(t *testing.T) {
+	t.Parallel()
+	const (
+		// A vector of the reference implementation's own tests (phc-winner-argon2, src/test.c), for "password".
+		reference = "$argon2id$v=19$m=256,t=2,p=1$c29tZXNhbHQ$nf65EOgLrQMR/uIPnA4rEsF5h7TKyQwu9U1bMCHGi/4"
+		// RFC 7914's vectors are for SHA-256; these are of Python's hashlib.pbkdf2_hmac("sha512", ...), for "pässword".
+		other = "$pbkdf2-sha512$i=250000$000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f202122232425262728292a2b2c2d2e2f303132333435363738393a3b3c3d3e3f$d40347bc5e41cb01be537f67d50b9edec9b0dee2714047e1fc1417cac65c8619896cdfea4ada1d5ba340c8efa2c0409e3642bfe1f54b1fa771273a0d355859d7"
+	)
+	h := newHasher(t)
+	one, err := h.Hash(t.Context(), "right")
+	if err != nil {
+		t.Fatal(err)
+	}
+	two, err := h.Hash(t.Context(), "right")
+	if err != nil || one == two || !strings.HasPrefix(one, "$argon2id$v=19$m=64,t=1,p=1$") {
+		t.Fatalf("%s, %s, %v", one, two, err)
+	}
+	salt, key := strings.Split(one, "$")[4], strings.Split(one, "$")[5]
+	for name, c := range map[string]struct {
+		stored, password string
+		right            bool
+	}{
+		"its own":                   {one, "right", true},
+		"empty":                     {"", "right", false},
+		"no memory":                 {"$argon2id$v=19$m=0,t=1,p=1$" + salt + "$" + key, "right", false},
+		"much memory":               {"$argon2id$v=19$m=131073,t=1,p=1$" + salt + "$" + key, "right", false},
+		"memory overflows":          {"$argon2id$v=19$m=4294967360,t=1,p=1$" + salt + "$" + key, "right", false},
+		"no passes":                 {"$argon2id$v=19$m=64,t=0,p=1$" + salt + "$" + key, "right", false},
+		"many passes":               {"$argon2id$v=19$m=64,t=11,p=1$" + salt + "$" + key, "right", false},
+		"no lanes":                  {"$argon2id$v=19$m=64,t=1,p=0$" + salt + "$" + key, "right", false},
+		"many lanes":                {"$argon2id$v=19$m=64,t=1,p=17$" + salt + "$" + key, "right", false},
+		"lanes overflow":            {"$argon2id$v=19$m=64,t=1,p=257$" + salt + "$" + key, "right", false},
+		"more parameters":           {"$argon2id$v=19$m=64,t=1,p=1,x=1$" + salt + "$" + key, "right", false},
+		"fewer parameters":          {"$argon2id$v=19$m=64,t=1$" + salt + "$" + key, "right", false},
+		"spelt otherwise":           {"$argon2id$v=19$m=064,t=1,p=1$" + salt + "$" + key, "right", false},
+		"another algorithm":         {"$argon2i$v=19$m=64,t=1,p=1$" + salt + "$" + key, "right", false},
+		"another version":           {"$argon2id$v=16$m=64,t=1,p=1$" + salt + "$" + key, "right", false},
+		"no salt":                   {"$argon2id$v=19$m=64,t=1,p=1$$" + key, "right", false},
+		"another salt":              {"$argon2id$v=19$m=64,t=1,p=1$AAAAAAAAAAAAAAAAAAAAAA$" + key, "right", false},
+		"no key":                    {"$argon2id$v=19$m=64,t=1,p=1$" + salt + "$", "right", false},
+		"short key":                 {"$argon2id$v=19$m=64,t=1,p=1$" + salt + "$" + key[:8], "right", false},
+		"bad base64":                {"$argon2id$v=19$m=64,t=1,p=1$" + salt + "$!" + key[1:], "right", false},
+		"plain text":                {"right", "right", false},
+		"another's":                 {reference, "password", true},
+		"another's, wrong password": {reference, "right", false},
+		"wrong password":            {one, "wrong", false},
+		"PBKDF2":                    {other, "pässword", true},
+		"PBKDF2, wrong password":    {other, "password", false},
+		"no rounds":                 {strings.Replace(other, "250000", "0", 1), "pässword", false},
+		"other rounds":              {strings.Replace(other, "250000", "250001", 1), "pässword", false},
+		"endless rounds":            {strings.Replace(other, "250000", "1000001", 1), "pässword", false},
+		"rounds overflow":           {strings.Replace(other, "250000", "4295217296", 1), "pässword", false},
+		"negative rounds":           {strings.Replace(other, "250000", "-250000", 1), "pässword", false},
+		"PBKDF2, no salt":           {strings.Replace(other, "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f202122232425262728292a2b2c2d2e2f303132333435363738393a3b3c3d3e3f", "", 1), "pässword", false},
+		"no hex":                    {other + "g", "pässword", false},
+		"a part of the hash":        {other[:len(other)-66], "pässword", false},
+		"PBKDF2, no hash":           {other[:len(other)-128], "pässword", false},
+		"more parts":                {other + "$", "pässword", false},
+		"fewer parts":               {"$pbkdf2-sha512$i=250000$", "pässword", false},
+		"another function":          {strings.Replace(other, "sha512", "sha1", 1), "pässword", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			right, err := h.Verify(t.Context(), "", c.stored, c.password)
+			if err != nil || right != c.right {
+				t.Errorf("%v, %v, want %v", right, err, c.right)
+			}
+		})
+	}
+}
+
+func TestCurrent(t *testing.T) {
+	t.Parallel()
+	h := newHasher(t)
+	mine, err := h.Hash(t.Context(), "right")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		stored  string
+		current bool
+	}{
+		"as new ones are":  {mine, true},
+		"other parameters": {strings.Replace(mine, "m=64", "m=65", 1), false},
+		"PBKDF2":           {"$pbkdf2-sha512$i=250000$00$00", false},
+		"none":             {"", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := h.Current(c.stored); got != c.current {
+				t.Errorf("%v, want %v", got, c.current)
+			}
+		})
+	}
+}
+
+func TestParams(t *testing.T) {
+	t.Parallel()
+	for _, p := range []password.Params{
+		{Memory: 128*1024 + 1, Time: 1, Threads: 1}, {Memory: 64, Time: 11, Threads: 1}, {Memory: 64, Time: 1, Threads: 17}, {Memory: 64}, {Time: 1, Threads: 1},
+	} {
+		if _, err := password.NewHasher(p); err == nil {
+			t.Errorf("%s was taken", p)
+		}
+	}
+	h, err := password.NewHasher(password.Params{})
+	if err != nil || h.Params() != password.DefaultParams {
+		t.Errorf("%v, %v", h.Params(), err)
+	}
+}
