@@ -18,8 +18,7 @@
 //	tokencheck.go     reading, checking and revoking tokens; session.go and refresh.go their sessions and refresh tokens
 //	source.go         from a token to its principal, as the gate asks it
 //
-//	login.go          what was typed, and whose it is; password.go hashing, pbkdf2.go the hashes of other systems
-//	throttle.go       how guessing is slowed
+//	login.go          what was typed, and whose it is; password/ hashes it, throttle/ slows guessing down
 //	passwordchange.go and passwordreset.go: a new password; singleuse.go the links in mails, errands.go what is done after the answer
 //	backend.go        who checks a login: the database, a tenant's directory (ldaplogin.go, ldapconfig.go), others; idp.go who by which
 //	external*.go      links to external services: externalauth.go is what a plugin is, external_routes.go where to begin

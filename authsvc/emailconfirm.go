@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/ringfence/ringfence/authsvc/mail"
+	"github.com/ringfence/ringfence/authsvc/throttle"
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/audit"
 	"github.com/ringfence/ringfence/internal/crud"
@@ -86,7 +87,7 @@ func (s *Service) sendConfirmation(ctx context.Context, to addressee) error {
 	if !settings.Mailer.Enabled() {
 		return noMail()
 	}
-	if err := (throttle{s.db}).spend(ctx, keyOf("mails to", to.EmailUUID), settings.Limits.Mails); err != nil {
+	if err := s.throttle.Spend(ctx, throttle.KeyOf("mails to", to.EmailUUID), settings.Limits.Mails); err != nil {
 		return err
 	}
 	token, err := newSingleUse(ctx, s.db, confirmsAddress, to.UserUUID, to.EmailUUID, settings.ConfirmationValidity)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/ringfence/ringfence/authsvc/throttle"
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/store"
 )
@@ -103,4 +104,27 @@ func (s *Service) rehash(ctx context.Context, user, stored, password string) {
 	if err != nil && apierr.As(err) == nil && ctx.Err() == nil {
 		slog.WarnContext(ctx, "a password's old hash was not replaced", "user_uuid", user, "error", err)
 	}
+}
+
+// loginKey is the key of a login as it was typed.
+func loginKey(login string) throttle.Key {
+	if name, ok := canonical(login); ok {
+		return throttle.KeyOf("login", name)
+	}
+	return throttle.KeyOf("no login", strings.ToLower(login))
+}
+
+// guarded makes an attempt at a password (see throttle.Attempt.Try), unless it comes too soon, or more are being made than can
+// find a place: those cost nothing but a look.
+func (s *Service) guarded(ctx context.Context, subject throttle.Key, network string, try func() error) error {
+	a, err := s.throttle.Admit(ctx, &s.settings.Load().Limits, subject, network)
+	if err != nil {
+		return err
+	}
+	leave, err := s.hasher.Enter()
+	if err != nil {
+		return err
+	}
+	defer leave()
+	return a.Try(ctx, try)
 }

@@ -140,8 +140,10 @@ func TestLoginsAreShed(t *testing.T) {
 		}
 	}
 	// Some that waited may have been sent away for having waited too long, on a slow machine.
-	if n, waiting := s.svc.Hashing(); n != places || waiting > queue {
-		t.Errorf("%d hash, %d wait", n, waiting)
+	for n, waiting := s.svc.Hashing(); n < places; n, waiting = s.svc.Hashing() { // some may not have come to it yet
+		if waiting > queue {
+			t.Fatalf("%d hash, %d wait", n, waiting)
+		}
 	}
 	close(release)
 	all.Wait()

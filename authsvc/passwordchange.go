@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/ringfence/ringfence/authsvc/throttle"
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/audit"
 	"github.com/ringfence/ringfence/internal/crud"
@@ -57,7 +58,7 @@ func (s *Service) changePassword(ctx context.Context, e *crud.Engine, r *rest.Re
 	if err := k.managedHere(); err != nil {
 		return err
 	}
-	err = s.guarded(ctx, keyOf("password of", u.UUID), s.clientNetwork(r.HTTP), func() error {
+	err = s.guarded(ctx, throttle.KeyOf("password of", u.UUID), s.clientNetwork(r.HTTP), func() error {
 		ok, err := s.hasher.Verify(ctx, u.UUID, k.hash(), body.Old)
 		if err == nil && !ok {
 			err = errNoLogin()

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/ringfence/ringfence/authsvc/mail"
+	"github.com/ringfence/ringfence/authsvc/throttle"
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/audit"
 	"github.com/ringfence/ringfence/internal/rest"
@@ -79,7 +80,7 @@ func (s *Service) requestReset(ctx context.Context, r *rest.Request) (rest.Reply
 		return rest.Reply{}, nil
 	}
 	limits := &s.settings.Load().Limits
-	if err := (throttle{s.db}).spend(ctx, keyOf("resets from", s.clientNetwork(r.HTTP)), limits.MailRequests); err != nil {
+	if err := s.throttle.Spend(ctx, throttle.KeyOf("resets from", s.clientNetwork(r.HTTP)), limits.MailRequests); err != nil {
 		return rest.Reply{}, err
 	}
 	if !s.errands.start(func(ctx context.Context) { s.sendReset(ctx, w[0]) }) {
@@ -120,7 +121,7 @@ func (s *Service) sendReset(ctx context.Context, w wanted) {
 		return
 	}
 	if err == nil {
-		err = (throttle{s.db}).spend(ctx, keyOf("mails to", to.EmailUUID), settings.Limits.Mails)
+		err = s.throttle.Spend(ctx, throttle.KeyOf("mails to", to.EmailUUID), settings.Limits.Mails)
 	}
 	if e := apierr.As(err); e != nil {
 		slog.InfoContext(ctx, "a password reset was not mailed: there were too many before", "user_uuid", to.UserUUID)
@@ -240,5 +241,9 @@ func (s *Service) forgiveGuesses(ctx context.Context, user string) error {
 	if err != nil {
 		return err
 	}
-	return throttle{s.db}.forgive(ctx, logins)
+	keys := make([]throttle.Key, len(logins))
+	for i, login := range logins {
+		keys[i] = loginKey(login)
+	}
+	return s.throttle.Forgive(ctx, keys...)
 }

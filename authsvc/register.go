@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/ringfence/ringfence/authsvc/throttle"
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/audit"
 	"github.com/ringfence/ringfence/internal/rest"
@@ -52,7 +53,7 @@ func (s *Service) register(ctx context.Context, r *rest.Request) (rest.Reply, er
 		return rest.Reply{}, noMail()
 	}
 	// What there is already is told only as fast as accounts can be made.
-	if err := (throttle{s.db}).spend(ctx, keyOf("registrations from", s.clientNetwork(r.HTTP)), settings.Limits.Registrations); err != nil {
+	if err := s.throttle.Spend(ctx, throttle.KeyOf("registrations from", s.clientNetwork(r.HTTP)), settings.Limits.Registrations); err != nil {
 		return rest.Reply{}, err
 	}
 	hash, err := s.hasher.Hash(ctx, body.Password)
@@ -141,9 +142,12 @@ func createRegistered(ctx context.Context, tx store.Conn, r *rest.Request, u *Us
 
 const maxTenantName = 128
 
+// unregisterTimeout bounds what is undone for a client that may be gone.
+const unregisterTimeout = 5 * time.Second
+
 // unregister takes back an account that nobody has been told of, whether the client is still there or not.
 func (s *Service) unregister(ctx context.Context, r *rest.Request, u *User) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unregisterTimeout)
 	defer cancel()
 	err := s.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
 		for _, sql := range []string{

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/ringfence/ringfence/authsvc/password"
+	"github.com/ringfence/ringfence/authsvc/throttle"
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/crud"
 	"github.com/ringfence/ringfence/internal/rest"
@@ -43,11 +44,12 @@ type Options struct {
 
 // Service is the authentication service on one database. It is safe for concurrent use.
 type Service struct {
-	db     store.DB
-	hasher *password.Hasher
-	sealer Sealer
-	cache  atomic.Pointer[tokens.Cache]
-	acls   *tokens.ACLs
+	db       store.DB
+	hasher   *password.Hasher
+	throttle *throttle.Throttle
+	sealer   Sealer
+	cache    atomic.Pointer[tokens.Cache]
+	acls     *tokens.ACLs
 	// requirements is what the gates in front require.
 	requirements atomic.Pointer[Requirements]
 	server       atomic.Pointer[string] // this installation's UUID
@@ -67,7 +69,7 @@ func New(o Options) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Service{db: o.DB, hasher: h, sealer: o.Sealer, acls: new(tokens.ACLs), clientIP: o.ClientIP, errands: newErrands()}
+	s := &Service{db: o.DB, hasher: h, throttle: throttle.New(o.DB), sealer: o.Sealer, acls: new(tokens.ACLs), clientIP: o.ClientIP, errands: newErrands()}
 	if err := s.UseSettings(o.Settings); err != nil {
 		return nil, err
 	}

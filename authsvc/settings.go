@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ringfence/ringfence/authsvc/mail"
+	"github.com/ringfence/ringfence/authsvc/throttle"
 )
 
 // Mailer sends the service's mails; *mail.Sender does. It is safe for concurrent use. Links begin with what the mailer was
@@ -20,6 +21,12 @@ type Mailer interface {
 	// ConfirmedPage is the HTML page for who has followed the link of a confirmation.
 	ConfirmedPage(address string) ([]byte, error)
 }
+
+// Limits say how guessing and flooding are slowed down. A field that is zero has its default.
+type Limits = throttle.Limits
+
+// Rate is an allowance: Burst at once, and one more every Every.
+type Rate = throttle.Rate
 
 // Settings are what an operator may change while the service runs. The zero value is the defaults.
 type Settings struct {
@@ -55,7 +62,7 @@ func (settings Settings) withDefaults() (Settings, error) {
 		}
 	}
 	var err error
-	settings.Limits, err = settings.Limits.withDefaults()
+	settings.Limits, err = settings.Limits.WithDefaults()
 	return settings, err
 }
 
@@ -75,7 +82,7 @@ func (s *Service) Close() { s.errands.close() }
 
 // clientNetwork is the network that the request comes from.
 func (s *Service) clientNetwork(r *http.Request) string {
-	return networkOf(s.clientAddress(r))
+	return throttle.Network(s.clientAddress(r))
 }
 
 // clientAddress is the address that the request comes from, without a port.

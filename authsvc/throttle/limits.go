@@ -1,0 +1,74 @@
+package throttle
+
+import (
+	"errors"
+	"time"
+)
+
+// Limits say how guessing and flooding are slowed down. A field that is zero has its default.
+type Limits struct {
+	// FreeGuesses is how many wrong passwords a login may have before it must wait. Default: 10.
+	FreeGuesses int
+	// Delay is the first wait. Each further wrong password doubles it, up to MaxDelay. Default: 1 second, 15 minutes.
+	Delay, MaxDelay time.Duration
+	// ForgetAfter is how long after its last attempt a login's wrong passwords are forgotten. Default: 2 hours.
+	ForgetAfter time.Duration
+	// TrustFor is how long a network from which a login has succeeded has a count of its own. Default: 30 days.
+	TrustFor time.Duration
+	// NetworkGuesses are the wrong passwords from one network (an IPv4 address, an IPv6 /64), of which an office
+	// behind one address has many. Default: 200, and one every 5 seconds.
+	NetworkGuesses Rate
+	// Mails are those to one address. Default: 3, and one every 15 minutes.
+	Mails Rate
+	// MailRequests are the requests from one network to reset a password. Default: 20, and one a minute.
+	MailRequests Rate
+	// Registrations are the accounts made from one network. Default: 5, and one every 10 minutes.
+	Registrations Rate
+}
+
+// Rate is an allowance: Burst at once, and one more every Every.
+type Rate struct {
+	Burst int
+	Every time.Duration
+}
+
+// WithDefaults fills in what is zero, and refuses limits that contradict each other.
+func (l Limits) WithDefaults() (Limits, error) {
+	fill(&l.FreeGuesses, 10)
+	fill(&l.Delay, time.Second)
+	fill(&l.MaxDelay, 15*time.Minute)
+	fill(&l.ForgetAfter, 2*time.Hour)
+	fill(&l.TrustFor, 30*24*time.Hour)
+	fill(&l.NetworkGuesses, Rate{200, 5 * time.Second})
+	fill(&l.Mails, Rate{3, 15 * time.Minute})
+	fill(&l.MailRequests, Rate{20, time.Minute})
+	fill(&l.Registrations, Rate{5, 10 * time.Minute})
+	if l.FreeGuesses < 1 || l.Delay < time.Millisecond || l.MaxDelay < l.Delay || l.ForgetAfter < l.MaxDelay || l.TrustFor < l.ForgetAfter {
+		return l, errors.New("limits of guesses: at least one is free, and the delays are in the order delay, max delay, forget after, trust for")
+	}
+	for _, r := range []Rate{l.NetworkGuesses, l.Mails, l.MailRequests, l.Registrations} {
+		if r.Burst < 1 || r.Every < time.Millisecond {
+			return l, errors.New("a rate allows less than one at once, or more than one a millisecond")
+		}
+	}
+	return l, nil
+}
+
+func fill[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// window is how far ahead of the time the next free moment of a rate may be.
+func (r Rate) window() int64 { return int64(r.Burst-1) * r.Every.Microseconds() }
+
+// doublings is how often the delay is doubled before it is the longest.
+func (l *Limits) doublings() int {
+	n := 0
+	for d := l.Delay; d < l.MaxDelay; d *= 2 {
+		n++
+	}
+	return n
+}
