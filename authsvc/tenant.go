@@ -55,10 +55,10 @@ func (s *Service) tenants() crud.Resource[Tenant] {
 		Filters: []string{"uuid", "uuids", "name", "slug", "domain_name"},
 		Virtual: map[string]string{"domains": "SELECT coalesce(string_agg(d.name, ' '), '') FROM auth_tenant_domain d WHERE d.tenant_uuid = auth_tenant.uuid"},
 		Matches: map[string]crud.Match{
-			"domain_name": {Condition: "uuid IN (SELECT tenant_uuid FROM auth_tenant_domain WHERE name = %s)"},
+			"domain_name": {Condition: "uuid IN (SELECT tenant_uuid FROM auth_tenant_domain WHERE name = lower(%s))"},
 		},
 		Aliases: map[string]string{"uuids": "uuid"},
-		Unique:  map[string]string{"slug": "slug", "slug_key": "slug", "pkey": "uuid"},
+		Unique:  map[string]string{"slug": "slug", "slug_key": "slug", "auth_tenant_pkey": "uuid", "auth_tenant.uuid": "uuid"},
 		Prepare: prepareTenant, Validate: validateTenant, Save: saveTenant, Guard: s.guardTenant, Load: loadTenants,
 		Changed: s.announceTenant, Committed: func(change *crud.Change[Tenant]) {
 			if change.New == nil {
@@ -107,11 +107,18 @@ func validateTenant(ctx context.Context, c store.Conn, change *crud.Change[Tenan
 	t := change.New
 	t.Line1, t.Line2, t.City, t.State, t.Country, t.ZipCode =
 		t.Address.Line1, t.Address.Line2, t.Address.City, t.Address.State, t.Address.Country, t.Address.ZipCode
+	seen := make(map[string]bool, len(t.DomainNames))
+	domains := make([]string, len(t.DomainNames))
 	for i, d := range t.DomainNames {
-		if !domainName.MatchString(d) {
+		if domains[i] = strings.ToLower(d); !domainName.MatchString(d) {
 			return apierr.InvalidField("domain_names", "regex", "Item %d must be a domain name", i+1)
 		}
+		if seen[domains[i]] {
+			return apierr.InvalidField("domain_names", "unique", "Item %d is there twice", i+1)
+		}
+		seen[domains[i]] = true
 	}
+	t.DomainNames = domains
 	if change.Old != nil {
 		t.Slug = change.Old.Slug
 		if t.DefaultMethod != change.Old.DefaultMethod {
@@ -151,7 +158,7 @@ func saveTenant(ctx context.Context, c store.Conn, change *crud.Change[Tenant]) 
 		}
 	}
 	for _, d := range difference(t.DomainNames, before) {
-		_, err := c.Exec(ctx, `INSERT INTO auth_tenant_domain (uuid, tenant_uuid, name) VALUES ($1, $2, $3)`, uuid.NewString(), t.UUID, strings.ToLower(d))
+		_, err := c.Exec(ctx, `INSERT INTO auth_tenant_domain (uuid, tenant_uuid, name) VALUES ($1, $2, $3)`, uuid.NewString(), t.UUID, d)
 		if store.IsConstraint(err, store.Unique) {
 			return &apierr.Error{
 				Kind: apierr.Conflict, Resource: "tenants", Err: err,
@@ -178,7 +185,7 @@ func createAllUsers(ctx context.Context, c store.Conn, tenantUUID string) error 
 // guardTenant refuses to delete a tenant that others stand on; its own users, groups and policies go with it.
 func (s *Service) guardTenant(ctx context.Context, c store.Conn, change *crud.Change[Tenant]) error {
 	t := change.Old
-	if t.UUID == change.Request.Principal().TenantUUID || t.UUID == t.ParentUUID {
+	if t.UUID == change.Tenant || t.UUID == t.ParentUUID { // the caller's own is in reach when it is acted in, and never else
 		e := apierr.New(apierr.Forbidden, "Deleting its own tenant is forbidden")
 		e.ID, e.Resource = "deleting-own-tenant-forbidden", "tenants"
 		return e
@@ -282,46 +289,6 @@ func (s *Service) tenantOperations(e *crud.Engine) []rest.Operation {
 			Success: http.StatusNoContent, Statuses: []int{404, 409}, Handle: s.moveTenant,
 		},
 	}
-}
-
-func (s *Service) moveTenant(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-	moved, err := r.UUIDParam("tenant_uuid")
-	if err != nil {
-		return rest.Reply{}, err
-	}
-	parent, err := r.UUIDParam("parent_tenant_uuid")
-	if err != nil {
-		return rest.Reply{}, err
-	}
-	err = s.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
-		scope, err := tenant.Of(ctx, tx, r)
-		if err != nil {
-			return err
-		}
-		for _, t := range []string{moved, parent} {
-			if ok, err := tenant.Within(ctx, tx, t, scope); err != nil || !ok {
-				return firstError(err, unknownTenant())
-			}
-		}
-		// A tenant that is moved below itself would leave the tree.
-		if loop, err := tenant.Within(ctx, tx, parent, moved); err != nil || loop {
-			return firstError(err, apierr.New(apierr.Conflict, "The new parent is the tenant itself or below it"))
-		}
-		if _, err := tx.Exec(ctx, `UPDATE auth_tenant SET parent_uuid = $2 WHERE uuid = $1`, moved, parent); err != nil {
-			return err
-		}
-		return s.announce(ctx, tx, forgetAll())
-	})
-	if err == nil {
-		s.forgetHere(forgetAll())
-	}
-	return rest.Reply{}, err
-}
-
-func unknownTenant() error {
-	e := apierr.New(apierr.NotFound, "Tenant was not found")
-	e.ID, e.Resource = "unknown-tenant", "tenants"
-	return e
 }
 
 // firstError is the first of the errors that is one.

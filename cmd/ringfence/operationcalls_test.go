@@ -38,7 +38,7 @@ var operationCalls = []struct {
 		return request{params: values("token", s.token), body: `{"scopes":["auth.users.read","auth.x.y"]}`, says: `"auth.x.y":false`}
 	}},
 
-	{"GET /users", "", func(_ *testing.T, s *operationsSite) request {
+	{"GET /users", "", func(*testing.T, *operationsSite) request {
 		return request{query: "?order=lastname&direction=desc&limit=1&search=call&username=caller", says: `"filtered":1`}
 	}},
 	{"POST /users", "", func(_ *testing.T, s *operationsSite) request {
@@ -141,7 +141,7 @@ var operationCalls = []struct {
 		return request{body: fmt.Sprintf(`{"username":%q,"password":%q,"email_address":"%s@example.com"}`, name, password, name), says: `"purpose":"user"`}
 	}},
 
-	{"GET /groups", "", func(_ *testing.T, s *operationsSite) request {
+	{"GET /groups", "", func(*testing.T, *operationsSite) request {
 		return request{query: "?read_only=true&order=slug&limit=1&search=ALL%20users", says: `"filtered":1`}
 	}},
 	{"POST /groups", "", func(_ *testing.T, s *operationsSite) request {
@@ -183,7 +183,7 @@ var operationCalls = []struct {
 		return request{params: values("group_uuid", s.group(t), "policy_uuid", s.slug(t))}
 	}},
 
-	{"GET /policies", "", func(_ *testing.T, s *operationsSite) request {
+	{"GET /policies", "", func(*testing.T, *operationsSite) request {
 		return request{query: "?read_only=true&order=description&recurse=true&slug=ringfence_administrator", says: `"filtered":1`}
 	}},
 	{"POST /policies", "", func(_ *testing.T, s *operationsSite) request {
@@ -272,7 +272,7 @@ var operationCalls = []struct {
 	{"GET /external/{auth_type}/users", "", func(t *testing.T, s *operationsSite) request {
 		return request{params: values("auth_type", "mobile"), query: "?recurse=true", says: s.linked(t)}
 	}},
-	{"GET /external/{auth_type}/authorize", "", func(_ *testing.T, s *operationsSite) request {
+	{"GET /external/{auth_type}/authorize", "", func(*testing.T, *operationsSite) request {
 		return request{params: values("auth_type", "google"), query: "?state=unknown&code=x", status: 400, says: "<!doctype html>"}
 	}},
 	{"GET /users/{user_uuid}/external", "", func(t *testing.T, s *operationsSite) request {

@@ -173,6 +173,7 @@ func (k *collection[T]) change(ctx context.Context, change *Change[T], edit func
 		if err := edit(change.New); err != nil {
 			return err
 		}
+		k.keepFixed(change)
 		if err := k.run(ctx, c, change, k.Validate); err != nil {
 			return err
 		}
@@ -201,18 +202,24 @@ func (k *collection[T]) load(ctx context.Context, c store.Conn, change *Change[T
 	return rest.CheckIfMatch(change.Request.HTTP.Header, change.Old)
 }
 
-// writeChanges writes the columns that differ. Those of the key, the tenant, and what the database gives never do.
+// keepFixed undoes what was sent for fixed columns, before any hook takes it for the object's.
+func (k *collection[T]) keepFixed(change *Change[T]) {
+	before, after := reflect.ValueOf(change.Old).Elem(), reflect.ValueOf(change.New).Elem()
+	for _, col := range k.columns {
+		if k.fixed(col) {
+			after.FieldByIndex(col.index).Set(before.FieldByIndex(col.index))
+		}
+	}
+}
+
+// writeChanges writes the columns that differ. Those that are fixed never do.
 func (k *collection[T]) writeChanges(ctx context.Context, c store.Conn, change *Change[T]) error {
 	before, after := reflect.ValueOf(change.Old).Elem(), reflect.ValueOf(change.New).Elem()
 	args := &arguments{}
 	var sets []string
 	for _, col := range k.columns {
 		value := after.FieldByIndex(col.index)
-		if k.fixed(col) {
-			value.Set(before.FieldByIndex(col.index))
-			continue
-		}
-		if !reflect.DeepEqual(before.FieldByIndex(col.index).Interface(), value.Interface()) {
+		if !k.fixed(col) && !reflect.DeepEqual(before.FieldByIndex(col.index).Interface(), value.Interface()) {
 			sets = append(sets, col.name+" = "+args.add(value.Interface()))
 		}
 	}
@@ -223,6 +230,7 @@ func (k *collection[T]) writeChanges(ctx context.Context, c store.Conn, change *
 	return err
 }
 
+// fixed columns are those of the key, the tenant, and what the database gives.
 func (k *collection[T]) fixed(col column) bool {
 	if col.generated || col.name == "tenant_uuid" {
 		return true
