@@ -19,6 +19,7 @@ type DB struct {
 	path           string
 	lock           *os.File
 	writer, reader *sql.DB
+	statements     *statements // of the reader
 
 	closing sync.Once
 	closed  error
@@ -55,7 +56,7 @@ func (db *DB) Query(ctx context.Context, text string, args ...any) (store.Rows, 
 		return nil, err
 	}
 	if !writes(text) {
-		found, err := db.reader.QueryContext(ctx, text, args...)
+		found, err := db.statements.query(ctx, text, args)
 		if !readOnly(err) { // WITH may lead to a statement that writes
 			return wrap(found, err, func(err error) error { return translate(ctx, err) }, nil)
 		}

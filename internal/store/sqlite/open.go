@@ -56,7 +56,7 @@ func Open(ctx context.Context, path string) (_ *DB, err error) {
 	reader.SetMaxOpenConns(readers)
 	reader.SetMaxIdleConns(readers)
 
-	db := &DB{path: path, lock: lock, writer: writer, reader: reader}
+	db := &DB{path: path, lock: lock, writer: writer, reader: reader, statements: newStatements(reader)}
 	// The first reading of the file, by the connection that may recover it after a crash.
 	if _, err := db.Exec(ctx, "SELECT count(*) FROM sqlite_master"); err != nil {
 		_ = reader.Close()

@@ -1,0 +1,61 @@
+package sqlite_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/store/storetest"
+)
+
+// More texts are in use at once than are kept prepared, so that each is pushed out while others begin with it.
+func TestStatementsArePushedOutWhileInUse(t *testing.T) {
+	db := storetest.SQLite(t)
+	var work sync.WaitGroup
+	for worker := range 8 {
+		work.Go(func() {
+			for i := range 1200 {
+				n := (i*7 + worker) % 400
+				got, err := store.Get[int](t.Context(), db, fmt.Sprintf("SELECT %d + $1", n), i)
+				if err != nil || got != n+i {
+					t.Errorf("%d + %d is %d: %v", n, i, got, err)
+					return
+				}
+			}
+		})
+	}
+	work.Wait()
+}
+
+// A text that was prepared answers what the table is now.
+func TestStatementAfterTheTableHasChanged(t *testing.T) {
+	db := storetest.SQLite(t)
+	count := func(want int) {
+		t.Helper()
+		for range 3 { // the first is not kept yet, the second prepares it, the third is served by it
+			if got, err := store.Get[int](t.Context(), db, "SELECT count(*) FROM st_changing"); err != nil || got != want {
+				t.Errorf("%d rows, want %d: %v", got, want, err)
+			}
+		}
+	}
+	for _, step := range []struct {
+		sql  string
+		rows int
+	}{
+		{"CREATE TABLE st_changing (a integer)", 0},
+		{"INSERT INTO st_changing VALUES (1), (2)", 2},
+		{"ALTER TABLE st_changing ADD COLUMN b text", 2},
+		{"DROP TABLE st_changing", -1},
+		{"CREATE TABLE st_changing (c text)", 0},
+	} {
+		if _, err := db.Exec(t.Context(), step.sql); err != nil {
+			t.Fatal(err)
+		}
+		if step.rows >= 0 {
+			count(step.rows)
+		} else if _, err := store.Get[int](t.Context(), db, "SELECT count(*) FROM st_changing"); err == nil {
+			t.Error("a table that is gone was counted")
+		}
+	}
+}
