@@ -74,7 +74,7 @@ func (b *bench) serveGated(s *stage, program string, sites []site) ([]variant, e
 	}
 	var variants []variant
 	for i, site := range sites {
-		variants = append(variants, variant{site.name, ports[i], site.paths, []*process{s.gateway}})
+		variants = append(variants, variant{name: site.name, address: ports[i], paths: site.paths, counted: []*process{s.gateway}})
 	}
 	return variants, nil
 }
@@ -99,7 +99,7 @@ func (b *bench) serveStock(s *stage, upstreamAddress string) ([]variant, error) 
 	}
 	var variants []variant
 	for i, site := range sites {
-		variants = append(variants, variant{site.name, ports[i], site.paths, []*process{p}})
+		variants = append(variants, variant{name: site.name, address: ports[i], paths: site.paths, counted: []*process{p}})
 	}
 	return variants, nil
 }
@@ -127,7 +127,7 @@ func (b *bench) serveNginx(s *stage, upstreamAddress, authAddress string, author
 	if err != nil {
 		return nil, err
 	}
-	return []variant{{nginxVariant, ports[0], benchPaths(prefix), []*process{p, authorization}}}, nil
+	return []variant{{name: nginxVariant, address: ports[0], paths: benchPaths(prefix), counted: []*process{p, authorization}}}, nil
 }
 
 func (b *bench) gateRows() ([]row, error) {

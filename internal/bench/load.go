@@ -1,18 +1,16 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
-	"crypto/tls"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"net"
+	"net/http"
 	"os"
 	"os/exec"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,7 +18,10 @@ import (
 
 // job is one portion of load.
 type job struct {
-	Address     string   `json:"address"`
+	Address string `json:"address"`
+	// Method is GET when it is empty.
+	Method string `json:"method,omitempty"`
+	// Paths are asked for in turn. The token goes into the header, or to where a path has a tokenHole.
 	Paths       []string `json:"paths"`
 	Requests    int      `json:"requests"`
 	Connections int      `json:"connections"`
@@ -28,7 +29,7 @@ type job struct {
 	Seconds float64 `json:"seconds"`
 }
 
-// finding is what the load generator saw. Every answer that is not 200 is a failure of the job.
+// finding is what the load generator saw. Every answer that is neither 200 nor 204 is a failure of the job.
 type finding struct {
 	Requests int     `json:"requests"`
 	Seconds  float64 `json:"seconds"`
@@ -121,9 +122,9 @@ func (l *load) do(j job) finding {
 		clients = append(clients, c)
 	}
 	l.clients[j.Address] = clients
-	requests := make([][]byte, len(j.Paths))
+	requests := make([]request, len(j.Paths))
 	for i, path := range j.Paths {
-		requests[i] = requestTo(j.Address, path)
+		requests[i] = requestTo(j.Address, cmp.Or(j.Method, http.MethodGet), path)
 	}
 
 	var (
@@ -155,82 +156,6 @@ func (l *load) do(j job) finding {
 		delete(l.clients, j.Address)
 	}
 	return f
-}
-
-// tokenHole is where the token goes in a prepared request.
-const tokenHole = "X-Auth-Token: "
-
-func requestTo(address, path string) []byte {
-	return []byte("GET " + path + " HTTP/1.1\r\n" +
-		"Host: " + address + "\r\n" +
-		"User-Agent: ringfence-bench/1.0\r\n" +
-		"Accept: application/json\r\n" +
-		"Accept-Encoding: gzip\r\n" +
-		tokenHole + "\r\n\r\n")
-}
-
-// client is one connection, with one request on its way at a time.
-type client struct {
-	conn    net.Conn
-	answers *bufio.Reader
-	buffer  []byte
-}
-
-func dial(address string) (*client, error) {
-	conn, err := tls.Dial("tcp", address, anyCertificate())
-	if err != nil {
-		return nil, fmt.Errorf("connecting: %w", err)
-	}
-	return &client{conn: conn, answers: bufio.NewReaderSize(conn, 8<<10)}, nil
-}
-
-func (c *client) ask(request []byte, token string) error {
-	hole := len(request) - len("\r\n\r\n")
-	c.buffer = append(c.buffer[:0], request[:hole]...)
-	c.buffer = append(c.buffer, token...)
-	c.buffer = append(c.buffer, request[hole:]...)
-	if _, err := c.conn.Write(c.buffer); err != nil {
-		return fmt.Errorf("sending a request: %w", err)
-	}
-	return c.answer()
-}
-
-var (
-	good          = []byte("HTTP/1.1 200 ")
-	contentLength = []byte("content-length: ")
-)
-
-func (c *client) answer() error {
-	line, err := c.answers.ReadSlice('\n')
-	if err != nil {
-		return fmt.Errorf("reading an answer: %w", err)
-	}
-	if !bytes.HasPrefix(line, good) {
-		return fmt.Errorf("answered %q", bytes.TrimSpace(line))
-	}
-	length := -1
-	for {
-		line, err := c.answers.ReadSlice('\n')
-		if err != nil {
-			return fmt.Errorf("reading an answer: %w", err)
-		}
-		line = bytes.TrimRight(line, "\r\n")
-		if len(line) == 0 {
-			break
-		}
-		if n := len(contentLength); len(line) > n && bytes.EqualFold(line[:n], contentLength) {
-			if length, err = strconv.Atoi(string(line[n:])); err != nil {
-				return fmt.Errorf("reading an answer's length: %w", err)
-			}
-		}
-	}
-	if length < 0 {
-		return errors.New("an answer has no length")
-	}
-	if _, err := c.answers.Discard(length); err != nil {
-		return fmt.Errorf("reading an answer's body: %w", err)
-	}
-	return nil
 }
 
 // readTokens reads a file of tokens, one a line.

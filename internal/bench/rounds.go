@@ -12,6 +12,7 @@ type variant struct {
 	name    string
 	address string
 	paths   []string
+	method  string // GET when it is empty
 	// counted are the processes whose CPU time it costs.
 	counted []*process
 }
@@ -33,7 +34,7 @@ func measure(g *generator, variants []variant, p plan) (samples, error) {
 		if err != nil {
 			return 0, err
 		}
-		f, err := g.run(job{Address: v.address, Paths: v.paths, Requests: requests, Connections: p.connections})
+		f, err := g.run(job{Address: v.address, Method: v.method, Paths: v.paths, Requests: requests, Connections: p.connections})
 		if err != nil {
 			return 0, fmt.Errorf("%s: %w", v.name, err)
 		}

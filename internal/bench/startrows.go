@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -17,8 +18,8 @@ type node struct {
 	client *http.Client
 }
 
-// startNode starts one on a data folder and, if one is named, a database. It does not wait.
-func (b *bench) startNode(release, data, database string) (*node, error) {
+// startNode starts one on a data folder and, if one is named, a database, with what else the environment is to say. It does not wait.
+func (b *bench) startNode(release, data, database string, more ...string) (*node, error) {
 	ports, err := freeAddresses(2)
 	if err != nil {
 		return nil, err
@@ -31,13 +32,16 @@ func (b *bench) startNode(release, data, database string) (*node, error) {
 		"RINGFENCE_DATA=" + data, "RINGFENCE_DATABASE=" + database, "RINGFENCE_ADMIN_SOCKET=" + filepath.Join(data, "admin.sock"),
 		"RINGFENCE_HTTPS_PORT=" + port(ports[0]), "RINGFENCE_HELPERS_PORT=" + port(ports[1]),
 	}
-	p, err := start("the gateway", env, release, "run", "--config", "Caddyfile")
+	p, err := start("the gateway", append(env, more...), release, "run", "--config", "Caddyfile")
 	if err != nil {
 		return nil, err
 	}
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, MaxIdleConnsPerHost: 4}
 	return &node{p, "https://" + ports[0], &http.Client{Transport: transport, Timeout: 10 * time.Second}}, nil
 }
+
+// address is the host and port of the HTTPS listener.
+func (n *node) address() string { return strings.TrimPrefix(n.url, "https://") }
 
 // ask sends a request and answers the status.
 func (n *node) ask(method, path, token string) (int, error) {

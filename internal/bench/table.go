@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -45,6 +46,30 @@ func ratioRow(what string, s samples, of, against string, budget float64) row {
 		line.measured, line.verdict = "", skipped
 	case budget == 0:
 		line.budget, line.verdict = "", noBudget
+	}
+	return line
+}
+
+// perSecondRow says how many requests a second of CPU time serves.
+func perSecondRow(what string, cost []time.Duration) row {
+	return row{what: what, measured: fmt.Sprintf("%s requests per CPU second (%s each)", perSecond(median(cost)), micros(median(cost)))}
+}
+
+func perSecond(cost time.Duration) string {
+	return strconv.Itoa(int(time.Second / max(cost, 1)))
+}
+
+// timesRow is a row whose budget is the least median ratio; 0 is none. Where there is nothing to compare with it says why.
+func timesRow(what string, s samples, of, against string, least float64, missing string) row {
+	line := row{what: what, measured: missing, verdict: skipped}
+	if r, ok := s.ratio(of, against); ok {
+		line.measured = fmt.Sprintf("%.1f x (least %.1f): %s against %s requests per CPU second", r.median, r.best, perSecond(r.of), perSecond(r.against))
+		line.verdict = judge(r.median >= least)
+	}
+	if least > 0 {
+		line.budget = fmt.Sprintf("at least %.0f x", least)
+	} else if line.verdict != skipped {
+		line.verdict = noBudget
 	}
 	return line
 }
