@@ -127,7 +127,7 @@ func (b *bench) servePython(s *stage, database string) (services []pythonService
 		return nil, nil, err
 	}
 	for _, kind := range []struct{ name, argument, imports string }{{plain, "plain", "sqlite3, ssl"}, {flask, "flask", "sqlite3, ssl, flask"}} {
-		if err := exec.Command(program, "-c", "import "+kind.imports).Run(); err != nil { //nolint:gosec // the names are ours
+		if err := exec.Command(program, "-c", "import "+kind.imports).Run(); err != nil {
 			missing[kind.name] = "python3 has no module " + kind.imports
 			continue
 		}

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"time"
+)
+
+// The steps whose times are compared.
+const (
+	stepLogIn    = "login with a password (argon2id and all)"
+	stepIssue    = "issue by refresh token (the database's part of a login)"
+	stepUncached = "first check of a token (HEAD, from the database)"
+	stepCached   = "second check of the token (HEAD, from the cache)"
+	stepRecord   = "a token's record (GET)"
+	stepRevoke   = "revoke"
+)
+
+var steps = []string{stepLogIn, stepIssue, stepUncached, stepCached, stepRecord, stepRevoke}
+
+// flat is how much slower a step may be when there are a thousand times as many tokens.
+const flat = 1.3
+
+// scaleRows compares what the steps of a token's life take in a database of few live tokens with what they take in one of
+// many: times on the clock, of one client that has one connection to each of two gateways and asks them by turns.
+func (b *bench) scaleRows(release string) (rows []row, err error) {
+	few, many, rounds := 1000, 1_000_000, 600
+	if b.quick {
+		many, rounds = 50_000, 100
+	}
+	what := func(step string) string { return fmt.Sprintf("%s: %d live tokens / %d (PostgreSQL)", step, many, few) }
+	server := os.Getenv(dsnVariable)
+	if server == "" {
+		for _, step := range steps {
+			rows = append(rows, row{what(step), noServer, fmt.Sprintf("%.2f x", flat), skipped})
+		}
+		return rows, nil
+	}
+	ctx := context.Background()
+	var towns [2]resident
+	for i, count := range []int{few, many} {
+		t, err := b.newTown(ctx, release, server, fmt.Sprintf("town%d", count))
+		if err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, t.close()) }()
+		if err := t.settle(ctx, count, rounds); err != nil {
+			return nil, err
+		}
+		if towns[i], err = newResident(ctx, t); err != nil {
+			return nil, err
+		}
+	}
+	for round := range rounds {
+		for i := range towns {
+			if err := towns[(round+i)%2].live(round); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, step := range steps {
+		before, after := median(towns[0].took[step]), median(towns[1].took[step])
+		r := float64(after) / float64(before)
+		rows = append(rows, row{what(step), fmt.Sprintf("%.2f x: %s against %s, medians of %d", r, millis(after), millis(before), len(towns[0].took[step])),
+			fmt.Sprintf("%.2f x", flat), judge(r <= flat)})
+	}
+	return rows, nil
+}
+
+const noServer = dsnVariable + " is not set: run `make bench`"
+
+// resident is somebody who takes the steps in one town, and what they took.
+type resident struct {
+	*town
+	client  *client
+	refresh []string
+	took    map[string][]time.Duration
+}
+
+func newResident(ctx context.Context, t *town) (r resident, err error) {
+	r = resident{town: t, took: map[string][]time.Duration{}}
+	if r.refresh, err = t.refreshTokens(ctx, 20); err == nil {
+		r.client, err = dial(t.node.address())
+	}
+	return r, err
+}
+
+// logInEvery is in how many rounds there is one login with a password, which takes as long as all the rest.
+const logInEvery = 10
+
+// live takes all the steps once. The token that is issued is not the one that is checked and revoked, which is one of
+// those that were there before, somewhere in the middle of the table.
+func (r resident) live(round int) error {
+	const base = "/api/auth/0.1/token"
+	if round%logInEvery == 0 {
+		name := fmt.Sprintf("bench%d", round/logInEvery%50)
+		login := "Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(name+":"+adminPassword))
+		if _, err := r.step(stepLogIn, http.StatusOK, http.MethodPost, base, `{}`, login); err != nil {
+			return err
+		}
+	}
+	body, err := json.Marshal(map[string]string{"refresh_token": r.refresh[round%len(r.refresh)], "client_id": benchClient})
+	if err != nil {
+		return err
+	}
+	if _, err := r.step(stepIssue, http.StatusOK, http.MethodPost, base, string(body)); err != nil {
+		return err
+	}
+	token := base + "/" + r.town.live[round]
+	for _, s := range []struct {
+		name, method string
+		status       int
+	}{
+		{stepUncached, http.MethodHead, http.StatusNoContent},
+		{stepCached, http.MethodHead, http.StatusNoContent},
+		{stepRecord, http.MethodGet, http.StatusOK},
+		{stepRevoke, http.MethodDelete, http.StatusOK},
+	} {
+		if _, err := r.step(s.name, s.status, s.method, token, ""); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r resident) step(name string, want int, method, path, body string, header ...string) ([]byte, error) {
+	began := time.Now()
+	status, answer, err := r.client.call(method, path, body, header...)
+	r.took[name] = append(r.took[name], time.Since(began))
+	if err == nil && status != want {
+		err = fmt.Errorf("answered %d: %s", status, answer)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w\n%s", name, err, r.node.log)
+	}
+	return answer, nil
+}
