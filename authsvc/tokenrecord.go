@@ -45,23 +45,27 @@ type tokenMetadata struct {
 	Purpose     string  `json:"purpose"`
 }
 
+// liveRecord is a live token with what only its record tells.
+type liveRecord struct {
+	liveToken
+	IssuedAt   time.Time `db:"issued_at"`
+	UserAgent  string    `db:"user_agent"`
+	RemoteAddr string    `db:"remote_addr"`
+}
+
+var selectLiveRecord = liveTokenBy(", t.issued_at, t.user_agent, t.remote_addr")
+
 // record reads a live token's record.
 func (s *Service) record(ctx context.Context, token string) (tokenRecord, error) {
 	d := tokens.DigestOf(token)
-	p, err := s.Load(ctx, token, d)
+	t, err := store.Get[liveRecord](ctx, s.db, selectLiveRecord, d[:])
+	if errors.Is(err, store.ErrNotFound) {
+		return tokenRecord{}, tokens.ErrUnknown
+	}
 	if err != nil {
 		return tokenRecord{}, err
 	}
-	type details struct {
-		IssuedAt   time.Time `db:"issued_at"`
-		ExpiresAt  time.Time `db:"expires_at"`
-		UserAgent  string    `db:"user_agent"`
-		RemoteAddr string    `db:"remote_addr"`
-	}
-	t, err := store.Get[details](ctx, s.db, `SELECT issued_at, expires_at, user_agent, remote_addr FROM auth_token WHERE digest = $1`, d[:])
-	if errors.Is(err, store.ErrNotFound) {
-		return tokenRecord{}, tokens.ErrUnknown // revoked between the two
-	}
+	held, err := s.acls.Compile(t.accesses())
 	if err != nil {
 		return tokenRecord{}, err
 	}
@@ -70,17 +74,17 @@ func (s *Service) record(ctx context.Context, token string) (tokenRecord, error)
 		server = *u
 	}
 	var pbxUser *string
-	if p.Purpose == "user" {
-		pbxUser = &p.UserUUID
+	if t.Purpose == "user" {
+		pbxUser = &t.UserUUID
 	}
 	local := func(t time.Time) string { return t.Local().Format("2006-01-02T15:04:05.000000") }
 	return tokenRecord{
-		Token: token, AuthID: p.UserUUID, PBXUserUUID: pbxUser, ServerUUID: server,
+		Token: token, AuthID: t.UserUUID, PBXUserUUID: pbxUser, ServerUUID: server,
 		IssuedAt: local(t.IssuedAt), ExpiresAt: local(t.ExpiresAt),
 		UTCIssuedAt: rest.Timestamp(t.IssuedAt), UTCExpiresAt: rest.Timestamp(t.ExpiresAt),
-		ACL: append([]string{}, p.ACL.Patterns()...), SessionUUID: p.SessionUUID, RemoteAddress: t.RemoteAddr, UserAgent: t.UserAgent,
+		ACL: append([]string{}, held.Patterns()...), SessionUUID: t.SessionUUID, RemoteAddress: t.RemoteAddr, UserAgent: t.UserAgent,
 		Metadata: tokenMetadata{
-			UUID: p.UserUUID, TenantUUID: p.TenantUUID, AuthID: p.UserUUID, PBXUserUUID: pbxUser, ServerUUID: server, Purpose: p.Purpose,
+			UUID: t.UserUUID, TenantUUID: t.TenantUUID, AuthID: t.UserUUID, PBXUserUUID: pbxUser, ServerUUID: server, Purpose: t.Purpose,
 		},
 	}, nil
 }
