@@ -107,7 +107,8 @@ func (t *town) settle(ctx context.Context, count, remembered int) error {
 			SELECT l.digest, gen_random_uuid(), b.uuid, now_utc(), now_utc() + interval '1 day', false, 'bench', '127.0.0.1'
 			FROM unnest(CAST($1 AS bytea[]), CAST($2 AS integer[])) l(digest, k) JOIN bench_user b ON b.n = l.k`, []any{digests, order}},
 		{`DROP TABLE bench_user`, nil},
-		{`VACUUM ANALYZE`, nil}, {`CHECKPOINT`, nil},
+		{`VACUUM ANALYZE`, nil},
+		{`CHECKPOINT`, nil},
 	} {
 		if _, err := t.db.Pool().Exec(ctx, step.sql, step.args...); err != nil {
 			return fmt.Errorf("making %d tokens: %s: %w", count, firstLine(step.sql), err)
