@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/private"
 )
 
 // pendingEnding ends the names of the files that a first start writes before it commits. Each has
@@ -17,16 +18,8 @@ const pendingEnding = ".new"
 
 // writePending writes a generated password to a new file beside a.File, mode 0600.
 func writePending(a Admin, password string) error {
-	folder := filepath.Dir(a.File)
-	if err := os.MkdirAll(folder, 0o700); err != nil {
-		return fmt.Errorf("making the folder of the administrator's credentials: %w", err)
-	}
-	f, err := os.CreateTemp(folder, filepath.Base(a.File)+".*"+pendingEnding)
-	if err != nil {
-		return fmt.Errorf("writing the administrator's credentials: %w", err)
-	}
-	_, err = fmt.Fprintf(f, "username: %s\npassword: %s\n", a.Username, password)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+	content := fmt.Appendf(nil, "username: %s\npassword: %s\n", a.Username, password)
+	if _, err := private.Temp(filepath.Dir(a.File), filepath.Base(a.File)+".*"+pendingEnding, content); err != nil {
 		return fmt.Errorf("writing the administrator's credentials: %w", err)
 	}
 	return nil

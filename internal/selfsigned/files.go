@@ -8,14 +8,16 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"syscall"
+
+	"github.com/ringfence/ringfence/internal/private"
 )
 
 const keyBlock = "PRIVATE KEY"
+
+// maxKey is the largest key file, in bytes.
+const maxKey = 16 << 10
 
 // makePrivateFolder makes dir, or takes an existing one away from everybody but its owner.
 func makePrivateFolder(dir string) error {
@@ -64,7 +66,7 @@ func createKey(path string) (*ecdsa.PrivateKey, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encoding the private key: %w", err)
 	}
-	if err := writeFile(path, encodePEM(keyBlock, der), 0o600); err != nil {
+	if err := private.Replace(path, encodePEM(keyBlock, der), 0o600); err != nil {
 		return nil, fmt.Errorf("storing the private key: %w", err)
 	}
 	return key, nil
@@ -72,20 +74,10 @@ func createKey(path string) (*ecdsa.PrivateKey, error) {
 
 // loadKey reads the private key. Its errors never hold the file's content.
 func loadKey(path string) (*ecdsa.PrivateKey, error) {
-	f, err := os.Open(path) //nolint:gosec // the operator names the folder
-	if err != nil {
-		return nil, fmt.Errorf("opening the private key: %w", err)
+	stored, err := private.Read(path, maxKey)
+	if exposed, ok := errors.AsType[*private.ExposedError](err); ok {
+		return nil, fmt.Errorf("the private key %w, or delete it to get a new key and a new certificate if somebody may have read it", exposed)
 	}
-	defer func() { _ = f.Close() }()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, fmt.Errorf("looking at the private key: %w", err)
-	}
-	if mode := info.Mode().Perm(); mode&0o077 != 0 {
-		return nil, fmt.Errorf("the private key %s is open to other users (mode %04o): run \"chmod 600 %s\", "+
-			"or delete it to get a new key and a new certificate if somebody may have read it", path, mode, path)
-	}
-	stored, err := io.ReadAll(f)
 	if err != nil {
 		return nil, fmt.Errorf("reading the private key: %w", err)
 	}
@@ -98,37 +90,4 @@ func loadKey(path string) (*ecdsa.PrivateKey, error) {
 	}
 	return nil, fmt.Errorf("the private key %s is damaged, or not an ECDSA key: restore it from a backup, "+
 		"or delete it to get a new key and a new certificate", path)
-}
-
-// writeFile puts content in path whole or not at all, also when the machine loses power: a file beside it, synced,
-// takes its place, and the folder is synced. The caller holds the folder's lock.
-func writeFile(path string, content []byte, mode fs.FileMode) error {
-	beside := path + ".new"
-	// An interrupted write may have left this one.
-	if err := os.Remove(beside); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	f, err := os.OpenFile(beside, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode) //nolint:gosec // the operator names the folder
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(content)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return errors.Join(err, os.Remove(beside))
-	}
-	if err := os.Rename(beside, path); err != nil {
-		return errors.Join(err, os.Remove(beside))
-	}
-	return syncFolder(filepath.Dir(path))
-}
-
-func syncFolder(dir string) error {
-	d, err := os.Open(dir) //nolint:gosec // the operator names the folder
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }

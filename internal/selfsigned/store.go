@@ -14,6 +14,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/ringfence/ringfence/internal/private"
 )
 
 // The files of the folder. The lock file is empty and stays; only the lock on it counts.
@@ -184,7 +186,7 @@ func (s *Store) loadOrIssue() (*issued, error) {
 		return nil, fmt.Errorf("making certificate: %w", err)
 	}
 	c := s.newIssued(leaf)
-	if err := writeFile(path, c.pem, 0o644); err != nil {
+	if err := private.Replace(path, c.pem, 0o644); err != nil {
 		return nil, fmt.Errorf("storing certificate: %w", err)
 	}
 	c.fresh = true
