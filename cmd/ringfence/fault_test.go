@@ -115,6 +115,19 @@ func TestDatabaseAway(t *testing.T) {
 			p.Do(t, "GET", "/api/confd/1.1/users", tokens.New(), "").Want(t, 401)
 		})
 	}
+	failed := 0
+	for line := range strings.Lines(p.Output()) {
+		if !strings.Contains(line, `"msg":"request failed"`) {
+			continue
+		}
+		failed++
+		if !strings.Contains(line, `"level":"warn"`) || strings.Count(line, `"request_id"`) != 1 {
+			t.Errorf("logged: %s", line)
+		}
+	}
+	if failed == 0 {
+		t.Error("no request is logged as failed")
+	}
 	if out := p.Output(); strings.Contains(out, pg.Password()) || strings.Contains(out, token) {
 		t.Error("a secret is in the output")
 	}

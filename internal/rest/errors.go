@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/principal"
 	"github.com/ringfence/ringfence/internal/store"
 )
 
@@ -172,7 +173,8 @@ const tooLargeMessage = "The body is larger than this operation takes"
 const statusClientGone = 499
 
 // WriteError answers the request with a refusal. What no client should read is
-// logged, with the request id that the gate has put into the answer's header. 406 and 415 have an empty body (SPEC, Errors).
+// logged, with the request id that the gate has put into the answer's header: as a warning where it is the database that
+// is away, else as an error. 406 and 415 have an empty body (SPEC, Errors).
 func WriteError(w http.ResponseWriter, r *http.Request, form ErrorForm, err error) {
 	h := w.Header()
 	h.Set("Cache-Control", "no-store")
@@ -182,7 +184,7 @@ func WriteError(w http.ResponseWriter, r *http.Request, form ErrorForm, err erro
 	}
 	e := Refusal(err)
 	if e.Kind == apierr.Internal || e.Kind == apierr.Unavailable && e.Err != nil {
-		logFailure(r, e.Status(), h.Get("X-Request-Id"), err)
+		logFailure(r, e, h.Get("X-Request-Id"), err)
 	}
 	if e.RetryAfter > 0 {
 		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(e.RetryAfter.Seconds()))))
@@ -200,7 +202,7 @@ func WriteError(w http.ResponseWriter, r *http.Request, form ErrorForm, err erro
 	}
 	body, err := Marshal(form(e, time.Now()))
 	if err != nil { // details of a kind that JSON does not have
-		logFailure(r, e.Status(), h.Get("X-Request-Id"), fmt.Errorf("writing a refusal: %w", err))
+		logFailure(r, e, h.Get("X-Request-Id"), fmt.Errorf("writing a refusal: %w", err))
 		h.Set("Content-Length", "0")
 		w.WriteHeader(e.Status())
 		return
@@ -209,11 +211,22 @@ func WriteError(w http.ResponseWriter, r *http.Request, form ErrorForm, err erro
 }
 
 // logFailure names the operation and not the path, which may hold a token.
-func logFailure(r *http.Request, status int, requestID string, err error) {
+func logFailure(r *http.Request, e *apierr.Error, requestID string, err error) {
+	level := slog.LevelError
+	if e.Kind == apierr.Unavailable { // every request has it in an outage, and none of them is at fault
+		level = slog.LevelWarn
+	}
 	operation := ""
 	if m := FromContext(r.Context()); m != nil && m.Op != nil {
 		operation = m.Service.Name + "." + m.Op.ID
 	}
-	slog.ErrorContext(r.Context(), "request failed", "error", err, "status", status,
-		"method", r.Method, "operation", operation, "request_id", requestID)
+	attrs := []slog.Attr{
+		slog.Any("error", err), slog.Int("status", e.Status()), slog.String("method", r.Method),
+		slog.String("operation", operation), slog.String("request_id", requestID),
+	}
+	if p := principal.FromContext(r.Context()); p != nil {
+		attrs = append(attrs, slog.String("token_id", p.TokenID.String()))
+	}
+	// Not the request's context: Caddy's handler would add what it holds of the request, and so both ids again.
+	slog.LogAttrs(context.Background(), level, "request failed", attrs...)
 }

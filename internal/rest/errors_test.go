@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/principal"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 )
@@ -171,14 +172,47 @@ func TestRefusal(t *testing.T) {
 			if !c.logged {
 				return
 			}
+			level := "ERROR"
+			if c.status == 503 { // all requests have it in an outage
+				level = "WARN"
+			}
 			var line map[string]any
 			if err := json.Unmarshal(log.Bytes(), &line); err != nil {
 				t.Fatal(err)
 			}
-			if line["error"] != c.err.Error() || line["request_id"] != "req-1" || line["operation"] != "confd.list_users" || line["status"] != float64(c.status) {
+			if line["level"] != level || line["error"] != c.err.Error() || line["request_id"] != "req-1" || line["operation"] != "confd.list_users" || line["status"] != float64(c.status) {
 				t.Errorf("log %v", line)
 			}
 		})
+	}
+}
+
+// fromContext is a log handler that adds what it finds in the context, as Caddy's does.
+type fromContext struct{ slog.Handler }
+
+type idsKey struct{}
+
+func (h fromContext) Handle(ctx context.Context, r slog.Record) error {
+	if attrs, ok := ctx.Value(idsKey{}).([]slog.Attr); ok {
+		r.AddAttrs(attrs...)
+	}
+	return h.Handler.Handle(ctx, r)
+}
+
+// Each id is in a line once, whatever the server adds to lines of this request.
+func TestFailureNamesTheRequestOnce(t *testing.T) {
+	log := logged(t)
+	slog.SetDefault(slog.New(fromContext{slog.NewJSONHandler(log, nil)}))
+	token := principal.TokenID{1, 2, 3, 4}
+	ctx := context.WithValue(t.Context(), idsKey{}, []slog.Attr{slog.String("request_id", "req-1"), slog.String("token_id", token.String())})
+	ctx = principal.NewContext(ctx, &principal.Principal{TokenID: token})
+	w := httptest.NewRecorder()
+	w.Header().Set("X-Request-Id", "req-1")
+	rest.WriteError(w, request(t, http.MethodGet, "/users", "").WithContext(ctx), nil, store.ErrUnavailable)
+	for _, want := range []string{`"request_id":"req-1"`, `"token_id":"01020304"`} {
+		if strings.Count(log.String(), want) != 1 {
+			t.Errorf("%s is not there once: %s", want, log)
+		}
 	}
 }
 
