@@ -98,6 +98,10 @@ func (r *definitionReader) read(doc document) {
 			r.warn("path %s: %v; it needs %s.#", path, err, r.service)
 			continue
 		}
+		shape, repeated := withoutRepetition(path)
+		if repeated != "" {
+			r.warn("path %s: it has the parameter {%s} twice; it needs %s.#", path, repeated, r.service)
+		}
 		if _, ok := item["$ref"]; ok {
 			r.warn("path %s: it refers to another place, which is not read; it needs %s.#", path, r.service)
 		}
@@ -105,6 +109,10 @@ func (r *definitionReader) read(doc document) {
 			http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
 		} {
 			if operation, ok := item[strings.ToLower(method)].(map[string]any); ok {
+				if repeated != "" { // its shape stays, or its requests would be taken for those of another path
+					r.put(rest.Operation{Method: method, Path: shape})
+					continue
+				}
 				r.add(doc, method, path, item, operation)
 			}
 		}
@@ -128,9 +136,14 @@ func (r *definitionReader) add(doc document, method, path string, item, operatio
 		op.Access = ""
 		r.warn("%s %s: %v; it needs %s.#", method, path, err, r.service)
 	}
-	k := key(method, path)
+	r.put(op)
+}
+
+// put adds an operation to those of other shapes.
+func (r *definitionReader) put(op rest.Operation) {
+	k := key(op.Method, op.Path)
 	if twin, ok := r.ops[k]; ok {
-		r.warn("%s %s: %s has the same shape; it needs %s.#", method, path, twin.Path, r.service)
+		r.warn("%s %s: %s has the same shape; it needs %s.#", op.Method, op.Path, twin.Path, r.service)
 		op.Access, op.Pattern = "", ""
 	}
 	r.ops[k] = op
@@ -164,6 +177,29 @@ func checkPath(path string) error {
 		return fmt.Errorf("it has more than %d parameters", maxParameters)
 	}
 	return checkTemplate(path)
+}
+
+// withoutRepetition gives each parameter of a path a name of its own, if the definition has given one of them, which is
+// answered too, to several.
+func withoutRepetition(path string) (shape, repeated string) {
+	names := parameters(path)
+	for i, name := range names {
+		if slices.Contains(names[:i], name) {
+			repeated = name
+			break
+		}
+	}
+	if repeated == "" {
+		return path, ""
+	}
+	all, n := strings.Split(path, "/"), 0
+	for i, s := range all {
+		if strings.HasPrefix(s, "{") {
+			n++
+			all[i] = fmt.Sprintf("{%d}", n)
+		}
+	}
+	return strings.Join(all, "/"), repeated
 }
 
 func parameters(path string) []string {

@@ -302,3 +302,58 @@ func TestRoutersRefuse(t *testing.T) {
 		t.Error("a public route given twice is accepted")
 	}
 }
+
+// A parameter that a path has twice leaves open which one an access means: the path keeps its place, and needs everything.
+func TestDefinitionRepeatsAParameter(t *testing.T) {
+	d, err := gate.NewDefinition("calls", "/api", []byte(`
+openapi: 3.0.3
+paths:
+  /calls/{id}/legs/{id}:
+    get: {x-required-acl: "calls.legs.{id}.read"}
+    delete: {x-required-acl: "calls.legs.delete"}
+    put: {x-required-acl: "calls.legs.update", parameters: [{name: id, in: path, x-acl-pattern: true}]}
+  /calls/{call}/{what}/{leg}:
+    get: {x-required-acl: "calls.any.read"}
+    post: {x-required-acl: "calls.any.create"}
+  /calls/{id}/tones/{id}:
+    get: {x-required-acl: "calls.tones.read"}
+  /calls/{call}/tones/{tone}:
+    get: {x-required-acl: "calls.tones.{tone}.read"}
+    put: {x-required-acl: "calls.tones.{tone}.update"}
+  /calls/{id}:
+    get: {x-required-acl: "calls.{id}.read"}
+`), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const all = "calls.#"
+	for _, tt := range []struct{ method, path, want string }{
+		{"GET", "/calls/1/legs/2", all},
+		{"HEAD", "/calls/1/legs/2", all},
+		{"DELETE", "/calls/1/legs/2", all},
+		{"PUT", "/calls/1/legs/2", all},
+		{"PUT", "/calls/1/legs/%2A", all},
+		{"POST", "/calls/1/legs/2", all},
+		{"GET", "/calls/1/hooks/2", "calls.any.read"},
+		{"GET", "/calls/1/tones/2", all},
+		{"PUT", "/calls/1/tones/2", "calls.tones.2.update"},
+		{"GET", "/calls/1", "calls.1.read"},
+	} {
+		need, ok := d.Route(tt.method, parse(t, "/api"+tt.path))
+		if !ok || need.Access != tt.want || need.Public || need.Pattern {
+			t.Errorf("%s %s needs %+v, want %q", tt.method, tt.path, need, tt.want)
+		}
+	}
+	warnings := d.Warnings()
+	for _, want := range []string{
+		"path /calls/{id}/legs/{id}: it has the parameter {id} twice; it needs calls.#",
+		"path /calls/{id}/tones/{id}: it has the parameter {id} twice; it needs calls.#",
+	} {
+		if !slices.Contains(warnings, want) {
+			t.Errorf("no warning %q", want)
+		}
+	}
+	if len(warnings) != 3 { // and the twins
+		t.Errorf("%d warnings:\n%s", len(warnings), strings.Join(warnings, "\n"))
+	}
+}
