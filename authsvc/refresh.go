@@ -25,14 +25,19 @@ type Sealer interface {
 
 // RefreshToken lets a client log in again without a password. Its value is never listed.
 type RefreshToken struct {
-	UUID       string    `db:"uuid" json:"-"`
-	ClientID   string    `db:"client_id" json:"client_id" readOnly:"true"`
-	CreatedAt  time.Time `db:"created_at" json:"created_at" readOnly:"true"`
-	Mobile     bool      `db:"mobile" json:"mobile" readOnly:"true"`
-	UserUUID   string    `db:"user_uuid" json:"user_uuid" format:"uuid" readOnly:"true"`
-	TenantUUID string    `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
-	Metadata   struct{}  `json:"metadata" readOnly:"true"`
+	UUID       string   `db:"uuid" json:"-"`
+	ClientID   string   `db:"client_id" json:"client_id" readOnly:"true"`
+	Created    string   `json:"created_at" format:"date-time" readOnly:"true"`
+	Mobile     bool     `db:"mobile" json:"mobile" readOnly:"true"`
+	UserUUID   string   `db:"user_uuid" json:"user_uuid" format:"uuid" readOnly:"true"`
+	TenantUUID string   `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
+	Metadata   struct{} `json:"metadata" readOnly:"true"`
+
+	CreatedAt time.Time `db:"created_at" json:"-"`
 }
+
+// zoned is how existing clients read a moment with a zone: always microseconds, and +00:00, not Z (reference, auth-api 3).
+const zoned = "2006-01-02T15:04:05.000000-07:00"
 
 const refreshTokens = `(SELECT r.uuid, r.client_id, r.created_at, r.mobile, r.user_uuid, u.tenant_uuid
 	FROM auth_refresh_token r JOIN auth_user u ON u.uuid = r.user_uuid) refresh_tokens`
@@ -41,6 +46,12 @@ func (s *Service) refreshTokens() crud.Resource[RefreshToken] {
 	return crud.Resource[RefreshToken]{
 		Path: "tokens", Singular: "refresh_token", Param: "client_id", Table: refreshTokens, Keys: []string{"uuid"},
 		Order: []string{"created_at", "client_id", "mobile"}, Search: []string{"client_id"}, Only: []string{"list"},
+		Load: func(_ context.Context, _ store.Conn, refreshTokens []*RefreshToken) error {
+			for _, r := range refreshTokens {
+				r.Created = r.CreatedAt.UTC().Format(zoned)
+			}
+			return nil
+		},
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/storetest"
@@ -42,6 +43,10 @@ func TestRefreshTokens(t *testing.T) {
 		list := s.do("GET", "/users/me/tokens?order=client_id", token, "").want(t, 200)
 		if list.json(t, "total") != 2.0 || strings.Contains(list.body, first) {
 			t.Errorf("own refresh tokens: %s", list.body)
+		}
+		created, _ := list.list(t).Items[0]["created_at"].(string)
+		if at, err := time.Parse("2006-01-02T15:04:05.000000+00:00", created); err != nil || at.IsZero() {
+			t.Errorf("created_at is %q", created)
 		}
 		s.do("GET", "/users/"+user+"/tokens", admin, "").want(t, 200)
 		s.do("GET", "/tokens?recurse=true", admin, "").want(t, 200)
