@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/ringfence/ringfence/authsvc"
+	"github.com/ringfence/ringfence/authsvc/password"
 	"github.com/ringfence/ringfence/internal/principal"
 	"github.com/ringfence/ringfence/internal/sealed"
 	"github.com/ringfence/ringfence/internal/store"
@@ -56,7 +57,10 @@ func (d twice) InTx(ctx context.Context, fn func(ctx context.Context, tx store.C
 	return d.DB.InTx(ctx, fn)
 }
 
-var cheap = authsvc.HashParams{Memory: 64, Time: 1, Threads: 1}
+var cheap = password.Params{Memory: 64, Time: 1, Threads: 1}
+
+// cheapest are settings with passwords that cost next to nothing.
+var cheapest = authsvc.Settings{Passwords: password.Settings{Params: cheap}}
 
 // lenient are limits that no test meets by chance.
 var lenient = authsvc.Limits{FreeGuesses: 1_000_000, NetworkGuesses: authsvc.Rate{Burst: 1_000_000, Every: time.Second}}
@@ -82,7 +86,7 @@ func newServer(t *testing.T, db store.DB) *server {
 // newNode is a server on a database that it does not touch.
 func newNode(t *testing.T, db store.DB, box authsvc.Sealer) *server {
 	t.Helper()
-	svc, err := authsvc.New(authsvc.Options{DB: db, Hash: cheap, Sealer: box, Settings: authsvc.Settings{Limits: lenient}})
+	svc, err := authsvc.New(authsvc.Options{DB: db, Sealer: box, Settings: authsvc.Settings{Passwords: cheapest.Passwords, Limits: lenient}})
 	if err != nil {
 		t.Fatal(err)
 	}

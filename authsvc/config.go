@@ -86,9 +86,10 @@ func (s *Service) getConfig(ctx context.Context, r *rest.Request) (rest.Reply, e
 }
 
 func (s *Service) showConfig() configAnswer {
+	settings := s.settings.Load()
 	return configAnswer{
 		Debug: s.config.debug.Load(), Profiling: s.config.profiling.Load(), Backends: s.backendNames(),
-		TokenLifetime: defaultExpiration, MaxUserSessions: maxSessions, PasswordHash: s.hasher.Params().String(),
+		TokenLifetime: int(settings.Sessions.Lifetime.Seconds()), MaxUserSessions: settings.Sessions.PerUser, PasswordHash: settings.Passwords.Params.String(),
 		Service: serviceConfig{Prefix: s.rest.Prefix, Version: s.rest.Version},
 	}
 }

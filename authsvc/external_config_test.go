@@ -168,7 +168,7 @@ func TestNobodyIsSentOutWithoutAPublicURL(t *testing.T) {
 	if err := box.Prepare(t.Context(), g.db); err != nil {
 		t.Fatal(err)
 	}
-	n := g.start(authsvc.Options{DB: g.db, Hash: cheap, Sealer: box, External: g.plugins})
+	n := g.start(authsvc.Options{DB: g.db, Settings: cheapest, Sealer: box, External: g.plugins})
 	evil := func(r *http.Request) {
 		r.Host = "evil.example"
 		r.Header.Set("X-Forwarded-Host", "evil.example")
@@ -203,7 +203,7 @@ func TestANodeWithoutTheKeyRefusesExternalAuthentication(t *testing.T) {
 		}{
 			"no key at all": {nil, 501}, "the other nodes' key is missing": {sealed.New(sealed.Options{File: "/nowhere"}), 503},
 		} {
-			node := g.start(authsvc.Options{DB: db, Hash: cheap, Sealer: n.sealer, External: g.plugins, PublicURL: publicURL})
+			node := g.start(authsvc.Options{DB: db, Settings: cheapest, Sealer: n.sealer, External: g.plugins, PublicURL: publicURL})
 			for _, c := range []struct{ method, path, body string }{
 				{"GET", "/users/" + g.user + "/external/google", ""},
 				{"POST", "/users/" + g.user + "/external/google", "{}"},

@@ -67,7 +67,7 @@ func (g *gateways) newNode(plugins ...authsvc.ExternalAuth) *server {
 	if err := box.Prepare(g.t.Context(), g.db); err != nil {
 		g.t.Fatal(err)
 	}
-	return g.start(authsvc.Options{DB: g.db, Hash: cheap, Sealer: box, External: plugins, PublicURL: publicURL})
+	return g.start(authsvc.Options{DB: g.db, Settings: cheapest, Sealer: box, External: plugins, PublicURL: publicURL})
 }
 
 func (g *gateways) start(o authsvc.Options) *server {

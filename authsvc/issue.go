@@ -33,9 +33,6 @@ type issued struct {
 	revoked int    // sessions that ended because of it
 }
 
-// maxSessions is how many live sessions a user may have; internal users are not limited (reference, POST /token).
-const maxSessions = 100
-
 // issue stores a new token of an enabled user. The times are the database's, so that nodes with different
 // clocks agree on when it ends.
 func (s *Service) issue(ctx context.Context, l login) (done issued, err error) {
@@ -56,7 +53,7 @@ func (s *Service) issue(ctx context.Context, l login) (done issued, err error) {
 			}
 			done.revoked = len(ended)
 		}
-		if err := checkSessions(ctx, tx, l.UserUUID); err != nil {
+		if err := checkSessions(ctx, tx, l.UserUUID, s.settings.Load().Sessions.PerUser); err != nil {
 			return err
 		}
 		if err := insertToken(ctx, tx, l, now); err != nil {
@@ -90,11 +87,12 @@ func insertToken(ctx context.Context, tx store.Conn, l login, now time.Time) err
 	return err
 }
 
-func checkSessions(ctx context.Context, tx store.Conn, user string) error {
+// checkSessions refuses one more than so many live sessions of a user. Internal users are not limited (reference, POST /token).
+func checkSessions(ctx context.Context, tx store.Conn, user string, most int) error {
 	n, err := store.Get[int](ctx, tx, `
 		SELECT count(*) FROM auth_token t JOIN auth_user u ON u.uuid = t.user_uuid
 		WHERE t.user_uuid = $1 AND t.expires_at > now_utc() AND u.purpose <> 'internal'`, user)
-	if err != nil || n < maxSessions {
+	if err != nil || n < most {
 		return err
 	}
 	e := apierr.New(apierr.TooMany, "User %s has exceeded the maximum number of active sessions", user)

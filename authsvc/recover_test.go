@@ -22,7 +22,7 @@ func TestRecover(t *testing.T) {
 		s.guess(home, "ada", "wrong").want(t, 401)
 
 		// The command's own service has no cache and no key.
-		shell, err := authsvc.New(authsvc.Options{DB: db, Hash: cheap})
+		shell, err := authsvc.New(authsvc.Options{DB: db, Settings: cheapest})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -18,17 +18,12 @@ import (
 // RevocationChannel is where nodes that share a database tell each other what to forget (tokens.Follow).
 const RevocationChannel = "ringfence_revocations"
 
-// HashParams are argon2id's parameters.
-type HashParams = password.Params
-
 // MaxPassword is the longest password, in bytes.
 const MaxPassword = password.Max
 
 // Options are what the service needs to know from outside.
 type Options struct {
 	DB store.DB
-	// Hash are the parameters of new password hashes; zero: password.DefaultParams.
-	Hash HashParams
 	// Sealer encrypts refresh tokens and external credentials at rest.
 	Sealer Sealer
 	// Settings are those at the start; UseSettings changes them.
@@ -65,7 +60,7 @@ type Service struct {
 
 // New describes the service. Follow it by Bootstrap, once the schema is there, and by UseCache.
 func New(o Options) (*Service, error) {
-	h, err := password.NewHasher(o.Hash)
+	h, err := password.NewHasher(o.Settings.Passwords)
 	if err != nil {
 		return nil, err
 	}

@@ -1,12 +1,14 @@
 package authsvc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
 	"time"
 
 	"github.com/ringfence/ringfence/authsvc/mail"
+	"github.com/ringfence/ringfence/authsvc/password"
 	"github.com/ringfence/ringfence/authsvc/throttle"
 )
 
@@ -37,8 +39,44 @@ type Settings struct {
 	ConfirmationValidity, ResetValidity time.Duration
 	// SelfRegistration lets strangers make accounts of their own, each in a tenant of its own. Default: they may not.
 	SelfRegistration bool
+	// Passwords say what a password costs, and how many may wait.
+	Passwords password.Settings
+	// Sessions bound tokens.
+	Sessions Sessions
 	// Limits slow down guessing and flooding.
 	Limits Limits
+}
+
+// Sessions bound tokens, of which each is a session. A field that is zero has its default.
+type Sessions struct {
+	// Lifetime is how long a token lives when the request does not say, in whole seconds. Default: 2 hours, or MaxLifetime if
+	// that is less (reference, POST /token).
+	Lifetime time.Duration
+	// MaxLifetime is the longest that a request may ask for. Default and limit: 10 years of 365 days.
+	MaxLifetime time.Duration
+	// PerUser is how many live tokens a user may have, but for internal users; a login beyond is refused with 429. Default: 100.
+	PerUser int
+}
+
+const (
+	// maxExpiration is the longest life of a token that the API knows (reference, POST /token).
+	maxExpiration = 315360000 * time.Second
+	maxPerUser    = 1_000_000
+)
+
+func (l Sessions) withDefaults() (Sessions, error) {
+	l.MaxLifetime = cmp.Or(l.MaxLifetime, maxExpiration)
+	l.Lifetime = cmp.Or(l.Lifetime, min(2*time.Hour, l.MaxLifetime))
+	l.PerUser = cmp.Or(l.PerUser, 100)
+	if l.Lifetime < time.Second || l.Lifetime%time.Second != 0 || l.MaxLifetime%time.Second != 0 ||
+		l.Lifetime > l.MaxLifetime || l.MaxLifetime > maxExpiration {
+		return l, errors.New("lifetimes of tokens: the one by default is a second at least, and no longer than the longest, " +
+			"which is ten years at most; both are whole seconds")
+	}
+	if l.PerUser < 1 || l.PerUser > maxPerUser {
+		return l, errors.New("sessions of a user: from one to a million")
+	}
+	return l, nil
 }
 
 const maxValidity = 7 * 24 * time.Hour
@@ -61,9 +99,11 @@ func (settings Settings) withDefaults() (Settings, error) {
 			return settings, errors.New("the links in mails are valid for less than a minute or more than a week")
 		}
 	}
-	var err error
-	settings.Limits, err = settings.Limits.WithDefaults()
-	return settings, err
+	var passwords, sessions, limits error
+	settings.Passwords, passwords = settings.Passwords.WithDefaults()
+	settings.Sessions, sessions = settings.Sessions.withDefaults()
+	settings.Limits, limits = settings.Limits.WithDefaults()
+	return settings, errors.Join(passwords, sessions, limits)
 }
 
 // UseSettings checks the settings, and puts them in the place of those that there were. Requests that are being
@@ -71,6 +111,9 @@ func (settings Settings) withDefaults() (Settings, error) {
 func (s *Service) UseSettings(settings Settings) error {
 	settings, err := settings.withDefaults()
 	if err != nil {
+		return err
+	}
+	if err := s.hasher.Use(settings.Passwords); err != nil {
 		return err
 	}
 	s.settings.Store(&settings)

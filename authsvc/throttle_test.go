@@ -10,13 +10,17 @@ import (
 	"time"
 
 	"github.com/ringfence/ringfence/authsvc"
+	"github.com/ringfence/ringfence/authsvc/password"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
 
-// settle puts other settings in the place of the tests' own.
+// settle puts other settings in the place of the tests' own. Unless they say otherwise, passwords stay cheap.
 func (s *server) settle(settings authsvc.Settings) {
 	s.t.Helper()
+	if settings.Passwords.Params == (password.Params{}) {
+		settings.Passwords.Params = cheap
+	}
 	if err := s.svc.UseSettings(settings); err != nil {
 		s.t.Fatal(err)
 	}

@@ -15,16 +15,12 @@ import (
 	"github.com/ringfence/ringfence/internal/tokens"
 )
 
-const (
-	// defaultExpiration is how long a token lives, in seconds, when the request does not say (reference, POST /token).
-	defaultExpiration = 7200
-	// maxAuthBody is the largest body of a login, in bytes (THREATS 7.2).
-	maxAuthBody = 4 << 10
-)
+// maxAuthBody is the largest body of a login, in bytes (THREATS 7.2).
+const maxAuthBody = 4 << 10
 
 // tokenRequest is the body of POST /token.
 type tokenRequest struct {
-	Expiration    int    `json:"expiration" minimum:"1" maximum:"315360000" default:"7200" doc:"Lifetime of the token, in seconds."`
+	Expiration    int    `json:"expiration" minimum:"1" maximum:"315360000" doc:"Lifetime of the token, in seconds. When it is not sent, and at most: as the gateway is configured, by default 7200 and 315360000."`
 	AccessType    string `json:"access_type" enum:"online,offline" default:"online"`
 	ClientID      string `json:"client_id" minLength:"1" maxLength:"1024"`
 	RefreshToken  string `json:"refresh_token"`
@@ -82,6 +78,10 @@ func (s *Service) createToken(ctx context.Context, r *rest.Request) (rest.Reply,
 	if err := req.check(); err != nil {
 		return rest.Reply{}, err
 	}
+	lifetime, err := s.settings.Load().Sessions.lifetime(req.Expiration)
+	if err != nil {
+		return rest.Reply{}, err
+	}
 	token := tokens.New()
 	l := login{
 		tokenRow: tokenRow{
@@ -89,7 +89,7 @@ func (s *Service) createToken(ctx context.Context, r *rest.Request) (rest.Reply,
 			UserAgent: clip(r.HTTP.UserAgent()), RemoteAddr: s.clientAddress(r.HTTP),
 			Mobile: strings.EqualFold(r.HTTP.Header.Get("Wazo-Session-Type"), "mobile"),
 		},
-		lifetime: time.Duration(req.Expiration) * time.Second,
+		lifetime: lifetime,
 	}
 	if err := s.identify(ctx, r.HTTP, &req, &l); err != nil {
 		return rest.Reply{}, err
@@ -107,6 +107,18 @@ func (s *Service) createToken(ctx context.Context, r *rest.Request) (rest.Reply,
 	}
 	record.RefreshToken = done.refresh
 	return rest.Reply{Body: tokenAnswer{record}, Header: http.Header{"Wazo-Sessions-Revoked": {strconv.Itoa(done.revoked)}}}, nil
+}
+
+// lifetime is how long a token lives that was asked for with an expiration, in seconds, or zero for none.
+func (l Sessions) lifetime(expiration int) (time.Duration, error) {
+	if expiration == 0 {
+		return l.Lifetime, nil
+	}
+	asked := time.Duration(expiration) * time.Second
+	if asked > l.MaxLifetime {
+		return 0, apierr.InvalidField("expiration", "range", "Must be at most %d, as this gateway is configured", int(l.MaxLifetime.Seconds()))
+	}
+	return asked, nil
 }
 
 // identify finds whose the token will be: by a refresh token when there is one, else by name and password.

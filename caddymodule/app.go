@@ -64,6 +64,10 @@ type App struct {
 	// SelfRegistration lets strangers make accounts of their own, each in a tenant of its own, below the master
 	// tenant. Default: they may not.
 	SelfRegistration bool `json:"self_registration,omitempty"`
+	// Passwords, Sessions and Limits are further settings of the authentication service. Default: those of each.
+	Passwords *Passwords `json:"passwords,omitempty"`
+	Sessions  *Sessions  `json:"sessions,omitempty"`
+	Limits    *Limits    `json:"limits,omitempty"`
 	External
 
 	ctx    caddy.Context

@@ -21,6 +21,9 @@ import (
 //	    mail     <server> { ... }
 //	    external <plugin> [...] { ... }
 //	    self_registration
+//	    passwords { ... }
+//	    sessions  { ... }
+//	    limits    { ... }
 //	    handover_delay <duration>
 //	}
 func parseApp(d *caddyfile.Dispenser, existing any) (any, error) {
@@ -85,6 +88,12 @@ func (a *App) parseOption(d *caddyfile.Dispenser) error {
 		if d.NextArg() {
 			return d.ArgErr()
 		}
+	case "passwords":
+		return a.parsePasswords(d)
+	case "sessions":
+		return a.parseSessions(d)
+	case "limits":
+		return a.parseLimits(d)
 	case "handover_delay":
 		var value string
 		if !d.AllArgs(&value) {
@@ -96,7 +105,7 @@ func (a *App) parseOption(d *caddyfile.Dispenser) error {
 		}
 		a.HandoverDelay = caddy.Duration(delay)
 	default:
-		return d.Errf("unknown option %q: it is one of data, database, admin, tokens, backends, backend, origins, public_url, mail, external, self_registration, handover_delay", option)
+		return d.Errf("unknown option %q: it is one of data, database, admin, tokens, backends, backend, origins, public_url, mail, external, self_registration, passwords, sessions, limits, handover_delay", option)
 	}
 	return nil
 }

@@ -64,30 +64,6 @@ func (m *Mail) sender(repl *caddy.Replacer, publicURL string) (*mail.Sender, err
 	return mail.New(c)
 }
 
-// loadSettings reads the settings of the authentication service.
-func (a *App) loadSettings(repl *caddy.Replacer) error {
-	a.settings.SelfRegistration = a.SelfRegistration
-	if a.Mail != nil {
-		sender, err := a.Mail.sender(repl, a.PublicURL)
-		if err != nil {
-			return fmt.Errorf("preparing to send mails: %w", err)
-		}
-		a.settings.Mailer = sender
-		a.settings.ConfirmationValidity, a.settings.ResetValidity = time.Duration(a.Mail.ConfirmationValidity), time.Duration(a.Mail.ResetValidity)
-	}
-	if a.SelfRegistration && (a.Mail == nil || a.Mail.Server == "") {
-		return fmt.Errorf("self_registration needs a mail server, for whoever registers must confirm an address")
-	}
-	return a.settings.Check()
-}
-
-// useSettings has the service go by this configuration's settings, when useBackends does.
-func (a *App) useSettings() {
-	if err := a.engine.auth.UseSettings(a.settings); err != nil {
-		a.log.Error("the settings of the authentication service stay as they were", "error", err) // Check has taken them
-	}
-}
-
 // clientIP is the client's address, which is a trusted proxy's word where the server's trusted_proxies says so.
 func clientIP(r *http.Request) string {
 	if ip, ok := caddyhttp.GetVar(r.Context(), caddyhttp.ClientIPVarKey).(string); ok && ip != "" {

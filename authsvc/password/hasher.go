@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
+	"errors"
 	"log/slog"
 	"runtime"
 	"strings"
@@ -23,10 +24,38 @@ const Max = 1024
 const (
 	saltLen = 16
 	keyLen  = 32
-	// maxQueue hashes may wait; each at most maxWait. More are shed with 429.
-	maxQueue = 64
-	maxWait  = 2 * time.Second
 )
+
+// Settings say what a new hash costs, and how many may wait to be made or checked. A field that is zero has its default.
+type Settings struct {
+	// Params are those of new hashes; Current tells which are not. As many are worked on at once as the process has
+	// processors, and each takes this memory. Default: DefaultParams.
+	Params Params
+	// Queue is how many may wait, at most 10000; more are refused with ErrBusy. Default: 64.
+	Queue int
+	// Wait is how long each may wait before it is refused too, at most a minute. Default: 2 seconds.
+	Wait time.Duration
+}
+
+// WithDefaults fills in what is zero, and refuses parameters that no stored hash may have.
+func (s Settings) WithDefaults() (Settings, error) {
+	if s.Params == (Params{}) {
+		s.Params = DefaultParams
+	}
+	if s.Queue == 0 {
+		s.Queue = 64
+	}
+	if s.Wait == 0 {
+		s.Wait = 2 * time.Second
+	}
+	if err := s.Params.check(); err != nil {
+		return s, err
+	}
+	if s.Queue < 1 || s.Queue > 10_000 || s.Wait < time.Millisecond || s.Wait > time.Minute {
+		return s, errors.New("passwords that wait: a queue is of 1 to 10000, and a wait takes from a millisecond to a minute")
+	}
+	return s, nil
+}
 
 // ErrBusy refuses what would have to wait too long for its turn.
 var ErrBusy = &apierr.Error{
@@ -34,39 +63,44 @@ var ErrBusy = &apierr.Error{
 	Message: "Too many passwords are being checked at once; try again shortly",
 }
 
-// Hasher hashes passwords, a bounded number at a time: each costs 19 MiB and tens of milliseconds of a core. It is safe for
+// Hasher hashes passwords, a bounded number at a time: each costs some 19 MiB and tens of milliseconds of a core. It is safe for
 // concurrent use.
 type Hasher struct {
 	// Argon2 is argon2.IDKey. Who counts or holds up the work puts another function in its place before the first hash.
 	Argon2 func(password, salt []byte, time, memory uint32, threads uint8, keyLen uint32) []byte
 
-	params  Params
 	slots   chan struct{}
 	waiting atomic.Int64
-	// attempts has room for the logins that can find a place.
-	attempts chan struct{}
-	dummy    string // what an unknown user's password is compared with
+	// attempts are the logins that have found a place, at a slot or in the queue.
+	attempts atomic.Int64
+	inUse    atomic.Pointer[inUse]
 }
 
-// NewHasher refuses parameters that no stored hash may have. Zero ones are DefaultParams.
-func NewHasher(p Params) (*Hasher, error) {
-	if p == (Params{}) {
-		p = DefaultParams
-	}
-	if err := p.check(); err != nil {
-		return nil, err
-	}
-	places := runtime.GOMAXPROCS(0)
-	h := &Hasher{Argon2: argon2.IDKey, params: p, slots: make(chan struct{}, places), attempts: make(chan struct{}, places+maxQueue)}
-	h.dummy = encode(p, make([]byte, saltLen), make([]byte, keyLen))
-	return h, nil
+// inUse are the settings that a hasher goes by.
+type inUse struct {
+	Settings
+	dummy string // what an unknown user's password is compared with
 }
 
-// Params are those of new hashes.
-func (h *Hasher) Params() Params { return h.params }
+// NewHasher goes by the settings, as Use does.
+func NewHasher(s Settings) (*Hasher, error) {
+	h := &Hasher{Argon2: argon2.IDKey, slots: make(chan struct{}, runtime.GOMAXPROCS(0))}
+	return h, h.Use(s)
+}
+
+// Use puts other settings in the place of those that there were, unless WithDefaults refuses them. What is being hashed or
+// waits goes on with what it began with.
+func (h *Hasher) Use(s Settings) error {
+	s, err := s.WithDefaults()
+	if err != nil {
+		return err
+	}
+	h.inUse.Store(&inUse{s, encode(s.Params, make([]byte, saltLen), make([]byte, keyLen))})
+	return nil
+}
 
 // Places is how many hashes may run at once, and how many wait.
-func (h *Hasher) Places() (running, waiting int) { return cap(h.slots), maxQueue }
+func (h *Hasher) Places() (running, waiting int) { return cap(h.slots), h.inUse.Load().Queue }
 
 // Load is how many hashes run now, and how many wait.
 func (h *Hasher) Load() (running, waiting int) { return len(h.slots), int(h.waiting.Load()) }
@@ -74,23 +108,23 @@ func (h *Hasher) Load() (running, waiting int) { return len(h.slots), int(h.wait
 // Enter makes room for an attempt at a password, or answers ErrBusy when as many are under way as can find a place. It
 // waits for nothing. leave gives the room back.
 func (h *Hasher) Enter() (leave func(), err error) {
-	select {
-	case h.attempts <- struct{}{}:
-		return func() { <-h.attempts }, nil
-	default:
+	running, waiting := h.Places()
+	if h.attempts.Add(1) > int64(running+waiting) {
+		h.attempts.Add(-1)
 		return nil, ErrBusy
 	}
+	return func() { h.attempts.Add(-1) }, nil
 }
 
 // Hash answers the PHC string of a new password.
 func (h *Hasher) Hash(ctx context.Context, password string) (string, error) {
-	salt := make([]byte, saltLen)
+	params, salt := h.inUse.Load().Params, make([]byte, saltLen)
 	_, _ = rand.Read(salt) // never fails: it ends the program instead
-	key, err := h.derive(ctx, password, h.argon2id(h.params, salt, keyLen))
+	key, err := h.derive(ctx, password, h.argon2id(params, salt, keyLen))
 	if err != nil {
 		return "", err
 	}
-	return encode(h.params, salt, key), nil
+	return encode(params, salt, key), nil
 }
 
 // storedHash is a stored hash: how a password is derived, and what must come of the right one.
@@ -120,7 +154,7 @@ func (h *Hasher) decode(stored string) (storedHash, error) {
 // Current reports whether a stored hash is as new ones are.
 func (h *Hasher) Current(stored string) bool {
 	p, _, _, err := decodeArgon2id(stored)
-	return err == nil && p == h.params
+	return err == nil && p == h.inUse.Load().Params
 }
 
 // Verify reports whether the password is the one that was hashed. An empty stored hash (no such user, or
@@ -134,7 +168,7 @@ func (h *Hasher) Verify(ctx context.Context, user, stored, password string) (boo
 			slog.WarnContext(ctx, "a user cannot log in until the password is set anew", "user_uuid", user, "error", err)
 		}
 		known = false
-		if hash, err = h.decode(h.dummy); err != nil {
+		if hash, err = h.decode(h.inUse.Load().dummy); err != nil {
 			return false, err
 		}
 	}
@@ -176,12 +210,13 @@ func (h *Hasher) turn(ctx context.Context) error {
 		return nil
 	default:
 	}
-	if h.waiting.Add(1) > maxQueue {
+	settings := h.inUse.Load()
+	if h.waiting.Add(1) > int64(settings.Queue) {
 		h.waiting.Add(-1)
 		return ErrBusy
 	}
 	defer h.waiting.Add(-1)
-	timer := time.NewTimer(maxWait)
+	timer := time.NewTimer(settings.Wait)
 	defer timer.Stop()
 	select {
 	case h.slots <- struct{}{}:

@@ -11,7 +11,7 @@ var cheap = password.Params{Memory: 64, Time: 1, Threads: 1}
 
 func newHasher(t *testing.T) *password.Hasher {
 	t.Helper()
-	h, err := password.NewHasher(cheap)
+	h, err := password.NewHasher(password.Settings{Params: cheap})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,12 +120,12 @@ func TestParams(t *testing.T) {
 	for _, p := range []password.Params{
 		{Memory: 128*1024 + 1, Time: 1, Threads: 1}, {Memory: 64, Time: 11, Threads: 1}, {Memory: 64, Time: 1, Threads: 17}, {Memory: 64}, {Time: 1, Threads: 1},
 	} {
-		if _, err := password.NewHasher(p); err == nil {
+		if _, err := password.NewHasher(password.Settings{Params: p}); err == nil {
 			t.Errorf("%s was taken", p)
 		}
 	}
-	h, err := password.NewHasher(password.Params{})
-	if err != nil || h.Params() != password.DefaultParams {
-		t.Errorf("%v, %v", h.Params(), err)
+	s, err := password.Settings{}.WithDefaults()
+	if err != nil || s.Params != password.DefaultParams {
+		t.Errorf("%v, %v", s.Params, err)
 	}
 }

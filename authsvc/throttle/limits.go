@@ -32,6 +32,13 @@ type Rate struct {
 	Every time.Duration
 }
 
+// Above these the arithmetic of microseconds, which the databases do too, would run over.
+const (
+	maxBurst = 1_000_000
+	maxEvery = 30 * 24 * time.Hour
+	maxTrust = 10 * 365 * 24 * time.Hour
+)
+
 // WithDefaults fills in what is zero, and refuses limits that contradict each other.
 func (l Limits) WithDefaults() (Limits, error) {
 	fill(&l.FreeGuesses, 10)
@@ -43,12 +50,14 @@ func (l Limits) WithDefaults() (Limits, error) {
 	fill(&l.Mails, Rate{3, 15 * time.Minute})
 	fill(&l.MailRequests, Rate{20, time.Minute})
 	fill(&l.Registrations, Rate{5, 10 * time.Minute})
-	if l.FreeGuesses < 1 || l.Delay < time.Millisecond || l.MaxDelay < l.Delay || l.ForgetAfter < l.MaxDelay || l.TrustFor < l.ForgetAfter {
-		return l, errors.New("limits of guesses: at least one is free, and the delays are in the order delay, max delay, forget after, trust for")
+	if l.FreeGuesses < 1 || l.FreeGuesses > maxBurst || l.Delay < time.Millisecond ||
+		l.MaxDelay < l.Delay || l.ForgetAfter < l.MaxDelay || l.TrustFor < l.ForgetAfter || l.TrustFor > maxTrust {
+		return l, errors.New("limits of guesses: from one to a million are free, and the times, from a millisecond to ten years, " +
+			"are in the order delay, max delay, forget after, trust for")
 	}
 	for _, r := range []Rate{l.NetworkGuesses, l.Mails, l.MailRequests, l.Registrations} {
-		if r.Burst < 1 || r.Every < time.Millisecond {
-			return l, errors.New("a rate allows less than one at once, or more than one a millisecond")
+		if r.Burst < 1 || r.Burst > maxBurst || r.Every < time.Millisecond || r.Every > maxEvery {
+			return l, errors.New("a rate is of one to a million at once, and one more every so often, from a millisecond to 30 days")
 		}
 	}
 	return l, nil

@@ -14,6 +14,7 @@ import (
 
 	"github.com/ringfence/ringfence/acl"
 	"github.com/ringfence/ringfence/authsvc"
+	"github.com/ringfence/ringfence/authsvc/password"
 	"github.com/ringfence/ringfence/internal/principal"
 	"github.com/ringfence/ringfence/internal/sealed"
 	"github.com/ringfence/ringfence/internal/store"
@@ -73,7 +74,7 @@ func TestLinkingACard(t *testing.T) {
 			t.Fatal(err)
 		}
 		svc, err := authsvc.New(authsvc.Options{
-			DB: db, Hash: authsvc.HashParams{Memory: 64, Time: 1, Threads: 1},
+			DB: db, Settings: authsvc.Settings{Passwords: password.Settings{Params: password.Params{Memory: 64, Time: 1, Threads: 1}}},
 			Sealer: box, External: []authsvc.ExternalAuth{plugin}, PublicURL: "https://pbx.example.com:8443",
 		})
 		if err != nil {

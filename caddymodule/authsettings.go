@@ -1,0 +1,283 @@
+package caddymodule
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+
+	"github.com/ringfence/ringfence/authsvc"
+	"github.com/ringfence/ringfence/authsvc/password"
+	"github.com/ringfence/ringfence/authsvc/throttle"
+)
+
+// Passwords say what checking a password costs, and how many may wait. What is left out has its default, as
+// password.Settings says.
+type Passwords struct {
+	// MemoryKiB, Passes and Lanes are argon2id's parameters (RFC 9106). Default: 19456, 2, 1. The least memory is 7168.
+	MemoryKiB uint32 `json:"memory_kib,omitempty"`
+	Passes    uint32 `json:"passes,omitempty"`
+	Lanes     uint8  `json:"lanes,omitempty"`
+	// Queue is how many may wait. Default: 64.
+	Queue int `json:"queue,omitempty"`
+	// Wait is how long each may wait. Default: 2s.
+	Wait caddy.Duration `json:"wait,omitempty"`
+}
+
+// leastMemory is that of the weakest parameters that OWASP names for argon2id, in KiB: a slip of a unit must not make all
+// passwords cheap to guess.
+const leastMemory = 7 * 1024
+
+func (p *Passwords) settings() (password.Settings, error) {
+	if p == nil {
+		return password.Settings{}, nil
+	}
+	params := password.Params{
+		Memory:  cmp.Or(p.MemoryKiB, password.DefaultParams.Memory),
+		Time:    cmp.Or(p.Passes, password.DefaultParams.Time),
+		Threads: cmp.Or(p.Lanes, password.DefaultParams.Threads),
+	}
+	if params.Memory < leastMemory {
+		return password.Settings{}, fmt.Errorf("passwords: the memory is %d KiB, and must be at least %d", params.Memory, leastMemory)
+	}
+	return password.Settings{Params: params, Queue: p.Queue, Wait: time.Duration(p.Wait)}, nil
+}
+
+// Sessions bound tokens. What is left out has its default, as authsvc.Sessions says.
+type Sessions struct {
+	// Lifetime is how long a token lives when the request does not say. Default: 2h.
+	Lifetime caddy.Duration `json:"lifetime,omitempty"`
+	// MaxLifetime is the longest that a request may ask for. Default: 3650 days.
+	MaxLifetime caddy.Duration `json:"max_lifetime,omitempty"`
+	// PerUser is how many live tokens a user may have. Default: 100.
+	PerUser int `json:"per_user,omitempty"`
+}
+
+func (s *Sessions) settings() authsvc.Sessions {
+	if s == nil {
+		return authsvc.Sessions{}
+	}
+	return authsvc.Sessions{Lifetime: time.Duration(s.Lifetime), MaxLifetime: time.Duration(s.MaxLifetime), PerUser: s.PerUser}
+}
+
+// Limits say how guessing and flooding are slowed down. What is left out has its default; throttle.Limits says what each is.
+type Limits struct {
+	FreeGuesses    int            `json:"free_guesses,omitempty"`
+	Delay          caddy.Duration `json:"delay,omitempty"`
+	MaxDelay       caddy.Duration `json:"max_delay,omitempty"`
+	ForgetAfter    caddy.Duration `json:"forget_after,omitempty"`
+	TrustFor       caddy.Duration `json:"trust_for,omitempty"`
+	NetworkGuesses *Rate          `json:"network_guesses,omitempty"`
+	Mails          *Rate          `json:"mails,omitempty"`
+	MailRequests   *Rate          `json:"mail_requests,omitempty"`
+	Registrations  *Rate          `json:"registrations,omitempty"`
+}
+
+// Rate is an allowance: Burst at once, and one more every Every.
+type Rate struct {
+	Burst int            `json:"burst"`
+	Every caddy.Duration `json:"every"`
+}
+
+func (r *Rate) settings() throttle.Rate {
+	if r == nil {
+		return throttle.Rate{}
+	}
+	return throttle.Rate{Burst: r.Burst, Every: time.Duration(r.Every)}
+}
+
+func (l *Limits) settings() throttle.Limits {
+	if l == nil {
+		return throttle.Limits{}
+	}
+	return throttle.Limits{
+		FreeGuesses: l.FreeGuesses, Delay: time.Duration(l.Delay), MaxDelay: time.Duration(l.MaxDelay),
+		ForgetAfter: time.Duration(l.ForgetAfter), TrustFor: time.Duration(l.TrustFor),
+		NetworkGuesses: l.NetworkGuesses.settings(), Mails: l.Mails.settings(),
+		MailRequests: l.MailRequests.settings(), Registrations: l.Registrations.settings(),
+	}
+}
+
+// loadSettings reads the settings of the authentication service.
+func (a *App) loadSettings(repl *caddy.Replacer) (err error) {
+	if a.settings.Passwords, err = a.Passwords.settings(); err != nil {
+		return err
+	}
+	a.settings.Sessions, a.settings.Limits = a.Sessions.settings(), a.Limits.settings()
+	a.settings.SelfRegistration = a.SelfRegistration
+	if a.Mail != nil {
+		sender, err := a.Mail.sender(repl, a.PublicURL)
+		if err != nil {
+			return fmt.Errorf("preparing to send mails: %w", err)
+		}
+		a.settings.Mailer = sender
+		a.settings.ConfirmationValidity, a.settings.ResetValidity = time.Duration(a.Mail.ConfirmationValidity), time.Duration(a.Mail.ResetValidity)
+	}
+	if a.SelfRegistration && (a.Mail == nil || a.Mail.Server == "") {
+		return errors.New("self_registration needs a mail server, for whoever registers must confirm an address")
+	}
+	if err := a.settings.Check(); err != nil {
+		return fmt.Errorf("reading the settings of the authentication service: %w", err)
+	}
+	return nil
+}
+
+// useSettings has the service go by this configuration's settings, when useBackends does.
+func (a *App) useSettings() {
+	if err := a.engine.auth.UseSettings(a.settings); err != nil {
+		a.log.Error("the settings of the authentication service stay as they were", "error", err) // Check has taken them
+	}
+}
+
+// parsePasswords reads
+//
+//	passwords {
+//	    memory <number>MiB|<number>KiB
+//	    passes <number>
+//	    lanes  <number>
+//	    queue  <number>
+//	    wait   <duration>
+//	}
+func (a *App) parsePasswords(d *caddyfile.Dispenser) error {
+	if a.Passwords != nil {
+		return d.Err("passwords is given twice")
+	}
+	p := new(Passwords)
+	a.Passwords = p
+	return block(d, map[string]value{
+		"memory": memory(&p.MemoryKiB), "passes": number(&p.Passes), "lanes": number(&p.Lanes), "queue": number(&p.Queue), "wait": duration(&p.Wait),
+	})
+}
+
+// parseSessions reads
+//
+//	sessions {
+//	    lifetime     <duration>
+//	    max_lifetime <duration>
+//	    per_user     <number>
+//	}
+func (a *App) parseSessions(d *caddyfile.Dispenser) error {
+	if a.Sessions != nil {
+		return d.Err("sessions is given twice")
+	}
+	s := new(Sessions)
+	a.Sessions = s
+	return block(d, map[string]value{
+		"lifetime": duration(&s.Lifetime), "max_lifetime": duration(&s.MaxLifetime), "per_user": number(&s.PerUser),
+	})
+}
+
+// parseLimits reads
+//
+//	limits {
+//	    free_guesses    <number>
+//	    delay           <duration> <longest>
+//	    forget_after    <duration>
+//	    trust_for       <duration>
+//	    network_guesses <at once> <one more every>
+//	    mails           <at once> <one more every>
+//	    mail_requests   <at once> <one more every>
+//	    registrations   <at once> <one more every>
+//	}
+func (a *App) parseLimits(d *caddyfile.Dispenser) error {
+	if a.Limits != nil {
+		return d.Err("limits is given twice")
+	}
+	l := new(Limits)
+	a.Limits = l
+	return block(d, map[string]value{
+		"free_guesses": number(&l.FreeGuesses), "delay": duration(&l.Delay, &l.MaxDelay),
+		"forget_after": duration(&l.ForgetAfter), "trust_for": duration(&l.TrustFor),
+		"network_guesses": rate(&l.NetworkGuesses), "mails": rate(&l.Mails),
+		"mail_requests": rate(&l.MailRequests), "registrations": rate(&l.Registrations),
+	})
+}
+
+// value reads what follows an option on its line.
+type value func(args []string) error
+
+// block reads an option that is nothing but a block of others.
+func block(d *caddyfile.Dispenser, known map[string]value) error {
+	name := d.Val()
+	if d.NextArg() {
+		return d.ArgErr()
+	}
+	for nesting := d.Nesting(); d.NextBlock(nesting); {
+		option := d.Val()
+		read, ok := known[option]
+		if !ok {
+			return d.Errf("unknown option %q of %s: it is one of %s", option, name, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+		}
+		if err := read(d.RemainingArgs()); err != nil {
+			return d.Errf("%s of %s: %v", option, name, err)
+		}
+	}
+	return nil
+}
+
+func number[T int | uint8 | uint32](into *T) value {
+	return func(args []string) error {
+		if len(args) != 1 {
+			return errors.New("it takes one number")
+		}
+		n, err := strconv.ParseUint(args[0], 10, 31)
+		if err != nil || n == 0 || uint64(T(n)) != n {
+			return fmt.Errorf("%q is no number from 1 on, or too large", args[0])
+		}
+		*into = T(n)
+		return nil
+	}
+}
+
+func duration(into ...*caddy.Duration) value {
+	return func(args []string) error {
+		if len(args) != len(into) {
+			return fmt.Errorf("it takes %d durations", len(into))
+		}
+		for i, arg := range args {
+			parsed, err := caddy.ParseDuration(arg)
+			if err != nil || parsed <= 0 {
+				return fmt.Errorf("%q is no duration, such as 90s, 15m or 30d", arg)
+			}
+			*into[i] = caddy.Duration(parsed)
+		}
+		return nil
+	}
+}
+
+func rate(into **Rate) value {
+	return func(args []string) error {
+		if len(args) != 2 {
+			return errors.New("it takes how many there may be at once, and how often there is one more")
+		}
+		r := new(Rate)
+		*into = r
+		return errors.Join(number(&r.Burst)(args[:1]), duration(&r.Every)(args[1:]))
+	}
+}
+
+func memory(kib *uint32) value {
+	return func(args []string) error {
+		if len(args) != 1 {
+			return errors.New("it takes one size")
+		}
+		for unit, size := range map[string]uint32{"KiB": 1, "MiB": 1024} {
+			if text, ok := strings.CutSuffix(args[0], unit); ok {
+				if err := number(kib)([]string{text}); err != nil || *kib > math.MaxUint32/size {
+					break
+				}
+				*kib *= size
+				return nil
+			}
+		}
+		return fmt.Errorf("%q is no size, such as 19MiB or 19456KiB", args[0])
+	}
+}

@@ -1,0 +1,81 @@
+package caddymodule_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
+)
+
+// What the Caddyfile says of passwords, sessions and limits holds at once, and another configuration changes it without a restart.
+func TestSettingsOfTheAuthenticationService(t *testing.T) {
+	g := newGateway(t)
+	g.app = "passwords {\nmemory 8MiB\npasses 3\n}\nsessions {\nlifetime 10m\nmax_lifetime 1h\nper_user 3\n}\nlimits {\nfree_guesses 2\ndelay 1h 1h\n}"
+	g.load(t)
+	admin := g.admin(t)
+	config := func(name, want string) {
+		t.Helper()
+		if a := g.Do(t, "GET", api+"/config", admin, "").Want(t, 200); !strings.Contains(a.Body, `"`+name+`":`+want) {
+			t.Errorf("%s is not %s: %s", name, want, a.Body)
+		}
+	}
+	config("password_hash", `"m=8192,t=3,p=1"`)
+	config("default_token_lifetime", "600")
+	login := func(user, password, body string) gatewaytest.Answer {
+		t.Helper()
+		return g.Do(t, "POST", api+"/token", "", body, gatewaytest.Basic(user, password))
+	}
+	g.Account(t, admin, "ada", "confd.users.me.read") // the administrator's own sessions are not limited
+	login("ada", "secret of ada", `{"expiration":3601}`).Want(t, 400)
+	login("ada", "secret of ada", `{"expiration":3600}`).Want(t, 200)
+	login("ada", "secret of ada", `{}`).Want(t, 200)
+	login("ada", "secret of ada", `{}`).Want(t, 429)
+	for range 2 {
+		login("nobody", "x", `{}`).Want(t, 401)
+	}
+	if wait := login("nobody", "x", `{}`).Want(t, 429).Header.Get("Retry-After"); len(wait) != 4 {
+		t.Errorf("Retry-After is %s, and the delay an hour", wait)
+	}
+
+	g.app = ""
+	if err := g.reload(t); err != nil {
+		t.Fatal(err)
+	}
+	config("password_hash", `"m=19456,t=2,p=1"`)
+	config("default_token_lifetime", "7200")
+	login("ada", "secret of ada", `{}`).Want(t, http.StatusOK)
+}
+
+func TestSettingsOfTheAuthenticationServiceAreChecked(t *testing.T) {
+	for _, tt := range []struct{ name, app, want string }{
+		{"an argument", "limits 5", "wrong argument count"},
+		{"limits twice", "limits {\n}\nlimits {\n}", "limits is given twice"},
+		{"passwords twice", "passwords {\n}\npasswords {\n}", "passwords is given twice"},
+		{"sessions twice", "sessions {\n}\nsessions {\n}", "sessions is given twice"},
+		{"an unknown option", "sessions {\nlength 5\n}", `unknown option "length" of sessions: it is one of lifetime, max_lifetime, per_user`},
+		{"no guess", "limits {\nfree_guesses 0\n}", `free_guesses of limits: "0" is no number from 1 on`},
+		{"no number", "limits {\nfree_guesses -3\n}", `"-3" is no number`},
+		{"one delay", "limits {\ndelay 1s\n}", "it takes 2 durations"},
+		{"no duration", "limits {\ntrust_for ever\n}", `"ever" is no duration`},
+		{"no time", "limits {\ndelay 0s 1h\n}", `"0s" is no duration`},
+		{"half a rate", "limits {\nmails 3\n}", "how many there may be at once"},
+		{"a rate of nothing", "limits {\nmails 0 1m\n}", `mails of limits: "0" is no number`},
+		{"delays in the wrong order", "limits {\ndelay 1h 1m\n}", "in the order delay, max delay"},
+		{"memory without a unit", "passwords {\nmemory 19456\n}", `"19456" is no size`},
+		{"too little memory", "passwords {\nmemory 19KiB\n}", "must be at least 7168"},
+		{"too much memory", "passwords {\nmemory 1024MiB\n}", "are outside of"},
+		{"memory beyond all bounds", "passwords {\nmemory 2000000000MiB\n}", "is no size"},
+		{"too many lanes", "passwords {\nlanes 257\n}", "too large"},
+		{"an endless queue", "passwords {\nqueue 20000\n}", "a queue is of 1 to 10000"},
+		{"lifetimes in the wrong order", "sessions {\nlifetime 2h\nmax_lifetime 1h\n}", "no longer than the longest"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			g := newGateway(t)
+			g.app = tt.app
+			if err := caddyLoad(g); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("%v, want %q", err, tt.want)
+			}
+		})
+	}
+}
