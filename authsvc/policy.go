@@ -40,8 +40,8 @@ func (s *Service) policies() crud.Resource[Policy] {
 		Filters: []string{"uuid", "name", "slug", "user_uuid", "group_uuid", "tenant_uuid", "read_only"},
 		Aliases: map[string]string{"read_only": "config_managed"},
 		Matches: map[string]crud.Match{
-			"user_uuid":  {Condition: "uuid IN (SELECT policy_uuid FROM auth_user_policy WHERE user_uuid = %s)", UUID: true},
-			"group_uuid": {Condition: "uuid IN (SELECT policy_uuid FROM auth_group_policy WHERE group_uuid = %s)", UUID: true},
+			"user_uuid":  {Condition: "uuid IN (SELECT policy_uuid FROM auth_user_policy WHERE user_uuid = %s)", UUID: true, Of: "auth_user"},
+			"group_uuid": {Condition: "uuid IN (SELECT policy_uuid FROM auth_group_policy WHERE group_uuid = %s)", UUID: true, Of: "auth_group"},
 		},
 		Unique: map[string]string{"name_key": "name", "slug_key": "slug"},
 		// A policy that comes with the program is everybody's to read; a shared one is its descendants'.

@@ -40,7 +40,8 @@ func (k *collection[T]) answerList(ctx context.Context, r *rest.Request, narrow 
 	var answer page[T]
 	err = k.engine.DB.InReadTx(ctx, func(ctx context.Context, c store.Conn) error {
 		args := &arguments{}
-		where := k.inScope(query.Recurse || narrow != nil, args.add(scope))
+		within := args.add(scope)
+		where := k.inScope(query.Recurse || narrow != nil, within)
 		if narrow != nil {
 			more, err := narrow(ctx, c, scope, args)
 			if err != nil {
@@ -48,7 +49,7 @@ func (k *collection[T]) answerList(ctx context.Context, r *rest.Request, narrow 
 			}
 			where += " AND " + more
 		}
-		if answer, err = k.page(ctx, c, query, where, args); err != nil {
+		if answer, err = k.page(ctx, c, query, where, within, args); err != nil {
 			return err
 		}
 		return k.finish(ctx, c, scope, answer.Items)
@@ -68,12 +69,13 @@ func (k *collection[T]) inScope(recurse bool, scope string) string {
 	return where
 }
 
-// page answers the rows that a query asks for, of those for which where holds, and how many there are.
-func (k *collection[T]) page(ctx context.Context, c store.Conn, query rest.List, where string, args *arguments) (answer page[T], err error) {
+// page answers the rows that a query asks for, of those for which where holds, and how many there are. scope is the
+// placeholder of the tenant that the request acts in.
+func (k *collection[T]) page(ctx context.Context, c store.Conn, query rest.List, where, scope string, args *arguments) (answer page[T], err error) {
 	everything := *args
 	conditions := []string{where}
 	for _, f := range query.Filters {
-		conditions = append(conditions, k.filter(f, args))
+		conditions = append(conditions, k.filter(f, scope, args))
 	}
 	if query.Search != "" {
 		conditions = append(conditions, k.search(query.Search, args))
@@ -157,7 +159,7 @@ func (k *collection[T]) collation(c column) string {
 	return ""
 }
 
-func (k *collection[T]) filter(f rest.Filter, args *arguments) string {
+func (k *collection[T]) filter(f rest.Filter, scope string, args *arguments) string {
 	if m, ok := k.Matches[f.Name]; ok {
 		of := column{kind: text}
 		switch {
@@ -170,7 +172,12 @@ func (k *collection[T]) filter(f rest.Filter, args *arguments) string {
 		if !possible {
 			return "1 = 0"
 		}
-		return fmt.Sprintf(m.Condition, args.add(value))
+		placeholder := args.add(value)
+		condition := fmt.Sprintf(m.Condition, placeholder)
+		if m.Of != "" {
+			condition += " AND " + placeholder + " IN (SELECT uuid FROM " + m.Of + " WHERE " + tenant.Below("tenant_uuid", scope) + ")"
+		}
+		return condition
 	}
 	col := k.byName[f.Name]
 	if col.kind == identifier && strings.Contains(f.Value, ",") {

@@ -89,6 +89,8 @@ type Change[T any] struct {
 type Match struct {
 	// Condition holds for the rows that match; %s is the placeholder of what was typed, %[1]s where it stands twice.
 	Condition string
+	// Of is the table of what a UUID names, where that has a tenant: what the request's tenant cannot see matches nothing.
+	Of string
 	// UUID says that only a UUID matches anything; Time that only a moment, as RFC 3339 writes it, does.
 	UUID, Time bool
 }
