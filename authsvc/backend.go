@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/ringfence/ringfence/authsvc/external"
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/store"
 )
@@ -62,6 +63,11 @@ type Identity struct {
 // ErrRefused is a backend's no to a login and a password. What wraps it may have the reason, which is for the log and
 // never for the client.
 var ErrRefused = errors.New("login refused")
+
+// Refuse is a refusal with this status (429, 503...) and a sentence for the client. cause, which may be nil, is for the log alone.
+func Refuse(status int, cause error, format string, args ...any) error {
+	return external.Refuse(status, cause, format, args...)
+}
 
 func refusedFor(reason string) error { return fmt.Errorf("%w: %s", ErrRefused, reason) }
 

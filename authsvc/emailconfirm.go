@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/ringfence/ringfence/authsvc/mail"
+	"github.com/ringfence/ringfence/authsvc/page"
 	"github.com/ringfence/ringfence/authsvc/throttle"
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/audit"
@@ -130,8 +131,8 @@ func (s *Service) confirmByLink(ctx context.Context, r *rest.Request) (rest.Repl
 	if err != nil {
 		return refusedLink(r, err)
 	}
-	page, err := s.settings.Load().Mailer.ConfirmedPage(address)
-	return rest.Reply{Body: page, Header: http.Header{
+	confirmed, err := s.settings.Load().Mailer.ConfirmedPage(address)
+	return rest.Reply{Body: confirmed, Header: http.Header{
 		"Content-Security-Policy": {"default-src 'none'; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"},
 		"Referrer-Policy":         {"no-referrer"},
 	}}, err
@@ -140,14 +141,14 @@ func (s *Service) confirmByLink(ctx context.Context, r *rest.Request) (rest.Repl
 // refusedLink says to a person why the link did nothing. Programs, and whoever logs a fault, get the error itself.
 func refusedLink(r *rest.Request, err error) (rest.Reply, error) {
 	e := rest.Refusal(err)
-	if e.Status() >= http.StatusInternalServerError || !fromBrowser(r.HTTP) {
+	if e.Status() >= http.StatusInternalServerError || !page.Wanted(r.HTTP) {
 		return rest.Reply{}, err
 	}
 	sentence := rest.Sentence(e) + "."
 	if e.Kind == apierr.Unauthorized || e.Kind == apierr.NotFound {
 		sentence = "This link was used already, or has expired. If you have opened it before, the address is confirmed. Otherwise ask for a new one."
 	}
-	return browserPage(e.Status(), "Nothing was confirmed", sentence), nil
+	return page.Reply(e.Status(), "Nothing was confirmed", sentence), nil
 }
 
 // confirm confirms the address of the request's path, and answers it.

@@ -1,6 +1,10 @@
 package authsvc
 
-import "context"
+import (
+	"context"
+
+	"github.com/ringfence/ringfence/authsvc/external"
+)
 
 // Hash is the work of one password check, as argon2.IDKey does it.
 type Hash = func(password, salt []byte, time, memory uint32, threads uint8, keyLen uint32) []byte
@@ -24,3 +28,6 @@ func Canonical(name string) (string, bool) { return canonical(name) }
 
 // CheckName answers a name as it is stored, and its canonical form.
 func CheckName(name string) (tidy, key string, err error) { return checkName("name", name) }
+
+// External answers the host of the plugins that New was given.
+func (s *Service) External() *external.Host { return s.external }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/ringfence/ringfence/authsvc"
+	"github.com/ringfence/ringfence/authsvc/external"
 	"github.com/ringfence/ringfence/authsvc/external/oauth2/oauth2test"
 	"github.com/ringfence/ringfence/internal/sealed"
 	"github.com/ringfence/ringfence/internal/store"
@@ -186,7 +187,7 @@ func TestNobodyIsSentOutWithoutAPublicURL(t *testing.T) {
 		"https://u:p@pbx.example.com": false, "https://pbx.example.com/?a": false, "https://pbx.example.com/#a": false,
 		"javascript:alert(1)": false, "https://pbx.example.com\r\nSet-Cookie: a=b": false,
 	} {
-		if err := authsvc.CheckPublicURL(address); (err == nil) != good {
+		if err := external.CheckPublicURL(address); (err == nil) != good {
 			t.Errorf("%q: %v", address, err)
 		}
 	}

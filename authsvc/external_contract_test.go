@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ringfence/ringfence/authsvc"
+	"github.com/ringfence/ringfence/authsvc/external"
 	"github.com/ringfence/ringfence/authsvc/external/oauth2/oauth2test"
 	"github.com/ringfence/ringfence/internal/principal"
 	"github.com/ringfence/ringfence/internal/store"
@@ -64,17 +64,17 @@ func TestAClosureTakesTheMessage(t *testing.T) {
 		g := newGateways(t, db, oauth2test.Options{})
 		type call struct {
 			extra   []any
-			message authsvc.ExternalMessage
+			message external.Message
 		}
 		calls := make(chan call, 1)
 		state := strings.Repeat("s", 30)
-		plugin := badge{create: func(ctx context.Context, l *authsvc.ExternalLink, _ json.RawMessage) (any, error) {
+		plugin := badge{create: func(ctx context.Context, l *external.Link, _ json.RawMessage) (any, error) {
 			back, err := l.Host.BuildOAuth2RedirectURL("badge")
 			if err != nil {
 				return nil, err
 			}
 			return map[string]string{"authorization_url": back}, l.Host.RegisterOAuth2Callback(ctx, l.Type, l.UserUUID, state,
-				func(ctx context.Context, extra []any, message authsvc.ExternalMessage) error {
+				func(ctx context.Context, extra []any, message external.Message) error {
 					calls <- call{extra, message}
 					return l.Save(ctx, map[string]string{"badge": message["number"]})
 				}, "first", 2, func() {})
@@ -118,9 +118,9 @@ func TestAClosureIsNotCalledOnTheRequestsGoroutine(t *testing.T) {
 	state := strings.Repeat("s", 30)
 	called, left := make(chan struct{}), make(chan struct{})
 	finished := make(chan error, 1)
-	n := g.newNode(badge{create: func(ctx context.Context, l *authsvc.ExternalLink, _ json.RawMessage) (any, error) {
+	n := g.newNode(badge{create: func(ctx context.Context, l *external.Link, _ json.RawMessage) (any, error) {
 		return nil, l.Host.RegisterOAuth2Callback(ctx, l.Type, l.UserUUID, state,
-			func(ctx context.Context, _ []any, _ authsvc.ExternalMessage) error {
+			func(ctx context.Context, _ []any, _ external.Message) error {
 				close(called)
 				<-left // the user has closed the window by now
 				err := l.Save(ctx, "done")
@@ -151,9 +151,9 @@ func TestWhatACallbackAnswers(t *testing.T) {
 	g := newGateways(t, storetest.SQLite(t), oauth2test.Options{})
 	var result func() error
 	state := strings.Repeat("s", 30)
-	n := g.newNode(badge{create: func(ctx context.Context, l *authsvc.ExternalLink, _ json.RawMessage) (any, error) {
+	n := g.newNode(badge{create: func(ctx context.Context, l *external.Link, _ json.RawMessage) (any, error) {
 		return nil, l.Host.RegisterOAuth2Callback(ctx, l.Type, l.UserUUID, state,
-			func(context.Context, []any, authsvc.ExternalMessage) error { return result() })
+			func(context.Context, []any, external.Message) error { return result() })
 	}})
 	back, err := url.Parse(redirectURL("badge") + "?state=" + state)
 	if err != nil {
@@ -165,11 +165,11 @@ func TestWhatACallbackAnswers(t *testing.T) {
 		status int
 		says   string
 	}{
-		{"a refusal", func() error { return authsvc.Refuse(400, errors.New("hidden"), "Not <you>") }, 400, "Not &lt;you&gt;"},
+		{"a refusal", func() error { return external.Refuse(400, errors.New("hidden"), "Not <you>") }, 400, "Not &lt;you&gt;"},
 		{"a fault", func() error { return errors.New("hidden") }, 500, "Internal"},
-		{"a service that is away", func() error { return authsvc.Refuse(503, errors.New("hidden"), "It is away") }, 503, "It is away"},
+		{"a service that is away", func() error { return external.Refuse(503, errors.New("hidden"), "It is away") }, 503, "It is away"},
 		{"a panic", func() error { panic("hidden") }, 500, "Internal"},
-		{"a link that is there", func() error { return authsvc.ErrLinked }, 400, "already been set"},
+		{"a link that is there", func() error { return external.ErrLinked }, 400, "already been set"},
 	} {
 		n.do("POST", "/users/"+g.user+"/external/badge", g.admin, "").want(t, 201)
 		result = c.result
@@ -185,10 +185,10 @@ func TestWhatCannotBeRegistered(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		g := newGateways(t, db, oauth2test.Options{})
-		nothing := func(context.Context, []any, authsvc.ExternalMessage) error { return nil }
+		nothing := func(context.Context, []any, external.Message) error { return nil }
 		state := strings.Repeat("s", 43)
-		register := func(authType, user, state string, callback authsvc.ExternalCallback, extra ...any) error {
-			return g.node.svc.RegisterOAuth2Callback(t.Context(), authType, user, state, callback, extra...)
+		register := func(authType, user, state string, callback external.Callback, extra ...any) error {
+			return g.node.svc.External().RegisterOAuth2Callback(t.Context(), authType, user, state, callback, extra...)
 		}
 		for name, err := range map[string]error{
 			"a short state":                     register("google", g.user, "short", nothing),
@@ -215,10 +215,10 @@ func TestWhatCannotBeRegistered(t *testing.T) {
 		if n, err := store.Get[int](t.Context(), db, `SELECT count(*) FROM auth_external_pending`); err != nil || n != 10 {
 			t.Errorf("%d states are kept, %v", n, err)
 		}
-		if got, err := g.node.svc.BuildOAuth2RedirectURL("google"); err != nil || got != redirectURL("google") {
+		if got, err := g.node.svc.External().BuildOAuth2RedirectURL("google"); err != nil || got != redirectURL("google") {
 			t.Errorf("the redirect URL: %s, %v", got, err)
 		}
-		if got, err := g.node.svc.BuildOAuth2RedirectURL("../x"); err == nil {
+		if got, err := g.node.svc.External().BuildOAuth2RedirectURL("../x"); err == nil {
 			t.Errorf("a redirect URL for no type: %s", got)
 		}
 	})
@@ -307,7 +307,7 @@ func TestOtherPluginsWithoutANewService(t *testing.T) {
 	if _, err := g.node.svc.WithExternal(append(g.plugins, g.plugins[0]), publicURL); err == nil {
 		t.Error("one type was taken twice")
 	}
-	if _, err := g.node.svc.WithExternal([]authsvc.ExternalAuth{badType{}}, publicURL); err == nil {
+	if _, err := g.node.svc.WithExternal([]external.Plugin{badType{}}, publicURL); err == nil {
 		t.Error("a type of two words was taken")
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ringfence/ringfence/authsvc"
+	"github.com/ringfence/ringfence/authsvc/external"
 	"github.com/ringfence/ringfence/authsvc/external/google"
 	mobileauth "github.com/ringfence/ringfence/authsvc/external/mobile"
 	"github.com/ringfence/ringfence/authsvc/external/oauth2"
@@ -33,7 +34,7 @@ type gateways struct {
 	db      store.DB
 	keyFile string
 	oauth   *oauth2test.Server
-	plugins []authsvc.ExternalAuth
+	plugins []external.Plugin
 
 	node  *server // the first
 	admin string  // the administrator's token
@@ -50,7 +51,7 @@ func newGateways(t *testing.T, db store.DB, o oauth2test.Options) *gateways {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g.plugins = []authsvc.ExternalAuth{mobileauth.New(), genericPlugin(t, g.oauth), googles}
+	g.plugins = []external.Plugin{mobileauth.New(), genericPlugin(t, g.oauth), googles}
 	g.node = g.newNode(g.plugins...)
 	g.admin = g.node.login("admin", adminPassword)
 	g.node.do("POST", "/external/google/config", g.admin, clientConfig).want(t, 201)
@@ -61,7 +62,7 @@ func newGateways(t *testing.T, db store.DB, o oauth2test.Options) *gateways {
 const clientConfig = `{"client_id":"` + oauth2test.ClientID + `","client_secret":"` + oauth2test.ClientSecret + `"}`
 
 // newNode starts a node, or the same one after a restart.
-func (g *gateways) newNode(plugins ...authsvc.ExternalAuth) *server {
+func (g *gateways) newNode(plugins ...external.Plugin) *server {
 	g.t.Helper()
 	box := sealed.New(sealed.Options{File: g.keyFile})
 	if err := box.Prepare(g.t.Context(), g.db); err != nil {
@@ -178,16 +179,16 @@ func expireCredentials(t *testing.T, g *gateways) {
 
 // badge is a plugin that has no more than it must, but for what is set.
 type badge struct {
-	create func(ctx context.Context, l *authsvc.ExternalLink, body json.RawMessage) (any, error)
+	create func(ctx context.Context, l *external.Link, body json.RawMessage) (any, error)
 }
 
 func (badge) Type() string { return "badge" }
 
-func (b badge) Create(ctx context.Context, l *authsvc.ExternalLink, body json.RawMessage) (any, error) {
+func (b badge) Create(ctx context.Context, l *external.Link, body json.RawMessage) (any, error) {
 	return b.create(ctx, l, body)
 }
 
-func genericPlugin(t *testing.T, s *oauth2test.Server) authsvc.ExternalAuth {
+func genericPlugin(t *testing.T, s *oauth2test.Server) external.Plugin {
 	t.Helper()
 	p, err := oauth2.NewGeneric(oauth2.Config{AuthURL: s.AuthURL, TokenURL: s.TokenURL, Scopes: []string{"read"}, BasicAuth: true})
 	if err != nil {

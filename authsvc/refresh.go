@@ -16,13 +16,6 @@ import (
 	"github.com/ringfence/ringfence/internal/tokens"
 )
 
-// Sealer encrypts what must be readable again; *sealed.Box does. What is sealed opens with the same context alone: the
-// place that it is kept in.
-type Sealer interface {
-	Seal(plain, context []byte) ([]byte, error)
-	Open(blob, context []byte) ([]byte, error)
-}
-
 // RefreshToken lets a client log in again without a password. Its value is never listed.
 type RefreshToken struct {
 	UUID       string   `db:"uuid" json:"-"`

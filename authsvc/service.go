@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"sync/atomic"
 
+	"github.com/ringfence/ringfence/authsvc/external"
 	"github.com/ringfence/ringfence/authsvc/password"
 	"github.com/ringfence/ringfence/authsvc/throttle"
 	"github.com/ringfence/ringfence/internal/apierr"
@@ -21,6 +22,9 @@ const RevocationChannel = "ringfence_revocations"
 // MaxPassword is the longest password, in bytes.
 const MaxPassword = password.Max
 
+// Sealer encrypts what must be readable again, in the place that it is kept in; *sealed.Box does.
+type Sealer = external.Sealer
+
 // Options are what the service needs to know from outside.
 type Options struct {
 	DB store.DB
@@ -31,9 +35,9 @@ type Options struct {
 	// ClientIP answers the address of a request's client, which limits and tokens name. Default: the peer's.
 	ClientIP func(*http.Request) string
 	// External are the plugins that link users to external services.
-	External []ExternalAuth
+	External []external.Plugin
 	// PublicURL is where browsers reach the gateway: https://pbx.example.com. External services send users back there.
-	// CheckPublicURL says what it may be; without one nobody can be sent to an external service.
+	// external.CheckPublicURL says what it may be; without one nobody can be sent to an external service.
 	PublicURL string
 }
 
@@ -49,8 +53,9 @@ type Service struct {
 	requirements atomic.Pointer[Requirements]
 	server       atomic.Pointer[string] // this installation's UUID
 	rest         *rest.Service
+	base         rest.Service // without external authentication
 	// external is what the plugins for external services stand on.
-	external *ExternalHost
+	external *external.Host
 	backends atomic.Pointer[[]Backend]
 	config   nodeConfig
 	settings atomic.Pointer[Settings]

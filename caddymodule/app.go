@@ -19,6 +19,7 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyevents"
 
 	"github.com/ringfence/ringfence/authsvc"
+	"github.com/ringfence/ringfence/authsvc/external"
 	"github.com/ringfence/ringfence/internal/gate"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
@@ -102,7 +103,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 	a.ctx, a.log = ctx, ctx.Slogger()
 	a.resolve(caddy.NewReplacer())
 	if a.PublicURL != "" {
-		if err := authsvc.CheckPublicURL(a.PublicURL); err != nil {
+		if err := external.CheckPublicURL(a.PublicURL); err != nil {
 			return fmt.Errorf("reading public_url (RINGFENCE_PUBLIC_URL): %w", err)
 		}
 	}

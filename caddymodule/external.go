@@ -9,6 +9,7 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 
 	"github.com/ringfence/ringfence/authsvc"
+	"github.com/ringfence/ringfence/authsvc/external"
 	"github.com/ringfence/ringfence/authsvc/external/google"
 	"github.com/ringfence/ringfence/authsvc/external/microsoft"
 	"github.com/ringfence/ringfence/authsvc/external/mobile"
@@ -25,24 +26,24 @@ func init() {
 
 // External is the part of the App that links users to external services.
 type External struct {
-	// PluginsRaw are guest modules in the namespace ringfence.auth.external. Each implements authsvc.ExternalAuth. Default: none.
+	// PluginsRaw are guest modules in the namespace ringfence.auth.external. Each implements external.Plugin. Default: none.
 	PluginsRaw []json.RawMessage `json:"external,omitempty" caddy:"namespace=ringfence.auth.external inline_key=plugin"`
 }
 
 // describe loads the plugins, and answers the authentication service with their operations.
 func (e *External) describe(ctx caddy.Context, auth *authsvc.Service, publicURL string) (*rest.Service, error) {
-	var plugins []authsvc.ExternalAuth
+	var plugins []external.Plugin
 	if len(e.PluginsRaw) > 0 {
 		guests, err := ctx.LoadModule(e, "PluginsRaw")
 		if err != nil {
 			return nil, fmt.Errorf("loading the external authentication plugins: %w", err)
 		}
 		for _, guest := range guests.([]any) {
-			plugin, ok := guest.(authsvc.ExternalAuth)
+			plugin, ok := guest.(external.Plugin)
 			if !ok {
 				return nil, fmt.Errorf("the module %T is no external authentication plugin", guest)
 			}
-			if _, sends := guest.(authsvc.ExternalAuthorizer); sends && publicURL == "" {
+			if _, sends := guest.(external.Authorizer); sends && publicURL == "" {
 				return nil, needsPublicURL("external " + plugin.Type())
 			}
 			plugins = append(plugins, plugin)
@@ -266,17 +267,17 @@ func options(d *caddyfile.Dispenser, known map[string]func() bool) error {
 }
 
 var (
-	_ authsvc.ExternalAuth       = (*OAuth2)(nil)
-	_ authsvc.ExternalSafeViewer = (*OAuth2)(nil)
-	_ authsvc.ExternalAuthorizer = (*OAuth2)(nil)
-	_ authsvc.ExternalAuthorizer = (*Google)(nil)
-	_ authsvc.ExternalAuthorizer = (*Microsoft)(nil)
-	_ authsvc.ExternalUpdater    = (*Mobile)(nil)
-	_ caddy.Provisioner          = (*OAuth2)(nil)
-	_ caddy.Provisioner          = (*Google)(nil)
-	_ caddy.Provisioner          = (*Microsoft)(nil)
-	_ caddyfile.Unmarshaler      = (*OAuth2)(nil)
-	_ caddyfile.Unmarshaler      = (*Google)(nil)
-	_ caddyfile.Unmarshaler      = (*Microsoft)(nil)
-	_ caddyfile.Unmarshaler      = (*Mobile)(nil)
+	_ external.Plugin       = (*OAuth2)(nil)
+	_ external.SafeViewer   = (*OAuth2)(nil)
+	_ external.Authorizer   = (*OAuth2)(nil)
+	_ external.Authorizer   = (*Google)(nil)
+	_ external.Authorizer   = (*Microsoft)(nil)
+	_ external.Updater      = (*Mobile)(nil)
+	_ caddy.Provisioner     = (*OAuth2)(nil)
+	_ caddy.Provisioner     = (*Google)(nil)
+	_ caddy.Provisioner     = (*Microsoft)(nil)
+	_ caddyfile.Unmarshaler = (*OAuth2)(nil)
+	_ caddyfile.Unmarshaler = (*Google)(nil)
+	_ caddyfile.Unmarshaler = (*Microsoft)(nil)
+	_ caddyfile.Unmarshaler = (*Mobile)(nil)
 )

@@ -9,11 +9,11 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 
-	"github.com/ringfence/ringfence/authsvc"
+	"github.com/ringfence/ringfence/authsvc/external"
 )
 
 // externalPlugin is a plugin as Caddy makes it of a Caddyfile, and its JSON.
-func externalPlugin(t *testing.T, text string) (authsvc.ExternalAuth, string, error) {
+func externalPlugin(t *testing.T, text string) (external.Plugin, string, error) {
 	t.Helper()
 	d := caddyfile.NewTestDispenser(text)
 	d.Next()
@@ -33,7 +33,7 @@ func externalPlugin(t *testing.T, text string) (authsvc.ExternalAuth, string, er
 			return nil, string(config), err
 		}
 	}
-	return module.(authsvc.ExternalAuth), string(config), nil
+	return module.(external.Plugin), string(config), nil
 }
 
 func TestExternalPlugins(t *testing.T) {

@@ -33,7 +33,7 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	_ "github.com/caddyserver/caddy/v2/modules/standard"
 
-	"github.com/ringfence/ringfence/authsvc"
+	"github.com/ringfence/ringfence/authsvc/external"
 	"github.com/ringfence/ringfence/caddymodule"
 )
 
@@ -75,8 +75,8 @@ func (k *Keycard) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 func (*Keycard) Type() string { return "keycard" }
 
 // Info is for display.
-func (*Keycard) Info() authsvc.ExternalInfo {
-	return authsvc.ExternalInfo{RequiredACL: []string{"card.number"}}
+func (*Keycard) Info() external.Info {
+	return external.Info{RequiredACL: []string{"card.number"}}
 }
 
 // card is what is stored for a user. The gateway keeps it encrypted.
@@ -91,12 +91,12 @@ type begun struct {
 }
 
 // Schemas puts the shapes into the API's definition.
-func (*Keycard) Schemas() authsvc.ExternalSchemas {
-	return authsvc.ExternalSchemas{Created: authsvc.SchemaOf[begun](), Fetched: authsvc.SchemaOf[card]()}
+func (*Keycard) Schemas() external.Schemas {
+	return external.Schemas{Created: external.SchemaOf[begun](), Fetched: external.SchemaOf[card]()}
 }
 
 // Create begins a link: POST.
-func (k *Keycard) Create(ctx context.Context, l *authsvc.ExternalLink, _ json.RawMessage) (any, error) {
+func (k *Keycard) Create(ctx context.Context, l *external.Link, _ json.RawMessage) (any, error) {
 	back, err := l.Host.BuildOAuth2RedirectURL(l.Type)
 	if err != nil {
 		return nil, err
@@ -110,10 +110,10 @@ func (k *Keycard) Create(ctx context.Context, l *authsvc.ExternalLink, _ json.Ra
 }
 
 // Authorized stores what the card service's page sent. A user may link another card in the place of the first.
-func (*Keycard) Authorized(ctx context.Context, l *authsvc.ExternalLink, _ []json.RawMessage, message authsvc.ExternalMessage) error {
+func (*Keycard) Authorized(ctx context.Context, l *external.Link, _ []json.RawMessage, message external.Message) error {
 	number := message["number"]
 	if number == "" || len(number) > 20 {
-		return authsvc.Refuse(http.StatusBadRequest, nil, "The card has no number")
+		return external.Refuse(http.StatusBadRequest, nil, "The card has no number")
 	}
 	return l.Save(ctx, card{number, time.Now().UTC().Truncate(time.Second)})
 }
@@ -128,11 +128,11 @@ func (*Keycard) SafeView(data json.RawMessage) (any, error) {
 }
 
 var _ interface {
-	authsvc.ExternalCreator
-	authsvc.ExternalAuthorizer
-	authsvc.ExternalSafeViewer
-	authsvc.ExternalInformer
-	authsvc.ExternalDocumenter
+	external.Creator
+	external.Authorizer
+	external.SafeViewer
+	external.Informer
+	external.Documenter
 	caddy.Validator
 	caddyfile.Unmarshaler
 } = (*Keycard)(nil)

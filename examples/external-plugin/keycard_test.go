@@ -14,6 +14,7 @@ import (
 
 	"github.com/ringfence/ringfence/acl"
 	"github.com/ringfence/ringfence/authsvc"
+	"github.com/ringfence/ringfence/authsvc/external"
 	"github.com/ringfence/ringfence/authsvc/password"
 	"github.com/ringfence/ringfence/internal/principal"
 	"github.com/ringfence/ringfence/internal/sealed"
@@ -22,7 +23,7 @@ import (
 )
 
 // parse is the plugin as Caddy makes it of a Caddyfile.
-func parse(t *testing.T, text string) (authsvc.ExternalAuth, error) {
+func parse(t *testing.T, text string) (external.Plugin, error) {
 	t.Helper()
 	d := caddyfile.NewTestDispenser(text)
 	d.Next()
@@ -75,7 +76,7 @@ func TestLinkingACard(t *testing.T) {
 		}
 		svc, err := authsvc.New(authsvc.Options{
 			DB: db, Settings: authsvc.Settings{Passwords: password.Settings{Params: password.Params{Memory: 64, Time: 1, Threads: 1}}},
-			Sealer: box, External: []authsvc.ExternalAuth{plugin}, PublicURL: "https://pbx.example.com:8443",
+			Sealer: box, External: []external.Plugin{plugin}, PublicURL: "https://pbx.example.com:8443",
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -8,7 +8,7 @@ import (
 	"errors"
 	"net/http"
 
-	"github.com/ringfence/ringfence/authsvc"
+	"github.com/ringfence/ringfence/authsvc/external"
 )
 
 // Plugin is of type mobile.
@@ -21,7 +21,7 @@ func New() Plugin { return Plugin{} }
 func (Plugin) Type() string { return "mobile" }
 
 // Info asks nothing of anybody.
-func (Plugin) Info() authsvc.ExternalInfo { return authsvc.ExternalInfo{} }
+func (Plugin) Info() external.Info { return external.Info{} }
 
 // tokens are what is stored for a user, and what every answer holds.
 type tokens struct {
@@ -38,13 +38,13 @@ type sender struct {
 }
 
 // Schemas are the shapes of bodies and answers.
-func (Plugin) Schemas() authsvc.ExternalSchemas {
-	s := authsvc.SchemaOf[tokens]()
-	return authsvc.ExternalSchemas{Create: s, Created: s, Fetched: s, Update: s, Updated: s}
+func (Plugin) Schemas() external.Schemas {
+	s := external.SchemaOf[tokens]()
+	return external.Schemas{Create: s, Created: s, Fetched: s, Update: s, Updated: s}
 }
 
 // Create stores the tokens of a user who has none.
-func (Plugin) Create(ctx context.Context, l *authsvc.ExternalLink, body json.RawMessage) (any, error) {
+func (Plugin) Create(ctx context.Context, l *external.Link, body json.RawMessage) (any, error) {
 	var t tokens
 	if err := json.Unmarshal(body, &t); err != nil {
 		return nil, err
@@ -53,7 +53,7 @@ func (Plugin) Create(ctx context.Context, l *authsvc.ExternalLink, body json.Raw
 }
 
 // Update stores tokens, whether the user has any or not. Those that are not sent stay as they are.
-func (Plugin) Update(ctx context.Context, l *authsvc.ExternalLink, body json.RawMessage) (any, error) {
+func (Plugin) Update(ctx context.Context, l *external.Link, body json.RawMessage) (any, error) {
 	var t tokens
 	err := l.Edit(ctx, func(data json.RawMessage) (any, error) {
 		t = tokens{}
@@ -68,11 +68,11 @@ func (Plugin) Update(ctx context.Context, l *authsvc.ExternalLink, body json.Raw
 }
 
 // Routes are GET sender_id, which the application needs before it has a token.
-func (Plugin) Routes() []authsvc.ExternalRoute {
-	return []authsvc.ExternalRoute{{
+func (Plugin) Routes() []external.Route {
+	return []external.Route{{
 		Method: http.MethodGet, Path: "sender_id", Summary: "Read who sends push notifications in the user's tenant",
-		Reply: authsvc.SchemaOf[sender](),
-		Handle: func(ctx context.Context, l *authsvc.ExternalLink, _ json.RawMessage) (any, error) {
+		Reply: external.SchemaOf[sender](),
+		Handle: func(ctx context.Context, l *external.Link, _ json.RawMessage) (any, error) {
 			var config struct {
 				FCMSenderID *string `json:"fcm_sender_id"`
 			}
@@ -85,9 +85,9 @@ func (Plugin) Routes() []authsvc.ExternalRoute {
 }
 
 var _ interface {
-	authsvc.ExternalCreator
-	authsvc.ExternalUpdater
-	authsvc.ExternalInformer
-	authsvc.ExternalDocumenter
-	authsvc.ExternalRouter
+	external.Creator
+	external.Updater
+	external.Informer
+	external.Documenter
+	external.Router
 } = Plugin{}

@@ -3,7 +3,7 @@ package oauth2
 import (
 	"encoding/json"
 
-	"github.com/ringfence/ringfence/authsvc"
+	"github.com/ringfence/ringfence/authsvc/external"
 )
 
 // Generic is a Plugin that shows the scope of its credentials in the list of a user's external authentications.
@@ -21,4 +21,4 @@ func (Generic) SafeView(data json.RawMessage) (any, error) {
 	return map[string]any{"scope": c.Scope}, err
 }
 
-var _ authsvc.ExternalSafeViewer = Generic{}
+var _ external.SafeViewer = Generic{}

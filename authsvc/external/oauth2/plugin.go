@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/oauth2"
 
-	"github.com/ringfence/ringfence/authsvc"
+	"github.com/ringfence/ringfence/authsvc/external"
 )
 
 // Plugin links users to one service. Google's and Microsoft's are this one with their addresses.
@@ -31,8 +31,8 @@ func New(c Config) (*Plugin, error) {
 func (p *Plugin) Type() string { return p.config.Type }
 
 // Info names the scopes that are asked for when a client names none.
-func (p *Plugin) Info() authsvc.ExternalInfo {
-	return authsvc.ExternalInfo{RequiredACL: p.config.Scopes}
+func (p *Plugin) Info() external.Info {
+	return external.Info{RequiredACL: p.config.Scopes}
 }
 
 // credentials are what is stored for a user.
@@ -60,9 +60,9 @@ type credentialsAnswer struct {
 }
 
 // Schemas are the shapes of bodies and answers.
-func (p *Plugin) Schemas() authsvc.ExternalSchemas {
-	return authsvc.ExternalSchemas{
-		Create: authsvc.SchemaOf[scopeRequest](), Created: authsvc.SchemaOf[begunAnswer](), Fetched: authsvc.SchemaOf[credentialsAnswer](),
+func (p *Plugin) Schemas() external.Schemas {
+	return external.Schemas{
+		Create: external.SchemaOf[scopeRequest](), Created: external.SchemaOf[begunAnswer](), Fetched: external.SchemaOf[credentialsAnswer](),
 	}
 }
 
@@ -82,14 +82,14 @@ type attempt struct {
 }
 
 // Create begins a link: it answers where the user has to consent.
-func (p *Plugin) Create(ctx context.Context, l *authsvc.ExternalLink, body json.RawMessage) (any, error) {
+func (p *Plugin) Create(ctx context.Context, l *external.Link, body json.RawMessage) (any, error) {
 	request := scopeRequest{}
 	if err := json.Unmarshal(body, &request); err != nil {
 		return nil, err
 	}
 	for _, scope := range request.Scope {
 		if !scopeToken.MatchString(scope) {
-			return nil, authsvc.Refuse(http.StatusBadRequest, nil, "scope: A scope has no spaces, quotes or characters outside ASCII")
+			return nil, external.Refuse(http.StatusBadRequest, nil, "scope: A scope has no spaces, quotes or characters outside ASCII")
 		}
 	}
 	if request.Scope == nil {
@@ -123,21 +123,21 @@ func newState() string {
 }
 
 // Authorized exchanges the code of the message for tokens, and keeps them in the place of older ones.
-func (p *Plugin) Authorized(ctx context.Context, l *authsvc.ExternalLink, extra []json.RawMessage, message authsvc.ExternalMessage) error {
+func (p *Plugin) Authorized(ctx context.Context, l *external.Link, extra []json.RawMessage, message external.Message) error {
 	var a attempt
 	if len(extra) != 1 || json.Unmarshal(extra[0], &a) != nil {
 		return errors.New("the kept attempt is not of the form that this plugin writes")
 	}
 	code := message["code"]
 	if code == "" {
-		return authsvc.Refuse(http.StatusBadRequest, nil, "The external service sent no code")
+		return external.Refuse(http.StatusBadRequest, nil, "The external service sent no code")
 	}
 	client, err := p.client(ctx, l)
 	if err != nil {
 		return err
 	}
 	if client.ClientID != a.ClientID {
-		return authsvc.Refuse(http.StatusBadRequest, nil, "The tenant's client_id has changed meanwhile")
+		return external.Refuse(http.StatusBadRequest, nil, "The tenant's client_id has changed meanwhile")
 	}
 	token, err := p.oauth(client, a.RedirectURL, a.Scope).Exchange(p.with(ctx), code, oauth2.VerifierOption(a.Verifier))
 	if err != nil {
@@ -151,9 +151,9 @@ const refreshAhead = 30 * time.Second
 
 // Fetch answers the credentials without the refresh token, renewed first when they are about to expire. When they cannot be
 // renewed now, they are answered for as long as they are good.
-func (p *Plugin) Fetch(ctx context.Context, l *authsvc.ExternalLink) (any, error) {
+func (p *Plugin) Fetch(ctx context.Context, l *external.Link) (any, error) {
 	stored, err := l.Renew(ctx, expiring, func(ctx context.Context, data json.RawMessage) (any, error) { return p.renew(ctx, l, data) })
-	if err != nil && !errors.Is(err, authsvc.ErrNotLinked) && !errors.Is(err, authsvc.ErrGrantRevoked) {
+	if err != nil && !errors.Is(err, external.ErrNotLinked) && !errors.Is(err, external.ErrGrantRevoked) {
 		if c := (credentials{}); l.Load(ctx, &c) == nil && c.left() > 0 {
 			return c.answer(), nil
 		}
@@ -190,13 +190,13 @@ func expiring(data json.RawMessage) bool {
 	return err == nil && c.left() < refreshAhead
 }
 
-func (p *Plugin) renew(ctx context.Context, l *authsvc.ExternalLink, data json.RawMessage) (any, error) {
+func (p *Plugin) renew(ctx context.Context, l *external.Link, data json.RawMessage) (any, error) {
 	c, err := decode(data)
 	if err != nil {
 		return nil, err
 	}
 	if c.RefreshToken == "" {
-		return nil, authsvc.ErrGrantRevoked // nothing can make a new token of it
+		return nil, external.ErrGrantRevoked // nothing can make a new token of it
 	}
 	client, err := p.client(ctx, l)
 	if err != nil {
@@ -229,13 +229,13 @@ func credentialsOf(token *oauth2.Token, asked []string) credentials {
 }
 
 // client is the tenant's client_id and client_secret. A public client has no secret.
-func (p *Plugin) client(ctx context.Context, l *authsvc.ExternalLink) (clientConfig, error) {
+func (p *Plugin) client(ctx context.Context, l *external.Link) (clientConfig, error) {
 	c := clientConfig{}
 	if err := l.Config(ctx, &c); err != nil {
 		return c, err
 	}
 	if c.ClientID == "" {
-		return c, authsvc.ErrNoConfig
+		return c, external.ErrNoConfig
 	}
 	return c, nil
 }
@@ -253,9 +253,9 @@ func (p *Plugin) with(ctx context.Context) context.Context {
 }
 
 var _ interface {
-	authsvc.ExternalCreator
-	authsvc.ExternalFetcher
-	authsvc.ExternalInformer
-	authsvc.ExternalAuthorizer
-	authsvc.ExternalDocumenter
+	external.Creator
+	external.Fetcher
+	external.Informer
+	external.Authorizer
+	external.Documenter
 } = (*Plugin)(nil)

@@ -8,13 +8,13 @@ import (
 
 	"golang.org/x/oauth2"
 
-	"github.com/ringfence/ringfence/authsvc"
+	"github.com/ringfence/ringfence/authsvc/external"
 )
 
 // exchangeRefusal says why a code gave no tokens.
 func exchangeRefusal(err error) error {
 	if answer, ok := errors.AsType[*oauth2.RetrieveError](err); ok && answer.ErrorCode == "invalid_grant" {
-		return authsvc.Refuse(http.StatusBadRequest, safe(err), "The external service takes the code no longer")
+		return external.Refuse(http.StatusBadRequest, safe(err), "The external service takes the code no longer")
 	}
 	return unavailable(err)
 }
@@ -23,7 +23,7 @@ func exchangeRefusal(err error) error {
 // gone counts as that (RFC 6749, 5.2): anything else may pass.
 func renewalRefusal(err error) error {
 	if answer, ok := errors.AsType[*oauth2.RetrieveError](err); ok && answer.ErrorCode == "invalid_grant" {
-		return fmt.Errorf("%w: %w", authsvc.ErrGrantRevoked, safe(err))
+		return fmt.Errorf("%w: %w", external.ErrGrantRevoked, safe(err))
 	}
 	return unavailable(err)
 }
@@ -31,10 +31,10 @@ func renewalRefusal(err error) error {
 func unavailable(err error) error {
 	answer, ok := errors.AsType[*oauth2.RetrieveError](err)
 	if ok && (answer.ErrorCode == "invalid_client" || answer.ErrorCode == "unauthorized_client") {
-		return authsvc.Refuse(http.StatusServiceUnavailable, safe(err),
+		return external.Refuse(http.StatusServiceUnavailable, safe(err),
 			"The external service refuses this tenant's client_id and client_secret")
 	}
-	return authsvc.Refuse(http.StatusServiceUnavailable, safe(err), "The external service does not answer as it should; try again later")
+	return external.Refuse(http.StatusServiceUnavailable, safe(err), "The external service does not answer as it should; try again later")
 }
 
 // codes are error codes of a form that holds nothing else.

@@ -1,4 +1,4 @@
-package authsvc
+package external
 
 import (
 	"context"
@@ -15,41 +15,41 @@ import (
 	"github.com/ringfence/ringfence/internal/tenant"
 )
 
-const externalTag = "external"
+const tag = "external"
 
-// maxExternalBody is the largest body of external authentication, in bytes: a configuration may hold certificates.
-const maxExternalBody = 64 << 10
+// maxBody is the largest body of external authentication, in bytes: a configuration may hold certificates.
+const maxBody = 64 << 10
 
-// operations are those of external authentication: what all plugins have in common, and each plugin's own.
-func (h *ExternalHost) operations() []rest.Operation {
+// Operations are those of external authentication: what all plugins have in common, and each plugin's own.
+func (h *Host) Operations() []rest.Operation {
 	ops := append(h.listOperations(), h.configOperations()...)
 	ops = append(ops, h.authorizeOperation())
 	for _, p := range h.plugins {
 		ops = append(ops, h.pluginOperations(p)...)
 	}
 	for i := range ops {
-		ops[i].Tag = externalTag
+		ops[i].Tag = tag
 	}
 	return ops
 }
 
 // pluginOperations are a plugin's resource, and those below it.
-func (h *ExternalHost) pluginOperations(p ExternalAuth) []rest.Operation {
-	var shapes ExternalSchemas
-	if d, ok := p.(ExternalDocumenter); ok {
+func (h *Host) pluginOperations(p Plugin) []rest.Operation {
+	var shapes Schemas
+	if d, ok := p.(Documenter); ok {
 		shapes = d.Schemas()
 	}
-	fetch := func(ctx context.Context, l *ExternalLink, _ json.RawMessage) (any, error) {
+	fetch := func(ctx context.Context, l *Link, _ json.RawMessage) (any, error) {
 		return fetchLink(ctx, p, l)
 	}
 	ops := []rest.Operation{
-		h.operation(p, ExternalRoute{
+		h.operation(p, Route{
 			Method: http.MethodGet, Summary: "Read what is stored for a user, credentials included", Reply: shapes.Fetched, Handle: fetch,
 		}),
-		h.operation(p, ExternalRoute{
+		h.operation(p, Route{
 			Method: http.MethodDelete, Summary: "Remove all that is stored for a user",
-			Handle: func(ctx context.Context, l *ExternalLink, _ json.RawMessage) (any, error) {
-				if r, ok := p.(ExternalRemover); ok {
+			Handle: func(ctx context.Context, l *Link, _ json.RawMessage) (any, error) {
+				if r, ok := p.(Remover); ok {
 					if err := r.Remove(ctx, l); err != nil {
 						return nil, err
 					}
@@ -58,17 +58,17 @@ func (h *ExternalHost) pluginOperations(p ExternalAuth) []rest.Operation {
 			},
 		}),
 	}
-	if c, ok := p.(ExternalCreator); ok {
-		ops = append(ops, h.operation(p, ExternalRoute{
+	if c, ok := p.(Creator); ok {
+		ops = append(ops, h.operation(p, Route{
 			Method: http.MethodPost, Summary: "Link a user", Body: anyObject(shapes.Create), Reply: shapes.Created, Handle: c.Create,
 		}))
 	}
-	if u, ok := p.(ExternalUpdater); ok {
-		ops = append(ops, h.operation(p, ExternalRoute{
+	if u, ok := p.(Updater); ok {
+		ops = append(ops, h.operation(p, Route{
 			Method: http.MethodPut, Summary: "Change what is stored for a user", Body: anyObject(shapes.Update), Reply: shapes.Updated, Handle: u.Update,
 		}))
 	}
-	if r, ok := p.(ExternalRouter); ok {
+	if r, ok := p.(Router); ok {
 		for _, route := range r.Routes() {
 			ops = append(ops, h.operation(p, route))
 		}
@@ -84,8 +84,8 @@ func anyObject(s *Schema) *Schema {
 	return s
 }
 
-func fetchLink(ctx context.Context, p ExternalAuth, l *ExternalLink) (any, error) {
-	if f, ok := p.(ExternalFetcher); ok {
+func fetchLink(ctx context.Context, p Plugin, l *Link) (any, error) {
+	if f, ok := p.(Fetcher); ok {
 		return f.Fetch(ctx, l)
 	}
 	found, err := l.load(ctx)
@@ -98,7 +98,7 @@ var actions = map[string]string{
 }
 
 // operation is a route of a plugin. Credentials are kept by no browser's cache, although they have an entity tag.
-func (h *ExternalHost) operation(p ExternalAuth, route ExternalRoute) rest.Operation {
+func (h *Host) operation(p Plugin, route Route) rest.Operation {
 	path, name := "/users/{user_uuid}/external/"+p.Type(), p.Type()
 	if route.Path != "" {
 		path += "/" + route.Path
@@ -108,7 +108,7 @@ func (h *ExternalHost) operation(p ExternalAuth, route ExternalRoute) rest.Opera
 		Method: route.Method, Path: path,
 		Access: "auth" + strings.ReplaceAll(path, "/", ".") + "." + actions[route.Method],
 		ID:     actions[route.Method] + "_external_" + name, Summary: route.Summary + ": " + p.Type(),
-		Body: route.Body, BodyOptional: route.Body != nil && route.Method == http.MethodPost, MaxBody: maxExternalBody,
+		Body: route.Body, BodyOptional: route.Body != nil && route.Method == http.MethodPost, MaxBody: maxBody,
 		Success: http.StatusOK, Reply: route.Reply, Statuses: []int{http.StatusNotFound}, Tenanted: true,
 		Conditional: route.Method == http.MethodGet,
 	}
@@ -126,7 +126,7 @@ func (h *ExternalHost) operation(p ExternalAuth, route ExternalRoute) rest.Opera
 		case errors.Is(err, ErrNoConfig) && route.Method == http.MethodGet:
 			return rest.Reply{}, noConfig(p.Type()) // clients know it by another name there
 		case err != nil:
-			return rest.Reply{}, externalRefusal(p.Type(), err)
+			return rest.Reply{}, refusal(p.Type(), err)
 		}
 		reply := rest.Reply{Body: answer, Header: http.Header{"Cache-Control": {"no-store"}}}
 		if op.Success == http.StatusNoContent {
@@ -137,12 +137,12 @@ func (h *ExternalHost) operation(p ExternalAuth, route ExternalRoute) rest.Opera
 	return op
 }
 
-func (h *ExternalHost) serve(ctx context.Context, r *rest.Request, p ExternalAuth, route ExternalRoute) (any, error) {
+func (h *Host) serve(ctx context.Context, r *rest.Request, p Plugin, route Route) (any, error) {
 	l, err := h.linkOf(ctx, r, p.Type())
 	if err != nil {
 		return nil, err
 	}
-	body, err := externalBody(r)
+	body, err := bodyOf(r)
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +163,7 @@ func (h *ExternalHost) serve(ctx context.Context, r *rest.Request, p ExternalAut
 }
 
 // linkOf is the link that the path names, of a user whom the request's tenant sees.
-func (h *ExternalHost) linkOf(ctx context.Context, r *rest.Request, authType string) (*ExternalLink, error) {
+func (h *Host) linkOf(ctx context.Context, r *rest.Request, authType string) (*Link, error) {
 	user, err := r.UUIDParam("user_uuid")
 	if err != nil {
 		return nil, errUnknownUser(err)
@@ -172,7 +172,7 @@ func (h *ExternalHost) linkOf(ctx context.Context, r *rest.Request, authType str
 	if err != nil {
 		return nil, err
 	}
-	l := &ExternalLink{Type: authType, UserUUID: user, Host: h, request: r}
+	l := &Link{Type: authType, UserUUID: user, Host: h, request: r}
 	l.TenantUUID, err = store.Get[string](ctx, h.db, `SELECT tenant_uuid FROM auth_user WHERE uuid = $1 AND `+tenant.Below("tenant_uuid", "$2"), user, scope)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, errUnknownUser(nil)
@@ -180,9 +180,9 @@ func (h *ExternalHost) linkOf(ctx context.Context, r *rest.Request, authType str
 	return l, err
 }
 
-// externalBody reads the body as the operation's schema has it: of an object with known properties, those alone. It is nil when the
+// bodyOf reads the body as the operation's schema has it: of an object with known properties, those alone. It is nil when the
 // operation takes none.
-func externalBody(r *rest.Request) (json.RawMessage, error) {
+func bodyOf(r *rest.Request) (json.RawMessage, error) {
 	schema := r.Op().Body
 	if schema == nil {
 		return nil, nil
@@ -234,7 +234,7 @@ func parseObject(r *rest.Request) (map[string]any, error) {
 // unknownType refuses a type that there is nothing of.
 func unknownType(authType string) error {
 	return &apierr.Error{
-		Kind: apierr.NotFound, ID: "unknown-external-auth-type", Resource: externalTag, Details: map[string]any{"type": authType},
+		Kind: apierr.NotFound, ID: "unknown-external-auth-type", Resource: tag, Details: map[string]any{"type": authType},
 		Message: fmt.Sprintf("No such external auth type: %q", authType),
 	}
 }

@@ -1,4 +1,4 @@
-package authsvc
+package external
 
 import (
 	"context"
@@ -40,17 +40,17 @@ type linkedUsers struct {
 }
 
 var (
-	externalListSpec = rest.ListSpec{Order: []string{"type"}, Filters: []string{"type"}}
-	linkedUsersSpec  = rest.ListSpec{Recurse: true}
+	listSpec        = rest.ListSpec{Order: []string{"type"}, Filters: []string{"type"}}
+	linkedUsersSpec = rest.ListSpec{Recurse: true}
 )
 
-func (h *ExternalHost) listOperations() []rest.Operation {
+func (h *Host) listOperations() []rest.Operation {
 	return []rest.Operation{
 		{
 			Method: http.MethodGet, Path: "/users/{user_uuid}/external", Access: "auth.users.{user_uuid}.external.read",
 			ID: "list_user_external", Summary: "List a user's external authentications, without the credentials",
 			Description: "One item for each plugin, whether the user has linked it or not.",
-			Query:       externalListSpec.Parameters(), Success: http.StatusOK, Reply: rest.ListOf(rest.SchemaOf[externalItem](), true),
+			Query:       listSpec.Parameters(), Success: http.StatusOK, Reply: rest.ListOf(rest.SchemaOf[externalItem](), true),
 			Tenanted: true, Handle: h.listLinks,
 		},
 		{
@@ -63,8 +63,8 @@ func (h *ExternalHost) listOperations() []rest.Operation {
 }
 
 // listLinks answers the same for a user of another tenant as for one who does not exist: that nothing is linked.
-func (h *ExternalHost) listLinks(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-	query, err := r.List(externalListSpec)
+func (h *Host) listLinks(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+	query, err := r.List(listSpec)
 	if err != nil {
 		return rest.Reply{}, err
 	}
@@ -82,7 +82,7 @@ func (h *ExternalHost) listLinks(ctx context.Context, r *rest.Request) (rest.Rep
 		if data, ok := stored[p.Type()]; ok {
 			item.Enabled = true
 			if item.Data, err = safeView(p, data); err != nil {
-				return rest.Reply{}, externalRefusal(p.Type(), err)
+				return rest.Reply{}, refusal(p.Type(), err)
 			}
 		}
 		answer.Items = append(answer.Items, item)
@@ -116,7 +116,7 @@ func listed(query rest.List, authType string) bool {
 }
 
 // storedLinks answers what is stored for the path's user, by type: opened where the plugin has a safe view, else empty.
-func (h *ExternalHost) storedLinks(ctx context.Context, r *rest.Request) (map[string]json.RawMessage, error) {
+func (h *Host) storedLinks(ctx context.Context, r *rest.Request) (map[string]json.RawMessage, error) {
 	user, err := r.UUIDParam("user_uuid")
 	if err != nil {
 		return nil, errUnknownUser(err)
@@ -138,7 +138,7 @@ func (h *ExternalHost) storedLinks(ctx context.Context, r *rest.Request) (map[st
 	out := make(map[string]json.RawMessage, len(rows))
 	for _, row := range rows {
 		out[row.Type] = nil
-		if _, ok := h.plugin(row.Type).(ExternalSafeViewer); !ok {
+		if _, ok := h.plugin(row.Type).(SafeViewer); !ok {
 			continue
 		}
 		if out[row.Type], err = h.unseal(row.Sealed, linkRow(user, row.Type)); err != nil {
@@ -149,8 +149,8 @@ func (h *ExternalHost) storedLinks(ctx context.Context, r *rest.Request) (map[st
 }
 
 // safeView is what of the stored data is shown in the list: an empty object of a plugin that has no view.
-func safeView(p ExternalAuth, data json.RawMessage) (map[string]any, error) {
-	v, ok := p.(ExternalSafeViewer)
+func safeView(p Plugin, data json.RawMessage) (map[string]any, error) {
+	v, ok := p.(SafeViewer)
 	if !ok {
 		return map[string]any{}, nil
 	}
@@ -161,8 +161,8 @@ func safeView(p ExternalAuth, data json.RawMessage) (map[string]any, error) {
 	return objectOf(view)
 }
 
-func infoOf(p ExternalAuth) map[string]any {
-	i, ok := p.(ExternalInformer)
+func infoOf(p Plugin) map[string]any {
+	i, ok := p.(Informer)
 	if !ok {
 		return map[string]any{}
 	}
@@ -182,7 +182,7 @@ func objectOf(v any) (map[string]any, error) {
 	return out, json.Unmarshal(text, &out)
 }
 
-func (h *ExternalHost) listLinkedUsers(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+func (h *Host) listLinkedUsers(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 	query, err := r.List(linkedUsersSpec)
 	if err != nil {
 		return rest.Reply{}, err

@@ -1,4 +1,4 @@
-package authsvc
+package external
 
 import (
 	"context"
@@ -26,23 +26,23 @@ const (
 )
 
 // RegisterOAuth2Callback has a callback called when the user has authorized the service on the external side: when the external
-// service sends somebody to [ExternalHost.BuildOAuth2RedirectURL] with this state, within ten minutes. A state counts once. It
+// service sends somebody to [Host.BuildOAuth2RedirectURL] with this state, within ten minutes. A state counts once. It
 // must be random, 128 bits or more, since who knows it can finish the link; state is the one in the authorization URL.
 //
 // The callback is called off the request's goroutine, with the extra arguments and, last, the message. It
 // lives in this process: after a restart, or when the message comes to another node, the plugin's own
-// [ExternalAuthorizer] takes the message, if it is one, else the user is told to begin again.
+// [Authorizer] takes the message, if it is one, else the user is told to begin again.
 //
-// With a nil callback it is always the plugin's ExternalAuthorizer, on any node and after any restart. The extra arguments are
+// With a nil callback it is always the plugin's Authorizer, on any node and after any restart. The extra arguments are
 // then kept in the database, encrypted, as JSON.
 //
 // The state is bound to the user and the type, and not to a browser: whoever calls the API is a program as often as not, and
 // has none of the browser's cookies.
-func (h *ExternalHost) RegisterOAuth2Callback(ctx context.Context, authType, userUUID, state string, callback ExternalCallback, extra ...any) error {
+func (h *Host) RegisterOAuth2Callback(ctx context.Context, authType, userUUID, state string, callback Callback, extra ...any) error {
 	if len(state) < minState || len(state) > maxState {
 		return fmt.Errorf("a state must have between %d and %d bytes", minState, maxState)
 	}
-	if _, ok := h.plugin(authType).(ExternalAuthorizer); callback == nil && !ok {
+	if _, ok := h.plugin(authType).(Authorizer); callback == nil && !ok {
 		return fmt.Errorf("the plugin %q takes no messages of its own, and no callback was given", authType)
 	}
 	kept := []any{}
@@ -111,7 +111,7 @@ var errUnknownState = Refuse(http.StatusBadRequest, nil, "This authorization is 
 var errLostCallback = Refuse(http.StatusBadRequest, nil, "This authorization was begun on another node, or before a restart")
 
 // take uses a state up, on whichever node the message comes to. Somebody without a token calls it, so it looks before it writes.
-func (h *ExternalHost) take(ctx context.Context, authType, state string) (p pending, run *closure, err error) {
+func (h *Host) take(ctx context.Context, authType, state string) (p pending, run *closure, err error) {
 	if len(state) < minState || len(state) > maxState {
 		return p, nil, errUnknownState
 	}
@@ -124,7 +124,7 @@ func (h *ExternalHost) take(ctx context.Context, authType, state string) (p pend
 	if known == 0 {
 		return p, nil, errUnknownState
 	}
-	_, authorizer := h.plugin(authType).(ExternalAuthorizer)
+	_, authorizer := h.plugin(authType).(Authorizer)
 	if !authorizer && !h.closures.has(digest) {
 		return p, nil, errLostCallback
 	}
@@ -161,7 +161,7 @@ func (h *ExternalHost) take(ctx context.Context, authType, state string) (p pend
 
 // closure is a callback that was registered in this process.
 type closure struct {
-	callback ExternalCallback
+	callback Callback
 	extra    []any
 	expires  time.Time
 }

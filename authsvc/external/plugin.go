@@ -1,4 +1,4 @@
-package authsvc
+package external
 
 import (
 	"context"
@@ -10,75 +10,75 @@ import (
 	"github.com/ringfence/ringfence/internal/rest"
 )
 
-// ExternalAuth is a plugin that links users to an external service (SPEC, "External authentication plugin
+// Plugin is a plugin that links users to an external service (SPEC, "External authentication plugin
 // endpoints"). All that it must have is a name; what else it does, it says by the interfaces below. Each plugin gets
 // the resource /users/{user_uuid}/external/{type}, with the accesses auth.users.{user_uuid}.external.{type}.create, .read,
 // .update and .delete:
 //
-//	POST    when it is an [ExternalCreator]   201
-//	GET     what is stored, or what its [ExternalFetcher] answers   200
-//	PUT     when it is an [ExternalUpdater]   200
-//	DELETE  removes all that is stored; an [ExternalRemover] is asked first   204
+//	POST    when it is a [Creator]   201
+//	GET     what is stored, or what its [Fetcher] answers   200
+//	PUT     when it is an [Updater]   200
+//	DELETE  removes all that is stored; a [Remover] is asked first   204
 //
 // Its methods are called from many requests at once. An error that is not one of this package's, nor made
 // by [Refuse], is logged and shown as a plain 500.
-type ExternalAuth interface {
+type Plugin interface {
 	// Type is the plugin's name: one word of lower-case letters, digits, - and _, the same for ever.
 	Type() string
 }
 
-// ExternalCreator begins a link. It answers what the user needs to go on, such as {authorization_url, state}, or what it
+// Creator begins a link. It answers what the user needs to go on, such as {authorization_url, state}, or what it
 // has stored.
-type ExternalCreator interface {
-	Create(ctx context.Context, l *ExternalLink, body json.RawMessage) (any, error)
+type Creator interface {
+	Create(ctx context.Context, l *Link, body json.RawMessage) (any, error)
 }
 
-// ExternalFetcher answers the credentials, renewed if they have expired (see [ExternalLink.Renew]).
-type ExternalFetcher interface {
-	Fetch(ctx context.Context, l *ExternalLink) (any, error)
+// Fetcher answers the credentials, renewed if they have expired (see [Link.Renew]).
+type Fetcher interface {
+	Fetch(ctx context.Context, l *Link) (any, error)
 }
 
-// ExternalUpdater changes a link, such as the scope of its credentials.
-type ExternalUpdater interface {
-	Update(ctx context.Context, l *ExternalLink, body json.RawMessage) (any, error)
+// Updater changes a link, such as the scope of its credentials.
+type Updater interface {
+	Update(ctx context.Context, l *Link, body json.RawMessage) (any, error)
 }
 
-// ExternalRemover is told before what is stored is removed. When it answers an error, nothing is.
-type ExternalRemover interface {
-	Remove(ctx context.Context, l *ExternalLink) error
+// Remover is told before what is stored is removed. When it answers an error, nothing is.
+type Remover interface {
+	Remove(ctx context.Context, l *Link) error
 }
 
-// ExternalSafeViewer answers the part of the stored data that may be shown to those who may not read the credentials:
+// SafeViewer answers the part of the stored data that may be shown to those who may not read the credentials:
 // a struct or a map. Of a plugin that is none, an empty object is shown.
-type ExternalSafeViewer interface {
+type SafeViewer interface {
 	SafeView(data json.RawMessage) (any, error)
 }
 
-// ExternalInformer answers the plugin's information, for display.
-type ExternalInformer interface {
-	Info() ExternalInfo
+// Informer answers the plugin's information, for display.
+type Informer interface {
+	Info() Info
 }
 
-// ExternalInfo is a plugin's information.
-type ExternalInfo struct {
+// Info is a plugin's information.
+type Info struct {
 	// RequiredACL names the permissions that are asked of the external service.
 	RequiredACL []string `json:"required_acl"`
 }
 
-// ExternalAuthorizer takes the messages of the external service when no closure is registered for a
-// state, or it was lost with its process: see [ExternalHost.RegisterOAuth2Callback].
-type ExternalAuthorizer interface {
+// Authorizer takes the messages of the external service when no closure is registered for a
+// state, or it was lost with its process: see [Host.RegisterOAuth2Callback].
+type Authorizer interface {
 	// Authorized is called off the request's goroutine. extra are the extra arguments, as JSON.
-	Authorized(ctx context.Context, l *ExternalLink, extra []json.RawMessage, message ExternalMessage) error
+	Authorized(ctx context.Context, l *Link, extra []json.RawMessage, message Message) error
 }
 
-// ExternalDocumenter has the shapes of bodies and answers. Bodies are checked by them, and they are in the API's definition.
-type ExternalDocumenter interface {
-	Schemas() ExternalSchemas
+// Documenter has the shapes of bodies and answers. Bodies are checked by them, and they are in the API's definition.
+type Documenter interface {
+	Schemas() Schemas
 }
 
-// ExternalSchemas are the shapes of a plugin's bodies and answers; nil is any object.
-type ExternalSchemas struct {
+// Schemas are the shapes of a plugin's bodies and answers; nil is any object.
+type Schemas struct {
 	// Create and Update are the bodies of POST and PUT.
 	Create, Update *Schema
 	// Created, Fetched and Updated are the answers to POST, GET and PUT.
@@ -92,28 +92,28 @@ type Schema = rest.Schema
 // maximum, minItems, maxItems, items.maxLength... It panics on a tag that makes no sense.
 func SchemaOf[T any]() *Schema { return rest.SchemaOf[T]() }
 
-// ExternalRouter has resources of its own below /users/{user_uuid}/external/{type}.
-type ExternalRouter interface {
-	Routes() []ExternalRoute
+// Router has resources of its own below /users/{user_uuid}/external/{type}.
+type Router interface {
+	Routes() []Route
 }
 
-// ExternalRoute is one method on a resource below a plugin's own. Its access ends with its path, dots for slashes, and the
+// Route is one method on a resource below a plugin's own. Its access ends with its path, dots for slashes, and the
 // action: auth.users.{user_uuid}.external.mobile.sender_id.read.
-type ExternalRoute struct {
+type Route struct {
 	// Method is GET, POST, PUT or DELETE. Path is "sender_id".
 	Method, Path string
 	Summary      string
 	// Body and Reply are the shapes of the body and of the answer; a nil Body is none.
 	Body, Reply *Schema
-	Handle      func(ctx context.Context, l *ExternalLink, body json.RawMessage) (any, error)
+	Handle      func(ctx context.Context, l *Link, body json.RawMessage) (any, error)
 }
 
-// ExternalMessage is what the external service sent to the redirect URL: the query's parameters.
-type ExternalMessage map[string]string
+// Message is what the external service sent to the redirect URL: the query's parameters.
+type Message map[string]string
 
-// ExternalCallback is called when a user has authorized the service on the external side, with the extra arguments of its
+// Callback is called when a user has authorized the service on the external side, with the extra arguments of its
 // registration and, last, the message. It is called off the request's goroutine, and has half a minute.
-type ExternalCallback func(ctx context.Context, extra []any, message ExternalMessage) error
+type Callback func(ctx context.Context, extra []any, message Message) error
 
 // What plugins and their links answer.
 var (
@@ -137,7 +137,7 @@ func Refuse(status int, cause error, format string, args ...any) error {
 }
 
 // refusal gives an error of a plugin the form that clients know (reference, auth-api 10 and appendix B).
-func externalRefusal(authType string, err error) error {
+func refusal(authType string, err error) error {
 	e := &apierr.Error{Resource: authType, Details: map[string]any{"type": authType}, Err: err}
 	switch {
 	case err == nil || apierr.As(err) != nil:

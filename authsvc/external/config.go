@@ -1,4 +1,4 @@
-package authsvc
+package external
 
 import (
 	"context"
@@ -28,14 +28,14 @@ type externalConfig struct {
 	UseSandbox            *bool   `json:"use_sandbox"`
 }
 
-func (h *ExternalHost) configOperations() []rest.Operation {
+func (h *Host) configOperations() []rest.Operation {
 	operation := func(method, action, summary string, success int, handle rest.Handler) rest.Operation {
 		op := rest.Operation{
 			Method: method, Path: "/external/{auth_type}/config", Access: "auth.{auth_type}.external.config." + action,
 			ID: action + "_external_config", Summary: summary, Success: success, Statuses: []int{http.StatusNotFound}, Tenanted: true, Handle: handle,
 		}
 		if method == http.MethodPost || method == http.MethodPut {
-			op.Body, op.MaxBody = rest.SchemaOf[externalConfig](), maxExternalBody
+			op.Body, op.MaxBody = rest.SchemaOf[externalConfig](), maxBody
 		}
 		return op
 	}
@@ -54,11 +54,11 @@ func (h *ExternalHost) configOperations() []rest.Operation {
 }
 
 // config answers a tenant's configuration of a type, or ErrNoConfig.
-func (h *ExternalHost) config(ctx context.Context, tenantUUID, authType string) (json.RawMessage, error) {
+func (h *Host) config(ctx context.Context, tenantUUID, authType string) (json.RawMessage, error) {
 	return h.storedConfig(ctx, h.db, tenantUUID, authType)
 }
 
-func (h *ExternalHost) storedConfig(ctx context.Context, c store.Conn, tenantUUID, authType string) (json.RawMessage, error) {
+func (h *Host) storedConfig(ctx context.Context, c store.Conn, tenantUUID, authType string) (json.RawMessage, error) {
 	blob, err := store.Get[[]byte](ctx, c, `SELECT sealed FROM auth_external_config WHERE tenant_uuid = $1 AND auth_type = $2`, tenantUUID, authType)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, ErrNoConfig
@@ -73,7 +73,7 @@ func (h *ExternalHost) storedConfig(ctx context.Context, c store.Conn, tenantUUI
 var configType = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 
 // configPlace is the tenant that the request acts in, and the type.
-func (h *ExternalHost) configPlace(ctx context.Context, r *rest.Request) (tenantUUID, authType string, err error) {
+func (h *Host) configPlace(ctx context.Context, r *rest.Request) (tenantUUID, authType string, err error) {
 	authType = r.Param("auth_type")
 	if !configType.MatchString(authType) {
 		return "", "", unknownType(authType)
@@ -89,7 +89,7 @@ func noConfig(authType string) error {
 	}
 }
 
-func (h *ExternalHost) getConfig(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+func (h *Host) getConfig(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 	tenantUUID, authType, err := h.configPlace(ctx, r)
 	if err != nil {
 		return rest.Reply{}, err
@@ -102,7 +102,7 @@ func (h *ExternalHost) getConfig(ctx context.Context, r *rest.Request) (rest.Rep
 }
 
 // createConfig answers the JSON text "", which existing clients parse. The type need not be a plugin's: other daemons read theirs here.
-func (h *ExternalHost) createConfig(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+func (h *Host) createConfig(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 	tenantUUID, authType, err := h.configPlace(ctx, r)
 	if err != nil {
 		return rest.Reply{}, err
@@ -156,7 +156,7 @@ func shownConfig(config map[string]any) map[string]any {
 	return out
 }
 
-func (h *ExternalHost) updateConfig(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+func (h *Host) updateConfig(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 	sent, err := sentConfig(r)
 	if err != nil {
 		return rest.Reply{}, err
@@ -176,7 +176,7 @@ func (h *ExternalHost) updateConfig(ctx context.Context, r *rest.Request) (rest.
 	})
 }
 
-func (h *ExternalHost) deleteConfig(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+func (h *Host) deleteConfig(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 	return rest.Reply{}, h.changeConfig(ctx, r, func(ctx context.Context, tx store.Conn, tenantUUID, authType string, before map[string]any) error {
 		if _, err := tx.Exec(ctx, `DELETE FROM auth_external_config WHERE tenant_uuid = $1 AND auth_type = $2`, tenantUUID, authType); err != nil {
 			return err
@@ -186,7 +186,7 @@ func (h *ExternalHost) deleteConfig(ctx context.Context, r *rest.Request) (rest.
 }
 
 // changeConfig changes an existing configuration in one transaction, if it is still the one that the client means.
-func (h *ExternalHost) changeConfig(ctx context.Context, r *rest.Request,
+func (h *Host) changeConfig(ctx context.Context, r *rest.Request,
 	change func(ctx context.Context, tx store.Conn, tenantUUID, authType string, before map[string]any) error,
 ) error {
 	tenantUUID, authType, err := h.configPlace(ctx, r)
@@ -228,7 +228,7 @@ func sentConfig(r *rest.Request) (map[string]any, error) {
 	return sent, nil
 }
 
-func (h *ExternalHost) sealConfig(config map[string]any, tenantUUID, authType string) ([]byte, error) {
+func (h *Host) sealConfig(config map[string]any, tenantUUID, authType string) ([]byte, error) {
 	text, err := rest.Marshal(config)
 	if err != nil {
 		return nil, fmt.Errorf("writing an external configuration: %w", err)

@@ -1,4 +1,4 @@
-package authsvc
+package external
 
 import (
 	"context"
@@ -23,7 +23,7 @@ const (
 // Renew answers what is stored, renewed first if it is stale. On all nodes together one renewal is at work at a time: an external
 // service that gives a new refresh token each time takes an old one for stolen. The others wait for it.
 // When renew answers ErrGrantRevoked, what is stored is removed: it is of no use any more.
-func (l *ExternalLink) Renew(ctx context.Context, stale func(data json.RawMessage) bool,
+func (l *Link) Renew(ctx context.Context, stale func(data json.RawMessage) bool,
 	renew func(ctx context.Context, data json.RawMessage) (any, error),
 ) (json.RawMessage, error) {
 	found, err := l.load(ctx)
@@ -45,7 +45,7 @@ func (l *ExternalLink) Renew(ctx context.Context, stale func(data json.RawMessag
 }
 
 // renewInTurn renews, or waits for the node that does. A node that dies meanwhile is waited for until its lease ends.
-func (l *ExternalLink) renewInTurn(ctx context.Context, stale func(data json.RawMessage) bool,
+func (l *Link) renewInTurn(ctx context.Context, stale func(data json.RawMessage) bool,
 	renew func(ctx context.Context, data json.RawMessage) (any, error),
 ) (json.RawMessage, error) {
 	again := time.NewTicker(renewalLook)
@@ -75,7 +75,7 @@ func (l *ExternalLink) renewInTurn(ctx context.Context, stale func(data json.Raw
 }
 
 // lease takes the turn, unless another node has it or the row has changed.
-func (l *ExternalLink) lease(ctx context.Context, before []byte) (mine bool, err error) {
+func (l *Link) lease(ctx context.Context, before []byte) (mine bool, err error) {
 	now, err := store.Get[time.Time](ctx, l.Host.db, `SELECT now_utc()`)
 	if err != nil {
 		return false, err
@@ -87,7 +87,7 @@ func (l *ExternalLink) lease(ctx context.Context, before []byte) (mine bool, err
 	return n == 1, err
 }
 
-func (l *ExternalLink) renewNow(ctx context.Context, found storedLink,
+func (l *Link) renewNow(ctx context.Context, found storedLink,
 	renew func(ctx context.Context, data json.RawMessage) (any, error),
 ) (data json.RawMessage, stored bool, err error) {
 	limited, cancel := context.WithTimeout(ctx, renewalTime)

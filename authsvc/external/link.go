@@ -1,4 +1,4 @@
-package authsvc
+package external
 
 import (
 	"context"
@@ -12,20 +12,20 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// ExternalLink is one user's link to one external service: what a plugin works on. What it stores is
+// Link is one user's link to one external service: what a plugin works on. What it stores is
 // encrypted at rest, one JSON value a user and type.
-type ExternalLink struct {
+type Link struct {
 	// Type is the plugin's; UserUUID and TenantUUID are the user's.
 	Type, UserUUID, TenantUUID string
 	// Host has the OAuth 2.0 helpers.
-	Host *ExternalHost
+	Host *Host
 
 	request *rest.Request // for the audit
 	changed bool          // by this request
 }
 
 // Load reads what is stored; ErrNotLinked when nothing is.
-func (l *ExternalLink) Load(ctx context.Context, into any) error {
+func (l *Link) Load(ctx context.Context, into any) error {
 	found, err := l.load(ctx)
 	if err != nil {
 		return err
@@ -34,7 +34,7 @@ func (l *ExternalLink) Load(ctx context.Context, into any) error {
 }
 
 // Create stores data where nothing is stored; ErrLinked where something is.
-func (l *ExternalLink) Create(ctx context.Context, data any) error {
+func (l *Link) Create(ctx context.Context, data any) error {
 	stored, err := l.insert(ctx, data, `ON CONFLICT (user_uuid, auth_type) DO NOTHING`)
 	if err == nil && !stored {
 		return ErrLinked
@@ -43,14 +43,14 @@ func (l *ExternalLink) Create(ctx context.Context, data any) error {
 }
 
 // Save stores data, in the place of what is stored, if anything is.
-func (l *ExternalLink) Save(ctx context.Context, data any) error {
+func (l *Link) Save(ctx context.Context, data any) error {
 	_, err := l.insert(ctx, data, `ON CONFLICT (user_uuid, auth_type) DO UPDATE SET sealed = excluded.sealed, renewing_until = NULL`)
 	return err
 }
 
 // Edit stores what change makes of what is stored, which is nil when nothing is. Where others change it at the same time,
 // change may be called again.
-func (l *ExternalLink) Edit(ctx context.Context, change func(data json.RawMessage) (any, error)) error {
+func (l *Link) Edit(ctx context.Context, change func(data json.RawMessage) (any, error)) error {
 	for ctx.Err() == nil {
 		found, err := l.load(ctx)
 		if err != nil && !errors.Is(err, ErrNotLinked) {
@@ -74,7 +74,7 @@ func (l *ExternalLink) Edit(ctx context.Context, change func(data json.RawMessag
 }
 
 // Config reads the tenant's configuration of this type; ErrNoConfig when there is none.
-func (l *ExternalLink) Config(ctx context.Context, into any) error {
+func (l *Link) Config(ctx context.Context, into any) error {
 	text, err := l.Host.config(ctx, l.TenantUUID, l.Type)
 	if err != nil {
 		return err
@@ -95,7 +95,7 @@ type storedLink struct {
 	data   json.RawMessage
 }
 
-func (l *ExternalLink) load(ctx context.Context) (storedLink, error) {
+func (l *Link) load(ctx context.Context) (storedLink, error) {
 	blob, err := store.Get[[]byte](ctx, l.Host.db, `SELECT sealed FROM auth_external WHERE user_uuid = $1 AND auth_type = $2`, l.UserUUID, l.Type)
 	if errors.Is(err, store.ErrNotFound) {
 		return storedLink{}, ErrNotLinked
@@ -107,7 +107,7 @@ func (l *ExternalLink) load(ctx context.Context) (storedLink, error) {
 	return storedLink{blob, data}, err
 }
 
-func (l *ExternalLink) insert(ctx context.Context, data any, onConflict string) (stored bool, err error) {
+func (l *Link) insert(ctx context.Context, data any, onConflict string) (stored bool, err error) {
 	blob, err := l.sealData(data)
 	if err != nil {
 		return false, err
@@ -120,7 +120,7 @@ func (l *ExternalLink) insert(ctx context.Context, data any, onConflict string) 
 }
 
 // replace stores data unless the row has changed since before was read.
-func (l *ExternalLink) replace(ctx context.Context, before []byte, data any) (stored bool, err error) {
+func (l *Link) replace(ctx context.Context, before []byte, data any) (stored bool, err error) {
 	blob, err := l.sealData(data)
 	if err != nil {
 		return false, err
@@ -131,7 +131,7 @@ func (l *ExternalLink) replace(ctx context.Context, before []byte, data any) (st
 const replaceSQL = `UPDATE auth_external SET sealed = $4, renewing_until = NULL WHERE user_uuid = $1 AND auth_type = $2 AND sealed = $3`
 
 // change runs a statement on the link's row, and has it in the audit if it did anything. $1 and $2 are the row's key.
-func (l *ExternalLink) change(ctx context.Context, before, after *linkState, sql string, args ...any) (done bool, err error) {
+func (l *Link) change(ctx context.Context, before, after *linkState, sql string, args ...any) (done bool, err error) {
 	err = l.Host.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
 		n, err := tx.Exec(ctx, sql, append([]any{l.UserUUID, l.Type}, args...)...)
 		if done = n == 1; err != nil || !done {
@@ -145,7 +145,7 @@ func (l *ExternalLink) change(ctx context.Context, before, after *linkState, sql
 
 // auditBegun writes, after a POST that has stored nothing, who began the link: those whom the external service sends
 // back have no token.
-func (l *ExternalLink) auditBegun(ctx context.Context) error {
+func (l *Link) auditBegun(ctx context.Context) error {
 	if l.changed {
 		return nil
 	}
@@ -159,7 +159,7 @@ type linkState struct {
 	Linked   bool   `json:"linked"`
 }
 
-func (l *ExternalLink) audit(ctx context.Context, tx store.Conn, before, after *linkState) error {
+func (l *Link) audit(ctx context.Context, tx store.Conn, before, after *linkState) error {
 	c := audit.Change{Tenant: l.TenantUUID, Resource: "users/external", Object: l.UserUUID + "/" + l.Type}
 	if before != nil {
 		c.Before = before
@@ -170,9 +170,9 @@ func (l *ExternalLink) audit(ctx context.Context, tx store.Conn, before, after *
 	return audit.Write(ctx, tx, l.request, c)
 }
 
-func (l *ExternalLink) state(linked bool) *linkState { return &linkState{l.UserUUID, l.Type, linked} }
+func (l *Link) state(linked bool) *linkState { return &linkState{l.UserUUID, l.Type, linked} }
 
-func (l *ExternalLink) sealData(data any) ([]byte, error) {
+func (l *Link) sealData(data any) ([]byte, error) {
 	text, err := json.Marshal(data)
 	if err != nil {
 		return nil, fmt.Errorf("writing external credentials: %w", err)
@@ -182,7 +182,7 @@ func (l *ExternalLink) sealData(data any) ([]byte, error) {
 
 // removeAll removes what is stored, and forgets whom the service has been asked to send back. It answers ErrNotLinked when nothing
 // is stored.
-func (l *ExternalLink) removeAll(ctx context.Context) error {
+func (l *Link) removeAll(ctx context.Context) error {
 	if _, err := l.Host.db.Exec(ctx, `DELETE FROM auth_external_pending WHERE user_uuid = $1 AND auth_type = $2`, l.UserUUID, l.Type); err != nil {
 		return err
 	}

@@ -1,8 +1,7 @@
-package authsvc
+package external
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -14,68 +13,50 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/ringfence/ringfence/internal/apierr"
-	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/sealed"
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// ExternalHost is what the external authentication plugins of one configuration stand on: storage, and the
+// Host is what the external authentication plugins of one configuration stand on: storage, and the
 // OAuth 2.0 helpers (SPEC, "OAuth 2.0 helpers for external-authentication plugins"). It is safe for concurrent use.
-type ExternalHost struct {
-	*externalState
-	plugins   []ExternalAuth // by type
+type Host struct {
+	*shared
+	plugins   []Plugin // by type
 	publicURL string
-	base      rest.Service // the service without them
 }
 
-// externalState is what outlives a configuration.
-type externalState struct {
+// shared is what outlives a configuration.
+type shared struct {
 	db       store.DB
 	sealer   Sealer
+	prefix   string
 	closures *closures
 	renewals *singleflight.Group
 }
 
-// addExternal adds the operations of external authentication to those that the service has: it comes last.
-func (s *Service) addExternal(o Options) error {
-	s.external = &ExternalHost{
-		externalState: &externalState{db: o.DB, sealer: o.Sealer, closures: newClosures(), renewals: new(singleflight.Group)},
-		base:          *s.rest,
-	}
-	var err error
-	if s.external, err = s.external.with(o.External, o.PublicURL); err != nil {
-		return err
-	}
-	s.rest.Operations = slices.Concat(s.rest.Operations, s.external.operations())
-	return nil
+// Sealer encrypts what must be readable again; *sealed.Box does. What is sealed opens with the same context alone: the
+// place that it is kept in.
+type Sealer interface {
+	Seal(plain, context []byte) ([]byte, error)
+	Open(blob, context []byte) ([]byte, error)
 }
 
-// External answers the host of the plugins that New was given.
-func (s *Service) External() *ExternalHost { return s.external }
-
-// WithExternal describes the service with other plugins and another public URL, for a configuration that takes the place of
-// the one that New was given: both serve at once, on the same data. The requests of either go to its own.
-func (s *Service) WithExternal(plugins []ExternalAuth, publicURL string) (*rest.Service, error) {
-	h, err := s.external.with(plugins, publicURL)
-	if err != nil {
-		return nil, err
-	}
-	described := h.base
-	described.Operations = slices.Concat(h.base.Operations, h.operations())
-	if err := described.Mount(); err != nil {
-		return nil, err
-	}
-	return &described, nil
+// NewHost serves the plugins below a prefix ("/api/auth/0.1"). Without a sealer nothing can be kept, and without a public URL
+// (see CheckPublicURL) nobody can be sent to an external service.
+func NewHost(db store.DB, sealer Sealer, prefix string, plugins []Plugin, publicURL string) (*Host, error) {
+	h := &Host{shared: &shared{db: db, sealer: sealer, prefix: prefix, closures: newClosures(), renewals: new(singleflight.Group)}}
+	return h.With(plugins, publicURL)
 }
 
-// externalType is how a type is written: one word of an access.
-var externalType = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`)
+// typeForm is how a type is written: one word of an access.
+var typeForm = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`)
 
-func (h *ExternalHost) with(plugins []ExternalAuth, publicURL string) (*ExternalHost, error) {
-	plugins = slices.SortedFunc(slices.Values(plugins), func(a, b ExternalAuth) int { return cmp.Compare(a.Type(), b.Type()) })
+// With is a host of other plugins with another public URL, on the same data: both serve at once.
+func (h *Host) With(plugins []Plugin, publicURL string) (*Host, error) {
+	plugins = slices.SortedFunc(slices.Values(plugins), func(a, b Plugin) int { return cmp.Compare(a.Type(), b.Type()) })
 	for i, p := range plugins {
 		switch {
-		case !externalType.MatchString(p.Type()):
+		case !typeForm.MatchString(p.Type()):
 			return nil, fmt.Errorf("the external authentication type %q is not one word of lower-case letters, digits, - and _", p.Type())
 		case i > 0 && plugins[i-1].Type() == p.Type():
 			return nil, fmt.Errorf("two plugins have the external authentication type %s", p.Type())
@@ -86,11 +67,11 @@ func (h *ExternalHost) with(plugins []ExternalAuth, publicURL string) (*External
 			return nil, err
 		}
 	}
-	return &ExternalHost{externalState: h.externalState, plugins: plugins, publicURL: strings.TrimSuffix(publicURL, "/"), base: h.base}, nil
+	return &Host{shared: h.shared, plugins: plugins, publicURL: strings.TrimSuffix(publicURL, "/")}, nil
 }
 
 // plugin answers the plugin of a type, or nil.
-func (h *ExternalHost) plugin(authType string) ExternalAuth {
+func (h *Host) plugin(authType string) Plugin {
 	for _, p := range h.plugins {
 		if p.Type() == authType {
 			return p
@@ -123,14 +104,14 @@ func loopback(host string) bool {
 
 // BuildOAuth2RedirectURL answers the URL to which an external service sends users back, and which triggers the callback. It
 // comes from the configuration alone, never from a request.
-func (h *ExternalHost) BuildOAuth2RedirectURL(authType string) (string, error) {
+func (h *Host) BuildOAuth2RedirectURL(authType string) (string, error) {
 	if h.publicURL == "" {
 		return "", Refuse(int(apierr.Unavailable), nil, "This gateway does not know the address at which browsers reach it: set public_url")
 	}
-	if !externalType.MatchString(authType) {
+	if !typeForm.MatchString(authType) {
 		return "", fmt.Errorf("%q is no type of external authentication", authType)
 	}
-	return h.publicURL + h.base.Prefix + "/external/" + authType + "/authorize", nil
+	return h.publicURL + h.prefix + "/external/" + authType + "/authorize", nil
 }
 
 // errNoKey refuses what needs the key, in place of storing credentials in the clear.
@@ -147,7 +128,7 @@ func keyMissing(err error) error {
 }
 
 // seal encrypts a value for a row.
-func (h *externalState) seal(value []byte, row string) ([]byte, error) {
+func (h *shared) seal(value []byte, row string) ([]byte, error) {
 	if h.sealer == nil {
 		return nil, errNoKey()
 	}
@@ -159,7 +140,7 @@ func (h *externalState) seal(value []byte, row string) ([]byte, error) {
 }
 
 // unseal decrypts a row's value.
-func (h *externalState) unseal(blob []byte, row string) ([]byte, error) {
+func (h *shared) unseal(blob []byte, row string) ([]byte, error) {
 	if h.sealer == nil {
 		return nil, errNoKey()
 	}
@@ -179,14 +160,4 @@ func configRow(tenant, authType string) string {
 
 func pendingRow(digest, user, authType string) string {
 	return "auth_external_pending." + digest + "." + user + "." + authType
-}
-
-// RegisterOAuth2Callback is [ExternalHost.RegisterOAuth2Callback] of the plugins that New was given.
-func (s *Service) RegisterOAuth2Callback(ctx context.Context, authType, userUUID, state string, callback ExternalCallback, extra ...any) error {
-	return s.external.RegisterOAuth2Callback(ctx, authType, userUUID, state, callback, extra...)
-}
-
-// BuildOAuth2RedirectURL is [ExternalHost.BuildOAuth2RedirectURL] of the plugins that New was given.
-func (s *Service) BuildOAuth2RedirectURL(authType string) (string, error) {
-	return s.external.BuildOAuth2RedirectURL(authType)
 }

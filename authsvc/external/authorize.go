@@ -1,4 +1,4 @@
-package authsvc
+package external
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"time"
 
+	"github.com/ringfence/ringfence/authsvc/page"
 	"github.com/ringfence/ringfence/internal/rest"
 )
 
@@ -16,7 +17,7 @@ const callbackTime = 30 * time.Second
 
 // authorizeOperation is where an external service sends users back to. They have a browser and no token; the
 // state is what lets them in (see RegisterOAuth2Callback).
-func (h *ExternalHost) authorizeOperation() rest.Operation {
+func (h *Host) authorizeOperation() rest.Operation {
 	text := &rest.Schema{Type: "string"}
 	return rest.Operation{
 		Method: http.MethodGet, Path: "/external/{auth_type}/authorize", Public: true,
@@ -32,9 +33,9 @@ func (h *ExternalHost) authorizeOperation() rest.Operation {
 	}
 }
 
-func (h *ExternalHost) authorize(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+func (h *Host) authorize(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 	if r.HTTP.Method == http.MethodHead { // something that only looks must not use the state up
-		return browserPage(http.StatusOK, "", ""), nil
+		return page.Reply(http.StatusOK, "", ""), nil
 	}
 	authType := r.Param("auth_type")
 	state, _ := r.Query("state")
@@ -42,13 +43,13 @@ func (h *ExternalHost) authorize(ctx context.Context, r *rest.Request) (rest.Rep
 	if err != nil {
 		return refusedPage(err)
 	}
-	message := ExternalMessage{}
+	message := Message{}
 	for name, values := range r.HTTP.URL.Query() {
 		message[name] = values[0]
 	}
 	if reason, refused := message["error"]; refused {
 		slog.Info("an external service did not authorize", "type", authType, "user", p.UserUUID, "reason", errorCode(reason))
-		return browserPage(http.StatusBadRequest, "Not linked", "The external service answered: "+errorCode(reason)+"."), nil
+		return page.Reply(http.StatusBadRequest, "Not linked", "The external service answered: "+errorCode(reason)+"."), nil
 	}
 
 	done := make(chan error, 1)
@@ -66,7 +67,7 @@ func (h *ExternalHost) authorize(ctx context.Context, r *rest.Request) (rest.Rep
 	select {
 	case err := <-done:
 		if err != nil {
-			return refusedPage(externalRefusal(authType, err))
+			return refusedPage(refusal(authType, err))
 		}
 	case <-ctx.Done():
 		return rest.Reply{}, ctx.Err()
@@ -75,19 +76,19 @@ func (h *ExternalHost) authorize(ctx context.Context, r *rest.Request) (rest.Rep
 	if who == "" {
 		who = p.UserUUID
 	}
-	return browserPage(http.StatusOK, "Linked", fmt.Sprintf("%s may now be used for the user %s.", authType, who)), nil
+	return page.Reply(http.StatusOK, "Linked", fmt.Sprintf("%s may now be used for the user %s.", authType, who)), nil
 }
 
 // deliver gives the message to the closure of this process, or to the plugin.
-func (h *ExternalHost) deliver(ctx context.Context, r *rest.Request, authType string, p pending, run *closure, message ExternalMessage) error {
+func (h *Host) deliver(ctx context.Context, r *rest.Request, authType string, p pending, run *closure, message Message) error {
 	if run != nil {
 		return run.callback(ctx, run.extra, message)
 	}
-	a, ok := h.plugin(authType).(ExternalAuthorizer)
+	a, ok := h.plugin(authType).(Authorizer)
 	if !ok {
 		return errLostCallback // it was taken by another request with the same state, which cannot be, or by a reload
 	}
-	l := &ExternalLink{Type: authType, UserUUID: p.UserUUID, TenantUUID: p.TenantUUID, Host: h, request: r}
+	l := &Link{Type: authType, UserUUID: p.UserUUID, TenantUUID: p.TenantUUID, Host: h, request: r}
 	return a.Authorized(ctx, l, p.extra, message)
 }
 
@@ -108,5 +109,5 @@ func refusedPage(err error) (rest.Reply, error) {
 	if e.Status() >= http.StatusInternalServerError {
 		return rest.Reply{}, err
 	}
-	return browserPage(http.StatusBadRequest, "Not linked", rest.Sentence(e)+". Go back to where you began, and begin again."), nil
+	return page.Reply(http.StatusBadRequest, "Not linked", rest.Sentence(e)+". Go back to where you began, and begin again."), nil
 }

@@ -1,0 +1,34 @@
+package authsvc
+
+import (
+	"slices"
+
+	"github.com/ringfence/ringfence/authsvc/external"
+	"github.com/ringfence/ringfence/internal/rest"
+)
+
+// addExternal adds the operations of external authentication to those that the service has: it comes last.
+func (s *Service) addExternal(o Options) error {
+	var err error
+	if s.external, err = external.NewHost(s.db, s.sealer, s.rest.Prefix, o.External, o.PublicURL); err != nil {
+		return err
+	}
+	s.base = *s.rest
+	s.rest.Operations = slices.Concat(s.base.Operations, s.external.Operations())
+	return nil
+}
+
+// WithExternal describes the service with other plugins and another public URL, for a configuration that takes the place of
+// the one that New was given: both serve at once, on the same data. The requests of either go to its own.
+func (s *Service) WithExternal(plugins []external.Plugin, publicURL string) (*rest.Service, error) {
+	h, err := s.external.With(plugins, publicURL)
+	if err != nil {
+		return nil, err
+	}
+	described := s.base
+	described.Operations = slices.Concat(s.base.Operations, h.Operations())
+	if err := described.Mount(); err != nil {
+		return nil, err
+	}
+	return &described, nil
+}
