@@ -7,7 +7,7 @@ func (b *bench) authRows() ([]row, error) {
 		return nil, err
 	}
 	var rows []row
-	for _, part := range []func(release string) ([]row, error){b.checkRows, b.scaleRows} {
+	for _, part := range []func(release string) ([]row, error){b.checkRows, b.townRows} {
 		found, err := part(release)
 		rows = append(rows, found...)
 		if err != nil {

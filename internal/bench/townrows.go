@@ -26,24 +26,31 @@ var steps = []string{stepLogIn, stepIssue, stepUncached, stepCached, stepRecord,
 // flat is how much slower a step may be when there are a thousand times as many tokens.
 const flat = 1.3
 
-// scaleRows compares what the steps of a token's life take in a database of few live tokens with what they take in one of
-// many: times on the clock, of one client that has one connection to each of two gateways and asks them by turns.
-func (b *bench) scaleRows(release string) (rows []row, err error) {
-	few, many, rounds := 1000, 1_000_000, 600
-	if b.quick {
-		many, rounds = 50_000, 100
+// flatRow compares what a step took in a town of few with what it took in one of many, on the clock, of one client that has one
+// connection to each of two gateways and asks them by turns.
+func flatRow(step string, few, many int, before, after []time.Duration) row {
+	r := float64(median(after)) / float64(median(before))
+	return row{
+		what:     fmt.Sprintf("%s: %d live tokens / %d (PostgreSQL)", step, many, few),
+		measured: fmt.Sprintf("%.2f x: %s against %s, medians of %d", r, millis(median(after)), millis(median(before)), len(after)),
+		budget:   fmt.Sprintf("%.2f x", flat), verdict: judge(r <= flat),
 	}
-	what := func(step string) string { return fmt.Sprintf("%s: %d live tokens / %d (PostgreSQL)", step, many, few) }
+}
+
+// townRows measures with PostgreSQL: a token's life in a database of few live tokens and in one of many, and what is done to
+// many at once in the latter.
+func (b *bench) townRows(release string) (rows []row, err error) {
+	counts, rounds, endings := [2]int{1000, 1_000_000}, 600, 7
+	if b.quick {
+		counts, rounds, endings = [2]int{1000, 50_000}, 100, 3
+	}
 	server := os.Getenv(dsnVariable)
 	if server == "" {
-		for _, step := range steps {
-			rows = append(rows, row{what(step), noServer, fmt.Sprintf("%.2f x", flat), skipped})
-		}
-		return rows, nil
+		return []row{{"tokens, sessions and logins on PostgreSQL", dsnVariable + " is not set: run `make bench`", "", skipped}}, nil
 	}
 	ctx := context.Background()
 	var towns [2]resident
-	for i, count := range []int{few, many} {
+	for i, count := range counts {
 		t, err := b.newTown(ctx, release, server, fmt.Sprintf("town%d", count))
 		if err != nil {
 			return nil, err
@@ -64,17 +71,15 @@ func (b *bench) scaleRows(release string) (rows []row, err error) {
 		}
 	}
 	for _, step := range steps {
-		before, after := median(towns[0].took[step]), median(towns[1].took[step])
-		r := float64(after) / float64(before)
-		rows = append(rows, row{
-			what(step), fmt.Sprintf("%.2f x: %s against %s, medians of %d", r, millis(after), millis(before), len(towns[0].took[step])),
-			fmt.Sprintf("%.2f x", flat), judge(r <= flat),
-		})
+		rows = append(rows, flatRow(step, counts[0], counts[1], towns[0].took[step], towns[1].took[step]))
 	}
-	return rows, nil
+	ended, err := towns[1].endingRows(ctx, endings)
+	if err != nil {
+		return rows, err
+	}
+	logins, err := towns[1].loginRows()
+	return append(append(rows, ended...), logins...), err
 }
-
-const noServer = dsnVariable + " is not set: run `make bench`"
 
 // resident is somebody who takes the steps in one town, and what they took.
 type resident struct {
