@@ -16,3 +16,6 @@ func Shares() map[string]int {
 	}
 	return shares
 }
+
+// MemoryLimit is the limit for so many live bytes.
+func MemoryLimit(live uint64, ceiling int64) int64 { return memoryLimit(live, ceiling) }

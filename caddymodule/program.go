@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"strconv"
 
@@ -12,18 +11,10 @@ import (
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 )
 
-// garbageTarget lets the heap grow to five times what is live before it is
-// collected. A gateway's live heap is small and its garbage is short-lived, so this buys a
-// good part of its CPU for some tens of megabytes; Caddy sets a memory limit from
-// the machine's, which the collector obeys first. GOGC in the environment decides instead when it is set.
-const garbageTarget = 400
-
 // Main is the program: Caddy's command line, after the environment variables of DESIGN section 2 have been
 // checked and have got the defaults that a Caddyfile cannot express. It does not come back.
 func Main() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(garbageTarget)
-	}
+	TuneGarbage()
 	if err := prepare(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "ringfence:", err)
 		os.Exit(caddy.ExitCodeFailedStartup)

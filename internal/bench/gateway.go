@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"runtime/debug"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -18,14 +17,9 @@ import (
 	"github.com/ringfence/ringfence/internal/tokens"
 )
 
-// garbageTarget is cmd/ringfence's.
-const garbageTarget = 400
-
 // gateway is the release build with the guest module [benchTokens].
 func gateway(arguments []string) {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(garbageTarget)
-	}
+	caddymodule.TuneGarbage()
 	caddy.RegisterModule(new(benchTokens))
 	os.Args = append([]string{os.Args[0], "run"}, arguments...)
 	caddycmd.Main()
