@@ -1,0 +1,116 @@
+package authsvc_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+func TestGroups(t *testing.T) {
+	each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		admin := s.admin()
+		made := s.do("POST", "/groups", admin, `{"name":"Night shift"}`).want(t, 200)
+		group := made.text(t, "uuid")
+		want := `{"uuid":"` + group + `","tenant_uuid":"` + s.master(admin) + `","name":"Night shift","slug":"` + made.text(t, "slug") + `","read_only":false,"system_managed":false}`
+		one := s.do("GET", "/groups/"+group, admin, "").want(t, 200)
+		if made.body != want || one.body != want {
+			t.Errorf("made %s\nread %s\nwant %s", made.body, one.body, want)
+		}
+		renamed := s.do("PUT", "/groups/"+group, admin, `{"name":"Day shift","slug":"other","system_managed":true,"read_only":true}`, ifMatch(one.header.Get("ETag"))).want(t, 200)
+		if renamed.body != strings.Replace(want, "Night", "Day", 1) {
+			t.Errorf("renamed: %s", renamed.body)
+		}
+		s.do("PUT", "/groups/"+group, admin, `{"name":"x"}`, ifMatch(one.header.Get("ETag"))).want(t, 412)
+		for name, c := range map[string]struct {
+			method, path, body string
+			status             int
+			id, field          string
+		}{
+			"no name":            {"POST", "/groups", `{}`, 400, "invalid-data", "name"},
+			"an empty name":      {"PUT", "/groups/" + group, `{"name":""}`, 400, "invalid-data", "name"},
+			"a long name":        {"POST", "/groups", `{"name":"` + strings.Repeat("x", 129) + `"}`, 400, "invalid-data", "name"},
+			"a slug with spaces": {"POST", "/groups", `{"name":"a","slug":"a b"}`, 400, "invalid-data", "slug"},
+			"a name twice":       {"POST", "/groups", `{"name":"DAY  shift"}`, 409, "conflict", "name"},
+			"a slug twice":       {"POST", "/groups", `{"name":"a","slug":"` + strings.ToUpper(made.text(t, "slug")) + `"}`, 409, "conflict", "slug"},
+		} {
+			t.Run(name, func(t *testing.T) {
+				if refused := s.do(c.method, c.path, admin, c.body).refused(t, c.status, c.id); !strings.Contains(refused.body, `"`+c.field+`":{`) {
+					t.Errorf("%s is not named: %s", c.field, refused.body)
+				}
+			})
+		}
+		s.do("DELETE", "/groups/"+group, admin, "").want(t, 204)
+		s.do("GET", "/groups/"+group, admin, "").refused(t, 404, "unknown-group")
+	})
+}
+
+// The group of all users is the server's; policies may be given to it.
+func TestGroupsOfTheServer(t *testing.T) {
+	each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		admin := s.admin()
+		a := s.tenant(admin, "a")
+		other := s.do("POST", "/users", admin, `{"username":"other"}`).text(t, "uuid")
+		ann := s.do("POST", "/users", admin, `{"username":"ann","password":"x"}`, in(a)).text(t, "uuid")
+		token := s.login("ann", "x")
+		everybody := s.do("GET", "/groups?read_only=true", admin, "", in(a)).list(t).column("uuid")[0]
+		if l := s.do("GET", "/groups/"+everybody+"/users", admin, "").list(t); l.Total != 1 || l.column("uuid")[0] != ann {
+			t.Errorf("users: %+v", l)
+		}
+		for _, c := range [][3]string{
+			{"PUT", "/groups/" + everybody, `{"name":"mine"}`},
+			{"DELETE", "/groups/" + everybody, ""},
+			{"PUT", "/groups/" + everybody + "/users/" + other, ""},
+			{"DELETE", "/groups/" + everybody + "/users/" + ann, ""},
+		} {
+			s.do(c[0], c[1], admin, c[2]).refused(t, 403, "forbidden-group")
+		}
+		policy := s.do("POST", "/policies", admin, `{"name":"p","acl":["auth.idp.read"]}`).text(t, "uuid")
+		holds := func(status int) {
+			t.Helper()
+			s.do("HEAD", "/token/"+token+"?scope=auth.idp.read", "", "").want(t, status)
+		}
+		holds(403)
+		s.do("PUT", "/groups/"+everybody+"/policies/"+policy, admin, "").want(t, 204)
+		holds(204)
+		s.do("DELETE", "/groups/"+everybody+"/policies/"+policy, admin, "").want(t, 204)
+		holds(403)
+	})
+}
+
+// To give what is given, or to take what is not, changes nothing; of what does not exist neither can be done.
+func TestMembersTwice(t *testing.T) {
+	each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		admin := s.admin()
+		group := s.do("POST", "/groups", admin, `{"name":"g"}`).text(t, "uuid")
+		user := s.do("POST", "/users", admin, `{"username":"ann"}`).text(t, "uuid")
+		policy := s.do("POST", "/policies", admin, `{"name":"p"}`).text(t, "uuid")
+		for _, c := range []struct{ path, left, right, id string }{
+			{"/groups/LEFT/users/RIGHT", group, user, "unknown-user"},
+			{"/groups/LEFT/policies/RIGHT", group, policy, "unknown-policy"},
+			{"/users/LEFT/policies/RIGHT", user, policy, "unknown-policy"},
+		} {
+			path := func(left, right string) string {
+				return strings.NewReplacer("LEFT", left, "RIGHT", right).Replace(c.path)
+			}
+			list := path(c.left, "")
+			for _, step := range []struct {
+				method string
+				total  int
+			}{{"DELETE", 0}, {"PUT", 1}, {"PUT", 1}, {"DELETE", 0}, {"DELETE", 0}} {
+				s.do(step.method, path(c.left, c.right), admin, "").want(t, 204)
+				if l := s.do("GET", strings.TrimSuffix(list, "/"), admin, "").list(t); l.Total != step.total {
+					t.Errorf("%s %s: %+v", step.method, c.path, l)
+				}
+			}
+			for _, method := range []string{"PUT", "DELETE"} {
+				s.do(method, path(c.left, nobody), admin, "").refused(t, 404, c.id)
+				s.do(method, path(nobody, c.right), admin, "").want(t, 404)
+				s.do(method, path("junk", c.right), admin, "").want(t, 404)
+			}
+		}
+	})
+}
