@@ -33,6 +33,18 @@ type BackendMethod interface {
 	Method() string
 }
 
+// BackendRechecker is a backend that can say without a password whether somebody for whom it has vouched could still log in. It is
+// asked when a refresh token is given out or used, for the users bound to an entry of it, and for all those of its Method if
+// that is not "native". Refresh tokens of users whom no backend of their method is configured for are good for nothing.
+type BackendRechecker interface {
+	// Recheck answers nil, [ErrRefused] for somebody who is gone or closed there, [ErrNoRecheck] where it cannot say without
+	// a password, or why it could not be asked. The identity has the user, and what the user was bound by.
+	Recheck(ctx context.Context, id Identity) error
+}
+
+// ErrNoRecheck is a backend's answer that it can never say anything without a password, as it is configured.
+var ErrNoRecheck = errors.New("the backend answers nothing without a password")
+
 // Attempt is what somebody who logs in has sent.
 type Attempt struct {
 	Login, Password string
@@ -159,6 +171,16 @@ func isUUID(text string) bool {
 	return err == nil && len(text) == 36
 }
 
+const nativeMethod = "native"
+
+// methodOfBackend is the authentication_method of a backend's users.
+func methodOfBackend(b Backend) string {
+	if m, ok := b.(BackendMethod); ok {
+		return m.Method()
+	}
+	return nativeMethod
+}
+
 // methodOf is a user u's own method, where t is the tenant.
 const methodOf = `CASE u.authentication_method WHEN 'default' THEN t.default_authentication_method ELSE u.authentication_method END`
 
@@ -168,10 +190,7 @@ func (s *Service) userOf(ctx context.Context, b Backend, id Identity) (user stri
 	if id.UserUUID != "" && !isUUID(id.UserUUID) {
 		return "", errors.New("the backend answered what is no UUID of a user")
 	}
-	method := "native"
-	if m, ok := b.(BackendMethod); ok {
-		method = m.Method()
-	}
+	method := methodOfBackend(b)
 	if id.UserUUID != "" {
 		return strings.ToLower(id.UserUUID), mayLogIn(ctx, s.db, strings.ToLower(id.UserUUID), method)
 	}

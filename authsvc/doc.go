@@ -19,7 +19,8 @@
 //
 //	login.go          what was typed, and whose it is
 //	passwordchange.go and passwordreset.go: a new password; singleuse.go the links in mails, errands.go what is done after the answer
-//	backend.go        who checks a login: the database, a tenant's directory (ldaplogin.go, ldapconfig.go), others; idp.go who by which
+//	backend.go        who checks a login: the database, a tenant's directory (ldaplogin.go, ldapconfig.go), others; idp.go who by which;
+//	                  recheck.go whether a refresh token's user still may log in, as the backend knows
 //
 // In folders of their own, each with a small door:
 //

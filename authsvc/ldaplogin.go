@@ -38,27 +38,46 @@ func (b *ldapBackend) Authenticate(ctx context.Context, a Attempt) (Identity, er
 	if a.TenantUUID == "" {
 		return Identity{}, refusedFor("no tenant was named")
 	}
-	row, err := storedLDAP(ctx, b.s.db, a.TenantUUID)
+	var entry ldap.Entry
+	err := b.ask(ctx, a.TenantUUID, func(c ldap.Config) (err error) {
+		entry, err = ldap.Authenticate(ctx, c, a.Login, a.Password)
+		return err
+	})
+	return Identity{TenantUUID: a.TenantUUID, ID: entry.ID, Logins: entry.Emails}, err
+}
+
+// Recheck finds the entry again in the directory of its tenant, as the service account.
+func (b *ldapBackend) Recheck(ctx context.Context, id Identity) error {
+	err := b.ask(ctx, id.TenantUUID, func(c ldap.Config) error { return ldap.Recheck(ctx, c, id.ID, id.Logins) })
+	if errors.Is(err, ldap.ErrNoService) {
+		err = fmt.Errorf("%w: %w", ErrNoRecheck, err)
+	}
+	return err
+}
+
+// ask asks a tenant's directory, unless too many do already.
+func (b *ldapBackend) ask(ctx context.Context, tenantUUID string, question func(ldap.Config) error) error {
+	row, err := storedLDAP(ctx, b.s.db, tenantUUID)
 	if errors.Is(err, store.ErrNotFound) {
-		return Identity{}, refusedFor("the tenant has no directory")
+		return refusedFor("the tenant has no directory")
 	}
 	if err != nil {
-		return Identity{}, err
+		return err
 	}
 	config, err := b.s.openLDAP(row)
 	if err != nil {
-		return Identity{}, err
+		return err
 	}
 	config.RootCAs = b.roots
-	if !b.enter(a.TenantUUID) {
-		return Identity{}, password.ErrBusy
+	if !b.enter(tenantUUID) {
+		return password.ErrBusy
 	}
-	defer b.leave(a.TenantUUID)
-	entry, err := ldap.Authenticate(ctx, config, a.Login, a.Password)
+	defer b.leave(tenantUUID)
+	err = question(config)
 	if errors.Is(err, ldap.ErrRefused) {
 		err = fmt.Errorf("%w: %w", ErrRefused, err)
 	}
-	return Identity{TenantUUID: a.TenantUUID, ID: entry.ID, Logins: entry.Emails}, err
+	return err
 }
 
 func (b *ldapBackend) enter(tenantUUID string) bool {

@@ -124,8 +124,10 @@ func (l Sessions) lifetime(expiration int) (time.Duration, error) {
 // identify finds whose the token will be: by a refresh token when there is one, else by name and password.
 func (s *Service) identify(ctx context.Context, r *http.Request, req *tokenRequest, l *login) (err error) {
 	if req.RefreshToken != "" {
-		l.UserUUID, l.RefreshUUID, l.Mobile, err = s.refreshLogin(ctx, req.RefreshToken, req.ClientID)
-		return err
+		if l.UserUUID, l.RefreshUUID, l.Mobile, err = s.refreshLogin(ctx, req.RefreshToken, req.ClientID); err != nil {
+			return err
+		}
+		return s.mayRefresh(ctx, l.UserUUID)
 	}
 	c, ok := basicCredentials(r)
 	if !ok || req.SAMLSessionID != "" {
@@ -136,6 +138,9 @@ func (s *Service) identify(ctx context.Context, r *http.Request, req *tokenReque
 		return err
 	})
 	if err != nil || req.AccessType != "offline" {
+		return err
+	}
+	if err := s.mayGoOffline(ctx, l.UserUUID); err != nil {
 		return err
 	}
 	l.offline, err = s.prepareOffline(req.ClientID)

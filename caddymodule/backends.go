@@ -1,6 +1,7 @@
 package caddymodule
 
 import (
+	"context"
 	"crypto/x509"
 	"fmt"
 	"slices"
@@ -136,6 +137,11 @@ func (b *LDAPBackend) Provision(caddy.Context) (err error) {
 // Method is the authentication_method of its users.
 func (*LDAPBackend) Method() string { return "ldap" }
 
+// Recheck asks whether somebody still may log in, without a password.
+func (b *LDAPBackend) Recheck(ctx context.Context, id authsvc.Identity) error {
+	return b.Backend.(authsvc.BackendRechecker).Recheck(ctx, id)
+}
+
 func (b *LDAPBackend) of(s *authsvc.Service) { b.Backend = s.LDAPBackend(b.roots) }
 
 // UnmarshalCaddyfile parses
@@ -163,4 +169,5 @@ var _ interface {
 	caddy.Provisioner
 	authsvc.Backend
 	authsvc.BackendMethod
+	authsvc.BackendRechecker
 } = (*LDAPBackend)(nil)

@@ -19,7 +19,7 @@ var uniqueID = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{8}-[0-9a-f]{8}-[0-9a-f]
 
 // entry reads what the search answered.
 func (s *session) entry(found *goldap.Entry) Entry {
-	e := Entry{DN: found.DN, ID: id(found), Emails: emails(found.GetEqualFoldAttributeValues(s.config.UserEmailAttribute))}
+	e := Entry{DN: found.DN, ID: idOf(found), Emails: emails(found.GetEqualFoldAttributeValues(s.config.UserEmailAttribute))}
 	if len(e.Emails) == 1 {
 		e.Email = e.Emails[0]
 	}
@@ -41,8 +41,8 @@ func emails(values []string) []string {
 	return slices.Compact(kept)
 }
 
-// id is empty unless the first of the attributes that is there has one value, of the form that its servers give it.
-func id(found *goldap.Entry) string {
+// idOf is empty unless the first of the attributes that is there has one value, of the form that its servers give it.
+func idOf(found *goldap.Entry) string {
 	for _, name := range idAttributes {
 		values := found.GetEqualFoldRawAttributeValues(name)
 		if len(values) == 0 {
@@ -79,9 +79,14 @@ func binaryGUID(raw []byte) string {
 	if len(raw) != 16 {
 		return ""
 	}
+	return uuid.UUID(windowsOrder(raw)).String()
+}
+
+// windowsOrder turns a GUID's bytes from one order to the other.
+func windowsOrder(raw []byte) []byte {
 	b := slices.Clone(raw)
 	slices.Reverse(b[0:4])
 	slices.Reverse(b[4:6])
 	slices.Reverse(b[6:8])
-	return uuid.UUID(b).String()
+	return b
 }

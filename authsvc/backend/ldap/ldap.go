@@ -158,14 +158,19 @@ func (s *session) bindUser(dn, password string) error {
 
 // search answers the entries that match the login, with the attributes that an Entry needs.
 func (s *session) search(base string, scope int, login string) ([]*goldap.Entry, error) {
+	return s.find(base, scope, s.config.filter(login), append([]string{s.config.UserEmailAttribute}, idAttributes...))
+}
+
+// find answers at most one entry that matches a filter.
+func (s *session) find(base string, scope int, filter string, attributes []string) ([]*goldap.Entry, error) {
 	result, err := s.conn.Search(&goldap.SearchRequest{
 		BaseDN:       base,
 		Scope:        scope,
 		DerefAliases: goldap.NeverDerefAliases,
 		SizeLimit:    1, // beyond it the server answers sizeLimitExceeded: that is all we need to know of a second one
 		TimeLimit:    int(Timeout / time.Second),
-		Filter:       s.config.filter(login),
-		Attributes:   append([]string{s.config.UserEmailAttribute}, idAttributes...),
+		Filter:       filter,
+		Attributes:   attributes,
 	})
 	if result == nil {
 		return nil, err

@@ -1,0 +1,111 @@
+package authsvc_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/ringfence/ringfence/authsvc"
+	"github.com/ringfence/ringfence/authsvc/backend/ldap/ldaptest"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/store/storetest"
+)
+
+// Whom the directory's administrator has shut out gets no token any more, by password or by refresh token. A token that
+// lives already is good until it expires, or until the user is disabled here.
+func TestRefreshTokensOfADirectory(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		d := ldaptest.Start(t)
+		s := newServer(t, db)
+		s.settle(authsvc.Settings{Limits: lenient})
+		s.svc.UseBackends([]authsvc.Backend{s.svc.DatabaseBackend(), s.svc.LDAPBackend(d.RootCAs)})
+		admin := s.admin()
+		s.do("PUT", "/backends/ldap", admin, directory(d, "")).want(t, 200)
+		alice := s.do("POST", "/users", admin, `{"email_address":"alice@example.test","authentication_method":"ldap"}`).want(t, 200).text(t, "uuid")
+		const online, offline = `{"tenant_id":"master"}`, `{"tenant_id":"master","access_type":"offline","client_id":"phone"}`
+		in := basic("alice", ldaptest.Password("alice"))
+		first := s.do("POST", "/token", "", offline, in).want(t, 200)
+		live, byRefresh := first.text(t, "data.token"), `{"client_id":"phone","refresh_token":"`+first.text(t, "data.refresh_token")+`"}`
+		s.do("POST", "/token", "", byRefresh).want(t, 200)
+
+		d.Change("alice", "pwdAccountLockedTime", "000001010000Z")
+		s.do("POST", "/token", "", byRefresh).refused(t, 401, "unauthorized")
+		s.do("POST", "/token", "", online, in).want(t, 401)
+		s.do("HEAD", "/token/"+live, "", "").want(t, 204)
+		d.Change("alice", "pwdAccountLockedTime")
+		s.do("POST", "/token", "", byRefresh).want(t, 200)
+
+		// A directory that cannot be asked says nothing of anybody.
+		d.Stop()
+		if a := s.do("POST", "/token", "", byRefresh).refused(t, 503, "backend-unavailable"); a.header.Get("Retry-After") == "" {
+			t.Error("no Retry-After")
+		}
+		d.Restart()
+		s.do("POST", "/token", "", byRefresh).want(t, 200)
+
+		// Without a service account nobody can be asked about, so there is nothing to give out or to take.
+		alone := strings.Replace(strings.Replace(directory(d, ""), `"bind_dn":"`+ldaptest.ServiceDN+`"`, `"bind_dn":null`, 1), `"bind_password":"`+ldaptest.ServicePassword+`"`, `"bind_password":null`, 1)
+		s.do("PUT", "/backends/ldap", admin, alone).want(t, 200)
+		s.do("POST", "/token", "", online, in).want(t, 200)
+		if a := s.do("POST", "/token", "", offline, in).want(t, 501); !strings.Contains(a.body, "bind_dn") {
+			t.Errorf("the refusal is %s", a.body)
+		}
+		s.do("POST", "/token", "", byRefresh).want(t, 401)
+		s.do("PUT", "/backends/ldap", admin, directory(d, "")).want(t, 200)
+		s.do("POST", "/token", "", byRefresh).want(t, 200)
+
+		d.Remove("alice")
+		s.do("POST", "/token", "", byRefresh).want(t, 401)
+		s.do("POST", "/token", "", online, in).want(t, 401)
+		s.do("HEAD", "/token/"+live, "", "").want(t, 204)
+		s.do("PUT", "/users/"+alice, admin, `{"enabled":false}`).want(t, 200)
+		s.do("HEAD", "/token/"+live, "", "").want(t, 404)
+
+		s.svc.UseBackends([]authsvc.Backend{s.svc.DatabaseBackend()})
+		s.do("PUT", "/users/"+alice, admin, `{"enabled":true}`).want(t, 200)
+		s.do("POST", "/token", "", byRefresh).want(t, 401) // nobody asks for her method
+	})
+}
+
+// register is a third-party backend that vouches for one entry, and knows whether it is still there.
+type register struct{ gone bool }
+
+func (*register) Name() string { return "register" }
+
+func (*register) Authenticate(_ context.Context, a authsvc.Attempt) (authsvc.Identity, error) {
+	if a.Login != "eve" || a.Password != "of the register" {
+		return authsvc.Identity{}, authsvc.ErrRefused
+	}
+	return authsvc.Identity{ID: "7", Logins: []string{"eve"}}, nil
+}
+
+func (r *register) Recheck(_ context.Context, id authsvc.Identity) error {
+	if r.gone || id.ID != "7" {
+		return authsvc.ErrRefused
+	}
+	return nil
+}
+
+// A backend is asked about those whom it has vouched for, and about nobody else.
+func TestRefreshTokensOfAnotherBackend(t *testing.T) {
+	each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		r := new(register)
+		s.svc.UseBackends([]authsvc.Backend{s.svc.DatabaseBackend(), r})
+		admin := s.admin()
+		s.do("POST", "/users", admin, `{"username":"eve"}`).want(t, 200)
+		s.account(admin, "ada", "auth.users.me.#")
+		refresh := func(user, password string) string {
+			t.Helper()
+			a := s.do("POST", "/token", "", `{"access_type":"offline","client_id":"c"}`, basic(user, password)).want(t, 200)
+			return `{"client_id":"c","refresh_token":"` + a.text(t, "data.refresh_token") + `"}`
+		}
+		eve, ada := refresh("eve", "of the register"), refresh("ada", "secret of ada")
+		s.do("POST", "/token", "", eve).want(t, 200)
+		r.gone = true
+		s.do("POST", "/token", "", eve).want(t, 401)
+		s.do("POST", "/token", "", ada).want(t, 200)
+	})
+}
+
+var _ authsvc.BackendRechecker = (*register)(nil)
