@@ -264,6 +264,7 @@ func TestConfirmationThatCannotBeMailed(t *testing.T) {
 		}
 		return nil
 	}}, func(s *authsvc.Settings) { s.Limits.Mails = authsvc.Rate{Burst: 3, Every: time.Minute} })
+	p.freeze()
 	admin := p.admin()
 	ada := p.user("ada", "")
 	_, uuids := p.do("PUT", "/users/"+ada+"/emails", admin, `{"emails":[{"address":"bad@example.com","main":true},{"address":"good@example.com"},{"address":"é@example.com"}]}`).

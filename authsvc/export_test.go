@@ -2,6 +2,7 @@ package authsvc
 
 import (
 	"context"
+	"time"
 
 	"github.com/ringfence/ringfence/authsvc/external"
 )
@@ -11,6 +12,9 @@ type Hash = func(password, salt []byte, time, memory uint32, threads uint8, keyL
 
 // UseHash puts another function in the place of argon2id.
 func (s *Service) UseHash(h Hash) { s.hasher.Argon2 = h }
+
+// UseClock puts another clock in the place of the database's, where guesses and mails are limited.
+func (s *Service) UseClock(now func() time.Time) { s.throttle.Now = now }
 
 // Places is how many hashes may run at once, and how many wait.
 func (s *Service) Places() (running, waiting int) { return s.hasher.Places() }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -90,27 +91,27 @@ func TestFailedLoginsTakeAsLong(t *testing.T) {
 	maps.DeleteFunc(cases, func(name string, _ func(*http.Request)) bool {
 		return strings.Contains(name, "hash") || strings.Contains(name, "nobody")
 	})
-	took := map[string][]time.Duration{}
-	for range 200 {
+	// A busy machine adds to what a login takes, and takes nothing from it: the least of many is the login's own, once
+	// enough were tried. A hash left out would be far under the others at any real cost.
+	least := map[string]time.Duration{}
+	bounds := func() (low, high time.Duration) {
+		all := slices.Sorted(maps.Values(least))
+		return all[0], all[len(all)-1]
+	}
+	for round := range 2000 {
 		for name, edit := range cases {
 			began := time.Now()
 			s.do("POST", "/token", "", "{}", edit).want(t, 401)
-			took[name] = append(took[name], time.Since(began))
+			if took := time.Since(began); round == 0 || took < least[name] {
+				least[name] = took
+			}
+		}
+		if low, high := bounds(); round >= 100 && high <= 2*low {
+			break
 		}
 	}
-	median := func(name string) time.Duration {
-		slices.Sort(took[name])
-		return took[name][len(took[name])/2]
-	}
-	// Noise of a busy machine is under 2x; a hash left out would be far over it at any real cost.
-	low, high := time.Hour, time.Duration(0)
-	for name := range cases {
-		m := median(name)
-		t.Logf("%-28s %v", name, m)
-		low, high = min(low, m), max(high, m)
-	}
-	if high > 3*low {
-		t.Errorf("medians between %v and %v", low, high)
+	if low, high := bounds(); high > 2*low {
+		t.Errorf("between %v and %v: %v", low, high, least)
 	}
 }
 
@@ -144,6 +145,7 @@ func TestLoginsAreShed(t *testing.T) {
 		if waiting > queue {
 			t.Fatalf("%d hash, %d wait", n, waiting)
 		}
+		runtime.Gosched()
 	}
 	close(release)
 	all.Wait()
@@ -193,6 +195,7 @@ func TestAbandonedLoginKeepsItsPlace(t *testing.T) {
 		if _, waiting := s.svc.Hashing(); waiting == 1 {
 			break
 		}
+		runtime.Gosched()
 	}
 	leave()
 	gone.Wait()

@@ -114,6 +114,7 @@ func TestChangePasswordIsGuarded(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)
 		user, _, mine := s.account(s.admin(), "bob", "auth.users.me.password.update")
+		s.freeze()
 		s.settle(authsvc.Settings{Limits: authsvc.Limits{FreeGuesses: 3}})
 		path := "/users/" + user + "/password"
 		for range 3 {

@@ -175,6 +175,7 @@ func TestResetsAreLimited(t *testing.T) {
 			s.Limits.MailRequests = authsvc.Rate{Burst: 5, Every: time.Minute}
 			s.Limits.Mails = authsvc.Rate{Burst: 2, Every: time.Minute}
 		})
+		p.freeze()
 		p.user("ada", "")
 		ask := func(address, login string) answer {
 			return p.do("GET", "/users/password/reset?login="+login, "", "", from(address))
@@ -321,6 +322,7 @@ func TestLinkIsGoodOnce(t *testing.T) {
 func TestResetLetsIn(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		p := newPost(t, db, mailtest.Options{}, func(s *authsvc.Settings) { s.Limits.FreeGuesses = 3 })
+		p.freeze()
 		admin := p.admin()
 		p.user("ada", "")
 		for range 4 {

@@ -119,6 +119,7 @@ func TestRegisterWithoutItsMail(t *testing.T) {
 func TestRegistrationsAreLimited(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		p := newPost(t, db, mailtest.Options{}, func(s *authsvc.Settings) { s.Limits.Registrations = authsvc.Rate{Burst: 2, Every: time.Minute} })
+		p.freeze()
 		p.user("ada", "")
 		register := func(address, name string) answer {
 			return p.do("POST", "/users/register", "", fmt.Sprintf(`{"username":%q,"password":"x","email_address":"%s@example.org"}`, name, name), from(address))

@@ -136,6 +136,15 @@ func TestOtherNodesHear(t *testing.T) {
 	}
 	s := newServer(t, open())
 	other := newNode(t, open(), nil)
+	// A cache whose clock stands still never asks again by itself.
+	now := time.Now()
+	cache, err := tokens.NewCache(other.svc, tokens.Options{Now: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(cache.Close)
+	other.svc.UseCache(cache)
+	other.cache = cache
 	admin := s.admin()
 	ctx, stop := context.WithCancel(t.Context())
 	var following sync.WaitGroup
@@ -151,7 +160,7 @@ func TestOtherNodesHear(t *testing.T) {
 	}
 	for way, revoke := range revocations {
 		v := newVictim(s, admin, way)
-		for deadline := time.Now().Add(20 * time.Second); !hits(v.token); {
+		for deadline := time.Now().Add(time.Minute); !hits(v.token); {
 			if time.Now().After(deadline) {
 				t.Fatal("the other node does not listen")
 			}
@@ -161,7 +170,7 @@ func TestOtherNodesHear(t *testing.T) {
 		}
 		began := time.Now()
 		for other.passes(t.Context(), v.token) {
-			if time.Since(began) > 10*time.Second { // well before the cache would ask again by itself
+			if time.Since(began) > time.Minute {
 				t.Fatalf("%s: the other node has not heard of it", way)
 			}
 		}

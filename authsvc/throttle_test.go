@@ -26,6 +26,12 @@ func (s *server) settle(settings authsvc.Settings) {
 	}
 }
 
+// freeze has time pass, for everything that is limited, by [server.pass] alone: a slow machine gives nothing back.
+func (s *server) freeze() {
+	now := time.Now()
+	s.svc.UseClock(func() time.Time { return now })
+}
+
 // pass lets time pass for everything that is limited.
 func (s *server) pass(d time.Duration) {
 	s.t.Helper()
@@ -58,6 +64,7 @@ func TestGuessingIsSlowed(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)
 		s.account(s.admin(), "bob", "confd.#")
+		s.freeze()
 		s.settle(authsvc.Settings{})
 		attack := func(login string) (seen []string) {
 			for range 10 {
@@ -101,6 +108,7 @@ func TestOwnerIsNotLockedOut(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)
 		s.account(s.admin(), "bob", "confd.#")
+		s.freeze()
 		s.settle(authsvc.Settings{Limits: authsvc.Limits{NetworkGuesses: authsvc.Rate{Burst: 12, Every: time.Hour}}})
 		s.guess(home, "bob", "secret of bob").want(t, 200)
 		for range 11 {
@@ -173,6 +181,7 @@ func TestWhatIsCounted(t *testing.T) {
 			storetest.Each(t, func(t *testing.T, db store.DB) {
 				s := newServer(t, db)
 				s.do("POST", "/users", s.admin(), `{"username":"right","password":"right"}`).want(t, 200)
+				s.freeze()
 				s.settle(c.settings)
 				for i, try := range c.tries {
 					want := 401
@@ -194,6 +203,7 @@ func TestAllowance(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)
 		s.do("POST", "/users", s.admin(), `{"username":"right","password":"right"}`).want(t, 200)
+		s.freeze()
 		s.settle(authsvc.Settings{Limits: authsvc.Limits{NetworkGuesses: authsvc.Rate{Burst: 3, Every: 10 * time.Minute}}})
 		n := 0
 		fail := func(status int) answer {
