@@ -46,7 +46,7 @@ func newBrowser(t *testing.T) *browser {
 	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]),
 		chromedp.ExecPath(program), chromedp.UserDataDir(t.TempDir()), chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU,
 		chromedp.IgnoreCertErrors, chromedp.WindowSize(1280, 900))
-	within, cancel := context.WithTimeout(t.Context(), time.Minute)
+	within, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	t.Cleanup(cancel)
 	allocator, cancel := chromedp.NewExecAllocator(within, options...)
 	t.Cleanup(cancel)

@@ -7,7 +7,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"net"
 	"net/url"
 	"strings"
 	"testing"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/ringfence/ringfence/authsvc/mail"
 	"github.com/ringfence/ringfence/authsvc/mail/mailtest"
+	"github.com/ringfence/ringfence/internal/freeport"
 )
 
 func refuse(code int, text string) error {
@@ -30,6 +30,18 @@ func secrets() []string {
 		all = append(all, plain, url.QueryEscape(plain), url.PathEscape(plain), base64.StdEncoding.EncodeToString([]byte(plain)))
 	}
 	return append(all, encodedToken)
+}
+
+// reaching answers the error of sending a mail. Where a step is wanted that takes longer than the time limit, how long
+// the steps before it take is the machine's affair: the limit is doubled until they fit.
+func reaching(t *testing.T, c mail.Config, want string) error {
+	t.Helper()
+	for {
+		err := newSender(t, c).Confirmation(t.Context(), ada, id, token)
+		if c.Timeout *= 2; err == nil || strings.Contains(err.Error(), want) || !errors.Is(err, context.DeadlineExceeded) || c.Timeout > time.Minute {
+			return err
+		}
+	}
 }
 
 func TestFailures(t *testing.T) {
@@ -175,12 +187,12 @@ func TestFailures(t *testing.T) {
 			if tt.edit != nil {
 				tt.edit(&c)
 			}
-			err := newSender(t, c).Confirmation(t.Context(), ada, id, token)
+			want := strings.ReplaceAll(tt.want, "ADDR", fmt.Sprintf("%s:%d", c.Host, c.Port))
+			err := reaching(t, c, want)
 			if err == nil {
 				t.Fatal("sent")
 			}
-			address := fmt.Sprintf("%s:%d", c.Host, c.Port)
-			if want := strings.ReplaceAll(tt.want, "ADDR", address); !strings.Contains(err.Error(), want) {
+			if !strings.Contains(err.Error(), want) {
 				t.Errorf("error %q, want %q", err, want)
 			}
 			if errors.Is(err, mail.ErrTemporary) != tt.temporary {
@@ -240,11 +252,9 @@ func TestCancelled(t *testing.T) {
 		<-asked
 		cancel()
 	}()
-	started := time.Now()
-	err := newSender(t, config(server)).Confirmation(ctx, ada, id, token)
-	if took := time.Since(started); took > 10*time.Second { // the time limit is 20
-		t.Errorf("returned after %s", took)
-	}
+	c := config(server)
+	c.Timeout = 24 * time.Hour // nothing but cancelling ends it
+	err := newSender(t, c).Confirmation(ctx, ada, id, token)
 	if !errors.Is(err, context.Canceled) || !errors.Is(err, mail.ErrTemporary) {
 		t.Errorf("error %v", err)
 	}
@@ -254,16 +264,12 @@ func TestCancelled(t *testing.T) {
 }
 
 func TestNobodyListens(t *testing.T) {
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	port, release, err := freeport.Reserve()
 	if err != nil {
 		t.Fatal(err)
 	}
-	address, ok := l.Addr().(*net.TCPAddr)
-	if !ok {
-		t.Fatal(l.Addr())
-	}
-	_ = l.Close()
-	sender := newSender(t, mail.Config{Host: "127.0.0.1", Port: address.Port, From: "pbx@example.com", BaseURL: "https://pbx.example.com"})
+	defer release()
+	sender := newSender(t, mail.Config{Host: "127.0.0.1", Port: port, From: "pbx@example.com", BaseURL: "https://pbx.example.com"})
 	if err := sender.Confirmation(t.Context(), ada, id, token); !errors.Is(err, mail.ErrTemporary) {
 		t.Errorf("error %v", err)
 	}

@@ -63,7 +63,7 @@ func scripted(t *testing.T, hangs bool, lines ...string) (c mail.Config, done <-
 	}
 	return mail.Config{
 		Host: "127.0.0.1", Port: address.Port, TLS: mail.NoTLS,
-		From: "pbx@example.com", BaseURL: "https://pbx.example.com", Timeout: 500 * time.Millisecond,
+		From: "pbx@example.com", BaseURL: "https://pbx.example.com",
 	}, closed
 }
 
@@ -91,9 +91,20 @@ func TestRoughServers(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			c, closed := scripted(t, tt.hangs, tt.lines...)
-			sender := newSender(t, c)
-			err := sender.Confirmation(t.Context(), ada, id, token)
+			timeout := time.Minute
+			if tt.hangs && tt.temporary { // only the time limit ends it, in the step that is wanted if the machine gets there before
+				timeout = 500 * time.Millisecond
+			}
+			var err error
+			var closed <-chan struct{}
+			for ; timeout <= time.Minute; timeout *= 2 {
+				var c mail.Config
+				c, closed = scripted(t, tt.hangs, tt.lines...)
+				c.Timeout = timeout
+				if err = newSender(t, c).Confirmation(t.Context(), ada, id, token); err == nil || strings.Contains(err.Error(), tt.want) {
+					break
+				}
+			}
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Fatalf("error %v, want %s", err, tt.want)
 			}
@@ -106,7 +117,7 @@ func TestRoughServers(t *testing.T) {
 			// The server's side ends once ours is closed: nothing stays open.
 			select {
 			case <-closed:
-			case <-time.After(10 * time.Second):
+			case <-time.After(time.Minute):
 				t.Error("the connection is still open")
 			}
 		})
@@ -118,13 +129,13 @@ func TestDeliveredIsDelivered(t *testing.T) {
 	for name, hangs := range map[string]bool{"closes": false, "hangs": true} {
 		t.Run(name, func(t *testing.T) {
 			c, closed := scripted(t, hangs, "220 hi", "250 hello", "250 sender", "250 recipient", "354 go ahead", "250 2.0.0 queued")
-			c.Timeout = time.Minute
+			c.Timeout = 24 * time.Hour
 			if err := newSender(t, c).Confirmation(t.Context(), ada, id, token); err != nil {
 				t.Error(err)
 			}
 			select {
 			case <-closed:
-			case <-time.After(10 * time.Second):
+			case <-time.After(time.Minute):
 				t.Error("the connection is still open")
 			}
 		})

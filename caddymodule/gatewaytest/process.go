@@ -128,7 +128,7 @@ func (p *Process) Run(tb testing.TB) {
 }
 
 // patience is how long a process may take to start or to end, with the race detector on a busy machine.
-const patience = 60 * time.Second
+const patience = 3 * time.Minute
 
 // Ready waits until the gateway and its database answer.
 func (p *Process) Ready(tb testing.TB) *Process {

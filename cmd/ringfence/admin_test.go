@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
 	"github.com/ringfence/ringfence/internal/store/storetest"
@@ -63,7 +62,7 @@ func TestResetPasswordBesideRunningGateways(t *testing.T) {
 	if err != nil || string(out) != "The password of admin is set.\n" {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	gatewaytest.Eventually(t, time.Second, p.Status(t.Context(), "GET", "/api/confd/1.1/users", token, 401))
+	gatewaytest.Eventually(t, heard, p.Status(t.Context(), "GET", "/api/confd/1.1/users", token, 401))
 	p.Do(t, "POST", "/api/auth/0.1/token", "", "{}", gatewaytest.Basic("admin", gatewaytest.Password)).Want(t, 401)
 	p.Login(t, "admin", "chosen by hand")
 }

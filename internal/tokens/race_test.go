@@ -19,7 +19,7 @@ import (
 // waitFor waits until something that happens in the background has happened.
 func waitFor(t *testing.T, done func() bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for !done() {
 		if ctx.Err() != nil {

@@ -65,6 +65,9 @@ type Server struct {
 	stopped  chan struct{}
 }
 
+// patience is how long a mail, and the end of the server, may take on a busy machine.
+const patience = time.Minute
+
 // Start runs a server until the test ends.
 func Start(tb testing.TB, options Options) *Server {
 	tb.Helper()
@@ -114,7 +117,7 @@ func Start(tb testing.TB, options Options) *Server {
 		close(s.stopped)
 		s.listener.stop()
 		<-served
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		if err := server.Shutdown(ctx); err != nil && !errors.Is(err, net.ErrClosed) {
 			tb.Errorf("stopping the SMTP server: %v", err)
@@ -123,13 +126,13 @@ func Start(tb testing.TB, options Options) *Server {
 	return s
 }
 
-// Next is the next mail that was taken. It fails the test when there is none within ten seconds.
+// Next is the next mail that was taken. It fails the test when there is none within a minute.
 func (s *Server) Next(tb testing.TB) Message {
 	tb.Helper()
 	select {
 	case m := <-s.Messages:
 		return m
-	case <-time.After(10 * time.Second):
+	case <-time.After(patience):
 		tb.Fatal("no mail arrived")
 		return Message{}
 	}

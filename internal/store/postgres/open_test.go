@@ -5,10 +5,12 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/ringfence/ringfence/internal/freeport"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/postgres"
 	"github.com/ringfence/ringfence/internal/store/storetest"
@@ -56,14 +58,12 @@ func TestUnreachable(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer silent.Close()
-	gone, err := net.Listen("tcp", "127.0.0.1:0")
+	port, release, err := freeport.Reserve()
 	if err != nil {
 		t.Fatal(err)
 	}
-	closed := gone.Addr().String()
-	if err := gone.Close(); err != nil {
-		t.Fatal(err)
-	}
+	defer release()
+	closed := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 	cases := map[string]struct{ address, says string }{
 		"refused":      {"postgres://ann:" + secret + "@" + closed + "/phones", `database "phones" at ` + closed},
 		"silent":       {"postgres://ann:" + secret + "@" + silent.Addr().String() + "/phones", `database "phones" at ` + silent.Addr().String()},

@@ -10,7 +10,7 @@ import (
 )
 
 // patience is how long a test waits for what must come.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // A Heard is what a [Listener] is called with: "ready", "lost" or a payload.
 type Heard struct{ Event, Payload string }

@@ -247,7 +247,7 @@ func readersGoOn(t *testing.T, db store.DB) {
 		if _, err := tx.Exec(ctx, "UPDATE st_user SET name = 'eve'"); err != nil {
 			return err
 		}
-		reading, cancel := context.WithTimeout(ctx, 5*time.Second)
+		reading, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
 		if name, err := store.Get[string](reading, db, "SELECT name FROM st_user"); err != nil || name != "ann" {
 			t.Errorf("Query: %q, %v", name, err)
@@ -308,7 +308,7 @@ func contexts(t *testing.T, db store.DB) {
 	if _, err := store.Select[int](brief, db, endless); !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("an endless query: %v", err)
 	}
-	if took := time.Since(began); took > 5*time.Second {
+	if took := time.Since(began); took > patience {
 		t.Errorf("an endless query took %v", took)
 	}
 	if err := db.Ping(t.Context()); err != nil {
