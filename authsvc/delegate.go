@@ -177,27 +177,3 @@ func checkPatterns(patterns []string) error {
 	}
 	return nil
 }
-
-// maxForgets is how many users a change may touch before every token is forgotten at once instead of theirs alone.
-const maxForgets = 100
-
-// forgetHolders is what must be forgotten when a policy changes.
-func forgetHolders(ctx context.Context, c store.Conn, policyUUID string) ([]forget, error) {
-	return forgetUsers(ctx, c, holdersOf(policyUUID))
-}
-
-// forgetUsers is what must be forgotten when a change touches the users.
-func forgetUsers(ctx context.Context, c store.Conn, of users) ([]forget, error) {
-	uuids, err := store.Select[string](ctx, c, fmt.Sprintf("SELECT DISTINCT u.user_uuid FROM (%s) u LIMIT %d", of.sql, maxForgets+1), of.args...)
-	if err != nil {
-		return nil, err
-	}
-	if len(uuids) > maxForgets {
-		return []forget{forgetAll()}, nil
-	}
-	out := make([]forget, 0, len(uuids))
-	for _, u := range uuids {
-		out = append(out, forgetUser(u))
-	}
-	return out, nil
-}

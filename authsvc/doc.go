@@ -4,7 +4,7 @@
 //
 // Where to look:
 //
-//	service.go        what the service is made of, its operations, and how revocations reach every node
+//	service.go        what the service is made of, and its operations; revoke.go how revocations reach every node
 //	settings.go       what the operator chooses; config.go what of it the API shows; status.go whether the service can work
 //
 //	user.go           users; emails.go their addresses, emailconfirm.go and who confirms them; register.go accounts of one's own

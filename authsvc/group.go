@@ -2,7 +2,6 @@ package authsvc
 
 import (
 	"context"
-	"strings"
 
 	"github.com/google/uuid"
 
@@ -47,21 +46,18 @@ func (s *Service) groups() crud.Resource[Group] {
 			}
 			return nil
 		},
-		Changed: s.announceGroup, Committed: s.forgetGroup,
+		Changed: s.announceGroup, Committed: func(change *crud.Change[Group]) { s.forgetCarried(change.Carry) },
 	}
 }
 
 func prepareGroup(ctx context.Context, c store.Conn, change *crud.Change[Group]) (err error) {
 	g := change.New
 	g.UUID = uuid.NewString()
-	if g.Slug, err = newSlug(g.Slug, g.Name, func(slug string) (bool, error) {
-		n, err := store.Get[int](ctx, c, `SELECT count(*) FROM auth_group WHERE tenant_uuid = $1 AND slug_key = $2`, g.TenantUUID, strings.ToLower(slug))
+	g.Slug, g.SlugKey, err = newSlug(g.Slug, g.Name, func(key string) (bool, error) {
+		n, err := store.Get[int](ctx, c, `SELECT count(*) FROM auth_group WHERE tenant_uuid = $1 AND slug_key = $2`, g.TenantUUID, key)
 		return n > 0, err
-	}); err != nil {
-		return err
-	}
-	g.SlugKey = strings.ToLower(*g.Slug)
-	return nil
+	})
+	return err
 }
 
 func (s *Service) validateGroup(_ context.Context, _ store.Conn, change *crud.Change[Group]) (err error) {
@@ -97,7 +93,7 @@ func (s *Service) guardGroup(ctx context.Context, c store.Conn, change *crud.Cha
 	if err := mayTake(change.Request.Principal(), accesses); err != nil {
 		return err
 	}
-	gone, err := forgetMembers(ctx, c, change.Old.UUID)
+	gone, err := forgetUsers(ctx, c, membersOf(change.Old.UUID))
 	change.Carry = gone
 	return err
 }
@@ -109,25 +105,11 @@ func accessesOfGroup(ctx context.Context, c store.Conn, groupUUID string) ([]str
 		WHERE gp.group_uuid = $1 ORDER BY a.access`, groupUUID)
 }
 
-// forgetMembers is what must be forgotten when a group changes.
-func forgetMembers(ctx context.Context, c store.Conn, groupUUID string) ([]forget, error) {
-	return forgetUsers(ctx, c, membersOf(groupUUID))
-}
-
 func (s *Service) announceGroup(ctx context.Context, c store.Conn, change *crud.Change[Group]) error {
 	if change.New != nil { // a name gives nothing to anybody
 		return nil
 	}
-	if err := keepAdministrator(ctx, c); err != nil {
-		return err
-	}
-	return s.announce(ctx, c, change.Carry.([]forget)...)
-}
-
-func (s *Service) forgetGroup(change *crud.Change[Group]) {
-	if gone, ok := change.Carry.([]forget); ok {
-		s.forgetHere(gone...)
-	}
+	return s.announceHoldings(ctx, c, membersOf(change.Old.UUID), change.Carry.([]forget)...)
 }
 
 // groupUserOperations put users into groups and take them out, and list both ways.
@@ -147,13 +129,8 @@ func (s *Service) groupUserOperations(e *crud.Engine) []rest.Operation {
 			return allowMember(ctx, c, pair, g, accesses)
 		},
 		Changed: func(ctx context.Context, c store.Conn, pair *crud.Pair) error {
-			if err := keepAdministrator(ctx, c); err != nil {
-				return err
-			}
-			if err := checkTotals(ctx, c, oneUser(pair.Right.Object.(*User).UUID)); err != nil {
-				return err
-			}
-			return s.announce(ctx, c, forgetUser(pair.Right.Object.(*User).UUID))
+			user := pair.Right.Object.(*User).UUID
+			return s.announceHoldings(ctx, c, oneUser(user), forgetUser(user))
 		},
 		Committed: func(pair *crud.Pair) { s.forgetHere(forgetUser(pair.Right.Object.(*User).UUID)) },
 	}
@@ -205,24 +182,15 @@ func (s *Service) groupPolicyOperations(e *crud.Engine) []rest.Operation {
 			return fromAbove(ctx, c, policy, g.TenantUUID)
 		},
 		Changed: func(ctx context.Context, c store.Conn, pair *crud.Pair) error {
-			gone, err := forgetMembers(ctx, c, pair.Left.Object.(*Group).UUID)
-			if err == nil {
-				err = keepAdministrator(ctx, c)
-			}
-			if err == nil {
-				err = checkTotals(ctx, c, membersOf(pair.Left.Object.(*Group).UUID))
-			}
+			members := membersOf(pair.Left.Object.(*Group).UUID)
+			gone, err := forgetUsers(ctx, c, members)
 			if err != nil {
 				return err
 			}
 			pair.Carry = gone
-			return s.announce(ctx, c, gone...)
+			return s.announceHoldings(ctx, c, members, gone...)
 		},
-		Committed: func(pair *crud.Pair) {
-			if gone, ok := pair.Carry.([]forget); ok {
-				s.forgetHere(gone...)
-			}
-		},
+		Committed: func(pair *crud.Pair) { s.forgetCarried(pair.Carry) },
 	}
 	return append(a.Operations(e), crud.Related(e, s.policies(), a, group, policy))
 }

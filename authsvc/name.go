@@ -58,26 +58,26 @@ const maxSlug = 80
 
 var notSlug = regexp.MustCompile(`[^a-zA-Z0-9_-]+`)
 
-// newSlug answers the slug that was sent or, when none was, one made from the name and, if that is taken or nothing is
+// newSlug answers the slug that was sent, and its canonical form, or, when none was sent, one made from the name and, if that is taken or nothing is
 // left of it, from chance. A slug is a word of accesses, so it cannot be one that means something else there.
-func newSlug(sent *string, name string, taken func(slug string) (bool, error)) (*string, error) {
+func newSlug(sent *string, name string, taken func(key string) (bool, error)) (slug *string, key string, err error) {
 	reserved := func(slug string) bool { return slices.Contains([]string{"me", "my_session"}, slug) }
 	if sent != nil {
 		if reserved(*sent) {
-			return nil, apierr.InvalidField("slug", "reserved", "Means something else in accesses")
+			return nil, "", apierr.InvalidField("slug", "reserved", "Means something else in accesses")
 		}
-		return sent, nil
+		return sent, strings.ToLower(*sent), nil
 	}
-	slug := notSlug.ReplaceAllString(name, "")
-	slug = slug[:min(len(slug), maxSlug)]
-	if slug != "" && !reserved(slug) {
-		if used, err := taken(slug); err != nil || !used {
-			return &slug, err
+	made := notSlug.ReplaceAllString(name, "")
+	made = made[:min(len(made), maxSlug)]
+	if made != "" && !reserved(made) {
+		if used, err := taken(strings.ToLower(made)); err != nil || !used {
+			return &made, strings.ToLower(made), err
 		}
-		slug = slug[:min(len(slug), maxSlug-9)] + "-"
+		made = made[:min(len(made), maxSlug-9)] + "-"
 	} else {
-		slug = ""
+		made = ""
 	}
-	slug += strings.ToLower(rand.Text()[:8])
-	return &slug, nil
+	made += strings.ToLower(rand.Text()[:8])
+	return &made, strings.ToLower(made), nil
 }

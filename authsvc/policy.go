@@ -47,7 +47,8 @@ func (s *Service) policies() crud.Resource[Policy] {
 		// A policy that comes with the program is everybody's to read; a shared one is its descendants'.
 		Shared:  "(config_managed OR shared AND tenant_uuid IN (" + tenant.Above("%s") + "))",
 		Prepare: preparePolicy, Validate: s.validatePolicy, Save: savePolicy, Guard: s.guardPolicy,
-		Load: loadAccesses, Present: presentPolicies, Changed: s.announcePolicy, Committed: s.forgetPolicy,
+		Load: loadAccesses, Present: presentPolicies, Changed: s.announcePolicy,
+		Committed: func(change *crud.Change[Policy]) { s.forgetCarried(change.Carry) },
 	}
 }
 
@@ -55,14 +56,11 @@ func (s *Service) policies() crud.Resource[Policy] {
 func preparePolicy(ctx context.Context, c store.Conn, change *crud.Change[Policy]) (err error) {
 	p := change.New
 	p.UUID = uuid.NewString()
-	if p.Slug, err = newSlug(p.Slug, p.Name, func(slug string) (bool, error) {
-		found, err := policyCalled(ctx, c, p, "", strings.ToLower(slug))
+	p.Slug, p.SlugKey, err = newSlug(p.Slug, p.Name, func(key string) (bool, error) {
+		found, err := policyCalled(ctx, c, p, "", key)
 		return found != nil, err
-	}); err != nil {
-		return err
-	}
-	p.SlugKey = strings.ToLower(*p.Slug)
-	return nil
+	})
+	return err
 }
 
 // policyCalled answers a policy that p, in its tenant, could be taken for by its name or slug: one of the same tenant, one that is
@@ -149,7 +147,7 @@ func (s *Service) guardPolicy(ctx context.Context, c store.Conn, change *crud.Ch
 	if err := mayTake(change.Request.Principal(), change.Old.ACL); err != nil {
 		return err
 	}
-	gone, err := forgetHolders(ctx, c, change.Old.UUID)
+	gone, err := forgetUsers(ctx, c, holdersOf(change.Old.UUID))
 	change.Carry = gone
 	return err
 }
@@ -230,26 +228,15 @@ func (s *Service) announcePolicy(ctx context.Context, c store.Conn, change *crud
 	if change.Old == nil {
 		return nil
 	}
+	holders := holdersOf(change.Old.UUID)
 	if change.New != nil { // on a delete Guard has asked: now nobody holds it
-		gone, err := forgetHolders(ctx, c, change.Old.UUID)
+		gone, err := forgetUsers(ctx, c, holders)
 		if err != nil {
 			return err
 		}
 		change.Carry = gone
-		if err := checkTotals(ctx, c, holdersOf(change.Old.UUID)); err != nil {
-			return err
-		}
 	}
-	if err := keepAdministrator(ctx, c); err != nil {
-		return err
-	}
-	return s.announce(ctx, c, change.Carry.([]forget)...)
-}
-
-func (s *Service) forgetPolicy(change *crud.Change[Policy]) {
-	if gone, ok := change.Carry.([]forget); ok {
-		s.forgetHere(gone...)
-	}
+	return s.announceHoldings(ctx, c, holders, change.Carry.([]forget)...)
 }
 
 // policyAccessOperations add one access to a policy, and take one away.

@@ -1,8 +1,6 @@
 package authsvc
 
 import (
-	"context"
-	"fmt"
 	"net/http"
 	"sync/atomic"
 
@@ -15,9 +13,6 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/tokens"
 )
-
-// RevocationChannel is where nodes that share a database tell each other what to forget (tokens.Follow).
-const RevocationChannel = "ringfence_revocations"
 
 // MaxPassword is the longest password, in bytes.
 const MaxPassword = password.Max
@@ -129,45 +124,3 @@ func (s *Service) REST() *rest.Service { return s.rest }
 
 // UseCache tells the service which cache must forget what the service revokes.
 func (s *Service) UseCache(c *tokens.Cache) { s.cache.Store(c) }
-
-// forget is one thing that every node must forget: its message goes out with the transaction that revokes,
-// and this node's cache follows before the revoke is answered.
-//
-// Interrupted between commit and the local part, the process is gone and its cache with it;
-// other nodes have the message from the commit. Where nobody could say whether a commit was made, this node hears the message
-// too (tokens.Follow).
-type forget struct {
-	message string
-	local   func(*tokens.Cache)
-}
-
-func forgetUser(uuid string) forget {
-	return forget{tokens.ForgetUserMessage(uuid), func(c *tokens.Cache) { c.ForgetUser(uuid) }}
-}
-
-func forgetToken(d tokens.Digest) forget {
-	return forget{tokens.ForgetTokenMessage(d), func(c *tokens.Cache) { c.ForgetToken(d) }}
-}
-
-func forgetAll() forget {
-	return forget{tokens.ForgetAllMessage(), func(c *tokens.Cache) { c.ForgetAll() }}
-}
-
-// announce queues the messages in the transaction.
-func (s *Service) announce(ctx context.Context, tx store.Conn, what ...forget) error {
-	for _, f := range what {
-		if err := s.db.Notify(ctx, tx, RevocationChannel, f.message); err != nil {
-			return fmt.Errorf("announcing a revocation: %w", err)
-		}
-	}
-	return nil
-}
-
-// forgetHere does the local part, after the commit.
-func (s *Service) forgetHere(what ...forget) {
-	if c := s.cache.Load(); c != nil {
-		for _, f := range what {
-			f.local(c)
-		}
-	}
-}

@@ -17,13 +17,8 @@ func (s *Service) userPolicyOperations(e *crud.Engine) []rest.Operation {
 		Table: "auth_user_policy", Left: user, Right: policy, Action: "create", AcrossTenants: true,
 		Allow: s.allowUserPolicy,
 		Changed: func(ctx context.Context, c store.Conn, p *crud.Pair) error {
-			if err := keepAdministrator(ctx, c); err != nil {
-				return err
-			}
-			if err := checkTotals(ctx, c, oneUser(p.Left.Object.(*User).UUID)); err != nil {
-				return err
-			}
-			return s.announce(ctx, c, forgetUser(p.Left.Object.(*User).UUID))
+			user := p.Left.Object.(*User).UUID
+			return s.announceHoldings(ctx, c, oneUser(user), forgetUser(user))
 		},
 		Committed: func(p *crud.Pair) { s.forgetHere(forgetUser(p.Left.Object.(*User).UUID)) },
 	}

@@ -1,0 +1,92 @@
+package authsvc
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/tokens"
+)
+
+// RevocationChannel is where nodes that share a database tell each other what to forget (tokens.Follow).
+const RevocationChannel = "ringfence_revocations"
+
+// forget is one thing that every node must forget: its message goes out with the transaction that revokes,
+// and this node's cache follows before the revoke is answered.
+//
+// Interrupted between commit and the local part, the process is gone and its cache with it;
+// other nodes have the message from the commit. Where nobody could say whether a commit was made, this node hears the message
+// too (tokens.Follow).
+type forget struct {
+	message string
+	local   func(*tokens.Cache)
+}
+
+func forgetUser(uuid string) forget {
+	return forget{tokens.ForgetUserMessage(uuid), func(c *tokens.Cache) { c.ForgetUser(uuid) }}
+}
+
+func forgetToken(d tokens.Digest) forget {
+	return forget{tokens.ForgetTokenMessage(d), func(c *tokens.Cache) { c.ForgetToken(d) }}
+}
+
+func forgetAll() forget {
+	return forget{tokens.ForgetAllMessage(), func(c *tokens.Cache) { c.ForgetAll() }}
+}
+
+// announce queues the messages in the transaction.
+func (s *Service) announce(ctx context.Context, tx store.Conn, what ...forget) error {
+	for _, f := range what {
+		if err := s.db.Notify(ctx, tx, RevocationChannel, f.message); err != nil {
+			return fmt.Errorf("announcing a revocation: %w", err)
+		}
+	}
+	return nil
+}
+
+// forgetHere does the local part, after the commit.
+func (s *Service) forgetHere(what ...forget) {
+	if c := s.cache.Load(); c != nil {
+		for _, f := range what {
+			f.local(c)
+		}
+	}
+}
+
+// maxForgets is how many users a change may touch before every token is forgotten at once instead of theirs alone.
+const maxForgets = 100
+
+// forgetUsers is what must be forgotten when a change touches the users.
+func forgetUsers(ctx context.Context, c store.Conn, of users) ([]forget, error) {
+	uuids, err := store.Select[string](ctx, c, fmt.Sprintf("SELECT DISTINCT u.user_uuid FROM (%s) u LIMIT %d", of.sql, maxForgets+1), of.args...)
+	if err != nil {
+		return nil, err
+	}
+	if len(uuids) > maxForgets {
+		return []forget{forgetAll()}, nil
+	}
+	out := make([]forget, 0, len(uuids))
+	for _, u := range uuids {
+		out = append(out, forgetUser(u))
+	}
+	return out, nil
+}
+
+// announceHoldings ends the transaction of a change of what the users hold, after which gone is to be forgotten: somebody
+// still administers, nobody holds more than a token can have, and the other nodes hear of it.
+func (s *Service) announceHoldings(ctx context.Context, tx store.Conn, of users, gone ...forget) error {
+	if err := keepAdministrator(ctx, tx); err != nil {
+		return err
+	}
+	if err := checkTotals(ctx, tx, of); err != nil {
+		return err
+	}
+	return s.announce(ctx, tx, gone...)
+}
+
+// forgetCarried does the local part of what a hook has left to be forgotten, if it has.
+func (s *Service) forgetCarried(carry any) {
+	if gone, ok := carry.([]forget); ok {
+		s.forgetHere(gone...)
+	}
+}
