@@ -12,8 +12,8 @@ import (
 	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
 )
 
-// withBackends starts a gateway whose Caddyfile says which backends there are.
-func withBackends(t *testing.T, database, backends string) *gatewaytest.Process {
+// withBackends starts a gateway whose Caddyfile says which backends there are, with more variables.
+func withBackends(t *testing.T, database, backends string, env ...string) *gatewaytest.Process {
 	t.Helper()
 	text, err := os.ReadFile(caddyfile())
 	if err != nil {
@@ -25,7 +25,7 @@ func withBackends(t *testing.T, database, backends string) *gatewaytest.Process 
 	if err := os.WriteFile(config, []byte(changed), 0o600); err != nil || changed == string(text) {
 		t.Fatalf("the Caddyfile has no place for backends, or %v", err)
 	}
-	return gatewaytest.Start(t, gatewaytest.Settings{Config: config, Database: database}).Ready(t)
+	return gatewaytest.Start(t, gatewaytest.Settings{Config: config, Database: database, Env: env}).Ready(t)
 }
 
 // A tenant's directory, over TLS by the operator's authority.

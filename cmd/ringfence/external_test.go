@@ -1,0 +1,83 @@
+package main_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ringfence/ringfence/authsvc/external/oauth2/oauth2test"
+	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
+)
+
+// A user's own program links the user to an external service: consent, callback, renewal, a revoked grant. All of it
+// goes through the gate of a whole gateway, over TLS, and survives a restart in the middle.
+func TestExternalThroughTheGate(t *testing.T) {
+	const public = "https://pbx.example.com:8443"
+	for name, address := range databases {
+		t.Run(name, func(t *testing.T) {
+			service := oauth2test.New(t, oauth2test.Options{
+				RedirectURL:     public + authBase + "/external/calendar/authorize",
+				AccessTokenLife: 20 * time.Second, // less than what is left when one is renewed
+			})
+			p := withBackends(t, address(t), "\t\texternal oauth2 calendar {\n\t\t\tauth_url "+service.AuthURL+"\n\t\t\ttoken_url "+service.TokenURL+"\n\t\t\tscopes read\n\t\t}\n",
+				"RINGFENCE_PUBLIC_URL="+public)
+			admin := p.Login(t, "admin", gatewaytest.Password)
+			user, _, own := p.Account(t, admin, "ada", "auth.users.me.external.calendar.*")
+			_, _, other := p.Account(t, admin, "bob", "auth.users.me.external.calendar.*")
+			link := authBase + "/users/" + user + "/external/calendar"
+			p.Do(t, "POST", link, own, "{}").Want(t, http.StatusNotFound) // the tenant has no client yet
+			p.Do(t, "POST", authBase+"/external/calendar/config", own, "{}").Want(t, http.StatusForbidden)
+			p.Do(t, "POST", authBase+"/external/calendar/config", admin,
+				`{"client_id":"`+oauth2test.ClientID+`","client_secret":"`+oauth2test.ClientSecret+`"}`).Want(t, http.StatusCreated)
+
+			for method, action := range map[string]string{"POST": "create", "GET": "read", "DELETE": "delete"} {
+				access := "auth.users." + user + ".external.calendar." + action
+				if a := p.Do(t, method, link, other, "").Want(t, http.StatusForbidden); !strings.Contains(a.Body, access) {
+					t.Errorf("the refusal does not name %s: %s", access, a.Body)
+				}
+				p.Do(t, method, link, "", "").Want(t, http.StatusUnauthorized)
+			}
+
+			begun := p.Do(t, "POST", link, own, "{}", func(r *http.Request) { r.Host = "evil.example" }).Want(t, http.StatusCreated)
+			back := service.Browse(t.Context(), begun.Text(t, "authorization_url"))
+			if !strings.HasPrefix(back.String(), public+authBase+"/external/calendar/authorize?") {
+				t.Fatalf("the browser is sent to %s", back)
+			}
+			visit := func(u *url.URL, status int, says string) {
+				t.Helper()
+				a := p.Do(t, "GET", u.RequestURI(), "", "", func(r *http.Request) { r.Header.Set("Accept", "text/html") }).Want(t, status)
+				if !strings.Contains(a.Body, says) || !strings.HasPrefix(a.Header.Get("Content-Type"), "text/html") {
+					t.Errorf("the page is %s %s", a.Header.Get("Content-Type"), a.Body)
+				}
+			}
+			p.Stop(t)
+			p.Run(t)
+			p.Ready(t)
+			visit(back, http.StatusOK, "ada")
+			visit(back, http.StatusBadRequest, "used already")
+
+			first := p.Do(t, "GET", link, own, "").Want(t, http.StatusOK).Text(t, "access_token")
+			second := p.Do(t, "GET", link, own, "").Want(t, http.StatusOK).Text(t, "access_token")
+			if first == second || !service.Alive(t.Context(), second) {
+				t.Error("the access token was not renewed")
+			}
+			service.Revoke(t.Context())
+			p.Do(t, "GET", link, own, "").Want(t, http.StatusNotFound)
+
+			again := service.Browse(t.Context(), p.Do(t, "POST", link, own, "{}").Want(t, http.StatusCreated).Text(t, "authorization_url"))
+			visit(again, http.StatusOK, "ada")
+			third := p.Do(t, "GET", link, own, "").Want(t, http.StatusOK).Text(t, "access_token")
+			p.Do(t, "DELETE", link, own, "").Want(t, http.StatusNoContent)
+			p.Do(t, "GET", link, own, "").Want(t, http.StatusNotFound)
+			for what, secret := range map[string]string{
+				"an access token": third, "the client's secret": oauth2test.ClientSecret, "a state": back.Query().Get("state"), "a code": back.Query().Get("code"), "a token": own,
+			} {
+				if strings.Contains(p.Output(), secret) {
+					t.Errorf("%s is in the log", what)
+				}
+			}
+		})
+	}
+}
