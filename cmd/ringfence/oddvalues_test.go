@@ -32,6 +32,22 @@ func TestOddValues(t *testing.T) {
 	}
 }
 
+// Values of parameters, and of fields.
+var (
+	oddTexts = []string{
+		"", "x", "0", "-1", "9223372036854775808", "true", "00000000-0000-4000-8000-000000000000", "urn:uuid:00000000-0000-4000-8000-000000000000",
+		"a,b", "'", "%", "_", "é", "2026-01-01T00:00:00Z", "a.b.c", strings.Repeat("x", 300),
+	}
+	oddFields = []any{
+		nil, "", "x", "00000000-0000-4000-8000-000000000000", -1, 1.5, 1e300, true,
+		[]any{},
+		[]any{1},
+		[]any{nil},
+		map[string]any{},
+		strings.Repeat("é", 5000), "a\u0000b", "\u202e",
+	}
+)
+
 // named are objects for paths to name.
 func (s *operationsSite) named(t *testing.T) map[string]string {
 	t.Helper()
@@ -68,8 +84,7 @@ func (s *operationsSite) odd(t *testing.T, method, path string, op *openapi3.Ope
 		}
 	}
 	for _, p := range op.Parameters {
-		for _, value := range []string{"", "x", "0", "-1", "9223372036854775808", "true", "00000000-0000-4000-8000-000000000000", "urn:uuid:00000000-0000-4000-8000-000000000000",
-			"a,b", "'", "%", "_", "é", "2026-01-01T00:00:00Z", "a.b.c", strings.Repeat("x", 300)} {
+		for _, value := range oddTexts {
 			switch {
 			case p.Value.In == openapi3.ParameterInQuery:
 				send(fill("", "")+"?"+p.Value.Name+"="+url.QueryEscape(value), body)
@@ -90,7 +105,7 @@ func (s *operationsSite) odd(t *testing.T, method, path string, op *openapi3.Ope
 		usual[name] = "x1"
 	}
 	for name := range schema.Properties {
-		for _, value := range []any{nil, "", "x", "00000000-0000-4000-8000-000000000000", -1, 1.5, 1e300, true, []any{}, []any{1}, []any{nil}, map[string]any{}, strings.Repeat("é", 5000), "a\u0000b", "\u202e"} {
+		for _, value := range oddFields {
 			changed := maps.Clone(usual)
 			changed[name] = value
 			text, err := json.Marshal(changed)
