@@ -47,7 +47,7 @@ func (g *gateway) caddyfile() string {
 	admin unix/%[1]s/admin.sock|0600
 	persist_config off
 	storage file_system %[1]s/caddy
-	grace_period 10s
+	grace_period 1m
 	auto_https disable_redirects
 	on_demand_tls {
 		permission ringfence_self_signed

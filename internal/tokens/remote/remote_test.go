@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringfence/ringfence/internal/freeport"
 	"github.com/ringfence/ringfence/internal/principal"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/tokens"
@@ -235,14 +236,18 @@ func TestErrorsKeepTheToken(t *testing.T) {
 		defer conn.Close()
 		fmt.Fprintf(conn, "ECHO %s\r\n\r\n", r.RequestURI)
 	}, nil)
-	closed := httptest.NewTLSServer(nil)
-	closed.Close()
+	port, release, err := freeport.Reserve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	closed := fmt.Sprintf("https://127.0.0.1:%d", port)
 	untrusted := httptest.NewUnstartedServer(answer(200, record(nil)))
 	untrusted.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 	untrusted.StartTLS()
 	t.Cleanup(untrusted.Close)
 	sources := map[string]*remote.Source{"echo": echo}
-	for name, url := range map[string]string{"closed": closed.URL, "untrusted certificate": untrusted.URL} {
+	for name, url := range map[string]string{"closed": closed, "untrusted certificate": untrusted.URL} {
 		s, err := remote.New(remote.Config{URL: url})
 		if err != nil {
 			t.Fatal(err)
