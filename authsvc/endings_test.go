@@ -1,0 +1,109 @@
+package authsvc_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/store/storetest"
+	"github.com/ringfence/ringfence/internal/tokens"
+)
+
+// counting counts the statements that a database is asked to run.
+type counting struct {
+	store.DB
+	statements *atomic.Int64
+}
+
+func (c counting) Query(ctx context.Context, sql string, args ...any) (store.Rows, error) {
+	c.statements.Add(1)
+	return c.DB.Query(ctx, sql, args...)
+}
+
+func (c counting) Exec(ctx context.Context, sql string, args ...any) (int64, error) {
+	c.statements.Add(1)
+	return c.DB.Exec(ctx, sql, args...)
+}
+
+func (c counting) InTx(ctx context.Context, fn func(ctx context.Context, tx store.Conn) error) error {
+	return c.DB.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
+		return fn(ctx, countingConn{tx, c.statements})
+	})
+}
+
+// Notify needs the engine's own transaction.
+func (c counting) Notify(ctx context.Context, tx store.Conn, channel, payload string) error {
+	c.statements.Add(1)
+	return c.DB.Notify(ctx, tx.(countingConn).Conn, channel, payload)
+}
+
+type countingConn struct {
+	store.Conn
+	statements *atomic.Int64
+}
+
+func (c countingConn) Query(ctx context.Context, sql string, args ...any) (store.Rows, error) {
+	c.statements.Add(1)
+	return c.Conn.Query(ctx, sql, args...)
+}
+
+func (c countingConn) Exec(ctx context.Context, sql string, args ...any) (int64, error) {
+	c.statements.Add(1)
+	return c.Conn.Exec(ctx, sql, args...)
+}
+
+// However many sessions a user has, to end them all takes as many statements as to end one.
+func TestAllSessionsEndWithOneStatement(t *testing.T) {
+	ways := map[string]func(s *server, admin, user, name string) answer{
+		"user disabled": func(s *server, admin, user, _ string) answer {
+			return s.do("PUT", "/users/"+user, admin, `{"enabled":false}`)
+		},
+		"user deleted": func(s *server, admin, user, _ string) answer { return s.do("DELETE", "/users/"+user, admin, "") },
+		"password changed": func(s *server, admin, user, name string) answer {
+			return s.do("PUT", "/users/"+user+"/password", admin, change("secret of "+name, "new"))
+		},
+	}
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		counted := counting{db, new(atomic.Int64)}
+		s := newServer(t, counted)
+		admin := s.admin()
+		for way, end := range ways {
+			t.Run(way, func(t *testing.T) {
+				took := map[int]int64{}
+				for name, sessions := range map[string]int{"one of " + way: 1, "many of " + way: 100} {
+					user, _, last := s.account(admin, name, "auth.users.me.password.update")
+					for range sessions - 1 {
+						last = s.session(user)
+					}
+					before := counted.statements.Load()
+					if a := end(s, admin, user, name); a.status >= 300 {
+						t.Fatalf("%d: %s", a.status, a.body)
+					}
+					took[sessions] = counted.statements.Load() - before
+					s.lives(last, false)
+				}
+				if took[1] != took[100] {
+					t.Errorf("%d statements for one session, %d for 100", took[1], took[100])
+				}
+			})
+		}
+	})
+}
+
+// session gives a user one more, past the login.
+func (s *server) session(user string) (token string) {
+	s.t.Helper()
+	token = tokens.New()
+	d := tokens.DigestOf(token)
+	if _, err := s.db.Exec(s.t.Context(), `
+		INSERT INTO auth_token (digest, session_uuid, user_uuid, issued_at, expires_at, mobile, user_agent, remote_addr)
+		SELECT $1, $2, user_uuid, issued_at, expires_at, false, '', '' FROM auth_token WHERE user_uuid = $3 LIMIT 1`,
+		d[:], uuid.NewString(), user); err != nil {
+		s.t.Fatal(err)
+	}
+	return token
+}
