@@ -1,8 +1,8 @@
 // Command bench measures the budgets of DESIGN section 7 and prints them as one table:
 //
-//	go run ./internal/bench            all rows, under 8 minutes
-//	go run ./internal/bench -quick     all rows with fewer rounds, under a minute; for a look, not for the record
-//	go run ./internal/bench -only gate rows of one group: gate, process, startup, revocation, steady
+//	go run ./internal/bench            all rows, under 12 minutes
+//	go run ./internal/bench -quick     all rows with fewer rounds, about two minutes; for a look, not for the record
+//	go run ./internal/bench -only gate rows of one group: gate, process, startup, revocation, steady, auth, confd
 //	go run ./internal/bench -profile cmd/ringfence/default.pgo
 //
 // # How it measures

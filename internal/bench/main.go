@@ -51,8 +51,8 @@ func run(arguments []string) error {
 		}
 	}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
-	quick := flags.Bool("quick", false, "fewer rounds: under a minute, for a look and not for the record")
-	only := flags.String("only", "", "one group of rows: gate, process, startup, revocation, steady, auth")
+	quick := flags.Bool("quick", false, "fewer rounds: about two minutes, for a look and not for the record")
+	only := flags.String("only", "", "one group of rows: gate, process, startup, revocation, steady, auth, confd")
 	profile := flags.String("profile", "", "record a CPU profile under the gate's load into this file, and measure nothing")
 	pgo := flags.String("pgo", "cmd/ringfence/default.pgo", "the profile that the release build uses")
 	if err := flags.Parse(arguments); err != nil {
@@ -86,6 +86,7 @@ func run(arguments []string) error {
 		{"startup", b.startRows},
 		{"revocation", b.revocationRows},
 		{"auth", b.authRows},
+		{"confd", b.confdRows},
 	}
 	var (
 		rows  []row

@@ -2,6 +2,7 @@ package main
 
 import (
 	"crypto/tls"
+	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
@@ -58,6 +59,32 @@ func (n *node) ask(method, path, token string) (int, error) {
 		return 0, err
 	}
 	return answer.StatusCode, answer.Body.Close()
+}
+
+// logIn answers a token.
+func (n *node) logIn(name, password string) (string, error) {
+	r, err := http.NewRequest(http.MethodPost, n.url+"/api/auth/0.1/token", strings.NewReader(`{}`))
+	if err != nil {
+		return "", err
+	}
+	r.Header.Set("Accept", "application/json")
+	r.Header.Set("Content-Type", "application/json")
+	r.SetBasicAuth(name, password)
+	answer, err := n.client.Do(r)
+	if err != nil {
+		return "", err
+	}
+	defer answer.Body.Close()
+	var record struct {
+		Data struct {
+			Token string `json:"token"`
+		} `json:"data"`
+	}
+	if answer.StatusCode != http.StatusOK {
+		return "", fmt.Errorf("logging in: answered %s", answer.Status)
+	}
+	err = json.NewDecoder(answer.Body).Decode(&record)
+	return record.Data.Token, err
 }
 
 // answers waits until the path is answered with 200.

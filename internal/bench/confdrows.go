@@ -1,0 +1,258 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/store/sqlite"
+)
+
+const (
+	confdUsers   = "/api/confd/1.1/users"
+	confdClients = 16
+	listedUsers  = 100_000
+	longestList  = 10 * time.Millisecond
+)
+
+// confdRows measures confd of the release binary, through the gate and over TLS, beside the bare statements.
+func (b *bench) confdRows() ([]row, error) {
+	release, err := b.build("./cmd/ringfence", true)
+	if err != nil {
+		return nil, err
+	}
+	ctx := context.Background()
+	rows, err := b.sqliteCreates(ctx, release)
+	if err != nil {
+		return rows, err
+	}
+	server := os.Getenv(dsnVariable)
+	if server == "" {
+		return append(rows, row{"confd on PostgreSQL", dsnVariable + " is not set: run `make bench`", "", skipped}), nil
+	}
+	more, err := b.postgresConfd(ctx, release, server)
+	return append(rows, more...), err
+}
+
+// creates are the rates of the API and of the bare statement, in rounds.
+type creates struct{ api, bare []float64 }
+
+func (b *bench) measureCreates(api, bare func(n int64) error) (found creates, err error) {
+	rounds, each := 5, 2000
+	if b.quick {
+		rounds, each = 2, 500
+	}
+	var next atomic.Int64
+	for range rounds {
+		for _, side := range []struct {
+			create func(n int64) error
+			rates  *[]float64
+		}{{api, &found.api}, {bare, &found.bare}} {
+			began := time.Now()
+			if err := atOnce(confdClients, each, func() error { return side.create(next.Add(1)) }); err != nil {
+				return found, err
+			}
+			*side.rates = append(*side.rates, float64(each)/time.Since(began).Seconds())
+		}
+	}
+	return found, nil
+}
+
+func (c creates) row(engine string, least float64) row {
+	ratios := make([]float64, len(c.api))
+	for i := range ratios {
+		ratios[i] = c.bare[i] / c.api[i]
+	}
+	return row{
+		what: fmt.Sprintf("confd create, %d clients, %s / the bare INSERT", confdClients, engine),
+		measured: fmt.Sprintf("%.0f a second (best %.0f); %.2f x the time of the bare INSERT, %.0f a second",
+			median(c.api), percentile(c.api, 100), median(ratios), median(c.bare)),
+		budget: fmt.Sprintf("%.0f a second", least), verdict: judge(median(c.api) > least),
+	}
+}
+
+// atOnce has so many workers do something so often in all.
+func atOnce(workers, times int, do func() error) error {
+	var (
+		left   atomic.Int64
+		failed = make(chan error, workers)
+		work   sync.WaitGroup
+	)
+	left.Store(int64(times))
+	for range workers {
+		work.Go(func() {
+			for left.Add(-1) >= 0 {
+				if err := do(); err != nil {
+					failed <- err
+					return
+				}
+			}
+		})
+	}
+	work.Wait()
+	close(failed)
+	return <-failed
+}
+
+// creator creates users through the API, on as many connections as there are workers.
+func creator(n *node, token string) (func(i int64) error, error) {
+	clients := make(chan *client, confdClients)
+	for range confdClients {
+		c, err := dial(n.address())
+		if err != nil {
+			return nil, err
+		}
+		clients <- c
+	}
+	return func(i int64) error {
+		c := <-clients
+		defer func() { clients <- c }()
+		body := fmt.Sprintf(`{"firstname": "First%d", "lastname": "Last", "email": "user%d@example.org"}`, i, i)
+		status, answer, err := c.call(http.MethodPost, confdUsers, body, "X-Auth-Token: "+token)
+		if err == nil && status != http.StatusCreated {
+			err = fmt.Errorf("creating a user: answered %d: %s", status, answer)
+		}
+		return err
+	}, nil
+}
+
+// insertUser is the bare statement.
+func insertUser(ctx context.Context, db store.Conn, tenant string) func(i int64) error {
+	return func(i int64) error {
+		_, err := db.Exec(ctx, `
+			INSERT INTO confd_user (uuid, tenant_uuid, firstname, lastname, email, caller_id, mobile_fallback_enabled,
+				call_record_outgoing_external_enabled, call_record_outgoing_internal_enabled, call_record_incoming_internal_enabled,
+				call_record_incoming_external_enabled, subscription_type, enabled)
+			VALUES ($1, $2, $3, 'Last', $4, $5, false, false, false, false, false, 0, true)`,
+			uuid.NewString(), tenant, fmt.Sprintf("First%d", i), fmt.Sprintf("user%d@example.org", i), fmt.Sprintf(`"First%d Last"`, i))
+		return err
+	}
+}
+
+func (b *bench) sqliteCreates(ctx context.Context, release string) (rows []row, err error) {
+	bare, err := sqlite.Open(ctx, filepath.Join(b.folder, "bare.db"))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, bare.Close()) }()
+	if err := bare.Migrate(ctx); err != nil {
+		return nil, err
+	}
+	tenant := uuid.NewString()
+	if _, err := bare.Exec(ctx, `INSERT INTO auth_tenant (uuid, parent_uuid, slug) VALUES ($1, $1, 'bench')`, tenant); err != nil {
+		return nil, err
+	}
+	n, err := b.startNode(release, filepath.Join(b.folder, "confd"), "", "RINGFENCE_ADMIN_PASSWORD="+adminPassword)
+	if err != nil {
+		return nil, err
+	}
+	defer n.stop()
+	if err := n.answers("/readyz"); err != nil {
+		return nil, err
+	}
+	admin, err := n.logIn("admin", adminPassword)
+	if err != nil {
+		return nil, err
+	}
+	api, err := creator(n, admin)
+	if err != nil {
+		return nil, err
+	}
+	found, err := b.measureCreates(api, insertUser(ctx, bare, tenant))
+	if err != nil {
+		return nil, err
+	}
+	return []row{found.row("SQLite", 500)}, nil
+}
+
+func (b *bench) postgresConfd(ctx context.Context, release, server string) (rows []row, err error) {
+	t, err := b.newTown(ctx, release, server, "confd-town")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, t.close()) }()
+	api, err := creator(t.node, t.admin)
+	if err != nil {
+		return nil, err
+	}
+	found, err := b.measureCreates(api, insertUser(ctx, t.db, t.tenant))
+	if err != nil {
+		return nil, err
+	}
+	rows = append(rows, found.row("PostgreSQL", 1000))
+	lists, err := t.lists(ctx, b.quick)
+	return append(rows, lists...), err
+}
+
+// lists asks for 100 of many users, ordered and searched, and then has the database alone find them.
+func (t *town) lists(ctx context.Context, quick bool) ([]row, error) {
+	for _, sql := range []string{`
+		INSERT INTO confd_user (uuid, tenant_uuid, firstname, lastname, email, caller_id, mobile_fallback_enabled,
+			call_record_outgoing_external_enabled, call_record_outgoing_internal_enabled, call_record_incoming_internal_enabled,
+			call_record_incoming_external_enabled, subscription_type, enabled)
+		SELECT gen_random_uuid(), t.uuid, 'First' || n, CASE WHEN n % 100 = 0 THEN 'Martin' ELSE 'Last' END || (n * 7919) % 100000,
+			'listed' || n || '@example.org', '"First' || n || '"', false, false, false, false, false, 0, true
+		FROM auth_tenant t, generate_series(1, ` + fmt.Sprint(listedUsers) + `) n`, `VACUUM ANALYZE confd_user`} {
+		if _, err := t.db.Pool().Exec(ctx, sql); err != nil {
+			return nil, fmt.Errorf("making users: %w", err)
+		}
+	}
+	c, err := dial(t.node.address())
+	if err != nil {
+		return nil, err
+	}
+	defer c.conn.Close()
+	times := 101
+	if quick {
+		times = 21
+	}
+	var (
+		api, bare []time.Duration
+		ratios    []float64
+	)
+	for range times {
+		began := time.Now()
+		status, answer, err := c.call(http.MethodGet, confdUsers+"?search=martin&order=lastname&limit=100", "", "X-Auth-Token: "+t.admin)
+		if err != nil || status != http.StatusOK {
+			return nil, fmt.Errorf("listing users: answered %d: %s: %w", status, answer, err)
+		}
+		api = append(api, time.Since(began))
+		began = time.Now()
+		if err := t.find(ctx); err != nil {
+			return nil, err
+		}
+		bare = append(bare, time.Since(began))
+		ratios = append(ratios, float64(api[len(api)-1])/float64(bare[len(bare)-1]))
+	}
+	return []row{{
+		what: "confd list, 100 of 100,000 users, ordered and searched, PostgreSQL / the bare SELECTs",
+		measured: fmt.Sprintf("%s (best %s); %.2f x the bare SELECTs, %s", millis(median(api)), millis(percentile(api, 0)),
+			median(ratios), millis(median(bare))),
+		budget: millis(longestList), verdict: judge(median(api) < longestList),
+	}}, nil
+}
+
+// find reads what the list shows and how many there are, and throws it away.
+func (t *town) find(ctx context.Context) error {
+	const where = ` FROM confd_user WHERE tenant_uuid = $1 AND search_text LIKE '%martin%'`
+	for _, sql := range []string{`SELECT count(*)` + where, `SELECT *` + where + ` ORDER BY fold(lastname) || '', id LIMIT 100`} {
+		found, err := t.db.Pool().Query(ctx, sql, t.tenant)
+		if err != nil {
+			return err
+		}
+		found.Close()
+		if err := found.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
