@@ -163,7 +163,7 @@ func loadDefault(t *testing.T, database string) *gateway {
 	} {
 		t.Setenv(name, value)
 	}
-	text := strings.ReplaceAll(defaultCaddyfile(t), "format ringfence", "format ringfence\noutput file "+g.log)
+	text := strings.NewReplacer("log default {", "log default {\noutput file "+g.log, "log admin {", "log admin {\noutput file "+g.log).Replace(defaultCaddyfile(t))
 	t.Cleanup(func() {
 		stop(t)
 		if t.Failed() {

@@ -22,8 +22,8 @@ var syntax = []struct {
 	{regexp.MustCompile(`(?i)(/token/+)[^/?#\s"'<>]+`), "${1}" + mark},
 	// ?token=, &access_token=, password= at the start of a query or of a word
 	{regexp.MustCompile(`(?i)((?:^|[?&;#\s])[\w.-]*(?:token|password|passwd|secret)=)[^&;#\s"'<>]+`), "${1}" + mark},
-	// the code that an OAuth2 provider sends back
-	{regexp.MustCompile(`(?i)([?&]code=)[^&;#\s"'<>]+`), "${1}" + mark},
+	// the code that an OAuth2 provider sends back, and the state that lets its bearer finish what a user began
+	{regexp.MustCompile(`(?i)([?&](?:code|state)=)[^&;#\s"'<>]+`), "${1}" + mark},
 	// a header in a dump or a message
 	{regexp.MustCompile(`(?i)(x[-_.]auth[-_.]token["'\]]*\s*[:=][\s"'\[]*)[^\s"',\]}&]+`), "${1}" + mark},
 	{regexp.MustCompile(`(?i)(authorization["'\]]*\s*[:=][\s"'\[]*(?:basic|bearer)\s+)[^\s"',\]}]+`), "${1}" + mark},
@@ -100,6 +100,9 @@ func suspect(s string) bool {
 		case 'p', 'P':
 			word = "passw"
 		case 's', 'S':
+			if hasFoldPrefix(s[i:], "state=") {
+				return true
+			}
 			word = "secret"
 		case 'c', 'C':
 			word = "code="
