@@ -51,7 +51,7 @@ func newGateways(t *testing.T, db store.DB, o oauth2test.Options) *gateways {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g.plugins = []external.Plugin{mobileauth.New(), genericPlugin(t, g.oauth), googles}
+	g.plugins = []external.Plugin{mobileauth.Plugin{}, genericPlugin(t, g.oauth), googles}
 	g.node = g.newNode(g.plugins...)
 	g.admin = g.node.login("admin", adminPassword)
 	g.node.do("POST", "/external/google/config", g.admin, clientConfig).want(t, 201)

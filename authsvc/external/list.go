@@ -117,11 +117,7 @@ func listed(query rest.List, authType string) bool {
 
 // storedLinks answers what is stored for the path's user, by type: opened where the plugin has a safe view, else empty.
 func (h *Host) storedLinks(ctx context.Context, r *rest.Request) (map[string]json.RawMessage, error) {
-	user, err := r.UUIDParam("user_uuid")
-	if err != nil {
-		return nil, errUnknownUser(err)
-	}
-	scope, err := tenant.Of(ctx, h.db, r)
+	user, scope, err := h.asked(ctx, r)
 	if err != nil {
 		return nil, err
 	}

@@ -162,13 +162,18 @@ func (h *Host) serve(ctx context.Context, r *rest.Request, p Plugin, route Route
 	return answer, l.auditBegun(ctx)
 }
 
+// asked is the user whom the path names, and the tenant that the request acts in, whether it sees that user or not.
+func (h *Host) asked(ctx context.Context, r *rest.Request) (user, scope string, err error) {
+	if user, err = r.UUIDParam("user_uuid"); err != nil {
+		return "", "", errUnknownUser(err)
+	}
+	scope, err = tenant.Of(ctx, h.db, r)
+	return user, scope, err
+}
+
 // linkOf is the link that the path names, of a user whom the request's tenant sees.
 func (h *Host) linkOf(ctx context.Context, r *rest.Request, authType string) (*Link, error) {
-	user, err := r.UUIDParam("user_uuid")
-	if err != nil {
-		return nil, errUnknownUser(err)
-	}
-	scope, err := tenant.Of(ctx, h.db, r)
+	user, scope, err := h.asked(ctx, r)
 	if err != nil {
 		return nil, err
 	}

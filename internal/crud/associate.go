@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/audit"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
@@ -341,13 +340,4 @@ func CreateRelated[T any](e *Engine, r Resource[T], a Association) rest.Operatio
 			})
 		},
 	}
-}
-
-// Exists refuses a field whose value names nothing in the tenant: column of table must have it.
-func Exists(ctx context.Context, c store.Conn, table, column, tenantUUID, field string, value any) error {
-	_, err := store.Get[int](ctx, c, "SELECT 1 FROM "+table+" WHERE tenant_uuid = $1 AND "+column+" = $2 LIMIT 1", tenantUUID, value)
-	if errors.Is(err, store.ErrNotFound) {
-		return apierr.InvalidField(field, "reference", "Names nothing that exists")
-	}
-	return err
 }

@@ -14,9 +14,6 @@ import (
 // Plugin is of type mobile.
 type Plugin struct{}
 
-// New answers the plugin.
-func New() Plugin { return Plugin{} }
-
 // Type is mobile.
 func (Plugin) Type() string { return "mobile" }
 

@@ -103,9 +103,6 @@ func (s *Server) Config() ldap.Config {
 	}
 }
 
-// Log is what slapd has written: each connection and operation.
-func (s *Server) Log() string { return s.output.String() }
-
 // Stop ends the server in good order; Restart may follow.
 func (s *Server) Stop() { s.end(syscall.SIGTERM) }
 
