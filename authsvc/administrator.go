@@ -10,10 +10,13 @@ import (
 // keepAdministrator refuses a change that leaves nobody who can log in and do everything: an enabled user of the master tenant with a
 // login and a password, who holds # and no denial (THREATS 4.13). It runs after the change, in its transaction: transactions
 // are serializable, so two that each remove one of the last two cannot both commit.
+//
+// Those who hold # are few and are found first: left to itself, PostgreSQL reads what everybody holds.
 func keepAdministrator(ctx context.Context, c store.Conn) error {
 	found, err := store.Select[int](ctx, c, `
+		WITH powerful AS MATERIALIZED (`+holders(`SELECT policy_uuid FROM auth_policy_access WHERE access = '#'`)+`)
 		SELECT 1 FROM auth_user u JOIN auth_tenant t ON t.uuid = u.tenant_uuid
-		WHERE u.uuid IN (`+holders(`SELECT policy_uuid FROM auth_policy_access WHERE access = '#'`)+`)
+		WHERE u.uuid IN (SELECT user_uuid FROM powerful)
 		  AND NOT EXISTS (SELECT 1 FROM `+holdings("u.uuid")+` h JOIN auth_policy_access a ON a.policy_uuid = h.policy_uuid WHERE a.access LIKE '!%')
 		  AND EXISTS (SELECT 1 FROM auth_login l LEFT JOIN auth_email e ON e.uuid = l.email_uuid WHERE l.user_uuid = u.uuid AND (l.email_uuid IS NULL OR e.confirmed))
 		  AND t.uuid = t.parent_uuid AND u.enabled AND u.password_hash IS NOT NULL AND `+methodOf+` = 'native'

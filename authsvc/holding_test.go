@@ -180,7 +180,7 @@ func readAll(t *testing.T, db store.DB, q asked) string {
 
 // derived is what SQLite scans that is no table, but what another part of the query answers; and the index of the few policies
 // that allow everything.
-var derived = regexp.MustCompile(`^SCAN (h|m|h LEFT-JOIN|\(subquery-\d+\)|CONSTANT ROW|.* INDEX auth_policy_access_everything)$`)
+var derived = regexp.MustCompile(`^SCAN (h|m|powerful|h LEFT-JOIN|\(subquery-\d+\)|CONSTANT ROW|.* INDEX auth_policy_access_everything)$`)
 
 func scannedBySQLite(t *testing.T, db store.DB, q asked) string {
 	t.Helper()
