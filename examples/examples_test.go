@@ -30,13 +30,26 @@ func read(t *testing.T, name string) string {
 // quickstart is the README's block.
 func quickstart(t *testing.T) string {
 	t.Helper()
-	_, section, _ := strings.Cut(read(t, "README.md"), "\n## Quickstart\n")
-	_, block, _ := strings.Cut(section, "\n```sh\n")
-	block, _, found := strings.Cut(block, "\n```\n")
-	if !found {
-		t.Fatal("the README has no quickstart")
+	return typed(t, "Quickstart")
+}
+
+// typed is what a section of the README has its reader type into a shell.
+func typed(t *testing.T, title string) string {
+	t.Helper()
+	_, section, _ := strings.Cut(read(t, "README.md"), "\n## "+title+"\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	var blocks []string
+	for _, block := range strings.Split(section, "\n```sh\n")[1:] {
+		block, _, found := strings.Cut(block, "\n```\n")
+		if !found {
+			t.Fatalf("the README has a block without an end in %s", title)
+		}
+		blocks = append(blocks, block)
 	}
-	return block
+	if len(blocks) == 0 {
+		t.Fatalf("the README has nothing to type in %s", title)
+	}
+	return strings.Join(blocks, "\n")
 }
 
 // The README and the script show the same lines in the same order; the script's checks come on top.
@@ -94,11 +107,13 @@ func bash(t *testing.T) string {
 	return path
 }
 
-// The README's own lines, typed into a shell beside a gateway that `make run` has started.
+// The README's own lines, the quickstart's and those that make an operator who can only read voicemails, typed into a shell
+// beside a gateway that `make run` has started.
 func TestReadmeQuickstart(t *testing.T) {
 	shell := bash(t)
 	p := gatewaytest.Start(t, gatewaytest.Settings{Folder: program(t), Env: []string{"RINGFENCE_ADMIN_PASSWORD="}}).Ready(t)
-	lines := strings.Replace(quickstart(t), "https://localhost:8443", "https://localhost:"+p.HTTPSPort, 1)
+	lines := quickstart(t) + "\n" + typed(t, "Roles and permissions")
+	lines = strings.Replace(lines, "https://localhost:8443", "https://localhost:"+p.HTTPSPort, 1)
 	cmd := exec.CommandContext(t.Context(), shell, "-euo", "pipefail", "-c", lines)
 	cmd.Dir = p.Folder
 	out, err := cmd.CombinedOutput()
@@ -106,12 +121,16 @@ func TestReadmeQuickstart(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	at := 0
-	for _, want := range []string{`"items":`, `"total":`, "confd.voicemails.read", "Unauthorized for confd.users.read", "unknown, expired or revoked"} {
+	for _, want := range []string{
+		`"items":`, `"total":`, "confd.voicemails.read", "Unauthorized for confd.users.read", "unknown, expired or revoked",
+		`"items":`, "Unauthorized for confd.voicemails.1.delete", "Unauthorized for confd.users.read", // olga
+		`"allowed":false`, `"username":"olga"`, `"group_name":"operators"`, `"action":"create_user"`,
+	} {
 		n := strings.Index(string(out)[at:], want)
 		if n < 0 {
 			t.Fatalf("the output has no %q, or not in its place:\n%s", want, out)
 		}
-		at += n
+		at += n + len(want)
 	}
 }
 
