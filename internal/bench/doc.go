@@ -22,4 +22,10 @@
 // cache before the server starts, on a clock that runs 1000 times slower, so that no entry grows old and a round measures cache
 // hits. What re-asking the database costs when 100,000 tokens are in use all the time is a row of its own ("steady
 // state"), measured on the release binary itself with its rows in SQLite.
+//
+// The groups auth and confd measure the release binary as `make run` starts it, on SQLite and on PostgreSQL. What is
+// compared there on the clock, such as a revocation among a thousand tokens with one among a million, is asked by
+// turns of two gateways whose databases are on one server. The token check is compared with two services in Python
+// (testdata/tokenserver.py), if there is a python3: the least that answers, and what such services are made with, if
+// its modules are installed (Debian: python3-flask, python3-sqlalchemy, python3-cheroot).
 package main

@@ -59,7 +59,10 @@ func (b *bench) townRows(release string) (rows []row, err error) {
 		if err := t.settle(ctx, count, rounds); err != nil {
 			return nil, err
 		}
-		if towns[i], err = newResident(ctx, t); err != nil {
+		towns[i].town = t
+	}
+	for i := range towns { // now, since a gateway closes connections that nobody uses
+		if towns[i], err = newResident(ctx, towns[i].town); err != nil {
 			return nil, err
 		}
 	}
