@@ -86,7 +86,8 @@ func TestNobodysPoliciesAreReadButTheirsWhoAreAskedFor(t *testing.T) {
 	})
 }
 
-// addCrowd gives a tenant its users, each with a policy that grants and denies, and all of them one through their group.
+// addCrowd gives a tenant its users, each with a policy that grants and denies, their own and through a group, and all of them one
+// more through the tenant's group. PostgreSQL plans by the sizes: with few large groups it would rightly read them all.
 func addCrowd(t *testing.T, db store.DB, tenantUUID string) {
 	t.Helper()
 	err := db.InTx(t.Context(), func(ctx context.Context, tx store.Conn) error {
@@ -109,6 +110,11 @@ func addCrowd(t *testing.T, db store.DB, tenantUUID string) {
 			`INSERT INTO auth_policy_access (policy_uuid, access) SELECT uuid, '!calld.calls.create' FROM auth_policy WHERE tenant_uuid = $1`,
 			`INSERT INTO auth_user_policy (user_uuid, policy_uuid) SELECT uuid, uuid FROM auth_user WHERE tenant_uuid = $1`,
 			`INSERT INTO auth_group_user (group_uuid, user_uuid) SELECT tenant_uuid, uuid FROM auth_user WHERE tenant_uuid = $1`,
+			`INSERT INTO auth_group (uuid, tenant_uuid, name, name_key, slug, slug_key, system_managed)
+			 SELECT uuid, tenant_uuid, CAST(uuid AS text), CAST(uuid AS text), CAST(uuid AS text), CAST(uuid AS text), false
+			 FROM auth_user WHERE tenant_uuid = $1`,
+			`INSERT INTO auth_group_user (group_uuid, user_uuid) SELECT uuid, uuid FROM auth_user WHERE tenant_uuid = $1`,
+			`INSERT INTO auth_group_policy (group_uuid, policy_uuid) SELECT uuid, uuid FROM auth_user WHERE tenant_uuid = $1`,
 			`INSERT INTO auth_group_policy (group_uuid, policy_uuid) SELECT $1, uuid FROM auth_policy WHERE tenant_uuid = $1 ORDER BY uuid LIMIT 1`,
 		} {
 			if _, err := tx.Exec(ctx, sql, tenantUUID); err != nil {
