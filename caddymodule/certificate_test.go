@@ -95,7 +95,7 @@ func (s *site) load(t *testing.T) {
 	}
 	// Without the app nobody hands over: what Caddy has replaced accepts until it gets to stopping it.
 	gatewaytest.Eventually(t, time.Minute, func() error {
-		if n := caddymodule.Shares()["sockets"]; n != 1 {
+		if n := caddymodule.Listening(); n != 1 {
 			return fmt.Errorf("%d configurations listen", n)
 		}
 		return nil

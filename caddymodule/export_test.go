@@ -17,5 +17,17 @@ func Shares() map[string]int {
 	return shares
 }
 
+// Listening is how many configurations have a socket open: more than one while the old one of a reload ends, which Caddy
+// does not wait for.
+func Listening() int {
+	most := 0
+	keptSockets.Range(func(key, _ any) bool {
+		n, _ := keptSockets.References(key)
+		most = max(most, n)
+		return true
+	})
+	return most
+}
+
 // MemoryLimit is the limit for so many live bytes.
 func MemoryLimit(live uint64, ceiling int64) int64 { return memoryLimit(live, ceiling) }

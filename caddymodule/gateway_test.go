@@ -9,12 +9,14 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig"
 	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
+	"github.com/ringfence/ringfence/caddymodule"
 	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
 )
 
@@ -133,9 +135,19 @@ func (g *gateway) load(t *testing.T) {
 	}
 }
 
+// reload returns when the new configuration alone is served.
 func (g *gateway) reload(t *testing.T) error {
 	t.Helper()
-	return caddy.Load(g.adapt(t, g.caddyfile()), true)
+	if err := caddy.Load(g.adapt(t, g.caddyfile()), true); err != nil {
+		return err
+	}
+	gatewaytest.Eventually(t, time.Minute, func() error {
+		if n := caddymodule.Listening(); n > 1 {
+			return fmt.Errorf("%d configurations listen", n)
+		}
+		return nil
+	})
+	return nil
 }
 
 func (g *gateway) logged(t *testing.T) string {
