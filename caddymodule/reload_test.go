@@ -84,12 +84,7 @@ func TestReloadKeepsWhatIsShared(t *testing.T) {
 		if err := g.reload(t); err != nil {
 			t.Fatal(err)
 		}
-		gatewaytest.Eventually(t, time.Minute, func() error { // what Caddy has replaced gives its own back by and by
-			if got := caddymodule.Shares(); !maps.Equal(got, shares) {
-				return fmt.Errorf("after reload %d the shares are %v, were %v", i, got, shares)
-			}
-			return nil
-		})
+		sharesBecome(t, shares)
 		for series, before := range counted {
 			if after := g.metric(t, series); after != before {
 				t.Errorf("after reload %d %s is %v, was %v", i, series, after, before)
@@ -103,6 +98,18 @@ func TestReloadKeepsWhatIsShared(t *testing.T) {
 			t.Errorf("after reload %d %v requests are counted, were %v", i, after, counted[allowed])
 		}
 	}
+}
+
+// sharesBecome waits until nothing more and nothing less is shared: a configuration that Caddy has replaced or refused gives
+// its own back by and by.
+func sharesBecome(t *testing.T, want map[string]int) {
+	t.Helper()
+	gatewaytest.Eventually(t, time.Minute, func() error {
+		if got := caddymodule.Shares(); !maps.Equal(got, want) {
+			return fmt.Errorf("the shares are %v, want %v", got, want)
+		}
+		return nil
+	})
 }
 
 // When the last configuration is gone nothing is left of it.
@@ -122,9 +129,7 @@ func TestStopGivesEverythingBack(t *testing.T) {
 				t.Fatal(err)
 			}
 			stop(t)
-			if shares := caddymodule.Shares(); len(shares) > 0 {
-				t.Errorf("shares are left: %v", shares)
-			}
+			sharesBecome(t, nil)
 			g.CloseIdleConnections()
 		})
 	}
@@ -296,9 +301,7 @@ func TestRefusedReloadChangesNothing(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("%v, want %q", err, tt.want)
 			}
-			if got := caddymodule.Shares(); !maps.Equal(got, shares) {
-				t.Errorf("the shares are %v, were %v", got, shares)
-			}
+			sharesBecome(t, shares)
 			g.Do(t, "GET", "/readyz", "", "").Want(t, 200)
 			g.Do(t, "GET", "/api/confd/1.1/users", token, "").Want(t, 200)
 			if after := g.metric(t, lookups); after != before {
