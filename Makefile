@@ -45,7 +45,8 @@ test-postgres: ## the tests against the server that TEST_POSTGRES_DSN names
 .PHONY: cover
 cover: ## coverage of the ACL language and the gate: at least 95 %
 	@for pkg in ./acl ./internal/gate ./internal/target; do \
-		pct=$$($(GO) test -cover $$pkg | tee /dev/stderr | sed -nE 's/.*coverage: ([0-9.]+)%.*/\1/p'); \
+		said=$$($(GO) test -cover $$pkg); status=$$?; echo "$$said"; [ $$status = 0 ] || exit 1; \
+		pct=$$(sed -nE 's/.*coverage: ([0-9.]+)%.*/\1/p' <<<"$$said"); \
 		awk -v p="$$pct" 'BEGIN { exit !(p >= 95) }' || { echo "$$pkg: $$pct % is under 95 %"; exit 1; }; \
 	done
 
