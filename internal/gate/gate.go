@@ -65,8 +65,8 @@ func New(c Config) (*Gate, error) {
 // Admission is a request that may go on.
 type Admission struct {
 	// Request is the request to pass on. Its URL and RequestURI are canonical, and its headers hold no
-	// identity that the gate did not write. For a service of ours its context has the principal, the
-	// *rest.Match and the request id; for an upstream its X-Ringfence headers have the identity.
+	// identity that the gate did not write; X-Request-Id is the answer's too. For a service of ours its context has the principal
+	// and the *rest.Match; for an upstream its X-Ringfence headers have the identity.
 	Request *http.Request
 	// Writer is where the answer goes. For an upstream it drops the headers that are not the upstream's to send; it
 	// then has a method Finish(), to be called when the handler has returned.
@@ -81,7 +81,6 @@ type passage struct {
 	target   target.Target
 	ids      [2]string // the request id, once for the request's header and once for the answer's
 	identity [4]string
-	context  requestContext
 	writer   upstreamWriter
 }
 
@@ -117,8 +116,7 @@ func (g *Gate) Admit(w http.ResponseWriter, r *http.Request) (Admission, bool) {
 	}
 	a := Admission{Request: r, Writer: w, Principal: who, Need: need}
 	if need.Match != nil {
-		p.context = requestContext{r.Context(), id}
-		a.Request = r.WithContext(serviceContext(&p.context, who, need.Match))
+		a.Request = r.WithContext(serviceContext(r.Context(), who, need.Match))
 		return a, true
 	}
 	if who != nil {

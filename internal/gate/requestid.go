@@ -1,35 +1,12 @@
 package gate
 
 import (
-	"context"
 	"encoding/hex"
 	"math/rand/v2"
 	"net/http"
 )
 
 const requestIDHeader = "X-Request-Id"
-
-type requestIDKey struct{}
-
-// requestContext is the context of a request to a service of ours.
-type requestContext struct {
-	context.Context
-	id string
-}
-
-// Value implements [context.Context].
-func (c *requestContext) Value(key any) any {
-	if key == (requestIDKey{}) {
-		return c.id
-	}
-	return c.Context.Value(key)
-}
-
-// RequestID is the id of a request to a service of ours, or "". It is the answer's X-Request-Id.
-func RequestID(ctx context.Context) string {
-	id, _ := ctx.Value(requestIDKey{}).(string)
-	return id
-}
 
 // setRequestID gives request and answer one id: the client's if it sent one that is fit
 // for a log, else a new one.
