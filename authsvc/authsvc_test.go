@@ -264,3 +264,18 @@ func (l list) column(name string) []string {
 func ifMatch(tag string) func(*http.Request) {
 	return func(r *http.Request) { r.Header.Set("If-Match", tag) }
 }
+
+// winners is how many of those that wanted one thing at once have got it. The others are told that it is taken.
+func winners(t *testing.T, answers []answer) (won int) {
+	t.Helper()
+	for _, a := range answers {
+		switch a.status {
+		case 200:
+			won++
+		case 409:
+		default:
+			t.Errorf("%d: %s", a.status, a.body)
+		}
+	}
+	return won
+}

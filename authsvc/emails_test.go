@@ -299,17 +299,7 @@ func TestEmailsAtOnce(t *testing.T) {
 			})
 		}
 		all.Wait()
-		won := 0
-		for _, a := range answers {
-			switch a.status {
-			case 200:
-				won++
-			case 409:
-			default:
-				t.Errorf("%d: %s", a.status, a.body)
-			}
-		}
-		if won != 1 {
+		if won := winners(t, answers); won != 1 {
 			t.Errorf("%d users have the address", won)
 		}
 	})

@@ -146,17 +146,7 @@ func TestRegisterAtOnce(t *testing.T) {
 			})
 		}
 		all.Wait()
-		made := 0
-		for _, a := range answers {
-			switch a.status {
-			case 200:
-				made++
-			case 409:
-			default:
-				t.Errorf("%d: %s", a.status, a.body)
-			}
-		}
-		if made != 1 {
+		if made := winners(t, answers); made != 1 {
 			t.Errorf("%d accounts have one name", made)
 		}
 	})
