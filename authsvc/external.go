@@ -1,16 +1,19 @@
 package authsvc
 
 import (
+	"context"
 	"slices"
 
 	"github.com/ringfence/ringfence/authsvc/external"
+	"github.com/ringfence/ringfence/internal/principal"
 	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
 )
 
 // addExternal adds the operations of external authentication to those that the service has: it comes last.
 func (s *Service) addExternal(o Options) error {
 	var err error
-	if s.external, err = external.NewHost(s.db, s.sealer, s.rest.Prefix, o.External, o.PublicURL); err != nil {
+	if s.external, err = external.NewHost(s.db, s.sealer, externalRights{}, s.rest.Prefix, o.External, o.PublicURL); err != nil {
 		return err
 	}
 	s.base = *s.rest
@@ -31,4 +34,15 @@ func (s *Service) WithExternal(plugins []external.Plugin, publicURL string) (*re
 		return nil, err
 	}
 	return &described, nil
+}
+
+// externalRights are the service's own rules, for external authentication.
+type externalRights struct{}
+
+func (externalRights) MayActOn(ctx context.Context, c store.Conn, caller *principal.Principal, userUUID string) error {
+	return mayActOn(ctx, c, caller, userUUID)
+}
+
+func (externalRights) MayConfigure(ctx context.Context, c store.Conn, caller *principal.Principal, tenantUUID string) error {
+	return mayActOnAll(ctx, c, caller, tenantUUID, "1 = 1")
 }

@@ -41,14 +41,16 @@ func (h *Host) configOperations() []rest.Operation {
 	}
 	read := operation(http.MethodGet, "read", "Read a tenant's configuration of an external service, secrets included", http.StatusOK, h.getConfig)
 	read.Reply, read.Conditional = rest.SchemaOf[externalConfig](), true
+	const who = "Everybody's credentials pass through the client that is configured, so it takes somebody who may act on all the tenant's users."
 	create := operation(http.MethodPost, "create", "Configure an external service for a tenant", http.StatusCreated, h.createConfig)
+	create.Description = who
 	create.Reply = &rest.Schema{Type: "string", Doc: "Empty."}
 	create.Statuses = append(create.Statuses, http.StatusConflict)
 	update := operation(http.MethodPut, "update", "Change a tenant's configuration of an external service", http.StatusNoContent, h.updateConfig)
-	update.Description = "Settings that are not sent stay as they are."
+	update.Description = "Settings that are not sent stay as they are. " + who
 	update.Statuses = append(update.Statuses, http.StatusPreconditionFailed)
 	remove := operation(http.MethodDelete, "delete", "Remove a tenant's configuration of an external service", http.StatusNoContent, h.deleteConfig)
-	remove.Description = "What is stored for the users stays, and cannot be renewed."
+	remove.Description = "What is stored for the users stays, and cannot be renewed. " + who
 	remove.Statuses = append(remove.Statuses, http.StatusPreconditionFailed)
 	return []rest.Operation{read, create, update, remove}
 }
@@ -116,6 +118,9 @@ func (h *Host) createConfig(ctx context.Context, r *rest.Request) (rest.Reply, e
 		return rest.Reply{}, err
 	}
 	return rest.Reply{Body: ""}, h.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
+		if err := h.rights.MayConfigure(ctx, tx, r.Principal(), tenantUUID); err != nil {
+			return err
+		}
 		n, err := tx.Exec(ctx, `INSERT INTO auth_external_config (tenant_uuid, auth_type, sealed) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`,
 			tenantUUID, authType, blob)
 		if err != nil {
@@ -194,6 +199,9 @@ func (h *Host) changeConfig(ctx context.Context, r *rest.Request,
 		return err
 	}
 	return h.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
+		if err := h.rights.MayConfigure(ctx, tx, r.Principal(), tenantUUID); err != nil {
+			return err
+		}
 		text, err := h.storedConfig(ctx, tx, tenantUUID, authType)
 		if errors.Is(err, ErrNoConfig) {
 			return noConfig(authType)

@@ -2,6 +2,7 @@ package external
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -13,6 +14,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/principal"
 	"github.com/ringfence/ringfence/internal/sealed"
 	"github.com/ringfence/ringfence/internal/store"
 )
@@ -29,6 +31,7 @@ type Host struct {
 type shared struct {
 	db       store.DB
 	sealer   Sealer
+	rights   Rights
 	prefix   string
 	closures *closures
 	renewals *singleflight.Group
@@ -41,10 +44,19 @@ type Sealer interface {
 	Open(blob, context []byte) ([]byte, error)
 }
 
+// Rights say who may do what to whom. The host asks them before any plugin hears of a request: whoever has a user's external
+// credentials acts as that user elsewhere, so the access alone is not enough. A refusal is 403.
+type Rights interface {
+	// MayActOn refuses a caller who does not hold all that the user holds.
+	MayActOn(ctx context.Context, c store.Conn, caller *principal.Principal, userUUID string) error
+	// MayConfigure refuses a caller who may not act on each of the tenant's users.
+	MayConfigure(ctx context.Context, c store.Conn, caller *principal.Principal, tenantUUID string) error
+}
+
 // NewHost serves the plugins below a prefix ("/api/auth/0.1"). Without a sealer nothing can be kept, and without a public URL
 // (see CheckPublicURL) nobody can be sent to an external service.
-func NewHost(db store.DB, sealer Sealer, prefix string, plugins []Plugin, publicURL string) (*Host, error) {
-	h := &Host{shared: &shared{db: db, sealer: sealer, prefix: prefix, closures: newClosures(), renewals: new(singleflight.Group)}}
+func NewHost(db store.DB, sealer Sealer, rights Rights, prefix string, plugins []Plugin, publicURL string) (*Host, error) {
+	h := &Host{shared: &shared{db: db, sealer: sealer, rights: rights, prefix: prefix, closures: newClosures(), renewals: new(singleflight.Group)}}
 	return h.With(plugins, publicURL)
 }
 

@@ -130,9 +130,21 @@ func (l *Link) replace(ctx context.Context, before []byte, data any) (stored boo
 
 const replaceSQL = `UPDATE auth_external SET sealed = $4, renewing_until = NULL WHERE user_uuid = $1 AND auth_type = $2 AND sealed = $3`
 
-// change runs a statement on the link's row, and has it in the audit if it did anything. $1 and $2 are the row's key.
+// mayAct refuses who may not act on the user, as things are in c.
+func (l *Link) mayAct(ctx context.Context, c store.Conn) error {
+	if caller := l.request.Principal(); caller != nil {
+		return l.Host.rights.MayActOn(ctx, c, caller, l.UserUUID)
+	}
+	return nil // the external service has sent somebody back, whom the state lets in
+}
+
+// change runs a statement on the link's row, and has it in the audit if it did anything. $1 and $2 are the row's key. The rights are
+// looked at again: the user may have been given more since the request came.
 func (l *Link) change(ctx context.Context, before, after *linkState, sql string, args ...any) (done bool, err error) {
 	err = l.Host.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
+		if err := l.mayAct(ctx, tx); err != nil {
+			return err
+		}
 		n, err := tx.Exec(ctx, sql, append([]any{l.UserUUID, l.Type}, args...)...)
 		if done = n == 1; err != nil || !done {
 			return err

@@ -125,6 +125,13 @@ func (h *Host) storedLinks(ctx context.Context, r *rest.Request) (map[string]jso
 		Type   string `db:"auth_type"`
 		Sealed []byte `db:"sealed"`
 	}
+	visible, err := store.Get[int](ctx, h.db, `SELECT count(*) FROM auth_user WHERE uuid = $1 AND `+tenant.Below("tenant_uuid", "$2"), user, scope)
+	if err != nil || visible == 0 {
+		return nil, err
+	}
+	if err := h.rights.MayActOn(ctx, h.db, r.Principal(), user); err != nil {
+		return nil, err
+	}
 	rows, err := store.Select[row](ctx, h.db, `
 		SELECT e.auth_type, e.sealed FROM auth_external e JOIN auth_user u ON u.uuid = e.user_uuid
 		WHERE e.user_uuid = $1 AND `+tenant.Below("u.tenant_uuid", "$2"), user, scope)

@@ -171,7 +171,7 @@ func (h *Host) asked(ctx context.Context, r *rest.Request) (user, scope string, 
 	return user, scope, err
 }
 
-// linkOf is the link that the path names, of a user whom the request's tenant sees.
+// linkOf is the link that the path names, of a user whom the request's tenant sees and the caller may act on.
 func (h *Host) linkOf(ctx context.Context, r *rest.Request, authType string) (*Link, error) {
 	user, scope, err := h.asked(ctx, r)
 	if err != nil {
@@ -182,7 +182,10 @@ func (h *Host) linkOf(ctx context.Context, r *rest.Request, authType string) (*L
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, errUnknownUser(nil)
 	}
-	return l, err
+	if err != nil {
+		return nil, err
+	}
+	return l, l.mayAct(ctx, h.db)
 }
 
 // bodyOf reads the body as the operation's schema has it: of an object with known properties, those alone. It is nil when the

@@ -1,0 +1,96 @@
+package authsvc_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/ringfence/ringfence/authsvc/external/oauth2/oauth2test"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/store/storetest"
+)
+
+// externalOfAll is all that an operator needs to call the operations on external credentials.
+var externalOfAll = []string{"auth.users.*.external.#", "auth.*.external.#"}
+
+// The accesses of external authentication open nobody's credentials who holds more, by whichever operation of whichever plugin.
+func TestNobodyTouchesTheExternalCredentialsOfTheMorePrivileged(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		g := newGateways(t, db, oauth2test.Options{})
+		n := g.node
+		chief, _, own := n.account(g.admin, "chief", "confd.#", "auth.users.me.#")
+		lesser, _, _ := n.account(g.admin, "lesser", "auth.users.me.external.mobile.read")
+		_, _, clerk := n.account(g.admin, "clerk", externalOfAll...)
+		for _, user := range []string{chief, lesser} {
+			n.do("POST", "/users/"+user+"/external/mobile", g.admin, `{"token":"of `+user+`"}`).want(t, 201)
+			g.link(user)
+		}
+		n.do("POST", "/external/mobile/config", g.admin, `{"fcm_sender_id":"sender"}`).want(t, 201)
+
+		operations := []struct{ method, path, body string }{
+			{"GET", "/external/mobile", ""},
+			{"HEAD", "/external/mobile", ""},
+			{"GET", "/external/mobile/sender_id", ""},
+			{"PUT", "/external/mobile", `{"token":"the clerk's"}`},
+			{"POST", "/external/mobile", `{"token":"the clerk's"}`},
+			{"GET", "/external/google", ""},
+			{"POST", "/external/google", `{}`},
+			{"POST", "/external/oauth2", `{}`},
+			{"GET", "/external", ""},
+			{"GET", "/external?type=mobile", ""},
+			{"DELETE", "/external/google", ""},
+			{"DELETE", "/external/mobile", ""},
+		}
+		stored := rawRows(t, db, "auth_external")
+		for _, o := range operations {
+			a := n.do(o.method, "/users/"+chief+o.path, clerk, o.body).want(t, 403)
+			if o.method != "HEAD" && strings.Contains(a.body, "of "+chief) {
+				t.Errorf("%s %s says %s", o.method, o.path, a.body)
+			}
+		}
+		if rawRows(t, db, "auth_external") != stored {
+			t.Error("what is stored has changed")
+		}
+		if begun, err := store.Get[int](t.Context(), db, `SELECT count(*) FROM auth_external_pending`); err != nil || begun != 0 {
+			t.Errorf("%d links were begun, %v", begun, err)
+		}
+		for _, o := range operations {
+			if a := n.do(o.method, "/users/"+lesser+o.path, clerk, o.body); a.status == http.StatusForbidden {
+				t.Errorf("%s %s of a user who holds less: %s", o.method, o.path, a.body)
+			}
+			if a := n.do(o.method, "/users/"+chief+o.path, own, o.body); a.status == http.StatusForbidden {
+				t.Errorf("%s %s of one's own: %s", o.method, o.path, a.body)
+			}
+		}
+	})
+}
+
+// Everybody's later credentials pass through a tenant's client, so it is set by who may act on each of them.
+func TestNobodyConfiguresAnExternalServiceForTheMorePrivileged(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		g := newGateways(t, db, oauth2test.Options{})
+		n := g.node
+		acme := n.tenant(g.admin, "acme")
+		n.do("POST", "/external/google/config", g.admin, `{"client_id":"theirs"}`, in(acme)).want(t, 201)
+		chief := g.newUser(n, g.admin, "chief", in(acme))
+		rights := n.do("POST", "/policies", g.admin, `{"name":"rights","acl":["confd.#","confd.users.me.#"]}`).want(t, 200).text(t, "uuid")
+		n.do("PUT", "/users/"+chief+"/policies/"+rights, g.admin, "").want(t, 204)
+		_, _, clerk := n.account(g.admin, "clerk", externalOfAll...)
+
+		for _, o := range []struct{ method, path, body string }{
+			{"POST", "/external/oauth2/config", `{"client_id":"the clerk's"}`},
+			{"PUT", "/external/google/config", `{"client_id":"the clerk's"}`},
+			{"PUT", "/external/google/config", `{}`},
+			{"DELETE", "/external/google/config", ""},
+		} {
+			n.do(o.method, o.path, clerk, o.body, in(acme)).want(t, 403)
+		}
+		if id := n.do("GET", "/external/google/config", g.admin, "", in(acme)).text(t, "client_id"); id != "theirs" {
+			t.Errorf("the client is %s", id)
+		}
+		n.do("DELETE", "/users/"+chief+"/policies/"+rights, g.admin, "").want(t, 204)
+		n.do("PUT", "/external/google/config", clerk, `{"client_id":"the clerk's"}`, in(acme)).want(t, 204)
+	})
+}
