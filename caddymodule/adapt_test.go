@@ -109,13 +109,16 @@ func TestCaddyfileErrors(t *testing.T) {
 		{"gate: public without a path", site("ringfence_gate calld {\npublic GET\n}"), "wrong argument count"},
 		{"gate: strip_prefix with a value", site("ringfence_gate calld {\nstrip_prefix yes\n}"), "wrong argument count"},
 		{"auth: argument", site("ringfence_auth x"), "wrong argument count"},
-		{"auth: block", site("ringfence_auth {\nx\n}"), "this directive takes no options"},
+		{"auth: block", site("ringfence_auth {\nx\n}"), `unknown option "x": it is accept`},
+		{"auth: accept of another kind", site("ringfence_auth {\naccept all\n}"), `accept "all": it is lenient, or left out, at Caddyfile:3`},
+		{"auth: accept nothing", site("ringfence_auth {\naccept\n}"), "wrong argument count"},
+		{"confd: accept twice", site("ringfence_confd {\naccept lenient\naccept lenient\n}"), "accept is given twice"},
 		{"confd: argument", site("ringfence_confd x"), "wrong argument count"},
 		{"console: argument", site("ringfence_console x"), "wrong argument count"},
 		{"health: argument", site("ringfence_health x"), "wrong argument count"},
 		{"helpers: argument", site("ringfence_helpers closed"), "ringfence_helpers takes nothing, or the word open"},
-		{"helpers: too much", site("ringfence_helpers open wide"), "ringfence_helpers takes nothing, or the word open"},
-		{"helpers: block", site("ringfence_helpers open {\nx\n}"), "this directive takes no options"},
+		{"helpers: too much", site("ringfence_helpers open wide"), "wrong argument count"},
+		{"helpers: block", site("ringfence_helpers open {\nx\n}"), `unknown option "x": it is accept`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
@@ -21,8 +23,16 @@ func init() {
 	for _, directive := range []string{"ringfence_auth", "ringfence_confd", "ringfence_helpers"} {
 		httpcaddyfile.RegisterDirectiveOrder(directive, httpcaddyfile.Before, "respond")
 	}
-	httpcaddyfile.RegisterHandlerDirective("ringfence_auth", parseBare(func() caddyhttp.MiddlewareHandler { return new(Auth) }))
-	httpcaddyfile.RegisterHandlerDirective("ringfence_confd", parseBare(func() caddyhttp.MiddlewareHandler { return new(Confd) }))
+	httpcaddyfile.RegisterHandlerDirective("ringfence_auth", func(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) {
+		auth := new(Auth)
+		h.Next()
+		return auth, auth.parse(h)
+	})
+	httpcaddyfile.RegisterHandlerDirective("ringfence_confd", func(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) {
+		confd := new(Confd)
+		h.Next()
+		return confd, confd.parse(h)
+	})
 	httpcaddyfile.RegisterHandlerDirective("ringfence_helpers", parseHelpers)
 }
 
@@ -41,7 +51,30 @@ type Helpers struct {
 }
 
 // gated is a service behind the gate.
-type gated struct{ service *rest.Service }
+type gated struct {
+	// Accept is "lenient" where a request without an Accept header takes any answer. Empty: it takes none, and gets 406.
+	Accept string `json:"accept,omitempty"`
+
+	service *rest.Service
+}
+
+const lenient = "lenient"
+
+// Validate checks the options.
+func (g *gated) Validate() error {
+	if g.Accept != "" && g.Accept != lenient {
+		return fmt.Errorf("accept %q: it is lenient, or left out", g.Accept)
+	}
+	return nil
+}
+
+// serve has the service answer. A request without an Accept header has been said to take anything since RFC 7231, 5.3.2.
+func (g *gated) serve(w http.ResponseWriter, r *http.Request) {
+	if g.Accept == lenient && !slices.ContainsFunc(r.Header["Accept"], func(line string) bool { return strings.Trim(line, " \t,") != "" }) {
+		r.Header["Accept"] = []string{"*/*"}
+	}
+	g.service.ServeHTTP(w, r)
+}
 
 var errNoGate = errors.New("no ringfence_gate has let this request through: put ringfence_gate into the same route")
 
@@ -51,7 +84,7 @@ func (g *gated) ServeHTTP(w http.ResponseWriter, r *http.Request, _ caddyhttp.Ha
 	if m == nil || m.Service != g.service {
 		return caddyhttp.Error(http.StatusInternalServerError, errNoGate)
 	}
-	g.service.ServeHTTP(w, r)
+	g.serve(w, r)
 	return nil
 }
 
@@ -108,7 +141,7 @@ func (h *Helpers) Provision(ctx caddy.Context) error {
 // ServeHTTP serves an open endpoint without asking for a gate.
 func (h *Helpers) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
 	if h.Open {
-		h.service.ServeHTTP(w, r)
+		h.serve(w, r)
 		return nil
 	}
 	return h.gated.ServeHTTP(w, r, next)
@@ -136,22 +169,47 @@ func parseBare(module func() caddyhttp.MiddlewareHandler) httpcaddyfile.Unmarsha
 	}
 }
 
+// parse parses the options of a service, whose arguments have been read:
+//
+//	ringfence_confd {
+//	    accept lenient
+//	}
+func (g *gated) parse(h httpcaddyfile.Helper) error {
+	if h.NextArg() {
+		return h.ArgErr()
+	}
+	for h.NextBlock(0) {
+		if option := h.Val(); option != "accept" {
+			return h.Errf("unknown option %q: it is accept", option)
+		}
+		if g.Accept != "" {
+			return h.Err("accept is given twice")
+		}
+		if !h.AllArgs(&g.Accept) {
+			return h.ArgErr()
+		}
+		if err := g.Validate(); err != nil {
+			return h.WrapErr(err)
+		}
+	}
+	return nil
+}
+
 // parseHelpers parses
 //
-//	ringfence_helpers [open]
+//	ringfence_helpers [open] {
+//	    accept lenient
+//	}
 func parseHelpers(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) {
 	h.Next()
 	helpers := new(Helpers)
 	if h.NextArg() {
-		if h.Val() != "open" || h.NextArg() {
+		if h.Val() != "open" {
 			return nil, h.Errf("ringfence_helpers takes nothing, or the word open")
 		}
 		helpers.Open = true
 	}
-	if h.NextBlock(0) {
-		return nil, h.Errf("this directive takes no options")
-	}
-	return helpers, nil
+	return helpers, helpers.parse(h)
 }
 
 var (
@@ -161,5 +219,8 @@ var (
 	_ caddy.Provisioner           = (*Auth)(nil)
 	_ caddy.Provisioner           = (*Confd)(nil)
 	_ caddy.Provisioner           = (*Helpers)(nil)
+	_ caddy.Validator             = (*Auth)(nil)
+	_ caddy.Validator             = (*Confd)(nil)
+	_ caddy.Validator             = (*Helpers)(nil)
 	_ caddyfile.Unmarshaler       = (*RemoteTokens)(nil)
 )
