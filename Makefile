@@ -81,6 +81,7 @@ generate: ## rewrite the golden files: the definitions and the adapted Caddyfile
 .PHONY: check
 check: ## all that must hold before a change lands
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "not formatted: $$unformatted"; exit 1; }
+	$(GO) mod tidy -diff
 	$(GO) vet $(PKGS)
 	$(MAKE) lint
 	$(MAKE) test-race
