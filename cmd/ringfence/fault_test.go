@@ -112,7 +112,7 @@ func TestDatabaseAway(t *testing.T) {
 			for _, kept := range []string{token, cached, unused} {
 				gatewaytest.Eventually(t, patience, p.Status(t.Context(), "GET", "/api/confd/1.1/users", kept, 200))
 			}
-			p.Do(t, "GET", "/api/confd/1.1/users", tokens.New(), "").Want(t, 401)
+			gatewaytest.Eventually(t, patience, p.Status(t.Context(), "GET", "/api/confd/1.1/users", tokens.New(), 401))
 		})
 	}
 	failed := 0

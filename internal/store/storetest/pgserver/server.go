@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/url"
 	"os"
@@ -35,7 +36,7 @@ type Server struct {
 	as                    *syscall.Credential
 
 	process *exec.Cmd
-	ended   chan struct{} // closed when process has ended
+	ended   chan struct{} // closed when process and all that it has started have ended
 }
 
 // Start makes a cluster and starts it. The caller calls Remove at the end.
@@ -163,16 +164,6 @@ func (s *Server) command(ctx context.Context, program string, arguments ...strin
 func (s *Server) Run(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startWait)
 	defer cancel()
-	for {
-		err := s.start(ctx)
-		// After a crash the old server's children may be alive for a moment, and hold the memory.
-		if err == nil || ctx.Err() != nil || !strings.Contains(s.Log(), "pre-existing shared memory block") {
-			return err
-		}
-	}
-}
-
-func (s *Server) start(ctx context.Context) error {
 	log, err := os.OpenFile(s.path("log"), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
@@ -184,12 +175,24 @@ func (s *Server) start(ctx context.Context) error {
 		"-c", "unix_socket_directories="+s.folder,
 		"-c", "fsync=on", "-c", "max_connections=200", "-c", "shared_buffers=64MB")
 	cmd.Stdout, cmd.Stderr = log, log
-	if err := cmd.Start(); err != nil {
+	// The server's children inherit this end of the pipe: it is at its end when the last of them is gone. Those of a server
+	// that was killed live on until they notice, and answer meanwhile.
+	alive, held, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	cmd.ExtraFiles = []*os.File{held}
+	err = cmd.Start()
+	_ = held.Close()
+	if err != nil {
+		_ = alive.Close()
 		return fmt.Errorf("starting postgres: %w", err)
 	}
 	ended := make(chan struct{})
 	go func() {
 		_ = cmd.Wait()
+		_, _ = io.Copy(io.Discard, alive)
+		_ = alive.Close()
 		close(ended)
 	}()
 	s.process, s.ended = cmd, ended
@@ -226,10 +229,10 @@ func (s *Server) ready() bool {
 	return state == "ready" || state == "standby"
 }
 
-// Stop shuts the server down; clients are thrown out.
+// Stop shuts the server down; clients are thrown out. When it returns nobody answers any more.
 func (s *Server) Stop() error { return s.end(syscall.SIGINT) }
 
-// Kill kills the server with SIGKILL, as a crash would end it.
+// Kill kills the server with SIGKILL, as a crash would end it, and waits for what that leaves, as Stop does.
 func (s *Server) Kill() error { return s.end(syscall.SIGKILL) }
 
 func (s *Server) end(signal syscall.Signal) error {
@@ -239,14 +242,19 @@ func (s *Server) end(signal syscall.Signal) error {
 	if err := s.process.Process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("stopping postgres: %w", err)
 	}
+	defer func() { s.process = nil }()
 	select {
 	case <-s.ended:
+		return nil
 	case <-time.After(stopWait):
-		_ = s.process.Process.Kill()
-		<-s.ended
 	}
-	s.process = nil
-	return nil
+	_ = s.process.Process.Kill()
+	select {
+	case <-s.ended:
+		return nil
+	case <-time.After(stopWait):
+		return errors.New("stopping postgres: processes that it has started do not end")
+	}
 }
 
 // Remove stops the server and removes its folder.
