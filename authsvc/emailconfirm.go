@@ -15,7 +15,6 @@ import (
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/tenant"
-	"github.com/ringfence/ringfence/internal/tokens"
 )
 
 func (s *Service) confirmOperations(e *crud.Engine) []rest.Operation {
@@ -164,7 +163,7 @@ func (s *Service) confirm(ctx context.Context, r *rest.Request, token string) (a
 	}
 	var by *principal.Principal
 	if !byMail {
-		if by, err = s.mayConfirm(ctx, r, email, token); err != nil {
+		if by, err = s.bearer(ctx, r, token, "auth.emails."+email+".confirm.update"); err != nil {
 			return "", err
 		}
 	}
@@ -178,22 +177,6 @@ func (s *Service) confirm(ctx context.Context, r *rest.Request, token string) (a
 		return err
 	})
 	return address, err
-}
-
-// mayConfirm answers whose token it is, if that user may confirm the address without having read the mail.
-func (s *Service) mayConfirm(ctx context.Context, r *rest.Request, email, token string) (*principal.Principal, error) {
-	p, err := s.principal(ctx, token)
-	if e := apierr.As(err); errors.Is(err, tokens.ErrUnknown) || (e != nil && e.Kind == apierr.NotFound) {
-		return nil, errBadLink()
-	}
-	if err != nil {
-		return nil, err
-	}
-	if access := "auth.emails." + email + ".confirm.update"; !p.Allows(access) {
-		return nil, unauthorizedFor(access)
-	}
-	r.HTTP = r.HTTP.WithContext(principal.NewContext(r.HTTP.Context(), p)) // the audit names who it was
-	return p, nil
 }
 
 // confirmEmail confirms an address, for who has read the mail (nil) or by the authority of a user.

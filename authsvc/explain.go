@@ -156,9 +156,7 @@ func (s *Service) explained(ctx context.Context, r *rest.Request) (*principal.Pr
 		return nil, err
 	}
 	if n == 0 {
-		e := apierr.New(apierr.NotFound, "User was not found")
-		e.ID, e.Resource = "unknown-user", "users"
-		return nil, e
+		return nil, unknownUser(asked)
 	}
 	accesses, err := accessesOf(ctx, s.db, oneUser(asked))
 	if err != nil {

@@ -82,7 +82,7 @@ func (s *Service) idpOperations() []rest.Operation {
 func (s *Service) changeMethodOfOne(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 	user, err := r.UUIDParam("user_uuid")
 	if err != nil {
-		return rest.Reply{}, unknownUser()
+		return rest.Reply{}, unknownUser(r.Param("user_uuid"))
 	}
 	return rest.Reply{}, s.changeMethod(ctx, r, []string{user})
 }
@@ -137,7 +137,7 @@ func (s *Service) changeMethodOf(ctx context.Context, tx store.Conn, r *rest.Req
 	old, err := store.Get[row](ctx, tx, `SELECT tenant_uuid, authentication_method FROM auth_user WHERE uuid = $1 AND `+
 		tenant.Below("tenant_uuid", "$2"), user, scope)
 	if errors.Is(err, store.ErrNotFound) {
-		return false, unknownUser()
+		return false, unknownUser(user)
 	}
 	if err != nil {
 		return false, err
@@ -174,8 +174,8 @@ func (s *Service) changeMethodOf(ctx context.Context, tx store.Conn, r *rest.Req
 	})
 }
 
-func unknownUser() error {
-	e := apierr.New(apierr.NotFound, "No such user")
-	e.ID, e.Resource = "unknown-user", "users"
-	return e
+func unknownUser(uuid string) error {
+	return &apierr.Error{
+		Kind: apierr.NotFound, ID: "unknown-user", Resource: "users", Message: "User was not found", Details: map[string]any{"uuid": uuid},
+	}
 }

@@ -113,10 +113,8 @@ func credentialOf(ctx context.Context, c store.Conn, user string) (credential, e
 		SELECT u.uuid, u.tenant_uuid, u.password_hash, u.enabled,
 			CASE WHEN u.authentication_method = 'default' THEN t.default_authentication_method ELSE u.authentication_method END AS method
 		FROM auth_user u JOIN auth_tenant t ON t.uuid = u.tenant_uuid WHERE u.uuid = $1`, user)
-	if errors.Is(err, store.ErrNotFound) { // deleted since it was found
-		e := apierr.New(apierr.NotFound, "User was not found")
-		e.ID, e.Resource = "unknown-user", "users"
-		err = e
+	if errors.Is(err, store.ErrNotFound) {
+		err = unknownUser(user)
 	}
 	return k, err
 }

@@ -12,8 +12,10 @@ import (
 	"github.com/ringfence/ringfence/authsvc/throttle"
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/audit"
+	"github.com/ringfence/ringfence/internal/principal"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/tenant"
 )
 
 // newPassword is the body of POST /users/password/reset.
@@ -42,13 +44,15 @@ func (s *Service) passwordResetOperations() []rest.Operation {
 		},
 		{
 			Method: http.MethodPost, Path: "/users/password/reset", Public: true, ID: "reset_password", Tag: "users",
-			Summary:     "Set a password with the token of a mail",
-			Description: "Ends all of the user's sessions, and deletes the user's refresh tokens. The token is good once.",
+			Summary: "Set a user's password, with the token of a mail or as an administrator",
+			Description: "Takes the token of the mail, which is good once, or the token of a user who holds " +
+				"auth.users.password.reset.{user_uuid}.create, and all that the user holds. " +
+				"Ends all of the user's sessions, and deletes the user's refresh tokens.",
 			Query: []rest.Parameter{
 				{Name: "user_uuid", Description: "Whose password it is.", Required: true, Schema: &rest.Schema{Type: "string", Format: "uuid"}},
 				tokenParameter,
 			},
-			Body: rest.SchemaOf[newPassword](), MaxBody: maxAuthBody, Success: http.StatusNoContent, Statuses: []int{401, 405, 409, 429},
+			Body: rest.SchemaOf[newPassword](), MaxBody: maxAuthBody, Success: http.StatusNoContent, Statuses: []int{401, 403, 404, 405, 409, 429},
 			Handle: s.resetPassword,
 		},
 	}
@@ -171,50 +175,78 @@ func (s *Service) resetPassword(ctx context.Context, r *rest.Request) (rest.Repl
 		return rest.Reply{}, err
 	}
 	asked, _ := r.Query("user_uuid")
-	user, err := uuid.Parse(asked)
+	parsed, err := uuid.Parse(asked)
 	if err != nil || len(asked) != 36 {
 		return rest.Reply{}, errBadLink()
 	}
-	token := sentToken(r)
+	user, token := parsed.String(), sentToken(r)
 	// Looked at before the work of a hash is done for a stranger.
 	link, err := findSingleUse(ctx, s.db, resetsPassword, token)
-	if err == nil && link.UserUUID != user.String() {
-		err = errBadLink()
+	byMail := err == nil && link.UserUUID == user
+	if e := apierr.As(err); err != nil && (e == nil || e.Kind != apierr.Unauthorized) {
+		return rest.Reply{}, err
 	}
+	var by *principal.Principal
+	if !byMail {
+		if by, err = s.bearer(ctx, r, token, "auth.users.password.reset."+user+".create"); err != nil {
+			return rest.Reply{}, err
+		}
+		if err := mayReset(ctx, s.db, by, user); err != nil {
+			return rest.Reply{}, err
+		}
+	}
+	hash, err := s.newHash(ctx, body.Password)
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	var hash *string
-	if body.Password != nil {
-		if err := checkPassword("password", *body.Password); err != nil {
-			return rest.Reply{}, err
-		}
-		made, err := s.hasher.Hash(ctx, *body.Password)
-		if err != nil {
-			return rest.Reply{}, err
-		}
-		hash = &made
-	}
 	err = s.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
-		if _, err := takeSingleUse(ctx, tx, resetsPassword, token); err != nil {
+		if byMail {
+			if _, err := takeSingleUse(ctx, tx, resetsPassword, token); err != nil {
+				return err
+			}
+		} else if err := mayReset(ctx, tx, by, user); err != nil { // the user may hold more by now
 			return err
 		}
-		return s.setPassword(ctx, tx, r, link.UserUUID, hash)
+		return s.setPassword(ctx, tx, r, user, hash, byMail)
 	})
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	s.forgetHere(forgetUser(link.UserUUID))
-	return rest.Reply{}, s.forgiveGuesses(ctx, link.UserUUID)
+	s.forgetHere(forgetUser(user))
+	return rest.Reply{}, s.forgiveGuesses(ctx, user)
 }
 
-// setPassword sets a password, or none, of an enabled user.
-func (s *Service) setPassword(ctx context.Context, tx store.Conn, r *rest.Request, user string, hash *string) error {
+// newHash is the hash of a new password, or nil for none.
+func (s *Service) newHash(ctx context.Context, password *string) (*string, error) {
+	if password == nil {
+		return nil, nil //nolint:nilnil // no password has no hash
+	}
+	if err := checkPassword("password", *password); err != nil {
+		return nil, err
+	}
+	hash, err := s.hasher.Hash(ctx, *password)
+	return &hash, err
+}
+
+// mayReset refuses a caller who cannot see the user, or whom the user's permissions exceed.
+func mayReset(ctx context.Context, c store.Conn, by *principal.Principal, user string) error {
+	k, err := credentialOf(ctx, c, user)
+	if err != nil {
+		return err
+	}
+	if visible, err := tenant.Within(ctx, c, k.TenantUUID, by.TenantUUID); err != nil || !visible {
+		return firstError(err, unknownUser(user))
+	}
+	return mayActOn(ctx, c, by, user)
+}
+
+// setPassword sets a password, or none. By mail only an enabled user's is set.
+func (s *Service) setPassword(ctx context.Context, tx store.Conn, r *rest.Request, user string, hash *string, byMail bool) error {
 	k, err := credentialOf(ctx, tx, user)
 	if err != nil {
 		return err
 	}
-	if !k.Enabled {
+	if byMail && !k.Enabled {
 		return errBadLink()
 	}
 	if err := k.managedHere(); err != nil {

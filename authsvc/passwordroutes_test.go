@@ -53,6 +53,9 @@ func TestPasswordRoutesThroughTheGate(t *testing.T) {
 				"PUT", "/admin/users/" + ada + "/emails", "auth.admin.users." + ada + ".emails.update",
 				`{"emails":[{"address":"ada@example.com","main":true},{"address":"b@example.com"},{"address":"c@example.com"}]}`, 200,
 			},
+			"set": {
+				"POST", "/users/password/reset?user_uuid=" + ada, "auth.users.password.reset." + ada + ".create", `{"password":"secret of ada"}`, 204,
+			},
 			"ask to confirm": {"GET", "/users/" + ada + "/emails/" + b + "/confirm", "auth.users." + ada + ".emails." + b + ".confirm.read", "", 204},
 			"confirm":        {"PUT", "/emails/" + c + "/confirm", "auth.emails." + c + ".confirm.update", "", 204},
 		} {

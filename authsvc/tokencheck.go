@@ -90,6 +90,23 @@ func (s *Service) principal(ctx context.Context, token string) (*principal.Princ
 	return p, err
 }
 
+// bearer answers whose token it is, if that user holds the access. It is for operations that need no token of the gate's, because they
+// take the one of a mail too; from here on the request is that user's, and the audit names them.
+func (s *Service) bearer(ctx context.Context, r *rest.Request, token, access string) (*principal.Principal, error) {
+	p, err := s.principal(ctx, token)
+	if e := apierr.As(err); errors.Is(err, tokens.ErrUnknown) || (e != nil && e.Kind == apierr.NotFound) {
+		return nil, errBadLink()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !p.Allows(access) {
+		return nil, unauthorizedFor(access)
+	}
+	r.HTTP = r.HTTP.WithContext(principal.NewContext(r.HTTP.Context(), p))
+	return p, nil
+}
+
 func unauthorizedFor(access string) error {
 	e := apierr.New(apierr.Forbidden, "Unauthorized for %s", access)
 	e.Details = map[string]any{"required_access": access}

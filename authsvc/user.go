@@ -66,9 +66,24 @@ func (s *Service) users() crud.Resource[User] {
 	}
 }
 
-// receiveUser hashes a new user's password, before the transaction: it takes tens of milliseconds and holds no connection.
+// onlyOnCreate is where an existing user's attributes of a new one are changed.
+var onlyOnCreate = map[string]string{
+	"password":      "Is set by PUT /users/{user_uuid}/password, or by POST /users/password/reset?user_uuid={user_uuid}",
+	"email_address": "Is changed by PUT /users/{user_uuid}/emails",
+}
+
+// receiveUser hashes a new user's password, before the transaction: it takes tens of milliseconds and holds no connection. Of an
+// existing user it refuses what only a new one takes: nobody may think that a password was changed which was not.
 func (s *Service) receiveUser(ctx context.Context, change *crud.Change[User]) error {
-	if change.New == nil || change.New.Password == nil {
+	if change.New == nil {
+		for name, instead := range onlyOnCreate {
+			if change.Sent.HasFold(name) {
+				return apierr.InvalidField(name, "create_only", "%s", instead)
+			}
+		}
+		return nil
+	}
+	if change.New.Password == nil {
 		return nil
 	}
 	if len(*change.New.Password) > MaxPassword {

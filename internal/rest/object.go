@@ -22,6 +22,16 @@ func (o Object) Has(name string) bool {
 	return ok
 }
 
+// HasFold reports whether the client sent the field, null included, whatever the case of its name.
+func (o Object) HasFold(name string) bool {
+	for sent := range o.values {
+		if strings.EqualFold(sent, name) {
+			return true
+		}
+	}
+	return false
+}
+
 // Value is what was sent: nil, bool, string, json.Number, []any or map[string]any.
 func (o Object) Value(name string) any { return o.values[name] }
 
