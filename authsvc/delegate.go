@@ -3,6 +3,8 @@ package authsvc
 import (
 	"context"
 	"fmt"
+	"log/slog"
+	"slices"
 	"strings"
 
 	"github.com/ringfence/ringfence/acl"
@@ -11,60 +13,92 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// Who may hand out what (DESIGN section 2, Covers; THREATS 4.1 to 4.7). To give something to others, or to take it from
-// them, a caller must hold it in full. What `me` stands for in a policy is the user who gets it.
+// Who may change what others hold. Each operation that does asks these functions, in its transaction. The rule:
 //
-//	giving a grant      the caller covers it                    (mayGive)
-//	taking a grant      the caller covers it                    (mayTake)
-//	taking a denial     the caller covers what it gives back    (mayTake)
-//	giving a denial     the caller covers what it takes, or     (mayDeny)
-//	                    those who get it hold no more than the caller
-//	demoting a user     the caller covers all that they hold    (mayDemote)
-//	changing an account the same, and of what the user holds    (mayActOn)
-//	                    over themselves, that over this user
+//   - Whatever a change makes anybody hold, whoever makes it covers in full (mayGive). What `me` stands for is bound first to
+//     the one who gets it. To take a denial away is to give what it denied.
+//   - Whoever loses by a change holds no more than who makes it (mayDemote): nobody denies, strips, logs out or deletes
+//     somebody mightier. A new denial is a loss; so are a policy or a group that goes or is changed, and a tenant's place.
+//   - Who can change how a user logs in has all that the user holds, over the user's own things too (mayActOn).
+//   - A new user holds what the group of all the tenant's users gives, which whoever makes the user covers (mayCreate).
+//
+// Everybody may take from themselves, and act on themselves.
 
-// mayGive refuses when the caller does not hold in full what the patterns grant. Denials among them are mayDeny's.
-func mayGive(p *principal.Principal, patterns []string) error {
+// mayGive refuses to give the patterns to the users when the caller does not cover what they grant, or when the users would lose by
+// the denials among them and hold more than the caller.
+func mayGive(ctx context.Context, c store.Conn, p *principal.Principal, patterns []string, to users) error {
+	var grants []string
+	denies := false
 	for _, pattern := range patterns {
-		if !p.Covers(pattern) {
+		if isDenial(pattern) {
+			denies = true
+		} else {
+			grants = append(grants, pattern)
+		}
+	}
+	if err := mayGrant(ctx, c, p, grants, to); err != nil || !denies {
+		return err
+	}
+	return mayDemote(ctx, c, p, to)
+}
+
+// mayTake refuses to take the patterns from the users, or to change what they come from, when the caller does not cover the patterns or
+// the users hold more than the caller.
+func mayTake(ctx context.Context, c store.Conn, p *principal.Principal, patterns []string, from users) error {
+	var back []string
+	for _, pattern := range patterns {
+		if isDenial(pattern) {
+			back = append(back, positive(pattern))
+		} else if !p.Covers(pattern) {
 			return notHeld(pattern)
 		}
 	}
-	return nil
+	if err := mayGrant(ctx, c, p, back, from); err != nil {
+		return err
+	}
+	return mayDemote(ctx, c, p, from)
 }
 
-// mayTake refuses when the caller does not hold in full what the patterns are about: for a denial that
-// is what its removal gives back (THREATS 4.6).
-func mayTake(p *principal.Principal, patterns []string) error {
-	for _, pattern := range patterns {
-		if !p.Covers(positive(pattern)) {
-			return notHeld(pattern)
+// mayGrant refuses when the caller does not cover all that one of the users would have by the grants. Where there are no users yet, `me`
+// is whoever is given them later: that is asked then.
+func mayGrant(ctx context.Context, c store.Conn, p *principal.Principal, grants []string, to users) error {
+	var personal []string
+	for _, grant := range grants {
+		switch {
+		case p.Covers(bound(grant, "*", "*")): // whoever it is
+		case bound(grant, "*", "*") == grant:
+			return notHeld(grant)
+		default:
+			personal = append(personal, grant)
 		}
 	}
-	return nil
-}
-
-// mayDeny refuses when the denials among the patterns take from somebody of the group what the caller does not hold.
-func mayDeny(ctx context.Context, c store.Conn, p *principal.Principal, patterns []string, from users) error {
-	var refused error
-	for _, pattern := range patterns {
-		if isDenial(pattern) && !p.Covers(positive(pattern)) {
-			refused = notHeld(pattern)
-		}
-	}
-	if refused == nil {
+	if len(personal) == 0 {
 		return nil
 	}
-	held, err := accessesOf(ctx, c, from)
-	if err == nil && exceeds(p, held) != nil {
-		err = refused
+	uuids, err := store.Select[string](ctx, c, "SELECT DISTINCT u.user_uuid FROM ("+to.sql+") u", to.args...)
+	if err != nil {
+		return err
 	}
-	return err
+	for _, grant := range personal {
+		if len(uuids) == 0 && !p.Covers(grant) {
+			return notHeld(grant)
+		}
+		for _, user := range uuids {
+			session := "*"
+			if user == p.UserUUID {
+				session = p.SessionUUID
+			}
+			if asked := bound(grant, user, session); !p.Covers(asked) {
+				return notHeld(asked)
+			}
+		}
+	}
+	return nil
 }
 
 func notHeld(pattern string) error {
-	e := apierr.New(apierr.Forbidden, "You do not hold %s in full, so you cannot hand it out or take it away", positive(pattern))
-	e.Details = map[string]any{"required_access": positive(pattern)}
+	e := apierr.New(apierr.Forbidden, "You do not hold %s in full, so you cannot hand it out or take it away", pattern)
+	e.Details = map[string]any{"required_access": pattern}
 	return e
 }
 
@@ -73,16 +107,56 @@ func isDenial(pattern string) bool { return strings.HasPrefix(pattern, "!") }
 // positive is a pattern, or what a denial denies.
 func positive(pattern string) string { return strings.TrimPrefix(pattern, "!") }
 
-// mayDemote refuses when the user's permissions exceed the caller's (THREATS 4.7). Everybody may demote themselves.
-func mayDemote(ctx context.Context, c store.Conn, p *principal.Principal, userUUID string) error {
-	if userUUID == p.UserUUID {
-		return nil
-	}
-	held, err := accessesOf(ctx, c, oneUser(userUUID))
+// mayDemote refuses when one of the users, but for the caller, holds more than the caller. What they hold over themselves is no more than what
+// the caller holds over the caller's own self: none of it changes hands.
+func mayDemote(ctx context.Context, c store.Conn, p *principal.Principal, of users) error {
+	held, err := accessesOf(ctx, c, of.but(p.UserUUID))
 	if err != nil {
 		return err
 	}
 	return exceeds(p, held)
+}
+
+// mayCreate refuses a new user who would hold, by the group of all users of the tenant, what the caller does not cover. The UUID is fresh when
+// this server has just chosen it by chance; p is nil when a stranger registers.
+//
+// What a fresh user holds over things of their own speaks of nothing that was there before, so it needs no rights: who may
+// only make users can make users of a telephone. A UUID that the caller has chosen may be known elsewhere, above all as a telephone user's: what
+// is said of it anywhere becomes the new user's, now or once they are given rights over themselves. So the caller holds all there is to
+// hold over users of that UUID. No account ever had it before, which the database sees to (auth_used_uuid).
+func mayCreate(ctx context.Context, c store.Conn, p *principal.Principal, u *User, fresh bool) error {
+	given, err := accessesOfGroup(ctx, c, u.TenantUUID)
+	if err != nil {
+		return err
+	}
+	if !fresh {
+		given = append([]string{"auth.users.me.#", "confd.users.me.#"}, given...)
+	}
+	for _, pattern := range given {
+		if isDenial(pattern) || fresh && ownAlone(pattern) {
+			continue
+		}
+		if p == nil {
+			slog.ErrorContext(ctx, "nobody can register: the group of all users gives rights over more than one's own", "pattern", pattern)
+			return registrationClosed()
+		}
+		if pattern = bound(pattern, u.UUID, "*"); !p.Covers(pattern) {
+			e := apierr.New(apierr.Forbidden, "The new user would hold %s, which you do not hold in full", pattern)
+			e.Details = map[string]any{"required_access": pattern}
+			return e
+		}
+	}
+	return nil
+}
+
+// ownAlone reports whether every access that the pattern stands for is about the things of the user who holds it: the first
+// object that it names, after the service and the collection, is the user or one of the user's sessions. So it is with
+// confd.users.me.#, and not with #.me, auth.groups.*.users.me.create or confd.*.me.read.
+func ownAlone(pattern string) bool {
+	words := strings.Split(pattern, ".")
+	return len(words) > 2 && (words[2] == "me" || words[2] == "my_session") && !slices.ContainsFunc(words[:2], func(word string) bool {
+		return slices.Contains([]string{"*", "#", "me", "my_session"}, word)
+	})
 }
 
 // mayActOn refuses when the user's permissions, as that user holds them, exceed the caller's: who can change a user's
@@ -96,21 +170,22 @@ func mayActOn(ctx context.Context, c store.Conn, p *principal.Principal, userUUI
 		return err
 	}
 	for i := range held {
-		held[i] = bound(held[i], userUUID)
+		held[i] = bound(held[i], userUUID, "*")
 	}
 	return exceeds(p, held)
 }
 
 // mayActOnAll is mayActOn for the users u, of the tenant t, of whom the condition holds.
 func mayActOnAll(ctx context.Context, c store.Conn, p *principal.Principal, tenantUUID, condition string) error {
-	held, err := accessesOf(ctx, c, users{`
+	of := users{`
 		SELECT u.uuid AS user_uuid FROM auth_user u JOIN auth_tenant t ON t.uuid = u.tenant_uuid
-		WHERE u.tenant_uuid = $1 AND CAST(u.uuid AS text) <> $2 AND ` + condition, []any{tenantUUID, p.UserUUID}})
+		WHERE u.tenant_uuid = $1 AND ` + condition, []any{tenantUUID}}
+	held, err := accessesOf(ctx, c, of.but(p.UserUUID))
 	if err != nil {
 		return err
 	}
 	for i := range held {
-		held[i] = bound(held[i], "*")
+		held[i] = bound(held[i], "*", "*")
 	}
 	return exceeds(p, held)
 }
@@ -129,16 +204,16 @@ func exceeds(p *principal.Principal, held []string) error {
 	return nil
 }
 
-// bound is a pattern as one user holds it: `me` is that user, and `my_session` any session. As it stands `me`
+// bound is a pattern as one user holds it: `me` is that user, and `my_session` that session, or any with "*". As it stands `me`
 // would be compared with the caller's own `me`, who is somebody else.
-func bound(pattern, user string) string {
+func bound(pattern, user, session string) string {
 	words := strings.Split(pattern, ".")
 	for i, word := range words {
 		switch word {
 		case "me":
 			words[i] = user
 		case "my_session":
-			words[i] = "*"
+			words[i] = session
 		}
 	}
 	return strings.Join(words, ".")

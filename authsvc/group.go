@@ -60,7 +60,7 @@ func prepareGroup(ctx context.Context, c store.Conn, change *crud.Change[Group])
 	return err
 }
 
-func (s *Service) validateGroup(_ context.Context, _ store.Conn, change *crud.Change[Group]) (err error) {
+func (s *Service) validateGroup(ctx context.Context, c store.Conn, change *crud.Change[Group]) (err error) {
 	g := change.New
 	if g.Name, g.NameKey, err = checkName("name", g.Name); err != nil {
 		return err
@@ -69,7 +69,10 @@ func (s *Service) validateGroup(_ context.Context, _ store.Conn, change *crud.Ch
 		return nil
 	}
 	g.Slug, g.SlugKey = change.Old.Slug, change.Old.SlugKey
-	return groupWritable(change.Old)
+	if err := groupWritable(change.Old); err != nil {
+		return err
+	}
+	return mayDemote(ctx, c, change.Request.Principal(), membersOf(g.UUID))
 }
 
 func groupWritable(g *Group) error {
@@ -81,7 +84,7 @@ func groupWritable(g *Group) error {
 	return e
 }
 
-// guardGroup: with the group its users lose its policies, so the caller must hold what they give.
+// guardGroup: with the group its users lose its policies.
 func (s *Service) guardGroup(ctx context.Context, c store.Conn, change *crud.Change[Group]) error {
 	if err := groupWritable(change.Old); err != nil {
 		return err
@@ -90,7 +93,7 @@ func (s *Service) guardGroup(ctx context.Context, c store.Conn, change *crud.Cha
 	if err != nil {
 		return err
 	}
-	if err := mayTake(change.Request.Principal(), accesses); err != nil {
+	if err := mayTake(ctx, c, change.Request.Principal(), accesses, membersOf(change.Old.UUID)); err != nil {
 		return err
 	}
 	gone, err := forgetUsers(ctx, c, membersOf(change.Old.UUID))
@@ -137,20 +140,14 @@ func (s *Service) groupUserOperations(e *crud.Engine) []rest.Operation {
 	return append(a.Operations(e), crud.Related(e, s.users(), a, group, user), crud.Related(e, s.groups(), a, user, group))
 }
 
-// allowMember lets a caller put a user into a group whose permissions they hold in full, or take out a user who holds no
+// allowMember lets a caller put a user into a group whose permissions they cover, or take out a user who holds no
 // more than they do.
 func allowMember(ctx context.Context, c store.Conn, pair *crud.Pair, g *Group, accesses []string) error {
 	caller, user := pair.Request.Principal(), pair.Right.Object.(*User)
 	if pair.Ends {
-		if err := mayTake(caller, accesses); err != nil {
-			return err
-		}
-		return mayDemote(ctx, c, caller, user.UUID)
+		return mayTake(ctx, c, caller, accesses, oneUser(user.UUID))
 	}
-	if err := mayGive(caller, accesses); err != nil {
-		return err
-	}
-	if err := mayDeny(ctx, c, caller, accesses, oneUser(user.UUID)); err != nil {
+	if err := mayGive(ctx, c, caller, accesses, oneUser(user.UUID)); err != nil {
 		return err
 	}
 	// As with policies: whoever gives the group more gives it to its users.
@@ -171,12 +168,9 @@ func (s *Service) groupPolicyOperations(e *crud.Engine) []rest.Operation {
 		Allow: func(ctx context.Context, c store.Conn, pair *crud.Pair) error {
 			caller, g, policy := pair.Request.Principal(), pair.Left.Object.(*Group), pair.Right.Object.(*Policy)
 			if pair.Ends {
-				return mayTake(caller, policy.ACL)
+				return mayTake(ctx, c, caller, policy.ACL, membersOf(g.UUID))
 			}
-			if err := mayGive(caller, policy.ACL); err != nil {
-				return err
-			}
-			if err := mayDeny(ctx, c, caller, policy.ACL, membersOf(g.UUID)); err != nil {
+			if err := mayGive(ctx, c, caller, policy.ACL, membersOf(g.UUID)); err != nil {
 				return err
 			}
 			return fromAbove(ctx, c, policy, g.TenantUUID)

@@ -3,6 +3,7 @@ package authsvc
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/ringfence/ringfence/internal/store"
 )
@@ -40,6 +41,14 @@ func holders(policies string) string {
 type users struct {
 	sql  string
 	args []any
+}
+
+// but are the users without one, whom a token of another auth server may name by what is no UUID.
+func (u users) but(uuid string) users {
+	return users{
+		fmt.Sprintf("SELECT b.user_uuid FROM (%s) b WHERE CAST(b.user_uuid AS text) <> $%d", u.sql, len(u.args)+1),
+		append(slices.Clip(u.args), uuid),
+	}
 }
 
 func oneUser(uuid string) users {

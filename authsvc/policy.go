@@ -97,17 +97,15 @@ func (s *Service) validatePolicy(ctx context.Context, c store.Conn, change *crud
 	if err := checkPolicyName(ctx, c, p); err != nil {
 		return err
 	}
+	holders := holdersOf(p.UUID) // nobody's yet, when it is new
 	if change.Old == nil {
-		return mayGive(caller, p.ACL)
+		return mayGive(ctx, c, caller, p.ACL, holders)
 	}
 	added, removed := difference(p.ACL, change.Old.ACL), difference(change.Old.ACL, p.ACL)
-	if err := mayGive(caller, added); err != nil {
+	if err := mayGive(ctx, c, caller, added, holders); err != nil {
 		return err
 	}
-	if err := mayDeny(ctx, c, caller, added, holdersOf(p.UUID)); err != nil {
-		return err
-	}
-	return mayTake(caller, removed)
+	return mayTake(ctx, c, caller, removed, holders)
 }
 
 // checkPolicyName refuses a name or slug that belongs to another policy that the tenant sees.
@@ -144,7 +142,7 @@ func (s *Service) guardPolicy(ctx context.Context, c store.Conn, change *crud.Ch
 	if err := writable(change.Old); err != nil {
 		return err
 	}
-	if err := mayTake(change.Request.Principal(), change.Old.ACL); err != nil {
+	if err := mayTake(ctx, c, change.Request.Principal(), change.Old.ACL, holdersOf(change.Old.UUID)); err != nil {
 		return err
 	}
 	gone, err := forgetUsers(ctx, c, holdersOf(change.Old.UUID))

@@ -84,7 +84,10 @@ func (s *Service) dropRefreshToken(ctx context.Context, r *rest.Request) (rest.R
 			e.ID = "cannot-find-refresh-token-matching-client-id"
 			return e
 		}
-		return err
+		if err != nil {
+			return err
+		}
+		return mayDemote(ctx, tx, r.Principal(), oneUser(user))
 	})
 }
 

@@ -39,7 +39,7 @@ func (s *Service) registerOperations() []rest.Operation {
 func (s *Service) register(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 	settings := s.settings.Load()
 	if !settings.SelfRegistration {
-		return rest.Reply{}, apierr.New(apierr.NotFound, "Nobody can register on this gateway; its operator can allow it")
+		return rest.Reply{}, registrationClosed()
 	}
 	body, err := rest.Decode[registration](r)
 	if err != nil {
@@ -71,6 +71,10 @@ func (s *Service) register(ctx context.Context, r *rest.Request) (rest.Reply, er
 		return rest.Reply{}, errors.Join(err, s.unregister(ctx, r, u))
 	}
 	return rest.Reply{Body: u}, nil
+}
+
+func registrationClosed() error {
+	return apierr.New(apierr.NotFound, "Nobody can register on this gateway; its operator can allow it")
 }
 
 // user is the new user, in a new tenant.
@@ -114,6 +118,9 @@ func createRegistered(ctx context.Context, tx store.Conn, r *rest.Request, u *Us
 		return err
 	}
 	if err := createAllUsers(ctx, tx, u.TenantUUID); err != nil {
+		return err
+	}
+	if err := mayCreate(ctx, tx, nil, u, true); err != nil {
 		return err
 	}
 	for _, step := range []struct {

@@ -44,7 +44,8 @@ func (s *Service) sessionOperations(e *crud.Engine) []rest.Operation {
 	return append(s.sessions().Operations(e), ofUser, end, endOfUser)
 }
 
-// endSession answers the same whether there was such a session or not.
+// endSession answers the same whether there was such a session or not. It is for whoever may log its user out; who has a token
+// itself may revoke it, whoever they are (revokeToken).
 func (s *Service) endSession(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 	session, err := r.UUIDParam("session_uuid")
 	if err != nil {
@@ -61,9 +62,15 @@ func (s *Service) endSession(ctx context.Context, r *rest.Request) (rest.Reply, 
 		if args[1], err = tenant.Of(ctx, tx, r); err != nil {
 			return nil, err
 		}
-		return store.Select[tokenOf](ctx, tx, `
+		found, err := store.Select[tokenOf](ctx, tx, `
 			SELECT t.digest, t.user_uuid FROM auth_token t JOIN auth_user u ON u.uuid = t.user_uuid
 			WHERE t.session_uuid = $1 AND `+tenant.Below("u.tenant_uuid", "$2")+where, args...)
+		for _, t := range found { // there is one at most
+			if err == nil {
+				err = mayDemote(ctx, tx, r.Principal(), oneUser(t.UserUUID))
+			}
+		}
+		return found, err
 	})
 }
 

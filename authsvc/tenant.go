@@ -58,7 +58,10 @@ func (s *Service) tenants() crud.Resource[Tenant] {
 			"domain_name": {Condition: "uuid IN (SELECT tenant_uuid FROM auth_tenant_domain WHERE name = lower(%s))"},
 		},
 		Aliases: map[string]string{"uuids": "uuid"},
-		Unique:  map[string]string{"slug": "slug", "slug_key": "slug", "auth_tenant_pkey": "uuid", "auth_tenant.uuid": "uuid"},
+		Unique: map[string]string{
+			"slug": "slug", "slug_key": "slug", "auth_tenant_pkey": "uuid", "auth_tenant.uuid": "uuid",
+			"auth_used_uuid_pkey": "uuid", "auth_used_uuid.uuid": "uuid",
+		},
 		Prepare: prepareTenant, Validate: validateTenant, Save: saveTenant, Guard: s.guardTenant, Load: loadTenants,
 		Changed: s.announceTenant, Committed: func(change *crud.Change[Tenant]) {
 			if change.New == nil {
@@ -203,14 +206,7 @@ func (s *Service) guardTenant(ctx context.Context, c store.Conn, change *crud.Ch
 	if err != nil {
 		return err
 	}
-	if err := mayTake(change.Request.Principal(), accesses); err != nil {
-		return err
-	}
-	held, err := accessesOf(ctx, c, usersOf(t.UUID))
-	if err != nil {
-		return err
-	}
-	if err := exceeds(change.Request.Principal(), held); err != nil {
+	if err := mayTake(ctx, c, change.Request.Principal(), accesses, usersOf(t.UUID)); err != nil {
 		return err
 	}
 	for _, table := range []string{"auth_user", "auth_group", "auth_policy"} {

@@ -163,8 +163,8 @@ func TestDeleteTenant(t *testing.T) {
 		s.do("POST", "/token", "", "{}", basic("gone", "x")).want(t, 401)
 		s.do("DELETE", "/tenants/"+a1, lord, "").refused(t, 404, "unknown-tenant")
 		s.do("POST", "/users", admin, `{"username":"gone"}`).want(t, 200) // the name is free
-		s.do("POST", "/tenants", admin, `{"uuid":"`+a1+`","domain_names":["a1.example.com"]}`).want(t, 200)
-		s.do("GET", "/backends/ldap", admin, "", in(a1)).want(t, 404)
+		s.do("POST", "/tenants", admin, `{"uuid":"`+a1+`"}`).refused(t, 409, "conflict").json(t, "details.uuid")
+		s.do("POST", "/tenants", admin, `{"domain_names":["a1.example.com"]}`).want(t, 200)
 	})
 }
 

@@ -41,11 +41,14 @@ func (s *Service) moveTenant(ctx context.Context, r *rest.Request) (rest.Reply, 
 		if loop, err := tenant.Within(ctx, tx, parent, moved); err != nil || loop {
 			return firstError(err, stays("The new parent is the tenant itself or below it"))
 		}
-		if err := mayMove(ctx, tx, moved, parent); err != nil {
-			return err
-		}
 		before, err := store.Get[string](ctx, tx, `SELECT parent_uuid FROM auth_tenant WHERE uuid = $1`, moved)
 		if err != nil || before == parent {
+			return err
+		}
+		if err := mayDemote(ctx, tx, r.Principal(), touchedByMove(moved, before, parent)); err != nil {
+			return err
+		}
+		if err := mayMove(ctx, tx, moved, parent); err != nil {
 			return err
 		}
 		if _, err := tx.Exec(ctx, `UPDATE auth_tenant SET parent_uuid = $2 WHERE uuid = $1`, moved, parent); err != nil {
@@ -62,6 +65,16 @@ func (s *Service) moveTenant(ctx context.Context, r *rest.Request) (rest.Reply, 
 		s.forgetHere(forgetAll())
 	}
 	return rest.Reply{}, err
+}
+
+// touchedByMove are the users of a tenant that is moved and of all below it, those of the tenants that it was below and is no more, who lose
+// their reach, and those of the tenants that it will be below and was not. What these may do they may do there from
+// then on: a mover who holds as much gives them nothing that the mover has not over both tenants.
+func touchedByMove(moved, before, after string) users {
+	was, will := "("+tenant.Above("$2")+")", "("+tenant.Above("$3")+")"
+	return users{`SELECT uuid AS user_uuid FROM auth_user WHERE ` + tenant.Below("tenant_uuid", "$1") + `
+		OR tenant_uuid IN ` + was + ` AND tenant_uuid NOT IN ` + will + `
+		OR tenant_uuid IN ` + will + ` AND tenant_uuid NOT IN ` + was, []any{moved, before, after}}
 }
 
 // mayMove refuses a move after which something would be as nobody could have made it: a policy or group given to a

@@ -60,7 +60,9 @@ func (s *Service) users() crud.Resource[User] {
 		Virtual: map[string]string{
 			"emails": "SELECT coalesce(string_agg(e.address, ' '), '') FROM auth_email e WHERE e.user_uuid = auth_user.uuid",
 		},
-		Unique:  map[string]string{"auth_user_pkey": "uuid", "auth_user.uuid": "uuid"},
+		Unique: map[string]string{
+			"auth_user_pkey": "uuid", "auth_user.uuid": "uuid", "auth_used_uuid_pkey": "uuid", "auth_used_uuid.uuid": "uuid",
+		},
 		Receive: s.receiveUser, Prepare: s.prepareUser, Validate: s.validateUser, Save: s.saveUser, Guard: s.guardUser,
 		Load: loadEmails, Changed: s.announceUser, Committed: s.forgetChangedUser,
 	}
@@ -95,10 +97,11 @@ func (s *Service) receiveUser(ctx context.Context, change *crud.Change[User]) er
 }
 
 // prepareUser fills in what the server decides. Clients that keep one UUID for a person everywhere send it.
-func (s *Service) prepareUser(_ context.Context, _ store.Conn, change *crud.Change[User]) error {
+func (s *Service) prepareUser(ctx context.Context, c store.Conn, change *crud.Change[User]) error {
 	u := change.New
 	u.CreatedAt = time.Now().UTC()
-	if u.UUID == "" {
+	fresh := u.UUID == ""
+	if fresh {
 		u.UUID = uuid.NewString()
 	}
 	u.UUID = strings.ToLower(u.UUID)
@@ -108,7 +111,7 @@ func (s *Service) prepareUser(_ context.Context, _ store.Conn, change *crud.Chan
 			u.AuthenticationMethod = "native"
 		}
 	}
-	return nil
+	return mayCreate(ctx, c, change.Request.Principal(), u, fresh)
 }
 
 // validateUser refuses a change of a user whose permissions exceed the caller's: a new name, method
@@ -128,7 +131,7 @@ func (s *Service) validateUser(ctx context.Context, c store.Conn, change *crud.C
 }
 
 func (s *Service) guardUser(ctx context.Context, c store.Conn, change *crud.Change[User]) error {
-	return mayDemote(ctx, c, change.Request.Principal(), change.Old.UUID)
+	return mayDemote(ctx, c, change.Request.Principal(), oneUser(change.Old.UUID))
 }
 
 // loadEmails reads the addresses of all the users of a list with one query.

@@ -25,19 +25,13 @@ func (s *Service) userPolicyOperations(e *crud.Engine) []rest.Operation {
 	return append(a.Operations(e), crud.Related(e, s.policies(), a, user, policy))
 }
 
-// allowUserPolicy lets a caller give what they hold in full, and take it from users who hold no more than they do.
+// allowUserPolicy lets a caller give what they cover, and take it from users who hold no more than they do.
 func (s *Service) allowUserPolicy(ctx context.Context, c store.Conn, pair *crud.Pair) error {
 	caller, user, policy := pair.Request.Principal(), pair.Left.Object.(*User), pair.Right.Object.(*Policy)
 	if pair.Ends {
-		if err := mayTake(caller, policy.ACL); err != nil {
-			return err
-		}
-		return mayDemote(ctx, c, caller, user.UUID)
+		return mayTake(ctx, c, caller, policy.ACL, oneUser(user.UUID))
 	}
-	if err := mayGive(caller, policy.ACL); err != nil {
-		return err
-	}
-	if err := mayDeny(ctx, c, caller, policy.ACL, oneUser(user.UUID)); err != nil {
+	if err := mayGive(ctx, c, caller, policy.ACL, oneUser(user.UUID)); err != nil {
 		return err
 	}
 	return fromAbove(ctx, c, policy, user.TenantUUID)

@@ -136,3 +136,22 @@ func TestRemoteTenant(t *testing.T) {
 		}
 	})
 }
+
+// A tenant of another auth server that was deleted here stays deleted: its UUID is not used twice.
+func TestOfADeletedTenantOfAnotherServer(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		plant(t, db, [][2]string{{"master", "master"}})
+		p := &principal.Principal{Affiliation: &principal.Affiliation{TenantUUID: uuid.NewString(), Remote: true}}
+		if got, err := of(t, db, p); err != nil || got != p.TenantUUID {
+			t.Fatalf("%q, %v", got, err)
+		}
+		if _, err := db.Exec(t.Context(), `DELETE FROM auth_tenant WHERE uuid = $1`, p.TenantUUID); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if _, err := of(t, db, p); apierr.As(err) == nil || apierr.As(err).Kind != apierr.Unauthorized {
+				t.Errorf("%v", err)
+			}
+		}
+	})
+}

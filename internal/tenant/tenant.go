@@ -104,6 +104,9 @@ func ensure(ctx context.Context, c store.Conn, p *principal.Principal) error {
 			INSERT INTO auth_tenant (uuid, parent_uuid, name, slug)
 			SELECT $1, uuid, 'of another auth server', $2 FROM auth_tenant WHERE uuid = parent_uuid
 			ON CONFLICT DO NOTHING`, p.TenantUUID, slug); err != nil {
+			if store.IsConstraint(err, store.Unique) {
+				return errUnauthorized() // it was here and was deleted; no UUID is used twice
+			}
 			return fmt.Errorf("adding a tenant of another auth server: %w", err)
 		}
 	}

@@ -1,0 +1,304 @@
+package authsvc_test
+
+import (
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/ringfence/ringfence/authsvc/mail/mailtest"
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// give gives a policy of these accesses to a group.
+func (s *server) give(admin, group, name string, accesses ...string) {
+	s.t.Helper()
+	policy := s.do("POST", "/policies", admin, `{"name":"`+name+`","acl":`+jsonList(s.t, accesses...)+`}`).want(s.t, 200).text(s.t, "uuid")
+	s.do("PUT", "/groups/"+group+"/policies/"+policy, admin, "").want(s.t, 204)
+}
+
+var someUUID = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
+
+// A new user holds what the group of all the tenant's users gives. Who makes the user covers it, but for what is the new user's own.
+func TestNobodyMakesAUserMightierThanThemselves(t *testing.T) {
+	each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		admin := s.admin()
+		_, _, maker := s.account(admin, "maker", "auth.users.create", "confd.users.me.#", "calld.#")
+		for i, c := range []struct{ gives, lacks string }{
+			{"#", "#"},
+			{"auth.#", "auth.#"},
+			{"auth.users.*.policies.*.create", "auth.users.*.policies.*.create"},
+			{"#.me", "#.ME"},
+			{"*.users.me.read", "*.users.ME.read"},
+			{"confd.*.me.read", "confd.*.ME.read"},
+			{"confd.#.me.read", "confd.#.ME.read"},
+			{"me.users.me.read", "ME.users.ME.read"},
+			{"auth.groups.*.users.me.create", "auth.groups.*.users.ME.create"},
+			{"auth.users." + nobody + ".me.read", "auth.users.ME.ME.read"},
+			{"me", "ME"},
+			{"confd.users.me.#", ""},
+			{"auth.users.me.*", ""},
+			{"auth.sessions.my_session.delete", ""},
+			{"events.calls.me", ""},
+			{"calld.calls.create", ""}, // held
+			{"auth.users.create", ""},
+			{"!auth.#", ""}, // the less
+		} {
+			t.Run(c.gives, func(t *testing.T) {
+				tenant := s.tenant(admin, fmt.Sprint("t", i))
+				s.give(admin, tenant, fmt.Sprint("all", i), c.gives)
+				a := s.do("POST", "/users", maker, `{"username":"new`+fmt.Sprint(i)+`","password":"x"}`, in(tenant))
+				if c.lacks == "" {
+					a.want(t, 200)
+					return
+				}
+				if got := someUUID.ReplaceAllString(a.want(t, 403).text(t, "details.required_access"), "ME"); got != c.lacks {
+					t.Errorf("required_access %q, want %q", got, c.lacks)
+				}
+				if l := s.do("GET", "/users", admin, "", in(tenant)).list(t); l.Total != 0 {
+					t.Errorf("there is %+v", l.Items)
+				}
+			})
+		}
+		// One's own denials are not shed by a second account.
+		all := s.master(admin)
+		s.give(admin, all, "everybody", "confd.#")
+		_, _, denied := s.account(admin, "denied", "auth.users.create", "!confd.users.delete")
+		s.do("POST", "/users", denied, `{"username":"second"}`).lacks(t, "confd.#")
+		s.do("POST", "/users", maker, `{"username":"third"}`).want(t, 200) // who holds it as everybody does
+	})
+}
+
+// A stranger who registers gets no more than what is about themselves, whatever a group would give.
+func TestStrangersHoldNothingOfOthers(t *testing.T) {
+	each(t, func(t *testing.T, db store.DB) {
+		p := newPost(t, db, mailtest.Options{})
+		admin := p.admin()
+		policy := p.do("POST", "/policies", admin, `{"name":"wide","acl":["confd.users.me.#","auth.users.me.#"]}`).want(t, 200).text(t, "uuid")
+		give := `INSERT INTO auth_group_policy (group_uuid, policy_uuid) SELECT NEW.uuid, uuid FROM auth_policy WHERE slug = 'wide';`
+		statements := []string{`CREATE TRIGGER widen AFTER INSERT ON auth_group BEGIN ` + give + ` END`}
+		if db.Engine() == "postgres" {
+			statements = []string{
+				`CREATE FUNCTION widen() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ` + give + ` RETURN NULL; END $$`,
+				`CREATE TRIGGER widen AFTER INSERT ON auth_group FOR EACH ROW EXECUTE FUNCTION widen()`,
+			}
+		}
+		for _, sql := range statements {
+			if _, err := db.Exec(t.Context(), sql); err != nil {
+				t.Fatal(err)
+			}
+		}
+		register := func(name string) answer {
+			return p.do("POST", "/users/register", "", `{"username":"`+name+`","password":"x","email_address":"`+name+`@example.com"}`)
+		}
+		register("ann").want(t, 200)
+		for _, wide := range []string{"#", "auth.#", "confd.users.*.read", "#.me"} {
+			p.do("PUT", "/policies/"+policy, admin, `{"acl":`+jsonList(t, "confd.users.me.#", wide)+`}`).want(t, 200)
+			register("bob").refused(t, 404, "not-found")
+		}
+		if l := p.do("GET", "/tenants", admin, "").list(t); l.Total != 2 {
+			t.Errorf("tenants: %+v", l.Items)
+		}
+		p.do("PUT", "/policies/"+policy, admin, `{"acl":["!#","events.calls.me"]}`).want(t, 200)
+		register("bob").want(t, 200)
+	})
+}
+
+// A UUID that is chosen may be a telephone user's: who makes its account holds all there is over that user.
+func TestAChosenUUIDNeedsRightsOverIt(t *testing.T) {
+	each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		admin := s.admin()
+		for i, c := range []struct {
+			holds []string
+			lacks string
+		}{
+			{[]string{"auth.users.create", "confd.users.me.#"}, "auth.users.U.#"},
+			{[]string{"auth.#", "confd.users.me.#"}, "confd.users.U.#"},
+			{[]string{"auth.#", "confd.users.*.read"}, "confd.users.U.#"},
+			{[]string{"auth.#", "confd.#", "!confd.users.*.delete"}, "confd.users.U.#"},
+			{[]string{"auth.#", "confd.#", "!auth.users.U.delete"}, "auth.users.U.#"},
+			{[]string{"auth.#", "confd.#"}, ""},
+			{[]string{"auth.users.U.#", "confd.users.U.#"}, ""},
+			{[]string{"auth.users.*.#", "confd.users.#"}, ""},
+		} {
+			t.Run(fmt.Sprint(i), func(t *testing.T) {
+				chosen := uuid.NewString()
+				for j := range c.holds {
+					c.holds[j] = strings.ReplaceAll(c.holds[j], "U", chosen)
+				}
+				_, _, token := s.account(admin, fmt.Sprint("maker", i), c.holds...)
+				for _, spelt := range []string{chosen, strings.ToUpper(chosen)} {
+					a := s.do("POST", "/users", token, `{"uuid":"`+spelt+`"}`)
+					if c.lacks != "" {
+						a.lacks(t, strings.ReplaceAll(c.lacks, "U", chosen))
+						continue
+					}
+					if a.want(t, 200).text(t, "uuid") != chosen {
+						t.Errorf("made %s", a.body)
+					}
+					break
+				}
+			})
+		}
+		// What the group of all users gives over such a user is compared with that UUID in the place of `me`.
+		s.give(admin, s.master(admin), "own", "calld.users.me.#")
+		_, _, token := s.account(admin, "maker", "auth.#", "confd.#")
+		chosen := uuid.NewString()
+		s.do("POST", "/users", token, `{"uuid":"`+chosen+`"}`).lacks(t, "calld.users."+chosen+".#")
+		s.do("POST", "/users", token, `{}`).want(t, 200)
+	})
+}
+
+// Nobody is somebody who was there before: neither a user nor a tenant gets a UUID that one had, however it went.
+func TestNoUUIDIsUsedTwice(t *testing.T) {
+	each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		admin := s.admin()
+		taken := func(kind, uuid string) {
+			t.Helper()
+			for _, spelt := range []string{uuid, strings.ToUpper(uuid)} {
+				s.do("POST", "/"+kind, admin, `{"uuid":"`+spelt+`"}`).refused(t, 409, "conflict").json(t, "details.uuid")
+			}
+		}
+		tenant := s.tenant(admin, "t")
+		deleted := s.do("POST", "/users", admin, `{}`).text(t, "uuid")
+		s.do("DELETE", "/users/"+deleted, admin, "").want(t, 204)
+		with := s.do("POST", "/users", admin, `{}`, in(tenant)).text(t, "uuid")
+		s.do("DELETE", "/tenants/"+tenant, admin, "").want(t, 204)
+		for _, gone := range []string{deleted, with, tenant} {
+			taken("users", gone)
+			taken("tenants", gone)
+		}
+		if _, err := db.Exec(t.Context(), `INSERT INTO auth_user (uuid, tenant_uuid, purpose, enabled, authentication_method, created_at)
+			SELECT $1, uuid, 'user', true, 'default', now_utc() FROM auth_tenant`, deleted); !store.IsConstraint(err, store.Unique) {
+			t.Errorf("the database itself: %v", err)
+		}
+		// Made and deleted again and again by many at once, it was made once.
+		for _, kind := range []string{"users", "tenants"} {
+			contested := uuid.NewString()
+			got := together(8, func(int) answer {
+				a := s.do("POST", "/"+kind, admin, `{"uuid":"`+contested+`"}`)
+				if a.status == 200 {
+					s.do("DELETE", "/"+kind+"/"+contested, admin, "").want(t, 204)
+				}
+				return a
+			})
+			if got[200] != 1 || got[409] != 7 {
+				t.Errorf("%s: %v", kind, got)
+			}
+		}
+	})
+}
+
+// Whoever is mightier loses nothing by somebody who does not cover them, by whatever it is that they would lose it by.
+func TestNobodyTakesFromTheMightier(t *testing.T) {
+	each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		admin := s.admin()
+		_, _, operator := s.account(admin, "operator", "auth.#", "confd.users.read") // who even holds what would be denied
+		own := s.do("POST", "/policies", admin, `{"name":"denial","acl":["!auth.#"]}`).text(t, "uuid")
+		kind := s.do("POST", "/policies", admin, `{"name":"kind","acl":["confd.users.read"]}`).text(t, "uuid")
+		nothing := s.do("POST", "/policies", admin, `{"name":"nothing"}`).text(t, "uuid")
+		group := func(name string) string {
+			return s.do("POST", "/groups", admin, `{"name":"`+name+`"}`).want(t, 200).text(t, "uuid")
+		}
+		for _, mighty := range []bool{true, false} {
+			t.Run(fmt.Sprintf("mightier %t", mighty), func(t *testing.T) {
+				holds, name := []string{"auth.users.read"}, fmt.Sprintf("u%t", mighty)
+				if mighty {
+					holds = append(holds, "calld.#")
+				}
+				user, policy, token := s.account(admin, name, holds...)
+				offline := s.do("POST", "/token", "", `{"access_type":"offline","client_id":"phone"}`, basic(name, "secret of "+name)).want(t, 200)
+				session := s.do("GET", "/token/"+token, "", "").text(t, "data.session_uuid")
+				other := offline.text(t, "data.session_uuid")
+				denying, joined, empty, kindly, renamed := group(name+" denying"), group(name+" joined"), group(name+" empty"), group(name+" kindly"), group(name+" r")
+				through := s.do("POST", "/policies", admin, `{"name":"`+name+` through"}`).text(t, "uuid")
+				for _, path := range []string{
+					"/groups/" + denying + "/policies/" + own, "/groups/" + joined + "/users/" + user, "/groups/" + empty + "/users/" + user,
+					"/groups/" + joined + "/policies/" + through, "/groups/" + kindly + "/users/" + user, "/groups/" + kindly + "/policies/" + kind,
+					"/groups/" + renamed + "/users/" + user, "/users/" + user + "/policies/" + nothing,
+				} {
+					s.do("PUT", path, admin, "").want(t, 204)
+				}
+				for _, way := range [][3]string{
+					{"PUT", "/users/" + user + "/policies/" + own, ""},
+					{"PUT", "/groups/" + denying + "/users/" + user, ""},
+					{"PUT", "/groups/" + joined + "/policies/" + own, ""},
+					{"PUT", "/policies/" + through + "/acl/" + url.PathEscape("!auth.#"), ""},
+					{"PUT", "/policies/" + through, `{"acl":["!auth.#","!confd.users.read"]}`},
+					{"PUT", "/policies/" + through, `{"description":"mine"}`},
+					{"DELETE", "/policies/" + through + "/acl/" + url.PathEscape("!auth.#"), ""},
+					{"PUT", "/groups/" + renamed, `{"name":"` + name + ` renamed"}`},
+					{"DELETE", "/groups/" + joined + "/policies/" + own, ""},
+					{"DELETE", "/policies/" + through, ""},
+					{"DELETE", "/groups/" + kindly + "/policies/" + kind, ""},
+					{"DELETE", "/groups/" + kindly + "/users/" + user, ""},
+					{"DELETE", "/groups/" + empty, ""},
+					{"DELETE", "/users/" + user + "/policies/" + nothing, ""},
+					{"DELETE", "/users/" + user + "/tokens/phone", ""},
+					{"DELETE", "/sessions/" + session, ""},
+					{"DELETE", "/users/" + user + "/sessions/" + other, ""},
+					{"PUT", "/users/" + user, `{"enabled":false}`},
+					{"DELETE", "/users/" + user, ""},
+				} {
+					a := s.do(way[0], way[1], operator, way[2])
+					switch {
+					case mighty:
+						a.lacks(t, "calld.#")
+					case a.status != 200 && a.status != 204:
+						t.Errorf("%s %s: %d %s", way[0], way[1], a.status, a.body)
+					}
+				}
+				if !mighty {
+					return
+				}
+				s.do("GET", "/users", token, "").want(t, 200)
+				if got := s.do("GET", "/users/"+user+"/policies", admin, "").list(t).column("uuid"); len(got) != 2 || s.do("GET", "/policies/"+policy, admin, "").status != 200 {
+					t.Errorf("the policies have changed: %v", got)
+				}
+				s.do("POST", "/token", "", `{"refresh_token":"`+offline.text(t, "data.refresh_token")+`","client_id":"phone"}`).want(t, 200)
+				// Whoever has a token may end it, and everybody may end their own.
+				s.do("DELETE", "/users/"+user+"/tokens/phone", token, "").want(t, 204)
+				s.do("DELETE", "/sessions/"+other, token, "").want(t, 204)
+				s.do("DELETE", "/token/"+token, "", "").want(t, 200)
+				s.do("GET", "/users", token, "").want(t, 401)
+			})
+		}
+	})
+}
+
+// A tenant is moved by who covers those who gain reach over it, those who lose it, and those within.
+func TestNobodyMovesATenantOverMightierUsers(t *testing.T) {
+	each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		admin := s.admin()
+		for _, where := range []string{"a", "b", "moved", "below", "nowhere"} {
+			t.Run(where, func(t *testing.T) {
+				tenants := map[string]string{"nowhere": s.master(admin)} // above both: their reach stays what it is
+				for _, name := range []string{"a", "b"} {
+					tenants[name] = s.tenant(admin, where+name)
+				}
+				tenants["moved"] = s.tenant(admin, where+"m", in(tenants["a"]))
+				tenants["below"] = s.tenant(admin, where+"l", in(tenants["moved"]))
+				user := s.do("POST", "/users", admin, `{"username":"mighty `+where+`"}`, in(tenants[where])).want(t, 200).text(t, "uuid")
+				policy := s.do("POST", "/policies", admin, `{"name":"mighty `+where+`","acl":["confd.#"]}`).text(t, "uuid")
+				s.do("PUT", "/users/"+user+"/policies/"+policy, admin, "").want(t, 204)
+				_, _, mover := s.account(admin, "mover"+where, "auth.tenants.#")
+				a := s.do("PUT", move(tenants["moved"], tenants["b"]), mover, "")
+				if where == "nowhere" {
+					a.want(t, 204)
+					return
+				}
+				a.lacks(t, "confd.#")
+				_, _, able := s.account(admin, "able"+where, "auth.tenants.#", "confd.#")
+				s.do("PUT", move(tenants["moved"], tenants["b"]), able, "").want(t, 204)
+			})
+		}
+	})
+}
