@@ -1,6 +1,7 @@
 package caddymodule
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -16,6 +17,7 @@ import (
 	"github.com/ringfence/ringfence/internal/gate"
 	"github.com/ringfence/ringfence/internal/principal"
 	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/tenant"
 )
 
 func init() {
@@ -42,6 +44,8 @@ type Gate struct {
 	Public []string `json:"public,omitempty"`
 	// StripPrefix takes Prefix off the path that the upstream sees, after the access was checked.
 	StripPrefix bool `json:"strip_prefix,omitempty"`
+	// ForwardToken lets the upstream have the caller's X-Auth-Token, for a daemon that checks tokens by itself. No other gets it.
+	ForwardToken bool `json:"forward_token,omitempty"`
 
 	gate *gate.Gate
 	app  *App
@@ -74,7 +78,10 @@ func (g *Gate) Provision(ctx caddy.Context) error {
 	}
 	app.explains(routers)
 	g.gate, err = gate.New(gate.Config{
-		Routers: routers, Tokens: app.cache, Origins: app.Origins, Observer: app.engine.metrics,
+		Routers: routers, Tokens: app.cache, Origins: app.Origins, Observer: app.engine.metrics, ForwardToken: g.ForwardToken,
+		Tenant: func(ctx context.Context, who *principal.Principal, lines []string) (string, error) {
+			return tenant.Named(ctx, app.engine.db, who, lines)
+		},
 	})
 	return err
 }
@@ -82,8 +89,8 @@ func (g *Gate) Provision(ctx caddy.Context) error {
 // check refuses what cannot go together.
 func (g *Gate) check() error {
 	switch {
-	case g.Service == "" && (g.Prefix != "" || g.Definition != "" || len(g.Public) > 0 || g.StripPrefix):
-		return errors.New("ringfence_gate: prefix, definition, public and strip_prefix are for a named upstream service")
+	case g.Service == "" && (g.Prefix != "" || g.Definition != "" || len(g.Public) > 0 || g.StripPrefix || g.ForwardToken):
+		return errors.New("ringfence_gate: prefix, definition, public, strip_prefix and forward_token are for a named upstream service")
 	case g.Service != "" && g.Prefix == "" && g.Definition == "":
 		return fmt.Errorf("ringfence_gate %s: say the prefix below which it is served", g.Service)
 	}
@@ -227,6 +234,7 @@ func (a *App) services() []*rest.Service {
 //	    definition   <openapi file>
 //	    public       <method> <path>
 //	    strip_prefix
+//	    forward_token
 //	}
 func parseGate(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) {
 	h.Next()
@@ -259,13 +267,14 @@ func parseGate(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) {
 				return nil, h.ArgErr()
 			}
 			g.Public = append(g.Public, strings.ToUpper(method)+" "+route)
-		case "strip_prefix":
+		case "strip_prefix", "forward_token":
 			if h.NextArg() {
 				return nil, h.ArgErr()
 			}
-			g.StripPrefix = true
+			g.StripPrefix = g.StripPrefix || option == "strip_prefix"
+			g.ForwardToken = g.ForwardToken || option == "forward_token"
 		default:
-			return nil, h.Errf("unknown option %q: it is one of prefix, definition, public, strip_prefix", option)
+			return nil, h.Errf("unknown option %q: it is one of prefix, definition, public, strip_prefix, forward_token", option)
 		}
 	}
 	return g, nil

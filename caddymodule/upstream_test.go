@@ -155,6 +155,48 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
+// A daemon gets the token where its gate says so, and the tenant when the caller may act in it.
+func TestWhatADaemonIsGiven(t *testing.T) {
+	g := newGateway(t)
+	daemon := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintf(w, "token=%s authorization=%s tenant=%s claims=%s%s", strings.Join(r.Header["X-Auth-Token"], "|"), r.Header.Get("Authorization"),
+			r.Header.Get("Wazo-Tenant"), r.Header.Get("X-Auth-Username"), r.Header.Get("Forwarded"))
+	}))
+	t.Cleanup(daemon.Close)
+	proxy := "reverse_proxy " + daemon.Listener.Addr().String()
+	g.routes = "handle /api/plain/* {\nringfence_gate plain {\nprefix /api/plain\n}\n" + proxy + "\n}\n" +
+		"handle /api/checking/* {\nringfence_gate checking {\nprefix /api/checking\nforward_token\n}\n" + proxy + "\n}"
+	g.load(t)
+	admin := g.admin(t)
+	below := g.Do(t, "POST", "/api/auth/0.1/tenants", admin, `{"name": "below", "slug": "below"}`).Want(t, 200).Text(t, "uuid")
+	g.Do(t, "POST", "/api/auth/0.1/users", admin, `{"username": "inside", "password": "secret of inside"}`,
+		func(r *http.Request) { r.Header.Set("Wazo-Tenant", below) }).Want(t, 200)
+	_, _, token := g.Account(t, admin, "client", "plain.#", "checking.#")
+	for _, tt := range []struct {
+		name, path, tenant string
+		status             int
+		want               string
+	}{
+		{"plain", "/api/plain/x", "", 200, "token= authorization= tenant= claims="},
+		{"checking", "/api/checking/x", "", 200, "token=" + token + " authorization= tenant= claims="},
+		{"a tenant below", "/api/plain/x", below, 200, "token= authorization= tenant=" + below + " claims="},
+		{"a tenant below in upper case", "/api/plain/x", strings.ToUpper(below), 200, "token= authorization= tenant=" + below + " claims="},
+		{"no such tenant", "/api/plain/x", "0b9f6a0e-2b0f-4c1a-9d3e-7f2f0b1c2d3e", 401, ""},
+	} {
+		a := g.Do(t, "GET", tt.path, token, "", func(r *http.Request) {
+			r.SetBasicAuth("root", "root")
+			r.Header.Set("X-Auth-Username", "root")
+			r.Header.Set("Forwarded", "for=root")
+			if tt.tenant != "" {
+				r.Header.Set("Wazo-Tenant", tt.tenant)
+			}
+		})
+		if a.Status != tt.status || (tt.want != "" && a.Body != tt.want) {
+			t.Errorf("%s: status %d: %s", tt.name, a.Status, a.Body)
+		}
+	}
+}
+
 // A daemon that is away is a 502 of the proxy's, and says nothing of where it was expected.
 func TestDaemonAway(t *testing.T) {
 	g := newGateway(t)

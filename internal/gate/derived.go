@@ -13,7 +13,7 @@ import (
 // Derived is the router of an upstream daemon that is known by its paths alone
 // (DESIGN section 2, "Required access"): the service's name, then each segment
 // after the prefix, then read, create, update or delete by the method. A dot
-// in a segment is written %2E, so it is no boundary between words.
+// in a segment is written %2E, so it is no boundary between words. UUIDs are in lower case, as package target has them.
 type Derived struct {
 	service  string
 	prefix   string

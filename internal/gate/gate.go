@@ -17,6 +17,8 @@ type Tokens interface {
 	// Principal answers who the token speaks for now. The error is tokens.ErrUnknown or, for a text that can be no
 	// token, tokens.ErrMalformed (both 401), or an *apierr.Error, or it says nothing about the token (503).
 	Principal(ctx context.Context, token string) (*principal.Principal, error)
+	// Shape reports whether a text could be a token.
+	Shape(text string) bool
 }
 
 // Observer counts what the gate decides. It is safe for concurrent use.
@@ -36,6 +38,12 @@ type Config struct {
 	Origins []string
 	// Observer may be nil.
 	Observer Observer
+	// ForwardToken lets upstreams have the caller's token, for those that check tokens by themselves.
+	ForwardToken bool
+	// Tenant answers the tenant that a Wazo-Tenant header chooses for a principal, in the form in which an upstream is told, or why it is
+	// none in which the principal may act. Nil, and for
+	// principals for whom another auth server vouches: nobody may act in any tenant but their own.
+	Tenant func(ctx context.Context, who *principal.Principal, lines []string) (string, error)
 }
 
 // Gate decides about requests. It is immutable and safe for concurrent use.
@@ -44,6 +52,8 @@ type Gate struct {
 	tokens   Tokens
 	cors     cors
 	observer Observer
+	forward  bool
+	tenant   func(ctx context.Context, who *principal.Principal, lines []string) (string, error)
 }
 
 // New makes a gate. The error is a mistake in the configuration.
@@ -59,7 +69,11 @@ func New(c Config) (*Gate, error) {
 	if c.Tokens == nil {
 		return nil, errors.New("the gate has no source of tokens")
 	}
-	return &Gate{routers: routers, tokens: c.Tokens, cors: origins, observer: c.Observer}, nil
+	g := &Gate{routers: routers, tokens: c.Tokens, cors: origins, observer: c.Observer, forward: c.ForwardToken, tenant: c.Tenant}
+	if g.tenant == nil {
+		g.tenant = ownTenant
+	}
+	return g, nil
 }
 
 // Admission is a request that may go on.
@@ -89,7 +103,7 @@ type passage struct {
 func (g *Gate) Admit(w http.ResponseWriter, r *http.Request) (Admission, bool) {
 	sanitise(r)
 	p := new(passage)
-	id := p.setRequestID(w.Header(), r.Header)
+	id := g.setRequestID(p, w.Header(), r.Header)
 	origin := g.cors.answer(w.Header(), r.Header)
 
 	var err error
@@ -119,9 +133,8 @@ func (g *Gate) Admit(w http.ResponseWriter, r *http.Request) (Admission, bool) {
 		a.Request = r.WithContext(serviceContext(r.Context(), who, need.Match))
 		return a, true
 	}
-	if who != nil {
-		p.setIdentity(r.Header, who)
-	}
+	p.setIdentity(r.Header, who)
+	g.withhold(r.Header, who)
 	p.writer = upstreamWriter{ResponseWriter: w, id: id, origin: origin}
 	a.Writer = &p.writer
 	return a, true
@@ -160,6 +173,11 @@ func (g *Gate) decide(r *http.Request, t *target.Target, need *Need, known bool)
 	}
 	if !holds(who, need.Access) {
 		return nil, lacks(need.Access)
+	}
+	if need.Match == nil {
+		if denied := g.chooseTenant(r, who); denied != nil {
+			return nil, denied
+		}
 	}
 	return who, nil
 }

@@ -48,6 +48,8 @@ func (k *known) Principal(_ context.Context, token string) (*principal.Principal
 	return nil, tokens.ErrUnknown
 }
 
+func (*known) Shape(text string) bool { return tokens.WellFormed(text) }
+
 // issue makes a token that holds the accesses.
 func (k *known) issue(tb testing.TB, patterns ...string) string {
 	tb.Helper()
@@ -165,6 +167,7 @@ func TestAdmit(t *testing.T) {
 	whole := f.tokens.issue(t, "#")
 	almost := f.tokens.issue(t, "confd.#", "!confd.x")
 	me := f.tokens.issue(t, "confd.users.me.read")
+	mine := f.tokens.issue(t, "calls.users.me.#", "calls.users.*.delete", "confd.#", "!calls.users."+tenantUUID+".delete", "!confd.users."+tenantUUID+".read")
 	away := f.tokens.fail(fmt.Errorf("looking up: %w", store.ErrUnavailable))
 	broken := f.tokens.fail(errors.New("bug"))
 	busy := f.tokens.fail(&apierr.Error{Kind: apierr.TooMany, Message: "Too many"})
@@ -218,6 +221,14 @@ func TestAdmit(t *testing.T) {
 		{"method override", "GET", "/api/calls/1.0/x?a=b&_METHOD=DELETE", whole, 400, "calls method_override", ""},
 		{"method override encoded", "GET", "/api/calls/1.0/x?%5fmethod=DELETE", whole, 400, "calls method_override", ""},
 		{"not quite an override", "GET", "/api/calls/1.0/x?my_method=%20", whole, 0, "calls allowed", "calls.x.read"},
+		{"method override of an array", "GET", "/api/calls/1.0/x?_method%5b%5D=DELETE", whole, 400, "calls method_override", ""},
+		{"method override as PHP reads it", "GET", "/api/calls/1.0/x?+.method[a]=DELETE", whole, 400, "calls method_override", ""},
+		{"method override by a header's name", "GET", "/api/calls/1.0/x?X-HTTP-Method-Override=DELETE", whole, 400, "calls method_override", ""},
+		{"not an override: another's part", "GET", "/api/calls/1.0/x?a[_method]=1&method=2&_method_of=3", whole, 0, "calls allowed", "calls.x.read"},
+		{"me in upper case", "GET", "/api/calls/1.0/users/" + strings.ToUpper(userUUID) + "/x", mine, 0, "calls allowed", "calls.users." + userUUID + ".x.read"},
+		{"denied in upper case", "DELETE", "/api/calls/1.0/users/" + strings.ToUpper(tenantUUID), mine, 403, "calls access_denied", ""},
+		{"denied in mixed case, encoded", "DELETE", "/api/calls/1.0/users/%31B" + tenantUUID[2:], mine, 403, "calls access_denied", ""},
+		{"denied by a service of ours", "GET", "/api/confd/1.1/users/" + strings.ToUpper(tenantUUID), mine, 403, "confd access_denied", ""},
 		{"no token", "GET", "/api/confd/1.1/users", "", 401, "confd token_missing", ""},
 		{"not a token", "GET", "/api/confd/1.1/users", "junk", 401, "confd token_malformed", ""},
 		{"two tokens in one line", "GET", "/api/confd/1.1/users", whole + ", " + whole, 401, "confd token_malformed", ""},
@@ -354,9 +365,6 @@ func TestIdentity(t *testing.T) {
 	if !slices.Equal(got, []string{userUUID, tenantUUID, "", "external_api"}) {
 		t.Errorf("an upstream is told %q", got)
 	}
-	if a.Request.Header.Get("X-Auth-Token") != token {
-		t.Error("the token is not forwarded")
-	}
 	if principal.FromContext(a.Request.Context()) != nil {
 		t.Error("an upstream's request has a context that nobody reads")
 	}
@@ -462,6 +470,111 @@ func TestLongestPrefix(t *testing.T) {
 			if !ok || a.Need.Access != want {
 				t.Errorf("GET %s needs %q, want %q", target, a.Need.Access, want)
 			}
+		}
+	}
+}
+
+// What an upstream gets of the credentials that a client sent.
+func TestCredentialsOfAnUpstream(t *testing.T) {
+	const basic = "Basic dTpw"
+	for _, tt := range []struct {
+		name               string
+		forward            bool
+		target             string
+		sent               func(token string) []string
+		token, credentials bool
+	}{
+		{"token", false, "/api/calls/1.0/x", func(token string) []string { return []string{"X-Auth-Token", token} }, false, false},
+		{"token, forwarded", true, "/api/calls/1.0/x", func(token string) []string { return []string{"X-Auth-Token", token} }, true, false},
+		{"both", false, "/api/calls/1.0/x", func(token string) []string { return []string{"X-Auth-Token", token, "Authorization", basic} }, false, false},
+		{"both, forwarded", true, "/api/calls/1.0/x", func(token string) []string { return []string{"X-Auth-Token", token, "Authorization", basic} }, true, false},
+		{"public, both", false, "/api/calls/1.0/status", func(token string) []string { return []string{"X-Auth-Token", token, "Authorization", basic} }, false, false},
+		{"public, both, forwarded", true, "/api/calls/1.0/status", func(token string) []string { return []string{"X-Auth-Token", token, "Authorization", basic} }, true, false},
+		{"public", false, "/api/calls/1.0/status", func(string) []string { return []string{"X-Auth-Token", "", "Authorization", basic} }, false, true},
+		{"public, forwarded", true, "/api/calls/1.0/status", func(string) []string { return []string{"Authorization", basic} }, false, true},
+	} {
+		router, err := gate.NewDerived("calls", "/api/calls/1.0", []gate.Route{{Method: "GET", Path: "/api/calls/1.0/status"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tokens := &known{}
+		token := tokens.issue(t, "calls.#")
+		g, err := gate.New(gate.Config{Routers: []gate.Router{router}, Tokens: tokens, ForwardToken: tt.forward})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, ok := g.Admit(httptest.NewRecorder(), request(t, "GET", tt.target, tt.sent(token)...))
+		if !ok {
+			t.Fatalf("%s: refused", tt.name)
+		}
+		got := a.Request.Header
+		if (got.Get("X-Auth-Token") == token) != tt.token || (len(got["X-Auth-Token"]) > 0) != tt.token || (len(got["Authorization"]) > 0) != tt.credentials {
+			t.Errorf("%s: the upstream gets %v", tt.name, got)
+		}
+	}
+	f := newGate(t)
+	token := f.tokens.issue(t, "#")
+	if a, ok := f.Admit(httptest.NewRecorder(), request(t, "GET", "/api/confd/1.1/users", "X-Auth-Token", token, "Authorization", basic, "Wazo-Tenant", "any")); !ok ||
+		a.Request.Header.Get("X-Auth-Token") != token || a.Request.Header.Get("Authorization") != basic || a.Request.Header.Get("Wazo-Tenant") != "any" {
+		t.Error("a service of ours does not get what was sent")
+	}
+}
+
+// Wazo-Tenant reaches an upstream only where the principal may act in the tenant.
+func TestTenantOfAnUpstream(t *testing.T) {
+	const below, canonical = "2C9f6a0e-2b0f-4c1a-9d3e-7f2f0b1c2d3e", "2c9f6a0e-2b0f-4c1a-9d3e-7f2f0b1c2d3e"
+	router, err := gate.NewDerived("calls", "/api/calls/1.0", []gate.Route{{Method: "GET", Path: "/api/calls/1.0/status"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	chosen := func(_ context.Context, who *principal.Principal, lines []string) (string, error) {
+		switch {
+		case who.TenantUUID != tenantUUID || len(lines) != 1:
+			return "", errors.New("a bug")
+		case lines[0] == below:
+			return canonical, nil
+		case lines[0] == "away":
+			return "", store.ErrUnavailable
+		default:
+			return "", &apierr.Error{Kind: apierr.Unauthorized, Message: "Unauthorized tenant", ID: "unauthorized-tenant"}
+		}
+	}
+	tokens := &known{}
+	token := tokens.issue(t, "calls.#")
+	for _, tt := range []struct {
+		name, path, tenant string
+		chosen             func(context.Context, *principal.Principal, []string) (string, error)
+		status             int
+		arrives            string
+	}{
+		{"none", "x", "", chosen, 200, ""},
+		{"own", "x", tenantUUID, chosen, 200, tenantUUID},
+		{"below", "x", below, chosen, 200, canonical},
+		{"another", "x", sessionUUID, chosen, 401, ""},
+		{"no tenant at all", "x", "*", chosen, 401, ""},
+		{"nobody knows", "x", "away", chosen, 503, ""},
+		{"public", "status", tenantUUID, chosen, 200, ""},
+		{"own, nobody to ask", "x", strings.ToUpper(tenantUUID), nil, 200, tenantUUID},
+		{"another, nobody to ask", "x", below, nil, 401, ""},
+		{"own, of another auth server", "x", tenantUUID, chosen, 200, tenantUUID},
+		{"below, of another auth server", "x", below, chosen, 401, ""},
+	} {
+		tokens.principals[token].Remote = strings.HasSuffix(tt.name, "another auth server")
+		g, err := gate.New(gate.Config{Routers: []gate.Router{router}, Tokens: tokens, Tenant: tt.chosen})
+		if err != nil {
+			t.Fatal(err)
+		}
+		headers := []string{"X-Auth-Token", token}
+		if tt.tenant != "" {
+			headers = append(headers, "Wazo-Tenant", tt.tenant)
+		}
+		w := httptest.NewRecorder()
+		a, ok := g.Admit(w, request(t, "GET", "/api/calls/1.0/"+tt.path, headers...))
+		if w.Code != tt.status || ok != (tt.status == 200) {
+			t.Errorf("%s: status %d: %s", tt.name, w.Code, w.Body)
+		}
+		if ok && strings.Join(a.Request.Header["Wazo-Tenant"], "|") != tt.arrives {
+			t.Errorf("%s: the upstream gets %q", tt.name, a.Request.Header["Wazo-Tenant"])
 		}
 	}
 }

@@ -1,85 +1,105 @@
 package gate
 
 import (
+	"context"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
+	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/principal"
 )
 
-// ownPrefix begins the headers in which the gate tells an upstream who asks. Folded as fold does.
-const ownPrefix = "x-ringfence-"
-
-// forgeable are headers that mean something to the gate or to what is behind it. A server that turns
-// names into CGI variables cannot tell X_Auth_Token from X-Auth-Token, so the other spellings
-// are dropped; those that are true here are dropped in every spelling: they claim an identity, or
-// another target or method than the ones that are checked (THREATS 1.30, 2.4).
-var forgeable = map[string]bool{
-	"authorization":     false,
-	"connection":        false,
-	"content-length":    false,
-	"content-type":      false,
-	"cookie":            false,
-	"host":              false,
-	"transfer-encoding": false,
-	"upgrade":           false,
-	"wazo-session-type": false,
-	"wazo-tenant":       false,
-	"x-auth-token":      false,
-	"x-forwarded-for":   false,
-	"x-forwarded-host":  false,
-	"x-forwarded-proto": false,
-	"x-real-ip":         false,
-	"x-request-id":      false,
-
-	"http2-settings":                 true,
-	"remote-email":                   true,
-	"remote-groups":                  true,
-	"remote-name":                    true,
-	"remote-user":                    true,
-	"script-name":                    true,
-	"x-auth-request-email":           true,
-	"x-auth-request-groups":          true,
-	"x-auth-request-user":            true,
-	"x-authenticated-user":           true,
-	"x-envoy-original-path":          true,
-	"x-forwarded-email":              true,
-	"x-forwarded-groups":             true,
-	"x-forwarded-method":             true,
-	"x-forwarded-path":               true,
-	"x-forwarded-prefix":             true,
-	"x-forwarded-preferred-username": true,
-	"x-forwarded-script-name":        true,
-	"x-forwarded-uri":                true,
-	"x-forwarded-url":                true,
-	"x-forwarded-user":               true,
-	"x-http-method":                  true,
-	"x-http-method-override":         true,
-	"x-method-override":              true,
-	"x-original-method":              true,
-	"x-original-path":                true,
-	"x-original-uri":                 true,
-	"x-original-url":                 true,
-	"x-override-url":                 true,
-	"x-remote-group":                 true,
-	"x-remote-user":                  true,
-	"x-request-uri":                  true,
-	"x-rewrite-uri":                  true,
-	"x-rewrite-url":                  true,
-	"x-ringfence":                    true,
-	"x-script-name":                  true,
-	"x-waws-unencoded-url":           true,
-	"x-webauth-user":                 true,
+// meaningful are headers that mean something to the gate or to what is behind it. A server that turns names into CGI
+// variables cannot tell X_Auth_Token from X-Auth-Token, so the other spellings are dropped.
+var meaningful = map[string]bool{
+	"authorization":     true,
+	"connection":        true,
+	"content-length":    true,
+	"content-type":      true,
+	"cookie":            true,
+	"host":              true,
+	"origin":            true,
+	"transfer-encoding": true,
+	"upgrade":           true,
+	"wazo-session-type": true,
+	"wazo-tenant":       true,
+	"x-auth-token":      true,
+	"x-forwarded-for":   true,
+	"x-forwarded-host":  true,
+	"x-forwarded-proto": true,
+	"x-request-id":      true,
 }
 
-const longestForgeable = 32
+// forgeries are headers that a client may send in no spelling: they claim an identity, an address or a certificate, which
+// proxies that authenticate tell daemons by them, or another target or method than the ones that are checked. A name stands
+// for itself and, where it ends in a hyphen, for all that begin with it. What is meaningful is not among them, and Caddy's reverse_proxy writes
+// X-Forwarded-For, -Host and -Proto itself. All are folded.
+var forgeries = [...]string{
+	"cdn-client-ip",
+	"cf-access-", "cf-connecting-",
+	"client-cert", "client-cert-", "client-ip",
+	"do-connecting-ip",
+	"fastly-client-ip",
+	"fly-client-ip",
+	"forwarded",
+	"http-", // a CGI variable, once more
+	"http2-settings",
+	"oidc-",
+	"proxy-authorization", "proxy-user",
+	"real-ip",
+	"remote-",
+	"request-uri",
+	"script-name",
+	"ssl-",
+	"tailscale-user-",
+	"true-client-",
+	"x-amzn-mtls-", "x-amzn-oidc-",
+	"x-appengine-user-",
+	"x-arr-clientcert", "x-arr-ssl",
+	"x-auth-", "x-authenticated-", "x-authentik-",
+	"x-azure-clientip", "x-azure-socketip",
+	"x-client", "x-client-", "x-cluster-client-ip",
+	"x-consumer-", "x-credential-",
+	"x-envoy-",
+	"x-forwarded", "x-forwarded-",
+	"x-goog-authenticated-user-", "x-goog-iap-",
+	"x-host",
+	"x-http-method", "x-http-method-override",
+	"x-method-override",
+	"x-ms-client-principal", "x-ms-client-principal-", "x-ms-token-",
+	"x-original-", "x-originating-ip",
+	"x-override-url",
+	"x-pomerium-",
+	"x-proxyuser-ip",
+	"x-real-",
+	"x-remote-",
+	"x-request-uri",
+	"x-rewrite-",
+	"x-ringfence", "x-ringfence-",
+	"x-script-name",
+	"x-ssl", "x-ssl-",
+	"x-tenant", "x-tenant-",
+	"x-tls-",
+	"x-true-client-",
+	"x-user", "x-user-email", "x-user-groups", "x-user-id", "x-user-name", "x-user-roles", "x-user-uuid", "x-username",
+	"x-vouch-",
+	"x-waws-unencoded-url",
+	"x-webauth-",
+}
 
-// initials are the first characters, folded, of the forgeable names.
+// longestForgery is how much of a name is looked at.
+const longestForgery = 32
+
+// initials are the first characters, folded, of the names above.
 var initials = func() (table [256]bool) {
-	for name := range forgeable {
-		table[name[0]] = true
-		table[name[0]-'a'+'A'] = true
+	add := func(name string) { table[name[0]], table[name[0]-'a'+'A'] = true, true }
+	for name := range meaningful {
+		add(name)
+	}
+	for _, name := range forgeries {
+		add(name)
 	}
 	return table
 }()
@@ -87,24 +107,34 @@ var initials = func() (table [256]bool) {
 // forged reports whether a client may not send a header of this name.
 func forged(name string) bool {
 	switch name { // what nearly every request has: a comparison is cheaper than the rest of this function
-	case "", "Accept", "Accept-Encoding", "Authorization", "Connection", "Content-Length", "Content-Type", "Cookie",
-		"User-Agent", "Wazo-Tenant", "X-Auth-Token", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Request-Id":
+	case "", "Accept", "Accept-Encoding", "Accept-Language", "Authorization", "Cache-Control", "Connection", "Content-Length", "Content-Type", "Cookie",
+		"Origin", "Referer", "User-Agent", "Wazo-Tenant", "X-Auth-Token", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Request-Id",
+		"X-Requested-With":
 		return false
 	}
 	if !initials[name[0]] {
 		return false
 	}
-	var buf [longestForgeable]byte
+	var buf [longestForgery]byte
 	n, exact := fold(buf[:], name)
 	folded := buf[:n]
-	if n >= len(ownPrefix) && string(folded[:len(ownPrefix)]) == ownPrefix {
-		return true
+	if n == len(name) && meaningful[string(folded)] {
+		return !exact
 	}
-	if n < len(name) {
-		return false
+	return forgery(folded, n == len(name))
+}
+
+// forgery looks for a folded name, or for the beginning of one, among the forgeries.
+func forgery(folded []byte, whole bool) bool {
+	for _, f := range &forgeries {
+		if f[0] != folded[0] || len(f) > len(folded) || string(folded[:len(f)]) != f {
+			continue
+		}
+		if f[len(f)-1] == '-' || whole && len(f) == len(folded) {
+			return true
+		}
 	}
-	always, known := forgeable[string(folded)]
-	return known && (always || !exact)
+	return false
 }
 
 // fold writes the name, as far as there is room, in lower case and with a hyphen for
@@ -175,8 +205,11 @@ func sanitiseConnection(h http.Header, sent []string) {
 
 var identityHeaders = [...]string{"X-Ringfence-User", "X-Ringfence-Tenant", "X-Ringfence-Session", "X-Ringfence-Purpose"}
 
-// setIdentity tells the upstream who asks. What is not known of the principal has no header.
+// setIdentity tells the upstream who asks. What is not known of the principal has no header, and nobody has none.
 func (p *passage) setIdentity(h http.Header, who *principal.Principal) {
+	if who == nil {
+		return
+	}
 	p.identity = [...]string{who.UserUUID, who.TenantUUID, who.SessionUUID, who.Purpose}
 	for i, name := range identityHeaders {
 		if p.identity[i] != "" {
@@ -185,17 +218,90 @@ func (p *passage) setIdentity(h http.Header, who *principal.Principal) {
 	}
 }
 
-// overridesMethod reports whether the query has a parameter that some frameworks
-// take for the method, instead of the one that was checked.
+// withhold deletes what an upstream is not to have: a token, unless it checks tokens by itself, whatever else claims beside a
+// token who asks, and the tenant that nobody chose.
+func (g *Gate) withhold(h http.Header, who *principal.Principal) {
+	if sent := h["X-Auth-Token"]; len(sent) > 0 {
+		if sent[0] != "" {
+			delete(h, "Authorization")
+		}
+		if !g.forward || sent[0] == "" {
+			delete(h, "X-Auth-Token")
+		}
+	}
+	if who == nil {
+		delete(h, tenantHeader)
+	}
+}
+
+const tenantHeader = "Wazo-Tenant"
+
+// chooseTenant makes sure that the principal may act in the tenant that the request names.
+func (g *Gate) chooseTenant(r *http.Request, who *principal.Principal) *denial {
+	sent := r.Header[tenantHeader]
+	if len(sent) == 0 || sent[0] == who.TenantUUID {
+		return nil
+	}
+	choose := g.tenant
+	if who.Remote { // the tenants of another auth server are not known here
+		choose = ownTenant
+	}
+	chosen, err := choose(r.Context(), who, sent)
+	switch e := apierr.As(err); {
+	case err == nil:
+		r.Header[tenantHeader] = []string{chosen}
+		return nil
+	case e != nil:
+		return &denial{"tenant", err}
+	default:
+		return unavailable(err)
+	}
+}
+
+// ownTenant lets nobody act in another tenant than their own.
+func ownTenant(_ context.Context, who *principal.Principal, lines []string) (string, error) {
+	if strings.EqualFold(lines[0], who.TenantUUID) {
+		return who.TenantUUID, nil
+	}
+	e := apierr.New(apierr.Unauthorized, "Unauthorized tenant: the header %s must name the token's tenant", tenantHeader)
+	e.ID = "unauthorized-tenant"
+	return "", e
+}
+
+// overrides are query parameters that some frameworks take for the method, instead of the one that was checked, as
+// plainParameter spells them.
+var overrides = [...]string{
+	"_method", "__method", "_http_method", "_httpmethod", "_method_override", "$httpmethod",
+	"http_method_override", "method_override", "x_http_method", "x_http_method_override", "x_method_override",
+}
+
+// overridesMethod reports whether the query has such a parameter, in whichever spelling.
 func overridesMethod(query string) bool {
 	for pair := range strings.SplitSeq(query, "&") {
 		name, _, _ := strings.Cut(pair, "=")
-		if strings.IndexByte(name, '%') >= 0 {
-			name, _ = url.QueryUnescape(name) // the target has been checked: it is well-formed
-		}
-		if strings.EqualFold(name, "_method") {
+		if len(name) >= len("_method") && slices.Contains(overrides[:], plainParameter(name)) {
 			return true
 		}
 	}
 	return false
+}
+
+// plainParameter is a parameter's name in the spelling that the most generous framework takes it for: without spaces around it,
+// in lower case, without an index ("_method[]", "_method[0]"), and with an underscore for each sign that PHP cannot have in a name.
+func plainParameter(name string) string {
+	if strings.ContainsAny(name, "%+") {
+		name, _ = url.QueryUnescape(name) // the target has been checked: it is well-formed
+	}
+	name = strings.ToLower(strings.TrimSpace(name))
+	if i := strings.IndexByte(name, '['); i > 0 {
+		name = name[:i]
+	}
+	return strings.Map(func(r rune) rune {
+		switch r {
+		case ' ', '.', '-', '[':
+			return '_'
+		default:
+			return r
+		}
+	}, strings.TrimSpace(name))
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/ringfence/ringfence/internal/gate"
+	"github.com/ringfence/ringfence/internal/tokens"
 )
 
 func TestPreflight(t *testing.T) {
@@ -103,22 +104,35 @@ func TestSanitise(t *testing.T) {
 	}{
 		{
 			"ordinary",
-			http.Header{"Accept": {"a"}, "Content-Type": {"b"}, "Cookie": {"c"}, "X-Forwarded-For": {"d"}, "X-Custom_Name": {"e"}, "Wazo-Tenant": {"f"}, "X": {"g"}, "Te": {"trailers"}},
-			http.Header{"Accept": {"a"}, "Content-Type": {"b"}, "Cookie": {"c"}, "X-Forwarded-For": {"d"}, "X-Custom_Name": {"e"}, "Wazo-Tenant": {"f"}, "X": {"g"}, "Te": {"trailers"}},
+			http.Header{"Accept": {"a"}, "Content-Type": {"b"}, "Cookie": {"c"}, "X-Forwarded-For": {"d"}, "X-Custom_Name": {"e"}, "X": {"g"}, "Te": {"trailers"}},
+			http.Header{"Accept": {"a"}, "Content-Type": {"b"}, "Cookie": {"c"}, "X-Forwarded-For": {"d"}, "X-Custom_Name": {"e"}, "X": {"g"}, "Te": {"trailers"}},
 		},
 		{
 			"identity in every spelling",
 			http.Header{
 				"X-Ringfence-User": {"a"}, "x-ringfence-user": {"a"}, "X_ringfence_user": {"a"}, "X.Ringfence.User": {"a"}, "X-Ringfence": {"a"},
 				"X-Ringfence-" + strings.Repeat("a", 100): {"a"}, "Remote-User": {"a"}, "REMOTE_USER": {"a"}, "X-Forwarded-Preferred-Username": {"a"},
-				"X-Ringfenced": {"kept"}, "X-Forwarded-Preferred-Usernames": {"kept"}, "X-Forwarded-Preferred-Username-Of-Somebody": {"kept"}, "": {"kept"},
+				"X-Ringfenced": {"kept"}, "X-Forwarded-Preferred-Usernames": {"a"}, "X-Forwarded-Preferred-Username-Of-Somebody": {"a"}, "": {"kept"},
 			},
-			http.Header{"X-Ringfenced": {"kept"}, "X-Forwarded-Preferred-Usernames": {"kept"}, "X-Forwarded-Preferred-Username-Of-Somebody": {"kept"}, "": {"kept"}},
+			http.Header{"X-Ringfenced": {"kept"}, "": {"kept"}},
 		},
 		{
 			"other spellings of what has a meaning",
 			http.Header{"X_Auth_Token": {"a"}, "X-Auth.Token": {"a"}, "Wazo_Tenant": {"a"}, "Content_Length": {"1"}, "Transfer_Encoding": {"chunked"}, "X_Request_Id": {"a"}},
 			http.Header{},
+		},
+		{
+			"claims of others who authenticate",
+			http.Header{
+				"X-Auth-User": {"a"}, "X-Auth-Username": {"a"}, "X-Auth-User-Id": {"a"}, "X-Auth-Tenant": {"a"}, "X_auth_tenant": {"a"}, "Forwarded": {"a"}, "FORWARDED": {"a"},
+				"X-Real-Ip": {"a"}, "X-Real-IP": {"a"}, "X.real.ip": {"a"}, "True-Client-Ip": {"a"}, "X-Forwarded-Port": {"a"}, "X-Forwarded_ssl": {"a"},
+				"X-Forwarded-Client-Cert": {"a"}, "X-Ssl-Client-Dn": {"a"}, "X-Client-Ip": {"a"}, "Client-Cert": {"a"}, "X-Webauth-User": {"a"},
+				"X-Amzn-Oidc-Data": {"a"}, "X-Original-Host": {"a"}, "X-User": {"a"}, "X-User-Id": {"a"}, "X-Tenant-Id": {"a"}, "Ssl-Client-Verify": {"a"},
+				"X-User-Agent": {"kept"}, "X-Authority": {"kept"}, "X-Real": {"kept"}, "Forwarded-By": {"kept"}, "Client-Certainty": {"kept"}, "X-Requested-With": {"kept"},
+			},
+			http.Header{
+				"X-User-Agent": {"kept"}, "X-Authority": {"kept"}, "X-Real": {"kept"}, "Forwarded-By": {"kept"}, "Client-Certainty": {"kept"}, "X-Requested-With": {"kept"},
+			},
 		},
 		{"keep-alive", http.Header{"Connection": {"Keep-Alive"}}, http.Header{"Connection": {"Keep-Alive"}}},
 		{"close", http.Header{"Connection": {"close"}}, http.Header{"Connection": {"close"}}},
@@ -165,6 +179,7 @@ func TestSanitisedBeforeAnythingElse(t *testing.T) {
 
 func TestRequestID(t *testing.T) {
 	f := newGate(t)
+	token := tokens.New() + "-and-more"
 	seen := map[string]bool{}
 	for _, tt := range []struct {
 		sent []string
@@ -178,6 +193,9 @@ func TestRequestID(t *testing.T) {
 		{[]string{"a\n"}, false},
 		{[]string{"é"}, false},
 		{[]string{"a", "b"}, false},
+		{[]string{token}, false},
+		{[]string{"x-" + token[:60-len("x-")]}, false},
+		{[]string{token[:30]}, false},
 		{nil, false},
 		{nil, false},
 	} {

@@ -4,16 +4,18 @@ import (
 	"encoding/hex"
 	"math/rand/v2"
 	"net/http"
+
+	"github.com/ringfence/ringfence/internal/redact"
 )
 
 const requestIDHeader = "X-Request-Id"
 
 // setRequestID gives request and answer one id: the client's if it sent one that is fit
-// for a log, else a new one.
-func (p *passage) setRequestID(answer, request http.Header) string {
+// for a log, else a new one. What could be a token is not: ids are echoed, logged and stored.
+func (g *Gate) setRequestID(p *passage, answer, request http.Header) string {
 	sent := request[requestIDHeader]
 	var id string
-	if len(sent) == 1 && isRequestID(sent[0]) {
+	if len(sent) == 1 && isRequestID(sent[0]) && !g.tokens.Shape(sent[0]) && redact.String(sent[0]) == sent[0] {
 		id = sent[0]
 	} else {
 		id = newRequestID()

@@ -153,7 +153,7 @@ var secretFields = map[string]zap.Field{
 	"stringer":         zap.Stringer("url", stringer{}),
 	"strings":          zap.Strings("args", []string{own, "/token/" + remote}),
 	"named strings":    zap.Strings("X_Auth_Token", []string{remote}),
-	"object":           zap.Object("request", request{header{"X-Auth-Token": {remote}, "Referer": {"/?token=" + remote}}}),
+	"object":           zap.Object("request", request{header{"X-Auth-Token": {remote}, "X-Request-Id": {remote}, "Referer": {"/?token=" + remote}}}),
 	"lower case":       zap.Object("headers", header{"x-auth-token": {remote}, "authorization": {"Basic " + remote}}),
 	"cookies":          zap.Object("headers", header{"Cookie": {remote}, "Set-Cookie": {remote}, "Proxy-Authorization": {remote}}),
 	"named object":     zap.Object("token", request{header{"Other": {remote}}}),

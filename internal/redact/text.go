@@ -125,8 +125,9 @@ func hasFoldPrefix(s, prefix string) bool {
 }
 
 // secretNames end the names of the headers and fields whose whole value is a secret: X-Auth-Token, X_Auth_Token,
-// refresh_token, Proxy-Authorization, Set-Cookie, admin_password.
-var secretNames = []string{"token", "authorization", "cookie", "password", "passwd", "secret"}
+// refresh_token, Proxy-Authorization, Set-Cookie, admin_password. X-Request-Id is what the client sent, be it a
+// token; the id that the gate has chosen is logged as request_id.
+var secretNames = []string{"token", "authorization", "cookie", "password", "passwd", "secret", "x-request-id"}
 
 func secretName(name string) bool {
 	for _, end := range secretNames {

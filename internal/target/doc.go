@@ -3,8 +3,8 @@
 //
 // A target is refused rather than repaired: whoever routes, checks, logs or
 // forwards a request works with the one [Target] that [Parse] made, so no two of
-// them can read the same bytes differently. The one thing that is done to the
-// bytes is a single percent-decoding of the path.
+// them can read the same bytes differently. Two things are done to the
+// bytes: the path is percent-decoded once, and segments that are UUIDs are put into lower case.
 //
 // The characters of a segment are letters, digits and _ ~ @ + = , : . - and, in a
 // segment that holds an ACL pattern, also * # and !; # only percent-encoded.

@@ -37,8 +37,8 @@ var classes = func() (table [256]class) {
 }()
 
 // Parse reads a request target: an HTTP/1.1 request line's, or HTTP/2's :path. The
-// error is a *[Refusal]. A target that is already canonical is not copied, and
-// nothing is allocated for it.
+// error is a *[Refusal]. Segments that are UUIDs are put into lower case. A target that
+// is already canonical is not copied, and nothing is allocated for it.
 func Parse(requestURI string) (Target, error) {
 	var t Target
 	if len(requestURI) > MaxLength {
@@ -58,12 +58,15 @@ func Parse(requestURI string) (Target, error) {
 	if refused := t.split(path, escaped); refused != nil {
 		return Target{}, refused
 	}
+	lowered := t.lowerUUIDs(path)
 	if refused := checkQuery(query); refused != nil {
 		return Target{}, refused
 	}
+	rewritten := escaped || lowered != path
+	path = lowered
 	t.path, t.query = path, query
 	switch {
-	case escaped || t.wild != 0:
+	case rewritten || t.wild != 0:
 		t.uri = encode(path)
 		if query != "" {
 			t.uri += "?" + query
@@ -127,6 +130,41 @@ func (t *Target) end(path string, start, end int, wild bool) *Refusal {
 	t.ends[t.n] = uint16(end) //nolint:gosec // at most MaxLength
 	t.n++
 	return nil
+}
+
+// uuidLength is that of the form 8a9f6a0e-2b0f-4c1a-9d3e-7f2f0b1c2d3e.
+const uuidLength = 36
+
+// lowerUUIDs answers the path with each segment that is a UUID in lower case. RFC 9562, section 4, has one UUID in both
+// cases, so that those who compare texts and those who parse them would else disagree on which object a path names.
+func (t *Target) lowerUUIDs(path string) string {
+	start := 1
+	for i := range t.Len() {
+		end := int(t.ends[i])
+		if end-start == uuidLength && isUUID(path[start:end]) {
+			if lower := strings.ToLower(path[start:end]); lower != path[start:end] {
+				path = path[:start] + lower + path[end:]
+			}
+		}
+		start = end + 1
+	}
+	return path
+}
+
+func isUUID(s string) bool {
+	for i := range uuidLength {
+		switch i {
+		case 8, 13, 18, 23:
+			if s[i] != '-' {
+				return false
+			}
+		default:
+			if unhex(s[i]) > 15 {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 func refuseByte(c byte) *Refusal {

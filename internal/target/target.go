@@ -25,7 +25,7 @@ type Target struct {
 	dirty bool
 }
 
-// Path is the decoded path: "/" or "/a/b", with no empty or dot segments and no percent sign.
+// Path is the decoded path: "/" or "/a/b", with no empty or dot segments and no percent sign, and with UUIDs in lower case.
 func (t *Target) Path() string { return t.path }
 
 // RawQuery is the query as the client sent it, without its question mark. Its escapes are well-formed and decode to
@@ -37,7 +37,7 @@ func (t *Target) RawQuery() string { return t.query }
 func (t *Target) RequestURI() string { return t.uri }
 
 // Dirty reports whether the client's bytes differ from the canonical form: something was
-// percent-encoded that need not be, or the other way round.
+// percent-encoded that need not be, or the other way round, or a UUID was in upper case.
 func (t *Target) Dirty() bool { return t.dirty }
 
 // Len is the number of segments; "/" has none.

@@ -160,6 +160,12 @@ func (c *corpus) methods() {
 	}
 	c.get("2.4 _method", p+"/pub/x?_method=DELETE", 400)
 	c.get("2.4 _method encoded", p+"/pub/x?a=1&%5Fmethod=DELETE", 400)
+	for _, name := range []string{
+		"_method[]", "_method%5B%5D", "_METHOD[0]", "_method[a][b]", "+_method", "%20_method", ".method", "%2Emethod", "_method%20", "_method[", "[method",
+		"x-http-method-override", "X_HTTP_Method", "X-Method-Override", "__method",
+	} {
+		c.get("2.4 override "+name, p+"/pub/x?a=1&"+name+"=DELETE", 400)
+	}
 	c.both("preflight of a stranger", http.MethodOptions, p+"/pub/x",
 		[]Field{{"Origin", "https://evil.example"}, {"Access-Control-Request-Method", "DELETE"}}, 405)
 }

@@ -13,6 +13,10 @@ func (c *corpus) headers() {
 		"X-Ringfence-User", "X-Ringfence-Tenant", "X-Ringfence-Session", "X-Ringfence-Purpose", "X-Ringfence-Anything", "x-ringfence-user",
 		"X_Ringfence_User", "X-Ringfence_User", "X.Ringfence.User", "X~Ringfence~User", "X-RINGFENCE-USER", "Remote-User", "X-Remote-User", "X-Forwarded-User",
 		"X_Auth_Token", "X.Auth.Token", "Wazo_Tenant", "Content_Length",
+		"X-Auth-User", "X-Auth-User-Id", "X-Auth-Username", "X-AUTH-TENANT", "X_Auth_User", "X.Auth.Username", "Forwarded", "X-Real-IP", "X_Real_IP", "True-Client-IP",
+		"X-Forwarded-Port", "X-Forwarded-Ssl", "X-Forwarded-Scheme", "X-Forwarded-Server", "X-Forwarded-Client-Cert", "X-Forwarded_Port",
+		"X-SSL-Client-Cert", "X-SSL-Client-S-DN", "X.SSL.Client", "SSL-Client-Verify", "X-Client-IP", "X-Client-Cert", "X-Client_Id",
+		"Client-Cert", "Client-Cert-Chain", "Client-IP", "X-WEBAUTH-USER", "X-Amzn-Oidc-Identity", "X-Original-Remote-Addr", "Remote_Addr", "Cf-Access-Authenticated-User-Email",
 	} {
 		c.both("forged "+name, http.MethodGet, p+"/pub/x", []Field{{name, "root"}}, 200)
 		c.both("forged on a public route "+name, http.MethodGet, p+"/status", []Field{{"X-Auth-Token", ""}, {name, "root"}}, 200)
@@ -28,6 +32,13 @@ func (c *corpus) headers() {
 		c.both("3.6 not a token", http.MethodGet, p+"/pub/x", []Field{{"X-Auth-Token", bad}}, 401, 400, 431)
 	}
 	c.both("token in another header", http.MethodGet, p+"/pub/x", []Field{{"X-Auth-Token", ""}, {"Authorization", "Bearer " + token}}, 401)
+	for _, name := range []string{"Authorization", "AUTHORIZATION", "Proxy-Authorization"} {
+		c.both(name+" beside a token", http.MethodGet, p+"/pub/x", []Field{{name, "Bearer another"}}, 200)
+	}
+	c.both("tenant on a public route", http.MethodGet, p+"/status", []Field{{"X-Auth-Token", ""}, {"Wazo-Tenant", "0b9f6a0e-2b0f-4c1a-9d3e-7f2f0b1c2d3e"}}, 200)
+	for _, id := range []string{token, "a." + token} {
+		c.both("token as a request id", http.MethodGet, p+"/status", []Field{{"X-Auth-Token", ""}, {"X-Request-Id", id}}, 200)
+	}
 	c.both("token in the query", http.MethodGet, p+"/pub/x?token="+token, []Field{{"X-Auth-Token", ""}}, 401)
 	for _, id := range []string{"a b", strings.Repeat("a", 65), "x\"y", "", "é"} {
 		c.both("request id "+id, http.MethodGet, p+"/pub/x", []Field{{"X-Request-Id", id}}, 200)
@@ -51,6 +62,7 @@ func (c *corpus) framing() {
 	} {
 		ok("3.2 Connection: "+option, good, Field{"Connection", option}, Field{"Connection", "close"})
 	}
+	ok("3.2 Connection lists what is dropped", good, Field{"Connection", "close, Forwarded, X-Auth-User, Authorization"}, Field{"X-Auth-User", "root"}, Field{"Forwarded", "for=root"})
 	ok("3.2 Connection lists a forged header", good, Field{"Connection", "close, X-Ringfence-User"}, Field{"X-Ringfence-User", "root"})
 	ok("upgrade to HTTP/2 in clear text", nil, Field{"Connection", "Upgrade, HTTP2-Settings, close"}, Field{"Upgrade", "h2c"}, Field{"HTTP2-Settings", "AAMAAABkAARAAAAAAAIAAAAA"})
 	ok("upgrade to two protocols", nil, Field{"Connection", "Upgrade, close"}, Field{"Upgrade", "websocket, h2c"})

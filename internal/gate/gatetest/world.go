@@ -23,6 +23,8 @@ type World struct {
 	// User, Tenant, Session and Purpose are the token's identity, as an upstream must be told. All are empty
 	// for a service of ours, which is told nothing by header.
 	User, Tenant, Session, Purpose string
+	// Forwards is true where an upstream must be given the token. A service of ours always has it.
+	Forwards bool
 }
 
 var canonicalPath = regexp.MustCompile(`\A(/[A-Za-z0-9_~@+=,:.-]+)+\z`)
@@ -40,11 +42,14 @@ func (w World) Check(r *http.Request) error {
 	if path, _, _ := strings.Cut(r.RequestURI, "?"); r.URL.Path != path {
 		return fmt.Errorf("the path is %q in one place and %q in another", r.URL.Path, path)
 	}
-	if tokens := r.Header.Values("X-Auth-Token"); len(tokens) > 1 || (!public && (len(tokens) != 1 || tokens[0] != w.Token)) {
-		return fmt.Errorf("%d tokens arrived", len(tokens))
+	if err := w.checkToken(r.Header, public); err != nil {
+		return err
 	}
 	if len(r.Header.Values("Wazo-Tenant")) > 1 || len(r.Header.Values("X-Request-Id")) != 1 {
 		return errors.New("two Wazo-Tenant, or not one X-Request-Id")
+	}
+	if strings.Contains(r.Header.Get("X-Request-Id"), w.Token) {
+		return errors.New("a token is the request id")
 	}
 	if upgrade := r.Header.Get("Upgrade"); upgrade != "" && !strings.EqualFold(upgrade, "websocket") {
 		return fmt.Errorf("an upgrade to %q arrived", upgrade)
@@ -61,13 +66,28 @@ func (w World) Check(r *http.Request) error {
 	return nil
 }
 
+// checkToken makes sure that the token is where it belongs, and that nothing beside it claims an identity.
+func (w World) checkToken(h http.Header, public bool) error {
+	tokens := h.Values("X-Auth-Token")
+	upstream := w.User != ""
+	switch {
+	case upstream && !w.Forwards && len(tokens) > 0, len(tokens) > 1, !public && (!upstream || w.Forwards) && (len(tokens) != 1 || tokens[0] != w.Token):
+		return fmt.Errorf("%d tokens arrived", len(tokens))
+	case upstream && !public && h.Get("Authorization") != "":
+		return errors.New("an Authorization arrived beside the token")
+	case upstream && h.Get("Wazo-Tenant") != "" && (public || h.Get("Wazo-Tenant") != w.Tenant):
+		return errors.New("a tenant arrived that is not the principal's")
+	}
+	return nil
+}
+
 // derive is the rule of DESIGN section 2, written independently of the gate.
 func (w World) derive(method, requestURI string) (string, error) {
 	path, query, _ := strings.Cut(requestURI, "?")
 	if !canonicalPath.MatchString(path) {
 		return "", fmt.Errorf("the path %q is not canonical", path)
 	}
-	if strings.ContainsAny(query, "#;\x00 ") || strings.Contains(query, "_method") {
+	if strings.ContainsAny(query, "#;\x00 ") || strings.Contains(query, "method") {
 		return "", fmt.Errorf("the query %q arrived", query)
 	}
 	words := strings.Split(path, "/")[1:]
@@ -91,6 +111,8 @@ func (w World) derive(method, requestURI string) (string, error) {
 	return strings.Join(slices.Concat([]string{w.Service}, words, []string{action}), "."), nil
 }
 
+var identityName = regexp.MustCompile(`\A(x-auth-(user|tenant|request)|x-(ssl|client|webauth|amzn-oidc|original|remote)-|ssl-|cf-access-)`)
+
 var separators = regexp.MustCompile(`[^a-z0-9]`)
 
 func (w World) checkIdentity(h http.Header, public bool) error {
@@ -113,8 +135,9 @@ func (w World) checkIdentity(h http.Header, public bool) error {
 		if strings.HasPrefix(folded, "x-ringfence") || strings.Contains(folded, "override") || strings.Contains(folded, "original-u") ||
 			strings.Contains(folded, "rewrite") || slices.Contains([]string{
 			"x-http-method", "x-forwarded-uri", "x-forwarded-prefix", "x-forwarded-method", "remote-user", "x-remote-user",
-			"x-forwarded-user", "x-script-name", "http2-settings",
-		}, folded) {
+			"x-forwarded-user", "x-script-name", "http2-settings", "forwarded", "x-real-ip", "true-client-ip", "client-cert", "client-ip",
+			"x-forwarded-port", "x-forwarded-ssl", "x-forwarded-scheme", "x-forwarded-server", "x-forwarded-client-cert",
+		}, folded) || identityName.MatchString(folded) {
 			return fmt.Errorf("the header %s arrived", name)
 		}
 		if folded != strings.ToLower(name) && (folded == "x-auth-token" || folded == "wazo-tenant" || folded == "content-length") {

@@ -11,7 +11,7 @@ import (
 
 // A check that finds nothing would let every gate pass.
 func TestCheck(t *testing.T) {
-	w := gatetest.World{Service: "echo", Prefix: "/api/echo/1.0", Token: "good", User: "u", Tenant: "t", Session: "s", Purpose: "p"}
+	w := gatetest.World{Service: "echo", Prefix: "/api/echo/1.0", Token: "good", User: "u", Tenant: "t", Session: "s", Purpose: "p", Forwards: true}
 	tests := []struct {
 		name   string
 		change func(r *http.Request)
@@ -28,6 +28,11 @@ func TestCheck(t *testing.T) {
 		{"elsewhere", func(r *http.Request) { r.RequestURI = "/api/other/1.0/pub/x" }, true},
 		{"two tokens", func(r *http.Request) { r.Header.Add("X-Auth-Token", "good") }, true},
 		{"another token", func(r *http.Request) { r.Header.Set("X-Auth-Token", "bad") }, true},
+		{"an Authorization beside the token", func(r *http.Request) { r.Header.Set("Authorization", "Basic x") }, true},
+		{"another tenant", func(r *http.Request) { r.Header.Set("Wazo-Tenant", "x") }, true},
+		{"own tenant", func(r *http.Request) { r.Header.Set("Wazo-Tenant", "t") }, false},
+		{"token as a request id", func(r *http.Request) { r.Header.Set("X-Request-Id", "a-good") }, true},
+		{"another proxy's identity", func(r *http.Request) { r.Header.Set("X-Auth-Username", "root") }, true},
 		{"two tenants", func(r *http.Request) { r.Header["Wazo-Tenant"] = []string{"a", "b"} }, true},
 		{"no request id", func(r *http.Request) { r.Header.Del("X-Request-Id") }, true},
 		{"upgrade", func(r *http.Request) { r.Header.Set("Upgrade", "h2c") }, true},
@@ -50,6 +55,14 @@ func TestCheck(t *testing.T) {
 		if err := w.Check(r); (err != nil) != tt.bad {
 			t.Errorf("%s: %v", tt.name, err)
 		}
+	}
+	withheld := w
+	withheld.Forwards = false
+	r := httptest.NewRequestWithContext(t.Context(), "GET", "/api/echo/1.0/status", nil)
+	r.Header.Set("X-Request-Id", "id")
+	r.Header.Set("X-Auth-Token", "good")
+	if withheld.Check(r) == nil {
+		t.Error("a token that arrives where it must not is not found")
 	}
 	public := httptest.NewRequestWithContext(t.Context(), "GET", "/api/echo/1.0/status", nil)
 	public.Header.Set("X-Request-Id", "id")
