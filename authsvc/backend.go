@@ -21,8 +21,10 @@ type Backend interface {
 	// are bound under it.
 	Name() string
 	// Authenticate answers whom the login and the password prove. An error that wraps [ErrRefused] is the backend's no. Any
-	// other says why it could not be asked: it is logged, so it holds no password, and the next backend is tried. One made
-	// by [Refuse] with another status than 401 ends the login with that answer.
+	// other says why it could not be asked: it is logged, so it holds no password, and the next backend is tried. If none of
+	// them lets the login in, the answer is 503 then, and not 401. One made by [Refuse] with another status than 401 ends the login with that answer.
+	//
+	// ctx ends after some seconds, and not when the client leaves. As many may ask at once for one tenant as there are places.
 	//
 	// A refusal must take as long for a login that it does not know as for a wrong password.
 	Authenticate(ctx context.Context, a Attempt) (Identity, error)
@@ -108,42 +110,84 @@ func (s *Service) DatabaseBackend() Backend { return databaseBackend{s} }
 
 type databaseBackend struct{ s *Service }
 
-func (databaseBackend) Name() string { return "database" }
+// databaseName is the name of the backend whose places are those of the hashes.
+const databaseName = "database"
+
+func (databaseBackend) Name() string { return databaseName }
 
 func (b databaseBackend) Authenticate(ctx context.Context, a Attempt) (Identity, error) {
+	leave, err := b.s.hasher.Enter()
+	if err != nil {
+		return Identity{}, err
+	}
+	defer leave()
 	user, err := b.s.authenticate(ctx, credentials{a.Login, a.Password})
 	return Identity{UserUUID: user}, err
 }
 
 // logIn answers the UUID of the user whom the first of the backends vouches for. All of them are tried before the one
-// answer to every failure, so that the time tells no more than the answer does.
-func (s *Service) logIn(ctx context.Context, req *tokenRequest, c credentials) (string, error) {
-	tenantUUID, err := s.namedTenant(ctx, req)
-	if err != nil {
-		return "", err
-	}
-	a := Attempt{Login: c.login, Password: c.password, TenantUUID: tenantUUID}
+// answer to every failure, so that the time tells no more than the answer does. That is 401 when all have refused, and 503 when any
+// could not be asked, whatever the others have said: it might have let the login in.
+func (s *Service) logIn(ctx context.Context, a Attempt) (string, error) {
+	looked := false
+	var undecided error
 	for _, b := range *s.backends.Load() {
-		id, err := b.Authenticate(ctx, a)
-		user := ""
-		if err == nil {
-			user, err = s.userOf(ctx, b, id)
-		}
+		user, err := s.vouched(ctx, b, a)
 		e := apierr.As(err)
 		refused := errors.Is(err, ErrRefused) || (e != nil && e.Kind == apierr.Unauthorized)
 		switch {
 		case err == nil:
 			return user, nil
-		case refused && s.config.debug.Load():
-			slog.InfoContext(ctx, "a backend refused a login", "backend", b.Name(), "tenant_uuid", tenantUUID, "error", err)
 		case refused:
-		case e != nil, errors.Is(err, store.ErrUnavailable), ctx.Err() != nil:
+			looked = true
+			if s.config.debug.Load() {
+				slog.InfoContext(ctx, "a backend refused a login", "backend", b.Name(), "tenant_uuid", a.TenantUUID, "error", err)
+			}
+		case e != nil, errors.Is(err, store.ErrUnavailable), errors.Is(err, errLeft):
+			if looked {
+				s.leaveUndecided(ctx, a)
+			}
 			return "", err
 		default:
-			slog.WarnContext(ctx, "a backend could not be asked; trying the next", "backend", b.Name(), "tenant_uuid", tenantUUID, "error", err)
+			undecided = err
+			slog.WarnContext(ctx, "a backend could not be asked", "backend", b.Name(), "tenant_uuid", a.TenantUUID, "error", err)
+		}
+		if ctx.Err() != nil { // nobody waits for what the next one says
+			break
 		}
 	}
+	switch {
+	case undecided != nil:
+		if looked {
+			s.leaveUndecided(ctx, a)
+		}
+		return "", errUndecided(undecided)
+	case ctx.Err() != nil:
+		return "", ctx.Err()
+	}
 	return "", errNoLogin()
+}
+
+// errLeft says that the client has gone before the end.
+var errLeft = errors.New("the client has left")
+
+// vouched answers the UUID of the user whom a backend vouches for.
+func (s *Service) vouched(ctx context.Context, b Backend, a Attempt) (string, error) {
+	vouch := func(ctx context.Context) (string, error) {
+		id, err := b.Authenticate(ctx, a)
+		if err != nil {
+			return "", err
+		}
+		return s.userOf(ctx, b, id)
+	}
+	if b.Name() == databaseName {
+		user, err := vouch(ctx)
+		if err != nil && ctx.Err() != nil {
+			err = fmt.Errorf("%w: %w", errLeft, err)
+		}
+		return user, err
+	}
+	return ask(ctx, &s.places, b, a.TenantUUID, vouch)
 }
 
 // namedTenant is the tenant that the login names, or "" when there is no such tenant: that is no answer of its own.

@@ -21,7 +21,7 @@
 //	login.go          what was typed, and whose it is
 //	passwordchange.go and passwordreset.go: a new password; singleuse.go the links in mails, errands.go what is done after the answer
 //	backend.go        who checks a login: the database, a tenant's directory (ldaplogin.go, ldapconfig.go), others; idp.go who by which;
-//	                  recheck.go whether a refresh token's user still may log in, as the backend knows
+//	                  ask.go how they are asked, and what happens when they do not answer; recheck.go whether a refresh token's user still may log in, as the backend knows
 //
 //	bootstrap.go      the master tenant and the first administrator; credentials.go where the password is kept; recover.go the way back in
 //

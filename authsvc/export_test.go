@@ -16,6 +16,16 @@ func (s *Service) UseHash(h Hash) { s.hasher.Argon2 = h }
 // UseClock puts another clock in the place of the database's, where guesses and mails are limited.
 func (s *Service) UseClock(now func() time.Time) { s.throttle.Now = now }
 
+// UseDirectoryTimeout bounds a question to a directory otherwise. Nobody is asking one meanwhile.
+func (s *Service) UseDirectoryTimeout(d time.Duration) { s.directoryTimeout = d }
+
+// Asking is how many questions to a backend are under way, for one tenant.
+func (s *Service) Asking(backend, tenantUUID string) int {
+	s.places.mu.Lock()
+	defer s.places.mu.Unlock()
+	return s.places.taken[backend+" "+tenantUUID]
+}
+
 // Places is how many hashes may run at once, and how many wait.
 func (s *Service) Places() (running, waiting int) { return s.hasher.Places() }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/ringfence/ringfence/authsvc/password"
 	"github.com/ringfence/ringfence/authsvc/throttle"
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/store"
@@ -112,6 +113,22 @@ func loginKey(login string) throttle.Key {
 		return throttle.KeyOf("login", name)
 	}
 	return throttle.KeyOf("no login", strings.ToLower(login))
+}
+
+// guardedLogin makes an attempt to log in (see throttle.Attempt.Try), unless it comes too soon, or no place is free at the backend that
+// is asked first, or the login was left undecided too often: those cost nothing but a look.
+func (s *Service) guardedLogin(ctx context.Context, a Attempt, network string, try func() error) error {
+	guess, err := s.throttle.Admit(ctx, &s.settings.Load().Limits, loginKey(a.Login), network)
+	if err != nil {
+		return err
+	}
+	if first := *s.backends.Load(); len(first) > 0 && first[0].Name() == databaseName && s.hasher.Full() {
+		return password.ErrBusy
+	}
+	if err := s.mayStayUndecided(ctx, a); err != nil {
+		return err
+	}
+	return guess.Try(ctx, try)
 }
 
 // guarded makes an attempt at a password (see throttle.Attempt.Try), unless it comes too soon, or more are being made than can

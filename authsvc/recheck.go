@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"time"
 
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/store"
@@ -28,14 +27,11 @@ func (s *Service) mayRefresh(ctx context.Context, user string) error {
 		return err
 	default:
 		return &apierr.Error{
-			Kind: apierr.Unavailable, ID: "backend-unavailable", RetryAfter: recheckAgain, Err: err,
+			Kind: apierr.Unavailable, ID: "backend-unavailable", RetryAfter: askAgain, Err: err,
 			Message: "Whether the user still may log in cannot be asked now; try again shortly",
 		}
 	}
 }
-
-// recheckAgain is how long a client waits whose directory could not be asked.
-const recheckAgain = 10 * time.Second
 
 // mayGoOffline refuses a refresh token to somebody who has just logged in, where it would be good for nothing.
 func (s *Service) mayGoOffline(ctx context.Context, user string) error {
@@ -85,7 +81,9 @@ func (s *Service) recheck(ctx context.Context, user string) error {
 		if id.ID == "" {
 			id.TenantUUID = u.TenantUUID
 		}
-		if err := asked.Recheck(ctx, id); err != nil {
+		if _, err := ask(ctx, &s.places, b, u.TenantUUID, func(ctx context.Context) (struct{}, error) {
+			return struct{}{}, asked.Recheck(ctx, id)
+		}); err != nil {
 			return err
 		}
 	}

@@ -3,7 +3,9 @@ package authsvc
 import (
 	"net/http"
 	"sync/atomic"
+	"time"
 
+	"github.com/ringfence/ringfence/authsvc/backend/ldap"
 	"github.com/ringfence/ringfence/authsvc/external"
 	"github.com/ringfence/ringfence/authsvc/password"
 	"github.com/ringfence/ringfence/authsvc/throttle"
@@ -52,10 +54,13 @@ type Service struct {
 	// external is what the plugins for external services stand on.
 	external *external.Host
 	backends atomic.Pointer[[]Backend]
-	config   nodeConfig
-	settings atomic.Pointer[Settings]
-	clientIP func(*http.Request) string
-	errands  *errands
+	places   places // at the backends
+	// directoryTimeout is how long a question to a directory may take, and how long one that it does not answer takes.
+	directoryTimeout time.Duration
+	config           nodeConfig
+	settings         atomic.Pointer[Settings]
+	clientIP         func(*http.Request) string
+	errands          *errands
 }
 
 // New describes the service. Follow it by Bootstrap, once the schema is there, and by UseCache.
@@ -64,7 +69,7 @@ func New(o Options) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Service{db: o.DB, hasher: h, throttle: throttle.New(o.DB), sealer: o.Sealer, acls: new(tokens.ACLs), clientIP: o.ClientIP, errands: newErrands()}
+	s := &Service{db: o.DB, hasher: h, throttle: throttle.New(o.DB), sealer: o.Sealer, acls: new(tokens.ACLs), clientIP: o.ClientIP, errands: newErrands(), directoryTimeout: ldap.Timeout}
 	if err := s.UseSettings(o.Settings); err != nil {
 		return nil, err
 	}

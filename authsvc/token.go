@@ -133,8 +133,13 @@ func (s *Service) identify(ctx context.Context, r *http.Request, req *tokenReque
 	if !ok || req.SAMLSessionID != "" {
 		return errNoLogin()
 	}
-	err = s.guarded(ctx, loginKey(c.login), s.clientNetwork(r), func() error {
-		l.UserUUID, err = s.logIn(ctx, req, c)
+	tenantUUID, err := s.namedTenant(ctx, req)
+	if err != nil {
+		return err
+	}
+	a := Attempt{Login: c.login, Password: c.password, TenantUUID: tenantUUID}
+	err = s.guardedLogin(ctx, a, s.clientNetwork(r), func() (err error) {
+		l.UserUUID, err = s.logIn(ctx, a)
 		return err
 	})
 	if err != nil || req.AccessType != "offline" {

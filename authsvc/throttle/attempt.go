@@ -128,7 +128,9 @@ func (a Attempt) succeed(ctx context.Context) error {
 const settleTimeout = 5 * time.Second
 
 // Try makes the attempt. It is counted as a failure before try is called, and is none when try answers nil; it is one when try
-// is unauthorized, and when the client has gone before the end. Any other error is that nobody has looked at the password.
+// is unauthorized, and when the client has gone before the end. Any other error is that nobody has looked at the password, and
+// so is one of kind Unavailable, whether the client is there or not: who could have said is away. A node that dies in between
+// has counted a failure.
 func (a Attempt) Try(ctx context.Context, try func() error) error {
 	if err := a.reserve(ctx); err != nil {
 		return err
@@ -140,6 +142,7 @@ func (a Attempt) Try(ctx context.Context, try func() error) error {
 	switch {
 	case err == nil:
 		return a.succeed(settling)
+	case refusal != nil && refusal.Kind == apierr.Unavailable:
 	case refusal != nil && refusal.Kind == apierr.Unauthorized, ctx.Err() != nil:
 		return err
 	}

@@ -114,14 +114,28 @@ func (t *Throttle) giveBack(ctx context.Context, subject Key, r Rate) error {
 	return nil
 }
 
-// Spend takes one from an allowance, or refuses until there is another.
-func (t *Throttle) Spend(ctx context.Context, subject Key, r Rate) error {
+// Left refuses, as Spend does, when nothing is left of an allowance. It takes nothing.
+func (t *Throttle) Left(ctx context.Context, subject Key, r Rate) error {
+	_, err := t.left(ctx, subject, r)
+	return err
+}
+
+func (t *Throttle) left(ctx context.Context, subject Key, r Rate) (now int64, err error) {
 	now, open, err := t.look(ctx, [2]Key{subject, subject}, [2]Key{everywhere, everywhere})
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if wait := open[[2]Key{subject, everywhere}] - now - r.window(); wait > 0 {
-		return tooSoon(wait)
+		return 0, tooSoon(wait)
+	}
+	return now, nil
+}
+
+// Spend takes one from an allowance, or refuses until there is another.
+func (t *Throttle) Spend(ctx context.Context, subject Key, r Rate) error {
+	now, err := t.left(ctx, subject, r)
+	if err != nil {
+		return err
 	}
 	allowed, err := t.draw(ctx, subject, r, now)
 	if err == nil && !allowed {
