@@ -13,7 +13,7 @@ import (
 // addExternal adds the operations of external authentication to those that the service has: it comes last.
 func (s *Service) addExternal(o Options) error {
 	var err error
-	if s.external, err = external.NewHost(s.db, s.sealer, externalRights{}, s.rest.Prefix, o.External, o.PublicURL); err != nil {
+	if s.external, err = external.NewHost(s.db, s.sealer, externalRights{s}, s.rest.Prefix, o.External, o.PublicURL); err != nil {
 		return err
 	}
 	s.base = *s.rest
@@ -37,7 +37,7 @@ func (s *Service) WithExternal(plugins []external.Plugin, publicURL string) (*re
 }
 
 // externalRights are the service's own rules, for external authentication.
-type externalRights struct{}
+type externalRights struct{ s *Service }
 
 func (externalRights) MayActOn(ctx context.Context, c store.Conn, caller *principal.Principal, userUUID string) error {
 	return mayActOn(ctx, c, caller, userUUID)
@@ -45,4 +45,8 @@ func (externalRights) MayActOn(ctx context.Context, c store.Conn, caller *princi
 
 func (externalRights) MayConfigure(ctx context.Context, c store.Conn, caller *principal.Principal, tenantUUID string) error {
 	return mayActOnAll(ctx, c, caller, tenantUUID, "1 = 1")
+}
+
+func (e externalRights) StillMayActOn(ctx context.Context, c store.Conn, callerUUID, userUUID string) (bool, error) {
+	return e.s.covers(ctx, c, callerUUID, userUUID)
 }

@@ -121,7 +121,7 @@ func TestEachTenantHasItsOwnConfigurationAndUsers(t *testing.T) {
 			t.Errorf("without the tenant's configuration: %s", refused.body)
 		}
 		n.do("POST", "/external/google/config", g.admin, `{"client_id":"theirs"}`, in).want(t, 201)
-		if address := g.begin(n, their); !strings.Contains(address, "client_id=theirs") {
+		if address := g.connect(n, g.begin(n, their)); !strings.Contains(address, "client_id=theirs") {
 			t.Errorf("the authorization URL: %s", address)
 		}
 		n.do("POST", "/users/"+their+"/external/mobile", g.admin, `{"token":"t"}`).want(t, 201)

@@ -30,6 +30,8 @@ func TestAccessesOfExternalAuthentication(t *testing.T) {
 		"PUT /external/{auth_type}/config":                 "auth.{auth_type}.external.config.update",
 		"DELETE /external/{auth_type}/config":              "auth.{auth_type}.external.config.delete",
 		"GET /external/{auth_type}/authorize":              "",
+		"GET /external/{auth_type}/connect":                "",
+		"POST /external/{auth_type}/connect":               "",
 		"GET /users/{user_uuid}/external/mobile/sender_id": "auth.users.{user_uuid}.external.mobile.sender_id.read",
 		"PUT /users/{user_uuid}/external/mobile":           "auth.users.{user_uuid}.external.mobile.update",
 	}
@@ -81,23 +83,27 @@ func TestAClosureTakesTheMessage(t *testing.T) {
 		}}
 		n, other := g.newNode(plugin), g.newNode(plugin)
 		begun := n.do("POST", "/users/"+g.user+"/external/badge", g.admin, "").want(t, 201)
-		if begun.body != `{"authorization_url":"`+redirectURL("badge")+`"}` {
+		ours := publicURL + "/api/auth/0.1/external/badge/connect?state=" + state
+		if begun.body != `{"authorization_url":"`+ours+`"}` {
 			t.Errorf("POST answered %s", begun.body)
 		}
 		back, err := url.Parse(redirectURL("badge") + "?number=4711&state=" + state)
 		if err != nil {
 			t.Fatal(err)
 		}
+		if to := g.connect(other, ours); to != redirectURL("badge") {
+			t.Errorf("the page leads to %s", to)
+		}
 		// The closure is the first node's; the other does not use the state up.
-		if a := visit(other, back).want(t, 400); !strings.Contains(a.body, "another node") {
+		if a := g.visit(other, back).want(t, 400); !strings.Contains(a.body, "another node") {
 			t.Errorf("on the other node: %s", a.body)
 		}
-		visit(n, back).want(t, 200)
+		g.visit(n, back).want(t, 200)
 		got := <-calls
 		if len(got.extra) != 3 || got.extra[0] != "first" || got.extra[1] != 2 || got.message["number"] != "4711" || got.message["state"] != state {
 			t.Errorf("the callback was given %v", got)
 		}
-		visit(n, back).want(t, 400)
+		g.visit(n, back).want(t, 400)
 		if a := other.do("GET", "/users/"+g.user+"/external/badge", g.admin, "").want(t, 200); a.body != `{"badge":"4711"}` {
 			t.Errorf("GET answered %s", a.body)
 		}
@@ -112,6 +118,11 @@ func TestAClosureTakesTheMessage(t *testing.T) {
 	})
 }
 
+// badgeBegun is what a plugin answers whose users go to a service with a state.
+func badgeBegun(state string) map[string]string {
+	return map[string]string{"authorization_url": "https://badges.example.com/?state=" + state}
+}
+
 func TestAClosureIsNotCalledOnTheRequestsGoroutine(t *testing.T) {
 	t.Parallel()
 	g := newGateways(t, storetest.SQLite(t), oauth2test.Options{})
@@ -119,7 +130,7 @@ func TestAClosureIsNotCalledOnTheRequestsGoroutine(t *testing.T) {
 	called, left := make(chan struct{}), make(chan struct{})
 	finished := make(chan error, 1)
 	n := g.newNode(badge{create: func(ctx context.Context, l *external.Link, _ json.RawMessage) (any, error) {
-		return nil, l.Host.RegisterOAuth2Callback(ctx, l.Type, l.UserUUID, state,
+		return badgeBegun(state), l.Host.RegisterOAuth2Callback(ctx, l.Type, l.UserUUID, state,
 			func(ctx context.Context, _ []any, _ external.Message) error {
 				close(called)
 				<-left // the user has closed the window by now
@@ -128,7 +139,7 @@ func TestAClosureIsNotCalledOnTheRequestsGoroutine(t *testing.T) {
 				return err
 			})
 	}})
-	n.do("POST", "/users/"+g.user+"/external/badge", g.admin, "").want(t, 201)
+	g.connect(n, n.do("POST", "/users/"+g.user+"/external/badge", g.admin, "").want(t, 201).text(t, "authorization_url"))
 	back, err := url.Parse(redirectURL("badge") + "?state=" + state)
 	if err != nil {
 		t.Fatal(err)
@@ -138,7 +149,7 @@ func TestAClosureIsNotCalledOnTheRequestsGoroutine(t *testing.T) {
 		<-called
 		cancel()
 	}()
-	visit(n, back, func(r *http.Request) { *r = *r.WithContext(ctx) })
+	g.visit(n, back, func(r *http.Request) { *r = *r.WithContext(ctx) })
 	close(left)
 	if err := <-finished; err != nil {
 		t.Error(err)
@@ -152,7 +163,7 @@ func TestWhatACallbackAnswers(t *testing.T) {
 	var result func() error
 	state := strings.Repeat("s", 30)
 	n := g.newNode(badge{create: func(ctx context.Context, l *external.Link, _ json.RawMessage) (any, error) {
-		return nil, l.Host.RegisterOAuth2Callback(ctx, l.Type, l.UserUUID, state,
+		return badgeBegun(state), l.Host.RegisterOAuth2Callback(ctx, l.Type, l.UserUUID, state,
 			func(context.Context, []any, external.Message) error { return result() })
 	}})
 	back, err := url.Parse(redirectURL("badge") + "?state=" + state)
@@ -171,9 +182,9 @@ func TestWhatACallbackAnswers(t *testing.T) {
 		{"a panic", func() error { panic("hidden") }, 500, "Internal"},
 		{"a link that is there", func() error { return external.ErrLinked }, 400, "already been set"},
 	} {
-		n.do("POST", "/users/"+g.user+"/external/badge", g.admin, "").want(t, 201)
+		g.connect(n, n.do("POST", "/users/"+g.user+"/external/badge", g.admin, "").want(t, 201).text(t, "authorization_url"))
 		result = c.result
-		a := visit(n, back)
+		a := g.visit(n, back)
 		if a.status != c.status || !strings.Contains(a.body, c.says) || strings.Contains(a.body, "hidden") || strings.Contains(a.body, "<you>") {
 			t.Errorf("%s: %d %s", c.name, a.status, a.body)
 		}
@@ -230,11 +241,11 @@ func TestDeletingForgetsWhatWasBegun(t *testing.T) {
 		g := newGateways(t, db, oauth2test.Options{})
 		back := g.consent(g.begin(g.node, g.user))
 		g.node.do("DELETE", "/users/"+g.user+"/external/google", g.admin, "").want(t, 404)
-		visit(g.node, back).want(t, 400)
+		g.visit(g.node, back).want(t, 400)
 
 		back = g.consent(g.begin(g.node, g.user))
 		g.node.do("PUT", "/users/"+g.user, g.admin, `{"username":"someone","enabled":false}`).want(t, 200)
-		visit(g.node, back).want(t, 400)
+		g.visit(g.node, back).want(t, 400)
 		g.credentials(g.node, g.user).want(t, 404)
 		if len(g.oauth.Requests("authorization_code")) != 0 {
 			t.Error("a code was exchanged")
@@ -285,7 +296,7 @@ func TestOtherPluginsWithoutANewService(t *testing.T) {
 		t.Errorf("%d operations with one plugin, %d with three", now, before)
 	}
 	g.node.do("POST", "/users/"+g.user+"/external/mobile", g.admin, `{"token":"t"}`).want(t, 201)
-	reloaded := func(method, path, body string) answer {
+	reloaded := func(method, path, body string, edit ...func(*http.Request)) answer {
 		r := httptest.NewRequestWithContext(t.Context(), method, "/api/auth/0.1"+path, strings.NewReader(body))
 		r.Header.Set("Accept", "application/json")
 		r.Header.Set("Content-Type", "application/json")
@@ -293,16 +304,24 @@ func TestOtherPluginsWithoutANewService(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		for _, e := range edit {
+			e(r)
+		}
 		w := httptest.NewRecorder()
 		described.ServeHTTP(w, r.WithContext(principal.NewContext(r.Context(), p)))
 		return answer{w.Code, w.Header(), w.Body.String()}
 	}
 	reloaded("GET", "/users/"+g.user+"/external/mobile", "").want(t, 404)
-	reloaded("GET", strings.TrimPrefix(back.RequestURI(), "/api/auth/0.1"), "").want(t, 200)
+	reloaded("GET", strings.TrimPrefix(back.RequestURI(), "/api/auth/0.1"), "", g.browser.cookies(back)).want(t, 200)
 	reloaded("GET", "/users/"+g.user+"/external/google", "").want(t, 200)
 	begun := reloaded("POST", "/users/"+g.user+"/external/google", "{}").want(t, 201)
-	if !strings.Contains(begun.body, url.QueryEscape("https://other.example.com/api/auth/0.1/external/google/authorize")) {
+	const other = "https://other.example.com/api/auth/0.1/external/google/"
+	ours := begun.text(t, "authorization_url")
+	if !strings.HasPrefix(ours, other+"connect?") {
 		t.Errorf("the new public URL is not in %s", begun.body)
+	}
+	if to := g.connect(g.node, strings.Replace(ours, "https://other.example.com", publicURL, 1)); !strings.Contains(to, url.QueryEscape(other+"authorize")) {
+		t.Errorf("the new public URL is not in %s", to)
 	}
 	if _, err := g.node.svc.WithExternal(append(g.plugins, g.plugins[0]), publicURL); err == nil {
 		t.Error("one type was taken twice")

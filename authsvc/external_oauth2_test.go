@@ -23,7 +23,12 @@ func TestLinkingAUserFromEndToEnd(t *testing.T) {
 		g.credentials(g.node, g.user).want(t, 404)
 
 		begun := g.node.do("POST", "/users/"+g.user+"/external/google", g.admin, `{"scope":["contacts","profile"]}`).want(t, 201)
-		address, err := url.Parse(begun.text(t, "authorization_url"))
+		ours := begun.text(t, "authorization_url")
+		if want := publicURL + "/api/auth/0.1/external/google/connect?state=" + begun.text(t, "state"); ours != want {
+			t.Errorf("authorization_url is %s, want %s", ours, want)
+		}
+		service := g.connect(g.node, ours)
+		address, err := url.Parse(service)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -41,7 +46,7 @@ func TestLinkingAUserFromEndToEnd(t *testing.T) {
 		}
 		g.credentials(g.node, g.user).want(t, 404)
 
-		page := visit(g.node, g.consent(address.String())).want(t, 200)
+		page := g.visit(g.node, g.oauth.Browse(t.Context(), service)).want(t, 200)
 		if !strings.Contains(page.body, "someone") || !strings.HasPrefix(page.header.Get("Content-Type"), "text/html") ||
 			!strings.HasPrefix(page.header.Get("Content-Security-Policy"), "default-src 'none'; style-src 'sha256-") ||
 			page.header.Get("Cache-Control") != "no-store" || page.header.Get("Referrer-Policy") != "no-referrer" {
@@ -115,16 +120,16 @@ func TestAStateCountsOnce(t *testing.T) {
 			"cut": with("state", state[:42]), "too long": with("state", strings.Repeat("A", 600)), "too short": with("state", "x"),
 			"another type's": &otherType, "no type's": &unknownType,
 		} {
-			if a := visit(g.node, u); a.status != 400 {
+			if a := g.visit(g.node, u); a.status != 400 {
 				t.Errorf("%s: %d %s", name, a.status, a.body)
 			}
 		}
-		visit(g.node, back, func(r *http.Request) { r.Method = http.MethodHead }).want(t, 200) // something that only looks
+		g.visit(g.node, back, func(r *http.Request) { r.Method = http.MethodHead }).want(t, 200) // something that only looks
 		if n := len(g.oauth.Requests("authorization_code")); n != 0 {
 			t.Fatalf("%d codes were exchanged", n)
 		}
-		visit(g.node, back).want(t, 200)
-		replay := visit(g.node, back).want(t, 400)
+		g.visit(g.node, back).want(t, 200)
+		replay := g.visit(g.node, back).want(t, 400)
 		if !strings.Contains(replay.body, "used already") || len(g.oauth.Requests("authorization_code")) != 1 {
 			t.Errorf("replay: %s", replay.body)
 		}
@@ -133,7 +138,7 @@ func TestAStateCountsOnce(t *testing.T) {
 		if n, err := db.Exec(t.Context(), `UPDATE auth_external_pending SET expires_at = now_utc()`); err != nil || n != 1 {
 			t.Fatal(n, err)
 		}
-		visit(g.node, late).want(t, 400)
+		g.visit(g.node, late).want(t, 400)
 		g.begin(g.node, g.user) // and what expired is removed by the next
 		if n, err := store.Get[int](t.Context(), db, `SELECT count(*) FROM auth_external_pending`); err != nil || n != 1 {
 			t.Errorf("%d states are kept, %v", n, err)
@@ -150,7 +155,7 @@ func TestAStateIsTakenByOneOfMany(t *testing.T) {
 		var work sync.WaitGroup
 		status := make([]int, 8)
 		for i := range status {
-			work.Go(func() { status[i] = visit(nodes[i%2], back).status })
+			work.Go(func() { status[i] = g.visit(nodes[i%2], back).status })
 		}
 		work.Wait()
 		slices.Sort(status)
@@ -170,7 +175,7 @@ func TestAStateIsNotTheOtherUsers(t *testing.T) {
 		if _, err := db.Exec(t.Context(), `UPDATE auth_external_pending SET user_uuid = $1`, other); err != nil {
 			t.Fatal(err)
 		}
-		visit(g.node, back).want(t, 500)
+		g.visit(g.node, back).want(t, 500)
 		g.link(g.user)
 		if _, err := db.Exec(t.Context(), `UPDATE auth_external SET user_uuid = $1`, other); err != nil {
 			t.Fatal(err)
@@ -187,7 +192,7 @@ func TestAnAuthorizationOutlivesARestartAndReachesAnotherNode(t *testing.T) {
 		g := newGateways(t, db, oauth2test.Options{})
 		back := g.consent(g.begin(g.node, g.user))
 		restarted := g.newNode(g.plugins...)
-		visit(restarted, back).want(t, 200)
+		g.visit(restarted, back).want(t, 200)
 		for name, n := range map[string]*server{"the first node": g.node, "the second": restarted} {
 			if token := g.credentials(n, g.user).want(t, 200).text(t, "access_token"); !g.oauth.Alive(t.Context(), token) {
 				t.Errorf("%s: the access token is not the server's", name)
@@ -205,7 +210,7 @@ func TestAPersonMayRefuse(t *testing.T) {
 		if back.Query().Get("error") != "access_denied" {
 			t.Fatalf("the server sends %s", back)
 		}
-		page := visit(g.node, back).want(t, 400)
+		page := g.visit(g.node, back).want(t, 400)
 		if !strings.Contains(page.body, "access_denied") || strings.Contains(page.body, "resource owner") {
 			t.Errorf("the page: %s", page.body)
 		}
@@ -213,14 +218,14 @@ func TestAPersonMayRefuse(t *testing.T) {
 		query.Del("error")
 		query.Set("code", "guessed")
 		back.RawQuery = query.Encode()
-		visit(g.node, back).want(t, 400) // the state was used
+		g.visit(g.node, back).want(t, 400) // the state was used
 		g.credentials(g.node, g.user).want(t, 404)
 
 		forged := g.consent(g.begin(g.node, g.user))
 		query = forged.Query()
 		query.Set("error", `<script>alert(1)</script>`)
 		forged.RawQuery = query.Encode()
-		if page := visit(g.node, forged).want(t, 400); strings.Contains(page.body, "script") {
+		if page := g.visit(g.node, forged).want(t, 400); strings.Contains(page.body, "script") {
 			t.Errorf("the page repeats what the address says: %s", page.body)
 		}
 	})
@@ -390,10 +395,10 @@ func TestAServiceThatDoesNotAnswer(t *testing.T) {
 
 		back := g.consent(g.begin(g.node, g.user))
 		fail(500, `{"secret":"of the service"}`)
-		if a := visit(g.node, back).want(t, 503); strings.Contains(a.body, "of the service") {
+		if a := g.visit(g.node, back).want(t, 503); strings.Contains(a.body, "of the service") {
 			t.Errorf("the failed exchange: %s", a.body)
 		}
 		fail(400, `{"error":"invalid_grant"}`)
-		visit(g.node, g.consent(g.begin(g.node, g.user))).want(t, 400)
+		g.visit(g.node, g.consent(g.begin(g.node, g.user))).want(t, 400)
 	})
 }

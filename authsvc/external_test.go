@@ -3,9 +3,12 @@ package authsvc_test
 import (
 	"context"
 	"encoding/json"
+	"html"
 	"net/http"
+	"net/http/cookiejar"
 	"net/url"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -36,6 +39,8 @@ type gateways struct {
 	oauth   *oauth2test.Server
 	plugins []external.Plugin
 
+	browser browser
+
 	node  *server // the first
 	admin string  // the administrator's token
 	user  string  // the UUID of a user without any permission
@@ -46,7 +51,7 @@ type gateways struct {
 func newGateways(t *testing.T, db store.DB, o oauth2test.Options) *gateways {
 	t.Helper()
 	o.RedirectURL = redirectURL("google")
-	g := &gateways{t: t, db: db, keyFile: filepath.Join(t.TempDir(), "sealing.key"), oauth: oauth2test.New(t, o)}
+	g := &gateways{t: t, db: db, keyFile: filepath.Join(t.TempDir(), "sealing.key"), oauth: oauth2test.New(t, o), browser: newBrowser(t)}
 	googles, err := google.New(google.Config{AuthURL: g.oauth.AuthURL, TokenURL: g.oauth.TokenURL})
 	if err != nil {
 		t.Fatal(err)
@@ -102,27 +107,89 @@ func (g *gateways) begin(n *server, user string) string {
 	return n.do("POST", "/users/"+user+"/external/google", g.admin, "{}").want(g.t, 201).text(g.t, "authorization_url")
 }
 
-// consent has a person agree, and answers the URL to which their browser is sent.
+// connect has a person agree on our page, in their browser, and answers the external service's address.
+func (g *gateways) connect(n *server, authorizationURL string) string {
+	g.t.Helper()
+	u, err := url.Parse(authorizationURL)
+	if err != nil || !strings.HasPrefix(authorizationURL, publicURL+"/api/auth/0.1/external/") {
+		g.t.Fatalf("%s is no page of ours, %v", authorizationURL, err)
+	}
+	asked := g.visit(n, u).want(g.t, 200)
+	next := g.send(n, u, "token="+url.QueryEscape(formToken(g.t, asked.body))).want(g.t, 303)
+	return next.header.Get("Location")
+}
+
+var tokenField = regexp.MustCompile(`<input type="hidden" name="token" value="([^"]+)">`)
+
+// formToken is the token of the form of our page.
+func formToken(t *testing.T, page string) string {
+	t.Helper()
+	found := tokenField.FindStringSubmatch(page)
+	if found == nil {
+		t.Fatalf("no form in %s", page)
+	}
+	return html.UnescapeString(found[1])
+}
+
+// send sends a form to a page of ours, as the browser does.
+func (g *gateways) send(n *server, to *url.URL, form string) answer {
+	g.t.Helper()
+	return g.browser.open(n, "POST", to, form)
+}
+
+// visit opens the URL on a node, as the browser does: without a token, with the cookies that it has.
+func (g *gateways) visit(n *server, to *url.URL, edit ...func(*http.Request)) answer {
+	g.t.Helper()
+	return g.browser.open(n, "GET", to, "", edit...)
+}
+
+// browser is a person's: it keeps cookies.
+type browser struct{ jar http.CookieJar }
+
+func newBrowser(t *testing.T) browser {
+	t.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return browser{jar}
+}
+
+func (b browser) open(n *server, method string, to *url.URL, form string, edit ...func(*http.Request)) answer {
+	n.t.Helper()
+	a := n.do(method, strings.TrimPrefix(to.RequestURI(), "/api/auth/0.1"), "", form, append([]func(*http.Request){func(r *http.Request) {
+		r.Header.Set("Accept", "text/html")
+		if form != "" {
+			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		}
+	}, b.cookies(to)}, edit...)...)
+	b.jar.SetCookies(to, (&http.Response{Header: a.header}).Cookies())
+	return a
+}
+
+// cookies adds what the browser keeps for the address.
+func (b browser) cookies(to *url.URL) func(*http.Request) {
+	return func(r *http.Request) {
+		for _, c := range b.jar.Cookies(to) {
+			r.AddCookie(c)
+		}
+	}
+}
+
+// consent has a person agree, on our page and on the external service's, and answers the URL to which their browser is sent.
 func (g *gateways) consent(authorizationURL string) *url.URL {
 	g.t.Helper()
-	back := g.oauth.Browse(g.t.Context(), authorizationURL)
+	back := g.oauth.Browse(g.t.Context(), g.connect(g.node, authorizationURL))
 	if base, _, _ := strings.Cut(back.String(), "?"); base != redirectURL("google") {
 		g.t.Fatalf("the browser is sent to %s", base)
 	}
 	return back
 }
 
-// visit opens the URL on a node, as the browser does: without a token.
-func visit(n *server, back *url.URL, edit ...func(*http.Request)) answer {
-	return n.do("GET", strings.TrimPrefix(back.RequestURI(), "/api/auth/0.1"), "", "", append(edit, func(r *http.Request) {
-		r.Header.Set("Accept", "text/html")
-	})...)
-}
-
 // link has a user linked from end to end.
 func (g *gateways) link(user string) {
 	g.t.Helper()
-	visit(g.node, g.consent(g.begin(g.node, user))).want(g.t, 200)
+	g.visit(g.node, g.consent(g.begin(g.node, user))).want(g.t, 200)
 }
 
 // credentials GETs a user's.

@@ -16,13 +16,13 @@ import (
 const callbackTime = 30 * time.Second
 
 // authorizeOperation is where an external service sends users back to. They have a browser and no token; the
-// state is what lets them in (see RegisterOAuth2Callback).
+// state and the cookie of the browser in which they have agreed let them in (see connect.go).
 func (h *Host) authorizeOperation() rest.Operation {
 	text := &rest.Schema{Type: "string"}
 	return rest.Operation{
 		Method: http.MethodGet, Path: "/external/{auth_type}/authorize", Public: true,
 		ID: "authorize_external", Summary: "Where an external service sends a user back to",
-		Description: "Called by the user's browser. Each state counts once, for ten minutes, and 400 says that it does not.",
+		Description: "Called by the user's browser, with the cookie that the page before has set. Each state counts once, for ten minutes, and 400 says that it does not.",
 		Query: []rest.Parameter{
 			{Name: "state", Description: "The state of the authorization URL.", Schema: text},
 			{Name: "code", Description: "What the service gives for tokens.", Schema: text},
@@ -39,17 +39,20 @@ func (h *Host) authorize(ctx context.Context, r *rest.Request) (rest.Reply, erro
 	}
 	authType := r.Param("auth_type")
 	state, _ := r.Query("state")
-	p, run, err := h.take(ctx, authType, state)
+	name := cookieName(state)
+	cookie := cookieOf(r.HTTP, name)
+	p, run, err := h.take(ctx, authType, state, cookie)
 	if err != nil {
 		return refusedPage(err)
 	}
+	forget := setCookie(name, "", -1)
 	message := Message{}
 	for name, values := range r.HTTP.URL.Query() {
 		message[name] = values[0]
 	}
 	if reason, refused := message["error"]; refused {
 		slog.Info("an external service did not authorize", "type", authType, "user", p.UserUUID, "reason", errorCode(reason))
-		return page.Reply(http.StatusBadRequest, "Not linked", "The external service answered: "+errorCode(reason)+"."), nil
+		return with(forget, page.Reply(http.StatusBadRequest, "Not linked", "The external service answered: "+errorCode(reason)+".")), nil
 	}
 
 	done := make(chan error, 1)
@@ -72,11 +75,7 @@ func (h *Host) authorize(ctx context.Context, r *rest.Request) (rest.Reply, erro
 	case <-ctx.Done():
 		return rest.Reply{}, ctx.Err()
 	}
-	who := p.Username
-	if who == "" {
-		who = p.UserUUID
-	}
-	return page.Reply(http.StatusOK, "Linked", fmt.Sprintf("%s may now be used for the user %s.", authType, who)), nil
+	return with(forget, page.Reply(http.StatusOK, "Linked", fmt.Sprintf("%s may now be used for the user %s.", authType, p.name()))), nil
 }
 
 // deliver gives the message to the closure of this process, or to the plugin.

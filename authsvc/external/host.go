@@ -51,6 +51,8 @@ type Rights interface {
 	MayActOn(ctx context.Context, c store.Conn, caller *principal.Principal, userUUID string) error
 	// MayConfigure refuses a caller who may not act on each of the tenant's users.
 	MayConfigure(ctx context.Context, c store.Conn, caller *principal.Principal, tenantUUID string) error
+	// StillMayActOn reports whether a user who once might act on another still may.
+	StillMayActOn(ctx context.Context, c store.Conn, callerUUID, userUUID string) (bool, error)
 }
 
 // NewHost serves the plugins below a prefix ("/api/auth/0.1"). Without a sealer nothing can be kept, and without a public URL
@@ -117,13 +119,18 @@ func loopback(host string) bool {
 // BuildOAuth2RedirectURL answers the URL to which an external service sends users back, and which triggers the callback. It
 // comes from the configuration alone, never from a request.
 func (h *Host) BuildOAuth2RedirectURL(authType string) (string, error) {
+	return h.address(authType, "authorize")
+}
+
+// address is that of a page of ours, for a browser.
+func (h *Host) address(authType, name string) (string, error) {
 	if h.publicURL == "" {
 		return "", Refuse(int(apierr.Unavailable), nil, "This gateway does not know the address at which browsers reach it: set public_url")
 	}
 	if !typeForm.MatchString(authType) {
 		return "", fmt.Errorf("%q is no type of external authentication", authType)
 	}
-	return h.publicURL + h.prefix + "/external/" + authType + "/authorize", nil
+	return h.publicURL + h.prefix + "/external/" + authType + "/" + name, nil
 }
 
 // errNoKey refuses what needs the key, in place of storing credentials in the clear.
@@ -172,4 +179,8 @@ func configRow(tenant, authType string) string {
 
 func pendingRow(digest, user, authType string) string {
 	return "auth_external_pending." + digest + "." + user + "." + authType
+}
+
+func destinationRow(digest, user, authType string) string {
+	return pendingRow(digest, user, authType) + ".destination"
 }

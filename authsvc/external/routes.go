@@ -23,6 +23,7 @@ const maxBody = 64 << 10
 // Operations are those of external authentication: what all plugins have in common, and each plugin's own.
 func (h *Host) Operations() []rest.Operation {
 	ops := append(h.listOperations(), h.configOperations()...)
+	ops = append(ops, h.connectOperations()...)
 	ops = append(ops, h.authorizeOperation())
 	for _, p := range h.plugins {
 		ops = append(ops, h.pluginOperations(p)...)
@@ -155,8 +156,12 @@ func (h *Host) serve(ctx context.Context, r *rest.Request, p Plugin, route Route
 			return nil, err
 		}
 	}
+	ctx, begun := withAttempts(ctx)
 	answer, err := route.Handle(ctx, l, body)
-	if err != nil || route.Method != http.MethodPost {
+	if err != nil {
+		return nil, err
+	}
+	if answer, err = h.throughPage(ctx, l, begun, answer); err != nil || route.Method != http.MethodPost {
 		return answer, err
 	}
 	return answer, l.auditBegun(ctx)

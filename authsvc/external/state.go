@@ -1,12 +1,14 @@
 package external
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"sync"
 	"time"
@@ -36,8 +38,8 @@ const (
 // With a nil callback it is always the plugin's Authorizer, on any node and after any restart. The extra arguments are
 // then kept in the database, encrypted, as JSON.
 //
-// The state is bound to the user and the type, and not to a browser: whoever calls the API is a program as often as not, and
-// has none of the browser's cookies.
+// The state is bound to the user and the type, and to the browser in which a person has agreed on our page (see connect.go). The
+// plugin's answer to the request that registers has the service's address as authorization_url.
 func (h *Host) RegisterOAuth2Callback(ctx context.Context, authType, userUUID, state string, callback Callback, extra ...any) error {
 	if len(state) < minState || len(state) > maxState {
 		return fmt.Errorf("a state must have between %d and %d bytes", minState, maxState)
@@ -86,73 +88,99 @@ func (h *Host) RegisterOAuth2Callback(ctx context.Context, authType, userUUID, s
 		}
 		return fmt.Errorf("keeping the state of an authorization: %w", err)
 	}
+	attemptsOf(ctx).add(authType, userUUID, state)
 	if callback != nil {
 		h.closures.put(digest, closure{callback, extra, time.Now().Add(pendingTime)})
 	}
 	return nil
 }
 
-// pending is an authorization that the external service was asked for.
+// pending is an authorization that the external service was asked for, of a user who is enabled.
 type pending struct {
-	UserUUID   string `db:"user_uuid"`
-	TenantUUID string `db:"tenant_uuid"`
-	Username   string `db:"username"`
-	Enabled    bool   `db:"enabled"`
-	Sealed     []byte `db:"sealed"`
+	UserUUID    string  `db:"user_uuid"`
+	TenantUUID  string  `db:"tenant_uuid"`
+	Username    string  `db:"username"`
+	Tenant      string  `db:"tenant"`
+	Sealed      []byte  `db:"sealed"`
+	Destination []byte  `db:"destination"`
+	Browser     []byte  `db:"browser"`
+	BegunBy     *string `db:"begun_by"`
 
 	digest [sha256.Size]byte
 	extra  []json.RawMessage
 }
 
-// errUnknownState is all that is said of a state that is unknown, used, expired, or another type's.
-var errUnknownState = Refuse(http.StatusBadRequest, nil, "This authorization is not known: it was used already, or begun more than ten minutes ago")
+// name is how the user is named to a person.
+func (p *pending) name() string { return cmp.Or(p.Username, p.UserUUID) }
+
+// row is what the pending row's values are sealed for.
+func (p *pending) row(name func(digest, user, authType string) string, authType string) string {
+	return name(hex.EncodeToString(p.digest[:]), p.UserUUID, authType)
+}
+
+// errUnknownState is all that is said of a state that is unknown, used, expired, another type's, or another browser's.
+var errUnknownState = Refuse(http.StatusBadRequest, nil, "This authorization is not known in this browser: it was used already, or begun more than ten minutes ago or elsewhere")
 
 // errLostCallback says that nobody here can take the message. The state is not used up.
 var errLostCallback = Refuse(http.StatusBadRequest, nil, "This authorization was begun on another node, or before a restart")
 
-// take uses a state up, on whichever node the message comes to. Somebody without a token calls it, so it looks before it writes.
-func (h *Host) take(ctx context.Context, authType, state string) (p pending, run *closure, err error) {
+// find answers what a state stands for. Who began it must be able to begin it now.
+func (h *Host) find(ctx context.Context, c store.Conn, authType, state string) (pending, error) {
 	if len(state) < minState || len(state) > maxState {
-		return p, nil, errUnknownState
+		return pending{}, errUnknownState
 	}
 	digest := sha256.Sum256([]byte(state))
-	known, err := store.Get[int](ctx, h.db, `
-		SELECT count(*) FROM auth_external_pending WHERE digest = $1 AND auth_type = $2 AND expires_at > now_utc()`, digest[:], authType)
+	p, err := store.Get[pending](ctx, c, `
+		SELECT p.user_uuid, u.tenant_uuid, coalesce(u.username, '') AS username, coalesce(t.name, t.slug) AS tenant,
+		       p.sealed, p.destination, p.browser, p.begun_by
+		FROM auth_external_pending p JOIN auth_user u ON u.uuid = p.user_uuid JOIN auth_tenant t ON t.uuid = u.tenant_uuid
+		WHERE p.digest = $1 AND p.auth_type = $2 AND p.expires_at > now_utc() AND p.destination IS NOT NULL AND u.enabled`, digest[:], authType)
+	if errors.Is(err, store.ErrNotFound) {
+		return p, errUnknownState
+	}
 	if err != nil {
+		return p, err
+	}
+	p.digest = digest
+	if p.BegunBy == nil {
+		return p, nil
+	}
+	may, err := h.rights.StillMayActOn(ctx, c, *p.BegunBy, p.UserUUID)
+	if err == nil && !may {
+		slog.WarnContext(ctx, "an external link is refused: who began it may not act on the user any longer; begin it again", "type", authType,
+			"user_uuid", p.UserUUID, "begun_by", *p.BegunBy)
+		err = errUnknownState
+	}
+	return p, err
+}
+
+// take uses a state up, on whichever node the message comes to, for the browser in which the person has agreed. Somebody without a token
+// calls it, so it looks before it writes.
+func (h *Host) take(ctx context.Context, authType, state, cookie string) (p pending, run *closure, err error) {
+	if p, err = h.find(ctx, h.db, authType, state); err != nil {
 		return p, nil, err
 	}
-	if known == 0 {
+	if !p.agreed(cookie) {
 		return p, nil, errUnknownState
 	}
 	_, authorizer := h.plugin(authType).(Authorizer)
-	if !authorizer && !h.closures.has(digest) {
+	if !authorizer && !h.closures.has(p.digest) {
 		return p, nil, errLostCallback
 	}
 	if err := h.db.InTx(ctx, func(ctx context.Context, tx store.Conn) (err error) {
-		p, err = store.Get[pending](ctx, tx, `
-			SELECT p.user_uuid, u.tenant_uuid, coalesce(u.username, '') AS username, u.enabled, p.sealed
-			FROM auth_external_pending p JOIN auth_user u ON u.uuid = p.user_uuid
-			WHERE p.digest = $1 AND p.auth_type = $2 AND p.expires_at > now_utc()`, digest[:], authType)
-		if err != nil {
+		if p, err = h.find(ctx, tx, authType, state); err != nil {
 			return err
 		}
-		n, err := tx.Exec(ctx, `DELETE FROM auth_external_pending WHERE digest = $1`, digest[:])
-		if err == nil && n == 0 {
-			return store.ErrNotFound
+		n, err := tx.Exec(ctx, `DELETE FROM auth_external_pending WHERE digest = $1`, p.digest[:])
+		if err == nil && (n == 0 || !p.agreed(cookie)) {
+			err = errUnknownState
 		}
 		return err
 	}); err != nil {
-		if errors.Is(err, store.ErrNotFound) {
-			return p, nil, errUnknownState
-		}
 		return p, nil, err
 	}
-	p.digest = digest
-	run = h.closures.take(digest)
-	if !p.Enabled {
-		return p, nil, errUnknownState
-	}
-	text, err := h.unseal(p.Sealed, pendingRow(hex.EncodeToString(digest[:]), p.UserUUID, authType))
+	run = h.closures.take(p.digest)
+	text, err := h.unseal(p.Sealed, p.row(pendingRow, authType))
 	if err != nil {
 		return p, nil, err
 	}

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -122,6 +124,34 @@ func (g *Gateway) Account(tb testing.TB, admin, name string, accesses ...string)
 	policy = g.Do(tb, "POST", "/api/auth/0.1/policies", admin, fmt.Sprintf(`{"name": %q, "acl": %s}`, name, list)).Want(tb, 200).Text(tb, "uuid")
 	g.Do(tb, "PUT", "/api/auth/0.1/users/"+user+"/policies/"+policy, admin, "").Want(tb, 204)
 	return user, policy, g.Login(tb, name, "secret of "+name)
+}
+
+var formToken = regexp.MustCompile(`<input type="hidden" name="token" value="([^"]+)">`)
+
+// Connect has a person agree, in a browser, on the page to which an authorization_url leads. It answers the external service's address, and
+// the cookies that the browser has when it comes back.
+func (g *Gateway) Connect(tb testing.TB, authorizationURL string) (service string, cookies func(*http.Request)) {
+	tb.Helper()
+	at, err := url.Parse(authorizationURL)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	asked := g.Do(tb, "GET", at.RequestURI(), "", "").Want(tb, http.StatusOK)
+	token := formToken.FindStringSubmatch(asked.Body)
+	if token == nil {
+		tb.Fatalf("no form in %s", asked.Body)
+	}
+	agreed := g.Do(tb, "POST", at.RequestURI(), "", url.Values{"token": {token[1]}}.Encode(), asked.keep, func(r *http.Request) {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}).Want(tb, http.StatusSeeOther)
+	return agreed.Header.Get("Location"), agreed.keep
+}
+
+// keep adds the cookies that the answer sets.
+func (a Answer) keep(r *http.Request) {
+	for _, c := range (&http.Response{Header: a.Header}).Cookies() {
+		r.AddCookie(c)
+	}
 }
 
 // Want fails the test when the status is another.

@@ -41,13 +41,14 @@ func TestExternalThroughTheGate(t *testing.T) {
 			}
 
 			begun := p.Do(t, "POST", link, own, "{}", func(r *http.Request) { r.Host = "evil.example" }).Want(t, http.StatusCreated)
-			back := service.Browse(t.Context(), begun.Text(t, "authorization_url"))
+			at, cookies := p.Connect(t, begun.Text(t, "authorization_url"))
+			back := service.Browse(t.Context(), at)
 			if !strings.HasPrefix(back.String(), public+authBase+"/external/calendar/authorize?") {
 				t.Fatalf("the browser is sent to %s", back)
 			}
-			visit := func(u *url.URL, status int, says string) {
+			visit := func(u *url.URL, status int, says string, edit ...func(*http.Request)) {
 				t.Helper()
-				a := p.Do(t, "GET", u.RequestURI(), "", "", func(r *http.Request) { r.Header.Set("Accept", "text/html") }).Want(t, status)
+				a := p.Do(t, "GET", u.RequestURI(), "", "", append(edit, func(r *http.Request) { r.Header.Set("Accept", "text/html") })...).Want(t, status)
 				if !strings.Contains(a.Body, says) || !strings.HasPrefix(a.Header.Get("Content-Type"), "text/html") {
 					t.Errorf("the page is %s %s", a.Header.Get("Content-Type"), a.Body)
 				}
@@ -55,8 +56,9 @@ func TestExternalThroughTheGate(t *testing.T) {
 			p.Stop(t)
 			p.Run(t)
 			p.Ready(t)
-			visit(back, http.StatusOK, "ada")
-			visit(back, http.StatusBadRequest, "used already")
+			visit(back, http.StatusBadRequest, "not known in this browser")
+			visit(back, http.StatusOK, "ada", cookies)
+			visit(back, http.StatusBadRequest, "used already", cookies)
 
 			first := p.Do(t, "GET", link, own, "").Want(t, http.StatusOK).Text(t, "access_token")
 			second := p.Do(t, "GET", link, own, "").Want(t, http.StatusOK).Text(t, "access_token")
@@ -66,8 +68,8 @@ func TestExternalThroughTheGate(t *testing.T) {
 			service.Revoke(t.Context())
 			p.Do(t, "GET", link, own, "").Want(t, http.StatusNotFound)
 
-			again := service.Browse(t.Context(), p.Do(t, "POST", link, own, "{}").Want(t, http.StatusCreated).Text(t, "authorization_url"))
-			visit(again, http.StatusOK, "ada")
+			at, cookies = p.Connect(t, p.Do(t, "POST", link, own, "{}").Want(t, http.StatusCreated).Text(t, "authorization_url"))
+			visit(service.Browse(t.Context(), at), http.StatusOK, "ada", cookies)
 			third := p.Do(t, "GET", link, own, "").Want(t, http.StatusOK).Text(t, "access_token")
 			p.Do(t, "DELETE", link, own, "").Want(t, http.StatusNoContent)
 			p.Do(t, "GET", link, own, "").Want(t, http.StatusNotFound)

@@ -275,6 +275,12 @@ var operationCalls = []struct {
 	{"GET /external/{auth_type}/authorize", "", func(*testing.T, *operationsSite) request {
 		return request{params: values("auth_type", "google"), query: "?state=unknown&code=x", status: 400, says: "<!doctype html>"}
 	}},
+	{"GET /external/{auth_type}/connect", "", func(*testing.T, *operationsSite) request {
+		return request{params: values("auth_type", "google"), query: "?state=unknown", status: 400, says: "<!doctype html>"}
+	}},
+	{"POST /external/{auth_type}/connect", "", func(*testing.T, *operationsSite) request {
+		return request{params: values("auth_type", "google"), query: "?state=unknown", status: 400, says: "<!doctype html>"}
+	}},
 	{"GET /users/{user_uuid}/external", "", func(t *testing.T, s *operationsSite) request {
 		return request{params: values("user_uuid", s.linked(t)), query: "?order=type&search=mob&limit=1", says: `"filtered":1`}
 	}},

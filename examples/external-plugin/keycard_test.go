@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -97,11 +98,20 @@ func TestLinkingACard(t *testing.T) {
 			t.Fatal(err)
 		}
 		admin := &principal.Principal{UserUUID: user, Affiliation: &principal.Affiliation{TenantUUID: master}, ACL: everything}
+		var last *httptest.ResponseRecorder
+		body := "" // of a form
 		do := func(method, path string, status int) map[string]any {
 			t.Helper()
-			r := httptest.NewRequestWithContext(principal.NewContext(t.Context(), admin), method, "/api/auth/0.1"+path, nil)
+			r := httptest.NewRequestWithContext(principal.NewContext(t.Context(), admin), method, "/api/auth/0.1"+path, strings.NewReader(body))
 			r.Header.Set("Accept", "application/json")
+			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+			if last != nil {
+				for _, c := range last.Result().Cookies() {
+					r.AddCookie(c)
+				}
+			}
 			w := httptest.NewRecorder()
+			last = w
 			svc.REST().ServeHTTP(w, r)
 			if w.Code != status {
 				t.Fatalf("%s %s: %d %s", method, path, w.Code, w.Body)
@@ -112,7 +122,17 @@ func TestLinkingACard(t *testing.T) {
 		}
 
 		mine := "/users/" + user + "/external/keycard"
-		page, err := url.Parse(do("POST", mine, 201)["authorization_url"].(string))
+		// The gateway's own page comes first, and asks the person; the plugin does nothing for it.
+		ask, err := url.Parse(do("POST", mine, 201)["authorization_url"].(string))
+		if err != nil || ask.Host != "pbx.example.com:8443" {
+			t.Fatalf("the gateway's page is %v, %v", ask, err)
+		}
+		do("GET", ask.RequestURI()[len("/api/auth/0.1"):], 200)
+		form := regexp.MustCompile(`name="token" value="([^"]+)"`).FindStringSubmatch(last.Body.String())
+		body = url.Values{"token": {form[1]}}.Encode()
+		do("POST", ask.RequestURI()[len("/api/auth/0.1"):], 303)
+		body = ""
+		page, err := url.Parse(last.Header().Get("Location"))
 		if err != nil || page.Host != "cards.example.com" {
 			t.Fatalf("the page is %v, %v", page, err)
 		}

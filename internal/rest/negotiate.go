@@ -57,13 +57,13 @@ func quality(params map[string]string) (float64, bool) {
 	return q, err == nil && 0 <= q && q <= 1
 }
 
-// admitBody refuses a body that does not say that it is JSON, or that is larger than the limit, and
+// admitBody refuses a body that does not say that it is of the operation's media type, or that is larger than the limit, and
 // sees to it that no more than the limit is read of a body that does not say how large it is.
-func admitBody(w http.ResponseWriter, r *http.Request, limit int64) error {
+func admitBody(w http.ResponseWriter, r *http.Request, mediaType string, limit int64) error {
 	if r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0 {
 		return nil
 	}
-	if err := checkContentType(r.Header); err != nil {
+	if err := checkContentType(r.Header, mediaType); err != nil {
 		// An unknown length may be that of nothing: in HTTP/3 it is, of every request without a
 		// body, and so it is of an empty chunked one.
 		if r.ContentLength < 0 && empty(r.Body) {
@@ -85,16 +85,16 @@ func empty(body io.Reader) bool {
 	return errors.Is(err, io.EOF)
 }
 
-// checkContentType refuses a body that does not say that it is JSON in UTF-8. A
-// simple cross-site form cannot say so, which is part of the point.
-func checkContentType(header http.Header) error {
-	refused := &apierr.Error{Kind: apierr.UnsupportedMediaType, Message: "Send Content-Type: " + jsonType}
+// checkContentType refuses a body that does not say that it is of the media type, JSON as a rule, in UTF-8. A
+// simple cross-site form cannot say that it is JSON, which is part of the point.
+func checkContentType(header http.Header, mediaType string) error {
+	refused := &apierr.Error{Kind: apierr.UnsupportedMediaType, Message: "Send Content-Type: " + mediaType}
 	lines := header["Content-Type"]
 	if len(lines) != 1 {
 		return refused
 	}
 	name, params, err := mime.ParseMediaType(lines[0])
-	if err != nil || name != jsonType {
+	if err != nil || name != mediaType {
 		return refused
 	}
 	if charset, ok := params["charset"]; ok && !strings.EqualFold(charset, "utf-8") {

@@ -120,7 +120,7 @@ func (d *definer) operation(op *Operation) object {
 	if op.Body != nil {
 		out["requestBody"] = object{
 			"required": !op.BodyOptional,
-			"content":  object{jsonType: object{"schema": d.schema(op.Body)}},
+			"content":  object{cmp.Or(op.Consumes, jsonType): object{"schema": d.schema(op.Body)}},
 		}
 	}
 	return out

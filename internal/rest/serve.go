@@ -69,7 +69,7 @@ func (s *Service) serve(w http.ResponseWriter, r *http.Request, m *Match) error 
 		if op.Produces == "" && !acceptable(r.Header, jsonType) {
 			return &apierr.Error{Kind: apierr.NotAcceptable, Message: "Send Accept: " + jsonType}
 		}
-		if err := admitBody(w, r, cmp.Or(op.MaxBody, DefaultMaxBody)); err != nil {
+		if err := admitBody(w, r, cmp.Or(op.Consumes, jsonType), cmp.Or(op.MaxBody, DefaultMaxBody)); err != nil {
 			return err
 		}
 	}

@@ -43,6 +43,8 @@ type Operation struct {
 	Query       []Parameter
 	// Body is the schema of the JSON body; nil when the operation takes none.
 	Body *Schema
+	// Consumes is the media type of the body; empty is application/json. The body of another is for the handler to read and check.
+	Consumes string
 	// BodyOptional lets the body be absent.
 	BodyOptional bool
 	// MaxBody is the largest body in bytes; 0 is DefaultMaxBody.

@@ -1,0 +1,253 @@
+package external
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+
+	"github.com/ringfence/ringfence/authsvc/page"
+	"github.com/ringfence/ringfence/internal/rest"
+)
+
+// Between a plugin and its service stands a page of ours, so that nobody gives away their account by a link that somebody else has
+// sent: authorization_url is the page's address in place of the service's.
+//
+//	POST .../external/{type}      the plugin registers a state; the host keeps the service's address with it
+//	GET  .../connect?state=       names the user who will have access, and asks; the cookie is the form's
+//	POST .../connect?state=       the person agrees: the cookie is this browser's from now on; on to the service
+//	GET  .../authorize?state=     the service sends the browser back: without the cookie nothing is done, and the state stays
+//
+// Who knows the state can open the page and no more. Who agrees in several browsers is let back into the last.
+
+// attempts are the states that were registered while a plugin served one request.
+type attempts struct {
+	mu    sync.Mutex
+	state map[[2]string]string // by type and user
+}
+
+type attemptsKey struct{}
+
+func withAttempts(ctx context.Context) (context.Context, *attempts) {
+	a := &attempts{state: map[[2]string]string{}}
+	return context.WithValue(ctx, attemptsKey{}, a), a
+}
+
+// attemptsOf is nil outside a plugin's request.
+func attemptsOf(ctx context.Context) *attempts {
+	a, _ := ctx.Value(attemptsKey{}).(*attempts)
+	return a
+}
+
+func (a *attempts) add(authType, user, state string) {
+	if a != nil {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.state[[2]string{authType, user}] = state
+	}
+}
+
+func (a *attempts) of(l *Link) string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.state[[2]string{l.Type, l.UserUUID}]
+}
+
+// throughPage keeps the authorization_url of a plugin's answer with the state, and answers our page's in its place. The state is the one
+// that was registered meanwhile, or the one in the address.
+func (h *Host) throughPage(ctx context.Context, l *Link, begun *attempts, answer any) (any, error) {
+	text, err := rest.Marshal(answer)
+	if err != nil {
+		return nil, err
+	}
+	var fields map[string]json.RawMessage
+	var service string
+	if json.Unmarshal(text, &fields) != nil || json.Unmarshal(fields["authorization_url"], &service) != nil || service == "" {
+		return answer, nil
+	}
+	u, err := url.Parse(service)
+	if err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http") {
+		return nil, fmt.Errorf("the plugin %s answered an authorization_url that is no web address", l.Type)
+	}
+	state := begun.of(l)
+	if state == "" {
+		state = u.Query().Get("state")
+	}
+	var by *string
+	if caller := l.request.Principal(); caller != nil && caller.UserUUID != l.UserUUID {
+		by = &caller.UserUUID
+	}
+	p := pending{UserUUID: l.UserUUID, digest: sha256.Sum256([]byte(state))}
+	blob, err := h.seal([]byte(service), p.row(destinationRow, l.Type))
+	if err != nil {
+		return nil, err
+	}
+	n, err := h.db.Exec(ctx, `UPDATE auth_external_pending SET destination = $4, begun_by = $5 WHERE digest = $1 AND user_uuid = $2 AND auth_type = $3`,
+		p.digest[:], l.UserUUID, l.Type, blob, by)
+	if err != nil {
+		return nil, fmt.Errorf("keeping the address of an authorization: %w", err)
+	}
+	if n == 0 {
+		return answer, nil // nothing was registered, so nothing comes back here
+	}
+	ours, err := h.address(l.Type, "connect")
+	if err != nil {
+		return nil, err
+	}
+	fields["authorization_url"], err = rest.Marshal(ours + "?" + url.Values{"state": {state}}.Encode())
+	return fields, err
+}
+
+type connectForm struct {
+	Token string `json:"token" required:"true" maxLength:"64" doc:"That of the page's form."`
+}
+
+// maxForm is the largest body of the form, in bytes.
+const maxForm = 4 << 10
+
+func (h *Host) connectOperations() []rest.Operation {
+	ask := rest.Operation{
+		Method: http.MethodGet, Path: "/external/{auth_type}/connect", Public: true,
+		ID: "ask_external", Summary: "Ask a person whether their account is to be a user's",
+		Description: "The authorization_url of a link that was begun: opened in the person's browser, it names the user, and leads on to the external service.",
+		Query:       []rest.Parameter{{Name: "state", Description: "The state of the link.", Required: true, Schema: &rest.Schema{Type: "string"}}},
+		Success:     http.StatusOK, Produces: "text/html; charset=utf-8", Statuses: []int{http.StatusBadRequest}, Handle: h.ask,
+	}
+	agree := ask
+	agree.Method, agree.ID, agree.Summary = http.MethodPost, "connect_external", "Take the person's word, and lead on to the external service"
+	agree.Description = "Sent by the page's form, with the page's cookie. Sets the cookie without which the external service sends nobody back."
+	agree.Body, agree.Consumes, agree.MaxBody = rest.SchemaOf[connectForm](), "application/x-www-form-urlencoded", maxForm
+	agree.Success, agree.Handle = http.StatusSeeOther, h.agree
+	return []rest.Operation{ask, agree}
+}
+
+// ask shows the page. Its cookie proves no more than that the form was shown in this browser.
+func (h *Host) ask(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+	authType := r.Param("auth_type")
+	state, _ := r.Query("state")
+	p, err := h.find(ctx, h.db, authType, state)
+	if err != nil {
+		return refusedPage(err)
+	}
+	service, err := h.destination(&p, authType)
+	if err != nil {
+		return refusedPage(err)
+	}
+	name := cookieName(state)
+	cookie := cookieOf(r.HTTP, name)
+	if cookie == "" {
+		cookie = newCookie()
+	}
+	return with(setCookie(name, cookie, int(pendingTime.Seconds())), page.Ask(page.Question{
+		Service: strings.ToUpper(authType[:1]) + authType[1:], User: p.name(), Tenant: p.Tenant,
+		Token: formToken(cookie, state), Destination: service.Scheme + "://" + service.Host,
+	})), nil
+}
+
+var errNotAsked = Refuse(http.StatusBadRequest, nil, "This form was not shown in this browser, or its cookie was not kept")
+
+// agree binds the state to this browser, by a cookie that is new: the one before was given to whoever opened the page.
+func (h *Host) agree(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+	authType := r.Param("auth_type")
+	state, _ := r.Query("state")
+	text, err := io.ReadAll(r.HTTP.Body)
+	if err != nil {
+		return rest.Reply{}, Refuse(http.StatusBadRequest, err, "The body ended before all of it had come, or is too large")
+	}
+	form, err := url.ParseQuery(string(text))
+	name := cookieName(state)
+	cookie := cookieOf(r.HTTP, name)
+	if err != nil || cookie == "" || len(form["token"]) != 1 ||
+		subtle.ConstantTimeCompare([]byte(form.Get("token")), []byte(formToken(cookie, state))) != 1 {
+		return refusedPage(errNotAsked)
+	}
+	p, err := h.find(ctx, h.db, authType, state)
+	if err != nil {
+		return refusedPage(err)
+	}
+	service, err := h.destination(&p, authType)
+	if err != nil {
+		return refusedPage(err)
+	}
+	cookie = newCookie()
+	browser := sha256.Sum256([]byte(cookie))
+	n, err := h.db.Exec(ctx, `UPDATE auth_external_pending SET browser = $2 WHERE digest = $1`, p.digest[:], browser[:])
+	if err == nil && n == 0 {
+		err = errUnknownState
+	}
+	if err != nil {
+		return refusedPage(err)
+	}
+	return with(setCookie(name, cookie, int(pendingTime.Seconds())), rest.Reply{Header: http.Header{
+		"Location": {service.String()}, "Referrer-Policy": {"no-referrer"},
+	}}), nil
+}
+
+// destination is the external service's address.
+func (h *Host) destination(p *pending, authType string) (*url.URL, error) {
+	text, err := h.unseal(p.Destination, p.row(destinationRow, authType))
+	if err != nil {
+		return nil, err
+	}
+	u, err := url.Parse(string(text))
+	if err != nil {
+		return nil, errors.New("the address that is kept of an authorization is none") // the cause may repeat the state
+	}
+	return u, nil
+}
+
+// agreed reports whether the cookie is that of the browser in which the person has agreed.
+func (p *pending) agreed(cookie string) bool {
+	browser := sha256.Sum256([]byte(cookie))
+	return cookie != "" && subtle.ConstantTimeCompare(p.Browser, browser[:]) == 1
+}
+
+// cookieName is one name for each state, so that several links can be under way in one browser. With the prefix a browser takes the cookie
+// from this host alone, over TLS (RFC 6265bis, 4.1.3.2).
+func cookieName(state string) string {
+	digest := sha256.Sum256([]byte("cookie of " + state))
+	return "__Host-ringfence-connect-" + hex.EncodeToString(digest[:8])
+}
+
+// newCookie draws 256 bits.
+func newCookie() string {
+	b := make([]byte, 32)
+	_, _ = rand.Read(b) // never fails: it ends the program instead
+	return base64.RawURLEncoding.EncodeToString(b)
+}
+
+// formToken is the token of the form that is shown with a cookie, which no other site can read or set.
+func formToken(cookie, state string) string {
+	digest := sha256.Sum256([]byte("form of " + cookie + " " + state))
+	return base64.RawURLEncoding.EncodeToString(digest[:])
+}
+
+// cookieOf answers "" where there is none, or several of the name.
+func cookieOf(r *http.Request, name string) string {
+	found := r.CookiesNamed(name)
+	if len(found) != 1 {
+		return ""
+	}
+	return found[0].Value
+}
+
+// setCookie is a cookie that scripts cannot read, and that comes along when the external service sends the browser back.
+func setCookie(name, value string, maxAge int) *http.Cookie {
+	return &http.Cookie{Name: name, Value: value, Path: "/", MaxAge: maxAge, Secure: true, HttpOnly: true, SameSite: http.SameSiteLaxMode}
+}
+
+// with adds a cookie to a reply.
+func with(c *http.Cookie, reply rest.Reply) rest.Reply {
+	reply.Header.Add("Set-Cookie", c.String())
+	return reply
+}
