@@ -260,14 +260,17 @@ var operationCalls = []struct {
 	{"GET /external/{auth_type}/config", "", func(t *testing.T, s *operationsSite) request {
 		return request{params: values("auth_type", s.configured(t, "weather")), says: `"client_id":"i"`}
 	}},
-	{"POST /external/{auth_type}/config", "", func(_ *testing.T, s *operationsSite) request {
-		return request{params: values("auth_type", s.name()), body: `{"client_id":"i"}`, says: `""`}
+	// In the master tenant there is the administrator, who holds more than the caller.
+	{"POST /external/{auth_type}/config", "", func(t *testing.T, s *operationsSite) request {
+		return request{params: values("auth_type", s.name()), body: `{"client_id":"i"}`, says: `""`, edit: in(s.tenant(t))}
 	}},
 	{"PUT /external/{auth_type}/config", "", func(t *testing.T, s *operationsSite) request {
-		return request{params: values("auth_type", s.configured(t, "weather")), body: `{"client_id":"i"}`}
+		tenant := in(s.tenant(t))
+		return request{params: values("auth_type", s.configured(t, "weather", tenant)), body: `{"client_id":"i"}`, edit: tenant}
 	}},
 	{"DELETE /external/{auth_type}/config", "", func(t *testing.T, s *operationsSite) request {
-		return request{params: values("auth_type", s.configured(t, s.name()))}
+		tenant := in(s.tenant(t))
+		return request{params: values("auth_type", s.configured(t, s.name(), tenant)), edit: tenant}
 	}},
 	{"GET /external/{auth_type}/users", "", func(t *testing.T, s *operationsSite) request {
 		return request{params: values("auth_type", "mobile"), query: "?recurse=true", says: s.linked(t)}

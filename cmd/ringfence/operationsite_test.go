@@ -3,6 +3,7 @@ package main_test
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -105,6 +106,11 @@ func (s *operationsSite) tenant(t *testing.T) string {
 	return s.create(t, "tenants", `{"name":%q}`, s.name())
 }
 
+// in has a request act in a tenant.
+func in(tenant string) func(*http.Request) {
+	return func(r *http.Request) { r.Header.Set("Wazo-Tenant", tenant) }
+}
+
 const password = "the password of everybody here"
 
 // login makes a token of a user with a name; of a new user when there is no name.
@@ -149,9 +155,9 @@ const (
 )
 
 // configured gives an external service a configuration, and answers its type.
-func (s *operationsSite) configured(t *testing.T, authType string) string {
+func (s *operationsSite) configured(t *testing.T, authType string, edit ...func(*http.Request)) string {
 	t.Helper()
-	a := s.Do(t, "POST", authBase+"/external/"+authType+"/config", s.admin, `{"client_id":"i","client_secret":"s","fcm_sender_id":"42"}`)
+	a := s.Do(t, "POST", authBase+"/external/"+authType+"/config", s.admin, `{"client_id":"i","client_secret":"s","fcm_sender_id":"42"}`, edit...)
 	if a.Status != 201 && a.Status != 409 {
 		t.Fatalf("configuring %s: %d %s", authType, a.Status, a.Body)
 	}
