@@ -59,8 +59,8 @@ func (d twice) InTx(ctx context.Context, fn func(ctx context.Context, tx store.C
 
 var cheap = password.Params{Memory: 64, Time: 1, Threads: 1}
 
-// cheapest are settings with passwords that cost next to nothing.
-var cheapest = authsvc.Settings{Passwords: password.Settings{Params: cheap}}
+// cheapest are settings with passwords that cost next to nothing, and may be of one character.
+var cheapest = authsvc.Settings{Passwords: password.Settings{Params: cheap, Shortest: 1}}
 
 // lenient are limits that no test meets by chance.
 var lenient = authsvc.Limits{FreeGuesses: 1_000_000, NetworkGuesses: authsvc.Rate{Burst: 1_000_000, Every: time.Second}}

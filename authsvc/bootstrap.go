@@ -58,6 +58,9 @@ func (s *Service) Bootstrap(ctx context.Context, a Admin) (FirstStart, error) {
 // firstStart tries to be the one that makes the first administrator.
 func (s *Service) firstStart(ctx context.Context, a Admin) (first FirstStart, err error) {
 	key, err := a.check()
+	if err == nil && a.Password != "" {
+		err = s.checkPassword("the administrator's password (RINGFENCE_ADMIN_PASSWORD)", a.Password)
+	}
 	if err != nil {
 		return first, err
 	}
@@ -91,8 +94,6 @@ func (a Admin) check() (key string, err error) {
 	case tidy != a.Username || len(tidy) > maxUsername || strings.ContainsFunc(tidy, unicode.IsControl) || strings.Contains(tidy, ":"):
 		// A colon ends the name in HTTP Basic authentication.
 		return "", errors.New("the administrator's name may not have spaces around it, a colon, control characters, or more than 256 bytes")
-	case len(a.Password) > MaxPassword:
-		return "", fmt.Errorf("the administrator's password has more than %d bytes", MaxPassword)
 	}
 	return key, nil
 }

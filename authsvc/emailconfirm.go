@@ -87,7 +87,7 @@ func (s *Service) sendConfirmation(ctx context.Context, to addressee) error {
 	if !settings.Mailer.Enabled() {
 		return noMail()
 	}
-	if err := s.throttle.Spend(ctx, throttle.KeyOf("mails to", to.EmailUUID), settings.Limits.Mails); err != nil {
+	if err := s.throttle.Spend(ctx, mailsTo(to.Address), settings.Limits.Mails); err != nil {
 		return err
 	}
 	token, err := newSingleUse(ctx, s.db, confirmsAddress, to.UserUUID, to.EmailUUID, settings.ConfirmationValidity)
@@ -95,6 +95,14 @@ func (s *Service) sendConfirmation(ctx context.Context, to addressee) error {
 		return err
 	}
 	return mailFailure(settings.Mailer.Confirmation(ctx, to.recipient(), to.EmailUUID, token))
+}
+
+// mailsTo is what counts the mails to an address, whichever accounts claim it.
+func mailsTo(address string) throttle.Key {
+	if key, ok := canonical(address); ok {
+		address = key
+	}
+	return throttle.KeyOf("mails to", address)
 }
 
 func noMail() error {
@@ -207,6 +215,9 @@ func confirmEmail(ctx context.Context, tx store.Conn, r *rest.Request, email str
 		return f.Address, nil
 	}
 	if _, err := tx.Exec(ctx, `UPDATE auth_email SET confirmed = true WHERE uuid = $1`, email); err != nil {
+		return "", err
+	}
+	if err := writeLogins(ctx, tx, f.UserUUID); err != nil {
 		return "", err
 	}
 	return f.Address, audit.Write(ctx, tx, r, audit.Change{

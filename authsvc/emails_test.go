@@ -284,7 +284,7 @@ func TestConfirmationThatCannotBeMailed(t *testing.T) {
 	ask("good@example.com").refused(t, 503, "mail-not-configured")
 }
 
-// Addresses are one user's, also when two users take one at once.
+// Confirmed addresses are one user's, also when two users take one at once.
 func TestEmailsAtOnce(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db store.DB) {
@@ -295,7 +295,7 @@ func TestEmailsAtOnce(t *testing.T) {
 		for i := range answers {
 			user := s.do("POST", "/users", admin, fmt.Sprintf(`{"username":"user %d"}`, i)).want(t, 200).text(t, "uuid")
 			all.Go(func() {
-				answers[i] = s.do("PUT", "/users/"+user+"/emails", admin, `{"emails":[{"address":"one@example.com","main":true}]}`)
+				answers[i] = s.do("PUT", "/admin/users/"+user+"/emails", admin, `{"emails":[{"address":"one@example.com","main":true,"confirmed":true}]}`)
 			})
 		}
 		all.Wait()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"unicode/utf8"
 
 	"github.com/ringfence/ringfence/authsvc/throttle"
 	"github.com/ringfence/ringfence/internal/apierr"
@@ -40,7 +41,7 @@ func (s *Service) changePassword(ctx context.Context, e *crud.Engine, r *rest.Re
 	if err != nil {
 		return err
 	}
-	if err := checkPassword("new_password", body.New); err != nil {
+	if err := s.checkPassword("new_password", body.New); err != nil {
 		return err
 	}
 	u, err := s.users().Find(ctx, e, r)
@@ -91,8 +92,11 @@ func (s *Service) changePassword(ctx context.Context, e *crud.Engine, r *rest.Re
 	return err
 }
 
-// checkPassword refuses a new password that is too long to be hashed.
-func checkPassword(field, password string) error {
+// checkPassword refuses a new password that is too short to be safe, or too long to be hashed.
+func (s *Service) checkPassword(field, password string) error {
+	if shortest := s.settings.Load().Passwords.Shortest; utf8.RuneCountInString(password) < shortest {
+		return apierr.InvalidField(field, "length", "Must have at least %d characters", shortest)
+	}
 	if len(password) > MaxPassword {
 		return apierr.InvalidField(field, "length", "Must have at most %d bytes", MaxPassword)
 	}

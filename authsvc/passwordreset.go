@@ -125,7 +125,7 @@ func (s *Service) sendReset(ctx context.Context, w wanted) {
 		return
 	}
 	if err == nil {
-		err = s.throttle.Spend(ctx, throttle.KeyOf("mails to", to.EmailUUID), settings.Limits.Mails)
+		err = s.throttle.Spend(ctx, mailsTo(to.Address), settings.Limits.Mails)
 	}
 	if e := apierr.As(err); e != nil {
 		slog.InfoContext(ctx, "a password reset was not mailed: there were too many before", "user_uuid", to.UserUUID)
@@ -188,7 +188,8 @@ func (s *Service) resetPassword(ctx context.Context, r *rest.Request) (rest.Repl
 	}
 	var by *principal.Principal
 	if !byMail {
-		if by, err = s.bearer(ctx, r, token, "auth.users.password.reset."+user+".create"); err != nil {
+		// Only a mail's token may be in a URL.
+		if by, err = s.bearer(ctx, r, r.HTTP.Header.Get("X-Auth-Token"), "auth.users.password.reset."+user+".create"); err != nil {
 			return rest.Reply{}, err
 		}
 		if err := mayReset(ctx, s.db, by, user); err != nil {
@@ -221,7 +222,7 @@ func (s *Service) newHash(ctx context.Context, password *string) (*string, error
 	if password == nil {
 		return nil, nil //nolint:nilnil // no password has no hash
 	}
-	if err := checkPassword("password", *password); err != nil {
+	if err := s.checkPassword("password", *password); err != nil {
 		return nil, err
 	}
 	hash, err := s.hasher.Hash(ctx, *password)

@@ -30,6 +30,7 @@ func TestSetPassword(t *testing.T) {
 		s.lives(session, true)
 		s.login("ada", "secret of ada")
 
+		s.do("POST", "/users/password/reset?user_uuid="+ada+"&token="+helper, "", `{"password":"planted password"}`).refused(t, 401, "unauthorized")
 		set(ada, helper, `"chosen by the helper"`).want(t, 204)
 		s.lives(session, false)
 		s.do("POST", "/token", "", "{}", basic("ada", "secret of ada")).want(t, 401)

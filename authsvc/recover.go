@@ -39,8 +39,8 @@ var (
 // there is one, is not told.
 func (s *Service) Recover(ctx context.Context, o Recovery) (Recovered, error) {
 	var out Recovered
-	if o.Password == "" || len(o.Password) > MaxPassword {
-		return out, fmt.Errorf("a password has 1 to %d bytes", MaxPassword)
+	if err := s.checkPassword("password", o.Password); err != nil {
+		return out, err
 	}
 	login, _ := canonical(o.Username)
 	hash, err := s.hasher.Hash(ctx, o.Password)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -18,7 +19,7 @@ import (
 
 // registration is the body of POST /users/register.
 type registration struct {
-	Username     string  `json:"username" minLength:"1" maxLength:"256" doc:"The address when it is left out."`
+	Username     string  `json:"username" minLength:"1" maxLength:"256" doc:"Left out, the user logs in with the address, once it is confirmed. It may be no other address."`
 	Password     string  `json:"password" required:"true" minLength:"1" maxLength:"1024"`
 	Firstname    *string `json:"firstname" maxLength:"256"`
 	Lastname     *string `json:"lastname" maxLength:"256"`
@@ -49,6 +50,9 @@ func (s *Service) register(ctx context.Context, r *rest.Request) (rest.Reply, er
 	if err != nil {
 		return rest.Reply{}, err
 	}
+	if err := s.checkPassword("password", body.Password); err != nil {
+		return rest.Reply{}, err
+	}
 	if !settings.Mailer.Enabled() {
 		return rest.Reply{}, noMail()
 	}
@@ -77,29 +81,37 @@ func registrationClosed() error {
 	return apierr.New(apierr.NotFound, "Nobody can register on this gateway; its operator can allow it")
 }
 
-// user is the new user, in a new tenant.
+// user is the new user, in a new tenant. A stranger's username is never an address: it would be a login that nobody has confirmed.
 func (b *registration) user() (*User, error) {
-	if b.Username == "" {
-		b.Username = b.EmailAddress
-	}
-	username, _, err := checkName("username", b.Username)
+	_, address, err := checkName("email_address", b.EmailAddress)
 	if err != nil {
 		return nil, err
 	}
-	if _, _, err := checkName("email_address", b.EmailAddress); err != nil {
-		return nil, err
-	}
 	u := &User{
-		UUID: uuid.NewString(), TenantUUID: uuid.NewString(), Username: &username, Firstname: b.Firstname, Lastname: b.Lastname,
+		UUID: uuid.NewString(), TenantUUID: uuid.NewString(), Firstname: b.Firstname, Lastname: b.Lastname,
 		Purpose: "user", Enabled: true, AuthenticationMethod: "default", CreatedAt: time.Now().UTC(),
 	}
 	u.Emails = []Email{{UUID: uuid.NewString(), UserUUID: u.UUID, Address: b.EmailAddress, Main: true}}
-	return u, checkPassword("password", b.Password)
+	if b.Username == "" {
+		return u, nil
+	}
+	username, key, err := checkName("username", b.Username)
+	if err != nil || key == address {
+		return u, err
+	}
+	if strings.Contains(key, "@") {
+		return nil, apierr.InvalidField("username", "address", "May not be another address than email_address")
+	}
+	u.Username = &username
+	return u, nil
 }
 
 // createRegistered writes a user and the user's tenant, below the master tenant.
 func createRegistered(ctx context.Context, tx store.Conn, r *rest.Request, u *User, hash string) error {
-	name := *u.Username
+	name := u.Emails[0].Address
+	if u.Username != nil {
+		name = *u.Username
+	}
 	if runes := []rune(name); len(runes) > maxTenantName {
 		name = string(runes[:maxTenantName])
 	}
@@ -129,7 +141,7 @@ func createRegistered(ctx context.Context, tx store.Conn, r *rest.Request, u *Us
 	}{
 		{`INSERT INTO auth_user (uuid, tenant_uuid, username, firstname, lastname, purpose, enabled, authentication_method, password_hash, created_at)
 		  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`, []any{
-			u.UUID, u.TenantUUID, *u.Username, u.Firstname, u.Lastname, u.Purpose, u.Enabled, u.AuthenticationMethod, hash, u.CreatedAt,
+			u.UUID, u.TenantUUID, u.Username, u.Firstname, u.Lastname, u.Purpose, u.Enabled, u.AuthenticationMethod, hash, u.CreatedAt,
 		}},
 		{
 			`INSERT INTO auth_email (uuid, user_uuid, address, main, confirmed) VALUES ($1, $2, $3, true, false)`,

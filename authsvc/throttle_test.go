@@ -15,11 +15,14 @@ import (
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
 
-// settle puts other settings in the place of the tests' own. Unless they say otherwise, passwords stay cheap.
+// settle puts other settings in the place of the tests' own. Unless they say otherwise, passwords stay cheap and may be short.
 func (s *server) settle(settings authsvc.Settings) {
 	s.t.Helper()
 	if settings.Passwords.Params == (password.Params{}) {
 		settings.Passwords.Params = cheap
+	}
+	if settings.Passwords.Shortest == 0 {
+		settings.Passwords.Shortest = 1
 	}
 	if err := s.svc.UseSettings(settings); err != nil {
 		s.t.Fatal(err)

@@ -69,18 +69,18 @@ func (s *Service) users() crud.Resource[User] {
 }
 
 // onlyOnCreate is where an existing user's attributes of a new one are changed.
-var onlyOnCreate = map[string]string{
-	"password":      "Is set by PUT /users/{user_uuid}/password, or by POST /users/password/reset?user_uuid={user_uuid}",
-	"email_address": "Is changed by PUT /users/{user_uuid}/emails",
+var onlyOnCreate = []struct{ name, instead string }{
+	{"password", "Is set by PUT /users/{user_uuid}/password, or by POST /users/password/reset?user_uuid={user_uuid}"},
+	{"email_address", "Is changed by PUT /users/{user_uuid}/emails"},
 }
 
 // receiveUser hashes a new user's password, before the transaction: it takes tens of milliseconds and holds no connection. Of an
 // existing user it refuses what only a new one takes: nobody may think that a password was changed which was not.
 func (s *Service) receiveUser(ctx context.Context, change *crud.Change[User]) error {
 	if change.New == nil {
-		for name, instead := range onlyOnCreate {
-			if change.Sent.HasFold(name) {
-				return apierr.InvalidField(name, "create_only", "%s", instead)
+		for _, o := range onlyOnCreate {
+			if change.Sent.HasFold(o.name) {
+				return apierr.InvalidField(o.name, "create_only", "%s", o.instead)
 			}
 		}
 		return nil
@@ -88,8 +88,8 @@ func (s *Service) receiveUser(ctx context.Context, change *crud.Change[User]) er
 	if change.New.Password == nil {
 		return nil
 	}
-	if len(*change.New.Password) > MaxPassword {
-		return apierr.InvalidField("password", "length", "Must have at most %d bytes", MaxPassword)
+	if err := s.checkPassword("password", *change.New.Password); err != nil {
+		return err
 	}
 	hash, err := s.hasher.Hash(ctx, *change.New.Password)
 	change.Carry = hash
@@ -191,8 +191,8 @@ func (s *Service) saveNewUser(ctx context.Context, c store.Conn, change *crud.Ch
 	return err
 }
 
-// writeLogins makes the logins of a user anew: the username, and the addresses. An address that is the user's own
-// username too is one login.
+// writeLogins makes the logins of a user anew: the username, and the confirmed addresses. An address that is the user's own
+// username too is one login. An unconfirmed address is no login: whoever confirms it first has it.
 func writeLogins(ctx context.Context, c store.Conn, user string) error {
 	username, err := store.Get[*string](ctx, c, `SELECT username FROM auth_user WHERE uuid = $1`, user)
 	if err != nil {
@@ -221,26 +221,71 @@ func writeLogins(ctx context.Context, c store.Conn, user string) error {
 		if err != nil {
 			return err
 		}
-		if key == mine {
-			continue
+		if _, err := c.Exec(ctx, `UPDATE auth_email SET login = $2 WHERE uuid = $1`, e.UUID, key); err != nil {
+			return err
 		}
-		if err := addLogin(ctx, c, "email_address", key, user, &e.UUID); err != nil {
+		switch {
+		case key == mine:
+		case e.Confirmed:
+			err = addLogin(ctx, c, "email_address", key, user, &e.UUID)
+		default:
+			err = claimLogin(ctx, c, "email_address", key, user)
+		}
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// addLogin takes a login, which is one user's in the whole installation. The refusal says no more than that it is taken.
+// addLogin takes a login, which is one user's in the whole installation. Others who have claimed it lose their claims.
 func addLogin(ctx context.Context, c store.Conn, field, key, user string, email *string) error {
+	if err := dropClaims(ctx, c, key, user); err != nil {
+		return err
+	}
 	_, err := c.Exec(ctx, `INSERT INTO auth_login (login, user_uuid, email_uuid) VALUES ($1, $2, $3)`, key, user, email)
 	if store.IsConstraint(err, store.Unique) {
-		return &apierr.Error{
-			Kind: apierr.Conflict, Resource: "users", Err: err,
-			Fields: []apierr.Field{{Name: field, Constraint: "unique", Value: "unique", Message: "This login is already used"}},
-		}
+		return loginTaken(field, err)
 	}
 	return err
+}
+
+// claimLogin refuses an unconfirmed address that is another user's login. It takes nothing, so any number may claim one address.
+func claimLogin(ctx context.Context, c store.Conn, field, key, user string) error {
+	n, err := store.Get[int](ctx, c, `SELECT count(*) FROM auth_login l LEFT JOIN auth_email e ON e.uuid = l.email_uuid
+		WHERE l.login = $1 AND l.user_uuid <> $2 AND (l.email_uuid IS NULL OR e.confirmed)`, key, user)
+	if err == nil && n > 0 {
+		err = loginTaken(field, nil)
+	}
+	return err
+}
+
+// dropClaims deletes the unconfirmed addresses of others that are this login: they can never be confirmed any more.
+func dropClaims(ctx context.Context, c store.Conn, key, user string) error {
+	dropped, err := store.Select[Email](ctx, c, `DELETE FROM auth_email WHERE NOT confirmed AND user_uuid <> $2
+		AND (login = $1 OR uuid IN (SELECT email_uuid FROM auth_login WHERE login = $1))
+		RETURNING uuid, user_uuid, address, main, confirmed`, key, user)
+	if err != nil {
+		return err
+	}
+	for _, e := range dropped {
+		if !e.Main {
+			continue
+		}
+		if _, err := c.Exec(ctx, `UPDATE auth_email SET main = true WHERE uuid = (
+			SELECT uuid FROM auth_email WHERE user_uuid = $1 ORDER BY confirmed DESC, address LIMIT 1)`, e.UserUUID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// loginTaken says no more than that a login is taken.
+func loginTaken(field string, cause error) error {
+	return &apierr.Error{
+		Kind: apierr.Conflict, Resource: "users", Err: cause,
+		Fields: []apierr.Field{{Name: field, Constraint: "unique", Value: "unique", Message: "This login is already used"}},
+	}
 }
 
 func different(a, b *string) bool {

@@ -30,6 +30,8 @@ type Passwords struct {
 	Queue int `json:"queue,omitempty"`
 	// Wait is how long each may wait. Default: 2s.
 	Wait caddy.Duration `json:"wait,omitempty"`
+	// Shortest is how many characters a new password has at least. Default: 8.
+	Shortest int `json:"shortest,omitempty"`
 }
 
 // leastMemory is that of the weakest parameters that OWASP names for argon2id, in KiB: a slip of a unit must not make all
@@ -48,7 +50,7 @@ func (p *Passwords) settings() (password.Settings, error) {
 	if params.Memory < leastMemory {
 		return password.Settings{}, fmt.Errorf("passwords: the memory is %d KiB, and must be at least %d", params.Memory, leastMemory)
 	}
-	return password.Settings{Params: params, Queue: p.Queue, Wait: time.Duration(p.Wait)}, nil
+	return password.Settings{Params: params, Queue: p.Queue, Wait: time.Duration(p.Wait), Shortest: p.Shortest}, nil
 }
 
 // Sessions bound tokens. What is left out has its default, as authsvc.Sessions says.
@@ -145,6 +147,7 @@ func (a *App) useSettings() {
 //	    lanes  <number>
 //	    queue  <number>
 //	    wait   <duration>
+//	    shortest <number of characters>
 //	}
 func (a *App) parsePasswords(d *caddyfile.Dispenser) error {
 	if a.Passwords != nil {
@@ -154,6 +157,7 @@ func (a *App) parsePasswords(d *caddyfile.Dispenser) error {
 	a.Passwords = p
 	return block(d, map[string]value{
 		"memory": memory(&p.MemoryKiB), "passes": number(&p.Passes), "lanes": number(&p.Lanes), "queue": number(&p.Queue), "wait": duration(&p.Wait),
+		"shortest": number(&p.Shortest),
 	})
 }
 

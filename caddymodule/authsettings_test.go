@@ -11,7 +11,7 @@ import (
 // What the Caddyfile says of passwords, sessions and limits holds at once, and another configuration changes it without a restart.
 func TestSettingsOfTheAuthenticationService(t *testing.T) {
 	g := newGateway(t)
-	g.app = "passwords {\nmemory 8MiB\npasses 3\n}\nsessions {\nlifetime 10m\nmax_lifetime 1h\nper_user 3\n}\nlimits {\nfree_guesses 2\ndelay 1h 1h\n}"
+	g.app = "passwords {\nmemory 8MiB\npasses 3\nshortest 4\n}\nsessions {\nlifetime 10m\nmax_lifetime 1h\nper_user 3\n}\nlimits {\nfree_guesses 2\ndelay 1h 1h\n}"
 	g.load(t)
 	admin := g.admin(t)
 	config := func(name, want string) {
@@ -38,10 +38,14 @@ func TestSettingsOfTheAuthenticationService(t *testing.T) {
 		t.Errorf("Retry-After is %s, and the delay an hour", wait)
 	}
 
+	g.Do(t, "POST", api+"/users", admin, `{"username":"short","password":"1234"}`).Want(t, 200)
+	g.Do(t, "POST", api+"/users", admin, `{"username":"shorter","password":"123"}`).Want(t, 400)
+
 	g.app = ""
 	if err := g.reload(t); err != nil {
 		t.Fatal(err)
 	}
+	g.Do(t, "POST", api+"/users", admin, `{"username":"shorter","password":"1234567"}`).Want(t, 400)
 	config("password_hash", `"m=19456,t=2,p=1"`)
 	config("default_token_lifetime", "7200")
 	login("ada", "secret of ada", `{}`).Want(t, http.StatusOK)
@@ -67,6 +71,8 @@ func TestSettingsOfTheAuthenticationServiceAreChecked(t *testing.T) {
 		{"too much memory", "passwords {\nmemory 1024MiB\n}", "are outside of"},
 		{"memory beyond all bounds", "passwords {\nmemory 2000000000MiB\n}", "is no size"},
 		{"too many lanes", "passwords {\nlanes 257\n}", "too large"},
+		{"no shortest password", "passwords {\nshortest 0\n}", `"0" is no number from 1 on`},
+		{"passwords too long for anybody", "passwords {\nshortest 129\n}", "from 1 to 128 characters"},
 		{"an endless queue", "passwords {\nqueue 20000\n}", "a queue is of 1 to 10000"},
 		{"lifetimes in the wrong order", "sessions {\nlifetime 2h\nmax_lifetime 1h\n}", "no longer than the longest"},
 	} {

@@ -44,7 +44,8 @@ func resetPasswordCommand() *cobra.Command {
 		Use:   "reset-password <username>",
 		Short: "Gives a user a new password, and enables the user",
 		Long: `
-Gives a user a new password and prints it, once. The user is enabled, logs in
+Gives a user a new password and prints it, once. One that is read from standard
+input has 8 characters at least. The user is enabled, logs in
 with this password from now on, and has no sessions left.
 
 With --administrator the user also gets every access again, by the policy of the

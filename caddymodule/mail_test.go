@@ -28,14 +28,14 @@ func TestMailsOfTheGateway(t *testing.T) {
 	g := newGateway(t)
 	g.app = public + mailOptions(mails, "username pbx\npassword {env.SMTP_PASSWORD}\nreset_validity 2h") + "self_registration"
 	g.load(t)
-	body := `{"username":"ada","password":"first","email_address":"ada@example.org"}`
+	body := `{"username":"ada","password":"the first","email_address":"ada@example.org"}`
 	user := g.Do(t, "POST", api+"/users/register", "", body).Want(t, 200).Text(t, "uuid")
 	link, found := strings.CutPrefix(mails.Next(t).Link(t), "https://pbx.example.com")
 	if !found {
 		t.Fatalf("the link is %s", link)
 	}
 	g.Do(t, "GET", link, "", "", func(r *http.Request) { r.Header.Set("Accept", "text/html") }).Want(t, 200)
-	session := g.Login(t, "ada@example.org", "first")
+	session := g.Login(t, "ada@example.org", "the first")
 
 	g.Do(t, "GET", api+"/users/password/reset?email=ada@example.org", "", "", func(r *http.Request) { r.Host = "evil.example" }).Want(t, 204)
 	m := mails.Next(t)
@@ -45,10 +45,10 @@ func TestMailsOfTheGateway(t *testing.T) {
 		t.Fatalf("the mail says\n%s", m.Text(t))
 	}
 	choose := api + "/users/password/reset?user_uuid=" + user + "&token=" + values.Get("token")
-	g.Do(t, "POST", choose, "", `{"password":"second"}`).Want(t, 204)
-	g.Do(t, "POST", choose, "", `{"password":"third"}`).Want(t, 401)
+	g.Do(t, "POST", choose, "", `{"password":"the second"}`).Want(t, 204)
+	g.Do(t, "POST", choose, "", `{"password":"the third"}`).Want(t, 401)
 	g.Do(t, "GET", api+"/users/"+user, session, "").Want(t, 401)
-	g.Login(t, "ada", "second")
+	g.Login(t, "ada", "the second")
 
 	// A reload changes both without a restart, and one that cannot be used changes nothing.
 	g.app = "self_registration"

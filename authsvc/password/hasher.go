@@ -35,6 +35,9 @@ type Settings struct {
 	Queue int
 	// Wait is how long each may wait before it is refused too, at most a minute. Default: 2 seconds.
 	Wait time.Duration
+	// Shortest is how many characters a new password has at least, from 1 to 128. Hashes that are brought along are not asked.
+	// Default: 8.
+	Shortest int
 }
 
 // WithDefaults fills in what is zero, and refuses parameters that no stored hash may have.
@@ -48,8 +51,14 @@ func (s Settings) WithDefaults() (Settings, error) {
 	if s.Wait == 0 {
 		s.Wait = 2 * time.Second
 	}
+	if s.Shortest == 0 {
+		s.Shortest = 8
+	}
 	if err := s.Params.check(); err != nil {
 		return s, err
+	}
+	if s.Shortest < 1 || s.Shortest > 128 {
+		return s, errors.New("the shortest password has from 1 to 128 characters")
 	}
 	if s.Queue < 1 || s.Queue > 10_000 || s.Wait < time.Millisecond || s.Wait > time.Minute {
 		return s, errors.New("passwords that wait: a queue is of 1 to 10000, and a wait takes from a millisecond to a minute")

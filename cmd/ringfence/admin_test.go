@@ -84,7 +84,7 @@ func TestResetPasswordIsRefused(t *testing.T) {
 		{"two names", p.Folder, p.Env, "", []string{"admin", "root"}, "accepts 1 arg"},
 		{"no password", p.Folder, p.Env, "\nadmin\n", []string{"admin", "--stdin"}, "standard input has no password"},
 		{"nothing at all", p.Folder, p.Env, "", []string{"admin", "--stdin"}, "standard input has no password"},
-		{"endless password", p.Folder, p.Env, strings.Repeat("x", 5000), []string{"admin", "--stdin"}, "a password has 1 to 1024 bytes"},
+		{"endless password", p.Folder, p.Env, strings.Repeat("x", 5000), []string{"admin", "--stdin"}, "Must have at most 1024 bytes"},
 		{"no database", nowhere, nil, "", []string{"admin"}, "there is no database to change"},
 		{"another folder", p.Folder, nil, "", []string{"admin", "--data", nowhere}, "there is no database to change"},
 		{"no address", p.Folder, nil, "", []string{"admin", "--database", "mysql://x"}, "a database address is"},

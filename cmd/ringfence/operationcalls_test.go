@@ -49,7 +49,7 @@ var operationCalls = []struct {
 	{"DELETE /users/{user_uuid}", "", ofUser("")},
 	{"PUT /users/{user_uuid}/password", "", func(t *testing.T, s *operationsSite) request {
 		user, _ := s.person(t)
-		return request{params: values("user_uuid", user), body: fmt.Sprintf(`{"old_password":%q,"new_password":"another"}`, password)}
+		return request{params: values("user_uuid", user), body: fmt.Sprintf(`{"old_password":%q,"new_password":"another one"}`, password)}
 	}},
 	{"GET /users/{user_uuid}/groups", "", func(t *testing.T, s *operationsSite) request {
 		user, group := s.user(t), s.group(t)
@@ -133,7 +133,7 @@ var operationCalls = []struct {
 	{"POST /users/password/reset", "", func(t *testing.T, s *operationsSite) request {
 		user, name := s.person(t)
 		s.Do(t, "GET", authBase+"/users/password/reset?login="+name, "", "").Want(t, 204)
-		return request{token: s.mailed(t), query: "?user_uuid=" + user, body: `{"password":"chosen"}`}
+		return request{token: s.mailed(t), query: "?user_uuid=" + user, body: `{"password":"chosen anew"}`}
 	}},
 	{"POST /users/register", "", func(t *testing.T, s *operationsSite) request {
 		t.Cleanup(func() { s.mailed(t) })

@@ -140,6 +140,7 @@ func TestRefusedStarts(t *testing.T) {
 		{"PostgreSQL's address", []string{"RINGFENCE_DATABASE=postgres://u:hunter2@h:port/x"}, "the PostgreSQL address cannot be read"},
 		{"PostgreSQL's option", []string{"RINGFENCE_DATABASE=postgres://u:hunter2@127.0.0.1:1/x?pool_max_conns=many"}, "the PostgreSQL address cannot be read"},
 		{"administrator's name", []string{"RINGFENCE_ADMIN_USERNAME=a:b"}, "RINGFENCE_ADMIN_USERNAME"},
+		{"too short a password", []string{"RINGFENCE_ADMIN_PASSWORD=hunter2"}, "RINGFENCE_ADMIN_PASSWORD): Must have at least 8 characters"},
 		{"administrator's password", []string{"RINGFENCE_ADMIN_PASSWORD=hunter2" + strings.Repeat("x", 1024)}, "RINGFENCE_ADMIN_PASSWORD) is longer than 1024 bytes"},
 		{"data is a file", []string{"RINGFENCE_DATA=" + caddyfile()}, "making the data folder (RINGFENCE_DATA)"},
 		{"socket's folder", []string{"RINGFENCE_ADMIN_SOCKET=/nonexistent/x.sock"}, "listen unix /nonexistent/x.sock"},

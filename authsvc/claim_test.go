@@ -1,0 +1,195 @@
+package authsvc_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ringfence/ringfence/authsvc"
+	"github.com/ringfence/ringfence/authsvc/mail/mailtest"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/store/storetest"
+)
+
+// register makes an account of a stranger's, and answers it and the link of its mail.
+func (p *post) register(name, address string) (user, tenant, link string) {
+	p.t.Helper()
+	if name != "" {
+		name = `"username":"` + name + `",`
+	}
+	a := p.do("POST", "/users/register", "", `{`+name+`"password":"a stranger's","email_address":"`+address+`"}`).want(p.t, 200)
+	return a.text(p.t, "uuid"), a.text(p.t, "tenant_uuid"), strings.TrimPrefix(p.mails.Next(p.t).Link(p.t), base+"/api/auth/0.1")
+}
+
+// An address that nobody has confirmed keeps nobody from using it.
+func TestAnUnconfirmedAddressReservesNothing(t *testing.T) {
+	const boss = `"email_address":"boss@example.com"}`
+	for name, take := range map[string]func(p *post, admin string){
+		"a user whom the administrator makes": func(p *post, admin string) {
+			p.do("POST", "/users", admin, `{"password":"the boss's own",`+boss).want(p.t, 200)
+		},
+		"a username": func(p *post, admin string) {
+			p.do("POST", "/users", admin, `{"password":"the boss's own","username":"Boss@example.com"}`).want(p.t, 200)
+		},
+		"an address that the administrator confirms": func(p *post, admin string) {
+			user := p.do("POST", "/users", admin, `{"password":"the boss's own"}`).want(p.t, 200).text(p.t, "uuid")
+			p.do("PUT", "/admin/users/"+user+"/emails", admin, `{"emails":[{"address":"BOSS@example.com","main":true,"confirmed":true}]}`).want(p.t, 200)
+		},
+		"an address that its owner confirms": func(p *post, admin string) {
+			user := p.do("POST", "/users", admin, `{"password":"the boss's own"}`).want(p.t, 200).text(p.t, "uuid")
+			_, uuids := p.do("PUT", "/users/"+user+"/emails", admin, `{"emails":[{"address":"boss@example.com","main":true}]}`).want(p.t, 200).addresses(p.t)
+			p.do("GET", "/users/"+user+"/emails/"+uuids["boss@example.com"]+"/confirm", admin, "").want(p.t, 204)
+			p.do("GET", strings.TrimPrefix(p.mails.Next(p.t).Link(p.t), base+"/api/auth/0.1"), "", "").want(p.t, 200)
+		},
+		"another registration": func(p *post, _ string) {
+			a := p.do("POST", "/users/register", "", `{"password":"the boss's own",`+boss).want(p.t, 200)
+			p.do("POST", "/token", "", "{}", basic("boss@example.com", "the boss's own")).want(p.t, 401)
+			p.do("GET", strings.TrimPrefix(p.mails.Next(p.t).Link(p.t), base+"/api/auth/0.1"), "", "").want(p.t, 200)
+			if a.json(p.t, "username") != nil {
+				p.t.Errorf("the user is %s", a.body)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			each(t, func(t *testing.T, db store.DB) {
+				p := newPost(t, db, mailtest.Options{})
+				admin := p.admin()
+				mallory, tenant, link := p.register("mallory", "Boss@Example.com")
+				p.do("PUT", "/users/"+mallory+"/emails", admin, `{"emails":[{"address":"boss@example.com","main":true},{"address":"mallory@example.com"}]}`, in(tenant)).want(t, 200)
+				_, _, second := p.register("", "BOSS@example.com")
+				p.do("POST", "/token", "", "{}", basic("boss@example.com", "a stranger's")).want(t, 401)
+
+				take(p, admin)
+				p.login("boss@example.com", "the boss's own")
+				p.do("POST", "/token", "", "{}", basic("boss@example.com", "a stranger's")).want(t, 401)
+				for _, late := range []string{link, second} {
+					if a := p.do("GET", late, "", ""); a.status != 401 {
+						t.Errorf("a stranger's link still does something: %d %s", a.status, a.body)
+					}
+				}
+				left := p.do("GET", "/users/"+mallory, admin, "", in(tenant)).want(t, 200)
+				if !strings.Contains(left.body, `"address":"mallory@example.com","main":true`) || strings.Contains(strings.ToLower(left.body), "boss@") {
+					t.Errorf("the stranger has %s", left.body)
+				}
+				// What is confirmed, or a name, is taken.
+				p.do("POST", "/users/register", "", `{"password":"a stranger's",`+boss).refused(t, 409, "conflict")
+				p.do("PUT", "/users/"+mallory+"/emails", admin, `{"emails":[{"address":"boss@example.com","main":true}]}`, in(tenant)).refused(t, 409, "conflict")
+			})
+		})
+	}
+}
+
+// A stranger's username is no address of somebody else, however the at sign is written.
+func TestRegisterWithAnAddressForAName(t *testing.T) {
+	each(t, func(t *testing.T, db store.DB) {
+		p := newPost(t, db, mailtest.Options{})
+		for _, name := range []string{"boss@example.com", "boss＠example.com", "boss﹫example.com", "@"} {
+			p.do("POST", "/users/register", "", `{"username":"`+name+`","password":"a stranger's","email_address":"m@example.com"}`).refused(t, 400, "invalid-data")
+		}
+		user, _, link := p.register("M@example.com", "m@example.com")
+		p.do("POST", "/token", "", "{}", basic("m@example.com", "a stranger's")).want(t, 401)
+		p.do("GET", link, "", "").want(t, 200)
+		p.login("m@example.com", "a stranger's")
+		if n, err := store.Get[int](t.Context(), db, `SELECT count(*) FROM auth_user WHERE uuid = $1 AND username IS NULL`, user); err != nil || n != 1 {
+			t.Errorf("%d, %v", n, err)
+		}
+	})
+}
+
+// Of those who claim an address, the one who confirms it first has it.
+func TestOneConfirmsAnAddress(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		p := newPost(t, db, mailtest.Options{})
+		links := make([]string, 4)
+		for i := range links {
+			_, _, links[i] = p.register(fmt.Sprint("claimant", i), "boss@example.com")
+		}
+		answers := make([]answer, len(links))
+		var all sync.WaitGroup
+		for i, link := range links {
+			all.Go(func() { answers[i] = p.do("GET", link, "", "") })
+		}
+		all.Wait()
+		won := 0
+		for _, a := range answers {
+			switch a.status {
+			case 200:
+				won++
+			case 401, 404, 409:
+			default:
+				t.Errorf("%d %s", a.status, a.body)
+			}
+		}
+		if won != 1 {
+			t.Errorf("%d have confirmed one address", won)
+		}
+		n, err := store.Get[int](t.Context(), db, `SELECT count(*) FROM auth_email WHERE lower(address) = 'boss@example.com'`)
+		if err != nil || n != 1 {
+			t.Errorf("%d accounts have it, %v", n, err)
+		}
+	})
+}
+
+// However many accounts claim an address, it gets no more mails than one may have.
+func TestMailsAreLimitedByAddress(t *testing.T) {
+	each(t, func(t *testing.T, db store.DB) {
+		p := newPost(t, db, mailtest.Options{}, func(s *authsvc.Settings) { s.Limits.Mails = authsvc.Rate{Burst: 2, Every: time.Hour} })
+		p.freeze()
+		p.register("one", "boss@example.com")
+		p.register("two", "Boss@example.com")
+		p.do("POST", "/users/register", "", `{"username":"three","password":"a stranger's","email_address":"boss@example.com"}`).want(t, 429)
+		p.register("three", "other@example.com")
+	})
+}
+
+// A password is no shorter than the operator says, by whatever path it comes.
+func TestShortestPassword(t *testing.T) {
+	each(t, func(t *testing.T, db store.DB) {
+		p := newPost(t, db, mailtest.Options{}, func(s *authsvc.Settings) { s.Passwords.Shortest = 8 })
+		admin := p.admin()
+		ada := p.user("ada", "")
+		own := p.login("ada", "secret of ada")
+		_, token := p.reset("username=ada")
+		const short = "1234567"
+		const wide = "üüüüüüü" // seven characters in fourteen bytes
+		for _, password := range []string{short, wide, "x"} {
+			for name, a := range map[string]answer{
+				"create":   p.do("POST", "/users", admin, `{"username":"new","password":"`+password+`"}`),
+				"change":   p.do("PUT", "/users/"+ada+"/password", own, change("secret of ada", password)),
+				"reset":    p.choose(ada, token, password),
+				"set":      p.do("POST", "/users/password/reset?user_uuid="+ada, "", `{"password":"`+password+`"}`, sends(admin)),
+				"register": p.do("POST", "/users/register", "", `{"username":"new","password":"`+password+`","email_address":"new@example.com"}`),
+			} {
+				if a.refused(t, 400, "invalid-data"); !strings.Contains(a.text(t, "message"), "password: Must have at least 8 characters") {
+					t.Errorf("%s: %s", name, a.body)
+				}
+			}
+			if _, err := p.svc.Recover(t.Context(), authsvc.Recovery{Username: "ada", Password: password}); err == nil || !strings.Contains(err.Error(), "at least 8 characters") {
+				t.Errorf("recover: %v", err)
+			}
+		}
+		p.choose(ada, token, "12345678").want(t, 204)
+		p.login("ada", "12345678")
+		p.do("POST", "/users", admin, `{"username":"new","password":"üüüüüüüü"}`).want(t, 200)
+	})
+}
+
+// The first administrator's password is no shorter either, and nothing is made when it is.
+func TestShortestPasswordOfTheAdministrator(t *testing.T) {
+	each(t, func(t *testing.T, db store.DB) {
+		svc, err := authsvc.New(authsvc.Options{DB: db})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := svc.Bootstrap(t.Context(), authsvc.Admin{Username: "admin", Password: "1234567", File: t.TempDir() + "/f"}); err == nil ||
+			!strings.Contains(err.Error(), "RINGFENCE_ADMIN_PASSWORD") || strings.Contains(err.Error(), "1234567") {
+			t.Fatalf("%v", err)
+		}
+		if n, err := store.Get[int](t.Context(), db, `SELECT count(*) FROM auth_user`); err != nil || n != 0 {
+			t.Errorf("%d users, %v", n, err)
+		}
+	})
+}
