@@ -110,8 +110,14 @@ func TestLDAPConfig(t *testing.T) {
 		admin := s.admin()
 		acme := s.tenant(admin, "acme")
 		const base = `"host":"ldap.example","port":389,"user_base_dn":"ou=people,dc=example","user_login_attribute":"uid","user_email_attribute":"mail"`
-		s.do("GET", "/backends/ldap", admin, "").refused(t, 404, "unknown-ldap-config")
-		s.do("DELETE", "/backends/ldap", admin, "").refused(t, 404, "unknown-ldap-config")
+		none := s.do("GET", "/backends/ldap", admin, "").want(t, 200)
+		if strings.Count(none.body, ":null") != 9 || none.text(t, "tenant_uuid") != s.master(admin) {
+			t.Errorf("no directory is %s", none.body)
+		}
+		s.do("DELETE", "/backends/ldap", admin, "").want(t, 204)
+		s.do("DELETE", "/backends/ldap", admin, "", ifMatch(none.header.Get("ETag"))).want(t, 204)
+		s.do("DELETE", "/backends/ldap", admin, "", ifMatch(`"other"`)).refused(t, 412, "precondition-failed")
+		s.do("PUT", "/backends/ldap", admin, `{`+base+`}`, ifMatch(`"other"`)).refused(t, 412, "precondition-failed")
 
 		a := s.do("PUT", "/backends/ldap", admin, `{`+base+`}`, in(acme)).want(t, 200)
 		want := `{"tenant_uuid":"` + acme + `","host":"ldap.example","port":389,"protocol_version":3,"protocol_security":null,"bind_dn":null,` +
@@ -123,7 +129,9 @@ func TestLDAPConfig(t *testing.T) {
 		if read.body != want || read.header.Get("ETag") == "" {
 			t.Errorf("read %s", read.body)
 		}
-		s.do("GET", "/backends/ldap", admin, "").want(t, 404)
+		if a := s.do("GET", "/backends/ldap", admin, "").want(t, 200); a.json(t, "host") != nil {
+			t.Errorf("another tenant reads %s", a.body)
+		}
 
 		const secret = "hunter2"
 		a = s.do("PUT", "/backends/ldap", admin, `{`+base+`,"protocol_security":"tls","bind_dn":"cn=x,dc=example","bind_password":"`+secret+`","search_filters":"(uid={username})"}`, in(acme)).want(t, 200)

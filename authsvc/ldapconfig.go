@@ -31,6 +31,20 @@ type LDAPConfig struct {
 	BindPassword *string `json:"bind_password,omitempty" writeOnly:"true" maxLength:"1024" doc:"Never shown. Stays as it is when it is not sent and neither the server, its security nor bind_dn changes."`
 }
 
+// shownLDAP is an LDAPConfig as it is read: all is null where the tenant has no directory.
+type shownLDAP struct {
+	TenantUUID         string  `json:"tenant_uuid" format:"uuid"`
+	Host               *string `json:"host"`
+	Port               *int    `json:"port"`
+	ProtocolVersion    *int    `json:"protocol_version"`
+	ProtocolSecurity   *string `json:"protocol_security"`
+	BindDN             *string `json:"bind_dn"`
+	UserBaseDN         *string `json:"user_base_dn"`
+	UserLoginAttribute *string `json:"user_login_attribute"`
+	UserEmailAttribute *string `json:"user_email_attribute"`
+	SearchFilters      *string `json:"search_filters"`
+}
+
 // ldapRow is an LDAPConfig as it is stored.
 type ldapRow struct {
 	LDAPConfig
@@ -43,8 +57,8 @@ func (s *Service) ldapOperations() []rest.Operation {
 	return []rest.Operation{
 		{
 			Method: http.MethodGet, Path: path, Access: access + "read", ID: "read_ldap_config", Tag: "backends",
-			Summary: "Read a tenant's directory", Success: http.StatusOK, Reply: rest.SchemaOf[LDAPConfig](),
-			Statuses: []int{404}, Conditional: true, Tenanted: true, Handle: s.getLDAP,
+			Summary: "Read a tenant's directory", Description: "All is null where the tenant has none.",
+			Success: http.StatusOK, Reply: rest.SchemaOf[shownLDAP](), Conditional: true, Tenanted: true, Handle: s.getLDAP,
 		},
 		{
 			Method: http.MethodPut, Path: path, Access: access + "update", ID: "update_ldap_config", Tag: "backends",
@@ -56,7 +70,7 @@ func (s *Service) ldapOperations() []rest.Operation {
 		{
 			Method: http.MethodDelete, Path: path, Access: access + "delete", ID: "delete_ldap_config", Tag: "backends",
 			Summary: "Forget a tenant's directory, and which of its entries are which users",
-			Success: http.StatusNoContent, Statuses: []int{404, 412}, Tenanted: true, Handle: s.deleteLDAP,
+			Success: http.StatusNoContent, Statuses: []int{412}, Tenanted: true, Handle: s.deleteLDAP,
 		},
 	}
 }
@@ -122,12 +136,6 @@ func (c *LDAPConfig) check() error {
 	return refused
 }
 
-func unknownLDAP() error {
-	e := apierr.New(apierr.NotFound, "The tenant has no directory")
-	e.ID, e.Resource = "unknown-ldap-config", "ldap_config"
-	return e
-}
-
 func (s *Service) getLDAP(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 	scope, err := tenant.Of(ctx, s.db, r)
 	if err != nil {
@@ -135,7 +143,7 @@ func (s *Service) getLDAP(ctx context.Context, r *rest.Request) (rest.Reply, err
 	}
 	row, err := storedLDAP(ctx, s.db, scope)
 	if errors.Is(err, store.ErrNotFound) {
-		err = unknownLDAP()
+		return rest.Reply{Body: shownLDAP{TenantUUID: scope}}, nil
 	}
 	return rest.Reply{Body: row.LDAPConfig}, err
 }
@@ -158,8 +166,8 @@ func (s *Service) putLDAP(ctx context.Context, r *rest.Request) (rest.Reply, err
 		before, err := storedLDAP(ctx, tx, scope)
 		switch {
 		case errors.Is(err, store.ErrNotFound):
-			if r.HTTP.Header.Get("If-Match") != "" {
-				return apierr.New(apierr.PreconditionFailed, "The tenant has no directory")
+			if err := rest.CheckIfMatch(r.HTTP.Header, shownLDAP{TenantUUID: scope}); err != nil {
+				return err
 			}
 			after = ldapRow{LDAPConfig: LDAPConfig{TenantUUID: scope, ProtocolVersion: 3}}
 		case err != nil:
@@ -242,8 +250,8 @@ func (s *Service) deleteLDAP(ctx context.Context, r *rest.Request) (rest.Reply, 
 			return err
 		}
 		before, err := storedLDAP(ctx, tx, scope)
-		if errors.Is(err, store.ErrNotFound) {
-			return unknownLDAP()
+		if errors.Is(err, store.ErrNotFound) { // there is none, which is all that was wanted
+			return rest.CheckIfMatch(r.HTTP.Header, shownLDAP{TenantUUID: scope})
 		}
 		if err != nil {
 			return err

@@ -27,10 +27,10 @@ var lists = []struct {
 	},
 	{"/groups", "name slug uuid read_only", "uuid name slug read_only", "user_uuid={bob}:readers,everybody policy_uuid={reader}:readers policy_slug=reader:readers"},
 	{"/policies", "name slug description uuid read_only", "uuid name slug read_only tenant_uuid", "user_uuid={ann}:reader,writer group_uuid={readers}:reader"},
-	{"/tenants", "name slug", "uuid name slug", "uuids={acme},{master}:acme,master domain_name=acme.example.com:acme domain_name=ACME.example.com:acme"},
+	{"/tenants", "name slug", "uuid name slug", "uuids={acme},{master}:acme,master uuids={acme}&uuids={master}:acme,master uuids={acme},{ann}&uuids=x:acme domain_name=acme.example.com:acme domain_name=ACME.example.com:acme"},
 	{"/sessions", "uuid mobile", "user_uuid", ""},
-	{"/tokens", "created_at client_id mobile", "", ""},
-	{"/users/{ann}/tokens", "created_at client_id mobile", "", ""},
+	{"/tokens", "created_at client_id mobile", "created_at client_id mobile", ""},
+	{"/users/{ann}/tokens", "created_at client_id mobile", "created_at client_id mobile", ""},
 	{"/users/{ann}/sessions", "uuid mobile", "", ""},
 	{"/users/{ann}/policies", "name slug description uuid read_only", "uuid name", "user_uuid={ann}:reader,writer group_uuid={readers}:reader tenant_uuid={acme}:"},
 	{"/users/{bob}/groups", "name slug uuid read_only", "uuid name", "user_uuid={ann}:everybody"},
@@ -128,11 +128,71 @@ func TestLists(t *testing.T) {
 						t.Errorf("%s: %+v", joined, l)
 					}
 				}
+				for column := range strings.FieldsSeq(c.filters) {
+					if _, isBool := all.Items[0][column].(bool); isBool {
+						s.do("GET", path+"?"+column+"=maybe", admin, "").refused(t, 400, "invalid-list-param")
+						for yes, no := range map[string]string{"True": "False", "1": "0", "yes": "off"} {
+							if a, b := get(column+"="+yes), get(column+"="+no); a.Filtered+b.Filtered != all.Total {
+								t.Errorf("%s: %+v and %+v", column, a, b)
+							}
+						}
+					}
+				}
 				s.do("GET", path+"?order=password_hash", admin, "").refused(t, 400, "invalid-list-param")
 				for _, bad := range []string{"limit=0", "limit=-1", "limit=abc", "offset=-1", "direction=up", "limit=1&limit=2"} {
 					s.do("GET", path+"?"+bad, admin, "").want(t, 400)
 				}
 			})
+		}
+	})
+}
+
+// A list of tenants takes 25 UUIDs, however they are sent.
+func TestTenantsByUUIDs(t *testing.T) {
+	each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		admin := s.admin()
+		made := make([]string, 25)
+		for i := range made {
+			made[i] = s.tenant(admin, fmt.Sprint("tenant ", i))
+		}
+		comma, repeated := strings.Join(made, ","), strings.Join(made, "&uuids=")
+		for _, query := range []string{comma, repeated, strings.Join(made[:12], ",") + "&uuids=" + strings.Join(made[12:], "&uuids=")} {
+			if l := s.do("GET", "/tenants?uuids="+query, admin, "").list(t); l.Filtered != 25 || l.Total != 26 {
+				t.Errorf("%d of %d", l.Filtered, l.Total)
+			}
+			for _, more := range []string{"," + made[0], "&uuids=" + made[0], ","} {
+				s.do("GET", "/tenants?uuids="+query+more, admin, "").refused(t, 400, "invalid-list-param").json(t, "details.uuids")
+			}
+		}
+		if l := s.do("GET", "/tenants?uuids=", admin, "").list(t); l.Filtered != 0 {
+			t.Errorf("no UUID names %+v", l)
+		}
+	})
+}
+
+// Policies are filtered and sorted by what the tenant that reads is shown.
+func TestPoliciesByWhatIsShown(t *testing.T) {
+	each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		admin := s.admin()
+		master, acme := s.master(admin), s.tenant(admin, "acme")
+		s.do("POST", "/policies", admin, `{"name":"from above","shared":true}`).want(t, 200)
+		s.do("POST", "/policies", admin, `{"name":"own","shared":true}`, in(acme)).want(t, 200)
+		for _, scope := range []string{master, acme} {
+			for _, recurse := range []string{"", "&recurse=true"} {
+				get := func(query string) list { return s.do("GET", "/policies?"+query+recurse, admin, "", in(scope)).list(t) }
+				all := get("order=name")
+				for _, item := range all.Items {
+					for _, column := range []string{"read_only", "tenant_uuid"} {
+						wantFiltered(t, column, item[column], get, all)
+					}
+				}
+				wantSorted(t, "read_only", get("order=read_only"), get("order=read_only&direction=desc"), all)
+			}
+		}
+		if l := s.do("GET", "/policies?read_only=true", admin, "", in(acme)).list(t); l.Filtered != 2 {
+			t.Errorf("read-only for a tenant below: %+v", l)
 		}
 	})
 }

@@ -43,6 +43,7 @@ func (s *Service) policies() crud.Resource[Policy] {
 			"user_uuid":  {Condition: "uuid IN (SELECT policy_uuid FROM auth_user_policy WHERE user_uuid = %s)", UUID: true, Of: "auth_user"},
 			"group_uuid": {Condition: "uuid IN (SELECT policy_uuid FROM auth_group_policy WHERE group_uuid = %s)", UUID: true, Of: "auth_group"},
 		},
+		Shown:  map[string]string{"read_only": fromOutside, "tenant_uuid": "CASE WHEN " + fromOutside + " THEN %[1]s ELSE tenant_uuid END"},
 		Unique: map[string]string{"name_key": "name", "slug_key": "slug"},
 		// A policy that comes with the program is everybody's to read; a shared one is its descendants'.
 		Shared:  "(config_managed OR shared AND tenant_uuid IN (" + tenant.Above("%s") + "))",
@@ -51,6 +52,9 @@ func (s *Service) policies() crud.Resource[Policy] {
 		Committed: func(change *crud.Change[Policy]) { s.forgetCarried(change.Carry) },
 	}
 }
+
+// fromOutside tells the policies that presentPolicies shows as read-only, and as the reader's own.
+var fromOutside = "(config_managed OR shared AND tenant_uuid <> %[1]s AND tenant_uuid IN (" + tenant.Above("%[1]s") + "))"
 
 // preparePolicy fills in what the server decides.
 func preparePolicy(ctx context.Context, c store.Conn, change *crud.Change[Policy]) (err error) {

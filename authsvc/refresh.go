@@ -38,7 +38,8 @@ const refreshTokens = `(SELECT r.uuid, r.client_id, r.created_at, r.mobile, r.us
 func (s *Service) refreshTokens() crud.Resource[RefreshToken] {
 	return crud.Resource[RefreshToken]{
 		Path: "tokens", Singular: "refresh_token", Param: "client_id", Table: refreshTokens, Keys: []string{"uuid"},
-		Order: []string{"created_at", "client_id", "mobile"}, Search: []string{"client_id"}, Only: []string{"list"},
+		Order: []string{"created_at", "client_id", "mobile"}, Search: []string{"client_id"},
+		Filters: []string{"created_at", "client_id", "mobile"}, Only: []string{"list"},
 		Load: func(_ context.Context, _ store.Conn, refreshTokens []*RefreshToken) error {
 			for _, r := range refreshTokens {
 				r.Created = r.CreatedAt.UTC().Format(zoned)

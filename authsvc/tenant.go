@@ -57,7 +57,7 @@ func (s *Service) tenants() crud.Resource[Tenant] {
 		Matches: map[string]crud.Match{
 			"domain_name": {Condition: "uuid IN (SELECT tenant_uuid FROM auth_tenant_domain WHERE name = lower(%s))"},
 		},
-		Aliases: map[string]string{"uuids": "uuid"},
+		Aliases: map[string]string{"uuids": "uuid"}, Several: []string{"uuids"},
 		Unique: map[string]string{
 			"slug": "slug", "slug_key": "slug", "auth_tenant_pkey": "uuid", "auth_tenant.uuid": "uuid",
 			"auth_used_uuid_pkey": "uuid", "auth_used_uuid.uuid": "uuid",

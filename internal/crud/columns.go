@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/ringfence/ringfence/internal/rest"
 )
 
 // kind is how a column's values compare.
@@ -71,13 +73,7 @@ func (c column) argument(typed string) (any, bool) {
 		n, err := strconv.ParseInt(typed, 10, 64)
 		return n, err == nil
 	case boolean:
-		switch strings.ToLower(typed) {
-		case "true", "1":
-			return true, true
-		case "false", "0":
-			return false, true
-		}
-		return nil, false
+		return rest.ParseBool(typed)
 	case identifier:
 		id, err := uuid.Parse(typed)
 		return id.String(), err == nil && len(typed) == 36

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/tenant"
@@ -33,6 +34,9 @@ func (k *collection[T]) answerList(ctx context.Context, r *rest.Request, narrow 
 	if err != nil {
 		return rest.Reply{}, err
 	}
+	if err := k.checkFilters(query.Filters); err != nil {
+		return rest.Reply{}, err
+	}
 	scope, err := tenant.Of(ctx, k.engine.DB, r)
 	if err != nil {
 		return rest.Reply{}, err
@@ -55,6 +59,18 @@ func (k *collection[T]) answerList(ctx context.Context, r *rest.Request, narrow 
 		return k.finish(ctx, c, scope, answer.Items)
 	})
 	return rest.Reply{Body: answer}, err
+}
+
+// checkFilters refuses what is neither true nor false where one of them must be.
+func (k *collection[T]) checkFilters(filters []rest.Filter) error {
+	for _, f := range filters {
+		if _, ok := rest.ParseBool(f.Value); !ok && k.Matches[f.Name].Condition == "" && k.byName[f.Name].kind == boolean {
+			err := rest.NotBool(f.Name)
+			apierr.As(err).ID = rest.InvalidListParam
+			return err
+		}
+	}
+	return nil
 }
 
 // inScope is the condition for the rows that a list shows.
@@ -90,7 +106,7 @@ func (k *collection[T]) page(ctx context.Context, c store.Conn, query rest.List,
 	}
 	answer.Items = []*T{}
 	if filtered == unknown || filtered > query.Offset {
-		sql := "SELECT " + k.selected() + " FROM " + k.Table + " WHERE " + narrowed + k.ordered(query, filtered, args)
+		sql := "SELECT " + k.selected() + " FROM " + k.Table + " WHERE " + narrowed + k.ordered(query, filtered, scope, args)
 		if answer.Items, err = store.Select[*T](ctx, c, sql, args.values...); err != nil {
 			return answer, err
 		}
@@ -127,8 +143,8 @@ func (k *collection[T]) count(ctx context.Context, c store.Conn, where string, a
 }
 
 // ordered is the end of a list's statement, when it is to find so many rows in all.
-func (k *collection[T]) ordered(query rest.List, found int, args *arguments) string {
-	order := k.byName[query.Order]
+func (k *collection[T]) ordered(query rest.List, found int, scope string, args *arguments) string {
+	order := k.shown(query.Order, scope)
 	by := order.sorted()
 	if found != unknown && found <= few {
 		by = order.unindexed()
@@ -179,7 +195,7 @@ func (k *collection[T]) filter(f rest.Filter, scope string, args *arguments) str
 		}
 		return condition
 	}
-	col := k.byName[f.Name]
+	col := k.shown(f.Name, scope)
 	if col.kind == identifier && strings.Contains(f.Value, ",") {
 		return k.anyOf(col, strings.Split(f.Value, ","), args)
 	}
@@ -188,6 +204,15 @@ func (k *collection[T]) filter(f rest.Filter, scope string, args *arguments) str
 		return "1 = 0"
 	}
 	return col.name + " = " + args.add(value)
+}
+
+// shown is a column as the tenant of the scope reads it.
+func (k *collection[T]) shown(name, scope string) column {
+	col := k.byName[name]
+	if expression, ok := k.Shown[name]; ok {
+		col.name = "(" + fmt.Sprintf(expression, scope) + ")"
+	}
+	return col
 }
 
 // anyOf is the condition for a list of UUIDs, as existing clients send it.

@@ -38,6 +38,11 @@ type Resource[T any] struct {
 	Virtual map[string]string
 	// Aliases are further names of filters on columns.
 	Aliases map[string]string
+	// Several are those of the filters, on UUIDs, that take several values.
+	Several []string
+	// Shown are columns that Present shows otherwise than they are stored, as SQL expressions over the table's columns, in which
+	// %[1]s is the placeholder of the tenant that reads: what is filtered and sorted by is what is shown.
+	Shown map[string]string
 	// Matches are filters of another kind than a column's value, by name; Filters lists them too.
 	Matches map[string]Match
 	// Only limits the operations to those named: list, create, read, update, delete. Empty: all.
@@ -124,7 +129,7 @@ func (r Resource[T]) on(e *Engine) *collection[T] {
 			panic(fmt.Sprintf("%s has no column %q", r.Path, name)) // a mistake in the declaration, seen at every start
 		}
 	}
-	k.list = rest.ListSpec{Order: r.Order, Filters: r.Filters, Recurse: !r.Subtree}
+	k.list = rest.ListSpec{Order: r.Order, Filters: r.Filters, Several: r.Several, Recurse: !r.Subtree}
 	return k
 }
 

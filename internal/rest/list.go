@@ -18,12 +18,17 @@ const MaxLimit = 1000
 // MaxSearch is the longest search term, in characters.
 const MaxSearch = 200
 
+// MaxSeveral is how many values a filter takes that takes several.
+const MaxSeveral = 25
+
 // ListSpec is what a collection's list operation takes.
 type ListSpec struct {
 	// Order lists the columns that `order` may name, the default first. It may be empty.
 	Order []string
 	// Filters lists the parameters that keep items with exactly that value.
 	Filters []string
+	// Several are those of the filters that take up to MaxSeveral values, each sent by itself or with commas between them.
+	Several []string
 	// Recurse adds `recurse`, which takes in the tenants below.
 	Recurse bool
 }
@@ -39,7 +44,7 @@ type List struct {
 	Filters []Filter
 }
 
-// Filter keeps the items whose column has exactly this value.
+// Filter keeps the items whose column has exactly this value, or one of several with commas between them.
 type Filter struct{ Name, Value string }
 
 // Parameters are the query parameters of a list operation, for its declaration.
@@ -59,16 +64,24 @@ func (s ListSpec) Parameters() []Parameter {
 		out = append(out, Parameter{Name: "recurse", Description: "Also the items of the tenants below.", Schema: &Schema{Type: "boolean"}})
 	}
 	for _, f := range s.Filters {
-		out = append(out, Parameter{Name: f, Description: "Only items with exactly this value.", Schema: &Schema{Type: "string"}})
+		p := Parameter{Name: f, Description: "Only items with exactly this value.", Schema: &Schema{Type: "string"}}
+		if slices.Contains(s.Several, f) {
+			p.Repeated, p.Schema = true, &Schema{Type: "array", Items: p.Schema}
+			p.Description = "Only items with one of these values, of which there are " + strconv.Itoa(MaxSeveral) + " at most: with commas between them, or each sent by itself."
+		}
+		out = append(out, p)
 	}
 	return out
 }
+
+// InvalidListParam is the ID of a refused list query, as existing clients of the authentication service know it.
+const InvalidListParam = "invalid-list-param"
 
 // List reads a list query. A bad value is refused with a sentence that says which (DESIGN section 2).
 func (r *Request) List(spec ListSpec) (List, error) {
 	q, err := r.list(spec)
 	if e := apierr.As(err); e != nil {
-		e.ID = "invalid-list-param" // as existing clients of the authentication service know it
+		e.ID = InvalidListParam
 	}
 	return q, err
 }
@@ -102,9 +115,15 @@ func (r *Request) list(spec ListSpec) (q List, err error) {
 		}
 	}
 	for _, f := range spec.Filters {
-		if v, ok := r.Query(f); ok {
-			q.Filters = append(q.Filters, Filter{f, v})
+		values, ok := r.query[f]
+		if !ok {
+			continue
 		}
+		joined := strings.Join(values, ",")
+		if slices.Contains(spec.Several, f) && strings.Count(joined, ",") >= MaxSeveral {
+			return q, invalidParameter(f, "length", map[string]any{"max": MaxSeveral}, "Must have at most %d values", MaxSeveral)
+		}
+		q.Filters = append(q.Filters, Filter{f, joined})
 	}
 	return q, nil
 }
@@ -139,12 +158,28 @@ func (r *Request) Bool(name string) (bool, error) {
 	if !ok {
 		return false, nil
 	}
-	switch strings.ToLower(v) {
-	case "true", "1", "yes", "on", "t", "y":
-		return true, nil
-	case "false", "0", "no", "off", "f", "n":
-		return false, nil
-	default:
-		return false, invalidParameter(name, "type", "boolean", "Must be true or false")
+	value, ok := ParseBool(v)
+	if !ok {
+		return false, NotBool(name)
 	}
+	return value, nil
+}
+
+// ParseBool reads a boolean as existing clients write one in a query.
+func ParseBool(typed string) (value, ok bool) {
+	switch strings.ToLower(typed) {
+	case "true", "1", "yes", "on", "t", "y":
+		return true, true
+	case "false", "0", "no", "off", "f", "n":
+		return false, true
+	default:
+		return false, false
+	}
+}
+
+// NotBool refuses a query parameter that is no boolean.
+func NotBool(name string) error {
+	e := apierr.InvalidField(name, "type", "Must be true or false")
+	e.Fields[0].Value = "boolean"
+	return e
 }

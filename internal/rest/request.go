@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -34,15 +35,19 @@ func newRequest(r *http.Request, m *Match) (*Request, error) {
 		p := &m.Op.Query[i]
 		values, sent := query[p.Name]
 		switch {
-		case len(values) > 1:
+		case len(values) > 1 && !p.Repeated:
 			return nil, invalidParameter(p.Name, "duplicate", "duplicate", "Was sent twice")
 		case !sent && p.Required:
 			return nil, invalidParameter(p.Name, "required", "required", "Is required")
-		case sent && (!utf8.ValidString(values[0]) || strings.ContainsFunc(values[0], unicode.IsControl)):
+		case slices.ContainsFunc(values, unreadable):
 			return nil, invalidParameter(p.Name, "control", "control", "Must be UTF-8 text without control characters")
 		}
 	}
 	return req, nil
+}
+
+func unreadable(text string) bool {
+	return !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl)
 }
 
 // Op is the operation.

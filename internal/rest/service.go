@@ -99,6 +99,8 @@ type Parameter struct {
 	Description string
 	Schema      *Schema
 	Required    bool
+	// Repeated says that it may be sent more than once.
+	Repeated bool
 }
 
 // DefaultMaxBody is the largest body, in bytes, of an operation that says nothing else.
