@@ -1,9 +1,18 @@
 package authsvc
 
 import (
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
+	"github.com/ringfence/ringfence/acl"
+	"github.com/ringfence/ringfence/internal/audit"
 	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/principal"
+	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 )
 
@@ -11,7 +20,7 @@ import (
 type AuditEntry struct {
 	ID          int64            `db:"id" json:"id" readOnly:"true"`
 	At          time.Time        `db:"at" json:"at" readOnly:"true"`
-	TenantUUID  string           `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
+	TenantUUID  string           `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true" doc:"The tenant that has the object."`
 	ActorUUID   *string          `db:"actor_uuid" json:"actor_uuid" format:"uuid" readOnly:"true" doc:"The user; null when nobody was logged in."`
 	SessionUUID *string          `db:"session_uuid" json:"session_uuid" format:"uuid" readOnly:"true"`
 	RequestID   string           `db:"request_id" json:"request_id" readOnly:"true" doc:"The X-Request-Id of the request."`
@@ -23,7 +32,11 @@ type AuditEntry struct {
 	After       *store.JSON[any] `db:"after" json:"after" readOnly:"true" doc:"The object after; null when it was deleted."`
 }
 
-func auditEntries() crud.Resource[AuditEntry] {
+// ofGoneTenants lets those of the master tenant read what was done in tenants that are no more, which are below nobody. No other tenant ever
+// has the UUID of one (auth_used_uuid).
+const ofGoneTenants = `(%s IN (SELECT uuid FROM auth_tenant WHERE uuid = parent_uuid) AND tenant_uuid NOT IN (SELECT uuid FROM auth_tenant))`
+
+func (s *Service) auditEntries() crud.Resource[AuditEntry] {
 	return crud.Resource[AuditEntry]{
 		Path: "audit", Singular: "audit_entry", Param: "audit_entry_id", Table: "audit", Keys: []string{"id"},
 		Order:   []string{"id", "at"},
@@ -33,6 +46,181 @@ func auditEntries() crud.Resource[AuditEntry] {
 			"since": {Condition: "at >= %s", Time: true},
 			"until": {Condition: "at < %s", Time: true},
 		},
-		Only: []string{"list", "read"},
+		Only: []string{"list", "read"}, Subtree: true, Shared: ofGoneTenants,
+		Readable: func(r *rest.Request, add func(any) string) string { return s.readableEntries(r.Principal(), add) },
 	}
+}
+
+// audited is a service whose changes are in the audit, and what it takes to read an object of each of its resources.
+type audited struct {
+	service  string
+	readings map[string][]reading
+}
+
+// Audits tells the service of another one whose changes are in the audit. It comes before the first request.
+func (s *Service) Audits(other *rest.Service) {
+	s.audited = append(s.audited, audited{other.Name, readings(other)})
+}
+
+// readableEntries is the condition for the entries of the audit that a user may read: those of objects that the user may read
+// now, as the services' declarations say what that needs. An entry of which they say nothing needs all of its service.
+func (s *Service) readableEntries(p *principal.Principal, add func(any) string) string {
+	if p.Covers("#") {
+		return everything
+	}
+	v, conditions := newViewer(p, add), []string{nothing}
+	for _, a := range s.audited {
+		service := "service = " + add(a.service)
+		known := []string{"''"}
+		for _, resource := range slices.Sorted(maps.Keys(a.readings)) {
+			readable, name := v.all(a.readings[resource]), add(resource)
+			conditions = append(conditions, service+" AND resource = "+name+" AND "+readable)
+			known = append(known, name)
+		}
+		if p.Covers(a.service + ".#") {
+			conditions = append(conditions, service+" AND resource NOT IN ("+strings.Join(known, ", ")+")")
+		}
+	}
+	return "(" + strings.Join(conditions, " OR ") + ")"
+}
+
+// reading is what one must hold to read an object, or one of the two that are associated.
+type reading struct {
+	before, after string // the access around the object's key
+	side          int    // 0: the object, or the first of the two; 1: the second
+}
+
+// readings answers, by the names that the audit has for resources, what it takes to read an object of each. All is from the service's
+// operations: for users, GET /users/{id}; for users/policies GET /users/{id} and GET /policies/{id}; for
+// users/external GET /users/{id} and GET /users/{id}/external.
+func readings(service *rest.Service) map[string][]reading {
+	objects, parts := map[string]reading{}, map[string]reading{}
+	for _, op := range service.Operations {
+		path := strings.Split(op.Path, "/")[1:]
+		last := len(path) - 1
+		switch {
+		case op.Method != "GET":
+		case last > 0 && isParameter(path[last]) && !strings.Contains(strings.Join(path[:last], ""), "{"):
+			if r, ok := readingOf(op.Access, path[last]); ok {
+				objects[strings.Join(path[:last], "/")] = r
+			}
+		case last == 2 && isParameter(path[1]) && !isParameter(path[2]):
+			if r, ok := readingOf(op.Access, path[1]); ok {
+				parts[path[0]+"/"+path[2]] = r
+			}
+		}
+	}
+	out := map[string][]reading{}
+	for resource, r := range objects {
+		out[resource] = []reading{r}
+	}
+	for _, op := range service.Operations {
+		of, rest, ok := strings.Cut(strings.TrimPrefix(op.Path, "/"), "/{")
+		_, part, deep := strings.Cut(rest, "}/")
+		if part, _, _ = strings.Cut(part, "/{"); !ok || !deep || strings.Contains(part, "{") {
+			continue
+		}
+		var needs []reading
+		if r, ok := objects[of]; ok {
+			needs = append(needs, r)
+		}
+		if r, ok := objects[part]; ok {
+			r.side = 1
+			needs = append(needs, r)
+		} else if r, ok := parts[of+"/"+part]; ok {
+			needs = append(needs, r)
+		}
+		if needs != nil {
+			out[of+"/"+part] = needs
+		}
+	}
+	return out
+}
+
+func isParameter(segment string) bool { return strings.HasPrefix(segment, "{") }
+
+// readingOf splits an access around the one parameter that it has.
+func readingOf(access, parameter string) (reading, bool) {
+	before, after, ok := strings.Cut(access, parameter)
+	return reading{before: before, after: after}, ok && !strings.Contains(before+after, "{")
+}
+
+// viewer is a user who reads the audit.
+type viewer struct {
+	*principal.Principal
+	add func(value any) (placeholder string)
+	// permits is all but what the user is denied.
+	permits *acl.Set
+	// named are the words that the user's patterns name, and the user's own: all others are alike to them. denied are those of denials.
+	named, denied []string
+}
+
+func newViewer(p *principal.Principal, add func(any) string) *viewer {
+	v := &viewer{Principal: p, add: add}
+	mine := p.UserUUID + "." + p.SessionUUID
+	denials, named, denied := []string{"#"}, []string{mine}, []string{mine}
+	for _, pattern := range p.ACL.Patterns() {
+		named = append(named, positive(pattern))
+		if isDenial(pattern) {
+			denials, denied = append(denials, pattern), append(denied, positive(pattern))
+		}
+	}
+	v.named, v.denied = literals(named), literals(denied)
+	v.permits, _ = acl.Compile(denials) // one that were not valid would permit nothing
+	return v
+}
+
+// literals are the words of patterns that stand for themselves.
+func literals(patterns []string) []string {
+	words := strings.Split(strings.Join(patterns, "."), ".")
+	slices.Sort(words)
+	return slices.DeleteFunc(slices.Compact(words), func(word string) bool {
+		return slices.Contains([]string{"", "*", "#", "me", "my_session"}, word)
+	})
+}
+
+// maxNamed is how many objects of a resource a user's patterns may single out. Where they name more, the user sees nothing of the resource
+// in the audit.
+const maxNamed = 200
+
+const everything, nothing = "1 = 1", "1 = 0"
+
+// all is the condition for the entries whose objects the viewer may read, as the gate and the service would decide: under one of the
+// object's keys it is allowed, and under none it is denied.
+func (v *viewer) all(needs []reading) string {
+	conditions := []string{everything}
+	for _, r := range needs {
+		others := r.of(uuid.NewString()) // any object that no pattern names
+		denied := slices.DeleteFunc(slices.Clone(v.denied), func(word string) bool { return v.permits.Allows(r.of(word), v.Binding()) })
+		if len(denied) > maxNamed || !v.permits.Allows(others, v.Binding()) {
+			conditions = append(conditions, nothing)
+			continue
+		}
+		if len(denied) > 0 {
+			conditions = append(conditions, v.without(r.side, denied)+" = names")
+		}
+		if v.Allows(others) {
+			continue
+		}
+		allowed := slices.DeleteFunc(slices.Clone(v.named), func(word string) bool { return !v.Allows(r.of(word)) })
+		if len(allowed) == 0 || len(allowed) > maxNamed {
+			conditions = append(conditions, nothing)
+			continue
+		}
+		conditions = append(conditions, v.without(r.side, allowed)+" <> names")
+	}
+	return strings.Join(conditions, " AND ")
+}
+
+// of is the access that reads an object.
+func (r reading) of(key string) string { return r.before + key + r.after }
+
+// without is the column `names` less the keys that the words are.
+func (v *viewer) without(side int, words []string) string {
+	left := "names"
+	for _, word := range words {
+		key := strings.ReplaceAll(word, "%2E", ".") // as rest.WriteWord writes a dot
+		left = "replace(" + left + ", " + v.add(audit.Name(side, key)) + ", '')"
+	}
+	return left
 }

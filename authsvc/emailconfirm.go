@@ -221,7 +221,7 @@ func confirmEmail(ctx context.Context, tx store.Conn, r *rest.Request, email str
 		return "", err
 	}
 	return f.Address, audit.Write(ctx, tx, r, audit.Change{
-		Tenant: f.TenantUUID, Resource: "emails", Object: f.UserUUID,
+		Tenant: f.TenantUUID, Resource: "users/emails", Object: f.UserUUID,
 		Before: Email{email, f.UserUUID, f.Address, false, false}, After: Email{email, f.UserUUID, f.Address, false, true},
 	})
 }

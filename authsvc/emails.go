@@ -100,7 +100,7 @@ func (s *Service) replaceEmails(ctx context.Context, e *crud.Engine, r *rest.Req
 		if now, err = emailsOf(ctx, tx, u.UUID); err != nil {
 			return err
 		}
-		return audit.Write(ctx, tx, r, audit.Change{Tenant: u.TenantUUID, Resource: "emails", Object: u.UUID, Before: before, After: now})
+		return audit.Write(ctx, tx, r, audit.Change{Tenant: u.TenantUUID, Resource: "users/emails", Object: u.UUID, Before: before, After: now})
 	})
 	return rest.Reply{Body: now}, err
 }

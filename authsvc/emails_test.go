@@ -76,7 +76,7 @@ func TestReplaceEmails(t *testing.T) {
 		s.login("ada", "x")
 		s.do("POST", "/users", admin, `{"username":"new@example.com"}`).want(t, 200) // free again
 
-		entries := s.do("GET", "/audit?resource=emails", admin, "").list(t)
+		entries := s.do("GET", "/audit?resource=users/emails", admin, "").list(t)
 		if entries.Filtered != 5 || entries.Items[0]["object"] != user || entries.Items[0]["before"] == nil {
 			t.Errorf("the audit has %v", entries.Items)
 		}

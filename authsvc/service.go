@@ -46,6 +46,8 @@ type Service struct {
 	sealer   Sealer
 	cache    atomic.Pointer[tokens.Cache]
 	acls     *tokens.ACLs
+	// audited are the services whose changes the audit has.
+	audited []audited
 	// requirements is what the gates in front require.
 	requirements atomic.Pointer[Requirements]
 	server       atomic.Pointer[string] // this installation's UUID
@@ -97,7 +99,7 @@ func New(o Options) (*Service, error) {
 	s.rest.Operations = append(s.rest.Operations, s.tenants().Operations(engine)...)
 	s.rest.Operations = append(s.rest.Operations, s.tenantOperations(engine)...)
 	s.rest.Operations = append(s.rest.Operations, s.explainOperations()...)
-	s.rest.Operations = append(s.rest.Operations, auditEntries().Operations(engine)...)
+	s.rest.Operations = append(s.rest.Operations, s.auditEntries().Operations(engine)...)
 	s.rest.Operations = append(s.rest.Operations, s.statusOperations()...)
 	s.rest.Operations = append(s.rest.Operations, s.ldapOperations()...)
 	s.rest.Operations = append(s.rest.Operations, s.idpOperations()...)
@@ -109,6 +111,7 @@ func New(o Options) (*Service, error) {
 	if err := s.rest.Mount(); err != nil {
 		return nil, err
 	}
+	s.Audits(s.rest)
 	return s, nil
 }
 

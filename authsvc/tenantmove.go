@@ -55,7 +55,7 @@ func (s *Service) moveTenant(ctx context.Context, r *rest.Request) (rest.Reply, 
 			return err
 		}
 		if err := audit.Write(ctx, tx, r, audit.Change{
-			Tenant: scope, Resource: "tenants", Object: moved, Before: position{moved, before}, After: position{moved, parent},
+			Tenant: moved, Resource: "tenants", Object: moved, Before: position{moved, before}, After: position{moved, parent},
 		}); err != nil {
 			return err
 		}

@@ -75,6 +75,7 @@ func newEngine(key, data string) (*engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("describing the configuration service: %w", err)
 	}
+	auth.Audits(confd)
 	help, err := helpers.New(helpers.GatedPrefix)
 	if err != nil {
 		return nil, fmt.Errorf("describing the helper endpoints: %w", err)

@@ -14,10 +14,14 @@ import (
 
 // Change is one thing that was done to one object.
 type Change struct {
-	// Tenant is the one that was acted in.
+	// Tenant is the one that has the object.
 	Tenant string
-	// Resource is the collection, Object the key of what was changed.
+	// Resource is the collection, Object the key of what was changed. Of an association they are both sides', with a slash between:
+	// users/policies.
 	Resource, Object string
+	// Keys are all keys that a path can name the object by, and those of the second one of an association after them; nil when there is
+	// none but those of Object. Who may read the object under one of them, and is denied none, may read the entry.
+	Keys [][]string
 	// Before and After are the object as its API shows it; nil before it was made and after it is gone.
 	Before, After any
 }
@@ -37,14 +41,33 @@ func Write(ctx context.Context, tx store.Conn, r *rest.Request, c Change) error 
 		actor, session = known(p.UserUUID), known(p.SessionUUID)
 	}
 	_, err = tx.Exec(ctx, `
-		INSERT INTO audit (at, tenant_uuid, actor_uuid, session_uuid, request_id, service, action, resource, object, before, after)
-		SELECT now_utc(), $1, $2, $3, $4, $5, $6, $7, $8, $9, $10`,
-		c.Tenant, actor, session, r.HTTP.Header.Get("X-Request-Id"), r.Service().Name, r.Op().ID, c.Resource, c.Object, before, after)
+		INSERT INTO audit (at, tenant_uuid, actor_uuid, session_uuid, request_id, service, action, resource, object, names, before, after)
+		SELECT now_utc(), $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11`,
+		c.Tenant, actor, session, r.HTTP.Header.Get("X-Request-Id"), r.Service().Name, r.Op().ID, c.Resource, c.Object, c.names(), before, after)
 	if err != nil {
 		return fmt.Errorf("writing the audit: %w", err)
 	}
 	return nil
 }
+
+func (c Change) names() string {
+	keys := c.Keys
+	if keys == nil {
+		for key := range strings.SplitSeq(c.Object, "/") {
+			keys = append(keys, []string{key})
+		}
+	}
+	var b strings.Builder
+	for side := range keys {
+		for _, key := range keys[side] {
+			b.WriteString(Name(side, key))
+		}
+	}
+	return strings.ReplaceAll(b.String(), "  ", " ")
+}
+
+// Name is how the column `names` has a key of the object, or of the second one (1) of an association, with what is around it.
+func Name(side int, key string) string { return fmt.Sprintf(" %d:%s ", side, key) }
 
 // known is nil for what a token source elsewhere did not say.
 func known(uuid string) *string {

@@ -1,6 +1,7 @@
 package crud
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -203,9 +204,13 @@ func (a Association) change(ctx context.Context, e *Engine, p *Pair, do func(con
 // record keeps the change in the audit.
 func (a Association) record(ctx context.Context, c store.Conn, scope string, p *Pair) error {
 	pair := map[string]any{a.Left.singular: p.Left.Key, a.Right.singular: p.Right.Key}
-	change := audit.Change{Tenant: scope, Resource: a.Left.path + "/" + a.Right.path, Object: fmt.Sprint(p.Left.Key), After: pair}
+	change := audit.Change{
+		Tenant: cmp.Or(p.Left.Tenant, scope), Resource: a.Left.path + "/" + a.Right.path, Object: fmt.Sprint(p.Left.Key),
+		Keys: [][]string{p.Left.spelt.keys}, After: pair,
+	}
 	if p.Right.Key != nil {
 		change.Object += "/" + fmt.Sprint(p.Right.Key)
+		change.Keys = append(change.Keys, p.Right.spelt.keys)
 	}
 	if p.Ends {
 		change.Before, change.After = pair, nil

@@ -46,6 +46,9 @@ func (k *collection[T]) answerList(ctx context.Context, r *rest.Request, narrow 
 		args := &arguments{}
 		within := args.add(scope)
 		where := k.inScope(query.Recurse || narrow != nil, within)
+		if k.Readable != nil {
+			where += " AND " + k.Readable(r, args.add)
+		}
 		if narrow != nil {
 			more, err := narrow(ctx, c, scope, args)
 			if err != nil {
@@ -265,9 +268,25 @@ func (k *collection[T]) read(ctx context.Context, r *rest.Request) (rest.Reply, 
 		if object, err = k.find(ctx, c, scope, r.Param(k.Param)); err != nil {
 			return err
 		}
+		if err := k.checkReadable(ctx, c, r, object); err != nil {
+			return err
+		}
 		return refuseDenied(r, k.spelt(object))
 	})
 	return rest.Reply{Body: object}, err
+}
+
+// checkReadable finds nothing where the request may not read the object.
+func (k *collection[T]) checkReadable(ctx context.Context, c store.Conn, r *rest.Request, object *T) error {
+	if k.Readable == nil {
+		return nil
+	}
+	args := &arguments{}
+	n, err := k.count(ctx, c, k.itself(object, args)+" AND "+k.Readable(r, args.add), *args)
+	if err == nil && n == 0 {
+		err = k.notFound(k.Keys[0], k.field(object, k.Keys[0]))
+	}
+	return err
 }
 
 // Find answers the object that the request's path names, as a GET of it would.

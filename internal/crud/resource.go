@@ -55,6 +55,8 @@ type Resource[T any] struct {
 	Unique map[string]string
 	// Shared is a further condition under which a row can be read from outside its tenant; %s is the scope's placeholder.
 	Shared string
+	// Readable is a further condition for the rows that a request may read, whose arguments it adds; nil: there is none.
+	Readable func(r *rest.Request, add func(value any) (placeholder string)) string
 
 	// The hooks may all be nil. Those that take a Conn run in the transaction, and may run again with it; they
 	// change nothing but the database and Change.New.

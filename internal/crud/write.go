@@ -1,6 +1,7 @@
 package crud
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -116,10 +117,19 @@ func (k *collection[T]) record(ctx context.Context, c store.Conn, change *Change
 	if change.New != nil {
 		a.After, a.Object = change.New, fmt.Sprint(k.field(change.New, k.Keys[0]))
 	}
+	k.located(&a, cmp.Or(change.New, change.Old))
 	if change.Old != nil && change.New != nil && reflect.DeepEqual(change.Old, change.New) {
 		return nil
 	}
 	return audit.Write(ctx, c, change.Request, a)
+}
+
+// located says whose an audited object is and by which keys it can be read.
+func (k *collection[T]) located(a *audit.Change, o *T) {
+	a.Keys = [][]string{k.spelt(o).keys}
+	if _, ok := k.byName[k.Owner]; ok {
+		a.Tenant = fmt.Sprint(k.field(o, k.Owner))
+	}
 }
 
 func (k *collection[T]) run(ctx context.Context, c store.Conn, change *Change[T], hooks ...func(context.Context, store.Conn, *Change[T]) error) error {

@@ -19,7 +19,24 @@ CREATE TRIGGER auth_tenant_uses_uuid AFTER INSERT ON auth_tenant BEGIN
 END;
 -- +goose StatementEnd
 
+-- An entry's tenant is the one that has the object, and not the one that was acted in: whoever may read the object may read it. names are all
+-- that a path can have in the object's place, with where: " 0:17 0:1b4e28ba-... ", and " 0:17 1:5 " of two that were associated.
+ALTER TABLE audit ADD COLUMN names text NOT NULL DEFAULT '';
+DROP TRIGGER audit_keep_update;
+UPDATE audit SET
+    resource = CASE WHEN service = 'auth' AND resource = 'emails' THEN 'users/emails' ELSE resource END,
+    names = ' 0:' || replace(object, '/', ' 1:') || ' ' ||
+        coalesce('0:' || coalesce(after ->> '$.uuid', before ->> '$.uuid') || ' ', ''),
+    tenant_uuid = coalesce(CASE WHEN service = 'auth' AND resource = 'tenants' THEN object
+        ELSE coalesce(after ->> '$.tenant_uuid', before ->> '$.tenant_uuid') END, tenant_uuid);
+-- +goose StatementBegin
+CREATE TRIGGER audit_keep_update BEFORE UPDATE ON audit BEGIN
+    SELECT RAISE(ABORT, 'the audit is append-only');
+END;
+-- +goose StatementEnd
+
 -- +goose Down
+ALTER TABLE audit DROP COLUMN names;
 DROP TRIGGER auth_user_uses_uuid;
 DROP TRIGGER auth_tenant_uses_uuid;
 DROP TABLE auth_used_uuid;

@@ -1,0 +1,149 @@
+package caddymodule_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+type auditList struct {
+	Total    int
+	Filtered int
+	Items    []struct {
+		ID                        int64
+		Service, Resource, Object string
+	}
+}
+
+// auditOf is what of the audit a token is shown.
+func (g *gateway) auditOf(t *testing.T, token, query string) (l auditList) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(g.Do(t, http.MethodGet, "/api/auth/0.1/audit"+query, token, "").Want(t, 200).Body), &l); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// An entry of the audit is shown to whoever is not refused to GET what it is about, in both services, and to nobody else.
+func TestAuditIsForWhoMayReadTheObject(t *testing.T) {
+	g := loadDefault(t, "")
+	admin := g.admin(t)
+	prefixes := map[string]string{"auth": "/api/auth/0.1", "confd": "/api/confd/1.1"}
+	object := func(path, body, field string) string {
+		var o map[string]any
+		if err := json.Unmarshal([]byte(g.Do(t, http.MethodPost, path, admin, body).Body), &o); err != nil || o[field] == nil {
+			t.Fatalf("%s: %v %v", path, o, err)
+		}
+		return fmt.Sprint(o[field])
+	}
+	ann := object("/api/confd/1.1/users", `{"firstname":"Ann"}`, "uuid")
+	bob := object("/api/confd/1.1/users", `{"firstname":"Bob"}`, "id")
+	gone := object("/api/confd/1.1/users", `{"firstname":"Gone"}`, "id")
+	box := object("/api/confd/1.1/voicemails", `{"name":"a","number":"100","context":"default"}`, "id")
+	g.Do(t, http.MethodPut, "/api/confd/1.1/users/"+bob+"/voicemails/"+box, admin, "").Want(t, 204)
+	g.Do(t, http.MethodDelete, "/api/confd/1.1/users/"+gone, admin, "").Want(t, 204)
+	user, policy, _ := g.Account(t, admin, "somebody", "calld.#")
+	g.Do(t, http.MethodPut, "/api/auth/0.1/users/"+user+"/emails", admin, `{"emails":[{"address":"a@example.com","main":true}]}`).Want(t, 200)
+	g.Do(t, http.MethodPut, "/api/auth/0.1/users/"+user+"/policies/somebody", admin, "").Want(t, 204)
+
+	readers := map[string]string{"administrator": admin}
+	for i, accesses := range [][]string{
+		{},
+		{"confd.users.read"},
+		{"confd.users.*.read"},
+		{"confd.users." + bob + ".read"},
+		{"confd.users." + ann + ".read"},
+		{"confd.users." + gone + ".read"},
+		{"confd.users.*.read", "!confd.users." + ann + ".read"},
+		{"confd.users.*.read", "!confd.users." + bob + ".read"},
+		{"confd.users.*.read", "confd.voicemails.*.read"},
+		{"confd.users.*.read", "confd.voicemails." + box + ".read"},
+		{"confd.#", "!confd.voicemails." + box + ".#"},
+		{"confd.#"},
+		{"confd.#", "!confd.users.*.read"},
+		{"confd.users." + bob + ".read", "!confd.#.read"},
+		{"auth.users.*.read"},
+		{"auth.users.me.read"},
+		{"auth.users." + user + ".read"},
+		{"auth.users." + user + ".read", "auth.policies." + policy + ".read"},
+		{"auth.policies.somebody.read"},
+		{"auth.policies.*.read", "!auth.policies.somebody.read"},
+		{"auth.users.#.read", "auth.policies.#"},
+		{"auth.#"},
+		{"auth.#", "!auth.users." + user + ".read"},
+		{"#.read"},
+		{"#"},
+		{"#", "!confd.users." + gone + ".#"},
+		{"*.*.*.read"},
+	} {
+		name := fmt.Sprintf("reader%d", i)
+		_, _, readers[name+" "+strings.Join(accesses, " ")] = g.Account(t, admin, name, append(accesses, "auth.audit.read", "auth.audit.*.read")...)
+	}
+	everything := g.auditOf(t, admin, "")
+	for name, token := range readers {
+		readable := func(service, collection, key string) bool {
+			return g.Do(t, http.MethodGet, prefixes[service]+"/"+collection+"/"+key, token, "").Status != 403
+		}
+		cache := map[string]bool{}
+		shown := map[int64]bool{}
+		l := g.auditOf(t, token, "")
+		if l.Total != len(l.Items) || l.Filtered != len(l.Items) {
+			t.Errorf("%s: total %d, filtered %d, and %d are shown", name, l.Total, l.Filtered, len(l.Items))
+		}
+		for _, e := range l.Items {
+			shown[e.ID] = true
+		}
+		for _, e := range everything.Items {
+			key := fmt.Sprint(e.Service, e.Resource, e.Object)
+			want, known := cache[key]
+			if !known {
+				collections, keys := strings.Split(e.Resource, "/"), strings.Split(e.Object, "/")
+				want = true
+				for i, k := range keys {
+					want = want && readable(e.Service, collections[i], k)
+					if by := map[string]string{policy: "somebody"}[k]; by != "" {
+						want = want || readable(e.Service, collections[i], by) && len(keys) == 1
+					}
+				}
+				if uuid := confdUUID(t, g, admin, e.Service, e.Resource, e.Object); uuid != "" && e.Object != gone {
+					want = want || readable("confd", "users", uuid)
+				}
+				cache[key] = want
+			}
+			if shown[e.ID] != want {
+				t.Errorf("%s: %s %s %s is shown: %t, want %t", name, e.Service, e.Resource, e.Object, shown[e.ID], want)
+			}
+			if one := g.Do(t, http.MethodGet, fmt.Sprintf("/api/auth/0.1/audit/%d", e.ID), token, ""); (one.Status == 200) != shown[e.ID] {
+				t.Errorf("%s: entry %d is answered with %d", name, e.ID, one.Status)
+			}
+		}
+		for _, query := range []string{"?service=confd&object=" + bob, "?search=users", "?limit=1", "?resource=users/voicemails", "?recurse=true&object=" + user} {
+			all, mine := g.auditOf(t, admin, strings.Replace(query, "?limit=1", "?", 1)), g.auditOf(t, token, query)
+			want := 0
+			for _, e := range all.Items {
+				if shown[e.ID] {
+					want++
+				}
+			}
+			if mine.Filtered != want || mine.Total != len(shown) {
+				t.Errorf("%s: %s counts %d of %d, want %d of %d", name, query, mine.Filtered, mine.Total, want, len(shown))
+			}
+		}
+	}
+}
+
+// confdUUID is the UUID of a telephone user whom the audit names by id.
+func confdUUID(t *testing.T, g *gateway, admin, service, resource, object string) string {
+	t.Helper()
+	if service != "confd" || resource != "users" {
+		return ""
+	}
+	var o map[string]any
+	if err := json.Unmarshal([]byte(g.Do(t, http.MethodGet, "/api/confd/1.1/users/"+object, admin, "").Body), &o); err != nil {
+		return ""
+	}
+	uuid, _ := o["uuid"].(string)
+	return uuid
+}
