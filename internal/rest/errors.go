@@ -182,6 +182,7 @@ func WriteError(w http.ResponseWriter, r *http.Request, form ErrorForm, err erro
 		w.WriteHeader(statusClientGone)
 		return
 	}
+	defer settle(w, r)()
 	e := Refusal(err)
 	if e.Kind == apierr.Internal || e.Kind == apierr.Unavailable && e.Err != nil {
 		logFailure(r, e, h.Get("X-Request-Id"), err)

@@ -1,8 +1,6 @@
 package rest
 
 import (
-	"errors"
-	"io"
 	"mime"
 	"net/http"
 	"strconv"
@@ -66,9 +64,11 @@ func admitBody(w http.ResponseWriter, r *http.Request, mediaType string, limit i
 	if err := checkContentType(r.Header, mediaType); err != nil {
 		// An unknown length may be that of nothing: in HTTP/3 it is, of every request without a
 		// body, and so it is of an empty chunked one.
-		if r.ContentLength < 0 && empty(r.Body) {
-			r.Body = http.NoBody
-			return nil
+		if r.ContentLength < 0 {
+			if n, ended := drain(w, r, settleSize, settleTime); ended && n == 0 {
+				r.Body = http.NoBody
+				return nil
+			}
 		}
 		return err
 	}
@@ -77,12 +77,6 @@ func admitBody(w http.ResponseWriter, r *http.Request, mediaType string, limit i
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, limit)
 	return nil
-}
-
-// empty reports whether a body ends before its first byte, which it takes away.
-func empty(body io.Reader) bool {
-	_, err := io.ReadFull(body, make([]byte, 1))
-	return errors.Is(err, io.EOF)
 }
 
 // checkContentType refuses a body that does not say that it is of the media type, JSON as a rule, in UTF-8. A

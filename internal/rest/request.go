@@ -93,7 +93,7 @@ func (r *Request) Object() (Object, error) {
 	if o.schema == nil {
 		return o, fmt.Errorf("operation %s declares no body", r.match.Op.ID)
 	}
-	text, err := r.body()
+	text, err := r.ReadBody()
 	if err != nil {
 		return o, err
 	}
@@ -113,12 +113,15 @@ func (r *Request) Object() (Object, error) {
 	return o, o.check()
 }
 
-// body reads the whole body. When the client has not sent what it announced, that is no fault of ours.
-func (r *Request) body() ([]byte, error) {
+// ReadBody reads the whole body. When the client has not sent what it announced, that is no fault of ours.
+func (r *Request) ReadBody() ([]byte, error) {
 	if r.HTTP.Body == nil {
 		return nil, nil
 	}
 	text, err := io.ReadAll(r.HTTP.Body)
+	if err == nil {
+		r.HTTP.Body = http.NoBody // there is nothing left to settle
+	}
 	var tooLarge *http.MaxBytesError
 	if err == nil || errors.As(err, &tooLarge) || errors.Is(err, context.Canceled) {
 		return text, err

@@ -347,7 +347,10 @@ func TestUUIDParam(t *testing.T) {
 	if w := call(t, s, http.MethodGet, "/users/"+id, ""); w.Code != 200 || w.Body.String() != `"`+id+`"` {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
-	for _, other := range []string{strings.ToUpper(id), "17", "x", strings.ReplaceAll(id, "-", ""), id + "0", "urn:uuid:" + id, strings.Replace(id, "c5-", "-c5", 1)} {
+	if w := call(t, s, http.MethodGet, "/users/"+strings.ToUpper(id), ""); w.Code != 200 || w.Body.String() != `"`+id+`"` {
+		t.Errorf("in upper case: %d %s", w.Code, w.Body)
+	}
+	for _, other := range []string{"17", "x", strings.ReplaceAll(id, "-", ""), id + "0", "urn:uuid:" + id, strings.Replace(id, "c5-", "-c5", 1)} {
 		wantMessage(t, call(t, s, http.MethodGet, "/users/"+other, ""), http.StatusNotFound, "There is no such user")
 	}
 }

@@ -111,6 +111,7 @@ func (rep *Reply) write(w http.ResponseWriter, r *http.Request, op *Operation) e
 		h.Set("Cache-Control", "no-store")
 	}
 	maps.Copy(h, rep.Header)
+	defer settle(w, r)()
 	switch {
 	case status == http.StatusNoContent || status == http.StatusNotModified:
 		w.WriteHeader(status)
