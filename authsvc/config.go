@@ -2,7 +2,6 @@ package authsvc
 
 import (
 	"context"
-	"io"
 	"log/slog"
 	"net/http"
 	"runtime"
@@ -115,12 +114,9 @@ func (s *Service) patchConfig(ctx context.Context, r *rest.Request) (rest.Reply,
 
 // configSteps reads the body, which is a list, and checks all of it before anything is done.
 func configSteps(r *rest.Request) ([]configPatch, error) {
-	var text []byte
-	if r.HTTP.Body != nil {
-		var err error
-		if text, err = io.ReadAll(r.HTTP.Body); err != nil {
-			return nil, err
-		}
+	text, err := r.ReadBody()
+	if err != nil {
+		return nil, err
 	}
 	value, err := rest.ParseJSON(text)
 	if err != nil {

@@ -144,6 +144,9 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.
 		stripPrefix(a.Request, g.Prefix)
 	}
 	err := next.ServeHTTP(a.Writer, a.Request)
+	if err != nil && g.gate.Blame(&a) {
+		err = nil
+	}
 	if upstream, ok := a.Writer.(interface{ Finish() }); ok {
 		upstream.Finish()
 	}

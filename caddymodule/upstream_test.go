@@ -235,8 +235,8 @@ func echoing(t *testing.T) string {
 	return "reverse_proxy " + server.Listener.Addr().String() + " {\nstream_close_delay 1m\n}"
 }
 
-// upgrade sends the beginning of a WebSocket and answers the connection, and the response's status and headers.
-func upgrade(t *testing.T, g *gateway, path, token string) (conn net.Conn, reader *bufio.Reader, status int, header http.Header) {
+// upgrade sends the beginning of a WebSocket, with more header lines, and answers the connection, and the response's status and headers.
+func upgrade(t *testing.T, g *gateway, path, token string, more ...string) (conn net.Conn, reader *bufio.Reader, status int, header http.Header) {
 	t.Helper()
 	dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"http/1.1"}}}
 	conn, err := dialer.DialContext(t.Context(), "tcp", "127.0.0.1:"+g.https)
@@ -246,7 +246,8 @@ func upgrade(t *testing.T, g *gateway, path, token string) (conn net.Conn, reade
 	t.Cleanup(func() { _ = conn.Close() })
 	_ = conn.SetDeadline(time.Now().Add(time.Minute))
 	_, err = io.WriteString(conn, "GET "+path+" HTTP/1.1\r\nHost: gw\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"+
-		"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nX-Auth-Token: "+token+"\r\nX-Ringfence-User: root\r\n\r\n")
+		"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nX-Auth-Token: "+token+"\r\nX-Ringfence-User: root\r\n"+
+		strings.Join(append(more, "", ""), "\r\n"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -83,11 +83,14 @@ type Admission struct {
 	// and the *rest.Match; for an upstream its X-Ringfence headers have the identity.
 	Request *http.Request
 	// Writer is where the answer goes. For an upstream it drops the headers that are not the upstream's to send; it
-	// then has a method Finish(), to be called when the handler has returned.
+	// then has a method Finish(), to be called when the handler has returned. What outlives the token is cut off there: a hijacked
+	// connection is closed, a stream ends.
 	Writer http.ResponseWriter
 	// Principal is nil on a public route.
 	Principal *principal.Principal
 	Need      Need
+
+	upstream *upstreamWriter // Writer, for an upstream
 }
 
 // passage is what one request needs, so that it costs one allocation.
@@ -101,7 +104,7 @@ type passage struct {
 // Admit decides about a request that no other handler has changed. When it
 // answers false, it has answered the request itself. It changes r in place.
 func (g *Gate) Admit(w http.ResponseWriter, r *http.Request) (Admission, bool) {
-	sanitise(r)
+	upgrade := sanitise(r)
 	p := new(passage)
 	id := g.setRequestID(p, w.Header(), r.Header)
 	origin := g.cors.answer(w.Header(), r.Header)
@@ -119,6 +122,9 @@ func (g *Gate) Admit(w http.ResponseWriter, r *http.Request) (Admission, bool) {
 	}
 	need, known := g.route(r.Method, &p.target)
 	who, denied := g.decide(r, &p.target, &need, known)
+	if upgrade && denied == nil {
+		denied = g.checkUpgrade(r)
+	}
 	if denied != nil {
 		g.refuse(w, r, need, denied)
 		return Admission{}, false
@@ -134,9 +140,18 @@ func (g *Gate) Admit(w http.ResponseWriter, r *http.Request) (Admission, bool) {
 		return a, true
 	}
 	p.setIdentity(r.Header, who)
-	g.withhold(r.Header, who)
-	p.writer = upstreamWriter{ResponseWriter: w, id: id, origin: origin}
-	a.Writer = &p.writer
+	u := &p.writer
+	u.ResponseWriter, u.id, u.origin = w, id, origin
+	u.gate, u.who, u.access = g, who, need.Access
+	u.token = g.withhold(r.Header, who)
+	if named := r.Header[tenantHeader]; len(named) == 1 {
+		u.tenant = named[0]
+	}
+	if r.Body != nil && r.Body != http.NoBody {
+		u.body.ReadCloser = r.Body
+		r.Body = &u.body
+	}
+	a.Writer, a.upstream = u, u
 	return a, true
 }
 

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/principal"
@@ -157,28 +158,29 @@ func fold(buf []byte, name string) (n int, exact bool) {
 
 // sanitise deletes the headers that a client may not send, and lets no other be
 // dropped on the way: Connection may name nothing but itself (THREATS 0.4, 3.2). Trailers
-// are dropped: some servers take them for headers, which were checked without them.
-func sanitise(r *http.Request) {
+// are dropped: some servers take them for headers, which were checked without them. It reports whether the client asks for a WebSocket.
+func sanitise(r *http.Request) (upgrade bool) {
 	for name := range r.Header {
 		if forged(name) {
 			delete(r.Header, name)
 		}
 	}
 	if sent := r.Header["Connection"]; sent != nil {
-		sanitiseConnection(r.Header, sent)
+		upgrade = sanitiseConnection(r.Header, sent)
 	}
 	r.Trailer = nil
+	return upgrade
 }
 
 // sanitiseConnection keeps of the Connection header what is about the connection. The only protocol
 // that a client may switch to is WebSocket: HTTP/2 in clear text would carry further
-// requests past the gate, on a connection that it no longer reads.
-func sanitiseConnection(h http.Header, sent []string) {
+// requests past the gate, on a connection that it no longer reads. It reports whether the client asks for a WebSocket.
+func sanitiseConnection(h http.Header, sent []string) (upgrade bool) {
 	if len(sent) == 1 && (strings.EqualFold(sent[0], "keep-alive") || strings.EqualFold(sent[0], "close")) {
-		return
+		return false
 	}
-	upgrade := h["Upgrade"]
-	webSocket := len(upgrade) == 1 && strings.EqualFold(upgrade[0], "websocket")
+	protocols := h["Upgrade"]
+	webSocket := len(protocols) == 1 && strings.EqualFold(protocols[0], "websocket")
 	if !webSocket {
 		delete(h, "Upgrade")
 	}
@@ -191,16 +193,17 @@ func sanitiseConnection(h http.Header, sent []string) {
 				kept = append(kept, option)
 			case "upgrade":
 				if webSocket {
-					kept = append(kept, option)
+					kept, upgrade = append(kept, option), true
 				}
 			}
 		}
 	}
 	if len(kept) == 0 {
 		delete(h, "Connection")
-		return
+		return false
 	}
 	h["Connection"] = []string{strings.Join(kept, ", ")}
+	return upgrade
 }
 
 var identityHeaders = [...]string{"X-Ringfence-User", "X-Ringfence-Tenant", "X-Ringfence-Session", "X-Ringfence-Purpose"}
@@ -219,19 +222,20 @@ func (p *passage) setIdentity(h http.Header, who *principal.Principal) {
 }
 
 // withhold deletes what an upstream is not to have: a token, unless it checks tokens by itself, whatever else claims beside a
-// token who asks, and the tenant that nobody chose.
-func (g *Gate) withhold(h http.Header, who *principal.Principal) {
+// token who asks, and the tenant that nobody chose. It answers the token.
+func (g *Gate) withhold(h http.Header, who *principal.Principal) (token string) {
 	if sent := h["X-Auth-Token"]; len(sent) > 0 {
-		if sent[0] != "" {
+		if token = sent[0]; token != "" {
 			delete(h, "Authorization")
 		}
-		if !g.forward || sent[0] == "" {
+		if !g.forward || token == "" {
 			delete(h, "X-Auth-Token")
 		}
 	}
 	if who == nil {
 		delete(h, tenantHeader)
 	}
+	return token
 }
 
 const tenantHeader = "Wazo-Tenant"
@@ -242,19 +246,37 @@ func (g *Gate) chooseTenant(r *http.Request, who *principal.Principal) *denial {
 	if len(sent) == 0 || sent[0] == who.TenantUUID {
 		return nil
 	}
+	chosen, err := g.namedTenant(r.Context(), who, sent)
+	if err != nil {
+		return &denial{"tenant", err}
+	}
+	r.Header[tenantHeader] = []string{chosen}
+	return nil
+}
+
+// mayActIn reports why the principal may not act in a tenant that was named, if one was.
+func (g *Gate) mayActIn(ctx context.Context, who *principal.Principal, named string) *apierr.Error {
+	if named == "" || named == who.TenantUUID {
+		return nil
+	}
+	_, err := g.namedTenant(ctx, who, []string{named})
+	return err
+}
+
+func (g *Gate) namedTenant(ctx context.Context, who *principal.Principal, lines []string) (string, *apierr.Error) {
 	choose := g.tenant
 	if who.Remote { // the tenants of another auth server are not known here
 		choose = ownTenant
 	}
-	chosen, err := choose(r.Context(), who, sent)
-	switch e := apierr.As(err); {
-	case err == nil:
-		r.Header[tenantHeader] = []string{chosen}
-		return nil
-	case e != nil:
-		return &denial{"tenant", err}
-	default:
-		return unavailable(err)
+	chosen, err := choose(ctx, who, lines)
+	if err == nil {
+		return chosen, nil
+	}
+	if e := apierr.As(err); e != nil {
+		return "", e
+	}
+	return "", &apierr.Error{
+		Kind: apierr.Unavailable, RetryAfter: 2 * time.Second, Err: err, Message: "The tenant cannot be checked now; try again shortly",
 	}
 }
 

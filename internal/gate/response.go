@@ -1,8 +1,14 @@
 package gate
 
 import (
+	"bufio"
+	"errors"
 	"io"
+	"net"
 	"net/http"
+	"time"
+
+	"github.com/ringfence/ringfence/internal/principal"
 )
 
 // upstreamWriter passes an upstream's answer on, less the headers that are not
@@ -13,6 +19,17 @@ type upstreamWriter struct {
 	id      string
 	origin  string
 	started bool
+
+	body clientBody // the request's, which the upstream reads
+
+	// What watches the answer, if it turns out to be a long one.
+	gate    *Gate
+	who     *principal.Principal // nil on a public route, which needs no watch
+	token   string
+	access  string
+	tenant  string
+	written bool
+	watch   *watch
 }
 
 // WriteHeader implements [http.ResponseWriter].
@@ -26,12 +43,20 @@ func (w *upstreamWriter) WriteHeader(status int) {
 
 func (w *upstreamWriter) Write(p []byte) (int, error) {
 	w.start()
+	if w.written {
+		w.stream()
+	}
+	w.written = true
+	if w.watch != nil && w.watch.ended.Load() {
+		return 0, errEnded
+	}
 	return w.ResponseWriter.Write(p)
 }
 
 // ReadFrom lets the server use its own way of copying.
 func (w *upstreamWriter) ReadFrom(r io.Reader) (int64, error) {
 	w.start()
+	w.stream()
 	if to, ok := w.ResponseWriter.(io.ReaderFrom); ok {
 		return to.ReadFrom(r)
 	}
@@ -41,12 +66,57 @@ func (w *upstreamWriter) ReadFrom(r io.Reader) (int64, error) {
 // FlushError implements what [http.ResponseController] looks for.
 func (w *upstreamWriter) FlushError() error {
 	w.start()
+	w.stream()
 	return http.NewResponseController(w.ResponseWriter).Flush()
+}
+
+// Hijack implements what [http.ResponseController] looks for. The connection is closed when the token dies, until the handler returns.
+func (w *upstreamWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, buffered, err := http.NewResponseController(w.ResponseWriter).Hijack()
+	if err == nil {
+		w.stopWatch() // the server no longer answers
+		w.watchUntil(func() { _ = conn.Close() })
+	}
+	return conn, buffered, err
 }
 
 // Finish cleans the headers of an answer that the handler left to the server: an empty one, with status 200. It is called
 // when the handler has returned, and may be called after any other.
-func (w *upstreamWriter) Finish() { w.start() }
+func (w *upstreamWriter) Finish() {
+	w.start()
+	w.stopWatch()
+}
+
+// stream has the answer cut when the token dies. It is called where an answer shows that it is not the usual one, which
+// is written at once: when it is flushed, or written in more than one piece.
+func (w *upstreamWriter) stream() {
+	if w.watch != nil || w.who == nil {
+		return
+	}
+	w.watchUntil(func() {
+		// In HTTP/2 the first resets the stream. In HTTP/1 it fails all writes, and the second ends the request's
+		// context, so that a handler that waits for its upstream returns.
+		control := http.NewResponseController(w.ResponseWriter)
+		_ = control.SetWriteDeadline(time.Unix(1, 0))
+		_ = control.SetReadDeadline(time.Unix(1, 0))
+	})
+}
+
+func (w *upstreamWriter) watchUntil(end func()) {
+	if w.who == nil {
+		return
+	}
+	w.watch = &watch{gate: w.gate, token: w.token, access: w.access, tenant: w.tenant, end: end, who: w.who}
+	w.watch.start()
+}
+
+func (w *upstreamWriter) stopWatch() {
+	if w.watch != nil {
+		w.watch.stop()
+	}
+}
+
+var errEnded = errors.New("the token that began this answer is no longer good")
 
 // Unwrap implements what [http.ResponseController] looks for.
 func (w *upstreamWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

@@ -1,0 +1,194 @@
+package caddymodule_test
+
+import (
+	"bufio"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
+)
+
+// waysToEnd are the ways in which an account's token stops being good for what it has begun.
+var waysToEnd = []struct {
+	name       string
+	expiration int // of the token, in seconds
+	do         func(t *testing.T, g *gateway, admin, user, policy, token string)
+}{
+	{"logout", 3600, func(t *testing.T, g *gateway, _, _, _, token string) {
+		g.Do(t, "DELETE", "/api/auth/0.1/token/"+token, "", "").Want(t, 200)
+	}},
+	{"expiry", 2, func(*testing.T, *gateway, string, string, string, string) {}},
+	{"user deleted", 3600, func(t *testing.T, g *gateway, admin, user, _, _ string) {
+		g.Do(t, "DELETE", "/api/auth/0.1/users/"+user, admin, "").Want(t, 204)
+	}},
+	{"user disabled", 3600, func(t *testing.T, g *gateway, admin, user, _, _ string) {
+		g.Do(t, "PUT", "/api/auth/0.1/users/"+user, admin, `{"username": "client", "enabled": false}`).Want(t, 200)
+	}},
+	{"policy taken away", 3600, func(t *testing.T, g *gateway, admin, user, policy, _ string) {
+		g.Do(t, "DELETE", "/api/auth/0.1/users/"+user+"/policies/"+policy, admin, "").Want(t, 204)
+	}},
+	{"policy cut", 3600, func(t *testing.T, g *gateway, admin, _, policy, _ string) {
+		g.Do(t, "PUT", "/api/auth/0.1/policies/"+policy, admin, `{"name": "client", "acl": ["echo.other.read"]}`).Want(t, 200)
+	}},
+	{"denial", 3600, func(t *testing.T, g *gateway, admin, _, policy, _ string) {
+		g.Do(t, "PUT", "/api/auth/0.1/policies/"+policy, admin, `{"name": "client", "acl": ["echo.pub.#", "!echo.pub.events.read"]}`).Want(t, 200)
+	}},
+}
+
+// account is a new account for a connection, and its token.
+func account(t *testing.T, g *gateway, admin string, expiration int) (user, policy, token string) {
+	t.Helper()
+	user, policy, _ = g.Account(t, admin, "client", "echo.pub.#")
+	token = g.Do(t, "POST", "/api/auth/0.1/token", "", fmt.Sprintf(`{"expiration": %d}`, expiration), gatewaytest.Basic("client", "secret of client")).
+		Want(t, 200).Text(t, "data.token")
+	return user, policy, token
+}
+
+// A WebSocket ends with what its token may do; others stay.
+func TestWebSocketEndsWithItsToken(t *testing.T) {
+	for _, way := range waysToEnd {
+		t.Run(way.name, func(t *testing.T) {
+			g := newGateway(t)
+			g.routes = echoGate + echoing(t)
+			g.load(t)
+			admin := g.admin(t)
+			user, policy, token := account(t, g, admin, way.expiration)
+			_, _, kept := g.Account(t, admin, "other", "echo.pub.#")
+			conn, reader, status, _ := upgrade(t, g, echoPrefix+"/pub/events", token)
+			other, otherReader, otherStatus, _ := upgrade(t, g, echoPrefix+"/pub/events", kept)
+			if status != 101 || otherStatus != 101 {
+				t.Fatalf("status %d and %d", status, otherStatus)
+			}
+			if _, err := io.WriteString(conn, "hello\n"); err != nil {
+				t.Fatal(err)
+			}
+			if line, err := reader.ReadString('\n'); err != nil || line != user+" hello\n" {
+				t.Fatalf("%q, %v", line, err)
+			}
+			way.do(t, g, admin, user, policy, token)
+			began := time.Now()
+			if _, err := reader.ReadByte(); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Fatalf("the connection is open: %v", err)
+			}
+			t.Logf("closed after %s", time.Since(began))
+			if _, err := io.WriteString(other, "still here\n"); err != nil {
+				t.Fatal(err)
+			}
+			if line, err := otherReader.ReadString('\n'); err != nil || !strings.HasSuffix(line, " still here\n") {
+				t.Errorf("another user's connection: %q, %v", line, err)
+			}
+		})
+	}
+}
+
+// So does an answer that has no end, in both versions of HTTP, whether anything more is sent or not.
+func TestStreamEndsWithItsToken(t *testing.T) {
+	gone := make(chan struct{}, 10)
+	streams := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() { gone <- struct{}{} }()
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, "data: hello\n\n")
+		_ = http.NewResponseController(w).Flush()
+		tick := time.NewTicker(50 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-r.Context().Done():
+				return
+			case <-tick.C:
+			}
+			if strings.HasSuffix(r.URL.Path, "/busy") {
+				_, _ = io.WriteString(w, "data: again\n\n")
+				_ = http.NewResponseController(w).Flush()
+			}
+		}
+	}))
+	t.Cleanup(streams.Close)
+	for _, http2 := range []bool{false, true} {
+		for _, path := range []string{"/pub/silent", "/pub/busy"} {
+			t.Run(fmt.Sprintf("HTTP/2 %t%s", http2, path), func(t *testing.T) {
+				g := newGateway(t)
+				g.routes = echoGate + "reverse_proxy " + streams.Listener.Addr().String()
+				g.load(t)
+				_, _, token := account(t, g, g.admin(t), 3600)
+				client := insecureClient(t, http2)
+				r, err := http.NewRequestWithContext(t.Context(), "GET", g.URL+echoPrefix+path, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				r.Header.Set("X-Auth-Token", token)
+				res, err := client.Do(r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer func() { _ = res.Body.Close() }()
+				body := bufio.NewReader(res.Body)
+				if line, err := body.ReadString('\n'); res.StatusCode != 200 || line != "data: hello\n" || (res.ProtoMajor == 2) != http2 {
+					t.Fatalf("status %d, %s, %q, %v", res.StatusCode, res.Proto, line, err)
+				}
+				g.Do(t, "DELETE", "/api/auth/0.1/token/"+token, "", "").Want(t, 200)
+				if _, err := io.Copy(io.Discard, body); err == nil {
+					t.Error("the answer looks whole")
+				}
+				<-gone // the daemon's handler has returned
+			})
+		}
+	}
+}
+
+func insecureClient(t *testing.T, http2 bool) *http.Client {
+	t.Helper()
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(!http2)
+	protocols.SetHTTP2(http2)
+	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, Protocols: protocols}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport}
+}
+
+// An upgrade is a GET without a body, and not begun by a page of a strange origin.
+func TestUpgrade(t *testing.T) {
+	g := newGateway(t)
+	g.app = "origins https://pbx.example.com"
+	g.routes = "ringfence_gate echo {\nprefix " + echoPrefix + "\npublic GET " + echoPrefix + "/status\n}\n" + echoing(t)
+	g.load(t)
+	w := echoWorld(t, g)
+	for _, tt := range []struct {
+		name    string
+		headers []string
+		status  int
+	}{
+		{"no browser", nil, 101},
+		{"configured origin", []string{"Origin: https://pbx.example.com"}, 101},
+		{"same origin", []string{"Origin: https://gw"}, 101},
+		{"same origin with its port", []string{"Origin: https://gw:443"}, 101},
+		{"same origin in upper case", []string{"Origin: https://GW"}, 101},
+		{"another origin", []string{"Origin: https://evil.example"}, 403},
+		{"another port", []string{"Origin: https://gw:8443"}, 403},
+		{"another scheme", []string{"Origin: http://gw"}, 403},
+		{"a name that begins alike", []string{"Origin: https://gw.evil.example"}, 403},
+		{"a name with the host as its user", []string{"Origin: https://gw@evil.example"}, 403},
+		{"a name that ends alike", []string{"Origin: https://pbx.example.com.evil.example"}, 403},
+		{"no origin at all", []string{"Origin: null"}, 403},
+		{"an empty origin", []string{"Origin: "}, 403},
+		{"two origins", []string{"Origin: https://gw", "Origin: https://evil.example"}, 400},
+		{"two origins in one", []string{"Origin: https://gw, https://evil.example"}, 403},
+		{"length", []string{"Content-Length: 5"}, 400},
+		{"chunks", []string{"Transfer-Encoding: chunked"}, 400},
+		{"no length", []string{"Content-Length: 0"}, 101},
+	} {
+		for _, path := range []string{"/pub/events", "/status"} {
+			if _, _, status, _ := upgrade(t, g, echoPrefix+path, w.Token, tt.headers...); status != tt.status {
+				t.Errorf("%s, %s: status %d, want %d", tt.name, path, status, tt.status)
+			}
+		}
+	}
+}
