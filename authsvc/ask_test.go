@@ -144,7 +144,7 @@ func TestUndecidedGuessesAreBounded(t *testing.T) {
 }
 
 // How long a directory that cannot be asked takes says nothing of its address: a closed port, one at which something else answers,
-// one that is silent, a name that nobody has.
+// one that is silent, a name that nobody has, an address that no directory may have.
 func TestTroubleTakesAllTheTime(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, storetest.SQLite(t))
@@ -176,12 +176,13 @@ func TestTroubleTakesAllTheTime(t *testing.T) {
 	silent, _ := listen("")
 	other, _ := listen("SSH-2.0-x\r\n")
 	for name, where := range map[string]string{
-		"closed": fmt.Sprintf(`"host":"127.0.0.1","port":%d`, closed),
-		"silent": fmt.Sprintf(`"host":"127.0.0.1","port":%d`, silent),
-		"other":  fmt.Sprintf(`"host":"127.0.0.1","port":%d`, other),
-		"nobody": `"host":"nobody.invalid","port":389`,
+		"closed":       fmt.Sprintf(`"host":"127.0.0.1","port":%d`, closed),
+		"silent":       fmt.Sprintf(`"host":"127.0.0.1","port":%d`, silent),
+		"other":        fmt.Sprintf(`"host":"127.0.0.1","port":%d`, other),
+		"nobody":       `"host":"nobody.invalid","port":389`,
+		"out of reach": fmt.Sprintf(`"host":"0.0.0.0","port":%d`, silent),
 	} {
-		tenant := s.tenant(admin, name)
+		tenant := s.tenant(admin, strings.ReplaceAll(name, " ", "-"))
 		s.do("PUT", "/backends/ldap", admin, `{`+where+`,"user_base_dn":"dc=example","user_login_attribute":"uid","user_email_attribute":"mail"}`, in(tenant)).want(t, 200)
 		for _, security := range []string{"", "tls", "ldaps"} {
 			s.do("PUT", "/backends/ldap", admin, strings.Replace(`{`+where+`,"protocol_security":"S","user_base_dn":"dc=example","user_login_attribute":"uid","user_email_attribute":"mail"}`, `"S"`, `"`+security+`"`, 1), in(tenant)).want(t, 200)

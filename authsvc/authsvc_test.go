@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/ringfence/ringfence/authsvc"
+	"github.com/ringfence/ringfence/authsvc/backend/ldap/ldaptest"
 	"github.com/ringfence/ringfence/authsvc/password"
 	"github.com/ringfence/ringfence/internal/principal"
 	"github.com/ringfence/ringfence/internal/sealed"
@@ -86,7 +87,7 @@ func newServer(t *testing.T, db store.DB) *server {
 // newNode is a server on a database that it does not touch.
 func newNode(t *testing.T, db store.DB, box authsvc.Sealer) *server {
 	t.Helper()
-	svc, err := authsvc.New(authsvc.Options{DB: db, Sealer: box, Settings: authsvc.Settings{Passwords: cheapest.Passwords, Limits: lenient}})
+	svc, err := authsvc.New(authsvc.Options{DB: db, Sealer: box, Settings: authsvc.Settings{Passwords: cheapest.Passwords, Limits: lenient, Directories: *ldaptest.Reach}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -60,7 +60,7 @@ func (b *ldapBackend) ask(ctx context.Context, tenantUUID string, question func(
 	if err != nil {
 		return err
 	}
-	config.RootCAs = b.roots
+	config.RootCAs, config.Reach = b.roots, &b.s.settings.Load().Directories
 	ctx, cancel := context.WithTimeout(ctx, b.s.directoryTimeout)
 	defer cancel()
 	err = question(ctx, config)

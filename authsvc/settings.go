@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/ringfence/ringfence/authsvc/backend/ldap"
 	"github.com/ringfence/ringfence/authsvc/mail"
 	"github.com/ringfence/ringfence/authsvc/password"
 	"github.com/ringfence/ringfence/authsvc/throttle"
@@ -45,6 +46,8 @@ type Settings struct {
 	Sessions Sessions
 	// Limits slow down guessing and flooding.
 	Limits Limits
+	// Directories are where tenants' directories may be. Default: nowhere on this machine or its link, as ldap.Reach says.
+	Directories ldap.Reach
 }
 
 // Sessions bound tokens, of which each is a session. A field that is zero has its default.

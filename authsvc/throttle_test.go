@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ringfence/ringfence/authsvc"
+	"github.com/ringfence/ringfence/authsvc/backend/ldap/ldaptest"
 	"github.com/ringfence/ringfence/authsvc/password"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/storetest"
@@ -24,6 +25,7 @@ func (s *server) settle(settings authsvc.Settings) {
 	if settings.Passwords.Shortest == 0 {
 		settings.Passwords.Shortest = 1
 	}
+	settings.Directories = *ldaptest.Reach
 	if err := s.svc.UseSettings(settings); err != nil {
 		s.t.Fatal(err)
 	}

@@ -69,6 +69,8 @@ type App struct {
 	Passwords *Passwords `json:"passwords,omitempty"`
 	Sessions  *Sessions  `json:"sessions,omitempty"`
 	Limits    *Limits    `json:"limits,omitempty"`
+	// Directories are where tenants' directories may be. Default: nowhere on this machine or its link.
+	Directories *Directories `json:"directories,omitempty"`
 	External
 
 	ctx    caddy.Context

@@ -24,6 +24,7 @@ import (
 //	    passwords { ... }
 //	    sessions  { ... }
 //	    limits    { ... }
+//	    directories { ... }
 //	    handover_delay <duration>
 //	}
 func parseApp(d *caddyfile.Dispenser, existing any) (any, error) {
@@ -94,6 +95,8 @@ func (a *App) parseOption(d *caddyfile.Dispenser) error {
 		return a.parseSessions(d)
 	case "limits":
 		return a.parseLimits(d)
+	case "directories":
+		return a.parseDirectories(d)
 	case "handover_delay":
 		var value string
 		if !d.AllArgs(&value) {
@@ -105,7 +108,7 @@ func (a *App) parseOption(d *caddyfile.Dispenser) error {
 		}
 		a.HandoverDelay = caddy.Duration(delay)
 	default:
-		return d.Errf("unknown option %q: it is one of data, database, admin, tokens, backends, backend, origins, public_url, mail, external, self_registration, passwords, sessions, limits, handover_delay", option)
+		return d.Errf("unknown option %q: it is one of data, database, admin, tokens, backends, backend, origins, public_url, mail, external, self_registration, passwords, sessions, limits, directories, handover_delay", option)
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 
 	"github.com/ringfence/ringfence/authsvc"
+	"github.com/ringfence/ringfence/authsvc/backend/ldap"
 	"github.com/ringfence/ringfence/authsvc/password"
 	"github.com/ringfence/ringfence/authsvc/throttle"
 )
@@ -108,12 +109,43 @@ func (l *Limits) settings() throttle.Limits {
 	}
 }
 
+// Directories are where tenants' directories may be, for tenants choose the addresses: networks (10.0.0.0/8), addresses, and names of
+// hosts as tenants write them.
+type Directories struct {
+	// Allow are reached whatever they are, loopback and link-local addresses too. Default: none.
+	Allow []string `json:"allow,omitempty"`
+	// Only are the only ones that are reached beside those of Allow. Default: all but this machine's and its link's.
+	Only []string `json:"only,omitempty"`
+}
+
+func (d *Directories) reach(repl *caddy.Replacer) (r ldap.Reach, err error) {
+	if d == nil {
+		return r, nil
+	}
+	for _, list := range []struct {
+		texts  []string
+		places *[]ldap.Place
+	}{{d.Allow, &r.Allow}, {d.Only, &r.Only}} {
+		for _, text := range list.texts {
+			place, err := ldap.ParsePlace(repl.ReplaceAll(text, ""))
+			if err != nil {
+				return r, fmt.Errorf("directories: %w", err)
+			}
+			*list.places = append(*list.places, place)
+		}
+	}
+	return r, nil
+}
+
 // loadSettings reads the settings of the authentication service.
 func (a *App) loadSettings(repl *caddy.Replacer) (err error) {
 	if a.settings.Passwords, err = a.Passwords.settings(); err != nil {
 		return err
 	}
 	a.settings.Sessions, a.settings.Limits = a.Sessions.settings(), a.Limits.settings()
+	if a.settings.Directories, err = a.Directories.reach(repl); err != nil {
+		return err
+	}
 	a.settings.SelfRegistration = a.SelfRegistration
 	if a.Mail != nil {
 		sender, err := a.Mail.sender(repl, a.PublicURL)
@@ -205,6 +237,21 @@ func (a *App) parseLimits(d *caddyfile.Dispenser) error {
 	})
 }
 
+// parseDirectories reads
+//
+//	directories {
+//	    allow <network or host...>
+//	    only  <network or host...>
+//	}
+func (a *App) parseDirectories(d *caddyfile.Dispenser) error {
+	if a.Directories != nil {
+		return d.Err("directories is given twice")
+	}
+	places := new(Directories)
+	a.Directories = places
+	return block(d, map[string]value{"allow": texts(&places.Allow), "only": texts(&places.Only)})
+}
+
 // value reads what follows an option on its line.
 type value func(args []string) error
 
@@ -265,6 +312,16 @@ func rate(into **Rate) value {
 		r := new(Rate)
 		*into = r
 		return errors.Join(number(&r.Burst)(args[:1]), duration(&r.Every)(args[1:]))
+	}
+}
+
+func texts(into *[]string) value {
+	return func(args []string) error {
+		if len(args) == 0 {
+			return errors.New("it takes at least one")
+		}
+		*into = append(*into, args...)
+		return nil
 	}
 }
 

@@ -54,6 +54,10 @@ func TestSettingsOfTheAuthenticationService(t *testing.T) {
 func TestSettingsOfTheAuthenticationServiceAreChecked(t *testing.T) {
 	for _, tt := range []struct{ name, app, want string }{
 		{"an argument", "limits 5", "wrong argument count"},
+		{"no directory", "directories {\nallow\n}", "allow of directories: it takes at least one"},
+		{"directories twice", "directories {\n}\ndirectories {\n}", "directories is given twice"},
+		{"a directory's port", "directories {\nallow 10.0.0.1:389\n}", `"10.0.0.1:389" is neither a network`},
+		{"half an address", "directories {\nonly 127.1\n}", `"127.1" is neither a network`},
 		{"limits twice", "limits {\n}\nlimits {\n}", "limits is given twice"},
 		{"passwords twice", "passwords {\n}\npasswords {\n}", "passwords is given twice"},
 		{"sessions twice", "sessions {\n}\nsessions {\n}", "sessions is given twice"},

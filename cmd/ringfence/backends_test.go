@@ -33,7 +33,7 @@ func TestDirectory(t *testing.T) {
 	d := ldaptest.Start(t)
 	for name, address := range databases {
 		t.Run(name, func(t *testing.T) {
-			p := withBackends(t, address(t), "\t\tbackends database\n\t\tbackend ldap {\n\t\t\tca "+d.CAFile+"\n\t\t}\n")
+			p := withBackends(t, address(t), "\t\tbackends database\n\t\tbackend ldap {\n\t\t\tca "+d.CAFile+"\n\t\t}\n\t\tdirectories {\n\t\t\tallow 127.0.0.1\n\t\t}\n")
 			admin := p.Login(t, "admin", gatewaytest.Password)
 			alice := p.Do(t, "POST", authBase+"/users", admin, `{"email_address": "alice@example.test"}`).Want(t, 200).Text(t, "uuid")
 			config := fmt.Sprintf(`{"host":%q,"port":%d,"protocol_security":"ldaps","bind_dn":%q,"bind_password":%q,"user_base_dn":%q,"user_login_attribute":"uid","user_email_attribute":"mail"}`,

@@ -21,7 +21,7 @@ const (
 	LDAPS    = "ldaps" // TLS from the first byte
 )
 
-// Config is one tenant's directory. The fields are those of /backends/ldap, apart from RootCAs, which is
+// Config is one tenant's directory. The fields are those of /backends/ldap, apart from Reach and RootCAs, which are
 // the operator's and not the tenant's.
 type Config struct {
 	Host             string // a name or an IP address, which the certificate has to bear
@@ -41,6 +41,9 @@ type Config struct {
 	// for the escaped login and the two attributes. Empty is "({user_login_attribute}={username})". A user who
 	// binds directly has to match it too, if it is there.
 	SearchFilters string
+
+	// Reach is where the directory may be.
+	Reach *Reach
 
 	// RootCAs are who may have signed the directory's certificate; nil is whom the system trusts.
 	RootCAs *x509.CertPool

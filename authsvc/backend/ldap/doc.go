@@ -8,7 +8,7 @@
 //
 // What never happens: a certificate that is not verified, plain text in place of a TLS that was asked for,
 // a bind without a password (a directory answers it with success), a referral followed, a login read as
-// part of a filter or of a name, a wait longer than five seconds.
+// part of a filter or of a name, a connection to an address that is out of [Reach], a wait longer than five seconds.
 //
 // The package knows neither tenants nor users: the caller finds the [Config] of the tenant and, with the
 // [Entry], the local user.

@@ -47,7 +47,8 @@ func (s *session) connect() (raw, secured net.Conn, err error) {
 	ctx, cancel := context.WithTimeout(s.ctx, ConnectTimeout)
 	defer cancel()
 	address := net.JoinHostPort(s.config.Host, strconv.Itoa(s.config.Port))
-	raw, err = new(net.Dialer).DialContext(ctx, "tcp", address)
+	dialer := net.Dialer{Control: s.config.Reach.control(s.config.Host)}
+	raw, err = dialer.DialContext(ctx, "tcp", address)
 	if err != nil {
 		return nil, nil, s.failure("connecting to the directory", err)
 	}

@@ -99,9 +99,18 @@ func (s *Server) Config() ldap.Config {
 		Host: Host, Port: s.Port, ProtocolVersion: 3,
 		BindDN: ServiceDN, BindPassword: ServicePassword,
 		UserBaseDN: PeopleDN, UserLoginAttribute: "uid", UserEmailAttribute: "mail",
-		RootCAs: s.RootCAs,
+		RootCAs: s.RootCAs, Reach: Reach,
 	}
 }
+
+// Reach allows the directories of tests.
+var Reach = func() *ldap.Reach {
+	place, err := ldap.ParsePlace(Host)
+	if err != nil {
+		panic(err)
+	}
+	return &ldap.Reach{Allow: []ldap.Place{place}}
+}()
 
 // Stop ends the server in good order; Restart may follow.
 func (s *Server) Stop() { s.end(syscall.SIGTERM) }
