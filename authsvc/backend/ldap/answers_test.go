@@ -164,7 +164,7 @@ func TestStrangeAnswers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			config := direct(good())
-			config.Host, config.ProtocolSecurity = ldaptest.Host, ldap.Plain
+			config.Host, config.ProtocolSecurity, config.Reach = ldaptest.Host, ldap.Plain, ldaptest.Reach
 			config.Port = listen(t, func(c net.Conn) { _, _ = io.WriteString(c, text) })
 			_, err := ldap.Authenticate(t.Context(), config, "alice", "a password")
 			wantTrouble(t, err, "")
@@ -176,7 +176,7 @@ func TestStrangeAnswers(t *testing.T) {
 func TestOldTLS(t *testing.T) {
 	t.Parallel()
 	config := good()
-	config.Host = ldaptest.Host
+	config.Host, config.Reach = ldaptest.Host, ldaptest.Reach
 	config.Port = listen(t, func(c net.Conn) {
 		_ = tls.Server(c, &tls.Config{MaxVersion: tls.VersionTLS11, MinVersion: tls.VersionTLS10}).HandshakeContext(t.Context())
 	})
