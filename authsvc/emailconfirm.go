@@ -32,12 +32,12 @@ func (s *Service) confirmOperations(e *crud.Engine) []rest.Operation {
 		{
 			Method: http.MethodGet, Path: "/emails/{email_uuid}/confirm", Public: true, ID: "confirm_email_by_link", Tag: "emails",
 			Summary: "Confirm an address, from the link in the mail", Description: who, Query: []rest.Parameter{tokenParameter},
-			Success: http.StatusOK, Produces: "text/html; charset=utf-8", Statuses: []int{401, 403, 404}, Handle: s.confirmByLink,
+			Success: http.StatusOK, Produces: "text/html; charset=utf-8", Statuses: []int{401, 403, 404, 429}, Handle: s.confirmByLink,
 		},
 		{
 			Method: http.MethodPut, Path: "/emails/{email_uuid}/confirm", Public: true, ID: "confirm_email", Tag: "emails",
 			Summary: "Confirm an address", Description: who,
-			Success: http.StatusNoContent, Statuses: []int{401, 403, 404},
+			Success: http.StatusNoContent, Statuses: []int{401, 403, 404, 429},
 			Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 				_, err := s.confirm(ctx, r, r.HTTP.Header.Get("X-Auth-Token"))
 				return rest.Reply{}, err
@@ -164,17 +164,11 @@ func (s *Service) confirm(ctx context.Context, r *rest.Request, token string) (a
 	if err != nil {
 		return "", err
 	}
-	link, err := findSingleUse(ctx, s.db, confirmsAddress, token)
-	byMail := err == nil && link.EmailUUID == email
-	if e := apierr.As(err); err != nil && (e == nil || e.Kind != apierr.Unauthorized) {
+	by, err := s.presented(ctx, r, confirmsAddress, token, token, "auth.emails."+email+".confirm.update", func(link singleUse) bool { return link.EmailUUID == email })
+	if err != nil {
 		return "", err
 	}
-	var by *principal.Principal
-	if !byMail {
-		if by, err = s.bearer(ctx, r, token, "auth.emails."+email+".confirm.update"); err != nil {
-			return "", err
-		}
-	}
+	byMail := by == nil
 	err = s.db.InTx(ctx, func(ctx context.Context, tx store.Conn) (err error) {
 		if byMail {
 			if _, err := takeSingleUse(ctx, tx, confirmsAddress, token); err != nil {

@@ -19,6 +19,9 @@ func (s *Service) UseClock(now func() time.Time) { s.throttle.Now = now }
 // UseDirectoryTimeout bounds a question to a directory otherwise. Nobody is asking one meanwhile.
 func (s *Service) UseDirectoryTimeout(d time.Duration) { s.directoryTimeout = d }
 
+// UseSecretsClock puts another clock in the place of that by which look-ups of secrets are rationed.
+func (s *Service) UseSecretsClock(now func() time.Time) { s.secrets.Now = now }
+
 // Asking is how many questions to a backend are under way, for one tenant.
 func (s *Service) Asking(backend, tenantUUID string) int {
 	s.places.mu.Lock()

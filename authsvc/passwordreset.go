@@ -181,17 +181,13 @@ func (s *Service) resetPassword(ctx context.Context, r *rest.Request) (rest.Repl
 	}
 	user, token := parsed.String(), sentToken(r)
 	// Looked at before the work of a hash is done for a stranger.
-	link, err := findSingleUse(ctx, s.db, resetsPassword, token)
-	byMail := err == nil && link.UserUUID == user
-	if e := apierr.As(err); err != nil && (e == nil || e.Kind != apierr.Unauthorized) {
+	// Only a mail's token may be in a URL.
+	by, err := s.presented(ctx, r, resetsPassword, token, r.HTTP.Header.Get("X-Auth-Token"), "auth.users.password.reset."+user+".create", func(link singleUse) bool { return link.UserUUID == user })
+	if err != nil {
 		return rest.Reply{}, err
 	}
-	var by *principal.Principal
+	byMail := by == nil
 	if !byMail {
-		// Only a mail's token may be in a URL.
-		if by, err = s.bearer(ctx, r, r.HTTP.Header.Get("X-Auth-Token"), "auth.users.password.reset."+user+".create"); err != nil {
-			return rest.Reply{}, err
-		}
 		if err := mayReset(ctx, s.db, by, user); err != nil {
 			return rest.Reply{}, err
 		}

@@ -175,9 +175,6 @@ func (s *Service) refreshLogin(ctx context.Context, value, clientID string) (use
 		UserUUID string `db:"user_uuid"`
 		Mobile   bool   `db:"mobile"`
 	}
-	if !tokens.WellFormed(value) {
-		return "", "", false, errNoLogin()
-	}
 	d := tokens.DigestOf(value)
 	f, err := store.Get[found](ctx, s.db, `
 		SELECT r.uuid, r.user_uuid, r.mobile FROM auth_refresh_token r JOIN auth_user u ON u.uuid = r.user_uuid

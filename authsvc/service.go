@@ -57,6 +57,8 @@ type Service struct {
 	external *external.Host
 	backends atomic.Pointer[[]Backend]
 	places   places // at the backends
+	// secrets rations look-ups of refresh tokens and of tokens in mails.
+	secrets *tokens.Ration
 	// directoryTimeout is how long a question to a directory may take, and how long one that it does not answer takes.
 	directoryTimeout time.Duration
 	config           nodeConfig
@@ -65,13 +67,17 @@ type Service struct {
 	errands          *errands
 }
 
+// secretsPerSecond is how many refresh tokens and tokens in mails, which nobody knows, are looked up in a second: others are
+// refused with 429, those from where they come first.
+const secretsPerSecond = 200
+
 // New describes the service. Follow it by Bootstrap, once the schema is there, and by UseCache.
 func New(o Options) (*Service, error) {
 	h, err := password.NewHasher(o.Settings.Passwords)
 	if err != nil {
 		return nil, err
 	}
-	s := &Service{db: o.DB, hasher: h, throttle: throttle.New(o.DB), sealer: o.Sealer, acls: new(tokens.ACLs), clientIP: o.ClientIP, errands: newErrands(), directoryTimeout: ldap.Timeout}
+	s := &Service{db: o.DB, hasher: h, throttle: throttle.New(o.DB), sealer: o.Sealer, acls: new(tokens.ACLs), clientIP: o.ClientIP, errands: newErrands(), directoryTimeout: ldap.Timeout, secrets: tokens.NewRation(secretsPerSecond)}
 	if err := s.UseSettings(o.Settings); err != nil {
 		return nil, err
 	}

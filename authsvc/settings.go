@@ -11,6 +11,8 @@ import (
 	"github.com/ringfence/ringfence/authsvc/mail"
 	"github.com/ringfence/ringfence/authsvc/password"
 	"github.com/ringfence/ringfence/authsvc/throttle"
+	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/tokens"
 )
 
 // Mailer sends the service's mails; *mail.Sender does. It is safe for concurrent use. Links begin with what the mailer was
@@ -137,6 +139,16 @@ func (s *Service) clientAddress(r *http.Request) string {
 		return s.clientIP(r)
 	}
 	return PeerIP(r)
+}
+
+// lookUp looks up what somebody has sent as a secret, unless too many have come that nobody knows. A secret that is not known is one
+// that look answers with an error of kind Unauthorized.
+func (s *Service) lookUp(ctx context.Context, r *http.Request, secret string, look func() error) error {
+	return s.secrets.Look(ctx, tokens.FromAddress(s.clientAddress(r)), tokens.DigestOf(secret), func() (known bool, err error) {
+		err = look()
+		e := apierr.As(err)
+		return e == nil || e.Kind != apierr.Unauthorized, err
+	})
 }
 
 // PeerIP is the address of a request's peer, without a port.

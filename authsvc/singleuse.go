@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/principal"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/tokens"
@@ -43,11 +44,8 @@ type singleUse struct {
 	EmailUUID string `db:"email_uuid"`
 }
 
-// findSingleUse answers a token that is good, or errBadLink.
+// findSingleUse answers a token that is good, or errBadLink. Service.presented rations it.
 func findSingleUse(ctx context.Context, c store.Conn, kind, token string) (singleUse, error) {
-	if !tokens.WellFormed(token) {
-		return singleUse{}, errBadLink()
-	}
 	d := tokens.DigestOf(token)
 	return orBadLink(store.Get[singleUse](ctx, c, `SELECT user_uuid, email_uuid FROM auth_single_use
 		WHERE digest = $1 AND kind = $2 AND expires_at > now_utc()`, d[:], kind))
@@ -58,6 +56,27 @@ func takeSingleUse(ctx context.Context, tx store.Conn, kind, token string) (sing
 	d := tokens.DigestOf(token)
 	return orBadLink(store.Get[singleUse](ctx, tx, `DELETE FROM auth_single_use
 		WHERE digest = $1 AND kind = $2 AND expires_at > now_utc() RETURNING user_uuid, email_uuid`, d[:], kind))
+}
+
+// presented answers who makes a request: whoever has read a mail that is meant and sends its token (nil), or the user of the token
+// bearer, who must hold the access. What nobody knows is rationed.
+func (s *Service) presented(ctx context.Context, r *rest.Request, kind, token, bearer, access string, meant func(singleUse) bool) (by *principal.Principal, err error) {
+	if !tokens.WellFormed(token) {
+		return s.bearer(ctx, r, bearer, access)
+	}
+	err = s.lookUp(ctx, r.HTTP, token, func() error {
+		link, err := findSingleUse(ctx, s.db, kind, token)
+		e := apierr.As(err)
+		switch {
+		case err == nil && meant(link):
+			return nil
+		case err != nil && (e == nil || e.Kind != apierr.Unauthorized):
+			return err
+		}
+		by, err = s.bearer(ctx, r, bearer, access)
+		return err
+	})
+	return by, err
 }
 
 func orBadLink(found singleUse, err error) (singleUse, error) {

@@ -57,7 +57,7 @@ func (s *Service) tokenOperations() []rest.Operation {
 		{
 			Method: http.MethodDelete, Path: "/token/{token}", Public: true, ID: "revoke_token", Tag: "token",
 			Summary: "Revoke a token", Description: "Answers the same for a token that does not exist.",
-			Success: http.StatusOK, Reply: rest.SchemaOf[messageAnswer](), Handle: s.revokeToken,
+			Success: http.StatusOK, Reply: rest.SchemaOf[messageAnswer](), Statuses: []int{429}, Handle: s.revokeToken,
 		},
 		{
 			Method: http.MethodPost, Path: "/token/{token}/scopes/check", Public: true, ID: "check_scopes", Tag: "token",
@@ -124,7 +124,13 @@ func (l Sessions) lifetime(expiration int) (time.Duration, error) {
 // identify finds whose the token will be: by a refresh token when there is one, else by name and password.
 func (s *Service) identify(ctx context.Context, r *http.Request, req *tokenRequest, l *login) (err error) {
 	if req.RefreshToken != "" {
-		if l.UserUUID, l.RefreshUUID, l.Mobile, err = s.refreshLogin(ctx, req.RefreshToken, req.ClientID); err != nil {
+		if !tokens.WellFormed(req.RefreshToken) {
+			return errNoLogin()
+		}
+		if err := s.lookUp(ctx, r, req.RefreshToken, func() (err error) {
+			l.UserUUID, l.RefreshUUID, l.Mobile, err = s.refreshLogin(ctx, req.RefreshToken, req.ClientID)
+			return err
+		}); err != nil {
 			return err
 		}
 		return s.mayRefresh(ctx, l.UserUUID)

@@ -160,6 +160,19 @@ func (s *Service) revokeToken(ctx context.Context, r *rest.Request) (rest.Reply,
 	}
 	d := tokens.DigestOf(r.Param("token"))
 	gone := forgetToken(d)
+	// Anybody may call this: what nobody knows is rationed, and costs no write.
+	if err := s.lookUp(ctx, r.HTTP, r.Param("token"), func() error {
+		n, err := store.Get[int](ctx, s.db, `SELECT count(*) FROM auth_token WHERE digest = $1`, d[:])
+		if err == nil && n == 0 {
+			err = errBadLink()
+		}
+		return err
+	}); err != nil {
+		if e := apierr.As(err); e != nil && e.Kind == apierr.Unauthorized {
+			return rest.Reply{Body: answer}, nil
+		}
+		return rest.Reply{}, err
+	}
 	err := s.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
 		n, err := tx.Exec(ctx, `DELETE FROM auth_token WHERE digest = $1`, d[:])
 		if err != nil || n == 0 {

@@ -84,7 +84,7 @@ func newEngine(key, data string) (*engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	cache, err := tokens.NewCache(auth, tokens.Options{OnLag: metrics.lagged})
+	cache, err := tokens.NewCache(auth, tokens.Options{OnLag: metrics.lagged, From: from})
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("making the token cache: %w", err), metrics.release())
 	}

@@ -1,6 +1,7 @@
 package caddymodule
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/ringfence/ringfence/authsvc"
 	"github.com/ringfence/ringfence/authsvc/mail"
+	"github.com/ringfence/ringfence/internal/tokens"
 )
 
 // Mail is how the authentication service sends mails: those that confirm an address, and those that reset a password. Texts may
@@ -70,6 +72,12 @@ func clientIP(r *http.Request) string {
 		return ip
 	}
 	return authsvc.PeerIP(r)
+}
+
+// from is where a request comes from, by its context.
+func from(ctx context.Context) tokens.From {
+	ip, _ := caddyhttp.GetVar(ctx, caddyhttp.ClientIPVarKey).(string)
+	return tokens.FromAddress(ip)
 }
 
 // parseMail reads

@@ -92,7 +92,7 @@ func (t *RemoteTokens) Tokens(a *App) (*tokens.Cache, error) {
 		if err != nil {
 			return nil, err
 		}
-		cache, err := tokens.NewCache(source, tokens.Options{})
+		cache, err := tokens.NewCache(source, tokens.Options{From: from})
 		if err != nil {
 			return nil, err
 		}

@@ -50,6 +50,9 @@ type Options struct {
 	// UnknownRate is how many look-ups in a second may turn out to be of unknown
 	// tokens before tokens that this node never saw are refused with 429, 200 by default.
 	UnknownRate int
+	// From answers where a request comes from, by its context; it is asked for tokens alone that this node never saw. Each network
+	// has a part of UnknownRate. By default all requests come from one.
+	From func(context.Context) From
 	// Now is the clock, time.Now by default.
 	Now func() time.Time
 	// OnLag is called for each revocation that another node announced, with the time since it did.
@@ -71,7 +74,7 @@ type Cache struct {
 	marks    *marks
 	unknowns unknowns
 	seen     seen
-	ration   *ration
+	ration   *Ration
 	flights  singleflight.Group
 	shared   affiliations
 	count    counters
@@ -115,8 +118,9 @@ func NewCache(source Source, o Options) (*Cache, error) {
 		staleness: int64(o.Staleness),
 		start:     o.Now(),
 		marks:     newMarks(),
-		ration:    newRation(o.UnknownRate),
+		ration:    NewRation(o.UnknownRate),
 	}
+	c.ration.Now = o.Now
 	k := &known{recent: newRecent(o.Capacity), entries: entries}
 	runtime.AddCleanup(k, func(r *ristretto.Cache[uint64, *entry]) { r.Close() }, entries)
 	c.known.Store(k)
@@ -135,6 +139,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.UnknownRate == 0 {
 		o.UnknownRate = defaultUnknownRate
+	}
+	if o.From == nil {
+		o.From = func(context.Context) From { return From{} }
 	}
 	if o.Now == nil {
 		o.Now = time.Now

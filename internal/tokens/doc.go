@@ -41,6 +41,6 @@
 // They never enter the cache of those that are known: a flood of them would
 // push out the others (THREATS 6.5). They have a small table of their own with a
 // life of 2 seconds at most, and their look-ups are rationed by rate and by
-// number in flight. A token that this node has seen to be good, or has just
+// number in flight, for each network first and then for all ([Ration]). A token that this node has seen to be good, or has just
 // issued, is not rationed.
 package tokens

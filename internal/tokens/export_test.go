@@ -35,3 +35,10 @@ func (c *Cache) LateWrite(d Digest) func() {
 // Sleep makes the cache find that the machine slept for a while: the wall clock
 // went on and the monotonic one did not.
 func (c *Cache) Sleep(d time.Duration) { c.step.Add(-int64(d)) }
+
+// Origins is how many networks and sites are remembered.
+func (r *Ration) Origins() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.origins)
+}

@@ -35,7 +35,7 @@ func (c *Cache) lookUp(ctx context.Context, token string, d Digest, seen bool) (
 			c.count.negativeHits.Add(1)
 			return nil, ErrUnknown
 		}
-		if !seen && !c.ration.left(now) {
+		if !seen && !c.ration.left(now, c.options.From(ctx), &d) {
 			c.count.shed.Add(1)
 			return nil, errShed()
 		}
@@ -73,11 +73,14 @@ func (c *Cache) ask(ctx context.Context, token string, d Digest, seen bool) <-ch
 func (c *Cache) load(ctx context.Context, token string, d Digest, seen bool) outcome {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.options.LoadTimeout)
 	defer cancel()
+	var from From
 	if !seen {
-		if err := c.ration.take(ctx); err != nil {
+		from = c.options.From(ctx)
+		giveBack, err := c.ration.take(ctx, from)
+		if err != nil {
 			return outcome{err: err}
 		}
-		defer c.ration.giveBack()
+		defer giveBack()
 	}
 	c.count.loads.Add(1)
 	asked := c.options.Now()
@@ -90,7 +93,7 @@ func (c *Cache) load(ctx context.Context, token string, d Digest, seen bool) out
 		return outcome{entry: e}
 	case err == nil || errors.Is(err, ErrUnknown):
 		c.count.unknown.Add(1)
-		c.refuse(&refused{digest: d, until: c.instant(asked) + int64(unknownLife), number: n}, seen)
+		c.refuse(&refused{digest: d, until: c.instant(asked) + int64(unknownLife), number: n}, seen, from)
 		return outcome{number: n, err: ErrUnknown}
 	case ctx.Err() != nil && !errors.Is(err, store.ErrUnavailable):
 		err = fmt.Errorf("%w: %w", store.ErrUnavailable, err)
@@ -125,10 +128,10 @@ func (c *Cache) keep(e *entry, d *Digest) {
 
 // refuse remembers that a token is unknown. If it was good before, what is
 // left of that no longer counts: the token may have died without a message.
-func (c *Cache) refuse(r *refused, seen bool) {
+func (c *Cache) refuse(r *refused, seen bool, from From) {
 	c.unknowns.add(r)
 	if !seen {
-		c.ration.spend(c.options.Now())
+		c.ration.spend(c.options.Now(), from)
 		return
 	}
 	raise(c.marks.token(&r.digest), r.number)

@@ -240,7 +240,7 @@ func TestUnseenWaitTheirTurn(t *testing.T) {
 		release := f.hold()
 		before := f.book.asked()
 		var waiting []<-chan result
-		for range 16 + 1024 {
+		for range 16 + 4096 {
 			waiting = append(waiting, f.request(t.Context(), tokens.New()))
 		}
 		synctest.Wait()

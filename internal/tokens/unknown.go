@@ -1,16 +1,9 @@
 package tokens
 
 import (
-	"context"
 	"encoding/binary"
-	"fmt"
 	"sync/atomic"
 	"time"
-
-	"golang.org/x/time/rate"
-
-	"github.com/ringfence/ringfence/internal/apierr"
-	"github.com/ringfence/ringfence/internal/store"
 )
 
 const (
@@ -20,10 +13,6 @@ const (
 	unknownLife = 2 * time.Second
 
 	seenSlots = 1 << 15
-	// unseenInFlight look-ups of tokens that this node never saw are made at once,
-	// and unseenWaiting more may wait for their turn.
-	unseenInFlight = 16
-	unseenWaiting  = 1024
 )
 
 // refused is one token that the source did not know.
@@ -68,54 +57,4 @@ func (s *seen) add(d *Digest) {
 func (s *seen) has(d *Digest) bool {
 	slot, mark := s.slot(d)
 	return slot.Load() == mark
-}
-
-// ration keeps look-ups of tokens that were never seen from taking the source
-// away from all others. Only those that turn out to be unknown use it up, so
-// that a node that has just started and meets all its clients at once is not held back.
-type ration struct {
-	limiter *rate.Limiter
-	turns   chan struct{}
-	waiting atomic.Int64 // for a turn, or having one
-}
-
-func newRation(perSecond int) *ration {
-	return &ration{
-		limiter: rate.NewLimiter(rate.Limit(perSecond), perSecond),
-		turns:   make(chan struct{}, unseenInFlight),
-	}
-}
-
-// left reports whether another token that was never seen may be looked up.
-func (r *ration) left(now time.Time) bool {
-	return r.limiter.TokensAt(now) >= 1 && r.waiting.Load() < unseenWaiting+unseenInFlight
-}
-
-// spend counts a token that turned out to be unknown.
-func (r *ration) spend(now time.Time) { r.limiter.AllowN(now, 1) }
-
-// take waits for a turn until ctx ends; the caller gives it back.
-func (r *ration) take(ctx context.Context) error {
-	r.waiting.Add(1)
-	select {
-	case r.turns <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		r.waiting.Add(-1)
-		return fmt.Errorf("waiting to look up a token: %w", store.ErrUnavailable)
-	}
-}
-
-func (r *ration) giveBack() {
-	<-r.turns
-	r.waiting.Add(-1)
-}
-
-// errShed refuses a token that nobody here has seen while too many unknown ones are tried.
-func errShed() error {
-	return &apierr.Error{
-		Kind:       apierr.TooMany,
-		Message:    "Too many unknown tokens are being tried; try again in a moment",
-		RetryAfter: time.Second,
-	}
 }

@@ -1,0 +1,274 @@
+package tokens
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// From is where a request comes from. The zero value is nowhere in particular: it is rationed with all others, and not by itself.
+type From struct {
+	Network string // an IPv4 address, or an IPv6 /64, of which every customer has all
+	Site    string // the /24 or /48 around it
+}
+
+// FromAddress is where a client's address is.
+func FromAddress(address string) From {
+	ip, err := netip.ParseAddr(address)
+	if err != nil {
+		return From{Network: address, Site: address}
+	}
+	network, site := 64, 48
+	if ip = ip.Unmap().WithZone(""); ip.Is4() {
+		network, site = 32, 24
+	}
+	around := func(bits int) string { return netip.PrefixFrom(ip, bits).Masked().String() }
+	return From{around(network), around(site)}
+}
+
+const (
+	// unseenInFlight look-ups are made at once, most of them for one network, and some more may wait for their turn.
+	unseenInFlight  = 16
+	networkInFlight = 12
+	unseenWaiting   = 4096
+	networkWaiting  = 1024
+
+	// maxOrigins networks and sites are remembered.
+	maxOrigins = 1 << 15
+	// tainted is how long a network from which an unknown secret came does not draw on the reserve.
+	tainted = time.Minute
+	// A secret that was refused unseen is looked at when it comes again, after a while: whoever sends random ones sends others.
+	comeBackAfter, comeBackWithin = 500 * time.Millisecond, time.Minute
+	refusedSlots                  = 1 << 12
+)
+
+// Ration keeps look-ups of secrets that nobody knows from taking the database away from all others. Only those that turn out to be unknown
+// use it up, so that a node that has just started and meets all its clients at once is not held back. It is safe for concurrent use.
+//
+// Each network has an allowance, each site one of four times that, and all together have one that some ten networks
+// can use up. Then there is a reserve for networks from which nothing unknown has come lately, and within a network that has used its allowance up
+// for those who come again with the same secret, as clients do and floods do not.
+type Ration struct {
+	// Now is the clock, time.Now by default. It is set before the Ration is used.
+	Now func() time.Time
+
+	perSecond     int
+	all           *rate.Limiter
+	reserve       *rate.Limiter // beyond all
+	returning     *rate.Limiter // beyond a network's own
+	turns         chan struct{}
+	waiting       atomic.Int64 // for a turn, or having one
+	refusedUnseen [refusedSlots]atomic.Pointer[refusedUnseen]
+
+	mu      sync.Mutex
+	origins map[string]*origin
+}
+
+// origin is a network or a site.
+type origin struct {
+	full    time.Time     // when its allowance is full again (the generic cell rate algorithm)
+	taint   time.Time     // until when it does not draw on the reserve
+	turns   chan struct{} // of its look-ups
+	waiting int           // for a turn, or having one
+}
+
+type refusedUnseen struct {
+	digest Digest
+	at     time.Time
+}
+
+// NewRation lets so many unknown secrets through in a second, a tenth of them for one network.
+func NewRation(perSecond int) *Ration {
+	limiter := func(part int) *rate.Limiter {
+		n := max(1, perSecond/part)
+		return rate.NewLimiter(rate.Limit(n), n)
+	}
+	return &Ration{
+		Now: time.Now, perSecond: perSecond, all: limiter(1), reserve: limiter(2), returning: limiter(4),
+		turns: make(chan struct{}, unseenInFlight), origins: map[string]*origin{},
+	}
+}
+
+// burst is how many unknown secrets may come at once from a network or a site, and every how often there is one more.
+func (r *Ration) burst(parts int) (n int, every time.Duration) {
+	return max(1, r.perSecond/parts), time.Second * time.Duration(parts) * 10 / 4 / time.Duration(max(1, r.perSecond))
+}
+
+// Parts of the rate that a network and a site have at once.
+const (
+	networkPart = 4
+	sitePart    = 1
+)
+
+// Look looks a secret up, unless too many have come that nobody knows: then the error is an *apierr.Error of kind TooMany. look says
+// whether the secret is known, and its error is Look's.
+func (r *Ration) Look(ctx context.Context, from From, d Digest, look func() (known bool, err error)) error {
+	if !r.left(r.Now(), from, &d) {
+		return errShed()
+	}
+	giveBack, err := r.take(ctx, from)
+	if err != nil {
+		return err
+	}
+	defer giveBack()
+	known, err := look()
+	if !known {
+		r.spend(r.Now(), from)
+	}
+	return err
+}
+
+// left reports whether another secret that was never seen may be looked up.
+func (r *Ration) left(now time.Time, from From, d *Digest) bool {
+	if r.waiting.Load() >= unseenWaiting+unseenInFlight {
+		return false
+	}
+	r.mu.Lock()
+	network, site := r.origins[from.Network], r.origins[from.Site]
+	full := network != nil && network.waiting >= networkWaiting+networkInFlight
+	own := r.has(network, now, networkPart) && r.has(site, now, sitePart)
+	clean := from.Network != "" && network.clean(now) && site.clean(now)
+	r.mu.Unlock()
+	switch {
+	case full:
+		return false
+	case !own:
+		return r.cameBack(now, d) && r.returning.TokensAt(now) >= 1
+	}
+	return r.all.TokensAt(now) >= 1 || clean && r.reserve.TokensAt(now) >= 1
+}
+
+// has reports whether anything is left of an origin's allowance.
+func (r *Ration) has(o *origin, now time.Time, parts int) bool {
+	n, every := r.burst(parts)
+	return o == nil || o.full.Sub(now) <= time.Duration(n-1)*every
+}
+
+func (o *origin) clean(now time.Time) bool { return o == nil || !now.Before(o.taint) }
+
+// cameBack reports whether a secret was refused unseen a while ago, and remembers that it is now.
+func (r *Ration) cameBack(now time.Time, d *Digest) bool {
+	slot := &r.refusedUnseen[binary.LittleEndian.Uint32(d[12:])%refusedSlots]
+	before := slot.Load()
+	if before == nil || before.digest != *d || now.Sub(before.at) > comeBackWithin {
+		slot.Store(&refusedUnseen{*d, now})
+		return false
+	}
+	return now.Sub(before.at) >= comeBackAfter
+}
+
+// spend counts a secret that turned out to be unknown.
+func (r *Ration) spend(now time.Time, from From) {
+	own := r.spendOwn(now, from.Network, networkPart)
+	own = r.spendOwn(now, from.Site, sitePart) && own
+	switch {
+	case !own:
+		r.returning.AllowN(now, 1)
+	case !r.all.AllowN(now, 1):
+		r.reserve.AllowN(now, 1)
+	}
+}
+
+// spendOwn takes one from an origin's allowance, if there is one left.
+func (r *Ration) spendOwn(now time.Time, name string, parts int) bool {
+	if name == "" {
+		return true
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	o := r.origin(name, now)
+	o.taint = now.Add(tainted)
+	left := r.has(o, now, parts)
+	if left {
+		if o.full.Before(now) {
+			o.full = now
+		}
+		_, every := r.burst(parts)
+		o.full = o.full.Add(every)
+	}
+	return left
+}
+
+// origin answers what is known of a network or a site. When there are too many it forgets those that it can, and then any.
+func (r *Ration) origin(name string, now time.Time) *origin {
+	if o := r.origins[name]; o != nil {
+		return o
+	}
+	if len(r.origins) >= maxOrigins {
+		for name, o := range r.origins {
+			if o.waiting == 0 && o.clean(now) && o.full.Before(now) {
+				delete(r.origins, name)
+			}
+		}
+		for name, o := range r.origins {
+			if len(r.origins) < maxOrigins*3/4 {
+				break
+			}
+			if o.waiting == 0 {
+				delete(r.origins, name)
+			}
+		}
+	}
+	o := &origin{turns: make(chan struct{}, networkInFlight)}
+	r.origins[name] = o
+	return o
+}
+
+// take waits for a turn until ctx ends; the caller gives it back. Whoever waits behind others of their own network holds up nobody else.
+func (r *Ration) take(ctx context.Context, from From) (giveBack func(), err error) {
+	late := fmt.Errorf("waiting to look up a secret: %w", store.ErrUnavailable)
+	r.waiting.Add(1)
+	leave := func() { r.waiting.Add(-1) }
+	if from.Network != "" {
+		r.mu.Lock()
+		o := r.origin(from.Network, r.Now())
+		o.waiting++
+		r.mu.Unlock()
+		all := leave
+		leave = func() {
+			all()
+			r.mu.Lock()
+			o.waiting--
+			r.mu.Unlock()
+		}
+		select {
+		case o.turns <- struct{}{}:
+		case <-ctx.Done():
+			leave()
+			return nil, late
+		}
+		waiting := leave
+		leave = func() {
+			<-o.turns
+			waiting()
+		}
+	}
+	select {
+	case r.turns <- struct{}{}:
+		return func() {
+			<-r.turns
+			leave()
+		}, nil
+	case <-ctx.Done():
+		leave()
+		return nil, late
+	}
+}
+
+// errShed refuses a secret that nobody here has seen while too many unknown ones are tried.
+func errShed() error {
+	return &apierr.Error{
+		Kind:       apierr.TooMany,
+		Message:    "Too many unknown tokens are being tried; try again in a moment",
+		RetryAfter: time.Second,
+	}
+}
