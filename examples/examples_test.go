@@ -255,3 +255,19 @@ func TestRemoteTokens(t *testing.T) {
 	existing.Ready(t)
 	gatewaytest.Eventually(t, time.Minute, p.Status(t.Context(), "GET", path, admin, 200))
 }
+
+// No daemon of an example is waited for without end.
+func TestProxiesHaveTimeouts(t *testing.T) {
+	for _, name := range []string{"reverse-proxy", "remote-tokens"} {
+		text, err := os.ReadFile(example(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		proxies := strings.Count(string(text), "\t\treverse_proxy ")
+		for _, timeout := range []string{"dial_timeout", "response_header_timeout", "read_timeout", "write_timeout"} {
+			if n := strings.Count(string(text), timeout+" "); n != proxies || n == 0 {
+				t.Errorf("%s: %d proxies, %d times %s", name, proxies, n, timeout)
+			}
+		}
+	}
+}
