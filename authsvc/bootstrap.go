@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"unicode"
 
@@ -21,9 +22,14 @@ type Admin struct {
 	Username string
 	// Password, when empty, is generated, shown once, and kept in File.
 	Password string
-	// File is where a generated password is kept, mode 0600.
+	// File is where a generated password is kept, mode 0600, as long as it is right.
 	File string
+	// Made is true when the database is known to have had its first administrator: to make another one would be to begin anew.
+	Made bool
 }
+
+// ErrEmpty says that a database has nothing in it and had something before.
+var ErrEmpty = errors.New("the database is empty")
 
 // FirstStart is what Bootstrap did.
 type FirstStart struct {
@@ -44,6 +50,9 @@ func (s *Service) Bootstrap(ctx context.Context, a Admin) (FirstStart, error) {
 	server, err := s.serverUUID(ctx)
 	var first FirstStart
 	if errors.Is(err, store.ErrNotFound) {
+		if a.Made {
+			return first, ErrEmpty
+		}
 		if first, err = s.firstStart(ctx, a); err == nil {
 			server, err = s.serverUUID(ctx)
 		}
@@ -52,7 +61,16 @@ func (s *Service) Bootstrap(ctx context.Context, a Admin) (FirstStart, error) {
 		return FirstStart{}, fmt.Errorf("setting up the authentication service: %w", err)
 	}
 	s.server.Store(&server)
-	return first, s.settleCredentials(ctx, a.File)
+	if err := s.settleCredentials(ctx, a.File); err != nil {
+		return first, err
+	}
+	s.kept.mu.Lock()
+	s.kept.file = a.File
+	s.kept.mu.Unlock()
+	if err := s.dropStaleCredentials(ctx); err != nil { // they are looked at again
+		slog.WarnContext(ctx, "the first administrator's credentials may be out of date", "error", err)
+	}
+	return first, nil
 }
 
 // firstStart tries to be the one that makes the first administrator.

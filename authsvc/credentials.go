@@ -4,12 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/private"
+	"github.com/ringfence/ringfence/internal/tokens"
 )
 
 // pendingEnding ends the names of the files that a first start writes before it commits. Each has
@@ -45,12 +50,10 @@ func (s *Service) settleCredentials(ctx context.Context, file string) error {
 }
 
 func (s *Service) settle(ctx context.Context, pending, file string) error {
-	text, err := os.ReadFile(pending) //nolint:gosec // below the data folder
+	c, err := readCredentials(pending)
 	if err != nil {
 		return err
 	}
-	name, password, _ := strings.Cut(string(text), "\n")
-	c := credentials{strings.TrimPrefix(name, "username: "), strings.TrimPrefix(strings.TrimSuffix(password, "\n"), "password: ")}
 	_, err = s.authenticate(ctx, c)
 	if e := apierr.As(err); e != nil && e.Kind == apierr.Unauthorized {
 		return os.Remove(pending)
@@ -59,4 +62,96 @@ func (s *Service) settle(ctx context.Context, pending, file string) error {
 		return err
 	}
 	return os.Rename(pending, file)
+}
+
+// readCredentials reads what writePending has written.
+func readCredentials(file string) (credentials, error) {
+	text, err := os.ReadFile(file) //nolint:gosec // below the data folder
+	name, password, _ := strings.Cut(string(text), "\n")
+	return credentials{strings.TrimPrefix(name, "username: "), strings.TrimPrefix(strings.TrimSuffix(password, "\n"), "password: ")}, err
+}
+
+// keptCredentials is the file with the first administrator's password: it is kept as long as it lets its user in.
+type keptCredentials struct {
+	mu   sync.Mutex
+	file string
+	// user and hash are those that its password was last verified against, empty when there is no file.
+	user string
+	hash string
+}
+
+// dropStaleCredentials removes the file when its password has been changed, or its user renamed, disabled or deleted.
+//
+// It is called at the start, when something of the user has changed on this node, and every minute for what other nodes do. Interrupted
+// between the change and the removal, the next start removes it. A file whose user cannot be looked up stays for the next time.
+func (s *Service) dropStaleCredentials(ctx context.Context) error {
+	s.kept.mu.Lock()
+	defer s.kept.mu.Unlock()
+	if s.kept.file == "" {
+		return nil
+	}
+	c, err := readCredentials(s.kept.file)
+	if errors.Is(err, os.ErrNotExist) {
+		s.kept.user, s.kept.hash = "", ""
+		return nil
+	}
+	if err == nil {
+		err = s.dropIfStale(ctx, c)
+	}
+	if err != nil {
+		return fmt.Errorf("comparing %s with the database: %w", s.kept.file, err)
+	}
+	return nil
+}
+
+func (s *Service) dropIfStale(ctx context.Context, c credentials) error {
+	a, err := findAccount(ctx, s.db, c.login)
+	if err != nil {
+		return err
+	}
+	if a.PasswordHash != nil && a.UserUUID == s.kept.user && *a.PasswordHash == s.kept.hash {
+		return nil // as it was when it was verified
+	}
+	user, err := s.authenticate(ctx, c)
+	switch e := apierr.As(err); {
+	case err == nil && a.PasswordHash != nil:
+		s.kept.user, s.kept.hash = user, *a.PasswordHash
+		return nil
+	case err == nil:
+		return nil
+	case e == nil || e.Kind != apierr.Unauthorized:
+		return err
+	}
+	if err := os.Remove(s.kept.file); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	s.kept.user, s.kept.hash = "", ""
+	slog.InfoContext(ctx, "the first administrator's password is no longer what the file said: the file was removed", "file", s.kept.file)
+	return nil
+}
+
+// concerns reports whether the user of the file may be among those that a change has touched.
+func (k *keptCredentials) concerns(what []forget) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.user == "" {
+		return false
+	}
+	mine, all := tokens.ForgetUserMessage(k.user), tokens.ForgetAllMessage()
+	return slices.ContainsFunc(what, func(f forget) bool { return f.message == mine || f.message == all })
+}
+
+// credentialsTime bounds how long a change of the administrator waits for the file to be looked at.
+const credentialsTime = 10 * time.Second
+
+// recheckCredentials is dropStaleCredentials after a change, which is committed and has been made whatever comes of this.
+func (s *Service) recheckCredentials(what []forget) {
+	if !s.kept.concerns(what) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), credentialsTime)
+	defer cancel()
+	if err := s.dropStaleCredentials(ctx); err != nil {
+		slog.Warn("the first administrator's credentials may be out of date; they are looked at again in a minute", "error", err)
+	}
 }

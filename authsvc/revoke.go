@@ -51,6 +51,7 @@ func (s *Service) forgetHere(what ...forget) {
 			f.local(c)
 		}
 	}
+	s.recheckCredentials(what)
 }
 
 // maxForgets is how many users a change may touch before every token is forgotten at once instead of theirs alone.

@@ -65,6 +65,7 @@ type Service struct {
 	settings         atomic.Pointer[Settings]
 	clientIP         func(*http.Request) string
 	errands          *errands
+	kept             keptCredentials
 }
 
 // secretsPerSecond is how many refresh tokens and tokens in mails, which nobody knows, are looked up in a second: others are

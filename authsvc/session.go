@@ -2,6 +2,7 @@ package authsvc
 
 import (
 	"context"
+	"errors"
 	"net/http"
 
 	"github.com/ringfence/ringfence/internal/crud"
@@ -118,7 +119,7 @@ func (s *Service) Sweep(ctx context.Context) (int64, error) {
 			return total, err
 		}
 		if n < sweepBatch {
-			return total, s.sweepMails(ctx)
+			return total, errors.Join(s.sweepMails(ctx), s.dropStaleCredentials(ctx))
 		}
 	}
 }

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,6 +19,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
 	"github.com/caddyserver/caddy/v2/modules/caddyevents"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
 	"github.com/ringfence/ringfence/authsvc"
 	"github.com/ringfence/ringfence/authsvc/external"
@@ -75,6 +78,7 @@ type App struct {
 
 	ctx    caddy.Context
 	log    *slog.Logger
+	held   string // the path of the data folder, once it is locked
 	engine *engine
 	cache  *tokens.Cache
 	auth   *rest.Service // with this configuration's plugins
@@ -185,6 +189,10 @@ func (a *App) Validate() error {
 	if len(a.AdminPassword) > authsvc.MaxPassword {
 		return fmt.Errorf("the administrator's password (RINGFENCE_ADMIN_PASSWORD) is longer than %d bytes", authsvc.MaxPassword)
 	}
+	return a.checkOrigins()
+}
+
+func (a *App) checkOrigins() error {
 	for _, o := range a.Origins {
 		if scheme, host, ok := strings.Cut(o, "://"); !ok || host == "" || strings.ContainsAny(host, "/?#*") || (scheme != "https" && scheme != "http") {
 			return fmt.Errorf("origin %q is not of the form https://host[:port]", o)
@@ -196,6 +204,9 @@ func (a *App) Validate() error {
 // Start opens the database, if anything is on it. At the start of the process a database that cannot answer yet is
 // waited for in the background, with 503 meanwhile; on a reload it fails, and the old configuration goes on.
 func (a *App) Start() error {
+	if err := a.hold(); err != nil { // a configuration without an admin endpoint has not got it yet
+		return err
+	}
 	admin := authsvc.Admin{
 		Username: a.AdminUsername, Password: a.AdminPassword, File: filepath.Join(a.Data, "admin-credentials"),
 	}
@@ -209,6 +220,9 @@ func (a *App) Start() error {
 	if !a.needsDatabase {
 		return nil
 	}
+	if err := a.checkPorts(); err != nil { // before anybody's password is made and shown
+		return err
+	}
 	first, err := a.engine.start(context.Background(), a.Database, admin)
 	switch {
 	case err == nil:
@@ -220,6 +234,33 @@ func (a *App) Start() error {
 		a.engine.keepStarting(a.log, a.Database, admin, a.introduce)
 	default:
 		return err
+	}
+	return nil
+}
+
+// checkPorts refuses a configuration whose TCP ports others have. Caddy starts the apps of a configuration in no particular order, so
+// that the HTTP servers may have their ports by now, or not yet; both is as if they were opened once more.
+func (a *App) checkPorts() error {
+	app, err := a.ctx.AppIfConfigured("http")
+	if err != nil || a.engine.started.Load() {
+		return nil //nolint:nilerr // no servers, no ports
+	}
+	for _, server := range app.(*caddyhttp.App).Servers {
+		for _, listen := range server.Listen {
+			at, err := caddy.ParseNetworkAddress(listen)
+			if err != nil || (at.Network != keptNetwork && !strings.HasPrefix(at.Network, "tcp")) {
+				continue
+			}
+			for offset := range at.PortRangeSize() {
+				listener, err := at.Listen(a.ctx, offset, net.ListenConfig{})
+				if err != nil {
+					return fmt.Errorf("listening on %s: %w", listen, err)
+				}
+				if err := listener.(io.Closer).Close(); err != nil {
+					return fmt.Errorf("closing %s: %w", listen, err)
+				}
+			}
+		}
 	}
 	return nil
 }
@@ -237,10 +278,11 @@ func (a *App) Stop() error { return nil }
 
 // Cleanup gives back what Provision took, which may be a part of it.
 func (a *App) Cleanup() error {
-	if a.engine == nil {
-		return nil
+	var err error
+	if a.engine != nil {
+		err = a.engine.release()
 	}
-	return a.engine.release()
+	return errors.Join(err, a.letGo())
 }
 
 var _ interface {

@@ -82,6 +82,9 @@ func (a *App) parseOption(d *caddyfile.Dispenser) error {
 		if len(a.Origins) == 0 {
 			return d.ArgErr()
 		}
+		if err := a.checkOrigins(); err != nil {
+			return d.WrapErr(err)
+		}
 	case "mail":
 		return a.parseMail(d)
 	case "self_registration":
@@ -105,6 +108,9 @@ func (a *App) parseOption(d *caddyfile.Dispenser) error {
 		delay, err := caddy.ParseDuration(value)
 		if err != nil {
 			return d.Errf("handover_delay: %v", err)
+		}
+		if delay < 0 {
+			return d.Err("handover_delay cannot be negative")
 		}
 		a.HandoverDelay = caddy.Duration(delay)
 	default:

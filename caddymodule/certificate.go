@@ -3,10 +3,14 @@ package caddymodule
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
+	"net/url"
+	"os"
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -22,19 +26,19 @@ import (
 func init() {
 	caddy.RegisterModule(new(SelfSigned))
 	caddy.RegisterModule(new(SelfSignedOnly))
+	caddy.RegisterModule(new(certificateKeeper))
 }
 
 // SelfSigned serves this installation's self-signed certificate for every name, and for access by address without a
-// server name. The certificate is made when the configuration is provisioned for the first time, `ringfence validate`
-// included, and stays the same after restarts and reloads: package selfsigned says how long and when it is renewed.
-// Its SHA-256 fingerprint is logged once per process, after the start.
+// server name. The certificate is made when the configuration starts for the first time, and stays the same after restarts
+// and reloads: package selfsigned says how long and when it is renewed. It is also for the host of the public URL. Its SHA-256 fingerprint is logged once per process, after the start.
 type SelfSigned struct {
 	// Data is the data folder; the key and the certificate are in its folder "tls". Placeholders are resolved.
 	// Default: {env.RINGFENCE_DATA}, else ./data.
 	Data string `json:"data,omitempty"`
 
-	folder string // the pool's key, set once the share is ours
-	store  *selfsigned.Store
+	shared *sharedCertificate // set once the share is ours
+	names  []string
 }
 
 // CaddyModule returns the Caddy module information.
@@ -47,7 +51,8 @@ func (*SelfSigned) CaddyModule() caddy.ModuleInfo {
 
 const selfSignedID = "tls.get_certificate.ringfence_self_signed"
 
-// Provision opens the certificate, sharing it with the other configurations and sites on the same folder.
+// Provision takes a share of the certificate, with the other configurations and sites on the same folder. It touches no file: the
+// certificate is opened when the configuration starts, see certificateKeeper.
 func (s *SelfSigned) Provision(ctx caddy.Context) error {
 	if err := protectLogs(ctx); err != nil {
 		return err
@@ -56,43 +61,105 @@ func (s *SelfSigned) Provision(ctx caddy.Context) error {
 	if err != nil {
 		return err
 	}
-	shared, _, err := certificates.LoadOrNew(folder, func() (caddy.Destructor, error) {
-		var (
-			store *selfsigned.Store
-			err   error
-		)
-		store, err = selfsigned.Open(folder, selfsigned.Options{OnRenew: func(err error) { reportRenewal(store, err) }})
-		if err != nil {
-			return nil, err
-		}
-		return sharedCertificate{store}, nil
-	})
-	if err != nil {
-		return fmt.Errorf("opening the self-signed certificate: %w", err)
+	if s.names, err = publicHost(ctx); err != nil {
+		return err
 	}
-	s.folder, s.store = folder, shared.(sharedCertificate).Store
+	shared, _, err := certificates.LoadOrNew(folder, func() (caddy.Destructor, error) { return &sharedCertificate{folder: folder}, nil })
+	if err != nil {
+		return fmt.Errorf("sharing the self-signed certificate: %w", err)
+	}
+	s.shared = shared.(*sharedCertificate)
 
+	keeper, err := ctx.App(certificateKeeperID)
+	if err != nil {
+		return err
+	}
+	keeper.(*certificateKeeper).keep(s)
 	events, err := ctx.App("events")
 	if err != nil {
 		return fmt.Errorf("loading events app: %w", err)
 	}
-	return events.(*caddyevents.App).On("started", announcement{s.store})
+	return events.(*caddyevents.App).On("started", announcement{s.shared})
 }
 
-// GetCertificate returns the certificate, whatever the client asked for. It reads memory only.
+// publicHost is the host of the public URL, if there is one.
+func publicHost(ctx caddy.Context) ([]string, error) {
+	address := os.Getenv("RINGFENCE_PUBLIC_URL")
+	app, err := ctx.AppIfConfigured("ringfence")
+	switch {
+	case err == nil:
+		address = app.(*App).PublicURL
+	case !errors.Is(err, caddy.ErrNotConfigured):
+		return nil, err
+	}
+	return hostOf(address), nil
+}
+
+func hostOf(address string) []string {
+	parsed, err := url.Parse(address)
+	if err != nil || parsed.Hostname() == "" {
+		return nil
+	}
+	return []string{parsed.Hostname()}
+}
+
+// GetCertificate returns the certificate, whatever the client asked for. It reads memory only, but for a handshake that comes before
+// the configuration has wholly started.
 func (s *SelfSigned) GetCertificate(context.Context, *tls.ClientHelloInfo) (*tls.Certificate, error) {
-	return s.store.Certificate(), nil
+	store := s.shared.store.Load()
+	if store == nil {
+		var err error
+		if store, err = s.open(); err != nil {
+			return nil, err
+		}
+	}
+	return store.Certificate(), nil
+}
+
+// open opens the certificate, and has it be for the public host.
+func (s *SelfSigned) open() (*selfsigned.Store, error) {
+	store, err := s.shared.open(s.names)
+	if err != nil {
+		return nil, fmt.Errorf("opening the self-signed certificate: %w", err)
+	}
+	return store, nil
 }
 
 // Cleanup gives the share back. Caddy also calls it after a Provision that failed.
 func (s *SelfSigned) Cleanup() error {
-	if s.folder == "" {
+	if s.shared == nil {
 		return nil
 	}
-	_, err := certificates.Delete(s.folder)
-	s.folder = ""
+	_, err := certificates.Delete(s.shared.folder)
+	s.shared = nil
 	return err
 }
+
+const certificateKeeperID = "ringfence_certificates"
+
+// certificateKeeper is the app that opens the certificates of a configuration when it starts: what is only validated opens none.
+// Nobody has to configure it.
+type certificateKeeper struct{ kept []*SelfSigned }
+
+// CaddyModule returns the Caddy module information.
+func (*certificateKeeper) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{ID: certificateKeeperID, New: func() caddy.Module { return new(certificateKeeper) }}
+}
+
+func (k *certificateKeeper) keep(s *SelfSigned) { k.kept = append(k.kept, s) }
+
+// Start opens the certificates. A key that cannot be used refuses the configuration.
+func (k *certificateKeeper) Start() error {
+	for _, s := range k.kept {
+		if _, err := s.open(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Stop has nothing to stop: each SelfSigned gives back its share.
+func (k *certificateKeeper) Stop() error { return nil }
 
 // UnmarshalCaddyfile sets up the module from Caddyfile tokens. Syntax:
 //
@@ -155,11 +222,40 @@ func (*SelfSignedOnly) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 // one still serves: both share one entry, and the old one's Cleanup leaves it to the new one.
 var certificates = caddy.NewUsagePool()
 
-type sharedCertificate struct{ *selfsigned.Store }
+// sharedCertificate is the certificate of a folder, opened once.
+type sharedCertificate struct {
+	folder string
+	store  atomic.Pointer[selfsigned.Store]
+
+	mu    sync.Mutex // held while opening
+	names []string
+}
+
+func (c *sharedCertificate) open(names []string) (*selfsigned.Store, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	store := c.store.Load()
+	if store != nil && !slices.Equal(c.names, names) {
+		if err := store.Cover(names); err != nil {
+			return nil, err
+		}
+	}
+	if store == nil {
+		var err error
+		if store, err = selfsigned.Open(c.folder, selfsigned.Options{Names: names, OnReplace: reportReplacement, OnRenew: reportRenewal}); err != nil {
+			return nil, err
+		}
+		c.store.Store(store)
+	}
+	c.names = names
+	return store, nil
+}
 
 // Destruct waits for a renewal that is under way.
-func (c sharedCertificate) Destruct() error {
-	c.Close()
+func (c *sharedCertificate) Destruct() error {
+	if store := c.store.Load(); store != nil {
+		store.Close()
+	}
 	return nil
 }
 
@@ -188,7 +284,9 @@ func certificateFolder(data string) (string, error) {
 func certificateFingerprints() []string {
 	var fingerprints []string
 	certificates.Range(func(_, shared any) bool {
-		fingerprints = append(fingerprints, shared.(sharedCertificate).Fingerprint())
+		if store := shared.(*sharedCertificate).store.Load(); store != nil {
+			fingerprints = append(fingerprints, store.Fingerprint())
+		}
 		return true
 	})
 	slices.Sort(fingerprints)
@@ -199,24 +297,35 @@ func certificateFingerprints() []string {
 var announced sync.Map
 
 // announcement logs a certificate once the configuration runs, and nothing when it is only validated.
-type announcement struct{ store *selfsigned.Store }
+type announcement struct{ shared *sharedCertificate }
 
 func (a announcement) Handle(context.Context, caddy.Event) error {
-	if _, known := announced.LoadOrStore(a.store.Fingerprint(), true); !known {
+	store := a.shared.store.Load()
+	if store == nil {
+		return nil
+	}
+	if _, known := announced.LoadOrStore(store.Fingerprint(), true); !known {
 		logCertificate("serving a self-signed certificate: before you accept it in a client, "+
-			"compare the SHA-256 fingerprint that the client shows with this one", a.store)
+			"compare the SHA-256 fingerprint that the client shows with this one", store)
 	}
 	return nil
 }
 
-// reportRenewal logs to the configuration that runs now: the one that opened the certificate may be gone.
-func reportRenewal(store *selfsigned.Store, err error) {
-	if err != nil {
-		caddy.Log().Named(selfSignedID).Error("the self-signed certificate was not renewed; next try in an hour", zap.Error(err))
+// reportReplacement and reportRenewal log to the configuration that runs now: the one that opened the certificate may be gone.
+func reportReplacement(r selfsigned.Replacement) {
+	log := caddy.Log().Named(selfSignedID)
+	fingerprints := []zap.Field{zap.String("old_fingerprint", r.Old), zap.String("new_fingerprint", r.New)}
+	if r.Renewal {
+		log.Info("renewed the self-signed certificate with the same key", fingerprints...)
 		return
 	}
-	announced.Store(store.Fingerprint(), true)
-	logCertificate("renewed the self-signed certificate with the same key", store)
+	log.Warn("the self-signed certificate "+r.Reason+": another one is served from now on, which clients must accept anew", fingerprints...)
+}
+
+func reportRenewal(err error) {
+	if err != nil {
+		caddy.Log().Named(selfSignedID).Error("the self-signed certificate was not renewed; next try in an hour", zap.Error(err))
+	}
 }
 
 func logCertificate(message string, store *selfsigned.Store) {
@@ -234,4 +343,5 @@ var (
 	_ caddyfile.Unmarshaler       = (*SelfSignedOnly)(nil)
 	_ caddytls.OnDemandPermission = (*SelfSignedOnly)(nil)
 	_ caddyevents.Handler         = announcement{}
+	_ caddy.App                   = (*certificateKeeper)(nil)
 )

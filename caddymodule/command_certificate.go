@@ -1,7 +1,11 @@
 package caddymodule
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -52,7 +56,14 @@ func showCertificate(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	store, err := selfsigned.Open(folder, selfsigned.Options{})
+	options := selfsigned.Options{OnReplace: func(r selfsigned.Replacement) {
+		fmt.Fprintf(cmd.ErrOrStderr(), "The certificate %s, and was replaced.\nold SHA-256  %s\nnew SHA-256  %s\n", r.Reason, r.Old, r.New)
+	}}
+	if _, err := os.Stat(filepath.Join(folder, "certificate.pem")); errors.Is(err, fs.ErrNotExist) {
+		// The gateway decides whom one that is there must be for.
+		options.Names = hostOf(os.Getenv("RINGFENCE_PUBLIC_URL"))
+	}
+	store, err := selfsigned.Open(folder, options)
 	if err != nil {
 		return err
 	}

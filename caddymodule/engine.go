@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,6 +32,7 @@ var engines = caddy.NewUsagePool()
 // touching the database, so that `ringfence validate` opens nothing, and started once.
 type engine struct {
 	key  string
+	data string // the data folder
 	db   *store.Late
 	auth *authsvc.Service
 	// confd is the telephony configuration service; helpers the helper endpoints behind the gate.
@@ -89,7 +91,7 @@ func newEngine(key, data string) (*engine, error) {
 		return nil, errors.Join(fmt.Errorf("making the token cache: %w", err), metrics.release())
 	}
 	auth.UseCache(cache)
-	e := &engine{key: key, db: db, auth: auth, confd: confd, helpers: help, cache: cache, metrics: metrics, box: box}
+	e := &engine{key: key, data: data, db: db, auth: auth, confd: confd, helpers: help, cache: cache, metrics: metrics, box: box}
 	e.ctx, e.cancel = context.WithCancel(context.Background())
 	return e, nil
 }
@@ -117,6 +119,18 @@ func (e *engine) startOnce(ctx context.Context, address string, admin authsvc.Ad
 	}
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
+	path, _ := strings.CutPrefix(e.key, "sqlite://")
+	if path == e.key {
+		path = ""
+	}
+	file := madeDatabase{data: e.data, path: path}
+	known, err := file.known()
+	if err == nil && e.db.Open() == nil {
+		err = file.check(known)
+	}
+	if err != nil {
+		return authsvc.FirstStart{}, err
+	}
 	if e.db.Open() == nil {
 		db, err := open.Open(ctx, address)
 		if err != nil {
@@ -134,8 +148,15 @@ func (e *engine) startOnce(ctx context.Context, address string, admin authsvc.Ad
 	} else if err != nil {
 		return authsvc.FirstStart{}, err
 	}
+	admin.Made = known
 	first, err := e.auth.Bootstrap(ctx, admin)
+	if errors.Is(err, authsvc.ErrEmpty) {
+		err = file.lost("has nothing in it")
+	}
 	if err != nil {
+		return first, err
+	}
+	if err := file.remember(known); err != nil {
 		return first, err
 	}
 	e.work.Go(e.sweep)

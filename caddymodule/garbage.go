@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	runtimemetrics "runtime/metrics"
+	"sync/atomic"
 )
 
 const (
@@ -19,6 +20,9 @@ const (
 	garbageRoom = 2
 )
 
+// tuned is true once TuneGarbage decides.
+var tuned atomic.Bool
+
 // TuneGarbage sets the target of the garbage collector, and bounds what garbage may add to a heap that has
 // grown: beyond 200 MiB, memory is collected before it is twice what is live. It keeps under the limit that the machine or GOMEMLIMIT
 // sets. GOGC in the environment decides instead of all this when it is set. It is called once, by the program.
@@ -26,6 +30,7 @@ func TuneGarbage() {
 	if os.Getenv("GOGC") != "" {
 		return
 	}
+	tuned.Store(true)
 	debug.SetGCPercent(garbageTarget)
 	ended := make(chan struct{}, 1)
 	afterCollection(ended)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"os"
 	"strings"
@@ -97,6 +98,18 @@ func (g *Gate) check() error {
 	return nil
 }
 
+// checkLine is what Provision would say, while the line of the Caddyfile is known.
+func (g *Gate) checkLine() error {
+	if err := g.check(); err != nil || g.Service == "" {
+		return err
+	}
+	once := &Gate{Service: g.Service, Prefix: g.Prefix, Definition: g.Definition, Public: g.Public, log: zap.NewNop()}
+	if _, err := once.upstream(); err != nil && !errors.Is(err, fs.ErrNotExist) { // a Caddyfile may be adapted elsewhere
+		return fmt.Errorf("ringfence_gate %s: %w", g.Service, err)
+	}
+	return nil
+}
+
 func (g *Gate) upstream() (gate.Router, error) {
 	var public []gate.Route
 	for _, p := range g.Public {
@@ -163,9 +176,6 @@ func (g *Gate) note(w http.ResponseWriter, r *http.Request, who *principal.Princ
 		// One field for both: each costs several allocations, whether or not anything is logged.
 		extra.Set(zap.Field{Key: "ringfence", Type: zapcore.InlineMarshalerType, Interface: n})
 	}
-	if who == nil {
-		return
-	}
 	if repl, ok := r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer); ok {
 		repl.Map(n.placeholder)
 	}
@@ -195,10 +205,13 @@ func (n *noted) MarshalLogObject(enc zapcore.ObjectEncoder) error {
 	return nil
 }
 
-// placeholder answers Caddy's {http.auth.user.*}.
+// placeholder answers Caddy's {http.auth.user.*}, and the request's id.
 func (n *noted) placeholder(key string) (any, bool) {
+	if key == requestIDKey {
+		return n.requestID, true
+	}
 	key, ok := strings.CutPrefix(key, "http.auth.user.")
-	if !ok {
+	if !ok || n.who == nil {
 		return nil, false
 	}
 	switch key {
@@ -279,6 +292,9 @@ func parseGate(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) {
 		default:
 			return nil, h.Errf("unknown option %q: it is one of prefix, definition, public, strip_prefix, forward_token", option)
 		}
+	}
+	if err := g.checkLine(); err != nil {
+		return nil, h.WrapErr(err)
 	}
 	return g, nil
 }

@@ -130,7 +130,9 @@ func (e *LogEncoder) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 // redactEncoder puts the redaction around an encoder. Caddy's reverse_proxy adds every request to a logger, for debugging:
 // encoding it only when something is written, as Caddy's server does by itself, saves a twelfth of the proxy's CPU time. The
 // request that it adds is a copy of its own, which it does not change any more.
-func redactEncoder(enc zapcore.Encoder) zapcore.Encoder { return redact.Deferring(enc, isRequest) }
+func redactEncoder(enc zapcore.Encoder) zapcore.Encoder {
+	return redact.With(enc, redact.Options{Later: isRequest, Edit: editEntry})
+}
 
 func isRequest(m zapcore.ObjectMarshaler) bool {
 	_, ok := m.(caddyhttp.LoggableHTTPRequest)
@@ -151,7 +153,12 @@ func (*logGuard) CaddyModule() caddy.ModuleInfo {
 	}
 }
 
-func (*logGuard) Provision(ctx caddy.Context) error { return protectLogs(ctx) }
+func (*logGuard) Provision(ctx caddy.Context) error {
+	if err := protectLogs(ctx); err != nil {
+		return err
+	}
+	return beforeStart(ctx)
+}
 
 func (*logGuard) Routes() []caddy.AdminRoute { return nil }
 

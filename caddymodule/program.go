@@ -1,6 +1,7 @@
 package caddymodule
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,10 +10,22 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
+	"github.com/spf13/cobra"
 )
 
-// Main is the program: Caddy's command line, after the environment variables of DESIGN section 2 have been
-// checked and have got the defaults that a Caddyfile cannot express. It does not come back.
+func init() {
+	cobra.OnInitialize(func() {
+		// What is logged before there is a configuration, and of one that cannot be used.
+		_ = protectCore(caddy.Log().Core())
+		if err := useDefaults(); err != nil {
+			fmt.Fprintln(os.Stderr, "ringfence:", err)
+			os.Exit(caddy.ExitCodeFailedStartup)
+		}
+	})
+}
+
+// Main is the program: Caddy's command line, after the environment variables (README, "Settings") have been checked. It does not come
+// back. Another Caddy build with these modules does without it: see docs/other-builds.md.
 func Main() {
 	TuneGarbage()
 	if err := prepare(os.Args[1:]); err != nil {
@@ -30,7 +43,8 @@ var variables = []string{
 
 const socketVariable = "RINGFENCE_ADMIN_SOCKET"
 
-func prepare(args []string) error {
+// useDefaults gives the variables the defaults that a Caddyfile cannot express. It is done for each command, in every Caddy build.
+func useDefaults() error {
 	for _, name := range variables {
 		// An empty variable means the default; a Caddyfile would take it for an empty value.
 		if value, set := os.LookupEnv(name); set && value == "" {
@@ -38,6 +52,19 @@ func prepare(args []string) error {
 				return err
 			}
 		}
+	}
+	if os.Getenv(socketVariable) != "" {
+		return nil
+	}
+	return os.Setenv(socketVariable, filepath.Join(dataFolder(), "admin.sock"))
+}
+
+// dataFolder is that of the environment.
+func dataFolder() string { return cmp.Or(os.Getenv("RINGFENCE_DATA"), "data") }
+
+func prepare(args []string) error {
+	if err := useDefaults(); err != nil {
+		return err
 	}
 	command := ""
 	if len(args) > 0 {
@@ -68,21 +95,10 @@ func checkPort(name string) error {
 // longestSocket is how long the path of a socket may be where it may be shortest (macOS).
 const longestSocket = 103
 
-// useSocket gives Caddy's admin API a socket in the data folder, for the Caddyfile that names it and for
-// configurations that say nothing: never Caddy's own default, a TCP port that everybody on this machine can open. To
-// run, it makes the data folder: Caddy opens the socket before any module of ours is asked.
+// useSocket gives Caddy's admin API a socket in the data folder, for configurations that say nothing too: never Caddy's own default, a
+// TCP port that everybody on this machine can open. To run, it makes the data folder, in which Caddy opens the socket.
 func useSocket(makeFolder bool) error {
-	data := os.Getenv("RINGFENCE_DATA")
-	if data == "" {
-		data = "data"
-	}
 	socket := os.Getenv(socketVariable)
-	if socket == "" {
-		socket = filepath.Join(data, "admin.sock")
-		if err := os.Setenv(socketVariable, socket); err != nil {
-			return err
-		}
-	}
 	if len(socket) > longestSocket {
 		return fmt.Errorf("the admin socket's path %s is longer than the %d bytes that a socket may have; "+
 			"set %s to a shorter one", socket, longestSocket, socketVariable)
@@ -93,7 +109,7 @@ func useSocket(makeFolder bool) error {
 	if !makeFolder {
 		return nil
 	}
-	if err := os.MkdirAll(data, 0o700); err != nil { //nolint:gosec // the operator's own path
+	if err := os.MkdirAll(dataFolder(), 0o700); err != nil { //nolint:gosec // the operator's own path
 		return fmt.Errorf("making the data folder (RINGFENCE_DATA): %w", err)
 	}
 	return nil

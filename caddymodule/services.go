@@ -110,7 +110,7 @@ func (h *Auth) Provision(ctx caddy.Context) error {
 		return err
 	}
 	h.service, app.needsDatabase = app.auth, true
-	return nil
+	return checkGated(ctx, "ringfence_auth")
 }
 
 // Provision takes the service from the app.
@@ -120,7 +120,7 @@ func (h *Confd) Provision(ctx caddy.Context) error {
 		return err
 	}
 	h.service, app.needsDatabase = app.engine.confd, true
-	return nil
+	return checkGated(ctx, "ringfence_confd")
 }
 
 // Provision takes the service from the app, or makes an open one.
@@ -130,12 +130,13 @@ func (h *Helpers) Provision(ctx caddy.Context) error {
 		return err
 	}
 	h.service = app.engine.helpers
-	if h.Open {
-		if h.service, err = helpers.New(""); err != nil {
-			return fmt.Errorf("describing the helper endpoints: %w", err)
-		}
+	if !h.Open {
+		return checkGated(ctx, "ringfence_helpers")
 	}
-	return nil
+	if h.service, err = helpers.New(""); err != nil {
+		return fmt.Errorf("describing the helper endpoints: %w", err)
+	}
+	return checkOpen(ctx, "ringfence_helpers")
 }
 
 // ServeHTTP serves an open endpoint without asking for a gate.

@@ -2,18 +2,45 @@ package caddymodule
 
 import (
 	"runtime"
+	"runtime/debug"
 
 	"github.com/caddyserver/caddy/v2"
 )
 
-// Version is this program's. A release sets it when it is linked.
-var Version = "0.1.0-dev"
+// Version is this program's. A release sets it when it is linked; else it is that of the module in the build: of another Caddy build,
+// the version that was asked for.
+var Version = ""
+
+const modulePath = "github.com/ringfence/ringfence"
 
 func init() {
+	if Version == "" {
+		info, _ := debug.ReadBuildInfo()
+		Version = builtVersion(info)
+	}
 	caddy.CustomBinaryName = "ringfence"
 	caddy.CustomVersion = versionLine()
 	caddy.CustomLongDescription = "Ringfence is a gateway that enforces access control in front of a telephony backend.\n" +
 		"It is a custom build of Caddy: all of Caddy's commands and configuration work."
+}
+
+// builtVersion is the version of our module in a build, "(devel)" where it was built from a working tree.
+func builtVersion(info *debug.BuildInfo) string {
+	if info == nil {
+		return "(unknown)"
+	}
+	for _, m := range append([]*debug.Module{&info.Main}, info.Deps...) {
+		if m.Path != modulePath {
+			continue
+		}
+		if m.Replace != nil && m.Replace.Version != "" {
+			m = m.Replace
+		}
+		if m.Version != "" {
+			return m.Version
+		}
+	}
+	return "(devel)"
 }
 
 // versionLine is what `ringfence version` prints, but for its end: Caddy puts its own version behind it.

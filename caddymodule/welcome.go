@@ -51,6 +51,7 @@ func (a started) Handle(context.Context, caddy.Event) error {
 	a.useSettings()
 	if a.reload {
 		a.takeOver()
+		a.log.Info("reloaded: the new configuration serves now")
 	} else {
 		a.welcome()
 	}
@@ -128,6 +129,9 @@ func (a *App) places() []place {
 		if found.open {
 			out = append(out, place{"helpers", base})
 		}
+	}
+	if a.PublicURL != "" {
+		out = append(out, place{"public_url", a.PublicURL})
 	}
 	slices.SortStableFunc(out, func(a, b place) int { return cmp.Compare(a.name, b.name) })
 	return slices.Compact(out)

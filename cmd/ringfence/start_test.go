@@ -5,15 +5,18 @@ import (
 	"errors"
 	"io/fs"
 	"net"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
+	"github.com/ringfence/ringfence/internal/store/sqlite"
 )
 
 // run runs a command to its end and answers what it wrote.
@@ -170,6 +173,204 @@ func TestRefusedStarts(t *testing.T) {
 			t.Errorf("status %d:\n%s", status, out)
 		}
 	})
+}
+
+// A refused port is no first start: nobody is made, and no password is shown or kept.
+func TestRefusedPortMakesNoAdministrator(t *testing.T) {
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", ":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	_, taken, _ := net.SplitHostPort(listener.Addr().String())
+	for _, variable := range []string{"RINGFENCE_HTTPS_PORT", "RINGFENCE_HELPERS_PORT"} {
+		for range 3 { // Caddy starts the apps in no particular order
+			folder := t.TempDir()
+			env := []string{"RINGFENCE_HTTPS_PORT=" + gatewaytest.FreePort(t), "RINGFENCE_HELPERS_PORT=" + gatewaytest.FreePort(t), variable + "=" + taken}
+			if variable == "RINGFENCE_HELPERS_PORT" {
+				local, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer func() { _ = local.Close() }()
+				_, port, _ := net.SplitHostPort(local.Addr().String())
+				env = append(env, variable+"="+port)
+			}
+			out, status := run(t, folder, env, "run", "--config", caddyfile())
+			if status == 0 || !strings.Contains(out, "address already in use") || strings.Contains(out, "administrator was created") {
+				t.Errorf("%s: status %d:\n%s", variable, status, out)
+			}
+			if _, err := os.Stat(filepath.Join(folder, "data", "admin-credentials")); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("%s: credentials are kept: %v", variable, err)
+			}
+		}
+	}
+}
+
+// A second gateway on the same data folder, or at the same admin socket, is refused before it touches anything: the first one can still be
+// reloaded and stopped. After a crash the folder is free.
+func TestSecondRunIsRefused(t *testing.T) {
+	for name, address := range databases {
+		t.Run(name, func(t *testing.T) {
+			p := gatewaytest.Start(t, gatewaytest.Settings{Database: address(t)}).Ready(t)
+			socket := filepath.Join(p.Data, "admin.sock")
+			before, err := os.Stat(socket)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ports := []string{"RINGFENCE_HTTPS_PORT=" + gatewaytest.FreePort(t), "RINGFENCE_HELPERS_PORT=" + gatewaytest.FreePort(t)}
+			elsewhere := t.TempDir()
+			for _, tt := range []struct {
+				name, folder string
+				env          []string
+				command      string
+				want         string
+			}{
+				{"the same again", p.Folder, p.Env, "run", "is in use by process"},
+				{"started in the background", p.Folder, p.Env, "start", "is in use by process"},
+				{"other ports", p.Folder, append(slices.Clone(p.Env), ports...), "run", "is in use by process"},
+				{"another socket", p.Folder, append(append(slices.Clone(p.Env), ports...), "RINGFENCE_ADMIN_SOCKET="+filepath.Join(elsewhere, "x.sock")), "run", "is in use by process"},
+				{"another way to the folder", elsewhere, append(ports, "RINGFENCE_DATA="+filepath.Join(p.Folder, ".", "data")), "run", "is in use by process"},
+				{"the same socket", elsewhere, append(ports, "RINGFENCE_ADMIN_SOCKET="+socket), "run", "another process answers at the admin socket"},
+			} {
+				out, status := run(t, tt.folder, tt.env, tt.command, "--config", caddyfile())
+				if status == 0 || !strings.Contains(out, tt.want) || strings.Contains(out, "administrator was created") {
+					t.Errorf("%s: status %d:\n%s", tt.name, status, out)
+				}
+			}
+			if after, err := os.Stat(socket); err != nil || !os.SameFile(before, after) {
+				t.Errorf("the socket was replaced: %v", err)
+			}
+			for _, args := range [][]string{{"validate", "--config", caddyfile()}, {"version"}, {"certificate"}} {
+				if out, status := run(t, p.Folder, p.Env, args...); status != 0 {
+					t.Errorf("%v beside it: status %d:\n%s", args, status, out)
+				}
+			}
+			if out, err := p.Reload(t, "--force"); err != nil {
+				t.Errorf("reloading the first: %v: %s", err, out)
+			}
+			p.Kill(t)
+			p.Run(t)
+			p.Ready(t)
+			if out, status := run(t, p.Folder, p.Env, "stop"); status != 0 {
+				t.Errorf("stopping: %s", out)
+			}
+			if status := p.Ended(t); status != 0 {
+				t.Errorf("it ended with %d", status)
+			}
+		})
+	}
+}
+
+// To validate leaves nothing behind, with nothing set and with everything set.
+func TestValidateLeavesNothing(t *testing.T) {
+	for name, env := range map[string][]string{
+		"nothing set": nil,
+		"a folder":    {"RINGFENCE_DATA=elsewhere/data", "RINGFENCE_PUBLIC_URL=https://pbx.example.com:8443", "RINGFENCE_DATABASE=sqlite://elsewhere/x.db"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			folder := t.TempDir()
+			home := t.TempDir()
+			env := append([]string{"HOME=" + home, "XDG_DATA_HOME=" + home, "XDG_CONFIG_HOME=" + home}, env...)
+			if out, status := run(t, folder, env, "validate", "--config", caddyfile()); status != 0 || !strings.Contains(out, "Valid configuration") {
+				t.Errorf("status %d:\n%s", status, out)
+			}
+			for _, left := range []string{folder, home} {
+				if entries, err := os.ReadDir(left); err != nil || len(entries) > 0 {
+					t.Errorf("it left %v, %v", entries, err)
+				}
+			}
+		})
+	}
+}
+
+// A database that the data folder had, and that is gone, is no new installation.
+func TestLostDatabaseIsNoNewInstallation(t *testing.T) {
+	p := gatewaytest.Start(t, gatewaytest.Settings{}).Ready(t)
+	p.Stop(t)
+	file := filepath.Join(p.Data, "ringfence.db")
+	whole, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, lose := range map[string]func() error{
+		"missing":    func() error { return os.Remove(file) },
+		"empty":      func() error { return os.WriteFile(file, nil, 0o600) },
+		"no tables":  func() error { return os.WriteFile(file, emptyDatabaseFile(t), 0o600) },
+		"damaged":    func() error { return os.WriteFile(file, append(bytes.Clone(whole[:4096]), make([]byte, len(whole)-4096)...), 0o600) },
+		"no database": func() error { return os.WriteFile(file, bytes.Repeat([]byte("junk "), 5000), 0o600) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := lose(); err != nil {
+				t.Fatal(err)
+			}
+			out, status := run(t, p.Folder, p.Env, "run", "--config", caddyfile())
+			if status == 0 || !strings.Contains(out, "ringfence.db") || !strings.Contains(out, "backup") || strings.Contains(out, "administrator was created") {
+				t.Errorf("status %d:\n%s", status, out)
+			}
+			if err := os.WriteFile(file, whole, 0o600); err != nil { // the backup
+				t.Fatal(err)
+			}
+			for _, beside := range []string{"-wal", "-shm"} {
+				if err := os.Remove(file + beside); err != nil && !errors.Is(err, fs.ErrNotExist) {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+	p.Run(t)
+	p.Ready(t).Login(t, "admin", gatewaytest.Password)
+	p.Stop(t)
+	if err := os.RemoveAll(p.Data); err != nil { // the whole folder: to begin anew
+		t.Fatal(err)
+	}
+	p.Run(t)
+	p.Ready(t).Login(t, "admin", gatewaytest.Password)
+}
+
+// emptyDatabaseFile is a whole SQLite file without a table.
+func emptyDatabaseFile(t *testing.T) []byte {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "x.db")
+	db, err := sqlite.Open(t.Context(), file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"CREATE TABLE a (b text)", "DROP TABLE a"} {
+		if _, err := db.Exec(t.Context(), text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// A login that PostgreSQL refuses, and a database that it has not got, are said at once: to wait mends neither.
+func TestRefusedByPostgreSQL(t *testing.T) {
+	for name, change := range map[string]func(*url.URL){
+		"no such user":     func(u *url.URL) { u.User = url.UserPassword("nobody", "hunter2") },
+		"no such database": func(u *url.URL) { u.Path = "/no_such_database" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			u, err := url.Parse(server(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			change(u)
+			out, status := run(t, t.TempDir(), []string{
+				"RINGFENCE_HTTPS_PORT=" + gatewaytest.FreePort(t), "RINGFENCE_HELPERS_PORT=" + gatewaytest.FreePort(t), "RINGFENCE_DATABASE=" + u.String(),
+			}, "run", "--config", caddyfile())
+			if status == 0 || !strings.Contains(out, "PostgreSQL refuses the connection") || strings.Contains(out, "hunter2") {
+				t.Errorf("status %d:\n%s", status, out)
+			}
+		})
+	}
 }
 
 // Empty variables are the defaults, as a compose file without values leaves them.

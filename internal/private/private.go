@@ -1,4 +1,4 @@
-// Package private reads and writes files that are for their owner alone: keys and passwords.
+// Package private reads, writes and locks files that are for their owner alone: keys and passwords.
 //
 // Nothing is ever half there, also when the machine loses power: content is written to a file beside its place and
 // synced, takes its place in one step, and then the folder is synced. No error holds a file's content.
@@ -16,6 +16,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
 )
 
 // ExposedError is that of a file that others than its owner may read, write or run. Its text begins with the file's path.
@@ -117,4 +120,35 @@ func syncFolder(path string) error {
 		return err
 	}
 	return errors.Join(d.Sync(), d.Close())
+}
+
+// InUseError is that of a lock that another process, or another TryLock of this one, holds.
+type InUseError struct {
+	// Holder is the number of the process that holds it, as far as the file says.
+	Holder string
+}
+
+func (e *InUseError) Error() string { return "process " + e.Holder + " has it" }
+
+// TryLock locks a file, which it makes if it is missing, mode 0600, until the answer is closed or the process ends, however it
+// ends: nothing stale is ever left. It answers an [InUseError] when somebody has it. The file stays: removing it would let two
+// processes lock two files of one name.
+func TryLock(path string) (io.Closer, error) {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // the operator names the folder
+	if err != nil {
+		return nil, err
+	}
+	err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	switch {
+	case errors.Is(err, syscall.EWOULDBLOCK):
+		holder, _ := io.ReadAll(io.LimitReader(file, 20))
+		return nil, errors.Join(&InUseError{Holder: strings.TrimSpace(string(holder))}, file.Close())
+	case err != nil:
+		return nil, errors.Join(err, file.Close())
+	}
+	// For the error of others; the lock holds without it.
+	if err := file.Truncate(0); err == nil {
+		_, _ = file.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
+	}
+	return file, nil
 }

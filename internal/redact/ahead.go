@@ -16,15 +16,15 @@ import (
 type encoder struct {
 	enc zapcore.Encoder
 	// shared is true when another encoder may use enc too, which then must not be added to.
-	shared atomic.Bool
-	later  func(zapcore.ObjectMarshaler) bool
+	shared  atomic.Bool
+	options Options
 	// deferred are added after all that is in enc.
 	deferred []zapcore.Field
 }
 
 func (e *encoder) Clone() zapcore.Encoder {
 	e.shared.Store(true)
-	clone := &encoder{enc: e.enc, later: e.later, deferred: slices.Clip(e.deferred)}
+	clone := &encoder{enc: e.enc, options: e.options, deferred: slices.Clip(e.deferred)}
 	clone.shared.Store(true)
 	return clone
 }
@@ -54,7 +54,7 @@ func (e *encoder) AddDuration(key string, value time.Duration) {
 }
 
 func (e *encoder) AddObject(key string, value zapcore.ObjectMarshaler) error {
-	if e.later != nil && e.later(value) {
+	if e.options.Later != nil && e.options.Later(value) {
 		e.wait(zapcore.Field{Key: key, Type: zapcore.ObjectMarshalerType, Interface: value})
 		return nil
 	}

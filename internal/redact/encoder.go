@@ -16,13 +16,30 @@ func Encoder(enc zapcore.Encoder) zapcore.Encoder { return Deferring(enc, nil) }
 // true, which must not change once they are added, are not encoded when they are added ahead, by Logger.With, but
 // when an entry is written. Every Encoder does so with texts and durations.
 func Deferring(enc zapcore.Encoder, later func(zapcore.ObjectMarshaler) bool) zapcore.Encoder {
+	return With(enc, Options{Later: later})
+}
+
+// Options are what an Encoder does besides redacting.
+type Options struct {
+	// Later is Deferring's.
+	Later func(zapcore.ObjectMarshaler) bool
+	// Edit may change an entry that is going to be written, before it is redacted, and answers its fields. What was added ahead
+	// and has waited is only shown. It must not change the slices.
+	Edit func(entry *zapcore.Entry, ahead, fields []zapcore.Field) []zapcore.Field
+}
+
+// With is an Encoder with options. It gives an Encoder back as it is.
+func With(enc zapcore.Encoder, o Options) zapcore.Encoder {
 	if e, ok := enc.(*encoder); ok {
 		return e
 	}
-	return &encoder{enc: enc, later: later}
+	return &encoder{enc: enc, options: o}
 }
 
 func (e *encoder) EncodeEntry(entry zapcore.Entry, fields []zapcore.Field) (*buffer.Buffer, error) {
+	if e.options.Edit != nil {
+		fields = e.options.Edit(&entry, e.deferred, fields)
+	}
 	entry.Message = String(entry.Message)
 	clean := make([]zapcore.Field, len(fields))
 	for i, f := range fields {

@@ -31,13 +31,21 @@ const (
 	certificateBlock = "CERTIFICATE"
 )
 
-// issue signs a certificate for this host with its own key.
-func issue(key *ecdsa.PrivateKey, now time.Time) (*x509.Certificate, error) {
+// issue signs a certificate for this host, and for more names and addresses, with its own key.
+func issue(key *ecdsa.PrivateKey, now time.Time, more []string) (*x509.Certificate, error) {
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 128))
 	if err != nil {
 		return nil, fmt.Errorf("drawing a serial number: %w", err)
 	}
-	addresses, err := hostAddresses()
+	names, addresses := hostNames(), []net.IP{}
+	for _, name := range more {
+		if ip := net.ParseIP(name); ip != nil {
+			addresses = append(addresses, ip)
+		} else if name = plainName(name); dnsName.MatchString(name) && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	addresses, err = hostAddresses(addresses)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +57,7 @@ func issue(key *ecdsa.PrivateKey, now time.Time) (*x509.Certificate, error) {
 		KeyUsage:              x509.KeyUsageDigitalSignature,
 		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 		BasicConstraintsValid: true, // CA:FALSE: the key vouches for this gateway and for nothing else
-		DNSNames:              hostNames(),
+		DNSNames:              names,
 		IPAddresses:           addresses,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
@@ -79,11 +87,22 @@ func encodePEM(kind string, der []byte) []byte {
 // dnsName is what may stand in a certificate as a name. A host can be called anything, "(none)" too.
 var dnsName = regexp.MustCompile(`^[a-z0-9_]([a-z0-9_.-]{0,251}[a-z0-9_])?$`)
 
+func plainName(name string) string { return strings.ToLower(strings.TrimSuffix(name, ".")) }
+
+// isFor reports whether a certificate is for a name or an address, or the name is one that no certificate can be for.
+func isFor(leaf *x509.Certificate, name string) bool {
+	if ip := net.ParseIP(name); ip != nil {
+		return slices.ContainsFunc(leaf.IPAddresses, ip.Equal)
+	}
+	name = plainName(name)
+	return !dnsName.MatchString(name) || slices.Contains(leaf.DNSNames, name)
+}
+
 // hostNames lists localhost, the host's name, its first label and its full name.
 func hostNames() []string {
 	names := []string{"localhost"}
 	add := func(name string) {
-		name = strings.ToLower(strings.TrimSuffix(name, "."))
+		name = plainName(name)
 		if dnsName.MatchString(name) && net.ParseIP(name) == nil && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
@@ -104,13 +123,18 @@ func hostNames() []string {
 	return names
 }
 
-// hostAddresses lists the loopback addresses and those of all the host's interfaces.
-func hostAddresses() ([]net.IP, error) {
+// hostAddresses lists the loopback addresses, more, and those of all the host's interfaces.
+func hostAddresses(more []net.IP) ([]net.IP, error) {
 	found, err := net.InterfaceAddrs()
 	if err != nil {
 		return nil, fmt.Errorf("listing the host's addresses: %w", err)
 	}
 	addresses := []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}
+	for _, ip := range more {
+		if !slices.ContainsFunc(addresses, ip.Equal) {
+			addresses = append(addresses, ip)
+		}
+	}
 	for _, a := range found {
 		network, ok := a.(*net.IPNet)
 		if !ok || len(addresses) == maxAddresses || slices.ContainsFunc(addresses, network.IP.Equal) {

@@ -22,6 +22,7 @@ import (
 const (
 	keyFile         = "key.pem"
 	certificateFile = "certificate.pem"
+	fingerprintFile = "fingerprint" // of the certificate that was served last
 	lockFile        = "lock"
 )
 
@@ -33,17 +34,35 @@ const retryAfter = time.Hour
 type Options struct {
 	// Now is the clock, time.Now if nil.
 	Now func() time.Time
+	// Names are hosts, names or addresses, that the certificate must be for, besides those of this machine.
+	Names []string
+	// OnReplace is called when another certificate takes the place of the one that was served before; nil if nobody wants to know.
+	OnReplace func(Replacement)
 	// OnRenew is called after each try to renew the certificate while the Store is in use, with the try's error. It
 	// runs on the renewal's goroutine; nil if nobody wants to know.
 	OnRenew func(error)
 }
 
+// Replacement says that clients must make their exception anew.
+type Replacement struct {
+	// Old is the fingerprint of the certificate that was served before.
+	Old string
+	// New is that of the one that is served now.
+	New string
+	// Reason is why, as the end of a sentence that begins with the certificate.
+	Reason string
+	// Renewal is true when it was only due.
+	Renewal bool
+}
+
 // Store is the certificate of one folder. Its methods may be called by many goroutines.
 type Store struct {
-	dir     string
-	now     func() time.Time
-	onRenew func(error)
+	dir       string
+	now       func() time.Time
+	onRenew   func(error)
+	onReplace func(Replacement)
 
+	names   atomic.Pointer[[]string]
 	key     *ecdsa.PrivateKey
 	created bool
 	current atomic.Pointer[issued]
@@ -61,6 +80,7 @@ type issued struct {
 	fingerprint string
 	renewAt     time.Time
 	fresh       bool // made just now, not found in the folder
+	renewal     bool // of one that was merely due
 }
 
 // Open returns the certificate kept in dir, making the folder, the key and the certificate where they are missing, and
@@ -69,7 +89,8 @@ type issued struct {
 // It refuses a key that others than its owner may read, since it must be taken for known, and a damaged key; the error
 // says what to do.
 func Open(dir string, o Options) (*Store, error) {
-	s := &Store{dir: dir, now: o.Now, onRenew: o.OnRenew}
+	s := &Store{dir: dir, now: o.Now, onRenew: o.OnRenew, onReplace: o.OnReplace}
+	s.names.Store(&o.Names)
 	if s.now == nil {
 		s.now = time.Now
 	}
@@ -96,6 +117,12 @@ func Open(dir string, o Options) (*Store, error) {
 	s.created = c.fresh
 	s.current.Store(c)
 	return s, nil
+}
+
+// Cover makes the certificate one for these hosts, in place of Options.Names: a new one, with the same key, if it is not.
+func (s *Store) Cover(names []string) error {
+	s.names.Store(&names)
+	return s.renew()
 }
 
 // Certificate returns the certificate for a handshake, with Leaf set. It costs a pointer load and a look at the clock.
@@ -174,23 +201,69 @@ func (s *Store) loadOrIssue() (*issued, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("reading certificate: %w", err)
 	}
-	// A certificate that is not valid yet stays: a machine without a battery-backed clock starts in the past, and
-	// must not throw away the certificate that its clients accepted before the network tells it the time.
-	if leaf := parseLeaf(stored); leaf != nil && s.key.PublicKey.Equal(leaf.PublicKey) {
-		if c := s.newIssued(leaf); s.now().Before(c.renewAt) {
-			return c, nil
-		}
+	leaf := parseLeaf(stored)
+	reason, renewal := s.unfit(leaf, stored == nil)
+	if reason == "" {
+		c := s.newIssued(leaf)
+		return c, s.record(c, "was replaced in its folder")
 	}
-	leaf, err := issue(s.key, s.now())
-	if err != nil {
+	if leaf, err = issue(s.key, s.now(), *s.names.Load()); err != nil {
 		return nil, fmt.Errorf("making certificate: %w", err)
 	}
 	c := s.newIssued(leaf)
 	if err := private.Replace(path, c.pem, 0o644); err != nil {
 		return nil, fmt.Errorf("storing certificate: %w", err)
 	}
-	c.fresh = true
-	return c, nil
+	c.fresh, c.renewal = true, renewal
+	return c, s.record(c, reason)
+}
+
+// unfit says why a certificate cannot be served, nothing when it can, and whether it is merely due for its renewal.
+//
+// A certificate that is not valid yet stays: a machine without a battery-backed clock starts in the past, and must not throw away the
+// certificate that its clients accepted before the network tells it the time.
+func (s *Store) unfit(leaf *x509.Certificate, missing bool) (reason string, renewal bool) {
+	switch {
+	case missing:
+		return "was lost", false
+	case leaf == nil:
+		return "was damaged", false
+	case !s.key.PublicKey.Equal(leaf.PublicKey):
+		return "was not that of the private key", false
+	case !s.now().Before(leaf.NotAfter):
+		return "had expired", false
+	}
+	for _, name := range *s.names.Load() {
+		if !isFor(leaf, name) {
+			return "was not for " + name, false
+		}
+	}
+	if !s.now().Before(s.newIssued(leaf).renewAt) {
+		return "was due for renewal", true
+	}
+	return "", false
+}
+
+// record keeps the fingerprint of the certificate that is served from now on, and tells when it is another one than before.
+//
+// The certificate is in its place by then. Interrupted in between, the next Open finds that the fingerprint is another one, and tells it.
+func (s *Store) record(c *issued, reason string) error {
+	path := s.path(fingerprintFile)
+	text, err := private.Read(path, maxKey)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("reading the fingerprint of the certificate before: %w", err)
+	}
+	old := strings.TrimSpace(string(text))
+	if old == c.fingerprint {
+		return nil
+	}
+	if old != "" && s.onReplace != nil {
+		s.onReplace(Replacement{Old: old, New: c.fingerprint, Reason: reason, Renewal: c.renewal})
+	}
+	if err := private.Replace(path, []byte(c.fingerprint+"\n"), 0o600); err != nil {
+		return fmt.Errorf("storing the certificate's fingerprint: %w", err)
+	}
+	return nil
 }
 
 func (s *Store) newIssued(leaf *x509.Certificate) *issued {

@@ -34,9 +34,9 @@ type DB struct {
 }
 
 // Open connects to the database at a libpq address, a URL or keyword=value
-// pairs, and answers once it has. A server that is away, refuses the login or
-// does not know the database is store.ErrUnavailable, after 10 s at most; the text
-// names host and database and never the password. Open does not migrate.
+// pairs, and answers once it has. A server that is
+// away, or whose host is not known, is store.ErrUnavailable, after 10 s at most; one that refuses the login or does not know the
+// database is ErrRefused, which waiting does not mend. The text names host and database and never the password. Open does not migrate.
 func Open(ctx context.Context, address string, o Options) (*DB, error) {
 	o = o.withDefaults()
 	cfg, err := parseConfig(address, o)
@@ -52,6 +52,9 @@ func Open(ctx context.Context, address string, o Options) (*DB, error) {
 	defer cancel()
 	if err := pool.Ping(connecting); err != nil {
 		pool.Close()
+		if says, ok := refusal(cfg.ConnConfig, err); ok {
+			return nil, fmt.Errorf("connecting to %s: %w: %s", place(cfg.ConnConfig), ErrRefused, says)
+		}
 		return nil, fmt.Errorf("connecting to %s: %w", place(cfg.ConnConfig), translate(connecting, err))
 	}
 	return db, nil

@@ -36,7 +36,26 @@ const (
 	classResources       = "53"
 	classSystem          = "58"
 	undefinedTable       = "42P01"
+	noSuchDatabase       = "3D000"
+	classAuthorization   = "28"
 )
+
+// ErrRefused says that the server answers and does not want this login, or does not have this database.
+var ErrRefused = errors.New("PostgreSQL refuses the connection; the user, the password or the database in its address is wrong")
+
+// refusal is what a server says that will say the same the next time. Of several hosts another may be the right one.
+func refusal(config *pgx.ConnConfig, err error) (string, bool) {
+	pg, ok := errors.AsType[*pgconn.PgError](err)
+	if !ok || pg.Code != noSuchDatabase && !strings.HasPrefix(pg.Code, classAuthorization) {
+		return "", false
+	}
+	for _, other := range config.Fallbacks {
+		if other.Host != config.Host || other.Port != config.Port {
+			return "", false
+		}
+	}
+	return pg.Message, true
+}
 
 var constraints = map[string]store.ConstraintKind{
 	uniqueViolation: store.Unique, foreignKeyViolation: store.ForeignKey,

@@ -5,7 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"os"
+	"io"
 	"strings"
 	"sync"
 	"unicode"
@@ -17,7 +17,7 @@ import (
 // DB is a SQLite database file, held by this process alone.
 type DB struct {
 	path           string
-	lock           *os.File
+	lock           io.Closer
 	writer, reader *sql.DB
 	statements     *statements // of the reader
 

@@ -67,7 +67,8 @@ func unavailable(err error, lite *sqlite.Error) bool {
 	}
 	switch lite.Code() & 0xff {
 	case lib.SQLITE_BUSY, lib.SQLITE_LOCKED, lib.SQLITE_FULL, lib.SQLITE_IOERR, lib.SQLITE_CANTOPEN,
-		lib.SQLITE_NOMEM, lib.SQLITE_READONLY, lib.SQLITE_PROTOCOL, lib.SQLITE_PERM:
+		lib.SQLITE_NOMEM, lib.SQLITE_READONLY, lib.SQLITE_PROTOCOL, lib.SQLITE_PERM, lib.SQLITE_AUTH, lib.SQLITE_INTERNAL,
+		lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB, lib.SQLITE_FORMAT, lib.SQLITE_NOLFS:
 		return true
 	}
 	return false

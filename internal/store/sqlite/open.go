@@ -24,7 +24,7 @@ const (
 // Open opens the database file at a path, and makes it, and its folder, where
 // they are missing: the folder 0700, the file and what SQLite writes beside it
 // 0600. A file that another Open holds, in this process or any other, is refused.
-// Open does not migrate.
+// A damaged file is refused too (ErrDamaged), as far as two seconds suffice to find that out. Open does not migrate.
 func Open(ctx context.Context, path string) (_ *DB, err error) {
 	path, err = resolve(path)
 	if err != nil {
@@ -58,10 +58,19 @@ func Open(ctx context.Context, path string) (_ *DB, err error) {
 
 	db := &DB{path: path, lock: lock, writer: writer, reader: reader, statements: newStatements(reader)}
 	// The first reading of the file, by the connection that may recover it after a crash.
-	if _, err := db.Exec(ctx, "SELECT count(*) FROM sqlite_master"); err != nil {
+	_, err = db.Exec(ctx, "SELECT count(*) FROM sqlite_master")
+	switch {
+	case err == nil:
+		err = db.check(ctx)
+	case damaged(err):
+		err = db.damage(err.Error())
+	default:
+		err = fmt.Errorf("opening the database %s: %w", path, err)
+	}
+	if err != nil {
 		_ = reader.Close()
 		_ = writer.Close()
-		return nil, fmt.Errorf("opening the database %s: %w", path, err)
+		return nil, err
 	}
 	return db, nil
 }

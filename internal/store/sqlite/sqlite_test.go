@@ -1,6 +1,7 @@
 package sqlite_test
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"errors"
@@ -247,6 +248,95 @@ func TestFullDiskIsUnavailable(t *testing.T) {
 		t.Errorf("writing more than there is room for: %v", err)
 	}
 	do(t, db, "INSERT INTO a (b) VALUES ('little')")
+}
+
+// damage overwrites the pages of the table or the index in the file, but for the first bytes of each.
+func damage(t *testing.T, file, name string, with byte) {
+	t.Helper()
+	db := open(t, file)
+	root, err := store.Get[int64](t.Context(), db, "SELECT rootpage FROM sqlite_master WHERE name = $1", name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	size, err := store.Get[int64](t.Context(), db, "PRAGMA page_size")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(file, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.WriteAt(bytes.Repeat([]byte{with}, int(size)), (root-1)*size); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Damage is found when the file is opened, and the file is left as it is.
+func TestDamageIsFoundAtTheStart(t *testing.T) {
+	for _, c := range []struct {
+		name, part string
+		with       byte
+	}{{"zeros in a table", "a", 0}, {"junk in a table", "a", 0xa5}, {"zeros in an index", "a_b", 0}, {"junk in an index", "a_b", 0xff}} {
+		t.Run(c.name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "x.db")
+			db := open(t, file)
+			do(t, db, "CREATE TABLE a (b text)")
+			do(t, db, "CREATE INDEX a_b ON a (b)")
+			do(t, db, "INSERT INTO a (b) VALUES ('x'), ('y')")
+			if err := db.Close(); err != nil {
+				t.Fatal(err)
+			}
+			damage(t, file, c.part, c.with)
+			before, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := sqlite.Open(t.Context(), file); !errors.Is(err, sqlite.ErrDamaged) || errors.Is(err, store.ErrUnavailable) || !strings.Contains(err.Error(), "backup") {
+				t.Errorf("Open: %v", err)
+			}
+			if after, err := os.ReadFile(file); err != nil || !bytes.Equal(before, after) {
+				t.Errorf("the file was changed: %v", err)
+			}
+		})
+	}
+}
+
+// Damage that is met later is no answer: neither "no such row" nor an error of the caller's.
+func TestDamageThatIsMetLaterIsUnavailable(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "x.db")
+	first := open(t, file)
+	do(t, first, "CREATE TABLE a (b text)")
+	do(t, first, "INSERT INTO a (b) VALUES ('x')")
+	do(t, first, "CREATE TABLE c (d text)")
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db := open(t, file)
+	f, err := os.OpenFile(file, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteAt(bytes.Repeat([]byte{0xa5}, int(info.Size())-4096), 4096); err != nil {
+		t.Fatal(err)
+	}
+	do(t, db, "CREATE TABLE e (f text)") // whatever a connection has in its memory is old now
+	var errs []error
+	for _, table := range []string{"a", "c"} {
+		_, err := store.Get[int](t.Context(), db, "SELECT count(*) FROM "+table)
+		errs = append(errs, err)
+	}
+	if err := errors.Join(errs...); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("reading what is damaged: %v", err)
+	}
 }
 
 func TestNestedTransactionDoesNotWaitForEver(t *testing.T) {

@@ -1,0 +1,65 @@
+package caddymodule
+
+import (
+	"io"
+	"sync"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+	"github.com/caddyserver/caddy/v2/modules/logging"
+)
+
+func init() { caddy.RegisterModule(new(LogFile)) }
+
+// LogFile writes a log to a file as Caddy's `output file` does, with the same options, and makes the file, and its folder, when the first
+// line is written: Caddy opens the logs of a configuration that is only validated too, which leaves nothing behind here.
+type LogFile struct{ logging.FileWriter }
+
+// CaddyModule returns the Caddy module information.
+func (*LogFile) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{ID: "caddy.logging.writers.ringfence_file", New: func() caddy.Module { return new(LogFile) }}
+}
+
+// WriterKey tells files apart.
+func (f *LogFile) WriterKey() string { return "ringfence_" + f.FileWriter.WriterKey() }
+
+// OpenWriter answers the file that will be.
+func (f *LogFile) OpenWriter() (io.WriteCloser, error) {
+	return &lateFile{open: f.FileWriter.OpenWriter}, nil
+}
+
+// lateFile opens its file for the first line.
+type lateFile struct {
+	open func() (io.WriteCloser, error)
+
+	mu     sync.Mutex
+	opened io.WriteCloser
+}
+
+func (f *lateFile) Write(line []byte) (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.opened == nil {
+		file, err := f.open()
+		if err != nil {
+			return 0, err // the next line tries again
+		}
+		f.opened = file
+	}
+	return f.opened.Write(line)
+}
+
+func (f *lateFile) Close() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.opened == nil {
+		return nil
+	}
+	return f.opened.Close()
+}
+
+var (
+	_ caddy.WriterOpener    = (*LogFile)(nil)
+	_ caddy.Provisioner     = (*LogFile)(nil)
+	_ caddyfile.Unmarshaler = (*LogFile)(nil)
+)

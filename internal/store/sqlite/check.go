@@ -1,0 +1,65 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"modernc.org/sqlite"
+	lib "modernc.org/sqlite/lib"
+
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// ErrDamaged says that the file is no database any more, or not a whole one. It is found at the start, before anything is served from it.
+var ErrDamaged = errors.New("the database file is damaged")
+
+const (
+	// checkTime is how long the check at the start may take. In a second it reads some 100 MiB from a disk cache.
+	checkTime = 2 * time.Second
+	// wholeCheck is the largest file, in bytes, of which the indexes are compared with the tables too, which takes ten times as long.
+	wholeCheck = 4 << 20
+)
+
+// check looks for damage, in small files thoroughly, in large ones as long as checkTime lasts. What it does not find, or what breaks
+// later, is store.ErrUnavailable when it is met.
+func (db *DB) check(ctx context.Context) error {
+	pragma := "PRAGMA quick_check(1)"
+	if info, err := os.Stat(db.path); err == nil && info.Size() <= wholeCheck {
+		pragma = "PRAGMA integrity_check(1)"
+	}
+	limited, cancel := context.WithTimeout(ctx, checkTime)
+	defer cancel()
+	found, err := store.Get[string](limited, db, pragma)
+	switch {
+	case err != nil && damaged(err):
+		return db.damage(err.Error())
+	case err != nil && limited.Err() != nil && ctx.Err() == nil:
+		slog.Info("the database is large: the check at the start has ended before it was complete, and has found no damage", "file", db.path, "after", checkTime)
+		return nil
+	case err != nil:
+		return fmt.Errorf("checking the database %s: %w", db.path, err)
+	case found != "ok":
+		return db.damage(found)
+	}
+	return nil
+}
+
+// damage is an ErrDamaged, and no store.ErrUnavailable: to wait does not mend a file.
+func (db *DB) damage(what string) error {
+	return fmt.Errorf("%w: %s: %s; it was left as it is: put a backup in its place, "+
+		"or save what can still be read with \"sqlite3 %s .recover | sqlite3 recovered.db\", and look at what is lost before you use that",
+		ErrDamaged, db.path, what, db.path)
+}
+
+func damaged(err error) bool {
+	lite, ok := errors.AsType[*sqlite.Error](err)
+	if !ok {
+		return false
+	}
+	code := lite.Code() & 0xff
+	return code == lib.SQLITE_CORRUPT || code == lib.SQLITE_NOTADB
+}
