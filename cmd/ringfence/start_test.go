@@ -223,17 +223,15 @@ func TestSecondRunIsRefused(t *testing.T) {
 			for _, tt := range []struct {
 				name, folder string
 				env          []string
-				command      string
 				want         string
 			}{
-				{"the same again", p.Folder, p.Env, "run", "is in use by process"},
-				{"started in the background", p.Folder, p.Env, "start", "is in use by process"},
-				{"other ports", p.Folder, append(slices.Clone(p.Env), ports...), "run", "is in use by process"},
-				{"another socket", p.Folder, append(append(slices.Clone(p.Env), ports...), "RINGFENCE_ADMIN_SOCKET="+filepath.Join(elsewhere, "x.sock")), "run", "is in use by process"},
-				{"another way to the folder", elsewhere, append(ports, "RINGFENCE_DATA="+filepath.Join(p.Folder, ".", "data")), "run", "is in use by process"},
-				{"the same socket", elsewhere, append(ports, "RINGFENCE_ADMIN_SOCKET="+socket), "run", "another process answers at the admin socket"},
+				{"the same again", p.Folder, p.Env, "is in use by process"},
+				{"other ports", p.Folder, append(slices.Clone(p.Env), ports...), "is in use by process"},
+				{"another socket", p.Folder, append(append(slices.Clone(p.Env), ports...), "RINGFENCE_ADMIN_SOCKET="+filepath.Join(elsewhere, "x.sock")), "is in use by process"},
+				{"another way to the folder", elsewhere, append(ports, "RINGFENCE_DATA="+filepath.Join(p.Folder, ".", "data")), "is in use by process"},
+				{"the same socket", elsewhere, append(ports, "RINGFENCE_ADMIN_SOCKET="+socket), "another process answers at the admin socket"},
 			} {
-				out, status := run(t, tt.folder, tt.env, tt.command, "--config", caddyfile())
+				out, status := run(t, tt.folder, tt.env, "run", "--config", caddyfile())
 				if status == 0 || !strings.Contains(out, tt.want) || strings.Contains(out, "administrator was created") {
 					t.Errorf("%s: status %d:\n%s", tt.name, status, out)
 				}
@@ -294,10 +292,12 @@ func TestLostDatabaseIsNoNewInstallation(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, lose := range map[string]func() error{
-		"missing":    func() error { return os.Remove(file) },
-		"empty":      func() error { return os.WriteFile(file, nil, 0o600) },
-		"no tables":  func() error { return os.WriteFile(file, emptyDatabaseFile(t), 0o600) },
-		"damaged":    func() error { return os.WriteFile(file, append(bytes.Clone(whole[:4096]), make([]byte, len(whole)-4096)...), 0o600) },
+		"missing":   func() error { return os.Remove(file) },
+		"empty":     func() error { return os.WriteFile(file, nil, 0o600) },
+		"no tables": func() error { return os.WriteFile(file, emptyDatabaseFile(t), 0o600) },
+		"damaged": func() error {
+			return os.WriteFile(file, append(bytes.Clone(whole[:4096]), make([]byte, len(whole)-4096)...), 0o600)
+		},
 		"no database": func() error { return os.WriteFile(file, bytes.Repeat([]byte("junk "), 5000), 0o600) },
 	} {
 		t.Run(name, func(t *testing.T) {
