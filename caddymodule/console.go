@@ -35,6 +35,7 @@ func (c *Console) Provision(ctx caddy.Context) error {
 	for _, s := range app.services() {
 		entries = append(entries, console.Entry{
 			Name: s.Name, Title: s.Title, Prefix: s.Prefix, Definition: s.Prefix + "/api/openapi.json",
+			Mails: s.Name == "auth" && app.Mail != nil,
 		})
 	}
 	c.handler, err = console.New(entries)

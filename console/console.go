@@ -23,6 +23,7 @@ type Entry struct {
 	Title      string `json:"title"`
 	Prefix     string `json:"prefix"`
 	Definition string `json:"definition"` // path of its OpenAPI document
+	Mails      bool   `json:"mails"`      // it can send mails
 }
 
 // The policies let a page load nothing and talk to nobody but this origin. Forms are sent by scripts alone: a browser

@@ -37,43 +37,43 @@ done
 bin/ringfence certificate --pem > ringfence.pem
 URL=https://localhost:$RINGFENCE_HTTPS_PORT
 PASSWORD=$(sed -n 's/^password: //p' data/admin-credentials)
-rf() { curl -sS --cacert ringfence.pem -H 'Accept: application/json' -H 'Content-Type: application/json' "$@"; }
+rf() { curl -sS -w '%{stderr}%{http_code}\n' --cacert ringfence.pem -H 'Accept: application/json' -H 'Content-Type: application/json' "$@"; }
 field() { sed -nE "s/.*\"$1\": ?\"([^\"]*)\".*/\1/p" | head -n 1; }
-name=my-client
+name=my-client-$(date +%s) # names are taken once
 
 echo "== The administrator gets a token."
 ADMIN=$(rf -u "admin:$PASSWORD" -X POST $URL/api/auth/0.1/token -d '{}' | field token)
 [ -n "$ADMIN" ] || fail "no token for the administrator"
 
 echo "== 1. Create a user with purpose external_api."
-USER_UUID=$(rf -H "X-Auth-Token: $ADMIN" -X POST $URL/api/auth/0.1/users -d '{"username": "'$name'", "password": "s3cret of the client", "purpose": "external_api"}' | field uuid)
+USER_UUID=$(rf -H "X-Auth-Token: ${ADMIN:?}" -X POST $URL/api/auth/0.1/users -d '{"username": "'$name'", "password": "s3cret of the client", "purpose": "external_api"}' | field uuid)
 [ -n "$USER_UUID" ] || fail "no user"
 
 echo "== 2. Create a policy with confd.# and auth.#."
-POLICY_UUID=$(rf -H "X-Auth-Token: $ADMIN" -X POST $URL/api/auth/0.1/policies -d '{"name": "'$name'", "acl": ["confd.#", "auth.#"]}' | field uuid)
+POLICY_UUID=$(rf -H "X-Auth-Token: ${ADMIN:?}" -X POST $URL/api/auth/0.1/policies -d '{"name": "'$name'", "acl": ["confd.#", "auth.#"]}' | field uuid)
 [ -n "$POLICY_UUID" ] || fail "no policy"
 
 echo "== 3. Attach the policy to the user."
-expect 204 rf -H "X-Auth-Token: $ADMIN" -X PUT $URL/api/auth/0.1/users/$USER_UUID/policies/$POLICY_UUID
+expect 204 rf -H "X-Auth-Token: ${ADMIN:?}" -X PUT $URL/api/auth/0.1/users/${USER_UUID:?}/policies/${POLICY_UUID:?}
 
 echo "== 4. Get a token with the user's name and password."
 TOKEN=$(rf -u "$name:s3cret of the client" -X POST $URL/api/auth/0.1/token -d '{"expiration": 3600}' | field token)
 [ -n "$TOKEN" ] || fail "no token for the user"
 
 echo "== 5. Use it."
-expect 200 rf -H "X-Auth-Token: $TOKEN" $URL/api/confd/1.1/users
+expect 200 rf -H "X-Auth-Token: ${TOKEN:?}" $URL/api/confd/1.1/users
 grep -q '"items"' body || fail "the users were not listed"
-expect 200 rf -H "X-Auth-Token: $TOKEN" $URL/api/confd/1.1/voicemails
+expect 200 rf -H "X-Auth-Token: ${TOKEN:?}" $URL/api/confd/1.1/voicemails
 grep -q '"total"' body || fail "the voicemails were not listed"
 
 echo "== Restrict the policy: the very same token is refused (403) at once."
-expect 200 rf -H "X-Auth-Token: $ADMIN" -X PUT $URL/api/auth/0.1/policies/$POLICY_UUID -d '{"name": "'$name'", "acl": ["confd.voicemails.read"]}'
-expect 403 rf -H "X-Auth-Token: $TOKEN" $URL/api/confd/1.1/users
+expect 200 rf -H "X-Auth-Token: ${ADMIN:?}" -X PUT $URL/api/auth/0.1/policies/${POLICY_UUID:?} -d '{"name": "'$name'", "acl": ["confd.voicemails.read"]}'
+expect 403 rf -H "X-Auth-Token: ${TOKEN:?}" $URL/api/confd/1.1/users
 grep -q 'confd.users.read' body || fail "the missing access is not named"
 
 echo "== Delete the user: the token dies (401) at once."
-expect 204 rf -H "X-Auth-Token: $ADMIN" -X DELETE $URL/api/auth/0.1/users/$USER_UUID
-expect 401 rf -H "X-Auth-Token: $TOKEN" $URL/api/confd/1.1/users
+expect 204 rf -H "X-Auth-Token: ${ADMIN:?}" -X DELETE $URL/api/auth/0.1/users/${USER_UUID:?}
+expect 401 rf -H "X-Auth-Token: ${TOKEN:?}" $URL/api/confd/1.1/users
 
 grep -qF "$ADMIN" log && fail "a token is in the log"
 echo "== The quickstart works."

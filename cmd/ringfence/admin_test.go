@@ -67,6 +67,31 @@ func TestResetPasswordBesideRunningGateways(t *testing.T) {
 	p.Login(t, "admin", "chosen by hand")
 }
 
+// The file with the password of the first start goes when the password is changed through the API, before the answer.
+func TestCredentialsGoWithTheirPassword(t *testing.T) {
+	for name, address := range databases {
+		t.Run(name, func(t *testing.T) {
+			p := gatewaytest.Start(t, gatewaytest.Settings{Database: address(t), Env: []string{"RINGFENCE_ADMIN_PASSWORD="}}).Ready(t)
+			file := filepath.Join(p.Data, "admin-credentials")
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			password := printed.FindStringSubmatch(string(text))[1]
+			token := p.Login(t, "admin", password)
+			user := p.Do(t, "GET", "/api/auth/0.1/token/"+token, "", "").Want(t, 200).Text(t, "data.auth_id")
+			p.Do(t, "PUT", "/api/auth/0.1/users/"+user, token, `{"username": "admin", "firstname": "Ada"}`).Want(t, 200)
+			if _, err := os.Stat(file); err != nil {
+				t.Fatalf("the password is still right, and the file is gone: %v", err)
+			}
+			p.Do(t, "PUT", "/api/auth/0.1/users/"+user+"/password", token, `{"old_password": "`+password+`", "new_password": "another one for ada"}`).Want(t, 204)
+			if _, err := os.Stat(file); !os.IsNotExist(err) {
+				t.Errorf("the file is still there: %v", err)
+			}
+		})
+	}
+}
+
 func TestResetPasswordIsRefused(t *testing.T) {
 	p := gatewaytest.Start(t, gatewaytest.Settings{}).Ready(t)
 	p.Stop(t)

@@ -89,6 +89,19 @@
     }
   };
 
+  // A gateway without a mail server answers like any other, so that nobody learns who has an account; this page says it.
+  const checkMails = async () => {
+    try {
+      const services = await (await fetch('services.json', { cache: 'no-store', credentials: 'omit' })).json();
+      if (services.some((service) => service.name === 'auth' && !service.mails)) {
+        show(null);
+        say('This gateway sends no mails. Ask your administrator for a new password.');
+      }
+    } catch {
+      // The form is still there, and says what is wrong when it is sent.
+    }
+  };
+
   const readLink = () => {
     const link = new URLSearchParams(location.hash.slice(1));
     history.replaceState(null, '', location.pathname);
@@ -96,6 +109,7 @@
     token = link.get('token') ?? '';
     say(user && token ? '' : 'The address of this page holds no link of a mail. Ask for one here.');
     show(user && token ? choose : ask);
+    if (!user || !token) checkMails();
   };
 
   choose.addEventListener('submit', setPassword);

@@ -263,6 +263,76 @@ func TestCertificateIsRemadeForTheKey(t *testing.T) {
 	}
 }
 
+// Another certificate than the one before is told with both fingerprints and the reason, once.
+func TestReplacementIsTold(t *testing.T) {
+	other := open(t, t.TempDir(), selfsigned.Options{}).PEM()
+	write := func(name string, content []byte) func(t *testing.T, dir string) {
+		return func(t *testing.T, dir string) {
+			t.Helper()
+			if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	remove := func(name string) func(t *testing.T, dir string) {
+		return func(t *testing.T, dir string) {
+			t.Helper()
+			if err := os.Remove(filepath.Join(dir, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, tt := range []struct {
+		name   string
+		change func(t *testing.T, dir string)
+		now    time.Time
+		names  []string
+		reason string
+	}{
+		{"nothing", func(*testing.T, string) {}, start, nil, ""},
+		{"lost", remove("certificate.pem"), start, nil, "was lost"},
+		{"damaged", write("certificate.pem", []byte("junk")), start, nil, "was damaged"},
+		{"another key's", write("certificate.pem", other), start, nil, "was not that of the private key"},
+		{"key lost", remove("key.pem"), start, nil, "was not that of the private key"},
+		{"expired", func(*testing.T, string) {}, start.Add(lifetime), nil, "had expired"},
+		{"due", func(*testing.T, string) {}, start.Add(300 * day), nil, "was due for renewal"},
+		{"a name", func(*testing.T, string) {}, start, []string{"PBX.example.com."}, "was not for PBX.example.com."},
+		{"an address", func(*testing.T, string) {}, start, []string{"192.0.2.7"}, "was not for 192.0.2.7"},
+		{"a name that it is for", func(*testing.T, string) {}, start, []string{"localhost"}, ""},
+		{"a name that no certificate can be for", func(*testing.T, string) {}, start, []string{"a b"}, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			before := open(t, dir, at(newClock(start)))
+			tt.change(t, dir)
+			var told []selfsigned.Replacement
+			o := at(newClock(tt.now))
+			o.Names, o.OnReplace = tt.names, func(r selfsigned.Replacement) { told = append(told, r) }
+			after := open(t, dir, o)
+			if tt.reason == "" {
+				if len(told) > 0 || after.Fingerprint() != before.Fingerprint() {
+					t.Errorf("told %v", told)
+				}
+				return
+			}
+			if len(told) != 1 || told[0].Old != before.Fingerprint() || told[0].New != after.Fingerprint() || told[0].Old == told[0].New || told[0].Reason != tt.reason {
+				t.Errorf("told %+v, want %q", told, tt.reason)
+			}
+			for _, name := range tt.names {
+				if err := leafOf(after).VerifyHostname(strings.TrimSuffix(name, ".")); err != nil {
+					t.Error(err)
+				}
+			}
+			if len(tt.names) > 0 && !sameKey(before, after) {
+				t.Error("the key changed")
+			}
+			if open(t, dir, o); len(told) != 1 {
+				t.Errorf("told again: %v", told)
+			}
+		})
+	}
+}
+
 func sameKey(a, b *selfsigned.Store) bool {
 	return leafOf(a).PublicKey.(*ecdsa.PublicKey).Equal(leafOf(b).PublicKey)
 }
