@@ -14,7 +14,6 @@ import (
 
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/private"
-	"github.com/ringfence/ringfence/internal/tokens"
 )
 
 // pendingEnding ends the names of the files that a first start writes before it commits. Each has
@@ -137,8 +136,7 @@ func (k *keptCredentials) concerns(what []forget) bool {
 	if k.user == "" {
 		return false
 	}
-	mine, all := tokens.ForgetUserMessage(k.user), tokens.ForgetAllMessage()
-	return slices.ContainsFunc(what, func(f forget) bool { return f.message == mine || f.message == all })
+	return slices.ContainsFunc(what, func(f forget) bool { return f.user == k.user || f.user == everybody })
 }
 
 // credentialsTime bounds how long a change of the administrator waits for the file to be looked at.

@@ -20,18 +20,21 @@ const RevocationChannel = "ringfence_revocations"
 type forget struct {
 	message string
 	local   func(*tokens.Cache)
+	user    string // whose account may have changed; everybody for all
 }
 
+const everybody = "*"
+
 func forgetUser(uuid string) forget {
-	return forget{tokens.ForgetUserMessage(uuid), func(c *tokens.Cache) { c.ForgetUser(uuid) }}
+	return forget{tokens.ForgetUserMessage(uuid), func(c *tokens.Cache) { c.ForgetUser(uuid) }, uuid}
 }
 
 func forgetToken(d tokens.Digest) forget {
-	return forget{tokens.ForgetTokenMessage(d), func(c *tokens.Cache) { c.ForgetToken(d) }}
+	return forget{tokens.ForgetTokenMessage(d), func(c *tokens.Cache) { c.ForgetToken(d) }, ""}
 }
 
 func forgetAll() forget {
-	return forget{tokens.ForgetAllMessage(), func(c *tokens.Cache) { c.ForgetAll() }}
+	return forget{tokens.ForgetAllMessage(), func(c *tokens.Cache) { c.ForgetAll() }, everybody}
 }
 
 // announce queues the messages in the transaction.
