@@ -180,7 +180,7 @@ func TestModes(t *testing.T) {
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
-	if want := []string{"certificate.pem", "key.pem", "lock"}; !slices.Equal(names, want) {
+	if want := []string{"certificate.pem", "fingerprint", "key.pem", "lock"}; !slices.Equal(names, want) {
 		t.Errorf("folder holds %v, want %v", names, want)
 	}
 
