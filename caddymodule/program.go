@@ -25,7 +25,7 @@ func init() {
 }
 
 // Main is the program: Caddy's command line, after the environment variables (README, "Settings") have been checked. It does not come
-// back. Another Caddy build with these modules does without it: see docs/other-builds.md.
+// back. Another Caddy build with these modules does without it: README, "Settings".
 func Main() {
 	TuneGarbage()
 	if err := prepare(os.Args[1:]); err != nil {
