@@ -8,7 +8,7 @@ import (
 )
 
 // keepAdministrator refuses a change that leaves nobody who can log in and do everything: an enabled user of the master tenant with a
-// login and a password, who holds # and no denial (THREATS 4.13). It runs after the change, in its transaction: transactions
+// login and a password that nobody has set who holds less, who holds # and no denial (THREATS 4.13). It runs after the change, in its transaction: transactions
 // are serializable, so two that each remove one of the last two cannot both commit.
 //
 // Those who hold # are few and are found first: left to itself, PostgreSQL reads what everybody holds.
@@ -19,6 +19,8 @@ func keepAdministrator(ctx context.Context, c store.Conn) error {
 		WHERE u.uuid IN (SELECT user_uuid FROM powerful)
 		  AND NOT EXISTS (SELECT 1 FROM `+holdings("u.uuid")+` h JOIN auth_policy_access a ON a.policy_uuid = h.policy_uuid WHERE a.access LIKE '!%')
 		  AND EXISTS (SELECT 1 FROM auth_login l LEFT JOIN auth_email e ON e.uuid = l.email_uuid WHERE l.user_uuid = u.uuid AND (l.email_uuid IS NULL OR e.confirmed))
+		  AND NOT EXISTS (SELECT 1 FROM auth_voucher v WHERE v.user_uuid = u.uuid AND v.subject = 'password' AND v.by_uuid NOT IN (
+			SELECT CAST(user_uuid AS text) FROM powerful UNION SELECT CAST(user_uuid AS text) FROM auth_departed WHERE access = '#'))
 		  AND t.uuid = t.parent_uuid AND u.enabled AND u.password_hash IS NOT NULL AND `+methodOf+` = 'native'
 		LIMIT 1`)
 	if err != nil {

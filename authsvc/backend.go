@@ -125,10 +125,10 @@ func (b databaseBackend) Authenticate(ctx context.Context, a Attempt) (Identity,
 	return Identity{UserUUID: user}, err
 }
 
-// logIn answers the UUID of the user whom the first of the backends vouches for. All of them are tried before the one
+// logIn answers the UUID of the user whom the first of the backends vouches for, and that backend's name. All of them are tried before the one
 // answer to every failure, so that the time tells no more than the answer does. That is 401 when all have refused, and 503 when any
 // could not be asked, whatever the others have said: it might have let the login in.
-func (s *Service) logIn(ctx context.Context, a Attempt) (string, error) {
+func (s *Service) logIn(ctx context.Context, a Attempt) (user, backend string, err error) {
 	looked := false
 	var undecided error
 	for _, b := range *s.backends.Load() {
@@ -137,7 +137,7 @@ func (s *Service) logIn(ctx context.Context, a Attempt) (string, error) {
 		refused := errors.Is(err, ErrRefused) || (e != nil && e.Kind == apierr.Unauthorized)
 		switch {
 		case err == nil:
-			return user, nil
+			return user, b.Name(), nil
 		case refused:
 			looked = true
 			if s.config.debug.Load() {
@@ -147,7 +147,7 @@ func (s *Service) logIn(ctx context.Context, a Attempt) (string, error) {
 			if looked {
 				s.leaveUndecided(ctx, a)
 			}
-			return "", err
+			return "", "", err
 		default:
 			undecided = err
 			slog.WarnContext(ctx, "a backend could not be asked", "backend", b.Name(), "tenant_uuid", a.TenantUUID, "error", err)
@@ -161,11 +161,11 @@ func (s *Service) logIn(ctx context.Context, a Attempt) (string, error) {
 		if looked {
 			s.leaveUndecided(ctx, a)
 		}
-		return "", errUndecided(undecided)
+		return "", "", errUndecided(undecided)
 	case ctx.Err() != nil:
-		return "", ctx.Err()
+		return "", "", ctx.Err()
 	}
-	return "", errNoLogin()
+	return "", "", errNoLogin()
 }
 
 // errLeft says that the client has gone before the end.
@@ -236,24 +236,46 @@ func (s *Service) userOf(ctx context.Context, b Backend, id Identity) (user stri
 	}
 	method := methodOfBackend(b)
 	if id.UserUUID != "" {
-		return strings.ToLower(id.UserUUID), mayLogIn(ctx, s.db, strings.ToLower(id.UserUUID), method)
+		user = strings.ToLower(id.UserUUID)
+		return user, s.mayEnter(ctx, s.db, user, method, b.Name())
 	}
 	err = s.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
 		user, err = boundUser(ctx, tx, b.Name(), id)
 		if err != nil || user != "" {
-			return firstError(err, mayLogIn(ctx, tx, user, method))
+			return firstError(err, s.mayEnter(ctx, tx, user, method, b.Name()))
 		}
-		if user, err = namedUser(ctx, tx, b.Name(), id); err != nil {
+		var by []voucher
+		if user, by, err = namedUser(ctx, tx, b.Name(), id); err != nil {
 			return err
 		}
-		if err := mayLogIn(ctx, tx, user, method); err != nil || id.ID == "" {
+		if err := bind(ctx, tx, b.Name(), id, user, by); err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, `INSERT INTO auth_identity (backend, realm, external_id, user_uuid) VALUES ($1, $2, $3, $4)`,
-			b.Name(), id.TenantUUID, id.ID, user)
-		return err
+		return s.mayEnter(ctx, tx, user, method, b.Name())
 	})
 	return user, err
+}
+
+// mayEnter refuses a user who may not log in, or not by a way that somebody has set up who holds less than the user.
+func (s *Service) mayEnter(ctx context.Context, c store.Conn, user, method, backend string) error {
+	if err := mayLogIn(ctx, c, user, method); err != nil {
+		return err
+	}
+	ok, err := s.entryStands(ctx, c, user, backend)
+	if err == nil && !ok {
+		err = refusedFor("who set up the user's way in does not hold all that the user holds")
+	}
+	return err
+}
+
+// bind has the entry be the user from now on, if it has an ID, and keeps who vouches for the name by which the user was found.
+func bind(ctx context.Context, tx store.Conn, backend string, id Identity, user string, by []voucher) error {
+	if err := vouch(ctx, tx, user, vouchIdentity(backend), by); err != nil || id.ID == "" {
+		return err
+	}
+	_, err := tx.Exec(ctx, `INSERT INTO auth_identity (backend, realm, external_id, user_uuid) VALUES ($1, $2, $3, $4)`,
+		backend, id.TenantUUID, id.ID, user)
+	return err
 }
 
 // mayLogIn refuses a user who is disabled, gone, or of another method.
@@ -280,21 +302,23 @@ func boundUser(ctx context.Context, c store.Conn, backend string, id Identity) (
 	return user, err
 }
 
-// namedUser is the one user who has any of the logins, and is not bound to another entry.
-func namedUser(ctx context.Context, c store.Conn, backend string, id Identity) (string, error) {
+// namedUser is the one user who has any of the logins, and is not bound to another entry, with those who vouch for the logins.
+func namedUser(ctx context.Context, c store.Conn, backend string, id Identity) (string, []voucher, error) {
 	type named struct {
-		UserUUID   string `db:"uuid"`
-		TenantUUID string `db:"tenant_uuid"`
-		Bound      bool   `db:"bound"`
+		UserUUID   string  `db:"uuid"`
+		TenantUUID string  `db:"tenant_uuid"`
+		EmailUUID  *string `db:"email_uuid"`
+		Bound      bool    `db:"bound"`
 	}
 	var found named
+	var subjects []string
 	for _, login := range id.Logins {
 		key, ok := canonical(login)
 		if !ok {
 			continue
 		}
 		u, err := store.Get[named](ctx, c, `
-			SELECT u.uuid, u.tenant_uuid, EXISTS (SELECT 1 FROM auth_identity i WHERE i.user_uuid = u.uuid AND i.backend = $2) AS bound
+			SELECT u.uuid, u.tenant_uuid, l.email_uuid, EXISTS (SELECT 1 FROM auth_identity i WHERE i.user_uuid = u.uuid AND i.backend = $2) AS bound
 			FROM auth_login l
 			JOIN auth_user u ON u.uuid = l.user_uuid
 			LEFT JOIN auth_email e ON e.uuid = l.email_uuid
@@ -303,17 +327,23 @@ func namedUser(ctx context.Context, c store.Conn, backend string, id Identity) (
 		case errors.Is(err, store.ErrNotFound), err == nil && id.TenantUUID != "" && u.TenantUUID != id.TenantUUID:
 			continue
 		case err != nil:
-			return "", err
+			return "", nil, err
 		case found.UserUUID != "" && found.UserUUID != u.UserUUID:
-			return "", refusedFor("several users have an address of the entry")
+			return "", nil, refusedFor("several users have an address of the entry")
 		}
 		found = u
+		if u.EmailUUID != nil {
+			subjects = append(subjects, vouchEmail(*u.EmailUUID))
+		} else {
+			subjects = append(subjects, vouchUsername)
+		}
 	}
 	switch {
 	case found.UserUUID == "":
-		return "", refusedFor("no user has an address of the entry")
+		return "", nil, refusedFor("no user has an address of the entry")
 	case found.Bound:
-		return "", refusedFor("the user is bound to another entry")
+		return "", nil, refusedFor("the user is bound to another entry")
 	}
-	return found.UserUUID, nil
+	by, err := vouchersOf(ctx, c, found.UserUUID, subjects...)
+	return found.UserUUID, by, err
 }

@@ -154,8 +154,8 @@ func TestPublicOperations(t *testing.T) {
 	slices.Sort(public)
 	want := []string{
 		"DELETE /token/{token}", "GET /api/api.yml", "GET /api/openapi.json", "GET /backends", "GET /emails/{email_uuid}/confirm",
-		"GET /external/{auth_type}/authorize", "GET /saml/logout", "GET /saml/sls", "GET /token/{token}", "GET /users/password/reset", "HEAD /status",
-		"HEAD /token/{token}", "POST /saml/acs", "POST /saml/sso", "POST /token", "POST /token/{token}/scopes/check", "POST /users/password/reset", "POST /users/register", "PUT /emails/{email_uuid}/confirm",
+		"GET /external/{auth_type}/authorize", "GET /external/{auth_type}/connect", "GET /saml/logout", "GET /saml/sls", "GET /token/{token}", "GET /users/password/reset", "HEAD /status",
+		"HEAD /token/{token}", "POST /external/{auth_type}/connect", "POST /saml/acs", "POST /saml/sso", "POST /token", "POST /token/{token}/scopes/check", "POST /users/password/reset", "POST /users/register", "PUT /emails/{email_uuid}/confirm",
 	}
 	if !slices.Equal(public, want) {
 		t.Errorf("public: %q\nwant    %q", public, want)

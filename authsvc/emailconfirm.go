@@ -171,18 +171,18 @@ func (s *Service) confirm(ctx context.Context, r *rest.Request, token string) (a
 	byMail := by == nil
 	err = s.db.InTx(ctx, func(ctx context.Context, tx store.Conn) (err error) {
 		if byMail {
-			if _, err := takeSingleUse(ctx, tx, confirmsAddress, token); err != nil {
+			if _, err := s.takeSingleUse(ctx, tx, confirmsAddress, token); err != nil {
 				return err
 			}
 		}
-		address, err = confirmEmail(ctx, tx, r, email, by)
+		address, err = s.confirmEmail(ctx, tx, r, email, by)
 		return err
 	})
 	return address, err
 }
 
 // confirmEmail confirms an address, for who has read the mail (nil) or by the authority of a user.
-func confirmEmail(ctx context.Context, tx store.Conn, r *rest.Request, email string, by *principal.Principal) (string, error) {
+func (s *Service) confirmEmail(ctx context.Context, tx store.Conn, r *rest.Request, email string, by *principal.Principal) (string, error) {
 	type found struct {
 		UserUUID   string `db:"user_uuid"`
 		TenantUUID string `db:"tenant_uuid"`
@@ -207,6 +207,13 @@ func confirmEmail(ctx context.Context, tx store.Conn, r *rest.Request, email str
 	}
 	if f.Confirmed {
 		return f.Address, nil
+	}
+	vouchers, err := s.vouchersBy(ctx, tx, by, f.UserUUID)
+	if err != nil {
+		return "", err
+	}
+	if err := alsoVouch(ctx, tx, f.UserUUID, vouchEmail(email), vouchers); err != nil {
+		return "", err
 	}
 	if _, err := tx.Exec(ctx, `UPDATE auth_email SET confirmed = true WHERE uuid = $1`, email); err != nil {
 		return "", err

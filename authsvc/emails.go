@@ -88,7 +88,11 @@ func (s *Service) replaceEmails(ctx context.Context, e *crud.Engine, r *rest.Req
 		if err != nil {
 			return err
 		}
-		if err := writeEmails(ctx, tx, u.UUID, before, want); err != nil {
+		by, err := s.vouchersBy(ctx, tx, r.Principal(), u.UUID)
+		if err != nil {
+			return err
+		}
+		if err := s.writeEmails(ctx, tx, u.UUID, before, want, by); err != nil {
 			return err
 		}
 		if err := writeLogins(ctx, tx, u.UUID); err != nil {
@@ -141,7 +145,9 @@ func emailsOf(ctx context.Context, c store.Conn, user string) ([]Email, error) {
 }
 
 // writeEmails keeps the rows of addresses that stay, with what hangs on them. One that is no longer confirmed resets no password.
-func writeEmails(ctx context.Context, tx store.Conn, user string, before []Email, want []adminEmail) error {
+//
+// by vouch for what is new or confirmed now, and for what nobody who holds enough has vouched for.
+func (s *Service) writeEmails(ctx context.Context, tx store.Conn, user string, before []Email, want []adminEmail, by []voucher) error {
 	kept := map[string]Email{}
 	for _, b := range before {
 		kept[strings.ToLower(b.Address)] = b
@@ -162,6 +168,16 @@ func writeEmails(ctx context.Context, tx store.Conn, user string, before []Email
 			b.UUID, w.Address, w.Main, confirmed); err != nil {
 			return err
 		}
+		stands, err := s.emailStands(ctx, tx, user, b.UUID)
+		switch {
+		case err == nil && !stands:
+			err = vouch(ctx, tx, user, vouchEmail(b.UUID), by)
+		case err == nil && confirmed && !b.Confirmed:
+			err = alsoVouch(ctx, tx, user, vouchEmail(b.UUID), by)
+		}
+		if err != nil {
+			return err
+		}
 		if !confirmed {
 			if _, err := tx.Exec(ctx, `DELETE FROM auth_single_use WHERE email_uuid = $1 AND kind = $2`, b.UUID, resetsPassword); err != nil {
 				return err
@@ -169,13 +185,20 @@ func writeEmails(ctx context.Context, tx store.Conn, user string, before []Email
 		}
 	}
 	for _, gone := range kept {
+		if err := vouch(ctx, tx, user, vouchEmail(gone.UUID), nil); err != nil {
+			return err
+		}
 		if _, err := tx.Exec(ctx, `DELETE FROM auth_email WHERE uuid = $1`, gone.UUID); err != nil {
 			return err
 		}
 	}
 	for _, w := range fresh {
+		email := uuid.NewString()
 		if _, err := tx.Exec(ctx, `INSERT INTO auth_email (uuid, user_uuid, address, main, confirmed) VALUES ($1, $2, $3, $4, $5)`,
-			uuid.NewString(), user, w.Address, w.Main, w.Confirmed != nil && *w.Confirmed); err != nil {
+			email, user, w.Address, w.Main, w.Confirmed != nil && *w.Confirmed); err != nil {
+			return err
+		}
+		if err := vouch(ctx, tx, user, vouchEmail(email), by); err != nil {
 			return err
 		}
 	}

@@ -48,5 +48,5 @@ func (externalRights) MayConfigure(ctx context.Context, c store.Conn, caller *pr
 }
 
 func (e externalRights) StillMayActOn(ctx context.Context, c store.Conn, callerUUID, userUUID string) (bool, error) {
-	return e.s.covers(ctx, c, callerUUID, userUUID)
+	return e.s.covers(ctx, c, voucher{ByUUID: callerUUID}, userUUID)
 }

@@ -168,6 +168,13 @@ func (s *Service) changeMethodOf(ctx context.Context, tx store.Conn, r *rest.Req
 	if _, err := tx.Exec(ctx, `UPDATE auth_user SET authentication_method = $2 WHERE uuid = $1`, user, method); err != nil {
 		return false, fmt.Errorf("changing a user's authentication method: %w", err)
 	}
+	by, err := s.vouchersBy(ctx, tx, r.Principal(), user)
+	if err != nil {
+		return false, err
+	}
+	if err := vouchForMethod(ctx, tx, user, method, by); err != nil {
+		return false, err
+	}
 	return true, audit.Write(ctx, tx, r, audit.Change{
 		Tenant: old.TenantUUID, Resource: "users", Object: user,
 		Before: methodView{user, old.Method}, After: methodView{user, method},

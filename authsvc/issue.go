@@ -17,6 +17,7 @@ type tokenRow struct {
 	UserAgent   string
 	RemoteAddr  string
 	Mobile      bool
+	Backend     string // which knew the password
 	RefreshUUID string // empty: made without one
 }
 
@@ -78,9 +79,9 @@ func insertToken(ctx context.Context, tx store.Conn, l login, now time.Time) err
 		refresh = &l.RefreshUUID
 	}
 	n, err := tx.Exec(ctx, `
-		INSERT INTO auth_token (digest, session_uuid, user_uuid, issued_at, expires_at, mobile, user_agent, remote_addr, refresh_uuid)
-		SELECT $1, $2, uuid, $4, $5, $6, $7, $8, $9 FROM auth_user WHERE uuid = $3 AND enabled`,
-		l.Digest[:], l.SessionUUID, l.UserUUID, now, now.Add(l.lifetime), l.Mobile, l.UserAgent, l.RemoteAddr, refresh)
+		INSERT INTO auth_token (digest, session_uuid, user_uuid, issued_at, expires_at, mobile, user_agent, remote_addr, refresh_uuid, backend)
+		SELECT $1, $2, uuid, $4, $5, $6, $7, $8, $9, $10 FROM auth_user WHERE uuid = $3 AND enabled`,
+		l.Digest[:], l.SessionUUID, l.UserUUID, now, now.Add(l.lifetime), l.Mobile, l.UserAgent, l.RemoteAddr, refresh, l.Backend)
 	if err == nil && n == 0 {
 		return errNoLogin()
 	}

@@ -181,7 +181,7 @@ func (s *Service) putLDAP(ctx context.Context, r *rest.Request) (rest.Reply, err
 		if err := s.changeLDAP(&after, before, sent); err != nil {
 			return err
 		}
-		if err := saveLDAP(ctx, tx, after); err != nil {
+		if err := saveLDAP(ctx, tx, after, r.Principal().UserUUID); err != nil {
 			return err
 		}
 		change.After = after.LDAPConfig
@@ -228,18 +228,19 @@ func (s *Service) changeLDAP(row *ldapRow, before ldapRow, sent rest.Object) err
 // weaker reports whether a password that was sent over TLS would be no longer.
 func weaker(now, before *string) bool { return now == nil && before != nil }
 
-func saveLDAP(ctx context.Context, tx store.Conn, row ldapRow) error {
+// saveLDAP stores a directory, for which whoever saves it vouches.
+func saveLDAP(ctx context.Context, tx store.Conn, row ldapRow, by string) error {
 	_, err := tx.Exec(ctx, `
 		INSERT INTO auth_ldap_config (tenant_uuid, host, port, protocol_version, protocol_security, bind_dn, bind_password,
-		                              user_base_dn, user_login_attribute, user_email_attribute, search_filters)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+		                              user_base_dn, user_login_attribute, user_email_attribute, search_filters, set_by)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
 		ON CONFLICT (tenant_uuid) DO UPDATE SET
 			host = excluded.host, port = excluded.port, protocol_version = excluded.protocol_version,
 			protocol_security = excluded.protocol_security, bind_dn = excluded.bind_dn, bind_password = excluded.bind_password,
 			user_base_dn = excluded.user_base_dn, user_login_attribute = excluded.user_login_attribute,
-			user_email_attribute = excluded.user_email_attribute, search_filters = excluded.search_filters`,
+			user_email_attribute = excluded.user_email_attribute, search_filters = excluded.search_filters, set_by = excluded.set_by`,
 		row.TenantUUID, row.Host, row.Port, row.ProtocolVersion, row.ProtocolSecurity, row.BindDN, row.Sealed,
-		row.UserBaseDN, row.UserLoginAttribute, row.UserEmailAttribute, row.SearchFilters)
+		row.UserBaseDN, row.UserLoginAttribute, row.UserEmailAttribute, row.SearchFilters, by)
 	return err
 }
 

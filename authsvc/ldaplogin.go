@@ -21,7 +21,9 @@ type ldapBackend struct {
 	roots *x509.CertPool
 }
 
-func (*ldapBackend) Name() string { return "ldap" }
+const ldapName = "ldap"
+
+func (*ldapBackend) Name() string { return ldapName }
 
 func (*ldapBackend) Method() string { return "ldap" }
 

@@ -80,6 +80,13 @@ func (s *Service) changePassword(ctx context.Context, e *crud.Engine, r *rest.Re
 		if err != nil || n == 0 {
 			return firstError(err, errNoLogin()) // somebody else has changed it meanwhile
 		}
+		var by []voucher
+		if p.UserUUID != u.UUID { // what users choose for themselves, who know the old one, is theirs
+			by = []voucher{{ByUUID: p.UserUUID}}
+		}
+		if err := vouch(ctx, tx, u.UUID, vouchPassword, by); err != nil {
+			return err
+		}
 		ended, err := s.endOldPassword(ctx, tx, u.UUID, p.SessionUUID)
 		if err != nil {
 			return err

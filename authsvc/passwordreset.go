@@ -143,7 +143,7 @@ func (s *Service) sendReset(ctx context.Context, w wanted) {
 	}
 }
 
-// findAddressee finds the user, if they are enabled and have a password here, and the confirmed address to write to.
+// findAddressee finds the user, if they are enabled and have a password here, and the confirmed address to write to: the first that stands.
 func (s *Service) findAddressee(ctx context.Context, w wanted) (addressee, error) {
 	login, ok := canonical(w.login)
 	if !ok {
@@ -162,11 +162,16 @@ func (s *Service) findAddressee(ctx context.Context, w wanted) (addressee, error
 		JOIN auth_email e ON e.user_uuid = u.uuid AND e.confirmed
 		WHERE l.login = $1 AND `+kind+` AND u.enabled
 		  AND (u.authentication_method = 'native' OR (u.authentication_method = 'default' AND t.default_authentication_method = 'native'))
-		ORDER BY e.main DESC, e.address LIMIT 1`, login)
-	if err == nil && len(found) == 0 {
-		return addressee{}, store.ErrNotFound
+		ORDER BY e.main DESC, e.address`, login)
+	if err != nil {
+		return addressee{}, err
 	}
-	return append(found, addressee{})[0], err
+	for _, to := range found {
+		if ok, err := s.emailStands(ctx, s.db, to.UserUUID, to.EmailUUID); err != nil || ok {
+			return to, err
+		}
+	}
+	return addressee{}, store.ErrNotFound
 }
 
 func (s *Service) resetPassword(ctx context.Context, r *rest.Request) (rest.Reply, error) {
@@ -197,11 +202,22 @@ func (s *Service) resetPassword(ctx context.Context, r *rest.Request) (rest.Repl
 		return rest.Reply{}, err
 	}
 	err = s.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
+		var link singleUse
 		if byMail {
-			if _, err := takeSingleUse(ctx, tx, resetsPassword, token); err != nil {
+			if link, err = s.takeSingleUse(ctx, tx, resetsPassword, token); err != nil {
 				return err
 			}
 		} else if err := mayReset(ctx, tx, by, user); err != nil { // the user may hold more by now
+			return err
+		}
+		vouchers, err := s.vouchersBy(ctx, tx, by, user)
+		if err == nil && byMail {
+			vouchers, err = vouchersOf(ctx, tx, user, vouchEmail(link.EmailUUID))
+		}
+		if err != nil {
+			return err
+		}
+		if err := vouch(ctx, tx, user, vouchPassword, vouchers); err != nil {
 			return err
 		}
 		return s.setPassword(ctx, tx, r, user, hash, byMail)

@@ -59,6 +59,11 @@ func (s *Service) Recover(ctx context.Context, o Recovery) (Recovered, error) {
 		if _, err := tx.Exec(ctx, `UPDATE auth_user SET password_hash = $2, enabled = true, authentication_method = 'native' WHERE uuid = $1`, user, hash); err != nil {
 			return err
 		}
+		for _, subject := range []string{vouchPassword, vouchMethod} { // the operator has set them
+			if err := vouch(ctx, tx, user, subject, nil); err != nil {
+				return err
+			}
+		}
 		ended, err := s.endOldPassword(ctx, tx, user, "")
 		if err != nil {
 			return err

@@ -133,7 +133,7 @@ func (s *Service) obtain(ctx context.Context, tx store.Conn, l login, now time.T
 			return "", "", nil, err
 		}
 	} else {
-		old, err := store.Get[refreshRow](ctx, tx, `SELECT uuid, sealed FROM auth_refresh_token WHERE user_uuid = $1 AND client_id = $2`, l.UserUUID, o.clientID)
+		old, err := store.Get[refreshRow](ctx, tx, `SELECT uuid, sealed FROM auth_refresh_token WHERE user_uuid = $1 AND client_id = $2 AND backend IN ('', $3)`, l.UserUUID, o.clientID, l.Backend)
 		if err == nil {
 			text, err := s.sealer.Open(old.Sealed, refreshContext(old.UUID))
 			return string(text), old.UUID, nil, err
@@ -141,12 +141,16 @@ func (s *Service) obtain(ctx context.Context, tx store.Conn, l login, now time.T
 		if !errors.Is(err, store.ErrNotFound) {
 			return "", "", nil, err
 		}
+		// One that was come by in another way is good for as long as that way is, and so is not given out again.
+		if _, err := tx.Exec(ctx, `DELETE FROM auth_refresh_token WHERE user_uuid = $1 AND client_id = $2`, l.UserUUID, o.clientID); err != nil {
+			return "", "", nil, err
+		}
 	}
 	d := tokens.DigestOf(o.value)
 	_, err = tx.Exec(ctx, `
-		INSERT INTO auth_refresh_token (uuid, digest, sealed, client_id, user_uuid, mobile, user_agent, remote_addr, created_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-		o.id, d[:], o.sealed, o.clientID, l.UserUUID, l.Mobile, l.UserAgent, l.RemoteAddr, now)
+		INSERT INTO auth_refresh_token (uuid, digest, sealed, client_id, user_uuid, mobile, user_agent, remote_addr, created_at, backend)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+		o.id, d[:], o.sealed, o.clientID, l.UserUUID, l.Mobile, l.UserAgent, l.RemoteAddr, now, l.Backend)
 	return o.value, o.id, ended, err
 }
 
@@ -168,19 +172,28 @@ func dropMobile(ctx context.Context, tx store.Conn, user, clientID string) ([]to
 	return ended, nil
 }
 
-// refreshLogin answers whose the refresh token is, or nobody's: it must be that client's, and its user enabled.
-func (s *Service) refreshLogin(ctx context.Context, value, clientID string) (user, refresh string, mobile bool, err error) {
+// refreshLogin says whose login the refresh token makes, or nobody's: it must be that client's, its user enabled, and the way in good by which
+// it was come by.
+func (s *Service) refreshLogin(ctx context.Context, value, clientID string, l *login) error {
 	type found struct {
 		UUID     string `db:"uuid"`
 		UserUUID string `db:"user_uuid"`
 		Mobile   bool   `db:"mobile"`
+		Backend  string `db:"backend"`
 	}
 	d := tokens.DigestOf(value)
 	f, err := store.Get[found](ctx, s.db, `
-		SELECT r.uuid, r.user_uuid, r.mobile FROM auth_refresh_token r JOIN auth_user u ON u.uuid = r.user_uuid
+		SELECT r.uuid, r.user_uuid, r.mobile, r.backend FROM auth_refresh_token r JOIN auth_user u ON u.uuid = r.user_uuid
 		WHERE r.digest = $1 AND r.client_id = $2 AND u.enabled`, d[:], clientID)
 	if errors.Is(err, store.ErrNotFound) {
-		err = errNoLogin()
+		return errNoLogin()
 	}
-	return f.UserUUID, f.UUID, f.Mobile, err
+	if err != nil {
+		return err
+	}
+	if ok, err := s.entryStands(ctx, s.db, f.UserUUID, f.Backend); err != nil || !ok {
+		return firstError(err, errNoLogin())
+	}
+	l.UserUUID, l.RefreshUUID, l.Mobile, l.Backend = f.UserUUID, f.UUID, f.Mobile, f.Backend
+	return nil
 }

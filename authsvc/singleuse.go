@@ -51,11 +51,20 @@ func findSingleUse(ctx context.Context, c store.Conn, kind, token string) (singl
 		WHERE digest = $1 AND kind = $2 AND expires_at > now_utc()`, d[:], kind))
 }
 
-// takeSingleUse is findSingleUse, and the end of the token when the transaction commits. Of two that take one, one gets it.
-func takeSingleUse(ctx context.Context, tx store.Conn, kind, token string) (singleUse, error) {
+// takeSingleUse is findSingleUse, and the end of the token when the transaction commits. Of two that take one, one gets it,
+// and none where those who vouch for the address hold less than the user by now.
+func (s *Service) takeSingleUse(ctx context.Context, tx store.Conn, kind, token string) (singleUse, error) {
 	d := tokens.DigestOf(token)
-	return orBadLink(store.Get[singleUse](ctx, tx, `DELETE FROM auth_single_use
+	link, err := orBadLink(store.Get[singleUse](ctx, tx, `DELETE FROM auth_single_use
 		WHERE digest = $1 AND kind = $2 AND expires_at > now_utc() RETURNING user_uuid, email_uuid`, d[:], kind))
+	if err != nil {
+		return link, err
+	}
+	ok, err := s.emailStands(ctx, tx, link.UserUUID, link.EmailUUID)
+	if err == nil && !ok {
+		err = errBadLink()
+	}
+	return link, err
 }
 
 // presented answers who makes a request: whoever has read a mail that is meant and sends its token (nil), or the user of the token

@@ -149,6 +149,11 @@ func validateTenant(ctx context.Context, c store.Conn, change *crud.Change[Tenan
 // saveTenant keeps the domains, and gives a new tenant the group of all its users.
 func saveTenant(ctx context.Context, c store.Conn, change *crud.Change[Tenant]) error {
 	t := change.New
+	if change.Old == nil || change.Old.DefaultMethod != t.DefaultMethod {
+		if _, err := c.Exec(ctx, `UPDATE auth_tenant SET method_set_by = $2 WHERE uuid = $1`, t.UUID, change.Request.Principal().UserUUID); err != nil {
+			return err
+		}
+	}
 	var before []string
 	if change.Old != nil {
 		before = change.Old.DomainNames
@@ -207,6 +212,9 @@ func (s *Service) guardTenant(ctx context.Context, c store.Conn, change *crud.Ch
 		return err
 	}
 	if err := mayTake(ctx, c, change.Request.Principal(), accesses, usersOf(t.UUID)); err != nil {
+		return err
+	}
+	if err := depart(ctx, c, usersOf(t.UUID)); err != nil {
 		return err
 	}
 	for _, table := range []string{"auth_user", "auth_group", "auth_policy"} {

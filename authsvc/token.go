@@ -127,9 +127,8 @@ func (s *Service) identify(ctx context.Context, r *http.Request, req *tokenReque
 		if !tokens.WellFormed(req.RefreshToken) {
 			return errNoLogin()
 		}
-		if err := s.lookUp(ctx, r, req.RefreshToken, func() (err error) {
-			l.UserUUID, l.RefreshUUID, l.Mobile, err = s.refreshLogin(ctx, req.RefreshToken, req.ClientID)
-			return err
+		if err := s.lookUp(ctx, r, req.RefreshToken, func() error {
+			return s.refreshLogin(ctx, req.RefreshToken, req.ClientID, l)
 		}); err != nil {
 			return err
 		}
@@ -145,7 +144,7 @@ func (s *Service) identify(ctx context.Context, r *http.Request, req *tokenReque
 	}
 	a := Attempt{Login: c.login, Password: c.password, TenantUUID: tenantUUID}
 	err = s.guardedLogin(ctx, a, s.clientNetwork(r), func() (err error) {
-		l.UserUUID, err = s.logIn(ctx, a)
+		l.UserUUID, l.Backend, err = s.logIn(ctx, a)
 		return err
 	})
 	if err != nil || req.AccessType != "offline" {

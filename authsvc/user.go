@@ -131,7 +131,10 @@ func (s *Service) validateUser(ctx context.Context, c store.Conn, change *crud.C
 }
 
 func (s *Service) guardUser(ctx context.Context, c store.Conn, change *crud.Change[User]) error {
-	return mayDemote(ctx, c, change.Request.Principal(), oneUser(change.Old.UUID))
+	if err := mayDemote(ctx, c, change.Request.Principal(), oneUser(change.Old.UUID)); err != nil {
+		return err
+	}
+	return depart(ctx, c, oneUser(change.Old.UUID))
 }
 
 // loadEmails reads the addresses of all the users of a list with one query.
@@ -167,6 +170,9 @@ func (s *Service) saveUser(ctx context.Context, c store.Conn, change *crud.Chang
 			return err
 		}
 	}
+	if err := s.vouchForUser(ctx, c, old, u, change.Request.Principal()); err != nil {
+		return err
+	}
 	if old == nil || different(old.Username, u.Username) {
 		return writeLogins(ctx, c, u.UUID)
 	}
@@ -182,8 +188,13 @@ func (s *Service) saveNewUser(ctx context.Context, c store.Conn, change *crud.Ch
 		}
 	}
 	if u.EmailAddress != nil {
+		email := uuid.NewString()
 		if _, err := c.Exec(ctx, `INSERT INTO auth_email (uuid, user_uuid, address, main, confirmed) VALUES ($1, $2, $3, true, true)`,
-			uuid.NewString(), u.UUID, *u.EmailAddress); err != nil {
+			email, u.UUID, *u.EmailAddress); err != nil {
+			return err
+		}
+		by := []voucher{{change.Request.Principal().UserUUID, true}}
+		if err := vouch(ctx, c, u.UUID, vouchEmail(email), by); err != nil {
 			return err
 		}
 	}

@@ -3,27 +3,221 @@ package authsvc
 import (
 	"context"
 	"fmt"
+	"log/slog"
+	"slices"
 
-	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/principal"
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// covers reports whether one user, who may be gone, holds now all that another holds now, as mayActOn compares them.
-func (s *Service) covers(ctx context.Context, c store.Conn, byUUID, userUUID string) (bool, error) {
-	held, err := store.Select[string](ctx, c, fmt.Sprintf(`
+// What lets somebody in as a user is good for as long as whoever set it holds all that the user holds. It is asked each time that it is
+// used: a password, an address or a directory that was set up before the user was given more does not let its maker in afterwards.
+//
+//	a password              who set it, unless it was the user; set by a mail, who vouches for the address
+//	an address              who added it, and who confirmed it in the place of the mail; a mail that was read proves no more than
+//	                        that somebody reads it
+//	a username, a method    who chose it: directories find users by names
+//	an identity             who vouches for the name or address by which a backend's entry was found
+//	a directory             who saved it last; the same for a tenant's default method
+//	a session               all of these, as they are now, that its login stood on; the same for a refresh token
+//
+// Nobody vouches for what users set themselves, in a session that stands on nobody else, nor for what the operator set. Who is deleted
+// goes on vouching with what they held then, and what was set is good again once somebody who holds enough sets it again. To who logs in a
+// refusal looks like a wrong password; the log says what to do.
+
+// voucher is somebody who vouches.
+type voucher struct {
+	ByUUID string `db:"by_uuid"`
+	// Fresh vouchers made the user, who then may hold over things of their own what the maker does not (see mayCreate).
+	Fresh bool `db:"fresh"`
+}
+
+// What is vouched for beside a user.
+const (
+	vouchPassword = "password"
+	vouchUsername = "username"
+	vouchMethod   = "method"
+)
+
+func vouchEmail(uuid string) string { return "email " + uuid }
+
+func vouchIdentity(backend string) string { return "identity " + backend }
+
+// vouch makes these the only ones who vouch for something of a user's.
+func vouch(ctx context.Context, tx store.Conn, user, subject string, by []voucher) error {
+	if _, err := tx.Exec(ctx, `DELETE FROM auth_voucher WHERE user_uuid = $1 AND subject = $2`, user, subject); err != nil {
+		return err
+	}
+	return alsoVouch(ctx, tx, user, subject, by)
+}
+
+// alsoVouch adds to those who vouch for something of a user's.
+func alsoVouch(ctx context.Context, tx store.Conn, user, subject string, by []voucher) error {
+	for _, v := range by {
+		if _, err := tx.Exec(ctx, `INSERT INTO auth_voucher (user_uuid, subject, by_uuid, fresh) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`,
+			user, subject, v.ByUUID, v.Fresh); err != nil {
+			return fmt.Errorf("keeping who vouches: %w", err)
+		}
+	}
+	return nil
+}
+
+// vouchersOf are those who vouch for something of a user's.
+func vouchersOf(ctx context.Context, c store.Conn, user string, subjects ...string) ([]voucher, error) {
+	var out []voucher
+	for _, subject := range subjects {
+		found, err := store.Select[voucher](ctx, c, `SELECT by_uuid, fresh FROM auth_voucher WHERE user_uuid = $1 AND subject = $2 ORDER BY by_uuid`, user, subject)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, found...)
+	}
+	return out, nil
+}
+
+// vouchersBy are those who vouch for what the caller sets of a user's: the caller, or, of their own, whoever the caller's session stands on.
+func (s *Service) vouchersBy(ctx context.Context, c store.Conn, p *principal.Principal, user string) ([]voucher, error) {
+	switch {
+	case p == nil:
+		return nil, nil
+	case p.UserUUID != user:
+		return []voucher{{ByUUID: p.UserUUID}}, nil
+	}
+	backends, err := store.Select[string](ctx, c, `SELECT backend FROM auth_token WHERE session_uuid = $1`, p.SessionUUID)
+	if err != nil || len(backends) == 0 {
+		return nil, err
+	}
+	return s.entryOf(ctx, c, user, backends[0])
+}
+
+// entryOf are those who vouch for a user's way in by a backend; "" is that of a session from before anybody did.
+func (s *Service) entryOf(ctx context.Context, c store.Conn, user, backend string) ([]voucher, error) {
+	switch backend {
+	case "":
+		return nil, nil
+	case databaseName:
+		return vouchersOf(ctx, c, user, vouchPassword)
+	}
+	out, err := vouchersOf(ctx, c, user, vouchIdentity(backend), vouchMethod)
+	if err != nil || backend != ldapName {
+		return out, err
+	}
+	tenants, err := store.Select[voucher](ctx, c, `
+		SELECT l.set_by AS by_uuid, false AS fresh FROM auth_user u JOIN auth_ldap_config l ON l.tenant_uuid = u.tenant_uuid
+		WHERE u.uuid = $1 AND l.set_by IS NOT NULL
+		UNION SELECT t.method_set_by, false FROM auth_user u JOIN auth_tenant t ON t.uuid = u.tenant_uuid
+		WHERE u.uuid = $1 AND u.authentication_method = 'default' AND t.method_set_by IS NOT NULL`, user)
+	return append(out, tenants...), err
+}
+
+// entryStands reports whether a user's way in by a backend is good.
+func (s *Service) entryStands(ctx context.Context, c store.Conn, user, backend string) (bool, error) {
+	by, err := s.entryOf(ctx, c, user, backend)
+	if err != nil {
+		return false, err
+	}
+	return s.stands(ctx, c, user, "the way in by the backend "+backend, by)
+}
+
+// emailStands reports whether a user's address is good.
+func (s *Service) emailStands(ctx context.Context, c store.Conn, user, email string) (bool, error) {
+	by, err := vouchersOf(ctx, c, user, vouchEmail(email))
+	if err != nil {
+		return false, err
+	}
+	return s.stands(ctx, c, user, "the address "+email, by)
+}
+
+// stands reports whether all of those who vouch hold what the user holds. When one does not, the log says so.
+func (s *Service) stands(ctx context.Context, c store.Conn, user, what string, by []voucher) (bool, error) {
+	for _, v := range by {
+		ok, err := s.covers(ctx, c, v, user)
+		if err != nil {
+			return false, err
+		}
+		if !ok {
+			slog.WarnContext(ctx, "refused: what lets a user in was set by somebody who does not hold all that the user holds; "+
+				"it is good again when the user's own administrator, or anybody who holds as much as the user, sets it again",
+				"user_uuid", user, "refused", what, "set_by", v.ByUUID)
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// covers reports whether one who vouches, and who may be gone, holds now all that a user holds now.
+func (s *Service) covers(ctx context.Context, c store.Conn, v voucher, user string) (bool, error) {
+	if v.ByUUID == user {
+		return true, nil
+	}
+	if !isUUID(v.ByUUID) {
+		return false, nil // a token source elsewhere knows them, and nobody here what they hold now
+	}
+	has, err := store.Select[string](ctx, c, fmt.Sprintf(`
 		SELECT a.access FROM %s h JOIN auth_policy_access a ON a.policy_uuid = h.policy_uuid
-		UNION SELECT access FROM auth_departed WHERE user_uuid = $1`, holdings("$1")), byUUID)
+		UNION SELECT access FROM auth_departed WHERE user_uuid = $1`, holdings("$1")), v.ByUUID)
 	if err != nil {
 		return false, err
 	}
-	set, err := s.acls.Compile(held)
+	set, err := s.acls.Compile(has)
 	if err != nil {
 		return false, err
 	}
-	err = mayActOn(ctx, c, &principal.Principal{UserUUID: byUUID, ACL: set}, userUUID)
-	if e := apierr.As(err); e != nil && e.Kind == apierr.Forbidden {
-		return false, nil
+	held, err := accessesOf(ctx, c, oneUser(user))
+	if err != nil {
+		return false, err
 	}
-	return err == nil, err
+	held = slices.DeleteFunc(held, func(pattern string) bool { return v.Fresh && ownAlone(pattern) })
+	for i := range held {
+		held[i] = bound(held[i], user, "*")
+	}
+	return exceeds(&principal.Principal{UserUUID: v.ByUUID, ACL: set}, held) == nil, nil
+}
+
+// depart keeps what users hold who are about to be deleted, if they vouch for anything: they go on vouching with that, and with no more
+// than that, whoever deletes them. Nobody has their UUIDs again.
+func depart(ctx context.Context, tx store.Conn, of users) error {
+	_, err := tx.Exec(ctx, `INSERT INTO auth_departed (user_uuid, access)
+		SELECT DISTINCT h.user_uuid, a.access FROM `+holdings(of.sql)+` h JOIN auth_policy_access a ON a.policy_uuid = h.policy_uuid
+		WHERE CAST(h.user_uuid AS text) IN (
+			SELECT by_uuid FROM auth_voucher UNION SELECT set_by FROM auth_ldap_config WHERE set_by IS NOT NULL
+			UNION SELECT method_set_by FROM auth_tenant WHERE method_set_by IS NOT NULL)
+		ON CONFLICT DO NOTHING`, of.args...)
+	if err != nil {
+		return fmt.Errorf("keeping what somebody vouches with: %w", err)
+	}
+	return nil
+}
+
+// vouchForUser keeps who vouches for what a user is made with, or what of it is changed.
+func (s *Service) vouchForUser(ctx context.Context, tx store.Conn, old, u *User, p *principal.Principal) error {
+	by, err := s.vouchersBy(ctx, tx, p, u.UUID)
+	if err != nil {
+		return err
+	}
+	if old == nil {
+		for i := range by {
+			by[i].Fresh = true
+		}
+		if err := vouch(ctx, tx, u.UUID, vouchPassword, by); err != nil {
+			return err
+		}
+	}
+	if old == nil || different(old.Username, u.Username) {
+		if err := vouch(ctx, tx, u.UUID, vouchUsername, by); err != nil {
+			return err
+		}
+	}
+	if old == nil || old.AuthenticationMethod != u.AuthenticationMethod {
+		return vouchForMethod(ctx, tx, u.UUID, u.AuthenticationMethod, by)
+	}
+	return nil
+}
+
+// vouchForMethod keeps who vouches for a user's method, where it is another than a password here.
+func vouchForMethod(ctx context.Context, tx store.Conn, user, method string, by []voucher) error {
+	if method == nativeMethod || method == "default" {
+		by = nil
+	}
+	return vouch(ctx, tx, user, vouchMethod, by)
 }

@@ -5,6 +5,7 @@ CREATE TABLE auth_voucher (
     user_uuid  text NOT NULL REFERENCES auth_user (uuid) ON DELETE CASCADE,
     subject    text NOT NULL, -- 'password', 'username', 'method', 'email ' and its UUID, 'identity ' and the backend
     by_uuid    text NOT NULL, -- refers to nothing: who is gone still counts, by auth_departed
+    fresh      boolean NOT NULL, -- by_uuid made the user: what the user holds over the user alone is not asked about
     PRIMARY KEY (user_uuid, subject, by_uuid)
 );
 CREATE INDEX auth_voucher_by ON auth_voucher (by_uuid);

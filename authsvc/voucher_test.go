@@ -1,0 +1,173 @@
+package authsvc_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/ringfence/ringfence/authsvc"
+	"github.com/ringfence/ringfence/authsvc/backend/ldap/ldaptest"
+	"github.com/ringfence/ringfence/authsvc/mail/mailtest"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/store/storetest"
+)
+
+var helpdesk = []string{"auth.users.#", "auth.admin.#", "auth.emails.#", "auth.idp.#", "auth.backends.#"}
+
+// mighty is a policy that allows everything.
+func (s *server) mighty(admin string) string {
+	s.t.Helper()
+	return s.do("POST", "/policies", admin, `{"name":"mighty","acl":["#"]}`).want(s.t, 200).text(s.t, "uuid")
+}
+
+// confirmed is an address that is wanted, main and confirmed.
+func confirmed(address string) string {
+	return `{"emails":[{"address":"` + address + `","main":true,"confirmed":true}]}`
+}
+
+// An address that was planted before the user was given more resets no password: not by a new mail, and not by one that was sent before.
+func TestAPlantedAddressLetsNobodyIn(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		p := newPost(t, db, mailtest.Options{})
+		admin := p.admin()
+		_, _, clerk := p.account(admin, "clerk", helpdesk...)
+		victim, mighty := p.user("victim", ""), p.mighty(admin)
+		p.do("PUT", "/admin/users/"+victim+"/emails", clerk, `{"emails":[{"address":"evil@example.net","main":true,"confirmed":true},{"address":"victim@example.com","confirmed":true},{"address":"later@example.net"}]}`).want(t, 200)
+		_, before := p.reset("email=evil@example.net")
+		later, err := store.Get[string](t.Context(), db, `SELECT uuid FROM auth_email WHERE address = 'later@example.net'`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.do("GET", "/users/"+victim+"/emails/"+later+"/confirm", clerk, "").want(t, 204)
+		link, err := url.Parse(p.mails.Next(t).Link(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.do("PUT", "/users/"+victim+"/policies/"+mighty, admin, "").want(t, 204)
+
+		set := func(token string, status int) {
+			t.Helper()
+			p.do("POST", "/users/password/reset?user_uuid="+victim+"&token="+token, "", `{"password":"the clerk's"}`).want(t, status)
+		}
+		set(before, 401)
+		p.do("PUT", "/emails/"+later+"/confirm", "", "", func(r *http.Request) { r.Header.Set("X-Auth-Token", link.Query().Get("token")) }).want(t, 401)
+		// The mail goes to the address that somebody mightier has set, whatever is asked for.
+		p.do("GET", "/users/password/reset?email=evil@example.net", "", "").want(t, 204)
+		p.do("GET", "/users/password/reset?username=victim", "", "").want(t, 204)
+		if to := p.mails.Next(t).To; len(to) != 1 || !strings.Contains(to[0], "victim@example.com") {
+			t.Errorf("the mail went to %v", to)
+		}
+		p.do("POST", "/token", "", "{}", basic("victim", "secret of victim")).want(t, 200)
+
+		p.do("PUT", "/admin/users/"+victim+"/emails", admin, confirmed("evil@example.net")).want(t, 200)
+		_, again := p.reset("email=evil@example.net")
+		set(again, 204)
+		p.do("POST", "/token", "", "{}", basic("victim", "the clerk's")).want(t, 200)
+	})
+}
+
+// A password, and the sessions and refresh tokens that stand on it, are good for as long as who set it holds what the user holds.
+func TestAPlantedPasswordLetsNobodyIn(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		admin := s.admin()
+		clerkUUID, policy, clerk := s.account(admin, "clerk", helpdesk...)
+		mighty := s.mighty(admin)
+		make := func(name string) (user, token, refresh string) {
+			user = s.do("POST", "/users", clerk, `{"username":"`+name+`","password":"planted"}`).want(t, 200).text(t, "uuid")
+			a := s.do("POST", "/token", "", `{"access_type":"offline","client_id":"c"}`, basic(name, "planted")).want(t, 200)
+			return user, a.text(t, "data.token"), a.text(t, "data.refresh_token")
+		}
+		in := func(name, token, refresh string, status int) {
+			t.Helper()
+			s.do("POST", "/token", "", "{}", basic(name, "planted")).want(t, status)
+			s.do("POST", "/token", "", `{"client_id":"c","refresh_token":"`+refresh+`"}`).want(t, status)
+			if a := s.do("HEAD", "/token/"+token, "", ""); (a.status == 204) != (status == 200) {
+				t.Errorf("the session answers %d", a.status)
+			}
+		}
+		user, token, refresh := make("someone")
+		in("someone", token, refresh, 200)
+		s.do("PUT", "/users/"+user+"/policies/"+mighty, admin, "").want(t, 204)
+		in("someone", token, refresh, 401)
+		wrong := s.do("POST", "/token", "", "{}", basic("someone", "wrong")).want(t, 401)
+		right := s.do("POST", "/token", "", "{}", basic("someone", "planted")).want(t, 401)
+		if wrong.text(t, "message") != right.text(t, "message") || wrong.text(t, "error_id") != right.text(t, "error_id") {
+			t.Errorf("a refusal looks like %s, a wrong password like %s", right.body, wrong.body)
+		}
+		s.do("DELETE", "/users/"+user+"/policies/"+mighty, admin, "").want(t, 204)
+		in("someone", token, refresh, 200)
+		s.do("PUT", "/users/"+user+"/policies/"+mighty, admin, "").want(t, 204)
+		s.do("POST", "/users/password/reset?user_uuid="+user, "", `{"password":"set again"}`, func(r *http.Request) { r.Header.Set("X-Auth-Token", admin) }).want(t, 204)
+		s.do("POST", "/token", "", "{}", basic("someone", "set again")).want(t, 200)
+
+		// What users choose for themselves is theirs.
+		own, session, _ := make("own")
+		s.do("PUT", "/users/"+own+"/password", session, `{"old_password":"planted","new_password":"chosen"}`).want(t, 204)
+		s.do("PUT", "/users/"+own+"/policies/"+mighty, admin, "").want(t, 204)
+		s.do("POST", "/token", "", "{}", basic("own", "chosen")).want(t, 200)
+		s.do("HEAD", "/token/"+session, "", "").want(t, 204)
+
+		// Who is gone vouches with what they held, whoever has deleted them; and who holds less now with what they hold now.
+		left, token, refresh := make("left")
+		s.do("PUT", "/policies/"+policy, admin, `{"acl":["auth.users.#","confd.#"]}`).want(t, 200)
+		read := s.do("POST", "/policies", admin, `{"name":"read","acl":["confd.users.read"]}`).want(t, 200).text(t, "uuid")
+		s.do("PUT", "/users/"+left+"/policies/"+read, admin, "").want(t, 204)
+		in("left", token, refresh, 200)
+		s.do("DELETE", "/users/"+clerkUUID, admin, "").want(t, 204)
+		in("left", token, refresh, 200)
+		s.do("PUT", "/users/"+left+"/policies/"+mighty, admin, "").want(t, 204)
+		in("left", token, refresh, 401)
+	})
+}
+
+// A directory lets nobody in as a user who holds more than who set it up; nor does an entry that was bound to the user before.
+func TestAPlantedDirectoryLetsNobodyIn(t *testing.T) {
+	d := ldaptest.Start(t)
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		s.svc.UseBackends([]authsvc.Backend{s.svc.DatabaseBackend(), s.svc.LDAPBackend(d.RootCAs)})
+		admin := s.admin()
+		_, _, clerk := s.account(admin, "clerk", helpdesk...)
+		mighty := s.mighty(admin)
+		acme := s.do("POST", "/tenants", admin, `{"name":"acme","slug":"acme"}`).want(t, 200).text(t, "uuid")
+		alice := s.do("POST", "/users", admin, `{"username":"al","email_address":"alice@example.test","authentication_method":"ldap"}`, in(acme)).want(t, 200).text(t, "uuid")
+		s.do("PUT", "/backends/ldap", clerk, directory(d, ""), in(acme)).want(t, 200)
+		var token, refresh string
+		enters := func(status int) {
+			t.Helper()
+			a := s.do("POST", "/token", "", `{"tenant_id":"acme","access_type":"offline","client_id":"c"}`, basic("alice", ldaptest.Password("alice"))).want(t, status)
+			if status == 200 {
+				token, refresh = a.text(t, "data.token"), a.text(t, "data.refresh_token")
+			}
+			s.do("POST", "/token", "", `{"client_id":"c","refresh_token":"`+refresh+`"}`).want(t, status)
+			s.do("HEAD", "/token/"+token, "", "").want(t, map[int]int{200: 204, 401: 404}[status])
+		}
+		enters(200)
+		s.do("PUT", "/users/"+alice+"/policies/"+mighty, admin, "").want(t, 204)
+		enters(401)
+		s.do("PUT", "/backends/ldap", admin, directory(d, ""), in(acme)).want(t, 200)
+		enters(200)
+
+		// The address by which the entry is found counts as well, and so does the entry that was bound by it.
+		bob := s.do("POST", "/users", admin, `{"username":"b","authentication_method":"ldap"}`, in(acme)).want(t, 200).text(t, "uuid")
+		s.do("PUT", "/admin/users/"+bob+"/emails", clerk, confirmed("bob@example.test")).want(t, 200)
+		asBob := func(status int) {
+			t.Helper()
+			s.do("POST", "/token", "", `{"tenant_id":"acme"}`, basic("bob", ldaptest.Password("bob"))).want(t, status)
+		}
+		s.do("PUT", "/users/"+bob+"/policies/"+mighty, admin, "").want(t, 204)
+		asBob(401)
+		s.do("DELETE", "/users/"+bob+"/policies/"+mighty, admin, "").want(t, 204)
+		asBob(200)
+		s.do("PUT", "/users/"+bob+"/policies/"+mighty, admin, "").want(t, 204)
+		asBob(401)
+		s.do("DELETE", "/idp/ldap/users/"+bob, admin, "").want(t, 204)
+		s.do("PUT", "/idp/ldap/users/"+bob, admin, "").want(t, 204)
+		s.do("PUT", "/admin/users/"+bob+"/emails", admin, confirmed("bob@example.test")).want(t, 200)
+		asBob(200)
+	})
+}
