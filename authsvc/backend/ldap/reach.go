@@ -120,7 +120,7 @@ func carried(address netip.Addr) (netip.Addr, bool) {
 	}
 	b := address.As16()
 	high, middle := binary.BigEndian.Uint64(b[:8]), binary.BigEndian.Uint32(b[8:12])
-	from := -1
+	var from int
 	switch {
 	case b[0] == 0x20 && b[1] == 0x02: // 6to4 (RFC 3056)
 		from = 2
