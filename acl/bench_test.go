@@ -71,7 +71,7 @@ func BenchmarkAllows(b *testing.B) {
 }
 
 // BenchmarkAllowsGrowth is what a list of 1000 patterns costs compared with one
-// of 10, in rounds that alternate (DESIGN section 7: at most 2).
+// of 10, in rounds that alternate.
 func BenchmarkAllowsGrowth(b *testing.B) {
 	accesses := []string{
 		"confd.users." + bob + ".lines.read", "confd.voicemails.17.greetings.busy.read",
@@ -108,7 +108,7 @@ func compile(tb testing.TB, patterns ...string) *acl.Set {
 }
 
 // BenchmarkAllowsMany is the pattern that a backtracking matcher does not
-// finish (THREATS 4.5), against the longest access.
+// finish, against the longest access.
 func BenchmarkAllowsMany(b *testing.B) {
 	for _, q := range []struct {
 		name     string

@@ -19,13 +19,13 @@ const (
 // of pattern: every access that pattern stands for is granted by some pattern
 // of the Set, all of them taken together, and denied by none. It answers the
 // required access {service}.# of a resource with no documented one, and
-// delegation: nobody hands out what they do not hold in full (THREATS 4.1).
+// delegation: nobody hands out what they do not hold in full.
 //
 // The keywords of pattern bind to whoever is to receive it, who is not known.
 // So me in pattern is a user that can be anybody:
 //
 //   - me, * and # grant it, since they give the receiver over themselves what
-//     the holder has over themselves (THREATS 4.3); the UUID of somebody,
+//     the holder has over themselves; the UUID of somebody,
 //     the holder included, does not;
 //   - me, my_session, *, # and whatever has the form of a UUID deny it.
 //
@@ -35,7 +35,7 @@ const (
 //
 // A pattern that starts with ! takes rights away and is covered by every
 // compiled Set. But who REMOVES one from a list gives rights: such a caller
-// must ask about the pattern without its ! (THREATS 4.6).
+// must ask about the pattern without its !.
 //
 // The limits on the length of an access are left out of account, which can only
 // make the answer no: it would be yes for a few lists that count up to the last

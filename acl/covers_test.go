@@ -17,19 +17,19 @@ func TestCovers(t *testing.T) {
 		refused []string
 	}{
 		{
-			name:    "a denial is part of what is held (THREATS 4.1)",
+			name:    "a denial is part of what is held",
 			holder:  []string{"#", "!confd.users.delete"},
 			covered: []string{"confd.users.read", "confd.users.*.delete", "confd.users.*.*", "auth.#", "confd.users"},
 			refused: []string{"#", "confd.#", "confd.users.*", "confd.users.#", "confd.users.delete", "*.*.*", "#.delete", "#.#"},
 		},
 		{
-			name:    "* is less than # (THREATS 4.2)",
+			name:    "* is less than #",
 			holder:  []string{"confd.*.read"},
 			covered: []string{"confd.*.read", "confd.users.read", "confd.me.read"},
 			refused: []string{"confd.#.read", "confd.#", "confd.*.*", "confd.users.17.read", "confd.read"},
 		},
 		{
-			name:    "me is the receiver (THREATS 4.3)",
+			name:    "me is the receiver",
 			holder:  []string{"confd.users.me.#"},
 			covered: []string{"confd.users.me.#", "confd.users.me.read", "confd.users.me.*.read", "confd.users." + alice + ".read"},
 			refused: []string{
@@ -127,7 +127,7 @@ func TestCovers(t *testing.T) {
 			refused: []string{"#.b", "#.a.b", "#.a.#", "#.a.#.*"},
 		},
 		{
-			name:    "the required access of an undocumented resource (DESIGN section 2)",
+			name:    "the required access of an undocumented resource",
 			holder:  []string{"confd.#", "auth.users.#", "calld.#", "!calld.x"},
 			covered: []string{"confd.#"},
 			refused: []string{"auth.#", "calld.#", "agentd.#"},

@@ -23,7 +23,7 @@
 // is granted, [Set.Covers] whether everything that another pattern stands for
 // is. Both are exact. Neither uses regular expressions or backtracking: the
 // words are read once, from left to right, with the set of all positions that
-// the patterns may be in. The language is DESIGN section 2's; where SPEC's
-// wording leaves a choice (no word is ever empty, # is never nothing), the
-// package's tests hold the truth table.
+// the patterns may be in. docs/api.md, Accesses, describes the language;
+// the package's tests hold the truth table (no word is ever empty, # is never
+// nothing).
 package acl

@@ -22,7 +22,7 @@ func TestMatch(t *testing.T) {
 		b               acl.Binding
 		want            bool
 	}{
-		// SPEC, "ACL substitutions".
+		// What a telephone user needs for their own things.
 		{"confd.users.me.#.read", "confd.users." + alice + ".cti.read", both, true},
 		{"confd.users.me.#.read", "confd.users." + alice + ".funckeys.read", both, true},
 		{"confd.users.me.#.read", "confd.users." + alice + ".funckeys.3.read", both, true},
@@ -40,7 +40,7 @@ func TestMatch(t *testing.T) {
 		{"confd.users.me.funckeys.*.*", "confd.users." + alice + ".funckeys.read", both, false},
 		{"confd.users.me.funckeys.*.*", "confd.users." + bob + ".funckeys.3.read", both, false},
 
-		// One or more words, none of them empty (THREATS 4.11).
+		// One or more words, none of them empty.
 		{"confd.#", "confd", none, false},
 		{"confd.#", "confd.", none, false},
 		{"confd.#", "confd.users", none, true},
@@ -112,7 +112,7 @@ func TestMatch(t *testing.T) {
 		{"a.*", "a.me", none, true},
 		{"a.me", "a.", none, false},
 
-		// What a Binding holds is never more than one word to compare (THREATS 4.4).
+		// What a Binding holds is never more than one word to compare.
 		{"a.me", "a.x", acl.Binding{User: "*"}, false},
 		{"a.me", "a.x", acl.Binding{User: "#"}, false},
 		{"a.me", "a.x", acl.Binding{User: ".*"}, false},
@@ -360,7 +360,7 @@ func TestAllowsWithManyHashNodes(t *testing.T) {
 }
 
 // TestAllowsManyHashes counts on the fact that a matcher that backtracks never
-// finishes here (THREATS 4.5).
+// finishes here.
 func TestAllowsManyHashes(t *testing.T) {
 	long := strings.Repeat("a.", 31)
 	for _, pattern := range []string{

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// Limits of the language (DESIGN section 2, THREATS 4.5).
+// Limits of the language.
 const (
 	// MaxBytes is the length of the longest access and of the longest pattern;
 	// the ! of a pattern that denies is not counted, so that whatever can be
@@ -116,8 +116,8 @@ func parse(kind, text string, wildcards func(n int, word string) error) error {
 }
 
 // invisible tells the characters that no word may contain. Format characters
-// (zero width, direction marks) go beyond DESIGN's "control characters or
-// spaces": they would let two policies look alike and mean different things.
+// (zero width, direction marks) are refused like control characters and
+// spaces: they would let two policies look alike and mean different things.
 func invisible(r rune) bool {
 	return unicode.IsSpace(r) || unicode.IsControl(r) || unicode.Is(unicode.Cf, r)
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // keepAdministrator refuses a change that leaves nobody who can log in and do everything: an enabled user of the master tenant with a
-// login and a password that nobody has set who holds less, who holds # and no denial (THREATS 4.13). It runs after the change, in its transaction: transactions
+// login and a password that nobody has set who holds less, who holds # and no denial. It runs after the change, in its transaction: transactions
 // are serializable, so two that each remove one of the last two cannot both commit.
 //
 // Those who hold # are few and are found first: left to itself, PostgreSQL reads what everybody holds.

@@ -14,7 +14,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// Backend checks a login and its password, and says whose they are (SPEC, Authentication, 5). Its methods are
+// Backend checks a login and its password, and says whose they are. Its methods are
 // called from many requests at once. What else a backend does, it says by the interfaces below.
 type Backend interface {
 	// Name is one word of lower-case letters, digits, - and _, the same for ever: GET /backends lists it, and identities
@@ -67,7 +67,7 @@ type Identity struct {
 	// TenantUUID is whose directory has the entry: the user is one of that tenant. Empty: of any.
 	TenantUUID string
 	// ID is what the entry is called for ever. The first login binds the user to it, and from then on it alone says who
-	// logs in, whatever addresses the entry has (THREATS 8.9). Without one, each login goes by Logins.
+	// logs in, whatever addresses the entry has. Without one, each login goes by Logins.
 	ID string
 	// Logins are usernames and addresses. Of an entry that is bound to nobody, the user is the one that has any of
 	// them, an address confirmed; several users are none.

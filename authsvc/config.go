@@ -64,8 +64,7 @@ func (s *Service) configOperations() []rest.Operation {
 	}
 }
 
-// masterOnly refuses users of other tenants. The existing platform answers 401; here, as everywhere, who is known and may not gets 403
-// (DESIGN section 2).
+// masterOnly refuses users of other tenants. The existing platform answers 401; here, as everywhere, who is known and may not gets 403.
 func (s *Service) masterOnly(ctx context.Context, r *rest.Request) error {
 	of := r.Principal().TenantUUID
 	n, err := store.Get[int](ctx, s.db, `SELECT count(*) FROM auth_tenant WHERE CAST(uuid AS text) = $1 AND uuid = parent_uuid`, of)

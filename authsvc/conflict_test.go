@@ -119,7 +119,7 @@ func TestLoginsWhileDisabled(t *testing.T) {
 	})
 }
 
-// Two administrators who delete each other at once do not both succeed (THREATS 4.13).
+// Two administrators who delete each other at once do not both succeed.
 func TestLastAdministrators(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)

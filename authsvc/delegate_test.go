@@ -23,7 +23,7 @@ func jsonList(t *testing.T, accesses ...string) string {
 	return string(text)
 }
 
-// By each way of giving, an access is given exactly when the caller holds all that it stands for (THREATS 4.1 to 4.3).
+// By each way of giving, an access is given exactly when the caller holds all that it stands for.
 func TestNobodyGivesWhatTheyDoNotHold(t *testing.T) {
 	const other = "6f9b2a51-98c5-4d9c-a6c0-8b3e6e1c7d11"
 	each(t, func(t *testing.T, db store.DB) {
@@ -101,7 +101,7 @@ func TestNobodyGivesWhatTheyDoNotHold(t *testing.T) {
 	})
 }
 
-// To take a denial away is to give what it denied (THREATS 4.6), and who does not hold a grant does not take it from others.
+// To take a denial away is to give what it denied, and who does not hold a grant does not take it from others.
 func TestNobodyTakesWhatTheyDoNotHold(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)
@@ -162,7 +162,7 @@ func TestNobodyTakesWhatTheyDoNotHold(t *testing.T) {
 	})
 }
 
-// Nobody acts on a user who may do more than they may (THREATS 4.7).
+// Nobody acts on a user who may do more than they may.
 func TestNobodyActsOnTheMorePrivileged(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)

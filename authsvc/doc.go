@@ -1,6 +1,5 @@
 // Package authsvc is the authentication service: users, groups, policies, tokens, and the
-// tenants that hold them (SPEC, "Authentication service endpoints";
-// reference, auth-api). It is a plain HTTP handler and knows nothing of Caddy.
+// tenants that hold them. It is a plain HTTP handler and knows nothing of Caddy.
 //
 // Where to look:
 //

@@ -18,7 +18,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
 
-// SPEC, "External authentication plugin endpoints", and auth-api.tsv.
+// Clients' policies are written for these accesses.
 func TestAccessesOfExternalAuthentication(t *testing.T) {
 	t.Parallel()
 	g := newGateways(t, storetest.SQLite(t), oauth2test.Options{})
@@ -59,7 +59,7 @@ func TestAccessesOfExternalAuthentication(t *testing.T) {
 	}
 }
 
-// A plugin that has a name and a POST, which registers a closure: SPEC's register_oauth2_callback.
+// A plugin that has a name and a POST, which registers a closure for the callback.
 func TestAClosureTakesTheMessage(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db store.DB) {

@@ -95,7 +95,7 @@ func TestLinkingAUserFromEndToEnd(t *testing.T) {
 	})
 }
 
-// States that must let nobody in (THREATS 8.1).
+// States that must let nobody in.
 func TestAStateCountsOnce(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db store.DB) {

@@ -149,7 +149,7 @@ func TestSAML(t *testing.T) {
 	})
 }
 
-// What these operations require is what clients' policies are written for (reference, auth-api).
+// What these operations require is what clients' policies are written for.
 const backendAccesses = `
 GET /backends -
 HEAD /status -

@@ -88,7 +88,7 @@ func insertToken(ctx context.Context, tx store.Conn, l login, now time.Time) err
 	return err
 }
 
-// checkSessions refuses one more than so many live sessions of a user. Internal users are not limited (reference, POST /token).
+// checkSessions refuses one more than so many live sessions of a user. Internal users are not limited.
 func checkSessions(ctx context.Context, tx store.Conn, user string, most int) error {
 	n, err := store.Get[int](ctx, tx, `
 		SELECT count(*) FROM auth_token t JOIN auth_user u ON u.uuid = t.user_uuid

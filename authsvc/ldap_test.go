@@ -190,7 +190,7 @@ func TestLDAPConfig(t *testing.T) {
 	})
 }
 
-// Who chooses the directory chooses the passwords of its users, so they must hold no more (THREATS 4.7).
+// Who chooses the directory chooses the passwords of its users, so they must hold no more.
 func TestLDAPConfigActsOnItsUsers(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)

@@ -277,7 +277,7 @@ func (s *Service) deleteLDAP(ctx context.Context, r *rest.Request) (rest.Reply, 
 }
 
 // mayActOnLDAPUsers refuses a caller whom one of the tenant's LDAP users exceeds: who chooses the directory chooses their
-// passwords (THREATS 4.7).
+// passwords.
 func mayActOnLDAPUsers(ctx context.Context, c store.Conn, p *principal.Principal, tenantUUID string) error {
 	return mayActOnAll(ctx, c, p, tenantUUID, methodOf+` = 'ldap'`)
 }

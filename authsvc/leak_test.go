@@ -40,7 +40,7 @@ func newNeighbours(t *testing.T, db store.DB) *neighbours {
 	return n
 }
 
-// What another tenant has answers as what does not exist, byte for byte, in every operation that names it (THREATS 5.3, 5.4).
+// What another tenant has answers as what does not exist, byte for byte, in every operation that names it.
 func TestOtherTenantsAreNotThere(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		n := newNeighbours(t, db)
@@ -109,7 +109,7 @@ func TestOtherTenantsAreNotThere(t *testing.T) {
 	})
 }
 
-// No list, count, filter or order tells of another tenant (THREATS 5.4).
+// No list, count, filter or order tells of another tenant.
 func TestListsTellNothingOfOtherTenants(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		n := newNeighbours(t, db)

@@ -13,7 +13,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// lists are what existing clients ask of lists (reference, auth-api 4 and appendix A): the columns to sort by, the default first, and
+// lists are what existing clients ask of lists: the columns to sort by, the default first, and
 // the filters, in which {name} stands for what the test has made.
 var lists = []struct {
 	path    string

@@ -19,7 +19,7 @@ import (
 type credentials struct{ login, password string }
 
 // basicCredentials reads HTTP Basic credentials: UTF-8, or else Latin-1, as existing clients send
-// either. Absent, malformed and half-empty ones are all the same "none" (reference, POST /token).
+// either. Absent, malformed and half-empty ones are all the same "none".
 func basicCredentials(r *http.Request) (credentials, bool) {
 	scheme, encoded, ok := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !ok || !strings.EqualFold(scheme, "Basic") {

@@ -49,7 +49,7 @@ func failures(t *testing.T, s *server) map[string]func(*http.Request) {
 	}
 }
 
-// Every failed login has one answer and costs one hash with the current parameters (THREATS 7.1, 7.3).
+// Every failed login has one answer and costs one hash with the current parameters.
 func TestFailedLoginsAreEqual(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)
@@ -115,7 +115,7 @@ func TestFailedLoginsTakeAsLong(t *testing.T) {
 	}
 }
 
-// A login that finds no place is told to come again; whoever leaves keeps their place until the hash is done (THREATS 7.2).
+// A login that finds no place is told to come again; whoever leaves keeps their place until the hash is done.
 func TestLoginsAreShed(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, storetest.SQLite(t))

@@ -15,7 +15,7 @@ import (
 
 // canonical is the form in which names are compared: that of RFC 8266 (PRECIS nicknames). Case, width, the
 // spelling of accents, and spaces around and beside each other make no difference; two names with one canonical form
-// are one name (THREATS 4.8). It answers false for what can be nobody's: invisible and control
+// are one name. It answers false for what can be nobody's: invisible and control
 // characters, or nothing at all.
 func canonical(name string) (string, bool) {
 	key, err := precis.Nickname.CompareKey(name)

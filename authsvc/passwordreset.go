@@ -64,7 +64,7 @@ type wanted struct {
 	login string
 }
 
-// requestReset leaves everything that depends on the user for later. THREATS 7.11.
+// requestReset leaves everything that depends on the user for later.
 func (s *Service) requestReset(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 	var w []wanted
 	for _, by := range []string{"username", "email", "login"} {

@@ -119,7 +119,7 @@ func TestResetPassword(t *testing.T) {
 	})
 }
 
-// THREATS 7.11: what is asked for is answered in one way, whoever it is for; and it goes to nobody but a confirmed address.
+// What is asked for is answered in one way, whoever it is for; and it goes to nobody but a confirmed address.
 func TestResetTellsNothing(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		p := newPost(t, db, mailtest.Options{})
@@ -196,7 +196,7 @@ func TestResetsAreLimited(t *testing.T) {
 	})
 }
 
-// What else can be wrong with a link, and what makes one void (THREATS 7.11).
+// What else can be wrong with a link, and what makes one void.
 func TestVoidLinks(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		p := newPost(t, db, mailtest.Options{})

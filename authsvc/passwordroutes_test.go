@@ -12,7 +12,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// Each operation through the gate, with the access that it documents and with every other one (reference, auth-api.tsv).
+// Each operation through the gate, with the access that it documents and with every other one.
 func TestPasswordRoutesThroughTheGate(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		p := newPost(t, db, mailtest.Options{})

@@ -204,7 +204,7 @@ func loadAccesses(ctx context.Context, c store.Conn, policies []*Policy) error {
 	return err
 }
 
-// presentPolicies shows a policy from outside the reader's tenant as the reference has it: read-only, and as the reader's own.
+// presentPolicies shows a policy from outside the reader's tenant as existing clients expect it: read-only, and as the reader's own.
 func presentPolicies(ctx context.Context, c store.Conn, scope string, policies []*Policy) error {
 	var above []string
 	for _, p := range policies {

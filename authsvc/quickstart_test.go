@@ -7,7 +7,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
 
-// SPEC's quickstart, up to the gate.
+// The README's quickstart, up to the gate.
 func TestQuickstart(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db store.DB) {

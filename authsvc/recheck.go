@@ -10,7 +10,7 @@ import (
 )
 
 // A refresh token stands for a password that somebody has proved long ago. Where it was a directory that knew the password, it is asked
-// each time whether that person still is there (THREATS 6.10); tokens that were made before are good until they expire, for
+// each time whether that person still is there; tokens that were made before are good until they expire, for
 // it would take a question for each request to know sooner.
 
 // mayRefresh says whether a user's refresh token is good for another token, as far as the backends know.

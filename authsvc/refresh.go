@@ -29,7 +29,7 @@ type RefreshToken struct {
 	CreatedAt time.Time `db:"created_at" json:"-"`
 }
 
-// zoned is how existing clients read a moment with a zone: always microseconds, and +00:00, not Z (reference, auth-api 3).
+// zoned is how existing clients read a moment with a zone: always microseconds, and +00:00, not Z.
 const zoned = "2006-01-02T15:04:05.000000-07:00"
 
 const refreshTokens = `(SELECT r.uuid, r.client_id, r.created_at, r.mobile, r.user_uuid, u.tenant_uuid

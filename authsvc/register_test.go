@@ -78,7 +78,7 @@ func TestRegisterIsRefused(t *testing.T) {
 				p.do("POST", "/users/register", "", c.body).refused(t, c.status, c.id)
 			})
 		}
-		// What strangers send of what is not theirs to say is ignored (THREATS 5.6).
+		// What strangers send of what is not theirs to say is ignored.
 		a := p.do("POST", "/users/register", "", `{"username":"sly","password":"x","email_address":"sly@example.com","purpose":"internal","uuid":"00000000-0000-4000-8000-000000000000","tenant_uuid":"00000000-0000-4000-8000-000000000000","enabled":false}`).want(t, 200)
 		if a.text(t, "purpose") != "user" || a.json(t, "enabled") != true || strings.Contains(a.body, "00000000-0000") {
 			t.Errorf("the user is %s", a.body)

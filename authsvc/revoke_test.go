@@ -77,7 +77,7 @@ func (s *server) passes(ctx context.Context, token string) bool {
 	return err == nil && p.Allows("confd.users.read")
 }
 
-// Once a revocation is answered nothing passes, whatever was being asked meanwhile (DESIGN section 3).
+// Once a revocation is answered nothing passes, whatever was being asked meanwhile.
 func TestRevocationIsExact(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)

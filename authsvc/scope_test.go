@@ -10,7 +10,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// A request acts in the caller's tenant or in one below it, and never falls back silently (THREATS 5.1).
+// A request acts in the caller's tenant or in one below it, and never falls back silently.
 func TestWazoTenant(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)
@@ -89,7 +89,7 @@ func stamped(body string) string {
 	return string(text)
 }
 
-// What another tenant has does not exist: by UUID, in a list, in a count, in an association (THREATS 5.3, 5.4).
+// What another tenant has does not exist: by UUID, in a list, in a count, in an association.
 func TestOtherTenantsObjects(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)

@@ -122,7 +122,7 @@ func New(o Options) (*Service, error) {
 	return s, nil
 }
 
-// engine is what auth's collections have in common (reference, auth-api 1, 4 and 6).
+// engine is what auth's collections have in common.
 func (s *Service) engine() *crud.Engine {
 	return &crud.Engine{
 		Service: "auth",

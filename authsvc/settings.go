@@ -55,7 +55,7 @@ type Settings struct {
 // Sessions bound tokens, of which each is a session. A field that is zero has its default.
 type Sessions struct {
 	// Lifetime is how long a token lives when the request does not say, in whole seconds. Default: 2 hours, or MaxLifetime if
-	// that is less (reference, POST /token).
+	// that is less.
 	Lifetime time.Duration
 	// MaxLifetime is the longest that a request may ask for. Default and limit: 10 years of 365 days.
 	MaxLifetime time.Duration
@@ -64,7 +64,7 @@ type Sessions struct {
 }
 
 const (
-	// maxExpiration is the longest life of a token that the API knows (reference, POST /token).
+	// maxExpiration is the longest life of a token that the API knows.
 	maxExpiration = 315360000 * time.Second
 	maxPerUser    = 1_000_000
 )

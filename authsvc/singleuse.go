@@ -13,7 +13,7 @@ import (
 	"github.com/ringfence/ringfence/internal/tokens"
 )
 
-// The tokens in mails let their holder do one thing, once, for a limited time (THREATS 7.11). They are no sessions and open
+// The tokens in mails let their holder do one thing, once, for a limited time. They are no sessions and open
 // nothing else. One is for one user by one address, and gone when the address is, when it has done its work, and, where
 // it resets a password, when the password changes.
 

@@ -43,7 +43,7 @@ func liveTokenBy(more string) string {
 var selectLiveToken = liveTokenBy("")
 
 // Load answers who a token speaks for, as things are now: policies, the user and the tenant may have
-// changed while the token lives (DESIGN section 3). One query, of one row, and some more where somebody vouches for the way in. Expiry is by the database's clock, which all nodes share.
+// changed while the token lives. One query, of one row, and some more where somebody vouches for the way in. Expiry is by the database's clock, which all nodes share.
 func (s *Service) Load(ctx context.Context, _ string, d tokens.Digest) (*principal.Principal, error) {
 	t, err := store.Get[liveToken](ctx, s.db, selectLiveToken, d[:])
 	if errors.Is(err, store.ErrNotFound) {

@@ -64,7 +64,7 @@ func (a answer) seen() string {
 
 const home, elsewhere = "198.51.100.7:4711", "203.0.113.9:1024"
 
-// THREATS 7.1 and 7.4: after ten wrong passwords a login waits, twice as long each time, whether it is anybody's or not.
+// After ten wrong passwords a login waits, twice as long each time, whether it is anybody's or not.
 func TestGuessingIsSlowed(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)
@@ -145,7 +145,7 @@ func TestOwnerIsNotLockedOut(t *testing.T) {
 	})
 }
 
-// THREATS 7.4: what is counted is the login and the network, however they are spelt.
+// What is counted is the login and the network, however they are spelt.
 func TestWhatIsCounted(t *testing.T) {
 	logins := authsvc.Settings{Limits: authsvc.Limits{FreeGuesses: 4}}
 	networks := authsvc.Settings{Limits: authsvc.Limits{NetworkGuesses: authsvc.Rate{Burst: 4, Every: time.Hour}}}
@@ -236,7 +236,7 @@ func TestAllowance(t *testing.T) {
 	})
 }
 
-// THREATS 7.5: guesses at once are counted one by one, on all nodes together.
+// Guesses at once are counted one by one, on all nodes together.
 func TestGuessesAtOnce(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db store.DB) {

@@ -15,7 +15,7 @@ import (
 	"github.com/ringfence/ringfence/internal/tokens"
 )
 
-// maxAuthBody is the largest body of a login, in bytes (THREATS 7.2).
+// maxAuthBody is the largest body of a login, in bytes.
 const maxAuthBody = 4 << 10
 
 // tokenRequest is the body of POST /token.

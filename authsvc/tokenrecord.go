@@ -18,7 +18,7 @@ type tokenAnswer struct {
 }
 
 // tokenRecord is all that a client may know of a token. The moments without "utc" are in the server's
-// local time; none has a zone (reference, auth-api 3).
+// local time; none has a zone.
 type tokenRecord struct {
 	Token         string        `json:"token"`
 	AuthID        string        `json:"auth_id"`

@@ -63,7 +63,7 @@ func (a *arrivals) take() (int, []error) {
 	return n, errs
 }
 
-// The raw corpus (THREATS sections 1 to 3) through the whole of Caddy, over TLS: whatever arrives behind the gate,
+// The raw corpus through the whole of Caddy, over TLS: whatever arrives behind the gate,
 // derived again, is an access that the token holds.
 func TestCorpus(t *testing.T) {
 	seen := new(arrivals)

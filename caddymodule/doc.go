@@ -1,5 +1,5 @@
 // Package caddymodule is all that knows Caddy: the app, the gate, one thin handler
-// for each service, the certificate, and the guest modules (DESIGN section 1).
+// for each service, the certificate, and the guest modules.
 //
 //	app.go          the ringfence app: what an operator configures
 //	engine.go       what outlives a reload: database, services, token cache

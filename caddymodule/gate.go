@@ -28,8 +28,8 @@ func init() {
 	httpcaddyfile.RegisterDirectiveOrder("ringfence_gate", httpcaddyfile.Before, "method")
 }
 
-// Gate lets a request through when its token's ACL covers the access that the request needs (DESIGN
-// section 3). Without a service it stands in front of Ringfence's own services; with one, in front
+// Gate lets a request through when its token's ACL covers the access that the request needs (docs/design.md,
+// The gate). Without a service it stands in front of Ringfence's own services; with one, in front
 // of any daemon that a later handler, such as reverse_proxy, passes the request to.
 //
 // It must meet the request first: a request that another handler has rewritten is refused with 500.

@@ -20,7 +20,7 @@ import (
 	"github.com/ringfence/ringfence/internal/redact"
 )
 
-// Tokens never appear in a log (DESIGN section 3, step 7). Caddy clones each request before any handler runs and puts
+// Tokens never appear in a log. Caddy clones each request before any handler runs and puts
 // the clone, headers and target, into its access log, its error log and the debug logs of reverse_proxy and rewrite.
 // Of the headers it redacts Authorization and Cookie, by a list in its own code, and not X-Auth-Token; the target it
 // logs as it came. No handler can reach that clone, so the redaction has to sit where all logs meet: at the encoder.

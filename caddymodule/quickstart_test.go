@@ -15,7 +15,7 @@ var engines = map[string]func(t *testing.T) string{
 	"postgres": func(t *testing.T) string { t.Helper(); return storetest.PostgresDSN(t) },
 }
 
-// SPEC's quickstart through the gate over HTTPS, with every status.
+// The README's quickstart through the gate over HTTPS, with every status.
 func TestQuickstart(t *testing.T) {
 	for name, address := range engines {
 		t.Run(name, func(t *testing.T) { quickstart(t, loadDefault(t, address(t))) })

@@ -10,7 +10,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
 
-// THREATS 9.8, 9.10, 9.11.
+// A bad query is 400, and says which parameter.
 func TestBadQueries(t *testing.T) {
 	each(t, func(t *testing.T, w *world, k collection) {
 		c := w.as(t, "a")
@@ -42,7 +42,7 @@ func TestBadQueries(t *testing.T) {
 	})
 }
 
-// THREATS 9.1 to 9.5.
+// A body that two readers could read in two ways is 400.
 func TestBadBodies(t *testing.T) {
 	each(t, func(t *testing.T, w *world, k collection) {
 		c := w.as(t, "a")
@@ -119,7 +119,7 @@ func TestEveryWrongFieldIsNamed(t *testing.T) {
 	}
 }
 
-// SPEC, Errors: 406 and 415 have an empty body (THREATS 9.6).
+// 406 and 415 have an empty body.
 func TestNegotiation(t *testing.T) {
 	each(t, func(t *testing.T, w *world, k collection) {
 		c := w.as(t, "a")

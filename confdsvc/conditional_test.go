@@ -31,7 +31,7 @@ func TestIfMatch(t *testing.T) {
 	})
 }
 
-// Of those who read the same state and change it at once, one wins (THREATS 9.14).
+// Of those who read the same state and change it at once, one wins.
 func TestConcurrentUpdates(t *testing.T) {
 	each(t, func(t *testing.T, w *world, k collection) {
 		c := w.as(t, "a")

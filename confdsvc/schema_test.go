@@ -50,7 +50,7 @@ func TestDefinitionIsOpenAPI(t *testing.T) {
 	if err := doc.Validate(t.Context()); err != nil {
 		t.Error(err)
 	}
-	// The accesses are those of the reference (confd-api.tsv).
+	// Clients' policies are written for these accesses.
 	for _, want := range []string{
 		"GET /users confd.users.read", "POST /users confd.users.create", "GET /users/{user_id} confd.users.{user_id}.read",
 		"PUT /users/{user_id} confd.users.{user_id}.update", "DELETE /users/{user_id} confd.users.{user_id}.delete",

@@ -13,7 +13,7 @@ import (
 
 func tenantHeader(w *world, tenant string) edit { return header("Wazo-Tenant", w.tenants[tenant]) }
 
-// An object of another tenant is as if it did not exist: in reads, writes, lists, counts and errors (THREATS 5.3, 5.4).
+// An object of another tenant is as if it did not exist: in reads, writes, lists, counts and errors.
 func TestOtherTenantsDoNotExist(t *testing.T) {
 	each(t, func(t *testing.T, w *world, k collection) {
 		a, b := w.as(t, "a"), w.as(t, "b")
@@ -121,7 +121,7 @@ func TestTenantsBelow(t *testing.T) {
 	})
 }
 
-// A header that names a tenant that one may not act in is refused in one way, and never ignored (THREATS 5.1).
+// A header that names a tenant that one may not act in is refused in one way, and never ignored.
 func TestTenantHeader(t *testing.T) {
 	each(t, func(t *testing.T, w *world, k collection) {
 		c := w.as(t, "a")

@@ -14,7 +14,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// User is a person who telephones (reference, confd-resources, "users").
+// User is a person who telephones.
 type User struct {
 	ID                                int64     `db:"id" json:"id" readOnly:"true" generated:"true"`
 	UUID                              string    `db:"uuid" json:"uuid" format:"uuid" readOnly:"true"`
@@ -138,7 +138,7 @@ func userOperations(e *crud.Engine) []rest.Operation {
 	return ops
 }
 
-// withoutViews refuses `view`, whose objects have other attributes (reference, confd-behaviour, "Lists").
+// withoutViews refuses `view`, whose objects have other attributes.
 func withoutViews(list *rest.Operation) {
 	list.Query = append(list.Query, rest.Parameter{
 		Name: "view", Description: "Another form of the objects. There is none yet.", Schema: &rest.Schema{Type: "string"},
@@ -186,7 +186,7 @@ func validateUser(_ context.Context, _ store.Conn, change *crud.Change[User]) er
 	return recordEverything(change)
 }
 
-// unavailable are the attributes that a body may set in the reference and cannot set here yet.
+// unavailable are the attributes that clients of existing platforms may set and that cannot be set here yet.
 var unavailable = []string{"agent", "auth", "device_id", "func_key_template_id", "groups", "incalls", "lines", "switchboards"}
 
 // refuseUnavailable refuses what could only be dropped. Null and empty lists ask for nothing.

@@ -11,7 +11,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
 
-// observed is what the reference answers to a minimal create (confd-resources, "users"), without what is generated.
+// observed is what existing clients read after a minimal create, without what is generated.
 const observed = `{
 	"firstname": "Al", "lastname": null, "email": null, "timezone": null, "country": null, "language": null,
 	"description": null, "caller_id": "\"Al\"", "outgoing_caller_id": null, "mobile_phone_number": null,
@@ -44,7 +44,7 @@ func TestNewUser(t *testing.T) {
 		decode(t, observed, &want)
 		for name := range got {
 			if _, there := want[name]; !there {
-				t.Errorf("the reference has no %s", name)
+				t.Errorf("existing clients know no %s", name)
 			}
 		}
 		for name := range want {

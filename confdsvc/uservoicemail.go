@@ -36,7 +36,7 @@ func userVoicemailOperations(e *crud.Engine) []rest.Operation {
 	}
 	return append(a.Operations(e),
 		crud.Related(e, voicemails(), a, user, voicemail),
-		crud.TheRelated(e, voicemails(), a, user, voicemail, "voicemail"), // SPEC, "ACL substitutions", has this path
+		crud.TheRelated(e, voicemails(), a, user, voicemail, "voicemail"),
 		crud.CreateRelated(e, voicemails(), a),
 	)
 }
@@ -55,7 +55,7 @@ func allowUserVoicemail(_ context.Context, _ store.Conn, pair *crud.Pair) error 
 	return nil
 }
 
-// stored refuses because of what is stored, in the words that the reference's clients know.
+// stored refuses because of what is stored, in the words that existing clients know.
 func stored(format string, args ...any) error {
 	e := apierr.New(apierr.Invalid, format, args...)
 	e.ID = rest.ResourceError

@@ -8,7 +8,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// Voicemail is a mailbox (reference, confd-resources, "voicemails"). What a generated line of
+// Voicemail is a mailbox. What a generated line of
 // voicemail.conf is made of may not hold the signs that divide it: comma, pipe, "=>".
 type Voicemail struct {
 	ID             int64                  `db:"id" json:"id" readOnly:"true" generated:"true"`

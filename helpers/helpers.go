@@ -1,5 +1,4 @@
-// Package helpers is the helper endpoints (SPEC, "Helper endpoints"; reference,
-// helper-endpoints): small services for the tools of a telephony host.
+// Package helpers is the helper endpoints: small services for the tools of a telephony host.
 package helpers
 
 import (

@@ -1,4 +1,4 @@
-// Package external links users to external services by plugins (SPEC, "External authentication plugin endpoints").
+// Package external links users to external services by plugins.
 //
 //	plugin.go      what a plugin is, and what else it may be
 //	host.go        what the plugins of one configuration stand on

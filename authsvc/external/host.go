@@ -20,7 +20,7 @@ import (
 )
 
 // Host is what the external authentication plugins of one configuration stand on: storage, and the
-// OAuth 2.0 helpers (SPEC, "OAuth 2.0 helpers for external-authentication plugins"). It is safe for concurrent use.
+// OAuth 2.0 helpers. It is safe for concurrent use.
 type Host struct {
 	*shared
 	plugins   []Plugin // by type

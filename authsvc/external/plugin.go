@@ -10,8 +10,7 @@ import (
 	"github.com/ringfence/ringfence/internal/rest"
 )
 
-// Plugin is a plugin that links users to an external service (SPEC, "External authentication plugin
-// endpoints"). All that it must have is a name; what else it does, it says by the interfaces below. Each plugin gets
+// Plugin is a plugin that links users to an external service. All that it must have is a name; what else it does, it says by the interfaces below. Each plugin gets
 // the resource /users/{user_uuid}/external/{type}, with the accesses auth.users.{user_uuid}.external.{type}.create, .read,
 // .update and .delete:
 //
@@ -136,7 +135,7 @@ func Refuse(status int, cause error, format string, args ...any) error {
 	return e
 }
 
-// refusal gives an error of a plugin the form that clients know (reference, auth-api 10 and appendix B).
+// refusal gives an error of a plugin the form that clients know.
 func refusal(authType string, err error) error {
 	e := &apierr.Error{Resource: authType, Details: map[string]any{"type": authType}, Err: err}
 	switch {

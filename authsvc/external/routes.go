@@ -93,7 +93,7 @@ func fetchLink(ctx context.Context, p Plugin, l *Link) (any, error) {
 	return found.data, err
 }
 
-// actions are the last words of accesses (SPEC, "ACL syntax").
+// actions are the last words of accesses.
 var actions = map[string]string{
 	http.MethodGet: "read", http.MethodPost: "create", http.MethodPut: "update", http.MethodDelete: "delete",
 }

@@ -25,7 +25,7 @@ const (
 	NoTLS = "none"
 )
 
-// DefaultValidity is how long a link is valid unless the configuration says otherwise (THREATS 7.11).
+// DefaultValidity is how long a link is valid unless the configuration says otherwise.
 const DefaultValidity = time.Hour
 
 const defaultTimeout = 30 * time.Second

@@ -1,5 +1,5 @@
 // Package mail sends the two mails of the authentication service, the one that confirms an address and the one that
-// resets a password (SPEC, auth API section 9), and makes the page that a confirmed address is answered with.
+// resets a password, and makes the page that a confirmed address is answered with.
 //
 // A send is one attempt, within a time limit, and its error says whether another attempt could succeed (ErrTemporary).
 // Repeating, queueing and limiting the rate are for the caller. The connection is encrypted and the

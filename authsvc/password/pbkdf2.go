@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Passwords that are taken over from an existing platform are PBKDF2-HMAC-SHA512 hashes (reference, auth-api 6). In
+// Passwords that are taken over from an existing platform are PBKDF2-HMAC-SHA512 hashes. In
 // auth_user.password_hash they are
 //
 //	$pbkdf2-sha512$i=<rounds>$<salt in hex>$<hash in hex>

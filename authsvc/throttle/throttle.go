@@ -1,4 +1,4 @@
-// Package throttle slows guessing and flooding down, by counts in the database, so that all nodes do it together (THREATS 7.4, 7.5).
+// Package throttle slows guessing and flooding down, by counts in the database, so that all nodes do it together.
 //
 // An attempt is counted before its password is looked at: a thousand guesses at once are a thousand. After some that
 // fail, a login has to wait, twice as long each time up to a limit; attempts that come too soon are refused

@@ -13,7 +13,7 @@ import (
 // Kind is why a request was refused. Its number is the HTTP status.
 type Kind int
 
-// The kinds of refusal (DESIGN section 2, "Status codes").
+// The kinds of refusal.
 const (
 	Invalid              Kind = http.StatusBadRequest
 	Unauthorized         Kind = http.StatusUnauthorized

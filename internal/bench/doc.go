@@ -1,4 +1,4 @@
-// Command bench measures the budgets of DESIGN section 7 and prints them as one table:
+// Command bench measures the budgets of docs/performance.md and prints them as one table:
 //
 //	go run ./internal/bench            all rows, under 12 minutes
 //	go run ./internal/bench -quick     all rows with fewer rounds, about two minutes; for a look, not for the record

@@ -1,5 +1,5 @@
 // Package crud is the engine under the collections of the services: one typed struct and one
-// declaration make a collection's routes, required accesses, SQL, validation and definition (STYLE 3a).
+// declaration make a collection's routes, required accesses, SQL, validation and definition.
 //
 // A struct's fields carry the tags of rest.SchemaOf, and these:
 //

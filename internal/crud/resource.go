@@ -182,7 +182,7 @@ func (r Resource[T]) Operations(e *Engine) []rest.Operation {
 	return out
 }
 
-// accessOf is the documented access of a path: service, segments, action (SPEC, "ACL syntax").
+// accessOf is the documented access of a path: service, segments, action.
 func accessOf(service, path, name string) string {
 	action := name
 	if name == "list" {

@@ -82,5 +82,5 @@ func preflight(w http.ResponseWriter) {
 	h.Set("Access-Control-Allow-Headers", allowedHeaders)
 	h.Set("Access-Control-Max-Age", preflightAge)
 	h.Set("Content-Length", "0")
-	w.WriteHeader(http.StatusOK) // reference, auth-api, section 1: existing clients know 200
+	w.WriteHeader(http.StatusOK) // existing clients know 200
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // Definition is the router of an upstream daemon that has an OpenAPI 3 or
-// Swagger 2 definition (DESIGN section 2, "Required access"). An operation needs
+// Swagger 2 definition. An operation needs
 // the access that it documents, as `x-required-acl` or behind the phrase
 // **Required ACL:** in its description. A path or a method that is not
 // documented needs "{service}.#", and so does an operation whose documented

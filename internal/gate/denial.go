@@ -41,7 +41,7 @@ func (g *Gate) badMethod() *denial {
 	}}
 }
 
-// authenticate is steps 3 and 4 of DESIGN section 3.
+// authenticate takes the one token of a request and finds whom it speaks for (docs/design.md, The gate).
 func (g *Gate) authenticate(r *http.Request, need *Need) (*principal.Principal, *denial) {
 	token := ""
 	if sent := r.Header["X-Auth-Token"]; len(sent) == 1 {
@@ -68,7 +68,7 @@ func (g *Gate) authenticate(r *http.Request, need *Need) (*principal.Principal, 
 	}
 }
 
-// unauthorized has the details that existing clients read (reference, auth-api, section 2), without the token.
+// unauthorized has the details that existing clients read, without the token.
 func unauthorized(outcome, access, message string) *denial {
 	return &denial{outcome, &apierr.Error{
 		Kind: apierr.Unauthorized, Message: message,

@@ -10,8 +10,8 @@ import (
 	"github.com/ringfence/ringfence/internal/target"
 )
 
-// Derived is the router of an upstream daemon that is known by its paths alone
-// (DESIGN section 2, "Required access"): the service's name, then each segment
+// Derived is the router of an upstream daemon that is known by its paths alone:
+// the service's name, then each segment
 // after the prefix, then read, create, update or delete by the method. A dot
 // in a segment is written %2E, so it is no boundary between words. UUIDs are in lower case, as package target has them.
 type Derived struct {
@@ -73,7 +73,7 @@ func (d *Derived) access(method string, t *target.Target) string {
 	return b.String()
 }
 
-// action is the last word of an access (SPEC, "ACL syntax").
+// action is the last word of an access.
 func action(method string) string {
 	switch method {
 	case http.MethodGet, http.MethodHead:

@@ -1,5 +1,5 @@
 // Package gate decides whether a request may go on, and to whom it speaks as
-// whom (DESIGN section 3). It knows nothing of Caddy: package caddymodule puts
+// whom. It knows nothing of Caddy: package caddymodule puts
 // a [Gate] in front of services and of reverse proxies.
 //
 // The life of a request, in [Gate.Admit]: headers that only the gate may write
@@ -8,7 +8,7 @@
 // principal must hold the access. So what is checked is what a service or an
 // upstream receives: whoever derives the access again from that gets the same one.
 //
-// Of the things that THREATS section 3 asks of an HTTP server, net/http does these
+// Of what an HTTP server must refuse, net/http does these
 // before the gate sees a request: it refuses two lengths, two hosts and malformed
 // headers; and of a request with both Content-Length and Transfer-Encoding it deletes the length,
 // so that neither the gate nor an upstream can see it. The body is then framed anew for the upstream.

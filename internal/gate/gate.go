@@ -164,7 +164,7 @@ func (g *Gate) route(method string, t *target.Target) (Need, bool) {
 	return Need{}, false
 }
 
-// decide is steps 2 to 5 of DESIGN section 3. It answers nobody for a public route.
+// decide finds the method, the token and the access allowed (docs/design.md, The gate). It returns no principal for a public route.
 func (g *Gate) decide(r *http.Request, t *target.Target, need *Need, known bool) (*principal.Principal, *denial) {
 	switch {
 	case action(r.Method) == "":

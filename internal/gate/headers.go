@@ -157,7 +157,7 @@ func fold(buf []byte, name string) (n int, exact bool) {
 }
 
 // sanitise deletes the headers that a client may not send, and lets no other be
-// dropped on the way: Connection may name nothing but itself (THREATS 0.4, 3.2). Trailers
+// dropped on the way: Connection may name nothing but itself. Trailers
 // are dropped: some servers take them for headers, which were checked without them. It reports whether the client asks for a WebSocket.
 func sanitise(r *http.Request) (upgrade bool) {
 	for name := range r.Header {

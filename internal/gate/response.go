@@ -13,7 +13,7 @@ import (
 
 // upstreamWriter passes an upstream's answer on, less the headers that are not
 // its to send: a token, an identity, another request id, what software it runs, and
-// permission for other origins, which is the gate's to give (THREATS 3.16).
+// permission for other origins, which is the gate's to give.
 type upstreamWriter struct {
 	http.ResponseWriter
 	id      string

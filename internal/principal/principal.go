@@ -1,6 +1,6 @@
 // Package principal says who a request's token speaks for. The gate puts a
 // [Principal] into the request's context; services take it from there and never
-// from a header (DESIGN section 3, step 6).
+// from a header.
 package principal
 
 import (

@@ -25,7 +25,7 @@ type ErrorForm func(e *apierr.Error, now time.Time) any
 // association. Where such a refusal has the status 400, MessageList tells it from the others by this.
 const ResourceError = "resource-error"
 
-// MessageList is confd's form: a JSON list of sentences, even of one (SPEC, Errors).
+// MessageList is confd's form: a JSON list of sentences, even of one.
 func MessageList(e *apierr.Error, _ time.Time) any {
 	list := make([]string, 0, len(e.Fields)+1)
 	for _, f := range e.Fields {
@@ -73,7 +73,7 @@ type authError struct {
 }
 
 // AuthErrors is the authentication service's form: one object that serves both kinds of
-// existing client, those that read message and error_id and those that read reason (DESIGN section 2).
+// existing client, those that read message and error_id and those that read reason.
 func AuthErrors(e *apierr.Error, now time.Time) any {
 	details := make(map[string]any, len(e.Details)+len(e.Fields))
 	maps.Copy(details, e.Details)
@@ -174,7 +174,7 @@ const statusClientGone = 499
 
 // WriteError answers the request with a refusal. What no client should read is
 // logged, with the request id that the gate has put into the answer's header: as a warning where it is the database that
-// is away, else as an error. 406 and 415 have an empty body (SPEC, Errors).
+// is away, else as an error. 406 and 415 have an empty body.
 func WriteError(w http.ResponseWriter, r *http.Request, form ErrorForm, err error) {
 	h := w.Header()
 	h.Set("Cache-Control", "no-store")

@@ -18,7 +18,7 @@ import (
 // MaxDepth is how deep JSON may nest.
 const MaxDepth = 32
 
-// ParseJSON reads one JSON value strictly (THREATS 9.1 to 9.5): duplicate names, names that differ
+// ParseJSON reads one JSON value strictly: duplicate names, names that differ
 // only in case, invalid UTF-8, lone surrogates, a byte order mark, more than MaxDepth levels, and anything after the
 // value are refused, with an *apierr.Error that says where and repeats nothing of the text. Numbers stay text (json.Number).
 // What it accepts, encoding/json reads in the same way.

@@ -77,7 +77,7 @@ func (s ListSpec) Parameters() []Parameter {
 // InvalidListParam is the ID of a refused list query, as existing clients of the authentication service know it.
 const InvalidListParam = "invalid-list-param"
 
-// List reads a list query. A bad value is refused with a sentence that says which (DESIGN section 2).
+// List reads a list query. A bad value is refused with a sentence that says which.
 func (r *Request) List(spec ListSpec) (List, error) {
 	q, err := r.list(spec)
 	if e := apierr.As(err); e != nil {

@@ -12,7 +12,7 @@ import (
 const jsonType = "application/json"
 
 // acceptable reports whether the Accept header takes the media type. An absent
-// header takes nothing (SPEC, Errors, 406). The most specific range decides, as RFC 9110 12.5.1
+// header takes nothing. The most specific range decides, as RFC 9110 12.5.1
 // says; a malformed one is as if it were not there.
 func acceptable(header http.Header, mediaType string) bool {
 	kind, _, _ := strings.Cut(mediaType, "/")

@@ -63,7 +63,7 @@ func (r *Request) Param(name string) string { return r.match.Param(name) }
 func (r *Request) Match() *Match { return r.match }
 
 // UUIDParam is a path parameter that must be a UUID in lower case. What is not one cannot name
-// anything, so the refusal is 404 (reference, confd-behaviour: "JSON 404 for a malformed id"). Neither can a UUID
+// anything, so the refusal is 404. Neither can a UUID
 // in another spelling: the access that was checked holds the spelling of the path, and a
 // denial of the usual one must not be got around.
 func (r *Request) UUIDParam(name string) (string, error) {

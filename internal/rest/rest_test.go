@@ -96,7 +96,7 @@ func wantStatus(t testing.TB, w *httptest.ResponseRecorder, want int) {
 	}
 }
 
-// wantEmpty is for the answers that have no body (SPEC, Errors).
+// wantEmpty is for the answers that have no body.
 func wantEmpty(t testing.TB, w *httptest.ResponseRecorder, status int) {
 	t.Helper()
 	wantStatus(t, w, status)

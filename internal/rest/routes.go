@@ -16,7 +16,7 @@ const maxParams = 6
 type routes struct {
 	prefix []string
 	root   node
-	// undocumented is the access of what the service does not document (SPEC, Authentication, 3).
+	// undocumented is the access of what the service does not document.
 	undocumented string
 }
 

@@ -95,7 +95,7 @@ func (s *Schema) Partial() *Schema {
 }
 
 // ListOf is the schema of a list answer. filtered says that the service's lists count the
-// items that the filters left, too (DESIGN section 2, "Lists, objects, updates").
+// items that the filters left, too.
 func ListOf(item *Schema, filtered bool) *Schema {
 	count := func(doc string) *Schema { return &Schema{Type: "integer", Doc: doc} }
 	s := &Schema{Type: "object", Properties: []Property{

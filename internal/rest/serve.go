@@ -154,5 +154,5 @@ func writeBody(w http.ResponseWriter, r *http.Request, status int, contentType s
 	}
 }
 
-// Timestamp is how the APIs write a moment: UTC, microseconds, no zone (reference, token record).
+// Timestamp is how the APIs write a moment: UTC, microseconds, no zone.
 func Timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000") }

@@ -29,11 +29,11 @@ type Operation struct {
 	Path string
 	// Access is the access that a token must hold, with the path's parameters in
 	// braces, each a whole word: "confd.users.{user_id}.read". A parameter may be repeated or left out. Empty on
-	// an operation that is not Public: "{service}.#" (SPEC, Authentication, 3).
+	// an operation that is not Public: "{service}.#".
 	Access string
 	// Public operations need no token.
 	Public bool
-	// Pattern names the one path parameter that may hold an ACL pattern (DESIGN section 3, step 1).
+	// Pattern names the one path parameter that may hold an ACL pattern.
 	Pattern string
 
 	ID          string // operationId, unique in the service

@@ -1,5 +1,5 @@
 // Package target reads a request's target once, strictly, on the client's own
-// bytes (DESIGN section 3, step 1; THREATS section 1).
+// bytes.
 //
 // A target is refused rather than repaired: whoever routes, checks, logs or
 // forwards a request works with the one [Target] that [Parse] made, so no two of

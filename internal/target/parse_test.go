@@ -76,7 +76,7 @@ func TestParseAccepts(t *testing.T) {
 	}
 }
 
-// The rows of THREATS section 1 that a target alone decides, and their kin.
+// What the target alone decides, and neighbours of each case.
 func TestParseRefuses(t *testing.T) {
 	tests := []struct {
 		name, in, reason string

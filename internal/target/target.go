@@ -2,7 +2,7 @@ package target
 
 import "strings"
 
-// The limits of a target, in bytes unless said otherwise (THREATS 1.25).
+// The limits of a target, in bytes unless said otherwise.
 const (
 	// MaxLength is how long a target may be, query included. It holds for what the client sent and for the canonical form.
 	MaxLength = 2048

@@ -1,5 +1,5 @@
-// Package tenant says which tenant a request acts in, and what that tenant can see (reference,
-// auth-api 5). Tenants are a tree: a user sees their own and those below it.
+// Package tenant says which tenant a request acts in, and what that tenant can see
+// (docs/api.md, Tenants). Tenants are a tree: a user sees their own and those below it.
 package tenant
 
 import (
@@ -123,5 +123,5 @@ func ensure(ctx context.Context, c store.Conn, p *principal.Principal) error {
 	return e
 }
 
-// slugLength is how long a slug may be (reference, auth-api 5).
+// slugLength is how long a slug may be.
 const slugLength = 10

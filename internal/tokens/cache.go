@@ -17,7 +17,7 @@ import (
 
 const (
 	// MaxStaleness is the longest time for which an answer may be used without
-	// asking again (DESIGN section 3).
+	// asking again.
 	MaxStaleness = 30 * time.Second
 
 	defaultCapacity    = 200_000

@@ -241,7 +241,7 @@ func TestRefreshFindsTokenGone(t *testing.T) {
 	})
 }
 
-// TestSourceUnavailable is THREATS 6.11.
+// TestSourceUnavailable: a source that cannot answer is no refusal.
 func TestSourceUnavailable(t *testing.T) {
 	cachedInBubble(t, tokens.Options{}, func(t *testing.T, f *fixture) {
 		token, other := f.issue(alice), f.issue(bob)
@@ -296,7 +296,7 @@ func TestFull(t *testing.T) {
 	f.mustRefuse(t, all[7], tokens.ErrUnknown)
 }
 
-// TestCollision is THREATS 6.7: another token has the same key in ristretto.
+// TestCollision: another token has the same key in ristretto.
 func TestCollision(t *testing.T) {
 	f := newFixture(t, tokens.Options{})
 	token := f.issue(alice)

@@ -1,11 +1,11 @@
 // Package tokens turns the text of a token into the principal that it speaks
-// for, quickly and without ever trusting what was revoked (DESIGN section 3,
-// steps 3 and 4, and "Revocation is exact").
+// for, quickly and without ever trusting what was revoked (docs/design.md,
+// Tokens and revocation).
 //
 // # Why a cache that is allowed to forget
 //
 // [Cache] keeps known tokens in ristretto, whose writes are asynchronous, may be
-// dropped and may land after a deletion (PITFALLS section 3). So ristretto only
+// dropped and may land after a deletion. So ristretto only
 // ever answers "perhaps": correctness rests on numbers that sit beside it.
 //
 // One counter numbers everything that happens: each look-up takes a number
@@ -39,7 +39,7 @@
 // # Tokens that nobody knows
 //
 // They never enter the cache of those that are known: a flood of them would
-// push out the others (THREATS 6.5). They have a small table of their own with a
+// push out the others. They have a small table of their own with a
 // life of 2 seconds at most, and their look-ups are rationed by rate and by
 // number in flight, for each network first and then for all ([Ration]). A token that this node has seen to be good, or has just
 // issued, is not rationed.

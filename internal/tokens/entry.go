@@ -12,7 +12,7 @@ import (
 )
 
 // keyBytes of a digest are ristretto's key; the entry holds the rest, so that
-// all of it is compared (THREATS 6.7).
+// all of it is compared.
 const keyBytes = 8
 
 func key(d *Digest) uint64 { return binary.LittleEndian.Uint64(d[:keyBytes]) }

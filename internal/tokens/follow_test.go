@@ -94,7 +94,7 @@ func TestFollow(t *testing.T) {
 	ask(2)
 }
 
-// TestUnlistened is THREATS 6.4: a message that never comes delays a
+// TestUnlistened: a message that never comes delays a
 // revocation by the staleness and no more.
 func TestUnlistened(t *testing.T) {
 	f := newFixture(t, tokens.Options{})

@@ -69,7 +69,7 @@ func (c *Cache) ask(ctx context.Context, token string, d Digest, seen bool) <-ch
 }
 
 // load asks the source and keeps what it answers. The request that caused it may
-// go away; others may be waiting, so that only its own timeout ends it (THREATS 6.3).
+// go away; others may be waiting, so that only its own timeout ends it.
 func (c *Cache) load(ctx context.Context, token string, d Digest, seen bool) outcome {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.options.LoadTimeout)
 	defer cancel()

@@ -61,7 +61,7 @@ func (f *fixture) hold() (release func()) {
 	})
 }
 
-// TestRevokedWhileLoading is THREATS 6.1 and 6.2: the look-up read the token
+// TestRevokedWhileLoading: the look-up read the token
 // before it was revoked, and answers, and writes to ristretto, afterwards.
 func TestRevokedWhileLoading(t *testing.T) {
 	for name, forget := range map[string]func(f *fixture, token string){
@@ -96,7 +96,7 @@ func TestRevokedWhileLoading(t *testing.T) {
 	}
 }
 
-// TestLateWrite is THREATS 6.1 and 6.13 with ristretto at its worst: what was
+// TestLateWrite is ristretto at its worst: what was
 // learnt before a revocation is written, or found again, after it.
 func TestLateWrite(t *testing.T) {
 	for name, revoke := range map[string]func(f *fixture, token string){
@@ -166,7 +166,7 @@ func TestAlwaysForgotten(t *testing.T) {
 	})
 }
 
-// TestFirstCallerLeaves is THREATS 6.3.
+// TestFirstCallerLeaves: whoever asked first may leave, and the others still get their answer.
 func TestFirstCallerLeaves(t *testing.T) {
 	inBubble(t, tokens.Options{}, func(t *testing.T, f *fixture) {
 		token := f.issue(alice)

@@ -13,8 +13,8 @@ import (
 
 // A token of ours is the prefix, 256 random bits and a checksum of both, the
 // latter two in base64url. The prefix lets secret scanners find tokens that
-// leaked; the checksum lets the gate refuse most garbage without a look-up
-// (THREATS 7.8, 6.5). The checksum is no signature: who knows the format can
+// leaked; the checksum lets the gate refuse most garbage without a look-up.
+// The checksum is no signature: who knows the format can
 // make texts that pass.
 const (
 	prefix       = "rft_"

@@ -9,7 +9,7 @@ import (
 const (
 	unknownSlots = 1 << 12
 	// unknownLife is how long "unknown" is remembered: a token that another node
-	// issues is refused here no longer than this (THREATS 6.6).
+	// issues is refused here no longer than this.
 	unknownLife = 2 * time.Second
 
 	seenSlots = 1 << 15

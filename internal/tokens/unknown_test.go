@@ -26,7 +26,7 @@ func TestUnknownIsRemembered(t *testing.T) {
 	})
 }
 
-// TestIssuedAfterUnknown is THREATS 6.6: a token is tried before it exists.
+// TestIssuedAfterUnknown: a token is tried before it exists.
 func TestIssuedAfterUnknown(t *testing.T) {
 	bothWays(t, tokens.Options{}, func(t *testing.T, f *fixture) {
 		token := tokens.New()
@@ -83,7 +83,7 @@ func TestNewcomersAreNotRationed(t *testing.T) {
 	})
 }
 
-// TestFlood is THREATS 6.5: unknown tokens do not push out those that are known.
+// TestFlood: unknown tokens do not push out those that are known.
 func TestFlood(t *testing.T) {
 	flood := 200_000
 	if testing.Short() {

@@ -81,7 +81,7 @@ func (c Config) GoString() string { return "ldap.Config{" + c.String() + "}" }
 // service reports whether a service account looks for the user's entry.
 func (c Config) service() bool { return c.BindDN != "" && c.BindPassword != "" }
 
-// Longest values, in characters (reference, LDAPConfig); a filter's is our own.
+// Longest values, in characters; a filter's is our own.
 const (
 	maxHost      = 512
 	maxDN        = 256

@@ -1,6 +1,6 @@
 // Package ldap asks an LDAP directory whether a login and its password are right, and who that is.
 //
-// It knows two ways (reference, "LDAP, IDP, status"). With a service account, [Authenticate] binds as that
+// It knows two ways. With a service account, [Authenticate] binds as that
 // account, searches the subtree for the one entry that the login means, and binds as that entry. Without
 // one it binds straight as "login attribute = login, base" and then reads the entry that it has become.
 //

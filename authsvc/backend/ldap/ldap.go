@@ -38,7 +38,7 @@ type Entry struct {
 
 	// ID is what identifies the entry for ever, in small letters: its entryUUID, or the objectGUID of Active
 	// Directory as a UUID, or the nsUniqueId of 389. It survives a new name, and no two entries share it. It is
-	// empty when the directory shows none. A local user is bound to it, and not to an address (THREATS 8.9).
+	// empty when the directory shows none. A local user is bound to it, and not to an address.
 	ID string
 
 	// Email is the entry's address in small letters, when it has exactly one, else empty. It finds the local user
@@ -111,7 +111,7 @@ func (s *session) throughService(login, password string) (Entry, error) {
 		return Entry{}, s.failure("searching the user", err)
 	}
 	// One bind more, as a name that nobody has: without it an unknown login would be answered faster than a
-	// wrong password (THREATS 7.1). Its answer does not matter.
+	// wrong password. Its answer does not matter.
 	_ = s.bindUser(s.nameBelowBase(rand.Text()), password)
 	if several {
 		return Entry{}, refused("several entries match")

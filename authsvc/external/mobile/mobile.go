@@ -1,5 +1,5 @@
-// Package mobile keeps the tokens with which push notifications reach a user's mobile application (reference, auth-api
-// 10). No external service is asked for anything.
+// Package mobile keeps the tokens with which push notifications reach a user's mobile application.
+// No external service is asked for anything.
 package mobile
 
 import (

@@ -105,7 +105,7 @@ func (c *corpus) sane() {
 	c.both("unknown token", http.MethodGet, p+"/pub/x", []Field{{"X-Auth-Token", c.w.Unknown}}, 401)
 }
 
-// targets are THREATS section 1.
+// targets are request targets that two readers could read in two ways.
 func (c *corpus) targets() {
 	p := c.w.Prefix
 	c.get("1.2 scheme without slashes", "foo:bar", 400)
@@ -144,7 +144,7 @@ func (c *corpus) targets() {
 	c.get("keyword", p+"/me", 403)
 }
 
-// methods are THREATS section 2.
+// methods are methods that are unknown, or that a header or a parameter would override.
 func (c *corpus) methods() {
 	p := c.w.Prefix
 	for _, method := range []string{"TRACE", "PROPFIND", "get", "GETX", "PRI", "OPTIONS", "BREW"} {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// headers are THREATS section 3, as far as both versions of HTTP have it.
+// headers are forged and doubled headers that both versions of HTTP have.
 func (c *corpus) headers() {
 	p, token := c.w.Prefix, c.w.Token
 	for _, name := range []string{
@@ -46,7 +46,7 @@ func (c *corpus) headers() {
 	c.both("two request ids", http.MethodGet, p+"/pub/x", []Field{{"X-Request-Id", "a"}, {"X-Request-Id", "b"}}, 200)
 }
 
-// framing is THREATS section 3 in HTTP/1.1 alone.
+// framing is what HTTP/1.1 alone has: lengths, chunks and folded lines.
 func (c *corpus) framing() {
 	p := c.w.Prefix
 	add := func(name string, want []int, raw string) {

@@ -1,5 +1,5 @@
-// Package gatetest holds what is thrown at a gate: the requests of THREATS
-// sections 1 to 3 as raw bytes and as HTTP/2 frames, the means to send them, and
+// Package gatetest holds what is thrown at a gate: hostile requests
+// as raw bytes and as HTTP/2 frames, the means to send them, and
 // the check of what arrives behind the gate. The gate's own tests run it over net/http, those of
 // package caddymodule over a real Caddy.
 //

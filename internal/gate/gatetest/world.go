@@ -81,7 +81,7 @@ func (w World) checkToken(h http.Header, public bool) error {
 	return nil
 }
 
-// derive is the rule of DESIGN section 2, written independently of the gate.
+// derive is the rule for derived accesses (docs/api.md, Accesses), written independently of the gate.
 func (w World) derive(method, requestURI string) (string, error) {
 	path, query, _ := strings.Cut(requestURI, "?")
 	if !canonicalPath.MatchString(path) {

@@ -1,5 +1,5 @@
 // Package open opens a database by its address, the one switch between the
-// engines (RINGFENCE_DATABASE, DESIGN section 2).
+// engines (RINGFENCE_DATABASE).
 package open
 
 import (

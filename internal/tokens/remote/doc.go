@@ -1,6 +1,6 @@
 // Package remote takes tokens from an auth server elsewhere that speaks
 // `GET /0.1/token/{token}`, so that the gate can stand in front of a platform
-// that exists (DESIGN section 3, step 4; reference/auth-api.md section 3).
+// that exists.
 //
 // The record's accesses are matched here, by package acl. Nobody tells this node when that
 // server revokes a token: what it answered is trusted for [Config].Staleness, 10

@@ -157,7 +157,7 @@ func (s *Source) Close() { s.transport.CloseIdleConnections() }
 func (s *Source) Staleness() time.Duration { return s.config.Staleness }
 
 // Shape allows 20 to 200 characters of base64url, which UUIDs and our own tokens
-// are (THREATS 3.6).
+// are.
 func (s *Source) Shape(token string) bool {
 	if len(token) < minToken || len(token) > maxToken {
 		return false

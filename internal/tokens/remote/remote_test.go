@@ -34,8 +34,7 @@ const (
 )
 
 // The servers of these tests stand in for the auth server of an existing
-// platform, which cannot run here: they speak TLS and its record format
-// (reference/auth-api.md section 3).
+// platform, which cannot run here: they speak TLS and its record format.
 
 // platform starts a server and makes a source of it that trusts its certificate.
 func platform(t *testing.T, handler http.HandlerFunc, change func(*remote.Config)) *remote.Source {
