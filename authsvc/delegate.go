@@ -125,7 +125,7 @@ func mayDemote(ctx context.Context, c store.Conn, p *principal.Principal, of use
 // is said of it anywhere becomes the new user's, now or once they are given rights over themselves. So the caller holds all there is to
 // hold over users of that UUID. No account ever had it before, which the database sees to (auth_used_uuid).
 func mayCreate(ctx context.Context, c store.Conn, p *principal.Principal, u *User, fresh bool) error {
-	given, err := accessesOfGroup(ctx, c, u.TenantUUID)
+	given, err := accessesByHand(ctx, c, u.TenantUUID) // the rest is the operator's gift
 	if err != nil {
 		return err
 	}

@@ -24,6 +24,8 @@ type Group struct {
 
 	NameKey string `db:"name_key" json:"-"`
 	SlugKey string `db:"slug_key" json:"-"`
+	// ConfigManaged groups are the operator's: the API changes who is in them, and no more.
+	ConfigManaged bool `db:"config_managed" json:"-"`
 }
 
 func (s *Service) groups() crud.Resource[Group] {
@@ -38,11 +40,12 @@ func (s *Service) groups() crud.Resource[Group] {
 			"policy_uuid": {Condition: "uuid IN (SELECT group_uuid FROM auth_group_policy WHERE policy_uuid = %s)", UUID: true},
 			"policy_slug": {Condition: "uuid IN (SELECT gp.group_uuid FROM auth_group_policy gp JOIN auth_policy p ON p.uuid = gp.policy_uuid WHERE p.slug = %s)"},
 		},
+		Shown:   map[string]string{"read_only": "system_managed OR config_managed"},
 		Unique:  map[string]string{"name_key": "name", "slug_key": "slug"},
 		Prepare: prepareGroup, Validate: s.validateGroup, Guard: s.guardGroup,
 		Load: func(_ context.Context, _ store.Conn, groups []*Group) error {
 			for _, g := range groups {
-				g.ReadOnly = g.SystemManaged
+				g.ReadOnly = g.SystemManaged || g.ConfigManaged
 			}
 			return nil
 		},
@@ -75,8 +78,13 @@ func (s *Service) validateGroup(ctx context.Context, c store.Conn, change *crud.
 	return mayDemote(ctx, c, change.Request.Principal(), membersOf(g.UUID))
 }
 
-func groupWritable(g *Group) error {
-	if !g.SystemManaged {
+// groupWritable refuses to change a group that is not the tenant's own; membersWritable, to change who is in one that all are in.
+func groupWritable(g *Group) error { return refuseManaged(g.SystemManaged || g.ConfigManaged) }
+
+func membersWritable(g *Group) error { return refuseManaged(g.SystemManaged) }
+
+func refuseManaged(managed bool) error {
+	if !managed {
 		return nil
 	}
 	e := apierr.New(apierr.Forbidden, "This group is managed by the server")
@@ -101,6 +109,13 @@ func (s *Service) guardGroup(ctx context.Context, c store.Conn, change *crud.Cha
 	return err
 }
 
+// accessesByHand is what a group gives to its users that the operator's configuration does not.
+func accessesByHand(ctx context.Context, c store.Conn, groupUUID string) ([]string, error) {
+	return store.Select[string](ctx, c, `
+		SELECT DISTINCT a.access FROM auth_group_policy gp JOIN auth_policy_access a ON a.policy_uuid = gp.policy_uuid
+		WHERE gp.group_uuid = $1 AND NOT gp.config_managed ORDER BY a.access`, groupUUID)
+}
+
 // accessesOfGroup is what a group gives to its users.
 func accessesOfGroup(ctx context.Context, c store.Conn, groupUUID string) ([]string, error) {
 	return store.Select[string](ctx, c, `
@@ -122,7 +137,7 @@ func (s *Service) groupUserOperations(e *crud.Engine) []rest.Operation {
 		Table: "auth_group_user", Left: group, Right: user, Action: "create", AcrossTenants: true,
 		Allow: func(ctx context.Context, c store.Conn, pair *crud.Pair) error {
 			g := pair.Left.Object.(*Group)
-			if err := groupWritable(g); err != nil {
+			if err := membersWritable(g); err != nil {
 				return err
 			}
 			accesses, err := accessesOfGroup(ctx, c, g.UUID)
@@ -168,6 +183,11 @@ func (s *Service) groupPolicyOperations(e *crud.Engine) []rest.Operation {
 		Allow: func(ctx context.Context, c store.Conn, pair *crud.Pair) error {
 			caller, g, policy := pair.Request.Principal(), pair.Left.Object.(*Group), pair.Right.Object.(*Policy)
 			if pair.Ends {
+				configured, err := store.Get[int](ctx, c, `SELECT count(*) FROM auth_group_policy
+					WHERE group_uuid = $1 AND policy_uuid = $2 AND config_managed`, g.UUID, policy.UUID)
+				if err := firstError(err, refuseManaged(configured > 0)); err != nil {
+					return err
+				}
 				return mayTake(ctx, c, caller, policy.ACL, membersOf(g.UUID))
 			}
 			if err := mayGive(ctx, c, caller, policy.ACL, membersOf(g.UUID)); err != nil {

@@ -23,7 +23,7 @@ type Policy struct {
 	Name        string   `db:"name" json:"name" required:"true" minLength:"1" maxLength:"80"`
 	Slug        *string  `db:"slug" json:"slug" minLength:"1" maxLength:"80" pattern:"^[a-zA-Z0-9_-]+$" doc:"Made from the name when it is not sent; never changes."`
 	Description *string  `db:"description" json:"description" multiline:"true" maxLength:"4096"`
-	ACL         []string `json:"acl" default:"[]" maxItems:"1000" doc:"Patterns of accesses, in no particular order."`
+	ACL         []string `json:"acl" default:"[]" maxItems:"1000" doc:"Patterns of accesses, in the order in which they were sent."`
 	ReadOnly    bool     `json:"read_only" readOnly:"true"`
 	Shared      bool     `db:"shared" json:"shared" default:"false" doc:"Visible, read-only, in the tenants below. Set on create."`
 
@@ -88,7 +88,7 @@ func (s *Service) validatePolicy(ctx context.Context, c store.Conn, change *crud
 	if p.Name, p.NameKey, err = checkName("name", p.Name); err != nil {
 		return err
 	}
-	p.ACL = slices.Compact(slices.Sorted(slices.Values(p.ACL)))
+	p.ACL = unique(p.ACL)
 	if err := checkPatterns(p.ACL); err != nil {
 		return err
 	}
@@ -154,14 +154,22 @@ func (s *Service) guardPolicy(ctx context.Context, c store.Conn, change *crud.Ch
 	return err
 }
 
-// savePolicy writes the accesses that differ: one statement for those that go, one for those that come.
+// savePolicy writes the accesses where they differ.
 func savePolicy(ctx context.Context, c store.Conn, change *crud.Change[Policy]) error {
 	var before []string
 	if change.Old != nil {
 		before = change.Old.ACL
 	}
-	if gone := difference(before, change.New.ACL); len(gone) > 0 {
-		args := []any{change.New.UUID}
+	return writeAccesses(ctx, c, change.New.UUID, before, change.New.ACL)
+}
+
+// writeAccesses makes a policy's accesses what they are to be, in this order: one statement for those that go, one for the others.
+func writeAccesses(ctx context.Context, c store.Conn, policy string, before, now []string) error {
+	if slices.Equal(before, now) {
+		return nil
+	}
+	if gone := difference(before, now); len(gone) > 0 {
+		args := []any{policy}
 		for _, access := range gone {
 			args = append(args, access)
 		}
@@ -170,16 +178,16 @@ func savePolicy(ctx context.Context, c store.Conn, change *crud.Change[Policy]) 
 			return err
 		}
 	}
-	added := difference(change.New.ACL, before)
-	if len(added) == 0 {
+	if len(now) == 0 {
 		return nil
 	}
-	rows, args := make([]string, len(added)), []any{change.New.UUID}
-	for i, access := range added {
+	rows, args := make([]string, len(now)), []any{policy}
+	for i, access := range now {
 		args = append(args, access)
-		rows[i] = fmt.Sprintf("($1, $%d)", len(args))
+		rows[i] = fmt.Sprintf("($1, $%d, %d)", len(args), i)
 	}
-	_, err := c.Exec(ctx, `INSERT INTO auth_policy_access (policy_uuid, access) VALUES `+strings.Join(rows, ", "), args...)
+	_, err := c.Exec(ctx, `INSERT INTO auth_policy_access (policy_uuid, access, place) VALUES `+strings.Join(rows, ", ")+`
+		ON CONFLICT (policy_uuid, access) DO UPDATE SET place = excluded.place`, args...)
 	return err
 }
 
@@ -196,7 +204,7 @@ func loadAccesses(ctx context.Context, c store.Conn, policies []*Policy) error {
 		byUUID[p.UUID], uuids[i] = p, p.UUID
 	}
 	rows, err := store.Select[row](ctx, c, `SELECT policy_uuid, access FROM auth_policy_access WHERE policy_uuid IN (`+
-		crud.Placeholders(1, len(uuids))+`) ORDER BY access`, uuids...)
+		crud.Placeholders(1, len(uuids))+`) ORDER BY place, access`, uuids...)
 	for _, r := range rows {
 		p := byUUID[r.PolicyUUID]
 		p.ACL = append(p.ACL, r.Access)

@@ -206,7 +206,6 @@ func TestListPolicies(t *testing.T) {
 			{"tenant_uuid=" + master, 3, 3, []string{"Reader", administrator, "writer"}},
 			{"read_only=True", 3, 1, []string{administrator}},
 			{"read_only=false", 3, 2, []string{"Reader", "writer"}},
-			{"read_only=maybe", 3, 0, []string{}},
 			{"recurse=true", 4, 4, []string{"Below", "Reader", administrator, "writer"}},
 			{"recurse=true&uuid=" + sub, 4, 1, []string{"Below"}},
 		} {

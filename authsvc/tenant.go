@@ -181,13 +181,16 @@ func saveTenant(ctx context.Context, c store.Conn, change *crud.Change[Tenant]) 
 }
 
 // allUsersName names a tenant's group of all its users.
-func allUsersName(tenantUUID string) string { return "all-users-tenant-" + tenantUUID }
+func allUsersName(tenantUUID string) string { return "wazo-all-users-tenant-" + tenantUUID }
 
-// createAllUsers makes the group of all of a tenant's users. It has the tenant's UUID.
+// createAllUsers makes the group of all of a tenant's users, which has the tenant's UUID, and what the configuration gives every tenant.
 func createAllUsers(ctx context.Context, c store.Conn, tenantUUID string) error {
 	_, err := c.Exec(ctx, `INSERT INTO auth_group (uuid, tenant_uuid, name, name_key, slug, slug_key, system_managed)
 		VALUES ($1, $1, $2, $2, $2, $2, true)`, tenantUUID, allUsersName(tenantUUID))
-	return err
+	if err != nil {
+		return err
+	}
+	return createConfigured(ctx, c, tenantUUID)
 }
 
 // guardTenant refuses to delete a tenant that others stand on; its own users, groups and policies go with it.

@@ -74,6 +74,15 @@ type App struct {
 	Limits    *Limits    `json:"limits,omitempty"`
 	// Directories are where tenants' directories may be. Default: nowhere on this machine or its link.
 	Directories *Directories `json:"directories,omitempty"`
+	// DefaultPolicies are made in the master tenant, and kept as they are here; the API does not change them.
+	DefaultPolicies []ConfiguredPolicy `json:"default_policies,omitempty"`
+	// AllUsersPolicies are those of them that every user holds.
+	AllUsersPolicies []string `json:"all_users_policies,omitempty"`
+	// TenantDefaultGroups are made in every tenant.
+	TenantDefaultGroups []ConfiguredGroup `json:"tenant_default_groups,omitempty"`
+	// DefaultUserPolicy is one more that every user holds, or "none". Default: wazo_default_user_policy, with what a telephone's user
+	// needs of their own account, unless default_policies has one of that name.
+	DefaultUserPolicy string `json:"default_user_policy,omitempty"`
 	External
 
 	ctx    caddy.Context
@@ -84,6 +93,8 @@ type App struct {
 	auth   *rest.Service // with this configuration's plugins
 	// backends are those of BackendsRaw.
 	backends []authsvc.Backend
+	// gifts are what the configuration has the database hold.
+	gifts authsvc.Configured
 	// settings are what else the authentication service goes by.
 	settings authsvc.Settings
 	// needsDatabase is set by what is on the database, all of it before Start: a gateway that takes its tokens from
@@ -145,6 +156,9 @@ func (a *App) Provision(ctx caddy.Context) error {
 		return err
 	}
 	if err := a.loadSettings(caddy.NewReplacer()); err != nil {
+		return err
+	}
+	if a.gifts, err = a.configured(); err != nil {
 		return err
 	}
 	events, err := ctx.App("events")
@@ -223,7 +237,7 @@ func (a *App) Start() error {
 	if err := a.checkPorts(); err != nil { // before anybody's password is made and shown
 		return err
 	}
-	first, err := a.engine.start(context.Background(), a.Database, admin)
+	first, err := a.engine.start(context.Background(), a.Database, admin, a.gifts)
 	switch {
 	case err == nil:
 		a.introduce(first)
@@ -231,7 +245,7 @@ func (a *App) Start() error {
 		// The old configuration waits for the same database.
 	case errors.Is(err, store.ErrUnavailable) && !a.reload:
 		a.log.Warn("the database cannot be used yet; trying again, with 503 meanwhile", "error", err)
-		a.engine.keepStarting(a.log, a.Database, admin, a.introduce)
+		a.engine.keepStarting(a.log, a.Database, admin, a.gifts, a.introduce)
 	default:
 		return err
 	}

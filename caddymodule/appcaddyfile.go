@@ -25,6 +25,10 @@ import (
 //	    sessions  { ... }
 //	    limits    { ... }
 //	    directories { ... }
+//	    default_policies      { <slug> <access...> }
+//	    all_users_policies    <slug...>
+//	    tenant_default_groups { <slug> <policy...> }
+//	    default_user_policy   <slug>|none
 //	    handover_delay <duration>
 //	}
 func parseApp(d *caddyfile.Dispenser, existing any) (any, error) {
@@ -100,6 +104,14 @@ func (a *App) parseOption(d *caddyfile.Dispenser) error {
 		return a.parseLimits(d)
 	case "directories":
 		return a.parseDirectories(d)
+	case "default_policies":
+		return a.parseDefaultPolicies(d)
+	case "all_users_policies":
+		a.AllUsersPolicies = append(a.AllUsersPolicies, d.RemainingArgs()...)
+	case "tenant_default_groups":
+		return a.parseTenantDefaultGroups(d)
+	case "default_user_policy":
+		return oneArgument(d, &a.DefaultUserPolicy)
 	case "handover_delay":
 		var value string
 		if !d.AllArgs(&value) {
@@ -114,7 +126,7 @@ func (a *App) parseOption(d *caddyfile.Dispenser) error {
 		}
 		a.HandoverDelay = caddy.Duration(delay)
 	default:
-		return d.Errf("unknown option %q: it is one of data, database, admin, tokens, backends, backend, origins, public_url, mail, external, self_registration, passwords, sessions, limits, directories, handover_delay", option)
+		return d.Errf("unknown option %q: it is one of data, database, admin, tokens, backends, backend, origins, public_url, mail, external, self_registration, passwords, sessions, limits, directories, default_policies, all_users_policies, tenant_default_groups, default_user_policy, handover_delay", option)
 	}
 	return nil
 }

@@ -104,21 +104,23 @@ var errStarting = errors.New("the database is being waited for")
 
 // start opens the database, once in the engine's life. A database that cannot answer is an error too:
 // the caller decides whether to try again.
-func (e *engine) start(ctx context.Context, address string, admin authsvc.Admin) (authsvc.FirstStart, error) {
+func (e *engine) start(ctx context.Context, address string, admin authsvc.Admin, gifts authsvc.Configured) (authsvc.FirstStart, error) {
 	if e.starting.Load() {
 		return authsvc.FirstStart{}, errStarting
 	}
-	return e.startOnce(ctx, address, admin)
+	return e.startOnce(ctx, address, admin, gifts)
 }
 
-func (e *engine) startOnce(ctx context.Context, address string, admin authsvc.Admin) (authsvc.FirstStart, error) {
+// startOnce is start. An engine that runs already gets the policies and groups of the new configuration: what they give is in the database
+// from then on, also when another part of that configuration is refused afterwards, until the next start or reload.
+func (e *engine) startOnce(ctx context.Context, address string, admin authsvc.Admin, gifts authsvc.Configured) (authsvc.FirstStart, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.started.Load() {
-		return authsvc.FirstStart{}, nil
-	}
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
+	if e.started.Load() {
+		return authsvc.FirstStart{}, e.auth.UseConfigured(ctx, gifts)
+	}
 	path, _ := strings.CutPrefix(e.key, "sqlite://")
 	if path == e.key {
 		path = ""
@@ -159,6 +161,9 @@ func (e *engine) startOnce(ctx context.Context, address string, admin authsvc.Ad
 	if err := file.remember(known); err != nil {
 		return first, err
 	}
+	if err := e.auth.UseConfigured(ctx, gifts); err != nil {
+		return first, err
+	}
 	e.work.Go(e.sweep)
 	e.work.Go(func() {
 		if err := tokens.Follow(e.ctx, e.db, authsvc.RevocationChannel, e.cache); err != nil && e.ctx.Err() == nil {
@@ -190,7 +195,7 @@ func (e *engine) sweep() {
 }
 
 // keepStarting tries again until the database answers or the engine is let go.
-func (e *engine) keepStarting(log *slog.Logger, address string, admin authsvc.Admin, done func(authsvc.FirstStart)) {
+func (e *engine) keepStarting(log *slog.Logger, address string, admin authsvc.Admin, gifts authsvc.Configured, done func(authsvc.FirstStart)) {
 	e.starting.Store(true)
 	e.work.Go(func() {
 		defer e.starting.Store(false)
@@ -201,7 +206,7 @@ func (e *engine) keepStarting(log *slog.Logger, address string, admin authsvc.Ad
 				return
 			case <-time.After(wait):
 			}
-			first, err := e.startOnce(e.ctx, address, admin)
+			first, err := e.startOnce(e.ctx, address, admin, gifts)
 			if err == nil {
 				log.Info("the database answers now")
 				done(first)

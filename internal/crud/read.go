@@ -213,7 +213,7 @@ func (k *collection[T]) filter(f rest.Filter, scope string, args *arguments) str
 func (k *collection[T]) shown(name, scope string) column {
 	col := k.byName[name]
 	if expression, ok := k.Shown[name]; ok {
-		col.name = "(" + fmt.Sprintf(expression, scope) + ")"
+		col.name = "(" + strings.ReplaceAll(expression, "%[1]s", scope) + ")"
 	}
 	return col
 }
