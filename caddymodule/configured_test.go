@@ -15,8 +15,13 @@ func TestConfiguredPolicies(t *testing.T) {
 	g.Do(t, "GET", api+"/users/"+user, token, "").Want(t, 200)
 	g.Do(t, "PUT", api+"/users/"+user+"/password", token, `{"old_password":"secret of ada","new_password":"another secret"}`).Want(t, 204)
 	for _, refused := range [][2]string{
-		{"GET", api + "/users"}, {"PUT", api + "/users/" + user}, {"GET", api + "/policies"}, {"PUT", api + "/users/" + user + "/emails"},
-		{"GET", "/api/confd/1.1/users"}, {"PUT", "/api/confd/1.1/users/" + user}, {"POST", api + "/users/password/reset?user_uuid=" + user},
+		{"GET", api + "/users"},
+		{"PUT", api + "/users/" + user},
+		{"GET", api + "/policies"},
+		{"PUT", api + "/users/" + user + "/emails"},
+		{"GET", "/api/confd/1.1/users"},
+		{"PUT", "/api/confd/1.1/users/" + user},
+		{"POST", api + "/users/password/reset?user_uuid=" + user},
 	} {
 		g.Do(t, refused[0], refused[1], token, `{"password":"planted secret"}`).Want(t, 403)
 	}
