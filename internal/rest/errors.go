@@ -15,7 +15,6 @@ import (
 
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/principal"
-	"github.com/ringfence/ringfence/internal/store"
 )
 
 // ErrorForm makes the body of a refusal, in the form that a service's clients know.
@@ -148,21 +147,18 @@ func Refusal(err error) *apierr.Error {
 		return e
 	}
 	var tooLarge *http.MaxBytesError
-	switch {
-	case errors.As(err, &tooLarge):
+	if errors.As(err, &tooLarge) {
 		return &apierr.Error{Kind: apierr.TooLarge, Message: tooLargeMessage, Err: err}
-	case errors.Is(err, store.ErrUnavailable), errors.Is(err, context.DeadlineExceeded):
-		return &apierr.Error{
-			Kind: apierr.Unavailable, RetryAfter: 2 * time.Second, Err: err,
-			Message: "The database cannot answer now; nothing was changed that was not confirmed. Try again shortly",
-		}
-	case errors.Is(err, store.ErrInvalidText): // from a header: paths, queries and bodies have been looked through
-		return &apierr.Error{Kind: apierr.Invalid, Message: "The request holds text that is not UTF-8, or a NUL character", Err: err}
-	default:
-		return &apierr.Error{
-			Kind: apierr.Internal, Err: err,
-			Message: "Internal server error; the log has the details under this answer's X-Request-Id",
-		}
+	}
+	if e := apierr.OfSentinel(err); e != nil {
+		return e
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return apierr.DatabaseUnavailable(err)
+	}
+	return &apierr.Error{
+		Kind: apierr.Internal, Err: err,
+		Message: "Internal server error; the log has the details under this answer's X-Request-Id",
 	}
 }
 

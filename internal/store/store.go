@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/georgysavva/scany/v2/dbscan"
+
+	"github.com/ringfence/ringfence/internal/apierr"
 )
 
 // Rows is what a query answers. Only this package and the engines iterate over
@@ -72,7 +74,7 @@ var (
 	// ErrUnavailable says that the database cannot answer now: it is away, starting, failing over,
 	// read-only, or out of connections. Nothing was decided; the caller answers 503 and the client
 	// tries again. A commit whose outcome is unknown is ErrUnavailable too.
-	ErrUnavailable = errors.New("database unavailable")
+	ErrUnavailable = apierr.Sentinel("database unavailable", apierr.DatabaseUnavailable)
 )
 
 // A ConstraintError says that a write broke a constraint; it was undone.

@@ -2,16 +2,20 @@ package store
 
 import (
 	"database/sql/driver"
-	"errors"
 	"fmt"
 	"reflect"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/ringfence/ringfence/internal/apierr"
 )
 
 // ErrInvalidText says that an argument is text that no database keeps: it holds
 // a NUL character or is not valid UTF-8. Nothing was done.
-var ErrInvalidText = errors.New("text with a NUL character or invalid UTF-8")
+var ErrInvalidText = apierr.Sentinel("text with a NUL character or invalid UTF-8", func(cause error) *apierr.Error {
+	// Such text comes from a header: paths, queries and bodies have been looked through.
+	return &apierr.Error{Kind: apierr.Invalid, Message: "The request holds text that is not UTF-8, or a NUL character", Err: cause}
+})
 
 // CheckText answers ErrInvalidText, with the argument's place, when one of args
 // is such a text. PostgreSQL would refuse it in the middle of a transaction and
