@@ -22,13 +22,13 @@ type User struct {
 	Firstname                         string    `db:"firstname" json:"firstname" required:"true" maxLength:"128"`
 	Lastname                          *string   `db:"lastname" json:"lastname" maxLength:"128"`
 	Email                             *string   `db:"email" json:"email" format:"email" maxLength:"254" doc:"Unique among the users of all tenants, whatever its case."`
-	Timezone                          *string   `db:"timezone" json:"timezone" maxLength:"128"`
+	Timezone                          *string   `db:"timezone" json:"timezone" maxLength:"128" example:"Europe/Paris"`
 	Country                           *string   `json:"country" readOnly:"true"`
-	Language                          *string   `db:"language" json:"language" pattern:"^[a-z]{2}_[A-Z]{2}$"`
+	Language                          *string   `db:"language" json:"language" format:"locale"`
 	Description                       *string   `db:"description" json:"description" multiline:"true" maxLength:"4096"`
-	CallerID                          *string   `db:"caller_id" json:"caller_id" maxLength:"160" pattern:"^\"[^\"\\\\]*\"( <[+]?[0-9]+>)?$" doc:"Made from the names on create when it is not sent."`
+	CallerID                          *string   `db:"caller_id" json:"caller_id" maxLength:"160" format:"caller-id" doc:"Made from the names on create when it is not sent."`
 	OutgoingCallerID                  *string   `db:"outgoing_caller_id" json:"outgoing_caller_id" maxLength:"80" doc:"default, anonymous, or a caller ID."`
-	MobilePhoneNumber                 *string   `db:"mobile_phone_number" json:"mobile_phone_number" maxLength:"80" pattern:"^[+]?[0-9*#]+$"`
+	MobilePhoneNumber                 *string   `db:"mobile_phone_number" json:"mobile_phone_number" maxLength:"80" pattern:"^[+]?[0-9*#]+$" example:"+15551234"`
 	MobileFallbackEnabled             bool      `db:"mobile_fallback_enabled" json:"mobile_fallback_enabled" default:"false"`
 	Username                          *string   `db:"username" json:"username" pattern:"^[a-zA-Z0-9._~!$&'()*+,;=%@-]{2,254}$" doc:"Unique among the users of all tenants."`
 	Password                          *string   `db:"password" json:"password" pattern:"^[a-zA-Z0-9._~!$&'()*+,;=%-]{4,64}$" doc:"Not the password of the authentication service."`
@@ -46,7 +46,7 @@ type User struct {
 	SupervisionEnabled                *bool     `db:"supervision_enabled" json:"supervision_enabled" default:"true"`
 	RingSeconds                       *int64    `db:"ring_seconds" json:"ring_seconds" minimum:"0" maximum:"10800" default:"30"`
 	SimultaneousCalls                 *int64    `db:"simultaneous_calls" json:"simultaneous_calls" minimum:"1" maximum:"20" default:"5"`
-	CallPermissionPassword            *string   `db:"call_permission_password" json:"call_permission_password" pattern:"^[0-9#*]{1,16}$"`
+	CallPermissionPassword            *string   `db:"call_permission_password" json:"call_permission_password" pattern:"^[0-9#*]{1,16}$" example:"1234"`
 	SubscriptionType                  int64     `db:"subscription_type" json:"subscription_type" minimum:"0" maximum:"10" default:"0"`
 	Enabled                           *bool     `db:"enabled" json:"enabled" default:"true"`
 	CreatedAt                         time.Time `db:"created_at" json:"created_at" readOnly:"true" generated:"true"`

@@ -2,35 +2,56 @@ package confdsvc
 
 import (
 	"context"
+	"strings"
+	"unicode"
 
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 )
 
 // Voicemail is a mailbox. What a generated line of
 // voicemail.conf is made of may not hold the signs that divide it: comma, pipe, "=>".
 type Voicemail struct {
-	ID             int64                  `db:"id" json:"id" readOnly:"true" generated:"true"`
-	TenantUUID     string                 `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
-	Name           string                 `db:"name" json:"name" required:"true" maxLength:"80" pattern:"^([^,|=]|=+[^,|=>])*=*$"`
-	Number         string                 `db:"number" json:"number" required:"true" pattern:"^[0-9]{1,40}$"`
-	Context        string                 `db:"context" json:"context" required:"true" pattern:"^[A-Za-z0-9_-]{1,79}$"`
-	Password       *string                `db:"password" json:"password" pattern:"^[0-9]{1,80}$"`
-	Email          *string                `db:"email" json:"email" maxLength:"80" pattern:"^([^,|=]|=+[^,|=>])*=*$"`
-	Language       *string                `db:"language" json:"language" pattern:"^[a-z]{2}_[A-Z]{2}$"`
-	Timezone       *string                `db:"timezone" json:"timezone" maxLength:"128" pattern:"^([^,|=]|=+[^,|=>])*=*$"`
-	Pager          *string                `db:"pager" json:"pager" maxLength:"80" pattern:"^([^,|=]|=+[^,|=>])*=*$"`
-	MaxMessages    *int64                 `db:"max_messages" json:"max_messages" minimum:"0"`
-	AttachAudio    *bool                  `db:"attach_audio" json:"attach_audio"`
-	DeleteMessages bool                   `db:"delete_messages" json:"delete_messages" default:"false" doc:"Needs email and attach_audio: a message that is neither kept nor sent is lost."`
-	AskPassword    bool                   `db:"ask_password" json:"ask_password" default:"true"`
-	Enabled        bool                   `db:"enabled" json:"enabled" default:"true"`
-	Options        store.JSON[[][]string] `db:"options" json:"options" default:"[]" maxItems:"100" items.minItems:"2" items.maxItems:"2" items.items.maxLength:"256" items.items.pattern:"^([^,|=]|=+[^,|=>])*=*$" doc:"Pairs of a name and a value."`
-	AccessType     string                 `db:"accesstype" json:"accesstype" enum:"personal,global" default:"personal" doc:"One of each context may be global; it cannot be associated with users."`
+	ID             int64            `db:"id" json:"id" readOnly:"true" generated:"true"`
+	TenantUUID     string           `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
+	Name           string           `db:"name" json:"name" required:"true" maxLength:"80" format:"mailbox-text"`
+	Number         string           `db:"number" json:"number" required:"true" format:"mailbox"`
+	Context        string           `db:"context" json:"context" required:"true" format:"context-name"`
+	Password       *string          `db:"password" json:"password" pattern:"^[0-9]{1,80}$" example:"1234"`
+	Email          *string          `db:"email" json:"email" maxLength:"80" format:"mailbox-text" example:"alice@example.org"`
+	Language       *string          `db:"language" json:"language" format:"locale"`
+	Timezone       *string          `db:"timezone" json:"timezone" maxLength:"128" format:"mailbox-text" example:"eu-fr"`
+	Pager          *string          `db:"pager" json:"pager" maxLength:"80" format:"mailbox-text" example:"pager@example.org"`
+	MaxMessages    *int64           `db:"max_messages" json:"max_messages" minimum:"0"`
+	AttachAudio    *bool            `db:"attach_audio" json:"attach_audio"`
+	DeleteMessages bool             `db:"delete_messages" json:"delete_messages" default:"false" doc:"Needs email and attach_audio: a message that is neither kept nor sent is lost."`
+	AskPassword    bool             `db:"ask_password" json:"ask_password" default:"true"`
+	Enabled        bool             `db:"enabled" json:"enabled" default:"true"`
+	Options        VoicemailOptions `db:"options" json:"options" default:"[]" doc:"Pairs of a name and a value, which may have several lines."`
+	AccessType     string           `db:"accesstype" json:"accesstype" enum:"personal,global" default:"personal" doc:"One of each context may be global; it cannot be associated with users."`
 	crud.Hrefs
 
 	Users []VoicemailUser `json:"users" readOnly:"true"`
+}
+
+// VoicemailOptions are further options of a mailbox: pairs of a name and a value.
+type VoicemailOptions struct{ store.JSON[[][]string] }
+
+// JSONSchema is a list of pairs. Only the second of a pair, the value, may have several lines.
+func (VoicemailOptions) JSONSchema() *rest.Schema {
+	two, most, longest := 2, 100, 256
+	text := &rest.Schema{Type: "string", Format: "mailbox-text", MaxLength: &longest, Multiline: true}
+	pair := &rest.Schema{Type: "array", Items: text, MinItems: &two, MaxItems: &two, Check: singleLineName}
+	return &rest.Schema{Type: "array", Items: pair, MaxItems: &most}
+}
+
+func singleLineName(pair any) []apierr.Field {
+	if name := pair.([]any)[0].(string); strings.ContainsFunc(name, unicode.IsControl) {
+		return []apierr.Field{{Name: "[0]", Constraint: "control", Value: "control", Message: "May not hold control characters"}}
+	}
+	return nil
 }
 
 func voicemails() crud.Resource[Voicemail] {

@@ -220,8 +220,8 @@ func (h *Host) changeConfig(ctx context.Context, r *rest.Request,
 	})
 }
 
-// free is the schema of settings that nobody has said anything about.
-var free = &rest.Schema{Type: "object", Values: &rest.Schema{Nullable: true}}
+// free is the schema of settings that nobody has said anything about. A private key has several lines.
+var free = &rest.Schema{Type: "object", Values: &rest.Schema{Nullable: true, Multiline: true}}
 
 func sentConfig(r *rest.Request) (map[string]any, error) {
 	sent, err := parseObject(r)

@@ -47,11 +47,10 @@ func (s *Service) mount() error {
 	if err != nil {
 		return err
 	}
-	spec, err := newDefinition(s, ops)
-	if err != nil {
-		return fmt.Errorf("writing its definition: %w", err)
+	if err := checkNames(ops); err != nil {
+		return err
 	}
-	s.Operations, s.routes, s.spec = ops, routes, spec
+	s.Operations, s.routes, s.spec = ops, routes, newDefinition(s, ops)
 	return nil
 }
 

@@ -118,13 +118,17 @@ func (s *Schema) taken(value any) any {
 		return out
 	case map[string]any:
 		switch {
+		case s.Union != nil:
+			if kind := s.Union.kind(v); kind != nil {
+				return kind.taken(v)
+			}
 		case s.Values != nil:
 			out := make(map[string]any, len(v))
 			for name, item := range v {
 				out[name] = s.Values.taken(item)
 			}
 			return out
-		case len(s.Properties) > 0:
+		case s.Type == "object":
 			return s.takenObject(v)
 		}
 	}

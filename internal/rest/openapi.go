@@ -3,11 +3,13 @@ package rest
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"net/http"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -15,36 +17,56 @@ import (
 	"github.com/ringfence/ringfence/internal/apierr"
 )
 
-// definition is the OpenAPI document of a service, in both its forms.
-type definition struct{ json, yaml []byte }
+// definition is the OpenAPI document of a service, in both its forms, each written when it is first asked for.
+type definition struct{ json, yaml func() ([]byte, error) }
 
 // definitionOperations serve the definition itself, to everybody: a console needs it before login.
 func (s *Service) definitionOperations() []Operation {
-	serve := func(pick func() []byte) Handler {
+	serve := func(write func() ([]byte, error)) Handler {
 		return func(context.Context, *Request) (Reply, error) {
-			return Reply{Body: pick(), Header: http.Header{"Cache-Control": {"no-cache"}}}, nil
+			text, err := write()
+			return Reply{Body: text, Header: http.Header{"Cache-Control": {"no-cache"}}}, err
 		}
 	}
 	return []Operation{
 		{
 			Method: http.MethodGet, Path: "/api/openapi.json", Public: true, ID: "get_definition_json", Tag: "definition",
 			Summary: "This definition, as JSON", Success: http.StatusOK, Produces: "application/json",
-			Conditional: true, Handle: serve(func() []byte { return s.spec.json }),
+			Conditional: true, Handle: serve(func() ([]byte, error) { return s.spec.json() }),
 		},
 		{
 			Method: http.MethodGet, Path: "/api/api.yml", Public: true, ID: "get_definition_yaml", Tag: "definition",
 			Summary: "This definition, as YAML", Success: http.StatusOK, Produces: "application/yaml",
-			Conditional: true, Handle: serve(func() []byte { return s.spec.yaml }),
+			Conditional: true, Handle: serve(func() ([]byte, error) { return s.spec.yaml() }),
 		},
 	}
 }
 
-// Definition is the service's OpenAPI 3.0 document, as JSON.
-func (s *Service) Definition() []byte { return s.spec.json }
+// Definition is the service's OpenAPI 3.0 document, as JSON. Mount has made sure that it can be written.
+func (s *Service) Definition() []byte {
+	text, err := s.spec.json()
+	if err != nil {
+		panic(fmt.Sprintf("writing the definition of the service %s: %v", s.Name, err))
+	}
+	return text
+}
 
 type object = map[string]any
 
-func newDefinition(s *Service, ops []Operation) (*definition, error) {
+func newDefinition(s *Service, ops []Operation) *definition {
+	write := func(marshal func(any) ([]byte, error)) func() ([]byte, error) {
+		return sync.OnceValues(func() ([]byte, error) {
+			doc, err := document(s, ops)
+			if err != nil {
+				return nil, err
+			}
+			return marshal(doc)
+		})
+	}
+	return &definition{json: write(Marshal), yaml: write(yaml.Marshal)}
+}
+
+func document(s *Service, ops []Operation) (object, error) {
 	d := definer{service: s, schemas: object{}}
 	d.schemas["Error"] = d.inline(d.refusal())
 	paths := object{}
@@ -57,10 +79,7 @@ func newDefinition(s *Service, ops []Operation) (*definition, error) {
 		}
 		item[strings.ToLower(op.Method)] = d.operation(op)
 	}
-	if d.err != nil {
-		return nil, d.err
-	}
-	doc := object{
+	return object{
 		"openapi": "3.0.3",
 		"info":    object{"title": cmp.Or(s.Title, s.Name), "version": cmp.Or(s.Version, "1.0"), "description": s.Description},
 		"servers": []object{{"url": cmp.Or(s.Prefix, "/")}},
@@ -72,16 +91,7 @@ func newDefinition(s *Service, ops []Operation) (*definition, error) {
 				"description": "An access token, from POST /token of the authentication service.",
 			}},
 		},
-	}
-	text, err := Marshal(doc)
-	if err != nil {
-		return nil, err
-	}
-	yml, err := yaml.Marshal(doc)
-	if err != nil {
-		return nil, err
-	}
-	return &definition{json: text, yaml: yml}, nil
+	}, d.err
 }
 
 // definer writes one definition. It keeps the first error.
@@ -91,13 +101,19 @@ type definer struct {
 	err     error
 }
 
+func (d *definer) fail(err error) {
+	if d.err == nil {
+		d.err = err
+	}
+}
+
 // refusal is the schema of the service's refusals, from the form that makes them.
 func (d *definer) refusal() *Schema {
 	body := d.service.Errors(&apierr.Error{Kind: apierr.Invalid, Message: "x"}, time.Time{})
 	t := reflect.TypeOf(body)
-	s := schemaOf(place{text: t.String()}, t, "")
+	s := *schemaOfType(t)
 	s.Name = ""
-	return s
+	return &s
 }
 
 func (d *definer) operation(op *Operation) object {

@@ -2,9 +2,9 @@ package rest
 
 import (
 	"encoding/json"
-	"fmt"
-	"reflect"
+	"maps"
 	"strconv"
+	"strings"
 )
 
 // schema answers the schema itself, or a reference to it when it has a name. What the place where
@@ -23,7 +23,10 @@ func (d *definer) schema(s *Schema) object {
 		beside["nullable"] = true
 	}
 	if s.Default != nil {
-		beside["default"] = defaultValue(s)
+		beside["default"] = decoded(s.Default)
+	}
+	if s.Example != nil {
+		beside["example"] = decoded(s.Example)
 	}
 	if len(beside) == 0 {
 		return ref
@@ -32,16 +35,20 @@ func (d *definer) schema(s *Schema) object {
 	return beside
 }
 
-// component writes a named schema once, and makes sure that nothing else has its name.
+// component writes a named schema once.
 func (d *definer) component(s *Schema) {
-	bare := *s
-	bare.Doc, bare.Nullable, bare.Default = "", false, nil
-	written := d.inline(&bare)
-	if known, ok := d.schemas[s.Name]; !ok {
-		d.schemas[s.Name] = written
-	} else if !reflect.DeepEqual(known, written) && d.err == nil {
-		d.err = fmt.Errorf("two schemas are called %q", s.Name)
+	if _, ok := d.schemas[s.Name]; ok {
+		return
 	}
+	d.schemas[s.Name] = object{} // while it is being written
+	d.schemas[s.Name] = d.inline(s.bare())
+}
+
+// bare is what a schema says wherever it is used.
+func (s *Schema) bare() *Schema {
+	bare := *s
+	bare.Doc, bare.Nullable, bare.Default, bare.Example = "", false, nil, nil
+	return &bare
 }
 
 func (d *definer) inline(s *Schema) object {
@@ -53,10 +60,10 @@ func (d *definer) inline(s *Schema) object {
 	}
 	set("type", s.Type, s.Type != "")
 	set("format", s.Format, s.Format != "")
-	set("description", s.Doc, s.Doc != "")
+	set("description", s.doc(), s.doc() != "")
 	set("nullable", true, s.Nullable)
-	set("pattern", s.Pattern, s.Pattern != "")
-	set("default", defaultValue(s), s.Default != nil)
+	set("pattern", s.pattern(), s.pattern() != "")
+	set("default", decoded(s.Default), s.Default != nil)
 	set("minLength", s.MinLength, s.MinLength != nil)
 	set("maxLength", s.MaxLength, s.MaxLength != nil)
 	set("minimum", s.Minimum, s.Minimum != nil)
@@ -72,21 +79,61 @@ func (d *definer) inline(s *Schema) object {
 		out["items"] = items
 	}
 	switch {
+	case s.Union != nil:
+		d.union(s, out)
 	case s.Values != nil:
 		out["additionalProperties"] = d.schema(s.Values)
 	case s.Type == "object":
 		d.properties(s, out)
 	}
+	if s.Example != nil || len(s.Properties) == 0 && s.Union == nil && s.hasExample() { // an object's properties have their own
+		out["example"] = d.example(s)
+	}
 	return out
 }
 
-// defaultValue is the default as a value that JSON and YAML write alike. SchemaOf has checked it.
-func defaultValue(s *Schema) any {
-	if n, err := strconv.ParseInt(string(s.Default), 10, 64); err == nil {
+// union writes the kinds of an object, each under a name, which is what a discriminator can map to.
+func (d *definer) union(s *Schema, out object) {
+	kinds, mapping := []object{}, object{}
+	for _, k := range s.Union.Kinds {
+		ref := d.schema(k.Schema)
+		kinds = append(kinds, ref)
+		mapping[k.Value] = ref["$ref"]
+	}
+	out["oneOf"] = kinds
+	out["discriminator"] = object{"propertyName": s.Union.By, "mapping": mapping}
+}
+
+func (d *definer) example(s *Schema) any {
+	text, err := Marshal(s.example())
+	if err != nil {
+		d.fail(err)
+	}
+	return decoded(text)
+}
+
+// doc is what a schema says of itself, and then what its format does.
+func (s *Schema) doc() string {
+	if f := formats[s.Format]; f != nil && f.Doc != "" {
+		return strings.TrimSpace(s.Doc + " " + f.Doc)
+	}
+	return s.Doc
+}
+
+func (s *Schema) pattern() string {
+	if f := formats[s.Format]; f != nil && f.Pattern != "" {
+		return f.Pattern
+	}
+	return s.Pattern
+}
+
+// decoded is a JSON value as JSON and YAML write it alike.
+func decoded(text json.RawMessage) any {
+	if n, err := strconv.ParseInt(string(text), 10, 64); err == nil {
 		return n
 	}
 	var v any
-	_ = json.Unmarshal(s.Default, &v)
+	_ = json.Unmarshal(text, &v) // a default or an example: SchemaOf has read it
 	return v
 }
 
@@ -107,16 +154,20 @@ func (d *definer) properties(s *Schema, out object) {
 	for i := range s.Properties {
 		p := &s.Properties[i]
 		schema := d.schema(p.Schema)
-		if p.ReadOnly || p.WriteOnly {
-			if _, ref := schema["$ref"]; ref {
-				schema = object{"allOf": []object{schema}}
-			}
-			if p.ReadOnly {
-				schema["readOnly"] = true
-			} else {
-				schema["writeOnly"] = true
-			}
+		beside := object{}
+		if p.ReadOnly {
+			beside["readOnly"] = true
 		}
+		if p.WriteOnly {
+			beside["writeOnly"] = true
+		}
+		if p.Ref != "" {
+			beside["x-ref"] = p.Ref
+		}
+		if _, ref := schema["$ref"]; ref && len(beside) > 0 {
+			schema = object{"allOf": []object{schema}}
+		}
+		maps.Copy(schema, beside)
 		props[p.Name] = schema
 		if p.Required {
 			required = append(required, p.Name)

@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+
+	"github.com/ringfence/ringfence/internal/apierr"
 )
 
 // Schema is what a JSON value may be. It both documents and validates.
@@ -19,15 +21,20 @@ import (
 //	writeOnly  "true": never answered
 //	default    the value on create when it is not sent, as JSON, or as plain text for a string
 //	minLength, maxLength   in characters
-//	pattern    a Go regular expression
+//	pattern    a Go regular expression from ^ to $
 //	enum       choices, separated by commas
 //	minimum, maximum       of numbers
-//	format     email, uuid, date-time
+//	format     of text: email, uuid, date-time, or one that a service has given to [RegisterFormats]
+//	ref        "contexts.name": the value is the name of a context that must exist; package crud checks it
+//	example    a value that is valid and does no harm, written as a default is; needed only where none follows from the rest
 //	multiline  "true": line breaks and tabs are allowed; other control characters never are
 //	minItems, maxItems     of lists
 //	items.X    X of the items of a list: items.maxLength, items.pattern, items.minItems...
 //
 // A pointer may be null; nothing else may, but a field that may be anything (any, json.RawMessage).
+// A type whose JSON is not what its Go form says is a [Described] or a [Wrapper].
+//
+// A schema that is in use is never changed: many operations share it.
 type Schema struct {
 	Name       string // of a named object, for references between definitions
 	Type       string // object, array, string, integer, number, boolean; "" is anything
@@ -36,6 +43,7 @@ type Schema struct {
 	Nullable   bool
 	Multiline  bool
 	Default    json.RawMessage
+	Example    json.RawMessage
 	MinLength  *int
 	MaxLength  *int
 	Pattern    string
@@ -48,6 +56,11 @@ type Schema struct {
 	Properties []Property
 	// Values is what an object's values may be that has any names, not Properties.
 	Values *Schema
+	// Union is set where an object is of one of several kinds, which have Properties in the object's place.
+	Union *Union
+	// Check finds what else is wrong with a value that is not null and that the rest of the schema lets through. The names of
+	// the fields that it returns begin at the value: "timeout", "[2].exten", or "" for the value itself.
+	Check func(value any) []apierr.Field
 
 	re   *regexp.Regexp
 	made reflect.Type // by SchemaOf, from this struct
@@ -59,7 +72,9 @@ type Property struct {
 	Required  bool
 	ReadOnly  bool
 	WriteOnly bool
-	Schema    *Schema
+	// Ref is what the value refers to: "contexts.name" is the name of a context. Nothing here checks it.
+	Ref    string
+	Schema *Schema
 
 	index []int // of the struct field
 }
@@ -108,15 +123,25 @@ func ListOf(item *Schema, filtered bool) *Schema {
 	return s
 }
 
-// compile makes a schema that was written by hand fit to validate with.
+// compile makes a schema that was written by hand fit to validate with. What SchemaOf has made is so already.
 func (s *Schema) compile() error {
-	if s == nil {
+	if s == nil || s.made != nil {
 		return nil
+	}
+	if _, known := formats[s.Format]; !known && s.Format != "" {
+		return fmt.Errorf("there is no format %q", s.Format)
 	}
 	if s.Pattern != "" && s.re == nil {
 		var err error
-		if s.re, err = regexp.Compile(s.Pattern); err != nil {
-			return fmt.Errorf("pattern: %w", err)
+		if s.re, err = compilePattern(s.Pattern); err != nil {
+			return err
+		}
+	}
+	if s.Union != nil {
+		for _, k := range s.Union.Kinds {
+			if err := k.Schema.compile(); err != nil {
+				return fmt.Errorf("%s: %w", k.Value, err)
+			}
 		}
 	}
 	for i := range s.Properties {

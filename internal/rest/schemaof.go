@@ -9,17 +9,36 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
-
-	"github.com/ringfence/ringfence/internal/store"
 )
 
-// SchemaOf makes the schema of a type from its struct tags. It panics on a tag that makes no
-// sense: a mistake in the declaration, seen when the program starts and by every test.
-func SchemaOf[T any]() *Schema {
-	t := reflect.TypeFor[T]()
-	return schemaOf(place{text: t.String()}, t, "")
+// SchemaOf is the schema of a type, from its struct tags. It is made once for each type, and is not to be changed. It panics
+// on a tag that makes no sense: a mistake in the declaration, seen when the program starts and by every test.
+func SchemaOf[T any]() *Schema { return schemaOfType(reflect.TypeFor[T]()) }
+
+func schemaOfType(t reflect.Type) *Schema {
+	return once(t, func() *Schema { return schemaOf(place{text: t.String()}, t, "") })
 }
+
+// schemas are those that have been made of types, without a field's tag: each a *Schema by its reflect.Type.
+var schemas sync.Map
+
+// once makes the schema of a type, unless that has been done. Two that are made at once are alike; the first is kept.
+func once(t reflect.Type, schema func() *Schema) *Schema {
+	if s, ok := schemas.Load(t); ok {
+		return s.(*Schema)
+	}
+	s, _ := schemas.LoadOrStore(t, schema())
+	return s.(*Schema)
+}
+
+// Described is a type that knows what its JSON may be: a union, a pair, a range. What it is called on is a zero value.
+// The tags of a field of the type say more about it, as they do of other fields.
+type Described interface{ JSONSchema() *Schema }
+
+// Wrapper is a type whose JSON is that of another type, which it holds. It need not know this package.
+type Wrapper interface{ JSONType() reflect.Type }
 
 // place is where in a declaration a schema is made.
 type place struct {
@@ -34,32 +53,46 @@ func (p place) panicf(format string, args ...any) {
 }
 
 var (
-	timeType  = reflect.TypeFor[time.Time]()
-	rawType   = reflect.TypeFor[json.RawMessage]()
-	storePath = reflect.TypeFor[store.JSON[any]]().PkgPath()
+	timeType      = reflect.TypeFor[time.Time]()
+	rawType       = reflect.TypeFor[json.RawMessage]()
+	describedType = reflect.TypeFor[Described]()
+	wrapperType   = reflect.TypeFor[Wrapper]()
 )
 
 func schemaOf(at place, t reflect.Type, tag reflect.StructTag) *Schema {
-	s := &Schema{}
-	if t.Kind() == reflect.Pointer {
-		s.Nullable = true
+	nullable := t.Kind() == reflect.Pointer
+	if nullable {
 		t = t.Elem()
 	}
-	if t.Kind() == reflect.Struct && t.PkgPath() == storePath && strings.HasPrefix(t.Name(), "JSON[") {
-		t = t.Field(0).Type
-	}
+	s := baseOf(at, t, tag)
+	s.Nullable = s.Nullable || nullable
+	s.constrain(at, tag)
+	s.bound(at, t)
+	s.setDefault(at, tag)
+	s.setExample(at, tag)
+	return s
+}
+
+// baseOf is the schema of a type, but for what a field's tag says of it. It is the caller's to change, not what it points to.
+func baseOf(at place, t reflect.Type, tag reflect.StructTag) *Schema {
+	s := &Schema{}
 	switch kind := t.Kind(); {
 	case t == timeType:
 		s.Type, s.Format = "string", "date-time"
 	case t == rawType || kind == reflect.Interface:
-		s.Nullable = true
+		s.Nullable, s.Multiline = true, true
+	case reflect.PointerTo(t).Implements(describedType):
+		*s = *once(t, func() *Schema { return described(at, t) })
+	case reflect.PointerTo(t).Implements(wrapperType):
+		return baseOf(at, reflect.New(t).Interface().(Wrapper).JSONType(), tag)
 	case kind == reflect.Struct:
 		if slices.Contains(at.in, t) {
 			at.panicf("%s holds itself", t)
 		}
 		at.in = append(slices.Clone(at.in), t)
-		s.Type, s.Name, s.made = "object", componentName(t.Name()), t
-		s.Properties = propertiesOf(at, t, nil)
+		*s = *once(t, func() *Schema {
+			return &Schema{Type: "object", Name: componentName(t.Name()), Properties: propertiesOf(at, t, nil), made: t}
+		})
 	case kind == reflect.Map && t.Key().Kind() == reflect.String:
 		s.Type, s.Values = "object", schemaOf(at.field("values"), t.Elem(), "")
 	case kind == reflect.Slice:
@@ -75,10 +108,17 @@ func schemaOf(at place, t reflect.Type, tag reflect.StructTag) *Schema {
 	default:
 		at.panicf("there is none for a %s", t)
 	}
-	s.constrain(at, tag)
-	s.bound(at, t)
-	s.setDefault(at, tag)
 	return s
+}
+
+// described is what a type says of itself.
+func described(at place, t reflect.Type) *Schema {
+	s := *reflect.New(t).Interface().(Described).JSONSchema()
+	s.made = nil // by Object.Into: no field of the type is where a property is
+	if err := s.compile(); err != nil {
+		at.panicf("%v", err)
+	}
+	return &s
 }
 
 // componentName makes a name for the definition's components from a Go type's: Page[example.org/a.User] is PageUser.
@@ -126,6 +166,7 @@ func propertiesOf(at place, t reflect.Type, index []int) []Property {
 				Required:  boolTag(at, f.Tag, "required"),
 				ReadOnly:  boolTag(at, f.Tag, "readOnly"),
 				WriteOnly: boolTag(at, f.Tag, "writeOnly"),
+				Ref:       refTag(at, f.Tag),
 				Schema:    schemaOf(at, f.Type, f.Tag),
 				index:     place,
 			})
@@ -136,11 +177,11 @@ func propertiesOf(at place, t reflect.Type, index []int) []Property {
 
 // tagTypes says for which JSON types a tag means something; nothing: for all.
 var tagTypes = map[string][]string{
-	"doc": nil, "required": nil, "readOnly": nil, "writeOnly": nil, "default": nil,
+	"doc": nil, "required": nil, "readOnly": nil, "writeOnly": nil, "default": nil, "example": nil,
 	"minLength": {"string"}, "maxLength": {"string"}, "pattern": {"string"}, "enum": {"string"},
 	"format": {"string"}, "multiline": {"string"},
 	"minimum": {"integer", "number"}, "maximum": {"integer", "number"},
-	"minItems": {"array"}, "maxItems": {"array"},
+	"minItems": {"array"}, "maxItems": {"array"}, "ref": {"string", "integer", "array"},
 }
 
 func (s *Schema) constrain(at place, tag reflect.StructTag) {
@@ -159,26 +200,41 @@ func (s *Schema) constrain(at place, tag reflect.StructTag) {
 			}
 		}
 	}
-	s.Doc = tag.Get("doc")
+	if doc, ok := tag.Lookup("doc"); ok {
+		s.Doc = doc
+	}
 	if f, ok := tag.Lookup("format"); ok {
-		if !slices.Contains([]string{"email", "uuid", "date-time"}, f) {
+		if formats[f] == nil {
 			at.panicf("there is no format %q", f)
 		}
 		s.Format = f
 	}
-	s.Multiline = boolTag(at, tag, "multiline")
-	s.MinLength, s.MaxLength = intTag(at, tag, "minLength"), intTag(at, tag, "maxLength")
-	s.MinItems, s.MaxItems = intTag(at, tag, "minItems"), intTag(at, tag, "maxItems")
-	s.Minimum, s.Maximum = int64Tag(at, tag, "minimum"), int64Tag(at, tag, "maximum")
 	if p := tag.Get("pattern"); p != "" {
 		var err error
-		if s.re, err = regexp.Compile(p); err != nil {
-			at.panicf("pattern: %v", err)
+		if s.re, err = compilePattern(p); err != nil {
+			at.panicf("%v", err)
 		}
 		s.Pattern = p
 	}
+	if f := formats[s.Format]; f != nil && f.Pattern != "" && s.Pattern != "" {
+		at.panicf("it has a pattern beside that of the format %s", s.Format)
+	}
+	s.Multiline = s.Multiline || boolTag(at, tag, "multiline")
+	setBound(&s.MinLength, intTag(at, tag, "minLength"))
+	setBound(&s.MaxLength, intTag(at, tag, "maxLength"))
+	setBound(&s.MinItems, intTag(at, tag, "minItems"))
+	setBound(&s.MaxItems, intTag(at, tag, "maxItems"))
+	setBound(&s.Minimum, int64Tag(at, tag, "minimum"))
+	setBound(&s.Maximum, int64Tag(at, tag, "maximum"))
 	if e := tag.Get("enum"); e != "" {
 		s.Enum = strings.Split(e, ",")
+	}
+}
+
+// setBound leaves the bound of a type that knows its schema where the tag has none.
+func setBound[N int | int64](bound **N, tagged *N) {
+	if tagged != nil {
+		*bound = tagged
 	}
 }
 
@@ -211,21 +267,36 @@ func (s *Schema) setDefault(at place, tag reflect.StructTag) {
 	if !ok {
 		return
 	}
-	s.Default = json.RawMessage(text)
+	s.Default = s.tagValue(at, "default", text)
+}
+
+func (s *Schema) setExample(at place, tag reflect.StructTag) {
+	if text, ok := tag.Lookup("example"); ok {
+		s.Example = s.tagValue(at, "example", text)
+	}
+	if !s.hasExample() {
+		at.panicf("no example of it follows from its schema: give it one")
+	}
+}
+
+// tagValue is a value that a tag has as JSON or, of a string, as plain text.
+func (s *Schema) tagValue(at place, key, text string) json.RawMessage {
+	raw := json.RawMessage(text)
 	if s.Type == "string" && text != "null" {
 		quoted, err := Marshal(text)
 		if err != nil {
-			at.panicf("default: %v", err)
+			at.panicf("%s: %v", key, err)
 		}
-		s.Default = quoted
+		raw = quoted
 	}
-	value, err := ParseJSON(s.Default)
+	value, err := ParseJSON(raw)
 	if err != nil {
-		at.panicf("its default is not JSON: %v", err)
+		at.panicf("its %s is not JSON: %v", key, err)
 	}
-	if wrong := s.Validate("default", value); len(wrong) > 0 {
+	if wrong := s.Validate(key, value); len(wrong) > 0 {
 		at.panicf("%s: %s", wrong[0].Name, wrong[0].Message)
 	}
+	return raw
 }
 
 // tagPairs are the keys and values of a struct tag.
@@ -255,10 +326,23 @@ func itemTag(at place, tag reflect.StructTag) reflect.StructTag {
 	var b strings.Builder
 	for key, value := range tagPairs(at, tag) {
 		if name, ok := strings.CutPrefix(key, "items."); ok {
+			if slices.Contains([]string{"required", "readOnly", "writeOnly", "ref"}, name) {
+				at.panicf("%s is about a field, not about what is in a list", name)
+			}
 			fmt.Fprintf(&b, "%s:%q ", name, value)
 		}
 	}
 	return reflect.StructTag(b.String())
+}
+
+var refForm = regexp.MustCompile(`^[a-z_]+(/[a-z_]+)*\.[a-z_]+$`)
+
+func refTag(at place, tag reflect.StructTag) string {
+	ref, ok := tag.Lookup("ref")
+	if ok && !refForm.MatchString(ref) {
+		at.panicf("ref is a collection and one of its attributes, as in contexts.name, not %q", ref)
+	}
+	return ref
 }
 
 func boolTag(at place, tag reflect.StructTag, key string) bool {

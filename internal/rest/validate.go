@@ -5,15 +5,11 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"net/mail"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/google/uuid"
 
 	"github.com/ringfence/ringfence/internal/apierr"
 )
@@ -33,6 +29,19 @@ func (s *Schema) Validate(path string, value any) []apierr.Field {
 		}
 		return wrong(path, "not_null", "not_null", "May not be null")
 	}
+	fields := s.validate(path, value)
+	if len(fields) > 0 || s.Check == nil {
+		return fields
+	}
+	fields = s.Check(value)
+	for i := range fields {
+		fields[i].Name = join(path, fields[i].Name)
+	}
+	return fields
+}
+
+// validate checks what is not null.
+func (s *Schema) validate(path string, value any) []apierr.Field {
 	switch s.Type {
 	case "object":
 		object, ok := value.(map[string]any)
@@ -70,7 +79,7 @@ func (s *Schema) Validate(path string, value any) []apierr.Field {
 		}
 		return nil
 	default:
-		return validateAny(path, value)
+		return s.validateAny(path, value)
 	}
 }
 
@@ -79,18 +88,23 @@ func wrong(path, constraint string, value any, format string, args ...any) []api
 }
 
 func (s *Schema) validateObject(path string, object map[string]any) []apierr.Field {
-	if s.Values != nil {
+	switch {
+	case s.Values != nil:
 		return s.validateValues(path, object)
+	case s.Union != nil:
+		return s.Union.validate(path, object)
 	}
 	var out []apierr.Field
-	known := make(map[string]string, len(s.Properties))
+	known := 0
 	for i := range s.Properties {
 		p := &s.Properties[i]
-		known[foldName(p.Name)] = p.Name
+		value, sent := object[p.Name]
+		if sent {
+			known++
+		}
 		if p.ReadOnly {
 			continue
 		}
-		value, sent := object[p.Name]
 		switch {
 		case sent:
 			out = append(out, p.Schema.Validate(join(path, p.Name), value)...)
@@ -98,6 +112,19 @@ func (s *Schema) validateObject(path string, object map[string]any) []apierr.Fie
 			out = append(out, wrong(join(path, p.Name), "required", "required", "Is required")...)
 		}
 	}
+	if known == len(object) {
+		return out
+	}
+	return append(out, s.misspelt(path, object)...)
+}
+
+// misspelt finds names that differ from a known one only in case.
+func (s *Schema) misspelt(path string, object map[string]any) []apierr.Field {
+	known := make(map[string]string, len(s.Properties))
+	for i := range s.Properties {
+		known[foldName(s.Properties[i].Name)] = s.Properties[i].Name
+	}
+	var out []apierr.Field
 	for _, name := range slices.Sorted(maps.Keys(object)) {
 		if similar, ok := known[foldName(name)]; ok && similar != name {
 			out = append(out, wrong(join(path, similar), "case", similar, "Was sent in another spelling; names are case-sensitive")...)
@@ -125,40 +152,43 @@ func (s *Schema) validateValues(path string, object map[string]any) []apierr.Fie
 	return out
 }
 
-// anything is the schema of a value that nobody has said anything about.
-var anything = Schema{Nullable: true}
-
-func validateAny(path string, value any) []apierr.Field {
+// validateAny checks a value that may be anything. It may hold line breaks if the schema says so.
+func (s *Schema) validateAny(path string, value any) []apierr.Field {
+	anything := &Schema{Nullable: true, Multiline: s.Multiline}
 	switch v := value.(type) {
 	case string:
-		return (&Schema{Multiline: true}).validateString(path, v)
+		return anything.validateString(path, v)
 	case json.Number:
 		return anything.validateNumber(path, v)
 	case []any:
-		return (&Schema{Items: &anything}).validateList(path, v)
+		return (&Schema{Items: anything}).validateList(path, v)
 	case map[string]any:
-		return (&Schema{Values: &anything}).validateValues(path, v)
+		return (&Schema{Values: anything}).validateValues(path, v)
 	}
 	return nil
 }
 
 func join(path, name string) string {
-	if path == "" {
-		return name
+	if path == "" || name == "" || name[0] == '[' {
+		return path + name
 	}
 	return path + "." + name
 }
 
 func (s *Schema) validateList(path string, list []any) []apierr.Field {
-	if f := checkLength(path, len(list), s.MinItems, s.MaxItems, "items"); f != nil || s.Items == nil {
+	if f := checkLength(path, len(list), s.MinItems, s.MaxItems, "items"); f != nil {
 		return f
+	}
+	items := s.Items
+	if items == nil {
+		items = &Schema{Nullable: true, Multiline: s.Multiline}
 	}
 	var out []apierr.Field
 	for i, item := range list {
 		if len(out) >= maxFields {
 			break
 		}
-		out = append(out, s.Items.Validate(path+"["+strconv.Itoa(i)+"]", item)...)
+		out = append(out, items.Validate(path+"["+strconv.Itoa(i)+"]", item)...)
 	}
 	return out
 }
@@ -177,10 +207,8 @@ func checkLength(path string, n int, low, high *int, unit string) []apierr.Field
 }
 
 func (s *Schema) validateString(path, text string) []apierr.Field {
-	for _, r := range text {
-		if unicode.IsControl(r) && (!s.Multiline || (r != '\n' && r != '\r' && r != '\t')) {
-			return wrong(path, "control", "control", "May not hold control characters")
-		}
+	if hasControl(text, s.Multiline) {
+		return wrong(path, "control", "control", "May not hold control characters")
 	}
 	if f := checkLength(path, utf8.RuneCountInString(text), s.MinLength, s.MaxLength, "characters"); f != nil {
 		return f
@@ -191,38 +219,17 @@ func (s *Schema) validateString(path, text string) []apierr.Field {
 	if s.re != nil && !s.re.MatchString(text) {
 		return wrong(path, "regex", s.Pattern, "Must match %s", s.Pattern)
 	}
-	switch s.Format {
-	case "uuid":
-		if !isUUID(text) {
-			return wrong(path, "type", "uuid", "Must be a UUID")
-		}
-	case "email":
-		a, err := mail.ParseAddress(text)
-		if err != nil || a.Address != text || a.Name != "" {
-			return wrong(path, "type", "email", "Must be an e-mail address")
-		}
-	case "date-time":
-		if !isMoment(text) {
-			return wrong(path, "type", "date-time", "Must be a date and time as RFC 3339 writes them")
-		}
+	if f := formats[s.Format]; f != nil {
+		return f.validate(path, text)
 	}
 	return nil
 }
 
-// isMoment takes what can be both read and written again: package time reads the zone +24:00, and does not write it.
-func isMoment(text string) bool {
-	var at time.Time
-	if at.UnmarshalText([]byte(text)) != nil {
-		return false
-	}
-	_, err := at.MarshalText()
-	return err == nil
-}
-
-// isUUID takes the usual form alone, of the several that uuid.Parse takes, in either case.
-func isUUID(text string) bool {
-	_, err := uuid.Parse(text)
-	return err == nil && len(text) == 36
+// hasControl reports whether text holds a control character. In text of several lines, line breaks and tabs are none.
+func hasControl(text string, multiline bool) bool {
+	return strings.ContainsFunc(text, func(r rune) bool {
+		return unicode.IsControl(r) && (!multiline || (r != '\n' && r != '\r' && r != '\t'))
+	})
 }
 
 // validateInteger takes decimal digits only: no float path, so nothing is rounded.

@@ -4,6 +4,7 @@ import (
 	"database/sql/driver"
 	"encoding/json"
 	"fmt"
+	"reflect"
 )
 
 // JSON is a value kept as JSON text in one column, for lists whose items are
@@ -40,3 +41,6 @@ func (j JSON[T]) MarshalJSON() ([]byte, error) { return json.Marshal(j.V) }
 
 // UnmarshalJSON is the value's own form.
 func (j *JSON[T]) UnmarshalJSON(text []byte) error { return json.Unmarshal(text, &j.V) }
+
+// JSONType is the type whose JSON form this one has.
+func (JSON[T]) JSONType() reflect.Type { return reflect.TypeFor[T]() }

@@ -1,0 +1,34 @@
+package confdsvc
+
+import "github.com/ringfence/ringfence/internal/rest"
+
+// The forms of text that the configuration knows, each by the name that a struct tag has it by: format:"exten".
+func init() {
+	rest.RegisterFormats(
+		rest.Format{
+			Name: "exten", Pattern: `^(_[*#0-9_XxZzNn\[\].!-]{1,39}|[*#0-9]{1,40})$`, Example: "1000",
+			Doc: "A number as it is dialled, or a pattern of numbers behind an underscore.",
+		},
+		rest.Format{
+			Name: "context-name", Pattern: `^[A-Za-z0-9_-]{1,79}$`, Example: "default",
+			Doc: "The name of a context.",
+		},
+		rest.Format{
+			Name: "caller-id", Pattern: `^"[^"\\]*"( <[+]?[0-9]+>)?$`, Example: `"Alice Martin" <1000>`,
+			Doc: "A name between double quotes, and a number between angle brackets if there is one.",
+		},
+		rest.Format{
+			Name: "mailbox", Pattern: `^[0-9]{1,40}$`, Example: "1000",
+			Doc: "The number of a mailbox.",
+		},
+		rest.Format{
+			// A comma, a pipe and "=>" divide a line of voicemail.conf.
+			Name: "mailbox-text", Pattern: `^([^,|=]|=+[^,|=>])*=*$`, Example: "text",
+			Doc: "Text without a comma, a pipe or `=>`.",
+		},
+		rest.Format{
+			Name: "locale", Pattern: `^[a-z]{2}_[A-Z]{2}$`, Example: "en_US",
+			Doc: "A language and a country.",
+		},
+	)
+}

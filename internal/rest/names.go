@@ -1,0 +1,81 @@
+package rest
+
+import (
+	"fmt"
+	"reflect"
+)
+
+// names are the schemas that have a name in a service's definition.
+type names map[string]*Schema
+
+// checkNames makes sure that no two schemas of the operations share a name: in the definition, one would stand for both.
+func checkNames(ops []Operation) error {
+	seen := names{"Error": {Name: "Error"}} // the refusals' own
+	for i := range ops {
+		op := &ops[i]
+		for _, s := range []*Schema{op.Body, op.Reply} {
+			if err := seen.add(s); err != nil {
+				return err
+			}
+		}
+		for _, q := range op.Query {
+			if err := seen.add(q.Schema); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// add enters a schema and those in it.
+func (n names) add(s *Schema) error {
+	if s == nil {
+		return nil
+	}
+	if s.Name != "" {
+		if known := n[s.Name]; known == nil {
+			n[s.Name] = s
+		} else if sameObject(known, s) {
+			return nil
+		} else if !sameDefinition(known, s) {
+			return fmt.Errorf("two schemas are called %q", s.Name)
+		}
+	}
+	if s.Union != nil {
+		for _, k := range s.Union.Kinds {
+			if err := n.add(k.Schema); err != nil {
+				return err
+			}
+		}
+	}
+	for i := range s.Properties {
+		if err := n.add(s.Properties[i].Schema); err != nil {
+			return err
+		}
+	}
+	if err := n.add(s.Items); err != nil {
+		return err
+	}
+	return n.add(s.Values)
+}
+
+// sameObject reports whether two schemas are copies of one: they share their properties.
+func sameObject(a, b *Schema) bool {
+	switch {
+	case a == b:
+		return true
+	case len(a.Properties) > 0 && len(a.Properties) == len(b.Properties):
+		return &a.Properties[0] == &b.Properties[0]
+	default:
+		return a.Union != nil && a.Union == b.Union
+	}
+}
+
+// sameDefinition compares what a definition says of two schemas of one name.
+func sameDefinition(a, b *Schema) bool {
+	written := func(s *Schema) object {
+		d := definer{schemas: object{}}
+		return object{"it": d.inline(s.bare()), "others": d.schemas}
+	}
+	return reflect.DeepEqual(written(a), written(b))
+}
