@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ringfence/ringfence/acl"
+	"github.com/ringfence/ringfence/internal/pathtemplate"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/target"
 )
@@ -53,7 +53,7 @@ func NewDefinition(service, prefix string, document []byte, public []Route) (*De
 	r := definitionReader{service: service, ops: map[string]rest.Operation{}}
 	r.read(doc)
 	for _, op := range open {
-		r.ops[key(op.Method, op.Path)] = op
+		r.ops[key(op)] = op
 	}
 	ops := slices.SortedFunc(maps.Values(r.ops), func(a, b rest.Operation) int {
 		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.Method, b.Method))
@@ -88,17 +88,15 @@ type definitionReader struct {
 	warnings []string
 }
 
-// maxParameters is how many parameters of a path the route table can hold.
-const maxParameters = 6
-
 func (r *definitionReader) read(doc document) {
 	for _, path := range slices.Sorted(maps.Keys(doc.paths())) {
 		item := doc.paths()[path]
-		if err := checkPath(path); err != nil {
+		template, err := parseTemplate(path)
+		if err != nil {
 			r.warn("path %s: %v; it needs %s.#", path, err, r.service)
 			continue
 		}
-		shape, repeated := withoutRepetition(path)
+		repeated := template.Repeated()
 		if repeated != "" {
 			r.warn("path %s: it has the parameter {%s} twice; it needs %s.#", path, repeated, r.service)
 		}
@@ -110,38 +108,39 @@ func (r *definitionReader) read(doc document) {
 		} {
 			if operation, ok := item[strings.ToLower(method)].(map[string]any); ok {
 				if repeated != "" { // its shape stays, or its requests would be taken for those of another path
-					r.put(rest.Operation{Method: method, Path: shape})
+					r.put(rest.Operation{Method: method, Path: template.Numbered()})
 					continue
 				}
-				r.add(doc, method, path, item, operation)
+				op := rest.Operation{Method: method, Path: path, Pattern: doc.patternParameter(item, operation)}
+				if op.Pattern != "" && !slices.Contains(template.Parameters(), op.Pattern) {
+					r.warn("%s %s: %q is not a parameter of the path", method, path, op.Pattern)
+					op.Pattern = ""
+				}
+				r.add(op, operation)
 			}
 		}
 	}
 }
 
-func (r *definitionReader) add(doc document, method, path string, item, operation map[string]any) {
-	op := rest.Operation{Method: method, Path: path, Pattern: doc.patternParameter(item, operation)}
-	if op.Pattern != "" && !slices.Contains(parameters(path), op.Pattern) {
-		r.warn("%s %s: %q is not a parameter of the path", method, path, op.Pattern)
-		op.Pattern = ""
-	}
+// add adds an operation with the access that it documents.
+func (r *definitionReader) add(op rest.Operation, documented map[string]any) {
 	var err error
-	if op.Access, err = documentedAccess(operation); err == nil && op.Access != "" {
-		err = checkAccess(r.service, op)
-	}
-	if err == nil && op.Access == "" {
+	if op.Access, err = documentedAccess(documented); err == nil && op.Access == "" {
 		err = fmt.Errorf("it documents no access")
+	}
+	if err == nil {
+		err = rest.CheckAccess(r.service, &op)
 	}
 	if err != nil {
 		op.Access = ""
-		r.warn("%s %s: %v; it needs %s.#", method, path, err, r.service)
+		r.warn("%s %s: %v; it needs %s.#", op.Method, op.Path, err, r.service)
 	}
 	r.put(op)
 }
 
 // put adds an operation to those of other shapes.
 func (r *definitionReader) put(op rest.Operation) {
-	k := key(op.Method, op.Path)
+	k := key(op)
 	if twin, ok := r.ops[k]; ok {
 		r.warn("%s %s: %s has the same shape; it needs %s.#", op.Method, op.Path, twin.Path, r.service)
 		op.Access, op.Pattern = "", ""
@@ -153,89 +152,20 @@ func (r *definitionReader) warn(format string, args ...any) {
 	r.warnings = append(r.warnings, fmt.Sprintf(format, args...))
 }
 
-// key is the same for templates that differ in the names of their parameters only.
-func key(method, path string) string {
-	var b strings.Builder
-	b.WriteString(method)
-	for _, s := range segments(path) {
-		if strings.HasPrefix(s, "{") {
-			s = "{}"
-		}
-		b.WriteString("/" + s)
-	}
-	return b.String()
+// key is the same for operations whose templates differ in the names of their parameters only.
+func key(op rest.Operation) string {
+	template, _ := pathtemplate.Parse(op.Path) // it has been read before
+	return op.Method + template.Numbered()
 }
 
-func checkPath(path string) error {
-	if !strings.HasPrefix(path, "/") {
-		return fmt.Errorf("it does not start with a slash")
+// parseTemplate reads a path of a definition. The route table has no room for more parameters than a match has.
+func parseTemplate(path string) (pathtemplate.Template, error) {
+	if path == "" {
+		return nil, fmt.Errorf("the path does not start with a slash")
 	}
-	if path == "/" {
-		return nil
+	template, err := pathtemplate.Parse(path)
+	if err == nil && len(template.Parameters()) > pathtemplate.MaxParameters {
+		err = fmt.Errorf("it has more than %d parameters", pathtemplate.MaxParameters)
 	}
-	if len(parameters(path)) > maxParameters {
-		return fmt.Errorf("it has more than %d parameters", maxParameters)
-	}
-	return checkTemplate(path)
-}
-
-// withoutRepetition gives each parameter of a path a name of its own, if the definition has given one of them, which is
-// answered too, to several.
-func withoutRepetition(path string) (shape, repeated string) {
-	names := parameters(path)
-	for i, name := range names {
-		if slices.Contains(names[:i], name) {
-			repeated = name
-			break
-		}
-	}
-	if repeated == "" {
-		return path, ""
-	}
-	all, n := strings.Split(path, "/"), 0
-	for i, s := range all {
-		if strings.HasPrefix(s, "{") {
-			n++
-			all[i] = fmt.Sprintf("{%d}", n)
-		}
-	}
-	return strings.Join(all, "/"), repeated
-}
-
-func parameters(path string) []string {
-	var names []string
-	for _, s := range segments(path) {
-		if strings.HasPrefix(s, "{") {
-			names = append(names, strings.Trim(s, "{}"))
-		}
-	}
-	return names
-}
-
-// checkAccess refuses a documented access that does not say exactly what the operation needs.
-func checkAccess(service string, op rest.Operation) error {
-	names := parameters(op.Path)
-	words := strings.Split(op.Access, ".")
-	for i, w := range words {
-		if !strings.ContainsAny(w, "{}") {
-			continue
-		}
-		name := strings.TrimSuffix(strings.TrimPrefix(w, "{"), "}")
-		switch {
-		case "{"+name+"}" != w || strings.ContainsAny(name, "{}"):
-			return fmt.Errorf("a parameter must be a whole word of the access")
-		case !slices.Contains(names, name):
-			return fmt.Errorf("its access names %s, which is not a parameter of the path", w)
-		case name == op.Pattern:
-			return fmt.Errorf("its access names %s, which is an ACL pattern", w)
-		}
-		words[i] = "x"
-	}
-	if err := acl.ParsePattern(strings.Join(words, ".")); err != nil {
-		return fmt.Errorf("its access is not valid: %w", err)
-	}
-	if words[0] != service || len(words) == 1 {
-		return fmt.Errorf("its access is not one of the service %s", service)
-	}
-	return nil
+	return template, err
 }

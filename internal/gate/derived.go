@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/ringfence/ringfence/acl"
+	"github.com/ringfence/ringfence/internal/pathtemplate"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/target"
 )
@@ -31,7 +32,7 @@ func NewDerived(service, prefix string, public []Route) (*Derived, error) {
 	if err != nil {
 		return nil, fmt.Errorf("service %s: %w", service, err)
 	}
-	d := &Derived{service: service, prefix: prefix, segments: segments(prefix)}
+	d := &Derived{service: service, prefix: prefix, segments: pathtemplate.Segments(prefix)}
 	if len(ops) > 0 {
 		if d.public, err = rest.Accesses(service, prefix, ops); err != nil {
 			return nil, err
@@ -110,26 +111,10 @@ func publicOperations(prefix string, routes []Route) ([]rest.Operation, error) {
 		if !ok {
 			return nil, fmt.Errorf("public %s %s: the path is not below %s", r.Method, r.Path, prefix)
 		}
-		if err := checkTemplate(path); err != nil {
-			return nil, fmt.Errorf("public %s %s: %w", r.Method, r.Path, err)
+		if _, err := pathtemplate.Parse(path); err != nil || path == "/" {
+			return nil, fmt.Errorf("public %s %s: no request can have this path", r.Method, r.Path)
 		}
 		ops = append(ops, rest.Operation{Method: r.Method, Path: path, Public: true})
 	}
 	return ops, nil
-}
-
-// checkTemplate refuses a template that no canonical target can match.
-func checkTemplate(path string) error {
-	if path == "" {
-		return nil
-	}
-	for segment := range strings.SplitSeq(path[1:], "/") {
-		if name, ok := strings.CutPrefix(segment, "{"); ok && len(name) > 1 && strings.IndexAny(name, "{}") == len(name)-1 {
-			continue
-		}
-		if t, err := target.Parse("/" + segment); err != nil || t.HasWild() || t.Len() != 1 || t.Path() != "/"+segment {
-			return fmt.Errorf("no request can have the segment %q", segment)
-		}
-	}
-	return nil
 }

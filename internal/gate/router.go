@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ringfence/ringfence/internal/pathtemplate"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/target"
 )
@@ -92,7 +93,7 @@ func byPrefix(routers []Router) ([]Router, error) {
 		seen[prefix] = true
 	}
 	slices.SortStableFunc(routers, func(a, b Router) int {
-		return cmp.Compare(len(segments(b.Prefix())), len(segments(a.Prefix())))
+		return cmp.Compare(len(pathtemplate.Segments(b.Prefix())), len(pathtemplate.Segments(a.Prefix())))
 	})
 	return routers, nil
 }
@@ -113,8 +114,4 @@ func checkPrefix(prefix string) error {
 func below(prefix, path string) (string, bool) {
 	rest, ok := strings.CutPrefix(path, strings.TrimSuffix(prefix, "/"))
 	return rest, ok && (rest == "" || rest[0] == '/')
-}
-
-func segments(path string) []string {
-	return strings.FieldsFunc(path, func(c rune) bool { return c == '/' })
 }

@@ -3,6 +3,8 @@ package rest
 import (
 	"slices"
 	"strings"
+
+	"github.com/ringfence/ringfence/internal/pathtemplate"
 )
 
 // Match is where a request's target leads in a service. The gate makes it, checks
@@ -16,7 +18,7 @@ type Match struct {
 	Allow []string
 
 	route  *route
-	values [maxParams]string
+	values [pathtemplate.MaxParameters]string
 }
 
 // Param is the value of a path parameter, or "".

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/ringfence/ringfence/acl"
-	"github.com/ringfence/ringfence/internal/target"
+	"github.com/ringfence/ringfence/internal/pathtemplate"
 )
 
 // Mount checks the operations and builds the router and the definition. It adds
@@ -28,7 +28,7 @@ func (s *Service) mount() error {
 		return fmt.Errorf("no error form")
 	case acl.ParseAccess(s.Name) != nil || strings.Contains(s.Name, "."):
 		return fmt.Errorf("its name is not one word of an access")
-	case s.Prefix != "" && !canonical(s.Prefix):
+	case s.Prefix != "" && !pathtemplate.Canonical(s.Prefix):
 		return fmt.Errorf("no request can be below the prefix %q", s.Prefix)
 	}
 	ops := slices.Concat(s.Operations, s.definitionOperations())
@@ -91,32 +91,17 @@ func (op *Operation) check(service string) error {
 
 // checkPath refuses a template that no canonical target can match.
 func checkPath(op *Operation) error {
-	if !strings.HasPrefix(op.Path, "/") {
+	if op.Path == "" {
 		return fmt.Errorf("the path does not start with a slash")
 	}
-	if op.Path == "/" {
-		return nil
+	template, err := pathtemplate.Parse(op.Path)
+	if err != nil {
+		return err
 	}
-	pattern := op.Pattern == ""
-	for segment := range strings.SplitSeq(op.Path[1:], "/") {
-		if name, ok := parameter(segment); ok && !strings.ContainsAny(name, "{}") {
-			pattern = pattern || name == op.Pattern
-			continue
-		}
-		if !canonical("/"+segment) || segment == "" {
-			return fmt.Errorf("no request can have the segment %q", segment)
-		}
-	}
-	if !pattern {
+	if op.Pattern != "" && !slices.Contains(template.Parameters(), op.Pattern) {
 		return fmt.Errorf("pattern parameter %q is not in the path", op.Pattern)
 	}
 	return nil
-}
-
-// canonical reports whether a request's path can be, or begin with, this text.
-func canonical(path string) bool {
-	t, err := target.Parse(path)
-	return err == nil && t.Path() == path && !t.HasWild()
 }
 
 func checkQuery(op *Operation) error {
@@ -144,23 +129,38 @@ func checkStatuses(op *Operation) error {
 	return nil
 }
 
-// checkAccess refuses a documented access that could not be checked exactly. What it names in
-// braces is checked where the route is made.
+// checkAccess refuses an access that contradicts the rest of the declaration.
 func (op *Operation) checkAccess(service string) error {
 	switch {
 	case op.Access == "":
 		return nil
 	case op.Public:
 		return fmt.Errorf("both public and with an access")
-	case !strings.HasPrefix(op.Access, service+"."):
+	default:
+		return CheckAccess(service, op)
+	}
+}
+
+// CheckAccess refuses a documented access that could not be checked exactly: of another service, or with something in
+// braces that is not the name of a plain parameter of the path.
+func CheckAccess(service string, op *Operation) error {
+	if !strings.HasPrefix(op.Access, service+".") {
 		return fmt.Errorf("access %q is not one of this service's", op.Access)
+	}
+	template, err := pathtemplate.Parse(op.Path)
+	if err != nil {
+		return err
 	}
 	words := strings.Split(op.Access, ".")
 	for i, word := range words {
-		if name, ok := parameter(word); ok && !strings.ContainsAny(name, "{}") {
-			words[i] = "x"
-		} else if strings.ContainsAny(word, "{}") {
+		name, ok := pathtemplate.Parameter(word)
+		switch {
+		case !ok && strings.ContainsAny(word, "{}"):
 			return fmt.Errorf("access %q: a parameter must be a whole word of it", op.Access)
+		case ok && (name == op.Pattern || !slices.Contains(template.Parameters(), name)):
+			return fmt.Errorf("the access names %q, which is not a plain parameter of the path", name)
+		case ok:
+			words[i] = "x"
 		}
 	}
 	if err := acl.ParsePattern(strings.Join(words, ".")); err != nil {

@@ -15,6 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/pathtemplate"
 )
 
 // definition is the OpenAPI document of a service, in both its forms, each written when it is first asked for.
@@ -155,15 +156,17 @@ func (d *definer) description(op *Operation) string {
 
 func (d *definer) parameters(op *Operation) []object {
 	out := []object{}
-	for _, seg := range segments(op.Path) {
-		if name, ok := parameter(seg); ok {
-			p := object{"name": name, "in": "path", "required": true, "schema": object{"type": "string"}}
-			if name == op.Pattern {
-				p["description"] = "An ACL pattern, percent-encoded: `#` as `%23`."
-				p["x-acl-pattern"] = true
-			}
-			out = append(out, p)
+	template, err := pathtemplate.Parse(op.Path)
+	if err != nil {
+		d.fail(err)
+	}
+	for _, name := range template.Parameters() {
+		p := object{"name": name, "in": "path", "required": true, "schema": object{"type": "string"}}
+		if name == op.Pattern {
+			p["description"] = "An ACL pattern, percent-encoded: `#` as `%23`."
+			p["x-acl-pattern"] = true
 		}
+		out = append(out, p)
 	}
 	for _, q := range op.Query {
 		p := object{"name": q.Name, "in": "query", "schema": d.schema(q.Schema)}

@@ -6,11 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ringfence/ringfence/internal/pathtemplate"
 	"github.com/ringfence/ringfence/internal/target"
 )
-
-// maxParams is how many parameters one path may have.
-const maxParams = 6
 
 // routes is a service's router: a tree of segments.
 type routes struct {
@@ -45,7 +43,7 @@ type piece struct {
 }
 
 func newRoutes(s *Service, ops []Operation) (*routes, error) {
-	r := &routes{prefix: segments(s.Prefix), undocumented: s.Name + ".#"}
+	r := &routes{prefix: pathtemplate.Segments(s.Prefix), undocumented: s.Name + ".#"}
 	for i := range ops {
 		if err := r.add(s, &ops[i]); err != nil {
 			return nil, fmt.Errorf("%s %s: %w", ops[i].Method, ops[i].Path, err)
@@ -55,28 +53,30 @@ func newRoutes(s *Service, ops []Operation) (*routes, error) {
 }
 
 func (r *routes) add(s *Service, op *Operation) error {
-	added := &route{op: op, pattern: -1}
+	template, err := pathtemplate.Parse(op.Path)
+	if err != nil {
+		return err
+	}
+	if name := template.Repeated(); name != "" {
+		return fmt.Errorf("the path has the parameter %q twice", name)
+	}
+	added := &route{op: op, pattern: -1, params: template.Parameters()}
+	if len(added.params) > pathtemplate.MaxParameters {
+		return fmt.Errorf("more than %d parameters", pathtemplate.MaxParameters)
+	}
 	n := &r.root
-	for i, seg := range segments(op.Path) {
-		name, ok := parameter(seg)
-		if !ok {
-			n = n.literal(seg)
+	for i, segment := range template {
+		if !segment.Param {
+			n = n.literal(segment.Text)
 			continue
 		}
-		if slices.Contains(added.params, name) {
-			return fmt.Errorf("the path has the parameter %q twice", name)
-		}
-		if name == op.Pattern {
+		if segment.Text == op.Pattern {
 			added.pattern = i
 		}
-		added.params = append(added.params, name)
 		if n.param == nil {
 			n.param = &node{}
 		}
 		n = n.param
-	}
-	if len(added.params) > maxParams {
-		return fmt.Errorf("more than %d parameters", maxParams)
 	}
 	if n.route(op.Method) != nil {
 		return fmt.Errorf("declared twice")
@@ -190,21 +190,4 @@ func (rt *route) takesWild(t *target.Target, prefix int) bool {
 		}
 	}
 	return true
-}
-
-// segments splits a template such as "/users/{id}".
-func segments(path string) []string {
-	path = strings.Trim(path, "/")
-	if path == "" {
-		return nil
-	}
-	return strings.Split(path, "/")
-}
-
-// parameter is the name in a template's segment "{name}".
-func parameter(segment string) (string, bool) {
-	if len(segment) > 2 && segment[0] == '{' && segment[len(segment)-1] == '}' {
-		return segment[1 : len(segment)-1], true
-	}
-	return "", false
 }
