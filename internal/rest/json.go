@@ -23,7 +23,7 @@ const MaxDepth = 32
 // value are refused, with an *apierr.Error that says where and repeats nothing of the text. Numbers stay text (json.Number).
 // What it accepts, encoding/json reads in the same way.
 func ParseJSON(text []byte) (any, error) {
-	p := parser{dec: jsontext.NewDecoder(bytes.NewBuffer(text))}
+	p := parser{jsontext.NewDecoder(bytes.NewBuffer(text))}
 	value, err := p.value()
 	if err != nil {
 		return nil, p.refusal(err)
@@ -34,18 +34,8 @@ func ParseJSON(text []byte) (any, error) {
 	return value, nil
 }
 
-// parser knows where it is, for the refusal.
-type parser struct {
-	dec  *jsontext.Decoder
-	path []step
-}
-
-// step is a name in an object or, where the name is indexed, a place in a list.
-type step struct {
-	name    string
-	index   int
-	indexed bool
-}
+// parser reads values. Its decoder knows where it is, for the refusal.
+type parser struct{ dec *jsontext.Decoder }
 
 func (p *parser) value() (any, error) {
 	switch p.dec.PeekKind() {
@@ -88,28 +78,23 @@ func (p *parser) object() (any, error) {
 	}
 	object := map[string]any{}
 	folded := map[string]string{}
-	level := len(p.path)
 	for p.dec.PeekKind() != '}' {
 		token, err := p.dec.ReadToken()
 		if err != nil {
-			return nil, err // the path leads to the value before it still, which 01 and 0x1 belong to
+			return nil, err
 		}
 		name := token.String()
-		p.path = append(p.path[:level], step{name: name})
 		fold := foldName(name)
 		if twin, ok := folded[fold]; ok {
-			return nil, p.twins(twin)
+			return nil, p.twins(name, twin)
 		}
 		folded[fold] = name
 		if object[name], err = p.value(); err != nil {
 			return nil, err
 		}
 	}
-	if _, err := p.dec.ReadToken(); err != nil {
-		return nil, err
-	}
-	p.path = p.path[:level]
-	return object, nil
+	_, err := p.dec.ReadToken()
+	return object, err
 }
 
 func (p *parser) list() (any, error) {
@@ -117,28 +102,24 @@ func (p *parser) list() (any, error) {
 		return nil, err
 	}
 	list := []any{}
-	level := len(p.path)
 	for p.dec.PeekKind() != ']' {
-		p.path = append(p.path[:level], step{index: len(list), indexed: true})
 		item, err := p.value()
 		if err != nil {
 			return nil, err
 		}
 		list = append(list, item)
 	}
-	if _, err := p.dec.ReadToken(); err != nil {
-		return nil, err
-	}
-	p.path = p.path[:level]
-	return list, nil
+	_, err := p.dec.ReadToken()
+	return list, err
 }
 
 // twins refuses the name just read because of one before it. The plain one of the two is named.
-func (p *parser) twins(before string) error {
-	if last := &p.path[len(p.path)-1]; !plainName(last.name) {
-		last.name = before
+func (p *parser) twins(name, before string) error {
+	at := p.dec.StackPointer()
+	if !plainName(name) {
+		at = at.Parent().AppendToken(before)
 	}
-	return p.refuse("case", "Was sent in two spellings; names are case-sensitive",
+	return p.refuse(at, "case", "Was sent in two spellings; names are case-sensitive",
 		"A name in the body was sent in two spellings; names are case-sensitive")
 }
 
@@ -156,17 +137,16 @@ func (p *parser) refusal(err error) error {
 		return &apierr.Error{Kind: apierr.Invalid, Message: "The body is not valid JSON", Err: err}
 	}
 	if errors.Is(err, jsontext.ErrDuplicateName) {
-		p.path[len(p.path)-1].name = syntactic.JSONPointer.LastToken() // in the place of its sibling
-		return p.refuse("duplicate", "Was sent twice", "A name in the body was sent twice")
+		return p.refuse(syntactic.JSONPointer, "duplicate", "Was sent twice", "A name in the body was sent twice")
 	}
 	at := syntactic.ByteOffset
-	return p.refuse("syntax", fmt.Sprintf("Is not valid JSON, or is followed by what is not, at byte %d", at),
+	return p.refuse(p.next(), "syntax", fmt.Sprintf("Is not valid JSON, or is followed by what is not, at byte %d", at),
 		fmt.Sprintf("The body is not valid JSON, at byte %d", at))
 }
 
-// refuse names the field that the path leads to, if it can be named.
-func (p *parser) refuse(constraint, named, unnamed string) error {
-	if path := pathText(p.path); path != "" {
+// refuse names the field that is at a place, if it can be named.
+func (p *parser) refuse(at jsontext.Pointer, constraint, named, unnamed string) error {
+	if path := p.path(at); path != "" {
 		return &apierr.Error{Kind: apierr.Invalid, Fields: []apierr.Field{{
 			Name: path, Constraint: constraint, Value: constraint, Message: named,
 		}}}
@@ -174,22 +154,40 @@ func (p *parser) refuse(constraint, named, unnamed string) error {
 	return &apierr.Error{Kind: apierr.Invalid, Message: unnamed}
 }
 
-// pathText writes a place as messages name fields: a.b[2]. It stops before a name that is not plain, which is raw input.
-func pathText(path []step) string {
-	var b strings.Builder
-	for _, s := range path {
-		switch {
-		case s.indexed:
-			b.WriteString("[" + strconv.Itoa(s.index) + "]")
-			continue
-		case !plainName(s.name):
-			return b.String()
-		case b.Len() > 0:
-			b.WriteByte('.')
-		}
-		b.WriteString(s.name)
+// next is the place of what would be read next or, in an object, of the value before it still, which 01 and 0x1 belong to.
+// The pointer of the decoder's own error leads to the list as a whole, or to nothing.
+func (p *parser) next() jsontext.Pointer {
+	at, depth := p.dec.StackPointer(), p.dec.StackDepth()
+	if depth == 0 || !p.isList(depth) {
+		return at
 	}
-	return b.String()
+	_, items := p.dec.StackIndex(depth)
+	if items > 0 {
+		at = at.Parent()
+	}
+	return at.AppendToken(strconv.FormatInt(items, 10))
+}
+
+// path writes a place on the way to where the decoder is as messages name fields: a.b[2]. It stops before a name that is
+// not plain, which is raw input.
+func (p *parser) path(at jsontext.Pointer) string {
+	path, depth := "", 0
+	for token := range at.Tokens() {
+		depth++
+		if depth <= p.dec.StackDepth() && p.isList(depth) {
+			path += "[" + token + "]"
+		} else if plainName(token) {
+			path = join(path, token)
+		} else {
+			break
+		}
+	}
+	return path
+}
+
+func (p *parser) isList(depth int) bool {
+	kind, _ := p.dec.StackIndex(depth)
+	return kind == '['
 }
 
 func plainName(name string) bool {
