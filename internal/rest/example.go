@@ -36,9 +36,11 @@ func (s *Schema) example() any {
 		return s.exampleList()
 	case "object":
 		return s.exampleObject()
-	default:
-		return nil
 	}
+	if !s.Nullable {
+		return map[string]any{}
+	}
+	return nil
 }
 
 func (s *Schema) exampleText() string {
