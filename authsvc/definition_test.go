@@ -13,6 +13,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"github.com/ringfence/ringfence/acl"
+	"github.com/ringfence/ringfence/internal/rest/resttest"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -83,6 +84,8 @@ GET    /emails/{email_uuid}/confirm                 -                           
 PUT    /emails/{email_uuid}/confirm                 -                                                 - - 204
 POST   /users/register                              -                                                 - username,password,firstname,lastname,email_address 200
 `
+
+func TestDefinitionHasExamples(t *testing.T) { resttest.CheckExamples(t, definition(t)) }
 
 func TestDefinitionKeepsTheContract(t *testing.T) {
 	t.Parallel()

@@ -24,6 +24,9 @@ func (s *Service) addExternal(o Options) error {
 // WithExternal describes the service with other plugins and another public URL, for a configuration that takes the place of
 // the one that New was given: both serve at once, on the same data. The requests of either go to its own.
 func (s *Service) WithExternal(plugins []external.Plugin, publicURL string) (*rest.Service, error) {
+	if d := s.described.Load(); len(plugins) == 0 && d != nil && d.publicURL == publicURL {
+		return d.rest, nil // nothing is different from the configuration before
+	}
 	h, err := s.external.With(plugins, publicURL)
 	if err != nil {
 		return nil, err
@@ -33,7 +36,16 @@ func (s *Service) WithExternal(plugins []external.Plugin, publicURL string) (*re
 	if err := described.Mount(); err != nil {
 		return nil, err
 	}
+	if len(plugins) == 0 {
+		s.described.Store(&withoutPlugins{publicURL, &described})
+	}
 	return &described, nil
+}
+
+// withoutPlugins is the service as a configuration without plugins has it.
+type withoutPlugins struct {
+	publicURL string
+	rest      *rest.Service
 }
 
 // externalRights are the service's own rules, for external authentication.

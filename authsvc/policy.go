@@ -21,7 +21,7 @@ type Policy struct {
 	UUID        string   `db:"uuid" json:"uuid" format:"uuid" readOnly:"true"`
 	TenantUUID  string   `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
 	Name        string   `db:"name" json:"name" required:"true" minLength:"1" maxLength:"80"`
-	Slug        *string  `db:"slug" json:"slug" minLength:"1" maxLength:"80" pattern:"^[a-zA-Z0-9_-]+$" doc:"Made from the name when it is not sent; never changes."`
+	Slug        *string  `db:"slug" json:"slug" minLength:"1" maxLength:"80" format:"slug" doc:"Made from the name when it is not sent; never changes."`
 	Description *string  `db:"description" json:"description" multiline:"true" maxLength:"4096"`
 	ACL         []string `json:"acl" default:"[]" maxItems:"1000" doc:"Patterns of accesses, in the order in which they were sent."`
 	ReadOnly    bool     `json:"read_only" readOnly:"true"`

@@ -53,6 +53,7 @@ type Service struct {
 	server       atomic.Pointer[string] // this installation's UUID
 	rest         *rest.Service
 	base         rest.Service // without external authentication
+	described    atomic.Pointer[withoutPlugins]
 	// external is what the plugins for external services stand on.
 	external *external.Host
 	backends atomic.Pointer[[]Backend]

@@ -17,6 +17,17 @@ func Shares() map[string]int {
 	return shares
 }
 
+// Mounted are the services of the engines: a pointer to each.
+func Mounted() []any {
+	var all []any
+	engines.Range(func(_, value any) bool {
+		e := value.(*engine)
+		all = append(all, e.confd, e.helpers, e.auth.REST())
+		return true
+	})
+	return all
+}
+
 // Listening is how many configurations have a socket open: more than one while the old one of a reload ends, which Caddy
 // does not wait for.
 func Listening() int {

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -97,6 +98,20 @@ func TestReloadKeepsWhatIsShared(t *testing.T) {
 		if after := g.metric(t, allowed); after != counted[allowed]+1 {
 			t.Errorf("after reload %d %v requests are counted, were %v", i, after, counted[allowed])
 		}
+	}
+}
+
+// The services are described and mounted once for each database, and not again by a reload.
+func TestReloadMountsNothing(t *testing.T) {
+	g := newGateway(t)
+	g.load(t)
+	before := caddymodule.Mounted()
+	g.routes = "respond 200"
+	if err := g.reload(t); err != nil {
+		t.Fatal(err)
+	}
+	if after := caddymodule.Mounted(); len(before) != 3 || !slices.Equal(before, after) {
+		t.Errorf("the services were %v, are %v", before, after)
 	}
 }
 

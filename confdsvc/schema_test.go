@@ -14,6 +14,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"github.com/ringfence/ringfence/confdsvc"
+	"github.com/ringfence/ringfence/internal/rest/resttest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
@@ -79,6 +80,10 @@ func TestDefinitionIsOpenAPI(t *testing.T) {
 			t.Errorf("%s %s does not document its access: %s", part[0], part[1], op.Description)
 		}
 	}
+}
+
+func TestDefinitionHasExamples(t *testing.T) {
+	resttest.CheckExamples(t, newWorld(t, storetest.SQLite(t)).svc.Definition())
 }
 
 // tables are the structs that are rows, and what else their tables hold.

@@ -77,13 +77,13 @@ func TestVoicemailRules(t *testing.T) {
 			c.do(http.MethodPut, path, object{"email": nil}).want(http.StatusBadRequest).says("delete_messages")
 		})
 		t.Run("options are replaced", func(t *testing.T) {
-			for _, options := range []any{[]any{[]any{"a", "b"}, []any{"c", "d"}}, []any{[]any{"e", "f"}}, []any{}} {
+			for _, options := range []any{[]any{[]any{"a", "b"}, []any{"c", "d"}}, []any{[]any{"e", "several\n\tlines"}}, []any{}} {
 				c.do(http.MethodPut, path, object{"options": options}).want(http.StatusNoContent)
 				if o := c.get(path).object(); !reflect.DeepEqual(o["options"], options) {
 					t.Errorf("%v became %v", options, o["options"])
 				}
 			}
-			for _, options := range []any{nil, "x", object{}, []any{"a"}, []any{[]any{"a"}}, []any{[]any{"a", "b", "c"}}, []any{[]any{"a", 1}}, []any{[]any{"a", "b,c"}}} {
+			for _, options := range []any{nil, "x", object{}, []any{"a"}, []any{[]any{"a"}}, []any{[]any{"a", "b", "c"}}, []any{[]any{"a", 1}}, []any{[]any{"a", "b,c"}}, []any{[]any{"a\nb", "c"}}, []any{[]any{"a", "b\x00"}}, []any{[]any{"a", "b\x1b"}}} {
 				c.do(http.MethodPut, path, object{"options": options}).want(http.StatusBadRequest).says("options")
 			}
 		})

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"regexp/syntax"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -71,9 +72,15 @@ func (f *Format) validate(path, text string) []apierr.Field {
 	return nil
 }
 
+// patterns are those that have been compiled: each a *regexp.Regexp by its text.
+var patterns sync.Map
+
 // compilePattern compiles a pattern, and refuses one that says nothing of a text's beginning or of its end: it would let
-// through whatever is before or behind what it matches.
+// through whatever is before or behind what it matches. Each pattern is compiled once.
 func compilePattern(pattern string) (*regexp.Regexp, error) {
+	if re, ok := patterns.Load(pattern); ok {
+		return re.(*regexp.Regexp), nil
+	}
 	parsed, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
 		return nil, fmt.Errorf("pattern: %w", err)
@@ -83,7 +90,11 @@ func compilePattern(pattern string) (*regexp.Regexp, error) {
 	if !begins || !ends {
 		return nil, fmt.Errorf("pattern: %s is not about the whole text; begin it with ^ and end it with $", pattern)
 	}
-	return regexp.Compile(pattern)
+	re, err := regexp.Compile(pattern)
+	if err == nil {
+		patterns.Store(pattern, re)
+	}
+	return re, err
 }
 
 func first(parts []*syntax.Regexp) *syntax.Regexp { return parts[0] }

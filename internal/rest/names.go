@@ -59,15 +59,17 @@ func (n names) add(s *Schema) error {
 	return n.add(s.Values)
 }
 
-// sameObject reports whether two schemas are copies of one: they share their properties.
+// sameObject reports whether two schemas are copies of one: they share what they hold.
 func sameObject(a, b *Schema) bool {
 	switch {
 	case a == b:
 		return true
 	case len(a.Properties) > 0 && len(a.Properties) == len(b.Properties):
 		return &a.Properties[0] == &b.Properties[0]
+	case a.Union != nil || b.Union != nil:
+		return a.Union == b.Union
 	default:
-		return a.Union != nil && a.Union == b.Union
+		return a.made != nil && a.made == b.made && len(a.Properties)+len(b.Properties) == 0
 	}
 }
 

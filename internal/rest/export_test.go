@@ -1,0 +1,7 @@
+package rest
+
+// ForgetSchemas makes the next schema of each type be made anew, as when the program starts.
+func ForgetSchemas() {
+	schemas.Clear()
+	patterns.Clear()
+}

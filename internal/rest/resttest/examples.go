@@ -1,0 +1,51 @@
+// Package resttest checks what the services publish about themselves.
+package resttest
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+)
+
+// CheckExamples makes sure that a definition is valid and that it has, for every field of every object that it names, an
+// example that the field's schema lets through. Objects and unions have none: their fields do.
+func CheckExamples(t testing.TB, definition []byte) {
+	t.Helper()
+	doc, err := openapi3.NewLoader().LoadFromData(definition)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := doc.Validate(t.Context()); err != nil {
+		t.Error(err)
+	}
+	var raw struct {
+		Components struct {
+			Schemas map[string]struct {
+				Properties map[string]map[string]any `json:"properties"`
+			} `json:"schemas"`
+		} `json:"components"`
+	}
+	if err := json.Unmarshal(definition, &raw); err != nil {
+		t.Fatal(err)
+	}
+	checked := 0
+	for name, schema := range raw.Components.Schemas {
+		for field, property := range schema.Properties {
+			example, ok := property["example"]
+			if !ok {
+				if property["$ref"] == nil && property["allOf"] == nil && property["properties"] == nil && property["oneOf"] == nil {
+					t.Errorf("%s.%s has no example", name, field)
+				}
+				continue
+			}
+			checked++
+			if err := doc.Components.Schemas[name].Value.Properties[field].Value.VisitJSON(example); err != nil {
+				t.Errorf("%s.%s: its example %v is not valid: %v", name, field, example, err)
+			}
+		}
+	}
+	if checked == 0 {
+		t.Error("there is no example")
+	}
+}
