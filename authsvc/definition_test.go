@@ -13,7 +13,10 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"github.com/ringfence/ringfence/acl"
+	"github.com/ringfence/ringfence/authsvc"
 	"github.com/ringfence/ringfence/internal/rest/resttest"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/store/storetest"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -176,4 +179,8 @@ func TestDefinitionStatesTheLimit(t *testing.T) {
 	if list.MaxItems == nil || *list.MaxItems != acl.MaxPolicyPatterns {
 		t.Errorf("maxItems %v, and %d are taken", list.MaxItems, acl.MaxPolicyPatterns)
 	}
+}
+
+func TestColumnsAreFields(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) { storetest.ColumnsAreFields(t, db, authsvc.Rows()...) })
 }

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/ringfence/ringfence/authsvc/external"
+	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/store/storetest"
 )
 
 // Hash is the work of one password check, as argon2.IDKey does it.
@@ -48,3 +50,24 @@ func CheckName(name string) (tidy, key string, err error) { return checkName("na
 
 // External answers the host of the plugins that New was given.
 func (s *Service) External() *external.Host { return s.external }
+
+// Rows are the structs that hold the rows of tables.
+func Rows() []storetest.Row {
+	s := new(Service)
+	return []storetest.Row{
+		rowOf(s.users(), storetest.Row{Kept: []string{"password_hash"}}),
+		{Table: "auth_email", Fields: Email{}, Kept: []string{"login"}},
+		rowOf(s.tenants(), storetest.Row{Kept: []string{"method_set_by"}, Filled: []string{"slug"}}),
+		rowOf(s.policies(), storetest.Row{Filled: []string{"slug"}}),
+		rowOf(s.groups(), storetest.Row{Kept: []string{"config_managed"}, Filled: []string{"slug"}}),
+		rowOf(s.sessions(), storetest.Row{}),
+		rowOf(s.refreshTokens(), storetest.Row{}),
+		rowOf(auditEntries(), storetest.Row{}),
+		{Table: "auth_ldap_config", Fields: LDAPConfig{}, Kept: []string{"bind_password", "set_by"}},
+	}
+}
+
+func rowOf[T any](r crud.Resource[T], row storetest.Row) storetest.Row {
+	row.Table, row.Fields = r.Table, *new(T)
+	return row
+}

@@ -135,7 +135,7 @@ func (s *Service) groupUserOperations(e *crud.Engine) []rest.Operation {
 	group, user := s.groups().End(e, "group_uuid"), s.users().End(e, "user_uuid")
 	a := crud.Association{
 		Table: "auth_group_user", Left: group, Right: user, Action: "create", AcrossTenants: true,
-		Allow: func(ctx context.Context, c store.Conn, pair *crud.Pair) error {
+		Allow: func(ctx context.Context, c store.Conn, pair *crud.Pairing) error {
 			g := pair.Left.Object.(*Group)
 			if err := membersWritable(g); err != nil {
 				return err
@@ -146,18 +146,18 @@ func (s *Service) groupUserOperations(e *crud.Engine) []rest.Operation {
 			}
 			return allowMember(ctx, c, pair, g, accesses)
 		},
-		Changed: func(ctx context.Context, c store.Conn, pair *crud.Pair) error {
+		Changed: func(ctx context.Context, c store.Conn, pair *crud.Pairing) error {
 			user := pair.Right.Object.(*User).UUID
 			return s.announceHoldings(ctx, c, oneUser(user), forgetUser(user))
 		},
-		Committed: func(pair *crud.Pair) { s.forgetHere(forgetUser(pair.Right.Object.(*User).UUID)) },
+		Committed: func(pair *crud.Pairing) { s.forgetHere(forgetUser(pair.Right.Object.(*User).UUID)) },
 	}
 	return append(a.Operations(e), crud.Related(e, s.users(), a, group, user), crud.Related(e, s.groups(), a, user, group))
 }
 
 // allowMember lets a caller put a user into a group whose permissions they cover, or take out a user who holds no
 // more than they do.
-func allowMember(ctx context.Context, c store.Conn, pair *crud.Pair, g *Group, accesses []string) error {
+func allowMember(ctx context.Context, c store.Conn, pair *crud.Pairing, g *Group, accesses []string) error {
 	caller, user := pair.Request.Principal(), pair.Right.Object.(*User)
 	if pair.Ends {
 		return mayTake(ctx, c, caller, accesses, oneUser(user.UUID))
@@ -180,7 +180,7 @@ func (s *Service) groupPolicyOperations(e *crud.Engine) []rest.Operation {
 	group, policy := s.groups().End(e, "group_uuid"), s.policies().End(e, "policy_uuid")
 	a := crud.Association{
 		Table: "auth_group_policy", Left: group, Right: policy, Action: "create", AcrossTenants: true,
-		Allow: func(ctx context.Context, c store.Conn, pair *crud.Pair) error {
+		Allow: func(ctx context.Context, c store.Conn, pair *crud.Pairing) error {
 			caller, g, policy := pair.Request.Principal(), pair.Left.Object.(*Group), pair.Right.Object.(*Policy)
 			if pair.Ends {
 				configured, err := store.Get[int](ctx, c, `SELECT count(*) FROM auth_group_policy
@@ -195,7 +195,7 @@ func (s *Service) groupPolicyOperations(e *crud.Engine) []rest.Operation {
 			}
 			return fromAbove(ctx, c, policy, g.TenantUUID)
 		},
-		Changed: func(ctx context.Context, c store.Conn, pair *crud.Pair) error {
+		Changed: func(ctx context.Context, c store.Conn, pair *crud.Pairing) error {
 			members := membersOf(pair.Left.Object.(*Group).UUID)
 			gone, err := forgetUsers(ctx, c, members)
 			if err != nil {
@@ -204,7 +204,7 @@ func (s *Service) groupPolicyOperations(e *crud.Engine) []rest.Operation {
 			pair.Carry = gone
 			return s.announceHoldings(ctx, c, members, gone...)
 		},
-		Committed: func(pair *crud.Pair) { s.forgetCarried(pair.Carry) },
+		Committed: func(pair *crud.Pairing) { s.forgetCarried(pair.Carry) },
 	}
 	return append(a.Operations(e), crud.Related(e, s.policies(), a, group, policy))
 }

@@ -16,17 +16,17 @@ func (s *Service) userPolicyOperations(e *crud.Engine) []rest.Operation {
 	a := crud.Association{
 		Table: "auth_user_policy", Left: user, Right: policy, Action: "create", AcrossTenants: true,
 		Allow: s.allowUserPolicy,
-		Changed: func(ctx context.Context, c store.Conn, p *crud.Pair) error {
+		Changed: func(ctx context.Context, c store.Conn, p *crud.Pairing) error {
 			user := p.Left.Object.(*User).UUID
 			return s.announceHoldings(ctx, c, oneUser(user), forgetUser(user))
 		},
-		Committed: func(p *crud.Pair) { s.forgetHere(forgetUser(p.Left.Object.(*User).UUID)) },
+		Committed: func(p *crud.Pairing) { s.forgetHere(forgetUser(p.Left.Object.(*User).UUID)) },
 	}
 	return append(a.Operations(e), crud.Related(e, s.policies(), a, user, policy))
 }
 
 // allowUserPolicy lets a caller give what they cover, and take it from users who hold no more than they do.
-func (s *Service) allowUserPolicy(ctx context.Context, c store.Conn, pair *crud.Pair) error {
+func (s *Service) allowUserPolicy(ctx context.Context, c store.Conn, pair *crud.Pairing) error {
 	caller, user, policy := pair.Request.Principal(), pair.Left.Object.(*User), pair.Right.Object.(*Policy)
 	if pair.Ends {
 		return mayTake(ctx, c, caller, policy.ACL, oneUser(user.UUID))

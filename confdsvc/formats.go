@@ -2,11 +2,14 @@ package confdsvc
 
 import "github.com/ringfence/ringfence/internal/rest"
 
+// extenForm is a number as it is dialled, or a pattern of numbers.
+const extenForm = `^(_[*#0-9_XxZzNn\[\].!-]{1,39}|[*#0-9]{1,40})$`
+
 // The forms of text that the configuration knows, each by the name that a struct tag has it by: format:"exten".
 func init() {
 	rest.RegisterFormats(
 		rest.Format{
-			Name: "exten", Pattern: `^(_[*#0-9_XxZzNn\[\].!-]{1,39}|[*#0-9]{1,40})$`, Example: "1000",
+			Name: "exten", Pattern: extenForm, Example: "1000",
 			Doc: "A number as it is dialled, or a pattern of numbers behind an underscore.",
 		},
 		rest.Format{
@@ -25,6 +28,10 @@ func init() {
 			// A comma, a pipe and "=>" divide a line of voicemail.conf.
 			Name: "mailbox-text", Pattern: `^([^,|=]|=+[^,|=>])*=*$`, Example: "text",
 			Doc: "Text without a comma, a pipe or `=>`.",
+		},
+		rest.Format{
+			Name: "dialplan-command", Check: isCommand, Message: "Must be an application with its arguments, such as Playback(tt-weasels), that does not reach the machine",
+			Example: "Playback(tt-weasels)", Doc: "An application of the dialplan with its arguments. What runs programs or reads files is refused.",
 		},
 		rest.Format{
 			Name: "locale", Pattern: `^[a-z]{2}_[A-Z]{2}$`, Example: "en_US",

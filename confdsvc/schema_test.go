@@ -6,7 +6,6 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -86,60 +85,11 @@ func TestDefinitionHasExamples(t *testing.T) {
 	resttest.CheckExamples(t, newWorld(t, storetest.SQLite(t)).svc.Definition())
 }
 
-// tables are the structs that are rows, and what else their tables hold.
-var tables = []struct {
-	name string
-	row  any
-	kept []string
-}{
-	{"confd_user", confdsvc.User{}, []string{"search_text"}},
-	{"confd_voicemail", confdsvc.Voicemail{}, []string{"search_text"}},
-}
-
 // Every column is a field and every field a column, on both databases, and what may be null in one may be in the other.
 func TestColumnsAreFields(t *testing.T) {
-	queries := map[string]string{
-		"sqlite":   `SELECT name, "notnull" = 0 AND pk = 0 AS nullable FROM pragma_table_xinfo($1) ORDER BY name`,
-		"postgres": `SELECT column_name AS name, is_nullable = 'YES' AS nullable FROM information_schema.columns WHERE table_name = $1 ORDER BY column_name`,
-	}
 	storetest.Each(t, func(t *testing.T, db store.DB) {
-		for _, table := range tables {
-			type column struct {
-				Name     string `db:"name"`
-				Nullable bool   `db:"nullable"`
-			}
-			found, err := store.Select[column](t.Context(), db, queries[db.Engine()], table.name)
-			if err != nil || len(found) == 0 {
-				t.Fatalf("%s: %d columns: %v", table.name, len(found), err)
-			}
-			columns := map[string]bool{}
-			for _, c := range found {
-				columns[c.Name] = c.Nullable
-			}
-			for _, kept := range table.kept {
-				if _, there := columns[kept]; !there {
-					t.Errorf("%s has no column %s", table.name, kept)
-				}
-				delete(columns, kept)
-			}
-			for _, f := range reflect.VisibleFields(reflect.TypeOf(table.row)) {
-				name := f.Tag.Get("db")
-				if name == "" {
-					continue
-				}
-				nullable, there := columns[name]
-				if !there {
-					t.Errorf("%s.%s is a field and no column", table.name, name)
-					continue
-				}
-				if pointer := f.Type.Kind() == reflect.Pointer; pointer != nullable {
-					t.Errorf("%s.%s: null in the field %t, in the column %t", table.name, name, pointer, nullable)
-				}
-				delete(columns, name)
-			}
-			for name := range columns {
-				t.Errorf("%s.%s is a column and no field", table.name, name)
-			}
+		for table, row := range confdsvc.Rows() {
+			storetest.ColumnsAreFields(t, db, storetest.Row{Table: table, Fields: row})
 		}
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"slices"
 
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/crud"
@@ -31,16 +30,20 @@ func New(o Options) (*rest.Service, error) {
 	}
 	e := &crud.Engine{
 		Service: s.Name, Prefix: s.Prefix, DB: o.DB,
-		Style: crud.Style{CreateStatus: http.StatusCreated, Location: true, Duplicate: apierr.Invalid},
+		Style: style,
 	}
-	s.Operations = slices.Concat(
-		userOperations(e),
-		voicemails().Operations(e),
-		userVoicemailOperations(e),
-		statusOperations(o.DB),
-	)
+	for _, declare := range resources {
+		declare(e)
+	}
+	s.Operations = append(e.Operations(), statusOperations(o.DB)...)
 	return s, s.Mount()
 }
+
+// resources declare themselves, each in the init function of its file.
+var resources []func(e *crud.Engine)
+
+// style is how this service answers: a POST 201 with the object's place, a PUT 204, and a refusal because of what is stored 400.
+var style = crud.Style{CreateStatus: http.StatusCreated, Location: true, Duplicate: apierr.Invalid}
 
 // Infos says which installation this is.
 type Infos struct {
@@ -83,4 +86,20 @@ func statusOperations(db store.DB) []rest.Operation {
 			},
 		},
 	}
+}
+
+// refuseLinked refuses because a joining table has a row of an object.
+func refuseLinked(ctx context.Context, c store.Conn, one, other, column string, id int64, joining, otherColumn string) error {
+	linked, err := store.Select[int64](ctx, c, "SELECT "+otherColumn+" FROM "+joining+" WHERE "+column+" = $1 LIMIT 1", id)
+	if err != nil || len(linked) == 0 {
+		return err
+	}
+	return style.Associated(one, other, column, id, otherColumn, linked[0])
+}
+
+// storedf refuses because of what is stored, in the words that existing clients know.
+func storedf(format string, args ...any) error {
+	e := apierr.New(apierr.Invalid, format, args...)
+	e.ID = rest.ResourceError
+	return e
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/crud"
-	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 )
 
@@ -53,17 +52,18 @@ type User struct {
 	crud.Hrefs
 
 	Voicemail *UserVoicemail `json:"voicemail" readOnly:"true"`
+	Lines     []UserLine     `json:"lines" readOnly:"true"`
+
+	Forwards  UserForwards  `json:"forwards" readOnly:"true" prefix:"forward_"`
+	Services  UserServices  `json:"services" readOnly:"true" prefix:"service_"`
+	Fallbacks UserFallbacks `json:"fallbacks" readOnly:"true"`
 
 	// The rest belongs to resources that this service does not have yet.
-	Forwards                  UserForwards      `json:"forwards" readOnly:"true"`
-	Services                  UserServices      `json:"services" readOnly:"true"`
-	Fallbacks                 UserFallbacks     `json:"fallbacks" readOnly:"true"`
 	Agent                     json.RawMessage   `json:"agent"`
 	CallPermissions           []json.RawMessage `json:"call_permissions" readOnly:"true"`
 	CallPickupUserTargetsFlat []json.RawMessage `json:"call_pickup_user_targets_flat" readOnly:"true"`
 	Groups                    []json.RawMessage `json:"groups"`
 	Incalls                   []json.RawMessage `json:"incalls"`
-	Lines                     []json.RawMessage `json:"lines"`
 	Schedules                 []json.RawMessage `json:"schedules" readOnly:"true"`
 	Switchboards              []json.RawMessage `json:"switchboards"`
 	Queues                    []json.RawMessage `json:"queues" readOnly:"true"`
@@ -72,48 +72,32 @@ type User struct {
 	DeviceID                  *string           `json:"device_id,omitempty" writeOnly:"true" maxLength:"255"`
 }
 
-// UserForwards are where a user's calls go in place of their lines.
-type UserForwards struct {
-	Busy          Forward `json:"busy"`
-	NoAnswer      Forward `json:"noanswer"`
-	Unconditional Forward `json:"unconditional"`
+// ofMainLine is a column of the view of the lines that users have, and of their numbers.
+func ofMainLine(column string) string {
+	return "SELECT n." + column + " FROM confd_user_number n WHERE n.user_id = confd_user.id ORDER BY n.position, n.exten LIMIT 1"
 }
 
-// Forward is one of a user's forwards.
-type Forward struct {
-	Enabled     bool    `json:"enabled"`
-	Destination *string `json:"destination"`
-}
-
-// UserServices are what a user can switch.
-type UserServices struct {
-	DND          Switch `json:"dnd"`
-	IncallFilter Switch `json:"incallfilter"`
-}
-
-// Switch is on or off.
-type Switch struct {
-	Enabled bool `json:"enabled"`
-}
-
-// UserFallbacks are where calls go that a user does not take.
-type UserFallbacks struct {
-	NoAnswer   json.RawMessage `json:"noanswer_destination"`
-	Busy       json.RawMessage `json:"busy_destination"`
-	Congestion json.RawMessage `json:"congestion_destination"`
-	Fail       json.RawMessage `json:"fail_destination"`
-}
-
-// missing is the expression of a column that belongs to a resource that does not exist yet: no user has one.
+// missing is the expression of a column that belongs to a resource that does not exist yet: nothing has one.
 const missing = "CAST(NULL AS text)"
 
-func users() crud.Resource[User] {
+// UserRef is a user as other objects show them.
+type UserRef struct {
+	ID        int64   `db:"id" json:"-"`
+	UUID      string  `db:"uuid" json:"uuid" format:"uuid"`
+	Firstname string  `db:"firstname" json:"firstname"`
+	Lastname  *string `db:"lastname" json:"lastname"`
+	crud.Hrefs
+}
+
+func init() { resources = append(resources, declareUsers) }
+
+func declareUsers(e *crud.Engine) {
 	columns := []string{
 		"lastname", "id", "uuid", "firstname", "fullname", "caller_id", "description", "userfield", "email",
 		"mobile_phone_number", "music_on_hold", "outgoing_caller_id", "preprocess_subroutine", "voicemail_number",
 		"provisioning_code", "exten", "extension", "context", "username", "enabled", "subscription_type",
 	}
-	return crud.Resource[User]{
+	crud.Collect(e, crud.Resource[User]{
 		Path: "users", Singular: "user", Param: "user_id", Table: "confd_user", Keys: []string{"id", "uuid"},
 		Order: columns, Filters: columns,
 		SearchText: "search_text",
@@ -121,35 +105,24 @@ func users() crud.Resource[User] {
 			"fullname": "firstname || ' ' || coalesce(lastname, '')",
 			"voicemail_number": `SELECT v.number FROM confd_user_voicemail uv JOIN confd_voicemail v ON v.id = uv.voicemail_id
 				WHERE uv.user_id = confd_user.id`,
-			"provisioning_code": missing, "exten": missing, "extension": missing, "context": missing,
+			"provisioning_code": ofMainLine("provisioning_code"), "exten": ofMainLine("exten"), "extension": ofMainLine("exten"),
+			"context": ofMainLine("context"),
+		},
+		Found: []string{
+			`SELECT ul.user_id FROM confd_extension x JOIN confd_line_extension lx ON lx.extension_id = x.id
+				JOIN confd_user_line ul ON ul.line_id = lx.line_id WHERE x.search_text LIKE %s ESCAPE '\'`,
+			`SELECT ul.user_id FROM confd_line l JOIN confd_user_line ul ON ul.line_id = l.id WHERE l.search_text LIKE %s ESCAPE '\'`,
 		},
 		Unique:  map[string]string{"email": "email", "username": "username"},
-		Prepare: prepareUser, Validate: validateUser, Load: loadUsers, Guard: guardUser,
-	}
-}
-
-func userOperations(e *crud.Engine) []rest.Operation {
-	ops := users().Operations(e)
-	for i := range ops {
-		if ops[i].ID == "list_users" {
-			withoutViews(&ops[i])
-		}
-	}
-	return ops
-}
-
-// withoutViews refuses `view`, whose objects have other attributes.
-func withoutViews(list *rest.Operation) {
-	list.Query = append(list.Query, rest.Parameter{
-		Name: "view", Description: "Another form of the objects. There is none yet.", Schema: &rest.Schema{Type: "string"},
+		Views:   map[string]crud.View[User]{}, // other forms of the objects; there is none yet, and what asks for one must not get this one
+		Prepare: prepareUser, Validate: validateUser, Load: loadUsers,
+		Save: func(ctx context.Context, c store.Conn, change *crud.Change[User]) error {
+			return userDestinations.save(ctx, c, e, change.New.TenantUUID, change.Old, change.New)
+		},
+		Guard: func(_ context.Context, _ store.Conn, change *crud.Change[User]) error {
+			return refuseUnavailable(change)
+		},
 	})
-	handle := list.Handle
-	list.Handle = func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-		if _, sent := r.Query("view"); sent {
-			return rest.Reply{}, apierr.InvalidField("view", "enum", "Does not exist")
-		}
-		return handle(ctx, r)
-	}
 }
 
 // prepareUser fills in what the server decides.
@@ -186,14 +159,14 @@ func validateUser(_ context.Context, _ store.Conn, change *crud.Change[User]) er
 	return recordEverything(change)
 }
 
-// unavailable are the attributes that clients of existing platforms may set and that cannot be set here yet.
-var unavailable = []string{"agent", "auth", "device_id", "func_key_template_id", "groups", "incalls", "lines", "switchboards"}
+// unavailable are the attributes that a body may set in the reference and cannot set here yet.
+var unavailable = []string{"agent", "auth", "device_id", "func_key_template_id", "groups", "incalls", "switchboards"}
 
 // refuseUnavailable refuses what could only be dropped. Null and empty lists ask for nothing.
 func refuseUnavailable(change *crud.Change[User]) error {
 	names := unavailable
 	if change.Old == nil { // an update ignores it: clients send back what they read
-		names = append([]string{"voicemail"}, unavailable...)
+		names = append([]string{"lines", "voicemail", "forwards", "fallbacks"}, unavailable...)
 	}
 	var fields []apierr.Field
 	for _, name := range names {
@@ -219,16 +192,6 @@ func asks(value any) bool {
 	default:
 		return true
 	}
-}
-
-func guardUser(_ context.Context, _ store.Conn, change *crud.Change[User]) error {
-	if err := refuseUnavailable(change); err != nil {
-		return err
-	}
-	if v := change.Old.Voicemail; v != nil {
-		return associated("User", "Voicemail", "user_id", change.Old.ID, "voicemail_id", v.ID)
-	}
-	return nil
 }
 
 // recordEverything sets the four flags that the deprecated one stands for. Sent together with some of
@@ -269,12 +232,12 @@ func loadUsers(ctx context.Context, c store.Conn, users []*User) error {
 	for _, u := range users {
 		all := recordsEverything(u)
 		u.CallRecordEnabled = &all
-		u.Agent, u.Auth, u.DeviceID, u.FuncKeyTemplateID, u.Voicemail = nil, nil, nil, nil, nil
+		u.Agent, u.Auth, u.DeviceID, u.FuncKeyTemplateID = nil, nil, nil, nil
 		for _, list := range []*[]json.RawMessage{
-			&u.CallPermissions, &u.CallPickupUserTargetsFlat, &u.Groups, &u.Incalls, &u.Lines, &u.Schedules, &u.Switchboards, &u.Queues,
+			&u.CallPermissions, &u.CallPickupUserTargetsFlat, &u.Groups, &u.Incalls, &u.Schedules, &u.Switchboards, &u.Queues,
 		} {
 			*list = []json.RawMessage{}
 		}
 	}
-	return loadUserVoicemails(ctx, c, users)
+	return userDestinations.load(ctx, c, users)
 }

@@ -33,7 +33,7 @@ type Voicemail struct {
 	AccessType     string           `db:"accesstype" json:"accesstype" enum:"personal,global" default:"personal" doc:"One of each context may be global; it cannot be associated with users."`
 	crud.Hrefs
 
-	Users []VoicemailUser `json:"users" readOnly:"true"`
+	Users []UserRef `json:"users" readOnly:"true"`
 }
 
 // VoicemailOptions are further options of a mailbox: pairs of a name and a value.
@@ -54,32 +54,49 @@ func singleLineName(pair any) []apierr.Field {
 	return nil
 }
 
-func voicemails() crud.Resource[Voicemail] {
+// UserVoicemail is a voicemail as its user shows it.
+type UserVoicemail struct {
+	ID   int64  `db:"id" json:"id"`
+	Name string `db:"name" json:"name"`
+	crud.Hrefs
+}
+
+func init() { resources = append(resources, declareVoicemails) }
+
+func declareVoicemails(e *crud.Engine) {
 	columns := []string{"number", "name", "email", "context", "language", "timezone", "pager", "accesstype"}
-	return crud.Resource[Voicemail]{
+	crud.Collect(e, crud.Resource[Voicemail]{
 		Path: "voicemails", Singular: "voicemail", Param: "voicemail_id", Table: "confd_voicemail", Keys: []string{"id"},
 		Order: columns, Filters: columns,
 		SearchText: "search_text",
 		Unique:     map[string]string{"number": "number,context", "global": "accesstype,context", "context": "accesstype,context"},
-		Validate:   validateVoicemail, Load: loadVoicemails, Guard: guardVoicemail,
-	}
+		Validate:   validateVoicemail,
+	})
+	crud.Link[User, Voicemail]{
+		Table: "confd_user_voicemail", LeftHas: crud.AtMostOne, One: "voicemail",
+		Only:        []string{"put", "delete_all", "list", "one", "create"},
+		LeftShows:   []crud.Show{crud.One(func(u *User) **UserVoicemail { return &u.Voicemail })},
+		RightShows:  []crud.Show{crud.Many(func(v *Voicemail) *[]UserRef { return &v.Users })},
+		LeftDeleted: crud.Refuse, RightDeleted: crud.Refuse,
+		Allow: crud.All(crud.SameTenant, crud.LeftFree, voicemailIsPersonal),
+	}.On(e)
 }
 
-// validateVoicemail makes the checks that concern several fields.
-func validateVoicemail(_ context.Context, _ store.Conn, change *crud.Change[Voicemail]) error {
-	v := change.New
-	if v.DeleteMessages && (v.Email == nil || *v.Email == "" || v.AttachAudio == nil || !*v.AttachAudio) {
-		return apierr.InvalidField("delete_messages", "depends", "Needs email and attach_audio: messages would be lost")
-	}
-	if v.AccessType == "global" && change.Old != nil && len(change.Old.Users) > 0 {
-		return associated("Voicemail", "User", "voicemail_id", change.Old.ID, "user_id", change.Old.Users[0].ID)
+func voicemailIsPersonal(_ context.Context, _ store.Conn, pair *crud.Pair[User, Voicemail]) error {
+	if pair.Right.AccessType == "global" {
+		return style.NotPermitted("A global voicemail cannot be associated to users.", "voicemail_id", pair.Right.ID)
 	}
 	return nil
 }
 
-func guardVoicemail(_ context.Context, _ store.Conn, change *crud.Change[Voicemail]) error {
-	if v := change.Old; len(v.Users) > 0 {
-		return associated("Voicemail", "User", "voicemail_id", v.ID, "user_id", v.Users[0].ID)
+// validateVoicemail makes the checks that concern several fields.
+func validateVoicemail(ctx context.Context, c store.Conn, change *crud.Change[Voicemail]) error {
+	v := change.New
+	if v.DeleteMessages && (v.Email == nil || *v.Email == "" || v.AttachAudio == nil || !*v.AttachAudio) {
+		return apierr.InvalidField("delete_messages", "depends", "Needs email and attach_audio: messages would be lost")
+	}
+	if v.AccessType == "global" && change.Old != nil {
+		return refuseLinked(ctx, c, "Voicemail", "User", "voicemail_id", v.ID, "confd_user_voicemail", "user_id")
 	}
 	return nil
 }

@@ -47,8 +47,8 @@ func (r Resource[T]) End(e *Engine, column string) End {
 				return Member{}, err
 			}
 			m := Member{Object: o, Key: k.field(o, k.Keys[0]), spelt: k.spelt(o)}
-			if _, ok := k.byName["tenant_uuid"]; ok {
-				m.Tenant, _ = k.field(o, "tenant_uuid").(string)
+			if _, ok := k.byName[tenantColumn]; ok {
+				m.Tenant, _ = k.field(o, tenantColumn).(string)
 			}
 			return m, nil
 		},
@@ -80,14 +80,14 @@ type Association struct {
 	// DropAll replaces DELETE of one pair by DELETE /{left}/{id}/{right}, which ends all.
 	DropAll bool
 	// Allow refuses a change; it runs in the transaction.
-	Allow func(ctx context.Context, c store.Conn, pair *Pair) error
+	Allow func(ctx context.Context, c store.Conn, pair *Pairing) error
 	// Changed is the last in the transaction; Committed runs after it.
-	Changed   func(ctx context.Context, c store.Conn, pair *Pair) error
-	Committed func(pair *Pair)
+	Changed   func(ctx context.Context, c store.Conn, pair *Pairing) error
+	Committed func(pair *Pairing)
 }
 
-// Pair is one making or ending of an association. Right is empty when all of Left's are ended.
-type Pair struct {
+// Pairing is one making or ending of an association. Right is empty when all of Left's are ended.
+type Pairing struct {
 	Request     *rest.Request
 	Left, Right Member
 	// Ends is true on DELETE.
@@ -127,14 +127,14 @@ func (a Association) Operations(e *Engine) []rest.Operation {
 
 func (a Association) put(e *Engine) rest.Handler {
 	return func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-		return a.change(ctx, e, &Pair{Request: r}, func(ctx context.Context, c store.Conn, p *Pair) error {
+		return a.change(ctx, e, &Pairing{Request: r}, func(ctx context.Context, c store.Conn, p *Pairing) error {
 			return a.join(ctx, c, e, p)
 		})
 	}
 }
 
 // join writes the pair; one that is there already stays.
-func (a Association) join(ctx context.Context, c store.Conn, e *Engine, p *Pair) error {
+func (a Association) join(ctx context.Context, c store.Conn, e *Engine, p *Pairing) error {
 	if !a.AcrossTenants && p.Left.Tenant != p.Right.Tenant {
 		return e.Style.stored("%s and %s are of different tenants ('%s_tenant_uuid': '%s', '%s_tenant_uuid': '%s')",
 			title(a.Left.singular), title(a.Right.singular), a.Left.singular, p.Left.Tenant, a.Right.singular, p.Right.Tenant)
@@ -151,7 +151,7 @@ func (a Association) join(ctx context.Context, c store.Conn, e *Engine, p *Pair)
 
 func (a Association) drop(e *Engine) rest.Handler {
 	return func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-		return a.change(ctx, e, &Pair{Request: r, Ends: true}, func(ctx context.Context, c store.Conn, p *Pair) error {
+		return a.change(ctx, e, &Pairing{Request: r, Ends: true}, func(ctx context.Context, c store.Conn, p *Pairing) error {
 			if a.DropAll {
 				_, err := c.Exec(ctx, "DELETE FROM "+a.Table+" WHERE "+a.Left.Column+" = $1", p.Left.Key)
 				return err
@@ -163,12 +163,12 @@ func (a Association) drop(e *Engine) rest.Handler {
 }
 
 // change finds both sides, asks Allow, and does the work, in one transaction.
-func (a Association) change(ctx context.Context, e *Engine, p *Pair, do func(context.Context, store.Conn, *Pair) error) (rest.Reply, error) {
+func (a Association) change(ctx context.Context, e *Engine, p *Pairing, do func(context.Context, store.Conn, *Pairing) error) (rest.Reply, error) {
 	scope, err := tenant.Of(ctx, e.DB, p.Request)
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	err = e.DB.InTx(ctx, func(ctx context.Context, c store.Conn) error {
+	err = e.InTx(ctx, func(ctx context.Context, c store.Conn) error {
 		if p.Left, err = a.Left.find(ctx, c, scope, p.Request.Param(a.Left.param)); err != nil {
 			return err
 		}
@@ -193,16 +193,16 @@ func (a Association) change(ctx context.Context, e *Engine, p *Pair, do func(con
 				return err
 			}
 		}
+		if a.Committed != nil {
+			afterCommit(ctx, func() { a.Committed(p) })
+		}
 		return a.record(ctx, c, scope, p)
 	})
-	if err == nil && a.Committed != nil {
-		a.Committed(p)
-	}
 	return rest.Reply{}, err
 }
 
 // record keeps the change in the audit.
-func (a Association) record(ctx context.Context, c store.Conn, scope string, p *Pair) error {
+func (a Association) record(ctx context.Context, c store.Conn, scope string, p *Pairing) error {
 	pair := map[string]any{a.Left.singular: p.Left.Key, a.Right.singular: p.Right.Key}
 	change := audit.Change{
 		Tenant: cmp.Or(p.Left.Tenant, scope), Resource: a.Left.path + "/" + a.Right.path, Object: fmt.Sprint(p.Left.Key),
@@ -300,7 +300,7 @@ func TheRelated[T any](e *Engine, r Resource[T], a Association, of, to End, name
 				if err != nil {
 					return err
 				}
-				return k.finish(ctx, c, scope, []*T{object})
+				return k.decorate(ctx, c, scope, []*T{object})
 			})
 			return rest.Reply{Body: object}, err
 		},
@@ -332,7 +332,7 @@ func CreateRelated[T any](e *Engine, r Resource[T], a Association) rest.Operatio
 				if err := k.insert(ctx, c, change); err != nil {
 					return err
 				}
-				pair := &Pair{Request: req, Left: left, Right: Member{Key: k.field(change.New, k.Keys[0]), Tenant: left.Tenant, Object: change.New}}
+				pair := &Pairing{Request: req, Left: left, Right: Member{Key: k.field(change.New, k.Keys[0]), Tenant: left.Tenant, Object: change.New}}
 				if a.Allow != nil {
 					if err := a.Allow(ctx, c, pair); err != nil {
 						return err
@@ -341,7 +341,7 @@ func CreateRelated[T any](e *Engine, r Resource[T], a Association) rest.Operatio
 				if err := a.join(ctx, c, e, pair); err != nil {
 					return err
 				}
-				return k.finish(ctx, c, change.Tenant, []*T{change.New})
+				return k.decorate(ctx, c, change.Tenant, []*T{change.New})
 			})
 		},
 	}

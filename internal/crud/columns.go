@@ -3,10 +3,12 @@ package crud
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/georgysavva/scany/v2/dbscan"
 	"github.com/google/uuid"
 
 	"github.com/ringfence/ringfence/internal/rest"
@@ -26,20 +28,45 @@ const (
 // column is one field of T that is kept in the table.
 type column struct {
 	name      string
+	scan      string // what a SELECT calls it, so that it is scanned into the field
 	kind      kind
 	index     []int
 	generated bool // the database gives it
+	computed  bool // an expression of Resource.Virtual: read, and never written
+	virtual   bool // an expression in place of a name
+	joining   bool // kept in the joining table of a link
+	ref       string
+	owns      bool // what it refers to says whose the object is
 }
 
-// columnsOf reads the `db` tags of T. A field tagged generated:"true" is given by the database on insert.
-func columnsOf(t reflect.Type) []column {
+// selected is the column as a SELECT or a RETURNING names it.
+func (c column) selected() string {
+	if c.scan == c.name { // an expression never is
+		return c.name
+	}
+	return c.name + ` AS "` + c.scan + `"`
+}
+
+// columnsOf reads the tags of T.
+func columnsOf(t reflect.Type) []column { return columnsWithin(t, "", "", nil) }
+
+// columnsWithin reads the tags of a struct whose columns' names begin with prefix.
+func columnsWithin(t reflect.Type, prefix, scan string, index []int) []column {
 	var out []column
 	for _, f := range reflect.VisibleFields(t) {
+		place := append(slices.Clone(index), f.Index...)
+		if inner, ok := f.Tag.Lookup("prefix"); ok {
+			out = append(out, columnsWithin(f.Type, prefix+inner, scan+dbscan.SnakeCaseMapper(f.Name)+".", place)...)
+			continue
+		}
 		name := f.Tag.Get("db")
 		if name == "" || name == "-" || f.Anonymous {
 			continue
 		}
-		out = append(out, column{name: name, kind: kindOf(f), index: f.Index, generated: f.Tag.Get("generated") == "true"})
+		out = append(out, column{
+			name: prefix + name, scan: scan + name, kind: kindOf(f), index: place,
+			generated: f.Tag.Get("generated") == "true", computed: f.Tag.Get("computed") == "true", joining: f.Tag.Get("joining") == "true", ref: f.Tag.Get("ref"), owns: f.Tag.Get("owner") == "true",
+		})
 	}
 	return out
 }
@@ -81,6 +108,14 @@ func (c column) argument(typed string) (any, bool) {
 		t, err := time.Parse(time.RFC3339, typed)
 		return t, err == nil
 	}
+}
+
+// typed is a value of the column that the database wrote as text.
+func (c column) typed(text string) any {
+	if value, ok := c.argument(text); ok {
+		return value
+	}
+	return text
 }
 
 // sorted is the expression that a list is ordered by: case and accents do not matter.

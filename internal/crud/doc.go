@@ -5,6 +5,11 @@
 //
 //	db         the column; a field without it is filled by the Load hook, or read from the body by the others
 //	generated  "true": the database gives it on insert
+//	computed   "true": db names an expression of the resource's Virtual, which is read and never written
+//	prefix     of a struct: its fields' columns begin with this
+//	ref        "contexts.name": the value must exist there, in what the tenant sees
+//	owner      "true", beside ref: the object belongs to the tenant of what it refers to
+//	joining    "true", in a struct that shows a part of an object: the column is the joining table's
 //	format     "uuid" makes the column one that only UUIDs are compared with
 //
 // A struct with a tenant_uuid column belongs to tenants: a list shows the tenant that the request acts in

@@ -21,7 +21,14 @@ type page[T any] struct {
 	Filtered *int `json:"filtered,omitempty"`
 }
 
-func (k *collection[T]) serveList(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+// viewed is a list answer in another form.
+type viewed struct {
+	Items    any  `json:"items"`
+	Total    int  `json:"total"`
+	Filtered *int `json:"filtered,omitempty"`
+}
+
+func (k *Collection[T]) serveList(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 	return k.answerList(ctx, r, nil)
 }
 
@@ -29,7 +36,7 @@ func (k *collection[T]) serveList(ctx context.Context, r *rest.Request) (rest.Re
 type narrowing func(ctx context.Context, c store.Conn, scope string, args *arguments) (string, error)
 
 // answerList lists what the tenant has; what a narrowing leaves of what the tenant and those below have, where there is one.
-func (k *collection[T]) answerList(ctx context.Context, r *rest.Request, narrow narrowing) (rest.Reply, error) {
+func (k *Collection[T]) answerList(ctx context.Context, r *rest.Request, narrow narrowing) (rest.Reply, error) {
 	query, err := r.List(k.list)
 	if err != nil {
 		return rest.Reply{}, err
@@ -42,7 +49,11 @@ func (k *collection[T]) answerList(ctx context.Context, r *rest.Request, narrow 
 		return rest.Reply{}, err
 	}
 	var answer page[T]
+	var body any = &answer
 	err = k.engine.DB.InReadTx(ctx, func(ctx context.Context, c store.Conn) error {
+		if err := k.mayRead(ctx, c, scope); err != nil {
+			return err
+		}
 		args := &arguments{}
 		within := args.add(scope)
 		where := k.inScope(query.Recurse || narrow != nil, within)
@@ -59,13 +70,18 @@ func (k *collection[T]) answerList(ctx context.Context, r *rest.Request, narrow 
 		if answer, err = k.page(ctx, c, query, where, within, args); err != nil {
 			return err
 		}
-		return k.finish(ctx, c, scope, answer.Items)
+		if err := k.decorate(ctx, c, scope, answer.Items); err != nil || query.View == "" {
+			return err
+		}
+		items, err := k.Views[query.View](ctx, c, answer.Items)
+		body = viewed{Items: items, Total: answer.Total, Filtered: answer.Filtered}
+		return err
 	})
-	return rest.Reply{Body: answer}, err
+	return rest.Reply{Body: body}, err
 }
 
 // checkFilters refuses what is neither true nor false where one of them must be.
-func (k *collection[T]) checkFilters(filters []rest.Filter) error {
+func (k *Collection[T]) checkFilters(filters []rest.Filter) error {
 	for _, f := range filters {
 		if _, ok := rest.ParseBool(f.Value); !ok && k.Matches[f.Name].Condition == "" && k.byName[f.Name].kind == boolean {
 			err := rest.NotBool(f.Name)
@@ -77,7 +93,10 @@ func (k *collection[T]) checkFilters(filters []rest.Filter) error {
 }
 
 // inScope is the condition for the rows that a list shows.
-func (k *collection[T]) inScope(recurse bool, scope string) string {
+func (k *Collection[T]) inScope(recurse bool, scope string) string {
+	if k.Scope != PerTenant {
+		return "CAST(" + scope + " AS text) IS NOT NULL" // every placeholder is used, and has a type
+	}
 	where := k.Owner + " = " + scope
 	if recurse || k.Subtree {
 		where = tenant.Below(k.Owner, scope)
@@ -90,7 +109,7 @@ func (k *collection[T]) inScope(recurse bool, scope string) string {
 
 // page answers the rows that a query asks for, of those for which where holds, and how many there are. scope is the
 // placeholder of the tenant that the request acts in.
-func (k *collection[T]) page(ctx context.Context, c store.Conn, query rest.List, where, scope string, args *arguments) (answer page[T], err error) {
+func (k *Collection[T]) page(ctx context.Context, c store.Conn, query rest.List, where, scope string, args *arguments) (answer page[T], err error) {
 	everything := *args
 	conditions := []string{where}
 	for _, f := range query.Filters {
@@ -141,12 +160,12 @@ const (
 	few = 5000
 )
 
-func (k *collection[T]) count(ctx context.Context, c store.Conn, where string, args arguments) (int, error) {
+func (k *Collection[T]) count(ctx context.Context, c store.Conn, where string, args arguments) (int, error) {
 	return store.Get[int](ctx, c, "SELECT count(*) FROM "+k.Table+" WHERE "+where, args.values...)
 }
 
 // ordered is the end of a list's statement, when it is to find so many rows in all.
-func (k *collection[T]) ordered(query rest.List, found int, scope string, args *arguments) string {
+func (k *Collection[T]) ordered(query rest.List, found int, scope string, args *arguments) string {
 	order := k.shown(query.Order, scope)
 	by := order.sorted()
 	if found != unknown && found <= few {
@@ -171,14 +190,14 @@ func (k *collection[T]) ordered(query rest.List, found int, scope string, args *
 }
 
 // collation makes PostgreSQL sort text by its bytes, as SQLite does, whatever the database's locale is.
-func (k *collection[T]) collation(c column) string {
+func (k *Collection[T]) collation(c column) string {
 	if c.kind == text && k.engine.DB.Engine() == "postgres" {
 		return ` COLLATE "C"`
 	}
 	return ""
 }
 
-func (k *collection[T]) filter(f rest.Filter, scope string, args *arguments) string {
+func (k *Collection[T]) filter(f rest.Filter, scope string, args *arguments) string {
 	if m, ok := k.Matches[f.Name]; ok {
 		of := column{kind: text}
 		switch {
@@ -210,7 +229,7 @@ func (k *collection[T]) filter(f rest.Filter, scope string, args *arguments) str
 }
 
 // shown is a column as the tenant of the scope reads it.
-func (k *collection[T]) shown(name, scope string) column {
+func (k *Collection[T]) shown(name, scope string) column {
 	col := k.byName[name]
 	if expression, ok := k.Shown[name]; ok {
 		col.name = "(" + strings.ReplaceAll(expression, "%[1]s", scope) + ")"
@@ -219,7 +238,7 @@ func (k *collection[T]) shown(name, scope string) column {
 }
 
 // anyOf is the condition for a list of UUIDs, as existing clients send it.
-func (k *collection[T]) anyOf(col column, typed []string, args *arguments) string {
+func (k *Collection[T]) anyOf(col column, typed []string, args *arguments) string {
 	conditions := []string{"1 = 0"}
 	for _, t := range typed[:min(len(typed), rest.MaxLimit)] {
 		if value, possible := col.argument(t); possible {
@@ -231,8 +250,8 @@ func (k *collection[T]) anyOf(col column, typed []string, args *arguments) strin
 
 // search looks for the term in every searched column, as it is: %, _ and \ have no meaning. Of a collection without such columns
 // the term is ignored.
-func (k *collection[T]) search(term string, args *arguments) string {
-	if len(k.Search) == 0 && k.SearchText == "" {
+func (k *Collection[T]) search(term string, args *arguments) string {
+	if len(k.Search) == 0 && k.SearchText == "" && len(k.Found) == 0 {
 		return "1 = 1" // and no argument: PostgreSQL could not tell the type of one that is not used
 	}
 	pattern := strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(store.Fold(term))
@@ -247,24 +266,39 @@ func (k *collection[T]) search(term string, args *arguments) string {
 	for _, name := range k.Search {
 		conditions = append(conditions, k.byName[name].searched()+" LIKE "+placeholder+` ESCAPE '\'`)
 	}
-	return "(" + strings.Join(conditions, " OR ") + ")"
+	if len(k.Found) == 0 {
+		return "(" + strings.Join(conditions, " OR ") + ")"
+	}
+	// A union of keys and not an OR: each part is found by an index of its own.
+	key := k.Keys[0]
+	parts := make([]string, 0, len(k.Found)+1)
+	if len(conditions) > 0 {
+		parts = append(parts, "SELECT "+key+" FROM "+k.Table+" WHERE "+strings.Join(conditions, " OR "))
+	}
+	for _, query := range k.Found {
+		parts = append(parts, fmt.Sprintf(query, placeholder))
+	}
+	return key + " IN (" + strings.Join(parts, " UNION ") + ")"
 }
 
-func (k *collection[T]) selected() string {
+func (k *Collection[T]) selected() string {
 	names := make([]string, len(k.columns))
 	for i, c := range k.columns {
-		names[i] = c.name
+		names[i] = c.selected()
 	}
 	return strings.Join(names, ", ")
 }
 
-func (k *collection[T]) read(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+func (k *Collection[T]) read(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 	scope, err := tenant.Of(ctx, k.engine.DB, r)
 	if err != nil {
 		return rest.Reply{}, err
 	}
 	var object *T
 	err = k.engine.DB.InReadTx(ctx, func(ctx context.Context, c store.Conn) (err error) {
+		if err := k.mayRead(ctx, c, scope); err != nil {
+			return err
+		}
 		if object, err = k.find(ctx, c, scope, r.Param(k.Param)); err != nil {
 			return err
 		}
@@ -277,7 +311,7 @@ func (k *collection[T]) read(ctx context.Context, r *rest.Request) (rest.Reply, 
 }
 
 // checkReadable finds nothing where the request may not read the object.
-func (k *collection[T]) checkReadable(ctx context.Context, c store.Conn, r *rest.Request, object *T) error {
+func (k *Collection[T]) checkReadable(ctx context.Context, c store.Conn, r *rest.Request, object *T) error {
 	if k.Readable == nil {
 		return nil
 	}
@@ -285,6 +319,30 @@ func (k *collection[T]) checkReadable(ctx context.Context, c store.Conn, r *rest
 	n, err := k.count(ctx, c, k.itself(object, args)+" AND "+k.Readable(r, args.add), *args)
 	if err == nil && n == 0 {
 		err = k.notFound(k.Keys[0], k.field(object, k.Keys[0]))
+	}
+	return err
+}
+
+// mayRead refuses to show what is the master tenant's alone to another.
+func (k *Collection[T]) mayRead(ctx context.Context, c store.Conn, scope string) error {
+	if k.Scope != Master {
+		return nil
+	}
+	return onlyMaster(ctx, c, scope)
+}
+
+// mayWrite refuses a change of what is not a tenant's to anybody but the master tenant.
+func (k *Collection[T]) mayWrite(ctx context.Context, c store.Conn, scope string) error {
+	if k.Scope == PerTenant {
+		return nil
+	}
+	return onlyMaster(ctx, c, scope)
+}
+
+func onlyMaster(ctx context.Context, c store.Conn, scope string) error {
+	master, err := tenant.IsMaster(ctx, c, scope)
+	if err == nil && !master {
+		err = apierr.New(apierr.Forbidden, "Only the master tenant may do this")
 	}
 	return err
 }
@@ -304,9 +362,18 @@ func (r Resource[T]) Find(ctx context.Context, e *Engine, req *rest.Request) (*T
 	return object, err
 }
 
-// find answers the object that a path names, if the scope's tenant or one below it has it, or it is shared: ready
-// to be shown. Anything else is not found, in one way.
-func (k *collection[T]) find(ctx context.Context, c store.Conn, scope, typed string) (*T, error) {
+// find returns the object that a path names, ready to be shown.
+func (k *Collection[T]) find(ctx context.Context, c store.Conn, scope, typed string) (*T, error) {
+	object, err := k.row(ctx, c, scope, typed)
+	if err != nil {
+		return nil, err
+	}
+	return object, k.decorate(ctx, c, scope, []*T{object})
+}
+
+// row returns the row that a path names, if the scope's tenant or one below it has it, or it is shared. Anything else is not
+// found, in one way.
+func (k *Collection[T]) row(ctx context.Context, c store.Conn, scope, typed string) (*T, error) {
 	args := &arguments{}
 	key, value := k.keyed(typed)
 	if key == "" {
@@ -315,7 +382,7 @@ func (k *collection[T]) find(ctx context.Context, c store.Conn, scope, typed str
 	condition := key + " = " + args.add(value)
 	if tenantUUID := args.add(scope); slices.Contains(k.Names, key) {
 		// What the tenant itself has goes before what is shared with it.
-		condition += " AND " + k.inScope(false, tenantUUID) + " ORDER BY tenant_uuid <> " + tenantUUID + " LIMIT 1"
+		condition += " AND " + k.inScope(false, tenantUUID) + " ORDER BY " + k.Owner + " <> " + tenantUUID + " LIMIT 1"
 	} else {
 		condition += " AND " + k.inScope(true, tenantUUID)
 	}
@@ -323,15 +390,12 @@ func (k *collection[T]) find(ctx context.Context, c store.Conn, scope, typed str
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, k.notFound(key, value)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return object, k.finish(ctx, c, scope, []*T{object})
+	return object, err
 }
 
 // keyed answers the column and the value of the key that was typed, or "" when it cannot be one. Only a key's canonical form is
 // one: an object must not be reached by another spelling than the one that an access, or its denial, names.
-func (k *collection[T]) keyed(typed string) (column string, value any) {
+func (k *Collection[T]) keyed(typed string) (column string, value any) {
 	for _, name := range slices.Concat(k.Keys, k.Names) {
 		if value, ok := k.byName[name].argument(typed); ok && fmt.Sprint(value) == typed {
 			return name, value
@@ -343,11 +407,32 @@ func (k *collection[T]) keyed(typed string) (column string, value any) {
 // loadAtOnce is how many objects one Load gets: databases limit the arguments of a statement.
 const loadAtOnce = 1000
 
-// finish makes rows what a client reads.
-func (k *collection[T]) finish(ctx context.Context, c store.Conn, scope string, objects []*T) error {
-	if k.Load != nil {
-		for some := range slices.Chunk(objects, loadAtOnce) {
-			if err := k.Load(ctx, c, some); err != nil {
+// decorate makes rows what a client reads.
+func (k *Collection[T]) decorate(ctx context.Context, c store.Conn, scope string, objects []*T) error {
+	if err := k.own(ctx, c, objects); err != nil {
+		return err
+	}
+	return k.present(ctx, c, scope, objects)
+}
+
+// own fills in what is an object's own and no column: what a hook keeps beside the row.
+func (k *Collection[T]) own(ctx context.Context, c store.Conn, objects []*T) error {
+	if k.Load == nil {
+		return nil
+	}
+	for some := range slices.Chunk(objects, loadAtOnce) {
+		if err := k.Load(ctx, c, some); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// present adds what a client is shown beside: what links join the objects with, how they look to the tenant that reads them, where they are.
+func (k *Collection[T]) present(ctx context.Context, c store.Conn, scope string, objects []*T) error {
+	for some := range slices.Chunk(objects, loadAtOnce) {
+		for _, l := range k.shows[reflect.TypeFor[T]()] {
+			if err := l(ctx, c, scope, some); err != nil {
 				return err
 			}
 		}
@@ -357,22 +442,33 @@ func (k *collection[T]) finish(ctx context.Context, c store.Conn, scope string, 
 			return err
 		}
 	}
-	if k.engine.Style.Location {
-		for _, o := range objects {
-			if l, ok := any(o).(linked); ok {
-				l.setLinks([]Href{{Rel: strings.ReplaceAll(k.Path, "/", "_"), Href: k.location(o)}})
-			}
-		}
+	for _, o := range objects {
+		k.link(o, k.field(o, k.Keys[0]))
 	}
 	return nil
 }
 
+// link says where an object is, if the service has its objects say so.
+func (k *Collection[T]) link(o any, key any) {
+	if !k.engine.Style.Location {
+		return
+	}
+	if l, ok := o.(linked); ok {
+		l.setLinks([]Href{{Rel: strings.ReplaceAll(k.Path, "/", "_"), Href: k.at(key)}})
+	}
+}
+
+// at is the path, behind the gate, of the object with a key.
+func (k *Collection[T]) at(key any) string {
+	return fmt.Sprintf("%s/%s/%v", k.engine.Prefix, k.Path, key)
+}
+
 // location is the object's path behind the gate.
-func (k *collection[T]) location(o *T) string {
-	return fmt.Sprintf("%s/%s/%v", k.engine.Prefix, k.Path, k.field(o, k.Keys[0]))
+func (k *Collection[T]) location(o *T) string {
+	return k.at(k.field(o, k.Keys[0]))
 }
 
 // field is the value of a column's field.
-func (k *collection[T]) field(o *T, name string) any {
+func (k *Collection[T]) field(o *T, name string) any {
 	return reflect.ValueOf(o).Elem().FieldByIndex(k.byName[name].index).Interface()
 }

@@ -22,7 +22,7 @@ func (s Style) stored(format string, args ...any) *apierr.Error {
 }
 
 // notFound refuses a path that names nothing. A key is shown only when it is well-formed.
-func (k *collection[T]) notFound(key string, value any) error {
+func (k *Collection[T]) notFound(key string, value any) error {
 	e := apierr.New(apierr.NotFound, "%s was not found", title(k.Singular))
 	if key != "" {
 		e.Message += fmt.Sprintf(" ('%s': %s)", key, quoted(value))
@@ -37,7 +37,7 @@ type spelling struct {
 	keys  []string
 }
 
-func (k *collection[T]) spelt(o *T) spelling {
+func (k *Collection[T]) spelt(o *T) spelling {
 	s := spelling{param: k.Param}
 	for _, name := range slices.Concat(k.Keys, k.Names) {
 		if value := reflect.Indirect(reflect.ValueOf(k.field(o, name))); value.IsValid() {
@@ -85,7 +85,7 @@ func quoted(value any) string {
 
 // refused says what a broken constraint means to a client. object is the one that broke it; nothing is
 // said of the one that was there before, which may be another tenant's.
-func (k *collection[T]) refused(err error, object *T) error {
+func (k *Collection[T]) refused(err error, object *T) error {
 	if apierr.As(err) != nil {
 		return err // a hook has said it better
 	}
@@ -106,7 +106,7 @@ func (k *collection[T]) refused(err error, object *T) error {
 	return e
 }
 
-func (k *collection[T]) duplicate(broken *store.ConstraintError, object *T) *apierr.Error {
+func (k *Collection[T]) duplicate(broken *store.ConstraintError, object *T) *apierr.Error {
 	e := k.engine.Style.stored("%s already exists", title(k.Singular))
 	for ending, fields := range k.Unique {
 		if !strings.HasSuffix(broken.Constraint, ending) {

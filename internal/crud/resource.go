@@ -3,6 +3,7 @@ package crud
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"reflect"
 	"slices"
@@ -17,9 +18,11 @@ import (
 type Resource[T any] struct {
 	// Path is the collection's, without slashes around: "users", "endpoints/sip".
 	Path string
-	// Singular is what one is called: "user". Param is its path parameter: "user_id".
+	// Singular is what one is called: "user". Param is its path parameter: "user_id". Title is what refusals call it, where that is
+	// not the singular: "CustomEndpoint".
 	Singular string
 	Param    string
+	Title    string
 	Table    string
 	// Keys are the columns that a path may name an object by; what was typed decides which. The first is the
 	// one that links use, and that ends every order.
@@ -29,6 +32,8 @@ type Resource[T any] struct {
 	Names []string
 	// Owner is the column of the tenant that has a row; "tenant_uuid" unless it is set.
 	Owner string
+	// Scope says who has the objects, where it is not a tenant each.
+	Scope Scope
 	// Subtree makes lists show, without being asked, what the tenants below have.
 	Subtree bool
 	// Order are the columns that a list may be sorted by, the default first; Search those that a term is looked for
@@ -45,11 +50,17 @@ type Resource[T any] struct {
 	Shown map[string]string
 	// Matches are filters of another kind than a column's value, by name; Filters lists them too.
 	Matches map[string]Match
+	// Views are other forms of a list's objects, which the query parameter `view` names. It is refused when it names none; where
+	// Views is nil there is no such parameter.
+	Views map[string]View[T]
 	// Only limits the operations to those named: list, create, read, update, delete. Empty: all.
 	Only []string
 	// SearchText is a column, no field of T, in which the database itself keeps the folded text of all that is to be
 	// searched, with U+0001 between its parts. `search` looks there too, and such a column can have an index.
 	SearchText string
+	// Found are queries of the first keys of those objects that `search` finds by what is in other tables; %s is the placeholder of the
+	// folded pattern. Each is a query of its own, so that it can use an index of its own.
+	Found []string
 	// Unique maps the end of the name of each unique constraint, or its last column, to the columns that a client
 	// knows it by, with commas between. The refusal repeats what was sent in them, so none may be secret.
 	Unique map[string]string
@@ -80,6 +91,21 @@ type Resource[T any] struct {
 	Committed func(change *Change[T])
 }
 
+// Scope says who has the objects of a collection.
+type Scope int
+
+const (
+	// PerTenant: each object belongs to one tenant, in its column tenant_uuid.
+	PerTenant Scope = iota
+	// Global objects are everybody's to read, and the master tenant's to write.
+	Global
+	// Master objects are the master tenant's alone, to read too.
+	Master
+)
+
+// tenantColumn has the tenant that an object belongs to.
+const tenantColumn = "tenant_uuid"
+
 // Change is one create (Old is nil), update, or delete (New is nil).
 type Change[T any] struct {
 	Request *rest.Request
@@ -92,6 +118,9 @@ type Change[T any] struct {
 	Carry any
 }
 
+// View is another form of a list's objects.
+type View[T any] func(ctx context.Context, c store.Conn, objects []*T) (items any, err error)
+
 // Match is a filter by what an object is joined with.
 type Match struct {
 	// Condition holds for the rows that match; %s is the placeholder of what was typed, %[1]s where it stands twice.
@@ -102,26 +131,24 @@ type Match struct {
 	UUID, Time bool
 }
 
-// collection is a Resource made ready for an engine.
-type collection[T any] struct {
-	Resource[T]
-	engine  *Engine
-	columns []column
-	byName  map[string]column
-	schema  *rest.Schema
-	list    rest.ListSpec
-}
-
-func (r Resource[T]) on(e *Engine) *collection[T] {
-	k := &collection[T]{Resource: r, engine: e, columns: columnsOf(reflect.TypeFor[T]()), byName: map[string]column{}, schema: rest.SchemaOf[T]()}
-	for _, c := range k.columns {
-		k.byName[c.name] = c
+func (r Resource[T]) on(e *Engine) *Collection[T] {
+	k := &Collection[T]{Resource: r, engine: e, columns: columnsOf(reflect.TypeFor[T]()), byName: map[string]column{}, schema: rest.SchemaOf[T]()}
+	for name, expression := range r.Virtual {
+		k.byName[name] = column{name: "(" + expression + ")", kind: text, virtual: true}
+	}
+	for i := range k.columns {
+		c := &k.columns[i]
+		name := c.name
+		if c.computed {
+			if r.Virtual[name] == "" {
+				panic(fmt.Sprintf("%s computes %q, which Virtual does not have", r.Path, name)) // a mistake in the declaration, seen at every start
+			}
+			c.name, c.virtual = "("+r.Virtual[name]+")", true
+		}
+		k.byName[name] = *c
 	}
 	if k.Owner == "" {
-		k.Owner = "tenant_uuid"
-	}
-	for name, expression := range r.Virtual {
-		k.byName[name] = column{name: "(" + expression + ")", kind: text}
+		k.Owner = tenantColumn
 	}
 	for alias, name := range r.Aliases {
 		k.byName[alias] = k.byName[name]
@@ -131,13 +158,21 @@ func (r Resource[T]) on(e *Engine) *collection[T] {
 			panic(fmt.Sprintf("%s has no column %q", r.Path, name)) // a mistake in the declaration, seen at every start
 		}
 	}
-	k.list = rest.ListSpec{Order: r.Order, Filters: r.Filters, Several: r.Several, Recurse: !r.Subtree}
+	k.list = rest.ListSpec{Order: r.Order, Filters: r.Filters, Several: r.Several, Recurse: !r.Subtree && r.Scope == PerTenant}
+	if r.Views != nil {
+		k.list.Views = slices.AppendSeq([]string{}, maps.Keys(r.Views))
+		slices.Sort(k.list.Views)
+	}
+	k.pictured = picturedOf(k.schema, k.columns)
+	k.refs = refsOf(k.columns)
 	return k
 }
 
 // Operations are the collection's operations on an engine.
-func (r Resource[T]) Operations(e *Engine) []rest.Operation {
-	k := r.on(e)
+func (r Resource[T]) Operations(e *Engine) []rest.Operation { return r.on(e).operations() }
+
+func (k *Collection[T]) operations() []rest.Operation {
+	e, r := k.engine, &k.Resource
 	one := "/" + r.Path + "/{" + r.Param + "}"
 	plural := strings.NewReplacer("/", "_").Replace(r.Path)
 	updated := http.StatusNoContent

@@ -1,11 +1,11 @@
 package crud
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/ringfence/ringfence/internal/audit"
@@ -14,12 +14,12 @@ import (
 	"github.com/ringfence/ringfence/internal/tenant"
 )
 
-func (k *collection[T]) create(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+func (k *Collection[T]) create(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 	return k.createIn(ctx, r, k.insert)
 }
 
 // createIn reads the body and has insert write the object, in one transaction.
-func (k *collection[T]) createIn(ctx context.Context, r *rest.Request, insert func(context.Context, store.Conn, *Change[T]) error) (rest.Reply, error) {
+func (k *Collection[T]) createIn(ctx context.Context, r *rest.Request, insert func(context.Context, store.Conn, *Change[T]) error) (rest.Reply, error) {
 	sent, err := r.Object()
 	if err != nil {
 		return rest.Reply{}, err
@@ -39,21 +39,21 @@ func (k *collection[T]) createIn(ctx context.Context, r *rest.Request, insert fu
 		return rest.Reply{}, err
 	}
 	received := *change.New
-	err = k.engine.DB.InTx(ctx, func(ctx context.Context, c store.Conn) error {
+	err = k.engine.InTx(ctx, func(ctx context.Context, c store.Conn) error {
 		fresh := received // the transaction may run again
 		change.New, change.Tenant = &fresh, scope
+		if err := k.mayWrite(ctx, c, scope); err != nil {
+			return err
+		}
 		return insert(ctx, c, change)
 	})
 	if err != nil {
 		return rest.Reply{}, k.refused(err, change.New)
 	}
-	if k.Committed != nil {
-		k.Committed(change)
-	}
 	return k.reply(change.New, true)
 }
 
-func (k *collection[T]) receive(ctx context.Context, change *Change[T]) error {
+func (k *Collection[T]) receive(ctx context.Context, change *Change[T]) error {
 	if k.Receive == nil {
 		return nil
 	}
@@ -61,8 +61,11 @@ func (k *collection[T]) receive(ctx context.Context, change *Change[T]) error {
 }
 
 // insert writes the row and what belongs to it, and leaves in change.New the object as a client reads it.
-func (k *collection[T]) insert(ctx context.Context, c store.Conn, change *Change[T]) error {
-	if col, ok := k.byName["tenant_uuid"]; ok {
+func (k *Collection[T]) insert(ctx context.Context, c store.Conn, change *Change[T]) error {
+	if err := k.checkRefs(ctx, c, change); err != nil {
+		return err
+	}
+	if col, ok := k.byName[tenantColumn]; ok {
 		reflect.ValueOf(change.New).Elem().FieldByIndex(col.index).SetString(change.Tenant)
 	}
 	if err := k.run(ctx, c, change, k.Prepare, k.Validate); err != nil {
@@ -72,7 +75,7 @@ func (k *collection[T]) insert(ctx context.Context, c store.Conn, change *Change
 	var names, values []string
 	row := reflect.ValueOf(change.New).Elem()
 	for _, col := range k.columns {
-		if !col.generated {
+		if !col.generated && !col.computed {
 			names = append(names, col.name)
 			values = append(values, args.add(row.FieldByIndex(col.index).Interface()))
 		}
@@ -87,52 +90,102 @@ func (k *collection[T]) insert(ctx context.Context, c store.Conn, change *Change
 }
 
 // copyColumns takes the columns of a row and leaves the other fields.
-func (k *collection[T]) copyColumns(to, from *T) {
+func (k *Collection[T]) copyColumns(to, from *T) {
 	dst, src := reflect.ValueOf(to).Elem(), reflect.ValueOf(from).Elem()
 	for _, col := range k.columns {
 		dst.FieldByIndex(col.index).Set(src.FieldByIndex(col.index))
 	}
 }
 
-// complete runs what follows the row, and makes New what a client reads.
-func (k *collection[T]) complete(ctx context.Context, c store.Conn, change *Change[T]) error {
+// complete runs what follows the row. It makes New what a client reads where that is what the client is answered.
+func (k *Collection[T]) complete(ctx context.Context, c store.Conn, change *Change[T]) error {
 	if err := k.run(ctx, c, change, k.Save); err != nil {
 		return err
 	}
-	if err := k.finish(ctx, c, change.Tenant, []*T{change.New}); err != nil {
+	if err := k.own(ctx, c, []*T{change.New}); err != nil {
 		return err
 	}
+	if change.Old == nil || k.engine.Style.UpdateReply {
+		if err := k.present(ctx, c, change.Tenant, []*T{change.New}); err != nil {
+			return err
+		}
+	}
+	return k.conclude(ctx, c, change)
+}
+
+// conclude is the end of every change: the last hook, the audit, and what is done after the commit.
+func (k *Collection[T]) conclude(ctx context.Context, c store.Conn, change *Change[T]) error {
 	if err := k.run(ctx, c, change, k.Changed); err != nil {
 		return err
+	}
+	if k.Committed != nil {
+		afterCommit(ctx, func() { k.Committed(change) })
 	}
 	return k.record(ctx, c, change)
 }
 
-// record keeps the change in the audit, unless nothing changed.
-func (k *collection[T]) record(ctx context.Context, c store.Conn, change *Change[T]) error {
+// record keeps the change in the audit, and has it told, unless nothing changed.
+func (k *Collection[T]) record(ctx context.Context, c store.Conn, change *Change[T]) error {
 	a := audit.Change{Tenant: change.Tenant, Resource: k.Path}
+	one := change.New
 	if change.Old != nil {
-		a.Before, a.Object = change.Old, fmt.Sprint(k.field(change.Old, k.Keys[0]))
+		one, a.Before = change.Old, k.picture(change.Old)
 	}
 	if change.New != nil {
-		a.After, a.Object = change.New, fmt.Sprint(k.field(change.New, k.Keys[0]))
+		a.After = k.picture(change.New)
 	}
-	k.located(&a, cmp.Or(change.New, change.Old))
-	if change.Old != nil && change.New != nil && reflect.DeepEqual(change.Old, change.New) {
+	k.located(&a, one)
+	if change.Old != nil && change.New != nil && reflect.DeepEqual(a.Before, a.After) {
 		return nil
 	}
+	a.Object = fmt.Sprint(k.field(one, k.Keys[0]))
+	tell(ctx, Told{Resource: k.Path, Key: a.Object, Tenant: k.tenantOf(one)})
 	return audit.Write(ctx, c, change.Request, a)
 }
 
 // located says whose an audited object is and by which keys it can be read.
-func (k *collection[T]) located(a *audit.Change, o *T) {
+func (k *Collection[T]) located(a *audit.Change, o *T) {
 	a.Keys = [][]string{k.spelt(o).keys}
 	if _, ok := k.byName[k.Owner]; ok {
 		a.Tenant = fmt.Sprint(k.field(o, k.Owner))
 	}
 }
 
-func (k *collection[T]) run(ctx context.Context, c store.Conn, change *Change[T], hooks ...func(context.Context, store.Conn, *Change[T]) error) error {
+// picture is what of an object is its own: its columns, and what a client may write.
+func (k *Collection[T]) picture(o *T) map[string]any {
+	out := make(map[string]any, len(k.schema.Properties))
+	v := reflect.ValueOf(o).Elem()
+	for i := range k.pictured {
+		p := &k.pictured[i]
+		out[p.name] = v.FieldByIndex(p.index).Interface()
+	}
+	return out
+}
+
+// picturePart has the audit keep the field that is a part of the object.
+func (k *Collection[T]) picturePart(field func(o *T) any) {
+	o := new(T)
+	for i := range k.schema.Properties {
+		p := &k.schema.Properties[i]
+		if len(p.Index()) == 0 || reflect.ValueOf(o).Elem().FieldByIndex(p.Index()).Addr().Interface() != field(o) {
+			continue
+		}
+		if !slices.ContainsFunc(k.pictured, func(kept pictured) bool { return kept.name == p.Name }) {
+			k.pictured = append(k.pictured, pictured{p.Name, p.Index()})
+		}
+	}
+}
+
+// tenantOf is the tenant that has the object, or "".
+func (k *Collection[T]) tenantOf(o *T) string {
+	if _, ok := k.byName[tenantColumn]; !ok {
+		return ""
+	}
+	owner, _ := k.field(o, tenantColumn).(string)
+	return owner
+}
+
+func (k *Collection[T]) run(ctx context.Context, c store.Conn, change *Change[T], hooks ...func(context.Context, store.Conn, *Change[T]) error) error {
 	for _, hook := range hooks {
 		if hook != nil {
 			if err := hook(ctx, c, change); err != nil {
@@ -143,7 +196,7 @@ func (k *collection[T]) run(ctx context.Context, c store.Conn, change *Change[T]
 	return nil
 }
 
-func (k *collection[T]) update(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+func (k *Collection[T]) update(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 	sent, err := r.Object()
 	if err != nil {
 		return rest.Reply{}, err
@@ -169,51 +222,75 @@ func (r Resource[T]) Edit(ctx context.Context, e *Engine, req *rest.Request, edi
 	return k.change(ctx, change, edit)
 }
 
-// change makes an update in one transaction.
-func (k *collection[T]) change(ctx context.Context, change *Change[T], edit func(o *T) error) (err error) {
+// change makes an update of the object that the request's path names, in one transaction.
+func (k *Collection[T]) change(ctx context.Context, change *Change[T], edit func(o *T) error) error {
+	return k.changeIn(ctx, change, func(_ context.Context, _ store.Conn, o *T) error { return edit(o) }, func(o *T) any { return o })
+}
+
+// changeIn is change with an edit that reads the database. shown is what of the object the client has read, and names in If-Match.
+func (k *Collection[T]) changeIn(
+	ctx context.Context, change *Change[T], edit func(ctx context.Context, c store.Conn, o *T) error, shown func(o *T) any,
+) (err error) {
 	if change.Tenant, err = tenant.Of(ctx, k.engine.DB, change.Request); err != nil {
 		return err
 	}
-	err = k.engine.DB.InTx(ctx, func(ctx context.Context, c store.Conn) error {
-		if err := k.load(ctx, c, change); err != nil {
+	err = k.engine.InTx(ctx, func(ctx context.Context, c store.Conn) error {
+		if err := k.load(ctx, c, change, shown); err != nil {
 			return err
 		}
-		updated := *change.Old
-		change.New = &updated
-		if err := edit(change.New); err != nil {
-			return err
-		}
-		k.keepFixed(change)
-		if err := k.run(ctx, c, change, k.Validate); err != nil {
-			return err
-		}
-		if err := k.writeChanges(ctx, c, change); err != nil {
-			return err
-		}
-		return k.complete(ctx, c, change)
+		return k.edit(ctx, c, change, func(o *T) error { return edit(ctx, c, o) })
 	})
 	if err != nil {
 		return k.refused(err, change.New)
 	}
-	if k.Committed != nil {
-		k.Committed(change)
-	}
 	return nil
 }
 
+// edit changes a loaded object.
+func (k *Collection[T]) edit(ctx context.Context, c store.Conn, change *Change[T], edit func(o *T) error) error {
+	updated := *change.Old
+	change.New = &updated
+	if err := edit(change.New); err != nil {
+		return err
+	}
+	k.keepFixed(change)
+	if err := k.checkRefs(ctx, c, change); err != nil {
+		return err
+	}
+	if err := k.run(ctx, c, change, k.Validate); err != nil {
+		return err
+	}
+	if err := k.writeChanges(ctx, c, change); err != nil {
+		return err
+	}
+	return k.complete(ctx, c, change)
+}
+
 // load finds the object that is to be changed, and refuses when it is not what the client has read.
-func (k *collection[T]) load(ctx context.Context, c store.Conn, change *Change[T]) (err error) {
-	if change.Old, err = k.find(ctx, c, change.Tenant, change.Request.Param(k.Param)); err != nil {
+func (k *Collection[T]) load(ctx context.Context, c store.Conn, change *Change[T], shown func(o *T) any) (err error) {
+	if err := k.mayWrite(ctx, c, change.Tenant); err != nil {
+		return err
+	}
+	if change.Old, err = k.row(ctx, c, change.Tenant, change.Request.Param(k.Param)); err != nil {
 		return err
 	}
 	if err := refuseDenied(change.Request, k.spelt(change.Old)); err != nil {
 		return err
 	}
-	return rest.CheckIfMatch(change.Request.HTTP.Header, change.Old)
+	if err := k.own(ctx, c, []*T{change.Old}); err != nil {
+		return err
+	}
+	if len(change.Request.HTTP.Header.Values("If-Match")) == 0 && !k.engine.Style.UpdateReply {
+		return nil
+	}
+	if err := k.present(ctx, c, change.Tenant, []*T{change.Old}); err != nil {
+		return err
+	}
+	return rest.CheckIfMatch(change.Request.HTTP.Header, shown(change.Old))
 }
 
 // keepFixed undoes what was sent for fixed columns, before any hook takes it for the object's.
-func (k *collection[T]) keepFixed(change *Change[T]) {
+func (k *Collection[T]) keepFixed(change *Change[T]) {
 	before, after := reflect.ValueOf(change.Old).Elem(), reflect.ValueOf(change.New).Elem()
 	for _, col := range k.columns {
 		if k.fixed(col) {
@@ -223,7 +300,7 @@ func (k *collection[T]) keepFixed(change *Change[T]) {
 }
 
 // writeChanges writes the columns that differ. Those that are fixed never do.
-func (k *collection[T]) writeChanges(ctx context.Context, c store.Conn, change *Change[T]) error {
+func (k *Collection[T]) writeChanges(ctx context.Context, c store.Conn, change *Change[T]) error {
 	before, after := reflect.ValueOf(change.Old).Elem(), reflect.ValueOf(change.New).Elem()
 	args := &arguments{}
 	var sets []string
@@ -241,8 +318,8 @@ func (k *collection[T]) writeChanges(ctx context.Context, c store.Conn, change *
 }
 
 // fixed columns are those of the key, the tenant, and what the database gives.
-func (k *collection[T]) fixed(col column) bool {
-	if col.generated || col.name == "tenant_uuid" {
+func (k *Collection[T]) fixed(col column) bool {
+	if col.generated || col.computed || col.name == tenantColumn {
 		return true
 	}
 	for _, key := range k.Keys {
@@ -254,43 +331,52 @@ func (k *collection[T]) fixed(col column) bool {
 }
 
 // itself is the condition for the object's own row.
-func (k *collection[T]) itself(o *T, args *arguments) string {
-	key := k.byName[k.Keys[0]]
-	return key.name + " = " + args.add(k.field(o, k.Keys[0]))
+func (k *Collection[T]) itself(o *T, args *arguments) string {
+	keys := k.Keys[:1]
+	if k.document {
+		keys = k.Keys
+	}
+	conditions := make([]string, len(keys))
+	for i, key := range keys {
+		conditions[i] = key + " = " + args.add(k.field(o, key))
+	}
+	return strings.Join(conditions, " AND ")
 }
 
-func (k *collection[T]) remove(ctx context.Context, r *rest.Request) (rest.Reply, error) { //nolint:unparam // it is a rest.Handler
+func (k *Collection[T]) remove(ctx context.Context, r *rest.Request) (rest.Reply, error) { //nolint:unparam // it is a rest.Handler
 	change := &Change[T]{Request: r}
 	var err error
 	if change.Tenant, err = tenant.Of(ctx, k.engine.DB, r); err != nil {
 		return rest.Reply{}, err
 	}
-	err = k.engine.DB.InTx(ctx, func(ctx context.Context, c store.Conn) error {
-		if err := k.load(ctx, c, change); err != nil {
+	err = k.engine.InTx(ctx, func(ctx context.Context, c store.Conn) error {
+		if err := k.load(ctx, c, change, func(o *T) any { return o }); err != nil {
 			return err
 		}
-		if err := k.run(ctx, c, change, k.Guard); err != nil {
-			return err
-		}
-		args := &arguments{}
-		if _, err := c.Exec(ctx, "DELETE FROM "+k.Table+" WHERE "+k.itself(change.Old, args), args.values...); err != nil {
-			return err
-		}
-		if err := k.run(ctx, c, change, k.Changed); err != nil {
-			return err
-		}
-		return k.record(ctx, c, change)
+		return k.erase(ctx, c, change)
 	})
 	if err != nil {
 		return rest.Reply{}, k.refused(err, change.Old)
 	}
-	if k.Committed != nil {
-		k.Committed(change)
-	}
 	return rest.Reply{}, nil
 }
 
-func (k *collection[T]) reply(o *T, created bool) (rest.Reply, error) {
+// erase deletes a loaded object.
+func (k *Collection[T]) erase(ctx context.Context, c store.Conn, change *Change[T]) error {
+	if err := k.run(ctx, c, change, k.Guard); err != nil {
+		return err
+	}
+	if err := k.run(ctx, c, change, k.guards...); err != nil {
+		return err
+	}
+	args := &arguments{}
+	if _, err := c.Exec(ctx, "DELETE FROM "+k.Table+" WHERE "+k.itself(change.Old, args), args.values...); err != nil {
+		return err
+	}
+	return k.conclude(ctx, c, change)
+}
+
+func (k *Collection[T]) reply(o *T, created bool) (rest.Reply, error) {
 	tag, err := rest.ETag(o)
 	if err != nil {
 		return rest.Reply{}, err

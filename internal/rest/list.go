@@ -31,6 +31,8 @@ type ListSpec struct {
 	Several []string
 	// Recurse adds `recurse`, which takes in the tenants below.
 	Recurse bool
+	// Views lists what `view` may name; nil: there is no such parameter.
+	Views []string
 }
 
 // List is a checked list query.
@@ -41,6 +43,7 @@ type List struct {
 	Offset  int
 	Search  string
 	Recurse bool
+	View    string
 	Filters []Filter
 }
 
@@ -62,6 +65,9 @@ func (s ListSpec) Parameters() []Parameter {
 	}...)
 	if s.Recurse {
 		out = append(out, Parameter{Name: "recurse", Description: "Also the items of the tenants below.", Schema: &Schema{Type: "boolean"}})
+	}
+	if s.Views != nil {
+		out = append(out, Parameter{Name: "view", Description: "Another form of the items.", Schema: &Schema{Type: "string", Enum: s.Views}})
 	}
 	for _, f := range s.Filters {
 		p := Parameter{Name: f, Description: "Only items with exactly this value.", Schema: &Schema{Type: "string"}}
@@ -113,6 +119,12 @@ func (r *Request) list(spec ListSpec) (q List, err error) {
 		if q.Recurse, err = r.Bool("recurse"); err != nil {
 			return q, err
 		}
+	}
+	if v, sent := r.Query("view"); sent && spec.Views != nil {
+		if !slices.Contains(spec.Views, v) {
+			return q, invalidParameter("view", "enum", map[string]any{"choices": spec.Views}, "Does not exist")
+		}
+		q.View = v
 	}
 	for _, f := range spec.Filters {
 		values, ok := r.query[f]

@@ -16,6 +16,9 @@ type Object struct {
 	values map[string]any
 }
 
+// Object is a part of a body that was parsed strictly, and checked against this schema.
+func (s *Schema) Object(values map[string]any) Object { return Object{s, values} }
+
 // Has reports whether the client sent the field, null included.
 func (o Object) Has(name string) bool {
 	_, ok := o.values[name]
@@ -31,6 +34,9 @@ func (o Object) HasFold(name string) bool {
 	}
 	return false
 }
+
+// Values are all that was sent, by name.
+func (o Object) Values() map[string]any { return o.values }
 
 // Value is what was sent: nil, bool, string, json.Number, []any or map[string]any.
 func (o Object) Value(name string) any { return o.values[name] }

@@ -3,7 +3,7 @@
 //
 // Open a database with the engines' own packages, store/postgres and
 // store/sqlite, or by address with package store/open. The schema is in
-// store/migrations, one folder an engine, with the same numbers in both.
+// store/migrations, in one text too.
 //
 // What makes one text mean the same on both:
 //
@@ -14,7 +14,8 @@
 //     none of them, so values are validated before. Times are UTC with
 //     microseconds.
 //   - Text is compared and sorted by its bytes on SQLite, and by the database's
-//     locale on PostgreSQL unless the column is declared COLLATE "C" there.
+//     locale on PostgreSQL unless the column is declared COLLATE "C" there, as
+//     @text is in migrations.
 //   - LIKE is case-sensitive on PostgreSQL only: search with
 //     fold(column) LIKE fold($1) ESCAPE '\', and order by fold(column).
 //   - count(*) OVER () is 0 on a page past the last: count apart.

@@ -8,7 +8,7 @@ import (
 )
 
 // What [Fold] does to letters that do not decompose. The same two strings
-// stand in migrations/postgres/00001_base.sql; a test compares the two
+// stand in migrations/00001_base.postgres.sql; a test compares the two
 // functions over every code point.
 const (
 	foldFrom = "ÆÐØÞðøĐđĦħıĲĿŀŁłŊŒŦŧſƁƂƄƆƇƉƊƋƎƏƐƑƓƔƖƗƘƜƝƟƢƤƦƧƩƬƮƱƲƳƵƷƸƼǄǅǇǈǊ" +

@@ -83,7 +83,12 @@ type ConstraintError struct {
 	// Constraint names what was broken: the constraint's name on PostgreSQL,
 	// "table.column, table.column" on SQLite. It may be empty for foreign keys on SQLite. Not for clients.
 	Constraint string
-	Err        error
+	// Table is the table that the constraint is on, and Columns are its columns that the constraint is about, in the order of the
+	// table: those of the key, whether plain or in an expression, and of the condition of an index that is partial. Both are
+	// empty where the database does not tell: SQLite, for foreign keys and checks.
+	Table   string
+	Columns []string
+	Err     error
 }
 
 // ConstraintKind tells one broken constraint from another.

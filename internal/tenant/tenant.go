@@ -46,6 +46,17 @@ func Within(ctx context.Context, c store.Conn, tenant, root string) (bool, error
 	return n > 0, err
 }
 
+// IsMaster reports whether the tenant is the one that all others are below.
+func IsMaster(ctx context.Context, c store.Conn, tenant string) (bool, error) {
+	n, err := store.Get[int](ctx, c, `SELECT count(*) FROM auth_tenant WHERE uuid = $1 AND parent_uuid = uuid`, tenant)
+	return n > 0, err
+}
+
+// Slug is the tenant's short name, which names of its objects begin with.
+func Slug(ctx context.Context, c store.Conn, tenant string) (string, error) {
+	return store.Get[string](ctx, c, `SELECT slug FROM auth_tenant WHERE uuid = $1`, tenant)
+}
+
 // Of answers the tenant that the request acts in: the one that its header names, which must be the
 // principal's or below it, else the principal's. A header that names no such tenant is refused in
 // one way, whether the tenant exists or not, and never ignored.

@@ -1,9 +1,54 @@
-// Package migrations holds the schema of both databases: one folder an engine,
-// with the same file names in both, and what runs them.
+// Package migrations holds the schema of both databases, in one text, and what runs it.
 //
-// A migration that a release has shipped never changes. A schema only grows, so
-// that a node of the release before keeps working while the nodes are upgraded
-// one by one.
+// # The text
+//
+// A migration is a file of SQL that begins with "-- +goose Up". Its number says when it runs; its name says what it is
+// about. Both databases run the same file. What one of them alone needs, or says in another way, is in a file of its own with
+// the database in its name (00006_audit_keep.postgres.sql); files for both databases may share a number.
+//
+// SQLite takes most of what PostgreSQL does: boolean, bigint and integer, DEFAULT, CHECK, REFERENCES with ON DELETE,
+// indexes that are unique, on expressions, or partial. In the places where the databases differ, a word stands that is written
+// out for each when the program starts:
+//
+//	id          @key               the number that the database gives each row, and the primary key; others refer to it with bigint
+//	uuid        @uuid              a UUID
+//	name        @text              text that sorts by its bytes, whatever the server's locale is
+//	created_at  @time              a moment in UTC, with microseconds
+//	digest      @bytes             bytes
+//	search_text @search(a b, c)    what a search looks in: a and b with a space between, and c apart from them, folded; columns
+//	                               of text and numbers, which may be null
+//	@search_index(the_table);      after the table: the index that a search for any part of search_text uses, on PostgreSQL
+//
+// A whole resource, and its link with another:
+//
+//	CREATE TABLE confd_thing (
+//	    id          @key,
+//	    tenant_uuid @uuid NOT NULL REFERENCES auth_tenant (uuid),
+//	    name        @text NOT NULL,
+//	    email       @text,
+//	    created_at  @time NOT NULL DEFAULT (now_utc()),
+//	    search_text @search(name, email)
+//	);
+//	CREATE UNIQUE INDEX confd_thing_email ON confd_thing (lower(email));
+//	CREATE INDEX confd_thing_name ON confd_thing (tenant_uuid, fold(name), id); -- the order of lists
+//	@search_index(confd_thing);
+//
+//	CREATE TABLE confd_user_thing (
+//	    user_id  bigint NOT NULL REFERENCES confd_user (id) ON DELETE CASCADE,
+//	    thing_id bigint NOT NULL REFERENCES confd_thing (id) ON DELETE CASCADE,
+//	    position bigint NOT NULL,
+//	    PRIMARY KEY (user_id, thing_id)
+//	);
+//	CREATE INDEX confd_user_thing_thing ON confd_user_thing (thing_id);
+//
+// What stands only once in the text is declared only once: a broken constraint tells its columns ([store.ConstraintError]).
+// A primary key says NOT NULL too, unless it is a number: SQLite takes NULL otherwise. An expression as a default is in
+// parentheses. A test compares what the databases have made of it all.
+//
+// # Releases
+//
+// A migration that a release has shipped never changes. A schema only grows, so that a node of the release before keeps working
+// while the nodes are upgraded one by one. There is no way down but a backup from before the upgrade.
 package migrations
 
 import (
@@ -13,13 +58,16 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
+	"strings"
+	"testing/fstest" // a file system in memory; it does not import testing
 
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
 )
 
-//go:embed postgres/*.sql sqlite/*.sql
-var files embed.FS
+//go:embed *.sql
+var texts embed.FS
 
 // Table is the table that keeps which migrations a database has had.
 const Table = "ringfence_migration"
@@ -28,13 +76,30 @@ const Table = "ringfence_migration"
 // know: it was written by a newer release, and this one must not touch it.
 var ErrNewer = errors.New("the database's schema is newer than this program")
 
-// Files is the folder of an engine, "postgres" or "sqlite".
-func Files(engine string) fs.FS {
-	sub, err := fs.Sub(files, engine)
+// Files are the migrations of an engine, "postgres" or "sqlite", as that engine reads them. fs.Glob lists them.
+func Files(engine string) fs.FS { return folder{engine} }
+
+// folder writes out the words of a file when it is opened, so that a start that finds nothing to do costs nothing.
+type folder struct{ engine string }
+
+func (f folder) Open(name string) (fs.File, error) {
+	text, err := texts.ReadFile(name)
 	if err != nil {
-		panic(err) // not a valid path: a constant is wrong
+		return nil, err
 	}
-	return sub
+	rendered, err := render(string(text), f.engine)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
+	}
+	return fstest.MapFS{name: &fstest.MapFile{Data: []byte(rendered)}}.Open(name)
+}
+
+func (f folder) Glob(pattern string) ([]string, error) {
+	names, err := fs.Glob(texts, pattern)
+	return slices.DeleteFunc(names, func(name string) bool {
+		part := strings.Split(name, ".")
+		return len(part) == 3 && part[1] != f.engine
+	}), err
 }
 
 // Up runs the migrations that a database lacks, in order, each in its own
@@ -57,6 +122,11 @@ func Up(ctx context.Context, engine string, db *sql.DB, locker lock.SessionLocke
 	if err != nil {
 		return fmt.Errorf("reading the migrations: %w", err)
 	}
+	sources := provider.ListSources()
+	want := sources[len(sources)-1].Version
+	if upToDate(ctx, db, len(sources), want) {
+		return nil
+	}
 
 	// Asking for the version makes goose's table, under the lock. Up asks for what is
 	// pending without the lock, and would race for making it.
@@ -64,8 +134,7 @@ func Up(ctx context.Context, engine string, db *sql.DB, locker lock.SessionLocke
 	if err != nil {
 		return fmt.Errorf("reading the schema's version: %w", err)
 	}
-	sources := provider.ListSources()
-	if want := sources[len(sources)-1].Version; have > want {
+	if have > want {
 		return fmt.Errorf("%w: it is at version %d and this program knows up to %d; "+
 			"run the newer release, or restore a backup from before the upgrade", ErrNewer, have, want)
 	}
@@ -73,4 +142,14 @@ func Up(ctx context.Context, engine string, db *sql.DB, locker lock.SessionLocke
 		return fmt.Errorf("migrating the schema: %w", err)
 	}
 	return nil
+}
+
+// upToDate reports that a database has had every migration and no other. It takes no lock: most starts find nothing to do,
+// and nodes that start at once need not wait for each other. An error leaves the answer to goose, which says what is wrong.
+func upToDate(ctx context.Context, db *sql.DB, migrations int, last int64) bool {
+	var n int
+	var version int64
+	err := db.QueryRowContext(ctx, "SELECT count(*), coalesce(max(version_id), 0) FROM "+Table+" WHERE version_id > 0 AND is_applied").
+		Scan(&n, &version)
+	return err == nil && n == migrations && version == last
 }

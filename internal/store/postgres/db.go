@@ -28,6 +28,7 @@ type DB struct {
 	pool    *pgxpool.Pool
 	config  *pgxpool.Config
 	acquire time.Duration
+	catalog catalog
 
 	mu    sync.Mutex
 	reset time.Time // when the pool was last emptied
@@ -220,7 +221,11 @@ func (db *DB) failed(ctx context.Context, began time.Time, err error) error {
 		}
 		db.mu.Unlock()
 	}
-	return translate(ctx, err)
+	err = translate(ctx, err)
+	if broken, ok := errors.AsType[*store.ConstraintError](err); ok {
+		db.tell(ctx, broken)
+	}
+	return err
 }
 
 var (

@@ -5,13 +5,11 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"strconv"
-	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3/lock"
 
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/migrations"
@@ -21,11 +19,8 @@ import (
 // ASCII: goose's own number is shared by every program that uses goose.
 const migrationLock int64 = 0x72696e6766656e63
 
-// How long a node waits for another one that migrates, and how often it looks.
-const (
-	lockWait = 2 * time.Minute
-	lockPoll = 100 * time.Millisecond
-)
+// A node that finds the lock taken looks again each second, for at most so many.
+const lockSeconds = 300
 
 // Migrate brings the schema to this program's. It works on a connection of its
 // own, without the statement timeout of the pool, which must be the server itself
@@ -41,7 +36,12 @@ func (db *DB) Migrate(ctx context.Context) error {
 	if err := suitable(ctx, direct); err != nil {
 		return translate(ctx, err)
 	}
-	return translate(ctx, migrations.Up(ctx, "postgres", direct, sessionLock{}))
+	locker, err := lock.NewPostgresSessionLocker(
+		lock.WithLockID(migrationLock), lock.WithLockTimeout(1, lockSeconds), lock.WithUnlockTimeout(1, 5))
+	if err != nil {
+		return fmt.Errorf("making the lock of the migrations: %w", err)
+	}
+	return translate(ctx, migrations.Up(ctx, "postgres", direct, locker))
 }
 
 // Version is the number of the last migration that the database has had.
@@ -73,40 +73,4 @@ func suitable(ctx context.Context, db *sql.DB) error {
 		return fmt.Errorf("the database's encoding is %s: create it with ENCODING 'UTF8' TEMPLATE template0", encoding)
 	}
 	return nil
-}
-
-// sessionLock keeps other nodes from migrating. It asks again and again instead
-// of waiting in the server: a session that waits in a statement would hold up
-// CREATE INDEX CONCURRENTLY in the session that it waits for.
-type sessionLock struct{}
-
-func (sessionLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
-	ctx, cancel := context.WithTimeout(ctx, lockWait)
-	defer cancel()
-	for {
-		var got bool
-		if err := conn.QueryRowContext(ctx, "SELECT pg_try_advisory_lock($1)", migrationLock).Scan(&got); err != nil {
-			return fmt.Errorf("locking the schema: %w", err)
-		}
-		if got {
-			return nil
-		}
-		timer := time.NewTimer(lockPoll/2 + rand.N(lockPoll)) //nolint:gosec // a spread, not a secret
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return fmt.Errorf("waiting for another node that migrates the schema: %w", ctx.Err())
-		}
-	}
-}
-
-func (sessionLock) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	_, err := conn.ExecContext(ctx, "SELECT pg_advisory_unlock($1)", migrationLock)
-	if errors.Is(err, pgx.ErrTxClosed) || errors.Is(err, pgconn.ErrConnClosed) {
-		return nil // the lock ended with its session
-	}
-	return err
 }

@@ -1,11 +1,13 @@
 package postgres_test
 
 import (
+	"context"
 	"errors"
 	"net/url"
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/migrations"
@@ -60,6 +62,38 @@ func TestTenNodesMigrateAtOnce(t *testing.T) {
 	}
 	if n := get[int](t, db, "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"); n != 0 {
 		t.Errorf("%d locks are left", n)
+	}
+}
+
+// Where there is nothing to migrate, a node starts while another one has the lock; where there is, it waits.
+func TestOnlyMigratingWaitsForTheLock(t *testing.T) {
+	locked := func(dsn string, migrate func(ctx context.Context) error) error {
+		return open(t, dsn, postgres.Options{}).InReadTx(t.Context(), func(ctx context.Context, tx store.Conn) error {
+			if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", int64(0x72696e6766656e63)); err != nil {
+				return err
+			}
+			return migrate(ctx)
+		})
+	}
+	migrated := storetest.PostgresDSN(t)
+	if err := locked(migrated, open(t, migrated, postgres.Options{}).Migrate); err != nil {
+		t.Errorf("with nothing to do: %v", err)
+	}
+	empty := emptyDatabase(t)
+	db := open(t, empty, postgres.Options{})
+	err := locked(empty, func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, 200*time.Millisecond)
+		defer cancel()
+		return db.Migrate(ctx)
+	})
+	if !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("with the lock taken: %v", err)
+	}
+	if version, err := db.Version(t.Context()); err != nil || version != 0 {
+		t.Errorf("version %d, %v", version, err)
+	}
+	if err := db.Migrate(t.Context()); err != nil {
+		t.Errorf("with the lock given back: %v", err)
 	}
 }
 

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -239,6 +241,35 @@ func TestDeadlockRunsAgain(t *testing.T) {
 }
 
 // The outcome of a commit whose connection is lost is unknown: it does not run again.
+// The columns of a constraint are told even when transactions hold all connections of the pool.
+func TestColumnsOfAConstraintWithABusyPool(t *testing.T) {
+	const conns = 4
+	db := open(t, storetest.PostgresDSN(t), postgres.Options{MaxConns: conns})
+	do(t, db, "CREATE TABLE a (b integer, c integer, UNIQUE (b, c))")
+	do(t, db, "INSERT INTO a (b, c) VALUES (1, 1)")
+	var all, done sync.WaitGroup
+	all.Add(conns)
+	for range conns {
+		done.Go(func() {
+			var once sync.Once // a transaction may run again
+			err := db.InTx(t.Context(), func(ctx context.Context, tx store.Conn) error {
+				if _, err := tx.Exec(ctx, "SELECT 1"); err != nil {
+					return err
+				}
+				once.Do(all.Done)
+				all.Wait()
+				_, err := tx.Exec(ctx, "INSERT INTO a (b, c) VALUES (1, 1)")
+				return err
+			})
+			broken, ok := errors.AsType[*store.ConstraintError](err)
+			if !ok || !slices.Equal(broken.Columns, []string{"b", "c"}) {
+				t.Errorf("%v, %+v", err, broken)
+			}
+		})
+	}
+	done.Wait()
+}
+
 func TestLostCommitIsUnavailable(t *testing.T) {
 	db := open(t, storetest.PostgresDSN(t), postgres.Options{})
 	do(t, db, "CREATE TABLE c (id int)")

@@ -66,7 +66,7 @@ func (db *DB) Query(ctx context.Context, text string, args ...any) (store.Rows, 
 		return nil, err
 	}
 	found, err := conn.QueryContext(ctx, text, args...)
-	return wrap(found, err, func(err error) error { return translate(ctx, err) }, conn.Close)
+	return wrap(found, err, func(err error) error { return tell(ctx, conn, err) }, conn.Close)
 }
 
 // Exec runs a statement on the writer and answers how many rows it touched.

@@ -35,6 +35,9 @@ func translate(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
+	if _, done := errors.AsType[*store.ConstraintError](err); done {
+		return err
+	}
 	var lite *sqlite.Error
 	isLite := errors.As(err, &lite)
 	if cause := ctx.Err(); cause != nil && (isLite && lite.Code() == lib.SQLITE_INTERRUPT || errors.Is(err, sql.ErrTxDone)) {

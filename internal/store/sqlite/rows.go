@@ -23,8 +23,9 @@ func wrap(found *sql.Rows, err error, failed func(error) error, release func() e
 		release = func() error { return nil }
 	}
 	if err != nil {
+		err = failed(err) // which may ask the connection
 		_ = release()
-		return nil, failed(err)
+		return nil, err
 	}
 	return &rows{Rows: found, failed: failed, release: release}, nil
 }

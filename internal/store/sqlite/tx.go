@@ -44,21 +44,23 @@ func (t *tx) check(args []any) ([]any, error) {
 }
 
 func (t *tx) fail(err error) error {
-	err = translate(t.ctx, err)
+	err = tell(t.ctx, t.tx, err)
 	if t.broken == nil {
 		t.broken = err
 	}
 	return err
 }
 
-type execer interface {
+// session is one connection, in a transaction or not.
+type session interface {
 	ExecContext(ctx context.Context, text string, args ...any) (sql.Result, error)
+	QueryContext(ctx context.Context, text string, args ...any) (*sql.Rows, error)
 }
 
-func touched(ctx context.Context, on execer, text string, args []any) (int64, error) {
+func touched(ctx context.Context, on session, text string, args []any) (int64, error) {
 	result, err := on.ExecContext(ctx, text, args...)
 	if err != nil {
-		return 0, translate(ctx, err)
+		return 0, tell(ctx, on, err)
 	}
 	return result.RowsAffected()
 }

@@ -178,14 +178,18 @@ func ensureTemplate(ctx context.Context, admin *postgres.DB, server string) (str
 
 // templateName holds a hash of the migrations, so that a changed schema has another template.
 func templateName() (string, error) {
+	files := migrations.Files("postgres")
+	names, err := fs.Glob(files, "*")
+	if err != nil {
+		return "", err
+	}
 	hash := sha256.New()
-	err := fs.WalkDir(migrations.Files("postgres"), ".", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
+	for _, name := range names {
+		text, err := fs.ReadFile(files, name)
+		if err != nil {
+			return "", err
 		}
-		text, err := fs.ReadFile(migrations.Files("postgres"), path)
-		fmt.Fprintf(hash, "%s %d\n%s", path, len(text), text)
-		return err
-	})
-	return "ringfence_test_template_" + hex.EncodeToString(hash.Sum(nil)[:6]), err
+		fmt.Fprintf(hash, "%s %d\n%s", name, len(text), text)
+	}
+	return "ringfence_test_template_" + hex.EncodeToString(hash.Sum(nil)[:6]), nil
 }

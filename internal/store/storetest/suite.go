@@ -25,6 +25,7 @@ func Run(t *testing.T, open func(t *testing.T) store.DB) {
 		{"JSON text", jsonText},
 		{"Select and Get", selectAndGet},
 		{"broken constraints have a kind and a name", constraints},
+		{"broken constraints tell their columns", brokenColumns},
 		{"deleting a row in use", restrict},
 		{"text that cannot be kept", invalidText},
 		{"now_utc is the clock", nowUTC},

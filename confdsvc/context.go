@@ -1,0 +1,96 @@
+package confdsvc
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/tenant"
+)
+
+// Context is a part of the dialplan: what can be dialled in it are its extensions, and those of the contexts that it includes.
+type Context struct {
+	ID                   int64                     `db:"id" json:"id" readOnly:"true" generated:"true"`
+	UUID                 string                    `db:"uuid" json:"uuid" format:"uuid" readOnly:"true"`
+	TenantUUID           string                    `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
+	Name                 string                    `db:"name" json:"name" readOnly:"true" doc:"Made from the tenant, the type and the UUID; what other objects name the context by."`
+	Label                string                    `db:"label" json:"label" minLength:"1" maxLength:"128" doc:"Must be sent on create; the name is taken for it, if that is sent alone."`
+	Type                 string                    `db:"type" json:"type" enum:"internal,incall,outcall,services,others" default:"internal"`
+	UserRanges           store.JSON[[]Range]       `db:"user_ranges" json:"user_ranges" default:"[]" maxItems:"1000"`
+	GroupRanges          store.JSON[[]Range]       `db:"group_ranges" json:"group_ranges" default:"[]" maxItems:"1000"`
+	QueueRanges          store.JSON[[]Range]       `db:"queue_ranges" json:"queue_ranges" default:"[]" maxItems:"1000"`
+	ConferenceRoomRanges store.JSON[[]Range]       `db:"conference_room_ranges" json:"conference_room_ranges" default:"[]" maxItems:"1000"`
+	IncallRanges         store.JSON[[]IncallRange] `db:"incall_ranges" json:"incall_ranges" default:"[]" maxItems:"1000"`
+	Description          *string                   `db:"description" json:"description" multiline:"true" maxLength:"4096"`
+	Enabled              bool                      `db:"enabled" json:"enabled" default:"true"`
+	crud.Hrefs
+
+	Contexts []ContextRef `json:"contexts" readOnly:"true"`
+}
+
+// ContextRef is a context as other objects show it.
+type ContextRef struct {
+	ID    int64  `db:"id" json:"id"`
+	Name  string `db:"name" json:"name"`
+	Label string `db:"label" json:"label"`
+	crud.Hrefs
+}
+
+func init() { resources = append(resources, declareContexts) }
+
+func declareContexts(e *crud.Engine) {
+	columns := []string{"id", "description", "name", "label", "type"}
+	crud.Collect(e, crud.Resource[Context]{
+		Path: "contexts", Singular: "context", Param: "context_id", Table: "confd_context", Keys: []string{"id"},
+		Order: columns, Filters: columns, SearchText: "search_text",
+		Unique:  map[string]string{"name": "name"},
+		Prepare: nameContext, Validate: checkContext, Guard: contextIsUnused,
+	})
+	crud.Link[Context, Context]{
+		Table: "confd_context_include", LeftColumn: "context_id", RightColumn: "included_id", Position: "position", Only: []string{"set"},
+		LeftShows: []crud.Show{crud.Many(func(c *Context) *[]ContextRef { return &c.Contexts })},
+		Set: &crud.List[Context, Context]{
+			Path: "contexts", By: []string{"id"}, Repeated: "Cannot include same context more than once.", Check: includesNotItself,
+		},
+	}.On(e)
+	freeRanges(e)
+}
+
+func nameContext(ctx context.Context, c store.Conn, change *crud.Change[Context]) error {
+	o := change.New
+	o.UUID = uuid.NewString()
+	slug, err := tenant.Slug(ctx, c, change.Tenant)
+	o.Name = fmt.Sprintf("ctx-%s-%s-%s", slug, o.Type, o.UUID)
+	return err
+}
+
+func includesNotItself(_ context.Context, _ store.Conn, list *crud.Listing[Context, Context]) error {
+	for _, included := range list.Far {
+		if included.ID == list.Near.ID {
+			return style.NotPermitted("Cannot include context inside itself.", "context_id", included.ID)
+		}
+	}
+	return nil
+}
+
+// contextUse is what keeps a context from being deleted: rows of a table whose column `context` has its name.
+type contextUse struct{ said, table string }
+
+var contextUses = []contextUse{{"Extension", "confd_extension"}, {"Voicemail", "confd_voicemail"}}
+
+func contextIsUnused(ctx context.Context, c store.Conn, change *crud.Change[Context]) error {
+	for _, use := range contextUses {
+		used, err := store.Select[int64](ctx, c, `SELECT id FROM `+use.table+` WHERE context = $1 LIMIT 1`, change.Old.Name)
+		if err != nil {
+			return err
+		}
+		if len(used) > 0 {
+			return style.Associated("Context", use.said, "context_id", change.Old.ID, strings.ToLower(use.said)+"_id", used[0])
+		}
+	}
+	return nil
+}

@@ -1,0 +1,178 @@
+package confdsvc
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/tenant"
+)
+
+// Range is a range of numbers, both ends in it. The numbers are texts of one length: 0100 is not 100.
+type Range struct {
+	Start string `json:"start" required:"true" pattern:"^[0-9]{1,16}$" example:"1000"`
+	End   string `json:"end" pattern:"^[0-9]{1,16}$" example:"1999" doc:"The start, unless it is sent."`
+}
+
+// IncallRange is a range of numbers that calls come in for. Of a number the last did_length digits count; all of them when it is 0.
+type IncallRange struct {
+	Range
+	DIDLength int64 `json:"did_length" minimum:"0" maximum:"40" default:"0"`
+}
+
+func (r Range) holds(exten string) bool {
+	return len(exten) == len(r.Start) && r.Start <= exten && exten <= r.End
+}
+
+func (r IncallRange) holds(exten string) bool {
+	if n := int(r.DIDLength); n > 0 && n < len(exten) {
+		exten = exten[len(exten)-n:]
+	}
+	return r.Range.holds(exten)
+}
+
+// ranges are a context's ranges of one type: user, group, queue, conference or incall. ok is false when there is no such type.
+func (o *Context) ranges(of string) (all []IncallRange, ok bool) {
+	if of == "incall" {
+		return o.IncallRanges.V, true
+	}
+	list, ok := o.plainRanges()[of]
+	if !ok {
+		return nil, false
+	}
+	for _, r := range *list {
+		all = append(all, IncallRange{Range: r})
+	}
+	return all, true
+}
+
+func (o *Context) plainRanges() map[string]*[]Range {
+	return map[string]*[]Range{
+		"user": &o.UserRanges.V, "group": &o.GroupRanges.V, "queue": &o.QueueRanges.V, "conference": &o.ConferenceRoomRanges.V,
+	}
+}
+
+// checkContext gives ranges without an end their start for one, and refuses those that hold nothing.
+func checkContext(_ context.Context, _ store.Conn, change *crud.Change[Context]) error {
+	o := change.New
+	if o.Label == "" {
+		name, _ := change.Sent.Value("name").(string) // what it was called once
+		if o.Label = name; name == "" || len([]rune(name)) > 128 {
+			return apierr.InvalidField("label", "required", "Is required")
+		}
+	}
+	for _, list := range []struct {
+		field  string
+		ranges []Range
+	}{
+		{"user_ranges", o.UserRanges.V}, {"group_ranges", o.GroupRanges.V}, {"queue_ranges", o.QueueRanges.V},
+		{"conference_room_ranges", o.ConferenceRoomRanges.V},
+	} {
+		for i := range list.ranges {
+			if err := list.ranges[i].check(list.field, i); err != nil {
+				return err
+			}
+		}
+	}
+	for i := range o.IncallRanges.V {
+		r := &o.IncallRanges.V[i]
+		if err := r.check("incall_ranges", i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Range) check(field string, at int) error {
+	r.End = cmp.Or(r.End, r.Start)
+	switch {
+	case len(r.Start) != len(r.End):
+		return apierr.InvalidField(fmt.Sprintf("%s[%d].end", field, at), "length", "Must be as long as the start")
+	case r.Start > r.End:
+		return apierr.InvalidField(fmt.Sprintf("%s[%d].end", field, at), "range", "Must not be before the start")
+	}
+	return nil
+}
+
+// freeRanges declares GET /contexts/{id}/ranges/{type}: the numbers of the context's ranges of that type that no extension of it has,
+// as ranges, or, with availability=all, the ranges themselves.
+func freeRanges(e *crud.Engine) {
+	const path = "/contexts/{context_id}/ranges/{range_type}"
+	schema := rest.SchemaOf[Range]()
+	e.Add(rest.Operation{
+		Method: http.MethodGet, Path: path, Access: "confd.contexts.{context_id}.ranges.{range_type}.read", ID: "list_contexts_range", Tag: "contexts",
+		Summary: "List the free numbers of a context", Success: http.StatusOK, Reply: rest.ListOf(schema, false), Statuses: []int{404}, Tenanted: true,
+		Query: []rest.Parameter{{
+			Name: "availability", Description: "available: without the numbers that are taken; all: with them.",
+			Schema: &rest.Schema{Type: "string", Enum: []string{"available", "all"}},
+		}},
+		Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+			availability, sent := r.Query("availability")
+			if sent && availability != "available" && availability != "all" {
+				return rest.Reply{}, apierr.InvalidField("availability", "enum", "Must be available or all")
+			}
+			scope, err := tenant.Of(ctx, e.DB, r)
+			if err != nil {
+				return rest.Reply{}, err
+			}
+			free := []Range{}
+			err = e.DB.InReadTx(ctx, func(ctx context.Context, c store.Conn) error {
+				o, err := crud.Of[Context](e).Find(ctx, c, scope, r.Param("context_id"))
+				if err != nil {
+					return err
+				}
+				ranges, ok := o.ranges(r.Param("range_type"))
+				if !ok {
+					return apierr.New(apierr.NotFound, "A context has no ranges of this type")
+				}
+				var taken []string
+				if availability != "all" {
+					if taken, err = store.Select[string](ctx, c, `SELECT exten FROM confd_extension WHERE context = $1`, o.Name); err != nil {
+						return err
+					}
+				}
+				for _, one := range ranges {
+					free = append(free, one.without(taken)...)
+				}
+				return nil
+			})
+			return rest.Reply{Body: map[string]any{"items": free, "total": len(free)}}, err
+		},
+	})
+}
+
+// without is what the range leaves when numbers are taken out of it.
+func (r IncallRange) without(taken []string) []Range {
+	var held []uint64
+	for _, exten := range taken {
+		if r.holds(exten) {
+			if n, err := strconv.ParseUint(exten[len(exten)-len(r.Start):], 10, 64); err == nil {
+				held = append(held, n)
+			}
+		}
+	}
+	slices.Sort(held)
+	next, _ := strconv.ParseUint(r.Start, 10, 64) // the schema has at most 16 digits
+	last, _ := strconv.ParseUint(r.End, 10, 64)
+	var out []Range
+	between := func(from, to uint64) {
+		if from <= to {
+			out = append(out, Range{Start: fmt.Sprintf("%0*d", len(r.Start), from), End: fmt.Sprintf("%0*d", len(r.Start), to)})
+		}
+	}
+	for _, n := range slices.Compact(held) {
+		if n > 0 {
+			between(next, n-1)
+		}
+		next = n + 1
+	}
+	between(next, last)
+	return out
+}

@@ -1,0 +1,235 @@
+package confdsvc
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// Destination is where a call is sent to: one of destinationKinds, with its keys. All are kept in one table, a row for each slot of each
+// owner; a row refers to its target, and goes with it and with its owner.
+type Destination struct {
+	kind *destinationKind
+	keys any
+}
+
+var destinationOnce = sync.OnceValue(destinationSchema)
+
+// JSONSchema is the union of all kinds.
+func (Destination) JSONSchema() *rest.Schema { return destinationOnce() }
+
+// MarshalJSON writes the type, and the keys beside it.
+func (d Destination) MarshalJSON() ([]byte, error) {
+	head := map[string]string{"type": d.kind.name}
+	if d.kind.sub != "" {
+		head[subKeys[d.kind.name]] = d.kind.sub
+	}
+	begin, err := json.Marshal(head)
+	if err != nil {
+		return nil, err
+	}
+	rest, err := json.Marshal(d.keys)
+	if err != nil || len(rest) == len("{}") {
+		return begin, err
+	}
+	return append(append(begin[:len(begin)-1], ','), rest[1:]...), nil
+}
+
+// UnmarshalJSON reads a destination that its schema has let through.
+func (d *Destination) UnmarshalJSON(text []byte) error {
+	var head map[string]any
+	if err := json.Unmarshal(text, &head); err != nil {
+		return err
+	}
+	name, _ := head["type"].(string)
+	sub, _ := head[subKeys[name]].(string)
+	return d.read(name, sub, text)
+}
+
+// read makes the destination one of a kind, with these keys.
+func (d *Destination) read(name, sub string, keys []byte) error {
+	i := slices.IndexFunc(destinationKinds, func(k destinationKind) bool { return k.name == name && k.sub == sub })
+	if i < 0 {
+		return fmt.Errorf("there is no destination %s %s", name, sub)
+	}
+	d.kind = &destinationKinds[i]
+	d.keys = d.kind.keys()
+	return json.Unmarshal(keys, d.keys)
+}
+
+// key is the value of one of the destination's keys, as JSON has it.
+func (d *Destination) key(name string) any {
+	v := reflect.ValueOf(d.keys).Elem()
+	property := d.kind.schema().Property(name)
+	if property == nil {
+		return nil
+	}
+	return v.FieldByIndex(property.Index()).Interface()
+}
+
+// slots are an owner's destinations by the name that the table has them by.
+type slots map[string]**Destination
+
+// destinationOwner says who a table's objects own destinations as: by which column of confd_destination.
+type destinationOwner[T any] struct {
+	column string
+	key    func(o *T) any
+	slots  func(o *T) slots
+}
+
+// destinationRow is a row of confd_destination, for one kind of owner.
+type destinationRow struct {
+	Owner string `db:"owner"`
+	Slot  string `db:"slot"`
+	Type  string `db:"type"`
+	Sub   string `db:"sub"`
+	Keys  []byte `db:"keys"`
+}
+
+// load fills in the destinations of some owners.
+func (w destinationOwner[T]) load(ctx context.Context, c store.Conn, owners []*T) error {
+	byKey, keys := make(map[string]*T, len(owners)), make([]any, len(owners))
+	for i, o := range owners {
+		keys[i] = w.key(o)
+		byKey[fmt.Sprint(keys[i])] = o
+		for _, slot := range w.slots(o) {
+			*slot = nil
+		}
+	}
+	rows, err := store.Select[destinationRow](ctx, c, "SELECT CAST("+w.column+" AS text) AS owner, slot, type, sub, keys FROM confd_destination WHERE "+
+		w.column+" IN ("+crud.Placeholders(1, len(keys))+")", keys...)
+	if err != nil {
+		return err
+	}
+	var found []*Destination
+	for _, row := range rows {
+		d := &Destination{}
+		if err := d.read(row.Type, row.Sub, row.Keys); err != nil {
+			return err
+		}
+		if slot := w.slots(byKey[row.Owner])[row.Slot]; slot != nil {
+			*slot = d
+			found = append(found, d)
+		}
+	}
+	return showTargets(ctx, c, found)
+}
+
+// showTargets fills in the names of what destinations lead to, with one query for each kind that there is.
+func showTargets(ctx context.Context, c store.Conn, destinations []*Destination) error {
+	byKind := map[*destinationKind][]*Destination{}
+	for _, d := range destinations {
+		if t := d.kind.target; t != nil && len(t.shows) > 0 {
+			byKind[d.kind] = append(byKind[d.kind], d)
+		}
+	}
+	for k, some := range byKind {
+		if err := k.target.show(ctx, c, some); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// show fills in what destinations of one kind show of their targets.
+func (t *destinationTarget) show(ctx context.Context, c store.Conn, destinations []*Destination) error {
+	type shown struct {
+		Key   string  `db:"key"`
+		Value *string `db:"value"`
+	}
+	keys := make([]any, len(destinations))
+	for i, d := range destinations {
+		keys[i] = d.key(t.key)
+	}
+	for name, column := range t.shows {
+		rows, err := store.Select[shown](ctx, c, "SELECT CAST("+t.by+" AS text) AS key, "+column+" AS value FROM confd_"+strings.TrimSuffix(t.path, "s")+
+			" WHERE "+t.by+" IN ("+crud.Placeholders(1, len(keys))+")", keys...)
+		if err != nil {
+			return err
+		}
+		values := make(map[string]*string, len(rows))
+		for _, row := range rows {
+			values[row.Key] = row.Value
+		}
+		for i, d := range destinations {
+			v := reflect.ValueOf(d.keys).Elem().FieldByIndex(d.kind.schema().Property(name).Index())
+			v.Set(reflect.ValueOf(values[fmt.Sprint(keys[i])]))
+		}
+	}
+	return nil
+}
+
+// save writes the destinations of an owner that differ from what it had. old is nil for a new owner.
+func (w destinationOwner[T]) save(ctx context.Context, c store.Conn, e *crud.Engine, tenantUUID string, old, changed *T) error {
+	was := slots{}
+	if old != nil {
+		was = w.slots(old)
+	}
+	is := w.slots(changed)
+	for _, name := range slices.Sorted(maps.Keys(is)) {
+		d := *is[name]
+		if before := was[name]; before != nil && reflect.DeepEqual(*before, d) || before == nil && d == nil {
+			continue
+		}
+		if _, err := c.Exec(ctx, "DELETE FROM confd_destination WHERE "+w.column+" = $1 AND slot = $2", w.key(changed), name); err != nil {
+			return err
+		}
+		if d == nil {
+			continue
+		}
+		if err := w.insert(ctx, c, e, tenantUUID, w.key(changed), name, d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// insert writes one destination, whose target must be of the owner's tenant.
+func (w destinationOwner[T]) insert(ctx context.Context, c store.Conn, e *crud.Engine, tenantUUID string, owner any, slot string, d *Destination) error {
+	columns, values := w.column+", slot, type, sub, keys", "$1, $2, $3, $4, $5"
+	keys, err := json.Marshal(d.keys)
+	if err != nil {
+		return err
+	}
+	args := []any{owner, slot, d.kind.name, d.kind.sub, string(keys)}
+	if t := d.kind.target; t != nil {
+		value := d.key(t.key)
+		known, err := e.Has(ctx, c, tenantUUID, t.path, t.by, value)
+		if err != nil {
+			return err
+		}
+		if !known {
+			return targetMissing("actionarg1", t.said, value)
+		}
+		columns, values, args = columns+", "+t.column, values+", $6", append(args, value)
+	}
+	if moh, _ := d.key("moh_uuid").(*string); moh != nil {
+		known, err := e.Has(ctx, c, tenantUUID, "moh", "uuid", *moh)
+		if err != nil {
+			return err
+		}
+		if !known {
+			return targetMissing("moh_uuid", "MOH", *moh)
+		}
+	}
+	_, err = c.Exec(ctx, "INSERT INTO confd_destination ("+columns+") VALUES ("+values+")", args...)
+	return err
+}
+
+// targetMissing refuses a destination that leads nowhere, in the words that existing clients know.
+func targetMissing(field, said string, value any) error {
+	if text, ok := value.(string); ok {
+		value = "'" + text + "'"
+	}
+	return apierr.New(apierr.Invalid, "field '%s': %s was not found ('%s': '%v')", field, said, field, strings.Trim(fmt.Sprint(value), "'"))
+}

@@ -1,0 +1,103 @@
+package confdsvc_test
+
+import (
+	"fmt"
+	"net/http"
+	"reflect"
+	"testing"
+
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/store/storetest"
+)
+
+// What is stored reads back as it was sent, with what is always shown beside it.
+func TestDestinationsReadBack(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		w := newWorld(t, db)
+		c := w.as(t, "a")
+		path := "/users/" + c.create("/users", object{"firstname": "Al"}).text("id") + "/fallbacks"
+		target := c.create("/users", object{"firstname": "Bo", "lastname": "Ly"})
+		box := c.create("/voicemails", voicemail("1"))
+		for _, sent := range []object{
+			{"type": "none"},
+			{"type": "user", "user_id": target["id"]},
+			{"type": "user", "user_id": target["id"], "ring_time": 2.0, "moh_uuid": nil},
+			{"type": "voicemail", "voicemail_id": box["id"]},
+			{"type": "voicemail", "voicemail_id": box["id"], "greeting": "busy", "skip_instructions": true},
+			{"type": "extension", "exten": "1001", "context": "name"},
+			{"type": "sound", "filename": "beep", "skip": true},
+			{"type": "custom", "command": "Playback(toto)"},
+			{"type": "hangup", "cause": "normal"},
+			{"type": "hangup", "cause": "busy", "timeout": 3.0},
+			{"type": "hangup", "cause": "congestion", "timeout": nil},
+			{"type": "application", "application": "disa", "context": "name", "pin": "1234"},
+			{"type": "application", "application": "callback_disa", "context": "name", "pin": nil},
+			{"type": "application", "application": "directory", "context": "name"},
+			{"type": "application", "application": "voicemail", "context": "name"},
+			{"type": "application", "application": "fax_to_mail", "email": "a@example.org"},
+		} {
+			c.do(http.MethodPut, path, object{"noanswer_destination": sent}).want(http.StatusNoContent)
+			got := c.get(path).want(http.StatusOK).object()
+			read, _ := got["noanswer_destination"].(map[string]any)
+			for name, value := range sent {
+				if fmt.Sprint(read[name]) != fmt.Sprint(value) {
+					t.Errorf("%v reads back %v", sent, read)
+				}
+			}
+			if got["busy_destination"] != nil {
+				t.Errorf("what was not sent is %v", got["busy_destination"])
+			}
+		}
+		// What clients read they can write.
+		c.do(http.MethodPut, path, object{"fail_destination": object{"type": "user", "user_id": target["id"]}}).want(http.StatusNoContent)
+		read := c.get(path).object()
+		if shown := read["fail_destination"].(map[string]any); shown["user_firstname"] != "Bo" || shown["user_lastname"] != "Ly" {
+			t.Errorf("shown as %v", shown)
+		}
+		c.do(http.MethodPut, path, read).want(http.StatusNoContent)
+		if again := c.get(path).object(); !reflect.DeepEqual(again, read) {
+			t.Errorf("%v became %v", read, again)
+		}
+		// A target that is deleted takes the destination with it.
+		c.do(http.MethodDelete, "/users/"+target.text("id"), nil).want(http.StatusNoContent)
+		if gone := c.get(path).object(); gone["fail_destination"] != nil {
+			t.Errorf("leads to nobody: %v", gone)
+		}
+	})
+}
+
+func TestDestinationsThatAreRefused(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		w := newWorld(t, db)
+		c := w.as(t, "a")
+		user := "/users/" + c.create("/users", object{"firstname": "Al"}).text("id")
+		elsewhere := w.as(t, "b").create("/users", object{"firstname": "Eve"})
+		below := w.as(t, "a1").create("/users", object{"firstname": "Di"})
+		before := c.get(user).body
+		for _, sent := range []any{
+			"none", 1, []any{}, object{}, object{"type": nil}, object{"type": 1}, object{"type": "x"},
+			object{"type": "user"}, object{"type": "user", "user_id": nil}, object{"type": "user", "user_id": "x"}, object{"type": "user", "user_id": true},
+			object{"type": "user", "user_id": 99}, object{"type": "user", "user_id": elsewhere["id"]}, object{"type": "user", "user_id": below["id"]},
+			object{"type": "voicemail", "voicemail_id": 99}, object{"type": "group", "group_id": 1}, object{"type": "queue", "queue_id": 1},
+			object{"type": "conference", "conference_id": 1}, object{"type": "ivr", "ivr_id": 1}, object{"type": "outcall", "outcall_id": 1, "exten": "1"},
+			object{"type": "switchboard", "switchboard_uuid": "00000000-0000-4000-8000-000000000000"},
+			object{"type": "application", "application": "custom", "application_uuid": "00000000-0000-4000-8000-000000000000"},
+			object{"type": "custom", "command": "invalid"}, object{"type": "custom", "command": "System(id)"}, object{"type": "custom", "command": "trysystem(id)"},
+			object{"type": "custom", "command": "Set(X=${SHELL(id)})"}, object{"type": "custom", "command": "Playback(a)\nx"},
+			object{"type": "extension", "exten": "1", "context": "a@b"}, object{"type": "extension", "exten": "a", "context": "b"},
+			object{"type": "hangup"}, object{"type": "hangup", "cause": "x"}, object{"type": "hangup", "cause": "busy", "timeout": -1},
+			object{"type": "application", "application": "disa", "context": "c", "pin": "12#"}, object{"type": "application"},
+			object{"type": "voicemail", "voicemail_id": 1, "greeting": "x"}, object{"type": "voicemail", "voicemail_id": 1, "skip_instructions": nil},
+			object{"type": "sound", "filename": "x", "skip": "true"}, object{"type": "user", "user_id": 1, "ring_time": -1},
+			object{"type": "queue", "queue_id": 1, "skill_rule_variables": object{"a": "b"}},
+			object{"type": "queue", "queue_id": 1, "skill_rule_id": 1, "skill_rule_variables": object{"a": "b|c"}},
+		} {
+			c.do(http.MethodPut, user+"/fallbacks", object{"busy_destination": sent}).want(http.StatusBadRequest)
+		}
+		c.do(http.MethodPut, user+"/fallbacks", object{"busy_destination": object{"type": "user", "user_id": 99}}).
+			want(http.StatusBadRequest).says("Input Error - field 'actionarg1': User was not found ('actionarg1': '99')")
+		if after := c.get(user).body; after != before {
+			t.Errorf("a refused destination changed the user: %s", after)
+		}
+	})
+}

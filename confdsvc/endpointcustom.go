@@ -1,0 +1,51 @@
+package confdsvc
+
+import (
+	"github.com/ringfence/ringfence/internal/crud"
+)
+
+// EndpointCustom is an interface of the telephone system, by its name, that a line or a trunk rings.
+type EndpointCustom struct {
+	ID              int64   `db:"id" json:"id" readOnly:"true" generated:"true"`
+	TenantUUID      string  `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
+	Interface       string  `db:"interface" json:"interface" required:"true" pattern:"^[a-zA-Z0-9#*./_@:-]{1,128}$" example:"Local/1000@default"`
+	InterfaceSuffix *string `db:"interface_suffix" json:"interface_suffix" maxLength:"32"`
+	Enabled         bool    `db:"enabled" json:"enabled" default:"true"`
+	crud.Hrefs
+
+	Line *EndpointLine `json:"line" readOnly:"true"`
+}
+
+// EndpointCustomRef is a custom endpoint as its line shows it.
+type EndpointCustomRef struct {
+	ID        int64  `db:"id" json:"id"`
+	Interface string `db:"interface" json:"interface"`
+	crud.Hrefs
+}
+
+// EndpointLine is a line as its endpoint shows it.
+type EndpointLine struct {
+	ID int64 `db:"id" json:"id"`
+	crud.Hrefs
+}
+
+func init() { resources = append(resources, declareEndpointsCustom) }
+
+func declareEndpointsCustom(e *crud.Engine) {
+	crud.Collect(e, crud.Resource[EndpointCustom]{
+		Path: "endpoints/custom", Singular: "endpoint_custom", Param: "custom_id", Title: "CustomEndpoint",
+		Table: "confd_endpoint_custom", Keys: []string{"id"},
+		Order: []string{"interface", "id"}, Search: []string{"id", "interface"}, Filters: []string{"id", "interface"},
+		Unique: map[string]string{"interface": "interface"},
+	})
+	crud.Link[Line, EndpointCustom]{
+		Table: "confd_line_endpoint", RightColumn: "custom_id", Calls: "Endpoint", LeftHas: crud.AtMostOne, RightHas: crud.AtMostOne,
+		LeftShows: []crud.Show{
+			crud.One(func(l *Line) **EndpointCustomRef { return &l.EndpointCustom }),
+			crud.One(func(l *UserLine) **EndpointCustomRef { return &l.EndpointCustom }),
+		},
+		RightShows:  []crud.Show{crud.One(func(x *EndpointCustom) **EndpointLine { return &x.Line })},
+		LeftDeleted: crud.Cascade,
+		MayEnd:      lineCanLoseEndpoint[EndpointCustom],
+	}.On(e)
+}

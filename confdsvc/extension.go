@@ -1,0 +1,96 @@
+package confdsvc
+
+import (
+	"context"
+	"regexp"
+
+	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// Extension is a number, or a pattern of numbers, in a context of the dialplan. It leads to what it is associated with.
+type Extension struct {
+	ID         int64  `db:"id" json:"id" readOnly:"true" generated:"true"`
+	TenantUUID string `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
+	Exten      string `db:"exten" json:"exten" required:"true" maxLength:"40" doc:"Digits, * and #; or _ and a pattern."`
+	Context    string `db:"context" json:"context" required:"true" maxLength:"128" ref:"contexts.name" owner:"true"`
+	Commented  bool   `json:"commented" doc:"The reverse of enabled."`
+	Enabled    bool   `db:"enabled" json:"enabled" default:"true"`
+	crud.Hrefs
+
+	Lines []LineRef `json:"lines" readOnly:"true"`
+}
+
+// ExtensionRef is an extension as other objects show it.
+type ExtensionRef struct {
+	ID      int64  `db:"id" json:"id"`
+	Exten   string `db:"exten" json:"exten"`
+	Context string `db:"context" json:"context"`
+	crud.Hrefs
+}
+
+func init() { resources = append(resources, declareExtensions) }
+
+func declareExtensions(e *crud.Engine) {
+	columns := []string{"exten", "context", "type"}
+	crud.Collect(e, crud.Resource[Extension]{
+		Path: "extensions", Singular: "extension", Param: "extension_id", Table: "confd_extension", Keys: []string{"id"},
+		Order: columns, Search: columns, Filters: columns,
+		Virtual:  map[string]string{"type": "SELECT c.type FROM confd_context c WHERE c.name = confd_extension.context"},
+		Unique:   map[string]string{"context": "exten,context"},
+		Validate: checkExtension, Guard: extensionIsFree,
+		Load: func(_ context.Context, _ store.Conn, extensions []*Extension) error {
+			for _, x := range extensions {
+				x.Commented = !x.Enabled
+			}
+			return nil
+		},
+	})
+}
+
+func extensionIsFree(ctx context.Context, c store.Conn, change *crud.Change[Extension]) error {
+	use, err := useOf(ctx, c, change.Old)
+	if err != nil || use == nil {
+		return err
+	}
+	return style.Associated("Extension", use.Owner, "extension_id", change.Old.ID)
+}
+
+// What an extension may be, in a context to dial out of and in any other.
+var (
+	extenPattern   = regexp.MustCompile(extenForm)
+	outcallPattern = regexp.MustCompile(`^_?\+?[*#0-9_XxZzNn\[\].!-]*$`)
+)
+
+func checkExtension(ctx context.Context, c store.Conn, change *crud.Change[Extension]) error {
+	x, old := change.New, change.Old
+	if change.Sent.Has("commented") && !change.Sent.Has("enabled") {
+		x.Enabled = !x.Commented
+	}
+	if old != nil && old.Exten == x.Exten && old.Context == x.Context {
+		return nil
+	}
+	in, err := contextNamed(ctx, c, x.Context)
+	if err != nil {
+		return err
+	}
+	pattern := extenPattern
+	if in.Type == "outcall" {
+		pattern = outcallPattern
+	}
+	if x.Exten == "" || !pattern.MatchString(x.Exten) {
+		return apierr.New(apierr.Invalid, "exten: ['String does not match expected pattern.']")
+	}
+	if old == nil {
+		return nil
+	}
+	if in.TenantUUID != old.TenantUUID {
+		return storedf("different tenants ('extension_tenant_uuid': '%s', 'context_tenant_uuid': '%s')", old.TenantUUID, in.TenantUUID)
+	}
+	use, err := useOf(ctx, c, x)
+	if err != nil || use == nil {
+		return err
+	}
+	return use.takes(ctx, c, x)
+}

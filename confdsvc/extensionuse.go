@@ -1,0 +1,79 @@
+package confdsvc
+
+import (
+	"context"
+	"strings"
+
+	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// extensionUse is what an extension may lead to: one kind of object at a time. Each kind is added by its own file.
+type extensionUse struct {
+	// Kind is what refusals call it, Owner what they call it when the extension is to be deleted.
+	Kind, Owner string
+	// Table joins it with extensions, by a column extension_id.
+	Table string
+	// Type of the extension's context, and the type of the context's ranges of which its number must be; "": any.
+	Type, Ranges string
+}
+
+// extensionUses are all kinds.
+var extensionUses []extensionUse
+
+// fits refuses an extension that another kind of object has, or whose context or number is not for this kind.
+func fits[L any](use extensionUse) crud.Check[L, Extension] {
+	return func(ctx context.Context, c store.Conn, pair *crud.Pair[L, Extension]) error {
+		used, err := useOf(ctx, c, pair.Right)
+		if err != nil {
+			return err
+		}
+		if used != nil && used.Kind != use.Kind {
+			return style.Associated("Extension", used.Kind, "extension_id", pair.Right.ID)
+		}
+		return use.takes(ctx, c, pair.Right)
+	}
+}
+
+// takes refuses an extension whose context is of another type, or whose number is in none of the context's ranges.
+func (u extensionUse) takes(ctx context.Context, c store.Conn, x *Extension) error {
+	in, err := contextNamed(ctx, c, x.Context)
+	if err != nil {
+		return err
+	}
+	if in.Type != u.Type {
+		return storedf("ContextType '%s' cannot be associated ('id': %d, 'context': '%s')", in.Type, x.ID, x.Context)
+	}
+	if u.Ranges == "" || strings.HasPrefix(x.Exten, "_") {
+		return nil
+	}
+	ranges, _ := in.ranges(u.Ranges)
+	for _, r := range ranges {
+		if r.holds(x.Exten) {
+			return nil
+		}
+	}
+	return apierr.New(apierr.Invalid, "Extension '%s' is outside of range for context '%s'", x.Exten, x.Context)
+}
+
+// useOf is what has the extension, or nil.
+func useOf(ctx context.Context, c store.Conn, x *Extension) (*extensionUse, error) {
+	for i := range extensionUses {
+		use := &extensionUses[i]
+		n, err := store.Get[int](ctx, c, "SELECT count(*) FROM "+use.Table+" WHERE extension_id = $1", x.ID)
+		if err != nil {
+			return nil, err
+		}
+		if n > 0 {
+			return use, nil
+		}
+	}
+	return nil, nil
+}
+
+func contextNamed(ctx context.Context, c store.Conn, name string) (*Context, error) {
+	return store.Get[*Context](ctx, c, `
+		SELECT id, uuid, tenant_uuid, name, label, type, user_ranges, group_ranges, queue_ranges, conference_room_ranges, incall_ranges, description, enabled
+		FROM confd_context WHERE name = $1`, name)
+}

@@ -1,0 +1,145 @@
+package confdsvc
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"math/big"
+
+	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// Line joins an endpoint, the numbers that it rings for, and the users who have it.
+type Line struct {
+	ID                    int64   `db:"id" json:"id" readOnly:"true" generated:"true"`
+	TenantUUID            string  `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
+	Name                  *string `db:"name" computed:"true" json:"name" readOnly:"true" doc:"The endpoint's."`
+	Protocol              *string `db:"protocol" computed:"true" json:"protocol" readOnly:"true" doc:"The endpoint's: sip, sccp or custom."`
+	DeviceID              *string `json:"device_id" readOnly:"true"`
+	DeviceSlot            int64   `db:"device_slot" computed:"true" json:"device_slot" readOnly:"true"`
+	ProvisioningExtension string  `db:"provisioning_extension" computed:"true" json:"provisioning_extension" readOnly:"true" doc:"The provisioning code."`
+	Context               string  `db:"context" json:"context" required:"true" maxLength:"128" ref:"contexts.name" owner:"true"`
+	ProvisioningCode      string  `db:"provisioning_code" json:"provisioning_code" pattern:"^[0-9]{6}$" example:"123456" doc:"Chosen at random when it is not sent."`
+	Position              int64   `db:"position" json:"position" minimum:"1" default:"1"`
+	CallerIDName          *string `db:"caller_id_name" json:"caller_id_name" maxLength:"80"`
+	CallerIDNum           *string `db:"caller_id_num" json:"caller_id_num" maxLength:"80" pattern:"^[0-9]+$" example:"1000"`
+	Registrar             string  `db:"registrar" json:"registrar" maxLength:"128" default:"default"`
+	IsWebRTC              bool    `json:"is_webrtc" readOnly:"true"`
+	crud.Hrefs
+
+	Application    json.RawMessage    `json:"application" readOnly:"true"`
+	EndpointSIP    json.RawMessage    `json:"endpoint_sip" readOnly:"true"`
+	EndpointSCCP   json.RawMessage    `json:"endpoint_sccp" readOnly:"true"`
+	EndpointCustom *EndpointCustomRef `json:"endpoint_custom" readOnly:"true"`
+	Extensions     []ExtensionRef     `json:"extensions" readOnly:"true"`
+	Users          []UserRef          `json:"users" readOnly:"true"`
+}
+
+// LineRef is a line as an extension shows it.
+type LineRef struct {
+	ID   int64   `db:"id" json:"id"`
+	Name *string `db:"name" json:"name"`
+	crud.Hrefs
+}
+
+func init() {
+	resources = append(resources, declareLines)
+	extensionUses = append(extensionUses, lineExtension)
+}
+
+var lineExtension = extensionUse{Kind: "user", Owner: "line", Table: "confd_line_extension", Type: "internal", Ranges: "user"}
+
+// ofEndpoint is a column of the view of all lines' endpoints.
+func ofEndpoint(column string) string {
+	return "SELECT v." + column + " FROM confd_line_protocol v WHERE v.line_id = confd_line.id"
+}
+
+func declareLines(e *crud.Engine) {
+	columns := []string{
+		"name", "context", "provisioning_code", "provisioning_extension", "position", "device_slot", "protocol", "device_id",
+		"caller_id_name", "caller_id_num", "exten",
+	}
+	crud.Collect(e, crud.Resource[Line]{
+		Path: "lines", Singular: "line", Param: "line_id", Table: "confd_line", Keys: []string{"id"},
+		Order: columns, Filters: columns, Search: columns,
+		Virtual: map[string]string{
+			"name": ofEndpoint("name"), "protocol": ofEndpoint("protocol"), "device_id": missing, "device_slot": "position",
+			"provisioning_extension": "provisioning_code",
+			"exten": `SELECT x.exten FROM confd_line_extension lx JOIN confd_extension x ON x.id = lx.extension_id
+				WHERE lx.line_id = confd_line.id ORDER BY x.id LIMIT 1`,
+		},
+		Unique:  map[string]string{"code": "provisioning_code"},
+		Prepare: provisionLine, Validate: checkLine,
+	})
+	crud.Link[Line, Extension]{
+		Table: "confd_line_extension", LeftHas: crud.AtMostOne, Only: []string{"put", "delete", "create"},
+		LeftShows: []crud.Show{
+			crud.Many(func(l *Line) *[]ExtensionRef { return &l.Extensions }),
+			crud.Many(func(l *UserLine) *[]ExtensionRef { return &l.Extensions }),
+		},
+		RightShows: []crud.Show{crud.Many(func(x *Extension) *[]LineRef { return &x.Lines })},
+		Allow:      crud.All(crud.SameTenant, extensionLineHasEndpoint, crud.LeftFree, oneMainUser, fits[Line](lineExtension)),
+	}.On(e)
+}
+
+// provisionLine gives a line the code by which a telephone asks for it.
+func provisionLine(ctx context.Context, c store.Conn, change *crud.Change[Line]) error {
+	for change.New.ProvisioningCode == "" {
+		n, err := rand.Int(rand.Reader, big.NewInt(1_000_000))
+		if err != nil {
+			return err
+		}
+		code := fmt.Sprintf("%06d", n)
+		taken, err := store.Get[int](ctx, c, `SELECT count(*) FROM confd_line WHERE provisioning_code = $1`, code)
+		if err != nil {
+			return err
+		}
+		if taken == 0 {
+			change.New.ProvisioningCode = code
+		}
+	}
+	return nil
+}
+
+// checkLine makes the checks that concern several fields.
+func checkLine(ctx context.Context, c store.Conn, change *crud.Change[Line]) error {
+	l, old := change.New, change.Old
+	named := (l.CallerIDName != nil && (old == nil || different(l.CallerIDName, old.CallerIDName))) ||
+		(l.CallerIDNum != nil && (old == nil || different(l.CallerIDNum, old.CallerIDNum)))
+	if !named {
+		return nil
+	}
+	if has, err := hasEndpoint(ctx, c, l.ID); err != nil || has {
+		return err
+	}
+	return apierr.New(apierr.Invalid, "Cannot set caller id if no endpoint associated")
+}
+
+func hasEndpoint(ctx context.Context, c store.Conn, lineID int64) (bool, error) {
+	n, err := store.Get[int](ctx, c, `SELECT count(*) FROM confd_line_endpoint WHERE line_id = $1`, lineID)
+	return n > 0, err
+}
+
+// needsEndpoint refuses a line without an endpoint.
+func needsEndpoint(ctx context.Context, c store.Conn, lineID int64) error {
+	has, err := hasEndpoint(ctx, c, lineID)
+	if err == nil && !has {
+		err = style.NotAssociated("Line", "Endpoint", "line_id", lineID)
+	}
+	return err
+}
+
+func extensionLineHasEndpoint(ctx context.Context, c store.Conn, pair *crud.Pair[Line, Extension]) error {
+	return needsEndpoint(ctx, c, pair.Left.ID)
+}
+
+// lineCanLoseEndpoint refuses to take the endpoint from a line that somebody has, or that a number rings.
+func lineCanLoseEndpoint[E any](ctx context.Context, c store.Conn, pair *crud.Pair[Line, E]) error {
+	if err := refuseLinked(ctx, c, "Line", "User", "line_id", pair.Left.ID, "confd_user_line", "user_id"); err != nil {
+		return err
+	}
+	return refuseLinked(ctx, c, "Line", "Extension", "line_id", pair.Left.ID, "confd_line_extension", "extension_id")
+}

@@ -1,0 +1,25 @@
+package confdsvc
+
+import "github.com/ringfence/ringfence/internal/crud"
+
+// UserFallbacks are where calls go that a user does not take.
+type UserFallbacks struct {
+	NoAnswer   *Destination `json:"noanswer_destination"`
+	Busy       *Destination `json:"busy_destination"`
+	Congestion *Destination `json:"congestion_destination"`
+	Fail       *Destination `json:"fail_destination"`
+}
+
+var userDestinations = destinationOwner[User]{
+	column: "of_user_id", key: func(u *User) any { return u.ID },
+	slots: func(u *User) slots {
+		f := &u.Fallbacks
+		return slots{"noanswer": &f.NoAnswer, "busy": &f.Busy, "congestion": &f.Congestion, "fail": &f.Fail}
+	},
+}
+
+func init() {
+	resources = append(resources, func(e *crud.Engine) {
+		crud.Part[User, UserFallbacks]{Path: "fallbacks", Whole: true, Field: func(u *User) *UserFallbacks { return &u.Fallbacks }}.On(e)
+	})
+}

@@ -1,0 +1,113 @@
+package confdsvc
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// UserLine is a line as its user shows it.
+type UserLine struct {
+	ID             int64              `db:"id" json:"id"`
+	Name           *string            `db:"name" json:"name"`
+	EndpointSIP    json.RawMessage    `json:"endpoint_sip"`
+	EndpointSCCP   json.RawMessage    `json:"endpoint_sccp"`
+	EndpointCustom *EndpointCustomRef `json:"endpoint_custom"`
+	Extensions     []ExtensionRef     `json:"extensions"`
+	crud.Hrefs
+}
+
+func init() { resources = append(resources, declareUserLines) }
+
+// declareUserLines joins users and lines. A line's first user is its main user, a user's first line their main line.
+func declareUserLines(e *crud.Engine) {
+	crud.Link[User, Line]{
+		Table: "confd_user_line", Position: "position", Only: []string{"put", "delete", "set"},
+		LeftShows:  []crud.Show{crud.Many(func(u *User) *[]UserLine { return &u.Lines })},
+		RightShows: []crud.Show{crud.Many(func(l *Line) *[]UserRef { return &l.Users })},
+		Allow:      crud.All(crud.SameTenant, userLineHasEndpoint, oneUserForSharedExtension),
+		MayEnd:     mainUserStays,
+		Set:        &crud.List[User, Line]{Path: "lines", By: []string{"id"}, Repeated: "Cannot associate same line more than once.", Check: userMayHaveLines},
+	}.On(e)
+}
+
+func userLineHasEndpoint(ctx context.Context, c store.Conn, pair *crud.Pair[User, Line]) error {
+	return needsEndpoint(ctx, c, pair.Right.ID)
+}
+
+// mainUser is the query of a line's main user: who was the first to have it.
+const mainUser = `(SELECT ul.user_id FROM confd_user_line ul WHERE ul.line_id = %s ORDER BY ul.id LIMIT 1)`
+
+// oneMainUser refuses a number that rings the lines of another main user.
+func oneMainUser(ctx context.Context, c store.Conn, pair *crud.Pair[Line, Extension]) error {
+	others, err := store.Select[int64](ctx, c, fmt.Sprintf(`
+		SELECT lx.line_id FROM confd_line_extension lx WHERE lx.extension_id = $1 AND lx.line_id <> $2 AND `+mainUser+` <> `+mainUser,
+		"lx.line_id", "$2"), pair.Right.ID, pair.Left.ID)
+	if err != nil || len(others) == 0 {
+		return err
+	}
+	return style.Associated("User", "Line", "line_id", others[0], "extension_id", pair.Right.ID)
+}
+
+// oneUserForSharedExtension refuses a user for a line whose number rings lines of another main user.
+func oneUserForSharedExtension(ctx context.Context, c store.Conn, pair *crud.Pair[User, Line]) error {
+	return notShared(ctx, c, pair.Left.ID, pair.Right.ID)
+}
+
+func notShared(ctx context.Context, c store.Conn, userID, lineID int64) error {
+	shared, err := store.Select[int64](ctx, c, fmt.Sprintf(`
+		SELECT mine.extension_id FROM confd_line_extension mine JOIN confd_line_extension theirs
+			ON theirs.extension_id = mine.extension_id AND theirs.line_id <> mine.line_id
+		WHERE mine.line_id = $1 AND `+mainUser+` <> $2`, "theirs.line_id"), lineID, userID)
+	if err != nil || len(shared) == 0 {
+		return err
+	}
+	return style.Associated("Line", "Extension", "line_id", lineID, "extension_id", shared[0])
+}
+
+// mainUserStays refuses to take a line from its main user while others have it too.
+func mainUserStays(ctx context.Context, c store.Conn, pair *crud.Pair[User, Line]) error {
+	return notMainOfMany(ctx, c, pair.Left.ID, pair.Right.ID)
+}
+
+func notMainOfMany(ctx context.Context, c store.Conn, userID, lineID int64) error {
+	users, err := store.Select[int64](ctx, c, `SELECT user_id FROM confd_user_line WHERE line_id = $1 ORDER BY id LIMIT 2`, lineID)
+	if err != nil || len(users) < 2 || users[0] != userID {
+		return err
+	}
+	return storedf("There are secondary users associated to the line ('line_id': %d)", lineID)
+}
+
+// userMayHaveLines makes the checks of each line that comes and of each that goes.
+func userMayHaveLines(ctx context.Context, c store.Conn, list *crud.Listing[User, Line]) error {
+	kept := map[int64]bool{}
+	for _, l := range list.Far {
+		kept[l.ID] = true
+	}
+	had, err := store.Select[int64](ctx, c, `SELECT line_id FROM confd_user_line WHERE user_id = $1`, list.Near.ID)
+	if err != nil {
+		return err
+	}
+	for _, id := range had {
+		if kept[id] {
+			continue
+		}
+		if err := notMainOfMany(ctx, c, list.Near.ID, id); err != nil {
+			return err
+		}
+	}
+	for _, l := range list.Far {
+		if err := needsEndpoint(ctx, c, l.ID); err != nil {
+			return err
+		}
+		if err := notShared(ctx, c, list.Near.ID, l.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func different(a, b *string) bool { return a == nil || b == nil || *a != *b }

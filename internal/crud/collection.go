@@ -1,0 +1,151 @@
+package crud
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// Collection is a Resource on its engine, made ready once, when the service is described.
+//
+// Find, Select, Insert, Update and Delete are for other resources' hooks, and for operations that do several things in one
+// transaction. They take the Conn and the context of Engine.InTx (reads also those of a read transaction), and do all that an operation does: hooks, references,
+// guards, embeds, audit.
+type Collection[T any] struct {
+	Resource[T]
+	engine  *Engine
+	columns []column
+	byName  map[string]column
+	schema  *rest.Schema
+	list    rest.ListSpec
+	refs    []column
+	// pictured are the fields that the audit keeps.
+	pictured []pictured
+	// shows are what links fill in, in objects of this collection and in those structs that show a part of one.
+	shows map[reflect.Type][]loader
+	// document says that all keys together name an object.
+	document bool
+	// guards refuse a delete, or prepare it: those of links.
+	guards []func(ctx context.Context, c store.Conn, change *Change[T]) error
+}
+
+// table is what of a collection does not depend on its type.
+type table interface {
+	tableName() string
+	column(name string) (column, bool)
+	owner() string
+	said() string
+}
+
+// Collect declares a collection on an engine.
+func Collect[T any](e *Engine, r Resource[T]) *Collection[T] {
+	k := r.on(e)
+	if e.collections == nil {
+		e.collections, e.byPath = map[reflect.Type]any{}, map[string]table{}
+	}
+	t := reflect.TypeFor[T]()
+	if e.collections[t] != nil {
+		panic(fmt.Sprintf("%s: two collections of %s", r.Path, t)) // a mistake in the declaration, seen at every start
+	}
+	e.collections[t], e.byPath[r.Path] = k, k
+	e.declare(k.operations)
+	return k
+}
+
+func (k *Collection[T]) tableName() string { return k.Table }
+
+func (k *Collection[T]) owner() string { return k.Owner }
+
+// said is what a refusal calls an object of the collection: "User".
+func (k *Collection[T]) said() string {
+	if k.Title != "" {
+		return k.Title
+	}
+	return title(k.Singular)
+}
+
+func (k *Collection[T]) column(name string) (column, bool) {
+	c, ok := k.byName[name]
+	return c, ok
+}
+
+// key is the column that links name an object by.
+func (k *Collection[T]) key() column { return k.byName[k.Keys[0]] }
+
+// Key returns the value of an object's first key.
+func (k *Collection[T]) Key(o *T) any { return k.field(o, k.Keys[0]) }
+
+// Find returns the object that a path would name by this key, as the tenant sees it: ready to be shown. It is not found
+// when neither the tenant nor one below it has it.
+func (k *Collection[T]) Find(ctx context.Context, c store.Conn, tenantUUID, key string) (*T, error) {
+	return k.find(ctx, c, tenantUUID, key)
+}
+
+// Select returns the objects for whose rows the condition holds, ordered by their key, whichever tenant has them, with what is theirs and
+// without what links show.
+func (k *Collection[T]) Select(ctx context.Context, c store.Conn, condition string, args ...any) ([]*T, error) {
+	objects, err := store.Select[*T](ctx, c, "SELECT "+k.selected()+" FROM "+k.Table+" WHERE "+condition+" ORDER BY "+k.Keys[0], args...)
+	if err != nil {
+		return nil, err
+	}
+	return objects, k.own(ctx, c, objects)
+}
+
+// Insert makes an object from change.New, in change.Tenant, and leaves there what a client reads of it.
+func (k *Collection[T]) Insert(ctx context.Context, c store.Conn, change *Change[T]) error {
+	if err := k.insert(ctx, c, change); err != nil {
+		return k.refused(err, change.New)
+	}
+	return nil
+}
+
+// Update changes change.Old, as Find or Select returned it, by edit, and leaves the result in change.New.
+func (k *Collection[T]) Update(ctx context.Context, c store.Conn, change *Change[T], edit func(o *T) error) error {
+	if err := k.edit(ctx, c, change, edit); err != nil {
+		return k.refused(err, change.New)
+	}
+	return nil
+}
+
+// Delete deletes change.Old.
+func (k *Collection[T]) Delete(ctx context.Context, c store.Conn, change *Change[T]) error {
+	if err := k.erase(ctx, c, change); err != nil {
+		return k.refused(err, change.Old)
+	}
+	return nil
+}
+
+// show adds a loader for the objects, or the parts of objects, of a type.
+func (k *Collection[T]) show(of reflect.Type, l loader) {
+	if k.shows == nil {
+		k.shows = map[reflect.Type][]loader{}
+	}
+	k.shows[of] = append(k.shows[of], l)
+}
+
+func (k *Collection[T]) loaders(of reflect.Type) []loader { return k.shows[of] }
+
+// columnsAs lists the columns of a type that shows a part of an object, as a SELECT of this table joined with others has them:
+// "confd_line.id AS \"item.id\"". Columns that the collection does not have are the joining table's.
+func (k *Collection[T]) columnsAs(item []column, joining string) string {
+	var out []byte
+	for _, c := range item {
+		of := joining
+		if own, ok := k.byName[c.name]; ok && !c.joining {
+			of = k.Table
+			if own.virtual {
+				out = append(out, ", "+own.name+` AS "item.`+c.scan+`"`...)
+				continue
+			}
+		}
+		out = append(out, ", "+of+"."+c.name+` AS "item.`+c.scan+`"`...)
+	}
+	return string(out)
+}
+
+// names are all that a path can name an object by.
+func (k *Collection[T]) names() []string { return slices.Concat(k.Keys, k.Names) }

@@ -1,0 +1,160 @@
+package crud
+
+import (
+	"context"
+	"net/http"
+	"reflect"
+	"strings"
+
+	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/tenant"
+)
+
+// Part is a part of an object with a path of its own: GET and PUT /{collection}/{id}/{Path}. With Name each property of it has
+// one too: GET and PUT /{collection}/{id}/{Path}/{name}; all properties are then of one type.
+//
+// A part is a field of the object: a struct whose columns are the table's (tag `prefix`), or that the resource's hooks load and
+// save. A PUT of it is an update of the object, with the resource's hooks.
+type Part[T, P any] struct {
+	Path string
+	// Field is where an object has the part. The field is read-only in the object itself.
+	Field func(o *T) *P
+	// Name is the path parameter that names a property: "forward_name".
+	Name string
+	// Whole says that a PUT replaces the part: what is not sent gets its default, or null. Without it what is not sent stays.
+	Whole bool
+	// Merge, where it is set, may change what the client sent by what there was, and refuse it.
+	Merge func(ctx context.Context, c store.Conn, old, changed *P, sent rest.Object) error
+}
+
+// On declares the part on an engine.
+func (p Part[T, P]) On(e *Engine) {
+	e.declare(func() []rest.Operation {
+		k := Of[T](e)
+		k.picturePart(func(o *T) any { return p.Field(o) })
+		schema := rest.SchemaOf[P]()
+		path := "/" + k.Path + "/{" + k.Param + "}/" + p.Path
+		id := k.Singular + "_" + strings.ReplaceAll(p.Path, "/", "_")
+		what := strings.ReplaceAll(p.Path, "/", " ") + " of a " + spaced(k.Singular)
+		ops := []rest.Operation{
+			{Method: http.MethodGet, Path: path, ID: "get_" + id, Summary: "Read the " + what, Reply: schema, Handle: p.read(k, nil)},
+			{Method: http.MethodPut, Path: path, ID: "update_" + id, Summary: "Change the " + what, Body: schema.Partial(), Handle: p.write(k)},
+		}
+		if p.Name != "" {
+			one := &schema.Properties[0]
+			named := []rest.Operation{
+				{Method: http.MethodGet, ID: "get_" + id + "_one", Summary: "Read one of the " + what, Reply: one.Schema, Handle: p.read(k, schema)},
+				{Method: http.MethodPut, ID: "update_" + id + "_one", Summary: "Change one of the " + what, Body: one.Schema, Handle: p.writeNamed(k, schema)},
+			}
+			for _, op := range named {
+				op.Path = path + "/{" + p.Name + "}"
+				ops = append(ops, op)
+			}
+		}
+		for i := range ops {
+			op := &ops[i]
+			op.Tag, op.Tenanted, op.Statuses = strings.ReplaceAll(k.Path, "/", "_"), true, []int{404}
+			action := "read"
+			if op.Success = http.StatusOK; op.Method == http.MethodPut {
+				op.Success, action = http.StatusNoContent, "update"
+				op.Statuses = append(op.Statuses, 412)
+			} else {
+				op.Conditional = true
+			}
+			op.Access = accessOf(e.Service, op.Path, action)
+		}
+		return ops
+	})
+}
+
+// read answers the part, or the property of it that the path names where names is set.
+func (p Part[T, P]) read(k *Collection[T], names *rest.Schema) rest.Handler {
+	return func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+		scope, err := tenant.Of(ctx, k.engine.DB, r)
+		if err != nil {
+			return rest.Reply{}, err
+		}
+		var o *T
+		err = k.engine.DB.InReadTx(ctx, func(ctx context.Context, c store.Conn) error {
+			if o, err = k.row(ctx, c, scope, r.Param(k.Param)); err != nil {
+				return err
+			}
+			if err := refuseDenied(r, k.spelt(o)); err != nil {
+				return err
+			}
+			return k.own(ctx, c, []*T{o})
+		})
+		if err != nil || names == nil {
+			return rest.Reply{Body: p.Field(o)}, err
+		}
+		field, err := p.named(names, p.Field(o), r)
+		if err != nil {
+			return rest.Reply{}, err
+		}
+		return rest.Reply{Body: field.Interface()}, nil
+	}
+}
+
+// named is the property that a path names.
+func (p Part[T, P]) named(schema *rest.Schema, part *P, r *rest.Request) (reflect.Value, error) {
+	property := schema.Property(r.Param(p.Name))
+	if property == nil {
+		return reflect.Value{}, apierr.New(apierr.NotFound, "%s has no such part", title(p.Path))
+	}
+	return reflect.ValueOf(part).Elem().FieldByIndex(property.Index()), nil
+}
+
+func (p Part[T, P]) write(k *Collection[T]) rest.Handler {
+	return func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+		sent, err := r.Object()
+		if err != nil {
+			return rest.Reply{}, err
+		}
+		return rest.Reply{}, p.update(ctx, k, r, func(ctx context.Context, c store.Conn, part *P) error {
+			old := *part
+			if p.Whole {
+				*part = *new(P)
+			}
+			if err := sent.Into(part); err != nil {
+				return err
+			}
+			return p.merge(ctx, c, &old, part, sent)
+		})
+	}
+}
+
+func (p Part[T, P]) merge(ctx context.Context, c store.Conn, old, changed *P, sent rest.Object) error {
+	if p.Merge == nil {
+		return nil
+	}
+	return p.Merge(ctx, c, old, changed, sent)
+}
+
+func (p Part[T, P]) writeNamed(k *Collection[T], schema *rest.Schema) rest.Handler {
+	return func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+		body, err := r.Object()
+		if err != nil {
+			return rest.Reply{}, err
+		}
+		sent := schema.Object(map[string]any{r.Param(p.Name): body.Values()})
+		return rest.Reply{}, p.update(ctx, k, r, func(ctx context.Context, c store.Conn, part *P) error {
+			old := *part
+			if _, err := p.named(schema, part, r); err != nil {
+				return err
+			}
+			if err := sent.Into(part); err != nil {
+				return err
+			}
+			return p.merge(ctx, c, &old, part, sent)
+		})
+	}
+}
+
+// update changes the part of the object that the request's path names.
+func (p Part[T, P]) update(ctx context.Context, k *Collection[T], r *rest.Request, edit func(ctx context.Context, c store.Conn, part *P) error) error {
+	return k.changeIn(ctx, &Change[T]{Request: r}, func(ctx context.Context, c store.Conn, o *T) error {
+		return edit(ctx, c, p.Field(o))
+	}, func(o *T) any { return p.Field(o) })
+}

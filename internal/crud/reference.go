@@ -1,0 +1,106 @@
+package crud
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/tenant"
+)
+
+// refsOf are the columns that refer to other objects by the tag `ref`: "contexts.name" is the column and the collection of a value
+// that must exist in what the tenant sees. With the tag owner:"true" the object belongs to the tenant of what it refers to.
+func refsOf(columns []column) []column {
+	var out []column
+	for _, c := range columns {
+		if c.ref != "" {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// checkRefs refuses values of ref columns, of those that changed, that name nothing, and takes the tenant of what has it.
+func (k *Collection[T]) checkRefs(ctx context.Context, c store.Conn, change *Change[T]) error {
+	for _, col := range k.refs {
+		value := reflect.ValueOf(change.New).Elem().FieldByIndex(col.index)
+		if change.Old != nil && reflect.DeepEqual(value.Interface(), reflect.ValueOf(change.Old).Elem().FieldByIndex(col.index).Interface()) {
+			continue
+		}
+		if value = reflect.Indirect(value); !value.IsValid() {
+			continue // null refers to nothing
+		}
+		scope := change.Tenant
+		if change.Old != nil {
+			scope = k.tenantOf(change.Old)
+		}
+		owner, err := k.engine.refer(ctx, c, col, scope, value.Interface())
+		if err != nil {
+			return err
+		}
+		if col.owns && change.Old == nil {
+			change.Tenant = owner
+		}
+	}
+	return nil
+}
+
+// refer returns the tenant that has what a column's value refers to.
+func (e *Engine) refer(ctx context.Context, c store.Conn, col column, scope string, value any) (string, error) {
+	path, name, _ := strings.Cut(col.ref, ".")
+	t, ok := e.byPath[path]
+	if !ok {
+		return "", fmt.Errorf("the column %s refers to %s, which is not declared", col.name, path)
+	}
+	if _, ok := t.column(name); !ok {
+		return "", fmt.Errorf("the column %s refers to %s, which has no column %s", col.name, path, name)
+	}
+	owner, err := store.Get[string](ctx, c, "SELECT CAST("+t.owner()+" AS text) FROM "+t.tableName()+" WHERE "+name+" = $1 AND "+
+		tenant.Below(t.owner(), "$2")+" ORDER BY "+t.owner()+" <> $2 LIMIT 1", value, scope)
+	if errors.Is(err, store.ErrNotFound) {
+		return "", missing(col.name, t.said(), col.name, value)
+	}
+	return owner, err
+}
+
+// Has reports whether a tenant itself has an object whose column has this value. Of a collection that is not declared nobody has any.
+func (e *Engine) Has(ctx context.Context, c store.Conn, tenantUUID, path, column string, value any) (bool, error) {
+	t, ok := e.byPath[path]
+	if !ok {
+		return false, nil
+	}
+	n, err := store.Get[int](ctx, c, "SELECT count(*) FROM "+t.tableName()+" WHERE "+column+" = $1 AND "+t.owner()+" = $2", value, tenantUUID)
+	return n > 0, err
+}
+
+// missing refuses a field of a body for what it names: there is no such object, or none that the caller sees.
+func missing(field, said, key string, value any) error {
+	return apierr.New(apierr.Invalid, "field '%s': %s was not found ('%s': %s)", field, said, key, quoted(value))
+}
+
+// pictured is a field that the audit keeps.
+type pictured struct {
+	name  string
+	index []int
+}
+
+// picturedOf are the properties that are columns, or that a client may write.
+func picturedOf(schema *rest.Schema, columns []column) []pictured {
+	kept := map[string]bool{}
+	for _, c := range columns {
+		kept[fmt.Sprint(c.index[0])] = true
+	}
+	var out []pictured
+	for i := range schema.Properties {
+		p := &schema.Properties[i]
+		if index := p.Index(); len(index) > 0 && (!p.ReadOnly || kept[fmt.Sprint(index[0])]) {
+			out = append(out, pictured{p.Name, index})
+		}
+	}
+	return out
+}

@@ -1,0 +1,90 @@
+package crud
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"strings"
+
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// Row is what a joining table keeps of a link beside the two keys, such as a priority: attributes that a client sends. A nil Row
+// keeps nothing.
+type Row struct {
+	schema  *rest.Schema
+	columns []column
+	zero    func() any
+	get     func(ctx context.Context, c store.Conn, sql string, args ...any) (any, error)
+}
+
+// RowOf makes a Row of a struct with the tags of a Resource's.
+func RowOf[A any]() *Row {
+	return &Row{
+		schema: rest.SchemaOf[A](), columns: columnsOf(reflect.TypeFor[A]()), zero: func() any { return new(A) },
+		get: func(ctx context.Context, c store.Conn, sql string, args ...any) (any, error) {
+			return store.Get[*A](ctx, c, sql, args...)
+		},
+	}
+}
+
+// all are the row's columns.
+func (r *Row) all() []column {
+	if r == nil {
+		return nil
+	}
+	return r.columns
+}
+
+// load returns the row of a link, or nil when there is none.
+func (r *Row) load(ctx context.Context, c store.Conn, from string, args ...any) (any, error) {
+	if r == nil {
+		n, err := store.Get[int](ctx, c, "SELECT count(*) FROM "+from, args...)
+		if n == 0 {
+			return nil, err
+		}
+		return struct{}{}, err
+	}
+	names := make([]string, len(r.columns))
+	for i, c := range r.columns {
+		names[i] = c.selected()
+	}
+	row, err := r.get(ctx, c, "SELECT "+strings.Join(names, ", ")+" FROM "+from, args...)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, nil
+	}
+	return row, err
+}
+
+// fresh is a new row with its defaults.
+func (r *Row) fresh() (any, error) {
+	if r == nil {
+		return nil, nil
+	}
+	row := r.zero()
+	return row, r.schema.SetDefaults(row)
+}
+
+func (r *Row) value(row any, col column) any {
+	return reflect.ValueOf(row).Elem().FieldByIndex(col.index).Interface()
+}
+
+// sets are the assignments of an UPDATE.
+func (r *Row) sets(row any, args *arguments) string {
+	parts := make([]string, len(r.columns))
+	for i, col := range r.columns {
+		parts[i] = col.name + " = " + args.add(r.value(row, col))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// from is the row that an item of a list describes: what it says, and the defaults of what it does not.
+func (r *Row) from(item any) (any, error) {
+	row, err := r.fresh()
+	if err != nil {
+		return nil, err
+	}
+	sent, _ := item.(map[string]any)
+	return row, r.schema.Object(sent).Into(row)
+}

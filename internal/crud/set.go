@@ -1,0 +1,296 @@
+package crud
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/audit"
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/tenant"
+)
+
+// List is an operation that replaces all links of one object, N, by links with the objects of a list, F: PUT /{near}/{id}/{Path} with
+// {"{Field}": [{"id": 1}, ...]}. The order is kept; an empty list ends all.
+type List[N, F any] struct {
+	Path string
+	// Field is the body's attribute; by default the last segment of Path.
+	Field string
+	// By are the columns by which an item may name its object; by default the far collection's keys.
+	By []string
+	// Repeated is the sentence that refuses the same object twice: "Cannot associate same user more than once."
+	Repeated string
+	// Check refuses, once all items were found to be of the near object's tenant.
+	Check func(ctx context.Context, c store.Conn, list *Listing[N, F]) error
+}
+
+// Listing is one replacement of a list.
+type Listing[N, F any] struct {
+	Request *rest.Request
+	Near    *N
+	Far     []*F
+}
+
+// setter is where a list is kept.
+type setter[N, F any] struct {
+	engine        *Engine
+	joining       string
+	nearColumn    string
+	farColumn     string
+	position      string // of far objects in a near one's list
+	backward      string // the position column of the reverse list, which this one keeps
+	row           *Row
+	acrossTenants bool
+	near          *Collection[N]
+	far           *Collection[F]
+	list          *List[N, F]
+}
+
+// operation is PUT of the list.
+func (s *setter[N, F]) operation() rest.Operation {
+	l := s.list
+	if l.Field == "" {
+		l.Field = l.Path[strings.LastIndex(l.Path, "/")+1:]
+	}
+	if len(l.By) == 0 {
+		l.By = s.far.Keys
+	}
+	item := &rest.Schema{Type: "object", Name: componentOf(s.near.Singular, l.Field)}
+	for _, by := range l.By {
+		p := s.far.schema.Property(by)
+		if p == nil {
+			panic(fmt.Sprintf("%s: an item of %s is named by %s, which no client sees", s.near.Path, l.Path, by))
+		}
+		shape := *p.Schema
+		item.Properties = append(item.Properties, rest.Property{Name: by, Required: len(l.By) == 1, Schema: &shape})
+	}
+	if s.row != nil {
+		item.Properties = append(item.Properties, s.row.schema.Properties...)
+	}
+	most := rest.MaxLimit
+	body := &rest.Schema{Type: "object", Properties: []rest.Property{
+		{Name: l.Field, Required: true, Schema: &rest.Schema{Type: "array", Items: item, MaxItems: &most}},
+	}}
+	path := "/" + s.near.Path + "/{" + s.near.Param + "}/" + l.Path
+	return rest.Operation{
+		Method: http.MethodPut, Path: path, Access: accessOf(s.engine.Service, path, "update"),
+		ID:  "associate_" + s.near.Singular + "_" + strings.ReplaceAll(l.Path, "/", "_"),
+		Tag: strings.ReplaceAll(s.near.Path, "/", "_"), Tenanted: true,
+		Summary:     "Replace the " + spaced(l.Field) + " of a " + spaced(s.near.Singular),
+		Description: "The list replaces what there was, in this order; an empty one ends all.",
+		Body:        body, Success: http.StatusNoContent, Statuses: []int{400, 404}, Handle: s.handle,
+	}
+}
+
+func componentOf(singular, field string) string {
+	name := ""
+	for word := range strings.SplitSeq(singular+"_"+field, "_") {
+		name += strings.ToUpper(word[:1]) + word[1:]
+	}
+	return name + "Item"
+}
+
+func (s *setter[N, F]) handle(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+	object, err := r.Object()
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	items, _ := object.Value(s.list.Field).([]any)
+	scope, err := tenant.Of(ctx, s.engine.DB, r)
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	err = s.engine.InTx(ctx, func(ctx context.Context, c store.Conn) error {
+		near, err := s.near.row(ctx, c, scope, r.Param(s.near.Param))
+		if err != nil {
+			return err
+		}
+		if err := refuseDenied(r, s.near.spelt(near)); err != nil {
+			return err
+		}
+		far, err := s.find(ctx, c, scope, items)
+		if err != nil {
+			return err
+		}
+		if err := s.check(ctx, c, &Listing[N, F]{Request: r, Near: near, Far: far}); err != nil {
+			return err
+		}
+		before, err := s.keys(ctx, c, near)
+		if err != nil {
+			return err
+		}
+		if err := s.replace(ctx, c, near, far, items); err != nil {
+			return err
+		}
+		return s.conclude(ctx, c, r, scope, near, far, before)
+	})
+	return rest.Reply{}, err
+}
+
+// find returns the objects that the items name, in their order.
+func (s *setter[N, F]) find(ctx context.Context, c store.Conn, scope string, items []any) ([]*F, error) {
+	out := make([]*F, 0, len(items))
+	found := map[string]*F{}
+	for some := range slices.Chunk(items, loadAtOnce/2) {
+		args := &arguments{}
+		within := s.far.inScope(true, args.add(scope))
+		var conditions []string
+		for i, item := range some {
+			by, value, err := s.named(len(out)+i, item)
+			if err != nil {
+				return nil, err
+			}
+			conditions = append(conditions, by+" = "+args.add(value))
+		}
+		rows, err := store.Select[*F](ctx, c, "SELECT "+s.far.selected()+" FROM "+s.far.Table+" WHERE "+within+" AND ("+strings.Join(conditions, " OR ")+")", args.values...)
+		if err != nil {
+			return nil, err
+		}
+		for _, row := range rows {
+			for _, by := range s.list.By {
+				found[by+"="+fmt.Sprint(s.far.field(row, by))] = row
+			}
+		}
+		for i, item := range some {
+			by, value, err := s.named(i, item)
+			if err != nil {
+				return nil, err
+			}
+			o := found[by+"="+fmt.Sprint(value)]
+			if o == nil {
+				return nil, missing(s.list.Field, s.far.said(), by, value)
+			}
+			out = append(out, o)
+		}
+	}
+	return out, s.far.own(ctx, c, out)
+}
+
+// named is the key by which an item names its object. The schema has checked their types.
+func (s *setter[N, F]) named(at int, item any) (by string, value any, err error) {
+	sent, _ := item.(map[string]any)
+	for _, by := range s.list.By {
+		switch v := sent[by].(type) {
+		case string:
+			return by, strings.ToLower(v), nil
+		case json.Number:
+			n, err := v.Int64()
+			return by, n, err
+		}
+	}
+	return "", nil, apierr.InvalidField(fmt.Sprintf("%s[%d].%s", s.list.Field, at, s.list.By[0]), "required", "Is required")
+}
+
+func (s *setter[N, F]) check(ctx context.Context, c store.Conn, l *Listing[N, F]) error {
+	if err := s.near.own(ctx, c, []*N{l.Near}); err != nil {
+		return err
+	}
+	seen := map[string]bool{}
+	repeated := false
+	for _, o := range l.Far {
+		near, far := s.near.tenantOf(l.Near), s.far.tenantOf(o)
+		if near != far && !s.acrossTenants {
+			return s.engine.Style.stored("different tenants ('%s_tenant_uuid': '%s', '%s_tenant_uuid': '%s')", s.near.Singular, near, s.far.Singular, far)
+		}
+		key := fmt.Sprint(s.far.Key(o))
+		repeated = repeated || seen[key]
+		seen[key] = true
+	}
+	if s.list.Check != nil {
+		if err := s.list.Check(ctx, c, l); err != nil {
+			return err
+		}
+	}
+	if repeated {
+		return s.engine.Style.NotPermitted(s.list.Repeated)
+	}
+	return nil
+}
+
+// keys are those of the objects that the near one is linked with, in its order.
+func (s *setter[N, F]) keys(ctx context.Context, c store.Conn, near *N) ([]string, error) {
+	order := s.farColumn
+	if s.position != "" {
+		order = s.position
+	}
+	return store.Select[string](ctx, c, "SELECT CAST("+s.farColumn+" AS text) FROM "+s.joining+" WHERE "+s.nearColumn+" = $1 ORDER BY "+order, s.near.Key(near))
+}
+
+// replace writes the list. What stays keeps its row: when it was made, and its place in the reverse list.
+func (s *setter[N, F]) replace(ctx context.Context, c store.Conn, near *N, far []*F, items []any) error {
+	key := s.near.Key(near)
+	args := &arguments{}
+	drop := "DELETE FROM " + s.joining + " WHERE " + s.nearColumn + " = " + args.add(key)
+	if len(far) > 0 {
+		kept := make([]string, len(far))
+		for i, o := range far {
+			kept[i] = args.add(s.far.Key(o))
+		}
+		drop += " AND " + s.farColumn + " NOT IN (" + strings.Join(kept, ", ") + ")"
+	}
+	if _, err := c.Exec(ctx, drop, args.values...); err != nil {
+		return err
+	}
+	for i, o := range far {
+		if err := s.put(ctx, c, key, s.far.Key(o), i, items[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// put writes one row of the list, or what of one that is there changes.
+func (s *setter[N, F]) put(ctx context.Context, c store.Conn, near, far any, at int, item any) error {
+	args := &arguments{}
+	names, values := []string{s.nearColumn, s.farColumn}, []string{args.add(near), args.add(far)}
+	var changed []string
+	set := func(column, value string) {
+		names, values, changed = append(names, column), append(values, value), append(changed, column+" = excluded."+column)
+	}
+	if s.row != nil {
+		row, err := s.row.from(item)
+		if err != nil {
+			return err
+		}
+		for _, col := range s.row.columns {
+			set(col.name, args.add(s.row.value(row, col)))
+		}
+	}
+	if s.position != "" && !slices.Contains(names, s.position) {
+		set(s.position, args.add(at))
+	}
+	if s.backward != "" && !slices.Contains(names, s.backward) { // the last in the reverse list
+		names = append(names, s.backward)
+		values = append(values, "(SELECT coalesce(max("+s.backward+"), -1) + 1 FROM "+s.joining+" WHERE "+s.farColumn+" = "+args.add(far)+")")
+	}
+	action := "NOTHING"
+	if len(changed) > 0 {
+		action = "UPDATE SET " + strings.Join(changed, ", ")
+	}
+	_, err := c.Exec(ctx, "INSERT INTO "+s.joining+" ("+strings.Join(names, ", ")+") VALUES ("+strings.Join(values, ", ")+") ON CONFLICT ("+
+		s.nearColumn+", "+s.farColumn+") DO "+action, args.values...)
+	return err
+}
+
+// conclude keeps the change in the audit, and has it told.
+func (s *setter[N, F]) conclude(ctx context.Context, c store.Conn, r *rest.Request, scope string, near *N, far []*F, before []string) error {
+	after := make([]string, len(far))
+	for i, o := range far {
+		after[i] = fmt.Sprint(s.far.Key(o))
+	}
+	for _, key := range append(slices.Clone(before), after...) {
+		tell(ctx, Told{Resource: s.far.Path, Key: key, Tenant: s.near.tenantOf(near)})
+	}
+	key := fmt.Sprint(s.near.Key(near))
+	tell(ctx, Told{Resource: s.near.Path, Key: key, Tenant: s.near.tenantOf(near)})
+	return audit.Write(ctx, c, r, audit.Change{
+		Tenant: cmp.Or(s.near.tenantOf(near), scope), Resource: s.near.Path + "/" + s.list.Path, Object: key, Keys: [][]string{s.near.spelt(near).keys},
+		Before: map[string]any{s.list.Field: before}, After: map[string]any{s.list.Field: after},
+	})
+}

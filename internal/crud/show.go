@@ -1,0 +1,143 @@
+package crud
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// Show is a field in which objects show what a link joins them with. [Many] and [One] make it.
+type Show interface {
+	// of is the type of the objects that have the field.
+	of() reflect.Type
+	// loader fills the field in. near is the side that has it, far the one that it shows.
+	loader(near, far *end) loader
+}
+
+// loader fills in fields of objects, a []*O of at most loadAtOnce, as the tenant scope sees them.
+type loader func(ctx context.Context, c store.Conn, scope string, objects any) error
+
+// end is one side of a link, when its collection is known.
+type end struct {
+	collection side
+	// joining is the joining table; column the one of this side in it; position the one, or "", that keeps the order of the far side's list.
+	joining, column, position string
+}
+
+// side is what of a collection a link's loaders need.
+type side interface {
+	table
+	key() column
+	columnsAs(item []column, joining string) string
+	// link says where the object with a key is; loaders are what links fill in in a type that shows a part of an object.
+	link(o any, key any)
+	loaders(of reflect.Type) []loader
+}
+
+// Many shows all objects of the other side as a list, in the link's order, else in the order of their keys. E has `db` tags that name
+// columns of the other side, or, with the tag joining:"true", of the joining table; one of them is the other side's first key.
+func Many[O, E any](field func(o *O) *[]E) Show {
+	return show[O, E]{set: func(o *O, items []E) { *field(o) = items }}
+}
+
+// One shows the one object of the other side, or null. E is as for [Many].
+func One[O, E any](field func(o *O) **E) Show {
+	return show[O, E]{set: func(o *O, items []E) {
+		*field(o) = nil
+		if len(items) > 0 {
+			*field(o) = &items[0]
+		}
+	}}
+}
+
+type show[O, E any] struct{ set func(o *O, items []E) }
+
+func (show[O, E]) of() reflect.Type { return reflect.TypeFor[O]() }
+
+// joined is a row of a loader's query.
+type joined[E any] struct {
+	Owner string `db:"owner"`
+	Item  E      `db:"item"`
+}
+
+func (s show[O, E]) loader(near, far *end) loader {
+	keys, items := columnsOf(reflect.TypeFor[O]()), columnsOf(reflect.TypeFor[E]())
+	key := columnNamed(keys, near.collection.key().name)
+	if key == nil || columnNamed(items, far.collection.key().name) == nil {
+		panic(fmt.Sprintf("%s and %s must both have a `db` tag for the key that they are linked by", reflect.TypeFor[O](), reflect.TypeFor[E]()))
+	}
+	order := far.collection.tableName() + "." + far.collection.key().name
+	if near.position != "" {
+		order = near.joining + "." + near.position + ", " + order
+	}
+	query := "SELECT CAST(" + near.joining + "." + near.column + " AS text) AS owner" + far.collection.columnsAs(items, near.joining) +
+		" FROM " + near.joining + " JOIN " + far.collection.tableName() + " ON " + far.collection.tableName() + "." + far.collection.key().name +
+		" = " + near.joining + "." + far.column + " WHERE " + near.joining + "." + near.column + " IN (%s) ORDER BY " + order
+	return func(ctx context.Context, c store.Conn, scope string, objects any) error {
+		for some := range slices.Chunk(objects.([]*O), loadAtOnce) {
+			if err := s.fill(ctx, c, scope, far, key, query, some); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// fill loads the items of some objects with one query.
+func (s show[O, E]) fill(ctx context.Context, c store.Conn, scope string, far *end, key *column, query string, objects []*O) error {
+	found := make(map[string][]E, len(objects))
+	values := make([]any, 0, len(objects))
+	for _, o := range objects {
+		value := reflect.ValueOf(o).Elem().FieldByIndex(key.index).Interface()
+		if text := fmt.Sprint(value); found[text] == nil {
+			found[text], values = []E{}, append(values, value)
+		}
+	}
+	rows, err := store.Select[joined[E]](ctx, c, fmt.Sprintf(query, Placeholders(1, len(values))), values...)
+	if err != nil {
+		return err
+	}
+	items := make([]*E, len(rows))
+	for i := range rows {
+		items[i] = &rows[i].Item
+	}
+	if err := completeItems(ctx, c, scope, far.collection, items); err != nil {
+		return err
+	}
+	for i := range rows {
+		found[rows[i].Owner] = append(found[rows[i].Owner], rows[i].Item)
+	}
+	for _, o := range objects {
+		s.set(o, found[fmt.Sprint(reflect.ValueOf(o).Elem().FieldByIndex(key.index).Interface())])
+	}
+	return nil
+}
+
+// completeItems makes what shows a part of a collection's objects what a client reads.
+func completeItems[E any](ctx context.Context, c store.Conn, scope string, of side, items []*E) error {
+	if len(items) == 0 {
+		return nil
+	}
+	for _, l := range of.loaders(reflect.TypeFor[E]()) {
+		if err := l(ctx, c, scope, items); err != nil {
+			return err
+		}
+	}
+	key := columnNamed(columnsOf(reflect.TypeFor[E]()), of.key().name)
+	for _, item := range items {
+		of.link(item, reflect.ValueOf(item).Elem().FieldByIndex(key.index).Interface())
+	}
+	return nil
+}
+
+func columnNamed(columns []column, name string) *column {
+	for i := range columns {
+		if columns[i].name == name {
+			return &columns[i]
+		}
+	}
+	return nil
+}

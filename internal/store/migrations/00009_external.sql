@@ -1,0 +1,34 @@
+-- +goose Up
+-- The keys that what is sealed may need (package sealed). Their ids only: the keys themselves are nowhere in the database.
+CREATE TABLE sealing_key (
+    key_id @text NOT NULL PRIMARY KEY
+);
+
+-- A tenant's settings for one type of external authentication, such as its client_id.
+CREATE TABLE auth_external_config (
+    tenant_uuid @uuid NOT NULL REFERENCES auth_tenant (uuid) ON DELETE CASCADE,
+    auth_type   @text NOT NULL,
+    sealed      @bytes NOT NULL,
+    PRIMARY KEY (tenant_uuid, auth_type)
+);
+
+-- What a plugin keeps for a user.
+CREATE TABLE auth_external (
+    user_uuid      @uuid NOT NULL REFERENCES auth_user (uuid) ON DELETE CASCADE,
+    auth_type      @text NOT NULL,
+    sealed         @bytes NOT NULL, -- never the same twice, so it tells whether the row has changed
+    renewing_until @time, -- a node renews the credentials; until then the others wait for it
+    PRIMARY KEY (user_uuid, auth_type)
+);
+CREATE INDEX auth_external_type ON auth_external (auth_type, user_uuid);
+
+-- Whom an external service has been asked to send back.
+CREATE TABLE auth_external_pending (
+    digest     @bytes NOT NULL PRIMARY KEY, -- SHA-256 of the state, which itself is nowhere
+    user_uuid  @uuid NOT NULL REFERENCES auth_user (uuid) ON DELETE CASCADE,
+    auth_type  @text NOT NULL,
+    sealed     @bytes NOT NULL,
+    expires_at @time NOT NULL
+);
+CREATE INDEX auth_external_pending_user ON auth_external_pending (user_uuid, auth_type);
+CREATE INDEX auth_external_pending_expires ON auth_external_pending (expires_at);
