@@ -62,7 +62,7 @@ func Rows() []storetest.Row {
 		rowOf(s.groups(), storetest.Row{Kept: []string{"config_managed"}, Filled: []string{"slug"}}),
 		rowOf(s.sessions(), storetest.Row{}),
 		rowOf(s.refreshTokens(), storetest.Row{}),
-		rowOf(auditEntries(), storetest.Row{}),
+		rowOf(s.auditEntries(), storetest.Row{}),
 		{Table: "auth_ldap_config", Fields: LDAPConfig{}, Kept: []string{"bind_password", "set_by"}},
 	}
 }

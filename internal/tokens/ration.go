@@ -48,7 +48,9 @@ const (
 	tainted = time.Minute
 	// A secret that was refused unseen is looked at when it comes again, after a while: whoever sends random ones sends others.
 	comeBackAfter, comeBackWithin = 500 * time.Millisecond, time.Minute
-	refusedSlots                  = 1 << 12
+	// refusedSlots secrets are remembered, at most, each in a slot of its own that another one takes away: the more slots, the faster a
+	// flood may be that leaves time to come again. All of them are some 5 MB.
+	refusedSlots = 1 << 16
 )
 
 // Ration keeps look-ups of secrets that nobody knows from taking the database away from all others. Only those that turn out to be unknown
