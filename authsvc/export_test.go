@@ -59,10 +59,10 @@ func Rows() []storetest.Row {
 		{Table: "auth_email", Fields: Email{}, Kept: []string{"login"}},
 		rowOf(s.tenants(), storetest.Row{Kept: []string{"method_set_by"}, Filled: []string{"slug"}}),
 		rowOf(s.policies(), storetest.Row{Filled: []string{"slug"}}),
-		rowOf(s.groups(), storetest.Row{Kept: []string{"config_managed"}, Filled: []string{"slug"}}),
+		rowOf(s.groups(), storetest.Row{Filled: []string{"slug"}}),
 		rowOf(s.sessions(), storetest.Row{}),
 		rowOf(s.refreshTokens(), storetest.Row{}),
-		rowOf(s.auditEntries(), storetest.Row{}),
+		rowOf(s.auditEntries(), storetest.Row{Kept: []string{"names"}}),
 		{Table: "auth_ldap_config", Fields: LDAPConfig{}, Kept: []string{"bind_password", "set_by"}},
 	}
 }

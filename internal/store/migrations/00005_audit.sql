@@ -11,7 +11,7 @@ CREATE TABLE audit (
     action       @text NOT NULL, -- the operation's id
     resource     @text NOT NULL,
     object       @text NOT NULL, -- its key
-    names        @text NOT NULL, -- all that a path can have in its place, with where: " 0:17 0:1b4e28ba-... ", and " 0:17 1:5 " of two
+    names        @text NOT NULL DEFAULT '', -- all that a path can have in its place, with where: " 0:17 0:1b4e28ba-... ", and " 0:17 1:5 " of two
     before       @text,          -- JSON, without secrets
     after        @text
 );
