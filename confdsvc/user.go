@@ -159,7 +159,7 @@ func validateUser(_ context.Context, _ store.Conn, change *crud.Change[User]) er
 	return recordEverything(change)
 }
 
-// unavailable are the attributes that a body may set in the reference and cannot set here yet.
+// unavailable are the attributes that clients of existing platforms may set and that cannot be set here yet.
 var unavailable = []string{"agent", "auth", "device_id", "func_key_template_id", "groups", "incalls", "switchboards"}
 
 // refuseUnavailable refuses what could only be dropped. Null and empty lists ask for nothing.
