@@ -20,7 +20,7 @@ func keepAdministrator(ctx context.Context, c store.Conn) error {
 		  AND NOT EXISTS (SELECT 1 FROM `+holdings("u.uuid")+` h JOIN auth_policy_access a ON a.policy_uuid = h.policy_uuid WHERE a.access LIKE '!%')
 		  AND EXISTS (SELECT 1 FROM auth_login l LEFT JOIN auth_email e ON e.uuid = l.email_uuid WHERE l.user_uuid = u.uuid AND (l.email_uuid IS NULL OR e.confirmed))
 		  AND NOT EXISTS (SELECT 1 FROM auth_voucher v WHERE v.user_uuid = u.uuid AND v.subject = 'password' AND v.by_uuid NOT IN (
-			SELECT CAST(user_uuid AS text) FROM powerful UNION SELECT CAST(user_uuid AS text) FROM auth_departed WHERE access = '#'))
+			SELECT user_uuid FROM powerful UNION SELECT user_uuid FROM auth_departed WHERE access = '#'))
 		  AND t.uuid = t.parent_uuid AND u.enabled AND u.password_hash IS NOT NULL AND `+methodOf+` = 'native'
 		LIMIT 1`)
 	if err != nil {

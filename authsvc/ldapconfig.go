@@ -181,7 +181,7 @@ func (s *Service) putLDAP(ctx context.Context, r *rest.Request) (rest.Reply, err
 		if err := s.changeLDAP(&after, before, sent); err != nil {
 			return err
 		}
-		if err := saveLDAP(ctx, tx, after, r.Principal().UserUUID); err != nil {
+		if err := saveLDAP(ctx, tx, after, knownBy(r.Principal().UserUUID)); err != nil {
 			return err
 		}
 		change.After = after.LDAPConfig

@@ -24,7 +24,9 @@ type liveToken struct {
 	Now         time.Time `db:"now"`
 	// Accesses have a space between them, which none has in it. Some may be there twice.
 	Accesses *string `db:"accesses"`
-	// Backend knew the password; empty where nobody vouches for the way in, which then is not asked about.
+	// Vouched are those who vouch for the password that the session began with; see vouched.
+	Vouched *string `db:"vouched"`
+	// Backend knew the password; empty where Vouched says it all, or nobody vouches for the way in.
 	Backend string `db:"backend"`
 }
 
@@ -33,7 +35,9 @@ type liveToken struct {
 func liveTokenBy(more string) string {
 	return `
 	SELECT t.session_uuid, t.user_uuid, u.tenant_uuid, u.purpose, t.expires_at, now_utc() AS now` + more + `,
-		CASE WHEN t.backend <> 'ldap' AND NOT EXISTS (SELECT 1 FROM auth_voucher v WHERE v.user_uuid = t.user_uuid) THEN '' ELSE t.backend END AS backend,
+		CASE WHEN t.backend = 'database' OR t.backend <> 'ldap' AND NOT EXISTS (SELECT 1 FROM auth_voucher v WHERE v.user_uuid = t.user_uuid)
+			THEN '' ELSE t.backend END AS backend,
+		(` + vouched + `) AS vouched,
 		(SELECT string_agg(a.access, ' ') FROM auth_policy_access a
 		 WHERE a.policy_uuid IN (SELECT h.policy_uuid FROM ` + holdings("u.uuid") + ` h)) AS accesses
 	FROM auth_token t JOIN auth_user u ON u.uuid = t.user_uuid
@@ -43,7 +47,7 @@ func liveTokenBy(more string) string {
 var selectLiveToken = liveTokenBy("")
 
 // Load answers who a token speaks for, as things are now: policies, the user and the tenant may have
-// changed while the token lives. One query, of one row, and some more where somebody vouches for the way in. Expiry is by the database's clock, which all nodes share.
+// changed while the token lives. One query, of one row; some more where a directory or another backend let the user in. Expiry is by the database's clock, which all nodes share.
 func (s *Service) Load(ctx context.Context, _ string, d tokens.Digest) (*principal.Principal, error) {
 	t, err := store.Get[liveToken](ctx, s.db, selectLiveToken, d[:])
 	if errors.Is(err, store.ErrNotFound) {
@@ -52,7 +56,7 @@ func (s *Service) Load(ctx context.Context, _ string, d tokens.Digest) (*princip
 	if err != nil {
 		return nil, err
 	}
-	if ok, err := s.entryStands(ctx, s.db, t.UserUUID, t.Backend); err != nil || !ok {
+	if ok, err := s.tokenStands(ctx, &t); err != nil || !ok {
 		return nil, firstError(err, tokens.ErrUnknown)
 	}
 	set, err := s.acls.Compile(t.accesses())

@@ -150,7 +150,7 @@ func validateTenant(ctx context.Context, c store.Conn, change *crud.Change[Tenan
 func saveTenant(ctx context.Context, c store.Conn, change *crud.Change[Tenant]) error {
 	t := change.New
 	if change.Old == nil || change.Old.DefaultMethod != t.DefaultMethod {
-		if _, err := c.Exec(ctx, `UPDATE auth_tenant SET method_set_by = $2 WHERE uuid = $1`, t.UUID, change.Request.Principal().UserUUID); err != nil {
+		if _, err := c.Exec(ctx, `UPDATE auth_tenant SET method_set_by = $2 WHERE uuid = $1`, t.UUID, knownBy(change.Request.Principal().UserUUID)); err != nil {
 			return err
 		}
 	}

@@ -65,6 +65,9 @@ func (s *Service) record(ctx context.Context, token string) (tokenRecord, error)
 	if err != nil {
 		return tokenRecord{}, err
 	}
+	if ok, err := s.tokenStands(ctx, &t.liveToken); err != nil || !ok {
+		return tokenRecord{}, firstError(err, tokens.ErrUnknown)
+	}
 	held, err := s.acls.Compile(t.accesses())
 	if err != nil {
 		return tokenRecord{}, err

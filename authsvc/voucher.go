@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
+
+	"github.com/google/uuid"
 
 	"github.com/ringfence/ringfence/internal/principal"
 	"github.com/ringfence/ringfence/internal/store"
@@ -43,6 +46,15 @@ func vouchEmail(uuid string) string { return "email " + uuid }
 
 func vouchIdentity(backend string) string { return "identity " + backend }
 
+// knownBy is who vouches, as it is stored. A token of another auth server may name somebody by what is no UUID: nobody here knows what they
+// hold, so the UUID that nobody has stands for them, and what they set lets nobody in.
+func knownBy(user string) string {
+	if id, err := uuid.Parse(user); err == nil {
+		return id.String()
+	}
+	return uuid.Nil.String()
+}
+
 // vouch makes these the only ones who vouch for something of a user's.
 func vouch(ctx context.Context, tx store.Conn, user, subject string, by []voucher) error {
 	if _, err := tx.Exec(ctx, `DELETE FROM auth_voucher WHERE user_uuid = $1 AND subject = $2`, user, subject); err != nil {
@@ -55,7 +67,7 @@ func vouch(ctx context.Context, tx store.Conn, user, subject string, by []vouche
 func alsoVouch(ctx context.Context, tx store.Conn, user, subject string, by []voucher) error {
 	for _, v := range by {
 		if _, err := tx.Exec(ctx, `INSERT INTO auth_voucher (user_uuid, subject, by_uuid, fresh) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`,
-			user, subject, v.ByUUID, v.Fresh); err != nil {
+			user, subject, knownBy(v.ByUUID), v.Fresh); err != nil {
 			return fmt.Errorf("keeping who vouches: %w", err)
 		}
 	}
@@ -136,13 +148,48 @@ func (s *Service) stands(ctx context.Context, c store.Conn, user, what string, b
 			return false, err
 		}
 		if !ok {
-			slog.WarnContext(ctx, "refused: what lets a user in was set by somebody who does not hold all that the user holds; "+
-				"it is good again when the user's own administrator, or anybody who holds as much as the user, sets it again",
-				"user_uuid", user, "refused", what, "set_by", v.ByUUID)
+			refusedEntry(ctx, user, what, v)
 			return false, nil
 		}
 	}
 	return true, nil
+}
+
+// vouched is the query of those who vouch for the password of the user of a token t, if that is how its session began: a line for each, with
+// who it is, whether they made the user, and the accesses that they have.
+var vouched = `
+	SELECT string_agg(CAST(v.by_uuid AS text) || CASE WHEN v.fresh THEN ' fresh ' ELSE ' - ' END ||
+		coalesce((SELECT string_agg(a.access, ' ') FROM auth_policy_access a WHERE a.policy_uuid IN (SELECT h.policy_uuid FROM ` + holdings("v.by_uuid") + ` h)), '') || ' ' ||
+		coalesce((SELECT string_agg(d.access, ' ') FROM auth_departed d WHERE d.user_uuid = v.by_uuid), ''), '|')
+	FROM auth_voucher v WHERE v.user_uuid = t.user_uuid AND v.subject = '` + vouchPassword + `' AND t.backend = '` + databaseName + `'`
+
+// tokenStands reports whether the session of a token is good, by what the query of the token says alone where it began with a password here.
+func (s *Service) tokenStands(ctx context.Context, t *liveToken) (bool, error) {
+	if t.Vouched == nil {
+		return s.entryStands(ctx, s.db, t.UserUUID, t.Backend)
+	}
+	for line := range strings.SplitSeq(*t.Vouched, "|") {
+		words := strings.Fields(line)
+		v := voucher{ByUUID: words[0], Fresh: words[1] == "fresh"}
+		if v.ByUUID == t.UserUUID {
+			continue
+		}
+		ok, err := s.holdsAll(v, words[2:], t.UserUUID, t.accesses())
+		if err != nil || !ok {
+			if err == nil {
+				refusedEntry(ctx, t.UserUUID, "the way in by the backend "+databaseName, v)
+			}
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// refusedEntry tells the operator whom nobody lets in any more, and what to do.
+func refusedEntry(ctx context.Context, user, what string, v voucher) {
+	slog.WarnContext(ctx, "refused: what lets a user in was set by somebody who does not hold all that the user holds; "+
+		"it is good again when the user's own administrator, or anybody who holds as much as the user, sets it again",
+		"user_uuid", user, "refused", what, "set_by", v.ByUUID)
 }
 
 // covers reports whether one who vouches, and who may be gone, holds now all that a user holds now.
@@ -150,20 +197,22 @@ func (s *Service) covers(ctx context.Context, c store.Conn, v voucher, user stri
 	if v.ByUUID == user {
 		return true, nil
 	}
-	if !isUUID(v.ByUUID) {
-		return false, nil // a token source elsewhere knows them, and nobody here what they hold now
-	}
 	has, err := store.Select[string](ctx, c, fmt.Sprintf(`
 		SELECT a.access FROM %s h JOIN auth_policy_access a ON a.policy_uuid = h.policy_uuid
-		UNION SELECT access FROM auth_departed WHERE user_uuid = $1`, holdings("$1")), v.ByUUID)
-	if err != nil {
-		return false, err
-	}
-	set, err := s.acls.Compile(has)
+		UNION SELECT access FROM auth_departed WHERE user_uuid = $1`, holdings("$1")), knownBy(v.ByUUID))
 	if err != nil {
 		return false, err
 	}
 	held, err := accessesOf(ctx, c, oneUser(user))
+	if err != nil {
+		return false, err
+	}
+	return s.holdsAll(v, has, user, held)
+}
+
+// holdsAll reports whether one who vouches, and has these accesses, holds what a user holds who has those.
+func (s *Service) holdsAll(v voucher, has []string, user string, held []string) (bool, error) {
+	set, err := s.acls.Compile(has)
 	if err != nil {
 		return false, err
 	}
@@ -179,7 +228,7 @@ func (s *Service) covers(ctx context.Context, c store.Conn, v voucher, user stri
 func depart(ctx context.Context, tx store.Conn, of users) error {
 	_, err := tx.Exec(ctx, `INSERT INTO auth_departed (user_uuid, access)
 		SELECT DISTINCT h.user_uuid, a.access FROM `+holdings(of.sql)+` h JOIN auth_policy_access a ON a.policy_uuid = h.policy_uuid
-		WHERE CAST(h.user_uuid AS text) IN (
+		WHERE h.user_uuid IN (
 			SELECT by_uuid FROM auth_voucher UNION SELECT set_by FROM auth_ldap_config WHERE set_by IS NOT NULL
 			UNION SELECT method_set_by FROM auth_tenant WHERE method_set_by IS NOT NULL)
 		ON CONFLICT DO NOTHING`, of.args...)

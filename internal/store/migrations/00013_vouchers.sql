@@ -3,7 +3,7 @@
 CREATE TABLE auth_voucher (
     user_uuid  @uuid NOT NULL REFERENCES auth_user (uuid) ON DELETE CASCADE,
     subject    @text NOT NULL, -- 'password', 'username', 'method', 'email ' and its UUID, 'identity ' and the backend
-    by_uuid    @text NOT NULL, -- refers to nothing: who is gone still counts, by auth_departed
+    by_uuid    @uuid NOT NULL, -- refers to nothing: who is gone still counts, by auth_departed
     fresh      boolean NOT NULL, -- by_uuid made the user: what the user holds over the user alone is not asked about
     PRIMARY KEY (user_uuid, subject, by_uuid)
 );
@@ -16,8 +16,8 @@ CREATE TABLE auth_departed (
     PRIMARY KEY (user_uuid, access)
 );
 
-ALTER TABLE auth_ldap_config ADD COLUMN set_by @text; -- null: the operator
-ALTER TABLE auth_tenant ADD COLUMN method_set_by @text; -- who chose default_authentication_method
+ALTER TABLE auth_ldap_config ADD COLUMN set_by @uuid; -- null: the operator
+ALTER TABLE auth_tenant ADD COLUMN method_set_by @uuid; -- who chose default_authentication_method
 ALTER TABLE auth_token ADD COLUMN backend @text NOT NULL DEFAULT ''; -- which knew the password
 ALTER TABLE auth_refresh_token ADD COLUMN backend @text NOT NULL DEFAULT '';
 
