@@ -3,26 +3,34 @@
 //
 // Where to look:
 //
-//	service.go        what the service is made of, and its operations; revoke.go how revocations reach every node
+//	service.go        what the service is made of, and its operations
 //	settings.go       what the operator chooses; config.go what of it the API shows; status.go whether the service can work;
-//	                  saml.go what it cannot do
+//	                  saml.go what it cannot do; formats.go the forms of text that several objects have
 //
-//	user.go           users; emails.go their addresses, emailconfirm.go and who confirms them; register.go accounts of one's own
-//	group.go          groups; policy.go policies; userpolicy.go who has which; tenant.go the tree that they all belong to, tenantmove.go and how one is moved in it
+//	user.go           users; user_policy.go who has which policy; register.go accounts of one's own
+//	group.go          groups
+//	policy.go         policies; policy_holding.go who holds which, policy_configured.go those that the configuration makes
+//	tenant.go         the tree that they all belong to; tenant_move.go how one is moved in it
 //	name.go           when two names are one name
-//	delegate.go       who may hand out, take away and act on what; administrator.go that somebody always may
-//	holding.go        who holds what; explain.go why a request is allowed; audit.go what was changed
+//	email.go          a user's addresses; email_confirm.go who confirms them, email_link.go the links in mails
+//	password_*.go     a new password: change.go with the old one, reset.go with a mail
+//	errands.go        what is done after the answer
 //
-//	token.go          logging in; issue.go storing what is issued; tokenrecord.go what is shown of it
-//	tokencheck.go     reading, checking and revoking tokens; session.go and refresh.go their sessions and refresh tokens
-//	source.go         from a token to its principal, as the gate asks it
+//	delegate.go       who may hand out, take away and act on what; administrator.go that somebody always may
+//	voucher.go        what lets somebody in as a user, and who vouches for it
+//	explain.go        why a request is allowed; audit.go what was changed
 //
 //	login.go          what was typed, and whose it is
-//	passwordchange.go and passwordreset.go: a new password; singleuse.go the links in mails, errands.go what is done after the answer
-//	backend.go        who checks a login: the database, a tenant's directory (ldaplogin.go, ldapconfig.go), others; idp.go who by which;
-//	                  ask.go how they are asked, and what happens when they do not answer; recheck.go whether a refresh token's user still may log in, as the backend knows
+//	token.go          logging in
+//	token_*.go        issue.go stores what is issued, record.go shows it, check.go reads, checks and ends it; refresh.go and session.go
+//	                  refresh tokens and sessions; source.go from a token to its principal, as the gate asks it;
+//	                  revoke.go how revocations reach every node
+//	backend.go        who checks a login
+//	backend_*.go      idp.go who by which; ask.go how they are asked, and what happens when they do not answer; recheck.go whether a refresh
+//	                  token's user still may log in; ldap_login.go and ldap_config.go a tenant's directory
 //
-//	bootstrap.go      the master tenant and the first administrator; credentials.go where the password is kept; recover.go the way back in
+//	bootstrap.go      the master tenant and the first administrator
+//	bootstrap_*.go    credentials.go where the password is kept; recover.go the way back in
 //
 // In folders of their own, each with a small door:
 //
