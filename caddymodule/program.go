@@ -24,8 +24,8 @@ func init() {
 	})
 }
 
-// Main is the program: Caddy's command line, after the environment variables (README, "Settings") have been checked. It does not come
-// back. Another Caddy build with these modules does without it: README, "Settings".
+// Main is the program: Caddy's command line, after the environment variables (docs/configuration.md, Environment) have been checked. It does not come
+// back. Another Caddy build with these modules does without it (docs/configuration.md, Memory).
 func Main() {
 	TuneGarbage()
 	if err := prepare(os.Args[1:]); err != nil {
@@ -35,7 +35,7 @@ func Main() {
 	caddycmd.Main()
 }
 
-// variables are those of README, "Settings".
+// variables are those of docs/configuration.md, Environment.
 var variables = []string{
 	"RINGFENCE_HTTPS_PORT", "RINGFENCE_HELPERS_PORT", "RINGFENCE_DATA", "RINGFENCE_DATABASE",
 	"RINGFENCE_ADMIN_USERNAME", "RINGFENCE_ADMIN_PASSWORD", "RINGFENCE_PUBLIC_URL", "RINGFENCE_SEALING_KEYS", socketVariable,

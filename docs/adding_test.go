@@ -52,7 +52,7 @@ func TestAddingAResource(t *testing.T) {
 	if err := os.WriteFile(file, overlay, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	test := exec.CommandContext(t.Context(), "go", "test", "-pgo=off", "-overlay="+file, "-run="+suiteTests, "-v", "./confdsvc") //nolint:gosec // our own
+	test := exec.CommandContext(t.Context(), "go", "test", "-pgo=off", "-overlay="+file, "-run="+suiteTests, "-v", "./confdsvc")
 	test.Dir = top
 	out, err := test.CombinedOutput()
 	if err != nil || strings.Count(string(out), "/desks (") < 8 { // one for each test, on each database
