@@ -126,6 +126,22 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
+// A file that a document names is there: `authsvc/source.go`, or, below internal, `gate/headers.go`.
+func TestFilesAreThere(t *testing.T) {
+	file := regexp.MustCompile(`^[a-z][a-z0-9_-]*(/[A-Za-z0-9._-]+)+\.(go|md|json|sh|sql|yml)$`)
+	for path, d := range documents(t) {
+		for _, s := range span.FindAllStringSubmatch(d.text, -1) {
+			if !file.MatchString(s[1]) || path == "docs/adding-a-resource.md" && strings.Contains(s[1], "desk") {
+				continue
+			}
+			_, err := os.Stat(filepath.Join(root, s[1]))
+			if _, below := os.Stat(filepath.Join(root, "internal", s[1])); err != nil && below != nil {
+				t.Errorf("%s: there is no file %s", path, s[1])
+			}
+		}
+	}
+}
+
 var (
 	citation = regexp.MustCompile(`\b(docs/[a-z0-9/-]+\.md|README\.md|README)\b(?:, "?([A-Z][A-Za-z ]*[A-Za-z])"?)?`)
 	unknown  = regexp.MustCompile(`\b(DESIGN|THREATS|SPEC|PITFALLS|STYLE|ANCHORS|ENGINE)\b( section|,|\.md|'s| \d|\))|\(reference[,/)]|\breference/`)
