@@ -160,28 +160,8 @@ func (s *Service) writeEmails(ctx context.Context, tx store.Conn, user string, b
 			continue
 		}
 		delete(kept, strings.ToLower(w.Address))
-		confirmed := b.Confirmed
-		if w.Confirmed != nil {
-			confirmed = *w.Confirmed
-		}
-		if _, err := tx.Exec(ctx, `UPDATE auth_email SET address = $2, main = $3, confirmed = $4 WHERE uuid = $1`,
-			b.UUID, w.Address, w.Main, confirmed); err != nil {
+		if err := s.keepEmail(ctx, tx, user, b, w, by); err != nil {
 			return err
-		}
-		stands, err := s.emailStands(ctx, tx, user, b.UUID)
-		switch {
-		case err == nil && !stands:
-			err = vouch(ctx, tx, user, vouchEmail(b.UUID), by)
-		case err == nil && confirmed && !b.Confirmed:
-			err = alsoVouch(ctx, tx, user, vouchEmail(b.UUID), by)
-		}
-		if err != nil {
-			return err
-		}
-		if !confirmed {
-			if _, err := tx.Exec(ctx, `DELETE FROM auth_single_use WHERE email_uuid = $1 AND kind = $2`, b.UUID, resetsPassword); err != nil {
-				return err
-			}
 		}
 	}
 	for _, gone := range kept {
@@ -192,15 +172,43 @@ func (s *Service) writeEmails(ctx context.Context, tx store.Conn, user string, b
 			return err
 		}
 	}
-	for _, w := range fresh {
-		email := uuid.NewString()
-		if _, err := tx.Exec(ctx, `INSERT INTO auth_email (uuid, user_uuid, address, main, confirmed) VALUES ($1, $2, $3, $4, $5)`,
-			email, user, w.Address, w.Main, w.Confirmed != nil && *w.Confirmed); err != nil {
-			return err
-		}
-		if err := vouch(ctx, tx, user, vouchEmail(email), by); err != nil {
+	for _, w := range fresh { // when those that go are gone, so that no address is there twice in between
+		if err := addEmail(ctx, tx, user, w, by); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// keepEmail changes an address that stays.
+func (s *Service) keepEmail(ctx context.Context, tx store.Conn, user string, b Email, w adminEmail, by []voucher) error {
+	confirmed := b.Confirmed
+	if w.Confirmed != nil {
+		confirmed = *w.Confirmed
+	}
+	if _, err := tx.Exec(ctx, `UPDATE auth_email SET address = $2, main = $3, confirmed = $4 WHERE uuid = $1`,
+		b.UUID, w.Address, w.Main, confirmed); err != nil {
+		return err
+	}
+	stands, err := s.emailStands(ctx, tx, user, b.UUID)
+	switch {
+	case err == nil && !stands:
+		err = vouch(ctx, tx, user, vouchEmail(b.UUID), by)
+	case err == nil && confirmed && !b.Confirmed:
+		err = alsoVouch(ctx, tx, user, vouchEmail(b.UUID), by)
+	}
+	if err != nil || confirmed {
+		return err
+	}
+	_, err = tx.Exec(ctx, `DELETE FROM auth_single_use WHERE email_uuid = $1 AND kind = $2`, b.UUID, resetsPassword)
+	return err
+}
+
+func addEmail(ctx context.Context, tx store.Conn, user string, w adminEmail, by []voucher) error {
+	email := uuid.NewString()
+	if _, err := tx.Exec(ctx, `INSERT INTO auth_email (uuid, user_uuid, address, main, confirmed) VALUES ($1, $2, $3, $4, $5)`,
+		email, user, w.Address, w.Main, w.Confirmed != nil && *w.Confirmed); err != nil {
+		return err
+	}
+	return vouch(ctx, tx, user, vouchEmail(email), by)
 }

@@ -76,7 +76,7 @@ func TestAPlantedPasswordLetsNobodyIn(t *testing.T) {
 		admin := s.admin()
 		clerkUUID, policy, clerk := s.account(admin, "clerk", helpdesk...)
 		mighty := s.mighty(admin)
-		make := func(name string) (user, token, refresh string) {
+		account := func(name string) (user, token, refresh string) {
 			user = s.do("POST", "/users", clerk, `{"username":"`+name+`","password":"planted"}`).want(t, 200).text(t, "uuid")
 			a := s.do("POST", "/token", "", `{"access_type":"offline","client_id":"c"}`, basic(name, "planted")).want(t, 200)
 			return user, a.text(t, "data.token"), a.text(t, "data.refresh_token")
@@ -89,7 +89,7 @@ func TestAPlantedPasswordLetsNobodyIn(t *testing.T) {
 				t.Errorf("the session answers %d", a.status)
 			}
 		}
-		user, token, refresh := make("someone")
+		user, token, refresh := account("someone")
 		in("someone", token, refresh, 200)
 		s.do("PUT", "/users/"+user+"/policies/"+mighty, admin, "").want(t, 204)
 		in("someone", token, refresh, 401)
@@ -105,14 +105,14 @@ func TestAPlantedPasswordLetsNobodyIn(t *testing.T) {
 		s.do("POST", "/token", "", "{}", basic("someone", "set again")).want(t, 200)
 
 		// What users choose for themselves is theirs.
-		own, session, _ := make("own")
+		own, session, _ := account("own")
 		s.do("PUT", "/users/"+own+"/password", session, `{"old_password":"planted","new_password":"chosen"}`).want(t, 204)
 		s.do("PUT", "/users/"+own+"/policies/"+mighty, admin, "").want(t, 204)
 		s.do("POST", "/token", "", "{}", basic("own", "chosen")).want(t, 200)
 		s.do("HEAD", "/token/"+session, "", "").want(t, 204)
 
 		// Who is gone vouches with what they held, whoever has deleted them; and who holds less now with what they hold now.
-		left, token, refresh := make("left")
+		left, token, refresh := account("left")
 		s.do("PUT", "/policies/"+policy, admin, `{"acl":["auth.users.#","confd.#"]}`).want(t, 200)
 		read := s.do("POST", "/policies", admin, `{"name":"read","acl":["confd.users.read"]}`).want(t, 200).text(t, "uuid")
 		s.do("PUT", "/users/"+left+"/policies/"+read, admin, "").want(t, 204)

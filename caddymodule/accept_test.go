@@ -1,6 +1,7 @@
 package caddymodule_test
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -12,19 +13,20 @@ import (
 // believed everywhere.
 func TestAccept(t *testing.T) {
 	g := newGateway(t)
-	g.routes = `
-	handle /api/sysconfd/* {
+	g.routes = `handle /api/sysconfd/* {
 		ringfence_gate
 		ringfence_helpers {
 			accept lenient
 		}
-	}
-	handle {
-		ringfence_helpers open {
-			accept lenient
-		}
 	}`
-	caddyfile := strings.Replace(g.caddyfile(), "ringfence_confd", "ringfence_confd {\naccept lenient\n}", 1)
+	caddyfile := strings.Replace(g.caddyfile(), "ringfence_confd", "ringfence_confd {\naccept lenient\n}", 1) + fmt.Sprintf(`
+http://:%s {
+	bind ringfence_tcp/127.0.0.1
+	ringfence_helpers open {
+		accept lenient
+	}
+}
+`, g.helpers)
 	t.Cleanup(func() { stop(t) })
 	if err := caddy.Load(g.adapt(t, caddyfile), true); err != nil {
 		t.Fatal(err)
@@ -44,7 +46,7 @@ func TestAccept(t *testing.T) {
 		{"lenient, but not JSON", "/api/confd/1.1/users", []string{"*/*, application/json;q=0"}, 406},
 		{"lenient, but malformed", "/api/confd/1.1/users", []string{"application"}, 406},
 		{"lenient helpers behind the gate", "/api/sysconfd/status_check", nil, 200},
-		{"lenient helpers without a gate", "/status_check", nil, 200},
+		{"lenient helpers without a gate", g.Helpers + "/status_check", nil, 200},
 	} {
 		a := g.Do(t, http.MethodGet, tt.path, admin, "", func(r *http.Request) {
 			delete(r.Header, "Accept")

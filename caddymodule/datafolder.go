@@ -33,7 +33,7 @@ func (a *App) hold() error {
 	if a.held != "" {
 		return nil
 	}
-	if err := os.MkdirAll(a.Data, 0o700); err != nil { //nolint:gosec // the operator's own path
+	if err := os.MkdirAll(a.Data, 0o700); err != nil {
 		return fmt.Errorf("making the data folder (RINGFENCE_DATA): %w", err)
 	}
 	path, err := filepath.Abs(a.Data)

@@ -263,18 +263,15 @@ func parseGate(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) {
 	}
 	for h.NextBlock(0) {
 		switch option := h.Val(); option {
-		case "prefix":
-			if g.Prefix != "" {
-				return nil, h.Err("prefix is given twice")
+		case "prefix", "definition":
+			value := &g.Prefix
+			if option == "definition" {
+				value = &g.Definition
 			}
-			if !h.AllArgs(&g.Prefix) {
-				return nil, h.ArgErr()
+			if *value != "" {
+				return nil, h.Errf("%s is given twice", option)
 			}
-		case "definition":
-			if g.Definition != "" {
-				return nil, h.Err("definition is given twice")
-			}
-			if !h.AllArgs(&g.Definition) {
+			if !h.AllArgs(value) {
 				return nil, h.ArgErr()
 			}
 		case "public":

@@ -3,6 +3,7 @@ package caddymodule
 import (
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/caddyserver/caddy/v2"
@@ -44,7 +45,7 @@ const refused = "the new configuration is refused, and the old one goes on servi
 func plainEntry(entry *zapcore.Entry, fields []zapcore.Field) []zapcore.Field {
 	if cause, where, ok := plain(entry.Message); ok {
 		entry.Message = cause
-		return append(fields[:len(fields):len(fields)], zap.String("where", where))
+		return append(slices.Clip(fields), zap.String("where", where))
 	}
 	for i, f := range fields {
 		err, ok := f.Interface.(error)
@@ -126,5 +127,5 @@ func withRequestID(ahead, fields []zapcore.Field) []zapcore.Field {
 	if id == "" {
 		return fields
 	}
-	return append(fields[:len(fields):len(fields)], zap.String("request_id", id))
+	return append(slices.Clip(fields), zap.String("request_id", id))
 }

@@ -109,7 +109,7 @@ func useSocket(makeFolder bool) error {
 	if !makeFolder {
 		return nil
 	}
-	if err := os.MkdirAll(dataFolder(), 0o700); err != nil { //nolint:gosec // the operator's own path
+	if err := os.MkdirAll(dataFolder(), 0o700); err != nil {
 		return fmt.Errorf("making the data folder (RINGFENCE_DATA): %w", err)
 	}
 	return nil

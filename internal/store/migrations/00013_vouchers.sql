@@ -15,6 +15,7 @@ CREATE TABLE auth_departed (
     access    @text NOT NULL,
     PRIMARY KEY (user_uuid, access)
 );
+CREATE INDEX auth_departed_access ON auth_departed (access, user_uuid);
 
 ALTER TABLE auth_ldap_config ADD COLUMN set_by @uuid; -- null: the operator
 ALTER TABLE auth_tenant ADD COLUMN method_set_by @uuid; -- who chose default_authentication_method
