@@ -86,8 +86,11 @@ func (p Part[T, P]) read(k *Collection[T], names *rest.Schema) rest.Handler {
 			}
 			return k.own(ctx, c, []*T{o})
 		})
-		if err != nil || names == nil {
-			return rest.Reply{Body: p.Field(o)}, err
+		if err != nil {
+			return rest.Reply{}, err
+		}
+		if names == nil {
+			return rest.Reply{Body: p.Field(o)}, nil
 		}
 		field, err := p.named(names, p.Field(o), r)
 		if err != nil {
