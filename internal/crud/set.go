@@ -278,11 +278,14 @@ func (s *setter[N, F]) put(ctx context.Context, c store.Conn, near, far any, at 
 	return err
 }
 
-// conclude keeps the change in the audit, and has it told.
+// conclude keeps the change in the audit, and has it told, unless the list was so already.
 func (s *setter[N, F]) conclude(ctx context.Context, c store.Conn, r *rest.Request, scope string, near *N, far []*F, before []string) error {
 	after := make([]string, len(far))
 	for i, o := range far {
 		after[i] = fmt.Sprint(s.far.Key(o))
+	}
+	if s.row == nil && s.unchanged(before, after) {
+		return nil
 	}
 	for _, key := range append(slices.Clone(before), after...) {
 		tell(ctx, Told{Resource: s.far.Path, Key: key, Tenant: s.near.tenantOf(near)})
@@ -293,4 +296,12 @@ func (s *setter[N, F]) conclude(ctx context.Context, c store.Conn, r *rest.Reque
 		Tenant: cmp.Or(s.near.tenantOf(near), scope), Resource: s.near.Path + "/" + s.list.Path, Object: key, Keys: [][]string{s.near.spelt(near).keys},
 		Before: map[string]any{s.list.Field: before}, After: map[string]any{s.list.Field: after},
 	})
+}
+
+// unchanged reports whether two lists of keys are the same: in their order, where the order is kept.
+func (s *setter[N, F]) unchanged(before, after []string) bool {
+	if s.position == "" {
+		before, after = slices.Sorted(slices.Values(before)), slices.Sorted(slices.Values(after))
+	}
+	return slices.Equal(before, after)
 }
