@@ -54,8 +54,8 @@ func BenchmarkListUsers(b *testing.B) {
 		} {
 			b.Run(query, func(b *testing.B) {
 				for b.Loop() {
-					if got := c.get("/users?" + query); got.status != http.StatusOK {
-						b.Fatal(got.body)
+					if got := c.Get("/users?" + query); got.Status != http.StatusOK {
+						b.Fatal(got.Body)
 					}
 				}
 				b.ReportMetric(float64(b.Elapsed().Microseconds())/1000/float64(b.N), "ms/list")
@@ -76,8 +76,8 @@ func BenchmarkCreateUser(b *testing.B) {
 			for pb.Next() {
 				i := n.Add(1)
 				body := object{"firstname": fmt.Sprintf("First%d", i), "lastname": "Last", "email": fmt.Sprintf("user%d@example.org", i)}
-				if got := c.do(http.MethodPost, "/users", body); got.status != http.StatusCreated {
-					b.Error(got.status, got.body)
+				if got := c.Do(http.MethodPost, "/users", body); got.Status != http.StatusCreated {
+					b.Error(got.Status, got.Body)
 					return
 				}
 			}

@@ -15,9 +15,9 @@ func TestDestinationsReadBack(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		w := newWorld(t, db)
 		c := w.as(t, "a")
-		path := "/users/" + c.create("/users", object{"firstname": "Al"}).text("id") + "/fallbacks"
-		target := c.create("/users", object{"firstname": "Bo", "lastname": "Ly"})
-		box := c.create("/voicemails", voicemail("1"))
+		path := "/users/" + c.Create("/users", object{"firstname": "Al"}).Text("id") + "/fallbacks"
+		target := c.Create("/users", object{"firstname": "Bo", "lastname": "Ly"})
+		box := c.Create("/voicemails", voicemail("1"))
 		for _, sent := range []object{
 			{"type": "none"},
 			{"type": "user", "user_id": target["id"]},
@@ -36,8 +36,8 @@ func TestDestinationsReadBack(t *testing.T) {
 			{"type": "application", "application": "voicemail", "context": "name"},
 			{"type": "application", "application": "fax_to_mail", "email": "a@example.org"},
 		} {
-			c.do(http.MethodPut, path, object{"noanswer_destination": sent}).want(http.StatusNoContent)
-			got := c.get(path).want(http.StatusOK).object()
+			c.Do(http.MethodPut, path, object{"noanswer_destination": sent}).Want(http.StatusNoContent)
+			got := c.Get(path).Want(http.StatusOK).Object()
 			read, _ := got["noanswer_destination"].(map[string]any)
 			for name, value := range sent {
 				if fmt.Sprint(read[name]) != fmt.Sprint(value) {
@@ -49,18 +49,18 @@ func TestDestinationsReadBack(t *testing.T) {
 			}
 		}
 		// What clients read they can write.
-		c.do(http.MethodPut, path, object{"fail_destination": object{"type": "user", "user_id": target["id"]}}).want(http.StatusNoContent)
-		read := c.get(path).object()
+		c.Do(http.MethodPut, path, object{"fail_destination": object{"type": "user", "user_id": target["id"]}}).Want(http.StatusNoContent)
+		read := c.Get(path).Object()
 		if shown := read["fail_destination"].(map[string]any); shown["user_firstname"] != "Bo" || shown["user_lastname"] != "Ly" {
 			t.Errorf("shown as %v", shown)
 		}
-		c.do(http.MethodPut, path, read).want(http.StatusNoContent)
-		if again := c.get(path).object(); !reflect.DeepEqual(again, read) {
+		c.Do(http.MethodPut, path, read).Want(http.StatusNoContent)
+		if again := c.Get(path).Object(); !reflect.DeepEqual(again, read) {
 			t.Errorf("%v became %v", read, again)
 		}
 		// A target that is deleted takes the destination with it.
-		c.do(http.MethodDelete, "/users/"+target.text("id"), nil).want(http.StatusNoContent)
-		if gone := c.get(path).object(); gone["fail_destination"] != nil {
+		c.Do(http.MethodDelete, "/users/"+target.Text("id"), nil).Want(http.StatusNoContent)
+		if gone := c.Get(path).Object(); gone["fail_destination"] != nil {
 			t.Errorf("leads to nobody: %v", gone)
 		}
 	})
@@ -70,10 +70,10 @@ func TestDestinationsThatAreRefused(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		w := newWorld(t, db)
 		c := w.as(t, "a")
-		user := "/users/" + c.create("/users", object{"firstname": "Al"}).text("id")
-		elsewhere := w.as(t, "b").create("/users", object{"firstname": "Eve"})
-		below := w.as(t, "a1").create("/users", object{"firstname": "Di"})
-		before := c.get(user).body
+		user := "/users/" + c.Create("/users", object{"firstname": "Al"}).Text("id")
+		elsewhere := w.as(t, "b").Create("/users", object{"firstname": "Eve"})
+		below := w.as(t, "a1").Create("/users", object{"firstname": "Di"})
+		before := c.Get(user).Body
 		for _, sent := range []any{
 			"none", 1, []any{}, object{}, object{"type": nil}, object{"type": 1}, object{"type": "x"},
 			object{"type": "user"}, object{"type": "user", "user_id": nil}, object{"type": "user", "user_id": "x"}, object{"type": "user", "user_id": true},
@@ -92,11 +92,11 @@ func TestDestinationsThatAreRefused(t *testing.T) {
 			object{"type": "queue", "queue_id": 1, "skill_rule_variables": object{"a": "b"}},
 			object{"type": "queue", "queue_id": 1, "skill_rule_id": 1, "skill_rule_variables": object{"a": "b|c"}},
 		} {
-			c.do(http.MethodPut, user+"/fallbacks", object{"busy_destination": sent}).want(http.StatusBadRequest)
+			c.Do(http.MethodPut, user+"/fallbacks", object{"busy_destination": sent}).Want(http.StatusBadRequest)
 		}
-		c.do(http.MethodPut, user+"/fallbacks", object{"busy_destination": object{"type": "user", "user_id": 99}}).
-			want(http.StatusBadRequest).says("Input Error - field 'actionarg1': User was not found ('actionarg1': '99')")
-		if after := c.get(user).body; after != before {
+		c.Do(http.MethodPut, user+"/fallbacks", object{"busy_destination": object{"type": "user", "user_id": 99}}).
+			Want(http.StatusBadRequest).Says("Input Error - field 'actionarg1': User was not found ('actionarg1': '99')")
+		if after := c.Get(user).Body; after != before {
 			t.Errorf("a refused destination changed the user: %s", after)
 		}
 	})

@@ -3,10 +3,16 @@ package confdsvc
 import "github.com/ringfence/ringfence/internal/crud"
 
 // Rows are the structs of the tables' rows, by table.
-func Rows() map[string]any {
-	e := &crud.Engine{Service: "confd"}
+func Rows() map[string]any { return declared().Rows() }
+
+// Described is what the service's collections declare.
+func Described() crud.Described { return declared().Described() }
+
+func declared() *crud.Engine {
+	e := &crud.Engine{Service: "confd", Prefix: prefix, Style: style}
 	for _, declare := range resources {
 		declare(e)
 	}
-	return e.Rows()
+	e.Operations()
+	return e
 }

@@ -98,12 +98,12 @@ func TestColumnsAreFields(t *testing.T) {
 func TestSearchedColumns(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		c := newWorld(t, db).as(t, "a")
-		u := c.create("/users", object{
+		u := c.Create("/users", object{
 			"firstname": "Firstname", "lastname": "Lastname", "caller_id": `"Callerid"`, "description": "Description", "userfield": "Userfield",
 			"email": "Email@example.org", "mobile_phone_number": "0611223344", "preprocess_subroutine": "Preprocess",
 			"outgoing_caller_id": "Outgoing", "username": "Username", "password": "Password", "call_permission_password": "123123",
 		})
-		v := c.create("/voicemails", object{
+		v := c.Create("/voicemails", object{
 			"name": "Name", "number": "1000", "context": "Context", "email": "Email@example.org", "pager": "Pager", "password": "123123",
 		})
 		for path, searched := range map[string]struct{ found, not []string }{
@@ -112,22 +112,22 @@ func TestSearchedColumns(t *testing.T) {
 					"firstname", "lastname", "firstname lastname", "callerid", "description", "userfield", "email@", "06112", "preprocess", "outgoing",
 					"username",
 				},
-				[]string{"password", "123123", "lastname\"", u.text("uuid"), "30"},
+				[]string{"password", "123123", "lastname\"", u.Text("uuid"), "30"},
 			},
-			"/voicemails": {[]string{"name", "1000", "email@", "pager"}, []string{"123123", "context", "default", v.text("tenant_uuid")}},
+			"/voicemails": {[]string{"name", "1000", "email@", "pager"}, []string{"123123", "context", "default", v.Text("tenant_uuid")}},
 		} {
 			for _, term := range slices.Concat(searched.found, searched.not) {
 				want := 0
 				if slices.Contains(searched.found, term) {
 					want = 1
 				}
-				if l := c.do("GET", path, nil, query("search", term)).list(); *l.Total != want {
+				if l := c.Do("GET", path, nil, resttest.Query("search", term)).List(); *l.Total != want {
 					t.Errorf("%s?search=%s: total %d, want %d", path, term, *l.Total, want)
 				}
 			}
 		}
-		c.do("PUT", "/users/"+u.text("id"), object{"lastname": "Ünlü"}).want(204)
-		if l := c.get("/users?search=unlu").list(); *l.Total != 1 {
+		c.Do("PUT", "/users/"+u.Text("id"), object{"lastname": "Ünlü"}).Want(204)
+		if l := c.Get("/users?search=unlu").List(); *l.Total != 1 {
 			t.Error("the kept column does not follow an update")
 		}
 	})

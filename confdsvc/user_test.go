@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ringfence/ringfence/internal/rest/resttest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
@@ -33,7 +34,7 @@ const observed = `{
 func TestNewUser(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		c := newWorld(t, db).as(t, "a")
-		got := c.create("/users", object{"firstname": "Al"})
+		got := c.Create("/users", object{"firstname": "Al"})
 		for _, generated := range []string{"id", "uuid", "tenant_uuid", "created_at", "links"} {
 			if got[generated] == nil {
 				t.Errorf("no %s", generated)
@@ -41,7 +42,7 @@ func TestNewUser(t *testing.T) {
 			delete(got, generated)
 		}
 		var want object
-		decode(t, observed, &want)
+		resttest.Decode(t, observed, &want)
 		for name := range got {
 			if _, there := want[name]; !there {
 				t.Errorf("existing clients know no %s", name)
@@ -72,17 +73,17 @@ func TestCallerID(t *testing.T) {
 			{object{"firstname": "Al", "caller_id": `"Else" <+33123>`}, `"Else" <+33123>`},
 			{object{"firstname": long, "lastname": long}, `"` + long + " " + long[:2*29] + `"`},
 		} {
-			o := c.create("/users", test.body)
+			o := c.Create("/users", test.body)
 			if o["caller_id"] != test.want {
 				t.Errorf("%v: %v", test.body, o["caller_id"])
 			}
-			c.do(http.MethodPut, "/users/"+o.text("id"), object{"caller_id": o["caller_id"], "firstname": "New"}).want(http.StatusNoContent)
-			if after := c.get("/users/" + o.text("id")).object(); after["caller_id"] != test.want {
+			c.Do(http.MethodPut, "/users/"+o.Text("id"), object{"caller_id": o["caller_id"], "firstname": "New"}).Want(http.StatusNoContent)
+			if after := c.Get("/users/" + o.Text("id")).Object(); after["caller_id"] != test.want {
 				t.Errorf("a new name made the caller ID %v", after["caller_id"])
 			}
 		}
 		for _, bad := range []string{"Al", `"Al`, `"A"l"`, `"Al" <abc>`, `"Al" <1>` + "\n", `"A\"`, `"Al" <1> x`} {
-			c.do(http.MethodPost, "/users", object{"firstname": "Al", "caller_id": bad}).want(http.StatusBadRequest).says("caller_id")
+			c.Do(http.MethodPost, "/users", object{"firstname": "Al", "caller_id": bad}).Want(http.StatusBadRequest).Says("caller_id")
 		}
 	})
 }
@@ -92,27 +93,27 @@ func TestUniqueAmongAllUsers(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		w := newWorld(t, db)
 		a, b := w.as(t, "a"), w.as(t, "b")
-		first := b.create("/users", object{"firstname": "Secret", "email": "Al@Example.org", "username": "al"})
-		other := a.create("/users", object{"firstname": "Other"})
+		first := b.Create("/users", object{"firstname": "Secret", "email": "Al@Example.org", "username": "al"})
+		other := a.Create("/users", object{"firstname": "Other"})
 		for body, want := range map[string]string{
 			`{"firstname":"X","email":"al@example.ORG"}`: `User already exists ('email': 'al@example.ORG')`,
 			`{"firstname":"X","username":"al"}`:          `User already exists ('username': 'al')`,
 		} {
-			for method, path := range map[string]string{http.MethodPost: "/users", http.MethodPut: "/users/" + other.text("id")} {
-				got := a.do(method, path, body).want(http.StatusBadRequest).says("Resource Error - " + want)
-				for _, leak := range []string{"Secret", "Al@Example.org", first.text("uuid"), w.tenants["b"], "confd_user"} {
-					if strings.Contains(got.body, leak) {
-						t.Errorf("the refusal tells %q: %s", leak, got.body)
+			for method, path := range map[string]string{http.MethodPost: "/users", http.MethodPut: "/users/" + other.Text("id")} {
+				got := a.Do(method, path, body).Want(http.StatusBadRequest).Says("Resource Error - " + want)
+				for _, leak := range []string{"Secret", "Al@Example.org", first.Text("uuid"), w.tenants["b"], "confd_user"} {
+					if strings.Contains(got.Body, leak) {
+						t.Errorf("the refusal tells %q: %s", leak, got.Body)
 					}
 				}
 			}
 		}
-		if after := a.get("/users/" + other.text("id")).object(); !reflect.DeepEqual(after, other) {
+		if after := a.Get("/users/" + other.Text("id")).Object(); !reflect.DeepEqual(after, other) {
 			t.Errorf("a refused update changed it: %v", after)
 		}
-		b.do(http.MethodPut, "/users/"+first.text("id"), object{"email": "AL@example.org"}).want(http.StatusNoContent) // one's own, in another case
-		b.do(http.MethodDelete, "/users/"+first.text("id"), nil).want(http.StatusNoContent)
-		a.create("/users", object{"firstname": "X", "email": "al@example.org", "username": "al"})
+		b.Do(http.MethodPut, "/users/"+first.Text("id"), object{"email": "AL@example.org"}).Want(http.StatusNoContent) // one's own, in another case
+		b.Do(http.MethodDelete, "/users/"+first.Text("id"), nil).Want(http.StatusNoContent)
+		a.Create("/users", object{"firstname": "X", "email": "al@example.org", "username": "al"})
 	})
 }
 
@@ -120,9 +121,9 @@ func TestUniqueAmongAllUsers(t *testing.T) {
 func TestNotAvailableYet(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		c := newWorld(t, db).as(t, "a")
-		path := "/users/" + c.create("/users", object{
+		path := "/users/" + c.Create("/users", object{
 			"firstname": "Al", "lines": []any{}, "groups": []any{}, "agent": nil, "auth": nil, "voicemail": nil, "func_key_template_id": nil,
-		}).text("id")
+		}).Text("id")
 		for _, more := range []object{
 			{"groups": []any{object{"uuid": "x"}}},
 			{"incalls": []any{object{}}},
@@ -133,24 +134,24 @@ func TestNotAvailableYet(t *testing.T) {
 			{"func_key_template_id": 1},
 		} {
 			for name := range more {
-				c.do(http.MethodPut, path, more).want(http.StatusBadRequest).says("Input Error - " + name + ": Is not available yet")
+				c.Do(http.MethodPut, path, more).Want(http.StatusBadRequest).Says("Input Error - " + name + ": Is not available yet")
 				more["firstname"] = "Al"
-				c.do(http.MethodPost, "/users", more).want(http.StatusBadRequest).says("Input Error - " + name + ": Is not available yet")
+				c.Do(http.MethodPost, "/users", more).Want(http.StatusBadRequest).Says("Input Error - " + name + ": Is not available yet")
 				break
 			}
 		}
-		c.do(http.MethodPost, "/users", object{"firstname": "Al", "lines": []any{object{"id": 9}}}).want(http.StatusBadRequest).says("lines: Is not available yet")
-		c.do(http.MethodPost, "/users", object{"firstname": "Al", "voicemail": object{"id": 9}}).want(http.StatusBadRequest).says("voicemail: Is not available yet")
+		c.Do(http.MethodPost, "/users", object{"firstname": "Al", "lines": []any{object{"id": 9}}}).Want(http.StatusBadRequest).Says("lines: Is not available yet")
+		c.Do(http.MethodPost, "/users", object{"firstname": "Al", "voicemail": object{"id": 9}}).Want(http.StatusBadRequest).Says("voicemail: Is not available yet")
 		for _, method := range []string{http.MethodPut, http.MethodDelete} {
 			var body any
 			if method == http.MethodPut {
 				body = object{}
 			}
-			c.do(method, path+"?recursive=true", body).want(http.StatusBadRequest).says("recursive: Is not available yet")
+			c.Do(method, path+"?recursive=true", body).Want(http.StatusBadRequest).Says("recursive: Is not available yet")
 		}
-		c.get("/users?view=summary").want(http.StatusBadRequest).says("view")
-		c.get("/users?view=x&view=y").want(http.StatusBadRequest).says("view")
-		if l := c.get("/users").list(); *l.Total != 1 {
+		c.Get("/users?view=summary").Want(http.StatusBadRequest).Says("view")
+		c.Get("/users?view=x&view=y").Want(http.StatusBadRequest).Says("view")
+		if l := c.Get("/users").List(); *l.Total != 1 {
 			t.Errorf("a refused create made something: total %d", *l.Total)
 		}
 	})
@@ -159,12 +160,12 @@ func TestNotAvailableYet(t *testing.T) {
 func TestCallRecordEnabled(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		c := newWorld(t, db).as(t, "a")
-		path := "/users/" + c.create("/users", object{"firstname": "Al", "call_record_enabled": true}).text("id")
+		path := "/users/" + c.Create("/users", object{"firstname": "Al", "call_record_enabled": true}).Text("id")
 		flags := func() string {
-			o := c.get(path).object()
+			o := c.Get(path).Object()
 			return strings.Join([]string{
-				o.text("call_record_enabled"), o.text("call_record_outgoing_external_enabled"), o.text("call_record_outgoing_internal_enabled"),
-				o.text("call_record_incoming_internal_enabled"), o.text("call_record_incoming_external_enabled"),
+				o.Text("call_record_enabled"), o.Text("call_record_outgoing_external_enabled"), o.Text("call_record_outgoing_internal_enabled"),
+				o.Text("call_record_incoming_internal_enabled"), o.Text("call_record_incoming_external_enabled"),
 			}, " ")
 		}
 		for _, step := range []struct {
@@ -180,7 +181,7 @@ func TestCallRecordEnabled(t *testing.T) {
 			{`{"call_record_enabled":true}`, 204, "true true true true true"},
 			{`{"call_record_enabled":false}`, 204, "false false false false false"},
 		} {
-			c.do(http.MethodPut, path, step.body).want(step.status)
+			c.Do(http.MethodPut, path, step.body).Want(step.status)
 			if got := flags(); got != step.want {
 				t.Errorf("after %s: %s", step.body, got)
 			}
@@ -227,12 +228,12 @@ func TestUserFieldRules(t *testing.T) {
 	} {
 		body := object{"firstname": "Al"}
 		body[test.field] = test.value
-		got := c.do(http.MethodPost, "/users", body)
-		if (got.status == http.StatusCreated) != test.accepted {
-			t.Errorf("%s = %q: %d %s", test.field, test.value, got.status, got.body)
+		got := c.Do(http.MethodPost, "/users", body)
+		if (got.Status == http.StatusCreated) != test.accepted {
+			t.Errorf("%s = %q: %d %s", test.field, test.value, got.Status, got.Body)
 		}
 		if !test.accepted {
-			got.says("Input Error - " + test.field)
+			got.Says("Input Error - " + test.field)
 		}
 	}
 }
@@ -241,17 +242,17 @@ func TestInfosAndStatus(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		w := newWorld(t, db)
 		c := w.as(t, "a")
-		if o := c.get("/infos").want(http.StatusOK).object(); o["uuid"] != nil || o["wazo_version"] == nil {
+		if o := c.Get("/infos").Want(http.StatusOK).Object(); o["uuid"] != nil || o["wazo_version"] == nil {
 			t.Errorf("infos: %v", o)
 		}
 		if _, err := db.Exec(t.Context(), `INSERT INTO auth_server (id, uuid) VALUES (1, $1)`, w.tenants["a"]); err != nil {
 			t.Fatal(err)
 		}
-		if o := c.get("/infos").want(http.StatusOK).object(); o["uuid"] != w.tenants["a"] {
+		if o := c.Get("/infos").Want(http.StatusOK).Object(); o["uuid"] != w.tenants["a"] {
 			t.Errorf("infos: %v", o)
 		}
 		want, _ := json.Marshal(object{"rest_api": object{"status": "ok"}})
-		if got := c.get("/status").want(http.StatusOK).body; got != string(want) {
+		if got := c.Get("/status").Want(http.StatusOK).Body; got != string(want) {
 			t.Errorf("status: %s", got)
 		}
 	})

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/ringfence/ringfence/internal/rest/resttest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
@@ -22,7 +23,7 @@ func voicemail(number string, more ...any) object {
 func TestNewVoicemail(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		c := newWorld(t, db).as(t, "a")
-		got := c.create("/voicemails", object{"name": "V", "number": "1000", "context": "default"})
+		got := c.Create("/voicemails", object{"name": "V", "number": "1000", "context": "default"})
 		for _, generated := range []string{"id", "tenant_uuid", "links"} {
 			if got[generated] == nil {
 				t.Errorf("no %s", generated)
@@ -30,7 +31,7 @@ func TestNewVoicemail(t *testing.T) {
 			delete(got, generated)
 		}
 		var want object
-		decode(t, `{"name": "V", "number": "1000", "context": "default", "password": null, "email": null, "language": null, "timezone": null,
+		resttest.Decode(t, `{"name": "V", "number": "1000", "context": "default", "password": null, "email": null, "language": null, "timezone": null,
 			"pager": null, "max_messages": null, "attach_audio": null, "delete_messages": false, "ask_password": true, "enabled": true,
 			"options": [], "accesstype": "personal", "users": []}`, &want)
 		if !reflect.DeepEqual(got, want) {
@@ -43,25 +44,25 @@ func TestVoicemailRules(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		w := newWorld(t, db)
 		c := w.as(t, "a")
-		path := "/voicemails/" + c.create("/voicemails", voicemail("1000")).text("id")
+		path := "/voicemails/" + c.Create("/voicemails", voicemail("1000")).Text("id")
 
 		t.Run("number and context are unique in a tenant", func(t *testing.T) {
-			c.do(http.MethodPost, "/voicemails", voicemail("1000")).want(http.StatusBadRequest).
-				says("Resource Error - Voicemail already exists ('number': '1000', 'context': 'default')")
-			c.create("/voicemails", voicemail("1000", "context", "other"))
-			other := c.create("/voicemails", voicemail("1001"))
-			c.do(http.MethodPut, "/voicemails/"+other.text("id"), object{"number": "1000"}).want(http.StatusBadRequest).says("already exists")
-			w.as(t, "b").create("/voicemails", voicemail("1000")) // another tenant's is not there to be told of
+			c.Do(http.MethodPost, "/voicemails", voicemail("1000")).Want(http.StatusBadRequest).
+				Says("Resource Error - Voicemail already exists ('number': '1000', 'context': 'default')")
+			c.Create("/voicemails", voicemail("1000", "context", "other"))
+			other := c.Create("/voicemails", voicemail("1001"))
+			c.Do(http.MethodPut, "/voicemails/"+other.Text("id"), object{"number": "1000"}).Want(http.StatusBadRequest).Says("already exists")
+			w.as(t, "b").Create("/voicemails", voicemail("1000")) // another tenant's is not there to be told of
 		})
 		t.Run("one of each context is global", func(*testing.T) {
-			global := c.create("/voicemails", voicemail("2000", "accesstype", "global"))
-			c.do(http.MethodPost, "/voicemails", voicemail("2001", "accesstype", "global")).want(http.StatusBadRequest).
-				says("Resource Error - Voicemail already exists ('accesstype': 'global', 'context': 'default')")
-			c.create("/voicemails", voicemail("2001", "accesstype", "global", "context", "other"))
-			c.do(http.MethodPut, path, object{"accesstype": "global"}).want(http.StatusBadRequest)
-			c.do(http.MethodPut, "/voicemails/"+global.text("id"), object{"accesstype": "personal"}).want(http.StatusNoContent)
-			c.do(http.MethodPut, path, object{"accesstype": "global"}).want(http.StatusNoContent)
-			c.do(http.MethodPut, path, object{"accesstype": "personal"}).want(http.StatusNoContent)
+			global := c.Create("/voicemails", voicemail("2000", "accesstype", "global"))
+			c.Do(http.MethodPost, "/voicemails", voicemail("2001", "accesstype", "global")).Want(http.StatusBadRequest).
+				Says("Resource Error - Voicemail already exists ('accesstype': 'global', 'context': 'default')")
+			c.Create("/voicemails", voicemail("2001", "accesstype", "global", "context", "other"))
+			c.Do(http.MethodPut, path, object{"accesstype": "global"}).Want(http.StatusBadRequest)
+			c.Do(http.MethodPut, "/voicemails/"+global.Text("id"), object{"accesstype": "personal"}).Want(http.StatusNoContent)
+			c.Do(http.MethodPut, path, object{"accesstype": "global"}).Want(http.StatusNoContent)
+			c.Do(http.MethodPut, path, object{"accesstype": "personal"}).Want(http.StatusNoContent)
 		})
 		t.Run("messages are not deleted unsent", func(*testing.T) {
 			for _, body := range []object{
@@ -71,20 +72,20 @@ func TestVoicemailRules(t *testing.T) {
 				{"delete_messages": true, "attach_audio": true, "email": ""},
 				{"delete_messages": true, "attach_audio": false, "email": "a@b.c"},
 			} {
-				c.do(http.MethodPut, path, body).want(http.StatusBadRequest).says("delete_messages")
+				c.Do(http.MethodPut, path, body).Want(http.StatusBadRequest).Says("delete_messages")
 			}
-			c.do(http.MethodPut, path, object{"delete_messages": true, "attach_audio": true, "email": "a@b.c"}).want(http.StatusNoContent)
-			c.do(http.MethodPut, path, object{"email": nil}).want(http.StatusBadRequest).says("delete_messages")
+			c.Do(http.MethodPut, path, object{"delete_messages": true, "attach_audio": true, "email": "a@b.c"}).Want(http.StatusNoContent)
+			c.Do(http.MethodPut, path, object{"email": nil}).Want(http.StatusBadRequest).Says("delete_messages")
 		})
 		t.Run("options are replaced", func(t *testing.T) {
 			for _, options := range []any{[]any{[]any{"a", "b"}, []any{"c", "d"}}, []any{[]any{"e", "several\n\tlines"}}, []any{}} {
-				c.do(http.MethodPut, path, object{"options": options}).want(http.StatusNoContent)
-				if o := c.get(path).object(); !reflect.DeepEqual(o["options"], options) {
+				c.Do(http.MethodPut, path, object{"options": options}).Want(http.StatusNoContent)
+				if o := c.Get(path).Object(); !reflect.DeepEqual(o["options"], options) {
 					t.Errorf("%v became %v", options, o["options"])
 				}
 			}
 			for _, options := range []any{nil, "x", object{}, []any{"a"}, []any{[]any{"a"}}, []any{[]any{"a", "b", "c"}}, []any{[]any{"a", 1}}, []any{[]any{"a", "b,c"}}, []any{[]any{"a\nb", "c"}}, []any{[]any{"a", "b\x00"}}, []any{[]any{"a", "b\x1b"}}} {
-				c.do(http.MethodPut, path, object{"options": options}).want(http.StatusBadRequest).says("options")
+				c.Do(http.MethodPut, path, object{"options": options}).Want(http.StatusBadRequest).Says("options")
 			}
 		})
 		t.Run("nothing breaks its configuration line", func(*testing.T) {
@@ -107,9 +108,9 @@ func TestVoicemailRules(t *testing.T) {
 				{"context": ""},
 				{"password": "12a"},
 			} {
-				c.do(http.MethodPut, path, body).want(http.StatusBadRequest).says("Input Error - ")
+				c.Do(http.MethodPut, path, body).Want(http.StatusBadRequest).Says("Input Error - ")
 			}
-			c.do(http.MethodPut, path, object{"name": "a = b > c; =", "pager": ""}).want(http.StatusNoContent)
+			c.Do(http.MethodPut, path, object{"name": "a = b > c; =", "pager": ""}).Want(http.StatusNoContent)
 		})
 	})
 }
@@ -118,70 +119,70 @@ func TestUserVoicemails(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		w := newWorld(t, db)
 		c := w.as(t, "a")
-		user := c.create("/users", object{"firstname": "Al", "lastname": "B"})
-		second := c.create("/users", object{"firstname": "Second"})
-		v, v2 := c.create("/voicemails", voicemail("1")), c.create("/voicemails", voicemail("2"))
-		global := c.create("/voicemails", voicemail("3", "accesstype", "global"))
-		at := func(u, v object) string { return fmt.Sprintf("/users/%s/voicemails/%s", u.text("id"), v.text("id")) }
-		put := func(u, v object) answer { t.Helper(); return c.do(http.MethodPut, at(u, v), nil) }
-		byUUID := "/users/" + user.text("uuid")
+		user := c.Create("/users", object{"firstname": "Al", "lastname": "B"})
+		second := c.Create("/users", object{"firstname": "Second"})
+		v, v2 := c.Create("/voicemails", voicemail("1")), c.Create("/voicemails", voicemail("2"))
+		global := c.Create("/voicemails", voicemail("3", "accesstype", "global"))
+		at := func(u, v object) string { return fmt.Sprintf("/users/%s/voicemails/%s", u.Text("id"), v.Text("id")) }
+		put := func(u, v object) answer { t.Helper(); return c.Do(http.MethodPut, at(u, v), nil) }
+		byUUID := "/users/" + user.Text("uuid")
 
-		if l := c.get(byUUID + "/voicemails").list(); *l.Total != 0 {
+		if l := c.Get(byUUID + "/voicemails").List(); *l.Total != 0 {
 			t.Errorf("voicemails of a user without: %v", l)
 		}
-		c.get(byUUID + "/voicemail").want(http.StatusNotFound).says("was not found")
+		c.Get(byUUID + "/voicemail").Want(http.StatusNotFound).Says("was not found")
 
-		before := c.get(byUUID).header.Get("ETag")
-		put(user, v).want(http.StatusNoContent).empty()
-		put(user, v).want(http.StatusNoContent)
-		c.do(http.MethodPut, byUUID+"/voicemails/"+v.text("id"), nil).want(http.StatusNoContent)
-		put(user, v2).want(http.StatusBadRequest).says("Resource Error - User is associated with a Voicemail")
-		put(second, v).want(http.StatusNoContent)
-		put(second, global).want(http.StatusBadRequest).says("Resource Error - ")
-		put(user, object{"id": 9999}).want(http.StatusNotFound).says("Voicemail was not found")
-		put(object{"id": 9999}, v).want(http.StatusNotFound).says("User was not found")
+		before := c.Get(byUUID).Header.Get("ETag")
+		put(user, v).Want(http.StatusNoContent).Empty()
+		put(user, v).Want(http.StatusNoContent)
+		c.Do(http.MethodPut, byUUID+"/voicemails/"+v.Text("id"), nil).Want(http.StatusNoContent)
+		put(user, v2).Want(http.StatusBadRequest).Says("Resource Error - User is associated with a Voicemail")
+		put(second, v).Want(http.StatusNoContent)
+		put(second, global).Want(http.StatusBadRequest).Says("Resource Error - ")
+		put(user, object{"id": 9999}).Want(http.StatusNotFound).Says("Voicemail was not found")
+		put(object{"id": 9999}, v).Want(http.StatusNotFound).Says("User was not found")
 
-		got := c.get(byUUID).object()
-		link := []any{map[string]any{"rel": "voicemails", "href": prefix + "/voicemails/" + v.text("id")}}
+		got := c.Get(byUUID).Object()
+		link := []any{map[string]any{"rel": "voicemails", "href": prefix + "/voicemails/" + v.Text("id")}}
 		if want := map[string]any{"id": v["id"], "name": "V1", "links": link}; !reflect.DeepEqual(got["voicemail"], want) {
 			t.Errorf("user.voicemail is %v, want %v", got["voicemail"], want)
 		}
-		if c.get(byUUID).header.Get("ETag") == before {
+		if c.Get(byUUID).Header.Get("ETag") == before {
 			t.Error("the ETag did not change with the association")
 		}
-		full := c.get("/voicemails/" + v.text("id")).object()
-		link = []any{map[string]any{"rel": "users", "href": prefix + "/users/" + user.text("id")}}
+		full := c.Get("/voicemails/" + v.Text("id")).Object()
+		link = []any{map[string]any{"rel": "users", "href": prefix + "/users/" + user.Text("id")}}
 		users, _ := full["users"].([]any)
 		if want := map[string]any{"uuid": user["uuid"], "firstname": "Al", "lastname": "B", "links": link}; len(users) != 2 || !reflect.DeepEqual(users[0], want) {
 			t.Errorf("voicemail.users is %v, want %v first", users, want)
 		}
-		if l := c.get(byUUID + "/voicemails").list(); *l.Total != 1 || !reflect.DeepEqual(l.Items[0], full) {
+		if l := c.Get(byUUID + "/voicemails").List(); *l.Total != 1 || !reflect.DeepEqual(l.Items[0], full) {
 			t.Errorf("%v", l)
 		}
-		if one := c.get(byUUID + "/voicemail").want(http.StatusOK).object(); !reflect.DeepEqual(one, full) {
+		if one := c.Get(byUUID + "/voicemail").Want(http.StatusOK).Object(); !reflect.DeepEqual(one, full) {
 			t.Errorf("%v", one)
 		}
-		if l := c.get("/users?voicemail_number=1&order=firstname").list(); !reflect.DeepEqual(l.column("firstname"), []string{"Al", "Second"}) {
-			t.Errorf("users with voicemail 1: %v", l.column("firstname"))
+		if l := c.Get("/users?voicemail_number=1&order=firstname").List(); !reflect.DeepEqual(l.Column("firstname"), []string{"Al", "Second"}) {
+			t.Errorf("users with voicemail 1: %v", l.Column("firstname"))
 		}
-		for _, sorted := range c.get("/users").list().Items {
+		for _, sorted := range c.Get("/users").List().Items {
 			if sorted["voicemail"] == nil {
 				t.Errorf("in a list user.voicemail is %v", sorted["voicemail"])
 			}
 		}
-		c.do(http.MethodPut, byUUID, c.get(byUUID).object()).want(http.StatusNoContent) // what was read can be sent back
+		c.Do(http.MethodPut, byUUID, c.Get(byUUID).Object()).Want(http.StatusNoContent) // what was read can be sent back
 
-		c.do(http.MethodDelete, "/voicemails/"+v.text("id"), nil).want(http.StatusBadRequest).says("Resource Error - Voicemail is associated with a User")
-		c.do(http.MethodDelete, byUUID, nil).want(http.StatusBadRequest).says("Resource Error - User is associated with a Voicemail")
-		c.do(http.MethodPut, "/voicemails/"+v.text("id"), object{"accesstype": "global"}).want(http.StatusBadRequest)
+		c.Do(http.MethodDelete, "/voicemails/"+v.Text("id"), nil).Want(http.StatusBadRequest).Says("Resource Error - Voicemail is associated with a User")
+		c.Do(http.MethodDelete, byUUID, nil).Want(http.StatusBadRequest).Says("Resource Error - User is associated with a Voicemail")
+		c.Do(http.MethodPut, "/voicemails/"+v.Text("id"), object{"accesstype": "global"}).Want(http.StatusBadRequest)
 
 		for range 2 {
-			c.do(http.MethodDelete, byUUID+"/voicemails", nil).want(http.StatusNoContent).empty()
+			c.Do(http.MethodDelete, byUUID+"/voicemails", nil).Want(http.StatusNoContent).Empty()
 		}
-		c.do(http.MethodDelete, byUUID, nil).want(http.StatusNoContent)
-		c.do(http.MethodDelete, byUUID+"/voicemails", nil).want(http.StatusNotFound)
-		c.do(http.MethodDelete, "/users/"+second.text("id")+"/voicemails", nil).want(http.StatusNoContent)
-		c.do(http.MethodDelete, "/voicemails/"+v.text("id"), nil).want(http.StatusNoContent)
+		c.Do(http.MethodDelete, byUUID, nil).Want(http.StatusNoContent)
+		c.Do(http.MethodDelete, byUUID+"/voicemails", nil).Want(http.StatusNotFound)
+		c.Do(http.MethodDelete, "/users/"+second.Text("id")+"/voicemails", nil).Want(http.StatusNoContent)
+		c.Do(http.MethodDelete, "/voicemails/"+v.Text("id"), nil).Want(http.StatusNoContent)
 	})
 }
 
@@ -189,19 +190,19 @@ func TestCreateUserVoicemail(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		w := newWorld(t, db)
 		c := w.as(t, "master")
-		user := w.as(t, "a").create("/users", object{"firstname": "Al"})
-		path := "/users/" + user.text("uuid") + "/voicemails"
-		v := c.create(path, voicemail("1"))
+		user := w.as(t, "a").Create("/users", object{"firstname": "Al"})
+		path := "/users/" + user.Text("uuid") + "/voicemails"
+		v := c.Create(path, voicemail("1"))
 		if v["tenant_uuid"] != w.tenants["a"] {
 			t.Errorf("it is of %v, and its user of %v", v["tenant_uuid"], w.tenants["a"])
 		}
-		if got := c.get("/voicemails/" + v.text("id")).object(); !reflect.DeepEqual(got, v) {
+		if got := c.Get("/voicemails/" + v.Text("id")).Object(); !reflect.DeepEqual(got, v) {
 			t.Errorf("created %v\nread    %v", v, got)
 		}
-		c.do(http.MethodPost, path, voicemail("2")).want(http.StatusBadRequest).says("User is associated with a Voicemail")
-		c.do(http.MethodPost, "/users/9999/voicemails", voicemail("2")).want(http.StatusNotFound).says("User was not found")
-		c.do(http.MethodPost, path, object{}).want(http.StatusBadRequest).says("name: Is required")
-		if l := c.get("/voicemails?recurse=true").list(); *l.Total != 1 {
+		c.Do(http.MethodPost, path, voicemail("2")).Want(http.StatusBadRequest).Says("User is associated with a Voicemail")
+		c.Do(http.MethodPost, "/users/9999/voicemails", voicemail("2")).Want(http.StatusNotFound).Says("User was not found")
+		c.Do(http.MethodPost, path, object{}).Want(http.StatusBadRequest).Says("name: Is required")
+		if l := c.Get("/voicemails?recurse=true").List(); *l.Total != 1 {
 			t.Errorf("a refused create left a voicemail: total %d", *l.Total)
 		}
 	})
@@ -211,17 +212,17 @@ func TestAssociationsStayInATenant(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		w := newWorld(t, db)
 		master, a, b := w.as(t, "master"), w.as(t, "a"), w.as(t, "b")
-		user, foreign := a.create("/users", object{"firstname": "Al"}), b.create("/voicemails", voicemail("1"))
-		path := "/users/" + user.text("id") + "/voicemails/" + foreign.text("id")
-		a.do(http.MethodPut, path, nil).want(http.StatusNotFound).says("Voicemail was not found")
-		b.do(http.MethodPut, path, nil).want(http.StatusNotFound).says("User was not found")
-		master.do(http.MethodPut, path, nil).want(http.StatusBadRequest).says("Resource Error - ").says("different tenants")
-		b.get("/users/" + user.text("id") + "/voicemails").want(http.StatusNotFound)
-		b.get("/users/" + user.text("id") + "/voicemail").want(http.StatusNotFound)
-		b.do(http.MethodPost, "/users/"+user.text("id")+"/voicemails", voicemail("7")).want(http.StatusNotFound)
-		b.do(http.MethodDelete, "/users/"+user.text("id")+"/voicemails", nil).want(http.StatusNotFound)
-		below := w.as(t, "a1").create("/voicemails", voicemail("1"))
-		a.do(http.MethodPut, "/users/"+user.text("id")+"/voicemails/"+below.text("id"), nil).want(http.StatusBadRequest).says("different tenants")
+		user, foreign := a.Create("/users", object{"firstname": "Al"}), b.Create("/voicemails", voicemail("1"))
+		path := "/users/" + user.Text("id") + "/voicemails/" + foreign.Text("id")
+		a.Do(http.MethodPut, path, nil).Want(http.StatusNotFound).Says("Voicemail was not found")
+		b.Do(http.MethodPut, path, nil).Want(http.StatusNotFound).Says("User was not found")
+		master.Do(http.MethodPut, path, nil).Want(http.StatusBadRequest).Says("Resource Error - ").Says("different tenants")
+		b.Get("/users/" + user.Text("id") + "/voicemails").Want(http.StatusNotFound)
+		b.Get("/users/" + user.Text("id") + "/voicemail").Want(http.StatusNotFound)
+		b.Do(http.MethodPost, "/users/"+user.Text("id")+"/voicemails", voicemail("7")).Want(http.StatusNotFound)
+		b.Do(http.MethodDelete, "/users/"+user.Text("id")+"/voicemails", nil).Want(http.StatusNotFound)
+		below := w.as(t, "a1").Create("/voicemails", voicemail("1"))
+		a.Do(http.MethodPut, "/users/"+user.Text("id")+"/voicemails/"+below.Text("id"), nil).Want(http.StatusBadRequest).Says("different tenants")
 	})
 }
 
@@ -229,15 +230,15 @@ func TestAssociationsStayInATenant(t *testing.T) {
 func TestConcurrentAssociations(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		c := newWorld(t, db).as(t, "a")
-		user := c.create("/users", object{"firstname": "Al"})
+		user := c.Create("/users", object{"firstname": "Al"})
 		ids := make([]string, 6)
 		for n := range ids {
-			ids[n] = c.create("/voicemails", voicemail(fmt.Sprint(n+1))).text("id")
+			ids[n] = c.Create("/voicemails", voicemail(fmt.Sprint(n+1))).Text("id")
 		}
 		statuses := make([]int, len(ids))
 		var all sync.WaitGroup
 		for n, id := range ids {
-			all.Go(func() { statuses[n] = c.do(http.MethodPut, "/users/"+user.text("id")+"/voicemails/"+id, nil).status })
+			all.Go(func() { statuses[n] = c.Do(http.MethodPut, "/users/"+user.Text("id")+"/voicemails/"+id, nil).Status })
 		}
 		all.Wait()
 		won := map[int]int{}

@@ -25,6 +25,7 @@ type Engine struct {
 	collections map[reflect.Type]any    // *Collection[T], by T
 	byPath      map[string]table        // the same, as a ref tag names them
 	links       map[[2]reflect.Type]any // *joint[L, R], by L and R
+	parts       []func() DescribedPart
 	declared    []func() []rest.Operation
 }
 

@@ -31,6 +31,9 @@ type Part[T, P any] struct {
 
 // On declares the part on an engine.
 func (p Part[T, P]) On(e *Engine) {
+	e.parts = append(e.parts, func() DescribedPart {
+		return DescribedPart{Of: Of[T](e).Path, Path: p.Path, Named: p.Name != "", Whole: p.Whole, Schema: rest.SchemaOf[P]()}
+	})
 	e.declare(func() []rest.Operation {
 		k := Of[T](e)
 		k.picturePart(func(o *T) any { return p.Field(o) })

@@ -16,6 +16,9 @@ func (s *Schema) hasExample() bool {
 	return len(s.Validate("", s.example())) == 0
 }
 
+// Sample is a value that the schema lets through, in the form of ParseJSON.
+func (s *Schema) Sample() any { return s.example() }
+
 // example is a value that the schema lets through, in the form of ParseJSON: the one that was declared, the default, a
 // choice, or the plainest. Of a list it is the shortest, of an object what is required.
 func (s *Schema) example() any {

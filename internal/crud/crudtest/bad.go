@@ -1,0 +1,126 @@
+package crudtest
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/rest/resttest"
+)
+
+// badTexts are bodies that are no object, whatever the resource is.
+var badTexts = map[string]string{
+	"blank": " \n", "null": "null", "list": "[]", "text": `"x"`, "number": "1", "true": "true", "truncated": `{"name":`, "two values": `{} {}`,
+	"trailing garbage": `{}x`, "byte order mark": "\ufeff{}", "not JSON": `{'a':1}`, "comment": `{/* */}`, "trailing comma": `{"name":"a",}`, "form": "name=x",
+	"deep": strings.Repeat(`{"a":`, 10_000) + "1" + strings.Repeat("}", 10_000), "deep list": `{"a":` + strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000) + "}",
+}
+
+// badBodies are refused, and change nothing.
+func (x *trial) badBodies() {
+	o := x.make(x.a, nil)
+	path := x.at(o)
+	field := x.writable()[0].Name
+	bodies := map[string]string{
+		"duplicate":        fmt.Sprintf(`{"%s":"a","%s":"b"}`, field, field),
+		"two spellings":    fmt.Sprintf(`{"%s":"a","%s":"b"}`, field, strings.ToUpper(field)),
+		"another spelling": fmt.Sprintf(`{"%s":"b"}`, strings.ToUpper(field)),
+	}
+	for what, text := range badTexts {
+		bodies[what] = text
+	}
+	for what, body := range bodies {
+		for method, path := range map[string]string{http.MethodPut: path, http.MethodPost: x.all()} {
+			if got := x.a.Do(method, path, body); got.Status != http.StatusBadRequest {
+				x.Errorf("%s %s: %d %s", method, what, got.Status, got.Body)
+			}
+		}
+	}
+	x.a.Do(http.MethodPut, path, nil).Want(http.StatusBadRequest) // no body has no media type either
+	x.same("refused updates", x.a.Get(path).Object(), o)
+	if l := x.a.Get(x.all()).List(); *l.Total != 1 {
+		x.Errorf("refused creates made something: total %d", *l.Total)
+	}
+}
+
+// wrong are JSON values that a field cannot have.
+func wrong(s *rest.Schema) []string {
+	all := []string{"true", `{"a":1}`, `["a"]`, "1.5", "1e400", "9223372036854775808", "-9223372036854775809", `"\u0000"`, `"\ud800"`, "\"\xff\"", `"a\u001bb"`, "[[[]]]"}
+	switch s.Type {
+	case "string":
+		all = append(all, "1", `"`+strings.Repeat("x", 100_000)+`"`)
+		if !s.Multiline {
+			all = append(all, `"a\nb"`)
+		}
+		if s.MaxLength != nil {
+			all = append(all, `"`+strings.Repeat("é", *s.MaxLength+1)+`"`)
+		}
+		if len(s.Enum) > 0 {
+			all = append(all, `"`+strings.ToUpper(s.Enum[0])+`x"`, `""`)
+		}
+	case "integer":
+		all = append(all, `"1"`, "1.0", "1e1", "01", "+1", "0x1", "NaN")
+		if s.Minimum != nil {
+			all = append(all, fmt.Sprint(*s.Minimum-1))
+		}
+		if s.Maximum != nil {
+			all = append(all, fmt.Sprint(*s.Maximum+1))
+		}
+	case "boolean":
+		all = append(all[1:], `"true"`, "1", "0")
+	case "array":
+		all = append(all, `"x"`, "1", "{}", "["+strings.Repeat("1,", 5_000)+"1]")
+	case "object":
+		all = append(all, `"x"`, "1", "[]")
+	}
+	return all
+}
+
+// badValues: no field takes a value that its schema does not let through, and none breaks the server.
+func (x *trial) badValues() {
+	o := x.make(x.a, nil)
+	path := x.at(o)
+	for i := range x.k.Schema.Properties {
+		p := &x.k.Schema.Properties[i]
+		if p.ReadOnly {
+			continue
+		}
+		for _, value := range wrong(p.Schema) {
+			got := x.a.Do(http.MethodPut, path, fmt.Sprintf(`{"%s":%s}`, p.Name, value))
+			if p.Schema.Type == "" && got.Status < http.StatusInternalServerError {
+				continue // it may be anything
+			}
+			if got.Status != http.StatusBadRequest {
+				x.Errorf("%s = %.80s: %d %s", p.Name, value, got.Status, got.Body)
+			}
+		}
+	}
+	x.same("refused values", x.a.Get(path).Object(), o)
+}
+
+// negotiation: 406 and 415 have an empty body.
+func (x *trial) negotiation() {
+	accept, content := func(kind string) []resttest.Edit {
+		return []resttest.Edit{resttest.Header("Accept", ""), resttest.Header("Accept", kind)}
+	}, func(kind string) []resttest.Edit {
+		return []resttest.Edit{resttest.Header("Content-Type", ""), resttest.Header("Content-Type", kind)}
+	}
+	for _, kind := range []string{"", "text/html", "application/vnd.api+json", "application/json;q=0", "garbage"} {
+		for method, path := range map[string]string{http.MethodGet: x.all(), http.MethodHead: x.all() + "/1", http.MethodDelete: x.all() + "/1"} {
+			x.a.Do(method, path, nil, accept(kind)...).Want(http.StatusNotAcceptable).Empty()
+		}
+	}
+	for _, kind := range []string{"*/*", "application/*", "APPLICATION/JSON", "text/html, application/json;q=0.1"} {
+		x.a.Get(x.all(), accept(kind)...).Want(http.StatusOK)
+	}
+	for _, kind := range []string{"", "text/plain", "application/vnd.api+json", "application/json; charset=latin1", "application/x-www-form-urlencoded", "json"} {
+		x.a.Do(http.MethodPost, x.all(), Object{}, content(kind)...).Want(http.StatusUnsupportedMediaType).Empty()
+	}
+	for _, kind := range []string{"application/json; charset=utf-8", "APPLICATION/JSON"} {
+		x.a.Do(http.MethodPost, x.all(), x.minimal(x.a, nil), content(kind)...).Want(x.Described.Style.CreateStatus)
+	}
+	got := x.a.Do(http.MethodPatch, x.all(), Object{}).Want(http.StatusMethodNotAllowed)
+	if got.Header.Get("Allow") != "GET, HEAD, POST" {
+		x.Errorf("Allow: %s", got.Header.Get("Allow"))
+	}
+}

@@ -1,0 +1,276 @@
+package crudtest
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/ringfence/ringfence/internal/rest"
+)
+
+// writable are the fields that a client may set, whose type is known.
+func (x *trial) writable() []*rest.Property {
+	var out []*rest.Property
+	for i := range x.k.Schema.Properties {
+		p := &x.k.Schema.Properties[i]
+		if !p.ReadOnly && !slices.Contains(x.r.Except, p.Name) && !slices.Contains(x.k.Keys, p.Name) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// readOnly are values for all fields that a body may have and that change nothing.
+func (x *trial) readOnly() Object {
+	out := Object{"tenant_uuid": x.b.Tenant, "no_such_attribute": 1}
+	for i := range x.k.Schema.Properties {
+		if p := &x.k.Schema.Properties[i]; p.ReadOnly && !slices.Contains(x.r.Except, p.Name) {
+			out[p.Name] = map[string]any{"string": "0e0e0e0e-0000-4000-8000-000000000000", "integer": 987654, "boolean": true, "array": []any{1}}[p.Schema.Type]
+		}
+	}
+	return out
+}
+
+func (x *trial) createAndRead() {
+	body := x.minimal(x.a, nil)
+	sent := x.readOnly()
+	for name, value := range body {
+		sent[name] = value
+	}
+	made := x.a.Do(http.MethodPost, x.all(), sent).Want(x.Described.Style.CreateStatus)
+	o := made.Object()
+	if o["tenant_uuid"] != x.a.Tenant {
+		x.Errorf("made in %v, want %v", o["tenant_uuid"], x.a.Tenant)
+	}
+	if x.Described.Style.Location {
+		if got, want := made.Header.Get("Location"), x.Described.Prefix+x.at(o); got != want {
+			x.Errorf("Location %q, want %q", got, want)
+		}
+		if got, want := fmt.Sprint(o["links"]), fmt.Sprintf("[map[href:%s rel:%s]]", made.Header.Get("Location"), strings.ReplaceAll(x.k.Path, "/", "_")); got != want {
+			x.Errorf("links %s, want %s", got, want)
+		}
+	}
+	for i := range x.k.Schema.Properties {
+		p := &x.k.Schema.Properties[i]
+		if _, there := o[p.Name]; there == p.WriteOnly {
+			x.Errorf("attribute %s: in the object %t", p.Name, there)
+		}
+		want, set := x.r.Defaults[p.Name]
+		if !set && p.Schema.Default != nil {
+			want, set = p.Schema.Default, true
+		}
+		if value, there := body[p.Name]; there {
+			want, set = value, true
+		}
+		if set && !p.WriteOnly && !o.Same(p.Name, want) {
+			x.Errorf("%s is %v, want %v", p.Name, o[p.Name], want)
+		}
+	}
+	for _, key := range slices.Concat(x.k.Keys, x.k.Names) {
+		read := x.a.Get(x.one(o, key)).Want(http.StatusOK)
+		if read.Body != made.Body {
+			x.Errorf("created %s\nread    %s", made.Body, read.Body)
+		}
+		if tag := read.Header.Get("ETag"); tag == "" || tag != made.Header.Get("ETag") {
+			x.Errorf("ETag %q when created, %q when read", made.Header.Get("ETag"), tag)
+		}
+		if head := x.a.Do(http.MethodHead, x.one(o, key), nil).Want(http.StatusOK).Empty(); head.Header.Get("ETag") != read.Header.Get("ETag") {
+			x.Error("HEAD has another ETag than GET")
+		}
+	}
+	if l := x.a.Get(x.all()).List(); *l.Total != 1 || !reflect.DeepEqual(l.Items, []Object{o}) {
+		x.Errorf("the list is %v", l.Items)
+	}
+	again := x.a.Create(x.all(), x.create(x.minimal(x.a, nil), o)) // what was read can be made again
+	x.a.Get(x.at(again)).Want(http.StatusOK)
+}
+
+// create is what was read of one object, for the making of another: with the fields of body in the place of its own.
+func (x *trial) create(body, read Object) Object {
+	out := Object{}
+	for name, value := range read {
+		if p := x.k.Schema.Property(name); p != nil && p.ReadOnly && !slices.Contains(x.r.Except, name) {
+			out[name] = value
+		}
+	}
+	for name, value := range body {
+		out[name] = value
+	}
+	return out
+}
+
+func (x *trial) keys() {
+	o := x.make(x.a, nil)
+	typed := []string{"0", "-1", "abc", "9999999999999999999999", "999999999", "%00", "..%2F", "%FF", uuid.NewString(), strings.Repeat("x", 300)}
+	for _, key := range x.k.Keys {
+		value := o.Text(key)
+		if _, number := o[key].(json.Number); number {
+			typed = append(typed, "0"+value, "+"+value, value+".0", "-"+value, "%20"+value, value+"%20")
+			continue
+		}
+		typed = append(typed, url.PathEscape("urn:uuid:"+value), strings.ReplaceAll(value, "-", ""), "{"+value+"}")
+		x.a.Get(x.all() + "/" + strings.ToLower(value)).Want(http.StatusOK)
+	}
+	for _, key := range typed {
+		if got := x.a.Get(x.all() + "/" + key); got.Status != http.StatusNotFound && got.Status != http.StatusBadRequest {
+			x.Errorf("%.80s: %d %s", key, got.Status, got.Body)
+		}
+	}
+}
+
+// another is a good value of a field that is not the one that it has.
+func (x *trial) another(p *rest.Property, has any) any {
+	for _, good := range []Object{x.values(), x.minimal(x.a, nil)} {
+		if value, ok := good[p.Name]; ok {
+			return value
+		}
+	}
+	switch {
+	case p.Schema.Type == "boolean":
+		return has != true
+	case len(p.Schema.Enum) > 0:
+		for _, choice := range p.Schema.Enum {
+			if choice != has {
+				return choice
+			}
+		}
+	case p.Schema.Type == "integer":
+		for n := range int64(3) {
+			if p.Schema.Minimum != nil {
+				n += *p.Schema.Minimum
+			}
+			if fmt.Sprint(n) != fmt.Sprint(has) {
+				return n
+			}
+		}
+	}
+	return p.Schema.Sample()
+}
+
+// fields sets each field by itself, to another value and to null.
+func (x *trial) fields() {
+	o := x.make(x.a, nil)
+	path := x.at(o)
+	for _, p := range x.writable() {
+		if x.k.References[p.Name] != "" || p.Schema.Type == "" {
+			continue // for the check of references; a field of any type belongs to a hook
+		}
+		follow := append([]string{p.Name}, x.r.Follow[p.Name]...)
+		before := x.a.Get(path).Object()
+		value := x.another(p, before[p.Name])
+		changes := 1
+		if before.Same(p.Name, value) {
+			changes = 0
+		}
+		if p.WriteOnly {
+			x.put(x.a, path, Object{p.Name: value})
+		} else {
+			x.audits(changes, "setting "+p.Name, func() { x.put(x.a, path, Object{p.Name: value}) })
+			x.audits(0, "setting "+p.Name+" again", func() { x.put(x.a, path, Object{p.Name: value}) })
+		}
+		after := x.a.Get(path).Object()
+		if !p.WriteOnly && !after.Same(p.Name, value) {
+			x.Errorf("%s was set to %v, and is %v", p.Name, value, after[p.Name])
+		}
+		x.same("setting "+p.Name, after, before, follow...)
+		x.null(path, p, follow)
+	}
+}
+
+func (x *trial) null(path string, p *rest.Property, follow []string) {
+	x.Helper()
+	before := x.a.Get(path).Object()
+	if !p.Schema.Nullable {
+		x.a.Do(http.MethodPut, path, Object{p.Name: nil}).Want(http.StatusBadRequest).Says(p.Name)
+		x.same("null for "+p.Name, x.a.Get(path).Object(), before)
+		return
+	}
+	x.put(x.a, path, Object{p.Name: nil})
+	after := x.a.Get(path).Object()
+	if after[p.Name] != nil && !slices.Contains(follow[1:], p.Name) {
+		x.Errorf("%s was set to null, and is %v", p.Name, after[p.Name])
+	}
+	x.same("null for "+p.Name, after, before, follow...)
+}
+
+func (x *trial) update() {
+	before := x.make(x.a, nil)
+	path := x.at(before)
+	for what, body := range map[string]Object{
+		"nothing": {}, "what cannot be written": x.readOnly(), "another tenant": {"tenant_uuid": x.b.Tenant}, "what was read": before,
+	} {
+		x.audits(0, what, func() { x.put(x.a, path, body) })
+		x.same(what, x.a.Get(path).Object(), before)
+	}
+	for i := range x.k.Schema.Properties {
+		if p := &x.k.Schema.Properties[i]; p.Required {
+			body := x.minimal(x.a, nil)
+			delete(body, p.Name)
+			x.a.Do(http.MethodPost, x.all(), body).Want(http.StatusBadRequest).Says(p.Name)
+			x.a.Do(http.MethodPut, path, Object{p.Name: nil}).Want(http.StatusBadRequest).Says(p.Name)
+		}
+	}
+	x.same("refused updates", x.a.Get(path).Object(), before)
+	x.a.Do(http.MethodPut, x.all()+"/999999999", Object{}).Want(http.StatusNotFound)
+}
+
+func (x *trial) remove() {
+	o, other := x.make(x.a, nil), x.make(x.a, nil)
+	x.a.Do(http.MethodDelete, x.at(o), nil).Want(http.StatusNoContent).Empty()
+	for _, method := range []string{http.MethodDelete, http.MethodGet, http.MethodHead} {
+		x.a.Do(method, x.at(o), nil).Want(http.StatusNotFound)
+	}
+	x.a.Do(http.MethodPut, x.at(o), Object{}).Want(http.StatusNotFound)
+	if l := x.a.Get(x.all()).List(); len(l.Items) != 1 || !reflect.DeepEqual(l.Items[0], other) {
+		x.Errorf("what is left: %v", l.Items)
+	}
+	x.a.Do(http.MethodDelete, x.at(other), nil).Want(http.StatusNoContent)
+	if again := x.make(x.a, nil); x.at(again) == x.at(other) {
+		x.Errorf("the key %s was given a second time", x.at(again))
+	}
+}
+
+// audit counts one entry for each change, and none for what was refused.
+func (x *trial) audit() {
+	var o Object
+	body := x.minimal(x.a, nil)
+	x.audits(1, "create", func() { o = x.a.Create(x.all(), body) })
+	x.audits(0, "reads", func() { x.a.Get(x.at(o)).Want(http.StatusOK) })
+	x.audits(0, "refusals", func() {
+		x.a.Do(http.MethodPost, x.all(), "[]").Want(http.StatusBadRequest)
+		x.a.Do(http.MethodPut, x.at(o), Object{}, ifMatch(`"x"`)).Want(http.StatusPreconditionFailed)
+		x.b.Do(http.MethodDelete, x.at(o), nil).Want(http.StatusNotFound)
+	})
+	x.audits(1, "delete", func() { x.a.Do(http.MethodDelete, x.at(o), nil).Want(http.StatusNoContent) })
+	x.audits(0, "delete again", func() { x.a.Do(http.MethodDelete, x.at(o), nil).Want(http.StatusNotFound) })
+}
+
+// references are refused to what is not there, and to another tenant's in the same way.
+func (x *trial) references() {
+	foreign, own := x.make(x.b, nil), x.make(x.a, nil)
+	for name := range x.k.References {
+		value, _ := foreign[name].(string)
+		if value == "" {
+			continue
+		}
+		for method, path := range map[string]string{http.MethodPost: x.all(), http.MethodPut: x.at(own)} {
+			got := x.a.Do(method, path, x.minimal(x.a, Object{name: value})).Want(http.StatusBadRequest).Says("was not found")
+			like := x.a.Do(method, path, x.minimal(x.a, Object{name: "nobody-has-this"})).Want(http.StatusBadRequest)
+			if strings.ReplaceAll(got.Body, value, "nobody-has-this") != like.Body {
+				x.Errorf("of another tenant's: %s; of nobody's: %s", got.Body, like.Body)
+			}
+		}
+	}
+	x.same("refused references", x.a.Get(x.at(own)).Object(), own)
+	if x.k.Owner != "" { // made from above in what a tenant has, it is the tenant's
+		if o := x.top.Create(x.all(), x.minimal(x.a, nil)); o["tenant_uuid"] != x.a.Tenant {
+			x.Errorf("it is of %v, and what it refers to of %v", o["tenant_uuid"], x.a.Tenant)
+		}
+	}
+}

@@ -1,0 +1,265 @@
+package crudtest
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/ringfence/ringfence/internal/rest/resttest"
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// awkward are texts that a careless search, order or statement takes for something else.
+var awkward = []string{"Éléonore", "100%", "a_b", `back\slash`, "axb", "O'Brien", "plain", "STRASSE", "two  words", "10", "9", "ÆON", "aeon"}
+
+// texts are the fields that may have any text of one line, first those that a list can be ordered by.
+func (x *trial) texts() []string {
+	var out []string
+	special := x.values()
+	for _, p := range x.writable() {
+		if _, ok := special[p.Name]; ok || p.Schema.Type != "string" || x.k.References[p.Name] != "" {
+			continue
+		}
+		if !slices.ContainsFunc(awkward, func(text string) bool { return len(p.Schema.Validate("", text)) > 0 }) {
+			out = append(out, p.Name)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b string) int {
+		return strings.Compare(fmt.Sprint(!slices.Contains(x.k.Order, a)), fmt.Sprint(!slices.Contains(x.k.Order, b)))
+	})
+	return out
+}
+
+// searched is a field with any text in which a search looks, or "". An object with the text is made in b.
+func (x *trial) searched() string {
+	for _, name := range x.texts() {
+		word := fmt.Sprintf("needle%dneedle", x.next())
+		x.make(x.b, Object{name: word})
+		found := *x.b.Get(x.all() + "?search=" + word).List().Total == 1
+		if found {
+			return name
+		}
+		if slices.Contains(x.k.Search, name) {
+			x.Errorf("a search does not look in %s", name)
+		}
+	}
+	return ""
+}
+
+func (x *trial) pages() {
+	for range 7 {
+		x.make(x.a, nil)
+	}
+	all := x.a.Get(x.all()).List()
+	for _, page := range []struct {
+		query    string
+		from, to int
+	}{
+		{"limit=3", 0, 3},
+		{"limit=3&offset=3", 3, 6},
+		{"limit=3&offset=6", 6, 7},
+		{"limit=3&offset=7", 7, 7},
+		{"limit=3&offset=700", 7, 7},
+		{"limit=7", 0, 7},
+		{"offset=5", 5, 7},
+		{"offset=0", 0, 7},
+		{"limit=1000000000", 0, 7},
+		{"limit=9223372036854775807&offset=2", 2, 7},
+		{"offset=9223372036854775807", 7, 7},
+		{"recurse=False", 0, 7},
+		{"order=", 0, 7},
+		{"Limit=1&no_such=2&password=x", 0, 7},
+	} {
+		got := x.a.Get(x.all() + "?" + page.query).List()
+		if *got.Total != 7 || !reflect.DeepEqual(got.Items, all.Items[page.from:page.to]) {
+			x.Errorf("%s: total %d, %v", page.query, *got.Total, got.Column(x.k.Keys[0]))
+		}
+	}
+}
+
+func (x *trial) order() {
+	texts := x.texts()
+	for n, text := range awkward[:7] {
+		more := Object{}
+		if len(texts) > 0 {
+			more[texts[0]] = text
+			if second := texts[len(texts)-1]; n%3 == 0 && second != texts[0] { // the others have none, if they may
+				more[second] = text
+			}
+		}
+		x.make(x.a, more)
+	}
+	for _, column := range x.k.Order {
+		for _, direction := range []string{"asc", "desc"} {
+			query := x.all() + "?order=" + column + "&direction=" + direction
+			all := x.a.Get(query).List()
+			if *all.Total != 7 || len(all.Items) != 7 {
+				x.Fatalf("%s: %d of %d", query, len(all.Items), *all.Total)
+			}
+			var paged []Object
+			for offset := 0; offset < 7; offset += 2 {
+				paged = append(paged, x.a.Get(fmt.Sprintf("%s&limit=2&offset=%d", query, offset)).List().Items...)
+			}
+			if !reflect.DeepEqual(paged, all.Items) {
+				x.Errorf("%s: its pages are not the list", query)
+			}
+			if _, there := all.Items[0][column]; there {
+				x.ordered(query, all.Items, column, direction == "desc")
+			}
+		}
+	}
+}
+
+// ordered compares with Go's idea of the order: text folded, numbers as numbers, null last, and then the key.
+func (x *trial) ordered(query string, items []Object, column string, desc bool) {
+	x.Helper()
+	direction := 1
+	if desc {
+		direction = -1
+	}
+	compare := func(a, b Object) int {
+		switch v, w := a[column], b[column]; {
+		case v == nil && w == nil:
+		case v == nil:
+			return 1
+		case w == nil:
+			return -1
+		default:
+			if n := compareValues(v, w); n != 0 {
+				return n * direction
+			}
+		}
+		return compareValues(a[x.k.Keys[0]], b[x.k.Keys[0]]) * direction
+	}
+	if !slices.IsSortedFunc(items, compare) {
+		x.Errorf("%s: %v", query, resttest.List{Items: items}.Column(column))
+	}
+}
+
+func compareValues(v, w any) int {
+	if a, ok := v.(json.Number); ok {
+		m, _ := a.Int64()
+		n, _ := w.(json.Number).Int64()
+		return int(m - n)
+	}
+	return strings.Compare(store.Fold(fmt.Sprint(v)), store.Fold(fmt.Sprint(w)))
+}
+
+func (x *trial) search() {
+	if !x.k.Searches {
+		return
+	}
+	for _, term := range []string{strings.Repeat("x", 201), "%01", "%00", "%FF"} {
+		x.a.Get(x.all() + "?search=" + term).Want(http.StatusBadRequest)
+	}
+	o := x.make(x.a, nil)
+	for _, name := range x.k.Search { // what an object has in a searched column finds it
+		if value := o.Text(name); o[name] != nil {
+			if l := x.a.Get(x.all() + "?search=" + url.QueryEscape(value)).List(); !slices.Contains(l.Column(x.k.Keys[0]), o.Text(x.k.Keys[0])) {
+				x.Errorf("search %s: %v", value, l.Items)
+			}
+		}
+	}
+	name := x.searched()
+	if name == "" {
+		return
+	}
+	for _, text := range awkward {
+		x.make(x.a, Object{name: text})
+	}
+	for term, want := range map[string][]string{
+		"eleon": {"Éléonore"}, "ÉLÉO": {"Éléonore"}, "e\u0301le": {"Éléonore"}, "%": {"100%"}, "%%": nil, "_": {"a_b"}, `\`: {`back\slash`},
+		"a_b": {"a_b"}, `\%`: nil, "o'b": {"O'Brien"}, "' or 1=1--": nil, "straße": {"STRASSE"}, "nn": nil, "two  wo": {"two  words"},
+		strings.Repeat("x", 200): nil, strings.Repeat("é", 200): nil,
+	} {
+		got := x.a.Get(x.all() + "?search=" + url.QueryEscape(term)).List()
+		names := slices.Sorted(slices.Values(got.Column(name)))
+		if !slices.Equal(names, want) || x.count(got) != len(want) {
+			x.Errorf("search %q: %d, %q, want %q", term, x.count(got), names, want)
+		}
+	}
+	past := x.a.Get(x.all() + "?search=eleon&limit=5&offset=50").List()
+	if x.count(past) != 1 || len(past.Items) != 0 {
+		x.Errorf("past the end: %d, %d items", x.count(past), len(past.Items))
+	}
+	if l := x.a.Get(x.all() + "?search=").List(); *l.Total != len(awkward)+1 {
+		x.Errorf("an empty term: total %d", *l.Total)
+	}
+}
+
+// count is how many objects the filters and the search leave.
+func (x *trial) count(l resttest.List) int {
+	x.Helper()
+	if !x.Described.Style.Filtered {
+		return *l.Total
+	}
+	if l.Filtered == nil {
+		x.Fatal("no filtered in a list")
+	}
+	return *l.Filtered
+}
+
+func (x *trial) filters() {
+	more := Object{}
+	for _, name := range x.texts() {
+		more[name] = "O'Hara é%"
+	}
+	o := x.make(x.a, more)
+	x.make(x.a, nil)
+	for _, column := range x.k.Filters {
+		value, there := o[column]
+		if !there || value == nil {
+			if got := x.a.Get(x.all() + "?" + column + "=nobody%20has%20this").List(); x.count(got) != 0 || len(got.Items) != 0 {
+				x.Errorf("filter %s: %d", column, x.count(got))
+			}
+			continue
+		}
+		got := x.a.Get(x.all() + "?" + column + "=" + url.QueryEscape(fmt.Sprint(value))).List()
+		if !slices.Contains(got.Column(x.k.Keys[0]), o.Text(x.k.Keys[0])) || x.count(got) != len(got.Items) {
+			x.Errorf("filter %s=%v does not find the object", column, value)
+		}
+		for _, item := range got.Items {
+			if item[column] != value {
+				x.Errorf("filter %s=%v found %v", column, value, item[column])
+			}
+		}
+		if _, whole := value.(json.Number); whole {
+			for _, value := range []string{"abc", "1.5", "99999999999999999999", "", "0%20"} {
+				if got := x.a.Get(x.all() + "?" + column + "=" + value).List(); x.count(got) != 0 {
+					x.Errorf("%s=%s: %d", column, value, x.count(got))
+				}
+			}
+		}
+	}
+}
+
+func (x *trial) badQueries() {
+	x.make(x.a, nil)
+	for _, query := range []string{
+		"order=name;drop+table", "order=password_hash", "order=password", "order=(select+pg_sleep(9))", "order=search_text", "order=tenant_uuid",
+		"order=ID", "order=id,name", "order=" + url.QueryEscape(`"id"`), "order=1", "order=id--", "order=id&order=id",
+		"direction=ASC,--", "direction=ASC", "direction=", "direction=up", "direction=asc&direction=desc",
+		"limit=0", "limit=-1", "limit=NaN", "limit=1.5", "limit=%2B5", "limit=0x10", "limit=", "limit=5&limit=6", "limit=9223372036854775808",
+		"limit=1e9", "limit=%205", "limit=%D9%A5", "limit=null", "limit=true",
+		"offset=-1", "offset=9223372036854775808", "offset=", "offset=abc", "offset=1&offset=2",
+		"recurse=maybe", "recurse=", "recurse=true&recurse=false", "recurse=2",
+		"search=a&search=b", "search=%00", "search=%FF%FE", "search=" + strings.Repeat("x", 1000), "search=%ZZ",
+	} {
+		got := x.a.Get(x.all() + "?" + query).Want(http.StatusBadRequest)
+		if name, _, _ := strings.Cut(query, "="); !strings.Contains(got.Body, name) && !strings.Contains(got.Body, "query") {
+			x.Errorf("%s: the message does not say which: %s", query, got.Body)
+		}
+		if strings.Contains(got.Body, "sleep") || strings.Contains(got.Body, "xxxx") {
+			x.Errorf("%s: the message repeats it: %s", query, got.Body)
+		}
+	}
+	for _, query := range []string{"password_hash=$argon%25", "NAME=x", "tenant_uuid=x", "search_text=%25", "x=1&x=2"} {
+		if l := x.a.Get(x.all() + "?" + query).List(); *l.Total != 1 {
+			x.Errorf("%s: total %d", query, *l.Total)
+		}
+	}
+}

@@ -1,0 +1,129 @@
+package crud
+
+import (
+	"cmp"
+	"reflect"
+	"slices"
+
+	"github.com/ringfence/ringfence/internal/rest"
+)
+
+// Described is what a service's collections, links, lists and parts declare: what package crudtest tries them by.
+type Described struct {
+	Style       Style
+	Prefix      string
+	Collections []DescribedCollection // by path
+	Links       []DescribedLink       // by path
+	Parts       []DescribedPart       // by path
+}
+
+// DescribedCollection is what a collection declares.
+type DescribedCollection struct {
+	Path, Singular, Title  string
+	Keys, Names, Only      []string
+	Order, Search, Filters []string
+	Virtual                []string // of Order, Search and Filters those that are no column of their own
+	Searches               bool     // a search looks somewhere
+	Scope                  Scope
+	Subtree                bool
+	Schema                 *rest.Schema
+	References             map[string]string // fields that name other objects: "context" is "contexts.name"
+	Owner                  string            // of them the one whose tenant has the object, or ""
+}
+
+// DescribedLink is what a link declares. Set and SetBack are nil where it has no such list.
+type DescribedLink struct {
+	Left, Right               string // the collections' paths
+	Path, One                 string
+	Only                      []string
+	LeftHas, RightHas         Count
+	LeftDeleted, RightDeleted Deletion
+	LeftShown, RightShown     bool // whether an object of that side shows the other
+	AcrossTenants             bool
+	Row                       *rest.Schema // the body of put, or nil
+	Set, SetBack              *DescribedList
+}
+
+// DescribedList is what a list of links declares.
+type DescribedList struct {
+	Path, Field string
+	By          []string
+	Ordered     bool // its order is kept
+}
+
+// DescribedPart is what a part declares.
+type DescribedPart struct {
+	Of, Path string // the collection's path, and the part's below an object
+	Named    bool   // each property has a path too
+	Whole    bool
+	Schema   *rest.Schema
+}
+
+// describer is a collection or a link, whatever its types are.
+type describer interface{ describe(into *Described) }
+
+// Described describes all that was declared. Operations was called before: links find their collections then.
+func (e *Engine) Described() Described {
+	d := Described{Style: e.Style, Prefix: e.Prefix}
+	for _, k := range e.collections {
+		k.(describer).describe(&d)
+	}
+	for _, l := range e.links {
+		l.(describer).describe(&d)
+	}
+	for _, part := range e.parts {
+		d.Parts = append(d.Parts, part())
+	}
+	slices.SortFunc(d.Collections, func(a, b DescribedCollection) int { return cmp.Compare(a.Path, b.Path) })
+	slices.SortFunc(d.Links, func(a, b DescribedLink) int { return cmp.Or(cmp.Compare(a.Left, b.Left), cmp.Compare(a.Path, b.Path)) })
+	slices.SortFunc(d.Parts, func(a, b DescribedPart) int { return cmp.Or(cmp.Compare(a.Of, b.Of), cmp.Compare(a.Path, b.Path)) })
+	return d
+}
+
+func (k *Collection[T]) describe(into *Described) {
+	d := DescribedCollection{
+		Path: k.Path, Singular: k.Singular, Title: k.said(), Keys: k.Keys, Names: k.Names, Only: k.Only, Order: k.Order, Search: k.Search,
+		Filters: k.Filters, Searches: len(k.Search) > 0 || k.SearchText != "" || len(k.Found) > 0, Scope: k.Scope, Subtree: k.Subtree,
+		Schema: k.schema, References: map[string]string{},
+	}
+	for name := range k.Virtual {
+		d.Virtual = append(d.Virtual, name)
+	}
+	if len(d.Only) == 0 {
+		d.Only = []string{"list", "create", "read", "update", "delete"}
+	}
+	for _, c := range k.refs {
+		d.References[c.name] = c.ref
+		if c.owns {
+			d.Owner = c.name
+		}
+	}
+	into.Collections = append(into.Collections, d)
+}
+
+func (j *joint[L, R]) describe(into *Described) {
+	d := DescribedLink{
+		Left: j.left.Path, Right: j.right.Path, Path: j.Path, One: j.One, Only: j.Only, LeftHas: j.LeftHas, RightHas: j.RightHas,
+		LeftDeleted: j.LeftDeleted, RightDeleted: j.RightDeleted, AcrossTenants: j.AcrossTenants,
+	}
+	for _, s := range j.LeftShows {
+		d.LeftShown = d.LeftShown || s.of() == reflect.TypeFor[L]()
+	}
+	for _, s := range j.RightShows {
+		d.RightShown = d.RightShown || s.of() == reflect.TypeFor[R]()
+	}
+	if j.Row != nil {
+		d.Row = j.Row.schema.Partial()
+	}
+	if j.Set != nil {
+		d.Set = j.Set.describe(j.Position != "")
+	}
+	if j.SetBack != nil {
+		d.SetBack = j.SetBack.describe(false)
+	}
+	into.Links = append(into.Links, d)
+}
+
+func (l *List[N, F]) describe(ordered bool) *DescribedList {
+	return &DescribedList{Path: l.Path, Field: l.Field, By: l.By, Ordered: ordered}
+}
