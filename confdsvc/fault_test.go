@@ -12,8 +12,10 @@ import (
 func TestNoMasterTenantYet(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		w := newWorld(t, db)
-		if _, err := db.Exec(t.Context(), `DELETE FROM auth_tenant`); err != nil {
-			t.Fatal(err)
+		for _, table := range []string{"confd_context", "auth_tenant"} {
+			if _, err := db.Exec(t.Context(), `DELETE FROM `+table); err != nil {
+				t.Fatal(err)
+			}
 		}
 		remote := w.as(t, "a")
 		remote.Principal.Remote = true

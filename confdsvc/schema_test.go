@@ -104,7 +104,7 @@ func TestSearchedColumns(t *testing.T) {
 			"outgoing_caller_id": "Outgoing", "username": "Username", "password": "Password", "call_permission_password": "123123",
 		})
 		v := c.Create("/voicemails", object{
-			"name": "Name", "number": "1000", "context": "Context", "email": "Email@example.org", "pager": "Pager", "password": "123123",
+			"name": "Name", "number": "1000", "context": "default", "email": "Email@example.org", "pager": "Pager", "password": "123123",
 		})
 		for path, searched := range map[string]struct{ found, not []string }{
 			"/users": {

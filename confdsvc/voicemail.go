@@ -18,7 +18,7 @@ type Voicemail struct {
 	TenantUUID     string           `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
 	Name           string           `db:"name" json:"name" required:"true" maxLength:"80" format:"mailbox-text"`
 	Number         string           `db:"number" json:"number" required:"true" format:"mailbox"`
-	Context        string           `db:"context" json:"context" required:"true" format:"context-name"`
+	Context        string           `db:"context" json:"context" required:"true" format:"context-name" ref:"contexts.name" owner:"true"`
 	Password       *string          `db:"password" json:"password" pattern:"^[0-9]{1,80}$" example:"1234"`
 	Email          *string          `db:"email" json:"email" maxLength:"80" format:"mailbox-text" example:"alice@example.org"`
 	Language       *string          `db:"language" json:"language" format:"locale"`

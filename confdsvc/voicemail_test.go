@@ -12,6 +12,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
 
+// voicemail is the body of one in a context of tenant a.
 func voicemail(number string, more ...any) object {
 	o := object{"name": "V" + number, "number": number, "context": "default"}
 	for i := 0; i < len(more); i += 2 {
@@ -52,7 +53,18 @@ func TestVoicemailRules(t *testing.T) {
 			c.Create("/voicemails", voicemail("1000", "context", "other"))
 			other := c.Create("/voicemails", voicemail("1001"))
 			c.Do(http.MethodPut, "/voicemails/"+other.Text("id"), object{"number": "1000"}).Want(http.StatusBadRequest).Says("already exists")
-			w.as(t, "b").Create("/voicemails", voicemail("1000")) // another tenant's is not there to be told of
+			w.as(t, "b").Create("/voicemails", voicemail("1000", "context", "of-b")) // another tenant's is not there to be told of
+		})
+		t.Run("its context is one that the tenant has", func(t *testing.T) {
+			for _, name := range []string{"nowhere", "of-b"} {
+				for method, path := range map[string]string{http.MethodPost: "/voicemails", http.MethodPut: path} {
+					c.Do(method, path, voicemail("1002", "context", name)).Want(http.StatusBadRequest).Says("Input Error - field 'context': Context was not found ('context': '" + name + "')")
+				}
+			}
+			below := c.Create("/voicemails", voicemail("1002", "context", "of-a1")) // it is the tenant's who has the context
+			if below["tenant_uuid"] != w.tenants["a1"] {
+				t.Errorf("it is of %v", below["tenant_uuid"])
+			}
 		})
 		t.Run("one of each context is global", func(*testing.T) {
 			global := c.Create("/voicemails", voicemail("2000", "accesstype", "global"))
@@ -212,7 +224,7 @@ func TestAssociationsStayInATenant(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		w := newWorld(t, db)
 		master, a, b := w.as(t, "master"), w.as(t, "a"), w.as(t, "b")
-		user, foreign := a.Create("/users", object{"firstname": "Al"}), b.Create("/voicemails", voicemail("1"))
+		user, foreign := a.Create("/users", object{"firstname": "Al"}), b.Create("/voicemails", voicemail("1", "context", "of-b"))
 		path := "/users/" + user.Text("id") + "/voicemails/" + foreign.Text("id")
 		a.Do(http.MethodPut, path, nil).Want(http.StatusNotFound).Says("Voicemail was not found")
 		b.Do(http.MethodPut, path, nil).Want(http.StatusNotFound).Says("User was not found")
@@ -221,7 +233,7 @@ func TestAssociationsStayInATenant(t *testing.T) {
 		b.Get("/users/" + user.Text("id") + "/voicemail").Want(http.StatusNotFound)
 		b.Do(http.MethodPost, "/users/"+user.Text("id")+"/voicemails", voicemail("7")).Want(http.StatusNotFound)
 		b.Do(http.MethodDelete, "/users/"+user.Text("id")+"/voicemails", nil).Want(http.StatusNotFound)
-		below := w.as(t, "a1").Create("/voicemails", voicemail("1"))
+		below := w.as(t, "a1").Create("/voicemails", voicemail("1", "context", "of-a1"))
 		a.Do(http.MethodPut, "/users/"+user.Text("id")+"/voicemails/"+below.Text("id"), nil).Want(http.StatusBadRequest).Says("different tenants")
 	})
 }

@@ -15,7 +15,8 @@ import (
 
 const prefix = "/api/confd/1.1"
 
-// world is the service on a database with these tenants: master, a and b below it, a1 below a.
+// world is the service on a database with these tenants: master, a and b below it, a1 below a. The contexts
+// default and other are a's; each of the others has one: of-b, of-a1.
 type world struct {
 	svc     *rest.Service
 	db      store.DB
@@ -33,6 +34,13 @@ func newWorld(tb testing.TB, db store.DB) *world {
 		w.tenants[tenant[0]] = uuid.NewString()
 		if _, err := db.Exec(tb.Context(), `INSERT INTO auth_tenant (uuid, parent_uuid, name, slug) VALUES ($1, $2, $3, $3)`,
 			w.tenants[tenant[0]], w.tenants[tenant[1]], tenant[0]); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	for name, tenant := range map[string]string{"default": "a", "other": "a", "of-b": "b", "of-a1": "a1"} {
+		if _, err := db.Exec(tb.Context(), `
+			INSERT INTO confd_context (uuid, tenant_uuid, name, label, type, user_ranges, group_ranges, queue_ranges, conference_room_ranges, incall_ranges, enabled)
+			VALUES ($1, $2, $3, $3, 'internal', '[]', '[]', '[]', '[]', '[]', true)`, uuid.NewString(), w.tenants[tenant], name); err != nil {
 			tb.Fatal(err)
 		}
 	}
