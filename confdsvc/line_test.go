@@ -26,14 +26,14 @@ func TestTelephone(t *testing.T) {
 		c.Do(http.MethodPut, line+"/endpoints/custom/"+e.Text("id"), nil).Want(http.StatusNoContent)
 		c.Do(http.MethodPut, line+"/extensions/"+x.Text("id"), nil).Want(http.StatusNoContent)
 		c.Do(http.MethodPut, user+"/lines/"+l.Text("id"), nil).Want(http.StatusNoContent)
-		t.Log(c.Get(user).Body)
-		t.Log(c.Get(line).Body)
-		t.Log(c.Get("/extensions/" + x.Text("id")).Body)
-		t.Log(c.Get("/contexts/" + in.Text("id")).Body)
-		t.Log(c.Get("/endpoints/custom/" + e.Text("id")).Body)
-		t.Log(c.Get("/contexts/" + in.Text("id") + "/ranges/user").Body)
-		t.Log(c.Get("/lines?search=1001&order=exten").Body)
-		t.Log(c.Get("/extensions?type=internal&order=type").Body)
+		if free := c.Get("/contexts/" + in.Text("id") + "/ranges/user").List(); *free.Total != 2 || free.Items[0].Text("end") != "1000" || free.Items[1].Text("start") != "1002" {
+			t.Errorf("free numbers: %v", free.Items)
+		}
+		for path, want := range map[string]object{"/users?search=1001": u, "/lines?search=1001&order=exten": l, "/extensions?type=internal&order=type": x} {
+			if found := c.Get(path).List(); *found.Total != 1 || found.Items[0].Text("id") != want.Text("id") {
+				t.Errorf("%s: %v", path, found.Items)
+			}
+		}
 		c.Do(http.MethodDelete, "/extensions/"+x.Text("id"), nil).Want(http.StatusBadRequest).Says("Extension is associated with a line")
 		c.Do(http.MethodDelete, line+"/endpoints/custom/"+e.Text("id"), nil).Want(http.StatusBadRequest).Says("Line is associated with a User")
 		c.Do(http.MethodPut, user+"/lines", object{"lines": []any{object{"id": l["id"]}, object{"id": l["id"]}}}).Want(http.StatusBadRequest).Says("same line")

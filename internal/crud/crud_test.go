@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"net/http/httptest"
 	"reflect"
 	"slices"
 	"strings"
@@ -20,6 +18,7 @@ import (
 	"github.com/ringfence/ringfence/internal/crud"
 	"github.com/ringfence/ringfence/internal/principal"
 	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/rest/resttest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
@@ -183,35 +182,27 @@ func (w *world) load(ctx context.Context, c store.Conn, things []*Thing) error {
 	return err
 }
 
-func (w *world) do(method, path, body string) *httptest.ResponseRecorder {
+func (w *world) do(method, path, body string) resttest.Answer {
 	w.t.Helper()
 	set, err := acl.Compile(w.acl)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	var reader io.Reader = http.NoBody
+	var sent any
 	if body != "" {
-		reader = strings.NewReader(body)
+		sent = body
 	}
-	ctx := principal.NewContext(w.t.Context(), &principal.Principal{UserUUID: uuid.NewString(), Affiliation: &principal.Affiliation{TenantUUID: w.tenant}, ACL: set})
-	r := httptest.NewRequestWithContext(ctx, method, "/api/test"+path, reader)
-	r.Header.Set("Accept", "application/json")
-	r.Header.Set("Content-Type", "application/json")
-	answer := httptest.NewRecorder()
-	w.svc.ServeHTTP(answer, r)
-	return answer
+	p := &principal.Principal{UserUUID: uuid.NewString(), Affiliation: &principal.Affiliation{TenantUUID: w.tenant}, ACL: set}
+	return resttest.To(w.t, w.svc, "/api/test", p).Do(method, path, sent)
 }
 
 // want fails the test when the status is another, and decodes the body.
 func (w *world) want(status int, method, path, body string) map[string]any {
 	w.t.Helper()
-	answer := w.do(method, path, body)
-	if answer.Code != status {
-		w.t.Fatalf("%s %s %s: %d, want %d: %s", method, path, body, answer.Code, status, answer.Body)
-	}
+	answer := w.do(method, path, body).Want(status)
 	var out map[string]any
-	if answer.Body.Len() > 0 {
-		if err := json.Unmarshal(answer.Body.Bytes(), &out); err != nil {
+	if answer.Body != "" {
+		if err := json.Unmarshal([]byte(answer.Body), &out); err != nil {
 			w.t.Fatal(err)
 		}
 	}
@@ -260,11 +251,11 @@ func TestHookErrorsUndo(t *testing.T) {
 		w.committed = nil
 		w.want(400, "POST", "/things", `{"name":"refused"}`)
 		w.want(400, "PUT", path, `{"name":"refused"}`)
-		for _, answer := range []*httptest.ResponseRecorder{
+		for _, answer := range []resttest.Answer{
 			w.do("POST", "/things", `{"name":"other","parts":["b","broken"]}`), w.do("PUT", path, `{"name":"other","parts":["b","broken"]}`),
 		} {
-			if answer.Code != 500 || strings.Contains(answer.Body.String(), "secret") {
-				t.Errorf("%d %s", answer.Code, answer.Body)
+			if answer.Status != 500 || strings.Contains(answer.Body, "secret") {
+				t.Errorf("%d %s", answer.Status, answer.Body)
 			}
 		}
 		if got := w.want(200, "GET", path, ""); !reflect.DeepEqual(got, made) {

@@ -101,8 +101,8 @@ func (x *trial) order() {
 				x.Fatalf("%s: %d of %d", query, len(all.Items), *all.Total)
 			}
 			var paged []Object
-			for offset := 0; offset < 7; offset += 2 {
-				paged = append(paged, x.a.Get(fmt.Sprintf("%s&limit=2&offset=%d", query, offset)).List().Items...)
+			for offset := 0; offset < 7; offset += 4 {
+				paged = append(paged, x.a.Get(fmt.Sprintf("%s&limit=4&offset=%d", query, offset)).List().Items...)
 			}
 			if !reflect.DeepEqual(paged, all.Items) {
 				x.Errorf("%s: its pages are not the list", query)
