@@ -41,6 +41,11 @@ var userResource = crudtest.Resource{
 		"call_record_outgoing_external_enabled": {"call_record_enabled"}, "call_record_outgoing_internal_enabled": {"call_record_enabled"},
 		"call_record_incoming_internal_enabled": {"call_record_enabled"}, "call_record_incoming_external_enabled": {"call_record_enabled"},
 	},
+	Parts: map[string]object{
+		"forwards":  {"busy": object{"enabled": true, "destination": "123"}, "noanswer": object{"enabled": false, "destination": "456"}},
+		"services":  {"dnd": object{"enabled": true}},
+		"fallbacks": {"noanswer_destination": object{"type": "none"}},
+	},
 	Links: map[string]crudtest.Link{"lines": {Ready: func(c *crudtest.Client, _, line object) { giveEndpoint(c, line) }}},
 }
 

@@ -1,6 +1,7 @@
 package crudtest
 
 import (
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -419,4 +420,41 @@ func (x *trial) part(d crud.DescribedPart) {
 		x.a.Do(http.MethodPut, path+"/nothing", before[d.Schema.Properties[0].Name]).Want(http.StatusNotFound)
 	}
 	x.same("refused changes of "+d.Path, x.a.Get(path).Object(), before)
+	x.changePart(d, path, before)
+}
+
+// changePart changes a part as a whole and, where that is so, by the names of its properties.
+func (x *trial) changePart(d crud.DescribedPart, path string, before Object) {
+	change := x.r.Parts[d.Path]
+	if len(change) == 0 {
+		x.Errorf("the suite has no change of %s", path)
+	}
+	is := func(what string, want Object) {
+		x.Helper()
+		after := x.a.Get(path).Want(http.StatusOK).Object()
+		for name, value := range want {
+			if !after.Same(name, value) {
+				x.Errorf("%s: %s of %s is %v, want %v", what, name, path, after[name], value)
+			}
+		}
+	}
+	changed := maps.Clone(before)
+	maps.Copy(changed, change)
+	put := func(path string, body any) { x.a.Do(http.MethodPut, path, body).Want(http.StatusNoContent).Empty() }
+	x.audits(1, "a change of "+d.Path, func() { put(path, change) })
+	is("a change", changed)
+	x.audits(0, "the same change of "+d.Path, func() { put(path, change) })
+	put(path, Object{})
+	if d.Whole {
+		is("nothing for the whole", before)
+		return
+	}
+	is("nothing", changed)
+	if !d.Named {
+		return
+	}
+	for name := range change {
+		put(path+"/"+name, before[name])
+	}
+	is("by name", before)
 }

@@ -52,6 +52,8 @@ type Resource struct {
 	Defaults Object
 	// Links is what is particular about links, by the path below the left object: the left collection's resource has it.
 	Links map[string]Link
+	// Parts are changes of parts, by their paths: {"forwards": {"busy": {"enabled": true, "destination": "1"}}}.
+	Parts map[string]Object
 }
 
 // Link is what is particular about a link.
