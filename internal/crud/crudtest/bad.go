@@ -45,7 +45,10 @@ func (x *trial) badBodies() {
 
 // wrong are JSON values that a field cannot have.
 func wrong(s *rest.Schema) []string {
-	all := []string{"true", `{"a":1}`, `["a"]`, "1.5", "1e400", "9223372036854775808", "-9223372036854775809", `"\u0000"`, `"\ud800"`, "\"\xff\"", `"a\u001bb"`, "[[[]]]"}
+	all := []string{"true", `{"a":1}`, "1.5", "1e400", "9223372036854775808", "-9223372036854775809", `"\u0000"`, `"\ud800"`, "\"\xff\"", `"a\u001bb"`, "[[[]]]"}
+	if s.Type != "array" {
+		all = append(all, `["a"]`)
+	}
 	switch s.Type {
 	case "string":
 		all = append(all, "1", `"`+strings.Repeat("x", 100_000)+`"`)

@@ -158,7 +158,7 @@ func (x *trial) search() {
 	}
 	o := x.make(x.a, nil)
 	for _, name := range x.k.Search { // what an object has in a searched column finds it
-		if value := o.Text(name); o[name] != nil {
+		if value, ok := o[name].(string); ok {
 			if l := x.a.Get(x.all() + "?search=" + url.QueryEscape(value)).List(); !slices.Contains(l.Column(x.k.Keys[0]), o.Text(x.k.Keys[0])) {
 				x.Errorf("search %s: %v", value, l.Items)
 			}
@@ -258,6 +258,9 @@ func (x *trial) badQueries() {
 		}
 	}
 	for _, query := range []string{"password_hash=$argon%25", "NAME=x", "tenant_uuid=x", "search_text=%25", "x=1&x=2"} {
+		if name, _, _ := strings.Cut(query, "="); slices.Contains(x.k.Filters, name) {
+			continue
+		}
 		if l := x.a.Get(x.all() + "?" + query).List(); *l.Total != 1 {
 			x.Errorf("%s: total %d", query, *l.Total)
 		}

@@ -4,10 +4,12 @@
 package crudtest
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -29,7 +31,8 @@ type Object = resttest.Object
 type Suite struct {
 	// Described is what the service declares.
 	Described crud.Described
-	// Mount starts the service on a database.
+	// Mount starts the service on a database, in which it may make what must be there before all: an administrator. The master tenant
+	// is made when it has not done so.
 	Mount func(tb testing.TB, db store.DB) http.Handler
 	// Access is all that the service has: "confd.#".
 	Access string
@@ -94,8 +97,8 @@ func (s Suite) Run(t *testing.T) {
 		}
 	}
 	storetest.Each(t, func(t *testing.T, db store.DB) {
-		w := &world{Suite: s, db: db, handler: s.Mount(t, db), master: uuid.NewString(), made: map[string]Object{}}
-		w.addTenant(t, w.master, w.master)
+		w := &world{Suite: s, db: db, handler: s.Mount(t, db), made: map[string]Object{}}
+		w.findMaster(t)
 		for _, k := range s.Described.Collections {
 			if r, ok := s.Resources[k.Path]; ok {
 				t.Run(strings.ReplaceAll(k.Path, "/", "_"), func(t *testing.T) { w.try(t, k, r) })
@@ -158,6 +161,20 @@ type world struct {
 func (w *world) next() int {
 	w.n++
 	return w.n
+}
+
+// findMaster finds the master tenant, and makes it when the service has not.
+func (w *world) findMaster(t *testing.T) {
+	master, err := store.Get[string](t.Context(), w.db, `SELECT uuid FROM auth_tenant WHERE uuid = parent_uuid`)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		w.master = uuid.NewString()
+		w.addTenant(t, w.master, w.master)
+	case err != nil:
+		t.Fatal(err)
+	default:
+		w.master = master
+	}
 }
 
 func (w *world) addTenant(tb testing.TB, tenant, parent string) {
@@ -288,4 +305,12 @@ func (x *trial) audits(want int, what string, change func()) {
 	if got := x.audited() - before; got != want {
 		x.Errorf("%s: %d entries in the audit, want %d", what, got, want)
 	}
+}
+
+// moment is what of an error differs each time.
+var moment = regexp.MustCompile(`"timestamp":[0-9.e+]+`)
+
+// alike reports whether two errors say the same, the one of an object with a key, the other of one with another.
+func alike(got, key, like, otherKey string) bool {
+	return moment.ReplaceAllString(strings.ReplaceAll(got, key, otherKey), "") == moment.ReplaceAllString(like, "")
 }

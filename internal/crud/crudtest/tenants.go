@@ -37,7 +37,7 @@ func (x *trial) otherTenants() {
 			}
 			got := x.a.Do(method, x.one(foreign, key), body).Want(http.StatusNotFound)
 			like := x.a.Do(method, x.all()+"/"+unknown, body).Want(http.StatusNotFound)
-			if strings.ReplaceAll(got.Body, foreign.Text(key), unknown) != like.Body {
+			if !alike(got.Body, foreign.Text(key), like.Body, unknown) {
 				x.Errorf("%s of another tenant's: %s; of nobody's: %s", method, got.Body, like.Body)
 			}
 			x.a.Do(method, x.one(foreign, key), body, ifMatch("*")).Want(http.StatusNotFound)
@@ -126,7 +126,7 @@ func (x *trial) tenantHeader() {
 		"two in one": own + ", " + own, "blank": " ", "trailing": own + "0",
 	} {
 		for method, body := range map[string]any{http.MethodGet: nil, http.MethodPost: body} {
-			if got := x.a.Do(method, x.all(), body, resttest.Header("Wazo-Tenant", value)).Want(http.StatusUnauthorized); got.Body != refused.Body {
+			if got := x.a.Do(method, x.all(), body, resttest.Header("Wazo-Tenant", value)).Want(http.StatusUnauthorized); !alike(got.Body, value, refused.Body, value) {
 				x.Errorf("%s: %s", name, got.Body)
 			}
 		}

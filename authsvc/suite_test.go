@@ -1,0 +1,68 @@
+package authsvc_test
+
+import (
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"testing"
+
+	"github.com/ringfence/ringfence/authsvc"
+	"github.com/ringfence/ringfence/internal/crud/crudtest"
+	"github.com/ringfence/ringfence/internal/sealed"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/store/storetest"
+)
+
+// TestResources tries every collection that tenants have by what it declares.
+func TestResources(t *testing.T) {
+	var service *authsvc.Service
+	mount := func(tb testing.TB, db store.DB) http.Handler {
+		tb.Helper()
+		box := sealed.New(sealed.Options{File: filepath.Join(tb.TempDir(), "sealing-key")})
+		svc, err := authsvc.New(authsvc.Options{DB: db, Sealer: box, Settings: authsvc.Settings{Passwords: cheapest.Passwords, Limits: lenient}})
+		if err != nil {
+			tb.Fatal(err)
+		}
+		service = svc
+		if err := box.Prepare(tb.Context(), db); err != nil {
+			tb.Fatal(err)
+		}
+		if _, err := svc.Bootstrap(tb.Context(), authsvc.Admin{Username: "admin", Password: adminPassword, File: filepath.Join(tb.TempDir(), "admin-credentials")}); err != nil {
+			tb.Fatal(err)
+		}
+		// A policy that comes with the program is in everybody's lists, and would be counted there.
+		if _, err := db.Exec(tb.Context(), `UPDATE auth_policy SET config_managed = false`); err != nil {
+			tb.Fatal(err)
+		}
+		return svc.REST()
+	}
+	mount(t, storetest.SQLite(t))
+	crudtest.Suite{
+		Described: service.Described(), Access: "auth.#", Mount: mount,
+		Resources: map[string]crudtest.Resource{
+			"groups": {
+				Minimal: func(_ *crudtest.Client, n int) crudtest.Object {
+					return crudtest.Object{"name": fmt.Sprintf("Group%d", n)}
+				},
+				Values: func(n int) crudtest.Object { return crudtest.Object{"name": fmt.Sprintf("Other%d", n)} },
+				Except: []string{"slug"},
+			},
+			"policies": {
+				Minimal: func(_ *crudtest.Client, n int) crudtest.Object {
+					return crudtest.Object{"name": fmt.Sprintf("Policy%d", n)}
+				},
+				Values: func(n int) crudtest.Object {
+					return crudtest.Object{"name": fmt.Sprintf("Other%d", n), "acl": []any{"auth.users.read"}}
+				},
+				Except: []string{"slug", "shared"},
+			},
+			"users": {
+				Minimal: func(_ *crudtest.Client, n int) crudtest.Object {
+					return crudtest.Object{"username": fmt.Sprintf("user%d", n)}
+				},
+				Values: func(n int) crudtest.Object { return crudtest.Object{"username": fmt.Sprintf("other%d", n)} },
+				Except: []string{"uuid", "password", "email_address"}, // chosen on create alone
+			},
+		},
+	}.Run(t)
+}
