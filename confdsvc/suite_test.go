@@ -15,6 +15,7 @@ func TestResources(t *testing.T) {
 	crudtest.Suite{
 		Described: confdsvc.Described(), Access: "confd.#",
 		Mount: func(tb testing.TB, db store.DB) http.Handler {
+			tb.Helper()
 			svc, err := confdsvc.New(confdsvc.Options{DB: db})
 			if err != nil {
 				tb.Fatal(err)

@@ -3,6 +3,7 @@ package crudtest
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"reflect"
@@ -40,9 +41,7 @@ func (x *trial) readOnly() Object {
 func (x *trial) createAndRead() {
 	body := x.minimal(x.a, nil)
 	sent := x.readOnly()
-	for name, value := range body {
-		sent[name] = value
-	}
+	maps.Copy(sent, body)
 	made := x.a.Do(http.MethodPost, x.all(), sent).Want(x.Described.Style.CreateStatus)
 	o := made.Object()
 	if o["tenant_uuid"] != x.a.Tenant {
@@ -99,9 +98,7 @@ func (x *trial) create(body, read Object) Object {
 			out[name] = value
 		}
 	}
-	for name, value := range body {
-		out[name] = value
-	}
+	maps.Copy(out, body)
 	return out
 }
 
