@@ -16,7 +16,7 @@ var badTexts = map[string]string{
 	"deep": strings.Repeat(`{"a":`, 10_000) + "1" + strings.Repeat("}", 10_000), "deep list": `{"a":` + strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000) + "}",
 }
 
-// badBodies are refused, and change nothing.
+// badBodies: a body that is no object, or that two readers could read in two ways, is refused, and changes nothing.
 func (x *trial) badBodies() {
 	o := x.make(x.a, nil)
 	path := x.at(o)

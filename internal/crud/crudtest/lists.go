@@ -237,6 +237,7 @@ func (x *trial) filters() {
 	}
 }
 
+// badQueries: a bad query is 400, and the answer says which parameter.
 func (x *trial) badQueries() {
 	x.make(x.a, nil)
 	for _, query := range []string{
