@@ -2,6 +2,7 @@ package crudtest
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 
@@ -26,9 +27,7 @@ func (x *trial) badBodies() {
 		"two spellings":    fmt.Sprintf(`{"%s":"a","%s":"b"}`, field, strings.ToUpper(field)),
 		"another spelling": fmt.Sprintf(`{"%s":"b"}`, strings.ToUpper(field)),
 	}
-	for what, text := range badTexts {
-		bodies[what] = text
-	}
+	maps.Copy(bodies, badTexts)
 	for what, body := range bodies {
 		for method, path := range map[string]string{http.MethodPut: path, http.MethodPost: x.all()} {
 			if got := x.a.Do(method, path, body); got.Status != http.StatusBadRequest {

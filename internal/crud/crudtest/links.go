@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/rest/resttest"
 )
 
@@ -317,9 +318,18 @@ func (x *linkTrial) list(d *crud.DescribedList, near, far *trial, backward bool)
 		x.b.Do(http.MethodPut, path, body(foreign)).Want(http.StatusNotFound)
 		x.b.Do(http.MethodPut, path, body()).Want(http.StatusNotFound)
 		for _, bad := range []any{
-			Object{}, Object{d.Field: nil}, Object{d.Field: Object{}}, Object{d.Field: "x"}, Object{d.Field: []any{nil}}, Object{d.Field: []any{1}},
-			Object{d.Field: []any{Object{}}}, Object{d.Field: []any{Object{by: nil}}}, Object{d.Field: []any{Object{by: []any{}}}},
-			Object{d.Field: []any{Object{by: 1.5}}}, Object{d.Field: []any{Object{by: true}}}, "null", "[]", "{",
+			Object{},
+			Object{d.Field: nil},
+			Object{d.Field: Object{}},
+			Object{d.Field: "x"},
+			Object{d.Field: []any{nil}},
+			Object{d.Field: []any{1}},
+			Object{d.Field: []any{Object{}}},
+			Object{d.Field: []any{Object{by: nil}}},
+			Object{d.Field: []any{Object{by: []any{}}}},
+			Object{d.Field: []any{Object{by: 1.5}}},
+			Object{d.Field: []any{Object{by: true}}},
+			"null", "[]", "{",
 		} {
 			x.a.Do(http.MethodPut, path, bad).Want(http.StatusBadRequest)
 		}
@@ -362,11 +372,6 @@ func (x *trial) part(d crud.DescribedPart) {
 	path := x.at(o) + "/" + d.Path
 	read := x.a.Get(path).Want(http.StatusOK)
 	before, tag := read.Object(), read.Header.Get("ETag")
-	for i := range d.Schema.Properties {
-		if _, there := before[d.Schema.Properties[i].Name]; !there {
-			x.Errorf("%s has no %s", path, d.Schema.Properties[i].Name)
-		}
-	}
 	for _, key := range x.k.Keys {
 		if other := x.a.Get(x.one(o, key) + "/" + d.Path).Want(http.StatusOK); other.Body != read.Body {
 			x.Errorf("%s by %s is %s", path, key, other.Body)
@@ -386,14 +391,10 @@ func (x *trial) part(d crud.DescribedPart) {
 	paths := map[string]any{path: before} // with what was read
 	for i := range d.Schema.Properties {
 		p := &d.Schema.Properties[i]
-		for _, value := range wrong(p.Schema) {
-			if p.Schema.Type == "object" && strings.HasPrefix(value, "{") {
-				continue // it may have other attributes
-			}
-			if got := x.a.Do(http.MethodPut, path, `{"`+p.Name+`":`+value+`}`); got.Status != http.StatusBadRequest {
-				x.Errorf("%s.%s = %.80s: %d %s", path, p.Name, value, got.Status, got.Body)
-			}
+		if _, there := before[p.Name]; !there {
+			x.Errorf("%s has no %s", path, p.Name)
 		}
+		x.badPart(path, p)
 		if d.Named {
 			named := path + "/" + p.Name
 			paths[named] = before[p.Name]
@@ -415,12 +416,21 @@ func (x *trial) part(d crud.DescribedPart) {
 		x.a.Get(nowhere).Want(http.StatusNotFound)
 		x.a.Do(http.MethodPut, nowhere, read).Want(http.StatusNotFound)
 	}
-	if d.Named {
-		x.a.Get(path + "/nothing").Want(http.StatusNotFound)
-		x.a.Do(http.MethodPut, path+"/nothing", before[d.Schema.Properties[0].Name]).Want(http.StatusNotFound)
-	}
 	x.same("refused changes of "+d.Path, x.a.Get(path).Object(), before)
 	x.changePart(d, path, before)
+}
+
+// badPart: a property of a part takes no value that its schema does not let through.
+func (x *trial) badPart(path string, p *rest.Property) {
+	x.Helper()
+	for _, value := range wrong(p.Schema) {
+		if p.Schema.Type == "object" && strings.HasPrefix(value, "{") {
+			continue // it may have other attributes
+		}
+		if got := x.a.Do(http.MethodPut, path, `{"`+p.Name+`":`+value+`}`); got.Status != http.StatusBadRequest {
+			x.Errorf("%s.%s = %.80s: %d %s", path, p.Name, value, got.Status, got.Body)
+		}
+	}
 }
 
 // changePart changes a part as a whole and, where that is so, by the names of its properties.
@@ -453,6 +463,8 @@ func (x *trial) changePart(d crud.DescribedPart, path string, before Object) {
 	if !d.Named {
 		return
 	}
+	x.a.Get(path + "/nothing").Want(http.StatusNotFound)
+	x.a.Do(http.MethodPut, path+"/nothing", before[d.Schema.Properties[0].Name]).Want(http.StatusNotFound)
 	for name := range change {
 		put(path+"/"+name, before[name])
 	}

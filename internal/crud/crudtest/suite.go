@@ -221,7 +221,7 @@ func (w *world) try(t *testing.T, k crud.DescribedCollection, r Resource) {
 	for _, name := range slices.Sorted(maps.Keys(checks)) {
 		able := true
 		for _, letter := range checks[name].needs {
-			able = able && slices.ContainsFunc(k.Only, func(op string) bool { return op[0] == byte(letter) })
+			able = able && slices.ContainsFunc(k.Only, func(op string) bool { return rune(op[0]) == letter })
 		}
 		if able && k.Scope == crud.PerTenant && !k.Subtree {
 			t.Run(name, func(t *testing.T) { checks[name].check(w.trial(t, k, r)) })

@@ -77,7 +77,11 @@ func (x *trial) atOnce() {
 		}
 	}
 	for name, value := range changes {
-		all.Go(func() { x.put(x.a, path, Object{name: value}) })
+		all.Go(func() {
+			if got := x.a.Do(http.MethodPut, path, Object{name: value}); got.Status >= http.StatusMultipleChoices {
+				x.Errorf("%s: %d %s", name, got.Status, got.Body)
+			}
+		})
 	}
 	all.Wait()
 	after := x.a.Get(path).Object()
