@@ -27,7 +27,23 @@ func manyUsers(b *testing.B, w *world, tenant string) {
 	if _, err := w.db.Exec(b.Context(), fmt.Sprintf(fill, uuid), w.tenants[tenant]); err != nil {
 		b.Fatal(err)
 	}
-	for _, sql := range map[string][]string{"postgres": {"VACUUM ANALYZE confd_user"}, "sqlite": {"ANALYZE"}}[w.db.Engine()] {
+	// Each has a line with a number of its own: 100001 is that of the first.
+	for _, sql := range []string{
+		`INSERT INTO confd_context (uuid, tenant_uuid, name, label, type, user_ranges, group_ranges, queue_ranges, conference_room_ranges, incall_ranges, enabled)
+			VALUES ($1, $1, 'many', 'many', 'internal', '[]', '[]', '[]', '[]', '[]', true)`,
+		`INSERT INTO confd_extension (tenant_uuid, exten, context, enabled) SELECT tenant_uuid, CAST(100000 + id AS text), 'many', true FROM confd_user WHERE tenant_uuid = $1 ORDER BY id`,
+		`INSERT INTO confd_line (tenant_uuid, context, provisioning_code, position, registrar) SELECT tenant_uuid, 'many', CAST(800000 + id AS text), 1, 'default'
+			FROM confd_user WHERE tenant_uuid = $1 ORDER BY id`,
+		`INSERT INTO confd_line_extension (line_id, extension_id) SELECT l.id, x.id FROM confd_line l
+			JOIN confd_extension x ON x.exten = CAST(CAST(l.provisioning_code AS integer) - 700000 AS text) WHERE l.tenant_uuid = $1`,
+		`INSERT INTO confd_user_line (user_id, line_id, position) SELECT u.id, l.id, 0 FROM confd_user u
+			JOIN confd_line l ON l.provisioning_code = CAST(800000 + u.id AS text) WHERE u.tenant_uuid = $1`,
+	} {
+		if _, err := w.db.Exec(b.Context(), sql, w.tenants[tenant]); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for _, sql := range map[string][]string{"postgres": {"VACUUM ANALYZE"}, "sqlite": {"ANALYZE"}}[w.db.Engine()] {
 		if _, err := w.db.Exec(b.Context(), sql); err != nil {
 			b.Fatal(err)
 		}
@@ -48,6 +64,7 @@ func BenchmarkListUsers(b *testing.B) {
 		c := w.as(b, "a")
 		for _, query := range []string{
 			"search=martin&order=lastname&limit=100", "search=martin&order=email&limit=100", "search=first123&order=lastname&limit=100",
+			"search=150123&order=lastname&limit=100", "search=1501&order=lastname&limit=100", "exten=150123", "provisioning_code=850123",
 			"search=user&order=lastname&limit=100", "search=zz&order=lastname&limit=100",
 			"order=lastname&limit=100", "order=lastname&limit=100&offset=50000", "order=email&limit=100", "order=lastname&direction=desc&limit=100",
 			"email=user500@example.org",

@@ -96,15 +96,24 @@ type destinationRow struct {
 	Keys  []byte `db:"keys"`
 }
 
+// beside says where the destinations of the owners are.
+func (w destinationOwner[T]) beside() crud.Beside[T] {
+	return crud.Beside[T]{From: "confd_destination", By: w.column, Load: w.load, Blank: w.blank}
+}
+
+func (w destinationOwner[T]) blank(o *T) {
+	for _, slot := range w.slots(o) {
+		*slot = nil
+	}
+}
+
 // load fills in the destinations of some owners.
 func (w destinationOwner[T]) load(ctx context.Context, c store.Conn, owners []*T) error {
 	byKey, keys := make(map[string]*T, len(owners)), make([]any, len(owners))
 	for i, o := range owners {
 		keys[i] = w.key(o)
 		byKey[fmt.Sprint(keys[i])] = o
-		for _, slot := range w.slots(o) {
-			*slot = nil
-		}
+		w.blank(o)
 	}
 	rows, err := store.Select[destinationRow](ctx, c, "SELECT CAST("+w.column+" AS text) AS owner, slot, type, sub, keys FROM confd_destination WHERE "+
 		w.column+" IN ("+crud.Placeholders(1, len(keys))+")", keys...)

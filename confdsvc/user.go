@@ -101,6 +101,15 @@ func declareUsers(e *crud.Engine) {
 		Path: "users", Singular: "user", Param: "user_id", Table: "confd_user", Keys: []string{"id", "uuid"},
 		Order: columns, Filters: columns,
 		SearchText: "search_text",
+		// What is in other tables is found from there: an expression of each row would be worked out for every user.
+		Matches: map[string]crud.Match{
+			"exten":             {Condition: "id IN (SELECT user_id FROM confd_user_number WHERE exten = %s)"},
+			"extension":         {Condition: "id IN (SELECT user_id FROM confd_user_number WHERE exten = %s)"},
+			"context":           {Condition: "id IN (SELECT user_id FROM confd_user_number WHERE context = %s)"},
+			"provisioning_code": {Condition: "id IN (SELECT user_id FROM confd_user_number WHERE provisioning_code = %s)"},
+			"voicemail_number": {Condition: `id IN (SELECT uv.user_id FROM confd_user_voicemail uv JOIN confd_voicemail v ON v.id = uv.voicemail_id
+				WHERE v.number = %s)`},
+		},
 		Virtual: map[string]string{
 			"fullname": "firstname || ' ' || coalesce(lastname, '')",
 			"voicemail_number": `SELECT v.number FROM confd_user_voicemail uv JOIN confd_voicemail v ON v.id = uv.voicemail_id
@@ -115,6 +124,7 @@ func declareUsers(e *crud.Engine) {
 		},
 		Unique:  map[string]string{"email": "email", "username": "username"},
 		Views:   map[string]crud.View[User]{}, // other forms of the objects; there is none yet, and what asks for one must not get this one
+		Beside:  []crud.Beside[User]{userDestinations.beside()},
 		Prepare: prepareUser, Validate: validateUser, Load: loadUsers,
 		Save: func(ctx context.Context, c store.Conn, change *crud.Change[User]) error {
 			return userDestinations.save(ctx, c, e, change.New.TenantUUID, change.Old, change.New)
@@ -228,7 +238,7 @@ func recordsEverything(u *User) bool {
 }
 
 // loadUsers fills in what is no column.
-func loadUsers(ctx context.Context, c store.Conn, users []*User) error {
+func loadUsers(_ context.Context, _ store.Conn, users []*User) error {
 	for _, u := range users {
 		all := recordsEverything(u)
 		u.CallRecordEnabled = &all
@@ -239,5 +249,5 @@ func loadUsers(ctx context.Context, c store.Conn, users []*User) error {
 			*list = []json.RawMessage{}
 		}
 	}
-	return userDestinations.load(ctx, c, users)
+	return nil
 }

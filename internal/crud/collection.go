@@ -27,6 +27,10 @@ type Collection[T any] struct {
 	pictured []pictured
 	// shows are what links fill in, in objects of this collection and in those structs that show a part of one.
 	shows map[reflect.Type][]loader
+	// beside are what the resource's Beside fill in.
+	beside []loader
+	// queries are the statements that find one object.
+	queries func() *queries
 	// document says that all keys together name an object.
 	document bool
 	// guards refuse a delete, or prepare it: those of links.

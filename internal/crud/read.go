@@ -266,25 +266,36 @@ func (k *Collection[T]) search(term string, args *arguments) string {
 	for _, name := range k.Search {
 		conditions = append(conditions, k.byName[name].searched()+" LIKE "+placeholder+` ESCAPE '\'`)
 	}
-	if len(k.Found) == 0 {
-		return "(" + strings.Join(conditions, " OR ") + ")"
+	if len(k.Found) > 0 {
+		queries := make([]string, len(k.Found))
+		for i, query := range k.Found {
+			queries[i] = fmt.Sprintf(query, placeholder)
+		}
+		conditions = append(conditions, k.among(strings.Join(queries, " UNION ")))
 	}
-	// A union of keys and not an OR: each part is found by an index of its own.
-	key := k.Keys[0]
-	parts := make([]string, 0, len(k.Found)+1)
-	if len(conditions) > 0 {
-		parts = append(parts, "SELECT "+key+" FROM "+k.Table+" WHERE "+strings.Join(conditions, " OR "))
-	}
-	for _, query := range k.Found {
-		parts = append(parts, fmt.Sprintf(query, placeholder))
-	}
-	return key + " IN (" + strings.Join(parts, " UNION ") + ")"
+	return "(" + strings.Join(conditions, " OR ") + ")"
 }
 
-func (k *Collection[T]) selected() string {
+// among is the condition for the rows whose key a query finds, such that an index serves it beside other conditions: of an OR with a subquery
+// PostgreSQL reads all rows, where it looks an array up.
+func (k *Collection[T]) among(query string) string {
+	if k.engine.DB.Engine() == "postgres" {
+		return k.Keys[0] + " = ANY (ARRAY(" + query + "))"
+	}
+	return k.Keys[0] + " IN (" + query + ")"
+}
+
+func (k *Collection[T]) selected() string { return k.selectedAs("") }
+
+// selectedAs selects the columns such that they are scanned into a field of that prefix.
+func (k *Collection[T]) selectedAs(prefix string) string {
 	names := make([]string, len(k.columns))
 	for i, c := range k.columns {
-		names[i] = c.selected()
+		if c.scan = prefix + c.scan; prefix == "" {
+			names[i] = c.selected()
+		} else {
+			names[i] = c.name + ` AS "` + c.scan + `"`
+		}
 	}
 	return strings.Join(names, ", ")
 }
@@ -362,35 +373,91 @@ func (r Resource[T]) Find(ctx context.Context, e *Engine, req *rest.Request) (*T
 	return object, err
 }
 
-// find returns the object that a path names, ready to be shown.
+// find returns the object that a path names, ready to be shown. The query of its row tells which other tables have rows of it, so that an
+// object of which there is nothing elsewhere takes one query.
 func (k *Collection[T]) find(ctx context.Context, c store.Conn, scope, typed string) (*T, error) {
-	object, err := k.row(ctx, c, scope, typed)
-	if err != nil {
-		return nil, err
+	key, value := k.keyed(typed)
+	if key == "" {
+		return nil, k.notFound("", nil)
 	}
-	return object, k.decorate(ctx, c, scope, []*T{object})
+	q := k.queries()
+	found, err := store.Get[flagged[T]](ctx, c, q.find[key], value, scope)
+	if err != nil {
+		return nil, k.unknown(err, key, value)
+	}
+	objects := []*T{&found.Object}
+	for i, l := range q.loaders {
+		if i == len(k.beside) {
+			if err := k.fill(ctx, c, objects); err != nil {
+				return nil, err
+			}
+		}
+		if found.There[i] == '0' {
+			l.blank(objects)
+		} else if err := l.load(ctx, c, scope, objects); err != nil {
+			return nil, err
+		}
+	}
+	if len(q.loaders) == len(k.beside) {
+		if err := k.fill(ctx, c, objects); err != nil {
+			return nil, err
+		}
+	}
+	return &found.Object, k.finishPresenting(ctx, c, scope, objects)
+}
+
+// flagged is a row with a digit for each loader: whether there is anything to load.
+type flagged[T any] struct {
+	Object T      `db:"object"`
+	There  string `db:"there"`
 }
 
 // row returns the row that a path names, if the scope's tenant or one below it has it, or it is shared. Anything else is not
 // found, in one way.
 func (k *Collection[T]) row(ctx context.Context, c store.Conn, scope, typed string) (*T, error) {
-	args := &arguments{}
 	key, value := k.keyed(typed)
 	if key == "" {
 		return nil, k.notFound("", nil)
 	}
-	condition := key + " = " + args.add(value)
-	if tenantUUID := args.add(scope); slices.Contains(k.Names, key) {
-		// What the tenant itself has goes before what is shared with it.
-		condition += " AND " + k.inScope(false, tenantUUID) + " ORDER BY " + k.Owner + " <> " + tenantUUID + " LIMIT 1"
-	} else {
-		condition += " AND " + k.inScope(true, tenantUUID)
+	object, err := store.Get[*T](ctx, c, k.queries().row[key], value, scope)
+	if err != nil {
+		return nil, k.unknown(err, key, value)
 	}
-	object, err := store.Get[*T](ctx, c, "SELECT "+k.selected()+" FROM "+k.Table+" WHERE "+condition, args.values...)
-	if errors.Is(err, store.ErrNotFound) {
-		return nil, k.notFound(key, value)
+	return object, nil
+}
+
+// unknown is the refusal of a path that names nothing that the scope has.
+func (k *Collection[T]) unknown(err error, key string, value any) error {
+	if !errors.Is(err, store.ErrNotFound) {
+		return err
 	}
-	return object, err
+	return k.notFound(key, value)
+}
+
+// queries are the statements that find one object, by the column of the key that was typed: $1 is its value, $2 the tenant of the scope.
+type queries struct {
+	row, find map[string]string
+	// loaders are all that fill in what is in other tables: what is the object's own, then what links show.
+	loaders []loader
+}
+
+// makeQueries writes them, once, when everything is declared.
+func (k *Collection[T]) makeQueries() *queries {
+	q := &queries{row: map[string]string{}, find: map[string]string{}, loaders: slices.Concat(k.beside, k.shows[reflect.TypeFor[T]()])}
+	there := "''"
+	for _, l := range q.loaders {
+		there += " || CASE WHEN " + l.exist(k.Table, k.Keys[0]) + " THEN '1' ELSE '0' END"
+	}
+	for _, key := range k.names() {
+		condition := k.byName[key].name + " = $1 AND " + k.inScope(true, "$2")
+		if slices.Contains(k.Names, key) {
+			// What the tenant itself has goes before what is shared with it.
+			condition = k.byName[key].name + " = $1 AND " + k.inScope(false, "$2") + " ORDER BY " + k.Owner + " <> $2 LIMIT 1"
+		}
+		q.row[key] = "SELECT " + k.selected() + " FROM " + k.Table + " WHERE " + condition
+		q.find[key] = "SELECT " + k.selectedAs("object.") + ", " + there + " AS there FROM " + k.Table + " WHERE " + condition
+	}
+	return q
 }
 
 // keyed answers the column and the value of the key that was typed, or "" when it cannot be one. Only a key's canonical form is
@@ -417,26 +484,40 @@ func (k *Collection[T]) decorate(ctx context.Context, c store.Conn, scope string
 
 // own fills in what is an object's own and no column: what a hook keeps beside the row.
 func (k *Collection[T]) own(ctx context.Context, c store.Conn, objects []*T) error {
-	if k.Load == nil {
-		return nil
-	}
 	for some := range slices.Chunk(objects, loadAtOnce) {
-		if err := k.Load(ctx, c, some); err != nil {
+		for _, l := range k.beside {
+			if err := l.load(ctx, c, "", some); err != nil {
+				return err
+			}
+		}
+		if err := k.fill(ctx, c, some); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+func (k *Collection[T]) fill(ctx context.Context, c store.Conn, objects []*T) error {
+	if k.Load == nil {
+		return nil
+	}
+	return k.Load(ctx, c, objects)
+}
+
 // present adds what a client is shown beside: what links join the objects with, how they look to the tenant that reads them, where they are.
 func (k *Collection[T]) present(ctx context.Context, c store.Conn, scope string, objects []*T) error {
 	for some := range slices.Chunk(objects, loadAtOnce) {
 		for _, l := range k.shows[reflect.TypeFor[T]()] {
-			if err := l(ctx, c, scope, some); err != nil {
+			if err := l.load(ctx, c, scope, some); err != nil {
 				return err
 			}
 		}
 	}
+	return k.finishPresenting(ctx, c, scope, objects)
+}
+
+// finishPresenting adds how objects look to the tenant that reads them, and where they are.
+func (k *Collection[T]) finishPresenting(ctx context.Context, c store.Conn, scope string, objects []*T) error {
 	if k.Present != nil {
 		if err := k.Present(ctx, c, scope, objects); err != nil {
 			return err

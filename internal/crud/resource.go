@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
@@ -84,6 +85,9 @@ type Resource[T any] struct {
 	Guard func(ctx context.Context, c store.Conn, change *Change[T]) error
 	// Load fills in the fields that are no columns, of all the objects, of which there are 1000 at most, with one query each.
 	Load func(ctx context.Context, c store.Conn, objects []*T) error
+	// Beside are what an object has in other tables and is its own, each by the column that refers to the object. They are filled in before
+	// Load, and not asked for where there is nothing.
+	Beside []Beside[T]
 	// Present adapts objects to the tenant that reads them, after Load. It has no effect on what is stored.
 	Present func(ctx context.Context, c store.Conn, tenant string, objects []*T) error
 	// Changed is the last in the transaction; Committed runs after it, before the answer.
@@ -116,6 +120,15 @@ type Change[T any] struct {
 	Old, New *T
 	// Carry is what one hook leaves for a later one.
 	Carry any
+}
+
+// Beside is what objects have of their own in another table.
+type Beside[T any] struct {
+	// From is the table, and By its column that refers to the first key.
+	From, By string
+	// Load fills it in, of all the objects, of which there are 1000 at most, with one query; Blank where there is none.
+	Load  func(ctx context.Context, c store.Conn, objects []*T) error
+	Blank func(o *T)
 }
 
 // View is another form of a list's objects.
@@ -163,6 +176,20 @@ func (r Resource[T]) on(e *Engine) *Collection[T] {
 		k.list.Views = slices.AppendSeq([]string{}, maps.Keys(r.Views))
 		slices.Sort(k.list.Views)
 	}
+	for _, b := range r.Beside {
+		k.beside = append(k.beside, loader{
+			from: b.From, by: b.By,
+			load: func(ctx context.Context, c store.Conn, _ string, objects any) error {
+				return b.Load(ctx, c, objects.([]*T))
+			},
+			blank: func(objects any) {
+				for _, o := range objects.([]*T) {
+					b.Blank(o)
+				}
+			},
+		})
+	}
+	k.queries = sync.OnceValue(k.makeQueries)
 	k.pictured = picturedOf(k.schema, k.columns)
 	k.refs = refsOf(k.columns)
 	return k

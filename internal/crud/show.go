@@ -17,8 +17,20 @@ type Show interface {
 	loader(near, far *end) loader
 }
 
-// loader fills in fields of objects, a []*O of at most loadAtOnce, as the tenant scope sees them.
-type loader func(ctx context.Context, c store.Conn, scope string, objects any) error
+// loader fills in fields of objects from rows of another table.
+type loader struct {
+	// from is the table, and by its column that has the objects' key.
+	from, by string
+	// load fills the fields in, of a []*O of at most loadAtOnce, as the tenant scope sees them.
+	load func(ctx context.Context, c store.Conn, scope string, objects any) error
+	// blank fills them in where there are no rows.
+	blank func(objects any)
+}
+
+// exist is the expression for whether there are rows for an object.
+func (l loader) exist(table, key string) string {
+	return "EXISTS (SELECT 1 FROM " + l.from + " l WHERE l." + l.by + " = " + table + "." + key + ")"
+}
 
 // end is one side of a link, when its collection is known.
 type end struct {
@@ -76,7 +88,7 @@ func (s show[O, E]) loader(near, far *end) loader {
 	query := "SELECT CAST(" + near.joining + "." + near.column + " AS text) AS owner" + far.collection.columnsAs(items, near.joining) +
 		" FROM " + near.joining + " JOIN " + far.collection.tableName() + " ON " + far.collection.tableName() + "." + far.collection.key().name +
 		" = " + near.joining + "." + far.column + " WHERE " + near.joining + "." + near.column + " IN (%s) ORDER BY " + order
-	return func(ctx context.Context, c store.Conn, scope string, objects any) error {
+	load := func(ctx context.Context, c store.Conn, scope string, objects any) error {
 		for some := range slices.Chunk(objects.([]*O), loadAtOnce) {
 			if err := s.fill(ctx, c, scope, far, key, query, some); err != nil {
 				return err
@@ -84,6 +96,12 @@ func (s show[O, E]) loader(near, far *end) loader {
 		}
 		return nil
 	}
+	blank := func(objects any) {
+		for _, o := range objects.([]*O) {
+			s.set(o, []E{})
+		}
+	}
+	return loader{from: near.joining, by: near.column, load: load, blank: blank}
 }
 
 // fill loads the items of some objects with one query.
@@ -122,7 +140,7 @@ func completeItems[E any](ctx context.Context, c store.Conn, scope string, of si
 		return nil
 	}
 	for _, l := range of.loaders(reflect.TypeFor[E]()) {
-		if err := l(ctx, c, scope, items); err != nil {
+		if err := l.load(ctx, c, scope, items); err != nil {
 			return err
 		}
 	}
