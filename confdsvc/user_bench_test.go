@@ -49,10 +49,10 @@ func BenchmarkUser(b *testing.B) {
 		statements := new(atomic.Int64)
 		w := newWorld(b, counted{db, statements})
 		c := w.as(b, "a")
-		path := "/users/" + c.create("/users", object{"firstname": "Al"}).text("id")
+		path := "/users/" + c.Create("/users", object{"firstname": "Al"}).Text("id")
 		for name, do := range map[string]func(i int) int{
-			"read":   func(int) int { return c.get(path).status },
-			"update": func(i int) int { return c.do(http.MethodPut, path, object{"subscription_type": i % 10}).status },
+			"read":   func(int) int { return c.Get(path).Status },
+			"update": func(i int) int { return c.Do(http.MethodPut, path, object{"subscription_type": i % 10}).Status },
 		} {
 			b.Run(name, func(b *testing.B) {
 				b.ReportAllocs()
