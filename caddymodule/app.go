@@ -23,6 +23,8 @@ import (
 
 	"github.com/ringfence/ringfence/authsvc"
 	"github.com/ringfence/ringfence/authsvc/external"
+	"github.com/ringfence/ringfence/caddymodule/listener"
+	"github.com/ringfence/ringfence/caddymodule/logs"
 	"github.com/ringfence/ringfence/internal/gate"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
@@ -114,7 +116,7 @@ func (*App) CaddyModule() caddy.ModuleInfo {
 
 // Provision resolves the settings and takes a share of the database's engine. It opens nothing: see Start.
 func (a *App) Provision(ctx caddy.Context) error {
-	if err := protectLogs(ctx); err != nil {
+	if err := logs.Protect(ctx); err != nil {
 		return err
 	}
 	a.ctx, a.log = ctx, ctx.Slogger()
@@ -262,15 +264,15 @@ func (a *App) checkPorts() error {
 	for _, server := range app.(*caddyhttp.App).Servers {
 		for _, listen := range server.Listen {
 			at, err := caddy.ParseNetworkAddress(listen)
-			if err != nil || (at.Network != keptNetwork && !strings.HasPrefix(at.Network, "tcp")) {
+			if err != nil || (at.Network != listener.Network && !strings.HasPrefix(at.Network, "tcp")) {
 				continue
 			}
 			for offset := range at.PortRangeSize() {
-				listener, err := at.Listen(a.ctx, offset, net.ListenConfig{})
+				probe, err := at.Listen(a.ctx, offset, net.ListenConfig{})
 				if err != nil {
 					return fmt.Errorf("listening on %s: %w", listen, err)
 				}
-				if err := listener.(io.Closer).Close(); err != nil {
+				if err := probe.(io.Closer).Close(); err != nil {
 					return fmt.Errorf("closing %s: %w", listen, err)
 				}
 			}

@@ -28,7 +28,7 @@ type folderLock struct{ io.Closer }
 func (l folderLock) Destruct() error { return l.Close() }
 
 // hold makes the data folder and locks it, unless this configuration has it already. It comes before anything in the folder is
-// touched: see beforeStart.
+// touched: see startGuard.
 func (a *App) hold() error {
 	if a.held != "" {
 		return nil
@@ -67,9 +67,22 @@ func (a *App) letGo() error {
 	return err
 }
 
-// beforeStart is called for a configuration that is going to run, and not for one that is only validated, before Caddy opens its admin
-// endpoint: Caddy would replace the socket of a gateway that runs, which nobody could reload or stop any more.
-func beforeStart(ctx caddy.Context) error {
+func init() { caddy.RegisterModule(new(startGuard)) }
+
+// startGuard is an admin module without routes, for its place in the order: Caddy provisions admin modules of a configuration that is
+// going to run, and not of one that is only validated, before it opens the admin endpoint.
+type startGuard struct{}
+
+// CaddyModule returns the Caddy module information.
+func (*startGuard) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{ID: "admin.api.ringfence_start_guard", New: func() caddy.Module { return new(startGuard) }}
+}
+
+func (*startGuard) Routes() []caddy.AdminRoute { return nil }
+
+// Provision locks the data folder, and refuses the admin socket of another process: Caddy would replace the socket of a gateway that
+// runs, which nobody could reload or stop any more.
+func (*startGuard) Provision(ctx caddy.Context) error {
 	app, err := ctx.AppIfConfigured("ringfence")
 	switch {
 	case errors.Is(err, caddy.ErrNotConfigured):
@@ -126,3 +139,8 @@ func adminAddress(ctx caddy.Context) string {
 		return caddy.NewReplacer().ReplaceAll(at.String(), "")
 	}
 }
+
+var (
+	_ caddy.Provisioner = (*startGuard)(nil)
+	_ caddy.AdminRouter = (*startGuard)(nil)
+)

@@ -1,18 +1,29 @@
 package caddymodule
 
-import "github.com/caddyserver/caddy/v2"
+import (
+	"github.com/caddyserver/caddy/v2"
+
+	"github.com/ringfence/ringfence/caddymodule/certificate"
+	"github.com/ringfence/ringfence/caddymodule/listener"
+)
 
 // Shares counts what is shared between configurations, by pool. All of it is given back when none is left.
 func Shares() map[string]int {
 	shares := map[string]int{}
 	for name, pool := range map[string]*caddy.UsagePool{
-		"engines": engines, "metrics": metricsPool, "remotes": remotes, "certificates": certificates, "sockets": keptSockets,
+		"engines": engines, "metrics": metricsPool, "remotes": remotes,
 	} {
 		pool.Range(func(key, _ any) bool {
 			n, _ := pool.References(key)
 			shares[name] += n
 			return true
 		})
+	}
+	if n := certificate.Shares(); n > 0 {
+		shares["certificates"] = n
+	}
+	for _, n := range listener.Shares() {
+		shares["sockets"] += n
 	}
 	return shares
 }
@@ -32,11 +43,9 @@ func Mounted() []any {
 // does not wait for.
 func Listening() int {
 	most := 0
-	keptSockets.Range(func(key, _ any) bool {
-		n, _ := keptSockets.References(key)
+	for _, n := range listener.Shares() {
 		most = max(most, n)
-		return true
-	})
+	}
 	return most
 }
 

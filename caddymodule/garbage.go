@@ -6,7 +6,8 @@ import (
 	"runtime"
 	"runtime/debug"
 	runtimemetrics "runtime/metrics"
-	"sync/atomic"
+
+	"github.com/ringfence/ringfence/caddymodule/logs"
 )
 
 const (
@@ -20,9 +21,6 @@ const (
 	garbageRoom = 2
 )
 
-// tuned is true once TuneGarbage decides.
-var tuned atomic.Bool
-
 // TuneGarbage sets the target of the garbage collector, and bounds what garbage may add to a heap that has
 // grown: beyond 200 MiB, memory is collected before it is twice what is live. It keeps under the limit that the machine or GOMEMLIMIT
 // sets. GOGC in the environment decides instead of all this when it is set. It is called once, by the program.
@@ -30,7 +28,7 @@ func TuneGarbage() {
 	if os.Getenv("GOGC") != "" {
 		return
 	}
-	tuned.Store(true)
+	logs.OwnMemoryLimit.Store(true)
 	debug.SetGCPercent(garbageTarget)
 	ended := make(chan struct{}, 1)
 	afterCollection(ended)

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
+	"github.com/ringfence/ringfence/caddymodule/logs"
 	"github.com/ringfence/ringfence/internal/gate"
 	"github.com/ringfence/ringfence/internal/principal"
 	"github.com/ringfence/ringfence/internal/rest"
@@ -207,7 +208,7 @@ func (n *noted) MarshalLogObject(enc zapcore.ObjectEncoder) error {
 
 // placeholder answers Caddy's {http.auth.user.*}, and the request's id.
 func (n *noted) placeholder(key string) (any, bool) {
-	if key == requestIDKey {
+	if key == logs.RequestIDKey {
 		return n.requestID, true
 	}
 	key, ok := strings.CutPrefix(key, "http.auth.user.")

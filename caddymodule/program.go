@@ -15,8 +15,6 @@ import (
 
 func init() {
 	cobra.OnInitialize(func() {
-		// What is logged before there is a configuration, and of one that cannot be used.
-		_ = protectCore(caddy.Log().Core())
 		if err := useDefaults(); err != nil {
 			fmt.Fprintln(os.Stderr, "ringfence:", err)
 			os.Exit(caddy.ExitCodeFailedStartup)

@@ -20,6 +20,8 @@ import (
 	"golang.org/x/term"
 
 	"github.com/ringfence/ringfence/authsvc"
+	"github.com/ringfence/ringfence/caddymodule/certificate"
+	"github.com/ringfence/ringfence/caddymodule/listener"
 )
 
 // introduce says who the first administrator is, once in the life of a database. A generated password is shown on a
@@ -58,6 +60,9 @@ func (a started) Handle(context.Context, caddy.Event) error {
 	return nil
 }
 
+// PublicAddress is the public URL, for the certificate. It is empty if there is none.
+func (a *App) PublicAddress() string { return a.PublicURL }
+
 // takeOver has this configuration accept all new connections. The old one goes on for a while with those that it has: it
 // reads their next requests and asks their clients to open new ones, so that all that are in use end, and only idle ones
 // are left to close when Caddy stops it.
@@ -65,7 +70,7 @@ func (a *App) takeOver() {
 	if old, err := caddy.ActiveContext().AppIfConfigured("ringfence"); err == nil {
 		old.(*App).leaving.Store(true)
 	}
-	handOver(time.Duration(a.HandoverDelay))
+	listener.HandOver(time.Duration(a.HandoverDelay))
 }
 
 // welcome tells whoever started the process where to go next.
@@ -93,7 +98,7 @@ func (a *App) welcome() {
 	}
 	line("data", a.Data)
 	line("database", database)
-	for _, f := range certificateFingerprints() {
+	for _, f := range certificate.Fingerprints() {
 		line("certificate", "SHA-256 "+f)
 	}
 	fmt.Fprintln(os.Stderr)
@@ -165,7 +170,7 @@ func address(server *caddyhttp.Server) (string, bool) {
 	}
 	for _, listen := range server.Listen {
 		at, err := caddy.ParseNetworkAddress(listen)
-		if err != nil || (at.Network != keptNetwork && !strings.HasPrefix(at.Network, "tcp")) {
+		if err != nil || (at.Network != listener.Network && !strings.HasPrefix(at.Network, "tcp")) {
 			continue
 		}
 		host := at.Host

@@ -1,10 +1,11 @@
-package caddymodule
+package logs
 
 import (
 	"encoding/json"
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
@@ -12,10 +13,13 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
+// OwnMemoryLimit is true when the program sets the memory limit itself, which Caddy's entry about it then says.
+var OwnMemoryLimit atomic.Bool
+
 // editEntry has Caddy's log entries say what an operator wants to know first. Caddy has no other place for it: the entries are its own.
 func editEntry(entry *zapcore.Entry, ahead, fields []zapcore.Field) []zapcore.Field {
 	switch {
-	case strings.HasPrefix(entry.Message, "GOMEMLIMIT is updated") && tuned.Load():
+	case strings.HasPrefix(entry.Message, "GOMEMLIMIT is updated") && OwnMemoryLimit.Load():
 		entry.Message = "this machine's memory limit is known; the gateway keeps below it, and collects garbage by a limit of its own: 200 MiB, or twice what is live"
 	case entry.LoggerName == "admin" && entry.Level == zapcore.WarnLevel && strings.HasPrefix(text(fields, "address"), "unix/"):
 		// It warns that it checks no host names, which a socket has not got.
@@ -106,8 +110,8 @@ func plain(message string) (cause, where string, ok bool) {
 	return cause, strings.Join(way, ": "), true
 }
 
-// requestIDKey is the placeholder by which a request's id is found where Caddy logs the request.
-const requestIDKey = "ringfence.request_id"
+// RequestIDKey is the placeholder by which a request's id is found where Caddy logs the request.
+const RequestIDKey = "ringfence.request_id"
 
 // withRequestID adds the id of the request that an entry shows, unless it has it.
 func withRequestID(ahead, fields []zapcore.Field) []zapcore.Field {
@@ -119,7 +123,7 @@ func withRequestID(ahead, fields []zapcore.Field) []zapcore.Field {
 			}
 			if r, ok := f.Interface.(caddyhttp.LoggableHTTPRequest); ok && r.Request != nil {
 				if repl, ok := r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer); ok {
-					id, _ = repl.GetString(requestIDKey)
+					id, _ = repl.GetString(RequestIDKey)
 				}
 			}
 		}

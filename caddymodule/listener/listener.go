@@ -1,4 +1,4 @@
-package caddymodule
+package listener
 
 import (
 	"context"
@@ -17,27 +17,34 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 )
 
-// keptNetwork is TCP on sockets that outlive a reload:
+// Network is TCP on sockets that outlive a reload:
 //
 //	bind ringfence_tcp/
 //	bind ringfence_tcp/127.0.0.1 ringfence_tcp/[::1]
 //
-// On plain tcp every configuration opens a socket of its own beside the old one's (SO_REUSEPORT), and the kernel
-// shares the connections out between them. Two kinds are then lost in a reload: those in the queue of the
-// old socket, which are reset when it is closed, and those that the old server has accepted and not yet read a request
-// from, which net/http drops once it is shutting down. Here all configurations accept from one socket, by
+// All configurations accept from one socket, by
 // descriptors of their own, and one at a time: the old one until the new one has started, which then takes
-// over before the old one is stopped (see App.takeOver), which waits for the old one's connections to end. A port that another process has is an error as
-// well, and not silently shared with it.
-const keptNetwork = "ringfence_tcp"
+// over before the old one is stopped (see HandOver), which waits for the old one's connections to end. A port that another process has is an error as
+// well.
+const Network = "ringfence_tcp"
 
 func init() {
-	caddy.RegisterNetwork(keptNetwork, listenKept)
-	caddyhttp.RegisterNetworkHTTP3(keptNetwork, "udp")
+	caddy.RegisterNetwork(Network, listenKept)
+	caddyhttp.RegisterNetworkHTTP3(Network, "udp")
 }
 
 // keptSockets holds the open sockets by their address.
 var keptSockets = caddy.NewUsagePool()
+
+// Shares are how many configurations have each socket open, by its address.
+func Shares() map[string]int {
+	shares := map[string]int{}
+	keptSockets.Range(func(address, _ any) bool {
+		shares[address.(string)], _ = keptSockets.References(address)
+		return true
+	})
+	return shares
+}
 
 // keptSocket is a socket from which nobody accepts: the listeners' descriptors are copies of it.
 type keptSocket struct {
@@ -100,9 +107,9 @@ func (s *keptSocket) open(address string, alive net.KeepAliveConfig) (*keptListe
 	return l, nil
 }
 
-// handOver has the newest listener of each socket accept from now on, and no other. It returns once the connections
+// HandOver has the newest listener of each socket accept from now on, and no other. It returns once the connections
 // that the others have accepted are closed, and after patience at the latest.
-func handOver(patience time.Duration) {
+func HandOver(patience time.Duration) {
 	var passed []*keptSocket
 	keptSockets.Range(func(_, value any) bool {
 		if s, ok := value.(*keptSocket); ok {

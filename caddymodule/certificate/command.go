@@ -1,4 +1,4 @@
-package caddymodule
+package certificate
 
 import (
 	"errors"
@@ -52,7 +52,7 @@ func showCertificate(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	folder, err := certificateFolder(data)
+	folder, err := folderOf(data)
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func showCertificate(cmd *cobra.Command, _ []string) error {
 	}}
 	if _, err := os.Stat(filepath.Join(folder, "certificate.pem")); errors.Is(err, fs.ErrNotExist) {
 		// The gateway decides whom one that is there must be for.
-		options.Names = hostOf(os.Getenv("RINGFENCE_PUBLIC_URL"))
+		options.Names = hostOf(publicURLOfTheEnvironment())
 	}
 	store, err := selfsigned.Open(folder, options)
 	if err != nil {

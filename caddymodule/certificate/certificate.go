@@ -1,4 +1,4 @@
-package caddymodule
+package certificate
 
 import (
 	"context"
@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -20,13 +19,14 @@ import (
 	"github.com/caddyserver/certmagic"
 	"go.uber.org/zap"
 
+	"github.com/ringfence/ringfence/caddymodule/logs"
 	"github.com/ringfence/ringfence/internal/selfsigned"
 )
 
 func init() {
 	caddy.RegisterModule(new(SelfSigned))
 	caddy.RegisterModule(new(SelfSignedOnly))
-	caddy.RegisterModule(new(certificateKeeper))
+	caddy.RegisterModule(new(keeper))
 }
 
 // SelfSigned serves this installation's self-signed certificate for every name, and for access by address without a
@@ -37,7 +37,7 @@ type SelfSigned struct {
 	// Default: {env.RINGFENCE_DATA}, else ./data.
 	Data string `json:"data,omitempty"`
 
-	shared *sharedCertificate // set once the share is ours
+	shared *shared // set once the share is ours
 	names  []string
 }
 
@@ -52,29 +52,29 @@ func (*SelfSigned) CaddyModule() caddy.ModuleInfo {
 const selfSignedID = "tls.get_certificate.ringfence_self_signed"
 
 // Provision takes a share of the certificate, with the other configurations and sites on the same folder. It touches no file: the
-// certificate is opened when the configuration starts, see certificateKeeper.
+// certificate is opened when the configuration starts, see keeper.
 func (s *SelfSigned) Provision(ctx caddy.Context) error {
-	if err := protectLogs(ctx); err != nil {
+	if err := logs.Protect(ctx); err != nil {
 		return err
 	}
-	folder, err := certificateFolder(s.Data)
+	folder, err := folderOf(s.Data)
 	if err != nil {
 		return err
 	}
 	if s.names, err = publicHost(ctx); err != nil {
 		return err
 	}
-	shared, _, err := certificates.LoadOrNew(folder, func() (caddy.Destructor, error) { return &sharedCertificate{folder: folder}, nil })
+	found, _, err := certificates.LoadOrNew(folder, func() (caddy.Destructor, error) { return &shared{folder: folder}, nil })
 	if err != nil {
 		return fmt.Errorf("sharing the self-signed certificate: %w", err)
 	}
-	s.shared = shared.(*sharedCertificate)
+	s.shared = found.(*shared)
 
-	keeper, err := ctx.App(certificateKeeperID)
+	app, err := ctx.App(keeperID)
 	if err != nil {
 		return err
 	}
-	keeper.(*certificateKeeper).keep(s)
+	app.(*keeper).keep(s)
 	events, err := ctx.App("events")
 	if err != nil {
 		return fmt.Errorf("loading events app: %w", err)
@@ -82,17 +82,24 @@ func (s *SelfSigned) Provision(ctx caddy.Context) error {
 	return events.(*caddyevents.App).On("started", announcement{s.shared})
 }
 
+// hasPublicURL is an app that knows where browsers reach this gateway.
+type hasPublicURL interface{ PublicAddress() string }
+
 // publicHost is the host of the public URL, if there is one.
 func publicHost(ctx caddy.Context) ([]string, error) {
-	address := os.Getenv("RINGFENCE_PUBLIC_URL")
 	app, err := ctx.AppIfConfigured("ringfence")
 	switch {
 	case err == nil:
-		address = app.(*App).PublicURL
-	case !errors.Is(err, caddy.ErrNotConfigured):
+		return hostOf(app.(hasPublicURL).PublicAddress()), nil
+	case errors.Is(err, caddy.ErrNotConfigured):
+		return hostOf(publicURLOfTheEnvironment()), nil
+	default:
 		return nil, err
 	}
-	return hostOf(address), nil
+}
+
+func publicURLOfTheEnvironment() string {
+	return caddy.NewReplacer().ReplaceAll("{env.RINGFENCE_PUBLIC_URL}", "")
 }
 
 func hostOf(address string) []string {
@@ -135,21 +142,21 @@ func (s *SelfSigned) Cleanup() error {
 	return err
 }
 
-const certificateKeeperID = "ringfence_certificates"
+const keeperID = "ringfence_certificates"
 
-// certificateKeeper is the app that opens the certificates of a configuration when it starts: what is only validated opens none.
+// keeper is the app that opens the certificates of a configuration when it starts: what is only validated opens none.
 // Nobody has to configure it.
-type certificateKeeper struct{ kept []*SelfSigned }
+type keeper struct{ kept []*SelfSigned }
 
 // CaddyModule returns the Caddy module information.
-func (*certificateKeeper) CaddyModule() caddy.ModuleInfo {
-	return caddy.ModuleInfo{ID: certificateKeeperID, New: func() caddy.Module { return new(certificateKeeper) }}
+func (*keeper) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{ID: keeperID, New: func() caddy.Module { return new(keeper) }}
 }
 
-func (k *certificateKeeper) keep(s *SelfSigned) { k.kept = append(k.kept, s) }
+func (k *keeper) keep(s *SelfSigned) { k.kept = append(k.kept, s) }
 
 // Start opens the certificates. A key that cannot be used refuses the configuration.
-func (k *certificateKeeper) Start() error {
+func (k *keeper) Start() error {
 	for _, s := range k.kept {
 		if _, err := s.open(); err != nil {
 			return err
@@ -159,7 +166,7 @@ func (k *certificateKeeper) Start() error {
 }
 
 // Stop has nothing to stop: each SelfSigned gives back its share.
-func (k *certificateKeeper) Stop() error { return nil }
+func (k *keeper) Stop() error { return nil }
 
 // UnmarshalCaddyfile sets up the module from Caddyfile tokens. Syntax:
 //
@@ -222,8 +229,8 @@ func (*SelfSignedOnly) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 // one still serves: both share one entry, and the old one's Cleanup leaves it to the new one.
 var certificates = caddy.NewUsagePool()
 
-// sharedCertificate is the certificate of a folder, opened once.
-type sharedCertificate struct {
+// shared is the certificate of a folder, opened once.
+type shared struct {
 	folder string
 	store  atomic.Pointer[selfsigned.Store]
 
@@ -231,7 +238,7 @@ type sharedCertificate struct {
 	names []string
 }
 
-func (c *sharedCertificate) open(names []string) (*selfsigned.Store, error) {
+func (c *shared) open(names []string) (*selfsigned.Store, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	store := c.store.Load()
@@ -252,15 +259,15 @@ func (c *sharedCertificate) open(names []string) (*selfsigned.Store, error) {
 }
 
 // Destruct waits for a renewal that is under way.
-func (c *sharedCertificate) Destruct() error {
+func (c *shared) Destruct() error {
 	if store := c.store.Load(); store != nil {
 		store.Close()
 	}
 	return nil
 }
 
-// certificateFolder is the absolute folder of the certificate below a configured data folder.
-func certificateFolder(data string) (string, error) {
+// folderOf is the absolute folder of the certificate below a configured data folder.
+func folderOf(data string) (string, error) {
 	replacer := caddy.NewReplacer()
 	if data == "" {
 		data = replacer.ReplaceAll("{env.RINGFENCE_DATA}", "")
@@ -279,12 +286,12 @@ func certificateFolder(data string) (string, error) {
 	return folder, nil
 }
 
-// certificateFingerprints lists the SHA-256 fingerprints of the self-signed certificates in use, for the banner that
+// Fingerprints lists the SHA-256 fingerprints of the self-signed certificates in use, for the banner that
 // is shown at the start. It is complete once every module is provisioned.
-func certificateFingerprints() []string {
+func Fingerprints() []string {
 	var fingerprints []string
-	certificates.Range(func(_, shared any) bool {
-		if store := shared.(*sharedCertificate).store.Load(); store != nil {
+	certificates.Range(func(_, value any) bool {
+		if store := value.(*shared).store.Load(); store != nil {
 			fingerprints = append(fingerprints, store.Fingerprint())
 		}
 		return true
@@ -293,11 +300,22 @@ func certificateFingerprints() []string {
 	return fingerprints
 }
 
+// Shares counts the configurations and sites that share an open certificate, of all folders together.
+func Shares() int {
+	total := 0
+	certificates.Range(func(folder, _ any) bool {
+		n, _ := certificates.References(folder)
+		total += n
+		return true
+	})
+	return total
+}
+
 // announced holds the fingerprints that this process has logged.
 var announced sync.Map
 
 // announcement logs a certificate once the configuration runs, and nothing when it is only validated.
-type announcement struct{ shared *sharedCertificate }
+type announcement struct{ shared *shared }
 
 func (a announcement) Handle(context.Context, caddy.Event) error {
 	store := a.shared.store.Load()
@@ -343,5 +361,5 @@ var (
 	_ caddyfile.Unmarshaler       = (*SelfSignedOnly)(nil)
 	_ caddytls.OnDemandPermission = (*SelfSignedOnly)(nil)
 	_ caddyevents.Handler         = announcement{}
-	_ caddy.App                   = (*certificateKeeper)(nil)
+	_ caddy.App                   = (*keeper)(nil)
 )

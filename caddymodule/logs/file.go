@@ -1,4 +1,4 @@
-package caddymodule
+package logs
 
 import (
 	"io"
@@ -9,22 +9,22 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/logging"
 )
 
-func init() { caddy.RegisterModule(new(LogFile)) }
+func init() { caddy.RegisterModule(new(File)) }
 
-// LogFile writes a log to a file as Caddy's `output file` does, with the same options, and makes the file, and its folder, when the first
+// File writes a log to a file as Caddy's `output file` does, with the same options, and makes the file, and its folder, when the first
 // line is written: Caddy opens the logs of a configuration that is only validated too, which leaves nothing behind here.
-type LogFile struct{ logging.FileWriter }
+type File struct{ logging.FileWriter }
 
 // CaddyModule returns the Caddy module information.
-func (*LogFile) CaddyModule() caddy.ModuleInfo {
-	return caddy.ModuleInfo{ID: "caddy.logging.writers.ringfence_file", New: func() caddy.Module { return new(LogFile) }}
+func (*File) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{ID: "caddy.logging.writers.ringfence_file", New: func() caddy.Module { return new(File) }}
 }
 
 // WriterKey tells files apart.
-func (f *LogFile) WriterKey() string { return "ringfence_" + f.FileWriter.WriterKey() }
+func (f *File) WriterKey() string { return "ringfence_" + f.FileWriter.WriterKey() }
 
 // OpenWriter answers the file that will be.
-func (f *LogFile) OpenWriter() (io.WriteCloser, error) {
+func (f *File) OpenWriter() (io.WriteCloser, error) {
 	return &lateFile{open: f.FileWriter.OpenWriter}, nil
 }
 
@@ -59,7 +59,7 @@ func (f *lateFile) Close() error {
 }
 
 var (
-	_ caddy.WriterOpener    = (*LogFile)(nil)
-	_ caddy.Provisioner     = (*LogFile)(nil)
-	_ caddyfile.Unmarshaler = (*LogFile)(nil)
+	_ caddy.WriterOpener    = (*File)(nil)
+	_ caddy.Provisioner     = (*File)(nil)
+	_ caddyfile.Unmarshaler = (*File)(nil)
 )

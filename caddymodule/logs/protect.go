@@ -1,0 +1,132 @@
+package logs
+
+import (
+	"fmt"
+	"io"
+	"log"
+	"reflect"
+	"slices"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/spf13/cobra"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/ringfence/ringfence/internal/redact"
+)
+
+func init() {
+	caddy.RegisterModule(new(guard))
+	// What is logged before there is a configuration, and of one that cannot be used.
+	cobra.OnInitialize(func() { _ = protectCore(caddy.Log().Core()) })
+}
+
+// guard calls Protect for every configuration with an admin endpoint, one without any other module of ours
+// too: Caddy provisions admin modules after it has opened the logs and before any app, so before anything that could
+// log a request. It serves no admin route. Configurations with `admin off` get the same from the modules of ours in
+// them.
+type guard struct{}
+
+// CaddyModule returns the Caddy module information.
+func (*guard) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{
+		ID:  "admin.api.ringfence_log_guard",
+		New: func() caddy.Module { return new(guard) },
+	}
+}
+
+func (*guard) Provision(ctx caddy.Context) error { return Protect(ctx) }
+
+func (*guard) Routes() []caddy.AdminRoute { return nil }
+
+// Protect makes every log of the configuration that ctx provisions redact its entries, in whatever format. Every
+// module of ours that a configuration can have on its own calls it in Provision, before it asks for a logger; once is
+// enough and more does no harm. An error means that a log was found which cannot be protected: refuse to start.
+func Protect(ctx caddy.Context) error {
+	log.SetOutput(redact.Writer(log.Writer())) // what libraries log by the standard library
+
+	// Nothing logs requests through the new logs while their configuration is being provisioned, but Caddy itself may
+	// use its default logger, which is the new one already: the entries of this moment wait in a buffer.
+	_, current, _ := caddy.BufferedLog()
+	defer caddy.UnbufferDefaultLogger(current)
+	core := ctx.Logger(everyLog{}).Core()
+	err := protectCore(core)
+	if err == nil {
+		err = probe(core)
+	}
+	if err != nil {
+		return fmt.Errorf("keeping tokens out of the logs: %w", err)
+	}
+	return nil
+}
+
+// everyLog is asked for by name to get a logger that writes to all the logs that any module may write to.
+type everyLog struct{}
+
+func (everyLog) CaddyModule() caddy.ModuleInfo { return caddy.ModuleInfo{} }
+
+var (
+	discardCore = reflect.TypeOf(zapcore.NewNopCore())
+	writeCore   = reflect.TypeOf(zapcore.NewCore(zapcore.NewJSONEncoder(zapcore.EncoderConfig{}), zapcore.AddSync(io.Discard), zapcore.InfoLevel))
+)
+
+// corePackages are those whose cores only pass on to the core in them. A guest's core (Caddy's `core` option for a log)
+// may send entries anywhere.
+var corePackages = []string{reflect.TypeFor[caddy.CustomLog]().PkgPath(), writeCore.Elem().PkgPath()}
+
+// protectCore finds, below what zap and Caddy put around it (a tee of several logs, the include and exclude lists of a
+// log, sampling), each core that encodes and writes, and puts the redaction around its encoder.
+//
+// zap has no public way to that encoder: it is an unexported field, set here through its address. The loggers of apps
+// that are provisioned already share the core, so replacing the core itself would miss them. The versions of zap and
+// Caddy are pinned, anything unknown is an error and never a log left open, and probe looks afterwards for what would still leak.
+func protectCore(core zapcore.Core) error {
+	v := reflect.ValueOf(core)
+	switch {
+	case v.Type() == discardCore:
+		return nil
+	case v.Type() == writeCore:
+		encoder := v.Elem().FieldByName("enc")
+		if !encoder.IsValid() || encoder.Type() != reflect.TypeFor[zapcore.Encoder]() {
+			return fmt.Errorf("the log core %s has no encoder of a known form", v.Type())
+		}
+		protectEncoder((*zapcore.Encoder)(encoder.Addr().UnsafePointer()))
+		return nil
+	case v.Kind() == reflect.Slice:
+		for i := range v.Len() {
+			inner, ok := reflect.TypeAssert[zapcore.Core](v.Index(i))
+			if !ok {
+				return fmt.Errorf("unknown log core %s", v.Type())
+			}
+			if err := protectCore(inner); err != nil {
+				return err
+			}
+		}
+		return nil
+	case v.Kind() == reflect.Pointer && v.Elem().Kind() == reflect.Struct && slices.Contains(corePackages, v.Elem().Type().PkgPath()):
+		if around := v.Elem().FieldByName("Core"); around.IsValid() && around.CanInterface() {
+			if inner, ok := reflect.TypeAssert[zapcore.Core](around); ok {
+				return protectCore(inner)
+			}
+		}
+	}
+	return fmt.Errorf("unknown log core %s", v.Type())
+}
+
+// protectEncoder is hidden from the race detector for one access that it cannot order: Caddy's default logger may have
+// read the field just before Protect set that logger aside, for an entry of Caddy's own that is written by now.
+// With Encoder as the format, as in the default Caddyfile, nothing is set.
+//
+//go:norace
+func protectEncoder(encoder *zapcore.Encoder) {
+	if _, ok := (*encoder).(*Encoder); ok {
+		return
+	}
+	if around := redactEncoder(*encoder); around != *encoder {
+		*encoder = around
+	}
+}
+
+var (
+	_ caddy.Provisioner = (*guard)(nil)
+	_ caddy.AdminRouter = (*guard)(nil)
+)
