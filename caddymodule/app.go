@@ -1,6 +1,7 @@
 package caddymodule
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,7 +9,6 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -52,6 +52,9 @@ type App struct {
 	// AdminPassword is the first administrator's, used when the database is new. Default: the
 	// environment's RINGFENCE_ADMIN_PASSWORD, else it is generated, shown once, and kept in <data>/admin-credentials.
 	AdminPassword string `json:"admin_password,omitempty"`
+	// SealingKeys are the keys of what the database keeps sealed, one on a line, as `openssl rand -base64 32` writes them. Other keys need a
+	// restart: a reload is refused. Default: the environment's RINGFENCE_SEALING_KEYS, else the file sealing-key in the data folder.
+	SealingKeys string `json:"sealing_keys,omitempty"`
 	// TokensRaw is where tokens come from. Default: local, the authentication service on this database.
 	TokensRaw json.RawMessage `json:"tokens,omitempty" caddy:"namespace=ringfence.tokens inline_key=source"`
 	// BackendsRaw are the backends that check logins, in the order in which they are tried. Default: database, ldap.
@@ -130,7 +133,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 	if err != nil {
 		return fmt.Errorf("reading the database's address (RINGFENCE_DATABASE): %w", err)
 	}
-	if a.engine, err = useEngine(key, a.Data); err != nil {
+	if a.engine, err = useEngine(key, a.Data, a.SealingKeys); err != nil {
 		return err
 	}
 	if a.auth, err = a.describe(ctx, a.engine.auth, a.PublicURL); err != nil {
@@ -173,19 +176,14 @@ func (a *App) Provision(ctx caddy.Context) error {
 // resolve fills in placeholders and defaults.
 func (a *App) resolve(repl *caddy.Replacer) {
 	setting := func(field *string, env, fallback string) {
-		*field = repl.ReplaceAll(*field, "")
-		if *field == "" {
-			*field = os.Getenv(env)
-		}
-		if *field == "" {
-			*field = fallback
-		}
+		*field = cmp.Or(repl.ReplaceAll(*field, ""), repl.ReplaceAll("{env."+env+"}", ""), fallback)
 	}
 	setting(&a.Data, "RINGFENCE_DATA", "data")
 	setting(&a.Database, "RINGFENCE_DATABASE", "sqlite://"+filepath.Join(a.Data, "ringfence.db"))
 	setting(&a.AdminUsername, "RINGFENCE_ADMIN_USERNAME", "admin")
 	setting(&a.AdminPassword, "RINGFENCE_ADMIN_PASSWORD", "")
 	setting(&a.PublicURL, "RINGFENCE_PUBLIC_URL", "")
+	setting(&a.SealingKeys, "RINGFENCE_SEALING_KEYS", "")
 	if a.HandoverDelay == 0 {
 		a.HandoverDelay = caddy.Duration(500 * time.Millisecond)
 	}

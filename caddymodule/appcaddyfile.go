@@ -13,6 +13,7 @@ import (
 //	    data     <folder>
 //	    database <address>
 //	    admin    <username> [<password>]
+//	    sealing_keys <keys>
 //	    tokens   <source> [...] { ... }
 //	    backends <backend...>
 //	    backend  <backend> [...] { ... }
@@ -63,6 +64,8 @@ func (a *App) parseOption(d *caddyfile.Dispenser) error {
 		if len(args) == 2 {
 			a.AdminPassword = args[1]
 		}
+	case "sealing_keys":
+		return oneArgument(d, &a.SealingKeys)
 	case "tokens":
 		if !d.NextArg() {
 			return d.ArgErr()
@@ -126,7 +129,7 @@ func (a *App) parseOption(d *caddyfile.Dispenser) error {
 		}
 		a.HandoverDelay = caddy.Duration(delay)
 	default:
-		return d.Errf("unknown option %q: it is one of data, database, admin, tokens, backends, backend, origins, public_url, mail, external, self_registration, passwords, sessions, limits, directories, default_policies, all_users_policies, tenant_default_groups, default_user_policy, handover_delay", option)
+		return d.Errf("unknown option %q: it is one of data, database, admin, sealing_keys, tokens, backends, backend, origins, public_url, mail, external, self_registration, passwords, sessions, limits, directories, default_policies, all_users_policies, tenant_default_groups, default_user_policy, handover_delay", option)
 	}
 	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -33,6 +32,7 @@ var engines = caddy.NewUsagePool()
 type engine struct {
 	key  string
 	data string // the data folder
+	keys string // of what is sealed, or "" for those of the data folder
 	db   *store.Late
 	auth *authsvc.Service
 	// confd is the telephony configuration service; helpers the helper endpoints behind the gate.
@@ -51,14 +51,18 @@ type engine struct {
 	starting atomic.Bool // keepStarting is at work
 }
 
-// useEngine takes a share of the engine of a database; release gives it back. The sealing key is in the data folder of
-// the configuration that comes first.
-func useEngine(key, data string) (*engine, error) {
-	value, _, err := engines.LoadOrNew(key, func() (caddy.Destructor, error) { return newEngine(key, data) })
+// useEngine takes a share of the engine of a database; release gives it back. The sealing keys are those of the configuration that comes
+// first, from its data folder unless it names some: one that names others is refused.
+func useEngine(key, data, keys string) (*engine, error) {
+	value, _, err := engines.LoadOrNew(key, func() (caddy.Destructor, error) { return newEngine(key, data, keys) })
 	if err != nil {
 		return nil, err
 	}
-	return value.(*engine), nil
+	e := value.(*engine)
+	if e.keys != keys {
+		return nil, errors.Join(errors.New("sealing_keys (RINGFENCE_SEALING_KEYS) are others than those in use: restart to use them"), e.release())
+	}
+	return e, nil
 }
 
 func (e *engine) release() error {
@@ -66,9 +70,9 @@ func (e *engine) release() error {
 	return err
 }
 
-func newEngine(key, data string) (*engine, error) {
+func newEngine(key, data, keys string) (*engine, error) {
 	db := store.NewLate()
-	box := sealed.New(sealed.Options{File: filepath.Join(data, "sealing-key"), Keys: os.Getenv("RINGFENCE_SEALING_KEYS")})
+	box := sealed.New(sealed.Options{File: filepath.Join(data, "sealing-key"), Keys: keys})
 	auth, err := authsvc.New(authsvc.Options{DB: db, Sealer: box, ClientIP: clientIP})
 	if err != nil {
 		return nil, fmt.Errorf("describing the authentication service: %w", err)
@@ -91,7 +95,7 @@ func newEngine(key, data string) (*engine, error) {
 		return nil, errors.Join(fmt.Errorf("making the token cache: %w", err), metrics.release())
 	}
 	auth.UseCache(cache)
-	e := &engine{key: key, data: data, db: db, auth: auth, confd: confd, helpers: help, cache: cache, metrics: metrics, box: box}
+	e := &engine{key: key, data: data, db: db, auth: auth, confd: confd, helpers: help, cache: cache, metrics: metrics, box: box, keys: keys}
 	e.ctx, e.cancel = context.WithCancel(context.Background())
 	return e, nil
 }

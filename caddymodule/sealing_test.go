@@ -1,0 +1,42 @@
+package caddymodule_test
+
+import (
+	"encoding/base64"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ringfence/ringfence/caddymodule"
+)
+
+// The keys come from the configuration, by a placeholder too, and stay those of the process: a configuration with others is
+// refused, and gives back what it took.
+func TestSealingKeysAreOfTheConfiguration(t *testing.T) {
+	keys := func(b string) string { return base64.StdEncoding.EncodeToString([]byte(strings.Repeat(b, 32))) }
+	g := newGateway(t)
+	t.Setenv("PLANTED_KEYS", keys("a"))
+	g.app = "sealing_keys {env.PLANTED_KEYS}\n"
+	g.load(t)
+	if _, err := os.Stat(filepath.Join(g.dir, "data", "sealing-key")); !os.IsNotExist(err) {
+		t.Errorf("a key was made beside the configured one: %v", err)
+	}
+	shares := caddymodule.Shares()
+	for name, app := range map[string]string{"others": "sealing_keys " + keys("b") + "\n", "none": ""} {
+		g.app = app
+		err := g.reload(t)
+		if err == nil || !strings.Contains(err.Error(), "sealing_keys") {
+			t.Errorf("%s: %v", name, err)
+		} else if strings.Contains(err.Error(), keys("b")) {
+			t.Errorf("%s: the refusal has the keys", name)
+		}
+		sharesBecome(t, shares)
+	}
+	g.app = "sealing_keys " + keys("a") + "\n"
+	if err := g.reload(t); err != nil {
+		t.Errorf("the same keys, spelt out: %v", err)
+	}
+	if logged := g.logged(t); strings.Contains(logged, keys("a")) || strings.Contains(logged, keys("b")) {
+		t.Error("keys are logged")
+	}
+}
