@@ -93,6 +93,7 @@ func (s *Service) changeMethod(ctx context.Context, r *rest.Request, users []str
 	if !slices.Contains(idpTypes, method) {
 		e := apierr.New(apierr.NotFound, "There is no such authentication method; GET /idp lists them")
 		e.ID, e.Resource = "unknown-idp-type", "idp"
+		e.Details = map[string]any{"type": method}
 		return e
 	}
 	var gone []forget

@@ -184,3 +184,44 @@ func TestDefinitionStatesTheLimit(t *testing.T) {
 func TestColumnsAreFields(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) { storetest.ColumnsAreFields(t, db, authsvc.Rows()...) })
 }
+
+// listParameters are the query parameters of the lists that existing clients know.
+const listParameters = `
+/external/{auth_type}/users          recurse limit offset
+/groups                              recurse order direction limit offset search uuid name user_uuid read_only policy_slug policy_uuid
+/groups/{group_uuid}/policies        order direction limit offset search
+/groups/{group_uuid}/users           order direction limit offset search
+/policies                            order direction limit offset search recurse
+/sessions                            recurse limit offset
+/tenants                             order direction limit offset search
+/token/{token}                       scope tenant
+/tokens                              recurse order direction limit offset search
+/users                               order direction limit offset search recurse has_policy_slug has_policy_uuid policy_slug policy_uuid
+/users/password/reset                username email login
+/users/me/tokens                     order direction limit offset search
+/users/{user_uuid}/tokens            order direction limit offset search
+/users/{user_uuid}/external          order direction limit offset search
+/users/{user_uuid}/groups            order direction limit offset search
+/users/{user_uuid}/policies          order direction limit offset search
+/users/{user_uuid}/sessions          limit offset
+`
+
+func TestListParameters(t *testing.T) {
+	doc, err := openapi3.NewLoader().LoadFromData(definition(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(strings.TrimSpace(listParameters)) {
+		fields := strings.Fields(line)
+		path := doc.Paths.Value(fields[0])
+		if path == nil || path.Get == nil {
+			t.Errorf("there is no GET %s", fields[0])
+			continue
+		}
+		for _, name := range fields[1:] {
+			if path.Get.Parameters.GetByInAndName("query", name) == nil {
+				t.Errorf("GET %s takes no %s", fields[0], name)
+			}
+		}
+	}
+}

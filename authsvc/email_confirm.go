@@ -61,7 +61,7 @@ func (s *Service) requestConfirmation(ctx context.Context, e *crud.Engine, r *re
 	}
 	to, err := store.Get[addressee](ctx, s.db, addresseeSQL+`e.uuid = $1 AND u.uuid = $2`, email, u.UUID)
 	if errors.Is(err, store.ErrNotFound) {
-		return unknownEmail()
+		return unknownEmail(email)
 	}
 	if err != nil {
 		return err
@@ -123,8 +123,9 @@ func mailFailure(err error) error {
 	}
 }
 
-func unknownEmail() error {
+func unknownEmail(uuid string) error {
 	e := apierr.New(apierr.NotFound, "Email was not found")
+	e.Details = map[string]any{"uuid": uuid}
 	e.ID, e.Resource = "unknown-email", "emails"
 	return e
 }
@@ -192,14 +193,14 @@ func (s *Service) confirmEmail(ctx context.Context, tx store.Conn, r *rest.Reque
 	f, err := store.Get[found](ctx, tx, `SELECT e.user_uuid, u.tenant_uuid, e.address, e.confirmed
 		FROM auth_email e JOIN auth_user u ON u.uuid = e.user_uuid WHERE e.uuid = $1`, email)
 	if errors.Is(err, store.ErrNotFound) {
-		err = unknownEmail()
+		err = unknownEmail(email)
 	}
 	if err != nil {
 		return "", err
 	}
 	if by != nil {
 		if visible, err := tenant.Within(ctx, tx, f.TenantUUID, by.TenantUUID); err != nil || !visible {
-			return "", firstError(err, unknownEmail())
+			return "", firstError(err, unknownEmail(email))
 		}
 		if err := mayActOn(ctx, tx, by, f.UserUUID); err != nil {
 			return "", err

@@ -2,6 +2,7 @@ package authsvc
 
 import (
 	"context"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -69,13 +70,26 @@ func (s *Service) validateGroup(ctx context.Context, c store.Conn, change *crud.
 		return err
 	}
 	if change.Old == nil {
-		return nil
+		return firstError(notAllUsers("name", g.NameKey), notAllUsers("slug", g.SlugKey))
 	}
 	g.Slug, g.SlugKey = change.Old.Slug, change.Old.SlugKey
+	if g.NameKey != change.Old.NameKey {
+		if err := notAllUsers("name", g.NameKey); err != nil {
+			return err
+		}
+	}
 	if err := groupWritable(change.Old); err != nil {
 		return err
 	}
 	return mayDemote(ctx, c, change.Request.Principal(), membersOf(g.UUID))
+}
+
+// notAllUsers refuses a name or slug by which clients know the group of all users of a tenant.
+func notAllUsers(field, key string) error {
+	if !strings.HasPrefix(key, allUsersPrefix) {
+		return nil
+	}
+	return apierr.InvalidField(field, "reserved", "The names that begin with %s are those of the groups of all users", allUsersPrefix)
 }
 
 // groupWritable refuses to change a group that is not the tenant's own; membersWritable, to change who is in one that all are in.

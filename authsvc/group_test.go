@@ -114,3 +114,43 @@ func TestMembersTwice(t *testing.T) {
 		}
 	})
 }
+
+// Clients know the group of all users by its name, so that nobody makes another that begins like it, in any spelling.
+func TestNamesOfAllUsersGroupsAreReserved(t *testing.T) {
+	each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		admin := s.admin()
+		group := s.do("POST", "/groups", admin, `{"name":"crew"}`).want(t, 200).text(t, "uuid")
+		for _, name := range []string{"wazo-all-users-tenant-x", "Wazo-All-Users-Tenant-", " wazo-all-users-tenant-1"} {
+			s.do("POST", "/groups", admin, `{"name":"`+name+`"}`).refused(t, 400, "invalid-data").json(t, "details.name")
+			s.do("PUT", "/groups/"+group, admin, `{"name":"`+name+`"}`).refused(t, 400, "invalid-data").json(t, "details.name")
+		}
+		s.do("POST", "/groups", admin, `{"name":"y","slug":"WAZO-all-users-tenant-y"}`).refused(t, 400, "invalid-data").json(t, "details.slug")
+		s.do("POST", "/groups", admin, `{"name":"not wazo-all-users-tenant-y"}`).want(t, 200)
+	})
+}
+
+// A name that gives a slug which is taken gives another, for each collection that makes slugs of names.
+func TestSlugsOfNamesThatAreTaken(t *testing.T) {
+	each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		admin := s.admin()
+		for _, collection := range []string{"policies", "groups", "tenants"} {
+			seen := map[string]bool{}
+			for _, name := range []string{"Night crew", "Nightcrew", "night crew", "NIGHT-CREW", "night.crew"} {
+				a := s.do("POST", "/"+collection, admin, `{"name":"`+name+`"}`)
+				if a.status == 409 { // the name itself is taken
+					continue
+				}
+				slug := a.want(t, 200).text(t, "slug")
+				if slug == "" || seen[slug] {
+					t.Errorf("%s %q has the slug %q, which is another's", collection, name, slug)
+				}
+				seen[slug] = true
+			}
+			if len(seen) < 3 {
+				t.Errorf("%s: only %d were made", collection, len(seen))
+			}
+		}
+	})
+}

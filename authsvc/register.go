@@ -78,7 +78,9 @@ func (s *Service) register(ctx context.Context, r *rest.Request) (rest.Reply, er
 }
 
 func registrationClosed() error {
-	return apierr.New(apierr.NotFound, "Nobody can register on this gateway; its operator can allow it")
+	e := apierr.New(apierr.NotFound, "Nobody can register on this gateway; its operator can allow it")
+	e.Resource, e.Details = "users", map[string]any{"registration": "closed"}
+	return e
 }
 
 // user is the new user, in a new tenant. A stranger's username is never an address: it would be a login that nobody has confirmed.

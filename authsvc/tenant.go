@@ -180,8 +180,11 @@ func saveTenant(ctx context.Context, c store.Conn, change *crud.Change[Tenant]) 
 	return nil
 }
 
+// allUsersPrefix begins the names of the groups of all users.
+const allUsersPrefix = "wazo-all-users-tenant-"
+
 // allUsersName names a tenant's group of all its users.
-func allUsersName(tenantUUID string) string { return "wazo-all-users-tenant-" + tenantUUID }
+func allUsersName(tenantUUID string) string { return allUsersPrefix + tenantUUID }
 
 // createAllUsers makes the group of all of a tenant's users, which has the tenant's UUID, and what the configuration gives every tenant.
 func createAllUsers(ctx context.Context, c store.Conn, tenantUUID string) error {

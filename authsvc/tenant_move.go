@@ -25,7 +25,7 @@ func (s *Service) moveTenant(ctx context.Context, r *rest.Request) (rest.Reply, 
 	}
 	parent, err := r.UUIDParam("parent_tenant_uuid")
 	if err != nil {
-		return rest.Reply{}, err
+		return rest.Reply{}, unknownTenant(nil)
 	}
 	err = s.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
 		scope, err := tenant.Of(ctx, tx, r)
@@ -34,7 +34,7 @@ func (s *Service) moveTenant(ctx context.Context, r *rest.Request) (rest.Reply, 
 		}
 		for _, t := range []string{moved, parent} {
 			if ok, err := tenant.Within(ctx, tx, t, scope); err != nil || !ok {
-				return firstError(err, unknownTenant())
+				return firstError(err, unknownTenant(t))
 			}
 		}
 		// A tenant that is moved below itself would leave the tree.
@@ -122,8 +122,9 @@ func stays(message string) error {
 	return e
 }
 
-func unknownTenant() error {
+func unknownTenant(uuid any) error {
 	e := apierr.New(apierr.NotFound, "Tenant was not found")
+	e.Details = map[string]any{"uuid": uuid}
 	e.ID, e.Resource = "unknown-tenant", "tenants"
 	return e
 }

@@ -33,7 +33,8 @@ type messageAnswer struct {
 
 func errNoToken() error {
 	e := apierr.New(apierr.NotFound, "No such token")
-	e.ID = "unknown-token"
+	e.ID, e.Resource = "unknown-token", "tokens"
+	e.Details = map[string]any{"token": nil} // which is a secret
 	return e
 }
 

@@ -82,7 +82,8 @@ func (s *Service) dropRefreshToken(ctx context.Context, r *rest.Request) (rest.R
 			SELECT uuid FROM auth_user WHERE uuid = $2 AND `+tenant.Below("tenant_uuid", "$3")+`)`, r.Param("client_id"), user, scope)
 		if err == nil && n == 0 {
 			e := apierr.New(apierr.NotFound, "There is no refresh token of this client")
-			e.ID = "cannot-find-refresh-token-matching-client-id"
+			e.ID, e.Resource = "cannot-find-refresh-token-matching-client-id", "tokens"
+			e.Details = map[string]any{"client_id": r.Param("client_id"), "user_uuid": user}
 			return e
 		}
 		if err != nil {

@@ -114,7 +114,7 @@ func (l *Link) insert(ctx context.Context, data any, onConflict string) (stored 
 	}
 	stored, err = l.change(ctx, nil, l.state(true), `INSERT INTO auth_external (user_uuid, auth_type, sealed) VALUES ($1, $2, $3) `+onConflict, blob)
 	if store.IsConstraint(err, store.ForeignKey) {
-		return false, errUnknownUser(err)
+		return false, errUnknownUser(l.UserUUID, err)
 	}
 	return stored, err
 }
@@ -205,6 +205,8 @@ func (l *Link) removeAll(ctx context.Context) error {
 	return err
 }
 
-func errUnknownUser(cause error) error {
-	return &apierr.Error{Kind: apierr.NotFound, ID: "unknown-user", Resource: "users", Message: "No such user", Err: cause}
+func errUnknownUser(uuid string, cause error) error {
+	return &apierr.Error{
+		Kind: apierr.NotFound, ID: "unknown-user", Resource: "users", Message: "No such user", Details: map[string]any{"uuid": uuid}, Err: cause,
+	}
 }

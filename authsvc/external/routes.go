@@ -170,7 +170,7 @@ func (h *Host) serve(ctx context.Context, r *rest.Request, p Plugin, route Route
 // asked is the user whom the path names, and the tenant that the request acts in, whether it sees that user or not.
 func (h *Host) asked(ctx context.Context, r *rest.Request) (user, scope string, err error) {
 	if user, err = r.UUIDParam("user_uuid"); err != nil {
-		return "", "", errUnknownUser(err)
+		return "", "", err
 	}
 	scope, err = tenant.Of(ctx, h.db, r)
 	return user, scope, err
@@ -185,7 +185,7 @@ func (h *Host) linkOf(ctx context.Context, r *rest.Request, authType string) (*L
 	l := &Link{Type: authType, UserUUID: user, Host: h, request: r}
 	l.TenantUUID, err = store.Get[string](ctx, h.db, `SELECT tenant_uuid FROM auth_user WHERE uuid = $1 AND `+tenant.Below("tenant_uuid", "$2"), user, scope)
 	if errors.Is(err, store.ErrNotFound) {
-		return nil, errUnknownUser(nil)
+		return nil, errUnknownUser(user, nil)
 	}
 	if err != nil {
 		return nil, err

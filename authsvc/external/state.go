@@ -82,7 +82,7 @@ func (h *Host) RegisterOAuth2Callback(ctx context.Context, authType, userUUID, s
 	}); err != nil {
 		switch {
 		case store.IsConstraint(err, store.ForeignKey):
-			return errUnknownUser(err)
+			return errUnknownUser(userUUID, err)
 		case store.IsConstraint(err, store.Unique):
 			return errors.New("the state was registered before; draw another")
 		}

@@ -1,6 +1,7 @@
 package crud
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
@@ -21,12 +22,13 @@ func (s Style) stored(format string, args ...any) *apierr.Error {
 	return e
 }
 
-// notFound refuses a path that names nothing. A key is shown only when it is well-formed.
+// notFound refuses a path that names nothing. A key is shown only when it is well-formed; one that is not is null in the details.
 func (k *Collection[T]) notFound(key string, value any) error {
 	e := apierr.New(apierr.NotFound, "%s was not found", title(k.Singular))
 	if key != "" {
 		e.Message += fmt.Sprintf(" ('%s': %s)", key, quoted(value))
 	}
+	e.Details = map[string]any{cmp.Or(key, k.Keys[0]): value}
 	e.ID, e.Resource = "unknown-"+strings.ReplaceAll(k.Singular, "_", "-"), k.Path
 	return e
 }

@@ -69,7 +69,10 @@ func (r *Request) Match() *Match { return r.match }
 func (r *Request) UUIDParam(name string) (string, error) {
 	id := r.Param(name)
 	if !isUUID(id) || strings.ToLower(id) != id {
-		return "", apierr.New(apierr.NotFound, "There is no such %s", strings.TrimSuffix(name, "_uuid"))
+		what := strings.TrimSuffix(name, "_uuid")
+		e := apierr.New(apierr.NotFound, "There is no such %s", what)
+		e.ID, e.Resource, e.Details = "unknown-"+strings.ReplaceAll(what, "_", "-"), what+"s", map[string]any{"uuid": nil}
+		return "", e
 	}
 	return id, nil
 }
