@@ -36,8 +36,8 @@ type AuditEntry struct {
 // has the UUID of one (auth_used_uuid).
 const ofGoneTenants = `(%s IN (SELECT uuid FROM auth_tenant WHERE uuid = parent_uuid) AND tenant_uuid NOT IN (SELECT uuid FROM auth_tenant))`
 
-func (s *Service) auditEntries() crud.Resource[AuditEntry] {
-	return crud.Resource[AuditEntry]{
+func (s *Service) declareAudit(e *crud.Engine) {
+	crud.Collect(e, crud.Resource[AuditEntry]{
 		Path: "audit", Singular: "audit_entry", Param: "audit_entry_id", Table: "audit", Keys: []string{"id"},
 		Order:   []string{"id", "at"},
 		Search:  []string{"action", "resource", "object"},
@@ -48,7 +48,7 @@ func (s *Service) auditEntries() crud.Resource[AuditEntry] {
 		},
 		Only: []string{"list", "read"}, Subtree: true, Shared: ofGoneTenants,
 		Readable: func(r *rest.Request, add func(any) string) string { return s.readableEntries(r.Principal(), add) },
-	}
+	})
 }
 
 // audited is a service whose changes are in the audit, and what it takes to read an object of each of its resources.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/audit"
-	"github.com/ringfence/ringfence/internal/crud"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 )
@@ -36,7 +35,7 @@ type adminEmail struct {
 }
 
 // emailOperations replace a user's addresses, and confirm them.
-func (s *Service) emailOperations(e *crud.Engine) []rest.Operation {
+func (s *Service) emailOperations() []rest.Operation {
 	reply := &rest.Schema{Type: "array", Items: rest.SchemaOf[Email]()}
 	put := rest.Operation{
 		Method: http.MethodPut, Path: "/users/{user_uuid}/emails", Access: "auth.users.{user_uuid}.emails.update",
@@ -52,7 +51,7 @@ func (s *Service) emailOperations(e *crud.Engine) []rest.Operation {
 			for i, w := range body.Emails {
 				want[i] = adminEmail{w.Address, w.Main, nil}
 			}
-			return s.replaceEmails(ctx, e, r, want)
+			return s.replaceEmails(ctx, r, want)
 		},
 	}
 	admin := put
@@ -64,18 +63,18 @@ func (s *Service) emailOperations(e *crud.Engine) []rest.Operation {
 		if err != nil {
 			return rest.Reply{}, err
 		}
-		return s.replaceEmails(ctx, e, r, body.Emails)
+		return s.replaceEmails(ctx, r, body.Emails)
 	}
-	return append([]rest.Operation{put, admin}, s.confirmOperations(e)...)
+	return append([]rest.Operation{put, admin}, s.confirmOperations()...)
 }
 
 // replaceEmails makes the addresses those that are wanted. Who cannot act on a user in all that the user holds may
 // not, for an address is a way into the account.
-func (s *Service) replaceEmails(ctx context.Context, e *crud.Engine, r *rest.Request, want []adminEmail) (rest.Reply, error) {
+func (s *Service) replaceEmails(ctx context.Context, r *rest.Request, want []adminEmail) (rest.Reply, error) {
 	if err := checkEmails(want); err != nil {
 		return rest.Reply{}, err
 	}
-	u, err := s.users().Find(ctx, e, r)
+	u, err := s.users.Named(ctx, r)
 	if err != nil {
 		return rest.Reply{}, err
 	}

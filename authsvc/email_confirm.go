@@ -10,14 +10,13 @@ import (
 	"github.com/ringfence/ringfence/authsvc/throttle"
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/audit"
-	"github.com/ringfence/ringfence/internal/crud"
 	"github.com/ringfence/ringfence/internal/principal"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/tenant"
 )
 
-func (s *Service) confirmOperations(e *crud.Engine) []rest.Operation {
+func (s *Service) confirmOperations() []rest.Operation {
 	const who = "Takes the token of the mail, which is good once, or the token of a user who holds auth.emails.{email_uuid}.confirm.update."
 	return []rest.Operation{
 		{
@@ -26,7 +25,7 @@ func (s *Service) confirmOperations(e *crud.Engine) []rest.Operation {
 			ID:     "request_email_confirmation", Tag: "users", Summary: "Send a mail with which to confirm an address",
 			Success: http.StatusNoContent, Tenanted: true, Statuses: []int{404, 409, 429},
 			Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-				return rest.Reply{}, s.requestConfirmation(ctx, e, r)
+				return rest.Reply{}, s.requestConfirmation(ctx, r)
 			},
 		},
 		{
@@ -50,8 +49,8 @@ func (s *Service) confirmOperations(e *crud.Engine) []rest.Operation {
 const addresseeSQL = `SELECT u.uuid AS user_uuid, e.uuid AS email_uuid, e.address, u.username, u.firstname, u.lastname
 	FROM auth_email e JOIN auth_user u ON u.uuid = e.user_uuid WHERE `
 
-func (s *Service) requestConfirmation(ctx context.Context, e *crud.Engine, r *rest.Request) error {
-	u, err := s.users().Find(ctx, e, r)
+func (s *Service) requestConfirmation(ctx context.Context, r *rest.Request) error {
+	u, err := s.users.Named(ctx, r)
 	if err != nil {
 		return err
 	}

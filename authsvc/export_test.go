@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/ringfence/ringfence/authsvc/external"
-	"github.com/ringfence/ringfence/internal/crud"
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
 
@@ -54,20 +53,22 @@ func (s *Service) External() *external.Host { return s.external }
 // Rows are the structs that hold the rows of tables.
 func Rows() []storetest.Row {
 	s := new(Service)
-	return []storetest.Row{
-		rowOf(s.users(), storetest.Row{Kept: []string{"password_hash"}}),
+	s.declare()
+	rows := []storetest.Row{
 		{Table: "auth_email", Fields: Email{}, Kept: []string{"login"}},
-		rowOf(s.tenants(), storetest.Row{Kept: []string{"method_set_by"}, Filled: []string{"slug"}}),
-		rowOf(s.policies(), storetest.Row{Filled: []string{"slug"}}),
-		rowOf(s.groups(), storetest.Row{Filled: []string{"slug"}}),
-		rowOf(s.sessions(), storetest.Row{}),
-		rowOf(s.refreshTokens(), storetest.Row{}),
-		rowOf(s.auditEntries(), storetest.Row{Kept: []string{"names"}}),
 		{Table: "auth_ldap_config", Fields: LDAPConfig{}, Kept: []string{"bind_password", "set_by"}},
 	}
-}
-
-func rowOf[T any](r crud.Resource[T], row storetest.Row) storetest.Row {
-	row.Table, row.Fields = r.Table, *new(T)
-	return row
+	beside := map[string]storetest.Row{
+		"auth_user":   {Kept: []string{"password_hash"}},
+		"auth_tenant": {Kept: []string{"method_set_by"}, Filled: []string{"slug"}},
+		"auth_policy": {Filled: []string{"slug"}},
+		"auth_group":  {Filled: []string{"slug"}},
+		"audit":       {Kept: []string{"names"}},
+	}
+	for table, fields := range s.engine.Rows() {
+		row := beside[table]
+		row.Table, row.Fields = table, fields
+		rows = append(rows, row)
+	}
+	return rows
 }

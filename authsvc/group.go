@@ -8,7 +8,6 @@ import (
 
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/crud"
-	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/tenant"
 )
@@ -29,8 +28,8 @@ type Group struct {
 	ConfigManaged bool `db:"config_managed" json:"-"`
 }
 
-func (s *Service) groups() crud.Resource[Group] {
-	return crud.Resource[Group]{
+func (s *Service) declareGroups(e *crud.Engine) {
+	crud.Collect(e, crud.Resource[Group]{
 		Path: "groups", Singular: "group", Param: "group_uuid", Table: "auth_group", Keys: []string{"uuid"},
 		Order:   []string{"name", "slug", "uuid", "read_only"},
 		Search:  []string{"name"},
@@ -51,7 +50,9 @@ func (s *Service) groups() crud.Resource[Group] {
 			return nil
 		},
 		Changed: s.announceGroup, Committed: func(change *crud.Change[Group]) { s.forgetCarried(change.Carry) },
-	}
+	})
+	s.declareGroupUsers(e)
+	s.declareGroupPolicies(e)
 }
 
 func prepareGroup(ctx context.Context, c store.Conn, change *crud.Change[Group]) (err error) {
@@ -144,43 +145,29 @@ func (s *Service) announceGroup(ctx context.Context, c store.Conn, change *crud.
 	return s.announceHoldings(ctx, c, membersOf(change.Old.UUID), change.Carry.([]forget)...)
 }
 
-// groupUserOperations put users into groups and take them out, and list both ways.
-func (s *Service) groupUserOperations(e *crud.Engine) []rest.Operation {
-	group, user := s.groups().End(e, "group_uuid"), s.users().End(e, "user_uuid")
-	a := crud.Association{
-		Table: "auth_group_user", Left: group, Right: user, Action: "create", AcrossTenants: true,
-		Allow: func(ctx context.Context, c store.Conn, pair *crud.Pairing) error {
-			g := pair.Left.Object.(*Group)
-			if err := membersWritable(g); err != nil {
-				return err
-			}
-			accesses, err := accessesOfGroup(ctx, c, g.UUID)
-			if err != nil {
-				return err
-			}
-			return allowMember(ctx, c, pair, g, accesses)
+// declareGroupUsers: groups have users. A caller puts a user into a group whose permissions they cover, and takes out a user who holds no more
+// than they do.
+func (s *Service) declareGroupUsers(e *crud.Engine) {
+	crud.Link[Group, User]{
+		Table: "auth_group_user", Only: []string{"put", "delete", "list", "list_back"}, Action: "create", Strict: true, AcrossTenants: true,
+		Allow: mayJoin, MayEnd: mayLeave,
+		Changed: func(ctx context.Context, c store.Conn, p *crud.Pair[Group, User]) error {
+			return s.announceHoldings(ctx, c, oneUser(p.Right.UUID), forgetUser(p.Right.UUID))
 		},
-		Changed: func(ctx context.Context, c store.Conn, pair *crud.Pairing) error {
-			user := pair.Right.Object.(*User).UUID
-			return s.announceHoldings(ctx, c, oneUser(user), forgetUser(user))
-		},
-		Committed: func(pair *crud.Pairing) { s.forgetHere(forgetUser(pair.Right.Object.(*User).UUID)) },
-	}
-	return append(a.Operations(e), crud.Related(e, s.users(), a, group, user), crud.Related(e, s.groups(), a, user, group))
+		Committed: func(p *crud.Pair[Group, User]) { s.forgetHere(forgetUser(p.Right.UUID)) },
+	}.On(e)
 }
 
-// allowMember lets a caller put a user into a group whose permissions they cover, or take out a user who holds no
-// more than they do.
-func allowMember(ctx context.Context, c store.Conn, pair *crud.Pairing, g *Group, accesses []string) error {
-	caller, user := pair.Request.Principal(), pair.Right.Object.(*User)
-	if pair.Ends {
-		return mayTake(ctx, c, caller, accesses, oneUser(user.UUID))
+func mayJoin(ctx context.Context, c store.Conn, p *crud.Pair[Group, User]) error {
+	accesses, err := accessesToManage(ctx, c, p.Left)
+	if err != nil {
+		return err
 	}
-	if err := mayGive(ctx, c, caller, accesses, oneUser(user.UUID)); err != nil {
+	if err := mayGive(ctx, c, p.Request.Principal(), accesses, oneUser(p.Right.UUID)); err != nil {
 		return err
 	}
 	// As with policies: whoever gives the group more gives it to its users.
-	ok, err := tenant.Within(ctx, c, user.TenantUUID, g.TenantUUID)
+	ok, err := tenant.Within(ctx, c, p.Right.TenantUUID, p.Left.TenantUUID)
 	if err == nil && !ok {
 		e := apierr.New(apierr.Invalid, "A group has users of its own tenant and of those below it alone")
 		e.Resource = "groups"
@@ -189,36 +176,49 @@ func allowMember(ctx context.Context, c store.Conn, pair *crud.Pairing, g *Group
 	return err
 }
 
-// groupPolicyOperations give policies to groups, take them away, and list them.
-func (s *Service) groupPolicyOperations(e *crud.Engine) []rest.Operation {
-	group, policy := s.groups().End(e, "group_uuid"), s.policies().End(e, "policy_uuid")
-	a := crud.Association{
-		Table: "auth_group_policy", Left: group, Right: policy, Action: "create", AcrossTenants: true,
-		Allow: func(ctx context.Context, c store.Conn, pair *crud.Pairing) error {
-			caller, g, policy := pair.Request.Principal(), pair.Left.Object.(*Group), pair.Right.Object.(*Policy)
-			if pair.Ends {
-				configured, err := store.Get[int](ctx, c, `SELECT count(*) FROM auth_group_policy
-					WHERE group_uuid = $1 AND policy_uuid = $2 AND config_managed`, g.UUID, policy.UUID)
-				if err := firstError(err, refuseManaged(configured > 0)); err != nil {
-					return err
-				}
-				return mayTake(ctx, c, caller, policy.ACL, membersOf(g.UUID))
-			}
-			if err := mayGive(ctx, c, caller, policy.ACL, membersOf(g.UUID)); err != nil {
+func mayLeave(ctx context.Context, c store.Conn, p *crud.Pair[Group, User]) error {
+	accesses, err := accessesToManage(ctx, c, p.Left)
+	if err != nil {
+		return err
+	}
+	return mayTake(ctx, c, p.Request.Principal(), accesses, oneUser(p.Right.UUID))
+}
+
+// accessesToManage is what a group gives to its users, if its users are not the server's to manage.
+func accessesToManage(ctx context.Context, c store.Conn, g *Group) ([]string, error) {
+	if err := membersWritable(g); err != nil {
+		return nil, err
+	}
+	return accessesOfGroup(ctx, c, g.UUID)
+}
+
+// declareGroupPolicies: groups have policies, which they give to their users.
+func (s *Service) declareGroupPolicies(e *crud.Engine) {
+	crud.Link[Group, Policy]{
+		Table: "auth_group_policy", Only: []string{"put", "delete", "list"}, Action: "create", Strict: true, AcrossTenants: true,
+		Allow: func(ctx context.Context, c store.Conn, p *crud.Pair[Group, Policy]) error {
+			if err := mayGive(ctx, c, p.Request.Principal(), p.Right.ACL, membersOf(p.Left.UUID)); err != nil {
 				return err
 			}
-			return fromAbove(ctx, c, policy, g.TenantUUID)
+			return fromAbove(ctx, c, p.Right, p.Left.TenantUUID)
 		},
-		Changed: func(ctx context.Context, c store.Conn, pair *crud.Pairing) error {
-			members := membersOf(pair.Left.Object.(*Group).UUID)
+		MayEnd: func(ctx context.Context, c store.Conn, p *crud.Pair[Group, Policy]) error {
+			configured, err := store.Get[int](ctx, c, `SELECT count(*) FROM auth_group_policy
+				WHERE group_uuid = $1 AND policy_uuid = $2 AND config_managed`, p.Left.UUID, p.Right.UUID)
+			if err := firstError(err, refuseManaged(configured > 0)); err != nil {
+				return err
+			}
+			return mayTake(ctx, c, p.Request.Principal(), p.Right.ACL, membersOf(p.Left.UUID))
+		},
+		Changed: func(ctx context.Context, c store.Conn, p *crud.Pair[Group, Policy]) error {
+			members := membersOf(p.Left.UUID)
 			gone, err := forgetUsers(ctx, c, members)
 			if err != nil {
 				return err
 			}
-			pair.Carry = gone
+			p.Carry = gone
 			return s.announceHoldings(ctx, c, members, gone...)
 		},
-		Committed: func(pair *crud.Pairing) { s.forgetCarried(pair.Carry) },
-	}
-	return append(a.Operations(e), crud.Related(e, s.policies(), a, group, policy))
+		Committed: func(p *crud.Pair[Group, Policy]) { s.forgetCarried(p.Carry) },
+	}.On(e)
 }

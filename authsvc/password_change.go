@@ -9,7 +9,6 @@ import (
 	"github.com/ringfence/ringfence/authsvc/throttle"
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/audit"
-	"github.com/ringfence/ringfence/internal/crud"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 )
@@ -21,7 +20,7 @@ type passwordChange struct {
 }
 
 // passwordOperations change and reset passwords.
-func (s *Service) passwordOperations(e *crud.Engine) []rest.Operation {
+func (s *Service) passwordOperations() []rest.Operation {
 	return append([]rest.Operation{{
 		Method: http.MethodPut, Path: "/users/{user_uuid}/password", Access: "auth.users.{user_uuid}.password.update",
 		ID: "change_password", Tag: "users", Summary: "Change a user's password",
@@ -29,14 +28,14 @@ func (s *Service) passwordOperations(e *crud.Engine) []rest.Operation {
 		Body:        rest.SchemaOf[passwordChange](), MaxBody: maxAuthBody, Success: http.StatusNoContent, Tenanted: true,
 		Statuses: []int{http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusTooManyRequests},
 		Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-			return rest.Reply{}, s.changePassword(ctx, e, r)
+			return rest.Reply{}, s.changePassword(ctx, r)
 		},
 	}}, s.passwordResetOperations()...)
 }
 
 // changePassword counts the old password as a guess of its own: who holds a session and not the password may guess as slowly
 // as everybody else.
-func (s *Service) changePassword(ctx context.Context, e *crud.Engine, r *rest.Request) error {
+func (s *Service) changePassword(ctx context.Context, r *rest.Request) error {
 	body, err := rest.Decode[passwordChange](r)
 	if err != nil {
 		return err
@@ -44,7 +43,7 @@ func (s *Service) changePassword(ctx context.Context, e *crud.Engine, r *rest.Re
 	if err := s.checkPassword("new_password", body.New); err != nil {
 		return err
 	}
-	u, err := s.users().Find(ctx, e, r)
+	u, err := s.users.Named(ctx, r)
 	if err != nil {
 		return err
 	}

@@ -32,8 +32,8 @@ type Policy struct {
 	ConfigManaged bool   `db:"config_managed" json:"-"`
 }
 
-func (s *Service) policies() crud.Resource[Policy] {
-	return crud.Resource[Policy]{
+func (s *Service) declarePolicies(e *crud.Engine) {
+	s.policies = crud.Collect(e, crud.Resource[Policy]{
 		Path: "policies", Singular: "policy", Param: "policy_uuid", Table: "auth_policy", Keys: []string{"uuid"}, Names: []string{"slug"},
 		Order:   []string{"name", "slug", "description", "uuid", "read_only"},
 		Search:  []string{"name", "description"},
@@ -50,7 +50,7 @@ func (s *Service) policies() crud.Resource[Policy] {
 		Prepare: preparePolicy, Validate: s.validatePolicy, Save: savePolicy, Guard: s.guardPolicy,
 		Load: loadAccesses, Present: presentPolicies, Changed: s.announcePolicy,
 		Committed: func(change *crud.Change[Policy]) { s.forgetCarried(change.Carry) },
-	}
+	})
 }
 
 // fromOutside tells the policies that presentPolicies shows as read-only, and as the reader's own.
@@ -250,7 +250,7 @@ func (s *Service) announcePolicy(ctx context.Context, c store.Conn, change *crud
 }
 
 // policyAccessOperations add one access to a policy, and take one away.
-func (s *Service) policyAccessOperations(e *crud.Engine) []rest.Operation {
+func (s *Service) policyAccessOperations() []rest.Operation {
 	edit := func(method, id, summary string, change func(p *Policy, access string) error) rest.Operation {
 		return rest.Operation{
 			Method: method, Path: "/policies/{policy_uuid}/acl/{access}", Access: "auth.policies.{policy_uuid}.update", Pattern: "access",
@@ -260,7 +260,7 @@ func (s *Service) policyAccessOperations(e *crud.Engine) []rest.Operation {
 				if err := checkPatterns([]string{access}); err != nil {
 					return rest.Reply{}, err
 				}
-				return rest.Reply{}, s.policies().Edit(ctx, e, r, func(p *Policy) error { return change(p, access) })
+				return rest.Reply{}, s.policies.Edit(ctx, r, func(p *Policy) error { return change(p, access) })
 			},
 		}
 	}

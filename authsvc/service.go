@@ -2,6 +2,7 @@ package authsvc
 
 import (
 	"net/http"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -15,6 +16,9 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/tokens"
 )
+
+// prefix is where the gate serves the service.
+const prefix = "/api/auth/0.1"
 
 // MaxPassword is the longest password, in bytes.
 const MaxPassword = password.Max
@@ -52,6 +56,10 @@ type Service struct {
 	requirements atomic.Pointer[Requirements]
 	server       atomic.Pointer[string] // this installation's UUID
 	rest         *rest.Service
+	engine       *crud.Engine
+	users        *crud.Collection[User]
+	policies     *crud.Collection[Policy]
+	tenants      *crud.Collection[Tenant]
 	base         rest.Service // without external authentication
 	described    atomic.Pointer[withoutPlugins]
 	// external is what the plugins for external services stand on.
@@ -85,34 +93,16 @@ func New(o Options) (*Service, error) {
 	}
 	s.UseBackends(s.DefaultBackends())
 	s.rest = &rest.Service{
-		Name: "auth", Version: "0.1", Prefix: "/api/auth/0.1",
+		Name: "auth", Version: "0.1", Prefix: prefix,
 		Title:       "Ringfence authentication",
 		Description: "Users, policies and tokens. Get a token with `POST /token`, and send it in `X-Auth-Token`.",
 		Errors:      rest.AuthErrors,
 	}
-	engine := s.engine()
-	s.rest.Operations = append(s.rest.Operations, s.tokenOperations()...)
-	s.rest.Operations = append(s.rest.Operations, s.users().Operations(engine)...)
-	s.rest.Operations = append(s.rest.Operations, s.policies().Operations(engine)...)
-	s.rest.Operations = append(s.rest.Operations, s.policyAccessOperations(engine)...)
-	s.rest.Operations = append(s.rest.Operations, s.userPolicyOperations(engine)...)
-	s.rest.Operations = append(s.rest.Operations, s.passwordOperations(engine)...)
-	s.rest.Operations = append(s.rest.Operations, s.emailOperations(engine)...)
-	s.rest.Operations = append(s.rest.Operations, s.registerOperations()...)
-	s.rest.Operations = append(s.rest.Operations, s.sessionOperations(engine)...)
-	s.rest.Operations = append(s.rest.Operations, s.refreshOperations(engine)...)
-	s.rest.Operations = append(s.rest.Operations, s.groups().Operations(engine)...)
-	s.rest.Operations = append(s.rest.Operations, s.groupUserOperations(engine)...)
-	s.rest.Operations = append(s.rest.Operations, s.groupPolicyOperations(engine)...)
-	s.rest.Operations = append(s.rest.Operations, s.tenants().Operations(engine)...)
-	s.rest.Operations = append(s.rest.Operations, s.tenantOperations(engine)...)
-	s.rest.Operations = append(s.rest.Operations, s.explainOperations()...)
-	s.rest.Operations = append(s.rest.Operations, s.auditEntries().Operations(engine)...)
-	s.rest.Operations = append(s.rest.Operations, s.statusOperations()...)
-	s.rest.Operations = append(s.rest.Operations, s.ldapOperations()...)
-	s.rest.Operations = append(s.rest.Operations, s.idpOperations()...)
-	s.rest.Operations = append(s.rest.Operations, s.configOperations()...)
-	s.rest.Operations = append(s.rest.Operations, samlOperations()...)
+	s.declare()
+	s.rest.Operations = slices.Concat(
+		s.engine.Operations(), s.tokenOperations(), s.policyAccessOperations(), s.passwordOperations(), s.emailOperations(), s.registerOperations(),
+		s.tenantOperations(), s.explainOperations(), s.statusOperations(), s.ldapOperations(), s.idpOperations(), s.configOperations(), samlOperations(),
+	)
 	if err := s.addExternal(o); err != nil {
 		return nil, err
 	}
@@ -123,16 +113,25 @@ func New(o Options) (*Service, error) {
 	return s, nil
 }
 
-// engine is what auth's collections have in common.
-func (s *Service) engine() *crud.Engine {
-	return &crud.Engine{
+// declare describes the service's collections, and what joins them.
+func (s *Service) declare() {
+	e := &crud.Engine{
 		Service: "auth",
-		Prefix:  s.rest.Prefix,
+		Prefix:  prefix,
 		DB:      s.db,
 		Style: crud.Style{
 			Filtered: true, CreateStatus: http.StatusOK, UpdateReply: true, SearchWords: true, Duplicate: apierr.Conflict,
 		},
 	}
+	s.engine = e
+	s.declareUsers(e)
+	s.declarePolicies(e)
+	s.declareUserPolicies(e)
+	s.declareSessions(e)
+	s.declareRefreshTokens(e)
+	s.declareGroups(e)
+	s.declareTenants(e)
+	s.declareAudit(e)
 }
 
 // REST is the service as the router, the gate and the definition see it.

@@ -46,8 +46,8 @@ type address struct {
 	ZipCode *string `json:"zip_code" minLength:"1" maxLength:"16"`
 }
 
-func (s *Service) tenants() crud.Resource[Tenant] {
-	return crud.Resource[Tenant]{
+func (s *Service) declareTenants(e *crud.Engine) {
+	s.tenants = crud.Collect(e, crud.Resource[Tenant]{
 		Path: "tenants", Singular: "tenant", Param: "tenant_uuid", Table: "auth_tenant", Keys: []string{"uuid"},
 		Owner: "uuid", Subtree: true,
 		Order:   []string{"name", "slug"},
@@ -68,7 +68,7 @@ func (s *Service) tenants() crud.Resource[Tenant] {
 				s.forgetHere(forgetAll())
 			}
 		},
-	}
+	})
 }
 
 func prepareTenant(ctx context.Context, c store.Conn, change *crud.Change[Tenant]) error {
@@ -277,14 +277,14 @@ type domainsAnswer struct {
 }
 
 // tenantOperations list a tenant's domains, and move it.
-func (s *Service) tenantOperations(e *crud.Engine) []rest.Operation {
+func (s *Service) tenantOperations() []rest.Operation {
 	return []rest.Operation{
 		{
 			Method: http.MethodGet, Path: "/tenants/{tenant_uuid}/domains", Access: "auth.tenants.{tenant_uuid}.domains.read",
 			ID: "list_tenant_domains", Tag: "tenants", Summary: "List the domains of a tenant", Tenanted: true,
 			Success: http.StatusOK, Reply: rest.SchemaOf[domainsAnswer](), Statuses: []int{404},
 			Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-				t, err := s.tenants().Find(ctx, e, r)
+				t, err := s.tenants.Named(ctx, r)
 				if err != nil {
 					return rest.Reply{}, err
 				}

@@ -35,8 +35,9 @@ const zoned = "2006-01-02T15:04:05.000000-07:00"
 const refreshTokens = `(SELECT r.uuid, r.client_id, r.created_at, r.mobile, r.user_uuid, u.tenant_uuid
 	FROM auth_refresh_token r JOIN auth_user u ON u.uuid = r.user_uuid) refresh_tokens`
 
-func (s *Service) refreshTokens() crud.Resource[RefreshToken] {
-	return crud.Resource[RefreshToken]{
+// declareRefreshTokens: refresh tokens are listed, and deleted. Where a user is named, `me` is the caller.
+func (s *Service) declareRefreshTokens(e *crud.Engine) {
+	crud.Collect(e, crud.Resource[RefreshToken]{
 		Path: "tokens", Singular: "refresh_token", Param: "client_id", Table: refreshTokens, Keys: []string{"uuid"},
 		Order: []string{"created_at", "client_id", "mobile"}, Search: []string{"client_id"},
 		Filters: []string{"created_at", "client_id", "mobile"}, Only: []string{"list"},
@@ -46,11 +47,8 @@ func (s *Service) refreshTokens() crud.Resource[RefreshToken] {
 			}
 			return nil
 		},
-	}
-}
-
-// refreshOperations list refresh tokens, and delete them. Where a user is named, `me` is the caller.
-func (s *Service) refreshOperations(e *crud.Engine) []rest.Operation {
+	})
+	crud.Children[User, RefreshToken]{Column: "user_uuid", Me: true}.On(e)
 	drop := rest.Operation{
 		Method: http.MethodDelete, Path: "/users/{user_uuid}/tokens/{client_id}", Access: "auth.users.{user_uuid}.tokens.{client_id}.delete",
 		ID: "delete_user_refresh_token", Tag: "users", Summary: "Delete a refresh token of a user",
@@ -60,9 +58,8 @@ func (s *Service) refreshOperations(e *crud.Engine) []rest.Operation {
 	mine := drop
 	mine.Path, mine.Access, mine.ID = "/users/me/tokens/{client_id}", "auth.users.me.tokens.{client_id}.delete", "delete_my_refresh_token"
 	mine.Summary = "Delete a refresh token of one's own"
-	list := crud.Under(e, s.refreshTokens(), s.users().End(e, "user_uuid"), "user_uuid")
-	myList := crud.Under(e, s.refreshTokens(), s.users().Me(e), "user_uuid")
-	return append(s.refreshTokens().Operations(e), list, myList, drop, mine)
+	e.Add(drop)
+	e.Add(mine)
 }
 
 func (s *Service) dropRefreshToken(ctx context.Context, r *rest.Request) (rest.Reply, error) {

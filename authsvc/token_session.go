@@ -24,16 +24,13 @@ type Session struct {
 const liveSessions = `(SELECT t.session_uuid AS uuid, u.tenant_uuid, t.user_uuid, t.mobile
 	FROM auth_token t JOIN auth_user u ON u.uuid = t.user_uuid WHERE t.expires_at > now_utc()) sessions`
 
-func (s *Service) sessions() crud.Resource[Session] {
-	return crud.Resource[Session]{
+// declareSessions: sessions are listed, and ended.
+func (s *Service) declareSessions(e *crud.Engine) {
+	crud.Collect(e, crud.Resource[Session]{
 		Path: "sessions", Singular: "session", Param: "session_uuid", Table: liveSessions, Keys: []string{"uuid"},
 		Order: []string{"uuid", "mobile"}, Filters: []string{"user_uuid"}, Only: []string{"list"},
-	}
-}
-
-// sessionOperations list sessions, and end them.
-func (s *Service) sessionOperations(e *crud.Engine) []rest.Operation {
-	ofUser := crud.Under(e, s.sessions(), s.users().End(e, "user_uuid"), "user_uuid")
+	})
+	crud.Children[User, Session]{Column: "user_uuid"}.On(e)
 	end := rest.Operation{
 		Method: http.MethodDelete, Path: "/sessions/{session_uuid}", Access: "auth.sessions.{session_uuid}.delete",
 		ID: "delete_session", Tag: "sessions", Summary: "End a session, and its token with it",
@@ -42,7 +39,8 @@ func (s *Service) sessionOperations(e *crud.Engine) []rest.Operation {
 	endOfUser := end
 	endOfUser.Path, endOfUser.Access = "/users/{user_uuid}/sessions/{session_uuid}", "auth.users.{user_uuid}.sessions.{session_uuid}.delete"
 	endOfUser.ID, endOfUser.Tag, endOfUser.Summary = "delete_user_session", "users", "End a session of a user"
-	return append(s.sessions().Operations(e), ofUser, end, endOfUser)
+	e.Add(end)
+	e.Add(endOfUser)
 }
 
 // endSession answers the same whether there was such a session or not. It is for whoever may log its user out; who has a token

@@ -39,8 +39,8 @@ type Email struct {
 	Confirmed bool   `db:"confirmed" json:"confirmed"`
 }
 
-func (s *Service) users() crud.Resource[User] {
-	return crud.Resource[User]{
+func (s *Service) declareUsers(e *crud.Engine) {
+	s.users = crud.Collect(e, crud.Resource[User]{
 		Path: "users", Singular: "user", Param: "user_uuid", Table: "auth_user", Keys: []string{"uuid"},
 		Order:  []string{"username", "firstname", "lastname"},
 		Search: []string{"username", "firstname", "lastname", "emails"},
@@ -65,7 +65,7 @@ func (s *Service) users() crud.Resource[User] {
 		},
 		Receive: s.receiveUser, Prepare: s.prepareUser, Validate: s.validateUser, Save: s.saveUser, Guard: s.guardUser,
 		Load: loadEmails, Changed: s.announceUser, Committed: s.forgetChangedUser,
-	}
+	})
 }
 
 // onlyOnCreate is where an existing user's attributes of a new one are changed.

@@ -5,36 +5,29 @@ import (
 
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/crud"
-	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/tenant"
 )
 
-// userPolicyOperations give policies to users, take them away, and list them.
-func (s *Service) userPolicyOperations(e *crud.Engine) []rest.Operation {
-	user, policy := s.users().End(e, "user_uuid"), s.policies().End(e, "policy_uuid")
-	a := crud.Association{
-		Table: "auth_user_policy", Left: user, Right: policy, Action: "create", AcrossTenants: true,
-		Allow: s.allowUserPolicy,
-		Changed: func(ctx context.Context, c store.Conn, p *crud.Pairing) error {
-			user := p.Left.Object.(*User).UUID
-			return s.announceHoldings(ctx, c, oneUser(user), forgetUser(user))
+// declareUserPolicies: users are given policies of their own. A caller gives what they cover, and takes it from users who hold no more than
+// they do.
+func (s *Service) declareUserPolicies(e *crud.Engine) {
+	crud.Link[User, Policy]{
+		Table: "auth_user_policy", Only: []string{"put", "delete", "list"}, Action: "create", Strict: true, AcrossTenants: true,
+		Allow: func(ctx context.Context, c store.Conn, p *crud.Pair[User, Policy]) error {
+			if err := mayGive(ctx, c, p.Request.Principal(), p.Right.ACL, oneUser(p.Left.UUID)); err != nil {
+				return err
+			}
+			return fromAbove(ctx, c, p.Right, p.Left.TenantUUID)
 		},
-		Committed: func(p *crud.Pairing) { s.forgetHere(forgetUser(p.Left.Object.(*User).UUID)) },
-	}
-	return append(a.Operations(e), crud.Related(e, s.policies(), a, user, policy))
-}
-
-// allowUserPolicy lets a caller give what they cover, and take it from users who hold no more than they do.
-func (s *Service) allowUserPolicy(ctx context.Context, c store.Conn, pair *crud.Pairing) error {
-	caller, user, policy := pair.Request.Principal(), pair.Left.Object.(*User), pair.Right.Object.(*Policy)
-	if pair.Ends {
-		return mayTake(ctx, c, caller, policy.ACL, oneUser(user.UUID))
-	}
-	if err := mayGive(ctx, c, caller, policy.ACL, oneUser(user.UUID)); err != nil {
-		return err
-	}
-	return fromAbove(ctx, c, policy, user.TenantUUID)
+		MayEnd: func(ctx context.Context, c store.Conn, p *crud.Pair[User, Policy]) error {
+			return mayTake(ctx, c, p.Request.Principal(), p.Right.ACL, oneUser(p.Left.UUID))
+		},
+		Changed: func(ctx context.Context, c store.Conn, p *crud.Pair[User, Policy]) error {
+			return s.announceHoldings(ctx, c, oneUser(p.Left.UUID), forgetUser(p.Left.UUID))
+		},
+		Committed: func(p *crud.Pair[User, Policy]) { s.forgetHere(forgetUser(p.Left.UUID)) },
+	}.On(e)
 }
 
 // fromAbove refuses to give a policy to a tenant that is not its own or below it: whoever edits

@@ -9,6 +9,31 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
+// Children is the list of those objects of a collection, C, that belong to one object of another, P: GET /{parents}/{id}/{children}.
+// Both collections are declared on the engine, before or after.
+type Children[P, C any] struct {
+	// Column of the children has the first key of their parent.
+	Column string
+	// Me is for parents who are the users that log in: there is also the list of the caller's own, GET /{parents}/me/{children}.
+	Me bool
+}
+
+// On declares the lists on an engine.
+func (l Children[P, C]) On(e *Engine) {
+	e.declare(func() []rest.Operation {
+		parents, children := Of[P](e), Of[C](e)
+		plural, tag := strings.ReplaceAll(children.Path, "/", "_"), strings.ReplaceAll(parents.Path, "/", "_")
+		theirs := func(placeholder string) string { return l.Column + " = " + placeholder }
+		of := parentOf(parents)
+		ops := []rest.Operation{listOf(children, of, of.path+"/"+children.Path, "list_"+parents.Singular+"_"+plural, tag, theirs)}
+		if l.Me {
+			of = callerOf(parents)
+			ops = append(ops, listOf(children, of, of.path+"/"+children.Path, "list_my_"+plural, tag, theirs))
+		}
+		return ops
+	})
+}
+
 // parent is the object at the beginning of a path whose end is a list.
 type parent struct {
 	path, singular string
@@ -24,6 +49,17 @@ func parentOf[T any](k *Collection[T]) parent {
 			return nil, err
 		}
 		return k.Key(o), refuseDenied(r, k.spelt(o))
+	}}
+}
+
+// callerOf is the object of a collection that the caller is.
+func callerOf[T any](k *Collection[T]) parent {
+	return parent{path: "/" + k.Path + "/me", singular: k.Singular, key: func(ctx context.Context, c store.Conn, scope string, r *rest.Request) (any, error) {
+		o, err := k.row(ctx, c, scope, r.Principal().UserUUID)
+		if err != nil {
+			return nil, err
+		}
+		return k.Key(o), nil
 	}}
 }
 

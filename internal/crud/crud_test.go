@@ -149,13 +149,14 @@ func (w *world) mount() {
 		Service: "test", Prefix: "/api/test", DB: rerun{w.db},
 		Style: crud.Style{Filtered: true, CreateStatus: http.StatusOK, UpdateReply: true, SearchWords: true, Duplicate: apierr.Conflict},
 	}
-	one, other := w.things.End(engine, "one"), w.things.End(engine, "other")
-	pairs := crud.Association{Table: "pair", Left: one, Right: other}
+	crud.Collect(engine, w.things)
+	crud.Link[Thing, Thing]{Table: "pair", LeftColumn: "one", RightColumn: "other", Strict: true}.On(engine)
 	w.svc = &rest.Service{Name: "test", Prefix: "/api/test", Errors: rest.AuthErrors}
-	w.svc.Operations = w.things.Operations(engine)
-	for _, op := range pairs.Operations(engine) {
-		op.Path = "/things/{thing_uuid}/same" // a pair needs two parameters; the test has one, so a thing is paired with itself
-		op.Access = "test.things.{thing_uuid}.same.update"
+	for _, op := range engine.Operations() {
+		if strings.HasPrefix(op.ID, "associate") || strings.HasPrefix(op.ID, "dissociate") {
+			op.Path = "/things/{thing_uuid}/same" // a pair needs two parameters; the test has one, so a thing is paired with itself
+			op.Access = "test.things.{thing_uuid}.same.update"
+		}
 		w.svc.Operations = append(w.svc.Operations, op)
 	}
 	if err := w.svc.Mount(); err != nil {
@@ -457,7 +458,7 @@ func TestAMistakeInADeclarationIsSeenAtOnce(t *testing.T) {
 					t.Error("a column that is not there was taken")
 				}
 			}()
-			resource.Operations(&crud.Engine{Service: "test"})
+			crud.Collect(&crud.Engine{Service: "test"}, resource)
 		})
 	}
 }

@@ -80,9 +80,6 @@ func (e *Engine) Described() Described {
 	return d
 }
 
-// Describe adds a resource that an engine serves by its Operations, without Collect.
-func (r Resource[T]) Describe(e *Engine, into *Described) { r.on(e).describe(into) }
-
 func (k *Collection[T]) describe(into *Described) {
 	d := DescribedCollection{
 		Path: k.Path, Singular: k.Singular, Title: k.said(), Keys: k.Keys, Names: k.Names, Only: k.Only, Order: k.Order, Search: k.Search,

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/audit"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
@@ -73,6 +74,9 @@ type Link[L, R any] struct {
 	LeftShows, RightShows []Show
 	// LeftDeleted is what becomes of the link when the left object is deleted, RightDeleted when the right one is.
 	LeftDeleted, RightDeleted Deletion
+	// Strict links ask Allow and MayEnd also of what changes nothing, such as links that give rights: a caller who may not make or end a
+	// link does not learn whether there is one. They have no Row, and the table is unique in both columns together.
+	Strict bool
 	// AcrossTenants lets the two belong to different tenants, of which the caller sees both.
 	AcrossTenants bool
 	// Row is what else the joining table keeps of a link: the body of put. [RowOf] makes it.
@@ -315,15 +319,19 @@ func (j *joint[L, R]) operations() []rest.Operation {
 		put.Description = "To repeat it changes what is sent of the association alone."
 		put.Body, put.BodyOptional = j.Row.schema.Partial(), true
 	}
+	ended := []int{404}
+	if j.engine.Style.Duplicate == apierr.Invalid {
+		ended = []int{400, 404}
+	}
 	made := map[string]rest.Operation{
 		"put": put,
 		"delete": {
 			Method: http.MethodDelete, Path: one, ID: "dissociate_" + name, Summary: "Dissociate a " + left + " from a " + right,
-			Description: again, Success: http.StatusNoContent, Statuses: []int{400, 404}, Handle: j.drop,
+			Description: again, Success: http.StatusNoContent, Statuses: ended, Handle: j.drop,
 		},
 		"delete_all": {
 			Method: http.MethodDelete, Path: all, ID: "dissociate_" + name, Summary: "Dissociate a " + left + " from every " + right,
-			Description: again, Success: http.StatusNoContent, Statuses: []int{400, 404}, Handle: j.dropAll,
+			Description: again, Success: http.StatusNoContent, Statuses: ended, Handle: j.dropAll,
 		},
 	}
 	var out []rest.Operation
@@ -427,6 +435,9 @@ func (j *joint[L, R]) put(ctx context.Context, r *rest.Request) (rest.Reply, err
 
 // tie makes the link, or changes the row of one that there is.
 func (j *joint[L, R]) tie(ctx context.Context, c store.Conn, p *Pair[L, R], sent *rest.Object) error {
+	if j.Strict {
+		return j.make(ctx, c, p)
+	}
 	left, right := j.left.Key(p.Left), j.right.Key(p.Right)
 	there, err := j.Row.load(ctx, c, j.Table+" WHERE "+j.LeftColumn+" = $1 AND "+j.RightColumn+" = $2", left, right)
 	if err != nil {
@@ -446,12 +457,7 @@ func (j *joint[L, R]) tie(ctx context.Context, c store.Conn, p *Pair[L, R], sent
 	}
 	switch {
 	case there == nil:
-		if err := j.Allow(ctx, c, p); err != nil {
-			return err
-		}
-		if err := j.insert(ctx, c, p); err != nil {
-			return err
-		}
+		return j.make(ctx, c, p)
 	case sent == nil || len(j.Row.columns) == 0:
 		return nil // it is so already
 	default:
@@ -465,8 +471,20 @@ func (j *joint[L, R]) tie(ctx context.Context, c store.Conn, p *Pair[L, R], sent
 	return j.concludePair(ctx, c, p)
 }
 
-// insert writes the row of a link.
-func (j *joint[L, R]) insert(ctx context.Context, c store.Conn, p *Pair[L, R]) error {
+// make makes the link, if it is allowed.
+func (j *joint[L, R]) make(ctx context.Context, c store.Conn, p *Pair[L, R]) error {
+	if err := j.Allow(ctx, c, p); err != nil {
+		return err
+	}
+	made, err := j.insert(ctx, c, p)
+	if err != nil || made == 0 {
+		return err
+	}
+	return j.concludePair(ctx, c, p)
+}
+
+// insert writes the row of a link, and returns how many rows it wrote: none where a strict link is there already.
+func (j *joint[L, R]) insert(ctx context.Context, c store.Conn, p *Pair[L, R]) (int64, error) {
 	left := j.left.Key(p.Left)
 	args := &arguments{}
 	names := []string{j.LeftColumn, j.RightColumn}
@@ -478,13 +496,17 @@ func (j *joint[L, R]) insert(ctx context.Context, c store.Conn, p *Pair[L, R]) e
 		names = append(names, j.Position)
 		values = append(values, "(SELECT coalesce(max("+j.Position+"), -1) + 1 FROM "+j.Table+" WHERE "+j.LeftColumn+" = "+args.add(left)+")")
 	}
-	_, err := c.Exec(ctx, "INSERT INTO "+j.Table+" ("+strings.Join(names, ", ")+") VALUES ("+strings.Join(values, ", ")+")", args.values...)
+	sql := "INSERT INTO " + j.Table + " (" + strings.Join(names, ", ") + ") VALUES (" + strings.Join(values, ", ") + ")"
+	if j.Strict {
+		sql += " ON CONFLICT (" + j.LeftColumn + ", " + j.RightColumn + ") DO NOTHING"
+	}
+	made, err := c.Exec(ctx, sql, args.values...)
 	if store.IsConstraint(err, store.Unique) { // of two at once, by those who read before
 		refusal := j.engine.Style.stored("%s is associated with a %s already", j.left.said(), j.said())
 		refusal.Err = err
-		return refusal
+		return 0, refusal
 	}
-	return err
+	return made, err
 }
 
 func (j *joint[L, R]) drop(ctx context.Context, r *rest.Request) (rest.Reply, error) {
@@ -501,18 +523,21 @@ func (j *joint[L, R]) dropAll(ctx context.Context, r *rest.Request) (rest.Reply,
 	})
 }
 
-// untie ends the links for which the condition holds. To end what there is not changes nothing, and nothing refuses it.
+// untie ends the links for which the condition holds. To end what there is not changes nothing, and nothing refuses it but MayEnd of a strict link.
 func (j *joint[L, R]) untie(ctx context.Context, c store.Conn, p *Pair[L, R], condition string, args ...any) error {
-	there, err := store.Get[int](ctx, c, "SELECT count(*) FROM "+j.Table+" WHERE "+condition, args...)
-	if err != nil || there == 0 {
-		return err
+	if !j.Strict {
+		there, err := store.Get[int](ctx, c, "SELECT count(*) FROM "+j.Table+" WHERE "+condition, args...)
+		if err != nil || there == 0 {
+			return err
+		}
 	}
 	if j.MayEnd != nil {
 		if err := j.MayEnd(ctx, c, p); err != nil {
 			return err
 		}
 	}
-	if _, err := c.Exec(ctx, "DELETE FROM "+j.Table+" WHERE "+condition, args...); err != nil {
+	ended, err := c.Exec(ctx, "DELETE FROM "+j.Table+" WHERE "+condition, args...)
+	if err != nil || ended == 0 {
 		return err
 	}
 	return j.concludePair(ctx, c, p)

@@ -301,9 +301,18 @@ func (k *Collection[T]) selectedAs(prefix string) string {
 }
 
 func (k *Collection[T]) read(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-	scope, err := tenant.Of(ctx, k.engine.DB, r)
+	object, err := k.Named(ctx, r)
 	if err != nil {
 		return rest.Reply{}, err
+	}
+	return rest.Reply{Body: object}, nil
+}
+
+// Named returns the object that the request's path names, as a GET of it does.
+func (k *Collection[T]) Named(ctx context.Context, r *rest.Request) (*T, error) {
+	scope, err := tenant.Of(ctx, k.engine.DB, r)
+	if err != nil {
+		return nil, err
 	}
 	var object *T
 	err = k.engine.DB.InReadTx(ctx, func(ctx context.Context, c store.Conn) (err error) {
@@ -318,7 +327,7 @@ func (k *Collection[T]) read(ctx context.Context, r *rest.Request) (rest.Reply, 
 		}
 		return refuseDenied(r, k.spelt(object))
 	})
-	return rest.Reply{Body: object}, err
+	return object, err
 }
 
 // checkReadable finds nothing where the request may not read the object.
@@ -356,21 +365,6 @@ func onlyMaster(ctx context.Context, c store.Conn, scope string) error {
 		err = apierr.New(apierr.Forbidden, "Only the master tenant may do this")
 	}
 	return err
-}
-
-// Find answers the object that the request's path names, as a GET of it would.
-func (r Resource[T]) Find(ctx context.Context, e *Engine, req *rest.Request) (*T, error) {
-	k := r.on(e)
-	scope, err := tenant.Of(ctx, e.DB, req)
-	if err != nil {
-		return nil, err
-	}
-	var object *T
-	err = e.DB.InReadTx(ctx, func(ctx context.Context, c store.Conn) (err error) {
-		object, err = k.find(ctx, c, scope, req.Param(k.Param))
-		return err
-	})
-	return object, err
 }
 
 // find returns the object that a path names, ready to be shown. The query of its row tells which other tables have rows of it, so that an

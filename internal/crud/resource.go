@@ -144,6 +144,7 @@ type Match struct {
 	UUID, Time bool
 }
 
+// on makes the resource ready.
 func (r Resource[T]) on(e *Engine) *Collection[T] {
 	k := &Collection[T]{Resource: r, engine: e, columns: columnsOf(reflect.TypeFor[T]()), byName: map[string]column{}, schema: rest.SchemaOf[T]()}
 	for name, expression := range r.Virtual {
@@ -194,9 +195,6 @@ func (r Resource[T]) on(e *Engine) *Collection[T] {
 	k.refs = refsOf(k.columns)
 	return k
 }
-
-// Operations are the collection's operations on an engine.
-func (r Resource[T]) Operations(e *Engine) []rest.Operation { return r.on(e).operations() }
 
 func (k *Collection[T]) operations() []rest.Operation {
 	e, r := k.engine, &k.Resource

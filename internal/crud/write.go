@@ -216,10 +216,8 @@ func (k *Collection[T]) update(ctx context.Context, r *rest.Request) (rest.Reply
 
 // Edit changes the object that the request's path names, as a PUT would whose body set what edit sets: with
 // Validate, Save, Changed and Committed. It serves operations that change a part of an object.
-func (r Resource[T]) Edit(ctx context.Context, e *Engine, req *rest.Request, edit func(o *T) error) error {
-	k := r.on(e)
-	change := &Change[T]{Request: req}
-	return k.change(ctx, change, edit)
+func (k *Collection[T]) Edit(ctx context.Context, r *rest.Request, edit func(o *T) error) error {
+	return k.change(ctx, &Change[T]{Request: r}, edit)
 }
 
 // change makes an update of the object that the request's path names, in one transaction.
