@@ -139,11 +139,11 @@ func (g *Gate) Admit(w http.ResponseWriter, r *http.Request) (Admission, bool) {
 		a.Request = r.WithContext(serviceContext(r.Context(), who, need.Match))
 		return a, true
 	}
-	p.setIdentity(r.Header, who)
 	u := &p.writer
 	u.ResponseWriter, u.id, u.origin = w, id, origin
 	u.gate, u.who, u.access = g, who, need.Access
-	u.token = g.withhold(r.Header, who)
+	u.token = g.withhold(r.Header, who) // before anything is added: beyond eight entries a map grows into another, dearer kind
+	p.setIdentity(r.Header, who)
 	if named := r.Header[tenantHeader]; len(named) == 1 {
 		u.tenant = named[0]
 	}
