@@ -2,7 +2,7 @@
 //
 //	go run ./internal/bench            all rows, under 12 minutes
 //	go run ./internal/bench -quick     all rows with fewer rounds, about two minutes; for a look, not for the record
-//	go run ./internal/bench -only gate rows of one group: gate, process, startup, revocation, steady, auth, confd
+//	go run ./internal/bench -only gate rows of one group: gate, garbage, process, startup, revocation, steady, auth, confd
 //	go run ./internal/bench -profile cmd/ringfence/default.pgo
 //
 // # How it measures

@@ -52,7 +52,7 @@ func run(arguments []string) error {
 	}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	quick := flags.Bool("quick", false, "fewer rounds: about two minutes, for a look and not for the record")
-	only := flags.String("only", "", "one group of rows: gate, process, startup, revocation, steady, auth, confd")
+	only := flags.String("only", "", "one group of rows: gate, garbage, process, startup, revocation, steady, auth, confd")
 	profile := flags.String("profile", "", "record a CPU profile under the gate's load into this file, and measure nothing")
 	pgo := flags.String("pgo", "cmd/ringfence/default.pgo", "the profile that the release build uses")
 	if err := flags.Parse(arguments); err != nil {
@@ -81,6 +81,7 @@ func run(arguments []string) error {
 		rows func() ([]row, error)
 	}{
 		{"gate", b.gateRows},
+		{"garbage", b.garbageRows},
 		{"process", b.microRows},
 		{"steady", b.steadyRows},
 		{"startup", b.startRows},

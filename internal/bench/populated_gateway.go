@@ -38,7 +38,7 @@ const (
 )
 
 // newTown starts a release binary on an empty database of the server.
-func (b *bench) newTown(ctx context.Context, release, server, name string) (t *town, err error) {
+func (b *bench) newTown(ctx context.Context, release, server, name string, env ...string) (t *town, err error) {
 	address, drop, err := newDatabase(ctx, server)
 	if err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func (b *bench) newTown(ctx context.Context, release, server, name string) (t *t
 			err = errors.Join(err, t.close())
 		}
 	}()
-	if t.node, err = b.startNode(release, b.folder+"/"+name, address, "RINGFENCE_ADMIN_PASSWORD="+adminPassword); err != nil {
+	if t.node, err = b.startNode(release, b.folder+"/"+name, address, append(env, "RINGFENCE_ADMIN_PASSWORD="+adminPassword)...); err != nil {
 		return nil, err
 	}
 	t.close = func() error {

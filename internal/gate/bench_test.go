@@ -74,21 +74,37 @@ func BenchmarkAdmit(b *testing.B) {
 	}
 }
 
-// BenchmarkAdmitFourHeaders has the header map of a client that sends four headers, as net/http makes it: with the request's id and the
+// fourHeaders admits a request whose header map is as net/http makes it for a client that sends four headers: with the request's id and the
 // identity it has eight, as long as the token goes before they come.
-func BenchmarkAdmitFourHeaders(b *testing.B) {
-	f := newGateSeen(b, unseen{})
-	r := request(b, "GET", "/api/calls/1.0/users/17/calls")
-	fields := http.Header{"Accept": {"*/*"}, "Accept-Encoding": {"gzip"}, "User-Agent": {"bench"}, "X-Auth-Token": {f.tokens.issue(b, "calls.#")}}
+func fourHeaders(tb testing.TB) func() bool {
+	tb.Helper()
+	f := newGateSeen(tb, unseen{})
+	r := request(tb, "GET", "/api/calls/1.0/users/17/calls")
+	fields := http.Header{"Accept": {"*/*"}, "Accept-Encoding": {"gzip"}, "User-Agent": {"bench"}, "X-Auth-Token": {f.tokens.issue(tb, "calls.#")}}
 	w := discard{http.Header{}}
 	uri := r.RequestURI
-	b.ReportAllocs()
-	for b.Loop() {
+	return func() bool {
 		r.Header = make(http.Header, len(fields))
 		clear(w.h)
 		maps.Copy(r.Header, fields)
 		r.RequestURI = uri
-		if _, ok := f.Admit(w, r); !ok {
+		_, ok := f.Admit(w, r)
+		return ok
+	}
+}
+
+func TestFourHeadersStayInASmallMap(t *testing.T) {
+	admit := fourHeaders(t)
+	if got := testing.AllocsPerRun(100, func() { admit() }); got > 5 { // the map's two are among them
+		t.Errorf("%v allocations, want at most 5", got)
+	}
+}
+
+func BenchmarkAdmitFourHeaders(b *testing.B) {
+	admit := fourHeaders(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		if !admit() {
 			b.Fatal("refused")
 		}
 	}
