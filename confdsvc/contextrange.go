@@ -72,7 +72,9 @@ func checkContext(_ context.Context, _ store.Conn, change *crud.Change[Context])
 		field  string
 		ranges []Range
 	}{
-		{"user_ranges", o.UserRanges.V}, {"group_ranges", o.GroupRanges.V}, {"queue_ranges", o.QueueRanges.V},
+		{"user_ranges", o.UserRanges.V},
+		{"group_ranges", o.GroupRanges.V},
+		{"queue_ranges", o.QueueRanges.V},
 		{"conference_room_ranges", o.ConferenceRoomRanges.V},
 	} {
 		for i := range list.ranges {

@@ -50,7 +50,8 @@ func mergeForwards(_ context.Context, _ store.Conn, old, changed *UserForwards, 
 		name    string
 		was, is *Forward
 	}{
-		{"busy", &old.Busy, &changed.Busy}, {"noanswer", &old.NoAnswer, &changed.NoAnswer},
+		{"busy", &old.Busy, &changed.Busy},
+		{"noanswer", &old.NoAnswer, &changed.NoAnswer},
 		{"unconditional", &old.Unconditional, &changed.Unconditional},
 	} {
 		values, _ := sent.Value(forward.name).(map[string]any)

@@ -36,7 +36,7 @@ func (d Document[T]) On(e *Engine) {
 		d.Only = []string{"read", "update", "delete"}
 	}
 	e.declare(func() []rest.Operation {
-		k := d.Resource.on(e)
+		k := d.on(e)
 		k.document = true
 		return (&document[T]{Document: d, k: k}).operations()
 	})
@@ -93,11 +93,11 @@ func (d *document[T]) operations() []rest.Operation {
 // row returns the stored document of the tenant that the request acts in, or nil.
 func (d *document[T]) row(ctx context.Context, c store.Conn, scope string, r *rest.Request) (*T, error) {
 	args := &arguments{}
-	condition := d.k.Keys[0] + " = " + args.add(scope)
+	conditions := []string{d.k.Keys[0] + " = " + args.add(scope)}
 	for _, key := range d.k.Keys[1:] {
-		condition += " AND " + key + " = " + args.add(r.Param(key))
+		conditions = append(conditions, key+" = "+args.add(r.Param(key)))
 	}
-	o, err := store.Get[*T](ctx, c, "SELECT "+d.k.selected()+" FROM "+d.k.Table+" WHERE "+condition, args.values...)
+	o, err := store.Get[*T](ctx, c, "SELECT "+d.k.selected()+" FROM "+d.k.Table+" WHERE "+strings.Join(conditions, " AND "), args.values...)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, nil
 	}
@@ -232,7 +232,7 @@ func (d *document[T]) update(ctx context.Context, r *rest.Request) (rest.Reply, 
 	return d.k.reply(change.New, false)
 }
 
-func (d *document[T]) remove(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+func (d *document[T]) remove(ctx context.Context, r *rest.Request) (rest.Reply, error) { //nolint:unparam // it is a rest.Handler
 	change := &Change[T]{Request: r}
 	return rest.Reply{}, d.write(ctx, change, func(ctx context.Context, c store.Conn) error {
 		if change.Old == nil {

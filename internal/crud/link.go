@@ -30,11 +30,11 @@ const (
 type Deletion int
 
 const (
-	// Unlink: the link goes with the object. The joining table says so too, by ON DELETE CASCADE.
+	// Unlink says that the link goes with the object. The joining table says so too, by ON DELETE CASCADE.
 	Unlink Deletion = iota
-	// Refuse: what is linked cannot be deleted.
+	// Refuse says that what is linked cannot be deleted.
 	Refuse
-	// Cascade: what the object is linked with is deleted too.
+	// Cascade says that what the object is linked with is deleted too.
 	Cascade
 )
 
@@ -383,7 +383,7 @@ func (j *joint[L, R]) further(kind, path string) rest.Operation {
 }
 
 // change finds both sides, and does the work, in one transaction.
-func (j *joint[L, R]) change(ctx context.Context, r *rest.Request, both bool, do func(context.Context, store.Conn, *Pair[L, R]) error) (rest.Reply, error) {
+func (j *joint[L, R]) change(ctx context.Context, r *rest.Request, both bool, do func(context.Context, store.Conn, *Pair[L, R]) error) (rest.Reply, error) { //nolint:unparam // as a rest.Handler returns it
 	scope, err := tenant.Of(ctx, j.engine.DB, r)
 	if err != nil {
 		return rest.Reply{}, err

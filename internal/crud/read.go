@@ -438,10 +438,11 @@ type queries struct {
 // makeQueries writes them, once, when everything is declared.
 func (k *Collection[T]) makeQueries() *queries {
 	q := &queries{row: map[string]string{}, find: map[string]string{}, loaders: slices.Concat(k.beside, k.shows[reflect.TypeFor[T]()])}
-	there := "''"
+	flags := []string{"''"}
 	for _, l := range q.loaders {
-		there += " || CASE WHEN " + l.exist(k.Table, k.Keys[0]) + " THEN '1' ELSE '0' END"
+		flags = append(flags, "CASE WHEN "+l.exist(k.Table, k.Keys[0])+" THEN '1' ELSE '0' END")
 	}
+	there := strings.Join(flags, " || ")
 	for _, key := range k.names() {
 		condition := k.byName[key].name + " = $1 AND " + k.inScope(true, "$2")
 		if slices.Contains(k.Names, key) {

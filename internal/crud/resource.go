@@ -99,7 +99,7 @@ type Resource[T any] struct {
 type Scope int
 
 const (
-	// PerTenant: each object belongs to one tenant, in its column tenant_uuid.
+	// PerTenant says that each object belongs to one tenant, in its column tenant_uuid.
 	PerTenant Scope = iota
 	// Global objects are everybody's to read, and the master tenant's to write.
 	Global

@@ -89,14 +89,14 @@ func (s *setter[N, F]) operation() rest.Operation {
 }
 
 func componentOf(singular, field string) string {
-	name := ""
+	var name strings.Builder
 	for word := range strings.SplitSeq(singular+"_"+field, "_") {
-		name += strings.ToUpper(word[:1]) + word[1:]
+		name.WriteString(strings.ToUpper(word[:1]) + word[1:])
 	}
-	return name + "Item"
+	return name.String() + "Item"
 }
 
-func (s *setter[N, F]) handle(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+func (s *setter[N, F]) handle(ctx context.Context, r *rest.Request) (rest.Reply, error) { //nolint:unparam // it is a rest.Handler
 	object, err := r.Object()
 	if err != nil {
 		return rest.Reply{}, err

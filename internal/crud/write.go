@@ -341,7 +341,7 @@ func (k *Collection[T]) itself(o *T, args *arguments) string {
 	return strings.Join(conditions, " AND ")
 }
 
-func (k *Collection[T]) remove(ctx context.Context, r *rest.Request) (rest.Reply, error) { //nolint:unparam // it is a rest.Handler
+func (k *Collection[T]) remove(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 	change := &Change[T]{Request: r}
 	var err error
 	if change.Tenant, err = tenant.Of(ctx, k.engine.DB, r); err != nil {

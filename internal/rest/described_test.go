@@ -231,7 +231,7 @@ func TestDefinitionOfTypesThatKnowTheirSchema(t *testing.T) {
 
 // A schema is made once, and none of its uses changes it for the others.
 func TestSchemaOfIsShared(t *testing.T) {
-	if rest.SchemaOf[plan]() != rest.SchemaOf[plan]() {
+	if first, second := rest.SchemaOf[plan](), rest.SchemaOf[plan](); first != second {
 		t.Error("the schema of a type was made twice")
 	}
 	before := fmt.Sprintf("%+v", *rest.SchemaOf[toUser]())

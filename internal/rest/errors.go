@@ -146,8 +146,7 @@ func Refusal(err error) *apierr.Error {
 	if e := apierr.As(err); e != nil {
 		return e
 	}
-	var tooLarge *http.MaxBytesError
-	if errors.As(err, &tooLarge) {
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return &apierr.Error{Kind: apierr.TooLarge, Message: tooLargeMessage, Err: err}
 	}
 	if e := apierr.OfSentinel(err); e != nil {

@@ -94,7 +94,7 @@ func TestUnreachable(t *testing.T) {
 			if name == "wrong password" || name == "unknown database" { // waiting does not mend these
 				want = postgres.ErrRefused
 			}
-			if !errors.Is(err, want) || want != store.ErrUnavailable && errors.Is(err, store.ErrUnavailable) {
+			if !errors.Is(err, want) || !errors.Is(want, store.ErrUnavailable) && errors.Is(err, store.ErrUnavailable) {
 				t.Errorf("Open answered %v", err)
 			}
 			password, _ := url.Parse(c.address)
