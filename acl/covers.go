@@ -45,7 +45,7 @@ func (s *Set) Covers(pattern string, b Binding) bool {
 	if s == nil || ParsePattern(pattern) != nil {
 		return false
 	}
-	denies, positive := cutDenial(pattern)
+	denies, positive := cutDenial(FoldUUIDs(pattern))
 	if denies {
 		return true
 	}

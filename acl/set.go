@@ -28,7 +28,11 @@ func Compile(patterns []string) (*Set, error) {
 			return nil, invalid("the list has %d different patterns, more than %d", n, MaxPatterns)
 		}
 	}
-	s := &Set{patterns: slices.Clone(patterns), all: newTrie()}
+	patterns = slices.Clone(patterns)
+	for i, pattern := range patterns {
+		patterns[i] = FoldUUIDs(pattern)
+	}
+	s := &Set{patterns: patterns, all: newTrie()}
 	s.granting = s.all
 	for i, pattern := range patterns {
 		if err := ParsePattern(pattern); err != nil {

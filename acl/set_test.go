@@ -429,3 +429,32 @@ func TestConcurrentUse(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+// One UUID has two spellings (RFC 9562, section 4). A denial in one holds for the other.
+func TestUUIDsInBothCases(t *testing.T) {
+	const lower, upper = "8a9f6a0e-2b0f-4c1a-9d3e-7f2f0b1c2d3e", "8A9F6A0E-2B0F-4C1A-9D3E-7F2F0B1C2D3E"
+	set, err := acl.Compile([]string{"confd.#", "!confd.users." + upper + ".#"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, uuid := range []string{lower, upper} {
+		if set.Allows(acl.FoldUUIDs("confd.users."+uuid+".read"), acl.Binding{}) || set.Covers("confd.users."+uuid+".read", acl.Binding{}) {
+			t.Errorf("what is denied in upper case is allowed for %s", uuid)
+		}
+	}
+	for _, text := range []string{
+		"", "confd", "confd.users." + lower, "confd.USERS.read", "!" + lower, "confd." + upper + "x.read", "confd." + upper[:35] + "G.read",
+		"confd." + strings.ReplaceAll(upper, "-", "+"),
+	} {
+		if got := acl.FoldUUIDs(text); got != text {
+			t.Errorf("%q became %q", text, got)
+		}
+	}
+	for text, want := range map[string]string{
+		"!" + upper: "!" + lower, upper + "." + upper: lower + "." + lower, "a." + upper + ".B": "a." + lower + ".B",
+	} {
+		if got := acl.FoldUUIDs(text); got != want {
+			t.Errorf("%q became %q, want %q", text, got, want)
+		}
+	}
+}

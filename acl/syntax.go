@@ -78,6 +78,28 @@ func ParsePattern(pattern string) error {
 	})
 }
 
+// uuidLength is that of 8a9f6a0e-2b0f-4c1a-9d3e-7f2f0b1c2d3e.
+const uuidLength = 36
+
+// FoldUUIDs is an access or a pattern with the words that are UUIDs in lower case. RFC 9562, section 4, has one UUID in both cases, so
+// a set compares them so: its own patterns, those that Covers is asked about, and the accesses that callers put into this form before
+// Allows. A text that is so already is not copied.
+func FoldUUIDs(text string) string {
+	start := 0
+	for i := 0; i <= len(text); i++ {
+		if i < len(text) && text[i] != '.' {
+			continue
+		}
+		if word := strings.TrimPrefix(text[start:i], "!"); isUUID(word) {
+			if lower := strings.ToLower(word); lower != word {
+				text = text[:i-len(word)] + lower + text[i:]
+			}
+		}
+		start = i + 1
+	}
+	return text
+}
+
 // cutDenial splits the leading ! from a pattern.
 func cutDenial(pattern string) (denies bool, positive string) {
 	positive, denies = strings.CutPrefix(pattern, "!")

@@ -196,6 +196,7 @@ func heldBy(ctx context.Context, c store.Conn, of users) ([]held, error) {
 // holders asks of every enabled user of the tenant what the gate would ask.
 func (s *Service) holders(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 	access, _ := r.Query("access")
+	access = acl.FoldUUIDs(access)
 	if err := acl.ParseAccess(access); err != nil {
 		return rest.Reply{}, apierr.InvalidField("access", "access", "%s", err)
 	}

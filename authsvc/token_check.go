@@ -64,7 +64,7 @@ func (s *Service) checkToken(ctx context.Context, r *rest.Request) error {
 		if err := acl.ParseAccess(scope); err != nil {
 			return apierr.InvalidField("scope", "access", "%s", err)
 		}
-		if !p.Allows(scope) {
+		if !p.Allows(acl.FoldUUIDs(scope)) {
 			return unauthorizedFor(scope)
 		}
 	}
@@ -148,7 +148,7 @@ func (s *Service) checkScopes(ctx context.Context, r *rest.Request) (rest.Reply,
 		if err := acl.ParseAccess(scope); err != nil {
 			return rest.Reply{}, apierr.InvalidField(fmt.Sprintf("scopes[%d]", i), "access", "%s", err)
 		}
-		answer.Scopes[scope] = p.Allows(scope)
+		answer.Scopes[scope] = p.Allows(acl.FoldUUIDs(scope))
 	}
 	return rest.Reply{Body: answer}, nil
 }
