@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 const (
@@ -18,15 +20,15 @@ const (
 type errands struct {
 	ctx    context.Context //nolint:containedctx // outlives the requests that leave something to be done
 	cancel context.CancelFunc
-	slots  chan struct{}
 
 	mu     sync.Mutex
 	closed bool
-	work   sync.WaitGroup
+	work   errgroup.Group
 }
 
 func newErrands() *errands {
-	e := &errands{slots: make(chan struct{}, maxErrands)}
+	e := new(errands)
+	e.work.SetLimit(maxErrands)
 	e.ctx, e.cancel = context.WithCancel(context.Background())
 	return e
 }
@@ -38,18 +40,12 @@ func (e *errands) start(do func(ctx context.Context)) bool {
 	if e.closed {
 		return false
 	}
-	select {
-	case e.slots <- struct{}{}:
-	default:
-		return false
-	}
-	e.work.Go(func() {
-		defer func() { <-e.slots }()
+	return e.work.TryGo(func() error {
 		ctx, cancel := context.WithTimeout(e.ctx, errandTimeout)
 		defer cancel()
 		do(ctx)
+		return nil
 	})
-	return true
 }
 
 // close takes no more errands, and waits for those that there are; after closeTimeout it tells them to stop.
@@ -59,5 +55,5 @@ func (e *errands) close() {
 	e.mu.Unlock()
 	defer e.cancel()
 	defer time.AfterFunc(closeTimeout, e.cancel).Stop()
-	e.work.Wait()
+	_ = e.work.Wait() // errands answer nobody
 }
