@@ -105,6 +105,9 @@ func TestDefaultSites(t *testing.T) {
 		{"GET", "/nothing%00", 400, "control character"},
 		{"GET", "/metrics", 404, ""}, // on the loopback port alone
 		{"GET", "/status_check", 404, ""},
+		{"GET", g.Helpers + "/", 200, "/readyz "},
+		{"GET", g.Helpers + "/healthz", 200, `{"status":"alive"}`},
+		{"GET", g.Helpers + "/readyz", 200, `{"status":"ready"}`},
 		{"GET", g.Helpers + "/metrics", 200, "ringfence_gate_requests_total"},
 		{"GET", g.Helpers + "/status_check", 200, `"up"`},
 		{"GET", g.Helpers + "/api/confd/1.1/users", 404, ""},
