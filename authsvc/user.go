@@ -105,6 +105,9 @@ func (s *Service) prepareUser(ctx context.Context, c store.Conn, change *crud.Ch
 		u.UUID = uuid.NewString()
 	}
 	u.UUID = strings.ToLower(u.UUID)
+	if u.UUID == uuid.Nil.String() { // stands for those whom nobody here knows; see knownBy
+		return apierr.InvalidField("uuid", "reserved", "Is the UUID that nobody has")
+	}
 	if u.AuthenticationMethod == "" {
 		u.AuthenticationMethod = "default"
 		if u.Purpose != "user" {

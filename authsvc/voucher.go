@@ -156,11 +156,11 @@ func (s *Service) stands(ctx context.Context, c store.Conn, user, what string, b
 }
 
 // vouched is the query of those who vouch for the password of the user of a token t, if that is how its session began: a line for each, with
-// who it is, whether they made the user, and the accesses that they have.
+// who it is, whether they made the user, and the accesses that they have. No access has a space or a line end in it.
 var vouched = `
 	SELECT string_agg(CAST(v.by_uuid AS text) || CASE WHEN v.fresh THEN ' fresh ' ELSE ' - ' END ||
 		coalesce((SELECT string_agg(a.access, ' ') FROM auth_policy_access a WHERE a.policy_uuid IN (SELECT h.policy_uuid FROM ` + holdings("v.by_uuid") + ` h)), '') || ' ' ||
-		coalesce((SELECT string_agg(d.access, ' ') FROM auth_departed d WHERE d.user_uuid = v.by_uuid), ''), '|')
+		coalesce((SELECT string_agg(d.access, ' ') FROM auth_departed d WHERE d.user_uuid = v.by_uuid), ''), '` + "\n" + `')
 	FROM auth_voucher v WHERE v.user_uuid = t.user_uuid AND v.subject = '` + vouchPassword + `' AND t.backend = '` + databaseName + `'`
 
 // tokenStands reports whether the session of a token is good, by what the query of the token says alone where it began with a password here.
@@ -168,7 +168,7 @@ func (s *Service) tokenStands(ctx context.Context, t *liveToken) (bool, error) {
 	if t.Vouched == nil {
 		return s.entryStands(ctx, s.db, t.UserUUID, t.Backend)
 	}
-	for line := range strings.SplitSeq(*t.Vouched, "|") {
+	for line := range strings.SplitSeq(*t.Vouched, "\n") {
 		words := strings.Fields(line)
 		v := voucher{ByUUID: words[0], Fresh: words[1] == "fresh"}
 		if v.ByUUID == t.UserUUID {

@@ -171,3 +171,27 @@ func TestAPlantedDirectoryLetsNobodyIn(t *testing.T) {
 		asBob(200)
 	})
 }
+
+// An access may have any character in it that is no space: who vouches is told apart from what they have.
+func TestVouchingWithStrangeAccesses(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		admin := s.admin()
+		_, _, maker := s.account(admin, "maker", "auth.#", "a|b.read", "|", "c||d", "'.-", "e,f")
+		policy := s.do("POST", "/policies", maker, `{"name":"given","acl":["auth.users.read","a|b.read","c||d"]}`).want(t, 200).text(t, "uuid")
+		user := s.do("POST", "/users", maker, `{"username":"made","password":"secret of made"}`).want(t, 200).text(t, "uuid")
+		s.do("PUT", "/users/"+user+"/policies/"+policy, maker, "").want(t, 204)
+		token := s.do("POST", "/token", "", "{}", basic("made", "secret of made")).want(t, 200).text(t, "data.token")
+		s.do("GET", "/users", token, "").want(t, 200)
+	})
+}
+
+// The UUID that stands for whom nobody knows is nobody's: they would hold for all of them.
+func TestNobodyHasTheNilUUID(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		s.do("POST", "/users", s.admin(), `{"username":"nobody","uuid":"00000000-0000-0000-0000-000000000000"}`).want(t, 400)
+	})
+}
