@@ -128,6 +128,8 @@ func TestSanitise(t *testing.T) {
 				"X-Real-Ip": {"a"}, "X-Real-IP": {"a"}, "X.real.ip": {"a"}, "True-Client-Ip": {"a"}, "X-Forwarded-Port": {"a"}, "X-Forwarded_ssl": {"a"},
 				"X-Forwarded-Client-Cert": {"a"}, "X-Ssl-Client-Dn": {"a"}, "X-Client-Ip": {"a"}, "Client-Cert": {"a"}, "X-Webauth-User": {"a"},
 				"X-Amzn-Oidc-Data": {"a"}, "X-Original-Host": {"a"}, "X-User": {"a"}, "X-User-Id": {"a"}, "X-Tenant-Id": {"a"}, "Ssl-Client-Verify": {"a"},
+				"Proxy": {"a"}, "Proxy-Client-Ip": {"a"}, "Wl-Proxy-Client-Ip": {"a"}, "WL_Proxy_SSL": {"a"}, "X-Clientip": {"a"}, "X-Proxy-User": {"a"},
+				"X-Scheme": {"a"}, "X-Url-Scheme": {"a"}, "Front-End-Https": {"a"}, "Wazo-Tenant-Uuid": {"a"}, "Wazo-User": {"a"}, "X_Wazo_Tenant": {"a"}, "X-Wazo-User": {"a"},
 				"X-User-Agent": {"kept"}, "X-Authority": {"kept"}, "X-Real": {"kept"}, "Forwarded-By": {"kept"}, "Client-Certainty": {"kept"}, "X-Requested-With": {"kept"},
 			},
 			http.Header{
