@@ -152,9 +152,9 @@ func (s *Service) declareGroupUsers(e *crud.Engine) {
 		Table: "auth_group_user", Only: []string{"put", "delete", "list", "list_back"}, Action: "create", Strict: true, AcrossTenants: true,
 		Allow: mayJoin, MayEnd: mayLeave,
 		Changed: func(ctx context.Context, c store.Conn, p *crud.Pair[Group, User]) error {
-			return s.announceHoldings(ctx, c, oneUser(p.Right.UUID), forgetUser(p.Right.UUID))
+			return s.announceLinked(ctx, c, oneUser(p.Right.UUID), &p.Carry)
 		},
-		Committed: func(p *crud.Pair[Group, User]) { s.forgetHere(forgetUser(p.Right.UUID)) },
+		Committed: func(p *crud.Pair[Group, User]) { s.forgetCarried(p.Carry) },
 	}.On(e)
 }
 
@@ -211,13 +211,7 @@ func (s *Service) declareGroupPolicies(e *crud.Engine) {
 			return mayTake(ctx, c, p.Request.Principal(), p.Right.ACL, membersOf(p.Left.UUID))
 		},
 		Changed: func(ctx context.Context, c store.Conn, p *crud.Pair[Group, Policy]) error {
-			members := membersOf(p.Left.UUID)
-			gone, err := forgetUsers(ctx, c, members)
-			if err != nil {
-				return err
-			}
-			p.Carry = gone
-			return s.announceHoldings(ctx, c, members, gone...)
+			return s.announceLinked(ctx, c, membersOf(p.Left.UUID), &p.Carry)
 		},
 		Committed: func(p *crud.Pair[Group, Policy]) { s.forgetCarried(p.Carry) },
 	}.On(e)

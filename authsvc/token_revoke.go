@@ -60,9 +60,17 @@ func (s *Service) forgetHere(what ...forget) {
 // maxForgets is how many users a change may touch before every token is forgotten at once instead of theirs alone.
 const maxForgets = 100
 
-// forgetUsers is what must be forgotten when a change touches the users.
+// forgetUsers is what must be forgotten when a change touches what the users hold: their tokens, and those of whom they vouch for, who are let
+// in for as long as they do.
 func forgetUsers(ctx context.Context, c store.Conn, of users) ([]forget, error) {
-	uuids, err := store.Select[string](ctx, c, fmt.Sprintf("SELECT DISTINCT u.user_uuid FROM (%s) u LIMIT %d", of.sql, maxForgets+1), of.args...)
+	uuids, err := store.Select[string](ctx, c, fmt.Sprintf(`
+		WITH touched AS (%s)
+		SELECT user_uuid FROM touched
+		UNION SELECT v.user_uuid FROM auth_voucher v JOIN touched ON touched.user_uuid = v.by_uuid
+		UNION SELECT u.uuid FROM auth_user u JOIN auth_tenant t ON t.uuid = u.tenant_uuid JOIN auth_ldap_config l ON l.tenant_uuid = t.uuid
+			JOIN touched ON touched.user_uuid = l.set_by OR touched.user_uuid = t.method_set_by
+			WHERE u.authentication_method <> '%s'
+		LIMIT %d`, of.sql, nativeMethod, maxForgets+1), of.args...)
 	if err != nil {
 		return nil, err
 	}
@@ -86,6 +94,16 @@ func (s *Service) announceHoldings(ctx context.Context, tx store.Conn, of users,
 		return err
 	}
 	return s.announce(ctx, tx, gone...)
+}
+
+// announceLinked is announceHoldings for a policy or group that the users are given or lose. It leaves in carry what is to be forgotten here.
+func (s *Service) announceLinked(ctx context.Context, tx store.Conn, of users, carry *any) error {
+	gone, err := forgetUsers(ctx, tx, of)
+	if err != nil {
+		return err
+	}
+	*carry = gone
+	return s.announceHoldings(ctx, tx, of, gone...)
 }
 
 // forgetCarried does the local part of what a hook has left to be forgotten, if it has.

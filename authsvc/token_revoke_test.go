@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/url"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -18,7 +19,7 @@ import (
 )
 
 // victim is somebody who is about to lose confd.users.read.
-type victim struct{ user, policy, group, token string }
+type victim struct{ user, policy, group, token, maker, makers string }
 
 // revocations are the ways to lose it.
 var revocations = map[string]func(s *server, admin string, v victim) answer{
@@ -49,13 +50,31 @@ var revocations = map[string]func(s *server, admin string, v victim) answer{
 		return s.do("DELETE", "/groups/"+v.group+"/policies/"+v.policy, admin, "")
 	},
 	"group deleted": func(s *server, admin string, v victim) answer { return s.do("DELETE", "/groups/"+v.group, admin, "") },
+	// Who made the user, and vouches for the password, no longer holds what the user holds.
+	"maker's policy edited": func(s *server, admin string, v victim) answer {
+		return s.do("PUT", "/policies/"+v.makers, admin, `{"acl":["auth.users.create"]}`)
+	},
+	"maker denied": func(s *server, admin string, v victim) answer {
+		return s.do("PUT", "/policies/"+v.makers+"/acl/"+url.PathEscape("!confd.#"), admin, "")
+	},
+	"maker's policy deleted": func(s *server, admin string, v victim) answer {
+		return s.do("DELETE", "/policies/"+v.makers, admin, "")
+	},
+	"maker's policy detached": func(s *server, admin string, v victim) answer {
+		return s.do("DELETE", "/users/"+v.maker+"/policies/"+v.makers, admin, "")
+	},
 }
 
 // newVictim makes somebody who holds the access by a policy of their own or, when the way needs one, by a group.
 func newVictim(s *server, admin, way string) victim {
 	s.t.Helper()
 	name := map[bool]string{true: "by group", false: "own"}[way == "taken out of the group" || way == "policy taken from the group" || way == "group deleted"]
-	v := victim{user: s.do("POST", "/users", admin, `{"username":"`+way+`","password":"x"}`).want(s.t, 200).text(s.t, "uuid")}
+	var v victim
+	maker := admin
+	if strings.HasPrefix(way, "maker") {
+		v.maker, v.makers, maker = s.account(admin, "of "+way, "auth.users.create", "confd.#")
+	}
+	v.user = s.do("POST", "/users", maker, `{"username":"`+way+`","password":"x"}`).want(s.t, 200).text(s.t, "uuid")
 	v.policy = s.do("POST", "/policies", admin, `{"name":"`+way+`","acl":["confd.users.read"]}`).want(s.t, 200).text(s.t, "uuid")
 	if name == "own" {
 		s.do("PUT", "/users/"+v.user+"/policies/"+v.policy, admin, "").want(s.t, 204)

@@ -24,9 +24,9 @@ func (s *Service) declareUserPolicies(e *crud.Engine) {
 			return mayTake(ctx, c, p.Request.Principal(), p.Right.ACL, oneUser(p.Left.UUID))
 		},
 		Changed: func(ctx context.Context, c store.Conn, p *crud.Pair[User, Policy]) error {
-			return s.announceHoldings(ctx, c, oneUser(p.Left.UUID), forgetUser(p.Left.UUID))
+			return s.announceLinked(ctx, c, oneUser(p.Left.UUID), &p.Carry)
 		},
-		Committed: func(p *crud.Pair[User, Policy]) { s.forgetHere(forgetUser(p.Left.UUID)) },
+		Committed: func(p *crud.Pair[User, Policy]) { s.forgetCarried(p.Carry) },
 	}.On(e)
 }
 
