@@ -125,7 +125,7 @@ func (s *Set) branch(access string, b Binding, at uint32, words, start int) bool
 	return allowed
 }
 
-// walk answers Allows in the memory that it is given. It gives up if that is
+// walk returns Allows in the memory that it is given. It gives up if that is
 // not enough.
 func (s *Set) walk(access string, b Binding, p positions, next []uint32, words, start int) (allowed, fits bool) {
 	var met end

@@ -20,7 +20,7 @@ type Backend interface {
 	// Name is one word of lower-case letters, digits, - and _, the same for ever: GET /backends lists it, and identities
 	// are bound under it.
 	Name() string
-	// Authenticate answers whom the login and the password prove. An error that wraps [ErrRefused] is the backend's no. Any
+	// Authenticate returns whom the login and the password prove. An error that wraps [ErrRefused] is the backend's no. Any
 	// other says why it could not be asked: it is logged, so it holds no password, and the next backend is tried. If none of
 	// them lets the login in, the answer is 503 then, and not 401. One made by [Refuse] with another status than 401 ends the login with that answer.
 	//
@@ -39,7 +39,7 @@ type BackendMethod interface {
 // asked when a refresh token is given out or used, for the users bound to an entry of it, and for all those of its Method if
 // that is not "native". Refresh tokens of users whom no backend of their method is configured for are good for nothing.
 type BackendRechecker interface {
-	// Recheck answers nil, [ErrRefused] for somebody who is gone or closed there, [ErrNoRecheck] where it cannot say without
+	// Recheck returns nil, [ErrRefused] for somebody who is gone or closed there, [ErrNoRecheck] where it cannot say without
 	// a password, or why it could not be asked. The identity has the user, and what the user was bound by.
 	Recheck(ctx context.Context, id Identity) error
 }
@@ -125,7 +125,7 @@ func (b databaseBackend) Authenticate(ctx context.Context, a Attempt) (Identity,
 	return Identity{UserUUID: user}, err
 }
 
-// logIn answers the UUID of the user whom the first of the backends vouches for, and that backend's name. All of them are tried before the one
+// logIn returns the UUID of the user whom the first of the backends vouches for, and that backend's name. All of them are tried before the one
 // answer to every failure, so that the time tells no more than the answer does. That is 401 when all have refused, and 503 when any
 // could not be asked, whatever the others have said: it might have let the login in.
 func (s *Service) logIn(ctx context.Context, a Attempt) (user, backend string, err error) {
@@ -171,7 +171,7 @@ func (s *Service) logIn(ctx context.Context, a Attempt) (user, backend string, e
 // errLeft says that the client has gone before the end.
 var errLeft = errors.New("the client has left")
 
-// vouched answers the UUID of the user whom a backend vouches for.
+// vouched returns the UUID of the user whom a backend vouches for.
 func (s *Service) vouched(ctx context.Context, b Backend, a Attempt) (string, error) {
 	vouch := func(ctx context.Context) (string, error) {
 		id, err := b.Authenticate(ctx, a)

@@ -123,7 +123,7 @@ func (s *Service) serverUUID(ctx context.Context) (string, error) {
 	return store.Get[string](ctx, s.db, `SELECT uuid FROM auth_server`)
 }
 
-// createFirst answers false when another node has done it. The row of auth_server
+// createFirst returns false when another node has done it. The row of auth_server
 // decides: its insertion waits for a rival's transaction.
 func (s *Service) createFirst(ctx context.Context, username, key, hash string) (created bool, err error) {
 	err = s.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {

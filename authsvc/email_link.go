@@ -44,7 +44,7 @@ type singleUse struct {
 	EmailUUID string `db:"email_uuid"`
 }
 
-// findSingleUse answers a token that is good, or errBadLink. Service.presented rations it.
+// findSingleUse returns a token that is good, or errBadLink. Service.presented rations it.
 func findSingleUse(ctx context.Context, c store.Conn, kind, token string) (singleUse, error) {
 	d := tokens.DigestOf(token)
 	return orBadLink(store.Get[singleUse](ctx, c, `SELECT user_uuid, email_uuid FROM auth_single_use
@@ -67,7 +67,7 @@ func (s *Service) takeSingleUse(ctx context.Context, tx store.Conn, kind, token 
 	return link, err
 }
 
-// presented answers who makes a request: whoever has read a mail that is meant and sends its token (nil), or the user of the token
+// presented returns who makes a request: whoever has read a mail that is meant and sends its token (nil), or the user of the token
 // bearer, who must hold the access. What nobody knows is rationed.
 func (s *Service) presented(ctx context.Context, r *rest.Request, kind, token, bearer, access string, meant func(singleUse) bool) (by *principal.Principal, err error) {
 	if !tokens.WellFormed(token) {

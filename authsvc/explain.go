@@ -235,7 +235,7 @@ func (s *Service) holders(ctx context.Context, r *rest.Request) (rest.Reply, err
 	return rest.Reply{Body: answer}, nil
 }
 
-// holderOf answers the user that the rows are of, when they allow the access, with the patterns that match it.
+// holderOf returns the user that the rows are of, when they allow the access, with the patterns that match it.
 func (s *Service) holderOf(rows []held, access string) (*holder, error) {
 	patterns := make([]string, len(rows))
 	for i, row := range rows {

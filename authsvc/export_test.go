@@ -36,7 +36,7 @@ func (s *Service) Places() (running, waiting int) { return s.hasher.Places() }
 // Hashing is how many hashes run now, and how many wait.
 func (s *Service) Hashing() (running, waiting int) { return s.hasher.Load() }
 
-// NewHash answers the PHC string of a password.
+// NewHash returns the PHC string of a password.
 func (s *Service) NewHash(ctx context.Context, password string) (string, error) {
 	return s.hasher.Hash(ctx, password)
 }
@@ -44,10 +44,10 @@ func (s *Service) NewHash(ctx context.Context, password string) (string, error) 
 // Canonical is the form in which a name is compared.
 func Canonical(name string) (string, bool) { return canonical(name) }
 
-// CheckName answers a name as it is stored, and its canonical form.
+// CheckName returns a name as it is stored, and its canonical form.
 func CheckName(name string) (tidy, key string, err error) { return checkName("name", name) }
 
-// External answers the host of the plugins that New was given.
+// External returns the host of the plugins that New was given.
 func (s *Service) External() *external.Host { return s.external }
 
 // Rows are the structs that hold the rows of tables.

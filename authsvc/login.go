@@ -71,7 +71,7 @@ func findAccount(ctx context.Context, c store.Conn, login string) (account, erro
 	return a, err
 }
 
-// authenticate answers the user's UUID. It takes as long for an unknown user as for a wrong password.
+// authenticate returns the user's UUID. It takes as long for an unknown user as for a wrong password.
 func (s *Service) authenticate(ctx context.Context, c credentials) (string, error) {
 	a, err := findAccount(ctx, s.db, c.login)
 	if err != nil {

@@ -22,7 +22,7 @@ func canonical(name string) (string, bool) {
 	return key, err == nil
 }
 
-// checkName answers a new name as it is to be stored, and its canonical form. It refuses what cannot be told
+// checkName returns a new name as it is to be stored, and its canonical form. It refuses what cannot be told
 // from another name by looking at it: invisible characters, and words that mix letters
 // of Latin, Greek and Cyrillic, many of which look alike.
 func checkName(field, name string) (tidy, key string, err error) {
@@ -58,7 +58,7 @@ const maxSlug = 80
 
 var notSlug = regexp.MustCompile(`[^a-zA-Z0-9_-]+`)
 
-// newSlug answers the slug that was sent, and its canonical form, or, when none was sent, one made from the name and, if that is taken or nothing is
+// newSlug returns the slug that was sent, and its canonical form, or, when none was sent, one made from the name and, if that is taken or nothing is
 // left of it, from chance. A slug is a word of accesses, so it cannot be one that means something else there.
 func newSlug(sent *string, name string, taken func(key string) (bool, error)) (slug *string, key string, err error) {
 	reserved := func(slug string) bool { return slices.Contains([]string{"me", "my_session"}, slug) }

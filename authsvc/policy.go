@@ -67,7 +67,7 @@ func preparePolicy(ctx context.Context, c store.Conn, change *crud.Change[Policy
 	return err
 }
 
-// policyCalled answers a policy that p, in its tenant, could be taken for by its name or slug: one of the same tenant, one that is
+// policyCalled returns a policy that p, in its tenant, could be taken for by its name or slug: one of the same tenant, one that is
 // shared with it, or, when p is to be shared, one of a tenant below. Nil: there is none.
 func policyCalled(ctx context.Context, c store.Conn, p *Policy, nameKey, slugKey string) (*Policy, error) {
 	found, err := store.Select[*Policy](ctx, c, `

@@ -157,7 +157,7 @@ func (w *watched) InReadTx(ctx context.Context, fn func(ctx context.Context, tx 
 	return w.DB.InReadTx(ctx, func(ctx context.Context, tx store.Conn) error { return fn(ctx, watchedConn{tx, w}) })
 }
 
-// take answers what was asked since it was last called.
+// take returns what was asked since it was last called.
 func (w *watched) take() []asked {
 	defer func() { w.asked = nil }()
 	return w.asked
@@ -175,7 +175,7 @@ func (c watchedConn) Query(ctx context.Context, sql string, args ...any) (store.
 	return c.Conn.Query(ctx, sql, args...)
 }
 
-// readAll answers what of the query's plan reads a table from end to end, or "".
+// readAll returns what of the query's plan reads a table from end to end, or "".
 func readAll(t *testing.T, db store.DB, q asked) string {
 	t.Helper()
 	if db.Engine() == "postgres" {

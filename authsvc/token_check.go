@@ -91,7 +91,7 @@ func (s *Service) principal(ctx context.Context, token string) (*principal.Princ
 	return p, err
 }
 
-// bearer answers whose token it is, if that user holds the access. It is for operations that need no token of the gate's, because they
+// bearer returns whose token it is, if that user holds the access. It is for operations that need no token of the gate's, because they
 // take the one of a mail too; from here on the request is that user's, and the audit names them.
 func (s *Service) bearer(ctx context.Context, r *rest.Request, token, access string) (*principal.Principal, error) {
 	p, err := s.principal(ctx, token)

@@ -121,7 +121,7 @@ type refreshRow struct {
 	Sealed []byte `db:"sealed"`
 }
 
-// obtain answers the user's refresh token for the client: the one that there is, or the new one. A mobile client
+// obtain returns the user's refresh token for the client: the one that there is, or the new one. A mobile client
 // replaces its own, and all the user's other mobile ones, together with the sessions that were
 // made with them: it answers those sessions' tokens, for the caller to announce.
 func (s *Service) obtain(ctx context.Context, tx store.Conn, l login, now time.Time) (value, id string, ended []tokenOf, err error) {

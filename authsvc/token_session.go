@@ -43,7 +43,7 @@ func (s *Service) declareSessions(e *crud.Engine) {
 	e.Add(endOfUser)
 }
 
-// endSession answers the same whether there was such a session or not. It is for whoever may log its user out; who has a token
+// endSession returns the same whether there was such a session or not. It is for whoever may log its user out; who has a token
 // itself may revoke it, whoever they are (revokeToken).
 func (s *Service) endSession(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 	session, err := r.UUIDParam("session_uuid")

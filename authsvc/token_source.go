@@ -46,7 +46,7 @@ func liveTokenBy(more string) string {
 
 var selectLiveToken = liveTokenBy("")
 
-// Load answers who a token speaks for, as things are now: policies, the user and the tenant may have
+// Load returns who a token speaks for, as things are now: policies, the user and the tenant may have
 // changed while the token lives. One query, of one row; some more where a directory or another backend let the user in. Expiry is by the database's clock, which all nodes share.
 func (s *Service) Load(ctx context.Context, _ string, d tokens.Digest) (*principal.Principal, error) {
 	t, err := store.Get[liveToken](ctx, s.db, selectLiveToken, d[:])

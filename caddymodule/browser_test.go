@@ -86,7 +86,7 @@ func newBrowser(t *testing.T) *browser {
 	return b
 }
 
-// complained answers what the page complained of since it was last asked.
+// complained returns what the page complained of since it was last asked.
 func (b *browser) complained() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()

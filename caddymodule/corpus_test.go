@@ -54,7 +54,7 @@ func (a *arrivals) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// take answers what has come since it was last asked.
+// take returns what has come since it was last asked.
 func (a *arrivals) take() (int, []error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -206,7 +206,7 @@ func (n *noted) MarshalLogObject(enc zapcore.ObjectEncoder) error {
 	return nil
 }
 
-// placeholder answers Caddy's {http.auth.user.*}, and the request's id.
+// placeholder returns Caddy's {http.auth.user.*}, and the request's id.
 func (n *noted) placeholder(key string) (any, bool) {
 	if key == logs.RequestIDKey {
 		return n.requestID, true

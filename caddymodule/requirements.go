@@ -7,7 +7,7 @@ import (
 	"github.com/ringfence/ringfence/internal/target"
 )
 
-// requirements answers what this configuration's gates would require of a request: the explanation of a decision
+// requirements returns what this configuration's gates would require of a request: the explanation of a decision
 // asks the same routers as the decision itself.
 func (a *App) requirements(method, path string) (authsvc.Requirement, error) {
 	t, err := target.Parse(path)

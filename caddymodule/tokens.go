@@ -18,7 +18,7 @@ func init() {
 
 // TokenSource is a guest module in the namespace ringfence.tokens: where tokens come from.
 type TokenSource interface {
-	// Tokens answers the cache in front of the source. It is called once, while the app is provisioned.
+	// Tokens returns the cache in front of the source. It is called once, while the app is provisioned.
 	Tokens(a *App) (*tokens.Cache, error)
 }
 
@@ -30,7 +30,7 @@ func (*LocalTokens) CaddyModule() caddy.ModuleInfo {
 	return caddy.ModuleInfo{ID: "ringfence.tokens.local", New: func() caddy.Module { return new(LocalTokens) }}
 }
 
-// Tokens answers the engine's own cache.
+// Tokens returns the engine's own cache.
 func (*LocalTokens) Tokens(a *App) (*tokens.Cache, error) {
 	a.needsDatabase = true
 	return a.engine.cache, nil
@@ -79,7 +79,7 @@ func (c remoteCache) Destruct() error {
 	return nil
 }
 
-// Tokens answers the cache of this server's tokens, shared with the configurations that name it alike.
+// Tokens returns the cache of this server's tokens, shared with the configurations that name it alike.
 func (t *RemoteTokens) Tokens(a *App) (*tokens.Cache, error) {
 	key, err := json.Marshal(t)
 	if err != nil {

@@ -55,7 +55,7 @@ func (h *Host) configOperations() []rest.Operation {
 	return []rest.Operation{read, create, update, remove}
 }
 
-// config answers a tenant's configuration of a type, or ErrNoConfig.
+// config returns a tenant's configuration of a type, or ErrNoConfig.
 func (h *Host) config(ctx context.Context, tenantUUID, authType string) (json.RawMessage, error) {
 	return h.storedConfig(ctx, h.db, tenantUUID, authType)
 }
@@ -103,7 +103,7 @@ func (h *Host) getConfig(ctx context.Context, r *rest.Request) (rest.Reply, erro
 	return rest.Reply{Body: text, Header: http.Header{"Cache-Control": {"no-store"}}}, err
 }
 
-// createConfig answers the JSON text "", which existing clients parse. The type need not be a plugin's: other daemons read theirs here.
+// createConfig answers with the JSON text "", which existing clients parse. The type need not be a plugin's: other daemons read theirs here.
 func (h *Host) createConfig(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 	tenantUUID, authType, err := h.configPlace(ctx, r)
 	if err != nil {

@@ -232,7 +232,7 @@ func formToken(cookie, state string) string {
 	return base64.RawURLEncoding.EncodeToString(digest[:])
 }
 
-// cookieOf answers "" where there is none, or several of the name.
+// cookieOf returns "" where there is none, or several of the name.
 func cookieOf(r *http.Request, name string) string {
 	found := r.CookiesNamed(name)
 	if len(found) != 1 {

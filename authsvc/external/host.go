@@ -84,7 +84,7 @@ func (h *Host) With(plugins []Plugin, publicURL string) (*Host, error) {
 	return &Host{shared: h.shared, plugins: plugins, publicURL: strings.TrimSuffix(publicURL, "/")}, nil
 }
 
-// plugin answers the plugin of a type, or nil.
+// plugin returns the plugin of a type, or nil.
 func (h *Host) plugin(authType string) Plugin {
 	for _, p := range h.plugins {
 		if p.Type() == authType {

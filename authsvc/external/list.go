@@ -62,7 +62,7 @@ func (h *Host) listOperations() []rest.Operation {
 	}
 }
 
-// listLinks answers the same for a user of another tenant as for one who does not exist: that nothing is linked.
+// listLinks returns the same for a user of another tenant as for one who does not exist: that nothing is linked.
 func (h *Host) listLinks(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 	query, err := r.List(listSpec)
 	if err != nil {
@@ -115,7 +115,7 @@ func listed(query rest.List, authType string) bool {
 	return true
 }
 
-// storedLinks answers what is stored for the path's user, by type: opened where the plugin has a safe view, else empty.
+// storedLinks returns what is stored for the path's user, by type: opened where the plugin has a safe view, else empty.
 func (h *Host) storedLinks(ctx context.Context, r *rest.Request) (map[string]json.RawMessage, error) {
 	user, scope, err := h.asked(ctx, r)
 	if err != nil {

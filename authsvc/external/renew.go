@@ -20,7 +20,7 @@ const (
 	renewalWait  = 2 * renewalLease
 )
 
-// Renew answers what is stored, renewed first if it is stale. On all nodes together one renewal is at work at a time: an external
+// Renew returns what is stored, renewed first if it is stale. On all nodes together one renewal is at work at a time: an external
 // service that gives a new refresh token each time takes an old one for stolen. The others wait for it.
 // When renew answers ErrGrantRevoked, what is stored is removed: it is of no use any more.
 func (l *Link) Renew(ctx context.Context, stale func(data json.RawMessage) bool,

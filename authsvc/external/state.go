@@ -124,7 +124,7 @@ var errUnknownState = Refuse(http.StatusBadRequest, nil, "This authorization is 
 // errLostCallback says that nobody here can take the message. The state is not used up.
 var errLostCallback = Refuse(http.StatusBadRequest, nil, "This authorization was begun on another node, or before a restart")
 
-// find answers what a state stands for. Who began it must be able to begin it now.
+// find returns what a state stands for. Who began it must be able to begin it now.
 func (h *Host) find(ctx context.Context, c store.Conn, authType, state string) (pending, error) {
 	if len(state) < minState || len(state) > maxState {
 		return pending{}, errUnknownState
@@ -221,7 +221,7 @@ func (c *closures) has(digest [sha256.Size]byte) bool {
 	return ok
 }
 
-// take answers nil when there is none.
+// take returns nil when there is none.
 func (c *closures) take(digest [sha256.Size]byte) *closure {
 	c.mu.Lock()
 	defer c.mu.Unlock()

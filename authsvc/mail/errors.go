@@ -35,7 +35,7 @@ type sendError struct {
 
 func (e *sendError) Error() string { return e.step + ": " + e.text }
 
-// Unwrap answers ErrTemporary and the cause, if there are.
+// Unwrap returns ErrTemporary and the cause, if there are.
 func (e *sendError) Unwrap() []error {
 	var chain []error
 	if e.temporary {

@@ -32,7 +32,7 @@ func secrets() []string {
 	return append(all, encodedToken)
 }
 
-// reaching answers the error of sending a mail. Where a step is wanted that takes longer than the time limit, how long
+// reaching returns the error of sending a mail. Where a step is wanted that takes longer than the time limit, how long
 // the steps before it take is the machine's affair: the limit is doubled until they fit.
 func reaching(t *testing.T, c mail.Config, want string) error {
 	t.Helper()

@@ -131,7 +131,7 @@ func (h *Hasher) Enter() (leave func(), err error) {
 	return func() { h.attempts.Add(-1) }, nil
 }
 
-// Hash answers the PHC string of a new password.
+// Hash returns the PHC string of a new password.
 func (h *Hasher) Hash(ctx context.Context, password string) (string, error) {
 	params, salt := h.inUse.Load().Params, make([]byte, saltLen)
 	_, _ = rand.Read(salt) // never fails: it ends the program instead

@@ -67,7 +67,7 @@ type count struct {
 	OpenAt  *int64    `db:"open_at"`
 }
 
-// look answers the time and, by subject and place, when the counts that there are of two subjects in two places are open.
+// look returns the time and, by subject and place, when the counts that there are of two subjects in two places are open.
 func (t *Throttle) look(ctx context.Context, subjects, places [2]Key) (now int64, open map[[2]Key]int64, err error) {
 	rows, err := store.Select[count](ctx, t.db, `
 		SELECT now_utc() AS now, l.subject, l.place, l.open_at

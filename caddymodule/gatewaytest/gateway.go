@@ -105,7 +105,7 @@ func Basic(user, password string) func(*http.Request) {
 	return func(r *http.Request) { r.SetBasicAuth(user, password) }
 }
 
-// Login answers a new token of a user.
+// Login returns a new token of a user.
 func (g *Gateway) Login(tb testing.TB, user, password string) string {
 	tb.Helper()
 	return g.Do(tb, http.MethodPost, "/api/auth/0.1/token", "", "{}", Basic(user, password)).

@@ -23,7 +23,7 @@ func (*File) CaddyModule() caddy.ModuleInfo {
 // WriterKey tells files apart.
 func (f *File) WriterKey() string { return "ringfence_" + f.FileWriter.WriterKey() }
 
-// OpenWriter answers the file that will be.
+// OpenWriter returns the file that will be.
 func (f *File) OpenWriter() (io.WriteCloser, error) {
 	return &lateFile{open: f.FileWriter.OpenWriter}, nil
 }

@@ -95,7 +95,7 @@ func InvalidField(name, constraint, format string, args ...any) *Error {
 	return &Error{Kind: Invalid, Fields: []Field{{Name: name, Constraint: constraint, Message: fmt.Sprintf(format, args...)}}}
 }
 
-// As answers the refusal in err, or nil when err is something that no client should read.
+// As returns the refusal in err, or nil when err is something that no client should read.
 func As(err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e

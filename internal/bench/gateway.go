@@ -47,7 +47,7 @@ func (t *benchTokens) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	return nil
 }
 
-// Tokens answers the full cache.
+// Tokens returns the full cache.
 func (t *benchTokens) Tokens(*caddymodule.App) (*tokens.Cache, error) {
 	all, err := readTokens(t.File)
 	if err != nil {

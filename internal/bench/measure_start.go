@@ -61,7 +61,7 @@ func (n *node) ask(method, path, token string) (int, error) {
 	return answer.StatusCode, answer.Body.Close()
 }
 
-// logIn answers a token.
+// logIn returns a token.
 func (n *node) logIn(name, password string) (string, error) {
 	r, err := http.NewRequest(http.MethodPost, n.url+"/api/auth/0.1/token", strings.NewReader(`{}`))
 	if err != nil {

@@ -162,7 +162,7 @@ func Placeholders(from, n int) string {
 // arguments collects a statement's values.
 type arguments struct{ values []any }
 
-// add answers the value's placeholder.
+// add returns the value's placeholder.
 func (a *arguments) add(v any) string {
 	a.values = append(a.values, v)
 	return fmt.Sprintf("$%d", len(a.values))

@@ -72,7 +72,7 @@ func (p Part[T, P]) On(e *Engine) {
 	})
 }
 
-// read answers the part, or the property of it that the path names where names is set.
+// read returns the part, or the property of it that the path names where names is set.
 func (p Part[T, P]) read(k *Collection[T], names *rest.Schema) rest.Handler {
 	return func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 		scope, err := tenant.Of(ctx, k.engine.DB, r)

@@ -107,7 +107,7 @@ func (k *Collection[T]) inScope(recurse bool, scope string) string {
 	return where
 }
 
-// page answers the rows that a query asks for, of those for which where holds, and how many there are. scope is the
+// page returns the rows that a query asks for, of those for which where holds, and how many there are. scope is the
 // placeholder of the tenant that the request acts in.
 func (k *Collection[T]) page(ctx context.Context, c store.Conn, query rest.List, where, scope string, args *arguments) (answer page[T], err error) {
 	everything := *args
@@ -455,7 +455,7 @@ func (k *Collection[T]) makeQueries() *queries {
 	return q
 }
 
-// keyed answers the column and the value of the key that was typed, or "" when it cannot be one. Only a key's canonical form is
+// keyed returns the column and the value of the key that was typed, or "" when it cannot be one. Only a key's canonical form is
 // one: an object must not be reached by another spelling than the one that an access, or its denial, names.
 func (k *Collection[T]) keyed(typed string) (column string, value any) {
 	for _, name := range slices.Concat(k.Keys, k.Names) {

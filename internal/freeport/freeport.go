@@ -17,7 +17,7 @@ import (
 	"syscall"
 )
 
-// Reserve answers a TCP port that nobody has on any IPv4 address of this machine, and keeps others from getting it by chance until
+// Reserve returns a TCP port that nobody has on any IPv4 address of this machine, and keeps others from getting it by chance until
 // release, which may be called twice. On systems other than Linux it can only be hoped for: there a socket that is bound
 // keeps servers away too, so none is.
 func Reserve() (port int, release func(), err error) {
@@ -37,7 +37,7 @@ func Reserve() (port int, release func(), err error) {
 	return name.(*syscall.SockaddrInet4).Port, release, nil
 }
 
-// bind answers a socket on a port of the kernel's choice, which processes that are started do not inherit.
+// bind returns a socket on a port of the kernel's choice, which processes that are started do not inherit.
 func bind() (fd int, err error) {
 	syscall.ForkLock.RLock()
 	fd, err = syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)

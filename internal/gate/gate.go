@@ -14,7 +14,7 @@ import (
 
 // Tokens says who a token speaks for; *tokens.Cache does. It is safe for concurrent use.
 type Tokens interface {
-	// Principal answers who the token speaks for now. The error is tokens.ErrUnknown or, for a text that can be no
+	// Principal returns who the token speaks for now. The error is tokens.ErrUnknown or, for a text that can be no
 	// token, tokens.ErrMalformed (both 401), or an *apierr.Error, or it says nothing about the token (503).
 	Principal(ctx context.Context, token string) (*principal.Principal, error)
 	// Shape reports whether a text could be a token.

@@ -33,7 +33,7 @@ type Need struct {
 type Router interface {
 	// Prefix is the path that all the service's paths begin with: "/api/confd/1.1".
 	Prefix() string
-	// Route answers false for a target that is not below the prefix. Any other has a need, whether
+	// Route returns false for a target that is not below the prefix. Any other has a need, whether
 	// the service documents it or not: nothing below the prefix goes unchecked.
 	Route(method string, t *target.Target) (Need, bool)
 }

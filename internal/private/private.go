@@ -31,7 +31,7 @@ func (e *ExposedError) Error() string {
 	return fmt.Sprintf("%s is open to other users (mode %04o): run \"chmod 600 %s\"", e.Path, e.Mode, e.Path)
 }
 
-// Read answers the first bytes of a file, at most limit of them: a damaged file is not read whole. It answers an
+// Read returns the first bytes of a file, at most limit of them: a damaged file is not read whole. It answers an
 // [ExposedError] for a file that is open to others, and [fs.ErrNotExist] when there is none.
 func Read(path string, limit int64) ([]byte, error) {
 	f, err := os.Open(path) //nolint:gosec // the operator names the file

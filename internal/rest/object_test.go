@@ -12,7 +12,7 @@ import (
 	"github.com/ringfence/ringfence/internal/rest"
 )
 
-// echo answers what it has read of the body.
+// echo returns what it has read of the body.
 func echo[T any](_ context.Context, r *rest.Request) (rest.Reply, error) {
 	v, err := rest.Decode[T](r)
 	return rest.Reply{Body: v}, err

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// schema answers the schema itself, or a reference to it when it has a name. What the place where
+// schema returns the schema itself, or a reference to it when it has a name. What the place where
 // it is used says of it stands beside the reference.
 func (d *definer) schema(s *Schema) object {
 	if s.Name == "" {

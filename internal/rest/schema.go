@@ -82,7 +82,7 @@ type Property struct {
 // Index is the place, for reflect's FieldByIndex, of the struct field that the property was made from; nil when it was made by hand.
 func (p *Property) Index() []int { return p.index }
 
-// Property answers the property of that name, or nil.
+// Property returns the property of that name, or nil.
 func (s *Schema) Property(name string) *Property {
 	for i := range s.Properties {
 		if s.Properties[i].Name == name {

@@ -84,7 +84,7 @@ func (s *Service) serve(w http.ResponseWriter, r *http.Request, m *Match) error 
 	return reply.write(w, r, op)
 }
 
-// write answers the reply. When it fails, it has written nothing.
+// write returns the reply. When it fails, it has written nothing.
 func (rep *Reply) write(w http.ResponseWriter, r *http.Request, op *Operation) error {
 	status := cmp.Or(rep.Status, op.Success)
 	var body []byte

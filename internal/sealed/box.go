@@ -31,7 +31,7 @@ type Box struct {
 	keys    atomic.Pointer[Keys]
 }
 
-// New answers a box. It touches neither file nor database.
+// New returns a box. It touches neither file nor database.
 func New(o Options) *Box { return &Box{options: o} }
 
 // Prepare finds the key, or makes one for a database that needs none yet, and has the database know its id. Of nodes that make

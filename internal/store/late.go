@@ -34,7 +34,7 @@ func (l *Late) Set(db DB) bool {
 	return first
 }
 
-// Open answers the database if it has been set, or nil.
+// Open returns the database if it has been set, or nil.
 func (l *Late) Open() DB {
 	select {
 	case <-l.set:

@@ -37,7 +37,7 @@ func Select[T any](ctx context.Context, c Conn, sql string, args ...any) ([]T, e
 	return out, nil
 }
 
-// Get answers the one row of a query, or ErrNotFound. Of several rows it answers an error.
+// Get returns the one row of a query, or ErrNotFound. Of several rows it answers an error.
 func Get[T any](ctx context.Context, c Conn, sql string, args ...any) (T, error) {
 	var zero T
 	all, err := Select[T](ctx, c, sql, args...)

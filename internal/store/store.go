@@ -43,7 +43,7 @@ type DB interface {
 	InTx(ctx context.Context, fn func(ctx context.Context, tx Conn) error) error
 	// InReadTx runs fn on one consistent snapshot. It is not held up by a writer.
 	InReadTx(ctx context.Context, fn func(ctx context.Context, tx Conn) error) error
-	// Ping answers nil when a query can be answered now.
+	// Ping returns nil when a query can be answered now.
 	Ping(ctx context.Context) error
 
 	// Notify queues a payload (under 8,000 bytes) on a channel, as part of tx: listeners

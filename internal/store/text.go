@@ -17,7 +17,7 @@ var ErrInvalidText = apierr.Sentinel("text with a NUL character or invalid UTF-8
 	return &apierr.Error{Kind: apierr.Invalid, Message: "The request holds text that is not UTF-8, or a NUL character", Err: cause}
 })
 
-// CheckText answers ErrInvalidText, with the argument's place, when one of args
+// CheckText returns ErrInvalidText, with the argument's place, when one of args
 // is such a text. PostgreSQL would refuse it in the middle of a transaction and
 // SQLite would keep it, so the engines ask first.
 func CheckText(args []any) error {

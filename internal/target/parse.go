@@ -135,7 +135,7 @@ func (t *Target) end(path string, start, end int, wild bool) *Refusal {
 // uuidLength is that of the form 8a9f6a0e-2b0f-4c1a-9d3e-7f2f0b1c2d3e.
 const uuidLength = 36
 
-// lowerUUIDs answers the path with each segment that is a UUID in lower case. RFC 9562, section 4, has one UUID in both
+// lowerUUIDs returns the path with each segment that is a UUID in lower case. RFC 9562, section 4, has one UUID in both
 // cases, so that those who compare texts and those who parse them would else disagree on which object a path names.
 func (t *Target) lowerUUIDs(path string) string {
 	start := 1

@@ -57,7 +57,7 @@ func Slug(ctx context.Context, c store.Conn, tenant string) (string, error) {
 	return store.Get[string](ctx, c, `SELECT slug FROM auth_tenant WHERE uuid = $1`, tenant)
 }
 
-// Of answers the tenant that the request acts in: the one that its header names, which must be the
+// Of returns the tenant that the request acts in: the one that its header names, which must be the
 // principal's or below it, else the principal's. A header that names no such tenant is refused in
 // one way, whether the tenant exists or not, and never ignored.
 //
@@ -76,7 +76,7 @@ func Of(ctx context.Context, c store.Conn, r *rest.Request) (string, error) {
 	return Named(ctx, c, p, r.HTTP.Header.Values(Header))
 }
 
-// Named answers the tenant that the lines of a request's header choose for the principal: see [Of], which adds nothing but the
+// Named returns the tenant that the lines of a request's header choose for the principal: see [Of], which adds nothing but the
 // tenant of a principal that another auth server vouches for. What it answers is canonical.
 func Named(ctx context.Context, c store.Conn, p *principal.Principal, lines []string) (string, error) {
 	switch {

@@ -19,7 +19,7 @@ type ACLs struct {
 	sets map[[sha256.Size]byte]weak.Pointer[acl.Set]
 }
 
-// Compile answers the set for these patterns, whose order and repetitions do not
+// Compile returns the set for these patterns, whose order and repetitions do not
 // matter. The error is acl.Compile's.
 func (a *ACLs) Compile(patterns []string) (*acl.Set, error) {
 	sorted := slices.Clone(patterns)

@@ -16,7 +16,7 @@ type affiliations struct {
 	known map[principal.Affiliation]weak.Pointer[principal.Affiliation]
 }
 
-// share answers the one affiliation that equals a.
+// share returns the one affiliation that equals a.
 func (s *affiliations) share(a *principal.Affiliation) *principal.Affiliation {
 	if a == nil {
 		a = new(principal.Affiliation)

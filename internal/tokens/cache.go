@@ -166,7 +166,7 @@ func (c *Cache) Staleness() time.Duration { return time.Duration(c.staleness) }
 // Shape reports whether the text could be a token; nothing is looked up.
 func (c *Cache) Shape(token string) bool { return c.source.Shape(token) }
 
-// Principal answers who the token speaks for. The error is ErrUnknown (401) when
+// Principal returns who the token speaks for. The error is ErrUnknown (401) when
 // the token is unknown, expired or revoked, and ErrMalformed, which is one too, when it is of the wrong shape; an
 // *apierr.Error of kind TooMany (429) when too many unknown tokens are being tried and
 // this one was never seen here; otherwise it is store.ErrUnavailable (503) or a fault (500), and says nothing about the token.

@@ -22,7 +22,7 @@ func (c *Cache) Plant(d Digest, p *principal.Principal) {
 	c.Settle()
 }
 
-// LateWrite answers a function that writes to ristretto again what is there now
+// LateWrite returns a function that writes to ristretto again what is there now
 // for a digest, as a write does that was slow to arrive.
 func (c *Cache) LateWrite(d Digest) func() {
 	e := c.find(&d)

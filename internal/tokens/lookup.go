@@ -22,7 +22,7 @@ type outcome struct {
 	number uint64 // of an ErrUnknown
 }
 
-// lookUp answers a token that is not known, or not well enough. Requests for
+// lookUp returns a token that is not known, or not well enough. Requests for
 // one token share a look-up, which may have begun before they did: what it
 // learnt is checked against the marks like everything that is known.
 func (c *Cache) lookUp(ctx context.Context, token string, d Digest, seen bool) (*principal.Principal, error) {

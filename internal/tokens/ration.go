@@ -200,7 +200,7 @@ func (r *Ration) spendOwn(now time.Time, name string, parts int) bool {
 	return left
 }
 
-// origin answers what is known of a network or a site. When there are too many it forgets those that it can, and then any.
+// origin returns what is known of a network or a site. When there are too many it forgets those that it can, and then any.
 func (r *Ration) origin(name string, now time.Time) *origin {
 	if o := r.origins[name]; o != nil {
 		return o

@@ -22,7 +22,7 @@ type Source interface {
 	// Shape reports whether the text could be a token of this source. It is asked before Load, so that
 	// random texts cost no query, and looks nothing up. It never accepts more than 200 bytes.
 	Shape(token string) bool
-	// Load answers who the token speaks for, as of a moment after the call began.
+	// Load returns who the token speaks for, as of a moment after the call began.
 	// A token that the source does not know, or no longer, is ErrUnknown. When the
 	// source cannot answer now, the error is store.ErrUnavailable. Load returns when ctx ends.
 	Load(ctx context.Context, token string, d Digest) (*principal.Principal, error)

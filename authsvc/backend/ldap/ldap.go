@@ -156,12 +156,12 @@ func (s *session) bindUser(dn, password string) error {
 	return s.failure("binding as the user", err)
 }
 
-// search answers the entries that match the login, with the attributes that an Entry needs.
+// search returns the entries that match the login, with the attributes that an Entry needs.
 func (s *session) search(base string, scope int, login string) ([]*goldap.Entry, error) {
 	return s.find(base, scope, s.config.filter(login), append([]string{s.config.UserEmailAttribute}, idAttributes...))
 }
 
-// find answers at most one entry that matches a filter.
+// find returns at most one entry that matches a filter.
 func (s *session) find(base string, scope int, filter string, attributes []string) ([]*goldap.Entry, error) {
 	result, err := s.conn.Search(&goldap.SearchRequest{
 		BaseDN:       base,

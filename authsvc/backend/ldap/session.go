@@ -42,7 +42,7 @@ func open(ctx context.Context, c Config, password string) (*session, error) {
 	return s, nil
 }
 
-// connect answers the TCP connection, and the same or the TLS connection over it.
+// connect returns the TCP connection, and the same or the TLS connection over it.
 func (s *session) connect() (raw, secured net.Conn, err error) {
 	ctx, cancel := context.WithTimeout(s.ctx, ConnectTimeout)
 	defer cancel()

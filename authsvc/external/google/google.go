@@ -19,7 +19,7 @@ type Config struct {
 	Client *http.Client
 }
 
-// New answers the plugin, of type google. It asks for consent each time and for offline access: Google gives a refresh token
+// New returns the plugin, of type google. It asks for consent each time and for offline access: Google gives a refresh token
 // for both together alone.
 func New(c Config) (*oauth2.Plugin, error) {
 	if c.Scopes == nil {

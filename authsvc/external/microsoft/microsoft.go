@@ -26,7 +26,7 @@ type Config struct {
 
 var directory = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9.-]{0,252}$`)
 
-// New answers the plugin, of type microsoft.
+// New returns the plugin, of type microsoft.
 func New(c Config) (*oauth2.Plugin, error) {
 	c.Directory = cmp.Or(c.Directory, "common")
 	if !directory.MatchString(c.Directory) {

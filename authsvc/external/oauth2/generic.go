@@ -9,7 +9,7 @@ import (
 // Generic is a Plugin that shows the scope of its credentials in the list of a user's external authentications.
 type Generic struct{ *Plugin }
 
-// NewGeneric answers the plugin of a service. An error is a mistake in the configuration.
+// NewGeneric returns the plugin of a service. An error is a mistake in the configuration.
 func NewGeneric(c Config) (Generic, error) {
 	p, err := New(c)
 	return Generic{p}, err

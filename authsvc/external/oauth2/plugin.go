@@ -19,7 +19,7 @@ import (
 // Plugin links users to one service. Google's and Microsoft's are this one with their addresses.
 type Plugin struct{ config Config }
 
-// New answers the plugin of a service. An error is a mistake in the configuration.
+// New returns the plugin of a service. An error is a mistake in the configuration.
 func New(c Config) (*Plugin, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -149,7 +149,7 @@ func (p *Plugin) Authorized(ctx context.Context, l *external.Link, extra []json.
 // refreshAhead is how long before its end a token is renewed.
 const refreshAhead = 30 * time.Second
 
-// Fetch answers the credentials without the refresh token, renewed first when they are about to expire. When they cannot be
+// Fetch returns the credentials without the refresh token, renewed first when they are about to expire. When they cannot be
 // renewed now, they are answered for as long as they are good.
 func (p *Plugin) Fetch(ctx context.Context, l *external.Link) (any, error) {
 	stored, err := l.Renew(ctx, expiring, func(ctx context.Context, data json.RawMessage) (any, error) { return p.renew(ctx, l, data) })

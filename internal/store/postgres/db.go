@@ -74,7 +74,7 @@ func (db *DB) Close() error {
 	return nil
 }
 
-// Ping answers nil when a query can be answered now.
+// Ping returns nil when a query can be answered now.
 func (db *DB) Ping(ctx context.Context) error {
 	began := time.Now()
 	c, err := db.conn(ctx)

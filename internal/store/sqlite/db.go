@@ -40,7 +40,7 @@ func (db *DB) Close() error {
 	return db.closed
 }
 
-// Ping answers nil when a query can be answered now.
+// Ping returns nil when a query can be answered now.
 func (db *DB) Ping(ctx context.Context) error {
 	rows, err := db.Query(ctx, "SELECT count(*) FROM sqlite_master")
 	if err != nil {

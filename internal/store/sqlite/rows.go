@@ -16,7 +16,7 @@ type rows struct {
 	release func() error
 }
 
-// wrap answers found as the store's rows. release, if any, is called when they
+// wrap returns found as the store's rows. release, if any, is called when they
 // are closed, or at once when there are none.
 func wrap(found *sql.Rows, err error, failed func(error) error, release func() error) (store.Rows, error) {
 	if release == nil {

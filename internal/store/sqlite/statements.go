@@ -50,7 +50,7 @@ func (s *statements) query(ctx context.Context, text string, args []any) (*sql.R
 	return e.prepared.QueryContext(ctx, args...) //nolint:sqlclosecheck // the caller closes the rows
 }
 
-// entry answers what is kept for a text, and whether it was there before.
+// entry returns what is kept for a text, and whether it was there before.
 func (s *statements) entry(text string) (e *statement, known bool) {
 	var oldest *statement
 	s.mu.Lock()

@@ -19,7 +19,7 @@ const CrashTable = "CREATE TABLE st_crash (id bigint PRIMARY KEY)"
 
 // WriteForEver writes rows from several goroutines, by every way that a DB has
 // to write, and calls acknowledge with the id of each once it is acknowledged.
-// It answers when ctx ends; failed is called with what went wrong meanwhile.
+// It returns when ctx ends; failed is called with what went wrong meanwhile.
 // Ids begin at first.
 func WriteForEver(ctx context.Context, db store.DB, first int64, acknowledge func(id int64), failed func(error)) {
 	const insert = "INSERT INTO st_crash (id) VALUES ($1)"

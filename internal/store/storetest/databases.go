@@ -139,7 +139,7 @@ func onDatabase(server, name string) string {
 // templateLock is the advisory lock under which the template is made.
 const templateLock = 0x72696e6774657374
 
-// ensureTemplate answers the name of a migrated database to copy. Whichever
+// ensureTemplate returns the name of a migrated database to copy. Whichever
 // process is first makes it, under another name until it is whole.
 func ensureTemplate(ctx context.Context, admin *postgres.DB, server string) (string, error) {
 	name, err := templateName()

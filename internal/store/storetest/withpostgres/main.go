@@ -39,7 +39,7 @@ func main() {
 	os.Exit(status)
 }
 
-// run answers the command's status, or 1 and what went wrong before it.
+// run returns the command's status, or 1 and what went wrong before it.
 func run(arguments []string) (int, error) {
 	program, err := exec.LookPath(arguments[0])
 	if err != nil {
