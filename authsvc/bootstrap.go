@@ -119,6 +119,14 @@ func (a Admin) check() (key string, err error) {
 // maxUsername is the length of the longest username.
 const maxUsername = 256
 
+// Installation returns this installation's UUID, or "" before Bootstrap.
+func (s *Service) Installation() string {
+	if uuid := s.server.Load(); uuid != nil {
+		return *uuid
+	}
+	return ""
+}
+
 func (s *Service) serverUUID(ctx context.Context) (string, error) {
 	return store.Get[string](ctx, s.db, `SELECT uuid FROM auth_server`)
 }

@@ -303,3 +303,23 @@ func TestBootstrapLogsNoPassword(t *testing.T) {
 		t.Errorf("an unreadable hash was not logged: %s", log.String())
 	}
 }
+
+func TestInstallationIsKnownFromBootstrapOn(t *testing.T) {
+	each(t, func(t *testing.T, db store.DB) {
+		fresh, err := authsvc.New(authsvc.Options{DB: db, Settings: cheapest})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := fresh.Installation(); got != "" {
+			t.Errorf("before: %q", got)
+		}
+		s := newServer(t, db)
+		want, err := store.Get[string](t.Context(), db, `SELECT uuid FROM auth_server`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.svc.Installation(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	})
+}

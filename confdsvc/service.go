@@ -2,7 +2,6 @@ package confdsvc
 
 import (
 	"context"
-	"errors"
 	"net/http"
 
 	"github.com/ringfence/ringfence/internal/apierr"
@@ -18,7 +17,11 @@ const APIVersion = "26.08"
 const prefix = "/api/confd/1.1"
 
 // Options are what the service needs to know from outside.
-type Options struct{ DB store.DB }
+type Options struct {
+	DB store.DB
+	// Installation returns this installation's UUID, or "" while it has none; nil: it never has one.
+	Installation func() string
+}
 
 // New describes the service.
 func New(o Options) (*rest.Service, error) {
@@ -35,7 +38,7 @@ func New(o Options) (*rest.Service, error) {
 	for _, declare := range resources {
 		declare(e)
 	}
-	s.Operations = append(e.Operations(), statusOperations(o.DB)...)
+	s.Operations = append(e.Operations(), statusOperations(o.Installation)...)
 	return s, s.Mount()
 }
 
@@ -61,19 +64,17 @@ type Component struct {
 	Status string `json:"status"`
 }
 
-func statusOperations(db store.DB) []rest.Operation {
+func statusOperations(installation func() string) []rest.Operation {
 	return []rest.Operation{
 		{
 			Method: http.MethodGet, Path: "/infos", Access: "confd.infos.read", ID: "get_infos", Tag: "infos",
 			Summary: "Which installation this is", Success: http.StatusOK, Reply: rest.SchemaOf[Infos](),
-			Handle: func(ctx context.Context, _ *rest.Request) (rest.Reply, error) {
+			Handle: func(context.Context, *rest.Request) (rest.Reply, error) {
 				answer := Infos{Version: APIVersion}
-				uuid, err := store.Get[string](ctx, db, `SELECT uuid FROM auth_server`)
-				switch {
-				case err == nil:
-					answer.UUID = &uuid
-				case !errors.Is(err, store.ErrNotFound):
-					return rest.Reply{}, err
+				if installation != nil {
+					if uuid := installation(); uuid != "" {
+						answer.UUID = &uuid
+					}
 				}
 				return rest.Reply{Body: answer}, nil
 			},

@@ -245,9 +245,7 @@ func TestInfosAndStatus(t *testing.T) {
 		if o := c.Get("/infos").Want(http.StatusOK).Object(); o["uuid"] != nil || o["wazo_version"] == nil {
 			t.Errorf("infos: %v", o)
 		}
-		if _, err := db.Exec(t.Context(), `INSERT INTO auth_server (id, uuid) VALUES (1, $1)`, w.tenants["a"]); err != nil {
-			t.Fatal(err)
-		}
+		w.installation = w.tenants["a"]
 		if o := c.Get("/infos").Want(http.StatusOK).Object(); o["uuid"] != w.tenants["a"] {
 			t.Errorf("infos: %v", o)
 		}

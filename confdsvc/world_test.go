@@ -21,15 +21,18 @@ type world struct {
 	svc     *rest.Service
 	db      store.DB
 	tenants map[string]string
+
+	installation string
 }
 
 func newWorld(tb testing.TB, db store.DB) *world {
 	tb.Helper()
-	svc, err := confdsvc.New(confdsvc.Options{DB: db})
+	w := &world{db: db, tenants: map[string]string{}}
+	svc, err := confdsvc.New(confdsvc.Options{DB: db, Installation: func() string { return w.installation }})
 	if err != nil {
 		tb.Fatal(err)
 	}
-	w := &world{svc: svc, db: db, tenants: map[string]string{}}
+	w.svc = svc
 	for _, tenant := range [][2]string{{"master", "master"}, {"a", "master"}, {"b", "master"}, {"a1", "a"}} {
 		w.tenants[tenant[0]] = uuid.NewString()
 		if _, err := db.Exec(tb.Context(), `INSERT INTO auth_tenant (uuid, parent_uuid, name, slug) VALUES ($1, $2, $3, $3)`,
