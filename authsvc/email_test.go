@@ -194,6 +194,31 @@ func sends(token string) func(*http.Request) {
 	return func(r *http.Request) { r.Header.Set("X-Auth-Token", token) }
 }
 
+// A mail greets its reader by name: what there is of first and last name.
+func TestConfirmationMailsHoldNames(t *testing.T) {
+	each(t, func(t *testing.T, db store.DB) {
+		p := newPost(t, db, mailtest.Options{})
+		admin := p.admin()
+		for _, tt := range []struct{ user, name string }{
+			{`"username":"ada","firstname":"Ada","lastname":"Lovelace"`, "Ada Lovelace"},
+			{`"username":"jose","firstname":"José"`, "José"},
+			{`"username":"grace","lastname":"Hopper"`, "Hopper"},
+		} {
+			user := p.do("POST", "/users", admin, `{`+tt.user+`}`).want(t, 200).text(t, "uuid")
+			_, uuids := p.do("PUT", "/users/"+user+"/emails", admin, `{"emails":[{"address":"someone@example.com","main":true}]}`).want(t, 200).addresses(t)
+			p.do("GET", "/users/"+user+"/emails/"+uuids["someone@example.com"]+"/confirm", admin, "").want(t, 204)
+			m := p.mails.Next(t)
+			if !strings.HasPrefix(m.Text(t), "Hello "+tt.name+",") || !strings.Contains(m.HTML(t), "Hello "+tt.name+",") {
+				t.Errorf("%s reads\n%s\n%s", tt.name, m.Text(t), m.HTML(t))
+			}
+			to, err := m.Header(t).AddressList("To")
+			if err != nil || len(to) != 1 || to[0].Name != tt.name || to[0].Address != "someone@example.com" {
+				t.Errorf("it is to %v, %v", to, err)
+			}
+		}
+	})
+}
+
 // A link confirms the address that it was sent to; whoever may confirm others' addresses needs no link.
 func TestWhoConfirms(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {

@@ -195,3 +195,98 @@ func TestNobodyHasTheNilUUID(t *testing.T) {
 		s.do("POST", "/users", s.admin(), `{"username":"nobody","uuid":"00000000-0000-0000-0000-000000000000"}`).want(t, 400)
 	})
 }
+
+// A username by which a directory's entry finds a user lets nobody in who holds more than who chose it; nor does the entry that was bound by it.
+func TestAPlantedUsernameLetsNobodyIn(t *testing.T) {
+	d := ldaptest.Start(t)
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		s.svc.UseBackends([]authsvc.Backend{s.svc.DatabaseBackend(), s.svc.LDAPBackend(d.RootCAs)})
+		admin := s.admin()
+		_, _, clerk := s.account(admin, "clerk", helpdesk...)
+		mighty := s.mighty(admin)
+		acme := s.do("POST", "/tenants", admin, `{"name":"acme","slug":"acme"}`).want(t, 200).text(t, "uuid")
+		s.do("PUT", "/backends/ldap", admin, directory(d, ""), in(acme)).want(t, 200)
+		victim := s.do("POST", "/users", admin, `{"username":"victim","authentication_method":"ldap"}`, in(acme)).want(t, 200).text(t, "uuid")
+		rename := func(token, username string) {
+			t.Helper()
+			s.do("PUT", "/users/"+victim, token, `{"username":"`+username+`","authentication_method":"ldap"}`).want(t, 200)
+		}
+		asBob := func(status int) answer {
+			t.Helper()
+			return s.do("POST", "/token", "", `{"tenant_id":"acme","access_type":"offline","client_id":"c"}`, basic("bob", ldaptest.Password("bob"))).want(t, status)
+		}
+		promote := func() { s.do("PUT", "/users/"+victim+"/policies/"+mighty, admin, "").want(t, 204) }
+		demote := func() { s.do("DELETE", "/users/"+victim+"/policies/"+mighty, admin, "").want(t, 204) }
+		asBob(401)
+		rename(clerk, "bob@example.test")
+		promote()
+		asBob(401)
+		demote()
+		entered := asBob(200) // and is bound
+		promote()
+		asBob(401)
+		s.do("HEAD", "/token/"+entered.text(t, "data.token"), "", "").want(t, 404)
+		s.do("POST", "/token", "", `{"client_id":"c","refresh_token":"`+entered.text(t, "data.refresh_token")+`"}`).want(t, 401)
+		demote()
+		rename(clerk, "victim") // the entry stays bound, and so does what it stands on
+		asBob(200)
+		promote()
+		asBob(401)
+
+		s.do("DELETE", "/idp/ldap/users/"+victim, admin, "").want(t, 204)
+		rename(admin, "bob@example.test")
+		s.do("PUT", "/idp/ldap/users/"+victim, admin, "").want(t, 204)
+		asBob(200)
+	})
+}
+
+// A tenant's default method, by which users come to log in through a directory, lets nobody in who holds more than who chose it.
+func TestAPlantedMethodLetsNobodyIn(t *testing.T) {
+	d := ldaptest.Start(t)
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		s.svc.UseBackends([]authsvc.Backend{s.svc.DatabaseBackend(), s.svc.LDAPBackend(d.RootCAs)})
+		admin := s.admin()
+		_, _, clerk := s.account(admin, "clerk", "auth.tenants.#", "auth.users.#", "auth.idp.#")
+		mighty := s.mighty(admin)
+		acme := s.do("POST", "/tenants", admin, `{"name":"acme","slug":"acme"}`).want(t, 200).text(t, "uuid")
+		s.do("PUT", "/backends/ldap", admin, directory(d, ""), in(acme)).want(t, 200)
+		method := func(token, method string) {
+			t.Helper()
+			s.do("PUT", "/tenants/"+acme, token, `{"name":"acme","default_authentication_method":"`+method+`"}`).want(t, 200)
+		}
+		var token, refresh string
+		enters := func(uid string, status int) {
+			t.Helper()
+			a := s.do("POST", "/token", "", `{"tenant_id":"acme","access_type":"offline","client_id":"c"}`, basic(uid, ldaptest.Password(uid))).want(t, status)
+			if status == 200 {
+				token, refresh = a.text(t, "data.token"), a.text(t, "data.refresh_token")
+			}
+			if token != "" {
+				s.do("POST", "/token", "", `{"client_id":"c","refresh_token":"`+refresh+`"}`).want(t, status)
+				s.do("HEAD", "/token/"+token, "", "").want(t, map[int]int{200: 204, 401: 404}[status])
+			}
+		}
+		alice := s.do("POST", "/users", admin, `{"username":"alice@example.test","authentication_method":"default"}`, in(acme)).want(t, 200).text(t, "uuid")
+		enters("alice", 401)
+		method(clerk, "ldap")
+		enters("alice", 200)
+		s.do("PUT", "/users/"+alice+"/policies/"+mighty, admin, "").want(t, 204)
+		enters("alice", 401)
+		method(admin, "native")
+		method(admin, "ldap")
+		enters("alice", 200)
+
+		// One user's own method is the same.
+		token, refresh = "", ""
+		bob := s.do("POST", "/users", admin, `{"username":"bob@example.test","authentication_method":"native"}`, in(acme)).want(t, 200).text(t, "uuid")
+		s.do("PUT", "/idp/ldap/users/"+bob, clerk, "").want(t, 204)
+		enters("bob", 200)
+		s.do("PUT", "/users/"+bob+"/policies/"+mighty, admin, "").want(t, 204)
+		enters("bob", 401)
+		s.do("DELETE", "/idp/ldap/users/"+bob, admin, "").want(t, 204)
+		s.do("PUT", "/idp/ldap/users/"+bob, admin, "").want(t, 204)
+		enters("bob", 200)
+	})
+}
