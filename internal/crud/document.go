@@ -147,12 +147,15 @@ func (d *document[T]) read(ctx context.Context, r *rest.Request) (rest.Reply, er
 
 // write finds the document and has do change it, in one transaction.
 func (d *document[T]) write(ctx context.Context, change *Change[T], do func(ctx context.Context, c store.Conn) error) error {
-	scope, err := tenant.Of(ctx, d.k.engine.DB, change.Request)
-	if err != nil {
-		return err
+	scope := change.Tenant
+	if scope == "" {
+		var err error
+		if scope, err = tenant.Of(ctx, d.k.engine.DB, change.Request); err != nil {
+			return err
+		}
+		change.Tenant = scope
 	}
-	change.Tenant = scope
-	err = d.k.engine.InTx(ctx, func(ctx context.Context, c store.Conn) (err error) {
+	err := d.k.engine.InTx(ctx, func(ctx context.Context, c store.Conn) (err error) {
 		change.New = nil
 		if change.Old, err = d.row(ctx, c, scope, change.Request); err != nil {
 			return err
@@ -188,11 +191,11 @@ func (d *document[T]) create(ctx context.Context, r *rest.Request) (rest.Reply, 
 }
 
 func (d *document[T]) receive(ctx context.Context, r *rest.Request) (*Change[T], error) {
-	sent, err := r.Object()
+	scope, sent, err := d.k.engine.begin(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	change := &Change[T]{Request: r, Sent: sent}
+	change := &Change[T]{Request: r, Sent: sent, Tenant: scope}
 	return change, d.k.receive(ctx, change)
 }
 

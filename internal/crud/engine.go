@@ -8,6 +8,7 @@ import (
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/tenant"
 )
 
 // Engine runs the collections of one service on one database. Collections, links and the like are declared on it while the service is
@@ -71,6 +72,15 @@ func Of[T any](e *Engine) *Collection[T] {
 		panic(fmt.Sprintf("%s: no collection of %s is declared", e.Service, reflect.TypeFor[T]()))
 	}
 	return k
+}
+
+// begin tells the tenant that a request acts in, and reads its body. Who may not act there is refused before the body has come.
+func (e *Engine) begin(ctx context.Context, r *rest.Request) (scope string, sent rest.Object, err error) {
+	if scope, err = tenant.Of(ctx, e.DB, r); err != nil {
+		return "", sent, err
+	}
+	sent, err = r.Object()
+	return scope, sent, err
 }
 
 // transaction is what one transaction leaves to be done when it has committed.

@@ -422,7 +422,7 @@ func (j *joint[L, R]) own(ctx context.Context, c store.Conn, p *Pair[L, R]) erro
 func (j *joint[L, R]) put(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 	var sent *rest.Object
 	if j.Row != nil {
-		object, err := r.Object()
+		_, object, err := j.engine.begin(ctx, r)
 		if err != nil {
 			return rest.Reply{}, err
 		}

@@ -114,11 +114,11 @@ func (p Part[T, P]) named(schema *rest.Schema, part *P, r *rest.Request) (reflec
 
 func (p Part[T, P]) write(k *Collection[T]) rest.Handler {
 	return func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-		sent, err := r.Object()
+		scope, sent, err := k.engine.begin(ctx, r)
 		if err != nil {
 			return rest.Reply{}, err
 		}
-		return rest.Reply{}, p.update(ctx, k, r, func(ctx context.Context, c store.Conn, part *P) error {
+		return rest.Reply{}, p.update(ctx, k, r, scope, func(ctx context.Context, c store.Conn, part *P) error {
 			old := *part
 			if p.Whole {
 				*part = *new(P)
@@ -140,12 +140,12 @@ func (p Part[T, P]) merge(ctx context.Context, c store.Conn, old, changed *P, se
 
 func (p Part[T, P]) writeNamed(k *Collection[T], schema *rest.Schema) rest.Handler {
 	return func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-		body, err := r.Object()
+		scope, body, err := k.engine.begin(ctx, r)
 		if err != nil {
 			return rest.Reply{}, err
 		}
 		sent := schema.Object(map[string]any{r.Param(p.Name): body.Values()})
-		return rest.Reply{}, p.update(ctx, k, r, func(ctx context.Context, c store.Conn, part *P) error {
+		return rest.Reply{}, p.update(ctx, k, r, scope, func(ctx context.Context, c store.Conn, part *P) error {
 			old := *part
 			if _, err := p.named(schema, part, r); err != nil {
 				return err
@@ -159,8 +159,8 @@ func (p Part[T, P]) writeNamed(k *Collection[T], schema *rest.Schema) rest.Handl
 }
 
 // update changes the part of the object that the request's path names.
-func (p Part[T, P]) update(ctx context.Context, k *Collection[T], r *rest.Request, edit func(ctx context.Context, c store.Conn, part *P) error) error {
-	return k.changeIn(ctx, &Change[T]{Request: r}, func(ctx context.Context, c store.Conn, o *T) error {
+func (p Part[T, P]) update(ctx context.Context, k *Collection[T], r *rest.Request, scope string, edit func(ctx context.Context, c store.Conn, part *P) error) error {
+	return k.changeIn(ctx, &Change[T]{Request: r, Tenant: scope}, func(ctx context.Context, c store.Conn, o *T) error {
 		return edit(ctx, c, p.Field(o))
 	}, func(o *T) any { return p.Field(o) })
 }

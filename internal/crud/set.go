@@ -13,7 +13,6 @@ import (
 	"github.com/ringfence/ringfence/internal/audit"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
-	"github.com/ringfence/ringfence/internal/tenant"
 )
 
 // List is an operation that replaces all links of one object, N, by links with the objects of a list, F: PUT /{near}/{id}/{Path} with
@@ -97,15 +96,11 @@ func componentOf(singular, field string) string {
 }
 
 func (s *setter[N, F]) handle(ctx context.Context, r *rest.Request) (rest.Reply, error) { //nolint:unparam // it is a rest.Handler
-	object, err := r.Object()
+	scope, object, err := s.engine.begin(ctx, r)
 	if err != nil {
 		return rest.Reply{}, err
 	}
 	items, _ := object.Value(s.list.Field).([]any)
-	scope, err := tenant.Of(ctx, s.engine.DB, r)
-	if err != nil {
-		return rest.Reply{}, err
-	}
 	err = s.engine.InTx(ctx, func(ctx context.Context, c store.Conn) error {
 		near, err := s.near.row(ctx, c, scope, r.Param(s.near.Param))
 		if err != nil {

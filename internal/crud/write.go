@@ -20,7 +20,7 @@ func (k *Collection[T]) create(ctx context.Context, r *rest.Request) (rest.Reply
 
 // createIn reads the body and has insert write the object, in one transaction.
 func (k *Collection[T]) createIn(ctx context.Context, r *rest.Request, insert func(context.Context, store.Conn, *Change[T]) error) (rest.Reply, error) {
-	sent, err := r.Object()
+	scope, sent, err := k.engine.begin(ctx, r)
 	if err != nil {
 		return rest.Reply{}, err
 	}
@@ -32,10 +32,6 @@ func (k *Collection[T]) createIn(ctx context.Context, r *rest.Request, insert fu
 		return rest.Reply{}, err
 	}
 	if err := k.receive(ctx, change); err != nil {
-		return rest.Reply{}, err
-	}
-	scope, err := tenant.Of(ctx, k.engine.DB, r)
-	if err != nil {
 		return rest.Reply{}, err
 	}
 	received := *change.New
@@ -197,11 +193,11 @@ func (k *Collection[T]) run(ctx context.Context, c store.Conn, change *Change[T]
 }
 
 func (k *Collection[T]) update(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-	sent, err := r.Object()
+	scope, sent, err := k.engine.begin(ctx, r)
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	change := &Change[T]{Request: r, Sent: sent}
+	change := &Change[T]{Request: r, Sent: sent, Tenant: scope}
 	if err := k.receive(ctx, change); err != nil {
 		return rest.Reply{}, err
 	}
@@ -229,8 +225,10 @@ func (k *Collection[T]) change(ctx context.Context, change *Change[T], edit func
 func (k *Collection[T]) changeIn(
 	ctx context.Context, change *Change[T], edit func(ctx context.Context, c store.Conn, o *T) error, shown func(o *T) any,
 ) (err error) {
-	if change.Tenant, err = tenant.Of(ctx, k.engine.DB, change.Request); err != nil {
-		return err
+	if change.Tenant == "" {
+		if change.Tenant, err = tenant.Of(ctx, k.engine.DB, change.Request); err != nil {
+			return err
+		}
 	}
 	err = k.engine.InTx(ctx, func(ctx context.Context, c store.Conn) error {
 		if err := k.load(ctx, c, change, shown); err != nil {
