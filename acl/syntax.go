@@ -78,9 +78,6 @@ func ParsePattern(pattern string) error {
 	})
 }
 
-// uuidLength is that of 8a9f6a0e-2b0f-4c1a-9d3e-7f2f0b1c2d3e.
-const uuidLength = 36
-
 // FoldUUIDs is an access or a pattern with the words that are UUIDs in lower case. RFC 9562, section 4, has one UUID in both cases, so
 // a set compares them so: its own patterns, those that Covers is asked about, and the accesses that callers put into this form before
 // Allows. A text that is so already is not copied.
