@@ -31,7 +31,7 @@ run: build ## build and start the gateway with the Caddyfile
 
 .PHONY: test
 test: ## all tests, on SQLite and on PostgreSQL (RACE=-race: with the race detector)
-	$(WITH_PG) $(GO) test $(RACE) -timeout 15m $(PKGS)
+	$(WITH_PG) $(GO) test $(RACE) -timeout 40m $(PKGS)
 
 .PHONY: test-race
 test-race: ## all tests with the race detector, on both databases
