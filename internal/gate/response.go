@@ -96,10 +96,22 @@ func (w *upstreamWriter) stream() {
 	w.watchUntil(func() {
 		// In HTTP/2 the first resets the stream. In HTTP/1 it fails all writes, and the second ends the request's
 		// context, so that a handler that waits for its upstream returns.
-		control := http.NewResponseController(w.ResponseWriter)
+		// Both go to the server itself: what wraps it on the way is the handler's, and this runs beside the handler.
+		control := http.NewResponseController(innermost(w.ResponseWriter))
 		_ = control.SetWriteDeadline(time.Unix(1, 0))
 		_ = control.SetReadDeadline(time.Unix(1, 0))
 	})
+}
+
+// innermost is the server's own writer.
+func innermost(w http.ResponseWriter) http.ResponseWriter {
+	for {
+		wrapper, ok := w.(interface{ Unwrap() http.ResponseWriter })
+		if !ok {
+			return w
+		}
+		w = wrapper.Unwrap()
+	}
 }
 
 func (w *upstreamWriter) watchUntil(end func()) {

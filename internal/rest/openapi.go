@@ -169,7 +169,9 @@ func (d *definer) parameters(op *Operation) []object {
 		out = append(out, p)
 	}
 	for _, q := range op.Query {
-		p := object{"name": q.Name, "in": "query", "schema": d.schema(q.Schema)}
+		schema := d.schema(q.Schema)
+		delete(schema, "example") // a console sends what it is shown here, and a filter by an example finds nothing
+		p := object{"name": q.Name, "in": "query", "schema": schema}
 		if q.Description != "" {
 			p["description"] = q.Description
 		}
