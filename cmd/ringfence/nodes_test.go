@@ -96,7 +96,7 @@ func TestTenNodesStartAtOnce(t *testing.T) {
 	}{
 		{`SELECT count(*) FROM auth_user`, 1},
 		{`SELECT count(*) FROM auth_tenant`, 1},
-		{`SELECT count(*) FROM auth_policy`, 1},
+		{`SELECT count(*) FROM auth_policy`, 2}, // the administrator's, and the default one of every user
 		{`SELECT count(*) FROM auth_server`, 1},
 		{`SELECT count(*) - count(DISTINCT version_id) FROM ringfence_migration`, 0},
 	} {
