@@ -38,6 +38,7 @@ func newOperationsSite(t *testing.T, address string) *operationsSite {
 		external google
 		external microsoft
 		external mobile
+		default_user_policy none
 `, s.mails.Addr, s.mails.CAFile))
 	s.admin = s.Login(t, "admin", gatewaytest.Password)
 	s.caller, s.policy, s.token = s.Account(t, s.admin, "caller", "confd.users.read")
