@@ -310,10 +310,10 @@ var operationCalls = []struct {
 	}},
 	{"GET /audit", "", func(t *testing.T, s *operationsSite) request {
 		user := s.user(t)
-		return request{query: "?object=" + user, says: `"action":"create_user"`}
+		return request{query: "?object=" + user, says: `"action":"create_user"`, also: []string{"auth.users." + user + ".read"}}
 	}},
 	{"GET /audit/{audit_entry_id}", "", func(*testing.T, *operationsSite) request {
-		return request{params: values("audit_entry_id", "1"), says: `"id":1,`}
+		return request{params: values("audit_entry_id", "1"), says: `"id":1,`, also: []string{"auth.*.*.read", "auth.*.*.*.read", "auth.*.*.*.*.read"}}
 	}},
 }
 
