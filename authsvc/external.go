@@ -51,14 +51,34 @@ type withoutPlugins struct {
 // externalRights are the service's own rules, for external authentication.
 type externalRights struct{ s *Service }
 
+// External credentials let nobody in as their user, so what users hold over themselves alone, as every user does by the default policy, does not
+// count here: whoever holds the access to somebody's credentials needs all that the user holds beyond that.
+
 func (externalRights) MayActOn(ctx context.Context, c store.Conn, caller *principal.Principal, userUUID string) error {
-	return mayActOn(ctx, c, caller, userUUID)
+	if userUUID == caller.UserUUID {
+		return nil
+	}
+	return exceedsBeyondThemselves(ctx, c, caller, oneUser(userUUID), userUUID)
 }
 
 func (externalRights) MayConfigure(ctx context.Context, c store.Conn, caller *principal.Principal, tenantUUID string) error {
-	return mayActOnAll(ctx, c, caller, tenantUUID, "1 = 1")
+	of := users{"SELECT uuid AS user_uuid FROM auth_user WHERE tenant_uuid = $1", []any{tenantUUID}}
+	return exceedsBeyondThemselves(ctx, c, caller, of.but(caller.UserUUID), "*")
 }
 
 func (e externalRights) StillMayActOn(ctx context.Context, c store.Conn, callerUUID, userUUID string) (bool, error) {
-	return e.s.covers(ctx, c, voucher{ByUUID: callerUUID}, userUUID)
+	return e.s.covers(ctx, c, voucher{ByUUID: callerUUID, Fresh: true}, userUUID)
+}
+
+// exceedsBeyondThemselves refuses when one of the users holds, over more than themselves, what the caller does not.
+func exceedsBeyondThemselves(ctx context.Context, c store.Conn, p *principal.Principal, of users, me string) error {
+	held, err := accessesOf(ctx, c, of)
+	if err != nil {
+		return err
+	}
+	held = slices.DeleteFunc(held, ownAlone)
+	for i := range held {
+		held[i] = bound(held[i], me, "*")
+	}
+	return exceeds(p, held)
 }
