@@ -154,7 +154,12 @@ func (p *Process) Ended(tb testing.TB) int {
 	select {
 	case <-p.ended:
 	case <-time.After(patience):
-		p.Kill(tb)
+		p.Signal(tb, syscall.SIGQUIT) // Go writes what every goroutine waits for, and ends
+		select {
+		case <-p.ended:
+		case <-time.After(patience):
+			p.Kill(tb)
+		}
 		tb.Fatalf("the gateway did not end:\n%s", p.Output())
 	}
 	return p.cmd.ProcessState.ExitCode()
