@@ -7,9 +7,9 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
-	"github.com/ringfence/ringfence/authsvc/password"
 	"github.com/ringfence/ringfence/authsvc/throttle"
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/store"
@@ -122,13 +122,24 @@ func (s *Service) guardedLogin(ctx context.Context, a Attempt, network string, t
 	if err != nil {
 		return err
 	}
-	if first := *s.backends.Load(); len(first) > 0 && first[0].Name() == databaseName && s.hasher.Full() {
-		return password.ErrBusy
-	}
 	if err := s.mayStayUndecided(ctx, a); err != nil {
 		return err
 	}
-	return guess.Try(ctx, try)
+	if first := *s.backends.Load(); len(first) == 0 || first[0].Name() != databaseName {
+		return guess.Try(ctx, try)
+	}
+	// The place is kept while the attempt is counted, so that no more wait for the database's writer than can find one. It is
+	// given back before the backends are asked: the database takes one again, and one that hangs behind it keeps none.
+	leave, err := s.hasher.Enter()
+	if err != nil {
+		return err
+	}
+	leave = sync.OnceFunc(leave)
+	defer leave()
+	return guess.Try(ctx, func() error {
+		leave()
+		return try()
+	})
 }
 
 // guarded makes an attempt at a password (see throttle.Attempt.Try), unless it comes too soon, or more are being made than can

@@ -114,13 +114,7 @@ func (h *Hasher) Places() (running, waiting int) { return cap(h.slots), h.inUse.
 // Load is how many hashes run now, and how many wait.
 func (h *Hasher) Load() (running, waiting int) { return len(h.slots), int(h.waiting.Load()) }
 
-// Full reports whether Enter would answer ErrBusy now.
-func (h *Hasher) Full() bool {
-	running, waiting := h.Places()
-	return h.attempts.Load() >= int64(running+waiting)
-}
-
-// Enter makes room for an attempt at a password, or answers ErrBusy when as many are under way as can find a place. It
+// Enter makes room for an attempt at a password, or returns ErrBusy when as many are under way as can find a place. It
 // waits for nothing. leave gives the room back.
 func (h *Hasher) Enter() (leave func(), err error) {
 	running, waiting := h.Places()
