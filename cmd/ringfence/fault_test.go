@@ -1,9 +1,11 @@
 package main_test
 
 import (
+	"bytes"
 	"context"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -130,5 +132,51 @@ func TestDatabaseAway(t *testing.T) {
 	}
 	if out := p.Output(); strings.Contains(out, pg.Password()) || strings.Contains(out, token) {
 		t.Error("a secret is in the output")
+	}
+}
+
+// A file that is damaged while the gateway runs locks nobody out: the answer is 503 and to come again, never 401.
+func TestDamageWhileItRuns(t *testing.T) {
+	p := gatewaytest.Start(t, gatewaytest.Settings{})
+	used, unused := p.Ready(t).Login(t, "admin", gatewaytest.Password), p.Login(t, "admin", gatewaytest.Password)
+	p.Do(t, "GET", "/api/confd/1.1/users", used, "").Want(t, 200)
+	for _, suffix := range []string{"", "-wal"} { // the first page of the one, and the other's header, are left
+		overwrite(t, filepath.Join(p.Data, "ringfence.db"+suffix), 4096)
+	}
+	comeAgain := func(method, path, token, body string, edit ...func(*http.Request)) {
+		t.Helper()
+		if a := p.Do(t, method, path, token, body, edit...); a.Status != 503 || a.Header.Get("Retry-After") == "" {
+			t.Errorf("%s %s: status %d, Retry-After %q: %s", method, path, a.Status, a.Header.Get("Retry-After"), a.Body)
+		}
+	}
+	for range 3 { // whatever a connection has in its memory is forgotten at some time
+		comeAgain("POST", "/api/auth/0.1/token", "", "{}", gatewaytest.Basic("admin", gatewaytest.Password))
+		for _, token := range []string{used, unused} {
+			comeAgain("GET", "/api/confd/1.1/users", token, "")
+			comeAgain("POST", "/api/confd/1.1/users", token, `{"firstname": "x"}`)
+		}
+		comeAgain("DELETE", "/api/auth/0.1/token/"+unused, unused, "")
+	}
+	p.Do(t, "GET", "/healthz", "", "").Want(t, 200)
+	p.Do(t, "GET", "/readyz", "", "").Want(t, 503)
+	if out := p.Output(); !strings.Contains(out, "malformed") {
+		t.Errorf("the log does not say what is wrong:\n%s", out)
+	}
+}
+
+// overwrite damages a file from an offset to its end.
+func overwrite(t *testing.T, file string, from int64) {
+	t.Helper()
+	f, err := os.OpenFile(file, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.WriteAt(bytes.Repeat([]byte{0xa5}, int(info.Size()-from)), from); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -25,7 +25,7 @@ const (
 )
 
 // check looks for damage, in small files thoroughly, in large ones as long as checkTime lasts. What it does not find, or what breaks
-// later, is store.ErrUnavailable when it is met.
+// later, ends the use of the file when it is met (see translate).
 func (db *DB) check(ctx context.Context) error {
 	pragma := "PRAGMA quick_check(1)"
 	if info, err := os.Stat(db.path); err == nil && info.Size() <= wholeCheck {
@@ -53,6 +53,23 @@ func (db *DB) damage(what string) error {
 	return fmt.Errorf("%w: %s: %s; it was left as it is: put a backup in its place, "+
 		"or save what can still be read with \"sqlite3 %s .recover | sqlite3 recovered.db\", and look at what is lost before you use that",
 		ErrDamaged, db.path, what, db.path)
+}
+
+// translate is the function of this name. An error that tells of damage is the last one of the file: from then on each statement is
+// store.ErrUnavailable. What can still be read may be half of what was written, and what would be written may be lost with the file.
+func (db *DB) translate(ctx context.Context, err error) error {
+	if err != nil && damaged(err) && db.broken.CompareAndSwap(false, true) {
+		slog.ErrorContext(ctx, "nothing is read or written any more until the next start", "error", db.damage(err.Error()))
+	}
+	return translate(ctx, err)
+}
+
+// whole returns nil as long as no damage was met.
+func (db *DB) whole() error {
+	if db.broken.Load() {
+		return fmt.Errorf("%w: %w: %s", store.ErrUnavailable, ErrDamaged, db.path)
+	}
+	return nil
 }
 
 func damaged(err error) bool {

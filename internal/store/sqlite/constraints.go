@@ -13,11 +13,11 @@ import (
 
 // tell translates an error that a statement ended with, and adds to a broken constraint its table and its columns. It asks
 // the connection of the statement: no other one may be free, or see the same tables.
-func tell(ctx context.Context, on session, err error) error {
+func (db *DB) tell(ctx context.Context, on session, err error) error {
 	if _, done := errors.AsType[*store.ConstraintError](err); done {
 		return err
 	}
-	err = translate(ctx, err)
+	err = db.translate(ctx, err)
 	broken, ok := errors.AsType[*store.ConstraintError](err)
 	if !ok || broken.Kind != store.Unique && broken.Kind != store.NotNull {
 		return err // SQLite does not say more

@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"unicode"
 
 	"github.com/ringfence/ringfence/internal/store"
@@ -20,6 +21,7 @@ type DB struct {
 	lock           io.Closer
 	writer, reader *sql.DB
 	statements     *statements // of the reader
+	broken         atomic.Bool // damage was met
 
 	closing sync.Once
 	closed  error
@@ -55,10 +57,13 @@ func (db *DB) Query(ctx context.Context, text string, args ...any) (store.Rows, 
 	if err != nil {
 		return nil, err
 	}
+	if err := db.whole(); err != nil {
+		return nil, err
+	}
 	if !writes(text) {
 		found, err := db.statements.query(ctx, text, args)
 		if !readOnly(err) { // WITH may lead to a statement that writes
-			return wrap(found, err, func(err error) error { return translate(ctx, err) }, nil)
+			return wrap(found, err, func(err error) error { return db.translate(ctx, err) }, nil)
 		}
 	}
 	conn, err := db.takeWriter(ctx)
@@ -66,7 +71,7 @@ func (db *DB) Query(ctx context.Context, text string, args ...any) (store.Rows, 
 		return nil, err
 	}
 	found, err := conn.QueryContext(ctx, text, args...)
-	return wrap(found, err, func(err error) error { return tell(ctx, conn, err) }, conn.Close)
+	return wrap(found, err, func(err error) error { return db.tell(ctx, conn, err) }, conn.Close)
 }
 
 // Exec runs a statement on the writer and answers how many rows it touched.
@@ -80,7 +85,7 @@ func (db *DB) Exec(ctx context.Context, text string, args ...any) (int64, error)
 		return 0, err
 	}
 	defer conn.Close()
-	return touched(ctx, conn, text, args)
+	return db.touched(ctx, conn, text, args)
 }
 
 // InTx runs fn in one transaction, the only one that writes meanwhile.
@@ -91,21 +96,24 @@ func (db *DB) InTx(ctx context.Context, fn func(ctx context.Context, tx store.Co
 	}
 	defer conn.Close()
 	begun, err := conn.BeginTx(ctx, nil)
-	return inTx(ctx, begun, err, fn)
+	return db.inTx(ctx, begun, err, fn)
 }
 
 // InReadTx runs fn on one snapshot, which is of the moment of its first statement.
 func (db *DB) InReadTx(ctx context.Context, fn func(ctx context.Context, tx store.Conn) error) error {
+	if err := db.whole(); err != nil {
+		return err
+	}
 	begun, err := db.reader.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
-	return inTx(ctx, begun, err, fn)
+	return db.inTx(ctx, begun, err, fn)
 }
 
-func inTx(ctx context.Context, begun *sql.Tx, err error, fn func(ctx context.Context, tx store.Conn) error) error {
+func (db *DB) inTx(ctx context.Context, begun *sql.Tx, err error, fn func(ctx context.Context, tx store.Conn) error) error {
 	if err != nil {
-		return translate(ctx, err)
+		return db.translate(ctx, err)
 	}
 	defer func() { _ = begun.Rollback() }() // after a commit it does nothing
-	t := &tx{tx: begun, ctx: ctx}
+	t := &tx{db: db, tx: begun, ctx: ctx}
 	if err := fn(ctx, t); err != nil {
 		return err
 	}
@@ -113,10 +121,13 @@ func inTx(ctx context.Context, begun *sql.Tx, err error, fn func(ctx context.Con
 		return fmt.Errorf("committing after a failed statement: %w", t.broken)
 	}
 	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("committing: %w", translate(ctx, err))
+		return fmt.Errorf("committing: %w", db.translate(ctx, err))
+	}
+	if err := db.whole(); err != nil {
+		return fmt.Errorf("committing: %w", err)
 	}
 	if err := begun.Commit(); err != nil {
-		return fmt.Errorf("committing: %w", translate(ctx, err))
+		return fmt.Errorf("committing: %w", db.translate(ctx, err))
 	}
 	return nil
 }
@@ -135,7 +146,7 @@ func (db *DB) Listen(ctx context.Context, _ string, on store.Listener) error {
 
 // Migrate brings the schema to this program's.
 func (db *DB) Migrate(ctx context.Context) error {
-	return translate(ctx, migrations.Up(ctx, "sqlite", db.writer, nil))
+	return db.translate(ctx, migrations.Up(ctx, "sqlite", db.writer, nil))
 }
 
 // Version is the number of the last migration that the database has had.
@@ -150,11 +161,14 @@ func (db *DB) Version(ctx context.Context) (int64, error) {
 // takeWriter waits its turn for the one connection that writes, but not for
 // ever: a transaction that uses the DB instead of its Conn would wait for itself.
 func (db *DB) takeWriter(ctx context.Context) (*sql.Conn, error) {
+	if err := db.whole(); err != nil {
+		return nil, err
+	}
 	waiting, cancel := context.WithTimeout(ctx, writerWait)
 	defer cancel()
 	conn, err := db.writer.Conn(waiting)
 	if err != nil {
-		return nil, translate(ctx, err)
+		return nil, db.translate(ctx, err)
 	}
 	return conn, nil
 }

@@ -337,6 +337,9 @@ func TestDamageThatIsMetLaterIsUnavailable(t *testing.T) {
 	if err := errors.Join(errs...); !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("reading what is damaged: %v", err)
 	}
+	if _, err := db.Exec(t.Context(), "INSERT INTO e (f) VALUES ('x')"); !errors.Is(err, store.ErrUnavailable) || !errors.Is(err, sqlite.ErrDamaged) {
+		t.Errorf("writing what would be lost: %v", err)
+	}
 }
 
 func TestNestedTransactionDoesNotWaitForEver(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 // tx is the Conn of one transaction. Like PostgreSQL's it is over when a
 // statement has failed, although SQLite would go on.
 type tx struct {
+	db     *DB
 	tx     *sql.Tx
 	ctx    context.Context //nolint:containedctx // the transaction's own, for what ended it
 	broken error
@@ -31,7 +32,7 @@ func (t *tx) Exec(ctx context.Context, text string, args ...any) (int64, error) 
 	if err != nil {
 		return 0, err
 	}
-	n, err := touched(ctx, t.tx, text, args)
+	n, err := t.db.touched(ctx, t.tx, text, args)
 	return n, t.fail(err)
 }
 
@@ -44,7 +45,7 @@ func (t *tx) check(args []any) ([]any, error) {
 }
 
 func (t *tx) fail(err error) error {
-	err = tell(t.ctx, t.tx, err)
+	err = t.db.tell(t.ctx, t.tx, err)
 	if t.broken == nil {
 		t.broken = err
 	}
@@ -57,10 +58,10 @@ type session interface {
 	QueryContext(ctx context.Context, text string, args ...any) (*sql.Rows, error)
 }
 
-func touched(ctx context.Context, on session, text string, args []any) (int64, error) {
+func (db *DB) touched(ctx context.Context, on session, text string, args []any) (int64, error) {
 	result, err := on.ExecContext(ctx, text, args...)
 	if err != nil {
-		return 0, tell(ctx, on, err)
+		return 0, db.tell(ctx, on, err)
 	}
 	return result.RowsAffected()
 }
