@@ -17,13 +17,13 @@ type Group struct {
 	UUID       string  `db:"uuid" json:"uuid" format:"uuid" readOnly:"true"`
 	TenantUUID string  `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
 	Name       string  `db:"name" json:"name" required:"true" minLength:"1" maxLength:"128"`
-	Slug       *string `db:"slug" json:"slug" minLength:"1" maxLength:"80" format:"slug" doc:"Made from the name when it is not sent; never changes."`
+	Slug       *string `db:"slug" json:"slug" minLength:"1" maxLength:"80" format:"slug" fixed:"true" doc:"Made from the name when it is not sent; never changes."`
 	ReadOnly   bool    `json:"read_only" readOnly:"true"`
 	// SystemManaged groups are the server's: nobody changes their name or their users by hand.
 	SystemManaged bool `db:"system_managed" json:"system_managed" readOnly:"true"`
 
 	NameKey string `db:"name_key" json:"-"`
-	SlugKey string `db:"slug_key" json:"-"`
+	SlugKey string `db:"slug_key" json:"-" fixed:"true"`
 	// ConfigManaged groups are the operator's: the API changes who is in them, and no more.
 	ConfigManaged bool `db:"config_managed" json:"-"`
 }
@@ -55,8 +55,12 @@ func (s *Service) declareGroups(e *crud.Engine) {
 	s.declareGroupPolicies(e)
 }
 
+// prepareGroup tidies the name, and fills in what the server decides of a new group.
 func prepareGroup(ctx context.Context, c store.Conn, change *crud.Change[Group]) (err error) {
 	g := change.New
+	if g.Name, g.NameKey, err = checkName("name", g.Name); err != nil || change.Old != nil {
+		return err
+	}
 	g.UUID = uuid.NewString()
 	g.Slug, g.SlugKey, err = newSlug(g.Slug, g.Name, func(key string) (bool, error) {
 		n, err := store.Get[int](ctx, c, `SELECT count(*) FROM auth_group WHERE tenant_uuid = $1 AND slug_key = $2`, g.TenantUUID, key)
@@ -65,15 +69,11 @@ func prepareGroup(ctx context.Context, c store.Conn, change *crud.Change[Group])
 	return err
 }
 
-func (s *Service) validateGroup(ctx context.Context, c store.Conn, change *crud.Change[Group]) (err error) {
+func (s *Service) validateGroup(ctx context.Context, c store.Conn, change *crud.Change[Group]) error {
 	g := change.New
-	if g.Name, g.NameKey, err = checkName("name", g.Name); err != nil {
-		return err
-	}
 	if change.Old == nil {
 		return firstError(notAllUsers("name", g.NameKey), notAllUsers("slug", g.SlugKey))
 	}
-	g.Slug, g.SlugKey = change.Old.Slug, change.Old.SlugKey
 	if g.NameKey != change.Old.NameKey {
 		if err := notAllUsers("name", g.NameKey); err != nil {
 			return err

@@ -21,14 +21,14 @@ type Policy struct {
 	UUID        string   `db:"uuid" json:"uuid" format:"uuid" readOnly:"true"`
 	TenantUUID  string   `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
 	Name        string   `db:"name" json:"name" required:"true" minLength:"1" maxLength:"80"`
-	Slug        *string  `db:"slug" json:"slug" minLength:"1" maxLength:"80" format:"slug" doc:"Made from the name when it is not sent; never changes."`
+	Slug        *string  `db:"slug" json:"slug" minLength:"1" maxLength:"80" format:"slug" fixed:"true" doc:"Made from the name when it is not sent; never changes."`
 	Description *string  `db:"description" json:"description" multiline:"true" maxLength:"4096"`
 	ACL         []string `json:"acl" default:"[]" maxItems:"1000" doc:"Patterns of accesses, in the order in which they were sent."`
 	ReadOnly    bool     `json:"read_only" readOnly:"true"`
-	Shared      bool     `db:"shared" json:"shared" default:"false" doc:"Visible, read-only, in the tenants below. Set on create."`
+	Shared      bool     `db:"shared" json:"shared" default:"false" fixed:"true" doc:"Visible, read-only, in the tenants below. Set on create."`
 
 	NameKey       string `db:"name_key" json:"-"`
-	SlugKey       string `db:"slug_key" json:"-"`
+	SlugKey       string `db:"slug_key" json:"-" fixed:"true"`
 	ConfigManaged bool   `db:"config_managed" json:"-"`
 }
 
@@ -56,9 +56,13 @@ func (s *Service) declarePolicies(e *crud.Engine) {
 // fromOutside tells the policies that presentPolicies shows as read-only, and as the reader's own.
 var fromOutside = "(config_managed OR shared AND tenant_uuid <> %[1]s AND tenant_uuid IN (" + tenant.Above("%[1]s") + "))"
 
-// preparePolicy fills in what the server decides.
+// preparePolicy tidies the name, keeps each access once, and fills in what the server decides of a new policy.
 func preparePolicy(ctx context.Context, c store.Conn, change *crud.Change[Policy]) (err error) {
 	p := change.New
+	p.ACL = unique(p.ACL)
+	if p.Name, p.NameKey, err = checkName("name", p.Name); err != nil || change.Old != nil {
+		return err
+	}
 	p.UUID = uuid.NewString()
 	p.Slug, p.SlugKey, err = newSlug(p.Slug, p.Name, func(key string) (bool, error) {
 		found, err := policyCalled(ctx, c, p, "", key)
@@ -82,18 +86,13 @@ func policyCalled(ctx context.Context, c store.Conn, p *Policy, nameKey, slugKey
 	return found[0], nil
 }
 
-// validatePolicy checks the name and the accesses, and that the caller may give what they add and take what they remove.
-func (s *Service) validatePolicy(ctx context.Context, c store.Conn, change *crud.Change[Policy]) (err error) {
+// validatePolicy checks that the name is free, the accesses, and that the caller may give what they add and take what they remove.
+func (s *Service) validatePolicy(ctx context.Context, c store.Conn, change *crud.Change[Policy]) error {
 	p, caller := change.New, change.Request.Principal()
-	if p.Name, p.NameKey, err = checkName("name", p.Name); err != nil {
-		return err
-	}
-	p.ACL = unique(p.ACL)
 	if err := checkPatterns(p.ACL); err != nil {
 		return err
 	}
 	if change.Old != nil {
-		p.Slug, p.SlugKey, p.Shared = change.Old.Slug, change.Old.SlugKey, change.Old.Shared
 		if err := writable(change.Old); err != nil {
 			return err
 		}

@@ -22,7 +22,7 @@ type Tenant struct {
 	UUID          string   `db:"uuid" json:"uuid" format:"uuid" doc:"Taken from the body on create, when it is sent."`
 	ParentUUID    string   `db:"parent_uuid" json:"parent_uuid" format:"uuid" readOnly:"true" doc:"The master tenant is its own parent."`
 	Name          *string  `db:"name" json:"name" minLength:"1" maxLength:"128"`
-	Slug          *string  `db:"slug" json:"slug" minLength:"1" maxLength:"10" pattern:"^[a-zA-Z0-9_]+$" doc:"Unique in the installation; never changes."`
+	Slug          *string  `db:"slug" json:"slug" minLength:"1" maxLength:"10" pattern:"^[a-zA-Z0-9_]+$" fixed:"true" doc:"Unique in the installation; never changes."`
 	Phone         *string  `db:"phone" json:"phone" minLength:"1" maxLength:"32"`
 	ContactUUID   *string  `db:"contact_uuid" json:"contact" format:"uuid"`
 	DefaultMethod string   `db:"default_authentication_method" json:"default_authentication_method" enum:"native,ldap,saml" default:"native"`
@@ -71,8 +71,14 @@ func (s *Service) declareTenants(e *crud.Engine) {
 	})
 }
 
-func prepareTenant(ctx context.Context, c store.Conn, change *crud.Change[Tenant]) error {
+// prepareTenant puts the address into its columns, gives the domains their stored form, and fills in what the server decides of a new tenant.
+func prepareTenant(ctx context.Context, c store.Conn, change *crud.Change[Tenant]) (err error) {
 	t := change.New
+	t.Line1, t.Line2, t.City, t.State, t.Country, t.ZipCode =
+		t.Address.Line1, t.Address.Line2, t.Address.City, t.Address.State, t.Address.Country, t.Address.ZipCode
+	if t.DomainNames, err = checkDomains(t.DomainNames); err != nil || change.Old != nil {
+		return err
+	}
 	if t.UUID == "" {
 		t.UUID = uuid.NewString()
 	}
@@ -106,28 +112,27 @@ func freeSlug(ctx context.Context, c store.Conn, name *string) (string, error) {
 
 var domainName = regexp.MustCompile(`^([A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.?$`)
 
+// checkDomains returns domain names as they are stored, in lower case. It refuses one that is there twice.
+func checkDomains(names []string) ([]string, error) {
+	seen := make(map[string]bool, len(names))
+	stored := make([]string, len(names))
+	for i, name := range names {
+		if stored[i] = strings.ToLower(name); !domainName.MatchString(name) {
+			return nil, apierr.InvalidField("domain_names", "regex", "Item %d must be a domain name", i+1)
+		}
+		if seen[stored[i]] {
+			return nil, apierr.InvalidField("domain_names", "unique", "Item %d is there twice", i+1)
+		}
+		seen[stored[i]] = true
+	}
+	return stored, nil
+}
+
 func validateTenant(ctx context.Context, c store.Conn, change *crud.Change[Tenant]) error {
 	t := change.New
-	t.Line1, t.Line2, t.City, t.State, t.Country, t.ZipCode =
-		t.Address.Line1, t.Address.Line2, t.Address.City, t.Address.State, t.Address.Country, t.Address.ZipCode
-	seen := make(map[string]bool, len(t.DomainNames))
-	domains := make([]string, len(t.DomainNames))
-	for i, d := range t.DomainNames {
-		if domains[i] = strings.ToLower(d); !domainName.MatchString(d) {
-			return apierr.InvalidField("domain_names", "regex", "Item %d must be a domain name", i+1)
-		}
-		if seen[domains[i]] {
-			return apierr.InvalidField("domain_names", "unique", "Item %d is there twice", i+1)
-		}
-		seen[domains[i]] = true
-	}
-	t.DomainNames = domains
-	if change.Old != nil {
-		t.Slug = change.Old.Slug
-		if t.DefaultMethod != change.Old.DefaultMethod {
-			if err := mayActOnAll(ctx, c, change.Request.Principal(), t.UUID, "u.authentication_method = 'default'"); err != nil {
-				return err
-			}
+	if change.Old != nil && t.DefaultMethod != change.Old.DefaultMethod {
+		if err := mayActOnAll(ctx, c, change.Request.Principal(), t.UUID, "u.authentication_method = 'default'"); err != nil {
+			return err
 		}
 	}
 	if t.ContactUUID != nil {

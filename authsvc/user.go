@@ -63,7 +63,7 @@ func (s *Service) declareUsers(e *crud.Engine) {
 		Unique: map[string]string{
 			"auth_user_pkey": "uuid", "auth_user.uuid": "uuid", "auth_used_uuid_pkey": "uuid", "auth_used_uuid.uuid": "uuid",
 		},
-		Receive: s.receiveUser, Prepare: s.prepareUser, Validate: s.validateUser, Save: s.saveUser, Guard: s.guardUser,
+		Receive: s.receiveUser, Prepare: prepareUser, Validate: validateUser, Save: s.saveUser, Guard: s.guardUser,
 		Load: loadEmails, Changed: s.announceUser, Committed: s.forgetChangedUser,
 	})
 }
@@ -96,8 +96,23 @@ func (s *Service) receiveUser(ctx context.Context, change *crud.Change[User]) er
 	return err
 }
 
-// prepareUser fills in what the server decides. Clients that keep one UUID for a person everywhere send it.
-func (s *Service) prepareUser(ctx context.Context, c store.Conn, change *crud.Change[User]) error {
+// prepareUser tidies the username, and fills in what the server decides of a new user.
+func prepareUser(ctx context.Context, c store.Conn, change *crud.Change[User]) error {
+	if change.Old == nil {
+		if err := prepareNewUser(ctx, c, change); err != nil {
+			return err
+		}
+	}
+	if change.New.Username == nil {
+		return nil
+	}
+	tidy, _, err := checkName("username", *change.New.Username)
+	change.New.Username = &tidy
+	return err
+}
+
+// prepareNewUser fills in what the server decides. Clients that keep one UUID for a person everywhere send it; only here it is known whether they did.
+func prepareNewUser(ctx context.Context, c store.Conn, change *crud.Change[User]) error {
 	u := change.New
 	u.CreatedAt = time.Now().UTC()
 	fresh := u.UUID == ""
@@ -119,16 +134,9 @@ func (s *Service) prepareUser(ctx context.Context, c store.Conn, change *crud.Ch
 
 // validateUser refuses a change of a user whose permissions exceed the caller's: a new name, method
 // or state is a way into the account.
-func (s *Service) validateUser(ctx context.Context, c store.Conn, change *crud.Change[User]) error {
-	if change.New.Username != nil {
-		tidy, _, err := checkName("username", *change.New.Username)
-		if err != nil {
-			return err
-		}
-		change.New.Username = &tidy
-	}
+func validateUser(ctx context.Context, c store.Conn, change *crud.Change[User]) error {
 	if change.Old == nil {
-		return nil
+		return nil // prepareNewUser has asked
 	}
 	return mayActOn(ctx, c, change.Request.Principal(), change.Old.UUID)
 }

@@ -7,7 +7,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/tenant"
 )
@@ -48,7 +50,7 @@ func declareContexts(e *crud.Engine) {
 		Path: "contexts", Singular: "context", Param: "context_id", Table: "confd_context", Keys: []string{"id"},
 		Order: columns, Filters: columns, SearchText: "search_text",
 		Unique:  map[string]string{"name": "name"},
-		Prepare: nameContext, Validate: checkContext, Guard: contextIsUnused,
+		Prepare: prepareContext, Validate: checkContext, Guard: contextIsUnused,
 	})
 	crud.Link[Context, Context]{
 		Table: "confd_context_include", LeftColumn: "context_id", RightColumn: "included_id", Position: "position", Only: []string{"set"},
@@ -60,8 +62,19 @@ func declareContexts(e *crud.Engine) {
 	freeRanges(e)
 }
 
-func nameContext(ctx context.Context, c store.Conn, change *crud.Change[Context]) error {
+// prepareContext gives ranges without an end their start for one, and a new context its name.
+func prepareContext(ctx context.Context, c store.Conn, change *crud.Change[Context]) error {
 	o := change.New
+	o.endRanges()
+	if change.Old != nil {
+		return nil
+	}
+	if name, sent := change.Sent.Value("name").(string); sent && o.Label == "" { // what the label was called once
+		if wrong := rest.SchemaOf[Context]().Property("label").Schema.Validate("label", name); len(wrong) > 0 {
+			return &apierr.Error{Kind: apierr.Invalid, Fields: wrong}
+		}
+		o.Label = name
+	}
 	o.UUID = uuid.NewString()
 	slug, err := tenant.Slug(ctx, c, change.Tenant)
 	o.Name = fmt.Sprintf("ctx-%s-%s-%s", slug, o.Type, o.UUID)

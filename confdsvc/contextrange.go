@@ -59,14 +59,25 @@ func (o *Context) plainRanges() map[string]*[]Range {
 	}
 }
 
-// checkContext gives ranges without an end their start for one, and refuses those that hold nothing.
+// endRanges gives ranges without an end their start for one.
+func (o *Context) endRanges() {
+	for _, list := range o.plainRanges() {
+		for i := range *list {
+			r := &(*list)[i]
+			r.End = cmp.Or(r.End, r.Start)
+		}
+	}
+	for i := range o.IncallRanges.V {
+		r := &o.IncallRanges.V[i]
+		r.End = cmp.Or(r.End, r.Start)
+	}
+}
+
+// checkContext refuses a context without a label, and ranges that hold nothing.
 func checkContext(_ context.Context, _ store.Conn, change *crud.Change[Context]) error {
 	o := change.New
 	if o.Label == "" {
-		name, _ := change.Sent.Value("name").(string) // what it was called once
-		if o.Label = name; name == "" || len([]rune(name)) > 128 {
-			return apierr.InvalidField("label", "required", "Is required")
-		}
+		return apierr.InvalidField("label", "required", "Is required")
 	}
 	for _, list := range []struct {
 		field  string
@@ -77,14 +88,13 @@ func checkContext(_ context.Context, _ store.Conn, change *crud.Change[Context])
 		{"queue_ranges", o.QueueRanges.V},
 		{"conference_room_ranges", o.ConferenceRoomRanges.V},
 	} {
-		for i := range list.ranges {
-			if err := list.ranges[i].check(list.field, i); err != nil {
+		for i, r := range list.ranges {
+			if err := r.check(list.field, i); err != nil {
 				return err
 			}
 		}
 	}
-	for i := range o.IncallRanges.V {
-		r := &o.IncallRanges.V[i]
+	for i, r := range o.IncallRanges.V {
 		if err := r.check("incall_ranges", i); err != nil {
 			return err
 		}
@@ -92,8 +102,7 @@ func checkContext(_ context.Context, _ store.Conn, change *crud.Change[Context])
 	return nil
 }
 
-func (r *Range) check(field string, at int) error {
-	r.End = cmp.Or(r.End, r.Start)
+func (r Range) check(field string, at int) error {
 	switch {
 	case len(r.Start) != len(r.End):
 		return apierr.InvalidField(fmt.Sprintf("%s[%d].end", field, at), "length", "Must be as long as the start")

@@ -37,9 +37,9 @@ func declareExtensions(e *crud.Engine) {
 	crud.Collect(e, crud.Resource[Extension]{
 		Path: "extensions", Singular: "extension", Param: "extension_id", Table: "confd_extension", Keys: []string{"id"},
 		Order: columns, Search: columns, Filters: columns,
-		Virtual:  map[string]string{"type": "SELECT c.type FROM confd_context c WHERE c.name = confd_extension.context"},
-		Unique:   map[string]string{"context": "exten,context"},
-		Validate: checkExtension, Guard: extensionIsFree,
+		Virtual: map[string]string{"type": "SELECT c.type FROM confd_context c WHERE c.name = confd_extension.context"},
+		Unique:  map[string]string{"context": "exten,context"},
+		Prepare: enableExtension, Validate: checkExtension, Guard: extensionIsFree,
 		Load: func(_ context.Context, _ store.Conn, extensions []*Extension) error {
 			for _, x := range extensions {
 				x.Commented = !x.Enabled
@@ -63,11 +63,16 @@ var (
 	outcallPattern = regexp.MustCompile(`^_?\+?[*#0-9_XxZzNn\[\].!-]*$`)
 )
 
+// enableExtension reads what older clients send in place of enabled.
+func enableExtension(_ context.Context, _ store.Conn, change *crud.Change[Extension]) error {
+	if change.Sent.Has("commented") && !change.Sent.Has("enabled") {
+		change.New.Enabled = !change.New.Commented
+	}
+	return nil
+}
+
 func checkExtension(ctx context.Context, c store.Conn, change *crud.Change[Extension]) error {
 	x, old := change.New, change.Old
-	if change.Sent.Has("commented") && !change.Sent.Has("enabled") {
-		x.Enabled = !x.Commented
-	}
 	if old != nil && old.Exten == x.Exten && old.Context == x.Context {
 		return nil
 	}

@@ -85,8 +85,11 @@ func declareLines(e *crud.Engine) {
 	}.On(e)
 }
 
-// provisionLine gives a line the code by which a telephone asks for it.
+// provisionLine gives a new line the code by which a telephone asks for it.
 func provisionLine(ctx context.Context, c store.Conn, change *crud.Change[Line]) error {
+	if change.Old != nil {
+		return nil
+	}
 	for change.New.ProvisioningCode == "" {
 		n, err := rand.Int(rand.Reader, big.NewInt(1_000_000))
 		if err != nil {

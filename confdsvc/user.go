@@ -135,8 +135,11 @@ func declareUsers(e *crud.Engine) {
 	})
 }
 
-// prepareUser fills in what the server decides.
+// prepareUser reads the deprecated call_record_enabled, and fills in what the server decides of a new user.
 func prepareUser(_ context.Context, _ store.Conn, change *crud.Change[User]) error {
+	if err := recordEverything(change); err != nil || change.Old != nil {
+		return err
+	}
 	u := change.New
 	u.UUID = uuid.NewString()
 	if u.CallerID == nil {
@@ -163,10 +166,7 @@ func callerID(first string, last *string) string {
 }
 
 func validateUser(_ context.Context, _ store.Conn, change *crud.Change[User]) error {
-	if err := refuseUnavailable(change); err != nil {
-		return err
-	}
-	return recordEverything(change)
+	return refuseUnavailable(change)
 }
 
 // unavailable are the attributes that clients of existing platforms may set and that cannot be set here yet.

@@ -22,7 +22,8 @@ type Collection[T any] struct {
 	byName  map[string]column
 	schema  *rest.Schema
 	list    rest.ListSpec
-	refs    []column
+	// ownerRefs are the columns that refer to what owns the object; refs those that refer to other objects.
+	refs, ownerRefs []column
 	// pictured are the fields that the audit keeps.
 	pictured []pictured
 	// shows are what links fill in, in objects of this collection and in those structs that show a part of one.

@@ -37,6 +37,7 @@ type column struct {
 	joining   bool // kept in the joining table of a link
 	ref       string
 	owns      bool // what it refers to says whose the object is
+	fixed     bool // set on create alone
 }
 
 // selected is the column as a SELECT or a RETURNING names it.
@@ -65,7 +66,8 @@ func columnsWithin(t reflect.Type, prefix, scan string, index []int) []column {
 		}
 		out = append(out, column{
 			name: prefix + name, scan: scan + name, kind: kindOf(f), index: place,
-			generated: f.Tag.Get("generated") == "true", computed: f.Tag.Get("computed") == "true", joining: f.Tag.Get("joining") == "true", ref: f.Tag.Get("ref"), owns: f.Tag.Get("owner") == "true",
+			generated: f.Tag.Get("generated") == "true", computed: f.Tag.Get("computed") == "true", joining: f.Tag.Get("joining") == "true",
+			ref: f.Tag.Get("ref"), owns: f.Tag.Get("owner") == "true", fixed: f.Tag.Get("fixed") == "true",
 		})
 	}
 	return out

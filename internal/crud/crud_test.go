@@ -30,6 +30,7 @@ type Thing struct {
 	Name       string  `db:"name" json:"name" required:"true"`
 	Size       *int64  `db:"size" json:"size" minimum:"0"`
 	Note       *string `db:"note" json:"note"`
+	Code       *string `db:"code" json:"code" fixed:"true"`
 
 	Parts []string `json:"parts" default:"[]"`
 }
@@ -75,7 +76,7 @@ func each(t *testing.T, test func(t *testing.T, w *world)) {
 		}
 		for _, sql := range []string{
 			`CREATE TABLE thing (uuid ` + kind + ` PRIMARY KEY, tenant_uuid ` + kind + ` NOT NULL REFERENCES auth_tenant (uuid),
-				name text ` + collation + ` NOT NULL, size bigint, note text, CONSTRAINT thing_name UNIQUE (tenant_uuid, name))`,
+				name text ` + collation + ` NOT NULL, size bigint, note text, code text, CONSTRAINT thing_name UNIQUE (tenant_uuid, name))`,
 			`CREATE TABLE part (thing_uuid ` + kind + ` NOT NULL REFERENCES thing (uuid), name text NOT NULL)`,
 			`CREATE TABLE pair (one ` + kind + ` NOT NULL, other ` + kind + ` NOT NULL UNIQUE, PRIMARY KEY (one, other))`,
 			`INSERT INTO auth_tenant (uuid, parent_uuid, slug) VALUES ('` + w.tenant + `', '` + w.tenant + `', 'master')`,
@@ -99,19 +100,23 @@ func (w *world) mount() {
 			return nil
 		},
 		Prepare: func(_ context.Context, _ store.Conn, change *crud.Change[Thing]) error {
-			if change.New.UUID == "" {
+			if change.New == change.Old {
+				return errors.New("old and new are one")
+			}
+			if change.New.UUID == "" || change.Old != nil { // of an update this is a mistake, which has no effect
 				change.New.UUID = uuid.NewString()
 			}
-			change.New.Name = strings.Replace(change.New.Name, "prepare", "prepared", 1)
+			change.New.Name = strings.Replace(change.New.Name, "prepare ", "prepared ", 1)
 			return nil
 		},
 		Validate: func(_ context.Context, _ store.Conn, change *crud.Change[Thing]) error {
 			if change.New.Name == "refused" {
 				return apierr.InvalidField("name", "test", "Is refused")
 			}
-			if change.Old != nil && change.New == change.Old {
-				return errors.New("old and new are one")
+			if strings.HasPrefix(change.New.Name, "prepare ") {
+				return errors.New("validated before it was prepared")
 			}
+			change.New.Name = "changed by Validate" // a mistake, which has no effect
 			return nil
 		},
 		Save: func(ctx context.Context, c store.Conn, change *crud.Change[Thing]) error {
@@ -224,7 +229,7 @@ func TestTransactionsThatRunAgain(t *testing.T) {
 		if !reflect.DeepEqual(made["parts"], []any{"a", "b"}) {
 			t.Errorf("made with parts %v", made["parts"])
 		}
-		if prepared := w.want(200, "POST", "/things", `{"name":"prepare"}`); prepared["name"] != "prepared" {
+		if prepared := w.want(200, "POST", "/things", `{"name":"prepare "}`); prepared["name"] != "prepared " {
 			t.Errorf("prepared twice: %v", prepared["name"])
 		}
 		path := "/things/" + made["uuid"].(string)
@@ -239,8 +244,29 @@ func TestTransactionsThatRunAgain(t *testing.T) {
 		}
 		w.want(200, "PUT", path, `{"parts":[]}`)
 		w.want(204, "DELETE", path, "")
-		if want := []string{"- first", "- prepared", "first second", "second second", "second second", "second -"}; !slices.Equal(w.committed, want) {
+		if want := []string{"- first", "- prepared ", "first second", "second second", "second second", "second -"}; !slices.Equal(w.committed, want) {
 			t.Errorf("committed %q, want %q", w.committed, want)
+		}
+	})
+}
+
+func TestPrepareAloneChanges(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		made := w.want(200, "POST", "/things", `{"name":"prepare one"}`)
+		path := "/things/" + made["uuid"].(string)
+		w.want(200, "PUT", path, `{"name":"prepare two","parts":["a"]}`)
+		if got := w.want(200, "GET", path, ""); made["name"] != "prepared one" || got["name"] != "prepared two" || len(got["parts"].([]any)) != 1 {
+			t.Errorf("made %v, and then %v", made, got)
+		}
+	})
+}
+
+// A fixed column is chosen on create and never changed.
+func TestFixedColumnsNeverChange(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		path := "/things/" + w.want(200, "POST", "/things", `{"name":"a","code":"c"}`)["uuid"].(string)
+		if got := w.want(200, "PUT", path, `{"name":"b","code":"d"}`); got["name"] != "b" || got["code"] != "c" {
+			t.Errorf("updated to %v", got)
 		}
 	})
 }

@@ -92,7 +92,7 @@ func (k *Collection[T]) describe(into *Described) {
 	if len(d.Only) == 0 {
 		d.Only = []string{"list", "create", "read", "update", "delete"}
 	}
-	for _, c := range k.refs {
+	for _, c := range slices.Concat(k.ownerRefs, k.refs) {
 		d.References[c.name] = c.ref
 		if c.owns {
 			d.Owner = c.name

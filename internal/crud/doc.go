@@ -6,6 +6,7 @@
 //	db         the column; a field without it is filled by the Load hook, or read from the body by the others
 //	generated  "true": the database gives it on insert
 //	computed   "true": db names an expression of the resource's Virtual, which is read and never written
+//	fixed      "true": set on create, and never changed; what a client sends later is ignored
 //	prefix     of a struct: its fields' columns begin with this
 //	ref        "contexts.name": the value must exist there, in what the tenant sees
 //	owner      "true", beside ref: the object belongs to the tenant of what it refers to

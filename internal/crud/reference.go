@@ -15,19 +15,19 @@ import (
 
 // refsOf are the columns that refer to other objects by the tag `ref`: "contexts.name" is the column and the collection of a value
 // that must exist in what the tenant sees. With the tag owner:"true" the object belongs to the tenant of what it refers to.
-func refsOf(columns []column) []column {
+func refsOf(columns []column, owner bool) []column {
 	var out []column
 	for _, c := range columns {
-		if c.ref != "" {
+		if c.ref != "" && c.owns == owner {
 			out = append(out, c)
 		}
 	}
 	return out
 }
 
-// checkRefs refuses values of ref columns, of those that changed, that name nothing, and takes the tenant of what has it.
-func (k *Collection[T]) checkRefs(ctx context.Context, c store.Conn, change *Change[T]) error {
-	for _, col := range k.refs {
+// checkRefs refuses values of these ref columns, of those that changed, that name nothing. A new object takes the tenant of what owns it.
+func (k *Collection[T]) checkRefs(ctx context.Context, c store.Conn, change *Change[T], refs []column) error {
+	for _, col := range refs {
 		value := reflect.ValueOf(change.New).Elem().FieldByIndex(col.index)
 		if change.Old != nil && reflect.DeepEqual(value.Interface(), reflect.ValueOf(change.Old).Elem().FieldByIndex(col.index).Interface()) {
 			continue

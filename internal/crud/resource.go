@@ -70,16 +70,16 @@ type Resource[T any] struct {
 	// Readable is a further condition for the rows that a request may read, whose arguments it adds; nil: there is none.
 	Readable func(r *rest.Request, add func(value any) (placeholder string)) string
 
-	// The hooks may all be nil. Those that take a Conn run in the transaction, and may run again with it; they
-	// change nothing but the database and Change.New.
+	// The hooks may all be nil. Those that take a Conn run in the transaction, and may run again with it.
 
 	// Receive runs before the transaction of a create or an update, for what is slow.
 	Receive func(ctx context.Context, change *Change[T]) error
-	// Prepare fills in, on create, what the server decides.
+	// Prepare runs before Validate, on create and on every update: it fills in what the server decides, and gives what was sent its
+	// stored form. It alone changes Change.New, of whose fixed columns the engine undoes its changes on an update.
 	Prepare func(ctx context.Context, c store.Conn, change *Change[T]) error
-	// Validate checks, on create and on update, what needs the database.
+	// Validate refuses, on create and on every update, what the schema cannot. It only looks: it is given a copy of the object.
 	Validate func(ctx context.Context, c store.Conn, change *Change[T]) error
-	// Save writes, after the row, what is kept in other tables.
+	// Save writes, after the row, what is kept in other tables. Like all hooks after it, it leaves the object as it is.
 	Save func(ctx context.Context, c store.Conn, change *Change[T]) error
 	// Guard refuses a delete, and notes what is to be known of the object before it is gone.
 	Guard func(ctx context.Context, c store.Conn, change *Change[T]) error
@@ -192,7 +192,8 @@ func (r Resource[T]) on(e *Engine) *Collection[T] {
 	}
 	k.queries = sync.OnceValue(k.makeQueries)
 	k.pictured = picturedOf(k.schema, k.columns)
-	k.refs = refsOf(k.columns)
+	k.refs = refsOf(k.columns, false)
+	k.ownerRefs = refsOf(k.columns, true)
 	return k
 }
 

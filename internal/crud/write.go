@@ -58,13 +58,19 @@ func (k *Collection[T]) receive(ctx context.Context, change *Change[T]) error {
 
 // insert writes the row and what belongs to it, and leaves in change.New the object as a client reads it.
 func (k *Collection[T]) insert(ctx context.Context, c store.Conn, change *Change[T]) error {
-	if err := k.checkRefs(ctx, c, change); err != nil {
+	if err := k.checkRefs(ctx, c, change, k.ownerRefs); err != nil {
 		return err
 	}
 	if col, ok := k.byName[tenantColumn]; ok {
 		reflect.ValueOf(change.New).Elem().FieldByIndex(col.index).SetString(change.Tenant)
 	}
-	if err := k.run(ctx, c, change, k.Prepare, k.Validate); err != nil {
+	if err := k.run(ctx, c, change, k.Prepare); err != nil {
+		return err
+	}
+	if err := k.checkRefs(ctx, c, change, k.refs); err != nil {
+		return err
+	}
+	if err := k.validate(ctx, c, change); err != nil {
 		return err
 	}
 	args := &arguments{}
@@ -192,6 +198,16 @@ func (k *Collection[T]) run(ctx context.Context, c store.Conn, change *Change[T]
 	return nil
 }
 
+// validate runs the hook on a copy: what is validated is what is stored.
+func (k *Collection[T]) validate(ctx context.Context, c store.Conn, change *Change[T]) error {
+	if k.Validate == nil {
+		return nil
+	}
+	copied, object := *change, *change.New
+	copied.New = &object
+	return k.Validate(ctx, c, &copied)
+}
+
 func (k *Collection[T]) update(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 	scope, sent, err := k.engine.begin(ctx, r)
 	if err != nil {
@@ -211,7 +227,7 @@ func (k *Collection[T]) update(ctx context.Context, r *rest.Request) (rest.Reply
 }
 
 // Edit changes the object that the request's path names, as a PUT would whose body set what edit sets: with
-// Validate, Save, Changed and Committed. It serves operations that change a part of an object.
+// Prepare, Validate, Save, Changed and Committed. It serves operations that change a part of an object.
 func (k *Collection[T]) Edit(ctx context.Context, r *rest.Request, edit func(o *T) error) error {
 	return k.change(ctx, &Change[T]{Request: r}, edit)
 }
@@ -250,10 +266,14 @@ func (k *Collection[T]) edit(ctx context.Context, c store.Conn, change *Change[T
 		return err
 	}
 	k.keepFixed(change)
-	if err := k.checkRefs(ctx, c, change); err != nil {
+	if err := k.run(ctx, c, change, k.Prepare); err != nil {
 		return err
 	}
-	if err := k.run(ctx, c, change, k.Validate); err != nil {
+	k.keepFixed(change)
+	if err := k.checkRefs(ctx, c, change, slices.Concat(k.ownerRefs, k.refs)); err != nil {
+		return err
+	}
+	if err := k.validate(ctx, c, change); err != nil {
 		return err
 	}
 	if err := k.writeChanges(ctx, c, change); err != nil {
@@ -285,7 +305,7 @@ func (k *Collection[T]) load(ctx context.Context, c store.Conn, change *Change[T
 	return rest.CheckIfMatch(change.Request.HTTP.Header, shown(change.Old))
 }
 
-// keepFixed undoes what was sent for fixed columns, before any hook takes it for the object's.
+// keepFixed undoes changes of fixed columns, before any hook takes them for the object's.
 func (k *Collection[T]) keepFixed(change *Change[T]) {
 	before, after := reflect.ValueOf(change.Old).Elem(), reflect.ValueOf(change.New).Elem()
 	for _, col := range k.columns {
@@ -313,9 +333,9 @@ func (k *Collection[T]) writeChanges(ctx context.Context, c store.Conn, change *
 	return err
 }
 
-// fixed columns are those of the key, the tenant, and what the database gives.
+// fixed columns are those of the key, the tenant, what the database gives, and what is set on create alone.
 func (k *Collection[T]) fixed(col column) bool {
-	if col.generated || col.computed || col.name == tenantColumn {
+	if col.fixed || col.generated || col.computed || col.name == tenantColumn {
 		return true
 	}
 	for _, key := range k.Keys {

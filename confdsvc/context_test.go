@@ -1,0 +1,37 @@
+package confdsvc_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/store/storetest"
+)
+
+func TestContextIsPreparedOnCreateAndUpdate(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		c := newWorld(t, db).as(t, "a")
+		made := c.Create("/contexts", object{"name": "old name", "user_ranges": []any{object{"start": "100"}}})
+		path := "/contexts/" + made.Text("id")
+		if made["label"] != "old name" || made["name"] == "old name" {
+			t.Errorf("made %v", made)
+		}
+		for _, name := range []any{"", "two\nlines", strings.Repeat("x", 129), nil} {
+			c.Do(http.MethodPost, "/contexts", object{"name": name}).Want(http.StatusBadRequest).Says("label")
+		}
+		c.Do(http.MethodPut, path, object{
+			"name": "another", "user_ranges": []any{object{"start": "200"}}, "incall_ranges": []any{object{"start": "0300", "did_length": 2}},
+		}).Want(http.StatusNoContent)
+		got := c.Get(path)
+		if o := got.Object(); o["label"] != "old name" || o["name"] != made["name"] || o["uuid"] != made["uuid"] {
+			t.Errorf("it is %v, and was %v", o, made)
+		}
+		for _, ranges := range []string{`"user_ranges":[{"start":"200","end":"200"}]`, `{"start":"0300","end":"0300","did_length":2}`} {
+			if !strings.Contains(got.Body, ranges) {
+				t.Errorf("no %s in %s", ranges, got.Body)
+			}
+		}
+		c.Do(http.MethodPut, path, object{"user_ranges": []any{object{"start": "200", "end": "100"}}}).Want(http.StatusBadRequest).Says("user_ranges[0].end")
+	})
+}
