@@ -78,7 +78,31 @@ func (d *Destination) key(name string) any {
 }
 
 // slots are an owner's destinations by the name that the table has them by.
-type slots map[string]**Destination
+type slots map[string]slot
+
+// slot is a field that has a destination.
+type slot interface {
+	get() *Destination // nil: there is none
+	put(d *Destination)
+}
+
+// nullable is the slot of a field that may be null.
+type nullable struct{ field **Destination }
+
+func (s nullable) get() *Destination  { return *s.field }
+func (s nullable) put(d *Destination) { *s.field = d }
+
+// always is the slot of a field that may not be null: where there is no destination it leads to none.
+type always struct{ field *Destination }
+
+func (s always) get() *Destination { return s.field }
+
+func (s always) put(d *Destination) {
+	if d == nil {
+		d = &Destination{kind: &destinationKinds[0], keys: &noKeys{}}
+	}
+	*s.field = *d
+}
 
 // destinationOwner says who a table's objects own destinations as: by which column of confd_destination.
 type destinationOwner[T any] struct {
@@ -103,7 +127,7 @@ func (w destinationOwner[T]) beside() crud.Beside[T] {
 
 func (w destinationOwner[T]) blank(o *T) {
 	for _, slot := range w.slots(o) {
-		*slot = nil
+		slot.put(nil)
 	}
 }
 
@@ -127,8 +151,8 @@ func (w destinationOwner[T]) load(ctx context.Context, c store.Conn, owners []*T
 			return err
 		}
 		if slot := w.slots(byKey[row.Owner])[row.Slot]; slot != nil {
-			*slot = d
-			found = append(found, d)
+			slot.put(d)
+			found = append(found, slot.get())
 		}
 	}
 	return showTargets(ctx, c, found)
@@ -186,8 +210,8 @@ func (w destinationOwner[T]) save(ctx context.Context, c store.Conn, e *crud.Eng
 	}
 	is := w.slots(changed)
 	for _, name := range slices.Sorted(maps.Keys(is)) {
-		d := *is[name]
-		if before := was[name]; before != nil && reflect.DeepEqual(*before, d) || before == nil && d == nil {
+		d := is[name].get()
+		if before := was[name]; before != nil && reflect.DeepEqual(before.get(), d) || before == nil && d == nil {
 			continue
 		}
 		if _, err := c.Exec(ctx, "DELETE FROM confd_destination WHERE "+w.column+" = $1 AND slot = $2", w.key(changed), name); err != nil {

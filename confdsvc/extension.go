@@ -19,7 +19,8 @@ type Extension struct {
 	Enabled    bool   `db:"enabled" json:"enabled" default:"true"`
 	crud.Hrefs
 
-	Lines []LineRef `json:"lines" readOnly:"true"`
+	Incall *IncallRef `json:"incall" readOnly:"true"`
+	Lines  []LineRef  `json:"lines" readOnly:"true"`
 }
 
 // ExtensionRef is an extension as other objects show it.

@@ -17,6 +17,8 @@ type extensionUse struct {
 	Table string
 	// Type of the extension's context, and the type of the context's ranges of which its number must be; "": any.
 	Type, Ranges string
+	// OutsideAtFirst says that its number is looked for in the ranges when it changes, and not when the two are joined.
+	OutsideAtFirst bool
 }
 
 // extensionUses are all kinds.
@@ -31,6 +33,9 @@ func fits[L any](use extensionUse) crud.Check[L, Extension] {
 		}
 		if used != nil && used.Kind != use.Kind {
 			return style.Associated("Extension", used.Kind, "extension_id", pair.Right.ID)
+		}
+		if use.OutsideAtFirst {
+			use.Ranges = ""
 		}
 		return use.takes(ctx, c, pair.Right)
 	}

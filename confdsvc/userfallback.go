@@ -14,7 +14,9 @@ var userDestinations = destinationOwner[User]{
 	column: "of_user_id", key: func(u *User) any { return u.ID },
 	slots: func(u *User) slots {
 		f := &u.Fallbacks
-		return slots{"noanswer": &f.NoAnswer, "busy": &f.Busy, "congestion": &f.Congestion, "fail": &f.Fail}
+		return slots{
+			"noanswer": nullable{&f.NoAnswer}, "busy": nullable{&f.Busy}, "congestion": nullable{&f.Congestion}, "fail": nullable{&f.Fail},
+		}
 	},
 }
 

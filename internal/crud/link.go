@@ -64,7 +64,7 @@ type Link[L, R any] struct {
 	Path string
 	// One is the last segment of the path of the operation `one`.
 	One string
-	// Only names the operations.
+	// Only names the operations. Empty and not nil: there are none, and the two only show each other.
 	Only []string
 	// Action is the last word of put's access: "update" unless it is set.
 	Action string
@@ -249,7 +249,7 @@ func (l Link[L, R]) join(e *Engine) *joint[L, R] {
 	if j.Allow == nil {
 		j.Allow = All(SameTenant[L, R], LeftFree[L, R], RightFree[L, R])
 	}
-	if len(j.Only) == 0 {
+	if j.Only == nil {
 		j.Only = []string{"put", "delete"}
 	}
 	if e.links == nil {

@@ -203,6 +203,8 @@ func (k *Collection[T]) filter(f rest.Filter, scope string, args *arguments) str
 		switch {
 		case m.UUID:
 			of.kind = identifier
+		case m.Integer:
+			of.kind = integer
 		case m.Time:
 			of.kind = other
 		}

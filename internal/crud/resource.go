@@ -140,8 +140,8 @@ type Match struct {
 	Condition string
 	// Of is the table of what a UUID names, where that has a tenant: what the request's tenant cannot see matches nothing.
 	Of string
-	// UUID says that only a UUID matches anything; Time that only a moment, as RFC 3339 writes it, does.
-	UUID, Time bool
+	// UUID says that only a UUID matches anything; Integer that only a whole number does; Time that only a moment, as RFC 3339 writes it, does.
+	UUID, Integer, Time bool
 }
 
 // on makes the resource ready.

@@ -1,0 +1,104 @@
+package confdsvc
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// Incall says where calls go that come from outside for its numbers.
+type Incall struct {
+	ID                   int64       `db:"id" json:"id" readOnly:"true" generated:"true"`
+	TenantUUID           string      `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
+	PreprocessSubroutine *string     `db:"preprocess_subroutine" json:"preprocess_subroutine" maxLength:"79"`
+	GreetingSound        *string     `db:"greeting_sound" json:"greeting_sound" maxLength:"255"`
+	CallerIDMode         *string     `db:"caller_id_mode" json:"caller_id_mode" enum:"prepend,overwrite,append"`
+	CallerIDName         *string     `db:"caller_id_name" json:"caller_id_name" maxLength:"80"`
+	Description          *string     `db:"description" json:"description" multiline:"true" maxLength:"4096"`
+	Destination          Destination `json:"destination" required:"true" doc:"It is none once what it led to is deleted."`
+	UserID               *int64      `db:"user_id" computed:"true" json:"-"`
+	crud.Hrefs
+
+	Extensions []ExtensionRef    `json:"extensions" readOnly:"true"`
+	Schedules  []json.RawMessage `json:"schedules" readOnly:"true"`
+}
+
+// IncallRef is an incall as its extension shows it.
+type IncallRef struct {
+	ID int64 `db:"id" json:"id"`
+	crud.Hrefs
+}
+
+// IncallTo is an incall as that shows it which it leads to.
+type IncallTo struct {
+	ID         int64          `db:"id" json:"id"`
+	Extensions []ExtensionRef `json:"extensions"`
+	crud.Hrefs
+}
+
+func init() {
+	resources = append(resources, declareIncalls)
+	extensionUses = append(extensionUses, incallExtension)
+}
+
+var incallExtension = extensionUse{
+	Kind: "incall", Owner: "incall", Table: "confd_incall_extension", Type: "incall", Ranges: "incall", OutsideAtFirst: true,
+}
+
+var incallDestination = destinationOwner[Incall]{
+	column: "of_incall_id", key: func(i *Incall) any { return i.ID },
+	slots: func(i *Incall) slots { return slots{"destination": always{&i.Destination}} },
+}
+
+func declareIncalls(e *crud.Engine) {
+	columns := []string{"exten", "preprocess_subroutine", "greeting_sound", "description", "user_id"}
+	crud.Collect(e, crud.Resource[Incall]{
+		Path: "incalls", Singular: "incall", Param: "incall_id", Table: "confd_incall", Keys: []string{"id"},
+		Order: columns, Filters: columns, SearchText: "search_text",
+		Virtual: map[string]string{
+			"exten": `SELECT x.exten FROM confd_incall_extension ix JOIN confd_extension x ON x.id = ix.extension_id
+				WHERE ix.incall_id = confd_incall.id`,
+			"user_id": "SELECT d.user_id FROM confd_destination d WHERE d.of_incall_id = confd_incall.id",
+		},
+		// What is in other tables is found from there: an expression of each row would be worked out for every incall.
+		Matches: map[string]crud.Match{
+			"exten": {Condition: `id IN (SELECT ix.incall_id FROM confd_incall_extension ix JOIN confd_extension x ON x.id = ix.extension_id
+				WHERE x.exten = %s)`},
+			"user_id": {Condition: "id IN (SELECT of_incall_id FROM confd_destination WHERE user_id = %s)", Integer: true},
+		},
+		Found: []string{
+			`SELECT ix.incall_id FROM confd_incall_extension ix JOIN confd_extension x ON x.id = ix.extension_id
+				WHERE x.search_text LIKE %s ESCAPE '\'`,
+		},
+		Beside: []crud.Beside[Incall]{incallDestination.beside()},
+		Save: func(ctx context.Context, c store.Conn, change *crud.Change[Incall]) error {
+			return incallDestination.save(ctx, c, e, change.New.TenantUUID, change.Old, change.New)
+		},
+		Load: func(_ context.Context, _ store.Conn, incalls []*Incall) error {
+			for _, i := range incalls {
+				i.Schedules = []json.RawMessage{}
+			}
+			return nil
+		},
+	})
+	crud.Link[Incall, Extension]{
+		Table: "confd_incall_extension", LeftHas: crud.AtMostOne, RightHas: crud.AtMostOne,
+		LeftShows: []crud.Show{
+			crud.Many(func(i *Incall) *[]ExtensionRef { return &i.Extensions }),
+			crud.Many(func(i *IncallTo) *[]ExtensionRef { return &i.Extensions }),
+		},
+		RightShows: []crud.Show{crud.One(func(x *Extension) **IncallRef { return &x.Incall })},
+		Allow:      crud.All(crud.SameTenant, crud.LeftFree, crud.RightFree, fits[Incall](incallExtension)),
+	}.On(e)
+	shownByTarget(e, "user_id", func(u *User) *[]IncallTo { return &u.Incalls })
+}
+
+// shownByTarget has what incalls lead to show them. column is that of confd_destination which refers to it.
+func shownByTarget[T any](e *crud.Engine, column string, field func(o *T) *[]IncallTo) {
+	crud.Link[T, Incall]{
+		Table: "confd_destination", LeftColumn: column, RightColumn: "of_incall_id", Only: []string{},
+		LeftShows: []crud.Show{crud.Many(field)},
+	}.On(e)
+}
