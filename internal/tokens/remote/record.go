@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/ringfence/ringfence/acl"
@@ -15,7 +16,7 @@ const maxLogged = 100
 // record is what counts of a token record.
 type record struct {
 	user, session, tenant, purpose string
-	expires                        time.Time
+	expires                        time.Time // zero: it does not say
 	acl                            []string
 }
 
@@ -26,7 +27,7 @@ func parseRecord(body []byte) (record, error) {
 		Data *struct {
 			AuthID    string    `json:"auth_id"`
 			Session   string    `json:"session_uuid"`
-			ExpiresAt string    `json:"utc_expires_at"`
+			ExpiresAt *string   `json:"utc_expires_at"`
 			ACL       *[]string `json:"acl"`
 			Metadata  struct {
 				Tenant  string `json:"tenant_uuid"`
@@ -52,9 +53,12 @@ func parseRecord(body []byte) (record, error) {
 	case data.ACL == nil:
 		return record{}, errors.New("it has no acl")
 	}
-	expires, err := parseTime(data.ExpiresAt)
-	if err != nil {
-		return record{}, err
+	var expires time.Time
+	if data.ExpiresAt != nil {
+		var err error
+		if expires, err = parseTime(*data.ExpiresAt); err != nil {
+			return record{}, err
+		}
 	}
 	return record{
 		user: data.AuthID, session: data.Session, tenant: data.Metadata.Tenant, purpose: data.Metadata.Purpose,
@@ -87,16 +91,17 @@ func parseTime(text string) (time.Time, error) {
 }
 
 // isRefusal reports whether a 404 is the server's own "no such token" and not
-// some other server's "no such page".
+// some other server's "no such page". It has the status in its body, or the name of an error.
 func isRefusal(body []byte) bool {
 	var answer struct {
-		Reason []string `json:"reason"`
-		Status int      `json:"status_code"`
+		Status  int    `json:"status_code"`
+		ErrorID string `json:"error_id"`
+		Message string `json:"message"`
 	}
 	if err := json.Unmarshal(body, &answer); err != nil {
 		return false
 	}
-	return len(answer.Reason) > 0 && answer.Status == 404
+	return answer.Status == http.StatusNotFound || answer.ErrorID != "" && answer.Message != ""
 }
 
 // compile makes a set of the record's accesses. That server's language has

@@ -240,9 +240,15 @@ func withoutToken(err error, token string) error {
 	return err
 }
 
+// noExpiry is the life of a token of which the server tells no end. It is asked again after the staleness, and says then.
+const noExpiry = 100 * 365 * 24 * time.Hour
+
 // expiry is when the token expires by this machine's clock: as long from when it was
 // asked for as it is from when the server answered. The server says when in whole seconds, so that one may have passed.
 func expiry(expires time.Time, date string, asked time.Time) time.Time {
+	if expires.IsZero() {
+		return asked.Add(noExpiry)
+	}
 	answered, err := http.ParseTime(date)
 	if err != nil {
 		return expires

@@ -150,7 +150,10 @@ func TestIdentities(t *testing.T) {
 		{"purpose with a line feed", map[string]any{"metadata": map[string]any{"purpose": "a\nb"}}, store.ErrUnavailable},
 		{"no acl", map[string]any{"acl": nil}, store.ErrUnavailable},
 		{"acl is a text", map[string]any{"acl": "#"}, store.ErrUnavailable},
-		{"no expiry", map[string]any{"utc_expires_at": nil}, store.ErrUnavailable},
+		{"no expiry", map[string]any{"utc_expires_at": nil}, nil},
+		{"expiry is null", map[string]any{"utc_expires_at": json.RawMessage("null")}, nil},
+		{"expiry is empty", map[string]any{"utc_expires_at": ""}, store.ErrUnavailable},
+		{"expiry is a number", map[string]any{"utc_expires_at": 17}, store.ErrUnavailable},
 		{"expiry is no time", map[string]any{"utc_expires_at": "tomorrow"}, store.ErrUnavailable},
 		{"expiry has a zone", map[string]any{"utc_expires_at": "2126-03-01T14:00:00+02:00"}, store.ErrUnavailable},
 	}
@@ -180,6 +183,9 @@ func TestAnswers(t *testing.T) {
 	}{
 		{"no such token", answer(404, noSuchToken), tokens.ErrUnknown},
 		{"no such token, in both forms at once", answer(404, `{"message": "No such token", "error_id": "unknown-token", "reason": ["No such token"], "status_code": 404, "details": {}, "timestamp": 1.5}`), tokens.ErrUnknown},
+		{"no such token, without a reason", answer(404, `{"message": "No such token", "status_code": 404}`), tokens.ErrUnknown},
+		{"no such token, by an error's name", answer(404, `{"message": "No such token", "error_id": "unknown-token"}`), tokens.ErrUnknown},
+		{"another status in its body", answer(404, `{"message": "No backend", "status_code": 502}`), store.ErrUnavailable},
 		{"no such page", answer(404, `<html>404 Not Found</html>`), store.ErrUnavailable},
 		{"no such page, in JSON", answer(404, `{"detail": "Not Found"}`), store.ErrUnavailable},
 		{"nothing there", answer(404, ``), store.ErrUnavailable},
