@@ -173,3 +173,35 @@ func TestLastAdministrators(t *testing.T) {
 		s.do("DELETE", "/users/"+first, admin, "").refused(t, 409, "last-administrator")
 	})
 }
+
+// The database tells which columns are taken; the refusal names the attributes that they are made of, with what was sent.
+func TestARefusalNamesWhatIsTaken(t *testing.T) {
+	each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		admin := s.admin()
+		const gone = "0f3c1d52-58b3-4a52-8d5c-7a1d4a5f6b7c"
+		s.do("POST", "/users", admin, `{"uuid":"`+gone+`"}`).want(t, 200)
+		s.do("DELETE", "/users/"+gone, admin, "").want(t, 204)
+		const tenant = "1f3c1d52-58b3-4a52-8d5c-7a1d4a5f6b7c"
+		s.do("POST", "/tenants", admin, `{"uuid":"`+tenant+`","slug":"taken"}`).want(t, 200)
+		s.do("POST", "/groups", admin, `{"name":"Taken","slug":"Taken"}`).want(t, 200)
+		other := s.do("POST", "/groups", admin, `{"name":"other"}`).want(t, 200).text(t, "uuid")
+		for _, c := range []struct{ method, path, body, field, message string }{
+			{"POST", "/groups", `{"name":"TAKEN"}`, "name", "Group already exists ('name': 'TAKEN')"},
+			{"POST", "/groups", `{"name":"another","slug":"taken"}`, "slug", "Group already exists ('slug': 'taken')"},
+			{"PUT", "/groups/" + other, `{"name":" taken "}`, "name", "Group already exists ('name': 'taken')"},
+			{"POST", "/tenants", `{"slug":"taken"}`, "slug", "Tenant already exists ('slug': 'taken')"},
+			{"POST", "/tenants", `{"uuid":"` + tenant + `"}`, "uuid", "Tenant already exists ('uuid': '" + tenant + "')"},
+			{"POST", "/tenants", `{"uuid":"` + gone + `"}`, "uuid", "Tenant already exists ('uuid': '" + gone + "')"},
+			{"POST", "/users", `{"uuid":"` + gone + `"}`, "uuid", "User already exists ('uuid': '" + gone + "')"},
+		} {
+			refusal := s.do(c.method, c.path, admin, c.body).refused(t, 409, "conflict")
+			if refusal.text(t, "message") != c.message {
+				t.Errorf("%s %s: %s", c.path, c.body, refusal.body)
+			}
+			if details := refusal.json(t, "details").(map[string]any); len(details) != 1 || details[c.field] == nil {
+				t.Errorf("%s %s: details %v", c.path, c.body, details)
+			}
+		}
+	})
+}

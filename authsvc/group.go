@@ -22,8 +22,8 @@ type Group struct {
 	// SystemManaged groups are the server's: nobody changes their name or their users by hand.
 	SystemManaged bool `db:"system_managed" json:"system_managed" readOnly:"true"`
 
-	NameKey string `db:"name_key" json:"-"`
-	SlugKey string `db:"slug_key" json:"-" fixed:"true"`
+	NameKey string `db:"name_key" json:"-" of:"name"`
+	SlugKey string `db:"slug_key" json:"-" of:"slug" fixed:"true"`
 	// ConfigManaged groups are the operator's: the API changes who is in them, and no more.
 	ConfigManaged bool `db:"config_managed" json:"-"`
 }
@@ -41,7 +41,6 @@ func (s *Service) declareGroups(e *crud.Engine) {
 			"policy_slug": {Condition: "uuid IN (SELECT gp.group_uuid FROM auth_group_policy gp JOIN auth_policy p ON p.uuid = gp.policy_uuid WHERE p.slug = %s)"},
 		},
 		Shown:   map[string]string{"read_only": "system_managed OR config_managed"},
-		Unique:  map[string]string{"name_key": "name", "slug_key": "slug"},
 		Prepare: prepareGroup, Validate: s.validateGroup, Guard: s.guardGroup,
 		Load: func(_ context.Context, _ store.Conn, groups []*Group) error {
 			for _, g := range groups {

@@ -27,8 +27,8 @@ type Policy struct {
 	ReadOnly    bool     `json:"read_only" readOnly:"true"`
 	Shared      bool     `db:"shared" json:"shared" default:"false" fixed:"true" doc:"Visible, read-only, in the tenants below. Set on create."`
 
-	NameKey       string `db:"name_key" json:"-"`
-	SlugKey       string `db:"slug_key" json:"-" fixed:"true"`
+	NameKey       string `db:"name_key" json:"-" of:"name"`
+	SlugKey       string `db:"slug_key" json:"-" of:"slug" fixed:"true"`
 	ConfigManaged bool   `db:"config_managed" json:"-"`
 }
 
@@ -43,8 +43,7 @@ func (s *Service) declarePolicies(e *crud.Engine) {
 			"user_uuid":  {Condition: "uuid IN (SELECT policy_uuid FROM auth_user_policy WHERE user_uuid = %s)", UUID: true, Of: "auth_user"},
 			"group_uuid": {Condition: "uuid IN (SELECT policy_uuid FROM auth_group_policy WHERE group_uuid = %s)", UUID: true, Of: "auth_group"},
 		},
-		Shown:  map[string]string{"read_only": fromOutside, "tenant_uuid": "CASE WHEN " + fromOutside + " THEN %[1]s ELSE tenant_uuid END"},
-		Unique: map[string]string{"name_key": "name", "slug_key": "slug"},
+		Shown: map[string]string{"read_only": fromOutside, "tenant_uuid": "CASE WHEN " + fromOutside + " THEN %[1]s ELSE tenant_uuid END"},
 		// A policy that comes with the program is everybody's to read; a shared one is its descendants'.
 		Shared:  "(config_managed OR shared AND tenant_uuid IN (" + tenant.Above("%s") + "))",
 		Prepare: preparePolicy, Validate: s.validatePolicy, Save: savePolicy, Guard: s.guardPolicy,

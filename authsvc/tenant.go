@@ -58,10 +58,6 @@ func (s *Service) declareTenants(e *crud.Engine) {
 			"domain_name": {Condition: "uuid IN (SELECT tenant_uuid FROM auth_tenant_domain WHERE name = lower(%s))"},
 		},
 		Aliases: map[string]string{"uuids": "uuid"}, Several: []string{"uuids"},
-		Unique: map[string]string{
-			"slug": "slug", "slug_key": "slug", "auth_tenant_pkey": "uuid", "auth_tenant.uuid": "uuid",
-			"auth_used_uuid_pkey": "uuid", "auth_used_uuid.uuid": "uuid",
-		},
 		Prepare: prepareTenant, Validate: validateTenant, Save: saveTenant, Guard: s.guardTenant, Load: loadTenants,
 		Changed: s.announceTenant, Committed: func(change *crud.Change[Tenant]) {
 			if change.New == nil {

@@ -60,9 +60,6 @@ func (s *Service) declareUsers(e *crud.Engine) {
 		Virtual: map[string]string{
 			"emails": "SELECT coalesce(string_agg(e.address, ' '), '') FROM auth_email e WHERE e.user_uuid = auth_user.uuid",
 		},
-		Unique: map[string]string{
-			"auth_user_pkey": "uuid", "auth_user.uuid": "uuid", "auth_used_uuid_pkey": "uuid", "auth_used_uuid.uuid": "uuid",
-		},
 		Receive: s.receiveUser, Prepare: prepareUser, Validate: validateUser, Save: s.saveUser, Guard: s.guardUser,
 		Load: loadEmails, Changed: s.announceUser, Committed: s.forgetChangedUser,
 	})

@@ -49,7 +49,6 @@ func declareContexts(e *crud.Engine) {
 	crud.Collect(e, crud.Resource[Context]{
 		Path: "contexts", Singular: "context", Param: "context_id", Table: "confd_context", Keys: []string{"id"},
 		Order: columns, Filters: columns, SearchText: "search_text",
-		Unique:  map[string]string{"name": "name"},
 		Prepare: prepareContext, Validate: checkContext, Guard: contextIsUnused,
 	})
 	crud.Link[Context, Context]{

@@ -36,7 +36,6 @@ func declareEndpointsCustom(e *crud.Engine) {
 		Path: "endpoints/custom", Singular: "endpoint_custom", Param: "custom_id", Title: "CustomEndpoint",
 		Table: "confd_endpoint_custom", Keys: []string{"id"},
 		Order: []string{"interface", "id"}, Search: []string{"id", "interface"}, Filters: []string{"id", "interface"},
-		Unique: map[string]string{"interface": "interface"},
 	})
 	crud.Link[Line, EndpointCustom]{
 		Table: "confd_line_endpoint", RightColumn: "custom_id", Calls: "Endpoint", LeftHas: crud.AtMostOne, RightHas: crud.AtMostOne,

@@ -39,7 +39,6 @@ func declareExtensions(e *crud.Engine) {
 		Path: "extensions", Singular: "extension", Param: "extension_id", Table: "confd_extension", Keys: []string{"id"},
 		Order: columns, Search: columns, Filters: columns,
 		Virtual: map[string]string{"type": "SELECT c.type FROM confd_context c WHERE c.name = confd_extension.context"},
-		Unique:  map[string]string{"context": "exten,context"},
 		Prepare: enableExtension, Validate: checkExtension, Guard: extensionIsFree,
 		Load: func(_ context.Context, _ store.Conn, extensions []*Extension) error {
 			for _, x := range extensions {

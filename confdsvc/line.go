@@ -71,7 +71,6 @@ func declareLines(e *crud.Engine) {
 			"exten": `SELECT x.exten FROM confd_line_extension lx JOIN confd_extension x ON x.id = lx.extension_id
 				WHERE lx.line_id = confd_line.id ORDER BY x.id LIMIT 1`,
 		},
-		Unique:  map[string]string{"code": "provisioning_code"},
 		Prepare: provisionLine, Validate: checkLine,
 	})
 	crud.Link[Line, Extension]{

@@ -122,7 +122,6 @@ func declareUsers(e *crud.Engine) {
 				JOIN confd_user_line ul ON ul.line_id = lx.line_id WHERE x.search_text LIKE %s ESCAPE '\'`,
 			`SELECT ul.user_id FROM confd_line l JOIN confd_user_line ul ON ul.line_id = l.id WHERE l.search_text LIKE %s ESCAPE '\'`,
 		},
-		Unique:  map[string]string{"email": "email", "username": "username"},
 		Views:   map[string]crud.View[User]{}, // other forms of the objects; there is none yet, and what asks for one must not get this one
 		Beside:  []crud.Beside[User]{userDestinations.beside()},
 		Prepare: prepareUser, Validate: validateUser, Load: loadUsers,

@@ -69,7 +69,6 @@ func declareVoicemails(e *crud.Engine) {
 		Path: "voicemails", Singular: "voicemail", Param: "voicemail_id", Table: "confd_voicemail", Keys: []string{"id"},
 		Order: columns, Filters: columns,
 		SearchText: "search_text",
-		Unique:     map[string]string{"number": "number,context", "global": "accesstype,context", "context": "accesstype,context"},
 		Validate:   validateVoicemail,
 	})
 	crud.Link[User, Voicemail]{
@@ -95,8 +94,16 @@ func validateVoicemail(ctx context.Context, c store.Conn, change *crud.Change[Vo
 	if v.DeleteMessages && (v.Email == nil || *v.Email == "" || v.AttachAudio == nil || !*v.AttachAudio) {
 		return apierr.InvalidField("delete_messages", "depends", "Needs email and attach_audio: messages would be lost")
 	}
-	if v.AccessType == "global" && change.Old != nil {
-		return refuseLinked(ctx, c, "Voicemail", "User", "voicemail_id", v.ID, "confd_user_voicemail", "user_id")
+	if v.AccessType != "global" {
+		return nil
 	}
-	return nil
+	others, err := store.Get[int](ctx, c, `SELECT count(*) FROM confd_voicemail WHERE tenant_uuid = $1 AND context = $2 AND accesstype = 'global' AND id <> $3`,
+		v.TenantUUID, v.Context, v.ID)
+	if err != nil {
+		return err
+	}
+	if others > 0 {
+		return style.NotPermitted("There can be only one global voicemail per context.")
+	}
+	return refuseLinked(ctx, c, "Voicemail", "User", "voicemail_id", v.ID, "confd_user_voicemail", "user_id")
 }

@@ -69,7 +69,7 @@ func TestVoicemailRules(t *testing.T) {
 		t.Run("one of each context is global", func(*testing.T) {
 			global := c.Create("/voicemails", voicemail("2000", "accesstype", "global"))
 			c.Do(http.MethodPost, "/voicemails", voicemail("2001", "accesstype", "global")).Want(http.StatusBadRequest).
-				Says("Resource Error - Voicemail already exists ('accesstype': 'global', 'context': 'default')")
+				Says("Resource Error - Operation not permitted. There can be only one global voicemail per context.")
 			c.Create("/voicemails", voicemail("2001", "accesstype", "global", "context", "other"))
 			c.Do(http.MethodPut, path, object{"accesstype": "global"}).Want(http.StatusBadRequest)
 			c.Do(http.MethodPut, "/voicemails/"+global.Text("id"), object{"accesstype": "personal"}).Want(http.StatusNoContent)

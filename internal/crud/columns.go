@@ -38,6 +38,7 @@ type column struct {
 	ref       string
 	owns      bool // what it refers to says whose the object is
 	fixed     bool // set on create alone
+	of        string
 }
 
 // selected is the column as a SELECT or a RETURNING names it.
@@ -67,7 +68,7 @@ func columnsWithin(t reflect.Type, prefix, scan string, index []int) []column {
 		out = append(out, column{
 			name: prefix + name, scan: scan + name, kind: kindOf(f), index: place,
 			generated: f.Tag.Get("generated") == "true", computed: f.Tag.Get("computed") == "true", joining: f.Tag.Get("joining") == "true",
-			ref: f.Tag.Get("ref"), owns: f.Tag.Get("owner") == "true", fixed: f.Tag.Get("fixed") == "true",
+			ref: f.Tag.Get("ref"), owns: f.Tag.Get("owner") == "true", fixed: f.Tag.Get("fixed") == "true", of: f.Tag.Get("of"),
 		})
 	}
 	return out

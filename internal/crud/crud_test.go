@@ -31,6 +31,7 @@ type Thing struct {
 	Size       *int64  `db:"size" json:"size" minimum:"0"`
 	Note       *string `db:"note" json:"note"`
 	Code       *string `db:"code" json:"code" fixed:"true"`
+	CodeKey    *string `db:"code_key" json:"-" fixed:"true" of:"code"`
 
 	Parts []string `json:"parts" default:"[]"`
 }
@@ -76,8 +77,9 @@ func each(t *testing.T, test func(t *testing.T, w *world)) {
 		}
 		for _, sql := range []string{
 			`CREATE TABLE thing (uuid ` + kind + ` PRIMARY KEY, tenant_uuid ` + kind + ` NOT NULL REFERENCES auth_tenant (uuid),
-				name text ` + collation + ` NOT NULL, size bigint, note text, code text, CONSTRAINT thing_name UNIQUE (tenant_uuid, name))`,
-			`CREATE TABLE part (thing_uuid ` + kind + ` NOT NULL REFERENCES thing (uuid), name text NOT NULL)`,
+				name text ` + collation + ` NOT NULL, size bigint, note text, code text, code_key text, CONSTRAINT thing_name UNIQUE (tenant_uuid, name))`,
+			`CREATE UNIQUE INDEX thing_codes ON thing (code_key) WHERE size IS NULL`,
+			`CREATE TABLE part (thing_uuid ` + kind + ` NOT NULL REFERENCES thing (uuid), name text NOT NULL UNIQUE)`,
 			`CREATE TABLE pair (one ` + kind + ` NOT NULL, other ` + kind + ` NOT NULL UNIQUE, PRIMARY KEY (one, other))`,
 			`INSERT INTO auth_tenant (uuid, parent_uuid, slug) VALUES ('` + w.tenant + `', '` + w.tenant + `', 'master')`,
 		} {
@@ -94,7 +96,6 @@ func (w *world) mount() {
 	w.things = crud.Resource[Thing]{
 		Path: "things", Singular: "thing", Param: "thing_uuid", Table: "thing", Keys: []string{"uuid"},
 		Order: []string{"name", "size", "uuid"}, Search: []string{"name", "size", "note"}, Filters: []string{"uuid", "name", "size"},
-		Unique: map[string]string{"name": "name"},
 		Receive: func(_ context.Context, change *crud.Change[Thing]) error {
 			change.Carry = "received"
 			return nil
@@ -107,6 +108,10 @@ func (w *world) mount() {
 				change.New.UUID = uuid.NewString()
 			}
 			change.New.Name = strings.Replace(change.New.Name, "prepare ", "prepared ", 1)
+			if code := change.New.Code; code != nil {
+				key := strings.ToLower(*code)
+				change.New.CodeKey = &key
+			}
 			return nil
 		},
 		Validate: func(_ context.Context, _ store.Conn, change *crud.Change[Thing]) error {
@@ -417,6 +422,29 @@ func TestDuplicateInAuthsStyle(t *testing.T) {
 		}
 		if strings.Contains(fmt.Sprint(got), "thing_name") || strings.Contains(fmt.Sprint(got), "tenant_uuid") {
 			t.Errorf("the refusal names the database's own: %v", got)
+		}
+	})
+}
+
+// A refusal names what the client sent of the constraint's columns, and of another table's nothing.
+func TestDuplicatesAreNamedByTheirColumns(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		made := w.want(200, "POST", "/things", `{"name":"a","code":"X","parts":["p"]}`)
+		for body, want := range map[string]string{
+			`{"name":"b","code":"x"}`:                             "size code: Thing already exists ('code': 'x')",
+			`{"name":"b","uuid":"` + made["uuid"].(string) + `"}`: "uuid: Thing already exists ('uuid': '" + made["uuid"].(string) + "')",
+			`{"name":"b","parts":["p"]}`:                          ": Thing already exists",
+		} {
+			got := w.want(409, "POST", "/things", body)
+			var named []string
+			for _, name := range []string{"uuid", "tenant_uuid", "name", "size", "note", "code", "parts"} {
+				if got["details"].(map[string]any)[name] != nil {
+					named = append(named, name)
+				}
+			}
+			if said := strings.Join(named, " ") + ": " + got["message"].(string); said != want {
+				t.Errorf("%s: %s", body, said)
+			}
 		}
 	})
 }

@@ -7,6 +7,7 @@
 //	generated  "true": the database gives it on insert
 //	computed   "true": db names an expression of the resource's Virtual, which is read and never written
 //	fixed      "true": set on create, and never changed; what a client sends later is ignored
+//	of         "name": the column is made of that one, which a refusal names in its place
 //	prefix     of a struct: its fields' columns begin with this
 //	ref        "contexts.name": the value must exist there, in what the tenant sees
 //	owner      "true", beside ref: the object belongs to the tenant of what it refers to

@@ -110,19 +110,46 @@ func (k *Collection[T]) refused(err error, object *T) error {
 
 func (k *Collection[T]) duplicate(broken *store.ConstraintError, object *T) *apierr.Error {
 	e := k.engine.Style.stored("%s already exists", title(k.Singular))
-	for ending, fields := range k.Unique {
-		if !strings.HasSuffix(broken.Constraint, ending) {
-			continue
+	var sent []any // names and values
+	for _, p := range k.clashing(broken) {
+		if e.Details == nil {
+			e.Details = map[string]any{}
 		}
-		e.Details = map[string]any{}
-		var pairs []string
-		for name := range strings.SplitSeq(fields, ",") {
-			e.Details[name] = map[string]any{"constraint_id": "unique", "constraint": "unique", "message": "Is already used"}
-			if value := reflect.Indirect(reflect.ValueOf(k.field(object, name))); value.IsValid() {
-				pairs = append(pairs, fmt.Sprintf("'%s': %s", name, quoted(value.Interface())))
-			}
+		e.Details[p.Name] = map[string]any{"constraint_id": "unique", "constraint": "unique", "message": "Is already used"}
+		if value := reflect.Indirect(reflect.ValueOf(object).Elem().FieldByIndex(p.Index())); value.IsValid() {
+			sent = append(sent, p.Name, value.Interface())
 		}
-		e.Message += " (" + strings.Join(pairs, ", ") + ")"
+	}
+	if len(sent) > 0 {
+		e.Message += " (" + pairs(sent) + ")"
 	}
 	return e
+}
+
+// clashing are the properties that a client sends, and can read, of those that a broken constraint is about, in the order of the struct.
+// Of a table that is not the collection's own, which a trigger or a hook writes, they are the keys.
+func (k *Collection[T]) clashing(broken *store.ConstraintError) []*rest.Property {
+	var out []*rest.Property
+	for _, col := range k.columns {
+		if !slices.Contains(broken.Columns, col.name) || broken.Table != k.Table && !slices.Contains(k.Keys, col.name) {
+			continue
+		}
+		if col.of != "" {
+			col = k.byName[col.of]
+		}
+		if p := k.property(col); p != nil && !p.ReadOnly && !p.WriteOnly {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// property is the one that a column keeps, or nil.
+func (k *Collection[T]) property(col column) *rest.Property {
+	for i := range k.schema.Properties {
+		if p := &k.schema.Properties[i]; slices.Equal(p.Index(), col.index) {
+			return p
+		}
+	}
+	return nil
 }

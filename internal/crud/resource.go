@@ -62,9 +62,6 @@ type Resource[T any] struct {
 	// Found are queries of the first keys of those objects that `search` finds by what is in other tables; %s is the placeholder of the
 	// folded pattern. Each is a query of its own, so that it can use an index of its own.
 	Found []string
-	// Unique maps the end of the name of each unique constraint, or its last column, to the columns that a client
-	// knows it by, with commas between. The refusal repeats what was sent in them, so none may be secret.
-	Unique map[string]string
 	// Shared is a further condition under which a row can be read from outside its tenant; %s is the scope's placeholder.
 	Shared string
 	// Readable is a further condition for the rows that a request may read, whose arguments it adds; nil: there is none.
@@ -160,6 +157,11 @@ func (r Resource[T]) on(e *Engine) *Collection[T] {
 			c.name, c.virtual = "("+r.Virtual[name]+")", true
 		}
 		k.byName[name] = *c
+	}
+	for _, c := range k.columns {
+		if _, ok := k.byName[c.of]; c.of != "" && !ok {
+			panic(fmt.Sprintf("%s makes %q of %q, which it does not have", r.Path, c.name, c.of)) // a mistake in the declaration, seen at every start
+		}
 	}
 	if k.Owner == "" {
 		k.Owner = tenantColumn
