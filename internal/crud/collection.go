@@ -32,8 +32,8 @@ type Collection[T any] struct {
 	beside []loader
 	// queries are the statements that find one object.
 	queries func() *queries
-	// document says that all keys together name an object.
-	document bool
+	// document is set where the objects are documents, which all keys together name.
+	document *Document[T]
 	// guards refuse a delete, or prepare it: those of links.
 	guards []func(ctx context.Context, c store.Conn, change *Change[T]) error
 }

@@ -15,6 +15,7 @@ type Described struct {
 	Collections []DescribedCollection // by path
 	Links       []DescribedLink       // by path
 	Parts       []DescribedPart       // by path
+	Documents   []DescribedDocument   // by path
 }
 
 // DescribedCollection is what a collection declares.
@@ -59,10 +60,29 @@ type DescribedPart struct {
 	Schema   *rest.Schema
 }
 
+// DescribedDocument is what a document declares.
+type DescribedDocument struct {
+	Path       string
+	Parameters []string // of the path
+	Table      string
+	Scope      Scope
+	Blank      bool // something is read while nothing is stored
+	// Operations are what clients can do, by their actions: create, read, update, delete.
+	Operations map[string]rest.Operation
+	// Resource and Object are what the audit calls it. Object is "" where it is the path's parameters.
+	Resource, Object string
+}
+
+// documented are documents, whatever their type is.
+type documented interface {
+	describer
+	row() (table string, zero any)
+}
+
 // describer is a collection or a link, whatever its types are.
 type describer interface{ describe(into *Described) }
 
-// Described describes all that was declared. Operations was called before: links find their collections then.
+// Described describes all that was declared. Operations was called before: links find their collections then, and documents make theirs.
 func (e *Engine) Described() Described {
 	d := Described{Style: e.Style, Prefix: e.Prefix}
 	for _, k := range e.collections {
@@ -71,12 +91,16 @@ func (e *Engine) Described() Described {
 	for _, l := range e.links {
 		l.(describer).describe(&d)
 	}
+	for _, document := range e.documents {
+		document.describe(&d)
+	}
 	for _, part := range e.parts {
 		d.Parts = append(d.Parts, part())
 	}
 	slices.SortFunc(d.Collections, func(a, b DescribedCollection) int { return cmp.Compare(a.Path, b.Path) })
 	slices.SortFunc(d.Links, func(a, b DescribedLink) int { return cmp.Or(cmp.Compare(a.Left, b.Left), cmp.Compare(a.Path, b.Path)) })
 	slices.SortFunc(d.Parts, func(a, b DescribedPart) int { return cmp.Or(cmp.Compare(a.Of, b.Of), cmp.Compare(a.Path, b.Path)) })
+	slices.SortFunc(d.Documents, func(a, b DescribedDocument) int { return cmp.Compare(a.Path, b.Path) })
 	return d
 }
 
@@ -99,6 +123,21 @@ func (k *Collection[T]) describe(into *Described) {
 		}
 	}
 	into.Collections = append(into.Collections, d)
+}
+
+func (d *Documents[T]) describe(into *Described) {
+	out := DescribedDocument{
+		Path: d.Path, Parameters: d.Keys[1:], Table: d.Table, Scope: d.Scope, Blank: d.Blank != nil, Operations: d.operations,
+	}
+	out.Resource, out.Object = d.place(d.Keys[1:])
+	if len(out.Parameters) > 0 {
+		out.Object = ""
+	}
+	into.Documents = append(into.Documents, out)
+}
+
+func (d *Documents[T]) row() (table string, zero any) {
+	return d.Table, reflect.Zero(reflect.TypeFor[T]()).Interface()
 }
 
 func (j *joint[L, R]) describe(into *Described) {

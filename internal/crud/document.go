@@ -8,96 +8,110 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/pathtemplate"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/tenant"
 )
 
-// Document is one object that a tenant has at a path without a key: GET, PUT and DELETE /{Path}, and POST where Only names it. Its Resource says the
-// path, the names, the table and the hooks; the other operations and options of a Resource mean nothing here. Of Keys the first is the
-// column of the tenant, which is the one that the request acts in; each further one has the value of the path parameter of its name.
-// A PUT makes the document when there is none, unless there is a POST for that.
+// Document is one object that a tenant has at a path without a key, such as a configuration: GET, PUT and DELETE /{Path}, and POST where
+// Blank is nil. A PUT must hold what is required; anything else that it does not hold stays as it is.
+//
+// The Resource says the path, the names, the table, the scope and the hooks; what it has for lists and keys means nothing here. The table has a
+// column tenant_uuid, and one of text for each parameter of the path; together they are its key. What is not a tenant each's is kept as the
+// master tenant's.
 type Document[T any] struct {
 	Resource[T]
-	// Blank, where it is set, is what is read, with 200, while there is none; its deletion is 204 then. Otherwise both are 404.
-	Blank func() *T
-	// Silent documents answer neither PUT nor POST with the document: PUT is 204, and POST answers what Made says.
-	Silent bool
-	// Made is the body of the answer to POST of a silent document.
-	Made any
-	// Whole documents are sent whole by a PUT too: what is required must be there.
-	Whole bool
+	// Blank is what is read, with 200, while nothing is stored, made of a document that has its keys and its defaults: [Defaults] is that
+	// document itself. A PUT stores one then, and a DELETE has nothing to do. Where Blank is nil a POST stores the first, and all else is
+	// 404 before.
+	Blank func(fresh *T) any
+	// Allow refuses a change, before anything else is said about it. Old is nil when nothing is stored.
+	Allow func(ctx context.Context, c store.Conn, change *Change[T]) error
+	// Audited is what the audit keeps of a document, where that is not its fields.
+	Audited func(o *T) map[string]any
+	// Describe adapts an operation: create, read, update or delete.
+	Describe func(action string, op *rest.Operation)
+}
+
+// Defaults is the Blank of documents that are read with their defaults while nothing is stored.
+func Defaults[T any](fresh *T) any { return fresh }
+
+// Documents are a Document's, of all tenants, on its engine.
+type Documents[T any] struct {
+	Document[T]
+	k          *Collection[T]
+	operations map[string]rest.Operation
 }
 
 // On declares the document on an engine.
-func (d Document[T]) On(e *Engine) {
+func (d Document[T]) On(e *Engine) *Documents[T] {
+	template, err := pathtemplate.Parse("/" + d.Path)
+	if err != nil {
+		panic(err) // a mistake in the declaration, seen at every start
+	}
+	d.Keys = append([]string{tenantColumn}, template.Parameters()...)
 	if len(d.Only) == 0 {
 		d.Only = []string{"read", "update", "delete"}
+		if d.Blank == nil {
+			d.Only = append(d.Only, "create")
+		}
 	}
-	e.declare(func() []rest.Operation {
-		k := d.on(e)
-		k.document = true
-		return (&document[T]{Document: d, k: k}).operations()
-	})
+	all := &Documents[T]{Document: d, k: d.on(e), operations: map[string]rest.Operation{}}
+	all.k.document = &all.Document
+	e.documents = append(e.documents, all)
+	e.declare(all.declare)
+	return all
 }
 
-type document[T any] struct {
-	Document[T]
-	k *Collection[T]
-}
-
-func (d *document[T]) operations() []rest.Operation {
-	e, path := d.k.engine, "/"+d.Path
-	reply, updated := d.k.schema, http.StatusOK
-	if d.Silent {
-		reply, updated = nil, http.StatusNoContent
-	}
-	body := d.k.schema
-	if !d.Whole {
-		body = body.Partial()
-	}
-	all := map[string]rest.Operation{
-		"read": {
-			Method: http.MethodGet, Summary: "Read a " + spaced(d.Singular), Success: http.StatusOK, Reply: d.k.schema,
-			Statuses: []int{404}, Conditional: true, Handle: d.read,
+func (d *Documents[T]) declare() []rest.Operation {
+	what, schema := spaced(d.Singular), d.k.schema
+	all := []rest.Operation{
+		{Method: http.MethodGet, ID: "read", Summary: "Read the " + what, Success: http.StatusOK, Reply: schema, Conditional: true, Handle: d.read},
+		{Method: http.MethodPost, ID: "create", Summary: "Create the " + what, Body: schema, Success: d.k.engine.Style.CreateStatus, Reply: schema, Handle: d.create},
+		{
+			Method: http.MethodPut, ID: "update", Summary: "Change the " + what, Description: "What is not sent and not required stays as it is.",
+			Body: schema, Success: http.StatusNoContent, Statuses: []int{http.StatusPreconditionFailed}, Handle: d.update,
 		},
-		"create": {
-			Method: http.MethodPost, Summary: "Create a " + spaced(d.Singular), Body: d.k.schema, Success: http.StatusCreated, Reply: reply,
-			Statuses: []int{409}, Handle: d.create,
-		},
-		"update": {
-			Method: http.MethodPut, Summary: "Set a " + spaced(d.Singular), Description: "What is not sent stays as it is.", Body: body,
-			Success: updated, Reply: reply, Statuses: []int{404, 412}, Handle: d.update,
-		},
-		"delete": {
-			Method: http.MethodDelete, Summary: "Delete a " + spaced(d.Singular), Success: http.StatusNoContent, Statuses: []int{404, 412}, Handle: d.remove,
+		{
+			Method: http.MethodDelete, ID: "delete", Summary: "Delete the " + what, Success: http.StatusNoContent,
+			Statuses: []int{http.StatusPreconditionFailed}, Handle: d.remove,
 		},
 	}
 	var out []rest.Operation
-	for _, name := range []string{"read", "create", "update", "delete"} {
-		if !slices.Contains(d.Only, name) {
+	for _, op := range all {
+		action := op.ID
+		if !slices.Contains(d.Only, action) {
 			continue
 		}
-		op := all[name]
-		op.Path, op.ID, op.Tag, op.Tenanted = path, name+"_"+d.Singular, strings.SplitN(d.Path, "/", 2)[0], true
-		op.Access = accessOf(e.Service, path, name)
-		if d.Silent && name == "create" && d.Made != nil {
-			op.Reply = &rest.Schema{Type: "string", Doc: "Empty."}
+		op.Path, op.ID, op.Tag, op.Tenanted = "/"+d.Path, action+"_"+d.Singular, strings.SplitN(d.Path, "/", 2)[0], true
+		op.Access = accessOf(d.k.engine.Service, op.Path, action)
+		switch {
+		case action == "create":
+			op.Statuses = append(op.Statuses, int(d.k.engine.Style.Duplicate))
+		case d.Blank == nil:
+			op.Statuses = append(op.Statuses, http.StatusNotFound)
 		}
+		if action == "update" && d.k.engine.Style.UpdateReply {
+			op.Success, op.Reply = http.StatusOK, schema
+		}
+		if d.Describe != nil {
+			d.Describe(action, &op)
+		}
+		d.operations[action] = op
 		out = append(out, op)
 	}
 	return out
 }
 
-// row returns the stored document of the tenant that the request acts in, or nil.
-func (d *document[T]) row(ctx context.Context, c store.Conn, scope string, r *rest.Request) (*T, error) {
+// Of returns the document of a tenant, or nil. parameters are the values of the path's, in their order.
+func (d *Documents[T]) Of(ctx context.Context, c store.Conn, tenantUUID string, parameters ...string) (*T, error) {
 	args := &arguments{}
-	conditions := []string{d.k.Keys[0] + " = " + args.add(scope)}
-	for _, key := range d.k.Keys[1:] {
-		conditions = append(conditions, key+" = "+args.add(r.Param(key)))
+	conditions := make([]string, len(d.Keys))
+	for i, value := range append([]string{tenantUUID}, parameters...) {
+		conditions[i] = d.Keys[i] + " = " + args.add(value)
 	}
-	o, err := store.Get[*T](ctx, c, "SELECT "+d.k.selected()+" FROM "+d.k.Table+" WHERE "+strings.Join(conditions, " AND "), args.values...)
+	o, err := store.Get[*T](ctx, c, "SELECT "+d.k.selected()+" FROM "+d.Table+" WHERE "+strings.Join(conditions, " AND "), args.values...)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, nil
 	}
@@ -107,57 +121,77 @@ func (d *document[T]) row(ctx context.Context, c store.Conn, scope string, r *re
 	return o, d.k.own(ctx, c, []*T{o})
 }
 
-// fresh is a document that has its keys, and is not stored.
-func (d *document[T]) fresh(scope string, r *rest.Request) (*T, error) {
+// parameters are the values of the path's.
+func (d *Documents[T]) parameters(r *rest.Request) []string {
+	out := make([]string, 0, len(d.Keys))
+	for _, name := range d.Keys[1:] {
+		out = append(out, r.Param(name))
+	}
+	return out
+}
+
+// fresh is a document that has its keys and its defaults, and is not stored.
+func (d *Documents[T]) fresh(tenantUUID string, parameters []string) (*T, error) {
 	o := new(T)
-	if d.Blank != nil {
-		o = d.Blank()
-	} else if err := d.k.schema.SetDefaults(o); err != nil {
+	if err := d.k.schema.SetDefaults(o); err != nil {
 		return nil, err
 	}
-	v := reflect.ValueOf(o).Elem()
-	for i, key := range d.k.Keys {
-		value := scope
-		if i > 0 {
-			value = r.Param(key)
-		}
-		v.FieldByIndex(d.k.byName[key].index).SetString(value)
+	for i, value := range append([]string{tenantUUID}, parameters...) {
+		reflect.ValueOf(o).Elem().FieldByIndex(d.k.byName[d.Keys[i]].index).SetString(value)
 	}
 	return o, nil
 }
 
-func (d *document[T]) read(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+// none is what a client reads where nothing is stored.
+func (d *Documents[T]) none(tenantUUID string, parameters []string) (any, error) {
+	if d.Blank == nil {
+		return nil, d.k.notFound("", nil)
+	}
+	o, err := d.fresh(tenantUUID, parameters)
+	if err != nil {
+		return nil, err
+	}
+	return d.Blank(o), nil
+}
+
+func (d *Documents[T]) read(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 	scope, err := tenant.Of(ctx, d.k.engine.DB, r)
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	var o *T
+	var body any
 	err = d.k.engine.DB.InReadTx(ctx, func(ctx context.Context, c store.Conn) error {
-		if o, err = d.row(ctx, c, scope, r); err != nil || o != nil {
+		if err := d.k.mayRead(ctx, c, scope); err != nil {
 			return err
 		}
-		if d.Blank == nil {
-			return d.k.notFound("", nil)
+		if d.Scope == Global {
+			if scope, err = tenant.Master(ctx, c); err != nil {
+				return err
+			}
 		}
-		o, err = d.fresh(scope, r)
+		o, err := d.Of(ctx, c, scope, d.parameters(r)...)
+		if body = o; err == nil && o == nil {
+			body, err = d.none(scope, d.parameters(r))
+		}
 		return err
 	})
-	return rest.Reply{Body: o}, err
+	return rest.Reply{Body: body}, err
 }
 
 // write finds the document and has do change it, in one transaction.
-func (d *document[T]) write(ctx context.Context, change *Change[T], do func(ctx context.Context, c store.Conn) error) error {
-	scope := change.Tenant
-	if scope == "" {
-		var err error
-		if scope, err = tenant.Of(ctx, d.k.engine.DB, change.Request); err != nil {
+func (d *Documents[T]) write(ctx context.Context, change *Change[T], do func(ctx context.Context, c store.Conn) error) error {
+	err := d.k.engine.InTx(ctx, func(ctx context.Context, c store.Conn) (err error) {
+		if err := d.k.mayWrite(ctx, c, change.Tenant); err != nil {
 			return err
 		}
-		change.Tenant = scope
-	}
-	err := d.k.engine.InTx(ctx, func(ctx context.Context, c store.Conn) (err error) {
-		change.New = nil
-		if change.Old, err = d.row(ctx, c, scope, change.Request); err != nil {
+		change.New = nil // the transaction may run again
+		if change.Old, err = d.Of(ctx, c, change.Tenant, d.parameters(change.Request)...); err != nil {
+			return err
+		}
+		if change.Old == nil && d.Blank != nil && change.Request.Op().Method == http.MethodDelete {
+			return d.checkIfMatch(change) // there is nothing to delete, nor to be allowed
+		}
+		if err := d.k.run(ctx, c, change, d.Allow); err != nil {
 			return err
 		}
 		return do(ctx, c)
@@ -168,7 +202,39 @@ func (d *document[T]) write(ctx context.Context, change *Change[T], do func(ctx 
 	return nil
 }
 
-func (d *document[T]) create(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+// checkIfMatch refuses a change of a document that is not what the client has read, or that there is not.
+func (d *Documents[T]) checkIfMatch(change *Change[T]) error {
+	var read any = change.Old
+	if change.Old == nil {
+		var err error
+		if read, err = d.none(change.Tenant, d.parameters(change.Request)); err != nil {
+			return err
+		}
+	}
+	return rest.CheckIfMatch(change.Request.HTTP.Header, read)
+}
+
+func (d *Documents[T]) receive(ctx context.Context, r *rest.Request) (*Change[T], error) {
+	scope, sent, err := d.k.engine.begin(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	change := &Change[T]{Request: r, Sent: sent, Tenant: scope}
+	return change, d.k.receive(ctx, change)
+}
+
+// make stores a document where there is none.
+func (d *Documents[T]) make(ctx context.Context, c store.Conn, change *Change[T]) (err error) {
+	if change.New, err = d.fresh(change.Tenant, d.parameters(change.Request)); err != nil {
+		return err
+	}
+	if err := change.Sent.Into(change.New); err != nil {
+		return err
+	}
+	return d.k.insert(ctx, c, change)
+}
+
+func (d *Documents[T]) create(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 	change, err := d.receive(ctx, r)
 	if err != nil {
 		return rest.Reply{}, err
@@ -181,72 +247,63 @@ func (d *document[T]) create(ctx context.Context, r *rest.Request) (rest.Reply, 
 		}
 		return d.make(ctx, c, change)
 	})
-	switch {
-	case err != nil:
-		return rest.Reply{}, err
-	case d.Silent:
-		return rest.Reply{Body: d.Made}, nil
-	}
-	return d.k.reply(change.New, false)
-}
-
-func (d *document[T]) receive(ctx context.Context, r *rest.Request) (*Change[T], error) {
-	scope, sent, err := d.k.engine.begin(ctx, r)
 	if err != nil {
-		return nil, err
+		return rest.Reply{}, err
 	}
-	change := &Change[T]{Request: r, Sent: sent, Tenant: scope}
-	return change, d.k.receive(ctx, change)
+	return d.reply(change.New)
 }
 
-// make stores a document that there is not yet.
-func (d *document[T]) make(ctx context.Context, c store.Conn, change *Change[T]) (err error) {
-	if change.New, err = d.fresh(change.Tenant, change.Request); err != nil {
-		return err
-	}
-	if err := change.Sent.Into(change.New); err != nil {
-		return err
-	}
-	return d.k.insert(ctx, c, change)
-}
-
-func (d *document[T]) update(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+func (d *Documents[T]) update(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 	change, err := d.receive(ctx, r)
 	if err != nil {
 		return rest.Reply{}, err
 	}
 	err = d.write(ctx, change, func(ctx context.Context, c store.Conn) error {
-		switch {
-		case change.Old != nil:
-			if err := rest.CheckIfMatch(r.HTTP.Header, change.Old); err != nil {
-				return err
-			}
-			return d.k.edit(ctx, c, change, func(o *T) error { return change.Sent.Into(o) })
-		case slices.Contains(d.Only, "create"):
-			return d.k.notFound("", nil)
-		case r.HTTP.Header.Get("If-Match") != "":
-			return apierr.New(apierr.PreconditionFailed, "There is no %s yet", spaced(d.Singular))
+		if err := d.checkIfMatch(change); err != nil {
+			return err
 		}
-		return d.make(ctx, c, change)
+		if change.Old == nil {
+			return d.make(ctx, c, change)
+		}
+		return d.k.edit(ctx, c, change, func(o *T) error { return change.Sent.Into(o) })
 	})
-	if err != nil || d.Silent {
+	if err != nil || !d.k.engine.Style.UpdateReply {
 		return rest.Reply{}, err
 	}
-	return d.k.reply(change.New, false)
+	return d.reply(change.New)
 }
 
-func (d *document[T]) remove(ctx context.Context, r *rest.Request) (rest.Reply, error) { //nolint:unparam // it is a rest.Handler
-	change := &Change[T]{Request: r}
+func (d *Documents[T]) remove(ctx context.Context, r *rest.Request) (rest.Reply, error) { //nolint:unparam // it is a rest.Handler
+	scope, err := tenant.Of(ctx, d.k.engine.DB, r)
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	change := &Change[T]{Request: r, Tenant: scope}
 	return rest.Reply{}, d.write(ctx, change, func(ctx context.Context, c store.Conn) error {
-		if change.Old == nil {
-			if d.Blank != nil {
-				return nil
-			}
-			return d.k.notFound("", nil)
-		}
-		if err := rest.CheckIfMatch(r.HTTP.Header, change.Old); err != nil {
+		if err := d.checkIfMatch(change); err != nil {
 			return err
 		}
 		return d.k.erase(ctx, c, change)
 	})
+}
+
+// reply shows a document that was written, without what is write-only.
+func (d *Documents[T]) reply(o *T) (rest.Reply, error) {
+	for i := range d.k.schema.Properties {
+		if p := &d.k.schema.Properties[i]; p.WriteOnly {
+			reflect.ValueOf(o).Elem().FieldByIndex(p.Index()).SetZero()
+		}
+	}
+	return d.k.reply(o, false)
+}
+
+// place is how the audit names the document that has these values of the path's parameters: the path's words are the resource and the
+// values the object or, where there are none, the last word is.
+func (d *Document[T]) place(parameters []string) (resource, object string) {
+	words := slices.DeleteFunc(strings.Split(d.Path, "/"), func(segment string) bool { return strings.HasPrefix(segment, "{") })
+	if len(parameters) > 0 {
+		return strings.Join(words, "/"), strings.Join(parameters, "/")
+	}
+	last := len(words) - 1
+	return strings.Join(words[:max(last, 1)], "/"), words[last]
 }

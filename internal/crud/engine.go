@@ -26,6 +26,7 @@ type Engine struct {
 	collections map[reflect.Type]any    // *Collection[T], by T
 	byPath      map[string]table        // the same, as a ref tag names them
 	links       map[[2]reflect.Type]any // *joint[L, R], by L and R
+	documents   []documented
 	parts       []func() DescribedPart
 	declared    []func() []rest.Operation
 }
@@ -55,11 +56,15 @@ func (e *Engine) Operations() []rest.Operation {
 	return out
 }
 
-// Rows returns a zero value of the struct of each collection's rows, by its table, for tests.
+// Rows returns a zero value of the struct of each collection's and each document's rows, by its table, for tests.
 func (e *Engine) Rows() map[string]any {
 	out := map[string]any{}
 	for of, k := range e.collections {
 		out[k.(table).tableName()] = reflect.Zero(of).Interface()
+	}
+	for _, d := range e.documents {
+		table, row := d.row()
+		out[table] = row
 	}
 	return out
 }

@@ -137,17 +137,28 @@ func (k *Collection[T]) record(ctx context.Context, c store.Conn, change *Change
 		a.After = k.picture(change.New)
 	}
 	k.located(&a, one)
-	if change.Old != nil && change.New != nil && reflect.DeepEqual(a.Before, a.After) {
+	if change.Old != nil && change.New != nil && reflect.DeepEqual(a.Before, a.After) && k.sameColumns(change.Old, change.New) {
 		return nil
 	}
-	a.Object = fmt.Sprint(k.field(one, k.Keys[0]))
-	tell(ctx, Told{Resource: k.Path, Key: a.Object, Tenant: k.tenantOf(one)})
+	tell(ctx, Told{Resource: a.Resource, Key: a.Object, Tenant: k.tenantOf(one)})
 	return audit.Write(ctx, c, change.Request, a)
 }
 
-// located says whose an audited object is and by which keys it can be read.
+// sameColumns reports whether an object's row stays as it was, what nobody is shown of it included.
+func (k *Collection[T]) sameColumns(one, other *T) bool {
+	before, after := reflect.ValueOf(one).Elem(), reflect.ValueOf(other).Elem()
+	return !slices.ContainsFunc(k.columns, func(col column) bool {
+		return !k.fixed(col) && !reflect.DeepEqual(before.FieldByIndex(col.index).Interface(), after.FieldByIndex(col.index).Interface())
+	})
+}
+
+// located says which an audited object is, whose, and by which keys it can be read.
 func (k *Collection[T]) located(a *audit.Change, o *T) {
-	a.Keys = [][]string{k.spelt(o).keys}
+	if k.document != nil {
+		a.Resource, a.Object = k.document.place(k.spelt(o).keys[1:])
+	} else {
+		a.Object, a.Keys = fmt.Sprint(k.field(o, k.Keys[0])), [][]string{k.spelt(o).keys}
+	}
 	if _, ok := k.byName[k.Owner]; ok {
 		a.Tenant = fmt.Sprint(k.field(o, k.Owner))
 	}
@@ -155,6 +166,9 @@ func (k *Collection[T]) located(a *audit.Change, o *T) {
 
 // picture is what of an object is its own: its columns, and what a client may write.
 func (k *Collection[T]) picture(o *T) map[string]any {
+	if k.document != nil && k.document.Audited != nil {
+		return k.document.Audited(o)
+	}
 	out := make(map[string]any, len(k.schema.Properties))
 	v := reflect.ValueOf(o).Elem()
 	for i := range k.pictured {
@@ -349,7 +363,7 @@ func (k *Collection[T]) fixed(col column) bool {
 // itself is the condition for the object's own row.
 func (k *Collection[T]) itself(o *T, args *arguments) string {
 	keys := k.Keys[:1]
-	if k.document {
+	if k.document != nil {
 		keys = k.Keys
 	}
 	conditions := make([]string, len(keys))

@@ -52,6 +52,11 @@ func IsMaster(ctx context.Context, c store.Conn, tenant string) (bool, error) {
 	return n > 0, err
 }
 
+// Master returns the tenant that all others are below.
+func Master(ctx context.Context, c store.Conn) (string, error) {
+	return store.Get[string](ctx, c, `SELECT uuid FROM auth_tenant WHERE uuid = parent_uuid`)
+}
+
 // Slug is the tenant's short name, which names of its objects begin with.
 func Slug(ctx context.Context, c store.Conn, tenant string) (string, error) {
 	return store.Get[string](ctx, c, `SELECT slug FROM auth_tenant WHERE uuid = $1`, tenant)

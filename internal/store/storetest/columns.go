@@ -73,7 +73,7 @@ func addFields(fields map[string]bool, t reflect.Type, prefix string) {
 		if inner, ok := f.Tag.Lookup("prefix"); ok {
 			addFields(fields, f.Type, prefix+inner)
 		} else if name != "" && name != "-" && f.Tag.Get("computed") != "true" {
-			fields[prefix+name] = f.Type.Kind() == reflect.Pointer
+			fields[prefix+name] = f.Type.Kind() == reflect.Pointer || f.Type.Kind() == reflect.Slice // bytes
 		}
 	}
 }
