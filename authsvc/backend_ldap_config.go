@@ -3,16 +3,13 @@ package authsvc
 import (
 	"context"
 	"errors"
-	"net/http"
 	"strings"
 
 	"github.com/ringfence/ringfence/authsvc/backend/ldap"
 	"github.com/ringfence/ringfence/internal/apierr"
-	"github.com/ringfence/ringfence/internal/audit"
-	"github.com/ringfence/ringfence/internal/principal"
+	"github.com/ringfence/ringfence/internal/crud"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
-	"github.com/ringfence/ringfence/internal/tenant"
 )
 
 // LDAPConfig is a tenant's directory.
@@ -27,6 +24,10 @@ type LDAPConfig struct {
 	UserLoginAttribute string  `db:"user_login_attribute" json:"user_login_attribute" required:"true" minLength:"1" maxLength:"64"`
 	UserEmailAttribute string  `db:"user_email_attribute" json:"user_email_attribute" required:"true" minLength:"1" maxLength:"64"`
 	SearchFilters      *string `db:"search_filters" json:"search_filters" maxLength:"4096" doc:"A filter with {username}, {user_login_attribute} and {user_email_attribute}."`
+
+	// Sealed is the password as it is kept, and SetBy who vouches for the directory; null: the operator.
+	Sealed []byte  `db:"bind_password" json:"-"`
+	SetBy  *string `db:"set_by" json:"-"`
 
 	BindPassword *string `json:"bind_password,omitempty" writeOnly:"true" maxLength:"1024" doc:"Never shown. Stays as it is when it is not sent and neither the server, its security nor bind_dn changes."`
 }
@@ -45,55 +46,43 @@ type shownLDAP struct {
 	SearchFilters      *string `json:"search_filters"`
 }
 
-// ldapRow is an LDAPConfig as it is stored.
-type ldapRow struct {
-	LDAPConfig
-	Sealed []byte `db:"bind_password"`
+// declareDirectories describes the tenants' directories.
+func (s *Service) declareDirectories(e *crud.Engine) {
+	s.directories = crud.Document[LDAPConfig]{
+		Resource: crud.Resource[LDAPConfig]{
+			Path: "backends/ldap", Singular: "ldap_config", Table: "auth_ldap_config",
+			Prepare: s.prepareLDAP, Validate: validateLDAP, Changed: forgetEntries,
+		},
+		Blank:    func(fresh *LDAPConfig) any { return shownLDAP{TenantUUID: fresh.TenantUUID} },
+		Allow:    mayActOnLDAPUsers,
+		Describe: describeLDAP,
+	}.On(e)
 }
 
-// ldapOperations are those of a tenant's directory.
-func (s *Service) ldapOperations() []rest.Operation {
-	const path, access = "/backends/ldap", "auth.backends.ldap."
-	return []rest.Operation{
-		{
-			Method: http.MethodGet, Path: path, Access: access + "read", ID: "read_ldap_config", Tag: "backends",
-			Summary: "Read a tenant's directory", Description: "All is null where the tenant has none.",
-			Success: http.StatusOK, Reply: rest.SchemaOf[shownLDAP](), Conditional: true, Tenanted: true, Handle: s.getLDAP,
-		},
-		{
-			Method: http.MethodPut, Path: path, Access: access + "update", ID: "update_ldap_config", Tag: "backends",
-			Summary:     "Set a tenant's directory",
-			Description: "Of an existing one, what is not sent and not required stays as it is.",
-			Body:        rest.SchemaOf[LDAPConfig](), Success: http.StatusOK, Reply: rest.SchemaOf[LDAPConfig](), Statuses: []int{412}, Tenanted: true,
-			Handle: s.putLDAP,
-		},
-		{
-			Method: http.MethodDelete, Path: path, Access: access + "delete", ID: "delete_ldap_config", Tag: "backends",
-			Summary: "Forget a tenant's directory, and which of its entries are which users",
-			Success: http.StatusNoContent, Statuses: []int{412}, Tenanted: true, Handle: s.deleteLDAP,
-		},
+func describeLDAP(action string, op *rest.Operation) {
+	switch action {
+	case "read":
+		op.Summary, op.Description = "Read a tenant's directory", "All is null where the tenant has none."
+		op.Reply = rest.SchemaOf[shownLDAP]()
+	case "update":
+		op.Summary, op.Description = "Set a tenant's directory", "Of an existing one, what is not sent and not required stays as it is."
+	case "delete":
+		op.Summary = "Forget a tenant's directory, and which of its entries are which users"
 	}
-}
-
-func storedLDAP(ctx context.Context, c store.Conn, tenantUUID string) (ldapRow, error) {
-	return store.Get[ldapRow](ctx, c, `
-		SELECT tenant_uuid, host, port, protocol_version, protocol_security, bind_dn, bind_password, user_base_dn,
-		       user_login_attribute, user_email_attribute, search_filters
-		FROM auth_ldap_config WHERE tenant_uuid = $1`, tenantUUID)
 }
 
 func ldapContext(tenantUUID string) []byte { return []byte("auth_ldap_config." + tenantUUID) }
 
 // openLDAP is the configuration that the directory is asked with.
-func (s *Service) openLDAP(row ldapRow) (ldap.Config, error) {
-	c := row.config("")
-	if row.Sealed == nil {
+func (s *Service) openLDAP(kept *LDAPConfig) (ldap.Config, error) {
+	c := kept.config("")
+	if kept.Sealed == nil {
 		return c, nil
 	}
 	if s.sealer == nil {
 		return c, errors.New("there is no key to read bind_password with")
 	}
-	password, err := s.sealer.Open(row.Sealed, ldapContext(row.TenantUUID))
+	password, err := s.sealer.Open(kept.Sealed, ldapContext(kept.TenantUUID))
 	c.BindPassword = string(password)
 	return c, err
 }
@@ -136,148 +125,61 @@ func (c *LDAPConfig) check() error {
 	return refused
 }
 
-func (s *Service) getLDAP(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-	scope, err := tenant.Of(ctx, s.db, r)
-	if err != nil {
-		return rest.Reply{}, err
-	}
-	row, err := storedLDAP(ctx, s.db, scope)
-	if errors.Is(err, store.ErrNotFound) {
-		return rest.Reply{Body: shownLDAP{TenantUUID: scope}}, nil
-	}
-	return rest.Reply{Body: row.LDAPConfig}, err
-}
-
-func (s *Service) putLDAP(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-	sent, err := r.Object()
-	if err != nil {
-		return rest.Reply{}, err
-	}
-	var after ldapRow
-	err = s.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
-		scope, err := tenant.Of(ctx, tx, r)
-		if err != nil {
-			return err
-		}
-		if err := mayActOnLDAPUsers(ctx, tx, r.Principal(), scope); err != nil {
-			return err
-		}
-		change := audit.Change{Tenant: scope, Resource: "backends", Object: "ldap"}
-		before, err := storedLDAP(ctx, tx, scope)
-		switch {
-		case errors.Is(err, store.ErrNotFound):
-			if err := rest.CheckIfMatch(r.HTTP.Header, shownLDAP{TenantUUID: scope}); err != nil {
-				return err
-			}
-			after = ldapRow{LDAPConfig: LDAPConfig{TenantUUID: scope, ProtocolVersion: 3}}
-		case err != nil:
-			return err
-		default:
-			if err := rest.CheckIfMatch(r.HTTP.Header, before.LDAPConfig); err != nil {
-				return err
-			}
-			change.Before, after = before.LDAPConfig, before
-		}
-		if err := s.changeLDAP(&after, before, sent); err != nil {
-			return err
-		}
-		if err := saveLDAP(ctx, tx, after, knownBy(r.Principal().UserUUID)); err != nil {
-			return err
-		}
-		change.After = after.LDAPConfig
-		err = audit.Write(ctx, tx, r, change)
-		after.BindPassword = nil
-		return err
-	})
-	return rest.Reply{Body: after.LDAPConfig}, err
-}
-
-// changeLDAP makes the row what was sent. The stored password goes to no other server than it was meant for: whoever
-// may change the configuration may not read it, and could otherwise have it sent to themselves.
-func (s *Service) changeLDAP(row *ldapRow, before ldapRow, sent rest.Object) error {
-	if err := sent.Into(&row.LDAPConfig); err != nil {
-		return err
-	}
-	for _, text := range []**string{&row.ProtocolSecurity, &row.BindDN, &row.SearchFilters, &row.BindPassword} {
+// prepareLDAP seals the password that was sent. Whoever sets the directory vouches for it.
+func (s *Service) prepareLDAP(_ context.Context, _ store.Conn, change *crud.Change[LDAPConfig]) error {
+	c := change.New
+	for _, text := range []**string{&c.ProtocolSecurity, &c.BindDN, &c.SearchFilters, &c.BindPassword} {
 		if orEmpty(*text) == "" {
 			*text = nil // an empty one is none
 		}
 	}
-	if err := row.check(); err != nil {
+	by := knownBy(change.Request.Principal().UserUUID)
+	c.SetBy = &by
+	if !change.Sent.Has("bind_password") {
+		return nil
+	}
+	return s.sealLDAP(c)
+}
+
+// validateLDAP refuses what no directory could be asked with, and to have the stored password sent to another server than it was meant
+// for: whoever may change the configuration may not read it, and could otherwise have it sent to themselves.
+func validateLDAP(_ context.Context, _ store.Conn, change *crud.Change[LDAPConfig]) error {
+	before, c := change.Old, change.New
+	if err := c.check(); err != nil || c.Sealed == nil || change.Sent.Has("bind_password") {
 		return err
 	}
-	if !sent.Has("bind_password") {
-		moved := row.Host != before.Host || row.Port != before.Port || different(row.BindDN, before.BindDN) || weaker(row.ProtocolSecurity, before.ProtocolSecurity)
-		if row.Sealed != nil && moved {
-			return apierr.InvalidField("bind_password", "required", "Must be sent again with another host, port or bind_dn, and when protocol_security is given up")
-		}
-		return nil
+	if c.Host != before.Host || c.Port != before.Port || different(c.BindDN, before.BindDN) || weaker(c.ProtocolSecurity, before.ProtocolSecurity) {
+		return apierr.InvalidField("bind_password", "required", "Must be sent again with another host, port or bind_dn, and when protocol_security is given up")
 	}
-	row.Sealed = nil
-	if row.BindPassword == nil {
-		return nil
-	}
-	if s.sealer == nil {
-		return apierr.New(apierr.NotImplemented, "This gateway has no key to keep bind_password with")
-	}
-	var err error
-	row.Sealed, err = s.sealer.Seal([]byte(*row.BindPassword), ldapContext(row.TenantUUID))
-	return err
+	return nil
 }
 
 // weaker reports whether a password that was sent over TLS would be no longer.
 func weaker(now, before *string) bool { return now == nil && before != nil }
 
-// saveLDAP stores a directory, for which whoever saves it vouches.
-func saveLDAP(ctx context.Context, tx store.Conn, row ldapRow, by string) error {
-	_, err := tx.Exec(ctx, `
-		INSERT INTO auth_ldap_config (tenant_uuid, host, port, protocol_version, protocol_security, bind_dn, bind_password,
-		                              user_base_dn, user_login_attribute, user_email_attribute, search_filters, set_by)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
-		ON CONFLICT (tenant_uuid) DO UPDATE SET
-			host = excluded.host, port = excluded.port, protocol_version = excluded.protocol_version,
-			protocol_security = excluded.protocol_security, bind_dn = excluded.bind_dn, bind_password = excluded.bind_password,
-			user_base_dn = excluded.user_base_dn, user_login_attribute = excluded.user_login_attribute,
-			user_email_attribute = excluded.user_email_attribute, search_filters = excluded.search_filters, set_by = excluded.set_by`,
-		row.TenantUUID, row.Host, row.Port, row.ProtocolVersion, row.ProtocolSecurity, row.BindDN, row.Sealed,
-		row.UserBaseDN, row.UserLoginAttribute, row.UserEmailAttribute, row.SearchFilters, by)
+func (s *Service) sealLDAP(c *LDAPConfig) (err error) {
+	c.Sealed = nil
+	if c.BindPassword == nil {
+		return nil
+	}
+	if s.sealer == nil {
+		return apierr.New(apierr.NotImplemented, "This gateway has no key to keep bind_password with")
+	}
+	c.Sealed, err = s.sealer.Seal([]byte(*c.BindPassword), ldapContext(c.TenantUUID))
 	return err
 }
 
-func (s *Service) deleteLDAP(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-	return rest.Reply{}, s.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
-		scope, err := tenant.Of(ctx, tx, r)
-		if err != nil {
-			return err
-		}
-		before, err := storedLDAP(ctx, tx, scope)
-		if errors.Is(err, store.ErrNotFound) { // there is none, which is all that was wanted
-			return rest.CheckIfMatch(r.HTTP.Header, shownLDAP{TenantUUID: scope})
-		}
-		if err != nil {
-			return err
-		}
-		if err := rest.CheckIfMatch(r.HTTP.Header, before.LDAPConfig); err != nil {
-			return err
-		}
-		if err := mayActOnLDAPUsers(ctx, tx, r.Principal(), scope); err != nil {
-			return err
-		}
-		// The next directory has entries of its own.
-		for _, sql := range []string{
-			`DELETE FROM auth_ldap_config WHERE tenant_uuid = $1`,
-			`DELETE FROM auth_identity WHERE backend = 'ldap' AND realm = $1`,
-		} {
-			if _, err := tx.Exec(ctx, sql, scope); err != nil {
-				return err
-			}
-		}
-		return audit.Write(ctx, tx, r, audit.Change{Tenant: scope, Resource: "backends", Object: "ldap", Before: before.LDAPConfig})
-	})
+// forgetEntries forgets whose the entries of a directory were that is forgotten: the next one has entries of its own.
+func forgetEntries(ctx context.Context, tx store.Conn, change *crud.Change[LDAPConfig]) error {
+	if change.New != nil {
+		return nil
+	}
+	_, err := tx.Exec(ctx, `DELETE FROM auth_identity WHERE backend = 'ldap' AND realm = $1`, change.Tenant)
+	return err
 }
 
 // mayActOnLDAPUsers refuses a caller whom one of the tenant's LDAP users exceeds: who chooses the directory chooses their
 // passwords.
-func mayActOnLDAPUsers(ctx context.Context, c store.Conn, p *principal.Principal, tenantUUID string) error {
-	return mayActOnAll(ctx, c, p, tenantUUID, methodOf+` = 'ldap'`)
+func mayActOnLDAPUsers(ctx context.Context, tx store.Conn, change *crud.Change[LDAPConfig]) error {
+	return mayActOnAll(ctx, tx, change.Request.Principal(), change.Tenant, methodOf+` = 'ldap'`)
 }

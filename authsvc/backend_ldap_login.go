@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"github.com/ringfence/ringfence/authsvc/backend/ldap"
-	"github.com/ringfence/ringfence/internal/store"
 )
 
 // LDAPBackend asks the directory of the tenant that the login names. roots may have signed a directory's certificate; nil is
@@ -51,14 +50,14 @@ func (b *ldapBackend) Recheck(ctx context.Context, id Identity) error {
 // ask asks a tenant's directory. One that cannot be asked costs all the time that there is for the question, whatever the
 // reason: whoever chooses the address cannot tell a closed port from a silent one, or from one that answers something else.
 func (b *ldapBackend) ask(ctx context.Context, tenantUUID string, question func(context.Context, ldap.Config) error) error {
-	row, err := storedLDAP(ctx, b.s.db, tenantUUID)
-	if errors.Is(err, store.ErrNotFound) {
-		return refusedFor("the tenant has no directory")
-	}
+	kept, err := b.s.directories.Of(ctx, b.s.db, tenantUUID)
 	if err != nil {
 		return err
 	}
-	config, err := b.s.openLDAP(row)
+	if kept == nil {
+		return refusedFor("the tenant has no directory")
+	}
+	config, err := b.s.openLDAP(kept)
 	if err != nil {
 		return err
 	}

@@ -56,7 +56,6 @@ func Rows() []storetest.Row {
 	s.declare()
 	rows := []storetest.Row{
 		{Table: "auth_email", Fields: Email{}, Kept: []string{"login"}},
-		{Table: "auth_ldap_config", Fields: LDAPConfig{}, Kept: []string{"bind_password", "set_by"}},
 	}
 	beside := map[string]storetest.Row{
 		"auth_user":   {Kept: []string{"password_hash"}},
@@ -64,6 +63,8 @@ func Rows() []storetest.Row {
 		"auth_policy": {Filled: []string{"slug"}},
 		"auth_group":  {Filled: []string{"slug"}},
 		"audit":       {Kept: []string{"names"}},
+
+		"auth_external_config": {Filled: []string{"sealed"}},
 	}
 	for table, fields := range s.engine.Rows() {
 		row := beside[table]

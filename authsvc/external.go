@@ -13,7 +13,7 @@ import (
 // addExternal adds the operations of external authentication to those that the service has: it comes last.
 func (s *Service) addExternal(o Options) error {
 	var err error
-	if s.external, err = external.NewHost(s.db, s.sealer, externalRights{s}, s.rest.Prefix, o.External, o.PublicURL); err != nil {
+	if s.external, err = s.external.With(o.External, o.PublicURL); err != nil {
 		return err
 	}
 	s.base = *s.rest

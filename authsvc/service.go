@@ -60,6 +60,7 @@ type Service struct {
 	users        *crud.Collection[User]
 	policies     *crud.Collection[Policy]
 	tenants      *crud.Collection[Tenant]
+	directories  *crud.Documents[LDAPConfig]
 	base         rest.Service // without external authentication
 	described    atomic.Pointer[withoutPlugins]
 	// external is what the plugins for external services stand on.
@@ -101,7 +102,7 @@ func New(o Options) (*Service, error) {
 	s.declare()
 	s.rest.Operations = slices.Concat(
 		s.engine.Operations(), s.tokenOperations(), s.policyAccessOperations(), s.passwordOperations(), s.emailOperations(), s.registerOperations(),
-		s.tenantOperations(), s.explainOperations(), s.statusOperations(), s.ldapOperations(), s.idpOperations(), s.configOperations(), samlOperations(),
+		s.tenantOperations(), s.explainOperations(), s.statusOperations(), s.idpOperations(), s.configOperations(), samlOperations(),
 	)
 	if err := s.addExternal(o); err != nil {
 		return nil, err
@@ -132,6 +133,8 @@ func (s *Service) declare() {
 	s.declareGroups(e)
 	s.declareTenants(e)
 	s.declareAudit(e)
+	s.declareDirectories(e)
+	s.external = external.NewHost(e, s.sealer, externalRights{s})
 }
 
 // REST is the service as the router, the gate and the definition see it.

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/crud"
 	"github.com/ringfence/ringfence/internal/principal"
 	"github.com/ringfence/ringfence/internal/sealed"
 	"github.com/ringfence/ringfence/internal/store"
@@ -33,6 +34,7 @@ type shared struct {
 	sealer   Sealer
 	rights   Rights
 	prefix   string
+	configs  *crud.Documents[externalConfig]
 	closures *closures
 	renewals *singleflight.Group
 }
@@ -55,17 +57,19 @@ type Rights interface {
 	StillMayActOn(ctx context.Context, c store.Conn, callerUUID, userUUID string) (bool, error)
 }
 
-// NewHost serves the plugins below a prefix ("/api/auth/0.1"). Without a sealer nothing can be kept, and without a public URL
-// (see CheckPublicURL) nobody can be sent to an external service.
-func NewHost(db store.DB, sealer Sealer, rights Rights, prefix string, plugins []Plugin, publicURL string) (*Host, error) {
-	h := &Host{shared: &shared{db: db, sealer: sealer, rights: rights, prefix: prefix, closures: newClosures(), renewals: new(singleflight.Group)}}
-	return h.With(plugins, publicURL)
+// NewHost is a host without plugins, on the database of an engine and below its prefix. It declares on the engine how tenants configure external
+// services. Without a sealer nothing can be kept.
+func NewHost(e *crud.Engine, sealer Sealer, rights Rights) *Host {
+	h := &Host{shared: &shared{db: e.DB, sealer: sealer, rights: rights, prefix: e.Prefix, closures: newClosures(), renewals: new(singleflight.Group)}}
+	h.declareConfigs(e)
+	return h
 }
 
 // typeForm is how a type is written: one word of an access.
 var typeForm = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`)
 
-// With is a host of other plugins with another public URL, on the same data: both serve at once.
+// With is a host of other plugins with another public URL (see CheckPublicURL), on the same data: both serve at once. Without a public URL
+// nobody can be sent to an external service.
 func (h *Host) With(plugins []Plugin, publicURL string) (*Host, error) {
 	plugins = slices.SortedFunc(slices.Values(plugins), func(a, b Plugin) int { return cmp.Compare(a.Type(), b.Type()) })
 	for i, p := range plugins {

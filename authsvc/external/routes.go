@@ -20,10 +20,10 @@ const tag = "external"
 // maxBody is the largest body of external authentication, in bytes: a configuration may hold certificates.
 const maxBody = 64 << 10
 
-// Operations are those of external authentication: what all plugins have in common, and each plugin's own.
+// Operations are those of external authentication, but for the tenants' configurations, which are the engine's: what all plugins have in
+// common, and each plugin's own.
 func (h *Host) Operations() []rest.Operation {
-	ops := append(h.listOperations(), h.configOperations()...)
-	ops = append(ops, h.connectOperations()...)
+	ops := append(h.listOperations(), h.connectOperations()...)
 	ops = append(ops, h.authorizeOperation())
 	for _, p := range h.plugins {
 		ops = append(ops, h.pluginOperations(p)...)
