@@ -5,12 +5,14 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -33,7 +35,15 @@ func Each(t *testing.T, test func(t *testing.T, db store.DB)) {
 // SQLite is a fresh migrated database in a temporary file.
 func SQLite(tb testing.TB) store.DB {
 	tb.Helper()
-	db, err := sqlite.Open(tb.Context(), filepath.Join(tb.TempDir(), "test.db"))
+	template, err := sqliteTemplate()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	file := filepath.Join(tb.TempDir(), "test.db")
+	if err := os.WriteFile(file, template, 0o600); err != nil {
+		tb.Fatal(err)
+	}
+	db, err := sqlite.Open(tb.Context(), file)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -42,11 +52,27 @@ func SQLite(tb testing.TB) store.DB {
 			tb.Error(err)
 		}
 	})
-	if err := db.Migrate(tb.Context()); err != nil {
-		tb.Fatal(err)
-	}
 	return db
 }
+
+// sqliteTemplate is the content of a migrated file. It is made once: the migrations take longer than most tests do.
+var sqliteTemplate = sync.OnceValues(func() (_ []byte, err error) {
+	folder, err := os.MkdirTemp("", "ringfence-template-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	file := filepath.Join(folder, "template.db")
+	db, err := sqlite.Open(context.Background(), file)
+	if err != nil {
+		return nil, err
+	}
+	// Closed, it is one file: the last connection writes back what is beside it.
+	if err := errors.Join(db.Migrate(context.Background()), db.Close()); err != nil {
+		return nil, fmt.Errorf("migrating the template: %w", err)
+	}
+	return os.ReadFile(file) //nolint:gosec // the path is this function's own
+})
 
 // Postgres is a fresh migrated database on the server of TEST_POSTGRES_DSN,
 // named after the test, and dropped at its end.
