@@ -23,6 +23,8 @@ const (
 	roleUpstream  = "upstream"
 	roleAuthorize = "authorize"
 	roleMicro     = "micro"
+	roleMount     = "mount"
+	roleHeaders   = "headers"
 )
 
 const crowdSize = 100_000
@@ -48,11 +50,15 @@ func run(arguments []string) error {
 			return authorize(rest[0], rest[1])
 		case roleMicro:
 			return micro(rest[0], os.Stdout)
+		case roleMount:
+			return mount(rest[0], os.Stdout)
+		case roleHeaders:
+			return headers(rest, os.Stdout)
 		}
 	}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	quick := flags.Bool("quick", false, "fewer rounds: about two minutes, for a look and not for the record")
-	only := flags.String("only", "", "one group of rows: gate, garbage, process, startup, revocation, steady, auth, confd")
+	only := flags.String("only", "", "one group of rows: gate, garbage, process, startup, revocation, steady, auth, confd, search, user, mount")
 	profile := flags.String("profile", "", "record a CPU profile under the gate's load into this file, and measure nothing")
 	pgo := flags.String("pgo", "cmd/ringfence/default.pgo", "the profile that the release build uses")
 	if err := flags.Parse(arguments); err != nil {
@@ -88,6 +94,9 @@ func run(arguments []string) error {
 		{"revocation", b.revocationRows},
 		{"auth", b.authRows},
 		{"confd", b.confdRows},
+		{"search", b.searchRows},
+		{"user", b.userRows},
+		{"mount", b.mountRows},
 	}
 	var (
 		rows  []row

@@ -20,11 +20,9 @@ import (
 const (
 	confdUsers   = "/api/confd/1.1/users"
 	confdClients = 16
-	listedUsers  = 100_000
-	longestList  = 10 * time.Millisecond
 )
 
-// confdRows measures confd of the release binary, through the gate and over TLS, beside the bare statements.
+// confdRows measures creates in confd of the release binary, through the gate and over TLS, beside the bare statements.
 func (b *bench) confdRows() ([]row, error) {
 	release, err := b.build("./cmd/ringfence", true)
 	if err != nil {
@@ -39,7 +37,7 @@ func (b *bench) confdRows() ([]row, error) {
 	if server == "" {
 		return append(rows, row{"confd on PostgreSQL", dsnVariable + " is not set: run `make bench`", "", skipped}), nil
 	}
-	more, err := b.postgresConfd(ctx, release, server)
+	more, err := b.postgresCreates(ctx, release, server)
 	return append(rows, more...), err
 }
 
@@ -174,7 +172,7 @@ func (b *bench) sqliteCreates(ctx context.Context, release string) (rows []row, 
 	return []row{found.row("SQLite", 500)}, nil
 }
 
-func (b *bench) postgresConfd(ctx context.Context, release, server string) (rows []row, err error) {
+func (b *bench) postgresCreates(ctx context.Context, release, server string) (rows []row, err error) {
 	t, err := b.newTown(ctx, release, server, "confd-town")
 	if err != nil {
 		return nil, err
@@ -188,71 +186,5 @@ func (b *bench) postgresConfd(ctx context.Context, release, server string) (rows
 	if err != nil {
 		return nil, err
 	}
-	rows = append(rows, found.row("PostgreSQL", 1000))
-	lists, err := t.lists(ctx, b.quick)
-	return append(rows, lists...), err
-}
-
-// lists asks for 100 of many users, ordered and searched, and then has the database alone find them.
-func (t *town) lists(ctx context.Context, quick bool) ([]row, error) {
-	for _, sql := range []string{`
-		INSERT INTO confd_user (uuid, tenant_uuid, firstname, lastname, email, caller_id, mobile_fallback_enabled,
-			call_record_outgoing_external_enabled, call_record_outgoing_internal_enabled, call_record_incoming_internal_enabled,
-			call_record_incoming_external_enabled, subscription_type, enabled)
-		SELECT gen_random_uuid(), t.uuid, 'First' || n, CASE WHEN n % 100 = 0 THEN 'Martin' ELSE 'Last' END || (n * 7919) % 100000,
-			'listed' || n || '@example.org', '"First' || n || '"', false, false, false, false, false, 0, true
-		FROM auth_tenant t, generate_series(1, ` + fmt.Sprint(listedUsers) + `) n`, `VACUUM ANALYZE confd_user`} {
-		if _, err := t.db.Pool().Exec(ctx, sql); err != nil {
-			return nil, fmt.Errorf("making users: %w", err)
-		}
-	}
-	c, err := dial(t.node.address())
-	if err != nil {
-		return nil, err
-	}
-	defer c.conn.Close()
-	times := 101
-	if quick {
-		times = 21
-	}
-	var (
-		api, bare []time.Duration
-		ratios    []float64
-	)
-	for range times {
-		began := time.Now()
-		status, answer, err := c.call(http.MethodGet, confdUsers+"?search=martin&order=lastname&limit=100", "", "X-Auth-Token: "+t.admin)
-		if err != nil || status != http.StatusOK {
-			return nil, fmt.Errorf("listing users: answered %d: %s: %w", status, answer, err)
-		}
-		api = append(api, time.Since(began))
-		began = time.Now()
-		if err := t.find(ctx); err != nil {
-			return nil, err
-		}
-		bare = append(bare, time.Since(began))
-		ratios = append(ratios, float64(api[len(api)-1])/float64(bare[len(bare)-1]))
-	}
-	return []row{{
-		what: "confd list, 100 of 100,000 users, ordered and searched, PostgreSQL / the bare SELECTs",
-		measured: fmt.Sprintf("%s (best %s); %.2f x the bare SELECTs, %s", millis(median(api)), millis(percentile(api, 0)),
-			median(ratios), millis(median(bare))),
-		budget: millis(longestList), verdict: judge(median(api) < longestList),
-	}}, nil
-}
-
-// find reads what the list shows and how many there are, and throws it away.
-func (t *town) find(ctx context.Context) error {
-	const where = ` FROM confd_user WHERE tenant_uuid = $1 AND search_text LIKE '%martin%'`
-	for _, sql := range []string{`SELECT count(*)` + where, `SELECT *` + where + ` ORDER BY fold(lastname) || '', id LIMIT 100`} {
-		found, err := t.db.Pool().Query(ctx, sql, t.tenant)
-		if err != nil {
-			return err
-		}
-		found.Close()
-		if err := found.Err(); err != nil {
-			return err
-		}
-	}
-	return nil
+	return []row{found.row("PostgreSQL", 1000)}, nil
 }

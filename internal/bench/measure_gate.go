@@ -179,5 +179,10 @@ func (b *bench) gateRows() ([]row, error) {
 	if s.noNginx != "" {
 		rows[len(rows)-1].measured = s.noNginx
 	}
-	return rows, nil
+	rows = append(rows,
+		found.added("what the gate adds to respond", "gate, respond", "respond"),
+		found.added("what the gate adds to reverse_proxy", gated, "reverse_proxy"),
+	)
+	parts, err := b.gatePartRows()
+	return append(rows, parts...), err
 }

@@ -50,6 +50,18 @@ func ratioRow(what string, s samples, of, against string, budget float64) row {
 	return line
 }
 
+// added is a row that says how much more one variant costs than another, for information.
+func (s samples) added(what, of, without string) row {
+	more := make([]time.Duration, min(len(s[of]), len(s[without])))
+	for i := range more {
+		more[i] = s[of][i] - s[without][i]
+	}
+	if len(more) == 0 {
+		return row{what: what, verdict: skipped}
+	}
+	return row{what: what, measured: fmt.Sprintf("%s (best %s), of %s", micros(median(more)), micros(percentile(more, 0)), micros(median(s[of])))}
+}
+
 // perSecondRow says how many requests a second of CPU time serves.
 func perSecondRow(what string, cost []time.Duration) row {
 	return row{what: what, measured: fmt.Sprintf("%s requests per CPU second (%s each)", perSecond(median(cost)), micros(median(cost)))}

@@ -1,0 +1,192 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/ringfence/ringfence/internal/bench/manyusers"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/store/sqlite"
+)
+
+// longestSearch is the budget of a search on PostgreSQL. SQLite has none: it reads all rows for one.
+const longestSearch = 10 * time.Millisecond
+
+// search is one question about many users, and the statements that find the same and throw it away. Their $1 is the tenant.
+type search struct {
+	what, query string
+	bare        []string
+	budget      time.Duration // on PostgreSQL; 0 is none
+}
+
+var searches = []search{
+	{
+		what: "list, the first 100 by last name", query: "order=lastname&limit=100",
+		bare: []string{
+			`SELECT * FROM confd_user WHERE tenant_uuid = $1 ORDER BY fold(lastname), id LIMIT 100`,
+			`SELECT count(*) FROM confd_user WHERE tenant_uuid = $1`,
+		},
+	},
+	{
+		what: "search by name, the first 100 of 1,000 by last name", query: "search=martin&order=lastname&limit=100",
+		bare: []string{
+			`SELECT count(*) FROM confd_user WHERE tenant_uuid = $1 AND search_text LIKE '%martin%'`,
+			`SELECT * FROM confd_user WHERE tenant_uuid = $1 AND search_text LIKE '%martin%' ORDER BY fold(lastname) || '', id LIMIT 100`,
+		},
+		budget: longestSearch,
+	},
+	{
+		what: "search by number, one user", query: "search=150123&order=lastname&limit=100",
+		bare: []string{byNumber("x.search_text LIKE '%150123%'")}, budget: longestSearch,
+	},
+	{
+		what: "search by part of a number, 100 users", query: "search=1501&order=lastname&limit=100",
+		bare: []string{byNumber("x.search_text LIKE '%1501%'")}, budget: longestSearch,
+	},
+	{
+		what: "filter by number (exten=), one user", query: "exten=150123",
+		bare: []string{byNumber("x.exten = '150123'")}, budget: longestSearch,
+	},
+}
+
+// byNumber finds users whose extension fulfils a condition.
+func byNumber(condition string) string {
+	return `SELECT u.* FROM confd_extension x JOIN confd_line_extension lx ON lx.extension_id = x.id
+		JOIN confd_user_line ul ON ul.line_id = lx.line_id JOIN confd_user u ON u.id = ul.user_id
+		WHERE u.tenant_uuid = $1 AND ` + condition + ` LIMIT 100`
+}
+
+// searchRows asks confd of the release binary, through the gate and over TLS, and the database alone, by turns.
+func (b *bench) searchRows() (rows []row, err error) {
+	release, err := b.build("./cmd/ringfence", true)
+	if err != nil {
+		return nil, err
+	}
+	ctx := context.Background()
+	if server := os.Getenv(dsnVariable); server == "" {
+		rows = append(rows, row{"search among users on PostgreSQL", dsnVariable + " is not set: run `make bench`", "", skipped})
+	} else {
+		found, err := b.postgresSearches(ctx, release, server)
+		if rows = append(rows, found...); err != nil {
+			return rows, err
+		}
+	}
+	found, err := b.sqliteSearches(ctx, release)
+	return append(rows, found...), err
+}
+
+func (b *bench) postgresSearches(ctx context.Context, release, server string) (rows []row, err error) {
+	t, err := b.newTown(ctx, release, server, "search-town")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, t.close()) }()
+	return b.measureSearches(ctx, t.node, t.admin, t.db, "PostgreSQL", 101)
+}
+
+func (b *bench) sqliteSearches(ctx context.Context, release string) (rows []row, err error) {
+	data := filepath.Join(b.folder, "search")
+	n, err := b.startNode(release, data, "", "RINGFENCE_ADMIN_PASSWORD="+adminPassword)
+	if err != nil {
+		return nil, err
+	}
+	defer n.stop()
+	if err := n.answers("/readyz"); err != nil {
+		return nil, err
+	}
+	admin, err := n.logIn("admin", adminPassword)
+	if err != nil {
+		return nil, err
+	}
+	db, err := sqlite.Open(ctx, filepath.Join(data, "ringfence.db"))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	return b.measureSearches(ctx, n, admin, db, "SQLite", 21)
+}
+
+func (b *bench) measureSearches(ctx context.Context, n *node, admin string, db store.DB, engine string, times int) ([]row, error) {
+	tenant, err := store.Get[string](ctx, db, `SELECT CAST(uuid AS text) FROM auth_tenant`)
+	if err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	if err := manyusers.Add(ctx, db, tenant); err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(os.Stderr, "bench: %d users on %s, in %s\n", manyusers.Count, engine, time.Since(began).Round(time.Millisecond))
+	c, err := dial(n.address())
+	if err != nil {
+		return nil, err
+	}
+	defer c.conn.Close()
+	if b.quick {
+		times = min(times, 9)
+	}
+	var rows []row
+	for _, s := range searches {
+		found, err := s.measure(ctx, c, admin, db, tenant, times)
+		if err != nil {
+			return rows, fmt.Errorf("%s, %s: %w", s.what, engine, err)
+		}
+		line := row{what: "100,000 users: " + s.what + ", " + engine + " / the bare SELECTs", measured: found.String()}
+		if db.Engine() == "postgres" && s.budget > 0 {
+			line.budget, line.verdict = millis(s.budget), judge(median(found.api) < s.budget)
+		}
+		rows = append(rows, line)
+	}
+	return rows, nil
+}
+
+// asked is how long the API and the bare statements took, by turns.
+type asked struct{ api, bare []time.Duration }
+
+func (a asked) String() string {
+	ratios := make([]float64, len(a.api))
+	for i := range ratios {
+		ratios[i] = float64(a.api[i]) / float64(a.bare[i])
+	}
+	return fmt.Sprintf("%s (best %s); %.2f x the bare SELECTs, %s", millis(median(a.api)), millis(percentile(a.api, 0)), median(ratios), millis(median(a.bare)))
+}
+
+func (s search) measure(ctx context.Context, c *client, admin string, db store.DB, tenant string, times int) (found asked, err error) {
+	for i := range times + 1 {
+		began := time.Now()
+		status, answer, err := c.call(http.MethodGet, confdUsers+"?"+s.query, "", "X-Auth-Token: "+admin)
+		if err != nil {
+			return found, err
+		}
+		if status != http.StatusOK || !strings.Contains(string(answer), `"member`) {
+			return found, fmt.Errorf("answered %d: %.200s", status, answer)
+		}
+		api := time.Since(began)
+		began = time.Now()
+		for _, sql := range s.bare {
+			if err := readAll(ctx, db, sql, tenant); err != nil {
+				return found, err
+			}
+		}
+		if bare := time.Since(began); i > 0 { // the first fills caches
+			found.api, found.bare = append(found.api, api), append(found.bare, bare)
+		}
+	}
+	return found, nil
+}
+
+// readAll reads what a statement finds, and throws it away.
+func readAll(ctx context.Context, db store.DB, sql string, args ...any) error {
+	found, err := db.Query(ctx, sql, args...)
+	if err != nil {
+		return err
+	}
+	for found.Next() { //nolint:revive // it is only read
+	}
+	return errors.Join(found.Err(), found.Close())
+}
