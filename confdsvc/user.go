@@ -77,6 +77,11 @@ func ofMainLine(column string) string {
 	return "SELECT n." + column + " FROM confd_user_number n WHERE n.user_id = confd_user.id ORDER BY n.position, n.exten LIMIT 1"
 }
 
+// hasNumber finds the users of a number from the number: the view would be read from the lines of all users. SQLite joins in the order in which
+// CROSS JOIN is written; to PostgreSQL it says nothing.
+const hasNumber = `id IN (SELECT ul.user_id FROM confd_extension x CROSS JOIN confd_line_extension lx CROSS JOIN confd_user_line ul
+	WHERE lx.extension_id = x.id AND ul.line_id = lx.line_id AND x.exten = %s)`
+
 // missing is the expression of a column that belongs to a resource that does not exist yet: nothing has one.
 const missing = "CAST(NULL AS text)"
 
@@ -103,8 +108,8 @@ func declareUsers(e *crud.Engine) {
 		SearchText: "search_text",
 		// What is in other tables is found from there: an expression of each row would be worked out for every user.
 		Matches: map[string]crud.Match{
-			"exten":             {Condition: "id IN (SELECT user_id FROM confd_user_number WHERE exten = %s)"},
-			"extension":         {Condition: "id IN (SELECT user_id FROM confd_user_number WHERE exten = %s)"},
+			"exten":             {Condition: hasNumber},
+			"extension":         {Condition: hasNumber},
 			"context":           {Condition: "id IN (SELECT user_id FROM confd_user_number WHERE context = %s)"},
 			"provisioning_code": {Condition: "id IN (SELECT user_id FROM confd_user_number WHERE provisioning_code = %s)"},
 			"voicemail_number": {Condition: `id IN (SELECT uv.user_id FROM confd_user_voicemail uv JOIN confd_voicemail v ON v.id = uv.voicemail_id
@@ -118,9 +123,9 @@ func declareUsers(e *crud.Engine) {
 			"context": ofMainLine("context"),
 		},
 		Found: []string{
-			`SELECT ul.user_id FROM confd_extension x JOIN confd_line_extension lx ON lx.extension_id = x.id
-				JOIN confd_user_line ul ON ul.line_id = lx.line_id WHERE x.search_text LIKE %s ESCAPE '\'`,
-			`SELECT ul.user_id FROM confd_line l JOIN confd_user_line ul ON ul.line_id = l.id WHERE l.search_text LIKE %s ESCAPE '\'`,
+			`SELECT ul.user_id FROM confd_extension x CROSS JOIN confd_line_extension lx CROSS JOIN confd_user_line ul
+				WHERE lx.extension_id = x.id AND ul.line_id = lx.line_id AND x.search_text LIKE %s ESCAPE '\'`,
+			`SELECT ul.user_id FROM confd_line l CROSS JOIN confd_user_line ul WHERE ul.line_id = l.id AND l.search_text LIKE %s ESCAPE '\'`,
 		},
 		Views:   map[string]crud.View[User]{}, // other forms of the objects; there is none yet, and what asks for one must not get this one
 		Beside:  []crud.Beside[User]{userDestinations.beside()},

@@ -9,37 +9,37 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// counted counts the statements that a database is asked to run.
-type counted struct {
+// watched tells which statements a database is asked to run.
+type watched struct {
 	store.DB
-	statements *atomic.Int64
+	seen func(sql string, args []any)
 }
 
-func (c counted) Query(ctx context.Context, sql string, args ...any) (store.Rows, error) {
-	c.statements.Add(1)
-	return c.DB.Query(ctx, sql, args...)
+func (w watched) Query(ctx context.Context, sql string, args ...any) (store.Rows, error) {
+	w.seen(sql, args)
+	return w.DB.Query(ctx, sql, args...)
 }
 
-func (c counted) InTx(ctx context.Context, fn func(ctx context.Context, tx store.Conn) error) error {
-	return c.DB.InTx(ctx, func(ctx context.Context, tx store.Conn) error { return fn(ctx, countedConn{tx, c.statements}) })
+func (w watched) InTx(ctx context.Context, fn func(ctx context.Context, tx store.Conn) error) error {
+	return w.DB.InTx(ctx, func(ctx context.Context, tx store.Conn) error { return fn(ctx, watchedConn{tx, w.seen}) })
 }
 
-func (c counted) InReadTx(ctx context.Context, fn func(ctx context.Context, tx store.Conn) error) error {
-	return c.DB.InReadTx(ctx, func(ctx context.Context, tx store.Conn) error { return fn(ctx, countedConn{tx, c.statements}) })
+func (w watched) InReadTx(ctx context.Context, fn func(ctx context.Context, tx store.Conn) error) error {
+	return w.DB.InReadTx(ctx, func(ctx context.Context, tx store.Conn) error { return fn(ctx, watchedConn{tx, w.seen}) })
 }
 
-type countedConn struct {
+type watchedConn struct {
 	store.Conn
-	statements *atomic.Int64
+	seen func(sql string, args []any)
 }
 
-func (c countedConn) Query(ctx context.Context, sql string, args ...any) (store.Rows, error) {
-	c.statements.Add(1)
+func (c watchedConn) Query(ctx context.Context, sql string, args ...any) (store.Rows, error) {
+	c.seen(sql, args)
 	return c.Conn.Query(ctx, sql, args...)
 }
 
-func (c countedConn) Exec(ctx context.Context, sql string, args ...any) (int64, error) {
-	c.statements.Add(1)
+func (c watchedConn) Exec(ctx context.Context, sql string, args ...any) (int64, error) {
+	c.seen(sql, args)
 	return c.Conn.Exec(ctx, sql, args...)
 }
 
@@ -47,7 +47,7 @@ func (c countedConn) Exec(ctx context.Context, sql string, args ...any) (int64, 
 func BenchmarkUser(b *testing.B) {
 	databases(b, func(b *testing.B, db store.DB) {
 		statements := new(atomic.Int64)
-		w := newWorld(b, counted{db, statements})
+		w := newWorld(b, watched{db, func(string, []any) { statements.Add(1) }})
 		c := w.as(b, "a")
 		path := "/users/" + c.Create("/users", object{"firstname": "Al"}).Text("id")
 		for name, do := range map[string]func(i int) int{

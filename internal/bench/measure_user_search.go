@@ -228,7 +228,7 @@ func readAll(ctx context.Context, db store.DB, sql string, args ...any) error {
 	if err != nil {
 		return err
 	}
-	for found.Next() { //nolint:revive // it is only read
+	for found.Next() {
 	}
 	return errors.Join(found.Err(), found.Close())
 }

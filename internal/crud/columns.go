@@ -25,6 +25,18 @@ const (
 	other
 )
 
+// postgres is the type of a key of that kind there.
+func (k kind) postgres() string {
+	switch k {
+	case integer:
+		return "bigint"
+	case identifier:
+		return "uuid"
+	default:
+		return "text"
+	}
+}
+
 // column is one field of T that is kept in the table.
 type column struct {
 	name      string

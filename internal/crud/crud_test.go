@@ -367,6 +367,42 @@ func TestSearchInAuthsStyle(t *testing.T) {
 	})
 }
 
+// What a search leaves of a few rows is looked up by its keys, what it leaves of many is searched again: the pages are the same.
+func TestSearchOfFewAndOfMany(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		const few = 5000
+		err := w.db.InTx(t.Context(), func(ctx context.Context, tx store.Conn) error {
+			for n := range few {
+				if _, err := tx.Exec(ctx, `INSERT INTO thing (uuid, tenant_uuid, name) VALUES ($1, $2, $3)`, uuid.NewString(), w.tenant, fmt.Sprintf("Thing %04d", n)); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		check := func(query string, filtered float64, want ...string) {
+			t.Helper()
+			if l := w.want(200, "GET", "/things?"+query, ""); !slices.Equal(names(l), want) || l["filtered"] != filtered {
+				t.Errorf("%s: %q of %v, want %q of %v", query, names(l), l["filtered"], want, filtered)
+			}
+		}
+		for _, more := range []float64{0, 1} {
+			check("search=thing&order=name&limit=2", few+more, "Thing 0000", "Thing 0001")
+			check("search=thing&order=name&limit=9&offset=4998", few+more, []string{"Thing 4998", "Thing 4999", "Thing 5000"}[:2+int(more)]...)
+			check("search=THING&order=name&direction=desc&limit=1&offset=4999", few+more, fmt.Sprintf("Thing 000%v", more))
+			check("search=thing&limit=1&offset=5001", few+more)
+			check("search=g+499&order=name&direction=desc&limit=2&offset=1", 15, "Thing 4998", "Thing 4997")
+			check("search=g+499&name=Thing+4990&limit=2", 1, "Thing 4990")
+			check("search=nothing&limit=2", 0)
+			if more == 0 {
+				w.want(200, "POST", "/things", `{"name":"Thing 5000"}`)
+			}
+		}
+	})
+}
+
 func TestFilterByManyUUIDs(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		var uuids []string

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/ringfence/ringfence/internal/apierr"
@@ -120,15 +121,20 @@ func (k *Collection[T]) page(ctx context.Context, c store.Conn, query rest.List,
 	}
 	narrowed := strings.Join(conditions, " AND ")
 	left := *args
-	filtered := unknown
-	if query.Search != "" && query.Limit > 0 { // it tells, too, how to look for the page
-		if filtered, err = k.count(ctx, c, narrowed, left); err != nil {
+	filtered, paged := unknown, narrowed
+	if query.Search != "" && query.Limit > 0 { // how many there are tells, too, how to look for the page
+		var keys string
+		if filtered, keys, err = k.findKeys(ctx, c, narrowed, left); err != nil {
 			return answer, err
+		}
+		if filtered <= few {
+			args = &arguments{slices.Clone(everything.values)}
+			paged = where + " AND " + k.keyIn(keys, args)
 		}
 	}
 	answer.Items = []*T{}
 	if filtered == unknown || filtered > query.Offset {
-		sql := "SELECT " + k.selected() + " FROM " + k.Table + " WHERE " + narrowed + k.ordered(query, filtered, scope, args)
+		sql := "SELECT " + k.selected() + " FROM " + k.Table + " WHERE " + paged + k.ordered(query, filtered, scope, args)
 		if answer.Items, err = store.Select[*T](ctx, c, sql, args.values...); err != nil {
 			return answer, err
 		}
@@ -159,6 +165,33 @@ const (
 	// passes all the others on the way.
 	few = 5000
 )
+
+// findKeys tells how many rows there are for which a search holds, and the keys of a few as a JSON list: a search is dear, and is not made again
+// for the page where they are all.
+func (k *Collection[T]) findKeys(ctx context.Context, c store.Conn, where string, args arguments) (found int, keys string, err error) {
+	list := "json_group_array(key)"
+	if k.engine.DB.Engine() == "postgres" {
+		list = "coalesce(CAST(json_agg(key) AS text), '[]')"
+	}
+	some, err := store.Get[struct {
+		Found int
+		Keys  string
+	}](ctx, c, "SELECT count(*) AS found, "+list+" AS keys FROM (SELECT "+k.Keys[0]+" AS key FROM "+k.Table+" WHERE "+where+
+		" LIMIT "+strconv.Itoa(few+1)+") AS matching", args.values...)
+	if err != nil || some.Found <= few {
+		return some.Found, some.Keys, err
+	}
+	found, err = k.count(ctx, c, where, args)
+	return found, "", err
+}
+
+// keyIn is the condition for the rows whose keys are in a JSON list.
+func (k *Collection[T]) keyIn(keys string, args *arguments) string {
+	if k.engine.DB.Engine() == "postgres" {
+		return k.among("SELECT CAST(value AS " + k.byName[k.Keys[0]].kind.postgres() + ") FROM json_array_elements_text(CAST(" + args.add(keys) + " AS json))")
+	}
+	return k.among("SELECT value FROM json_each(" + args.add(keys) + ")")
+}
 
 func (k *Collection[T]) count(ctx context.Context, c store.Conn, where string, args arguments) (int, error) {
 	return store.Get[int](ctx, c, "SELECT count(*) FROM "+k.Table+" WHERE "+where, args.values...)
