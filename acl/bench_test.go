@@ -18,8 +18,8 @@ const (
 
 var bindAlice = acl.Binding{User: alice, Session: session}
 
-// policy is a list as policies have them: most patterns name one resource, some
-// end in #, some have it in the middle, some are about the user.
+// policy returns a list like those of real policies: most patterns name one
+// resource, some end in #, some have it in the middle, some are about the user.
 func policy(n int) []string {
 	forms := []string{
 		"confd.resource%d.read",
@@ -70,8 +70,8 @@ func BenchmarkAllows(b *testing.B) {
 	}
 }
 
-// BenchmarkAllowsGrowth is what a list of 1000 patterns costs compared with one
-// of 10, in rounds that alternate.
+// BenchmarkAllowsGrowth compares the cost of a list of 1000 patterns with that
+// of a list of 10, in alternating rounds.
 func BenchmarkAllowsGrowth(b *testing.B) {
 	accesses := []string{
 		"confd.users." + bob + ".lines.read", "confd.voicemails.17.greetings.busy.read",
@@ -107,8 +107,8 @@ func compile(tb testing.TB, patterns ...string) *acl.Set {
 	return s
 }
 
-// BenchmarkAllowsMany is the pattern that a backtracking matcher does not
-// finish, against the longest access.
+// BenchmarkAllowsMany matches the longest access against a pattern that a
+// backtracking matcher would never finish.
 func BenchmarkAllowsMany(b *testing.B) {
 	for _, q := range []struct {
 		name     string

@@ -7,9 +7,9 @@ import (
 )
 
 // maxCoverWork bounds the search of one call of Covers: the nodes in all its
-// sets of positions, and coverStateWork more for each set. Ordinary questions
-// need some dozens; beyond the bound the input was made to be huge, and the
-// answer is no. It keeps the worst call within tens of milliseconds.
+// sets of positions, plus coverStateWork for each set. Ordinary questions need
+// a few dozen. Beyond the bound the input was made to be huge, and the result
+// is false. The bound keeps the worst call within tens of milliseconds.
 const (
 	maxCoverWork   = 200_000
 	coverStateWork = 8
@@ -17,30 +17,31 @@ const (
 
 // Covers reports whether a token with this Set and this Binding holds the whole
 // of pattern: every access that pattern stands for is granted by some pattern
-// of the Set, all of them taken together, and denied by none. It answers the
-// required access {service}.# of a resource with no documented one, and
-// delegation: nobody hands out what they do not hold in full.
+// of the Set (all of them taken together) and denied by none. It decides
+// whether a caller has the access {service}.# of an undocumented operation, and
+// whether a caller may delegate a pattern: a caller cannot give away what they
+// do not hold in full.
 //
-// The keywords of pattern bind to whoever is to receive it, who is not known.
-// So me in pattern is a user that can be anybody:
+// The keywords of pattern bind to its receiver, who is not known. So me in
+// pattern stands for any user:
 //
 //   - me, * and # grant it, since they give the receiver over themselves what
-//     the holder has over themselves; the UUID of somebody,
+//     the holder has over themselves; the UUID of one user,
 //     the holder included, does not;
-//   - me, my_session, *, # and whatever has the form of a UUID deny it.
+//   - me, my_session, *, # and every word in the form of a UUID deny it.
 //
-// The same goes for my_session. The holder's own UUID, written out in pattern,
-// is what me means in the Set. The wildcards of pattern take in everything: the
+// The same holds for my_session. The holder's own UUID, written out in pattern,
+// equals me in the Set. The wildcards of pattern stand for every word: the
 // holder's UUID, the receiver's, and words that no pattern names.
 //
-// A pattern that starts with ! takes rights away and is covered by every
-// compiled Set. But who REMOVES one from a list gives rights: such a caller
-// must ask about the pattern without its !.
+// A pattern that starts with ! takes rights away, so every compiled Set covers
+// it. But REMOVING such a pattern from a list gives rights: a caller who
+// removes one must ask about the pattern without its !.
 //
-// The limits on the length of an access are left out of account, which can only
-// make the answer no: it would be yes for a few lists that count up to the last
-// possible word. The answer is also no for an invalid pattern, for a nil Set,
-// and where finding it would take too long.
+// Covers ignores the limits on the length of an access. This can only turn a
+// yes into a no, for a few lists that enumerate lengths up to the last possible
+// word. The result is also false for an invalid pattern, for a nil Set, and
+// where the search would take too long.
 func (s *Set) Covers(pattern string, b Binding) bool {
 	if s == nil || ParsePattern(pattern) != nil {
 		return false
@@ -63,9 +64,9 @@ func (s *Set) Covers(pattern string, b Binding) bool {
 	return c.holds()
 }
 
-// intersect reports whether there is an access that asked stands for and that
-// denied, a pattern of the holder, stands for too. Bit j of row i says that
-// some access leads i words into asked and j words into denied.
+// intersect reports whether some access is matched by both asked and denied, a
+// pattern of the holder. Bit j of row i says that some access leads i words
+// into asked and j words into denied.
 func intersect(asked, denied []string, b Binding) bool {
 	var rows [MaxWords + 2]uint64
 	rows[0] = 1
@@ -89,8 +90,8 @@ func intersect(asked, denied []string, b Binding) bool {
 	return rows[len(asked)]&(1<<len(denied)) != 0
 }
 
-// meets reports whether one word of an access can be both: what the word asked
-// stands for, and what the word denied does for the holder.
+// meets reports whether one word of an access can match both asked and, for the
+// holder, denied.
 func meets(asked, denied string, b Binding) bool {
 	switch {
 	case isWildcard(asked) || isWildcard(denied):
@@ -123,13 +124,13 @@ func isUUID(word string) bool {
 // cover searches for an access that asked stands for and that no positive
 // pattern of the set grants.
 //
-// It reads asked word by word together with the set of all positions of the
-// positive patterns. For * and # one word is enough to try: one that no
-// pattern names. Whatever the patterns grant of it they grant of every other
-// word, which can only add positions; and the supply of words never ends, so a
-// list of literals can never add up to a wildcard. What is left to try is how
-// many words each # stands for. The sets of positions repeat themselves soon,
-// and each is looked at once.
+// It reads asked word by word, together with the set of all positions of the
+// positive patterns. For * and # it tries only one word: one that no pattern
+// names. What the patterns grant of that word they grant of every other word,
+// since a named word can only add positions; and there are infinitely many
+// words, so a list of literals never adds up to a wildcard. It remains to try
+// how many words each # stands for. The sets of positions soon repeat, and each
+// is visited once.
 type cover struct {
 	trie    *trie
 	asked   []string
@@ -140,14 +141,14 @@ type cover struct {
 	key     []byte
 }
 
-// coverState is a place in the search: how many words of asked are read, and
+// coverState is a point in the search: how many words of asked are read, and
 // the positions that the positive patterns are in.
 type coverState struct {
 	read  int
 	nodes []uint32
 }
 
-// holds reports whether the search finds no such access.
+// holds reports that the search finds no such access.
 func (c *cover) holds() bool {
 	todo := []coverState{{nodes: []uint32{0}}}
 	for len(todo) > 0 {
@@ -173,9 +174,9 @@ func (c *cover) holds() bool {
 	return true
 }
 
-// push adds a state that is open and new to those which are to be looked at. It
-// returns false when the question is decided: the patterns have nowhere left
-// to go while asked can always go on, or the search has become too long.
+// push adds a state to those still to visit, if it is open and new. It returns
+// false when the question is decided: the patterns have no position left while
+// asked can always go on, or the search has become too long.
 func (c *cover) push(todo *[]coverState, to coverState, open bool) bool {
 	if !open {
 		return true
@@ -189,8 +190,8 @@ func (c *cover) push(todo *[]coverState, to coverState, open bool) bool {
 	return true
 }
 
-// read is the state after one more word. It is not open if whatever follows is
-// granted.
+// read returns the state after one more word. The state is not open if
+// everything that may follow is granted.
 func (c *cover) read(from coverState, l letter) (to coverState, open bool) {
 	p := c.memory.positions(c.trie, from.nodes...)
 	nodes, met := c.trie.step(&l, &p, c.memory.next)
@@ -198,7 +199,7 @@ func (c *cover) read(from coverState, l letter) (to coverState, open bool) {
 	return coverState{from.read, slices.Clone(nodes)}, met == 0
 }
 
-// letter is a word of asked as the positive patterns see it.
+// letter returns a word of asked as the positive patterns see it.
 func (c *cover) letter(word string) letter {
 	switch word {
 	case wordAny, wordMany:
@@ -212,7 +213,7 @@ func (c *cover) letter(word string) letter {
 	}
 }
 
-// isNew reports whether the state is met for the first time.
+// isNew reports whether the search meets the state for the first time.
 func (c *cover) isNew(s coverState) bool {
 	c.key = c.key[:0]
 	for _, i := range s.nodes {

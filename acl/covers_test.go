@@ -157,8 +157,8 @@ func TestCovers(t *testing.T) {
 	}
 }
 
-// TestCoversWithoutUUIDs: where users have names of another form, the holder's
-// at least is known.
+// TestCoversWithoutUUIDs: where users have names of another form, at least the
+// holder's is known.
 func TestCoversWithoutUUIDs(t *testing.T) {
 	s := compile(t, "a.*", "!a.alice", "b.*", "!b.bob", "c.*", "!c.desk7")
 	b := acl.Binding{User: "alice", Session: "desk7"}
@@ -169,7 +169,7 @@ func TestCoversWithoutUUIDs(t *testing.T) {
 	}
 }
 
-// notUUID denies what is close to a UUID.
+// notUUID returns words that are almost UUIDs.
 func notUUID(i int) string {
 	return "!confd.users." + []string{bob[1:], "g" + bob[1:], bob[:23] + "0" + bob[24:]}[i] + ".#"
 }
@@ -192,8 +192,9 @@ func TestCoversUnbound(t *testing.T) {
 	}
 }
 
-// universe is every sequence of letters up to some length: accesses as Covers
-// sees them, with one letter for the receiver, whose UUID is not known.
+// universe is every sequence of letters up to some length. The sequences are
+// accesses as Covers sees them, with one letter for the receiver, whose UUID is
+// not known.
 type universe struct {
 	accesses [][]string
 	asked    map[string][]uint64 // which of them a pattern stands for, asked about,
@@ -201,7 +202,7 @@ type universe struct {
 	denied   map[string][]uint64 // or denied to the holder
 }
 
-// receiver is the letter for the UUID of whoever is to receive a pattern.
+// receiver is the letter for the UUID of the receiver of a pattern.
 const receiver = "<receiver>"
 
 func newUniverse(letters []string, length int) *universe {
@@ -219,8 +220,8 @@ func newUniverse(letters []string, length int) *universe {
 	return u
 }
 
-// set returns the accesses of a pattern, as bits, from known or computed with
-// one of the three readings of a word.
+// set returns the accesses of a pattern, as bits. It takes them from known, or
+// computes them with one of the three readings of a word.
 func (u *universe) set(pattern string, known map[string][]uint64, reads func(word, letter string) bool) []uint64 {
 	bits, ok := known[pattern]
 	if !ok {
@@ -236,7 +237,7 @@ func (u *universe) set(pattern string, known map[string][]uint64, reads func(wor
 	return bits
 }
 
-// readsAll is slowMatch with a reading of words of its own.
+// readsAll is slowMatch with its own reading of words.
 func readsAll(pattern, access []string, reads func(word, letter string) bool) bool {
 	if len(pattern) == 0 || len(access) == 0 {
 		return len(pattern) == len(access)
@@ -251,8 +252,8 @@ func readsAll(pattern, access []string, reads func(word, letter string) bool) bo
 	}
 }
 
-// covers is what Covers must answer to a holder whose user is alice. It returns
-// a counterexample if the answer is no.
+// covers returns what Covers must return to a holder whose user is alice, with
+// a counterexample if that is false.
 func (u *universe) covers(holder []string, pattern string) (bool, []string) {
 	rest := append([]uint64(nil), u.set(pattern, u.asked, func(word, letter string) bool {
 		return word == letter || word == "me" && letter == receiver
@@ -295,10 +296,10 @@ func (u *universe) access(block int, bits uint64) []string {
 	return nil
 }
 
-// check compares Covers with the universe, and returns its answer. A universe of
-// sequences of 6 letters holds a counterexample to every wrong yes; and one to
-// every right no if patterns have 3 words, and pattern no more than one #: after
-// 4 words that no pattern names nothing changes any more.
+// check compares Covers with the universe and returns the result. A universe of
+// sequences of 6 letters holds a counterexample to every wrong true. It holds
+// one to every right false if patterns have 3 words and pattern has at most one
+// #: after 4 words that no pattern names, nothing changes any more.
 func (u *universe) check(t *testing.T, holder []string, pattern string) bool {
 	t.Helper()
 	got := compile(t, holder...).Covers(pattern, bindAlice)
@@ -352,7 +353,7 @@ func TestCoversExhaustively(t *testing.T) {
 	t.Logf("%d of %d covered", covered, len(holders)*len(patterns))
 }
 
-// TestCoversRandomly adds keywords, UUIDs, longer lists.
+// TestCoversRandomly adds keywords, UUIDs and longer lists.
 func TestCoversRandomly(t *testing.T) {
 	u := newUniverse([]string{"a", "z", alice, bob, receiver}, 6)
 	patterns := patternsOf([]string{"a", "*", "#", "me", alice, bob}, 3)

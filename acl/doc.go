@@ -1,5 +1,6 @@
-// Package acl is the language in which permissions are written: accesses,
-// patterns, and the two questions that are asked of a list of patterns.
+// Package acl implements the language in which permissions are written:
+// accesses, patterns, and the two questions that callers ask about a list of
+// patterns.
 //
 // An access is one permission that a request needs: words joined by dots, as
 // in confd.users.17.lines.read. A pattern grants a family of accesses. Each of
@@ -12,18 +13,18 @@
 //   - me, the UUID of the token's user;
 //   - my_session, the UUID of the token's session.
 //
-// A pattern that starts with ! denies what the rest of it stands for, and a
-// denial always wins, wherever in the list it is.
+// A pattern that starts with ! denies what the rest of it stands for. A denial
+// always wins, wherever it is in the list.
 //
 // The words me and my_session mean the same UUID on both sides, so an access
-// may hold them too: with a token of user U, auth.users.me.read and
+// may contain them too: with a token of user U, auth.users.me.read and
 // auth.users.U.read are one access in two spellings. See [Binding].
 //
-// A [Set] is a compiled list of patterns. [Set.Allows] asks whether one access
-// is granted, [Set.Covers] whether everything that another pattern stands for
-// is. Both are exact. Neither uses regular expressions or backtracking: the
-// words are read once, from left to right, with the set of all positions that
-// the patterns may be in. docs/api.md, Accesses, describes the language;
-// the package's tests hold the truth table (no word is ever empty, # is never
-// nothing).
+// A [Set] is a compiled list of patterns. [Set.Allows] reports whether the list
+// grants one access, [Set.Covers] whether it grants everything that another
+// pattern stands for. Both are exact. Neither uses regular expressions or
+// backtracking: they read the words once, from left to right, with the set of
+// all positions that the patterns may be in. docs/api.md, Accesses, describes
+// the language; the package's tests hold the truth table (no word is ever
+// empty, # never stands for nothing).
 package acl

@@ -28,7 +28,8 @@ func ExampleSet_Allows() {
 	// true confd.lines.read
 }
 
-// Who holds a list may hand out a part of it, but nothing that it denies.
+// The holder of a list may hand out a part of it, but nothing that the list
+// denies.
 func ExampleSet_Covers() {
 	s, err := acl.Compile([]string{"confd.#", "!confd.users.delete"})
 	if err != nil {

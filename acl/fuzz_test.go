@@ -36,11 +36,11 @@ func FuzzAllows(f *testing.F) {
 	})
 }
 
-// carol is a user that no pattern names.
+// carol is a user whom no pattern names.
 const carol = "7d444840-9dc0-11d1-b245-5ffdce74fad2"
 
-// FuzzCovers reads short patterns from bytes, the last of them the one that is
-// asked about.
+// FuzzCovers reads short patterns from bytes. The last one is the pattern of
+// the question.
 func FuzzCovers(f *testing.F) {
 	u := newUniverse([]string{"a", "z", alice, bob, receiver}, 6)
 	f.Add([]byte{0, 1, 7, 0, 1, 2, 7, 0, 2}, uint64(1))
@@ -77,8 +77,8 @@ func FuzzCovers(f *testing.F) {
 	})
 }
 
-// readQuestion reads a word, a denial or the end of a pattern from each byte. It
-// also returns the number of words of the longest pattern.
+// readQuestion reads a word, a denial or the end of a pattern from each byte.
+// It also returns the number of words of the longest pattern.
 func readQuestion(data []byte) (holder []string, pattern string, longest int) {
 	words := []string{"a", "*", "#", "me", alice, bob}
 	list := []string{""}

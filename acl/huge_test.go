@@ -10,7 +10,7 @@ import (
 	"github.com/ringfence/ringfence/acl"
 )
 
-// hugeQuestion is made to give Covers as many sets of positions as possible.
+// hugeQuestion gives Covers as many sets of positions as possible.
 type hugeQuestion struct {
 	holder  []string
 	pattern string
@@ -18,7 +18,7 @@ type hugeQuestion struct {
 }
 
 func hugeQuestions() map[string]hugeQuestion {
-	// Each #.a.*.*...x remembers for one distance whether a word was a.
+	// Each #.a.*.*...x remembers, for one distance, whether a word was a.
 	var memory []string
 	for i := range 29 {
 		memory = append(slices.Clip(memory), "#.a."+strings.Repeat("*.", i)+"x")
@@ -31,9 +31,9 @@ func hugeQuestions() map[string]hugeQuestion {
 		"memory":            {memory, strings.Repeat("#.a.", 15) + "#", false},
 		"memory, never a":   {memory, strings.Repeat("#.b.", 15) + "#", false},
 		"memory of the end": {memory, strings.Repeat("#.a.", 15) + "x", false},
-		// True, but there is no end to finding it out.
+		// True, but far too long to find out.
 		"memory, held": {append(slices.Clip(memory), "#.a.#.x"), strings.Repeat("#.a.", 15) + "x", false},
-		// True, and soon found.
+		// True, and found soon.
 		"memory, held by #":     {append(slices.Clip(memory), "#.a.#"), strings.Repeat("#.a.", 15) + "x", true},
 		"many positions":        {wideList(1000), strings.Repeat("#.a.", 15) + "a", false},
 		"most positions":        {wideList(acl.MaxPatterns), strings.Repeat("#.a.", 15) + "a", false},

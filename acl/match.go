@@ -3,16 +3,15 @@ package acl
 import "strings"
 
 // Binding says which UUIDs the words me and my_session stand for. Its values
-// are compared as whole words and never interpreted, so nothing in them can
-// act as a wildcard. They are compared byte by byte: a UUID in capitals is
-// another word than the same in small letters, so whoever makes an access from
-// a request must let only one spelling through.
+// are compared as whole words and never interpreted, so nothing in them can act
+// as a wildcard. They are compared byte by byte: a UUID in capitals is a
+// different word from the same UUID in small letters, so a caller that makes an
+// access from a request must put UUIDs into one spelling (see FoldUUIDs).
 //
-// A value that is empty leaves its word unbound: the word then equals only
-// itself on the other side. In particular an unbound me in a granted pattern
-// matches the access word me and no literal one. A value that is "me" or
-// "my_session" counts as empty, and one that could not be a word of an access
-// has no effect but that.
+// An empty value leaves its word unbound: the word then equals only itself on
+// the other side. In particular an unbound me in a granted pattern matches the
+// access word me and no UUID. The values "me" and "my_session" count as empty.
+// A value that could not be a word of an access never matches a literal word.
 type Binding struct{ User, Session string }
 
 // normal drops the values that would make one keyword mean the other.
@@ -26,8 +25,8 @@ func (b Binding) normal() Binding {
 	return b
 }
 
-// value is what a word stands for: a UUID for the keywords that are bound,
-// the word itself otherwise.
+// value returns what a word stands for: a UUID for a bound keyword, the word
+// itself otherwise.
 func (b Binding) value(word string) string {
 	switch {
 	case word == wordMe && b.User != "":
@@ -39,18 +38,18 @@ func (b Binding) value(word string) string {
 	}
 }
 
-// Match reports whether pattern by itself allows access. It is a convenience
-// for a single question: a Set that is asked more than once is faster. Like a
-// Set of this one pattern, it is false for a pattern that denies, since
-// that grants nothing, and false for an invalid pattern or access.
+// Match reports whether pattern alone allows access. It is a convenience for a
+// single question; for more than one, a Set is faster. Like a Set of this one
+// pattern, it returns false for a pattern that denies, since that grants
+// nothing, and for an invalid pattern or access.
 func Match(pattern, access string, b Binding) bool {
 	return ParsePattern(pattern) == nil && ParseAccess(access) == nil &&
 		pattern[0] != '!' && matchWords(pattern, access, b.normal())
 }
 
 // matchWords reports whether a valid pattern, without its !, stands for a valid
-// access. It reads the access once; bit i of the states says that i words of
-// the pattern are read, so that many # in one pattern cost no more than one.
+// access. It reads the access once. Bit i of the states says that i words of
+// the pattern are read, so many # in one pattern cost no more than one.
 func matchWords(pattern, access string, b Binding) bool {
 	var buf [MaxWords]string
 	words := splitWords(buf[:0], pattern)

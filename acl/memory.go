@@ -5,14 +5,14 @@ import (
 	"sync"
 )
 
-// How large a set of positions may be to stay on the stack.
+// The largest set of positions that stays on the stack.
 const (
 	fewNodes = 32
 	fewMarks = 2
 )
 
-// memory is what a walk with large sets of positions is done in. It is pooled,
-// so that such a walk does not allocate either.
+// memory is the working memory of a walk with large sets of positions. It is
+// pooled, so that such a walk does not allocate either.
 type memory struct {
 	nodes, next []uint32
 	marked      []uint64
@@ -21,7 +21,7 @@ type memory struct {
 var memories = sync.Pool{New: func() any { return new(memory) }}
 
 // positions makes m large enough for every set of nodes of t, and returns the
-// set of the given ones.
+// set of the given nodes.
 func (m *memory) positions(t *trie, nodes ...uint32) positions {
 	m.nodes = slices.Grow(m.nodes[:0], len(t.nodes))
 	m.next = slices.Grow(m.next[:0], len(t.nodes))

@@ -12,8 +12,8 @@ import (
 	"github.com/ringfence/ringfence/acl"
 )
 
-// within fails the test if ask cannot be done within budget, at best of many
-// times: another process must not decide it. The instrumented code of the race
+// within fails the test if none of many calls of ask stays within budget, so
+// that another process cannot fail the test. The instrumented code of the race
 // detector and of go test -fuzz may take longer.
 func within(t *testing.T, budget time.Duration, ask func()) {
 	t.Helper()
@@ -31,10 +31,10 @@ func within(t *testing.T, budget time.Duration, ask func()) {
 	t.Errorf("it took %v, more than %v", took, budget)
 }
 
-// The other functions of this file are the slow, obvious reading of the language.
-// They share no code with the package.
+// The other functions of this file are the slow, obvious reading of the
+// language. They share no code with the package.
 
-// slowAllows is what Set.Allows must answer.
+// slowAllows returns what Set.Allows must return.
 func slowAllows(patterns []string, access string, b acl.Binding) bool {
 	if !slowValid(access, false) {
 		return false
@@ -68,8 +68,8 @@ func slowMatch(pattern, access []string, b acl.Binding) bool {
 	}
 }
 
-// slowSame compares a word of a pattern with one of an access, with each of me
-// and my_session replaced by what it stands for.
+// slowSame compares a word of a pattern with one of an access, after replacing
+// me and my_session by what they stand for.
 func slowSame(p, w string, b acl.Binding) bool {
 	reserved := []string{"", "me", "my_session"}
 	value := func(word string) string {
@@ -84,7 +84,7 @@ func slowSame(p, w string, b acl.Binding) bool {
 	return value(p) == value(w)
 }
 
-// slowValid says whether text is a valid access, or a valid pattern.
+// slowValid reports whether text is a valid access, or a valid pattern.
 func slowValid(text string, pattern bool) bool {
 	if pattern {
 		text = strings.TrimPrefix(text, "!")

@@ -6,8 +6,8 @@ import (
 )
 
 // Set is a compiled list of patterns. It is immutable and safe for concurrent
-// use. It knows no user: who asks is said by the Binding of each question, so
-// that all tokens with the same patterns can share one Set.
+// use. It knows no user: the Binding of each question names the user, so that
+// all tokens with the same patterns can share one Set.
 //
 // A nil Set denies everything, and so does the zero Set.
 type Set struct {
@@ -16,11 +16,11 @@ type Set struct {
 	granting *trie // only the patterns that grant; all itself if none denies
 }
 
-// Compile makes a Set of patterns; duplicates do no harm, and the order has no
-// effect on what is allowed. An empty list, and one that only denies, allow
-// nothing.
+// Compile makes a Set of patterns. Duplicates do no harm, and the order has no
+// effect on what is allowed. An empty list allows nothing, and neither does one
+// that only denies.
 //
-// The error wraps ErrInvalid. It names the first pattern that is not valid (as
+// The error wraps ErrInvalid. It names the first invalid pattern (as
 // ParsePattern says), or says that there are more than MaxPatterns.
 func Compile(patterns []string) (*Set, error) {
 	if len(patterns) > MaxPatterns {
@@ -59,7 +59,7 @@ func Compile(patterns []string) (*Set, error) {
 	return s, nil
 }
 
-// quote makes a pattern that may hold anything fit for an error text.
+// quote makes an arbitrary pattern fit for an error text.
 func quote(pattern string) string {
 	const most = 80
 	if len(pattern) > most {
@@ -79,9 +79,9 @@ func (s *Set) Patterns() []string {
 // Allows reports whether some pattern grants access and none denies it, for a
 // token with this Binding. An access that ParseAccess refuses is not allowed.
 //
-// It does not allocate, and its time grows with the number of words and with
-// the number of positions that the patterns may be in at once, which for
-// ordinary lists is a handful, whatever their length.
+// It does not allocate. Its time grows with the number of words and with the
+// number of positions that the patterns may be in at once, which for ordinary
+// lists of any length is a handful.
 func (s *Set) Allows(access string, b Binding) bool {
 	if s == nil || s.all == nil || len(access) > MaxBytes {
 		return false
@@ -106,8 +106,8 @@ func (s *Set) Allows(access string, b Binding) bool {
 	return s.all.nodes[at].ends == grants
 }
 
-// branch goes on where Allows has more than one node to follow: at is the node
-// and start the byte of access that it has come to.
+// branch continues Allows where there is more than one node to follow, from the
+// node at and the byte start of access.
 func (s *Set) branch(access string, b Binding, at uint32, words, start int) bool {
 	if s.all.marks < 64*fewMarks {
 		var nodes, next [fewNodes]uint32
@@ -125,8 +125,8 @@ func (s *Set) branch(access string, b Binding, at uint32, words, start int) bool
 	return allowed
 }
 
-// walk returns Allows in the memory that it is given. It gives up if that is
-// not enough.
+// walk computes Allows within the given memory. It gives up if that is too
+// small.
 func (s *Set) walk(access string, b Binding, p positions, next []uint32, words, start int) (allowed, fits bool) {
 	var met end
 	for ; start <= len(access); words++ {
@@ -150,7 +150,7 @@ func (s *Set) walk(access string, b Binding, p positions, next []uint32, words, 
 	return met|s.all.met(p.nodes) == grants, true
 }
 
-// letter is a word of an access as the tries know it.
+// letter returns a word of an access as the tries know it.
 func (b Binding) letter(word string) letter {
 	switch word {
 	case wordMe:
@@ -162,10 +162,10 @@ func (b Binding) letter(word string) letter {
 	}
 }
 
-// Deciding explains what Allows answers: it returns the first pattern of the
-// list that denies access; if there is none, the first that grants it; if there
-// is none either, or access is not valid, an empty string. A pattern that
-// denies is returned with its !. It asks the patterns one by one.
+// Deciding explains the result of Allows. It returns the first pattern of the
+// list that denies access, with its !; if there is none, the first pattern that
+// grants it; if there is none either, or access is not valid, an empty string.
+// It tries the patterns one by one.
 func (s *Set) Deciding(access string, b Binding) (pattern string, allowed bool) {
 	if s == nil || ParseAccess(access) != nil {
 		return "", false

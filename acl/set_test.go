@@ -112,7 +112,7 @@ func TestMatch(t *testing.T) {
 		{"a.*", "a.me", none, true},
 		{"a.me", "a.", none, false},
 
-		// What a Binding holds is never more than one word to compare.
+		// A Binding's value is never more than one word to compare.
 		{"a.me", "a.x", acl.Binding{User: "*"}, false},
 		{"a.me", "a.x", acl.Binding{User: "#"}, false},
 		{"a.me", "a.x", acl.Binding{User: ".*"}, false},
@@ -124,7 +124,8 @@ func TestMatch(t *testing.T) {
 		{"a.me", "a.my_session", acl.Binding{User: alice, Session: alice}, true},
 		{"a.my_session", "a.me", acl.Binding{User: alice, Session: alice}, true},
 
-		// A denial alone grants nothing, and what is invalid matches nothing.
+		// A denial alone grants nothing, and an invalid pattern matches
+		// nothing.
 		{"!confd.users.read", "confd.users.read", none, false},
 		{"!confd.users.read", "confd.users.delete", none, false},
 		{"us*", "users", none, false},
@@ -268,8 +269,8 @@ func TestPatternsIsACopy(t *testing.T) {
 	}
 }
 
-// TestAllowsRandomly compares Allows with the oracle on lists that are made to
-// overlap, large ones among them, which need pooled memory.
+// TestAllowsRandomly compares Allows with the oracle on lists made to overlap.
+// Some are large and need pooled memory.
 func TestAllowsRandomly(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	letters := []string{"a", "b", "c", "me", "my_session", alice, session, bob}
@@ -322,7 +323,7 @@ func TestAllowsWithEveryPositionOpen(t *testing.T) {
 }
 
 // wideList makes patterns that a long run of the word a keeps in as many
-// positions as there can be.
+// positions as possible.
 func wideList(n int) []string {
 	r := rand.New(rand.NewPCG(3, 4))
 	patterns := make([]string, n)
@@ -359,7 +360,7 @@ func TestAllowsWithManyHashNodes(t *testing.T) {
 	}
 }
 
-// TestAllowsManyHashes counts on the fact that a matcher that backtracks never
+// TestAllowsManyHashes relies on the fact that a backtracking matcher never
 // finishes here.
 func TestAllowsManyHashes(t *testing.T) {
 	long := strings.Repeat("a.", 31)
@@ -439,7 +440,7 @@ func TestUUIDsInBothCases(t *testing.T) {
 	}
 	for _, uuid := range []string{lower, upper} {
 		if set.Allows(acl.FoldUUIDs("confd.users."+uuid+".read"), acl.Binding{}) || set.Covers("confd.users."+uuid+".read", acl.Binding{}) {
-			t.Errorf("what is denied in upper case is allowed for %s", uuid)
+			t.Errorf("a denial in upper case does not hold for %s", uuid)
 		}
 	}
 	for _, text := range []string{

@@ -10,9 +10,9 @@ import (
 
 // Limits of the language.
 const (
-	// MaxBytes is the length of the longest access and of the longest pattern;
-	// the ! of a pattern that denies is not counted, so that whatever can be
-	// granted can be denied.
+	// MaxBytes is the length of the longest access and of the longest pattern.
+	// The ! of a pattern that denies is not counted, so that everything that
+	// can be granted can be denied.
 	MaxBytes = 256
 	// MaxWords is the number of words that an access or a pattern may have.
 	MaxWords = 32
@@ -23,7 +23,7 @@ const (
 	MaxPatterns = 4096
 )
 
-// The words with a meaning of their own.
+// The words that have a special meaning.
 const (
 	wordAny     = "*"
 	wordMany    = "#"
@@ -32,10 +32,10 @@ const (
 )
 
 // ErrInvalid is wrapped by every error of this package: an access or a pattern
-// that breaks the rules, or a list with too many patterns.
+// breaks the rules, or a list has too many patterns.
 var ErrInvalid = errors.New("invalid access or pattern")
 
-// syntaxError is one clear sentence for whoever wrote the access or pattern.
+// syntaxError is one clear sentence for the author of the access or pattern.
 type syntaxError string
 
 func (e syntaxError) Error() string { return string(e) }
@@ -46,13 +46,13 @@ func invalid(format string, args ...any) error {
 	return syntaxError(fmt.Sprintf(format, args...))
 }
 
-// ParseAccess reports whether access is one that a token can be asked for:
-// 1 to MaxWords words joined by dots, none of them empty, at most MaxBytes
-// bytes of UTF-8 without spaces, control characters or invisible (format)
-// characters, no word that contains * or #, and none that starts with !.
+// ParseAccess returns nil if access is one that an operation can require: 1 to
+// MaxWords words joined by dots, none of them empty, at most MaxBytes bytes of
+// UTF-8 without spaces, control characters or invisible (format) characters, no
+// word that contains * or #, and none that starts with !.
 //
-// The error is a sentence that says what is wrong, without repeating the
-// input; it wraps ErrInvalid.
+// The error is a sentence that says what is wrong, without repeating the input;
+// it wraps ErrInvalid.
 func ParseAccess(access string) error {
 	return parse("access", access, func(n int, word string) error {
 		if strings.ContainsAny(word, wordAny+wordMany) {
@@ -62,12 +62,12 @@ func ParseAccess(access string) error {
 	})
 }
 
-// ParsePattern reports whether pattern is well formed. The rules are those of
-// ParseAccess, except that a word may be * or # alone, and that one ! may
-// stand before the first word.
+// ParsePattern returns nil if pattern is well formed. The rules are those of
+// ParseAccess, except that a word may be * or # alone, and that one ! may stand
+// before the first word.
 //
-// The error is a sentence that says what is wrong, without repeating the
-// input; it wraps ErrInvalid.
+// The error is a sentence that says what is wrong, without repeating the input;
+// it wraps ErrInvalid.
 func ParsePattern(pattern string) error {
 	_, positive := cutDenial(pattern)
 	return parse("pattern", positive, func(n int, word string) error {
@@ -78,9 +78,10 @@ func ParsePattern(pattern string) error {
 	})
 }
 
-// FoldUUIDs is an access or a pattern with the words that are UUIDs in lower case. RFC 9562, section 4, has one UUID in both cases, so
-// a set compares them so: its own patterns, those that Covers is asked about, and the accesses that callers put into this form before
-// Allows. A text that is so already is not copied.
+// FoldUUIDs returns an access or a pattern with its UUIDs in lower case. A UUID
+// in capitals is the same UUID (RFC 9562, section 4), so a Set folds its own
+// patterns and those that Covers is asked about; callers fold accesses before
+// Allows. A text that needs no change is not copied.
 func FoldUUIDs(text string) string {
 	start := 0
 	for i := 0; i <= len(text); i++ {
@@ -103,8 +104,8 @@ func cutDenial(pattern string) (denies bool, positive string) {
 	return denies, positive
 }
 
-// parse checks what accesses and patterns have in common, and leaves the rule
-// about wildcards to its caller. The words are counted from 1.
+// parse checks the rules that accesses and patterns share, and leaves the rule
+// about wildcards to its caller. Words are counted from 1.
 func parse(kind, text string, wildcards func(n int, word string) error) error {
 	switch {
 	case text == "":
@@ -134,16 +135,17 @@ func parse(kind, text string, wildcards func(n int, word string) error) error {
 	return nil
 }
 
-// invisible tells the characters that no word may contain. Format characters
-// (zero width, direction marks) are refused like control characters and
-// spaces: they would let two policies look alike and mean different things.
+// invisible reports whether no word may contain r. Format characters (zero
+// width, direction marks) are refused like control characters and spaces: they
+// would let two policies look alike and mean different things.
 func invisible(r rune) bool {
 	return unicode.IsSpace(r) || unicode.IsControl(r) || unicode.Is(unicode.Cf, r)
 }
 
 // wordEnd returns where the word of an access that begins at start ends: at a
 // dot or at the end of access. It returns -1 if no access may contain the word.
-// It is what ParseAccess asks of each word, without an error to explain it.
+// It makes the checks of ParseAccess for one word, without an error to explain
+// them.
 func wordEnd(access string, start int) int {
 	if start == len(access) || access[start] == '!' {
 		return -1
@@ -164,7 +166,7 @@ func wordEnd(access string, start int) int {
 	return len(access)
 }
 
-// wordEndUTF8 is wordEnd for the rest of a word that is not all ASCII.
+// wordEndUTF8 continues wordEnd in a word that is not all ASCII.
 func wordEndUTF8(access string, i int) int {
 	for i < len(access) && access[i] != '.' {
 		r, size := utf8.DecodeRuneInString(access[i:])

@@ -85,7 +85,7 @@ func TestParse(t *testing.T) {
 			check("access", tc.access, acl.ParseAccess(tc.text))
 			check("pattern", tc.pattern, acl.ParsePattern(tc.text))
 
-			// The check that Allows makes without an error agrees.
+			// Allows, which makes the same check without an error, agrees.
 			everything := compile(t, "#")
 			if got := everything.Allows(tc.text, acl.Binding{}); got != (tc.access == "") {
 				t.Errorf("# allows it: %v, want %v", got, tc.access == "")

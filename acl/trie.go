@@ -1,11 +1,11 @@
 package acl
 
 // trie holds patterns that share their beginnings. Its nodes are positions in
-// the patterns; node 0 is the root, which is the child of nothing, so that 0
-// also means "no such child".
+// the patterns. Node 0 is the root and nobody's child, so 0 also means "no such
+// child".
 //
-// A pattern is put into it in canonical order (see canonical), so that the
-// node of a # never has a * or another # below it.
+// Patterns are added in canonical order (see canonical), so that the node of a
+// # never has a * or another # below it.
 type trie struct {
 	nodes []node
 	last  uint32 // the node added last
@@ -25,7 +25,7 @@ type node struct {
 	ends                   end               // whether a pattern ends here
 }
 
-// end says which patterns end at a node: those that grant, those that deny, or
+// end says which patterns end at a node: patterns that grant, that deny, or
 // both.
 type end uint8
 
@@ -40,18 +40,19 @@ type edge struct {
 	to   uint32
 }
 
-// fewEdges is how many literal words are quicker compared than hashed.
+// fewEdges is the number of literal words up to which comparing is faster than
+// hashing.
 const fewEdges = 4
 
 // letter is one word of an access, as a trie tells words apart: the literal
-// that it equals (empty: one that no pattern names), and the keywords that mean
-// the same.
+// that it equals (empty for a word that no pattern names), and the keywords
+// that mean the same.
 type letter struct {
 	literal     string
 	me, session bool
 }
 
-// child is the node reached from n by a literal word, or 0.
+// child returns the node reached from n by a literal word, or 0.
 func (n *node) child(literal string) uint32 {
 	if n.lots != nil {
 		return n.lots[literal]
@@ -65,7 +66,7 @@ func (n *node) child(literal string) uint32 {
 }
 
 // sole returns the only child of n that the word leads to, 0 if there is none.
-// It is not ok if there are more, or if a # is among them.
+// ok is false if there are more, or if one of them is a #.
 func (n *node) sole(l *letter) (kid uint32, ok bool) {
 	if n.many != 0 {
 		return 0, false
@@ -83,16 +84,16 @@ func (n *node) sole(l *letter) (kid uint32, ok bool) {
 	return kid, ok
 }
 
-// positions is a set of nodes: those which an access, read so far, may be in.
-// No node is in it twice. A plain node has one parent, and one way to be reached
+// positions is a set of nodes: those that an access, read so far, may be in. No
+// node is in it twice. A plain node has one parent, and one way to be reached
 // from it. The node of a # stays in the set for good; if it can be reached more
-// than once, it is marked when that happens first.
+// than once, it is marked the first time.
 type positions struct {
 	nodes  []uint32
 	marked []uint64 // bit set of marks
 }
 
-// maxSteps is how many nodes one word can lead to from one node.
+// maxSteps is the number of nodes that one word can lead to from one node.
 const maxSteps = 5
 
 // mark reports whether mark is new to p, and notes it. Mark 0 is always new.
@@ -106,8 +107,8 @@ func (p *positions) mark(mark uint32) bool {
 	return isNew
 }
 
-// step reads one word. It appends the nodes that are reached from those of p to
-// next, and says which patterns end in a # that is reached: they match whatever
+// step reads one word. It appends the nodes reached from those of p to next,
+// and says which patterns end in a # that is reached: they match whatever
 // follows.
 func (t *trie) step(l *letter, p *positions, next []uint32) (nodes []uint32, met end) {
 	for _, i := range p.nodes {
@@ -155,7 +156,7 @@ func (t *trie) add(pattern string, ends end) {
 	t.nodes[at].ends |= ends
 }
 
-// grow returns the child of the node at by word, which it adds if need be.
+// grow returns the child of the node at by word, and adds it if need be.
 func (t *trie) grow(at uint32, word string) uint32 {
 	n := &t.nodes[at]
 	keyword := n.keyword(word)
@@ -180,8 +181,8 @@ func (t *trie) grow(at uint32, word string) uint32 {
 	return t.last
 }
 
-// keyword is where n keeps its child by a word with a meaning of its own; nil
-// for a literal.
+// keyword returns where n keeps its child by a special word, or nil for a
+// literal.
 func (n *node) keyword(word string) *uint32 {
 	switch word {
 	case wordAny:
@@ -213,10 +214,10 @@ func (n *node) link(word string, to uint32) {
 	n.lots[word] = to
 }
 
-// canonical brings each run of wildcards into one order, in place: all the *
-// first, then at most one #. A run that contains # stands for as many words as
-// it has, or more, whatever its order: #.# and #.* and *.# are one language.
-// So a run of # costs what a single one costs.
+// canonical reorders each run of wildcards in place: all the * first, then at
+// most one #. A run that contains # stands for as many words as it has, or
+// more, whatever its order: #.# and #.* and *.# are one language. So a run of #
+// costs as much as a single #.
 func canonical(words []string) []string {
 	for i, word := range words {
 		if i > 0 && words[i-1] == wordMany && isWildcard(word) {

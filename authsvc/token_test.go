@@ -324,7 +324,7 @@ func TestStatusAndBackends(t *testing.T) {
 }
 
 // A database that does not answer is no wrong password and no unknown token.
-func TestDatabaseAway(t *testing.T) {
+func TestDatabaseUnreachable(t *testing.T) {
 	t.Parallel()
 	s := newNode(t, away{}, nil)
 	for _, a := range []answer{

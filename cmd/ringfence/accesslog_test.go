@@ -13,8 +13,8 @@ import (
 	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
 )
 
-// The default Caddyfile logs each request of the gateway in the data folder, for its owner alone, by the id that the client
-// has; no token is in it, and the terminal stays readable.
+// The default Caddyfile logs each request to a file in the data folder that only its owner can read, with the request ID that the
+// client got. The file holds no token, and the terminal stays readable.
 func TestAccessLog(t *testing.T) {
 	p := gatewaytest.Start(t, gatewaytest.Settings{}).Ready(t)
 	admin := p.Login(t, "admin", gatewaytest.Password)
@@ -38,7 +38,7 @@ func TestAccessLog(t *testing.T) {
 	}
 	file := filepath.Join(p.Data, "access.log")
 	var text []byte
-	gatewaytest.Eventually(t, 10*time.Second, func() error { // a line is written after its answer
+	gatewaytest.Eventually(t, 10*time.Second, func() error { // the line is written after the response
 		var err error
 		if text, err = os.ReadFile(file); err != nil {
 			return err

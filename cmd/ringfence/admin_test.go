@@ -13,7 +13,7 @@ import (
 
 var printed = regexp.MustCompile(`\Ausername: admin\npassword: (\S{20,})\n`)
 
-// With the embedded database the gateway is stopped, the password reset, and the gateway started again.
+// With the embedded database, an operator stops the gateway, resets the password, and starts the gateway again.
 func TestResetPasswordOfTheAdministrator(t *testing.T) {
 	p := gatewaytest.Start(t, gatewaytest.Settings{Env: []string{"RINGFENCE_ADMIN_PASSWORD="}}).Ready(t)
 	credentials := filepath.Join(p.Data, "admin-credentials")
@@ -48,12 +48,12 @@ func TestResetPasswordOfTheAdministrator(t *testing.T) {
 	p.Do(t, "GET", "/api/auth/0.1/users", p.Login(t, "admin", got[1]), "").Want(t, 200)
 }
 
-// On PostgreSQL the gateways go on, and forget the user's sessions.
+// On PostgreSQL the gateways keep running, and forget the user's sessions.
 func TestResetPasswordBesideRunningGateways(t *testing.T) {
 	address, _ := emptyDatabase(t)
 	p := gatewaytest.Start(t, gatewaytest.Settings{Database: address}).Ready(t)
 	token := p.Login(t, "admin", gatewaytest.Password)
-	for range 20 { // certainly in the cache
+	for range 20 { // certainly cached
 		p.Do(t, "GET", "/api/confd/1.1/users", token, "").Want(t, 200)
 	}
 	cmd := gatewaytest.Command(t, t.TempDir(), []string{"RINGFENCE_DATABASE=" + address}, "admin", "reset-password", "admin", "--stdin")
@@ -67,7 +67,7 @@ func TestResetPasswordBesideRunningGateways(t *testing.T) {
 	p.Login(t, "admin", "chosen by hand")
 }
 
-// The file with the password of the first start goes when the password is changed through the API, before the answer.
+// Changing the password through the API removes the file with the first start's password, before the response.
 func TestCredentialsGoWithTheirPassword(t *testing.T) {
 	for name, address := range databases {
 		t.Run(name, func(t *testing.T) {
@@ -113,7 +113,7 @@ func TestResetPasswordIsRefused(t *testing.T) {
 		{"no database", nowhere, nil, "", []string{"admin"}, "there is no database to change"},
 		{"another folder", p.Folder, nil, "", []string{"admin", "--data", nowhere}, "there is no database to change"},
 		{"no address", p.Folder, nil, "", []string{"admin", "--database", "mysql://x"}, "a database address is"},
-		{"PostgreSQL that is away", p.Folder, nil, "", []string{"admin", "--database", "postgres://x:hush@127.0.0.1:1/x"}, "opening the database"},
+		{"unreachable PostgreSQL", p.Folder, nil, "", []string{"admin", "--database", "postgres://x:hush@127.0.0.1:1/x"}, "opening the database"},
 		{"somebody else's database", p.Folder, nil, "", []string{"admin", "--database", empty}, "has never been a gateway's"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
 )
 
-// withBackends starts a gateway whose Caddyfile says which backends there are, with more variables.
+// withBackends starts a gateway whose Caddyfile configures these backends, with more variables.
 func withBackends(t *testing.T, database, backends string, env ...string) *gatewaytest.Process {
 	t.Helper()
 	text, err := os.ReadFile(caddyfile())
@@ -28,7 +28,7 @@ func withBackends(t *testing.T, database, backends string, env ...string) *gatew
 	return gatewaytest.Start(t, gatewaytest.Settings{Config: config, Database: database, Env: env}).Ready(t)
 }
 
-// A tenant's directory, over TLS by the operator's authority.
+// A tenant's directory, over TLS with a certificate of the operator's authority.
 func TestDirectory(t *testing.T) {
 	d := ldaptest.Start(t)
 	for name, address := range databases {

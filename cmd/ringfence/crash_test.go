@@ -8,16 +8,9 @@ import (
 	"testing"
 
 	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
-	"github.com/ringfence/ringfence/internal/store/storetest"
 )
 
-// databases are the engines, and how to get the address (RINGFENCE_DATABASE) of a fresh database of each.
-var databases = map[string]func(t *testing.T) string{
-	"sqlite":   func(*testing.T) string { return "" },
-	"postgres": func(t *testing.T) string { t.Helper(); return storetest.PostgresDSN(t) },
-}
-
-// Every write that was acknowledged is there after kill -9 in the middle of more of them.
+// Every acknowledged write survives kill -9 in the middle of further writes.
 func TestKilledUnderWriteLoad(t *testing.T) {
 	for name, address := range databases {
 		t.Run(name, func(t *testing.T) { killUnderWriteLoad(t, address(t)) })
@@ -42,7 +35,7 @@ func killUnderWriteLoad(t *testing.T, address string) {
 				for name := range names {
 					a, err := p.Try(ctx, "POST", "/api/confd/1.1/users", admin, `{"firstname": "`+name+`"}`)
 					if err != nil {
-						continue // killed: nobody knows
+						continue // killed: it may or may not be written
 					}
 					mu.Lock()
 					if acknowledged[name] = true; a.Status != 201 {
@@ -66,7 +59,7 @@ func killUnderWriteLoad(t *testing.T, address string) {
 		p.Run(t)
 		p.Ready(t)
 		there := map[string]bool{}
-		for _, name := range firstnames(t, p, admin) { // by the token that was issued before the crash
+		for _, name := range firstnames(t, p, admin) { // with the token issued before the crash
 			there[name] = true
 		}
 		for name := range acknowledged {

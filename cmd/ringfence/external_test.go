@@ -11,15 +11,15 @@ import (
 	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
 )
 
-// A user's own program links the user to an external service: consent, callback, renewal, a revoked grant. All of it
-// goes through the gate of a whole gateway, over TLS, and survives a restart in the middle.
+// A user's program links the user to an external service: consent, callback, renewal, a revoked grant. Every request goes through
+// the gate of a whole gateway, over TLS, and the link survives a restart in the middle.
 func TestExternalThroughTheGate(t *testing.T) {
 	const public = "https://pbx.example.com:8443"
 	for name, address := range databases {
 		t.Run(name, func(t *testing.T) {
 			service := oauth2test.New(t, oauth2test.Options{
 				RedirectURL:     public + authBase + "/external/calendar/authorize",
-				AccessTokenLife: 20 * time.Second, // less than what is left when one is renewed
+				AccessTokenLife: 20 * time.Second, // less than the lead time of a renewal
 			})
 			p := withBackends(t, address(t), "\t\texternal oauth2 calendar {\n\t\t\tauth_url "+service.AuthURL+"\n\t\t\ttoken_url "+service.TokenURL+"\n\t\t\tscopes read\n\t\t}\n",
 				"RINGFENCE_PUBLIC_URL="+public)

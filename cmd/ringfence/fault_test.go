@@ -11,48 +11,18 @@ import (
 	"testing"
 
 	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
-	"github.com/ringfence/ringfence/internal/store/storetest"
-	"github.com/ringfence/ringfence/internal/store/storetest/pgserver"
 	"github.com/ringfence/ringfence/internal/tokens"
 )
 
-// server is the address of the PostgreSQL server for tests.
-func server(t *testing.T) string {
-	t.Helper()
-	dsn := os.Getenv(storetest.Variable)
-	if dsn == "" {
-		t.Skip(storetest.Variable + " is not set")
-	}
-	return dsn
-}
-
-// private is a PostgreSQL server of this test's own, to be stopped and killed.
-func private(t *testing.T) *pgserver.Server {
-	t.Helper()
-	if _, err := pgserver.Programs(); err != nil {
-		t.Skip(err)
-	}
-	s, err := pgserver.Start(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Remove(); err != nil {
-			t.Error(err)
-		}
-	})
-	return s
-}
-
-// A database that is away costs nobody their session: the answer is 503, and all is well when it is back.
-func TestDatabaseAway(t *testing.T) {
+// An unreachable database ends no session: the response is 503, and everything works again when the database is back.
+func TestDatabaseUnreachable(t *testing.T) {
 	pg := private(t)
 	if err := pg.Stop(); err != nil {
 		t.Fatal(err)
 	}
 	p := gatewaytest.Start(t, gatewaytest.Settings{Database: pg.DSN("postgres")})
 	gatewaytest.Eventually(t, patience, p.Status(t.Context(), "GET", "/readyz", "", 503))
-	away := func(t *testing.T, known ...string) {
+	unreachable := func(t *testing.T, known ...string) {
 		t.Helper()
 		p.Do(t, "GET", "/healthz", "", "").Want(t, 200)
 		p.Do(t, "GET", "/api/confd/1.1/users", "", "").Want(t, 401)
@@ -76,7 +46,7 @@ func TestDatabaseAway(t *testing.T) {
 		}
 		wg.Wait()
 	}
-	t.Run("when the gateway starts", func(t *testing.T) { away(t) })
+	t.Run("when the gateway starts", func(t *testing.T) { unreachable(t) })
 	back := func(t *testing.T) {
 		t.Helper()
 		if err := pg.Run(t.Context()); err != nil {
@@ -92,7 +62,7 @@ func TestDatabaseAway(t *testing.T) {
 			cached, unused := p.Login(t, "admin", gatewaytest.Password), p.Login(t, "admin", gatewaytest.Password)
 			ctx, cancel := context.WithCancel(t.Context())
 			var wg sync.WaitGroup
-			for range 4 { // whatever is under way when it ends is answered well too
+			for range 4 { // requests in flight when it ends are answered properly too
 				wg.Go(func() {
 					for ctx.Err() == nil {
 						a, err := p.Try(ctx, "GET", "/api/confd/1.1/users", cached, "")
@@ -109,7 +79,7 @@ func TestDatabaseAway(t *testing.T) {
 			gatewaytest.Eventually(t, patience, p.Status(t.Context(), "GET", "/readyz", "", 503))
 			cancel()
 			wg.Wait()
-			away(t, token, cached, unused)
+			unreachable(t, token, cached, unused)
 			back(t)
 			for _, kept := range []string{token, cached, unused} {
 				gatewaytest.Eventually(t, patience, p.Status(t.Context(), "GET", "/api/confd/1.1/users", kept, 200))
@@ -135,12 +105,12 @@ func TestDatabaseAway(t *testing.T) {
 	}
 }
 
-// A file that is damaged while the gateway runs locks nobody out: the answer is 503 and to come again, never 401.
+// A file that is damaged while the gateway runs locks nobody out: the response is 503 with Retry-After, never 401.
 func TestDamageWhileItRuns(t *testing.T) {
 	p := gatewaytest.Start(t, gatewaytest.Settings{})
 	used, unused := p.Ready(t).Login(t, "admin", gatewaytest.Password), p.Login(t, "admin", gatewaytest.Password)
 	p.Do(t, "GET", "/api/confd/1.1/users", used, "").Want(t, 200)
-	for _, suffix := range []string{"", "-wal"} { // the first page of the one, and the other's header, are left
+	for _, suffix := range []string{"", "-wal"} { // keep the first page of the one and the header of the other
 		overwrite(t, filepath.Join(p.Data, "ringfence.db"+suffix), 4096)
 	}
 	comeAgain := func(method, path, token, body string, edit ...func(*http.Request)) {
@@ -149,7 +119,7 @@ func TestDamageWhileItRuns(t *testing.T) {
 			t.Errorf("%s %s: status %d, Retry-After %q: %s", method, path, a.Status, a.Header.Get("Retry-After"), a.Body)
 		}
 	}
-	for range 3 { // whatever a connection has in its memory is forgotten at some time
+	for range 3 { // a connection forgets its cached pages sooner or later
 		comeAgain("POST", "/api/auth/0.1/token", "", "{}", gatewaytest.Basic("admin", gatewaytest.Password))
 		for _, token := range []string{used, unused} {
 			comeAgain("GET", "/api/confd/1.1/users", token, "")

@@ -1,5 +1,4 @@
-// Command ringfence is a custom build of Caddy with the ringfence modules in it:
-// everything that Caddy does, behind a gate.
+// Command ringfence is a custom build of Caddy with the ringfence modules: everything that Caddy does, behind a gate.
 package main
 
 import (

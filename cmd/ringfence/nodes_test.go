@@ -8,24 +8,10 @@ import (
 
 	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
 	"github.com/ringfence/ringfence/internal/store"
-	"github.com/ringfence/ringfence/internal/store/postgres"
-	"github.com/ringfence/ringfence/internal/store/storetest"
 )
 
-// emptyDatabase is the address of an empty PostgreSQL database, and a connection to it.
-func emptyDatabase(t *testing.T) (string, store.DB) {
-	t.Helper()
-	address := storetest.NewDatabase(t, server(t), false)
-	db, err := postgres.Open(t.Context(), address, postgres.Options{MaxConns: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.Close() })
-	return address, db
-}
-
-// heard is when a node has certainly not found out by itself what it was told: it asks again for what it has in its cache
-// half a minute after it has asked.
+// heard is shorter than the half minute after which a node checks a cached token again: a node that knows of a revocation by then
+// was told.
 const heard = 15 * time.Second
 
 func TestRevocationReachesTheOtherNode(t *testing.T) {
@@ -70,7 +56,7 @@ func TestRevocationReachesTheOtherNode(t *testing.T) {
 	if err != nil || killed != 2 {
 		t.Fatalf("%d connections were ended, %v", killed, err)
 	}
-	if late := revoke(t); late > heard { // what cannot be heard of is not trusted meanwhile
+	if late := revoke(t); late > heard { // a node that cannot hear of revocations does not trust its cache meanwhile
 		t.Errorf("with its listener gone B refused the token %s after A had answered", late)
 	}
 }
@@ -96,7 +82,7 @@ func TestTenNodesStartAtOnce(t *testing.T) {
 	}{
 		{`SELECT count(*) FROM auth_user`, 1},
 		{`SELECT count(*) FROM auth_tenant`, 1},
-		{`SELECT count(*) FROM auth_policy`, 2}, // the administrator's, and the default one of every user
+		{`SELECT count(*) FROM auth_policy`, 2}, // the administrator's, and the default policy of all users
 		{`SELECT count(*) FROM auth_server`, 1},
 		{`SELECT count(*) - count(DISTINCT version_id) FROM ringfence_migration`, 0},
 	} {

@@ -14,8 +14,8 @@ import (
 	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
 )
 
-// No operation of the authentication service fails on what a client may send for a parameter or a field: odd values are
-// refused, or taken, and none reaches the database in a form that it cannot read.
+// No operation of the authentication service fails on a value that a client may send for a parameter or a field: odd values are
+// refused or accepted, and none reaches the database in a form that it cannot read.
 func TestOddValues(t *testing.T) {
 	for name, address := range databases {
 		t.Run(name, func(t *testing.T) {
@@ -48,7 +48,7 @@ var (
 	}
 )
 
-// named are objects for paths to name.
+// named makes objects for paths to name.
 func (s *operationsSite) named(t *testing.T) map[string]string {
 	t.Helper()
 	user, email := s.address(t)
@@ -59,7 +59,7 @@ func (s *operationsSite) named(t *testing.T) map[string]string {
 	}
 }
 
-// odd sends one odd value at a time. Of what is deleted none is there, so that the next operation has its objects.
+// odd sends one odd value at a time. It deletes only objects that do not exist, so that the next operation still has its own.
 func (s *operationsSite) odd(t *testing.T, method, path string, op *openapi3.Operation, named map[string]string) {
 	t.Helper()
 	fill := func(odd, value string) string {

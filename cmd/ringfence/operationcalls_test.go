@@ -10,7 +10,7 @@ import (
 	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
 )
 
-// operationCalls has at least one call of every operation but those of SAML. The requests are made as the administrator prepares them.
+// operationCalls has at least one call of every operation but those of SAML. Each request is prepared as the administrator.
 var operationCalls = []struct {
 	of, name string
 	request  func(t *testing.T, s *operationsSite) request
@@ -260,7 +260,7 @@ var operationCalls = []struct {
 	{"GET /external/{auth_type}/config", "", func(t *testing.T, s *operationsSite) request {
 		return request{params: values("auth_type", s.configured(t, "weather")), says: `"client_id":"i"`}
 	}},
-	// In the master tenant there is the administrator, who holds more than the caller.
+	// The master tenant has the administrator, who holds more than the caller.
 	{"POST /external/{auth_type}/config", "", func(t *testing.T, s *operationsSite) request {
 		return request{params: values("auth_type", s.name()), body: `{"client_id":"i"}`, says: `""`, edit: in(s.tenant(t))}
 	}},
@@ -322,7 +322,7 @@ func plain(body, says string) func(*testing.T, *operationsSite) request {
 	return func(*testing.T, *operationsSite) request { return request{body: body, says: says} }
 }
 
-// ofMethod is about how a user logs in.
+// ofMethod prepares a call about a user's authentication method.
 func ofMethod(t *testing.T, s *operationsSite) request {
 	t.Helper()
 	return request{params: values("idp_type", "ldap", "user_uuid", s.user(t))}
@@ -336,13 +336,13 @@ func linking(authType string) func(*testing.T, *operationsSite) request {
 	}
 }
 
-// notLinked is about a user who has not been at the service, where no test goes.
+// notLinked prepares a call about a user who is not linked, since tests reach no service.
 func notLinked(t *testing.T, s *operationsSite) request {
 	t.Helper()
 	return request{params: values("user_uuid", s.user(t)), status: 404, says: `"unknown-external-auth"`}
 }
 
-// ofLinked is about a user with data for mobile.
+// ofLinked prepares a call about a user with mobile data.
 func ofLinked(says string) func(*testing.T, *operationsSite) request {
 	return func(t *testing.T, s *operationsSite) request {
 		return request{params: values("user_uuid", s.linked(t)), says: says}
@@ -373,7 +373,7 @@ func ofTenant(body string) func(*testing.T, *operationsSite) request {
 	}
 }
 
-// confirmation confirms an address, with the mail's token or with one that may.
+// confirmation confirms an address, with the mail's token or with one that has the access.
 func confirmation(mailed bool) func(*testing.T, *operationsSite) request {
 	return func(t *testing.T, s *operationsSite) request {
 		user, email := s.address(t)

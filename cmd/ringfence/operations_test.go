@@ -50,7 +50,7 @@ func readOperations(t *testing.T) []operation {
 	return out
 }
 
-// Every operation of the authentication service through the gate, with the access that it needs and without.
+// Calls every operation of the authentication service through the gate, with the access that it needs and without.
 func TestAuthOperations(t *testing.T) {
 	operations := readOperations(t)
 	for name, address := range databases {
@@ -78,7 +78,7 @@ func TestAuthOperations(t *testing.T) {
 	}
 }
 
-// serves compares the operations with those that the gateway says it serves.
+// serves compares the operations with those in the gateway's definition.
 func (s *operationsSite) serves(t *testing.T, operations []operation) {
 	t.Helper()
 	known := map[string]bool{}
@@ -110,13 +110,13 @@ type request struct {
 	query  string
 	body   string
 	edit   func(*http.Request)
-	// token is that of a mail.
+	// token comes from a mail.
 	token string
-	// also are accesses that the caller needs for the object, beside the operation's own.
+	// also lists accesses that the caller needs beside the operation's own.
 	also []string
-	// status is the operation's own, unless it is set: where a success would need somebody else's service.
+	// status is the expected status, the operation's own unless set: for calls whose success would need an external service.
 	status int
-	// says is in the answer.
+	// says is part of the response.
 	says string
 }
 
@@ -171,7 +171,7 @@ func (s *operationsSite) call(t *testing.T, o operation, r request) {
 	s.asDefined(t, o, a)
 }
 
-// asDefined compares an answer with what the definition says of it.
+// asDefined compares a response with the definition.
 func (s *operationsSite) asDefined(t *testing.T, o operation, a gatewaytest.Answer) {
 	t.Helper()
 	defined := s.definition.Paths.Value(o.path).GetOperation(o.method).Responses.Value(strconv.Itoa(a.Status))
@@ -180,7 +180,7 @@ func (s *operationsSite) asDefined(t *testing.T, o operation, a gatewaytest.Answ
 	}
 	content := defined.Value.Content.Get("application/json")
 	if content == nil || content.Schema == nil || a.Header.Get("Content-Type") != "application/json" || o.method == http.MethodHead {
-		return // such as the page that a browser is shown
+		return // such as a page for a browser
 	}
 	var body any
 	if err := json.Unmarshal([]byte(a.Body), &body); err != nil {
@@ -197,7 +197,7 @@ func (s *operationsSite) callSAML(t *testing.T, o operation) {
 	if !o.public() {
 		s.call(t, o, request{})
 	}
-	s.hold(t, o.access) // of those that need one
+	s.hold(t, o.access) // if it needs one
 	for _, r := range []struct{ contentType, accept, body string }{
 		{"", "", ""},
 		{"", "text/html,application/xhtml+xml", ""},

@@ -13,13 +13,13 @@ import (
 	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
 )
 
-// operationsSite is a gateway that can send mails and link users to other services, with a caller whose accesses change.
+// operationsSite is a gateway that can send mails and link users to external services, and a caller whose accesses change.
 type operationsSite struct {
 	*gatewaytest.Process
 	mails      *mailtest.Server
 	definition *openapi3.T
 	admin      string
-	// caller is the user whose token calls the operations, policy what the caller holds.
+	// caller is the user whose token calls the operations; policy holds the caller's accesses.
 	caller, policy, token string
 	made                  int
 }
@@ -50,7 +50,7 @@ func newOperationsSite(t *testing.T, address string) *operationsSite {
 	return s
 }
 
-// hold makes these accesses all that the caller holds.
+// hold gives the caller these accesses and no others.
 func (s *operationsSite) hold(t *testing.T, accesses ...string) {
 	t.Helper()
 	list, err := json.Marshal(append([]string{}, accesses...))
@@ -60,7 +60,7 @@ func (s *operationsSite) hold(t *testing.T, accesses ...string) {
 	s.Do(t, "PUT", authBase+"/policies/"+s.policy, s.admin, `{"acl":`+string(list)+`}`).Want(t, 200)
 }
 
-// values are those of a path's parameters, as names and values in turn.
+// values maps the names of a path's parameters to their values; pairs alternates both.
 func values(pairs ...string) map[string]string {
 	out := map[string]string{}
 	for i := 0; i < len(pairs); i += 2 {
@@ -69,13 +69,13 @@ func values(pairs ...string) map[string]string {
 	return out
 }
 
-// create makes an object as the administrator, and answers its UUID.
+// create creates an object as the administrator and returns its UUID.
 func (s *operationsSite) create(t *testing.T, collection, format string, args ...any) string {
 	t.Helper()
 	return s.Do(t, "POST", authBase+"/"+collection, s.admin, fmt.Sprintf(format, args...)).Want(t, 200).Text(t, "uuid")
 }
 
-// put makes something so as the administrator.
+// put sends a PUT as the administrator.
 func (s *operationsSite) put(t *testing.T, path, body string) {
 	t.Helper()
 	if a := s.Do(t, "PUT", authBase+path, s.admin, body); a.Status/100 != 2 {
@@ -83,7 +83,7 @@ func (s *operationsSite) put(t *testing.T, path, body string) {
 	}
 }
 
-// name is one that nobody has had.
+// name returns an unused name.
 func (s *operationsSite) name() string {
 	s.made++
 	return fmt.Sprintf("n%d", s.made)
@@ -96,7 +96,7 @@ func (s *operationsSite) group(t *testing.T) string {
 	return s.create(t, "groups", `{"name":%q}`, s.name())
 }
 
-// aPolicy is one that gives nothing, so that everybody may give it.
+// aPolicy makes a policy that gives nothing, so that everybody may give it.
 func (s *operationsSite) aPolicy(t *testing.T) string {
 	t.Helper()
 	return s.create(t, "policies", `{"name":%q}`, s.name())
@@ -107,14 +107,14 @@ func (s *operationsSite) tenant(t *testing.T) string {
 	return s.create(t, "tenants", `{"name":%q}`, s.name())
 }
 
-// in has a request act in a tenant.
+// in makes a request act in a tenant.
 func in(tenant string) func(*http.Request) {
 	return func(r *http.Request) { r.Header.Set("Wazo-Tenant", tenant) }
 }
 
 const password = "the password of everybody here"
 
-// login makes a token of a user with a name; of a new user when there is no name.
+// login makes a token of the user with this name.
 func (s *operationsSite) login(t *testing.T, name, password, body string) gatewaytest.Answer {
 	t.Helper()
 	return s.Do(t, "POST", authBase+"/token", "", body, gatewaytest.Basic(name, password)).Want(t, 200)
@@ -127,7 +127,7 @@ func (s *operationsSite) person(t *testing.T) (uuid, name string) {
 	return s.create(t, "users", `{"username":%q,"password":%q,"email_address":%q}`, name, password, name+"@example.com"), name
 }
 
-// address makes a user with an address that is not confirmed.
+// address makes a user with an unconfirmed address.
 func (s *operationsSite) address(t *testing.T) (user, email string) {
 	t.Helper()
 	user = s.user(t)
@@ -139,7 +139,7 @@ func (s *operationsSite) address(t *testing.T) (user, email string) {
 	return user, emails[0].UUID
 }
 
-// mailed is the token of the next mail.
+// mailed returns the token in the next mail.
 func (s *operationsSite) mailed(t *testing.T) string {
 	t.Helper()
 	link := s.mails.Next(t).Link(t)
@@ -155,7 +155,7 @@ const (
 	addresses = `{"emails":[{"address":"%s@example.net","main":true}]}`
 )
 
-// configured gives an external service a configuration, and answers its type.
+// configured gives an external service a configuration and returns its type.
 func (s *operationsSite) configured(t *testing.T, authType string, edit ...func(*http.Request)) string {
 	t.Helper()
 	a := s.Do(t, "POST", authBase+"/external/"+authType+"/config", s.admin, `{"client_id":"i","client_secret":"s","fcm_sender_id":"42"}`, edit...)
@@ -165,7 +165,7 @@ func (s *operationsSite) configured(t *testing.T, authType string, edit ...func(
 	return authType
 }
 
-// linked makes a user with data for mobile.
+// linked makes a user with mobile data.
 func (s *operationsSite) linked(t *testing.T) string {
 	t.Helper()
 	user := s.user(t)
@@ -173,7 +173,7 @@ func (s *operationsSite) linked(t *testing.T) string {
 	return user
 }
 
-// slug is that of a policy that gives nothing.
+// slug returns the slug of a policy that gives nothing.
 func (s *operationsSite) slug(t *testing.T) string {
 	t.Helper()
 	name := s.name()
@@ -190,7 +190,7 @@ func (s *operationsSite) refresh(t *testing.T) (user, client string) {
 	return user, client
 }
 
-// ownRefresh makes a refresh token of the caller's. Its client's name has a dot, which is no boundary between words.
+// ownRefresh makes a refresh token of the caller. Its client's name contains a dot, which separates no words there.
 func (s *operationsSite) ownRefresh(t *testing.T) string {
 	t.Helper()
 	client := s.name() + ".example"

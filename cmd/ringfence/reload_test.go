@@ -15,7 +15,7 @@ import (
 	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
 )
 
-// entries are the lines of a log of this level, or of all levels.
+// entries returns the lines of a log at this level, or at all levels.
 func entries(t *testing.T, output, level string) (out []map[string]any) {
 	t.Helper()
 	for line := range strings.Lines(output) {
@@ -27,7 +27,7 @@ func entries(t *testing.T, output, level string) (out []map[string]any) {
 	return out
 }
 
-// messages are what they say.
+// messages returns the messages of entries.
 func messages(entries []map[string]any) string {
 	var b strings.Builder
 	for _, e := range entries {
@@ -36,7 +36,8 @@ func messages(entries []map[string]any) string {
 	return b.String()
 }
 
-// Who reloads is told what became of it, in the gateway's log and by the command: the cause first, with the Caddyfile's line.
+// An operator who reloads learns the outcome from the gateway's log and from the command: the cause first, with the line of the
+// Caddyfile.
 func TestReloadIsTold(t *testing.T) {
 	folder := t.TempDir()
 	file := filepath.Join(folder, "Caddyfile")
@@ -102,7 +103,7 @@ func TestReloadIsTold(t *testing.T) {
 	}
 }
 
-// What a daemon does wrong is told with the request's ID: one that does not answer, and one that ends in the middle of an answer.
+// A daemon's failures are logged with the request's ID: no answer, and one that ends in the middle.
 func TestErrorsOfADaemonHaveTheRequestsID(t *testing.T) {
 	daemon := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "1000")
@@ -116,7 +117,7 @@ func TestErrorsOfADaemonHaveTheRequestsID(t *testing.T) {
 		t.Fatal(err)
 	}
 	var routes strings.Builder
-	for name, to := range map[string]string{"away": "127.0.0.1:" + gatewaytest.FreePort(t), "broken": daemon.Listener.Addr().String()} {
+	for name, to := range map[string]string{"unreachable": "127.0.0.1:" + gatewaytest.FreePort(t), "broken": daemon.Listener.Addr().String()} {
 		fmt.Fprintf(&routes, "handle /api/%[1]s/* {\nringfence_gate %[1]s {\nprefix /api/%[1]s/1.0\n}\nreverse_proxy %[2]s\n}\n", name, to)
 	}
 	folder := t.TempDir()
@@ -126,7 +127,7 @@ func TestErrorsOfADaemonHaveTheRequestsID(t *testing.T) {
 	}
 	p := gatewaytest.Start(t, gatewaytest.Settings{Folder: folder, Config: file}).Ready(t)
 	admin := p.Login(t, "admin", gatewaytest.Password)
-	for _, name := range []string{"away", "broken"} {
+	for _, name := range []string{"unreachable", "broken"} {
 		id := "the-request-of-" + name
 		_, _ = p.Try(t.Context(), "GET", "/api/"+name+"/1.0/things", admin, "", func(r *http.Request) { r.Header.Set("X-Request-Id", id) })
 		gatewaytest.Eventually(t, patience, func() error {

@@ -37,7 +37,7 @@ func TestWebSocketEndsOnTheOtherNode(t *testing.T) {
 	var nodes []*gatewaytest.Process
 	for range 2 {
 		settings.Folder = t.TempDir()
-		// the example names its definition as the repository has it
+		// The example names its definition by its path in the repository.
 		if err := os.Symlink(filepath.Join(gatewaytest.Repository(), "examples"), filepath.Join(settings.Folder, "examples")); err != nil {
 			t.Fatal(err)
 		}
