@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
-	"github.com/ringfence/ringfence/internal/tokens"
 )
 
 // Validating leaves nothing behind, with nothing set and with everything set.
