@@ -9,8 +9,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 )
 
-// A request without an Accept header takes nothing (406), unless the service is lenient; one that says what it takes is
-// believed everywhere.
+// A request without an Accept header gets 406, unless the service is lenient. An Accept header is obeyed everywhere.
 func TestAccept(t *testing.T) {
 	g := newGateway(t)
 	g.routes = `handle /api/sysconfd/* {

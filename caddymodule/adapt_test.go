@@ -16,11 +16,11 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 
 const separator = "\n----------\n"
 
-// TestAdapt compares what Caddyfiles become with testdata/adapt: each file is a Caddyfile, a line, and the JSON.
-// The first of them is the repository's own Caddyfile, as it is without any environment.
+// TestAdapt compares adapted Caddyfiles with testdata/adapt: each file holds a Caddyfile, a separator line, and the JSON. One of
+// them is the repository's own Caddyfile, adapted in an empty environment.
 func TestAdapt(t *testing.T) {
 	for _, name := range []string{"HTTPS_PORT", "HELPERS_PORT", "DATA", "DATABASE", "ADMIN_USERNAME", "ADMIN_PASSWORD", "ADMIN_SOCKET", "PUBLIC_URL"} {
-		t.Setenv("RINGFENCE_"+name, "") // to have it put back
+		t.Setenv("RINGFENCE_"+name, "") // so that the test restores it
 		if err := os.Unsetenv("RINGFENCE_" + name); err != nil {
 			t.Fatal(err)
 		}
@@ -81,7 +81,7 @@ func TestDefaultCaddyfileIsFormatted(t *testing.T) {
 	}
 }
 
-// What is wrong is said where it is, with what would be right.
+// An error names its place and what would be right.
 func TestCaddyfileErrors(t *testing.T) {
 	app := func(options string) string { return "{\nringfence {\n" + options + "\n}\n}\n:80 {\n}\n" }
 	site := func(directives string) string { return ":80 {\n" + directives + "\n}\n" }
@@ -111,7 +111,7 @@ func TestCaddyfileErrors(t *testing.T) {
 		{"gate: forward_token with a value", site("ringfence_gate calld {\nforward_token yes\n}"), "wrong argument count"},
 		{"auth: argument", site("ringfence_auth x"), "wrong argument count"},
 		{"auth: block", site("ringfence_auth {\nx\n}"), `unknown option "x": it is accept`},
-		{"auth: accept of another kind", site("ringfence_auth {\naccept all\n}"), `accept "all": it is lenient, or left out, at Caddyfile:3`},
+		{"auth: accept of another kind", site("ringfence_auth {\naccept all\n}"), `accept is "all"; it must be lenient or left out, at Caddyfile:3`},
 		{"auth: accept nothing", site("ringfence_auth {\naccept\n}"), "wrong argument count"},
 		{"confd: accept twice", site("ringfence_confd {\naccept lenient\naccept lenient\n}"), "accept is given twice"},
 		{"confd: argument", site("ringfence_confd x"), "wrong argument count"},
@@ -131,7 +131,7 @@ func TestCaddyfileErrors(t *testing.T) {
 	}
 }
 
-// A site may leave out all options: defaults are filled in when it is loaded, not when it is adapted.
+// A site may omit all options: defaults are filled in when it is loaded, not when it is adapted.
 func TestBareDirectives(t *testing.T) {
 	for _, directive := range []string{"ringfence_gate", "ringfence_auth", "ringfence_confd", "ringfence_helpers", "ringfence_console", "ringfence_health"} {
 		if !strings.Contains(adapted(t, ":80 {\n"+directive+"\n}"), `"handler": "`+directive+`"`) {

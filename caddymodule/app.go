@@ -40,53 +40,54 @@ func init() {
 // App owns what all ringfence handlers share: the database, the services on it, and the token cache. Two
 // configurations with the same database share one of each, so a reload loses nothing.
 type App struct {
-	// Data is the folder of the database, the certificate, and the first administrator's credentials.
-	// Default: the environment's RINGFENCE_DATA, else ./data.
+	// Data is the folder of the database, the certificate, and the first administrator's credentials. Default: RINGFENCE_DATA
+	// from the environment, else ./data.
 	Data string `json:"data,omitempty"`
-	// Database is sqlite://<file> or postgres://... Default: the environment's
-	// RINGFENCE_DATABASE, else ringfence.db in the data folder.
+	// Database is sqlite://<file> or postgres://... Default: RINGFENCE_DATABASE from the environment, else ringfence.db in the
+	// data folder.
 	Database string `json:"database,omitempty"`
-	// AdminUsername is the first administrator's, used when the database is new.
-	// Default: the environment's RINGFENCE_ADMIN_USERNAME, else admin.
+	// AdminUsername is the first administrator's username, used when the database is new. Default: RINGFENCE_ADMIN_USERNAME from
+	// the environment, else admin.
 	AdminUsername string `json:"admin_username,omitempty"`
-	// AdminPassword is the first administrator's, used when the database is new. Default: the
-	// environment's RINGFENCE_ADMIN_PASSWORD, else it is generated, shown once, and kept in <data>/admin-credentials.
+	// AdminPassword is the first administrator's password, used when the database is new. Default: RINGFENCE_ADMIN_PASSWORD from
+	// the environment, else a generated one, which is shown once and kept in <data>/admin-credentials.
 	AdminPassword string `json:"admin_password,omitempty"`
-	// SealingKeys are the keys of what the database keeps sealed, one on a line, as `openssl rand -base64 32` writes them. Other keys need a
-	// restart: a reload is refused. Default: the environment's RINGFENCE_SEALING_KEYS, else the file sealing-key in the data folder.
+	// SealingKeys are the keys that seal secrets in the database, one per line, as `openssl rand -base64 32` prints them. A
+	// reload cannot change them: it is refused, and a restart is needed. Default: RINGFENCE_SEALING_KEYS from the environment,
+	// else the file sealing-key in the data folder.
 	SealingKeys string `json:"sealing_keys,omitempty"`
-	// TokensRaw is where tokens come from. Default: local, the authentication service on this database.
+	// TokensRaw is the source of tokens. Default: local, the authentication service on this database.
 	TokensRaw json.RawMessage `json:"tokens,omitempty" caddy:"namespace=ringfence.tokens inline_key=source"`
 	// BackendsRaw are the backends that check logins, in the order in which they are tried. Default: database, ldap.
 	BackendsRaw []json.RawMessage `json:"backends,omitempty" caddy:"namespace=ringfence.auth.backends inline_key=backend"`
-	// HandoverDelay is how long the configuration that a reload replaces goes on answering on its connections once the
-	// new one accepts, unless all of them end before. Default: 500ms.
+	// HandoverDelay is how long the configuration that a reload replaces keeps serving its open connections after the new one
+	// accepts, unless all of them end earlier. Default: 500ms.
 	HandoverDelay caddy.Duration `json:"handover_delay,omitempty"`
 	// Origins are the web origins ("https://pbx.example.com") whose pages may call the gated services. Default: none.
 	Origins []string `json:"origins,omitempty"`
-	// PublicURL is where browsers reach this gateway, as "https://pbx.example.com:8443": links in mails begin with it, and external
-	// services send users back there. It is https, or http on this machine alone, and never taken from a request. Default: the
-	// environment's RINGFENCE_PUBLIC_URL, else none, and what needs one is refused.
+	// PublicURL is the address at which browsers reach this gateway, such as "https://pbx.example.com:8443". Links in mails begin
+	// with it, and external services send users back there. It must be https, or http on this machine alone, and is never taken
+	// from a request. Default: RINGFENCE_PUBLIC_URL from the environment, else none; a configuration that needs one is then
+	// refused.
 	PublicURL string `json:"public_url,omitempty"`
-	// Mail is how mails are sent. Default: none are.
+	// Mail says how to send mails. Default: none are sent.
 	Mail *Mail `json:"mail,omitempty"`
-	// SelfRegistration lets strangers make accounts of their own, each in a tenant of its own, below the master
-	// tenant. Default: they may not.
+	// SelfRegistration lets strangers create accounts, each in a tenant of its own below the master tenant. Default: false.
 	SelfRegistration bool `json:"self_registration,omitempty"`
-	// Passwords, Sessions and Limits are further settings of the authentication service. Default: those of each.
+	// Passwords, Sessions and Limits are further settings of the authentication service. Each has its own defaults.
 	Passwords *Passwords `json:"passwords,omitempty"`
 	Sessions  *Sessions  `json:"sessions,omitempty"`
 	Limits    *Limits    `json:"limits,omitempty"`
-	// Directories are where tenants' directories may be. Default: nowhere on this machine or its link.
+	// Directories says where tenants' directories may be. Default: anywhere but this machine and its link-local network.
 	Directories *Directories `json:"directories,omitempty"`
-	// DefaultPolicies are made in the master tenant, and kept as they are here; the API does not change them.
+	// DefaultPolicies are created in the master tenant and kept as configured; the API cannot change them.
 	DefaultPolicies []ConfiguredPolicy `json:"default_policies,omitempty"`
-	// AllUsersPolicies are those of them that every user holds.
+	// AllUsersPolicies are the default policies that every user holds.
 	AllUsersPolicies []string `json:"all_users_policies,omitempty"`
-	// TenantDefaultGroups are made in every tenant.
+	// TenantDefaultGroups are created in every tenant.
 	TenantDefaultGroups []ConfiguredGroup `json:"tenant_default_groups,omitempty"`
-	// DefaultUserPolicy is one more that every user holds, or "none". Default: wazo_default_user_policy, with what a telephone's user
-	// needs of their own account, unless default_policies has one of that name.
+	// DefaultUserPolicy is one more policy that every user holds, or "none". Default: wazo_default_user_policy, which lets a
+	// telephone user manage their own account. If default_policies has a policy of that name, that one is used.
 	DefaultUserPolicy string `json:"default_user_policy,omitempty"`
 	External
 
@@ -96,14 +97,14 @@ type App struct {
 	engine *engine
 	cache  *tokens.Cache
 	auth   *rest.Service // with this configuration's plugins
-	// backends are those of BackendsRaw.
+	// backends are built from BackendsRaw.
 	backends []authsvc.Backend
-	// gifts are what the configuration has the database hold.
+	// gifts are the policies and groups that the configuration puts into the database.
 	gifts authsvc.Configured
-	// settings are what else the authentication service goes by.
+	// settings are the other settings of the authentication service.
 	settings authsvc.Settings
-	// needsDatabase is set by what is on the database, all of it before Start: a gateway that takes its tokens from
-	// elsewhere and stands in front of other daemons has no database.
+	// needsDatabase is set before Start by every module that needs the database. A gateway that takes its tokens from elsewhere
+	// and protects only other daemons needs none.
 	needsDatabase bool
 	leaving       atomic.Bool // another configuration has taken over
 	reload        bool
@@ -191,9 +192,9 @@ func (a *App) resolve(repl *caddy.Replacer) {
 
 const maxUsername = 256
 
-// Validate checks what needs no database.
+// Validate makes the checks that need no database.
 func (a *App) Validate() error {
-	// The name is sent by HTTP Basic (RFC 7617), which has no place for these.
+	// HTTP Basic (RFC 7617) sends the name and has no place for these.
 	if len(a.AdminUsername) > maxUsername || strings.ContainsFunc(a.AdminUsername, func(r rune) bool { return r == ':' || unicode.IsControl(r) }) {
 		return fmt.Errorf("the administrator's username (RINGFENCE_ADMIN_USERNAME) is longer than %d bytes, or has a colon or a control character", maxUsername)
 	}
@@ -215,16 +216,16 @@ func (a *App) checkOrigins() error {
 	return nil
 }
 
-// Start opens the database, if anything is on it. At the start of the process a database that cannot answer yet is
-// waited for in the background, with 503 meanwhile; on a reload it fails, and the old configuration goes on.
+// Start opens the database, if any module needs it. If the database is unreachable when the process starts, Start keeps trying in
+// the background, with 503 meanwhile. On a reload it fails, and the old configuration keeps serving.
 func (a *App) Start() error {
-	if err := a.hold(); err != nil { // a configuration without an admin endpoint has not got it yet
+	if err := a.hold(); err != nil { // a configuration without an admin endpoint does not hold the folder yet
 		return err
 	}
 	admin := authsvc.Admin{
 		Username: a.AdminUsername, Password: a.AdminPassword, File: filepath.Join(a.Data, "admin-credentials"),
 	}
-	// Until all apps have started, what is active is the old configuration, if there is one.
+	// Until all apps have started, the active configuration is the old one, if there is one.
 	a.reload = caddy.ActiveContext().Context != nil
 	if !a.reload {
 		slog.SetDefault(a.log)
@@ -234,7 +235,7 @@ func (a *App) Start() error {
 	if !a.needsDatabase {
 		return nil
 	}
-	if err := a.checkPorts(); err != nil { // before anybody's password is made and shown
+	if err := a.checkPorts(); err != nil { // before a password is generated and shown
 		return err
 	}
 	first, err := a.engine.start(context.Background(), a.Database, admin, a.gifts)
@@ -242,7 +243,7 @@ func (a *App) Start() error {
 	case err == nil:
 		a.introduce(first)
 	case errors.Is(err, errStarting):
-		// The old configuration waits for the same database.
+		// The old configuration is waiting for the same database.
 	case errors.Is(err, store.ErrUnavailable) && !a.reload:
 		a.log.Warn("the database cannot be used yet; trying again, with 503 meanwhile", "error", err)
 		a.engine.keepStarting(a.log, a.Database, admin, a.gifts, a.introduce)
@@ -252,8 +253,8 @@ func (a *App) Start() error {
 	return nil
 }
 
-// checkPorts refuses a configuration whose TCP ports others have. Caddy starts the apps of a configuration in no particular order, so
-// that the HTTP servers may have their ports by now, or not yet; both is as if they were opened once more.
+// checkPorts refuses a configuration whose TCP ports are taken. Caddy starts the apps of a configuration in random order, so the
+// HTTP servers may or may not have their ports already. The result is the same: the port can be opened once more.
 func (a *App) checkPorts() error {
 	app, err := a.ctx.AppIfConfigured("http")
 	if err != nil || a.engine.started.Load() {
@@ -279,7 +280,7 @@ func (a *App) checkPorts() error {
 	return nil
 }
 
-// ready says whether requests can be served now.
+// ready returns an error if no requests can be served now.
 func (a *App) ready(ctx context.Context) error {
 	if !a.needsDatabase {
 		return nil
@@ -287,10 +288,10 @@ func (a *App) ready(ctx context.Context) error {
 	return a.engine.ready(ctx)
 }
 
-// Stop has nothing to stop: what runs belongs to the engine, which other configurations may share.
+// Stop does nothing: the engine does the work, and other configurations may share it.
 func (a *App) Stop() error { return nil }
 
-// Cleanup gives back what Provision took, which may be a part of it.
+// Cleanup releases what Provision took, which may be only a part.
 func (a *App) Cleanup() error {
 	var err error
 	if a.engine != nil {

@@ -134,8 +134,8 @@ func (a *App) parseOption(d *caddyfile.Dispenser) error {
 	return nil
 }
 
-// oneArgument reads the rest of the line, which must be one value. An empty one, as an unset environment
-// variable leaves it, is the default.
+// oneArgument reads the rest of the line, which must be one value. An empty one, as an unset environment variable leaves it,
+// means the default.
 func oneArgument(d *caddyfile.Dispenser, into *string) error {
 	args := d.RemainingArgs()
 	switch len(args) {

@@ -17,7 +17,7 @@ type auditList struct {
 	}
 }
 
-// auditOf is what of the audit a token is shown.
+// auditOf returns the entries of the audit that a token may read.
 func (g *gateway) auditOf(t *testing.T, token, query string) (l auditList) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(g.Do(t, http.MethodGet, "/api/auth/0.1/audit"+query, token, "").Want(t, 200).Body), &l); err != nil {
@@ -26,7 +26,7 @@ func (g *gateway) auditOf(t *testing.T, token, query string) (l auditList) {
 	return l
 }
 
-// An entry of the audit is shown to whoever is not refused to GET what it is about, in both services, and to nobody else.
+// An entry of the audit is visible to a caller who may GET the object that it is about, in both services, and to nobody else.
 func TestAuditIsForWhoMayReadTheObject(t *testing.T) {
 	g := loadDefault(t, "")
 	admin := g.admin(t)
@@ -135,7 +135,7 @@ func TestAuditIsForWhoMayReadTheObject(t *testing.T) {
 	}
 }
 
-// confdUUID is the UUID of a telephone user whom the audit names by id.
+// confdUUID returns the UUID of a telephone user whom the audit names by id.
 func confdUUID(t *testing.T, g *gateway, admin, service, resource, object string) string {
 	t.Helper()
 	if service != "confd" || resource != "users" {

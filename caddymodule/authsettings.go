@@ -20,22 +20,21 @@ import (
 	"github.com/ringfence/ringfence/authsvc/throttle"
 )
 
-// Passwords say what checking a password costs, and how many may wait. What is left out has its default, as
-// password.Settings says.
+// Passwords configure the cost of checking a password, and how many checks may wait. password.Settings has the defaults.
 type Passwords struct {
-	// MemoryKiB, Passes and Lanes are argon2id's parameters (RFC 9106). Default: 19456, 2, 1. The least memory is 7168.
+	// MemoryKiB, Passes and Lanes are argon2id's parameters (RFC 9106). Default: 19456, 2, 1. MemoryKiB must be at least 7168.
 	MemoryKiB uint32 `json:"memory_kib,omitempty"`
 	Passes    uint32 `json:"passes,omitempty"`
 	Lanes     uint8  `json:"lanes,omitempty"`
-	// Queue is how many may wait. Default: 64.
+	// Queue is how many checks may wait. Default: 64.
 	Queue int `json:"queue,omitempty"`
 	// Wait is how long each may wait. Default: 2s.
 	Wait caddy.Duration `json:"wait,omitempty"`
-	// Shortest is how many characters a new password has at least. Default: 8.
+	// Shortest is the least number of characters of a new password. Default: 8.
 	Shortest int `json:"shortest,omitempty"`
 }
 
-// leastMemory is that of the weakest parameters that OWASP names for argon2id, in KiB: a slip of a unit must not make all
+// leastMemory, in KiB, is that of the weakest parameters that OWASP recommends for argon2id: a mistaken unit must not make all
 // passwords cheap to guess.
 const leastMemory = 7 * 1024
 
@@ -54,11 +53,11 @@ func (p *Passwords) settings() (password.Settings, error) {
 	return password.Settings{Params: params, Queue: p.Queue, Wait: time.Duration(p.Wait), Shortest: p.Shortest}, nil
 }
 
-// Sessions bound tokens. What is left out has its default, as authsvc.Sessions says.
+// Sessions bound tokens. authsvc.Sessions has the defaults.
 type Sessions struct {
-	// Lifetime is how long a token lives when the request does not say. Default: 2h.
+	// Lifetime is the lifetime of a token whose request names none. Default: 2h.
 	Lifetime caddy.Duration `json:"lifetime,omitempty"`
-	// MaxLifetime is the longest that a request may ask for. Default: 3650 days.
+	// MaxLifetime is the longest lifetime that a request may ask for. Default: 3650 days.
 	MaxLifetime caddy.Duration `json:"max_lifetime,omitempty"`
 	// PerUser is how many live tokens a user may have. Default: 100.
 	PerUser int `json:"per_user,omitempty"`
@@ -71,7 +70,7 @@ func (s *Sessions) settings() authsvc.Sessions {
 	return authsvc.Sessions{Lifetime: time.Duration(s.Lifetime), MaxLifetime: time.Duration(s.MaxLifetime), PerUser: s.PerUser}
 }
 
-// Limits say how guessing and flooding are slowed down. What is left out has its default; throttle.Limits says what each is.
+// Limits slow down guessing and flooding. throttle.Limits documents each and its default.
 type Limits struct {
 	FreeGuesses    int            `json:"free_guesses,omitempty"`
 	Delay          caddy.Duration `json:"delay,omitempty"`
@@ -84,7 +83,7 @@ type Limits struct {
 	Registrations  *Rate          `json:"registrations,omitempty"`
 }
 
-// Rate is an allowance: Burst at once, and one more every Every.
+// Rate is an allowance: Burst at once, and one more per Every.
 type Rate struct {
 	Burst int            `json:"burst"`
 	Every caddy.Duration `json:"every"`
@@ -109,12 +108,12 @@ func (l *Limits) settings() throttle.Limits {
 	}
 }
 
-// Directories are where tenants' directories may be, for tenants choose the addresses: networks (10.0.0.0/8), addresses, and names of
-// hosts as tenants write them.
+// Directories says where tenants' directories may be, since tenants choose the addresses. Each entry is a network (10.0.0.0/8),
+// an address, or a host name as tenants write it.
 type Directories struct {
-	// Allow are reached whatever they are, loopback and link-local addresses too. Default: none.
+	// Allow lists places that are always allowed, even loopback and link-local addresses. Default: none.
 	Allow []string `json:"allow,omitempty"`
-	// Only are the only ones that are reached beside those of Allow. Default: all but this machine's and its link's.
+	// Only lists the only places that are allowed beside Allow. Default: all but this machine and its link-local network.
 	Only []string `json:"only,omitempty"`
 }
 
@@ -156,7 +155,7 @@ func (a *App) loadSettings(repl *caddy.Replacer) (err error) {
 		a.settings.ConfirmationValidity, a.settings.ResetValidity = time.Duration(a.Mail.ConfirmationValidity), time.Duration(a.Mail.ResetValidity)
 	}
 	if a.SelfRegistration && (a.Mail == nil || a.Mail.Server == "") {
-		return errors.New("self_registration needs a mail server, for whoever registers must confirm an address")
+		return errors.New("self_registration needs a mail server, since a new user must confirm an address")
 	}
 	if err := a.settings.Check(); err != nil {
 		return fmt.Errorf("reading the settings of the authentication service: %w", err)
@@ -164,10 +163,10 @@ func (a *App) loadSettings(repl *caddy.Replacer) (err error) {
 	return nil
 }
 
-// useSettings has the service go by this configuration's settings, when useBackends does.
+// useSettings makes the service use this configuration's settings, at the same time as useBackends.
 func (a *App) useSettings() {
 	if err := a.engine.auth.UseSettings(a.settings); err != nil {
-		a.log.Error("the settings of the authentication service stay as they were", "error", err) // Check has taken them
+		a.log.Error("the settings of the authentication service stay as they were", "error", err) // cannot happen: Check accepted them
 	}
 }
 
@@ -252,10 +251,10 @@ func (a *App) parseDirectories(d *caddyfile.Dispenser) error {
 	return block(d, map[string]value{"allow": texts(&places.Allow), "only": texts(&places.Only)})
 }
 
-// value reads what follows an option on its line.
+// value parses the arguments of an option.
 type value func(args []string) error
 
-// block reads an option that is nothing but a block of others.
+// block parses an option that consists of a block of options.
 func block(d *caddyfile.Dispenser, known map[string]value) error {
 	name := d.Val()
 	if d.NextArg() {
@@ -281,7 +280,7 @@ func number[T int | uint8 | uint32](into *T) value {
 		}
 		n, err := strconv.ParseUint(args[0], 10, 31)
 		if err != nil || n == 0 || uint64(T(n)) != n {
-			return fmt.Errorf("%q is no number from 1 on, or too large", args[0])
+			return fmt.Errorf("%q is not a number from 1 on, or too large", args[0])
 		}
 		*into = T(n)
 		return nil
@@ -296,7 +295,7 @@ func duration(into ...*caddy.Duration) value {
 		for i, arg := range args {
 			parsed, err := caddy.ParseDuration(arg)
 			if err != nil || parsed <= 0 {
-				return fmt.Errorf("%q is no duration, such as 90s, 15m or 30d", arg)
+				return fmt.Errorf("%q is not a duration, such as 90s, 15m or 30d", arg)
 			}
 			*into[i] = caddy.Duration(parsed)
 		}
@@ -307,7 +306,7 @@ func duration(into ...*caddy.Duration) value {
 func rate(into **Rate) value {
 	return func(args []string) error {
 		if len(args) != 2 {
-			return errors.New("it takes how many there may be at once, and how often there is one more")
+			return errors.New("it takes two values: how many at once, and how often one more")
 		}
 		r := new(Rate)
 		*into = r
@@ -339,6 +338,6 @@ func memory(kib *uint32) value {
 				return nil
 			}
 		}
-		return fmt.Errorf("%q is no size, such as 19MiB or 19456KiB", args[0])
+		return fmt.Errorf("%q is not a size, such as 19MiB or 19456KiB", args[0])
 	}
 }

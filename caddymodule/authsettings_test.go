@@ -8,7 +8,8 @@ import (
 	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
 )
 
-// What the Caddyfile says of passwords, sessions and limits holds at once, and another configuration changes it without a restart.
+// The Caddyfile's settings of passwords, sessions and limits apply at once, and another configuration changes them without a
+// restart.
 func TestSettingsOfTheAuthenticationService(t *testing.T) {
 	g := newGateway(t)
 	g.app = "passwords {\nmemory 8MiB\npasses 3\nshortest 4\n}\nsessions {\nlifetime 10m\nmax_lifetime 1h\nper_user 3\n}\nlimits {\nfree_guesses 2\ndelay 1h 1h\n}"
@@ -62,20 +63,20 @@ func TestSettingsOfTheAuthenticationServiceAreChecked(t *testing.T) {
 		{"passwords twice", "passwords {\n}\npasswords {\n}", "passwords is given twice"},
 		{"sessions twice", "sessions {\n}\nsessions {\n}", "sessions is given twice"},
 		{"an unknown option", "sessions {\nlength 5\n}", `unknown option "length" of sessions: it is one of lifetime, max_lifetime, per_user`},
-		{"no guess", "limits {\nfree_guesses 0\n}", `free_guesses of limits: "0" is no number from 1 on`},
-		{"no number", "limits {\nfree_guesses -3\n}", `"-3" is no number`},
+		{"no guess", "limits {\nfree_guesses 0\n}", `free_guesses of limits: "0" is not a number from 1 on`},
+		{"no number", "limits {\nfree_guesses -3\n}", `"-3" is not a number`},
 		{"one delay", "limits {\ndelay 1s\n}", "it takes 2 durations"},
-		{"no duration", "limits {\ntrust_for ever\n}", `"ever" is no duration`},
-		{"no time", "limits {\ndelay 0s 1h\n}", `"0s" is no duration`},
+		{"no duration", "limits {\ntrust_for ever\n}", `"ever" is not a duration`},
+		{"no time", "limits {\ndelay 0s 1h\n}", `"0s" is not a duration`},
 		{"half a rate", "limits {\nmails 3\n}", "how many there may be at once"},
-		{"a rate of nothing", "limits {\nmails 0 1m\n}", `mails of limits: "0" is no number`},
+		{"a rate of nothing", "limits {\nmails 0 1m\n}", `mails of limits: "0" is not a number`},
 		{"delays in the wrong order", "limits {\ndelay 1h 1m\n}", "in the order delay, max delay"},
-		{"memory without a unit", "passwords {\nmemory 19456\n}", `"19456" is no size`},
+		{"memory without a unit", "passwords {\nmemory 19456\n}", `"19456" is not a size`},
 		{"too little memory", "passwords {\nmemory 19KiB\n}", "must be at least 7168"},
 		{"too much memory", "passwords {\nmemory 1024MiB\n}", "are outside of"},
-		{"memory beyond all bounds", "passwords {\nmemory 2000000000MiB\n}", "is no size"},
+		{"memory beyond all bounds", "passwords {\nmemory 2000000000MiB\n}", "is not a size"},
 		{"too many lanes", "passwords {\nlanes 257\n}", "too large"},
-		{"no shortest password", "passwords {\nshortest 0\n}", `"0" is no number from 1 on`},
+		{"no shortest password", "passwords {\nshortest 0\n}", `"0" is not a number from 1 on`},
 		{"passwords too long for anybody", "passwords {\nshortest 129\n}", "from 1 to 128 characters"},
 		{"an endless queue", "passwords {\nqueue 20000\n}", "a queue is of 1 to 10000"},
 		{"lifetimes in the wrong order", "sessions {\nlifetime 2h\nmax_lifetime 1h\n}", "no longer than the longest"},

@@ -19,11 +19,11 @@ func init() {
 	caddy.RegisterModule(new(LDAPBackend))
 }
 
-// backendSpace is the namespace of the backends: guest modules that are an authsvc.Backend. One of somebody else's is one Go file
-// that registers itself (examples/backend-plugin).
+// backendSpace is the namespace of the backends: guest modules that implement authsvc.Backend. A third-party backend is one Go
+// file that registers itself (examples/backend-plugin).
 const backendSpace = "ringfence.auth.backends"
 
-// ownBackend is a backend that the authentication service of the database has itself.
+// ownBackend is a backend that the authentication service implements itself.
 type ownBackend interface {
 	of(s *authsvc.Service)
 }
@@ -44,7 +44,7 @@ func (a *App) loadBackends(ctx caddy.Context) error {
 		}
 		b, ok := guest.(authsvc.Backend)
 		if !ok {
-			return fmt.Errorf("loading the authentication backends: %T is none: it has no Authenticate", guest)
+			return fmt.Errorf("loading the authentication backends: %T is not a backend: it has no Authenticate", guest)
 		}
 		if slices.ContainsFunc(a.backends, func(other authsvc.Backend) bool { return other.Name() == b.Name() }) {
 			return fmt.Errorf("the authentication backend %s is configured twice", b.Name())
@@ -54,8 +54,8 @@ func (a *App) loadBackends(ctx caddy.Context) error {
 	return nil
 }
 
-// useBackends has the service try this configuration's backends. The service belongs to the database and outlives reloads, so
-// during one two configurations share it: the new one's backends count once all its apps have started.
+// useBackends makes the service try this configuration's backends. The service belongs to the database and outlives reloads, so
+// during a reload two configurations share it: the new one's backends take effect once all its apps have started.
 func (a *App) useBackends() { a.engine.auth.UseBackends(a.backends) }
 
 // parseBackends reads the names of backends that need no options.
@@ -88,7 +88,7 @@ func (a *App) parseBackend(d *caddyfile.Dispenser) error {
 	return nil
 }
 
-// DatabaseBackend checks the passwords that ringfence keeps itself, for users whose authentication_method is native.
+// DatabaseBackend checks the passwords in ringfence's own database, for users whose authentication_method is native.
 type DatabaseBackend struct {
 	authsvc.Backend `json:"-"`
 }
@@ -111,7 +111,7 @@ func (*DatabaseBackend) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	return nil
 }
 
-// LDAPBackend asks the directory that a login's tenant has configured (PUT /backends/ldap), for users whose
+// LDAPBackend asks the directory that the login's tenant has configured (PUT /backends/ldap), for users whose
 // authentication_method is ldap.
 type LDAPBackend struct {
 	authsvc.Backend `json:"-"`
@@ -134,10 +134,10 @@ func (b *LDAPBackend) Provision(caddy.Context) (err error) {
 	return err
 }
 
-// Method is the authentication_method of its users.
+// Method returns the authentication_method of the backend's users.
 func (*LDAPBackend) Method() string { return "ldap" }
 
-// Recheck asks whether somebody still may log in, without a password.
+// Recheck asks, without a password, whether a user may still log in.
 func (b *LDAPBackend) Recheck(ctx context.Context, id authsvc.Identity) error {
 	return b.Backend.(authsvc.BackendRechecker).Recheck(ctx, id)
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A body that is malformed is the client's fault: 400, whoever reads it, and no error in the log.
+// A malformed body is the client's fault: 400, whichever component reads it, and no error in the log.
 func TestMalformedBodies(t *testing.T) {
 	g := newGateway(t)
 	reads := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -41,7 +41,7 @@ func TestMalformedBodies(t *testing.T) {
 			"much that is good, then a bad size": strings.Repeat("400\r\n"+strings.Repeat(" ", 1024)+"\r\n", 60) + "z\r\n\r\n",
 		} {
 			status, err := firstStatus(t, g, head+body)
-			if err != nil || (status != 400 && status != 413) { // 413: one takes less than what is good of it
+			if err != nil || (status != 400 && status != 413) { // 413: some accept less than the body's valid part
 				t.Errorf("%s, %s: status %d, %v", target, name, status, err)
 			}
 		}
@@ -49,7 +49,7 @@ func TestMalformedBodies(t *testing.T) {
 	if log := g.logged(t); strings.Contains(log, `"level":"error"`) {
 		t.Error("the log has an error")
 	}
-	// A daemon that fails is still one that fails.
+	// A failing daemon is still reported as failing.
 	g.Do(t, "POST", echoPrefix+"/pub/x", token, "{}").Want(t, 204)
 	reads.Close()
 	g.Do(t, "POST", echoPrefix+"/pub/x", token, "{}").Want(t, 502)

@@ -17,7 +17,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// browser is a headless Chromium that keeps what its pages complain of and which hosts they ask.
+// browser is a headless Chromium that records the complaints of its pages and the hosts that they contact.
 type browser struct {
 	context.Context
 
@@ -27,7 +27,7 @@ type browser struct {
 	urls       []string
 }
 
-// newBrowser starts one. Its profile is new, and it takes the self-signed certificate.
+// newBrowser starts a browser with a new profile, which accepts the self-signed certificate.
 func newBrowser(t *testing.T) *browser {
 	t.Helper()
 	program := ""
@@ -86,7 +86,7 @@ func newBrowser(t *testing.T) *browser {
 	return b
 }
 
-// complained returns what the page complained of since it was last asked.
+// complained returns the page's complaints since the last call.
 func (b *browser) complained() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -95,7 +95,7 @@ func (b *browser) complained() []string {
 	return complaints
 }
 
-// shoot keeps a picture of the page in the folder that CONSOLE_SCREENSHOTS names, if it does.
+// shoot saves a screenshot in the folder that CONSOLE_SCREENSHOTS names, if it is set.
 func (b *browser) shoot(t *testing.T, name string) {
 	t.Helper()
 	folder := os.Getenv("CONSOLE_SCREENSHOTS")
@@ -112,7 +112,7 @@ func (b *browser) shoot(t *testing.T, name string) {
 	}
 }
 
-// clean fails the test when the page complained of anything since it was last asked but of what one of these is in.
+// clean fails the test if the page has complained since the last check, except for complaints that contain one of but.
 func (b *browser) clean(t *testing.T, when string, but ...string) {
 	t.Helper()
 	for _, c := range b.complained() {
@@ -133,7 +133,7 @@ func (b *browser) run(t *testing.T, steps ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// said is what the page says, in the element that pages of the console have for that.
+// said returns the page's message, which all pages of the console have in one element.
 func (b *browser) said(t *testing.T) string {
 	t.Helper()
 	shown, err := chromedp.Run(b, chromedp.Text(chromedp.CSS("#state")))
@@ -143,7 +143,7 @@ func (b *browser) said(t *testing.T) string {
 	return shown
 }
 
-// script is what a script answers.
+// script returns the result of a script.
 func (b *browser) script(t *testing.T, text string) string {
 	t.Helper()
 	answer, err := chromedp.Run(b, chromedp.Evaluate[string](text))
@@ -153,7 +153,7 @@ func (b *browser) script(t *testing.T, text string) string {
 	return answer
 }
 
-// requested are the addresses that were asked for, in their order.
+// requested returns the requested addresses, in order.
 func (b *browser) requested() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -168,7 +168,7 @@ type conditions struct {
 	UploadThroughput   float64 `json:"uploadThroughput"`
 }
 
-// offline takes the network away from the page, or gives it back.
+// offline cuts the page off from the network, or reconnects it.
 func offline(off bool) chromedp.Action[chromedp.Void] {
 	return func(ctx context.Context, page *chromedp.Target) (chromedp.Void, error) {
 		emulate := cdp.Command[conditions, cdp.Empty]{Method: "Network.emulateNetworkConditions"}

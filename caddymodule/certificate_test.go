@@ -86,14 +86,14 @@ func (s *site) adapt(t *testing.T) []byte {
 	return config
 }
 
-// load starts the site, or reloads it, and returns when this configuration alone is served. The site stops with the test.
+// load starts the site, or reloads it, and returns when only this configuration serves. The site stops with the test.
 func (s *site) load(t *testing.T) {
 	t.Helper()
 	t.Cleanup(func() { stop(t) })
 	if err := caddy.Load(s.adapt(t), true); err != nil {
 		t.Fatalf("loading: %v", err)
 	}
-	// Without the app nobody hands over: what Caddy has replaced accepts until it gets to stopping it.
+	// Without the app no handover takes place: the replaced configuration accepts until Caddy stops it.
 	gatewaytest.Eventually(t, time.Minute, func() error {
 		if n := caddymodule.Listening(); n != 1 {
 			return fmt.Errorf("%d configurations listen", n)
@@ -135,7 +135,7 @@ func (s *site) client(t *testing.T, version int, serverName string) *http.Client
 	return &http.Client{Transport: transport}
 }
 
-// get makes a request and returns the protocol of the answer and the certificate that came with it.
+// get makes a request and returns the response's protocol and the server's certificate.
 func (s *site) get(t *testing.T, client *http.Client) (protocol int, certificate *x509.Certificate) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://127.0.0.1:"+s.port+"/", nil)
@@ -153,7 +153,7 @@ func (s *site) get(t *testing.T, client *http.Client) (protocol int, certificate
 	return response.ProtoMajor, response.TLS.PeerCertificates[0]
 }
 
-// served is the certificate that a new connection gets.
+// served returns the certificate that a new connection gets.
 func (s *site) served(t *testing.T) *x509.Certificate {
 	t.Helper()
 	_, certificate := s.get(t, s.client(t, 1, ""))
@@ -259,7 +259,7 @@ func TestRefusedConfigurationLeavesTheOldOneServing(t *testing.T) {
 }
 
 func TestSelfSignedLog(t *testing.T) {
-	// Caddy's text, and only its beginning.
+	// The beginning of Caddy's text.
 	const warning = "on-demand TLS can only get certificates from the configured external manager"
 
 	s := newSite(t)
@@ -282,7 +282,7 @@ func TestSelfSignedLog(t *testing.T) {
 		t.Error("Caddy warns newcomers that nobody is asked for permission")
 	}
 
-	// Without the permission module the warning is there: the check above can fail.
+	// Without the permission module Caddy does warn, so the check above can fail.
 	careless := newSite(t)
 	careless.options = ""
 	careless.load(t)
@@ -339,7 +339,7 @@ func certificateCommand(t *testing.T, args ...string) (string, error) {
 	var out bytes.Buffer
 	cmd.SetOut(&out)
 	cmd.SetErr(&out)
-	cmd.SetArgs(append([]string{}, args...)) // of nil it would take this program's own
+	cmd.SetArgs(append([]string{}, args...)) // nil would mean this program's own
 	err := cmd.ExecuteContext(t.Context())
 	return out.String(), err
 }
@@ -378,7 +378,7 @@ func TestCertificateCommand(t *testing.T) {
 	}
 }
 
-// What `certificate --pem` prints lets curl, and so OpenSSL, verify the gateway.
+// With the output of `certificate --pem`, curl, and so OpenSSL, verifies the gateway.
 func TestCurlTrustsThePEM(t *testing.T) {
 	curl, err := exec.LookPath("curl")
 	if err != nil {

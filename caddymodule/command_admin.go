@@ -108,7 +108,7 @@ func resetPassword(cmd *cobra.Command, args []string) error {
 	return err
 }
 
-// readPassword reads one line, without showing it when somebody types it.
+// readPassword reads one line, without echo on a terminal.
 func readPassword(in io.Reader, prompt io.Writer) (string, error) {
 	var line string
 	if file, ok := in.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
@@ -127,12 +127,12 @@ func readPassword(in io.Reader, prompt io.Writer) (string, error) {
 		line = strings.TrimSuffix(strings.TrimSuffix(read, "\n"), "\r")
 	}
 	if line == "" {
-		return "", errors.New("standard input has no password in its first line")
+		return "", errors.New("the first line of standard input must be the new password, and is empty")
 	}
 	return line, nil
 }
 
-// recoverUser opens the database, which must be one that a gateway has made, and lets the user in.
+// recoverUser opens the database, which must be one that a gateway has created, and recovers the user's account.
 func recoverUser(ctx context.Context, address string, recovery authsvc.Recovery) (done authsvc.Recovered, err error) {
 	if path, ok := strings.CutPrefix(address, "sqlite://"); ok {
 		if _, err := os.Stat(path); err != nil { // opening it would make it
@@ -149,7 +149,7 @@ func recoverUser(ctx context.Context, address string, recovery authsvc.Recovery)
 	case err != nil:
 		return done, fmt.Errorf("reading the database's version: %w", err)
 	case version == 0:
-		return done, errors.New("this database has never been a gateway's; name another with --data or --database")
+		return done, errors.New("no gateway has ever used this database; name another with --data or --database")
 	}
 	if err := schema.Migrate(ctx); err != nil { // as a gateway of this version would when it starts
 		return done, fmt.Errorf("bringing the database to this version's schema: %w", err)
@@ -161,7 +161,7 @@ func recoverUser(ctx context.Context, address string, recovery authsvc.Recovery)
 	return s.Recover(ctx, recovery)
 }
 
-// removeStaleCredentials removes the first start's file when it is the user's: its password is wrong now.
+// removeStaleCredentials removes the first start's credentials file if it is this user's, since its password is now wrong.
 func removeStaleCredentials(file, username string) (note string, err error) {
 	text, err := os.ReadFile(file) //nolint:gosec // below the data folder
 	first, _, _ := strings.Cut(string(text), "\n")
@@ -172,7 +172,7 @@ func removeStaleCredentials(file, username string) (note string, err error) {
 		err = os.Remove(file)
 	}
 	if err != nil {
-		return "", fmt.Errorf("removing the credentials of the first start, which are no longer right: %w", err)
+		return "", fmt.Errorf("removing the outdated credentials of the first start: %w", err)
 	}
 	return file + ", which had the old password, was removed.", nil
 }

@@ -10,26 +10,26 @@ import (
 	"github.com/ringfence/ringfence/authsvc"
 )
 
-// ConfiguredPolicy is a policy that the configuration makes, in the master tenant, for all tenants.
+// ConfiguredPolicy is a policy that the configuration creates in the master tenant, for all tenants.
 type ConfiguredPolicy struct {
-	// Slug is its name too.
+	// Slug is also the name.
 	Slug string `json:"slug"`
-	// ACL are its patterns.
+	// ACL lists its patterns.
 	ACL []string `json:"acl"`
 }
 
-// ConfiguredGroup is a group that the configuration makes in every tenant.
+// ConfiguredGroup is a group that the configuration creates in every tenant.
 type ConfiguredGroup struct {
-	// Slug is its name too.
+	// Slug is also the name.
 	Slug string `json:"slug"`
-	// Policies are the slugs of those of default_policies that it gives.
+	// Policies are slugs of default_policies.
 	Policies []string `json:"policies"`
 }
 
-// noPolicy in the place of a policy's slug is none.
+// noPolicy means no policy where a slug is expected.
 const noPolicy = "none"
 
-// configured is what the configuration has the database hold.
+// configured returns the policies and groups that the configuration puts into the database.
 func (a *App) configured() (authsvc.Configured, error) {
 	var c authsvc.Configured
 	for _, p := range a.DefaultPolicies {
@@ -58,7 +58,7 @@ func (a *App) configured() (authsvc.Configured, error) {
 	return c, nil
 }
 
-// parseNamed reads a block of lines that begin with a name:
+// parseNamed reads a block whose lines begin with a name:
 //
 //	default_policies {
 //	    <slug> <access...>

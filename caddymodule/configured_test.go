@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A new telephone user may use their own account; what the operator configures beside or instead reaches them with a reload.
+// A new telephone user may manage their own account. A reload changes that for existing users.
 func TestConfiguredPolicies(t *testing.T) {
 	g := newGateway(t)
 	g.load(t)

@@ -8,8 +8,8 @@ import (
 	"github.com/ringfence/ringfence/authsvc/external/oauth2/oauth2test"
 )
 
-// A person opens an authorization_url in a browser, reads whose link it is, agrees, and comes back from the external service. Whoever
-// is sent the same way without having been asked gives nothing away.
+// A user opens an authorization_url in a browser, reads for whom the link is, agrees, and comes back from the external service.
+// Somebody who is sent to the service without having agreed gives nothing away.
 func TestConnectingInABrowser(t *testing.T) {
 	b := newBrowser(t)
 	g := newGateway(t)

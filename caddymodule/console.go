@@ -16,8 +16,8 @@ func init() {
 	httpcaddyfile.RegisterDirectiveOrder("ringfence_console", httpcaddyfile.Before, "respond")
 }
 
-// Console serves the API console below /console/, to everybody: it holds nothing secret, and what is tried in it
-// goes through the gate.
+// Console serves the API console below /console/, to everybody: it holds nothing secret, and requests made in it go through the
+// gate.
 type Console struct{ handler http.Handler }
 
 // CaddyModule returns the Caddy module information.

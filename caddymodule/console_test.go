@@ -38,7 +38,7 @@ func TestConsoleInABrowser(t *testing.T) {
 		t.Errorf("after a wrong password the page says %q", said)
 	}
 	b.shoot(t, "2-wrong-password")
-	b.clean(t, "after a wrong password", "401") // the browser itself notes the status
+	b.clean(t, "after a wrong password", "401") // the browser itself logs the status
 
 	b.run(t, chromedp.SendKeys(password, adminPassword+"\r"), chromedp.WaitVisible(logout), chromedp.WaitNotVisible(login))
 	if said := b.said(t); !strings.Contains(said, "Signed in") {

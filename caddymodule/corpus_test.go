@@ -21,7 +21,7 @@ import (
 
 const echoPrefix = "/api/echo/1.0"
 
-// echoWorld is what a gate in front of a service "echo" protects, with a token of a real account of the gateway.
+// echoWorld describes a gate in front of a service "echo", with a token of a real account of the gateway.
 func echoWorld(t *testing.T, g *gateway) gatetest.World {
 	t.Helper()
 	user, _, _ := g.Account(t, g.admin(t), "client", "echo.pub.#")
@@ -32,7 +32,7 @@ func echoWorld(t *testing.T, g *gateway) gatetest.World {
 	}
 }
 
-// arrivals are the requests that came through, checked.
+// arrivals counts and checks the requests that come through the gate.
 type arrivals struct {
 	world *gatetest.World
 
@@ -54,7 +54,7 @@ func (a *arrivals) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// take returns what has come since it was last asked.
+// take returns what has arrived since the last call.
 func (a *arrivals) take() (int, []error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -63,8 +63,8 @@ func (a *arrivals) take() (int, []error) {
 	return n, errs
 }
 
-// The raw corpus through the whole of Caddy, over TLS: whatever arrives behind the gate,
-// derived again, is an access that the token holds.
+// The raw corpus through the whole of Caddy, over TLS: the access of every request that arrives behind the gate, derived again,
+// is one that the token holds.
 func TestCorpus(t *testing.T) {
 	seen := new(arrivals)
 	daemon := httptest.NewServer(seen)
@@ -98,8 +98,8 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
-// expectStrangeHeaders has Caddy let through the headers with underscores that it drops by default: an
-// operator may have said so, and the gate must not need it.
+// expectStrangeHeaders makes Caddy pass the headers with underscores that it drops by default: an operator may configure that,
+// and the gate must not rely on Caddy here.
 func expectStrangeHeaders(config map[string]any) {
 	servers := config["apps"].(map[string]any)["http"].(map[string]any)["servers"].(map[string]any)
 	for _, server := range servers {
@@ -128,7 +128,7 @@ func sendCase(t *testing.T, c gatetest.Case, g *gateway, seen *arrivals) {
 	}
 }
 
-// On one connection each request is decided about on its own, in HTTP/1.0 as well.
+// The gate decides about each request on a connection separately, in HTTP/1.0 as well.
 func TestPipelinedRequests(t *testing.T) {
 	seen := new(arrivals)
 	g := newGateway(t)
@@ -155,7 +155,7 @@ func TestPipelinedRequests(t *testing.T) {
 	}
 }
 
-// statuses sends bytes over TLS and answers the statuses of all that comes back.
+// statuses sends bytes over TLS and returns the statuses of all responses.
 func statuses(t *testing.T, g *gateway, text string) (got []int) {
 	t.Helper()
 	dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"http/1.1"}}}
@@ -179,7 +179,7 @@ func statuses(t *testing.T, g *gateway, text string) (got []int) {
 	}
 }
 
-// The corpus again in front of a service of ours: nothing but what the token holds is answered with 200.
+// The corpus again, in front of our own services: a response is 200 only if the token holds the access.
 func TestCorpusInFrontOfOurOwn(t *testing.T) {
 	g := newGateway(t)
 	g.routes, g.change = "respond 404", expectStrangeHeaders

@@ -17,17 +17,16 @@ import (
 	"github.com/ringfence/ringfence/internal/private"
 )
 
-// dataFolders holds the locks of the data folders that this process works in, by path: one process has a folder, and the
-// configurations that name it share its lock. PostgreSQL can be shared by many nodes; a data folder, with its certificate and its
-// admin socket, cannot.
+// dataFolders holds the locks of this process's data folders, by path. Only one process may use a folder; the configurations that
+// name it share its lock. Many nodes can share PostgreSQL, but not a data folder, with its certificate and its admin socket.
 var dataFolders = caddy.NewUsagePool()
 
 type folderLock struct{ io.Closer }
 
-// Destruct gives the folder to others.
+// Destruct releases the folder.
 func (l folderLock) Destruct() error { return l.Close() }
 
-// hold makes the data folder and locks it, unless this configuration has it already. It comes before anything in the folder is
+// hold creates the data folder and locks it, unless this configuration holds it already. It runs before anything in the folder is
 // touched: see startGuard.
 func (a *App) hold() error {
 	if a.held != "" {
@@ -57,7 +56,7 @@ func (a *App) hold() error {
 	return nil
 }
 
-// letGo gives the data folder back.
+// letGo releases the data folder.
 func (a *App) letGo() error {
 	if a.held == "" {
 		return nil
@@ -69,8 +68,8 @@ func (a *App) letGo() error {
 
 func init() { caddy.RegisterModule(new(startGuard)) }
 
-// startGuard is an admin module without routes, for its place in the order: Caddy provisions admin modules of a configuration that is
-// going to run, and not of one that is only validated, before it opens the admin endpoint.
+// startGuard is an admin module without routes. It exists for its place in the order: Caddy provisions admin modules just before
+// it opens the admin endpoint, and only of a configuration that will run, not of one that is only validated.
 type startGuard struct{}
 
 // CaddyModule returns the Caddy module information.
@@ -80,8 +79,8 @@ func (*startGuard) CaddyModule() caddy.ModuleInfo {
 
 func (*startGuard) Routes() []caddy.AdminRoute { return nil }
 
-// Provision locks the data folder, and refuses the admin socket of another process: Caddy would replace the socket of a gateway that
-// runs, which nobody could reload or stop any more.
+// Provision locks the data folder, and refuses an admin socket that another process listens on: Caddy would replace the socket of
+// a running gateway, which could then no longer be reloaded or stopped.
 func (*startGuard) Provision(ctx caddy.Context) error {
 	app, err := ctx.AppIfConfigured("ringfence")
 	switch {
@@ -96,29 +95,29 @@ func (*startGuard) Provision(ctx caddy.Context) error {
 	return checkSocket(adminAddress(ctx))
 }
 
-// ownSockets are the admin sockets that this process has had, by path.
+// ownSockets are the admin sockets that this process has opened, by path.
 var ownSockets sync.Map
 
-// checkSocket refuses an admin socket at which another process answers. A socket that nobody listens on is what a killed one has left.
+// checkSocket refuses an admin socket that another process listens on. A socket without a listener was left by a killed process.
 func checkSocket(address string) error {
 	parsed, err := caddy.ParseNetworkAddress(address)
 	if err != nil || !parsed.IsUnixNetwork() {
-		return nil //nolint:nilerr // Caddy says what is wrong with it
+		return nil //nolint:nilerr // Caddy reports the error
 	}
-	path, _, _ := strings.Cut(parsed.Host, "|") // the mode
+	path, _, _ := strings.Cut(parsed.Host, "|") // cut off the mode
 	if _, own := ownSockets.Load(path); own {
 		return nil
 	}
 	if conn, err := net.DialTimeout("unix", path, time.Second); err == nil { //nolint:noctx // one second at most
 		_ = conn.Close()
-		return fmt.Errorf("another process answers at the admin socket %s: stop that one first, or give this one another socket (%s)", path, socketVariable)
+		return fmt.Errorf("another process listens on the admin socket %s: stop that process first, or use another socket (%s)", path, socketVariable)
 	}
 	ownSockets.Store(path, true)
 	return nil
 }
 
-// adminAddress is where the configuration that ctx provisions has its admin endpoint. A Context has no method that tells; where a later
-// Caddy keeps it elsewhere, the answer is empty.
+// adminAddress returns the address of the admin endpoint of the configuration that ctx provisions. A Context has no method for
+// it; if a later Caddy keeps it elsewhere, adminAddress returns "".
 func adminAddress(ctx caddy.Context) string {
 	at := reflect.ValueOf(ctx)
 	for _, name := range []string{"cfg", "Admin", "Listen"} {

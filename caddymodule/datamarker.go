@@ -12,24 +12,24 @@ import (
 	"github.com/ringfence/ringfence/internal/private"
 )
 
-// madeFile is the file of the data folder that names the database files which were made for it, one on each line, relative to the folder
-// where they are below it. A gateway that finds such a database missing or empty does not take itself for a new installation, with a
-// new administrator: a volume may not be mounted, or a backup not be restored yet.
+// madeFile is a file in the data folder that names the database files created for it, one per line, relative to the folder where
+// they are below it. A gateway that finds such a database missing or empty does not take itself for a new installation that needs
+// a new administrator: a volume may not be mounted, or a backup not yet restored.
 //
-// A name is written once its database has its first administrator. Interrupted before that, the next start finds the database there
-// and writes it then; it never names a database that was not there. To delete the whole folder is to begin anew.
+// A name is written once its database has its first administrator. If the process dies before that, the next start finds the
+// database and writes the name then; the file never names a database that did not exist. To begin anew, delete the whole folder.
 const madeFile = "databases"
 
-// maxMade is the largest such file, in bytes.
+// maxMade is the largest size of madeFile, in bytes.
 const maxMade = 64 << 10
 
-// madeDatabase is a database file, in a data folder that may know it.
+// madeDatabase is a database file, in a data folder that may name it.
 type madeDatabase struct {
 	data string
-	path string // absolute, without links; empty for PostgreSQL
+	path string // absolute, without symbolic links; empty for PostgreSQL
 }
 
-// name is a line of the file.
+// name returns the database's line in the file.
 func (m madeDatabase) name() string {
 	folder, err := filepath.Abs(m.data)
 	if err == nil {
@@ -53,7 +53,7 @@ func (m madeDatabase) names() ([]string, error) {
 	return strings.FieldsFunc(string(text), func(r rune) bool { return r == '\n' }), nil
 }
 
-// known reports whether the data folder says that the database was made.
+// known reports whether the data folder says that the database was created.
 func (m madeDatabase) known() (bool, error) {
 	if m.path == "" {
 		return false, nil
@@ -62,7 +62,7 @@ func (m madeDatabase) known() (bool, error) {
 	return slices.Contains(names, m.name()), err
 }
 
-// check refuses a database that was made and is missing or empty now.
+// check refuses a database that was created and is now missing or empty.
 func (m madeDatabase) check(known bool) error {
 	if !known {
 		return nil
@@ -71,7 +71,7 @@ func (m madeDatabase) check(known bool) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return m.lost("is missing")
 	case err != nil:
-		return fmt.Errorf("looking at the database: %w", err)
+		return fmt.Errorf("checking the database: %w", err)
 	case info.Size() == 0:
 		return m.lost("is empty")
 	default:
@@ -79,13 +79,13 @@ func (m madeDatabase) check(known bool) error {
 	}
 }
 
-// lost says what to do.
+// lost returns an error that says what to do.
 func (m madeDatabase) lost(how string) error {
 	return fmt.Errorf("the database file %s %s, and the data folder says that it was made: mount its volume or put a backup in its place; "+
 		"to begin anew, with a new administrator, delete %s", m.path, how, m.file())
 }
 
-// remember has the data folder say that the database was made.
+// remember writes into the data folder that the database was created.
 func (m madeDatabase) remember(known bool) error {
 	if known || m.path == "" {
 		return nil

@@ -1,13 +1,14 @@
-// Package caddymodule is what knows Caddy: the app, the gate, one thin handler for each service, and the guest modules. It
-// brings three plugins of Caddy that would stand alone, each in a folder of its own, which says what of Caddy it mends.
+// Package caddymodule is the only package that knows Caddy. It has the app, the gate, one thin handler for each service, and the
+// guest modules. Three plugins that would stand alone have a folder each, whose package comment says which behaviour of Caddy
+// they mend.
 //
 //	app.go          the ringfence app: what an operator configures
 //	engine.go       what outlives a reload: database, services, token cache
 //	gate.go         http.handlers.ringfence_gate
 //	services.go     http.handlers.ringfence_{auth,confd,helpers}
-//	mail.go         how mails are sent; who may register
-//	tokens.go       ringfence.tokens.{local,remote}: where tokens come from
-//	backends.go     ringfence.auth.backends.{database,ldap}: who checks a login
+//	mail.go         mails, and who may register
+//	tokens.go       ringfence.tokens.{local,remote}: the sources of tokens
+//	backends.go     ringfence.auth.backends.{database,ldap}: backends that check logins
 //	health.go       /healthz and /readyz
 //	metrics.go      counters that survive a reload
 //	command_*.go    ringfence admin

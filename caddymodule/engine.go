@@ -23,16 +23,16 @@ import (
 	"github.com/ringfence/ringfence/internal/tokens"
 )
 
-// engines keeps one engine for each database, shared by the configurations that name it: during a
-// reload two of them live at once, and both must see one cache and one pool.
+// engines keeps one engine for each database, shared by the configurations that name it: during a reload two of them live at
+// once, and both must use one cache and one pool.
 var engines = caddy.NewUsagePool()
 
-// engine is what a database carries: the services on it and the cache of its tokens. It is put together without
-// touching the database, so that `ringfence validate` opens nothing, and started once.
+// engine owns everything that belongs to one database: the services on it and the cache of its tokens. Creating it does not touch
+// the database, so that `ringfence validate` opens nothing; start does.
 type engine struct {
 	key  string
 	data string // the data folder
-	keys string // of what is sealed, or "" for those of the data folder
+	keys string // the sealing keys, or "" for those in the data folder
 	db   *store.Late
 	auth *authsvc.Service
 	// confd is the telephony configuration service; helpers the helper endpoints behind the gate.
@@ -51,8 +51,8 @@ type engine struct {
 	starting atomic.Bool // keepStarting is at work
 }
 
-// useEngine takes a share of the engine of a database; release gives it back. The sealing keys are those of the configuration that comes
-// first, from its data folder unless it names some: one that names others is refused.
+// useEngine takes a share of the engine of a database; release releases it. The engine keeps the sealing keys of the first
+// configuration (from its data folder if it names none) and refuses a configuration with others.
 func useEngine(key, data, keys string) (*engine, error) {
 	value, _, err := engines.LoadOrNew(key, func() (caddy.Destructor, error) { return newEngine(key, data, keys) })
 	if err != nil {
@@ -60,7 +60,7 @@ func useEngine(key, data, keys string) (*engine, error) {
 	}
 	e := value.(*engine)
 	if e.keys != keys {
-		return nil, errors.Join(errors.New("sealing_keys (RINGFENCE_SEALING_KEYS) are others than those in use: restart to use them"), e.release())
+		return nil, errors.Join(errors.New("sealing_keys (RINGFENCE_SEALING_KEYS) differ from those in use: restart the gateway to use them"), e.release())
 	}
 	return e, nil
 }
@@ -103,11 +103,11 @@ func newEngine(key, data, keys string) (*engine, error) {
 // openTimeout bounds opening, migrating and bootstrapping: ten nodes may wait for one that migrates.
 const openTimeout = 2 * time.Minute
 
-// errStarting says that the engine is waiting for its database already.
-var errStarting = errors.New("the database is being waited for")
+// errStarting says that the engine is already waiting for its database.
+var errStarting = errors.New("still waiting for the database")
 
-// start opens the database, once in the engine's life. A database that cannot answer is an error too:
-// the caller decides whether to try again.
+// start opens the database, once in the engine's life. It also fails if the database is unreachable: the caller decides whether
+// to try again.
 func (e *engine) start(ctx context.Context, address string, admin authsvc.Admin, gifts authsvc.Configured) (authsvc.FirstStart, error) {
 	if e.starting.Load() {
 		return authsvc.FirstStart{}, errStarting
@@ -115,8 +115,9 @@ func (e *engine) start(ctx context.Context, address string, admin authsvc.Admin,
 	return e.startOnce(ctx, address, admin, gifts)
 }
 
-// startOnce is start. An engine that runs already gets the policies and groups of the new configuration: what they give is in the database
-// from then on, also when another part of that configuration is refused afterwards, until the next start or reload.
+// startOnce does the work of start. If the engine is already running, it puts the policies and groups of the new configuration
+// into the database. They stay there, even if another part of that configuration is refused afterwards, until the next start or
+// reload.
 func (e *engine) startOnce(ctx context.Context, address string, admin authsvc.Admin, gifts authsvc.Configured) (authsvc.FirstStart, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -147,8 +148,8 @@ func (e *engine) startOnce(ctx context.Context, address string, admin authsvc.Ad
 		}
 		e.db.Set(db)
 	}
-	// A node without the key of what the others have sealed says so, and does everything else: it stands in for a node
-	// that is away, and only what needs the key is refused until it has been copied here.
+	// A node without the key of the sealed secrets says so, and does everything else: it stands in for an unreachable node, and
+	// only requests that need the key are refused until it has been copied here.
 	if err := e.box.Prepare(ctx, e.db); errors.Is(err, sealed.ErrKey) {
 		slog.Error("this node cannot read or keep refresh tokens and external credentials until it has the key", "error", err)
 	} else if err != nil {
@@ -181,8 +182,8 @@ func (e *engine) startOnce(ctx context.Context, address string, admin authsvc.Ad
 // sweepEvery is how often expired tokens are removed.
 const sweepEvery = time.Minute
 
-// sweep removes expired tokens until the engine is let go. A token is worth nothing from the moment that it
-// expires, so nothing depends on when that happens.
+// sweep removes expired tokens until the engine ends. A token is worthless as soon as it expires, so nothing depends on when it
+// is removed.
 func (e *engine) sweep() {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
@@ -198,7 +199,7 @@ func (e *engine) sweep() {
 	}
 }
 
-// keepStarting tries again until the database answers or the engine is let go.
+// keepStarting retries until the database is reachable or the engine ends.
 func (e *engine) keepStarting(log *slog.Logger, address string, admin authsvc.Admin, gifts authsvc.Configured, done func(authsvc.FirstStart)) {
 	e.starting.Store(true)
 	e.work.Go(func() {
@@ -212,7 +213,7 @@ func (e *engine) keepStarting(log *slog.Logger, address string, admin authsvc.Ad
 			}
 			first, err := e.startOnce(e.ctx, address, admin, gifts)
 			if err == nil {
-				log.Info("the database answers now")
+				log.Info("the database is reachable now")
 				done(first)
 				return
 			}
@@ -222,9 +223,9 @@ func (e *engine) keepStarting(log *slog.Logger, address string, admin authsvc.Ad
 	})
 }
 
-var errNotStarted = errors.New("it is being prepared")
+var errNotStarted = errors.New("the database is not ready yet")
 
-// ready says whether requests can be served now.
+// ready returns an error if no requests can be served now.
 func (e *engine) ready(ctx context.Context) error {
 	if !e.started.Load() {
 		return errNotStarted
@@ -232,7 +233,7 @@ func (e *engine) ready(ctx context.Context) error {
 	return e.db.Ping(ctx)
 }
 
-// Destruct stops what runs and closes the database: the last configuration that used it is gone.
+// Destruct stops the background work and closes the database, when no configuration uses it any more.
 func (e *engine) Destruct() error {
 	e.cancel()
 	e.work.Wait()

@@ -7,7 +7,7 @@ import (
 	"github.com/ringfence/ringfence/caddymodule/listener"
 )
 
-// Shares counts what is shared between configurations, by pool. All of it is given back when none is left.
+// Shares counts what configurations share, by pool. Everything is released when no configuration is left.
 func Shares() map[string]int {
 	shares := map[string]int{}
 	for name, pool := range map[string]*caddy.UsagePool{
@@ -28,7 +28,7 @@ func Shares() map[string]int {
 	return shares
 }
 
-// Mounted are the services of the engines: a pointer to each.
+// Mounted returns a pointer to each service of the engines.
 func Mounted() []any {
 	var all []any
 	engines.Range(func(_, value any) bool {
@@ -39,8 +39,8 @@ func Mounted() []any {
 	return all
 }
 
-// Listening is how many configurations have a socket open: more than one while the old one of a reload ends, which Caddy
-// does not wait for.
+// Listening returns how many configurations have a socket open: more than one while the old configuration of a reload ends, which
+// Caddy does not wait for.
 func Listening() int {
 	most := 0
 	for _, n := range listener.Shares() {
@@ -49,5 +49,5 @@ func Listening() int {
 	return most
 }
 
-// MemoryLimit is the limit for so many live bytes.
+// MemoryLimit returns the limit for so many live bytes.
 func MemoryLimit(live uint64, ceiling int64) int64 { return memoryLimit(live, ceiling) }

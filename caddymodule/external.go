@@ -30,7 +30,7 @@ type External struct {
 	PluginsRaw []json.RawMessage `json:"external,omitempty" caddy:"namespace=ringfence.auth.external inline_key=plugin"`
 }
 
-// describe loads the plugins, and answers the authentication service with their operations.
+// describe loads the plugins, and returns the authentication service with their operations.
 func (e *External) describe(ctx caddy.Context, auth *authsvc.Service, publicURL string) (*rest.Service, error) {
 	var plugins []external.Plugin
 	if len(e.PluginsRaw) > 0 {
@@ -41,7 +41,7 @@ func (e *External) describe(ctx caddy.Context, auth *authsvc.Service, publicURL 
 		for _, guest := range guests.([]any) {
 			plugin, ok := guest.(external.Plugin)
 			if !ok {
-				return nil, fmt.Errorf("the module %T is no external authentication plugin", guest)
+				return nil, fmt.Errorf("the module %T is not an external authentication plugin", guest)
 			}
 			if _, sends := guest.(external.Authorizer); sends && publicURL == "" {
 				return nil, needsPublicURL("external " + plugin.Type())
@@ -56,7 +56,7 @@ func (e *External) describe(ctx caddy.Context, auth *authsvc.Service, publicURL 
 	return described, nil
 }
 
-// needsPublicURL says what sends people to an address of this gateway while it has none to send them to.
+// needsPublicURL returns the error of an option that sends people to this gateway while it has no public URL.
 func needsPublicURL(what string) error {
 	return fmt.Errorf("%s needs public_url (RINGFENCE_PUBLIC_URL), the address at which browsers reach this gateway: https://host[:port]", what)
 }
@@ -82,15 +82,15 @@ func (e *External) parsePlugin(d *caddyfile.Dispenser) error {
 type OAuth2 struct {
 	// AuthType is the name in paths and accesses. Default: oauth2.
 	AuthType string `json:"type,omitempty"`
-	// AuthURL is where users consent; TokenURL where codes and refresh tokens are exchanged.
+	// AuthURL is where users consent; TokenURL is where codes and refresh tokens are exchanged.
 	AuthURL  string `json:"auth_url"`
 	TokenURL string `json:"token_url"`
-	// Scopes are asked for when a client names none.
+	// Scopes are requested if a client names none.
 	Scopes []string `json:"scopes,omitempty"`
 	// Parameters are added to the authorization URL.
 	Parameters map[string]string `json:"parameters,omitempty"`
-	// ClientAuthentication is where the client's credentials are sent: in the body, or, with header, by HTTP
-	// Basic authentication. Default: body.
+	// ClientAuthentication says where to send the client's credentials: in the body, or, with header, by HTTP Basic
+	// authentication. Default: body.
 	ClientAuthentication string `json:"client_authentication,omitempty"`
 
 	oauth2.Generic `json:"-"`
@@ -175,7 +175,7 @@ func scopes(d *caddyfile.Dispenser, into *[]string) bool {
 
 // Google links users to their Google accounts.
 type Google struct {
-	// Scopes are asked for when a client names none. Default: the profile and the contacts.
+	// Scopes are requested if a client names none. Default: the profile and the contacts.
 	Scopes []string `json:"scopes,omitempty"`
 
 	*oauth2.Plugin `json:"-"`
@@ -203,9 +203,10 @@ func (g *Google) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 
 // Microsoft links users to their Microsoft accounts.
 type Microsoft struct {
-	// Directory is whose accounts may be linked: common, organizations, consumers, or a directory's id or domain. Default: common.
+	// Directory says whose accounts may be linked: common, organizations, consumers, or a directory's id or domain. Default:
+	// common.
 	Directory string `json:"directory,omitempty"`
-	// Scopes are asked for when a client names none. Default: offline_access and Contacts.Read.
+	// Scopes are requested if a client names none. Default: offline_access and Contacts.Read.
 	Scopes []string `json:"scopes,omitempty"`
 
 	*oauth2.Plugin `json:"-"`
@@ -235,7 +236,7 @@ func (m *Microsoft) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	})
 }
 
-// Mobile keeps the tokens with which push notifications reach users' mobile applications.
+// Mobile keeps the push notification tokens of users' mobile applications.
 type Mobile struct{ mobile.Plugin }
 
 // CaddyModule returns the Caddy module information.
@@ -248,7 +249,7 @@ func (*Mobile) CaddyModule() caddy.ModuleInfo {
 //	external mobile
 func (*Mobile) UnmarshalCaddyfile(d *caddyfile.Dispenser) error { return options(d, nil) }
 
-// options parses a plugin's block, in which each option is known by its name.
+// options parses a plugin's block of named options.
 func options(d *caddyfile.Dispenser, known map[string]func() bool) error {
 	d.Next()
 	if d.NextArg() {

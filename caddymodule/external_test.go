@@ -12,7 +12,7 @@ import (
 	"github.com/ringfence/ringfence/authsvc/external"
 )
 
-// externalPlugin is a plugin as Caddy makes it of a Caddyfile, and its JSON.
+// externalPlugin returns the plugin that Caddy makes of a Caddyfile, and its JSON.
 func externalPlugin(t *testing.T, text string) (external.Plugin, string, error) {
 	t.Helper()
 	d := caddyfile.NewTestDispenser(text)
@@ -66,7 +66,7 @@ func TestExternalPlugins(t *testing.T) {
 	}
 }
 
-// Nobody can be sent back to a gateway that does not know its address; what sends nobody away needs none.
+// Plugins that send users back to the gateway need its public URL; others do not.
 func TestExternalPluginsNeedThePublicURL(t *testing.T) {
 	t.Setenv("RINGFENCE_PUBLIC_URL", "")
 	g := newGateway(t)

@@ -25,28 +25,29 @@ import (
 func init() {
 	caddy.RegisterModule(new(Gate))
 	httpcaddyfile.RegisterHandlerDirective("ringfence_gate", parseGate)
-	// Before everything that rewrites, on the client's own bytes.
+	// Before everything that rewrites, so that the gate sees the client's own bytes.
 	httpcaddyfile.RegisterDirectiveOrder("ringfence_gate", httpcaddyfile.Before, "method")
 }
 
-// Gate lets a request through when its token's ACL covers the access that the request needs (docs/design.md,
-// The gate). Without a service it stands in front of Ringfence's own services; with one, in front
-// of any daemon that a later handler, such as reverse_proxy, passes the request to.
+// Gate lets a request through if its token's ACL covers the access that the request needs (docs/design.md, The gate). Without a
+// service it protects Ringfence's own services; with one, it protects any daemon that a later handler, such as reverse_proxy,
+// passes the request to.
 //
-// It must meet the request first: a request that another handler has rewritten is refused with 500.
+// It must see the request first: a request that another handler has rewritten is refused with 500.
 type Gate struct {
 	// Service is the upstream's name, the first word of its accesses: "calld". Empty: Ringfence's own services.
 	Service string `json:"service,omitempty"`
-	// Prefix is the path below which the upstream is served: "/api/calld/1.0". It is no part of any access.
+	// Prefix is the path below which the upstream is served: "/api/calld/1.0". It is not part of any access.
 	Prefix string `json:"prefix,omitempty"`
-	// Definition is a file with the upstream's OpenAPI definition, whose documented accesses are then
-	// required. Without one the access is derived from the path and the method.
+	// Definition is a file with the upstream's OpenAPI definition. Its documented accesses are then required. Without a
+	// definition the access is derived from the path and the method.
 	Definition string `json:"definition,omitempty"`
 	// Public lists routes that need no token, as "<method> <path>"; {name} stands for one segment.
 	Public []string `json:"public,omitempty"`
-	// StripPrefix takes Prefix off the path that the upstream sees, after the access was checked.
+	// StripPrefix removes Prefix from the path that the upstream sees, after the access was checked.
 	StripPrefix bool `json:"strip_prefix,omitempty"`
-	// ForwardToken lets the upstream have the caller's X-Auth-Token, for a daemon that checks tokens by itself. No other gets it.
+	// ForwardToken passes the caller's X-Auth-Token to the upstream, for a daemon that checks tokens itself. Other daemons do not
+	// get it.
 	ForwardToken bool `json:"forward_token,omitempty"`
 
 	gate *gate.Gate
@@ -88,24 +89,24 @@ func (g *Gate) Provision(ctx caddy.Context) error {
 	return err
 }
 
-// check refuses what cannot go together.
+// check refuses options that cannot be combined.
 func (g *Gate) check() error {
 	switch {
 	case g.Service == "" && (g.Prefix != "" || g.Definition != "" || len(g.Public) > 0 || g.StripPrefix || g.ForwardToken):
 		return errors.New("ringfence_gate: prefix, definition, public, strip_prefix and forward_token are for a named upstream service")
 	case g.Service != "" && g.Prefix == "" && g.Definition == "":
-		return fmt.Errorf("ringfence_gate %s: say the prefix below which it is served", g.Service)
+		return fmt.Errorf("ringfence_gate %s: set the prefix below which it is served", g.Service)
 	}
 	return nil
 }
 
-// checkLine is what Provision would say, while the line of the Caddyfile is known.
+// checkLine makes the checks of Provision while the line of the Caddyfile is known.
 func (g *Gate) checkLine() error {
 	if err := g.check(); err != nil || g.Service == "" {
 		return err
 	}
 	once := &Gate{Service: g.Service, Prefix: g.Prefix, Definition: g.Definition, Public: g.Public, log: zap.NewNop()}
-	if _, err := once.upstream(); err != nil && !errors.Is(err, fs.ErrNotExist) { // a Caddyfile may be adapted elsewhere
+	if _, err := once.upstream(); err != nil && !errors.Is(err, fs.ErrNotExist) { // a Caddyfile may be adapted on another machine
 		return fmt.Errorf("ringfence_gate %s: %w", g.Service, err)
 	}
 	return nil
@@ -152,7 +153,7 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.
 		return nil
 	}
 	if g.app.leaving.Load() && r.Header["Upgrade"] == nil {
-		w.Header()["Connection"] = []string{"close"} // the client's next connection is the new configuration's
+		w.Header()["Connection"] = []string{"close"} // so that the client's next connection goes to the new configuration
 	}
 	if g.StripPrefix {
 		stripPrefix(a.Request, g.Prefix)
@@ -167,14 +168,14 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.
 	return err
 }
 
-// note names the request and its token in Caddy's logs and placeholders.
+// note adds the request and its token to Caddy's logs and placeholders.
 func (g *Gate) note(w http.ResponseWriter, r *http.Request, who *principal.Principal) {
 	n := &noted{who: who}
 	if id := w.Header()["X-Request-Id"]; len(id) == 1 {
 		n.requestID = id[0]
 	}
 	if extra, ok := r.Context().Value(caddyhttp.ExtraLogFieldsCtxKey).(*caddyhttp.ExtraLogFields); ok && g.logs(r) {
-		// One field for both: each costs several allocations, whether or not anything is logged.
+		// One field for both: each field costs several allocations, whether or not anything is logged.
 		extra.Set(zap.Field{Key: "ringfence", Type: zapcore.InlineMarshalerType, Interface: n})
 	}
 	if repl, ok := r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer); ok {
@@ -182,7 +183,7 @@ func (g *Gate) note(w http.ResponseWriter, r *http.Request, who *principal.Princ
 	}
 }
 
-// logs reports whether anything may log the fields that a gate adds: the access log, if there is one, and services of ours.
+// logs reports whether the fields that a gate adds may be logged: by the access log, if there is one, or by our own services.
 func (g *Gate) logs(r *http.Request) bool {
 	if g.Service == "" {
 		return true
@@ -191,7 +192,7 @@ func (g *Gate) logs(r *http.Request) bool {
 	return !ok || server.Logs != nil
 }
 
-// noted is what Caddy is told of a request.
+// noted is what Caddy learns about a request.
 type noted struct {
 	requestID string
 	who       *principal.Principal
@@ -206,7 +207,7 @@ func (n *noted) MarshalLogObject(enc zapcore.ObjectEncoder) error {
 	return nil
 }
 
-// placeholder returns Caddy's {http.auth.user.*}, and the request's id.
+// placeholder returns the value of Caddy's {http.auth.user.*}, or the request's ID.
 func (n *noted) placeholder(key string) (any, bool) {
 	if key == logs.RequestIDKey {
 		return n.requestID, true
@@ -239,7 +240,7 @@ func stripPrefix(r *http.Request, prefix string) {
 	r.RequestURI = r.URL.RequestURI()
 }
 
-// services are Ringfence's own, for a gate in front of them.
+// services returns Ringfence's own services, for a gate in front of them.
 func (a *App) services() []*rest.Service {
 	return []*rest.Service{a.auth, a.engine.confd, a.engine.helpers}
 }

@@ -26,15 +26,15 @@ type gateway struct {
 	dir, https, helpers string
 	log                 string // the file that all logs go to
 	handover            string // the app's handover_delay
-	// app are more options of the ringfence app, routes more directives of the site.
+	// app holds more options of the ringfence app, routes more directives of the site.
 	app, routes string
-	// change, if it is set, has the last word on the adapted configuration.
+	// change, if set, makes the last changes to the adapted configuration.
 	change func(config map[string]any)
 }
 
 const adminPassword = gatewaytest.Password
 
-// newGateway is a gateway on an embedded database in a temporary folder, not loaded yet.
+// newGateway returns a gateway on an embedded database in a temporary folder, not loaded yet.
 func newGateway(t *testing.T) *gateway {
 	t.Helper()
 	dir := t.TempDir()
@@ -43,7 +43,7 @@ func newGateway(t *testing.T) *gateway {
 	return g
 }
 
-// caddyfile is the test's own: small, with the routes in the test's hand.
+// caddyfile is the test's own Caddyfile: small, with routes that the test chooses.
 func (g *gateway) caddyfile() string {
 	return fmt.Sprintf(`{
 	admin unix/%[1]s/admin.sock|0600
@@ -121,7 +121,7 @@ func adaptOnly(caddyfile string) ([]byte, error) {
 	return config, err
 }
 
-// load starts the gateway, or reloads it. It stops with the test, and must then have given everything back.
+// load starts the gateway, or reloads it. The gateway stops with the test, and must then have released everything.
 func (g *gateway) load(t *testing.T) {
 	t.Helper()
 	t.Cleanup(func() {
@@ -135,7 +135,7 @@ func (g *gateway) load(t *testing.T) {
 	}
 }
 
-// reload returns when the new configuration alone is served.
+// reload returns when only the new configuration serves.
 func (g *gateway) reload(t *testing.T) error {
 	t.Helper()
 	if err := caddy.Load(g.adapt(t, g.caddyfile()), true); err != nil {
@@ -220,5 +220,5 @@ func (testHandler) ServeHTTP(w http.ResponseWriter, r *http.Request, _ caddyhttp
 	return nil
 }
 
-// handle has the test_handler of all configurations call h.
+// handle makes the test_handler of all configurations call h.
 func handle(h http.HandlerFunc) { behind.Store(&h) }

@@ -18,8 +18,8 @@ func init() {
 	httpcaddyfile.RegisterDirectiveOrder("ringfence_health", httpcaddyfile.Before, "redir") // and so before every gate
 }
 
-// Health answers GET /healthz, 200 while the process lives, and GET /readyz, 200 while the database
-// answers and 503 while it does not. Both are for load balancers: no token, and nothing told but the state. Other paths go on.
+// Health serves GET /healthz, 200 while the process lives, and GET /readyz, 200 while the database is reachable and 503 while it
+// is not. Both are for load balancers: they need no token, and reveal only the state. It passes other paths on.
 type Health struct {
 	app     *App
 	unready atomic.Bool
@@ -55,7 +55,7 @@ func (h *Health) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhtt
 	}
 }
 
-// log says once, not at every probe, that the state has changed. The start has its own messages.
+// log reports a change of state once, not at every probe. The start has its own messages.
 func (h *Health) log(err error) {
 	if errors.Is(err, errNotStarted) || h.unready.Swap(err != nil) == (err != nil) {
 		return

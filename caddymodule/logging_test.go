@@ -37,7 +37,7 @@ func planted() []string {
 	return []string{plantedOwn, plantedOwn[4:], plantedRemote, plantedPassword, plantedCookie}
 }
 
-// plantingRoutes answer in each way that makes Caddy log a request differently.
+// plantingRoutes returns routes that make Caddy log a request in each of its ways.
 func plantingRoutes(t *testing.T, upstream string) string {
 	t.Helper()
 	return fmt.Sprintf(`
@@ -90,7 +90,7 @@ func send(t *testing.T, client *http.Client, s *site, method, target, token stri
 		t.Fatal(err)
 	}
 	path, query, _ := strings.Cut(target, "?")
-	request.URL.Opaque, request.URL.RawQuery = path, query // as it is, not encoded again
+	request.URL.Opaque, request.URL.RawQuery = path, query // unchanged, not encoded again
 	for name, value := range map[string]string{
 		"X-Auth-Token": token, "x_auth_token": token, "X.Auth.Token": token,
 		"Authorization": "Basic " + plantedPassword, "Proxy-Authorization": "Basic " + plantedPassword,
@@ -107,7 +107,7 @@ func send(t *testing.T, client *http.Client, s *site, method, target, token stri
 	_ = response.Body.Close()
 }
 
-// upstreamDaemon answers with what a daemon's log would hold, and keeps the tokens that reach it.
+// upstreamDaemon returns a daemon whose responses hold secrets, and the tokens that reach it.
 func upstreamDaemon(t *testing.T) (address string, seen func() []string) {
 	t.Helper()
 	tokens := make(chan string, 10_000)
@@ -219,11 +219,11 @@ func assertNothingPlanted(t *testing.T, logged string) {
 	}
 }
 
-// inside is set for the process whose standard error stream TestNoTokenOnStandardError reads.
+// inside is set in the process whose standard error stream TestNoTokenOnStandardError reads.
 const inside = "RINGFENCE_TEST_STANDARD_ERROR"
 
-// A configuration without logging options, and without any module of ours, logs to the standard error stream. Caddy
-// keeps the first stream that it opened for as long as the process lives, so the test needs a process of its own.
+// A configuration without logging options, and without any of our modules, logs to the standard error stream. Caddy keeps the
+// first stream that it opened for as long as the process lives, so the test needs its own process.
 func TestNoTokenOnStandardError(t *testing.T) {
 	if os.Getenv(inside) != "" {
 		logOnStandardError(t)
@@ -278,7 +278,7 @@ http://127.0.0.1:%s {
 	askAdmin(t, s.dir)
 }
 
-// askAdmin sends a token to Caddy's admin endpoint, which logs its requests by Caddy's own default logger.
+// askAdmin sends a token to Caddy's admin endpoint, which logs its requests with Caddy's default logger.
 func askAdmin(t *testing.T, dir string) {
 	t.Helper()
 	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -297,7 +297,7 @@ func askAdmin(t *testing.T, dir string) {
 	_ = response.Body.Close()
 }
 
-// A reload opens new logs: they are protected too, and so are the logs that both configurations write.
+// A reload opens new logs. They are protected too, and so are the logs that both configurations write.
 func TestNoTokenAfterReload(t *testing.T) {
 	s := newSite(t)
 	s.handlers = "log {\noutput file " + s.dir + "/access.log\n}\nrespond \"reached\""

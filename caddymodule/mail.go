@@ -17,33 +17,33 @@ import (
 	"github.com/ringfence/ringfence/internal/tokens"
 )
 
-// Mail is how the authentication service sends mails: those that confirm an address, and those that reset a password. Texts may
+// Mail says how the authentication service sends mails: those that confirm an address, and those that reset a password. Texts may
 // hold placeholders, such as {env.SMTP_PASSWORD} or {file./run/secrets/smtp}.
 type Mail struct {
-	// Server is the mail server, as host or host:port. Default port: 587, 465 or 25, as TLS says.
+	// Server is the mail server, as host or host:port. The default port depends on TLS: 587, 465 or 25.
 	Server string `json:"server"`
 	// From is the sender, as "Example PBX <pbx@example.com>".
 	From string `json:"from"`
-	// Username and Password are for the mail server. Default: it asks for none.
+	// Username and Password are for the mail server. Default: no authentication.
 	Username string `json:"username,omitempty"`
 	Password string `json:"password,omitempty"`
 	// TLS is starttls, tls (from the first byte) or none (for a mail server on this host). Default: starttls.
 	TLS string `json:"tls,omitempty"`
-	// CA is a PEM file with the certificates that vouch for the mail server. Default: the system's.
+	// CA is a PEM file with the authorities that may sign the mail server's certificate. Default: the system's.
 	CA string `json:"ca,omitempty"`
-	// ResetURL is the page on which a password is chosen, with :user_uuid and :token in the places of the values.
-	// Default: /console/reset.html below the public URL.
+	// ResetURL is the page on which a user chooses a password, with :user_uuid and :token as placeholders. Default:
+	// /console/reset.html below the public URL.
 	ResetURL string `json:"reset_url,omitempty"`
 	// Templates is a folder with texts that replace those of the mails. Default: none.
 	Templates string `json:"templates,omitempty"`
-	// Timeout bounds a send. Default: 30s.
+	// Timeout bounds the sending of a mail. Default: 30s.
 	Timeout caddy.Duration `json:"timeout,omitempty"`
-	// ConfirmationValidity and ResetValidity are how long the links are good, from a minute to a week. Default: 1h.
+	// ConfirmationValidity and ResetValidity are how long the links are valid, from a minute to a week. Default: 1h.
 	ConfirmationValidity caddy.Duration `json:"confirmation_validity,omitempty"`
 	ResetValidity        caddy.Duration `json:"reset_validity,omitempty"`
 }
 
-// sender contacts nobody. Links begin with the public URL.
+// sender makes the sender, without contacting the mail server. Links begin with the public URL.
 func (m *Mail) sender(repl *caddy.Replacer, publicURL string) (*mail.Sender, error) {
 	for _, text := range []*string{&m.Server, &m.From, &m.Username, &m.Password, &m.TLS, &m.CA, &m.ResetURL, &m.Templates} {
 		*text = repl.ReplaceAll(*text, "")
@@ -56,7 +56,7 @@ func (m *Mail) sender(repl *caddy.Replacer, publicURL string) (*mail.Sender, err
 	if host, port, err := net.SplitHostPort(m.Server); err == nil {
 		if c.Host = host; port != "" {
 			if c.Port, err = strconv.Atoi(port); err != nil {
-				return nil, fmt.Errorf("the mail server's port %q is no number", port)
+				return nil, fmt.Errorf("the mail server's port %q is not a number", port)
 			}
 		}
 	}
@@ -66,7 +66,7 @@ func (m *Mail) sender(repl *caddy.Replacer, publicURL string) (*mail.Sender, err
 	return mail.New(c)
 }
 
-// clientIP is the client's address, which is a trusted proxy's word where the server's trusted_proxies says so.
+// clientIP returns the client's address, from a trusted proxy's header where the server's trusted_proxies says so.
 func clientIP(r *http.Request) string {
 	if ip, ok := caddyhttp.GetVar(r.Context(), caddyhttp.ClientIPVarKey).(string); ok && ip != "" {
 		return ip
@@ -74,7 +74,7 @@ func clientIP(r *http.Request) string {
 	return authsvc.PeerIP(r)
 }
 
-// from is where a request comes from, by its context.
+// from returns the origin of a request, from its context.
 func from(ctx context.Context) tokens.From {
 	ip, _ := caddyhttp.GetVar(ctx, caddyhttp.ClientIPVarKey).(string)
 	return tokens.FromAddress(ip)

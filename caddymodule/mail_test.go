@@ -11,10 +11,10 @@ import (
 	"github.com/ringfence/ringfence/authsvc/mail/mailtest"
 )
 
-// public is the ringfence app's option with which links begin.
+// public is the ringfence app's option for the public URL.
 const public = "public_url https://pbx.example.com\n"
 
-// mailOptions are the ringfence app's, for a test's mail server.
+// mailOptions returns the ringfence app's options for a test's mail server.
 func mailOptions(m *mailtest.Server, more string) string {
 	return fmt.Sprintf("mail %s {\nfrom \"Example PBX <pbx@example.com>\"\nca %s\n%s\n}\n", m.Addr, m.CAFile, more)
 }
@@ -50,7 +50,7 @@ func TestMailsOfTheGateway(t *testing.T) {
 	g.Do(t, "GET", api+"/users/"+user, session, "").Want(t, 401)
 	g.Login(t, "ada", "the second")
 
-	// A reload changes both without a restart, and one that cannot be used changes nothing.
+	// A reload changes both without a restart, and a refused one changes nothing.
 	g.app = "self_registration"
 	if err := g.reload(t); err == nil || !strings.Contains(err.Error(), "self_registration needs a mail server") {
 		t.Errorf("a reload without a mail server: %v", err)
@@ -74,7 +74,7 @@ func TestMailOptionsAreChecked(t *testing.T) {
 		{"public URL in the clear", "public_url http://pbx.example.com", "reading public_url (RINGFENCE_PUBLIC_URL): the public URL must begin with https://"},
 		{"reset page in the clear", public + mailOptions(mails, "reset_url http://pbx.example.com/:token"), "the reset URL"},
 		{"no server", "mail {\nfrom pbx@example.com\n}", "a mail host is missing"},
-		{"no port", public + "mail localhost:smtp {\nfrom pbx@example.com\n}", "is no number"},
+		{"no port", public + "mail localhost:smtp {\nfrom pbx@example.com\n}", "is not a number"},
 		{"no TLS", public + mailOptions(mails, "tls maybe"), `mail TLS "maybe"`},
 		{"no templates", public + mailOptions(mails, "templates /nonexistent"), "reading the mail templates"},
 		{"endless links", public + mailOptions(mails, "reset_validity 30d"), "valid for less than a minute or more than a week"},
@@ -97,7 +97,7 @@ func TestMailOptionsAreChecked(t *testing.T) {
 	}
 }
 
-// Behind a proxy that the server trusts, it is the proxy's client who logs in.
+// Behind a trusted proxy, a login counts for the proxy's client.
 func TestClientBehindAProxy(t *testing.T) {
 	for _, tt := range []struct {
 		name    string

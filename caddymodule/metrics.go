@@ -12,14 +12,14 @@ import (
 	"github.com/ringfence/ringfence/internal/tokens"
 )
 
-// metrics are the process's counters. Every configuration has a registry of its own; the counters are in
-// the pool and are registered with each, so their values survive a reload.
+// metrics are the process's counters. Every configuration has its own registry; the counters live in the pool and are registered
+// with each, so their values survive a reload.
 type metrics struct {
 	requests *prometheus.CounterVec
 	denials  *prometheus.CounterVec
 	lag      prometheus.Histogram
 
-	// admitted are counters of requests, found more quickly than the vector finds them. The map is never changed, only replaced.
+	// admitted finds the counters of requests faster than the vector does. The map is never changed, only replaced.
 	admitted atomic.Pointer[map[decision]prometheus.Counter]
 }
 
@@ -29,7 +29,7 @@ var metricsPool = caddy.NewUsagePool()
 
 const metricsKey = "metrics"
 
-// useMetrics takes a share of the counters; release gives it back.
+// useMetrics takes a share of the counters; release releases it.
 func useMetrics() (*metrics, error) {
 	value, _, err := metricsPool.LoadOrNew(metricsKey, func() (caddy.Destructor, error) { return newMetrics(), nil })
 	if err != nil {
@@ -38,7 +38,7 @@ func useMetrics() (*metrics, error) {
 	return value.(*metrics), nil
 }
 
-// register shows the counters in a configuration's registry.
+// register adds the counters to a configuration's registry.
 func (m *metrics) register(registry *prometheus.Registry) error {
 	for _, c := range []prometheus.Collector{m.requests, m.denials, m.lag} {
 		if err := registry.Register(c); err != nil {
@@ -94,14 +94,14 @@ func (m *metrics) counter(d decision) prometheus.Counter {
 	if known != nil {
 		maps.Copy(grown, *known)
 	}
-	m.admitted.CompareAndSwap(known, &grown) // or the next one does it
+	m.admitted.CompareAndSwap(known, &grown) // otherwise the next request does it
 	return c
 }
 
-// lagged records how late a revocation of another node came.
+// lagged records how late another node's revocation arrived.
 func (m *metrics) lagged(d time.Duration) { m.lag.Observe(d.Seconds()) }
 
-// Destruct forgets the counters: no configuration is left that shows them.
+// Destruct does nothing: no configuration shows the counters any more.
 func (m *metrics) Destruct() error { return nil }
 
 var cacheCounters = []struct {
@@ -121,18 +121,18 @@ func counterDesc(name, help string) *prometheus.Desc {
 	return prometheus.NewDesc("ringfence_token_cache_"+name, help, nil, nil)
 }
 
-// cacheStats shows the counters of a token cache, which outlives a reload as its source does. Each configuration
-// shows the cache that its gates ask.
+// cacheStats exports the counters of a token cache, which outlives a reload as its source does. Each configuration exports the
+// cache that its gates ask.
 type cacheStats struct{ cache *tokens.Cache }
 
-// Describe is prometheus.Collector's.
+// Describe implements prometheus.Collector.
 func (cacheStats) Describe(ch chan<- *prometheus.Desc) {
 	for _, c := range cacheCounters {
 		ch <- c.desc
 	}
 }
 
-// Collect is prometheus.Collector's.
+// Collect implements prometheus.Collector.
 func (c cacheStats) Collect(ch chan<- prometheus.Metric) {
 	stats := c.cache.Stats()
 	for _, n := range cacheCounters {

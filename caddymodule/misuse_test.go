@@ -11,7 +11,7 @@ import (
 
 const echoGate = "ringfence_gate echo {\nprefix " + echoPrefix + "\n}\n"
 
-// A configuration in which another handler has its hands on the request first serves nothing, and its log says why.
+// A configuration in which another handler changes the request first serves nothing, and its log says why.
 func TestRewrittenBeforeTheGate(t *testing.T) {
 	const rewritten = "put ringfence_gate first, and use its strip_prefix"
 	tests := []struct{ name, routes, path, log string }{
@@ -55,7 +55,7 @@ func TestRewrittenBeforeTheGate(t *testing.T) {
 	}
 }
 
-// What changes the request after the gate changes nothing for a service of ours: it does what was checked.
+// A change to the request after the gate has no effect on our own services: they do what was checked.
 func TestRewrittenAfterTheGate(t *testing.T) {
 	g := newGateway(t)
 	g.routes = `handle /checked/* {
@@ -73,11 +73,11 @@ func TestRewrittenAfterTheGate(t *testing.T) {
 	g.Do(t, "DELETE", "/api/sysconfd/status_check", token, "").Want(t, 403)
 }
 
-// A configuration that cannot be right is refused, and says what would be.
+// A configuration that cannot be right is refused, with an error that says what would be.
 func TestRefusedConfigurations(t *testing.T) {
 	tests := []struct{ name, app, routes, want string }{
 		{"options without a service", "", "ringfence_gate {\nprefix /x\n}", "prefix, definition, public, strip_prefix and forward_token are for a named upstream service"},
-		{"service without a prefix", "", "ringfence_gate calld", "say the prefix below which it is served"},
+		{"service without a prefix", "", "ringfence_gate calld", "set the prefix below which it is served"},
 		{"service of two words", "", "ringfence_gate call.d {\nprefix /x\n}", "a service's name is one word"},
 		{"prefix that no request has", "", "ringfence_gate calld {\nprefix /x/../y\n}", "prefix"},
 		{"prefix with a slash at its end", "", "ringfence_gate calld {\nprefix /x/\n}", "prefix"},

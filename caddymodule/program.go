@@ -22,8 +22,8 @@ func init() {
 	})
 }
 
-// Main is the program: Caddy's command line, after the environment variables (docs/configuration.md, Environment) have been checked. It does not come
-// back. Another Caddy build with these modules does without it (docs/configuration.md, Memory).
+// Main is the program: it checks the environment variables (docs/configuration.md, Environment) and runs Caddy's command line. It
+// does not return. Another Caddy build with these modules does without it (docs/configuration.md, Memory).
 func Main() {
 	TuneGarbage()
 	if err := prepare(os.Args[1:]); err != nil {
@@ -33,7 +33,7 @@ func Main() {
 	caddycmd.Main()
 }
 
-// variables are those of docs/configuration.md, Environment.
+// variables are listed in docs/configuration.md, Environment.
 var variables = []string{
 	"RINGFENCE_HTTPS_PORT", "RINGFENCE_HELPERS_PORT", "RINGFENCE_DATA", "RINGFENCE_DATABASE",
 	"RINGFENCE_ADMIN_USERNAME", "RINGFENCE_ADMIN_PASSWORD", "RINGFENCE_PUBLIC_URL", "RINGFENCE_SEALING_KEYS", socketVariable,
@@ -41,7 +41,7 @@ var variables = []string{
 
 const socketVariable = "RINGFENCE_ADMIN_SOCKET"
 
-// useDefaults gives the variables the defaults that a Caddyfile cannot express. It is done for each command, in every Caddy build.
+// useDefaults sets variables to defaults that a Caddyfile cannot express, for each command and in every Caddy build.
 func useDefaults() error {
 	for _, name := range variables {
 		// An empty variable means the default; a Caddyfile would take it for an empty value.
@@ -57,7 +57,7 @@ func useDefaults() error {
 	return os.Setenv(socketVariable, filepath.Join(dataFolder(), "admin.sock"))
 }
 
-// dataFolder is that of the environment.
+// dataFolder returns the data folder that the environment names.
 func dataFolder() string { return cmp.Or(os.Getenv("RINGFENCE_DATA"), "data") }
 
 func prepare(args []string) error {
@@ -90,11 +90,11 @@ func checkPort(name string) error {
 	return nil
 }
 
-// longestSocket is how long the path of a socket may be where it may be shortest (macOS).
+// longestSocket is the shortest limit on the path of a socket (macOS), in bytes.
 const longestSocket = 103
 
-// useSocket gives Caddy's admin API a socket in the data folder, for configurations that say nothing too: never Caddy's own default, a
-// TCP port that everybody on this machine can open. To run, it makes the data folder, in which Caddy opens the socket.
+// useSocket makes Caddy's admin API use a socket in the data folder by default, instead of a TCP port that everybody on this
+// machine can open. If makeFolder is set, it creates the data folder, in which Caddy opens the socket.
 func useSocket(makeFolder bool) error {
 	socket := os.Getenv(socketVariable)
 	if len(socket) > longestSocket {

@@ -9,7 +9,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
 
-// engines are the databases, and how to get the address (RINGFENCE_DATABASE) of a fresh one.
+// engines maps each engine to a function that returns the address (RINGFENCE_DATABASE) of a fresh database.
 var engines = map[string]func(t *testing.T) string{
 	"sqlite":   func(*testing.T) string { return "" },
 	"postgres": func(t *testing.T) string { t.Helper(); return storetest.PostgresDSN(t) },
@@ -29,14 +29,14 @@ func quickstart(t *testing.T, g *gateway) {
 	user := g.Do(t, "POST", auth+"/users", admin, `{"username": "my-client", "password": "s3cret of the client", "purpose": "external_api"}`).Want(t, 200).Text(t, "uuid")
 	policy := g.Do(t, "POST", auth+"/policies", admin, `{"name": "my-client", "acl": ["confd.#", "auth.#"]}`).Want(t, 200).Text(t, "uuid")
 
-	// Before the policy is attached the client gets a token, and may do nothing with it.
+	// Before the policy is attached the client gets a token, but may do nothing with it.
 	login := func() string {
 		return g.Do(t, "POST", auth+"/token", "", `{"expiration": 3600}`, gatewaytest.Basic("my-client", "s3cret of the client")).Want(t, 200).Text(t, "data.token")
 	}
 	token := login()
 	g.Do(t, "GET", confd+"/users", token, "").Want(t, 403)
 	g.Do(t, "PUT", auth+"/users/"+user+"/policies/"+policy, admin, "").Want(t, 204)
-	g.Do(t, "GET", confd+"/users", token, "").Want(t, 200) // the same token: accesses are live
+	g.Do(t, "GET", confd+"/users", token, "").Want(t, 200) // the same token: changes of accesses apply at once
 
 	token = login()
 	list := g.Do(t, "GET", confd+"/users", token, "").Want(t, 200)
@@ -65,7 +65,7 @@ func quickstart(t *testing.T, g *gateway) {
 	g.Do(t, "GET", "/api/sysconfd/status_check", admin, "").Want(t, 200)
 	g.Do(t, "GET", g.Helpers+"/status_check", "", "").Want(t, 200)
 
-	// Restricted, the very same token is refused at once, and is told what it lacks.
+	// Once restricted, the same token is refused at once, and the response names the missing access.
 	g.Do(t, "PUT", auth+"/policies/"+policy, admin, `{"name": "my-client", "acl": ["confd.voicemails.read"]}`).Want(t, 200)
 	if refused := g.Do(t, "GET", confd+"/users", token, "").Want(t, 403); !strings.Contains(refused.Body, "confd.users.read") {
 		t.Errorf("the refusal does not name the access: %s", refused.Body)
@@ -73,7 +73,7 @@ func quickstart(t *testing.T, g *gateway) {
 	g.Do(t, "GET", confd+"/voicemails", token, "").Want(t, 200)
 	g.Do(t, "GET", auth+"/users", token, "").Want(t, 403)
 
-	// With its user the token dies at once.
+	// The token ends with its user, at once.
 	g.Do(t, "DELETE", auth+"/users/"+user, admin, "").Want(t, 204)
 	g.Do(t, "GET", confd+"/voicemails", token, "").Want(t, 401)
 	g.Do(t, "GET", auth+"/token/"+token, "", "").Want(t, 404)
@@ -82,7 +82,7 @@ func quickstart(t *testing.T, g *gateway) {
 	g.Do(t, "GET", confd+"/users", admin, "").Want(t, 401)
 }
 
-// What the default Caddyfile serves beside the API.
+// The default Caddyfile's sites beside the API.
 func TestDefaultSites(t *testing.T) {
 	g := loadDefault(t, "")
 	for _, tt := range []struct {
@@ -101,9 +101,9 @@ func TestDefaultSites(t *testing.T) {
 		{"GET", "/api/confd/1.1/api/api.yml", 200, "openapi"},
 		{"GET", "/api/sysconfd/api/api.yml", 200, "openapi"},
 		{"GET", "/nothing", 404, "No service is served at this path"},
-		{"GET", "/nothing//at/all", 400, "empty segment"}, // the gate meets what no service has, too
+		{"GET", "/nothing//at/all", 400, "empty segment"}, // the gate also sees paths that no service has
 		{"GET", "/nothing%00", 400, "control character"},
-		{"GET", "/metrics", 404, ""}, // on the loopback port alone
+		{"GET", "/metrics", 404, ""}, // on the loopback port only
 		{"GET", "/status_check", 404, ""},
 		{"GET", g.Helpers + "/", 200, "/readyz "},
 		{"GET", g.Helpers + "/healthz", 200, `{"status":"alive"}`},
@@ -121,7 +121,7 @@ func TestDefaultSites(t *testing.T) {
 			t.Errorf("%s leads to %s", tt.path, a.Header.Get("Location"))
 		}
 	}
-	// A page that has its own name lead to 127.0.0.1 gets nothing from the plain port.
+	// A page whose own name resolves to 127.0.0.1 gets nothing from the plain port.
 	rebound := g.Do(t, "GET", g.Helpers+"/status_check", "", "", func(r *http.Request) { r.Host = "evil.example" })
 	if strings.Contains(rebound.Body, "up") {
 		t.Errorf("another host name is served: %s", rebound.Body)

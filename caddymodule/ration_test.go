@@ -11,7 +11,7 @@ import (
 	"github.com/ringfence/ringfence/internal/tokens"
 )
 
-// from is a client with an address of its own on this machine.
+// from returns a client with its own address on this machine.
 func from(t *testing.T, address string) *http.Client {
 	t.Helper()
 	transport := &http.Transport{
@@ -24,8 +24,8 @@ func from(t *testing.T, address string) *http.Client {
 	return &http.Client{Transport: transport}
 }
 
-// Random tokens from one address use up what that address has, and no other one's: live tokens that this node has not seen get in from
-// elsewhere. No header of the client's makes another address of it.
+// Random tokens from one address use up only that address's allowance: live tokens that this node has not seen are accepted from
+// elsewhere. No header changes the address.
 func TestUnknownTokensAreRationedByAddress(t *testing.T) {
 	g := newGateway(t)
 	g.load(t)
@@ -87,7 +87,7 @@ func TestUnknownTokensAreRationedByAddress(t *testing.T) {
 	}
 	flood()
 	refused := 0
-	for range 20 { // the allowance comes back by and by, for the address and not for the header
+	for range 20 { // the allowance comes back over time, for the address and not for the header
 		if ask(flooding, tokens.New(), "192.0.2.77") == http.StatusTooManyRequests {
 			refused++
 		}

@@ -30,7 +30,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
 
-// metric is the value of a series on /metrics.
+// metric returns the value of a series on /metrics.
 func (g *gateway) metric(t *testing.T, series string) float64 {
 	t.Helper()
 	text := g.Do(t, "GET", "/metrics", "", "").Want(t, 200).Body
@@ -47,11 +47,11 @@ func (g *gateway) metric(t *testing.T, series string) float64 {
 
 const lookups = "ringfence_token_cache_lookups_total"
 
-// cached is a new token of the administrator's that the token cache has: for half a minute it is not looked up again.
+// cached returns a new, cached token of the administrator: for half a minute it is not looked up again.
 func (g *gateway) cached(t *testing.T) string {
 	t.Helper()
 	token := g.admin(t)
-	gatewaytest.Eventually(t, time.Minute, func() error { // a cache may drop what it is given first
+	gatewaytest.Eventually(t, time.Minute, func() error { // a cache may drop the first writes
 		const hits = "ringfence_token_cache_hits_total"
 		before := g.metric(t, hits)
 		g.Do(t, "GET", "/api/confd/1.1/users", token, "").Want(t, 200)
@@ -63,7 +63,7 @@ func (g *gateway) cached(t *testing.T) string {
 	return token
 }
 
-// Database, token cache, certificate and counters are those of before.
+// A reload keeps the database, the token cache, the certificate and the counters.
 func TestReloadKeepsWhatIsShared(t *testing.T) {
 	g := newGateway(t)
 	g.load(t)
@@ -115,8 +115,8 @@ func TestReloadMountsNothing(t *testing.T) {
 	}
 }
 
-// sharesBecome waits until nothing more and nothing less is shared: a configuration that Caddy has replaced or refused gives
-// its own back by and by.
+// sharesBecome waits until exactly these shares are taken: a configuration that Caddy has replaced or refused releases its shares
+// after a while.
 func sharesBecome(t *testing.T, want map[string]int) {
 	t.Helper()
 	gatewaytest.Eventually(t, time.Minute, func() error {
@@ -127,7 +127,7 @@ func sharesBecome(t *testing.T, want map[string]int) {
 	})
 }
 
-// When the last configuration is gone nothing is left of it.
+// When the last configuration ends, nothing of it is left.
 func TestStopGivesEverythingBack(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 	before := goleak.IgnoreCurrent()
@@ -149,7 +149,7 @@ func TestStopGivesEverythingBack(t *testing.T) {
 		})
 	}
 	options := []goleak.Option{before}
-	for _, function := range []string{ // Caddy's own, for as long as the process lives
+	for _, function := range []string{ // Caddy's own, which live as long as the process
 		"github.com/caddyserver/caddy/v2.replaceLocalAdminServer.func2",
 		"github.com/caddyserver/certmagic.keepLockfileFresh",
 		"github.com/DeRuina/timberjack.(*Logger).millRun",
@@ -162,8 +162,8 @@ func TestStopGivesEverythingBack(t *testing.T) {
 	})
 }
 
-// Nothing is lost of what was sent on a connection that the old configuration accepted, however late that was, and the
-// reload waits no longer than for that.
+// No request on a connection that the old configuration accepted is lost, however late it was sent, and the reload does not wait
+// longer than needed.
 func TestReloadWaitsForConnections(t *testing.T) {
 	g := newGateway(t)
 	g.handover = "1h"
@@ -211,10 +211,10 @@ func TestReloadWaitsForConnections(t *testing.T) {
 	}
 }
 
-// No request is lost, on connections of their own and on kept ones, whatever their version and method.
+// No request is lost, on new connections and on kept ones, whatever its version and method.
 func TestNoRequestIsLostInAReload(t *testing.T) {
 	slow := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		select { // some are under way at any moment
+		select { // some are in flight at any moment
 		case <-time.After(5 * time.Millisecond):
 		case <-r.Context().Done():
 		}
@@ -222,7 +222,7 @@ func TestNoRequestIsLostInAReload(t *testing.T) {
 	}))
 	t.Cleanup(slow.Close)
 	g := newGateway(t)
-	g.handover = "1m" // much longer than a request takes, also on a slow machine
+	g.handover = "1m" // much longer than a request takes, even on a slow machine
 	routes := echoGate + "reverse_proxy " + slow.Listener.Addr().String()
 	g.routes = routes
 	g.load(t)
@@ -294,7 +294,7 @@ func TestRefusedReloadChangesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	busy := gatewaytest.FreePort(t)
-	listener := httptest.NewUnstartedServer(nil) // it has a port, and it is not shared
+	listener := httptest.NewUnstartedServer(nil) // it has a port, and does not share it
 	t.Cleanup(func() { _ = listener.Listener.Close() })
 	_, taken, _ := strings.Cut(listener.Listener.Addr().String(), ":")
 	tests := []struct{ name, app, routes, want string }{
@@ -332,7 +332,7 @@ func TestRefusedReloadChangesNothing(t *testing.T) {
 	g.Do(t, "GET", "/", "", "").Want(t, 200)
 }
 
-// Another address is another database, and the way back leads to the first.
+// Another address is another database, and the old address leads back to the first.
 func TestReloadOntoAnotherDatabase(t *testing.T) {
 	g := newGateway(t)
 	g.load(t)
@@ -352,8 +352,8 @@ func TestReloadOntoAnotherDatabase(t *testing.T) {
 	g.Do(t, "GET", "/api/confd/1.1/users", token, "").Want(t, 200)
 }
 
-// While a database is waited for, the configuration may be changed: also to another database.
-func TestReloadWhileTheDatabaseIsAway(t *testing.T) {
+// While the gateway waits for a database, the configuration may change, even to another database.
+func TestReloadWhileTheDatabaseIsUnreachable(t *testing.T) {
 	g := newGateway(t)
 	away := "database postgres://nobody@127.0.0.1:" + gatewaytest.FreePort(t) + "/x"
 	g.app = away
@@ -373,7 +373,7 @@ func TestReloadWhileTheDatabaseIsAway(t *testing.T) {
 	g.admin(t)
 }
 
-// What is under way when the gateway is stopped is finished.
+// Requests in flight when the gateway stops are completed.
 func TestStopFinishesRequests(t *testing.T) {
 	arrived, release := make(chan struct{}, 2), make(chan struct{})
 	g := newGateway(t)
@@ -393,7 +393,7 @@ func TestStopFinishesRequests(t *testing.T) {
 	}
 	stopped := make(chan error, 1)
 	go func() { stopped <- caddy.Stop() }()
-	gatewaytest.Eventually(t, time.Minute, func() error { // nobody new is let in
+	gatewaytest.Eventually(t, time.Minute, func() error { // no new client is let in
 		if _, err := g.Try(t.Context(), "GET", "/healthz", "", ""); err == nil {
 			g.CloseIdleConnections()
 			return errors.New("it still takes connections")

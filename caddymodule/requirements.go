@@ -7,8 +7,8 @@ import (
 	"github.com/ringfence/ringfence/internal/target"
 )
 
-// requirements returns what this configuration's gates would require of a request: the explanation of a decision
-// asks the same routers as the decision itself.
+// requirements returns what this configuration's gates would require of a request. The explanation of a decision uses the same
+// routers as the decision itself.
 func (a *App) requirements(method, path string) (authsvc.Requirement, error) {
 	t, err := target.Parse(path)
 	if err != nil {
@@ -32,7 +32,7 @@ func (a *App) requirements(method, path string) (authsvc.Requirement, error) {
 	return authsvc.Requirement{Service: found.Service, Access: found.Access, Public: found.Public}, nil
 }
 
-// explains takes the routers of a gate that is being provisioned.
+// explains adds the routers of a gate that is being provisioned.
 func (a *App) explains(routers []gate.Router) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
 )
 
-// Somebody who has forgotten the password asks for a mail, opens its link in a browser, and logs in with another password.
+// A user who has forgotten the password asks for a mail, opens its link in a browser, and logs in with a new password.
 func TestPasswordResetInABrowser(t *testing.T) {
 	b := newBrowser(t)
 	mails := mailtest.Start(t, mailtest.Options{})
@@ -25,7 +25,7 @@ func TestPasswordResetInABrowser(t *testing.T) {
 		password, again, set = chromedp.CSS("#password"), chromedp.CSS("#again"), chromedp.CSS("#choose button")
 		login, send          = chromedp.CSS("#login"), chromedp.CSS("#ask button")
 	)
-	// saying takes the steps, and waits until the page says something with this in it.
+	// saying takes the steps, and waits until the page's message contains want.
 	saying := func(want string, steps ...chromedp.Action[chromedp.Void]) {
 		t.Helper()
 		b.run(t, steps...)

@@ -10,8 +10,8 @@ import (
 	"github.com/ringfence/ringfence/caddymodule"
 )
 
-// The keys come from the configuration, by a placeholder too, and stay those of the process: a configuration with others is
-// refused, and gives back what it took.
+// The keys come from the configuration, also through a placeholder, and stay the same for the life of the process: a
+// configuration with others is refused, and releases what it took.
 func TestSealingKeysAreOfTheConfiguration(t *testing.T) {
 	keys := func(b string) string { return base64.StdEncoding.EncodeToString([]byte(strings.Repeat(b, 32))) }
 	g := newGateway(t)

@@ -42,8 +42,8 @@ type Auth struct{ gated }
 // Confd serves the telephony configuration service to requests that a ringfence_gate has let through.
 type Confd struct{ gated }
 
-// Helpers serves the helper endpoints: to requests that a ringfence_gate has let through or, when it is
-// Open, to everybody who can reach the port, which must then be a loopback one.
+// Helpers serves the helper endpoints to requests that a ringfence_gate has let through or, if Open is set, to everybody who can
+// reach the port, which must then be a loopback one.
 type Helpers struct {
 	// Open serves the endpoints at the root of the site, without a gate.
 	Open bool `json:"open,omitempty"`
@@ -52,7 +52,7 @@ type Helpers struct {
 
 // gated is a service behind the gate.
 type gated struct {
-	// Accept is "lenient" where a request without an Accept header takes any answer. Empty: it takes none, and gets 406.
+	// Accept is "lenient" if a request without an Accept header accepts any response. Empty: such a request gets 406.
 	Accept string `json:"accept,omitempty"`
 
 	service *rest.Service
@@ -63,12 +63,12 @@ const lenient = "lenient"
 // Validate checks the options.
 func (g *gated) Validate() error {
 	if g.Accept != "" && g.Accept != lenient {
-		return fmt.Errorf("accept %q: it is lenient, or left out", g.Accept)
+		return fmt.Errorf("accept is %q; it must be lenient or left out", g.Accept)
 	}
 	return nil
 }
 
-// serve has the service answer. A request without an Accept header has been said to take anything since RFC 7231, 5.3.2.
+// serve passes the request to the service. A missing Accept header means that any response is acceptable (RFC 7231, 5.3.2).
 func (g *gated) serve(w http.ResponseWriter, r *http.Request) {
 	if g.Accept == lenient && !slices.ContainsFunc(r.Header["Accept"], func(line string) bool { return strings.Trim(line, " \t,") != "" }) {
 		r.Header["Accept"] = []string{"*/*"}
@@ -78,7 +78,7 @@ func (g *gated) serve(w http.ResponseWriter, r *http.Request) {
 
 var errNoGate = errors.New("no ringfence_gate has let this request through: put ringfence_gate into the same route")
 
-// ServeHTTP fails closed: a request that no gate has matched with this service is not served.
+// ServeHTTP fails closed: it does not serve a request that no gate has matched with this service.
 func (g *gated) ServeHTTP(w http.ResponseWriter, r *http.Request, _ caddyhttp.Handler) error {
 	m := rest.FromContext(r.Context())
 	if m == nil || m.Service != g.service {
@@ -123,7 +123,7 @@ func (h *Confd) Provision(ctx caddy.Context) error {
 	return checkGated(ctx, "ringfence_confd")
 }
 
-// Provision takes the service from the app, or makes an open one.
+// Provision takes the service from the app, or creates an open one.
 func (h *Helpers) Provision(ctx caddy.Context) error {
 	app, err := loadApp(ctx)
 	if err != nil {
@@ -139,7 +139,7 @@ func (h *Helpers) Provision(ctx caddy.Context) error {
 	return checkOpen(ctx, "ringfence_helpers")
 }
 
-// ServeHTTP serves an open endpoint without asking for a gate.
+// ServeHTTP serves an open endpoint without requiring a gate.
 func (h *Helpers) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
 	if h.Open {
 		h.serve(w, r)
@@ -156,7 +156,7 @@ func loadApp(ctx caddy.Context) (*App, error) {
 	return app.(*App), nil
 }
 
-// parseBare parses a directive that takes nothing.
+// parseBare parses a directive without arguments and options.
 func parseBare(module func() caddyhttp.MiddlewareHandler) httpcaddyfile.UnmarshalHandlerFunc {
 	return func(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) {
 		h.Next()

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// A refusal that needs no body does not wait for one that does not come, for which the test's server would wait without end.
+// A refusal that needs no body does not wait for one: the test's server would wait for ever.
 func TestRefusalsDoNotWaitForBodies(t *testing.T) {
 	g := newGateway(t)
 	g.routes = "ringfence_gate echo {\nprefix " + echoPrefix + "\n}\n" + daemon(t)
@@ -39,7 +39,7 @@ func TestRefusalsDoNotWaitForBodies(t *testing.T) {
 			"expecting": "Expect: 100-continue\r\nContent-Length: 100\r\n",
 		} {
 			if tt.name == "no password" && framing != "expecting" {
-				continue // what it says depends on the body
+				continue // the response depends on the body
 			}
 			head, begun, _ := strings.Cut(length, "\r\n\r\n")
 			text := tt.request + " HTTP/1.1\r\nHost: gw\r\n" + tt.headers + strings.TrimSuffix(head, "\r\n") + "\r\n\r\n" + begun
@@ -51,7 +51,7 @@ func TestRefusalsDoNotWaitForBodies(t *testing.T) {
 	}
 }
 
-// firstStatus sends the beginning of a request, and answers the status of what comes while our side stays open.
+// firstStatus sends the beginning of a request, and returns the status of the response while our side stays open.
 func firstStatus(t *testing.T, g *gateway, text string) (int, error) {
 	t.Helper()
 	dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"http/1.1"}}}
@@ -71,7 +71,7 @@ func firstStatus(t *testing.T, g *gateway, text string) (int, error) {
 	return res.StatusCode, res.Body.Close()
 }
 
-// curl, which many clients are, sees each refusal as an answer over HTTP/2 too, whatever it is still sending.
+// curl, which many clients use, sees each refusal as a response over HTTP/2 too, whatever it is still sending.
 func TestCurlSeesRefusals(t *testing.T) {
 	curl, err := exec.LookPath("curl")
 	if err != nil {

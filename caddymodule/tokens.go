@@ -16,13 +16,13 @@ func init() {
 	caddy.RegisterModule(new(RemoteTokens))
 }
 
-// TokenSource is a guest module in the namespace ringfence.tokens: where tokens come from.
+// TokenSource is a guest module in the namespace ringfence.tokens: a source of tokens.
 type TokenSource interface {
 	// Tokens returns the cache in front of the source. It is called once, while the app is provisioned.
 	Tokens(a *App) (*tokens.Cache, error)
 }
 
-// LocalTokens are those that the authentication service on this database issues. It is the default.
+// LocalTokens are the tokens that the authentication service on this database issues. It is the default.
 type LocalTokens struct{}
 
 // CaddyModule returns the Caddy module information.
@@ -47,18 +47,18 @@ func (*LocalTokens) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	return nil
 }
 
-// RemoteTokens are those of an existing auth server that speaks GET /0.1/token/{token}. What it answers is
-// cached and matched here, so a revocation there shows here after at most Staleness.
+// RemoteTokens are the tokens of an existing auth server that offers GET /0.1/token/{token}. Its responses are cached and matched
+// here, so a revocation there takes effect here after at most Staleness.
 type RemoteTokens struct {
-	// URL is the server's, up to and without /0.1: https://pbx.example.com/api/auth
+	// URL is the server's address, without /0.1: https://pbx.example.com/api/auth
 	URL string `json:"url"`
-	// Staleness is how long an answer is trusted, at most 30s. Default: 10s.
+	// Staleness is how long a response is trusted, at most 30s. Default: 10s.
 	Staleness caddy.Duration `json:"staleness,omitempty"`
-	// Timeout bounds one question. Default: 3s.
+	// Timeout bounds one request. Default: 3s.
 	Timeout caddy.Duration `json:"timeout,omitempty"`
 	// CA is a PEM file with the authorities to trust, for a server with a private one. Default: the system's.
 	CA string `json:"ca,omitempty"`
-	// PlainHTTP allows http:// to another machine: tokens then cross the network for all to read.
+	// PlainHTTP allows http:// to another machine: everybody on the network can then read the tokens.
 	PlainHTTP bool `json:"plain_http,omitempty"`
 
 	key string
@@ -79,7 +79,7 @@ func (c remoteCache) Destruct() error {
 	return nil
 }
 
-// Tokens returns the cache of this server's tokens, shared with the configurations that name it alike.
+// Tokens returns the cache of this server's tokens, shared between configurations with the same settings.
 func (t *RemoteTokens) Tokens(a *App) (*tokens.Cache, error) {
 	key, err := json.Marshal(t)
 	if err != nil {
@@ -107,7 +107,7 @@ func (t *RemoteTokens) Tokens(a *App) (*tokens.Cache, error) {
 	return cache, nil
 }
 
-// Cleanup gives back the share of the cache, if there is one.
+// Cleanup releases the share of the cache, if there is one.
 func (t *RemoteTokens) Cleanup() error {
 	if t.key == "" {
 		return nil

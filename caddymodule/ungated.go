@@ -12,12 +12,12 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 )
 
-// checkGated refuses a service of ours in a route where no gate comes before it. It is called while the service is provisioned, so that
-// no such configuration is ever loaded, valid or run. It looks at names and places, not at matchers: whether the gate really lets a
-// request through to the service is known with the request alone (see gated.ServeHTTP).
+// checkGated refuses a service of ours in a route where no gate comes before it. It is called while the service is provisioned,
+// so that no such configuration can be loaded, validated or run. It looks at names and places, not at matchers: whether the gate
+// really lets a request through to the service is known only when the request comes (see gated.ServeHTTP).
 //
-// Caddy provisions routes in their order, and drops the raw form of a route's handlers once all of them are there. So the first route
-// of a list that still has its raw form is the one that the service is in, and what comes before is complete.
+// Caddy provisions routes in order, and drops the raw form of a route's handlers once all of them are provisioned. So the service
+// is in the first route of a list that still has its raw form, and the routes before it are complete.
 func checkGated(ctx caddy.Context, service string) error {
 	server, ok := ctx.Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server)
 	if !ok {
@@ -48,7 +48,7 @@ func ungated(service string) error {
 	return fmt.Errorf("%s has no ringfence_gate before it: put ringfence_gate into the same route", service)
 }
 
-// enclosing are the subroutes around a handler, nil if other handlers are around it too.
+// enclosing returns the subroutes around a handler, nil if other handlers are around it too.
 func enclosing(modules []caddy.Module) []*caddyhttp.Subroute {
 	subroutes := []*caddyhttp.Subroute{}
 	for _, m := range modules {
@@ -63,7 +63,7 @@ func enclosing(modules []caddy.Module) []*caddyhttp.Subroute {
 	return subroutes
 }
 
-// loading is the index of the route whose handlers are being provisioned, negative if there is none.
+// loading returns the index of the route whose handlers are being provisioned, negative if there is none.
 func loading(list caddyhttp.RouteList) int {
 	for i := range list {
 		if len(list[i].HandlersRaw) > 0 {
@@ -73,7 +73,8 @@ func loading(list caddyhttp.RouteList) int {
 	return -1
 }
 
-// gateOnTheWay reports whether a gate comes before the service in one of the lists, each in a route of the one before.
+// gateOnTheWay reports whether a gate comes before the service in one of the lists, each of which is in a route of the one
+// before.
 func gateOnTheWay(server *caddyhttp.Server, lists []caddyhttp.RouteList, service string) bool {
 	var met []caddyhttp.MatcherSets // by a request that gets so far
 	for i, list := range lists {
@@ -83,7 +84,7 @@ func gateOnTheWay(server *caddyhttp.Server, lists []caddyhttp.RouteList, service
 		}
 		met = append(met, list[at].MatcherSets)
 		for j := range list[:at] {
-			// Of the routes of one group a request meets one alone.
+			// A request takes only one route of a group.
 			if exclusive := list[j].Group != "" && list[j].Group == list[at].Group; !exclusive && hasGate(server, &list[j], met) {
 				return true
 			}
@@ -99,7 +100,7 @@ func gateOnTheWay(server *caddyhttp.Server, lists []caddyhttp.RouteList, service
 	return false
 }
 
-// hasGate reports whether requests that meet these matchers, all of them, meet a gate of our own services in the route.
+// hasGate reports whether requests that satisfy all these matchers pass a gate of our own services in the route.
 func hasGate(server *caddyhttp.Server, route *caddyhttp.Route, met []caddyhttp.MatcherSets) bool {
 	if !slices.ContainsFunc(met, func(m caddyhttp.MatcherSets) bool { return covers(route.MatcherSets, m) }) {
 		return false
@@ -129,7 +130,7 @@ func gateAmong(server *caddyhttp.Server, handlers []caddyhttp.MiddlewareHandler,
 	return false
 }
 
-// covers reports whether all requests that meet the matchers of inner meet those of outer, as far as paths tell.
+// covers reports whether all requests that satisfy the matchers of inner satisfy those of outer, as far as paths tell.
 func covers(outer, inner caddyhttp.MatcherSets) bool {
 	if len(outer) == 0 || reflect.DeepEqual(outer, inner) {
 		return true
@@ -155,7 +156,7 @@ func covers(outer, inner caddyhttp.MatcherSets) bool {
 	return len(inner) > 0
 }
 
-// pathsOf are the patterns of a path matcher in the set.
+// pathsOf returns the patterns of the path matchers in the set.
 func pathsOf(set caddyhttp.MatcherSet) []string {
 	for _, m := range set {
 		if paths, ok := m.(*caddyhttp.MatchPath); ok {
@@ -165,8 +166,8 @@ func pathsOf(set caddyhttp.MatcherSet) []string {
 	return nil
 }
 
-// rawGateBefore reports whether a gate comes before a handler of this name within one route, in its raw form. Of several handlers with the name, the last one counts: which of them
-// is being provisioned is not known.
+// rawGateBefore reports whether a gate comes before a handler of this name within one route, in its raw form. Of several handlers
+// with the name the last one counts, since it is not known which one is being provisioned.
 func rawGateBefore(handlers []json.RawMessage, name string) bool {
 	last := 0
 	for i, raw := range handlers {
@@ -180,14 +181,14 @@ func rawGateBefore(handlers []json.RawMessage, name string) bool {
 	return rawGate(handlers[:last]...)
 }
 
-// rawGate reports whether a gate of our own services is in handlers in their raw form, or below them.
+// rawGate reports whether a gate of our own services is among handlers in their raw form, or below them.
 func rawGate(handlers ...json.RawMessage) bool {
 	return rawSearch(handlers, func(h map[string]any) bool {
 		return h["handler"] == "ringfence_gate" && (h["service"] == nil || h["service"] == "")
 	})
 }
 
-// rawHas reports whether a handler of this name is in handlers in their raw form, or below them.
+// rawHas reports whether a handler of this name is among handlers in their raw form, or below them.
 func rawHas(handlers []json.RawMessage, name string) bool {
 	return rawSearch(handlers, func(h map[string]any) bool { return h["handler"] == name })
 }
@@ -223,7 +224,7 @@ func search(tree any, found func(map[string]any) bool) bool {
 	return false
 }
 
-// checkOpen refuses a service that is open to everybody on a server that others than this machine can reach.
+// checkOpen refuses an open service on a server that other machines can reach.
 func checkOpen(ctx caddy.Context, service string) error {
 	server, ok := ctx.Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server)
 	if !ok {
@@ -241,7 +242,7 @@ func checkOpen(ctx caddy.Context, service string) error {
 	return nil
 }
 
-// checkNamed is checkGated for a service in a named route, which Caddy provisions when all others are there: the gate is in the named
+// checkNamed is checkGated for a service in a named route, which Caddy provisions after all others: the gate must be in the named
 // route itself, or before each place that invokes it.
 func checkNamed(server *caddyhttp.Server, around []*caddyhttp.Subroute, service string) error {
 	var lists []caddyhttp.RouteList
@@ -252,7 +253,7 @@ func checkNamed(server *caddyhttp.Server, around []*caddyhttp.Subroute, service 
 		return nil
 	}
 	for name, route := range server.NamedRoutes {
-		// Several may not be complete yet: those with the service and without a gate are looked at.
+		// Several named routes may be incomplete: those with the service and without a gate matter.
 		if route == nil || !rawHas(route.HandlersRaw, service) || rawGate(route.HandlersRaw...) {
 			continue
 		}
@@ -263,7 +264,7 @@ func checkNamed(server *caddyhttp.Server, around []*caddyhttp.Subroute, service 
 	return nil
 }
 
-// invoked looks for the places that invoke a named route.
+// invoked searches for the places that invoke a named route.
 type invoked struct {
 	server *caddyhttp.Server
 	name   string

@@ -8,7 +8,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 )
 
-// A configuration in which a service of ours is reached without a gate is refused when it is loaded, and when it is validated.
+// A configuration in which a service can be reached without a gate is refused when it is loaded, and when it is validated.
 func TestServiceWithoutAGateIsRefused(t *testing.T) {
 	const own = "ringfence_gate\n"
 	tests := []struct {
@@ -76,10 +76,10 @@ func TestServiceWithoutAGateIsRefused(t *testing.T) {
 	})
 }
 
-// want fails the test unless the configuration is refused, or valid.
+// want fails the test unless the configuration is refused, or valid, as expected.
 func want(t *testing.T, config []byte, refused bool) {
 	t.Helper()
-	for range 4 { // Caddy provisions the apps in no particular order
+	for range 4 { // Caddy provisions the apps in random order
 		parsed := new(caddy.Config)
 		if err := json.Unmarshal(config, parsed); err != nil {
 			t.Fatal(err)
@@ -94,7 +94,7 @@ func want(t *testing.T, config []byte, refused bool) {
 	}
 }
 
-// The helper endpoints may be open on addresses of this machine alone.
+// The helper endpoints may be open on addresses of this machine only.
 func TestOpenHelpersAreForThisMachine(t *testing.T) {
 	for bind, refused := range map[string]bool{
 		"127.0.0.1": false, "[::1]": false, "127.8.8.8": false, "localhost": false, "ringfence_tcp/127.0.0.1 ringfence_tcp/[::1]": false,

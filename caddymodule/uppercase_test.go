@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A denial for a UUID holds for it in upper case, in both cases, and percent-encoded, for services here and for upstreams: all name
-// the same object.
+// A denial for a UUID also holds in upper case, in mixed case, and percent-encoded, for our own services and for upstreams: all
+// spellings name the same object.
 func TestDenialInUpperCase(t *testing.T) {
 	g := newGateway(t)
 	g.routes = "handle /api/calld/* {\nringfence_gate calld {\nprefix /api/calld/1.0\n}\n" + daemon(t) + "\n}"

@@ -17,7 +17,7 @@ import (
 	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
 )
 
-// describer answers with what it received.
+// describer returns what it received.
 func describer(w http.ResponseWriter, r *http.Request) {
 	h := r.Header
 	fmt.Fprintf(w, "%s %s user=%s tenant=%s session=%s purpose=%s", r.Method, r.RequestURI,
@@ -25,7 +25,7 @@ func describer(w http.ResponseWriter, r *http.Request) {
 		strings.Join(h["X-Ringfence-Session"], "|"), strings.Join(h["X-Ringfence-Purpose"], "|"))
 }
 
-// daemon is a small daemon that describes what it received, and the directive that proxies to it.
+// daemon starts a small daemon that describes what it received, and returns the directive that proxies to it.
 func daemon(t *testing.T) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(describer))
@@ -48,7 +48,7 @@ func TestStripPrefix(t *testing.T) {
 		{echoPrefix + "/pub/x?a=b%20c&d=/api/echo/1.0/pub", 200, "GET /pub/x?a=b%20c&d=/api/echo/1.0/pub "},
 		{echoPrefix + "/pub" + echoPrefix + "/pub/x", 200, "GET /pub" + echoPrefix + "/pub/x "},
 		{echoPrefix, 200, "GET / "},
-		{"/api/whole", 404, ""}, // the route's matcher wants more
+		{"/api/whole", 404, ""}, // the route's matcher requires more
 		{"/api/whole/x", 200, "GET /x "},
 		{echoPrefix + "/admin", 403, ""},
 		{echoPrefix + "//x", 400, ""},
@@ -103,7 +103,7 @@ paths:
 		{"POST", "/agents/by-id/17/login", token, 200, ""},
 		{"POST", "/agents/by-id/18/login", token, 403, "agentd.agents.by-id.18.login.create"},
 		{"GET", "/agents/by-id/17/login", token, 403, "agentd.#"},
-		{"POST", "/agents/by-id/17/logoff", token, 403, "agentd.#"}, // its access leaves a choice
+		{"POST", "/agents/by-id/17/logoff", token, 403, "agentd.#"}, // its documented access has an alternative
 		{"GET", "/undocumented", token, 403, "agentd.#"},
 		{"GET", "/undocumented", all, 200, ""},
 		{"GET", "/status", "", 200, ""},
@@ -119,7 +119,7 @@ paths:
 	}
 }
 
-// The daemon is told who asks, by the gate alone.
+// The gate, and nobody else, tells the daemon who the caller is.
 func TestIdentity(t *testing.T) {
 	g := newGateway(t)
 	g.routes = "ringfence_gate echo {\nprefix " + echoPrefix + "\npublic GET " + echoPrefix + "/status\n}\n" + `
@@ -155,7 +155,7 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
-// A daemon gets the token where its gate says so, and the tenant when the caller may act in it.
+// A daemon gets the token if its gate says so, and the tenant if the caller may act in it.
 func TestWhatADaemonIsGiven(t *testing.T) {
 	g := newGateway(t)
 	daemon := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -197,8 +197,8 @@ func TestWhatADaemonIsGiven(t *testing.T) {
 	}
 }
 
-// A daemon that is away is a 502 of the proxy's, and says nothing of where it was expected.
-func TestDaemonAway(t *testing.T) {
+// An unreachable daemon is a 502 of the proxy, which does not reveal its address.
+func TestDaemonUnreachable(t *testing.T) {
 	g := newGateway(t)
 	g.routes = echoGate + "reverse_proxy 127.0.0.1:" + gatewaytest.FreePort(t)
 	g.load(t)
@@ -235,7 +235,8 @@ func echoing(t *testing.T) string {
 	return "reverse_proxy " + server.Listener.Addr().String() + " {\nstream_close_delay 1m\n}"
 }
 
-// upgrade sends the beginning of a WebSocket, with more header lines, and answers the connection, and the response's status and headers.
+// upgrade sends the beginning of a WebSocket, with more header lines, and returns the connection, and the response's status and
+// headers.
 func upgrade(t *testing.T, g *gateway, path, token string, more ...string) (conn net.Conn, reader *bufio.Reader, status int, header http.Header) {
 	t.Helper()
 	dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"http/1.1"}}}
@@ -291,5 +292,5 @@ func TestWebSocket(t *testing.T) {
 	if err := g.reload(t); err != nil {
 		t.Fatal(err)
 	}
-	say("after a reload") // as stream_close_delay says
+	say("after a reload") // because of stream_close_delay
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/caddyserver/caddy/v2"
 )
 
-// Version is this program's. A release sets it when it is linked; else it is that of the module in the build: of another Caddy build,
-// the version that was asked for.
+// Version is this program's version. A release sets it at link time; otherwise it is the version of the module in the build, also
+// in another Caddy build.
 var Version = ""
 
 const modulePath = "github.com/ringfence/ringfence"
@@ -24,7 +24,7 @@ func init() {
 		"It is a custom build of Caddy: all of Caddy's commands and configuration work."
 }
 
-// builtVersion is the version of our module in a build, "(devel)" where it was built from a working tree.
+// builtVersion returns the version of our module in a build, "(devel)" if it was built from a working tree.
 func builtVersion(info *debug.BuildInfo) string {
 	if info == nil {
 		return "(unknown)"
@@ -43,5 +43,5 @@ func builtVersion(info *debug.BuildInfo) string {
 	return "(devel)"
 }
 
-// versionLine is what `ringfence version` prints, but for its end: Caddy puts its own version behind it.
+// versionLine returns what `ringfence version` prints, except for its end: Caddy appends its own version.
 func versionLine() string { return "ringfence " + Version + ", " + runtime.Version() + ", Caddy" }

@@ -16,7 +16,7 @@ import (
 	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
 )
 
-// waysToEnd are the ways in which an account's token stops being good for what it has begun.
+// waysToEnd are the ways in which an account's token can stop being valid for a request in progress.
 var waysToEnd = []struct {
 	name       string
 	expiration int // of the token, in seconds
@@ -43,7 +43,7 @@ var waysToEnd = []struct {
 	}},
 }
 
-// account is a new account for a connection, and its token.
+// account creates an account for a connection, and returns its token.
 func account(t *testing.T, g *gateway, admin string, expiration int) (user, policy, token string) {
 	t.Helper()
 	user, policy, _ = g.Account(t, admin, "client", "echo.pub.#")
@@ -52,7 +52,7 @@ func account(t *testing.T, g *gateway, admin string, expiration int) (user, poli
 	return user, policy, token
 }
 
-// A WebSocket ends with what its token may do; others stay.
+// A WebSocket ends when its token no longer allows it; others stay.
 func TestWebSocketEndsWithItsToken(t *testing.T) {
 	for _, way := range waysToEnd {
 		t.Run(way.name, func(t *testing.T) {
@@ -89,7 +89,7 @@ func TestWebSocketEndsWithItsToken(t *testing.T) {
 	}
 }
 
-// So does an answer that has no end, in both versions of HTTP, whether anything more is sent or not.
+// So does an endless response, in both versions of HTTP, whether anything more is sent or not.
 func TestStreamEndsWithItsToken(t *testing.T) {
 	gone := make(chan struct{}, 10)
 	streams := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -154,7 +154,7 @@ func insecureClient(t *testing.T, http2 bool) *http.Client {
 	return &http.Client{Transport: transport}
 }
 
-// An upgrade is a GET without a body, and not begun by a page of a strange origin.
+// An upgrade is a GET without a body, and a page of a foreign origin cannot begin it.
 func TestUpgrade(t *testing.T) {
 	g := newGateway(t)
 	g.app = "origins https://pbx.example.com"

@@ -24,8 +24,8 @@ import (
 	"github.com/ringfence/ringfence/caddymodule/listener"
 )
 
-// introduce says who the first administrator is, once in the life of a database. A generated password is shown on a
-// terminal alone: whatever else standard error leads to may be kept.
+// introduce reports the first administrator, once in the life of a database. It shows a generated password only on a terminal:
+// other destinations of standard error may be kept.
 func (a *App) introduce(first authsvc.FirstStart) {
 	if !first.Created {
 		return
@@ -42,10 +42,10 @@ func (a *App) introduce(first authsvc.FirstStart) {
 	}
 }
 
-// started makes this configuration the one that counts, once all its apps have started.
+// started makes this configuration the active one, once all its apps have started.
 type started struct{ *App }
 
-// Handle is caddyevents.Handler's. While it runs the old configuration, if there is one, serves as before.
+// Handle implements caddyevents.Handler. While it runs the old configuration, if there is one, still serves.
 func (a started) Handle(context.Context, caddy.Event) error {
 	slog.SetDefault(a.log)
 	a.engine.auth.UseRequirements(a.requirements)
@@ -60,12 +60,12 @@ func (a started) Handle(context.Context, caddy.Event) error {
 	return nil
 }
 
-// PublicAddress is the public URL, for the certificate. It is empty if there is none.
+// PublicAddress returns the public URL, for the certificate, or "" if there is none.
 func (a *App) PublicAddress() string { return a.PublicURL }
 
-// takeOver has this configuration accept all new connections. The old one goes on for a while with those that it has: it
-// reads their next requests and asks their clients to open new ones, so that all that are in use end, and only idle ones
-// are left to close when Caddy stops it.
+// takeOver makes this configuration accept all new connections. The old one keeps serving its own for a while: it reads their
+// next requests and asks their clients to open new ones, so that all busy connections end, and only idle ones are left to close
+// when Caddy stops it.
 func (a *App) takeOver() {
 	if old, err := caddy.ActiveContext().AppIfConfigured("ringfence"); err == nil {
 		old.(*App).leaving.Store(true)
@@ -73,7 +73,7 @@ func (a *App) takeOver() {
 	listener.HandOver(time.Duration(a.HandoverDelay))
 }
 
-// welcome tells whoever started the process where to go next.
+// welcome tells the user who started the process where to go next.
 func (a *App) welcome() {
 	database := a.Database
 	switch {
@@ -106,11 +106,11 @@ func (a *App) welcome() {
 
 func onTerminal() bool { return term.IsTerminal(int(os.Stderr.Fd())) }
 
-// place is something of ours that a browser or a tool can open.
+// place is an address that a browser or a tool can open.
 type place struct{ name, url string }
 
-// places are where the handlers of this configuration can be reached from this machine, as far as its
-// listeners tell: at most one for each kind and server.
+// places returns where the handlers of this configuration can be reached from this machine, as far as its listeners tell: at most
+// one for each kind and server.
 func (a *App) places() []place {
 	app, err := a.ctx.AppIfConfigured("http")
 	if err != nil {
@@ -142,7 +142,7 @@ func (a *App) places() []place {
 	return slices.Compact(out)
 }
 
-// handlers are which of ours a server has.
+// handlers says which of our handlers a server has.
 type handlers struct{ console, gate, open bool }
 
 func (h *handlers) search(routes caddyhttp.RouteList) {
@@ -162,7 +162,7 @@ func (h *handlers) search(routes caddyhttp.RouteList) {
 	}
 }
 
-// address is the URL of a server on this machine: its first TCP listener, as localhost when that leads there.
+// address returns the URL of a server on this machine: its first TCP listener, as localhost if that leads there.
 func address(server *caddyhttp.Server) (string, bool) {
 	scheme := "http"
 	if len(server.TLSConnPolicies) > 0 {

@@ -29,15 +29,16 @@ func init() {
 	caddy.RegisterModule(new(keeper))
 }
 
-// SelfSigned serves this installation's self-signed certificate for every name, and for access by address without a
-// server name. The certificate is made when the configuration starts for the first time, and stays the same after restarts
-// and reloads: package selfsigned says how long and when it is renewed. It is also for the host of the public URL. Its SHA-256 fingerprint is logged once per process, after the start.
+// SelfSigned serves this installation's self-signed certificate for every name, and for access by address without a server name.
+// The certificate is made when a configuration starts for the first time, and stays the same after restarts and reloads; package
+// selfsigned says how long it is valid and when it is renewed. It also names the host of the public URL. Its SHA-256 fingerprint
+// is logged once per process, after the start.
 type SelfSigned struct {
-	// Data is the data folder; the key and the certificate are in its folder "tls". Placeholders are resolved.
-	// Default: {env.RINGFENCE_DATA}, else ./data.
+	// Data is the data folder; the key and the certificate are in its folder "tls". Placeholders are resolved. Default:
+	// {env.RINGFENCE_DATA}, else ./data.
 	Data string `json:"data,omitempty"`
 
-	shared *shared // set once the share is ours
+	shared *shared // set once this configuration has its share
 	names  []string
 }
 
@@ -51,8 +52,8 @@ func (*SelfSigned) CaddyModule() caddy.ModuleInfo {
 
 const selfSignedID = "tls.get_certificate.ringfence_self_signed"
 
-// Provision takes a share of the certificate, with the other configurations and sites on the same folder. It touches no file: the
-// certificate is opened when the configuration starts, see keeper.
+// Provision takes a share of the certificate, together with the other configurations and sites on the same folder. It touches no
+// file: the certificate is opened when the configuration starts, see keeper.
 func (s *SelfSigned) Provision(ctx caddy.Context) error {
 	if err := logs.Protect(ctx); err != nil {
 		return err
@@ -82,10 +83,10 @@ func (s *SelfSigned) Provision(ctx caddy.Context) error {
 	return events.(*caddyevents.App).On("started", announcement{s.shared})
 }
 
-// hasPublicURL is an app that knows where browsers reach this gateway.
+// hasPublicURL is an app that knows this gateway's public URL.
 type hasPublicURL interface{ PublicAddress() string }
 
-// publicHost is the host of the public URL, if there is one.
+// publicHost returns the host of the public URL, if there is one.
 func publicHost(ctx caddy.Context) ([]string, error) {
 	app, err := ctx.AppIfConfigured("ringfence")
 	switch {
@@ -110,8 +111,8 @@ func hostOf(address string) []string {
 	return []string{parsed.Hostname()}
 }
 
-// GetCertificate returns the certificate, whatever the client asked for. It reads memory only, but for a handshake that comes before
-// the configuration has wholly started.
+// GetCertificate returns the certificate, whatever the client asked for. It reads only memory, except in a handshake that comes
+// before the configuration has started completely.
 func (s *SelfSigned) GetCertificate(context.Context, *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	store := s.shared.store.Load()
 	if store == nil {
@@ -123,7 +124,7 @@ func (s *SelfSigned) GetCertificate(context.Context, *tls.ClientHelloInfo) (*tls
 	return store.Certificate(), nil
 }
 
-// open opens the certificate, and has it be for the public host.
+// open opens the certificate, and makes it name the public host.
 func (s *SelfSigned) open() (*selfsigned.Store, error) {
 	store, err := s.shared.open(s.names)
 	if err != nil {
@@ -132,7 +133,7 @@ func (s *SelfSigned) open() (*selfsigned.Store, error) {
 	return store, nil
 }
 
-// Cleanup gives the share back. Caddy also calls it after a Provision that failed.
+// Cleanup releases the share. Caddy also calls it after a failed Provision.
 func (s *SelfSigned) Cleanup() error {
 	if s.shared == nil {
 		return nil
@@ -144,8 +145,8 @@ func (s *SelfSigned) Cleanup() error {
 
 const keeperID = "ringfence_certificates"
 
-// keeper is the app that opens the certificates of a configuration when it starts: what is only validated opens none.
-// Nobody has to configure it.
+// keeper is the app that opens the certificates of a configuration when it starts, so that validating opens none. It needs no
+// configuration.
 type keeper struct{ kept []*SelfSigned }
 
 // CaddyModule returns the Caddy module information.
@@ -155,7 +156,7 @@ func (*keeper) CaddyModule() caddy.ModuleInfo {
 
 func (k *keeper) keep(s *SelfSigned) { k.kept = append(k.kept, s) }
 
-// Start opens the certificates. A key that cannot be used refuses the configuration.
+// Start opens the certificates. It fails if a key cannot be used.
 func (k *keeper) Start() error {
 	for _, s := range k.kept {
 		if _, err := s.open(); err != nil {
@@ -165,7 +166,7 @@ func (k *keeper) Start() error {
 	return nil
 }
 
-// Stop has nothing to stop: each SelfSigned gives back its share.
+// Stop does nothing: each SelfSigned releases its own share.
 func (k *keeper) Stop() error { return nil }
 
 // UnmarshalCaddyfile sets up the module from Caddyfile tokens. Syntax:
@@ -194,9 +195,9 @@ func (s *SelfSigned) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	return nil
 }
 
-// SelfSignedOnly is the permission module for on-demand certificates that never gives permission. A site for any name
-// whose certificate comes from SelfSigned needs no other certificate; saying so in the global options keeps Caddy from
-// ever asking a public authority for one, and from warning at each start that nobody was named to be asked:
+// SelfSignedOnly is a permission module for on-demand certificates that never gives permission. A site that serves SelfSigned's
+// certificate for any name needs no other certificate. Saying so in the global options keeps Caddy from ever asking a public
+// authority for one, and from warning at each start that on-demand TLS has no permission module:
 //
 //	on_demand_tls {
 //	    permission ringfence_self_signed
@@ -225,8 +226,8 @@ func (*SelfSignedOnly) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	return nil
 }
 
-// certificates holds the open certificates by absolute folder. A reload provisions the new configuration while the old
-// one still serves: both share one entry, and the old one's Cleanup leaves it to the new one.
+// certificates holds the open certificates by absolute folder. A reload provisions the new configuration while the old one still
+// serves: both share one entry, and the old one's Cleanup leaves it to the new one.
 var certificates = caddy.NewUsagePool()
 
 // shared is the certificate of a folder, opened once.
@@ -258,7 +259,7 @@ func (c *shared) open(names []string) (*selfsigned.Store, error) {
 	return store, nil
 }
 
-// Destruct waits for a renewal that is under way.
+// Destruct waits for a renewal in progress.
 func (c *shared) Destruct() error {
 	if store := c.store.Load(); store != nil {
 		store.Close()
@@ -266,7 +267,7 @@ func (c *shared) Destruct() error {
 	return nil
 }
 
-// folderOf is the absolute folder of the certificate below a configured data folder.
+// folderOf returns the absolute folder of the certificate below a configured data folder.
 func folderOf(data string) (string, error) {
 	replacer := caddy.NewReplacer()
 	if data == "" {
@@ -286,8 +287,8 @@ func folderOf(data string) (string, error) {
 	return folder, nil
 }
 
-// Fingerprints lists the SHA-256 fingerprints of the self-signed certificates in use, for the banner that
-// is shown at the start. It is complete once every module is provisioned.
+// Fingerprints returns the SHA-256 fingerprints of the self-signed certificates in use, for the banner at the start. The list is
+// complete once every module is provisioned.
 func Fingerprints() []string {
 	var fingerprints []string
 	certificates.Range(func(_, value any) bool {
@@ -300,7 +301,7 @@ func Fingerprints() []string {
 	return fingerprints
 }
 
-// Shares counts the configurations and sites that share an open certificate, of all folders together.
+// Shares counts the configurations and sites that share an open certificate, over all folders.
 func Shares() int {
 	total := 0
 	certificates.Range(func(folder, _ any) bool {
@@ -314,7 +315,7 @@ func Shares() int {
 // announced holds the fingerprints that this process has logged.
 var announced sync.Map
 
-// announcement logs a certificate once the configuration runs, and nothing when it is only validated.
+// announcement logs a certificate once the configuration runs; a configuration that is only validated logs nothing.
 type announcement struct{ shared *shared }
 
 func (a announcement) Handle(context.Context, caddy.Event) error {
@@ -329,7 +330,8 @@ func (a announcement) Handle(context.Context, caddy.Event) error {
 	return nil
 }
 
-// reportReplacement and reportRenewal log to the configuration that runs now: the one that opened the certificate may be gone.
+// reportReplacement and reportRenewal use the logger of the configuration that runs now: the one that opened the certificate may
+// be gone.
 func reportReplacement(r selfsigned.Replacement) {
 	log := caddy.Log().Named(selfSignedID)
 	fingerprints := []zap.Field{zap.String("old_fingerprint", r.Old), zap.String("new_fingerprint", r.New)}
@@ -337,7 +339,7 @@ func reportReplacement(r selfsigned.Replacement) {
 		log.Info("renewed the self-signed certificate with the same key", fingerprints...)
 		return
 	}
-	log.Warn("the self-signed certificate "+r.Reason+": another one is served from now on, which clients must accept anew", fingerprints...)
+	log.Warn("the self-signed certificate "+r.Reason+": a new one is served from now on, and clients must accept it", fingerprints...)
 }
 
 func reportRenewal(err error) {

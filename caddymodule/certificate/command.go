@@ -60,7 +60,7 @@ func showCertificate(cmd *cobra.Command, _ []string) error {
 		fmt.Fprintf(cmd.ErrOrStderr(), "The certificate %s, and was replaced.\nold SHA-256  %s\nnew SHA-256  %s\n", r.Reason, r.Old, r.New)
 	}}
 	if _, err := os.Stat(filepath.Join(folder, "certificate.pem")); errors.Is(err, fs.ErrNotExist) {
-		// The gateway decides whom one that is there must be for.
+		// The gateway decides which names an existing certificate must have.
 		options.Names = hostOf(publicURLOfTheEnvironment())
 	}
 	store, err := selfsigned.Open(folder, options)
@@ -85,7 +85,7 @@ func showCertificate(cmd *cobra.Command, _ []string) error {
 	return err
 }
 
-// describeNames lists what a certificate stands for, for people.
+// describeNames lists the names and addresses of a certificate, for people.
 func describeNames(store *selfsigned.Store) string {
 	leaf := store.Certificate().Leaf
 	names := slices.Clone(leaf.DNSNames)

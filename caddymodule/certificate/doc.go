@@ -5,14 +5,14 @@
 //
 // # Which behaviour of Caddy it mends
 //
-// `tls internal` makes an authority of its own, whose leaf certificates live for twelve hours: an exception that somebody makes in a browser
-// for one is void the next day. A handshake without a server name, as by address, gets no certificate without further options. And a
-// `get_certificate` module alone has Caddy warn at each start that on-demand TLS has nobody to ask, which the permission module
-// answers.
+// `tls internal` creates its own authority, whose leaf certificates are valid for twelve hours: a browser's exception for one is
+// void the next day. A handshake without a server name, as in access by address, gets no certificate without further options. And
+// with a `get_certificate` module alone Caddy warns at each start that on-demand TLS has no permission module, so this package
+// has one.
 //
 // # When it is no longer needed
 //
-// When Caddy has an issuer that signs a certificate with its own key, keeps the key at a renewal, and needs no name: then the Caddyfile
-// names that issuer, and this package goes. With `tls internal` in its place TestSelfSignedIsServedForAnyName and
-// TestSelfSignedStaysTheSame fail today.
+// When Caddy has an issuer that signs a certificate with its own key, keeps the key at a renewal, and needs no name: then the
+// Caddyfile names that issuer, and this package goes. Today, with `tls internal` in its place, TestSelfSignedIsServedForAnyName
+// and TestSelfSignedStaysTheSame fail.
 package certificate

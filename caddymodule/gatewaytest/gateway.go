@@ -19,12 +19,12 @@ import (
 
 // Gateway is a gateway to talk to, wherever it runs. It is safe for concurrent use.
 type Gateway struct {
-	// URL is where the gateway's HTTPS site is, Helpers where its plain port is; neither ends in a slash.
+	// URL is the address of the gateway's HTTPS site, Helpers that of its plain port; neither ends in a slash.
 	URL, Helpers string
 	client       *http.Client
 }
 
-// New is the gateway on two ports of this machine. The certificate is not checked: other tests do that.
+// New returns the gateway on two ports of this machine. It does not verify the certificate: other tests do that.
 func New(tb testing.TB, httpsPort, helpersPort string) *Gateway {
 	tb.Helper()
 	transport := &http.Transport{
@@ -44,7 +44,7 @@ func New(tb testing.TB, httpsPort, helpersPort string) *Gateway {
 // CloseIdleConnections closes the connections that are open and not in use.
 func (g *Gateway) CloseIdleConnections() { g.client.CloseIdleConnections() }
 
-// FreePort is a TCP port that nobody listens on, and that is given to nobody else while the test runs.
+// FreePort returns a TCP port that nobody listens on, and that no other caller gets while the test runs.
 func FreePort(tb testing.TB) string {
 	tb.Helper()
 	port, release, err := freeport.Reserve()
@@ -62,7 +62,7 @@ type Answer struct {
 	Body   string
 }
 
-// Try sends a request. A path that is a whole URL is taken as it is. A body is JSON; an empty token is not sent.
+// Try sends a request. A path that is a whole URL is used as it is. A body is JSON; an empty token is not sent.
 func (g *Gateway) Try(ctx context.Context, method, path, token, body string, edit ...func(*http.Request)) (Answer, error) {
 	if strings.HasPrefix(path, "/") {
 		path = g.URL + path
@@ -90,7 +90,7 @@ func (g *Gateway) Try(ctx context.Context, method, path, token, body string, edi
 	return Answer{Status: res.StatusCode, Header: res.Header, Body: string(text)}, err
 }
 
-// Do is Try for requests that must be answered.
+// Do is Try for requests that must get a response.
 func (g *Gateway) Do(tb testing.TB, method, path, token, body string, edit ...func(*http.Request)) Answer {
 	tb.Helper()
 	a, err := g.Try(tb.Context(), method, path, token, body, edit...)
@@ -100,7 +100,7 @@ func (g *Gateway) Do(tb testing.TB, method, path, token, body string, edit ...fu
 	return a
 }
 
-// Basic names a user by HTTP Basic.
+// Basic adds HTTP Basic credentials.
 func Basic(user, password string) func(*http.Request) {
 	return func(r *http.Request) { r.SetBasicAuth(user, password) }
 }
@@ -112,7 +112,7 @@ func (g *Gateway) Login(tb testing.TB, user, password string) string {
 		Want(tb, http.StatusOK).Text(tb, "data.token")
 }
 
-// Account makes a user with a policy of these accesses, both of this name, and answers their UUIDs and a token.
+// Account creates a user with a policy of these accesses, both with this name, and returns their UUIDs and a token.
 func (g *Gateway) Account(tb testing.TB, admin, name string, accesses ...string) (user, policy, token string) {
 	tb.Helper()
 	list, err := json.Marshal(accesses)
@@ -128,8 +128,8 @@ func (g *Gateway) Account(tb testing.TB, admin, name string, accesses ...string)
 
 var formToken = regexp.MustCompile(`<input type="hidden" name="token" value="([^"]+)">`)
 
-// Connect has a person agree, in a browser, on the page to which an authorization_url leads. It answers the external service's address, and
-// the cookies that the browser has when it comes back.
+// Connect makes a person agree, in a browser, on the page to which an authorization_url leads. It returns the external service's
+// address, and the cookies that the browser has when it comes back.
 func (g *Gateway) Connect(tb testing.TB, authorizationURL string) (service string, cookies func(*http.Request)) {
 	tb.Helper()
 	at, err := url.Parse(authorizationURL)
@@ -147,14 +147,14 @@ func (g *Gateway) Connect(tb testing.TB, authorizationURL string) (service strin
 	return agreed.Header.Get("Location"), agreed.keep
 }
 
-// keep adds the cookies that the answer sets.
+// keep adds the cookies that the response sets.
 func (a Answer) keep(r *http.Request) {
 	for _, c := range (&http.Response{Header: a.Header}).Cookies() {
 		r.AddCookie(c)
 	}
 }
 
-// Want fails the test when the status is another.
+// Want fails the test if the status is another.
 func (a Answer) Want(tb testing.TB, status int) Answer {
 	tb.Helper()
 	if a.Status != status {
@@ -163,7 +163,7 @@ func (a Answer) Want(tb testing.TB, status int) Answer {
 	return a
 }
 
-// Text is the string at a path such as "data.token" in the JSON body.
+// Text returns the string at a path such as "data.token" in the JSON body.
 func (a Answer) Text(tb testing.TB, path string) string {
 	tb.Helper()
 	var v any
@@ -181,7 +181,7 @@ func (a Answer) Text(tb testing.TB, path string) string {
 	return text
 }
 
-// Eventually tries until it succeeds, and fails the test when that takes longer than patience.
+// Eventually retries until try succeeds, and fails the test if that takes longer than patience.
 func Eventually(tb testing.TB, patience time.Duration, try func() error) {
 	tb.Helper()
 	ticker := time.NewTicker(10 * time.Millisecond)
@@ -201,7 +201,7 @@ func Eventually(tb testing.TB, patience time.Duration, try func() error) {
 	}
 }
 
-// Status tries for a status, for [Eventually].
+// Status returns a function for [Eventually] that tries for a status.
 func (g *Gateway) Status(ctx context.Context, method, path, token string, want int) func() error {
 	return func() error {
 		a, err := g.Try(ctx, method, path, token, "")

@@ -19,7 +19,7 @@ import (
 	"github.com/ringfence/ringfence/caddymodule"
 )
 
-// AsCommand is the variable that makes a test binary the gateway's command line, if it is set.
+// AsCommand is a variable that turns a test binary into the gateway's command line, if it is set.
 const AsCommand = "RINGFENCE_TEST_AS_COMMAND"
 
 // Main runs the tests of a package, or, in a process that [Start] or [Command] started, the gateway's own command line.
@@ -32,16 +32,16 @@ func Main(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// Repository is the folder of the go.mod.
+// Repository returns the folder of the go.mod.
 func Repository() string {
 	_, file, _, _ := runtime.Caller(0)
 	return filepath.Join(filepath.Dir(file), "..", "..")
 }
 
-// Password is the first administrator's, of every gateway that [Start] starts unless the settings say otherwise.
+// Password is the first administrator's password of every gateway that [Start] starts, unless the settings say otherwise.
 const Password = "the administrator's password"
 
-// Settings are how a process is started.
+// Settings say how to start a process.
 type Settings struct {
 	// Config is the Caddyfile, by default the repository's own.
 	Config string
@@ -53,8 +53,8 @@ type Settings struct {
 	Env []string
 }
 
-// Command prepares one run of the gateway's program, as a newcomer's shell would run it: of the
-// environment only what env and the system's own variables say.
+// Command prepares one run of the gateway's program, as a newcomer's shell would run it: its environment has only env and the
+// system's own variables.
 func Command(tb testing.TB, folder string, env []string, args ...string) *exec.Cmd {
 	tb.Helper()
 	self, err := os.Executable()
@@ -77,7 +77,7 @@ type Process struct {
 	*Gateway
 	// Folder is its working folder, Data its data folder, HTTPSPort and HelpersPort its ports.
 	Folder, Data, HTTPSPort, HelpersPort string
-	// Env are the variables that it was started with.
+	// Env holds the variables that it was started with.
 	Env []string
 
 	config string
@@ -87,7 +87,7 @@ type Process struct {
 	err    error // how it ended
 }
 
-// Start starts a gateway; [Process.Ready] waits for it. It ends with the test, by SIGTERM, and must then end well.
+// Start starts a gateway; [Process.Ready] waits for it. It is ended with the test, by SIGTERM, and must then exit with status 0.
 func Start(tb testing.TB, s Settings) *Process {
 	tb.Helper()
 	if s.Folder == "" {
@@ -116,7 +116,7 @@ func Start(tb testing.TB, s Settings) *Process {
 func (p *Process) Run(tb testing.TB) {
 	tb.Helper()
 	p.cmd, p.output, p.ended = Command(tb, p.Folder, p.Env, "run", "--config", p.config), new(buffer), make(chan struct{})
-	p.cmd.Cancel = func() error { return nil } // the cleanup ends it, more gently
+	p.cmd.Cancel = func() error { return nil } // the cleanup ends it more gently
 	p.cmd.Stdout, p.cmd.Stderr = p.output, p.output
 	if err := p.cmd.Start(); err != nil {
 		tb.Fatal(err)
@@ -130,7 +130,7 @@ func (p *Process) Run(tb testing.TB) {
 // patience is how long a process may take to start or to end, with the race detector on a busy machine.
 const patience = 3 * time.Minute
 
-// Ready waits until the gateway and its database answer.
+// Ready waits until the gateway and its database are ready.
 func (p *Process) Ready(tb testing.TB) *Process {
 	tb.Helper()
 	ready := p.Status(tb.Context(), "GET", "/readyz", "", 200)
@@ -145,16 +145,16 @@ func (p *Process) Ready(tb testing.TB) *Process {
 	return p
 }
 
-// Output is what the process has written so far.
+// Output returns what the process has written so far.
 func (p *Process) Output() string { return p.output.String() }
 
-// Ended waits for the process to end by itself, and answers its exit status.
+// Ended waits for the process to end by itself, and returns its exit status.
 func (p *Process) Ended(tb testing.TB) int {
 	tb.Helper()
 	select {
 	case <-p.ended:
 	case <-time.After(patience):
-		p.Signal(tb, syscall.SIGQUIT) // Go writes what every goroutine waits for, and ends
+		p.Signal(tb, syscall.SIGQUIT) // Go dumps all goroutines, and exits
 		select {
 		case <-p.ended:
 		case <-time.After(patience):
@@ -182,7 +182,7 @@ func (p *Process) Signal(tb testing.TB, s syscall.Signal) {
 	}
 }
 
-// Stop ends the process by SIGTERM, unless it has ended, and fails the test if it does not end well.
+// Stop ends the process by SIGTERM, unless it has ended, and fails the test if its exit status is not 0.
 func (p *Process) Stop(tb testing.TB) {
 	tb.Helper()
 	select {
@@ -190,7 +190,7 @@ func (p *Process) Stop(tb testing.TB) {
 		return
 	default:
 	}
-	p.client.CloseIdleConnections() // for which a server waits a second
+	p.client.CloseIdleConnections() // a server waits a second for idle ones
 	p.Signal(tb, syscall.SIGTERM)
 	if status := p.Ended(tb); status != 0 {
 		tb.Errorf("the gateway ended with %d:\n%s", status, p.Output())

@@ -22,10 +22,9 @@ import (
 //	bind ringfence_tcp/
 //	bind ringfence_tcp/127.0.0.1 ringfence_tcp/[::1]
 //
-// All configurations accept from one socket, by
-// descriptors of their own, and one at a time: the old one until the new one has started, which then takes
-// over before the old one is stopped (see HandOver), which waits for the old one's connections to end. A port that another process has is an error as
-// well.
+// All configurations accept from one socket, through descriptors of their own, and one at a time: the old one accepts until the
+// new one has started. The new one then takes over (see HandOver), which waits for the old one's connections to end before the
+// old one is stopped. A port that another process has is an error.
 const Network = "ringfence_tcp"
 
 func init() {
@@ -36,7 +35,7 @@ func init() {
 // keptSockets holds the open sockets by their address.
 var keptSockets = caddy.NewUsagePool()
 
-// Shares are how many configurations have each socket open, by its address.
+// Shares returns how many configurations have each socket open, by its address.
 func Shares() map[string]int {
 	shares := map[string]int{}
 	keptSockets.Range(func(address, _ any) bool {
@@ -46,7 +45,7 @@ func Shares() map[string]int {
 	return shares
 }
 
-// keptSocket is a socket from which nobody accepts: the listeners' descriptors are copies of it.
+// keptSocket is a socket that nobody accepts from: the listeners have copies of its descriptor.
 type keptSocket struct {
 	*net.TCPListener
 
@@ -56,7 +55,7 @@ type keptSocket struct {
 	accepting *keptListener
 }
 
-// Destruct closes the socket: no configuration uses it any more.
+// Destruct closes the socket, when no configuration uses it any more.
 func (s *keptSocket) Destruct() error { return s.Close() }
 
 func listenKept(ctx context.Context, _, host, portRange string, portOffset uint, config net.ListenConfig) (any, error) {
@@ -86,7 +85,7 @@ func listenKept(ctx context.Context, _, host, portRange string, portOffset uint,
 	return listener, nil
 }
 
-// open makes one configuration's listener. It accepts at once if it is the only one.
+// open opens one configuration's listener. It accepts at once if it is the only one.
 func (s *keptSocket) open(address string, alive net.KeepAliveConfig) (*keptListener, error) {
 	file, err := s.File()
 	if err != nil {
@@ -107,8 +106,8 @@ func (s *keptSocket) open(address string, alive net.KeepAliveConfig) (*keptListe
 	return l, nil
 }
 
-// HandOver has the newest listener of each socket accept from now on, and no other. It returns once the connections
-// that the others have accepted are closed, and after patience at the latest.
+// HandOver makes the newest listener of each socket accept from now on, and no other. It returns once the connections that the
+// others have accepted are closed, and after patience at the latest.
 func HandOver(patience time.Duration) {
 	var passed []*keptSocket
 	keptSockets.Range(func(_, value any) bool {
@@ -128,7 +127,7 @@ func HandOver(patience time.Duration) {
 	}
 }
 
-// wait returns when the listeners that do not accept any longer have no connections, or when ctx ends.
+// wait returns when the listeners that no longer accept have no connections, or when ctx ends.
 func (s *keptSocket) wait(ctx context.Context) {
 	stop := context.AfterFunc(ctx, func() {
 		s.mu.Lock()
@@ -144,8 +143,7 @@ func (s *keptSocket) wait(ctx context.Context) {
 	}
 }
 
-// pass makes the newest listener the accepting one, and reports whether that is another one than before. The caller
-// holds mu.
+// pass makes the newest listener the accepting one, and reports whether that changed. The caller holds mu.
 func (s *keptSocket) pass() bool {
 	var newest *keptListener
 	if len(s.listeners) > 0 {
@@ -171,7 +169,7 @@ type keptListener struct {
 
 	// Guarded by the socket's mu.
 	closed bool
-	taking bool // a connection may be coming in that open does not count yet
+	taking bool // a connection may be arriving that open does not count yet
 	open   int  // connections
 }
 
@@ -190,7 +188,7 @@ func (l *keptListener) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		if l.alive.Enable { // as the socket's net.ListenConfig would
-			_ = conn.SetKeepAliveConfig(l.alive) // it fails on a connection that is gone already
+			_ = conn.SetKeepAliveConfig(l.alive) // fails if the connection is gone already
 		}
 		return &keptConn{TCPConn: conn, listener: l}, nil
 	}
@@ -232,7 +230,7 @@ type keptConn struct {
 	closed   atomic.Bool
 }
 
-// Close is net.Conn's, and may be called again.
+// Close implements net.Conn. It may be called again.
 func (c *keptConn) Close() error {
 	err := c.TCPConn.Close()
 	if !c.closed.Swap(true) {
@@ -245,8 +243,8 @@ func (c *keptConn) Close() error {
 	return err
 }
 
-// Close gives the share back. If it was this listener's turn it is the newest other's: of a
-// configuration that could not start, or that nobody handed over to.
+// Close releases the share. If this listener was the accepting one, the newest other one takes its place: this configuration
+// could not start, or nobody called HandOver.
 func (l *keptListener) Close() error {
 	s := l.socket
 	s.mu.Lock()

@@ -13,16 +13,17 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// OwnMemoryLimit is true when the program sets the memory limit itself, which Caddy's entry about it then says.
+// OwnMemoryLimit is true if the program sets the memory limit itself. Caddy's entry about the limit then says so.
 var OwnMemoryLimit atomic.Bool
 
-// editEntry has Caddy's log entries say what an operator wants to know first. Caddy has no other place for it: the entries are its own.
+// editEntry makes Caddy's log entries say first what an operator wants to know. The entries are Caddy's own, so there is no other
+// place for it.
 func editEntry(entry *zapcore.Entry, ahead, fields []zapcore.Field) []zapcore.Field {
 	switch {
 	case strings.HasPrefix(entry.Message, "GOMEMLIMIT is updated") && OwnMemoryLimit.Load():
 		entry.Message = "this machine's memory limit is known; the gateway keeps below it, and collects garbage by a limit of its own: 200 MiB, or twice what is live"
 	case entry.LoggerName == "admin" && entry.Level == zapcore.WarnLevel && strings.HasPrefix(text(fields, "address"), "unix/"):
-		// It warns that it checks no host names, which a socket has not got.
+		// Caddy warns that it checks no host names, but a socket has none.
 		entry.Level, entry.Message = zapcore.InfoLevel, "admin endpoint is a socket: who can open it can change the configuration"
 	case entry.Level >= zapcore.ErrorLevel:
 		fields = plainEntry(entry, fields)
@@ -42,10 +43,10 @@ func text(fields []zapcore.Field, key string) string {
 	return ""
 }
 
-// refused begins the line of a configuration that was not taken while another one runs.
+// refused is the first part of the line about a configuration that was refused while another one runs.
 const refused = "the new configuration is refused, and the old one goes on serving: "
 
-// plainEntry says the cause first where a configuration could not be used.
+// plainEntry puts the cause first in an entry about a configuration that could not be used.
 func plainEntry(entry *zapcore.Entry, fields []zapcore.Field) []zapcore.Field {
 	if cause, where, ok := plain(entry.Message); ok {
 		entry.Message = cause
@@ -65,7 +66,7 @@ func plainEntry(entry *zapcore.Entry, fields []zapcore.Field) []zapcore.Field {
 	return fields
 }
 
-// chain is one link of what Caddy puts in front of the cause of an error in a configuration.
+// chain matches one link of the chain that Caddy puts in front of the cause of an error in a configuration.
 var chain = regexp.MustCompile(`^(?:` + strings.Join([]string{
 	`loading (?:initial |new )?config`, `adapting config using \S+`, `parsing caddyfile tokens for '[^']*'`, `Error during parsing`,
 	`sending configuration to instance`, `starting caddy administration endpoint`, `provisioning admin router module \S+`,
@@ -80,8 +81,8 @@ var (
 	atLine   = regexp.MustCompile(`(?s)^(.*), at ([^\s,]+:\d+)((?: import chain.*)?)$`)
 )
 
-// plain takes an error of a configuration apart: the cause, which begins with the line of the Caddyfile if that is known, and the
-// way to it through Caddy's modules. It is false for another text.
+// plain splits a configuration error into the cause, which begins with the line of the Caddyfile if it is known, and the way to
+// it through Caddy's modules. ok is false for any other text.
 func plain(message string) (cause, where string, ok bool) {
 	var way []string
 	for cause = message; ; {
@@ -110,10 +111,10 @@ func plain(message string) (cause, where string, ok bool) {
 	return cause, strings.Join(way, ": "), true
 }
 
-// RequestIDKey is the placeholder by which a request's id is found where Caddy logs the request.
+// RequestIDKey is the placeholder that holds a request's ID where Caddy logs the request.
 const RequestIDKey = "ringfence.request_id"
 
-// withRequestID adds the id of the request that an entry shows, unless it has it.
+// withRequestID adds the ID of the request in an entry, unless the entry has it.
 func withRequestID(ahead, fields []zapcore.Field) []zapcore.Field {
 	id := ""
 	for _, list := range [2][]zapcore.Field{ahead, fields} {

@@ -20,10 +20,10 @@ func init() {
 	caddy.RegisterModule(new(Encoder))
 }
 
-// Encoder encodes log entries with another encoder after tokens, passwords and cookies are redacted (package
-// redact), whether or not the server's log_credentials is set.
+// Encoder redacts tokens, passwords and cookies (package redact), whether or not the server's log_credentials is set, and has
+// another encoder write the entries.
 type Encoder struct {
-	// WrappedRaw is the encoder that does the work. Default: console if the log goes to a terminal, else json.
+	// WrappedRaw is the encoder that writes. Default: console if the log goes to a terminal, else json.
 	WrappedRaw json.RawMessage `json:"wrap,omitempty" caddy:"namespace=caddy.logging.encoders inline_key=format"`
 
 	zapcore.Encoder `json:"-"`
@@ -55,7 +55,7 @@ func (e *Encoder) Provision(ctx caddy.Context) error {
 	return nil
 }
 
-// ConfigureDefaultFormat chooses the default for the log's destination, or passes the question on.
+// ConfigureDefaultFormat chooses the default for the log's destination, or leaves the choice to the wrapped encoder.
 func (e *Encoder) ConfigureDefaultFormat(destination caddy.WriterOpener) error {
 	if e.WrappedRaw == nil {
 		if caddy.IsWriterStandardStream(destination) && term.IsTerminal(int(os.Stderr.Fd())) {
@@ -111,9 +111,9 @@ func (e *Encoder) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	return nil
 }
 
-// redactEncoder puts the redaction around an encoder. Caddy's reverse_proxy adds every request to a logger, for debugging:
-// encoding it only when something is written, as Caddy's server does by itself, saves a twelfth of the proxy's CPU time. The
-// request that it adds is a copy of its own, which it does not change any more.
+// redactEncoder puts the redaction around an encoder. Caddy's reverse_proxy adds every request to a logger, for debugging.
+// Encoding the request only when something is written, as Caddy's server does, saves a twelfth of the proxy's CPU time. The proxy
+// adds a copy of the request and does not change it any more.
 func redactEncoder(enc zapcore.Encoder) zapcore.Encoder {
 	return redact.With(enc, redact.Options{Later: isRequest, Edit: editEntry})
 }

@@ -11,8 +11,8 @@ import (
 
 func init() { caddy.RegisterModule(new(File)) }
 
-// File writes a log to a file as Caddy's `output file` does, with the same options, and makes the file, and its folder, when the first
-// line is written: Caddy opens the logs of a configuration that is only validated too, which leaves nothing behind here.
+// File writes a log to a file as Caddy's `output file` does, with the same options, but creates the file and its folder when the
+// first line is written. Caddy also opens the logs of a configuration that is only validated; this way it leaves nothing behind.
 type File struct{ logging.FileWriter }
 
 // CaddyModule returns the Caddy module information.
@@ -20,10 +20,10 @@ func (*File) CaddyModule() caddy.ModuleInfo {
 	return caddy.ModuleInfo{ID: "caddy.logging.writers.ringfence_file", New: func() caddy.Module { return new(File) }}
 }
 
-// WriterKey tells files apart.
+// WriterKey identifies the file.
 func (f *File) WriterKey() string { return "ringfence_" + f.FileWriter.WriterKey() }
 
-// OpenWriter returns the file that will be.
+// OpenWriter returns a writer that creates the file later.
 func (f *File) OpenWriter() (io.WriteCloser, error) {
 	return &lateFile{open: f.FileWriter.OpenWriter}, nil
 }

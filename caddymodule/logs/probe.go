@@ -11,14 +11,14 @@ import (
 	"github.com/ringfence/ringfence/internal/tokens"
 )
 
-// errLeaks is a log that would write a token.
+// errLeaks says that a log would write a token.
 var errLeaks = errors.New("a log would write tokens as they are")
 
-// probe asks each log of a core, by zap's public interface alone, to encode an entry with a token that is made for it, as a name's value and
-// within a text, and returns errLeaks if one would write it. Nothing is written.
+// probe makes each log of a core encode an entry with a freshly made token, as the value of a field and within a text, and
+// returns errLeaks if one would write the token. It uses only zap's public interface, and writes nothing.
 func probe(core zapcore.Core) error {
 	p := &probing{token: tokens.New()}
-	// With gives the fields to the encoder of each log, whatever is around it: each calls p with a copy of its own.
+	// With gives the fields to the encoder of each log, however it is wrapped: each encoder calls p with a copy of itself.
 	core.With([]zapcore.Field{zap.Inline(p)})
 	return p.err
 }
@@ -28,7 +28,7 @@ type probing struct {
 	err   error
 }
 
-// MarshalLogObject is given a log's encoder.
+// MarshalLogObject receives a log's encoder.
 func (p *probing) MarshalLogObject(enc zapcore.ObjectEncoder) error {
 	encoder, ok := enc.(zapcore.Encoder)
 	if !ok {

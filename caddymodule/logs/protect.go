@@ -16,14 +16,13 @@ import (
 
 func init() {
 	caddy.RegisterModule(new(guard))
-	// What is logged before there is a configuration, and of one that cannot be used.
+	// For entries before there is a configuration, and about one that cannot be used.
 	cobra.OnInitialize(func() { _ = protectCore(caddy.Log().Core()) })
 }
 
-// guard calls Protect for every configuration with an admin endpoint, one without any other module of ours
-// too: Caddy provisions admin modules after it has opened the logs and before any app, so before anything that could
-// log a request. It serves no admin route. Configurations with `admin off` get the same from the modules of ours in
-// them.
+// guard calls Protect for every configuration with an admin endpoint, even one without any other module of ours: Caddy provisions
+// admin modules after it has opened the logs and before any app, so before anything could log a request. It has no admin route.
+// In a configuration with `admin off`, our other modules call Protect.
 type guard struct{}
 
 // CaddyModule returns the Caddy module information.
@@ -38,14 +37,14 @@ func (*guard) Provision(ctx caddy.Context) error { return Protect(ctx) }
 
 func (*guard) Routes() []caddy.AdminRoute { return nil }
 
-// Protect makes every log of the configuration that ctx provisions redact its entries, in whatever format. Every
-// module of ours that a configuration can have on its own calls it in Provision, before it asks for a logger; once is
-// enough and more does no harm. An error means that a log was found which cannot be protected: refuse to start.
+// Protect makes every log of the configuration that ctx provisions redact its entries, whatever the format. Every module of ours
+// that a configuration can have on its own calls it in Provision, before it asks for a logger; further calls do no harm. An error
+// means that a log cannot be protected: refuse to start.
 func Protect(ctx caddy.Context) error {
-	log.SetOutput(redact.Writer(log.Writer())) // what libraries log by the standard library
+	log.SetOutput(redact.Writer(log.Writer())) // for libraries that use the standard library's logger
 
-	// Nothing logs requests through the new logs while their configuration is being provisioned, but Caddy itself may
-	// use its default logger, which is the new one already: the entries of this moment wait in a buffer.
+	// Nothing logs requests through the new logs while their configuration is being provisioned. But Caddy itself may use its
+	// default logger, which is already the new one: its entries of this moment wait in a buffer.
 	_, current, _ := caddy.BufferedLog()
 	defer caddy.UnbufferDefaultLogger(current)
 	core := ctx.Logger(everyLog{}).Core()
@@ -59,7 +58,7 @@ func Protect(ctx caddy.Context) error {
 	return nil
 }
 
-// everyLog is asked for by name to get a logger that writes to all the logs that any module may write to.
+// everyLog is a module name that gets a logger which writes to all the logs that any module may write to.
 type everyLog struct{}
 
 func (everyLog) CaddyModule() caddy.ModuleInfo { return caddy.ModuleInfo{} }
@@ -69,16 +68,16 @@ var (
 	writeCore   = reflect.TypeOf(zapcore.NewCore(zapcore.NewJSONEncoder(zapcore.EncoderConfig{}), zapcore.AddSync(io.Discard), zapcore.InfoLevel))
 )
 
-// corePackages are those whose cores only pass on to the core in them. A guest's core (Caddy's `core` option for a log)
-// may send entries anywhere.
+// corePackages are the packages whose cores only pass entries on to the core inside them. A guest's core (Caddy's `core` option
+// for a log) may send entries anywhere.
 var corePackages = []string{reflect.TypeFor[caddy.CustomLog]().PkgPath(), writeCore.Elem().PkgPath()}
 
-// protectCore finds, below what zap and Caddy put around it (a tee of several logs, the include and exclude lists of a
-// log, sampling), each core that encodes and writes, and puts the redaction around its encoder.
+// protectCore finds each core that encodes and writes, below the cores that zap and Caddy put around it (a tee of several logs,
+// the include and exclude lists of a log, sampling), and puts the redaction around its encoder.
 //
-// zap has no public way to that encoder: it is an unexported field, set here through its address. The loggers of apps
-// that are provisioned already share the core, so replacing the core itself would miss them. The versions of zap and
-// Caddy are pinned, anything unknown is an error and never a log left open, and probe looks afterwards for what would still leak.
+// zap has no public way to that encoder: it is an unexported field, set here through its address. The loggers of apps that are
+// already provisioned share the core, so replacing the core itself would miss them. The versions of zap and Caddy are pinned;
+// anything unknown is an error and never an unprotected log; and probe checks afterwards that nothing leaks.
 func protectCore(core zapcore.Core) error {
 	v := reflect.ValueOf(core)
 	switch {
@@ -112,9 +111,9 @@ func protectCore(core zapcore.Core) error {
 	return fmt.Errorf("unknown log core %s", v.Type())
 }
 
-// protectEncoder is hidden from the race detector for one access that it cannot order: Caddy's default logger may have
-// read the field just before Protect set that logger aside, for an entry of Caddy's own that is written by now.
-// With Encoder as the format, as in the default Caddyfile, nothing is set.
+// protectEncoder is hidden from the race detector for one access that it cannot order: Caddy's default logger may have read the
+// field just before Protect set that logger aside, for an entry of Caddy's own that is written by now. If the format is Encoder,
+// as in the default Caddyfile, nothing is set.
 //
 //go:norace
 func protectEncoder(encoder *zapcore.Encoder) {

@@ -21,7 +21,7 @@ func encoders() map[string]zapcore.Encoder {
 	return map[string]zapcore.Encoder{"json": zapcore.NewJSONEncoder(config), "console": zapcore.NewConsoleEncoder(config)}
 }
 
-// What zap keeps private is where protectCore looks for it. Where this fails zap has changed: see what its cores are made of now.
+// protectCore relies on zap's unexported fields. If this test fails, zap has changed: see what its cores consist of now.
 func TestZapIsAsWeKnowIt(t *testing.T) {
 	field, ok := writeCore.Elem().FieldByName("enc")
 	if !ok || field.Type != reflect.TypeFor[zapcore.Encoder]() {
@@ -57,12 +57,12 @@ func TestZapIsAsWeKnowIt(t *testing.T) {
 	}
 }
 
-// halfway encodes some logs' entries by an encoder that redacts nothing, however it is wrapped.
+// halfway encodes the entries of some logs with an encoder that redacts nothing, however it is wrapped.
 type halfway struct{ zapcore.Encoder }
 
 func (h halfway) Clone() zapcore.Encoder { return halfway{h.Encoder.Clone()} }
 
-// One open log among protected ones is found.
+// One unprotected log among protected ones is found.
 func TestProbeFindsTheOneLogThatLeaks(t *testing.T) {
 	for name, encoder := range encoders() {
 		shut := zapcore.NewCore(redactEncoder(encoder.Clone()), zapcore.AddSync(io.Discard), zapcore.DebugLevel)

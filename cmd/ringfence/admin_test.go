@@ -114,7 +114,7 @@ func TestResetPasswordIsRefused(t *testing.T) {
 		{"another folder", p.Folder, nil, "", []string{"admin", "--data", nowhere}, "there is no database to change"},
 		{"no address", p.Folder, nil, "", []string{"admin", "--database", "mysql://x"}, "a database address is"},
 		{"unreachable PostgreSQL", p.Folder, nil, "", []string{"admin", "--database", "postgres://x:hush@127.0.0.1:1/x"}, "opening the database"},
-		{"somebody else's database", p.Folder, nil, "", []string{"admin", "--database", empty}, "has never been a gateway's"},
+		{"somebody else's database", p.Folder, nil, "", []string{"admin", "--database", empty}, "no gateway has ever used this database"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			cmd := gatewaytest.Command(t, tt.folder, tt.env, append([]string{"admin", "reset-password"}, tt.args...)...)

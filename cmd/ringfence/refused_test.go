@@ -117,7 +117,7 @@ func TestSecondRunIsRefused(t *testing.T) {
 				{"other ports", p.Folder, append(slices.Clone(p.Env), ports...), "is in use by process"},
 				{"another socket", p.Folder, append(append(slices.Clone(p.Env), ports...), "RINGFENCE_ADMIN_SOCKET="+filepath.Join(elsewhere, "x.sock")), "is in use by process"},
 				{"another way to the folder", elsewhere, append(ports, "RINGFENCE_DATA="+filepath.Join(p.Folder, ".", "data")), "is in use by process"},
-				{"the same socket", elsewhere, append(ports, "RINGFENCE_ADMIN_SOCKET="+socket), "another process answers at the admin socket"},
+				{"the same socket", elsewhere, append(ports, "RINGFENCE_ADMIN_SOCKET="+socket), "another process listens on the admin socket"},
 			} {
 				out, status := run(t, tt.folder, tt.env, "run", "--config", caddyfile())
 				if status == 0 || !strings.Contains(out, tt.want) || strings.Contains(out, "administrator was created") {
