@@ -89,18 +89,19 @@ type App struct {
 	// DefaultUserPolicy is one more policy that every user holds, or "none". Default: wazo_default_user_policy, which lets a
 	// telephone user manage their own account. If default_policies has a policy of that name, that one is used.
 	DefaultUserPolicy string `json:"default_user_policy,omitempty"`
-	External
+	// PluginsRaw are the guest modules that link users to external services. Each implements external.Plugin. Default: none.
+	PluginsRaw []json.RawMessage `json:"external,omitempty" caddy:"namespace=ringfence.auth.external inline_key=plugin"`
 
 	ctx    caddy.Context
 	log    *slog.Logger
-	held   string // the path of the data folder, once it is locked
+	locked string // the path of the data folder, once it is locked
 	engine *engine
 	cache  *tokens.Cache
 	auth   *rest.Service // with this configuration's plugins
 	// backends are built from BackendsRaw.
 	backends []authsvc.Backend
-	// gifts are the policies and groups that the configuration puts into the database.
-	gifts authsvc.Configured
+	// configured are the policies and groups that the configuration puts into the database.
+	configured authsvc.Configured
 	// settings are the other settings of the authentication service.
 	settings authsvc.Settings
 	// needsDatabase is set before Start by every module that needs the database. A gateway that takes its tokens from elsewhere
@@ -124,7 +125,8 @@ func (a *App) Provision(ctx caddy.Context) error {
 		return err
 	}
 	a.ctx, a.log = ctx, ctx.Slogger()
-	a.resolve(caddy.NewReplacer())
+	repl := caddy.NewReplacer()
+	a.resolve(repl)
 	if a.PublicURL != "" {
 		if err := external.CheckPublicURL(a.PublicURL); err != nil {
 			return fmt.Errorf("reading public_url (RINGFENCE_PUBLIC_URL): %w", err)
@@ -137,7 +139,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 	if a.engine, err = useEngine(key, a.Data, a.SealingKeys); err != nil {
 		return err
 	}
-	if a.auth, err = a.describe(ctx, a.engine.auth, a.PublicURL); err != nil {
+	if err := a.loadExternal(ctx); err != nil {
 		return err
 	}
 	registry := ctx.GetMetricsRegistry()
@@ -161,10 +163,10 @@ func (a *App) Provision(ctx caddy.Context) error {
 	if err := a.loadBackends(ctx); err != nil {
 		return err
 	}
-	if err := a.loadSettings(caddy.NewReplacer()); err != nil {
+	if err := a.loadSettings(repl); err != nil {
 		return err
 	}
-	if a.gifts, err = a.configured(); err != nil {
+	if err := a.loadConfigured(); err != nil {
 		return err
 	}
 	events, err := ctx.App("events")
@@ -219,7 +221,7 @@ func (a *App) checkOrigins() error {
 // Start opens the database, if any module needs it. If the database is unreachable when the process starts, Start keeps trying in
 // the background, with 503 meanwhile. On a reload it fails, and the old configuration keeps serving.
 func (a *App) Start() error {
-	if err := a.hold(); err != nil { // a configuration without an admin endpoint does not hold the folder yet
+	if err := a.lockData(); err != nil { // a configuration without an admin endpoint does not hold the folder yet
 		return err
 	}
 	admin := authsvc.Admin{
@@ -238,15 +240,15 @@ func (a *App) Start() error {
 	if err := a.checkPorts(); err != nil { // before a password is generated and shown
 		return err
 	}
-	first, err := a.engine.start(context.Background(), a.Database, admin, a.gifts)
+	first, err := a.engine.start(context.Background(), a.Database, admin, a.configured)
 	switch {
 	case err == nil:
-		a.introduce(first)
+		a.reportAdministrator(first)
 	case errors.Is(err, errStarting):
 		// The old configuration is waiting for the same database.
 	case errors.Is(err, store.ErrUnavailable) && !a.reload:
 		a.log.Warn("the database cannot be used yet; trying again, with 503 meanwhile", "error", err)
-		a.engine.keepStarting(a.log, a.Database, admin, a.gifts, a.introduce)
+		a.engine.keepStarting(a.log, a.Database, admin, a.configured, a.reportAdministrator)
 	default:
 		return err
 	}
@@ -297,7 +299,7 @@ func (a *App) Cleanup() error {
 	if a.engine != nil {
 		err = a.engine.release()
 	}
-	return errors.Join(err, a.letGo())
+	return errors.Join(err, a.unlockData())
 }
 
 var _ interface {

@@ -4,11 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
-	"math"
-	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -186,7 +181,7 @@ func (a *App) parsePasswords(d *caddyfile.Dispenser) error {
 	}
 	p := new(Passwords)
 	a.Passwords = p
-	return block(d, map[string]value{
+	return block(d, "passwords", map[string]value{
 		"memory": memory(&p.MemoryKiB), "passes": number(&p.Passes), "lanes": number(&p.Lanes), "queue": number(&p.Queue), "wait": duration(&p.Wait),
 		"shortest": number(&p.Shortest),
 	})
@@ -205,7 +200,7 @@ func (a *App) parseSessions(d *caddyfile.Dispenser) error {
 	}
 	s := new(Sessions)
 	a.Sessions = s
-	return block(d, map[string]value{
+	return block(d, "sessions", map[string]value{
 		"lifetime": duration(&s.Lifetime), "max_lifetime": duration(&s.MaxLifetime), "per_user": number(&s.PerUser),
 	})
 }
@@ -228,7 +223,7 @@ func (a *App) parseLimits(d *caddyfile.Dispenser) error {
 	}
 	l := new(Limits)
 	a.Limits = l
-	return block(d, map[string]value{
+	return block(d, "limits", map[string]value{
 		"free_guesses": number(&l.FreeGuesses), "delay": duration(&l.Delay, &l.MaxDelay),
 		"forget_after": duration(&l.ForgetAfter), "trust_for": duration(&l.TrustFor),
 		"network_guesses": rate(&l.NetworkGuesses), "mails": rate(&l.Mails),
@@ -248,96 +243,5 @@ func (a *App) parseDirectories(d *caddyfile.Dispenser) error {
 	}
 	places := new(Directories)
 	a.Directories = places
-	return block(d, map[string]value{"allow": texts(&places.Allow), "only": texts(&places.Only)})
-}
-
-// value parses the arguments of an option.
-type value func(args []string) error
-
-// block parses an option that consists of a block of options.
-func block(d *caddyfile.Dispenser, known map[string]value) error {
-	name := d.Val()
-	if d.NextArg() {
-		return d.ArgErr()
-	}
-	for nesting := d.Nesting(); d.NextBlock(nesting); {
-		option := d.Val()
-		read, ok := known[option]
-		if !ok {
-			return d.Errf("unknown option %q of %s: it is one of %s", option, name, strings.Join(slices.Sorted(maps.Keys(known)), ", "))
-		}
-		if err := read(d.RemainingArgs()); err != nil {
-			return d.Errf("%s of %s: %v", option, name, err)
-		}
-	}
-	return nil
-}
-
-func number[T int | uint8 | uint32](into *T) value {
-	return func(args []string) error {
-		if len(args) != 1 {
-			return errors.New("it takes one number")
-		}
-		n, err := strconv.ParseUint(args[0], 10, 31)
-		if err != nil || n == 0 || uint64(T(n)) != n {
-			return fmt.Errorf("%q is not a number from 1 on, or too large", args[0])
-		}
-		*into = T(n)
-		return nil
-	}
-}
-
-func duration(into ...*caddy.Duration) value {
-	return func(args []string) error {
-		if len(args) != len(into) {
-			return fmt.Errorf("it takes %d durations", len(into))
-		}
-		for i, arg := range args {
-			parsed, err := caddy.ParseDuration(arg)
-			if err != nil || parsed <= 0 {
-				return fmt.Errorf("%q is not a duration, such as 90s, 15m or 30d", arg)
-			}
-			*into[i] = caddy.Duration(parsed)
-		}
-		return nil
-	}
-}
-
-func rate(into **Rate) value {
-	return func(args []string) error {
-		if len(args) != 2 {
-			return errors.New("it takes two values: how many at once, and how often one more")
-		}
-		r := new(Rate)
-		*into = r
-		return errors.Join(number(&r.Burst)(args[:1]), duration(&r.Every)(args[1:]))
-	}
-}
-
-func texts(into *[]string) value {
-	return func(args []string) error {
-		if len(args) == 0 {
-			return errors.New("it takes at least one")
-		}
-		*into = append(*into, args...)
-		return nil
-	}
-}
-
-func memory(kib *uint32) value {
-	return func(args []string) error {
-		if len(args) != 1 {
-			return errors.New("it takes one size")
-		}
-		for unit, size := range map[string]uint32{"KiB": 1, "MiB": 1024} {
-			if text, ok := strings.CutSuffix(args[0], unit); ok {
-				if err := number(kib)([]string{text}); err != nil || *kib > math.MaxUint32/size {
-					break
-				}
-				*kib *= size
-				return nil
-			}
-		}
-		return fmt.Errorf("%q is not a size, such as 19MiB or 19456KiB", args[0])
-	}
+	return block(d, "directories", map[string]value{"allow": texts(&places.Allow), "only": texts(&places.Only)})
 }

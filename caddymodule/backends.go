@@ -25,7 +25,7 @@ const backendSpace = "ringfence.auth.backends"
 
 // ownBackend is a backend that the authentication service implements itself.
 type ownBackend interface {
-	of(s *authsvc.Service)
+	use(s *authsvc.Service)
 }
 
 // loadBackends provisions the configured backends.
@@ -40,7 +40,7 @@ func (a *App) loadBackends(ctx caddy.Context) error {
 	}
 	for _, guest := range guests.([]any) {
 		if own, ok := guest.(ownBackend); ok {
-			own.of(a.engine.auth)
+			own.use(a.engine.auth)
 		}
 		b, ok := guest.(authsvc.Backend)
 		if !ok {
@@ -98,17 +98,13 @@ func (*DatabaseBackend) CaddyModule() caddy.ModuleInfo {
 	return caddy.ModuleInfo{ID: backendSpace + ".database", New: func() caddy.Module { return new(DatabaseBackend) }}
 }
 
-func (b *DatabaseBackend) of(s *authsvc.Service) { b.Backend = s.DatabaseBackend() }
+func (b *DatabaseBackend) use(s *authsvc.Service) { b.Backend = s.DatabaseBackend() }
 
 // UnmarshalCaddyfile takes nothing:
 //
 //	backend database
 func (*DatabaseBackend) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
-	d.Next()
-	if d.NextArg() || d.NextBlock(0) {
-		return d.ArgErr()
-	}
-	return nil
+	return nothing(d)
 }
 
 // LDAPBackend asks the directory that the login's tenant has configured (PUT /backends/ldap), for users whose
@@ -142,7 +138,7 @@ func (b *LDAPBackend) Recheck(ctx context.Context, id authsvc.Identity) error {
 	return b.Backend.(authsvc.BackendRechecker).Recheck(ctx, id)
 }
 
-func (b *LDAPBackend) of(s *authsvc.Service) { b.Backend = s.LDAPBackend(b.roots) }
+func (b *LDAPBackend) use(s *authsvc.Service) { b.Backend = s.LDAPBackend(b.roots) }
 
 // UnmarshalCaddyfile parses
 //
@@ -151,18 +147,7 @@ func (b *LDAPBackend) of(s *authsvc.Service) { b.Backend = s.LDAPBackend(b.roots
 //	}
 func (b *LDAPBackend) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	d.Next()
-	if d.NextArg() {
-		return d.ArgErr()
-	}
-	for d.NextBlock(0) {
-		if option := d.Val(); option != "ca" {
-			return d.Errf("unknown option %q: it is ca", option)
-		}
-		if !d.AllArgs(&b.CA) {
-			return d.ArgErr()
-		}
-	}
-	return nil
+	return block(d, "backend ldap", map[string]value{"ca": text(&b.CA)})
 }
 
 var _ interface {

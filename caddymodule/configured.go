@@ -26,11 +26,8 @@ type ConfiguredGroup struct {
 	Policies []string `json:"policies"`
 }
 
-// noPolicy means no policy where a slug is expected.
-const noPolicy = "none"
-
-// configured returns the policies and groups that the configuration puts into the database.
-func (a *App) configured() (authsvc.Configured, error) {
+// loadConfigured reads the policies and groups that the configuration puts into the database.
+func (a *App) loadConfigured() error {
 	var c authsvc.Configured
 	for _, p := range a.DefaultPolicies {
 		c.Policies = append(c.Policies, authsvc.ConfiguredPolicy{Slug: p.Slug, Description: "Made by the configuration.", ACL: p.ACL})
@@ -43,7 +40,7 @@ func (a *App) configured() (authsvc.Configured, error) {
 	if own == "" {
 		own = authsvc.DefaultUserPolicy
 	}
-	if own != noPolicy {
+	if own != "none" {
 		c.AllUsers = append(c.AllUsers, own)
 	}
 	given := slices.ContainsFunc(c.Policies, func(p authsvc.ConfiguredPolicy) bool { return strings.EqualFold(p.Slug, authsvc.DefaultUserPolicy) })
@@ -53,9 +50,10 @@ func (a *App) configured() (authsvc.Configured, error) {
 		})
 	}
 	if err := c.Check(); err != nil {
-		return c, fmt.Errorf("reading default_policies, all_users_policies, tenant_default_groups and default_user_policy: %w", err)
+		return fmt.Errorf("reading default_policies, all_users_policies, tenant_default_groups and default_user_policy: %w", err)
 	}
-	return c, nil
+	a.configured = c
+	return nil
 }
 
 // parseNamed reads a block whose lines begin with a name:

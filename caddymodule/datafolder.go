@@ -26,10 +26,10 @@ type folderLock struct{ io.Closer }
 // Destruct releases the folder.
 func (l folderLock) Destruct() error { return l.Close() }
 
-// hold creates the data folder and locks it, unless this configuration holds it already. It runs before anything in the folder is
+// lockData creates the data folder and locks it, unless this configuration holds it already. It runs before anything in the folder is
 // touched: see startGuard.
-func (a *App) hold() error {
-	if a.held != "" {
+func (a *App) lockData() error {
+	if a.locked != "" {
 		return nil
 	}
 	if err := os.MkdirAll(a.Data, 0o700); err != nil {
@@ -52,17 +52,17 @@ func (a *App) hold() error {
 	if err != nil {
 		return fmt.Errorf("locking the data folder (RINGFENCE_DATA): %w", err)
 	}
-	a.held = path
+	a.locked = path
 	return nil
 }
 
-// letGo releases the data folder.
-func (a *App) letGo() error {
-	if a.held == "" {
+// unlockData releases the data folder.
+func (a *App) unlockData() error {
+	if a.locked == "" {
 		return nil
 	}
-	_, err := dataFolders.Delete(a.held)
-	a.held = ""
+	_, err := dataFolders.Delete(a.locked)
+	a.locked = ""
 	return err
 }
 
@@ -88,7 +88,7 @@ func (*startGuard) Provision(ctx caddy.Context) error {
 	case err != nil:
 		return err
 	default:
-		if err := app.(*App).hold(); err != nil {
+		if err := app.(*App).lockData(); err != nil {
 			return err
 		}
 	}

@@ -108,23 +108,23 @@ var errStarting = errors.New("still waiting for the database")
 
 // start opens the database, once in the engine's life. It also fails if the database is unreachable: the caller decides whether
 // to try again.
-func (e *engine) start(ctx context.Context, address string, admin authsvc.Admin, gifts authsvc.Configured) (authsvc.FirstStart, error) {
+func (e *engine) start(ctx context.Context, address string, admin authsvc.Admin, configured authsvc.Configured) (authsvc.FirstStart, error) {
 	if e.starting.Load() {
 		return authsvc.FirstStart{}, errStarting
 	}
-	return e.startOnce(ctx, address, admin, gifts)
+	return e.startOnce(ctx, address, admin, configured)
 }
 
 // startOnce does the work of start. If the engine is already running, it puts the policies and groups of the new configuration
 // into the database. They stay there, even if another part of that configuration is refused afterwards, until the next start or
 // reload.
-func (e *engine) startOnce(ctx context.Context, address string, admin authsvc.Admin, gifts authsvc.Configured) (authsvc.FirstStart, error) {
+func (e *engine) startOnce(ctx context.Context, address string, admin authsvc.Admin, configured authsvc.Configured) (authsvc.FirstStart, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
 	if e.started.Load() {
-		return authsvc.FirstStart{}, e.auth.UseConfigured(ctx, gifts)
+		return authsvc.FirstStart{}, e.auth.UseConfigured(ctx, configured)
 	}
 	path, _ := strings.CutPrefix(e.key, "sqlite://")
 	if path == e.key {
@@ -166,7 +166,7 @@ func (e *engine) startOnce(ctx context.Context, address string, admin authsvc.Ad
 	if err := file.remember(known); err != nil {
 		return first, err
 	}
-	if err := e.auth.UseConfigured(ctx, gifts); err != nil {
+	if err := e.auth.UseConfigured(ctx, configured); err != nil {
 		return first, err
 	}
 	e.work.Go(e.sweep)
@@ -200,7 +200,7 @@ func (e *engine) sweep() {
 }
 
 // keepStarting retries until the database is reachable or the engine ends.
-func (e *engine) keepStarting(log *slog.Logger, address string, admin authsvc.Admin, gifts authsvc.Configured, done func(authsvc.FirstStart)) {
+func (e *engine) keepStarting(log *slog.Logger, address string, admin authsvc.Admin, configured authsvc.Configured, done func(authsvc.FirstStart)) {
 	e.starting.Store(true)
 	e.work.Go(func() {
 		defer e.starting.Store(false)
@@ -211,7 +211,7 @@ func (e *engine) keepStarting(log *slog.Logger, address string, admin authsvc.Ad
 				return
 			case <-time.After(wait):
 			}
-			first, err := e.startOnce(e.ctx, address, admin, gifts)
+			first, err := e.startOnce(e.ctx, address, admin, configured)
 			if err == nil {
 				log.Info("the database is reachable now")
 				done(first)

@@ -1,20 +1,18 @@
 package caddymodule
 
 import (
-	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 
-	"github.com/ringfence/ringfence/authsvc"
 	"github.com/ringfence/ringfence/authsvc/external"
 	"github.com/ringfence/ringfence/authsvc/external/google"
 	"github.com/ringfence/ringfence/authsvc/external/microsoft"
 	"github.com/ringfence/ringfence/authsvc/external/mobile"
 	"github.com/ringfence/ringfence/authsvc/external/oauth2"
-	"github.com/ringfence/ringfence/internal/rest"
 )
 
 func init() {
@@ -24,36 +22,31 @@ func init() {
 	caddy.RegisterModule(new(Mobile))
 }
 
-// External is the part of the App that links users to external services.
-type External struct {
-	// PluginsRaw are guest modules in the namespace ringfence.auth.external. Each implements external.Plugin. Default: none.
-	PluginsRaw []json.RawMessage `json:"external,omitempty" caddy:"namespace=ringfence.auth.external inline_key=plugin"`
-}
-
-// describe loads the plugins, and returns the authentication service with their operations.
-func (e *External) describe(ctx caddy.Context, auth *authsvc.Service, publicURL string) (*rest.Service, error) {
+// loadExternal loads the plugins that link users to external services, and adds their operations to the authentication service.
+func (a *App) loadExternal(ctx caddy.Context) error {
 	var plugins []external.Plugin
-	if len(e.PluginsRaw) > 0 {
-		guests, err := ctx.LoadModule(e, "PluginsRaw")
+	if len(a.PluginsRaw) > 0 {
+		guests, err := ctx.LoadModule(a, "PluginsRaw")
 		if err != nil {
-			return nil, fmt.Errorf("loading the external authentication plugins: %w", err)
+			return fmt.Errorf("loading the external authentication plugins: %w", err)
 		}
 		for _, guest := range guests.([]any) {
 			plugin, ok := guest.(external.Plugin)
 			if !ok {
-				return nil, fmt.Errorf("the module %T is not an external authentication plugin", guest)
+				return fmt.Errorf("the module %T is not an external authentication plugin", guest)
 			}
-			if _, sends := guest.(external.Authorizer); sends && publicURL == "" {
-				return nil, needsPublicURL("external " + plugin.Type())
+			if _, sends := guest.(external.Authorizer); sends && a.PublicURL == "" {
+				return needsPublicURL("external " + plugin.Type())
 			}
 			plugins = append(plugins, plugin)
 		}
 	}
-	described, err := auth.WithExternal(plugins, publicURL)
+	auth, err := a.engine.auth.WithExternal(plugins, a.PublicURL)
 	if err != nil {
-		return nil, fmt.Errorf("describing external authentication: %w", err)
+		return fmt.Errorf("describing external authentication: %w", err)
 	}
-	return described, nil
+	a.auth = auth
+	return nil
 }
 
 // needsPublicURL returns the error of an option that sends people to this gateway while it has no public URL.
@@ -64,7 +57,7 @@ func needsPublicURL(what string) error {
 // parsePlugin parses a plugin of the app's global option:
 //
 //	external <plugin> [...] { ... }
-func (e *External) parsePlugin(d *caddyfile.Dispenser) error {
+func (a *App) parsePlugin(d *caddyfile.Dispenser) error {
 	if !d.NextArg() {
 		return d.ArgErr()
 	}
@@ -73,7 +66,7 @@ func (e *External) parsePlugin(d *caddyfile.Dispenser) error {
 	if err != nil {
 		return err
 	}
-	e.PluginsRaw = append(e.PluginsRaw, caddyconfig.JSONModuleObject(guest, "plugin", name, nil))
+	a.PluginsRaw = append(a.PluginsRaw, caddyconfig.JSONModuleObject(guest, "plugin", name, nil))
 	return nil
 }
 
@@ -134,43 +127,21 @@ func (o *OAuth2) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	if d.NextArg() {
 		o.AuthType = d.Val()
 	}
-	if d.NextArg() {
-		return d.ArgErr()
-	}
-	for d.NextBlock(0) {
-		var name, value string
-		var ok bool
-		switch option := d.Val(); option {
-		case "auth_url":
-			ok = d.AllArgs(&o.AuthURL)
-		case "token_url":
-			ok = d.AllArgs(&o.TokenURL)
-		case "client_authentication":
-			ok = d.AllArgs(&o.ClientAuthentication)
-		case "scopes":
-			ok = scopes(d, &o.Scopes)
-		case "parameter":
-			if ok = d.AllArgs(&name, &value); ok {
-				if o.Parameters == nil {
-					o.Parameters = map[string]string{}
-				}
-				o.Parameters[name] = value
-			}
-		default:
-			return d.Errf("unknown option %q: it is one of auth_url, token_url, scopes, parameter, client_authentication", option)
-		}
-		if !ok {
-			return d.ArgErr()
-		}
-	}
-	return nil
+	return block(d, "external oauth2", map[string]value{
+		"auth_url": text(&o.AuthURL), "token_url": text(&o.TokenURL), "scopes": texts(&o.Scopes),
+		"parameter": o.addParameter, "client_authentication": text(&o.ClientAuthentication),
+	})
 }
 
-// scopes reads the rest of the line.
-func scopes(d *caddyfile.Dispenser, into *[]string) bool {
-	args := d.RemainingArgs()
-	*into = append(*into, args...)
-	return len(args) > 0
+func (o *OAuth2) addParameter(args []string) error {
+	if len(args) != 2 {
+		return errors.New("it takes a name and a value")
+	}
+	if o.Parameters == nil {
+		o.Parameters = map[string]string{}
+	}
+	o.Parameters[args[0]] = args[1]
+	return nil
 }
 
 // Google links users to their Google accounts.
@@ -198,7 +169,8 @@ func (g *Google) Provision(caddy.Context) (err error) {
 //	    scopes <scope...>
 //	}
 func (g *Google) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
-	return options(d, map[string]func() bool{"scopes": func() bool { return scopes(d, &g.Scopes) }})
+	d.Next()
+	return block(d, "external google", map[string]value{"scopes": texts(&g.Scopes)})
 }
 
 // Microsoft links users to their Microsoft accounts.
@@ -230,10 +202,8 @@ func (m *Microsoft) Provision(caddy.Context) (err error) {
 //	    scopes    <scope...>
 //	}
 func (m *Microsoft) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
-	return options(d, map[string]func() bool{
-		"directory": func() bool { return d.AllArgs(&m.Directory) },
-		"scopes":    func() bool { return scopes(d, &m.Scopes) },
-	})
+	d.Next()
+	return block(d, "external microsoft", map[string]value{"directory": text(&m.Directory), "scopes": texts(&m.Scopes)})
 }
 
 // Mobile keeps the push notification tokens of users' mobile applications.
@@ -247,25 +217,7 @@ func (*Mobile) CaddyModule() caddy.ModuleInfo {
 // UnmarshalCaddyfile takes nothing:
 //
 //	external mobile
-func (*Mobile) UnmarshalCaddyfile(d *caddyfile.Dispenser) error { return options(d, nil) }
-
-// options parses a plugin's block of named options.
-func options(d *caddyfile.Dispenser, known map[string]func() bool) error {
-	d.Next()
-	if d.NextArg() {
-		return d.ArgErr()
-	}
-	for d.NextBlock(0) {
-		parse, ok := known[d.Val()]
-		if !ok {
-			return d.Errf("unknown option %q", d.Val())
-		}
-		if !parse() {
-			return d.ArgErr()
-		}
-	}
-	return nil
-}
+func (*Mobile) UnmarshalCaddyfile(d *caddyfile.Dispenser) error { return nothing(d) }
 
 var (
 	_ external.Plugin       = (*OAuth2)(nil)

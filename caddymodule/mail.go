@@ -103,34 +103,9 @@ func (a *App) parseMail(d *caddyfile.Dispenser) error {
 	if err := oneArgument(d, &m.Server); err != nil {
 		return err
 	}
-	texts := map[string]*string{
-		"from": &m.From, "username": &m.Username, "password": &m.Password, "tls": &m.TLS, "ca": &m.CA,
-		"reset_url": &m.ResetURL, "templates": &m.Templates,
-	}
-	durations := map[string]*caddy.Duration{
-		"timeout": &m.Timeout, "confirmation_validity": &m.ConfirmationValidity, "reset_validity": &m.ResetValidity,
-	}
-	for nesting := d.Nesting(); d.NextBlock(nesting); {
-		option := d.Val()
-		if text, ok := texts[option]; ok {
-			if err := oneArgument(d, text); err != nil {
-				return err
-			}
-			continue
-		}
-		duration, ok := durations[option]
-		if !ok {
-			return d.Errf("unknown option %q of mail", option)
-		}
-		var value string
-		if !d.AllArgs(&value) {
-			return d.ArgErr()
-		}
-		parsed, err := caddy.ParseDuration(value)
-		if err != nil {
-			return d.Errf("%s: %v", option, err)
-		}
-		*duration = caddy.Duration(parsed)
-	}
-	return nil
+	return block(d, "mail", map[string]value{
+		"from": text(&m.From), "username": text(&m.Username), "password": text(&m.Password), "tls": text(&m.TLS), "ca": text(&m.CA),
+		"reset_url": text(&m.ResetURL), "templates": text(&m.Templates), "timeout": duration(&m.Timeout),
+		"confirmation_validity": duration(&m.ConfirmationValidity), "reset_validity": duration(&m.ResetValidity),
+	})
 }

@@ -80,8 +80,8 @@ func TestMailOptionsAreChecked(t *testing.T) {
 		{"endless links", public + mailOptions(mails, "reset_validity 30d"), "valid for less than a minute or more than a week"},
 		{"twice", mailOptions(mails, "") + mailOptions(mails, ""), "mail is given twice"},
 		{"unknown option", mailOptions(mails, "bcc x@example.com"), `unknown option "bcc" of mail`},
-		{"no duration", mailOptions(mails, "timeout soon"), "timeout: "},
-		{"two values", public + mailOptions(mails, "tls none none"), "wrong argument count"},
+		{"no duration", mailOptions(mails, "timeout soon"), `timeout of mail: "soon" is not a positive duration`},
+		{"two values", public + mailOptions(mails, "tls none none"), "tls of mail: it takes one value"},
 		{"an argument too many", "self_registration please", "wrong argument count"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -129,36 +129,9 @@ func (t *RemoteTokens) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	if !d.AllArgs(&t.URL) {
 		return d.ArgErr()
 	}
-	for d.NextBlock(0) {
-		option, value := d.Val(), ""
-		if option == "plain_http" {
-			if d.NextArg() {
-				return d.ArgErr()
-			}
-			t.PlainHTTP = true
-			continue
-		}
-		if !d.AllArgs(&value) {
-			return d.ArgErr()
-		}
-		if option == "ca" {
-			t.CA = value
-			continue
-		}
-		span, err := caddy.ParseDuration(value)
-		if err != nil {
-			return d.Errf("%s: %v", option, err)
-		}
-		switch option {
-		case "staleness":
-			t.Staleness = caddy.Duration(span)
-		case "timeout":
-			t.Timeout = caddy.Duration(span)
-		default:
-			return d.Errf("unknown option %q: it is one of staleness, timeout, ca, plain_http", option)
-		}
-	}
-	return nil
+	return block(d, "tokens remote", map[string]value{
+		"staleness": duration(&t.Staleness), "timeout": duration(&t.Timeout), "ca": text(&t.CA), "plain_http": flag(&t.PlainHTTP),
+	})
 }
 
 var _ interface {

@@ -24,9 +24,9 @@ import (
 	"github.com/ringfence/ringfence/caddymodule/listener"
 )
 
-// introduce reports the first administrator, once in the life of a database. It shows a generated password only on a terminal:
+// reportAdministrator tells of the first administrator, once in the life of a database. It shows a generated password only on a terminal:
 // other destinations of standard error may be kept.
-func (a *App) introduce(first authsvc.FirstStart) {
+func (a *App) reportAdministrator(first authsvc.FirstStart) {
 	if !first.Created {
 		return
 	}
