@@ -99,7 +99,7 @@ func picture(object any) (*string, error) {
 }
 
 // secrets are what the names of fields that hold secrets contain.
-var secrets = []string{"password", "secret", "token", "private", "api_key", "certificate", "account_info"}
+var secrets = []string{"password", "secret", "token", "private", "api_key", "certificate", "account_info", "md5_cred"}
 
 func clean(value any) {
 	switch v := value.(type) {
@@ -113,8 +113,21 @@ func clean(value any) {
 		}
 	case []any:
 		for _, item := range v {
+			if pair, ok := item.([]any); ok {
+				cleanPair(pair)
+			}
 			clean(item)
 		}
+	}
+}
+
+// cleanPair cleans an option: a list of its name and its value, which stands in a list of such.
+func cleanPair(pair []any) {
+	if len(pair) != 2 {
+		return
+	}
+	if name, ok := pair[0].(string); ok && secret(name) {
+		pair[1] = "(secret)"
 	}
 }
 

@@ -20,16 +20,16 @@ type Described struct {
 
 // DescribedCollection is what a collection declares.
 type DescribedCollection struct {
-	Path, Singular, Title  string
-	Keys, Names, Only      []string
-	Order, Search, Filters []string
-	Virtual                []string // of Order, Search and Filters those that are no column of their own
-	Searches               bool     // a search looks somewhere
-	Scope                  Scope
-	Subtree                bool
-	Schema                 *rest.Schema
-	References             map[string]string // fields that name other objects: "context" is "contexts.name"
-	Owner                  string            // of them the one whose tenant has the object, or ""
+	Path, Singular, Title, Rel string
+	Keys, Names, Only          []string
+	Order, Search, Filters     []string
+	Virtual                    []string // of Order, Search and Filters those that are no column of their own
+	Searches                   bool     // a search looks somewhere
+	Scope                      Scope
+	Subtree                    bool
+	Schema                     *rest.Schema
+	References                 map[string]string // fields that name other objects: "context" is "contexts.name"
+	Owner                      string            // of them the one whose tenant has the object, or ""
 }
 
 // DescribedLink is what a link declares. Set and SetBack are nil where it has no such list.
@@ -106,7 +106,7 @@ func (e *Engine) Described() Described {
 
 func (k *Collection[T]) describe(into *Described) {
 	d := DescribedCollection{
-		Path: k.Path, Singular: k.Singular, Title: k.said(), Keys: k.Keys, Names: k.Names, Only: k.Only, Order: k.Order, Search: k.Search,
+		Path: k.Path, Singular: k.Singular, Title: k.said(), Rel: k.Rel, Keys: k.Keys, Names: k.Names, Only: k.Only, Order: k.Order, Search: k.Search,
 		Filters: k.Filters, Searches: len(k.Search) > 0 || k.SearchText != "" || len(k.Found) > 0, Scope: k.Scope, Subtree: k.Subtree,
 		Schema: k.schema, References: map[string]string{},
 	}

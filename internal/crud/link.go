@@ -284,7 +284,7 @@ func guard[O, P any](of *Collection[O], other *Collection[P], d Deletion, e *Eng
 			if err != nil {
 				return err
 			}
-			if _, err := c.Exec(ctx, "DELETE FROM "+joining+" WHERE "+one.column+" = $1", of.Key(change.Old)); err != nil {
+			if _, err := c.Exec(ctx, "DELETE FROM "+joining+" WHERE "+one.column+" = $1 AND "+far.column+" IS NOT NULL", of.Key(change.Old)); err != nil {
 				return err
 			}
 			for _, o := range linked {

@@ -336,7 +336,11 @@ func (k *Collection[T]) selectedAs(prefix string) string {
 }
 
 func (k *Collection[T]) read(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-	object, err := k.Named(ctx, r)
+	view, err := r.View(k.readViews())
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	object, err := k.named(ctx, r, k.ReadViews[view])
 	if err != nil {
 		return rest.Reply{}, err
 	}
@@ -345,6 +349,11 @@ func (k *Collection[T]) read(ctx context.Context, r *rest.Request) (rest.Reply, 
 
 // Named returns the object that the request's path names, as a GET of it does.
 func (k *Collection[T]) Named(ctx context.Context, r *rest.Request) (*T, error) {
+	return k.named(ctx, r, nil)
+}
+
+// named is Named, in the form that view gives the object, where there is one.
+func (k *Collection[T]) named(ctx context.Context, r *rest.Request, view func(ctx context.Context, c store.Conn, object *T) error) (*T, error) {
 	scope, err := tenant.Of(ctx, k.engine.DB, r)
 	if err != nil {
 		return nil, err
@@ -360,7 +369,10 @@ func (k *Collection[T]) Named(ctx context.Context, r *rest.Request) (*T, error) 
 		if err := k.checkReadable(ctx, c, r, object); err != nil {
 			return err
 		}
-		return refuseDenied(r, k.spelt(object))
+		if err := refuseDenied(r, k.spelt(object)); err != nil || view == nil {
+			return err
+		}
+		return view(ctx, c, object)
 	})
 	return object, err
 }
@@ -565,7 +577,7 @@ func (k *Collection[T]) link(o any, key any) {
 		return
 	}
 	if l, ok := o.(linked); ok {
-		l.setLinks([]Href{{Rel: strings.ReplaceAll(k.Path, "/", "_"), Href: k.at(key)}})
+		l.setLinks([]Href{{Rel: k.Rel, Href: k.at(key)}})
 	}
 }
 

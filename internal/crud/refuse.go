@@ -109,7 +109,7 @@ func (k *Collection[T]) refused(err error, object *T) error {
 }
 
 func (k *Collection[T]) duplicate(broken *store.ConstraintError, object *T) *apierr.Error {
-	e := k.engine.Style.stored("%s already exists", title(k.Singular))
+	e := k.engine.Style.stored("%s already exists", k.said())
 	var sent []any // names and values
 	for _, p := range k.clashing(broken) {
 		if e.Details == nil {

@@ -24,7 +24,9 @@ type Resource[T any] struct {
 	Singular string
 	Param    string
 	Title    string
-	Table    string
+	// Rel is what an object's links call it; by default the path, with _ for the slashes.
+	Rel   string
+	Table string
 	// Keys are the columns that a path may name an object by; what was typed decides which. The first is the
 	// one that links use, and that ends every order.
 	Keys []string
@@ -54,6 +56,10 @@ type Resource[T any] struct {
 	// Views are other forms of a list's objects, which the query parameter `view` names. It is refused when it names none; where
 	// Views is nil there is no such parameter.
 	Views map[string]View[T]
+	// ReadViews are other forms of one object, which the query parameter `view` of its GET names: each changes the object that is shown.
+	ReadViews map[string]func(ctx context.Context, c store.Conn, object *T) error
+	// Query are further query parameters of operations, by the names that Only has. The hooks read them from Change.Request.
+	Query map[string][]rest.Parameter
 	// Only limits the operations to those named: list, create, read, update, delete. Empty: all.
 	Only []string
 	// SearchText is a column, no field of T, in which the database itself keeps the folded text of all that is to be
@@ -166,6 +172,9 @@ func (r Resource[T]) on(e *Engine) *Collection[T] {
 	if k.Owner == "" {
 		k.Owner = tenantColumn
 	}
+	if k.Rel == "" {
+		k.Rel = strings.ReplaceAll(r.Path, "/", "_")
+	}
 	for alias, name := range r.Aliases {
 		k.byName[alias] = k.byName[name]
 	}
@@ -175,10 +184,7 @@ func (r Resource[T]) on(e *Engine) *Collection[T] {
 		}
 	}
 	k.list = rest.ListSpec{Order: r.Order, Filters: r.Filters, Several: r.Several, Recurse: !r.Subtree && r.Scope == PerTenant}
-	if r.Views != nil {
-		k.list.Views = slices.AppendSeq([]string{}, maps.Keys(r.Views))
-		slices.Sort(k.list.Views)
-	}
+	k.list.Views = slices.Sorted(maps.Keys(r.Views))
 	for _, b := range r.Beside {
 		k.beside = append(k.beside, loader{
 			from: b.From, by: b.By,
@@ -198,6 +204,8 @@ func (r Resource[T]) on(e *Engine) *Collection[T] {
 	k.ownerRefs = refsOf(k.columns, true)
 	return k
 }
+
+func (k *Collection[T]) readViews() []string { return slices.Sorted(maps.Keys(k.ReadViews)) }
 
 func (k *Collection[T]) operations() []rest.Operation {
 	e, r := k.engine, &k.Resource
@@ -219,7 +227,7 @@ func (k *Collection[T]) operations() []rest.Operation {
 		},
 		"read": {
 			Method: http.MethodGet, Path: one, ID: "get_" + r.Singular, Summary: "Read a " + spaced(r.Singular),
-			Success: http.StatusOK, Reply: k.schema, Statuses: []int{404}, Conditional: true, Handle: k.read,
+			Query: rest.ViewParameter(k.readViews(), "Another form of the object."), Success: http.StatusOK, Reply: k.schema, Statuses: []int{404}, Conditional: true, Handle: k.read,
 		},
 		"update": {
 			Method: http.MethodPut, Path: one, ID: "update_" + r.Singular, Summary: "Update a " + spaced(r.Singular),
@@ -239,6 +247,7 @@ func (k *Collection[T]) operations() []rest.Operation {
 		}
 		op := all[name]
 		op.Tag, op.Tenanted = plural, true
+		op.Query = slices.Concat(op.Query, r.Query[name])
 		op.Access = accessOf(e.Service, op.Path, name)
 		out = append(out, op)
 	}

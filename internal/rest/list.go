@@ -66,9 +66,7 @@ func (s ListSpec) Parameters() []Parameter {
 	if s.Recurse {
 		out = append(out, Parameter{Name: "recurse", Description: "Also the items of the tenants below.", Schema: &Schema{Type: "boolean"}})
 	}
-	if s.Views != nil {
-		out = append(out, Parameter{Name: "view", Description: "Another form of the items.", Schema: &Schema{Type: "string", Enum: s.Views}})
-	}
+	out = append(out, ViewParameter(s.Views, "Another form of the items.")...)
 	for _, f := range s.Filters {
 		p := Parameter{Name: f, Description: "Only items with exactly this value.", Schema: &Schema{Type: "string"}}
 		if slices.Contains(s.Several, f) {
@@ -120,11 +118,8 @@ func (r *Request) list(spec ListSpec) (q List, err error) {
 			return q, err
 		}
 	}
-	if v, sent := r.Query("view"); sent && spec.Views != nil {
-		if !slices.Contains(spec.Views, v) {
-			return q, invalidParameter("view", "enum", map[string]any{"choices": spec.Views}, "Does not exist")
-		}
-		q.View = v
+	if q.View, err = r.View(spec.Views); err != nil {
+		return q, err
 	}
 	for _, f := range spec.Filters {
 		values, ok := r.query[f]
@@ -138,6 +133,26 @@ func (r *Request) list(spec ListSpec) (q List, err error) {
 		q.Filters = append(q.Filters, Filter{f, joined})
 	}
 	return q, nil
+}
+
+// ViewParameter is the query parameter of an operation that answers in these forms, beside the plain one: none where there are none.
+func ViewParameter(views []string, description string) []Parameter {
+	if len(views) == 0 {
+		return nil
+	}
+	return []Parameter{{Name: "view", Description: description, Schema: &Schema{Type: "string", Enum: views}}}
+}
+
+// View reads which of the views the query parameter `view` names, "" when it is absent or there are none.
+func (r *Request) View(views []string) (string, error) {
+	v, sent := r.Query("view")
+	if !sent || len(views) == 0 {
+		return "", nil
+	}
+	if !slices.Contains(views, v) {
+		return "", invalidParameter("view", "enum", map[string]any{"choices": views}, "Does not exist")
+	}
+	return v, nil
 }
 
 func invalidParameter(name, constraint string, value any, format string, args ...any) error {

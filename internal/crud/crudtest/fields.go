@@ -52,7 +52,7 @@ func (x *trial) createAndRead() {
 		if got, want := made.Header.Get("Location"), x.Described.Prefix+x.at(o); got != want {
 			x.Errorf("Location %q, want %q", got, want)
 		}
-		if got, want := fmt.Sprint(o["links"]), fmt.Sprintf("[map[href:%s rel:%s]]", made.Header.Get("Location"), strings.ReplaceAll(x.k.Path, "/", "_")); got != want {
+		if got, want := fmt.Sprint(o["links"]), fmt.Sprintf("[map[href:%s rel:%s]]", made.Header.Get("Location"), x.k.Rel); got != want {
 			x.Errorf("links %s, want %s", got, want)
 		}
 	}
