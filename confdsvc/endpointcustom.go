@@ -33,7 +33,7 @@ func init() { resources = append(resources, declareEndpointsCustom) }
 
 func declareEndpointsCustom(e *crud.Engine) {
 	crud.Collect(e, crud.Resource[EndpointCustom]{
-		Path: "endpoints/custom", Singular: "endpoint_custom", Param: "custom_id", Title: "CustomEndpoint",
+		Path: "endpoints/custom", Singular: "endpoint_custom", Param: "custom_id", Title: "CustomEndpoint", Rel: "endpoint_custom",
 		Table: "confd_endpoint_custom", Keys: []string{"id"},
 		Order: []string{"interface", "id"}, Search: []string{"id", "interface"}, Filters: []string{"id", "interface"},
 	})

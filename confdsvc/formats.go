@@ -5,6 +5,9 @@ import "github.com/ringfence/ringfence/internal/rest"
 // extenForm is a number as it is dialled, or a pattern of numbers.
 const extenForm = `^(_[*#0-9_XxZzNn\[\].!-]{1,39}|[*#0-9]{1,40})$`
 
+// isSIPSection refuses the names of the two sections that are the telephone system's own.
+func isSIPSection(name string) bool { return name != "global" && name != "system" }
+
 // The forms of text that the configuration knows, each by the name that a struct tag has it by: format:"exten".
 func init() {
 	rest.RegisterFormats(
@@ -15,6 +18,10 @@ func init() {
 		rest.Format{
 			Name: "context-name", Pattern: `^[A-Za-z0-9_-]{1,79}$`, Example: "default",
 			Doc: "The name of a context.",
+		},
+		rest.Format{
+			Name: "sip-section", Pattern: `^[-_.a-zA-Z0-9]{1,79}$`, Check: isSIPSection, Message: "Must not be the name of a section of the telephone system's own",
+			Example: "alice", Doc: "The name of a section of the SIP configuration; not `global` or `system`.",
 		},
 		rest.Format{
 			Name: "caller-id", Pattern: `^"[^"\\]*"( <[+]?[0-9]+>)?$`, Example: `"Alice Martin" <1000>`,

@@ -31,7 +31,7 @@ type Line struct {
 	crud.Hrefs
 
 	Application    json.RawMessage    `json:"application" readOnly:"true"`
-	EndpointSIP    json.RawMessage    `json:"endpoint_sip" readOnly:"true"`
+	EndpointSIP    *EndpointSIPRef    `json:"endpoint_sip" readOnly:"true"`
 	EndpointSCCP   json.RawMessage    `json:"endpoint_sccp" readOnly:"true"`
 	EndpointCustom *EndpointCustomRef `json:"endpoint_custom" readOnly:"true"`
 	Extensions     []ExtensionRef     `json:"extensions" readOnly:"true"`
@@ -71,6 +71,9 @@ func declareLines(e *crud.Engine) {
 			"exten": `SELECT x.exten FROM confd_line_extension lx JOIN confd_extension x ON x.id = lx.extension_id
 				WHERE lx.line_id = confd_line.id ORDER BY x.id LIMIT 1`,
 		},
+		Beside: []crud.Beside[Line]{{
+			From: "confd_line_endpoint", By: "line_id", Load: loadWebRTC(e), Blank: func(l *Line) { l.IsWebRTC = false },
+		}},
 		Prepare: provisionLine, Validate: checkLine,
 	})
 	crud.Link[Line, Extension]{

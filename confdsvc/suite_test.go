@@ -25,7 +25,8 @@ func TestResources(t *testing.T) {
 		Resources: map[string]crudtest.Resource{
 			"users": userResource, "voicemails": voicemailResource, "contexts": contextResource, "extensions": extensionResource,
 			"lines": lineResource, "endpoints/custom": endpointCustomResource,
-			"incalls": incallResource,
+			"incalls":       incallResource,
+			"endpoints/sip": endpointSIPResource, "endpoints/sip/templates": endpointSIPResource, "sip/transports": {},
 		},
 	}.Run(t)
 }

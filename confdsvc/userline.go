@@ -13,7 +13,7 @@ import (
 type UserLine struct {
 	ID             int64              `db:"id" json:"id"`
 	Name           *string            `db:"name" json:"name"`
-	EndpointSIP    json.RawMessage    `json:"endpoint_sip"`
+	EndpointSIP    *EndpointSIPRef    `json:"endpoint_sip"`
 	EndpointSCCP   json.RawMessage    `json:"endpoint_sccp"`
 	EndpointCustom *EndpointCustomRef `json:"endpoint_custom"`
 	Extensions     []ExtensionRef     `json:"extensions"`

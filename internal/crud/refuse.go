@@ -24,7 +24,7 @@ func (s Style) stored(format string, args ...any) *apierr.Error {
 
 // notFound refuses a path that names nothing. A key is shown only when it is well-formed; one that is not is null in the details.
 func (k *Collection[T]) notFound(key string, value any) error {
-	e := apierr.New(apierr.NotFound, "%s was not found", title(k.Singular))
+	e := apierr.New(apierr.NotFound, "%s was not found", k.said())
 	if key != "" {
 		e.Message += fmt.Sprintf(" ('%s': %s)", key, quoted(value))
 	}
@@ -100,7 +100,7 @@ func (k *Collection[T]) refused(err error, object *T) error {
 	case store.Unique:
 		e = k.duplicate(broken, object)
 	case store.ForeignKey:
-		e = k.engine.Style.stored("%s is associated with something else, or refers to what does not exist", title(k.Singular))
+		e = k.engine.Style.stored("%s is associated with something else, or refers to what does not exist", k.said())
 	default:
 		return err // the checks before should not have let it come this far
 	}

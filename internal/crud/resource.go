@@ -184,7 +184,10 @@ func (r Resource[T]) on(e *Engine) *Collection[T] {
 		}
 	}
 	k.list = rest.ListSpec{Order: r.Order, Filters: r.Filters, Several: r.Several, Recurse: !r.Subtree && r.Scope == PerTenant}
-	k.list.Views = slices.Sorted(maps.Keys(r.Views))
+	if r.Views != nil {
+		k.list.Views = slices.AppendSeq([]string{}, maps.Keys(r.Views))
+		slices.Sort(k.list.Views)
+	}
 	for _, b := range r.Beside {
 		k.beside = append(k.beside, loader{
 			from: b.From, by: b.By,

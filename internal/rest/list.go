@@ -135,18 +135,18 @@ func (r *Request) list(spec ListSpec) (q List, err error) {
 	return q, nil
 }
 
-// ViewParameter is the query parameter of an operation that answers in these forms, beside the plain one: none where there are none.
+// ViewParameter is the query parameter of an operation that answers in these forms, beside the plain one; none where views is nil.
 func ViewParameter(views []string, description string) []Parameter {
-	if len(views) == 0 {
+	if views == nil {
 		return nil
 	}
 	return []Parameter{{Name: "view", Description: description, Schema: &Schema{Type: "string", Enum: views}}}
 }
 
-// View reads which of the views the query parameter `view` names, "" when it is absent or there are none.
+// View reads which of the views the query parameter `view` names, "" when it is absent or views is nil.
 func (r *Request) View(views []string) (string, error) {
 	v, sent := r.Query("view")
-	if !sent || len(views) == 0 {
+	if !sent || views == nil {
 		return "", nil
 	}
 	if !slices.Contains(views, v) {

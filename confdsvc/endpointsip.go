@@ -1,0 +1,111 @@
+package confdsvc
+
+import (
+	"context"
+
+	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// EndpointSIP is a telephone, or a trunk, that speaks SIP.
+type EndpointSIP struct {
+	SIPSections
+	crud.Hrefs
+
+	Line *EndpointLine `json:"line" readOnly:"true"`
+}
+
+// EndpointSIPRef is a SIP endpoint as its line shows it.
+type EndpointSIPRef struct {
+	UUID  string       `db:"uuid" json:"uuid" format:"uuid"`
+	Label *string      `db:"label" json:"label"`
+	Name  string       `db:"name" json:"name"`
+	Auth  sipUsernames `db:"auth_section_options" json:"auth_section_options" doc:"The usernames alone."`
+	crud.Hrefs
+}
+
+// sipUsernames are of a section's options the usernames alone: the passwords beside them are not even read.
+type sipUsernames struct{ SIPOptions }
+
+// Scan reads the column's text.
+func (u *sipUsernames) Scan(src any) error {
+	if err := u.SIPOptions.Scan(src); err != nil {
+		return err
+	}
+	all := u.V
+	u.V = [][]string{}
+	for _, pair := range all {
+		if pair[0] == "username" {
+			u.V = append(u.V, pair)
+		}
+	}
+	return nil
+}
+
+func init() { resources = append(resources, declareEndpointsSIP) }
+
+func declareEndpointsSIP(e *crud.Engine) {
+	r := sipResource[EndpointSIP](
+		sipKind{parents: "confd_endpoint_sip_parent", child: "endpoint_uuid", named: "endpoint_uuid", title: "SIPEndpoint"}, "confd_endpoint_sip", "'false'")
+	r.Path, r.Singular, r.Param, r.Rel = "endpoints/sip", "endpoint_sip", "sip_uuid", "endpoint_sip"
+	r.ReadViews = map[string]func(context.Context, store.Conn, *EndpointSIP) error{
+		"merged": func(ctx context.Context, c store.Conn, o *EndpointSIP) error {
+			m, err := mergerOf(ctx, c, e, "$1", o.UUID)
+			if err == nil {
+				o.SIPSections = *m.merge(&o.SIPSections)
+			}
+			return err
+		},
+	}
+	crud.Collect(e, r)
+	crud.Link[Line, EndpointSIP]{
+		Table: "confd_line_endpoint", RightColumn: "sip_uuid", Calls: "Endpoint", LeftHas: crud.AtMostOne, RightHas: crud.AtMostOne,
+		LeftShows: []crud.Show{
+			crud.One(func(l *Line) **EndpointSIPRef { return &l.EndpointSIP }),
+			crud.One(func(l *UserLine) **EndpointSIPRef { return &l.EndpointSIP }),
+		},
+		RightShows:  []crud.Show{crud.One(func(x *EndpointSIP) **EndpointLine { return &x.Line })},
+		LeftDeleted: crud.Cascade,
+		MayEnd:      lineCanLoseEndpoint[EndpointSIP],
+	}.On(e)
+}
+
+// loadWebRTC says of each line whether its endpoint, with what it takes from its templates, is one for a browser.
+func loadWebRTC(e *crud.Engine) func(ctx context.Context, c store.Conn, lines []*Line) error {
+	return func(ctx context.Context, c store.Conn, lines []*Line) error {
+		args := make([]any, len(lines))
+		for i, l := range lines {
+			args[i] = l.ID
+		}
+		of := "SELECT sip_uuid FROM confd_line_endpoint WHERE sip_uuid IS NOT NULL AND line_id IN (" + crud.Placeholders(1, len(args)) + ")"
+		rows, err := store.Select[struct {
+			LineID  int64  `db:"line_id"`
+			SIPUUID string `db:"sip_uuid"`
+		}](ctx, c, "SELECT line_id, CAST(sip_uuid AS text) AS sip_uuid FROM confd_line_endpoint WHERE sip_uuid IS NOT NULL AND line_id IN ("+
+			crud.Placeholders(1, len(args))+")", args...)
+		if err != nil || len(rows) == 0 {
+			return err
+		}
+		endpoints, err := crud.Of[EndpointSIP](e).Select(ctx, c, "uuid IN ("+of+")", args...)
+		if err != nil {
+			return err
+		}
+		m, err := mergerOf(ctx, c, e, of, args...)
+		if err != nil {
+			return err
+		}
+		webrtc := map[string]bool{}
+		for _, endpoint := range endpoints {
+			value, _ := m.merge(&endpoint.SIPSections).Endpoint.last("webrtc")
+			webrtc[endpoint.UUID] = isTrue(value)
+		}
+		lineWebRTC := map[int64]bool{}
+		for _, row := range rows {
+			lineWebRTC[row.LineID] = webrtc[row.SIPUUID]
+		}
+		for _, l := range lines {
+			l.IsWebRTC = lineWebRTC[l.ID]
+		}
+		return nil
+	}
+}

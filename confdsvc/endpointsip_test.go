@@ -1,0 +1,295 @@
+package confdsvc_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/ringfence/ringfence/internal/crud/crudtest"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/store/storetest"
+)
+
+var endpointSIPResource = crudtest.Resource{
+	Minimal: func(_ *crudtest.Client, n int) object { return object{"label": fmt.Sprintf("Label%d", n)} },
+	Values: func(n int) object {
+		return object{"name": fmt.Sprintf("sip%d", n), "templates": []any{}, "transport": nil}
+	},
+	Except: []string{"templates", "transport"}, // for the test of their own
+}
+
+// pairs are options as clients send them: "name=value name=value".
+func pairs(text string) []any {
+	out := []any{}
+	for pair := range strings.FieldsSeq(text) {
+		name, value, _ := strings.Cut(pair, "=")
+		out = append(out, []any{name, value})
+	}
+	return out
+}
+
+// uses names objects by their UUIDs, as a list in a body does.
+func uses(objects ...object) []any {
+	out := []any{}
+	for _, o := range objects {
+		out = append(out, object{"uuid": o["uuid"]})
+	}
+	return out
+}
+
+func TestMergedSIPEndpoint(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		w := newWorld(t, db)
+		c := w.as(t, "a")
+		udp := w.as(t, "master").Create("/sip/transports", object{"name": "udp", "options": pairs("protocol=udp")})
+		base := c.Create("/endpoints/sip/templates", object{
+			"label": "base", "transport": object{"uuid": udp["uuid"]}, "asterisk_id": "one",
+			"aor_section_options":      pairs("max_contacts=1 qualify_frequency=60"),
+			"endpoint_section_options": pairs("webrtc=yes set_var=A=1 dtmf_mode=rfc4733"),
+		})
+		left := c.Create("/endpoints/sip/templates", object{
+			"label": "left", "templates": uses(base), "aor_section_options": pairs("max_contacts=2"), "endpoint_section_options": pairs("set_var=B=2"),
+		})
+		right := c.Create("/endpoints/sip/templates", object{"label": "right", "endpoint_section_options": pairs("dtmf_mode=info")})
+		e := c.Create("/endpoints/sip", object{
+			"label": "e", "templates": uses(left, right), "auth_section_options": pairs("username=u password=p"),
+			"endpoint_section_options": pairs("set_var=C=3 set_var=A=1 webrtc=no webrtc=On"),
+		})
+		path := "/endpoints/sip/" + e.Text("uuid")
+		if plain := c.Get(path).Object(); plain.Text("name") == "" || !plain.Same("endpoint_section_options", pairs("set_var=C=3 set_var=A=1 webrtc=no webrtc=On")) ||
+			plain["transport"] != nil || !plain.Same("templates", []any{object{"uuid": left["uuid"], "label": "left"}, object{"uuid": right["uuid"], "label": "right"}}) {
+			t.Errorf("the endpoint itself: %v", plain)
+		}
+		merged := c.Get(path + "?view=merged").Want(http.StatusOK).Object()
+		for name, want := range (object{
+			"aor_section_options": pairs("max_contacts=2 qualify_frequency=60"), "auth_section_options": pairs("username=u password=p"),
+			"endpoint_section_options": pairs("webrtc=On set_var=A=1 dtmf_mode=info set_var=B=2 set_var=C=3"), "label": "e", "name": e["name"],
+			"transport": object{"uuid": udp["uuid"], "name": "udp"}, "asterisk_id": "one", "identify_section_options": []any{}, "uuid": e["uuid"],
+		}) {
+			if !merged.Same(name, want) {
+				t.Errorf("merged: %s is %v, want %v", name, merged[name], want)
+			}
+		}
+		for _, view := range []string{"", "Merged", "x"} {
+			c.Get(path + "?view=" + view).Want(http.StatusBadRequest).Says("view")
+		}
+		c.Do(http.MethodPut, path, c.Get(path).Object()).Want(http.StatusNoContent) // what was read can be written
+		c.Do(http.MethodDelete, "/endpoints/sip/templates/"+left.Text("uuid"), nil).Want(http.StatusNoContent)
+		if after := c.Get(path + "?view=merged").Object(); !after.Same("templates", []any{object{"uuid": right["uuid"], "label": "right"}}) || !after.Same("aor_section_options", []any{}) {
+			t.Errorf("without a template: %v", after)
+		}
+	})
+}
+
+// Templates that take options from each other in many ways are each merged once.
+func TestTemplatesOfManyPathsMerge(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		c := newWorld(t, db).as(t, "a")
+		one := c.Create("/endpoints/sip/templates", object{"endpoint_section_options": pairs("set_var=A=1")})
+		two := c.Create("/endpoints/sip/templates", object{"endpoint_section_options": pairs("set_var=B=1")})
+		for range 30 {
+			both := uses(one, two)
+			one = c.Create("/endpoints/sip/templates", object{"templates": both})
+			two = c.Create("/endpoints/sip/templates", object{"templates": both})
+		}
+		e := c.Create("/endpoints/sip", object{"templates": uses(one, two)})
+		if merged := c.Get("/endpoints/sip/" + e.Text("uuid") + "?view=merged").Object(); !merged.Same("endpoint_section_options", pairs("set_var=A=1 set_var=B=1")) {
+			t.Errorf("%v", merged["endpoint_section_options"])
+		}
+	})
+}
+
+func TestSIPNames(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		w := newWorld(t, db)
+		a, b, master := w.as(t, "a"), w.as(t, "b"), w.as(t, "master")
+		made := map[string]string{}
+		for _, path := range []string{"/endpoints/sip", "/endpoints/sip/templates", "/sip/transports"} {
+			made[path] = "taken-by" + strings.ReplaceAll(path, "/", ".")
+			master.Create(path, object{"name": made[path]})
+		}
+		for path := range made {
+			own := master.Create(path, object{"name": "free"})
+			for _, taken := range made {
+				for _, c := range []struct {
+					method, path string
+				}{{http.MethodPost, path}, {http.MethodPut, path + "/" + own.Text("uuid")}} {
+					master.Do(c.method, c.path, object{"name": taken}).Want(http.StatusBadRequest).Says("already exists ('name': '" + taken + "')")
+				}
+				if path != "/sip/transports" {
+					b.Do(http.MethodPost, path, object{"name": taken}).Want(http.StatusBadRequest).Says("already exists")
+				}
+			}
+			for _, bad := range []any{"global", "system", "", "a b", "a]", "a\n", strings.Repeat("x", 80), nil, 1} {
+				master.Do(http.MethodPost, path, object{"name": bad}).Want(http.StatusBadRequest).Says("name")
+			}
+			master.Do(http.MethodPut, path+"/"+own.Text("uuid"), object{"name": "free"}).Want(http.StatusNoContent)
+			master.Do(http.MethodDelete, path+"/"+own.Text("uuid"), nil).Want(http.StatusNoContent)
+			again := master.Create(path, object{"name": "free"}) // a name is free again when its object is gone, or is called otherwise
+			master.Do(http.MethodPut, path+"/"+again.Text("uuid"), object{"name": "other" + strings.ReplaceAll(path, "/", ".")}).Want(http.StatusNoContent)
+		}
+		a.Create("/endpoints/sip", object{"name": "free"})
+	})
+}
+
+func TestSIPReferences(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		w := newWorld(t, db)
+		a, b, master := w.as(t, "a"), w.as(t, "b"), w.as(t, "master")
+		nobodys := object{"uuid": "00000000-0000-4000-8000-000000000000"}
+		foreign := b.Create("/endpoints/sip/templates", object{})
+		for _, path := range []string{"/endpoints/sip", "/endpoints/sip/templates"} {
+			own := a.Create("/endpoints/sip/templates", object{})
+			one := path + "/" + a.Create(path, object{"templates": uses(own)}).Text("uuid")
+			for _, try := range []struct {
+				body object
+				says string
+			}{
+				{object{"templates": uses(own, foreign)}, "field 'templates': SIPEndpointTemplate was not found ('uuid': '" + foreign.Text("uuid") + "')"},
+				{object{"templates": uses(nobodys)}, "field 'templates': SIPEndpointTemplate was not found"},
+				{object{"templates": uses(own, own)}, "same template more than once"},
+				{object{"templates": []any{object{}}}, "templates[0].uuid"},
+				{object{"templates": []any{object{"uuid": "x"}}}, "templates[0].uuid"},
+				{object{"templates": nil}, "templates"},
+				{object{"transport": nobodys}, "field 'transport': Transport was not found"},
+				{object{"transport": object{}}, "transport.uuid"},
+				{object{"aor_section_options": pairs("nothing=1")}, "'aor_section_options: invalid variable (nothing)' must be one of (authenticate_qualify, contact"},
+				{object{"auth_section_options": pairs("max_contacts=1")}, "'auth_section_options: invalid variable (max_contacts)'"},
+				{object{"endpoint_section_options": pairs("type=endpoint")}, "invalid variable (type)"},
+				{object{"endpoint_section_options": []any{[]any{"callerid", "x\n[evil]"}}}, "endpoint_section_options"},
+				{object{"endpoint_section_options": []any{[]any{"callerid", "x\r"}}}, "endpoint_section_options"},
+				{object{"endpoint_section_options": []any{[]any{"callerid"}}}, "endpoint_section_options"},
+				{object{"endpoint_section_options": []any{[]any{"callerid", 1}}}, "endpoint_section_options"},
+				{object{"endpoint_section_options": []any{[]any{"callerid", nil}}}, "endpoint_section_options"},
+				{object{"endpoint_section_options": object{"callerid": "x"}}, "endpoint_section_options"},
+				{object{"endpoint_section_options": pairs("context=of-b")}, "Context was not found"},
+				{object{"endpoint_section_options": pairs("context=default message_context=of-b")}, "Context was not found"},
+			} {
+				a.Do(http.MethodPost, path, try.body).Want(http.StatusBadRequest).Says(try.says)
+				a.Do(http.MethodPut, one, try.body).Want(http.StatusBadRequest).Says(try.says)
+			}
+			if got := a.Get(one).Object(); !got.Same("templates", []any{object{"uuid": own["uuid"], "label": nil}}) {
+				t.Errorf("refused changes left %v", got["templates"])
+			}
+			master.Do(http.MethodPut, one, object{"templates": uses(foreign)}).Want(http.StatusBadRequest).Says("different tenants")
+			a.Do(http.MethodPut, one, object{"endpoint_section_options": pairs("context=default subscribe_context=of-the-telephone-system")}).Want(http.StatusNoContent)
+			a.Do(http.MethodPut, one, object{"templates": []any{}}).Want(http.StatusNoContent)
+		}
+		// A template takes nothing from itself, near or far.
+		one := a.Create("/endpoints/sip/templates", object{})
+		two := a.Create("/endpoints/sip/templates", object{"templates": uses(one)})
+		three := a.Create("/endpoints/sip/templates", object{"templates": uses(two)})
+		for _, t := range []object{one, two, three} {
+			a.Do(http.MethodPut, "/endpoints/sip/templates/"+one.Text("uuid"), object{"templates": uses(t)}).Want(http.StatusBadRequest).
+				Says("Operation not permitted. Cannot use itself as template")
+		}
+	})
+}
+
+func TestSIPTransports(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		w := newWorld(t, db)
+		a, master := w.as(t, "a"), w.as(t, "master")
+		made := master.Do(http.MethodPost, "/sip/transports", object{"name": "tr", "options": pairs("bind=0.0.0.0 local_net=10.0.0.0/8 local_net=192.168.0.0/16")}).Want(http.StatusCreated)
+		tr, other := made.Object(), master.Create("/sip/transports", object{"name": "other"})
+		one := "/sip/transports/" + tr.Text("uuid")
+		if made.Header.Get("Location") != prefix+one || tr["links"] != nil || !other.Same("options", []any{}) {
+			t.Errorf("made %v", tr)
+		}
+		a.Get(one).Want(http.StatusOK)
+		if l := a.Get("/sip/transports?search=TR&order=name").List(); len(l.Items) != 1 || l.Items[0].Text("name") != "tr" {
+			t.Errorf("listed %v", l.Items)
+		}
+		for _, try := range []struct{ method, path string }{
+			{http.MethodPost, "/sip/transports"},
+			{http.MethodPut, one},
+			{http.MethodDelete, one},
+			{http.MethodDelete, one + "?fallback=" + other.Text("uuid")},
+		} {
+			a.Do(try.method, try.path, object{"name": "x"}).Want(http.StatusForbidden).Says("master tenant")
+		}
+		master.Do(http.MethodPut, one, object{"options": pairs("nothing=1")}).Want(http.StatusBadRequest).Says("'options: invalid variable (nothing)' must be one of")
+		master.Do(http.MethodPut, one, object{"options": pairs("bind=::")}).Want(http.StatusNoContent)
+		endpoint := a.Create("/endpoints/sip", object{"transport": object{"uuid": tr["uuid"]}})
+		template := a.Create("/endpoints/sip/templates", object{"transport": object{"uuid": tr["uuid"]}})
+		master.Do(http.MethodDelete, one, nil).Want(http.StatusBadRequest).Says("Transport is associated with a EndpointSIP")
+		for _, bad := range []string{"", "x", tr.Text("uuid"), strings.ToUpper(tr.Text("uuid")), "00000000-0000-4000-8000-000000000000", template.Text("uuid")} {
+			master.Do(http.MethodDelete, one+"?fallback="+bad, nil).Want(http.StatusBadRequest).Says("fallback")
+		}
+		master.Do(http.MethodDelete, one+"?fallback="+other.Text("uuid"), nil).Want(http.StatusNoContent)
+		for _, path := range []string{"/endpoints/sip/" + endpoint.Text("uuid"), "/endpoints/sip/templates/" + template.Text("uuid")} {
+			if got := a.Get(path).Object(); !got.Same("transport", object{"uuid": other["uuid"], "name": "other"}) {
+				t.Errorf("%s: %v", path, got["transport"])
+			}
+		}
+		a.Do(http.MethodPut, "/endpoints/sip/"+endpoint.Text("uuid"), object{"transport": nil}).Want(http.StatusNoContent)
+		a.Do(http.MethodDelete, "/endpoints/sip/templates/"+template.Text("uuid"), nil).Want(http.StatusNoContent)
+		master.Do(http.MethodDelete, "/sip/transports/"+other.Text("uuid"), nil).Want(http.StatusNoContent)
+	})
+}
+
+func TestLineOfSIPEndpoint(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		c := newWorld(t, db).as(t, "a")
+		browser := c.Create("/endpoints/sip/templates", object{"label": "browser", "endpoint_section_options": pairs("webrtc=yes")})
+		e := c.Create("/endpoints/sip", object{
+			"name": "phone", "label": "Phone", "templates": uses(browser), "auth_section_options": pairs("username=u password=p-secret username=v"),
+		})
+		l := c.Create("/lines", object{"context": "default"})
+		line, endpoint := "/lines/"+l.Text("id"), "/endpoints/sip/"+e.Text("uuid")
+		c.Do(http.MethodPut, line+endpoint, nil).Want(http.StatusNoContent)
+		got := c.Get(line).Object()
+		for name, want := range (object{
+			"name": "phone", "protocol": "sip", "is_webrtc": true, "endpoint_custom": nil, "endpoint_sip": object{
+				"uuid": e["uuid"], "name": "phone", "label": "Phone", "auth_section_options": pairs("username=u username=v"),
+				"links": []any{object{"rel": "endpoint_sip", "href": prefix + endpoint}},
+			},
+		}) {
+			if !got.Same(name, want) {
+				t.Errorf("%s is %v, want %v", name, got[name], want)
+			}
+		}
+		u := c.Create("/users", object{"firstname": "Al"})
+		c.Do(http.MethodPut, "/users/"+u.Text("id")+line, nil).Want(http.StatusNoContent)
+		for _, path := range []string{"/users/" + u.Text("id"), line, "/lines", "/users"} {
+			if body := c.Get(path).Want(http.StatusOK).Body; strings.Contains(body, "p-secret") || !strings.Contains(body, `"name":"phone"`) {
+				t.Errorf("%s: %s", path, body)
+			}
+		}
+		if l := c.Get("/lines?protocol=sip&search=PHONE").List(); *l.Total != 1 || l.Items[0]["is_webrtc"] != true {
+			t.Errorf("listed %v", l.Items)
+		}
+		c.Do(http.MethodDelete, line+endpoint, nil).Want(http.StatusBadRequest).Says("Line is associated with a User")
+		c.Get("/endpoints/sip/templates/" + e.Text("uuid")).Want(http.StatusNotFound)
+		c.Do(http.MethodPut, line+"/endpoints/sip/"+browser.Text("uuid"), nil).Want(http.StatusNotFound).Says("SIPEndpoint was not found")
+		custom := c.Create("/endpoints/custom", object{"interface": "Local/1@x"})
+		c.Do(http.MethodPut, line+"/endpoints/custom/"+custom.Text("id"), nil).Want(http.StatusBadRequest).Says("Line is associated with a Endpoint")
+		other := c.Create("/lines", object{"context": "default"})
+		c.Do(http.MethodPut, "/lines/"+other.Text("id")+"/endpoints/custom/"+custom.Text("id"), nil).Want(http.StatusNoContent)
+		c.Do(http.MethodPut, "/lines/"+other.Text("id")+endpoint, nil).Want(http.StatusBadRequest).Says("Line is associated with a Endpoint")
+		c.Do(http.MethodDelete, line, nil).Want(http.StatusNoContent)
+		c.Get(endpoint).Want(http.StatusNotFound).Says("SIPEndpoint was not found")
+		c.Do(http.MethodDelete, "/lines/"+other.Text("id"), nil).Want(http.StatusNoContent)
+		c.Get("/endpoints/custom/" + custom.Text("id")).Want(http.StatusNotFound)
+	})
+}
+
+// The passwords among options are in no audit.
+func TestSecretOptionsAreNotAudited(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		c := newWorld(t, db).as(t, "a")
+		e := c.Create("/endpoints/sip", object{"auth_section_options": pairs("username=u password=p-one md5_cred=p-two")})
+		c.Do(http.MethodPut, "/endpoints/sip/"+e.Text("uuid"), object{"auth_section_options": pairs("username=u password=p-three oauth_secret=p-four")}).Want(http.StatusNoContent)
+		c.Do(http.MethodDelete, "/endpoints/sip/"+e.Text("uuid"), nil).Want(http.StatusNoContent)
+		kept, err := store.Select[string](t.Context(), db, `SELECT coalesce(before, '') || coalesce(after, '') FROM audit`)
+		if err != nil || len(kept) != 3 {
+			t.Fatal(err, kept)
+		}
+		for _, entry := range kept {
+			if strings.Contains(entry, "p-") || !strings.Contains(entry, `["username","u"]`) {
+				t.Errorf("kept %s", entry)
+			}
+		}
+	})
+}

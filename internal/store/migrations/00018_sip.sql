@@ -1,0 +1,82 @@
+-- +goose Up
+CREATE TABLE confd_sip_transport (
+    uuid    @uuid NOT NULL PRIMARY KEY,
+    name    @text NOT NULL,
+    options @text NOT NULL -- a JSON list of pairs
+);
+CREATE INDEX confd_sip_transport_name ON confd_sip_transport (fold(name), uuid);
+
+-- The sections of a template and of an endpoint are JSON lists of pairs.
+CREATE TABLE confd_endpoint_sip_template (
+    uuid                                       @uuid NOT NULL PRIMARY KEY,
+    tenant_uuid                                @uuid NOT NULL REFERENCES auth_tenant (uuid) ON DELETE CASCADE,
+    name                                       @text NOT NULL,
+    label                                      @text,
+    aor_section_options                        @text NOT NULL,
+    auth_section_options                       @text NOT NULL,
+    endpoint_section_options                   @text NOT NULL,
+    identify_section_options                   @text NOT NULL,
+    registration_section_options               @text NOT NULL,
+    registration_outbound_auth_section_options @text NOT NULL,
+    outbound_auth_section_options              @text NOT NULL,
+    transport_uuid                             @uuid REFERENCES confd_sip_transport (uuid),
+    asterisk_id                                @text,
+    search_text                                @search(name, asterisk_id, label)
+);
+@search_index(confd_endpoint_sip_template);
+CREATE INDEX confd_endpoint_sip_template_label ON confd_endpoint_sip_template (tenant_uuid, fold(label), uuid);
+CREATE INDEX confd_endpoint_sip_template_transport ON confd_endpoint_sip_template (transport_uuid);
+
+CREATE TABLE confd_endpoint_sip (
+    uuid                                       @uuid NOT NULL PRIMARY KEY,
+    tenant_uuid                                @uuid NOT NULL REFERENCES auth_tenant (uuid),
+    name                                       @text NOT NULL,
+    label                                      @text,
+    aor_section_options                        @text NOT NULL,
+    auth_section_options                       @text NOT NULL,
+    endpoint_section_options                   @text NOT NULL,
+    identify_section_options                   @text NOT NULL,
+    registration_section_options               @text NOT NULL,
+    registration_outbound_auth_section_options @text NOT NULL,
+    outbound_auth_section_options              @text NOT NULL,
+    transport_uuid                             @uuid REFERENCES confd_sip_transport (uuid),
+    asterisk_id                                @text,
+    search_text                                @search(name, asterisk_id, label)
+);
+@search_index(confd_endpoint_sip);
+CREATE INDEX confd_endpoint_sip_label ON confd_endpoint_sip (tenant_uuid, fold(label), uuid);
+CREATE INDEX confd_endpoint_sip_transport ON confd_endpoint_sip (transport_uuid);
+
+-- One name for one section of the telephone system, of whichever kind: of the columns that refer to it one is set.
+CREATE TABLE confd_sip_name (
+    name           @text NOT NULL PRIMARY KEY,
+    endpoint_uuid  @uuid UNIQUE REFERENCES confd_endpoint_sip (uuid) ON DELETE CASCADE,
+    template_uuid  @uuid UNIQUE REFERENCES confd_endpoint_sip_template (uuid) ON DELETE CASCADE,
+    transport_uuid @uuid UNIQUE REFERENCES confd_sip_transport (uuid) ON DELETE CASCADE
+);
+
+-- What an endpoint takes its options from, and what a template does, the first first.
+CREATE TABLE confd_endpoint_sip_parent (
+    endpoint_uuid @uuid NOT NULL REFERENCES confd_endpoint_sip (uuid) ON DELETE CASCADE,
+    template_uuid @uuid NOT NULL REFERENCES confd_endpoint_sip_template (uuid) ON DELETE CASCADE,
+    position      bigint NOT NULL,
+    PRIMARY KEY (endpoint_uuid, template_uuid)
+);
+CREATE INDEX confd_endpoint_sip_parent_template ON confd_endpoint_sip_parent (template_uuid);
+
+CREATE TABLE confd_endpoint_sip_template_parent (
+    child_uuid    @uuid NOT NULL REFERENCES confd_endpoint_sip_template (uuid) ON DELETE CASCADE,
+    template_uuid @uuid NOT NULL REFERENCES confd_endpoint_sip_template (uuid) ON DELETE CASCADE,
+    position      bigint NOT NULL,
+    PRIMARY KEY (child_uuid, template_uuid)
+);
+CREATE INDEX confd_endpoint_sip_template_parent_template ON confd_endpoint_sip_template_parent (template_uuid);
+
+ALTER TABLE confd_line_endpoint ADD COLUMN sip_uuid @uuid REFERENCES confd_endpoint_sip (uuid) ON DELETE CASCADE;
+CREATE UNIQUE INDEX confd_line_endpoint_sip ON confd_line_endpoint (sip_uuid);
+
+DROP VIEW confd_line_protocol;
+CREATE VIEW confd_line_protocol AS
+    SELECT le.line_id, 'custom' AS protocol, e.interface AS name FROM confd_line_endpoint le JOIN confd_endpoint_custom e ON e.id = le.custom_id
+    UNION ALL
+    SELECT le.line_id, 'sip', e.name FROM confd_line_endpoint le JOIN confd_endpoint_sip e ON e.uuid = le.sip_uuid;
