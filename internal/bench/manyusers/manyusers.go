@@ -26,7 +26,7 @@ func Add(ctx context.Context, db store.DB, tenant string) error {
 			call_record_outgoing_external_enabled, call_record_outgoing_internal_enabled, call_record_incoming_internal_enabled,
 			call_record_incoming_external_enabled, subscription_type, enabled)
 		WITH RECURSIVE series(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM series WHERE n < `+fmt.Sprint(Count)+`)
-		SELECT `+uuid+`, $1, 'First' || n, CASE WHEN n % 100 = 0 THEN 'Martin' ELSE 'Last' END || (n * 7919) % 100000,
+		SELECT `+uuid+`, $1, 'First' || n, CASE WHEN n % 100 = 0 THEN 'Martin' ELSE 'Last' END || ((n * 7919) % 100000),
 			'member' || n || '@example.org', '"First' || n || '"', false, false, false, false, false, 0, true FROM series`, tenant); err != nil {
 		return fmt.Errorf("making users: %w", err)
 	}
