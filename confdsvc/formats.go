@@ -20,6 +20,10 @@ func init() {
 			Doc: "The name of a context.",
 		},
 		rest.Format{
+			Name: "host", Pattern: `^[a-zA-Z0-9._:\[\]-]{0,255}$`, Example: "sip.example.org",
+			Doc: "The name or the address of a host.",
+		},
+		rest.Format{
 			Name: "sip-section", Pattern: `^[-_.a-zA-Z0-9]{1,79}$`, Check: isSIPSection, Message: "Must not be the name of a section of the telephone system's own",
 			Example: "alice", Doc: "The name of a section of the SIP configuration; not `global` or `system`.",
 		},

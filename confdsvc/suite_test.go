@@ -26,7 +26,7 @@ func TestResources(t *testing.T) {
 			"users": userResource, "voicemails": voicemailResource, "contexts": contextResource, "extensions": extensionResource,
 			"lines": lineResource, "endpoints/custom": endpointCustomResource,
 			"incalls":       incallResource,
-			"endpoints/sip": endpointSIPResource, "endpoints/sip/templates": endpointSIPResource, "sip/transports": {},
+			"endpoints/sip": endpointSIPResource, "endpoints/sip/templates": endpointSIPResource, "sip/transports": {}, "registrars": {}, "extensions/features": {},
 		},
 	}.Run(t)
 }

@@ -1,0 +1,24 @@
+package confdsvc
+
+import "github.com/ringfence/ringfence/internal/crud"
+
+// ExtensionFeature is what telephones dial for a service of the telephone system, in all tenants.
+type ExtensionFeature struct {
+	UUID    string `db:"uuid" json:"uuid" format:"uuid" readOnly:"true"`
+	Exten   string `db:"exten" json:"exten" required:"true" format:"exten"`
+	Context string `db:"context" json:"context" readOnly:"true"`
+	Feature string `db:"feature" json:"feature" readOnly:"true"`
+	Enabled bool   `db:"enabled" json:"enabled"`
+	crud.Hrefs
+}
+
+func init() { resources = append(resources, declareExtensionFeatures) }
+
+func declareExtensionFeatures(e *crud.Engine) {
+	columns := []string{"exten", "feature"}
+	crud.Collect(e, crud.Resource[ExtensionFeature]{
+		Path: "extensions/features", Singular: "extension_feature", Param: "extension_uuid", Title: "FeatureExtension",
+		Table: "confd_extension_feature", Keys: []string{"uuid"}, Scope: crud.Global, Only: []string{"list", "read", "update"},
+		Order: columns, Filters: columns, Search: columns,
+	})
+}

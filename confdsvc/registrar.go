@@ -1,0 +1,55 @@
+package confdsvc
+
+import (
+	"context"
+	"encoding/hex"
+
+	"github.com/google/uuid"
+
+	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// Registrar is where telephones register, and through what they reach it.
+type Registrar struct {
+	ID                string  `db:"id" json:"id" pattern:"^[a-zA-Z0-9_-]{1,128}$" fixed:"true" example:"branch" doc:"Chosen at random when it is not sent; never changes."`
+	Deletable         bool    `db:"deletable" json:"deletable" default:"true"`
+	Name              *string `db:"name" json:"name" maxLength:"255"`
+	MainHost          string  `db:"main_host" json:"main_host" required:"true" minLength:"1" format:"host"`
+	MainPort          *int64  `db:"main_port" json:"main_port" minimum:"1" maximum:"65535"`
+	BackupHost        *string `db:"backup_host" json:"backup_host" format:"host"`
+	BackupPort        *int64  `db:"backup_port" json:"backup_port" minimum:"1" maximum:"65535"`
+	ProxyMainHost     string  `db:"proxy_main_host" json:"proxy_main_host" required:"true" minLength:"1" format:"host"`
+	ProxyMainPort     *int64  `db:"proxy_main_port" json:"proxy_main_port" minimum:"1" maximum:"65535"`
+	ProxyBackupHost   *string `db:"proxy_backup_host" json:"proxy_backup_host" format:"host"`
+	ProxyBackupPort   *int64  `db:"proxy_backup_port" json:"proxy_backup_port" minimum:"1" maximum:"65535"`
+	OutboundProxyHost *string `db:"outbound_proxy_host" json:"outbound_proxy_host" format:"host"`
+	OutboundProxyPort *int64  `db:"outbound_proxy_port" json:"outbound_proxy_port" minimum:"1" maximum:"65535"`
+	crud.Hrefs
+}
+
+func init() { resources = append(resources, declareRegistrars) }
+
+func declareRegistrars(e *crud.Engine) {
+	columns := []string{
+		"id", "name", "deletable", "main_host", "main_port", "backup_host", "backup_port", "proxy_main_host", "proxy_main_port",
+		"proxy_backup_host", "proxy_backup_port", "outbound_proxy_host", "outbound_proxy_port",
+	}
+	crud.Collect(e, crud.Resource[Registrar]{
+		Path: "registrars", Singular: "registrar", Param: "registrar_id", Table: "confd_registrar", Keys: []string{"id"}, Scope: crud.Master,
+		Order: columns, Filters: columns, SearchText: "search_text",
+		Prepare: func(_ context.Context, _ store.Conn, change *crud.Change[Registrar]) error {
+			if change.New.ID == "" {
+				random := uuid.New()
+				change.New.ID = hex.EncodeToString(random[:])
+			}
+			return nil
+		},
+		Guard: func(_ context.Context, _ store.Conn, change *crud.Change[Registrar]) error {
+			if change.Old.Deletable {
+				return nil
+			}
+			return style.NotPermitted("This registrar cannot be deleted.", "id", change.Old.ID)
+		},
+	})
+}
