@@ -64,5 +64,33 @@ func TestResources(t *testing.T) {
 				Except: []string{"uuid", "password", "email_address"}, // chosen on create alone
 			},
 		},
+		Documents: map[string]crudtest.Document{
+			"backends/ldap": {
+				Resource: crudtest.Resource{
+					Minimal: func(_ *crudtest.Client, n int) crudtest.Object {
+						return crudtest.Object{
+							"host": fmt.Sprintf("ldap%d.example", n), "port": 389, "user_base_dn": "dc=example", "user_login_attribute": "uid",
+							"user_email_attribute": "mail",
+						}
+					},
+					Values: func(n int) crudtest.Object {
+						return crudtest.Object{
+							"protocol_version": 2, "protocol_security": "ldaps", "bind_dn": fmt.Sprintf("cn=u%d,dc=example", n),
+							"search_filters": "(uid={username})", "user_base_dn": fmt.Sprintf("ou=o%d,dc=example", n),
+						}
+					},
+				},
+				Secrets: []string{"bind_password"},
+			},
+			"external/{auth_type}/config": {
+				Resource: crudtest.Resource{
+					Minimal: func(_ *crudtest.Client, n int) crudtest.Object {
+						return crudtest.Object{"client_id": fmt.Sprintf("client %d", n), "other": crudtest.Object{"large": 12345678901234567890.0}}
+					},
+				},
+				Parameters: []string{"Any_type-1"},
+				Secrets:    []string{"client_secret", "fcm_api_key", "ios_apn_certificate", "ios_apn_private", "fcm_service_account_info"},
+			},
+		},
 	}.Run(t)
 }

@@ -65,6 +65,7 @@ type DescribedDocument struct {
 	Path       string
 	Parameters []string // of the path
 	Table      string
+	Columns    []string
 	Scope      Scope
 	Blank      bool // something is read while nothing is stored
 	// Operations are what clients can do, by their actions: create, read, update, delete.
@@ -128,6 +129,9 @@ func (k *Collection[T]) describe(into *Described) {
 func (d *Documents[T]) describe(into *Described) {
 	out := DescribedDocument{
 		Path: d.Path, Parameters: d.Keys[1:], Table: d.Table, Scope: d.Scope, Blank: d.Blank != nil, Operations: d.operations,
+	}
+	for _, c := range d.k.columns {
+		out.Columns = append(out.Columns, c.name)
 	}
 	out.Resource, out.Object = d.place(d.Keys[1:])
 	if len(out.Parameters) > 0 {

@@ -38,6 +38,8 @@ type Suite struct {
 	Access string
 	// Resources are those that are tried, by the paths of their collections. A collection that is missing here fails the test.
 	Resources map[string]Resource
+	// Documents are the same for documents, by their paths.
+	Documents map[string]Document
 }
 
 // Resource is what the suite must know of a collection beyond what it declares.
@@ -104,6 +106,7 @@ func (s Suite) Run(t *testing.T) {
 				t.Run(strings.ReplaceAll(k.Path, "/", "_"), func(t *testing.T) { w.try(t, k, r) })
 			}
 		}
+		w.tryDocuments(t)
 		t.Run("no database", w.withoutDatabase) // the last: it is closed
 	})
 }
@@ -123,6 +126,7 @@ func (w *world) withoutDatabase(t *testing.T) {
 	if err := w.db.Close(); err != nil {
 		t.Fatal(err)
 	}
+	w.documentsWithoutDatabase(c)
 	for _, k := range w.Described.Collections {
 		for operation, method := range map[string]string{
 			"list": http.MethodGet, "create": http.MethodPost, "read": http.MethodGet, "update": http.MethodPut, "delete": http.MethodDelete,
