@@ -43,8 +43,8 @@ func (s *Service) declareAudit(e *crud.Engine) {
 		Search:  []string{"action", "resource", "object"},
 		Filters: []string{"actor_uuid", "session_uuid", "request_id", "service", "action", "resource", "object", "since", "until"},
 		Matches: map[string]crud.Match{
-			"since": {Condition: "at >= %s", Time: true},
-			"until": {Condition: "at < %s", Time: true},
+			"since": {Condition: "at >= %s", Type: "date-time"},
+			"until": {Condition: "at < %s", Type: "date-time"},
 		},
 		Only: []string{"list", "read"}, Subtree: true, Shared: ofGoneTenants,
 		Readable: func(r *rest.Request, add func(any) string) string { return s.readableEntries(r.Principal(), add) },

@@ -50,11 +50,11 @@ func (s *Service) declareUsers(e *crud.Engine) {
 		},
 		Matches: map[string]crud.Match{
 			"email_address": {Condition: "uuid IN (SELECT user_uuid FROM auth_email WHERE address = %s)"},
-			"group_uuid":    {Condition: "uuid IN (SELECT user_uuid FROM auth_group_user WHERE group_uuid = %s)", UUID: true},
+			"group_uuid":    {Condition: "uuid IN (SELECT user_uuid FROM auth_group_user WHERE group_uuid = %s)", Type: "uuid"},
 			// Those of the user's own, and with `has` those of their groups too.
-			"policy_uuid":     {Condition: "uuid IN (SELECT user_uuid FROM auth_user_policy WHERE policy_uuid = %s)", UUID: true},
+			"policy_uuid":     {Condition: "uuid IN (SELECT user_uuid FROM auth_user_policy WHERE policy_uuid = %s)", Type: "uuid"},
 			"policy_slug":     {Condition: "uuid IN (SELECT h.user_uuid FROM auth_user_policy h JOIN auth_policy p ON p.uuid = h.policy_uuid WHERE p.slug = %s)"},
-			"has_policy_uuid": {Condition: "uuid IN (" + holders("%[1]s") + ")", UUID: true},
+			"has_policy_uuid": {Condition: "uuid IN (" + holders("%[1]s") + ")", Type: "uuid"},
 			"has_policy_slug": {Condition: "uuid IN (" + holders("SELECT uuid FROM auth_policy WHERE slug = %[1]s") + ")"},
 		},
 		Virtual: map[string]string{

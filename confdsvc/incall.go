@@ -66,7 +66,7 @@ func declareIncalls(e *crud.Engine) {
 		Matches: map[string]crud.Match{
 			"exten": {Condition: `id IN (SELECT ix.incall_id FROM confd_incall_extension ix JOIN confd_extension x ON x.id = ix.extension_id
 				WHERE x.exten = %s)`},
-			"user_id": {Condition: "id IN (SELECT of_incall_id FROM confd_destination WHERE user_id = %s)", Integer: true},
+			"user_id": {Condition: "id IN (SELECT of_incall_id FROM confd_destination WHERE user_id = %s)", Type: "integer"},
 		},
 		Found: []string{
 			`SELECT ix.incall_id FROM confd_incall_extension ix JOIN confd_extension x ON x.id = ix.extension_id

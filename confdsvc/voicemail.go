@@ -72,7 +72,7 @@ func declareVoicemails(e *crud.Engine) {
 		Validate:   validateVoicemail,
 	})
 	crud.Link[User, Voicemail]{
-		Table: "confd_user_voicemail", LeftHas: crud.AtMostOne, One: "voicemail",
+		Table: "confd_user_voicemail", LeftHas: crud.AtMostOne,
 		Only:        []string{"put", "delete_all", "list", "one", "create"},
 		LeftShows:   []crud.Show{crud.One(func(u *User) **UserVoicemail { return &u.Voicemail })},
 		RightShows:  []crud.Show{crud.Many(func(v *Voicemail) *[]UserRef { return &v.Users })},

@@ -48,7 +48,7 @@ func parentOf[T any](k *Collection[T]) parent {
 		if err != nil {
 			return nil, err
 		}
-		return k.Key(o), refuseDenied(r, k.spelt(o))
+		return k.Key(o), refuseDenied(r, k.aliases(o))
 	}}
 }
 
@@ -73,7 +73,7 @@ func listOf[T any](k *Collection[T], of parent, path, id, tag string, condition 
 		Query:   list.Parameters(), Success: http.StatusOK, Reply: rest.ListOf(k.schema, k.engine.Style.Filtered),
 		Statuses: []int{404}, Tenanted: true,
 		Handle: func(ctx context.Context, req *rest.Request) (rest.Reply, error) {
-			return k.answerList(ctx, req, func(ctx context.Context, c store.Conn, scope string, args *arguments) (string, error) {
+			return k.serveNarrowed(ctx, req, func(ctx context.Context, c store.Conn, scope string, args *arguments) (string, error) {
 				key, err := of.key(ctx, c, scope, req)
 				if err != nil {
 					return "", err

@@ -105,7 +105,7 @@ func kindOf(f reflect.StructField) kind {
 	}
 }
 
-// argument turns what a client typed into a value to compare the column with, and answers false when no
+// argument turns what a client typed into a value to compare the column with. It returns false when no
 // row can have it.
 func (c column) argument(typed string) (any, bool) {
 	switch c.kind {

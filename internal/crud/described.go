@@ -146,7 +146,7 @@ func (d *Documents[T]) row() (table string, zero any) {
 
 func (j *joint[L, R]) describe(into *Described) {
 	d := DescribedLink{
-		Left: j.left.Path, Right: j.right.Path, Path: j.Path, One: j.One, Only: j.Only, LeftHas: j.LeftHas, RightHas: j.RightHas,
+		Left: j.left.Path, Right: j.right.Path, Path: j.Path, One: j.right.Singular, Only: j.Only, LeftHas: j.LeftHas, RightHas: j.RightHas,
 		LeftDeleted: j.LeftDeleted, RightDeleted: j.RightDeleted, AcrossTenants: j.AcrossTenants,
 	}
 	for _, s := range j.LeftShows {

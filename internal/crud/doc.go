@@ -18,7 +18,7 @@
 // (and those below it with recurse), a path finds what that tenant and those below have, and everything else does
 // not exist for the caller: the same 404, no count, no order, no unique-key error that names it.
 //
-// Where an object has several keys, the gate has checked the one that was typed; the engine refuses, with 403, who is
+// Where an object has several keys, the gate has checked the one that was typed; the engine refuses, with 403, a caller who is
 // denied the same operation under another of them.
 //
 // Reads run on one snapshot and writes in one transaction, hooks included. Text is compared without case and accents by the

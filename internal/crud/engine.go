@@ -79,7 +79,7 @@ func Of[T any](e *Engine) *Collection[T] {
 	return k
 }
 
-// begin tells the tenant that a request acts in, and reads its body. Who may not act there is refused before the body has come.
+// begin returns the tenant that a request acts in, and its body. A caller who may not act there is refused before the body is read.
 func (e *Engine) begin(ctx context.Context, r *rest.Request) (scope string, sent rest.Object, err error) {
 	if scope, err = tenant.Of(ctx, e.DB, r); err != nil {
 		return "", sent, err

@@ -46,7 +46,7 @@ const (
 //	delete_all DELETE /{left}/{id}/{path}          ends all links of the left object
 //	list       GET /{left}/{id}/{path}             the right objects of a left one
 //	list_back  GET /{right}/{id}/{left path}       the left objects of a right one
-//	one        GET /{left}/{id}/{One}              the one right object of a left one
+//	one        GET /{left}/{id}/{singular}         the one right object of a left one, by what one of the right side is called
 //	create     POST /{left}/{id}/{path}            makes a right object, in the left one's tenant, and links it
 //	set        PUT /{left}/{id}/{Set.Path}         replaces all links of a left object: see [List]
 //	set_back   PUT /{right}/{id}/{SetBack.Path}    the same from the other side
@@ -62,8 +62,6 @@ type Link[L, R any] struct {
 	Position string
 	// Path is that of the right side below a left object; by default the right collection's.
 	Path string
-	// One is the last segment of the path of the operation `one`.
-	One string
 	// Only names the operations. Empty and not nil: there are none, and the two only show each other.
 	Only []string
 	// Action is the last word of put's access: "update" unless it is set.
@@ -170,7 +168,7 @@ func RightFree[L, R any](ctx context.Context, c store.Conn, pair *Pair[L, R]) er
 }
 
 // held returns the key of an object that one is linked with, other than except, or nil.
-func held(ctx context.Context, c store.Conn, joining string, one, other *end, key, except any) (any, error) {
+func held(ctx context.Context, c store.Conn, joining string, one, other *side, key, except any) (any, error) {
 	condition, args := "", []any{key}
 	if except != nil {
 		condition, args = " AND "+other.column+" IS DISTINCT FROM $2", append(args, except)
@@ -219,12 +217,12 @@ type joint[L, R any] struct {
 	right  *Collection[R]
 }
 
-func (j *joint[L, R]) near() *end {
-	return &end{collection: j.left, joining: j.Table, column: j.LeftColumn, position: j.Position}
+func (j *joint[L, R]) near() *side {
+	return &side{collection: j.left, joining: j.Table, column: j.LeftColumn, position: j.Position}
 }
 
-func (j *joint[L, R]) far() *end {
-	return &end{collection: j.right, joining: j.Table, column: j.RightColumn}
+func (j *joint[L, R]) far() *side {
+	return &side{collection: j.right, joining: j.Table, column: j.RightColumn}
 }
 
 // On declares the link on an engine.
@@ -268,7 +266,7 @@ func (l Link[L, R]) join(e *Engine) *joint[L, R] {
 }
 
 // guard has a collection heed a link when one of its objects is deleted.
-func guard[O, P any](of *Collection[O], other *Collection[P], d Deletion, e *Engine, joining string, one, far *end) {
+func guard[O, P any](of *Collection[O], other *Collection[P], d Deletion, e *Engine, joining string, one, far *side) {
 	switch d {
 	case Refuse:
 		of.guards = append(of.guards, func(ctx context.Context, c store.Conn, change *Change[O]) error {
@@ -393,14 +391,14 @@ func (j *joint[L, R]) change(ctx context.Context, r *rest.Request, both bool, do
 		if p.Left, err = j.left.row(ctx, c, scope, r.Param(j.left.Param)); err != nil {
 			return err
 		}
-		spellings := []spelling{j.left.spelt(p.Left)}
+		named := []aliases{j.left.aliases(p.Left)}
 		if both {
 			if p.Right, err = j.right.row(ctx, c, scope, r.Param(j.right.Param)); err != nil {
 				return err
 			}
-			spellings = append(spellings, j.right.spelt(p.Right))
+			named = append(named, j.right.aliases(p.Right))
 		}
-		if err := refuseDenied(r, spellings...); err != nil {
+		if err := refuseDenied(r, named...); err != nil {
 			return err
 		}
 		if err := j.own(ctx, c, p); err != nil {
@@ -558,14 +556,14 @@ func (j *joint[L, R]) concludePair(ctx context.Context, c store.Conn, p *Pair[L,
 	pair := map[string]any{j.left.Singular: j.left.Key(p.Left)}
 	change := audit.Change{
 		Tenant: cmp.Or(j.left.tenantOf(p.Left), p.Tenant), Resource: j.left.Path + "/" + j.Path, Object: left,
-		Keys: [][]string{j.left.spelt(p.Left).keys}, After: pair,
+		Keys: [][]string{j.left.aliases(p.Left).keys}, After: pair,
 	}
 	if p.Right != nil {
 		right := fmt.Sprint(j.right.Key(p.Right))
 		tell(ctx, Told{Resource: j.right.Path, Key: right, Tenant: j.right.tenantOf(p.Right)})
 		pair[j.right.Singular] = j.right.Key(p.Right)
 		change.Object += "/" + right
-		change.Keys = append(change.Keys, j.right.spelt(p.Right).keys)
+		change.Keys = append(change.Keys, j.right.aliases(p.Right).keys)
 	}
 	if p.Ends {
 		change.Before, change.After = pair, nil
@@ -574,10 +572,10 @@ func (j *joint[L, R]) concludePair(ctx context.Context, c store.Conn, p *Pair[L,
 }
 
 func (j *joint[L, R]) readOne() rest.Operation {
-	path := "/" + j.left.Path + "/{" + j.left.Param + "}/" + j.One
+	path := "/" + j.left.Path + "/{" + j.left.Param + "}/" + j.right.Singular
 	return rest.Operation{
 		Method: http.MethodGet, Path: path, Access: accessOf(j.engine.Service, path, "read"),
-		ID: "get_" + j.left.Singular + "_" + strings.ReplaceAll(j.One, "/", "_"), Tag: strings.ReplaceAll(j.left.Path, "/", "_"),
+		ID: "get_" + j.left.Singular + "_" + j.right.Singular, Tag: strings.ReplaceAll(j.left.Path, "/", "_"),
 		Summary: "Read the " + spaced(j.right.Singular) + " of a " + spaced(j.left.Singular),
 		Success: http.StatusOK, Reply: j.right.schema, Statuses: []int{404}, Tenanted: true, Conditional: true,
 		Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
@@ -608,7 +606,7 @@ func (j *joint[L, R]) readOne() rest.Operation {
 }
 
 // among is the condition for the keys on the far side of those that a link joins with one of the near side.
-func among(key string, near, far *end, placeholder string) string {
+func among(key string, near, far *side, placeholder string) string {
 	return key + " IN (SELECT " + far.column + " FROM " + near.joining + " WHERE " + near.column + " = " + placeholder + ")"
 }
 
@@ -624,7 +622,7 @@ func (j *joint[L, R]) createOne(path string) rest.Operation {
 				if err != nil {
 					return err
 				}
-				if err := refuseDenied(r, j.left.spelt(left)); err != nil {
+				if err := refuseDenied(r, j.left.aliases(left)); err != nil {
 					return err
 				}
 				change.Tenant = j.left.tenantOf(left)

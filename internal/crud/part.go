@@ -84,7 +84,7 @@ func (p Part[T, P]) read(k *Collection[T], names *rest.Schema) rest.Handler {
 			if o, err = k.row(ctx, c, scope, r.Param(k.Param)); err != nil {
 				return err
 			}
-			if err := refuseDenied(r, k.spelt(o)); err != nil {
+			if err := refuseDenied(r, k.aliases(o)); err != nil {
 				return err
 			}
 			return k.own(ctx, c, []*T{o})

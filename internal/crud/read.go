@@ -15,14 +15,14 @@ import (
 	"github.com/ringfence/ringfence/internal/tenant"
 )
 
-// page is a list answer.
+// page is the body of a list.
 type page[T any] struct {
 	Items    []*T `json:"items"`
 	Total    int  `json:"total"`
 	Filtered *int `json:"filtered,omitempty"`
 }
 
-// viewed is a list answer in another form.
+// viewed is the body of a list in another form.
 type viewed struct {
 	Items    any  `json:"items"`
 	Total    int  `json:"total"`
@@ -30,14 +30,14 @@ type viewed struct {
 }
 
 func (k *Collection[T]) serveList(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-	return k.answerList(ctx, r, nil)
+	return k.serveNarrowed(ctx, r, nil)
 }
 
-// narrowing is a further condition of a list, whose values it adds to args.
+// narrowing returns a further condition of a list, and adds its values to args.
 type narrowing func(ctx context.Context, c store.Conn, scope string, args *arguments) (string, error)
 
-// answerList lists what the tenant has; what a narrowing leaves of what the tenant and those below have, where there is one.
-func (k *Collection[T]) answerList(ctx context.Context, r *rest.Request, narrow narrowing) (rest.Reply, error) {
+// serveNarrowed lists the tenant's objects; with a narrowing, those of its subtree for which that holds.
+func (k *Collection[T]) serveNarrowed(ctx context.Context, r *rest.Request, narrow narrowing) (rest.Reply, error) {
 	query, err := r.List(k.list)
 	if err != nil {
 		return rest.Reply{}, err
@@ -49,8 +49,8 @@ func (k *Collection[T]) answerList(ctx context.Context, r *rest.Request, narrow 
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	var answer page[T]
-	var body any = &answer
+	var found page[T]
+	var body any = &found
 	err = k.engine.DB.InReadTx(ctx, func(ctx context.Context, c store.Conn) error {
 		if err := k.mayRead(ctx, c, scope); err != nil {
 			return err
@@ -68,14 +68,14 @@ func (k *Collection[T]) answerList(ctx context.Context, r *rest.Request, narrow 
 			}
 			where += " AND " + more
 		}
-		if answer, err = k.page(ctx, c, query, where, within, args); err != nil {
+		if found, err = k.page(ctx, c, query, where, within, args); err != nil {
 			return err
 		}
-		if err := k.decorate(ctx, c, scope, answer.Items); err != nil || query.View == "" {
+		if err := k.decorate(ctx, c, scope, found.Items); err != nil || query.View == "" {
 			return err
 		}
-		items, err := k.Views[query.View](ctx, c, answer.Items)
-		body = viewed{Items: items, Total: answer.Total, Filtered: answer.Filtered}
+		items, err := k.Views[query.View](ctx, c, found.Items)
+		body = viewed{Items: items, Total: found.Total, Filtered: found.Filtered}
 		return err
 	})
 	return rest.Reply{Body: body}, err
@@ -110,7 +110,7 @@ func (k *Collection[T]) inScope(recurse bool, scope string) string {
 
 // page returns the rows that a query asks for, of those for which where holds, and how many there are. scope is the
 // placeholder of the tenant that the request acts in.
-func (k *Collection[T]) page(ctx context.Context, c store.Conn, query rest.List, where, scope string, args *arguments) (answer page[T], err error) {
+func (k *Collection[T]) page(ctx context.Context, c store.Conn, query rest.List, where, scope string, args *arguments) (found page[T], err error) {
 	everything := *args
 	conditions := []string{where}
 	for _, f := range query.Filters {
@@ -125,41 +125,41 @@ func (k *Collection[T]) page(ctx context.Context, c store.Conn, query rest.List,
 	if query.Search != "" && query.Limit > 0 { // how many there are tells, too, how to look for the page
 		var keys string
 		if filtered, keys, err = k.findKeys(ctx, c, narrowed, left); err != nil {
-			return answer, err
+			return found, err
 		}
 		if filtered <= few {
 			args = &arguments{slices.Clone(everything.values)}
 			paged = where + " AND " + k.keyIn(keys, args)
 		}
 	}
-	answer.Items = []*T{}
+	found.Items = []*T{}
 	if filtered == unknown || filtered > query.Offset {
 		sql := "SELECT " + k.selected() + " FROM " + k.Table + " WHERE " + paged + k.ordered(query, filtered, scope, args)
-		if answer.Items, err = store.Select[*T](ctx, c, sql, args.values...); err != nil {
-			return answer, err
+		if found.Items, err = store.Select[*T](ctx, c, sql, args.values...); err != nil {
+			return found, err
 		}
 	}
 	if filtered == unknown {
 		// What is left of the last page tells how many there are. A full page, and one beyond the last, do not.
-		filtered = query.Offset + len(answer.Items)
-		if full := query.Limit > 0 && len(answer.Items) == query.Limit; full || query.Offset > 0 && len(answer.Items) == 0 {
+		filtered = query.Offset + len(found.Items)
+		if full := query.Limit > 0 && len(found.Items) == query.Limit; full || query.Offset > 0 && len(found.Items) == 0 {
 			if filtered, err = k.count(ctx, c, narrowed, left); err != nil {
-				return answer, err
+				return found, err
 			}
 		}
 	}
-	answer.Total = filtered
+	found.Total = filtered
 	if k.engine.Style.Filtered {
-		answer.Filtered = &filtered
+		found.Filtered = &filtered
 		if narrowed != where {
-			answer.Total, err = k.count(ctx, c, where, everything)
+			found.Total, err = k.count(ctx, c, where, everything)
 		}
 	}
-	return answer, err
+	return found, err
 }
 
 const (
-	// unknown is a count that has not been made.
+	// unknown says that nobody has counted.
 	unknown = -1
 	// few is how many rows are sorted more quickly than they are found by walking an index in the list's order, which
 	// passes all the others on the way.
@@ -197,7 +197,7 @@ func (k *Collection[T]) count(ctx context.Context, c store.Conn, where string, a
 	return store.Get[int](ctx, c, "SELECT count(*) FROM "+k.Table+" WHERE "+where, args.values...)
 }
 
-// ordered is the end of a list's statement, when it is to find so many rows in all.
+// ordered writes how a list's statement ends: its order and its page. found is how many rows match, or unknown.
 func (k *Collection[T]) ordered(query rest.List, found int, scope string, args *arguments) string {
 	order := k.shown(query.Order, scope)
 	by := order.sorted()
@@ -232,16 +232,7 @@ func (k *Collection[T]) collation(c column) string {
 
 func (k *Collection[T]) filter(f rest.Filter, scope string, args *arguments) string {
 	if m, ok := k.Matches[f.Name]; ok {
-		of := column{kind: text}
-		switch {
-		case m.UUID:
-			of.kind = identifier
-		case m.Integer:
-			of.kind = integer
-		case m.Time:
-			of.kind = other
-		}
-		value, possible := of.argument(f.Value)
+		value, possible := column{kind: matchKinds[m.Type]}.argument(f.Value)
 		if !possible {
 			return "1 = 0"
 		}
@@ -369,7 +360,7 @@ func (k *Collection[T]) named(ctx context.Context, r *rest.Request, view func(ct
 		if err := k.checkReadable(ctx, c, r, object); err != nil {
 			return err
 		}
-		if err := refuseDenied(r, k.spelt(object)); err != nil || view == nil {
+		if err := refuseDenied(r, k.aliases(object)); err != nil || view == nil {
 			return err
 		}
 		return view(ctx, c, object)
@@ -444,7 +435,7 @@ func (k *Collection[T]) find(ctx context.Context, c store.Conn, scope, typed str
 			return nil, err
 		}
 	}
-	return &found.Object, k.finishPresenting(ctx, c, scope, objects)
+	return &found.Object, k.adapt(ctx, c, scope, objects)
 }
 
 // flagged is a row with a digit for each loader: whether there is anything to load.
@@ -555,11 +546,11 @@ func (k *Collection[T]) present(ctx context.Context, c store.Conn, scope string,
 			}
 		}
 	}
-	return k.finishPresenting(ctx, c, scope, objects)
+	return k.adapt(ctx, c, scope, objects)
 }
 
-// finishPresenting adds how objects look to the tenant that reads them, and where they are.
-func (k *Collection[T]) finishPresenting(ctx context.Context, c store.Conn, scope string, objects []*T) error {
+// adapt shows objects as they look to the tenant that reads them, and where they are.
+func (k *Collection[T]) adapt(ctx context.Context, c store.Conn, scope string, objects []*T) error {
 	if k.Present != nil {
 		if err := k.Present(ctx, c, scope, objects); err != nil {
 			return err

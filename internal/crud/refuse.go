@@ -33,14 +33,14 @@ func (k *Collection[T]) notFound(key string, value any) error {
 	return e
 }
 
-// spelling is all that a path can have in the place of a parameter and mean the same object.
-type spelling struct {
+// aliases are all keys by which a path parameter can name one object.
+type aliases struct {
 	param string
 	keys  []string
 }
 
-func (k *Collection[T]) spelt(o *T) spelling {
-	s := spelling{param: k.Param}
+func (k *Collection[T]) aliases(o *T) aliases {
+	s := aliases{param: k.Param}
 	for _, name := range slices.Concat(k.Keys, k.Names) {
 		if value := reflect.Indirect(reflect.ValueOf(k.field(o, name))); value.IsValid() {
 			s.keys = append(s.keys, fmt.Sprint(value.Interface()))
@@ -49,10 +49,10 @@ func (k *Collection[T]) spelt(o *T) spelling {
 	return s
 }
 
-// refuseDenied refuses a caller who is denied the operation under another of its objects' keys than those
-// that the path has. The gate has checked the access as it was typed; who is
-// denied confd.users.{uuid}.delete must not come by the user's id.
-func refuseDenied(r *rest.Request, objects ...spelling) error {
+// refuseDenied refuses a caller whose token denies the operation under another key of its objects than the
+// path has. The gate has checked the access as it was typed: a caller who is denied confd.users.{uuid}.delete must not
+// delete the user by id.
+func refuseDenied(r *rest.Request, objects ...aliases) error {
 	p, asked := r.Principal(), r.Match().Access()
 	accesses := []rest.Match{*r.Match()}
 	for _, o := range objects {

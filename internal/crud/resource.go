@@ -93,7 +93,7 @@ type Resource[T any] struct {
 	Beside []Beside[T]
 	// Present adapts objects to the tenant that reads them, after Load. It has no effect on what is stored.
 	Present func(ctx context.Context, c store.Conn, tenant string, objects []*T) error
-	// Changed is the last in the transaction; Committed runs after it, before the answer.
+	// Changed is the last in the transaction; Committed runs after the commit, before the reply.
 	Changed   func(ctx context.Context, c store.Conn, change *Change[T]) error
 	Committed func(change *Change[T])
 }
@@ -143,9 +143,12 @@ type Match struct {
 	Condition string
 	// Of is the table of what a UUID names, where that has a tenant: what the request's tenant cannot see matches nothing.
 	Of string
-	// UUID says that only a UUID matches anything; Integer that only a whole number does; Time that only a moment, as RFC 3339 writes it, does.
-	UUID, Integer, Time bool
+	// Type says what can match anything: "uuid", "integer", or "date-time" as RFC 3339 writes it. Any text can when it is empty.
+	Type string
 }
+
+// matchKinds are the types of a Match.
+var matchKinds = map[string]kind{"": text, "uuid": identifier, "integer": integer, "date-time": other}
 
 // on makes the resource ready.
 func (r Resource[T]) on(e *Engine) *Collection[T] {
@@ -164,11 +167,6 @@ func (r Resource[T]) on(e *Engine) *Collection[T] {
 		}
 		k.byName[name] = *c
 	}
-	for _, c := range k.columns {
-		if _, ok := k.byName[c.of]; c.of != "" && !ok {
-			panic(fmt.Sprintf("%s makes %q of %q, which it does not have", r.Path, c.name, c.of)) // a mistake in the declaration, seen at every start
-		}
-	}
 	if k.Owner == "" {
 		k.Owner = tenantColumn
 	}
@@ -178,11 +176,7 @@ func (r Resource[T]) on(e *Engine) *Collection[T] {
 	for alias, name := range r.Aliases {
 		k.byName[alias] = k.byName[name]
 	}
-	for _, name := range slices.Concat(r.Order, r.Search, r.Filters, r.Keys, r.Names) {
-		if _, ok := k.byName[name]; !ok && r.Matches[name].Condition == "" {
-			panic(fmt.Sprintf("%s has no column %q", r.Path, name)) // a mistake in the declaration, seen at every start
-		}
-	}
+	k.check()
 	k.list = rest.ListSpec{Order: r.Order, Filters: r.Filters, Several: r.Several, Recurse: !r.Subtree && r.Scope == PerTenant}
 	if r.Views != nil {
 		k.list.Views = slices.AppendSeq([]string{}, maps.Keys(r.Views))
@@ -209,6 +203,25 @@ func (r Resource[T]) on(e *Engine) *Collection[T] {
 }
 
 func (k *Collection[T]) readViews() []string { return slices.Sorted(maps.Keys(k.ReadViews)) }
+
+// check panics over a mistake in the declaration, which is seen at every start.
+func (k *Collection[T]) check() {
+	for _, name := range slices.Concat(k.Order, k.Search, k.Filters, k.Keys, k.Names) {
+		if _, ok := k.byName[name]; !ok && k.Matches[name].Condition == "" {
+			panic(fmt.Sprintf("%s has no column %q", k.Path, name))
+		}
+	}
+	for _, c := range k.columns {
+		if _, ok := k.byName[c.of]; c.of != "" && !ok {
+			panic(fmt.Sprintf("%s makes %q of %q, which it does not have", k.Path, c.name, c.of))
+		}
+	}
+	for name, m := range k.Matches {
+		if _, ok := matchKinds[m.Type]; !ok {
+			panic(fmt.Sprintf("%s: the filter %s has no type %q", k.Path, name, m.Type))
+		}
+	}
+}
 
 func (k *Collection[T]) operations() []rest.Operation {
 	e, r := k.engine, &k.Resource

@@ -106,7 +106,7 @@ func (s *setter[N, F]) handle(ctx context.Context, r *rest.Request) (rest.Reply,
 		if err != nil {
 			return err
 		}
-		if err := refuseDenied(r, s.near.spelt(near)); err != nil {
+		if err := refuseDenied(r, s.near.aliases(near)); err != nil {
 			return err
 		}
 		far, err := s.find(ctx, c, scope, items)
@@ -288,7 +288,7 @@ func (s *setter[N, F]) conclude(ctx context.Context, c store.Conn, r *rest.Reque
 	key := fmt.Sprint(s.near.Key(near))
 	tell(ctx, Told{Resource: s.near.Path, Key: key, Tenant: s.near.tenantOf(near)})
 	return audit.Write(ctx, c, r, audit.Change{
-		Tenant: cmp.Or(s.near.tenantOf(near), scope), Resource: s.near.Path + "/" + s.list.Path, Object: key, Keys: [][]string{s.near.spelt(near).keys},
+		Tenant: cmp.Or(s.near.tenantOf(near), scope), Resource: s.near.Path + "/" + s.list.Path, Object: key, Keys: [][]string{s.near.aliases(near).keys},
 		Before: map[string]any{s.list.Field: before}, After: map[string]any{s.list.Field: after},
 	})
 }

@@ -14,7 +14,7 @@ type Show interface {
 	// of is the type of the objects that have the field.
 	of() reflect.Type
 	// loader fills the field in. near is the side that has it, far the one that it shows.
-	loader(near, far *end) loader
+	loader(near, far *side) loader
 }
 
 // loader fills in fields of objects from rows of another table.
@@ -32,15 +32,15 @@ func (l loader) exist(table, key string) string {
 	return "EXISTS (SELECT 1 FROM " + l.from + " l WHERE l." + l.by + " = " + table + "." + key + ")"
 }
 
-// end is one side of a link, when its collection is known.
-type end struct {
-	collection side
+// side is one side of a link, when its collection is known.
+type side struct {
+	collection linkable
 	// joining is the joining table; column the one of this side in it; position the one, or "", that keeps the order of the far side's list.
 	joining, column, position string
 }
 
-// side is what of a collection a link's loaders need.
-type side interface {
+// linkable is what a link's loaders need of a collection.
+type linkable interface {
 	table
 	key() column
 	columnsAs(item []column, joining string) string
@@ -75,7 +75,7 @@ type joined[E any] struct {
 	Item  E      `db:"item"`
 }
 
-func (s show[O, E]) loader(near, far *end) loader {
+func (s show[O, E]) loader(near, far *side) loader {
 	keys, items := columnsOf(reflect.TypeFor[O]()), columnsOf(reflect.TypeFor[E]())
 	key := columnNamed(keys, near.collection.key().name)
 	if key == nil || columnNamed(items, far.collection.key().name) == nil {
@@ -105,7 +105,7 @@ func (s show[O, E]) loader(near, far *end) loader {
 }
 
 // fill loads the items of some objects with one query.
-func (s show[O, E]) fill(ctx context.Context, c store.Conn, scope string, far *end, key *column, query string, objects []*O) error {
+func (s show[O, E]) fill(ctx context.Context, c store.Conn, scope string, far *side, key *column, query string, objects []*O) error {
 	found := make(map[string][]E, len(objects))
 	values := make([]any, 0, len(objects))
 	for _, o := range objects {
@@ -135,7 +135,7 @@ func (s show[O, E]) fill(ctx context.Context, c store.Conn, scope string, far *e
 }
 
 // completeItems makes what shows a part of a collection's objects what a client reads.
-func completeItems[E any](ctx context.Context, c store.Conn, scope string, of side, items []*E) error {
+func completeItems[E any](ctx context.Context, c store.Conn, scope string, of linkable, items []*E) error {
 	if len(items) == 0 {
 		return nil
 	}

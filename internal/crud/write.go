@@ -99,7 +99,7 @@ func (k *Collection[T]) copyColumns(to, from *T) {
 	}
 }
 
-// complete runs what follows the row. It makes New what a client reads where that is what the client is answered.
+// complete runs what follows the row. Where the reply has the object, it makes New what a client reads.
 func (k *Collection[T]) complete(ctx context.Context, c store.Conn, change *Change[T]) error {
 	if err := k.run(ctx, c, change, k.Save); err != nil {
 		return err
@@ -155,9 +155,9 @@ func (k *Collection[T]) sameColumns(one, other *T) bool {
 // located says which an audited object is, whose, and by which keys it can be read.
 func (k *Collection[T]) located(a *audit.Change, o *T) {
 	if k.document != nil {
-		a.Resource, a.Object = k.document.place(k.spelt(o).keys[1:])
+		a.Resource, a.Object = k.document.place(k.aliases(o).keys[1:])
 	} else {
-		a.Object, a.Keys = fmt.Sprint(k.field(o, k.Keys[0])), [][]string{k.spelt(o).keys}
+		a.Object, a.Keys = fmt.Sprint(k.field(o, k.Keys[0])), [][]string{k.aliases(o).keys}
 	}
 	if _, ok := k.byName[k.Owner]; ok {
 		a.Tenant = fmt.Sprint(k.field(o, k.Owner))
@@ -304,7 +304,7 @@ func (k *Collection[T]) load(ctx context.Context, c store.Conn, change *Change[T
 	if change.Old, err = k.row(ctx, c, change.Tenant, change.Request.Param(k.Param)); err != nil {
 		return err
 	}
-	if err := refuseDenied(change.Request, k.spelt(change.Old)); err != nil {
+	if err := refuseDenied(change.Request, k.aliases(change.Old)); err != nil {
 		return err
 	}
 	if err := k.own(ctx, c, []*T{change.Old}); err != nil {

@@ -163,13 +163,13 @@ func Refusal(err error) *apierr.Error {
 
 const tooLargeMessage = "The body is larger than this operation takes"
 
-// statusClientGone is what proxies write where nobody is left to read an answer. It keeps clients that
+// statusClientGone is what proxies write when the client is gone. It keeps clients that
 // hang up from looking like faults of the server.
 const statusClientGone = 499
 
-// WriteError answers the request with a refusal. What no client should read is
-// logged, with the request id that the gate has put into the answer's header: as a warning where it is the database that
-// is away, else as an error. 406 and 415 have an empty body.
+// WriteError writes a refusal as the response. What no client should read is
+// logged, with the request id that the gate has put into the response's header: as a warning when the database
+// is unreachable, else as an error. 406 and 415 have an empty body.
 func WriteError(w http.ResponseWriter, r *http.Request, form ErrorForm, err error) {
 	h := w.Header()
 	h.Set("Cache-Control", "no-store")

@@ -9,7 +9,7 @@ import (
 	"github.com/ringfence/ringfence/internal/apierr"
 )
 
-// ETag is the strong entity tag of an object as GET answers it.
+// ETag is the strong entity tag of an object as GET returns it.
 func ETag(object any) (string, error) {
 	body, err := bodyOf(object)
 	if err != nil {
@@ -53,8 +53,8 @@ func checkIfMatch(lines []string, tag string) error {
 	return apierr.New(apierr.PreconditionFailed, "The object has changed since it was read; read it again, and repeat the change")
 }
 
-// uncompressed takes away what a server in front that compresses adds to an entity tag. Caddy does, and takes
-// it away again from If-None-Match alone. The object is the same.
+// uncompressed removes what a compressing server in front adds to an entity tag. Caddy adds it, and removes
+// it from If-None-Match alone. The object is the same.
 func uncompressed(tag string) string {
 	for _, coding := range []string{"gzip", "zstd", "br"} {
 		if before, ok := strings.CutSuffix(tag, "-"+coding+`"`); ok {

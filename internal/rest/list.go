@@ -11,8 +11,8 @@ import (
 	"github.com/ringfence/ringfence/internal/apierr"
 )
 
-// MaxLimit is the most items that a list answers when the client sets a limit; a larger
-// limit is brought down to it. Without a limit a list answers everything, as existing clients expect.
+// MaxLimit is the most items that a list returns when the client sets a limit; a larger
+// limit is brought down to it. Without a limit a list returns everything, as existing clients expect.
 const MaxLimit = 1000
 
 // MaxSearch is the longest search term, in characters.

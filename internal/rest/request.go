@@ -17,7 +17,7 @@ import (
 )
 
 // Request is what a handler reads. Path parameters are canonical, query parameters appear once, and
-// the body has been checked by the time that Object answers.
+// the body has been checked when Object returns.
 type Request struct {
 	// HTTP is the request itself. Identity is not taken from its headers: see Principal.
 	HTTP  *http.Request

@@ -133,7 +133,7 @@ func (rt *route) setAccess(access string) error {
 	return nil
 }
 
-// Match finds the operation for a method and a canonical target. It answers false when the
+// Match finds the operation for a method and a canonical target. It returns false when the
 // target is not below the service's prefix. A segment that holds an ACL pattern's
 // signs leads nowhere but to the parameter that its operation declares for one.
 // A literal segment goes before a parameter, whatever the method: where /users/import

@@ -73,7 +73,7 @@ type Operation struct {
 // one of package store's) is logged and shown as a plain 500.
 type Handler func(ctx context.Context, r *Request) (Reply, error)
 
-// Reply is what a handler answers.
+// Reply is what a handler returns.
 type Reply struct {
 	// Status is the operation's Success when it is 0.
 	Status int

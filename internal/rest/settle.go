@@ -48,7 +48,7 @@ func expectsContinue(r *http.Request) bool {
 	return len(r.Header["Expect"]) > 0 && strings.EqualFold(r.Header["Expect"][0], "100-continue")
 }
 
-// drain reads of the request's body what comes within a time, up to a size, and answers how much it was and whether that
+// drain reads of the request's body what comes within a time, up to a size, and returns how much it was and whether that
 // was all.
 func drain(w http.ResponseWriter, r *http.Request, size int64, patience time.Duration) (n int64, ended bool) {
 	control := http.NewResponseController(w)

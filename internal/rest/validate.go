@@ -18,7 +18,7 @@ import (
 // make an answer many times longer than the body.
 const maxFields = 100
 
-// Validate checks a strictly parsed JSON value (see ParseJSON) and answers what is wrong with
+// Validate checks a strictly parsed JSON value (see ParseJSON) and returns what is wrong with
 // it, in the schema's order. Unknown keys are ignored, as existing clients expect, except
 // those that differ from a known one only in case. A property that is read-only is not looked at.
 // Where anything may be, text still may not hold control characters, and a number must fit a 64-bit float.
