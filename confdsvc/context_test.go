@@ -1,13 +1,35 @@
 package confdsvc_test
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
 
+	"github.com/ringfence/ringfence/internal/crud/crudtest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
+
+func init() {
+	samples["contexts"] = crudtest.Resource{
+		Minimal: func(_ *crudtest.Client, n int) object { return object{"label": fmt.Sprintf("Label%d", n)} },
+		Values: func(int) object {
+			some := []any{object{"start": "100", "end": "199"}}
+			return object{
+				"user_ranges": some, "group_ranges": some, "queue_ranges": some, "conference_room_ranges": some,
+				"incall_ranges": []any{object{"start": "100", "end": "199", "did_length": 2}},
+			}
+		},
+	}
+}
+
+// contextOf is the name of a context that the tenant has, with all numbers of five digits for users.
+func contextOf(c *crudtest.Client) string {
+	return c.Once("context", func() object {
+		return c.Create("/contexts", object{"label": "for others", "user_ranges": []any{object{"start": "00000", "end": "99999"}}})
+	}).Text("name")
+}
 
 func TestContextIsPreparedOnCreateAndUpdate(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {

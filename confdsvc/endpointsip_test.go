@@ -11,12 +11,18 @@ import (
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
 
-var endpointSIPResource = crudtest.Resource{
-	Minimal: func(_ *crudtest.Client, n int) object { return object{"label": fmt.Sprintf("Label%d", n)} },
-	Values: func(n int) object {
-		return object{"name": fmt.Sprintf("sip%d", n), "templates": []any{}, "transport": nil}
-	},
-	Except: []string{"templates", "transport"}, // for the test of their own
+func init() {
+	sample := crudtest.Resource{
+		Minimal: func(_ *crudtest.Client, n int) object { return object{"label": fmt.Sprintf("Label%d", n)} },
+		Values: func(n int) object {
+			return object{"name": fmt.Sprintf("sip%d", n), "templates": []any{}, "transport": nil}
+		},
+		Except: []string{"templates", "transport"}, // for the test of their own
+	}
+	samples["endpoints/sip"], samples["endpoints/sip/templates"] = sample, sample
+	for _, everybodys := range []string{"sip/transports", "registrars", "extensions/features"} {
+		samples[everybodys] = crudtest.Resource{}
+	}
 }
 
 // pairs are options as clients send them: "name=value name=value".

@@ -10,15 +10,17 @@ import (
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
 
-var incallResource = crudtest.Resource{
-	Minimal: func(*crudtest.Client, int) object { return object{"destination": object{"type": "none"}} },
-	Values: func(n int) object {
-		return object{"destination": object{"type": "hangup", "cause": "busy", "timeout": float64(n)}}
-	},
-	Links: map[string]crudtest.Link{"extensions": {
-		Ready: func(c *crudtest.Client, _, extension object) { moveTo(c, extension, "incall") },
-		Kept:  []string{"right"},
-	}},
+func init() {
+	samples["incalls"] = crudtest.Resource{
+		Minimal: func(*crudtest.Client, int) object { return object{"destination": object{"type": "none"}} },
+		Values: func(n int) object {
+			return object{"destination": object{"type": "hangup", "cause": "busy", "timeout": float64(n)}}
+		},
+		Links: map[string]crudtest.Link{"extensions": {
+			Ready: func(c *crudtest.Client, _, extension object) { moveTo(c, extension, "incall") },
+			Kept:  []string{"right"},
+		}},
+	}
 }
 
 // moveTo gives an extension to a context of another type, in which all numbers of five digits are for everything.

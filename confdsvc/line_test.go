@@ -1,12 +1,26 @@
 package confdsvc_test
 
 import (
+	"fmt"
 	"net/http"
 	"testing"
 
+	"github.com/ringfence/ringfence/internal/crud/crudtest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
+
+func init() {
+	samples["lines"] = crudtest.Resource{
+		Minimal: func(c *crudtest.Client, _ int) object { return object{"context": contextOf(c)} },
+		Values:  func(n int) object { return object{"provisioning_code": fmt.Sprint(100000 + n)} },
+		Except:  []string{"caller_id_name", "caller_id_num"}, // they need an endpoint
+		Follow:  map[string][]string{"provisioning_code": {"provisioning_extension"}, "position": {"device_slot"}},
+		Links: map[string]crudtest.Link{
+			"extensions": {Ready: func(c *crudtest.Client, line, _ object) { giveEndpoint(c, line) }, Kept: []string{"right"}},
+		},
+	}
+}
 
 // A user with a line, an endpoint, a number and a voicemail, by the calls that clients make.
 func TestTelephone(t *testing.T) {

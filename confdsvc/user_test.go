@@ -2,15 +2,40 @@ package confdsvc_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"reflect"
 	"strings"
 	"testing"
 
+	"github.com/ringfence/ringfence/internal/crud/crudtest"
 	"github.com/ringfence/ringfence/internal/rest/resttest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
+
+func init() {
+	samples["users"] = crudtest.Resource{
+		Minimal: func(_ *crudtest.Client, n int) object { return object{"firstname": fmt.Sprintf("First%d", n)} },
+		Values: func(n int) object {
+			return object{"email": fmt.Sprintf("al%d@example.org", n), "username": fmt.Sprintf("al%d", n), "password": "abcd"}
+		},
+		Except: []string{
+			"agent", "auth", "device_id", "func_key_template_id", "groups", "switchboards", "call_record_enabled", // not by themselves
+			"lines", "voicemail", "forwards", "fallbacks", "incalls", // not on create
+		},
+		Follow: map[string][]string{
+			"call_record_outgoing_external_enabled": {"call_record_enabled"}, "call_record_outgoing_internal_enabled": {"call_record_enabled"},
+			"call_record_incoming_internal_enabled": {"call_record_enabled"}, "call_record_incoming_external_enabled": {"call_record_enabled"},
+		},
+		Parts: map[string]object{
+			"forwards":  {"busy": object{"enabled": true, "destination": "123"}, "noanswer": object{"enabled": false, "destination": "456"}},
+			"services":  {"dnd": object{"enabled": true}},
+			"fallbacks": {"noanswer_destination": object{"type": "none"}},
+		},
+		Links: map[string]crudtest.Link{"lines": {Ready: func(c *crudtest.Client, _, line object) { giveEndpoint(c, line) }}},
+	}
+}
 
 // observed is what existing clients read after a minimal create, without what is generated.
 const observed = `{

@@ -7,10 +7,23 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/ringfence/ringfence/internal/crud/crudtest"
 	"github.com/ringfence/ringfence/internal/rest/resttest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
+
+func init() {
+	samples["voicemails"] = crudtest.Resource{
+		Minimal: func(c *crudtest.Client, n int) object {
+			return object{"name": fmt.Sprintf("Name%d", n), "number": fmt.Sprint(1000 + n), "context": contextOf(c)}
+		},
+		Values: func(n int) object {
+			return object{"number": fmt.Sprint(90000 + n), "language": "fr_FR", "max_messages": 5, "options": []any{[]any{"a", "b"}}}
+		},
+		Except: []string{"delete_messages"},
+	}
+}
 
 // voicemail is the body of one in a context of tenant a.
 func voicemail(number string, more ...any) object {
