@@ -203,12 +203,16 @@ func TestLDAPConfigActsOnItsUsers(t *testing.T) {
 		s.do("PUT", "/idp/ldap/users/"+chief, admin, "").want(t, 204)
 		s.do("PUT", "/backends/ldap", clerk, config).lacks(t, "confd.#")
 		s.do("DELETE", "/backends/ldap", clerk, "").lacks(t, "confd.#")
+		s.do("PUT", "/backends/ldap", clerk, config, ifMatch(`"other"`)).lacks(t, "confd.#") // before anything is said of what there is
 		s.do("PUT", "/idp/default/users/"+chief, admin, "").want(t, 204)
 		s.do("PUT", "/backends/ldap", clerk, config).want(t, 200)
 		master := s.do("GET", "/tenants?name=master", admin, "").list(t).Items[0]["uuid"].(string)
 		s.do("PUT", "/tenants/"+master, clerk, `{"default_authentication_method":"ldap"}`).lacks(t, "confd.#")
 		s.do("PUT", "/tenants/"+master, clerk, `{"name":"master"}`).want(t, 200)
 		s.do("PUT", "/tenants/"+master, admin, `{"default_authentication_method":"ldap"}`).want(t, 200)
+		s.do("PUT", "/backends/ldap", clerk, config).lacks(t, "confd.#")
+		s.do("DELETE", "/backends/ldap", admin, "").want(t, 204)
+		s.do("DELETE", "/backends/ldap", clerk, "").want(t, 204) // which changes nothing
 		s.do("PUT", "/backends/ldap", clerk, config).lacks(t, "confd.#")
 	})
 }
