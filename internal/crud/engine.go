@@ -135,7 +135,7 @@ type Style struct {
 	Filtered bool
 	// CreateStatus is the status of a successful POST.
 	CreateStatus int
-	// UpdateReply makes PUT answer the object with 200, in place of 204 and nothing.
+	// UpdateReply makes PUT return the object with 200, in place of 204 and nothing.
 	UpdateReply bool
 	// Location sends the new object's path on create, and has every object list it in `links`. T embeds Hrefs.
 	Location bool

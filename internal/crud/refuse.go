@@ -2,6 +2,7 @@ package crud
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"reflect"
@@ -11,6 +12,7 @@ import (
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/tenant"
 )
 
 // stored refuses because of what is stored: a duplicate, an association.
@@ -75,6 +77,30 @@ func refuseDenied(r *rest.Request, objects ...aliases) error {
 		}
 	}
 	return nil
+}
+
+// mayRead refuses to show what is the master tenant's alone to another.
+func (k *Collection[T]) mayRead(ctx context.Context, c store.Conn, scope string) error {
+	if k.Scope != Master {
+		return nil
+	}
+	return onlyMaster(ctx, c, scope)
+}
+
+// mayWrite refuses a change of what is not a tenant's to anybody but the master tenant.
+func (k *Collection[T]) mayWrite(ctx context.Context, c store.Conn, scope string) error {
+	if k.Scope == PerTenant {
+		return nil
+	}
+	return onlyMaster(ctx, c, scope)
+}
+
+func onlyMaster(ctx context.Context, c store.Conn, scope string) error {
+	master, err := tenant.IsMaster(ctx, c, scope)
+	if err == nil && !master {
+		err = apierr.New(apierr.Forbidden, "Only the master tenant may do this")
+	}
+	return err
 }
 
 // quoted writes a value as the messages that existing clients know have it: text between quotes.

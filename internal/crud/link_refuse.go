@@ -1,0 +1,139 @@
+package crud
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// All is the checks in this order; the first that refuses counts.
+func All[L, R any](checks ...Check[L, R]) Check[L, R] {
+	return func(ctx context.Context, c store.Conn, pair *Pair[L, R]) error {
+		for _, check := range checks {
+			if err := check(ctx, c, pair); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// SameTenant refuses to link objects of different tenants.
+func SameTenant[L, R any](_ context.Context, _ store.Conn, pair *Pair[L, R]) error {
+	j := pair.link
+	left, right := j.left.tenantOf(pair.Left), j.right.tenantOf(pair.Right)
+	if left == right || j.AcrossTenants {
+		return nil
+	}
+	return j.engine.Style.stored("different tenants ('%s_tenant_uuid': '%s', '%s_tenant_uuid': '%s')", j.left.Singular, left, j.right.Singular, right)
+}
+
+// LeftFree refuses when the left object is linked with another already.
+func LeftFree[L, R any](ctx context.Context, c store.Conn, pair *Pair[L, R]) error {
+	j := pair.link
+	if j.LeftHas == Any {
+		return nil
+	}
+	held, err := held(ctx, c, j.Table, j.near(), j.far(), j.left.Key(pair.Left), j.right.Key(pair.Right))
+	if err != nil || held == nil {
+		return err
+	}
+	return j.engine.Style.Associated(j.left.said(), j.said(), j.LeftColumn, j.left.Key(pair.Left), j.RightColumn, held)
+}
+
+// said is what refusals call the right side.
+func (j *joint[L, R]) said() string {
+	if j.Calls != "" {
+		return j.Calls
+	}
+	return j.right.said()
+}
+
+// RightFree refuses when the right object is linked with another already.
+func RightFree[L, R any](ctx context.Context, c store.Conn, pair *Pair[L, R]) error {
+	j := pair.link
+	if j.RightHas == Any {
+		return nil
+	}
+	held, err := held(ctx, c, j.Table, j.far(), j.near(), j.right.Key(pair.Right), j.left.Key(pair.Left))
+	if err != nil || held == nil {
+		return err
+	}
+	return j.engine.Style.Associated(j.left.said(), j.said(), j.LeftColumn, held, j.RightColumn, j.right.Key(pair.Right))
+}
+
+// held returns the key of an object that one is linked with, other than except, or nil.
+func held(ctx context.Context, c store.Conn, joining string, one, other *side, key, except any) (any, error) {
+	condition, args := "", []any{key}
+	if except != nil {
+		condition, args = " AND "+other.column+" IS DISTINCT FROM $2", append(args, except)
+	}
+	found, err := store.Select[string](ctx, c, "SELECT coalesce(CAST("+other.column+" AS text), '') FROM "+joining+" WHERE "+one.column+" = $1"+condition+
+		" ORDER BY "+other.column+" LIMIT 1", args...)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return other.collection.key().typed(found[0]), nil
+}
+
+// Associated refuses because an object is linked with another: "User is associated with a Voicemail ('user_id': 1, ...)". keys are
+// names and values, in turn.
+func (s Style) Associated(one, other string, keys ...any) error {
+	return s.stored("%s is associated with a %s (%s)", one, other, pairs(keys))
+}
+
+// NotAssociated refuses because an object is not linked with another that it needs.
+func (s Style) NotAssociated(one, other string, keys ...any) error {
+	return s.stored("%s must be associated with a %s (%s)", one, other, pairs(keys))
+}
+
+// NotPermitted refuses with a sentence of its own.
+func (s Style) NotPermitted(sentence string, keys ...any) error {
+	if len(keys) == 0 {
+		return s.stored("Operation not permitted. %s", sentence)
+	}
+	return s.stored("Operation not permitted. %s (%s)", sentence, pairs(keys))
+}
+
+// pairs writes names and values as the messages that existing clients know have them.
+func pairs(keys []any) string {
+	parts := make([]string, 0, len(keys)/2)
+	for two := range slices.Chunk(keys, 2) {
+		parts = append(parts, fmt.Sprintf("'%v': %s", two[0], quoted(two[1])))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// guard has a collection heed a link when one of its objects is deleted.
+func guard[O, P any](of *Collection[O], other *Collection[P], d Deletion, e *Engine, joining string, one, far *side) {
+	switch d {
+	case Refuse:
+		of.guards = append(of.guards, func(ctx context.Context, c store.Conn, change *Change[O]) error {
+			linked, err := held(ctx, c, joining, one, far, of.Key(change.Old), nil)
+			if err != nil || linked == nil {
+				return err
+			}
+			return e.Style.Associated(of.said(), other.said(), one.column, of.Key(change.Old), far.column, linked)
+		})
+	case Cascade:
+		of.guards = append(of.guards, func(ctx context.Context, c store.Conn, change *Change[O]) error {
+			linked, err := other.Select(ctx, c, other.Keys[0]+" IN (SELECT "+far.column+" FROM "+joining+" WHERE "+one.column+" = $1)", of.Key(change.Old))
+			if err != nil {
+				return err
+			}
+			if _, err := c.Exec(ctx, "DELETE FROM "+joining+" WHERE "+one.column+" = $1 AND "+far.column+" IS NOT NULL", of.Key(change.Old)); err != nil {
+				return err
+			}
+			for _, o := range linked {
+				if err := other.Delete(ctx, c, &Change[P]{Request: change.Request, Tenant: change.Tenant, Old: o}); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	case Unlink: // the database does it
+	}
+}

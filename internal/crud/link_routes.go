@@ -1,0 +1,169 @@
+package crud
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/tenant"
+)
+
+func (j *joint[L, R]) operations() []rest.Operation {
+	all := "/" + j.left.Path + "/{" + j.left.Param + "}/" + j.Path
+	one := all + "/{" + j.right.Param + "}"
+	left, right := spaced(j.left.Singular), spaced(j.right.Singular)
+	name := j.left.Singular + "_" + j.right.Singular
+	if j.Path != j.right.Path {
+		name = j.left.Singular + "_" + strings.ReplaceAll(j.Path, "/", "_")
+	}
+	action := j.Action
+	if action == "" {
+		action = "update"
+	}
+	const again = "To repeat it changes nothing."
+	put := rest.Operation{
+		Method: http.MethodPut, Path: one, ID: "associate_" + name, Summary: "Associate a " + left + " with a " + right,
+		Description: again, Success: http.StatusNoContent, Statuses: []int{400, 404}, Handle: j.put,
+	}
+	if j.Row != nil {
+		put.Description = "To repeat it changes what is sent of the association alone."
+		put.Body, put.BodyOptional = j.Row.schema.Partial(), true
+	}
+	ended := []int{404}
+	if j.engine.Style.Duplicate == apierr.Invalid {
+		ended = []int{400, 404}
+	}
+	made := map[string]rest.Operation{
+		"put": put,
+		"delete": {
+			Method: http.MethodDelete, Path: one, ID: "dissociate_" + name, Summary: "Dissociate a " + left + " from a " + right,
+			Description: again, Success: http.StatusNoContent, Statuses: ended, Handle: j.drop,
+		},
+		"delete_all": {
+			Method: http.MethodDelete, Path: all, ID: "dissociate_" + name, Summary: "Dissociate a " + left + " from every " + right,
+			Description: again, Success: http.StatusNoContent, Statuses: ended, Handle: j.dropAll,
+		},
+	}
+	var out []rest.Operation
+	for _, kind := range j.Only {
+		op, ok := made[kind]
+		if ok {
+			word := "delete"
+			if kind == "put" {
+				word = action
+			}
+			op.Access, op.Tag, op.Tenanted = accessOf(j.engine.Service, op.Path, word), strings.ReplaceAll(j.left.Path, "/", "_"), true
+			out = append(out, op)
+			continue
+		}
+		out = append(out, j.further(kind, all))
+	}
+	return out
+}
+
+// further are the operations that read, create or replace.
+func (j *joint[L, R]) further(kind, path string) rest.Operation {
+	left, right := strings.ReplaceAll(j.left.Path, "/", "_"), strings.ReplaceAll(j.right.Path, "/", "_")
+	switch kind {
+	case "list":
+		return listOf(j.right, parentOf(j.left), path, "list_"+j.left.Singular+"_"+strings.ReplaceAll(j.Path, "/", "_"), left,
+			func(placeholder string) string { return among(j.right.Keys[0], j.near(), j.far(), placeholder) })
+	case "list_back":
+		return listOf(j.left, parentOf(j.right), "/"+j.right.Path+"/{"+j.right.Param+"}/"+j.left.Path, "list_"+j.right.Singular+"_"+left, right,
+			func(placeholder string) string { return among(j.left.Keys[0], j.far(), j.near(), placeholder) })
+	case "one":
+		return j.readOne()
+	case "create":
+		return j.createOne(path)
+	case "set":
+		s := &setter[L, R]{
+			engine: j.engine, joining: j.Table, nearColumn: j.LeftColumn, farColumn: j.RightColumn, position: j.Position, row: j.Row,
+			acrossTenants: j.AcrossTenants, near: j.left, far: j.right, list: j.Set,
+		}
+		return s.operation()
+	case "set_back":
+		s := &setter[R, L]{
+			engine: j.engine, joining: j.Table, nearColumn: j.RightColumn, farColumn: j.LeftColumn, backward: j.Position, row: j.Row,
+			acrossTenants: j.AcrossTenants, near: j.right, far: j.left, list: j.SetBack,
+		}
+		return s.operation()
+	default:
+		panic(fmt.Sprintf("%s: a link has no operation %q", j.Table, kind)) // a mistake in the declaration, seen at every start
+	}
+}
+
+func (j *joint[L, R]) readOne() rest.Operation {
+	path := "/" + j.left.Path + "/{" + j.left.Param + "}/" + j.right.Singular
+	return rest.Operation{
+		Method: http.MethodGet, Path: path, Access: accessOf(j.engine.Service, path, "read"),
+		ID: "get_" + j.left.Singular + "_" + j.right.Singular, Tag: strings.ReplaceAll(j.left.Path, "/", "_"),
+		Summary: "Read the " + spaced(j.right.Singular) + " of a " + spaced(j.left.Singular),
+		Success: http.StatusOK, Reply: j.right.schema, Statuses: []int{404}, Tenanted: true, Conditional: true,
+		Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+			scope, err := tenant.Of(ctx, j.engine.DB, r)
+			if err != nil {
+				return rest.Reply{}, err
+			}
+			var object *R
+			err = j.engine.DB.InReadTx(ctx, func(ctx context.Context, c store.Conn) error {
+				key, err := parentOf(j.left).key(ctx, c, scope, r)
+				if err != nil {
+					return err
+				}
+				args := &arguments{}
+				where := j.right.inScope(true, args.add(scope)) + " AND " + among(j.right.Keys[0], j.near(), j.far(), args.add(key))
+				object, err = store.Get[*R](ctx, c, "SELECT "+j.right.selected()+" FROM "+j.right.Table+" WHERE "+where, args.values...)
+				if errors.Is(err, store.ErrNotFound) {
+					return j.right.notFound("", nil)
+				}
+				if err != nil {
+					return err
+				}
+				return j.right.decorate(ctx, c, scope, []*R{object})
+			})
+			return rest.Reply{Body: object}, err
+		},
+	}
+}
+
+// among is the condition for the keys on the far side of those that a link joins with one of the near side.
+func among(key string, near, far *side, placeholder string) string {
+	return key + " IN (SELECT " + far.column + " FROM " + near.joining + " WHERE " + near.column + " = " + placeholder + ")"
+}
+
+func (j *joint[L, R]) createOne(path string) rest.Operation {
+	return rest.Operation{
+		Method: http.MethodPost, Path: path, Access: accessOf(j.engine.Service, path, "create"),
+		ID: "create_" + j.left.Singular + "_" + j.right.Singular, Tag: strings.ReplaceAll(j.left.Path, "/", "_"),
+		Summary: "Create a " + spaced(j.right.Singular) + " for a " + spaced(j.left.Singular),
+		Body:    j.right.schema, Success: j.engine.Style.CreateStatus, Reply: j.right.schema, Statuses: []int{404}, Tenanted: true,
+		Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+			return j.right.createIn(ctx, r, func(ctx context.Context, c store.Conn, change *Change[R]) error {
+				left, err := j.left.row(ctx, c, change.Tenant, r.Param(j.left.Param))
+				if err != nil {
+					return err
+				}
+				if err := refuseDenied(r, j.left.aliases(left)); err != nil {
+					return err
+				}
+				change.Tenant = j.left.tenantOf(left)
+				if err := j.right.insert(ctx, c, change); err != nil {
+					return err
+				}
+				pair := &Pair[L, R]{Request: r, Tenant: change.Tenant, Left: left, Right: change.New, link: j}
+				if err := j.left.own(ctx, c, []*L{left}); err != nil {
+					return err
+				}
+				if err := j.tie(ctx, c, pair, nil); err != nil {
+					return err
+				}
+				return j.right.decorate(ctx, c, change.Tenant, []*R{change.New})
+			})
+		},
+	}
+}

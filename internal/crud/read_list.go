@@ -1,0 +1,205 @@
+package crud
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/tenant"
+)
+
+// page is the body of a list.
+type page[T any] struct {
+	Items    []*T `json:"items"`
+	Total    int  `json:"total"`
+	Filtered *int `json:"filtered,omitempty"`
+}
+
+// viewed is the body of a list in another form.
+type viewed struct {
+	Items    any  `json:"items"`
+	Total    int  `json:"total"`
+	Filtered *int `json:"filtered,omitempty"`
+}
+
+func (k *Collection[T]) serveList(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+	return k.serveNarrowed(ctx, r, nil)
+}
+
+// narrowing returns a further condition of a list, and adds its values to args.
+type narrowing func(ctx context.Context, c store.Conn, scope string, args *arguments) (string, error)
+
+// serveNarrowed lists the tenant's objects; with a narrowing, those of its subtree for which that holds.
+func (k *Collection[T]) serveNarrowed(ctx context.Context, r *rest.Request, narrow narrowing) (rest.Reply, error) {
+	query, err := r.List(k.list)
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	if err := k.checkFilters(query.Filters); err != nil {
+		return rest.Reply{}, err
+	}
+	scope, err := tenant.Of(ctx, k.engine.DB, r)
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	var found page[T]
+	var body any = &found
+	err = k.engine.DB.InReadTx(ctx, func(ctx context.Context, c store.Conn) error {
+		if err := k.mayRead(ctx, c, scope); err != nil {
+			return err
+		}
+		args := &arguments{}
+		within := args.add(scope)
+		where := k.inScope(query.Recurse || narrow != nil, within)
+		if k.Readable != nil {
+			where += " AND " + k.Readable(r, args.add)
+		}
+		if narrow != nil {
+			more, err := narrow(ctx, c, scope, args)
+			if err != nil {
+				return err
+			}
+			where += " AND " + more
+		}
+		if found, err = k.page(ctx, c, query, where, within, args); err != nil {
+			return err
+		}
+		if err := k.decorate(ctx, c, scope, found.Items); err != nil || query.View == "" {
+			return err
+		}
+		items, err := k.Views[query.View](ctx, c, found.Items)
+		body = viewed{Items: items, Total: found.Total, Filtered: found.Filtered}
+		return err
+	})
+	return rest.Reply{Body: body}, err
+}
+
+// checkFilters refuses what is neither true nor false where one of them must be.
+func (k *Collection[T]) checkFilters(filters []rest.Filter) error {
+	for _, f := range filters {
+		if _, ok := rest.ParseBool(f.Value); !ok && k.Matches[f.Name].Condition == "" && k.byName[f.Name].kind == boolean {
+			err := rest.NotBool(f.Name)
+			apierr.As(err).ID = rest.InvalidListParam
+			return err
+		}
+	}
+	return nil
+}
+
+// page returns the rows that a query asks for, of those for which where holds, and how many there are. scope is the
+// placeholder of the tenant that the request acts in.
+func (k *Collection[T]) page(ctx context.Context, c store.Conn, query rest.List, where, scope string, args *arguments) (found page[T], err error) {
+	everything := *args
+	conditions := []string{where}
+	for _, f := range query.Filters {
+		conditions = append(conditions, k.filter(f, scope, args))
+	}
+	if query.Search != "" {
+		conditions = append(conditions, k.search(query.Search, args))
+	}
+	narrowed := strings.Join(conditions, " AND ")
+	left := *args
+	filtered, paged := unknown, narrowed
+	if query.Search != "" && query.Limit > 0 { // how many there are tells, too, how to look for the page
+		var keys string
+		if filtered, keys, err = k.findKeys(ctx, c, narrowed, left); err != nil {
+			return found, err
+		}
+		if filtered <= few {
+			args = &arguments{slices.Clone(everything.values)}
+			paged = where + " AND " + k.keyIn(keys, args)
+		}
+	}
+	found.Items = []*T{}
+	if filtered == unknown || filtered > query.Offset {
+		sql := "SELECT " + k.selected() + " FROM " + k.Table + " WHERE " + paged + k.ordered(query, filtered, scope, args)
+		if found.Items, err = store.Select[*T](ctx, c, sql, args.values...); err != nil {
+			return found, err
+		}
+	}
+	if filtered == unknown {
+		// What is left of the last page tells how many there are. A full page, and one beyond the last, do not.
+		filtered = query.Offset + len(found.Items)
+		if full := query.Limit > 0 && len(found.Items) == query.Limit; full || query.Offset > 0 && len(found.Items) == 0 {
+			if filtered, err = k.count(ctx, c, narrowed, left); err != nil {
+				return found, err
+			}
+		}
+	}
+	found.Total = filtered
+	if k.engine.Style.Filtered {
+		found.Filtered = &filtered
+		if narrowed != where {
+			found.Total, err = k.count(ctx, c, where, everything)
+		}
+	}
+	return found, err
+}
+
+const (
+	// unknown says that nobody has counted.
+	unknown = -1
+	// few is how many rows are sorted more quickly than they are found by walking an index in the list's order, which
+	// passes all the others on the way.
+	few = 5000
+)
+
+// findKeys tells how many rows there are for which a search holds, and the keys of a few as a JSON list: a search is dear, and is not made again
+// for the page where they are all.
+func (k *Collection[T]) findKeys(ctx context.Context, c store.Conn, where string, args arguments) (found int, keys string, err error) {
+	list := "json_group_array(key)"
+	if k.engine.DB.Engine() == "postgres" {
+		list = "coalesce(CAST(json_agg(key) AS text), '[]')"
+	}
+	some, err := store.Get[struct {
+		Found int
+		Keys  string
+	}](ctx, c, "SELECT count(*) AS found, "+list+" AS keys FROM (SELECT "+k.Keys[0]+" AS key FROM "+k.Table+" WHERE "+where+
+		" LIMIT "+strconv.Itoa(few+1)+") AS matching", args.values...)
+	if err != nil || some.Found <= few {
+		return some.Found, some.Keys, err
+	}
+	found, err = k.count(ctx, c, where, args)
+	return found, "", err
+}
+
+func (k *Collection[T]) count(ctx context.Context, c store.Conn, where string, args arguments) (int, error) {
+	return store.Get[int](ctx, c, "SELECT count(*) FROM "+k.Table+" WHERE "+where, args.values...)
+}
+
+// ordered writes how a list's statement ends: its order and its page. found is how many rows match, or unknown.
+func (k *Collection[T]) ordered(query rest.List, found int, scope string, args *arguments) string {
+	order := k.shown(query.Order, scope)
+	by := order.sorted()
+	if found != unknown && found <= few {
+		by = order.unindexed()
+	}
+	direction := " ASC"
+	if query.Desc {
+		direction = " DESC"
+	}
+	// The key ends the order, so that pages never overlap.
+	sql := " ORDER BY " + by + k.collation(order) + direction + " NULLS LAST, " + k.Keys[0] + direction
+	if query.Limit > 0 {
+		sql += " LIMIT " + args.add(query.Limit)
+	}
+	if query.Offset > 0 {
+		if query.Limit == 0 {
+			sql += " LIMIT 9223372036854775807" // SQLite has no OFFSET without LIMIT
+		}
+		sql += " OFFSET " + args.add(query.Offset)
+	}
+	return sql
+}
+
+// collation makes PostgreSQL sort text by its bytes, as SQLite does, whatever the database's locale is.
+func (k *Collection[T]) collation(c column) string {
+	if c.kind == text && k.engine.DB.Engine() == "postgres" {
+		return ` COLLATE "C"`
+	}
+	return ""
+}

@@ -1,0 +1,168 @@
+package crud
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/tenant"
+)
+
+func (k *Collection[T]) read(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+	view, err := r.View(k.readViews())
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	object, err := k.named(ctx, r, k.ReadViews[view])
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	return rest.Reply{Body: object}, nil
+}
+
+// Named returns the object that the request's path names, as a GET of it does.
+func (k *Collection[T]) Named(ctx context.Context, r *rest.Request) (*T, error) {
+	return k.named(ctx, r, nil)
+}
+
+// named is Named, in the form that view gives the object, where there is one.
+func (k *Collection[T]) named(ctx context.Context, r *rest.Request, view func(ctx context.Context, c store.Conn, object *T) error) (*T, error) {
+	scope, err := tenant.Of(ctx, k.engine.DB, r)
+	if err != nil {
+		return nil, err
+	}
+	var object *T
+	err = k.engine.DB.InReadTx(ctx, func(ctx context.Context, c store.Conn) (err error) {
+		if err := k.mayRead(ctx, c, scope); err != nil {
+			return err
+		}
+		if object, err = k.find(ctx, c, scope, r.Param(k.Param)); err != nil {
+			return err
+		}
+		if err := k.checkReadable(ctx, c, r, object); err != nil {
+			return err
+		}
+		if err := refuseDenied(r, k.aliases(object)); err != nil || view == nil {
+			return err
+		}
+		return view(ctx, c, object)
+	})
+	return object, err
+}
+
+// checkReadable finds nothing where the request may not read the object.
+func (k *Collection[T]) checkReadable(ctx context.Context, c store.Conn, r *rest.Request, object *T) error {
+	if k.Readable == nil {
+		return nil
+	}
+	args := &arguments{}
+	n, err := k.count(ctx, c, k.itself(object, args)+" AND "+k.Readable(r, args.add), *args)
+	if err == nil && n == 0 {
+		err = k.notFound(k.Keys[0], k.field(object, k.Keys[0]))
+	}
+	return err
+}
+
+// find returns the object that a path names, ready to be shown. The query of its row tells which other tables have rows of it, so that an
+// object of which there is nothing elsewhere takes one query.
+func (k *Collection[T]) find(ctx context.Context, c store.Conn, scope, typed string) (*T, error) {
+	key, value := k.keyed(typed)
+	if key == "" {
+		return nil, k.notFound("", nil)
+	}
+	q := k.queries()
+	found, err := store.Get[flagged[T]](ctx, c, q.find[key], value, scope)
+	if err != nil {
+		return nil, k.unknown(err, key, value)
+	}
+	objects := []*T{&found.Object}
+	for i, l := range q.loaders {
+		if i == len(k.beside) {
+			if err := k.fill(ctx, c, objects); err != nil {
+				return nil, err
+			}
+		}
+		if found.There[i] == '0' {
+			l.blank(objects)
+		} else if err := l.load(ctx, c, scope, objects); err != nil {
+			return nil, err
+		}
+	}
+	if len(q.loaders) == len(k.beside) {
+		if err := k.fill(ctx, c, objects); err != nil {
+			return nil, err
+		}
+	}
+	return &found.Object, k.adapt(ctx, c, scope, objects)
+}
+
+// flagged is a row with a digit for each loader: whether there is anything to load.
+type flagged[T any] struct {
+	Object T      `db:"object"`
+	There  string `db:"there"`
+}
+
+// row returns the row that a path names, if the scope's tenant or one below it has it, or it is shared. Anything else is not
+// found, in one way.
+func (k *Collection[T]) row(ctx context.Context, c store.Conn, scope, typed string) (*T, error) {
+	key, value := k.keyed(typed)
+	if key == "" {
+		return nil, k.notFound("", nil)
+	}
+	object, err := store.Get[*T](ctx, c, k.queries().row[key], value, scope)
+	if err != nil {
+		return nil, k.unknown(err, key, value)
+	}
+	return object, nil
+}
+
+// unknown is the refusal of a path that names nothing that the scope has.
+func (k *Collection[T]) unknown(err error, key string, value any) error {
+	if !errors.Is(err, store.ErrNotFound) {
+		return err
+	}
+	return k.notFound(key, value)
+}
+
+// queries are the statements that find one object, by the column of the key that was typed: $1 is its value, $2 the tenant of the scope.
+type queries struct {
+	row, find map[string]string
+	// loaders are all that fill in what is in other tables: what is the object's own, then what links show.
+	loaders []loader
+}
+
+// makeQueries writes them, once, when everything is declared.
+func (k *Collection[T]) makeQueries() *queries {
+	q := &queries{row: map[string]string{}, find: map[string]string{}, loaders: slices.Concat(k.beside, k.shows[reflect.TypeFor[T]()])}
+	flags := []string{"''"}
+	for _, l := range q.loaders {
+		flags = append(flags, "CASE WHEN "+l.exist(k.Table, k.Keys[0])+" THEN '1' ELSE '0' END")
+	}
+	there := strings.Join(flags, " || ")
+	for _, key := range k.names() {
+		condition := k.byName[key].name + " = $1 AND " + k.inScope(true, "$2")
+		if slices.Contains(k.Names, key) {
+			// What the tenant itself has goes before what is shared with it.
+			condition = k.byName[key].name + " = $1 AND " + k.inScope(false, "$2") + " ORDER BY " + k.Owner + " <> $2 LIMIT 1"
+		}
+		q.row[key] = "SELECT " + k.selected() + " FROM " + k.Table + " WHERE " + condition
+		q.find[key] = "SELECT " + k.selectedAs("object.") + ", " + there + " AS there FROM " + k.Table + " WHERE " + condition
+	}
+	return q
+}
+
+// keyed returns the column and the value of the key that was typed, or "" when it cannot be one. Only a key's canonical form is
+// one: an object must not be reached by another form than an access, or its denial, names.
+func (k *Collection[T]) keyed(typed string) (column string, value any) {
+	for _, name := range slices.Concat(k.Keys, k.Names) {
+		if value, ok := k.byName[name].argument(typed); ok && fmt.Sprint(value) == typed {
+			return name, value
+		}
+	}
+	return "", nil
+}

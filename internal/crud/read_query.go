@@ -1,0 +1,129 @@
+package crud
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/tenant"
+)
+
+// inScope is the condition for the rows that a list shows.
+func (k *Collection[T]) inScope(recurse bool, scope string) string {
+	if k.Scope != PerTenant {
+		return "CAST(" + scope + " AS text) IS NOT NULL" // every placeholder is used, and has a type
+	}
+	where := k.Owner + " = " + scope
+	if recurse || k.Subtree {
+		where = tenant.Below(k.Owner, scope)
+	}
+	if k.Shared != "" {
+		where = "(" + where + " OR " + fmt.Sprintf(k.Shared, scope) + ")"
+	}
+	return where
+}
+
+// keyIn is the condition for the rows whose keys are in a JSON list.
+func (k *Collection[T]) keyIn(keys string, args *arguments) string {
+	if k.engine.DB.Engine() == "postgres" {
+		return k.among("SELECT CAST(value AS " + k.byName[k.Keys[0]].kind.postgres() + ") FROM json_array_elements_text(CAST(" + args.add(keys) + " AS json))")
+	}
+	return k.among("SELECT value FROM json_each(" + args.add(keys) + ")")
+}
+
+func (k *Collection[T]) filter(f rest.Filter, scope string, args *arguments) string {
+	if m, ok := k.Matches[f.Name]; ok {
+		value, possible := column{kind: matchKinds[m.Type]}.argument(f.Value)
+		if !possible {
+			return "1 = 0"
+		}
+		placeholder := args.add(value)
+		condition := fmt.Sprintf(m.Condition, placeholder)
+		if m.Of != "" {
+			condition += " AND " + placeholder + " IN (SELECT uuid FROM " + m.Of + " WHERE " + tenant.Below("tenant_uuid", scope) + ")"
+		}
+		return condition
+	}
+	col := k.shown(f.Name, scope)
+	if col.kind == identifier && strings.Contains(f.Value, ",") {
+		return k.anyOf(col, strings.Split(f.Value, ","), args)
+	}
+	value, possible := col.argument(f.Value)
+	if !possible {
+		return "1 = 0"
+	}
+	return col.name + " = " + args.add(value)
+}
+
+// shown is a column as the tenant of the scope reads it.
+func (k *Collection[T]) shown(name, scope string) column {
+	col := k.byName[name]
+	if expression, ok := k.Shown[name]; ok {
+		col.name = "(" + strings.ReplaceAll(expression, "%[1]s", scope) + ")"
+	}
+	return col
+}
+
+// anyOf is the condition for a list of UUIDs, as existing clients send it.
+func (k *Collection[T]) anyOf(col column, typed []string, args *arguments) string {
+	conditions := []string{"1 = 0"}
+	for _, t := range typed[:min(len(typed), rest.MaxLimit)] {
+		if value, possible := col.argument(t); possible {
+			conditions = append(conditions, col.name+" = "+args.add(value))
+		}
+	}
+	return "(" + strings.Join(conditions, " OR ") + ")"
+}
+
+// search looks for the term in every searched column, as it is: %, _ and \ have no meaning. Of a collection without such columns
+// the term is ignored.
+func (k *Collection[T]) search(term string, args *arguments) string {
+	if len(k.Search) == 0 && k.SearchText == "" && len(k.Found) == 0 {
+		return "1 = 1" // and no argument: PostgreSQL could not tell the type of one that is not used
+	}
+	pattern := strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(store.Fold(term))
+	if k.engine.Style.SearchWords {
+		pattern = strings.Join(strings.Fields(pattern), "%")
+	}
+	placeholder := args.add("%" + pattern + "%")
+	conditions := make([]string, 0, len(k.Search)+1)
+	if k.SearchText != "" {
+		conditions = append(conditions, k.SearchText+" LIKE "+placeholder+` ESCAPE '\'`)
+	}
+	for _, name := range k.Search {
+		conditions = append(conditions, k.byName[name].searched()+" LIKE "+placeholder+` ESCAPE '\'`)
+	}
+	if len(k.Found) > 0 {
+		queries := make([]string, len(k.Found))
+		for i, query := range k.Found {
+			queries[i] = fmt.Sprintf(query, placeholder)
+		}
+		conditions = append(conditions, k.among(strings.Join(queries, " UNION ")))
+	}
+	return "(" + strings.Join(conditions, " OR ") + ")"
+}
+
+// among is the condition for the rows whose key a query finds, such that an index serves it beside other conditions: of an OR with a subquery
+// PostgreSQL reads all rows, where it looks an array up.
+func (k *Collection[T]) among(query string) string {
+	if k.engine.DB.Engine() == "postgres" {
+		return k.Keys[0] + " = ANY (ARRAY(" + query + "))"
+	}
+	return k.Keys[0] + " IN (" + query + ")"
+}
+
+func (k *Collection[T]) selected() string { return k.selectedAs("") }
+
+// selectedAs selects the columns such that they are scanned into a field of that prefix.
+func (k *Collection[T]) selectedAs(prefix string) string {
+	names := make([]string, len(k.columns))
+	for i, c := range k.columns {
+		if c.scan = prefix + c.scan; prefix == "" {
+			names[i] = c.selected()
+		} else {
+			names[i] = c.name + ` AS "` + c.scan + `"`
+		}
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,93 @@
+package crud
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// loadAtOnce is how many objects one Load gets: databases limit the arguments of a statement.
+const loadAtOnce = 1000
+
+// decorate makes rows what a client reads.
+func (k *Collection[T]) decorate(ctx context.Context, c store.Conn, scope string, objects []*T) error {
+	if err := k.own(ctx, c, objects); err != nil {
+		return err
+	}
+	return k.present(ctx, c, scope, objects)
+}
+
+// own fills in what is an object's own and no column: what a hook keeps beside the row.
+func (k *Collection[T]) own(ctx context.Context, c store.Conn, objects []*T) error {
+	for some := range slices.Chunk(objects, loadAtOnce) {
+		for _, l := range k.beside {
+			if err := l.load(ctx, c, "", some); err != nil {
+				return err
+			}
+		}
+		if err := k.fill(ctx, c, some); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (k *Collection[T]) fill(ctx context.Context, c store.Conn, objects []*T) error {
+	if k.Load == nil {
+		return nil
+	}
+	return k.Load(ctx, c, objects)
+}
+
+// present adds what a client is shown beside: what links join the objects with, how they look to the tenant that reads them, where they are.
+func (k *Collection[T]) present(ctx context.Context, c store.Conn, scope string, objects []*T) error {
+	for some := range slices.Chunk(objects, loadAtOnce) {
+		for _, l := range k.shows[reflect.TypeFor[T]()] {
+			if err := l.load(ctx, c, scope, some); err != nil {
+				return err
+			}
+		}
+	}
+	return k.adapt(ctx, c, scope, objects)
+}
+
+// adapt shows objects as they look to the tenant that reads them, and where they are.
+func (k *Collection[T]) adapt(ctx context.Context, c store.Conn, scope string, objects []*T) error {
+	if k.Present != nil {
+		if err := k.Present(ctx, c, scope, objects); err != nil {
+			return err
+		}
+	}
+	for _, o := range objects {
+		k.link(o, k.field(o, k.Keys[0]))
+	}
+	return nil
+}
+
+// link says where an object is, if the service has its objects say so.
+func (k *Collection[T]) link(o any, key any) {
+	if !k.engine.Style.Location {
+		return
+	}
+	if l, ok := o.(linked); ok {
+		l.setLinks([]Href{{Rel: k.Rel, Href: k.at(key)}})
+	}
+}
+
+// at is the path, behind the gate, of the object with a key.
+func (k *Collection[T]) at(key any) string {
+	return fmt.Sprintf("%s/%s/%v", k.engine.Prefix, k.Path, key)
+}
+
+// location is the object's path behind the gate.
+func (k *Collection[T]) location(o *T) string {
+	return k.at(k.field(o, k.Keys[0]))
+}
+
+// field is the value of a column's field.
+func (k *Collection[T]) field(o *T, name string) any {
+	return reflect.ValueOf(o).Elem().FieldByIndex(k.byName[name].index).Interface()
+}
