@@ -2,14 +2,13 @@ package confdsvc
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/google/uuid"
 
-	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/crud"
-	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/tenant"
 )
@@ -68,15 +67,25 @@ func prepareContext(ctx context.Context, c store.Conn, change *crud.Change[Conte
 	if change.Old != nil {
 		return nil
 	}
-	if name, sent := change.Sent.Value("name").(string); sent && o.Label == "" { // what the label was called once
-		if wrong := rest.SchemaOf[Context]().Property("label").Schema.Validate("label", name); len(wrong) > 0 {
-			return &apierr.Error{Kind: apierr.Invalid, Fields: wrong}
-		}
-		o.Label = name
+	if err := takeLabel(change, &o.Label); err != nil {
+		return err
 	}
 	o.UUID = uuid.NewString()
 	slug, err := tenant.Slug(ctx, c, change.Tenant)
 	o.Name = fmt.Sprintf("ctx-%s-%s-%s", slug, o.Type, o.UUID)
+	return err
+}
+
+// notForeign refuses to lead calls into the numbers of another tenant, by the name of its context. A name that no context has leads nowhere, and
+// is let through. This tells who knows the whole name of a context, which is as good as random, that there is one.
+func notForeign(ctx context.Context, c store.Conn, tenantUUID, field, name string) error {
+	in, err := contextNamed(ctx, c, name)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return nil
+	case err == nil && in.TenantUUID != tenantUUID:
+		return targetMissing(field, "Context", name)
+	}
 	return err
 }
 

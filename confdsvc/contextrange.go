@@ -73,12 +73,9 @@ func (o *Context) endRanges() {
 	}
 }
 
-// checkContext refuses a context without a label, and ranges that hold nothing.
+// checkContext refuses ranges that hold nothing.
 func checkContext(_ context.Context, _ store.Conn, change *crud.Change[Context]) error {
 	o := change.New
-	if o.Label == "" {
-		return apierr.InvalidField("label", "required", "Is required")
-	}
 	for _, list := range []struct {
 		field  string
 		ranges []Range

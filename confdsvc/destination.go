@@ -255,6 +255,11 @@ func (w destinationOwner[T]) insert(ctx context.Context, c store.Conn, e *crud.E
 			return targetMissing("moh_uuid", "MOH", *moh)
 		}
 	}
+	if in, named := d.key("context").(string); named {
+		if err := notForeign(ctx, c, tenantUUID, "context", in); err != nil {
+			return err
+		}
+	}
 	_, err = c.Exec(ctx, "INSERT INTO confd_destination ("+columns+") VALUES ("+values+")", args...)
 	return err
 }

@@ -19,6 +19,7 @@ type Extension struct {
 	Enabled    bool   `db:"enabled" json:"enabled" default:"true"`
 	crud.Hrefs
 
+	Group  *GroupRef  `json:"group" readOnly:"true"`
 	Incall *IncallRef `json:"incall" readOnly:"true"`
 	Lines  []LineRef  `json:"lines" readOnly:"true"`
 }

@@ -92,13 +92,13 @@ func declareIncalls(e *crud.Engine) {
 		RightShows: []crud.Show{crud.One(func(x *Extension) **IncallRef { return &x.Incall })},
 		Allow:      crud.All(crud.SameTenant, crud.LeftFree, crud.RightFree, fits[Incall](incallExtension)),
 	}.On(e)
-	shownByTarget(e, "user_id", func(u *User) *[]IncallTo { return &u.Incalls })
+	shownByTarget(e, "confd_destination", "user_id", func(u *User) *[]IncallTo { return &u.Incalls })
 }
 
-// shownByTarget has what incalls lead to show them. column is that of confd_destination which refers to it.
-func shownByTarget[T any](e *crud.Engine, column string, field func(o *T) *[]IncallTo) {
+// shownByTarget has what incalls lead to show them. The table has a row for each incall, whose column refers to it.
+func shownByTarget[T any](e *crud.Engine, table, column string, field func(o *T) *[]IncallTo) {
 	crud.Link[T, Incall]{
-		Table: "confd_destination", LeftColumn: column, RightColumn: "of_incall_id", Only: []string{},
+		Table: table, LeftColumn: column, RightColumn: "of_incall_id", Only: []string{},
 		LeftShows: []crud.Show{crud.Many(field)},
 	}.On(e)
 }

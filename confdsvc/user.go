@@ -54,6 +54,7 @@ type User struct {
 	Voicemail *UserVoicemail `json:"voicemail" readOnly:"true"`
 	Lines     []UserLine     `json:"lines" readOnly:"true"`
 	Incalls   []IncallTo     `json:"incalls" readOnly:"true"`
+	Groups    []GroupRef     `json:"groups" readOnly:"true"`
 
 	Forwards  UserForwards  `json:"forwards" readOnly:"true" prefix:"forward_"`
 	Services  UserServices  `json:"services" readOnly:"true" prefix:"service_"`
@@ -63,7 +64,6 @@ type User struct {
 	Agent                     json.RawMessage   `json:"agent"`
 	CallPermissions           []json.RawMessage `json:"call_permissions" readOnly:"true"`
 	CallPickupUserTargetsFlat []json.RawMessage `json:"call_pickup_user_targets_flat" readOnly:"true"`
-	Groups                    []json.RawMessage `json:"groups"`
 	Schedules                 []json.RawMessage `json:"schedules" readOnly:"true"`
 	Switchboards              []json.RawMessage `json:"switchboards"`
 	Queues                    []json.RawMessage `json:"queues" readOnly:"true"`
@@ -174,13 +174,13 @@ func validateUser(_ context.Context, _ store.Conn, change *crud.Change[User]) er
 }
 
 // unavailable are the attributes that clients of existing platforms may set and that cannot be set here yet.
-var unavailable = []string{"agent", "auth", "device_id", "func_key_template_id", "groups", "switchboards"}
+var unavailable = []string{"agent", "auth", "device_id", "func_key_template_id", "switchboards"}
 
 // refuseUnavailable refuses what could only be dropped. Null and empty lists ask for nothing.
 func refuseUnavailable(change *crud.Change[User]) error {
 	names := unavailable
 	if change.Old == nil { // an update ignores it: clients send back what they read
-		names = append([]string{"lines", "voicemail", "forwards", "fallbacks", "incalls"}, unavailable...)
+		names = append([]string{"lines", "voicemail", "forwards", "fallbacks", "incalls", "groups"}, unavailable...)
 	}
 	var fields []apierr.Field
 	for _, name := range names {
@@ -248,7 +248,7 @@ func loadUsers(_ context.Context, _ store.Conn, users []*User) error {
 		u.CallRecordEnabled = &all
 		u.Agent, u.Auth, u.DeviceID, u.FuncKeyTemplateID = nil, nil, nil, nil
 		for _, list := range []*[]json.RawMessage{
-			&u.CallPermissions, &u.CallPickupUserTargetsFlat, &u.Groups, &u.Schedules, &u.Switchboards, &u.Queues,
+			&u.CallPermissions, &u.CallPickupUserTargetsFlat, &u.Schedules, &u.Switchboards, &u.Queues,
 		} {
 			*list = []json.RawMessage{}
 		}

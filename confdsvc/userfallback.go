@@ -22,6 +22,8 @@ var userDestinations = destinationOwner[User]{
 
 func init() {
 	resources = append(resources, func(e *crud.Engine) {
-		crud.Part[User, UserFallbacks]{Path: "fallbacks", Whole: true, Field: func(u *User) *UserFallbacks { return &u.Fallbacks }}.On(e)
+		crud.Part[User, UserFallbacks]{
+			Path: "fallbacks", ID: "user_fallback", Whole: true, Field: func(u *User) *UserFallbacks { return &u.Fallbacks },
+		}.On(e)
 	})
 }

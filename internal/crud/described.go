@@ -57,6 +57,7 @@ type DescribedPart struct {
 	Of, Path string // the collection's path, and the part's below an object
 	Named    bool   // each property has a path too
 	Whole    bool
+	Only     []string // empty: read and update
 	Schema   *rest.Schema
 }
 

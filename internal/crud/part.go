@@ -1,9 +1,11 @@
 package crud
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/ringfence/ringfence/internal/apierr"
@@ -19,11 +21,14 @@ import (
 // save. A PUT of it is an update of the object, with the resource's hooks.
 type Part[T, P any] struct {
 	Path string
+	// ID is what the operations' ids call it, where that is not the path: "user_fallback". Only limits the operations to those named: read, update.
+	ID   string
+	Only []string
 	// Field is where an object has the part. The field is read-only in the object itself.
 	Field func(o *T) *P
 	// Name is the path parameter that names a property: "forward_name".
 	Name string
-	// Whole says that a PUT replaces the part: what is not sent gets its default, or null. Without it what is not sent stays.
+	// Whole says that a PUT replaces the part: what is not sent is null or, if it is required, refused. Without it what is not sent stays.
 	Whole bool
 	// Merge, where it is set, may change what the client sent by what there was, and refuse it.
 	Merge func(ctx context.Context, c store.Conn, old, changed *P, sent rest.Object) error
@@ -32,18 +37,22 @@ type Part[T, P any] struct {
 // On declares the part on an engine.
 func (p Part[T, P]) On(e *Engine) {
 	e.parts = append(e.parts, func() DescribedPart {
-		return DescribedPart{Of: Of[T](e).Path, Path: p.Path, Named: p.Name != "", Whole: p.Whole, Schema: rest.SchemaOf[P]()}
+		return DescribedPart{Of: Of[T](e).Path, Path: p.Path, Named: p.Name != "", Whole: p.Whole, Only: p.Only, Schema: rest.SchemaOf[P]()}
 	})
 	e.declare(func() []rest.Operation {
 		k := Of[T](e)
 		k.picturePart(func(o *T) any { return p.Field(o) })
 		schema := rest.SchemaOf[P]()
 		path := "/" + k.Path + "/{" + k.Param + "}/" + p.Path
-		id := k.Singular + "_" + strings.ReplaceAll(p.Path, "/", "_")
+		id := cmp.Or(p.ID, k.Singular+"_"+strings.ReplaceAll(p.Path, "/", "_"))
+		body := schema.Partial()
+		if p.Whole {
+			body = schema
+		}
 		what := strings.ReplaceAll(p.Path, "/", " ") + " of a " + spaced(k.Singular)
 		ops := []rest.Operation{
 			{Method: http.MethodGet, Path: path, ID: "get_" + id, Summary: "Read the " + what, Reply: schema, Handle: p.read(k, nil)},
-			{Method: http.MethodPut, Path: path, ID: "update_" + id, Summary: "Change the " + what, Body: schema.Partial(), Handle: p.write(k)},
+			{Method: http.MethodPut, Path: path, ID: "update_" + id, Summary: "Change the " + what, Body: body, Handle: p.write(k)},
 		}
 		if p.Name != "" {
 			one := &schema.Properties[0]
@@ -56,8 +65,8 @@ func (p Part[T, P]) On(e *Engine) {
 				ops = append(ops, op)
 			}
 		}
-		for i := range ops {
-			op := &ops[i]
+		var out []rest.Operation
+		for _, op := range ops {
 			op.Tag, op.Tenanted, op.Statuses = strings.ReplaceAll(k.Path, "/", "_"), true, []int{404}
 			action := "read"
 			if op.Success = http.StatusOK; op.Method == http.MethodPut {
@@ -67,8 +76,11 @@ func (p Part[T, P]) On(e *Engine) {
 				op.Conditional = true
 			}
 			op.Access = accessOf(e.Service, op.Path, action)
+			if len(p.Only) == 0 || slices.Contains(p.Only, action) {
+				out = append(out, op)
+			}
 		}
-		return ops
+		return out
 	})
 }
 

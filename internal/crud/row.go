@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/ringfence/ringfence/internal/rest"
@@ -87,4 +88,16 @@ func (r *Row) from(item any) (any, error) {
 	}
 	sent, _ := item.(map[string]any)
 	return row, r.schema.Object(sent).Into(row)
+}
+
+// says reports whether an item of a list has a value for a column.
+func (r *Row) says(item any, col column) bool {
+	sent, _ := item.(map[string]any)
+	for i := range r.schema.Properties {
+		if p := &r.schema.Properties[i]; slices.Equal(p.Index(), col.index) {
+			_, ok := sent[p.Name]
+			return ok
+		}
+	}
+	return false
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -19,6 +20,8 @@ import (
 // {"{Field}": [{"id": 1}, ...]}. The order is kept; an empty list ends all.
 type List[N, F any] struct {
 	Path string
+	// ID is the operation's, where that is not "associate_{near}_{path}".
+	ID string
 	// Field is the body's attribute; by default the last segment of Path.
 	Field string
 	// By are the columns by which an item may name its object; by default the far collection's keys.
@@ -79,7 +82,7 @@ func (s *setter[N, F]) operation() rest.Operation {
 	path := "/" + s.near.Path + "/{" + s.near.Param + "}/" + l.Path
 	return rest.Operation{
 		Method: http.MethodPut, Path: path, Access: accessOf(s.engine.Service, path, "update"),
-		ID:  "associate_" + s.near.Singular + "_" + strings.ReplaceAll(l.Path, "/", "_"),
+		ID:  cmp.Or(l.ID, "associate_"+s.near.Singular+"_"+strings.ReplaceAll(l.Path, "/", "_")),
 		Tag: strings.ReplaceAll(s.near.Path, "/", "_"), Tenanted: true,
 		Summary:     "Replace the " + spaced(l.Field) + " of a " + spaced(s.near.Singular),
 		Description: "The list replaces what there was, in this order; an empty one ends all.",
@@ -116,14 +119,18 @@ func (s *setter[N, F]) handle(ctx context.Context, r *rest.Request) (rest.Reply,
 		if err := s.check(ctx, c, &Listing[N, F]{Request: r, Near: near, Far: far}); err != nil {
 			return err
 		}
-		before, err := s.keys(ctx, c, near)
+		before, err := s.entries(ctx, c, near)
 		if err != nil {
 			return err
 		}
 		if err := s.replace(ctx, c, near, far, items); err != nil {
 			return err
 		}
-		return s.conclude(ctx, c, r, scope, near, far, before)
+		after, err := s.entries(ctx, c, near)
+		if err != nil {
+			return err
+		}
+		return s.conclude(ctx, c, r, scope, near, before, after)
 	})
 	return rest.Reply{}, err
 }
@@ -208,13 +215,36 @@ func (s *setter[N, F]) check(ctx context.Context, c store.Conn, l *Listing[N, F]
 	return nil
 }
 
-// keys are those of the objects that the near one is linked with, in its order.
-func (s *setter[N, F]) keys(ctx context.Context, c store.Conn, near *N) ([]string, error) {
+// entry is what the audit keeps of a link in a list: the far object's key, and what the joining table has beside it, such as a priority.
+type entry struct {
+	Key string `db:"key"`
+	Row string `db:"beside"` // "priority 2", or ""
+}
+
+// MarshalText writes it as the audit shows it: "17", or "17 (priority 2)".
+func (l entry) MarshalText() ([]byte, error) {
+	if l.Row == "" {
+		return []byte(l.Key), nil
+	}
+	return []byte(l.Key + " (" + l.Row + ")"), nil
+}
+
+// entries are the links of an object, in their order.
+func (s *setter[N, F]) entries(ctx context.Context, c store.Conn, near *N) ([]entry, error) {
 	order := s.farColumn
 	if s.position != "" {
-		order = s.position
+		order = s.position + ", " + s.farColumn
 	}
-	return store.Select[string](ctx, c, "SELECT CAST("+s.farColumn+" AS text) FROM "+s.joining+" WHERE "+s.nearColumn+" = $1 ORDER BY "+order, s.near.Key(near))
+	beside := "''"
+	if columns := s.row.all(); len(columns) > 0 {
+		parts := make([]string, len(columns))
+		for i, col := range columns {
+			parts[i] = "'" + col.name + " ' || coalesce(CAST(" + col.name + " AS text), 'null')"
+		}
+		beside = strings.Join(parts, " || ', ' || ")
+	}
+	return store.Select[entry](ctx, c, "SELECT CAST("+s.farColumn+" AS text) AS key, "+beside+" AS beside FROM "+s.joining+
+		" WHERE "+s.nearColumn+" = $1 ORDER BY "+order, s.near.Key(near))
 }
 
 // replace writes the list. What stays keeps its row: when it was made, and its place in the reverse list.
@@ -254,6 +284,9 @@ func (s *setter[N, F]) put(ctx context.Context, c store.Conn, near, far any, at 
 			return err
 		}
 		for _, col := range s.row.columns {
+			if (col.name == s.position || col.name == s.backward) && !s.row.says(item, col) {
+				continue // its place in the list says it
+			}
 			set(col.name, args.add(s.row.value(row, col)))
 		}
 	}
@@ -274,16 +307,12 @@ func (s *setter[N, F]) put(ctx context.Context, c store.Conn, near, far any, at 
 }
 
 // conclude keeps the change in the audit, and has it told, unless the list was so already.
-func (s *setter[N, F]) conclude(ctx context.Context, c store.Conn, r *rest.Request, scope string, near *N, far []*F, before []string) error {
-	after := make([]string, len(far))
-	for i, o := range far {
-		after[i] = fmt.Sprint(s.far.Key(o))
-	}
-	if s.row == nil && s.unchanged(before, after) {
+func (s *setter[N, F]) conclude(ctx context.Context, c store.Conn, r *rest.Request, scope string, near *N, before, after []entry) error {
+	if reflect.DeepEqual(before, after) {
 		return nil
 	}
-	for _, key := range append(slices.Clone(before), after...) {
-		tell(ctx, Told{Resource: s.far.Path, Key: key, Tenant: s.near.tenantOf(near)})
+	for _, far := range slices.Concat(before, after) {
+		tell(ctx, Told{Resource: s.far.Path, Key: far.Key, Tenant: s.near.tenantOf(near)})
 	}
 	key := fmt.Sprint(s.near.Key(near))
 	tell(ctx, Told{Resource: s.near.Path, Key: key, Tenant: s.near.tenantOf(near)})
@@ -291,12 +320,4 @@ func (s *setter[N, F]) conclude(ctx context.Context, c store.Conn, r *rest.Reque
 		Tenant: cmp.Or(s.near.tenantOf(near), scope), Resource: s.near.Path + "/" + s.list.Path, Object: key, Keys: [][]string{s.near.aliases(near).keys},
 		Before: map[string]any{s.list.Field: before}, After: map[string]any{s.list.Field: after},
 	})
-}
-
-// unchanged reports whether two lists of keys are the same: in their order, where the order is kept.
-func (s *setter[N, F]) unchanged(before, after []string) bool {
-	if s.position == "" {
-		before, after = slices.Sorted(slices.Values(before)), slices.Sorted(slices.Values(after))
-	}
-	return slices.Equal(before, after)
 }

@@ -1,0 +1,135 @@
+package confdsvc
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/tenant"
+)
+
+// Group rings several users and numbers under one.
+type Group struct {
+	ID                    int64   `db:"id" json:"id" readOnly:"true" generated:"true"`
+	UUID                  string  `db:"uuid" json:"uuid" format:"uuid" readOnly:"true"`
+	TenantUUID            string  `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
+	Name                  string  `db:"name" json:"name" readOnly:"true" doc:"Made from the tenant and the UUID."`
+	Label                 string  `db:"label" json:"label" maxLength:"128" pattern:"^[-_.a-zA-Z0-9 ]+$" example:"Sales" doc:"Must be sent on create; the name is taken for it, if that is sent alone."`
+	PreprocessSubroutine  *string `db:"preprocess_subroutine" json:"preprocess_subroutine" maxLength:"79"`
+	RingStrategy          string  `db:"ring_strategy" json:"ring_strategy" enum:"all,random,least_recent,linear,fewest_calls,memorized_round_robin,weight_random" default:"all"`
+	CallerIDMode          *string `db:"caller_id_mode" json:"caller_id_mode" enum:"prepend,overwrite,append"`
+	CallerIDName          *string `db:"caller_id_name" json:"caller_id_name" maxLength:"80"`
+	DTMFRecordToggle      bool    `db:"dtmf_record_toggle" json:"dtmf_record_toggle" default:"false"`
+	Timeout               *int64  `db:"timeout" json:"timeout" minimum:"0" doc:"In seconds. Null: it rings for ever."`
+	UserTimeout           *int64  `db:"user_timeout" json:"user_timeout" minimum:"0" default:"15" doc:"In seconds: how long it rings a member."`
+	RetryDelay            *int64  `db:"retry_delay" json:"retry_delay" minimum:"0" default:"5" doc:"In seconds, before it rings all members again."`
+	MusicOnHold           *string `db:"music_on_hold" json:"music_on_hold" maxLength:"128" doc:"The name of a music on hold, or default."`
+	RingInUse             bool    `db:"ring_in_use" json:"ring_in_use" default:"true" doc:"Whether it rings members who are on the telephone."`
+	MarkAnsweredElsewhere bool    `db:"mark_answered_elsewhere" json:"mark_answered_elsewhere" default:"false"`
+	Enabled               bool    `db:"enabled" json:"enabled" default:"true"`
+	IgnoreForward         bool    `db:"ignore_forward" json:"ignore_forward" default:"false"`
+	MaxCalls              *int64  `db:"max_calls" json:"max_calls" minimum:"0" default:"0" doc:"At once; 0: any number."`
+	crud.Hrefs
+
+	Extensions []ExtensionRef `json:"extensions" readOnly:"true"`
+	Fallbacks  GroupFallbacks `json:"fallbacks" readOnly:"true"`
+	Incalls    []IncallTo     `json:"incalls" readOnly:"true"`
+	Members    GroupMembers   `json:"members" readOnly:"true"`
+
+	// The rest belongs to resources that this service does not have yet.
+	Schedules       []json.RawMessage `json:"schedules" readOnly:"true"`
+	CallPermissions []json.RawMessage `json:"call_permissions" readOnly:"true"`
+}
+
+// GroupRef is a group as other objects show it.
+type GroupRef struct {
+	UUID string `db:"uuid" json:"uuid" format:"uuid"`
+	ID   int64  `db:"id" json:"id"`
+	Name string `db:"name" json:"name"`
+	crud.Hrefs
+}
+
+// GroupFallbacks are where calls go that a group does not take.
+type GroupFallbacks struct {
+	NoAnswer   *Destination `json:"noanswer_destination"`
+	Congestion *Destination `json:"congestion_destination"`
+}
+
+func init() {
+	resources = append(resources, declareGroups)
+	extensionUses = append(extensionUses, groupExtension)
+}
+
+var groupExtension = extensionUse{Kind: "group", Owner: "group", Table: "confd_group_extension", Type: "internal", Ranges: "group"}
+
+var groupDestinations = destinationOwner[Group]{
+	column: "of_group_uuid", key: func(g *Group) any { return g.UUID },
+	slots: func(g *Group) slots {
+		return slots{"noanswer": nullable{&g.Fallbacks.NoAnswer}, "congestion": nullable{&g.Fallbacks.Congestion}}
+	},
+}
+
+func declareGroups(e *crud.Engine) {
+	columns := []string{"label", "id", "name", "preprocess_subroutine", "exten"}
+	crud.Collect(e, crud.Resource[Group]{
+		Path: "groups", Singular: "group", Param: "group_uuid", Table: "confd_group", Keys: []string{"uuid", "id"},
+		Order: columns, Filters: columns, SearchText: "search_text",
+		Virtual: map[string]string{
+			"exten": `SELECT x.exten FROM confd_group_extension gx JOIN confd_extension x ON x.id = gx.extension_id
+				WHERE gx.group_uuid = confd_group.uuid`,
+		},
+		Found: []string{
+			`SELECT gx.group_uuid FROM confd_group_extension gx JOIN confd_extension x ON x.id = gx.extension_id
+				WHERE x.search_text LIKE %s ESCAPE '\'`,
+		},
+		Beside:  []crud.Beside[Group]{groupDestinations.beside(), groupNumbers()},
+		Prepare: nameGroup,
+		Validate: func(ctx context.Context, c store.Conn, change *crud.Change[Group]) error {
+			var had *string
+			if change.Old != nil {
+				had = change.Old.MusicOnHold
+			}
+			if err := checkMusicOnHold(ctx, c, e, change.New.TenantUUID, had, change.New.MusicOnHold); err != nil {
+				return err
+			}
+			return checkGroupNumbers(ctx, c, change)
+		},
+		Save: func(ctx context.Context, c store.Conn, change *crud.Change[Group]) error {
+			if err := groupDestinations.save(ctx, c, e, change.New.TenantUUID, change.Old, change.New); err != nil {
+				return err
+			}
+			return saveGroupNumbers(ctx, c, change)
+		},
+		Load: func(_ context.Context, _ store.Conn, groups []*Group) error {
+			for _, g := range groups {
+				g.Schedules, g.CallPermissions = []json.RawMessage{}, []json.RawMessage{}
+			}
+			return nil
+		},
+	})
+	crud.Part[Group, GroupFallbacks]{
+		Path: "fallbacks", ID: "group_fallback", Whole: true, Field: func(g *Group) *GroupFallbacks { return &g.Fallbacks },
+	}.On(e)
+	crud.Link[Group, Extension]{
+		Table: "confd_group_extension", LeftHas: crud.AtMostOne, RightHas: crud.AtMostOne,
+		LeftShows:  []crud.Show{crud.Many(func(g *Group) *[]ExtensionRef { return &g.Extensions })},
+		RightShows: []crud.Show{crud.One(func(x *Extension) **GroupRef { return &x.Group })},
+		Allow:      crud.All(crud.LeftFree, crud.RightFree, fits[Group](groupExtension), crud.SameTenant),
+	}.On(e)
+	shownByTarget(e, "confd_group_incall", "group_uuid", func(g *Group) *[]IncallTo { return &g.Incalls })
+}
+
+func nameGroup(ctx context.Context, c store.Conn, change *crud.Change[Group]) error {
+	g := change.New
+	if err := takeLabel(change, &g.Label); err != nil || change.Old != nil {
+		return err
+	}
+	g.UUID = uuid.NewString()
+	slug, err := tenant.Slug(ctx, c, change.Tenant)
+	g.Name = fmt.Sprintf("grp-%s-%s", slug, g.UUID)
+	return err
+}

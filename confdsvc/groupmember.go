@@ -1,0 +1,205 @@
+package confdsvc
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// GroupMembers are whom a group rings, in the order of their priorities.
+type GroupMembers struct {
+	Users      []GroupUser   `json:"users" readOnly:"true"`
+	Extensions []GroupNumber `json:"extensions" required:"true" maxItems:"1000"`
+}
+
+// GroupUser is a user as their group shows them.
+type GroupUser struct {
+	UserRef
+
+	Priority int64 `db:"priority" json:"priority" joining:"true"`
+}
+
+// GroupNumber is a number that a group rings, whether anybody has it or not.
+type GroupNumber struct {
+	Exten    string `db:"exten" json:"exten" required:"true" format:"exten"`
+	Context  string `db:"context" json:"context" required:"true" format:"context-name"`
+	Priority int64  `db:"priority" json:"priority" minimum:"0" doc:"Its place in the list, unless it is sent."`
+}
+
+// memberPriority is what a client may say of a user's membership.
+type memberPriority struct {
+	Priority int64 `db:"priority" json:"priority" minimum:"0" doc:"Its place in the list, unless it is sent."`
+}
+
+func init() { resources = append(resources, declareGroupMembers) }
+
+func declareGroupMembers(e *crud.Engine) {
+	crud.Link[Group, User]{
+		Table: "confd_group_user", Position: "priority", Row: crud.RowOf[memberPriority](), Only: []string{"set", "set_back"},
+		LeftShows:  []crud.Show{crud.Many(func(g *Group) *[]GroupUser { return &g.Members.Users })},
+		RightShows: []crud.Show{crud.Many(func(u *User) *[]GroupRef { return &u.Groups })},
+		Set: &crud.List[Group, User]{
+			Path: "members/users", ID: "update_group_member_users", By: []string{"uuid"}, Repeated: "Cannot associate same user more than once.",
+			Check: func(ctx context.Context, c store.Conn, list *crud.Listing[Group, User]) error {
+				return haveLines(ctx, c, list.Far)
+			},
+		},
+		SetBack: &crud.List[User, Group]{
+			Path: "groups", ID: "update_user_groups", By: []string{"uuid", "id"}, Repeated: "Cannot associate same group more than once.",
+			Check: joinsGroups,
+		},
+	}.On(e)
+	crud.Part[Group, GroupMembers]{
+		Path: "members/extensions", ID: "group_member_extensions", Only: []string{"update"}, Whole: true,
+		Field: func(g *Group) *GroupMembers { return &g.Members }, Merge: orderNumbers,
+	}.On(e)
+}
+
+const sameLine = "Cannot associate different users with the same line."
+
+// haveLines refuses members who have no line, and two who have the same main line.
+func haveLines(ctx context.Context, c store.Conn, users []*User) error {
+	lines, err := mainLines(ctx, c, users)
+	if err != nil {
+		return err
+	}
+	of := map[int64]*User{}
+	for _, u := range users {
+		line, has := lines[u.ID]
+		if !has {
+			return style.NotAssociated("User", "Line", "user_uuid", u.UUID)
+		}
+		if other := of[line]; other != nil && other.ID != u.ID {
+			return style.NotPermitted(sameLine, "line_id", line)
+		}
+		of[line] = u
+	}
+	return nil
+}
+
+// mainLines are the main lines of users, by the users' ids.
+func mainLines(ctx context.Context, c store.Conn, users []*User) (map[int64]int64, error) {
+	type row struct {
+		User int64 `db:"user_id"`
+		Line int64 `db:"line_id"`
+	}
+	ids := make([]any, len(users))
+	for i, u := range users {
+		ids[i] = u.ID
+	}
+	rows, err := store.Select[row](ctx, c, "SELECT user_id, line_id FROM confd_user_line WHERE user_id IN ("+
+		crud.Placeholders(1, len(ids))+") ORDER BY user_id, position DESC, line_id DESC", ids...)
+	lines := make(map[int64]int64, len(users))
+	for _, r := range rows {
+		lines[r.User] = r.Line // the first of each user is the last that is read
+	}
+	return lines, err
+}
+
+// joinsGroups refuses a user without a line, and one whose main line is that of another member of one of the groups.
+func joinsGroups(ctx context.Context, c store.Conn, list *crud.Listing[User, Group]) error {
+	if len(list.Far) == 0 {
+		return nil
+	}
+	if err := haveLines(ctx, c, []*User{list.Near}); err != nil {
+		return err
+	}
+	groups := make([]any, 1, len(list.Far)+1)
+	groups[0] = list.Near.ID
+	for _, g := range list.Far {
+		groups = append(groups, g.UUID)
+	}
+	shared, err := store.Select[int64](ctx, c, `
+		SELECT ul.line_id FROM confd_user_line ul JOIN confd_user_line other ON other.line_id = ul.line_id AND other.user_id <> ul.user_id
+			JOIN confd_group_user gu ON gu.user_id = other.user_id
+		WHERE ul.user_id = $1 AND gu.group_uuid IN (`+crud.Placeholders(2, len(list.Far))+`)
+			AND NOT EXISTS (SELECT 1 FROM confd_user_line f WHERE f.user_id = ul.user_id AND f.position < ul.position)
+			AND NOT EXISTS (SELECT 1 FROM confd_user_line f WHERE f.user_id = other.user_id AND f.position < other.position)
+		LIMIT 1`, groups...)
+	if err == nil && len(shared) > 0 {
+		err = style.NotPermitted(sameLine, "line_id", shared[0])
+	}
+	return err
+}
+
+// orderNumbers gives numbers that are sent without a priority their place in the list for one, and keeps the list in its order.
+func orderNumbers(_ context.Context, _ store.Conn, old, changed *GroupMembers, sent rest.Object) error {
+	changed.Users = old.Users
+	items, _ := sent.Value("extensions").([]any)
+	for i, item := range items {
+		if given, _ := item.(map[string]any); given["priority"] == nil {
+			changed.Extensions[i].Priority = int64(i)
+		}
+	}
+	slices.SortStableFunc(changed.Extensions, compareNumbers)
+	return nil
+}
+
+func compareNumbers(a, b GroupNumber) int {
+	return cmp.Or(cmp.Compare(a.Priority, b.Priority), cmp.Compare(a.Exten, b.Exten), cmp.Compare(a.Context, b.Context))
+}
+
+// checkGroupNumbers refuses a number twice, and one in another tenant's part of the dialplan.
+func checkGroupNumbers(ctx context.Context, c store.Conn, change *crud.Change[Group]) error {
+	if change.Old != nil && slices.Equal(change.Old.Members.Extensions, change.New.Members.Extensions) {
+		return nil
+	}
+	seen := map[[2]string]bool{}
+	for _, n := range change.New.Members.Extensions {
+		if seen[[2]string{n.Exten, n.Context}] {
+			return style.NotPermitted("Cannot associate same extensions more than once.", "exten", n.Exten, "context", n.Context)
+		}
+		seen[[2]string{n.Exten, n.Context}] = true
+		if err := notForeign(ctx, c, change.New.TenantUUID, "extensions", n.Context); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// groupNumbers are the numbers of groups, in a table of their own.
+func groupNumbers() crud.Beside[Group] {
+	return crud.Beside[Group]{
+		From: "confd_group_number", By: "group_uuid",
+		Blank: func(g *Group) { g.Members.Extensions = []GroupNumber{} },
+		Load: func(ctx context.Context, c store.Conn, groups []*Group) error {
+			type row struct {
+				Group string `db:"owner"`
+				GroupNumber
+			}
+			byUUID, uuids := map[string]*Group{}, make([]any, len(groups))
+			for i, g := range groups {
+				byUUID[g.UUID], uuids[i] = g, g.UUID
+				g.Members.Extensions = []GroupNumber{}
+			}
+			rows, err := store.Select[row](ctx, c, "SELECT CAST(group_uuid AS text) AS owner, exten, context, priority FROM confd_group_number WHERE group_uuid IN ("+
+				crud.Placeholders(1, len(uuids))+") ORDER BY group_uuid, priority, exten, context", uuids...)
+			for _, r := range rows {
+				g := byUUID[r.Group]
+				g.Members.Extensions = append(g.Members.Extensions, r.GroupNumber)
+			}
+			return err
+		},
+	}
+}
+
+func saveGroupNumbers(ctx context.Context, c store.Conn, change *crud.Change[Group]) error {
+	g := change.New
+	if change.Old != nil && slices.Equal(change.Old.Members.Extensions, g.Members.Extensions) {
+		return nil
+	}
+	if _, err := c.Exec(ctx, `DELETE FROM confd_group_number WHERE group_uuid = $1`, g.UUID); err != nil {
+		return err
+	}
+	for _, n := range g.Members.Extensions {
+		if _, err := c.Exec(ctx, `INSERT INTO confd_group_number (group_uuid, exten, context, priority) VALUES ($1, $2, $3, $4)`,
+			g.UUID, n.Exten, n.Context, n.Priority); err != nil {
+			return err
+		}
+	}
+	return nil
+}
