@@ -20,9 +20,13 @@ func init() {
 		Except: []string{"templates", "transport"}, // for the test of their own
 	}
 	samples["endpoints/sip"], samples["endpoints/sip/templates"] = sample, sample
-	for _, everybodys := range []string{"sip/transports", "registrars", "extensions/features"} {
-		samples[everybodys] = crudtest.Resource{}
+	samples["sip/transports"] = crudtest.Resource{
+		Minimal: func(_ *crudtest.Client, n int) object { return object{"name": fmt.Sprintf("transport%d", n)} },
+		Values: func(n int) object {
+			return object{"name": fmt.Sprintf("other%d", n), "options": pairs("protocol=udp")}
+		},
 	}
+	samples["extensions/features"] = crudtest.Resource{} // no more of them is made, and none deleted
 }
 
 // pairs are options as clients send them: "name=value name=value".

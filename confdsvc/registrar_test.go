@@ -6,9 +6,20 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ringfence/ringfence/internal/crud/crudtest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
+
+func init() {
+	samples["registrars"] = crudtest.Resource{
+		Minimal: func(*crudtest.Client, int) object {
+			return object{"main_host": "1.2.3.4", "proxy_main_host": "1.2.3.4"}
+		},
+		Values: func(int) object { return object{"backup_host": "::1", "main_host": "::1"} },
+		Except: []string{"id", "deletable"}, // chosen on create alone; not undone by the API
+	}
+}
 
 func TestRegistrars(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {

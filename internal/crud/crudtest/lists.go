@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ringfence/ringfence/internal/crud"
 	"github.com/ringfence/ringfence/internal/rest/resttest"
 	"github.com/ringfence/ringfence/internal/store"
 )
@@ -34,12 +35,19 @@ func (x *trial) texts() []string {
 	return out
 }
 
-// searched is a field with any text in which a search looks, or "". An object with the text is made in b.
+// searched is a field with any text in which a search looks, or "". An object with the text is made in b, or for a moment where nothing is b's.
 func (x *trial) searched() string {
+	in := x.b
+	if x.k.Scope != crud.PerTenant {
+		in = x.a
+	}
 	for _, name := range x.texts() {
 		word := fmt.Sprintf("needle%dneedle", x.next())
-		x.make(x.b, Object{name: word})
-		found := *x.b.Get(x.all() + "?search=" + word).List().Total == 1
+		o := x.make(in, Object{name: word})
+		found := x.count(in.Get(x.all()+"?search="+word).List()) == 1
+		if in == x.a {
+			x.a.Do(http.MethodDelete, x.at(o), nil).Want(http.StatusNoContent)
+		}
 		if found {
 			return name
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/ringfence/ringfence/internal/crud"
 	"github.com/ringfence/ringfence/internal/rest/resttest"
 	"github.com/ringfence/ringfence/internal/store"
 )
@@ -58,6 +59,30 @@ func (x *trial) otherTenants() {
 			x.Errorf("list%s: %d, %v", query, x.count(l), l.Column(x.k.Keys[0]))
 		}
 	}
+}
+
+// nobodysOwn: what is no tenant's is written by the master tenant alone, and read by it alone or by all.
+func (x *trial) nobodysOwn() {
+	o := x.make(x.a, nil)
+	path, body := x.at(o), x.minimal(x.a, nil)
+	x.audits(0, "refused changes", func() {
+		x.b.Do(http.MethodPost, x.all(), body).Want(http.StatusForbidden)
+		x.b.Do(http.MethodPut, path, x.change(o)).Want(http.StatusForbidden)
+		x.b.Do(http.MethodDelete, path, nil).Want(http.StatusForbidden)
+		x.a.In(x.b.Tenant).Do(http.MethodDelete, path, nil).Want(http.StatusForbidden)
+	})
+	if x.k.Scope == crud.Master {
+		for _, path := range []string{path, x.all(), x.all() + "?search=a"} {
+			x.b.Get(path).Want(http.StatusForbidden)
+			x.b.Do(http.MethodHead, path, nil).Want(http.StatusForbidden)
+		}
+	} else {
+		x.same("for another tenant", x.b.Get(path).Want(http.StatusOK).Object(), o)
+		if l := x.b.Get(x.all()).List(); *l.Total != 1 || x.at(l.Items[0]) != path {
+			x.Errorf("another tenant lists %v", l.Items)
+		}
+	}
+	x.same("refused changes", x.a.Get(path).Want(http.StatusOK).Object(), o)
 }
 
 func (x *trial) tenantsBelow() {
