@@ -36,11 +36,6 @@ func init() {
 			Doc: "The number of a mailbox.",
 		},
 		rest.Format{
-			// A comma, a pipe and "=>" divide a line of voicemail.conf.
-			Name: "mailbox-text", Pattern: `^([^,|=]|=+[^,|=>])*=*$`, Example: "text",
-			Doc: "Text without a comma, a pipe or `=>`.",
-		},
-		rest.Format{
 			Name: "dialplan-command", Check: isCommand, Message: "Must be an application with its arguments, such as Playback(tt-weasels), that does not reach the machine",
 			Example: "Playback(tt-weasels)", Doc: "An application of the dialplan with its arguments. What runs programs or reads files is refused.",
 		},

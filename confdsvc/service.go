@@ -54,15 +54,20 @@ type Infos struct {
 	Version string  `json:"wazo_version" doc:"The release of the platform whose API this one speaks"`
 }
 
-// Status says whether the service works.
+// Status says whether the service works. What the existing platform has and this one does without is always well.
 type Status struct {
-	RESTAPI Component `json:"rest_api"`
+	RESTAPI      Component `json:"rest_api"`
+	BusConsumer  Component `json:"bus_consumer"`
+	MasterTenant Component `json:"master_tenant"`
+	ServiceToken Component `json:"service_token"`
 }
 
 // Component is one part of the service.
 type Component struct {
-	Status string `json:"status"`
+	Status string `json:"status" enum:"ok,fail"`
 }
+
+var working = Component{"ok"}
 
 func statusOperations(installation func() string) []rest.Operation {
 	return []rest.Operation{
@@ -83,7 +88,7 @@ func statusOperations(installation func() string) []rest.Operation {
 			Method: http.MethodGet, Path: "/status", Access: "confd.status.read", ID: "get_status", Tag: "status",
 			Summary: "Whether the service works", Success: http.StatusOK, Reply: rest.SchemaOf[Status](),
 			Handle: func(context.Context, *rest.Request) (rest.Reply, error) {
-				return rest.Reply{Body: Status{Component{"ok"}}}, nil
+				return rest.Reply{Body: Status{working, working, working, working}}, nil
 			},
 		},
 	}

@@ -25,7 +25,7 @@ type User struct {
 	Country                           *string   `json:"country" readOnly:"true"`
 	Language                          *string   `db:"language" json:"language" format:"locale"`
 	Description                       *string   `db:"description" json:"description" multiline:"true" maxLength:"4096"`
-	CallerID                          *string   `db:"caller_id" json:"caller_id" maxLength:"160" format:"caller-id" doc:"Made from the names on create when it is not sent."`
+	CallerID                          *string   `db:"caller_id" json:"caller_id" null:"default" maxLength:"160" format:"caller-id" doc:"Made from the names on create when it is not sent."`
 	OutgoingCallerID                  *string   `db:"outgoing_caller_id" json:"outgoing_caller_id" maxLength:"80" doc:"default, anonymous, or a caller ID."`
 	MobilePhoneNumber                 *string   `db:"mobile_phone_number" json:"mobile_phone_number" maxLength:"80" pattern:"^[+]?[0-9*#]+$" example:"+15551234"`
 	MobileFallbackEnabled             bool      `db:"mobile_fallback_enabled" json:"mobile_fallback_enabled" default:"false"`
@@ -34,20 +34,20 @@ type User struct {
 	MusicOnHold                       *string   `db:"music_on_hold" json:"music_on_hold" maxLength:"128"`
 	PreprocessSubroutine              *string   `db:"preprocess_subroutine" json:"preprocess_subroutine" maxLength:"79"`
 	Userfield                         *string   `db:"userfield" json:"userfield" maxLength:"128"`
-	CallTransferEnabled               *bool     `db:"call_transfer_enabled" json:"call_transfer_enabled" default:"false"`
-	DTMFHangupEnabled                 *bool     `db:"dtmf_hangup_enabled" json:"dtmf_hangup_enabled" default:"false"`
-	CallRecordEnabled                 *bool     `json:"call_record_enabled" doc:"Deprecated: all four of call_record_*_enabled at once."`
+	CallTransferEnabled               *bool     `db:"call_transfer_enabled" json:"call_transfer_enabled" null:"default" default:"false"`
+	DTMFHangupEnabled                 *bool     `db:"dtmf_hangup_enabled" json:"dtmf_hangup_enabled" null:"default" default:"false"`
+	CallRecordEnabled                 *bool     `json:"call_record_enabled" null:"default" doc:"Deprecated: all four of call_record_*_enabled at once."`
 	CallRecordOutgoingExternalEnabled bool      `db:"call_record_outgoing_external_enabled" json:"call_record_outgoing_external_enabled" default:"false"`
 	CallRecordOutgoingInternalEnabled bool      `db:"call_record_outgoing_internal_enabled" json:"call_record_outgoing_internal_enabled" default:"false"`
 	CallRecordIncomingInternalEnabled bool      `db:"call_record_incoming_internal_enabled" json:"call_record_incoming_internal_enabled" default:"false"`
 	CallRecordIncomingExternalEnabled bool      `db:"call_record_incoming_external_enabled" json:"call_record_incoming_external_enabled" default:"false"`
-	OnlineCallRecordEnabled           *bool     `db:"online_call_record_enabled" json:"online_call_record_enabled" default:"false"`
-	SupervisionEnabled                *bool     `db:"supervision_enabled" json:"supervision_enabled" default:"true"`
-	RingSeconds                       *int64    `db:"ring_seconds" json:"ring_seconds" minimum:"0" maximum:"10800" default:"30"`
-	SimultaneousCalls                 *int64    `db:"simultaneous_calls" json:"simultaneous_calls" minimum:"1" maximum:"20" default:"5"`
+	OnlineCallRecordEnabled           *bool     `db:"online_call_record_enabled" json:"online_call_record_enabled" null:"default" default:"false"`
+	SupervisionEnabled                *bool     `db:"supervision_enabled" json:"supervision_enabled" null:"default" default:"true"`
+	RingSeconds                       *int64    `db:"ring_seconds" json:"ring_seconds" null:"default" minimum:"0" maximum:"10800" default:"30"`
+	SimultaneousCalls                 *int64    `db:"simultaneous_calls" json:"simultaneous_calls" null:"default" minimum:"1" maximum:"20" default:"5"`
 	CallPermissionPassword            *string   `db:"call_permission_password" json:"call_permission_password" pattern:"^[0-9#*]{1,16}$" example:"1234"`
 	SubscriptionType                  int64     `db:"subscription_type" json:"subscription_type" minimum:"0" maximum:"10" default:"0"`
-	Enabled                           *bool     `db:"enabled" json:"enabled" default:"true"`
+	Enabled                           *bool     `db:"enabled" json:"enabled" null:"default" default:"true"`
 	CreatedAt                         time.Time `db:"created_at" json:"created_at" readOnly:"true" generated:"true"`
 	crud.Hrefs
 
@@ -61,15 +61,15 @@ type User struct {
 	Fallbacks UserFallbacks `json:"fallbacks" readOnly:"true"`
 
 	// The rest belongs to resources that this service does not have yet.
-	Agent                     json.RawMessage   `json:"agent"`
-	CallPermissions           []json.RawMessage `json:"call_permissions" readOnly:"true"`
-	CallPickupUserTargetsFlat []json.RawMessage `json:"call_pickup_user_targets_flat" readOnly:"true"`
-	Schedules                 []json.RawMessage `json:"schedules" readOnly:"true"`
-	Switchboards              []json.RawMessage `json:"switchboards"`
-	Queues                    []json.RawMessage `json:"queues" readOnly:"true"`
-	FuncKeyTemplateID         *int64            `json:"func_key_template_id"`
-	Auth                      json.RawMessage   `json:"auth,omitempty" writeOnly:"true"`
-	DeviceID                  *string           `json:"device_id,omitempty" writeOnly:"true" maxLength:"255"`
+	Agent                 json.RawMessage   `json:"agent"`
+	CallPermissions       []json.RawMessage `json:"call_permissions" readOnly:"true"`
+	CallPickupTargetUsers []UserRef         `json:"call_pickup_target_users" readOnly:"true"`
+	Schedules             []json.RawMessage `json:"schedules" readOnly:"true"`
+	Switchboards          []json.RawMessage `json:"switchboards"`
+	Queues                []json.RawMessage `json:"queues" readOnly:"true"`
+	FuncKeyTemplateID     *int64            `json:"func_key_template_id"`
+	Auth                  json.RawMessage   `json:"auth,omitempty" writeOnly:"true"`
+	DeviceID              *string           `json:"device_id,omitempty" writeOnly:"true" maxLength:"255"`
 }
 
 // ofMainLine is a column of the view of the lines that users have, and of their numbers.
@@ -169,8 +169,29 @@ func callerID(first string, last *string) string {
 	return `"` + name + `"`
 }
 
-func validateUser(_ context.Context, _ store.Conn, change *crud.Change[User]) error {
+func validateUser(ctx context.Context, c store.Conn, change *crud.Change[User]) error {
+	u := change.New
+	if err := nameEmailFirst(ctx, c, change); err != nil {
+		return err
+	}
+	if u.MobileFallbackEnabled && u.MobilePhoneNumber == nil {
+		return storedf("PSTN fallback must be disabled when mobile phone number is not set")
+	}
 	return refuseUnavailable(change)
+}
+
+// nameEmailFirst refuses an e-mail address that another user has where the username may be somebody's too: of two constraints that are
+// broken at once, each database names another one.
+func nameEmailFirst(ctx context.Context, c store.Conn, change *crud.Change[User]) error {
+	u := change.New
+	if u.Email == nil || u.Username == nil || change.Old != nil && !different(change.Old.Email, u.Email) {
+		return nil
+	}
+	others, err := store.Get[int](ctx, c, `SELECT count(*) FROM confd_user WHERE lower(email) = lower($1) AND id <> $2`, *u.Email, u.ID)
+	if err != nil || others == 0 {
+		return err
+	}
+	return storedf("User already exists ('email': '%s')", *u.Email)
 }
 
 // unavailable are the attributes that clients of existing platforms may set and that cannot be set here yet.
@@ -247,8 +268,9 @@ func loadUsers(_ context.Context, _ store.Conn, users []*User) error {
 		all := recordsEverything(u)
 		u.CallRecordEnabled = &all
 		u.Agent, u.Auth, u.DeviceID, u.FuncKeyTemplateID = nil, nil, nil, nil
+		u.CallPickupTargetUsers = []UserRef{}
 		for _, list := range []*[]json.RawMessage{
-			&u.CallPermissions, &u.CallPickupUserTargetsFlat, &u.Schedules, &u.Switchboards, &u.Queues,
+			&u.CallPermissions, &u.Schedules, &u.Switchboards, &u.Queues,
 		} {
 			*list = []json.RawMessage{}
 		}

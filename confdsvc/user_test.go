@@ -1,7 +1,6 @@
 package confdsvc_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"reflect"
@@ -21,7 +20,7 @@ func init() {
 			return object{"email": fmt.Sprintf("al%d@example.org", n), "username": fmt.Sprintf("al%d", n), "password": "abcd"}
 		},
 		Except: []string{
-			"agent", "auth", "device_id", "func_key_template_id", "switchboards", "call_record_enabled", // not by themselves
+			"agent", "auth", "device_id", "func_key_template_id", "switchboards", "call_record_enabled", "mobile_fallback_enabled", // not by themselves
 			"lines", "voicemail", "forwards", "fallbacks", "incalls", "groups", // not on create
 		},
 		Follow: map[string][]string{
@@ -47,7 +46,7 @@ const observed = `{
 	"call_record_outgoing_internal_enabled": false, "call_record_incoming_internal_enabled": false,
 	"call_record_incoming_external_enabled": false, "online_call_record_enabled": false, "supervision_enabled": true,
 	"ring_seconds": 30, "simultaneous_calls": 5, "call_permission_password": null, "subscription_type": 0,
-	"enabled": true, "agent": null, "call_permissions": [], "call_pickup_user_targets_flat": [],
+	"enabled": true, "agent": null, "call_permissions": [], "call_pickup_target_users": [],
 	"fallbacks": {"noanswer_destination": null, "busy_destination": null, "congestion_destination": null, "fail_destination": null},
 	"groups": [], "incalls": [], "lines": [],
 	"forwards": {"busy": {"enabled": false, "destination": null}, "noanswer": {"enabled": false, "destination": null},
@@ -121,8 +120,9 @@ func TestUniqueAmongAllUsers(t *testing.T) {
 		first := b.Create("/users", object{"firstname": "Secret", "email": "Al@Example.org", "username": "al"})
 		other := a.Create("/users", object{"firstname": "Other"})
 		for body, want := range map[string]string{
-			`{"firstname":"X","email":"al@example.ORG"}`: `User already exists ('email': 'al@example.ORG')`,
-			`{"firstname":"X","username":"al"}`:          `User already exists ('username': 'al')`,
+			`{"firstname":"X","email":"al@example.ORG"}`:                 `User already exists ('email': 'al@example.ORG')`,
+			`{"firstname":"X","username":"al","email":"al@example.org"}`: `User already exists ('email': 'al@example.org')`,
+			`{"firstname":"X","username":"al"}`:                          `User already exists ('username': 'al')`,
 		} {
 			for method, path := range map[string]string{http.MethodPost: "/users", http.MethodPut: "/users/" + other.Text("id")} {
 				got := a.Do(method, path, body).Want(http.StatusBadRequest).Says("Resource Error - " + want)
@@ -200,7 +200,7 @@ func TestCallRecordEnabled(t *testing.T) {
 		}{
 			{`{}`, 204, "true true true true true"},
 			{`{"call_record_incoming_internal_enabled":false}`, 204, "false true true false true"},
-			{`{"call_record_enabled":null}`, 204, "false true true false true"},
+			{`{"call_record_enabled":null}`, 400, "false true true false true"},
 			{`{"call_record_enabled":true,"call_record_outgoing_internal_enabled":false}`, 400, "false true true false true"},
 			{`{"call_record_enabled":false,"call_record_outgoing_internal_enabled":false}`, 204, "false true false false true"},
 			{`{"call_record_enabled":true}`, 204, "true true true true true"},
@@ -212,6 +212,62 @@ func TestCallRecordEnabled(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Null is what clients send for the default of a new user; in an update it would be no value that they could read again.
+func TestNullIsTheDefaultOfANewUser(t *testing.T) {
+	defaults := object{
+		"caller_id": `"Al"`, "call_transfer_enabled": false, "dtmf_hangup_enabled": false, "call_record_enabled": false, "online_call_record_enabled": false,
+		"supervision_enabled": true, "ring_seconds": 30, "simultaneous_calls": 5, "enabled": true,
+	}
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		c := newWorld(t, db).as(t, "a")
+		body := object{"firstname": "Al"}
+		for name := range defaults {
+			body[name] = nil
+		}
+		made := c.Create("/users", body)
+		path := "/users/" + made.Text("id")
+		before := c.Get(path).Object()
+		for name, want := range defaults {
+			if !made.Same(name, want) {
+				t.Errorf("%s: null made it %v, want %v", name, made[name], want)
+			}
+			c.Do(http.MethodPut, path, object{name: nil, "lastname": "Changed"}).Want(http.StatusBadRequest).Says("Input Error - " + name + ": May not be null")
+		}
+		if after := c.Get(path).Object(); !reflect.DeepEqual(after, before) {
+			t.Errorf("a refused update changed it: %v", after)
+		}
+	})
+}
+
+// A call cannot fall back to a number that there is not, however the two are taken apart.
+func TestMobileFallbackNeedsANumber(t *testing.T) {
+	const said = "Resource Error - PSTN fallback must be disabled when mobile phone number is not set"
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		c := newWorld(t, db).as(t, "a")
+		c.Do(http.MethodPost, "/users", object{"firstname": "Al", "mobile_fallback_enabled": true}).Want(http.StatusBadRequest).Says(said)
+		path := "/users/" + c.Create("/users", object{"firstname": "Al"}).Text("id")
+		c.Do(http.MethodPut, path, object{"mobile_fallback_enabled": true}).Want(http.StatusBadRequest).Says(said)
+		c.Do(http.MethodPut, path, object{"mobile_fallback_enabled": true, "mobile_phone_number": "0611"}).Want(http.StatusNoContent)
+		c.Do(http.MethodPut, path, object{"mobile_phone_number": nil}).Want(http.StatusBadRequest).Says(said)
+		c.Do(http.MethodPut, path, object{"mobile_phone_number": nil, "mobile_fallback_enabled": false}).Want(http.StatusNoContent)
+	})
+}
+
+func TestUnreadableBodies(t *testing.T) {
+	c := newWorld(t, storetest.SQLite(t)).as(t, "a")
+	path := "/users/" + c.Create("/users", object{"firstname": "Al"}).Text("id")
+	for _, body := range []any{nil, "", " ", "{", "x", `{"firstname":}`, `{"firstname":"Al"} x`, "\ufeff{}", "{\"firstname\":\"\xff\"}"} {
+		for method, path := range map[string]string{http.MethodPost: "/users", http.MethodPut: path} {
+			got := c.Do(method, path, body).Want(http.StatusBadRequest)
+			if want := `["The browser (or proxy) sent a request that this server could not understand."]`; strings.TrimSpace(got.Body) != want {
+				t.Errorf("%s %q: %s", method, body, got.Body)
+			}
+		}
+	}
+	c.Do(http.MethodPut, path, `{"firstname":"A","firstname":"B"}`).Want(http.StatusBadRequest).Says("firstname")
+	c.Do(http.MethodPut, path, `[]`).Want(http.StatusBadRequest).Says("object")
 }
 
 func TestUserFieldRules(t *testing.T) {
@@ -274,8 +330,8 @@ func TestInfosAndStatus(t *testing.T) {
 		if o := c.Get("/infos").Want(http.StatusOK).Object(); o["uuid"] != w.tenants["a"] {
 			t.Errorf("infos: %v", o)
 		}
-		want, _ := json.Marshal(object{"rest_api": object{"status": "ok"}})
-		if got := c.Get("/status").Want(http.StatusOK).Body; got != string(want) {
+		const want = `{"rest_api":{"status":"ok"},"bus_consumer":{"status":"ok"},"master_tenant":{"status":"ok"},"service_token":{"status":"ok"}}`
+		if got := c.Get("/status").Want(http.StatusOK).Body; got != want {
 			t.Errorf("status: %s", got)
 		}
 	})

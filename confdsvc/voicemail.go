@@ -11,19 +11,18 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// Voicemail is a mailbox. What a generated line of
-// voicemail.conf is made of may not hold the signs that divide it: comma, pipe, "=>".
+// Voicemail is a mailbox. Its texts may hold the signs that divide a line of voicemail.conf: what writes that file makes them harmless.
 type Voicemail struct {
 	ID             int64            `db:"id" json:"id" readOnly:"true" generated:"true"`
 	TenantUUID     string           `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
-	Name           string           `db:"name" json:"name" required:"true" maxLength:"80" format:"mailbox-text"`
+	Name           string           `db:"name" json:"name" required:"true" maxLength:"80"`
 	Number         string           `db:"number" json:"number" required:"true" format:"mailbox"`
 	Context        string           `db:"context" json:"context" required:"true" format:"context-name" ref:"contexts.name" owner:"true"`
 	Password       *string          `db:"password" json:"password" pattern:"^[0-9]{1,80}$" example:"1234"`
-	Email          *string          `db:"email" json:"email" maxLength:"80" format:"mailbox-text" example:"alice@example.org"`
+	Email          *string          `db:"email" json:"email" maxLength:"80" example:"alice@example.org"`
 	Language       *string          `db:"language" json:"language" format:"locale"`
-	Timezone       *string          `db:"timezone" json:"timezone" maxLength:"128" format:"mailbox-text" example:"eu-fr"`
-	Pager          *string          `db:"pager" json:"pager" maxLength:"80" format:"mailbox-text" example:"pager@example.org"`
+	Timezone       *string          `db:"timezone" json:"timezone" maxLength:"128" example:"eu-fr"`
+	Pager          *string          `db:"pager" json:"pager" maxLength:"80" example:"pager@example.org"`
 	MaxMessages    *int64           `db:"max_messages" json:"max_messages" minimum:"0"`
 	AttachAudio    *bool            `db:"attach_audio" json:"attach_audio"`
 	DeleteMessages bool             `db:"delete_messages" json:"delete_messages" default:"false" doc:"Needs email and attach_audio: a message that is neither kept nor sent is lost."`
@@ -42,7 +41,7 @@ type VoicemailOptions struct{ store.JSON[[][]string] }
 // JSONSchema is a list of pairs. Only the second of a pair, the value, may have several lines.
 func (VoicemailOptions) JSONSchema() *rest.Schema {
 	two, most, longest := 2, 100, 256
-	text := &rest.Schema{Type: "string", Format: "mailbox-text", MaxLength: &longest, Multiline: true}
+	text := &rest.Schema{Type: "string", MaxLength: &longest, Multiline: true}
 	pair := &rest.Schema{Type: "array", Items: text, MinItems: &two, MaxItems: &two, Check: singleLineName}
 	return &rest.Schema{Type: "array", Items: pair, MaxItems: &most}
 }

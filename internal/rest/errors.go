@@ -24,8 +24,14 @@ type ErrorForm func(e *apierr.Error, now time.Time) any
 // association. Where such a refusal has the status 400, MessageList tells it from the others by this.
 const ResourceError = "resource-error"
 
+// unreadableBody is what confd says of a body that is missing or is no JSON. Existing clients compare it word by word.
+const unreadableBody = "The browser (or proxy) sent a request that this server could not understand."
+
 // MessageList is confd's form: a JSON list of sentences, even of one.
 func MessageList(e *apierr.Error, _ time.Time) any {
+	if errors.Is(e, errUnreadable) {
+		return []string{unreadableBody}
+	}
 	list := make([]string, 0, len(e.Fields)+1)
 	for _, f := range e.Fields {
 		list = append(list, confdPrefix(e)+f.Name+": "+f.Message)

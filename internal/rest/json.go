@@ -29,10 +29,13 @@ func ParseJSON(text []byte) (any, error) {
 		return nil, p.refusal(err)
 	}
 	if _, err := p.dec.ReadToken(); !errors.Is(err, io.EOF) {
-		return nil, apierr.New(apierr.Invalid, "The body is not valid JSON: something follows the value")
+		return nil, &apierr.Error{Kind: apierr.Invalid, Message: "The body is not valid JSON: something follows the value", Err: errUnreadable}
 	}
 	return value, nil
 }
+
+// errUnreadable is the cause of a refusal of a body that is missing or is no JSON: MessageList has a sentence of its own for it.
+var errUnreadable = errors.New("unreadable body")
 
 // parser reads values. Its decoder knows where it is, for the refusal.
 type parser struct{ dec *jsontext.Decoder }
@@ -130,22 +133,24 @@ func (p *parser) refusal(err error) error {
 		return e
 	}
 	if errors.Is(err, io.EOF) {
-		return apierr.New(apierr.Invalid, "A JSON body is required")
+		return &apierr.Error{Kind: apierr.Invalid, Message: "A JSON body is required", Err: errUnreadable}
 	}
 	var syntactic *jsontext.SyntacticError
 	if !errors.As(err, &syntactic) {
-		return &apierr.Error{Kind: apierr.Invalid, Message: "The body is not valid JSON", Err: err}
+		return &apierr.Error{Kind: apierr.Invalid, Message: "The body is not valid JSON", Err: errors.Join(errUnreadable, err)}
 	}
 	if errors.Is(err, jsontext.ErrDuplicateName) {
 		return p.refuse(syntactic.JSONPointer, "duplicate", "Was sent twice", "A name in the body was sent twice")
 	}
 	at := syntactic.ByteOffset
-	return p.refuse(p.next(), "syntax", fmt.Sprintf("Is not valid JSON, or is followed by what is not, at byte %d", at),
+	e := p.refuse(p.next(), "syntax", fmt.Sprintf("Is not valid JSON, or is followed by what is not, at byte %d", at),
 		fmt.Sprintf("The body is not valid JSON, at byte %d", at))
+	e.Err = errUnreadable
+	return e
 }
 
 // refuse names the field that is at a place, if it can be named.
-func (p *parser) refuse(at jsontext.Pointer, constraint, named, unnamed string) error {
+func (p *parser) refuse(at jsontext.Pointer, constraint, named, unnamed string) *apierr.Error {
 	if path := p.path(at); path != "" {
 		return &apierr.Error{Kind: apierr.Invalid, Fields: []apierr.Field{{
 			Name: path, Constraint: constraint, Value: constraint, Message: named,

@@ -125,7 +125,7 @@ func TestContentType(t *testing.T) {
 	t.Run("no body", func(t *testing.T) {
 		wantStatus(t, call(t, s, http.MethodDelete, "/users", ""), http.StatusOK)
 		wantStatus(t, call(t, s, http.MethodDelete, "/users", "", "Content-Type: text/plain"), http.StatusOK)
-		wantMessage(t, call(t, s, http.MethodPost, "/users", ""), http.StatusBadRequest, "A JSON body is required")
+		wantMessage(t, call(t, s, http.MethodPost, "/users", ""), http.StatusBadRequest, "The browser (or proxy) sent a request that this server could not understand.")
 	})
 	t.Run("406 goes before 415", func(t *testing.T) {
 		wantEmpty(t, call(t, s, http.MethodPost, "/users", "x", "Accept: ", "Content-Type: text/plain"), http.StatusNotAcceptable)
@@ -272,7 +272,7 @@ func TestBrokenOffBody(t *testing.T) {
 	log := logged(t)
 	r := request(t, http.MethodPost, "/users", "{}")
 	r.ContentLength, r.Body = 100, io.NopCloser(brokenOff{strings.NewReader("{}")})
-	wantMessage(t, answer(s, r), http.StatusBadRequest, "The body ended before all of it had come")
+	wantMessage(t, answer(s, r), http.StatusBadRequest, "The browser (or proxy) sent a request that this server could not understand.")
 	// Without a type it is refused all the same, for whatever it would have been.
 	r = request(t, http.MethodPost, "/users", "{}", "Content-Type: ")
 	r.ContentLength, r.Body = -1, io.NopCloser(brokenOff{strings.NewReader("")})

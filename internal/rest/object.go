@@ -109,6 +109,10 @@ func setField(field reflect.Value, value any) error {
 // lower case, and the defaults of what was not sent.
 func (s *Schema) taken(value any) any {
 	switch v := value.(type) {
+	case nil:
+		if s.NullIsDefault && s.Default != nil {
+			return s.Default
+		}
 	case string:
 		if s.Format == "uuid" {
 			return strings.ToLower(v)

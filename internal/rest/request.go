@@ -129,7 +129,7 @@ func (r *Request) ReadBody() ([]byte, error) {
 	if err == nil || errors.As(err, &tooLarge) || errors.Is(err, context.Canceled) {
 		return text, err
 	}
-	return nil, &apierr.Error{Kind: apierr.Invalid, Message: "The body ended before all of it had come", Err: err}
+	return nil, &apierr.Error{Kind: apierr.Invalid, Message: "The body ended before all of it had come", Err: errors.Join(errUnreadable, err)}
 }
 
 func (o Object) check() error {

@@ -19,6 +19,7 @@ import (
 //	required   "true": must be sent on create
 //	readOnly   "true": ignored when sent
 //	writeOnly  "true": never answered
+//	null       "default": null is taken on create alone, where it stands for the default or, without one, for what is not sent
 //	default    the value on create when it is not sent, as JSON, or as plain text for a string
 //	minLength, maxLength   in characters
 //	pattern    a Go regular expression from ^ to $
@@ -36,24 +37,26 @@ import (
 //
 // A schema that is in use is never changed: many operations share it.
 type Schema struct {
-	Name       string // of a named object, for references between definitions
-	Type       string // object, array, string, integer, number, boolean; "" is anything
-	Format     string
-	Doc        string
-	Nullable   bool
-	Multiline  bool
-	Default    json.RawMessage
-	Example    json.RawMessage
-	MinLength  *int
-	MaxLength  *int
-	Pattern    string
-	Enum       []string
-	Minimum    *int64
-	Maximum    *int64
-	MinItems   *int
-	MaxItems   *int
-	Items      *Schema
-	Properties []Property
+	Name     string // of a named object, for references between definitions
+	Type     string // object, array, string, integer, number, boolean; "" is anything
+	Format   string
+	Doc      string
+	Nullable bool
+	// NullIsDefault says that null is taken on create alone, where it stands for Default.
+	NullIsDefault bool
+	Multiline     bool
+	Default       json.RawMessage
+	Example       json.RawMessage
+	MinLength     *int
+	MaxLength     *int
+	Pattern       string
+	Enum          []string
+	Minimum       *int64
+	Maximum       *int64
+	MinItems      *int
+	MaxItems      *int
+	Items         *Schema
+	Properties    []Property
 	// Values is what an object's values may be that has any names, not Properties.
 	Values *Schema
 	// Union is set where an object is of one of several kinds, which have Properties in the object's place.
@@ -103,9 +106,12 @@ func (s *Schema) Partial() *Schema {
 	for i := range p.Properties {
 		property := &p.Properties[i]
 		property.Required = false
-		if property.Schema.Default != nil {
+		if property.Schema.Default != nil || property.Schema.NullIsDefault {
 			schema := *property.Schema
 			schema.Default = nil
+			if schema.NullIsDefault {
+				schema.Nullable, schema.NullIsDefault = false, false
+			}
 			property.Schema = &schema
 		}
 	}

@@ -324,3 +324,24 @@ func TestDefaultIsText(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// Null stands for the default of what is made, and is no value that it can be changed to.
+func TestNullIsDefault(t *testing.T) {
+	type thing struct {
+		Seconds *int    `json:"seconds" null:"default" default:"30"`
+		Enabled bool    `json:"enabled" null:"default"`
+		Name    *string `json:"name" null:"default"`
+	}
+	schema := rest.SchemaOf[thing]()
+	null := map[string]any{"seconds": nil, "enabled": nil, "name": nil}
+	if wrong := schema.Validate("", null); len(wrong) != 0 {
+		t.Errorf("null on create: %v", wrong)
+	}
+	made := thing{Enabled: true}
+	if err := schema.Object(null).Into(&made); err != nil || made.Seconds == nil || *made.Seconds != 30 || made.Enabled || made.Name != nil {
+		t.Errorf("null made %+v: %v", made, err)
+	}
+	if wrong := schema.Partial().Validate("", null); len(wrong) != 3 || wrong[0].Constraint != "not_null" {
+		t.Errorf("null in an update: %v", wrong)
+	}
+}

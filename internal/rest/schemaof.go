@@ -68,6 +68,7 @@ func schemaOf(at place, t reflect.Type, tag reflect.StructTag) *Schema {
 	s.Nullable = s.Nullable || nullable
 	s.constrain(at, tag)
 	s.bound(at, t)
+	s.setNull(at, tag)
 	s.setDefault(at, tag)
 	s.setExample(at, tag)
 	return s
@@ -177,7 +178,7 @@ func propertiesOf(at place, t reflect.Type, index []int) []Property {
 
 // tagTypes says for which JSON types a tag means something; nothing: for all.
 var tagTypes = map[string][]string{
-	"doc": nil, "required": nil, "readOnly": nil, "writeOnly": nil, "default": nil, "example": nil,
+	"doc": nil, "required": nil, "readOnly": nil, "writeOnly": nil, "null": nil, "default": nil, "example": nil,
 	"minLength": {"string"}, "maxLength": {"string"}, "pattern": {"string"}, "enum": {"string"},
 	"format": {"string"}, "multiline": {"string"},
 	"minimum": {"integer", "number"}, "maximum": {"integer", "number"},
@@ -259,6 +260,17 @@ func (s *Schema) bound(at place, t reflect.Type) {
 	}
 	if *s.Minimum < low || *s.Maximum > high {
 		at.panicf("its bounds do not fit into a %s", t)
+	}
+}
+
+func (s *Schema) setNull(at place, tag reflect.StructTag) {
+	switch tag.Get("null") {
+	case "":
+	case "default":
+		s.Nullable, s.NullIsDefault = true, true
+		s.Doc = strings.TrimSpace(s.Doc + " On create null stands for the default; an update refuses it.")
+	default:
+		at.panicf("null is %q, not default", tag.Get("null"))
 	}
 }
 

@@ -58,7 +58,7 @@ func TestValidate(t *testing.T) {
 		"integer: 1e1":        {with(`"age":1e1`), "age: Must be an integer"},
 		"integer: text":       {with(`"age":"17"`), "age: Must be an integer"},
 		"integer: true":       {with(`"age":true`), "age: Must be an integer"},
-		"integer: NaN":        {with(`"age":NaN`), "age: Is not valid JSON"},
+		"integer: NaN":        {with(`"age":NaN`), "The browser (or proxy) sent a request that this server could not understand."},
 		"integer: 2^63":       {with(`"at_least":9223372036854775808`), "at_least: Must be an integer of at most 64 bits"},
 		"integer: 1 MB":       {with(`"at_least":1` + strings.Repeat("0", 1<<19)), "at_least: Must be an integer"},
 		"integer: above 2^53": {with(`"at_most":9007199254740994`), "at_most: Must be 9007199254740993 or less"},

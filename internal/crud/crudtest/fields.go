@@ -191,7 +191,7 @@ func (x *trial) fields() {
 func (x *trial) null(path string, p *rest.Property, follow []string) {
 	x.Helper()
 	before := x.a.Get(path).Object()
-	if !p.Schema.Nullable {
+	if !p.Schema.Nullable || p.Schema.NullIsDefault {
 		x.a.Do(http.MethodPut, path, Object{p.Name: nil}).Want(http.StatusBadRequest).Says(p.Name)
 		x.same("null for "+p.Name, x.a.Get(path).Object(), before)
 		return
