@@ -12,7 +12,6 @@ import (
 	"github.com/ringfence/ringfence/internal/crud"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
-	"github.com/ringfence/ringfence/internal/tenant"
 )
 
 // Range is a range of numbers, both ends in it. The numbers are texts of one length: 0100 is not 100.
@@ -126,7 +125,7 @@ func freeRanges(e *crud.Engine) {
 			if sent && availability != "available" && availability != "all" {
 				return rest.Reply{}, apierr.InvalidField("availability", "enum", "Must be available or all")
 			}
-			scope, err := tenant.Of(ctx, e.DB, r)
+			scope, err := e.TenantOf(ctx, r)
 			if err != nil {
 				return rest.Reply{}, err
 			}

@@ -13,13 +13,18 @@ import (
 
 func init() {
 	sample := crudtest.Resource{
-		Minimal: func(_ *crudtest.Client, n int) object { return object{"label": fmt.Sprintf("Label%d", n)} },
+		// A search that is to find nothing may find a name that was chosen at random.
+		Minimal: func(_ *crudtest.Client, n int) object {
+			return object{"label": fmt.Sprintf("Label%d", n), "name": fmt.Sprintf("-%d", n)}
+		},
 		Values: func(n int) object {
 			return object{"name": fmt.Sprintf("sip%d", n), "templates": []any{}, "transport": nil}
 		},
 		Except: []string{"templates", "transport"}, // for the test of their own
 	}
-	samples["endpoints/sip"], samples["endpoints/sip/templates"] = sample, sample
+	samples["endpoints/sip"] = sample
+	sample.Begun = true
+	samples["endpoints/sip/templates"] = sample
 	samples["sip/transports"] = crudtest.Resource{
 		Minimal: func(_ *crudtest.Client, n int) object { return object{"name": fmt.Sprintf("transport%d", n)} },
 		Values: func(n int) object {
@@ -201,14 +206,14 @@ func TestSIPTransports(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		w := newWorld(t, db)
 		a, master := w.as(t, "a"), w.as(t, "master")
-		made := master.Do(http.MethodPost, "/sip/transports", object{"name": "tr", "options": pairs("bind=0.0.0.0 local_net=10.0.0.0/8 local_net=192.168.0.0/16")}).Want(http.StatusCreated)
+		made := master.Do(http.MethodPost, "/sip/transports", object{"name": "Tr-one", "options": pairs("bind=0.0.0.0 local_net=10.0.0.0/8 local_net=192.168.0.0/16")}).Want(http.StatusCreated)
 		tr, other := made.Object(), master.Create("/sip/transports", object{"name": "other"})
 		one := "/sip/transports/" + tr.Text("uuid")
 		if made.Header.Get("Location") != prefix+one || tr["links"] != nil || !other.Same("options", []any{}) {
 			t.Errorf("made %v", tr)
 		}
 		a.Get(one).Want(http.StatusOK)
-		if l := a.Get("/sip/transports?search=TR&order=name").List(); len(l.Items) != 1 || l.Items[0].Text("name") != "tr" {
+		if l := a.Get("/sip/transports?search=tr-ONE&order=name").List(); len(l.Items) != 1 || l.Items[0].Text("name") != "Tr-one" {
 			t.Errorf("listed %v", l.Items)
 		}
 		for _, try := range []struct{ method, path string }{

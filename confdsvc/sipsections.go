@@ -123,10 +123,13 @@ func prepareSections[T any](_ context.Context, _ store.Conn, change *crud.Change
 	}
 	s.UUID = uuid.NewString()
 	if s.Name == "" {
-		s.Name = strings.ToLower(rand.Text()[:8])
+		s.Name = randomSection()
 	}
 	return nil
 }
+
+// randomSection is a name for a section.
+func randomSection() string { return strings.ToLower(rand.Text()[:8]) }
 
 // check makes the checks that need the database. scope is the tenant that the request acts in.
 func (kind sipKind) check(ctx context.Context, c store.Conn, scope string, s *SIPSections) error {

@@ -155,7 +155,7 @@ func (d *Documents[T]) none(tenantUUID string, parameters []string) (any, error)
 }
 
 func (d *Documents[T]) read(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-	scope, err := tenant.Of(ctx, d.k.engine.DB, r)
+	scope, err := d.k.engine.TenantOf(ctx, r)
 	if err != nil {
 		return rest.Reply{}, err
 	}
@@ -274,7 +274,7 @@ func (d *Documents[T]) update(ctx context.Context, r *rest.Request) (rest.Reply,
 }
 
 func (d *Documents[T]) remove(ctx context.Context, r *rest.Request) (rest.Reply, error) { //nolint:unparam // it is a rest.Handler
-	scope, err := tenant.Of(ctx, d.k.engine.DB, r)
+	scope, err := d.k.engine.TenantOf(ctx, r)
 	if err != nil {
 		return rest.Reply{}, err
 	}

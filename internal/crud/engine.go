@@ -19,6 +19,8 @@ type Engine struct {
 	Prefix  string
 	DB      store.DB
 	Style   Style
+	// Enter, where it is set, runs before anything else that a request does in the tenant that it acts in.
+	Enter func(ctx context.Context, r *rest.Request, tenantUUID string) error
 	// Told hears of the changes of each transaction once it has committed, and before the client does. It must not block. A process that
 	// dies between the two has told nobody: whoever keeps something made from the data makes it anew at its start.
 	Told func(changes []Told)
@@ -79,9 +81,18 @@ func Of[T any](e *Engine) *Collection[T] {
 	return k
 }
 
+// TenantOf returns the tenant that a request acts in, ready to be acted in. It is called outside of a transaction.
+func (e *Engine) TenantOf(ctx context.Context, r *rest.Request) (string, error) {
+	scope, err := tenant.Of(ctx, e.DB, r)
+	if err != nil || e.Enter == nil {
+		return scope, err
+	}
+	return scope, e.Enter(ctx, r, scope)
+}
+
 // begin returns the tenant that a request acts in, and its body. A caller who may not act there is refused before the body is read.
 func (e *Engine) begin(ctx context.Context, r *rest.Request) (scope string, sent rest.Object, err error) {
-	if scope, err = tenant.Of(ctx, e.DB, r); err != nil {
+	if scope, err = e.TenantOf(ctx, r); err != nil {
 		return "", sent, err
 	}
 	sent, err = r.Object()

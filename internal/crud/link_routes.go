@@ -10,7 +10,6 @@ import (
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
-	"github.com/ringfence/ringfence/internal/tenant"
 )
 
 func (j *joint[L, R]) operations() []rest.Operation {
@@ -105,7 +104,7 @@ func (j *joint[L, R]) readOne() rest.Operation {
 		Summary: "Read the " + spaced(j.right.Singular) + " of a " + spaced(j.left.Singular),
 		Success: http.StatusOK, Reply: j.right.schema, Statuses: []int{404}, Tenanted: true, Conditional: true,
 		Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-			scope, err := tenant.Of(ctx, j.engine.DB, r)
+			scope, err := j.engine.TenantOf(ctx, r)
 			if err != nil {
 				return rest.Reply{}, err
 			}

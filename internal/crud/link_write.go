@@ -11,12 +11,11 @@ import (
 	"github.com/ringfence/ringfence/internal/audit"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
-	"github.com/ringfence/ringfence/internal/tenant"
 )
 
 // change finds both sides, and does the work, in one transaction.
 func (j *joint[L, R]) change(ctx context.Context, r *rest.Request, both bool, do func(context.Context, store.Conn, *Pair[L, R]) error) (rest.Reply, error) { //nolint:unparam // as a rest.Handler returns it
-	scope, err := tenant.Of(ctx, j.engine.DB, r)
+	scope, err := j.engine.TenantOf(ctx, r)
 	if err != nil {
 		return rest.Reply{}, err
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
-	"github.com/ringfence/ringfence/internal/tenant"
 )
 
 // Part is a part of an object with a path of its own: GET and PUT /{collection}/{id}/{Path}. With Name each property of it has
@@ -87,7 +86,7 @@ func (p Part[T, P]) On(e *Engine) {
 // read returns the part, or the property of it that the path names where names is set.
 func (p Part[T, P]) read(k *Collection[T], names *rest.Schema) rest.Handler {
 	return func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-		scope, err := tenant.Of(ctx, k.engine.DB, r)
+		scope, err := k.engine.TenantOf(ctx, r)
 		if err != nil {
 			return rest.Reply{}, err
 		}

@@ -9,7 +9,6 @@ import (
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
-	"github.com/ringfence/ringfence/internal/tenant"
 )
 
 // page is the body of a list.
@@ -42,7 +41,7 @@ func (k *Collection[T]) serveNarrowed(ctx context.Context, r *rest.Request, narr
 	if err := k.checkFilters(query.Filters); err != nil {
 		return rest.Reply{}, err
 	}
-	scope, err := tenant.Of(ctx, k.engine.DB, r)
+	scope, err := k.engine.TenantOf(ctx, r)
 	if err != nil {
 		return rest.Reply{}, err
 	}

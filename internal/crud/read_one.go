@@ -10,7 +10,6 @@ import (
 
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
-	"github.com/ringfence/ringfence/internal/tenant"
 )
 
 func (k *Collection[T]) read(ctx context.Context, r *rest.Request) (rest.Reply, error) {
@@ -32,7 +31,7 @@ func (k *Collection[T]) Named(ctx context.Context, r *rest.Request) (*T, error) 
 
 // named is Named, in the form that view gives the object, where there is one.
 func (k *Collection[T]) named(ctx context.Context, r *rest.Request, view func(ctx context.Context, c store.Conn, object *T) error) (*T, error) {
-	scope, err := tenant.Of(ctx, k.engine.DB, r)
+	scope, err := k.engine.TenantOf(ctx, r)
 	if err != nil {
 		return nil, err
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/ringfence/ringfence/internal/audit"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
-	"github.com/ringfence/ringfence/internal/tenant"
 )
 
 func (k *Collection[T]) create(ctx context.Context, r *rest.Request) (rest.Reply, error) {
@@ -256,7 +255,7 @@ func (k *Collection[T]) changeIn(
 	ctx context.Context, change *Change[T], edit func(ctx context.Context, c store.Conn, o *T) error, shown func(o *T) any,
 ) (err error) {
 	if change.Tenant == "" {
-		if change.Tenant, err = tenant.Of(ctx, k.engine.DB, change.Request); err != nil {
+		if change.Tenant, err = k.engine.TenantOf(ctx, change.Request); err != nil {
 			return err
 		}
 	}
@@ -376,7 +375,7 @@ func (k *Collection[T]) itself(o *T, args *arguments) string {
 func (k *Collection[T]) remove(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 	change := &Change[T]{Request: r}
 	var err error
-	if change.Tenant, err = tenant.Of(ctx, k.engine.DB, r); err != nil {
+	if change.Tenant, err = k.engine.TenantOf(ctx, r); err != nil {
 		return rest.Reply{}, err
 	}
 	err = k.engine.InTx(ctx, func(ctx context.Context, c store.Conn) error {

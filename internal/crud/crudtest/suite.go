@@ -57,6 +57,8 @@ type Resource struct {
 	Defaults Object
 	// Links is what is particular about links, by the path below the left object: the left collection's resource has it.
 	Links map[string]Link
+	// Begun says that a tenant has some of the objects from its beginning. They are deleted before a check.
+	Begun bool
 	// Parts are changes of parts, by their paths: {"forwards": {"busy": {"enabled": true, "destination": "1"}}}.
 	Parts map[string]Object
 }
@@ -255,7 +257,26 @@ func (w *world) trial(t *testing.T, k crud.DescribedCollection, r Resource) *tri
 		}
 		a = w.master
 	}
-	return &trial{T: t, world: w, k: k, r: r, top: w.client(t, top), a: w.client(t, a), b: w.client(t, b), a1: w.client(t, a1)}
+	x := &trial{T: t, world: w, k: k, r: r, top: w.client(t, top), a: w.client(t, a), b: w.client(t, b), a1: w.client(t, a1)}
+	for _, c := range []*Client{x.top, x.a, x.b, x.a1} {
+		x.clear(c)
+	}
+	return x
+}
+
+// clear deletes what a tenant begins with.
+func (x *trial) clear(c *Client) {
+	x.Helper()
+	if !x.r.Begun {
+		return
+	}
+	begun := c.Get(x.all()).List()
+	if len(begun.Items) == 0 {
+		x.Errorf("a tenant begins without any %s", x.k.Path)
+	}
+	for _, o := range begun.Items {
+		c.Do(http.MethodDelete, x.at(o), nil).Want(http.StatusNoContent)
+	}
 }
 
 // minimal is the body of a new object, with more.

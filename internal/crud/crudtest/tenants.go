@@ -168,6 +168,7 @@ func (x *trial) tenantHeader() {
 func (x *trial) remoteTenant() {
 	remote := x.client(x, uuid.NewString())
 	remote.Principal.Remote = true
+	x.clear(remote)
 	if l := remote.Get(x.all()).List(); *l.Total != 0 {
 		x.Errorf("total %d", *l.Total)
 	}

@@ -19,7 +19,7 @@ CREATE TABLE confd_endpoint_sip_template (
     registration_section_options               @text NOT NULL,
     registration_outbound_auth_section_options @text NOT NULL,
     outbound_auth_section_options              @text NOT NULL,
-    transport_uuid                             @uuid REFERENCES confd_sip_transport (uuid),
+    transport_uuid                             @uuid REFERENCES confd_sip_transport (uuid) ON DELETE SET NULL, -- an operation refuses it, or gives another
     asterisk_id                                @text,
     search_text                                @search(name, asterisk_id, label)
 );
@@ -39,7 +39,7 @@ CREATE TABLE confd_endpoint_sip (
     registration_section_options               @text NOT NULL,
     registration_outbound_auth_section_options @text NOT NULL,
     outbound_auth_section_options              @text NOT NULL,
-    transport_uuid                             @uuid REFERENCES confd_sip_transport (uuid),
+    transport_uuid                             @uuid REFERENCES confd_sip_transport (uuid) ON DELETE SET NULL, -- an operation refuses it, or gives another
     asterisk_id                                @text,
     search_text                                @search(name, asterisk_id, label)
 );
