@@ -24,7 +24,7 @@ type Resource[T any] struct {
 	Singular string
 	Param    string
 	Title    string
-	// Rel is what an object's links call it; by default the path, with _ for the slashes.
+	// Rel is what an object's links call it; by default the path, with _ for the slashes and hyphens.
 	Rel   string
 	Table string
 	// Keys are the columns that a path may name an object by; what was typed decides which. The first is the
@@ -171,7 +171,7 @@ func (r Resource[T]) on(e *Engine) *Collection[T] {
 		k.Owner = tenantColumn
 	}
 	if k.Rel == "" {
-		k.Rel = strings.ReplaceAll(r.Path, "/", "_")
+		k.Rel = flat(r.Path)
 	}
 	for alias, name := range r.Aliases {
 		k.byName[alias] = k.byName[name]
@@ -226,7 +226,7 @@ func (k *Collection[T]) check() {
 func (k *Collection[T]) operations() []rest.Operation {
 	e, r := k.engine, &k.Resource
 	one := "/" + r.Path + "/{" + r.Param + "}"
-	plural := strings.NewReplacer("/", "_").Replace(r.Path)
+	plural := flat(r.Path)
 	updated := http.StatusNoContent
 	var updateReply *rest.Schema
 	if e.Style.UpdateReply {
@@ -278,6 +278,9 @@ func accessOf(service, path, name string) string {
 	}
 	return service + strings.ReplaceAll(path, "/", ".") + "." + action
 }
+
+// flat is a path as a name of one word.
+func flat(path string) string { return strings.NewReplacer("/", "_", "-", "_").Replace(path) }
 
 func spaced(name string) string { return strings.ReplaceAll(name, "_", " ") }
 

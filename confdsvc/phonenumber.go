@@ -1,0 +1,152 @@
+package confdsvc
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/google/uuid"
+
+	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/tenant"
+)
+
+// PhoneNumber is a number that the tenant has in the public network.
+type PhoneNumber struct {
+	UUID         string  `db:"uuid" json:"uuid" format:"uuid" readOnly:"true"`
+	TenantUUID   string  `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
+	Number       string  `db:"number" json:"number" required:"true" maxLength:"128" pattern:"^\\+?[0-9]+$" example:"+15551234"`
+	CallerIDName *string `db:"caller_id_name" json:"caller_id_name" minLength:"1" maxLength:"256"`
+	Main         bool    `db:"main" json:"main" readOnly:"true" doc:"Whether it is the tenant's main number."`
+	Shared       bool    `db:"shared" json:"shared" default:"false" doc:"Whether every user may call with it. The main number is."`
+	crud.Hrefs
+}
+
+func init() { resources = append(resources, declarePhoneNumbers) }
+
+func declarePhoneNumbers(e *crud.Engine) {
+	columns := []string{"number", "caller_id_name", "shared", "main"}
+	crud.Collect(e, crud.Resource[PhoneNumber]{
+		Path: "phone-numbers", Singular: "phone_number", Param: "phone_number_uuid", Title: "PhoneNumber",
+		Table: "confd_phone_number", Keys: []string{"uuid"},
+		Order: columns, Filters: columns, SearchText: "search_text",
+		Prepare: func(_ context.Context, _ store.Conn, change *crud.Change[PhoneNumber]) error {
+			if change.Old == nil {
+				change.New.UUID = uuid.NewString()
+			}
+			return nil
+		},
+		Validate: func(_ context.Context, _ store.Conn, change *crud.Change[PhoneNumber]) error {
+			if n := change.New; n.Main && !n.Shared {
+				return apierr.InvalidField("shared", "depends", "The main number is shared")
+			}
+			return nil
+		},
+	})
+	mainPhoneNumber(e)
+	phoneNumberRanges(e)
+}
+
+// MainPhoneNumber names a tenant's main number.
+type MainPhoneNumber struct {
+	UUID string `json:"phone_number_uuid" required:"true" format:"uuid"`
+}
+
+// mainPhoneNumber declares GET and PUT /phone-numbers/main.
+func mainPhoneNumber(e *crud.Engine) {
+	const path = "/phone-numbers/main"
+	e.Add(rest.Operation{
+		Method: http.MethodGet, Path: path, Access: "confd.phone-numbers.main.read", ID: "get_phone_number_main", Tag: "phone_numbers",
+		Summary: "Read the main number of a tenant", Success: http.StatusOK, Reply: rest.SchemaOf[PhoneNumber](), Statuses: []int{404}, Tenanted: true,
+		Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+			scope, err := tenant.Of(ctx, e.DB, r)
+			if err != nil {
+				return rest.Reply{}, err
+			}
+			var shown *PhoneNumber
+			err = e.DB.InReadTx(ctx, func(ctx context.Context, c store.Conn) error {
+				has, err := mainOf(ctx, c, e, scope)
+				if err != nil {
+					return err
+				}
+				if has == nil {
+					return apierr.New(apierr.NotFound, "PhoneNumber was not found: the tenant has no main number")
+				}
+				if err := mayNot(r, "confd.phone-numbers."+has.UUID+".read"); err != nil {
+					return err
+				}
+				shown, err = crud.Of[PhoneNumber](e).Find(ctx, c, scope, has.UUID)
+				return err
+			})
+			return rest.Reply{Body: shown}, err
+		},
+	})
+	e.Add(rest.Operation{
+		Method: http.MethodPut, Path: path, Access: "confd.phone-numbers.main.update", ID: "set_phone_number_main", Tag: "phone_numbers",
+		Summary: "Choose the main number of a tenant", Description: "It is shared from then on.",
+		Body: rest.SchemaOf[MainPhoneNumber](), Success: http.StatusNoContent, Tenanted: true,
+		Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+			scope, err := tenant.Of(ctx, e.DB, r)
+			if err != nil {
+				return rest.Reply{}, err
+			}
+			chosen, err := rest.Decode[MainPhoneNumber](r)
+			if err != nil {
+				return rest.Reply{}, err
+			}
+			if err := e.InTx(ctx, func(ctx context.Context, c store.Conn) error { return chooseMain(ctx, c, e, r, scope, chosen.UUID) }); err != nil {
+				return rest.Reply{}, err
+			}
+			return rest.Reply{Header: http.Header{"Location": {e.Prefix + "/phone-numbers/" + chosen.UUID}}}, nil
+		},
+	})
+}
+
+// chooseMain makes one of a tenant's own numbers its main number, and the one before an ordinary one.
+func chooseMain(ctx context.Context, c store.Conn, e *crud.Engine, r *rest.Request, scope, chosen string) error {
+	numbers := crud.Of[PhoneNumber](e)
+	own, err := numbers.Select(ctx, c, "tenant_uuid = $1 AND uuid = $2", scope, chosen)
+	if err != nil {
+		return err
+	}
+	if len(own) == 0 {
+		return targetMissing("phone_number_uuid", "PhoneNumber", chosen)
+	}
+	before, err := mainOf(ctx, c, e, scope)
+	if err != nil {
+		return err
+	}
+	change := func(n *PhoneNumber, edit func(n *PhoneNumber) error) error {
+		if err := mayNot(r, "confd.phone-numbers."+n.UUID+".update"); err != nil {
+			return err
+		}
+		return numbers.Update(ctx, c, &crud.Change[PhoneNumber]{Request: r, Tenant: scope, Old: n}, edit)
+	}
+	if before != nil && before.UUID != own[0].UUID {
+		if err := change(before, func(n *PhoneNumber) error { n.Main = false; return nil }); err != nil {
+			return err
+		}
+	}
+	return change(own[0], func(n *PhoneNumber) error { n.Main, n.Shared = true, true; return nil })
+}
+
+// mainOf is the main number of a tenant, or nil.
+func mainOf(ctx context.Context, c store.Conn, e *crud.Engine, tenantUUID string) (*PhoneNumber, error) {
+	found, err := crud.Of[PhoneNumber](e).Select(ctx, c, "tenant_uuid = $1 AND main", tenantUUID)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return found[0], nil
+}
+
+// mayNot refuses a caller who is denied an access to the object that the operation has found by another way.
+func mayNot(r *rest.Request, access string) error {
+	if !r.Principal().Denies(access) {
+		return nil
+	}
+	e := apierr.New(apierr.Forbidden, "Your token denies %s, which is the same object", access)
+	e.Details = map[string]any{"required_access": access}
+	return e
+}

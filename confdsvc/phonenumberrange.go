@@ -1,0 +1,121 @@
+package confdsvc
+
+import (
+	"context"
+	"fmt"
+	"math/big"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/tenant"
+)
+
+// PhoneNumberRange is a range of numbers, both ends in it.
+type PhoneNumberRange struct {
+	Start string `json:"start_number" required:"true" maxLength:"128" pattern:"^\\+?[0-9]+$" example:"+15551000" doc:"The numbers begin with + when it does."`
+	End   string `json:"end_number" required:"true" maxLength:"128" pattern:"^\\+?[0-9]+$" example:"+15551099"`
+}
+
+// PhoneNumbers are those that a range has become.
+type PhoneNumbers struct {
+	Created []PhoneNumberRef `json:"created"`
+	Links   []crud.Href      `json:"links" doc:"Those that were created, and those that were there."`
+	Total   int              `json:"total"`
+}
+
+// PhoneNumberRef names a number.
+type PhoneNumberRef struct {
+	UUID string `json:"uuid" format:"uuid"`
+}
+
+// rangeSize is how many numbers one request may make.
+const rangeSize = 10_000
+
+// numbers are those of the range, in their order. They are as long as the start.
+func (p PhoneNumberRange) numbers() ([]string, error) {
+	first, last := strings.TrimPrefix(p.Start, "+"), strings.TrimPrefix(p.End, "+")
+	start, _ := new(big.Int).SetString(first, 10) // the schema has digits alone
+	end, _ := new(big.Int).SetString(last, 10)
+	size := new(big.Int).Sub(end, start)
+	switch {
+	case size.Sign() < 0:
+		return nil, apierr.New(apierr.Invalid, "start phone number must precede end phone number")
+	case size.Cmp(big.NewInt(rangeSize)) >= 0:
+		return nil, apierr.New(apierr.Invalid, "range size must be between 1 and %d", rangeSize)
+	}
+	plus := p.Start[:len(p.Start)-len(first)]
+	out := make([]string, 0, size.Int64()+1)
+	for n := new(big.Int).Set(start); n.Cmp(end) <= 0; n.Add(n, big.NewInt(1)) {
+		out = append(out, fmt.Sprintf("%s%0*d", plus, len(first), n))
+	}
+	if strings.TrimPrefix(out[len(out)-1], "+") != last {
+		return nil, apierr.InvalidField("end_number", "length", "Must be as long as the start where that begins with 0")
+	}
+	return out, nil
+}
+
+// phoneNumberRanges declares POST /phone-numbers/ranges, which makes all numbers of a range that the tenant does not have.
+func phoneNumberRanges(e *crud.Engine) {
+	e.Add(rest.Operation{
+		Method: http.MethodPost, Path: "/phone-numbers/ranges", Access: "confd.phone-numbers.create", ID: "create_phone_numbers_range", Tag: "phone_numbers",
+		Summary: "Create the numbers of a range", Description: fmt.Sprintf("At most %d at once. Those that the tenant has already stay as they are.", rangeSize),
+		Body: rest.SchemaOf[PhoneNumberRange](), Success: http.StatusCreated, Reply: rest.SchemaOf[PhoneNumbers](), Tenanted: true,
+		Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+			scope, err := tenant.Of(ctx, e.DB, r)
+			if err != nil {
+				return rest.Reply{}, err
+			}
+			wanted, err := rest.Decode[PhoneNumberRange](r)
+			if err != nil {
+				return rest.Reply{}, err
+			}
+			numbers, err := wanted.numbers()
+			if err != nil {
+				return rest.Reply{}, err
+			}
+			var made PhoneNumbers
+			err = e.InTx(ctx, func(ctx context.Context, c store.Conn) (err error) {
+				made, err = makePhoneNumbers(ctx, c, e, r, scope, numbers)
+				return err
+			})
+			return rest.Reply{Body: made}, err
+		},
+	})
+}
+
+func makePhoneNumbers(ctx context.Context, c store.Conn, e *crud.Engine, r *rest.Request, scope string, numbers []string) (PhoneNumbers, error) {
+	made := PhoneNumbers{Created: []PhoneNumberRef{}, Total: len(numbers)}
+	k := crud.Of[PhoneNumber](e)
+	for some := range slices.Chunk(numbers, 1000) {
+		args := []any{scope}
+		for _, number := range some {
+			args = append(args, number)
+		}
+		there, err := k.Select(ctx, c, "tenant_uuid = $1 AND number IN ("+crud.Placeholders(2, len(some))+")", args...)
+		if err != nil {
+			return made, err
+		}
+		uuids := make(map[string]string, len(there))
+		for _, n := range there {
+			uuids[n.Number] = n.UUID
+		}
+		for _, number := range some {
+			id := uuids[number]
+			if id == "" {
+				change := &crud.Change[PhoneNumber]{Request: r, Tenant: scope, New: &PhoneNumber{Number: number}}
+				if err := k.Insert(ctx, c, change); err != nil {
+					return made, err
+				}
+				id = change.New.UUID
+				made.Created = append(made.Created, PhoneNumberRef{id})
+			}
+			made.Links = append(made.Links, crud.Href{Rel: "phone_numbers", Href: e.Prefix + "/phone-numbers/" + id})
+		}
+	}
+	return made, nil
+}
