@@ -1,12 +1,23 @@
 package confdsvc
 
-import "github.com/ringfence/ringfence/internal/rest"
+import (
+	"time"
+	_ "time/tzdata" // the names of time zones, wherever the program runs
+
+	"github.com/ringfence/ringfence/internal/rest"
+)
 
 // extenForm is a number as it is dialled, or a pattern of numbers.
 const extenForm = `^(_[*#0-9_XxZzNn\[\].!-]{1,39}|[*#0-9]{1,40})$`
 
 // isSIPSection refuses the names of the two sections that are the telephone system's own.
 func isSIPSection(name string) bool { return name != "global" && name != "system" }
+
+// isTimezone leaves out the two names that package time reads as zones of its own.
+func isTimezone(name string) bool {
+	_, err := time.LoadLocation(name)
+	return err == nil && name != "" && name != "Local"
+}
 
 // The forms of text that the configuration knows, each by the name that a struct tag has it by: format:"exten".
 func init() {
@@ -38,6 +49,10 @@ func init() {
 		rest.Format{
 			Name: "dialplan-command", Check: isCommand, Message: "Must be an application with its arguments, such as Playback(tt-weasels), that does not reach the machine",
 			Example: "Playback(tt-weasels)", Doc: "An application of the dialplan with its arguments. What runs programs or reads files is refused.",
+		},
+		rest.Format{
+			Name: "timezone", Check: isTimezone, Message: "Must be the name of a time zone, such as Europe/Paris",
+			Example: "Europe/Paris", Doc: "The name of a time zone.",
 		},
 		rest.Format{
 			Name: "locale", Pattern: `^[a-z]{2}_[A-Z]{2}$`, Example: "en_US",

@@ -12,6 +12,9 @@ import (
 // samples say how to make an object of each collection, by the collection's path. The file of a resource's tests adds its own.
 var samples = map[string]crudtest.Resource{}
 
+// documentSamples are the same for documents.
+var documentSamples = map[string]crudtest.Document{}
+
 // TestResources tries every resource by what it declares.
 func TestResources(t *testing.T) {
 	crudtest.Suite{
@@ -24,6 +27,6 @@ func TestResources(t *testing.T) {
 			}
 			return svc
 		},
-		Resources: samples,
+		Resources: samples, Documents: documentSamples,
 	}.Run(t)
 }

@@ -63,12 +63,18 @@ type UserVoicemail struct {
 func init() { resources = append(resources, declareVoicemails) }
 
 func declareVoicemails(e *crud.Engine) {
+	zones := declareZoneMessages(e)
 	columns := []string{"number", "name", "email", "context", "language", "timezone", "pager", "accesstype"}
 	crud.Collect(e, crud.Resource[Voicemail]{
 		Path: "voicemails", Singular: "voicemail", Param: "voicemail_id", Table: "confd_voicemail", Keys: []string{"id"},
 		Order: columns, Filters: columns,
 		SearchText: "search_text",
-		Validate:   validateVoicemail,
+		Validate: func(ctx context.Context, c store.Conn, change *crud.Change[Voicemail]) error {
+			if err := refuseUnknownZone(ctx, c, zones, change); err != nil {
+				return err
+			}
+			return validateVoicemail(ctx, c, change)
+		},
 	})
 	crud.Link[User, Voicemail]{
 		Table: "confd_user_voicemail", LeftHas: crud.AtMostOne,

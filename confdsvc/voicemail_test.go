@@ -19,7 +19,7 @@ func init() {
 			return object{"name": fmt.Sprintf("Name%d", n), "number": fmt.Sprint(1000 + n), "context": contextOf(c)}
 		},
 		Values: func(n int) object {
-			return object{"number": fmt.Sprint(90000 + n), "language": "fr_FR", "max_messages": 5, "options": []any{[]any{"a", "b"}}}
+			return object{"number": fmt.Sprint(90000 + n), "language": "fr_FR", "timezone": "na-ca", "max_messages": 5, "options": []any{[]any{"a", "b"}}}
 		},
 		Except: []string{"delete_messages"},
 	}

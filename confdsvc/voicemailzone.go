@@ -1,0 +1,97 @@
+package confdsvc
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strconv"
+
+	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/tenant"
+)
+
+// ZoneMessages are the ways in which the time of a message is announced. A voicemail's timezone names one of them.
+type ZoneMessages struct {
+	TenantUUID string          `db:"tenant_uuid" json:"-"`
+	Items      ZoneMessageList `db:"items" json:"items" required:"true"`
+}
+
+// ZoneMessage is one of them.
+type ZoneMessage struct {
+	Name     string  `json:"name" required:"true" minLength:"1" maxLength:"128" example:"eu-fr"`
+	Timezone string  `json:"timezone" required:"true" format:"timezone"`
+	Message  *string `json:"message" pattern:"^[^|]*$" maxLength:"4096" example:"'vm-received' q 'digits/at' HM" doc:"What is said, in the telephone system's notation."`
+}
+
+// ZoneMessageList is a list of them, each of another name.
+type ZoneMessageList struct {
+	store.JSON[[]ZoneMessage]
+}
+
+// firstZoneMessages are those that an installation has until somebody replaces them.
+const firstZoneMessages = `[
+	{"name": "eu-fr", "timezone": "Europe/Paris", "message": "'vm-received' q 'digits/at' HM"},
+	{"name": "eu-uk", "timezone": "Europe/London", "message": "'vm-received' q 'digits/at' IMp"},
+	{"name": "na-us", "timezone": "America/New_York", "message": "'vm-received' q 'digits/at' IMp"},
+	{"name": "na-ca", "timezone": "America/Toronto", "message": "'vm-received' q 'digits/at' IMp"},
+	{"name": "au", "timezone": "Australia/Sydney", "message": "'vm-received' q 'digits/at' IMp"}
+]`
+
+// JSONSchema is that of the list.
+func (ZoneMessageList) JSONSchema() *rest.Schema {
+	most := 1000
+	return &rest.Schema{
+		Type: "array", Items: rest.SchemaOf[ZoneMessage](), MaxItems: &most, Default: json.RawMessage(firstZoneMessages),
+		Check: func(value any) []apierr.Field {
+			names := map[any]bool{}
+			for i, item := range value.([]any) {
+				name := item.(map[string]any)["name"]
+				if names[name] {
+					return []apierr.Field{{Name: "[" + strconv.Itoa(i) + "].name", Constraint: "unique", Value: "unique", Message: "Is the name of another one"}}
+				}
+				names[name] = true
+			}
+			return nil
+		},
+	}
+}
+
+// declareZoneMessages declares the zones, which all tenants read.
+func declareZoneMessages(e *crud.Engine) *crud.Documents[ZoneMessages] {
+	return crud.Document[ZoneMessages]{
+		Resource: crud.Resource[ZoneMessages]{
+			Path: "asterisk/voicemail/zonemessages", Singular: "asterisk_voicemail_zonemessages", Table: "confd_voicemail_zonemessages",
+			Scope: crud.Global, Only: []string{"read", "update"},
+		},
+		Blank: crud.Defaults[ZoneMessages], Describe: listed,
+	}.On(e)
+}
+
+// refuseUnknownZone refuses a timezone that no zone message has the name of. One that a voicemail has had stays good.
+func refuseUnknownZone(ctx context.Context, c store.Conn, zones *crud.Documents[ZoneMessages], change *crud.Change[Voicemail]) error {
+	name := change.New.Timezone
+	if name == nil || change.Old != nil && !different(change.Old.Timezone, name) {
+		return nil
+	}
+	master, err := tenant.Master(ctx, c)
+	if err != nil {
+		return err
+	}
+	kept, err := zones.Of(ctx, c, master)
+	if err != nil {
+		return err
+	}
+	var items []ZoneMessage
+	if kept != nil {
+		items = kept.Items.V
+	} else if err := json.Unmarshal([]byte(firstZoneMessages), &items); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(items, func(z ZoneMessage) bool { return z.Name == *name }) {
+		return nil
+	}
+	return apierr.New(apierr.Invalid, "field 'timezone': Timezone was not found ('timezone': '%s')", *name)
+}
