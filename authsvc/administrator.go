@@ -7,11 +7,11 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// keepAdministrator refuses a change that leaves nobody who can log in and do everything: an enabled user of the master tenant with a
-// login and a password that nobody has set who holds less, who holds # and no denial. It runs after the change, in its transaction: transactions
-// are serializable, so two that each remove one of the last two cannot both commit.
+// keepAdministrator refuses a change that leaves no administrator who can log in: an enabled user of the master tenant who holds
+// # and no denial, with a login and a password that was not set by a user who holds less. It runs after the change, in its
+// transaction. Transactions are serializable, so two that each remove one of the last two administrators cannot both commit.
 //
-// Those who hold # are few and are found first: left to itself, PostgreSQL reads what everybody holds.
+// The query finds the few users who hold # first: left to itself, PostgreSQL reads what every user holds.
 func keepAdministrator(ctx context.Context, c store.Conn) error {
 	found, err := store.Select[int](ctx, c, `
 		WITH powerful AS MATERIALIZED (`+holders(`SELECT policy_uuid FROM auth_policy_access WHERE access = '#'`)+`)

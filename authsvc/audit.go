@@ -32,8 +32,8 @@ type AuditEntry struct {
 	After       *store.JSON[any] `db:"after" json:"after" readOnly:"true" doc:"The object after; null when it was deleted."`
 }
 
-// ofGoneTenants lets those of the master tenant read what was done in tenants that are no more, which are below nobody. No other tenant ever
-// has the UUID of one (auth_used_uuid).
+// ofGoneTenants lets users of the master tenant read the entries of deleted tenants, which are below no tenant. No other tenant
+// ever gets the UUID of a deleted one (auth_used_uuid).
 const ofGoneTenants = `(%s IN (SELECT uuid FROM auth_tenant WHERE uuid = parent_uuid) AND tenant_uuid NOT IN (SELECT uuid FROM auth_tenant))`
 
 func (s *Service) declareAudit(e *crud.Engine) {
@@ -51,19 +51,19 @@ func (s *Service) declareAudit(e *crud.Engine) {
 	})
 }
 
-// audited is a service whose changes are in the audit, and what it takes to read an object of each of its resources.
+// audited is a service whose changes are in the audit, and the accesses needed to read an object of each of its resources.
 type audited struct {
 	service  string
 	readings map[string][]reading
 }
 
-// Audits tells the service of another one whose changes are in the audit. It comes before the first request.
+// Audits adds another service whose changes are in the audit. It must be called before the first request.
 func (s *Service) Audits(other *rest.Service) {
 	s.audited = append(s.audited, audited{other.Name, readings(other)})
 }
 
-// readableEntries is the condition for the entries of the audit that a user may read: those of objects that the user may read
-// now, as the services' declarations say what that needs. An entry of which they say nothing needs all of its service.
+// readableEntries returns the condition for the entries of the audit that a user may read: those of objects that the user may
+// read now, as the services' operations declare it. An entry of an undeclared resource needs all of its service.
 func (s *Service) readableEntries(p *principal.Principal, add func(any) string) string {
 	if p.Covers("#") {
 		return everything
@@ -84,15 +84,15 @@ func (s *Service) readableEntries(p *principal.Principal, add func(any) string) 
 	return "(" + strings.Join(conditions, " OR ") + ")"
 }
 
-// reading is what one must hold to read an object, or one of the two that are associated.
+// reading is an access needed to read an object, or one of two associated objects.
 type reading struct {
 	before, after string // the access around the object's key
 	side          int    // 0: the object, or the first of the two; 1: the second
 }
 
-// readings answers, by the names that the audit has for resources, what it takes to read an object of each. All is from the service's
-// operations: for users, GET /users/{id}; for users/policies GET /users/{id} and GET /policies/{id}; for
-// users/external GET /users/{id} and GET /users/{id}/external.
+// readings returns, by the audit's names of resources, the accesses needed to read an object of each. They come from the
+// service's operations: for users, GET /users/{id}; for users/policies, GET /users/{id} and GET /policies/{id}; for
+// users/external, GET /users/{id} and GET /users/{id}/external.
 func readings(service *rest.Service) map[string][]reading {
 	objects, parts := map[string]reading{}, map[string]reading{}
 	for _, op := range service.Operations {
@@ -139,7 +139,7 @@ func readings(service *rest.Service) map[string][]reading {
 
 func isParameter(segment string) bool { return strings.HasPrefix(segment, "{") }
 
-// readingOf splits an access around the one parameter that it has.
+// readingOf splits an access around its one parameter.
 func readingOf(access, parameter string) (reading, bool) {
 	before, after, ok := strings.Cut(access, parameter)
 	return reading{before: before, after: after}, ok && !strings.Contains(before+after, "{")
@@ -149,9 +149,10 @@ func readingOf(access, parameter string) (reading, bool) {
 type viewer struct {
 	*principal.Principal
 	add func(value any) (placeholder string)
-	// permits is all but what the user is denied.
+	// permits holds everything except the user's denials.
 	permits *acl.Set
-	// named are the words that the user's patterns name, and the user's own: all others are alike to them. denied are those of denials.
+	// named are the words that the user's patterns name, and the user's own UUID: all other words are alike to them. denied are
+	// those of denials.
 	named, denied []string
 }
 
@@ -166,11 +167,11 @@ func newViewer(p *principal.Principal, add func(any) string) *viewer {
 		}
 	}
 	v.named, v.denied = literals(named), literals(denied)
-	v.permits, _ = acl.Compile(denials) // one that were not valid would permit nothing
+	v.permits, _ = acl.Compile(denials) // if one were invalid, it would permit nothing
 	return v
 }
 
-// literals are the words of patterns that stand for themselves.
+// literals returns the words of patterns that stand for themselves.
 func literals(patterns []string) []string {
 	words := strings.Split(strings.Join(patterns, "."), ".")
 	slices.Sort(words)
@@ -179,14 +180,14 @@ func literals(patterns []string) []string {
 	})
 }
 
-// maxNamed is how many objects of a resource a user's patterns may single out. Where they name more, the user sees nothing of the resource
+// maxNamed is how many objects of a resource a user's patterns may name. If they name more, the user sees nothing of the resource
 // in the audit.
 const maxNamed = 200
 
 const everything, nothing = "1 = 1", "1 = 0"
 
-// all is the condition for the entries whose objects the viewer may read, as the gate and the service would decide: under one of the
-// object's keys it is allowed, and under none it is denied.
+// all returns the condition for the entries whose objects the viewer may read, as the gate and the service would decide: reading
+// is allowed under one of the object's keys, and denied under none.
 func (v *viewer) all(needs []reading) string {
 	conditions := []string{everything}
 	for _, r := range needs {
@@ -212,10 +213,10 @@ func (v *viewer) all(needs []reading) string {
 	return strings.Join(conditions, " AND ")
 }
 
-// of is the access that reads an object.
+// of returns the access that reads an object.
 func (r reading) of(key string) string { return r.before + key + r.after }
 
-// without is the column `names` less the keys that the words are.
+// without returns the column `names` without the keys that match the words.
 func (v *viewer) without(side int, words []string) string {
 	left := "names"
 	for _, word := range words {

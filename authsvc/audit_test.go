@@ -8,7 +8,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// What was done to an object is shown to who may read it, by whatever key they may, and counted for nobody else.
+// A caller who may read an object by any of its keys sees its entries; nobody else sees or counts them.
 func TestAuditIsForWhoMayReadTheObject(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)
@@ -37,11 +37,11 @@ func TestAuditIsForWhoMayReadTheObject(t *testing.T) {
 			{[]string{"auth.users.*.read", "auth.policies.Slug%1.read", "auth.policies.SlugX1.read"}, entries{all[3], all[4], all[5]}},
 			{[]string{"auth.policies.*.read", "!auth.policies.Slug_1.read", "auth.users.#"}, entries{all[3], all[4], all[5]}},
 			{[]string{"auth.policies." + policy + ".read", "!auth.policies.Slug_1.read"}, entries{}},
-			{[]string{"auth.policies." + ann + ".read", "auth.groups." + policy + ".read"}, entries{}}, // another's key is no key
+			{[]string{"auth.policies." + ann + ".read", "auth.groups." + policy + ".read"}, entries{}}, // the key of another kind of object does not count
 			{[]string{"auth.policies.*.read"}, entries{all[2]}},
 			{[]string{"*.groups.*.read"}, entries{all[1]}},
 			{[]string{"auth.#"}, all},
-			{[]string{"auth.#", "!auth.tenants.x"}, slices.Clone(all[1:])}, // what no operation reads needs all of the service
+			{[]string{"auth.#", "!auth.tenants.x"}, slices.Clone(all[1:])}, // an entry that no operation reads needs all of the service
 			{[]string{"#"}, all},
 
 			{[]string{"#", "!confd.users.17.read"}, all},
@@ -75,7 +75,7 @@ func TestAuditIsForWhoMayReadTheObject(t *testing.T) {
 	})
 }
 
-// The history of an object goes where its tenant goes, and that of a tenant that is no more to nobody but those above all.
+// An object's history moves with its tenant. The history of a deleted tenant is visible only in the master tenant.
 func TestAuditFollowsTheTenant(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)

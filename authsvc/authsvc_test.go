@@ -22,8 +22,8 @@ import (
 	"github.com/ringfence/ringfence/internal/tokens"
 )
 
-// server is the service with its cache and nothing in front: as the gate does, it finds the principal of the token, and
-// unlike the gate it checks no access, so that the service's own rules are what is tested.
+// server is the service with its cache and without a gate. Like the gate, it finds the principal of the token; unlike the gate,
+// it checks no access, so that the tests exercise the service's own rules.
 type server struct {
 	t     *testing.T
 	db    store.DB
@@ -31,8 +31,8 @@ type server struct {
 	cache *tokens.Cache
 }
 
-// each runs a test on a fresh database of each engine, and once more with every transaction done, undone, and done
-// again: serializable transactions may run more than once.
+// each runs a test on a fresh database of each engine, and once more with every transaction run, rolled back, and run again:
+// serializable transactions may run more than once.
 func each(t *testing.T, test func(t *testing.T, db store.DB)) {
 	t.Helper()
 	t.Parallel()
@@ -40,7 +40,7 @@ func each(t *testing.T, test func(t *testing.T, db store.DB)) {
 	t.Run("twice", func(t *testing.T) { test(t, twice{storetest.SQLite(t)}) })
 }
 
-// twice is a database that runs each transaction again after it succeeded.
+// twice is a database that runs each successful transaction again.
 type twice struct{ store.DB }
 
 var errUndo = errors.New("undone, to be run again")
@@ -60,10 +60,10 @@ func (d twice) InTx(ctx context.Context, fn func(ctx context.Context, tx store.C
 
 var cheap = password.Params{Memory: 64, Time: 1, Threads: 1}
 
-// cheapest are settings with passwords that cost next to nothing, and may be of one character.
+// cheapest are settings that make passwords almost free, and allow them to be one character long.
 var cheapest = authsvc.Settings{Passwords: password.Settings{Params: cheap, Shortest: 1}}
 
-// lenient are limits that no test meets by chance.
+// lenient are limits that no test reaches by accident.
 var lenient = authsvc.Limits{FreeGuesses: 1_000_000, NetworkGuesses: authsvc.Rate{Burst: 1_000_000, Every: time.Second}}
 
 const adminPassword = "the administrator's password"
@@ -84,7 +84,7 @@ func newServer(t *testing.T, db store.DB) *server {
 	return s
 }
 
-// newNode is a server on a database that it does not touch.
+// newNode returns a server on a database that it does not change.
 func newNode(t *testing.T, db store.DB, box authsvc.Sealer) *server {
 	t.Helper()
 	svc, err := authsvc.New(authsvc.Options{DB: db, Sealer: box, Settings: authsvc.Settings{Passwords: cheapest.Passwords, Limits: lenient, Directories: *ldaptest.Reach}})
@@ -134,7 +134,7 @@ func (s *server) do(method, path, token, body string, edit ...func(r *http.Reque
 	return answer{w.Code, w.Header(), string(text)}
 }
 
-// want fails the test when the status is another.
+// want fails the test if the status is another.
 func (a answer) want(t *testing.T, status int) answer {
 	t.Helper()
 	if a.status != status {
@@ -143,7 +143,7 @@ func (a answer) want(t *testing.T, status int) answer {
 	return a
 }
 
-// json is the body's field at a path such as "data.token".
+// json returns the body's field at a path such as "data.token".
 func (a answer) json(t *testing.T, path string) any {
 	t.Helper()
 	var v any
@@ -185,7 +185,7 @@ func (s *server) admin() string {
 	return s.login("admin", adminPassword)
 }
 
-// account makes a user with a policy of these accesses, and answers both UUIDs and a token.
+// account creates a user with a policy of these accesses, and returns both UUIDs and a token.
 func (s *server) account(admin, name string, accesses ...string) (user, policy, token string) {
 	s.t.Helper()
 	list, err := json.Marshal(accesses)
@@ -203,13 +203,13 @@ func in(tenant string) func(*http.Request) {
 	return func(r *http.Request) { r.Header.Set("Wazo-Tenant", tenant) }
 }
 
-// tenant makes a tenant below the one that the edit names, or the administrator's own.
+// tenant creates a tenant below the one that the edit names, or below the administrator's own.
 func (s *server) tenant(admin, name string, edit ...func(*http.Request)) string {
 	s.t.Helper()
 	return s.do("POST", "/tenants", admin, `{"name":"`+name+`"}`, edit...).want(s.t, 200).text(s.t, "uuid")
 }
 
-// refused fails the test unless the answer is a refusal with this status and error_id, in the form of both kinds of client.
+// refused fails the test unless the response is a refusal with this status and error_id, in the form of both kinds of client.
 func (a answer) refused(t *testing.T, status int, id string) answer {
 	t.Helper()
 	a.want(t, status)
@@ -226,7 +226,7 @@ func (a answer) refused(t *testing.T, status int, id string) answer {
 	return a
 }
 
-// lacks fails the test unless the answer refuses for want of this access.
+// lacks fails the test unless the response refuses because this access is missing.
 func (a answer) lacks(t *testing.T, access string) {
 	t.Helper()
 	a.refused(t, 403, "forbidden")
@@ -235,7 +235,7 @@ func (a answer) lacks(t *testing.T, access string) {
 	}
 }
 
-// list is a list answer.
+// list is the body of a list.
 type list struct {
 	Total    int              `json:"total"`
 	Filtered int              `json:"filtered"`
@@ -252,7 +252,7 @@ func (a answer) list(t *testing.T) list {
 	return l
 }
 
-// column is a field of all the items.
+// column returns a field of all the items.
 func (l list) column(name string) []string {
 	out := []string{}
 	for _, item := range l.Items {
@@ -266,7 +266,7 @@ func ifMatch(tag string) func(*http.Request) {
 	return func(r *http.Request) { r.Header.Set("If-Match", tag) }
 }
 
-// winners is how many of those that wanted one thing at once have got it. The others are told that it is taken.
+// winners returns how many of several concurrent requests for one thing succeeded. The others must be told that it is taken.
 func winners(t *testing.T, answers []answer) (won int) {
 	t.Helper()
 	for _, a := range answers {

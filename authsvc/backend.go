@@ -14,19 +14,21 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// Backend checks a login and its password, and says whose they are. Its methods are
-// called from many requests at once. What else a backend does, it says by the interfaces below.
+// Backend checks a login and its password, and says to whom they belong. Its methods are called concurrently. A backend with more
+// abilities implements the interfaces below.
 type Backend interface {
-	// Name is one word of lower-case letters, digits, - and _, the same for ever: GET /backends lists it, and identities
-	// are bound under it.
+	// Name is one word of lower-case letters, digits, - and _. It never changes: GET /backends lists it, and identities are bound
+	// under it.
 	Name() string
-	// Authenticate returns whom the login and the password prove. An error that wraps [ErrRefused] is the backend's no. Any
-	// other says why it could not be asked: it is logged, so it holds no password, and the next backend is tried. If none of
-	// them lets the login in, the answer is 503 then, and not 401. One made by [Refuse] with another status than 401 ends the login with that answer.
+	// Authenticate returns the identity that the login and the password prove. An error that wraps [ErrRefused] is a refusal. Any
+	// other error says why the backend could not be asked. It is logged, so it must hold no password, and the next backend is
+	// tried; if none of them lets the login in, the response is 503 instead of 401. An error made by [Refuse] with another status
+	// than 401 ends the login with that response.
 	//
-	// ctx ends after some seconds, and not when the client leaves. As many may ask at once for one tenant as there are places.
+	// ctx ends after some seconds, and does not end when the client leaves. The number of concurrent calls for one tenant is
+	// limited.
 	//
-	// A refusal must take as long for a login that it does not know as for a wrong password.
+	// Refusing an unknown login must take as long as refusing a wrong password.
 	Authenticate(ctx context.Context, a Attempt) (Identity, error)
 }
 
@@ -35,61 +37,62 @@ type BackendMethod interface {
 	Method() string
 }
 
-// BackendRechecker is a backend that can say without a password whether somebody for whom it has vouched could still log in. It is
-// asked when a refresh token is given out or used, for the users bound to an entry of it, and for all those of its Method if
-// that is not "native". Refresh tokens of users whom no backend of their method is configured for are good for nothing.
+// BackendRechecker is a backend that can say, without a password, whether a user whom it has authenticated could still log in. It
+// is asked when a refresh token is issued or used: for the users bound to one of its entries, and, if its Method is not "native",
+// for all users of that method. A refresh token is useless if no backend is configured for its user's method.
 type BackendRechecker interface {
-	// Recheck returns nil, [ErrRefused] for somebody who is gone or closed there, [ErrNoRecheck] where it cannot say without
-	// a password, or why it could not be asked. The identity has the user, and what the user was bound by.
+	// Recheck returns nil, [ErrRefused] if the user's entry is gone or closed, [ErrNoRecheck] if the backend cannot say without a
+	// password, or an error that says why it could not be asked. The identity names the user and the entry that the user is bound
+	// to.
 	Recheck(ctx context.Context, id Identity) error
 }
 
-// ErrNoRecheck is a backend's answer that it can never say anything without a password, as it is configured.
-var ErrNoRecheck = errors.New("the backend answers nothing without a password")
+// ErrNoRecheck says that the backend, as configured, can say nothing without a password.
+var ErrNoRecheck = errors.New("the backend cannot be asked without a password")
 
-// Attempt is what somebody who logs in has sent.
+// Attempt is what a client sends to log in.
 type Attempt struct {
 	Login, Password string
-	// TenantUUID is the tenant that the request names by domain_name or tenant_id; empty when it names none that exists.
+	// TenantUUID is the tenant that the request names by domain_name or tenant_id; empty if it names none that exists.
 	TenantUUID string
 }
 
-// String and GoString keep what was typed out of logs: people type passwords into either field.
+// String and GoString keep both fields out of logs: people type passwords into either.
 func (Attempt) String() string { return "a login attempt" }
 
-// GoString is String.
+// GoString returns the same as String.
 func (a Attempt) GoString() string { return a.String() }
 
-// Identity is whom a backend vouches for: a user, or an entry of its own that a user is to be found for.
+// Identity is the identity that a backend has verified: a user, or a directory entry whose user is still to be found.
 type Identity struct {
-	// UserUUID is the user, for a backend that knows. Otherwise the user is found by the rest.
+	// UserUUID is the user, if the backend knows. Otherwise the other fields find the user.
 	UserUUID string
-	// TenantUUID is whose directory has the entry: the user is one of that tenant. Empty: of any.
+	// TenantUUID is the tenant whose directory has the entry: the user must belong to that tenant. Empty: to any tenant.
 	TenantUUID string
-	// ID is what the entry is called for ever. The first login binds the user to it, and from then on it alone says who
-	// logs in, whatever addresses the entry has. Without one, each login goes by Logins.
+	// ID identifies the entry for ever. The first login binds the user to it; from then on the ID alone decides which user logs
+	// in, whatever addresses the entry has. Without an ID, each login uses Logins.
 	ID string
-	// Logins are usernames and addresses. Of an entry that is bound to nobody, the user is the one that has any of
-	// them, an address confirmed; several users are none.
+	// Logins are usernames and addresses. If no user is bound to the entry, the user is the one who has any of them (an address
+	// must be confirmed). If several users do, none of them logs in.
 	Logins []string
 }
 
-// ErrRefused is a backend's no to a login and a password. What wraps it may have the reason, which is for the log and
-// never for the client.
+// ErrRefused is a backend's refusal of a login and a password. An error that wraps it may hold the reason, which is for the log
+// and never for the client.
 var ErrRefused = errors.New("login refused")
 
-// Refuse is a refusal with this status (429, 503...) and a sentence for the client. cause, which may be nil, is for the log alone.
+// Refuse returns a refusal with this status (429, 503...) and a sentence for the client. cause, which may be nil, is only logged.
 func Refuse(status int, cause error, format string, args ...any) error {
 	return external.Refuse(status, cause, format, args...)
 }
 
 func refusedFor(reason string) error { return fmt.Errorf("%w: %s", ErrRefused, reason) }
 
-// UseBackends says which backends are tried, in order. It takes effect at once, for all that share the service; logins that
-// are under way go on with the list that they began with.
+// UseBackends sets the backends, in the order in which they are tried. It takes effect at once, for everybody who shares the
+// service; logins in progress keep the list that they began with.
 func (s *Service) UseBackends(list []Backend) { s.backends.Store(&list) }
 
-// backendNames are the backends in the order in which they are tried.
+// backendNames returns the backends' names, in the order in which they are tried.
 func (s *Service) backendNames() []string {
 	names := []string{}
 	for _, b := range *s.backends.Load() {
@@ -98,19 +101,19 @@ func (s *Service) backendNames() []string {
 	return names
 }
 
-// DefaultBackends are tried where nobody says otherwise: database, then ldap, which asks nobody for tenants without a
-// directory. In this order a local user's right password never gets to a tenant's directory. Which comes first changes no
-// answer: a user's authentication_method is that of one of them.
+// DefaultBackends returns the default backends: database, then ldap, which contacts nobody for tenants without a directory. In
+// this order a local user's correct password never reaches a tenant's directory. The order changes no response: a user's
+// authentication_method is that of only one of them.
 func (s *Service) DefaultBackends() []Backend {
 	return []Backend{s.DatabaseBackend(), s.LDAPBackend(nil)}
 }
 
-// DatabaseBackend checks the passwords that the service itself keeps.
+// DatabaseBackend returns the backend that checks the passwords in the service's own database.
 func (s *Service) DatabaseBackend() Backend { return databaseBackend{s} }
 
 type databaseBackend struct{ s *Service }
 
-// databaseName is the name of the backend whose places are those of the hashes.
+// databaseName is the name of the backend that hashes, and so uses the places of the hasher.
 const databaseName = "database"
 
 func (databaseBackend) Name() string { return databaseName }
@@ -125,9 +128,9 @@ func (b databaseBackend) Authenticate(ctx context.Context, a Attempt) (Identity,
 	return Identity{UserUUID: user}, err
 }
 
-// logIn returns the UUID of the user whom the first of the backends vouches for, and that backend's name. All of them are tried before the one
-// answer to every failure, so that the time tells no more than the answer does. That is 401 when all have refused, and 503 when any
-// could not be asked, whatever the others have said: it might have let the login in.
+// logIn returns the UUID of the user whom the first of the backends authenticates, and that backend's name. It tries all backends
+// before it fails, so that the time reveals no more than the response. It fails with 401 if all have refused, and with 503 if any
+// could not be asked, since that one might have let the login in.
 func (s *Service) logIn(ctx context.Context, a Attempt) (user, backend string, err error) {
 	looked := false
 	var undecided error
@@ -152,7 +155,7 @@ func (s *Service) logIn(ctx context.Context, a Attempt) (user, backend string, e
 			undecided = err
 			slog.WarnContext(ctx, "a backend could not be asked", "backend", b.Name(), "tenant_uuid", a.TenantUUID, "error", err)
 		}
-		if ctx.Err() != nil { // nobody waits for what the next one says
+		if ctx.Err() != nil { // the client is gone, so do not ask the next backend
 			break
 		}
 	}
@@ -168,10 +171,10 @@ func (s *Service) logIn(ctx context.Context, a Attempt) (user, backend string, e
 	return "", "", errNoLogin()
 }
 
-// errLeft says that the client has gone before the end.
+// errLeft says that the client left before the login was decided.
 var errLeft = errors.New("the client has left")
 
-// vouched returns the UUID of the user whom a backend vouches for.
+// vouched returns the UUID of the user whom a backend authenticates.
 func (s *Service) vouched(ctx context.Context, b Backend, a Attempt) (string, error) {
 	vouch := func(ctx context.Context) (string, error) {
 		id, err := b.Authenticate(ctx, a)
@@ -190,7 +193,7 @@ func (s *Service) vouched(ctx context.Context, b Backend, a Attempt) (string, er
 	return ask(ctx, &s.places, b, a.TenantUUID, vouch)
 }
 
-// namedTenant is the tenant that the login names, or "" when there is no such tenant: that is no answer of its own.
+// namedTenant returns the tenant that the login names, or "" if there is no such tenant, which must not show in the response.
 func (s *Service) namedTenant(ctx context.Context, req *tokenRequest) (string, error) {
 	var sql, arg string
 	switch {
@@ -217,7 +220,7 @@ func isUUID(text string) bool {
 
 const nativeMethod = "native"
 
-// methodOfBackend is the authentication_method of a backend's users.
+// methodOfBackend returns the authentication_method of a backend's users.
 func methodOfBackend(b Backend) string {
 	if m, ok := b.(BackendMethod); ok {
 		return m.Method()
@@ -225,14 +228,13 @@ func methodOfBackend(b Backend) string {
 	return nativeMethod
 }
 
-// methodOf is a user u's own method, where t is the tenant.
+// methodOf is the SQL for the method of a user u in tenant t.
 const methodOf = `CASE u.authentication_method WHEN 'default' THEN t.default_authentication_method ELSE u.authentication_method END`
 
-// userOf finds the user of an identity, and binds the two. The user must be enabled, and one whom a backend of this
-// method may vouch for.
+// userOf finds the user of an identity, and binds the two. The user must be enabled, and of the backend's method.
 func (s *Service) userOf(ctx context.Context, b Backend, id Identity) (user string, err error) {
 	if id.UserUUID != "" && !isUUID(id.UserUUID) {
-		return "", errors.New("the backend answered what is no UUID of a user")
+		return "", errors.New("the backend returned an invalid user UUID")
 	}
 	method := methodOfBackend(b)
 	if id.UserUUID != "" {
@@ -256,19 +258,19 @@ func (s *Service) userOf(ctx context.Context, b Backend, id Identity) (user stri
 	return user, err
 }
 
-// mayEnter refuses a user who may not log in, or not by a way that somebody has set up who holds less than the user.
+// mayEnter refuses a user who may not log in, or whose way in was set up by somebody who holds less than the user.
 func (s *Service) mayEnter(ctx context.Context, c store.Conn, user, method, backend string) error {
 	if err := mayLogIn(ctx, c, user, method); err != nil {
 		return err
 	}
 	ok, err := s.entryStands(ctx, c, user, backend)
 	if err == nil && !ok {
-		err = refusedFor("who set up the user's way in does not hold all that the user holds")
+		err = refusedFor("the user's way to log in was set up by somebody who does not hold all that the user holds")
 	}
 	return err
 }
 
-// bind has the entry be the user from now on, if it has an ID, and keeps who vouches for the name by which the user was found.
+// bind binds the entry to the user, if it has an ID, and records who vouches for the name that found the user.
 func bind(ctx context.Context, tx store.Conn, backend string, id Identity, user string, by []voucher) error {
 	if err := vouch(ctx, tx, user, vouchIdentity(backend), by); err != nil || id.ID == "" {
 		return err
@@ -289,7 +291,7 @@ func mayLogIn(ctx context.Context, c store.Conn, user, method string) error {
 	return err
 }
 
-// boundUser is the user whom an earlier login has bound to the entry, or "".
+// boundUser returns the user whom an earlier login has bound to the entry, or "".
 func boundUser(ctx context.Context, c store.Conn, backend string, id Identity) (string, error) {
 	if id.ID == "" {
 		return "", nil
@@ -302,7 +304,8 @@ func boundUser(ctx context.Context, c store.Conn, backend string, id Identity) (
 	return user, err
 }
 
-// namedUser is the one user who has any of the logins, and is not bound to another entry, with those who vouch for the logins.
+// namedUser returns the one user who has any of the logins and is not bound to another entry, with those who vouch for the
+// logins.
 func namedUser(ctx context.Context, c store.Conn, backend string, id Identity) (string, []voucher, error) {
 	type named struct {
 		UserUUID   string  `db:"uuid"`

@@ -12,30 +12,30 @@ import (
 	"github.com/ringfence/ringfence/internal/apierr"
 )
 
-// Backends may hang. Each has places of its own for each tenant, apart from those for hashing, so that one that hangs for a tenant
-// holds up nobody but those who log in by it.
+// Backends may hang. Each has its own places for each tenant, separate from those for hashing, so that a backend that hangs for a
+// tenant holds up only the logins that use it.
 
 const (
-	// placesOfBackend is how many may ask a backend at once, for one tenant.
+	// placesOfBackend is how many logins of one tenant may ask a backend at once.
 	placesOfBackend = 32
-	// backendTimeout is how long an answer is waited for.
+	// backendTimeout is how long to wait for a backend.
 	backendTimeout = 10 * time.Second
-	// askAgain is how long a client waits whose backend could not be asked.
+	// askAgain is how long a client should wait after a backend could not be asked.
 	askAgain = 10 * time.Second
 )
 
 var (
-	errFull    = errors.New("as many ask it for this tenant as can find a place")
+	errFull    = errors.New("too many logins of this tenant are asking it")
 	errTooLate = fmt.Errorf("it did not answer within %s", backendTimeout)
 )
 
-// places are those that are taken. The zero value is ready.
+// places counts the places in use. The zero value is ready.
 type places struct {
 	mu    sync.Mutex
 	taken map[string]int
 }
 
-// enter takes one of a key's places, and waits for nothing. leave gives it back.
+// enter takes one of a key's places without waiting. leave gives it back.
 func (p *places) enter(key string) (leave func(), ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -55,8 +55,8 @@ func (p *places) enter(key string) (leave func(), ok bool) {
 	}, true
 }
 
-// ask puts a question to a backend, on behalf of a tenant. A client that leaves does not end it, because what an attempt counts as
-// hangs on how it ends. One that goes on for too long is left to itself, and keeps its place until it has ended.
+// ask puts a question to a backend, on behalf of a tenant. It does not stop when the client leaves, because the result decides
+// how the attempt is counted. A question that takes too long is abandoned, and keeps its place until it ends.
 func ask[T any](ctx context.Context, p *places, b Backend, tenantUUID string, question func(context.Context) (T, error)) (T, error) {
 	type answer struct {
 		value T
@@ -73,7 +73,7 @@ func ask[T any](ctx context.Context, p *places, b Backend, tenantUUID string, qu
 	go func() {
 		defer leave()
 		defer func() {
-			if r := recover(); r != nil { // it would end the process: there is no handler above
+			if r := recover(); r != nil { // no handler is above to recover, so the process would end
 				answered <- answer{err: fmt.Errorf("it panicked: %v", r)}
 			}
 		}()
@@ -88,18 +88,18 @@ func ask[T any](ctx context.Context, p *places, b Backend, tenantUUID string, qu
 	}
 }
 
-// errUndecided says that nobody knows whether a login is right: one backend might have let it in, and could not be asked. What the
-// others have said does not show, so that nobody learns from it who is known to which.
+// errUndecided says that the login cannot be decided: one backend might have let it in, and could not be asked. The response does
+// not depend on what the other backends said, so that it reveals to nobody which of them knows the login.
 func errUndecided(cause error) error {
 	return &apierr.Error{
 		Kind: apierr.Unavailable, ID: "backend-unavailable", RetryAfter: askAgain, Err: cause,
-		Message: "Whether the login is right cannot be asked now; try again shortly",
+		Message: "The login cannot be checked now; try again shortly",
 	}
 }
 
-// undecidedGuesses are the logins of one name by one tenant's backends that may end undecided. They are no wrong guesses, and yet other
-// backends have looked at the password: without a bound, whoever has a directory that never answers could try out
-// on the others as many passwords as they like.
+// undecidedGuesses limits the undecided logins of one name by one tenant's backends. They do not count as wrong guesses, although
+// other backends have checked the password. Without a limit, the owner of a directory that never responds could try any number of
+// passwords on the other backends.
 var undecidedGuesses = throttle.Rate{Burst: 100, Every: time.Minute}
 
 func undecidedKey(a Attempt) throttle.Key {
@@ -110,7 +110,7 @@ func undecidedKey(a Attempt) throttle.Key {
 	return throttle.KeyOf("undecided at "+a.TenantUUID, name)
 }
 
-// mayStayUndecided refuses, in the words of errUndecided, a login that has been left undecided too often. Nobody looks at its password.
+// mayStayUndecided refuses, with errUndecided, a login that was left undecided too often. No backend checks its password.
 func (s *Service) mayStayUndecided(ctx context.Context, a Attempt) error {
 	err := s.throttle.Left(ctx, undecidedKey(a), undecidedGuesses)
 	if e := apierr.As(err); e != nil && e.Kind == apierr.TooMany {
@@ -119,7 +119,7 @@ func (s *Service) mayStayUndecided(ctx context.Context, a Attempt) error {
 	return err
 }
 
-// leaveUndecided counts a login that some backends have refused and others could not decide. It comes before the guess is taken
+// leaveUndecided counts a login that some backends have refused and others could not decide. It runs before the guess is taken
 // back (throttle.Attempt.Try): a node that dies in between has counted too much, never too little.
 func (s *Service) leaveUndecided(ctx context.Context, a Attempt) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), backendTimeout)

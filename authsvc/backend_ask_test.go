@@ -18,7 +18,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
 
-// hanging is a backend that says nothing of one tenant's users until it is released, and refuses all others.
+// hanging is a backend that blocks on one tenant's users until it is released, and refuses all others.
 type hanging struct {
 	tenant  string
 	release chan struct{}
@@ -34,7 +34,7 @@ func (h hanging) Authenticate(_ context.Context, a authsvc.Attempt) (authsvc.Ide
 	return authsvc.Identity{}, authsvc.ErrRefused
 }
 
-// waitFor waits until so many ask a backend.
+// waitFor waits until so many logins ask a backend.
 func (s *server) waitFor(n int, backend, tenant string) {
 	s.t.Helper()
 	for s.svc.Asking(backend, tenant) != n {
@@ -45,8 +45,8 @@ func (s *server) waitFor(n int, backend, tenant string) {
 	}
 }
 
-// A backend that hangs for a tenant holds up that tenant's logins: not those that it answers, and not those of users who have
-// their password here, however few places there are for hashing.
+// A backend that hangs for a tenant holds up only that tenant's logins. It does not hold up logins that it decides, or users who
+// have their password here, however few places there are for hashing.
 func TestBackendThatHangs(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db store.DB) {
@@ -62,7 +62,7 @@ func TestBackendThatHangs(t *testing.T) {
 			waiting.Go(func() { s.undecided(byAcme, fmt.Sprint("user", n), "x") })
 			s.waitFor(n+1, h.Name(), acme)
 		}
-		s.undecided(byAcme, "one more", "x") // at once: there is no place
+		s.undecided(byAcme, "one more", "x") // at once: no place is free
 		for range 5 {
 			s.admin()
 			s.fails(byOther, "admin", "wrong")
@@ -75,7 +75,8 @@ func TestBackendThatHangs(t *testing.T) {
 	})
 }
 
-// What cannot be decided is no wrong guess, whether the client waits for the end or not; a faulty backend ends no process.
+// An undecided login is not a wrong guess, whether the client waits for the end or not; a faulty backend does not end the
+// process.
 func TestUndecidedIsNoGuess(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)
@@ -105,14 +106,14 @@ func TestUndecidedIsNoGuess(t *testing.T) {
 		}
 		g.answer = says(authsvc.Identity{UserUUID: alice})
 		s.do("POST", "/token", "", "{}", basic("al", "of the guest's")).want(t, 200)
-		g.answer = refuses // and what is refused is one
+		g.answer = refuses // but a refused login is one
 		s.fails("{}", "bob", "wrong")
 		s.fails("{}", "bob", "wrong")
 		s.do("POST", "/token", "", "{}", basic("bob", "wrong")).want(t, 429)
 	})
 }
 
-// Whoever has a directory that never answers cannot try out passwords on the other backends without end.
+// The owner of a directory that never responds cannot try an unlimited number of passwords on the other backends.
 func TestUndecidedGuessesAreBounded(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)
@@ -133,18 +134,18 @@ func TestUndecidedGuessesAreBounded(t *testing.T) {
 			s.undecided(byEvil, "alice", "wrong")
 		}
 		asked := down.asked
-		s.undecided(byEvil, "Alice", "secret of alice") // in the same words, and nobody has looked at it
+		s.undecided(byEvil, "Alice", "secret of alice") // the same response, and nobody has checked it
 		if down.asked != asked {
 			t.Error("the backend was asked")
 		}
-		s.do("POST", "/token", "", "{}", in).want(t, 200) // she herself names another tenant, or none
+		s.do("POST", "/token", "", "{}", in).want(t, 200) // Alice herself names another tenant, or none
 		s.pass(time.Minute)
 		s.do("POST", "/token", "", byEvil, in).want(t, 200)
 	})
 }
 
-// How long a directory that cannot be asked takes says nothing of its address: a closed port, one at which something else answers,
-// one that is silent, a name that nobody has, an address that no directory may have.
+// The time that an unusable directory takes reveals nothing about its address: a closed port, another protocol, silence, an
+// unknown name, a forbidden address.
 func TestTroubleTakesAllTheTime(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, storetest.SQLite(t))

@@ -14,7 +14,7 @@ import (
 	"github.com/ringfence/ringfence/internal/tenant"
 )
 
-// idpTypes are what a user's authentication_method may be.
+// idpTypes are the possible values of a user's authentication_method.
 var idpTypes = []string{"default", "ldap", "native", "saml"}
 
 type idpAnswer struct {
@@ -38,7 +38,7 @@ type methodView struct {
 	AuthenticationMethod string `json:"authentication_method"`
 }
 
-// idpOperations say by which method users log in.
+// idpOperations set the method by which users log in.
 func (s *Service) idpOperations() []rest.Operation {
 	const one, users = "/idp/{idp_type}/users/{user_uuid}", "auth.idp.{idp_type}.users"
 	return []rest.Operation{
@@ -87,7 +87,7 @@ func (s *Service) changeMethodOfOne(ctx context.Context, r *rest.Request) (rest.
 	return rest.Reply{}, s.changeMethod(ctx, r, []string{user})
 }
 
-// changeMethod makes the path's method that of the users, in one transaction; a DELETE gives those who have it the default.
+// changeMethod gives the users the path's method, in one transaction; a DELETE resets those who have it to the default.
 func (s *Service) changeMethod(ctx context.Context, r *rest.Request, users []string) error {
 	method := r.Param("idp_type")
 	if !slices.Contains(idpTypes, method) {
@@ -129,7 +129,7 @@ func (s *Service) changeMethod(ctx context.Context, r *rest.Request, users []str
 	return err
 }
 
-// changeMethodOf is changeMethod of one user. To change how somebody logs in is to act on them.
+// changeMethodOf changes one user's method. Changing how a user logs in is acting on that user.
 func (s *Service) changeMethodOf(ctx context.Context, tx store.Conn, r *rest.Request, scope, user, method string) (changed bool, err error) {
 	type row struct {
 		TenantUUID string `db:"tenant_uuid"`

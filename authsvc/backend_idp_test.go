@@ -68,7 +68,7 @@ func TestIDP(t *testing.T) {
 	})
 }
 
-// Whoever can do everything must be able to log in.
+// Every administrator must be able to log in.
 func TestLastAdministratorsMethod(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)
@@ -111,7 +111,7 @@ func TestConfig(t *testing.T) {
 		}
 		s.do("PATCH", "/config", admin, `[{"op":"replace","path":"/debug","value":false},{"op":"replace","path":"/profiling_enabled","value":false}]`).want(t, 200)
 
-		// Not for users of other tenants, whatever they may do and whichever tenant they name.
+		// Users of other tenants get nothing, whatever they may do and whichever tenant they name.
 		below := s.tenant(admin, "below")
 		s.do("POST", "/users", admin, `{"username":"lord","password":"of below"}`, in(below)).want(t, 200)
 		lord := s.login("lord", "of below")
@@ -149,7 +149,7 @@ func TestSAML(t *testing.T) {
 	})
 }
 
-// What these operations require is what clients' policies are written for.
+// Clients' policies rely on the accesses of these operations.
 const backendAccesses = `
 GET /backends -
 HEAD /status -

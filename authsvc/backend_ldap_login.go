@@ -9,8 +9,8 @@ import (
 	"github.com/ringfence/ringfence/authsvc/backend/ldap"
 )
 
-// LDAPBackend asks the directory of the tenant that the login names. roots may have signed a directory's certificate; nil is
-// whom the system trusts.
+// LDAPBackend returns the backend that asks the directory of the tenant that the login names. roots are the authorities that may
+// sign a directory's certificate; nil means those of the system.
 func (s *Service) LDAPBackend(roots *x509.CertPool) Backend {
 	return &ldapBackend{s: s, roots: roots}
 }
@@ -47,8 +47,8 @@ func (b *ldapBackend) Recheck(ctx context.Context, id Identity) error {
 	return err
 }
 
-// ask asks a tenant's directory. One that cannot be asked costs all the time that there is for the question, whatever the
-// reason: whoever chooses the address cannot tell a closed port from a silent one, or from one that answers something else.
+// ask asks a tenant's directory. A directory that cannot be asked always takes the whole time limit: a tenant that chooses the
+// address cannot tell a closed port from a silent one, or from one that speaks another protocol.
 func (b *ldapBackend) ask(ctx context.Context, tenantUUID string, question func(context.Context, ldap.Config) error) error {
 	kept, err := b.s.directories.Of(ctx, b.s.db, tenantUUID)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
 
-// directory is the body of PUT /backends/ldap for a server, with more settings.
+// directory returns the body of PUT /backends/ldap for a server, with more settings.
 func directory(d *ldaptest.Server, more string) string {
 	return fmt.Sprintf(`{"host":%q,"port":%d,"bind_dn":%q,"bind_password":%q,"user_base_dn":%q,"user_login_attribute":"uid","user_email_attribute":"mail"%s}`,
 		ldaptest.Host, d.Port, ldaptest.ServiceDN, ldaptest.ServicePassword, ldaptest.PeopleDN, more)
@@ -73,14 +73,14 @@ func TestLDAPLogin(t *testing.T) {
 		} {
 			t.Run(name, func(t *testing.T) { (&server{t, s.db, s.svc, s.cache}).fails(c[0], c[1], c[2]) })
 		}
-		// Her own password is good with or without a tenant's name, which says nothing of her.
+		// Her own password works with or without a tenant's name, which reveals nothing about her.
 		s.do("POST", "/token", "", byDomain, basic("zoe@example.test", "her own")).want(t, 200)
 
-		// The tenant's default method is that of bob, who has two addresses, one of them his.
+		// bob has the tenant's default method, and two addresses, one of them his.
 		s.do("PUT", "/tenants/"+acme, admin, `{"default_authentication_method":"ldap"}`).want(t, 200)
 		token := logsIn(byDomain, "bob", ldaptest.Password("bob"), bob)
 
-		// Alice's entry stays hers when somebody else gets the address, and when she has another.
+		// Alice's entry stays hers when somebody else gets the address, and when she gets another.
 		s.do("DELETE", "/users/"+bob, admin, "").want(t, 204)
 		s.do("GET", "/token/"+token, "", "").want(t, 404)
 		bob = user(acme, `{"username":"bob@example.test"}`)
@@ -89,14 +89,14 @@ func TestLDAPLogin(t *testing.T) {
 		d.Stop()
 		s.svc.UseDirectoryTimeout(time.Millisecond)
 		s.undecided(byDomain, "alice", ldaptest.Password("alice"))
-		s.undecided(byDomain, "nobody", "wrong") // which says nothing of who is known where
+		s.undecided(byDomain, "nobody", "wrong") // which reveals nothing about known users
 		s.undecided(byDomain, "zoe@example.test", "wrong")
 		s.svc.UseDirectoryTimeout(ldap.Timeout)
 		s.do("POST", "/token", "", byDomain, basic("zoe@example.test", "her own")).want(t, 200)
 		d.Restart()
 		logsIn(byDomain, "alice", ldaptest.Password("alice"), alice)
 
-		// StartTLS and ldaps, by the operator's authority; without it, nothing in plain text instead.
+		// StartTLS and ldaps, with the operator's authority; without it, no fallback to plain text.
 		s.do("PUT", "/backends/ldap", admin, directory(d, `,"protocol_security":"tls"`), in(acme)).want(t, 200)
 		logsIn(byDomain, "alice", ldaptest.Password("alice"), alice)
 		s.svc.UseBackends(s.svc.DefaultBackends())
@@ -139,7 +139,7 @@ func TestLDAPConfig(t *testing.T) {
 			t.Errorf("the password is shown: %s", a.body)
 		}
 		s.do("PUT", "/backends/ldap", admin, `{`+base+`}`, in(acme), ifMatch(read.header.Get("ETag"))).want(t, 412)
-		// What is not sent stays, and the password goes to no other server.
+		// Fields that are not sent stay, but the password is not sent to another server.
 		kept := s.do("PUT", "/backends/ldap", admin, `{`+base+`,"protocol_version":3}`, in(acme)).want(t, 200)
 		if kept.body != a.body {
 			t.Errorf("kept %s\nof   %s", kept.body, a.body)
@@ -190,7 +190,7 @@ func TestLDAPConfig(t *testing.T) {
 	})
 }
 
-// Who chooses the directory chooses the passwords of its users, so they must hold no more.
+// A caller who chooses the directory chooses the passwords of its users, so they must hold no more.
 func TestLDAPConfigActsOnItsUsers(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)

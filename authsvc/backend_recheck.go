@@ -9,11 +9,11 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// A refresh token stands for a password that somebody has proved long ago. Where it was a directory that knew the password, it is asked
-// each time whether that person still is there; tokens that were made before are good until they expire, for
-// it would take a question for each request to know sooner.
+// A refresh token stands for a password that was proved long ago. If a directory checked that password, it is asked on each use
+// whether the user could still log in. Tokens issued earlier stay valid until they expire: anything sooner would take a question
+// per request.
 
-// mayRefresh says whether a user's refresh token is good for another token, as far as the backends know.
+// mayRefresh returns nil if the backends would still let a refresh token's user log in.
 func (s *Service) mayRefresh(ctx context.Context, user string) error {
 	err := s.recheck(ctx, user)
 	e := apierr.As(err)
@@ -28,12 +28,12 @@ func (s *Service) mayRefresh(ctx context.Context, user string) error {
 	default:
 		return &apierr.Error{
 			Kind: apierr.Unavailable, ID: "backend-unavailable", RetryAfter: askAgain, Err: err,
-			Message: "Whether the user still may log in cannot be asked now; try again shortly",
+			Message: "Whether the user may still log in cannot be checked now; try again shortly",
 		}
 	}
 }
 
-// mayGoOffline refuses a refresh token to somebody who has just logged in, where it would be good for nothing.
+// mayGoOffline refuses a refresh token to a user who has just logged in, if the token would be useless.
 func (s *Service) mayGoOffline(ctx context.Context, user string) error {
 	err := s.recheck(ctx, user)
 	if errors.Is(err, ErrNoRecheck) {
@@ -76,7 +76,7 @@ func (s *Service) recheck(ctx context.Context, user string) error {
 			return err
 		}
 		if id.ID == "" && u.Method == nativeMethod {
-			continue // another backend's, or the database's own
+			continue // of another backend, or of the database itself
 		}
 		if id.ID == "" {
 			id.TenantUUID = u.TenantUUID
@@ -93,7 +93,7 @@ func (s *Service) recheck(ctx context.Context, user string) error {
 	return nil
 }
 
-// identityOf is a user as a backend knows them: the entry that the user is bound to, if any, and the user's logins.
+// identityOf returns a user as a backend knows them: the entry that the user is bound to, if any, and the user's logins.
 func (s *Service) identityOf(ctx context.Context, backend, user string) (Identity, error) {
 	type bound struct {
 		Realm string `db:"realm"`

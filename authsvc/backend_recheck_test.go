@@ -11,8 +11,8 @@ import (
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
 
-// Whom the directory's administrator has shut out gets no token any more, by password or by refresh token. A token that
-// lives already is good until it expires, or until the user is disabled here.
+// A user whom the directory's administrator has locked gets no more tokens, by password or by refresh token. A live token stays
+// valid until it expires, or until the user is disabled here.
 func TestRefreshTokensOfADirectory(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		d := ldaptest.Start(t)
@@ -35,7 +35,7 @@ func TestRefreshTokensOfADirectory(t *testing.T) {
 		d.Change("alice", "pwdAccountLockedTime")
 		s.do("POST", "/token", "", byRefresh).want(t, 200)
 
-		// A directory that cannot be asked says nothing of anybody.
+		// A directory that cannot be asked decides nothing.
 		d.Stop()
 		if a := s.do("POST", "/token", "", byRefresh).refused(t, 503, "backend-unavailable"); a.header.Get("Retry-After") == "" {
 			t.Error("no Retry-After")
@@ -43,7 +43,7 @@ func TestRefreshTokensOfADirectory(t *testing.T) {
 		d.Restart()
 		s.do("POST", "/token", "", byRefresh).want(t, 200)
 
-		// Without a service account nobody can be asked about, so there is nothing to give out or to take.
+		// Without a service account the directory cannot be asked, so no refresh token is issued or accepted.
 		alone := strings.Replace(strings.Replace(directory(d, ""), `"bind_dn":"`+ldaptest.ServiceDN+`"`, `"bind_dn":null`, 1), `"bind_password":"`+ldaptest.ServicePassword+`"`, `"bind_password":null`, 1)
 		s.do("PUT", "/backends/ldap", admin, alone).want(t, 200)
 		s.do("POST", "/token", "", online, in).want(t, 200)
@@ -63,11 +63,11 @@ func TestRefreshTokensOfADirectory(t *testing.T) {
 
 		s.svc.UseBackends([]authsvc.Backend{s.svc.DatabaseBackend()})
 		s.do("PUT", "/users/"+alice, admin, `{"enabled":true}`).want(t, 200)
-		s.do("POST", "/token", "", byRefresh).want(t, 401) // nobody asks for her method
+		s.do("POST", "/token", "", byRefresh).want(t, 401) // no backend for her method
 	})
 }
 
-// register is a third-party backend that vouches for one entry, and knows whether it is still there.
+// register is a third-party backend that authenticates one entry, and knows whether it still exists.
 type register struct{ gone bool }
 
 func (*register) Name() string { return "register" }
@@ -86,7 +86,7 @@ func (r *register) Recheck(_ context.Context, id authsvc.Identity) error {
 	return nil
 }
 
-// A backend is asked about those whom it has vouched for, and about nobody else.
+// A backend is asked only about users whom it has authenticated.
 func TestRefreshTokensOfAnotherBackend(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)

@@ -14,7 +14,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
 
-// guest is a third-party backend that answers what the test says.
+// guest is a third-party backend that returns what the test sets.
 type guest struct {
 	name, method string
 	answer       func(a authsvc.Attempt) (authsvc.Identity, error)
@@ -41,7 +41,7 @@ func refuses(authsvc.Attempt) (authsvc.Identity, error) {
 	return authsvc.Identity{}, authsvc.ErrRefused
 }
 
-// fails fails the test unless the login is refused in the one way that all are.
+// fails fails the test unless the login is refused in the one way common to all refusals.
 func (s *server) fails(body, user, password string) {
 	s.t.Helper()
 	a := s.do("POST", "/token", "", body, basic(user, password)).refused(s.t, 401, "unauthorized")
@@ -50,11 +50,11 @@ func (s *server) fails(body, user, password string) {
 	}
 }
 
-// undecided fails the test unless the login is answered in the one way that those are that nobody can decide.
+// undecided fails the test unless the response is the one common to all undecided logins.
 func (s *server) undecided(body, user, password string) {
 	s.t.Helper()
 	a := s.do("POST", "/token", "", body, basic(user, password)).refused(s.t, 503, "backend-unavailable")
-	if a.header.Get("Retry-After") == "" || a.text(s.t, "message") != "Whether the login is right cannot be asked now; try again shortly" {
+	if a.header.Get("Retry-After") == "" || a.text(s.t, "message") != "The login cannot be checked now; try again shortly" {
 		s.t.Fatalf("an answer of its own: %v %s", a.header, a.body)
 	}
 }
@@ -83,7 +83,7 @@ func TestBackendsAreTriedInOrder(t *testing.T) {
 			t.Errorf("backends: %s", list.body)
 		}
 		s.svc.UseBackends([]authsvc.Backend{broken, no})
-		s.undecided("{}", "alice", "secret of alice") // the one that is down might know better
+		s.undecided("{}", "alice", "secret of alice") // the unreachable one might have accepted it
 		s.svc.UseBackends(s.svc.DefaultBackends())
 		s.login("alice", "secret of alice")
 
@@ -95,7 +95,7 @@ func TestBackendsAreTriedInOrder(t *testing.T) {
 	})
 }
 
-// Whom a backend vouches for must be an enabled user of its method.
+// A backend can only authenticate enabled users of its method.
 func TestBackendsVouchForTheirOwnUsers(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)
@@ -148,7 +148,7 @@ func TestBackendsVouchForTheirOwnUsers(t *testing.T) {
 	})
 }
 
-// The first login binds a user to what the entry is called for ever; addresses mean nothing from then on.
+// The first login binds a user to the entry's ID; from then on addresses mean nothing.
 func TestIdentitiesAreBound(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)
@@ -182,7 +182,7 @@ func TestIdentitiesAreBound(t *testing.T) {
 	})
 }
 
-// Several first logins at once bind the user once, and all of them succeed.
+// Several concurrent first logins bind the user once, and all of them succeed.
 func TestFirstLoginsAtOnce(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)
@@ -204,7 +204,7 @@ func TestFirstLoginsAtOnce(t *testing.T) {
 	})
 }
 
-// An unknown login and a wrong password ask the same backends, whatever those before have said.
+// An unknown login and a wrong password ask the same backends, whatever the previous ones said.
 func TestEveryBackendIsAsked(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)
@@ -222,7 +222,7 @@ func TestEveryBackendIsAsked(t *testing.T) {
 	})
 }
 
-// adminBy logs the administrator in by a guest.
+// adminBy logs the administrator in through a guest.
 func (s *server) adminBy(g *guest, login string) string {
 	s.t.Helper()
 	g.answer = says(authsvc.Identity{Logins: []string{login}})

@@ -22,30 +22,29 @@ type Admin struct {
 	Username string
 	// Password, when empty, is generated, shown once, and kept in File.
 	Password string
-	// File is where a generated password is kept, mode 0600, as long as it is right.
+	// File is where a generated password is kept, with mode 0600, as long as it is valid.
 	File string
-	// Made is true when the database is known to have had its first administrator: to make another one would be to begin anew.
+	// Made is set if the database is known to have had its first administrator: creating another one would mean beginning anew.
 	Made bool
 }
 
-// ErrEmpty says that a database has nothing in it and had something before.
+// ErrEmpty says that a database is empty and was not empty before.
 var ErrEmpty = errors.New("the database is empty")
 
-// FirstStart is what Bootstrap did.
+// FirstStart is the result of Bootstrap.
 type FirstStart struct {
-	// Created is true on the one start, of the one node, that made the administrator.
+	// Created is true on the one start, of the one node, that created the administrator.
 	Created bool
-	// Password is the generated one, to be shown once; empty when the operator chose it.
+	// Password is the generated one, to be shown once; empty if the operator chose it.
 	Password string
 }
 
-// Bootstrap makes, once in the life of a database, this installation's identity, the master tenant,
-// and the first administrator. Ten nodes may call it at once: one of them makes them. Afterwards it
-// changes nothing, whatever Admin says.
+// Bootstrap creates, once in the life of a database, this installation's identity, the master tenant, and the first
+// administrator. Ten nodes may call it at once: one of them creates them. Afterwards it changes nothing, whatever Admin says.
 //
-// A generated password touches the database and a file: it is written beside File first, then committed, then
-// renamed. Interrupted before the commit, nothing exists and the next start begins anew;
-// interrupted after it, the next start finishes the rename.
+// A generated password concerns the database and a file: it is written beside File first, then committed, then renamed. If the
+// process dies before the commit, nothing exists and the next start begins anew; if it dies after the commit, the next start
+// renames the file.
 func (s *Service) Bootstrap(ctx context.Context, a Admin) (FirstStart, error) {
 	server, err := s.serverUUID(ctx)
 	var first FirstStart
@@ -67,13 +66,13 @@ func (s *Service) Bootstrap(ctx context.Context, a Admin) (FirstStart, error) {
 	s.kept.mu.Lock()
 	s.kept.file = a.File
 	s.kept.mu.Unlock()
-	if err := s.dropStaleCredentials(ctx); err != nil { // they are looked at again
+	if err := s.dropStaleCredentials(ctx); err != nil { // the next check tries again
 		slog.WarnContext(ctx, "the first administrator's credentials may be out of date", "error", err)
 	}
 	return first, nil
 }
 
-// firstStart tries to be the one that makes the first administrator.
+// firstStart tries to create the first administrator.
 func (s *Service) firstStart(ctx context.Context, a Admin) (first FirstStart, err error) {
 	key, err := a.check()
 	if err == nil && a.Password != "" {
@@ -97,13 +96,13 @@ func (s *Service) firstStart(ctx context.Context, a Admin) (first FirstStart, er
 	if first.Created, err = s.createFirst(ctx, a.Username, key, hash); err != nil {
 		return first, fmt.Errorf("creating the first administrator: %w", err)
 	}
-	if !first.Created { // another node was first: its operator has the password
+	if !first.Created { // another node was first, and its operator has the password
 		return FirstStart{}, nil
 	}
 	return first, nil
 }
 
-// check refuses an administrator who could never log in, and answers the canonical form of the name.
+// check refuses an administrator who could never log in, and returns the canonical form of the name.
 func (a Admin) check() (key string, err error) {
 	tidy, key, err := checkName("username", a.Username)
 	switch {
@@ -131,8 +130,8 @@ func (s *Service) serverUUID(ctx context.Context) (string, error) {
 	return store.Get[string](ctx, s.db, `SELECT uuid FROM auth_server`)
 }
 
-// createFirst returns false when another node has done it. The row of auth_server
-// decides: its insertion waits for a rival's transaction.
+// createFirst returns false if another node has created the administrator. The row of auth_server decides: its insertion waits
+// for a concurrent transaction.
 func (s *Service) createFirst(ctx context.Context, username, key, hash string) (created bool, err error) {
 	err = s.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
 		n, err := tx.Exec(ctx, `INSERT INTO auth_server (id, uuid) VALUES (1, $1) ON CONFLICT (id) DO NOTHING`, uuid.NewString())

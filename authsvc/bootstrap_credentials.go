@@ -16,8 +16,8 @@ import (
 	"github.com/ringfence/ringfence/internal/private"
 )
 
-// pendingEnding ends the names of the files that a first start writes before it commits. Each has
-// a name of its own, so that processes that share a folder do not write into each other's.
+// pendingEnding ends the names of the files that a first start writes before it commits. Each file has a unique name, so that
+// processes that share a folder do not write into each other's files.
 const pendingEnding = ".new"
 
 // writePending writes a generated password to a new file beside a.File, mode 0600.
@@ -29,8 +29,8 @@ func writePending(a Admin, password string) error {
 	return nil
 }
 
-// settleCredentials deals with the pending files of first starts, this one's and those that were interrupted: one whose
-// password is the administrator's becomes file, the others are removed.
+// settleCredentials settles the pending files of first starts, this one's and interrupted ones: the file with the administrator's
+// password becomes file, the others are removed.
 func (s *Service) settleCredentials(ctx context.Context, file string) error {
 	entries, err := os.ReadDir(filepath.Dir(file))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -57,32 +57,33 @@ func (s *Service) settle(ctx context.Context, pending, file string) error {
 	if e := apierr.As(err); e != nil && e.Kind == apierr.Unauthorized {
 		return os.Remove(pending)
 	}
-	if err != nil { // nobody knows whose password it is
+	if err != nil { // it is unknown whose password it is
 		return err
 	}
 	return os.Rename(pending, file)
 }
 
-// readCredentials reads what writePending has written.
+// readCredentials reads a file that writePending has written.
 func readCredentials(file string) (credentials, error) {
 	text, err := os.ReadFile(file) //nolint:gosec // below the data folder
 	name, password, _ := strings.Cut(string(text), "\n")
 	return credentials{strings.TrimPrefix(name, "username: "), strings.TrimPrefix(strings.TrimSuffix(password, "\n"), "password: ")}, err
 }
 
-// keptCredentials is the file with the first administrator's password: it is kept as long as it lets its user in.
+// keptCredentials is the file with the first administrator's password, kept as long as the password is valid.
 type keptCredentials struct {
 	mu   sync.Mutex
 	file string
-	// user and hash are those that its password was last verified against, empty when there is no file.
+	// user and hash are what its password was last verified against, empty if there is no file.
 	user string
 	hash string
 }
 
-// dropStaleCredentials removes the file when its password has been changed, or its user renamed, disabled or deleted.
+// dropStaleCredentials removes the file if its password has been changed, or its user renamed, disabled or deleted.
 //
-// It is called at the start, when something of the user has changed on this node, and every minute for what other nodes do. Interrupted
-// between the change and the removal, the next start removes it. A file whose user cannot be looked up stays for the next time.
+// It is called at the start, after a change of the user on this node, and every minute for changes by other nodes. If the process
+// dies between the change and the removal, the next start removes the file. If the user cannot be looked up, the file stays until
+// the next call.
 func (s *Service) dropStaleCredentials(ctx context.Context) error {
 	s.kept.mu.Lock()
 	defer s.kept.mu.Unlock()
@@ -109,7 +110,7 @@ func (s *Service) dropIfStale(ctx context.Context, c credentials) error {
 		return err
 	}
 	if a.PasswordHash != nil && a.UserUUID == s.kept.user && *a.PasswordHash == s.kept.hash {
-		return nil // as it was when it was verified
+		return nil // unchanged since it was verified
 	}
 	user, err := s.authenticate(ctx, c)
 	switch e := apierr.As(err); {
@@ -129,7 +130,7 @@ func (s *Service) dropIfStale(ctx context.Context, c credentials) error {
 	return nil
 }
 
-// concerns reports whether the user of the file may be among those that a change has touched.
+// concerns reports whether the file's user may be among those that a change has touched.
 func (k *keptCredentials) concerns(what []forget) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -139,10 +140,10 @@ func (k *keptCredentials) concerns(what []forget) bool {
 	return slices.ContainsFunc(what, func(f forget) bool { return f.user == k.user || f.user == everybody })
 }
 
-// credentialsTime bounds how long a change of the administrator waits for the file to be looked at.
+// credentialsTime bounds how long a change of the administrator waits for the check of the file.
 const credentialsTime = 10 * time.Second
 
-// recheckCredentials is dropStaleCredentials after a change, which is committed and has been made whatever comes of this.
+// recheckCredentials calls dropStaleCredentials after a committed change. Its failure does not undo the change.
 func (s *Service) recheckCredentials(what []forget) {
 	if !s.kept.concerns(what) {
 		return
@@ -150,6 +151,6 @@ func (s *Service) recheckCredentials(what []forget) {
 	ctx, cancel := context.WithTimeout(context.Background(), credentialsTime)
 	defer cancel()
 	if err := s.dropStaleCredentials(ctx); err != nil {
-		slog.Warn("the first administrator's credentials may be out of date; they are looked at again in a minute", "error", err)
+		slog.Warn("the first administrator's credentials may be out of date; they are checked again in a minute", "error", err)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// The file with the first administrator's password is there as long as the password is right: it is removed when the password is
-// changed here, at the next look when it is changed elsewhere, and at the next start when that comes first.
+// The file with the first administrator's password exists as long as the password is valid. It is removed when the password is
+// changed here, at the next check when it is changed on another node, or at the next start.
 func TestCredentialsGoWithTheirPassword(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		file := filepath.Join(t.TempDir(), "admin-credentials")
@@ -45,7 +45,7 @@ func TestCredentialsGoWithTheirPassword(t *testing.T) {
 		}
 		kept(false)
 
-		if err := os.WriteFile(file, text, 0o600); err != nil { // as a node that was away has it
+		if err := os.WriteFile(file, text, 0o600); err != nil { // like a node that was down
 			t.Fatal(err)
 		}
 		again := newNode(t, db, nil)
@@ -56,7 +56,7 @@ func TestCredentialsGoWithTheirPassword(t *testing.T) {
 	})
 }
 
-// A database that had an administrator, and has nobody now, gets no new one.
+// A database that had an administrator, and is now empty, gets no new one.
 func TestEmptyDatabaseThatWasMade(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		file := filepath.Join(t.TempDir(), "admin-credentials")

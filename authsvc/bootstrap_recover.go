@@ -11,32 +11,32 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// Recovery says whom the operator of the machine lets in again, without anybody's permission.
+// Recovery says whose account the operator of the machine recovers, without anybody's permission.
 type Recovery struct {
-	// Username is the user's, or an address.
+	// Username is the user's username or an address.
 	Username string
-	// Password is the new one.
+	// Password is the new password.
 	Password string
 	// Administrator also gives the user the policy of the first administrator.
 	Administrator bool
 }
 
-// Recovered is who can log in now.
+// Recovered is the user who can log in now.
 type Recovered struct {
 	Username string
-	// Denials are what the user's policies deny, where an administrator was asked for: they still hold.
+	// Denials are what the user's policies deny, if an administrator was asked for: they still apply.
 	Denials []string
 }
 
-// Errors of Recover, in words for whoever has typed the command.
+// Errors of Recover, in words for the operator.
 var (
 	ErrNoSuchUser = errors.New("there is no such user")
-	ErrNotMaster  = errors.New("the user is not in the master tenant, and only there are administrators of everything")
+	ErrNotMaster  = errors.New("the user is not in the master tenant, and only its users can be administrators")
 )
 
-// Recover gives a user a new password, enables the user, and has the user log in with that password from now on, whatever the method was
-// before. The user's sessions, refresh tokens and links to reset the password end, on every node. The cache of this Service, if
-// there is one, is not told.
+// Recover gives a user a new password, enables the user, and makes that password the way to log in from now on, whatever the
+// method was before. The user's sessions, refresh tokens and links to reset the password end, on every node. It does not inform
+// the cache of this Service, if there is one.
 func (s *Service) Recover(ctx context.Context, o Recovery) (Recovered, error) {
 	var out Recovered
 	if err := s.checkPassword("password", o.Password); err != nil {
@@ -59,7 +59,7 @@ func (s *Service) Recover(ctx context.Context, o Recovery) (Recovered, error) {
 		if _, err := tx.Exec(ctx, `UPDATE auth_user SET password_hash = $2, enabled = true, authentication_method = 'native' WHERE uuid = $1`, user, hash); err != nil {
 			return err
 		}
-		for _, subject := range []string{vouchPassword, vouchMethod} { // the operator has set them
+		for _, subject := range []string{vouchPassword, vouchMethod} { // set by the operator
 			if err := vouch(ctx, tx, user, subject, nil); err != nil {
 				return err
 			}
@@ -98,8 +98,8 @@ func recovered(ctx context.Context, tx store.Conn, user string, o Recovery) (out
 	return out, err
 }
 
-// giveAdministratorPolicy gives a user of the master tenant every access, by the policy of the first administrator, which is made
-// again if it is gone.
+// giveAdministratorPolicy gives a user of the master tenant every access, through the policy of the first administrator, which is
+// created again if it is gone.
 func giveAdministratorPolicy(ctx context.Context, tx store.Conn, user string) error {
 	master, err := store.Get[string](ctx, tx, `SELECT t.uuid FROM auth_tenant t JOIN auth_user u ON u.tenant_uuid = t.uuid
 		WHERE u.uuid = $1 AND t.uuid = t.parent_uuid`, user)
@@ -130,7 +130,7 @@ func giveAdministratorPolicy(ctx context.Context, tx store.Conn, user string) er
 	return nil
 }
 
-// auditRecovery says that it was done on the machine itself: there is no request and nobody's token.
+// auditRecovery records that the recovery was done on the machine itself: there is no request and no token.
 func auditRecovery(ctx context.Context, tx store.Conn, user string, ended int64) error {
 	_, err := tx.Exec(ctx, `
 		INSERT INTO audit (at, tenant_uuid, request_id, service, action, resource, object, after)

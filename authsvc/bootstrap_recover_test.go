@@ -57,7 +57,7 @@ func TestRecover(t *testing.T) {
 	})
 }
 
-// An administrator who has lost the policy, or whose policy has lost its access, gets both again.
+// An administrator who has lost the policy, or whose policy has lost its access, gets both back.
 func TestRecoverAdministrator(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)

@@ -19,7 +19,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
 
-// credentials reads what a first start keeps.
+// credentials reads the file that a first start keeps.
 func credentials(t *testing.T, file string) (username, password string) {
 	t.Helper()
 	info, err := os.Stat(file)
@@ -40,7 +40,7 @@ func credentials(t *testing.T, file string) (username, password string) {
 	return strings.TrimPrefix(lines[0], "username: "), strings.TrimPrefix(lines[1], "password: ")
 }
 
-// files are the names of what is in a folder.
+// files returns the names of the files in a folder.
 func files(t *testing.T, folder string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(folder)
@@ -79,7 +79,7 @@ func TestBootstrap(t *testing.T) {
 			t.Errorf("the administrator's token: %s", record.body)
 		}
 
-		// Later starts change nothing, whatever they are told; another node has the same identity.
+		// Later starts change nothing, whatever their settings; another node has the same identity.
 		for _, other := range []authsvc.Admin{admin, {Username: "other", Password: "chosen", File: admin.File}, {Username: ":", File: admin.File}} {
 			again := newNode(t, db, nil)
 			if second, err := again.svc.Bootstrap(t.Context(), other); err != nil || second != (authsvc.FirstStart{}) {
@@ -112,7 +112,7 @@ func TestBootstrapWithChosenPassword(t *testing.T) {
 	})
 }
 
-// An administrator who could never log in is refused before anything is made.
+// An administrator who could never log in is refused before anything is created.
 func TestBootstrapRefusals(t *testing.T) {
 	t.Parallel()
 	db := storetest.SQLite(t)
@@ -137,7 +137,7 @@ func TestBootstrapRefusals(t *testing.T) {
 	}
 }
 
-// Ten nodes start at once on one database, each with a data folder of its own, or all with one.
+// Ten nodes start at once on one database, each with its own data folder, or all with one.
 func TestBootstrapRace(t *testing.T) {
 	t.Parallel()
 	for _, shared := range []bool{false, true} {
@@ -197,7 +197,7 @@ func TestBootstrapRace(t *testing.T) {
 	}
 }
 
-// stopped is a database that fails before, or after, the first transaction has committed: as a crash there would.
+// stopped is a database that fails before, or after, the first transaction commits, as in a crash at that moment.
 type stopped struct {
 	store.DB
 	committed bool
@@ -230,8 +230,8 @@ func TestBootstrapInterrupted(t *testing.T) {
 				if info, err := os.Stat(filepath.Join(folder, left[0])); err != nil || info.Mode() != 0o600 {
 					t.Errorf("the pending file: %v, %v", info, err)
 				}
-				// A start that cannot tell whose password it is keeps it.
-				if _, err := newNode(t, away{}, nil).svc.Bootstrap(t.Context(), admin); !errors.Is(err, store.ErrUnavailable) {
+				// A start that cannot tell whose password it is keeps the file.
+				if _, err := newNode(t, unreachable{}, nil).svc.Bootstrap(t.Context(), admin); !errors.Is(err, store.ErrUnavailable) {
 					t.Errorf("without a database: %v", err)
 				}
 				if committed {

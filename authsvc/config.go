@@ -12,14 +12,14 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// nodeConfig is what can be changed while this node runs, and lasts until it ends.
+// nodeConfig is the configuration that can be changed while this node runs, and lasts until it ends.
 type nodeConfig struct {
 	debug     atomic.Bool
 	profiling atomic.Bool
 }
 
-// configAnswer is what an administrator may know of how the service is set up. It is made of named settings, so that no
-// secret can ever be among them: the existing platform shows its whole configuration, passwords included.
+// configAnswer is what an administrator may know of the service's configuration. It consists of named settings, so that no secret
+// can ever be among them: the existing platform shows its whole configuration, passwords included.
 type configAnswer struct {
 	Debug           bool          `json:"debug" doc:"Why a login is refused is logged on this node."`
 	Profiling       bool          `json:"profiling_enabled" doc:"This node records where it blocks, for /debug/pprof on its admin socket."`
@@ -47,7 +47,7 @@ var (
 	configPatchBody = &rest.Schema{Type: "array", Items: configPatchItem}
 )
 
-// configOperations show how the service is set up, to administrators of the master tenant.
+// configOperations show the service's configuration to administrators of the master tenant.
 func (s *Service) configOperations() []rest.Operation {
 	return []rest.Operation{
 		{
@@ -64,7 +64,8 @@ func (s *Service) configOperations() []rest.Operation {
 	}
 }
 
-// masterOnly refuses users of other tenants. The existing platform answers 401; here, as everywhere, who is known and may not gets 403.
+// masterOnly refuses users of other tenants. The existing platform returns 401; here, as everywhere, an authenticated caller who
+// may not gets 403.
 func (s *Service) masterOnly(ctx context.Context, r *rest.Request) error {
 	of := r.Principal().TenantUUID
 	n, err := store.Get[int](ctx, s.db, `SELECT count(*) FROM auth_tenant WHERE CAST(uuid AS text) = $1 AND uuid = parent_uuid`, of)
@@ -135,7 +136,7 @@ func configSteps(r *rest.Request) ([]configPatch, error) {
 	return steps, nil
 }
 
-// How much is recorded while profiling: one in so many contentions, and blocked moments of so many nanoseconds on average.
+// How much profiling records: one in so many contentions, and blocking events of so many nanoseconds on average.
 const (
 	mutexFraction = 100
 	blockRate     = 10_000

@@ -8,7 +8,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// together runs f n times at once and answers how often each status came.
+// together runs f n times concurrently and returns how often each status came.
 func together(n int, f func(i int) answer) map[int]int {
 	var mu sync.Mutex
 	statuses := map[int]int{}
@@ -25,7 +25,7 @@ func together(n int, f func(i int) answer) map[int]int {
 	return statuses
 }
 
-// Changes that meet wait for each other or run again; none is lost, and none is made in part.
+// Conflicting changes wait for each other or run again; none is lost, and none is made in part.
 func TestConflictingChanges(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		const n = 8
@@ -34,7 +34,7 @@ func TestConflictingChanges(t *testing.T) {
 		policy := s.do("POST", "/policies", admin, `{"name":"p"}`).text(t, "uuid")
 		user := s.do("POST", "/users", admin, `{"username":"ann","password":"x"}`).text(t, "uuid")
 
-		// Each adds an access: all are there.
+		// Each adds an access: in the end all are there.
 		if got := together(n, func(i int) answer {
 			return s.do("PUT", fmt.Sprintf("/policies/%s/acl/confd.a%d.read", policy, i), admin, "")
 		}); got[204] != n {
@@ -43,7 +43,7 @@ func TestConflictingChanges(t *testing.T) {
 		if got := s.do("GET", "/policies/"+policy, admin, "").accesses(t); len(got) != n {
 			t.Errorf("accesses %q", got)
 		}
-		// Each sets what the others leave alone: all is set.
+		// Each sets a different field: in the end all are set.
 		fields := []string{`"firstname":"F"`, `"lastname":"L"`, `"purpose":"external_api"`, `"username":"anna"`}
 		if got := together(len(fields), func(i int) answer { return s.do("PUT", "/users/"+user, admin, "{"+fields[i]+"}") }); got[200] != len(fields) {
 			t.Errorf("statuses %v", got)
@@ -53,7 +53,7 @@ func TestConflictingChanges(t *testing.T) {
 			t.Errorf("%s", u.body)
 		}
 		s.login("anna", "x")
-		// One name is one user's and one policy's; one If-Match is good once.
+		// A name belongs to one user and one policy; an If-Match matches once.
 		if got := together(n, func(int) answer { return s.do("POST", "/users", admin, `{"username":"same","password":"x"}`) }); got[200] != 1 || got[409] != n-1 {
 			t.Errorf("users: %v", got)
 		}
@@ -90,7 +90,7 @@ func TestConflictingChanges(t *testing.T) {
 	})
 }
 
-// A user is disabled while others log in as them: afterwards no token of theirs is worth anything.
+// A user is disabled during concurrent logins: afterwards none of their tokens is valid.
 func TestLoginsWhileDisabled(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)
@@ -119,7 +119,7 @@ func TestLoginsWhileDisabled(t *testing.T) {
 	})
 }
 
-// Two administrators who delete each other at once do not both succeed.
+// Two administrators who delete each other concurrently do not both succeed.
 func TestLastAdministrators(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)
@@ -155,7 +155,7 @@ func TestLastAdministrators(t *testing.T) {
 		} {
 			a.refused(t, 409, "last-administrator")
 		}
-		// A confirmed address is a login as good as a name, and one that nobody has confirmed is none.
+		// A confirmed address is a login like a username; an unconfirmed one is not.
 		emails := func(confirmed string) string {
 			return `{"emails":[{"address":"first@example.com","main":true,"confirmed":` + confirmed + `}]}`
 		}

@@ -21,13 +21,13 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// definition is the service's own, without a database.
+// definition returns the service's definition, made without a database.
 func definition(t *testing.T) []byte {
 	t.Helper()
-	return newNode(t, away{}, nil).svc.REST().Definition()
+	return newNode(t, unreachable{}, nil).svc.REST().Definition()
 }
 
-// The definition is the contract: a change of it is to be seen in a review.
+// The definition is the contract: a change of it must show in a review.
 func TestGoldenDefinition(t *testing.T) {
 	var got bytes.Buffer
 	if err := json.Indent(&got, definition(t), "", "  "); err != nil {
@@ -52,8 +52,8 @@ func TestGoldenDefinition(t *testing.T) {
 	}
 }
 
-// contract is what existing clients of such platforms rely on: each operation's access ("-": none is needed), the parameters of its
-// query and the fields of its body, and the status of its success.
+// contract is what existing clients rely on: each operation's access ("-": none), the parameters of its query and the fields of
+// its body, and the status of a success.
 const contract = `
 POST   /token                                       -                                                 - expiration,access_type,client_id,refresh_token,saml_session_id,tenant_id,domain_name,backend 200
 GET    /token/{token}                               -                                                 scope,tenant - 200
@@ -137,7 +137,7 @@ func TestDefinitionKeepsTheContract(t *testing.T) {
 	}
 }
 
-// No operation is open by oversight: those that need no token are these.
+// No operation is public by mistake: only these need no token.
 func TestPublicOperations(t *testing.T) {
 	t.Parallel()
 	doc, err := openapi3.NewLoader().LoadFromData(definition(t))
@@ -168,7 +168,7 @@ func TestPublicOperations(t *testing.T) {
 	}
 }
 
-// The longest list of accesses that the definition states is the one that is enforced.
+// The longest list of accesses that the definition allows is the one that is enforced.
 func TestDefinitionStatesTheLimit(t *testing.T) {
 	t.Parallel()
 	doc, err := openapi3.NewLoader().LoadFromData(definition(t))

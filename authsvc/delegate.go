@@ -13,18 +13,18 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// Who may change what others hold. Each operation that does asks these functions, in its transaction. The rule:
+// These functions decide who may change what others hold. Each operation that does calls them, in its transaction. The rules:
 //
-//   - Whatever a change makes anybody hold, whoever makes it covers in full (mayGive). What `me` stands for is bound first to
-//     the one who gets it. To take a denial away is to give what it denied.
-//   - Whoever loses by a change holds no more than who makes it (mayDemote): nobody denies, strips, logs out or deletes
-//     somebody mightier. A new denial is a loss; so are a policy or a group that goes or is changed, and a tenant's place.
-//   - Who can change how a user logs in has all that the user holds, over the user's own things too (mayActOn).
-//   - A new user holds what the group of all the tenant's users gives, which whoever makes the user covers (mayCreate).
+//   - A caller who makes a change covers in full everything that it makes anybody hold (mayGive). `me` is first bound to the
+//     user who gets it. Taking a denial away gives what it denied.
+//   - A user who loses something by a change holds no more than its caller (mayDemote): nobody denies, strips, logs out or deletes
+//     a mightier user. A new denial is a loss; so is a policy or a group that is removed or changed, and a new place for a tenant.
+//   - A caller who can change how a user logs in holds all that the user holds, over the user's own things too (mayActOn).
+//   - A new user holds what the group of all the tenant's users gives. The caller who makes the user covers that (mayCreate).
 //
 // Everybody may take from themselves, and act on themselves.
 
-// mayGive refuses to give the patterns to the users when the caller does not cover what they grant, or when the users would lose by
+// mayGive refuses to give the patterns to the users if the caller does not cover what they grant, or if the users would lose by
 // the denials among them and hold more than the caller.
 func mayGive(ctx context.Context, c store.Conn, p *principal.Principal, patterns []string, to users) error {
 	var grants []string
@@ -42,7 +42,7 @@ func mayGive(ctx context.Context, c store.Conn, p *principal.Principal, patterns
 	return mayDemote(ctx, c, p, to)
 }
 
-// mayTake refuses to take the patterns from the users, or to change what they come from, when the caller does not cover the patterns or
+// mayTake refuses to take the patterns from the users, or to change their source, if the caller does not cover the patterns or
 // the users hold more than the caller.
 func mayTake(ctx context.Context, c store.Conn, p *principal.Principal, patterns []string, from users) error {
 	var back []string
@@ -59,13 +59,13 @@ func mayTake(ctx context.Context, c store.Conn, p *principal.Principal, patterns
 	return mayDemote(ctx, c, p, from)
 }
 
-// mayGrant refuses when the caller does not cover all that one of the users would have by the grants. Where there are no users yet, `me`
-// is whoever is given them later: that is asked then.
+// mayGrant refuses if the caller does not cover everything that one of the users would have by the grants. If there are no users
+// yet, `me` means any later receiver, and giving it to one is checked then.
 func mayGrant(ctx context.Context, c store.Conn, p *principal.Principal, grants []string, to users) error {
 	var personal []string
 	for _, grant := range grants {
 		switch {
-		case p.Covers(bound(grant, "*", "*")): // whoever it is
+		case p.Covers(bound(grant, "*", "*")): // for any receiver
 		case bound(grant, "*", "*") == grant:
 			return notHeld(grant)
 		default:
@@ -104,11 +104,11 @@ func notHeld(pattern string) error {
 
 func isDenial(pattern string) bool { return strings.HasPrefix(pattern, "!") }
 
-// positive is a pattern, or what a denial denies.
+// positive returns a pattern, or what a denial denies.
 func positive(pattern string) string { return strings.TrimPrefix(pattern, "!") }
 
-// mayDemote refuses when one of the users, but for the caller, holds more than the caller. What they hold over themselves is no more than what
-// the caller holds over the caller's own self: none of it changes hands.
+// mayDemote refuses if one of the users, other than the caller, holds more than the caller. What they hold over themselves is
+// compared with what the caller holds over the caller: none of it changes hands.
 func mayDemote(ctx context.Context, c store.Conn, p *principal.Principal, of users) error {
 	held, err := accessesOf(ctx, c, of.but(p.UserUUID))
 	if err != nil {
@@ -117,15 +117,15 @@ func mayDemote(ctx context.Context, c store.Conn, p *principal.Principal, of use
 	return exceeds(p, held)
 }
 
-// mayCreate refuses a new user who would hold, by the group of all users of the tenant, what the caller does not cover. The UUID is fresh when
-// this server has just chosen it by chance; p is nil when a stranger registers.
+// mayCreate refuses a new user who would hold, through the group of all users of the tenant, what the caller does not cover. The
+// UUID is fresh if this server has just generated it; p is nil if a stranger registers.
 //
-// What a fresh user holds over things of their own speaks of nothing that was there before, so it needs no rights: who may
-// only make users can make users of a telephone. A UUID that the caller has chosen may be known elsewhere, above all as a telephone user's: what
-// is said of it anywhere becomes the new user's, now or once they are given rights over themselves. So the caller holds all there is to
-// hold over users of that UUID. No account ever had it before, which the database sees to (auth_used_uuid).
+// What a fresh user holds over their own things concerns nothing that existed before, so it needs no rights: a caller who may
+// only create users can create telephone users. A UUID that the caller has chosen may be known elsewhere, above all as a
+// telephone user's. Everything that refers to it anywhere becomes the new user's, now or when they get rights over themselves. So
+// the caller must hold all rights over users of that UUID. No earlier account had it: the database ensures that (auth_used_uuid).
 func mayCreate(ctx context.Context, c store.Conn, p *principal.Principal, u *User, fresh bool) error {
-	given, err := accessesByHand(ctx, c, u.TenantUUID) // the rest is the operator's gift
+	given, err := accessesByHand(ctx, c, u.TenantUUID) // the operator gives the rest
 	if err != nil {
 		return err
 	}
@@ -149,9 +149,9 @@ func mayCreate(ctx context.Context, c store.Conn, p *principal.Principal, u *Use
 	return nil
 }
 
-// ownAlone reports whether every access that the pattern stands for is about the things of the user who holds it: the first
-// object that it names, after the service and the collection, is the user or one of the user's sessions. So it is with
-// confd.users.me.#, and not with #.me, auth.groups.*.users.me.create or confd.*.me.read.
+// ownAlone reports whether every access that the pattern stands for concerns only its holder: the first object that it names,
+// after the service and the collection, is the user or one of the user's sessions. This holds for confd.users.me.#, and not for
+// #.me, auth.groups.*.users.me.create or confd.*.me.read.
 func ownAlone(pattern string) bool {
 	words := strings.Split(pattern, ".")
 	return len(words) > 2 && (words[2] == "me" || words[2] == "my_session") && !slices.ContainsFunc(words[:2], func(word string) bool {
@@ -159,8 +159,8 @@ func ownAlone(pattern string) bool {
 	})
 }
 
-// mayActOn refuses when the user's permissions, as that user holds them, exceed the caller's: who can change a user's
-// credentials has the user's permissions, over the user's own things too. Everybody may act on themselves.
+// mayActOn refuses if the user's permissions, as that user holds them, exceed the caller's: a caller who can change a user's
+// credentials gets the user's permissions, over the user's own things too. Everybody may act on themselves.
 func mayActOn(ctx context.Context, c store.Conn, p *principal.Principal, userUUID string) error {
 	if userUUID == p.UserUUID {
 		return nil
@@ -175,7 +175,7 @@ func mayActOn(ctx context.Context, c store.Conn, p *principal.Principal, userUUI
 	return exceeds(p, held)
 }
 
-// mayActOnAll is mayActOn for the users u, of the tenant t, of whom the condition holds.
+// mayActOnAll is mayActOn for the users u of the tenant t who satisfy the condition.
 func mayActOnAll(ctx context.Context, c store.Conn, p *principal.Principal, tenantUUID, condition string) error {
 	of := users{`
 		SELECT u.uuid AS user_uuid FROM auth_user u JOIN auth_tenant t ON t.uuid = u.tenant_uuid
@@ -190,8 +190,8 @@ func mayActOnAll(ctx context.Context, c store.Conn, p *principal.Principal, tena
 	return exceeds(p, held)
 }
 
-// exceeds compares what the patterns allow together with what the caller holds. A pattern that the users' own denials
-// narrow is compared without them, so it may refuse what is equal in the end, and never the reverse.
+// exceeds compares what the patterns allow together with what the caller holds. It ignores the users' own denials, so it may
+// refuse what is equal in the end, but never allows too much.
 func exceeds(p *principal.Principal, held []string) error {
 	for _, pattern := range held {
 		if isDenial(pattern) || p.Covers(pattern) {
@@ -204,8 +204,8 @@ func exceeds(p *principal.Principal, held []string) error {
 	return nil
 }
 
-// bound is a pattern as one user holds it: `me` is that user, and `my_session` that session, or any with "*". As it stands `me`
-// would be compared with the caller's own `me`, who is somebody else.
+// bound returns a pattern as one user holds it: `me` becomes that user, and `my_session` that session, or any with "*". Unbound,
+// `me` would be compared with the caller's own `me`, which is another user.
 func bound(pattern, user, session string) string {
 	words := strings.Split(pattern, ".")
 	for i, word := range words {
@@ -219,10 +219,10 @@ func bound(pattern, user, session string) string {
 	return strings.Join(words, ".")
 }
 
-// checkTotals refuses a change after which one of the users would hold more patterns than a token can have. It
-// runs after the change, in its transaction, so that no login ever fails for it.
+// checkTotals refuses a change after which one of the users would hold more patterns than a token can have. It runs after the
+// change, in its transaction, so that no login ever fails for that reason.
 func checkTotals(ctx context.Context, c store.Conn, of users) error {
-	// Only who has more policies than this can have too many patterns.
+	// Only a user with more policies than this can have too many patterns.
 	const few = acl.MaxPatterns / acl.MaxPolicyPatterns
 	over, err := store.Select[int](ctx, c, fmt.Sprintf(`
 		SELECT 1 FROM %s h JOIN auth_policy_access a ON a.policy_uuid = h.policy_uuid
@@ -236,7 +236,7 @@ func checkTotals(ctx context.Context, c store.Conn, of users) error {
 	return e
 }
 
-// checkPatterns refuses what is not in the language, naming the place in the list.
+// checkPatterns refuses invalid patterns, and names their places in the list.
 func checkPatterns(patterns []string) error {
 	var fields []apierr.Field
 	if len(patterns) > acl.MaxPolicyPatterns {

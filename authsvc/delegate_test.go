@@ -11,7 +11,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// manage is what an operator needs to call the operations at all; the tests add to it.
+// manage holds what an operator needs to call the operations at all; the tests add to it.
 var manage = []string{"auth.users.#", "auth.policies.#", "auth.groups.#"}
 
 func jsonList(t *testing.T, accesses ...string) string {
@@ -23,7 +23,7 @@ func jsonList(t *testing.T, accesses ...string) string {
 	return string(text)
 }
 
-// By each way of giving, an access is given exactly when the caller holds all that it stands for.
+// By each way of giving, an access is given exactly if the caller covers it.
 func TestNobodyGivesWhatTheyDoNotHold(t *testing.T) {
 	const other = "6f9b2a51-98c5-4d9c-a6c0-8b3e6e1c7d11"
 	each(t, func(t *testing.T, db store.DB) {
@@ -33,7 +33,7 @@ func TestNobodyGivesWhatTheyDoNotHold(t *testing.T) {
 		for i, c := range []struct {
 			holds []string
 			gives []string
-			lacks string // "": it is given; ME: over whoever is given it
+			lacks string // "": it is given; ME: over its receiver
 		}{
 			{holds: []string{"confd.#"}, gives: []string{"confd.#"}},
 			{holds: []string{"confd.#"}, gives: []string{"confd.users.read", "confd.*.read", "confd.#.read"}},
@@ -65,7 +65,7 @@ func TestNobodyGivesWhatTheyDoNotHold(t *testing.T) {
 				empty := s.do("POST", "/policies", admin, `{"name":"`+name+` empty"}`).text(t, "uuid")
 				group := s.do("POST", "/groups", admin, `{"name":"`+name+`"}`).text(t, "uuid")
 				full := s.do("POST", "/groups", admin, `{"name":"`+name+` full"}`).text(t, "uuid")
-				personal := c.lacks != "" && c.lacks != c.gives[len(c.gives)-1] && len(c.gives) == 1 // nobody has it before it is somebody's
+				personal := c.lacks != "" && c.lacks != c.gives[len(c.gives)-1] && len(c.gives) == 1 // nobody holds it until somebody receives it
 				if personal {
 					s.do("PUT", "/groups/"+group+"/users/"+target, admin, "").want(t, 204)
 				}
@@ -101,7 +101,7 @@ func TestNobodyGivesWhatTheyDoNotHold(t *testing.T) {
 	})
 }
 
-// To take a denial away is to give what it denied, and who does not hold a grant does not take it from others.
+// Taking a denial away gives what it denied, and a caller who does not hold a grant cannot take it from others.
 func TestNobodyTakesWhatTheyDoNotHold(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)
@@ -144,7 +144,7 @@ func TestNobodyTakesWhatTheyDoNotHold(t *testing.T) {
 					{"DELETE", "/groups/" + removed, ""},
 				} {
 					a := s.do(way[0], way[1], token, way[2])
-					// Acting on the user needs all that the user holds too, whatever is taken.
+					// Acting on the user also needs all that the user holds, whatever is taken.
 					switch {
 					case c.lacks != "":
 						a.lacks(t, c.lacks)
@@ -162,7 +162,7 @@ func TestNobodyTakesWhatTheyDoNotHold(t *testing.T) {
 	})
 }
 
-// Nobody acts on a user who may do more than they may.
+// A caller cannot act on a user who may do more.
 func TestNobodyActsOnTheMorePrivileged(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)
@@ -200,15 +200,15 @@ func TestNobodyActsOnTheMorePrivileged(t *testing.T) {
 				}
 			})
 		}
-		// Equals and lesser ones, and oneself.
+		// Callers may act on equal and lesser users, and on themselves.
 		s.do("PUT", "/users/"+peer, token, `{"firstname":"Peer"}`).want(t, 200)
 		s.do("PUT", "/users/"+peer+"/policies/"+nothing, token, "").want(t, 204)
 		s.do("PUT", "/users/"+operator, token, `{"firstname":"Me"}`).want(t, 200)
 		s.do("DELETE", "/users/"+peer, token, "").want(t, 204)
 
-		// Nobody edits their way up, or others' way down.
+		// Callers cannot raise themselves, or lower others.
 		s.do("PUT", "/policies/"+own+"/acl/"+url.PathEscape("#"), token, "").lacks(t, "#")
-		s.do("PUT", "/policies/more/acl/confd.users.create", token, "").lacks(t, "confd.voicemails.read") // somebody mightier's
+		s.do("PUT", "/policies/more/acl/confd.users.create", token, "").lacks(t, "confd.voicemails.read") // of a mightier user
 		s.do("PUT", "/policies/more/acl/"+url.PathEscape("!confd.voicemails.read"), token, "").lacks(t, "confd.voicemails.read")
 		s.do("PUT", "/policies/more/acl/"+url.PathEscape("!confd.users.create"), token, "").lacks(t, "confd.voicemails.read")
 		s.do("DELETE", "/policies/more/acl/confd.voicemails.read", token, "").lacks(t, "confd.voicemails.read")
@@ -216,7 +216,8 @@ func TestNobodyActsOnTheMorePrivileged(t *testing.T) {
 	})
 }
 
-// What a user holds over themselves, nobody holds who has the same over themselves alone: an account that is taken over is its data.
+// Holding rights over oneself does not cover the rights that others hold over themselves: taking over an account means taking
+// over its data.
 func TestOwnDataIsNotTheOperators(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)
@@ -233,7 +234,7 @@ func TestOwnDataIsNotTheOperators(t *testing.T) {
 	})
 }
 
-// A login never fails because somebody was given too much: the giving does.
+// A login never fails because its user was given too much: the giving fails.
 func TestTooManyAccesses(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)

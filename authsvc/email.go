@@ -68,8 +68,8 @@ func (s *Service) emailOperations() []rest.Operation {
 	return append([]rest.Operation{put, admin}, s.confirmOperations()...)
 }
 
-// replaceEmails makes the addresses those that are wanted. Who cannot act on a user in all that the user holds may
-// not, for an address is a way into the account.
+// replaceEmails replaces the addresses by those in want. An address is a way into the account, so the caller must cover
+// everything that the user holds.
 func (s *Service) replaceEmails(ctx context.Context, r *rest.Request, want []adminEmail) (rest.Reply, error) {
 	if err := checkEmails(want); err != nil {
 		return rest.Reply{}, err
@@ -108,7 +108,7 @@ func (s *Service) replaceEmails(ctx context.Context, r *rest.Request, want []adm
 	return rest.Reply{Body: now}, err
 }
 
-// checkEmails refuses addresses of which none or several are the main one, or that are there twice, however they are spelt.
+// checkEmails refuses addresses of which none or several are the main one, and duplicates, however they are spelled.
 func checkEmails(want []adminEmail) error {
 	invalid := func(format string, args ...any) error {
 		e := apierr.New(apierr.Invalid, format, args...)
@@ -143,9 +143,10 @@ func emailsOf(ctx context.Context, c store.Conn, user string) ([]Email, error) {
 		WHERE user_uuid = $1 ORDER BY main DESC, address`, user)
 }
 
-// writeEmails keeps the rows of addresses that stay, with what hangs on them. One that is no longer confirmed resets no password.
+// writeEmails keeps the rows of addresses that stay, with the rows that refer to them. An address that is no longer confirmed
+// resets no password.
 //
-// by vouch for what is new or confirmed now, and for what nobody who holds enough has vouched for.
+// by vouch for addresses that are new or confirmed now, and for those for which nobody who holds enough has vouched.
 func (s *Service) writeEmails(ctx context.Context, tx store.Conn, user string, before []Email, want []adminEmail, by []voucher) error {
 	kept := map[string]Email{}
 	for _, b := range before {
@@ -171,7 +172,7 @@ func (s *Service) writeEmails(ctx context.Context, tx store.Conn, user string, b
 			return err
 		}
 	}
-	for _, w := range fresh { // when those that go are gone, so that no address is there twice in between
+	for _, w := range fresh { // after the old ones are gone, so that no address exists twice in between
 		if err := addEmail(ctx, tx, user, w, by); err != nil {
 			return err
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
 
-// register makes an account of a stranger's, and answers it and the link of its mail.
+// register registers a stranger's account, and returns it and the link in its mail.
 func (p *post) register(name, address string) (user, tenant, link string) {
 	p.t.Helper()
 	if name != "" {
@@ -23,7 +23,7 @@ func (p *post) register(name, address string) (user, tenant, link string) {
 	return a.text(p.t, "uuid"), a.text(p.t, "tenant_uuid"), strings.TrimPrefix(p.mails.Next(p.t).Link(p.t), base+"/api/auth/0.1")
 }
 
-// An address that nobody has confirmed keeps nobody from using it.
+// An unconfirmed address does not keep others from using it.
 func TestAnUnconfirmedAddressReservesNothing(t *testing.T) {
 	const boss = `"email_address":"boss@example.com"}`
 	for name, take := range map[string]func(p *post, admin string){
@@ -73,7 +73,7 @@ func TestAnUnconfirmedAddressReservesNothing(t *testing.T) {
 				if !strings.Contains(left.body, `"address":"mallory@example.com","main":true`) || strings.Contains(strings.ToLower(left.body), "boss@") {
 					t.Errorf("the stranger has %s", left.body)
 				}
-				// What is confirmed, or a name, is taken.
+				// A confirmed address, or a name, is taken.
 				p.do("POST", "/users/register", "", `{"password":"a stranger's",`+boss).refused(t, 409, "conflict")
 				p.do("PUT", "/users/"+mallory+"/emails", admin, `{"emails":[{"address":"boss@example.com","main":true}]}`, in(tenant)).refused(t, 409, "conflict")
 			})
@@ -81,7 +81,7 @@ func TestAnUnconfirmedAddressReservesNothing(t *testing.T) {
 	}
 }
 
-// A stranger's username is no address of somebody else, however the at sign is written.
+// A stranger's username is never somebody else's address, however the at sign is written.
 func TestRegisterWithAnAddressForAName(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		p := newPost(t, db, mailtest.Options{})
@@ -98,7 +98,7 @@ func TestRegisterWithAnAddressForAName(t *testing.T) {
 	})
 }
 
-// Of those who claim an address, the one who confirms it first has it.
+// Of several users who claim an address, the first to confirm it gets it.
 func TestOneConfirmsAnAddress(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db store.DB) {
@@ -133,7 +133,7 @@ func TestOneConfirmsAnAddress(t *testing.T) {
 	})
 }
 
-// However many accounts claim an address, it gets no more mails than one may have.
+// However many accounts claim an address, it gets no more mails than one account's.
 func TestMailsAreLimitedByAddress(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		p := newPost(t, db, mailtest.Options{}, func(s *authsvc.Settings) { s.Limits.Mails = authsvc.Rate{Burst: 2, Every: time.Hour} })
@@ -145,7 +145,7 @@ func TestMailsAreLimitedByAddress(t *testing.T) {
 	})
 }
 
-// A password is no shorter than the operator says, by whatever path it comes.
+// No password is shorter than the configured limit, whatever operation sets it.
 func TestShortestPassword(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		p := newPost(t, db, mailtest.Options{}, func(s *authsvc.Settings) { s.Passwords.Shortest = 8 })
@@ -177,7 +177,7 @@ func TestShortestPassword(t *testing.T) {
 	})
 }
 
-// The first administrator's password is no shorter either, and nothing is made when it is.
+// The limit also applies to the first administrator's password, and nothing is created if it is too short.
 func TestShortestPasswordOfTheAdministrator(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		svc, err := authsvc.New(authsvc.Options{DB: db})

@@ -45,7 +45,7 @@ func (s *Service) confirmOperations() []rest.Operation {
 	}
 }
 
-// addresseeSQL is an address and its user, up to the condition.
+// addresseeSQL selects an address and its user, up to the condition.
 const addresseeSQL = `SELECT u.uuid AS user_uuid, e.uuid AS email_uuid, e.address, u.username, u.firstname, u.lastname
 	FROM auth_email e JOIN auth_user u ON u.uuid = e.user_uuid WHERE `
 
@@ -74,13 +74,13 @@ func (s *Service) requestConfirmation(ctx context.Context, r *rest.Request) erro
 		e.Resource = "emails"
 		return e
 	}
-	if r.HTTP.Method == http.MethodHead { // who only wants to know whether there is such an address gets no mail
+	if r.HTTP.Method == http.MethodHead { // HEAD only asks whether the address exists, and sends no mail
 		return nil
 	}
 	return s.sendConfirmation(ctx, to)
 }
 
-// sendConfirmation sends the mail, and answers when the mail server has it.
+// sendConfirmation sends the mail, and returns when the mail server has accepted it.
 func (s *Service) sendConfirmation(ctx context.Context, to addressee) error {
 	settings := s.settings.Load()
 	if !settings.Mailer.Enabled() {
@@ -96,7 +96,7 @@ func (s *Service) sendConfirmation(ctx context.Context, to addressee) error {
 	return mailFailure(settings.Mailer.Confirmation(ctx, to.recipient(), to.EmailUUID, token))
 }
 
-// mailsTo is what counts the mails to an address, whichever accounts claim it.
+// mailsTo returns the key that counts the mails to an address, whichever accounts claim it.
 func mailsTo(address string) throttle.Key {
 	if key, ok := canonical(address); ok {
 		address = key
@@ -110,7 +110,7 @@ func noMail() error {
 	return e
 }
 
-// mailFailure is what a client may know of a mail that was not sent. The log has the rest.
+// mailFailure is what a client may know about a mail that was not sent. The log has the rest.
 func mailFailure(err error) error {
 	switch {
 	case err == nil:
@@ -129,9 +129,10 @@ func unknownEmail(uuid string) error {
 	return e
 }
 
-// confirmByLink answers a browser. The page needs nothing from elsewhere, and its address, which holds the token, goes nowhere.
+// confirmByLink serves a browser. The page loads nothing from elsewhere, and its address, which holds the token, is not passed
+// on.
 func (s *Service) confirmByLink(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-	if r.HTTP.Method == http.MethodHead { // mail scanners look whether links lead somewhere; that is nobody's confirmation
+	if r.HTTP.Method == http.MethodHead { // mail scanners check whether links exist; that confirms nothing
 		return rest.Reply{}, nil
 	}
 	address, err := s.confirm(ctx, r, sentToken(r))
@@ -145,7 +146,7 @@ func (s *Service) confirmByLink(ctx context.Context, r *rest.Request) (rest.Repl
 	}}, err
 }
 
-// refusedLink says to a person why the link did nothing. Programs, and whoever logs a fault, get the error itself.
+// refusedLink tells a person why the link did nothing. Programs get the error itself, and faults are logged.
 func refusedLink(r *rest.Request, err error) (rest.Reply, error) {
 	e := rest.Refusal(err)
 	if e.Status() >= http.StatusInternalServerError || !page.Wanted(r.HTTP) {
@@ -158,7 +159,7 @@ func refusedLink(r *rest.Request, err error) (rest.Reply, error) {
 	return page.Reply(e.Status(), "Nothing was confirmed", sentence), nil
 }
 
-// confirm confirms the address of the request's path, and answers it.
+// confirm confirms the address of the request's path, and returns it.
 func (s *Service) confirm(ctx context.Context, r *rest.Request, token string) (address string, err error) {
 	email, err := r.UUIDParam("email_uuid")
 	if err != nil {
@@ -181,7 +182,7 @@ func (s *Service) confirm(ctx context.Context, r *rest.Request, token string) (a
 	return address, err
 }
 
-// confirmEmail confirms an address, for who has read the mail (nil) or by the authority of a user.
+// confirmEmail confirms an address, for the reader of the mail (nil) or by the authority of a user.
 func (s *Service) confirmEmail(ctx context.Context, tx store.Conn, r *rest.Request, email string, by *principal.Principal) (string, error) {
 	type found struct {
 		UserUUID   string `db:"user_uuid"`

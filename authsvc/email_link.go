@@ -13,17 +13,17 @@ import (
 	"github.com/ringfence/ringfence/internal/tokens"
 )
 
-// The tokens in mails let their holder do one thing, once, for a limited time. They are no sessions and open
-// nothing else. One is for one user by one address, and gone when the address is, when it has done its work, and, where
-// it resets a password, when the password changes.
+// The tokens in mails let their holder do one thing, once, for a limited time. They are not sessions and allow nothing else. A
+// token belongs to one user and one address. It ends when the address is removed, when it is used, when it expires, and, if it
+// resets a password, when the password changes.
 
-// kinds of single-use tokens.
+// Kinds of single-use tokens.
 const (
 	confirmsAddress = "confirm"
 	resetsPassword  = "reset"
 )
 
-// newSingleUse stores a token and answers it.
+// newSingleUse stores a token and returns it.
 func newSingleUse(ctx context.Context, c store.Conn, kind, user, email string, validity time.Duration) (string, error) {
 	now, err := store.Get[time.Time](ctx, c, `SELECT now_utc()`)
 	if err != nil {
@@ -38,21 +38,21 @@ func newSingleUse(ctx context.Context, c store.Conn, kind, user, email string, v
 	return token, nil
 }
 
-// singleUse is whose a token is, and where it was sent.
+// singleUse says whose token it is, and where it was sent.
 type singleUse struct {
 	UserUUID  string `db:"user_uuid"`
 	EmailUUID string `db:"email_uuid"`
 }
 
-// findSingleUse returns a token that is good, or errBadLink. Service.presented rations it.
+// findSingleUse returns a valid token, or errBadLink. Service.presented limits the rate.
 func findSingleUse(ctx context.Context, c store.Conn, kind, token string) (singleUse, error) {
 	d := tokens.DigestOf(token)
 	return orBadLink(store.Get[singleUse](ctx, c, `SELECT user_uuid, email_uuid FROM auth_single_use
 		WHERE digest = $1 AND kind = $2 AND expires_at > now_utc()`, d[:], kind))
 }
 
-// takeSingleUse is findSingleUse, and the end of the token when the transaction commits. Of two that take one, one gets it,
-// and none where those who vouch for the address hold less than the user by now.
+// takeSingleUse is findSingleUse, and ends the token when the transaction commits. Of two concurrent callers, one gets it.
+// Neither gets it if those who vouch for the address now hold less than the user.
 func (s *Service) takeSingleUse(ctx context.Context, tx store.Conn, kind, token string) (singleUse, error) {
 	d := tokens.DigestOf(token)
 	link, err := orBadLink(store.Get[singleUse](ctx, tx, `DELETE FROM auth_single_use
@@ -67,8 +67,8 @@ func (s *Service) takeSingleUse(ctx context.Context, tx store.Conn, kind, token 
 	return link, err
 }
 
-// presented returns who makes a request: whoever has read a mail that is meant and sends its token (nil), or the user of the token
-// bearer, who must hold the access. What nobody knows is rationed.
+// presented returns who makes a request: the reader of a mail who sends its token (nil), if meant, or the user of the token
+// bearer, who must hold the access. It limits the rate of unknown tokens.
 func (s *Service) presented(ctx context.Context, r *rest.Request, kind, token, bearer, access string, meant func(singleUse) bool) (by *principal.Principal, err error) {
 	if !tokens.WellFormed(token) {
 		return s.bearer(ctx, r, bearer, access)
@@ -95,12 +95,12 @@ func orBadLink(found singleUse, err error) (singleUse, error) {
 	return found, err
 }
 
-// errBadLink is the one answer to a token that is not good (any longer), whatever the reason.
+// errBadLink is the one response to a token that is not, or no longer, valid, whatever the reason.
 func errBadLink() error {
 	return apierr.New(apierr.Unauthorized, "This link is not valid, or not any longer; ask for a new one")
 }
 
-// sentToken is the token of a request that takes one as ?token=, which is what a link has, or as X-Auth-Token.
+// sentToken returns the token of a request that takes one as ?token=, as in a link, or as X-Auth-Token.
 func sentToken(r *rest.Request) string {
 	if token, ok := r.Query("token"); ok {
 		return token
@@ -113,7 +113,7 @@ var tokenParameter = rest.Parameter{
 	Name: "token", Description: "The token of the mail, unless X-Auth-Token has it.", Schema: &rest.Schema{Type: "string"},
 }
 
-// sweepMails deletes tokens of mails and counts of attempts that have expired, in batches.
+// sweepMails deletes expired tokens of mails and expired counts of attempts, in batches.
 func (s *Service) sweepMails(ctx context.Context) error {
 	now, err := store.Get[time.Time](ctx, s.db, `SELECT now_utc()`)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
 
-// addresses are a bare list of addresses, as "address main confirmed".
+// addresses returns a list of addresses, as "address main confirmed".
 func (a answer) addresses(t *testing.T) (out []string, uuids map[string]string) {
 	t.Helper()
 	var list []authsvc.Email
@@ -158,7 +158,7 @@ func TestConfirmEmail(t *testing.T) {
 		}
 		link := "/emails/" + uuids["ada@example.com"] + "/confirm"
 		token, second := ask(), ask()
-		p.do("HEAD", link+"?token="+token, "", "").want(t, 200) // a scanner of mails
+		p.do("HEAD", link+"?token="+token, "", "").want(t, 200) // a mail scanner
 		p.do("POST", "/token", "", "{}", basic("ada@example.com", "secret of ada")).want(t, 401)
 
 		a := p.do("GET", link+"?token="+token, "", "", func(r *http.Request) { r.Header.Set("Accept", "text/html") }).want(t, 200)
@@ -173,7 +173,7 @@ func TestConfirmEmail(t *testing.T) {
 			a.header.Get("Referrer-Policy") != "no-referrer" {
 			t.Errorf("a browser with a used link sees %v\n%s", a.header, a.body)
 		}
-		p.do("PUT", link, "", "", sends(second)).want(t, 204) // confirmed already, and the link is good
+		p.do("PUT", link, "", "", sends(second)).want(t, 204) // confirmed already, and the link is valid
 		p.do("PUT", link, "", "", sends(second)).refused(t, 401, "unauthorized")
 		p.do("GET", path, own, "").refused(t, 409, "conflict")
 		p.do("GET", "/users/"+ada+"/emails/00000000-0000-4000-8000-000000000000/confirm", own, "").refused(t, 404, "unknown-email")
@@ -194,7 +194,7 @@ func sends(token string) func(*http.Request) {
 	return func(r *http.Request) { r.Header.Set("X-Auth-Token", token) }
 }
 
-// A mail greets its reader by name: what there is of first and last name.
+// A mail greets its reader with the first and last name, as far as they are known.
 func TestConfirmationMailsHoldNames(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		p := newPost(t, db, mailtest.Options{})
@@ -219,7 +219,7 @@ func TestConfirmationMailsHoldNames(t *testing.T) {
 	})
 }
 
-// A link confirms the address that it was sent to; whoever may confirm others' addresses needs no link.
+// A link confirms only the address that it was sent to; a caller who may confirm others' addresses needs no link.
 func TestWhoConfirms(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		p := newPost(t, db, mailtest.Options{})
@@ -309,7 +309,7 @@ func TestConfirmationThatCannotBeMailed(t *testing.T) {
 	ask("good@example.com").refused(t, 503, "mail-not-configured")
 }
 
-// Confirmed addresses are one user's, also when two users take one at once.
+// A confirmed address belongs to one user, even if two users confirm it concurrently.
 func TestEmailsAtOnce(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db store.DB) {

@@ -9,14 +9,14 @@ import (
 )
 
 const (
-	// maxErrands is how much may wait or be at work at once; more is refused.
+	// maxErrands is how many errands may wait or run at once; more are refused.
 	maxErrands = 64
-	// errandTimeout bounds one, closeTimeout what is still waited for when the service ends.
+	// errandTimeout bounds one errand, closeTimeout the wait for errands when the service ends.
 	errandTimeout = time.Minute
 	closeTimeout  = 5 * time.Second
 )
 
-// errands are what is done after the answer, so that the answer does not tell by its time what was to be done.
+// errands is work that is done after the response, so that the time of the response does not reveal what had to be done.
 type errands struct {
 	ctx    context.Context //nolint:containedctx // outlives the requests that leave something to be done
 	cancel context.CancelFunc
@@ -33,7 +33,7 @@ func newErrands() *errands {
 	return e
 }
 
-// start does it in the background, or answers false when there is too much to do already.
+// start does the work in the background, or returns false if there is too much to do already.
 func (e *errands) start(do func(ctx context.Context)) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -48,12 +48,12 @@ func (e *errands) start(do func(ctx context.Context)) bool {
 	})
 }
 
-// close takes no more errands, and waits for those that there are; after closeTimeout it tells them to stop.
+// close accepts no more errands, and waits for those that are running; after closeTimeout it tells them to stop.
 func (e *errands) close() {
 	e.mu.Lock()
 	e.closed = true
 	e.mu.Unlock()
 	defer e.cancel()
 	defer time.AfterFunc(closeTimeout, e.cancel).Stop()
-	_ = e.work.Wait() // errands answer nobody
+	_ = e.work.Wait() // nobody gets the errands' errors
 }

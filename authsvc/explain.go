@@ -15,17 +15,17 @@ import (
 	"github.com/ringfence/ringfence/internal/tenant"
 )
 
-// Requirement is what a request to the gateway needs.
+// Requirement is the access that a request to the gateway needs.
 type Requirement struct {
 	Service string
 	Access  string // "" on a public route
 	Public  bool
 }
 
-// Requirements answers what a method on a path needs, exactly as the gate would decide, or a refusal.
+// Requirements returns what a method on a path needs, exactly as the gate would decide, or a refusal.
 type Requirements func(method, path string) (Requirement, error)
 
-// UseRequirements tells the service what the gates of this gateway require.
+// UseRequirements sets the function that knows what this gateway's gates require.
 func (s *Service) UseRequirements(f Requirements) { s.requirements.Store(&f) }
 
 // explanation is why a request is allowed or denied.
@@ -41,7 +41,7 @@ type explanation struct {
 	Through        []source `json:"through" doc:"Where the pattern comes from."`
 }
 
-// source is the policy that a pattern comes from, and the group that gives it.
+// source is the policy that has a pattern, and the group that gives it.
 type source struct {
 	Pattern    string  `json:"pattern"`
 	PolicyUUID string  `json:"policy_uuid"`
@@ -133,7 +133,7 @@ func (s *Service) explain(ctx context.Context, r *rest.Request) (rest.Reply, err
 	return rest.Reply{Body: out}, nil
 }
 
-// explained is whose rights are explained: the caller's, or those of a user that the caller may read.
+// explained returns whose rights are explained: the caller, or a user whom the caller may read.
 func (s *Service) explained(ctx context.Context, r *rest.Request) (*principal.Principal, error) {
 	caller := r.Principal()
 	asked, other := r.Query("user_uuid")
@@ -166,7 +166,7 @@ func (s *Service) explained(ctx context.Context, r *rest.Request) (*principal.Pr
 	return &principal.Principal{UserUUID: asked, ACL: set}, err
 }
 
-// held is one pattern that a user holds, and through what.
+// held is one pattern that a user holds, and its source.
 type held struct {
 	UserUUID   string  `db:"user_uuid"`
 	Username   *string `db:"username"`
@@ -181,7 +181,7 @@ func (h held) source() source {
 	return source{h.Access, h.PolicyUUID, h.PolicyName, h.GroupUUID, h.GroupName}
 }
 
-// heldBy is what each of the users holds and through what, user by user.
+// heldBy returns what each of the users holds, with its source, user by user.
 func heldBy(ctx context.Context, c store.Conn, of users) ([]held, error) {
 	return store.Select[held](ctx, c, `
 		SELECT h.user_uuid, u.username, a.access, h.policy_uuid, p.name AS policy_name, h.group_uuid, g.name AS group_name
@@ -235,7 +235,7 @@ func (s *Service) holders(ctx context.Context, r *rest.Request) (rest.Reply, err
 	return rest.Reply{Body: answer}, nil
 }
 
-// holderOf returns the user that the rows are of, when they allow the access, with the patterns that match it.
+// holderOf returns the user whom the rows concern, with the patterns that match, if they allow the access.
 func (s *Service) holderOf(rows []held, access string) (*holder, error) {
 	patterns := make([]string, len(rows))
 	for i, row := range rows {

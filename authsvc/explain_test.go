@@ -10,7 +10,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
 
-// requirements stand in for the gate's routers, which are Caddy's to put together.
+// requirements replaces the gate's routers, which Caddy's modules put together.
 func requirements(method, path string) (authsvc.Requirement, error) {
 	action := map[string]string{"GET": "read", "DELETE": "delete"}[method]
 	words := strings.ReplaceAll(strings.TrimPrefix(path, "/api/confd/1.1/"), "/", ".")
@@ -96,7 +96,7 @@ func TestAudit(t *testing.T) {
 		if none := s.do("GET", "/audit?until=2000-01-01T00:00:00Z", admin, "").want(t, 200); none.json(t, "filtered") != 0.0 {
 			t.Errorf("audit before 2000: %s", none.body)
 		}
-		// A refused change leaves no row.
+		// A refused change leaves no entry.
 		before := s.do("GET", "/audit", admin, "").want(t, 200).json(t, "total")
 		s.do("POST", "/users", admin, `{"username":"admin"}`).want(t, 409)
 		if after := s.do("GET", "/audit", admin, "").want(t, 200).json(t, "total"); after != before {

@@ -8,32 +8,32 @@ import (
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
 
-// Hash is the work of one password check, as argon2.IDKey does it.
+// Hash does the work of one password check, like argon2.IDKey.
 type Hash = func(password, salt []byte, time, memory uint32, threads uint8, keyLen uint32) []byte
 
-// UseHash puts another function in the place of argon2id.
+// UseHash replaces argon2id.
 func (s *Service) UseHash(h Hash) { s.hasher.Argon2 = h }
 
-// UseClock puts another clock in the place of the database's, where guesses and mails are limited.
+// UseClock replaces the database's clock for the limits on guesses and mails.
 func (s *Service) UseClock(now func() time.Time) { s.throttle.Now = now }
 
-// UseDirectoryTimeout bounds a question to a directory otherwise. Nobody is asking one meanwhile.
+// UseDirectoryTimeout changes the timeout of questions to a directory. No question may be in progress.
 func (s *Service) UseDirectoryTimeout(d time.Duration) { s.directoryTimeout = d }
 
-// UseSecretsClock puts another clock in the place of that by which look-ups of secrets are rationed.
+// UseSecretsClock replaces the clock of the limit on look-ups of secrets.
 func (s *Service) UseSecretsClock(now func() time.Time) { s.secrets.Now = now }
 
-// Asking is how many questions to a backend are under way, for one tenant.
+// Asking returns how many questions to a backend are in progress, for one tenant.
 func (s *Service) Asking(backend, tenantUUID string) int {
 	s.places.mu.Lock()
 	defer s.places.mu.Unlock()
 	return s.places.taken[backend+" "+tenantUUID]
 }
 
-// Places is how many hashes may run at once, and how many wait.
+// Places returns how many hashes may run at once, and how many may wait.
 func (s *Service) Places() (running, waiting int) { return s.hasher.Places() }
 
-// Hashing is how many hashes run now, and how many wait.
+// Hashing returns how many hashes run now, and how many wait.
 func (s *Service) Hashing() (running, waiting int) { return s.hasher.Load() }
 
 // NewHash returns the PHC string of a password.
@@ -41,7 +41,7 @@ func (s *Service) NewHash(ctx context.Context, password string) (string, error) 
 	return s.hasher.Hash(ctx, password)
 }
 
-// Canonical is the form in which a name is compared.
+// Canonical returns the form in which a name is compared.
 func Canonical(name string) (string, bool) { return canonical(name) }
 
 // CheckName returns a name as it is stored, and its canonical form.
@@ -50,7 +50,7 @@ func CheckName(name string) (tidy, key string, err error) { return checkName("na
 // External returns the host of the plugins that New was given.
 func (s *Service) External() *external.Host { return s.external }
 
-// Rows are the structs that hold the rows of tables.
+// Rows returns the structs that hold the rows of tables.
 func Rows() []storetest.Row {
 	s := new(Service)
 	s.declare()

@@ -6,12 +6,12 @@ import (
 	"github.com/ringfence/ringfence/internal/crud"
 )
 
-// Described is what the service's collections that tenants have declare, and what joins them.
+// Described returns the declarations of the service's collections that belong to tenants, and of their links.
 func (s *Service) Described() crud.Described {
 	d := s.engine.Described()
 	d.Collections = slices.DeleteFunc(d.Collections, func(k crud.DescribedCollection) bool {
 		return !slices.Contains([]string{"groups", "policies", "users"}, k.Path)
 	})
-	d.Links = nil // each takes rights, and has tests of its own
+	d.Links = nil // each requires rights, and has its own tests
 	return d
 }

@@ -8,7 +8,7 @@ import (
 
 // A configuration that changes nothing of external authentication gets the service that was mounted for the one before.
 func TestWithExternalMountsOnce(t *testing.T) {
-	svc := newNode(t, away{}, nil).svc
+	svc := newNode(t, unreachable{}, nil).svc
 	with := func(publicURL string, plugins ...external.Plugin) any {
 		t.Helper()
 		described, err := svc.WithExternal(plugins, publicURL)

@@ -19,12 +19,12 @@ type Group struct {
 	Name       string  `db:"name" json:"name" required:"true" minLength:"1" maxLength:"128"`
 	Slug       *string `db:"slug" json:"slug" minLength:"1" maxLength:"80" format:"slug" fixed:"true" doc:"Made from the name when it is not sent; never changes."`
 	ReadOnly   bool    `json:"read_only" readOnly:"true"`
-	// SystemManaged groups are the server's: nobody changes their name or their users by hand.
+	// SystemManaged groups belong to the server: nobody changes their name or their users by hand.
 	SystemManaged bool `db:"system_managed" json:"system_managed" readOnly:"true"`
 
 	NameKey string `db:"name_key" json:"-" of:"name"`
 	SlugKey string `db:"slug_key" json:"-" of:"slug" fixed:"true"`
-	// ConfigManaged groups are the operator's: the API changes who is in them, and no more.
+	// ConfigManaged groups belong to the operator: the API can only change who is in them.
 	ConfigManaged bool `db:"config_managed" json:"-"`
 }
 
@@ -84,7 +84,7 @@ func (s *Service) validateGroup(ctx context.Context, c store.Conn, change *crud.
 	return mayDemote(ctx, c, change.Request.Principal(), membersOf(g.UUID))
 }
 
-// notAllUsers refuses a name or slug by which clients know the group of all users of a tenant.
+// notAllUsers refuses a name or slug by which clients know a tenant's group of all users.
 func notAllUsers(field, key string) error {
 	if !strings.HasPrefix(key, allUsersPrefix) {
 		return nil
@@ -92,7 +92,8 @@ func notAllUsers(field, key string) error {
 	return apierr.InvalidField(field, "reserved", "The names that begin with %s are those of the groups of all users", allUsersPrefix)
 }
 
-// groupWritable refuses to change a group that is not the tenant's own; membersWritable, to change who is in one that all are in.
+// groupWritable refuses to change a group that is not the tenant's own; membersWritable refuses to change the users of a group
+// that all users are in.
 func groupWritable(g *Group) error { return refuseManaged(g.SystemManaged || g.ConfigManaged) }
 
 func membersWritable(g *Group) error { return refuseManaged(g.SystemManaged) }
@@ -106,7 +107,7 @@ func refuseManaged(managed bool) error {
 	return e
 }
 
-// guardGroup: with the group its users lose its policies.
+// guardGroup checks a delete: with the group its users lose its policies.
 func (s *Service) guardGroup(ctx context.Context, c store.Conn, change *crud.Change[Group]) error {
 	if err := groupWritable(change.Old); err != nil {
 		return err
@@ -123,14 +124,14 @@ func (s *Service) guardGroup(ctx context.Context, c store.Conn, change *crud.Cha
 	return err
 }
 
-// accessesByHand is what a group gives to its users that the operator's configuration does not.
+// accessesByHand returns what a group gives to its users beside the operator's configuration.
 func accessesByHand(ctx context.Context, c store.Conn, groupUUID string) ([]string, error) {
 	return store.Select[string](ctx, c, `
 		SELECT DISTINCT a.access FROM auth_group_policy gp JOIN auth_policy_access a ON a.policy_uuid = gp.policy_uuid
 		WHERE gp.group_uuid = $1 AND NOT gp.config_managed ORDER BY a.access`, groupUUID)
 }
 
-// accessesOfGroup is what a group gives to its users.
+// accessesOfGroup returns what a group gives to its users.
 func accessesOfGroup(ctx context.Context, c store.Conn, groupUUID string) ([]string, error) {
 	return store.Select[string](ctx, c, `
 		SELECT DISTINCT a.access FROM auth_group_policy gp JOIN auth_policy_access a ON a.policy_uuid = gp.policy_uuid
@@ -138,14 +139,14 @@ func accessesOfGroup(ctx context.Context, c store.Conn, groupUUID string) ([]str
 }
 
 func (s *Service) announceGroup(ctx context.Context, c store.Conn, change *crud.Change[Group]) error {
-	if change.New != nil { // a name gives nothing to anybody
+	if change.New != nil { // a new name gives nothing
 		return nil
 	}
 	return s.announceHoldings(ctx, c, membersOf(change.Old.UUID), change.Carry.([]forget)...)
 }
 
-// declareGroupUsers: groups have users. A caller puts a user into a group whose permissions they cover, and takes out a user who holds no more
-// than they do.
+// declareGroupUsers declares that groups have users. A caller may add a user to a group whose permissions the caller covers, and
+// remove a user who holds no more than the caller.
 func (s *Service) declareGroupUsers(e *crud.Engine) {
 	crud.Link[Group, User]{
 		Table: "auth_group_user", Only: []string{"put", "delete", "list", "list_back"}, Action: "create", Strict: true, AcrossTenants: true,
@@ -165,7 +166,7 @@ func mayJoin(ctx context.Context, c store.Conn, p *crud.Pair[Group, User]) error
 	if err := mayGive(ctx, c, p.Request.Principal(), accesses, oneUser(p.Right.UUID)); err != nil {
 		return err
 	}
-	// As with policies: whoever gives the group more gives it to its users.
+	// As with policies: a caller who gives the group more gives it to its users.
 	ok, err := tenant.Within(ctx, c, p.Right.TenantUUID, p.Left.TenantUUID)
 	if err == nil && !ok {
 		e := apierr.New(apierr.Invalid, "A group has users of its own tenant and of those below it alone")
@@ -183,7 +184,7 @@ func mayLeave(ctx context.Context, c store.Conn, p *crud.Pair[Group, User]) erro
 	return mayTake(ctx, c, p.Request.Principal(), accesses, oneUser(p.Right.UUID))
 }
 
-// accessesToManage is what a group gives to its users, if its users are not the server's to manage.
+// accessesToManage returns what a group gives to its users, unless only the server manages its users.
 func accessesToManage(ctx context.Context, c store.Conn, g *Group) ([]string, error) {
 	if err := membersWritable(g); err != nil {
 		return nil, err
@@ -191,7 +192,7 @@ func accessesToManage(ctx context.Context, c store.Conn, g *Group) ([]string, er
 	return accessesOfGroup(ctx, c, g.UUID)
 }
 
-// declareGroupPolicies: groups have policies, which they give to their users.
+// declareGroupPolicies declares that groups have policies, which they give to their users.
 func (s *Service) declareGroupPolicies(e *crud.Engine) {
 	crud.Link[Group, Policy]{
 		Table: "auth_group_policy", Only: []string{"put", "delete", "list"}, Action: "create", Strict: true, AcrossTenants: true,

@@ -46,7 +46,7 @@ func TestGroups(t *testing.T) {
 	})
 }
 
-// The group of all users is the server's; policies may be given to it.
+// The group of all users belongs to the server, but may be given policies.
 func TestGroupsOfTheServer(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)
@@ -80,7 +80,8 @@ func TestGroupsOfTheServer(t *testing.T) {
 	})
 }
 
-// To give what is given, or to take what is not, changes nothing; of what does not exist neither can be done.
+// Adding a member twice, or removing one who is not a member, changes nothing; with a group or user that does not exist both
+// fail.
 func TestMembersTwice(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)
@@ -115,7 +116,7 @@ func TestMembersTwice(t *testing.T) {
 	})
 }
 
-// Clients know the group of all users by its name, so that nobody makes another that begins like it, in any spelling.
+// Clients know the group of all users by its name, so no other group may have a name with that beginning, in any spelling.
 func TestNamesOfAllUsersGroupsAreReserved(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)
@@ -130,7 +131,7 @@ func TestNamesOfAllUsersGroupsAreReserved(t *testing.T) {
 	})
 }
 
-// A name that gives a slug which is taken gives another, for each collection that makes slugs of names.
+// If a name gives a slug that is taken, another slug is made, in each collection that makes slugs of names.
 func TestSlugsOfNamesThatAreTaken(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)

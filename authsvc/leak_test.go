@@ -10,11 +10,12 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// neighbours are two tenants side by side: an administrator of the one, and what there is of the other.
+// neighbours are two sibling tenants: an administrator of one, and the objects of the other.
 type neighbours struct {
 	*server
 	admin, token string
-	// a is the administrator's own tenant; what is b's is by name: user, email, group, policy, session, client, audit, tenant.
+	// a is the administrator's own tenant; theirs holds b's objects by name: user, email, group, policy, session, client, audit,
+	// tenant.
 	a, mine string
 	theirs  map[string]string
 }
@@ -40,7 +41,7 @@ func newNeighbours(t *testing.T, db store.DB) *neighbours {
 	return n
 }
 
-// What another tenant has answers as what does not exist, byte for byte, in every operation that names it.
+// In every operation, an object of another tenant gets the same response, byte for byte, as one that does not exist.
 func TestOtherTenantsAreNotThere(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		n := newNeighbours(t, db)
@@ -98,7 +99,7 @@ func TestOtherTenantsAreNotThere(t *testing.T) {
 				}
 			})
 		}
-		// Nothing of it was done.
+		// Nothing was done.
 		if l := n.do("GET", "/users/"+n.theirs["user"]+"/sessions", n.admin, "").list(t); l.Total != 1 {
 			t.Errorf("sessions: %+v", l)
 		}
@@ -109,7 +110,7 @@ func TestOtherTenantsAreNotThere(t *testing.T) {
 	})
 }
 
-// No list, count, filter or order tells of another tenant.
+// No list, count, filter or order reveals anything about another tenant.
 func TestListsTellNothingOfOtherTenants(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		n := newNeighbours(t, db)
@@ -144,7 +145,8 @@ func TestListsTellNothingOfOtherTenants(t *testing.T) {
 	})
 }
 
-// What must be unique in the whole installation is refused without a word of whose it is; all else may be there in every tenant.
+// A value that must be unique in the whole installation is refused without saying whose it is; every other value may exist in
+// every tenant.
 func TestUniqueKeysOfOtherTenants(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		n := newNeighbours(t, db)

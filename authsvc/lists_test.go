@@ -13,13 +13,13 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// lists are what existing clients ask of lists: the columns to sort by, the default first, and
-// the filters, in which {name} stands for what the test has made.
+// lists are what existing clients expect of lists: the columns to sort by, the default first, and the filters, in which {name}
+// stands for an object of the test.
 var lists = []struct {
 	path    string
 	order   string
 	filters string // of columns
-	joined  string // of what an object is joined with: filter=value:the items that are left
+	joined  string // of joined objects: filter=value:the items that are left
 }{
 	{
 		"/users", "username firstname lastname", "uuid username firstname lastname purpose",
@@ -38,7 +38,7 @@ var lists = []struct {
 	{"/groups/{readers}/policies", "name slug description uuid read_only", "uuid name", "user_uuid={ann}:reader group_uuid={readers}:reader tenant_uuid={acme}:"},
 }
 
-// filled has the names in braces replaced.
+// filled returns text with the names in braces replaced.
 func filled(text string, made map[string]string) string {
 	for name, value := range made {
 		text = strings.ReplaceAll(text, "{"+name+"}", value)
@@ -46,7 +46,7 @@ func filled(text string, made map[string]string) string {
 	return text
 }
 
-// listWorld makes something of everything that can be listed, and answers the UUIDs.
+// listWorld creates an object of everything that can be listed, and returns the UUIDs.
 func listWorld(t *testing.T, s *server, admin string) map[string]string {
 	t.Helper()
 	create := func(collection, body string) string {
@@ -74,7 +74,7 @@ func listWorld(t *testing.T, s *server, admin string) map[string]string {
 	return made
 }
 
-// What a list can be sorted and filtered by, and that it does so, on both databases.
+// Every list sorts and filters by its columns, on both databases.
 func TestLists(t *testing.T) {
 	doc, err := openapi3.NewLoader().LoadFromData(definition(t))
 	if err != nil {
@@ -147,7 +147,7 @@ func TestLists(t *testing.T) {
 	})
 }
 
-// A list of tenants takes 25 UUIDs, however they are sent.
+// A list of tenants accepts 25 UUIDs, however they are sent.
 func TestTenantsByUUIDs(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)
@@ -171,7 +171,7 @@ func TestTenantsByUUIDs(t *testing.T) {
 	})
 }
 
-// Policies are filtered and sorted by what the tenant that reads is shown.
+// Policies are filtered and sorted by what the reading tenant is shown.
 func TestPoliciesByWhatIsShown(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)
@@ -197,7 +197,7 @@ func TestPoliciesByWhatIsShown(t *testing.T) {
 	})
 }
 
-// wantSorted compares a list with its reverse: what is null is last in both.
+// wantSorted compares a list with its reverse: null comes last in both.
 func wantSorted(t *testing.T, column string, up, down, all list) {
 	t.Helper()
 	values := func(l list) (out []string) {
@@ -222,7 +222,7 @@ func wantSorted(t *testing.T, column string, up, down, all list) {
 	}
 }
 
-// wantFiltered keeps the items with a value.
+// wantFiltered checks that a filter keeps exactly the items with a value.
 func wantFiltered(t *testing.T, column string, value any, get func(string) list, all list) {
 	t.Helper()
 	if value == nil {

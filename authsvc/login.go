@@ -15,11 +15,11 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// credentials are what was typed.
+// credentials are a login and a password as they were typed.
 type credentials struct{ login, password string }
 
-// basicCredentials reads HTTP Basic credentials: UTF-8, or else Latin-1, as existing clients send
-// either. Absent, malformed and half-empty ones are all the same "none".
+// basicCredentials reads HTTP Basic credentials in UTF-8, or else in Latin-1, since existing clients send either. Missing,
+// malformed and half-empty credentials all count as none.
 func basicCredentials(r *http.Request) (credentials, bool) {
 	scheme, encoded, ok := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !ok || !strings.EqualFold(scheme, "Basic") {
@@ -44,14 +44,14 @@ func basicCredentials(r *http.Request) (credentials, bool) {
 	return credentials{login, password}, true
 }
 
-// account is what a login needs to know of a user.
+// account is what a login needs to know about a user.
 type account struct {
 	UserUUID     string  `db:"uuid"`
 	PasswordHash *string `db:"password_hash"`
 }
 
-// findAccount finds an enabled user by a confirmed address or by username. A login that is unknown, or that
-// is a disabled user's, is an empty account: it costs the same hash and gets the same answer.
+// findAccount finds an enabled user by a confirmed address or by username. An unknown login, or a disabled user's, returns an
+// empty account: it costs the same hash and gets the same response.
 func findAccount(ctx context.Context, c store.Conn, login string) (account, error) {
 	key, ok := canonical(login)
 	if !ok {
@@ -92,8 +92,8 @@ func (s *Service) authenticate(ctx context.Context, c credentials) (string, erro
 	return a.UserUUID, nil
 }
 
-// rehash stores a password, which has just been verified, as new ones are stored, if it is not: as PBKDF2, or with other parameters. A
-// login does not fail because of it: the next one tries again.
+// rehash stores a password that has just been verified as new ones are stored, if its stored hash is outdated (PBKDF2, or other
+// parameters). Its failure does not fail the login: the next login tries again.
 func (s *Service) rehash(ctx context.Context, user, stored, password string) {
 	if s.hasher.Current(stored) {
 		return
@@ -107,7 +107,7 @@ func (s *Service) rehash(ctx context.Context, user, stored, password string) {
 	}
 }
 
-// loginKey is the key of a login as it was typed.
+// loginKey returns the key of a login as it was typed.
 func loginKey(login string) throttle.Key {
 	if name, ok := canonical(login); ok {
 		return throttle.KeyOf("login", name)
@@ -115,8 +115,8 @@ func loginKey(login string) throttle.Key {
 	return throttle.KeyOf("no login", strings.ToLower(login))
 }
 
-// guardedLogin makes an attempt to log in (see throttle.Attempt.Try), unless it comes too soon, or no place is free at the backend that
-// is asked first, or the login was left undecided too often: those cost nothing but a look.
+// guardedLogin makes an attempt to log in (see throttle.Attempt.Try), unless it comes too soon, the backend that is asked first
+// has no free place, or the login was left undecided too often. Refusing those costs only a read.
 func (s *Service) guardedLogin(ctx context.Context, a Attempt, network string, try func() error) error {
 	guess, err := s.throttle.Admit(ctx, &s.settings.Load().Limits, loginKey(a.Login), network)
 	if err != nil {
@@ -128,8 +128,8 @@ func (s *Service) guardedLogin(ctx context.Context, a Attempt, network string, t
 	if first := *s.backends.Load(); len(first) == 0 || first[0].Name() != databaseName {
 		return guess.Try(ctx, try)
 	}
-	// The place is kept while the attempt is counted, so that no more wait for the database's writer than can find one. It is
-	// given back before the backends are asked: the database takes one again, and one that hangs behind it keeps none.
+	// The attempt has a place while it is counted, so that the database's writer has a bounded queue. It gives the place back
+	// before it asks the backends: the database backend takes one again, and a hanging backend must hold none.
 	leave, err := s.hasher.Enter()
 	if err != nil {
 		return err
@@ -142,8 +142,8 @@ func (s *Service) guardedLogin(ctx context.Context, a Attempt, network string, t
 	})
 }
 
-// guarded makes an attempt at a password (see throttle.Attempt.Try), unless it comes too soon, or more are being made than can
-// find a place: those cost nothing but a look.
+// guarded makes an attempt at a password (see throttle.Attempt.Try), unless it comes too soon or there is no free place. Refusing
+// those costs only a read.
 func (s *Service) guarded(ctx context.Context, subject throttle.Key, network string, try func() error) error {
 	a, err := s.throttle.Admit(ctx, &s.settings.Load().Limits, subject, network)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
 
-// failures are the ways for a login to fail, which nobody may tell apart.
+// failures are the ways for a login to fail, which nobody may distinguish.
 func failures(t *testing.T, s *server) map[string]func(*http.Request) {
 	t.Helper()
 	admin := s.admin()
@@ -49,7 +49,7 @@ func failures(t *testing.T, s *server) map[string]func(*http.Request) {
 	}
 }
 
-// Every failed login has one answer and costs one hash with the current parameters.
+// Every failed login gets the same response and costs one hash with the current parameters.
 func TestFailedLoginsAreEqual(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)
@@ -83,16 +83,16 @@ func TestFailedLoginsAreEqual(t *testing.T) {
 	})
 }
 
-// The time of a failure does not tell its reason. The parameters are cheap, so that what surrounds the hash would show.
+// The time of a failure does not reveal its reason. The parameters are cheap, so that the work beside the hash would show.
 func TestFailedLoginsTakeAsLong(t *testing.T) {
 	s := newServer(t, storetest.SQLite(t))
 	cases := failures(t, s)
-	// Log lines are slow, and a name that nobody can have is no secret: neither tells who exists.
+	// Log lines are slow, and a name that nobody can have is no secret: neither reveals who exists.
 	maps.DeleteFunc(cases, func(name string, _ func(*http.Request)) bool {
 		return strings.Contains(name, "hash") || strings.Contains(name, "nobody")
 	})
-	// A busy machine adds to what a login takes, and takes nothing from it: the least of many is the login's own, once
-	// enough were tried. A hash left out would be far under the others at any real cost.
+	// A busy machine only adds to the time of a login: with enough attempts, the shortest is the login's own. Without the hash it
+	// would be far shorter at any real cost.
 	least := map[string]time.Duration{}
 	bounds := func() (low, high time.Duration) {
 		all := slices.Sorted(maps.Values(least))
@@ -115,7 +115,7 @@ func TestFailedLoginsTakeAsLong(t *testing.T) {
 	}
 }
 
-// A login that finds no place is told to come again; whoever leaves keeps their place until the hash is done.
+// A login that finds no place is told to retry; a client that leaves keeps its place until the hash is done.
 func TestLoginsAreShed(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, storetest.SQLite(t))
@@ -135,9 +135,9 @@ func TestLoginsAreShed(t *testing.T) {
 		all.Go(func() { answers <- s.do("POST", "/token", "", "{}", basic("admin", "x")) })
 	}
 	shed := 0
-	for range clients - places - queue { // these come back while every place is taken
+	for range clients - places - queue { // these return while every place is taken
 		a := <-answers
-		if a.status == 503 { // found a place, and the one writer of the database too late: on a slow machine
+		if a.status == 503 { // it found a place, but was too late for the database's one writer: on a slow machine
 			continue
 		}
 		if a.status != 429 || a.header.Get("Retry-After") != "2" || a.text(t, "error_id") != "too-many-requests" {
@@ -148,7 +148,7 @@ func TestLoginsAreShed(t *testing.T) {
 	if shed < clients/2 {
 		t.Errorf("%d of %d were told to come again", shed, clients)
 	}
-	// Some that waited may have been sent away for having waited too long, on a slow machine.
+	// On a slow machine some may have been refused because they waited too long.
 	for n, waiting := s.svc.Hashing(); n < places && len(answers) < places+queue; n, waiting = s.svc.Hashing() { // some may not have come to it yet
 		if waiting > queue {
 			t.Fatalf("%d hash, %d wait", n, waiting)
@@ -194,7 +194,7 @@ func TestAbandonedLoginKeepsItsPlace(t *testing.T) {
 	if n, _ := s.svc.Hashing(); n != places {
 		t.Errorf("%d hashes run, %d have begun", n, places)
 	}
-	// One that leaves while it waits gives up its place in the queue.
+	// A login that leaves while it waits gives up its place in the queue.
 	ctx, leave := context.WithCancel(t.Context())
 	gone.Go(func() {
 		s.do("POST", "/token", "", "{}", basic("admin", "x"), func(r *http.Request) { *r = *r.WithContext(ctx) })

@@ -13,18 +13,16 @@ import (
 	"github.com/ringfence/ringfence/internal/apierr"
 )
 
-// canonical is the form in which names are compared: that of RFC 8266 (PRECIS nicknames). Case, width, the
-// spelling of accents, and spaces around and beside each other make no difference; two names with one canonical form
-// are one name. It answers false for what can be nobody's: invisible and control
-// characters, or nothing at all.
+// canonical returns the form in which names are compared: that of RFC 8266 (PRECIS nicknames). Differences in case, width, the
+// encoding of accents, and surrounding or repeated spaces do not count; two names with one canonical form are one name. It
+// returns false for what cannot be a name: invisible and control characters, or nothing at all.
 func canonical(name string) (string, bool) {
 	key, err := precis.Nickname.CompareKey(name)
 	return key, err == nil
 }
 
-// checkName returns a new name as it is to be stored, and its canonical form. It refuses what cannot be told
-// from another name by looking at it: invisible characters, and words that mix letters
-// of Latin, Greek and Cyrillic, many of which look alike.
+// checkName returns a new name as it is to be stored, and its canonical form. It refuses names that look like other names: those
+// with invisible characters, and words that mix Latin, Greek and Cyrillic letters, many of which look alike.
 func checkName(field, name string) (tidy, key string, err error) {
 	tidy = strings.TrimSpace(norm.NFC.String(name))
 	if tidy == "" {
@@ -58,8 +56,9 @@ const maxSlug = 80
 
 var notSlug = regexp.MustCompile(`[^a-zA-Z0-9_-]+`)
 
-// newSlug returns the slug that was sent, and its canonical form, or, when none was sent, one made from the name and, if that is taken or nothing is
-// left of it, from chance. A slug is a word of accesses, so it cannot be one that means something else there.
+// newSlug returns the slug in the request and its canonical form. If there is none, it makes one from the name or, if that is
+// taken or nothing is left of it, a random one. A slug is a word of accesses, so it cannot be a word with a special meaning
+// there.
 func newSlug(sent *string, name string, taken func(key string) (bool, error)) (slug *string, key string, err error) {
 	reserved := func(slug string) bool { return slices.Contains([]string{"me", "my_session"}, slug) }
 	if sent != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/ringfence/ringfence/internal/apierr"
 )
 
-// One name is one name, however it is typed.
+// A name is the same name however it is typed.
 func TestCanonical(t *testing.T) {
 	t.Parallel()
 	for _, same := range [][]string{

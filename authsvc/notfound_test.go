@@ -18,7 +18,7 @@ import (
 
 var pathParameter = regexp.MustCompile(`\{(\w+)\}`)
 
-// unknownBodies are bodies that are right, by the operation, so that it is the path that is refused.
+// unknownBodies are valid bodies, by operation, so that only the path is refused.
 var unknownBodies = map[string]string{
 	"PUT /users/{user_uuid}":              "{}",
 	"PUT /groups/{group_uuid}":            `{"name":"x"}`,
@@ -34,8 +34,8 @@ var unknownBodies = map[string]string{
 	"PUT /external/{auth_type}/config":    `{"client_id":"x","client_secret":"y"}`,
 }
 
-// Every operation with something in its path that is not there says, for programs, what it was that is not there: in its details and by
-// its resource.
+// For every path parameter that names nothing, the response tells programs what does not exist: in its details and by its
+// resource.
 func TestNotFoundNamesWhat(t *testing.T) {
 	doc, err := openapi3.NewLoader().LoadFromData(definition(t))
 	if err != nil {

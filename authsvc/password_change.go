@@ -33,8 +33,8 @@ func (s *Service) passwordOperations() []rest.Operation {
 	}}, s.passwordResetOperations()...)
 }
 
-// changePassword counts the old password as a guess of its own: who holds a session and not the password may guess as slowly
-// as everybody else.
+// changePassword counts the old password as a guess: a person who has a session but not the password may guess only as slowly as
+// everybody else.
 func (s *Service) changePassword(ctx context.Context, r *rest.Request) error {
 	body, err := rest.Decode[passwordChange](r)
 	if err != nil {
@@ -47,7 +47,7 @@ func (s *Service) changePassword(ctx context.Context, r *rest.Request) error {
 	if err != nil {
 		return err
 	}
-	// Before the old password is looked at, or it could be tried out on everybody.
+	// This comes before the old password is verified, or a caller could try passwords on everybody.
 	if err := mayActOn(ctx, s.db, r.Principal(), u.UUID); err != nil {
 		return err
 	}
@@ -74,13 +74,13 @@ func (s *Service) changePassword(ctx context.Context, r *rest.Request) error {
 	}
 	p := r.Principal()
 	err = s.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
-		// The caller's session stays when it is the user's own.
+		// The caller's session stays if it is the user's own.
 		n, err := tx.Exec(ctx, `UPDATE auth_user SET password_hash = $3 WHERE uuid = $1 AND password_hash = $2`, u.UUID, k.hash(), hash)
 		if err != nil || n == 0 {
-			return firstError(err, errNoLogin()) // somebody else has changed it meanwhile
+			return firstError(err, errNoLogin()) // somebody else has changed it in the meantime
 		}
 		var by []voucher
-		if p.UserUUID != u.UUID { // what users choose for themselves, who know the old one, is theirs
+		if p.UserUUID != u.UUID { // users who know their old password vouch for the new one themselves
 			by = []voucher{{ByUUID: p.UserUUID}}
 		}
 		if err := vouch(ctx, tx, u.UUID, vouchPassword, by); err != nil {
@@ -98,7 +98,7 @@ func (s *Service) changePassword(ctx context.Context, r *rest.Request) error {
 	return err
 }
 
-// checkPassword refuses a new password that is too short to be safe, or too long to be hashed.
+// checkPassword refuses a new password that is too short to be safe, or too long to hash.
 func (s *Service) checkPassword(field, password string) error {
 	if shortest := s.settings.Load().Passwords.Shortest; utf8.RuneCountInString(password) < shortest {
 		return apierr.InvalidField(field, "length", "Must have at least %d characters", shortest)
@@ -109,11 +109,11 @@ func (s *Service) checkPassword(field, password string) error {
 	return nil
 }
 
-// credential is how a user proves who they are.
+// credential says how a user proves their identity.
 type credential struct {
 	UserUUID     string  `db:"uuid"`
 	TenantUUID   string  `db:"tenant_uuid"`
-	Method       string  `db:"method"` // native, ldap or saml: the tenant's where the user has the default
+	Method       string  `db:"method"` // native, ldap or saml: the tenant's if the user has the default
 	PasswordHash *string `db:"password_hash"`
 	Enabled      bool    `db:"enabled"`
 }
@@ -136,7 +136,7 @@ func (k credential) hash() string {
 	return *k.PasswordHash
 }
 
-// managedHere refuses to set the password of a user who logs in with another one, that is kept elsewhere.
+// managedHere refuses to set the password of a user whose password is kept elsewhere.
 func (k credential) managedHere() error {
 	if k.Method == "native" {
 		return nil
@@ -146,8 +146,8 @@ func (k credential) managedHere() error {
 	return e
 }
 
-// endOldPassword ends what was come by with a password: sessions, except the one to keep, refresh tokens, and the links
-// to reset it. It announces that, and answers how many sessions ended.
+// endOldPassword ends what the old password gave: sessions, except the one to keep, refresh tokens, and links to reset it. It
+// announces that, and returns how many sessions ended.
 func (s *Service) endOldPassword(ctx context.Context, tx store.Conn, user, keep string) (int64, error) {
 	var session *string
 	if keep != "" {
@@ -166,7 +166,7 @@ func (s *Service) endOldPassword(ctx context.Context, tx store.Conn, user, keep 
 	return ended, s.announce(ctx, tx, forgetUser(user))
 }
 
-// passwordSet is the audit's account of a password that was set.
+// passwordSet returns the audit's entry for a password that was set.
 func passwordSet(tenant, user string, ended int64) audit.Change {
 	return audit.Change{Tenant: tenant, Resource: "users", Object: user, After: map[string]any{"uuid": user, "sessions_ended": ended}}
 }

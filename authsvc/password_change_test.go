@@ -18,7 +18,7 @@ func (s *server) offline(user, password, client string) (token, refresh string) 
 	return a.text(s.t, "data.token"), a.text(s.t, "data.refresh_token")
 }
 
-// lives fails the test unless the token is (not) good, for this node's cache and for the database.
+// lives fails the test unless the token is valid (or not), for this node's cache and for the database.
 func (s *server) lives(token string, want bool) {
 	s.t.Helper()
 	_, err := s.cache.Principal(s.t.Context(), token)
@@ -109,7 +109,7 @@ func TestChangePasswordIsRefused(t *testing.T) {
 	})
 }
 
-// Who has a session and not the password may try as slowly as everybody else, and does not lock the login.
+// A person who has a session but not the password may guess as slowly as everybody else, and does not lock the login.
 func TestChangePasswordIsGuarded(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)
@@ -127,7 +127,7 @@ func TestChangePasswordIsGuarded(t *testing.T) {
 	})
 }
 
-// Of two who change the same password, one does.
+// Of two who change the same password, one succeeds.
 func TestChangePasswordAtOnce(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db store.DB) {
@@ -155,10 +155,10 @@ func TestChangePasswordAtOnce(t *testing.T) {
 	})
 }
 
-// Hashes of another platform verify, and a login that succeeds replaces them; so it does hashes with other parameters.
+// Hashes of another platform, and hashes with other parameters, match their passwords, and a successful login replaces them.
 func TestOldHashes(t *testing.T) {
 	const (
-		// RFC 7914's vectors are for SHA-256; these are of Python's hashlib.pbkdf2_hmac("sha512", ...), for "pässword".
+		// RFC 7914's vectors are for SHA-256; these come from Python's hashlib.pbkdf2_hmac("sha512", ...), for "pässword".
 		other  = "$pbkdf2-sha512$i=250000$000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f202122232425262728292a2b2c2d2e2f303132333435363738393a3b3c3d3e3f$d40347bc5e41cb01be537f67d50b9edec9b0dee2714047e1fc1417cac65c8619896cdfea4ada1d5ba340c8efa2c0409e3642bfe1f54b1fa771273a0d355859d7"
 		argon2 = "$argon2id$v=19$m=256,t=2,p=1$c29tZXNhbHQ$nf65EOgLrQMR/uIPnA4rEsF5h7TKyQwu9U1bMCHGi/4" // of "password", by the reference implementation
 	)

@@ -58,13 +58,13 @@ func (s *Service) passwordResetOperations() []rest.Operation {
 	}
 }
 
-// wanted is whose password is to be reset.
+// wanted says whose password to reset.
 type wanted struct {
 	by    string // username, email or login
 	login string
 }
 
-// requestReset leaves everything that depends on the user for later.
+// requestReset leaves everything that depends on the user for after the response.
 func (s *Service) requestReset(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 	var w []wanted
 	for _, by := range []string{"username", "email", "login"} {
@@ -80,7 +80,7 @@ func (s *Service) requestReset(ctx context.Context, r *rest.Request) (rest.Reply
 	if wrong := emailSchema.Validate("email", w[0].login); w[0].by == "email" && len(wrong) > 0 {
 		return rest.Reply{}, &apierr.Error{Kind: apierr.Invalid, Resource: "reset", Fields: wrong}
 	}
-	if r.HTTP.Method == http.MethodHead { // who only wants to know whether there is such an operation gets no mail
+	if r.HTTP.Method == http.MethodHead { // HEAD only asks whether the operation exists, and sends no mail
 		return rest.Reply{}, nil
 	}
 	limits := &s.settings.Load().Limits
@@ -93,7 +93,7 @@ func (s *Service) requestReset(ctx context.Context, r *rest.Request) (rest.Reply
 	return rest.Reply{}, nil
 }
 
-// addressee is a user as mails need one.
+// addressee is what a mail needs to know about a user.
 type addressee struct {
 	UserUUID  string  `db:"user_uuid"`
 	EmailUUID string  `db:"email_uuid"`
@@ -113,7 +113,7 @@ func (a addressee) recipient() mail.Recipient {
 	return mail.Recipient{Address: a.Address, Firstname: or(a.Firstname), Lastname: or(a.Lastname), Username: or(a.Username)}
 }
 
-// sendReset sends the mail if there is somebody to send it to. There is nobody left to tell of a failure but the log.
+// sendReset sends the mail if there is a recipient. The client is gone by then, so failures are only logged.
 func (s *Service) sendReset(ctx context.Context, w wanted) {
 	settings := s.settings.Load()
 	if !settings.Mailer.Enabled() {
@@ -143,7 +143,7 @@ func (s *Service) sendReset(ctx context.Context, w wanted) {
 	}
 }
 
-// findAddressee finds the user, if they are enabled and have a password here, and the confirmed address to write to: the first that stands.
+// findAddressee finds the user, if they are enabled and have a password here, and the first confirmed address that stands.
 func (s *Service) findAddressee(ctx context.Context, w wanted) (addressee, error) {
 	login, ok := canonical(w.login)
 	if !ok {
@@ -185,8 +185,7 @@ func (s *Service) resetPassword(ctx context.Context, r *rest.Request) (rest.Repl
 		return rest.Reply{}, errBadLink()
 	}
 	user, token := parsed.String(), sentToken(r)
-	// Looked at before the work of a hash is done for a stranger.
-	// Only a mail's token may be in a URL.
+	// This is checked before a stranger causes the work of a hash. Only a mail's token may be in a URL.
 	by, err := s.presented(ctx, r, resetsPassword, token, r.HTTP.Header.Get("X-Auth-Token"), "auth.users.password.reset."+user+".create", func(link singleUse) bool { return link.UserUUID == user })
 	if err != nil {
 		return rest.Reply{}, err
@@ -229,7 +228,7 @@ func (s *Service) resetPassword(ctx context.Context, r *rest.Request) (rest.Repl
 	return rest.Reply{}, s.forgiveGuesses(ctx, user)
 }
 
-// newHash is the hash of a new password, or nil for none.
+// newHash returns the hash of a new password, or nil for none.
 func (s *Service) newHash(ctx context.Context, password *string) (*string, error) {
 	if password == nil {
 		return nil, nil //nolint:nilnil // no password has no hash
@@ -241,7 +240,7 @@ func (s *Service) newHash(ctx context.Context, password *string) (*string, error
 	return &hash, err
 }
 
-// mayReset refuses a caller who cannot see the user, or whom the user's permissions exceed.
+// mayReset refuses a caller who may not see the user, or whose permissions do not cover the user's.
 func mayReset(ctx context.Context, c store.Conn, by *principal.Principal, user string) error {
 	k, err := credentialOf(ctx, c, user)
 	if err != nil {
@@ -253,7 +252,7 @@ func mayReset(ctx context.Context, c store.Conn, by *principal.Principal, user s
 	return mayActOn(ctx, c, by, user)
 }
 
-// setPassword sets a password, or none. By mail only an enabled user's is set.
+// setPassword sets a password, or removes it. A mail sets only an enabled user's.
 func (s *Service) setPassword(ctx context.Context, tx store.Conn, r *rest.Request, user string, hash *string, byMail bool) error {
 	k, err := credentialOf(ctx, tx, user)
 	if err != nil {
@@ -280,7 +279,7 @@ func (s *Service) setPassword(ctx context.Context, tx store.Conn, r *rest.Reques
 	return audit.Write(ctx, tx, r, passwordSet(k.TenantUUID, user, ended))
 }
 
-// forgiveGuesses lets a user with a new password log in at once, however many wrong ones there were before.
+// forgiveGuesses lets a user with a new password log in at once, whatever the number of wrong ones before.
 func (s *Service) forgiveGuesses(ctx context.Context, user string) error {
 	logins, err := store.Select[string](ctx, s.db, `SELECT login FROM auth_login WHERE user_uuid = $1`, user)
 	if err != nil {

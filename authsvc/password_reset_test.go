@@ -18,7 +18,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
 
-// post is a server with a mail server.
+// post is a server together with a mail server.
 type post struct {
 	*server
 	mails *mailtest.Server
@@ -48,14 +48,14 @@ func newPost(t *testing.T, db store.DB, o mailtest.Options, edit ...func(*authsv
 	return p
 }
 
-// user makes a user with a password and a confirmed address, which is the name's at example.com.
+// user creates a user with a password and the confirmed address <name>@example.com.
 func (p *post) user(name, more string) string {
 	p.t.Helper()
 	return p.do("POST", "/users", p.admin(), `{"username":"`+name+`","password":"secret of `+name+`","email_address":"`+name+`@example.com"`+more+`}`).
 		want(p.t, 200).text(p.t, "uuid")
 }
 
-// nothing fails the test if a mail has been sent, or is being sent. Nothing is sent afterwards.
+// nothing fails the test if a mail was sent or is being sent. Nothing is sent afterwards.
 func (p *post) nothing() {
 	p.t.Helper()
 	p.svc.Close()
@@ -66,7 +66,7 @@ func (p *post) nothing() {
 	}
 }
 
-// reset asks for a mail, and answers what the link in it has.
+// reset asks for a mail, and returns the values in its link.
 func (p *post) reset(query string) (user, token string) {
 	p.t.Helper()
 	p.do("GET", "/users/password/reset?"+query, "", "").want(p.t, 204)
@@ -119,7 +119,7 @@ func TestResetPassword(t *testing.T) {
 	})
 }
 
-// What is asked for is answered in one way, whoever it is for; and it goes to nobody but a confirmed address.
+// A request for a reset always gets the same response; a mail is sent only to a confirmed address.
 func TestResetTellsNothing(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		p := newPost(t, db, mailtest.Options{})
@@ -155,7 +155,7 @@ func TestResetTellsNothing(t *testing.T) {
 	})
 }
 
-// The answer does not wait for the mail server, which would tell that there is a mail.
+// The response does not wait for the mail server, which would reveal that there is a mail.
 func TestResetDoesNotWait(t *testing.T) {
 	t.Parallel()
 	hung := make(chan struct{})
@@ -168,7 +168,7 @@ func TestResetDoesNotWait(t *testing.T) {
 	<-hung
 }
 
-// Who asks again and again is stopped; who is written to again and again is spared, and nobody is told.
+// A client that keeps asking is stopped; a recipient gets a limited number of mails, and nobody is told.
 func TestResetsAreLimited(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		p := newPost(t, db, mailtest.Options{}, func(s *authsvc.Settings) {
@@ -196,7 +196,7 @@ func TestResetsAreLimited(t *testing.T) {
 	})
 }
 
-// What else can be wrong with a link, and what makes one void.
+// Other reasons for which a link is not valid, and events that end it.
 func TestVoidLinks(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		p := newPost(t, db, mailtest.Options{})
@@ -292,7 +292,7 @@ func TestVoidLinks(t *testing.T) {
 	})
 }
 
-// Of two that use a link at once, one does.
+// Of two who use a link concurrently, one succeeds.
 func TestLinkIsGoodOnce(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db store.DB) {
@@ -318,7 +318,7 @@ func TestLinkIsGoodOnce(t *testing.T) {
 	})
 }
 
-// A reset ends the wait that somebody else's guesses have caused, and the last administrator keeps a password.
+// A reset ends the delay that somebody else's guesses have caused, and the last administrator keeps a password.
 func TestResetLetsIn(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		p := newPost(t, db, mailtest.Options{}, func(s *authsvc.Settings) { s.Limits.FreeGuesses = 3 })
@@ -346,7 +346,7 @@ func TestResetLetsIn(t *testing.T) {
 	})
 }
 
-// Without a mail server nobody learns whether there is a user, and the log says what is missing.
+// Without a mail server nobody learns whether a user exists, and the log says what is missing.
 func TestResetWithoutMail(t *testing.T) {
 	before := slog.Default()
 	t.Cleanup(func() { slog.SetDefault(before) })
@@ -364,7 +364,7 @@ func TestResetWithoutMail(t *testing.T) {
 	s.do("GET", "/users/password/reset?username=ada", "", "").want(t, 204) // after its end, too
 }
 
-// A mail server that refuses is the operator's business, and no token is in the log.
+// A mail server that refuses is the operator's problem, and no token is logged.
 func TestResetThatCannotBeMailed(t *testing.T) {
 	before := slog.Default()
 	t.Cleanup(func() { slog.SetDefault(before) })

@@ -12,7 +12,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// Each operation through the gate, with the access that it documents and with every other one.
+// Calls each operation through the gate, with its documented access and with every other one.
 func TestPasswordRoutesThroughTheGate(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		p := newPost(t, db, mailtest.Options{})
@@ -77,7 +77,7 @@ func TestPasswordRoutesThroughTheGate(t *testing.T) {
 				}
 			})
 		}
-		// These take no token, or the one of a mail.
+		// These need no token, or accept the token of a mail.
 		if status := send("GET", "/users/password/reset?login=ada", "", ""); status != 204 {
 			t.Errorf("asking for a reset: %d", status)
 		}

@@ -7,7 +7,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// Who holds the access of a reset, and all that the user holds, sets the password without a mail.
+// A caller with the access of a reset, who holds all that the user holds, sets the password without a mail.
 func TestSetPassword(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)
@@ -24,7 +24,7 @@ func TestSetPassword(t *testing.T) {
 
 		set(ada, none, `"planted password"`).lacks(t, access)
 		set(ada, weak, `"planted password"`).lacks(t, "confd.users."+ada+".read")
-		set(ada, session, `"planted password"`).lacks(t, access) // not even one's own, without the old one
+		set(ada, session, `"planted password"`).lacks(t, access) // not even the caller's own, without the old one
 		set(ada, "", `"planted password"`).refused(t, 401, "unauthorized")
 		set(ada, "rf_junk", `"planted password"`).refused(t, 401, "unauthorized")
 		s.lives(session, true)
@@ -42,13 +42,13 @@ func TestSetPassword(t *testing.T) {
 			t.Errorf("the audit has %v", entries.Items)
 		}
 
-		// A disabled user gets a password to begin with.
+		// A disabled user gets an initial password.
 		s.do("PUT", "/users/"+ada, admin, `{"enabled":false}`).want(t, 200)
 		set(ada, helper, `"for when she is back"`).want(t, 204)
 		s.do("PUT", "/users/"+ada, admin, `{"enabled":true}`).want(t, 200)
 		s.login("ada", "for when she is back")
 
-		// The master administrator's password, another tenant's user, nobody, and one whose password is elsewhere.
+		// The master administrator's password, another tenant's user, an unknown user, and one whose password is kept elsewhere.
 		adminUUID := s.do("GET", "/users?username=admin", admin, "").list(t).column("uuid")[0]
 		set(adminUUID, helper, `"planted password"`).lacks(t, "#")
 		acme := s.tenant(admin, "acme")
@@ -61,12 +61,12 @@ func TestSetPassword(t *testing.T) {
 		set(theirs, admin, `"a password from above"`).want(t, 204)
 		s.do("PUT", "/idp/ldap/users/"+ada, admin, "").want(t, 204)
 		set(ada, helper, `"planted password"`).refused(t, 405, "password-managed-externally")
-		// Nobody locks everybody out.
+		// Nobody locks out the last administrator.
 		set(adminUUID, admin, `null`).refused(t, 409, "last-administrator")
 	})
 }
 
-// What only a new user takes is refused of an existing one, and nothing else is changed.
+// Fields that only a new user takes are refused for an existing one, and nothing else is changed.
 func TestUpdateRefusesWhatOnlyCreationTakes(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)

@@ -44,7 +44,7 @@ func (s *Service) declarePolicies(e *crud.Engine) {
 			"group_uuid": {Condition: "uuid IN (SELECT policy_uuid FROM auth_group_policy WHERE group_uuid = %s)", Type: "uuid", Of: "auth_group"},
 		},
 		Shown: map[string]string{"read_only": fromOutside, "tenant_uuid": "CASE WHEN " + fromOutside + " THEN %[1]s ELSE tenant_uuid END"},
-		// A policy that comes with the program is everybody's to read; a shared one is its descendants'.
+		// Everybody may read a policy that comes with the program, and the tenants below may read a shared one.
 		Shared:  "(config_managed OR shared AND tenant_uuid IN (" + tenant.Above("%s") + "))",
 		Prepare: preparePolicy, Validate: s.validatePolicy, Save: savePolicy, Guard: s.guardPolicy,
 		Load: loadAccesses, Present: presentPolicies, Changed: s.announcePolicy,
@@ -52,7 +52,7 @@ func (s *Service) declarePolicies(e *crud.Engine) {
 	})
 }
 
-// fromOutside tells the policies that presentPolicies shows as read-only, and as the reader's own.
+// fromOutside matches the policies that presentPolicies shows as read-only, and as the reader's own.
 var fromOutside = "(config_managed OR shared AND tenant_uuid <> %[1]s AND tenant_uuid IN (" + tenant.Above("%[1]s") + "))"
 
 // preparePolicy tidies the name, keeps each access once, and fills in what the server decides of a new policy.
@@ -70,8 +70,8 @@ func preparePolicy(ctx context.Context, c store.Conn, change *crud.Change[Policy
 	return err
 }
 
-// policyCalled returns a policy that p, in its tenant, could be taken for by its name or slug: one of the same tenant, one that is
-// shared with it, or, when p is to be shared, one of a tenant below. Nil: there is none.
+// policyCalled returns a policy that has the name or slug of p in the sight of p's tenant: one of the same tenant, one that is
+// shared with it, or, if p is to be shared, one of a tenant below. It returns nil if there is none.
 func policyCalled(ctx context.Context, c store.Conn, p *Policy, nameKey, slugKey string) (*Policy, error) {
 	found, err := store.Select[*Policy](ctx, c, `
 		SELECT uuid, tenant_uuid, name, slug, description, shared, name_key, slug_key, config_managed FROM auth_policy
@@ -85,7 +85,8 @@ func policyCalled(ctx context.Context, c store.Conn, p *Policy, nameKey, slugKey
 	return found[0], nil
 }
 
-// validatePolicy checks that the name is free, the accesses, and that the caller may give what they add and take what they remove.
+// validatePolicy checks that the name is free, that the accesses are valid, and that the caller may give what is added and take what is
+// removed.
 func (s *Service) validatePolicy(ctx context.Context, c store.Conn, change *crud.Change[Policy]) error {
 	p, caller := change.New, change.Request.Principal()
 	if err := checkPatterns(p.ACL); err != nil {
@@ -99,7 +100,7 @@ func (s *Service) validatePolicy(ctx context.Context, c store.Conn, change *crud
 	if err := checkPolicyName(ctx, c, p); err != nil {
 		return err
 	}
-	holders := holdersOf(p.UUID) // nobody's yet, when it is new
+	holders := holdersOf(p.UUID) // nobody, if it is new
 	if change.Old == nil {
 		return mayGive(ctx, c, caller, p.ACL, holders)
 	}
@@ -110,7 +111,7 @@ func (s *Service) validatePolicy(ctx context.Context, c store.Conn, change *crud
 	return mayTake(ctx, c, caller, removed, holders)
 }
 
-// checkPolicyName refuses a name or slug that belongs to another policy that the tenant sees.
+// checkPolicyName refuses a name or slug of another policy that the tenant sees.
 func checkPolicyName(ctx context.Context, c store.Conn, p *Policy) error {
 	other, err := policyCalled(ctx, c, p, p.NameKey, p.SlugKey)
 	if err != nil || other == nil {
@@ -135,7 +136,7 @@ func writable(p *Policy) error {
 	return e
 }
 
-// difference is what a has and b has not.
+// difference returns the elements of a that are not in b.
 func difference(a, b []string) []string {
 	return slices.DeleteFunc(slices.Clone(a), func(x string) bool { return slices.Contains(b, x) })
 }
@@ -152,7 +153,7 @@ func (s *Service) guardPolicy(ctx context.Context, c store.Conn, change *crud.Ch
 	return err
 }
 
-// savePolicy writes the accesses where they differ.
+// savePolicy writes the accesses if they differ.
 func savePolicy(ctx context.Context, c store.Conn, change *crud.Change[Policy]) error {
 	var before []string
 	if change.Old != nil {
@@ -161,7 +162,7 @@ func savePolicy(ctx context.Context, c store.Conn, change *crud.Change[Policy]) 
 	return writeAccesses(ctx, c, change.New.UUID, before, change.New.ACL)
 }
 
-// writeAccesses makes a policy's accesses what they are to be, in this order: one statement for those that go, one for the others.
+// writeAccesses replaces a policy's accesses, in order: one statement deletes, another inserts.
 func writeAccesses(ctx context.Context, c store.Conn, policy string, before, now []string) error {
 	if slices.Equal(before, now) {
 		return nil
@@ -210,7 +211,8 @@ func loadAccesses(ctx context.Context, c store.Conn, policies []*Policy) error {
 	return err
 }
 
-// presentPolicies shows a policy from outside the reader's tenant as existing clients expect it: read-only, and as the reader's own.
+// presentPolicies shows a policy from outside the reader's tenant as existing clients expect it: read-only, and as the reader's
+// own.
 func presentPolicies(ctx context.Context, c store.Conn, scope string, policies []*Policy) error {
 	var above []string
 	for _, p := range policies {
@@ -237,7 +239,7 @@ func (s *Service) announcePolicy(ctx context.Context, c store.Conn, change *crud
 		return nil
 	}
 	holders := holdersOf(change.Old.UUID)
-	if change.New != nil { // on a delete Guard has asked: now nobody holds it
+	if change.New != nil { // Guard looked before a delete: now nobody holds it
 		gone, err := forgetUsers(ctx, c, holders)
 		if err != nil {
 			return err
@@ -247,7 +249,7 @@ func (s *Service) announcePolicy(ctx context.Context, c store.Conn, change *crud
 	return s.announceHoldings(ctx, c, holders, change.Carry.([]forget)...)
 }
 
-// policyAccessOperations add one access to a policy, and take one away.
+// policyAccessOperations add one access to a policy, and remove one.
 func (s *Service) policyAccessOperations() []rest.Operation {
 	edit := func(method, id, summary string, change func(p *Policy, access string) error) rest.Operation {
 		return rest.Operation{

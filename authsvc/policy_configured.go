@@ -15,24 +15,24 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// Configured are the policies and groups that the operator's configuration makes. The API shows them and does not change them.
-// What they give is the operator's gift: nobody has to hold it to make the users who get it.
+// Configured are the policies and groups that the operator's configuration creates. The API shows them and does not change them.
+// The operator gives what they give: a caller need not hold it to create the users who get it.
 type Configured struct {
-	// Policies are made in the master tenant, and seen from every tenant.
+	// Policies are created in the master tenant, and visible to every tenant.
 	Policies []ConfiguredPolicy
-	// AllUsers are the slugs of those of the policies that every user holds, by the group of all users of each tenant.
+	// AllUsers are the slugs of the policies that every user holds, through the group of all users of each tenant.
 	AllUsers []string
-	// Groups are made in every tenant. Who covers what they give may put users into them.
+	// Groups are created in every tenant. A caller who covers what they give may add users to them.
 	Groups []ConfiguredGroup
 }
 
-// ConfiguredPolicy is a policy by its slug, which is its name too.
+// ConfiguredPolicy is a policy by its slug, which is also its name.
 type ConfiguredPolicy struct {
 	Slug, Description string
 	ACL               []string
 }
 
-// ConfiguredGroup is a group by its slug, which is its name too, with the slugs of its policies.
+// ConfiguredGroup is a group by its slug, which is also its name, with the slugs of its policies.
 type ConfiguredGroup struct {
 	Slug     string
 	Policies []string
@@ -41,7 +41,7 @@ type ConfiguredGroup struct {
 // DefaultUserPolicy is the policy that every user holds unless the operator chooses otherwise.
 const DefaultUserPolicy = "wazo_default_user_policy"
 
-// OwnAccount are the accesses of DefaultUserPolicy: what the user of a telephone needs of their own account, none of which gives
+// OwnAccount returns the accesses of DefaultUserPolicy: what a telephone user needs for their own account. None of them gives
 // anything to anybody else.
 func OwnAccount() []string {
 	return []string{
@@ -57,7 +57,7 @@ func OwnAccount() []string {
 	}
 }
 
-// Check refuses what UseConfigured could never make.
+// Check refuses what UseConfigured could never create.
 func (c Configured) Check() error {
 	known := map[string]bool{}
 	for _, p := range c.Policies {
@@ -80,7 +80,7 @@ func (c Configured) Check() error {
 		}
 		for _, slug := range g.Policies {
 			if !known[strings.ToLower(slug)] {
-				return fmt.Errorf("the policy %s of the group %s is none of default_policies", slug, g.Slug)
+				return fmt.Errorf("the policy %s of the group %s is not in default_policies", slug, g.Slug)
 			}
 		}
 	}
@@ -93,16 +93,16 @@ func checkConfigured(what, slug string, seen map[string]bool) error {
 	case slug == "" || len(slug) > maxSlug || notSlug.MatchString(slug) || key == "me" || key == "my_session":
 		return fmt.Errorf("%q names no %s: a name has 1 to %d letters, digits, _ and -, and is neither me nor my_session", slug, what, maxSlug)
 	case seen[key]:
-		return fmt.Errorf("the %s %s is there twice", what, slug)
+		return fmt.Errorf("the %s %s is configured twice", what, slug)
 	}
 	seen[key] = true
 	return nil
 }
 
-// UseConfigured makes the database hold what the configuration gives, and no more: what an earlier one gave and this one does not is taken
-// away. A policy that is gone from it and that somebody was given by hand stays until nobody has it; a group that has users stays, as
-// an ordinary group of its tenant. All of it is one transaction, so any number of nodes may start at once; of nodes
-// that are configured differently, the last to start is right. Live tokens change at once, on every node.
+// UseConfigured makes the database hold what the configuration gives, and no more: it removes what an earlier configuration gave
+// and this one does not. A policy that is no longer configured, but that somebody was given by hand, stays until nobody has it;
+// such a group with users stays, as an ordinary group of its tenant. Everything is one transaction, so any number of nodes may
+// start at once; of nodes with different configurations, the last to start wins. Live tokens change at once, on every node.
 func (s *Service) UseConfigured(ctx context.Context, c Configured) error {
 	if err := c.Check(); err != nil {
 		return err
@@ -146,7 +146,7 @@ func (s *Service) configure(ctx context.Context, tx store.Conn, c Configured) (b
 	if err := checkTotals(ctx, tx, users{"SELECT uuid AS user_uuid FROM auth_user", nil}); err != nil {
 		return false, err
 	}
-	if before == nil { // who is locked out already is not kept from starting
+	if before == nil { // if nobody could administer before, that must not prevent the start
 		if err := keepAdministrator(ctx, tx); err != nil {
 			return false, err
 		}
@@ -162,7 +162,7 @@ type configuring struct {
 	changed  bool
 }
 
-// exec notes whether anything was changed.
+// exec records whether anything was changed.
 func (d *configuring) exec(ctx context.Context, sql string, args ...any) error {
 	n, err := d.tx.Exec(ctx, sql, args...)
 	d.changed = d.changed || n > 0
@@ -183,7 +183,7 @@ func (d *configuring) makePolicies(ctx context.Context, c Configured) error {
 			return err
 		}
 		if len(found) > 1 || len(found) == 1 && !found[0].ConfigManaged {
-			return fmt.Errorf("the master tenant has a policy of its own that is called %s; delete it, or name the configured one otherwise", p.Slug)
+			return fmt.Errorf("the master tenant has a policy of its own that is called %s; delete it, or rename the configured one", p.Slug)
 		}
 		id := uuid.NewString()
 		if len(found) == 1 {
@@ -217,7 +217,7 @@ func (d *configuring) setAccesses(ctx context.Context, policy string, acl []stri
 	return writeAccesses(ctx, d.tx, policy, policies[0].ACL, acl)
 }
 
-// makeGroups makes the groups in every tenant that has none of their names, and lets go of those that are configured no more.
+// makeGroups creates the groups in every tenant that has none of their names, and releases those that are no longer configured.
 func (d *configuring) makeGroups(ctx context.Context, c Configured) error {
 	type lacking struct {
 		Tenant string `db:"uuid"`
@@ -234,7 +234,7 @@ func (d *configuring) makeGroups(ctx context.Context, c Configured) error {
 			return err
 		}
 		for _, t := range tenants {
-			if t.Taken { // whoever is in it was not put there for what the operator gives
+			if t.Taken { // its users were not added for what the operator gives
 				slog.WarnContext(ctx, "a tenant has a group of its own with the name of a configured one, and goes without that", "tenant_uuid", t.Tenant, "group", g.Slug)
 				continue
 			}
@@ -262,7 +262,7 @@ func (d *configuring) makeGroups(ctx context.Context, c Configured) error {
 const insertConfiguredGroup = `INSERT INTO auth_group (uuid, tenant_uuid, name, name_key, slug, slug_key, system_managed, config_managed)
 	VALUES ($1, $2, $3, $4, $3, $4, false, true)`
 
-// givePolicies has the groups give their configured policies, and of others only what was added by hand.
+// givePolicies makes the groups give their configured policies, and of other policies only those that were added by hand.
 func (d *configuring) givePolicies(ctx context.Context, c Configured) error {
 	if err := d.give(ctx, `system_managed`, nil, c.AllUsers); err != nil {
 		return err
@@ -296,7 +296,7 @@ func (d *configuring) give(ctx context.Context, groups string, args []any, slugs
 		ON CONFLICT (group_uuid, policy_uuid) DO UPDATE SET config_managed = true WHERE NOT auth_group_policy.config_managed`, args...)
 }
 
-// removePolicies deletes the policies that are configured no more, unless somebody was given them by hand.
+// removePolicies deletes the policies that are no longer configured, unless somebody was given them by hand.
 func (d *configuring) removePolicies(ctx context.Context, _ Configured) error {
 	args := []any{d.master, strings.ToLower(AdministratorPolicy)}
 	for key := range d.policies {
@@ -314,7 +314,8 @@ func (d *configuring) removePolicies(ctx context.Context, _ Configured) error {
 	return err
 }
 
-// nameAllUsers gives the groups of all users that an earlier release has made the name that existing clients know, where it is free.
+// nameAllUsers gives the groups of all users that an earlier release has created the name that existing clients know, if it is
+// free.
 func (d *configuring) nameAllUsers(ctx context.Context, _ Configured) error {
 	old, err := store.Select[string](ctx, d.tx, `SELECT uuid FROM auth_group WHERE system_managed AND slug LIKE 'all-users-tenant-%'`)
 	if err != nil {
@@ -329,7 +330,7 @@ func (d *configuring) nameAllUsers(ctx context.Context, _ Configured) error {
 	return nil
 }
 
-// createConfigured gives a new tenant what the master tenant has by the configuration.
+// createConfigured gives a new tenant what the configuration gives the master tenant.
 func createConfigured(ctx context.Context, tx store.Conn, tenantUUID string) error {
 	const copied = `INSERT INTO auth_group_policy (group_uuid, policy_uuid, config_managed)
 		SELECT $1, policy_uuid, true FROM auth_group_policy WHERE group_uuid = $2 AND config_managed`
@@ -359,7 +360,7 @@ func createConfigured(ctx context.Context, tx store.Conn, tenantUUID string) err
 	return nil
 }
 
-// unique is the list without what is there twice, in its order.
+// unique returns the list without duplicates, in order.
 func unique(list []string) []string {
 	out := make([]string, 0, len(list))
 	seen := make(map[string]bool, len(list))

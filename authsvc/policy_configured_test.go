@@ -30,7 +30,7 @@ func (s *server) configure(c authsvc.Configured) {
 	}
 }
 
-// holds is what a token's user holds now, sorted.
+// holds returns what a token's user holds now, sorted.
 func (s *server) holds(token string) string {
 	s.t.Helper()
 	list, _ := s.do("GET", "/token/"+token, "", "").want(s.t, 200).json(s.t, "data.acl").([]any)
@@ -42,7 +42,7 @@ func (s *server) holds(token string) string {
 	return strings.Join(out, " ")
 }
 
-// What the configuration gives holds for those that there are and those that come, in every tenant, and goes with it.
+// The configuration's policies apply to existing and new users, in every tenant, and end with it.
 func TestConfigured(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)
@@ -52,7 +52,7 @@ func TestConfigured(t *testing.T) {
 		live := s.login("old", "secret of old")
 		s.configure(gifts)
 		after := s.tenant(admin, "after")
-		// Who may only make users makes them, whatever the operator gives them.
+		// A caller who may only create users creates them, whatever the operator gives those users.
 		_, _, maker := s.account(admin, "maker", "auth.users.create")
 		s.do("POST", "/users", maker, `{"username":"new","password":"secret of new"}`).want(t, 200)
 		member := s.do("POST", "/users", admin, `{"username":"member","password":"secret of member"}`, in(after)).want(t, 200).text(t, "uuid")
@@ -97,7 +97,8 @@ func TestConfigured(t *testing.T) {
 		}
 		s.do("DELETE", "/groups/"+group+"/users/"+member, admin, "").want(t, 204)
 
-		// Another configuration reaches live tokens; what it has no more goes, unless somebody was given it by hand.
+		// A new configuration applies to live tokens; policies that it no longer has are removed, unless somebody was given them
+		// by hand.
 		s.do("PUT", "/users/"+member+"/policies/"+helpdesk, admin, "").want(t, 204)
 		s.do("PUT", "/groups/"+group+"/users/"+member, admin, "").want(t, 204)
 		s.configure(authsvc.Configured{Policies: []authsvc.ConfiguredPolicy{{Slug: "own", ACL: []string{"confd.z", "confd.a"}}}, AllUsers: []string{"own"}})
@@ -123,7 +124,7 @@ func TestConfigured(t *testing.T) {
 	})
 }
 
-// A tenant's own group or policy never gets what the operator gives to one of its name.
+// A tenant's own group or policy never gets what the operator gives to a configured one of the same name.
 func TestConfiguredNamesThatAreTaken(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)
@@ -137,14 +138,14 @@ func TestConfiguredNamesThatAreTaken(t *testing.T) {
 		if got := s.holds(s.login("planted", "secret of planted")); got != "auth.users.me.read confd.users.me.read" {
 			t.Errorf("the member of a planted group holds %q", got)
 		}
-		// In the master tenant it is for the operator to decide.
+		// In the master tenant the operator must decide.
 		s.do("POST", "/policies", admin, `{"name":"Taken","acl":["confd.x"]}`).want(t, 200)
 		taken := gifts
 		taken.Policies = append(slices.Clone(gifts.Policies), authsvc.ConfiguredPolicy{Slug: "taken", ACL: []string{"#"}})
 		if err := s.svc.UseConfigured(t.Context(), taken); err == nil || !strings.Contains(err.Error(), "a policy of its own that is called taken") {
 			t.Errorf("%v", err)
 		}
-		// Nor may it leave nobody who may do everything.
+		// The configuration must leave an administrator, too.
 		denial := authsvc.Configured{Policies: []authsvc.ConfiguredPolicy{{Slug: "no", ACL: []string{"!confd.x"}}}, AllUsers: []string{"no"}}
 		if err := s.svc.UseConfigured(t.Context(), denial); err == nil || !strings.Contains(err.Error(), "nobody who may do everything") {
 			t.Errorf("%v", err)
@@ -183,7 +184,7 @@ func TestConfiguredByManyNodes(t *testing.T) {
 	})
 }
 
-// The default gives nobody anything over others, nor a way to give.
+// The default policy gives no rights over others, and no way to give any.
 func TestOwnAccount(t *testing.T) {
 	for _, access := range authsvc.OwnAccount() {
 		if words := strings.Split(access, "."); len(words) < 4 || words[1] != "users" || words[2] != "me" || slices.Contains([]string{"update", "policies", "groups", "emails"}, words[3]) {

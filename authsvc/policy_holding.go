@@ -8,11 +8,11 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// holdings is a query, in parentheses, of which policies some users hold (user_uuid, policy_uuid), and through which group
-// (group_uuid, null for a policy that is the user's own). users is what IN takes: a placeholder, a column of a query around
-// it, or a query.
+// holdings returns a query, in parentheses, of which policies some users hold (user_uuid, policy_uuid), and through which group
+// (group_uuid, null for a user's own policy). users is an operand of IN: a placeholder, a column of an enclosing query, or a
+// query.
 //
-// The users are bound within each arm. Of a view of all holdings, joined to the users, SQLite reads everybody's first.
+// The users are bound within each arm: SQLite would read a view of all holdings, joined to the users, completely first.
 func holdings(users string) string {
 	return fmt.Sprintf(`(
 		SELECT gu.user_uuid, gp.policy_uuid, gu.group_uuid
@@ -24,8 +24,8 @@ func holdings(users string) string {
 		WHERE up.user_uuid IN (%[1]s))`, users)
 }
 
-// holders is a query of the users (user_uuid) who hold some policies, their own or through a group; a user may be in it more
-// than once. policies is what IN takes.
+// holders returns a query of the users (user_uuid) who hold some policies, their own or through a group; a user may appear more
+// than once. policies is an operand of IN.
 func holders(policies string) string {
 	return fmt.Sprintf(`
 		SELECT gu.user_uuid
@@ -37,13 +37,13 @@ func holders(policies string) string {
 		WHERE up.policy_uuid IN (%[1]s)`, policies)
 }
 
-// users are those whom a change concerns: a query of their user_uuid, and its arguments.
+// users are the users whom a change concerns: a query of their user_uuid, and its arguments.
 type users struct {
 	sql  string
 	args []any
 }
 
-// but are the users without one, whom a token of another auth server may name by what is no UUID.
+// but returns the users without one, whom a token of another auth server may identify by something other than a UUID.
 func (u users) but(uuid string) users {
 	return users{
 		fmt.Sprintf("SELECT b.user_uuid FROM (%s) b WHERE CAST(b.user_uuid AS text) <> $%d", u.sql, len(u.args)+1),
@@ -67,7 +67,7 @@ func usersOf(tenantUUID string) users {
 	return users{"SELECT uuid AS user_uuid FROM auth_user WHERE tenant_uuid = $1", []any{tenantUUID}}
 }
 
-// accessesOf is what the users hold now, together.
+// accessesOf returns what the users hold now, together.
 func accessesOf(ctx context.Context, c store.Conn, of users) ([]string, error) {
 	return store.Select[string](ctx, c, `
 		SELECT DISTINCT a.access FROM `+holdings(of.sql)+` h

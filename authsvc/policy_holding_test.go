@@ -18,10 +18,10 @@ import (
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
 
-// crowd is how many users, each with a policy, a tenant has that no request of a test is about.
+// crowd is how many users, each with a policy, a tenant has beside those of a test's requests.
 const crowd = 2000
 
-// Whatever is asked of one user, or of the users of a small tenant, is answered without reading the policies of all others.
+// A request about one user, or about the users of a small tenant, does not read the policies of all others.
 func TestNobodysPoliciesAreReadButTheirsWhoAreAskedFor(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db store.DB) {
@@ -86,8 +86,8 @@ func TestNobodysPoliciesAreReadButTheirsWhoAreAskedFor(t *testing.T) {
 	})
 }
 
-// addCrowd gives a tenant its users, each with a policy that grants and denies, their own and through a group, and all of them one
-// more through the tenant's group. PostgreSQL plans by the sizes: with few large groups it would rightly read them all.
+// addCrowd gives a tenant its users, each with a policy that grants and denies, of their own and through a group, and one more
+// for all of them through the tenant's group. PostgreSQL plans by size: with few large groups it would rightly read them all.
 func addCrowd(t *testing.T, db store.DB, tenantUUID string) {
 	t.Helper()
 	err := db.InTx(t.Context(), func(ctx context.Context, tx store.Conn) error {
@@ -126,7 +126,7 @@ func addCrowd(t *testing.T, db store.DB, tenantUUID string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if db.Engine() == "postgres" { // plans by its statistics, which it would gather itself in a while
+	if db.Engine() == "postgres" { // it plans by its statistics, which it would otherwise gather later
 		if _, err := db.Exec(t.Context(), "ANALYZE"); err != nil {
 			t.Fatal(err)
 		}
@@ -139,7 +139,7 @@ type asked struct {
 	args []any
 }
 
-// watched is a database that keeps the queries about what users hold.
+// watched is a database that records the queries about what users hold.
 type watched struct {
 	store.DB
 	asked []asked
@@ -157,7 +157,7 @@ func (w *watched) InReadTx(ctx context.Context, fn func(ctx context.Context, tx 
 	return w.DB.InReadTx(ctx, func(ctx context.Context, tx store.Conn) error { return fn(ctx, watchedConn{tx, w}) })
 }
 
-// take returns what was asked since it was last called.
+// take returns the queries since the last call.
 func (w *watched) take() []asked {
 	defer func() { w.asked = nil }()
 	return w.asked
@@ -175,7 +175,7 @@ func (c watchedConn) Query(ctx context.Context, sql string, args ...any) (store.
 	return c.Conn.Query(ctx, sql, args...)
 }
 
-// readAll returns what of the query's plan reads a table from end to end, or "".
+// readAll returns the part of the query's plan that reads a whole table, or "".
 func readAll(t *testing.T, db store.DB, q asked) string {
 	t.Helper()
 	if db.Engine() == "postgres" {
@@ -184,8 +184,8 @@ func readAll(t *testing.T, db store.DB, q asked) string {
 	return scannedBySQLite(t, db, q)
 }
 
-// derived is what SQLite scans that is no table, but what another part of the query answers; and the index of the few policies
-// that allow everything.
+// derived matches what SQLite scans that is not a table but the result of another part of the query, and the index of the few
+// policies that allow everything.
 var derived = regexp.MustCompile(`^SCAN (h|m|powerful|h LEFT-JOIN|\(subquery-\d+\)|CONSTANT ROW|.* INDEX auth_policy_access_everything)$`)
 
 func scannedBySQLite(t *testing.T, db store.DB, q asked) string {
@@ -207,7 +207,7 @@ func scannedBySQLite(t *testing.T, db store.DB, q asked) string {
 	return ""
 }
 
-// node is a part of a plan of PostgreSQL, after it has run.
+// node is a node of a PostgreSQL plan, after it has run.
 type node struct {
 	Type    string  `json:"Node Type"`
 	Table   string  `json:"Relation Name"`

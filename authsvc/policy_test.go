@@ -12,7 +12,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// accesses are a policy's, which come in no particular order.
+// accesses returns a policy's accesses, which come in no particular order.
 func (a answer) accesses(t *testing.T) []string {
 	t.Helper()
 	out := []string{}
@@ -55,7 +55,7 @@ func TestPolicies(t *testing.T) {
 			}
 		}
 
-		// PUT changes what was sent; slug and shared never.
+		// PUT changes the fields that were sent, but never slug and shared.
 		put := s.do("PUT", "/policies/"+id, admin, `{"description":null,"slug":"other","shared":true,"read_only":true}`).want(t, 200)
 		if put.json(t, "description") != nil || put.text(t, "slug") != "Voicemailreaders" || put.json(t, "shared") != false || put.json(t, "read_only") != false {
 			t.Errorf("after PUT: %s", put.body)
@@ -125,7 +125,7 @@ func TestPolicyRefusals(t *testing.T) {
 		}
 		s.do("POST", "/policies", admin, `{"name":"a","description":"`+strings.Repeat("a", 1<<20)+`"}`).want(t, 413)
 
-		// The thousandth access is the last, by whichever way it comes.
+		// The thousandth access is the last, by whichever operation it is added.
 		id := s.do("POST", "/policies", admin, `{"name":"many","acl":[`+many(1000)+`]}`).want(t, 200).text(t, "uuid")
 		s.do("PUT", "/policies/"+id+"/acl/confd.one.more", admin, "").refused(t, 400, "invalid-data")
 		s.do("DELETE", "/policies/"+id+"/acl/confd.x7.read", admin, "").want(t, 204)
@@ -133,7 +133,7 @@ func TestPolicyRefusals(t *testing.T) {
 	})
 }
 
-// A name is one name whatever its case, width, accents' spelling and spaces; so is a slug whatever its case.
+// Case, width, encoding of accents and spaces make no difference in a name; case makes none in a slug.
 func TestPolicyNamesAreUnique(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)
@@ -152,7 +152,7 @@ func TestPolicyNamesAreUnique(t *testing.T) {
 		s.do("PUT", "/policies/"+other, admin, `{"name":"café crew"}`).refused(t, 409, "conflict")
 		s.do("PUT", "/policies/"+other, admin, `{"name":"OTHER"}`).want(t, 200)
 
-		// Each tenant has names of its own, but for those that it sees from above.
+		// Each tenant has its own names, apart from those that it sees from above.
 		s.do("POST", "/policies", admin, `{"name":"Café Crew","slug":"crew"}`, in(below)).want(t, 200)
 		s.do("POST", "/policies", admin, `{"name":"`+authsvc.AdministratorPolicy+`"}`, in(below)).refused(t, 409, "conflict")
 		s.do("POST", "/policies", admin, `{"name":"Night","shared":true}`).want(t, 200)
@@ -161,7 +161,7 @@ func TestPolicyNamesAreUnique(t *testing.T) {
 		s.do("POST", "/policies", admin, `{"name":"day","shared":true}`).refused(t, 409, "conflict")
 		s.do("POST", "/policies", admin, `{"name":"day"}`).want(t, 200)
 
-		// A slug that is made is free.
+		// A generated slug is free.
 		for name, made := range map[string]bool{"Oth er": false, "!!!": false, "me": false, strings.Repeat("é", 80): false, "Third": true} {
 			slug := s.do("POST", "/policies", admin, `{"name":"`+name+`"}`).want(t, 200).text(t, "slug")
 			if (slug == name) != made || slug == "" || len(slug) > 80 {
@@ -245,7 +245,7 @@ func TestReadOnlyPolicy(t *testing.T) {
 			t.Errorf("the read-only policy has changed: %s", after.body)
 		}
 
-		// It is every tenant's to see, as its own; a shared one is that of the tenants below, read-only.
+		// Every tenant sees it as its own; the tenants below see a shared one, read-only.
 		shared := s.do("POST", "/policies", admin, `{"name":"Shared","acl":["confd.users.read"],"shared":true}`).text(t, "uuid")
 		private := s.do("POST", "/policies", admin, `{"name":"Private"}`).text(t, "uuid")
 		l := s.do("GET", "/policies", admin, "", in(below)).list(t)
@@ -269,12 +269,12 @@ func TestReadOnlyPolicy(t *testing.T) {
 		if own := s.do("GET", "/policies/"+shared, admin, ""); own.json(t, "shared") != true || own.json(t, "read_only") != false {
 			t.Errorf("shown in its own tenant: %s", own.body)
 		}
-		// A shared one of a tenant below is no more read-only above than any other there.
+		// A shared policy of a tenant below is not read-only above, like any other policy there.
 		lower := s.do("POST", "/policies", admin, `{"name":"Lower","shared":true}`, in(below)).text(t, "uuid")
 		if a := s.do("PUT", "/policies/"+lower, admin, `{"description":"x"}`).want(t, 200); a.text(t, "tenant_uuid") != below || a.json(t, "shared") != true {
 			t.Errorf("edited from above: %s", a.body)
 		}
-		// A slug names nothing below; a UUID does.
+		// A slug does not name a policy of a tenant below; a UUID does.
 		s.do("GET", "/policies/Lower", admin, "").refused(t, 404, "unknown-policy")
 	})
 }
@@ -337,7 +337,7 @@ func TestGivePolicies(t *testing.T) {
 		s.do("DELETE", "/users/"+user+"/policies/"+policy, admin, "").want(t, 204)
 		s.do("PUT", "/users/"+user+"/policies/ann", admin, "").want(t, 204)
 		s.do("HEAD", "/token/"+token+"?scope=confd.users.read", "", "").want(t, 204)
-		// With the policy goes what it gave.
+		// Deleting the policy takes away what it gave.
 		s.do("DELETE", "/policies/"+policy, admin, "").want(t, 204)
 		s.do("HEAD", "/token/"+token+"?scope=confd.users.read", "", "").want(t, 403)
 		s.do("HEAD", "/token/"+token, "", "").want(t, 204)

@@ -56,7 +56,7 @@ func (s *Service) register(ctx context.Context, r *rest.Request) (rest.Reply, er
 	if !settings.Mailer.Enabled() {
 		return rest.Reply{}, noMail()
 	}
-	// What there is already is told only as fast as accounts can be made.
+	// What exists already is revealed only as fast as accounts can be created.
 	if err := s.throttle.Spend(ctx, throttle.KeyOf("registrations from", s.clientNetwork(r.HTTP)), settings.Limits.Registrations); err != nil {
 		return rest.Reply{}, err
 	}
@@ -83,7 +83,7 @@ func registrationClosed() error {
 	return e
 }
 
-// user is the new user, in a new tenant. A stranger's username is never an address: it would be a login that nobody has confirmed.
+// user returns the new user, in a new tenant. A stranger's username is never an address: it would be an unconfirmed login.
 func (b *registration) user() (*User, error) {
 	_, address, err := checkName("email_address", b.EmailAddress)
 	if err != nil {
@@ -163,10 +163,10 @@ func createRegistered(ctx context.Context, tx store.Conn, r *rest.Request, u *Us
 
 const maxTenantName = 128
 
-// unregisterTimeout bounds what is undone for a client that may be gone.
+// unregisterTimeout bounds the removal of an account for a client that may be gone.
 const unregisterTimeout = 5 * time.Second
 
-// unregister takes back an account that nobody has been told of, whether the client is still there or not.
+// unregister removes an account that nobody was told of, whether the client is still there or not.
 func (s *Service) unregister(ctx context.Context, r *rest.Request, u *User) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unregisterTimeout)
 	defer cancel()

@@ -43,7 +43,7 @@ func TestRegister(t *testing.T) {
 		p.do("GET", strings.TrimPrefix(m.Link(t), base+"/api/auth/0.1"), "", "").want(t, 200)
 		p.login("ada@example.com", "chosen")
 
-		// Only an address: it is no name, but a login once it is confirmed.
+		// Only an address: it is not a name, but becomes a login once it is confirmed.
 		b := p.do("POST", "/users/register", "", `{"password":"x","email_address":"bob@example.com"}`).want(t, 200)
 		p.do("POST", "/users/register", "", `{"username":"ада","password":"x","email_address":"c@example.com"}`).want(t, 200)
 		if b.json(t, "username") != nil || p.do("GET", "/tenants/"+b.text(t, "tenant_uuid"), admin, "").text(t, "name") != "bob@example.com" {
@@ -78,7 +78,7 @@ func TestRegisterIsRefused(t *testing.T) {
 				p.do("POST", "/users/register", "", c.body).refused(t, c.status, c.id)
 			})
 		}
-		// What strangers send of what is not theirs to say is ignored.
+		// Fields that strangers may not set are ignored.
 		a := p.do("POST", "/users/register", "", `{"username":"sly","password":"x","email_address":"sly@example.com","purpose":"internal","uuid":"00000000-0000-4000-8000-000000000000","tenant_uuid":"00000000-0000-4000-8000-000000000000","enabled":false}`).want(t, 200)
 		if a.text(t, "purpose") != "user" || a.json(t, "enabled") != true || strings.Contains(a.body, "00000000-0000") {
 			t.Errorf("the user is %s", a.body)
@@ -94,7 +94,7 @@ func TestRegisterIsRefused(t *testing.T) {
 	})
 }
 
-// An account that nobody can confirm is none.
+// An account that nobody can confirm is not kept.
 func TestRegisterWithoutItsMail(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		var taken atomic.Bool
@@ -125,7 +125,7 @@ func TestRegistrationsAreLimited(t *testing.T) {
 			return p.do("POST", "/users/register", "", fmt.Sprintf(`{"username":%q,"password":"x","email_address":"%s@example.org"}`, name, name), from(address))
 		}
 		register(home, "one").want(t, 200)
-		register(home, "ada").want(t, 409) // whoever looks for names is as slow
+		register(home, "ada").want(t, 409) // looking for taken names is as slow
 		if a := register(home, "two").refused(t, 429, "too-many-attempts"); a.header.Get("Retry-After") != "60" {
 			t.Errorf("Retry-After %q", a.header.Get("Retry-After"))
 		}

@@ -22,7 +22,8 @@ func (s *server) give(admin, group, name string, accesses ...string) {
 
 var someUUID = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 
-// A new user holds what the group of all the tenant's users gives. Who makes the user covers it, but for what is the new user's own.
+// A new user holds what the group of all the tenant's users gives. The caller who creates the user must cover it, except for what
+// concerns only the new user.
 func TestNobodyMakesAUserMightierThanThemselves(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)
@@ -64,16 +65,16 @@ func TestNobodyMakesAUserMightierThanThemselves(t *testing.T) {
 				}
 			})
 		}
-		// One's own denials are not shed by a second account.
+		// A caller cannot shed their own denials with a second account.
 		all := s.master(admin)
 		s.give(admin, all, "everybody", "confd.#")
 		_, _, denied := s.account(admin, "denied", "auth.users.create", "!confd.users.delete")
 		s.do("POST", "/users", denied, `{"username":"second"}`).lacks(t, "confd.#")
-		s.do("POST", "/users", maker, `{"username":"third"}`).want(t, 200) // who holds it as everybody does
+		s.do("POST", "/users", maker, `{"username":"third"}`).want(t, 200) // the caller holds it like everybody else
 	})
 }
 
-// A stranger who registers gets no more than what is about themselves, whatever a group would give.
+// A stranger who registers gets only rights over themselves, whatever a group would give.
 func TestStrangersHoldNothingOfOthers(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		p := newPost(t, db, mailtest.Options{})
@@ -108,7 +109,7 @@ func TestStrangersHoldNothingOfOthers(t *testing.T) {
 	})
 }
 
-// A UUID that is chosen may be a telephone user's: who makes its account holds all there is over that user.
+// A chosen UUID may be a telephone user's: the caller who creates its account must hold all rights over that user.
 func TestAChosenUUIDNeedsRightsOverIt(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)
@@ -145,7 +146,7 @@ func TestAChosenUUIDNeedsRightsOverIt(t *testing.T) {
 				}
 			})
 		}
-		// What the group of all users gives over such a user is compared with that UUID in the place of `me`.
+		// What the group of all users gives over such a user is compared with that UUID in place of `me`.
 		s.give(admin, s.master(admin), "own", "calld.users.me.#")
 		_, _, token := s.account(admin, "maker", "auth.#", "confd.#")
 		chosen := uuid.NewString()
@@ -154,7 +155,7 @@ func TestAChosenUUIDNeedsRightsOverIt(t *testing.T) {
 	})
 }
 
-// Nobody is somebody who was there before: neither a user nor a tenant gets a UUID that one had, however it went.
+// Neither a user nor a tenant gets a UUID that an earlier one had, however that one was deleted.
 func TestNoUUIDIsUsedTwice(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)
@@ -178,7 +179,7 @@ func TestNoUUIDIsUsedTwice(t *testing.T) {
 			SELECT $1, uuid, 'user', true, 'default', now_utc() FROM auth_tenant`, deleted); !store.IsConstraint(err, store.Unique) {
 			t.Errorf("the database itself: %v", err)
 		}
-		// Made and deleted again and again by many at once, it was made once.
+		// Created and deleted concurrently again and again, it was created once.
 		for _, kind := range []string{"users", "tenants"} {
 			contested := uuid.NewString()
 			got := together(8, func(int) answer {
@@ -195,7 +196,7 @@ func TestNoUUIDIsUsedTwice(t *testing.T) {
 	})
 }
 
-// Whoever is mightier loses nothing by somebody who does not cover them, by whatever it is that they would lose it by.
+// A mightier user loses nothing through a caller who does not cover them, by any operation.
 func TestNobodyTakesFromTheMightier(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)
@@ -263,7 +264,7 @@ func TestNobodyTakesFromTheMightier(t *testing.T) {
 					t.Errorf("the policies have changed: %v", got)
 				}
 				s.do("POST", "/token", "", `{"refresh_token":"`+offline.text(t, "data.refresh_token")+`","client_id":"phone"}`).want(t, 200)
-				// Whoever has a token may end it, and everybody may end their own.
+				// Everybody with a token may end it, and every user may end their own.
 				s.do("DELETE", "/users/"+user+"/tokens/phone", token, "").want(t, 204)
 				s.do("DELETE", "/sessions/"+other, token, "").want(t, 204)
 				s.do("DELETE", "/token/"+token, "", "").want(t, 200)
@@ -273,7 +274,7 @@ func TestNobodyTakesFromTheMightier(t *testing.T) {
 	})
 }
 
-// A tenant is moved by who covers those who gain reach over it, those who lose it, and those within.
+// A caller who moves a tenant must cover the users who gain reach over it, those who lose it, and those within.
 func TestNobodyMovesATenantOverMightierUsers(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)

@@ -8,8 +8,8 @@ import (
 	"github.com/ringfence/ringfence/internal/rest"
 )
 
-// samlOperations are those of an identity provider that speaks SAML. There is none here, and the routes say so: a client
-// that finds them missing would look for a mistake in its address.
+// samlOperations are those of an identity provider that speaks SAML. There is none here, and the routes say so: a client that
+// found no routes would look for a mistake in its address.
 func samlOperations() []rest.Operation {
 	const config = "/backends/saml"
 	var out []rest.Operation

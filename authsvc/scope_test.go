@@ -10,7 +10,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// A request acts in the caller's tenant or in one below it, and never falls back silently.
+// A request acts in the caller's tenant or in one below it, and never silently in another.
 func TestWazoTenant(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)
@@ -75,7 +75,7 @@ func TestWazoTenant(t *testing.T) {
 	})
 }
 
-// stamped is a refusal without its time.
+// stamped returns a refusal without its time.
 func stamped(body string) string {
 	var v map[string]any
 	if json.Unmarshal([]byte(body), &v) != nil {
@@ -89,7 +89,7 @@ func stamped(body string) string {
 	return string(text)
 }
 
-// What another tenant has does not exist: by UUID, in a list, in a count, in an association.
+// An object of another tenant does not exist: by UUID, in a list, in a count, in an association.
 func TestOtherTenantsObjects(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)
@@ -161,7 +161,7 @@ func TestOtherTenantsObjects(t *testing.T) {
 				t.Errorf("%s counts %d", path, l.Total)
 			}
 		}
-		// Nothing has happened to what they have.
+		// Their objects are unchanged.
 		for kind, uuids := range theirs {
 			for _, id := range uuids {
 				s.do("GET", "/"+kind+"/"+id, admin, "").want(t, 200)
@@ -170,7 +170,7 @@ func TestOtherTenantsObjects(t *testing.T) {
 	})
 }
 
-// A policy of a tenant below is not for users above: whoever edits it there would edit what they may do.
+// A policy of a tenant below cannot be given to users above: its editors there would change what those may do.
 func TestPoliciesAreGivenFromAbove(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)
@@ -203,14 +203,14 @@ func TestPoliciesAreGivenFromAbove(t *testing.T) {
 	})
 }
 
-// Who is denied an object by its UUID does not come to it by its slug, nor the other way round.
+// A caller who is denied an object by its UUID cannot reach it by its slug, or the other way round.
 func TestDeniedByAnotherKey(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)
 		admin := s.admin()
 		secret := s.do("POST", "/policies", admin, `{"name":"secret"}`).text(t, "uuid")
 		user := s.do("POST", "/users", admin, `{"username":"ann"}`).text(t, "uuid")
-		// The gate refuses what is denied as it is spelt; the service is asked for the other spelling.
+		// The gate refuses the denied spelling; the service is asked with the other one.
 		for denied, key := range map[string]string{secret: "secret", "secret": secret} {
 			_, _, token := s.account(admin, "no"+denied, "auth.#", "!auth.policies."+denied+".#", "!auth.users.*.policies."+denied+".create")
 			for _, way := range [][3]string{

@@ -17,28 +17,28 @@ import (
 	"github.com/ringfence/ringfence/internal/tokens"
 )
 
-// prefix is where the gate serves the service.
+// prefix is the path at which the gate serves the service.
 const prefix = "/api/auth/0.1"
 
 // MaxPassword is the longest password, in bytes.
 const MaxPassword = password.Max
 
-// Sealer encrypts what must be readable again, in the place that it is kept in; *sealed.Box does.
+// Sealer encrypts what must be decrypted again, bound to the place where it is kept; *sealed.Box implements it.
 type Sealer = external.Sealer
 
-// Options are what the service needs to know from outside.
+// Options configure the service.
 type Options struct {
 	DB store.DB
 	// Sealer encrypts refresh tokens and external credentials at rest.
 	Sealer Sealer
-	// Settings are those at the start; UseSettings changes them.
+	// Settings are the settings at the start; UseSettings changes them.
 	Settings Settings
-	// ClientIP answers the address of a request's client, which limits and tokens name. Default: the peer's.
+	// ClientIP returns the address of a request's client, which limits and tokens record. Default: the peer's.
 	ClientIP func(*http.Request) string
 	// External are the plugins that link users to external services.
 	External []external.Plugin
-	// PublicURL is where browsers reach the gateway: https://pbx.example.com. External services send users back there.
-	// external.CheckPublicURL says what it may be; without one nobody can be sent to an external service.
+	// PublicURL is the address at which browsers reach the gateway: https://pbx.example.com. External services send users back
+	// there. external.CheckPublicURL says which values are allowed; without one no user can be sent to an external service.
 	PublicURL string
 }
 
@@ -50,9 +50,9 @@ type Service struct {
 	sealer   Sealer
 	cache    atomic.Pointer[tokens.Cache]
 	acls     *tokens.ACLs
-	// audited are the services whose changes the audit has.
+	// audited are the services whose changes are in the audit.
 	audited []audited
-	// requirements is what the gates in front require.
+	// requirements returns what the gates require.
 	requirements atomic.Pointer[Requirements]
 	server       atomic.Pointer[string] // this installation's UUID
 	rest         *rest.Service
@@ -63,13 +63,13 @@ type Service struct {
 	directories  *crud.Documents[LDAPConfig]
 	base         rest.Service // without external authentication
 	described    atomic.Pointer[withoutPlugins]
-	// external is what the plugins for external services stand on.
+	// external is the base of the plugins for external services.
 	external *external.Host
 	backends atomic.Pointer[[]Backend]
 	places   places // at the backends
-	// secrets rations look-ups of refresh tokens and of tokens in mails.
+	// secrets limits the rate of look-ups of refresh tokens and of tokens in mails.
 	secrets *tokens.Ration
-	// directoryTimeout is how long a question to a directory may take, and how long one that it does not answer takes.
+	// directoryTimeout is how long a question to a directory may take, and how long one that fails takes.
 	directoryTimeout time.Duration
 	config           nodeConfig
 	settings         atomic.Pointer[Settings]
@@ -78,11 +78,11 @@ type Service struct {
 	kept             keptCredentials
 }
 
-// secretsPerSecond is how many refresh tokens and tokens in mails, which nobody knows, are looked up in a second: others are
-// refused with 429, those from where they come first.
+// secretsPerSecond is how many unknown refresh tokens and tokens in mails are looked up per second. More are refused with 429,
+// first those from the addresses that send them.
 const secretsPerSecond = 200
 
-// New describes the service. Follow it by Bootstrap, once the schema is there, and by UseCache.
+// New describes the service. Call Bootstrap afterwards, once the schema exists, and UseCache.
 func New(o Options) (*Service, error) {
 	h, err := password.NewHasher(o.Settings.Passwords)
 	if err != nil {
@@ -114,7 +114,7 @@ func New(o Options) (*Service, error) {
 	return s, nil
 }
 
-// declare describes the service's collections, and what joins them.
+// declare describes the service's collections, and their links.
 func (s *Service) declare() {
 	e := &crud.Engine{
 		Service: "auth",
@@ -137,8 +137,8 @@ func (s *Service) declare() {
 	s.external = external.NewHost(e, s.sealer, externalRights{s})
 }
 
-// REST is the service as the router, the gate and the definition see it.
+// REST returns the service as the router, the gate and the definition see it.
 func (s *Service) REST() *rest.Service { return s.rest }
 
-// UseCache tells the service which cache must forget what the service revokes.
+// UseCache sets the cache that must forget what the service revokes.
 func (s *Service) UseCache(c *tokens.Cache) { s.cache.Store(c) }

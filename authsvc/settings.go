@@ -15,56 +15,57 @@ import (
 	"github.com/ringfence/ringfence/internal/tokens"
 )
 
-// Mailer sends the service's mails; *mail.Sender does. It is safe for concurrent use. Links begin with what the mailer was
-// configured with, and never with a request's Host header.
+// Mailer sends the service's mails; *mail.Sender implements it. It is safe for concurrent use. Links begin with the mailer's
+// configured URL, and never with a request's Host header.
 type Mailer interface {
-	// Enabled tells whether there is a mail server.
+	// Enabled reports whether there is a mail server.
 	Enabled() bool
 	// Confirmation and PasswordReset make one attempt. Their errors may be logged.
 	Confirmation(ctx context.Context, to mail.Recipient, emailUUID, token string) error
 	PasswordReset(ctx context.Context, to mail.Recipient, userUUID, token string) error
-	// ConfirmedPage is the HTML page for who has followed the link of a confirmation.
+	// ConfirmedPage returns the HTML page for a browser that has followed the link of a confirmation.
 	ConfirmedPage(address string) ([]byte, error)
 }
 
-// Limits say how guessing and flooding are slowed down. A field that is zero has its default.
+// Limits slow down guessing and flooding. A zero field means its default.
 type Limits = throttle.Limits
 
-// Rate is an allowance: Burst at once, and one more every Every.
+// Rate is an allowance: Burst at once, and one more per Every.
 type Rate = throttle.Rate
 
-// Settings are what an operator may change while the service runs. The zero value is the defaults.
+// Settings are what an operator may change while the service runs. The zero value means the defaults.
 type Settings struct {
 	// Mailer sends mails. Default: none are sent.
 	Mailer Mailer
-	// ConfirmationValidity and ResetValidity are how long the links in mails are good, at most a week. The mails say what
-	// the mailer was told, so it is to be told the same. Default: mail.DefaultValidity.
+	// ConfirmationValidity and ResetValidity are the validity of the links in mails, at most a week. The mails state the mailer's
+	// own configuration, which must be the same. Default: mail.DefaultValidity.
 	ConfirmationValidity, ResetValidity time.Duration
-	// SelfRegistration lets strangers make accounts of their own, each in a tenant of its own. Default: they may not.
+	// SelfRegistration lets strangers create accounts, each in its own tenant. Default: false.
 	SelfRegistration bool
-	// Passwords say what a password costs, and how many may wait.
+	// Passwords configure the cost of passwords, and how many may wait.
 	Passwords password.Settings
 	// Sessions bound tokens.
 	Sessions Sessions
 	// Limits slow down guessing and flooding.
 	Limits Limits
-	// Directories are where tenants' directories may be. Default: nowhere on this machine or its link, as ldap.Reach says.
+	// Directories says where tenants' directories may be. Default: anywhere but this machine and its link-local network, as
+	// ldap.Reach says.
 	Directories ldap.Reach
 }
 
-// Sessions bound tokens, of which each is a session. A field that is zero has its default.
+// Sessions bound tokens; each token is a session. A zero field means its default.
 type Sessions struct {
-	// Lifetime is how long a token lives when the request does not say, in whole seconds. Default: 2 hours, or MaxLifetime if
-	// that is less.
+	// Lifetime is the lifetime of a token whose request names none, in whole seconds. Default: 2 hours, or MaxLifetime if that is
+	// less.
 	Lifetime time.Duration
-	// MaxLifetime is the longest that a request may ask for. Default and limit: 10 years of 365 days.
+	// MaxLifetime is the longest lifetime that a request may ask for. Default and limit: 10 years of 365 days.
 	MaxLifetime time.Duration
-	// PerUser is how many live tokens a user may have, but for internal users; a login beyond is refused with 429. Default: 100.
+	// PerUser is how many live tokens a user may have, except internal users; a further login is refused with 429. Default: 100.
 	PerUser int
 }
 
 const (
-	// maxExpiration is the longest life of a token that the API knows.
+	// maxExpiration is the longest lifetime of a token in the API.
 	maxExpiration = 315360000 * time.Second
 	maxPerUser    = 1_000_000
 )
@@ -75,18 +76,18 @@ func (l Sessions) withDefaults() (Sessions, error) {
 	l.PerUser = cmp.Or(l.PerUser, 100)
 	if l.Lifetime < time.Second || l.Lifetime%time.Second != 0 || l.MaxLifetime%time.Second != 0 ||
 		l.Lifetime > l.MaxLifetime || l.MaxLifetime > maxExpiration {
-		return l, errors.New("lifetimes of tokens: the one by default is a second at least, and no longer than the longest, " +
+		return l, errors.New("lifetimes of tokens: the default must be at least a second, and no longer than the longest, " +
 			"which is ten years at most; both are whole seconds")
 	}
 	if l.PerUser < 1 || l.PerUser > maxPerUser {
-		return l, errors.New("sessions of a user: from one to a million")
+		return l, errors.New("sessions of a user must be from one to a million")
 	}
 	return l, nil
 }
 
 const maxValidity = 7 * 24 * time.Hour
 
-// Check reports whether UseSettings would take the settings.
+// Check returns the error that UseSettings would return.
 func (settings Settings) Check() error {
 	_, err := settings.withDefaults()
 	return err
@@ -111,8 +112,7 @@ func (settings Settings) withDefaults() (Settings, error) {
 	return settings, errors.Join(passwords, sessions, limits)
 }
 
-// UseSettings checks the settings, and puts them in the place of those that there were. Requests that are being
-// served go on with what they began with.
+// UseSettings checks the settings, and replaces the current ones. Requests in progress keep those that they began with.
 func (s *Service) UseSettings(settings Settings) error {
 	settings, err := settings.withDefaults()
 	if err != nil {
@@ -125,15 +125,15 @@ func (s *Service) UseSettings(settings Settings) error {
 	return nil
 }
 
-// Close waits for the mails that are being sent, some seconds at most. The database must be open until then.
+// Close waits for the mails that are being sent, at most a few seconds. The database must be open until then.
 func (s *Service) Close() { s.errands.close() }
 
-// clientNetwork is the network that the request comes from.
+// clientNetwork returns the network that the request comes from.
 func (s *Service) clientNetwork(r *http.Request) string {
 	return throttle.Network(s.clientAddress(r))
 }
 
-// clientAddress is the address that the request comes from, without a port.
+// clientAddress returns the address that the request comes from, without a port.
 func (s *Service) clientAddress(r *http.Request) string {
 	if s.clientIP != nil {
 		return s.clientIP(r)
@@ -141,8 +141,8 @@ func (s *Service) clientAddress(r *http.Request) string {
 	return PeerIP(r)
 }
 
-// lookUp looks up what somebody has sent as a secret, unless too many have come that nobody knows. A secret that is not known is one
-// that look answers with an error of kind Unauthorized.
+// lookUp looks up a secret that a client has sent, unless too many unknown ones have come. A secret is unknown if look returns an
+// error of kind Unauthorized.
 func (s *Service) lookUp(ctx context.Context, r *http.Request, secret string, look func() error) error {
 	return s.secrets.Look(ctx, tokens.FromAddress(s.clientAddress(r)), tokens.DigestOf(secret), func() (known bool, err error) {
 		err = look()
@@ -151,5 +151,5 @@ func (s *Service) lookUp(ctx context.Context, r *http.Request, secret string, lo
 	})
 }
 
-// PeerIP is the address of a request's peer, without a port.
+// PeerIP returns the address of a request's peer, without a port.
 func PeerIP(r *http.Request) string { return host(r.RemoteAddr) }

@@ -54,7 +54,7 @@ func TestSessionSettings(t *testing.T) {
 	})
 }
 
-// A change of what a password costs needs no restart, and reaches each user at the next login.
+// A change of the cost of passwords needs no restart, and takes effect for each user at the next login.
 func TestPasswordCostSettings(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)

@@ -11,7 +11,7 @@ type backendsAnswer struct {
 	Data []string `json:"data"`
 }
 
-// statusOperations tell what the service is able to do now; they need no token.
+// statusOperations report what the service is able to do now; they need no token.
 func (s *Service) statusOperations() []rest.Operation {
 	return []rest.Operation{
 		{

@@ -13,7 +13,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
 
-// TestResources tries every collection that tenants have by what it declares.
+// TestResources tests every collection that belongs to tenants by what it declares.
 func TestResources(t *testing.T) {
 	var service *authsvc.Service
 	mount := func(tb testing.TB, db store.DB) http.Handler {
@@ -30,7 +30,7 @@ func TestResources(t *testing.T) {
 		if _, err := svc.Bootstrap(tb.Context(), authsvc.Admin{Username: "admin", Password: adminPassword, File: filepath.Join(tb.TempDir(), "admin-credentials")}); err != nil {
 			tb.Fatal(err)
 		}
-		// A policy that comes with the program is in everybody's lists, and would be counted there.
+		// A policy that comes with the program appears in every list, and would be counted.
 		if _, err := db.Exec(tb.Context(), `UPDATE auth_policy SET config_managed = false`); err != nil {
 			tb.Fatal(err)
 		}

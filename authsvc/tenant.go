@@ -17,7 +17,7 @@ import (
 	"github.com/ringfence/ringfence/internal/tenant"
 )
 
-// Tenant is a branch of the tree that everything belongs to.
+// Tenant is a node of the tree that everything belongs to.
 type Tenant struct {
 	UUID          string   `db:"uuid" json:"uuid" format:"uuid" doc:"Taken from the body on create, when it is sent."`
 	ParentUUID    string   `db:"parent_uuid" json:"parent_uuid" format:"uuid" readOnly:"true" doc:"The master tenant is its own parent."`
@@ -92,7 +92,7 @@ func prepareTenant(ctx context.Context, c store.Conn, change *crud.Change[Tenant
 
 var notTenantSlug = regexp.MustCompile(`[^a-zA-Z0-9_]+`)
 
-// freeSlug makes a slug of a name, or of chance when the name has none that is free.
+// freeSlug makes a slug from a name, or a random one if the name gives none that is free.
 func freeSlug(ctx context.Context, c store.Conn, name *string) (string, error) {
 	if name != nil {
 		slug := notTenantSlug.ReplaceAllString(*name, "")
@@ -147,7 +147,7 @@ func validateTenant(ctx context.Context, c store.Conn, change *crud.Change[Tenan
 	return nil
 }
 
-// saveTenant keeps the domains, and gives a new tenant the group of all its users.
+// saveTenant writes the domains, and creates the group of all users of a new tenant.
 func saveTenant(ctx context.Context, c store.Conn, change *crud.Change[Tenant]) error {
 	t := change.New
 	if change.Old == nil || change.Old.DefaultMethod != t.DefaultMethod {
@@ -184,10 +184,11 @@ func saveTenant(ctx context.Context, c store.Conn, change *crud.Change[Tenant]) 
 // allUsersPrefix begins the names of the groups of all users.
 const allUsersPrefix = "wazo-all-users-tenant-"
 
-// allUsersName names a tenant's group of all its users.
+// allUsersName returns the name of a tenant's group of all its users.
 func allUsersName(tenantUUID string) string { return allUsersPrefix + tenantUUID }
 
-// createAllUsers makes the group of all of a tenant's users, which has the tenant's UUID, and what the configuration gives every tenant.
+// createAllUsers creates the group of all users of a tenant, which has the tenant's UUID, and what the configuration gives every
+// tenant.
 func createAllUsers(ctx context.Context, c store.Conn, tenantUUID string) error {
 	_, err := c.Exec(ctx, `INSERT INTO auth_group (uuid, tenant_uuid, name, name_key, slug, slug_key, system_managed)
 		VALUES ($1, $1, $2, $2, $2, $2, true)`, tenantUUID, allUsersName(tenantUUID))
@@ -197,10 +198,10 @@ func createAllUsers(ctx context.Context, c store.Conn, tenantUUID string) error 
 	return createConfigured(ctx, c, tenantUUID)
 }
 
-// guardTenant refuses to delete a tenant that others stand on; its own users, groups and policies go with it.
+// guardTenant refuses to delete a tenant that has tenants below it; its own users, groups and policies are deleted with it.
 func (s *Service) guardTenant(ctx context.Context, c store.Conn, change *crud.Change[Tenant]) error {
 	t := change.Old
-	if t.UUID == change.Tenant || t.UUID == t.ParentUUID { // the caller's own is in reach when it is acted in, and never else
+	if t.UUID == change.Tenant || t.UUID == t.ParentUUID { // the caller's own tenant is in reach only if the request acts in it
 		e := apierr.New(apierr.Forbidden, "Deleting its own tenant is forbidden")
 		e.ID, e.Resource = "deleting-own-tenant-forbidden", "tenants"
 		return e
@@ -237,7 +238,7 @@ func (s *Service) announceTenant(ctx context.Context, c store.Conn, change *crud
 		if change.Old == nil || change.New.DefaultMethod == change.Old.DefaultMethod {
 			return nil
 		}
-		return keepAdministrator(ctx, c) // whose method may be the default
+		return keepAdministrator(ctx, c) // a user's method may be the tenant's default
 	}
 	if err := keepAdministrator(ctx, c); err != nil {
 		return err
@@ -302,7 +303,7 @@ func (s *Service) tenantOperations() []rest.Operation {
 	}
 }
 
-// firstError is the first of the errors that is one.
+// firstError returns the first error that is not nil.
 func firstError(errs ...error) error {
 	i := slices.IndexFunc(errs, func(err error) bool { return err != nil })
 	if i < 0 {

@@ -10,14 +10,14 @@ import (
 	"github.com/ringfence/ringfence/internal/tenant"
 )
 
-// position is what the audit shows of a tenant that is moved.
+// position is what the audit shows of a moved tenant.
 type position struct {
 	UUID       string `json:"uuid"`
 	ParentUUID string `json:"parent_uuid"`
 }
 
-// moveTenant puts a tenant, with all below it, below another one. Both are the request's tenant or below it, so
-// nothing leaves the caller's reach or comes into it.
+// moveTenant moves a tenant, with all tenants below it, below another one. Both are the request's tenant or below it, so nothing
+// leaves the caller's reach or enters it.
 func (s *Service) moveTenant(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 	moved, err := r.UUIDParam("tenant_uuid")
 	if err != nil {
@@ -67,9 +67,9 @@ func (s *Service) moveTenant(ctx context.Context, r *rest.Request) (rest.Reply, 
 	return rest.Reply{}, err
 }
 
-// touchedByMove are the users of a tenant that is moved and of all below it, those of the tenants that it was below and is no more, who lose
-// their reach, and those of the tenants that it will be below and was not. What these may do they may do there from
-// then on: a mover who holds as much gives them nothing that the mover has not over both tenants.
+// touchedByMove returns the users of the moved tenant and of all tenants below it, those of the tenants above it that lose it,
+// and those of the tenants above it that gain it. The latter may then do there what they may do now: the caller must hold as much
+// as they do over both tenants.
 func touchedByMove(moved, before, after string) users {
 	was, will := "("+tenant.Above("$2")+")", "("+tenant.Above("$3")+")"
 	return users{`SELECT uuid AS user_uuid FROM auth_user WHERE ` + tenant.Below("tenant_uuid", "$1") + `
@@ -77,9 +77,9 @@ func touchedByMove(moved, before, after string) users {
 		OR tenant_uuid IN ` + will + ` AND tenant_uuid NOT IN ` + was, []any{moved, before, after}}
 }
 
-// mayMove refuses a move after which something would be as nobody could have made it: a policy or group given to a
-// tenant that is not its own or below it, where others could change what users of that tenant may do (see fromAbove);
-// and two policies of one name in one tenant's sight.
+// mayMove refuses a move whose result nobody could have created: a policy or group given to a tenant that is not its own or below
+// it, where others could change what users of that tenant may do (see fromAbove); and two policies of one name in one tenant's
+// sight.
 func mayMove(ctx context.Context, c store.Conn, moved, parent string) error {
 	below := func(column string) string { return tenant.Below(column, "$1") }
 	strange := func(column string) string {
@@ -115,7 +115,7 @@ func mayMove(ctx context.Context, c store.Conn, moved, parent string) error {
 	return nil
 }
 
-// stays refuses to move a tenant.
+// stays returns the error that refuses to move a tenant.
 func stays(message string) error {
 	e := apierr.New(apierr.Conflict, "%s", message)
 	e.Resource = "tenants"

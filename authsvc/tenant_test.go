@@ -11,13 +11,13 @@ import (
 
 const nobody = "00000000-0000-4000-8000-000000000000"
 
-// master is the tenant above all others.
+// master returns the UUID of the master tenant.
 func (s *server) master(admin string) string {
 	s.t.Helper()
 	return s.do("GET", "/tenants?name=master", admin, "").list(s.t).column("uuid")[0]
 }
 
-// lord makes an administrator of a tenant, and answers a token.
+// lord creates an administrator of a tenant, and returns a token.
 func (s *server) lord(admin, tenant, name string) string {
 	s.t.Helper()
 	user := s.do("POST", "/users", admin, `{"username":"`+name+`","password":"x"}`, in(tenant)).want(s.t, 200).text(s.t, "uuid")
@@ -51,7 +51,7 @@ func TestTenants(t *testing.T) {
 		if domains.Total != 2 || !slices.Equal(domains.column("name"), []string{"a.example.com", "c.example.com"}) {
 			t.Errorf("domains: %+v", domains)
 		}
-		// What is given up is free, and so is a slug that nobody has asked for.
+		// A slug that was given up is free, and so is one that nobody has asked for.
 		second := s.do("POST", "/tenants", admin, `{"uuid":"`+strings.ToUpper("abcdef00-0000-4000-8000-000000000001")+`","name":"The Sandbox","domain_names":["b.example.com"]}`).want(t, 200)
 		if second.text(t, "uuid") != "abcdef00-0000-4000-8000-000000000001" || second.text(t, "slug") == "TheSandbox" || len(second.text(t, "slug")) != 10 {
 			t.Errorf("%s", second.body)
@@ -121,7 +121,7 @@ func TestTenantsAreRefused(t *testing.T) {
 	})
 }
 
-// Who sets how the users of a tenant log in acts on those users, whatever UUID the body names.
+// A caller who sets how the users of a tenant log in acts on those users, whatever UUID the body names.
 func TestDefaultMethodIsGuarded(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)
@@ -155,7 +155,7 @@ func TestDeleteTenant(t *testing.T) {
 		s.do("DELETE", "/tenants/"+a, admin, "").refused(t, 400, "tenant-has-children")
 		s.do("GET", "/users", token, "").want(t, 200)
 		_, _, clerk := s.account(admin, "clerk", "auth.tenants.#")
-		s.do("DELETE", "/tenants/"+a1, clerk, "").lacks(t, "#") // whose users hold more than the clerk
+		s.do("DELETE", "/tenants/"+a1, clerk, "").lacks(t, "#") // its users hold more than the clerk
 
 		s.do("DELETE", "/tenants/"+a1, lord, "").want(t, 204)
 		s.do("GET", "/users", token, "").want(t, 401)
@@ -172,7 +172,7 @@ func move(tenant, parent string) string {
 	return fmt.Sprintf("/tenants/%s/parent/%s", tenant, parent)
 }
 
-// A tenant takes its place below another, with all below it, and each token sees that in its very next request.
+// A tenant is moved below another, with all tenants below it, and each token's next request sees that.
 func TestMoveTenant(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)
@@ -248,7 +248,7 @@ func TestMoveTenant(t *testing.T) {
 	})
 }
 
-// A move breaks no rule of what can be given to whom.
+// A move breaks no rule about what can be given to whom.
 func TestMovesThatWouldTear(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)
@@ -280,7 +280,7 @@ func TestMovesThatWouldTear(t *testing.T) {
 	})
 }
 
-// Two moves that would make a circle together: one of them is made.
+// Two moves that together would make a circle: one of them succeeds.
 func TestMovesAtOnce(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)

@@ -16,7 +16,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
 
-// settle puts other settings in the place of the tests' own. Unless they say otherwise, passwords stay cheap and may be short.
+// settle replaces the tests' default settings. Unless the new ones say otherwise, passwords stay cheap and may be short.
 func (s *server) settle(settings authsvc.Settings) {
 	s.t.Helper()
 	if settings.Passwords.Params == (password.Params{}) {
@@ -31,7 +31,7 @@ func (s *server) settle(settings authsvc.Settings) {
 	}
 }
 
-// freeze has time pass, for everything that is limited, by [server.pass] alone: a slow machine gives nothing back.
+// freeze makes time pass only through [server.pass], for everything that is limited: a slow machine gives nothing back.
 func (s *server) freeze() {
 	now := time.Now()
 	s.svc.UseClock(func() time.Time { return now })
@@ -50,13 +50,13 @@ func from(address string) func(*http.Request) {
 	return func(r *http.Request) { r.RemoteAddr = address }
 }
 
-// guess logs in, from an address.
+// guess logs in from an address.
 func (s *server) guess(address, login, password string) answer {
 	s.t.Helper()
 	return s.do("POST", "/token", "", "{}", basic(login, password), from(address))
 }
 
-// seen is all that an answer tells, but for the time.
+// seen returns everything that a response reveals, except the time.
 func (a answer) seen() string {
 	body, _, _ := strings.Cut(a.body, `"timestamp"`)
 	return fmt.Sprint(a.status, a.header.Get("Retry-After"), len(a.header), body)
@@ -64,7 +64,7 @@ func (a answer) seen() string {
 
 const home, elsewhere = "198.51.100.7:4711", "203.0.113.9:1024"
 
-// After ten wrong passwords a login waits, twice as long each time, whether it is anybody's or not.
+// After ten wrong passwords a login must wait, twice as long each time, whether it exists or not.
 func TestGuessingIsSlowed(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)
@@ -95,7 +95,7 @@ func TestGuessingIsSlowed(t *testing.T) {
 		s.pass(15 * time.Minute)
 		s.guess(elsewhere, "bob", "secret of bob").want(t, 200)
 		for range 10 {
-			s.guess("203.0.113.10:1", "bob", "wrong").want(t, 401) // from another network, which is not trusted: anew
+			s.guess("203.0.113.10:1", "bob", "wrong").want(t, 401) // from another network, which is not trusted: a new count
 		}
 		s.guess("203.0.113.10:1", "bob", "wrong").want(t, 429)
 		s.pass(2*time.Hour + 16*time.Minute)
@@ -108,7 +108,7 @@ func TestGuessingIsSlowed(t *testing.T) {
 	})
 }
 
-// Whoever keeps guessing does not lock the owner out, who has logged in from home before.
+// A person who keeps guessing does not lock out an owner who has logged in from home before.
 func TestOwnerIsNotLockedOut(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)
@@ -145,7 +145,7 @@ func TestOwnerIsNotLockedOut(t *testing.T) {
 	})
 }
 
-// What is counted is the login and the network, however they are spelt.
+// The login and the network are counted in one form, however they are spelled.
 func TestWhatIsCounted(t *testing.T) {
 	logins := authsvc.Settings{Limits: authsvc.Limits{FreeGuesses: 4}}
 	networks := authsvc.Settings{Limits: authsvc.Limits{NetworkGuesses: authsvc.Rate{Burst: 4, Every: time.Hour}}}
@@ -203,7 +203,7 @@ func TestWhatIsCounted(t *testing.T) {
 	}
 }
 
-// A network's allowance comes back with time, one by one, and a success gives back no more than it took.
+// A network's allowance comes back over time, one by one, and a success gives back no more than it took.
 func TestAllowance(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)
@@ -236,7 +236,7 @@ func TestAllowance(t *testing.T) {
 	})
 }
 
-// Guesses at once are counted one by one, on all nodes together.
+// Concurrent guesses are counted one by one, on all nodes together.
 func TestGuessesAtOnce(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db store.DB) {
@@ -269,7 +269,7 @@ func TestGuessesAtOnce(t *testing.T) {
 	})
 }
 
-// Many clients of one network with right passwords do not stand in each other's way, and neither do those of one user.
+// Many clients of one network with correct passwords do not hinder each other, and neither do many clients of one user.
 func TestLoginsAtOnce(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db store.DB) {
@@ -290,7 +290,7 @@ func TestLoginsAtOnce(t *testing.T) {
 	})
 }
 
-// An attempt that found no place to be looked at in time is no failure.
+// An attempt that found no place in time is not a failure.
 func TestUnseenGuessesAreNotCounted(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, storetest.SQLite(t))
@@ -316,7 +316,7 @@ func TestUnseenGuessesAreNotCounted(t *testing.T) {
 	}
 }
 
-// Nothing that is stored says what was typed: people type passwords where the login belongs.
+// Nothing that is stored reveals what was typed: people type passwords where the login belongs.
 func TestCountsKeepNoLogins(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, storetest.SQLite(t))

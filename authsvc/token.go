@@ -67,7 +67,7 @@ func (s *Service) tokenOperations() []rest.Operation {
 	}
 }
 
-// errNoLogin is the one answer to every failed login: nothing tells a wrong password from an unknown user.
+// errNoLogin is the one response to every failed login: nothing distinguishes a wrong password from an unknown user.
 func errNoLogin() error { return apierr.New(apierr.Unauthorized, "Authentication Failed") }
 
 func (s *Service) createToken(ctx context.Context, r *rest.Request) (rest.Reply, error) {
@@ -99,7 +99,7 @@ func (s *Service) createToken(ctx context.Context, r *rest.Request) (rest.Reply,
 		return rest.Reply{}, err
 	}
 	record, err := s.record(ctx, token)
-	if errors.Is(err, tokens.ErrUnknown) { // the user was deleted or disabled meanwhile
+	if errors.Is(err, tokens.ErrUnknown) { // the user was deleted or disabled in the meantime
 		err = errNoLogin()
 	}
 	if err != nil {
@@ -109,7 +109,7 @@ func (s *Service) createToken(ctx context.Context, r *rest.Request) (rest.Reply,
 	return rest.Reply{Body: tokenAnswer{record}, Header: http.Header{"Wazo-Sessions-Revoked": {strconv.Itoa(done.revoked)}}}, nil
 }
 
-// lifetime is how long a token lives that was asked for with an expiration, in seconds, or zero for none.
+// lifetime returns the lifetime of a token that was requested with an expiration, in seconds, or zero for none.
 func (l Sessions) lifetime(expiration int) (time.Duration, error) {
 	if expiration == 0 {
 		return l.Lifetime, nil
@@ -121,7 +121,7 @@ func (l Sessions) lifetime(expiration int) (time.Duration, error) {
 	return asked, nil
 }
 
-// identify finds whose the token will be: by a refresh token when there is one, else by name and password.
+// identify finds the user of the token: by a refresh token if there is one, otherwise by name and password.
 func (s *Service) identify(ctx context.Context, r *http.Request, req *tokenRequest, l *login) (err error) {
 	if req.RefreshToken != "" {
 		if !tokens.WellFormed(req.RefreshToken) {

@@ -34,7 +34,7 @@ type messageAnswer struct {
 func errNoToken() error {
 	e := apierr.New(apierr.NotFound, "No such token")
 	e.ID, e.Resource = "unknown-token", "tokens"
-	e.Details = map[string]any{"token": nil} // which is a secret
+	e.Details = map[string]any{"token": nil} // the token is a secret
 	return e
 }
 
@@ -53,8 +53,8 @@ func (s *Service) headToken(ctx context.Context, r *rest.Request) (rest.Reply, e
 	return rest.Reply{}, s.checkToken(ctx, r)
 }
 
-// checkToken refuses a token that is unknown (404), or that lacks the scope or the tenant that the query names (403).
-// An empty scope asks for nothing.
+// checkToken refuses a token that is unknown (404), or that lacks the scope or the tenant in the query (403). An empty scope
+// requires nothing.
 func (s *Service) checkToken(ctx context.Context, r *rest.Request) error {
 	p, err := s.principal(ctx, r.Param("token"))
 	if err != nil {
@@ -91,8 +91,8 @@ func (s *Service) principal(ctx context.Context, token string) (*principal.Princ
 	return p, err
 }
 
-// bearer returns whose token it is, if that user holds the access. It is for operations that need no token of the gate's, because they
-// take the one of a mail too; from here on the request is that user's, and the audit names them.
+// bearer returns the user of a token, if that user holds the access. It is for operations that the gate lets through without a
+// token, because they also accept the token of a mail. From here on the request is that user's, and the audit names them.
 func (s *Service) bearer(ctx context.Context, r *rest.Request, token, access string) (*principal.Principal, error) {
 	p, err := s.principal(ctx, token)
 	if e := apierr.As(err); errors.Is(err, tokens.ErrUnknown) || (e != nil && e.Kind == apierr.NotFound) {
@@ -161,7 +161,7 @@ func (s *Service) revokeToken(ctx context.Context, r *rest.Request) (rest.Reply,
 	}
 	d := tokens.DigestOf(r.Param("token"))
 	gone := forgetToken(d)
-	// Anybody may call this: what nobody knows is rationed, and costs no write.
+	// Anybody may call this: unknown tokens are limited in rate, and cost no write.
 	if err := s.lookUp(ctx, r.HTTP, r.Param("token"), func() error {
 		n, err := store.Get[int](ctx, s.db, `SELECT count(*) FROM auth_token WHERE digest = $1`, d[:])
 		if err == nil && n == 0 {

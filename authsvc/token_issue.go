@@ -17,25 +17,25 @@ type tokenRow struct {
 	UserAgent   string
 	RemoteAddr  string
 	Mobile      bool
-	Backend     string // which knew the password
-	RefreshUUID string // empty: made without one
+	Backend     string // that checked the password
+	RefreshUUID string // empty: issued without one
 }
 
 // login is a token that is about to be issued.
 type login struct {
 	tokenRow
 	lifetime time.Duration
-	offline  *offline // nil: no refresh token is asked for
+	offline  *offline // nil: no refresh token is requested
 }
 
-// issued is what else a login did.
+// issued is the result of a login beside the token.
 type issued struct {
-	refresh string // the refresh token, when one was asked for
-	revoked int    // sessions that ended because of it
+	refresh string // the refresh token, if one was requested
+	revoked int    // sessions that the login ended
 }
 
-// issue stores a new token of an enabled user. The times are the database's, so that nodes with different
-// clocks agree on when it ends.
+// issue stores a new token of an enabled user. The times are the database's, so that nodes with different clocks agree on when it
+// expires.
 func (s *Service) issue(ctx context.Context, l login) (done issued, err error) {
 	var gone []forget
 	err = s.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
@@ -72,7 +72,7 @@ func (s *Service) issue(ctx context.Context, l login) (done issued, err error) {
 	return done, nil
 }
 
-// insertToken writes the row, unless the user was deleted or disabled since the password was checked.
+// insertToken writes the row, unless the user was deleted or disabled after the password was checked.
 func insertToken(ctx context.Context, tx store.Conn, l login, now time.Time) error {
 	var refresh *string
 	if l.RefreshUUID != "" {
@@ -88,7 +88,7 @@ func insertToken(ctx context.Context, tx store.Conn, l login, now time.Time) err
 	return err
 }
 
-// checkSessions refuses one more than so many live sessions of a user. Internal users are not limited.
+// checkSessions refuses a login if a user already has the most live sessions. Internal users are not limited.
 func checkSessions(ctx context.Context, tx store.Conn, user string, most int) error {
 	n, err := store.Get[int](ctx, tx, `
 		SELECT count(*) FROM auth_token t JOIN auth_user u ON u.uuid = t.user_uuid

@@ -17,8 +17,8 @@ type tokenAnswer struct {
 	Data tokenRecord `json:"data"`
 }
 
-// tokenRecord is all that a client may know of a token. The moments without "utc" are in the server's
-// local time; none has a zone.
+// tokenRecord is everything that a client may know about a token. The times without "utc" are in the server's local time; none
+// has a zone.
 type tokenRecord struct {
 	Token         string        `json:"token"`
 	AuthID        string        `json:"auth_id"`
@@ -45,7 +45,7 @@ type tokenMetadata struct {
 	Purpose     string  `json:"purpose"`
 }
 
-// liveRecord is a live token with what only its record tells.
+// liveRecord is a live token with the fields that only its record shows.
 type liveRecord struct {
 	liveToken
 	IssuedAt   time.Time `db:"issued_at"`
@@ -92,7 +92,7 @@ func (s *Service) record(ctx context.Context, token string) (tokenRecord, error)
 	}, nil
 }
 
-// clip keeps what a client says of itself short and printable.
+// clip keeps what a client says about itself short and printable.
 func clip(text string) string {
 	text = strings.ToValidUTF8(text, "")
 	text = strings.Map(func(r rune) rune {

@@ -29,13 +29,13 @@ type RefreshToken struct {
 	CreatedAt time.Time `db:"created_at" json:"-"`
 }
 
-// zoned is how existing clients read a moment with a zone: always microseconds, and +00:00, not Z.
+// zoned is the form in which existing clients expect a time with a zone: always microseconds, and +00:00, not Z.
 const zoned = "2006-01-02T15:04:05.000000-07:00"
 
 const refreshTokens = `(SELECT r.uuid, r.client_id, r.created_at, r.mobile, r.user_uuid, u.tenant_uuid
 	FROM auth_refresh_token r JOIN auth_user u ON u.uuid = r.user_uuid) refresh_tokens`
 
-// declareRefreshTokens: refresh tokens are listed, and deleted. Where a user is named, `me` is the caller.
+// declareRefreshTokens declares that refresh tokens are listed and deleted. Where a path names a user, `me` is the caller.
 func (s *Service) declareRefreshTokens(e *crud.Engine) {
 	crud.Collect(e, crud.Resource[RefreshToken]{
 		Path: "tokens", Singular: "refresh_token", Param: "client_id", Table: refreshTokens, Keys: []string{"uuid"},
@@ -90,7 +90,7 @@ func (s *Service) dropRefreshToken(ctx context.Context, r *rest.Request) (rest.R
 	})
 }
 
-// offline is what a login that asks for a refresh token brings: a new one, should the client have none.
+// offline is what a login that asks for a refresh token prepares: a new one, in case the client has none.
 type offline struct {
 	clientID string
 	id       string
@@ -98,7 +98,7 @@ type offline struct {
 	sealed   []byte
 }
 
-// prepareOffline makes the refresh token that may be needed.
+// prepareOffline makes a refresh token, which may be needed.
 func (s *Service) prepareOffline(clientID string) (*offline, error) {
 	if s.sealer == nil {
 		return nil, apierr.New(apierr.NotImplemented, "This gateway has no key to keep refresh tokens with; ask for access_type online")
@@ -121,9 +121,9 @@ type refreshRow struct {
 	Sealed []byte `db:"sealed"`
 }
 
-// obtain returns the user's refresh token for the client: the one that there is, or the new one. A mobile client
-// replaces its own, and all the user's other mobile ones, together with the sessions that were
-// made with them: it answers those sessions' tokens, for the caller to announce.
+// obtain returns the user's refresh token for the client: the existing one, or the new one. A mobile client replaces its own and
+// all other mobile refresh tokens of the user, together with the sessions that were made with them; obtain returns those
+// sessions' tokens, for the caller to announce.
 func (s *Service) obtain(ctx context.Context, tx store.Conn, l login, now time.Time) (value, id string, ended []tokenOf, err error) {
 	o := l.offline
 	if l.Mobile {
@@ -139,7 +139,7 @@ func (s *Service) obtain(ctx context.Context, tx store.Conn, l login, now time.T
 		if !errors.Is(err, store.ErrNotFound) {
 			return "", "", nil, err
 		}
-		// One that was come by in another way is good for as long as that way is, and so is not given out again.
+		// A refresh token from another way to log in is valid as long as that way is, so it is not reused.
 		if _, err := tx.Exec(ctx, `DELETE FROM auth_refresh_token WHERE user_uuid = $1 AND client_id = $2`, l.UserUUID, o.clientID); err != nil {
 			return "", "", nil, err
 		}
@@ -152,7 +152,7 @@ func (s *Service) obtain(ctx context.Context, tx store.Conn, l login, now time.T
 	return o.value, o.id, ended, err
 }
 
-// dropMobile deletes a user's mobile refresh tokens, the client's own whatever it is, and the tokens made with them.
+// dropMobile deletes a user's mobile refresh tokens, the client's own in any case, and the tokens made with them.
 func dropMobile(ctx context.Context, tx store.Conn, user, clientID string) ([]tokenOf, error) {
 	const which = `SELECT uuid FROM auth_refresh_token WHERE user_uuid = $1 AND (mobile OR client_id = $2)`
 	ended, err := store.Select[tokenOf](ctx, tx, `SELECT digest, user_uuid FROM auth_token WHERE refresh_uuid IN (`+which+`)`, user, clientID)
@@ -170,8 +170,8 @@ func dropMobile(ctx context.Context, tx store.Conn, user, clientID string) ([]to
 	return ended, nil
 }
 
-// refreshLogin says whose login the refresh token makes, or nobody's: it must be that client's, its user enabled, and the way in good by which
-// it was come by.
+// refreshLogin finds the user whom the refresh token logs in. The refresh token must be that client's, its user must be enabled,
+// and the way to log in that produced it must still be valid.
 func (s *Service) refreshLogin(ctx context.Context, value, clientID string, l *login) error {
 	type found struct {
 		UUID     string `db:"uuid"`

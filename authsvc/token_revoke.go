@@ -8,15 +8,14 @@ import (
 	"github.com/ringfence/ringfence/internal/tokens"
 )
 
-// RevocationChannel is where nodes that share a database tell each other what to forget (tokens.Follow).
+// RevocationChannel is the channel on which nodes that share a database tell each other what to forget (tokens.Follow).
 const RevocationChannel = "ringfence_revocations"
 
-// forget is one thing that every node must forget: its message goes out with the transaction that revokes,
-// and this node's cache follows before the revoke is answered.
+// forget is one thing that every node must forget. Its message is sent with the transaction that revokes, and this node's cache
+// forgets it before the response.
 //
-// Interrupted between commit and the local part, the process is gone and its cache with it;
-// other nodes have the message from the commit. Where nobody could say whether a commit was made, this node hears the message
-// too (tokens.Follow).
+// If the process dies between the commit and that, its cache is gone with it; other nodes get the message with the commit. If it
+// is unknown whether a transaction was committed, this node also receives the message (tokens.Follow).
 type forget struct {
 	message string
 	local   func(*tokens.Cache)
@@ -37,7 +36,7 @@ func forgetAll() forget {
 	return forget{tokens.ForgetAllMessage(), func(c *tokens.Cache) { c.ForgetAll() }, everybody}
 }
 
-// announce queues the messages in the transaction.
+// announce sends the messages within the transaction.
 func (s *Service) announce(ctx context.Context, tx store.Conn, what ...forget) error {
 	for _, f := range what {
 		if err := s.db.Notify(ctx, tx, RevocationChannel, f.message); err != nil {
@@ -47,7 +46,7 @@ func (s *Service) announce(ctx context.Context, tx store.Conn, what ...forget) e
 	return nil
 }
 
-// forgetHere does the local part, after the commit.
+// forgetHere makes this node's cache forget, after the commit.
 func (s *Service) forgetHere(what ...forget) {
 	if c := s.cache.Load(); c != nil {
 		for _, f := range what {
@@ -57,11 +56,11 @@ func (s *Service) forgetHere(what ...forget) {
 	s.recheckCredentials(what)
 }
 
-// maxForgets is how many users a change may touch before every token is forgotten at once instead of theirs alone.
+// maxForgets is how many users a change may touch before all tokens are forgotten at once instead of theirs alone.
 const maxForgets = 100
 
-// forgetUsers is what must be forgotten when a change touches what the users hold: their tokens, and those of whom they vouch for, who are let
-// in for as long as they do.
+// forgetUsers returns what must be forgotten when a change touches what the users hold: their tokens, and those of the users for
+// whom they vouch.
 func forgetUsers(ctx context.Context, c store.Conn, of users) ([]forget, error) {
 	uuids, err := store.Select[string](ctx, c, fmt.Sprintf(`
 		WITH touched AS (%s)
@@ -84,8 +83,8 @@ func forgetUsers(ctx context.Context, c store.Conn, of users) ([]forget, error) 
 	return out, nil
 }
 
-// announceHoldings ends the transaction of a change of what the users hold, after which gone is to be forgotten: somebody
-// still administers, nobody holds more than a token can have, and the other nodes hear of it.
+// announceHoldings ends the transaction of a change of what the users hold. It checks that somebody still administers and that
+// nobody holds more than a token can have, and tells the other nodes what to forget: gone.
 func (s *Service) announceHoldings(ctx context.Context, tx store.Conn, of users, gone ...forget) error {
 	if err := keepAdministrator(ctx, tx); err != nil {
 		return err
@@ -96,7 +95,8 @@ func (s *Service) announceHoldings(ctx context.Context, tx store.Conn, of users,
 	return s.announce(ctx, tx, gone...)
 }
 
-// announceLinked is announceHoldings for a policy or group that the users are given or lose. It leaves in carry what is to be forgotten here.
+// announceLinked is announceHoldings for a policy or group that the users are given or lose. It leaves in carry what this node
+// must forget.
 func (s *Service) announceLinked(ctx context.Context, tx store.Conn, of users, carry *any) error {
 	gone, err := forgetUsers(ctx, tx, of)
 	if err != nil {
@@ -106,7 +106,7 @@ func (s *Service) announceLinked(ctx context.Context, tx store.Conn, of users, c
 	return s.announceHoldings(ctx, tx, of, gone...)
 }
 
-// forgetCarried does the local part of what a hook has left to be forgotten, if it has.
+// forgetCarried makes this node's cache forget what a hook has left in carry, if anything.
 func (s *Service) forgetCarried(carry any) {
 	if gone, ok := carry.([]forget); ok {
 		s.forgetHere(gone...)

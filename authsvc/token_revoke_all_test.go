@@ -12,7 +12,7 @@ import (
 	"github.com/ringfence/ringfence/internal/tokens"
 )
 
-// counting counts the statements that a database is asked to run.
+// counting counts the statements that run on a database.
 type counting struct {
 	store.DB
 	statements *atomic.Int64
@@ -55,7 +55,7 @@ func (c countingConn) Exec(ctx context.Context, sql string, args ...any) (int64,
 	return c.Conn.Exec(ctx, sql, args...)
 }
 
-// However many sessions a user has, to end them all takes as many statements as to end one.
+// However many sessions a user has, ending them all takes as many statements as ending one.
 func TestAllSessionsEndWithOneStatement(t *testing.T) {
 	ways := map[string]func(s *server, admin, user, name string) answer{
 		"user disabled": func(s *server, admin, user, _ string) answer {
@@ -94,7 +94,7 @@ func TestAllSessionsEndWithOneStatement(t *testing.T) {
 	})
 }
 
-// session gives a user one more, past the login.
+// session adds a session to a user, without a login.
 func (s *server) session(user string) (token string) {
 	s.t.Helper()
 	token = tokens.New()

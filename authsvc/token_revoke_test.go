@@ -18,7 +18,7 @@ import (
 	"github.com/ringfence/ringfence/internal/tokens"
 )
 
-// victim is somebody who is about to lose confd.users.read.
+// victim is a user who is about to lose confd.users.read.
 type victim struct{ user, policy, group, token, maker, makers string }
 
 // revocations are the ways to lose it.
@@ -50,7 +50,7 @@ var revocations = map[string]func(s *server, admin string, v victim) answer{
 		return s.do("DELETE", "/groups/"+v.group+"/policies/"+v.policy, admin, "")
 	},
 	"group deleted": func(s *server, admin string, v victim) answer { return s.do("DELETE", "/groups/"+v.group, admin, "") },
-	// Who made the user, and vouches for the password, no longer holds what the user holds.
+	// The user's creator, who vouches for the password, no longer holds what the user holds.
 	"maker's policy edited": func(s *server, admin string, v victim) answer {
 		return s.do("PUT", "/policies/"+v.makers, admin, `{"acl":["auth.users.create"]}`)
 	},
@@ -65,7 +65,7 @@ var revocations = map[string]func(s *server, admin string, v victim) answer{
 	},
 }
 
-// newVictim makes somebody who holds the access by a policy of their own or, when the way needs one, by a group.
+// newVictim creates a user who holds the access by their own policy or, if the way needs one, by a group.
 func newVictim(s *server, admin, way string) victim {
 	s.t.Helper()
 	name := map[bool]string{true: "by group", false: "own"}[way == "taken out of the group" || way == "policy taken from the group" || way == "group deleted"]
@@ -96,7 +96,7 @@ func (s *server) passes(ctx context.Context, token string) bool {
 	return err == nil && p.Allows("confd.users.read")
 }
 
-// Once a revocation is answered nothing passes, whatever was being asked meanwhile.
+// Once a revocation has returned, no token passes, even if it was being looked up meanwhile.
 func TestRevocationIsExact(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)
@@ -117,11 +117,11 @@ func TestRevocationIsExact(t *testing.T) {
 							case passed:
 								early.Add(1)
 							}
-							runtime.Gosched() // the revocation is to find a processor, also where there is one only
+							runtime.Gosched() // the revocation must get a processor, even if there is only one
 						}
 					})
 				}
-				for early.Load() < 20 { // it is cached, and asked for all the time
+				for early.Load() < 20 { // it is cached, and looked up all the time
 					runtime.Gosched()
 				}
 				if a := revoke(s, admin, v); a.status >= 300 {
@@ -143,7 +143,7 @@ func TestRevocationIsExact(t *testing.T) {
 	})
 }
 
-// What one node revokes, the others hear of: the message is part of the transaction.
+// The other nodes hear what one node revokes: the message is part of the transaction.
 func TestOtherNodesHear(t *testing.T) {
 	t.Parallel()
 	dsn := storetest.PostgresDSN(t)
@@ -157,7 +157,7 @@ func TestOtherNodesHear(t *testing.T) {
 	}
 	s := newServer(t, open())
 	other := newNode(t, open(), nil)
-	// A cache whose clock stands still never asks again by itself.
+	// With a clock that stands still, a cache never looks a token up again by itself.
 	now := time.Now()
 	cache, err := tokens.NewCache(other.svc, tokens.Options{Now: func() time.Time { return now }})
 	if err != nil {
@@ -175,7 +175,7 @@ func TestOtherNodesHear(t *testing.T) {
 		}
 	})
 	t.Cleanup(func() { stop(); following.Wait() })
-	hits := func(token string) bool { // until it listens, nothing is answered from memory
+	hits := func(token string) bool { // until it listens, the cache is not used
 		before := other.cache.Stats().Hits
 		return other.passes(t.Context(), token) && other.cache.Stats().Hits > before
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/ringfence/ringfence/internal/tokens"
 )
 
-// Session is a live token as those who may end it see it. It lives as long as its token.
+// Session is a live token as callers who may end it see it. It lives as long as its token.
 type Session struct {
 	UUID       string `db:"uuid" json:"uuid" format:"uuid" readOnly:"true"`
 	TenantUUID string `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
@@ -24,7 +24,7 @@ type Session struct {
 const liveSessions = `(SELECT t.session_uuid AS uuid, u.tenant_uuid, t.user_uuid, t.mobile
 	FROM auth_token t JOIN auth_user u ON u.uuid = t.user_uuid WHERE t.expires_at > now_utc()) sessions`
 
-// declareSessions: sessions are listed, and ended.
+// declareSessions declares that sessions are listed and ended.
 func (s *Service) declareSessions(e *crud.Engine) {
 	crud.Collect(e, crud.Resource[Session]{
 		Path: "sessions", Singular: "session", Param: "session_uuid", Table: liveSessions, Keys: []string{"uuid"},
@@ -43,8 +43,8 @@ func (s *Service) declareSessions(e *crud.Engine) {
 	e.Add(endOfUser)
 }
 
-// endSession returns the same whether there was such a session or not. It is for whoever may log its user out; who has a token
-// itself may revoke it, whoever they are (revokeToken).
+// endSession returns the same whether the session existed or not. It is for callers who may log its user out; anybody who has the
+// token itself may revoke it (revokeToken).
 func (s *Service) endSession(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 	session, err := r.UUIDParam("session_uuid")
 	if err != nil {
@@ -64,7 +64,7 @@ func (s *Service) endSession(ctx context.Context, r *rest.Request) (rest.Reply, 
 		found, err := store.Select[tokenOf](ctx, tx, `
 			SELECT t.digest, t.user_uuid FROM auth_token t JOIN auth_user u ON u.uuid = t.user_uuid
 			WHERE t.session_uuid = $1 AND `+tenant.Below("u.tenant_uuid", "$2")+where, args...)
-		for _, t := range found { // there is one at most
+		for _, t := range found { // at most one
 			if err == nil {
 				err = mayDemote(ctx, tx, r.Principal(), oneUser(t.UserUUID))
 			}
@@ -73,13 +73,13 @@ func (s *Service) endSession(ctx context.Context, r *rest.Request) (rest.Reply, 
 	})
 }
 
-// tokenOf is a token and whose it is.
+// tokenOf is a token and its user.
 type tokenOf struct {
 	Digest   []byte `db:"digest"`
 	UserUUID string `db:"user_uuid"`
 }
 
-// endTokens deletes the tokens that find names, which are few, and has every node forget them.
+// endTokens deletes the few tokens that find returns, and makes every node forget them.
 func (s *Service) endTokens(ctx context.Context, find func(ctx context.Context, tx store.Conn) ([]tokenOf, error)) error {
 	var gone []forget
 	err := s.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
@@ -105,8 +105,8 @@ func (s *Service) endTokens(ctx context.Context, find func(ctx context.Context, 
 // sweepBatch is how many expired tokens one statement deletes.
 const sweepBatch = 5000
 
-// Sweep deletes tokens that have expired, in batches, and answers how many. They have been worth nothing since they
-// did, so nobody needs to forget them. With them go the links of mails and the counts of attempts that have.
+// Sweep deletes expired tokens, in batches, and returns how many. They were worthless since they expired, so no node needs to
+// forget them. It also deletes expired links of mails and expired counts of attempts.
 func (s *Service) Sweep(ctx context.Context) (int64, error) {
 	var total int64
 	for {

@@ -11,10 +11,10 @@ import (
 	"github.com/ringfence/ringfence/internal/tokens"
 )
 
-// Shape reports whether text is formed as one of our tokens, checksum included.
+// Shape reports whether text has the form of one of our tokens, checksum included.
 func (s *Service) Shape(token string) bool { return tokens.WellFormed(token) }
 
-// liveToken is a live token, with what its user is and holds.
+// liveToken is a live token, with its user's properties and accesses.
 type liveToken struct {
 	SessionUUID string    `db:"session_uuid"`
 	UserUUID    string    `db:"user_uuid"`
@@ -22,16 +22,16 @@ type liveToken struct {
 	Purpose     string    `db:"purpose"`
 	ExpiresAt   time.Time `db:"expires_at"`
 	Now         time.Time `db:"now"`
-	// Accesses have a space between them, which none has in it. Some may be there twice.
+	// Accesses are separated by spaces, which no access contains. Some may appear twice.
 	Accesses *string `db:"accesses"`
 	// Vouched are those who vouch for the password that the session began with; see vouched.
 	Vouched *string `db:"vouched"`
-	// Backend knew the password; empty where Vouched says it all, or nobody vouches for the way in.
+	// Backend is the one that checked the password; empty if Vouched suffices, or nobody vouches for the way in.
 	Backend string `db:"backend"`
 }
 
-// liveTokenBy is the query of a live token by its digest, with more of its columns. All accesses come as one text: a row for each costs
-// more to read than all else that there is to do.
+// liveTokenBy returns the query of a live token by its digest, with more of its columns. All accesses come as one text: reading a
+// row for each costs more than everything else.
 func liveTokenBy(more string) string {
 	return `
 	SELECT t.session_uuid, t.user_uuid, u.tenant_uuid, u.purpose, t.expires_at, now_utc() AS now` + more + `,
@@ -46,8 +46,9 @@ func liveTokenBy(more string) string {
 
 var selectLiveToken = liveTokenBy("")
 
-// Load returns who a token speaks for, as things are now: policies, the user and the tenant may have
-// changed while the token lives. One query, of one row; some more where a directory or another backend let the user in. Expiry is by the database's clock, which all nodes share.
+// Load returns the principal of a token, as things are now: policies, the user and the tenant may have changed since the token
+// was issued. It makes one query, of one row, and some more if a directory or another backend let the user in. The database's
+// clock, which all nodes share, decides about expiry.
 func (s *Service) Load(ctx context.Context, _ string, d tokens.Digest) (*principal.Principal, error) {
 	t, err := store.Get[liveToken](ctx, s.db, selectLiveToken, d[:])
 	if errors.Is(err, store.ErrNotFound) {

@@ -12,7 +12,7 @@ import (
 	"github.com/ringfence/ringfence/internal/tokens"
 )
 
-// BenchmarkLoad looks tokens up whose users hold 50 accesses by one policy, half of them through a group.
+// BenchmarkLoad looks up tokens whose users hold 50 accesses by one policy, half of them through a group.
 func BenchmarkLoad(b *testing.B) {
 	for name, open := range map[string]func(testing.TB) store.DB{"sqlite": storetest.SQLite, "postgres": storetest.Postgres} {
 		b.Run(name, func(b *testing.B) {
@@ -38,7 +38,7 @@ func BenchmarkLoad(b *testing.B) {
 	}
 }
 
-// manyTokens makes tokens, each of a user of its own.
+// manyTokens creates tokens, each of another user.
 func manyTokens(b *testing.B, db store.DB, n int) (digests []tokens.Digest) {
 	b.Helper()
 	exec := func(sql string, args ...any) {

@@ -67,7 +67,7 @@ func TestTokenRecord(t *testing.T) {
 			t.Errorf("issued_at %s, %v", local, err)
 		}
 
-		// The token is the secret: read again the record is the same, and the database has no trace of it.
+		// The token is the secret: the record is the same when read again, and the database has no trace of the token.
 		token := a.text(t, "data.token")
 		if !tokens.WellFormed(token) {
 			t.Errorf("token %q", token)
@@ -75,7 +75,7 @@ func TestTokenRecord(t *testing.T) {
 		if again := s.do("GET", "/token/"+token, "", "").want(t, 200); again.body != a.body {
 			t.Errorf("made %s\nread %s", a.body, again.body)
 		}
-		// A user of purpose user has its UUID where telephony looks for it; without accesses the list is empty.
+		// A user of purpose user has its UUID where telephony clients look for it; without accesses the list is empty.
 		person := s.do("POST", "/users", admin, `{"username":"person","password":"x"}`).text(t, "uuid")
 		b := s.do("POST", "/token", "", "", basic("person", "x")).want(t, 200)
 		if b.text(t, "data.xivo_user_uuid") != person || b.text(t, "data.metadata.pbx_user_uuid") != person || len(b.json(t, "data.acl").([]any)) != 0 {
@@ -159,7 +159,7 @@ func TestTokenRequests(t *testing.T) {
 				a := s.do("POST", "/token", "", c.body, c.edit)
 				switch a.want(t, c.status).status {
 				case 401:
-					// One answer, whatever was wrong.
+					// One response, whatever was wrong.
 					a.refused(t, 401, "unauthorized")
 					if a.text(t, "message") != "Authentication Failed" || len(a.json(t, "details").(map[string]any)) != 0 {
 						t.Errorf("%s", a.body)
@@ -282,7 +282,7 @@ func TestRevokeToken(t *testing.T) {
 	})
 }
 
-// The database's clock says when a token has expired.
+// The database's clock decides whether a token has expired.
 func TestExpiredToken(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)
@@ -323,10 +323,10 @@ func TestStatusAndBackends(t *testing.T) {
 	})
 }
 
-// A database that does not answer is no wrong password and no unknown token.
+// An unreachable database is reported neither as a wrong password nor as an unknown token.
 func TestDatabaseUnreachable(t *testing.T) {
 	t.Parallel()
-	s := newNode(t, away{}, nil)
+	s := newNode(t, unreachable{}, nil)
 	for _, a := range []answer{
 		s.do("HEAD", "/status", "", ""),
 		s.do("POST", "/token", "", "{}", basic("admin", "x")),
@@ -340,21 +340,21 @@ func TestDatabaseUnreachable(t *testing.T) {
 	}
 }
 
-// away is a database that cannot answer.
-type away struct{ store.DB }
+// unreachable is a database that cannot be reached.
+type unreachable struct{ store.DB }
 
-func (away) Ping(context.Context) error { return store.ErrUnavailable }
+func (unreachable) Ping(context.Context) error { return store.ErrUnavailable }
 
-func (away) Query(context.Context, string, ...any) (store.Rows, error) {
+func (unreachable) Query(context.Context, string, ...any) (store.Rows, error) {
 	return nil, store.ErrUnavailable
 }
 
-func (away) Exec(context.Context, string, ...any) (int64, error) { return 0, store.ErrUnavailable }
+func (unreachable) Exec(context.Context, string, ...any) (int64, error) { return 0, store.ErrUnavailable }
 
-func (away) InTx(context.Context, func(context.Context, store.Conn) error) error {
+func (unreachable) InTx(context.Context, func(context.Context, store.Conn) error) error {
 	return store.ErrUnavailable
 }
 
-func (away) InReadTx(context.Context, func(context.Context, store.Conn) error) error {
+func (unreachable) InReadTx(context.Context, func(context.Context, store.Conn) error) error {
 	return store.ErrUnavailable
 }

@@ -13,7 +13,8 @@ func at(address string) func(*http.Request) {
 	return func(r *http.Request) { r.RemoteAddr = address + ":4711" }
 }
 
-// Random refresh tokens, tokens of mails and tokens to revoke are rationed by network: whoever sends many is told to wait, and nobody else.
+// Look-ups of random refresh tokens, tokens of mails and tokens to revoke are limited by network: a client that sends many must
+// wait, and nobody else.
 func TestUnknownSecretsAreRationed(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)

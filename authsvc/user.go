@@ -12,7 +12,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// User can log in. The password never leaves: only its hash is stored, beside the row.
+// User can log in. The API never returns the password: only its hash is stored, beside the row.
 type User struct {
 	UUID                 string  `db:"uuid" json:"uuid" format:"uuid" doc:"Taken from the body on create, when it is sent."`
 	TenantUUID           string  `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
@@ -51,7 +51,7 @@ func (s *Service) declareUsers(e *crud.Engine) {
 		Matches: map[string]crud.Match{
 			"email_address": {Condition: "uuid IN (SELECT user_uuid FROM auth_email WHERE address = %s)"},
 			"group_uuid":    {Condition: "uuid IN (SELECT user_uuid FROM auth_group_user WHERE group_uuid = %s)", Type: "uuid"},
-			// Those of the user's own, and with `has` those of their groups too.
+			// The user's own policies, and with `has` those of their groups too.
 			"policy_uuid":     {Condition: "uuid IN (SELECT user_uuid FROM auth_user_policy WHERE policy_uuid = %s)", Type: "uuid"},
 			"policy_slug":     {Condition: "uuid IN (SELECT h.user_uuid FROM auth_user_policy h JOIN auth_policy p ON p.uuid = h.policy_uuid WHERE p.slug = %s)"},
 			"has_policy_uuid": {Condition: "uuid IN (" + holders("%[1]s") + ")", Type: "uuid"},
@@ -65,14 +65,15 @@ func (s *Service) declareUsers(e *crud.Engine) {
 	})
 }
 
-// onlyOnCreate is where an existing user's attributes of a new one are changed.
+// onlyOnCreate lists attributes of a new user, and where to change them for an existing one.
 var onlyOnCreate = []struct{ name, instead string }{
 	{"password", "Is set by PUT /users/{user_uuid}/password, or by POST /users/password/reset?user_uuid={user_uuid}"},
 	{"email_address", "Is changed by PUT /users/{user_uuid}/emails"},
 }
 
-// receiveUser hashes a new user's password, before the transaction: it takes tens of milliseconds and holds no connection. Of an
-// existing user it refuses what only a new one takes: nobody may think that a password was changed which was not.
+// receiveUser hashes a new user's password, before the transaction: hashing takes tens of milliseconds and must hold no
+// connection. For an existing user it refuses attributes that only a new one has: nobody may believe that a password was changed
+// when it was not.
 func (s *Service) receiveUser(ctx context.Context, change *crud.Change[User]) error {
 	if change.New == nil {
 		for _, o := range onlyOnCreate {
@@ -117,7 +118,7 @@ func prepareNewUser(ctx context.Context, c store.Conn, change *crud.Change[User]
 		u.UUID = uuid.NewString()
 	}
 	u.UUID = strings.ToLower(u.UUID)
-	if u.UUID == uuid.Nil.String() { // stands for those whom nobody here knows; see knownBy
+	if u.UUID == uuid.Nil.String() { // stands for users whom nobody here knows; see knownBy
 		return apierr.InvalidField("uuid", "reserved", "Is the UUID that nobody has")
 	}
 	if u.AuthenticationMethod == "" {
@@ -166,7 +167,7 @@ func loadEmails(ctx context.Context, c store.Conn, users []*User) error {
 	return nil
 }
 
-// saveUser stores what a user has beside the row, and ends the sessions of one who is disabled.
+// saveUser stores what a user has beside the row, and ends the sessions of a user who is disabled.
 func (s *Service) saveUser(ctx context.Context, c store.Conn, change *crud.Change[User]) error {
 	u, old := change.New, change.Old
 	if old == nil {
@@ -187,7 +188,7 @@ func (s *Service) saveUser(ctx context.Context, c store.Conn, change *crud.Chang
 	return nil
 }
 
-// saveNewUser stores what a user comes with: the password, the address, and a place in the group of all the tenant's users.
+// saveNewUser stores what a new user has: the password, the address, and membership in the group of all the tenant's users.
 func (s *Service) saveNewUser(ctx context.Context, c store.Conn, change *crud.Change[User]) error {
 	u := change.New
 	if hash, ok := change.Carry.(string); ok {
@@ -210,8 +211,8 @@ func (s *Service) saveNewUser(ctx context.Context, c store.Conn, change *crud.Ch
 	return err
 }
 
-// writeLogins makes the logins of a user anew: the username, and the confirmed addresses. An address that is the user's own
-// username too is one login. An unconfirmed address is no login: whoever confirms it first has it.
+// writeLogins replaces the logins of a user: the username, and the confirmed addresses. An address that is also the user's own
+// username is one login. An unconfirmed address is no login: the first user who confirms it gets it.
 func writeLogins(ctx context.Context, c store.Conn, user string) error {
 	username, err := store.Get[*string](ctx, c, `SELECT username FROM auth_user WHERE uuid = $1`, user)
 	if err != nil {
@@ -257,7 +258,7 @@ func writeLogins(ctx context.Context, c store.Conn, user string) error {
 	return nil
 }
 
-// addLogin takes a login, which is one user's in the whole installation. Others who have claimed it lose their claims.
+// addLogin takes a login, which belongs to one user in the whole installation. Others who have claimed it lose their claims.
 func addLogin(ctx context.Context, c store.Conn, field, key, user string, email *string) error {
 	if err := dropClaims(ctx, c, key, user); err != nil {
 		return err
@@ -269,7 +270,8 @@ func addLogin(ctx context.Context, c store.Conn, field, key, user string, email 
 	return err
 }
 
-// claimLogin refuses an unconfirmed address that is another user's login. It takes nothing, so any number may claim one address.
+// claimLogin refuses an unconfirmed address that is another user's login. It takes nothing, so any number of users may claim one
+// address.
 func claimLogin(ctx context.Context, c store.Conn, field, key, user string) error {
 	n, err := store.Get[int](ctx, c, `SELECT count(*) FROM auth_login l LEFT JOIN auth_email e ON e.uuid = l.email_uuid
 		WHERE l.login = $1 AND l.user_uuid <> $2 AND (l.email_uuid IS NULL OR e.confirmed)`, key, user)
@@ -279,7 +281,7 @@ func claimLogin(ctx context.Context, c store.Conn, field, key, user string) erro
 	return err
 }
 
-// dropClaims deletes the unconfirmed addresses of others that are this login: they can never be confirmed any more.
+// dropClaims deletes the unconfirmed addresses of other users that equal this login: they can never be confirmed any more.
 func dropClaims(ctx context.Context, c store.Conn, key, user string) error {
 	dropped, err := store.Select[Email](ctx, c, `DELETE FROM auth_email WHERE NOT confirmed AND user_uuid <> $2
 		AND (login = $1 OR uuid IN (SELECT email_uuid FROM auth_login WHERE login = $1))
@@ -299,7 +301,7 @@ func dropClaims(ctx context.Context, c store.Conn, key, user string) error {
 	return nil
 }
 
-// loginTaken says no more than that a login is taken.
+// loginTaken returns an error that says only that a login is taken.
 func loginTaken(field string, cause error) error {
 	return &apierr.Error{
 		Kind: apierr.Conflict, Resource: "users", Err: cause,

@@ -9,8 +9,8 @@ import (
 	"github.com/ringfence/ringfence/internal/tenant"
 )
 
-// declareUserPolicies: users are given policies of their own. A caller gives what they cover, and takes it from users who hold no more than
-// they do.
+// declareUserPolicies declares that users have policies of their own. A caller gives policies that the caller covers, and takes
+// them from users who hold no more than the caller.
 func (s *Service) declareUserPolicies(e *crud.Engine) {
 	crud.Link[User, Policy]{
 		Table: "auth_user_policy", Only: []string{"put", "delete", "list"}, Action: "create", Strict: true, AcrossTenants: true,
@@ -30,8 +30,8 @@ func (s *Service) declareUserPolicies(e *crud.Engine) {
 	}.On(e)
 }
 
-// fromAbove refuses to give a policy to a tenant that is not its own or below it: whoever edits
-// the policy there would edit what somebody above them may do.
+// fromAbove refuses to give a policy to a tenant that is not its own or below it: the editors of the policy there could change
+// what users above them may do.
 func fromAbove(ctx context.Context, c store.Conn, policy *Policy, tenantUUID string) error {
 	ok, err := tenant.Within(ctx, c, tenantUUID, policy.TenantUUID)
 	if err == nil && !ok {

@@ -108,7 +108,7 @@ func TestCreateUserRefusals(t *testing.T) {
 	})
 }
 
-// A username and an address are logins: one of them is one user's, whatever its case, in the whole installation.
+// A username and an address are logins: each belongs to one user, whatever its case, in the whole installation.
 func TestLoginsAreUnique(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)
@@ -138,14 +138,14 @@ func TestLoginsAreUnique(t *testing.T) {
 				}
 			})
 		}
-		// One's own address may be one's username.
+		// A user's own address may be the username too.
 		both := s.do("POST", "/users", admin, `{"username":"bob@example.org","email_address":"Bob@example.org","password":"x"}`).want(t, 200).text(t, "uuid")
 		s.login("BOB@EXAMPLE.ORG", "x")
 		s.do("PUT", "/users/"+both, admin, `{"username":"bob"}`).want(t, 200)
 		s.login("bob", "x")
 		s.login("bob@example.org", "x")
 		s.do("POST", "/users", admin, `{"username":"bob@example.org"}`).want(t, 409)
-		// What is given up is free.
+		// A login that was given up is free.
 		s.do("PUT", "/users/"+both, admin, `{"username":null}`).want(t, 200)
 		s.do("POST", "/users", admin, `{"username":"bob"}`).want(t, 200)
 		s.do("DELETE", "/users/"+both, admin, "").want(t, 204)
@@ -160,7 +160,7 @@ func TestUpdateUser(t *testing.T) {
 		id := s.do("POST", "/users", admin, `{"username":"ann","firstname":"Ann","lastname":"Bee","password":"old","email_address":"ann@example.org","purpose":"external_api"}`).text(t, "uuid")
 		before := s.do("GET", "/users/"+id, admin, "").want(t, 200)
 
-		// What is not sent stays, and neither addresses nor UUID change.
+		// Fields that are not sent stay, and neither addresses nor UUID change.
 		after := s.do("PUT", "/users/"+id, admin, `{"lastname":null,"uuid":"00000000-0000-4000-8000-000000000000","tenant_uuid":"x","emails":[]}`).want(t, 200)
 		want := strings.Replace(before.body, `"Bee"`, `null`, 1)
 		if after.body != want {
@@ -197,7 +197,7 @@ func TestUpdateUser(t *testing.T) {
 	})
 }
 
-// A UUID in upper case names the same user (the gate checks the access of the one in lower case).
+// A UUID in upper case names the same user (the gate checks the access with the lower-case UUID).
 func TestUserInUpperCase(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)

@@ -13,8 +13,9 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// What lets somebody in as a user is good for as long as whoever set it holds all that the user holds. It is asked each time that it is
-// used: a password, an address or a directory that was set up before the user was given more does not let its maker in afterwards.
+// A way to log in as a user is valid as long as the user who set it up holds everything that its user holds. This is checked on
+// each use: a password, an address or a directory that was set up before the user was given more does not let its maker in
+// afterwards.
 //
 //	a password              who set it, unless it was the user; set by a mail, who vouches for the address
 //	an address              who added it, and who confirmed it in the place of the mail; a mail that was read proves no more than
@@ -24,18 +25,18 @@ import (
 //	a directory             who saved it last; the same for a tenant's default method
 //	a session               all of these, as they are now, that its login stood on; the same for a refresh token
 //
-// Nobody vouches for what users set themselves, in a session that stands on nobody else, nor for what the operator set. Who is deleted
-// goes on vouching with what they held then, and what was set is good again once somebody who holds enough sets it again. To who logs in a
-// refusal looks like a wrong password; the log says what to do.
+// Nobody vouches for what users set up themselves, in a session that depends on nobody else, nor for what the operator set up. A
+// deleted user keeps vouching with what they held then. What was set up is valid again once somebody who holds enough sets it up
+// again. To the client a refusal looks like a wrong password; the log says what to do.
 
-// voucher is somebody who vouches.
+// voucher is a user who vouches.
 type voucher struct {
 	ByUUID string `db:"by_uuid"`
-	// Fresh vouchers made the user, who then may hold over things of their own what the maker does not (see mayCreate).
+	// Fresh vouchers created the user, who then may hold over their own things what the creator does not (see mayCreate).
 	Fresh bool `db:"fresh"`
 }
 
-// What is vouched for beside a user.
+// The subjects that others vouch for, beside addresses and identities.
 const (
 	vouchPassword = "password"
 	vouchUsername = "username"
@@ -46,8 +47,8 @@ func vouchEmail(uuid string) string { return "email " + uuid }
 
 func vouchIdentity(backend string) string { return "identity " + backend }
 
-// knownBy is who vouches, as it is stored. A token of another auth server may name somebody by what is no UUID: nobody here knows what they
-// hold, so the UUID that nobody has stands for them, and what they set lets nobody in.
+// knownBy returns the voucher's UUID as it is stored. A token of another auth server may identify its user by something other
+// than a UUID: nobody here knows what that user holds, so the nil UUID stands for them, and what they set up lets nobody in.
 func knownBy(user string) string {
 	if id, err := uuid.Parse(user); err == nil {
 		return id.String()
@@ -55,7 +56,7 @@ func knownBy(user string) string {
 	return uuid.Nil.String()
 }
 
-// vouch makes these the only ones who vouch for something of a user's.
+// vouch makes these the only vouchers for something of a user's.
 func vouch(ctx context.Context, tx store.Conn, user, subject string, by []voucher) error {
 	if _, err := tx.Exec(ctx, `DELETE FROM auth_voucher WHERE user_uuid = $1 AND subject = $2`, user, subject); err != nil {
 		return err
@@ -63,18 +64,18 @@ func vouch(ctx context.Context, tx store.Conn, user, subject string, by []vouche
 	return alsoVouch(ctx, tx, user, subject, by)
 }
 
-// alsoVouch adds to those who vouch for something of a user's.
+// alsoVouch adds vouchers for something of a user's.
 func alsoVouch(ctx context.Context, tx store.Conn, user, subject string, by []voucher) error {
 	for _, v := range by {
 		if _, err := tx.Exec(ctx, `INSERT INTO auth_voucher (user_uuid, subject, by_uuid, fresh) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`,
 			user, subject, knownBy(v.ByUUID), v.Fresh); err != nil {
-			return fmt.Errorf("keeping who vouches: %w", err)
+			return fmt.Errorf("storing vouchers: %w", err)
 		}
 	}
 	return nil
 }
 
-// vouchersOf are those who vouch for something of a user's.
+// vouchersOf returns the vouchers for something of a user's.
 func vouchersOf(ctx context.Context, c store.Conn, user string, subjects ...string) ([]voucher, error) {
 	var out []voucher
 	for _, subject := range subjects {
@@ -87,7 +88,8 @@ func vouchersOf(ctx context.Context, c store.Conn, user string, subjects ...stri
 	return out, nil
 }
 
-// vouchersBy are those who vouch for what the caller sets of a user's: the caller, or, of their own, whoever the caller's session stands on.
+// vouchersBy returns the vouchers for what the caller sets up for a user: the caller or, for the caller's own user, those on whom
+// the caller's session depends.
 func (s *Service) vouchersBy(ctx context.Context, c store.Conn, p *principal.Principal, user string) ([]voucher, error) {
 	switch {
 	case p == nil:
@@ -102,7 +104,7 @@ func (s *Service) vouchersBy(ctx context.Context, c store.Conn, p *principal.Pri
 	return s.entryOf(ctx, c, user, backends[0])
 }
 
-// entryOf are those who vouch for a user's way in by a backend; "" is that of a session from before anybody did.
+// entryOf returns the vouchers for a user's way in by a backend; "" means that of a session from before there were any.
 func (s *Service) entryOf(ctx context.Context, c store.Conn, user, backend string) ([]voucher, error) {
 	switch backend {
 	case "":
@@ -122,7 +124,7 @@ func (s *Service) entryOf(ctx context.Context, c store.Conn, user, backend strin
 	return append(out, tenants...), err
 }
 
-// entryStands reports whether a user's way in by a backend is good.
+// entryStands reports whether a user's way in by a backend is valid.
 func (s *Service) entryStands(ctx context.Context, c store.Conn, user, backend string) (bool, error) {
 	by, err := s.entryOf(ctx, c, user, backend)
 	if err != nil {
@@ -131,7 +133,7 @@ func (s *Service) entryStands(ctx context.Context, c store.Conn, user, backend s
 	return s.stands(ctx, c, user, "the way in by the backend "+backend, by)
 }
 
-// emailStands reports whether a user's address is good.
+// emailStands reports whether a user's address is valid.
 func (s *Service) emailStands(ctx context.Context, c store.Conn, user, email string) (bool, error) {
 	by, err := vouchersOf(ctx, c, user, vouchEmail(email))
 	if err != nil {
@@ -140,7 +142,7 @@ func (s *Service) emailStands(ctx context.Context, c store.Conn, user, email str
 	return s.stands(ctx, c, user, "the address "+email, by)
 }
 
-// stands reports whether all of those who vouch hold what the user holds. When one does not, the log says so.
+// stands reports whether all vouchers hold what the user holds. If one does not, it logs that.
 func (s *Service) stands(ctx context.Context, c store.Conn, user, what string, by []voucher) (bool, error) {
 	for _, v := range by {
 		ok, err := s.covers(ctx, c, v, user)
@@ -155,15 +157,15 @@ func (s *Service) stands(ctx context.Context, c store.Conn, user, what string, b
 	return true, nil
 }
 
-// vouched is the query of those who vouch for the password of the user of a token t, if that is how its session began: a line for each, with
-// who it is, whether they made the user, and the accesses that they have. No access has a space or a line end in it.
+// vouched is the query of the vouchers for the password of the user of a token t, if its session began with it: a line for each,
+// with its UUID, whether it created the user, and its accesses. No access contains a space or a line end.
 var vouched = `
 	SELECT string_agg(CAST(v.by_uuid AS text) || CASE WHEN v.fresh THEN ' fresh ' ELSE ' - ' END ||
 		coalesce((SELECT string_agg(a.access, ' ') FROM auth_policy_access a WHERE a.policy_uuid IN (SELECT h.policy_uuid FROM ` + holdings("v.by_uuid") + ` h)), '') || ' ' ||
 		coalesce((SELECT string_agg(d.access, ' ') FROM auth_departed d WHERE d.user_uuid = v.by_uuid), ''), '` + "\n" + `')
 	FROM auth_voucher v WHERE v.user_uuid = t.user_uuid AND v.subject = '` + vouchPassword + `' AND t.backend = '` + databaseName + `'`
 
-// tokenStands reports whether the session of a token is good, by what the query of the token says alone where it began with a password here.
+// tokenStands reports whether the session of a token is valid. If it began with a password here, the token's own query is enough.
 func (s *Service) tokenStands(ctx context.Context, t *liveToken) (bool, error) {
 	if t.Vouched == nil {
 		return s.entryStands(ctx, s.db, t.UserUUID, t.Backend)
@@ -185,14 +187,14 @@ func (s *Service) tokenStands(ctx context.Context, t *liveToken) (bool, error) {
 	return true, nil
 }
 
-// refusedEntry tells the operator whom nobody lets in any more, and what to do.
+// refusedEntry tells the operator which user can no longer log in, and what to do.
 func refusedEntry(ctx context.Context, user, what string, v voucher) {
-	slog.WarnContext(ctx, "refused: what lets a user in was set by somebody who does not hold all that the user holds; "+
+	slog.WarnContext(ctx, "refused: a user's way to log in was set up by somebody who does not hold all that the user holds; "+
 		"it is good again when the user's own administrator, or anybody who holds as much as the user, sets it again",
 		"user_uuid", user, "refused", what, "set_by", v.ByUUID)
 }
 
-// covers reports whether one who vouches, and who may be gone, holds now all that a user holds now.
+// covers reports whether a voucher, who may be deleted, now holds everything that a user now holds.
 func (s *Service) covers(ctx context.Context, c store.Conn, v voucher, user string) (bool, error) {
 	if v.ByUUID == user {
 		return true, nil
@@ -210,7 +212,7 @@ func (s *Service) covers(ctx context.Context, c store.Conn, v voucher, user stri
 	return s.holdsAll(v, has, user, held)
 }
 
-// holdsAll reports whether one who vouches, and has these accesses, holds what a user holds who has those.
+// holdsAll reports whether a voucher with these accesses holds what a user with those holds.
 func (s *Service) holdsAll(v voucher, has []string, user string, held []string) (bool, error) {
 	set, err := s.acls.Compile(has)
 	if err != nil {
@@ -223,8 +225,8 @@ func (s *Service) holdsAll(v voucher, has []string, user string, held []string) 
 	return exceeds(&principal.Principal{UserUUID: v.ByUUID, ACL: set}, held) == nil, nil
 }
 
-// depart keeps what users hold who are about to be deleted, if they vouch for anything: they go on vouching with that, and with no more
-// than that, whoever deletes them. Nobody has their UUIDs again.
+// depart records what users hold who are about to be deleted, if they vouch for anything: they keep vouching with exactly that,
+// whoever deletes them. Nobody gets their UUIDs again.
 func depart(ctx context.Context, tx store.Conn, of users) error {
 	_, err := tx.Exec(ctx, `INSERT INTO auth_departed (user_uuid, access)
 		SELECT DISTINCT h.user_uuid, a.access FROM `+holdings(of.sql)+` h JOIN auth_policy_access a ON a.policy_uuid = h.policy_uuid
@@ -233,12 +235,12 @@ func depart(ctx context.Context, tx store.Conn, of users) error {
 			UNION SELECT method_set_by FROM auth_tenant WHERE method_set_by IS NOT NULL)
 		ON CONFLICT DO NOTHING`, of.args...)
 	if err != nil {
-		return fmt.Errorf("keeping what somebody vouches with: %w", err)
+		return fmt.Errorf("storing what a deleted voucher holds: %w", err)
 	}
 	return nil
 }
 
-// vouchForUser keeps who vouches for what a user is made with, or what of it is changed.
+// vouchForUser records who vouches for a new user's ways in, or for those that change.
 func (s *Service) vouchForUser(ctx context.Context, tx store.Conn, old, u *User, p *principal.Principal) error {
 	by, err := s.vouchersBy(ctx, tx, p, u.UUID)
 	if err != nil {
@@ -263,7 +265,7 @@ func (s *Service) vouchForUser(ctx context.Context, tx store.Conn, old, u *User,
 	return nil
 }
 
-// vouchForMethod keeps who vouches for a user's method, where it is another than a password here.
+// vouchForMethod records who vouches for a user's method, if it is not the password here.
 func vouchForMethod(ctx context.Context, tx store.Conn, user, method string, by []voucher) error {
 	if method == nativeMethod || method == "default" {
 		by = nil

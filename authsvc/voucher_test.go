@@ -15,18 +15,19 @@ import (
 
 var helpdesk = []string{"auth.users.#", "auth.admin.#", "auth.emails.#", "auth.idp.#", "auth.backends.#"}
 
-// mighty is a policy that allows everything.
+// mighty creates a policy that allows everything.
 func (s *server) mighty(admin string) string {
 	s.t.Helper()
 	return s.do("POST", "/policies", admin, `{"name":"mighty","acl":["#"]}`).want(s.t, 200).text(s.t, "uuid")
 }
 
-// confirmed is an address that is wanted, main and confirmed.
+// confirmed returns an address as main and confirmed.
 func confirmed(address string) string {
 	return `{"emails":[{"address":"` + address + `","main":true,"confirmed":true}]}`
 }
 
-// An address that was planted before the user was given more resets no password: not by a new mail, and not by one that was sent before.
+// An address that was planted before the user was given more resets no password: neither by a new mail, nor by one that was sent
+// before.
 func TestAPlantedAddressLetsNobodyIn(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db store.DB) {
@@ -53,7 +54,7 @@ func TestAPlantedAddressLetsNobodyIn(t *testing.T) {
 		}
 		set(before, 401)
 		p.do("PUT", "/emails/"+later+"/confirm", "", "", func(r *http.Request) { r.Header.Set("X-Auth-Token", link.Query().Get("token")) }).want(t, 401)
-		// The mail goes to the address that somebody mightier has set, whatever is asked for.
+		// The mail goes to the address that a mightier user has set, whichever was asked for.
 		p.do("GET", "/users/password/reset?email=evil@example.net", "", "").want(t, 204)
 		p.do("GET", "/users/password/reset?username=victim", "", "").want(t, 204)
 		if to := p.mails.Next(t).To; len(to) != 1 || !strings.Contains(to[0], "victim@example.com") {
@@ -68,7 +69,8 @@ func TestAPlantedAddressLetsNobodyIn(t *testing.T) {
 	})
 }
 
-// A password, and the sessions and refresh tokens that stand on it, are good for as long as who set it holds what the user holds.
+// A password, and the sessions and refresh tokens that depend on it, are valid as long as the user who set it holds what its user
+// holds.
 func TestAPlantedPasswordLetsNobodyIn(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db store.DB) {
@@ -104,14 +106,15 @@ func TestAPlantedPasswordLetsNobodyIn(t *testing.T) {
 		s.do("POST", "/users/password/reset?user_uuid="+user, "", `{"password":"set again"}`, func(r *http.Request) { r.Header.Set("X-Auth-Token", admin) }).want(t, 204)
 		s.do("POST", "/token", "", "{}", basic("someone", "set again")).want(t, 200)
 
-		// What users choose for themselves is theirs.
+		// Users vouch for what they choose themselves.
 		own, session, _ := account("own")
 		s.do("PUT", "/users/"+own+"/password", session, `{"old_password":"planted","new_password":"chosen"}`).want(t, 204)
 		s.do("PUT", "/users/"+own+"/policies/"+mighty, admin, "").want(t, 204)
 		s.do("POST", "/token", "", "{}", basic("own", "chosen")).want(t, 200)
 		s.do("HEAD", "/token/"+session, "", "").want(t, 204)
 
-		// Who is gone vouches with what they held, whoever has deleted them; and who holds less now with what they hold now.
+		// A deleted voucher vouches with what they held then, whoever deleted them; one who holds less now vouches with what they
+		// hold now.
 		left, token, refresh := account("left")
 		s.do("PUT", "/policies/"+policy, admin, `{"acl":["auth.users.#","confd.#"]}`).want(t, 200)
 		read := s.do("POST", "/policies", admin, `{"name":"read","acl":["confd.users.read"]}`).want(t, 200).text(t, "uuid")
@@ -124,7 +127,8 @@ func TestAPlantedPasswordLetsNobodyIn(t *testing.T) {
 	})
 }
 
-// A directory lets nobody in as a user who holds more than who set it up; nor does an entry that was bound to the user before.
+// A directory lets nobody in as a user who holds more than the user who configured it; neither does an entry that was bound to
+// the user before.
 func TestAPlantedDirectoryLetsNobodyIn(t *testing.T) {
 	d := ldaptest.Start(t)
 	storetest.Each(t, func(t *testing.T, db store.DB) {
@@ -152,7 +156,7 @@ func TestAPlantedDirectoryLetsNobodyIn(t *testing.T) {
 		s.do("PUT", "/backends/ldap", admin, directory(d, ""), in(acme)).want(t, 200)
 		enters(200)
 
-		// The address by which the entry is found counts as well, and so does the entry that was bound by it.
+		// The address that finds the entry counts as well, and so does the entry bound by it.
 		bob := s.do("POST", "/users", admin, `{"username":"b","authentication_method":"ldap"}`, in(acme)).want(t, 200).text(t, "uuid")
 		s.do("PUT", "/admin/users/"+bob+"/emails", clerk, confirmed("bob@example.test")).want(t, 200)
 		asBob := func(status int) {
@@ -172,7 +176,7 @@ func TestAPlantedDirectoryLetsNobodyIn(t *testing.T) {
 	})
 }
 
-// An access may have any character in it that is no space: who vouches is told apart from what they have.
+// An access may contain any character except spaces: the query must keep vouchers and their accesses apart.
 func TestVouchingWithStrangeAccesses(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db store.DB) {
@@ -187,7 +191,7 @@ func TestVouchingWithStrangeAccesses(t *testing.T) {
 	})
 }
 
-// The UUID that stands for whom nobody knows is nobody's: they would hold for all of them.
+// The nil UUID stands for unknown vouchers, so no user may have it: that user would vouch for all of them.
 func TestNobodyHasTheNilUUID(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db store.DB) {
@@ -196,7 +200,8 @@ func TestNobodyHasTheNilUUID(t *testing.T) {
 	})
 }
 
-// A username by which a directory's entry finds a user lets nobody in who holds more than who chose it; nor does the entry that was bound by it.
+// A username by which a directory's entry finds a user lets nobody in who holds more than the user who chose it; neither does the
+// entry bound by it.
 func TestAPlantedUsernameLetsNobodyIn(t *testing.T) {
 	d := ldaptest.Start(t)
 	storetest.Each(t, func(t *testing.T, db store.DB) {
@@ -229,7 +234,7 @@ func TestAPlantedUsernameLetsNobodyIn(t *testing.T) {
 		s.do("HEAD", "/token/"+entered.text(t, "data.token"), "", "").want(t, 404)
 		s.do("POST", "/token", "", `{"client_id":"c","refresh_token":"`+entered.text(t, "data.refresh_token")+`"}`).want(t, 401)
 		demote()
-		rename(clerk, "victim") // the entry stays bound, and so does what it stands on
+		rename(clerk, "victim") // the entry stays bound, and still depends on its vouchers
 		asBob(200)
 		promote()
 		asBob(401)
@@ -241,7 +246,7 @@ func TestAPlantedUsernameLetsNobodyIn(t *testing.T) {
 	})
 }
 
-// A tenant's default method, by which users come to log in through a directory, lets nobody in who holds more than who chose it.
+// A tenant's default method, by which users log in through a directory, lets nobody in who holds more than the user who chose it.
 func TestAPlantedMethodLetsNobodyIn(t *testing.T) {
 	d := ldaptest.Start(t)
 	storetest.Each(t, func(t *testing.T, db store.DB) {

@@ -78,7 +78,7 @@ func TestSettingsOfTheAuthenticationServiceAreChecked(t *testing.T) {
 		{"too many lanes", "passwords {\nlanes 257\n}", "too large"},
 		{"no shortest password", "passwords {\nshortest 0\n}", `"0" is not a number from 1 on`},
 		{"passwords too long for anybody", "passwords {\nshortest 129\n}", "from 1 to 128 characters"},
-		{"an endless queue", "passwords {\nqueue 20000\n}", "a queue is of 1 to 10000"},
+		{"an endless queue", "passwords {\nqueue 20000\n}", "the queue must be from 1 to 10000"},
 		{"lifetimes in the wrong order", "sessions {\nlifetime 2h\nmax_lifetime 1h\n}", "no longer than the longest"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

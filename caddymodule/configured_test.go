@@ -46,8 +46,8 @@ func TestConfiguredPoliciesAreChecked(t *testing.T) {
 	for app, want := range map[string]string{
 		"default_policies {\na confd..x\n}":            "the policy a",
 		"default_policies {\na.b confd.x\n}":           `"a.b" names no policy`,
-		"all_users_policies nobody":                    "the policy nobody of the group all users is none of default_policies",
-		"default_user_policy nobody":                   "the policy nobody of the group all users is none of default_policies",
+		"all_users_policies nobody":                    "the policy nobody of the group all users is not in default_policies",
+		"default_user_policy nobody":                   "the policy nobody of the group all users is not in default_policies",
 		"tenant_default_groups {\nhelpers helpdesk\n}": "the policy helpdesk of the group helpers",
 	} {
 		g := newGateway(t)

@@ -19,7 +19,7 @@ import (
 const (
 	// StartTLS begins in clear and continues only when the server offers STARTTLS. Port 587.
 	StartTLS = "starttls"
-	// ImplicitTLS is encrypted from the first byte. Port 465.
+	// ImplicitTLS encrypts from the first byte. Port 465.
 	ImplicitTLS = "tls"
 	// NoTLS is for a mail server on the same host. Port 25.
 	NoTLS = "none"
@@ -30,38 +30,39 @@ const DefaultValidity = time.Hour
 
 const defaultTimeout = 30 * time.Second
 
-// Config says how mail is sent. The zero value is a service that sends none.
+// Config says how mails are sent. The zero value sends none.
 type Config struct {
-	// Host is the mail server's name or IP address. Empty: there is none, and the other fields about it must be empty too.
+	// Host is the mail server's name or IP address. If it is empty there is none, and the other fields about it must be empty
+	// too.
 	Host string
-	// Port is the mail server's. Default: 587, 465 or 25, as TLS says.
+	// Port is the mail server's. Default: 587, 465 or 25, depending on TLS.
 	Port int
 	// Username and Password are for AUTH PLAIN, or LOGIN where the server offers only that. Default: no authentication.
 	Username, Password string
 	// TLS is StartTLS, ImplicitTLS or NoTLS. NoTLS is refused unless the host is this one. Default: StartTLS.
 	TLS string
-	// CAFile holds PEM certificates, the only ones that vouch for the mail server. Default: those of the system.
+	// CAFile holds, in PEM, the only certificates that may sign the mail server's. Default: those of the system.
 	CAFile string
-	// Timeout bounds a send from the connection to the server's last answer. Default: 30 seconds.
+	// Timeout bounds a send, from the connection to the server's last reply. Default: 30 seconds.
 	Timeout time.Duration
 	// From is the sender, as "pbx@example.com" or "Example PBX <pbx@example.com>". Required with a host.
 	From string
-	// BaseURL is where browsers reach this service, as "https://pbx.example.com". Links begin with it. It is https, or http on
-	// this host alone, has no query, and its host is in ASCII. Required with a host.
+	// BaseURL is the address at which browsers reach this service, such as "https://pbx.example.com". Links begin with it. It is
+	// https, or http on this host alone, has no query, and its host is in ASCII. Required with a host.
 	BaseURL string
-	// ResetURL is where a password is chosen: an absolute URL as BaseURL is, but with any fragment, in which :user_uuid and :token stand for the
-	// values (not braces, which a Caddyfile resolves itself). The page POSTs the new password with them to
-	// /users/password/reset. Default: <BaseURL>/console/reset.html#user_uuid=:user_uuid&token=:token, where
-	// the fragment keeps the token out of access logs and Referer headers.
+	// ResetURL is the page on which a user chooses a password: an absolute URL like BaseURL, but with any fragment, in which
+	// :user_uuid and :token stand for the values (not braces, which a Caddyfile would resolve). The page POSTs the new password
+	// with them to /users/password/reset. Default: <BaseURL>/console/reset.html#user_uuid=:user_uuid&token=:token, where the
+	// fragment keeps the token out of access logs and Referer headers.
 	ResetURL string
-	// ConfirmationValidity and ResetValidity are what the mails say of their links. The
-	// tokens in them are the caller's, who makes them valid for as long. Default: DefaultValidity.
+	// ConfirmationValidity and ResetValidity are the validity of links that the mails state. The caller makes the tokens, and
+	// gives them the same validity. Default: DefaultValidity.
 	ConfirmationValidity, ResetValidity time.Duration
-	// Templates is a folder with files that replace the texts, as the package's documentation says. Default: none.
+	// Templates is a folder with files that replace the texts, see the package's documentation. Default: none.
 	Templates string
 }
 
-// withDefaults fills in what was left out.
+// withDefaults sets the zero fields to their defaults.
 func (c Config) withDefaults() Config {
 	if c.TLS == "" {
 		c.TLS = StartTLS
@@ -93,7 +94,7 @@ func (c Config) checkServer() error {
 	case c.TLS == NoTLS && c.CAFile != "":
 		return fmt.Errorf("a mail CA file is of no use with TLS %q", NoTLS)
 	case c.Port < 1 || c.Port > 65535:
-		return fmt.Errorf("mail port %d is none", c.Port)
+		return fmt.Errorf("mail port %d is not a port", c.Port)
 	case (c.Username == "") != (c.Password == ""):
 		return errors.New("a mail username and password go together")
 	case c.Timeout < 0:
@@ -101,12 +102,12 @@ func (c Config) checkServer() error {
 	case c.From == "":
 		return errors.New("a mail sender is missing: set From")
 	case c.BaseURL == "":
-		return errors.New("a base URL is missing, with which the links in mails begin")
+		return errors.New("a base URL is missing; the links in mails begin with it")
 	}
 	return nil
 }
 
-// hostless reports an error when a mail server is half configured: fields of it without its host.
+// hostless returns an error if fields about the mail server are set without its host.
 func (c Config) hostless() error {
 	if c.Port != 0 || c.Username != "" || c.Password != "" || c.TLS != "" || c.CAFile != "" || c.From != "" {
 		return errors.New("a mail host is missing")
@@ -114,7 +115,7 @@ func (c Config) hostless() error {
 	return nil
 }
 
-// tlsConfig is what the mail server's certificate is verified with.
+// tlsConfig returns the configuration that verifies the mail server's certificate.
 func (c Config) tlsConfig() (*tls.Config, error) {
 	config := &tls.Config{ServerName: c.Host, MinVersion: tls.VersionTLS12}
 	if c.CAFile == "" {
@@ -158,13 +159,13 @@ func parseBase(base string) (*url.URL, error) {
 	return u, nil
 }
 
-// The names that stand for values in Config.ResetURL.
+// The placeholders in Config.ResetURL.
 const (
 	userPlace  = ":user_uuid"
 	tokenPlace = ":token"
 )
 
-// checkReset checks a reset URL: absolute, and with a token behind its host.
+// checkReset checks a reset URL: absolute, with a token after its host.
 func checkReset(reset string) error {
 	if !strings.Contains(reset, tokenPlace) {
 		return fmt.Errorf("the reset URL %q has no %s", reset, tokenPlace)
@@ -184,15 +185,15 @@ func fill(reset, userUUID, token string) string {
 	return strings.NewReplacer(userPlace, encode(userUUID), tokenPlace, encode(token)).Replace(reset)
 }
 
-// encode percent-encodes all but letters, digits and "-_.~", so that the value stays
-// what it is in a path, a query and a fragment.
+// encode percent-encodes everything but letters, digits and "-_.~", so that the value stays the same in a path, a query and a
+// fragment.
 func encode(value string) string {
 	return strings.ReplaceAll(url.QueryEscape(value), "+", "%20")
 }
 
 var hostName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,252}[A-Za-z0-9])?$`)
 
-// parseAbsolute reads an https URL, or an http one of this host, with an ASCII host and without user information.
+// parseAbsolute reads an https URL, or an http URL of this host, with an ASCII host and without user information.
 func parseAbsolute(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	switch {

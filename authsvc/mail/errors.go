@@ -13,29 +13,29 @@ import (
 )
 
 var (
-	// ErrNotConfigured is the error of every send when there is no mail server.
+	// ErrNotConfigured is the error of every send if there is no mail server.
 	ErrNotConfigured = errors.New("no mail server is configured")
-	// ErrTemporary is in the chain of an error when the same mail may go through later: the server was not reached in
-	// time, went away, or asked to try again (a 4xx answer, as of greylisting). When it went away after it had the whole
-	// text, the mail may arrive all the same, and another attempt sends it twice. Without ErrTemporary the
-	// mail, or the configuration, has to change first.
+	// ErrTemporary is wrapped by an error if the same mail may succeed later: the server was not reached in time, closed the
+	// connection, or asked to try again (a 4xx reply, such as greylisting). If it closed the connection after receiving the whole
+	// text, the mail may have arrived, and another attempt sends it twice. Without ErrTemporary the mail, or the configuration,
+	// must change first.
 	ErrTemporary = errors.New("temporary failure")
-	// ErrRecipient is in the chain of an error when nothing was sent because the recipient's
-	// address or a name cannot stand in a mail header.
+	// ErrRecipient is wrapped by an error if nothing was sent because the recipient's address or a name cannot stand in a mail
+	// header.
 	ErrRecipient = errors.New("unfit recipient")
 )
 
-// sendError is a failed send. Its text is safe to log: what the server said is in it without anything that looks secret.
+// sendError is a failed send. Its text is safe to log: it has the server's reply without anything that looks secret.
 type sendError struct {
 	step      string
 	text      string
-	cause     error // nil unless the network or TLS is the cause: other errors may quote the server
+	cause     error // set only if the network or TLS failed: other errors may quote the server
 	temporary bool
 }
 
 func (e *sendError) Error() string { return e.step + ": " + e.text }
 
-// Unwrap returns ErrTemporary and the cause, if there are.
+// Unwrap returns ErrTemporary and the cause, where they apply.
 func (e *sendError) Unwrap() []error {
 	var chain []error
 	if e.temporary {
@@ -47,7 +47,7 @@ func (e *sendError) Unwrap() []error {
 	return chain
 }
 
-// failed makes the error of one step of a send, without the secrets.
+// failed returns the error of one step of a send, without the secrets.
 func failed(step string, err error, secrets ...string) error {
 	if reply, ok := errors.AsType[*textproto.Error](err); ok {
 		text := fmt.Sprintf("the server answered %d %s", reply.Code, quotable(reply.Msg, secrets))
@@ -59,8 +59,8 @@ func failed(step string, err error, secrets ...string) error {
 	return &sendError{step: step, text: quotable(err.Error(), secrets)}
 }
 
-// connectionError tells whether an error comes from the network or from TLS, not
-// from what the server said, and whether it may be gone the next time.
+// connectionError reports whether an error comes from the network or from TLS, and not from the server's reply, and whether it
+// may be temporary.
 func connectionError(err error) (temporary, known bool) {
 	var (
 		certificate *tls.CertificateVerificationError
@@ -75,11 +75,11 @@ func connectionError(err error) (temporary, known bool) {
 	return gone, gone
 }
 
-// long is what a token, a link or an encoded password looks like.
+// long matches what may be a token, a link or an encoded password.
 var long = regexp.MustCompile(`[A-Za-z0-9+/_=%-]{20,}`)
 
-// quotable is what a server said, fit for a log line. Servers quote commands that they do not know and links that they do
-// not like, so the secrets, and every run of characters that could be one in another encoding, are left out.
+// quotable makes a server's reply fit for a log line. Servers quote commands that they do not know and links that they do not
+// like, so the secrets, and every run of characters that could be an encoded secret, are removed.
 func quotable(said string, secrets []string) string {
 	for _, secret := range secrets {
 		if secret != "" {

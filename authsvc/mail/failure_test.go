@@ -23,7 +23,7 @@ func refuse(code int, text string) error {
 	return &smtp.SMTPError{Code: code, EnhancedCode: smtp.EnhancedCode{code / 100, 7, 1}, Message: text}
 }
 
-// secrets are the forms in which a password or a token could stand in an error.
+// secrets are the forms in which a password or a token could appear in an error.
 func secrets() []string {
 	var all []string
 	for _, plain := range []string{password, token, "\x00pbx\x00" + password} {
@@ -32,8 +32,8 @@ func secrets() []string {
 	return append(all, encodedToken)
 }
 
-// reaching returns the error of sending a mail. Where a step is wanted that takes longer than the time limit, how long
-// the steps before it take is the machine's affair: the limit is doubled until they fit.
+// reaching returns the error of sending a mail. If a wanted step takes longer than the time limit, the speed of the machine
+// decides how long the steps before it take: so the limit is doubled until they fit.
 func reaching(t *testing.T, c mail.Config, want string) error {
 	t.Helper()
 	for {
@@ -228,7 +228,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestStartTLSStripped is the eavesdropper who takes STARTTLS out of the answer: what goes over the wire is a greeting.
+// TestStartTLSStripped plays the attacker who removes STARTTLS from the reply: only a greeting is sent.
 func TestStartTLSStripped(t *testing.T) {
 	server := mailtest.Start(t, mailtest.Options{Clear: true, Username: "pbx", Password: password})
 	c := config(server)
@@ -253,7 +253,7 @@ func TestCancelled(t *testing.T) {
 		cancel()
 	}()
 	c := config(server)
-	c.Timeout = 24 * time.Hour // nothing but cancelling ends it
+	c.Timeout = 24 * time.Hour // only cancelling ends it
 	err := newSender(t, c).Confirmation(ctx, ada, id, token)
 	if !errors.Is(err, context.Canceled) || !errors.Is(err, mail.ErrTemporary) {
 		t.Errorf("error %v", err)
@@ -275,7 +275,7 @@ func TestNobodyListens(t *testing.T) {
 	}
 }
 
-// TestCertificateError is what an operator needs to see why: the cause is in the chain.
+// TestCertificateError checks that the error wraps the cause, which an operator needs.
 func TestCertificateError(t *testing.T) {
 	server := mailtest.Start(t, mailtest.Options{Names: []string{"mail.example.com"}})
 	err := newSender(t, config(server)).Confirmation(t.Context(), ada, id, token)

@@ -13,12 +13,12 @@ import (
 	gomail "github.com/wneessen/go-mail"
 )
 
-// Recipient is who a mail is for. The address is required, the rest is shown where it is known.
+// Recipient is the recipient of a mail. The address is required, the rest is shown if known.
 type Recipient struct {
 	Address, Firstname, Lastname, Username string
 }
 
-// check refuses what cannot stand in a header. The error does not repeat the text, and has ErrRecipient in its chain.
+// check refuses what cannot stand in a header. The error does not repeat the text, and wraps ErrRecipient.
 func (r Recipient) check() error {
 	if err := checkAddress(r.Address); err != nil {
 		return fmt.Errorf("%w: %w", ErrRecipient, err)
@@ -34,14 +34,14 @@ func (r Recipient) check() error {
 }
 
 var (
-	// linkLike is a name that mail programs would turn into a link, or that pretends to be an address.
+	// linkLike matches a name that mail programs would turn into a link, or that pretends to be an address.
 	linkLike = regexp.MustCompile(`[/\\@<>:]|\.\pL{2}`)
-	// loginLike is a username without a path, and without room for a sentence.
+	// loginLike matches a username without a path, and too short for a sentence.
 	loginLike = regexp.MustCompile(`^[^\s\pZ/\\<>:]{1,100}$`)
 )
 
-// name is the first and last name, to greet with. It is empty when it looks like a web address, or turns the direction of writing: who registers an account
-// with somebody else's address must not be able to have us write "Hello win-a-prize.example/now".
+// name returns the first and last name for the greeting. It is empty if it looks like a web address, or changes the direction of
+// writing: a person who registers with somebody else's address must not be able to make us write "Hello win-a-prize.example/now".
 func (r Recipient) name() string {
 	const limit = 100
 	name := strings.TrimSpace(r.Firstname + " " + r.Lastname)
@@ -51,7 +51,7 @@ func (r Recipient) name() string {
 	return name
 }
 
-// account is the username, under the same precaution: it may be an e-mail address, but no sentence and no link.
+// account returns the username, with the same precaution: it may be an e-mail address, but not a sentence or a link.
 func (r Recipient) account() string {
 	if !loginLike.MatchString(r.Username) || strings.ContainsFunc(r.Username, turnsDirection) {
 		return ""
@@ -59,10 +59,10 @@ func (r Recipient) account() string {
 	return r.Username
 }
 
-// checkAddress allows local@domain in ASCII. The address is the whole text: no display name, no comment. International
-// addresses are refused, since mapping them could reach another's mailbox, and so are IP addresses for domains.
+// checkAddress allows local@domain in ASCII. The address is the whole text: no display name, no comment. International addresses
+// are refused, since mapping them could reach another's mailbox, and so are IP addresses as domains.
 func checkAddress(address string) error {
-	const limit = 254 // RFC 5321, 4.5.3.1.3, less the angle brackets
+	const limit = 254 // RFC 5321, 4.5.3.1.3, without the angle brackets
 	if len(address) > limit {
 		return fmt.Errorf("the address is longer than %d characters", limit)
 	}
@@ -84,8 +84,8 @@ func checkAddress(address string) error {
 
 func turnsDirection(r rune) bool { return unicode.Is(unicode.Bidi_Control, r) }
 
-// hasControl tells whether a text would break out of its line: control characters, line and paragraph
-// separators, invalid UTF-8.
+// hasControl reports whether a text would break out of its line: control characters, line and paragraph separators, invalid
+// UTF-8.
 func hasControl(text string) bool {
 	return strings.ContainsFunc(text, func(r rune) bool {
 		return unicode.IsControl(r) || r == unicode.ReplacementChar || unicode.In(r, unicode.Zl, unicode.Zp)
@@ -116,14 +116,14 @@ func (s *Sender) message(t mailTemplate, to Recipient, link string, valid time.D
 	m.Subject(subject)
 	m.SetDate()
 	_, domain, _ := strings.Cut(s.from.Address, "@")
-	m.SetMessageIDWithValue(uuid.NewString() + "@" + domain) // go-mail's own would tell this host's name
+	m.SetMessageIDWithValue(uuid.NewString() + "@" + domain) // go-mail's default would reveal this host's name
 	m.SetGenHeader("Auto-Submitted", "auto-generated")       // RFC 3834: no vacation replies
 	m.SetBodyString(gomail.TypeTextPlain, text)
 	m.AddAlternativeString(gomail.TypeTextHTML, html)
 	return m, nil
 }
 
-// inWords says a duration in its largest whole unit, as "2 days" or "90 minutes".
+// inWords returns a duration in its largest whole unit, such as "2 days" or "90 minutes".
 func inWords(d time.Duration) string {
 	for _, unit := range []struct {
 		size time.Duration

@@ -29,14 +29,14 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 const (
 	id    = "0f2b3a9e-5d4c-4b7a-8f6e-1a2b3c4d5e6f"
 	token = "rf_3nQz/+&=?#% öXyZ-0123456789.:user_uuid"
-	// encodedToken is how it stands in every link.
+	// encodedToken is the token as it appears in every link.
 	encodedToken = "rf_3nQz%2F%2B%26%3D%3F%23%25%20%C3%B6XyZ-0123456789.%3Auser_uuid"
 	password     = "the mail server's passw0rd, 100% secret"
 )
 
 var ada = mail.Recipient{Address: "ada@example.com", Firstname: "Ada", Lastname: "Lovelace", Username: "ada.l"}
 
-// config reaches the server by its own rules: encrypted, verified, authenticated where it asks for that.
+// config returns a configuration that satisfies the server: encrypted, verified, and authenticated if it asks for that.
 func config(s *mailtest.Server) mail.Config {
 	return mail.Config{
 		Host: s.Host, Port: s.Port, CAFile: s.CAFile,
@@ -248,7 +248,7 @@ func TestManySendAtOnce(t *testing.T) {
 	}
 }
 
-// TestNames shows what becomes of the names that people, and those who abuse a registration form, enter.
+// TestNames sends mails with names that people, and abusers of a registration form, enter.
 func TestNames(t *testing.T) {
 	server := mailtest.Start(t, mailtest.Options{})
 	sender := newSender(t, config(server))
@@ -308,7 +308,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestWhole compares whole mails, byte by byte but for what is different each time. -update rewrites the files.
+// TestWhole compares whole mails, byte by byte except for what differs each time. -update rewrites the files.
 func TestWhole(t *testing.T) {
 	server := mailtest.Start(t, mailtest.Options{})
 	sender := newSender(t, config(server))
@@ -353,7 +353,7 @@ func TestWhole(t *testing.T) {
 	}
 }
 
-// TestDotsArrive holds the transparency of RFC 5321, 4.5.2: a line that begins with a dot.
+// TestDotsArrive tests the transparency of RFC 5321, 4.5.2: a line that begins with a dot.
 func TestDotsArrive(t *testing.T) {
 	server := mailtest.Start(t, mailtest.Options{})
 	c := config(server)

@@ -12,8 +12,8 @@ import (
 	"github.com/ringfence/ringfence/authsvc/mail"
 )
 
-// scripted is a server that says its lines, one before the client speaks and one after each line, or text, of the client's.
-// Then it does not answer any longer, or closes. done is closed when the connection is.
+// scripted is a server that sends its lines: one first, and one after each line, or text, of the client. Then it stops
+// responding, or closes. done is closed when the connection is.
 func scripted(t *testing.T, hangs bool, lines ...string) (c mail.Config, done <-chan struct{}) {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -92,7 +92,7 @@ func TestRoughServers(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			timeout := time.Minute
-			if tt.hangs && tt.temporary { // only the time limit ends it, in the step that is wanted if the machine gets there before
+			if tt.hangs && tt.temporary { // only the time limit ends it, in the wanted step if the machine gets there before
 				timeout = 500 * time.Millisecond
 			}
 			var err error
@@ -124,7 +124,7 @@ func TestRoughServers(t *testing.T) {
 	}
 }
 
-// TestDeliveredIsDelivered is the server that has taken the mail and then says no goodbye: another attempt would send it twice.
+// TestDeliveredIsDelivered: the server has accepted the mail and does not reply to QUIT. Another attempt would send it twice.
 func TestDeliveredIsDelivered(t *testing.T) {
 	for name, hangs := range map[string]bool{"closes": false, "hangs": true} {
 		t.Run(name, func(t *testing.T) {

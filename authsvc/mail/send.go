@@ -15,11 +15,11 @@ import (
 	"github.com/wneessen/go-mail/smtp"
 )
 
-// quitTimeout is how long a server that has the mail may take to say goodbye.
+// quitTimeout is how long a server that has the mail may take for QUIT.
 const quitTimeout = 2 * time.Second
 
-// send delivers one mail over its own connection, which is closed when it returns, or when ctx or the time limit ends.
-// The token is to stay out of the error.
+// send delivers one mail over its own connection, which is closed when send returns, or when ctx or the time limit ends. The
+// token must not appear in the error.
 func (s *Sender) send(ctx context.Context, m *gomail.Msg, to, token string) error {
 	ctx, cancel := context.WithTimeout(ctx, s.config.Timeout)
 	defer cancel()
@@ -29,15 +29,15 @@ func (s *Sender) send(ctx context.Context, m *gomail.Msg, to, token string) erro
 	}
 	step += " " + s.address()
 	if ctx.Err() != nil {
-		// The connection's own error is only that it was closed.
+		// The connection's own error would only say that it was closed.
 		return &sendError{step: step, text: ctx.Err().Error(), cause: ctx.Err(), temporary: true}
 	}
 	return failed(step, err, s.config.Password, token, encode(token))
 }
 
-// deliver connects and hands the mail over. On failure it also answers the step that failed, in words. It holds the
-// connection itself: go-mail leaves it open when STARTTLS or AUTH fails, moves
-// its deadline with every step, and forgets the context once connected.
+// deliver connects and transfers the mail. On failure it also returns, in words, the step that failed. It manages the connection
+// itself: go-mail leaves it open when STARTTLS or AUTH fails, moves its deadline with every step, and forgets the context once
+// connected.
 func (s *Sender) deliver(ctx context.Context, m *gomail.Msg, to string) (string, error) {
 	const connecting = "connecting to"
 	conn, err := s.dial(ctx)
@@ -70,14 +70,14 @@ func (s *Sender) deliver(ctx context.Context, m *gomail.Msg, to string) (string,
 	if step, err := hand(client, m, s.from.Address, to); err != nil {
 		return step, err
 	}
-	// The mail is the server's now, whatever becomes of the goodbye.
+	// The server has the mail now, even if QUIT fails.
 	if err := conn.SetDeadline(time.Now().Add(quitTimeout)); err == nil {
 		_ = client.Quit()
 	}
 	return "", nil
 }
 
-// hand gives the mail to the server. On failure it also answers the step that failed.
+// hand transfers the mail to the server. On failure it also returns the step that failed.
 func hand(client *smtp.Client, m *gomail.Msg, from, to string) (string, error) {
 	if err := client.Mail("<" + from + ">"); err != nil {
 		return "giving the sender to", err
@@ -102,7 +102,7 @@ func (s *Sender) address() string {
 	return net.JoinHostPort(s.config.Host, strconv.Itoa(s.config.Port))
 }
 
-// dial connects. Without TLS it makes sure that the name leads to this host.
+// dial connects. Without TLS it checks that the name resolves to this host.
 func (s *Sender) dial(ctx context.Context) (net.Conn, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", s.address())
 	if err != nil {
@@ -112,18 +112,18 @@ func (s *Sender) dial(ctx context.Context) (net.Conn, error) {
 		remote, ok := conn.RemoteAddr().(*net.TCPAddr)
 		if !ok || !remote.IP.IsLoopback() {
 			_ = conn.Close()
-			return nil, errors.New("the name leads to another host, and TLS is off")
+			return nil, errors.New("the name resolves to another host, and TLS is off")
 		}
 	}
 	return conn, nil
 }
 
-// client is a go-mail client for one send over the connection: go-mail's are not made to be shared.
+// client returns a go-mail client for one send over the connection: go-mail's clients cannot be shared.
 func (s *Sender) client(conn net.Conn, login smtp.Auth) (*gomail.Client, error) {
 	options := []gomail.Option{
 		gomail.WithDialContextFunc(func(context.Context, string, string) (net.Conn, error) { return conn, nil }),
 		gomail.WithHELO(s.helo()),
-		gomail.WithTimeout(2 * s.config.Timeout), // the context's is shorter, and alone decides
+		gomail.WithTimeout(2 * s.config.Timeout), // the context's timeout is shorter, so it decides
 		gomail.WithTLSConfig(s.tls),
 		gomail.WithoutSMTPUTF8(), // addresses are ASCII
 	}
@@ -141,8 +141,8 @@ func (s *Sender) client(conn net.Conn, login smtp.Auth) (*gomail.Client, error) 
 	return gomail.NewClient(s.config.Host, options...)
 }
 
-// helo is how we introduce ourselves: by the base URL's host, which is ours and
-// public, rather than by this machine's or container's name.
+// helo returns the name in our greeting: the base URL's host, which is ours and public, rather than the name of this machine or
+// container.
 func (s *Sender) helo() string {
 	host := s.base.Hostname()
 	switch {
@@ -155,14 +155,14 @@ func (s *Sender) helo() string {
 	}
 }
 
-// auth is PLAIN, or LOGIN where the server offers only that. go-mail's own choice would prefer CRAM-MD5 and NTLM, and
-// does not know that a connection that it did not encrypt itself is encrypted.
+// auth is PLAIN, or LOGIN if the server offers only that. go-mail's own choice would prefer CRAM-MD5 and NTLM, and does not know
+// that a connection is encrypted if it did not encrypt it itself.
 type auth struct {
 	config    Config
 	smtp.Auth // nil until it has started
 }
 
-// Start begins the authentication, and never in clear with another host.
+// Start begins the authentication, but never in clear text with another host.
 func (a *auth) Start(server *smtp.ServerInfo) (string, []byte, error) {
 	c := a.config
 	if !server.TLS && c.TLS != NoTLS {

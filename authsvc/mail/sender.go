@@ -11,8 +11,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// Sender makes and sends mails. It is safe for concurrent use, and holds no connection between two sends. A nil
-// Sender is one without a mail server.
+// Sender makes and sends mails. It is safe for concurrent use, and holds no connection between two sends. A nil Sender is a
+// Sender without a mail server.
 type Sender struct {
 	config    Config
 	tls       *tls.Config
@@ -22,8 +22,8 @@ type Sender struct {
 	templates *templates
 }
 
-// New checks the configuration and the templates, and contacts nobody. Without a host it answers
-// a Sender that is not Enabled. The error of a template names its file and line.
+// New checks the configuration and the templates, without contacting anybody. Without a host it returns a Sender that is not
+// Enabled. The error of a template names its file and line.
 func New(c Config) (*Sender, error) {
 	s := &Sender{}
 	var err error
@@ -63,7 +63,7 @@ func New(c Config) (*Sender, error) {
 	return s, nil
 }
 
-// Enabled tells whether there is a mail server. Without one every send is ErrNotConfigured.
+// Enabled reports whether there is a mail server. Without one every send returns ErrNotConfigured.
 func (s *Sender) Enabled() bool { return s != nil && s.config.Host != "" }
 
 // Confirmation sends the link with which to confirm the address,
@@ -108,8 +108,8 @@ func (s *Sender) PasswordReset(ctx context.Context, to Recipient, userUUID, toke
 	return nil
 }
 
-// ConfirmedPage is the page that GET /emails/{email_uuid}/confirm answers, as text/html; charset=utf-8. The address is
-// escaped; it may be empty. It works without a mail server, and on a nil Sender with our own template.
+// ConfirmedPage returns the page for GET /emails/{email_uuid}/confirm, as text/html; charset=utf-8. The address is escaped; it
+// may be empty. It works without a mail server, and on a nil Sender with the default template.
 func (s *Sender) ConfirmedPage(address string) ([]byte, error) {
 	t, data := defaults, page{Address: address}
 	if s != nil {

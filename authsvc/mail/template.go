@@ -19,7 +19,7 @@ import (
 //go:embed templates/*.txt templates/*.html
 var embedded embed.FS
 
-// The files of templates/, any of which the operator's folder may replace.
+// The files of templates/. The operator's folder may replace each.
 const (
 	confirmationText = "confirmation.txt"
 	confirmationHTML = "confirmation.html"
@@ -30,7 +30,7 @@ const (
 
 var templateNames = []string{confirmationText, confirmationHTML, resetText, resetHTML, confirmedHTML}
 
-// letter is what a mail's templates see.
+// letter is the data of a mail's templates.
 type letter struct {
 	Recipient
 	Name    string
@@ -44,23 +44,23 @@ func newLetter(to Recipient, link, site string, valid time.Duration) letter {
 	return letter{Recipient: to, Name: to.name(), Account: to.account(), Link: link, Valid: inWords(valid), Site: site}
 }
 
-// page is what the confirmation page's template sees.
+// page is the data of the confirmation page's template.
 type page struct {
 	Address string
 	Site    string
 }
 
-// executor is a template of either kind.
+// executor is a text or HTML template.
 type executor interface {
 	Execute(w io.Writer, data any) error
 }
 
-// mailTemplate makes one kind of mail.
+// mailTemplate renders one kind of mail.
 type mailTemplate struct {
 	subject, text, html executor
 }
 
-// templates are all that this package writes.
+// templates are all the templates of this package.
 type templates struct {
 	confirmation, reset mailTemplate
 	confirmed           executor
@@ -74,7 +74,7 @@ var defaults = func() *templates {
 	return t
 }()
 
-// loadTemplates reads the templates, those in the folder before our own, and tries each one. The folder may be "".
+// loadTemplates reads the templates, preferring those in the folder to our own, and tries each one. The folder may be "".
 func loadTemplates(folder string) (*templates, error) {
 	if err := checkNames(folder); err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func loadTemplates(folder string) (*templates, error) {
 	return &templates{confirmation: confirmation, reset: reset, confirmed: confirmed}, nil
 }
 
-// checkNames finds the file that its author believes to replace a text, and whose name replaces none.
+// checkNames refuses a file that looks like a replacement of a text, but whose name replaces none.
 func checkNames(folder string) error {
 	if folder == "" {
 		return nil
@@ -112,14 +112,14 @@ func checkNames(folder string) error {
 		name := file.Name()
 		ext := strings.ToLower(filepath.Ext(name))
 		if (ext == ".txt" || ext == ".html") && !slices.Contains(templateNames, name) {
-			return fmt.Errorf("mail template %s has a name of none of the texts: %s",
+			return fmt.Errorf("mail template %s replaces none of the texts: %s",
 				filepath.Join(folder, name), strings.Join(templateNames, ", "))
 		}
 	}
 	return nil
 }
 
-// source is a template's text: the folder's, else our own.
+// source returns a template's text: the folder's, otherwise our own.
 func source(folder, name string) (string, error) {
 	if folder != "" {
 		text, err := os.ReadFile(filepath.Join(folder, name)) //nolint:gosec // the operator's folder, one of our names
@@ -134,7 +134,7 @@ func source(folder, name string) (string, error) {
 	return string(text), err
 }
 
-// broken is the error of a template. The cause names the file and the line.
+// broken returns the error of a template. The cause names the file and the line.
 func broken(folder, name string, cause error) error {
 	return fmt.Errorf("mail template %s: %w", filepath.Join(folder, name), cause)
 }
@@ -218,7 +218,7 @@ func render(t executor, data any) (string, error) {
 	return b.String(), nil
 }
 
-// renderSubject makes the subject, which is one line.
+// renderSubject renders the subject, which is one line.
 func renderSubject(t executor, data letter) (string, error) {
 	subject, err := render(t, data)
 	if err != nil {

@@ -49,7 +49,7 @@ func TestOwnTemplates(t *testing.T) {
 	if got, want := m.HTML(t), `<p>&lt;Lovelace&gt;</p><a href="`+link+`">hier</a>`; got != want {
 		t.Errorf("html\n%s, want\n%s", got, want)
 	}
-	// A text without a subject keeps ours, and the part that is not replaced remains.
+	// A text without a subject keeps the default one, and the part that is not replaced remains.
 	if err := sender.PasswordReset(t.Context(), ada, id, token); err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestBrokenTemplates(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.file+" "+tt.text, func(t *testing.T) {
 			dir := folder(t, map[string]string{tt.file: tt.text})
-			// Also without a mail server: the operator learns of it at once, not with the first mail.
+			// This also holds without a mail server: the operator learns of it at once, not with the first mail.
 			s, err := mail.New(mail.Config{Templates: dir})
 			if err == nil || s != nil {
 				t.Fatal("accepted")

@@ -19,14 +19,14 @@ type Params struct {
 // DefaultParams are OWASP's minimum for argon2id: 19 MiB, 2 passes, 1 lane.
 var DefaultParams = Params{Memory: 19 * 1024, Time: 2, Threads: 1}
 
-// Bounds of what a stored hash may ask for: more is a stored denial of service.
+// Bounds of the parameters of a stored hash: more would be a stored denial of service.
 const (
 	maxMemory  = 128 * 1024
 	maxTime    = 10
 	maxThreads = 16
 )
 
-// String is the parameters as PHC strings have them.
+// String returns the parameters in the form of PHC strings.
 func (p Params) String() string {
 	return fmt.Sprintf("m=%d,t=%d,p=%d", p.Memory, p.Time, p.Threads)
 }

@@ -1,5 +1,5 @@
-// Package password hashes passwords and checks them: with argon2id, a bounded number at a time, and as other systems have
-// hashed those that were taken over from them.
+// Package password hashes and verifies passwords: with argon2id, a bounded number at a time, and with the hashes of other systems
+// for accounts taken over from them.
 package password
 
 import (
@@ -26,21 +26,21 @@ const (
 	keyLen  = 32
 )
 
-// Settings say what a new hash costs, and how many may wait to be made or checked. A field that is zero has its default.
+// Settings say what a new hash costs, and how many may wait to be made or verified. A zero field means its default.
 type Settings struct {
-	// Params are those of new hashes; Current tells which are not. As many are worked on at once as the process has
-	// processors, and each takes this memory. Default: DefaultParams.
+	// Params are the parameters of new hashes; Current reports whether a hash uses them. As many hashes are computed at once as
+	// the process has processors, and each takes this memory. Default: DefaultParams.
 	Params Params
 	// Queue is how many may wait, at most 10000; more are refused with ErrBusy. Default: 64.
 	Queue int
 	// Wait is how long each may wait before it is refused too, at most a minute. Default: 2 seconds.
 	Wait time.Duration
-	// Shortest is how many characters a new password has at least, from 1 to 128. Hashes that are brought along are not asked.
-	// Default: 8.
+	// Shortest is the least number of characters of a new password, from 1 to 128. It does not apply to imported hashes. Default:
+	// 8.
 	Shortest int
 }
 
-// WithDefaults fills in what is zero, and refuses parameters that no stored hash may have.
+// WithDefaults replaces zero fields by their defaults, and refuses parameters that no stored hash may have.
 func (s Settings) WithDefaults() (Settings, error) {
 	if s.Params == (Params{}) {
 		s.Params = DefaultParams
@@ -58,15 +58,15 @@ func (s Settings) WithDefaults() (Settings, error) {
 		return s, err
 	}
 	if s.Shortest < 1 || s.Shortest > 128 {
-		return s, errors.New("the shortest password has from 1 to 128 characters")
+		return s, errors.New("the shortest password must have from 1 to 128 characters")
 	}
 	if s.Queue < 1 || s.Queue > 10_000 || s.Wait < time.Millisecond || s.Wait > time.Minute {
-		return s, errors.New("passwords that wait: a queue is of 1 to 10000, and a wait takes from a millisecond to a minute")
+		return s, errors.New("passwords that wait: the queue must be from 1 to 10000, and the wait from a millisecond to a minute")
 	}
 	return s, nil
 }
 
-// ErrBusy refuses what would have to wait too long for its turn.
+// ErrBusy refuses a password that would have to wait too long.
 var ErrBusy = &apierr.Error{
 	Kind: apierr.TooMany, RetryAfter: 2 * time.Second,
 	Message: "Too many passwords are being checked at once; try again shortly",
@@ -75,30 +75,29 @@ var ErrBusy = &apierr.Error{
 // Hasher hashes passwords, a bounded number at a time: each costs some 19 MiB and tens of milliseconds of a core. It is safe for
 // concurrent use.
 type Hasher struct {
-	// Argon2 is argon2.IDKey. Who counts or holds up the work puts another function in its place before the first hash.
+	// Argon2 is argon2.IDKey. Tests that count or delay the work replace it before the first hash.
 	Argon2 func(password, salt []byte, time, memory uint32, threads uint8, keyLen uint32) []byte
 
 	slots   chan struct{}
 	waiting atomic.Int64
-	// attempts are the logins that have found a place, at a slot or in the queue.
+	// attempts counts the logins that have a place, in a slot or in the queue.
 	attempts atomic.Int64
 	inUse    atomic.Pointer[inUse]
 }
 
-// inUse are the settings that a hasher goes by.
+// inUse holds the hasher's current settings.
 type inUse struct {
 	Settings
-	dummy string // what an unknown user's password is compared with
+	dummy string // compared with an unknown user's password
 }
 
-// NewHasher goes by the settings, as Use does.
+// NewHasher returns a hasher with these settings, see Use.
 func NewHasher(s Settings) (*Hasher, error) {
 	h := &Hasher{Argon2: argon2.IDKey, slots: make(chan struct{}, runtime.GOMAXPROCS(0))}
 	return h, h.Use(s)
 }
 
-// Use puts other settings in the place of those that there were, unless WithDefaults refuses them. What is being hashed or
-// waits goes on with what it began with.
+// Use replaces the settings, unless WithDefaults refuses them. Passwords that are being hashed or are waiting keep the old ones.
 func (h *Hasher) Use(s Settings) error {
 	s, err := s.WithDefaults()
 	if err != nil {
@@ -108,14 +107,14 @@ func (h *Hasher) Use(s Settings) error {
 	return nil
 }
 
-// Places is how many hashes may run at once, and how many wait.
+// Places returns how many hashes may run at once, and how many may wait.
 func (h *Hasher) Places() (running, waiting int) { return cap(h.slots), h.inUse.Load().Queue }
 
-// Load is how many hashes run now, and how many wait.
+// Load returns how many hashes run now, and how many wait.
 func (h *Hasher) Load() (running, waiting int) { return len(h.slots), int(h.waiting.Load()) }
 
-// Enter makes room for an attempt at a password, or returns ErrBusy when as many are under way as can find a place. It
-// waits for nothing. leave gives the room back.
+// Enter takes a place for an attempt at a password, or returns ErrBusy if no place is free. It does not wait. leave releases the
+// place.
 func (h *Hasher) Enter() (leave func(), err error) {
 	running, waiting := h.Places()
 	if h.attempts.Add(1) > int64(running+waiting) {
@@ -128,7 +127,7 @@ func (h *Hasher) Enter() (leave func(), err error) {
 // Hash returns the PHC string of a new password.
 func (h *Hasher) Hash(ctx context.Context, password string) (string, error) {
 	params, salt := h.inUse.Load().Params, make([]byte, saltLen)
-	_, _ = rand.Read(salt) // never fails: it ends the program instead
+	_, _ = rand.Read(salt) // never fails: it would end the program instead
 	key, err := h.derive(ctx, password, h.argon2id(params, salt, keyLen))
 	if err != nil {
 		return "", err
@@ -136,13 +135,13 @@ func (h *Hasher) Hash(ctx context.Context, password string) (string, error) {
 	return encode(params, salt, key), nil
 }
 
-// storedHash is a stored hash: how a password is derived, and what must come of the right one.
+// storedHash is a stored hash: how to derive a key from a password, and the key of the right one.
 type storedHash struct {
 	derive derivation
 	want   []byte
 }
 
-// derivation is what is made of a password.
+// derivation derives a key from a password.
 type derivation func(password string) ([]byte, error)
 
 func (h *Hasher) argon2id(p Params, salt []byte, n uint32) derivation {
@@ -160,15 +159,15 @@ func (h *Hasher) decode(stored string) (storedHash, error) {
 	return storedHash{h.argon2id(p, salt, uint32(len(want))), want}, err //nolint:gosec // decodeArgon2id bounds the length
 }
 
-// Current reports whether a stored hash is as new ones are.
+// Current reports whether a stored hash uses the parameters of new ones.
 func (h *Hasher) Current(stored string) bool {
 	p, _, _, err := decodeArgon2id(stored)
 	return err == nil && p == h.inUse.Load().Params
 }
 
-// Verify reports whether the password is the one that was hashed. An empty stored hash (no such user, or
-// no password) costs as much time as a new one and is never right. Neither is one that cannot be read or asks for too
-// much: nobody logs in with it, an answer of its own would tell that the user exists, and the log names the user.
+// Verify reports whether the password is the one that was hashed. An empty stored hash (no such user, or no password) costs as
+// much time as a new one and never matches. Neither does one that is unreadable or too costly: nobody can log in with it. Its
+// response is the same, since another would reveal that the user exists; the log names the user.
 func (h *Hasher) Verify(ctx context.Context, user, stored, password string) (bool, error) {
 	known := stored != ""
 	hash, err := h.decode(stored)
@@ -188,8 +187,8 @@ func (h *Hasher) Verify(ctx context.Context, user, stored, password string) (boo
 	return subtle.ConstantTimeCompare(got, hash.want) == 1 && known, nil
 }
 
-// derive waits for a slot, and gives it back when the work has ended, not when the client has
-// left: argon2 cannot be stopped, and a client that leaves must not make room for the next one's 19 MiB.
+// derive waits for a slot, and releases it when the work has ended, not when the client leaves: argon2 cannot be interrupted, and
+// a client that leaves must not make room for another 19 MiB.
 func (h *Hasher) derive(ctx context.Context, password string, do derivation) ([]byte, error) {
 	if err := h.turn(ctx); err != nil {
 		return nil, err
@@ -212,7 +211,7 @@ func (h *Hasher) derive(ctx context.Context, password string, do derivation) ([]
 	}
 }
 
-// turn takes a slot, or ErrBusy when too many wait or it takes too long.
+// turn takes a slot, or returns ErrBusy if too many wait or it takes too long.
 func (h *Hasher) turn(ctx context.Context) error {
 	select {
 	case h.slots <- struct{}{}:

@@ -18,13 +18,13 @@ func newHasher(t *testing.T) *password.Hasher {
 	return h
 }
 
-// A stored hash is right for its own password alone. What is malformed or asks for too much is right for none, and is no error.
+// A stored hash matches only its own password. One that is malformed or asks for too much matches none, and is not an error.
 func TestVerify(t *testing.T) {
 	t.Parallel()
 	const (
-		// A vector of the reference implementation's own tests (phc-winner-argon2, src/test.c), for "password".
+		// A vector from the tests of the reference implementation (phc-winner-argon2, src/test.c), for "password".
 		reference = "$argon2id$v=19$m=256,t=2,p=1$c29tZXNhbHQ$nf65EOgLrQMR/uIPnA4rEsF5h7TKyQwu9U1bMCHGi/4"
-		// RFC 7914's vectors are for SHA-256; these are of Python's hashlib.pbkdf2_hmac("sha512", ...), for "pässword".
+		// RFC 7914's vectors are for SHA-256; these come from Python's hashlib.pbkdf2_hmac("sha512", ...), for "pässword".
 		other = "$pbkdf2-sha512$i=250000$000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f202122232425262728292a2b2c2d2e2f303132333435363738393a3b3c3d3e3f$d40347bc5e41cb01be537f67d50b9edec9b0dee2714047e1fc1417cac65c8619896cdfea4ada1d5ba340c8efa2c0409e3642bfe1f54b1fa771273a0d355859d7"
 	)
 	h := newHasher(t)

@@ -10,16 +10,15 @@ import (
 	"strings"
 )
 
-// Passwords that are taken over from an existing platform are PBKDF2-HMAC-SHA512 hashes. In
-// auth_user.password_hash they are
+// Passwords that are imported from an existing platform are PBKDF2-HMAC-SHA512 hashes. In auth_user.password_hash they are
 //
 //	$pbkdf2-sha512$i=<rounds>$<salt in hex>$<hash in hex>
 //
-// which SQL makes of that platform's columns: '$pbkdf2-sha512$i=250000$' || encode(password_salt, 'hex') || '$' || password_hash.
-// A login that succeeds replaces them.
+// SQL makes them from that platform's columns: '$pbkdf2-sha512$i=250000$' || encode(password_salt, 'hex') || '$' ||
+// password_hash. A successful login replaces them.
 const pbkdf2Prefix = "$pbkdf2-sha512$i="
 
-// maxRounds is what a stored hash may ask for: four times what the existing platform does.
+// maxRounds bounds the rounds of a stored hash: four times those of the existing platform.
 const maxRounds = 1_000_000
 
 // decodePBKDF2 reads a stored hash. Its error never holds the hash.

@@ -10,12 +10,12 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// Attempt is a guess at a login that has not come too soon.
+// Attempt is a guess at a login that did not come too soon.
 type Attempt struct {
 	throttle       *Throttle
 	limits         *Limits
 	login, network Key
-	trusted        bool  // the network has a count of its own
+	trusted        bool  // the network has its own count
 	now            int64 // when it began, in microseconds since 1970
 }
 
@@ -51,7 +51,7 @@ func (a Attempt) reserve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if !counted { // another attempt was quicker, and nobody knows yet how it ends
+	if !counted { // a concurrent attempt was first, and its result is still unknown
 		return tooSoon(l.Delay.Microseconds())
 	}
 	if a.trusted {
@@ -67,7 +67,7 @@ func (a Attempt) reserve(ctx context.Context) error {
 	return err
 }
 
-// countFailure adds one to a login's failures and closes it for as long as they cost, unless it is closed.
+// countFailure adds one to a login's failures and closes the login for the resulting delay, unless it is closed.
 func (a Attempt) countFailure(ctx context.Context) (bool, error) {
 	l, place, first := a.limits, a.place(), int64(0)
 	if l.FreeGuesses == 1 {
@@ -91,7 +91,7 @@ func (a Attempt) countFailure(ctx context.Context) (bool, error) {
 	return n == 1, nil
 }
 
-// uncount takes back an attempt whose password nobody has looked at.
+// uncount takes back an attempt whose password was not checked.
 func (a Attempt) uncount(ctx context.Context) error {
 	place := a.place()
 	if _, err := a.throttle.db.Exec(ctx, `UPDATE auth_limit SET failures = failures - 1, open_at = 0 WHERE subject = $1 AND place = $2 AND failures > 0`,
@@ -124,13 +124,13 @@ func (a Attempt) succeed(ctx context.Context) error {
 	return nil
 }
 
-// settleTimeout bounds what is written after a password was looked at, whether the client is still there or not.
+// settleTimeout bounds what is written after a password was checked, whether the client is still there or not.
 const settleTimeout = 5 * time.Second
 
-// Try makes the attempt. It is counted as a failure before try is called, and is none when try answers nil; it is one when try
-// is unauthorized, and when the client has gone before the end. Any other error is that nobody has looked at the password, and
-// so is one of kind Unavailable, whether the client is there or not: who could have said is away. A node that dies in between
-// has counted a failure.
+// Try makes the attempt. It counts a failure before it calls try, and takes it back if try returns nil. The failure stays if try
+// returns an error of kind Unauthorized, and if the client left before the end. Any other error means that the password was not
+// checked, and so does an error of kind Unavailable, whether the client is there or not: the backend that could decide was
+// unreachable. A node that dies in between has counted a failure.
 func (a Attempt) Try(ctx context.Context, try func() error) error {
 	if err := a.reserve(ctx); err != nil {
 		return err

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Limits say how guessing and flooding are slowed down. A field that is zero has its default.
+// Limits say how guessing and flooding are slowed down. A zero field means its default.
 type Limits struct {
 	// FreeGuesses is how many wrong passwords a login may have before it must wait. Default: 10.
 	FreeGuesses int
@@ -13,33 +13,33 @@ type Limits struct {
 	Delay, MaxDelay time.Duration
 	// ForgetAfter is how long after its last attempt a login's wrong passwords are forgotten. Default: 2 hours.
 	ForgetAfter time.Duration
-	// TrustFor is how long a network from which a login has succeeded has a count of its own. Default: 30 days.
+	// TrustFor is how long a network from which a login has succeeded has its own count. Default: 30 days.
 	TrustFor time.Duration
-	// NetworkGuesses are the wrong passwords from one network (an IPv4 address, an IPv6 /64), of which an office
-	// behind one address has many. Default: 200, and one every 5 seconds.
+	// NetworkGuesses limits the wrong passwords from one network (an IPv4 address, an IPv6 /64). An office behind one address has
+	// many. Default: 200, and one every 5 seconds.
 	NetworkGuesses Rate
-	// Mails are those to one address. Default: 3, and one every 15 minutes.
+	// Mails limits the mails to one address. Default: 3, and one every 15 minutes.
 	Mails Rate
-	// MailRequests are the requests from one network to reset a password. Default: 20, and one a minute.
+	// MailRequests limits the requests from one network to reset a password. Default: 20, and one a minute.
 	MailRequests Rate
-	// Registrations are the accounts made from one network. Default: 5, and one every 10 minutes.
+	// Registrations limits the accounts created from one network. Default: 5, and one every 10 minutes.
 	Registrations Rate
 }
 
-// Rate is an allowance: Burst at once, and one more every Every.
+// Rate is an allowance: Burst at once, and one more per Every.
 type Rate struct {
 	Burst int
 	Every time.Duration
 }
 
-// Above these the arithmetic of microseconds, which the databases do too, would run over.
+// Beyond these the arithmetic of microseconds would overflow, here and in the databases.
 const (
 	maxBurst = 1_000_000
 	maxEvery = 30 * 24 * time.Hour
 	maxTrust = 10 * 365 * 24 * time.Hour
 )
 
-// WithDefaults fills in what is zero, and refuses limits that contradict each other.
+// WithDefaults replaces zero fields by their defaults, and refuses limits that contradict each other.
 func (l Limits) WithDefaults() (Limits, error) {
 	fill(&l.FreeGuesses, 10)
 	fill(&l.Delay, time.Second)
@@ -57,7 +57,7 @@ func (l Limits) WithDefaults() (Limits, error) {
 	}
 	for _, r := range []Rate{l.NetworkGuesses, l.Mails, l.MailRequests, l.Registrations} {
 		if r.Burst < 1 || r.Burst > maxBurst || r.Every < time.Millisecond || r.Every > maxEvery {
-			return l, errors.New("a rate is of one to a million at once, and one more every so often, from a millisecond to 30 days")
+			return l, errors.New("a rate must be from one to a million at once, and one more per time from a millisecond to 30 days")
 		}
 	}
 	return l, nil
@@ -70,10 +70,10 @@ func fill[T comparable](field *T, value T) {
 	}
 }
 
-// window is how far ahead of the time the next free moment of a rate may be.
+// window is how far in the future the next free moment of a rate may be.
 func (r Rate) window() int64 { return int64(r.Burst-1) * r.Every.Microseconds() }
 
-// doublings is how often the delay is doubled before it is the longest.
+// doublings returns how often the delay is doubled until it is the longest.
 func (l *Limits) doublings() int {
 	n := 0
 	for d := l.Delay; d < l.MaxDelay; d *= 2 {

@@ -1,15 +1,14 @@
-// Package throttle slows guessing and flooding down, by counts in the database, so that all nodes do it together.
+// Package throttle slows down guessing and flooding, with counts in the database, so that all nodes share them.
 //
-// An attempt is counted before its password is looked at: a thousand guesses at once are a thousand. After some that
-// fail, a login has to wait, twice as long each time up to a limit; attempts that come too soon are refused
-// unseen and not counted. A network has an allowance of attempts, which those that succeed give back.
+// An attempt is counted before its password is checked: a thousand concurrent guesses are a thousand. After some failures a login
+// must wait, twice as long each time up to a limit. Attempts that come too soon are refused unchecked and not counted. A network
+// has an allowance of attempts; a successful attempt gives its share back.
 //
-// What is counted is the login as it was typed, in its canonical form, whether it is anybody's or not: the answers are
-// the same, and so is the work. A user who has several addresses has a count for each.
+// The login is counted as it was typed, in its canonical form, whether it belongs to a user or not: the responses are the same,
+// and so is the work. A user who has several addresses has a count for each.
 //
-// Who keeps guessing at somebody's login must not lock its owner out for ever. So a network from which the
-// login has succeeded within TrustFor has a count of its own there, which nobody elsewhere can drive up, and does not
-// need its network's allowance.
+// A person who keeps guessing at somebody's login must not lock its owner out for ever. So a network from which the login has
+// succeeded within TrustFor has its own count, which nobody elsewhere can increase, and does not need its network's allowance.
 package throttle
 
 import (
@@ -23,16 +22,17 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// Key is what a count is found by.
+// Key identifies a count.
 type Key [sha256.Size]byte
 
-// KeyOf is the key of a thing of a kind. The thing itself is stored nowhere: people type passwords where a login belongs.
+// KeyOf returns the key of a thing of a kind. The thing itself is never stored: people type passwords where a login belongs.
 func KeyOf(kind, thing string) Key { return sha256.Sum256([]byte(kind + "\x00" + thing)) }
 
-// everywhere is the place of a count that is for no network in particular.
+// everywhere is the place of a count that is not for one network.
 var everywhere = KeyOf("everywhere", "")
 
-// Network is the network of an address: an IPv4 address itself, an IPv6 address's /64, of which every customer has all.
+// Network returns the network of an address: an IPv4 address itself, or the /64 of an IPv6 address, since every customer has a
+// whole /64.
 func Network(address string) string {
 	ip, err := netip.ParseAddr(address)
 	if err != nil {
@@ -48,15 +48,15 @@ func Network(address string) string {
 	return network.String()
 }
 
-// Throttle keeps the counts. Its statements are their own transactions, one row each: rows that many want at once are
-// waited for, and nothing has to run again.
+// Throttle keeps the counts. Each statement is its own transaction, on one row: transactions wait for a contended row, and none
+// has to be repeated.
 type Throttle struct {
-	// Now is the clock: the database's if nil, which all nodes share. It is set before the Throttle is used.
+	// Now is the clock; nil means the database's, which all nodes share. It is set before the Throttle is used.
 	Now func() time.Time
 	db  store.DB
 }
 
-// New keeps the counts in a database.
+// New returns a Throttle that keeps the counts in a database.
 func New(db store.DB) *Throttle { return &Throttle{db: db} }
 
 // count is a row of auth_limit.
@@ -67,7 +67,7 @@ type count struct {
 	OpenAt  *int64    `db:"open_at"`
 }
 
-// look returns the time and, by subject and place, when the counts that there are of two subjects in two places are open.
+// look returns the time and, by subject and place, when the existing counts of two subjects in two places are open.
 func (t *Throttle) look(ctx context.Context, subjects, places [2]Key) (now int64, open map[[2]Key]int64, err error) {
 	rows, err := store.Select[count](ctx, t.db, `
 		SELECT now_utc() AS now, l.subject, l.place, l.open_at
@@ -75,7 +75,7 @@ func (t *Throttle) look(ctx context.Context, subjects, places [2]Key) (now int64
 		LEFT JOIN auth_limit l ON l.subject IN ($1, $2) AND l.place IN ($3, $4)`,
 		subjects[0][:], subjects[1][:], places[0][:], places[1][:])
 	if err != nil {
-		return 0, nil, fmt.Errorf("looking how often this was tried: %w", err)
+		return 0, nil, fmt.Errorf("reading the counts of attempts: %w", err)
 	}
 	open = make(map[[2]Key]int64, len(rows))
 	for _, r := range rows {
@@ -90,8 +90,8 @@ func (t *Throttle) look(ctx context.Context, subjects, places [2]Key) (now int64
 	return now, open, nil
 }
 
-// draw takes one from an allowance, or answers false. An allowance is one number, the moment at which it is full
-// again: each that is taken puts it off by Every (the generic cell rate algorithm of ATM).
+// draw takes one from an allowance, or returns false. An allowance is one number, the moment at which it is full again: each draw
+// postpones it by Every (the generic cell rate algorithm of ATM).
 func (t *Throttle) draw(ctx context.Context, subject Key, r Rate, now int64) (bool, error) {
 	n, err := t.db.Exec(ctx, `
 		INSERT INTO auth_limit (subject, place, failures, open_at, expires_at) VALUES ($1, $2, 0, $3, $3)
@@ -114,7 +114,7 @@ func (t *Throttle) giveBack(ctx context.Context, subject Key, r Rate) error {
 	return nil
 }
 
-// Left refuses, as Spend does, when nothing is left of an allowance. It takes nothing.
+// Left refuses, as Spend does, if an allowance is used up. It takes nothing.
 func (t *Throttle) Left(ctx context.Context, subject Key, r Rate) error {
 	_, err := t.left(ctx, subject, r)
 	return err
@@ -144,7 +144,7 @@ func (t *Throttle) Spend(ctx context.Context, subject Key, r Rate) error {
 	return err
 }
 
-// Forgive forgets all that is counted against the logins, and which networks they are trusted from.
+// Forgive forgets all failures of the logins, and which networks are trusted for them.
 func (t *Throttle) Forgive(ctx context.Context, logins ...Key) error {
 	for _, login := range logins {
 		if _, err := t.db.Exec(ctx, `DELETE FROM auth_limit WHERE subject = $1`, login[:]); err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/ringfence/ringfence/authsvc/backend/ldap/ldaptest"
 )
 
-// TestResultCodes: what a directory may answer to the user's bind, and what it says with it.
+// TestResultCodes tries every result code that a directory may return to the user's bind.
 func TestResultCodes(t *testing.T) {
 	t.Parallel()
 	for code, no := range map[int64]bool{
@@ -34,7 +34,7 @@ func TestResultCodes(t *testing.T) {
 		goldap.LDAPResultUnwillingToPerform:          false,
 		goldap.LDAPResultOther:                       false,
 		3000:                                         false,
-		65536:                                        false, // 0 to those who cut it to 16 bits
+		65536:                                        false, // 0 if truncated to 16 bits
 		-1:                                           false,
 	} {
 		const password = "my secret password"
@@ -42,7 +42,7 @@ func TestResultCodes(t *testing.T) {
 			config := direct(fake(t, func(*ber.Packet) []*ber.Packet {
 				return []*ber.Packet{result(goldap.ApplicationBindResponse, code, says)}
 			}))
-			config.BindPassword = ldaptest.ServicePassword // a direct bind still: there is no bind_dn
+			config.BindPassword = ldaptest.ServicePassword // still a direct bind: there is no bind_dn
 			_, err := ldap.Authenticate(t.Context(), config, "alice", password)
 			switch {
 			case err == nil || errors.Is(err, ldap.ErrRefused) != no:
@@ -55,7 +55,7 @@ func TestResultCodes(t *testing.T) {
 	}
 }
 
-// TestIDs reads what each kind of directory identifies an entry by.
+// TestIDs reads the attribute by which each kind of directory identifies an entry.
 func TestIDs(t *testing.T) {
 	t.Parallel()
 	const guid = "\x33\x22\x11\x00\x55\x44\x77\x66\x88\x99\xaa\xbb\xcc\xdd\xee\xff"
@@ -119,7 +119,7 @@ func TestEmails(t *testing.T) {
 	}
 }
 
-// TestStrangeAnswers: none of them lets anybody in.
+// TestStrangeAnswers: no strange response lets anybody in.
 func TestStrangeAnswers(t *testing.T) {
 	t.Parallel()
 	done := func(code int64) *ber.Packet { return result(goldap.ApplicationSearchResultDone, code, "") }
@@ -172,7 +172,7 @@ func TestStrangeAnswers(t *testing.T) {
 	}
 }
 
-// TestOldTLS: a server that knows only TLS 1.1 is not spoken to.
+// TestOldTLS: a server that knows only TLS 1.1 is refused.
 func TestOldTLS(t *testing.T) {
 	t.Parallel()
 	config := good()

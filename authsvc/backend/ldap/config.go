@@ -14,15 +14,15 @@ import (
 	goldap "github.com/go-ldap/ldap/v3"
 )
 
-// What ProtocolSecurity may be.
+// Values of ProtocolSecurity.
 const (
 	Plain    = ""      // no TLS: passwords cross the network as they are
 	StartTLS = "tls"   // plain text at first, turned into TLS before anything is said
 	LDAPS    = "ldaps" // TLS from the first byte
 )
 
-// Config is one tenant's directory. The fields are those of /backends/ldap, apart from Reach and RootCAs, which are
-// the operator's and not the tenant's.
+// Config is one tenant's directory. Its fields are those of /backends/ldap, except Reach and RootCAs, which the operator chooses,
+// not the tenant.
 type Config struct {
 	Host             string // a name or an IP address, which the certificate has to bear
 	Port             int
@@ -37,15 +37,15 @@ type Config struct {
 	UserLoginAttribute string // such as uid
 	UserEmailAttribute string // such as mail
 
-	// SearchFilters is a filter in which {username}, {user_login_attribute} and {user_email_attribute} stand
-	// for the escaped login and the two attributes. Empty is "({user_login_attribute}={username})". A user who
-	// binds directly has to match it too, if it is there.
+	// SearchFilters is a filter in which {username}, {user_login_attribute} and {user_email_attribute} stand for the escaped
+	// login and the two attributes. Empty means "({user_login_attribute}={username})". If it is set, a user who binds directly
+	// must match it too.
 	SearchFilters string
 
-	// Reach is where the directory may be.
+	// Reach limits the addresses of directories.
 	Reach *Reach
 
-	// RootCAs are who may have signed the directory's certificate; nil is whom the system trusts.
+	// RootCAs are the authorities that may have signed the directory's certificate; nil means those of the system.
 	RootCAs *x509.CertPool
 }
 
@@ -78,10 +78,10 @@ func (c Config) String() string {
 // GoString is String, so that %#v keeps the secrets too.
 func (c Config) GoString() string { return "ldap.Config{" + c.String() + "}" }
 
-// service reports whether a service account looks for the user's entry.
+// service reports whether a service account searches for the user's entry.
 func (c Config) service() bool { return c.BindDN != "" && c.BindPassword != "" }
 
-// Longest values, in characters; a filter's is our own.
+// The longest values, in characters. The limit of a filter is arbitrary.
 const (
 	maxHost      = 512
 	maxDN        = 256
@@ -94,7 +94,7 @@ var (
 	attribute = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9-]*|[0-9]+(\.[0-9]+)+)(;[A-Za-z0-9-]+)*$`)
 )
 
-// Check reports every field that no directory could be asked with: each is a [*FieldError], joined.
+// Check reports every field with which no directory could be asked: each is a [*FieldError], joined.
 func (c Config) Check() error {
 	var errs []error
 	add := func(field, reason string) {
@@ -140,7 +140,7 @@ func checkHost(host string) string {
 	return ""
 }
 
-// checkText holds for a bind DN, which is no DN in Active Directory: user@domain binds there.
+// checkText also suits a bind DN, which is not a DN in Active Directory: user@domain binds there.
 func checkText(text string, longest int) string {
 	switch {
 	case utf8.RuneCountInString(text) > longest:

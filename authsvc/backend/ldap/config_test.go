@@ -25,7 +25,7 @@ func TestCheck(t *testing.T) {
 	long := strings.Repeat("x", 600)
 	for name, c := range map[string]struct {
 		change func(*ldap.Config)
-		fields []string // that are wrong
+		fields []string // the wrong ones
 	}{
 		"all right":               {change: func(*ldap.Config) {}},
 		"IPv4":                    {change: func(c *ldap.Config) { c.Host = "192.0.2.7" }},
@@ -96,7 +96,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// wrong are the fields that err names, in its order.
+// wrong returns the fields that err names, in order.
 func wrong(t *testing.T, err error) []string {
 	t.Helper()
 	if err == nil {

@@ -11,13 +11,13 @@ import (
 	"github.com/google/uuid"
 )
 
-// idAttributes are where directories keep what identifies an entry, first those that no user can write: where there is
-// an entryUUID it is the server's, while an objectGUID or nsUniqueId may be anybody's on a server that is not of their make.
+// idAttributes are the attributes in which directories keep an entry's ID. Those that no user can write come first: an entryUUID
+// is always the server's own, while an objectGUID or nsUniqueId on another vendor's server may be anybody's.
 var idAttributes = []string{"entryUUID", "objectGUID", "nsUniqueId"}
 
 var uniqueID = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{8}-[0-9a-f]{8}-[0-9a-f]{8}$`)
 
-// entry reads what the search answered.
+// entry reads a search result.
 func (s *session) entry(found *goldap.Entry) Entry {
 	e := Entry{DN: found.DN, ID: idOf(found), Emails: emails(found.GetEqualFoldAttributeValues(s.config.UserEmailAttribute))}
 	if len(e.Emails) == 1 {
@@ -26,8 +26,8 @@ func (s *session) entry(found *goldap.Entry) Entry {
 	return e
 }
 
-// emails leaves out what is no address or name of any local user: empty and
-// endless values, and values with spaces or control characters.
+// emails omits values that no local user has as address or name: empty and very long values, and values with spaces or control
+// characters.
 func emails(values []string) []string {
 	var kept []string
 	odd := func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }
@@ -41,7 +41,7 @@ func emails(values []string) []string {
 	return slices.Compact(kept)
 }
 
-// idOf is empty unless the first of the attributes that is there has one value, of the form that its servers give it.
+// idOf returns "" unless the first of the attributes that exist has one value, in the form that its servers use.
 func idOf(found *goldap.Entry) string {
 	for _, name := range idAttributes {
 		values := found.GetEqualFoldRawAttributeValues(name)
@@ -74,7 +74,7 @@ func textUUID(text string) string {
 	return u.String()
 }
 
-// binaryGUID writes a GUID the way Windows does: its first three numbers have their lowest byte first.
+// binaryGUID formats a GUID as Windows does: its first three numbers have their lowest byte first.
 func binaryGUID(raw []byte) string {
 	if len(raw) != 16 {
 		return ""
@@ -82,7 +82,7 @@ func binaryGUID(raw []byte) string {
 	return uuid.UUID(windowsOrder(raw)).String()
 }
 
-// windowsOrder turns a GUID's bytes from one order to the other.
+// windowsOrder converts a GUID's bytes from one order to the other.
 func windowsOrder(raw []byte) []byte {
 	b := slices.Clone(raw)
 	slices.Reverse(b[0:4])

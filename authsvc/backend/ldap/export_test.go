@@ -2,7 +2,7 @@ package ldap
 
 import "net"
 
-// Dials says whether a connection to an address is made, to which a host's name has led.
+// Dials reports whether a connection would be made to an address that a host's name resolves to.
 func (r *Reach) Dials(host, address string) error {
 	return r.control(host)("tcp", net.JoinHostPort(address, "389"), nil)
 }

@@ -7,15 +7,15 @@ import (
 	goldap "github.com/go-ldap/ldap/v3"
 )
 
-// The words of a template.
+// The placeholders of a template.
 const (
 	usernameWord       = "{username}"
 	loginAttributeWord = "{user_login_attribute}"
 	emailAttributeWord = "{user_email_attribute}"
 )
 
-// template is the configured filter, or the default one: any entry for a user who has bound directly, the
-// entry with the login otherwise. The parentheses around a whole filter may be missing, as OpenLDAP's tools allow.
+// template returns the configured filter, or the default: any entry for a user who has bound directly, otherwise the entry with
+// the login. The outer parentheses may be missing, as OpenLDAP's tools allow.
 func (c Config) template() string {
 	text := strings.TrimSpace(c.SearchFilters)
 	switch {
@@ -29,8 +29,8 @@ func (c Config) template() string {
 	return text
 }
 
-// filter is the template with its words replaced, all in one pass: a login that looks like one of the words
-// stays what it is. No login can close, widen or add to the filter (RFC 4515, section 3).
+// filter fills the template's placeholders in one pass: a login that looks like a placeholder stays as it is. No login can close,
+// widen or extend the filter (RFC 4515, section 3).
 func (c Config) filter(login string) string {
 	return strings.NewReplacer(
 		usernameWord, goldap.EscapeFilter(login),
@@ -39,7 +39,7 @@ func (c Config) filter(login string) string {
 	).Replace(c.template())
 }
 
-// checkFilter says what is wrong with SearchFilters, or nothing.
+// checkFilter returns what is wrong with SearchFilters, or "".
 func (c Config) checkFilter() string {
 	if reason := checkText(c.SearchFilters, maxFilter); reason != "" {
 		return reason
@@ -53,8 +53,8 @@ func (c Config) checkFilter() string {
 	if c.service() && !strings.Contains(text, usernameWord) {
 		return "must hold " + usernameWord + ": without it every login would mean the same entry"
 	}
-	// A value begins after the first "=" of its parentheses. What stands before it is the name of an attribute,
-	// which escaping does not protect.
+	// A value begins after the first "=" within its parentheses. Before it is an attribute's name, which escaping does not
+	// protect.
 	for i := 0; ; {
 		next := strings.Index(text[i:], usernameWord)
 		if next < 0 {

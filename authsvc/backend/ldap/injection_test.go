@@ -13,7 +13,7 @@ import (
 	"github.com/ringfence/ringfence/authsvc/backend/ldap/ldaptest"
 )
 
-// wild are logins that mean something in a filter or in a name.
+// wild are logins with a special meaning in a filter or in a name.
 var wild = []string{
 	"*", "a*", "*lice", "alice*", "alice)(uid=*", "*)(uid=*", "alice)(|(uid=*", "*))(|(uid=*", "alice))", "(alice)", "!(uid=x)",
 	"&(uid=alice)", `alice\`, `\`, `\2a`, `\61lice`, `alice\29`, "alice,ou=former", "alice,ou=people,dc=example,dc=test",
@@ -22,7 +22,7 @@ var wild = []string{
 	"../alice", "alice@example.test", " * ", ".*", "^alice$", "alice|bob",
 }
 
-// TestInjection: no login opens alice's account but alice's, whatever the directory makes of it.
+// TestInjection: only alice's login opens alice's account, however the directory interprets it.
 func TestInjection(t *testing.T) {
 	t.Parallel()
 	server := ldaptest.Start(t)
@@ -35,8 +35,8 @@ func TestInjection(t *testing.T) {
 	}
 }
 
-// TestLoginStaysOneValue reads on the wire what a login has become: the value of one equality in the filter, and the
-// value of the first part of the name; the rest is as configured.
+// TestLoginStaysOneValue reads on the wire what becomes of a login: the value of one equality in the filter, and the value of the
+// first part of the name; the rest is as configured.
 func TestLoginStaysOneValue(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex

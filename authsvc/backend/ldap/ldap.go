@@ -13,7 +13,7 @@ import (
 	goldap "github.com/go-ldap/ldap/v3"
 )
 
-// How long a directory is waited for: for a connection with its TLS when that comes first, and for everything together.
+// How long to wait for a directory: for a connection, including immediate TLS, and for everything together.
 const (
 	ConnectTimeout = 2 * time.Second
 	Timeout        = 5 * time.Second
@@ -25,9 +25,9 @@ const (
 	MaxPassword = 1024
 )
 
-// ErrRefused is the directory's "no" to a login and a password: a wrong one, no such entry, several entries, a
-// password or login that cannot be one. The error that wraps it has the reason, which is for a log and never
-// for the client: to a client all refusals are one.
+// ErrRefused is the directory's refusal of a login and a password: a wrong password, no such entry, several entries, or a
+// password or login that cannot be one. The error that wraps it holds the reason, which is for a log and never for the client: to
+// a client all refusals look the same.
 var ErrRefused = errors.New("login refused")
 
 func refused(reason string) error { return fmt.Errorf("%w: %s", ErrRefused, reason) }
@@ -36,27 +36,27 @@ func refused(reason string) error { return fmt.Errorf("%w: %s", ErrRefused, reas
 type Entry struct {
 	DN string // as the directory spells it
 
-	// ID is what identifies the entry for ever, in small letters: its entryUUID, or the objectGUID of Active
-	// Directory as a UUID, or the nsUniqueId of 389. It survives a new name, and no two entries share it. It is
-	// empty when the directory shows none. A local user is bound to it, and not to an address.
+	// ID identifies the entry for ever, in lower case: its entryUUID, or the objectGUID of Active Directory as a UUID, or the
+	// nsUniqueId of 389. It survives renaming, and no two entries share it. It is empty if the directory shows none. A local user
+	// is bound to it, and not to an address.
 	ID string
 
-	// Email is the entry's address in small letters, when it has exactly one, else empty. It finds the local user
-	// of an entry whose ID is not known yet. An entry with several different addresses has no Email, because
-	// picking one would let whoever may add an address choose whose account it opens.
+	// Email is the entry's address in lower case, if it has exactly one, otherwise empty. It finds the local user of an entry
+	// whose ID is not yet bound. An entry with several different addresses has no Email: picking one would let anybody who may
+	// add an address choose which account it opens.
 	Email string
 
-	// Emails are all its addresses, in small letters, sorted, each once: for a caller that accepts an entry with
-	// several when no more than one local user has any of them.
+	// Emails are all its addresses, in lower case, sorted, without duplicates: for a caller that accepts an entry with several
+	// addresses if at most one local user has any of them.
 	Emails []string
 }
 
-// Authenticate asks the directory for the entry that login means and whether password is its password.
+// Authenticate asks the directory which entry login means, and whether password is that entry's password.
 //
-// An error is [ErrRefused] when the directory says no, and otherwise says why the directory could not be asked: a
-// bad Config, a server that is down or slow, a certificate that is not right, a service account that is refused.
-// No error holds the password or BindPassword. When ctx ends so does the connection, and the error wraps ctx.Err().
-// It is safe for concurrent use; each call has a connection of its own.
+// The error wraps [ErrRefused] if the directory refuses; otherwise it says why the directory could not be asked: a bad Config, a
+// server that is unreachable or slow, an invalid certificate, a refused service account. No error holds the password or
+// BindPassword. When ctx ends, the connection ends too, and the error wraps ctx.Err(). Authenticate is safe for concurrent use;
+// each call has its own connection.
 func Authenticate(ctx context.Context, c Config, login, password string) (Entry, error) {
 	if !usable(password) {
 		return Entry{}, refused("the password is blank, too long, or holds a NUL")
@@ -80,8 +80,8 @@ func Authenticate(ctx context.Context, c Config, login, password string) (Entry,
 	return s.directly(login, password)
 }
 
-// usable reports whether a password may be sent. An empty one makes a bind unauthenticated, which directories answer
-// with success (RFC 4513, section 5.1.2), and servers written in C may see a NUL as the end.
+// usable reports whether a password may be sent. A bind with an empty one is unauthenticated, and directories report success (RFC
+// 4513, section 5.1.2). Servers written in C may take a NUL for the end.
 func usable(password string) bool {
 	return strings.TrimSpace(password) != "" && len(password) <= MaxPassword && !strings.ContainsRune(password, 0)
 }
@@ -98,8 +98,8 @@ func (s *session) throughService(login, password string) (Entry, error) {
 	}
 	entries, err := s.search(s.config.UserBaseDN, goldap.ScopeWholeSubtree, login)
 	if err == nil && len(entries) == 1 {
-		if entries[0].DN == "" { // a bind with it would be another kind of bind
-			return Entry{}, errors.New("searching the user: the directory answered an entry without a name")
+		if entries[0].DN == "" { // binding with it would be an anonymous bind
+			return Entry{}, errors.New("searching the user: the directory returned an entry without a name")
 		}
 		if err := s.bindUser(entries[0].DN, password); err != nil {
 			return Entry{}, err
@@ -110,8 +110,8 @@ func (s *session) throughService(login, password string) (Entry, error) {
 	if err != nil && !several {
 		return Entry{}, s.failure("searching the user", err)
 	}
-	// One bind more, as a name that nobody has: without it an unknown login would be answered faster than a
-	// wrong password. Its answer does not matter.
+	// One more bind, as a name that nobody has: without it the response to an unknown login would come sooner than to a wrong
+	// password. Its result does not matter.
 	_ = s.bindUser(s.nameBelowBase(rand.Text()), password)
 	if several {
 		return Entry{}, refused("several entries match")
@@ -137,12 +137,12 @@ func (s *session) directly(login, password string) (Entry, error) {
 	return Entry{}, errors.New("reading the user's own entry: the directory does not show it to the user")
 }
 
-// nameBelowBase is the DN of a direct bind. The login stays one value of it, whatever it holds (RFC 4514, section 2.4).
+// nameBelowBase returns the DN of a direct bind. The login stays one value of it, whatever it holds (RFC 4514, section 2.4).
 func (s *session) nameBelowBase(login string) string {
 	return s.config.UserLoginAttribute + "=" + goldap.EscapeDN(login) + "," + s.config.UserBaseDN
 }
 
-// bindUser proves the password.
+// bindUser checks the password.
 func (s *session) bindUser(dn, password string) error {
 	err := s.conn.Bind(dn, password)
 	switch {
@@ -150,7 +150,7 @@ func (s *session) bindUser(dn, password string) error {
 		return nil
 	case goldap.IsErrorAnyOf(err, goldap.LDAPResultInvalidCredentials,
 		goldap.LDAPResultNoSuchObject, goldap.LDAPResultInappropriateAuthentication):
-		// The last two are how some servers say that there is no such entry, or that it has no password.
+		// With the last two, some servers say that there is no such entry, or that it has no password.
 		return refused("the directory refused the bind")
 	}
 	return s.failure("binding as the user", err)
@@ -167,7 +167,7 @@ func (s *session) find(base string, scope int, filter string, attributes []strin
 		BaseDN:       base,
 		Scope:        scope,
 		DerefAliases: goldap.NeverDerefAliases,
-		SizeLimit:    1, // beyond it the server answers sizeLimitExceeded: that is all we need to know of a second one
+		SizeLimit:    1, // beyond it the server returns sizeLimitExceeded: all we need to know about a second entry
 		TimeLimit:    int(Timeout / time.Second),
 		Filter:       filter,
 		Attributes:   attributes,

@@ -11,7 +11,7 @@ import (
 	"github.com/ringfence/ringfence/authsvc/backend/ldap/ldaptest"
 )
 
-// transports are the three ways to speak to one server.
+// transports are the three ways to talk to one server.
 func transports(s *ldaptest.Server) map[string]ldap.Config {
 	plain, start, ldaps := s.Config(), s.Config(), s.Config()
 	start.ProtocolSecurity = ldap.StartTLS
@@ -19,13 +19,13 @@ func transports(s *ldaptest.Server) map[string]ldap.Config {
 	return map[string]ldap.Config{"plain": plain, "StartTLS": start, "ldaps": ldaps}
 }
 
-// direct is c without its service account.
+// direct returns c without its service account.
 func direct(c ldap.Config) ldap.Config {
 	c.BindDN, c.BindPassword = "", ""
 	return c
 }
 
-// wantRefused fails unless err is a refusal, and says nothing of the password.
+// wantRefused fails unless err is a refusal that does not contain the password.
 func wantRefused(t *testing.T, err error, password string) {
 	t.Helper()
 	if !errors.Is(err, ldap.ErrRefused) {
@@ -34,7 +34,7 @@ func wantRefused(t *testing.T, err error, password string) {
 	wantNoSecret(t, err, password)
 }
 
-// wantTrouble fails unless err is there and is no refusal.
+// wantTrouble fails unless err is an error other than a refusal.
 func wantTrouble(t *testing.T, err error, says string) {
 	t.Helper()
 	switch {
@@ -121,7 +121,7 @@ func TestAuthenticate(t *testing.T) {
 	}
 }
 
-// TestTwoEntries: one login that two entries have is nobody's, with either's password, wherever a search finds both.
+// TestTwoEntries: a login of two entries is refused, with either's password, wherever a search finds both.
 func TestTwoEntries(t *testing.T) {
 	t.Parallel()
 	server := ldaptest.Start(t)
@@ -205,7 +205,7 @@ func TestVersion2(t *testing.T) {
 	}
 }
 
-// TestServiceAccount: what is wrong with the service account is the operator's matter, not the user's refusal.
+// TestServiceAccount: a problem with the service account is the operator's, and not a refusal of the user.
 func TestServiceAccount(t *testing.T) {
 	t.Parallel()
 	server := ldaptest.Start(t)
@@ -228,12 +228,12 @@ func TestServiceAccount(t *testing.T) {
 		}
 	}
 
-	// A user who may not read the own entry has no address to be known by.
+	// A user who may not read their own entry has no address to be found by.
 	_, err = ldap.Authenticate(t.Context(), direct(server.Config()), "hermit", ldaptest.Password("hermit"))
 	wantTrouble(t, err, "own entry")
 }
 
-// TestBigEntry: a picture in the entry is not asked for, and an entry with more addresses than anybody has is not taken.
+// TestBigEntry: a picture in the entry is not requested, and an entry with an absurd number of addresses is refused.
 func TestBigEntry(t *testing.T) {
 	t.Parallel()
 	person := func(uid string, more string) string {

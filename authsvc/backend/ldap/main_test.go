@@ -6,5 +6,5 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain holds that no connection, whatever became of it, leaves a goroutine behind.
+// TestMain checks that no connection leaves a goroutine behind.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

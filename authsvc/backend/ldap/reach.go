@@ -9,20 +9,21 @@ import (
 	"syscall"
 )
 
-// Reach is where directories may be: the operator's word, for tenants choose the addresses. A nil Reach is as the zero one. What counts
-// is the address that is dialled, however its name is spelled and whatever a name server says of it from one moment to the next.
+// Reach says where directories may be. The operator decides, since tenants choose the addresses. A nil Reach equals the zero one.
+// The dialled address counts, however its name is spelled and whatever a name server returns from one moment to the next.
 //
-// Refused are the addresses of this machine and of its own link, those of groups, and those that carry one of them inside:
-// loopback, link-local, unspecified, multicast, broadcast and reserved ones, in IPv4, in IPv6, and as IPv4 in IPv6. Private networks are where
-// directories live, and are not refused.
+// Refused are the addresses of this machine, of its own link and of groups, and addresses that embed one of them: loopback,
+// link-local, unspecified, multicast, broadcast and reserved ones, in IPv4, in IPv6, and as IPv4 in IPv6. Private networks are
+// allowed, since directories live there.
 type Reach struct {
-	// Allow are networks and hosts that are reached whatever they are.
+	// Allow lists networks and hosts that are always allowed.
 	Allow []Place
-	// Only are networks and hosts; if there are any, no others are reached but those of Allow. They do not open what is refused above.
+	// Only lists networks and hosts. If there are any, only these and those of Allow are allowed. They do not override the
+	// refusals above.
 	Only []Place
 }
 
-// Place is a network, or a host by the name that a tenant has to write.
+// Place is a network, or a host by the name that a tenant must write.
 type Place struct {
 	network netip.Prefix
 	host    string
@@ -60,7 +61,7 @@ func listed(places []Place, host string, address netip.Addr) bool {
 // ErrOutOfReach says that no directory may be at an address.
 var ErrOutOfReach = errors.New("no directory may be at this address: the operator allows some by directories { allow }, and may have named the only ones")
 
-// check refuses an address to which a host's name has led.
+// check refuses an address that a host's name resolves to.
 func (r *Reach) check(host string, address netip.Addr) error {
 	address = address.Unmap()
 	if r == nil {
@@ -76,8 +77,8 @@ func (r *Reach) check(host string, address netip.Addr) error {
 	return nil
 }
 
-// control checks the address of each attempt to connect, when its name has been resolved and nothing has been sent. It is for a
-// net.Dialer.
+// control returns a function for net.Dialer that checks the address of each connection attempt, after its name is resolved and
+// before anything is sent.
 func (r *Reach) control(host string) func(network, address string, _ syscall.RawConn) error {
 	return func(_, address string, _ syscall.RawConn) error {
 		where, err := netip.ParseAddrPort(address)
@@ -91,15 +92,15 @@ func (r *Reach) control(host string) func(network, address string, _ syscall.Raw
 // Networks that netip does not name (IANA's registries of special-purpose addresses).
 var reserved = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"),      // this host (RFC 1122)
-	netip.MustParsePrefix("192.0.0.0/24"),   // protocol assignments, NAT64 discovery among them (RFC 6890)
+	netip.MustParsePrefix("192.0.0.0/24"),   // protocol assignments, including NAT64 discovery (RFC 6890)
 	netip.MustParsePrefix("240.0.0.0/4"),    // reserved, and 255.255.255.255 (RFC 1112)
-	netip.MustParsePrefix("64:ff9b:1::/48"), // a network's own NAT64: where the IPv4 address is, it alone knows (RFC 8215)
+	netip.MustParsePrefix("64:ff9b:1::/48"), // a network's own NAT64: only that network knows where the IPv4 address is (RFC 8215)
 	netip.MustParsePrefix("2001::/32"),      // Teredo (RFC 4380)
 	netip.MustParsePrefix("100::/64"),       // discard (RFC 6666)
-	netip.MustParsePrefix("fec0::/10"),      // site-local, which is any site's (RFC 3879)
+	netip.MustParsePrefix("fec0::/10"),      // site-local, of an unknown site (RFC 3879)
 }
 
-// special reports whether an address is of the machine, its link or a group, or carries such a one.
+// special reports whether an address is of the machine, its link or a group, or embeds one.
 func special(address netip.Addr) bool {
 	if address.IsLoopback() || address.IsUnspecified() || address.IsLinkLocalUnicast() || address.IsMulticast() {
 		return true
@@ -113,7 +114,7 @@ func special(address netip.Addr) bool {
 	return ok && special(inner)
 }
 
-// carried is the IPv4 address inside of an IPv6 address.
+// carried returns the IPv4 address inside an IPv6 address.
 func carried(address netip.Addr) (netip.Addr, bool) {
 	if !address.Is6() {
 		return address, false

@@ -21,7 +21,7 @@ func places(t *testing.T, texts ...string) (list []ldap.Place) {
 	return list
 }
 
-// The machine's own addresses, those of its link and of groups are refused, in whatever they are wrapped.
+// The addresses of the machine, of its link and of groups are refused, in whatever form they are embedded.
 func TestReach(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -78,7 +78,7 @@ func TestReach(t *testing.T) {
 	}
 }
 
-// Nothing is connected to, whatever spells the address and whatever security it has: the check is of what a name leads to.
+// No refused address is connected to, however it is spelled and whatever the security: the check applies to the resolved address.
 func TestNothingOutOfReachIsConnectedTo(t *testing.T) {
 	t.Parallel()
 	port := listen(t, func(net.Conn) { t.Error("it is connected to") })

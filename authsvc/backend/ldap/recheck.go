@@ -12,25 +12,26 @@ import (
 	"github.com/google/uuid"
 )
 
-// ErrNoService says that a directory without a service account cannot be asked about somebody who sends no password.
+// ErrNoService says that a directory without a service account cannot be asked about a user without the user's password.
 var ErrNoService = errors.New("without bind_dn and bind_password the directory answers nothing without the user's password")
 
-// statusAttributes are where directories say that an account is closed: OpenLDAP's password policy, Active Directory, 389
-// and eDirectory.
+// statusAttributes are the attributes in which directories mark an account as closed: OpenLDAP's password policy, Active
+// Directory, 389 and eDirectory.
 var statusAttributes = []string{"pwdAccountLockedTime", "userAccountControl", "nsAccountLock", "loginDisabled"}
 
 const (
-	// lockedForGood is the pwdAccountLockedTime of an account that an administrator has locked. Another is one that locks
-	// itself for a while after wrong passwords, which anybody can bring about.
+	// lockedForGood is the pwdAccountLockedTime of an account that an administrator has locked. Any other value is a temporary
+	// lock after wrong passwords, which anybody can cause.
 	lockedForGood = "000001010000Z"
-	// accountDisable is the flag of userAccountControl.
+	// accountDisable is a flag of userAccountControl.
 	accountDisable = 2
 )
 
-// Recheck asks the directory, as its service account, whether the entry of an earlier [Authenticate] could still log in: it is there, its
-// account is not closed, and a login finds it, as search_filters says. id is its ID; when it has none it is found by its addresses.
+// Recheck asks the directory, as its service account, whether the entry of an earlier [Authenticate] could still log in: it
+// exists, its account is not closed, and a login finds it with search_filters. id is its ID; if it is empty, the addresses find
+// the entry.
 //
-// It is no proof of a password. Its errors are as Authenticate's, and [ErrNoService].
+// Recheck proves no password. Its errors are those of Authenticate, and [ErrNoService].
 func Recheck(ctx context.Context, c Config, id string, addresses []string) error {
 	if err := c.Check(); err != nil {
 		return fmt.Errorf("checking the directory's configuration: %w", err)
@@ -77,7 +78,7 @@ func Recheck(ctx context.Context, c Config, id string, addresses []string) error
 	return refused("no login finds the entry any longer")
 }
 
-// known is the filter that finds an entry which is known already.
+// known returns the filter that finds a known entry.
 func (c Config) known(id string, addresses []string) (string, error) {
 	var filter strings.Builder
 	if uniqueID.MatchString(id) {
@@ -86,7 +87,7 @@ func (c Config) known(id string, addresses []string) (string, error) {
 	if id != "" {
 		u, err := uuid.Parse(id)
 		if err != nil {
-			return "", refused("the ID is none of a directory's")
+			return "", refused("the ID is not a directory's")
 		}
 		for _, b := range windowsOrder(u[:]) {
 			fmt.Fprintf(&filter, `\%02x`, b)
@@ -102,7 +103,7 @@ func (c Config) known(id string, addresses []string) (string, error) {
 	return "(|" + filter.String() + ")", nil
 }
 
-// one searches the one entry that matches.
+// one finds the one entry that matches.
 func (s *session) one(doing, filter string, attributes ...string) (*goldap.Entry, error) {
 	entries, err := s.find(s.config.UserBaseDN, goldap.ScopeWholeSubtree, filter, slices.Concat(attributes, idAttributes, statusAttributes))
 	switch {

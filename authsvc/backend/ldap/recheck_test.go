@@ -8,7 +8,7 @@ import (
 	"github.com/ringfence/ringfence/authsvc/backend/ldap/ldaptest"
 )
 
-// Somebody is found again by the ID, or by an address, until the directory's administrator has closed the account or removed it.
+// Recheck finds a user by the ID, or by an address, until the directory's administrator has closed or removed the account.
 func TestRecheck(t *testing.T) {
 	s := ldaptest.Start(t)
 	c := s.Config()
@@ -64,7 +64,7 @@ func TestRecheck(t *testing.T) {
 	wantTrouble(t, check(ldaptest.AliceUUID), "connecting to the directory")
 }
 
-// Each make of directory has its own way to say that an account is closed.
+// Each kind of directory marks a closed account in its own way.
 func TestRecheckClosedAccounts(t *testing.T) {
 	for _, tt := range []struct {
 		name, attribute, value string

@@ -14,14 +14,14 @@ import (
 
 // session is one connection to a directory, for one login.
 type session struct {
-	ctx      context.Context // ends at the latest when the time for the login is over; the connection ends with it
+	ctx      context.Context // ends when the time for the login is over, and ends the connection
 	config   Config
-	password string // the user's: to keep it out of errors
+	password string // the user's, to keep it out of errors
 	conn     *goldap.Conn
-	stop     func() bool // lets go of ctx
+	stop     func() bool // releases ctx
 }
 
-// open connects, and secures the connection as configured: it answers a session over TLS or none.
+// open connects, and secures the connection as configured: it returns a session over TLS, or fails.
 func open(ctx context.Context, c Config, password string) (*session, error) {
 	s := &session{ctx: ctx, config: c, password: password}
 	raw, secured, err := s.connect()
@@ -30,11 +30,11 @@ func open(ctx context.Context, c Config, password string) (*session, error) {
 	}
 	s.conn = goldap.NewConn(&wire{Conn: secured, left: maxAnswers, version2: c.ProtocolVersion == 2}, c.ProtocolSecurity == LDAPS)
 	s.conn.Start()
-	s.stop = context.AfterFunc(ctx, func() { _ = raw.Close() }) // whoever reads or writes then gets an error at once
+	s.stop = context.AfterFunc(ctx, func() { _ = raw.Close() }) // a pending read or write then fails at once
 	if c.ProtocolSecurity == StartTLS {
 		if err := s.conn.StartTLS(c.tls()); err != nil {
 			s.stop()
-			_ = raw.Close() // without a farewell, so that nothing more is said in plain text
+			_ = raw.Close() // without an unbind, so that nothing more is sent in plain text
 			_ = s.conn.Close()
 			return nil, s.failure("starting TLS", err)
 		}
@@ -42,7 +42,7 @@ func open(ctx context.Context, c Config, password string) (*session, error) {
 	return s, nil
 }
 
-// connect returns the TCP connection, and the same or the TLS connection over it.
+// connect returns the TCP connection, and the connection to use: the same, or TLS over it.
 func (s *session) connect() (raw, secured net.Conn, err error) {
 	ctx, cancel := context.WithTimeout(s.ctx, ConnectTimeout)
 	defer cancel()
@@ -63,12 +63,12 @@ func (s *session) connect() (raw, secured net.Conn, err error) {
 	return raw, secure, nil
 }
 
-// tls always verifies the certificate and the name in it: no field turns that off.
+// tls always verifies the certificate and its name: no field turns that off.
 func (c Config) tls() *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS12, ServerName: c.Host, RootCAs: c.RootCAs}
 }
 
-// close takes leave of the server and closes the connection.
+// close unbinds and closes the connection.
 func (s *session) close() {
 	if s.conn.Unbind() != nil {
 		_ = s.conn.Close()
@@ -76,11 +76,11 @@ func (s *session) close() {
 	s.stop()
 }
 
-// maxDiagnostic is how much of a server's own words an error repeats, in bytes.
+// maxDiagnostic is how much of a server's message an error repeats, in bytes.
 const maxDiagnostic = 200
 
-// failure says in what step a directory failed and how. What the server says is repeated, because directories
-// tell there what an operator needs, unless it holds one of the passwords.
+// failure says in which step a directory failed and how. It repeats the server's message, which often has what an operator needs,
+// unless the message holds one of the passwords.
 func (s *session) failure(doing string, err error) error {
 	if s.ctx.Err() != nil {
 		return fmt.Errorf("%s: %w", doing, s.ctx.Err())
@@ -96,9 +96,9 @@ func (s *session) failure(doing string, err error) error {
 		}
 	}
 	says = says[:min(len(says), maxDiagnostic)]
-	if answer.ResultCode >= goldap.ErrorNetwork { // no code of a directory, but the library's
+	if answer.ResultCode >= goldap.ErrorNetwork { // the library's code, not the directory's
 		return fmt.Errorf("%s: %q", doing, says)
 	}
-	return fmt.Errorf("%s: the directory answered %d (%s) %q", doing,
+	return fmt.Errorf("%s: the directory returned %d (%s) %q", doing,
 		answer.ResultCode, goldap.LDAPResultCodeMap[answer.ResultCode], says)
 }

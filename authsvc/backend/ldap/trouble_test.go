@@ -40,13 +40,12 @@ func TestServerDown(t *testing.T) {
 	}
 }
 
-// TestServerHangs: a server that takes connections and is silent costs the promised time and no more, and less when the
-// caller goes away.
+// TestServerHangs: a silent server that accepts connections takes exactly the documented time, and less if the caller leaves.
 func TestServerHangs(t *testing.T) {
 	t.Parallel()
 	server := ldaptest.Start(t)
 	server.Pause()
-	// hangs checks how long a login takes, at best of a few: another process must not decide it.
+	// hangs checks how long a login takes, at best of a few, so that another process cannot fail the test.
 	hangs := func(what string, config ldap.Config, deadline, least, limit time.Duration) {
 		var took time.Duration
 		for range 10 {
@@ -85,7 +84,7 @@ func TestServerHangs(t *testing.T) {
 	}
 }
 
-// TestCancelled: cancelling ends the wait, in every step, and the connection with it.
+// TestCancelled: cancelling ends every step at once, and the connection with it.
 func TestCancelled(t *testing.T) {
 	t.Parallel()
 	cancelled, cancel := context.WithCancel(t.Context())
@@ -103,7 +102,7 @@ func TestCancelled(t *testing.T) {
 				return yes(found("uid=alice"))(op)
 			}
 			cancel()
-			return []*ber.Packet{} // says nothing, and reads on until the client closes
+			return []*ber.Packet{} // no response, and reads until the client closes
 		})
 		directory := config.Port
 		config.Port = listen(t, func(client net.Conn) {
@@ -119,7 +118,7 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// TestAnswersCutOff cuts what the server says after each of its bytes: only all of it lets anybody in.
+// TestAnswersCutOff cuts the server's responses after each of their bytes: only complete ones let anybody in.
 func TestAnswersCutOff(t *testing.T) {
 	t.Parallel()
 	server := ldaptest.Start(t)
@@ -142,7 +141,7 @@ func TestAnswersCutOff(t *testing.T) {
 	}
 }
 
-// TestStartTLSRefused: nothing is said in plain text to a server that refuses TLS.
+// TestStartTLSRefused: nothing is sent in plain text to a server that refuses TLS.
 func TestStartTLSRefused(t *testing.T) {
 	t.Parallel()
 	server := ldaptest.Start(t, ldaptest.WithoutTLS())
@@ -155,7 +154,7 @@ func TestStartTLSRefused(t *testing.T) {
 			t.Errorf("the client says the operations %v", said)
 		}
 	}
-	// The same of servers that promise TLS and do not hold it.
+	// The same with servers that promise TLS and break the promise.
 	for name, next := range map[string][]*ber.Packet{
 		"plain text":         {result(goldap.ApplicationExtendedResponse, 0, ""), result(goldap.ApplicationBindResponse, 0, "")},
 		"another's response": {result(goldap.ApplicationBindResponse, 0, ""), result(goldap.ApplicationBindResponse, 0, "")},
@@ -177,7 +176,7 @@ func TestStartTLSRefused(t *testing.T) {
 	}
 }
 
-// TestCertificates: a certificate of another name or of an authority that is not trusted ends it.
+// TestCertificates: a certificate for another name, or of an untrusted authority, ends the connection.
 func TestCertificates(t *testing.T) {
 	t.Parallel()
 	server, other := ldaptest.Start(t), ldaptest.Start(t)
@@ -205,7 +204,7 @@ func TestCertificates(t *testing.T) {
 	}
 }
 
-// TestNothingInPlainText: what is said before and under TLS shows no password.
+// TestNothingInPlainText: no password appears on the wire, before or under TLS.
 func TestNothingInPlainText(t *testing.T) {
 	t.Parallel()
 	server := ldaptest.Start(t)
@@ -227,7 +226,7 @@ func TestNothingInPlainText(t *testing.T) {
 	}
 }
 
-// TestReferrals: the server's advice to ask elsewhere, for the base or inside of it, is not followed.
+// TestReferrals: referrals, for the base or inside of it, are not followed.
 func TestReferrals(t *testing.T) {
 	t.Parallel()
 	elsewhere := listen(t, func(net.Conn) { t.Error("the referral is followed") })
@@ -247,7 +246,7 @@ func TestReferrals(t *testing.T) {
 	wantRefused(t, err, "") // slapd refers no binds
 }
 
-// TestSameTalk: an unknown login and a wrong password cost the same messages.
+// TestSameTalk: an unknown login and a wrong password take the same messages.
 func TestSameTalk(t *testing.T) {
 	t.Parallel()
 	server := ldaptest.Start(t)
@@ -268,7 +267,7 @@ func TestSameTalk(t *testing.T) {
 	}
 }
 
-// TestManyAtOnce: logins do not get in each other's way.
+// TestManyAtOnce: concurrent logins do not interfere.
 func TestManyAtOnce(t *testing.T) {
 	t.Parallel()
 	server := ldaptest.Start(t)

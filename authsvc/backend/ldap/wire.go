@@ -10,8 +10,8 @@ import (
 	goldap "github.com/go-ldap/ldap/v3"
 )
 
-// maxAnswers is how many bytes a directory may send in one session: a handshake, and one entry with four attributes.
-// The library itself would take messages of two gigabytes.
+// maxAnswers is how many bytes a directory may send in one session: a handshake, and one entry with four attributes. The library
+// itself would accept messages of two gigabytes.
 const maxAnswers = 256 << 10
 
 var errTooLong = fmt.Errorf("the directory sent more than %d bytes", maxAnswers)
@@ -32,7 +32,7 @@ func (w *wire) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Write gets whole messages, one each, when the version matters: version 2 has no StartTLS.
+// Write receives whole messages, one per call, where the version matters: version 2 has no StartTLS.
 func (w *wire) Write(message []byte) (int, error) {
 	if w.version2 {
 		var err error
@@ -43,8 +43,8 @@ func (w *wire) Write(message []byte) (int, error) {
 	return w.Conn.Write(message)
 }
 
-// inVersion2 sets the protocol version of a bind, which the library always writes as 3. Other messages have none, and
-// those that we send are the same in both versions (RFC 1777, RFC 4511).
+// inVersion2 sets the protocol version of a bind, which the library always writes as 3. Other messages have no version, and those
+// that we send are the same in both versions (RFC 1777, RFC 4511).
 func inVersion2(message []byte) ([]byte, error) {
 	packet, err := ber.DecodePacketErr(message)
 	if err != nil || len(packet.Children) < 2 {
@@ -54,7 +54,7 @@ func inVersion2(message []byte) ([]byte, error) {
 	if op.ClassType != ber.ClassApplication || op.Tag != goldap.ApplicationBindRequest {
 		return message, nil
 	}
-	// The operation ends the message, and begins with the version: type, length 1, value.
+	// The operation is the end of the message, and begins with the version: type, length 1, value.
 	version := len(message) - op.Data.Len() + 2
 	message = slices.Clone(message)
 	message[version] = 2

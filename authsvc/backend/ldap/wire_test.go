@@ -16,7 +16,7 @@ import (
 	"github.com/ringfence/ringfence/authsvc/backend/ldap/ldaptest"
 )
 
-// listen serves each connection to a free port until the test ends, and answers the port.
+// listen serves each connection to a free port until the test ends, and returns the port.
 func listen(t *testing.T, serve func(net.Conn)) int {
 	t.Helper()
 	l, err := net.Listen("tcp", ldaptest.Host+":0")
@@ -53,16 +53,16 @@ func listen(t *testing.T, serve func(net.Conn)) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-// relay stands between client and server, and keeps what the client says.
+// relay sits between client and server, and records what the client sends.
 type relay struct {
 	port int
 
 	mu   sync.Mutex
 	said bytes.Buffer
-	idle sync.WaitGroup // connections that are not over
+	idle sync.WaitGroup // open connections
 }
 
-// newRelay passes on to port, of the server's answers no more than the first bytes: then it closes.
+// newRelay forwards to port, and forwards only so many bytes of the server's responses: then it closes.
 func newRelay(t *testing.T, port int, answers int64) *relay {
 	t.Helper()
 	r := new(relay)
@@ -74,8 +74,8 @@ func newRelay(t *testing.T, port int, answers int64) *relay {
 	return r
 }
 
-// passOn stands between client and the server at port until one of them closes or the server has said so many bytes.
-// What the client says is copied to said.
+// passOn forwards between client and the server at port until one of them closes or the server has sent so many bytes. It copies
+// what the client sends to said.
 func passOn(client net.Conn, port int, said io.Writer, answers int64) {
 	server, err := net.DialTCP("tcp", nil, &net.TCPAddr{IP: net.ParseIP(ldaptest.Host), Port: port})
 	if err != nil {
@@ -97,7 +97,7 @@ func (r *relay) Write(p []byte) (int, error) {
 	return r.said.Write(p)
 }
 
-// bytes are what clients have said.
+// bytes returns what clients have sent.
 func (r *relay) bytes() []byte {
 	r.idle.Wait()
 	r.mu.Lock()
@@ -105,7 +105,7 @@ func (r *relay) bytes() []byte {
 	return bytes.Clone(r.said.Bytes())
 }
 
-// operations are the tags of what clients have said in plain text.
+// operations returns the tags of the operations that clients have sent in plain text.
 func (r *relay) operations(t *testing.T) []ber.Tag {
 	t.Helper()
 	var tags []ber.Tag
@@ -119,8 +119,8 @@ func (r *relay) operations(t *testing.T) []ber.Tag {
 	return tags
 }
 
-// fake is a directory that answers as the test wants: to each operation what answer returns, and nothing to
-// an unbind. It closes when answer returns nil.
+// fake is a directory that the test controls: to each operation it returns what answer returns, and nothing to an unbind. It
+// closes the connection if answer returns nil.
 func fake(t *testing.T, answer func(op *ber.Packet) []*ber.Packet) ldap.Config {
 	t.Helper()
 	port := listen(t, func(c net.Conn) {
@@ -151,7 +151,7 @@ func fake(t *testing.T, answer func(op *ber.Packet) []*ber.Packet) ldap.Config {
 	}
 }
 
-// result is the end of an operation: its tag is the response's.
+// result returns the end of an operation: its tag is the response's.
 func result(tag ber.Tag, code int64, diagnostic string) *ber.Packet {
 	op := ber.Encode(ber.ClassApplication, ber.TypeConstructed, tag, nil, "")
 	op.AppendChild(ber.NewInteger(ber.ClassUniversal, ber.TypePrimitive, ber.TagEnumerated, code, ""))
@@ -160,7 +160,7 @@ func result(tag ber.Tag, code int64, diagnostic string) *ber.Packet {
 	return op
 }
 
-// found is one entry of a search's answer; attributes are a name, then its value, and so on.
+// found returns one entry of a search result; attributes alternates names and values.
 func found(dn string, attributes ...string) *ber.Packet {
 	op := ber.Encode(ber.ClassApplication, ber.TypeConstructed, goldap.ApplicationSearchResultEntry, nil, "")
 	op.AppendChild(ber.NewString(ber.ClassUniversal, ber.TypePrimitive, ber.TagOctetString, dn, ""))
@@ -184,7 +184,7 @@ func found(dn string, attributes ...string) *ber.Packet {
 	return op
 }
 
-// yes answers every bind with success and every search with the entries.
+// yes accepts every bind, and returns the entries to every search.
 func yes(entries ...*ber.Packet) func(*ber.Packet) []*ber.Packet {
 	return func(op *ber.Packet) []*ber.Packet {
 		if op.Tag == goldap.ApplicationSearchRequest {

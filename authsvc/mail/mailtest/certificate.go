@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// certificates makes an authority and a certificate of it for the names, and writes the authority's to a file.
+// certificates makes an authority and a certificate for the names, and writes the authority's to a file.
 func certificates(tb testing.TB, names []string) (tls.Certificate, string) {
 	tb.Helper()
 	authorityKey, key := newKey(tb), newKey(tb)

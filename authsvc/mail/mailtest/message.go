@@ -12,13 +12,13 @@ import (
 	"testing"
 )
 
-// Header is the message's header section.
+// Header returns the message's header section.
 func (m Message) Header(tb testing.TB) mail.Header {
 	tb.Helper()
 	return m.parse(tb).Header
 }
 
-// Subject is the decoded subject.
+// Subject returns the decoded subject.
 func (m Message) Subject(tb testing.TB) string {
 	tb.Helper()
 	subject, err := new(mime.WordDecoder).DecodeHeader(m.Header(tb).Get("Subject"))
@@ -28,19 +28,19 @@ func (m Message) Subject(tb testing.TB) string {
 	return subject
 }
 
-// Text is the decoded text/plain part, with its lines ending in LF.
+// Text returns the decoded text/plain part, with LF line endings.
 func (m Message) Text(tb testing.TB) string {
 	tb.Helper()
 	return m.part(tb, "text/plain")
 }
 
-// HTML is the decoded text/html part, with its lines ending in LF.
+// HTML returns the decoded text/html part, with LF line endings.
 func (m Message) HTML(tb testing.TB) string {
 	tb.Helper()
 	return m.part(tb, "text/html")
 }
 
-// Link is the first web address in the plain text.
+// Link returns the first web address in the plain text.
 func (m Message) Link(tb testing.TB) string {
 	tb.Helper()
 	link := regexp.MustCompile(`https?://\S+`).FindString(m.Text(tb))
@@ -59,7 +59,7 @@ func (m Message) parse(tb testing.TB) *mail.Message {
 	return parsed
 }
 
-// part is a part of a multipart/alternative message, which has each kind of text once.
+// part returns a part of a multipart/alternative message, which has each kind of text once.
 func (m Message) part(tb testing.TB, want string) string {
 	tb.Helper()
 	parsed := m.parse(tb)
@@ -70,7 +70,7 @@ func (m Message) part(tb testing.TB, want string) string {
 	var found []string
 	for parts := multipart.NewReader(parsed.Body, params["boundary"]); ; {
 		part, err := parts.NextRawPart()
-		if err == io.EOF { //nolint:errorlint // multipart answers it unwrapped, and an unexpected end is another
+		if err == io.EOF { //nolint:errorlint // multipart returns it unwrapped, and an unexpected end is another error
 			break
 		}
 		if err != nil {

@@ -1,5 +1,5 @@
-// Package mailtest is a real SMTP server on loopback for tests: it offers STARTTLS with a certificate of its
-// own, keeps what it is sent, records what went over the wire, and fails in the ways in which mail servers fail.
+// Package mailtest runs a real SMTP server on loopback for tests. It offers STARTTLS with its own certificate, keeps the mails
+// that it receives, records the bytes on the wire, and can fail as real mail servers do.
 package mailtest
 
 import (
@@ -17,10 +17,10 @@ import (
 	"github.com/emersion/go-smtp"
 )
 
-// Options change the server. The zero value offers STARTTLS and takes every mail.
+// Options change the server. The zero value offers STARTTLS and accepts every mail.
 type Options struct {
-	// Username and Password, when set, are needed to send. They are asked for once the connection is
-	// encrypted, or at once with Clear.
+	// Username and Password, if set, are required to send. The server asks for them once the connection is encrypted, or at once
+	// with Clear.
 	Username, Password string
 	// Mechanism is the one that the server offers: PLAIN or LOGIN. Default: PLAIN.
 	Mechanism string
@@ -30,8 +30,8 @@ type Options struct {
 	ImplicitTLS bool
 	// Names are the host names and IP addresses of the certificate. Default: localhost, 127.0.0.1 and ::1.
 	Names []string
-	// Auth, Rcpt and Data, when set, are asked before the server agrees, and their error is what it answers
-	// (a *smtp.SMTPError with its code). They may also call Hang or Drop.
+	// Auth, Rcpt and Data, if set, are called before the server accepts, and it replies with their error (a *smtp.SMTPError with
+	// its code). They may also call Hang or Drop.
 	Auth func(s *Server, username string) error
 	Rcpt func(s *Server, address string) error
 	Data func(s *Server, text []byte) error
@@ -42,8 +42,8 @@ type Message struct {
 	From string   // of the envelope
 	To   []string // of the envelope
 	Data []byte   // headers and body as sent, lines ending in CRLF, without the doubling of leading dots
-	// Username is who authenticated, TLS the version of the connection's encryption (0: none), Hello how the client
-	// introduced itself.
+	// Username is the authenticated user, TLS the version of the connection's encryption (0: none), Hello the name in the
+	// client's greeting.
 	Username string
 	TLS      uint16
 	Hello    string
@@ -54,9 +54,9 @@ type Server struct {
 	// Addr is host:port; Host and Port are its parts.
 	Addr, Host string
 	Port       int
-	// CAFile is a PEM file with the certificate that vouches for the server's.
+	// CAFile is a PEM file with the authority of the server's certificate.
 	CAFile string
-	// Messages are those that were taken. There is room for 1000; after that the server answers 452.
+	// Messages are the accepted mails. There is room for 1000; after that the server replies 452.
 	Messages <-chan Message
 
 	options  Options
@@ -126,7 +126,7 @@ func Start(tb testing.TB, options Options) *Server {
 	return s
 }
 
-// Next is the next mail that was taken. It fails the test when there is none within a minute.
+// Next returns the next accepted mail. It fails the test if none arrives within a minute.
 func (s *Server) Next(tb testing.TB) Message {
 	tb.Helper()
 	select {
@@ -138,14 +138,14 @@ func (s *Server) Next(tb testing.TB) Message {
 	}
 }
 
-// Hang waits until the test ends, and answers an error. For the functions of Options.
+// Hang waits until the test ends, and returns an error. It is for the functions of Options.
 func (s *Server) Hang() error {
 	<-s.stopped
 	return errors.New("the test is over")
 }
 
-// Drop closes all connections at once, in the middle of whatever they are.
+// Drop closes all connections at once, in any state.
 func (s *Server) Drop() { s.listener.drop() }
 
-// Wire is all that clients have sent to this server so far, as an eavesdropper sees it.
+// Wire returns everything that clients have sent to this server so far, as an eavesdropper sees it.
 func (s *Server) Wire() []byte { return s.listener.wire() }

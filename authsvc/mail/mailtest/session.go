@@ -20,7 +20,7 @@ func (s *Server) session(c *smtp.Conn) (smtp.Session, error) {
 	return &session{server: s, conn: c}, nil
 }
 
-// AuthMechanisms are those that are offered.
+// AuthMechanisms returns the mechanisms that the server offers.
 func (s *session) AuthMechanisms() []string {
 	if s.server.options.Username == "" {
 		return nil
@@ -52,7 +52,7 @@ func (s *session) Auth(mechanism string) (sasl.Server, error) {
 	}
 }
 
-// loginServer is AUTH LOGIN, which go-sasl has only for clients.
+// loginServer implements AUTH LOGIN, which go-sasl has only for clients.
 type loginServer struct {
 	check    func(username, password string) error
 	username string
@@ -73,7 +73,7 @@ func (l *loginServer) Next(response []byte) (challenge []byte, done bool, err er
 	}
 }
 
-// Mail takes the sender.
+// Mail accepts the sender.
 func (s *session) Mail(from string, _ *smtp.MailOptions) error {
 	if s.server.options.Username != "" && s.username == "" {
 		return smtp.ErrAuthRequired
@@ -82,7 +82,7 @@ func (s *session) Mail(from string, _ *smtp.MailOptions) error {
 	return nil
 }
 
-// Rcpt takes a recipient.
+// Rcpt accepts a recipient.
 func (s *session) Rcpt(to string, _ *smtp.RcptOptions) error {
 	if ask := s.server.options.Rcpt; ask != nil {
 		if err := ask(s.server, to); err != nil {
@@ -93,7 +93,7 @@ func (s *session) Rcpt(to string, _ *smtp.RcptOptions) error {
 	return nil
 }
 
-// Data takes the text.
+// Data accepts the text.
 func (s *session) Data(r io.Reader) error {
 	text, err := io.ReadAll(r)
 	if err != nil {
@@ -116,7 +116,7 @@ func (s *session) Data(r io.Reader) error {
 	}
 }
 
-// Reset forgets the mail that was begun.
+// Reset forgets the current mail.
 func (s *session) Reset() { s.from, s.to = "", nil }
 
 // Logout ends the connection.

@@ -15,7 +15,7 @@ import (
 	"github.com/ringfence/ringfence/authsvc/backend/ldap"
 )
 
-// makeCertificates makes an authority and a certificate of its for Host.
+// makeCertificates makes an authority, and a certificate for Host that it signs.
 func (s *Server) makeCertificates() error {
 	authority := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "ldaptest authority"},

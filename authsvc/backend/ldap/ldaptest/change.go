@@ -6,7 +6,8 @@ import (
 	goldap "github.com/go-ldap/ldap/v3"
 )
 
-// Change gives an attribute of the person uid these values, as the directory's administrator. None remove it.
+// Change sets an attribute of the person uid to these values, as the directory's administrator. Without values it removes the
+// attribute.
 func (s *Server) Change(uid, attribute string, values ...string) {
 	s.tb.Helper()
 	s.administer(func(conn *goldap.Conn) error {

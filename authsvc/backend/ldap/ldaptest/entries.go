@@ -5,23 +5,23 @@ const (
 	BaseDN   = "dc=example,dc=test"
 	PeopleDN = "ou=people," + BaseDN
 	PolicyDN = "cn=policy," + BaseDN
-	HermitDN = "uid=hermit," + PeopleDN // may not read even the own entry
+	HermitDN = "uid=hermit," + PeopleDN // may not read its own entry
 
-	// ServiceDN reads everybody.
+	// ServiceDN may read every entry.
 	ServiceDN       = "cn=reader," + BaseDN
 	ServicePassword = "reader's password"
 
-	// AdminPassword is that of cn=admin,BaseDN, who may do anything.
+	// AdminPassword is the password of cn=admin,BaseDN, who may do anything.
 	AdminPassword = "admin's password"
 )
 
-// Password is that of a user of Entries.
+// Password returns the password of a user of Entries.
 func Password(uid string) string { return uid + "'s password" }
 
 // AliceUUID is alice's entryUUID.
 const AliceUUID = "a11ce000-0000-4000-8000-000000000001"
 
-// Entries is what every directory holds, in LDIF: below PeopleDN
+// Entries is the content of every directory, in LDIF: below PeopleDN
 //
 //   - alice, staff, with the address Alice@Example.test,
 //   - bob, not staff, with two addresses,

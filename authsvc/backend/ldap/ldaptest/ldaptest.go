@@ -1,7 +1,7 @@
-// Package ldaptest runs a real directory for tests: OpenLDAP's slapd on free ports of 127.0.0.1, in plain text, with
-// StartTLS and with ldaps, behind a certificate that it makes, with everything in the test's own folder.
+// Package ldaptest runs a real directory for tests: OpenLDAP's slapd on free ports of 127.0.0.1, in plain text, with StartTLS and
+// with ldaps. It makes the server's certificate, and keeps everything in the test's own folder.
 //
-// It needs slapd (Debian: apt-get install slapd). Where that is missing a test is skipped, and fails when CI is true.
+// It needs slapd (Debian: apt-get install slapd). If slapd is missing, a test is skipped, or fails if CI is true.
 package ldaptest
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/ringfence/ringfence/internal/freeport"
 )
 
-// Host is where the server listens, and what its certificate is for: 127.0.0.1 alone, and not localhost.
+// Host is the address that the server listens on, and the only name in its certificate: 127.0.0.1, not localhost.
 const Host = "127.0.0.1"
 
 // wait is how long slapd may take to start and to stop.
@@ -31,7 +31,7 @@ type Server struct {
 	Port    int // plain text and StartTLS
 	TLSPort int // ldaps; 0 with [WithoutTLS]
 
-	CAFile  string         // who signed its certificate, in PEM
+	CAFile  string         // the authority of its certificate, in PEM
 	RootCAs *x509.CertPool // the same
 
 	tb         testing.TB
@@ -93,7 +93,7 @@ func Start(tb testing.TB, options ...Option) *Server {
 	return s
 }
 
-// Config asks this server in plain text, through its service account.
+// Config returns the configuration that asks this server in plain text, through its service account.
 func (s *Server) Config() ldap.Config {
 	return ldap.Config{
 		Host: Host, Port: s.Port, ProtocolVersion: 3,
@@ -112,13 +112,13 @@ var Reach = func() *ldap.Reach {
 	return &ldap.Reach{Allow: []ldap.Place{place}}
 }()
 
-// Stop ends the server in good order; Restart may follow.
+// Stop ends the server cleanly; Restart may follow.
 func (s *Server) Stop() { s.end(syscall.SIGTERM) }
 
-// Kill ends the server at once, also one that is paused; Restart may follow. It may be ended already.
+// Kill ends the server at once, even a paused one; Restart may follow. The server may have ended already.
 func (s *Server) Kill() { s.end(syscall.SIGKILL) }
 
-// Pause leaves the server alive and silent: connections succeed and nothing is answered, until Resume.
+// Pause leaves the server alive and silent: until Resume, connections succeed and get no response.
 func (s *Server) Pause() { s.signal(syscall.SIGSTOP) }
 
 // Resume ends a Pause.
@@ -153,7 +153,7 @@ func (s *Server) run() error {
 	late := time.NewTimer(wait)
 	defer late.Stop()
 	select {
-	case <-s.output.seen: // the ports are its own, and in a moment it listens
+	case <-s.output.seen: // the ports are its own, and it is about to listen
 		if s.listens(late.C) {
 			return nil
 		}
@@ -164,7 +164,7 @@ func (s *Server) run() error {
 	return fmt.Errorf("starting slapd: it does not listen:\n%s", s.output)
 }
 
-// listens waits until both ports take connections.
+// listens waits until both ports accept connections.
 func (s *Server) listens(late <-chan time.Time) bool {
 	again := time.NewTicker(2 * time.Millisecond)
 	defer again.Stop()
@@ -198,7 +198,7 @@ func (s *Server) end(sig syscall.Signal) {
 	if s.process == nil {
 		return
 	}
-	_ = s.process.Process.Signal(sig) // it may be over
+	_ = s.process.Process.Signal(sig) // it may have ended
 	late := time.NewTimer(wait)
 	defer late.Stop()
 	select {

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// output keeps what a process writes and tells when a phrase has come.
+// output keeps what a process writes, and signals when a phrase has appeared.
 type output struct {
 	phrase string
 	seen   chan struct{} // closed with the phrase

@@ -18,8 +18,8 @@ var (
 
 var errMissing = errors.New("slapd is not installed, and this test runs against it: apt-get install --no-install-recommends slapd")
 
-// findProgram finds slapd. Where AppArmor confines it to the system's folders, which it does by the program's
-// path, what is found is a copy in folder.
+// findProgram finds slapd. If AppArmor confines it to the system's folders, which it does by the program's path, findProgram
+// returns a copy in folder.
 func findProgram(folder string) (string, error) {
 	found, err := exec.LookPath("slapd")
 	for i := 0; err != nil && i < len(programs); i++ {
@@ -64,20 +64,20 @@ func (s *Server) prepare() error {
 	return nil
 }
 
-// configuration is slapd.conf.
+// configuration returns slapd.conf.
 func (s *Server) configuration() (string, error) {
 	schemas, err := folderWith("core.schema", schemaFolders)
 	if err != nil {
 		return "", err
 	}
 	var b strings.Builder
-	for _, name := range []string{"core", "cosine", "inetorgperson", "ppolicy"} { // since 2.5 ppolicy has its schema built in
+	for _, name := range []string{"core", "cosine", "inetorgperson", "ppolicy"} { // since 2.5 the schema of ppolicy is built in
 		path := filepath.Join(schemas, name+".schema")
 		if _, err := os.Stat(path); err == nil || name != "ppolicy" {
 			fmt.Fprintf(&b, "include %q\n", path)
 		}
 	}
-	if modules, err := folderWith("back_mdb.*", moduleFolders); err == nil { // else they are built in
+	if modules, err := folderWith("back_mdb.*", moduleFolders); err == nil { // otherwise they are built in
 		fmt.Fprintf(&b, "modulepath %q\nmoduleload back_mdb\nmoduleload ppolicy\n", modules)
 	}
 	if !s.withoutTLS {
@@ -91,7 +91,7 @@ func (s *Server) configuration() (string, error) {
 	return b.String(), nil
 }
 
-// database is the second half of slapd.conf. Nobody reads passwords; the service account reads the rest, and
+// database is the second half of slapd.conf. Nobody may read passwords. The service account may read everything else, and
 // everybody but the hermit their own entry.
 const database = `
 database mdb
