@@ -1,165 +1,19 @@
 package gate_test
 
 import (
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
 
-	"github.com/ringfence/ringfence/acl"
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/gate"
-	"github.com/ringfence/ringfence/internal/principal"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/tokens"
 )
-
-const (
-	userUUID    = "8a9f6a0e-2b0f-4c1a-9d3e-7f2f0b1c2d3e"
-	tenantUUID  = "1b9f6a0e-2b0f-4c1a-9d3e-7f2f0b1c2d3e"
-	sessionUUID = "5c9f6a0e-2b0f-4c1a-9d3e-7f2f0b1c2d3e"
-)
-
-// known is a source of tokens that was told who they are.
-type known struct {
-	principals map[string]*principal.Principal
-	errs       map[string]error
-	lookups    int
-}
-
-func (k *known) Principal(_ context.Context, token string) (*principal.Principal, error) {
-	if !tokens.WellFormed(token) {
-		return nil, tokens.ErrMalformed
-	}
-	k.lookups++
-	if err := k.errs[token]; err != nil {
-		return nil, err
-	}
-	if p, ok := k.principals[token]; ok {
-		return p, nil
-	}
-	return nil, tokens.ErrUnknown
-}
-
-func (*known) Shape(text string) bool { return tokens.WellFormed(text) }
-
-// issue makes a token that holds the accesses.
-func (k *known) issue(tb testing.TB, patterns ...string) string {
-	tb.Helper()
-	set, err := acl.Compile(patterns)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	token := tokens.New()
-	if k.principals == nil {
-		k.principals = map[string]*principal.Principal{}
-	}
-	k.principals[token] = &principal.Principal{
-		UserUUID: userUUID, SessionUUID: sessionUUID, ACL: set,
-		Affiliation: &principal.Affiliation{TenantUUID: tenantUUID, Purpose: "external_api"},
-	}
-	return token
-}
-
-func (k *known) fail(err error) string {
-	token := tokens.New()
-	if k.errs == nil {
-		k.errs = map[string]error{}
-	}
-	k.errs[token] = err
-	return token
-}
-
-// counted remembers what was decided.
-type counted struct {
-	sync.Mutex
-	decisions []string
-}
-
-func (c *counted) Decided(service, outcome string) {
-	c.Lock()
-	defer c.Unlock()
-	c.decisions = append(c.decisions, service+" "+outcome)
-}
-
-func (c *counted) last() string {
-	c.Lock()
-	defer c.Unlock()
-	if len(c.decisions) == 0 {
-		return ""
-	}
-	return c.decisions[len(c.decisions)-1]
-}
-
-func confd(t testing.TB) *rest.Service {
-	t.Helper()
-	answer := func(context.Context, *rest.Request) (rest.Reply, error) { return rest.Reply{Body: rest.Null}, nil }
-	s := &rest.Service{Name: "confd", Version: "1.1", Prefix: "/api/confd/1.1", Title: "Configuration", Errors: rest.MessageList}
-	for _, op := range []rest.Operation{
-		{Method: "GET", Path: "/users", Access: "confd.users.read"},
-		{Method: "GET", Path: "/users/{user_id}", Access: "confd.users.{user_id}.read"},
-		{Method: "PUT", Path: "/users/{user_id}", Access: "confd.users.{user_id}.update"},
-		{Method: "GET", Path: "/wizard", Public: true},
-		{Method: "GET", Path: "/odd"},
-		{Method: "PUT", Path: "/policies/{policy}/acl/{access}", Access: "confd.policies.{policy}.update", Pattern: "access"},
-	} {
-		op.ID = strings.ToLower(op.Method) + strings.NewReplacer("/", "_", "{", "", "}", "").Replace(op.Path)
-		op.Summary, op.Success, op.Handle = "Test", http.StatusOK, answer
-		s.Operations = append(s.Operations, op)
-	}
-	if err := s.Mount(); err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
-type fixture struct {
-	*gate.Gate
-	tokens *known
-	seen   *counted
-}
-
-func newGate(t testing.TB, origins ...string) fixture {
-	t.Helper()
-	seen := &counted{}
-	f := newGateSeen(t, seen, origins...)
-	f.seen = seen
-	return f
-}
-
-func newGateSeen(t testing.TB, seen gate.Observer, origins ...string) fixture {
-	t.Helper()
-	derived, err := gate.NewDerived("calls", "/api/calls/1.0", []gate.Route{
-		{Method: "GET", Path: "/api/calls/1.0/status"}, {Method: "POST", Path: "/api/calls/1.0/hooks/{id}"},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := fixture{tokens: &known{}}
-	f.Gate, err = gate.New(gate.Config{
-		Routers: append(gate.Services([]*rest.Service{confd(t)}), derived), Tokens: f.tokens, Observer: seen, Origins: origins,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
-}
-
-func request(t testing.TB, method, target string, headers ...string) *http.Request {
-	t.Helper()
-	r := httptest.NewRequestWithContext(t.Context(), method, target, nil)
-	for i := 0; i < len(headers); i += 2 {
-		r.Header.Add(headers[i], headers[i+1])
-	}
-	return r
-}
 
 func TestAdmit(t *testing.T) {
 	f := newGate(t)
@@ -269,25 +123,6 @@ func TestAdmit(t *testing.T) {
 	}
 }
 
-func checkRefusal(t *testing.T, w *httptest.ResponseRecorder, method string, status int) {
-	t.Helper()
-	if w.Code != status {
-		t.Errorf("status %d, want %d: %s", w.Code, status, w.Body)
-	}
-	if w.Header().Get("Content-Type") != "application/json" || (method != "HEAD" && !json.Valid(w.Body.Bytes())) {
-		t.Errorf("not JSON: %q %s", w.Header().Get("Content-Type"), w.Body)
-	}
-	if got := w.Header().Get("WWW-Authenticate"); got != "" {
-		t.Errorf("WWW-Authenticate %q makes browsers ask for a password", got)
-	}
-	if (status == 503) != (w.Header().Get("Retry-After") != "") {
-		t.Errorf("Retry-After %q", w.Header().Get("Retry-After"))
-	}
-	if (status == 405) != (w.Header().Get("Allow") == "GET, HEAD, POST, PUT, PATCH, DELETE") {
-		t.Errorf("Allow %q", w.Header().Get("Allow"))
-	}
-}
-
 func TestRefusalsTakeTheServicesForm(t *testing.T) {
 	f := newGate(t)
 	token := f.tokens.issue(t, "nothing.at.all")
@@ -331,68 +166,6 @@ func TestNoLookUpForWhatIsNoToken(t *testing.T) {
 	}
 	if f.tokens.lookups != 0 {
 		t.Errorf("%d look-ups", f.tokens.lookups)
-	}
-}
-
-func TestDuplicates(t *testing.T) {
-	f := newGate(t)
-	token := f.tokens.issue(t, "#")
-	for _, path := range []string{"/api/confd/1.1/users", "/api/confd/1.1/wizard", "/api/calls/1.0/status"} {
-		for _, name := range []string{"X-Auth-Token", "Wazo-Tenant"} {
-			w := httptest.NewRecorder()
-			if _, ok := f.Admit(w, request(t, "GET", path, name, token, name, token)); ok || w.Code != 400 {
-				t.Errorf("GET %s with two %s: %d", path, name, w.Code)
-			}
-		}
-	}
-}
-
-// A service of ours reads the context, an upstream the headers; neither gets both.
-func TestIdentity(t *testing.T) {
-	f := newGate(t)
-	token := f.tokens.issue(t, "#")
-	f.tokens.principals[token].SessionUUID = ""
-	own := []string{"X-Ringfence-User", "X-Ringfence-Tenant", "X-Ringfence-Session", "X-Ringfence-Purpose"}
-
-	a, ok := f.Admit(httptest.NewRecorder(), request(t, "GET", "/api/calls/1.0/x", "X-Auth-Token", token, "X-Ringfence-Session", "forged"))
-	if !ok {
-		t.Fatal("refused")
-	}
-	var got []string
-	for _, name := range own {
-		got = append(got, strings.Join(a.Request.Header[name], "|"))
-	}
-	if !slices.Equal(got, []string{userUUID, tenantUUID, "", "external_api"}) {
-		t.Errorf("an upstream is told %q", got)
-	}
-	if principal.FromContext(a.Request.Context()) != nil {
-		t.Error("an upstream's request has a context that nobody reads")
-	}
-
-	w := httptest.NewRecorder()
-	a, ok = f.Admit(w, request(t, "GET", "/api/confd/1.1/users/17", "X-Auth-Token", token, "X-Ringfence-User", "forged", "X-Request-Id", "mine"))
-	if !ok {
-		t.Fatal("refused")
-	}
-	for _, name := range own {
-		if a.Request.Header.Get(name) != "" {
-			t.Errorf("a service of ours is told %s by header", name)
-		}
-	}
-	ctx := a.Request.Context()
-	if m := rest.FromContext(ctx); m == nil || m.Param("user_id") != "17" || m.Access() != a.Need.Access {
-		t.Errorf("the match is %+v", rest.FromContext(ctx))
-	}
-	if p := principal.FromContext(ctx); p == nil || p != a.Principal || p.UserUUID != userUUID {
-		t.Errorf("the principal is %v", p)
-	}
-	if got := a.Request.Header.Get("X-Request-Id"); got != "mine" || w.Header().Get("X-Request-Id") != "mine" {
-		t.Errorf("the request id is %q, the answer's %q", got, w.Header().Get("X-Request-Id"))
-	}
-
-	a, _ = f.Admit(httptest.NewRecorder(), request(t, "GET", "/api/confd/1.1/wizard", "X-Auth-Token", token))
-	if principal.FromContext(a.Request.Context()) != nil {
-		t.Error("a public operation has a principal")
 	}
 }
 
@@ -470,111 +243,6 @@ func TestLongestPrefix(t *testing.T) {
 			if !ok || a.Need.Access != want {
 				t.Errorf("GET %s needs %q, want %q", target, a.Need.Access, want)
 			}
-		}
-	}
-}
-
-// What an upstream gets of the credentials that a client sent.
-func TestCredentialsOfAnUpstream(t *testing.T) {
-	const basic = "Basic dTpw"
-	for _, tt := range []struct {
-		name               string
-		forward            bool
-		target             string
-		sent               func(token string) []string
-		token, credentials bool
-	}{
-		{"token", false, "/api/calls/1.0/x", func(token string) []string { return []string{"X-Auth-Token", token} }, false, false},
-		{"token, forwarded", true, "/api/calls/1.0/x", func(token string) []string { return []string{"X-Auth-Token", token} }, true, false},
-		{"both", false, "/api/calls/1.0/x", func(token string) []string { return []string{"X-Auth-Token", token, "Authorization", basic} }, false, false},
-		{"both, forwarded", true, "/api/calls/1.0/x", func(token string) []string { return []string{"X-Auth-Token", token, "Authorization", basic} }, true, false},
-		{"public, both", false, "/api/calls/1.0/status", func(token string) []string { return []string{"X-Auth-Token", token, "Authorization", basic} }, false, false},
-		{"public, both, forwarded", true, "/api/calls/1.0/status", func(token string) []string { return []string{"X-Auth-Token", token, "Authorization", basic} }, true, false},
-		{"public", false, "/api/calls/1.0/status", func(string) []string { return []string{"X-Auth-Token", "", "Authorization", basic} }, false, true},
-		{"public, forwarded", true, "/api/calls/1.0/status", func(string) []string { return []string{"Authorization", basic} }, false, true},
-	} {
-		router, err := gate.NewDerived("calls", "/api/calls/1.0", []gate.Route{{Method: "GET", Path: "/api/calls/1.0/status"}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		tokens := &known{}
-		token := tokens.issue(t, "calls.#")
-		g, err := gate.New(gate.Config{Routers: []gate.Router{router}, Tokens: tokens, ForwardToken: tt.forward})
-		if err != nil {
-			t.Fatal(err)
-		}
-		a, ok := g.Admit(httptest.NewRecorder(), request(t, "GET", tt.target, tt.sent(token)...))
-		if !ok {
-			t.Fatalf("%s: refused", tt.name)
-		}
-		got := a.Request.Header
-		if (got.Get("X-Auth-Token") == token) != tt.token || (len(got["X-Auth-Token"]) > 0) != tt.token || (len(got["Authorization"]) > 0) != tt.credentials {
-			t.Errorf("%s: the upstream gets %v", tt.name, got)
-		}
-	}
-	f := newGate(t)
-	token := f.tokens.issue(t, "#")
-	if a, ok := f.Admit(httptest.NewRecorder(), request(t, "GET", "/api/confd/1.1/users", "X-Auth-Token", token, "Authorization", basic, "Wazo-Tenant", "any")); !ok ||
-		a.Request.Header.Get("X-Auth-Token") != token || a.Request.Header.Get("Authorization") != basic || a.Request.Header.Get("Wazo-Tenant") != "any" {
-		t.Error("a service of ours does not get what was sent")
-	}
-}
-
-// Wazo-Tenant reaches an upstream only where the principal may act in the tenant.
-func TestTenantOfAnUpstream(t *testing.T) {
-	const below, canonical = "2C9f6a0e-2b0f-4c1a-9d3e-7f2f0b1c2d3e", "2c9f6a0e-2b0f-4c1a-9d3e-7f2f0b1c2d3e"
-	router, err := gate.NewDerived("calls", "/api/calls/1.0", []gate.Route{{Method: "GET", Path: "/api/calls/1.0/status"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	chosen := func(_ context.Context, who *principal.Principal, lines []string) (string, error) {
-		switch {
-		case who.TenantUUID != tenantUUID || len(lines) != 1:
-			return "", errors.New("a bug")
-		case lines[0] == below:
-			return canonical, nil
-		case lines[0] == "away":
-			return "", store.ErrUnavailable
-		default:
-			return "", &apierr.Error{Kind: apierr.Unauthorized, Message: "Unauthorized tenant", ID: "unauthorized-tenant"}
-		}
-	}
-	tokens := &known{}
-	token := tokens.issue(t, "calls.#")
-	for _, tt := range []struct {
-		name, path, tenant string
-		chosen             func(context.Context, *principal.Principal, []string) (string, error)
-		status             int
-		arrives            string
-	}{
-		{"none", "x", "", chosen, 200, ""},
-		{"own", "x", tenantUUID, chosen, 200, tenantUUID},
-		{"below", "x", below, chosen, 200, canonical},
-		{"another", "x", sessionUUID, chosen, 401, ""},
-		{"no tenant at all", "x", "*", chosen, 401, ""},
-		{"nobody knows", "x", "away", chosen, 503, ""},
-		{"public", "status", tenantUUID, chosen, 200, ""},
-		{"own, nobody to ask", "x", strings.ToUpper(tenantUUID), nil, 200, tenantUUID},
-		{"another, nobody to ask", "x", below, nil, 401, ""},
-		{"own, of another auth server", "x", tenantUUID, chosen, 200, tenantUUID},
-		{"below, of another auth server", "x", below, chosen, 401, ""},
-	} {
-		tokens.principals[token].Remote = strings.HasSuffix(tt.name, "another auth server")
-		g, err := gate.New(gate.Config{Routers: []gate.Router{router}, Tokens: tokens, Tenant: tt.chosen})
-		if err != nil {
-			t.Fatal(err)
-		}
-		headers := []string{"X-Auth-Token", token}
-		if tt.tenant != "" {
-			headers = append(headers, "Wazo-Tenant", tt.tenant)
-		}
-		w := httptest.NewRecorder()
-		a, ok := g.Admit(w, request(t, "GET", "/api/calls/1.0/"+tt.path, headers...))
-		if w.Code != tt.status || ok != (tt.status == 200) {
-			t.Errorf("%s: status %d: %s", tt.name, w.Code, w.Body)
-		}
-		if ok && strings.Join(a.Request.Header["Wazo-Tenant"], "|") != tt.arrives {
-			t.Errorf("%s: the upstream gets %q", tt.name, a.Request.Header["Wazo-Tenant"])
 		}
 	}
 }

@@ -2,142 +2,17 @@ package selfsigned_test
 
 import (
 	"bytes"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/sha256"
-	"crypto/tls"
-	"crypto/x509"
-	"errors"
 	"fmt"
-	"io"
-	"net"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/ringfence/ringfence/internal/selfsigned"
 )
-
-const (
-	day      = 24 * time.Hour
-	lifetime = 397 * day
-)
-
-var start = time.Date(2027, time.March, 1, 12, 0, 0, 0, time.UTC)
-
-// clock is a clock that stands still until it is moved.
-type clock struct{ nanos atomic.Int64 }
-
-func newClock(at time.Time) *clock {
-	c := new(clock)
-	c.set(at)
-	return c
-}
-
-func (c *clock) set(at time.Time) { c.nanos.Store(at.UnixNano()) }
-func (c *clock) now() time.Time   { return time.Unix(0, c.nanos.Load()).UTC() }
-
-func open(t *testing.T, dir string, o selfsigned.Options) *selfsigned.Store {
-	t.Helper()
-	s, err := selfsigned.Open(dir, o)
-	if err != nil {
-		t.Fatalf("Open: %v", err)
-	}
-	t.Cleanup(s.Close)
-	return s
-}
-
-func at(c *clock) selfsigned.Options { return selfsigned.Options{Now: c.now} }
-
-func leafOf(s *selfsigned.Store) *x509.Certificate { return s.Certificate().Leaf }
-
-func read(t *testing.T, path string) []byte {
-	t.Helper()
-	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return content
-}
-
-func TestCertificateFields(t *testing.T) {
-	leaf := leafOf(open(t, t.TempDir(), at(newClock(start))))
-
-	key, ok := leaf.PublicKey.(*ecdsa.PublicKey)
-	if !ok || key.Curve != elliptic.P256() {
-		t.Errorf("key is %T, want ECDSA P-256", leaf.PublicKey)
-	}
-	if !leaf.NotBefore.Equal(start.Add(-time.Hour)) {
-		t.Errorf("NotBefore %v, want an hour before %v", leaf.NotBefore, start)
-	}
-	if life := leaf.NotAfter.Sub(leaf.NotBefore); life != lifetime {
-		t.Errorf("life %v, want 397 days", life)
-	}
-	if leaf.IsCA || !leaf.BasicConstraintsValid {
-		t.Errorf("IsCA %v, basic constraints %v, want CA:FALSE said", leaf.IsCA, leaf.BasicConstraintsValid)
-	}
-	if !slices.Equal(leaf.ExtKeyUsage, []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}) {
-		t.Errorf("extended key usage %v, want serverAuth only", leaf.ExtKeyUsage)
-	}
-	if leaf.KeyUsage != x509.KeyUsageDigitalSignature {
-		t.Errorf("key usage %v, want digitalSignature only", leaf.KeyUsage)
-	}
-	if bits := leaf.SerialNumber.BitLen(); bits < 96 || bits > 128 || leaf.SerialNumber.Sign() < 0 {
-		t.Errorf("serial number of %d bits, want 128 random ones", bits)
-	}
-	if leaf.Subject.CommonName != "Ringfence (self-signed)" {
-		t.Errorf("common name %q", leaf.Subject.CommonName)
-	}
-}
-
-func TestCertificateNamesTheHost(t *testing.T) {
-	leaf := leafOf(open(t, t.TempDir(), selfsigned.Options{}))
-
-	names := []string{"localhost", "127.0.0.1", "::1"}
-	if host, err := os.Hostname(); err == nil {
-		names = append(names, host)
-	}
-	found, err := net.InterfaceAddrs()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, a := range found {
-		names = append(names, a.(*net.IPNet).IP.String())
-	}
-	for _, name := range names {
-		if err := leaf.VerifyHostname(name); err != nil {
-			t.Errorf("certificate is not for %s: %v", name, err)
-		}
-	}
-	if leaf.VerifyHostname("elsewhere.example") == nil {
-		t.Error("certificate is for a host that it does not know")
-	}
-}
-
-func TestTwoInstallationsDiffer(t *testing.T) {
-	a, b := leafOf(open(t, t.TempDir(), selfsigned.Options{})), leafOf(open(t, t.TempDir(), selfsigned.Options{}))
-	if a.SerialNumber.Cmp(b.SerialNumber) == 0 || a.PublicKey.(*ecdsa.PublicKey).Equal(b.PublicKey) {
-		t.Error("two installations share a serial number or a key")
-	}
-}
-
-func TestFingerprintIsWhatBrowsersShow(t *testing.T) {
-	s := open(t, t.TempDir(), selfsigned.Options{})
-	var want []string
-	for _, b := range sha256.Sum256(s.Certificate().Certificate[0]) {
-		want = append(want, fmt.Sprintf("%02X", b))
-	}
-	if got := s.Fingerprint(); got != strings.Join(want, ":") {
-		t.Errorf("Fingerprint %q, want %q", got, strings.Join(want, ":"))
-	}
-}
 
 func TestSameAfterRestart(t *testing.T) {
 	dir, c := t.TempDir(), newClock(start)
@@ -333,10 +208,6 @@ func TestReplacementIsTold(t *testing.T) {
 	}
 }
 
-func sameKey(a, b *selfsigned.Store) bool {
-	return leafOf(a).PublicKey.(*ecdsa.PublicKey).Equal(leafOf(b).PublicKey)
-}
-
 func TestInterruptedWriteIsForgotten(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"key.pem.new", "certificate.pem.new"} {
@@ -350,121 +221,6 @@ func TestInterruptedWriteIsForgotten(t *testing.T) {
 	}
 	if info, err := os.Stat(filepath.Join(dir, "key.pem")); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the key took the mode of the file it found: %v %v", info.Mode(), err)
-	}
-}
-
-func TestRenewalAtStart(t *testing.T) {
-	due := start.Add(-time.Hour).Add(lifetime / 3 * 2)
-	tests := map[string]struct {
-		now   time.Time
-		renew bool
-	}{
-		"a second early": {due.Add(-time.Second), false},
-		"due":            {due, true},
-		"expired":        {start.Add(2 * lifetime), true},
-		"clock in 1970":  {time.Unix(0, 0), false},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			dir, c := t.TempDir(), newClock(start)
-			before := open(t, dir, at(c))
-			old := before.Fingerprint()
-			c.set(test.now)
-			after := open(t, dir, at(c))
-			if renewed := after.Fingerprint() != old; renewed != test.renew {
-				t.Errorf("renewed %v, want %v", renewed, test.renew)
-			}
-			if !sameKey(before, after) {
-				t.Error("the key changed")
-			}
-			if test.renew && !after.NotAfter().Equal(test.now.Add(lifetime-time.Hour)) {
-				t.Errorf("NotAfter %v", after.NotAfter())
-			}
-		})
-	}
-}
-
-func TestRenewalInUse(t *testing.T) {
-	dir, c := t.TempDir(), newClock(start)
-	tried := make(chan error, 100)
-	s := open(t, dir, selfsigned.Options{Now: c.now, OnRenew: func(err error) { tried <- err }})
-	old := leafOf(s)
-
-	c.set(start.Add(lifetime / 4 * 3))
-	var handshakes sync.WaitGroup
-	for range 20 {
-		handshakes.Go(func() {
-			if s.Certificate().Leaf == nil {
-				t.Error("no certificate during the renewal")
-			}
-		})
-	}
-	handshakes.Wait()
-	if err := <-tried; err != nil {
-		t.Fatalf("renewing: %v", err)
-	}
-	renewed := leafOf(s)
-	if renewed.Equal(old) || !renewed.PublicKey.(*ecdsa.PublicKey).Equal(old.PublicKey) {
-		t.Error("want another certificate of the same key")
-	}
-	if again := open(t, dir, at(c)); !leafOf(again).Equal(renewed) {
-		t.Error("the renewed certificate is not the one that is stored")
-	}
-	s.Close()
-	if extra := len(tried); extra != 0 {
-		t.Errorf("%d more renewals of a fresh certificate", extra)
-	}
-}
-
-func TestRenewalTakesWhatAnotherProcessRenewed(t *testing.T) {
-	dir, c := t.TempDir(), newClock(start)
-	tried := make(chan error, 1)
-	serving := open(t, dir, selfsigned.Options{Now: c.now, OnRenew: func(err error) { tried <- err }})
-	c.set(start.Add(lifetime / 4 * 3))
-	other := open(t, dir, at(c))
-	serving.Certificate()
-	if err := <-tried; err != nil {
-		t.Fatal(err)
-	}
-	if serving.Fingerprint() != other.Fingerprint() {
-		t.Error("two processes on one folder ended with two certificates")
-	}
-}
-
-func TestFailedRenewalKeepsServingAndTriesAgain(t *testing.T) {
-	// A folder in the certificate's place makes the renewal fail, for root too.
-	dir, c := t.TempDir(), newClock(start)
-	tried := make(chan error, 10)
-	s := open(t, dir, selfsigned.Options{Now: c.now, OnRenew: func(err error) { tried <- err }})
-	old := s.Fingerprint()
-	if err := errors.Join(os.Remove(s.Path()), os.Mkdir(s.Path(), 0o700)); err != nil {
-		t.Fatal(err)
-	}
-
-	due := start.Add(lifetime / 4 * 3)
-	c.set(due)
-	s.Certificate()
-	if err := <-tried; err == nil {
-		t.Fatal("renewing succeeded without a file to write")
-	}
-	if s.Certificate(); s.Fingerprint() != old {
-		t.Error("a certificate that is not stored is served")
-	}
-	if err := os.Remove(s.Path()); err != nil {
-		t.Fatal(err)
-	}
-	c.set(due.Add(59 * time.Minute))
-	s.Certificate()
-	if len(tried) != 0 {
-		t.Error("tried again within the hour")
-	}
-	c.set(due.Add(61 * time.Minute))
-	s.Certificate()
-	if err := <-tried; err != nil {
-		t.Fatalf("second try: %v", err)
-	}
-	if s.Fingerprint() == old {
-		t.Error("not renewed at the second try")
 	}
 }
 
@@ -494,54 +250,5 @@ func TestConcurrentOpensAgree(t *testing.T) {
 	opening.Wait()
 	if len(fingerprints) != 1 || created != 1 {
 		t.Errorf("%d certificates, made %d times; want one of both", len(fingerprints), created)
-	}
-}
-
-// A client that trusts exactly this certificate reaches the gateway by name and by address.
-func TestClientsAcceptIt(t *testing.T) {
-	s := open(t, t.TempDir(), selfsigned.Options{})
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(w, "reached")
-	}))
-	// Not StartTLS: it brings a certificate of its own for clients without a server name.
-	server.Listener = tls.NewListener(server.Listener, &tls.Config{
-		MinVersion:     tls.VersionTLS12,
-		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return s.Certificate(), nil },
-	})
-	server.Start()
-	defer server.Close()
-
-	trust := x509.NewCertPool()
-	if !trust.AppendCertsFromPEM(s.PEM()) {
-		t.Fatal("PEM holds no certificate")
-	}
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trust, MinVersion: tls.VersionTLS12}}}
-	defer client.CloseIdleConnections()
-	_, port, err := net.SplitHostPort(server.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, host := range []string{"localhost", "127.0.0.1"} {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+net.JoinHostPort(host, port), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		response, err := client.Do(request)
-		if err != nil {
-			t.Errorf("%s: %v", host, err)
-			continue
-		}
-		_ = response.Body.Close()
-	}
-}
-
-func BenchmarkCertificate(b *testing.B) {
-	s, err := selfsigned.Open(b.TempDir(), selfsigned.Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		s.Certificate()
 	}
 }
