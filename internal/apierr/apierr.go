@@ -1,5 +1,5 @@
-// Package apierr is how a service says no: a kind, which becomes the HTTP status,
-// and a sentence for the client. Each service writes it in its own form (package rest).
+// Package apierr describes refusals: a kind, which is the HTTP status, and a sentence for the client. Each service writes them in
+// its own form (package rest).
 package apierr
 
 import (
@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Kind is why a request was refused. Its number is the HTTP status.
+// Kind is the reason for which a request was refused. Its number is the HTTP status.
 type Kind int
 
 // The kinds of refusal.
@@ -39,13 +39,13 @@ type Error struct {
 	Message string
 	// ID is the auth service's error_id ("unknown-user"); by default it follows from Kind.
 	ID string
-	// Resource is the collection that it concerns ("users"); may be empty.
+	// Resource is the collection that it concerns ("users"); it may be empty.
 	Resource string
 	// Details are the auth service's details, for programs.
 	Details map[string]any
 	// Fields are the fields (or query parameters) that were wrong, in the order of the schema.
 	Fields []Field
-	// RetryAfter, when set, becomes the header of that name, in whole seconds.
+	// RetryAfter, if set, becomes the header of that name, in whole seconds.
 	RetryAfter time.Duration
 	// Allow lists the methods of a MethodNotAllowed.
 	Allow []string
@@ -58,13 +58,13 @@ type Field struct {
 	Name string
 	// Message says what is wrong with it, and never repeats its value.
 	Message string
-	// Constraint is the rule that it broke: type, required, length, range, enum, regex, not_null, unknown...
+	// Constraint is the violated rule: type, required, length, range, enum, regex, not_null, unknown...
 	Constraint string
 	// Value is the constraint's own value (the limit, the choices), for the auth service's details.
 	Value any
 }
 
-// Error is for the log: the message, and the cause if there is one.
+// Error returns a text for the log: the message, and the cause if there is one.
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString(e.Message)
@@ -82,10 +82,10 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Status is the HTTP status of the refusal.
+// Status returns the HTTP status of the refusal.
 func (e *Error) Status() int { return int(e.Kind) }
 
-// New is a refusal with a formatted sentence.
+// New returns a refusal with a formatted sentence.
 func New(kind Kind, format string, args ...any) *Error {
 	return &Error{Kind: kind, Message: fmt.Sprintf(format, args...)}
 }
@@ -95,7 +95,7 @@ func InvalidField(name, constraint, format string, args ...any) *Error {
 	return &Error{Kind: Invalid, Fields: []Field{{Name: name, Constraint: constraint, Message: fmt.Sprintf(format, args...)}}}
 }
 
-// As returns the refusal in err, or nil when err is something that no client should read.
+// As returns the refusal in err, or nil if err is something that no client should read.
 func As(err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Sentinel is an error to compare with, in a package that knows no requests, which says what a client reads where nobody
-// has made more of it. refusal is given the whole error, for the log.
+// Sentinel returns an error to compare with, for a package that knows nothing of requests. refusal makes the default refusal for
+// clients from the whole error, which is for the log.
 func Sentinel(text string, refusal func(cause error) *Error) error {
 	return &sentinelError{text, refusal}
 }
@@ -18,7 +18,7 @@ type sentinelError struct {
 
 func (e *sentinelError) Error() string { return e.text }
 
-// OfSentinel returns the refusal that a sentinel in err stands for, or nil when there is none.
+// OfSentinel returns the refusal that a sentinel in err stands for, or nil if there is none.
 func OfSentinel(err error) *Error {
 	if e, ok := errors.AsType[*sentinelError](err); ok {
 		return e.refusal(err)
@@ -26,7 +26,7 @@ func OfSentinel(err error) *Error {
 	return nil
 }
 
-// DatabaseUnavailable is the refusal where the database cannot answer now.
+// DatabaseUnavailable returns the refusal for an unreachable database.
 func DatabaseUnavailable(cause error) *Error {
 	return &Error{
 		Kind: Unavailable, RetryAfter: 2 * time.Second, Err: cause,

@@ -1,5 +1,5 @@
-// Package audit keeps who changed what: a row for each change, written in the change's own transaction,
-// so that there is no change without its row and no row without its change. Rows are never changed.
+// Package audit records who changed what: a row for each change, written in the change's own transaction, so that there is no
+// change without its row and no row without its change. Rows are never changed.
 package audit
 
 import (
@@ -14,19 +14,20 @@ import (
 
 // Change is one thing that was done to one object.
 type Change struct {
-	// Tenant is the one that has the object.
+	// Tenant is the tenant of the object.
 	Tenant string
-	// Resource is the collection, Object the key of what was changed. Of an association they are both sides', with a slash between:
-	// users/policies.
+	// Resource is the collection, and Object the key of the changed object. For an association each holds both sides, separated
+	// by a slash: users/policies.
 	Resource, Object string
-	// Keys are all keys that a path can name the object by, and those of the second one of an association after them; nil when there is
-	// none but those of Object. Who may read the object under one of them, and is denied none, may read the entry.
+	// Keys are all keys by which a path can name the object, followed by those of the second object of an association; nil if
+	// there are none but those of Object. A caller who may read the object under one of them, and is denied none, may read the
+	// entry.
 	Keys [][]string
-	// Before and After are the object as its API shows it; nil before it was made and after it is gone.
+	// Before and After are the object as its API shows it; nil before it was created and after it was deleted.
 	Before, After any
 }
 
-// Write adds a row to the audit, with who and by which request. Fields that hold secrets are left out of both pictures.
+// Write adds a row to the audit, with the caller and the request. It omits fields that hold secrets from both pictures.
 func Write(ctx context.Context, tx store.Conn, r *rest.Request, c Change) error {
 	before, err := picture(c.Before)
 	if err != nil {
@@ -66,10 +67,11 @@ func (c Change) names() string {
 	return strings.ReplaceAll(b.String(), "  ", " ")
 }
 
-// Name is how the column `names` has a key of the object, or of the second one (1) of an association, with what is around it.
+// Name returns a key of the object, or of the second object (1) of an association, as the column `names` holds it, with its
+// delimiters.
 func Name(side int, key string) string { return fmt.Sprintf(" %d:%s ", side, key) }
 
-// known is nil for what a token source elsewhere did not say.
+// known returns nil for a value that another auth server did not send.
 func known(uuid string) *string {
 	if uuid == "" {
 		return nil
@@ -77,7 +79,7 @@ func known(uuid string) *string {
 	return &uuid
 }
 
-// picture is an object as JSON text, without its secrets.
+// picture returns an object as JSON text, without its secrets.
 func picture(object any) (*string, error) {
 	if object == nil {
 		return nil, nil
@@ -98,7 +100,7 @@ func picture(object any) (*string, error) {
 	return &out, nil
 }
 
-// secrets are what the names of fields that hold secrets contain.
+// secrets are substrings of the names of fields that hold secrets.
 var secrets = []string{"password", "secret", "token", "private", "api_key", "certificate", "account_info", "md5_cred"}
 
 func clean(value any) {

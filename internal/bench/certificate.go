@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// writeCertificate writes path.pem and path.key, for servers that take files.
+// writeCertificate writes path.pem and path.key, for servers that read files.
 func writeCertificate(c *tls.Certificate, path string) error {
 	key, err := x509.MarshalPKCS8PrivateKey(c.PrivateKey)
 	if err != nil {

@@ -13,13 +13,13 @@ import (
 	"strings"
 )
 
-// tokenHole is where the token goes in a prepared request.
+// tokenHole marks the place of the token in a prepared request.
 const tokenHole = "{token}"
 
-// request is a prepared request: what stands before the token, and what stands behind it.
+// request is a prepared request: the bytes before and after the token.
 type request struct{ before, after string }
 
-// requestTo prepares a request without a body. Its token is in the header, unless the path has a hole for it.
+// requestTo prepares a request without a body. The token is sent in the header, unless the path has a hole for it.
 func requestTo(address, method, path string) request {
 	header := "X-Auth-Token: " + tokenHole + "\r\n"
 	if strings.Contains(path, tokenHole) {
@@ -34,7 +34,7 @@ func requestTo(address, method, path string) request {
 	return request{before, after}
 }
 
-// client is one connection, with one request on its way at a time.
+// client is one connection, with one request at a time.
 type client struct {
 	address string
 	conn    net.Conn
@@ -50,7 +50,7 @@ func dial(address string) (*client, error) {
 	return &client{address: address, conn: conn, answers: bufio.NewReaderSize(conn, 8<<10)}, nil
 }
 
-// ask sends a prepared request; every answer that is neither 200 nor 204 is an error.
+// ask sends a prepared request; every response other than 200 and 204 is an error.
 func (c *client) ask(r request, token string) error {
 	c.buffer = append(append(append(c.buffer[:0], r.before...), token...), r.after...)
 	if _, err := c.conn.Write(c.buffer); err != nil {
@@ -71,7 +71,7 @@ func (c *client) ask(r request, token string) error {
 	return nil
 }
 
-// call sends any request, with what else belongs into its header as "Name: value" lines, and answers status and body.
+// call sends any request, with more "Name: value" header lines, and returns status and body.
 func (c *client) call(method, path, body string, header ...string) (int, []byte, error) {
 	lines := append([]string{method + " " + path + " HTTP/1.1", "Host: " + c.address, "Accept: application/json"}, header...)
 	if body != "" {
@@ -96,7 +96,7 @@ var (
 	contentLength = []byte("content-length: ")
 )
 
-// head reads an answer up to its body, and tells the status and the body's length.
+// head reads a response up to its body, and returns the status and the body's length.
 func (c *client) head() (status, length int, err error) {
 	line, err := c.answers.ReadSlice('\n')
 	if err != nil {

@@ -8,19 +8,18 @@ import (
 	"strings"
 )
 
-// site is one route, served on a port of its own, so that the routes that are compared differ in what is said here
-// and in nothing else.
+// site is one route, served on its own port, so that the compared routes differ only in these fields.
 type site struct {
 	name string
 	// handlers is the Caddyfile of the route.
 	handlers string
-	// paths are what is asked for.
+	// paths are the paths to request.
 	paths []string
 }
 
 const prefix = "/api/bench/1.0"
 
-// answer is the route that needs nobody behind it.
+// answer is a route that needs no upstream.
 const answer = `respond "fine" 200`
 
 func gatedSites(upstreamAddress, authAddress string) []site {

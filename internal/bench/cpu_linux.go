@@ -14,8 +14,8 @@ import (
 // schedulerClock is the kernel's CPUCLOCK_SCHED: user and system time together, in nanoseconds.
 const schedulerClock = 2
 
-// cpuTime is what a process has used so far, all its threads together. The clock's number is made of the process's id as
-// clock_getcpuclockid(3) makes it.
+// cpuTime returns the CPU time that a process has used so far, over all its threads. The clock's number is derived from the
+// process's id as in clock_getcpuclockid(3).
 func cpuTime(pid int) (time.Duration, error) {
 	var t unix.Timespec
 	if err := unix.ClockGettime(int32(^pid<<3|schedulerClock), &t); err != nil {
@@ -24,7 +24,7 @@ func cpuTime(pid int) (time.Duration, error) {
 	return time.Duration(t.Nano()), nil
 }
 
-// children are the processes that a process has started.
+// children returns the processes that a process has started.
 func children(pid int) ([]int, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
 	if err != nil {
@@ -41,5 +41,5 @@ func children(pid int) ([]int, error) {
 	return pids, nil
 }
 
-// dieWithParent has a process end when this one does, whatever the reason.
+// dieWithParent makes a process end when this one does, whatever the reason.
 func dieWithParent() *syscall.SysProcAttr { return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }

@@ -8,21 +8,20 @@
 //
 // # How it measures
 //
-// What counts is the CPU time per request of the processes that serve it, which other work on the machine disturbs
-// less than it disturbs a clock. Each row is a ratio: both sides are measured in the same run, in rounds that
-// alternate, and the median of the rounds' ratios is what is held against the budget.
+// The measure is the CPU time per request of the processes that serve it, which other work on the machine disturbs less than
+// elapsed time. Each row is a ratio: both sides are measured in the same run, in alternating rounds, and the median of the
+// rounds' ratios is compared with the budget.
 //
-// The program runs itself again in other roles, each a process of its own: the gateway, the load generator, the
-// upstream behind the proxies, and the authorization server that `forward_auth` and `auth_request` ask. Only the
-// processes that a deployment would need for the access check are counted: the gateway, and the authorization server
-// where there is one. The load generator speaks HTTP/1.1 over kept-alive TLS connections on loopback and sends every
-// token in turn, in an order that has nothing to do with that of the cache.
+// The program runs itself again in other roles, each in its own process: the gateway, the load generator, the upstream behind the
+// proxies, and the authorization server that `forward_auth` and `auth_request` ask. Only the processes that a deployment would
+// need for the access check are counted: the gateway, and the authorization server if there is one. The load generator uses
+// HTTP/1.1 over kept-alive TLS connections on loopback and sends every token in turn, in an order unrelated to that of the cache.
 //
-// The gateway in role "gateway" is the release build (same flags, profile and garbage collection target) with one
-// guest module more, the token source `bench`. It knows 100,000 tokens and puts all of them into the gate's real
-// cache before the server starts, on a clock that runs 1000 times slower, so that no entry grows old and a round measures cache
-// hits. What re-asking the database costs when 100,000 tokens are in use all the time is a row of its own ("steady
-// state"), measured on the release binary itself with its rows in SQLite.
+// The gateway in role "gateway" is the release build (same flags, profile and garbage collection target) with one more guest
+// module, the token source `bench`. It knows 100,000 tokens and puts all of them into the gate's real cache before the server
+// starts. Its clock runs 1000 times slower, so that no entry expires and a round measures cache hits. The cost of looking tokens
+// up again while 100,000 are in constant use is a row of its own ("steady state"), measured on the release binary with its rows
+// in SQLite.
 //
 // The groups auth, confd and search measure the release binary as `make run` starts it, on SQLite and on PostgreSQL. What is
 // compared there on the clock, such as a revocation among a thousand tokens with one among a million, is asked by

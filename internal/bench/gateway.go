@@ -17,7 +17,7 @@ import (
 	"github.com/ringfence/ringfence/internal/tokens"
 )
 
-// gateway is the release build with the guest module [benchTokens].
+// gateway runs the release build with the guest module [benchTokens].
 func gateway(arguments []string) {
 	caddymodule.TuneGarbage()
 	caddy.RegisterModule(new(benchTokens))
@@ -25,8 +25,7 @@ func gateway(arguments []string) {
 	caddycmd.Main()
 }
 
-// benchTokens is a token source that knows the tokens of a file, and has them all in the cache before the
-// server starts.
+// benchTokens is a token source that knows the tokens of a file, and has them all in the cache before the server starts.
 type benchTokens struct {
 	File string `json:"file"`
 }
@@ -55,12 +54,12 @@ func (t *benchTokens) Tokens(*caddymodule.App) (*tokens.Cache, error) {
 	}
 	start := time.Now()
 	return fullCache(all, tokens.Options{
-		// Time passes, so that looking at the clock costs what it costs, but slowly, so that nothing gets old.
+		// Time passes, so that reading the clock costs its usual time, but slowly, so that nothing expires.
 		Now: func() time.Time { return start.Add(time.Since(start) / 1000) },
 	})
 }
 
-// fullCache is a cache of the default size that knows all these tokens.
+// fullCache returns a cache of the default size that holds all these tokens.
 func fullCache(all []string, o tokens.Options) (*tokens.Cache, error) {
 	set, err := acl.Compile(benchPolicy())
 	if err != nil {
@@ -70,7 +69,7 @@ func fullCache(all []string, o tokens.Options) (*tokens.Cache, error) {
 	if err != nil {
 		return nil, err
 	}
-	// ristretto may drop a write: those that are missing are asked for again.
+	// ristretto may drop a write: missing tokens are looked up again.
 	for range 100 {
 		before := cache.Stats()
 		for _, token := range all {
@@ -85,8 +84,8 @@ func fullCache(all []string, o tokens.Options) (*tokens.Cache, error) {
 	return nil, fmt.Errorf("the cache does not take %d tokens", len(all))
 }
 
-// crowd is a source in which every well-formed token is of a user of its own. It makes new texts each time, as a
-// database driver does.
+// crowd is a source in which every well-formed token belongs to another user. It makes new strings each time, as a database
+// driver does.
 type crowd struct{ set *acl.Set }
 
 func (crowd) Shape(token string) bool { return tokens.WellFormed(token) }

@@ -21,15 +21,15 @@ type job struct {
 	Address string `json:"address"`
 	// Method is GET when it is empty.
 	Method string `json:"method,omitempty"`
-	// Paths are asked for in turn. The token goes into the header, or to where a path has a tokenHole.
+	// Paths are requested in turn. The token goes into the header, or into a path's tokenHole.
 	Paths       []string `json:"paths"`
 	Requests    int      `json:"requests"`
 	Connections int      `json:"connections"`
-	// Seconds, if it is not 0, ends the job when that time is over, however many requests are left.
+	// Seconds, if not 0, ends the job after that time, however many requests are left.
 	Seconds float64 `json:"seconds"`
 }
 
-// finding is what the load generator saw. Every answer that is neither 200 nor 204 is a failure of the job.
+// finding is the load generator's result. Every response other than 200 and 204 fails the job.
 type finding struct {
 	Requests int     `json:"requests"`
 	Seconds  float64 `json:"seconds"`
@@ -66,7 +66,7 @@ func startGenerator(self, tokenFile string) (*generator, error) {
 	return &generator{p, json.NewEncoder(in), json.NewDecoder(out)}, nil
 }
 
-// run has a job done.
+// run runs a job.
 func (g *generator) run(j job) (finding, error) {
 	var f finding
 	if err := g.to.Encode(j); err != nil {
@@ -88,7 +88,7 @@ func generate(tokenFile string, in io.Reader, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	// What the gate keeps lies in the memory in the order in which it was filled.
+	// The gate's data lies in memory in the order in which it was filled.
 	rand.Shuffle(len(tokens), func(i, j int) { tokens[i], tokens[j] = tokens[j], tokens[i] })
 	g := load{tokens: tokens, clients: map[string][]*client{}}
 	from, to := json.NewDecoder(in), json.NewEncoder(out)
@@ -158,7 +158,7 @@ func (l *load) do(j job) finding {
 	return f
 }
 
-// readTokens reads a file of tokens, one a line.
+// readTokens reads a file of tokens, one per line.
 func readTokens(file string) ([]string, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {

@@ -125,9 +125,9 @@ type bench struct {
 	folder string
 	quick  bool
 	pgo    string
-	// self is this program as the release is built; see build.
+	// self is this program, built like the release; see build.
 	self string
-	// tokenFile and certificate are what the processes share. The certificate is a path without .pem and .key.
+	// tokenFile and certificate are shared by the processes. The certificate is a path without .pem and .key.
 	tokenFile   string
 	certificate string
 }
@@ -165,7 +165,7 @@ func (b *bench) prepare() (err error) {
 	return writeCertificate(store.Certificate(), b.certificate)
 }
 
-// build builds a program, as the release is built or as Go does by itself.
+// build builds a program, with the release's flags or with Go's defaults.
 func (b *bench) build(pkg string, release bool) (string, error) {
 	program := filepath.Join(b.folder, filepath.Base(pkg))
 	profile := "off"
@@ -187,7 +187,7 @@ func (b *bench) build(pkg string, release bool) (string, error) {
 
 func (b *bench) close() { _ = os.RemoveAll(b.folder) }
 
-// describe says where the figures are from.
+// describe prints where the figures come from.
 func (b *bench) describe() {
 	model := "unknown processor"
 	if text, err := os.ReadFile("/proc/cpuinfo"); err == nil {

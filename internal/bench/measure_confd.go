@@ -41,7 +41,7 @@ func (b *bench) confdRows() ([]row, error) {
 	return append(rows, more...), err
 }
 
-// creates are the rates of the API and of the bare statement, in rounds.
+// creates holds the rates of the API and of the bare statement, by round.
 type creates struct{ api, bare []float64 }
 
 func (b *bench) measureCreates(api, bare func(n int64) error) (found creates, err error) {
@@ -78,7 +78,7 @@ func (c creates) row(engine string, least float64) row {
 	}
 }
 
-// atOnce has so many workers do something so often in all.
+// atOnce makes workers call do so many times in total.
 func atOnce(workers, times int, do func() error) error {
 	var (
 		left   atomic.Int64

@@ -8,7 +8,8 @@ import (
 	"path/filepath"
 )
 
-// garbageSettings are ways to set the garbage collector, as environments of the gateway: its own first, which the others are compared with.
+// garbageSettings are settings of the garbage collector, as environments of the gateway. Its own setting is first, and the others
+// are compared with it.
 var garbageSettings = []struct {
 	name string
 	env  []string
@@ -20,7 +21,7 @@ var garbageSettings = []struct {
 	{"GOGC=400, GOMEMLIMIT=200MiB", []string{"GOGC=400", "GOMEMLIMIT=200MiB"}},
 }
 
-// garbageRows compares the settings: what a request costs, and how much memory a thousand logins at once need.
+// garbageRows compares the settings: the cost of a request, and the memory that a thousand concurrent logins need.
 func (b *bench) garbageRows() ([]row, error) {
 	s := new(stage)
 	defer s.close()
@@ -54,7 +55,7 @@ func (b *bench) garbageRows() ([]row, error) {
 	return append(rows, logins...), err
 }
 
-// serveSetting starts a gateway of its own with one site.
+// serveSetting starts a gateway with one site.
 func (b *bench) serveSetting(s *stage, name string, env []string, one site) (variant, error) {
 	ports, err := freeAddresses(1)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 )
 
-// stage is what stands while the gate is measured.
+// stage holds the processes that run while the gate is measured.
 type stage struct {
 	processes []*process
 	generator *generator
@@ -16,7 +16,7 @@ type stage struct {
 	gateway   *process
 	// admin is the socket of the gateway's admin API.
 	admin string
-	// noNginx is why there is no nginx, or "".
+	// noNginx says why there is no nginx, or is "".
 	noNginx string
 }
 
@@ -155,7 +155,7 @@ func (b *bench) gateRows() ([]row, error) {
 	}
 	s.variants = append(append(s.variants, stock...), nginx...)
 
-	// A round lasts for several garbage collections: a shorter one is dear or cheap by how many fall into it.
+	// A round lasts for several garbage collections: the cost of a shorter one would depend on how many fall into it.
 	p := plan{rounds: 21, requests: 8000, connections: 16}
 	if b.quick {
 		p = plan{rounds: 9, requests: 1000, connections: 16}

@@ -21,7 +21,7 @@ import (
 // microFindings are measured inside one process.
 type microFindings struct {
 	Allows []allowsFinding `json:"allows"`
-	// HitNanoseconds are of each of several rounds.
+	// HitNanoseconds has one value for each of several rounds.
 	HitNanoseconds []float64 `json:"hit_nanoseconds"`
 	HitAllocs      float64   `json:"hit_allocs"`
 	BytesPerToken  float64   `json:"bytes_per_token"`
@@ -40,8 +40,8 @@ const (
 	bob   = "6fa459ea-ee8a-4ca4-894e-db77e160355e"
 )
 
-// manyPatterns is a policy in which most patterns name one resource, some end in #, some have it in the middle,
-// and some are about the user.
+// manyPatterns is a policy in which most patterns name one resource, some end in #, some have it in the middle, and some are
+// about the user.
 func manyPatterns(n int) []string {
 	forms := []string{
 		"confd.resource%d.read", "confd.resource%d.#", "confd.resource%d.*.update",
@@ -55,7 +55,7 @@ func manyPatterns(n int) []string {
 	return patterns
 }
 
-// micro is the role that measures the parts of a decision by themselves.
+// micro is the role that measures the parts of a decision in isolation.
 func micro(tokenFile string, out io.Writer) error {
 	all, err := readTokens(tokenFile)
 	if err != nil {
@@ -102,7 +102,7 @@ func measureAllows() ([]allowsFinding, error) {
 	return found, nil
 }
 
-// measureCache measures what a full cache costs, and how long the way is from a request's header to the principal.
+// measureCache measures the memory of a full cache, and the time from a request's header to the principal.
 func (f *microFindings) measureCache(all []string) error {
 	before := heap()
 	empty, err := tokens.NewCache(crowd{}, tokens.Options{})
@@ -121,8 +121,8 @@ func (f *microFindings) measureCache(all []string) error {
 	}
 	f.BytesPerToken = (float64(heap()-before) - f.FixedBytes) / float64(len(all))
 
-	// A header has just been read from a connection, so that it is in the processor's cache: the texts lie in the order
-	// in which they are asked for. What the gate keeps lies in another.
+	// A header has just been read from a connection, so it is in the processor's cache: the strings lie in the order of their
+	// use. The gate's data lies in another.
 	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	texts := strings.Split(strings.Join(all, "\n"), "\n")
 	sent := make([]string, 1)
@@ -147,7 +147,7 @@ func (f *microFindings) measureCache(all []string) error {
 	return nil
 }
 
-// perCall is the CPU time of one call, in nanoseconds, in each of several rounds.
+// perCall returns the CPU time of one call, in nanoseconds, in each of several rounds.
 func perCall(call func()) ([]float64, error) {
 	const rounds, atLeast = 9, 60 * time.Millisecond
 	var took []float64
@@ -181,7 +181,7 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// microRows measures in a process of its own, built as the release is.
+// microRows measures in a process of its own, built like the release.
 func (b *bench) microRows() ([]row, error) {
 	out, err := exec.Command(b.self, roleMicro, b.tokenFile).Output()
 	if err != nil {

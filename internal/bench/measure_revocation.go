@@ -20,8 +20,8 @@ import (
 
 const dsnVariable = "TEST_POSTGRES_DSN"
 
-// revocationRows measures with two gateways on one PostgreSQL, from the moment that one has answered a revocation to the moment
-// that the other refuses the token.
+// revocationRows measures with two gateways on one PostgreSQL, from the response to a revocation on one to the moment that the
+// other refuses the token.
 func (b *bench) revocationRows() (rows []row, err error) {
 	const what, most = "revocation on one node, refused on another (PostgreSQL)", 50 * time.Millisecond
 	budget := "p99 " + millis(most)
@@ -78,7 +78,8 @@ func (b *bench) revocationRows() (rows []row, err error) {
 	}}, nil
 }
 
-// revoke revokes a token at one node and answers how long the other still took it, and how many requests it let through meanwhile.
+// revoke revokes a token at one node. It returns how long the other node still accepted it, and how many requests it let through
+// meanwhile.
 func revoke(at, other *node, token string) (lag time.Duration, stale int, err error) {
 	const path = "/api/sysconfd/status_check"
 	for range 2 { // the second is from the cache
@@ -106,7 +107,7 @@ func revoke(at, other *node, token string) (lag time.Duration, stale int, err er
 	}
 }
 
-// newDatabase makes an empty database on a server, named by the run.
+// newDatabase creates an empty database on a server, named after the run.
 func newDatabase(ctx context.Context, server string) (address string, drop func() error, err error) {
 	u, err := url.Parse(server)
 	if err != nil || u.Host == "" {
@@ -127,7 +128,7 @@ func newDatabase(ctx context.Context, server string) (address string, drop func(
 	}, nil
 }
 
-// issueTokens makes tokens of the administrator, past the login and its slow hash.
+// issueTokens creates tokens of the administrator, without the login and its slow hash.
 func issueTokens(ctx context.Context, address string, n int) (issued []string, err error) {
 	db, err := postgres.Open(ctx, address, postgres.Options{MaxConns: 1})
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 
 const manySessions = 10_000
 
-// endingRows ends many sessions of one user by disabling them through the API, and compares it with the statement that
-// deletes as many rows, and nothing else, in the same table.
+// endingRows ends many sessions of one user by disabling the user through the API, and compares that with the bare statement that
+// deletes as many rows from the same table.
 func (t *town) endingRows(ctx context.Context, rounds int) ([]row, error) {
 	c, err := dial(t.node.address())
 	if err != nil {
@@ -69,7 +69,7 @@ func (t *town) sessions(ctx context.Context, user string, n int) error {
 	return err
 }
 
-// enable enables or disables a user, and answers how long that took.
+// enable enables or disables a user, and returns how long that took.
 func (t *town) enable(c *client, user string, enabled bool) (time.Duration, error) {
 	began := time.Now()
 	status, answer, err := c.call(http.MethodPut, "/api/auth/0.1/users/"+user, fmt.Sprintf(`{"enabled": %t}`, enabled), "X-Auth-Token: "+t.admin)

@@ -19,7 +19,7 @@ type node struct {
 	client *http.Client
 }
 
-// startNode starts one on a data folder and, if one is named, a database, with what else the environment is to say. It does not wait.
+// startNode starts a node on a data folder and, if one is named, a database, with more environment variables. It does not wait.
 func (b *bench) startNode(release, data, database string, more ...string) (*node, error) {
 	ports, err := freeAddresses(2)
 	if err != nil {
@@ -41,10 +41,10 @@ func (b *bench) startNode(release, data, database string, more ...string) (*node
 	return &node{p, "https://" + ports[0], &http.Client{Transport: transport, Timeout: 10 * time.Second}}, nil
 }
 
-// address is the host and port of the HTTPS listener.
+// address returns the host and port of the HTTPS listener.
 func (n *node) address() string { return strings.TrimPrefix(n.url, "https://") }
 
-// ask sends a request and answers the status.
+// ask sends a request and returns the status.
 func (n *node) ask(method, path, token string) (int, error) {
 	r, err := http.NewRequest(method, n.url+path, http.NoBody)
 	if err != nil {
@@ -87,7 +87,7 @@ func (n *node) logIn(name, password string) (string, error) {
 	return record.Data.Token, err
 }
 
-// answers waits until the path is answered with 200.
+// answers waits until the path returns 200.
 func (n *node) answers(path string) error {
 	deadline := time.Now().Add(startTimeout)
 	for time.Now().Before(deadline) {
@@ -103,7 +103,7 @@ func (n *node) answers(path string) error {
 	return fmt.Errorf("%s does not answer %s\n%s", n.name, path, n.log)
 }
 
-// startRows measures from the start of the process to the first answer over HTTPS.
+// startRows measures from the start of the process to the first response over HTTPS.
 func (b *bench) startRows() ([]row, error) {
 	release, err := b.build("./cmd/ringfence", true)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/ringfence/ringfence/internal/tokens"
 )
 
-// steadyRows measures the release binary with its own tokens in SQLite, when all of them are in use all the time: each
-// entry is asked for again within its 30 seconds, which is not part of a cache hit and not free either.
+// steadyRows measures the release binary with its own tokens in SQLite, while all of them are in constant use: each entry is
+// looked up again within its 30 seconds, which is not part of a cache hit and not free either.
 func (b *bench) steadyRows() ([]row, error) {
 	const what = "steady state: 100,000 tokens of SQLite in constant use / reverse_proxy"
 	if b.quick {
@@ -80,7 +80,7 @@ func (b *bench) steadyRows() ([]row, error) {
 	}}, nil
 }
 
-// fillDatabase makes a database in which every token of the file is of a user of its own, with the one policy.
+// fillDatabase creates a database in which every token of the file belongs to another user, with the one policy.
 func fillDatabase(ctx context.Context, data, tokenFile string) (err error) {
 	all, err := readTokens(tokenFile)
 	if err != nil {

@@ -24,9 +24,9 @@ const (
 	stack = "a service in Python (Flask, SQLAlchemy, Cheroot)"
 )
 
-// checkRows measures what those ask who check their callers' tokens: HEAD /token/{token}?scope=..., which answers from
-// the cache, and GET, which reads the token's record from the database. Ours is the release binary as `make run` starts
-// it, on SQLite; the services in Python, testdata/tokenserver.py, read a copy of the same database.
+// checkRows measures the requests of daemons that check their callers' tokens: HEAD /token/{token}?scope=..., which uses the
+// cache, and GET, which reads the token's record from the database. Ours is the release binary as `make run` starts it, on
+// SQLite; the services in Python, testdata/tokenserver.py, read a copy of the same database.
 func (b *bench) checkRows(release string) ([]row, error) {
 	s := new(stage)
 	defer s.close()
@@ -86,7 +86,7 @@ func (b *bench) checkRows(release string) ([]row, error) {
 func scoped(who string) string   { return who + ": HEAD with a scope" }
 func recorded(who string) string { return who + ": GET" }
 
-// checks are both ways to ask a service.
+// checks returns both ways to ask a service.
 func checks(who, address, path string, p *process) []variant {
 	counted := []*process{p}
 	return []variant{
@@ -95,7 +95,7 @@ func checks(who, address, path string, p *process) []variant {
 	}
 }
 
-// someTokens is a file of the first tokens of the run's.
+// someTokens writes a file with the first of the run's tokens.
 func (b *bench) someTokens() (string, error) {
 	all, err := readTokens(b.tokenFile)
 	if err != nil {
@@ -110,7 +110,7 @@ type pythonService struct {
 	address string
 }
 
-// servePython starts those that this machine can run, and tells why the others are missing.
+// servePython starts the services that this machine can run, and says why the others are missing.
 func (b *bench) servePython(s *stage, database string) (services []pythonService, missing map[string]string, err error) {
 	missing = map[string]string{}
 	script, err := write(b.folder, "tokenserver.py", pythonServer)
@@ -150,7 +150,7 @@ func (b *bench) servePython(s *stage, database string) (services []pythonService
 	return services, missing, nil
 }
 
-// pythonWith is a Python that has these modules, or "".
+// pythonWith returns a Python that has these modules, or "".
 func pythonWith(modules string) string {
 	for _, program := range []string{"python3", "/usr/bin/python3"} {
 		if exec.Command(program, "-c", "import "+modules).Run() == nil {

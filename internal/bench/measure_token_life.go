@@ -23,11 +23,11 @@ const (
 
 var steps = []string{stepLogIn, stepIssue, stepUncached, stepCached, stepRecord, stepRevoke}
 
-// flat is how much slower a step may be when there are a thousand times as many tokens.
+// flat is how much slower a step may be with a thousand times as many tokens.
 const flat = 1.3
 
-// flatRow compares what a step took in a town of few with what it took in one of many, on the clock, of one client that has one
-// connection to each of two gateways and asks them by turns.
+// flatRow compares the elapsed time of a step in a town of few tokens with that in a town of many, for one client that has one
+// connection to each of two gateways and alternates between them.
 func flatRow(step string, few, many int, before, after []time.Duration) row {
 	r := float64(median(after)) / float64(median(before))
 	return row{
@@ -37,8 +37,8 @@ func flatRow(step string, few, many int, before, after []time.Duration) row {
 	}
 }
 
-// townRows measures with PostgreSQL: a token's life in a database of few live tokens and in one of many, and what is done to
-// many at once in the latter.
+// townRows measures with PostgreSQL: a token's life in a database of few live tokens and in one of many, and operations on many
+// tokens at once in the latter.
 func (b *bench) townRows(release string) (rows []row, err error) {
 	counts, rounds, endings := [2]int{1000, 1_000_000}, 600, 7
 	if b.quick {
@@ -84,7 +84,7 @@ func (b *bench) townRows(release string) (rows []row, err error) {
 	return append(append(rows, ended...), logins...), err
 }
 
-// resident is somebody who takes the steps in one town, and what they took.
+// resident takes the steps in one town, and records their times.
 type resident struct {
 	*town
 	client  *client
@@ -103,8 +103,8 @@ func newResident(ctx context.Context, t *town) (r resident, err error) {
 // logInEvery is in how many rounds there is one login with a password, which takes as long as all the rest.
 const logInEvery = 10
 
-// live takes all the steps once. The token that is issued is not the one that is checked and revoked, which is one of
-// those that were there before, somewhere in the middle of the table.
+// live takes all the steps once. The token that is checked and revoked is not the one just issued, but an older one from the
+// middle of the table.
 func (r resident) live(round int) error {
 	const base = "/api/auth/0.1/token"
 	if round%logInEvery == 0 {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// residentMemory is how many bytes of a process are in memory, and the most that were since forgetPeak.
+// residentMemory returns how many bytes of a process are in memory now, and the peak since forgetPeak.
 func residentMemory(pid int) (now, peak int64, err error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -27,7 +27,7 @@ func residentMemory(pid int) (now, peak int64, err error) {
 	return now, peak, nil
 }
 
-// forgetPeak has the most start again with what is in memory now.
+// forgetPeak resets the peak to the memory in use now.
 func forgetPeak(pid int) error {
 	if err := os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte("5"), 0o600); err != nil {
 		return fmt.Errorf("forgetting the peak of process %d: %w", pid, err)

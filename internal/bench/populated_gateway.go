@@ -15,13 +15,13 @@ import (
 	"github.com/ringfence/ringfence/internal/tokens"
 )
 
-// town is a gateway on a PostgreSQL database of its own, with people in it.
+// town is a gateway on its own PostgreSQL database, with many users.
 type town struct {
 	node *node
 	db   *postgres.DB
-	// tenant is the master tenant, in which they all are.
+	// tenant is the master tenant, which all users belong to.
 	tenant string
-	// live are tokens of users who are scattered among the others, and who have no other sessions than the others have.
+	// live are tokens of users scattered among the others, with as many sessions as the others have.
 	live []string
 	// admin is a token of the administrator.
 	admin string
@@ -75,7 +75,7 @@ func (b *bench) newTown(ctx context.Context, release, server, name string, env .
 	return t, err
 }
 
-// settle makes users of one policy who have so many live tokens in all, of which it remembers the texts of some.
+// settle creates users of one policy with so many live tokens in total, and keeps the texts of some.
 func (t *town) settle(ctx context.Context, count, remembered int) error {
 	began := time.Now()
 	users := max(1, count/tokensEach)
@@ -125,8 +125,8 @@ func (t *town) settle(ctx context.Context, count, remembered int) error {
 	return nil
 }
 
-// refreshTokens gives refresh tokens to so many users, of the client benchClient. Nobody reads their sealed values, which
-// only a login with a password does.
+// refreshTokens gives so many users refresh tokens of the client benchClient. Only a login with a password would read their
+// sealed values, and nobody makes one.
 func (t *town) refreshTokens(ctx context.Context, n int) ([]string, error) {
 	all, digests := make([]string, n), make([][]byte, n)
 	for i := range all {

@@ -23,7 +23,7 @@ type process struct {
 	err  error
 }
 
-// start starts a program, whose output is shown only when it fails.
+// start starts a program, and shows its output only if it fails.
 func start(name string, env []string, program string, args ...string) (*process, error) {
 	p := &process{name: name, log: new(tail), done: make(chan struct{})}
 	p.cmd = exec.CommandContext(context.Background(), program, args...)
@@ -53,7 +53,7 @@ func (p *process) stop() {
 	}
 }
 
-// kill ends the process as a power cut does, and waits for it.
+// kill ends the process as a power cut would, and waits for it.
 func (p *process) kill() {
 	_ = p.cmd.Process.Kill()
 	<-p.done
@@ -77,7 +77,7 @@ func (p *process) listening(address string) error {
 	return fmt.Errorf("%s does not listen on %s\n%s", p.name, address, p.log)
 }
 
-// cpu is what the processes, and those that they started, have used so far.
+// cpu returns the CPU time that the processes, and those that they started, have used so far.
 func cpu(processes []*process) (time.Duration, error) {
 	var sum time.Duration
 	for _, p := range processes {
@@ -96,7 +96,7 @@ func cpu(processes []*process) (time.Duration, error) {
 	return sum, nil
 }
 
-// tail keeps the end of what is written to it.
+// tail keeps the end of the output.
 type tail struct {
 	mu  sync.Mutex
 	end []byte
@@ -120,7 +120,7 @@ func (t *tail) String() string {
 	return string(t.end)
 }
 
-// freeAddresses are loopback addresses that nobody listens on now.
+// freeAddresses returns loopback addresses that nobody listens on now.
 func freeAddresses(n int) (addresses []string, err error) {
 	for range n {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -133,7 +133,7 @@ func freeAddresses(n int) (addresses []string, err error) {
 	return addresses, nil
 }
 
-// anyCertificate trusts whoever answers: they are processes of this run.
+// anyCertificate trusts every server: they are processes of this run.
 func anyCertificate() *tls.Config {
 	return &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"http/1.1"}, MinVersion: tls.VersionTLS13}
 }

@@ -17,9 +17,9 @@ import (
 	"time"
 )
 
-// recordProfile records a CPU profile of the gateway under the load that the release build is tuned for: mostly requests that
-// go on to another daemon, and some that are answered here. The program that is profiled has no profile yet, so
-// that each recording starts from the same code.
+// recordProfile records a CPU profile of the gateway under the load that the release build is tuned for: mostly requests that go
+// on to another daemon, and some that are served here. The profiled program is built without a profile, so that each recording
+// starts from the same code.
 func (b *bench) recordProfile(file string) error {
 	seconds := 60
 	if b.quick {
@@ -68,12 +68,12 @@ func (b *bench) recordProfile(file string) error {
 	}
 }
 
-// unprofiled are the packages whose functions the compiler is to inline as it does without a profile. With one it takes
-// crypto/sha256 apart so that each hash and its sum are allocated, where they can stay on the stack.
+// unprofiled are packages that the compiler should inline as it does without a profile. With one it splits crypto/sha256 so that
+// each hash and its sum are allocated, although they could stay on the stack.
 var unprofiled = []string{"crypto/sha256.", "crypto/internal/fips140/sha256."}
 
-// cleaned cuts the paths in a profile's table of strings down to the names of the files: of the program and its
-// libraries, since the sources of a program built with -trimpath have none; and renames what is unprofiled. The profile is committed.
+// cleaned shortens the paths in a profile's string table to the names of the files, for the program and its libraries, since a
+// program built with -trimpath has no paths; and it renames the unprofiled functions. The profile is committed.
 func cleaned(compressed []byte) ([]byte, error) {
 	const stringTable, lengthDelimited = 6, 2 // of the message Profile in pprof's profile.proto
 	r, err := gzip.NewReader(bytes.NewReader(compressed))

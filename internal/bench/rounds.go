@@ -13,11 +13,11 @@ type variant struct {
 	address string
 	paths   []string
 	method  string // GET when it is empty
-	// counted are the processes whose CPU time it costs.
+	// counted are the processes whose CPU time is measured.
 	counted []*process
 }
 
-// plan is how much is measured.
+// plan says how much to measure.
 type plan struct {
 	rounds      int
 	requests    int // of each variant in each round
@@ -66,7 +66,7 @@ func measure(g *generator, variants []variant, p plan) (samples, error) {
 	return found, nil
 }
 
-// ratio is what one variant costs against another.
+// ratio is the cost of one variant relative to another.
 type ratio struct {
 	median, best float64
 	// of is the median of the variant's own CPU time per request.
@@ -85,13 +85,13 @@ func (s samples) ratio(of, against string) (ratio, bool) {
 	return ratio{median: median(ratios), best: slices.Min(ratios), of: median(a), against: median(b)}, true
 }
 
-// median is the middle value, the lower one of two.
+// median returns the middle value, the lower one of two.
 func median[T float64 | time.Duration](values []T) T {
 	sorted := slices.Sorted(slices.Values(values))
 	return sorted[(len(sorted)-1)/2]
 }
 
-// percentile is the smallest value that p per cent of the values do not exceed.
+// percentile returns the smallest value that p per cent of the values do not exceed.
 func percentile[T float64 | time.Duration](values []T, p int) T {
 	sorted := slices.Sorted(slices.Values(values))
 	return sorted[max(0, (len(sorted)*p+99)/100-1)]

@@ -21,8 +21,8 @@ func upstream(address string) error {
 	}))
 }
 
-// authorize is the authorization server that forward_auth and auth_request ask. It does as little as one can: it has
-// every token in a map, checks no access, and answers the four identity headers.
+// authorize runs the authorization server that forward_auth and auth_request ask. It does the least possible: it has every token
+// in a map, checks no access, and returns the four identity headers.
 func authorize(address, tokenFile string) error {
 	all, err := readTokens(tokenFile)
 	if err != nil {
@@ -51,7 +51,7 @@ const (
 	benchPurpose = "external_api"
 )
 
-// owner is the user and the session of a token: every token has others, which is the worst case for the cache.
+// owner returns the user and the session of a token: every token has different ones, the worst case for the cache.
 func owner(d tokens.Digest) (user, session string) {
 	return uuid.UUID(d[:16]).String(), uuid.UUID(d[16:]).String()
 }
@@ -61,7 +61,7 @@ func serve(address string, h http.Handler) error {
 	return fmt.Errorf("serving: %w", s.ListenAndServe())
 }
 
-// benchPaths are the targets of the load below a prefix: several, so that no side profits from one that repeats.
+// benchPaths returns the targets of the load below a prefix: several, so that no side profits from a repeated one.
 func benchPaths(prefix string) []string {
 	paths := make([]string, 64)
 	for i := range paths {
@@ -72,7 +72,7 @@ func benchPaths(prefix string) []string {
 	return paths
 }
 
-// benchPolicy is the one that all tokens share.
+// benchPolicy returns the policy that all tokens share.
 func benchPolicy() []string {
 	forms := []string{"confd.resource%s.read", "confd.resource%s.#", "confd.resource%s.*.update", "confd.users.me.resource%s.#"}
 	var patterns []string

@@ -17,7 +17,7 @@ type row struct {
 type verdict int
 
 const (
-	// noBudget is for what is measured for information.
+	// noBudget is for rows measured for information.
 	noBudget verdict = iota
 	met
 	missed
@@ -33,7 +33,7 @@ func judge(ok bool) verdict {
 	return missed
 }
 
-// ratioRow is a row whose budget is the largest median ratio; 0 is none.
+// ratioRow is a row whose budget is the largest median ratio; 0 means none.
 func ratioRow(what string, s samples, of, against string, budget float64) row {
 	most, ok := fmt.Sprintf("%.2f x", budget), false
 	r, measured := s.ratio(of, against)
@@ -62,7 +62,7 @@ func (s samples) added(what, of, without string) row {
 	return row{what: what, measured: fmt.Sprintf("%s (best %s), of %s", micros(median(more)), micros(percentile(more, 0)), micros(median(s[of])))}
 }
 
-// perSecondRow says how many requests a second of CPU time serves.
+// perSecondRow shows how many requests a second of CPU time serves.
 func perSecondRow(what string, cost []time.Duration) row {
 	return row{what: what, measured: fmt.Sprintf("%s requests per CPU second (%s each)", perSecond(median(cost)), micros(median(cost)))}
 }
@@ -71,7 +71,7 @@ func perSecond(cost time.Duration) string {
 	return strconv.Itoa(int(time.Second / max(cost, 1)))
 }
 
-// timesRow is a row whose budget is the least median ratio; 0 is none. Where there is nothing to compare with it says why.
+// timesRow is a row whose budget is the least median ratio; 0 means none. If there is nothing to compare with, it says why.
 func timesRow(what string, s samples, of, against string, least float64, missing string) row {
 	line := row{what: what, measured: missing, verdict: skipped}
 	if r, ok := s.ratio(of, against); ok {

@@ -1,10 +1,10 @@
-// Package freeport finds TCP ports for the servers of tests that cannot choose their own (port 0): processes that are
-// told their port, and are started on it again.
+// Package freeport finds TCP ports for the servers of tests that cannot choose their own (port 0): processes that are told their
+// port, and are started on it again.
 //
-// A port that was only tried and given up again may be somebody else's a moment later. A reserved one is not: a socket
-// stays bound to it that never listens. By SO_REUSEADDR a server that is told the port can listen on it all the same,
-// while the kernel gives it to nobody who lets the kernel choose, be it for a server or for an outgoing connection. Nobody
-// who listens there is as with any other port: connections are refused.
+// A port that was only tried and released may be taken a moment later. A reserved one stays free: a socket remains bound to it
+// that never listens. With SO_REUSEADDR a server that is told the port can still listen on it, but the kernel gives it to nobody
+// who lets the kernel choose, neither to a server nor to an outgoing connection. While nobody listens, connections are refused as
+// on any other port.
 package freeport
 
 import (
@@ -17,9 +17,9 @@ import (
 	"syscall"
 )
 
-// Reserve returns a TCP port that nobody has on any IPv4 address of this machine, and keeps others from getting it by chance until
-// release, which may be called twice. On systems other than Linux it can only be hoped for: there a socket that is bound
-// keeps servers away too, so none is.
+// Reserve returns a TCP port that is free on all IPv4 addresses of this machine, and keeps others from getting it by chance until
+// release, which may be called twice. On systems other than Linux there is no such guarantee: there a bound socket would also
+// keep servers away, so none is kept.
 func Reserve() (port int, release func(), err error) {
 	fd, err := bind()
 	if err != nil {
@@ -37,7 +37,7 @@ func Reserve() (port int, release func(), err error) {
 	return name.(*syscall.SockaddrInet4).Port, release, nil
 }
 
-// bind returns a socket on a port of the kernel's choice, which processes that are started do not inherit.
+// bind returns a socket on a port that the kernel chooses. Child processes do not inherit it.
 func bind() (fd int, err error) {
 	syscall.ForkLock.RLock()
 	fd, err = syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)

@@ -11,7 +11,7 @@ import (
 	"github.com/ringfence/ringfence/internal/freeport"
 )
 
-// Who is told the port can listen on it, on any address, and again afterwards.
+// A server that is told the port can listen on it, on any address, and again afterwards.
 func TestReservedPortIsTheCallers(t *testing.T) {
 	port, release, err := freeport.Reserve()
 	if err != nil {
@@ -39,7 +39,7 @@ func TestReservedPortIsTheCallers(t *testing.T) {
 	}
 }
 
-// The kernel hands none of the reserved ports out, though nobody listens there.
+// The kernel hands out none of the reserved ports, though nobody listens there.
 func TestReservedPortIsNobodyElses(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("ports can be reserved on Linux only")

@@ -7,7 +7,7 @@ import (
 	"github.com/ringfence/ringfence/internal/rest"
 )
 
-// What the gate does for every request: no allocation to find the operation, and one for its access.
+// The gate's work for every request: no allocation to find the operation, and one for its access.
 func TestAllocations(t *testing.T) {
 	s := routed(t)
 	for path, want := range map[string]float64{

@@ -4,8 +4,8 @@ import "context"
 
 type matchKey struct{}
 
-// NewContext returns a context that carries where the request leads. The gate
-// calls it, after it has checked the access that the match requires.
+// NewContext returns a context that holds the match of a request. The gate calls it, after it has checked the access that the
+// match requires.
 func NewContext(ctx context.Context, m *Match) context.Context {
 	return context.WithValue(ctx, matchKey{}, m)
 }

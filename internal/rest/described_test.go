@@ -66,7 +66,7 @@ func (g *goal) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// span gives its schema by a pointer's method, and an error about itself.
+// span has a schema by a method of its pointer, and its error is about itself.
 type span struct{ Text string }
 
 func (*span) JSONSchema() *rest.Schema {
@@ -80,7 +80,7 @@ func (*span) JSONSchema() *rest.Schema {
 
 func (s *span) UnmarshalText(text []byte) error { s.Text = string(text); return nil }
 
-// careless types say as little of themselves as they can.
+// careless types say as little about themselves as they can.
 type (
 	carelessAny    struct{ V any }
 	carelessList   []any
@@ -393,7 +393,7 @@ func TestExamples(t *testing.T) {
 	wantStatus(t, call(t, s, http.MethodPut, "/x", string(text)), http.StatusOK)
 }
 
-// The definition, which is large, is written when somebody asks for it: a mount, and so a reload, is cheap.
+// The large definition is written on the first request for it: a mount, and so a reload, is cheap.
 func TestDefinitionIsWrittenOnce(t *testing.T) {
 	written := 0
 	s := declared(op("GET", "/x", ""))

@@ -17,11 +17,11 @@ import (
 	"github.com/ringfence/ringfence/internal/principal"
 )
 
-// ErrorForm makes the body of a refusal, in the form that a service's clients know.
+// ErrorForm makes the body of a refusal, in the form that a service's clients expect.
 type ErrorForm func(e *apierr.Error, now time.Time) any
 
-// ResourceError is the ID of a refusal because of what is stored rather than of what was sent: a duplicate, an
-// association. Where such a refusal has the status 400, MessageList tells it from the others by this.
+// ResourceError is the ID of a refusal because of stored objects rather than of the request: a duplicate, an association. Where
+// such a refusal has the status 400, MessageList distinguishes it from the others by this ID.
 const ResourceError = "resource-error"
 
 // unreadableBody is what confd says of a body that is missing or is no JSON. Existing clients compare it word by word.
@@ -83,7 +83,7 @@ func AuthErrors(e *apierr.Error, now time.Time) any {
 	details := make(map[string]any, len(e.Details)+len(e.Fields))
 	maps.Copy(details, e.Details)
 	for _, f := range e.Fields {
-		if _, twice := details[f.Name]; !twice { // the first thing that is wrong with a field
+		if _, twice := details[f.Name]; !twice { // the first error of a field
 			details[f.Name] = map[string]any{"message": f.Message, "constraint_id": f.Constraint, "constraint": f.Value}
 		}
 	}
@@ -96,7 +96,7 @@ func AuthErrors(e *apierr.Error, now time.Time) any {
 	}
 }
 
-// Sentence is the refusal in one line: its message, or what is wrong with its fields.
+// Sentence returns the refusal in one line: its message, or the errors of its fields.
 func Sentence(e *apierr.Error) string {
 	parts := make([]string, 0, len(e.Fields)+1)
 	if e.Message != "" {
@@ -146,8 +146,8 @@ func errorID(kind apierr.Kind) string {
 	}
 }
 
-// Refusal turns any error into what a client may read: the refusal in it, 503 when the
-// database cannot answer, else a plain 500 that names nothing.
+// Refusal turns any error into one that a client may read: the refusal in it, 503 if the database is unreachable, otherwise a
+// plain 500 without details.
 func Refusal(err error) *apierr.Error {
 	if e := apierr.As(err); e != nil {
 		return e
@@ -215,7 +215,7 @@ func WriteError(w http.ResponseWriter, r *http.Request, form ErrorForm, err erro
 // logFailure names the operation and not the path, which may hold a token.
 func logFailure(r *http.Request, e *apierr.Error, requestID string, err error) {
 	level := slog.LevelError
-	if e.Kind == apierr.Unavailable { // every request has it in an outage, and none of them is at fault
+	if e.Kind == apierr.Unavailable { // in an outage every request fails, and none is at fault
 		level = slog.LevelWarn
 	}
 	operation := ""
@@ -229,6 +229,6 @@ func logFailure(r *http.Request, e *apierr.Error, requestID string, err error) {
 	if p := principal.FromContext(r.Context()); p != nil {
 		attrs = append(attrs, slog.String("token_id", p.TokenID.String()))
 	}
-	// Not the request's context: Caddy's handler would add what it holds of the request, and so both ids again.
+	// Not the request's context: Caddy's handler would add its own fields of the request, and so both IDs again.
 	slog.LogAttrs(context.Background(), level, "request failed", attrs...)
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// logged collects what is logged until the test ends.
+// logged collects the log until the test ends.
 func logged(t *testing.T) *bytes.Buffer {
 	t.Helper()
 	var b bytes.Buffer
@@ -187,7 +187,7 @@ func TestRefusal(t *testing.T) {
 	}
 }
 
-// fromContext is a log handler that adds what it finds in the context, as Caddy's does.
+// fromContext is a log handler that adds fields from the context, as Caddy's does.
 type fromContext struct{ slog.Handler }
 
 type idsKey struct{}
@@ -199,7 +199,7 @@ func (h fromContext) Handle(ctx context.Context, r slog.Record) error {
 	return h.Handler.Handle(ctx, r)
 }
 
-// Each id is in a line once, whatever the server adds to lines of this request.
+// Each ID appears in a line once, whatever the server adds to lines about this request.
 func TestFailureNamesTheRequestOnce(t *testing.T) {
 	log := logged(t)
 	slog.SetDefault(slog.New(fromContext{slog.NewJSONHandler(log, nil)}))
@@ -216,7 +216,7 @@ func TestFailureNamesTheRequestOnce(t *testing.T) {
 	}
 }
 
-// A client that hangs up is no fault of the server: nothing is logged, and the status says so.
+// A client that hangs up is not a fault of the server: nothing is logged, and the status says so.
 func TestClientGone(t *testing.T) {
 	s := mounted(t, rest.Operation{Method: http.MethodGet, Path: "/users", Handle: failing(fmt.Errorf("reading: %w: %w", store.ErrUnavailable, context.Canceled))})
 	log := logged(t)

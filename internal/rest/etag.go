@@ -23,8 +23,8 @@ func tagOf(body []byte) string {
 	return `"` + base64.RawURLEncoding.EncodeToString(sum[:16]) + `"`
 }
 
-// CheckIfMatch refuses with 412 when the request names entity tags in If-Match and the object's
-// is not among them: it has changed since the client read it. A header that holds no entity tags is refused with 400.
+// CheckIfMatch refuses with 412 if If-Match names entity tags and the object's is not among them: it has changed since the client
+// read it. A header that holds no entity tags is refused with 400.
 func CheckIfMatch(header http.Header, object any) error {
 	lines := header.Values("If-Match")
 	if len(lines) == 0 {
@@ -64,7 +64,7 @@ func uncompressed(tag string) string {
 	return tag
 }
 
-// isNotModified reports whether If-None-Match names the tag. A malformed header asks for nothing.
+// isNotModified reports whether If-None-Match names the tag. A malformed header is ignored.
 func isNotModified(lines []string, tag string) bool {
 	sent, valid := parseTags(lines)
 	if !valid || len(lines) == 0 {
@@ -78,7 +78,7 @@ func isNotModified(lines []string, tag string) bool {
 	return sent.any
 }
 
-// tagList is what If-Match or If-None-Match holds (RFC 9110, 13.1).
+// tagList is the content of If-Match or If-None-Match (RFC 9110, 13.1).
 type tagList struct {
 	any  bool // *
 	tags []entityTag

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// hasExample reports whether the example of a value that is neither an object nor of several kinds is valid: not every
-// pattern has one that could be guessed.
+// hasExample reports whether the example of a value that is neither an object nor a union is valid: not every pattern has one
+// that can be guessed.
 func (s *Schema) hasExample() bool {
 	if s.Type == "object" || s.Example != nil { // which has been checked where it was set
 		return true
@@ -16,11 +16,11 @@ func (s *Schema) hasExample() bool {
 	return len(s.Validate("", s.example())) == 0
 }
 
-// Sample is a value that the schema lets through, in the form of ParseJSON.
+// Sample returns a value that the schema accepts, in the form of ParseJSON.
 func (s *Schema) Sample() any { return s.example() }
 
-// example is a value that the schema lets through, in the form of ParseJSON: the one that was declared, the default, a
-// choice, or the plainest. Of a list it is the shortest, of an object what is required.
+// example returns a value that the schema accepts, in the form of ParseJSON: the declared example, the default, a choice, or the
+// simplest value. Of a list it is the shortest one, of an object only what is required.
 func (s *Schema) example() any {
 	for _, declared := range []json.RawMessage{s.Example, s.Default} {
 		if declared != nil && string(declared) != "null" {

@@ -1,6 +1,6 @@
 package rest
 
-// ForgetSchemas makes the next schema of each type be made anew, as when the program starts.
+// ForgetSchemas makes the schema of each type be made anew, as when the program starts.
 func ForgetSchemas() {
 	schemas.Clear()
 	patterns.Clear()

@@ -14,23 +14,24 @@ import (
 	"github.com/ringfence/ringfence/internal/apierr"
 )
 
-// Format is a form of text that has a name: `format:"uuid"` in a struct tag.
+// Format is a named form of text: `format:"uuid"` in a struct tag.
 type Format struct {
 	Name string
-	// Doc says what text of this form is, for the definition. It follows what the field says of itself.
+	// Doc describes text of this form, for the definition. It follows the field's own description.
 	Doc string
 	// Pattern is a Go regular expression that begins with ^ and ends with $. It may be empty where there is a Check.
 	Pattern string
-	// Example has the form, and does no harm where it is sent.
+	// Example has the form, and does no harm if it is sent.
 	Example string
-	// Check reports whether text has the form, where a pattern cannot say it. Message is what a client reads if not: "Must be a UUID".
+	// Check reports whether text has the form, if a pattern cannot express it. Message is the error for clients: "Must be a
+	// UUID".
 	Check   func(text string) bool
 	Message string
 
 	re *regexp.Regexp
 }
 
-// formats are those that have been registered. Nothing is added after the program's packages are initialised.
+// formats are the registered formats. Nothing is added after the program's packages are initialised.
 var formats = map[string]*Format{}
 
 // RegisterFormats makes formats known to struct tags. It is called when a package is initialised, and panics on a mistake.
@@ -72,11 +73,11 @@ func (f *Format) validate(path, text string) []apierr.Field {
 	return nil
 }
 
-// patterns are those that have been compiled: each a *regexp.Regexp by its text.
+// patterns caches the compiled patterns: each a *regexp.Regexp by its text.
 var patterns sync.Map
 
-// compilePattern compiles a pattern, and refuses one that says nothing of a text's beginning or of its end: it would let
-// through whatever is before or behind what it matches. Each pattern is compiled once.
+// compilePattern compiles a pattern, and refuses one that is not anchored at both ends: it would accept anything before or after
+// its match. Each pattern is compiled once.
 func compilePattern(pattern string) (*regexp.Regexp, error) {
 	if re, ok := patterns.Load(pattern); ok {
 		return re.(*regexp.Regexp), nil
@@ -120,19 +121,19 @@ func init() {
 	)
 }
 
-// isUUID takes the usual form alone, of the several that uuid.Parse takes, in either case.
+// isUUID accepts only the usual form, in either case, although uuid.Parse accepts several.
 func isUUID(text string) bool {
 	_, err := uuid.Parse(text)
 	return err == nil && len(text) == 36
 }
 
-// isEmail takes an address alone, without a name.
+// isEmail accepts only an address, without a name.
 func isEmail(text string) bool {
 	a, err := mail.ParseAddress(text)
 	return err == nil && a.Address == text && a.Name == ""
 }
 
-// isMoment takes what can be both read and written again: package time reads the zone +24:00, and does not write it.
+// isMoment accepts a time that can be both read and written again: package time reads the zone +24:00, but does not write it.
 func isMoment(text string) bool {
 	var at time.Time
 	if at.UnmarshalText([]byte(text)) != nil {

@@ -18,10 +18,10 @@ import (
 // MaxDepth is how deep JSON may nest.
 const MaxDepth = 32
 
-// ParseJSON reads one JSON value strictly: duplicate names, names that differ
-// only in case, invalid UTF-8, lone surrogates, a byte order mark, more than MaxDepth levels, and anything after the
-// value are refused, with an *apierr.Error that says where and repeats nothing of the text. Numbers stay text (json.Number).
-// What it accepts, encoding/json reads in the same way.
+// ParseJSON reads one JSON value strictly: duplicate names, names that differ only in case, invalid UTF-8, lone surrogates, a
+// byte order mark, more than MaxDepth levels, and anything after the value are refused, with an *apierr.Error that says where and
+// repeats nothing of the text. Numbers stay text (json.Number). encoding/json reads everything that ParseJSON accepts in the same
+// way.
 func ParseJSON(text []byte) (any, error) {
 	p := parser{jsontext.NewDecoder(bytes.NewBuffer(text))}
 	value, err := p.value()
@@ -66,7 +66,7 @@ func (p *parser) value() (any, error) {
 	return token.Bool(), nil
 }
 
-// open reads the sign that begins an object or a list.
+// open reads the token that begins an object or a list.
 func (p *parser) open() error {
 	if p.dec.StackDepth() >= MaxDepth {
 		return apierr.New(apierr.Invalid, "The body nests deeper than %d levels", MaxDepth)
@@ -116,7 +116,7 @@ func (p *parser) list() (any, error) {
 	return list, err
 }
 
-// twins refuses the name just read because of one before it. The plain one of the two is named.
+// twins refuses the name just read because of an earlier one. It names whichever of the two is plain.
 func (p *parser) twins(name, before string) error {
 	at := p.dec.StackPointer()
 	if !plainName(name) {
@@ -126,8 +126,8 @@ func (p *parser) twins(name, before string) error {
 		"A name in the body was sent in two spellings; names are case-sensitive")
 }
 
-// refusal says what is wrong at the place where the parser stopped. The decoder's own words
-// are left out: they repeat the text, which may hold a secret.
+// refusal says what is wrong where the parser stopped. It omits the decoder's own message, which repeats the text and may hold a
+// secret.
 func (p *parser) refusal(err error) error {
 	if e := apierr.As(err); e != nil {
 		return e
@@ -159,8 +159,8 @@ func (p *parser) refuse(at jsontext.Pointer, constraint, named, unnamed string) 
 	return &apierr.Error{Kind: apierr.Invalid, Message: unnamed}
 }
 
-// next is the place of what would be read next or, in an object, of the value before it still, which 01 and 0x1 belong to.
-// The pointer of the decoder's own error leads to the list as a whole, or to nothing.
+// next returns the place of the next value or, in an object, of the current one, which 01 and 0x1 belong to. The pointer of the
+// decoder's own error leads to the whole list, or to nothing.
 func (p *parser) next() jsontext.Pointer {
 	at, depth := p.dec.StackPointer(), p.dec.StackDepth()
 	if depth == 0 || !p.isList(depth) {
@@ -173,8 +173,8 @@ func (p *parser) next() jsontext.Pointer {
 	return at.AppendToken(strconv.FormatInt(items, 10))
 }
 
-// path writes a place on the way to where the decoder is as messages name fields: a.b[2]. It stops before a name that is
-// not plain, which is raw input.
+// path formats a place on the way to the decoder's position as messages name fields: a.b[2]. It stops before a name that is not
+// plain, which is raw input.
 func (p *parser) path(at jsontext.Pointer) string {
 	path, depth := "", 0
 	for token := range at.Tokens() {
@@ -201,7 +201,7 @@ func plainName(name string) bool {
 	})
 }
 
-// foldName maps names that encoding/json or another reader could take for each other to one text.
+// foldName maps names that encoding/json or another reader could confuse to one text.
 func foldName(name string) string {
 	return strings.Map(func(r rune) rune {
 		// The smallest of the runes that fold to each other: 's', 'S' and U+017F are one.

@@ -138,7 +138,7 @@ func TestParseJSONKeepsSecrets(t *testing.T) {
 	}
 }
 
-// FuzzParseJSON holds ParseJSON to what every reader of JSON must agree on.
+// FuzzParseJSON checks ParseJSON against what every reader of JSON must agree on.
 func FuzzParseJSON(f *testing.F) {
 	for _, seed := range []string{
 		`{"a":[1,2.5,-0,1e400,"\ud83d\ude00",null,true,{"b":{}}]}`, `{"a":1,"A":2}`, `[[[]]]`, ` "x" `, `{"a":1}{`, "\ufeff1", `"\ud800"`, `}`, `{"":[}`,

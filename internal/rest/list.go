@@ -18,20 +18,20 @@ const MaxLimit = 1000
 // MaxSearch is the longest search term, in characters.
 const MaxSearch = 200
 
-// MaxSeveral is how many values a filter takes that takes several.
+// MaxSeveral is how many values a filter with several values accepts.
 const MaxSeveral = 25
 
-// ListSpec is what a collection's list operation takes.
+// ListSpec says what a collection's list operation accepts.
 type ListSpec struct {
 	// Order lists the columns that `order` may name, the default first. It may be empty.
 	Order []string
-	// Filters lists the parameters that keep items with exactly that value.
+	// Filters lists the parameters that select items with exactly that value.
 	Filters []string
-	// Several are those of the filters that take up to MaxSeveral values, each sent by itself or with commas between them.
+	// Several lists the filters that accept up to MaxSeveral values, each sent separately or separated by commas.
 	Several []string
-	// Recurse adds `recurse`, which takes in the tenants below.
+	// Recurse adds `recurse`, which includes the tenants below.
 	Recurse bool
-	// Views lists what `view` may name; nil: there is no such parameter.
+	// Views lists the values of `view`; nil means that there is no such parameter.
 	Views []string
 }
 
@@ -47,10 +47,10 @@ type List struct {
 	Filters []Filter
 }
 
-// Filter keeps the items whose column has exactly this value, or one of several with commas between them.
+// Filter selects the items whose column has exactly this value, or one of several separated by commas.
 type Filter struct{ Name, Value string }
 
-// Parameters are the query parameters of a list operation, for its declaration.
+// Parameters returns the query parameters of a list operation, for its declaration.
 func (s ListSpec) Parameters() []Parameter {
 	one, zero, longest := int64(1), int64(0), MaxSearch
 	var out []Parameter
@@ -78,7 +78,7 @@ func (s ListSpec) Parameters() []Parameter {
 	return out
 }
 
-// InvalidListParam is the ID of a refused list query, as existing clients of the authentication service know it.
+// InvalidListParam is the ID of a refused list query that existing clients of the authentication service expect.
 const InvalidListParam = "invalid-list-param"
 
 // List reads a list query. A bad value is refused with a sentence that says which.
@@ -159,7 +159,7 @@ func invalidParameter(name, constraint string, value any, format string, args ..
 	return &apierr.Error{Kind: apierr.Invalid, Fields: wrong(name, constraint, value, format, args...)}
 }
 
-// count reads a whole number written in digits alone: no sign, no fraction.
+// count reads a whole number that consists of digits only: no sign, no fraction.
 func (r *Request) count(name string, least int) (int, error) {
 	v, ok := r.Query(name)
 	if !ok {
@@ -178,8 +178,8 @@ func (r *Request) count(name string, least int) (int, error) {
 	return n, nil
 }
 
-// Bool reads a boolean query parameter, false when absent. Existing clients write it in
-// several ways (`recurse=False`), so several are taken.
+// Bool reads a boolean query parameter, false if absent. Existing clients write it in several ways (`recurse=False`), so several
+// are accepted.
 func (r *Request) Bool(name string) (bool, error) {
 	v, ok := r.Query(name)
 	if !ok {
@@ -204,7 +204,7 @@ func ParseBool(typed string) (value, ok bool) {
 	}
 }
 
-// NotBool refuses a query parameter that is no boolean.
+// NotBool refuses a query parameter that is not a boolean.
 func NotBool(name string) error {
 	e := apierr.InvalidField(name, "type", "Must be true or false")
 	e.Fields[0].Value = "boolean"

@@ -169,7 +169,7 @@ func TestQueryParameters(t *testing.T) {
 	wantMessage(t, call(t, s, http.MethodGet, "/x?name=a&loud=x", ""), http.StatusBadRequest, "loud: Must be true or false")
 }
 
-// A gate that hands over a request may have let a query through that cannot be parsed.
+// A gate that passes on a request may have let a malformed query through.
 func TestMalformedQuery(t *testing.T) {
 	s := mounted(t, rest.Operation{Method: http.MethodGet, Path: "/users", Query: userList.Parameters()})
 	m, _ := s.Match(http.MethodGet, parsed(t, prefix+"/users"))

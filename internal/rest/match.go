@@ -7,21 +7,20 @@ import (
 	"github.com/ringfence/ringfence/internal/pathtemplate"
 )
 
-// Match is where a request's target leads in a service. The gate makes it, checks
-// the access that it requires, and hands it to the service, so that what is
-// checked is what is served.
+// Match says where a request's target leads in a service. The gate makes it, checks the access that it requires, and passes it to
+// the service, so that the service serves what was checked.
 type Match struct {
 	Service *Service
-	// Op is nil when the service documents nothing for this method on this path.
+	// Op is nil if the service documents nothing for this method on this path.
 	Op *Operation
-	// Allow lists the methods that the path has, when Op is nil and there are some.
+	// Allow lists the methods of the path, if Op is nil and there are some.
 	Allow []string
 
 	route  *route
 	values [pathtemplate.MaxParameters]string
 }
 
-// Param is the value of a path parameter, or "".
+// Param returns the value of a path parameter, or "".
 func (m *Match) Param(name string) string {
 	if m.route == nil {
 		return ""
@@ -34,9 +33,8 @@ func (m *Match) Param(name string) string {
 	return ""
 }
 
-// Access is the access that the request needs: the operation's, its parameters
-// filled in, or "{service}.#" for what is not documented. It is "" on a public operation.
-// Where there is a parameter to fill in, that is its one allocation.
+// Access returns the access that the request needs: the operation's, with its parameters filled in, or "{service}.#" for an
+// undocumented one. It is "" for a public operation. Filling in parameters is its one allocation.
 func (m *Match) Access() string {
 	if m.route == nil {
 		return m.Service.routes.undocumented
@@ -66,7 +64,7 @@ func (m *Match) Access() string {
 	return b.String()
 }
 
-// With is the match with another value of a path parameter: another of an object's keys.
+// With returns the match with another value of a path parameter: another of an object's keys.
 func (m *Match) With(param, value string) Match {
 	other := *m
 	if m.route != nil {
@@ -77,9 +75,8 @@ func (m *Match) With(param, value string) Match {
 	return other
 }
 
-// WriteWord writes a path segment as one word of an access. A dot inside the segment must
-// not become a boundary between words: it is written %2E, which no canonical segment
-// can contain, so two different segments never make the same word.
+// WriteWord writes a path segment as one word of an access. A dot inside the segment must not separate words: it is written %2E,
+// which no canonical segment can contain, so two different segments never make the same word.
 func WriteWord(b *strings.Builder, segment string) {
 	for {
 		before, after, dotted := strings.Cut(segment, ".")

@@ -10,9 +10,8 @@ import (
 	"github.com/ringfence/ringfence/internal/pathtemplate"
 )
 
-// Mount checks the operations and builds the router and the definition. It adds
-// the two operations that serve the definition itself. An error is a mistake in
-// the declaration.
+// Mount checks the operations and builds the router and the definition. It adds the two operations that serve the definition
+// itself. An error is a mistake in the declaration.
 func (s *Service) Mount() error {
 	if err := s.mount(); err != nil {
 		return fmt.Errorf("service %s: %w", s.Name, err)
@@ -141,8 +140,8 @@ func (op *Operation) checkAccess(service string) error {
 	}
 }
 
-// CheckAccess refuses a documented access that could not be checked exactly: of another service, or with something in
-// braces that is not the name of a plain parameter of the path.
+// CheckAccess refuses a documented access that could not be checked exactly: one of another service, or one with something in
+// braces that is not the name of a plain path parameter.
 func CheckAccess(service string, op *Operation) error {
 	if !strings.HasPrefix(op.Access, service+".") {
 		return fmt.Errorf("access %q is not one of this service's", op.Access)

@@ -9,7 +9,7 @@ import (
 	"github.com/ringfence/ringfence/internal/rest"
 )
 
-// resource stands for one of the configuration's: each pair of type parameters makes another type of it.
+// resource stands for a resource of confd: each pair of type parameters makes another type.
 type resource[A, B any] struct {
 	ID          int64             `json:"id" readOnly:"true"`
 	UUID        string            `json:"uuid" format:"uuid" readOnly:"true"`
@@ -49,7 +49,7 @@ func resources[A any]() []*rest.Schema {
 	}
 }
 
-// large is a service of 400 operations on 40 types, as its package would declare it.
+// large returns a service of 400 operations on 40 types, as its package would declare it.
 func large() *rest.Service {
 	var ops []rest.Operation
 	handle := op("GET", "/x", "").Handle
@@ -78,7 +78,7 @@ func large() *rest.Service {
 	return declared(ops...)
 }
 
-// BenchmarkMount describes and mounts 400 operations: as when the program starts, as a reload does, and with the definition,
+// BenchmarkMount describes and mounts 400 operations: as at the start of the program, as in a reload, and with the definition,
 // which the first request for it writes.
 func BenchmarkMount(b *testing.B) {
 	for name, prepare := range map[string]func(){"start": rest.ForgetSchemas, "reload": func() {}} {

@@ -5,12 +5,12 @@ import (
 	"reflect"
 )
 
-// names are the schemas that have a name in a service's definition.
+// names are the named schemas of a service's definition.
 type names map[string]*Schema
 
-// checkNames makes sure that no two schemas of the operations share a name: in the definition, one would stand for both.
+// checkNames checks that no two schemas of the operations share a name: in the definition, one would stand for both.
 func checkNames(ops []Operation) error {
-	seen := names{"Error": {Name: "Error"}} // the refusals' own
+	seen := names{"Error": {Name: "Error"}} // the name of the refusals' schema
 	for i := range ops {
 		op := &ops[i]
 		for _, s := range []*Schema{op.Body, op.Reply} {
@@ -27,7 +27,7 @@ func checkNames(ops []Operation) error {
 	return nil
 }
 
-// add enters a schema and those in it.
+// add adds a schema and the schemas in it.
 func (n names) add(s *Schema) error {
 	if s == nil {
 		return nil
@@ -73,7 +73,7 @@ func sameObject(a, b *Schema) bool {
 	}
 }
 
-// sameDefinition compares what a definition says of two schemas of one name.
+// sameDefinition compares the definitions of two schemas of one name.
 func sameDefinition(a, b *Schema) bool {
 	written := func(s *Schema) object {
 		d := definer{schemas: object{}}

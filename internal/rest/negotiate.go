@@ -11,9 +11,8 @@ import (
 
 const jsonType = "application/json"
 
-// acceptable reports whether the Accept header takes the media type. An absent
-// header takes nothing. The most specific range decides, as RFC 9110 12.5.1
-// says; a malformed one is as if it were not there.
+// acceptable reports whether the Accept header accepts the media type. An absent header accepts nothing. The most specific range
+// decides (RFC 9110, 12.5.1); a malformed one is ignored.
 func acceptable(header http.Header, mediaType string) bool {
 	kind, _, _ := strings.Cut(mediaType, "/")
 	best, accepted := 0, false
@@ -45,7 +44,7 @@ func acceptable(header http.Header, mediaType string) bool {
 	return accepted
 }
 
-// quality is the weight of a media range, 1 by default.
+// quality returns the weight of a media range, 1 by default.
 func quality(params map[string]string) (float64, bool) {
 	text, sent := params["q"]
 	if !sent {
@@ -55,15 +54,15 @@ func quality(params map[string]string) (float64, bool) {
 	return q, err == nil && 0 <= q && q <= 1
 }
 
-// admitBody refuses a body that does not say that it is of the operation's media type, or that is larger than the limit, and
-// sees to it that no more than the limit is read of a body that does not say how large it is.
+// admitBody refuses a body that does not declare the operation's media type, or that is larger than the limit. It limits the
+// reading of a body that does not declare its length.
 func admitBody(w http.ResponseWriter, r *http.Request, mediaType string, limit int64) error {
 	if r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0 {
 		return nil
 	}
 	if err := checkContentType(r.Header, mediaType); err != nil {
-		// An unknown length may be that of nothing: in HTTP/3 it is, of every request without a
-		// body, and so it is of an empty chunked one.
+		// A body of unknown length may be empty: in HTTP/3 every request without a body has an unknown length, and so has an
+		// empty chunked one.
 		if r.ContentLength < 0 {
 			if n, ended := drain(w, r, settleSize, settleTime); ended && n == 0 {
 				r.Body = http.NoBody
@@ -79,8 +78,8 @@ func admitBody(w http.ResponseWriter, r *http.Request, mediaType string, limit i
 	return nil
 }
 
-// checkContentType refuses a body that does not say that it is of the media type, JSON as a rule, in UTF-8. A
-// simple cross-site form cannot say that it is JSON, which is part of the point.
+// checkContentType refuses a body that does not declare the media type, usually JSON, in UTF-8. A simple cross-site form cannot
+// declare JSON, which is one reason for the check.
 func checkContentType(header http.Header, mediaType string) error {
 	refused := &apierr.Error{Kind: apierr.UnsupportedMediaType, Message: "Send Content-Type: " + mediaType}
 	lines := header["Content-Type"]

@@ -66,7 +66,7 @@ func TestAccept(t *testing.T) {
 	}
 }
 
-// What is not JSON is not negotiated: a browser that opens the YAML definition asks for text/html.
+// Types other than JSON are not negotiated: a browser that opens the YAML definition asks for text/html.
 func TestAcceptOfOtherTypes(t *testing.T) {
 	s := mounted(t, rest.Operation{
 		Method: http.MethodGet, Path: "/export", Produces: "text/csv", Handle: answering(rest.Reply{Body: []byte("a,b\r\n")}),
@@ -159,10 +159,10 @@ func TestUnimplemented(t *testing.T) {
 	}
 }
 
-// unsized hides the length of a body, so that the request has one of unknown length.
+// unsized hides the length of a body, so that the request's length is unknown.
 type unsized struct{ io.Reader }
 
-// Real connections, for what a body is differs between the protocols.
+// Real connections, since the protocols differ in how they send a body.
 func TestBodiesOnTheWire(t *testing.T) {
 	var length int64
 	handle := func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
@@ -245,8 +245,8 @@ func TestBodiesOnTheWire(t *testing.T) {
 	}
 }
 
-// In HTTP/3 a request without a body has an unknown length too. No such server is in the tests of this
-// package, so the request is made as that server makes it.
+// In HTTP/3 a request without a body has an unknown length too. These tests have no such server, so the request is made as that
+// server would make it.
 func TestUnknownLengthWithoutBody(t *testing.T) {
 	s := mounted(t, rest.Operation{Method: http.MethodGet, Path: "/users"})
 	r := request(t, http.MethodGet, "/users", "")
@@ -257,7 +257,7 @@ func TestUnknownLengthWithoutBody(t *testing.T) {
 	wantStatus(t, answer(s, r), http.StatusOK)
 }
 
-// brokenOff is a body whose sender went away.
+// brokenOff is a body whose sender disconnects.
 type brokenOff struct{ after io.Reader }
 
 func (b brokenOff) Read(p []byte) (int, error) {

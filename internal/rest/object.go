@@ -16,16 +16,16 @@ type Object struct {
 	values map[string]any
 }
 
-// Object is a part of a body that was parsed strictly, and checked against this schema.
+// Object wraps a part of a body that was parsed strictly, and checked against this schema.
 func (s *Schema) Object(values map[string]any) Object { return Object{s, values} }
 
-// Has reports whether the client sent the field, null included.
+// Has reports whether the client sent the field, even as null.
 func (o Object) Has(name string) bool {
 	_, ok := o.values[name]
 	return ok
 }
 
-// HasFold reports whether the client sent the field, null included, whatever the case of its name.
+// HasFold reports whether the client sent the field, even as null, whatever the case of its name.
 func (o Object) HasFold(name string) bool {
 	for sent := range o.values {
 		if strings.EqualFold(sent, name) {
@@ -35,16 +35,16 @@ func (o Object) HasFold(name string) bool {
 	return false
 }
 
-// Values are all that was sent, by name.
+// Values returns everything that was sent, by name.
 func (o Object) Values() map[string]any { return o.values }
 
-// Value is what was sent: nil, bool, string, json.Number, []any or map[string]any.
+// Value returns what was sent: nil, bool, string, json.Number, []any or map[string]any.
 func (o Object) Value(name string) any { return o.values[name] }
 
-// Into sets the fields of *dst, a struct of the type that the schema was made from, that were sent
-// and are not read-only; the others keep what they hold. A slice, map or nested object is replaced,
-// never merged: what is not sent of a nested object has its default, or is zero. A number in a field of
-// type any is a json.Number. A UUID is in lower case, whatever the client wrote.
+// Into sets the fields of *dst, a struct of the schema's type, that were sent and are not read-only; the others keep their
+// values. A slice, map or nested object is replaced, never merged: fields of a nested object that were not sent get their
+// defaults, or are zero. A number in a field of type any becomes a json.Number. A UUID becomes lower case, whatever the client
+// wrote.
 func (o Object) Into(dst any) error {
 	v, err := o.schema.target(dst)
 	if err != nil {
@@ -57,7 +57,7 @@ func (o Object) Into(dst any) error {
 			continue
 		}
 		if err := setField(v.FieldByIndex(p.index), p.Schema.taken(value)); err != nil {
-			// The schema lets more through than the type can hold, so it is the client's value all the same.
+			// The schema accepts more than the type can hold, but the fault is still the client's value.
 			return &apierr.Error{Kind: apierr.Invalid, Err: fmt.Errorf("reading %s: %w", p.Name, err), Fields: []apierr.Field{{
 				Name: p.Name, Constraint: "type", Value: p.Schema.Type, Message: "Is not of the form that it must have",
 			}}}
@@ -66,8 +66,7 @@ func (o Object) Into(dst any) error {
 	return nil
 }
 
-// SetDefaults gives the fields of *dst, a struct of the type that the schema was made from,
-// their defaults, as the schema has them.
+// SetDefaults sets the fields of *dst, a struct of the schema's type, to the defaults in the schema.
 func (s *Schema) SetDefaults(dst any) error {
 	v, err := s.target(dst)
 	if err != nil {
@@ -85,7 +84,7 @@ func (s *Schema) SetDefaults(dst any) error {
 	return nil
 }
 
-// target is the struct behind dst, which must be of the schema's own type: its fields are found by their places.
+// target returns the struct behind dst, which must be of the schema's own type: its fields are found by their positions.
 func (s *Schema) target(dst any) (reflect.Value, error) {
 	v := reflect.ValueOf(dst)
 	if s.made == nil || v.Kind() != reflect.Pointer || v.IsNil() || v.Type().Elem() != s.made {
@@ -105,8 +104,8 @@ func setField(field reflect.Value, value any) error {
 	return dec.Decode(field.Addr().Interface())
 }
 
-// taken is what the schema takes of a checked value: no unknown names, nothing that is read-only, UUIDs in
-// lower case, and the defaults of what was not sent.
+// taken returns what the schema takes of a checked value: no unknown names, nothing that is read-only, UUIDs in lower case, and
+// the defaults of what was not sent.
 func (s *Schema) taken(value any) any {
 	switch v := value.(type) {
 	case nil:

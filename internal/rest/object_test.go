@@ -12,13 +12,13 @@ import (
 	"github.com/ringfence/ringfence/internal/rest"
 )
 
-// echo returns what it has read of the body.
+// echo returns the body as it was read.
 func echo[T any](_ context.Context, r *rest.Request) (rest.Reply, error) {
 	v, err := rest.Decode[T](r)
 	return rest.Reply{Body: v}, err
 }
 
-// readBody reads the body and answers what was sent of it.
+// readBody reads the body and returns what was sent.
 func readBody(_ context.Context, r *rest.Request) (rest.Reply, error) {
 	_, err := r.Object()
 	return rest.Reply{}, err
@@ -82,7 +82,7 @@ func TestNestedObjects(t *testing.T) {
 	}
 }
 
-// Into is the partial update: what is not sent stays, and what is sent replaces all that was there.
+// Into is the partial update: fields that are not sent stay, and those that are sent replace everything that was there.
 func TestInto(t *testing.T) {
 	city := "Rome"
 	before := person{
@@ -135,7 +135,7 @@ func TestNumbersOfAnythingAreExact(t *testing.T) {
 	}
 }
 
-// picky takes less than its schema says.
+// picky accepts less than its schema says.
 type picky string
 
 func (p *picky) UnmarshalText(text []byte) error {
@@ -155,7 +155,7 @@ func TestWhatTheTypeCannotHold(t *testing.T) {
 	wantStatus(t, call(t, s, http.MethodPost, "/x", `{"choice":"this"}`), http.StatusOK)
 }
 
-// A handler that reads a body as another type than its operation declares is a fault of ours.
+// A handler that reads a body as another type than its operation declares is our own fault.
 func TestDecodeAnotherType(t *testing.T) {
 	handMade := &rest.Schema{Type: "object", Properties: []rest.Property{{Name: "a", Schema: &rest.Schema{Type: "string"}}}}
 	s := mounted(t,
@@ -179,7 +179,7 @@ func TestDecodeAnotherType(t *testing.T) {
 	}
 }
 
-// FuzzBody holds every body to one of two outcomes: it is taken, or refused as the client's mistake.
+// FuzzBody checks that every body is either accepted, or refused as the client's mistake.
 func FuzzBody(f *testing.F) {
 	for _, seed := range []string{
 		with(``), with(`"address":{"code":"x"},"tags":["a"],"options":[["a","b"]],"limits":{"a":1},"free":[1e300,null]`), `{}`, `null`, `[]`, `{"name":null}`,

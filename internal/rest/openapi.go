@@ -18,7 +18,7 @@ import (
 	"github.com/ringfence/ringfence/internal/pathtemplate"
 )
 
-// definition is the OpenAPI document of a service, in both its forms, each written when it is first asked for.
+// definition is the OpenAPI document of a service, in both its forms, each written on the first request.
 type definition struct{ json, yaml func() ([]byte, error) }
 
 // definitionOperations serve the definition itself, to everybody: a console needs it before login.
@@ -43,7 +43,7 @@ func (s *Service) definitionOperations() []Operation {
 	}
 }
 
-// Definition is the service's OpenAPI 3.0 document, as JSON. Mount has made sure that it can be written.
+// Definition returns the service's OpenAPI 3.0 document, as JSON. Mount has checked that it can be written.
 func (s *Service) Definition() []byte {
 	text, err := s.spec.json()
 	if err != nil {
@@ -108,7 +108,7 @@ func (d *definer) fail(err error) {
 	}
 }
 
-// refusal is the schema of the service's refusals, from the form that makes them.
+// refusal returns the schema of the service's refusals, from the form that makes them.
 func (d *definer) refusal() *Schema {
 	body := d.service.Errors(&apierr.Error{Kind: apierr.Invalid, Message: "x"}, time.Time{})
 	t := reflect.TypeOf(body)
@@ -170,7 +170,7 @@ func (d *definer) parameters(op *Operation) []object {
 	}
 	for _, q := range op.Query {
 		schema := d.schema(q.Schema)
-		delete(schema, "example") // a console sends what it is shown here, and a filter by an example finds nothing
+		delete(schema, "example") // a console sends the example, and a filter by one finds nothing
 		p := object{"name": q.Name, "in": "query", "schema": schema}
 		if q.Description != "" {
 			p["description"] = q.Description

@@ -14,7 +14,7 @@ import (
 	"github.com/ringfence/ringfence/internal/rest"
 )
 
-// described is a service that uses all that a definition can say.
+// described is a service that uses everything that a definition can express.
 func described(t testing.TB, form rest.ErrorForm) *rest.Service {
 	t.Helper()
 	s := declared(
@@ -207,7 +207,7 @@ func TestDefinitionOfSchemas(t *testing.T) {
 	}
 }
 
-// The body of each form of refusal is what the definition says that it is.
+// The body of each form of refusal matches the definition.
 func TestDefinitionOfRefusals(t *testing.T) {
 	for name, form := range map[string]rest.ErrorForm{"list": rest.MessageList, "code": rest.CodeMessage, "auth": rest.AuthErrors} {
 		t.Run(name, func(t *testing.T) {

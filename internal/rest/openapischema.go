@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// schema returns the schema itself, or a reference to it when it has a name. What the place where
-// it is used says of it stands beside the reference.
+// schema returns the schema itself, or a reference to it if it has a name. What the place of use says about it stands beside the
+// reference.
 func (d *definer) schema(s *Schema) object {
 	if s.Name == "" {
 		return d.inline(s)
@@ -44,7 +44,7 @@ func (d *definer) component(s *Schema) {
 	d.schemas[s.Name] = d.inline(s.bare())
 }
 
-// bare is what a schema says wherever it is used.
+// bare returns what a schema says wherever it is used.
 func (s *Schema) bare() *Schema {
 	bare := *s
 	bare.Doc, bare.Nullable, bare.Default, bare.Example = "", false, nil, nil
@@ -92,7 +92,7 @@ func (d *definer) inline(s *Schema) object {
 	return out
 }
 
-// union writes the kinds of an object, each under a name, which is what a discriminator can map to.
+// union writes the kinds of an object, each under a name, since a discriminator can only map to names.
 func (d *definer) union(s *Schema, out object) {
 	kinds, mapping := []object{}, object{}
 	for _, k := range s.Union.Kinds {
@@ -112,7 +112,7 @@ func (d *definer) example(s *Schema) any {
 	return decoded(text)
 }
 
-// doc is what a schema says of itself, and then what its format does.
+// doc returns a schema's description, followed by its format's.
 func (s *Schema) doc() string {
 	if f := formats[s.Format]; f != nil && f.Doc != "" {
 		return strings.TrimSpace(s.Doc + " " + f.Doc)
@@ -127,7 +127,7 @@ func (s *Schema) pattern() string {
 	return s.Pattern
 }
 
-// decoded is a JSON value as JSON and YAML write it alike.
+// decoded returns a JSON value in a form that JSON and YAML encode alike.
 func decoded(text json.RawMessage) any {
 	if n, err := strconv.ParseInt(string(text), 10, 64); err == nil {
 		return n
@@ -137,7 +137,7 @@ func decoded(text json.RawMessage) any {
 	return v
 }
 
-// enum lists the choices; a null that is allowed must be among them (OpenAPI 3.0.3, clarified).
+// enum lists the choices; an allowed null must be among them (OpenAPI 3.0.3, clarified).
 func enum(s *Schema) []any {
 	var out []any
 	for _, e := range s.Enum {

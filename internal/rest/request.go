@@ -19,7 +19,7 @@ import (
 // Request is what a handler reads. Path parameters are canonical, query parameters appear once, and
 // the body has been checked when Object returns.
 type Request struct {
-	// HTTP is the request itself. Identity is not taken from its headers: see Principal.
+	// HTTP is the request itself. Its headers are not the identity: see Principal.
 	HTTP  *http.Request
 	match *Match
 	query url.Values
@@ -50,22 +50,21 @@ func unreadable(text string) bool {
 	return !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl)
 }
 
-// Op is the operation.
+// Op returns the operation.
 func (r *Request) Op() *Operation { return r.match.Op }
 
-// Service is the service that the operation belongs to.
+// Service returns the service that the operation belongs to.
 func (r *Request) Service() *Service { return r.match.Service }
 
-// Param is a path parameter's value.
+// Param returns a path parameter's value.
 func (r *Request) Param(name string) string { return r.match.Param(name) }
 
-// Match is where the request's target leads.
+// Match returns where the request's target leads.
 func (r *Request) Match() *Match { return r.match }
 
-// UUIDParam is a path parameter that must be a UUID in lower case. What is not one cannot name
-// anything, so the refusal is 404. Neither can a UUID
-// in another spelling: the access that was checked holds the spelling of the path, and a
-// denial of the usual one must not be got around.
+// UUIDParam returns a path parameter that must be a UUID in lower case. Any other text cannot name anything, so the refusal is
+// 404. Neither can a UUID in another spelling: the access that was checked contains the spelling of the path, and a denial of the
+// usual spelling must not be evaded.
 func (r *Request) UUIDParam(name string) (string, error) {
 	id := r.Param(name)
 	if !isUUID(id) || strings.ToLower(id) != id {
@@ -77,10 +76,10 @@ func (r *Request) UUIDParam(name string) (string, error) {
 	return id, nil
 }
 
-// Principal is who asks; nil on a public operation.
+// Principal returns the caller; nil on a public operation.
 func (r *Request) Principal() *principal.Principal { return principal.FromContext(r.HTTP.Context()) }
 
-// Query is a query parameter's value and whether it was sent.
+// Query returns a query parameter's value and whether it was sent.
 func (r *Request) Query(name string) (string, bool) {
 	values, ok := r.query[name]
 	if !ok {
@@ -89,8 +88,8 @@ func (r *Request) Query(name string) (string, bool) {
 	return values[0], true
 }
 
-// Object reads the body as the operation's schema has it. An absent body is an empty
-// object where the operation says that it is optional.
+// Object reads the body according to the operation's schema. An absent body is an empty object if the operation declares it
+// optional.
 func (r *Request) Object() (Object, error) {
 	o := Object{schema: r.match.Op.Body}
 	if o.schema == nil {
@@ -116,7 +115,7 @@ func (r *Request) Object() (Object, error) {
 	return o, o.check()
 }
 
-// ReadBody reads the whole body. When the client has not sent what it announced, that is no fault of ours.
+// ReadBody reads the whole body. If the client has not sent what it announced, that is not our fault.
 func (r *Request) ReadBody() ([]byte, error) {
 	if r.HTTP.Body == nil {
 		return nil, nil
@@ -139,8 +138,7 @@ func (o Object) check() error {
 	return nil
 }
 
-// Decode reads the body into a T, the type that the operation's Body was made from: the schema's
-// defaults, then what was sent.
+// Decode reads the body into a T, the type of the operation's Body: the schema's defaults, then what was sent.
 func Decode[T any](r *Request) (T, error) {
 	var out T
 	o, err := r.Object()

@@ -16,7 +16,7 @@ import (
 
 const prefix = "/api/confd/1.1"
 
-// mounted is a service of these operations. What they leave out is filled in.
+// mounted returns a service of these operations, with omitted fields filled in.
 func mounted(t testing.TB, ops ...rest.Operation) *rest.Service {
 	t.Helper()
 	s := declared(ops...)
@@ -52,7 +52,7 @@ func failing(err error) rest.Handler {
 	return func(context.Context, *rest.Request) (rest.Reply, error) { return rest.Reply{}, err }
 }
 
-// request makes a request below the prefix. Each header is "Name: value"; Accept is there unless it is given.
+// request makes a request below the prefix. Each header is "Name: value"; Accept is added unless it is given.
 func request(t testing.TB, method, path, body string, headers ...string) *http.Request {
 	t.Helper()
 	var reader io.Reader
@@ -96,7 +96,7 @@ func wantStatus(t testing.TB, w *httptest.ResponseRecorder, want int) {
 	}
 }
 
-// wantEmpty is for the answers that have no body.
+// wantEmpty is for responses without a body.
 func wantEmpty(t testing.TB, w *httptest.ResponseRecorder, status int) {
 	t.Helper()
 	wantStatus(t, w, status)
@@ -105,7 +105,7 @@ func wantEmpty(t testing.TB, w *httptest.ResponseRecorder, status int) {
 	}
 }
 
-// messages are confd's list of sentences.
+// messages returns confd's list of sentences.
 func messages(t testing.TB, w *httptest.ResponseRecorder) []string {
 	t.Helper()
 	var list []string

@@ -14,7 +14,7 @@ import (
 type routes struct {
 	prefix []string
 	root   node
-	// undocumented is the access of what the service does not document.
+	// undocumented is the access of undocumented operations.
 	undocumented string
 }
 
@@ -25,14 +25,14 @@ type node struct {
 	allow  []string
 }
 
-// route is one operation, with what a match needs ready.
+// route is one operation, with what a match needs prepared.
 type route struct {
 	op     *Operation
 	params []string
 	access []piece
-	// size is how long the access is without its parameters.
+	// size is the length of the access without its parameters.
 	size int
-	// pattern is the segment, counted after the prefix, that may hold an ACL pattern; -1: none.
+	// pattern is the segment, counted after the prefix, that may hold an ACL pattern; -1 means none.
 	pattern int
 }
 
@@ -91,7 +91,7 @@ func (r *routes) add(s *Service, op *Operation) error {
 	return added.setAccess(s.RequiredAccess(op))
 }
 
-// literal is the child for a literal segment.
+// literal returns the child for a literal segment.
 func (n *node) literal(segment string) *node {
 	if n.static == nil {
 		n.static = map[string]*node{}
@@ -102,7 +102,7 @@ func (n *node) literal(segment string) *node {
 	return n.static[segment]
 }
 
-// route is what the node has for a method, or nil.
+// route returns the node's route for a method, or nil.
 func (n *node) route(method string) *route {
 	for _, r := range n.routes {
 		if r.op.Method == method {
@@ -161,7 +161,7 @@ func (s *Service) Match(method string, t *target.Target) (m Match, ok bool) {
 	return m, true
 }
 
-// walk comes back when a literal leads nowhere. It visits no node twice.
+// walk backtracks when a literal leads nowhere. It visits no node twice.
 func walk(n *node, t *target.Target, at int, m *Match, params int) *node {
 	if at == t.Len() {
 		if n.routes == nil {
@@ -182,7 +182,7 @@ func walk(n *node, t *target.Target, at int, m *Match, params int) *node {
 	return walk(n.param, t, at+1, m, params+1)
 }
 
-// takesWild reports whether no segment but the operation's pattern parameter holds *, # or !.
+// takesWild reports whether only the operation's pattern parameter holds *, # or !.
 func (rt *route) takesWild(t *target.Target, prefix int) bool {
 	for i := range t.Len() {
 		if t.Wild(i) && (rt.pattern < 0 || i != prefix+rt.pattern) {

@@ -151,7 +151,7 @@ func TestMatchWith(t *testing.T) {
 	}
 }
 
-// Different segments never make one word, whatever they hold.
+// Different segments never make the same word, whatever they hold.
 func TestWriteWord(t *testing.T) {
 	words := map[string]string{}
 	for _, segment := range []string{"a", "a.b", "a..b", ".", "a.", ".a", "a2Eb", "A.b"} {

@@ -10,7 +10,7 @@ import (
 	"github.com/ringfence/ringfence/internal/apierr"
 )
 
-// Schema is what a JSON value may be. It both documents and validates.
+// Schema describes the JSON values that are allowed. It both documents and validates.
 //
 // [SchemaOf] makes it from a Go type's struct tags:
 //
@@ -59,14 +59,14 @@ type Schema struct {
 	Properties    []Property
 	// Values is what an object's values may be that has any names, not Properties.
 	Values *Schema
-	// Union is set where an object is of one of several kinds, which have Properties in the object's place.
+	// Union is set if an object is of one of several kinds, whose Properties replace the object's.
 	Union *Union
-	// Check finds what else is wrong with a value that is not null and that the rest of the schema lets through. The names of
-	// the fields that it returns begin at the value: "timeout", "[2].exten", or "" for the value itself.
+	// Check finds further errors of a value that is not null and that the rest of the schema accepts. The names of the fields
+	// that it returns are relative to the value: "timeout", "[2].exten", or "" for the value itself.
 	Check func(value any) []apierr.Field
 
 	re   *regexp.Regexp
-	made reflect.Type // by SchemaOf, from this struct
+	made reflect.Type // the struct that SchemaOf made it from
 }
 
 // Property is one property of an object.
@@ -75,14 +75,15 @@ type Property struct {
 	Required  bool
 	ReadOnly  bool
 	WriteOnly bool
-	// Ref is what the value refers to: "contexts.name" is the name of a context. Nothing here checks it.
+	// Ref is what the value refers to: "contexts.name" is the name of a context. This package does not check it.
 	Ref    string
 	Schema *Schema
 
 	index []int // of the struct field
 }
 
-// Index is the place, for reflect's FieldByIndex, of the struct field that the property was made from; nil when it was made by hand.
+// Index returns the index, for reflect's FieldByIndex, of the struct field that the property was made from; nil if it was made by
+// hand.
 func (p *Property) Index() []int { return p.index }
 
 // Property returns the property of that name, or nil.
@@ -95,8 +96,8 @@ func (s *Schema) Property(name string) *Property {
 	return nil
 }
 
-// Partial is the schema of an update: nothing is required at the first level, and what is not sent
-// has no default there, for it stays as it is.
+// Partial returns the schema of an update: nothing is required at the first level, and nothing there has a default, since what is
+// not sent stays as it is.
 func (s *Schema) Partial() *Schema {
 	p := *s
 	if p.Name != "" {
@@ -118,8 +119,7 @@ func (s *Schema) Partial() *Schema {
 	return &p
 }
 
-// ListOf is the schema of a list answer. filtered says that the service's lists count the
-// items that the filters left, too.
+// ListOf returns the schema of a list's body. filtered says that the service's lists also count the items that match the filters.
 func ListOf(item *Schema, filtered bool) *Schema {
 	count := func(doc string) *Schema { return &Schema{Type: "integer", Doc: doc} }
 	s := &Schema{Type: "object", Properties: []Property{
@@ -132,7 +132,7 @@ func ListOf(item *Schema, filtered bool) *Schema {
 	return s
 }
 
-// compile makes a schema that was written by hand fit to validate with. What SchemaOf has made is so already.
+// compile prepares a schema that was written by hand for validation. SchemaOf's schemas are prepared already.
 func (s *Schema) compile() error {
 	if s == nil || s.made != nil {
 		return nil

@@ -13,18 +13,18 @@ import (
 	"time"
 )
 
-// SchemaOf is the schema of a type, from its struct tags. It is made once for each type, and is not to be changed. It panics
-// on a tag that makes no sense: a mistake in the declaration, seen when the program starts and by every test.
+// SchemaOf returns the schema of a type, from its struct tags. It is made once for each type, and must not be changed. SchemaOf
+// panics on a tag that makes no sense: a mistake in the declaration, which shows when the program starts and in every test.
 func SchemaOf[T any]() *Schema { return schemaOfType(reflect.TypeFor[T]()) }
 
 func schemaOfType(t reflect.Type) *Schema {
 	return once(t, func() *Schema { return schemaOf(place{text: t.String()}, t, "") })
 }
 
-// schemas are those that have been made of types, without a field's tag: each a *Schema by its reflect.Type.
+// schemas caches the schemas of types, without a field's tag: each a *Schema by its reflect.Type.
 var schemas sync.Map
 
-// once makes the schema of a type, unless that has been done. Two that are made at once are alike; the first is kept.
+// once makes the schema of a type, unless that was done. Two that are made concurrently are alike; the first is kept.
 func once(t reflect.Type, schema func() *Schema) *Schema {
 	if s, ok := schemas.Load(t); ok {
 		return s.(*Schema)
@@ -33,8 +33,8 @@ func once(t reflect.Type, schema func() *Schema) *Schema {
 	return s.(*Schema)
 }
 
-// Described is a type that knows what its JSON may be: a union, a pair, a range. What it is called on is a zero value.
-// The tags of a field of the type say more about it, as they do of other fields.
+// Described is a type that describes its own JSON: a union, a pair, a range. JSONSchema is called on a zero value. The tags of a
+// field of the type add to the description, as for other fields.
 type Described interface{ JSONSchema() *Schema }
 
 // Wrapper is a type whose JSON is that of another type, which it holds. It need not know this package.
@@ -74,7 +74,7 @@ func schemaOf(at place, t reflect.Type, tag reflect.StructTag) *Schema {
 	return s
 }
 
-// baseOf is the schema of a type, but for what a field's tag says of it. It is the caller's to change, not what it points to.
+// baseOf returns the schema of a type, without the tag of a field. The caller may change it, but not what it points to.
 func baseOf(at place, t reflect.Type, tag reflect.StructTag) *Schema {
 	s := &Schema{}
 	switch kind := t.Kind(); {
@@ -112,17 +112,17 @@ func baseOf(at place, t reflect.Type, tag reflect.StructTag) *Schema {
 	return s
 }
 
-// described is what a type says of itself.
+// described returns what a type says about itself.
 func described(at place, t reflect.Type) *Schema {
 	s := *reflect.New(t).Interface().(Described).JSONSchema()
-	s.made = nil // by Object.Into: no field of the type is where a property is
+	s.made = nil // so that Object.Into refuses it: its properties are not at the type's fields
 	if err := s.compile(); err != nil {
 		at.panicf("%v", err)
 	}
 	return &s
 }
 
-// componentName makes a name for the definition's components from a Go type's: Page[example.org/a.User] is PageUser.
+// componentName makes a component name for the definition from the name of a Go type: Page[example.org/a.User] becomes PageUser.
 func componentName(name string) string {
 	var b strings.Builder
 	for part := range strings.FieldsFuncSeq(name, func(r rune) bool { return strings.ContainsRune("[],*· ", r) }) {
@@ -142,7 +142,7 @@ func propertiesOf(at place, t reflect.Type, index []int) []Property {
 		case len(out[i].index) == len(p.index):
 			at.panicf("two fields are called %s", p.Name)
 		case len(out[i].index) > len(p.index):
-			out[i] = p // what encoding/json does: the field nearest to the top counts
+			out[i] = p // as in encoding/json: the field nearest to the top wins
 		}
 	}
 	for f := range t.Fields() {
@@ -176,7 +176,7 @@ func propertiesOf(at place, t reflect.Type, index []int) []Property {
 	return out
 }
 
-// tagTypes says for which JSON types a tag means something; nothing: for all.
+// tagTypes lists the JSON types for which a tag means something; none: all.
 var tagTypes = map[string][]string{
 	"doc": nil, "required": nil, "readOnly": nil, "writeOnly": nil, "null": nil, "default": nil, "example": nil,
 	"minLength": {"string"}, "maxLength": {"string"}, "pattern": {"string"}, "enum": {"string"},
@@ -232,7 +232,7 @@ func (s *Schema) constrain(at place, tag reflect.StructTag) {
 	}
 }
 
-// setBound leaves the bound of a type that knows its schema where the tag has none.
+// setBound keeps the bound of a type that describes itself if the tag has none.
 func setBound[N int | int64](bound **N, tagged *N) {
 	if tagged != nil {
 		*bound = tagged
@@ -246,7 +246,7 @@ func typeText(jsonType string) string {
 	return "type " + jsonType
 }
 
-// bound makes sure that what the schema lets through fits into the integer type.
+// bound ensures that what the schema accepts fits into the integer type.
 func (s *Schema) bound(at place, t reflect.Type) {
 	if s.Type != "integer" || t.Bits() == 64 {
 		return
@@ -291,7 +291,7 @@ func (s *Schema) setExample(at place, tag reflect.StructTag) {
 	}
 }
 
-// tagValue is a value that a tag has as JSON or, of a string, as plain text.
+// tagValue returns the value of a tag, which is JSON or, for a string, plain text.
 func (s *Schema) tagValue(at place, key, text string) json.RawMessage {
 	raw := json.RawMessage(text)
 	if s.Type == "string" && text != "null" {
@@ -311,7 +311,7 @@ func (s *Schema) tagValue(at place, key, text string) json.RawMessage {
 	return raw
 }
 
-// tagPairs are the keys and values of a struct tag.
+// tagPairs returns the keys and values of a struct tag.
 func tagPairs(at place, tag reflect.StructTag) func(func(key, value string) bool) {
 	return func(yield func(key, value string) bool) {
 		rest := strings.TrimLeft(string(tag), " ")

@@ -15,9 +15,8 @@ import (
 	"github.com/ringfence/ringfence/internal/target"
 )
 
-// ServeHTTP serves the operation that the gate matched. Without a gate in front (the
-// helpers' plain port, tests) it reads the target itself, as strictly; it never checks a
-// token: that is the gate's work.
+// ServeHTTP serves the operation that the gate matched. Without a gate (the helpers' plain port, tests) it parses the target
+// itself, just as strictly. It never checks a token: that is the gate's work.
 func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m := FromContext(r.Context())
 	if m == nil {
@@ -84,7 +83,7 @@ func (s *Service) serve(w http.ResponseWriter, r *http.Request, m *Match) error 
 	return reply.write(w, r, op)
 }
 
-// write returns the reply. When it fails, it has written nothing.
+// write writes the reply. If it fails, it has written nothing.
 func (rep *Reply) write(w http.ResponseWriter, r *http.Request, op *Operation) error {
 	status := cmp.Or(rep.Status, op.Success)
 	var body []byte
@@ -124,7 +123,7 @@ func (rep *Reply) write(w http.ResponseWriter, r *http.Request, op *Operation) e
 	return nil
 }
 
-// bodyOf is what a reply's Body is written as.
+// bodyOf returns the encoding of a reply's Body.
 func bodyOf(v any) ([]byte, error) {
 	if text, raw := v.([]byte); raw {
 		return text, nil
@@ -132,7 +131,7 @@ func bodyOf(v any) ([]byte, error) {
 	return Marshal(v)
 }
 
-// Marshal is the JSON of a reply's body: no HTML escapes, no final newline.
+// Marshal returns the JSON of a reply's body: no HTML escapes, no final newline.
 func Marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -150,9 +149,9 @@ func writeBody(w http.ResponseWriter, r *http.Request, status int, contentType s
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(body) // the client went away: nobody is left to tell
+		_, _ = w.Write(body) // an error means that the client is gone
 	}
 }
 
-// Timestamp is how the APIs write a moment: UTC, microseconds, no zone.
+// Timestamp formats a time as the APIs do: UTC, microseconds, no zone.
 func Timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000") }

@@ -1,5 +1,5 @@
-// Command stockcaddy is Caddy with its standard modules and nothing of ours: no modules, no profile, no garbage
-// collection target. It is what the benchmarks compare the release build with.
+// Command stockcaddy is Caddy with its standard modules and nothing of ours: no modules, no profile, no garbage collection
+// target. The benchmarks compare the release build with it.
 package main
 
 import (

@@ -15,12 +15,12 @@ import (
 	"github.com/ringfence/ringfence/internal/principal"
 )
 
-// Client sends requests to a service and reads what it answers. Its methods fail the test when an answer cannot be read.
+// Client sends requests to a service and reads the responses. Its methods fail the test if a response cannot be read.
 type Client struct {
 	T testing.TB
 	// Base is what every path begins with: "/api/confd/1.1", or "https://127.0.0.1:9497/api/confd/1.1".
 	Base string
-	// Principal is who asks, of a service that is asked without a gate before it.
+	// Principal is the caller, for a service without a gate.
 	Principal *principal.Principal
 	// Edits change every request, before those of the request itself.
 	Edits []Edit
@@ -31,7 +31,7 @@ type Client struct {
 // Edit changes a request before it is sent.
 type Edit func(r *http.Request)
 
-// To is a client that asks a handler in this process.
+// To returns a client of a handler in this process.
 func To(tb testing.TB, handler http.Handler, base string, p *principal.Principal) *Client {
 	tb.Helper()
 	return &Client{T: tb, Base: base, Principal: p, send: func(r *http.Request) (int, http.Header, string, error) {
@@ -41,7 +41,7 @@ func To(tb testing.TB, handler http.Handler, base string, p *principal.Principal
 	}}
 }
 
-// At is a client of a server elsewhere, which client knows how to reach, and whose certificate it trusts.
+// At returns a client of a server elsewhere, which client can reach, and whose certificate it trusts.
 func At(tb testing.TB, client *http.Client, base string) *Client {
 	tb.Helper()
 	return &Client{T: tb, Base: base, send: func(r *http.Request) (int, http.Header, string, error) {
@@ -56,7 +56,7 @@ func At(tb testing.TB, client *http.Client, base string) *Client {
 	}}
 }
 
-// With is the same client with further edits of every request.
+// With returns the same client with further edits of every request.
 func (c *Client) With(edits ...Edit) *Client {
 	other := *c
 	other.Edits = append(append([]Edit{}, c.Edits...), edits...)
@@ -118,7 +118,7 @@ func (c *Client) Get(path string, edits ...Edit) Answer {
 	return c.Do(http.MethodGet, path, nil, edits...)
 }
 
-// Create makes an object and returns it. Whether that is 200 or 201 is the service's style.
+// Create creates an object and returns it. Some services return 200, others 201.
 func (c *Client) Create(path string, body any, edits ...Edit) Object {
 	c.T.Helper()
 	a := c.Do(http.MethodPost, path, body, edits...)
@@ -128,7 +128,7 @@ func (c *Client) Create(path string, body any, edits ...Edit) Object {
 	return a.Object()
 }
 
-// Answer is what a service answered.
+// Answer is a service's response.
 type Answer struct {
 	T      testing.TB
 	Asked  string // the method and the path
@@ -137,7 +137,7 @@ type Answer struct {
 	Body   string
 }
 
-// Want fails the test when the status is another.
+// Want fails the test if the status is another.
 func (a Answer) Want(status int) Answer {
 	a.T.Helper()
 	if a.Status != status {
@@ -146,7 +146,7 @@ func (a Answer) Want(status int) Answer {
 	return a
 }
 
-// Says fails the test when no message of an error holds the text. An error is a list of messages, or an object that has one.
+// Says fails the test if no message of an error contains the text. An error is a list of messages, or an object that has one.
 func (a Answer) Says(text string) Answer {
 	a.T.Helper()
 	var messages []string
@@ -164,7 +164,7 @@ func (a Answer) Says(text string) Answer {
 	return a
 }
 
-// Empty fails the test when there is a body.
+// Empty fails the test if there is a body.
 func (a Answer) Empty() Answer {
 	a.T.Helper()
 	if a.Body != "" {
@@ -173,7 +173,7 @@ func (a Answer) Empty() Answer {
 	return a
 }
 
-// Object is the body, an object. Numbers are json.Number.
+// Object returns the body, an object. Numbers are json.Number.
 func (a Answer) Object() Object {
 	a.T.Helper()
 	var o Object
@@ -181,7 +181,7 @@ func (a Answer) Object() Object {
 	return o
 }
 
-// List is the body, a list that was read.
+// List returns the body, a list.
 func (a Answer) List() List {
 	a.T.Helper()
 	var l List
@@ -205,7 +205,7 @@ func Decode(tb testing.TB, text string, into any) {
 // Object is a JSON object.
 type Object map[string]any
 
-// Text is an attribute as text; null is "<null>".
+// Text returns an attribute as text; null is "<null>".
 func (o Object) Text(name string) string {
 	if o[name] == nil {
 		return "<null>"
@@ -213,12 +213,12 @@ func (o Object) Text(name string) string {
 	return fmt.Sprint(o[name])
 }
 
-// Same reports whether an attribute has a value, as JSON writes it.
+// Same reports whether an attribute has a value, as JSON encodes it.
 func (o Object) Same(name string, value any) bool {
 	return reflect.DeepEqual(Normal(o[name]), Normal(value))
 }
 
-// Normal is a value as it is after it went through JSON.
+// Normal returns a value as it is after encoding to JSON and decoding.
 func Normal(value any) any {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -231,14 +231,14 @@ func Normal(value any) any {
 	return out
 }
 
-// List is a list's answer.
+// List is the body of a list.
 type List struct {
 	Total    *int     `json:"total"`
 	Filtered *int     `json:"filtered"`
 	Items    []Object `json:"items"`
 }
 
-// Column is an attribute of all the items, as text.
+// Column returns an attribute of all the items, as text.
 func (l List) Column(name string) []string {
 	out := make([]string, len(l.Items))
 	for i, item := range l.Items {

@@ -1,4 +1,4 @@
-// Package resttest checks what the services publish about themselves.
+// Package resttest checks the definitions that the services publish, and sends requests to them.
 package resttest
 
 import (
@@ -8,8 +8,8 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// CheckExamples makes sure that a definition is valid and that it has, for every field of every object that it names, an
-// example that the field's schema lets through. Objects and unions have none: their fields do.
+// CheckExamples checks that a definition is valid, and that every field of every named object has an example that the field's
+// schema accepts. Objects and unions have none: their fields do.
 func CheckExamples(t testing.TB, definition []byte) {
 	t.Helper()
 	doc, err := openapi3.NewLoader().LoadFromData(definition)
