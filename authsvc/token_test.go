@@ -349,7 +349,9 @@ func (unreachable) Query(context.Context, string, ...any) (store.Rows, error) {
 	return nil, store.ErrUnavailable
 }
 
-func (unreachable) Exec(context.Context, string, ...any) (int64, error) { return 0, store.ErrUnavailable }
+func (unreachable) Exec(context.Context, string, ...any) (int64, error) {
+	return 0, store.ErrUnavailable
+}
 
 func (unreachable) InTx(context.Context, func(context.Context, store.Conn) error) error {
 	return store.ErrUnavailable
