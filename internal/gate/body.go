@@ -11,7 +11,7 @@ import (
 	"github.com/ringfence/ringfence/internal/rest"
 )
 
-// clientBody is a request's body on its way to an upstream. It remembers what was wrong with it.
+// clientBody is a request's body on its way to an upstream. It remembers its first error.
 type clientBody struct {
 	io.ReadCloser
 	fault atomic.Pointer[error]
@@ -19,15 +19,15 @@ type clientBody struct {
 
 func (b *clientBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	// After the handler or its transport has closed the body, who reads on is not the client.
+	// Once the handler or its transport has closed the body, a read error is not the client's fault.
 	if err != nil && err != io.EOF && !errors.Is(err, http.ErrBodyReadAfterClose) {
 		b.fault.CompareAndSwap(nil, &err)
 	}
 	return n, err
 }
 
-// Blame answers a request whose handler has failed, if that is because the body was malformed, ended too early or stopped coming: with
-// the 4xx that the client deserves, where a proxy can only say that the exchange failed. It reports whether it has answered.
+// Blame responds to a request whose handler has failed, if the reason is that the body was malformed, ended too early or stopped
+// arriving: with the correct 4xx, where a proxy can only report that the exchange failed. It reports whether it has responded.
 func (g *Gate) Blame(a *Admission) bool {
 	if a.upstream == nil || a.upstream.started {
 		return false

@@ -15,8 +15,8 @@ const (
 	preflightAge   = "600" // seconds
 )
 
-// cors is who may call from a browser. No cookie is an identity here, so "*" gives no page
-// anything that its user has not put into it.
+// cors says which origins may call from a browser. No cookie is an identity here, so "*" gives a page only what its user has
+// entered in it.
 type cors struct {
 	every   bool
 	origins map[string]struct{}
@@ -41,8 +41,8 @@ func newCORS(origins []string) (cors, error) {
 
 func (c *cors) enabled() bool { return c.every || len(c.origins) > 0 }
 
-// answer writes the headers that let a page of a configured origin read the answer, and
-// returns the origin that it allowed, or "".
+// answer writes the headers that let a page of a configured origin read the response, and returns the origin that it allowed, or
+// "".
 func (c *cors) answer(answer, request http.Header) string {
 	if !c.enabled() {
 		return ""
@@ -74,7 +74,7 @@ func isPreflight(r *http.Request) bool {
 	return r.Method == http.MethodOptions && len(r.Header["Access-Control-Request-Method"]) == 1
 }
 
-// preflight is the same for every path: it says what the gate takes, and tells a stranger nothing.
+// preflight responds the same for every path: it lists what the gate accepts, and reveals nothing to a stranger.
 func preflight(w http.ResponseWriter) {
 	h := w.Header()
 	delete(h, "Access-Control-Expose-Headers")

@@ -13,24 +13,19 @@ import (
 	"github.com/ringfence/ringfence/internal/target"
 )
 
-// Definition is the router of an upstream daemon that has an OpenAPI 3 or
-// Swagger 2 definition. An operation needs
-// the access that it documents, as `x-required-acl` or behind the phrase
-// **Required ACL:** in its description. A path or a method that is not
-// documented needs "{service}.#", and so does an operation whose documented
-// access is not of a kind that can be checked exactly: see [Definition.Warnings].
+// Definition is the router of an upstream daemon that has an OpenAPI 3 or Swagger 2 definition. An operation needs the access
+// that it documents, as `x-required-acl` or after the phrase **Required ACL:** in its description. An undocumented path or method
+// needs "{service}.#", and so does an operation whose documented access cannot be checked exactly: see [Definition.Warnings].
 //
-// What a definition says of security makes nothing public: only the
-// configuration does.
+// The security sections of a definition make nothing public: only the configuration does.
 type Definition struct {
 	service  *rest.Service
 	warnings []string
 }
 
-// NewDefinition reads a definition, in YAML or JSON. Its paths are below the
-// prefix; when that is empty they are below the definition's own basePath, or
-// the path of its first server. The public routes are below the prefix too,
-// documented or not; one that is for GET is for HEAD too.
+// NewDefinition reads a definition, in YAML or JSON. Its paths are below the prefix; if that is empty, they are below the
+// definition's own basePath, or the path of its first server. The public routes are below the prefix too, documented or not; a
+// route for GET is also for HEAD.
 //
 // A path parameter with `x-acl-pattern: true` may hold an ACL pattern.
 func NewDefinition(service, prefix string, document []byte, public []Route) (*Definition, error) {
@@ -65,11 +60,11 @@ func NewDefinition(service, prefix string, document []byte, public []Route) (*De
 	return &Definition{service: s, warnings: r.warnings}, nil
 }
 
-// Warnings says, one sentence each, for which operations the definition could
-// not be followed, so that they need "{service}.#". It is for the operator.
+// Warnings returns, for the operator, a sentence for each operation whose definition could not be used, so that it needs
+// "{service}.#".
 func (d *Definition) Warnings() []string { return slices.Clone(d.warnings) }
 
-// Prefix is the path that all the daemon's paths begin with.
+// Prefix returns the common prefix of the daemon's paths.
 func (d *Definition) Prefix() string { return d.service.Prefix }
 
 // Route implements [Router].
@@ -81,7 +76,7 @@ func (d *Definition) Route(method string, t *target.Target) (Need, bool) {
 	return needOf(&m), true
 }
 
-// definitionReader turns a document into operations, by their method and shape.
+// definitionReader turns a document into operations, keyed by method and shape.
 type definitionReader struct {
 	service  string
 	ops      map[string]rest.Operation
@@ -138,7 +133,7 @@ func (r *definitionReader) add(op rest.Operation, documented map[string]any) {
 	r.put(op)
 }
 
-// put adds an operation to those of other shapes.
+// put adds an operation, unless one of the same shape exists.
 func (r *definitionReader) put(op rest.Operation) {
 	k := key(op)
 	if twin, ok := r.ops[k]; ok {
@@ -152,13 +147,13 @@ func (r *definitionReader) warn(format string, args ...any) {
 	r.warnings = append(r.warnings, fmt.Sprintf(format, args...))
 }
 
-// key is the same for operations whose templates differ in the names of their parameters only.
+// key returns the same for operations whose templates differ only in the names of their parameters.
 func key(op rest.Operation) string {
 	template, _ := pathtemplate.Parse(op.Path) // it has been read before
 	return op.Method + template.Numbered()
 }
 
-// parseTemplate reads a path of a definition. The route table has no room for more parameters than a match has.
+// parseTemplate reads a path of a definition. It refuses more parameters than a match can hold.
 func parseTemplate(path string) (pathtemplate.Template, error) {
 	if path == "" {
 		return nil, fmt.Errorf("the path does not start with a slash")

@@ -41,7 +41,7 @@ func (g *Gate) badMethod() *denial {
 	}}
 }
 
-// authenticate takes the one token of a request and finds whom it speaks for (docs/design.md, The gate).
+// authenticate takes the one token of a request and finds its principal (docs/design.md, The gate).
 func (g *Gate) authenticate(r *http.Request, need *Need) (*principal.Principal, *denial) {
 	token := ""
 	if sent := r.Header["X-Auth-Token"]; len(sent) == 1 {
@@ -83,7 +83,7 @@ func lacks(access string) *denial {
 	}}
 }
 
-// unavailable is for what says nothing about the token: never 401, or clients would log out.
+// unavailable is for errors that say nothing about the token: never 401, or clients would log out.
 func unavailable(err error) *denial {
 	return &denial{"unavailable", &apierr.Error{
 		Kind: apierr.Unavailable, RetryAfter: 2 * time.Second, Err: err,

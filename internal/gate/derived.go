@@ -11,10 +11,9 @@ import (
 	"github.com/ringfence/ringfence/internal/target"
 )
 
-// Derived is the router of an upstream daemon that is known by its paths alone:
-// the service's name, then each segment
-// after the prefix, then read, create, update or delete by the method. A dot
-// in a segment is written %2E, so it is no boundary between words. UUIDs are in lower case, as package target has them.
+// Derived is the router of an upstream daemon without a definition. It derives the access: the service's name, each segment after
+// the prefix, then read, create, update or delete depending on the method. A dot in a segment is written %2E, so it does not
+// separate words. UUIDs are in lower case, as package target writes them.
 type Derived struct {
 	service  string
 	prefix   string
@@ -22,8 +21,8 @@ type Derived struct {
 	public   *rest.Service
 }
 
-// NewDerived makes the router. The prefix holds the version, if the daemon has
-// one: it is not part of any access. The public routes are below the prefix; one that is for GET is for HEAD too.
+// NewDerived makes the router. The prefix includes the version, if the daemon has one: it is not part of any access. The public
+// routes are below the prefix; a route for GET is also for HEAD.
 func NewDerived(service, prefix string, public []Route) (*Derived, error) {
 	if err := checkService(service, prefix); err != nil {
 		return nil, err
@@ -41,7 +40,7 @@ func NewDerived(service, prefix string, public []Route) (*Derived, error) {
 	return d, nil
 }
 
-// Prefix is the path that all the daemon's paths begin with.
+// Prefix returns the common prefix of the daemon's paths.
 func (d *Derived) Prefix() string { return d.prefix }
 
 // Route implements [Router]. A method that stands for no action needs "{service}.#".
@@ -74,7 +73,7 @@ func (d *Derived) access(method string, t *target.Target) string {
 	return b.String()
 }
 
-// action is the last word of an access.
+// action returns the last word of an access.
 func action(method string) string {
 	switch method {
 	case http.MethodGet, http.MethodHead:

@@ -36,7 +36,7 @@ func parseDocument(text []byte) (document, error) {
 	return doc, nil
 }
 
-// basePath is where the definition says that its paths are, or "".
+// basePath returns the base of the definition's paths, or "".
 func (d document) basePath() string {
 	address, _ := d["basePath"].(string)
 	if servers, ok := d["servers"].([]any); ok && len(servers) > 0 {
@@ -53,7 +53,7 @@ func (d document) basePath() string {
 	return "/"
 }
 
-// paths are the path items. Extensions and malformed items are left out, which makes them undocumented.
+// paths returns the path items. It omits extensions and malformed items, which makes them undocumented.
 func (d document) paths() map[string]map[string]any {
 	out := map[string]map[string]any{}
 	all, _ := d["paths"].(map[string]any)
@@ -65,7 +65,7 @@ func (d document) paths() map[string]map[string]any {
 	return out
 }
 
-// patternParameter is the name of the path parameter that says x-acl-pattern, or "".
+// patternParameter returns the name of the path parameter with x-acl-pattern, or "".
 func (d document) patternParameter(item, operation map[string]any) string {
 	for _, holder := range []map[string]any{operation, item} {
 		list, _ := holder["parameters"].([]any)
@@ -83,7 +83,7 @@ func (d document) patternParameter(item, operation map[string]any) string {
 	return ""
 }
 
-// resolve follows a reference inside the document; nil when it leads nowhere.
+// resolve follows a reference inside the document; it returns nil if the reference is broken.
 func (d document) resolve(ref string) map[string]any {
 	path, ok := strings.CutPrefix(ref, "#/")
 	if !ok {
@@ -103,8 +103,8 @@ var (
 	alternative = regexp.MustCompile("^\\s*(?i:,|;|/|\\||&|\\+|or\\b|and\\b)+\\s*(?i:or\\b|and\\b)?\\s*`")
 )
 
-// documentedAccess is the one access that the operation says it requires, or "". It is an
-// error if it says so in a way that leaves a choice.
+// documentedAccess returns the one access that the operation says it requires, or "". It returns an error if the documentation
+// allows alternatives.
 func documentedAccess(operation map[string]any) (string, error) {
 	description, _ := operation["description"].(string)
 	access := ""

@@ -12,16 +12,16 @@ import (
 	"github.com/ringfence/ringfence/internal/target"
 )
 
-// Tokens says who a token speaks for; *tokens.Cache does. It is safe for concurrent use.
+// Tokens finds the principal of a token; *tokens.Cache implements it. It is safe for concurrent use.
 type Tokens interface {
-	// Principal returns who the token speaks for now. The error is tokens.ErrUnknown or, for a text that can be no
-	// token, tokens.ErrMalformed (both 401), or an *apierr.Error, or it says nothing about the token (503).
+	// Principal returns the principal of the token now. The error is tokens.ErrUnknown or, for a text that cannot be a token,
+	// tokens.ErrMalformed (both 401), or an *apierr.Error; any other error says nothing about the token (503).
 	Principal(ctx context.Context, token string) (*principal.Principal, error)
 	// Shape reports whether a text could be a token.
 	Shape(text string) bool
 }
 
-// Observer counts what the gate decides. It is safe for concurrent use.
+// Observer counts the gate's decisions. It is safe for concurrent use.
 type Observer interface {
 	// Decided is called once for each request. The service is empty where no service was reached.
 	// Both words are from small fixed sets: the services of the configuration; "allowed", "public",
@@ -29,20 +29,20 @@ type Observer interface {
 	Decided(service, outcome string)
 }
 
-// Config is what a gate is made of.
+// Config configures a gate.
 type Config struct {
 	Routers []Router
 	Tokens  Tokens
-	// Origins are the origins whose pages may call the services from a browser:
-	// "https://console.example.com", or "*" for every one. There are none by default.
+	// Origins are the origins whose pages may call the services from a browser: "https://console.example.com", or "*" for all.
+	// Default: none.
 	Origins []string
 	// Observer may be nil.
 	Observer Observer
-	// ForwardToken lets upstreams have the caller's token, for those that check tokens by themselves.
+	// ForwardToken passes the caller's token to upstreams, for those that check tokens themselves.
 	ForwardToken bool
-	// Tenant answers the tenant that a Wazo-Tenant header chooses for a principal, in the form in which an upstream is told, or why it is
-	// none in which the principal may act. Nil, and for
-	// principals for whom another auth server vouches: nobody may act in any tenant but their own.
+	// Tenant returns the tenant that a Wazo-Tenant header chooses for a principal, in the form in which an upstream is told, or
+	// the reason for which the principal may not act in it. If it is nil, and for principals of another auth server, nobody may
+	// act in any tenant but their own.
 	Tenant func(ctx context.Context, who *principal.Principal, lines []string) (string, error)
 }
 
@@ -78,13 +78,13 @@ func New(c Config) (*Gate, error) {
 
 // Admission is a request that may go on.
 type Admission struct {
-	// Request is the request to pass on. Its URL and RequestURI are canonical, and its headers hold no
-	// identity that the gate did not write; X-Request-Id is the answer's too. For a service of ours its context has the principal
-	// and the *rest.Match; for an upstream its X-Ringfence headers have the identity.
+	// Request is the request to pass on. Its URL and RequestURI are canonical, and its headers hold no identity that the gate did
+	// not write; its X-Request-Id is also in the response. For our own service its context holds the principal and the
+	// *rest.Match; for an upstream its X-Ringfence headers hold the identity.
 	Request *http.Request
-	// Writer is where the answer goes. For an upstream it drops the headers that are not the upstream's to send; it
-	// then has a method Finish(), to be called when the handler has returned. What outlives the token is cut off there: a hijacked
-	// connection is closed, a stream ends.
+	// Writer is the response writer. For an upstream it drops the headers that the upstream may not send, and has a method
+	// Finish(), to be called when the handler has returned. It cuts off what outlives the token: it closes a hijacked connection,
+	// and ends a stream.
 	Writer http.ResponseWriter
 	// Principal is nil on a public route.
 	Principal *principal.Principal
@@ -93,7 +93,7 @@ type Admission struct {
 	upstream *upstreamWriter // Writer, for an upstream
 }
 
-// passage is what one request needs, so that it costs one allocation.
+// passage holds what one request needs, so that it costs one allocation.
 type passage struct {
 	target   target.Target
 	ids      [2]string // the request id, once for the request's header and once for the answer's
@@ -101,8 +101,8 @@ type passage struct {
 	writer   upstreamWriter
 }
 
-// Admit decides about a request that no other handler has changed. When it
-// answers false, it has answered the request itself. It changes r in place.
+// Admit decides about a request that no other handler has changed. If it returns false, it has responded to the request itself.
+// It changes r in place.
 func (g *Gate) Admit(w http.ResponseWriter, r *http.Request) (Admission, bool) {
 	upgrade := sanitise(r)
 	p := new(passage)
@@ -164,7 +164,8 @@ func (g *Gate) route(method string, t *target.Target) (Need, bool) {
 	return Need{}, false
 }
 
-// decide finds the method, the token and the access allowed (docs/design.md, The gate). It returns no principal for a public route.
+// decide checks that the method, the token and the access are allowed (docs/design.md, The gate). It returns no principal for a
+// public route.
 func (g *Gate) decide(r *http.Request, t *target.Target, need *Need, known bool) (*principal.Principal, *denial) {
 	switch {
 	case action(r.Method) == "":
@@ -197,8 +198,8 @@ func (g *Gate) decide(r *http.Request, t *target.Target, need *Need, known bool)
 	return who, nil
 }
 
-// holds reports whether the principal may do what the access says. An access with a wildcard
-// stands for many, and every one of them is needed. An empty one is nobody's.
+// holds reports whether the principal holds the access. An access with a wildcard stands for many, all of which are needed.
+// Nobody holds the empty access.
 func holds(who *principal.Principal, access string) bool {
 	if strings.IndexByte(access, '#') >= 0 || strings.IndexByte(access, '*') >= 0 {
 		return who.Covers(access)
@@ -217,7 +218,7 @@ func (g *Gate) observe(service, outcome string) {
 	}
 }
 
-// canonicalise makes what was read be what everybody after the gate reads.
+// canonicalise makes everybody after the gate read what the gate has read.
 func canonicalise(r *http.Request, t *target.Target) {
 	u := r.URL
 	u.Scheme, u.Opaque, u.User, u.Host = "", "", nil, ""

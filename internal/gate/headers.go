@@ -12,8 +12,8 @@ import (
 	"github.com/ringfence/ringfence/internal/principal"
 )
 
-// meaningful are headers that mean something to the gate or to what is behind it. A server that turns names into CGI
-// variables cannot tell X_Auth_Token from X-Auth-Token, so the other spellings are dropped.
+// meaningful are headers with a meaning for the gate or for what is behind it. A server that turns names into CGI variables
+// cannot distinguish X_Auth_Token from X-Auth-Token, so the other spellings are dropped.
 var meaningful = map[string]bool{
 	"authorization":     true,
 	"connection":        true,
@@ -33,10 +33,10 @@ var meaningful = map[string]bool{
 	"x-request-id":      true,
 }
 
-// forgeries are headers that a client may send in no spelling: they claim an identity, an address or a certificate, which
-// proxies that authenticate tell daemons by them, or another target or method than the ones that are checked. A name stands
-// for itself and, where it ends in a hyphen, for all that begin with it. What is meaningful is not among them, and Caddy's reverse_proxy writes
-// X-Forwarded-For, -Host and -Proto itself. All are folded.
+// forgeries are headers that a client may send in no spelling: they claim an identity, an address or a certificate
+// (authenticating proxies use them to tell daemons), or another target or method than the checked ones. A name stands for itself
+// and, if it ends in a hyphen, for all names that begin with it. Meaningful headers are not listed here, and Caddy's
+// reverse_proxy writes X-Forwarded-For, -Host and -Proto itself. All names are folded.
 var forgeries = [...]string{
 	"cdn-client-ip",
 	"cf-access-", "cf-connecting-",
@@ -95,7 +95,7 @@ var forgeries = [...]string{
 	"x-webauth-",
 }
 
-// longestForgery is how much of a name is looked at.
+// longestForgery is how many bytes of a name are compared.
 const longestForgery = 32
 
 // initials are the first characters, folded, of the names above.
@@ -130,7 +130,7 @@ func forged(name string) bool {
 	return forgery(folded, n == len(name))
 }
 
-// forgery looks for a folded name, or for the beginning of one, among the forgeries.
+// forgery searches for a folded name, or for a prefix of one, among the forgeries.
 func forgery(folded []byte, whole bool) bool {
 	for _, f := range &forgeries {
 		if f[0] != folded[0] || len(f) > len(folded) || string(folded[:len(f)]) != f {
@@ -143,8 +143,8 @@ func forgery(folded []byte, whole bool) bool {
 	return false
 }
 
-// fold writes the name, as far as there is room, in lower case and with a hyphen for
-// whatever is neither a letter nor a digit. It reports whether all those were hyphens.
+// fold writes the name, as far as there is room, in lower case, with a hyphen for everything that is neither a letter nor a
+// digit. It reports whether all of those were hyphens.
 func fold(buf []byte, name string) (n int, exact bool) {
 	n, exact = min(len(buf), len(name)), true
 	for i := range n {
@@ -161,9 +161,9 @@ func fold(buf []byte, name string) (n int, exact bool) {
 	return n, exact
 }
 
-// sanitise deletes the headers that a client may not send, and lets no other be
-// dropped on the way: Connection may name nothing but itself. Trailers
-// are dropped: some servers take them for headers, which were checked without them. It reports whether the client asks for a WebSocket.
+// sanitise deletes the headers that a client may not send, and prevents others from being dropped later: Connection may name
+// nothing but itself. It drops trailers, which some servers take for headers although they were not checked. It reports whether
+// the client asks for a WebSocket.
 func sanitise(r *http.Request) (upgrade bool) {
 	for name := range r.Header {
 		if forged(name) {
@@ -177,9 +177,9 @@ func sanitise(r *http.Request) (upgrade bool) {
 	return upgrade
 }
 
-// sanitiseConnection keeps of the Connection header what is about the connection. The only protocol
-// that a client may switch to is WebSocket: HTTP/2 in clear text would carry further
-// requests past the gate, on a connection that it no longer reads. It reports whether the client asks for a WebSocket.
+// sanitiseConnection keeps those options of the Connection header that concern the connection. WebSocket is the only protocol
+// that a client may switch to: HTTP/2 in clear text would carry further requests past the gate, on a connection that it no longer
+// reads. It reports whether the client asks for a WebSocket.
 func sanitiseConnection(h http.Header, sent []string) (upgrade bool) {
 	if len(sent) == 1 && (strings.EqualFold(sent[0], "keep-alive") || strings.EqualFold(sent[0], "close")) {
 		return false
@@ -213,7 +213,8 @@ func sanitiseConnection(h http.Header, sent []string) (upgrade bool) {
 
 var identityHeaders = [...]string{"X-Ringfence-User", "X-Ringfence-Tenant", "X-Ringfence-Session", "X-Ringfence-Purpose"}
 
-// setIdentity tells the upstream who asks. What is not known of the principal has no header, and nobody has none.
+// setIdentity tells the upstream who the caller is. Unknown properties of the principal have no header, and neither has a request
+// without a principal.
 func (p *passage) setIdentity(h http.Header, who *principal.Principal) {
 	if who == nil {
 		return
@@ -226,8 +227,8 @@ func (p *passage) setIdentity(h http.Header, who *principal.Principal) {
 	}
 }
 
-// withhold deletes what an upstream is not to have: a token, unless it checks tokens by itself, whatever else claims beside a
-// token who asks, and the tenant that nobody chose. It answers the token.
+// withhold deletes what an upstream must not get: a token, unless it checks tokens itself, anything else that claims an identity,
+// and a tenant that was not chosen. It returns the token.
 func (g *Gate) withhold(h http.Header, who *principal.Principal) (token string) {
 	if sent := h["X-Auth-Token"]; len(sent) > 0 {
 		if token = sent[0]; token != "" {
@@ -245,7 +246,7 @@ func (g *Gate) withhold(h http.Header, who *principal.Principal) (token string) 
 
 const tenantHeader = "Wazo-Tenant"
 
-// chooseTenant makes sure that the principal may act in the tenant that the request names.
+// chooseTenant checks that the principal may act in the tenant that the request names.
 func (g *Gate) chooseTenant(r *http.Request, who *principal.Principal) *denial {
 	sent := r.Header[tenantHeader]
 	if len(sent) == 0 || sent[0] == who.TenantUUID {
@@ -259,7 +260,7 @@ func (g *Gate) chooseTenant(r *http.Request, who *principal.Principal) *denial {
 	return nil
 }
 
-// mayActIn reports why the principal may not act in a tenant that was named, if one was.
+// mayActIn returns the reason for which the principal may not act in the named tenant, if one was named.
 func (g *Gate) mayActIn(ctx context.Context, who *principal.Principal, named string) *apierr.Error {
 	if named == "" || named == who.TenantUUID {
 		return nil
@@ -285,7 +286,7 @@ func (g *Gate) namedTenant(ctx context.Context, who *principal.Principal, lines 
 	}
 }
 
-// ownTenant lets nobody act in another tenant than their own.
+// ownTenant refuses every tenant but the principal's own.
 func ownTenant(_ context.Context, who *principal.Principal, lines []string) (string, error) {
 	if strings.EqualFold(lines[0], who.TenantUUID) {
 		return who.TenantUUID, nil
@@ -295,14 +296,14 @@ func ownTenant(_ context.Context, who *principal.Principal, lines []string) (str
 	return "", e
 }
 
-// overrides are query parameters that some frameworks take for the method, instead of the one that was checked, as
-// plainParameter spells them.
+// overrides are query parameters that some frameworks take for the method, instead of the checked one, in the form of
+// plainParameter.
 var overrides = [...]string{
 	"_method", "__method", "_http_method", "_httpmethod", "_method_override", "$httpmethod",
 	"http_method_override", "method_override", "x_http_method", "x_http_method_override", "x_method_override",
 }
 
-// overridesMethod reports whether the query has such a parameter, in whichever spelling.
+// overridesMethod reports whether the query has such a parameter, in any spelling.
 func overridesMethod(query string) bool {
 	for pair := range strings.SplitSeq(query, "&") {
 		name, _, _ := strings.Cut(pair, "=")
@@ -313,8 +314,8 @@ func overridesMethod(query string) bool {
 	return false
 }
 
-// plainParameter is a parameter's name in the spelling that the most generous framework takes it for: without spaces around it,
-// in lower case, without an index ("_method[]", "_method[0]"), and with an underscore for each sign that PHP cannot have in a name.
+// plainParameter returns a parameter's name as the most lenient framework reads it: without surrounding spaces, in lower case,
+// without an index ("_method[]", "_method[0]"), and with an underscore for each character that PHP does not allow in a name.
 func plainParameter(name string) string {
 	if strings.ContainsAny(name, "%+") {
 		name, _ = url.QueryUnescape(name) // the target has been checked: it is well-formed

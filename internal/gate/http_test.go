@@ -169,7 +169,7 @@ func TestSanitise(t *testing.T) {
 	}
 }
 
-// Even what is refused is refused after the headers were cleaned: whatever logs or handles the error sees no forgery.
+// Headers are cleaned even before a refusal: nothing that logs or handles the error sees a forgery.
 func TestSanitisedBeforeAnythingElse(t *testing.T) {
 	f := newGate(t)
 	r := request(t, "TRACE", "/a//b", "X-Ringfence-User", "root", "X-Rewrite-Url", "/x")
@@ -217,7 +217,7 @@ func TestRequestID(t *testing.T) {
 	}
 }
 
-// recorder is a response writer with all that a server's has.
+// recorder is a response writer with all abilities of a server's.
 type recorder struct {
 	*httptest.ResponseRecorder
 	readFrom, hijacked int
@@ -287,7 +287,7 @@ func TestUpstreamsAnswer(t *testing.T) {
 	}
 }
 
-// A server's own abilities stay within reach.
+// A server's own abilities stay available.
 func TestUpstreamWriterUnwraps(t *testing.T) {
 	f := newGate(t)
 	inner := &recorder{ResponseRecorder: httptest.NewRecorder()}
@@ -308,7 +308,7 @@ func TestUpstreamWriterUnwraps(t *testing.T) {
 	}
 }
 
-// A gate in the configuration without an observer or routers decides all the same.
+// A gate without an observer or routers decides all the same.
 func TestSmallestGate(t *testing.T) {
 	g, err := gate.New(gate.Config{Tokens: &known{}})
 	if err != nil {

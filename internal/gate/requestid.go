@@ -10,8 +10,8 @@ import (
 
 const requestIDHeader = "X-Request-Id"
 
-// setRequestID gives request and answer one id: the client's if it sent one that is fit
-// for a log, else a new one. What could be a token is not: ids are echoed, logged and stored.
+// setRequestID gives request and response one ID: the client's, if it is fit for a log, otherwise a new one. A text that could be
+// a token is not fit: IDs are echoed, logged and stored.
 func (g *Gate) setRequestID(p *passage, answer, request http.Header) string {
 	sent := request[requestIDHeader]
 	var id string
@@ -25,7 +25,7 @@ func (g *Gate) setRequestID(p *passage, answer, request http.Header) string {
 	return id
 }
 
-// isRequestID is ^[A-Za-z0-9._-]{1,64}$.
+// isRequestID matches ^[A-Za-z0-9._-]{1,64}$.
 func isRequestID(s string) bool {
 	if s == "" || len(s) > 64 {
 		return false
@@ -40,8 +40,8 @@ func isRequestID(s string) bool {
 	return true
 }
 
-// newRequestID is a random UUID (version 4). It need be unique, not secret: the
-// run-time's ChaCha8 generator does, without a system call for each request.
+// newRequestID returns a random UUID (version 4). It must be unique, not secret: the runtime's ChaCha8 generator suffices, and
+// needs no system call for each request.
 func newRequestID() string {
 	var id [16]byte
 	high, low := rand.Uint64(), rand.Uint64() //nolint:gosec // unique, not secret

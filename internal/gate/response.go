@@ -11,9 +11,8 @@ import (
 	"github.com/ringfence/ringfence/internal/principal"
 )
 
-// upstreamWriter passes an upstream's answer on, less the headers that are not
-// its to send: a token, an identity, another request id, what software it runs, and
-// permission for other origins, which is the gate's to give.
+// upstreamWriter passes on an upstream's response, without the headers that the upstream may not send: a token, an identity,
+// another request ID, its software, and permission for other origins, which only the gate gives.
 type upstreamWriter struct {
 	http.ResponseWriter
 	id      string
@@ -22,7 +21,7 @@ type upstreamWriter struct {
 
 	body clientBody // the request's, which the upstream reads
 
-	// What watches the answer, if it turns out to be a long one.
+	// For the watch of a response that turns out to be long.
 	gate    *Gate
 	who     *principal.Principal // nil on a public route, which needs no watch
 	token   string
@@ -80,30 +79,30 @@ func (w *upstreamWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return conn, buffered, err
 }
 
-// Finish cleans the headers of an answer that the handler left to the server: an empty one, with status 200. It is called
-// when the handler has returned, and may be called after any other.
+// Finish cleans the headers of a response that the handler left to the server: an empty one, with status 200. It is called when
+// the handler has returned, and does no harm after other calls.
 func (w *upstreamWriter) Finish() {
 	w.start()
 	w.stopWatch()
 }
 
-// stream has the answer cut when the token dies. It is called where an answer shows that it is not the usual one, which
-// is written at once: when it is flushed, or written in more than one piece.
+// stream makes the response end when the token does. It is called when a response is not the usual one, which is written at once:
+// when it is flushed, or written in more than one piece.
 func (w *upstreamWriter) stream() {
 	if w.watch != nil || w.who == nil {
 		return
 	}
 	w.watchUntil(func() {
-		// In HTTP/2 the first resets the stream. In HTTP/1 it fails all writes, and the second ends the request's
-		// context, so that a handler that waits for its upstream returns.
-		// Both go to the server itself: what wraps it on the way is the handler's, and this runs beside the handler.
+		// In HTTP/2 the first call resets the stream. In HTTP/1 it fails all writes, and the second ends the request's context,
+		// so that a handler that waits for its upstream returns. Both go to the server itself: wrappers belong to the handler,
+		// and this runs concurrently with the handler.
 		control := http.NewResponseController(innermost(w.ResponseWriter))
 		_ = control.SetWriteDeadline(time.Unix(1, 0))
 		_ = control.SetReadDeadline(time.Unix(1, 0))
 	})
 }
 
-// innermost is the server's own writer.
+// innermost returns the server's own writer.
 func innermost(w http.ResponseWriter) http.ResponseWriter {
 	for {
 		wrapper, ok := w.(interface{ Unwrap() http.ResponseWriter })

@@ -11,41 +11,41 @@ import (
 	"github.com/ringfence/ringfence/internal/target"
 )
 
-// Need is what a request needs, as a [Router] finds it.
+// Need is what a request needs, as found by a [Router].
 type Need struct {
 	// Service names the service in metrics; it is from the configuration, never from a request.
 	Service string
-	// Access is the access that the token must hold, or a pattern such as "confd.#" that it must
-	// cover. Empty only where Public is true.
+	// Access is the access that the token must hold, or a pattern such as "confd.#" that it must cover. It is empty only if
+	// Public is true.
 	Access string
 	// Public requests need no token.
 	Public bool
-	// Pattern is true where one segment of the path may hold the signs of an ACL pattern; the router has
-	// made sure that no other segment does.
+	// Pattern is set if one segment of the path may hold the characters of an ACL pattern; the router has checked that no other
+	// segment does.
 	Pattern bool
 	// Errors is the form of the service's refusals; nil is rest.AuthErrors.
 	Errors rest.ErrorForm
-	// Match is where the request leads, in a service of ours; nil for an upstream.
+	// Match says where the request leads, in our own service; nil for an upstream.
 	Match *rest.Match
 }
 
 // Router says what the requests to one service need. It is safe for concurrent use.
 type Router interface {
-	// Prefix is the path that all the service's paths begin with: "/api/confd/1.1".
+	// Prefix returns the common prefix of the service's paths: "/api/confd/1.1".
 	Prefix() string
-	// Route returns false for a target that is not below the prefix. Any other has a need, whether
-	// the service documents it or not: nothing below the prefix goes unchecked.
+	// Route returns false for a target that is not below the prefix. Every other target has a need, whether the service documents
+	// it or not: nothing below the prefix goes unchecked.
 	Route(method string, t *target.Target) (Need, bool)
 }
 
-// Route is a method on a path, as the Caddyfile's `public` has it.
+// Route is a method on a path, as in the Caddyfile's `public`.
 type Route struct {
 	Method string
 	// Path is the whole path as a client sends it; {name} stands for any one segment.
 	Path string
 }
 
-// Services are the routers of services of ours, which must have been mounted.
+// Services returns the routers of our own services, which must be mounted.
 func Services(services []*rest.Service) []Router {
 	routers := make([]Router, 0, len(services))
 	for _, s := range services {
@@ -54,7 +54,7 @@ func Services(services []*rest.Service) []Router {
 	return routers
 }
 
-// inTree is a service of ours. What it does not document needs "{service}.#".
+// inTree is the router of our own service. An undocumented operation needs "{service}.#".
 type inTree struct{ service *rest.Service }
 
 func (s inTree) Prefix() string { return s.service.Prefix }
@@ -78,7 +78,7 @@ func needOf(m *rest.Match) Need {
 	return need
 }
 
-// byPrefix puts the routers with the longest prefix first, so that the first that answers is the right one.
+// byPrefix sorts the routers with the longest prefix first, so that the first match is the right one.
 func byPrefix(routers []Router) ([]Router, error) {
 	routers = slices.Clone(routers)
 	seen := map[string]bool{}
@@ -98,7 +98,7 @@ func byPrefix(routers []Router) ([]Router, error) {
 	return routers, nil
 }
 
-// checkPrefix makes sure that a canonical target can be below the prefix.
+// checkPrefix checks that a canonical target can be below the prefix.
 func checkPrefix(prefix string) error {
 	t, err := target.Parse(prefix)
 	if err != nil {

@@ -8,9 +8,9 @@ import (
 	"github.com/ringfence/ringfence/internal/apierr"
 )
 
-// checkUpgrade refuses an upgrade to WebSocket that is none (RFC 6455, section 4.1), and one that a page of a strange origin has begun: no
-// other rule of browsers keeps a page from talking to any server by WebSocket. HTTP/2's extended CONNECT (RFC 8441) is refused
-// with its method.
+// checkUpgrade refuses a malformed upgrade to WebSocket (RFC 6455, section 4.1), and one from a page of a foreign origin: no
+// other browser rule keeps a page from opening a WebSocket to any server. HTTP/2's extended CONNECT (RFC 8441) is refused with
+// its method.
 func (g *Gate) checkUpgrade(r *http.Request) *denial {
 	switch origins := r.Header["Origin"]; {
 	case r.Method != http.MethodGet || r.ContentLength != 0 || len(r.TransferEncoding) > 0:
@@ -29,8 +29,8 @@ func (c *cors) takes(origin string) bool {
 	return ok || c.every
 }
 
-// sameOrigin reports whether the request goes to where its page came from. A page that came without TLS is no origin of a
-// gateway with TLS: anybody on the network could have written it.
+// sameOrigin reports whether the request goes to the origin of its page. A page that was loaded without TLS does not count as of
+// a gateway with TLS: anybody on the network could have written it.
 func sameOrigin(origin string, r *http.Request) bool {
 	u, err := url.Parse(origin)
 	if err != nil || u.Host == "" || u.Scheme+"://"+u.Host != origin {

@@ -13,16 +13,15 @@ import (
 )
 
 const (
-	// recheckEvery is how often what outlives its request's first answer is checked: a WebSocket, a stream. It ends within twice that.
+	// recheckEvery is how often a WebSocket or a stream is checked after its first response. It ends within twice that time.
 	recheckEvery = time.Second
-	// maxUnchecked is how long it goes on while nobody can say whether the token is good: as long as what is known of a
-	// token is used.
+	// maxUnchecked is how long it continues while the token cannot be checked: as long as a cached token may be used.
 	maxUnchecked = tokens.MaxStaleness
 )
 
-// watch ends what a token has begun, once the token may no longer begin it: it was revoked, it has expired, its user is gone or
-// disabled or in another tenant, or no longer holds the access. It asks the cache of tokens, which forgets what other nodes
-// revoke, so that a check is a look into memory as long as nothing has changed.
+// watch ends a WebSocket or a stream once its token no longer allows it: the token was revoked or has expired, its user was
+// deleted, disabled or moved to another tenant, or no longer holds the access. It asks the token cache, which forgets what other
+// nodes revoke, so a check only reads memory as long as nothing has changed.
 type watch struct {
 	gate   *Gate
 	token  string
@@ -47,7 +46,7 @@ func (w *watch) start() {
 	w.timer = time.AfterFunc(recheckEvery, w.check)
 }
 
-// stop returns when nothing will be ended any more, or has been.
+// stop returns when nothing more will be ended, or the end has happened.
 func (w *watch) stop() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -70,7 +69,7 @@ func (w *watch) check() {
 	}
 }
 
-// holds reports whether the token may still do what it has begun.
+// holds reports whether the token still allows what it has begun.
 func (w *watch) holds(ctx context.Context) bool {
 	who, err := w.gate.tokens.Principal(ctx, w.token)
 	switch {

@@ -43,7 +43,7 @@ func Parse(path string) (Template, error) {
 	return t, nil
 }
 
-// Parameter is the name in "{name}".
+// Parameter returns the name in "{name}".
 func Parameter(text string) (string, bool) {
 	if len(text) < 3 || text[0] != '{' || strings.IndexAny(text[1:], "{}") != len(text)-2 || text[len(text)-1] != '}' {
 		return "", false
@@ -57,12 +57,12 @@ func Canonical(path string) bool {
 	return err == nil && t.Path() == path && !t.HasWild()
 }
 
-// Segments are those of a path without parameters, such as a prefix.
+// Segments returns the segments of a path without parameters, such as a prefix.
 func Segments(path string) []string {
 	return strings.FieldsFunc(path, func(r rune) bool { return r == '/' })
 }
 
-// Parameters are the names of the template's parameters.
+// Parameters returns the names of the template's parameters.
 func (t Template) Parameters() []string {
 	var names []string
 	for _, s := range t {
@@ -73,7 +73,7 @@ func (t Template) Parameters() []string {
 	return names
 }
 
-// Repeated is a parameter that the template has twice, or "".
+// Repeated returns a parameter that the template has twice, or "".
 func (t Template) Repeated() string {
 	names := t.Parameters()
 	for i, name := range names {
@@ -84,7 +84,7 @@ func (t Template) Repeated() string {
 	return ""
 }
 
-// Numbered is the template with the parameters {1}, {2} and so on: templates that match the same paths become one text.
+// Numbered returns the template with the parameters {1}, {2} and so on: templates that match the same paths become equal.
 func (t Template) Numbered() string {
 	var b strings.Builder
 	n := 0

@@ -1,6 +1,5 @@
-// Package principal says who a request's token speaks for. The gate puts a
-// [Principal] into the request's context; services take it from there and never
-// from a header.
+// Package principal describes the caller of a request. The gate puts a [Principal] into the request's context; services take it
+// from there and never from a header.
 package principal
 
 import (
@@ -13,41 +12,40 @@ import (
 	"github.com/ringfence/ringfence/acl"
 )
 
-// Principal is who a token speaks for. It is immutable once made, and shared by
-// all requests that carry the token. Caches hold many of them, so that it is small.
+// Principal is the user, and session, of a token. It is immutable, and shared by all requests with the token. Caches hold many of
+// them, so it is small.
 type Principal struct {
 	UserUUID    string
 	SessionUUID string
 	// Affiliation is not nil in the principal of a token.
 	*Affiliation
-	// ACL is what the token may do, shared by all tokens with the same accesses.
+	// ACL holds the token's accesses, shared by all tokens with the same ones.
 	ACL *acl.Set
-	// ExpiresAt is by this machine's clock, already corrected for the token source's.
+	// ExpiresAt is in this machine's time, already corrected for the token source's clock.
 	ExpiresAt Instant
 	TokenID   TokenID
 }
 
-// Affiliation is what many principals have in common, and share.
+// Affiliation is what many principals share.
 type Affiliation struct {
 	// TenantUUID is the tenant that the user is in now.
 	TenantUUID string
 	// Purpose is "user", "internal" or "external_api".
 	Purpose string
-	// Remote is true when an auth server elsewhere vouches for the token, so that
-	// this database need not know the user or the tenant.
+	// Remote is set if another auth server issued the token. This database then need not know the user or the tenant.
 	Remote bool
 }
 
 // TokenID is the first 4 bytes of the token's SHA-256: it names the token in logs.
 type TokenID [4]byte
 
-// String is the id as 8 hexadecimal digits.
+// String returns the ID as 8 hexadecimal digits.
 func (id TokenID) String() string { return hex.EncodeToString(id[:]) }
 
 // Instant is a moment in nanoseconds since 1970, a third of a time.Time.
 type Instant int64
 
-// At is the Instant of a time, or the nearest that there is: between 1970 and 2262.
+// At returns the Instant of a time, or the nearest possible one: between 1970 and 2262.
 func At(t time.Time) Instant {
 	switch {
 	case t.Before(time.Unix(0, 0)):
@@ -59,10 +57,10 @@ func At(t time.Time) Instant {
 	}
 }
 
-// Time is the Instant as a time, in UTC.
+// Time returns the Instant as a time, in UTC.
 func (i Instant) Time() time.Time { return time.Unix(0, int64(i)).UTC() }
 
-// Binding is what `me` and `my_session` stand for in this principal's accesses.
+// Binding returns what `me` and `my_session` stand for in this principal's accesses.
 func (p *Principal) Binding() acl.Binding {
 	return acl.Binding{User: p.UserUUID, Session: p.SessionUUID}
 }
@@ -73,7 +71,7 @@ func (p *Principal) Allows(access string) bool { return p.ACL.Allows(access, p.B
 // Covers reports whether the principal holds everything that the pattern stands for.
 func (p *Principal) Covers(pattern string) bool { return p.ACL.Covers(pattern, p.Binding()) }
 
-// Denies reports whether the principal is denied the access, whatever grants it. It asks the patterns one by one.
+// Denies reports whether a pattern denies the principal the access, whatever grants it. It tries the patterns one by one.
 func (p *Principal) Denies(access string) bool {
 	pattern, _ := p.ACL.Deciding(access, p.Binding())
 	return strings.HasPrefix(pattern, "!")
@@ -81,7 +79,7 @@ func (p *Principal) Denies(access string) bool {
 
 type contextKey struct{}
 
-// NewContext returns a context that carries p.
+// NewContext returns a context that holds p.
 func NewContext(ctx context.Context, p *Principal) context.Context {
 	return context.WithValue(ctx, contextKey{}, p)
 }

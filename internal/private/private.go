@@ -1,10 +1,10 @@
-// Package private reads, writes and locks files that are for their owner alone: keys and passwords.
+// Package private reads, writes and locks files that only their owner may read: keys and passwords.
 //
-// Nothing is ever half there, also when the machine loses power: content is written to a file beside its place and
-// synced, takes its place in one step, and then the folder is synced. No error holds a file's content.
+// No file is ever half written, even if the machine loses power: content is written to a temporary file beside its place and
+// synced, then renamed, and then the folder is synced. No error holds a file's content.
 //
-// Who owns a file is not asked: root may run a command on the files of the service's own user. A symbolic link is followed,
-// and it is the file behind it that must be private.
+// The owner of a file is not checked: root may run a command on the files of the service's own user. Symbolic links are followed,
+// and the file behind the link must be private.
 //
 // The package needs a Unix, where modes protect files.
 package private
@@ -21,7 +21,7 @@ import (
 	"syscall"
 )
 
-// ExposedError is that of a file that others than its owner may read, write or run. Its text begins with the file's path.
+// ExposedError says that others than its owner may read, write or run a file. Its text begins with the file's path.
 type ExposedError struct {
 	Path string
 	Mode fs.FileMode // the permissions
@@ -31,8 +31,8 @@ func (e *ExposedError) Error() string {
 	return fmt.Sprintf("%s is open to other users (mode %04o): run \"chmod 600 %s\"", e.Path, e.Mode, e.Path)
 }
 
-// Read returns the first bytes of a file, at most limit of them: a damaged file is not read whole. It answers an
-// [ExposedError] for a file that is open to others, and [fs.ErrNotExist] when there is none.
+// Read returns the first bytes of a file, at most limit of them, so that a damaged file is not read completely. It returns an
+// [ExposedError] if others have access to the file, and [fs.ErrNotExist] if there is none.
 func Read(path string, limit int64) ([]byte, error) {
 	f, err := os.Open(path) //nolint:gosec // the operator names the file
 	if err != nil {
@@ -49,8 +49,8 @@ func Read(path string, limit int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, limit))
 }
 
-// Temp makes a new file with content, mode 0600, below folder, which is made if it is missing, and answers its path. Its
-// name is made of pattern as that of [os.CreateTemp].
+// Temp creates a file with content, mode 0600, in folder, which is created if it is missing, and returns its path. Its name is
+// made from pattern as by [os.CreateTemp].
 func Temp(folder, pattern string, content []byte) (path string, err error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return "", err
@@ -62,9 +62,8 @@ func Temp(folder, pattern string, content []byte) (path string, err error) {
 	return f.Name(), fill(f, content)
 }
 
-// Create makes a file with content, mode 0600, where there is none, else it answers [fs.ErrExist] and changes
-// nothing: of several processes that do it at once, one succeeds. Either way the file is on disk when Create returns. The
-// folder is made if it is missing.
+// Create creates a file with content, mode 0600. If the file exists, it returns [fs.ErrExist] and changes nothing: of several
+// concurrent processes, one succeeds. Either way the file is on disk when Create returns. It creates the folder if it is missing.
 func Create(path string, content []byte) error {
 	folder := filepath.Dir(path)
 	beside, err := Temp(folder, "."+filepath.Base(path)+"-*", content)
@@ -82,8 +81,8 @@ func Create(path string, content []byte) error {
 	return err
 }
 
-// Replace puts content in a file, whether it is there or not, with a mode that may give it to others. Only one process
-// may do it at a time. What an interrupted one has left (path.new) is removed.
+// Replace writes content to a file, which may exist, with a mode that may give others access. Only one process may do this at a
+// time. It removes what an interrupted process has left (path.new).
 func Replace(path string, content []byte, mode fs.FileMode) error {
 	beside := path + ".new"
 	if err := os.Remove(beside); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -102,7 +101,7 @@ func Replace(path string, content []byte, mode fs.FileMode) error {
 	return syncFolder(filepath.Dir(path))
 }
 
-// fill writes to a new file, and closes it. If that fails there is no file.
+// fill writes to a new file, and closes it. If that fails, it removes the file.
 func fill(f *os.File, content []byte) error {
 	_, err := f.Write(content)
 	if err == nil {
@@ -122,17 +121,17 @@ func syncFolder(path string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// InUseError is that of a lock that another process, or another TryLock of this one, holds.
+// InUseError says that another process, or another TryLock of this one, holds a lock.
 type InUseError struct {
-	// Holder is the number of the process that holds it, as far as the file says.
+	// Holder is the ID of the process that holds it, as far as the file says.
 	Holder string
 }
 
 func (e *InUseError) Error() string { return "process " + e.Holder + " has it" }
 
-// TryLock locks a file, which it makes if it is missing, mode 0600, until the answer is closed or the process ends, however it
-// ends: nothing stale is ever left. It answers an [InUseError] when somebody has it. The file stays: removing it would let two
-// processes lock two files of one name.
+// TryLock locks a file, which it creates if it is missing, mode 0600, until the result is closed or the process ends in any way:
+// no stale lock is ever left. It returns an [InUseError] if the lock is held. The file stays: removing it would let two processes
+// lock two files of one name.
 func TryLock(path string) (io.Closer, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // the operator names the folder
 	if err != nil {

@@ -8,11 +8,11 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// encoder is an Encoder. As an ObjectEncoder it takes the fields that zap adds ahead, by Logger.With.
+// encoder is the Encoder. As an ObjectEncoder it receives the fields that zap adds in advance, with Logger.With.
 //
-// zap clones an encoder for each With and then adds the fields. With zap's own encoders both cost a buffer and the work
-// of encoding, for entries that mostly are never written: Caddy's reverse_proxy does it for every request. So a clone
-// shares its original's encoder until something is added that cannot wait, and what can wait is kept as it is.
+// zap clones an encoder for each With and then adds the fields. With zap's own encoders both cost a buffer and the encoding,
+// mostly for entries that are never written: Caddy's reverse_proxy does it for every request. So a clone shares its original's
+// encoder until a field is added that cannot be deferred, and the others are kept as they are.
 type encoder struct {
 	enc zapcore.Encoder
 	// shared is true when another encoder may use enc too, which then must not be added to.
@@ -29,10 +29,10 @@ func (e *encoder) Clone() zapcore.Encoder {
 	return clone
 }
 
-// wait keeps a field for the entries that are written.
+// wait keeps a field until an entry is written.
 func (e *encoder) wait(f zapcore.Field) { e.deferred = append(e.deferred, f) }
 
-// now is where a field is added that cannot wait.
+// now returns the encoder for a field that cannot be deferred.
 func (e *encoder) now() object {
 	if e.shared.Load() {
 		e.enc = e.enc.Clone()

@@ -8,27 +8,26 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// Encoder returns an encoder that redacts every entry and field before enc encodes it. It gives an Encoder back as it
-// is.
+// Encoder returns an encoder that redacts every entry and field before enc encodes it. An Encoder is returned unchanged.
 func Encoder(enc zapcore.Encoder) zapcore.Encoder { return Deferring(enc, nil) }
 
-// Deferring is an Encoder for loggers that are made for every request and seldom write. Objects for which later answers
-// true, which must not change once they are added, are not encoded when they are added ahead, by Logger.With, but
-// when an entry is written. Every Encoder does so with texts and durations.
+// Deferring returns an Encoder for loggers that are made for every request and seldom write. Objects for which later returns
+// true, which must not change once they are added, are not encoded when Logger.With adds them, but when an entry is written.
+// Every Encoder does this with texts and durations.
 func Deferring(enc zapcore.Encoder, later func(zapcore.ObjectMarshaler) bool) zapcore.Encoder {
 	return With(enc, Options{Later: later})
 }
 
-// Options are what an Encoder does besides redacting.
+// Options are further features of an Encoder.
 type Options struct {
-	// Later is Deferring's.
+	// Later is the argument of Deferring.
 	Later func(zapcore.ObjectMarshaler) bool
 	// Edit may change an entry that is going to be written, before it is redacted, and answers its fields. What was added ahead
 	// and has waited is only shown. It must not change the slices.
 	Edit func(entry *zapcore.Entry, ahead, fields []zapcore.Field) []zapcore.Field
 }
 
-// With is an Encoder with options. It gives an Encoder back as it is.
+// With returns an Encoder with options. An Encoder is returned unchanged.
 func With(enc zapcore.Encoder, o Options) zapcore.Encoder {
 	if e, ok := enc.(*encoder); ok {
 		return e
@@ -60,7 +59,7 @@ func (e *encoder) EncodeEntry(entry zapcore.Entry, fields []zapcore.Field) (*buf
 	return encoded, nil
 }
 
-// redactField leaves numbers, times and the like alone and puts all else behind an object that redacts itself.
+// redactField leaves numbers, times and the like alone and wraps everything else in an object that redacts itself.
 func redactField(f zapcore.Field) zapcore.Field {
 	switch f.Type {
 	case zapcore.StringType, zapcore.ByteStringType, zapcore.BinaryType, zapcore.StringerType, zapcore.ErrorType,
@@ -138,7 +137,7 @@ func (m redactArray) MarshalLogArray(enc zapcore.ArrayEncoder) error {
 	return m.from.MarshalLogArray(array{enc})
 }
 
-// redacted is the array that stands for a secret one, in the form that Caddy gives its own.
+// redacted replaces a secret array, in the form that Caddy gives its own.
 type redacted struct{}
 
 func (redacted) MarshalLogArray(enc zapcore.ArrayEncoder) error {
@@ -167,8 +166,8 @@ func (a array) AppendObject(value zapcore.ObjectMarshaler) error {
 	return a.ArrayEncoder.AppendObject(redactObject{value})
 }
 
-// reflected is a value that zap would encode by reflection, as plain maps and lists without secrets. Entries that hold
-// such values are rare.
+// reflected returns a value that zap would encode by reflection, as plain maps and lists without secrets. Entries with such
+// values are rare.
 func reflected(value any) (any, error) {
 	encoded, err := json.Marshal(value)
 	if err != nil {
@@ -203,7 +202,7 @@ func redactTree(tree any) any {
 	return tree
 }
 
-// holdsText reports whether a secret can be in value: "has_token": true says nothing.
+// holdsText reports whether value can hold a secret: "has_token": true cannot.
 func holdsText(value any) bool {
 	switch value.(type) {
 	case string, []any, map[string]any:

@@ -7,13 +7,13 @@ import (
 	"unicode"
 )
 
-// mark stands in the place of a secret; Caddy writes the same.
+// mark replaces a secret; Caddy writes the same.
 const mark = "REDACTED"
 
-// ownToken is the shape of this gateway's tokens (package tokens), loose enough for one that was cut or mistyped.
+// ownToken is the form of this gateway's tokens (package tokens), loose enough for one that was cut or mistyped.
 var ownToken = regexp.MustCompile(`rft_[A-Za-z0-9_-]{16,}`)
 
-// syntax lists the places where a text has a secret, and what is written there.
+// syntax lists the places in a text that hold a secret, and their replacements.
 var syntax = []struct {
 	place   *regexp.Regexp
 	written string
@@ -31,14 +31,14 @@ var syntax = []struct {
 	{regexp.MustCompile(`(://[^\s/?#:@"']*:)[^\s/?#@"']+@`), "${1}" + mark + "@"},
 }
 
-// String returns s with the secrets in it replaced. A text that holds one in percent-encoded form is returned decoded,
-// without its control characters.
+// String returns s with its secrets replaced. A text with a percent-encoded secret is returned decoded, without its control
+// characters.
 func String(s string) string {
 	if !suspect(s) {
 		return s
 	}
 	s = plain(s)
-	// What the gateway refuses with 400 is logged all the same, so look through more than one encoding.
+	// The gateway logs even what it refuses with 400, so look through more than one encoding.
 	decoded := s
 	for range 3 {
 		next := unescape(decoded)
@@ -54,8 +54,7 @@ func String(s string) string {
 	return s
 }
 
-// Writer returns a writer that redacts what it is given, one text per Write, and passes it to w. It gives a Writer back
-// as it is.
+// Writer returns a writer that redacts each Write as one text, and passes it to w. A Writer is returned unchanged.
 func Writer(w io.Writer) io.Writer {
 	if w, ok := w.(writer); ok {
 		return w
@@ -80,7 +79,7 @@ func plain(s string) string {
 	return s
 }
 
-// printable keeps a decoded line break from starting a line of its own in a log.
+// printable keeps a decoded line break from starting a new line in a log.
 func printable(r rune) rune {
 	if unicode.IsControl(r) {
 		return ' '
@@ -88,7 +87,7 @@ func printable(r rune) rune {
 	return r
 }
 
-// suspect is one cheap look at a text: nearly all of a log holds none of the words without which no pattern matches.
+// suspect is a cheap check of a text: nearly all log texts hold none of the words without which no pattern matches.
 func suspect(s string) bool {
 	for i := range len(s) {
 		var word string
@@ -166,7 +165,7 @@ func unhex(c byte) byte {
 	return c | 0x20 - 'a' + 10
 }
 
-// sweep overwrites, in an encoded entry, what has the shape of an own token.
+// sweep overwrites everything in an encoded entry that has the form of our own tokens.
 func sweep(encoded []byte) {
 	for _, at := range ownToken.FindAllIndex(encoded, -1) {
 		for i := at[0] + len("rft_"); i < at[1]; i++ {

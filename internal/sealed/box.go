@@ -12,20 +12,19 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// ErrKey says that this node has not the key that the database needs, or cannot read its own. The error around
-// it says what to do. Nothing was sealed and nothing opened.
+// ErrKey says that this node does not have the key that the database needs, or cannot read its own. The error that wraps it says
+// what to do. Nothing was sealed or opened.
 var ErrKey = errors.New("the key of what is sealed is missing")
 
 // Options say where the key is.
 type Options struct {
-	// File is where the key is, and where one is made when there is none and the database needs none yet.
+	// File is the key file, which is created if it does not exist and the database needs no key yet.
 	File string
-	// Keys, when set, are the keys themselves, as ParseKeys reads them; File is not looked at.
+	// Keys, if set, are the keys themselves, in the form of ParseKeys; File is then not read.
 	Keys string
 }
 
-// Box seals and opens with the key of one database. It is safe for concurrent use. Before Prepare has
-// succeeded it does neither.
+// Box seals and opens with the key of one database. It is safe for concurrent use. It does neither before Prepare has succeeded.
 type Box struct {
 	options Options
 	keys    atomic.Pointer[Keys]
@@ -34,9 +33,9 @@ type Box struct {
 // New returns a box. It touches neither file nor database.
 func New(o Options) *Box { return &Box{options: o} }
 
-// Prepare finds the key, or makes one for a database that needs none yet, and has the database know its id. Of nodes that make
-// one at once, one's is taken. It answers an error that wraps ErrKey, and says what to do, when this
-// node cannot open what the database has sealed. It may be called again.
+// Prepare finds the key, or creates one for a database that needs none yet, and records its ID in the database. If several nodes
+// create one at once, one node's is taken. It returns an error that wraps ErrKey, and says what to do, if this node cannot open
+// what the database has sealed. It may be called again.
 func (b *Box) Prepare(ctx context.Context, db store.DB) error {
 	used, err := usedKeys(ctx, db)
 	if err != nil {
@@ -66,7 +65,7 @@ func (b *Box) Prepare(ctx context.Context, db store.DB) error {
 	return nil
 }
 
-// Seal encrypts plain for a context, which says what it belongs to. It may be called within a transaction.
+// Seal encrypts plain for a context, which identifies its owner. It may be called within a transaction.
 func (b *Box) Seal(plain, context []byte) ([]byte, error) {
 	keys := b.keys.Load()
 	if keys == nil {
@@ -109,7 +108,7 @@ func usedKeys(ctx context.Context, c store.Conn) ([]string, error) {
 	return used, nil
 }
 
-// compare refuses keys among which one is missing that the database needs.
+// compare refuses keys if one that the database needs is missing.
 func (b *Box) compare(keys *Keys, used []string) error {
 	missing := slices.DeleteFunc(slices.Clone(used), keys.Has)
 	if len(missing) == 0 {
@@ -119,7 +118,7 @@ func (b *Box) compare(keys *Keys, used []string) error {
 		ErrKey, strings.Join(missing, ", "), b.advice())
 }
 
-// refusal says why there are no keys.
+// refusal returns the error for missing keys.
 func (b *Box) refusal(err error, used []string) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w: the database has secrets sealed with key %s, and this node has none; %s",

@@ -11,8 +11,8 @@ import (
 // maxFile is the largest key file, in bytes.
 const maxFile = 16 << 10
 
-// readFile reads a key file. It answers fs.ErrNotExist when there is none, and refuses one that others can read. Its
-// errors never hold the file's content.
+// readFile reads a key file. It returns fs.ErrNotExist if there is none, and refuses one that others can read. Its errors never
+// hold the file's content.
 func readFile(path string) (*Keys, error) {
 	text, err := private.Read(path, maxFile)
 	if exposed, ok := errors.AsType[*private.ExposedError](err); ok {
@@ -28,8 +28,8 @@ func readFile(path string) (*Keys, error) {
 	return keys, nil
 }
 
-// makeFile makes a key file with a new key, and answers what is in it in the end: of several processes
-// that make it at once, one does, whole. It is on disk when makeFile returns.
+// makeFile creates a key file with a new key, and returns the keys that the file finally holds: of several concurrent processes
+// one creates it, completely. It is on disk when makeFile returns.
 func makeFile(path string) (*Keys, error) {
 	err := private.Create(path, fmt.Appendf(nil,
 		"# The key of what ringfence keeps encrypted in its database. All nodes on that database need this file.\n%s\n", newKey()))

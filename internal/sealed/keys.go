@@ -14,7 +14,7 @@ import (
 	"golang.org/x/crypto/chacha20poly1305"
 )
 
-// KeySize is the size of a key, in bytes. It is written as base64, one on a line.
+// KeySize is the size of a key, in bytes. Keys are written as base64, one per line.
 const KeySize = chacha20poly1305.KeySize
 
 // maxKeys is how many keys one installation may have.
@@ -23,9 +23,9 @@ const maxKeys = 16
 // version is the first byte of a blob.
 const version = 1
 
-// The ways in which a blob does not open.
+// The errors of a blob that does not open.
 var (
-	// ErrOtherKey says that it was sealed with a key that is not among these.
+	// ErrOtherKey says that it was sealed with another key than these.
 	ErrOtherKey = errors.New("sealed with a key that this node does not have")
 	// ErrDamaged says that it was changed, cut, or moved from another row.
 	ErrDamaged = errors.New("damaged, or moved from another row")
@@ -39,13 +39,13 @@ type key struct {
 	aead cipher.AEAD
 }
 
-// keyID names a key without telling anything of it.
+// keyID identifies a key without revealing anything about it.
 type keyID [8]byte
 
 func (id keyID) String() string { return hex.EncodeToString(id[:]) }
 
-// ParseKeys reads keys, a line each, as `openssl rand -base64 32` writes them. Blank lines, and those that begin
-// with #, are left out. Its errors never hold what it read.
+// ParseKeys reads keys, one per line, as `openssl rand -base64 32` prints them. It ignores blank lines, and those that begin with
+// #. Its errors never hold its input.
 func ParseKeys(text string) (*Keys, error) {
 	out := &Keys{}
 	for line := range strings.Lines(text) {
@@ -75,14 +75,14 @@ func ParseKeys(text string) (*Keys, error) {
 	return out, nil
 }
 
-// newKey draws a key, as ParseKeys reads it.
+// newKey returns a random key, in the form of ParseKeys.
 func newKey() string {
 	secret := make([]byte, KeySize)
 	_, _ = rand.Read(secret) // never fails: it ends the program instead
 	return base64.StdEncoding.EncodeToString(secret)
 }
 
-// ID names the key that seals; it tells nothing of the key, and may be logged.
+// ID returns the ID of the key that seals; it reveals nothing about the key, and may be logged.
 func (k *Keys) ID() string { return k.keys[0].id.String() }
 
 // Has reports whether the key with this ID is among them.
@@ -104,8 +104,8 @@ func (k *Keys) find(id keyID) *key {
 	return nil
 }
 
-// A blob is the version, the key's id, the nonce, and the ciphertext with its tag. The nonce is random, 192 bits, so a
-// key seals as much as anybody wants, and no two blobs are the same.
+// A blob is the version, the key's ID, the nonce, and the ciphertext with its tag. The nonce is random, 192 bits, so a key may
+// seal any number of blobs, and no two blobs are the same.
 const header = 1 + len(keyID{})
 
 // Seal encrypts plain for a context, which says what it belongs to: the table and the row.
@@ -137,5 +137,5 @@ func (k *Keys) Open(blob, context []byte) ([]byte, error) {
 	return plain, nil
 }
 
-// bound is what a blob is bound to: its own header, whose length is fixed, and the context.
+// bound returns what a blob is bound to: its own header, whose length is fixed, and the context.
 func bound(header, context []byte) []byte { return slices.Concat(header, context) }

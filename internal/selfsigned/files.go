@@ -19,7 +19,7 @@ const keyBlock = "PRIVATE KEY"
 // maxKey is the largest key file, in bytes.
 const maxKey = 16 << 10
 
-// makePrivateFolder makes dir, or takes an existing one away from everybody but its owner.
+// makePrivateFolder creates dir, or removes others' access to an existing one.
 func makePrivateFolder(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("making the certificate folder: %w", err)
@@ -37,8 +37,8 @@ func makePrivateFolder(dir string) error {
 	return nil
 }
 
-// lock waits until no other process, and no other Store of this one, works in the folder. The kernel gives the lock
-// back when its holder dies.
+// lock waits until no other process, and no other Store of this one, works in the folder. The kernel releases the lock when its
+// holder dies.
 func lock(path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // the operator names the folder
 	if err != nil {
@@ -56,7 +56,7 @@ func lock(path string) (unlock func(), err error) {
 	return func() { _ = f.Close() }, nil // closing unlocks
 }
 
-// createKey draws a key and stores it.
+// createKey generates a key and stores it.
 func createKey(path string) (*ecdsa.PrivateKey, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -18,13 +18,13 @@ import (
 )
 
 const (
-	// lifetime is the longest that every browser and platform accepts of a server certificate.
+	// lifetime is the longest that every browser and platform accepts for a server certificate.
 	lifetime = 397 * 24 * time.Hour
-	// skew makes a certificate valid for clients whose clocks are behind ours.
+	// skew makes a certificate valid for clients whose clocks are slow.
 	skew = time.Hour
 	// maxAddresses keeps the certificate of a host with thousands of addresses small enough for every client.
 	maxAddresses = 256
-	// lookupTimeout bounds the look-up of the host's full name, on a machine without a name server too.
+	// lookupTimeout bounds the look-up of the host's full name, for machines without a name server.
 	lookupTimeout = 2 * time.Second
 
 	commonName       = "Ringfence (self-signed)"
@@ -89,7 +89,7 @@ var dnsName = regexp.MustCompile(`^[a-z0-9_]([a-z0-9_.-]{0,251}[a-z0-9_])?$`)
 
 func plainName(name string) string { return strings.ToLower(strings.TrimSuffix(name, ".")) }
 
-// isFor reports whether a certificate is for a name or an address, or the name is one that no certificate can be for.
+// isFor reports whether a certificate is valid for a name or an address; it returns true for a name that no certificate can have.
 func isFor(leaf *x509.Certificate, name string) bool {
 	if ip := net.ParseIP(name); ip != nil {
 		return slices.ContainsFunc(leaf.IPAddresses, ip.Equal)

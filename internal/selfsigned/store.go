@@ -26,32 +26,32 @@ const (
 	lockFile        = "lock"
 )
 
-// retryAfter is how long a renewal that failed, a full disk say, waits for its next try. A third of the certificate's
-// life is left for such tries.
+// retryAfter is the wait after a failed renewal, such as on a full disk. A third of the certificate's lifetime is left for
+// retries.
 const retryAfter = time.Hour
 
-// Options are the parts of a Store that have a default.
+// Options are optional settings of a Store.
 type Options struct {
 	// Now is the clock, time.Now if nil.
 	Now func() time.Time
-	// Names are hosts, names or addresses, that the certificate must be for, besides those of this machine.
+	// Names are host names or addresses that the certificate must have, besides those of this machine.
 	Names []string
-	// OnReplace is called when another certificate takes the place of the one that was served before; nil if nobody wants to know.
+	// OnReplace, if not nil, is called when another certificate replaces the one that was served before.
 	OnReplace func(Replacement)
-	// OnRenew is called after each try to renew the certificate while the Store is in use, with the try's error. It
-	// runs on the renewal's goroutine; nil if nobody wants to know.
+	// OnRenew, if not nil, is called after each attempt to renew the certificate while the Store is in use, with its error. It
+	// runs on the renewal's goroutine.
 	OnRenew func(error)
 }
 
-// Replacement says that clients must make their exception anew.
+// Replacement says that clients must accept a new certificate.
 type Replacement struct {
 	// Old is the fingerprint of the certificate that was served before.
 	Old string
 	// New is that of the one that is served now.
 	New string
-	// Reason is why, as the end of a sentence that begins with the certificate.
+	// Reason says why, as the end of a sentence that begins with the certificate.
 	Reason string
-	// Renewal is true when it was only due.
+	// Renewal is set if the old certificate was merely due for renewal.
 	Renewal bool
 }
 
@@ -73,7 +73,7 @@ type Store struct {
 	renewals    sync.WaitGroup
 }
 
-// issued is a certificate with what is asked of it at every handshake, computed once.
+// issued is a certificate with the values that every handshake needs, computed once.
 type issued struct {
 	certificate tls.Certificate
 	pem         []byte
@@ -83,11 +83,11 @@ type issued struct {
 	renewal     bool // of one that was merely due
 }
 
-// Open returns the certificate kept in dir, making the folder, the key and the certificate where they are missing, and
-// renewing the certificate where it is due. Processes that open one folder at the same time get one certificate.
+// Open returns the certificate kept in dir. It creates the folder, the key and the certificate if they are missing, and renews
+// the certificate if it is due. Processes that open one folder at the same time get one certificate.
 //
-// It refuses a key that others than its owner may read, since it must be taken for known, and a damaged key; the error
-// says what to do.
+// It refuses a key that others than its owner may read, since it may be compromised, and a damaged key; the error says what to
+// do.
 func Open(dir string, o Options) (*Store, error) {
 	s := &Store{dir: dir, now: o.Now, onRenew: o.OnRenew, onReplace: o.OnReplace}
 	s.names.Store(&o.Names)
@@ -119,15 +119,16 @@ func Open(dir string, o Options) (*Store, error) {
 	return s, nil
 }
 
-// Cover makes the certificate one for these hosts, in place of Options.Names: a new one, with the same key, if it is not.
+// Cover makes the certificate valid for these hosts, instead of Options.Names: if it is not, a new one is issued with the same
+// key.
 func (s *Store) Cover(names []string) error {
 	s.names.Store(&names)
 	return s.renew()
 }
 
-// Certificate returns the certificate for a handshake, with Leaf set. It costs a pointer load and a look at the clock.
-// When the renewal is due it starts it in the background and still returns the certificate that is there. The result
-// is shared: do not change it.
+// Certificate returns the certificate for a handshake, with Leaf set. It costs a pointer load and a look at the clock. If a
+// renewal is due, it starts one in the background and still returns the current certificate. The result is shared: do not change
+// it.
 func (s *Store) Certificate() *tls.Certificate {
 	c := s.current.Load()
 	if !s.now().Before(c.renewAt) {
@@ -136,22 +137,22 @@ func (s *Store) Certificate() *tls.Certificate {
 	return &c.certificate
 }
 
-// Fingerprint is the SHA-256 of the certificate as browsers show it: upper-case hex, a colon between the bytes.
+// Fingerprint returns the SHA-256 of the certificate as browsers show it: upper-case hex, with a colon between the bytes.
 func (s *Store) Fingerprint() string { return s.current.Load().fingerprint }
 
-// NotAfter is the end of the certificate's life. It is renewed long before.
+// NotAfter returns the end of the certificate's validity. It is renewed long before.
 func (s *Store) NotAfter() time.Time { return s.current.Load().certificate.Leaf.NotAfter }
 
-// PEM is the certificate, without the key, in the form that `curl --cacert` takes.
+// PEM returns the certificate, without the key, in the form that `curl --cacert` accepts.
 func (s *Store) PEM() []byte { return s.current.Load().pem }
 
-// Path is the file of the certificate.
+// Path returns the file of the certificate.
 func (s *Store) Path() string { return s.path(certificateFile) }
 
-// Created reports whether Open had to make the certificate.
+// Created reports whether Open issued the certificate.
 func (s *Store) Created() bool { return s.created }
 
-// Close waits for a renewal that is under way and starts no other one. Certificate goes on answering.
+// Close waits for a renewal in progress and starts no other. Certificate keeps working.
 func (s *Store) Close() {
 	s.mu.Lock()
 	s.closed = true
@@ -161,7 +162,7 @@ func (s *Store) Close() {
 
 func (s *Store) path(name string) string { return filepath.Join(s.dir, name) }
 
-// renewInBackground starts a renewal, unless one is under way or failed less than retryAfter ago.
+// renewInBackground starts a renewal, unless one is in progress or failed less than retryAfter ago.
 func (s *Store) renewInBackground() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -178,7 +179,7 @@ func (s *Store) renewInBackground() {
 	})
 }
 
-// renew takes the certificate that another process has renewed meanwhile, or renews it.
+// renew loads the certificate that another process has renewed in the meantime, or renews it.
 func (s *Store) renew() error {
 	unlock, err := lock(s.path(lockFile))
 	if err != nil {
@@ -193,7 +194,7 @@ func (s *Store) renew() error {
 	return nil
 }
 
-// loadOrIssue returns the folder's certificate if it is of our key and not due, else makes and stores one. The caller
+// loadOrIssue returns the folder's certificate if it is of our key and not due, otherwise it issues and stores one. The caller
 // holds the folder's lock.
 func (s *Store) loadOrIssue() (*issued, error) {
 	path := s.path(certificateFile)
@@ -218,10 +219,10 @@ func (s *Store) loadOrIssue() (*issued, error) {
 	return c, s.record(c, reason)
 }
 
-// unfit says why a certificate cannot be served, nothing when it can, and whether it is merely due for its renewal.
+// unfit returns why a certificate cannot be served, or "", and whether it is merely due for renewal.
 //
-// A certificate that is not valid yet stays: a machine without a battery-backed clock starts in the past, and must not throw away the
-// certificate that its clients accepted before the network tells it the time.
+// A certificate that is not valid yet stays: a machine without a battery-backed clock starts in the past, and must not discard
+// the certificate that its clients accepted before the network tells it the time.
 func (s *Store) unfit(leaf *x509.Certificate, missing bool) (reason string, renewal bool) {
 	switch {
 	case missing:
@@ -244,9 +245,10 @@ func (s *Store) unfit(leaf *x509.Certificate, missing bool) (reason string, rene
 	return "", false
 }
 
-// record keeps the fingerprint of the certificate that is served from now on, and tells when it is another one than before.
+// record stores the fingerprint of the certificate that is served from now on, and reports a change.
 //
-// The certificate is in its place by then. Interrupted in between, the next Open finds that the fingerprint is another one, and tells it.
+// The certificate is already in its place. After an interruption in between, the next Open finds a different fingerprint, and
+// reports it.
 func (s *Store) record(c *issued, reason string) error {
 	path := s.path(fingerprintFile)
 	text, err := private.Read(path, maxKey)

@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// Late is a DB that is handed out before it is open, so that what needs one can be
-// put together without touching a disk or a network. Until Set is called its methods
-// wait, for at most the context and lateWait, and then answer ErrUnavailable.
+// Late is a DB that can be passed on before it is open, so that its users can be created without touching a disk or a network.
+// Until Set is called its methods wait, at most for the context and lateWait, and then return ErrUnavailable.
 type Late struct {
 	once sync.Once
 	set  chan struct{}
@@ -24,7 +23,7 @@ var errNotOpen = errors.Join(ErrUnavailable, errors.New("it has not been opened 
 // NewLate returns a DB to be set later.
 func NewLate() *Late { return &Late{set: make(chan struct{})} }
 
-// Set hands over the open database. Only the first call counts; it answers whether it was that.
+// Set sets the open database. Only the first call counts; it reports whether it was the first.
 func (l *Late) Set(db DB) bool {
 	first := false
 	l.once.Do(func() {
@@ -71,7 +70,7 @@ func (l *Late) Query(ctx context.Context, sql string, args ...any) (Rows, error)
 	return db.Query(ctx, sql, args...)
 }
 
-// Exec is DB's.
+// Exec implements DB.
 func (l *Late) Exec(ctx context.Context, sql string, args ...any) (int64, error) {
 	db, err := l.wait(ctx)
 	if err != nil {
@@ -80,7 +79,7 @@ func (l *Late) Exec(ctx context.Context, sql string, args ...any) (int64, error)
 	return db.Exec(ctx, sql, args...)
 }
 
-// Engine is "" until the database is open.
+// Engine returns "" until the database is open.
 func (l *Late) Engine() string {
 	if db := l.Open(); db != nil {
 		return db.Engine()
@@ -88,7 +87,7 @@ func (l *Late) Engine() string {
 	return ""
 }
 
-// InTx is DB's.
+// InTx implements DB.
 func (l *Late) InTx(ctx context.Context, fn func(ctx context.Context, tx Conn) error) error {
 	db, err := l.wait(ctx)
 	if err != nil {
@@ -97,7 +96,7 @@ func (l *Late) InTx(ctx context.Context, fn func(ctx context.Context, tx Conn) e
 	return db.InTx(ctx, fn)
 }
 
-// InReadTx is DB's.
+// InReadTx implements DB.
 func (l *Late) InReadTx(ctx context.Context, fn func(ctx context.Context, tx Conn) error) error {
 	db, err := l.wait(ctx)
 	if err != nil {
@@ -106,7 +105,7 @@ func (l *Late) InReadTx(ctx context.Context, fn func(ctx context.Context, tx Con
 	return db.InReadTx(ctx, fn)
 }
 
-// Ping does not wait: a database that is not open cannot answer now.
+// Ping does not wait: a database that is not open is unreachable.
 func (l *Late) Ping(ctx context.Context) error {
 	if db := l.Open(); db != nil {
 		return db.Ping(ctx)
@@ -114,7 +113,7 @@ func (l *Late) Ping(ctx context.Context) error {
 	return errNotOpen
 }
 
-// Notify is DB's.
+// Notify implements DB.
 func (l *Late) Notify(ctx context.Context, tx Conn, channel, payload string) error {
 	db, err := l.wait(ctx)
 	if err != nil {

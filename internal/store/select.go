@@ -24,7 +24,7 @@ type Scanner interface{ Scan(src any) error }
 // clock is what time.Time is: one value, not a struct of columns.
 type clock interface{ UTC() time.Time }
 
-// Select answers every row as a T: a struct with `db` tags, or a single scannable value.
+// Select returns every row as a T: a struct with `db` tags, or a single scannable value.
 func Select[T any](ctx context.Context, c Conn, sql string, args ...any) ([]T, error) {
 	rows, err := c.Query(ctx, sql, args...)
 	if err != nil {
@@ -37,7 +37,7 @@ func Select[T any](ctx context.Context, c Conn, sql string, args ...any) ([]T, e
 	return out, nil
 }
 
-// Get returns the one row of a query, or ErrNotFound. Of several rows it answers an error.
+// Get returns the one row of a query, or ErrNotFound. Several rows are an error.
 func Get[T any](ctx context.Context, c Conn, sql string, args ...any) (T, error) {
 	var zero T
 	all, err := Select[T](ctx, c, sql, args...)

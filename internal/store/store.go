@@ -10,8 +10,7 @@ import (
 	"github.com/ringfence/ringfence/internal/apierr"
 )
 
-// Rows is what a query answers. Only this package and the engines iterate over
-// rows; everybody else calls [Select] or [Get].
+// Rows is the result of a query. Only this package and the engines iterate over rows; everybody else calls [Select] or [Get].
 type Rows = dbscan.Rows
 
 // Conn runs one SQL text on either engine: `$1` placeholders and the subset
@@ -19,9 +18,9 @@ type Rows = dbscan.Rows
 // RECURSIVE), plus two functions that both engines define: `fold(text)`, which
 // drops case and accents, and `now_utc()`, the database's clock.
 type Conn interface {
-	// Query runs a statement that answers rows. The caller closes them.
+	// Query runs a statement that returns rows. The caller closes them.
 	Query(ctx context.Context, sql string, args ...any) (Rows, error)
-	// Exec runs a statement and answers how many rows it touched.
+	// Exec runs a statement and returns how many rows it touched.
 	Exec(ctx context.Context, sql string, args ...any) (int64, error)
 }
 
@@ -43,7 +42,7 @@ type DB interface {
 	InTx(ctx context.Context, fn func(ctx context.Context, tx Conn) error) error
 	// InReadTx runs fn on one consistent snapshot. It is not held up by a writer.
 	InReadTx(ctx context.Context, fn func(ctx context.Context, tx Conn) error) error
-	// Ping returns nil when a query can be answered now.
+	// Ping returns nil if the database can run a query now.
 	Ping(ctx context.Context) error
 
 	// Notify queues a payload (under 8,000 bytes) on a channel, as part of tx: listeners
@@ -60,7 +59,7 @@ type DB interface {
 	Close() error
 }
 
-// Listener is what Listen calls, from one goroutine.
+// Listener has the functions that Listen calls, from one goroutine.
 type Listener struct {
 	Ready   func()
 	Lost    func(err error)
@@ -71,9 +70,9 @@ type Listener struct {
 var (
 	// ErrNotFound says that Get found no row.
 	ErrNotFound = errors.New("not found")
-	// ErrUnavailable says that the database cannot answer now: it is away, starting, failing over,
-	// read-only, or out of connections. Nothing was decided; the caller answers 503 and the client
-	// tries again. A commit whose outcome is unknown is ErrUnavailable too.
+	// ErrUnavailable says that the database cannot be used now: it is unreachable, starting, failing over, read-only, or out of
+	// connections. Nothing was decided; the caller returns 503 and the client tries again. A commit with an unknown outcome is
+	// ErrUnavailable too.
 	ErrUnavailable = apierr.Sentinel("database unavailable", apierr.DatabaseUnavailable)
 )
 

@@ -36,9 +36,8 @@ var classes = func() (table [256]class) {
 	return table
 }()
 
-// Parse reads a request target: an HTTP/1.1 request line's, or HTTP/2's :path. The
-// error is a *[Refusal]. Segments that are UUIDs are put into lower case. A target that
-// is already canonical is not copied, and nothing is allocated for it.
+// Parse reads a request target: an HTTP/1.1 request line's, or HTTP/2's :path. The error is a *[Refusal]. It puts segments that
+// are UUIDs into lower case. A canonical target is not copied, and nothing is allocated for it.
 func Parse(requestURI string) (Target, error) {
 	var t Target
 	if len(requestURI) > MaxLength {
@@ -83,7 +82,7 @@ func Parse(requestURI string) (Target, error) {
 	return t, nil
 }
 
-// split finds the segments. In a path that was decoded, # has come from %23.
+// split finds the segments. In a path that was decoded, # comes from %23.
 func (t *Target) split(path string, decoded bool) *Refusal {
 	if path == "/" {
 		return nil
@@ -132,7 +131,7 @@ func (t *Target) end(path string, start, end int, wild bool) *Refusal {
 	return nil
 }
 
-// uuidLength is that of the form 8a9f6a0e-2b0f-4c1a-9d3e-7f2f0b1c2d3e.
+// uuidLength is the length of the form 8a9f6a0e-2b0f-4c1a-9d3e-7f2f0b1c2d3e.
 const uuidLength = 36
 
 // lowerUUIDs returns the path with each segment that is a UUID in lower case. RFC 9562, section 4, has one UUID in both

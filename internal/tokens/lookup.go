@@ -15,16 +15,15 @@ import (
 // during each.
 const maxAttempts = 4
 
-// outcome is what one look-up learnt: an entry, or why there is none.
+// outcome is the result of one look-up: an entry, or why there is none.
 type outcome struct {
 	entry  *entry
 	err    error
 	number uint64 // of an ErrUnknown
 }
 
-// lookUp returns a token that is not known, or not well enough. Requests for
-// one token share a look-up, which may have begun before they did: what it
-// learnt is checked against the marks like everything that is known.
+// lookUp returns a token that is not cached, or not recent enough. Requests for one token share a look-up, which may have begun
+// before them: its result is checked against the marks like every cached entry.
 func (c *Cache) lookUp(ctx context.Context, token string, d Digest, seen bool) (*principal.Principal, error) {
 	for attempt := range maxAttempts {
 		if attempt > 0 {
@@ -61,15 +60,15 @@ func (c *Cache) lookUp(ctx context.Context, token string, d Digest, seen bool) (
 	return nil, fmt.Errorf("looking up a token that changes all the time: %w", store.ErrUnavailable)
 }
 
-// ask starts a look-up of the token, or joins the one that is running.
+// ask starts a look-up of the token, or joins a running one.
 func (c *Cache) ask(ctx context.Context, token string, d Digest, seen bool) <-chan singleflight.Result {
 	return c.flights.DoChan(string(d[:]), func() (any, error) {
 		return c.load(ctx, token, d, seen), nil
 	})
 }
 
-// load asks the source and keeps what it answers. The request that caused it may
-// go away; others may be waiting, so that only its own timeout ends it.
+// load asks the source and keeps the result. The request that caused it may end; others may be waiting, so only its own timeout
+// ends it.
 func (c *Cache) load(ctx context.Context, token string, d Digest, seen bool) outcome {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.options.LoadTimeout)
 	defer cancel()

@@ -11,11 +11,9 @@ import (
 	"github.com/ringfence/ringfence/internal/principal"
 )
 
-// A token of ours is the prefix, 256 random bits and a checksum of both, the
-// latter two in base64url. The prefix lets secret scanners find tokens that
-// leaked; the checksum lets the gate refuse most garbage without a look-up.
-// The checksum is no signature: who knows the format can
-// make texts that pass.
+// Our token is the prefix, 256 random bits and a checksum of both, the latter two in base64url. The prefix lets secret scanners
+// find leaked tokens; the checksum lets the gate refuse most garbage without a look-up. The checksum is not a signature: anybody
+// who knows the format can make texts that pass.
 const (
 	prefix       = "rft_"
 	randomBytes  = 32
@@ -24,7 +22,7 @@ const (
 	tokenText    = len(prefix) + randomText + checksumText
 )
 
-// Digest is the SHA-256 of a token's text: all that is ever stored of it.
+// Digest is the SHA-256 of a token's text: nothing else of it is ever stored.
 type Digest = [sha256.Size]byte
 
 // New makes a token of 256 random bits.
@@ -38,8 +36,8 @@ func New() string {
 	return string(append(text, sum[:]...))
 }
 
-// WellFormed reports whether s could be a token that New made: its prefix,
-// length, alphabet and checksum. It asks nobody and does not allocate.
+// WellFormed reports whether New could have made s: its prefix, length, alphabet and checksum. It looks nothing up and does not
+// allocate.
 func WellFormed(s string) bool {
 	if len(s) != tokenText || s[:len(prefix)] != prefix {
 		return false
@@ -82,10 +80,10 @@ func checksum(s string) (text [checksumText]byte) {
 // maxText is the longest token of any source.
 const maxText = 200
 
-// DigestOf is the digest under which a token is stored and forgotten. It does not allocate.
+// DigestOf returns the digest under which a token is stored and forgotten. It does not allocate.
 func DigestOf(token string) Digest {
 	return sha256.Sum256(unsafe.Slice(unsafe.StringData(token), len(token))) //nolint:gosec // read only, as in checksum
 }
 
-// ID names a token in logs, by the beginning of its digest.
+// ID identifies a token in logs, by the beginning of its digest.
 func ID(d Digest) principal.TokenID { return principal.TokenID(d[:4]) }

@@ -15,7 +15,7 @@ const (
 	seenSlots = 1 << 15
 )
 
-// refused is one token that the source did not know.
+// refused is a token that the source did not know.
 type refused struct {
 	digest Digest
 	until  int64 // on the cache's clock

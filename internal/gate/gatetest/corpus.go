@@ -15,10 +15,10 @@ type Case struct {
 	H2       []Field
 	Body     string
 	Trailers []Field
-	// Want are the statuses that are right. Empty: any, as long as all that arrives passes the check. A stream that
-	// is reset or a connection that is closed without an answer counts as 400.
+	// Want are the allowed statuses. Empty: any, as long as everything that arrives passes the check. A stream that is reset, or
+	// a connection that is closed without a response, counts as 400.
 	Want []int
-	// Arrives is true where the request must arrive behind the gate.
+	// Arrives is set if the request must arrive behind the gate.
 	Arrives bool
 }
 
@@ -31,7 +31,7 @@ type corpus struct {
 	cases []Case
 }
 
-// Corpus is every case, over both versions of HTTP where it can be said in both.
+// Corpus returns every case, over both versions of HTTP where both can express it.
 func Corpus(w World) []Case {
 	c := &corpus{w: w}
 	c.sane()
@@ -90,7 +90,7 @@ func (c *corpus) get(name, target string, want ...int) {
 	c.both(name, http.MethodGet, target, nil, want...)
 }
 
-// sane are requests that must work, or the rest would prove nothing.
+// sane adds requests that must work, or the others would prove nothing.
 func (c *corpus) sane() {
 	p := c.w.Prefix
 	c.get("allowed", p+"/pub/x", 200)
@@ -105,7 +105,7 @@ func (c *corpus) sane() {
 	c.both("unknown token", http.MethodGet, p+"/pub/x", []Field{{"X-Auth-Token", c.w.Unknown}}, 401)
 }
 
-// targets are request targets that two readers could read in two ways.
+// targets adds request targets that two readers could read differently.
 func (c *corpus) targets() {
 	p := c.w.Prefix
 	c.get("1.2 scheme without slashes", "foo:bar", 400)
@@ -144,7 +144,7 @@ func (c *corpus) targets() {
 	c.get("keyword", p+"/me", 403)
 }
 
-// methods are methods that are unknown, or that a header or a parameter would override.
+// methods adds methods that are unknown, or that a header or a parameter would override.
 func (c *corpus) methods() {
 	p := c.w.Prefix
 	for _, method := range []string{"TRACE", "PROPFIND", "get", "GETX", "PRI", "OPTIONS", "BREW"} {

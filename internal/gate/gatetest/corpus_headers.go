@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// headers are forged and doubled headers that both versions of HTTP have.
+// headers adds forged and repeated headers that both versions of HTTP have.
 func (c *corpus) headers() {
 	p, token := c.w.Prefix, c.w.Token
 	for _, name := range []string{
@@ -46,7 +46,7 @@ func (c *corpus) headers() {
 	c.both("two request ids", http.MethodGet, p+"/pub/x", []Field{{"X-Request-Id", "a"}, {"X-Request-Id", "b"}}, 200)
 }
 
-// framing is what HTTP/1.1 alone has: lengths, chunks and folded lines.
+// framing adds what only HTTP/1.1 has: lengths, chunks and folded lines.
 func (c *corpus) framing() {
 	p := c.w.Prefix
 	add := func(name string, want []int, raw string) {
@@ -91,12 +91,12 @@ func (c *corpus) framing() {
 	add("HTTP/0.9", nil, "GET "+p+"/pub/x\r\n\r\n")
 }
 
-// keep is a request that leaves the connection open.
+// keep returns a request that leaves the connection open.
 func (c *corpus) keep(target string) string {
 	return "GET " + target + " HTTP/1.1\r\nHost: gw\r\nX-Auth-Token: " + c.w.Token + "\r\n\r\n"
 }
 
-// http2 is what can be said in HTTP/2 alone.
+// http2 adds what only HTTP/2 can express.
 func (c *corpus) http2() {
 	p := c.w.Prefix
 	add := func(name string, want []int, fields []Field) {

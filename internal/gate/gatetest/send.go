@@ -18,18 +18,18 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// Answer is what came back first.
+// Answer is the first response.
 type Answer struct {
-	// Status is 400 where the server reset the stream or closed the connection without an answer.
+	// Status is 400 if the server reset the stream or closed the connection without a response.
 	Status int
 	Header http.Header
 	Body   []byte
 }
 
-// patience is how long a case may take; every one of them is answered or cut off at once.
+// patience is how long a case may take; the server responds to every case or cuts it off at once.
 const patience = 10 * time.Second
 
-// Send sends the case's bytes to a server over TLS and reads all that it answers.
+// Send sends the case's bytes to a server over TLS and reads the whole response.
 func (c Case) Send(ctx context.Context, addr string) (Answer, error) {
 	protocol := "http/1.1"
 	if c.H2 != nil {
@@ -54,7 +54,7 @@ func (c Case) Send(ctx context.Context, addr string) (Answer, error) {
 }
 
 // sendH1 reads until the server closes the connection, which the last request of a case asks for. Our side stays open: a server
-// takes its end for a client that went away, and forgets the request.
+// takes its end for a client that left, and abandons the request.
 func (c Case) sendH1(conn net.Conn) (Answer, error) {
 	if _, err := io.WriteString(conn, c.Raw); err != nil {
 		return Answer{Status: http.StatusBadRequest}, nil // refused while we wrote
@@ -107,7 +107,7 @@ func (c Case) sendH2(conn net.Conn) (Answer, error) {
 	return readH2(framer)
 }
 
-// writeHeaders splits what is longer than a frame may be.
+// writeHeaders splits a header block that is longer than a frame may be.
 func (c Case) writeHeaders(framer *http2.Framer, encoder *hpack.Encoder, block *bytes.Buffer) error {
 	const most = 16 << 10
 	if err := encode(encoder, c.H2); err != nil {

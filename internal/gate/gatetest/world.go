@@ -10,20 +10,20 @@ import (
 	"strings"
 )
 
-// World is what a gate under test protects, and the token that the requests carry. Behind
-// the gate, whatever arrives is answered with 200 after Check.
+// World is what a gate under test protects, and the token of the requests. Behind the gate, every request that arrives gets 200
+// after Check.
 //
-// The token must hold "{service}.pub.#" and nothing else, and GET {prefix}/status must
-// be public. No operation may take an ACL pattern.
+// The token must hold "{service}.pub.#" and nothing else, and GET {prefix}/status must be public. No operation may accept an ACL
+// pattern.
 type World struct {
 	// Service and Prefix are the protected service's: "echo", "/api/echo/1.0".
 	Service, Prefix string
-	// Token is a good token, Unknown one of the right shape that nobody issued.
+	// Token is a valid token, Unknown one of the right form that nobody issued.
 	Token, Unknown string
-	// User, Tenant, Session and Purpose are the token's identity, as an upstream must be told. All are empty
-	// for a service of ours, which is told nothing by header.
+	// User, Tenant, Session and Purpose are the token's identity, as an upstream must receive it. All are empty for our own
+	// service, which gets no identity headers.
 	User, Tenant, Session, Purpose string
-	// Forwards is true where an upstream must be given the token. A service of ours always has it.
+	// Forwards is set if an upstream must get the token. Our own service always has it.
 	Forwards bool
 }
 
@@ -66,7 +66,7 @@ func (w World) Check(r *http.Request) error {
 	return nil
 }
 
-// checkToken makes sure that the token is where it belongs, and that nothing beside it claims an identity.
+// checkToken checks that the token is where it belongs, and that nothing else claims an identity.
 func (w World) checkToken(h http.Header, public bool) error {
 	tokens := h.Values("X-Auth-Token")
 	upstream := w.User != ""
@@ -81,7 +81,7 @@ func (w World) checkToken(h http.Header, public bool) error {
 	return nil
 }
 
-// derive is the rule for derived accesses (docs/api.md, Accesses), written independently of the gate.
+// derive implements the rule for derived accesses (docs/api.md, Accesses), independently of the gate.
 func (w World) derive(method, requestURI string) (string, error) {
 	path, query, _ := strings.Cut(requestURI, "?")
 	if !canonicalPath.MatchString(path) {

@@ -30,9 +30,8 @@ const sqliteScheme = "sqlite://"
 //	sqlite://data/ringfence.db                 relative to the working folder
 //	postgres://user:password@host/database     any libpq URL; postgresql:// too
 //
-// A path is taken as it is, without percent-decoding. Open does not migrate
-// (the answer is a [store.Migrator]) and does not wait: a PostgreSQL that is away is
-// store.ErrUnavailable after 10 s at most.
+// A path is used as it is, without percent-decoding. Open does not migrate (the result is a [store.Migrator]) and does not wait:
+// an unreachable PostgreSQL is store.ErrUnavailable after at most 10 s.
 func Open(ctx context.Context, address string) (store.DB, error) {
 	switch engine, err := engineOf(address); {
 	case err != nil:
@@ -52,9 +51,8 @@ func Open(ctx context.Context, address string) (store.DB, error) {
 	}
 }
 
-// Key is a text that two addresses share when one open database can serve
-// both: the file that a path leads to, or a digest of a PostgreSQL address. It
-// holds no password.
+// Key returns a text that two addresses share if one open database can serve both: the file that a path leads to, or a digest of
+// a PostgreSQL address. It holds no password.
 func Key(address string) (string, error) {
 	engine, err := engineOf(address)
 	if err != nil {

@@ -74,7 +74,7 @@ func (db *DB) Close() error {
 	return nil
 }
 
-// Ping returns nil when a query can be answered now.
+// Ping returns nil if the database can run a query now.
 func (db *DB) Ping(ctx context.Context) error {
 	began := time.Now()
 	c, err := db.conn(ctx)
@@ -85,7 +85,7 @@ func (db *DB) Ping(ctx context.Context) error {
 	return db.failed(ctx, began, c.Ping(ctx))
 }
 
-// Query runs a statement that answers rows.
+// Query runs a statement that returns rows.
 func (db *DB) Query(ctx context.Context, sql string, args ...any) (store.Rows, error) {
 	if err := store.CheckText(args); err != nil {
 		return nil, err
@@ -107,7 +107,7 @@ func (db *DB) Query(ctx context.Context, sql string, args ...any) (store.Rows, e
 	}, nil
 }
 
-// Exec runs a statement and answers how many rows it touched.
+// Exec runs a statement and returns how many rows it touched.
 func (db *DB) Exec(ctx context.Context, sql string, args ...any) (int64, error) {
 	if err := store.CheckText(args); err != nil {
 		return 0, err
@@ -198,7 +198,7 @@ func (db *DB) Notify(ctx context.Context, tx store.Conn, channel, payload string
 	return err
 }
 
-// conn takes a connection of the pool, waiting no longer than AcquireTimeout.
+// conn takes a connection from the pool, waiting at most AcquireTimeout.
 func (db *DB) conn(ctx context.Context) (*pgxpool.Conn, error) {
 	waiting, cancel := context.WithTimeout(ctx, db.acquire)
 	defer cancel()
@@ -209,9 +209,8 @@ func (db *DB) conn(ctx context.Context) (*pgxpool.Conn, error) {
 	return c, nil
 }
 
-// failed translates the error of a call that began at a time. If it says that
-// the server has changed, the connections from before it are closed; those
-// that were made since another call found out are good.
+// failed translates the error of a call that began at a time. If it says that the server has changed, the older connections are
+// closed; those made since another call noticed are good.
 func (db *DB) failed(ctx context.Context, began time.Time, err error) error {
 	if err != nil && stale(err) {
 		db.mu.Lock()

@@ -21,9 +21,8 @@ const (
 	listenPause = 5 * time.Second
 )
 
-// Listen delivers payloads on one connection of its own, outside the pool, and
-// makes a new one whenever it is lost. It answers nil once ctx has ended. Lost
-// is called once for each time without a connection, at its beginning.
+// Listen delivers payloads on its own connection, outside the pool, and makes a new one whenever it is lost. It returns nil once
+// ctx has ended. It calls Lost once at the beginning of each time without a connection.
 func (db *DB) Listen(ctx context.Context, channel string, on store.Listener) error {
 	if err := store.CheckText([]any{channel}); err != nil {
 		return err

@@ -33,8 +33,8 @@ func (db *DB) Engine() string { return "sqlite" }
 // Path is the file, absolute and without links.
 func (db *DB) Path() string { return db.path }
 
-// Close folds the write-ahead log into the file and lets other processes have
-// it. A second call answers what the first one did.
+// Close folds the write-ahead log into the file and releases it for other processes. A second call returns the result of the
+// first.
 func (db *DB) Close() error {
 	db.closing.Do(func() {
 		db.closed = errors.Join(db.reader.Close(), db.writer.Close(), db.lock.Close())
@@ -42,7 +42,7 @@ func (db *DB) Close() error {
 	return db.closed
 }
 
-// Ping returns nil when a query can be answered now.
+// Ping returns nil if the database can run a query now.
 func (db *DB) Ping(ctx context.Context) error {
 	rows, err := db.Query(ctx, "SELECT count(*) FROM sqlite_master")
 	if err != nil {
@@ -51,7 +51,7 @@ func (db *DB) Ping(ctx context.Context) error {
 	return rows.Close()
 }
 
-// Query runs a statement that answers rows: on the writer when it writes, else on a reader.
+// Query runs a statement that returns rows: on the writer if it writes, otherwise on a reader.
 func (db *DB) Query(ctx context.Context, text string, args ...any) (store.Rows, error) {
 	args, err := convert(args)
 	if err != nil {
@@ -74,7 +74,7 @@ func (db *DB) Query(ctx context.Context, text string, args ...any) (store.Rows, 
 	return wrap(found, err, func(err error) error { return db.tell(ctx, conn, err) }, conn.Close)
 }
 
-// Exec runs a statement on the writer and answers how many rows it touched.
+// Exec runs a statement on the writer and returns how many rows it touched.
 func (db *DB) Exec(ctx context.Context, text string, args ...any) (int64, error) {
 	args, err := convert(args)
 	if err != nil {
@@ -137,7 +137,7 @@ func (db *DB) Notify(_ context.Context, _ store.Conn, _, payload string) error {
 	return store.CheckPayload(payload)
 }
 
-// Listen calls ready and waits for the end of ctx, then answers nil.
+// Listen calls ready and waits for the end of ctx, then returns nil.
 func (db *DB) Listen(ctx context.Context, _ string, on store.Listener) error {
 	on.Ready()
 	<-ctx.Done()

@@ -1,5 +1,4 @@
-// Package sqlite is store.DB on one SQLite file, by modernc.org/sqlite. It is
-// the only package that imports SQLite.
+// Package sqlite implements store.DB on one SQLite file, with modernc.org/sqlite. It is the only package that imports SQLite.
 //
 // One connection writes and several read. Exec, InTx, and Query of a statement
 // that writes (INSERT ... RETURNING) use the writer; every other Query and

@@ -92,8 +92,7 @@ func pool(path, own string) (*sql.DB, error) {
 	return sql.OpenDB(connector), nil
 }
 
-// resolve makes the folder of a path and answers the path by which the file
-// is one and the same, whatever link led to it.
+// resolve creates the folder of a path and returns the path that identifies the file, whatever link led to it.
 func resolve(path string) (string, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {

@@ -36,16 +36,15 @@ type Config struct {
 	// URL is the server's address without the version: "https://host/api/auth",
 	// "http://127.0.0.1:9497". Required.
 	URL string
-	// Timeout ends one question, 3 s by default.
+	// Timeout bounds one request, 3 s by default.
 	Timeout time.Duration
-	// Staleness is how long an answer is trusted, 10 s by default and
-	// tokens.MaxStaleness at most: the bound on how late a revocation takes effect.
+	// Staleness is how long a response is trusted, 10 s by default and tokens.MaxStaleness at most: the bound on how late a
+	// revocation takes effect.
 	Staleness time.Duration
 	// CAFile holds the PEM certificates that the server's is checked against. By
 	// default those of the system; a certificate is always checked.
 	CAFile string
-	// PlainHTTP allows http:// to a host that is not this machine. Tokens then
-	// cross the network for all to read.
+	// PlainHTTP allows http:// to another machine. Everybody on the network can then read the tokens.
 	PlainHTTP bool
 	// Now is the clock, time.Now by default.
 	Now func() time.Time
@@ -53,12 +52,11 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// Source asks the auth server. It is a tokens.Bounded.
+// Source asks the auth server. It implements tokens.Bounded.
 type Source struct {
 	base   *url.URL
 	config Config
-	// transport is used as it is: a client would follow redirects, and carry the
-	// token, which is in the path, elsewhere.
+	// transport is used directly: a client would follow redirects, and send the token, which is in the path, elsewhere.
 	transport *http.Transport
 	acls      tokens.ACLs
 
@@ -68,7 +66,7 @@ type Source struct {
 
 var _ tokens.Bounded = (*Source)(nil)
 
-// New checks the configuration; it does not ask the server anything.
+// New checks the configuration, without contacting the server.
 func New(config Config) (*Source, error) {
 	base, err := parseURL(config.URL, config.PlainHTTP)
 	if err != nil {
@@ -153,7 +151,7 @@ func readRoots(file string) (*x509.CertPool, error) {
 // Close drops the connections that are idle.
 func (s *Source) Close() { s.transport.CloseIdleConnections() }
 
-// Staleness is how long an answer is trusted.
+// Staleness returns how long a response is trusted.
 func (s *Source) Staleness() time.Duration { return s.config.Staleness }
 
 // Shape allows 20 to 200 characters of base64url, which UUIDs and our own tokens
