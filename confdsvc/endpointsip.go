@@ -48,15 +48,7 @@ func declareEndpointsSIP(e *crud.Engine) {
 	r := sipResource[EndpointSIP](
 		sipKind{parents: "confd_endpoint_sip_parent", child: "endpoint_uuid", named: "endpoint_uuid", title: "SIPEndpoint"}, "confd_endpoint_sip", "'false'")
 	r.Path, r.Singular, r.Param, r.Rel = "endpoints/sip", "endpoint_sip", "sip_uuid", "endpoint_sip"
-	r.ReadViews = map[string]func(context.Context, store.Conn, *EndpointSIP) error{
-		"merged": func(ctx context.Context, c store.Conn, o *EndpointSIP) error {
-			m, err := mergerOf(ctx, c, e, "$1", o.UUID)
-			if err == nil {
-				o.SIPSections = *m.merge(&o.SIPSections)
-			}
-			return err
-		},
-	}
+	r.ReadViews = map[string]func(context.Context, store.Conn, *EndpointSIP) error{"merged": mergeEndpoint(e)}
 	crud.Collect(e, r)
 	crud.Link[Line, EndpointSIP]{
 		Table: "confd_line_endpoint", RightColumn: "sip_uuid", Calls: "Endpoint", LeftHas: crud.AtMostOne, RightHas: crud.AtMostOne,
@@ -68,6 +60,17 @@ func declareEndpointsSIP(e *crud.Engine) {
 		LeftDeleted: crud.Cascade,
 		MayEnd:      lineCanLoseEndpoint[EndpointSIP],
 	}.On(e)
+}
+
+// mergeEndpoint gives an endpoint what it takes from its templates.
+func mergeEndpoint(e *crud.Engine) func(ctx context.Context, c store.Conn, o *EndpointSIP) error {
+	return func(ctx context.Context, c store.Conn, o *EndpointSIP) error {
+		m, err := mergerOf(ctx, c, e, "$1", o.UUID)
+		if err == nil {
+			o.SIPSections = *m.merge(&o.SIPSections)
+		}
+		return err
+	}
 }
 
 // loadWebRTC says of each line whether its endpoint, with what it takes from its templates, is one for a browser.

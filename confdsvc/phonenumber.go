@@ -10,7 +10,6 @@ import (
 	"github.com/ringfence/ringfence/internal/crud"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
-	"github.com/ringfence/ringfence/internal/tenant"
 )
 
 // PhoneNumber is a number that the tenant has in the public network.
@@ -61,7 +60,7 @@ func mainPhoneNumber(e *crud.Engine) {
 		Method: http.MethodGet, Path: path, Access: "confd.phone-numbers.main.read", ID: "get_phone_number_main", Tag: "phone_numbers",
 		Summary: "Read the main number of a tenant", Success: http.StatusOK, Reply: rest.SchemaOf[PhoneNumber](), Statuses: []int{404}, Tenanted: true,
 		Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-			scope, err := tenant.Of(ctx, e.DB, r)
+			scope, err := e.TenantOf(ctx, r)
 			if err != nil {
 				return rest.Reply{}, err
 			}
@@ -88,7 +87,7 @@ func mainPhoneNumber(e *crud.Engine) {
 		Summary: "Choose the main number of a tenant", Description: "It is shared from then on.",
 		Body: rest.SchemaOf[MainPhoneNumber](), Success: http.StatusNoContent, Tenanted: true,
 		Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-			scope, err := tenant.Of(ctx, e.DB, r)
+			scope, err := e.TenantOf(ctx, r)
 			if err != nil {
 				return rest.Reply{}, err
 			}

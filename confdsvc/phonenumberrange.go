@@ -12,7 +12,6 @@ import (
 	"github.com/ringfence/ringfence/internal/crud"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
-	"github.com/ringfence/ringfence/internal/tenant"
 )
 
 // PhoneNumberRange is a range of numbers, both ends in it.
@@ -66,7 +65,7 @@ func phoneNumberRanges(e *crud.Engine) {
 		Summary: "Create the numbers of a range", Description: fmt.Sprintf("At most %d at once. Those that the tenant has already stay as they are.", rangeSize),
 		Body: rest.SchemaOf[PhoneNumberRange](), Success: http.StatusCreated, Reply: rest.SchemaOf[PhoneNumbers](), Tenanted: true,
 		Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-			scope, err := tenant.Of(ctx, e.DB, r)
+			scope, err := e.TenantOf(ctx, r)
 			if err != nil {
 				return rest.Reply{}, err
 			}

@@ -1,0 +1,82 @@
+package confdsvc
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+func init() { resources = append(resources, declareUserLineSIP) }
+
+// declareUserLineSIP declares by what a user's telephone finds its own SIP endpoint: that of one of their lines, or of the first.
+func declareUserLineSIP(e *crud.Engine) {
+	for _, op := range []rest.Operation{
+		{Path: "/users/{user_uuid}/lines/{line_id}/associated/endpoints/sip", ID: "get_user_line_associated_endpoints_sip", Summary: "Read the SIP endpoint of a user's line"},
+		{Path: "/users/{user_uuid}/lines/main/associated/endpoints/sip", ID: "get_user_line_main_associated_endpoints_sip", Summary: "Read the SIP endpoint of a user's main line"},
+	} {
+		op.Method, op.Tag, op.Success, op.Tenanted, op.Conditional = http.MethodGet, "users", http.StatusOK, true, true
+		op.Access = "confd" + strings.ReplaceAll(op.Path, "/", ".") + ".read"
+		op.Query, op.Reply, op.Statuses = rest.ViewParameter([]string{"merged"}, "Another form of the object."), rest.SchemaOf[EndpointSIP](), []int{400, 404}
+		op.Handle = func(ctx context.Context, r *rest.Request) (rest.Reply, error) { return userLineSIP(ctx, e, r) }
+		e.Add(op)
+	}
+}
+
+// userLineSIP takes the user by their UUID alone, so that there is one spelling for a token to allow or deny.
+func userLineSIP(ctx context.Context, e *crud.Engine, r *rest.Request) (rest.Reply, error) {
+	view, err := r.View([]string{"merged"})
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	userUUID, err := r.UUIDParam("user_uuid")
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	scope, err := e.TenantOf(ctx, r)
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	var endpoint *EndpointSIP
+	err = e.DB.InReadTx(ctx, func(ctx context.Context, c store.Conn) error {
+		user, err := crud.Of[User](e).Find(ctx, c, scope, userUUID)
+		if err != nil {
+			return err
+		}
+		line, err := lineOf(ctx, c, e, scope, user, r.Param("line_id"))
+		if err != nil {
+			return err
+		}
+		if line.EndpointSIP == nil {
+			return style.NotAssociated("Line", "SIPEndpoint", "line_id", line.ID)
+		}
+		if endpoint, err = crud.Of[EndpointSIP](e).Find(ctx, c, scope, line.EndpointSIP.UUID); err != nil || view == "" {
+			return err
+		}
+		return mergeEndpoint(e)(ctx, c, endpoint)
+	})
+	return rest.Reply{Body: endpoint}, err
+}
+
+// lineOf is the line of a user that a path names, or their main line where it names none.
+func lineOf(ctx context.Context, c store.Conn, e *crud.Engine, scope string, user *User, typed string) (*UserLine, error) {
+	if typed == "" {
+		if len(user.Lines) == 0 {
+			return nil, style.NotAssociated("User", "Line", "user_uuid", user.UUID)
+		}
+		return &user.Lines[0], nil
+	}
+	line, err := crud.Of[Line](e).Find(ctx, c, scope, typed)
+	if err != nil {
+		return nil, err
+	}
+	for i := range user.Lines {
+		if user.Lines[i].ID == line.ID {
+			return &user.Lines[i], nil
+		}
+	}
+	return nil, style.NotAssociated("User", "Line", "user_uuid", user.UUID, "line_id", line.ID)
+}
