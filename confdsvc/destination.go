@@ -118,6 +118,8 @@ type destinationRow struct {
 	Type  string `db:"type"`
 	Sub   string `db:"sub"`
 	Keys  []byte `db:"keys"`
+	// MOH is null once that which the keys name is deleted.
+	MOH *string `db:"moh"`
 }
 
 // beside says where the destinations of the owners are.
@@ -139,7 +141,7 @@ func (w destinationOwner[T]) load(ctx context.Context, c store.Conn, owners []*T
 		byKey[fmt.Sprint(keys[i])] = o
 		w.blank(o)
 	}
-	rows, err := store.Select[destinationRow](ctx, c, "SELECT CAST("+w.column+" AS text) AS owner, slot, type, sub, keys FROM confd_destination WHERE "+
+	rows, err := store.Select[destinationRow](ctx, c, "SELECT CAST("+w.column+" AS text) AS owner, slot, type, sub, keys, CAST(moh_uuid AS text) AS moh FROM confd_destination WHERE "+
 		w.column+" IN ("+crud.Placeholders(1, len(keys))+")", keys...)
 	if err != nil {
 		return err
@@ -149,6 +151,9 @@ func (w destinationOwner[T]) load(ctx context.Context, c store.Conn, owners []*T
 		d := &Destination{}
 		if err := d.read(row.Type, row.Sub, row.Keys); err != nil {
 			return err
+		}
+		if to, ok := d.keys.(*toUser); ok {
+			to.MOHUUID = row.MOH
 		}
 		if slot := w.slots(byKey[row.Owner])[row.Slot]; slot != nil {
 			slot.put(d)
@@ -254,6 +259,8 @@ func (w destinationOwner[T]) insert(ctx context.Context, c store.Conn, e *crud.E
 		if !known {
 			return targetMissing("moh_uuid", "MOH", *moh)
 		}
+		args = append(args, *moh)
+		columns, values = columns+", moh_uuid", fmt.Sprintf("%s, $%d", values, len(args))
 	}
 	if in, named := d.key("context").(string); named {
 		if err := notForeign(ctx, c, tenantUUID, "context", in); err != nil {

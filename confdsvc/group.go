@@ -62,7 +62,10 @@ type GroupFallbacks struct {
 func init() {
 	resources = append(resources, declareGroups)
 	extensionUses = append(extensionUses, groupExtension)
+	musicUses = append(musicUses, forgetsMusic(musicOfGroup))
 }
+
+func musicOfGroup(g *Group) **string { return &g.MusicOnHold }
 
 var groupExtension = extensionUse{Kind: "group", Owner: "group", Table: "confd_group_extension", Type: "internal", Ranges: "group"}
 
@@ -89,11 +92,7 @@ func declareGroups(e *crud.Engine) {
 		Beside:  []crud.Beside[Group]{groupDestinations.beside(), groupNumbers()},
 		Prepare: nameGroup,
 		Validate: func(ctx context.Context, c store.Conn, change *crud.Change[Group]) error {
-			var had *string
-			if change.Old != nil {
-				had = change.Old.MusicOnHold
-			}
-			if err := checkMusicOnHold(ctx, c, e, change.New.TenantUUID, had, change.New.MusicOnHold); err != nil {
+			if err := checkMusicOnHold(ctx, c, e, change, change.New.TenantUUID, musicOfGroup); err != nil {
 				return err
 			}
 			return checkGroupNumbers(ctx, c, change)

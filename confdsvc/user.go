@@ -31,7 +31,7 @@ type User struct {
 	MobileFallbackEnabled             bool      `db:"mobile_fallback_enabled" json:"mobile_fallback_enabled" default:"false"`
 	Username                          *string   `db:"username" json:"username" pattern:"^[a-zA-Z0-9._~!$&'()*+,;=%@-]{2,254}$" doc:"Unique among the users of all tenants."`
 	Password                          *string   `db:"password" json:"password" pattern:"^[a-zA-Z0-9._~!$&'()*+,;=%-]{4,64}$" doc:"Not the password of the authentication service."`
-	MusicOnHold                       *string   `db:"music_on_hold" json:"music_on_hold" maxLength:"128"`
+	MusicOnHold                       *string   `db:"music_on_hold" json:"music_on_hold" maxLength:"128" doc:"The name of a music on hold, or default."`
 	PreprocessSubroutine              *string   `db:"preprocess_subroutine" json:"preprocess_subroutine" maxLength:"79"`
 	Userfield                         *string   `db:"userfield" json:"userfield" maxLength:"128"`
 	CallTransferEnabled               *bool     `db:"call_transfer_enabled" json:"call_transfer_enabled" null:"default" default:"false"`
@@ -94,7 +94,12 @@ type UserRef struct {
 	crud.Hrefs
 }
 
-func init() { resources = append(resources, declareUsers) }
+func init() {
+	resources = append(resources, declareUsers)
+	musicUses = append(musicUses, forgetsMusic(musicOfUser))
+}
+
+func musicOfUser(u *User) **string { return &u.MusicOnHold }
 
 func declareUsers(e *crud.Engine) {
 	columns := []string{
@@ -129,7 +134,13 @@ func declareUsers(e *crud.Engine) {
 		},
 		Views:   map[string]crud.View[User]{}, // other forms of the objects; there is none yet, and what asks for one must not get this one
 		Beside:  []crud.Beside[User]{userDestinations.beside()},
-		Prepare: prepareUser, Validate: validateUser, Load: loadUsers,
+		Prepare: prepareUser, Load: loadUsers,
+		Validate: func(ctx context.Context, c store.Conn, change *crud.Change[User]) error {
+			if err := checkMusicOnHold(ctx, c, e, change, change.New.TenantUUID, musicOfUser); err != nil {
+				return err
+			}
+			return validateUser(ctx, c, change)
+		},
 		Save: func(ctx context.Context, c store.Conn, change *crud.Change[User]) error {
 			return userDestinations.save(ctx, c, e, change.New.TenantUUID, change.Old, change.New)
 		},

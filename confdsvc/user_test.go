@@ -17,7 +17,7 @@ func init() {
 	samples["users"] = crudtest.Resource{
 		Minimal: func(_ *crudtest.Client, n int) object { return object{"firstname": fmt.Sprintf("First%d", n)} },
 		Values: func(n int) object {
-			return object{"email": fmt.Sprintf("al%d@example.org", n), "username": fmt.Sprintf("al%d", n), "password": "abcd"}
+			return object{"email": fmt.Sprintf("al%d@example.org", n), "username": fmt.Sprintf("al%d", n), "password": "abcd", "music_on_hold": "default"}
 		},
 		Except: []string{
 			"agent", "auth", "device_id", "func_key_template_id", "switchboards", "call_record_enabled", "mobile_fallback_enabled", // not by themselves

@@ -1,0 +1,28 @@
+package confdsvc
+
+import (
+	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/rest"
+)
+
+// LiveReload says whether changes of the configuration reach the telephone system at once.
+type LiveReload struct {
+	TenantUUID string `db:"tenant_uuid" json:"-" format:"uuid"`
+	Enabled    bool   `db:"enabled" json:"enabled" required:"true" default:"true"`
+}
+
+func init() {
+	resources = append(resources, func(e *crud.Engine) {
+		crud.Document[LiveReload]{
+			Resource: crud.Resource[LiveReload]{
+				Path: "configuration/live_reload", Singular: "configuration", Table: "confd_live_reload", Scope: crud.Global, Only: []string{"read", "update"},
+			},
+			Blank: crud.Defaults[LiveReload],
+			Describe: func(action string, op *rest.Operation) {
+				if action == "read" {
+					op.ID = "get_configuration"
+				}
+			},
+		}.On(e)
+	})
+}

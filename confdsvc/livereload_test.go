@@ -1,0 +1,55 @@
+package confdsvc_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+	_ "time/tzdata"
+
+	"github.com/ringfence/ringfence/internal/crud/crudtest"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/store/storetest"
+)
+
+func init() {
+	documentSamples["configuration/live_reload"] = crudtest.Document{Switch: true, Resource: crudtest.Resource{
+		Minimal: func(_ *crudtest.Client, n int) object { return object{"enabled": n%2 == 0} },
+	}}
+}
+
+// It is the installation's: everybody reads it, and the master tenant alone changes it.
+func TestLiveReload(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		w := newWorld(t, db)
+		const path = "/configuration/live_reload"
+		below := w.as(t, "a")
+		master := w.as(t, "master")
+		if o := below.Get(path).Want(http.StatusOK).Object(); len(o) != 1 || o["enabled"] != true {
+			t.Errorf("at first %v", o)
+		}
+		below.Do(http.MethodPut, path, object{"enabled": false}).Want(http.StatusForbidden)
+		for _, bad := range []any{object{}, object{"enabled": nil}, object{"enabled": "false"}, "[]"} {
+			master.Do(http.MethodPut, path, bad).Want(http.StatusBadRequest)
+		}
+		master.Do(http.MethodPut, path, object{"enabled": false}).Want(http.StatusNoContent)
+		if o := below.Get(path).Object(); o["enabled"] != false {
+			t.Errorf("then %v", o)
+		}
+	})
+}
+
+func TestTimezones(t *testing.T) {
+	c := newWorld(t, storetest.SQLite(t)).as(t, "a")
+	l := c.Get("/timezones").Want(http.StatusOK).List()
+	if *l.Total != len(l.Items) || len(l.Items) < 400 {
+		t.Errorf("%d of %d", len(l.Items), *l.Total)
+	}
+	before := ""
+	for _, zone := range l.Items {
+		name := zone.Text("zone_name")
+		if _, err := time.LoadLocation(name); err != nil || name <= before {
+			t.Errorf("%s after %s: %v", name, before, err)
+		}
+		before = name
+	}
+}

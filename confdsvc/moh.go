@@ -1,0 +1,109 @@
+package confdsvc
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/tenant"
+)
+
+// MOH is music on hold: what callers hear who wait. Others name it by its name.
+type MOH struct {
+	UUID        string  `db:"uuid" json:"uuid" format:"uuid" readOnly:"true"`
+	TenantUUID  string  `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
+	Name        string  `db:"name" json:"name" readOnly:"true" doc:"Made from the tenant and the UUID; what other objects name it by."`
+	Label       string  `db:"label" json:"label" maxLength:"128" doc:"Must be sent on create; the name is taken for it, if that is sent alone."`
+	Mode        string  `db:"mode" json:"mode" required:"true" enum:"custom,files,mp3"`
+	Application *string `db:"application" json:"application" maxLength:"256" doc:"The program that plays in the mode custom, with its arguments."`
+	Sort        *string `db:"sort" json:"sort" enum:"alphabetical,random,random_start" doc:"The order of the files."`
+	crud.Hrefs
+
+	Files []json.RawMessage `json:"files" readOnly:"true"` // the service has no files yet
+}
+
+func init() { resources = append(resources, declareMOH) }
+
+func declareMOH(e *crud.Engine) {
+	columns := []string{"label", "name"}
+	crud.Collect(e, crud.Resource[MOH]{
+		Path: "moh", Singular: "moh", Param: "moh_uuid", Title: "MOH", Table: "confd_moh", Keys: []string{"uuid"},
+		Order: columns, Filters: columns, SearchText: "search_text",
+		Prepare: nameMOH,
+		Validate: func(_ context.Context, _ store.Conn, change *crud.Change[MOH]) error {
+			if m := change.New; m.Mode == "custom" && (m.Application == nil || *m.Application == "") {
+				return apierr.New(apierr.Invalid, "custom mode must have an application")
+			}
+			return nil
+		},
+		Guard: func(ctx context.Context, c store.Conn, change *crud.Change[MOH]) error {
+			for _, forget := range musicUses {
+				if err := forget(ctx, c, e, change); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		Load: func(_ context.Context, _ store.Conn, all []*MOH) error {
+			for _, m := range all {
+				m.Files = []json.RawMessage{}
+			}
+			return nil
+		},
+	})
+}
+
+func nameMOH(ctx context.Context, c store.Conn, change *crud.Change[MOH]) error {
+	m := change.New
+	if err := takeLabel(change, &m.Label); err != nil || change.Old != nil {
+		return err
+	}
+	m.UUID = uuid.NewString()
+	slug, err := tenant.Slug(ctx, c, change.Tenant)
+	m.Name = fmt.Sprintf("moh-%s-%s", slug, m.UUID)
+	return err
+}
+
+// musicUses take the name of a music on hold from the objects that have it, before it is deleted. The file of each collection whose objects
+// have one adds its own, made by forgetsMusic.
+var musicUses []func(ctx context.Context, c store.Conn, e *crud.Engine, gone *crud.Change[MOH]) error
+
+// forgetsMusic is one of musicUses, of a collection whose table has the name in its column music_on_hold.
+func forgetsMusic[T any](field func(o *T) **string) func(context.Context, store.Conn, *crud.Engine, *crud.Change[MOH]) error {
+	return func(ctx context.Context, c store.Conn, e *crud.Engine, gone *crud.Change[MOH]) error {
+		k := crud.Of[T](e)
+		objects, err := k.Select(ctx, c, "music_on_hold = $1", gone.Old.Name)
+		if err != nil {
+			return err
+		}
+		for _, o := range objects {
+			change := &crud.Change[T]{Request: gone.Request, Tenant: gone.Tenant, Old: o}
+			if err := k.Update(ctx, c, change, func(o *T) error { *field(o) = nil; return nil }); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// checkMusicOnHold refuses to name a music on hold that the object's tenant does not have. It looks only when the name changes. Every
+// tenant has `default`; an empty name is none.
+func checkMusicOnHold[T any](ctx context.Context, c store.Conn, e *crud.Engine, change *crud.Change[T], tenantUUID string, field func(o *T) **string) error {
+	name := *field(change.New)
+	if name == nil || *name == "" || *name == "default" {
+		return nil
+	}
+	if change.Old != nil && !different(name, *field(change.Old)) {
+		return nil
+	}
+	known, err := e.Has(ctx, c, tenantUUID, "moh", "name", *name)
+	if err == nil && !known {
+		err = targetMissing("music_on_hold", "MOH", *name)
+	}
+	return err
+}
