@@ -1,6 +1,8 @@
 package confdsvc
 
 import (
+	"encoding/json"
+
 	"github.com/ringfence/ringfence/internal/crud"
 )
 
@@ -13,7 +15,8 @@ type EndpointCustom struct {
 	Enabled         bool    `db:"enabled" json:"enabled" default:"true"`
 	crud.Hrefs
 
-	Line *EndpointLine `json:"line" readOnly:"true"`
+	Line  *EndpointLine   `json:"line" readOnly:"true"`
+	Trunk json.RawMessage `json:"trunk" readOnly:"true" doc:"Null: there are no trunks yet."`
 }
 
 // EndpointCustomRef is a custom endpoint as its line shows it.

@@ -2,6 +2,7 @@ package confdsvc
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/ringfence/ringfence/internal/crud"
 	"github.com/ringfence/ringfence/internal/store"
@@ -12,7 +13,8 @@ type EndpointSIP struct {
 	SIPSections
 	crud.Hrefs
 
-	Line *EndpointLine `json:"line" readOnly:"true"`
+	Line  *EndpointLine   `json:"line" readOnly:"true"`
+	Trunk json.RawMessage `json:"trunk" readOnly:"true" doc:"Null: there are no trunks yet."`
 }
 
 // EndpointSIPRef is a SIP endpoint as its line shows it.

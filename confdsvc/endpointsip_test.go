@@ -80,9 +80,9 @@ func TestMergedSIPEndpoint(t *testing.T) {
 		for name, want := range (object{
 			"aor_section_options": pairs("max_contacts=2 qualify_frequency=60"), "auth_section_options": pairs("username=u password=p"),
 			"endpoint_section_options": pairs("webrtc=On set_var=A=1 dtmf_mode=info set_var=B=2 set_var=C=3"), "label": "e", "name": e["name"],
-			"transport": object{"uuid": udp["uuid"], "name": "udp"}, "asterisk_id": "one", "identify_section_options": []any{}, "uuid": e["uuid"],
+			"line": nil, "trunk": nil, "transport": object{"uuid": udp["uuid"], "name": "udp"}, "asterisk_id": "one", "identify_section_options": []any{}, "uuid": e["uuid"],
 		}) {
-			if !merged.Same(name, want) {
+			if _, shown := merged[name]; !shown || !merged.Same(name, want) {
 				t.Errorf("merged: %s is %v, want %v", name, merged[name], want)
 			}
 		}
