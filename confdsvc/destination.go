@@ -53,16 +53,16 @@ func (d *Destination) UnmarshalJSON(text []byte) error {
 	}
 	name, _ := head["type"].(string)
 	sub, _ := head[subKeys[name]].(string)
-	return d.read(name, sub, text)
+	return d.readAs(destinationKinds, name, sub, text)
 }
 
-// read makes the destination one of a kind, with these keys.
-func (d *Destination) read(name, sub string, keys []byte) error {
-	i := slices.IndexFunc(destinationKinds, func(k destinationKind) bool { return k.name == name && k.sub == sub })
+// readAs makes the destination one of these kinds, with these keys.
+func (d *Destination) readAs(kinds []destinationKind, name, sub string, keys []byte) error {
+	i := slices.IndexFunc(kinds, func(k destinationKind) bool { return k.name == name && k.sub == sub })
 	if i < 0 {
 		return fmt.Errorf("there is no destination %s %s", name, sub)
 	}
-	d.kind = &destinationKinds[i]
+	d.kind = &kinds[i]
 	d.keys = d.kind.keys()
 	return json.Unmarshal(keys, d.keys)
 }
@@ -149,7 +149,7 @@ func (w destinationOwner[T]) load(ctx context.Context, c store.Conn, owners []*T
 	var found []*Destination
 	for _, row := range rows {
 		d := &Destination{}
-		if err := d.read(row.Type, row.Sub, row.Keys); err != nil {
+		if err := d.readAs(destinationKinds, row.Type, row.Sub, row.Keys); err != nil {
 			return err
 		}
 		if to, ok := d.keys.(*toUser); ok {

@@ -48,6 +48,7 @@ type User struct {
 	CallPermissionPassword            *string   `db:"call_permission_password" json:"call_permission_password" pattern:"^[0-9#*]{1,16}$" example:"1234"`
 	SubscriptionType                  int64     `db:"subscription_type" json:"subscription_type" minimum:"0" maximum:"10" default:"0"`
 	Enabled                           *bool     `db:"enabled" json:"enabled" null:"default" default:"true"`
+	FuncKeyTemplateID                 *int64    `db:"func_key_template_id" json:"func_key_template_id" doc:"Whose keys the user has where they have none of their own."`
 	CreatedAt                         time.Time `db:"created_at" json:"created_at" readOnly:"true" generated:"true"`
 	crud.Hrefs
 
@@ -67,7 +68,6 @@ type User struct {
 	Schedules             []json.RawMessage `json:"schedules" readOnly:"true"`
 	Switchboards          []json.RawMessage `json:"switchboards"`
 	Queues                []json.RawMessage `json:"queues" readOnly:"true"`
-	FuncKeyTemplateID     *int64            `json:"func_key_template_id"`
 	Auth                  json.RawMessage   `json:"auth,omitempty" writeOnly:"true"`
 	DeviceID              *string           `json:"device_id,omitempty" writeOnly:"true" maxLength:"255"`
 }
@@ -188,6 +188,9 @@ func validateUser(ctx context.Context, c store.Conn, change *crud.Change[User]) 
 	if u.MobileFallbackEnabled && u.MobilePhoneNumber == nil {
 		return storedf("PSTN fallback must be disabled when mobile phone number is not set")
 	}
+	if err := checkFuncKeyTemplate(ctx, c, change); err != nil {
+		return err
+	}
 	return refuseUnavailable(change)
 }
 
@@ -206,7 +209,7 @@ func nameEmailFirst(ctx context.Context, c store.Conn, change *crud.Change[User]
 }
 
 // unavailable are the attributes that clients of existing platforms may set and that cannot be set here yet.
-var unavailable = []string{"agent", "auth", "device_id", "func_key_template_id", "switchboards"}
+var unavailable = []string{"agent", "auth", "device_id", "switchboards"}
 
 // refuseUnavailable refuses what could only be dropped. Null and empty lists ask for nothing.
 func refuseUnavailable(change *crud.Change[User]) error {
@@ -278,7 +281,7 @@ func loadUsers(_ context.Context, _ store.Conn, users []*User) error {
 	for _, u := range users {
 		all := recordsEverything(u)
 		u.CallRecordEnabled = &all
-		u.Agent, u.Auth, u.DeviceID, u.FuncKeyTemplateID = nil, nil, nil, nil
+		u.Agent, u.Auth, u.DeviceID = nil, nil, nil
 		u.CallPickupTargetUsers = []UserRef{}
 		for _, list := range []*[]json.RawMessage{
 			&u.CallPermissions, &u.Schedules, &u.Switchboards, &u.Queues,

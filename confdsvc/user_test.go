@@ -154,7 +154,6 @@ func TestNotAvailableYet(t *testing.T) {
 			{"agent": object{"number": "1"}},
 			{"auth": object{"username": "al"}},
 			{"device_id": "x"},
-			{"func_key_template_id": 1},
 		} {
 			for name := range more {
 				c.Do(http.MethodPut, path, more).Want(http.StatusBadRequest).Says("Input Error - " + name + ": Is not available yet")

@@ -90,6 +90,19 @@ func (k *Collection[T]) Find(ctx context.Context, c store.Conn, tenantUUID, key 
 	return k.find(ctx, c, tenantUUID, key)
 }
 
+// NamedIn returns the object that the request's path names, with what is its own and without what links show, in a transaction. It
+// refuses a caller who is denied the operation under another of the object's keys.
+func (k *Collection[T]) NamedIn(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) (*T, error) {
+	o, err := k.row(ctx, c, tenantUUID, r.Param(k.Param))
+	if err != nil {
+		return nil, err
+	}
+	if err := refuseDenied(r, k.aliases(o)); err != nil {
+		return nil, err
+	}
+	return o, k.own(ctx, c, []*T{o})
+}
+
 // Select returns the objects for whose rows the condition holds, ordered by their key, whichever tenant has them, with what is theirs and
 // without what links show.
 func (k *Collection[T]) Select(ctx context.Context, c store.Conn, condition string, args ...any) ([]*T, error) {

@@ -1,0 +1,256 @@
+package confdsvc
+
+import (
+	"context"
+	"maps"
+	"net/http"
+
+	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// UserFuncKeys are a user's keys: their own and, where they have none, those of the template that they were given.
+type UserFuncKeys struct {
+	ID   *int64   `json:"id" readOnly:"true" doc:"That of the user's private template; null until something was written."`
+	Name *string  `json:"name" maxLength:"128"`
+	Keys FuncKeys `json:"keys" default:"{}"`
+}
+
+// keySet is what the keys of a path are made of: a template of its own, which may be still to be made, and one that is inherited, or nil.
+type keySet struct {
+	own, inherited *FuncKeyTemplate
+}
+
+// keyHolder finds the keys that a request's path is about. A new template is not stored yet.
+type keyHolder func(ctx context.Context, c store.Conn, r *rest.Request, scope string) (*keySet, error)
+
+// all are the keys as they are shown.
+func (s *keySet) all() FuncKeys {
+	keys := FuncKeys{}
+	if s.inherited != nil {
+		maps.Copy(keys, s.inherited.Keys)
+	}
+	maps.Copy(keys, s.own.Keys)
+	return keys
+}
+
+func (s *keySet) shown() *UserFuncKeys {
+	shown := &UserFuncKeys{Name: s.own.Name, Keys: s.all()}
+	if s.own.ID != 0 {
+		shown.ID = &s.own.ID
+	}
+	return shown
+}
+
+// one is the key at the position that the path names.
+func (s *keySet) one(keys FuncKeys, position string) (*FuncKey, error) {
+	if _, ok := positionOf(position); !ok && position == "0" {
+		return nil, apierr.InvalidField("position", "range", "Must be 1 or more")
+	}
+	key, ok := keys[position]
+	if !ok {
+		e := apierr.New(apierr.NotFound, "FuncKey was not found ('template_id': %d, 'position': %s)", s.own.ID, position)
+		if _, wellFormed := positionOf(position); !wellFormed {
+			e.Message = "FuncKey was not found"
+		}
+		return nil, e
+	}
+	return &key, nil
+}
+
+func init() { resources = append(resources, declareFuncKeys) }
+
+func declareFuncKeys(e *crud.Engine) {
+	e.Add(rest.Operation{
+		Method: http.MethodGet, Path: "/funckeys/destinations", Access: "confd.funckeys.destinations.read", ID: "list_func_key_destinations", Tag: "funckeys",
+		Summary: "List what function keys can do", Success: http.StatusOK, Reply: rest.SchemaOf[[]FuncKeyType](),
+		Handle: func(context.Context, *rest.Request) (rest.Reply, error) { return rest.Reply{Body: funcKeyTypes()}, nil },
+	})
+	ofUser := func(ctx context.Context, c store.Conn, r *rest.Request, scope string) (*keySet, error) {
+		user, err := crud.Of[User](e).NamedIn(ctx, c, r, scope)
+		if err != nil {
+			return nil, err
+		}
+		return keysOfUser(ctx, c, e, user)
+	}
+	ofTemplate := func(ctx context.Context, c store.Conn, r *rest.Request, scope string) (*keySet, error) {
+		t, err := crud.Of[FuncKeyTemplate](e).NamedIn(ctx, c, r, scope)
+		return &keySet{own: t}, err
+	}
+	user := rest.Operation{Path: "/users/{user_id}/funckeys", Access: "confd.users.{user_id}.funckeys", Tag: "users", Tenanted: true}
+	get, put := user, user
+	get.Method, get.Access, get.ID, get.Summary = http.MethodGet, user.Access+".read", "list_user_func_keys", "Read the function keys of a user"
+	get.Success, get.Reply, get.Statuses, get.Conditional = http.StatusOK, rest.SchemaOf[UserFuncKeys](), []int{404}, true
+	put.Method, put.Access, put.ID, put.Summary = http.MethodPut, user.Access+".update", "update_user_func_keys", "Change the function keys of a user"
+	put.Description = "The keys that are sent replace all of the user's own."
+	put.Success, put.Body, put.Statuses = http.StatusNoContent, rest.SchemaOf[UserFuncKeys]().Partial(), []int{404, 412}
+	whole := func(_ *rest.Request, s *keySet) (any, error) { return s.shown(), nil }
+	get.Handle, put.Handle = readKeys(e, ofUser, whole), writeKeys(e, ofUser, replaceKeys, whole)
+	e.Add(get)
+	e.Add(put)
+	addPositions(e, ofUser, user.Path, user.Access, "user_func_key", "users")
+	addPositions(e, ofTemplate, "/funckeys/templates/{template_id}", "confd.funckeys.templates.{template_id}", "func_key", "funckeys_templates")
+}
+
+// keysOfUser finds a user's keys. Where they have none of their own yet, the template is a new one.
+func keysOfUser(ctx context.Context, c store.Conn, e *crud.Engine, user *User) (*keySet, error) {
+	templates, err := crud.Of[FuncKeyTemplate](e).Select(ctx, c,
+		"user_id = $1 OR id = (SELECT func_key_template_id FROM confd_user WHERE id = $1)", user.ID)
+	if err != nil {
+		return nil, err
+	}
+	set := &keySet{own: &FuncKeyTemplate{TenantUUID: user.TenantUUID, UserID: &user.ID, Keys: FuncKeys{}}}
+	for _, t := range templates {
+		if t.UserID != nil {
+			set.own = t
+		} else {
+			set.inherited = t
+		}
+	}
+	return set, nil
+}
+
+// addPositions adds the operations on one key of a set.
+func addPositions(e *crud.Engine, of keyHolder, path, access, id, tag string) {
+	shown := func(r *rest.Request, s *keySet) (any, error) { return s.one(s.all(), r.Param("position")) }
+	own := func(r *rest.Request, s *keySet) (any, error) { return s.one(s.own.Keys, r.Param("position")) }
+	schema := rest.SchemaOf[FuncKey]()
+	for _, op := range []rest.Operation{
+		{
+			Method: http.MethodGet, ID: "get_" + id, Access: ".read", Summary: "Read a function key", Success: http.StatusOK, Reply: schema,
+			Statuses: []int{404}, Conditional: true, Handle: readKeys(e, of, shown),
+		},
+		{
+			Method: http.MethodPut, ID: "update_" + id, Access: ".update", Summary: "Set a function key", Success: http.StatusNoContent, Body: schema,
+			Statuses: []int{404, 412}, Handle: writeKeys(e, of, setKey, shown),
+		},
+		{
+			Method: http.MethodDelete, ID: "delete_" + id, Access: ".delete", Summary: "Delete a function key", Success: http.StatusNoContent,
+			Statuses: []int{404, 412}, Handle: writeKeys(e, of, dropKey, own),
+		},
+	} {
+		op.Path, op.Access, op.Tag, op.Tenanted = path+"/{position}", access+".{position}"+op.Access, tag, true
+		e.Add(op)
+	}
+}
+
+// replaceKeys puts the body's keys in the place of all that a user has.
+func replaceKeys(r *rest.Request) (keyEdit, error) {
+	sent, err := r.Object()
+	if err != nil {
+		return nil, err
+	}
+	return func(_ *keySet, t *FuncKeyTemplate) error {
+		view := &UserFuncKeys{Name: t.Name, Keys: t.Keys}
+		err := sent.Into(view)
+		t.Name, t.Keys = view.Name, view.Keys
+		return err
+	}, nil
+}
+
+// setKey puts the body's key at the path's position. To set one that is inherited changes nothing.
+func setKey(r *rest.Request) (keyEdit, error) {
+	key, err := rest.Decode[FuncKey](r)
+	if err != nil {
+		return nil, err
+	}
+	position := r.Param("position")
+	return func(s *keySet, t *FuncKeyTemplate) error {
+		if _, ok := positionOf(position); !ok {
+			_, err := s.one(nil, position)
+			return err
+		}
+		if key.Inherited && t.UserID != nil {
+			return nil
+		}
+		if t.Keys = maps.Clone(t.Keys); len(t.Keys) >= maxFuncKeys {
+			return apierr.InvalidField("position", "length", "There are too many keys")
+		}
+		t.Keys[position] = key
+		return nil
+	}, nil
+}
+
+// dropKey deletes the key at the path's position, which must be there.
+func dropKey(r *rest.Request) (keyEdit, error) {
+	position := r.Param("position")
+	return func(s *keySet, t *FuncKeyTemplate) error {
+		if _, err := s.one(s.own.Keys, position); err != nil {
+			return err
+		}
+		t.Keys = maps.Clone(t.Keys)
+		delete(t.Keys, position)
+		return nil
+	}, nil
+}
+
+// readKeys is a handler that shows something of a set of keys.
+func readKeys(e *crud.Engine, of keyHolder, show func(r *rest.Request, s *keySet) (any, error)) rest.Handler {
+	return func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+		scope, err := e.TenantOf(ctx, r)
+		if err != nil {
+			return rest.Reply{}, err
+		}
+		var body any
+		err = e.DB.InReadTx(ctx, func(ctx context.Context, c store.Conn) error {
+			set, err := of(ctx, c, r, scope)
+			if err != nil {
+				return err
+			}
+			body, err = show(r, set)
+			return err
+		})
+		return rest.Reply{Body: body}, err
+	}
+}
+
+// keyEdit changes t, which is a copy of the set's own template.
+type keyEdit func(s *keySet, t *FuncKeyTemplate) error
+
+// writeKeys is a handler that changes a set of keys. shown is what of it the client has read, and names in If-Match.
+func writeKeys(e *crud.Engine, of keyHolder, read func(r *rest.Request) (keyEdit, error), shown func(r *rest.Request, s *keySet) (any, error)) rest.Handler {
+	return func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+		scope, err := e.TenantOf(ctx, r)
+		if err != nil {
+			return rest.Reply{}, err
+		}
+		edit, err := read(r)
+		if err != nil {
+			return rest.Reply{}, err
+		}
+		return rest.Reply{}, e.InTx(ctx, func(ctx context.Context, c store.Conn) error {
+			set, err := of(ctx, c, r, scope)
+			if err != nil {
+				return err
+			}
+			was, err := shown(r, set)
+			if err != nil {
+				was = nil // there is no such key, which no tag is of
+			}
+			if err := rest.CheckIfMatch(r.HTTP.Header, was); err != nil {
+				return err
+			}
+			return set.write(ctx, c, e, r, scope, edit)
+		})
+	}
+}
+
+// write changes the set's own template, and makes it where there is none yet.
+func (s *keySet) write(ctx context.Context, c store.Conn, e *crud.Engine, r *rest.Request, scope string, edit keyEdit) error {
+	templates := crud.Of[FuncKeyTemplate](e)
+	if s.own.ID != 0 {
+		change := &crud.Change[FuncKeyTemplate]{Request: r, Tenant: scope, Old: s.own}
+		return templates.Update(ctx, c, change, func(t *FuncKeyTemplate) error { return edit(s, t) })
+	}
+	// Of two requests that make it at once, one waits here for the other, and runs again.
+	if _, err := c.Exec(ctx, "UPDATE confd_user SET func_key_template_id = func_key_template_id WHERE id = $1", *s.own.UserID); err != nil {
+		return err
+	}
+	fresh := *s.own
+	if err := edit(s, &fresh); err != nil {
+		return err
+	}
+	return templates.Insert(ctx, c, &crud.Change[FuncKeyTemplate]{Request: r, Tenant: fresh.TenantUUID, New: &fresh})
+}

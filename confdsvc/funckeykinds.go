@@ -1,0 +1,233 @@
+package confdsvc
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// FuncKeyDestination is what a function key does: one of funcKeyKinds, with its keys.
+type FuncKeyDestination struct{ Destination }
+
+var funcKeyDestinationOnce = sync.OnceValue(func() *rest.Schema {
+	var kinds []rest.Kind
+	for _, k := range funcKeyKinds {
+		kinds = append(kinds, rest.Kind{Value: k.name, Schema: k.schema()})
+	}
+	return rest.UnionOf("FuncKeyDestination", "type", kinds...)
+})
+
+// JSONSchema is the union of all kinds.
+func (FuncKeyDestination) JSONSchema() *rest.Schema { return funcKeyDestinationOnce() }
+
+// UnmarshalJSON reads a destination that its schema has let through.
+func (d *FuncKeyDestination) UnmarshalJSON(text []byte) error {
+	var head struct {
+		Type string `json:"type"`
+	}
+	if err := json.Unmarshal(text, &head); err != nil {
+		return err
+	}
+	if err := d.readAs(funcKeyKinds, head.Type, "", text); err != nil {
+		return err
+	}
+	switch keys := d.keys.(type) {
+	case *keyDials:
+		keys.Exten = strings.TrimSpace(keys.Exten)
+	case *keyForwards:
+		if keys.Exten != nil {
+			exten := strings.TrimSpace(*keys.Exten)
+			keys.Exten = &exten
+		}
+	}
+	return nil
+}
+
+// The keys of each kind.
+type (
+	keyHref struct {
+		Href *string `json:"href" readOnly:"true"`
+	}
+	keyCallsUser struct {
+		keyHref
+
+		UserID    int64   `json:"user_id" required:"true"`
+		Firstname *string `json:"user_firstname" readOnly:"true"`
+		Lastname  *string `json:"user_lastname" readOnly:"true"`
+	}
+	keyCallsGroup struct {
+		keyHref
+
+		GroupID int64   `json:"group_id" required:"true"`
+		Name    *string `json:"group_name" readOnly:"true"`
+		Label   *string `json:"group_label" readOnly:"true"`
+	}
+	keyGroupMember struct {
+		keyHref
+
+		GroupID int64  `json:"group_id" required:"true"`
+		Action  string `json:"action" required:"true" enum:"join,leave,toggle"`
+	}
+	keyCallsQueue struct {
+		keyHref
+
+		QueueID int64 `json:"queue_id" required:"true"`
+	}
+	keyCallsConference struct {
+		keyHref
+
+		ConferenceID int64 `json:"conference_id" required:"true"`
+	}
+	keyPages struct {
+		keyHref
+
+		PagingID int64 `json:"paging_id" required:"true"`
+	}
+	keyService struct {
+		keyHref
+
+		Service string `json:"service" required:"true" enum:"enablevm,vmusermsg,vmuserpurge,phonestatus,recsnd,directoryaccess,fwdundoall,pickup,callrecord,incallfilter,enablednd"`
+	}
+	keyDials struct {
+		keyHref
+
+		Exten string `json:"exten" required:"true" maxLength:"255" pattern:"^ *[A-Z0-9+*]+ *$" example:"1000"`
+	}
+	keyForwards struct {
+		keyHref
+
+		Forward string  `json:"forward" required:"true" enum:"busy,noanswer,unconditional"`
+		Exten   *string `json:"exten" maxLength:"255" pattern:"^ *[A-Z0-9+*]+ *$" example:"1000"`
+	}
+	keyTransfers struct {
+		keyHref
+
+		Transfer string `json:"transfer" required:"true" enum:"blind,attended"`
+	}
+	keyParksAt struct {
+		keyHref
+
+		ParkingLotID int64   `json:"parking_lot_id" required:"true"`
+		Position     int64   `json:"position" required:"true" minimum:"1"`
+		Name         *string `json:"parking_lot_name" readOnly:"true"`
+	}
+	keyParks struct {
+		keyHref
+
+		ParkingLotID int64   `json:"parking_lot_id" required:"true"`
+		Name         *string `json:"parking_lot_name" readOnly:"true"`
+	}
+	keyFilters struct {
+		keyHref
+
+		FilterMemberID int64   `json:"filter_member_id" required:"true"`
+		Firstname      *string `json:"filter_member_firstname" readOnly:"true"`
+		Lastname       *string `json:"filter_member_lastname" readOnly:"true"`
+	}
+	keyAgent struct {
+		keyHref
+
+		Action  string `json:"action" required:"true" enum:"login,logout,toggle"`
+		AgentID int64  `json:"agent_id" required:"true"`
+	}
+	keyRecords struct{ keyHref }
+)
+
+// funcKeyKinds are the types of a function key's destination. Those whose targets are not declared yet are refused as not found.
+var funcKeyKinds = []destinationKind{
+	kind[keyCallsUser]("user", "", &destinationTarget{
+		path: "users", by: "id", said: "User", key: "user_id", column: "user_id",
+		shows: map[string]string{"user_firstname": "firstname", "user_lastname": "lastname"},
+	}),
+	kind[keyCallsGroup]("group", "", &destinationTarget{
+		path: "groups", by: "id", said: "Group", key: "group_id", column: "group_id",
+		shows: map[string]string{"group_name": "name", "group_label": "label"},
+	}),
+	kind[keyGroupMember]("groupmember", "", &destinationTarget{path: "groups", by: "id", said: "Group", key: "group_id", column: "group_id"}),
+	kind[keyCallsQueue]("queue", "", &destinationTarget{path: "queues", by: "id", said: "Queue", key: "queue_id", column: "queue_id"}),
+	kind[keyCallsConference]("conference", "", &destinationTarget{
+		path: "conferences", by: "id", said: "Conference", key: "conference_id", column: "conference_id",
+	}),
+	kind[keyPages]("paging", "", &destinationTarget{path: "pagings", by: "id", said: "Paging", key: "paging_id", column: "paging_id"}),
+	kind[keyService]("service", "", nil),
+	kind[keyDials]("custom", "", nil),
+	kind[keyForwards]("forward", "", nil),
+	kind[keyTransfers]("transfer", "", nil),
+	kind[keyParksAt]("park_position", "", &destinationTarget{
+		path: "parkinglots", by: "id", said: "ParkingLot", key: "parking_lot_id", column: "parking_lot_id",
+		shows: map[string]string{"parking_lot_name": "name"},
+	}),
+	kind[keyParks]("parking", "", &destinationTarget{
+		path: "parkinglots", by: "id", said: "ParkingLot", key: "parking_lot_id", column: "parking_lot_id",
+		shows: map[string]string{"parking_lot_name": "name"},
+	}),
+	kind[keyFilters]("bsfilter", "", &destinationTarget{
+		path: "callfilters/members", by: "id", said: "FilterMember", key: "filter_member_id", column: "filter_member_id",
+	}),
+	kind[keyAgent]("agent", "", &destinationTarget{path: "agents", by: "id", said: "Agent", key: "agent_id", column: "agent_id"}),
+	kind[keyRecords]("onlinerec", "", nil),
+}
+
+// lampKinds are the types, and of the type service the services, whose keys can have a lamp.
+var (
+	lampKinds    = []string{"agent", "bsfilter", "conference", "custom", "forward", "groupmember", "park_position", "user"}
+	lampServices = []string{"callrecord", "enablednd", "enablevm", "incallfilter"}
+)
+
+// mayHaveLamp reports whether a key that leads there can show by a lamp how that is.
+func (d *FuncKeyDestination) mayHaveLamp() bool {
+	if keys, ok := d.keys.(*keyService); ok {
+		return slices.Contains(lampServices, keys.Service)
+	}
+	return slices.Contains(lampKinds, d.kind.name)
+}
+
+// showKeyTargets fills in what the destinations of keys show of what they lead to.
+func showKeyTargets(ctx context.Context, c store.Conn, destinations []*Destination) error {
+	for _, d := range destinations {
+		if keys, ok := d.keys.(*keyCallsUser); ok {
+			href := fmt.Sprintf("%s/users/%d", prefix, keys.UserID)
+			keys.Href = &href
+		}
+	}
+	return showTargets(ctx, c, destinations)
+}
+
+// FuncKeyType is what a function key can do.
+type FuncKeyType struct {
+	Type       string             `json:"type"`
+	Parameters []FuncKeyParameter `json:"parameters"`
+}
+
+// FuncKeyParameter is what else such a key's destination says.
+type FuncKeyParameter struct {
+	Name       string   `json:"name"`
+	Collection *string  `json:"collection" doc:"Where the objects are that it names one of; null: it names none."`
+	Values     []string `json:"values" doc:"What it may be; empty: anything of its form."`
+}
+
+// funcKeyTypes are all types of destinations.
+func funcKeyTypes() []FuncKeyType {
+	types := make([]FuncKeyType, len(funcKeyKinds))
+	for i, k := range funcKeyKinds {
+		types[i] = FuncKeyType{Type: k.name, Parameters: []FuncKeyParameter{}}
+		for _, p := range k.schema().Properties {
+			if p.ReadOnly {
+				continue
+			}
+			parameter := FuncKeyParameter{Name: p.Name, Values: append([]string{}, p.Schema.Enum...)}
+			if k.target != nil && k.target.key == p.Name {
+				collection := prefix + "/" + k.target.path
+				parameter.Collection = &collection
+			}
+			types[i].Parameters = append(types[i].Parameters, parameter)
+		}
+	}
+	return types
+}

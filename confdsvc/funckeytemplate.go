@@ -1,0 +1,267 @@
+package confdsvc
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// FuncKeyTemplate is a set of function keys: a user's own, which is private, or one that any number of users can have.
+type FuncKeyTemplate struct {
+	ID         int64    `db:"id" json:"id" readOnly:"true" generated:"true"`
+	TenantUUID string   `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
+	UserID     *int64   `db:"user_id" json:"-" fixed:"true"`
+	Name       *string  `db:"name" json:"name" maxLength:"128"`
+	Keys       FuncKeys `json:"keys" default:"{}"`
+	crud.Hrefs
+}
+
+// FuncKey is one key of a telephone.
+type FuncKey struct {
+	ID          *int64             `json:"id" readOnly:"true"`
+	BLF         bool               `json:"blf" default:"true" doc:"Whether a lamp shows the state of what it leads to. It is false where nothing could be shown."`
+	Inherited   bool               `json:"inherited" default:"false" doc:"Whether a user has it from a template. Such a key is left out when a user's keys are written."`
+	Label       *string            `json:"label" maxLength:"128"`
+	Destination FuncKeyDestination `json:"destination" required:"true"`
+
+	// stored is how the database has the destination's keys, when it has them.
+	stored string
+}
+
+// FuncKeys are keys by their positions.
+type FuncKeys map[string]FuncKey
+
+// maxFuncKeys is how many keys a template may have.
+const maxFuncKeys = 1000
+
+// JSONSchema is an object whose names are positions.
+func (FuncKeys) JSONSchema() *rest.Schema {
+	return &rest.Schema{
+		Type: "object", Values: rest.SchemaOf[FuncKey](), Doc: "The keys by their positions: 1, 2 and so on.",
+		Check: func(value any) []apierr.Field {
+			keys := value.(map[string]any)
+			if len(keys) > maxFuncKeys {
+				return []apierr.Field{{Constraint: "length", Value: maxFuncKeys, Message: fmt.Sprintf("Must have at most %d keys", maxFuncKeys)}}
+			}
+			for position := range keys {
+				if _, ok := positionOf(position); !ok {
+					return []apierr.Field{{Constraint: "range", Value: map[string]any{"min": 1}, Message: "The name of a key is its position: a whole number of 1 or more"}}
+				}
+			}
+			return nil
+		},
+	}
+}
+
+// positionOf reads a position, which has one spelling.
+func positionOf(text string) (int64, bool) {
+	n, err := strconv.ParseInt(text, 10, 32)
+	return n, err == nil && n >= 1 && strconv.FormatInt(n, 10) == text
+}
+
+func init() { resources = append(resources, declareFuncKeyTemplates) }
+
+func declareFuncKeyTemplates(e *crud.Engine) {
+	columns := []string{"name"}
+	crud.Collect(e, crud.Resource[FuncKeyTemplate]{
+		Path: "funckeys/templates", Singular: "func_key_template", Param: "template_id", Title: "FuncKeyTemplate", Table: "confd_func_key_template",
+		Keys: []string{"id"}, Order: columns, Filters: columns, SearchText: "search_text",
+		Readable: func(r *rest.Request, _ func(any) string) string {
+			if r.Param("template_id") != "" {
+				return "id = id"
+			}
+			return "user_id IS NULL" // a list has the public ones
+		},
+		Beside: []crud.Beside[FuncKeyTemplate]{{
+			From: "confd_func_key", By: "template_id", Load: loadFuncKeys, Blank: func(t *FuncKeyTemplate) { t.Keys = FuncKeys{} },
+		}},
+		Prepare: func(_ context.Context, _ store.Conn, change *crud.Change[FuncKeyTemplate]) error {
+			change.New.Keys = change.New.Keys.settled(change.New.UserID == nil)
+			return nil
+		},
+		Validate: func(_ context.Context, _ store.Conn, change *crud.Change[FuncKeyTemplate]) error {
+			return change.New.Keys.checkTwins()
+		},
+		Save: func(ctx context.Context, c store.Conn, change *crud.Change[FuncKeyTemplate]) error {
+			return saveFuncKeys(ctx, c, e, change)
+		},
+		Guard: func(_ context.Context, _ store.Conn, change *crud.Change[FuncKeyTemplate]) error {
+			if change.Old.UserID != nil {
+				return style.NotPermitted("Deleting private templates is not allowed.", "template_id", change.Old.ID)
+			}
+			return nil
+		},
+	})
+}
+
+// settled are the keys as they are stored: without lamps where there can be none and, in a user's own, without those that are inherited.
+func (keys FuncKeys) settled(public bool) FuncKeys {
+	out := make(FuncKeys, len(keys))
+	for position, key := range keys {
+		if key.Inherited && !public {
+			continue
+		}
+		key.BLF, key.Inherited = key.BLF && key.Destination.mayHaveLamp(), public
+		out[position] = key
+	}
+	return out
+}
+
+// positions are those of the keys, in their order.
+func (keys FuncKeys) positions() []string {
+	return slices.SortedFunc(maps.Keys(keys), func(a, b string) int {
+		first, _ := positionOf(a)
+		second, _ := positionOf(b)
+		return int(first - second)
+	})
+}
+
+// text is how the database has what the key leads to.
+func (k *FuncKey) text() (string, error) {
+	if k.stored != "" {
+		return k.stored, nil
+	}
+	text, err := json.Marshal(k.Destination.keys)
+	return string(text), err
+}
+
+// checkTwins refuses two keys that do the same.
+func (keys FuncKeys) checkTwins() error {
+	seen := map[string]bool{}
+	for _, position := range keys.positions() {
+		key := keys[position]
+		text, err := key.text()
+		if err != nil {
+			return err
+		}
+		if does := key.Destination.kind.name + " " + text; !seen[does] {
+			seen[does] = true
+			continue
+		}
+		name, value := key.Destination.first()
+		return storedf("destination already exists ('%s': %s)", name, value)
+	}
+	return nil
+}
+
+// first is the first attribute that says where the key leads, as refusals show it.
+func (d *FuncKeyDestination) first() (name, value string) {
+	schema := d.kind.schema()
+	for i := range schema.Properties {
+		p := &schema.Properties[i]
+		if p.ReadOnly {
+			continue
+		}
+		switch v := d.key(p.Name).(type) {
+		case string:
+			return p.Name, "'" + v + "'"
+		case int64:
+			return p.Name, strconv.FormatInt(v, 10)
+		}
+	}
+	return "type", "'" + d.kind.name + "'"
+}
+
+// funcKeyRow is a row of confd_func_key.
+type funcKeyRow struct {
+	ID         int64   `db:"id"`
+	TemplateID int64   `db:"template_id"`
+	Position   int64   `db:"place"`
+	BLF        bool    `db:"blf"`
+	Label      *string `db:"label"`
+	Type       string  `db:"type"`
+	Keys       string  `db:"keys"`
+}
+
+// loadFuncKeys fills in the keys of some templates.
+func loadFuncKeys(ctx context.Context, c store.Conn, templates []*FuncKeyTemplate) error {
+	byID, ids := make(map[int64]*FuncKeyTemplate, len(templates)), make([]any, len(templates))
+	for i, t := range templates {
+		t.Keys, ids[i], byID[t.ID] = FuncKeys{}, t.ID, t
+	}
+	rows, err := store.Select[funcKeyRow](ctx, c, "SELECT id, template_id, place, blf, label, type, keys FROM confd_func_key WHERE template_id IN ("+
+		crud.Placeholders(1, len(ids))+")", ids...)
+	if err != nil {
+		return err
+	}
+	found := make([]*Destination, len(rows))
+	for i, row := range rows {
+		t := byID[row.TemplateID]
+		key := FuncKey{ID: &rows[i].ID, BLF: row.BLF, Inherited: t.UserID == nil, Label: row.Label, stored: row.Keys}
+		d := &Destination{}
+		if err := d.readAs(funcKeyKinds, row.Type, "", []byte(row.Keys)); err != nil {
+			return err
+		}
+		// What the destination shows of its target is filled in behind the pointer that both have.
+		key.Destination.Destination, found[i] = *d, d
+		t.Keys[strconv.FormatInt(row.Position, 10)] = key
+	}
+	return showKeyTargets(ctx, c, found)
+}
+
+// saveFuncKeys writes the keys of a template that differ from what it had; the others keep their ids.
+func saveFuncKeys(ctx context.Context, c store.Conn, e *crud.Engine, change *crud.Change[FuncKeyTemplate]) error {
+	was := FuncKeys{}
+	if change.Old != nil {
+		was = change.Old.Keys
+	}
+	for _, position := range was.positions() {
+		if old, is := was[position], change.New.Keys; !is.has(position, &old) {
+			if _, err := c.Exec(ctx, "DELETE FROM confd_func_key WHERE id = $1", *old.ID); err != nil {
+				return err
+			}
+		}
+	}
+	for _, position := range change.New.Keys.positions() {
+		if key := change.New.Keys[position]; !was.has(position, &key) {
+			if err := insertFuncKey(ctx, c, e, change.New, position, &key); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// has reports whether a key is at this position, whatever is shown of what it leads to.
+func (keys FuncKeys) has(position string, key *FuncKey) bool {
+	other, ok := keys[position]
+	if !ok || other.BLF != key.BLF || other.Destination.kind != key.Destination.kind || (other.Label == nil) != (key.Label == nil) ||
+		key.Label != nil && *other.Label != *key.Label {
+		return false
+	}
+	one, err := other.text()
+	two, otherErr := key.text()
+	return err == nil && otherErr == nil && one == two
+}
+
+// insertFuncKey writes one key, whose target must be of the template's tenant.
+func insertFuncKey(ctx context.Context, c store.Conn, e *crud.Engine, t *FuncKeyTemplate, position string, key *FuncKey) error {
+	text, err := key.text()
+	if err != nil {
+		return err
+	}
+	at, _ := positionOf(position)
+	columns, values := "template_id, place, blf, label, type, keys", "$1, $2, $3, $4, $5, $6"
+	args := []any{t.ID, at, key.BLF, key.Label, key.Destination.kind.name, text}
+	if target := key.Destination.kind.target; target != nil {
+		value := key.Destination.key(target.key)
+		known, err := e.Has(ctx, c, t.TenantUUID, target.path, target.by, value)
+		if err != nil {
+			return err
+		}
+		if !known {
+			return apierr.New(apierr.Invalid, "field '%s': %s was not found ('%s': %v)", target.key, target.said, target.key, value)
+		}
+		columns, values, args = columns+", "+target.column, values+", $7", append(args, value)
+	}
+	_, err = c.Exec(ctx, "INSERT INTO confd_func_key ("+columns+") VALUES ("+values+")", args...)
+	return err
+}

@@ -1,0 +1,155 @@
+package confdsvc
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// UserFuncKeyTemplate says that a user has a template.
+type UserFuncKeyTemplate struct {
+	UserID     int64 `db:"user_id" json:"user_id"`
+	TemplateID int64 `db:"template_id" json:"template_id"`
+	crud.Hrefs
+}
+
+func init() { resources = append(resources, declareUserFuncKeyTemplates) }
+
+// declareUserFuncKeyTemplates gives users templates: func_key_template_id, by paths of its own.
+func declareUserFuncKeyTemplates(e *crud.Engine) {
+	const (
+		ofUser   = "/users/{user_id}/funckeys/templates"
+		access   = "confd.users.{user_id}.funckeys.templates"
+		ofOthers = "/funckeys/templates/{template_id}/users"
+	)
+	list := rest.ListOf(rest.SchemaOf[UserFuncKeyTemplate](), false)
+	for _, op := range []rest.Operation{
+		{
+			Method: http.MethodGet, Path: ofUser, Access: access + ".read", ID: "list_user_func_key_template_associations", Tag: "users",
+			Summary: "List the function key template of a user", Success: http.StatusOK, Reply: list, Conditional: true,
+			Handle: listAssociations(e, "id", func(ctx context.Context, c store.Conn, r *rest.Request, scope string) (int64, error) {
+				user, err := crud.Of[User](e).NamedIn(ctx, c, r, scope)
+				if err != nil {
+					return 0, err
+				}
+				return user.ID, nil
+			}),
+		},
+		{
+			Method: http.MethodGet, Path: ofOthers, Access: "confd.funckeys.templates.{template_id}.users.read", ID: "list_func_key_template_user_associations",
+			Tag: "funckeys_templates", Summary: "List the users of a function key template", Success: http.StatusOK, Reply: list, Conditional: true,
+			Handle: listAssociations(e, "func_key_template_id", func(ctx context.Context, c store.Conn, r *rest.Request, scope string) (int64, error) {
+				t, err := crud.Of[FuncKeyTemplate](e).NamedIn(ctx, c, r, scope)
+				if err != nil {
+					return 0, err
+				}
+				return t.ID, nil
+			}),
+		},
+		{
+			Method: http.MethodPut, Path: ofUser + "/{template_id}", Access: access + ".{template_id}.update", ID: "associate_user_func_key_template", Tag: "users",
+			Summary: "Give a user a function key template", Description: "It takes the place of the one that they had.", Success: http.StatusNoContent,
+			Handle: changeTemplate(e, giveTemplate),
+		},
+		{
+			Method: http.MethodDelete, Path: ofUser + "/{template_id}", Access: access + ".{template_id}.delete", ID: "dissociate_user_func_key_template", Tag: "users",
+			Summary: "Take a function key template from a user", Success: http.StatusNoContent,
+			Handle: changeTemplate(e, func(u *User, t *FuncKeyTemplate) (*int64, error) {
+				if u.FuncKeyTemplateID != nil && *u.FuncKeyTemplateID == t.ID {
+					return nil, nil
+				}
+				return u.FuncKeyTemplateID, nil
+			}),
+		},
+	} {
+		op.Tenanted, op.Statuses = true, []int{404}
+		e.Add(op)
+	}
+}
+
+// giveTemplate is the template that a user has afterwards.
+func giveTemplate(u *User, t *FuncKeyTemplate) (*int64, error) {
+	switch {
+	case t.UserID != nil:
+		return nil, style.NotPermitted("Cannot associate a private template with a user", "template_id", t.ID)
+	case u.TenantUUID != t.TenantUUID:
+		return nil, storedf("different tenants ('user_tenant_uuid': '%s', 'template_tenant_uuid': '%s')", u.TenantUUID, t.TenantUUID)
+	}
+	return &t.ID, nil
+}
+
+// changeTemplate is a handler that changes which template a user has.
+func changeTemplate(e *crud.Engine, next func(u *User, t *FuncKeyTemplate) (*int64, error)) rest.Handler {
+	return func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+		scope, err := e.TenantOf(ctx, r)
+		if err != nil {
+			return rest.Reply{}, err
+		}
+		return rest.Reply{}, e.InTx(ctx, func(ctx context.Context, c store.Conn) error {
+			user, err := crud.Of[User](e).NamedIn(ctx, c, r, scope)
+			if err != nil {
+				return err
+			}
+			t, err := crud.Of[FuncKeyTemplate](e).NamedIn(ctx, c, r, scope)
+			if err != nil {
+				return err
+			}
+			id, err := next(user, t)
+			if err != nil {
+				return err
+			}
+			return crud.Of[User](e).Update(ctx, c, &crud.Change[User]{Request: r, Tenant: scope, Old: user}, func(u *User) error {
+				u.FuncKeyTemplateID = id
+				return nil
+			})
+		})
+	}
+}
+
+// listAssociations is a handler that lists who has which template, of the users whose column has the value of named.
+func listAssociations(
+	e *crud.Engine, column string, named func(ctx context.Context, c store.Conn, r *rest.Request, scope string) (int64, error),
+) rest.Handler {
+	return func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+		scope, err := e.TenantOf(ctx, r)
+		if err != nil {
+			return rest.Reply{}, err
+		}
+		items := []UserFuncKeyTemplate{}
+		err = e.DB.InReadTx(ctx, func(ctx context.Context, c store.Conn) error {
+			id, err := named(ctx, c, r, scope)
+			if err != nil {
+				return err
+			}
+			items, err = store.Select[UserFuncKeyTemplate](ctx, c,
+				"SELECT id AS user_id, func_key_template_id AS template_id FROM confd_user WHERE "+column+" = $1 AND func_key_template_id IS NOT NULL ORDER BY id", id)
+			return err
+		})
+		for i := range items {
+			item := &items[i]
+			item.Links = []crud.Href{
+				{Rel: "users", Href: fmt.Sprintf("%s/users/%d", prefix, item.UserID)},
+				{Rel: "funckeys_templates", Href: fmt.Sprintf("%s/funckeys/templates/%d", prefix, item.TemplateID)},
+			}
+		}
+		return rest.Reply{Body: map[string]any{"total": len(items), "items": append([]UserFuncKeyTemplate{}, items...)}}, err
+	}
+}
+
+// checkFuncKeyTemplate refuses to give a user a template that their tenant does not have, or somebody's own keys.
+func checkFuncKeyTemplate(ctx context.Context, c store.Conn, change *crud.Change[User]) error {
+	id := change.New.FuncKeyTemplateID
+	if id == nil || change.Old != nil && change.Old.FuncKeyTemplateID != nil && *change.Old.FuncKeyTemplateID == *id {
+		return nil
+	}
+	n, err := store.Get[int](ctx, c, `SELECT count(*) FROM confd_func_key_template WHERE id = $1 AND tenant_uuid = $2 AND user_id IS NULL`, *id, change.New.TenantUUID)
+	if err != nil || n > 0 {
+		return err
+	}
+	return apierr.New(apierr.Invalid, "field 'func_key_template_id': FuncKeyTemplate was not found ('func_key_template_id': %d)", *id)
+}
