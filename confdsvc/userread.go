@@ -1,0 +1,97 @@
+package confdsvc
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// OutgoingCallerID is one that a user can telephone with.
+type OutgoingCallerID struct {
+	Type   string  `json:"type" enum:"main,associated,shared,anonymous" doc:"main: the tenant's main number. associated: one that incoming calls reach the user by. shared: one that all users of the tenant share."`
+	Number *string `json:"number,omitempty"`
+}
+
+// UserCTI is what the user's computer client keeps: nothing.
+type UserCTI struct{}
+
+func init() { resources = append(resources, declareUserReads) }
+
+// declareUserReads adds what is read below a user and is no part of the object.
+func declareUserReads(e *crud.Engine) {
+	e.Add(rest.Operation{
+		Method: http.MethodGet, Path: "/users/{user_id}/callerids/outgoing", Access: "confd.users.{user_id}.callerids.outgoing.read",
+		ID: "list_user_callerid_outgoing", Tag: "users", Summary: "List the caller IDs that a user can telephone with", Success: http.StatusOK,
+		Reply: rest.ListOf(rest.SchemaOf[OutgoingCallerID](), false), Statuses: []int{404}, Tenanted: true, Conditional: true,
+		Handle: ofUser(e, func(ctx context.Context, c store.Conn, user *User) (any, error) {
+			numbers, err := crud.Of[PhoneNumber](e).Select(ctx, c, "tenant_uuid = $1 AND shared", user.TenantUUID)
+			if err != nil {
+				return nil, err
+			}
+			ids := outgoingCallerIDs(user, numbers)
+			return map[string]any{"total": len(ids), "items": ids}, nil
+		}),
+	})
+	e.Add(rest.Operation{
+		Method: http.MethodGet, Path: "/users/{user_id}/cti", Access: "confd.users.{user_id}.cti.read", ID: "get_user_cti", Tag: "users",
+		Summary: "Read what a user's computer client keeps", Description: "It is an empty object.", Success: http.StatusOK,
+		Reply: rest.SchemaOf[UserCTI](), Statuses: []int{404}, Tenanted: true, Conditional: true,
+		Handle: ofUser(e, func(context.Context, store.Conn, *User) (any, error) { return UserCTI{}, nil }),
+	})
+}
+
+// outgoingCallerIDs are the tenant's main number, the numbers that lead to the user, the tenant's shared numbers, and none; each number once.
+func outgoingCallerIDs(user *User, shared []*PhoneNumber) []OutgoingCallerID {
+	ids, seen := []OutgoingCallerID{}, map[string]bool{}
+	add := func(kind, number string) {
+		if digits := strings.TrimPrefix(number, "+"); !seen[digits] {
+			seen[digits] = true
+			ids = append(ids, OutgoingCallerID{Type: kind, Number: &number})
+		}
+	}
+	slices.SortFunc(shared, func(a, b *PhoneNumber) int { return strings.Compare(a.Number, b.Number) })
+	for _, n := range shared {
+		if n.Main {
+			add("main", n.Number)
+		}
+	}
+	for _, incall := range user.Incalls {
+		for _, x := range incall.Extensions {
+			if !strings.HasPrefix(x.Exten, "_") { // a pattern is no number
+				add("associated", x.Exten)
+			}
+		}
+	}
+	for _, n := range shared {
+		add("shared", n.Number)
+	}
+	return append(ids, OutgoingCallerID{Type: "anonymous"})
+}
+
+// ofUser is a handler that reads something of the user whom the path names.
+func ofUser(e *crud.Engine, read func(ctx context.Context, c store.Conn, user *User) (any, error)) rest.Handler {
+	return func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+		scope, err := e.TenantOf(ctx, r)
+		if err != nil {
+			return rest.Reply{}, err
+		}
+		var body any
+		err = e.DB.InReadTx(ctx, func(ctx context.Context, c store.Conn) error {
+			user, err := crud.Of[User](e).NamedIn(ctx, c, r, scope)
+			if err != nil {
+				return err
+			}
+			if user, err = crud.Of[User](e).Find(ctx, c, scope, user.UUID); err != nil { // with what links show
+				return err
+			}
+			body, err = read(ctx, c, user)
+			return err
+		})
+		return rest.Reply{Body: body}, err
+	}
+}
