@@ -19,7 +19,7 @@ import (
 	"github.com/ringfence/ringfence/internal/tenant"
 )
 
-// of asks in which tenant a request acts.
+// of returns the tenant in which a request acts.
 func of(t *testing.T, db store.DB, p *principal.Principal, header ...string) (string, error) {
 	t.Helper()
 	var got string
@@ -99,7 +99,7 @@ func TestOf(t *testing.T) {
 	})
 }
 
-// A principal that another auth server vouches for brings its tenant along, once, below the master tenant.
+// The tenant of a principal from another auth server is added once, below the master tenant.
 func TestRemoteTenant(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		remote := &principal.Principal{Affiliation: &principal.Affiliation{TenantUUID: uuid.NewString(), Remote: true}}

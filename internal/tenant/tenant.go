@@ -1,5 +1,5 @@
-// Package tenant says which tenant a request acts in, and what that tenant can see
-// (docs/api.md, Tenants). Tenants are a tree: a user sees their own and those below it.
+// Package tenant says in which tenant a request acts, and what that tenant can see (docs/api.md, Tenants). Tenants form a tree:
+// a user sees their own tenant and those below it.
 package tenant
 
 import (
@@ -27,12 +27,12 @@ const subtree = `WITH RECURSIVE below (uuid) AS (
 	UNION SELECT t.uuid FROM auth_tenant t JOIN below b ON t.parent_uuid = b.uuid
 ) SELECT uuid FROM below`
 
-// Below is a condition that holds for rows of the tenant and of all below it. placeholder is the tenant's ("$2").
+// Below returns a condition that holds for rows of the tenant and of all below it. placeholder is the tenant's ("$2").
 func Below(column, placeholder string) string {
 	return fmt.Sprintf("(%s = %s OR %s IN (%s))", column, placeholder, column, fmt.Sprintf(subtree, placeholder))
 }
 
-// Above is a query of a tenant and all above it. placeholder is the tenant's.
+// Above returns a query of a tenant and all above it. placeholder is the tenant's.
 func Above(placeholder string) string {
 	return fmt.Sprintf(`WITH RECURSIVE up (uuid, parent_uuid) AS (
 	SELECT uuid, parent_uuid FROM auth_tenant WHERE uuid = %s
@@ -46,28 +46,27 @@ func Within(ctx context.Context, c store.Conn, tenant, root string) (bool, error
 	return n > 0, err
 }
 
-// IsMaster reports whether the tenant is the one that all others are below.
+// IsMaster reports whether the tenant is the root of the tree.
 func IsMaster(ctx context.Context, c store.Conn, tenant string) (bool, error) {
 	n, err := store.Get[int](ctx, c, `SELECT count(*) FROM auth_tenant WHERE uuid = $1 AND parent_uuid = uuid`, tenant)
 	return n > 0, err
 }
 
-// Master returns the tenant that all others are below.
+// Master returns the root of the tree.
 func Master(ctx context.Context, c store.Conn) (string, error) {
 	return store.Get[string](ctx, c, `SELECT uuid FROM auth_tenant WHERE uuid = parent_uuid`)
 }
 
-// Slug is the tenant's short name, which names of its objects begin with.
+// Slug returns the tenant's short name, which is the prefix of some of its objects' names.
 func Slug(ctx context.Context, c store.Conn, tenant string) (string, error) {
 	return store.Get[string](ctx, c, `SELECT slug FROM auth_tenant WHERE uuid = $1`, tenant)
 }
 
-// Of returns the tenant that the request acts in: the one that its header names, which must be the
-// principal's or below it, else the principal's. A header that names no such tenant is refused in
-// one way, whether the tenant exists or not, and never ignored.
+// Of returns the tenant in which the request acts: the one that its header names, which must be the principal's or below it,
+// otherwise the principal's. A header that names no such tenant is refused in one way, whether the tenant exists or not, and
+// never ignored.
 //
-// It adds the tenant of a principal that another auth server vouches for, so c is the database itself or a
-// transaction that may write.
+// It adds the tenant of a principal from another auth server, so c is the database itself or a transaction that may write.
 func Of(ctx context.Context, c store.Conn, r *rest.Request) (string, error) {
 	p := r.Principal()
 	if p == nil {
@@ -81,8 +80,8 @@ func Of(ctx context.Context, c store.Conn, r *rest.Request) (string, error) {
 	return Named(ctx, c, p, r.HTTP.Header.Values(Header))
 }
 
-// Named returns the tenant that the lines of a request's header choose for the principal: see [Of], which adds nothing but the
-// tenant of a principal that another auth server vouches for. What it answers is canonical.
+// Named returns the tenant that the header lines of a request choose for the principal, as [Of] does; but Of also adds the
+// tenant of a principal from another auth server. The result is canonical.
 func Named(ctx context.Context, c store.Conn, p *principal.Principal, lines []string) (string, error) {
 	switch {
 	case len(lines) == 0:
@@ -115,10 +114,10 @@ func errUnauthorized() error {
 	return e
 }
 
-// ensure makes the tenant of a principal that another auth server vouches for, below the master tenant. A
-// local principal's tenant exists, or the principal does not.
+// ensure adds the tenant of a principal from another auth server, below the master tenant. The tenant of a local principal
+// always exists.
 func ensure(ctx context.Context, c store.Conn, p *principal.Principal) error {
-	for range 3 { // a slug that is taken, by chance
+	for range 3 { // by chance a slug may be taken
 		known, err := store.Get[int](ctx, c, `SELECT count(*) FROM auth_tenant WHERE uuid = $1`, p.TenantUUID)
 		if err != nil || known > 0 {
 			return err
@@ -129,7 +128,7 @@ func ensure(ctx context.Context, c store.Conn, p *principal.Principal) error {
 			SELECT $1, uuid, 'of another auth server', $2 FROM auth_tenant WHERE uuid = parent_uuid
 			ON CONFLICT DO NOTHING`, p.TenantUUID, slug); err != nil {
 			if store.IsConstraint(err, store.Unique) {
-				return errUnauthorized() // it was here and was deleted; no UUID is used twice
+				return errUnauthorized() // it was here and was deleted; a UUID is never used twice
 			}
 			return fmt.Errorf("adding a tenant of another auth server: %w", err)
 		}
@@ -139,5 +138,5 @@ func ensure(ctx context.Context, c store.Conn, p *principal.Principal) error {
 	return e
 }
 
-// slugLength is how long a slug may be.
+// slugLength is the longest slug, in characters.
 const slugLength = 10

@@ -44,7 +44,7 @@ func TestWithin(t *testing.T) {
 	})
 }
 
-// A condition and a query agree with Within, whatever stands before their placeholder.
+// The condition and the query agree with Within, whatever precedes their placeholder.
 func TestBelowAndAbove(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		uuids := plant(t, db, [][2]string{{"master", "master"}, {"a", "master"}, {"b", "master"}, {"a1", "a"}, {"deep", "a1"}})

@@ -11,16 +11,14 @@ import (
 	"github.com/ringfence/ringfence/acl"
 )
 
-// ACLs lets all tokens with the same patterns share one compiled set. It keeps
-// no set alive: one that no token uses any longer goes with the garbage. The zero value is ready, and safe
-// for concurrent use.
+// ACLs lets all tokens with the same patterns share one compiled set. It keeps no set alive: the garbage collector frees a set
+// that no token uses. The zero value is ready for use, and safe for concurrent use.
 type ACLs struct {
 	mu   sync.Mutex
 	sets map[[sha256.Size]byte]weak.Pointer[acl.Set]
 }
 
-// Compile returns the set for these patterns, whose order and repetitions do not
-// matter. The error is acl.Compile's.
+// Compile returns the set for these patterns. Their order and repetitions do not matter. The error is acl.Compile's.
 func (a *ACLs) Compile(patterns []string) (*acl.Set, error) {
 	sorted := slices.Clone(patterns)
 	slices.Sort(sorted)
@@ -46,7 +44,7 @@ func (a *ACLs) Compile(patterns []string) (*acl.Set, error) {
 	return set, nil
 }
 
-// Len is how many different sets are in use.
+// Len returns how many different sets are in use.
 func (a *ACLs) Len() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -62,7 +60,7 @@ func (a *ACLs) find(k [sha256.Size]byte, sorted []string) *acl.Set {
 	return nil
 }
 
-// drop removes a set that is gone, unless another one has taken its place.
+// drop removes a set that was freed, unless another one has taken its place.
 func (a *ACLs) drop(k [sha256.Size]byte) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -71,8 +69,7 @@ func (a *ACLs) drop(k [sha256.Size]byte) {
 	}
 }
 
-// keyOf is a hash of the list. Each pattern's length goes in before it, so that
-// no two lists run together into the same bytes.
+// keyOf returns a hash of the list. Each pattern is preceded by its length, so two different lists never give the same bytes.
 func keyOf(sorted []string) (k [sha256.Size]byte) {
 	h := sha256.New()
 	var length [8]byte

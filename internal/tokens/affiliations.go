@@ -9,14 +9,14 @@ import (
 	"github.com/ringfence/ringfence/internal/principal"
 )
 
-// affiliations lets all principals with the same affiliation share one. It keeps none alive. The zero value is ready,
+// affiliations lets all principals with the same affiliation share one. It keeps none alive. The zero value is ready for use,
 // and safe for concurrent use.
 type affiliations struct {
 	mu    sync.Mutex
 	known map[principal.Affiliation]weak.Pointer[principal.Affiliation]
 }
 
-// share returns the one affiliation that equals a.
+// share returns the shared affiliation that equals a.
 func (s *affiliations) share(a *principal.Affiliation) *principal.Affiliation {
 	if a == nil {
 		a = new(principal.Affiliation)
@@ -37,7 +37,7 @@ func (s *affiliations) share(a *principal.Affiliation) *principal.Affiliation {
 	return shared
 }
 
-// drop removes one that is gone, unless another one has taken its place.
+// drop removes an affiliation that was freed, unless another one has taken its place.
 func (s *affiliations) drop(a principal.Affiliation) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -15,8 +15,8 @@ import (
 	"github.com/ringfence/ringfence/internal/tokens"
 )
 
-// crowd is a Source of tokens that belong to as many users of one tenant, with
-// one policy. It makes new texts each time, as a database driver does.
+// crowd is a Source of tokens, each of a different user, in one tenant and with one policy. It makes new strings for each call,
+// as a database driver does.
 type crowd struct{ acls tokens.ACLs }
 
 func (c *crowd) Shape(token string) bool { return tokens.WellFormed(token) }
@@ -43,7 +43,7 @@ func warm(tb testing.TB, all []string) *tokens.Cache {
 	tb.Helper()
 	start := time.Now()
 	c, err := tokens.NewCache(new(crowd), tokens.Options{Now: func() time.Time {
-		// Time passes, so that it costs what it costs, but nothing gets old.
+		// The clock moves, to measure what that costs, but nothing expires.
 		return start.Add(time.Since(start) / 1000)
 	}})
 	if err != nil {
@@ -73,9 +73,8 @@ func BenchmarkHit(b *testing.B) {
 	c := warm(b, all)
 	defer c.Close()
 	before := c.Stats()
-	// A token's text has just been read from a connection, so that it is in the
-	// processor's cache: the copies lie in the order in which they are asked for. What
-	// the cache keeps lies in another.
+	// The text of a token has just been read from a connection, so it is in the processor's cache: these copies lie in the order
+	// of the requests. The entries of the cache lie in another order.
 	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	for i := range all {
 		all[i] = strings.Clone(all[i])
@@ -165,8 +164,8 @@ func TestHitDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// BenchmarkMemory prints what a cached token costs, everything that the cache holds for
-// it included: worst case, each token of another user, all with one policy.
+// BenchmarkMemory prints the memory for each cached token, with everything that the cache holds for it. It is the worst case:
+// each token belongs to another user; all have one policy.
 func BenchmarkMemory(b *testing.B) {
 	all := newTokens(crowdSize)
 	empty, err := tokens.NewCache(new(crowd), tokens.Options{})

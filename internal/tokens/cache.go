@@ -16,52 +16,51 @@ import (
 )
 
 const (
-	// MaxStaleness is the longest time for which an answer may be used without
-	// asking again.
+	// MaxStaleness is the longest time for which a result may be used before the source is asked again.
 	MaxStaleness = 30 * time.Second
 
 	defaultCapacity    = 200_000
 	defaultLoadTimeout = 3 * time.Second
 	defaultUnknownRate = 200
 
-	// countersPerToken is how much ristretto remembers of how often keys are used. Its
-	// manual says 10; a cache that seldom fills up needs less, and each costs 3 bytes a token.
+	// countersPerToken is how many access counters ristretto keeps for each token. Its manual recommends 10; a cache that seldom
+	// fills up needs fewer, and each costs 3 bytes per token.
 	countersPerToken = 4
 
-	// countOneIn is how many uses of a token ristretto is told of, as one: what it evicts hangs on which tokens
-	// are used more than others.
+	// countOneIn is the sampling rate: ristretto sees one in so many uses of a token. Eviction depends only on which tokens are
+	// used more than others.
 	countOneIn = 8
 
-	// clockStep is the difference between the wall clock and the monotonic one
-	// that means that the machine slept or its clock was set.
+	// clockStep is a difference between the wall clock and the monotonic clock that means that the machine slept or that its
+	// clock was set.
 	clockStep = int64(time.Second)
 )
 
-// Options of a Cache. The zero value is ready for use.
+// Options configure a Cache. The zero value is ready for use.
 type Options struct {
 	// Capacity is how many known tokens are kept, 200,000 by default.
 	Capacity int
-	// Staleness is the longest time for which an answer is used without asking the
-	// source again: MaxStaleness by default and at most. If the source is Bounded by less, that counts.
+	// Staleness is the longest time for which a result is used before the source is asked again: at most MaxStaleness, which is
+	// the default. If the source is Bounded by less, its bound applies.
 	Staleness time.Duration
-	// LoadTimeout ends a look-up at the source, 3 s by default. It has nothing to do
-	// with how long the request waits, which its own context says.
+	// LoadTimeout ends a look-up at the source, 3 s by default. It does not limit how long the request waits: the request's own
+	// context does.
 	LoadTimeout time.Duration
-	// UnknownRate is how many look-ups in a second may turn out to be of unknown
-	// tokens before tokens that this node never saw are refused with 429, 200 by default.
+	// UnknownRate is how many look-ups per second may find unknown tokens before tokens that this node has never seen are refused
+	// with 429, 200 by default.
 	UnknownRate int
-	// From answers where a request comes from, by its context; it is asked for tokens alone that this node never saw. Each network
-	// has a part of UnknownRate. By default all requests come from one.
+	// From returns where a request comes from, by its context. It is called only for tokens that this node has never seen. Each
+	// network gets a part of UnknownRate. By default all requests count as one network.
 	From func(context.Context) From
 	// Now is the clock, time.Now by default.
 	Now func() time.Time
-	// OnLag is called for each revocation that another node announced, with the time since it did.
+	// OnLag is called for each revocation that another node announced, with the time since then.
 	OnLag func(time.Duration)
-	// Logger is told when revocations cannot be heard of and when they can again; slog.Default by default.
+	// Logger reports when this node can no longer hear of revocations and when it can again; slog.Default by default.
 	Logger *slog.Logger
 }
 
-// Cache answers who a token speaks for. It is safe for concurrent use. What it promises is in the package comment.
+// Cache returns the principal of a token. It is safe for concurrent use. See the package comment for its guarantees.
 type Cache struct {
 	source    Source
 	options   Options
@@ -80,14 +79,13 @@ type Cache struct {
 	count    counters
 }
 
-// known wraps ristretto, which must not be closed while somebody reads it: it
-// is closed when the last reader has let go of the wrapper.
+// known wraps ristretto, which must not be closed while it is read: the last reader to release the wrapper closes it.
 type known struct {
 	recent  recent
 	entries *ristretto.Cache[uint64, *entry]
 }
 
-// NewCache makes a Cache of what source answers.
+// NewCache makes a Cache in front of source.
 func NewCache(source Source, o Options) (*Cache, error) {
 	if o.Capacity < 0 || o.Staleness < 0 || o.LoadTimeout < 0 || o.UnknownRate < 0 {
 		return nil, fmt.Errorf("token cache: capacity, staleness, timeout and rate cannot be negative")
@@ -155,23 +153,22 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Close frees what is known. Calls that are running or come later still get
-// their answers, each from the source. ristretto's goroutines end with the first garbage
-// collection after that.
+// Close frees what is known. Calls that are running or come later still get their results, from the source. ristretto's
+// goroutines end with the next garbage collection.
 func (c *Cache) Close() { c.known.Store(nil) }
 
-// Staleness is the longest time for which an answer is used without asking again.
+// Staleness returns the longest time for which a result is used before the source is asked again.
 func (c *Cache) Staleness() time.Duration { return time.Duration(c.staleness) }
 
-// Shape reports whether the text could be a token; nothing is looked up.
+// Shape reports whether the text could be a token. It looks nothing up.
 func (c *Cache) Shape(token string) bool { return c.source.Shape(token) }
 
-// Principal returns who the token speaks for. The error is ErrUnknown (401) when
-// the token is unknown, expired or revoked, and ErrMalformed, which is one too, when it is of the wrong shape; an
-// *apierr.Error of kind TooMany (429) when too many unknown tokens are being tried and
-// this one was never seen here; otherwise it is store.ErrUnavailable (503) or a fault (500), and says nothing about the token.
+// Principal returns the principal of the token. The error is ErrUnknown (401) if the token is unknown, expired or revoked, and
+// ErrMalformed, which wraps it, if the token has the wrong shape. It is an *apierr.Error of kind TooMany (429) if too many
+// unknown tokens are being tried and this node has never seen this one. Otherwise it is store.ErrUnavailable (503) or a fault
+// (500), and says nothing about the token.
 //
-// A token that is known costs no allocation. The principal is shared and must not be changed.
+// A known token costs no allocation. The principal is shared and must not be changed.
 func (c *Cache) Principal(ctx context.Context, token string) (*principal.Principal, error) {
 	if len(token) > maxText {
 		return nil, ErrMalformed
@@ -188,16 +185,16 @@ func (c *Cache) Principal(ctx context.Context, token string) (*principal.Princip
 		}
 		return &e.principal, nil
 	}
-	if !c.source.Shape(token) { // what is known had the right one
+	if !c.source.Shape(token) { // a known token had the right shape
 		return nil, ErrMalformed
 	}
 	c.count.misses.Add(1)
 	return c.lookUp(ctx, token, d, e != nil || c.seen.has(&d))
 }
 
-// instant is now on the cache's clock, in nanoseconds that neither jump nor
-// go back. That clock stands still while the machine sleeps, and others revoke
-// meanwhile: then, and when the wall clock is set, which tokens' expiry hangs on, everything is forgotten.
+// instant returns the time on the cache's clock, in nanoseconds, which never jumps or goes back. That clock stands still while
+// the machine sleeps and others revoke tokens; and if the wall clock is set, the expiry of tokens shifts. In both cases
+// everything is forgotten.
 func (c *Cache) instant(now time.Time) int64 {
 	instant := int64(now.Sub(c.start))
 	step := now.UnixNano() - c.start.UnixNano() - instant
@@ -208,20 +205,20 @@ func (c *Cache) instant(now time.Time) int64 {
 	return instant
 }
 
-// find is what is known of a token, which may be too old or revoked.
+// find returns what is known of a token, which may be too old or revoked.
 func (c *Cache) find(d *Digest) *entry {
 	k := c.known.Load()
 	if k == nil {
 		return nil
 	}
 	e := k.recent.find(d)
-	if e != nil && rand.Uint32()%countOneIn != 0 { //nolint:gosec // chooses what is counted, no secret
+	if e != nil && rand.Uint32()%countOneIn != 0 { //nolint:gosec // chooses a sample; no secret
 		return e
 	}
 	stored, ok := k.entries.Get(key(d))
 	switch {
 	case e != nil && !ok:
-		k.entries.Set(key(d), e, 1) // it was dropped, and is in use
+		k.entries.Set(key(d), e, 1) // it was evicted, and is in use
 	case e == nil && ok && stored.is(d):
 		e = stored
 		k.recent.add(d, e)
@@ -230,27 +227,26 @@ func (c *Cache) find(d *Digest) *entry {
 	return e
 }
 
-// until is the moment at which what was learnt must be learnt again: as long after
-// the source was asked as an answer may be used, or when the token expires.
+// until returns when a result must be renewed: when it becomes stale, counted from when the source was asked, or when the token
+// expires.
 func (c *Cache) until(asked time.Time, expires principal.Instant) int64 {
 	return c.instant(asked) + min(c.staleness, int64(expires)-asked.UnixNano())
 }
 
-// holds reports whether nothing that the entry says has been forgotten.
+// holds reports whether the entry still counts: none of the things that it says was forgotten.
 func (c *Cache) holds(e *entry, d *Digest) bool {
 	n, userSlot := e.learnt()
 	return c.marks.holds(n, d, userSlot)
 }
 
-// ForgetToken makes sure that no call of Principal that begins after it returned
-// answers from what was learnt of the token before. It is called after the change was committed.
+// ForgetToken makes sure that no call of Principal that begins after ForgetToken returned uses older knowledge of the token.
+// Call it after the change was committed.
 func (c *Cache) ForgetToken(d Digest) {
 	c.count.forgets.Add(1)
 	raise(c.marks.token(&d), c.marks.next())
 }
 
-// ForgetUser does so for all tokens of a user, whose UUID is written as in
-// Principal.UserUUID.
+// ForgetUser does the same for all tokens of a user. The UUID is written as in Principal.UserUUID.
 func (c *Cache) ForgetUser(userUUID string) {
 	c.count.forgets.Add(1)
 	n := c.marks.next()
@@ -258,27 +254,27 @@ func (c *Cache) ForgetUser(userUUID string) {
 	raise(&c.marks.unknownFloor, n)
 }
 
-// ForgetAll does so for everything.
+// ForgetAll does the same for all tokens.
 func (c *Cache) ForgetAll() {
 	c.count.forgets.Add(1)
 	raise(&c.marks.floor, c.marks.next())
 }
 
-// Issued says that this node has just issued the token: that it was unknown a
-// moment ago is forgotten, and its first look-up is not rationed.
+// Issued says that this node has just issued the token. A recent "unknown" for it is forgotten, and its first look-up is not
+// rationed.
 func (c *Cache) Issued(d Digest) {
 	raise(c.marks.token(&d), c.marks.next())
 	c.seen.add(&d)
 }
 
-// Distrust says that revocations of other nodes may be missed from now on:
-// everything is forgotten, and each request asks the source until Trust.
+// Distrust says that this node may miss revocations by other nodes from now on. Everything is forgotten, and each request asks
+// the source until Trust is called.
 func (c *Cache) Distrust() {
 	c.deaf.Store(true)
 	c.ForgetAll()
 }
 
-// Trust says that every revocation from now on will be heard of. What was learnt before is forgotten.
+// Trust says that this node hears of every revocation from now on. Everything from before is forgotten.
 func (c *Cache) Trust() {
 	c.ForgetAll()
 	c.deaf.Store(false)

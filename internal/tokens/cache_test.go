@@ -39,7 +39,7 @@ func TestShapeAsksNobody(t *testing.T) {
 	})
 }
 
-// A token is known at once, though ristretto's writes are late.
+// A token is known at once, although ristretto's writes are late.
 func TestKnownAtOnce(t *testing.T) {
 	f := newFixture(t, tokens.Options{})
 	for range 100 {
@@ -54,7 +54,7 @@ func TestKnownAtOnce(t *testing.T) {
 	}
 }
 
-// Tokens that push each other out of the table of recent ones are still in ristretto.
+// Tokens that evict each other from the table of recent tokens are still in ristretto.
 func TestDisplaced(t *testing.T) {
 	f := newFixture(t, tokens.Options{Capacity: 64})
 	var all []string
@@ -106,7 +106,7 @@ func TestForget(t *testing.T) {
 	}
 }
 
-// TestForgetIsNarrow shows that forgetting one token or user leaves the others known.
+// TestForgetIsNarrow checks that forgetting one token or user leaves the others known.
 func TestForgetIsNarrow(t *testing.T) {
 	f := newFixture(t, tokens.Options{})
 	mine, other, bobs := f.issue(alice), f.issue(alice), f.issue(bob)
@@ -125,7 +125,7 @@ func TestForgetIsNarrow(t *testing.T) {
 	f.asks(t, 3, 0, know)
 }
 
-// TestDeaf shows that nothing is kept in use while revocations cannot be heard of.
+// TestDeaf checks that nothing cached is used while this node cannot hear of revocations.
 func TestDeaf(t *testing.T) {
 	f := newFixture(t, tokens.Options{})
 	token := f.issue(alice)
@@ -153,7 +153,7 @@ func TestExpiry(t *testing.T) {
 		f.clock.forward(1)
 		f.mustRefuse(t, token, tokens.ErrUnknown)
 
-		// The source still says that it is good, by a clock of its own.
+		// By its own clock, the source still accepts it.
 		f.clock.forward(time.Minute)
 		f.mustRefuse(t, token, tokens.ErrUnknown)
 
@@ -175,7 +175,7 @@ func TestStaleness(t *testing.T) {
 		f.asks(t, 1, 0, know)
 		f.clock.forward(6*time.Second - 1)
 		f.asks(t, 0, 0, know)
-		f.book.fail(store.ErrUnavailable) // so that the refresh changes nothing
+		f.book.fail(store.ErrUnavailable) // so the refresh changes nothing
 		f.clock.forward(3 * time.Second)
 		f.asks(t, 1, 0, know)
 		f.asks(t, 0, 0, know)
@@ -194,14 +194,14 @@ func TestRefreshAhead(t *testing.T) {
 		release := f.hold()
 		f.asks(t, 1, 0, func() {
 			for range 10 {
-				f.mustKnow(t, token) // answered at once, while the look-up that the first one started is held
+				f.mustKnow(t, token) // returned at once, while the look-up that the first one started is held
 				synctest.Wait()
 			}
 		})
 		release()
 		synctest.Wait()
 		f.settle()
-		f.clock.forward(19 * time.Second) // the first answer is too old, the second is not
+		f.clock.forward(19 * time.Second) // the first result is too old, the second is not
 		f.asks(t, 0, 0, func() { f.mustKnow(t, token) })
 		if s := f.Stats(); s.Refreshes != 1 || s.Loads != 2 || s.Misses != 1 {
 			t.Errorf("%+v", s)
@@ -209,7 +209,7 @@ func TestRefreshAhead(t *testing.T) {
 	})
 }
 
-// TestRevokedWhileRefreshing is TestRevokedWhileLoading for a look-up that nobody waits for.
+// TestRevokedWhileRefreshing is TestRevokedWhileLoading for a look-up in the background.
 func TestRevokedWhileRefreshing(t *testing.T) {
 	cachedInBubble(t, tokens.Options{}, func(t *testing.T, f *fixture) {
 		token := f.issue(alice)
@@ -227,8 +227,7 @@ func TestRevokedWhileRefreshing(t *testing.T) {
 	})
 }
 
-// TestRefreshFindsTokenGone shows that a token that died without a message is
-// refused as soon as the refresh says so.
+// TestRefreshFindsTokenGone checks that a token that ended without a message is refused as soon as the refresh finds that out.
 func TestRefreshFindsTokenGone(t *testing.T) {
 	cachedInBubble(t, tokens.Options{}, func(t *testing.T, f *fixture) {
 		token := f.issue(alice)
@@ -241,7 +240,7 @@ func TestRefreshFindsTokenGone(t *testing.T) {
 	})
 }
 
-// TestSourceUnavailable: a source that cannot answer is no refusal.
+// TestSourceUnavailable: an unreachable source is no refusal.
 func TestSourceUnavailable(t *testing.T) {
 	cachedInBubble(t, tokens.Options{}, func(t *testing.T, f *fixture) {
 		token, other := f.issue(alice), f.issue(bob)
@@ -253,7 +252,7 @@ func TestSourceUnavailable(t *testing.T) {
 		f.mustRefuse(t, other, store.ErrUnavailable)
 		f.mustRefuse(t, tokens.New(), store.ErrUnavailable)
 		synctest.Wait()
-		if got := f.Stats().LoadErrors; got != 3 { // the refresh of the first one too
+		if got := f.Stats().LoadErrors; got != 3 { // one of them is the first one's refresh
 			t.Errorf("%d errors", got)
 		}
 
@@ -279,7 +278,7 @@ func TestSourceFaults(t *testing.T) {
 	})
 }
 
-// TestFull shows that more good tokens than there is room for all work.
+// TestFull checks that all good tokens work when there are more than the cache has room for.
 func TestFull(t *testing.T) {
 	f := newFixture(t, tokens.Options{Capacity: 10})
 	all := make([]string, 200)

@@ -9,7 +9,7 @@ import (
 // Settle waits until ristretto has applied what was written to it.
 func (c *Cache) Settle() { c.known.Load().entries.Wait() }
 
-// CloseNow closes the cache and ends ristretto's goroutines at once. Nobody may be using it.
+// CloseNow closes the cache and ends ristretto's goroutines at once. Nobody may be using the cache.
 func (c *Cache) CloseNow() {
 	if k := c.known.Swap(nil); k != nil {
 		k.entries.Close()
@@ -22,8 +22,7 @@ func (c *Cache) Plant(d Digest, p *principal.Principal) {
 	c.Settle()
 }
 
-// LateWrite returns a function that writes to ristretto again what is there now
-// for a digest, as a write does that was slow to arrive.
+// LateWrite returns a function that writes to ristretto again what it holds now for a digest, like a delayed write.
 func (c *Cache) LateWrite(d Digest) func() {
 	e := c.find(&d)
 	return func() {
@@ -32,11 +31,10 @@ func (c *Cache) LateWrite(d Digest) func() {
 	}
 }
 
-// Sleep makes the cache find that the machine slept for a while: the wall clock
-// went on and the monotonic one did not.
+// Sleep makes the cache believe that the machine slept for a while: the wall clock advanced and the monotonic clock did not.
 func (c *Cache) Sleep(d time.Duration) { c.step.Add(-int64(d)) }
 
-// Origins is how many networks and sites are remembered.
+// Origins returns how many networks and sites are remembered.
 func (r *Ration) Origins() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -12,8 +12,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// Messages between nodes say what to forget, and when that was said, in
-// microseconds since 1970, so that the lag can be measured:
+// Messages between nodes say what to forget, and when they were sent, in microseconds since 1970, to measure the lag:
 //
 //	t:<64 hexadecimal digits>;1790000000000000	a token, by its digest
 //	u:<UUID>;1790000000000000	all tokens of a user
@@ -24,8 +23,8 @@ const (
 	allMark   = "*"
 )
 
-// ForgetTokenMessage tells the nodes that follow a channel to forget a token. It
-// is sent by store.DB.Notify in the transaction of the change.
+// ForgetTokenMessage tells the nodes that follow a channel to forget a token. Send it with store.DB.Notify, in the transaction
+// of the change.
 func ForgetTokenMessage(d Digest) string { return stamped(tokenMark + hex.EncodeToString(d[:])) }
 
 // ForgetUserMessage tells them to forget all tokens of a user.
@@ -38,9 +37,8 @@ func stamped(what string) string {
 	return what + ";" + strconv.FormatInt(time.Now().UnixMicro(), 10)
 }
 
-// Follow forgets what other nodes announce on the channel, until ctx ends. While
-// nothing can be heard nothing known is used, so that each request asks
-// the source: at first, when the connection is lost, and after Follow returned.
+// Follow forgets what other nodes announce on the channel, until ctx ends. While this node cannot listen, no known token is
+// used, and each request asks the source: at first, while the connection is lost, and after Follow returned.
 func Follow(ctx context.Context, db store.DB, channel string, c *Cache) error {
 	c.Distrust()
 	defer c.Distrust()
@@ -57,8 +55,8 @@ func Follow(ctx context.Context, db store.DB, channel string, c *Cache) error {
 	})
 }
 
-// Receive forgets what a message says, and everything when the message is not
-// understood: a newer version may have sent it.
+// Receive forgets what a message names. It forgets everything if it does not understand the message: a newer version may have
+// sent it.
 func (c *Cache) Receive(message string) {
 	what, sent, _ := strings.Cut(message, ";")
 	c.forget(what)

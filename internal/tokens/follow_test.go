@@ -13,7 +13,7 @@ import (
 	"github.com/ringfence/ringfence/internal/tokens"
 )
 
-// wire is the part of a database that Follow uses, run by the test.
+// wire is the part of a database that Follow uses. The test drives it.
 type wire struct {
 	store.DB
 	channel string
@@ -50,8 +50,8 @@ func (w *wire) do(f func()) {
 
 func quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
 
-// TestFollow goes through the life of a listener: nothing is kept in use before
-// it listens, while it is lost, and after it has ended.
+// TestFollow goes through the life of a listener: no known token is used before it listens, while it is lost, and after it has
+// ended.
 func TestFollow(t *testing.T) {
 	f := newFixture(t, tokens.Options{Logger: quiet()})
 	token := f.issue(alice)
@@ -80,7 +80,7 @@ func TestFollow(t *testing.T) {
 	ask(1)
 	w.do(func() { on.Lost(errors.New("connection reset")) })
 	ask(2)
-	f.book.set(token, nil) // nobody hears of it
+	f.book.set(token, nil) // nobody is told
 	f.mustRefuse(t, token, tokens.ErrUnknown)
 	f.book.set(token, f.principal(token, alice))
 	w.do(on.Ready)
@@ -94,8 +94,7 @@ func TestFollow(t *testing.T) {
 	ask(2)
 }
 
-// TestUnlistened: a message that never comes delays a
-// revocation by the staleness and no more.
+// TestUnlistened: a missing message delays a revocation by at most the staleness.
 func TestUnlistened(t *testing.T) {
 	f := newFixture(t, tokens.Options{})
 	token := f.issue(alice)
@@ -111,7 +110,7 @@ func TestReceive(t *testing.T) {
 	tests := []struct {
 		name    string
 		message func(f *fixture, token string) string
-		asked   int // of mine, another of alice's, one of bob's
+		asked   int // of mine, of another of alice's, of one of bob's
 	}{
 		{"my token", func(_ *fixture, token string) string { return tokens.ForgetTokenMessage(tokens.DigestOf(token)) }, 1},
 		{"alice", func(*fixture, string) string { return tokens.ForgetUserMessage(alice) }, 2},

@@ -11,11 +11,10 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// maxAttempts look-ups are made for one request when something is forgotten
-// during each.
+// maxAttempts is how many look-ups one request makes if something is forgotten during each.
 const maxAttempts = 4
 
-// outcome is the result of one look-up: an entry, or why there is none.
+// outcome is the result of one look-up: an entry, or the reason why there is none.
 type outcome struct {
 	entry  *entry
 	err    error
@@ -101,8 +100,8 @@ func (c *Cache) load(ctx context.Context, token string, d Digest, seen bool) out
 	return outcome{err: fmt.Errorf("looking up a token: %w", err)}
 }
 
-// fetch asks the source. A panic there would end the process, since it happens on no
-// request's goroutine; here it fails the request, as it would in a handler.
+// fetch asks the source. A panic there would end the process, since no request's goroutine runs it; here it fails the request,
+// as it would in a handler.
 func (c *Cache) fetch(ctx context.Context, token string, d Digest) (p *principal.Principal, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -125,8 +124,8 @@ func (c *Cache) keep(e *entry, d *Digest) {
 	}
 }
 
-// refuse remembers that a token is unknown. If it was good before, what is
-// left of that no longer counts: the token may have died without a message.
+// refuse remembers that a token is unknown. If it was good before, its older entry no longer counts: the token may have ended
+// without a message.
 func (c *Cache) refuse(r *refused, seen bool, from From) {
 	c.unknowns.add(r)
 	if !seen {

@@ -17,8 +17,8 @@ import (
 	"github.com/ringfence/ringfence/internal/tokens"
 )
 
-// history is the model of one token: every state it ever had. Version n is
-// states[n]; forgotten is the newest one after which a Forget has returned.
+// history is the model of one token: every state that it ever had. Version n is states[n]; forgotten is the newest version after
+// which a Forget has returned.
 type history struct {
 	token, user string
 
@@ -53,8 +53,7 @@ func (h *history) wasUnknown(from, to int) bool {
 	return false
 }
 
-// archive is the Source that answers from the histories. The version goes into the
-// session, where the readers find it.
+// archive is a Source of the histories. It puts the version into the session, where the readers find it.
 type archive struct {
 	all   map[string]*history
 	set   *acl.Set
@@ -81,9 +80,8 @@ func (a *archive) Load(_ context.Context, token string, d tokens.Digest) (*princ
 	}, nil
 }
 
-// TestModel lets readers and writers loose on a few tokens and compares every
-// answer with the model: it must be a state that the token had between the last
-// Forget that had returned when the call began and the call's end.
+// TestModel lets readers and writers loose on a few tokens and compares every result with the model: it must be a state that the
+// token had between the last Forget that returned before the call began and the call's end.
 func TestModel(t *testing.T) {
 	for _, cached := range []bool{true, false} {
 		t.Run(fmt.Sprintf("cached=%t", cached), func(t *testing.T) { runModel(t, cached) })
@@ -112,8 +110,8 @@ func runModel(t *testing.T, cached bool) {
 		c.Close()
 	}
 
-	// How much happens at the same time is the scheduler's choice. So the run lasts until everybody has
-	// done their part and a load was overtaken by a change, which is what it is there to try.
+	// The scheduler decides how much happens at once. So the run lasts until everybody has done their part and a change has
+	// overtaken a load, which is the case to test.
 	var work sync.WaitGroup
 	var changed atomic.Int64
 	enough := func() bool { return changed.Load() >= writers*changes && c.Stats().Retries > 0 }
@@ -124,7 +122,7 @@ func runModel(t *testing.T, cached bool) {
 				changed.Add(1)
 				clock.forward(tokens.MaxStaleness / 1000)
 				for range 50 {
-					runtime.Gosched() // readers are to find some peace
+					runtime.Gosched() // gives readers some peace
 				}
 			}
 		})
@@ -140,7 +138,7 @@ func runModel(t *testing.T, cached bool) {
 					return
 				}
 				answered[kind].Add(1)
-				runtime.Gosched() // writers are to find a processor, also where there is one only
+				runtime.Gosched() // gives writers a processor, also if there is only one
 			}
 		})
 	}
@@ -192,8 +190,8 @@ func change(c *tokens.Cache, all []*history, writer int) {
 	}
 }
 
-// check asks for the token once. It answers 0 for known, 1 for unknown, 2 for
-// neither, or an error when the model does not allow the answer.
+// check asks for the token once. It returns 0 for known, 1 for unknown, 2 for neither, or an error if the model does not allow
+// the result.
 func check(ctx context.Context, c *tokens.Cache, h *history) (kind int, err error) {
 	from := int(h.forgotten.Load())
 	p, err := c.Principal(ctx, h.token)

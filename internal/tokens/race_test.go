@@ -16,7 +16,7 @@ import (
 	"github.com/ringfence/ringfence/internal/tokens"
 )
 
-// waitFor waits until something that happens in the background has happened.
+// waitFor waits for a condition that becomes true in the background.
 func waitFor(t *testing.T, done func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -44,7 +44,7 @@ func (f *fixture) request(ctx context.Context, token string) <-chan result {
 	return ch
 }
 
-// hold stops look-ups that have read the book until they are released.
+// hold blocks look-ups that have read the book until they are released.
 func (f *fixture) hold() (release func()) {
 	gate := make(chan struct{})
 	f.book.setPause(func(ctx context.Context, _ string) error {
@@ -61,8 +61,8 @@ func (f *fixture) hold() (release func()) {
 	})
 }
 
-// TestRevokedWhileLoading: the look-up read the token
-// before it was revoked, and answers, and writes to ristretto, afterwards.
+// TestRevokedWhileLoading: the look-up read the token before the revocation; its result and its write to ristretto come
+// afterwards.
 func TestRevokedWhileLoading(t *testing.T) {
 	for name, forget := range map[string]func(f *fixture, token string){
 		"token": func(f *fixture, token string) { f.ForgetToken(tokens.DigestOf(token)) },
@@ -89,15 +89,14 @@ func TestRevokedWhileLoading(t *testing.T) {
 				if f.Stats().Retries == 0 {
 					t.Error("nobody asked again")
 				}
-				f.settle() // what was written late is in ristretto now
+				f.settle() // the late write is in ristretto now
 				f.mustRefuse(t, token, tokens.ErrUnknown)
 			})
 		})
 	}
 }
 
-// TestLateWrite is ristretto at its worst: what was
-// learnt before a revocation is written, or found again, after it.
+// TestLateWrite is ristretto's worst case: a result from before a revocation is written, or found again, after it.
 func TestLateWrite(t *testing.T) {
 	for name, revoke := range map[string]func(f *fixture, token string){
 		"token": func(f *fixture, token string) { f.ForgetToken(tokens.DigestOf(token)) },
@@ -126,14 +125,14 @@ func TestLateWrite(t *testing.T) {
 					write()
 					f.mustRefuse(t, token, tokens.ErrUnknown)
 				}
-				f.clock.forward(3 * time.Second) // "unknown" is forgotten before the old entry would be too old
+				f.clock.forward(3 * time.Second) // "unknown" ends before the old entry would be too old
 				f.mustRefuse(t, token, tokens.ErrUnknown)
 			})
 		})
 	}
 }
 
-// TestIssuedWhileLoading is the other way round: the look-up missed the token.
+// TestIssuedWhileLoading is the reverse: the look-up missed the token.
 func TestIssuedWhileLoading(t *testing.T) {
 	inBubble(t, tokens.Options{}, func(t *testing.T, f *fixture) {
 		token := tokens.New()
@@ -152,7 +151,7 @@ func TestIssuedWhileLoading(t *testing.T) {
 	})
 }
 
-// TestAlwaysForgotten shows that a request gives up when each of its look-ups is overtaken.
+// TestAlwaysForgotten checks that a request gives up if each of its look-ups is overtaken.
 func TestAlwaysForgotten(t *testing.T) {
 	bothWays(t, tokens.Options{}, func(t *testing.T, f *fixture) {
 		token := f.issue(alice)
@@ -166,7 +165,7 @@ func TestAlwaysForgotten(t *testing.T) {
 	})
 }
 
-// TestFirstCallerLeaves: whoever asked first may leave, and the others still get their answer.
+// TestFirstCallerLeaves: the first caller may leave, and the others still get their result.
 func TestFirstCallerLeaves(t *testing.T) {
 	inBubble(t, tokens.Options{}, func(t *testing.T, f *fixture) {
 		token := f.issue(alice)
@@ -211,8 +210,8 @@ func TestCoalesced(t *testing.T) {
 	})
 }
 
-// TestSourceHangs shows that a look-up ends by its own timeout, and that it is
-// then the source that is away and not the token that is unknown.
+// TestSourceHangs checks that a look-up ends by its own timeout, and that the error then says that the source is unreachable,
+// not that the token is unknown.
 func TestSourceHangs(t *testing.T) {
 	inBubble(t, tokens.Options{LoadTimeout: 3 * time.Second}, func(t *testing.T, f *fixture) {
 		token := f.issue(alice)
@@ -230,8 +229,8 @@ func TestSourceHangs(t *testing.T) {
 	})
 }
 
-// TestUnseenWaitTheirTurn shows how many look-ups of new tokens a source that is slow
-// gets at once, that a token that was seen passes them, and where waiting ends.
+// TestUnseenWaitTheirTurn checks how many look-ups of new tokens a slow source gets at once, that a token seen before passes
+// them, and when waiting ends.
 func TestUnseenWaitTheirTurn(t *testing.T) {
 	inBubble(t, tokens.Options{LoadTimeout: 3 * time.Second}, func(t *testing.T, f *fixture) {
 		seen := f.issue(alice)
@@ -256,7 +255,7 @@ func TestUnseenWaitTheirTurn(t *testing.T) {
 		if got := f.book.asked() - before; got != 17 {
 			t.Errorf("the token that was seen before is not looked up")
 		}
-		time.Sleep(3 * time.Second) // of the bubble's own time
+		time.Sleep(3 * time.Second) // in the bubble's time
 		for _, ch := range waiting {
 			if r := <-ch; !errors.Is(r.err, store.ErrUnavailable) {
 				t.Errorf("got %v", r.err)
@@ -280,8 +279,7 @@ func TestSourcePanics(t *testing.T) {
 	})
 }
 
-// TestCloseInUse closes a cache under readers, who do not notice; then
-// ristretto's goroutines end.
+// TestCloseInUse closes a cache while it is read. The readers do not notice; then ristretto's goroutines end.
 func TestCloseInUse(t *testing.T) {
 	running := goleak.IgnoreCurrent()
 	f := newFixture(t, tokens.Options{})

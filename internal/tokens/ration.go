@@ -15,13 +15,14 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// From is where a request comes from. The zero value is nowhere in particular: it is rationed with all others, and not by itself.
+// From is where a request comes from. The zero value is an unknown origin: it is rationed with all others, and has no allowance
+// of its own.
 type From struct {
-	Network string // an IPv4 address, or an IPv6 /64, of which every customer has all
+	Network string // an IPv4 address, or an IPv6 /64, which every customer has whole
 	Site    string // the /24 or /48 around it
 }
 
-// FromAddress is where a client's address is.
+// FromAddress returns the From of a client's address.
 func FromAddress(address string) From {
 	ip, err := netip.ParseAddr(address)
 	if err != nil {
@@ -36,39 +37,40 @@ func FromAddress(address string) From {
 }
 
 const (
-	// unseenInFlight look-ups are made at once, most of them for one network, and some more may wait for their turn.
+	// unseenInFlight is how many look-ups run at once, most of them for one network; some more may wait for their turn.
 	unseenInFlight  = 16
 	networkInFlight = 12
 	unseenWaiting   = 4096
 	networkWaiting  = 1024
 
-	// maxOrigins networks and sites are remembered.
+	// maxOrigins is how many networks and sites are remembered.
 	maxOrigins = 1 << 15
-	// tainted is how long a network from which an unknown secret came does not draw on the reserve.
+	// tainted is how long a network that sent an unknown secret cannot use the reserve.
 	tainted = time.Minute
-	// A secret that was refused unseen is looked at when it comes again, after a while: whoever sends random ones sends others.
+	// A secret that was refused unseen is looked up if it comes again after a while: a sender of random secrets sends others.
 	comeBackAfter, comeBackWithin = 500 * time.Millisecond, time.Minute
-	// refusedSlots secrets are remembered, at most, each in a slot of its own that another one takes away: the more slots, the faster a
-	// flood may be that leaves time to come again. All of them are some 5 MB.
+	// refusedSlots is how many secrets are remembered at most, each in one slot, which another secret may take: the more slots,
+	// the faster a flood may be before real clients no longer get back in. They use some 5 MB together.
 	refusedSlots = 1 << 16
 )
 
-// Ration keeps look-ups of secrets that nobody knows from taking the database away from all others. Only those that turn out to be unknown
-// use it up, so that a node that has just started and meets all its clients at once is not held back. It is safe for concurrent use.
+// Ration keeps look-ups of unknown secrets from taking the database away from everybody else. Only secrets that turn out to be
+// unknown count, so a node that has just started, and meets all its clients at once, is not held back. It is safe for concurrent
+// use.
 //
-// Each network has an allowance, each site one of four times that, and all together have one that some ten networks
-// can use up. Then there is a reserve for networks from which nothing unknown has come lately, and within a network that has used its allowance up
-// for those who come again with the same secret, as clients do and floods do not.
+// Each network has an allowance, each site four times that, and all together have one that some ten networks can use up. Beyond
+// it there is a reserve for networks that have sent nothing unknown lately. Within a network that has used its allowance up, it
+// serves those that come again with the same secret, as clients do and floods do not.
 type Ration struct {
-	// Now is the clock, time.Now by default. It is set before the Ration is used.
+	// Now is the clock, time.Now by default. Set it before the Ration is used.
 	Now func() time.Time
 
 	perSecond     int
 	all           *rate.Limiter
-	reserve       *rate.Limiter // beyond all
-	returning     *rate.Limiter // beyond a network's own
+	reserve       *rate.Limiter // beyond the allowance of all
+	returning     *rate.Limiter // beyond the allowance of one network
 	turns         chan struct{}
-	waiting       atomic.Int64 // for a turn, or having one
+	waiting       atomic.Int64 // waiting for a turn, or holding one
 	refusedUnseen [refusedSlots]atomic.Pointer[refusedUnseen]
 
 	mu      sync.Mutex
@@ -78,9 +80,9 @@ type Ration struct {
 // origin is a network or a site.
 type origin struct {
 	full    time.Time     // when its allowance is full again (the generic cell rate algorithm)
-	taint   time.Time     // until when it does not draw on the reserve
+	taint   time.Time     // until then it cannot use the reserve
 	turns   chan struct{} // of its look-ups
-	waiting int           // for a turn, or having one
+	waiting int           // waiting for a turn, or holding one
 }
 
 type refusedUnseen struct {
@@ -88,7 +90,7 @@ type refusedUnseen struct {
 	at     time.Time
 }
 
-// NewRation lets so many unknown secrets through in a second, a tenth of them for one network.
+// NewRation allows so many unknown secrets per second, a tenth of them from one network.
 func NewRation(perSecond int) *Ration {
 	limiter := func(part int) *rate.Limiter {
 		n := max(1, perSecond/part)
@@ -100,19 +102,20 @@ func NewRation(perSecond int) *Ration {
 	}
 }
 
-// burst is how many unknown secrets may come at once from a network or a site, and every how often there is one more.
+// burst returns how many unknown secrets a network or a site may send at once, and the interval after which it may send one
+// more.
 func (r *Ration) burst(parts int) (n int, every time.Duration) {
 	return max(1, r.perSecond/parts), time.Second * time.Duration(parts) * 10 / 4 / time.Duration(max(1, r.perSecond))
 }
 
-// Parts of the rate that a network and a site have at once.
+// The parts of the rate that a network and a site may use at once.
 const (
 	networkPart = 4
 	sitePart    = 1
 )
 
-// Look looks a secret up, unless too many have come that nobody knows: then the error is an *apierr.Error of kind TooMany. look says
-// whether the secret is known, and its error is Look's.
+// Look calls look for a secret, unless too many unknown secrets have come: then the error is an *apierr.Error of kind TooMany.
+// look reports whether the secret is known; Look returns its error.
 func (r *Ration) Look(ctx context.Context, from From, d Digest, look func() (known bool, err error)) error {
 	if !r.left(r.Now(), from, &d) {
 		return errShed()
@@ -129,7 +132,7 @@ func (r *Ration) Look(ctx context.Context, from From, d Digest, look func() (kno
 	return err
 }
 
-// left reports whether another secret that was never seen may be looked up.
+// left reports whether another secret that this node has never seen may be looked up.
 func (r *Ration) left(now time.Time, from From, d *Digest) bool {
 	if r.waiting.Load() >= unseenWaiting+unseenInFlight {
 		return false
@@ -149,7 +152,7 @@ func (r *Ration) left(now time.Time, from From, d *Digest) bool {
 	return r.all.TokensAt(now) >= 1 || clean && r.reserve.TokensAt(now) >= 1
 }
 
-// has reports whether anything is left of an origin's allowance.
+// has reports whether an origin has any of its allowance left.
 func (r *Ration) has(o *origin, now time.Time, parts int) bool {
 	n, every := r.burst(parts)
 	return o == nil || o.full.Sub(now) <= time.Duration(n-1)*every
@@ -157,7 +160,7 @@ func (r *Ration) has(o *origin, now time.Time, parts int) bool {
 
 func (o *origin) clean(now time.Time) bool { return o == nil || !now.Before(o.taint) }
 
-// cameBack reports whether a secret was refused unseen a while ago, and remembers that it is now.
+// cameBack reports whether a secret was refused unseen a while ago. If not, it remembers that it is refused now.
 func (r *Ration) cameBack(now time.Time, d *Digest) bool {
 	slot := &r.refusedUnseen[binary.LittleEndian.Uint32(d[12:])%refusedSlots]
 	before := slot.Load()
@@ -180,7 +183,7 @@ func (r *Ration) spend(now time.Time, from From) {
 	}
 }
 
-// spendOwn takes one from an origin's allowance, if there is one left.
+// spendOwn takes one from an origin's allowance, if any is left.
 func (r *Ration) spendOwn(now time.Time, name string, parts int) bool {
 	if name == "" {
 		return true
@@ -200,7 +203,7 @@ func (r *Ration) spendOwn(now time.Time, name string, parts int) bool {
 	return left
 }
 
-// origin returns what is known of a network or a site. When there are too many it forgets those that it can, and then any.
+// origin returns the record of a network or a site. If there are too many, it drops those that it can, and then any.
 func (r *Ration) origin(name string, now time.Time) *origin {
 	if o := r.origins[name]; o != nil {
 		return o
@@ -225,7 +228,8 @@ func (r *Ration) origin(name string, now time.Time) *origin {
 	return o
 }
 
-// take waits for a turn until ctx ends; the caller gives it back. Whoever waits behind others of their own network holds up nobody else.
+// take waits for a turn until ctx ends; the caller returns it. A caller that waits behind others of its network holds up nobody
+// else.
 func (r *Ration) take(ctx context.Context, from From) (giveBack func(), err error) {
 	late := fmt.Errorf("waiting to look up a secret: %w", store.ErrUnavailable)
 	r.waiting.Add(1)
@@ -266,7 +270,7 @@ func (r *Ration) take(ctx context.Context, from From) (giveBack func(), err erro
 	}
 }
 
-// errShed refuses a secret that nobody here has seen while too many unknown ones are tried.
+// errShed refuses a secret that this node has never seen while too many unknown ones are tried.
 func errShed() error {
 	return &apierr.Error{
 		Kind:       apierr.TooMany,

@@ -14,7 +14,7 @@ import (
 
 type addressKey struct{}
 
-// from is a context of a request that comes from an address.
+// from returns the context of a request from an address.
 func from(t *testing.T, address string) context.Context {
 	t.Helper()
 	return context.WithValue(t.Context(), addressKey{}, address)
@@ -55,7 +55,7 @@ func (f *fixture) live(t *testing.T) (list []string) {
 	return list
 }
 
-// Random tokens from one network shut nobody else out, and their neighbours for no longer than it takes to come again.
+// Random tokens from one network shut out nobody else, and their neighbours only until those come again.
 func TestFloodFromOneNetwork(t *testing.T) {
 	for _, c := range []struct{ name, flood, other, neighbour string }{
 		{"IPv4", "192.0.2.1", "198.51.100.1", "192.0.2.2"},
@@ -81,14 +81,14 @@ func TestFloodFromOneNetwork(t *testing.T) {
 				f.clock.forward(600 * time.Millisecond)
 				f.flood(t, c.flood)
 				shed := 0
-				for _, token := range live { // but clients come again, as they are told
+				for _, token := range live { // but clients come again, as the reply tells them
 					if _, err := f.Principal(from(t, c.flood), token); isShed(err) {
 						shed++
 					} else if err != nil {
 						t.Errorf("%s: %v", c.flood, err)
 					}
 				}
-				if shed > 2 { // by chance, another secret may have taken the place of one
+				if shed > 2 { // by chance, another secret may have taken a slot
 					t.Errorf("%s: %d of %d are refused again", c.flood, shed, len(live))
 				}
 				f.clock.forward(time.Second)
@@ -111,11 +111,11 @@ func TestAddressesOfOneNetwork(t *testing.T) {
 	t.Error("1000 random tokens from one /64 are looked up")
 }
 
-// A flood from so many networks that it uses up what is for all leaves a reserve for networks from which nothing unknown comes.
+// A flood from so many networks that it uses up the allowance of all leaves a reserve for networks that send nothing unknown.
 func TestFloodFromManyNetworks(t *testing.T) {
 	bothWays(t, byAddress, func(t *testing.T, f *fixture) {
 		address := func(i int) string { return fmt.Sprintf("10.%d.%d.1", i/200, i%200) }
-		for i := range 20 { // each of them with all it has
+		for i := range 20 { // each of them with its whole allowance
 			f.flood(t, address(i))
 		}
 		for _, token := range f.live(t) {
@@ -126,7 +126,7 @@ func TestFloodFromManyNetworks(t *testing.T) {
 	})
 }
 
-// Those of one network who wait for a slow source do not keep the others from it.
+// Clients of one network that wait for a slow source do not keep the others from it.
 func TestSlowSourceIsShared(t *testing.T) {
 	r := tokens.NewRation(200)
 	flood, other := tokens.FromAddress("192.0.2.1"), tokens.FromAddress("198.51.100.1")
@@ -163,7 +163,7 @@ func TestSlowSourceIsShared(t *testing.T) {
 	waiting.Wait()
 }
 
-// What is remembered of networks is bounded.
+// The memory of networks is bounded.
 func TestManyNetworks(t *testing.T) {
 	r := tokens.NewRation(1_000_000)
 	for i := range 100_000 {

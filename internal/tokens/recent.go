@@ -6,16 +6,16 @@ import (
 	"sync/atomic"
 )
 
-// recent is a table of known tokens in front of ristretto, in which a newer one takes the place of an older one. To
-// find a token in it takes no lock, and fewer reads of memory than a map: with many tokens in use that
-// is most of what a hit costs. What it holds is judged like what ristretto holds, and bounded by its size. Like
-// ristretto it answers only "perhaps", and what it loses is still found there.
+// recent is a table of known tokens in front of ristretto, in which a newer token replaces an older one. Finding a token in it
+// takes no lock, and fewer memory reads than a map: with many tokens in use, these are most of the cost of a hit. Its entries
+// are checked like ristretto's, and its size is bounded. Like ristretto it gives only hints, and ristretto still has what it
+// loses.
 type recent struct{ sets []placeSet }
 
-// placeSet are the places where a token can be. They are one line of the processor's cache.
+// placeSet holds the places where a token can be. It fills one cache line.
 type placeSet [4]place
 
-// place holds a token. A reader may see the key of one token and the entry of another, which the entry tells.
+// place holds a token. A reader may see the key of one token and the entry of another; the entry shows that.
 type place struct {
 	key   atomic.Uint64
 	entry atomic.Pointer[entry]
@@ -45,7 +45,7 @@ func (r *recent) find(d *Digest) *entry {
 	return nil
 }
 
-// add puts an entry in the place of an older one for the same token, else of any other.
+// add puts an entry in the place of an older one for the same token, otherwise of any other.
 func (r *recent) add(d *Digest, e *entry) {
 	k, set := key(d), r.set(d)
 	to := &set[d[24]%uint8(len(set))]

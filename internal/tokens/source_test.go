@@ -13,9 +13,8 @@ import (
 	"github.com/ringfence/ringfence/internal/tokens"
 )
 
-// book is a Source whose tokens are in a map. It reads the map first and then
-// calls pause, so that a test can change the map while a look-up that has
-// already read it is on its way.
+// book is a Source whose tokens are in a map. It reads the map first and then calls pause: a test can change the map while a
+// look-up that has already read it is running.
 type book struct {
 	mu    sync.Mutex
 	known map[string]*principal.Principal
@@ -71,7 +70,7 @@ func (b *book) asked() int {
 	return b.loads
 }
 
-// clock stands still until it is moved.
+// clock stands still until the test moves it.
 type clock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -91,13 +90,13 @@ func (c *clock) forward(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-// fixture is a cache of a book, by a clock that the test moves.
+// fixture is a cache of a book, with a clock that the test moves.
 type fixture struct {
 	*tokens.Cache
 	book  *book
 	clock *clock
 	acl   *acl.Set
-	// cached is false when the case runs on a cache that keeps nothing.
+	// cached is false if the case runs on a cache that keeps nothing.
 	cached bool
 }
 
@@ -120,8 +119,8 @@ func newFixture(t *testing.T, o tokens.Options) *fixture {
 	return f
 }
 
-// bothWays runs a case with a cache, and with one that keeps nothing: what is
-// answered is the same, only the number of look-ups differs.
+// bothWays runs a case with a cache, and with one that keeps nothing: the results are the same, only the number of look-ups
+// differs.
 func bothWays(t *testing.T, o tokens.Options, run func(t *testing.T, f *fixture)) {
 	t.Helper()
 	t.Run("cached", func(t *testing.T) { run(t, newFixture(t, o)) })
@@ -133,8 +132,7 @@ func bothWays(t *testing.T, o tokens.Options, run func(t *testing.T, f *fixture)
 	})
 }
 
-// inBubble is bothWays where time stands still unless everybody waits, and a
-// test can wait until everybody does.
+// inBubble is bothWays in a bubble: time stands still unless all goroutines wait, and a test can wait until they do.
 func inBubble(t *testing.T, o tokens.Options, run func(t *testing.T, f *fixture)) {
 	t.Helper()
 	t.Run("cached", func(t *testing.T) { cachedInBubble(t, o, run) })
@@ -181,8 +179,7 @@ func (f *fixture) settle() {
 	}
 }
 
-// mustKnow asks for a token that is good, answers its principal, and waits until
-// ristretto has it.
+// mustKnow asks for a good token, returns its principal, and waits until ristretto has it.
 func (f *fixture) mustKnow(t *testing.T, token string) *principal.Principal {
 	t.Helper()
 	p, err := f.Principal(t.Context(), token)
@@ -196,7 +193,7 @@ func (f *fixture) mustKnow(t *testing.T, token string) *principal.Principal {
 	return p
 }
 
-// mustRefuse asks for a token that must answer the error.
+// mustRefuse asks for a token and expects the error.
 func (f *fixture) mustRefuse(t *testing.T, token string, want error) {
 	t.Helper()
 	p, err := f.Principal(t.Context(), token)
@@ -205,8 +202,7 @@ func (f *fixture) mustRefuse(t *testing.T, token string, want error) {
 	}
 }
 
-// asks runs f and fails unless the book was asked so often meanwhile; without a
-// cache each call asks.
+// asks runs f and fails unless the book was asked so many times meanwhile; without a cache each call asks.
 func (f *fixture) asks(t *testing.T, cached, uncached int, run func()) {
 	t.Helper()
 	before := f.book.asked()

@@ -5,19 +5,18 @@ import (
 	"sync/atomic"
 )
 
-// Stats counts what a Cache did since it was made, for metrics. Each number only
-// grows.
+// Stats counts what a Cache has done since it was made, for metrics. Each number only grows.
 type Stats struct {
-	Hits         uint64 // answered from what was known
-	Misses       uint64 // not; the source was asked, or its last "unknown" was repeated
-	NegativeHits uint64 // of the misses: answered from the short memory of unknown tokens
+	Hits         uint64 // found in the cache
+	Misses       uint64 // not found: the source was asked, or its last "unknown" was repeated
+	NegativeHits uint64 // of the misses: refused from the short memory of unknown tokens
 	Shed         uint64 // of the misses: refused because too many unknown tokens were tried
-	Loads        uint64 // look-ups at the source, those in the background included
-	LoadErrors   uint64 // of the loads: the source could not answer
+	Loads        uint64 // look-ups at the source, also those in the background
+	LoadErrors   uint64 // of the loads: the source was unreachable or failed
 	Unknown      uint64 // of the loads: the source does not know the token
-	Refreshes    uint64 // of the loads: started ahead of time, in the background
-	Retries      uint64 // look-ups that were made again because something was forgotten meanwhile
-	Forgets      uint64 // calls of the Forget methods, those for messages of other nodes included
+	Refreshes    uint64 // of the loads: started early, in the background
+	Retries      uint64 // look-ups repeated because something was forgotten meanwhile
+	Forgets      uint64 // calls of the Forget methods, also those for messages of other nodes
 }
 
 type counters struct {
@@ -28,8 +27,7 @@ type counters struct {
 	forgets                                        atomic.Uint64
 }
 
-// spread is a counter in pieces, so that processors that all count hits do not
-// wait for one another.
+// spread is a counter in pieces, so that processors that count hits at once do not wait for one another.
 type spread [16]struct {
 	n atomic.Uint64
 	_ [56]byte
@@ -46,8 +44,7 @@ func (s *spread) sum() (n uint64) {
 	return n
 }
 
-// Stats reads the counters. They are read one by one: sums may be off by what
-// happens meanwhile.
+// Stats reads the counters, one by one: sums may be off by what happens meanwhile.
 func (c *Cache) Stats() Stats {
 	n := &c.count
 	return Stats{

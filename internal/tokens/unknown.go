@@ -8,8 +8,7 @@ import (
 
 const (
 	unknownSlots = 1 << 12
-	// unknownLife is how long "unknown" is remembered: a token that another node
-	// issues is refused here no longer than this.
+	// unknownLife is how long "unknown" is remembered: a token that another node issues is refused here no longer than this.
 	unknownLife = 2 * time.Second
 
 	seenSlots = 1 << 15
@@ -22,8 +21,8 @@ type refused struct {
 	number uint64
 }
 
-// unknowns remembers tokens that the source did not know: a table in which a
-// newer one takes the place of an older one. It holds 256 KB at most.
+// unknowns remembers tokens that the source did not know, in a table in which a newer one replaces an older one. It holds 256 KB
+// at most.
 type unknowns [unknownSlots]atomic.Pointer[refused]
 
 func (u *unknowns) slot(d *Digest) *atomic.Pointer[refused] {
@@ -40,8 +39,7 @@ func (u *unknowns) find(d *Digest, now int64) *refused {
 	return r
 }
 
-// seen remembers, by 64 bits of their digest, tokens that were good here or were
-// issued here. It forgets at will.
+// seen remembers, by 64 bits of their digests, tokens that were good here or were issued here. It may forget any of them.
 type seen [seenSlots]atomic.Uint64
 
 func (s *seen) slot(d *Digest) (*atomic.Uint64, uint64) {

@@ -63,7 +63,7 @@ func TestShed(t *testing.T) {
 		}
 		f.mustKnow(t, known)
 		f.ForgetAll()
-		f.mustKnow(t, known) // asked for again: it was seen before
+		f.mustKnow(t, known) // looked up although others are refused: it was seen before
 		f.mustKnow(t, issued)
 		if _, err := f.Principal(t.Context(), newcomer); apierr.As(err) == nil {
 			t.Errorf("a token that was never seen: %v", err)
@@ -73,8 +73,7 @@ func TestShed(t *testing.T) {
 	})
 }
 
-// TestNewcomersAreNotRationed shows that good tokens use nothing up: a node that
-// restarts meets all its clients at once.
+// TestNewcomersAreNotRationed checks that good tokens use up no allowance: a node that restarts meets all its clients at once.
 func TestNewcomersAreNotRationed(t *testing.T) {
 	bothWays(t, tokens.Options{UnknownRate: 5}, func(t *testing.T, f *fixture) {
 		for range 100 {
@@ -83,7 +82,7 @@ func TestNewcomersAreNotRationed(t *testing.T) {
 	})
 }
 
-// TestFlood: unknown tokens do not push out those that are known.
+// TestFlood: unknown tokens do not evict known ones.
 func TestFlood(t *testing.T) {
 	flood := 200_000
 	if testing.Short() {

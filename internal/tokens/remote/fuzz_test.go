@@ -8,8 +8,8 @@ import (
 	"github.com/ringfence/ringfence/internal/tokens/remote"
 )
 
-// FuzzRecord reads whatever a server may answer. What is taken from it can be
-// neither a wildcard nor the end of a header, and errors do not repeat it.
+// FuzzRecord reads any response of a server. No text taken from it can be a wildcard or end a header, and errors do not repeat
+// it.
 func FuzzRecord(f *testing.F) {
 	f.Add([]byte(record(nil)))
 	f.Add([]byte(record(map[string]any{"auth_id": "*", "session_uuid": "a\r\nb"})))

@@ -12,7 +12,7 @@ import (
 	"github.com/ringfence/ringfence/internal/tokens/remote"
 )
 
-// TestForeignPatterns is about accesses that only that server's language has.
+// TestForeignPatterns checks accesses that only that server's language has.
 func TestForeignPatterns(t *testing.T) {
 	tests := []struct {
 		name  string
@@ -52,7 +52,7 @@ func TestForeignPatterns(t *testing.T) {
 	}
 }
 
-// manyPatterns are as many as a set may have.
+// manyPatterns are as many as a set may hold.
 func manyPatterns() []string {
 	all := make([]string, acl.MaxPatterns)
 	for i := range all {
@@ -61,7 +61,7 @@ func manyPatterns() []string {
 	return all
 }
 
-// TestLoggedPatternsAreBounded shows that a server cannot fill the log.
+// TestLoggedPatternsAreBounded checks that a server cannot fill the log.
 func TestLoggedPatternsAreBounded(t *testing.T) {
 	var text strings.Builder
 	var n atomic.Int64

@@ -10,18 +10,18 @@ import (
 	"github.com/ringfence/ringfence/acl"
 )
 
-// maxLogged patterns that are not understood are logged, each once.
+// maxLogged is how many patterns that are not understood are logged, each once.
 const maxLogged = 100
 
-// record is what counts of a token record.
+// record holds the fields of a token record that matter.
 type record struct {
 	user, session, tenant, purpose string
-	expires                        time.Time // zero: it does not say
+	expires                        time.Time // zero: the record does not say
 	acl                            []string
 }
 
-// parseRecord reads `{"data": {...}}`. Whatever it holds that could not be an
-// identity is refused: these texts become words of accesses and header values.
+// parseRecord reads `{"data": {...}}`. It refuses any text that could not be an identity: these texts become words of accesses
+// and header values.
 func parseRecord(body []byte) (record, error) {
 	var answer struct {
 		Data *struct {
@@ -66,7 +66,7 @@ func parseRecord(body []byte) (record, error) {
 	}, nil
 }
 
-// isIdentity allows UUIDs and names such as "wazo-auth", and nothing at all.
+// isIdentity allows UUIDs and names such as "wazo-auth", and nothing else.
 func isIdentity(s string) bool {
 	if len(s) > 128 {
 		return false
@@ -80,18 +80,17 @@ func isIdentity(s string) bool {
 	return true
 }
 
-// parseTime reads a moment in UTC that is written without a zone, with or
-// without a fraction of a second.
+// parseTime reads a time in UTC that is written without a zone, with or without a fraction of a second.
 func parseTime(text string) (time.Time, error) {
-	t, err := time.Parse("2006-01-02T15:04:05", text) // a fraction is accepted where none is asked for
+	t, err := time.Parse("2006-01-02T15:04:05", text) // a fraction is accepted although the layout has none
 	if err != nil {
 		return time.Time{}, errors.New("its utc_expires_at is not a time")
 	}
 	return t, nil
 }
 
-// isRefusal reports whether a 404 is the server's own "no such token" and not
-// some other server's "no such page". It has the status in its body, or the name of an error.
+// isRefusal reports whether a 404 is the server's own "no such token" and not some other server's "no such page". The server's
+// own has the status in its body, or the name of an error.
 func isRefusal(body []byte) bool {
 	var answer struct {
 		Status  int    `json:"status_code"`
@@ -104,9 +103,9 @@ func isRefusal(body []byte) bool {
 	return answer.Status == http.StatusNotFound || answer.ErrorID != "" && answer.Message != ""
 }
 
-// compile makes a set of the record's accesses. That server's language has
-// patterns that ours refuses, such as "us*". One that grants is left out, so that
-// it grants nothing; when one that denies is not understood, everything is denied.
+// compile makes a set of the record's accesses. That server's language has patterns that ours refuses, such as "us*". A granting
+// pattern that is not understood is left out, so it grants nothing; if a denying pattern is not understood, everything is
+// denied.
 func (s *Source) compile(patterns []string) *acl.Set {
 	if set, err := s.acls.Compile(patterns); err == nil {
 		return set
@@ -132,7 +131,7 @@ func (s *Source) compile(patterns []string) *acl.Set {
 	return set
 }
 
-// log says something about a pattern once.
+// log logs a message about a pattern once.
 func (s *Source) log(pattern, message string, err error) {
 	s.mu.Lock()
 	known := s.logged[pattern] || len(s.logged) >= maxLogged
@@ -145,7 +144,7 @@ func (s *Source) log(pattern, message string, err error) {
 	}
 }
 
-// plain reports whether the byte is one that tokens and ids are made of.
+// plain reports whether the byte is one that tokens and ids consist of.
 func plain(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-' || c == '_'
 }

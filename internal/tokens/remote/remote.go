@@ -41,14 +41,14 @@ type Config struct {
 	// Staleness is how long a response is trusted, 10 s by default and tokens.MaxStaleness at most: the bound on how late a
 	// revocation takes effect.
 	Staleness time.Duration
-	// CAFile holds the PEM certificates that the server's is checked against. By
-	// default those of the system; a certificate is always checked.
+	// CAFile holds the PEM certificates that the server's certificate is checked against, by default those of the system. A
+	// certificate is always checked.
 	CAFile string
 	// PlainHTTP allows http:// to another machine. Everybody on the network can then read the tokens.
 	PlainHTTP bool
 	// Now is the clock, time.Now by default.
 	Now func() time.Time
-	// Logger is told of accesses that this gateway does not understand; slog.Default by default.
+	// Logger reports accesses that this gateway does not understand; slog.Default by default.
 	Logger *slog.Logger
 }
 
@@ -135,7 +135,7 @@ func isLoopback(host string) bool {
 
 func readRoots(file string) (*x509.CertPool, error) {
 	if file == "" {
-		return nil, nil // the system's
+		return nil, nil // the system's certificates
 	}
 	pem, err := os.ReadFile(file) //nolint:gosec // the operator names it
 	if err != nil {
@@ -148,14 +148,13 @@ func readRoots(file string) (*x509.CertPool, error) {
 	return roots, nil
 }
 
-// Close drops the connections that are idle.
+// Close closes the idle connections.
 func (s *Source) Close() { s.transport.CloseIdleConnections() }
 
 // Staleness returns how long a response is trusted.
 func (s *Source) Staleness() time.Duration { return s.config.Staleness }
 
-// Shape allows 20 to 200 characters of base64url, which UUIDs and our own tokens
-// are.
+// Shape allows 20 to 200 characters of base64url: UUIDs and our own tokens are of this form.
 func (s *Source) Shape(token string) bool {
 	if len(token) < minToken || len(token) > maxToken {
 		return false
@@ -169,7 +168,7 @@ func (s *Source) Shape(token string) bool {
 	return true
 }
 
-// Load asks the server. See tokens.Source, and the package comment for what is believed.
+// Load asks the server. See tokens.Source, and the package comment for which responses are believed.
 func (s *Source) Load(ctx context.Context, token string, d tokens.Digest) (*principal.Principal, error) {
 	if !s.Shape(token) {
 		return nil, tokens.ErrUnknown
@@ -202,11 +201,11 @@ func (s *Source) Load(ctx context.Context, token string, d tokens.Digest) (*prin
 	}, nil
 }
 
-// answer is what counts of a response.
+// answer holds the parts of a response that matter.
 type answer struct {
 	status int
 	date   string
-	body   []byte // one byte over maxBody when it is longer
+	body   []byte // one byte over maxBody if it is longer
 }
 
 func (s *Source) get(ctx context.Context, token string) (answer, error) {
@@ -229,8 +228,8 @@ func unavailable(format string, args ...any) error {
 	return fmt.Errorf("remote auth server: %w: %w", store.ErrUnavailable, fmt.Errorf(format, args...))
 }
 
-// withoutToken drops an error whose text repeats the token. Errors of net/http may
-// quote the address, of which it is part, or what a server sent back.
+// withoutToken drops an error whose text repeats the token. Errors of net/http may quote the address, which contains the token,
+// or the server's response.
 func withoutToken(err error, token string) error {
 	if strings.Contains(err.Error(), token) {
 		return errors.New("the exchange failed")
@@ -238,11 +237,11 @@ func withoutToken(err error, token string) error {
 	return err
 }
 
-// noExpiry is the life of a token of which the server tells no end. It is asked again after the staleness, and says then.
+// noExpiry is the life of a token whose expiry the server does not say. The token is looked up again after the staleness.
 const noExpiry = 100 * 365 * 24 * time.Hour
 
-// expiry is when the token expires by this machine's clock: as long from when it was
-// asked for as it is from when the server answered. The server says when in whole seconds, so that one may have passed.
+// expiry returns when the token expires by this machine's clock: the time left is counted from when the request was sent,
+// against the time at which the server responded. The server's time is in whole seconds, so a second may have passed.
 func expiry(expires time.Time, date string, asked time.Time) time.Time {
 	if expires.IsZero() {
 		return asked.Add(noExpiry)

@@ -33,10 +33,10 @@ const (
 	tenant  = "7e9a9700-0000-4000-8000-000000000000"
 )
 
-// The servers of these tests stand in for the auth server of an existing
-// platform, which cannot run here: they speak TLS and its record format.
+// The servers of these tests stand in for the auth server of an existing platform, which cannot run here: they speak TLS and its
+// record format.
 
-// platform starts a server and makes a source of it that trusts its certificate.
+// platform starts a server and returns a source that trusts its certificate.
 func platform(t *testing.T, handler http.HandlerFunc, change func(*remote.Config)) *remote.Source {
 	t.Helper()
 	server := httptest.NewTLSServer(handler)
@@ -64,7 +64,7 @@ func load(t *testing.T, s *remote.Source, token string) (*principal.Principal, e
 	return s.Load(t.Context(), token, tokens.DigestOf(token))
 }
 
-// record is a token record as that server writes it, with some keys changed; nil removes one.
+// record returns a token record as that server writes it, with some keys changed; nil removes one.
 func record(changes map[string]any) string {
 	data := map[string]any{
 		"token": token, "auth_id": user, "xivo_user_uuid": user, "xivo_uuid": "c0ffee00-0000-4000-8000-000000000000",
@@ -168,7 +168,7 @@ func TestIdentities(t *testing.T) {
 	}
 }
 
-// TestAnswers shows that only that server's own words make a token unknown.
+// TestAnswers checks that only that server's own response makes a token unknown.
 func TestAnswers(t *testing.T) {
 	redirect := func(location string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
@@ -229,8 +229,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestErrorsKeepTheToken provokes errors of the network and of a server that
-// sends back what it is asked.
+// TestErrorsKeepTheToken provokes errors of the network and of a server that echoes the request.
 func TestErrorsKeepTheToken(t *testing.T) {
 	echo := platform(t, func(w http.ResponseWriter, r *http.Request) {
 		conn, _, err := http.NewResponseController(w).Hijack()
@@ -413,8 +412,8 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// TestBehindTheCache is the whole way: a revocation takes effect when the answer is
-// too old, an outage never makes a token unknown.
+// TestBehindTheCache tests the whole path: a revocation takes effect when the result is too old; an outage never makes a token
+// unknown.
 func TestBehindTheCache(t *testing.T) {
 	var mu sync.Mutex
 	handler := answer(200, record(nil))
