@@ -9,12 +9,13 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// Children is the list of those objects of a collection, C, that belong to one object of another, P: GET /{parents}/{id}/{children}.
-// Both collections are declared on the engine, before or after.
+// Children lists the objects of a collection, C, that belong to one object of another, P: GET /{parents}/{id}/{children}. Both
+// collections are declared on the engine, before or after.
 type Children[P, C any] struct {
-	// Column of the children has the first key of their parent.
+	// Column is the column of C that refers to the first key of the parent.
 	Column string
-	// Me is for parents who are the users that log in: there is also the list of the caller's own, GET /{parents}/me/{children}.
+	// Me is for parents that are the users who log in: it adds the list of the caller's own children, GET
+	// /{parents}/me/{children}.
 	Me bool
 }
 
@@ -34,14 +35,14 @@ func (l Children[P, C]) On(e *Engine) {
 	})
 }
 
-// parent is the object at the beginning of a path whose end is a list.
+// parent is the object at the beginning of the path of a list.
 type parent struct {
 	path, singular string
 	// key returns the first key of the object that the request's path names.
 	key func(ctx context.Context, c store.Conn, scope string, r *rest.Request) (any, error)
 }
 
-// parentOf is an object of a collection that a path names by its key.
+// parentOf is the parent that the path names by its key.
 func parentOf[T any](k *Collection[T]) parent {
 	return parent{path: "/" + k.Path + "/{" + k.Param + "}", singular: k.Singular, key: func(ctx context.Context, c store.Conn, scope string, r *rest.Request) (any, error) {
 		o, err := k.row(ctx, c, scope, r.Param(k.Param))
@@ -52,7 +53,7 @@ func parentOf[T any](k *Collection[T]) parent {
 	}}
 }
 
-// callerOf is the object of a collection that the caller is.
+// callerOf is the parent that is the caller.
 func callerOf[T any](k *Collection[T]) parent {
 	return parent{path: "/" + k.Path + "/me", singular: k.Singular, key: func(ctx context.Context, c store.Conn, scope string, r *rest.Request) (any, error) {
 		o, err := k.row(ctx, c, scope, r.Principal().UserUUID)
@@ -63,7 +64,8 @@ func callerOf[T any](k *Collection[T]) parent {
 	}}
 }
 
-// listOf is the list of the objects of a collection for which a condition on a parent's key holds: GET {parent}/{collection}.
+// listOf returns the operation that lists a collection's objects for which a condition on a parent's key holds: GET
+// {parent}/{collection}.
 func listOf[T any](k *Collection[T], of parent, path, id, tag string, condition func(placeholder string) string) rest.Operation {
 	list := k.list
 	list.Recurse = false

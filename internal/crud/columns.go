@@ -14,7 +14,7 @@ import (
 	"github.com/ringfence/ringfence/internal/rest"
 )
 
-// kind is how a column's values compare.
+// kind says how a column's values are compared.
 type kind int
 
 const (
@@ -25,7 +25,7 @@ const (
 	other
 )
 
-// postgres is the type of a key of that kind there.
+// postgres returns the PostgreSQL type of a key of that kind.
 func (k kind) postgres() string {
 	switch k {
 	case integer:
@@ -37,23 +37,23 @@ func (k kind) postgres() string {
 	}
 }
 
-// column is one field of T that is kept in the table.
+// column is one field of T that is stored in the table.
 type column struct {
 	name      string
-	scan      string // what a SELECT calls it, so that it is scanned into the field
+	scan      string // its name in the result of a SELECT, which maps it to the field
 	kind      kind
 	index     []int
-	generated bool // the database gives it
-	computed  bool // an expression of Resource.Virtual: read, and never written
-	virtual   bool // an expression in place of a name
-	joining   bool // kept in the joining table of a link
+	generated bool // the database sets it
+	computed  bool // an expression of Resource.Virtual: read, never written
+	virtual   bool // an expression instead of a name
+	joining   bool // stored in the joining table of a link
 	ref       string
-	owns      bool // what it refers to says whose the object is
-	fixed     bool // set on create alone
+	owns      bool // the object belongs to the tenant of what it refers to
+	fixed     bool // set only on create
 	of        string
 }
 
-// selected is the column as a SELECT or a RETURNING names it.
+// selected returns the column as a SELECT or a RETURNING names it.
 func (c column) selected() string {
 	if c.scan == c.name { // an expression never is
 		return c.name
@@ -64,7 +64,7 @@ func (c column) selected() string {
 // columnsOf reads the tags of T.
 func columnsOf(t reflect.Type) []column { return columnsWithin(t, "", "", nil) }
 
-// columnsWithin reads the tags of a struct whose columns' names begin with prefix.
+// columnsWithin reads the tags of a struct whose column names begin with prefix.
 func columnsWithin(t reflect.Type, prefix, scan string, index []int) []column {
 	var out []column
 	for _, f := range reflect.VisibleFields(t) {
@@ -105,8 +105,7 @@ func kindOf(f reflect.StructField) kind {
 	}
 }
 
-// argument turns what a client typed into a value to compare the column with. It returns false when no
-// row can have it.
+// argument turns a client's text into a value to compare the column with. It returns false if no row can have that value.
 func (c column) argument(typed string) (any, bool) {
 	switch c.kind {
 	case text:
@@ -125,7 +124,7 @@ func (c column) argument(typed string) (any, bool) {
 	}
 }
 
-// typed is a value of the column that the database wrote as text.
+// typed parses a value of the column that the database wrote as text.
 func (c column) typed(text string) any {
 	if value, ok := c.argument(text); ok {
 		return value
@@ -133,7 +132,7 @@ func (c column) typed(text string) any {
 	return text
 }
 
-// sorted is the expression that a list is ordered by: case and accents do not matter.
+// sorted returns the expression that orders a list: it ignores case and accents.
 func (c column) sorted() string {
 	if c.kind == text {
 		return "fold(" + c.name + ")"
@@ -141,8 +140,8 @@ func (c column) sorted() string {
 	return c.name
 }
 
-// unindexed is sorted such that no index serves it. A database that expects the rows that a search leaves to be spread
-// evenly over the list's order may walk an index in that order, and read nearly all rows when they are not.
+// unindexed returns sorted in a form that no index serves. PostgreSQL may expect the matches of a search to be spread evenly
+// over the list's order; it then walks an index in that order, and reads nearly all rows if they are not.
 func (c column) unindexed() string {
 	switch c.kind {
 	case text:
@@ -154,7 +153,7 @@ func (c column) unindexed() string {
 	}
 }
 
-// searched is the expression that a search term is looked for in.
+// searched returns the expression in which a search term is looked for.
 func (c column) searched() string {
 	if c.kind == text {
 		return "fold(" + c.name + ")"
@@ -162,7 +161,7 @@ func (c column) searched() string {
 	return "CAST(" + c.name + " AS text)"
 }
 
-// Placeholders is "$from, $from+1, ..." of n arguments, or NULL for none, which IN never finds.
+// Placeholders returns "$from, $from+1, ..." for n arguments, or NULL for none, which IN never matches.
 func Placeholders(from, n int) string {
 	if n == 0 {
 		return "NULL"
@@ -177,7 +176,7 @@ func Placeholders(from, n int) string {
 // arguments collects a statement's values.
 type arguments struct{ values []any }
 
-// add returns the value's placeholder.
+// add appends a value and returns its placeholder.
 func (a *arguments) add(v any) string {
 	a.values = append(a.values, v)
 	return fmt.Sprintf("$%d", len(a.values))

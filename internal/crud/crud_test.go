@@ -23,7 +23,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
 
-// Thing is what the tests' collection holds.
+// Thing is an object of the tests' collection.
 type Thing struct {
 	UUID       string  `db:"uuid" json:"uuid" format:"uuid" doc:"Taken on create when it is sent."`
 	TenantUUID string  `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
@@ -46,10 +46,10 @@ type world struct {
 	acl    []string
 
 	loads     []int    // how many things each Load got
-	committed []string // what Committed heard of
+	committed []string // what Committed was called with
 }
 
-// rerun is a database whose first run of every transaction is undone, as a serialization failure does.
+// rerun is a database that undoes the first run of every transaction, like a serialization failure.
 type rerun struct{ store.DB }
 
 func (r rerun) InTx(ctx context.Context, fn func(ctx context.Context, tx store.Conn) error) error {
@@ -104,7 +104,7 @@ func (w *world) mount() {
 			if change.New == change.Old {
 				return errors.New("old and new are one")
 			}
-			if change.New.UUID == "" || change.Old != nil { // of an update this is a mistake, which has no effect
+			if change.New.UUID == "" || change.Old != nil { // on an update this is a mistake, which has no effect
 				change.New.UUID = uuid.NewString()
 			}
 			change.New.Name = strings.Replace(change.New.Name, "prepare ", "prepared ", 1)
@@ -207,7 +207,7 @@ func (w *world) do(method, path, body string) resttest.Answer {
 	return resttest.To(w.t, w.svc, "/api/test", p).Do(method, path, sent)
 }
 
-// want fails the test when the status is another, and decodes the body.
+// want fails the test if the status differs, and decodes the body.
 func (w *world) want(status int, method, path, body string) map[string]any {
 	w.t.Helper()
 	answer := w.do(method, path, body).Want(status)
@@ -266,7 +266,7 @@ func TestPrepareAloneChanges(t *testing.T) {
 	})
 }
 
-// A fixed column is chosen on create and never changed.
+// A fixed column is set on create and never changes.
 func TestFixedColumnsNeverChange(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		path := "/things/" + w.want(200, "POST", "/things", `{"name":"a","code":"c"}`)["uuid"].(string)
@@ -367,7 +367,7 @@ func TestSearchInAuthsStyle(t *testing.T) {
 	})
 }
 
-// What a search leaves of a few rows is looked up by its keys, what it leaves of many is searched again: the pages are the same.
+// A few matches of a search are looked up by their keys; with many, the search runs again. The pages are the same.
 func TestSearchOfFewAndOfMany(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		const few = 5000
@@ -420,7 +420,7 @@ func TestFilterByManyUUIDs(t *testing.T) {
 	})
 }
 
-// A list without a limit is loaded in parts: a statement takes so many arguments and no more.
+// A list without a limit is loaded in parts: a statement takes a limited number of arguments.
 func TestLongLists(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		const many = 2500
@@ -462,7 +462,7 @@ func TestDuplicateInAuthsStyle(t *testing.T) {
 	})
 }
 
-// A refusal names what the client sent of the constraint's columns, and of another table's nothing.
+// A refusal names the columns of the constraint that the client sent, and none of another table.
 func TestDuplicatesAreNamedByTheirColumns(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		made := w.want(200, "POST", "/things", `{"name":"a","code":"X","parts":["p"]}`)
@@ -485,7 +485,7 @@ func TestDuplicatesAreNamedByTheirColumns(t *testing.T) {
 	})
 }
 
-// A key that a client may choose is chosen on create and never changed.
+// A key that a client may choose is set on create and never changes.
 func TestKeysNeverChange(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		chosen := uuid.NewString()

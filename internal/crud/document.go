@@ -14,21 +14,21 @@ import (
 	"github.com/ringfence/ringfence/internal/tenant"
 )
 
-// Document is one object that a tenant has at a path without a key, such as a configuration: GET, PUT and DELETE /{Path}, and POST where
-// Blank is nil. A PUT must hold what is required; anything else that it does not hold stays as it is.
+// Document is one object that each tenant has at a path without a key, such as a configuration: GET, PUT and DELETE /{Path}, and
+// POST if Blank is nil. A PUT must contain the required fields; fields that it does not contain stay as they are.
 //
-// The Resource says the path, the names, the table, the scope and the hooks; what it has for lists and keys means nothing here. The table has a
-// column tenant_uuid, and one of text for each parameter of the path; together they are its key. What is not a tenant each's is kept as the
-// master tenant's.
+// The Resource declares the path, the names, the table, the scope and the hooks; its options for lists and keys have no effect
+// here. The table has a column tenant_uuid, and a text column for each parameter of the path; together they are its key. A
+// document that is not per tenant is stored as the master tenant's.
 type Document[T any] struct {
 	Resource[T]
-	// Blank is what is read, with 200, while nothing is stored, made of a document that has its keys and its defaults: [Defaults] is that
-	// document itself. A PUT stores one then, and a DELETE has nothing to do. Where Blank is nil a POST stores the first, and all else is
-	// 404 before.
+	// Blank makes the document that is read, with 200, while nothing is stored, from one that has its keys and its defaults:
+	// [Defaults] returns that one itself. A PUT then stores one, and a DELETE has nothing to do. If Blank is nil, a POST stores
+	// the first one, and everything else is 404 before that.
 	Blank func(fresh *T) any
-	// Allow refuses a change, before anything else is said about it. Old is nil when nothing is stored.
+	// Allow refuses a change before any other check. Old is nil if nothing is stored.
 	Allow func(ctx context.Context, c store.Conn, change *Change[T]) error
-	// Audited is what the audit keeps of a document, where that is not its fields.
+	// Audited returns what the audit keeps of a document, if that is not its fields.
 	Audited func(o *T) map[string]any
 	// Describe adapts an operation: create, read, update or delete.
 	Describe func(action string, op *rest.Operation)
@@ -37,7 +37,7 @@ type Document[T any] struct {
 // Defaults is the Blank of documents that are read with their defaults while nothing is stored.
 func Defaults[T any](fresh *T) any { return fresh }
 
-// Documents are a Document's, of all tenants, on its engine.
+// Documents are the documents of all tenants, on an engine.
 type Documents[T any] struct {
 	Document[T]
 	k          *Collection[T]
@@ -48,7 +48,7 @@ type Documents[T any] struct {
 func (d Document[T]) On(e *Engine) *Documents[T] {
 	template, err := pathtemplate.Parse("/" + d.Path)
 	if err != nil {
-		panic(err) // a mistake in the declaration, seen at every start
+		panic(err) // a mistake in the declaration, which every start reports
 	}
 	d.Keys = append([]string{tenantColumn}, template.Parameters()...)
 	if len(d.Only) == 0 {
@@ -104,7 +104,7 @@ func (d *Documents[T]) declare() []rest.Operation {
 	return out
 }
 
-// Of returns the document of a tenant, or nil. parameters are the values of the path's, in their order.
+// Of returns the document of a tenant, or nil. parameters are the values of the path's parameters, in their order.
 func (d *Documents[T]) Of(ctx context.Context, c store.Conn, tenantUUID string, parameters ...string) (*T, error) {
 	args := &arguments{}
 	conditions := make([]string, len(d.Keys))
@@ -121,7 +121,7 @@ func (d *Documents[T]) Of(ctx context.Context, c store.Conn, tenantUUID string, 
 	return o, d.k.own(ctx, c, []*T{o})
 }
 
-// parameters are the values of the path's.
+// parameters returns the values of the path's parameters.
 func (d *Documents[T]) parameters(r *rest.Request) []string {
 	out := make([]string, 0, len(d.Keys))
 	for _, name := range d.Keys[1:] {
@@ -130,7 +130,7 @@ func (d *Documents[T]) parameters(r *rest.Request) []string {
 	return out
 }
 
-// fresh is a document that has its keys and its defaults, and is not stored.
+// fresh returns a document with its keys and its defaults that is not stored.
 func (d *Documents[T]) fresh(tenantUUID string, parameters []string) (*T, error) {
 	o := new(T)
 	if err := d.k.schema.SetDefaults(o); err != nil {
@@ -142,7 +142,7 @@ func (d *Documents[T]) fresh(tenantUUID string, parameters []string) (*T, error)
 	return o, nil
 }
 
-// none is what a client reads where nothing is stored.
+// none returns what a client reads while nothing is stored.
 func (d *Documents[T]) none(tenantUUID string, parameters []string) (any, error) {
 	if d.Blank == nil {
 		return nil, d.k.notFound("", nil)
@@ -178,7 +178,7 @@ func (d *Documents[T]) read(ctx context.Context, r *rest.Request) (rest.Reply, e
 	return rest.Reply{Body: body}, err
 }
 
-// write finds the document and has do change it, in one transaction.
+// write finds the document and lets do change it, in one transaction.
 func (d *Documents[T]) write(ctx context.Context, change *Change[T], do func(ctx context.Context, c store.Conn) error) error {
 	err := d.k.engine.InTx(ctx, func(ctx context.Context, c store.Conn) (err error) {
 		if err := d.k.mayWrite(ctx, c, change.Tenant); err != nil {
@@ -189,7 +189,7 @@ func (d *Documents[T]) write(ctx context.Context, change *Change[T], do func(ctx
 			return err
 		}
 		if change.Old == nil && d.Blank != nil && change.Request.Op().Method == http.MethodDelete {
-			return d.checkIfMatch(change) // there is nothing to delete, nor to be allowed
+			return d.checkIfMatch(change) // nothing to delete, so nothing to check
 		}
 		if err := d.k.run(ctx, c, change, d.Allow); err != nil {
 			return err
@@ -202,7 +202,7 @@ func (d *Documents[T]) write(ctx context.Context, change *Change[T], do func(ctx
 	return nil
 }
 
-// checkIfMatch refuses a change of a document that is not what the client has read, or that there is not.
+// checkIfMatch refuses a change if the document is not the one that the client has read, or does not exist.
 func (d *Documents[T]) checkIfMatch(change *Change[T]) error {
 	var read any = change.Old
 	if change.Old == nil {
@@ -223,7 +223,7 @@ func (d *Documents[T]) receive(ctx context.Context, r *rest.Request) (*Change[T]
 	return change, d.k.receive(ctx, change)
 }
 
-// make stores a document where there is none.
+// make stores the first document.
 func (d *Documents[T]) make(ctx context.Context, c store.Conn, change *Change[T]) (err error) {
 	if change.New, err = d.fresh(change.Tenant, d.parameters(change.Request)); err != nil {
 		return err
@@ -287,7 +287,7 @@ func (d *Documents[T]) remove(ctx context.Context, r *rest.Request) (rest.Reply,
 	})
 }
 
-// reply shows a document that was written, without what is write-only.
+// reply returns a written document without its write-only fields.
 func (d *Documents[T]) reply(o *T) (rest.Reply, error) {
 	for i := range d.k.schema.Properties {
 		if p := &d.k.schema.Properties[i]; p.WriteOnly {
@@ -297,8 +297,8 @@ func (d *Documents[T]) reply(o *T) (rest.Reply, error) {
 	return d.k.reply(o, false)
 }
 
-// place is how the audit names the document that has these values of the path's parameters: the path's words are the resource and the
-// values the object or, where there are none, the last word is.
+// place returns how the audit names the document with these values of the path's parameters. The words of the path are the
+// resource. The values are the object or, if there are none, the last word is.
 func (d *Document[T]) place(parameters []string) (resource, object string) {
 	words := slices.DeleteFunc(strings.Split(d.Path, "/"), func(segment string) bool { return strings.HasPrefix(segment, "{") })
 	if len(parameters) > 0 {

@@ -14,7 +14,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// Paper is what the tests' documents hold. Only those that have a drawer in their path have one.
+// Paper is a document of the tests. Only those with a drawer in their path have one.
 type Paper struct {
 	TenantUUID string  `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
 	Drawer     string  `db:"drawer" json:"-"`
@@ -26,7 +26,7 @@ type Paper struct {
 	Secret *string `json:"secret,omitempty" writeOnly:"true" maxLength:"50"`
 }
 
-// sealPaper keeps the secret backwards.
+// sealPaper stores the secret backwards.
 func sealPaper(_ context.Context, _ store.Conn, change *crud.Change[Paper]) error {
 	if !change.Sent.Has("secret") {
 		return nil
@@ -66,7 +66,7 @@ func papers(db store.DB) (*rest.Service, *crud.Engine, error) {
 	return svc, e, svc.Mount()
 }
 
-// makePapers makes the tables.
+// makePapers creates the tables.
 func makePapers(tb testing.TB, db store.DB) {
 	tb.Helper()
 	kind := "text"
@@ -113,7 +113,7 @@ func TestDocuments(t *testing.T) {
 	}.Run(t)
 }
 
-// A document is told of by its name, and drawers are documents of their own.
+// Told gets a document by its name, and drawers are documents of their own.
 func TestDocumentsAreTold(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		makePapers(t, w.db)

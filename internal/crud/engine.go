@@ -11,18 +11,18 @@ import (
 	"github.com/ringfence/ringfence/internal/tenant"
 )
 
-// Engine runs the collections of one service on one database. Collections, links and the like are declared on it while the service is
-// described, from one goroutine; Operations then returns all that follows from them.
+// Engine runs the collections of one service on one database. Collections, links and the like are declared on it while the
+// service is described, from one goroutine; Operations then returns their operations.
 type Engine struct {
-	// Service is the first word of the accesses: "confd". Prefix is where it is served.
+	// Service is the first word of the accesses: "confd". Prefix is the path under which it is served.
 	Service string
 	Prefix  string
 	DB      store.DB
 	Style   Style
-	// Enter, where it is set, runs before anything else that a request does in the tenant that it acts in.
+	// Enter, if set, runs before anything else that a request does in its tenant.
 	Enter func(ctx context.Context, r *rest.Request, tenantUUID string) error
-	// Told hears of the changes of each transaction once it has committed, and before the client does. It must not block. A process that
-	// dies between the two has told nobody: whoever keeps something made from the data makes it anew at its start.
+	// Told receives the changes of each transaction after its commit, and before the client gets the reply. It must not block. A
+	// process that dies between the two has told nobody: anything derived from the data must be rebuilt at the start.
 	Told func(changes []Told)
 
 	collections map[reflect.Type]any    // *Collection[T], by T
@@ -33,23 +33,23 @@ type Engine struct {
 	declared    []func() []rest.Operation
 }
 
-// Told is one committed change: an object was made, changed or deleted, or what it is linked with.
+// Told is one committed change: an object, or its links, were created, changed or deleted.
 type Told struct {
-	// Resource is the path of the collection: "users"; Key the object's first key; Tenant the one that has it.
+	// Resource is the path of the collection: "users"; Key is the object's first key; Tenant is the tenant that owns it.
 	Resource, Key, Tenant string
 }
 
-// declare adds what is to become operations when everything is declared.
+// declare adds a declaration, which becomes operations when everything is declared.
 func (e *Engine) declare(operations func() []rest.Operation) {
 	e.declared = append(e.declared, operations)
 }
 
-// Add declares an operation that is of no collection's shape.
+// Add declares an operation that does not fit the shape of a collection.
 func (e *Engine) Add(op rest.Operation) {
 	e.declare(func() []rest.Operation { return []rest.Operation{op} })
 }
 
-// Operations returns the operations of all that was declared, in the order of the declarations.
+// Operations returns the operations of everything that was declared, in the order of the declarations.
 func (e *Engine) Operations() []rest.Operation {
 	var out []rest.Operation
 	for _, operations := range e.declared {
@@ -58,7 +58,7 @@ func (e *Engine) Operations() []rest.Operation {
 	return out
 }
 
-// Rows returns a zero value of the struct of each collection's and each document's rows, by its table, for tests.
+// Rows returns a zero value of the row struct of each collection and each document, by table, for tests.
 func (e *Engine) Rows() map[string]any {
 	out := map[string]any{}
 	for of, k := range e.collections {
@@ -71,8 +71,8 @@ func (e *Engine) Rows() map[string]any {
 	return out
 }
 
-// Of returns the collection of T's, which may be declared later than what uses it, but before the first request.
-// It panics when there is none: a mistake in a declaration, seen at every start.
+// Of returns the collection of T, which may be declared after its user, but before the first request. It panics if there is
+// none: a mistake in a declaration, which every start reports.
 func Of[T any](e *Engine) *Collection[T] {
 	k, ok := e.collections[reflect.TypeFor[T]()].(*Collection[T])
 	if !ok {
@@ -81,7 +81,7 @@ func Of[T any](e *Engine) *Collection[T] {
 	return k
 }
 
-// TenantOf returns the tenant that a request acts in, ready to be acted in. It is called outside of a transaction.
+// TenantOf returns the tenant in which a request acts, after Enter ran for it. It is called outside of a transaction.
 func (e *Engine) TenantOf(ctx context.Context, r *rest.Request) (string, error) {
 	scope, err := tenant.Of(ctx, e.DB, r)
 	if err != nil || e.Enter == nil {
@@ -90,7 +90,8 @@ func (e *Engine) TenantOf(ctx context.Context, r *rest.Request) (string, error) 
 	return scope, e.Enter(ctx, r, scope)
 }
 
-// begin returns the tenant that a request acts in, and its body. A caller who may not act there is refused before the body is read.
+// begin returns the tenant in which a request acts, and its body. A caller who may not act there is refused before the body is
+// read.
 func (e *Engine) begin(ctx context.Context, r *rest.Request) (scope string, sent rest.Object, err error) {
 	if scope, err = e.TenantOf(ctx, r); err != nil {
 		return "", sent, err
@@ -99,7 +100,7 @@ func (e *Engine) begin(ctx context.Context, r *rest.Request) (scope string, sent
 	return scope, sent, err
 }
 
-// transaction is what one transaction leaves to be done when it has committed.
+// transaction holds the work to do after a transaction has committed.
 type transaction struct {
 	committed []func()
 	told      []Told
@@ -107,8 +108,8 @@ type transaction struct {
 
 type transactionKey struct{}
 
-// InTx runs fn in one transaction, within which the collections' Insert, Update and Delete may be called any number of times. What
-// they leave to be done after a commit is done when it has committed, before InTx returns. fn may run again.
+// InTx runs fn in one transaction, in which the collections' Insert, Update and Delete may be called any number of times. Their
+// work for after the commit is done before InTx returns. fn may run again.
 func (e *Engine) InTx(ctx context.Context, fn func(ctx context.Context, c store.Conn) error) error {
 	var tx *transaction
 	err := e.DB.InTx(ctx, func(ctx context.Context, c store.Conn) error {
@@ -127,32 +128,32 @@ func (e *Engine) InTx(ctx context.Context, fn func(ctx context.Context, c store.
 	return nil
 }
 
-// afterCommit has fn called when the transaction of ctx has committed.
+// afterCommit registers fn to run after the transaction of ctx has committed.
 func afterCommit(ctx context.Context, fn func()) {
-	tx := ctx.Value(transactionKey{}).(*transaction) // writes without Engine.InTx are a mistake that every test sees
+	tx := ctx.Value(transactionKey{}).(*transaction) // writing without Engine.InTx is a mistake that every test sees
 	tx.committed = append(tx.committed, fn)
 }
 
-// tell has the change told when the transaction of ctx has committed.
+// tell registers the change to be told after the transaction of ctx has committed.
 func tell(ctx context.Context, change Told) {
 	tx := ctx.Value(transactionKey{}).(*transaction)
 	tx.told = append(tx.told, change)
 }
 
-// Style is what differs between the services; it is said once, in the service's description.
+// Style holds the differences between the services. Each service sets it once, in its description.
 type Style struct {
-	// Filtered lists carry `filtered`, and their total counts all that the tenant has; without it total
-	// counts what the search and the filters leave.
+	// Filtered lists have `filtered`, and their total counts all objects of the tenant; without it, total counts the matches of
+	// the search and the filters.
 	Filtered bool
 	// CreateStatus is the status of a successful POST.
 	CreateStatus int
-	// UpdateReply makes PUT return the object with 200, in place of 204 and nothing.
+	// UpdateReply makes PUT return 200 with the object instead of 204.
 	UpdateReply bool
-	// Location sends the new object's path on create, and has every object list it in `links`. T embeds Hrefs.
+	// Location sends the new object's path on create, and lists it in `links` of every object. T embeds Hrefs.
 	Location bool
-	// SearchWords makes a search of several words find them with anything between.
+	// SearchWords lets a search of several words match with anything between them.
 	SearchWords bool
-	// Duplicate is the kind of a refusal to have something twice, or to remove what others hold on to.
+	// Duplicate is the kind of error for a duplicate, or for deleting an object that others refer to.
 	Duplicate apierr.Kind
 }
 

@@ -8,29 +8,29 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// Count says how many objects of the other side one may be linked with.
+// Count says with how many objects of the other side one may be linked.
 type Count int
 
-// An object has any number of the other side's, or at most one.
+// An object may be linked with any number of objects of the other side, or with at most one.
 const (
 	Any Count = iota
 	AtMostOne
 )
 
-// Deletion says what becomes of a link when one of its objects is deleted.
+// Deletion says what happens to a link when one of its objects is deleted.
 type Deletion int
 
 const (
-	// Unlink says that the link goes with the object. The joining table says so too, by ON DELETE CASCADE.
+	// Unlink deletes the link with the object. The joining table does so too, by ON DELETE CASCADE.
 	Unlink Deletion = iota
-	// Refuse says that what is linked cannot be deleted.
+	// Refuse refuses to delete a linked object.
 	Refuse
-	// Cascade says that what the object is linked with is deleted too.
+	// Cascade deletes the linked objects too.
 	Cascade
 )
 
-// Link joins the objects of two collections by a table that has a column for each side. From it come these operations, of which Only
-// names those that there are; without Only there are put and delete:
+// Link joins the objects of two collections by a table that has a column for each side. It has these operations, limited to
+// those that Only names; without Only it has put and delete:
 //
 //	put        PUT /{left}/{id}/{path}/{id}        makes the link; to repeat it changes nothing but the columns of Row
 //	delete     DELETE /{left}/{id}/{path}/{id}     ends it; to repeat it changes nothing
@@ -47,13 +47,13 @@ type Link[L, R any] struct {
 	Table string
 	// LeftColumn and RightColumn refer to the collections' first keys; by default "{singular}_{key}".
 	LeftColumn, RightColumn string
-	// Calls is what refusals call the right side, where that is not its title: "Endpoint".
+	// Calls is the name of the right side in refusals, if that is not its title: "Endpoint".
 	Calls string
-	// Position is the column that keeps the order of a left object's list.
+	// Position is the column that stores the order of a left object's list.
 	Position string
-	// Path is that of the right side below a left object; by default the right collection's.
+	// Path is the path of the right side below a left object; by default the right collection's.
 	Path string
-	// Only names the operations. Empty and not nil: there are none, and the two only show each other.
+	// Only names the operations. If it is empty and not nil, there are none, and the two sides only show each other.
 	Only []string
 	// Action is the last word of put's access: "update" unless it is set.
 	Action string
@@ -61,23 +61,23 @@ type Link[L, R any] struct {
 	LeftHas, RightHas Count
 	// LeftShows and RightShows are the fields in which the objects of each side show the other.
 	LeftShows, RightShows []Show
-	// LeftDeleted is what becomes of the link when the left object is deleted, RightDeleted when the right one is.
+	// LeftDeleted says what happens to the link when the left object is deleted, RightDeleted when the right one is.
 	LeftDeleted, RightDeleted Deletion
-	// Strict links ask Allow and MayEnd also of what changes nothing, such as links that give rights: a caller who may not make or end a
-	// link does not learn whether there is one. They have no Row, and the table is unique in both columns together.
+	// Strict links call Allow and MayEnd even if nothing would change, for links that give rights: a caller who may not make or
+	// end a link does not learn whether it exists. They have no Row, and the table is unique in both columns together.
 	Strict bool
-	// AcrossTenants lets the two belong to different tenants, of which the caller sees both.
+	// AcrossTenants lets the two objects belong to different tenants. The caller must see both.
 	AcrossTenants bool
-	// Row is what else the joining table keeps of a link: the body of put. [RowOf] makes it.
+	// Row holds the other columns of the joining table: the body of put. [RowOf] makes it.
 	Row *Row
 	// Set and SetBack are the lists that `set` and `set_back` take.
 	Set     *List[L, R]
 	SetBack *List[R, L]
 	// Allow refuses to make a link. By default it is All(SameTenant, LeftFree, RightFree).
 	Allow Check[L, R]
-	// MayEnd refuses to end one; Right is nil where all of Left's are ended.
+	// MayEnd refuses to end a link; Right is nil if all of Left's links are ended.
 	MayEnd Check[L, R]
-	// Changed is the last in the transaction; Committed runs when it has committed.
+	// Changed runs last in the transaction; Committed runs after the commit.
 	Changed   Check[L, R]
 	Committed func(pair *Pair[L, R])
 }
@@ -85,18 +85,18 @@ type Link[L, R any] struct {
 // Check refuses to make or to end a link. It runs in the transaction.
 type Check[L, R any] func(ctx context.Context, c store.Conn, pair *Pair[L, R]) error
 
-// Pair is one making or ending of a link.
+// Pair is one link that is made or ended.
 type Pair[L, R any] struct {
 	Request *rest.Request
-	// Tenant is the one that the request acts in.
+	// Tenant is the tenant in which the request acts.
 	Tenant string
 	Left   *L
-	Right  *R // nil when all of Left's are ended
-	// Ends is true when the link is ended.
+	Right  *R // nil if all of Left's links are ended
+	// Ends is true if the link is ended.
 	Ends bool
-	// Row is what the joining table keeps of the link beside the keys: a pointer to the struct that Link.Row was made of, or nil.
+	// Row holds the other columns of the joining table: a pointer to the struct that Link.Row was made of, or nil.
 	Row any
-	// Carry is what one hook leaves for a later one.
+	// Carry passes a value from one hook to a later one.
 	Carry any
 
 	link *joint[L, R]
@@ -125,7 +125,7 @@ func (l Link[L, R]) On(e *Engine) {
 	})
 }
 
-// join finds the link's collections, and has them show it and heed it.
+// join finds the link's collections and registers the link with them: the fields that show it, and the guards.
 func (l Link[L, R]) join(e *Engine) *joint[L, R] {
 	j := &joint[L, R]{Link: l, engine: e, left: Of[L](e), right: Of[R](e)}
 	if j.LeftColumn == "" {

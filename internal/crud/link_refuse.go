@@ -9,7 +9,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// All is the checks in this order; the first that refuses counts.
+// All runs the checks in this order and returns the first refusal.
 func All[L, R any](checks ...Check[L, R]) Check[L, R] {
 	return func(ctx context.Context, c store.Conn, pair *Pair[L, R]) error {
 		for _, check := range checks {
@@ -31,7 +31,7 @@ func SameTenant[L, R any](_ context.Context, _ store.Conn, pair *Pair[L, R]) err
 	return j.engine.Style.stored("different tenants ('%s_tenant_uuid': '%s', '%s_tenant_uuid': '%s')", j.left.Singular, left, j.right.Singular, right)
 }
 
-// LeftFree refuses when the left object is linked with another already.
+// LeftFree refuses if the left object is already linked with another.
 func LeftFree[L, R any](ctx context.Context, c store.Conn, pair *Pair[L, R]) error {
 	j := pair.link
 	if j.LeftHas == Any {
@@ -44,7 +44,7 @@ func LeftFree[L, R any](ctx context.Context, c store.Conn, pair *Pair[L, R]) err
 	return j.engine.Style.Associated(j.left.said(), j.said(), j.LeftColumn, j.left.Key(pair.Left), j.RightColumn, held)
 }
 
-// said is what refusals call the right side.
+// said returns the name of the right side in refusals.
 func (j *joint[L, R]) said() string {
 	if j.Calls != "" {
 		return j.Calls
@@ -52,7 +52,7 @@ func (j *joint[L, R]) said() string {
 	return j.right.said()
 }
 
-// RightFree refuses when the right object is linked with another already.
+// RightFree refuses if the right object is already linked with another.
 func RightFree[L, R any](ctx context.Context, c store.Conn, pair *Pair[L, R]) error {
 	j := pair.link
 	if j.RightHas == Any {
@@ -65,7 +65,7 @@ func RightFree[L, R any](ctx context.Context, c store.Conn, pair *Pair[L, R]) er
 	return j.engine.Style.Associated(j.left.said(), j.said(), j.LeftColumn, held, j.RightColumn, j.right.Key(pair.Right))
 }
 
-// held returns the key of an object that one is linked with, other than except, or nil.
+// held returns the key of an object, other than except, that this one is linked with, or nil.
 func held(ctx context.Context, c store.Conn, joining string, one, other *side, key, except any) (any, error) {
 	condition, args := "", []any{key}
 	if except != nil {
@@ -79,8 +79,8 @@ func held(ctx context.Context, c store.Conn, joining string, one, other *side, k
 	return other.collection.key().typed(found[0]), nil
 }
 
-// Associated refuses because an object is linked with another: "User is associated with a Voicemail ('user_id': 1, ...)". keys are
-// names and values, in turn.
+// Associated refuses because an object is linked with another: "User is associated with a Voicemail ('user_id': 1, ...)". keys
+// are alternating names and values.
 func (s Style) Associated(one, other string, keys ...any) error {
 	return s.stored("%s is associated with a %s (%s)", one, other, pairs(keys))
 }
@@ -90,7 +90,7 @@ func (s Style) NotAssociated(one, other string, keys ...any) error {
 	return s.stored("%s must be associated with a %s (%s)", one, other, pairs(keys))
 }
 
-// NotPermitted refuses with a sentence of its own.
+// NotPermitted refuses with its own sentence.
 func (s Style) NotPermitted(sentence string, keys ...any) error {
 	if len(keys) == 0 {
 		return s.stored("Operation not permitted. %s", sentence)
@@ -98,7 +98,7 @@ func (s Style) NotPermitted(sentence string, keys ...any) error {
 	return s.stored("Operation not permitted. %s (%s)", sentence, pairs(keys))
 }
 
-// pairs writes names and values as the messages that existing clients know have them.
+// pairs writes names and values in the form that existing clients know.
 func pairs(keys []any) string {
 	parts := make([]string, 0, len(keys)/2)
 	for two := range slices.Chunk(keys, 2) {
@@ -107,7 +107,7 @@ func pairs(keys []any) string {
 	return strings.Join(parts, ", ")
 }
 
-// guard has a collection heed a link when one of its objects is deleted.
+// guard makes a collection check a link when one of its objects is deleted.
 func guard[O, P any](of *Collection[O], other *Collection[P], d Deletion, e *Engine, joining string, one, far *side) {
 	switch d {
 	case Refuse:

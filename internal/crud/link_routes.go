@@ -65,7 +65,7 @@ func (j *joint[L, R]) operations() []rest.Operation {
 	return out
 }
 
-// further are the operations that read, create or replace.
+// further returns the operations that read, create or replace.
 func (j *joint[L, R]) further(kind, path string) rest.Operation {
 	left, right := strings.ReplaceAll(j.left.Path, "/", "_"), strings.ReplaceAll(j.right.Path, "/", "_")
 	switch kind {
@@ -92,7 +92,7 @@ func (j *joint[L, R]) further(kind, path string) rest.Operation {
 		}
 		return s.operation()
 	default:
-		panic(fmt.Sprintf("%s: a link has no operation %q", j.Table, kind)) // a mistake in the declaration, seen at every start
+		panic(fmt.Sprintf("%s: a link has no operation %q", j.Table, kind)) // a mistake in the declaration, which every start reports
 	}
 }
 
@@ -130,7 +130,7 @@ func (j *joint[L, R]) readOne() rest.Operation {
 	}
 }
 
-// among is the condition for the keys on the far side of those that a link joins with one of the near side.
+// among returns the condition for the keys on the far side that a link joins with an object of the near side.
 func among(key string, near, far *side, placeholder string) string {
 	return key + " IN (SELECT " + far.column + " FROM " + near.joining + " WHERE " + near.column + " = " + placeholder + ")"
 }

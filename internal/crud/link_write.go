@@ -13,7 +13,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// change finds both sides, and does the work, in one transaction.
+// change finds both sides and runs do, in one transaction.
 func (j *joint[L, R]) change(ctx context.Context, r *rest.Request, both bool, do func(context.Context, store.Conn, *Pair[L, R]) error) (rest.Reply, error) { //nolint:unparam // as a rest.Handler returns it
 	scope, err := j.engine.TenantOf(ctx, r)
 	if err != nil {
@@ -42,7 +42,7 @@ func (j *joint[L, R]) change(ctx context.Context, r *rest.Request, both bool, do
 	return rest.Reply{}, err
 }
 
-// own fills in what hooks and checks read of both.
+// own loads the fields of both objects that hooks and checks read.
 func (j *joint[L, R]) own(ctx context.Context, c store.Conn, p *Pair[L, R]) error {
 	if err := j.left.own(ctx, c, []*L{p.Left}); err != nil || p.Right == nil {
 		return err
@@ -64,7 +64,7 @@ func (j *joint[L, R]) put(ctx context.Context, r *rest.Request) (rest.Reply, err
 	})
 }
 
-// tie makes the link, or changes the row of one that there is.
+// tie makes the link, or changes its row if it exists.
 func (j *joint[L, R]) tie(ctx context.Context, c store.Conn, p *Pair[L, R], sent *rest.Object) error {
 	if j.Strict {
 		return j.make(ctx, c, p)
@@ -102,7 +102,7 @@ func (j *joint[L, R]) tie(ctx context.Context, c store.Conn, p *Pair[L, R], sent
 	return j.concludePair(ctx, c, p)
 }
 
-// make makes the link, if it is allowed.
+// make makes the link if it is allowed.
 func (j *joint[L, R]) make(ctx context.Context, c store.Conn, p *Pair[L, R]) error {
 	if err := j.Allow(ctx, c, p); err != nil {
 		return err
@@ -114,7 +114,7 @@ func (j *joint[L, R]) make(ctx context.Context, c store.Conn, p *Pair[L, R]) err
 	return j.concludePair(ctx, c, p)
 }
 
-// insert writes the row of a link, and returns how many rows it wrote: none where a strict link is there already.
+// insert writes the row of a link, and returns how many rows it wrote: none if a strict link exists already.
 func (j *joint[L, R]) insert(ctx context.Context, c store.Conn, p *Pair[L, R]) (int64, error) {
 	left := j.left.Key(p.Left)
 	args := &arguments{}
@@ -132,7 +132,7 @@ func (j *joint[L, R]) insert(ctx context.Context, c store.Conn, p *Pair[L, R]) (
 		sql += " ON CONFLICT (" + j.LeftColumn + ", " + j.RightColumn + ") DO NOTHING"
 	}
 	made, err := c.Exec(ctx, sql, args.values...)
-	if store.IsConstraint(err, store.Unique) { // of two at once, by those who read before
+	if store.IsConstraint(err, store.Unique) { // two clients did it at once, and both had read before
 		refusal := j.engine.Style.stored("%s is associated with a %s already", j.left.said(), j.said())
 		refusal.Err = err
 		return 0, refusal
@@ -154,7 +154,8 @@ func (j *joint[L, R]) dropAll(ctx context.Context, r *rest.Request) (rest.Reply,
 	})
 }
 
-// untie ends the links for which the condition holds. To end what there is not changes nothing, and nothing refuses it but MayEnd of a strict link.
+// untie ends the links for which the condition holds. Ending a link that does not exist changes nothing, and only MayEnd of a
+// strict link refuses it.
 func (j *joint[L, R]) untie(ctx context.Context, c store.Conn, p *Pair[L, R], condition string, args ...any) error {
 	if !j.Strict {
 		there, err := store.Get[int](ctx, c, "SELECT count(*) FROM "+j.Table+" WHERE "+condition, args...)
@@ -174,7 +175,7 @@ func (j *joint[L, R]) untie(ctx context.Context, c store.Conn, p *Pair[L, R], co
 	return j.concludePair(ctx, c, p)
 }
 
-// concludePair is the end of every change of a link: the hooks, the audit, and what is told.
+// concludePair ends every change of a link: it runs the hooks, and keeps the change in the audit and tells it.
 func (j *joint[L, R]) concludePair(ctx context.Context, c store.Conn, p *Pair[L, R]) error {
 	if j.Changed != nil {
 		if err := j.Changed(ctx, c, p); err != nil {

@@ -13,23 +13,25 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// Part is a part of an object with a path of its own: GET and PUT /{collection}/{id}/{Path}. With Name each property of it has
-// one too: GET and PUT /{collection}/{id}/{Path}/{name}; all properties are then of one type.
+// Part is a part of an object with its own path: GET and PUT /{collection}/{id}/{Path}. With Name each property of it has a path
+// too: GET and PUT /{collection}/{id}/{Path}/{name}; all properties then have one type.
 //
-// A part is a field of the object: a struct whose columns are the table's (tag `prefix`), or that the resource's hooks load and
-// save. A PUT of it is an update of the object, with the resource's hooks.
+// A part is a field of the object: either a struct whose columns are the table's (tag `prefix`), or one that the resource's
+// hooks load and save. A PUT of it is an update of the object, with the resource's hooks.
 type Part[T, P any] struct {
 	Path string
-	// ID is what the operations' ids call it, where that is not the path: "user_fallback". Only limits the operations to those named: read, update.
+	// ID is the part's name in the operations' ids, if that is not the path: "user_fallback". Only limits the operations to those
+	// named: read, update.
 	ID   string
 	Only []string
-	// Field is where an object has the part. The field is read-only in the object itself.
+	// Field is the object's field that holds the part. The field is read-only in the object itself.
 	Field func(o *T) *P
 	// Name is the path parameter that names a property: "forward_name".
 	Name string
-	// Whole says that a PUT replaces the part: what is not sent is null or, if it is required, refused. Without it what is not sent stays.
+	// Whole says that a PUT replaces the part: a field that is not sent becomes null or, if it is required, is refused. Without
+	// it, a field that is not sent stays.
 	Whole bool
-	// Merge, where it is set, may change what the client sent by what there was, and refuse it.
+	// Merge, if set, may merge what the client sent with what is stored, and refuse it.
 	Merge func(ctx context.Context, c store.Conn, old, changed *P, sent rest.Object) error
 }
 
@@ -83,7 +85,7 @@ func (p Part[T, P]) On(e *Engine) {
 	})
 }
 
-// read returns the part, or the property of it that the path names where names is set.
+// read returns the part, or the property of it that the path names if names is set.
 func (p Part[T, P]) read(k *Collection[T], names *rest.Schema) rest.Handler {
 	return func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 		scope, err := k.engine.TenantOf(ctx, r)
@@ -114,7 +116,7 @@ func (p Part[T, P]) read(k *Collection[T], names *rest.Schema) rest.Handler {
 	}
 }
 
-// named is the property that a path names.
+// named returns the property that a path names.
 func (p Part[T, P]) named(schema *rest.Schema, part *P, r *rest.Request) (reflect.Value, error) {
 	property := schema.Property(r.Param(p.Name))
 	if property == nil {

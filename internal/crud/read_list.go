@@ -32,7 +32,7 @@ func (k *Collection[T]) serveList(ctx context.Context, r *rest.Request) (rest.Re
 // narrowing returns a further condition of a list, and adds its values to args.
 type narrowing func(ctx context.Context, c store.Conn, scope string, args *arguments) (string, error)
 
-// serveNarrowed lists the tenant's objects; with a narrowing, those of its subtree for which that holds.
+// serveNarrowed lists the tenant's objects; with a narrowing, it lists those of the tenant's subtree that match.
 func (k *Collection[T]) serveNarrowed(ctx context.Context, r *rest.Request, narrow narrowing) (rest.Reply, error) {
 	query, err := r.List(k.list)
 	if err != nil {
@@ -77,7 +77,7 @@ func (k *Collection[T]) serveNarrowed(ctx context.Context, r *rest.Request, narr
 	return rest.Reply{Body: body}, err
 }
 
-// checkFilters refuses what is neither true nor false where one of them must be.
+// checkFilters refuses anything but true and false for the boolean parameters.
 func (k *Collection[T]) checkFilters(filters []rest.Filter) error {
 	for _, f := range filters {
 		if _, ok := rest.ParseBool(f.Value); !ok && k.Matches[f.Name].Condition == "" && k.byName[f.Name].kind == boolean {
@@ -89,8 +89,8 @@ func (k *Collection[T]) checkFilters(filters []rest.Filter) error {
 	return nil
 }
 
-// page returns the rows that a query asks for, of those for which where holds, and how many there are. scope is the
-// placeholder of the tenant that the request acts in.
+// page returns the rows of a query's page, of those for which where holds, and how many there are. scope is the placeholder of
+// the tenant in which the request acts.
 func (k *Collection[T]) page(ctx context.Context, c store.Conn, query rest.List, where, scope string, args *arguments) (found page[T], err error) {
 	everything := *args
 	conditions := []string{where}
@@ -103,7 +103,7 @@ func (k *Collection[T]) page(ctx context.Context, c store.Conn, query rest.List,
 	narrowed := strings.Join(conditions, " AND ")
 	left := *args
 	filtered, paged := unknown, narrowed
-	if query.Search != "" && query.Limit > 0 { // how many there are tells, too, how to look for the page
+	if query.Search != "" && query.Limit > 0 { // the number of matches also decides how to find the page
 		var keys string
 		if filtered, keys, err = k.findKeys(ctx, c, narrowed, left); err != nil {
 			return found, err
@@ -121,7 +121,7 @@ func (k *Collection[T]) page(ctx context.Context, c store.Conn, query rest.List,
 		}
 	}
 	if filtered == unknown {
-		// What is left of the last page tells how many there are. A full page, and one beyond the last, do not.
+		// The rows left for the last page tell how many there are. A full page, and one beyond the last, do not.
 		filtered = query.Offset + len(found.Items)
 		if full := query.Limit > 0 && len(found.Items) == query.Limit; full || query.Offset > 0 && len(found.Items) == 0 {
 			if filtered, err = k.count(ctx, c, narrowed, left); err != nil {
@@ -142,13 +142,12 @@ func (k *Collection[T]) page(ctx context.Context, c store.Conn, query rest.List,
 const (
 	// unknown says that nobody has counted.
 	unknown = -1
-	// few is how many rows are sorted more quickly than they are found by walking an index in the list's order, which
-	// passes all the others on the way.
+	// few is how many rows are sorted faster than they are found by walking an index in the list's order, past all the others.
 	few = 5000
 )
 
-// findKeys tells how many rows there are for which a search holds, and the keys of a few as a JSON list: a search is dear, and is not made again
-// for the page where they are all.
+// findKeys returns how many rows match a search, and the keys as a JSON list if they are few: a search is expensive, and need
+// not run again for a page that the keys can find.
 func (k *Collection[T]) findKeys(ctx context.Context, c store.Conn, where string, args arguments) (found int, keys string, err error) {
 	list := "json_group_array(key)"
 	if k.engine.DB.Engine() == "postgres" {
@@ -170,7 +169,7 @@ func (k *Collection[T]) count(ctx context.Context, c store.Conn, where string, a
 	return store.Get[int](ctx, c, "SELECT count(*) FROM "+k.Table+" WHERE "+where, args.values...)
 }
 
-// ordered writes how a list's statement ends: its order and its page. found is how many rows match, or unknown.
+// ordered writes the end of a list's statement: its order and its page. found is how many rows match, or unknown.
 func (k *Collection[T]) ordered(query rest.List, found int, scope string, args *arguments) string {
 	order := k.shown(query.Order, scope)
 	by := order.sorted()
@@ -181,7 +180,7 @@ func (k *Collection[T]) ordered(query rest.List, found int, scope string, args *
 	if query.Desc {
 		direction = " DESC"
 	}
-	// The key ends the order, so that pages never overlap.
+	// The key ends the order: pages never overlap.
 	sql := " ORDER BY " + by + k.collation(order) + direction + " NULLS LAST, " + k.Keys[0] + direction
 	if query.Limit > 0 {
 		sql += " LIMIT " + args.add(query.Limit)
@@ -195,7 +194,7 @@ func (k *Collection[T]) ordered(query rest.List, found int, scope string, args *
 	return sql
 }
 
-// collation makes PostgreSQL sort text by its bytes, as SQLite does, whatever the database's locale is.
+// collation makes PostgreSQL sort text by its bytes, as SQLite does, whatever the locale of the database is.
 func (k *Collection[T]) collation(c column) string {
 	if c.kind == text && k.engine.DB.Engine() == "postgres" {
 		return ` COLLATE "C"`

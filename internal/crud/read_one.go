@@ -29,7 +29,7 @@ func (k *Collection[T]) Named(ctx context.Context, r *rest.Request) (*T, error) 
 	return k.named(ctx, r, nil)
 }
 
-// named is Named, in the form that view gives the object, where there is one.
+// named is Named, in the form of view if it is not nil.
 func (k *Collection[T]) named(ctx context.Context, r *rest.Request, view func(ctx context.Context, c store.Conn, object *T) error) (*T, error) {
 	scope, err := k.engine.TenantOf(ctx, r)
 	if err != nil {
@@ -54,7 +54,7 @@ func (k *Collection[T]) named(ctx context.Context, r *rest.Request, view func(ct
 	return object, err
 }
 
-// checkReadable finds nothing where the request may not read the object.
+// checkReadable returns not found if the request may not read the object.
 func (k *Collection[T]) checkReadable(ctx context.Context, c store.Conn, r *rest.Request, object *T) error {
 	if k.Readable == nil {
 		return nil
@@ -67,8 +67,8 @@ func (k *Collection[T]) checkReadable(ctx context.Context, c store.Conn, r *rest
 	return err
 }
 
-// find returns the object that a path names, ready to be shown. The query of its row tells which other tables have rows of it, so that an
-// object of which there is nothing elsewhere takes one query.
+// find returns the object that a path names, ready to be shown. The query of its row also tells which other tables have rows of
+// it: an object with none elsewhere takes one query.
 func (k *Collection[T]) find(ctx context.Context, c store.Conn, scope, typed string) (*T, error) {
 	key, value := k.keyed(typed)
 	if key == "" {
@@ -100,13 +100,13 @@ func (k *Collection[T]) find(ctx context.Context, c store.Conn, scope, typed str
 	return &found.Object, k.adapt(ctx, c, scope, objects)
 }
 
-// flagged is a row with a digit for each loader: whether there is anything to load.
+// flagged is a row with a digit for each loader, which says whether there is anything to load.
 type flagged[T any] struct {
 	Object T      `db:"object"`
 	There  string `db:"there"`
 }
 
-// row returns the row that a path names, if the scope's tenant or one below it has it, or it is shared. Anything else is not
+// row returns the row that a path names, if the scope's tenant or one below it owns it, or it is shared. Anything else is not
 // found, in one way.
 func (k *Collection[T]) row(ctx context.Context, c store.Conn, scope, typed string) (*T, error) {
 	key, value := k.keyed(typed)
@@ -120,7 +120,7 @@ func (k *Collection[T]) row(ctx context.Context, c store.Conn, scope, typed stri
 	return object, nil
 }
 
-// unknown is the refusal of a path that names nothing that the scope has.
+// unknown returns the refusal of a path that names nothing in the scope.
 func (k *Collection[T]) unknown(err error, key string, value any) error {
 	if !errors.Is(err, store.ErrNotFound) {
 		return err
@@ -128,10 +128,11 @@ func (k *Collection[T]) unknown(err error, key string, value any) error {
 	return k.notFound(key, value)
 }
 
-// queries are the statements that find one object, by the column of the key that was typed: $1 is its value, $2 the tenant of the scope.
+// queries are the statements that find one object, by the column of the key in the path: $1 is its value, $2 the tenant of the
+// scope.
 type queries struct {
 	row, find map[string]string
-	// loaders are all that fill in what is in other tables: what is the object's own, then what links show.
+	// loaders fill in the data from other tables: first the object's own, then that of the links.
 	loaders []loader
 }
 
@@ -146,7 +147,7 @@ func (k *Collection[T]) makeQueries() *queries {
 	for _, key := range k.names() {
 		condition := k.byName[key].name + " = $1 AND " + k.inScope(true, "$2")
 		if slices.Contains(k.Names, key) {
-			// What the tenant itself has goes before what is shared with it.
+			// The tenant's own objects come before those shared with it.
 			condition = k.byName[key].name + " = $1 AND " + k.inScope(false, "$2") + " ORDER BY " + k.Owner + " <> $2 LIMIT 1"
 		}
 		q.row[key] = "SELECT " + k.selected() + " FROM " + k.Table + " WHERE " + condition
@@ -155,8 +156,8 @@ func (k *Collection[T]) makeQueries() *queries {
 	return q
 }
 
-// keyed returns the column and the value of the key that was typed, or "" when it cannot be one. Only a key's canonical form is
-// one: an object must not be reached by another form than an access, or its denial, names.
+// keyed returns the column and the value of the key in the path, or "" if it cannot be one. Only a key's canonical form is
+// accepted: an object must not be reachable by a form that no access, or denial, names.
 func (k *Collection[T]) keyed(typed string) (column string, value any) {
 	for _, name := range slices.Concat(k.Keys, k.Names) {
 		if value, ok := k.byName[name].argument(typed); ok && fmt.Sprint(value) == typed {

@@ -9,10 +9,10 @@ import (
 	"github.com/ringfence/ringfence/internal/tenant"
 )
 
-// inScope is the condition for the rows that a list shows.
+// inScope returns the condition for the rows that a list shows.
 func (k *Collection[T]) inScope(recurse bool, scope string) string {
 	if k.Scope != PerTenant {
-		return "CAST(" + scope + " AS text) IS NOT NULL" // every placeholder is used, and has a type
+		return "CAST(" + scope + " AS text) IS NOT NULL" // every placeholder must be used, and have a type
 	}
 	where := k.Owner + " = " + scope
 	if recurse || k.Subtree {
@@ -24,7 +24,7 @@ func (k *Collection[T]) inScope(recurse bool, scope string) string {
 	return where
 }
 
-// keyIn is the condition for the rows whose keys are in a JSON list.
+// keyIn returns the condition for the rows whose keys are in a JSON list.
 func (k *Collection[T]) keyIn(keys string, args *arguments) string {
 	if k.engine.DB.Engine() == "postgres" {
 		return k.among("SELECT CAST(value AS " + k.byName[k.Keys[0]].kind.postgres() + ") FROM json_array_elements_text(CAST(" + args.add(keys) + " AS json))")
@@ -56,7 +56,7 @@ func (k *Collection[T]) filter(f rest.Filter, scope string, args *arguments) str
 	return col.name + " = " + args.add(value)
 }
 
-// shown is a column as the tenant of the scope reads it.
+// shown returns a column as the tenant of the scope reads it.
 func (k *Collection[T]) shown(name, scope string) column {
 	col := k.byName[name]
 	if expression, ok := k.Shown[name]; ok {
@@ -65,7 +65,7 @@ func (k *Collection[T]) shown(name, scope string) column {
 	return col
 }
 
-// anyOf is the condition for a list of UUIDs, as existing clients send it.
+// anyOf returns the condition for a list of UUIDs, as existing clients send it.
 func (k *Collection[T]) anyOf(col column, typed []string, args *arguments) string {
 	conditions := []string{"1 = 0"}
 	for _, t := range typed[:min(len(typed), rest.MaxLimit)] {
@@ -76,11 +76,11 @@ func (k *Collection[T]) anyOf(col column, typed []string, args *arguments) strin
 	return "(" + strings.Join(conditions, " OR ") + ")"
 }
 
-// search looks for the term in every searched column, as it is: %, _ and \ have no meaning. Of a collection without such columns
-// the term is ignored.
+// search looks for the literal term in every searched column: %, _ and \ have no special meaning. A collection without such
+// columns ignores the term.
 func (k *Collection[T]) search(term string, args *arguments) string {
 	if len(k.Search) == 0 && k.SearchText == "" && len(k.Found) == 0 {
-		return "1 = 1" // and no argument: PostgreSQL could not tell the type of one that is not used
+		return "1 = 1" // without an argument: PostgreSQL cannot infer the type of an unused one
 	}
 	pattern := strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(store.Fold(term))
 	if k.engine.Style.SearchWords {
@@ -104,8 +104,8 @@ func (k *Collection[T]) search(term string, args *arguments) string {
 	return "(" + strings.Join(conditions, " OR ") + ")"
 }
 
-// among is the condition for the rows whose key a query finds, such that an index serves it beside other conditions: of an OR with a subquery
-// PostgreSQL reads all rows, where it looks an array up.
+// among returns the condition for the rows whose key a query finds, in a form that an index serves beside other conditions:
+// PostgreSQL reads all rows for an OR with a subquery, but looks up an array.
 func (k *Collection[T]) among(query string) string {
 	if k.engine.DB.Engine() == "postgres" {
 		return k.Keys[0] + " = ANY (ARRAY(" + query + "))"
@@ -115,7 +115,7 @@ func (k *Collection[T]) among(query string) string {
 
 func (k *Collection[T]) selected() string { return k.selectedAs("") }
 
-// selectedAs selects the columns such that they are scanned into a field of that prefix.
+// selectedAs selects the columns under names that scan into a field of that prefix.
 func (k *Collection[T]) selectedAs(prefix string) string {
 	names := make([]string, len(k.columns))
 	for i, c := range k.columns {

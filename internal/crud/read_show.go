@@ -12,7 +12,7 @@ import (
 // loadAtOnce is how many objects one Load gets: databases limit the arguments of a statement.
 const loadAtOnce = 1000
 
-// decorate makes rows what a client reads.
+// decorate turns rows into the objects that a client reads.
 func (k *Collection[T]) decorate(ctx context.Context, c store.Conn, scope string, objects []*T) error {
 	if err := k.own(ctx, c, objects); err != nil {
 		return err
@@ -20,7 +20,7 @@ func (k *Collection[T]) decorate(ctx context.Context, c store.Conn, scope string
 	return k.present(ctx, c, scope, objects)
 }
 
-// own fills in what is an object's own and no column: what a hook keeps beside the row.
+// own fills in the fields of an object that hooks store outside the row.
 func (k *Collection[T]) own(ctx context.Context, c store.Conn, objects []*T) error {
 	for some := range slices.Chunk(objects, loadAtOnce) {
 		for _, l := range k.beside {
@@ -42,7 +42,7 @@ func (k *Collection[T]) fill(ctx context.Context, c store.Conn, objects []*T) er
 	return k.Load(ctx, c, objects)
 }
 
-// present adds what a client is shown beside: what links join the objects with, how they look to the tenant that reads them, where they are.
+// present adds the rest: the linked objects, how they look to the tenant that reads them, and where they are.
 func (k *Collection[T]) present(ctx context.Context, c store.Conn, scope string, objects []*T) error {
 	for some := range slices.Chunk(objects, loadAtOnce) {
 		for _, l := range k.shows[reflect.TypeFor[T]()] {
@@ -54,7 +54,7 @@ func (k *Collection[T]) present(ctx context.Context, c store.Conn, scope string,
 	return k.adapt(ctx, c, scope, objects)
 }
 
-// adapt shows objects as they look to the tenant that reads them, and where they are.
+// adapt shows objects as the tenant that reads them sees them, and where they are.
 func (k *Collection[T]) adapt(ctx context.Context, c store.Conn, scope string, objects []*T) error {
 	if k.Present != nil {
 		if err := k.Present(ctx, c, scope, objects); err != nil {
@@ -67,7 +67,7 @@ func (k *Collection[T]) adapt(ctx context.Context, c store.Conn, scope string, o
 	return nil
 }
 
-// link says where an object is, if the service has its objects say so.
+// link sets an object's location, if the service's style shows it.
 func (k *Collection[T]) link(o any, key any) {
 	if !k.engine.Style.Location {
 		return
@@ -77,17 +77,17 @@ func (k *Collection[T]) link(o any, key any) {
 	}
 }
 
-// at is the path, behind the gate, of the object with a key.
+// at returns the path, behind the gate, of the object with a key.
 func (k *Collection[T]) at(key any) string {
 	return fmt.Sprintf("%s/%s/%v", k.engine.Prefix, k.Path, key)
 }
 
-// location is the object's path behind the gate.
+// location returns the object's path behind the gate.
 func (k *Collection[T]) location(o *T) string {
 	return k.at(k.field(o, k.Keys[0]))
 }
 
-// field is the value of a column's field.
+// field returns the value of a column's field.
 func (k *Collection[T]) field(o *T, name string) any {
 	return reflect.ValueOf(o).Elem().FieldByIndex(k.byName[name].index).Interface()
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/ringfence/ringfence/internal/tenant"
 )
 
-// refsOf are the columns that refer to other objects by the tag `ref`: "contexts.name" is the column and the collection of a value
-// that must exist in what the tenant sees. With the tag owner:"true" the object belongs to the tenant of what it refers to.
+// refsOf returns the columns that refer to other objects by the tag `ref`: "contexts.name" is the collection and the column of a
+// value that must exist for the tenant. With the tag owner:"true" the object belongs to the tenant of what it refers to.
 func refsOf(columns []column, owner bool) []column {
 	var out []column
 	for _, c := range columns {
@@ -25,7 +25,7 @@ func refsOf(columns []column, owner bool) []column {
 	return out
 }
 
-// checkRefs refuses values of these ref columns, of those that changed, that name nothing. A new object takes the tenant of what owns it.
+// checkRefs refuses changed values of these ref columns that name nothing. A new object takes the tenant of its owner.
 func (k *Collection[T]) checkRefs(ctx context.Context, c store.Conn, change *Change[T], refs []column) error {
 	for _, col := range refs {
 		value := reflect.ValueOf(change.New).Elem().FieldByIndex(col.index)
@@ -50,7 +50,7 @@ func (k *Collection[T]) checkRefs(ctx context.Context, c store.Conn, change *Cha
 	return nil
 }
 
-// refer returns the tenant that has what a column's value refers to.
+// refer returns the tenant that owns the object to which a column's value refers.
 func (e *Engine) refer(ctx context.Context, c store.Conn, col column, scope string, value any) (string, error) {
 	path, name, _ := strings.Cut(col.ref, ".")
 	t, ok := e.byPath[path]
@@ -68,7 +68,8 @@ func (e *Engine) refer(ctx context.Context, c store.Conn, col column, scope stri
 	return owner, err
 }
 
-// Has reports whether a tenant itself has an object whose column has this value. Of a collection that is not declared nobody has any.
+// Has reports whether a tenant itself owns an object whose column has this value. It returns false if the collection is not
+// declared.
 func (e *Engine) Has(ctx context.Context, c store.Conn, tenantUUID, path, column string, value any) (bool, error) {
 	t, ok := e.byPath[path]
 	if !ok {
@@ -78,7 +79,7 @@ func (e *Engine) Has(ctx context.Context, c store.Conn, tenantUUID, path, column
 	return n > 0, err
 }
 
-// missing refuses a field of a body for what it names: there is no such object, or none that the caller sees.
+// missing refuses a field of a body that names an object that does not exist, or that the caller does not see.
 func missing(field, said, key string, value any) error {
 	return apierr.New(apierr.Invalid, "field '%s': %s was not found ('%s': %s)", field, said, key, quoted(value))
 }
@@ -89,7 +90,7 @@ type pictured struct {
 	index []int
 }
 
-// picturedOf are the properties that are columns, or that a client may write.
+// picturedOf returns the properties that are columns, or that a client may write.
 func picturedOf(schema *rest.Schema, columns []column) []pictured {
 	kept := map[string]bool{}
 	for _, c := range columns {

@@ -15,7 +15,7 @@ import (
 	"github.com/ringfence/ringfence/internal/tenant"
 )
 
-// stored refuses because of what is stored: a duplicate, an association.
+// stored refuses because of stored data: a duplicate, an association.
 func (s Style) stored(format string, args ...any) *apierr.Error {
 	e := apierr.New(s.Duplicate, format, args...)
 	if s.Duplicate == apierr.Invalid {
@@ -24,7 +24,7 @@ func (s Style) stored(format string, args ...any) *apierr.Error {
 	return e
 }
 
-// notFound refuses a path that names nothing. A key is shown only when it is well-formed; one that is not is null in the details.
+// notFound refuses a path that names nothing. The details show only a well-formed key; any other is null.
 func (k *Collection[T]) notFound(key string, value any) error {
 	e := apierr.New(apierr.NotFound, "%s was not found", k.said())
 	if key != "" {
@@ -35,7 +35,7 @@ func (k *Collection[T]) notFound(key string, value any) error {
 	return e
 }
 
-// aliases are all keys by which a path parameter can name one object.
+// aliases returns all keys by which a path parameter can name one object.
 type aliases struct {
 	param string
 	keys  []string
@@ -51,15 +51,14 @@ func (k *Collection[T]) aliases(o *T) aliases {
 	return s
 }
 
-// refuseDenied refuses a caller whose token denies the operation under another key of its objects than the
-// path has. The gate has checked the access as it was typed: a caller who is denied confd.users.{uuid}.delete must not
-// delete the user by id.
+// refuseDenied refuses a caller whose token denies the operation under another key of its objects than the path's. The gate has
+// checked the access for the key in the path: a caller who is denied confd.users.{uuid}.delete must not delete the user by id.
 func refuseDenied(r *rest.Request, objects ...aliases) error {
 	p, asked := r.Principal(), r.Match().Access()
 	accesses := []rest.Match{*r.Match()}
 	for _, o := range objects {
 		if len(o.keys) == 0 {
-			continue // there is no such object in this request
+			continue // this request has no such object
 		}
 		var all []rest.Match
 		for i := range accesses {
@@ -79,7 +78,7 @@ func refuseDenied(r *rest.Request, objects ...aliases) error {
 	return nil
 }
 
-// mayRead refuses to show what is the master tenant's alone to another.
+// mayRead refuses to show the master tenant's own objects to another tenant.
 func (k *Collection[T]) mayRead(ctx context.Context, c store.Conn, scope string) error {
 	if k.Scope != Master {
 		return nil
@@ -87,7 +86,7 @@ func (k *Collection[T]) mayRead(ctx context.Context, c store.Conn, scope string)
 	return onlyMaster(ctx, c, scope)
 }
 
-// mayWrite refuses a change of what is not a tenant's to anybody but the master tenant.
+// mayWrite refuses changes of objects that no single tenant owns to every tenant but the master.
 func (k *Collection[T]) mayWrite(ctx context.Context, c store.Conn, scope string) error {
 	if k.Scope == PerTenant {
 		return nil
@@ -103,7 +102,7 @@ func onlyMaster(ctx context.Context, c store.Conn, scope string) error {
 	return err
 }
 
-// quoted writes a value as the messages that existing clients know have it: text between quotes.
+// quoted writes a value as in the messages that existing clients know: text between quotes.
 func quoted(value any) string {
 	if text, ok := value.(string); ok {
 		return "'" + text + "'"
@@ -111,11 +110,11 @@ func quoted(value any) string {
 	return fmt.Sprint(value)
 }
 
-// refused says what a broken constraint means to a client. object is the one that broke it; nothing is
-// said of the one that was there before, which may be another tenant's.
+// refused translates a broken constraint for a client. object is the one that broke it. Nothing is said of the object that was
+// there before, which may be another tenant's.
 func (k *Collection[T]) refused(err error, object *T) error {
 	if apierr.As(err) != nil {
-		return err // a hook has said it better
+		return err // a hook has a better error
 	}
 	var broken *store.ConstraintError
 	if !errors.As(err, &broken) {
@@ -128,7 +127,7 @@ func (k *Collection[T]) refused(err error, object *T) error {
 	case store.ForeignKey:
 		e = k.engine.Style.stored("%s is associated with something else, or refers to what does not exist", k.said())
 	default:
-		return err // the checks before should not have let it come this far
+		return err // earlier checks should have refused it
 	}
 	e.Resource, e.Err = k.Path, err
 	return e
@@ -152,8 +151,8 @@ func (k *Collection[T]) duplicate(broken *store.ConstraintError, object *T) *api
 	return e
 }
 
-// clashing are the properties that a client sends, and can read, of those that a broken constraint is about, in the order of the struct.
-// Of a table that is not the collection's own, which a trigger or a hook writes, they are the keys.
+// clashing returns the properties in a broken constraint that a client sends and can read, in the order of the struct. If a
+// trigger or a hook wrote another table than the collection's own, it returns the keys.
 func (k *Collection[T]) clashing(broken *store.ConstraintError) []*rest.Property {
 	var out []*rest.Property
 	for _, col := range k.columns {
@@ -170,7 +169,7 @@ func (k *Collection[T]) clashing(broken *store.ConstraintError) []*rest.Property
 	return out
 }
 
-// property is the one that a column keeps, or nil.
+// property returns the property that a column stores, or nil.
 func (k *Collection[T]) property(col column) *rest.Property {
 	for i := range k.schema.Properties {
 		if p := &k.schema.Properties[i]; slices.Equal(p.Index(), col.index) {

@@ -14,122 +14,123 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// Resource declares one collection of objects of type T. From it come the routes, the required accesses, the
-// SQL, the validation and the definition. See doc.go for T's struct tags.
+// Resource declares one collection of objects of type T. It gives the routes, the required accesses, the SQL, the validation and
+// the definition. See doc.go for T's struct tags.
 type Resource[T any] struct {
-	// Path is the collection's, without slashes around: "users", "endpoints/sip".
+	// Path is the collection's path, without leading and trailing slashes: "users", "endpoints/sip".
 	Path string
-	// Singular is what one is called: "user". Param is its path parameter: "user_id". Title is what refusals call it, where that is
-	// not the singular: "CustomEndpoint".
+	// Singular is the name of one object: "user". Param is its path parameter: "user_id". Title is its name in refusals, if that
+	// is not the singular: "CustomEndpoint".
 	Singular string
 	Param    string
 	Title    string
-	// Rel is what an object's links call it; by default the path, with _ for the slashes and hyphens.
+	// Rel is the collection's name in an object's links; by default the path, with _ for the slashes and hyphens.
 	Rel   string
 	Table string
-	// Keys are the columns that a path may name an object by; what was typed decides which. The first is the
-	// one that links use, and that ends every order.
+	// Keys are the columns by which a path may name an object; the form of the key in the path decides which. Links use the first
+	// one, and every order ends with it.
 	Keys []string
-	// Names are columns of text that a path may name an object by too, and that are unique within one tenant alone: they are
-	// looked for in the tenant that the request acts in, and in what is shared with it.
+	// Names are text columns by which a path may also name an object, and which are unique only within a tenant: they are looked
+	// up in the tenant in which the request acts, and in what is shared with it.
 	Names []string
-	// Owner is the column of the tenant that has a row; "tenant_uuid" unless it is set.
+	// Owner is the column of the tenant that owns a row; "tenant_uuid" unless it is set.
 	Owner string
-	// Scope says who has the objects, where it is not a tenant each.
+	// Scope says who owns the objects, if each does not belong to one tenant.
 	Scope Scope
-	// Subtree makes lists show, without being asked, what the tenants below have.
+	// Subtree makes lists include the objects of the tenants below without being asked.
 	Subtree bool
-	// Order are the columns that a list may be sorted by, the default first; Search those that a term is looked for
-	// in; Filters those that a query may fix. Each is a column of T, or one of Virtual.
+	// Order are the columns by which a list may be sorted, the default first; Search those in which a term is looked for; Filters
+	// those that a query may fix. Each is a column of T, or one of Virtual.
 	Order, Search, Filters []string
 	// Virtual are SQL expressions of type text over the table's columns, by name: {"fullname": "firstname || ' ' || lastname"}.
 	Virtual map[string]string
 	// Aliases are further names of filters on columns.
 	Aliases map[string]string
-	// Several are those of the filters, on UUIDs, that take several values.
+	// Several are the filters, on UUIDs, that take several values.
 	Several []string
-	// Shown are columns that Present shows otherwise than they are stored, as SQL expressions over the table's columns, in which
-	// %[1]s is the placeholder of the tenant that reads: what is filtered and sorted by is what is shown.
+	// Shown are columns that Present does not show as they are stored, as SQL expressions over the table's columns, in which
+	// %[1]s is the placeholder of the tenant that reads: lists filter and sort by the values shown.
 	Shown map[string]string
-	// Matches are filters of another kind than a column's value, by name; Filters lists them too.
+	// Matches are filters, by name, that do not compare a column; Filters lists them too.
 	Matches map[string]Match
-	// Views are other forms of a list's objects, which the query parameter `view` names. It is refused when it names none; where
-	// Views is nil there is no such parameter.
+	// Views are other forms of a list's objects, which the query parameter `view` names. An unknown view is refused; if Views is
+	// nil there is no such parameter.
 	Views map[string]View[T]
-	// ReadViews are other forms of one object, which the query parameter `view` of its GET names: each changes the object that is shown.
+	// ReadViews are other forms of one object, which the query parameter `view` of its GET names: each changes the object that is
+	// shown.
 	ReadViews map[string]func(ctx context.Context, c store.Conn, object *T) error
 	// Query are further query parameters of operations, by the names that Only has. The hooks read them from Change.Request.
 	Query map[string][]rest.Parameter
 	// Only limits the operations to those named: list, create, read, update, delete. Empty: all.
 	Only []string
-	// SearchText is a column, no field of T, in which the database itself keeps the folded text of all that is to be
-	// searched, with U+0001 between its parts. `search` looks there too, and such a column can have an index.
+	// SearchText is a column, not a field of T, in which the database itself keeps the folded text of everything to be searched,
+	// with U+0001 between its parts. `search` looks there too, and such a column can have an index.
 	SearchText string
-	// Found are queries of the first keys of those objects that `search` finds by what is in other tables; %s is the placeholder of the
-	// folded pattern. Each is a query of its own, so that it can use an index of its own.
+	// Found are queries of the first keys of the objects that `search` finds by data in other tables; %s is the placeholder of
+	// the folded pattern. Each is a query of its own, so each can use its own index.
 	Found []string
 	// Shared is a further condition under which a row can be read from outside its tenant; %s is the scope's placeholder.
 	Shared string
-	// Readable is a further condition for the rows that a request may read, whose arguments it adds; nil: there is none.
+	// Readable returns a further condition for the rows that a request may read, and adds its arguments; nil means no condition.
 	Readable func(r *rest.Request, add func(value any) (placeholder string)) string
 
-	// The hooks may all be nil. Those that take a Conn run in the transaction, and may run again with it.
+	// All hooks may be nil. Those that take a Conn run in the transaction, and may run again with it.
 
-	// Receive runs before the transaction of a create or an update, for what is slow.
+	// Receive runs before the transaction of a create or an update, for slow work.
 	Receive func(ctx context.Context, change *Change[T]) error
-	// Prepare runs before Validate, on create and on every update: it fills in what the server decides, and gives what was sent its
-	// stored form. It alone changes Change.New, of whose fixed columns the engine undoes its changes on an update.
+	// Prepare runs before Validate, on create and on every update. It fills in the fields that the server decides, and normalizes
+	// what was sent. It is the only hook that may change Change.New; on an update the engine undoes its changes of fixed columns.
 	Prepare func(ctx context.Context, c store.Conn, change *Change[T]) error
-	// Validate refuses, on create and on every update, what the schema cannot. It only looks: it is given a copy of the object.
+	// Validate refuses, on create and on every update, what the schema cannot. It changes nothing: it gets a copy of the object.
 	Validate func(ctx context.Context, c store.Conn, change *Change[T]) error
-	// Save writes, after the row, what is kept in other tables. Like all hooks after it, it leaves the object as it is.
+	// Save writes the data in other tables, after the row. Like all later hooks, it does not change the object.
 	Save func(ctx context.Context, c store.Conn, change *Change[T]) error
-	// Guard refuses a delete, and notes what is to be known of the object before it is gone.
+	// Guard refuses a delete, and reads what later hooks need of the object before it is gone.
 	Guard func(ctx context.Context, c store.Conn, change *Change[T]) error
-	// Load fills in the fields that are no columns, of all the objects, of which there are 1000 at most, with one query each.
+	// Load fills in the fields that are not columns, for at most 1000 objects at a time, with one query each.
 	Load func(ctx context.Context, c store.Conn, objects []*T) error
-	// Beside are what an object has in other tables and is its own, each by the column that refers to the object. They are filled in before
-	// Load, and not asked for where there is nothing.
+	// Beside are an object's own data in other tables, each by the column that refers to the object. They are filled in before
+	// Load, and not queried if there are no rows.
 	Beside []Beside[T]
-	// Present adapts objects to the tenant that reads them, after Load. It has no effect on what is stored.
+	// Present adapts objects to the tenant that reads them, after Load. It has no effect on stored data.
 	Present func(ctx context.Context, c store.Conn, tenant string, objects []*T) error
-	// Changed is the last in the transaction; Committed runs after the commit, before the reply.
+	// Changed runs last in the transaction; Committed runs after the commit, before the reply.
 	Changed   func(ctx context.Context, c store.Conn, change *Change[T]) error
 	Committed func(change *Change[T])
 }
 
-// Scope says who has the objects of a collection.
+// Scope says who owns the objects of a collection.
 type Scope int
 
 const (
 	// PerTenant says that each object belongs to one tenant, in its column tenant_uuid.
 	PerTenant Scope = iota
-	// Global objects are everybody's to read, and the master tenant's to write.
+	// Global objects can be read by everybody, and written by the master tenant.
 	Global
-	// Master objects are the master tenant's alone, to read too.
+	// Master objects can be read and written only by the master tenant.
 	Master
 )
 
-// tenantColumn has the tenant that an object belongs to.
+// tenantColumn is the column of the tenant that owns an object.
 const tenantColumn = "tenant_uuid"
 
 // Change is one create (Old is nil), update, or delete (New is nil).
 type Change[T any] struct {
 	Request *rest.Request
-	// Sent is what the client sent; it knows null from absent.
+	// Sent is what the client sent; it tells null from absent.
 	Sent rest.Object
-	// Tenant is the one that the request acts in.
+	// Tenant is the tenant in which the request acts.
 	Tenant   string
 	Old, New *T
-	// Carry is what one hook leaves for a later one.
+	// Carry passes a value from one hook to a later one.
 	Carry any
 }
 
-// Beside is what objects have of their own in another table.
+// Beside is an object's own data in another table.
 type Beside[T any] struct {
 	// From is the table, and By its column that refers to the first key.
 	From, By string
-	// Load fills it in, of all the objects, of which there are 1000 at most, with one query; Blank where there is none.
+	// Load fills it in for at most 1000 objects, with one query; Blank fills it in if there are no rows.
 	Load  func(ctx context.Context, c store.Conn, objects []*T) error
 	Blank func(o *T)
 }
@@ -137,20 +138,22 @@ type Beside[T any] struct {
 // View is another form of a list's objects.
 type View[T any] func(ctx context.Context, c store.Conn, objects []*T) (items any, err error)
 
-// Match is a filter by what an object is joined with.
+// Match is a filter by joined data.
 type Match struct {
-	// Condition holds for the rows that match; %s is the placeholder of what was typed, %[1]s where it stands twice.
+	// Condition holds for the matching rows; %s is the placeholder of the client's value, %[1]s if it is used twice.
 	Condition string
-	// Of is the table of what a UUID names, where that has a tenant: what the request's tenant cannot see matches nothing.
+	// Of is the table of the object that a UUID names, if it belongs to a tenant: an object that the request's tenant cannot see
+	// matches nothing.
 	Of string
-	// Type says what can match anything: "uuid", "integer", or "date-time" as RFC 3339 writes it. Any text can when it is empty.
+	// Type is the type of the value: "uuid", "integer", or "date-time" as RFC 3339 writes it. A value of another form matches
+	// nothing. If it is empty, any text may match.
 	Type string
 }
 
 // matchKinds are the types of a Match.
 var matchKinds = map[string]kind{"": text, "uuid": identifier, "integer": integer, "date-time": other}
 
-// on makes the resource ready.
+// on prepares the resource.
 func (r Resource[T]) on(e *Engine) *Collection[T] {
 	k := &Collection[T]{Resource: r, engine: e, columns: columnsOf(reflect.TypeFor[T]()), byName: map[string]column{}, schema: rest.SchemaOf[T]()}
 	for name, expression := range r.Virtual {
@@ -161,7 +164,7 @@ func (r Resource[T]) on(e *Engine) *Collection[T] {
 		name := c.name
 		if c.computed {
 			if r.Virtual[name] == "" {
-				panic(fmt.Sprintf("%s computes %q, which Virtual does not have", r.Path, name)) // a mistake in the declaration, seen at every start
+				panic(fmt.Sprintf("%s computes %q, which Virtual does not have", r.Path, name)) // a mistake in the declaration, which every start reports
 			}
 			c.name, c.virtual = "("+r.Virtual[name]+")", true
 		}
@@ -204,7 +207,7 @@ func (r Resource[T]) on(e *Engine) *Collection[T] {
 
 func (k *Collection[T]) readViews() []string { return slices.Sorted(maps.Keys(k.ReadViews)) }
 
-// check panics over a mistake in the declaration, which is seen at every start.
+// check panics if the declaration has a mistake, which every start reports.
 func (k *Collection[T]) check() {
 	for _, name := range slices.Concat(k.Order, k.Search, k.Filters, k.Keys, k.Names) {
 		if _, ok := k.byName[name]; !ok && k.Matches[name].Condition == "" {
@@ -270,7 +273,7 @@ func (k *Collection[T]) operations() []rest.Operation {
 	return out
 }
 
-// accessOf is the documented access of a path: service, segments, action.
+// accessOf returns the documented access of a path: service, segments, action.
 func accessOf(service, path, name string) string {
 	action := name
 	if name == "list" {
@@ -279,12 +282,12 @@ func accessOf(service, path, name string) string {
 	return service + strings.ReplaceAll(path, "/", ".") + "." + action
 }
 
-// flat is a path as a name of one word.
+// flat returns a path as a name of one word.
 func flat(path string) string { return strings.NewReplacer("/", "_", "-", "_").Replace(path) }
 
 func spaced(name string) string { return strings.ReplaceAll(name, "_", " ") }
 
-// title is a name as it begins a sentence.
+// title returns a name as it begins a sentence.
 func title(name string) string {
 	name = spaced(name)
 	return strings.ToUpper(name[:1]) + name[1:]

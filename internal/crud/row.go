@@ -11,8 +11,8 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// Row is what a joining table keeps of a link beside the two keys, such as a priority: attributes that a client sends. A nil Row
-// keeps nothing.
+// Row declares the columns of a joining table other than the two keys, such as a priority: attributes that a client sends. A nil
+// Row has none.
 type Row struct {
 	schema  *rest.Schema
 	columns []column
@@ -20,7 +20,7 @@ type Row struct {
 	get     func(ctx context.Context, c store.Conn, sql string, args ...any) (any, error)
 }
 
-// RowOf makes a Row of a struct with the tags of a Resource's.
+// RowOf makes a Row from a struct with the same tags as a Resource's.
 func RowOf[A any]() *Row {
 	return &Row{
 		schema: rest.SchemaOf[A](), columns: columnsOf(reflect.TypeFor[A]()), zero: func() any { return new(A) },
@@ -30,7 +30,7 @@ func RowOf[A any]() *Row {
 	}
 }
 
-// all are the row's columns.
+// all returns the row's columns.
 func (r *Row) all() []column {
 	if r == nil {
 		return nil
@@ -38,7 +38,7 @@ func (r *Row) all() []column {
 	return r.columns
 }
 
-// load returns the row of a link, or nil when there is none.
+// load returns the row of a link, or nil if there is none.
 func (r *Row) load(ctx context.Context, c store.Conn, from string, args ...any) (any, error) {
 	if r == nil {
 		n, err := store.Get[int](ctx, c, "SELECT count(*) FROM "+from, args...)
@@ -58,7 +58,7 @@ func (r *Row) load(ctx context.Context, c store.Conn, from string, args ...any) 
 	return row, err
 }
 
-// fresh is a new row with its defaults.
+// fresh returns a new row with its defaults.
 func (r *Row) fresh() (any, error) {
 	if r == nil {
 		return nil, nil
@@ -71,7 +71,7 @@ func (r *Row) value(row any, col column) any {
 	return reflect.ValueOf(row).Elem().FieldByIndex(col.index).Interface()
 }
 
-// sets are the assignments of an UPDATE.
+// sets returns the assignments of an UPDATE.
 func (r *Row) sets(row any, args *arguments) string {
 	parts := make([]string, len(r.columns))
 	for i, col := range r.columns {
@@ -80,7 +80,7 @@ func (r *Row) sets(row any, args *arguments) string {
 	return strings.Join(parts, ", ")
 }
 
-// from is the row that an item of a list describes: what it says, and the defaults of what it does not.
+// from returns the row that an item of a list describes: its values, and the defaults of the others.
 func (r *Row) from(item any) (any, error) {
 	row, err := r.fresh()
 	if err != nil {

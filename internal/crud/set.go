@@ -16,19 +16,19 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// List is an operation that replaces all links of one object, N, by links with the objects of a list, F: PUT /{near}/{id}/{Path} with
-// {"{Field}": [{"id": 1}, ...]}. The order is kept; an empty list ends all.
+// List is an operation that replaces all links of one object, N, by links with the objects of a list, F: PUT /{near}/{id}/{Path}
+// with {"{Field}": [{"id": 1}, ...]}. The order is kept; an empty list ends all links.
 type List[N, F any] struct {
 	Path string
-	// ID is the operation's, where that is not "associate_{near}_{path}".
+	// ID is the operation's id, if it is not "associate_{near}_{path}".
 	ID string
 	// Field is the body's attribute; by default the last segment of Path.
 	Field string
 	// By are the columns by which an item may name its object; by default the far collection's keys.
 	By []string
-	// Repeated is the sentence that refuses the same object twice: "Cannot associate same user more than once."
+	// Repeated is the sentence that refuses a repeated object: "Cannot associate same user more than once."
 	Repeated string
-	// Check refuses, once all items were found to be of the near object's tenant.
+	// Check refuses a list, after all items were found to be of the near object's tenant.
 	Check func(ctx context.Context, c store.Conn, list *Listing[N, F]) error
 }
 
@@ -39,14 +39,14 @@ type Listing[N, F any] struct {
 	Far     []*F
 }
 
-// setter is where a list is kept.
+// setter knows where a list is stored.
 type setter[N, F any] struct {
 	engine        *Engine
 	joining       string
 	nearColumn    string
 	farColumn     string
-	position      string // of far objects in a near one's list
-	backward      string // the position column of the reverse list, which this one keeps
+	position      string // column of the order of far objects in a near one's list
+	backward      string // column of the order in the reverse list, which this list keeps
 	row           *Row
 	acrossTenants bool
 	near          *Collection[N]
@@ -54,7 +54,7 @@ type setter[N, F any] struct {
 	list          *List[N, F]
 }
 
-// operation is PUT of the list.
+// operation returns the PUT of the list.
 func (s *setter[N, F]) operation() rest.Operation {
 	l := s.list
 	if l.Field == "" {
@@ -174,7 +174,7 @@ func (s *setter[N, F]) find(ctx context.Context, c store.Conn, scope string, ite
 	return out, s.far.own(ctx, c, out)
 }
 
-// named is the key by which an item names its object. The schema has checked their types.
+// named returns the key by which an item names its object. The schema has checked the types.
 func (s *setter[N, F]) named(at int, item any) (by string, value any, err error) {
 	sent, _ := item.(map[string]any)
 	for _, by := range s.list.By {
@@ -215,7 +215,8 @@ func (s *setter[N, F]) check(ctx context.Context, c store.Conn, l *Listing[N, F]
 	return nil
 }
 
-// entry is what the audit keeps of a link in a list: the far object's key, and what the joining table has beside it, such as a priority.
+// entry is what the audit keeps of a link in a list: the far object's key, and the other columns of the joining table, such as a
+// priority.
 type entry struct {
 	Key string `db:"key"`
 	Row string `db:"beside"` // "priority 2", or ""
@@ -229,7 +230,7 @@ func (l entry) MarshalText() ([]byte, error) {
 	return []byte(l.Key + " (" + l.Row + ")"), nil
 }
 
-// entries are the links of an object, in their order.
+// entries returns the links of an object, in their order.
 func (s *setter[N, F]) entries(ctx context.Context, c store.Conn, near *N) ([]entry, error) {
 	order := s.farColumn
 	if s.position != "" {
@@ -247,7 +248,7 @@ func (s *setter[N, F]) entries(ctx context.Context, c store.Conn, near *N) ([]en
 		" WHERE "+s.nearColumn+" = $1 ORDER BY "+order, s.near.Key(near))
 }
 
-// replace writes the list. What stays keeps its row: when it was made, and its place in the reverse list.
+// replace writes the list. A link that stays keeps its row: its creation time, and its place in the reverse list.
 func (s *setter[N, F]) replace(ctx context.Context, c store.Conn, near *N, far []*F, items []any) error {
 	key := s.near.Key(near)
 	args := &arguments{}
@@ -270,7 +271,7 @@ func (s *setter[N, F]) replace(ctx context.Context, c store.Conn, near *N, far [
 	return nil
 }
 
-// put writes one row of the list, or what of one that is there changes.
+// put writes one row of the list, or the columns of an existing row that change.
 func (s *setter[N, F]) put(ctx context.Context, c store.Conn, near, far any, at int, item any) error {
 	args := &arguments{}
 	names, values := []string{s.nearColumn, s.farColumn}, []string{args.add(near), args.add(far)}
@@ -285,7 +286,7 @@ func (s *setter[N, F]) put(ctx context.Context, c store.Conn, near, far any, at 
 		}
 		for _, col := range s.row.columns {
 			if (col.name == s.position || col.name == s.backward) && !s.row.says(item, col) {
-				continue // its place in the list says it
+				continue // its place in the list sets it
 			}
 			set(col.name, args.add(s.row.value(row, col)))
 		}
@@ -306,7 +307,7 @@ func (s *setter[N, F]) put(ctx context.Context, c store.Conn, near, far any, at 
 	return err
 }
 
-// conclude keeps the change in the audit, and has it told, unless the list was so already.
+// conclude keeps the change in the audit and tells it, unless the list is unchanged.
 func (s *setter[N, F]) conclude(ctx context.Context, c store.Conn, r *rest.Request, scope string, near *N, before, after []entry) error {
 	if reflect.DeepEqual(before, after) {
 		return nil

@@ -9,25 +9,25 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// Show is a field in which objects show what a link joins them with. [Many] and [One] make it.
+// Show is a field in which objects show linked objects. [Many] and [One] make it.
 type Show interface {
-	// of is the type of the objects that have the field.
+	// of returns the type of the objects that have the field.
 	of() reflect.Type
-	// loader fills the field in. near is the side that has it, far the one that it shows.
+	// loader returns the loader of the field. near is the side that has the field, far the side that it shows.
 	loader(near, far *side) loader
 }
 
 // loader fills in fields of objects from rows of another table.
 type loader struct {
-	// from is the table, and by its column that has the objects' key.
+	// from is the table, and by its column with the objects' key.
 	from, by string
-	// load fills the fields in, of a []*O of at most loadAtOnce, as the tenant scope sees them.
+	// load fills in the fields of a []*O of at most loadAtOnce, as the tenant scope sees them.
 	load func(ctx context.Context, c store.Conn, scope string, objects any) error
-	// blank fills them in where there are no rows.
+	// blank fills them in if there are no rows.
 	blank func(objects any)
 }
 
-// exist is the expression for whether there are rows for an object.
+// exist returns the expression for whether there are rows for an object.
 func (l loader) exist(table, key string) string {
 	return "EXISTS (SELECT 1 FROM " + l.from + " l WHERE l." + l.by + " = " + table + "." + key + ")"
 }
@@ -35,22 +35,24 @@ func (l loader) exist(table, key string) string {
 // side is one side of a link, when its collection is known.
 type side struct {
 	collection linkable
-	// joining is the joining table; column the one of this side in it; position the one, or "", that keeps the order of the far side's list.
+	// joining is the joining table; column is this side's column in it; position is the column, or "", with the order of the far
+	// side's list.
 	joining, column, position string
 }
 
-// linkable is what a link's loaders need of a collection.
+// linkable is the part of a collection that a link's loaders need.
 type linkable interface {
 	table
 	key() column
 	columnsAs(item []column, joining string) string
-	// link says where the object with a key is; loaders are what links fill in in a type that shows a part of an object.
+	// link sets where the object with a key is; loaders are the links' loaders for a type that shows a part of an object.
 	link(o any, key any)
 	loaders(of reflect.Type) []loader
 }
 
-// Many shows all objects of the other side as a list, in the link's order, else in the order of their keys. E has `db` tags that name
-// columns of the other side, or, with the tag joining:"true", of the joining table; one of them is the other side's first key.
+// Many shows all objects of the other side as a list, in the link's order, otherwise in the order of their keys. E has `db` tags
+// that name columns of the other side, or, with the tag joining:"true", of the joining table; one of them is the other side's
+// first key.
 func Many[O, E any](field func(o *O) *[]E) Show {
 	return show[O, E]{set: func(o *O, items []E) { *field(o) = items }}
 }
@@ -134,7 +136,7 @@ func (s show[O, E]) fill(ctx context.Context, c store.Conn, scope string, far *s
 	return nil
 }
 
-// completeItems makes what shows a part of a collection's objects what a client reads.
+// completeItems turns items that show a part of a collection's objects into what a client reads.
 func completeItems[E any](ctx context.Context, c store.Conn, scope string, of linkable, items []*E) error {
 	if len(items) == 0 {
 		return nil

@@ -17,7 +17,7 @@ func (k *Collection[T]) create(ctx context.Context, r *rest.Request) (rest.Reply
 	return k.createIn(ctx, r, k.insert)
 }
 
-// createIn reads the body and has insert write the object, in one transaction.
+// createIn reads the body and lets insert write the object, in one transaction.
 func (k *Collection[T]) createIn(ctx context.Context, r *rest.Request, insert func(context.Context, store.Conn, *Change[T]) error) (rest.Reply, error) {
 	scope, sent, err := k.engine.begin(ctx, r)
 	if err != nil {
@@ -55,7 +55,7 @@ func (k *Collection[T]) receive(ctx context.Context, change *Change[T]) error {
 	return k.Receive(ctx, change)
 }
 
-// insert writes the row and what belongs to it, and leaves in change.New the object as a client reads it.
+// insert writes the row and the object's other data, and leaves in change.New the object as a client reads it.
 func (k *Collection[T]) insert(ctx context.Context, c store.Conn, change *Change[T]) error {
 	if err := k.checkRefs(ctx, c, change, k.ownerRefs); err != nil {
 		return err
@@ -90,7 +90,7 @@ func (k *Collection[T]) insert(ctx context.Context, c store.Conn, change *Change
 	return k.complete(ctx, c, change)
 }
 
-// copyColumns takes the columns of a row and leaves the other fields.
+// copyColumns copies the columns of a row and leaves the other fields.
 func (k *Collection[T]) copyColumns(to, from *T) {
 	dst, src := reflect.ValueOf(to).Elem(), reflect.ValueOf(from).Elem()
 	for _, col := range k.columns {
@@ -98,7 +98,7 @@ func (k *Collection[T]) copyColumns(to, from *T) {
 	}
 }
 
-// complete runs what follows the row. Where the reply has the object, it makes New what a client reads.
+// complete runs the steps after the row is written. If the reply has the object, it turns New into what a client reads.
 func (k *Collection[T]) complete(ctx context.Context, c store.Conn, change *Change[T]) error {
 	if err := k.run(ctx, c, change, k.Save); err != nil {
 		return err
@@ -114,7 +114,7 @@ func (k *Collection[T]) complete(ctx context.Context, c store.Conn, change *Chan
 	return k.conclude(ctx, c, change)
 }
 
-// conclude is the end of every change: the last hook, the audit, and what is done after the commit.
+// conclude ends every change: the last hook, the audit, and the work for after the commit.
 func (k *Collection[T]) conclude(ctx context.Context, c store.Conn, change *Change[T]) error {
 	if err := k.run(ctx, c, change, k.Changed); err != nil {
 		return err
@@ -125,7 +125,7 @@ func (k *Collection[T]) conclude(ctx context.Context, c store.Conn, change *Chan
 	return k.record(ctx, c, change)
 }
 
-// record keeps the change in the audit, and has it told, unless nothing changed.
+// record keeps the change in the audit and tells it, unless nothing changed.
 func (k *Collection[T]) record(ctx context.Context, c store.Conn, change *Change[T]) error {
 	a := audit.Change{Tenant: change.Tenant, Resource: k.Path}
 	one := change.New
@@ -143,7 +143,7 @@ func (k *Collection[T]) record(ctx context.Context, c store.Conn, change *Change
 	return audit.Write(ctx, c, change.Request, a)
 }
 
-// sameColumns reports whether an object's row stays as it was, what nobody is shown of it included.
+// sameColumns reports whether an object's row is unchanged, including columns that nobody is shown.
 func (k *Collection[T]) sameColumns(one, other *T) bool {
 	before, after := reflect.ValueOf(one).Elem(), reflect.ValueOf(other).Elem()
 	return !slices.ContainsFunc(k.columns, func(col column) bool {
@@ -151,7 +151,7 @@ func (k *Collection[T]) sameColumns(one, other *T) bool {
 	})
 }
 
-// located says which an audited object is, whose, and by which keys it can be read.
+// located identifies an audited object: its name, its tenant, and the keys by which it can be read.
 func (k *Collection[T]) located(a *audit.Change, o *T) {
 	if k.document != nil {
 		a.Resource, a.Object = k.document.place(k.aliases(o).keys[1:])
@@ -163,7 +163,7 @@ func (k *Collection[T]) located(a *audit.Change, o *T) {
 	}
 }
 
-// picture is what of an object is its own: its columns, and what a client may write.
+// picture returns an object's own data: its columns, and the fields that a client may write.
 func (k *Collection[T]) picture(o *T) map[string]any {
 	if k.document != nil && k.document.Audited != nil {
 		return k.document.Audited(o)
@@ -177,7 +177,7 @@ func (k *Collection[T]) picture(o *T) map[string]any {
 	return out
 }
 
-// picturePart has the audit keep the field that is a part of the object.
+// picturePart adds a part of the object to the fields that the audit keeps.
 func (k *Collection[T]) picturePart(field func(o *T) any) {
 	o := new(T)
 	for i := range k.schema.Properties {
@@ -191,7 +191,7 @@ func (k *Collection[T]) picturePart(field func(o *T) any) {
 	}
 }
 
-// tenantOf is the tenant that has the object, or "".
+// tenantOf returns the tenant that owns the object, or "".
 func (k *Collection[T]) tenantOf(o *T) string {
 	if _, ok := k.byName[tenantColumn]; !ok {
 		return ""
@@ -211,7 +211,7 @@ func (k *Collection[T]) run(ctx context.Context, c store.Conn, change *Change[T]
 	return nil
 }
 
-// validate runs the hook on a copy: what is validated is what is stored.
+// validate runs the hook on a copy, so what was validated is stored.
 func (k *Collection[T]) validate(ctx context.Context, c store.Conn, change *Change[T]) error {
 	if k.Validate == nil {
 		return nil
@@ -239,18 +239,19 @@ func (k *Collection[T]) update(ctx context.Context, r *rest.Request) (rest.Reply
 	return k.reply(change.New, false)
 }
 
-// Edit changes the object that the request's path names, as a PUT would whose body set what edit sets: with
-// Prepare, Validate, Save, Changed and Committed. It serves operations that change a part of an object.
+// Edit changes the object that the request's path names, as a PUT of the fields that edit sets would: with Prepare, Validate,
+// Save, Changed and Committed. It serves operations that change a part of an object.
 func (k *Collection[T]) Edit(ctx context.Context, r *rest.Request, edit func(o *T) error) error {
 	return k.change(ctx, &Change[T]{Request: r}, edit)
 }
 
-// change makes an update of the object that the request's path names, in one transaction.
+// change updates the object that the request's path names, in one transaction.
 func (k *Collection[T]) change(ctx context.Context, change *Change[T], edit func(o *T) error) error {
 	return k.changeIn(ctx, change, func(_ context.Context, _ store.Conn, o *T) error { return edit(o) }, func(o *T) any { return o })
 }
 
-// changeIn is change with an edit that reads the database. shown is what of the object the client has read, and names in If-Match.
+// changeIn is change with an edit that reads the database. shown returns the part of the object that the client has read, and
+// names in If-Match.
 func (k *Collection[T]) changeIn(
 	ctx context.Context, change *Change[T], edit func(ctx context.Context, c store.Conn, o *T) error, shown func(o *T) any,
 ) (err error) {
@@ -295,7 +296,7 @@ func (k *Collection[T]) edit(ctx context.Context, c store.Conn, change *Change[T
 	return k.complete(ctx, c, change)
 }
 
-// load finds the object that is to be changed, and refuses when it is not what the client has read.
+// load finds the object to change, and refuses if it is not the one that the client has read.
 func (k *Collection[T]) load(ctx context.Context, c store.Conn, change *Change[T], shown func(o *T) any) (err error) {
 	if err := k.mayWrite(ctx, c, change.Tenant); err != nil {
 		return err
@@ -318,7 +319,7 @@ func (k *Collection[T]) load(ctx context.Context, c store.Conn, change *Change[T
 	return rest.CheckIfMatch(change.Request.HTTP.Header, shown(change.Old))
 }
 
-// keepFixed undoes changes of fixed columns, before any hook takes them for the object's.
+// keepFixed undoes changes of fixed columns, before any hook reads them.
 func (k *Collection[T]) keepFixed(change *Change[T]) {
 	before, after := reflect.ValueOf(change.Old).Elem(), reflect.ValueOf(change.New).Elem()
 	for _, col := range k.columns {
@@ -328,7 +329,7 @@ func (k *Collection[T]) keepFixed(change *Change[T]) {
 	}
 }
 
-// writeChanges writes the columns that differ. Those that are fixed never do.
+// writeChanges writes the columns that differ. Fixed columns never do.
 func (k *Collection[T]) writeChanges(ctx context.Context, c store.Conn, change *Change[T]) error {
 	before, after := reflect.ValueOf(change.Old).Elem(), reflect.ValueOf(change.New).Elem()
 	args := &arguments{}
@@ -346,7 +347,7 @@ func (k *Collection[T]) writeChanges(ctx context.Context, c store.Conn, change *
 	return err
 }
 
-// fixed columns are those of the key, the tenant, what the database gives, and what is set on create alone.
+// The fixed columns are those of the key, the tenant, the database's own, and those set only on create.
 func (k *Collection[T]) fixed(col column) bool {
 	if col.fixed || col.generated || col.computed || col.name == tenantColumn {
 		return true
@@ -359,7 +360,7 @@ func (k *Collection[T]) fixed(col column) bool {
 	return false
 }
 
-// itself is the condition for the object's own row.
+// itself returns the condition for the object's own row.
 func (k *Collection[T]) itself(o *T, args *arguments) string {
 	keys := k.Keys[:1]
 	if k.document != nil {
