@@ -7,9 +7,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// What [Fold] does to letters that do not decompose. The same two strings
-// stand in migrations/00001_base.postgres.sql; a test compares the two
-// functions over every code point.
+// The letters that [Fold] maps although they do not decompose. The same two strings are in migrations/00001_base.postgres.sql; a
+// test compares the two functions over every code point.
 const (
 	foldFrom = "ÆÐØÞðøĐđĦħıĲĿŀŁłŊŒŦŧſƁƂƄƆƇƉƊƋƎƏƐƑƓƔƖƗƘƜƝƟƢƤƦƧƩƬƮƱƲƳƵƷƸƼǄǅǇǈǊ" +
 		"ǋǤǱǲǶǷȜȠȢȤȻȽɁɃɄɅɆɈɊɌɎͰͲͶͿΑΒΓΔΕΖΗΘΙΚΛΜΝΞΟΠΡΣΤΥΦΧΨΩςϏϘϚϜϞϠϢϤϦϨ" +
@@ -23,7 +22,7 @@ const (
 		"ԙԛԝԟԡԣԥԧԩԫԭԯß"
 )
 
-// What Fold writes as two letters, after foldFrom.
+// The letters that Fold writes as two, after foldFrom.
 var foldPairs = [...][2]string{{"ß", "ss"}, {"æ", "ae"}, {"œ", "oe"}, {"þ", "th"}, {"ĳ", "ij"}}
 
 var folds = func() map[rune]string {
@@ -44,12 +43,10 @@ var folds = func() map[rune]string {
 	return m
 }()
 
-// Fold drops case and accents from Latin, Greek and Cyrillic text: canonical
-// decomposition, without the marks U+0300 to U+036F, in lower case, with ß, æ,
-// œ, þ, ĳ as two letters and ø, ł, đ, ð, ħ, ŧ, ı as their bare ones. It is the SQL
-// function fold of both engines, for callers that fold in Go. It never makes
-// one of the characters that LIKE reads (%, _ and the backslash), so folding
-// an escaped pattern is safe.
+// Fold drops case and accents from Latin, Greek and Cyrillic text: canonical decomposition, without the marks U+0300 to U+036F,
+// in lower case, with ß, æ, œ, þ, ĳ as two letters and ø, ł, đ, ð, ħ, ŧ, ı as their base letters. It is the SQL function fold of
+// both engines, for callers that fold in Go. It never produces a character that is special to LIKE (%, _ and the backslash), so
+// an escaped pattern can be folded safely.
 func Fold(s string) string {
 	if isASCII(s) {
 		return strings.ToLower(s)

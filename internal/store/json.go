@@ -7,8 +7,8 @@ import (
 	"reflect"
 )
 
-// JSON is a value kept as JSON text in one column, for lists whose items are
-// nobody's foreign key. Its own JSON form is the value's.
+// JSON is a value stored as JSON text in one column, for lists whose items are not foreign keys. Its own JSON form is the
+// value's.
 type JSON[T any] struct{ V T }
 
 // Scan reads the column's text.
@@ -27,7 +27,7 @@ func (j *JSON[T]) Scan(src any) error {
 	}
 }
 
-// Value is the column's text.
+// Value returns the column's text.
 func (j JSON[T]) Value() (driver.Value, error) {
 	text, err := json.Marshal(j.V)
 	if err != nil {
@@ -36,11 +36,11 @@ func (j JSON[T]) Value() (driver.Value, error) {
 	return string(text), nil
 }
 
-// MarshalJSON is the value's own form.
+// MarshalJSON returns the value's own form.
 func (j JSON[T]) MarshalJSON() ([]byte, error) { return json.Marshal(j.V) }
 
-// UnmarshalJSON is the value's own form.
+// UnmarshalJSON reads the value's own form.
 func (j *JSON[T]) UnmarshalJSON(text []byte) error { return json.Unmarshal(text, &j.V) }
 
-// JSONType is the type whose JSON form this one has.
+// JSONType returns the type whose JSON form this one has.
 func (JSON[T]) JSONType() reflect.Type { return reflect.TypeFor[T]() }

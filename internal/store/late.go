@@ -15,7 +15,7 @@ type Late struct {
 	db   DB
 }
 
-// lateWait covers the start: requests that come while the database is being opened wait this long.
+// lateWait covers the start: requests wait this long while the database is being opened.
 const lateWait = 5 * time.Second
 
 var errNotOpen = errors.Join(ErrUnavailable, errors.New("it has not been opened yet"))

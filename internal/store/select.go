@@ -13,7 +13,7 @@ import (
 var scanner = func() *dbscan.API {
 	api, err := dbscan.NewAPI(dbscan.WithScannableTypes((*Scanner)(nil), (*clock)(nil)))
 	if err != nil {
-		panic(err) // a constant option is wrong: a programming error seen by every test
+		panic(err) // a constant option is wrong: a programming error that every test sees
 	}
 	return api
 }()
@@ -21,7 +21,7 @@ var scanner = func() *dbscan.API {
 // Scanner is sql.Scanner, named here so that callers need not import database/sql.
 type Scanner interface{ Scan(src any) error }
 
-// clock is what time.Time is: one value, not a struct of columns.
+// clock matches time.Time, which is one value, not a struct of columns.
 type clock interface{ UTC() time.Time }
 
 // Select returns every row as a T: a struct with `db` tags, or a single scannable value.

@@ -31,29 +31,26 @@ type Conn interface {
 type DB interface {
 	Conn
 
-	// Engine is "postgres" or "sqlite".
+	// Engine returns "postgres" or "sqlite".
 	Engine() string
-	// InTx runs fn in one transaction and commits when fn returns nil. The commit
-	// is on disk when InTx returns nil. Transactions are serializable, and over with the first
-	// statement that fails: InTx then answers that error even if fn does not. fn uses the Conn it is given and nothing
-	// else: on SQLite the only writer is held, and another Conn would wait for ever.
-	// fn may run again after a serialization failure or a deadlock, so it has no
-	// effect outside the database; what follows a commit is done after InTx.
+	// InTx runs fn in one transaction and commits if fn returns nil. The commit is on disk when InTx returns nil. Transactions
+	// are serializable, and end with the first statement that fails: InTx then returns that error even if fn does not. fn uses
+	// only the Conn that it is given: on SQLite it holds the only writer, and another Conn would wait for ever. fn may run again
+	// after a serialization failure or a deadlock, so it has no effect outside the database; work for after the commit is done
+	// after InTx.
 	InTx(ctx context.Context, fn func(ctx context.Context, tx Conn) error) error
-	// InReadTx runs fn on one consistent snapshot. It is not held up by a writer.
+	// InReadTx runs fn on one consistent snapshot. A writer does not block it.
 	InReadTx(ctx context.Context, fn func(ctx context.Context, tx Conn) error) error
 	// Ping returns nil if the database can run a query now.
 	Ping(ctx context.Context) error
 
-	// Notify queues a payload (under 8,000 bytes) on a channel, as part of tx: listeners
-	// of every node get it once tx has committed, and never if it has not.
+	// Notify queues a payload (under 8,000 bytes) on a channel, as part of tx: listeners on every node get it once tx has
+	// committed, and never if it has not.
 	Notify(ctx context.Context, tx Conn, channel, payload string) error
-	// Listen delivers payloads of a channel until ctx ends, and then answers nil. It calls ready each time that
-	// it begins to listen anew (the first time too) and before it delivers anything; what was
-	// notified before that call may have been missed, so the caller forgets what it cached.
-	// It calls lost when it may be missing notifications from now on. On
-	// SQLite, which one process alone may open, there is nobody to hear
-	// from: ready is called once and nothing is delivered.
+	// Listen delivers payloads of a channel until ctx ends, and then returns nil. It calls ready each time that it begins to
+	// listen, also the first time, and before it delivers anything. Notifications from before that call may have been missed, so
+	// the caller forgets what it cached. It calls lost when it may miss notifications from now on. Only one process can open
+	// SQLite, so there is nobody to hear from: ready is called once and nothing is delivered.
 	Listen(ctx context.Context, channel string, on Listener) error
 
 	Close() error
@@ -66,7 +63,7 @@ type Listener struct {
 	Deliver func(payload string)
 }
 
-// The kinds of failure that callers act on.
+// The kinds of failure that callers handle.
 var (
 	// ErrNotFound says that Get found no row.
 	ErrNotFound = errors.New("not found")
@@ -76,15 +73,15 @@ var (
 	ErrUnavailable = apierr.Sentinel("database unavailable", apierr.DatabaseUnavailable)
 )
 
-// A ConstraintError says that a write broke a constraint; it was undone.
+// A ConstraintError says that a write broke a constraint and was undone.
 type ConstraintError struct {
 	Kind ConstraintKind
-	// Constraint names what was broken: the constraint's name on PostgreSQL,
-	// "table.column, table.column" on SQLite. It may be empty for foreign keys on SQLite. Not for clients.
+	// Constraint names the broken constraint: its name on PostgreSQL, "table.column, table.column" on SQLite. It may be empty for
+	// foreign keys on SQLite. It is not for clients.
 	Constraint string
-	// Table is the table that the constraint is on, and Columns are its columns that the constraint is about, in the order of the
-	// table: those of the key, whether plain or in an expression, and of the condition of an index that is partial. Both are
-	// empty where the database does not tell: SQLite, for foreign keys and checks.
+	// Table is the table of the constraint, and Columns are the columns that the constraint uses, in the order of the table:
+	// those of the key, whether plain or in an expression, and of the condition of a partial index. Both are empty if the
+	// database does not say: SQLite, for foreign keys and checks.
 	Table   string
 	Columns []string
 	Err     error

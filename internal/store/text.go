@@ -10,16 +10,15 @@ import (
 	"github.com/ringfence/ringfence/internal/apierr"
 )
 
-// ErrInvalidText says that an argument is text that no database keeps: it holds
-// a NUL character or is not valid UTF-8. Nothing was done.
+// ErrInvalidText says that an argument is text that no database stores: it has a NUL character or is not valid UTF-8. Nothing
+// was done.
 var ErrInvalidText = apierr.Sentinel("text with a NUL character or invalid UTF-8", func(cause error) *apierr.Error {
-	// Such text comes from a header: paths, queries and bodies have been looked through.
+	// Such text comes from a header: paths, queries and bodies were checked before.
 	return &apierr.Error{Kind: apierr.Invalid, Message: "The request holds text that is not UTF-8, or a NUL character", Err: cause}
 })
 
-// CheckText returns ErrInvalidText, with the argument's place, when one of args
-// is such a text. PostgreSQL would refuse it in the middle of a transaction and
-// SQLite would keep it, so the engines ask first.
+// CheckText returns ErrInvalidText, with the argument's position, if one of args is such a text. PostgreSQL would refuse it in
+// the middle of a transaction and SQLite would store it, so the engines check first.
 func CheckText(args []any) error {
 	for i, arg := range args {
 		text, ok := textOf(arg)

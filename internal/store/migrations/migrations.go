@@ -1,14 +1,14 @@
-// Package migrations holds the schema of both databases, in one text, and what runs it.
+// Package migrations holds the schema of both databases, in one text, and runs it.
 //
 // # The text
 //
-// A migration is a file of SQL that begins with "-- +goose Up". Its number says when it runs; its name says what it is
-// about. Both databases run the same file. What one of them alone needs, or says in another way, is in a file of its own with
-// the database in its name (00006_audit_keep.postgres.sql); files for both databases may share a number.
+// A migration is a file of SQL that begins with "-- +goose Up". Its number says when it runs; its name says what it is about.
+// Both databases run the same file. A statement that only one of them needs, or that they write differently, is in a file of its
+// own with the database in its name (00006_audit_keep.postgres.sql); files for both databases may share a number.
 //
-// SQLite takes most of what PostgreSQL does: boolean, bigint and integer, DEFAULT, CHECK, REFERENCES with ON DELETE,
-// indexes that are unique, on expressions, or partial. In the places where the databases differ, a word stands that is written
-// out for each when the program starts:
+// SQLite accepts most of PostgreSQL: boolean, bigint and integer, DEFAULT, CHECK, REFERENCES with ON DELETE, indexes that are
+// unique, on expressions, or partial. Where the databases differ, the text has a word, which is expanded for each when the
+// program starts:
 //
 //	id          @key               the number that the database gives each row, and the primary key; others refer to it with bigint
 //	uuid        @uuid              a UUID
@@ -19,7 +19,7 @@
 //	                               of text and numbers, which may be null
 //	@search_index(the_table);      after the table: the index that a search for any part of search_text uses, on PostgreSQL
 //
-// A whole resource, and its link with another:
+// A complete resource, and its link with another:
 //
 //	CREATE TABLE confd_thing (
 //	    id          @key,
@@ -41,14 +41,14 @@
 //	);
 //	CREATE INDEX confd_user_thing_thing ON confd_user_thing (thing_id);
 //
-// What stands only once in the text is declared only once: a broken constraint tells its columns ([store.ConstraintError]).
+// Constraints are declared here and nowhere else: a broken constraint tells its columns ([store.ConstraintError]).
 // A primary key says NOT NULL too, unless it is a number: SQLite takes NULL otherwise. An expression as a default is in
-// parentheses. A test compares what the databases have made of it all.
+// parentheses. A test compares the resulting schemas of both databases.
 //
 // # Releases
 //
-// A migration that a release has shipped never changes. A schema only grows, so that a node of the release before keeps working
-// while the nodes are upgraded one by one. There is no way down but a backup from before the upgrade.
+// A migration that was released never changes. A schema only grows: a node of the previous release keeps working while the nodes
+// are upgraded one by one. The only way down is a backup from before the upgrade.
 package migrations
 
 import (
@@ -69,17 +69,17 @@ import (
 //go:embed *.sql
 var texts embed.FS
 
-// Table is the table that keeps which migrations a database has had.
+// Table is the table that records which migrations a database has had.
 const Table = "ringfence_migration"
 
-// ErrNewer says that a database has had migrations that this program does not
-// know: it was written by a newer release, and this one must not touch it.
+// ErrNewer says that a database has had migrations that this program does not know: a newer release wrote it, and this one must
+// not touch it.
 var ErrNewer = errors.New("the database's schema is newer than this program")
 
-// Files are the migrations of an engine, "postgres" or "sqlite", as that engine reads them. fs.Glob lists them.
+// Files returns the migrations of an engine, "postgres" or "sqlite", as that engine reads them. fs.Glob lists them.
 func Files(engine string) fs.FS { return folder{engine} }
 
-// folder writes out the words of a file when it is opened, so that a start that finds nothing to do costs nothing.
+// folder expands the words of a file when it is opened, so a start without anything to migrate costs nothing.
 type folder struct{ engine string }
 
 func (f folder) Open(name string) (fs.File, error) {
@@ -102,9 +102,8 @@ func (f folder) Glob(pattern string) ([]string, error) {
 	}), err
 }
 
-// Up runs the migrations that a database lacks, in order, each in its own
-// transaction. locker keeps other nodes away meanwhile; nil where no other
-// process can have the database open.
+// Up runs the migrations that a database lacks, in order, each in its own transaction. locker keeps other nodes out meanwhile;
+// it is nil if no other process can have the database open.
 func Up(ctx context.Context, engine string, db *sql.DB, locker lock.SessionLocker) error {
 	options := []goose.ProviderOption{
 		goose.WithTableName(Table),
@@ -128,8 +127,8 @@ func Up(ctx context.Context, engine string, db *sql.DB, locker lock.SessionLocke
 		return nil
 	}
 
-	// Asking for the version makes goose's table, under the lock. Up asks for what is
-	// pending without the lock, and would race for making it.
+	// Asking for the version creates goose's table, under the lock. Up asks for pending migrations without the lock, so nodes
+	// would race to create it.
 	have, err := provider.GetDBVersion(ctx)
 	if err != nil {
 		return fmt.Errorf("reading the schema's version: %w", err)
@@ -144,8 +143,8 @@ func Up(ctx context.Context, engine string, db *sql.DB, locker lock.SessionLocke
 	return nil
 }
 
-// upToDate reports that a database has had every migration and no other. It takes no lock: most starts find nothing to do,
-// and nodes that start at once need not wait for each other. An error leaves the answer to goose, which says what is wrong.
+// upToDate reports whether a database has had exactly these migrations. It takes no lock: most starts find nothing to do, and
+// nodes that start at once need not wait for each other. On an error goose decides, and says what is wrong.
 func upToDate(ctx context.Context, db *sql.DB, migrations int, last int64) bool {
 	var n int
 	var version int64

@@ -12,7 +12,8 @@ import (
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
 
-// Both databases have the same tables, columns, constraints, indexes, views and triggers. Each tells it in lines of one form.
+// Both databases have the same tables, columns, constraints, indexes, views and triggers. Each is described by lines of one
+// form.
 func TestBothDatabasesHaveOneSchema(t *testing.T) {
 	lite, pg := sqliteSchema(t, storetest.SQLite(t)), postgresSchema(t, storetest.Postgres(t))
 	for _, line := range lite {
@@ -25,7 +26,7 @@ func TestBothDatabasesHaveOneSchema(t *testing.T) {
 			t.Errorf("only PostgreSQL has %s", line)
 		}
 	}
-	for _, want := range []string{ // so that an empty answer is not taken for the same one
+	for _, want := range []string{ // so an empty result does not pass for an equal one
 		"confd_user.id integer not null key",
 		"confd_user.created_at time not null default now_utc",
 		"confd_user_voicemail primary key (user_id, voicemail_id)",
@@ -47,7 +48,8 @@ func TestBothDatabasesHaveOneSchema(t *testing.T) {
 	}
 }
 
-// What is told of a schema is all that matters of it: each of these changes it, and in the same way on both databases.
+// The description of a schema has everything that matters of it: each of these changes it, and in the same way on both
+// databases.
 func TestEveryDifferenceIsTold(t *testing.T) {
 	own := regexp.MustCompile(`^[ade][. ]|(index|view) a_`) // not the schema itself
 	var told [2][]string
@@ -86,7 +88,7 @@ func TestEveryDifferenceIsTold(t *testing.T) {
 	}
 }
 
-// Text sorts by its bytes on PostgreSQL too, and whoever can search has an index for it.
+// Text sorts by its bytes on PostgreSQL too, and every searchable table has an index for the search.
 func TestTextOfPostgres(t *testing.T) {
 	db := storetest.Postgres(t)
 	for _, column := range list[string](t, db, `SELECT c.relname || '.' || a.attname FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
@@ -104,7 +106,7 @@ func TestTextOfPostgres(t *testing.T) {
 	}
 }
 
-// classes are the types of columns, by what each database calls them.
+// classes are the types of columns, by each database's name for them.
 var classes = map[string]string{
 	"text": "text", "uuid": "text", "bigint": "integer", "integer": "integer", "boolean": "boolean",
 	"timestamp with time zone": "time", "timestamp": "time", "bytea": "bytes", "blob": "bytes", "double precision": "number",
@@ -115,7 +117,7 @@ type column struct {
 	Name      string  `db:"name"`
 	Type      string  `db:"type"`
 	NotNull   bool    `db:"not_null"`
-	Key       bool    `db:"key"` // the database gives it
+	Key       bool    `db:"key"` // the database sets it
 	Default   *string `db:"default_value"`
 	Generated bool    `db:"generated"`
 }
@@ -168,7 +170,7 @@ var (
 	spaces = regexp.MustCompile(`[\s()]+`)
 )
 
-// plain is an expression without what the databases write differently: casts, parentheses, blanks.
+// plain returns an expression without the parts that the databases write differently: casts, parentheses, blanks.
 func plain(expression string) string {
 	e := cast.ReplaceAllString(strings.ToLower(expression), "$1")
 	e = anyOf.ReplaceAllString(e, "in ($1)")
@@ -272,7 +274,7 @@ func sqliteColumns(t *testing.T, db store.DB, table, definition string) []string
 			keys = append(keys, c.Name)
 		}
 		c.Type = strings.TrimSuffix(c.Type, " generated always")
-		if c.Place > 0 && c.Type == "integer" { // it is the row's number, which is never null
+		if c.Place > 0 && c.Type == "integer" { // the row's number, which is never null
 			c.NotNull = true
 			c.Key = strings.Contains(definition, "AUTOINCREMENT")
 		}
@@ -309,7 +311,7 @@ func sqliteIndexes(t *testing.T, db store.DB, table string) []string {
 			(SELECT group_concat(coalesce(name, ''), ', ') FROM (SELECT name FROM pragma_index_xinfo(l.name) WHERE key ORDER BY seqno)) AS names
 		FROM pragma_index_list($1) l JOIN sqlite_master m ON m.name = l.name AND m.type = 'index'`, table) {
 		switch x.Origin {
-		case "pk": // told with the columns
+		case "pk": // described with the columns
 		case "u":
 			lines = append(lines, table+" unique ("+x.Names+")")
 		default:
@@ -325,7 +327,7 @@ func sqliteIndexes(t *testing.T, db store.DB, table string) []string {
 	return lines
 }
 
-// inner is a text up to the parenthesis that closes one before it.
+// inner returns a text up to the parenthesis that closes the one before the text.
 func inner(text string) string {
 	depth := 1
 	for i, r := range text {
@@ -341,7 +343,7 @@ func inner(text string) string {
 	return text
 }
 
-// split cuts a list at the commas that are in no parentheses.
+// split cuts a list at the commas outside of parentheses.
 func split(text string) []string {
 	depth := 0
 	parts := strings.FieldsFunc(text, func(r rune) bool {

@@ -15,10 +15,10 @@ var types = map[string]struct{ postgres, sqlite string }{
 	"bytes": {"bytea", "blob"},
 }
 
-// word finds the words; what a comment or a string says is none.
+// word finds the words, but not those in a comment or a string.
 var word = regexp.MustCompile(`--[^\n]*|'[^']*'|@([a-z_]+)(?:\(([a-z0-9_,\s]*)\))?`)
 
-// render writes the words of a migration as an engine has them.
+// render writes the words of a migration for an engine.
 func render(text, engine string) (string, error) {
 	var unknown error
 	text = word.ReplaceAllStringFunc(text, func(found string) string {
@@ -41,7 +41,7 @@ func render(text, engine string) (string, error) {
 	return text, unknown
 }
 
-// searched is the column of @search: "firstname lastname, email".
+// searched returns the column of @search: "firstname lastname, email".
 func searched(columns, engine string) string {
 	var parts []string
 	for part := range strings.SplitSeq(columns, ",") {

@@ -39,7 +39,7 @@ func TestWhatIsNoWord(t *testing.T) {
 	}
 }
 
-// What a start that has to migrate spends on the words.
+// The time that a start which has to migrate spends on the words.
 func BenchmarkWords(b *testing.B) {
 	names, err := fs.Glob(Files("postgres"), "*")
 	if err != nil {

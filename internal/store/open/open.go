@@ -1,5 +1,4 @@
-// Package open opens a database by its address, the one switch between the
-// engines (RINGFENCE_DATABASE).
+// Package open opens a database by its address, which alone chooses the engine (RINGFENCE_DATABASE).
 package open
 
 import (
@@ -17,8 +16,8 @@ import (
 	"github.com/ringfence/ringfence/internal/store/sqlite"
 )
 
-// ErrAddress says that an address has none of the forms that Open takes. The
-// text never holds the address, which may hold a password.
+// ErrAddress says that an address has none of the forms that Open accepts. The text never holds the address, which may hold a
+// password.
 var ErrAddress = errors.New("a database address is sqlite:///absolute/path, sqlite://relative/path, " +
 	"or postgres://user@host/database, with a :password behind the user")
 

@@ -21,23 +21,21 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// Options are the limits of a database. A zero field takes its default; what
-// the address itself says (connect_timeout, statement_timeout, pool_max_conns and
-// the like) wins over both.
+// Options are the limits of a database. A zero field takes its default; the settings of the address itself (connect_timeout,
+// statement_timeout, pool_max_conns and the like) override both.
 type Options struct {
 	// MaxConns is the size of the pool: 4 for each CPU, at least 8.
 	MaxConns int
 	// ConnectTimeout is for one host: 3 s.
 	ConnectTimeout time.Duration
-	// AcquireTimeout is how long a call waits for a connection of a busy pool, if
-	// its context does not end sooner: 5 s.
+	// AcquireTimeout is how long a call waits for a connection of a busy pool, if its context does not end sooner: 5 s.
 	AcquireTimeout time.Duration
 	// StatementTimeout, LockTimeout and IdleInTxTimeout are enforced by the server:
 	// 30 s, 10 s and 30 s. A pooler that refuses them as startup parameters needs
 	// ignore_startup_parameters.
 	StatementTimeout, LockTimeout, IdleInTxTimeout time.Duration
-	// MaxConnLifetime is when a connection is replaced, give or take a fifth, so that
-	// nodes drift back to the right server after a failover: 5 min.
+	// MaxConnLifetime is when a connection is replaced, give or take a fifth, so nodes drift back to the right server after a
+	// failover: 5 min.
 	MaxConnLifetime time.Duration
 }
 
@@ -63,8 +61,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// parseConfig reads an address. Its errors never quote the address: what a typo
-// has put in the wrong place may be the password.
+// parseConfig reads an address. Its errors never quote the address: a typo may have put the password anywhere.
 func parseConfig(address string, o Options) (*pgxpool.Config, error) {
 	if strayAt(address) {
 		return nil, errAddress("an @ stands after the host")
@@ -91,7 +88,7 @@ func parseConfig(address string, o Options) (*pgxpool.Config, error) {
 	if conn.ConnectTimeout == 0 {
 		conn.ConnectTimeout = o.ConnectTimeout
 	}
-	// A peer that has vanished is noticed within half a minute, on an idle LISTEN too.
+	// Within half a minute, notice that a peer has vanished, on an idle LISTEN too.
 	dialer := net.Dialer{
 		Timeout:         conn.ConnectTimeout,
 		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3},
@@ -100,8 +97,7 @@ func parseConfig(address string, o Options) (*pgxpool.Config, error) {
 	if conn.ValidateConnect == nil && len(hosts(conn)) > 1 && !saysTarget(address) {
 		conn.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
 	}
-	// A caller that goes away stops its statement on the server and keeps the
-	// connection, which plain pgx would close.
+	// If a caller leaves, stop its statement on the server and keep the connection, which plain pgx would close.
 	conn.BuildContextWatcherHandler = func(c *pgconn.PgConn) ctxwatch.Handler {
 		return &pgconn.CancelRequestContextWatcherHandler{Conn: c, DeadlineDelay: time.Second}
 	}
@@ -120,7 +116,7 @@ func parseConfig(address string, o Options) (*pgxpool.Config, error) {
 	return cfg, nil
 }
 
-// timesInUTC makes times the same as those of the other engine: pgx answers them in the local zone.
+// timesInUTC makes times the same as those of the other engine: pgx returns them in the local zone.
 func timesInUTC(_ context.Context, c *pgx.Conn) error {
 	c.TypeMap().RegisterType(&pgtype.Type{
 		Name: "timestamptz", OID: pgtype.TimestamptzOID,
@@ -135,8 +131,7 @@ func saysTarget(address string) bool {
 	return strings.Contains(address, "target_session_attrs") || os.Getenv("PGTARGETSESSIONATTRS") != ""
 }
 
-// hosts are the servers of an address, each once: pgx has one entry more for
-// each way to speak TLS.
+// hosts returns the servers of an address, each once: pgx has a further entry for each way to speak TLS.
 func hosts(c *pgx.ConnConfig) []string {
 	all := []string{hostPort(c.Host, c.Port)}
 	for _, f := range c.Fallbacks {
@@ -151,7 +146,7 @@ func hostPort(host string, port uint16) string {
 	return net.JoinHostPort(host, strconv.Itoa(int(port)))
 }
 
-// place says where a database is, without user or password.
+// place returns where a database is, without user or password.
 func place(c *pgx.ConnConfig) string {
 	return fmt.Sprintf("database %q at %s", c.Database, strings.Join(hosts(c), ", "))
 }
@@ -161,9 +156,8 @@ func errAddress(cause string) error {
 		"postgres://user@host:port/database?sslmode=verify-full, with a :password behind the user, percent-encoded", cause)
 }
 
-// strayAt reports an @ in the path of a URL that has none before it: an
-// unescaped slash in the password, which pgx would read as a host and a
-// database name and then show.
+// strayAt reports an @ in the path of a URL that has none before it: an unescaped slash in the password. pgx would read the
+// parts of the password as a host and a database name, and then show them.
 func strayAt(address string) bool {
 	_, rest, isURL := strings.Cut(address, "://")
 	if !isURL {
@@ -173,8 +167,8 @@ func strayAt(address string) bool {
 	return i >= 0 && !strings.Contains(rest[:i], "@") && strings.Contains(rest[i:], "@")
 }
 
-// parseCause is what is wrong with an address, in words that are known to hold
-// nothing of it. pgx's own text hides passwords only as well as it can.
+// parseCause says what is wrong with an address, in words that are known to hold nothing of it. pgx's own text hides passwords
+// only as well as it can.
 func parseCause(err error) string {
 	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		return "opening " + path.Path + ": " + path.Err.Error()

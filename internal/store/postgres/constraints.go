@@ -14,10 +14,10 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// constraint is one of the schema's, or a unique index, as an error names it.
+// constraint is a constraint of the schema, or a unique index, as an error names it.
 type constraint struct{ schema, table, name string }
 
-// catalog knows the columns of constraints. It asks the server when it meets one that it does not know.
+// catalog knows the columns of constraints. It asks the server when it meets an unknown one.
 type catalog struct {
 	asking singleflight.Group
 
@@ -27,8 +27,8 @@ type catalog struct {
 
 const catalogTimeout = 3 * time.Second
 
-// tell adds to a broken constraint its table and its columns. Without an answer of the server the columns stay empty, and the
-// next one that is broken asks again.
+// tell adds the table and the columns to a broken constraint. If the server does not respond, the columns stay empty, and the
+// next broken constraint asks again.
 func (db *DB) tell(ctx context.Context, broken *store.ConstraintError) {
 	var pg *pgconn.PgError
 	if !errors.As(broken, &pg) {
@@ -41,7 +41,7 @@ func (db *DB) tell(ctx context.Context, broken *store.ConstraintError) {
 	}
 	var err error
 	broken.Columns, err = db.catalog.of(ctx, db.config.ConnConfig, constraint{pg.SchemaName, pg.TableName, pg.ConstraintName})
-	if err != nil { // for the log alone: it is no reason to answer something else
+	if err != nil { // for the log only: it must not replace the error
 		broken.Err = fmt.Errorf("%w (its columns are unknown: %v)", broken.Err, err) //nolint:errorlint // see above
 	}
 }
@@ -50,7 +50,7 @@ func (k *catalog) of(ctx context.Context, config *pgx.ConnConfig, of constraint)
 	if columns, known := k.known(of); known {
 		return columns, nil
 	}
-	_, err, _ := k.asking.Do("", func() (any, error) { // for all who wait, so it does not end with the first one's request
+	_, err, _ := k.asking.Do("", func() (any, error) { // for all waiting calls, so it does not end with the first one's request
 		found, err := readCatalog(context.WithoutCancel(ctx), config)
 		if err != nil {
 			return nil, err
@@ -78,7 +78,7 @@ func (k *catalog) known(of constraint) (columns []string, known bool) {
 	return columns, known
 }
 
-// readCatalog asks on a connection of its own: those of the pool may all be held by transactions that wait for this.
+// readCatalog uses its own connection: transactions that wait for it may hold all those of the pool.
 func readCatalog(ctx context.Context, config *pgx.ConnConfig) (map[constraint][]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, catalogTimeout)
 	defer cancel()
@@ -87,7 +87,8 @@ func readCatalog(ctx context.Context, config *pgx.ConnConfig) (map[constraint][]
 		return nil, fmt.Errorf("connecting: %w", translate(ctx, err))
 	}
 	defer func() { _ = conn.Close(ctx) }()
-	// A unique index depends on the columns of its key, of its expressions and of its condition; if it is a constraint's, that does.
+	// A unique index depends on the columns of its key, its expressions and its condition; if it belongs to a constraint, the
+	// constraint does.
 	rows, err := conn.Query(ctx, `
 		SELECT n.nspname::text, t.relname::text, b.name::text, array_agg(a.attname::text ORDER BY a.attnum)
 		FROM (

@@ -14,8 +14,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// A transaction that loses against others runs again this often at most. Waits
-// between are random, and grow to maxPause.
+// A transaction that loses against others runs again at most this often. The pauses between are random, and grow to maxPause.
 const (
 	maxAttempts = 30
 	maxPause    = 100 * time.Millisecond
@@ -34,10 +33,10 @@ type DB struct {
 	reset time.Time // when the pool was last emptied
 }
 
-// Open connects to the database at a libpq address, a URL or keyword=value
-// pairs, and answers once it has. A server that is
-// away, or whose host is not known, is store.ErrUnavailable, after 10 s at most; one that refuses the login or does not know the
-// database is ErrRefused, which waiting does not mend. The text names host and database and never the password. Open does not migrate.
+// Open connects to the database at a libpq address, a URL or keyword=value pairs, and returns once the server has responded. If
+// the server is unreachable, or its host unknown, the error is store.ErrUnavailable, after at most 10 s. If it refuses the login
+// or does not know the database, the error is ErrRefused: waiting does not help. The text names host and database and never the
+// password. Open does not migrate.
 func Open(ctx context.Context, address string, o Options) (*DB, error) {
 	o = o.withDefaults()
 	cfg, err := parseConfig(address, o)
@@ -61,11 +60,10 @@ func Open(ctx context.Context, address string, o Options) (*DB, error) {
 	return db, nil
 }
 
-// Pool is the pool itself, for what only PostgreSQL can do. Errors of its calls
-// are pgx's, not the store's.
+// Pool returns the pool itself, for features that only PostgreSQL has. Errors of its calls are pgx's, not the store's.
 func (db *DB) Pool() *pgxpool.Pool { return db.pool }
 
-// Engine is "postgres".
+// Engine returns "postgres".
 func (db *DB) Engine() string { return "postgres" }
 
 // Close waits for the connections in use and closes all.
@@ -151,7 +149,7 @@ func (db *DB) inTx(ctx context.Context, o pgx.TxOptions, fn func(ctx context.Con
 	if err != nil {
 		return db.failed(ctx, began, err)
 	}
-	defer func() { // after a commit it does nothing
+	defer func() { // no effect after a commit
 		undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 		defer cancel()
 		_ = begun.Rollback(undo)
@@ -169,7 +167,7 @@ func (db *DB) inTx(ctx context.Context, o pgx.TxOptions, fn func(ctx context.Con
 	if err := begun.Commit(ctx); err != nil {
 		translated := db.failed(ctx, began, err)
 		if !rolledBack(err) && !errors.Is(translated, store.ErrUnavailable) {
-			return fmt.Errorf("%w: committing: %w", store.ErrUnavailable, err) // nobody knows whether it is there
+			return fmt.Errorf("%w: committing: %w", store.ErrUnavailable, err) // nobody knows whether it was committed
 		}
 		return fmt.Errorf("committing: %w", translated)
 	}

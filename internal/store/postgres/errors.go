@@ -40,10 +40,10 @@ const (
 	classAuthorization   = "28"
 )
 
-// ErrRefused says that the server answers and does not want this login, or does not have this database.
+// ErrRefused says that the server responds but refuses this login, or does not have this database.
 var ErrRefused = errors.New("PostgreSQL refuses the connection; the user, the password or the database in its address is wrong")
 
-// refusal is what a server says that will say the same the next time. Of several hosts another may be the right one.
+// refusal reports an error that the same server would repeat. Another of several hosts may be the right one.
 func refusal(config *pgx.ConnConfig, err error) (string, bool) {
 	pg, ok := errors.AsType[*pgconn.PgError](err)
 	if !ok || pg.Code != noSuchDatabase && !strings.HasPrefix(pg.Code, classAuthorization) {
@@ -62,8 +62,7 @@ var constraints = map[string]store.ConstraintKind{
 	notNullViolation: store.NotNull, checkViolation: store.Check,
 }
 
-// translate makes an error of pgx one of the store's, by its code. What it does
-// not know stays as it is.
+// translate turns an error of pgx into one of the store's, by its code. It returns an unknown error unchanged.
 func translate(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
@@ -94,7 +93,7 @@ func translate(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
 }
 
-// stopped reports an error that an ended context may have caused.
+// stopped reports an error that the end of a context may have caused.
 func stopped(err error) bool {
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return pg.Code == queryCanceled
@@ -114,7 +113,7 @@ func unavailable(err error, pg *pgconn.PgError) bool {
 	return moved(pg) || strings.HasPrefix(pg.Code, classResources) || strings.HasPrefix(pg.Code, classSystem) || errors.As(err, &connect)
 }
 
-// moved reports that the server that answered is not, or not for long, the one to talk to.
+// moved reports that the server that responded is not, or not for long, the right one.
 func moved(pg *pgconn.PgError) bool {
 	switch pg.Code {
 	case readOnlyTransaction, adminShutdown, crashShutdown, cannotConnectNow:
@@ -123,7 +122,7 @@ func moved(pg *pgconn.PgError) bool {
 	return strings.HasPrefix(pg.Code, classConnection)
 }
 
-// broken reports an error of the way to the server rather than of the server.
+// broken reports an error of the connection to the server rather than of the server.
 func broken(err error) bool {
 	var (
 		connect *pgconn.ConnectError
@@ -134,14 +133,14 @@ func broken(err error) bool {
 		errors.Is(err, net.ErrClosed) || errors.Is(err, pgconn.ErrConnClosed) || errors.Is(err, puddle.ErrClosedPool)
 }
 
-// stale reports an error after which the pool's other connections are not to be trusted either.
+// stale reports an error after which the pool's other connections cannot be trusted either.
 func stale(err error) bool {
 	var (
 		pg      *pgconn.PgError
 		connect *pgconn.ConnectError
 	)
 	if errors.As(err, &connect) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, puddle.ErrClosedPool) {
-		return false // no connection was taken, or it is the caller who has gone
+		return false // no connection was taken, or the caller has left
 	}
 	if errors.As(err, &pg) {
 		return moved(pg)
@@ -149,7 +148,7 @@ func stale(err error) bool {
 	return broken(err)
 }
 
-// retryable reports that a transaction was undone because of another one, so that it may do better now.
+// retryable reports that a transaction was undone because of another one, so it may succeed now.
 func retryable(err error) bool {
 	var pg *pgconn.PgError
 	return errors.As(err, &pg) && (pg.Code == serializationFailure || pg.Code == deadlockDetected)

@@ -13,9 +13,8 @@ import (
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
 
-// writers write until stop is called, which answers what was acknowledged. Only
-// store.ErrUnavailable may be answered meanwhile, or else a row that was written
-// although its commit was not known to be.
+// writers write until stop is called, which returns the acknowledged rows. Meanwhile the only errors allowed are
+// store.ErrUnavailable, and a duplicate of a row that was written although its commit was not confirmed.
 type writers struct {
 	mu           sync.Mutex
 	acknowledged []int64
@@ -134,7 +133,7 @@ func TestReadOnlyServer(t *testing.T) {
 	before := get[int](t, db, "SELECT pg_backend_pid()")
 
 	turn("on")
-	eventually(t, func() error { // the backends read their configuration when they get to it
+	eventually(t, func() error { // the backends read their configuration with some delay
 		_, err := db.Exec(t.Context(), "INSERT INTO st_crash DEFAULT VALUES")
 		if !errors.Is(err, store.ErrUnavailable) {
 			return errors.Join(errors.New("it is not read-only yet"), err)
@@ -210,7 +209,7 @@ func TestFailoverIsFollowed(t *testing.T) {
 		t.Error("the pool is on a standby")
 	}
 
-	// A standby of the new primary is not taken, even as the first of the address.
+	// A standby of the new primary is not used, even if it is the first of the address.
 	third, err := standby.Standby(t.Context())
 	if err != nil {
 		t.Fatal(err)

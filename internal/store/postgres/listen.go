@@ -13,8 +13,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// A listener asks the server for a sign of life after this long without a
-// notification, and waits this long at most between attempts to connect.
+// A listener checks the server after this long without a notification, and waits at most this long between attempts to connect.
 const (
 	listenIdle  = 20 * time.Second
 	listenPing  = 5 * time.Second
@@ -48,10 +47,10 @@ func (db *DB) Listen(ctx context.Context, channel string, on store.Listener) err
 	}
 }
 
-// listen serves one connection until it fails. up is called when it listens.
+// listen uses one connection until it fails. It calls up when it listens.
 func (db *DB) listen(ctx context.Context, channel string, on store.Listener, up func()) error {
 	cfg := db.config.ConnConfig.Copy()
-	// Waiting in vain must not make pgx cancel a statement: there is none.
+	// If the wait times out, pgx must not cancel a statement: there is none.
 	cfg.BuildContextWatcherHandler = func(c *pgconn.PgConn) ctxwatch.Handler {
 		return &pgconn.DeadlineContextWatcherHandler{Conn: c.Conn()}
 	}

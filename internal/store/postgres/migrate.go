@@ -15,16 +15,15 @@ import (
 	"github.com/ringfence/ringfence/internal/store/migrations"
 )
 
-// migrationLock is the advisory lock of Ringfence's migrations, "ringfenc" in
-// ASCII: goose's own number is shared by every program that uses goose.
+// migrationLock is the advisory lock of Ringfence's migrations, "ringfenc" in ASCII: every program that uses goose shares
+// goose's own number.
 const migrationLock int64 = 0x72696e6766656e63
 
-// A node that finds the lock taken looks again each second, for at most so many.
+// A node that finds the lock taken tries again each second, at most so many times.
 const lockSeconds = 300
 
-// Migrate brings the schema to this program's. It works on a connection of its
-// own, without the statement timeout of the pool, which must be the server itself
-// or a session pooler: the lock belongs to the session.
+// Migrate brings the schema to this program's. It uses its own connection, without the statement timeout of the pool. That must
+// be to the server itself or to a session pooler: the lock belongs to the session.
 func (db *DB) Migrate(ctx context.Context) error {
 	cfg := db.config.ConnConfig.Copy()
 	cfg.RuntimeParams["statement_timeout"] = "0"
@@ -44,7 +43,7 @@ func (db *DB) Migrate(ctx context.Context) error {
 	return translate(ctx, migrations.Up(ctx, "postgres", direct, locker))
 }
 
-// Version is the number of the last migration that the database has had.
+// Version returns the number of the last migration that the database has had.
 func (db *DB) Version(ctx context.Context) (int64, error) {
 	version, err := store.Get[int64](ctx, db,
 		"SELECT coalesce(max(version_id), 0) FROM "+migrations.Table+" WHERE is_applied")

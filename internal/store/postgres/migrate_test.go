@@ -65,7 +65,7 @@ func TestTenNodesMigrateAtOnce(t *testing.T) {
 	}
 }
 
-// Where there is nothing to migrate, a node starts while another one has the lock; where there is, it waits.
+// With nothing to migrate, a node starts while another one has the lock; otherwise it waits.
 func TestOnlyMigratingWaitsForTheLock(t *testing.T) {
 	locked := func(dsn string, migrate func(ctx context.Context) error) error {
 		return open(t, dsn, postgres.Options{}).InReadTx(t.Context(), func(ctx context.Context, tx store.Conn) error {
@@ -106,7 +106,7 @@ func TestNewerSchemaIsRefused(t *testing.T) {
 	}
 }
 
-// A role that may not make tables can run a migrated database.
+// A role that may not create tables can use a migrated database.
 func TestMigratedNeedsNoRights(t *testing.T) {
 	dsn := storetest.PostgresDSN(t)
 	db := open(t, dsn, postgres.Options{})

@@ -53,7 +53,7 @@ func TestMalformedAddress(t *testing.T) {
 }
 
 func TestUnreachable(t *testing.T) {
-	silent, err := net.Listen("tcp", "127.0.0.1:0") // takes connections and never answers
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts connections and never responds
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func TestUnreachable(t *testing.T) {
 				t.Fatal("it was opened")
 			}
 			want := store.ErrUnavailable
-			if name == "wrong password" || name == "unknown database" { // waiting does not mend these
+			if name == "wrong password" || name == "unknown database" { // waiting does not help here
 				want = postgres.ErrRefused
 			}
 			if !errors.Is(err, want) || !errors.Is(want, store.ErrUnavailable) && errors.Is(err, store.ErrUnavailable) {

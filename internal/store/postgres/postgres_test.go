@@ -18,8 +18,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store/storetest/pgserver"
 )
 
-// With this variable the test binary is another node on the database that it
-// names: one that migrates it, and then writes.
+// With this variable the test binary is another node on the database that it names: one that migrates it, and then writes.
 const childDSN = "RINGFENCE_TEST_CHILD_DSN"
 
 func TestMain(m *testing.M) {
@@ -67,7 +66,7 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// patience is how long a test waits for what must come.
+// patience is how long a test waits for an event.
 const patience = time.Minute
 
 func open(t *testing.T, dsn string, o postgres.Options) *postgres.DB {
@@ -96,7 +95,7 @@ func get[T any](t *testing.T, c store.Conn, sql string, args ...any) T {
 	return v
 }
 
-// eventually calls try until it answers nil.
+// eventually calls try until it returns nil.
 func eventually(t *testing.T, try func() error) {
 	t.Helper()
 	ticker := time.NewTicker(10 * time.Millisecond)
@@ -115,7 +114,7 @@ func eventually(t *testing.T, try func() error) {
 	}
 }
 
-// private is a server of the test's own, to be treated roughly.
+// private is a server of the test's own, which it may stop and kill.
 func private(t *testing.T) *pgserver.Server {
 	t.Helper()
 	server, err := pgserver.Start(t.Context())
@@ -170,7 +169,7 @@ func TestLimits(t *testing.T) {
 		t.Errorf("a slow statement: %v", err)
 	}
 	busy := open(t, dsn, postgres.Options{MaxConns: 1, AcquireTimeout: 50 * time.Millisecond})
-	eventually(t, func() error { // the first connection too must be had in this time
+	eventually(t, func() error { // the first connection too must succeed in this time
 		var inner error
 		err := busy.InTx(t.Context(), func(ctx context.Context, _ store.Conn) error {
 			_, inner = busy.Exec(ctx, "SELECT 1")
@@ -181,7 +180,7 @@ func TestLimits(t *testing.T) {
 		}
 		return err
 	})
-	for _, db := range []*postgres.DB{slow, busy} { // neither is the worse for it
+	for _, db := range []*postgres.DB{slow, busy} { // neither is harmed
 		eventually(t, func() error { return db.Ping(t.Context()) })
 	}
 }
@@ -240,8 +239,7 @@ func TestDeadlockRunsAgain(t *testing.T) {
 	}
 }
 
-// The outcome of a commit whose connection is lost is unknown: it does not run again.
-// The columns of a constraint are told even when transactions hold all connections of the pool.
+// The columns of a constraint are found even if transactions hold all connections of the pool.
 func TestColumnsOfAConstraintWithABusyPool(t *testing.T) {
 	const conns = 4
 	db := open(t, storetest.PostgresDSN(t), postgres.Options{MaxConns: conns})
@@ -270,6 +268,7 @@ func TestColumnsOfAConstraintWithABusyPool(t *testing.T) {
 	done.Wait()
 }
 
+// The outcome of a commit whose connection is lost is unknown: it does not run again.
 func TestLostCommitIsUnavailable(t *testing.T) {
 	db := open(t, storetest.PostgresDSN(t), postgres.Options{})
 	do(t, db, "CREATE TABLE c (id int)")

@@ -9,8 +9,8 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// tx is the Conn of one transaction. The server refuses everything after a
-// statement that failed; tx says which one that was.
+// tx is the Conn of one transaction. The server refuses everything after a failed statement; tx remembers that statement's
+// error.
 type tx struct {
 	tx     pgx.Tx
 	failed func(error) error
@@ -51,7 +51,7 @@ func (t *tx) fail(err error) error {
 	return err
 }
 
-// rows are pgx's as the store's: pgx reports what a statement broke here, not in Query.
+// rows makes pgx's rows the store's: pgx reports the constraint that a statement broke here, not in Query.
 type rows struct {
 	pgx.Rows
 	failed  func(error) error
@@ -77,7 +77,7 @@ func (r *rows) Scan(dest ...any) error {
 
 func (r *rows) Err() error { return r.failed(r.Rows.Err()) }
 
-// Close reads what is left, so it answers what the statement ended with.
+// Close reads the remaining rows, so it returns the statement's final error.
 func (r *rows) Close() error {
 	r.Rows.Close()
 	if r.closed {

@@ -14,18 +14,19 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// ErrDamaged says that the file is no database any more, or not a whole one. It is found at the start, before anything is served from it.
+// ErrDamaged says that the file is no longer a database, or not a complete one. The start finds that out, before anything is
+// served from it.
 var ErrDamaged = errors.New("the database file is damaged")
 
 const (
 	// checkTime is how long the check at the start may take. In a second it reads some 100 MiB from a disk cache.
 	checkTime = 2 * time.Second
-	// wholeCheck is the largest file, in bytes, of which the indexes are compared with the tables too, which takes ten times as long.
+	// wholeCheck is the largest file, in bytes, whose indexes are compared with the tables too, which takes ten times as long.
 	wholeCheck = 4 << 20
 )
 
-// check looks for damage, in small files thoroughly, in large ones as long as checkTime lasts. What it does not find, or what breaks
-// later, ends the use of the file when it is met (see translate).
+// check looks for damage: in small files thoroughly, in large ones for at most checkTime. Damage that it misses, or that comes
+// later, ends the use of the file when it is found (see translate).
 func (db *DB) check(ctx context.Context) error {
 	pragma := "PRAGMA quick_check(1)"
 	if info, err := os.Stat(db.path); err == nil && info.Size() <= wholeCheck {
@@ -48,15 +49,15 @@ func (db *DB) check(ctx context.Context) error {
 	return nil
 }
 
-// damage is an ErrDamaged, and no store.ErrUnavailable: to wait does not mend a file.
+// damage makes an ErrDamaged, not a store.ErrUnavailable: waiting does not repair a file.
 func (db *DB) damage(what string) error {
 	return fmt.Errorf("%w: %s: %s; it was left as it is: put a backup in its place, "+
 		"or save what can still be read with \"sqlite3 %s .recover | sqlite3 recovered.db\", and look at what is lost before you use that",
 		ErrDamaged, db.path, what, db.path)
 }
 
-// translate is the function of this name. An error that tells of damage is the last one of the file: from then on each statement is
-// store.ErrUnavailable. What can still be read may be half of what was written, and what would be written may be lost with the file.
+// translate calls the function of this name. After an error that means damage, every statement is store.ErrUnavailable. Reads
+// may return half of what was written, and writes may be lost with the file.
 func (db *DB) translate(ctx context.Context, err error) error {
 	if err != nil && damaged(err) && db.broken.CompareAndSwap(false, true) {
 		slog.ErrorContext(ctx, "nothing is read or written any more until the next start", "error", db.damage(err.Error()))
@@ -64,7 +65,7 @@ func (db *DB) translate(ctx context.Context, err error) error {
 	return translate(ctx, err)
 }
 
-// whole returns nil as long as no damage was met.
+// whole returns nil as long as no damage was found.
 func (db *DB) whole() error {
 	if db.broken.Load() {
 		return fmt.Errorf("%w: %w: %s", store.ErrUnavailable, ErrDamaged, db.path)

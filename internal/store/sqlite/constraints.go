@@ -11,8 +11,8 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// tell translates an error that a statement ended with, and adds to a broken constraint its table and its columns. It asks
-// the connection of the statement: no other one may be free, or see the same tables.
+// tell translates the error of a statement, and adds the table and the columns to a broken constraint. It asks on the connection
+// of the statement: no other one may be free, or see the same tables.
 func (db *DB) tell(ctx context.Context, on session, err error) error {
 	if _, done := errors.AsType[*store.ConstraintError](err); done {
 		return err
@@ -27,7 +27,7 @@ func (db *DB) tell(ctx context.Context, on session, err error) error {
 		broken.Table, broken.Columns = table, columns
 		return err
 	}
-	var definition string // of the index that was broken, if it is more than its columns
+	var definition string // of the broken index, if it is more than its columns
 	if named {
 		definition = condition(ctx, on, table, columns)
 	} else if row := texts(ctx, on, `SELECT tbl_name || char(10) || sql FROM sqlite_master WHERE type = 'index' AND name = $1`, broken.Constraint); len(row) == 1 {
@@ -45,7 +45,7 @@ func (db *DB) tell(ctx context.Context, on session, err error) error {
 	return err
 }
 
-// keyOf reads "table.column, table.column". What has no such form is an index's name.
+// keyOf reads "table.column, table.column". A text without this form is an index's name.
 func keyOf(constraint string) (table string, columns []string, ok bool) {
 	for part := range strings.SplitSeq(constraint, ", ") {
 		var column string
@@ -57,8 +57,8 @@ func keyOf(constraint string) (table string, columns []string, ok bool) {
 	return table, columns, ok
 }
 
-// condition is the definition of the partial index with this key, if no other unique index has the same one: SQLite
-// names the columns of the key, and not the index.
+// condition returns the definition of the partial index with this key, if no other unique index has the same one: SQLite names
+// the columns of the key, and not the index.
 func condition(ctx context.Context, on session, table string, key []string) string {
 	found := texts(ctx, on, `SELECT CASE WHEN l.partial THEN m.sql ELSE '' END
 		FROM pragma_index_list($1) l JOIN sqlite_master m ON m.type = 'index' AND m.name = l.name
@@ -73,7 +73,7 @@ func condition(ctx context.Context, on session, table string, key []string) stri
 // A string, a name in quotes, or a word, with the parenthesis behind it if it is a function's.
 var sqlWord = regexp.MustCompile(`'[^']*'|"([^"]+)"|(\w+)(\s*\()?`)
 
-// words are those of a text of SQL that may be columns.
+// words returns the words of an SQL text that may be columns.
 func words(text string) []string {
 	var all []string
 	for _, m := range sqlWord.FindAllStringSubmatch(text, -1) {
@@ -84,7 +84,7 @@ func words(text string) []string {
 	return all
 }
 
-// texts are the rows of a query of one column. It answers none after an error: whoever asks has a worse one to tell.
+// texts returns the rows of a query of one column. It returns none after an error: its caller has a worse one to report.
 func texts(ctx context.Context, on session, query string, args ...any) []string {
 	rows, err := on.QueryContext(ctx, query, args...)
 	if err != nil {

@@ -21,16 +21,16 @@ type DB struct {
 	lock           io.Closer
 	writer, reader *sql.DB
 	statements     *statements // of the reader
-	broken         atomic.Bool // damage was met
+	broken         atomic.Bool // damage was found
 
 	closing sync.Once
 	closed  error
 }
 
-// Engine is "sqlite".
+// Engine returns "sqlite".
 func (db *DB) Engine() string { return "sqlite" }
 
-// Path is the file, absolute and without links.
+// Path returns the file, absolute and without links.
 func (db *DB) Path() string { return db.path }
 
 // Close folds the write-ahead log into the file and releases it for other processes. A second call returns the result of the
@@ -62,7 +62,7 @@ func (db *DB) Query(ctx context.Context, text string, args ...any) (store.Rows, 
 	}
 	if !writes(text) {
 		found, err := db.statements.query(ctx, text, args)
-		if !readOnly(err) { // WITH may lead to a statement that writes
+		if !readOnly(err) { // WITH may begin a statement that writes
 			return wrap(found, err, func(err error) error { return db.translate(ctx, err) }, nil)
 		}
 	}
@@ -99,7 +99,7 @@ func (db *DB) InTx(ctx context.Context, fn func(ctx context.Context, tx store.Co
 	return db.inTx(ctx, begun, err, fn)
 }
 
-// InReadTx runs fn on one snapshot, which is of the moment of its first statement.
+// InReadTx runs fn on one snapshot, taken at its first statement.
 func (db *DB) InReadTx(ctx context.Context, fn func(ctx context.Context, tx store.Conn) error) error {
 	if err := db.whole(); err != nil {
 		return err
@@ -112,7 +112,7 @@ func (db *DB) inTx(ctx context.Context, begun *sql.Tx, err error, fn func(ctx co
 	if err != nil {
 		return db.translate(ctx, err)
 	}
-	defer func() { _ = begun.Rollback() }() // after a commit it does nothing
+	defer func() { _ = begun.Rollback() }() // no effect after a commit
 	t := &tx{db: db, tx: begun, ctx: ctx}
 	if err := fn(ctx, t); err != nil {
 		return err
@@ -132,7 +132,7 @@ func (db *DB) inTx(ctx context.Context, begun *sql.Tx, err error, fn func(ctx co
 	return nil
 }
 
-// Notify does nothing: no other process could listen. It refuses what PostgreSQL would.
+// Notify does nothing: no other process can listen. It refuses what PostgreSQL would refuse.
 func (db *DB) Notify(_ context.Context, _ store.Conn, _, payload string) error {
 	return store.CheckPayload(payload)
 }
@@ -149,7 +149,7 @@ func (db *DB) Migrate(ctx context.Context) error {
 	return db.translate(ctx, migrations.Up(ctx, "sqlite", db.writer, nil))
 }
 
-// Version is the number of the last migration that the database has had.
+// Version returns the number of the last migration that the database has had.
 func (db *DB) Version(ctx context.Context) (int64, error) {
 	made, err := store.Get[bool](ctx, db, "SELECT count(*) FROM sqlite_master WHERE name = $1", migrations.Table)
 	if err != nil || !made {
@@ -158,8 +158,8 @@ func (db *DB) Version(ctx context.Context) (int64, error) {
 	return store.Get[int64](ctx, db, "SELECT coalesce(max(version_id), 0) FROM "+migrations.Table+" WHERE is_applied")
 }
 
-// takeWriter waits its turn for the one connection that writes, but not for
-// ever: a transaction that uses the DB instead of its Conn would wait for itself.
+// takeWriter waits for the only connection that writes, for a limited time: a transaction that uses the DB instead of its Conn
+// would wait for itself.
 func (db *DB) takeWriter(ctx context.Context) (*sql.Conn, error) {
 	if err := db.whole(); err != nil {
 		return nil, err
@@ -173,7 +173,7 @@ func (db *DB) takeWriter(ctx context.Context) (*sql.Conn, error) {
 	return conn, nil
 }
 
-// writes reports a statement that is surely not for a reader.
+// writes reports a statement that certainly cannot run on a reader.
 func writes(text string) bool {
 	notLetter := func(r rune) bool { return !unicode.IsLetter(r) }
 	text = strings.TrimLeftFunc(text, notLetter)

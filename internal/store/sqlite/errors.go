@@ -26,11 +26,10 @@ var constraints = map[int]store.ConstraintKind{
 	lib.SQLITE_CONSTRAINT_CHECK:      store.Check,
 }
 
-// What a message says was broken: "UNIQUE constraint failed: t.a, t.b (2067)".
+// The part of a message that names the broken constraint: "UNIQUE constraint failed: t.a, t.b (2067)".
 var broke = regexp.MustCompile(`\w constraint failed: (?:index ')?(.+?)'? \(\d+\)$`)
 
-// translate makes an error of the driver one of the store's, by its code. What
-// it does not know stays as it is.
+// translate turns an error of the driver into one of the store's, by its code. It returns an unknown error unchanged.
 func translate(ctx context.Context, err error) error {
 	if err == nil {
 		return nil

@@ -31,5 +31,5 @@ func init() {
 		})
 }
 
-// utc is a time as both engines keep it: in UTC, cut to microseconds.
+// utc returns a time as both engines store it: in UTC, cut to microseconds.
 func utc(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }

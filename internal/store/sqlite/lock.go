@@ -11,7 +11,7 @@ import (
 // ErrInUse says that another Open holds the file.
 var ErrInUse = errors.New("the database file is in use")
 
-// takeLock locks `<path>.lock` until what it answers is closed or the process ends.
+// takeLock locks `<path>.lock` until its result is closed or the process ends.
 func takeLock(path string) (io.Closer, error) {
 	lock, err := private.TryLock(path + ".lock")
 	if held, ok := errors.AsType[*private.InUseError](err); ok {

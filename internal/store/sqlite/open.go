@@ -21,10 +21,9 @@ const (
 	busyTimeout = "busy_timeout(5000)"
 )
 
-// Open opens the database file at a path, and makes it, and its folder, where
-// they are missing: the folder 0700, the file and what SQLite writes beside it
-// 0600. A file that another Open holds, in this process or any other, is refused.
-// A damaged file is refused too (ErrDamaged), as far as two seconds suffice to find that out. Open does not migrate.
+// Open opens the database file at a path. It creates the file and its folder if they are missing: the folder 0700, the file and
+// SQLite's files beside it 0600. It refuses a file that another Open holds, in this process or any other. It refuses a damaged
+// file too (ErrDamaged), as far as it can tell within two seconds. Open does not migrate.
 func Open(ctx context.Context, path string) (_ *DB, err error) {
 	path, err = resolve(path)
 	if err != nil {
@@ -57,7 +56,7 @@ func Open(ctx context.Context, path string) (_ *DB, err error) {
 	reader.SetMaxIdleConns(readers)
 
 	db := &DB{path: path, lock: lock, writer: writer, reader: reader, statements: newStatements(reader)}
-	// The first reading of the file, by the connection that may recover it after a crash.
+	// The first read of the file, by the connection that may recover it after a crash.
 	_, err = db.Exec(ctx, "SELECT count(*) FROM sqlite_master")
 	switch {
 	case err == nil:
@@ -75,8 +74,8 @@ func Open(ctx context.Context, path string) (_ *DB, err error) {
 	return db, nil
 }
 
-// pool makes the connections of one kind. Pragmas in the DSN are those of every
-// connection; busy_timeout goes first of itself.
+// pool opens the connections of one kind. The pragmas in the DSN apply to every connection; the driver itself runs busy_timeout
+// first.
 func pool(path, own string) (*sql.DB, error) {
 	file := url.URL{Scheme: "file", OmitHost: true, Path: path}
 	connector, err := sqlite.NewConnector(file.String() + "?" +
@@ -84,7 +83,7 @@ func pool(path, own string) (*sql.DB, error) {
 		"&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)" +
 		"&_pragma=foreign_keys(1)" +
 		"&_pragma=temp_store(MEMORY)" +
-		"&_pragma=journal_size_limit(67108864)" + // a WAL that has grown gives its disk back
+		"&_pragma=journal_size_limit(67108864)" + // a grown WAL gives its disk space back
 		"&_time_format=sqlite&_dqs=0&_defensive=1&_error_rc=1&" + own)
 	if err != nil {
 		return nil, fmt.Errorf("opening the database %s: %w", path, err)
@@ -102,15 +101,15 @@ func resolve(path string) (string, error) {
 		return "", err
 	}
 	found, err := filepath.EvalSymlinks(abs)
-	if errors.Is(err, fs.ErrNotExist) { // the file is to be made
+	if errors.Is(err, fs.ErrNotExist) { // the file is to be created
 		folder, err := filepath.EvalSymlinks(filepath.Dir(abs))
 		return filepath.Join(folder, filepath.Base(abs)), err
 	}
 	return found, err
 }
 
-// makePrivate makes the file where it is missing, and keeps it and its
-// companions from everybody else. SQLite gives new companions the file's mode.
+// makePrivate creates the file if it is missing, and keeps others from it and its companions. SQLite gives new companions the
+// file's mode.
 func makePrivate(path string) error {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // the operator's own path
 	if err != nil {

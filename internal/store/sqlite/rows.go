@@ -9,21 +9,20 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// rows are database/sql's as the store's.
+// rows makes database/sql's rows the store's.
 type rows struct {
 	*sql.Rows
 	failed  func(error) error
 	release func() error
 }
 
-// wrap returns found as the store's rows. release, if any, is called when they
-// are closed, or at once when there are none.
+// wrap returns found as the store's rows. release, if any, is called when they are closed, or at once if there are none.
 func wrap(found *sql.Rows, err error, failed func(error) error, release func() error) (store.Rows, error) {
 	if release == nil {
 		release = func() error { return nil }
 	}
 	if err != nil {
-		err = failed(err) // which may ask the connection
+		err = failed(err) // which may need the connection
 		_ = release()
 		return nil, err
 	}
@@ -39,8 +38,7 @@ func (r *rows) Close() error {
 	return errors.Join(err, release())
 }
 
-// Scan reads the row. A time from an expression is text to the driver, which
-// knows only columns.
+// Scan reads the row. The driver returns a time from an expression as text: it knows only the types of columns.
 func (r *rows) Scan(dest ...any) error {
 	into := make([]any, len(dest))
 	for i, d := range dest {
@@ -59,7 +57,7 @@ func (r *rows) Scan(dest ...any) error {
 	return nil
 }
 
-// timeScanner reads a time, or perhaps one, from a time or its text.
+// timeScanner reads a time, which may be null, from a time or its text.
 type timeScanner struct {
 	one   *time.Time
 	maybe **time.Time

@@ -19,7 +19,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
 
-// With this variable the test binary is another process on the file it names.
+// With this variable the test binary is another process that opens the file it names.
 const childFile = "RINGFENCE_TEST_SQLITE_FILE"
 
 func TestMain(m *testing.M) {
@@ -147,7 +147,7 @@ func TestPragmas(t *testing.T) {
 	check("reader", db, "1")
 	err := db.InTx(t.Context(), func(_ context.Context, tx store.Conn) error {
 		check("writer", tx, "0")
-		check("reader beside it", db, "1") // another connection than before
+		check("reader beside it", db, "1") // a different connection
 		return nil
 	})
 	if err != nil {
@@ -202,7 +202,8 @@ func TestNewerSchemaIsRefused(t *testing.T) {
 	}
 }
 
-// Another program, such as a backup, may have the file open: a transaction has
+// Another program, such as a backup, may have the file open: a transaction takes its lock at the beginning, and is not undone in
+// the middle.
 // its lock from the beginning, and is not undone in the middle.
 func TestOtherProgram(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "x.db")
@@ -250,7 +251,7 @@ func TestFullDiskIsUnavailable(t *testing.T) {
 	do(t, db, "INSERT INTO a (b) VALUES ('little')")
 }
 
-// damage overwrites the pages of the table or the index in the file, but for the first bytes of each.
+// damage overwrites the pages of the table or the index in the file, except for the first bytes of each.
 func damage(t *testing.T, file, name string, with byte) {
 	t.Helper()
 	db := open(t, file)
@@ -275,7 +276,7 @@ func damage(t *testing.T, file, name string, with byte) {
 	}
 }
 
-// Damage is found when the file is opened, and the file is left as it is.
+// Opening the file finds the damage, and leaves the file as it is.
 func TestDamageIsFoundAtTheStart(t *testing.T) {
 	for _, c := range []struct {
 		name, part string
@@ -305,7 +306,7 @@ func TestDamageIsFoundAtTheStart(t *testing.T) {
 	}
 }
 
-// Damage that is met later is no answer: neither "no such row" nor an error of the caller's.
+// Damage that is found later is neither "no such row" nor an error of the caller's.
 func TestDamageThatIsMetLaterIsUnavailable(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "x.db")
 	first := open(t, file)
@@ -328,7 +329,7 @@ func TestDamageThatIsMetLaterIsUnavailable(t *testing.T) {
 	if _, err := f.WriteAt(bytes.Repeat([]byte{0xa5}, int(info.Size())-4096), 4096); err != nil {
 		t.Fatal(err)
 	}
-	do(t, db, "CREATE TABLE e (f text)") // whatever a connection has in its memory is old now
+	do(t, db, "CREATE TABLE e (f text)") // invalidates what a connection has in its memory
 	var errs []error
 	for _, table := range []string{"a", "c"} {
 		_, err := store.Get[int](t.Context(), db, "SELECT count(*) FROM "+table)

@@ -10,17 +10,17 @@ import (
 // maxStatements is how many texts are kept prepared.
 const maxStatements = 128
 
-// statements keeps those prepared that were asked for last. To parse and plan a query costs SQLite as much as to
-// run it when it finds one row. It is safe for concurrent use.
+// statements keeps the most recently used ones prepared. Parsing and planning a query costs SQLite as much as running it if it
+// finds one row. It is safe for concurrent use.
 type statements struct {
 	db *sql.DB
 
 	mu     sync.Mutex
 	byText map[string]*list.Element
-	recent *list.List // of *statement, the last one asked for in front
+	recent *list.List // of *statement, the most recently used first
 }
 
-// statement is a prepared text. Its lock is held while a query begins, and taken to close it.
+// statement is a prepared text. Its lock is held while a query begins, and while it is closed.
 type statement struct {
 	text string
 
@@ -36,7 +36,7 @@ func newStatements(db *sql.DB) *statements {
 // query runs a text on a connection of the pool.
 func (s *statements) query(ctx context.Context, text string, args []any) (*sql.Rows, error) {
 	e, known := s.entry(text)
-	if !known { // perhaps it is asked for only once
+	if !known { // it may be used only once
 		return s.db.QueryContext(ctx, text, args...) //nolint:sqlclosecheck // the caller closes the rows
 	}
 	if err := e.prepare(ctx, s.db); err != nil {
@@ -50,7 +50,7 @@ func (s *statements) query(ctx context.Context, text string, args []any) (*sql.R
 	return e.prepared.QueryContext(ctx, args...) //nolint:sqlclosecheck // the caller closes the rows
 }
 
-// entry returns what is kept for a text, and whether it was there before.
+// entry returns the statement of a text, and whether it was there before.
 func (s *statements) entry(text string) (e *statement, known bool) {
 	var oldest *statement
 	s.mu.Lock()
@@ -72,7 +72,7 @@ func (s *statements) entry(text string) (e *statement, known bool) {
 	return e, known
 }
 
-// prepare makes the statement ready, unless it is or was dropped.
+// prepare prepares the statement, unless it was dropped.
 func (e *statement) prepare(ctx context.Context, db *sql.DB) error {
 	e.mu.RLock()
 	done := e.prepared != nil || e.dropped

@@ -9,7 +9,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
 
-// More texts are in use at once than are kept prepared, so that each is pushed out while others begin with it.
+// More texts are in use at once than are kept prepared, so each is dropped while others begin with it.
 func TestStatementsArePushedOutWhileInUse(t *testing.T) {
 	db := storetest.SQLite(t)
 	var work sync.WaitGroup
@@ -28,12 +28,12 @@ func TestStatementsArePushedOutWhileInUse(t *testing.T) {
 	work.Wait()
 }
 
-// A text that was prepared answers what the table is now.
+// A prepared text returns the current rows after the table changed.
 func TestStatementAfterTheTableHasChanged(t *testing.T) {
 	db := storetest.SQLite(t)
 	count := func(want int) {
 		t.Helper()
-		for range 3 { // the first is not kept yet, the second prepares it, the third is served by it
+		for range 3 { // the first call does not keep it, the second prepares it, the third uses it
 			if got, err := store.Get[int](t.Context(), db, "SELECT count(*) FROM st_changing"); err != nil || got != want {
 				t.Errorf("%d rows, want %d: %v", got, want, err)
 			}

@@ -9,12 +9,11 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// tx is the Conn of one transaction. Like PostgreSQL's it is over when a
-// statement has failed, although SQLite would go on.
+// tx is the Conn of one transaction. Like PostgreSQL's it ends with the first failed statement, although SQLite would go on.
 type tx struct {
 	db     *DB
 	tx     *sql.Tx
-	ctx    context.Context //nolint:containedctx // the transaction's own, for what ended it
+	ctx    context.Context //nolint:containedctx // the transaction's own, to report why it ended
 	broken error
 }
 
@@ -52,7 +51,7 @@ func (t *tx) fail(err error) error {
 	return err
 }
 
-// session is one connection, in a transaction or not.
+// session is one connection, inside or outside of a transaction.
 type session interface {
 	ExecContext(ctx context.Context, text string, args ...any) (sql.Result, error)
 	QueryContext(ctx context.Context, text string, args ...any) (*sql.Rows, error)
@@ -66,8 +65,7 @@ func (db *DB) touched(ctx context.Context, on session, text string, args []any) 
 	return result.RowsAffected()
 }
 
-// convert makes arguments the same as the other engine's: text that it would
-// keep, times in UTC with microseconds.
+// convert makes arguments the same as the other engine's: text that it would store, times in UTC with microseconds.
 func convert(args []any) ([]any, error) {
 	if err := store.CheckText(args); err != nil {
 		return nil, err

@@ -11,8 +11,8 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// BenchmarkCreate is what an API does to create a row, from 16 clients at once:
-// in one transaction it looks for what must not be there, writes, and reads back.
+// BenchmarkCreate does what an API does to create a row, from 16 clients at once: in one transaction it checks for duplicates,
+// writes, and reads back.
 func BenchmarkCreate(b *testing.B, db store.DB) {
 	const tenants = 4
 	if _, err := db.Exec(b.Context(), `CREATE TABLE st_bench (

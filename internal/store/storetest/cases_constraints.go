@@ -9,7 +9,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// brokenColumns checks that a broken constraint tells its table and columns, however it was declared and broken.
+// brokenColumns checks that a broken constraint names its table and columns, however it was declared and broken.
 func brokenColumns(t *testing.T, db store.DB) {
 	for _, statement := range []string{
 		`CREATE TABLE st_thing (id integer NOT NULL PRIMARY KEY, tenant integer NOT NULL, name text NOT NULL, email text, "kind" text NOT NULL,

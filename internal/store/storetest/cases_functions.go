@@ -47,7 +47,7 @@ func fold(t *testing.T, db store.DB) {
 		t.Errorf("fold(NULL) = %q", *got)
 	}
 
-	// Every character of the alphabets that fold promises, one in a line.
+	// Every character of the alphabets that fold covers, one per line.
 	var text strings.Builder
 	for r := rune(1); r <= unicode.MaxRune; r++ {
 		if utf8.ValidRune(r) && unicode.In(r, unicode.Latin, unicode.Greek, unicode.Cyrillic, unicode.Mn, unicode.Nd, unicode.P, unicode.S) {

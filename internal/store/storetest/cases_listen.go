@@ -9,13 +9,13 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// patience is how long a test waits for what must come.
+// patience is how long a test waits for an event.
 const patience = time.Minute
 
-// A Heard is what a [Listener] is called with: "ready", "lost" or a payload.
+// A Heard is a call of a [Listener]: "ready", "lost" or a payload.
 type Heard struct{ Event, Payload string }
 
-// Listen listens until the end of the test, and answers what is heard.
+// Listen listens until the end of the test, and returns what it hears.
 func Listen(t *testing.T, db store.DB, channel string) <-chan Heard {
 	t.Helper()
 	heard := make(chan Heard, 100)
@@ -42,7 +42,7 @@ func Listen(t *testing.T, db store.DB, channel string) <-chan Heard {
 	return heard
 }
 
-// Expect waits for the next thing heard.
+// Expect waits for the next call.
 func Expect(t *testing.T, heard <-chan Heard, want Heard) {
 	t.Helper()
 	select {

@@ -28,7 +28,7 @@ func returning(t *testing.T, db store.DB) {
 	if got := list[int](t, db, "DELETE FROM st_user WHERE id = $1 RETURNING id", 1); !slices.Equal(got, []int{1}) {
 		t.Errorf("DELETE answered %v", got)
 	}
-	// The place of a number among the arguments is what counts, not its first use.
+	// The number of a placeholder counts, not where it is first used.
 	if got := get[string](t, db, "SELECT name FROM st_user WHERE id = $2 AND name = $1", "bob", 2); got != "bob" {
 		t.Errorf("got %q", got)
 	}

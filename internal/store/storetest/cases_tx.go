@@ -75,7 +75,7 @@ func rollbackOnPanic(t *testing.T, db store.DB) {
 	if got := get[int](t, db, countUsers); got != 0 {
 		t.Errorf("%d rows, want none", got)
 	}
-	commit(t, db) // the connection is usable
+	commit(t, db) // the connection still works
 }
 
 func cancelled(t *testing.T, db store.DB) {
@@ -181,7 +181,7 @@ func readOnly(t *testing.T, db store.DB) {
 	}
 }
 
-// together runs one function n times at once, and fails the test with what they answer.
+// together runs one function n times at once, and fails the test if one returns an error.
 func together(t *testing.T, n int, work func(i int) error) {
 	t.Helper()
 	var wg sync.WaitGroup
@@ -219,8 +219,7 @@ func noLostUpdate(t *testing.T, db store.DB) {
 	}
 }
 
-// noWriteSkew lets two transactions each see that the other one's row is there
-// before both want to remove their own: one row must stay.
+// noWriteSkew lets two transactions each see the other one's row before both remove their own: one row must stay.
 func noWriteSkew(t *testing.T, db store.DB) {
 	for range 5 {
 		do(t, db, "DELETE FROM st_user")
@@ -300,7 +299,7 @@ func contexts(t *testing.T, db store.DB) {
 		}
 	}
 
-	// A statement that runs is stopped.
+	// A running statement is stopped.
 	brief, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	const endless = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"

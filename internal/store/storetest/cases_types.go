@@ -29,7 +29,7 @@ type all struct {
 
 type stringList = store.JSON[[]string]
 
-// perhaps is all with fields that may be null.
+// perhaps is all with nullable fields.
 type perhaps struct {
 	ID     int         `db:"id"`
 	Yes    *bool       `db:"yes"`

@@ -9,19 +9,18 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// Row says which struct holds the rows of a table: each field with a `db` tag is the column of that name.
+// Row names the struct of the rows of a table: each field with a `db` tag is the column of that name.
 type Row struct {
-	// Table is a table, or a query in parentheses, which need not be of columns of Fields alone.
+	// Table is a table, or a query in parentheses, which may have other columns beside those of Fields.
 	Table  string
 	Fields any
-	// Kept are the columns that are no fields.
+	// Kept are the columns without a field.
 	Kept []string
-	// Filled are the fields that may be null until a hook fills them in; their columns may not be.
+	// Filled are the fields that may be null until a hook fills them in; their columns are not nullable.
 	Filled []string
 }
 
-// ColumnsAreFields fails a test unless every field is a column and every column a field, and what may be null in one may be in
-// the other.
+// ColumnsAreFields fails a test unless every field is a column and every column a field, and both are nullable or neither is.
 func ColumnsAreFields(t *testing.T, db store.DB, rows ...Row) {
 	t.Helper()
 	for _, row := range rows {
@@ -59,21 +58,21 @@ func ColumnsAreFields(t *testing.T, db store.DB, rows ...Row) {
 	}
 }
 
-// fieldsOf are the columns that a struct's tags name, and whether the field can be null.
+// fieldsOf returns the columns that a struct's tags name, and whether the fields are nullable.
 func fieldsOf(row any) map[string]bool {
 	fields := make(map[string]bool)
 	addFields(fields, reflect.TypeOf(row), "")
 	return fields
 }
 
-// addFields adds those of a struct whose columns begin with a prefix. What is computed is no column.
+// addFields adds the columns of a struct whose column names begin with a prefix. A computed field is not a column.
 func addFields(fields map[string]bool, t reflect.Type, prefix string) {
 	for _, f := range reflect.VisibleFields(t) {
 		name := f.Tag.Get("db")
 		if inner, ok := f.Tag.Lookup("prefix"); ok {
 			addFields(fields, f.Type, prefix+inner)
 		} else if name != "" && name != "-" && f.Tag.Get("computed") != "true" {
-			fields[prefix+name] = f.Type.Kind() == reflect.Pointer || f.Type.Kind() == reflect.Slice // bytes
+			fields[prefix+name] = f.Type.Kind() == reflect.Pointer || f.Type.Kind() == reflect.Slice // a slice holds bytes
 		}
 	}
 }
@@ -87,7 +86,7 @@ func names(fields map[string]bool) []string {
 	return all
 }
 
-// columnsOf are the columns of a table, and whether they can be null.
+// columnsOf returns the columns of a table, and whether they are nullable.
 func columnsOf(t *testing.T, db store.DB, table string) map[string]bool {
 	t.Helper()
 	type column struct {

@@ -17,10 +17,8 @@ import (
 // CrashTable is the table that [WriteForEver] writes to.
 const CrashTable = "CREATE TABLE st_crash (id bigint PRIMARY KEY)"
 
-// WriteForEver writes rows from several goroutines, by every way that a DB has
-// to write, and calls acknowledge with the id of each once it is acknowledged.
-// It returns when ctx ends; failed is called with what went wrong meanwhile.
-// Ids begin at first.
+// WriteForEver writes rows from several goroutines, in every way that a DB can write, and calls acknowledge with the id of each
+// once it is acknowledged. It returns when ctx ends; failed is called with the errors until then. Ids begin at first.
 func WriteForEver(ctx context.Context, db store.DB, first int64, acknowledge func(id int64), failed func(error)) {
 	const insert = "INSERT INTO st_crash (id) VALUES ($1)"
 	ways := []func(id int64) error{
@@ -56,8 +54,8 @@ func WriteForEver(ctx context.Context, db store.DB, first int64, acknowledge fun
 	wg.Wait()
 }
 
-// CrashMain is what a process does that [KillWriter] starts: it writes, and prints
-// the id of each row that was acknowledged. It comes back only on an error.
+// CrashMain is the main function of a process that [KillWriter] starts: it writes, and prints the id of each row that was
+// acknowledged. It returns only on an error.
 func CrashMain(db store.DB, first int64, out io.Writer) error {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	var mu sync.Mutex
@@ -69,8 +67,8 @@ func CrashMain(db store.DB, first int64, out io.Writer) error {
 	return context.Cause(ctx)
 }
 
-// KillWriter starts a process that runs [CrashMain], kills it with SIGKILL once it
-// has had enough rows acknowledged, and answers the ids of all of them.
+// KillWriter starts a process that runs [CrashMain], kills it with SIGKILL once enough of its rows were acknowledged, and
+// returns the ids of all of them.
 func KillWriter(t *testing.T, cmd *exec.Cmd, enough int) []int64 {
 	t.Helper()
 	out, err := cmd.StdoutPipe()
@@ -107,7 +105,7 @@ func KillWriter(t *testing.T, cmd *exec.Cmd, enough int) []int64 {
 	return ids
 }
 
-// AllThere fails the test when an acknowledged row is not in the database.
+// AllThere fails the test if an acknowledged row is not in the database.
 func AllThere(t *testing.T, db store.DB, acknowledged []int64) {
 	t.Helper()
 	there := make(map[int64]bool)

@@ -32,7 +32,7 @@ func Each(t *testing.T, test func(t *testing.T, db store.DB)) {
 	t.Run("postgres", func(t *testing.T) { test(t, Postgres(t)) })
 }
 
-// SQLite is a fresh migrated database in a temporary file.
+// SQLite opens a fresh migrated database in a temporary file.
 func SQLite(tb testing.TB) store.DB {
 	tb.Helper()
 	template, err := sqliteTemplate()
@@ -55,7 +55,7 @@ func SQLite(tb testing.TB) store.DB {
 	return db
 }
 
-// sqliteTemplate is the content of a migrated file. It is made once: the migrations take longer than most tests do.
+// sqliteTemplate returns the content of a migrated file. It is made once: the migrations take longer than most tests.
 var sqliteTemplate = sync.OnceValues(func() (_ []byte, err error) {
 	folder, err := os.MkdirTemp("", "ringfence-template-")
 	if err != nil {
@@ -67,15 +67,15 @@ var sqliteTemplate = sync.OnceValues(func() (_ []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	// Closed, it is one file: the last connection writes back what is beside it.
+	// Closing leaves one file: the last connection writes back the files beside it.
 	if err := errors.Join(db.Migrate(context.Background()), db.Close()); err != nil {
 		return nil, fmt.Errorf("migrating the template: %w", err)
 	}
 	return os.ReadFile(file) //nolint:gosec // the path is this function's own
 })
 
-// Postgres is a fresh migrated database on the server of TEST_POSTGRES_DSN,
-// named after the test, and dropped at its end.
+// Postgres opens a fresh migrated database on the server of TEST_POSTGRES_DSN. It is named after the test, and dropped at its
+// end.
 func Postgres(tb testing.TB) store.DB {
 	tb.Helper()
 	db, err := postgres.Open(tb.Context(), PostgresDSN(tb), postgres.Options{MaxConns: 8})
@@ -86,7 +86,7 @@ func Postgres(tb testing.TB) store.DB {
 	return db
 }
 
-// PostgresDSN is the address of a fresh migrated database; see [Postgres].
+// PostgresDSN returns the address of a fresh migrated database; see [Postgres].
 func PostgresDSN(tb testing.TB) string {
 	tb.Helper()
 	server := os.Getenv(Variable)
@@ -96,8 +96,8 @@ func PostgresDSN(tb testing.TB) string {
 	return NewDatabase(tb, server, true)
 }
 
-// NewDatabase makes a database on a server, migrated or empty, named after the
-// test and dropped at its end, and answers its address.
+// NewDatabase creates a database on a server, migrated or empty, and returns its address. It is named after the test, and
+// dropped at its end.
 func NewDatabase(tb testing.TB, server string, migrated bool) string {
 	tb.Helper()
 	admin, err := postgres.Open(tb.Context(), server, postgres.Options{MaxConns: 2})
@@ -131,7 +131,7 @@ func NewDatabase(tb testing.TB, server string, migrated bool) string {
 	return onDatabase(server, name)
 }
 
-// databaseName is a test's name as an identifier that needs no quotes.
+// databaseName returns a test's name as an identifier that needs no quotes.
 func databaseName(test string) string {
 	word := strings.Map(func(r rune) rune {
 		switch {
@@ -145,7 +145,7 @@ func databaseName(test string) string {
 	return "t_" + word[:min(len(word), 40)] + "_" + strings.ToLower(rand.Text()[:10])
 }
 
-// onDatabase is the address of another database of the same server.
+// onDatabase returns the address of another database of the same server.
 func onDatabase(server, name string) string {
 	u, err := url.Parse(server)
 	if err != nil || u.Scheme == "" { // several hosts, or keyword=value pairs: the last one wins
@@ -162,11 +162,11 @@ func onDatabase(server, name string) string {
 	return u.String()
 }
 
-// templateLock is the advisory lock under which the template is made.
+// templateLock is the advisory lock for making the template.
 const templateLock = 0x72696e6774657374
 
-// ensureTemplate returns the name of a migrated database to copy. Whichever
-// process is first makes it, under another name until it is whole.
+// ensureTemplate returns the name of a migrated database to copy. The first process makes it, under another name until it is
+// complete.
 func ensureTemplate(ctx context.Context, admin *postgres.DB, server string) (string, error) {
 	name, err := templateName()
 	if err != nil {
@@ -202,7 +202,7 @@ func ensureTemplate(ctx context.Context, admin *postgres.DB, server string) (str
 	})
 }
 
-// templateName holds a hash of the migrations, so that a changed schema has another template.
+// templateName holds a hash of the migrations: a changed schema has another template.
 func templateName() (string, error) {
 	files := migrations.Files("postgres")
 	names, err := fs.Glob(files, "*")

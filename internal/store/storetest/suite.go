@@ -6,7 +6,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// Run runs the conformance suite. open answers a fresh migrated database.
+// Run runs the conformance suite. open returns a fresh migrated database.
 func Run(t *testing.T, open func(t *testing.T) store.DB) {
 	t.Helper()
 	for _, c := range []struct {
@@ -57,7 +57,7 @@ func Run(t *testing.T, open func(t *testing.T) store.DB) {
 	}
 }
 
-// makeTables makes the suite's own tables, beside those of the schema.
+// makeTables creates the suite's own tables, beside those of the schema.
 func makeTables(t *testing.T, db store.DB) {
 	t.Helper()
 	blob, moment, id := "bytea", "timestamptz", "uuid"

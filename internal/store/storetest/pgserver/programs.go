@@ -14,8 +14,8 @@ import (
 // ErrNoPrograms says that PostgreSQL's server programs are not installed.
 var ErrNoPrograms = errors.New("PostgreSQL's server programs (initdb, postgres) are not in PATH nor in /usr/lib/postgresql/*/bin")
 
-// Programs is the folder of the server programs: that of initdb in PATH, else
-// the newest where Debian and its like put them.
+// Programs returns the folder of the server programs: that of initdb in PATH, otherwise the newest in the folders of Debian and
+// its like.
 func Programs() (string, error) {
 	if initdb, err := exec.LookPath("initdb"); err == nil {
 		if initdb, err = filepath.EvalSymlinks(initdb); err == nil {
@@ -53,8 +53,8 @@ func digits(s string) int {
 	return n
 }
 
-// account is who the server runs as: nobody in particular, except that it
-// refuses to run as root. Then it is the first of these users that exists.
+// account returns the user that runs the server. Any user will do, but PostgreSQL refuses to run as root: then it is the first
+// of these users that exists.
 func account() (*syscall.Credential, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil

@@ -20,15 +20,14 @@ import (
 	"github.com/ringfence/ringfence/internal/freeport"
 )
 
-// How long a server may take to start, for recovery after a crash too, and to stop.
+// How long a server may take to start, also if it recovers from a crash, and to stop.
 const (
 	startWait = 60 * time.Second
 	stopWait  = 30 * time.Second
 	poll      = 20 * time.Millisecond
 )
 
-// Server is one PostgreSQL cluster with its server process. Its methods are for
-// one goroutine.
+// Server is one PostgreSQL cluster with its server process. Its methods are for one goroutine.
 type Server struct {
 	bin, folder, password string
 	port                  int
@@ -36,10 +35,10 @@ type Server struct {
 	as                    *syscall.Credential
 
 	process *exec.Cmd
-	ended   chan struct{} // closed when process and all that it has started have ended
+	ended   chan struct{} // closed when the process and all its children have ended
 }
 
-// Start makes a cluster and starts it. The caller calls Remove at the end.
+// Start creates a cluster and starts it. The caller calls Remove at the end.
 func Start(ctx context.Context) (*Server, error) {
 	bin, err := Programs()
 	if err != nil {
@@ -58,8 +57,7 @@ func Start(ctx context.Context) (*Server, error) {
 	return s, nil
 }
 
-// DSN is the address of a database, for the superuser. The cluster has the
-// database "postgres".
+// DSN returns the address of a database, for the superuser. The cluster has the database "postgres".
 func (s *Server) DSN(database string) string {
 	u := url.URL{
 		Scheme: "postgres", User: url.UserPassword("postgres", s.password),
@@ -68,13 +66,13 @@ func (s *Server) DSN(database string) string {
 	return u.String()
 }
 
-// Address is host and port.
+// Address returns host and port.
 func (s *Server) Address() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) }
 
-// Password is the superuser's.
+// Password returns the superuser's password.
 func (s *Server) Password() string { return s.password }
 
-// Log is what the server has written.
+// Log returns the output of the server.
 func (s *Server) Log() string {
 	text, err := os.ReadFile(s.path("log"))
 	if err != nil {
@@ -85,8 +83,8 @@ func (s *Server) Log() string {
 
 func (s *Server) path(name string) string { return filepath.Join(s.folder, name) }
 
-// makeFolder makes the temporary folder, the server's own. It is not below a
-// folder of a test, whose parents the server's user may not enter.
+// makeFolder creates the temporary folder, owned by the server's user. It is not below a folder of a test, because that user may
+// not enter its parents.
 func (s *Server) makeFolder() error {
 	as, err := account()
 	if err != nil {
@@ -126,8 +124,7 @@ func (s *Server) initialize(ctx context.Context) error {
 		"-D", s.path("data"), "-U", "postgres", "--auth=scram-sha-256", "--pwfile=" + secret,
 		"--encoding=UTF8", "--no-sync", "--no-instructions",
 	}
-	// A language's order of letters, as most installations have it: the order of
-	// bytes would hide what sorts otherwise than SQLite does.
+	// A locale that sorts by a language, as most installations have: sorting by bytes would hide differences from SQLite.
 	err := s.run(ctx, "initdb", append(arguments, "--locale=C", "--locale-provider=icu", "--icu-locale=en-US")...)
 	if err != nil { // an older server, or one without ICU
 		if err := os.RemoveAll(s.path("data")); err != nil {
@@ -138,7 +135,7 @@ func (s *Server) initialize(ctx context.Context) error {
 	return err
 }
 
-// run runs one of the server's programs to its end.
+// run runs one of the server's programs and waits for it.
 func (s *Server) run(ctx context.Context, program string, arguments ...string) error {
 	cmd := s.command(ctx, program, arguments...)
 	var out bytes.Buffer
@@ -149,8 +146,8 @@ func (s *Server) run(ctx context.Context, program string, arguments ...string) e
 	return nil
 }
 
-// command prepares a program, in a process group of its own: Ctrl-C on the
-// terminal is for the tests, which then stop the server themselves.
+// command prepares a program, in a process group of its own: Ctrl-C on the terminal is for the tests, which then stop the server
+// themselves.
 func (s *Server) command(ctx context.Context, program string, arguments ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, filepath.Join(s.bin, program), arguments...) //nolint:gosec // PostgreSQL's own programs
 	cmd.Dir = s.folder
@@ -159,8 +156,7 @@ func (s *Server) command(ctx context.Context, program string, arguments ...strin
 	return cmd
 }
 
-// Run starts the server process, after Stop or Kill too, on the same port, and
-// answers when it takes connections.
+// Run starts the server process, also after Stop or Kill, on the same port, and returns when it accepts connections.
 func (s *Server) Run(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startWait)
 	defer cancel()
@@ -169,14 +165,14 @@ func (s *Server) Run(ctx context.Context) error {
 		return err
 	}
 	defer log.Close()
-	// The process outlives ctx, which is for starting it.
+	// The process outlives ctx, which is only for starting it.
 	cmd := s.command(context.WithoutCancel(ctx), "postgres", "-D", s.path("data"),
 		"-c", "listen_addresses=127.0.0.1", "-c", "port="+strconv.Itoa(s.port),
 		"-c", "unix_socket_directories="+s.folder,
 		"-c", "fsync=on", "-c", "max_connections=200", "-c", "shared_buffers=64MB")
 	cmd.Stdout, cmd.Stderr = log, log
-	// The server's children inherit this end of the pipe: it is at its end when the last of them is gone. Those of a server
-	// that was killed live on until they notice, and answer meanwhile.
+	// The server's children inherit this end of the pipe: the pipe ends when the last of them has ended. Those of a killed server
+	// live until they notice, and respond meanwhile.
 	alive, held, err := os.Pipe()
 	if err != nil {
 		return err
@@ -214,8 +210,7 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 }
 
-// ready reads what the server says of itself: its own process, and in the eighth
-// line that it takes connections, or those that only read.
+// ready reads the server's status: its own process, and in the eighth line that it accepts connections, or read-only ones.
 func (s *Server) ready() bool {
 	text, err := os.ReadFile(filepath.Join(s.path("data"), "postmaster.pid"))
 	if err != nil {
@@ -229,10 +224,10 @@ func (s *Server) ready() bool {
 	return state == "ready" || state == "standby"
 }
 
-// Stop shuts the server down; clients are thrown out. When it returns nobody answers any more.
+// Stop shuts the server down and disconnects its clients. When it returns, nothing responds any more.
 func (s *Server) Stop() error { return s.end(syscall.SIGINT) }
 
-// Kill kills the server with SIGKILL, as a crash would end it, and waits for what that leaves, as Stop does.
+// Kill kills the server with SIGKILL, as a crash would, and waits for its children, as Stop does.
 func (s *Server) Kill() error { return s.end(syscall.SIGKILL) }
 
 func (s *Server) end(signal syscall.Signal) error {
@@ -263,7 +258,7 @@ func (s *Server) Remove() error {
 	return errors.Join(s.Stop(), os.RemoveAll(s.folder))
 }
 
-// Standby makes and starts a second server that follows this one.
+// Standby creates and starts a second server that follows this one.
 func (s *Server) Standby(ctx context.Context) (*Server, error) {
 	standby := &Server{bin: s.bin, password: s.password}
 	if err := standby.makeFolder(); err != nil {
@@ -280,7 +275,7 @@ func (s *Server) Standby(ctx context.Context) (*Server, error) {
 	return standby, nil
 }
 
-// Promote makes a standby a server that accepts writes.
+// Promote makes a standby accept writes.
 func (s *Server) Promote(ctx context.Context) error {
 	return s.run(ctx, "pg_ctl", "promote", "-w", "-D", s.path("data"))
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store/storetest/pgserver"
 )
 
-// A backend that is at work when its server is killed does not notice at once. Kill waits for it.
+// A busy backend does not notice at once that its server was killed. Kill waits for it.
 func TestKillLeavesNobody(t *testing.T) {
 	t.Parallel()
 	if _, err := os.Stat("/proc/self/statm"); err != nil {
@@ -56,7 +56,7 @@ func TestKillLeavesNobody(t *testing.T) {
 	if err := server.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	memory, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm") // whoever has none runs no more
+	memory, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm") // a process without memory has ended
 	if err == nil && !strings.HasPrefix(string(memory), "0 ") {
 		t.Errorf("a backend lives on, with %s pages", memory)
 	}

@@ -11,17 +11,17 @@ import (
 	"github.com/ringfence/ringfence/internal/store/storetest/pgserver"
 )
 
-// errInstall says what a person has to do.
+// errInstall says what to do.
 var errInstall = errors.New(`the tests need PostgreSQL's server programs. Do one of these and run them again:
   Debian, Ubuntu:  sudo apt-get install postgresql
   Fedora:          sudo dnf install postgresql-server
   macOS:           brew install postgresql@17
   another server:  export TEST_POSTGRES_DSN='postgres://admin:password@host/postgres', a login that may create databases`)
 
-// policy is where Debian's packages ask whether they may start services.
+// policy is the file that Debian's packages run to ask whether they may start services.
 const policy = "/usr/sbin/policy-rc.d"
 
-// install installs the server's programs where it may: as root, with apt-get.
+// install installs the server's programs if it can: as root, with apt-get.
 func install(ctx context.Context) (err error) {
 	apt, lookErr := exec.LookPath("apt-get")
 	if os.Geteuid() != 0 || lookErr != nil {
@@ -29,7 +29,7 @@ func install(ctx context.Context) (err error) {
 	}
 	fmt.Fprintln(os.Stderr, "withpostgres: PostgreSQL's server programs are missing; installing the package postgresql by apt-get, without starting its service")
 
-	// The package would start a server of its own. An existing policy stays in force.
+	// The package would start its own server. An existing policy stays in force.
 	file, err := os.OpenFile(policy, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o755) //nolint:gosec // a program must be executable
 	switch {
 	case err == nil:

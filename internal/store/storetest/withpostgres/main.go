@@ -1,12 +1,10 @@
-// Command withpostgres runs a command, such as `go test ./...`, with
-// TEST_POSTGRES_DSN set: as it is, if it is set already, else to a private
-// server that lives as long as the command.
+// Command withpostgres runs a command, such as `go test ./...`, with TEST_POSTGRES_DSN set. If it is set already, it stays;
+// otherwise it is the address of a private server that lives as long as the command.
 //
 //	go run ./internal/store/storetest/withpostgres -- go test ./...
 //
-// The server's programs must be installed. As root on a system with apt-get it
-// installs them; otherwise it says what to do. The command's exit status is its
-// own.
+// The server's programs must be installed. As root on a system with apt-get it installs them; otherwise it says what to do. The
+// exit status is the command's.
 package main
 
 import (
@@ -39,7 +37,7 @@ func main() {
 	os.Exit(status)
 }
 
-// run returns the command's status, or 1 and what went wrong before it.
+// run returns the command's status, or 1 and the error that came before it.
 func run(arguments []string) (int, error) {
 	program, err := exec.LookPath(arguments[0])
 	if err != nil {

@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// withEnv prepares the program, with the variable set or not.
+// withEnv prepares the program, with or without the variable.
 func withEnv(t *testing.T, dsn string, arguments ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), program, arguments...)
