@@ -25,14 +25,14 @@ type LDAPConfig struct {
 	UserEmailAttribute string  `db:"user_email_attribute" json:"user_email_attribute" required:"true" minLength:"1" maxLength:"64"`
 	SearchFilters      *string `db:"search_filters" json:"search_filters" maxLength:"4096" doc:"A filter with {username}, {user_login_attribute} and {user_email_attribute}."`
 
-	// Sealed is the password as it is kept, and SetBy who vouches for the directory; null: the operator.
+	// Sealed is the encrypted password, and SetBy the user who vouches for the directory; null means the operator.
 	Sealed []byte  `db:"bind_password" json:"-"`
 	SetBy  *string `db:"set_by" json:"-"`
 
 	BindPassword *string `json:"bind_password,omitempty" writeOnly:"true" maxLength:"1024" doc:"Never shown. Stays as it is when it is not sent and neither the server, its security nor bind_dn changes."`
 }
 
-// shownLDAP is an LDAPConfig as it is read: all is null where the tenant has no directory.
+// shownLDAP is an LDAPConfig as clients read it: all fields are null if the tenant has no directory.
 type shownLDAP struct {
 	TenantUUID         string  `json:"tenant_uuid" format:"uuid"`
 	Host               *string `json:"host"`
@@ -46,7 +46,7 @@ type shownLDAP struct {
 	SearchFilters      *string `json:"search_filters"`
 }
 
-// declareDirectories describes the tenants' directories.
+// declareDirectories declares the tenants' directories.
 func (s *Service) declareDirectories(e *crud.Engine) {
 	s.directories = crud.Document[LDAPConfig]{
 		Resource: crud.Resource[LDAPConfig]{
@@ -73,7 +73,7 @@ func describeLDAP(action string, op *rest.Operation) {
 
 func ldapContext(tenantUUID string) []byte { return []byte("auth_ldap_config." + tenantUUID) }
 
-// openLDAP is the configuration that the directory is asked with.
+// openLDAP returns the configuration for queries to the directory.
 func (s *Service) openLDAP(kept *LDAPConfig) (ldap.Config, error) {
 	c := kept.config("")
 	if kept.Sealed == nil {
@@ -102,7 +102,7 @@ func orEmpty(text *string) string {
 	return *text
 }
 
-// check refuses what no directory could be asked with.
+// check refuses a configuration that no directory can be queried with.
 func (c *LDAPConfig) check() error {
 	err := c.config(orEmpty(c.BindPassword)).Check()
 	if err == nil {
@@ -125,12 +125,12 @@ func (c *LDAPConfig) check() error {
 	return refused
 }
 
-// prepareLDAP seals the password that was sent. Whoever sets the directory vouches for it.
+// prepareLDAP seals the password that was sent. The user who sets the directory vouches for it.
 func (s *Service) prepareLDAP(_ context.Context, _ store.Conn, change *crud.Change[LDAPConfig]) error {
 	c := change.New
 	for _, text := range []**string{&c.ProtocolSecurity, &c.BindDN, &c.SearchFilters, &c.BindPassword} {
 		if orEmpty(*text) == "" {
-			*text = nil // an empty one is none
+			*text = nil // an empty text counts as none
 		}
 	}
 	by := knownBy(change.Request.Principal().UserUUID)
@@ -141,8 +141,9 @@ func (s *Service) prepareLDAP(_ context.Context, _ store.Conn, change *crud.Chan
 	return s.sealLDAP(c)
 }
 
-// validateLDAP refuses what no directory could be asked with, and to have the stored password sent to another server than it was meant
-// for: whoever may change the configuration may not read it, and could otherwise have it sent to themselves.
+// validateLDAP refuses a configuration that no directory can be queried with. It also refuses to send the stored password to a
+// server that it was not meant for: a user who may change the configuration may not read it, and could otherwise have the
+// password sent to themselves.
 func validateLDAP(_ context.Context, _ store.Conn, change *crud.Change[LDAPConfig]) error {
 	before, c := change.Old, change.New
 	if err := c.check(); err != nil || c.Sealed == nil || change.Sent.Has("bind_password") {
@@ -154,7 +155,7 @@ func validateLDAP(_ context.Context, _ store.Conn, change *crud.Change[LDAPConfi
 	return nil
 }
 
-// weaker reports whether a password that was sent over TLS would be no longer.
+// weaker reports whether a password that was sent over TLS no longer would be.
 func weaker(now, before *string) bool { return now == nil && before != nil }
 
 func (s *Service) sealLDAP(c *LDAPConfig) (err error) {
@@ -169,7 +170,7 @@ func (s *Service) sealLDAP(c *LDAPConfig) (err error) {
 	return err
 }
 
-// forgetEntries forgets whose the entries of a directory were that is forgotten: the next one has entries of its own.
+// forgetEntries removes the links between the entries of a removed directory and users: the next directory has its own entries.
 func forgetEntries(ctx context.Context, tx store.Conn, change *crud.Change[LDAPConfig]) error {
 	if change.New != nil {
 		return nil
@@ -178,8 +179,8 @@ func forgetEntries(ctx context.Context, tx store.Conn, change *crud.Change[LDAPC
 	return err
 }
 
-// mayActOnLDAPUsers refuses a caller whom one of the tenant's LDAP users exceeds: who chooses the directory chooses their
-// passwords.
+// mayActOnLDAPUsers refuses a caller if one of the tenant's LDAP users holds more than they do: control over the directory is
+// control over its users' passwords.
 func mayActOnLDAPUsers(ctx context.Context, tx store.Conn, change *crud.Change[LDAPConfig]) error {
 	return mayActOnAll(ctx, tx, change.Request.Principal(), change.Tenant, methodOf+` = 'ldap'`)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// addExternal adds the operations of external authentication to those that the service has: it comes last.
+// addExternal adds the operations of external authentication to those of the service. It is called last.
 func (s *Service) addExternal(o Options) error {
 	var err error
 	if s.external, err = s.external.With(o.External, o.PublicURL); err != nil {
@@ -21,11 +21,11 @@ func (s *Service) addExternal(o Options) error {
 	return nil
 }
 
-// WithExternal describes the service with other plugins and another public URL, for a configuration that takes the place of
-// the one that New was given: both serve at once, on the same data. The requests of either go to its own.
+// WithExternal returns the service with other plugins and another public URL, for a configuration that replaces the one that New
+// was given. Both serve at once, on the same data; the requests of each go to its own plugins.
 func (s *Service) WithExternal(plugins []external.Plugin, publicURL string) (*rest.Service, error) {
 	if d := s.described.Load(); len(plugins) == 0 && d != nil && d.publicURL == publicURL {
-		return d.rest, nil // nothing is different from the configuration before
+		return d.rest, nil // the configuration is unchanged
 	}
 	h, err := s.external.With(plugins, publicURL)
 	if err != nil {
@@ -42,17 +42,18 @@ func (s *Service) WithExternal(plugins []external.Plugin, publicURL string) (*re
 	return &described, nil
 }
 
-// withoutPlugins is the service as a configuration without plugins has it.
+// withoutPlugins returns the service for a configuration without plugins.
 type withoutPlugins struct {
 	publicURL string
 	rest      *rest.Service
 }
 
-// externalRights are the service's own rules, for external authentication.
+// externalRights applies the service's own rules to external authentication.
 type externalRights struct{ s *Service }
 
-// External credentials let nobody in as their user, so what users hold over themselves alone, as every user does by the default policy, does not
-// count here: whoever holds the access to somebody's credentials needs all that the user holds beyond that.
+// External credentials do not let anybody log in as their user. So what users hold over themselves alone, as every user does by
+// the default policy, does not count here: a caller with access to somebody's credentials needs everything that the user holds
+// beyond that.
 
 func (externalRights) MayActOn(ctx context.Context, c store.Conn, caller *principal.Principal, userUUID string) error {
 	if userUUID == caller.UserUUID {
@@ -70,7 +71,7 @@ func (e externalRights) StillMayActOn(ctx context.Context, c store.Conn, callerU
 	return e.s.covers(ctx, c, voucher{ByUUID: callerUUID, Fresh: true}, userUUID)
 }
 
-// exceedsBeyondThemselves refuses when one of the users holds, over more than themselves, what the caller does not.
+// exceedsBeyondThemselves refuses if one of the users holds, over more than themselves, what the caller does not.
 func exceedsBeyondThemselves(ctx context.Context, c store.Conn, p *principal.Principal, of users, me string) error {
 	held, err := accessesOf(ctx, c, of)
 	if err != nil {

@@ -52,7 +52,7 @@ func TestExternalConfig(t *testing.T) {
 		n.do("DELETE", path, admin, "", func(r *http.Request) { r.Header.Set("If-Match", read.header.Get("ETag")) }).want(t, 204)
 		n.do("GET", path, admin, "").want(t, 404)
 
-		// A type that no plugin has: other daemons keep their settings here.
+		// A type without a plugin: other daemons store their settings here.
 		n.do("POST", "/external/Other_1/config", admin, `{"k":"v"}`).want(t, 201)
 		n.do("GET", "/external/Other_1/users", admin, "").want(t, 200)
 		if a := n.do("GET", "/external/nothing/users", admin, "").want(t, 404); a.text(t, "error_id") != "unknown-external-auth-type" {
@@ -132,7 +132,7 @@ func TestEachTenantHasItsOwnConfigurationAndUsers(t *testing.T) {
 			}
 		}
 
-		// Somebody below sees nothing of what is above.
+		// A tenant below sees nothing of those above.
 		_, policy, _ := g.node.account(g.admin, "stranger", "auth.#")
 		n.do("PUT", "/users/"+their+"/policies/"+policy, g.admin, "").want(t, 204)
 		token := n.login("theirs", "secret of theirs")

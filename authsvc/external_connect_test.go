@@ -11,7 +11,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
 
-// The page names who will have access, takes nothing from elsewhere, and can be put into no frame.
+// The page names the user who will have access, loads nothing from elsewhere, and cannot be framed.
 func TestThePageNamesWhoWillHaveAccess(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db store.DB) {
@@ -75,7 +75,8 @@ func (g *gateways) parse(address string) *url.URL {
 	return u
 }
 
-// Whoever is sent the service's link, or the way back from it, gives nothing to the one who has begun: the page was not shown to them.
+// A victim who is sent the service's link, or the way back from it, gives nothing to the user who began: the victim never saw
+// the page.
 func TestALinkThatWasSentCompletesNothing(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db store.DB) {
@@ -86,7 +87,7 @@ func TestALinkThatWasSentCompletesNothing(t *testing.T) {
 		token := formToken(t, asked.body)
 		form := "token=" + url.QueryEscape(token)
 
-		// The victim's browser sends mallory's form, without her cookie, and with its own.
+		// The victim's browser sends mallory's form, without her cookie and with its own.
 		victim.open(g.node, "POST", page, form).want(t, 400)
 		theirs := formToken(t, victim.open(g.node, "GET", page, "").want(t, 200).body)
 		victim.open(g.node, "POST", page, form).want(t, 400)
@@ -115,8 +116,8 @@ func TestALinkThatWasSentCompletesNothing(t *testing.T) {
 				r.AddCookie(&http.Cookie{Name: c.Name, Value: "another"})
 			}
 		}
-		mallory.open(g.node, "GET", back, "", two).want(t, 400) // a second cookie of the name
-		mallory.open(g.node, "GET", back, "").want(t, 200)      // and nothing was used up
+		mallory.open(g.node, "GET", back, "", two).want(t, 400) // a second cookie with the same name
+		mallory.open(g.node, "GET", back, "").want(t, 200)      // and the state was not used up
 	})
 }
 
@@ -129,7 +130,7 @@ func contentType(kind string) func(*http.Request) {
 	}
 }
 
-// The page is no way around what a callback is refused for, nor a way to learn of states.
+// The page does not get around the checks of a callback, and does not reveal states.
 func TestAPageThatIsNotThere(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db store.DB) {
@@ -159,7 +160,7 @@ func TestAPageThatIsNotThere(t *testing.T) {
 		g.node.do("PUT", "/users/"+g.user, g.admin, `{"enabled":true}`).want(t, 200)
 		g.visit(g.node, page).want(t, 200)
 		g.send(g.node, page, form).want(t, 303)
-		g.send(g.node, page, form).want(t, 400) // the cookie is another now; the page has a new form
+		g.send(g.node, page, form).want(t, 400) // the cookie has changed; the page has a new form
 		g.oauth.Browse(t.Context(), g.connect(g.node, page.String()))
 		if _, err := db.Exec(t.Context(), `UPDATE auth_external_pending SET expires_at = now_utc()`); err != nil {
 			t.Fatal(err)
@@ -168,7 +169,7 @@ func TestAPageThatIsNotThere(t *testing.T) {
 	})
 }
 
-// Who began a link for somebody else, and no longer may, does not have it finished.
+// A link for another user is not finished if the user who began it may no longer do so.
 func TestALinkThatSomebodyElseBeganNeedsTheirRightsStill(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db store.DB) {

@@ -18,7 +18,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
 
-// Clients' policies are written for these accesses.
+// Clients' policies depend on these accesses.
 func TestAccessesOfExternalAuthentication(t *testing.T) {
 	t.Parallel()
 	g := newGateways(t, storetest.SQLite(t), oauth2test.Options{})
@@ -59,7 +59,7 @@ func TestAccessesOfExternalAuthentication(t *testing.T) {
 	}
 }
 
-// A plugin that has a name and a POST, which registers a closure for the callback.
+// A plugin with a name and a POST, which registers a closure for the callback.
 func TestAClosureTakesTheMessage(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db store.DB) {
@@ -94,7 +94,7 @@ func TestAClosureTakesTheMessage(t *testing.T) {
 		if to := g.connect(other, ours); to != redirectURL("badge") {
 			t.Errorf("the page leads to %s", to)
 		}
-		// The closure is the first node's; the other does not use the state up.
+		// The closure belongs to the first node; the other does not use the state up.
 		if a := g.visit(other, back).want(t, 400); !strings.Contains(a.body, "another node") {
 			t.Errorf("on the other node: %s", a.body)
 		}
@@ -118,7 +118,7 @@ func TestAClosureTakesTheMessage(t *testing.T) {
 	})
 }
 
-// badgeBegun is what a plugin answers whose users go to a service with a state.
+// badgeBegun is the reply of a plugin that sends users to a service with a state.
 func badgeBegun(state string) map[string]string {
 	return map[string]string{"authorization_url": "https://badges.example.com/?state=" + state}
 }
@@ -282,7 +282,7 @@ func TestTheAuditOfALink(t *testing.T) {
 	})
 }
 
-// A reload with other plugins: the old configuration's requests end as they began, on the same data.
+// A reload with other plugins: requests that began with the old configuration end with it, on the same data.
 func TestOtherPluginsWithoutANewService(t *testing.T) {
 	t.Parallel()
 	g := newGateways(t, storetest.SQLite(t), oauth2test.Options{})

@@ -116,7 +116,7 @@ func TestTheSafeViewShowsTheScopeAlone(t *testing.T) {
 		plugin := genericPlugin(t, other)
 		n := g.newNode(plugin)
 		n.do("POST", "/external/oauth2/config", g.admin, clientConfig).want(t, 201)
-		begun := n.do("POST", "/users/"+g.user+"/external/oauth2", g.admin, "").want(t, 201) // no body: the scopes of the configuration
+		begun := n.do("POST", "/users/"+g.user+"/external/oauth2", g.admin, "").want(t, 201) // without a body the configured scopes apply
 		g.visit(n, other.Browse(t.Context(), g.connect(n, begun.text(t, "authorization_url")))).want(t, 200)
 		list := n.do("GET", "/users/"+g.user+"/external", g.admin, "").want(t, 200)
 		if want := `{"items":[{"type":"oauth2","data":{"scope":["read"]},"enabled":true,"plugin_info":{"required_acl":["read"]}}],"total":1,"filtered":1}`; list.body != want {

@@ -95,7 +95,7 @@ func TestLinkingAUserFromEndToEnd(t *testing.T) {
 	})
 }
 
-// States that must let nobody in.
+// States that must not link anybody.
 func TestAStateCountsOnce(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db store.DB) {
@@ -124,7 +124,7 @@ func TestAStateCountsOnce(t *testing.T) {
 				t.Errorf("%s: %d %s", name, a.status, a.body)
 			}
 		}
-		g.visit(g.node, back, func(r *http.Request) { r.Method = http.MethodHead }).want(t, 200) // something that only looks
+		g.visit(g.node, back, func(r *http.Request) { r.Method = http.MethodHead }).want(t, 200) // a client that only looks
 		if n := len(g.oauth.Requests("authorization_code")); n != 0 {
 			t.Fatalf("%d codes were exchanged", n)
 		}
@@ -139,7 +139,7 @@ func TestAStateCountsOnce(t *testing.T) {
 			t.Fatal(n, err)
 		}
 		g.visit(g.node, late).want(t, 400)
-		g.begin(g.node, g.user) // and what expired is removed by the next
+		g.begin(g.node, g.user) // and the next one removes the expired one
 		if n, err := store.Get[int](t.Context(), db, `SELECT count(*) FROM auth_external_pending`); err != nil || n != 1 {
 			t.Errorf("%d states are kept, %v", n, err)
 		}
@@ -171,7 +171,7 @@ func TestAStateIsNotTheOtherUsers(t *testing.T) {
 		g := newGateways(t, db, oauth2test.Options{})
 		back := g.consent(g.begin(g.node, g.user))
 		other := g.newUser(g.node, g.admin, "other")
-		// Somebody who writes to the database moves the authorization, and then the credentials, to another user.
+		// An attacker with write access to the database moves the authorization, and then the credentials, to another user.
 		if _, err := db.Exec(t.Context(), `UPDATE auth_external_pending SET user_uuid = $1`, other); err != nil {
 			t.Fatal(err)
 		}
@@ -255,7 +255,7 @@ func TestCredentialsAreRenewed(t *testing.T) {
 	}
 }
 
-// A service that gives a new refresh token each time takes the second use of an old one for theft.
+// A service that rotates refresh tokens treats the second use of an old one as theft.
 func TestOneNodeRenewsAtATime(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db store.DB) {
@@ -320,7 +320,7 @@ func TestARenewalWhoseNodeDiedIsTakenOver(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		g := newGateways(t, db, oauth2test.Options{AccessTokenLife: 20 * time.Second})
 		g.link(g.user)
-		// Another node took the lease a while ago, and has not been heard of since; the lease ends in this moment.
+		// Another node took the lease a while ago and has vanished; the lease ends at this moment.
 		if _, err := db.Exec(t.Context(), `UPDATE auth_external SET renewing_until = now_utc()`); err != nil {
 			t.Fatal(err)
 		}
@@ -367,7 +367,7 @@ func TestAServiceThatDoesNotAnswer(t *testing.T) {
 			})
 		}
 		fail(500, `{"secret":"of the service"}`)
-		g.credentials(g.node, g.user).want(t, 200) // the token is good for some seconds yet
+		g.credentials(g.node, g.user).want(t, 200) // the token is still good for some seconds
 
 		// The token has expired.
 		first := g.credentials(g.node, g.user).want(t, 200)

@@ -6,7 +6,7 @@ import (
 	"github.com/ringfence/ringfence/authsvc/external"
 )
 
-// A configuration that changes nothing of external authentication gets the service that was mounted for the one before.
+// A configuration that does not change external authentication gets the service that is already mounted.
 func TestWithExternalMountsOnce(t *testing.T) {
 	svc := newNode(t, unreachable{}, nil).svc
 	with := func(publicURL string, plugins ...external.Plugin) any {

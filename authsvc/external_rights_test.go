@@ -13,7 +13,7 @@ import (
 // externalOfAll is all that an operator needs to call the operations on external credentials.
 var externalOfAll = []string{"auth.users.*.external.#", "auth.*.external.#"}
 
-// The accesses of external authentication open nobody's credentials who holds more, by whichever operation of whichever plugin.
+// The accesses of external authentication do not open the credentials of a user who holds more, by any operation of any plugin.
 func TestNobodyTouchesTheExternalCredentialsOfTheMorePrivileged(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db store.DB) {
@@ -66,7 +66,7 @@ func TestNobodyTouchesTheExternalCredentialsOfTheMorePrivileged(t *testing.T) {
 	})
 }
 
-// Everybody's later credentials pass through a tenant's client, so it is set by who may act on each of them.
+// Everybody's later credentials pass through a tenant's client, so only a caller who may act on each of them can set it.
 func TestNobodyConfiguresAnExternalServiceForTheMorePrivileged(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db store.DB) {

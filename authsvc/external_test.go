@@ -26,12 +26,12 @@ import (
 
 const publicURL = "https://pbx.example.com:8443"
 
-// redirectURL is where a type's users are sent back to.
+// redirectURL returns the URL to which a type's users are sent back.
 func redirectURL(authType string) string {
 	return publicURL + "/api/auth/0.1/external/" + authType + "/authorize"
 }
 
-// gateways are nodes on one database with one key, and an OAuth 2.0 server outside.
+// gateways are nodes on one database with one key, and an external OAuth 2.0 server.
 type gateways struct {
 	t       *testing.T
 	db      store.DB
@@ -41,13 +41,13 @@ type gateways struct {
 
 	browser browser
 
-	node  *server // the first
+	node  *server // the first node
 	admin string  // the administrator's token
 	user  string  // the UUID of a user without any permission
 }
 
-// newGateways starts the first node with google (whose addresses are the test server's), oauth2 and mobile, configured
-// for the master tenant.
+// newGateways starts the first node with google (with the addresses of the test server), oauth2 and mobile, configured for the
+// master tenant.
 func newGateways(t *testing.T, db store.DB, o oauth2test.Options) *gateways {
 	t.Helper()
 	o.RedirectURL = redirectURL("google")
@@ -66,7 +66,7 @@ func newGateways(t *testing.T, db store.DB, o oauth2test.Options) *gateways {
 
 const clientConfig = `{"client_id":"` + oauth2test.ClientID + `","client_secret":"` + oauth2test.ClientSecret + `"}`
 
-// newNode starts a node, or the same one after a restart.
+// newNode starts a node, or restarts one.
 func (g *gateways) newNode(plugins ...external.Plugin) *server {
 	g.t.Helper()
 	box := sealed.New(sealed.Options{File: g.keyFile})
@@ -101,13 +101,13 @@ func (g *gateways) newUser(n *server, token, name string, edit ...func(*http.Req
 	return n.do("POST", "/users", token, `{"username":"`+name+`","password":"secret of `+name+`"}`, edit...).want(g.t, 200).text(g.t, "uuid")
 }
 
-// begin POSTs on a node and answers the authorization URL.
+// begin POSTs on a node and returns the authorization URL.
 func (g *gateways) begin(n *server, user string) string {
 	g.t.Helper()
 	return n.do("POST", "/users/"+user+"/external/google", g.admin, "{}").want(g.t, 201).text(g.t, "authorization_url")
 }
 
-// connect has a person agree on our page, in their browser, and answers the external service's address.
+// connect agrees on our page, in the person's browser, and returns the external service's address.
 func (g *gateways) connect(n *server, authorizationURL string) string {
 	g.t.Helper()
 	u, err := url.Parse(authorizationURL)
@@ -121,7 +121,7 @@ func (g *gateways) connect(n *server, authorizationURL string) string {
 
 var tokenField = regexp.MustCompile(`<input type="hidden" name="token" value="([^"]+)">`)
 
-// formToken is the token of the form of our page.
+// formToken returns the token of the form of our page.
 func formToken(t *testing.T, page string) string {
 	t.Helper()
 	found := tokenField.FindStringSubmatch(page)
@@ -131,19 +131,19 @@ func formToken(t *testing.T, page string) string {
 	return html.UnescapeString(found[1])
 }
 
-// send sends a form to a page of ours, as the browser does.
+// send submits a form to a page of ours, as the browser does.
 func (g *gateways) send(n *server, to *url.URL, form string) answer {
 	g.t.Helper()
 	return g.browser.open(n, "POST", to, form)
 }
 
-// visit opens the URL on a node, as the browser does: without a token, with the cookies that it has.
+// visit opens the URL on a node, as the browser does: without a token, with the browser's cookies.
 func (g *gateways) visit(n *server, to *url.URL, edit ...func(*http.Request)) answer {
 	g.t.Helper()
 	return g.browser.open(n, "GET", to, "", edit...)
 }
 
-// browser is a person's: it keeps cookies.
+// browser is a person's browser: it keeps cookies.
 type browser struct{ jar http.CookieJar }
 
 func newBrowser(t *testing.T) browser {
@@ -167,7 +167,7 @@ func (b browser) open(n *server, method string, to *url.URL, form string, edit .
 	return a
 }
 
-// cookies adds what the browser keeps for the address.
+// cookies adds the browser's cookies for the address.
 func (b browser) cookies(to *url.URL) func(*http.Request) {
 	return func(r *http.Request) {
 		for _, c := range b.jar.Cookies(to) {
@@ -176,7 +176,7 @@ func (b browser) cookies(to *url.URL) func(*http.Request) {
 	}
 }
 
-// consent has a person agree, on our page and on the external service's, and answers the URL to which their browser is sent.
+// consent agrees on our page and on the external service's, and returns the URL to which the browser is sent.
 func (g *gateways) consent(authorizationURL string) *url.URL {
 	g.t.Helper()
 	back := g.oauth.Browse(g.t.Context(), g.connect(g.node, authorizationURL))
@@ -186,19 +186,19 @@ func (g *gateways) consent(authorizationURL string) *url.URL {
 	return back
 }
 
-// link has a user linked from end to end.
+// link links a user from end to end.
 func (g *gateways) link(user string) {
 	g.t.Helper()
 	g.visit(g.node, g.consent(g.begin(g.node, user))).want(g.t, 200)
 }
 
-// credentials GETs a user's.
+// credentials GETs a user's credentials.
 func (g *gateways) credentials(n *server, user string) answer {
 	g.t.Helper()
 	return n.do("GET", "/users/"+user+"/external/google", g.admin, "")
 }
 
-// rawRows are all the bytes that a table keeps sealed.
+// rawRows returns all the bytes that a table stores sealed.
 func rawRows(t *testing.T, db store.DB, table string) string {
 	t.Helper()
 	rows, err := store.Select[[]byte](t.Context(), db, "SELECT sealed FROM "+table)
@@ -212,7 +212,7 @@ func rawRows(t *testing.T, db store.DB, table string) string {
 	return all.String()
 }
 
-// expireCredentials has the user's access token end a second ago, in the database.
+// expireCredentials makes the user's access token expire a second ago, in the database.
 func expireCredentials(t *testing.T, g *gateways) {
 	t.Helper()
 	box := sealed.New(sealed.Options{File: g.keyFile})
@@ -244,7 +244,7 @@ func expireCredentials(t *testing.T, g *gateways) {
 	}
 }
 
-// badge is a plugin that has no more than it must, but for what is set.
+// badge is a minimal plugin, with options.
 type badge struct {
 	create func(ctx context.Context, l *external.Link, body json.RawMessage) (any, error)
 }

@@ -12,11 +12,11 @@ import (
 	"github.com/ringfence/ringfence/internal/rest"
 )
 
-// callbackTime is how long a callback has.
+// callbackTime is the time limit of a callback.
 const callbackTime = 30 * time.Second
 
-// authorizeOperation is where an external service sends users back to. They have a browser and no token; the
-// state and the cookie of the browser in which they have agreed let them in (see connect.go).
+// authorizeOperation is the page to which an external service sends users back. They have a browser and no token; the state and
+// the cookie of the browser in which they agreed let them in (see connect.go).
 func (h *Host) authorizeOperation() rest.Operation {
 	text := &rest.Schema{Type: "string"}
 	return rest.Operation{
@@ -34,7 +34,7 @@ func (h *Host) authorizeOperation() rest.Operation {
 }
 
 func (h *Host) authorize(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-	if r.HTTP.Method == http.MethodHead { // something that only looks must not use the state up
+	if r.HTTP.Method == http.MethodHead { // a client that only looks must not use the state up
 		return page.Reply(http.StatusOK, "", ""), nil
 	}
 	authType := r.Param("auth_type")
@@ -56,7 +56,7 @@ func (h *Host) authorize(ctx context.Context, r *rest.Request) (rest.Reply, erro
 	}
 
 	done := make(chan error, 1)
-	go func() { //nolint:contextcheck // a user who closes the window does not undo what they have authorized
+	go func() { //nolint:contextcheck // closing the window does not undo the authorization
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callbackTime)
 		defer cancel()
 		err := guarded(authType, func() error { return h.deliver(ctx, r, authType, p, run, message) })
@@ -85,16 +85,16 @@ func (h *Host) deliver(ctx context.Context, r *rest.Request, authType string, p 
 	}
 	a, ok := h.plugin(authType).(Authorizer)
 	if !ok {
-		return errLostCallback // it was taken by another request with the same state, which cannot be, or by a reload
+		return errLostCallback // a reload has dropped it; another request with the same state cannot have taken it
 	}
 	l := &Link{Type: authType, UserUUID: p.UserUUID, TenantUUID: p.TenantUUID, Host: h, request: r}
 	return a.Authorized(ctx, l, p.extra, message)
 }
 
-// errorCodes are those that RFC 6749, 4.1.2.1, has, and others of that form.
+// errorCodes are those of RFC 6749, 4.1.2.1, and others of that form.
 var errorCodes = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
 
-// errorCode is what may be shown of an error that anybody can put into the address.
+// errorCode returns the part that may be shown of an error that anybody can put into the address.
 func errorCode(sent string) string {
 	if !errorCodes.MatchString(sent) {
 		return "error"
@@ -102,7 +102,8 @@ func errorCode(sent string) string {
 	return sent
 }
 
-// refusedPage says why nothing was linked. What no client may read is an error still, which is logged and plain.
+// refusedPage says why nothing was linked. Errors that no client may read stay errors: they are logged and returned as plain
+// ones.
 func refusedPage(err error) (rest.Reply, error) {
 	e := rest.Refusal(err)
 	if e.Status() >= http.StatusInternalServerError {

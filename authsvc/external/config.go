@@ -15,15 +15,15 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// externalConfig is a tenant's configuration of a type. The type need not be a plugin's: other daemons read theirs here.
+// externalConfig is a tenant's configuration of a type. The type need not be a plugin's: other daemons read their settings here.
 type externalConfig struct {
 	TenantUUID string `db:"tenant_uuid" json:"-"`
 	Type       string `db:"auth_type" json:"-"`
 	Sealed     []byte `db:"sealed" json:"-"`
 
-	text json.RawMessage // what is sealed: all settings, each as it was sent
+	text json.RawMessage // all settings, each as it was sent; stored sealed
 
-	// These are the settings that the shipped plugins know, for the definition. Others may be sent beside them, for other plugins and
+	// These are the settings of the shipped plugins, for the definition. Clients may send others too, for other plugins and
 	// daemons.
 
 	ClientID              *string `json:"client_id" maxLength:"1024"`
@@ -36,17 +36,17 @@ type externalConfig struct {
 	UseSandbox            *bool   `json:"use_sandbox"`
 }
 
-// free is the schema of settings that nobody has said anything about. A private key has several lines.
+// free is the schema of settings that nobody has described. A private key has several lines.
 var free = &rest.Schema{Type: "object", Values: &rest.Schema{Nullable: true, Multiline: true}}
 
-// sentConfig is the schema of what a client sends: the known settings, and any others beside.
+// sentConfig is the schema of a client's body: the known settings, and any others.
 var sentConfig = func() *rest.Schema {
 	s := *rest.SchemaOf[externalConfig]()
 	s.Check = func(value any) []apierr.Field { return free.Validate("", value) }
 	return &s
 }()
 
-// MarshalJSON is all settings.
+// MarshalJSON returns all settings.
 func (c *externalConfig) MarshalJSON() ([]byte, error) { return c.text, nil }
 
 func (h *shared) declareConfigs(e *crud.Engine) {
@@ -99,10 +99,10 @@ func describeConfig(action string, op *rest.Operation) {
 	}
 }
 
-// configType is how a type is written whose configuration is kept: that of a plugin, or of somebody else's.
+// configType is the form of a type with a configuration: a plugin's, or somebody else's.
 var configType = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 
-// configRefusal says as existing clients know it that there is no configuration, or one already.
+// configRefusal says in the form that existing clients know that there is no configuration, or already one.
 func configRefusal(authType string, err error) error {
 	e := apierr.As(err)
 	switch {
@@ -145,7 +145,7 @@ func (h *shared) openConfigs(_ context.Context, _ store.Conn, configs []*externa
 	return nil
 }
 
-// prepareConfig puts the settings that were sent beside those that are there, and seals them.
+// prepareConfig merges the settings that were sent into the stored ones, and seals them.
 func (h *shared) prepareConfig(_ context.Context, _ store.Conn, change *crud.Change[externalConfig]) error {
 	settings := map[string]any{}
 	if change.Old != nil {
@@ -164,20 +164,20 @@ func (h *shared) prepareConfig(_ context.Context, _ store.Conn, change *crud.Cha
 	}
 	c := change.New
 	if bytes.Equal(text, c.text) {
-		return nil // and is not sealed anew
+		return nil // unchanged, so it is not sealed again
 	}
 	c.text = text
 	c.Sealed, err = h.seal(text, configRow(c.TenantUUID, c.Type))
 	return err
 }
 
-// settings are the configuration's, each as it was sent.
+// settings returns the configuration's settings, each as it was sent.
 func (c *externalConfig) settings() (map[string]json.RawMessage, error) {
 	out := map[string]json.RawMessage{}
 	return out, decodeStored(c.text, &out)
 }
 
-// auditedConfig is a configuration without what may be a secret: nobody knows what a setting of another plugin is.
+// auditedConfig returns a configuration without possible secrets: the settings of other plugins are unknown.
 func auditedConfig(c *externalConfig) map[string]any {
 	settings, err := c.settings()
 	if err != nil {

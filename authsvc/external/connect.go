@@ -20,17 +20,17 @@ import (
 	"github.com/ringfence/ringfence/internal/rest"
 )
 
-// Between a plugin and its service stands a page of ours, so that nobody gives away their account by a link that somebody else has
-// sent: authorization_url is the page's address in place of the service's.
+// A page of ours stands between a plugin and its service, so nobody gives away their account by a link that somebody else has
+// sent: authorization_url is the page's address instead of the service's.
 //
 //	POST .../external/{type}      the plugin registers a state; the host keeps the service's address with it
 //	GET  .../connect?state=       names the user who will have access, and asks; the cookie is the form's
 //	POST .../connect?state=       the person agrees: the cookie is this browser's from now on; on to the service
 //	GET  .../authorize?state=     the service sends the browser back: without the cookie nothing is done, and the state stays
 //
-// Who knows the state can open the page and no more. Who agrees in several browsers is let back into the last.
+// Knowing the state allows only to open the page. A person who agrees in several browsers is let back into the last.
 
-// attempts are the states that were registered while a plugin served one request.
+// attempts are the states registered while a plugin served one request.
 type attempts struct {
 	mu    sync.Mutex
 	state map[[2]string]string // by type and user
@@ -43,7 +43,7 @@ func withAttempts(ctx context.Context) (context.Context, *attempts) {
 	return context.WithValue(ctx, attemptsKey{}, a), a
 }
 
-// attemptsOf is nil outside a plugin's request.
+// attemptsOf returns nil outside a plugin's request.
 func attemptsOf(ctx context.Context) *attempts {
 	a, _ := ctx.Value(attemptsKey{}).(*attempts)
 	return a
@@ -63,8 +63,8 @@ func (a *attempts) of(l *Link) string {
 	return a.state[[2]string{l.Type, l.UserUUID}]
 }
 
-// throughPage keeps the authorization_url of a plugin's answer with the state, and answers our page's in its place. The state is the one
-// that was registered meanwhile, or the one in the address.
+// throughPage stores the authorization_url of a plugin's reply with the state, and returns our page's address instead. The state
+// is the one that was registered meanwhile, or the one in the address.
 func (h *Host) throughPage(ctx context.Context, l *Link, begun *attempts, answer any) (any, error) {
 	text, err := rest.Marshal(answer)
 	if err != nil {
@@ -131,7 +131,7 @@ func (h *Host) connectOperations() []rest.Operation {
 	return []rest.Operation{ask, agree}
 }
 
-// ask shows the page. Its cookie proves no more than that the form was shown in this browser.
+// ask shows the page. Its cookie only proves that the form was shown in this browser.
 func (h *Host) ask(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 	authType := r.Param("auth_type")
 	state, _ := r.Query("state")
@@ -156,7 +156,7 @@ func (h *Host) ask(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 
 var errNotAsked = Refuse(http.StatusBadRequest, nil, "This form was not shown in this browser, or its cookie was not kept")
 
-// agree binds the state to this browser, by a cookie that is new: the one before was given to whoever opened the page.
+// agree binds the state to this browser, by a new cookie: anybody who opened the page got the old one.
 func (h *Host) agree(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 	authType := r.Param("auth_type")
 	state, _ := r.Query("state")
@@ -193,7 +193,7 @@ func (h *Host) agree(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 	}}), nil
 }
 
-// destination is the external service's address.
+// destination returns the external service's address.
 func (h *Host) destination(p *pending, authType string) (*url.URL, error) {
 	text, err := h.unseal(p.Destination, p.row(destinationRow, authType))
 	if err != nil {
@@ -206,33 +206,33 @@ func (h *Host) destination(p *pending, authType string) (*url.URL, error) {
 	return u, nil
 }
 
-// agreed reports whether the cookie is that of the browser in which the person has agreed.
+// agreed reports whether the cookie belongs to the browser in which the person agreed.
 func (p *pending) agreed(cookie string) bool {
 	browser := sha256.Sum256([]byte(cookie))
 	return cookie != "" && subtle.ConstantTimeCompare(p.Browser, browser[:]) == 1
 }
 
-// cookieName is one name for each state, so that several links can be under way in one browser. With the prefix a browser takes the cookie
-// from this host alone, over TLS (RFC 6265bis, 4.1.3.2).
+// cookieName returns a different name for each state, so several links can be open in one browser. With the prefix, a browser
+// accepts the cookie only from this host, over TLS (RFC 6265bis, 4.1.3.2).
 func cookieName(state string) string {
 	digest := sha256.Sum256([]byte("cookie of " + state))
 	return "__Host-ringfence-connect-" + hex.EncodeToString(digest[:8])
 }
 
-// newCookie draws 256 bits.
+// newCookie returns 256 random bits.
 func newCookie() string {
 	b := make([]byte, 32)
 	_, _ = rand.Read(b) // never fails: it ends the program instead
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// formToken is the token of the form that is shown with a cookie, which no other site can read or set.
+// formToken returns the token of the form that is shown with a cookie. No other site can read or set that cookie.
 func formToken(cookie, state string) string {
 	digest := sha256.Sum256([]byte("form of " + cookie + " " + state))
 	return base64.RawURLEncoding.EncodeToString(digest[:])
 }
 
-// cookieOf returns "" where there is none, or several of the name.
+// cookieOf returns "" if there is no such cookie, or several of the name.
 func cookieOf(r *http.Request, name string) string {
 	found := r.CookiesNamed(name)
 	if len(found) != 1 {
@@ -241,7 +241,7 @@ func cookieOf(r *http.Request, name string) string {
 	return found[0].Value
 }
 
-// setCookie is a cookie that scripts cannot read, and that comes along when the external service sends the browser back.
+// setCookie returns a cookie that scripts cannot read, and that browsers send when the external service sends them back.
 func setCookie(name, value string, maxAge int) *http.Cookie {
 	return &http.Cookie{Name: name, Value: value, Path: "/", MaxAge: maxAge, Secure: true, HttpOnly: true, SameSite: http.SameSiteLaxMode}
 }

@@ -20,15 +20,15 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// Host is what the external authentication plugins of one configuration stand on: storage, and the
-// OAuth 2.0 helpers. It is safe for concurrent use.
+// Host gives the external authentication plugins of one configuration their storage and the OAuth 2.0 helpers. It is safe for
+// concurrent use.
 type Host struct {
 	*shared
 	plugins   []Plugin // by type
 	publicURL string
 }
 
-// shared is what outlives a configuration.
+// shared outlives a configuration.
 type shared struct {
 	db       store.DB
 	sealer   Sealer
@@ -39,37 +39,37 @@ type shared struct {
 	renewals *singleflight.Group
 }
 
-// Sealer encrypts what must be readable again; *sealed.Box does. What is sealed opens with the same context alone: the
-// place that it is kept in.
+// Sealer encrypts values that must be readable again; *sealed.Box implements it. A sealed value opens only with the same
+// context: the place where it is stored.
 type Sealer interface {
 	Seal(plain, context []byte) ([]byte, error)
 	Open(blob, context []byte) ([]byte, error)
 }
 
-// Rights say who may do what to whom. The host asks them before any plugin hears of a request: whoever has a user's external
+// Rights say who may do what to whom. The host checks them before it calls any plugin: a caller with a user's external
 // credentials acts as that user elsewhere, so the access alone is not enough. A refusal is 403.
 type Rights interface {
-	// MayActOn refuses a caller who does not hold all that the user holds.
+	// MayActOn refuses a caller who does not hold everything that the user holds.
 	MayActOn(ctx context.Context, c store.Conn, caller *principal.Principal, userUUID string) error
 	// MayConfigure refuses a caller who may not act on each of the tenant's users.
 	MayConfigure(ctx context.Context, c store.Conn, caller *principal.Principal, tenantUUID string) error
-	// StillMayActOn reports whether a user who once might act on another still may.
+	// StillMayActOn reports whether a user who could once act on another still may.
 	StillMayActOn(ctx context.Context, c store.Conn, callerUUID, userUUID string) (bool, error)
 }
 
-// NewHost is a host without plugins, on the database of an engine and below its prefix. It declares on the engine how tenants configure external
-// services. Without a sealer nothing can be kept.
+// NewHost returns a host without plugins, on the database of an engine and below its prefix. It declares on the engine how
+// tenants configure external services. Without a sealer nothing can be stored.
 func NewHost(e *crud.Engine, sealer Sealer, rights Rights) *Host {
 	h := &Host{shared: &shared{db: e.DB, sealer: sealer, rights: rights, prefix: e.Prefix, closures: newClosures(), renewals: new(singleflight.Group)}}
 	h.declareConfigs(e)
 	return h
 }
 
-// typeForm is how a type is written: one word of an access.
+// typeForm is the form of a type: one word of an access.
 var typeForm = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`)
 
-// With is a host of other plugins with another public URL (see CheckPublicURL), on the same data: both serve at once. Without a public URL
-// nobody can be sent to an external service.
+// With returns a host of other plugins with another public URL (see CheckPublicURL), on the same data: both serve at once.
+// Without a public URL nobody can be sent to an external service.
 func (h *Host) With(plugins []Plugin, publicURL string) (*Host, error) {
 	plugins = slices.SortedFunc(slices.Values(plugins), func(a, b Plugin) int { return cmp.Compare(a.Type(), b.Type()) })
 	for i, p := range plugins {
@@ -98,13 +98,13 @@ func (h *Host) plugin(authType string) Plugin {
 	return nil
 }
 
-// CheckPublicURL refuses what cannot be the address at which browsers reach this gateway: https, or http on this
-// machine alone, a host, and perhaps a path before /api, for a proxy in front.
+// CheckPublicURL refuses an address at which browsers cannot reach this gateway. It must be https, or http on this machine, with
+// a host, and may have a path before /api, for a proxy in front.
 func CheckPublicURL(address string) error {
 	u, err := url.Parse(address)
 	switch {
 	case err != nil:
-		return fmt.Errorf("the public URL: %w", errors.Unwrap(err)) // which has not the address in it
+		return fmt.Errorf("the public URL: %w", errors.Unwrap(err)) // the inner error does not contain the address
 	case u.Host == "" || u.Opaque != "" || u.User != nil:
 		return errors.New("the public URL is not of the form https://host[:port][/path]")
 	case u.RawQuery != "" || u.ForceQuery || strings.Contains(address, "#"):
@@ -120,13 +120,13 @@ func loopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// BuildOAuth2RedirectURL answers the URL to which an external service sends users back, and which triggers the callback. It
-// comes from the configuration alone, never from a request.
+// BuildOAuth2RedirectURL returns the URL to which an external service sends users back, and which triggers the callback. It
+// depends only on the configuration, never on a request.
 func (h *Host) BuildOAuth2RedirectURL(authType string) (string, error) {
 	return h.address(authType, "authorize")
 }
 
-// address is that of a page of ours, for a browser.
+// address returns the address of a page of ours, for a browser.
 func (h *Host) address(authType, name string) (string, error) {
 	if h.publicURL == "" {
 		return "", Refuse(int(apierr.Unavailable), nil, "This gateway does not know the address at which browsers reach it: set public_url")
@@ -137,12 +137,12 @@ func (h *Host) address(authType, name string) (string, error) {
 	return h.publicURL + h.prefix + "/external/" + authType + "/" + name, nil
 }
 
-// errNoKey refuses what needs the key, in place of storing credentials in the clear.
+// errNoKey refuses what needs the key, instead of storing credentials in the clear.
 func errNoKey() error {
 	return apierr.New(apierr.NotImplemented, "This gateway has no key to keep credentials with")
 }
 
-// keyMissing turns the sealer's complaint, which the log needs, into what a client may read.
+// keyMissing turns the sealer's error, which the log needs, into one that a client may read.
 func keyMissing(err error) error {
 	if errors.Is(err, sealed.ErrKey) {
 		return Refuse(int(apierr.Unavailable), err, "This node cannot read the stored credentials; its log says why")
@@ -174,7 +174,7 @@ func (h *shared) unseal(blob []byte, row string) ([]byte, error) {
 	return value, nil
 }
 
-// What is sealed belongs to its row. No part of these has a dot in it, so no two rows have one name.
+// A sealed value belongs to its row. None of these parts contains a dot, so no two rows have the same name.
 func linkRow(user, authType string) string { return "auth_external." + user + "." + authType }
 
 func configRow(tenant, authType string) string {

@@ -12,8 +12,8 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// Link is one user's link to one external service: what a plugin works on. What it stores is
-// encrypted at rest, one JSON value a user and type.
+// Link is one user's link to one external service, on which a plugin works. Its stored data is encrypted at rest, one JSON value
+// for each user and type.
 type Link struct {
 	// Type is the plugin's; UserUUID and TenantUUID are the user's.
 	Type, UserUUID, TenantUUID string
@@ -24,7 +24,7 @@ type Link struct {
 	changed bool          // by this request
 }
 
-// Load reads what is stored; ErrNotLinked when nothing is.
+// Load reads the stored data; ErrNotLinked if there is none.
 func (l *Link) Load(ctx context.Context, into any) error {
 	found, err := l.load(ctx)
 	if err != nil {
@@ -33,7 +33,7 @@ func (l *Link) Load(ctx context.Context, into any) error {
 	return decodeStored(found.data, into)
 }
 
-// Create stores data where nothing is stored; ErrLinked where something is.
+// Create stores data if nothing is stored; otherwise it returns ErrLinked.
 func (l *Link) Create(ctx context.Context, data any) error {
 	stored, err := l.insert(ctx, data, `ON CONFLICT (user_uuid, auth_type) DO NOTHING`)
 	if err == nil && !stored {
@@ -42,14 +42,14 @@ func (l *Link) Create(ctx context.Context, data any) error {
 	return err
 }
 
-// Save stores data, in the place of what is stored, if anything is.
+// Save stores data, and replaces older data.
 func (l *Link) Save(ctx context.Context, data any) error {
 	_, err := l.insert(ctx, data, `ON CONFLICT (user_uuid, auth_type) DO UPDATE SET sealed = excluded.sealed, renewing_until = NULL`)
 	return err
 }
 
-// Edit stores what change makes of what is stored, which is nil when nothing is. Where others change it at the same time,
-// change may be called again.
+// Edit replaces the stored data with the result of change. Its argument is nil if nothing is stored. If others change the data
+// at the same time, change may be called again.
 func (l *Link) Edit(ctx context.Context, change func(data json.RawMessage) (any, error)) error {
 	for ctx.Err() == nil {
 		found, err := l.load(ctx)
@@ -73,7 +73,7 @@ func (l *Link) Edit(ctx context.Context, change func(data json.RawMessage) (any,
 	return ctx.Err()
 }
 
-// Config reads the tenant's configuration of this type; ErrNoConfig when there is none.
+// Config reads the tenant's configuration of this type; ErrNoConfig if there is none.
 func (l *Link) Config(ctx context.Context, into any) error {
 	text, err := l.Host.config(ctx, l.TenantUUID, l.Type)
 	if err != nil {
@@ -130,16 +130,16 @@ func (l *Link) replace(ctx context.Context, before []byte, data any) (stored boo
 
 const replaceSQL = `UPDATE auth_external SET sealed = $4, renewing_until = NULL WHERE user_uuid = $1 AND auth_type = $2 AND sealed = $3`
 
-// mayAct refuses who may not act on the user, as things are in c.
+// mayAct refuses a caller who may not act on the user, by the state of c.
 func (l *Link) mayAct(ctx context.Context, c store.Conn) error {
 	if caller := l.request.Principal(); caller != nil {
 		return l.Host.rights.MayActOn(ctx, c, caller, l.UserUUID)
 	}
-	return nil // the external service has sent somebody back, whom the state lets in
+	return nil // the external service has sent somebody back, whom the state admits
 }
 
-// change runs a statement on the link's row, and has it in the audit if it did anything. $1 and $2 are the row's key. The rights are
-// looked at again: the user may have been given more since the request came.
+// change runs a statement on the link's row, and keeps it in the audit if it changed anything. $1 and $2 are the row's key. The
+// rights are checked again: the user may have been given more since the request came.
 func (l *Link) change(ctx context.Context, before, after *linkState, sql string, args ...any) (done bool, err error) {
 	err = l.Host.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
 		if err := l.mayAct(ctx, tx); err != nil {
@@ -155,8 +155,8 @@ func (l *Link) change(ctx context.Context, before, after *linkState, sql string,
 	return done, err
 }
 
-// auditBegun writes, after a POST that has stored nothing, who began the link: those whom the external service sends
-// back have no token.
+// auditBegun records, after a POST that has stored nothing, who began the link: users that the external service sends back have
+// no token.
 func (l *Link) auditBegun(ctx context.Context) error {
 	if l.changed {
 		return nil
@@ -164,7 +164,7 @@ func (l *Link) auditBegun(ctx context.Context) error {
 	return l.Host.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error { return l.audit(ctx, tx, nil, l.state(false)) })
 }
 
-// linkState is what the audit shows of a link. What is stored is nobody's to see.
+// linkState is what the audit shows of a link. Nobody may see the stored data.
 type linkState struct {
 	UserUUID string `json:"user_uuid"`
 	Type     string `json:"type"`
@@ -192,8 +192,7 @@ func (l *Link) sealData(data any) ([]byte, error) {
 	return l.Host.seal(text, linkRow(l.UserUUID, l.Type))
 }
 
-// removeAll removes what is stored, and forgets whom the service has been asked to send back. It answers ErrNotLinked when nothing
-// is stored.
+// removeAll removes the stored data, and the user's pending authorizations. It returns ErrNotLinked if nothing is stored.
 func (l *Link) removeAll(ctx context.Context) error {
 	if _, err := l.Host.db.Exec(ctx, `DELETE FROM auth_external_pending WHERE user_uuid = $1 AND auth_type = $2`, l.UserUUID, l.Type); err != nil {
 		return err

@@ -28,7 +28,7 @@ type externalList struct {
 	Filtered int            `json:"filtered"`
 }
 
-// linkedUser is one user in the list of those who have something stored for a type.
+// linkedUser is one user in the list of those with something stored for a type.
 type linkedUser struct {
 	UUID string `db:"user_uuid" json:"uuid" format:"uuid"`
 }
@@ -62,7 +62,7 @@ func (h *Host) listOperations() []rest.Operation {
 	}
 }
 
-// listLinks returns the same for a user of another tenant as for one who does not exist: that nothing is linked.
+// listLinks returns the same for a user of another tenant as for a missing one: nothing is linked.
 func (h *Host) listLinks(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 	query, err := r.List(listSpec)
 	if err != nil {
@@ -103,7 +103,7 @@ func listed(query rest.List, authType string) bool {
 			return false
 		}
 	}
-	// As in auth's other lists, the words of a search may have anything between them.
+	// As in auth's other lists, anything may stand between the words of a search.
 	rest := store.Fold(authType)
 	for word := range strings.FieldsSeq(store.Fold(query.Search)) {
 		_, after, found := strings.Cut(rest, word)
@@ -115,7 +115,7 @@ func listed(query rest.List, authType string) bool {
 	return true
 }
 
-// storedLinks returns what is stored for the path's user, by type: opened where the plugin has a safe view, else empty.
+// storedLinks returns what is stored for the path's user, by type: decrypted if the plugin has a safe view, otherwise empty.
 func (h *Host) storedLinks(ctx context.Context, r *rest.Request) (map[string]json.RawMessage, error) {
 	user, scope, err := h.asked(ctx, r)
 	if err != nil {
@@ -151,7 +151,7 @@ func (h *Host) storedLinks(ctx context.Context, r *rest.Request) (map[string]jso
 	return out, nil
 }
 
-// safeView is what of the stored data is shown in the list: an empty object of a plugin that has no view.
+// safeView returns the part of the stored data that the list shows: an empty object if the plugin has no view.
 func safeView(p Plugin, data json.RawMessage) (map[string]any, error) {
 	v, ok := p.(SafeViewer)
 	if !ok {

@@ -12,7 +12,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// How long a node may take to renew, how long those who wait for it look again after, and how long one request waits in all.
+// How long one renewal may take, the interval at which waiting nodes check again, and how long one request waits in all.
 const (
 	renewalTime  = 15 * time.Second
 	renewalLease = renewalTime + 5*time.Second
@@ -20,9 +20,9 @@ const (
 	renewalWait  = 2 * renewalLease
 )
 
-// Renew returns what is stored, renewed first if it is stale. On all nodes together one renewal is at work at a time: an external
-// service that gives a new refresh token each time takes an old one for stolen. The others wait for it.
-// When renew answers ErrGrantRevoked, what is stored is removed: it is of no use any more.
+// Renew returns what is stored, renewed first if it is stale. Only one renewal runs at a time, on all nodes together: an
+// external service that rotates refresh tokens treats an old one as stolen. The others wait for it. If renew returns
+// ErrGrantRevoked, what is stored is useless and is removed.
 func (l *Link) Renew(ctx context.Context, stale func(data json.RawMessage) bool,
 	renew func(ctx context.Context, data json.RawMessage) (any, error),
 ) (json.RawMessage, error) {
@@ -44,7 +44,7 @@ func (l *Link) Renew(ctx context.Context, stale func(data json.RawMessage) bool,
 	}
 }
 
-// renewInTurn renews, or waits for the node that does. A node that dies meanwhile is waited for until its lease ends.
+// renewInTurn renews, or waits for the node that does. If that node dies, it waits until the lease ends.
 func (l *Link) renewInTurn(ctx context.Context, stale func(data json.RawMessage) bool,
 	renew func(ctx context.Context, data json.RawMessage) (any, error),
 ) (json.RawMessage, error) {
@@ -74,7 +74,7 @@ func (l *Link) renewInTurn(ctx context.Context, stale func(data json.RawMessage)
 	}
 }
 
-// lease takes the turn, unless another node has it or the row has changed.
+// lease takes the lease, unless another node has it or the row has changed.
 func (l *Link) lease(ctx context.Context, before []byte) (mine bool, err error) {
 	now, err := store.Get[time.Time](ctx, l.Host.db, `SELECT now_utc()`)
 	if err != nil {
@@ -118,7 +118,7 @@ func (l *Link) renewNow(ctx context.Context, found storedLink,
 	return data, n == 1, err
 }
 
-// guarded runs a plugin's code on a goroutine that no server watches over: a panic there would end the process.
+// guarded runs a plugin's code on a goroutine outside of a server's handler, where a panic would end the process.
 func guarded(authType string, run func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

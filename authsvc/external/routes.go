@@ -20,8 +20,8 @@ const tag = "external"
 // maxBody is the largest body of external authentication, in bytes: a configuration may hold certificates.
 const maxBody = 64 << 10
 
-// Operations are those of external authentication, but for the tenants' configurations, which are the engine's: what all plugins have in
-// common, and each plugin's own.
+// Operations returns the operations of external authentication: those that all plugins share, and each plugin's own. The engine
+// has those of the tenants' configurations.
 func (h *Host) Operations() []rest.Operation {
 	ops := append(h.listOperations(), h.connectOperations()...)
 	ops = append(ops, h.authorizeOperation())
@@ -34,7 +34,7 @@ func (h *Host) Operations() []rest.Operation {
 	return ops
 }
 
-// pluginOperations are a plugin's resource, and those below it.
+// pluginOperations returns the operations of a plugin's resource and of those below it.
 func (h *Host) pluginOperations(p Plugin) []rest.Operation {
 	var shapes Schemas
 	if d, ok := p.(Documenter); ok {
@@ -77,7 +77,7 @@ func (h *Host) pluginOperations(p Plugin) []rest.Operation {
 	return ops
 }
 
-// anyObject is the schema of a body that the plugin says nothing about.
+// anyObject is the schema of a body that the plugin does not describe.
 func anyObject(s *Schema) *Schema {
 	if s == nil {
 		return &Schema{Type: "object", Values: &Schema{Nullable: true}}
@@ -98,7 +98,7 @@ var actions = map[string]string{
 	http.MethodGet: "read", http.MethodPost: "create", http.MethodPut: "update", http.MethodDelete: "delete",
 }
 
-// operation is a route of a plugin. Credentials are kept by no browser's cache, although they have an entity tag.
+// operation is a route of a plugin. Browsers must not cache credentials, although they have an entity tag.
 func (h *Host) operation(p Plugin, route Route) rest.Operation {
 	path, name := "/users/{user_uuid}/external/"+p.Type(), p.Type()
 	if route.Path != "" {
@@ -167,7 +167,7 @@ func (h *Host) serve(ctx context.Context, r *rest.Request, p Plugin, route Route
 	return answer, l.auditBegun(ctx)
 }
 
-// asked is the user whom the path names, and the tenant that the request acts in, whether it sees that user or not.
+// asked returns the user that the path names, and the tenant in which the request acts, whether it sees that user or not.
 func (h *Host) asked(ctx context.Context, r *rest.Request) (user, scope string, err error) {
 	if user, err = r.UUIDParam("user_uuid"); err != nil {
 		return "", "", err
@@ -176,7 +176,7 @@ func (h *Host) asked(ctx context.Context, r *rest.Request) (user, scope string, 
 	return user, scope, err
 }
 
-// linkOf is the link that the path names, of a user whom the request's tenant sees and the caller may act on.
+// linkOf returns the link that the path names, if the request's tenant sees its user and the caller may act on that user.
 func (h *Host) linkOf(ctx context.Context, r *rest.Request, authType string) (*Link, error) {
 	user, scope, err := h.asked(ctx, r)
 	if err != nil {
@@ -193,8 +193,8 @@ func (h *Host) linkOf(ctx context.Context, r *rest.Request, authType string) (*L
 	return l, l.mayAct(ctx, h.db)
 }
 
-// bodyOf reads the body as the operation's schema has it: of an object with known properties, those alone. It is nil when the
-// operation takes none.
+// bodyOf reads the body by the operation's schema: of an object with known properties, only those. It returns nil if the
+// operation takes no body.
 func bodyOf(r *rest.Request) (json.RawMessage, error) {
 	schema := r.Op().Body
 	if schema == nil {
@@ -217,7 +217,7 @@ func bodyOf(r *rest.Request) (json.RawMessage, error) {
 	return rest.Marshal(sent)
 }
 
-// parseObject reads a body whose names the client may choose.
+// parseObject reads a body whose property names the client may choose.
 func parseObject(r *rest.Request) (map[string]any, error) {
 	var text []byte
 	var err error
@@ -244,7 +244,7 @@ func parseObject(r *rest.Request) (map[string]any, error) {
 	return object, nil
 }
 
-// unknownType refuses a type that there is nothing of.
+// unknownType refuses an unknown type.
 func unknownType(authType string) error {
 	return &apierr.Error{
 		Kind: apierr.NotFound, ID: "unknown-external-auth-type", Resource: tag, Details: map[string]any{"type": authType},

@@ -16,30 +16,31 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// What a pending authorization may be. The state is the external service's proof that the user whom it sends
-// back is the one who was sent to it: random, of one use, ten minutes old at most.
+// The limits of a pending authorization. The state is the external service's proof that the user whom it sends back is the one
+// who was sent to it: it is random, of one use, and at most ten minutes old.
 const (
 	pendingTime = 10 * time.Minute
-	// maxPending is how many a user may have open with one service; the oldest go.
+	// maxPending is how many a user may have open with one service; the oldest are removed.
 	maxPending = 10
 	// minState and maxState bound a state, in bytes: 128 bits in base64 have 22.
 	minState = 22
 	maxState = 512
 )
 
-// RegisterOAuth2Callback has a callback called when the user has authorized the service on the external side: when the external
-// service sends somebody to [Host.BuildOAuth2RedirectURL] with this state, within ten minutes. A state counts once. It
-// must be random, 128 bits or more, since who knows it can finish the link; state is the one in the authorization URL.
+// RegisterOAuth2Callback registers a callback for when the user has authorized the service on the external side: when the
+// external service sends a browser to [Host.BuildOAuth2RedirectURL] with this state, within ten minutes. A state can be used
+// once. It must be random, with 128 bits or more, since anybody who knows it can finish the link; state is the one in the
+// authorization URL.
 //
-// The callback is called off the request's goroutine, with the extra arguments and, last, the message. It
-// lives in this process: after a restart, or when the message comes to another node, the plugin's own
-// [Authorizer] takes the message, if it is one, else the user is told to begin again.
+// The callback is called outside the request's goroutine, with the extra arguments and, last, the message. It lives in this
+// process: after a restart, or if the message comes to another node, the plugin's own [Authorizer] takes the message. If the
+// plugin has none, the user is told to begin again.
 //
-// With a nil callback it is always the plugin's Authorizer, on any node and after any restart. The extra arguments are
-// then kept in the database, encrypted, as JSON.
+// With a nil callback the plugin's Authorizer always takes the message, on any node and after any restart. The extra arguments
+// are then stored in the database, encrypted, as JSON.
 //
 // The state is bound to the user and the type, and to the browser in which a person has agreed on our page (see connect.go). The
-// plugin's answer to the request that registers has the service's address as authorization_url.
+// plugin's reply to the request that registers has the service's address as authorization_url.
 func (h *Host) RegisterOAuth2Callback(ctx context.Context, authType, userUUID, state string, callback Callback, extra ...any) error {
 	if len(state) < minState || len(state) > maxState {
 		return fmt.Errorf("a state must have between %d and %d bytes", minState, maxState)
@@ -95,7 +96,7 @@ func (h *Host) RegisterOAuth2Callback(ctx context.Context, authType, userUUID, s
 	return nil
 }
 
-// pending is an authorization that the external service was asked for, of a user who is enabled.
+// pending is an authorization requested from the external service, of an enabled user.
 type pending struct {
 	UserUUID    string  `db:"user_uuid"`
 	TenantUUID  string  `db:"tenant_uuid"`
@@ -110,21 +111,21 @@ type pending struct {
 	extra  []json.RawMessage
 }
 
-// name is how the user is named to a person.
+// name returns the user's name for a person to read.
 func (p *pending) name() string { return cmp.Or(p.Username, p.UserUUID) }
 
-// row is what the pending row's values are sealed for.
+// row returns the context that seals the pending row's values.
 func (p *pending) row(name func(digest, user, authType string) string, authType string) string {
 	return name(hex.EncodeToString(p.digest[:]), p.UserUUID, authType)
 }
 
-// errUnknownState is all that is said of a state that is unknown, used, expired, another type's, or another browser's.
+// errUnknownState is the one refusal of a state that is unknown, used, expired, another type's, or another browser's.
 var errUnknownState = Refuse(http.StatusBadRequest, nil, "This authorization is not known in this browser: it was used already, or begun more than ten minutes ago or elsewhere")
 
-// errLostCallback says that nobody here can take the message. The state is not used up.
+// errLostCallback says that nothing here can take the message. The state is not used up.
 var errLostCallback = Refuse(http.StatusBadRequest, nil, "This authorization was begun on another node, or before a restart")
 
-// find returns what a state stands for. Who began it must be able to begin it now.
+// find returns the authorization of a state. The user who began it must still be allowed to begin it.
 func (h *Host) find(ctx context.Context, c store.Conn, authType, state string) (pending, error) {
 	if len(state) < minState || len(state) > maxState {
 		return pending{}, errUnknownState
@@ -154,8 +155,8 @@ func (h *Host) find(ctx context.Context, c store.Conn, authType, state string) (
 	return p, err
 }
 
-// take uses a state up, on whichever node the message comes to, for the browser in which the person has agreed. Somebody without a token
-// calls it, so it looks before it writes.
+// take uses a state up, on whichever node the message comes to, for the browser in which the person has agreed. Callers need no
+// token, so it reads before it writes.
 func (h *Host) take(ctx context.Context, authType, state, cookie string) (p pending, run *closure, err error) {
 	if p, err = h.find(ctx, h.db, authType, state); err != nil {
 		return p, nil, err
@@ -187,14 +188,14 @@ func (h *Host) take(ctx context.Context, authType, state, cookie string) (p pend
 	return p, run, decodeStored(text, &p.extra)
 }
 
-// closure is a callback that was registered in this process.
+// closure is a callback registered in this process.
 type closure struct {
 	callback Callback
 	extra    []any
 	expires  time.Time
 }
 
-// closures keeps them by the digest of their state. What ended is dropped when the next one comes.
+// closures holds them by the digest of their state. Adding one drops those that have expired.
 type closures struct {
 	mu sync.Mutex
 	of map[[sha256.Size]byte]closure
@@ -221,7 +222,7 @@ func (c *closures) has(digest [sha256.Size]byte) bool {
 	return ok
 }
 
-// take returns nil when there is none.
+// take returns nil if there is none.
 func (c *closures) take(digest [sha256.Size]byte) *closure {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,5 +1,5 @@
 // Package google links users to their Google accounts, for the profile and the contacts unless a client asks for other scopes.
-// How it does, package oauth2 says.
+// See package oauth2 for how.
 package google
 
 import (
@@ -9,18 +9,18 @@ import (
 	"github.com/ringfence/ringfence/authsvc/external/oauth2"
 )
 
-// Config has nothing that must be set.
+// Config has no required fields.
 type Config struct {
-	// Scopes are asked for when a client names none. Default: the profile and the contacts.
+	// Scopes are requested if a client names none. Default: the profile and the contacts.
 	Scopes []string
 	// AuthURL and TokenURL are Google's own by default.
 	AuthURL, TokenURL string
-	// Client speaks to the TokenURL. Default: oauth2.Config's.
+	// Client sends the requests to the TokenURL. Default: oauth2.Config's.
 	Client *http.Client
 }
 
-// New returns the plugin, of type google. It asks for consent each time and for offline access: Google gives a refresh token
-// for both together alone.
+// New returns the plugin, of type google. It requests consent each time, and offline access: Google returns a refresh token only
+// for both together.
 func New(c Config) (*oauth2.Plugin, error) {
 	if c.Scopes == nil {
 		c.Scopes = []string{"https://www.googleapis.com/auth/userinfo.profile", "https://www.googleapis.com/auth/contacts"}

@@ -1,5 +1,5 @@
-// Package microsoft links users to their Microsoft accounts, for the contacts unless a client asks for other scopes. How it
-// does, package oauth2 says.
+// Package microsoft links users to their Microsoft accounts, for the contacts unless a client asks for other scopes. See package
+// oauth2 for how.
 package microsoft
 
 import (
@@ -11,16 +11,17 @@ import (
 	"github.com/ringfence/ringfence/authsvc/external/oauth2"
 )
 
-// Config has nothing that must be set.
+// Config has no required fields.
 type Config struct {
-	// Directory is whose accounts may be linked: common, organizations, consumers, or a directory's id or domain. Default: common.
+	// Directory says whose accounts may be linked: common, organizations, consumers, or a directory's id or domain. Default:
+	// common.
 	Directory string
-	// Scopes are asked for when a client names none. Default: offline_access, without which there is no
-	// refresh token, and Contacts.Read.
+	// Scopes are requested if a client names none. Default: offline_access, without which there is no refresh token, and
+	// Contacts.Read.
 	Scopes []string
 	// AuthURL and TokenURL are Microsoft's own by default.
 	AuthURL, TokenURL string
-	// Client speaks to the TokenURL. Default: oauth2.Config's.
+	// Client sends the requests to the TokenURL. Default: oauth2.Config's.
 	Client *http.Client
 }
 

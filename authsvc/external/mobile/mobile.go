@@ -1,5 +1,4 @@
-// Package mobile keeps the tokens with which push notifications reach a user's mobile application.
-// No external service is asked for anything.
+// Package mobile stores the tokens for push notifications to a user's mobile application. It contacts no external service.
 package mobile
 
 import (
@@ -14,13 +13,13 @@ import (
 // Plugin is of type mobile.
 type Plugin struct{}
 
-// Type is mobile.
+// Type returns mobile.
 func (Plugin) Type() string { return "mobile" }
 
-// Info asks nothing of anybody.
+// Info requests no permissions.
 func (Plugin) Info() external.Info { return external.Info{} }
 
-// tokens are what is stored for a user, and what every answer holds.
+// tokens are stored for a user, and are in every reply.
 type tokens struct {
 	Token                 *string `json:"token" minLength:"1" maxLength:"512"`
 	APNSToken             *string `json:"apns_token" maxLength:"512"`
@@ -34,7 +33,7 @@ type sender struct {
 	SenderID *string `json:"sender_id"`
 }
 
-// Schemas are the shapes of bodies and answers.
+// Schemas returns the shapes of bodies and replies.
 func (Plugin) Schemas() external.Schemas {
 	s := external.SchemaOf[tokens]()
 	return external.Schemas{Create: s, Created: s, Fetched: s, Update: s, Updated: s}
@@ -49,7 +48,7 @@ func (Plugin) Create(ctx context.Context, l *external.Link, body json.RawMessage
 	return t, l.Create(ctx, t)
 }
 
-// Update stores tokens, whether the user has any or not. Those that are not sent stay as they are.
+// Update stores tokens, whether the user has any or not. Tokens that are not sent stay as they are.
 func (Plugin) Update(ctx context.Context, l *external.Link, body json.RawMessage) (any, error) {
 	var t tokens
 	err := l.Edit(ctx, func(data json.RawMessage) (any, error) {
@@ -64,7 +63,7 @@ func (Plugin) Update(ctx context.Context, l *external.Link, body json.RawMessage
 	return t, err
 }
 
-// Routes are GET sender_id, which the application needs before it has a token.
+// Routes returns GET sender_id, which the application needs before it has a token.
 func (Plugin) Routes() []external.Route {
 	return []external.Route{{
 		Method: http.MethodGet, Path: "sender_id", Summary: "Read who sends push notifications in the user's tenant",

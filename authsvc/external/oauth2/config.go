@@ -15,24 +15,24 @@ import (
 	"golang.org/x/oauth2"
 )
 
-// Config says how to speak to one service.
+// Config describes one service.
 type Config struct {
 	// Type is the plugin's name. Default: oauth2.
 	Type string
 	// AuthURL is where users consent, TokenURL where codes and refresh tokens are exchanged: https, or http on this machine.
 	AuthURL, TokenURL string
-	// Scopes are asked for when a client names none.
+	// Scopes are requested if a client names none.
 	Scopes []string
 	// Parameters are added to the authorization URL: access_type=offline.
 	Parameters map[string]string
-	// BasicAuth sends client_id and client_secret by HTTP Basic authentication, as RFC 6749 prefers. By default they are
-	// in the body, which more services take.
+	// BasicAuth sends client_id and client_secret by HTTP Basic authentication, as RFC 6749 prefers. By default they are in the
+	// body, which more services accept.
 	BasicAuth bool
-	// Client speaks to the TokenURL. Default: one that waits 10 seconds and follows no redirect.
+	// Client sends the requests to the TokenURL. Default: one that waits 10 seconds and follows no redirect.
 	Client *http.Client
 }
 
-// DefaultType is the type of a plugin whose Config has none.
+// DefaultType is the type of a plugin whose Config names none.
 const DefaultType = "oauth2"
 
 const exchangeTimeout = 10 * time.Second
@@ -69,7 +69,7 @@ func (c *Config) check() error {
 		c.Client = &http.Client{Transport: transport, Timeout: exchangeTimeout}
 	}
 	client := *c.Client
-	// A token endpoint that redirects would be sent the secrets elsewhere.
+	// Following a redirect of the token endpoint would send the secrets elsewhere.
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	c.Client = &client
 	return nil

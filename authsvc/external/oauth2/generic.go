@@ -15,7 +15,7 @@ func NewGeneric(c Config) (Generic, error) {
 	return Generic{p}, err
 }
 
-// SafeView is the scope alone.
+// SafeView returns only the scope.
 func (Generic) SafeView(data json.RawMessage) (any, error) {
 	c, err := decode(data)
 	return map[string]any{"scope": c.Scope}, err

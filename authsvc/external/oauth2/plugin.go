@@ -16,7 +16,7 @@ import (
 	"github.com/ringfence/ringfence/authsvc/external"
 )
 
-// Plugin links users to one service. Google's and Microsoft's are this one with their addresses.
+// Plugin links users to one service. Google's and Microsoft's use it with their addresses.
 type Plugin struct{ config Config }
 
 // New returns the plugin of a service. An error is a mistake in the configuration.
@@ -27,19 +27,19 @@ func New(c Config) (*Plugin, error) {
 	return &Plugin{c}, nil
 }
 
-// Type is the configured one.
+// Type returns the configured type.
 func (p *Plugin) Type() string { return p.config.Type }
 
-// Info names the scopes that are asked for when a client names none.
+// Info names the scopes that are requested if a client names none.
 func (p *Plugin) Info() external.Info {
 	return external.Info{RequiredACL: p.config.Scopes}
 }
 
-// credentials are what is stored for a user.
+// credentials are stored for a user.
 type credentials struct {
 	AccessToken  string `json:"access_token"`
 	RefreshToken string `json:"refresh_token"`
-	// TokenExpiration is in seconds since 1970; nil when the token does not expire.
+	// TokenExpiration is in seconds since 1970; nil if the token does not expire.
 	TokenExpiration *int64   `json:"token_expiration"`
 	Scope           []string `json:"scope"`
 }
@@ -59,21 +59,21 @@ type credentialsAnswer struct {
 	TokenExpiration *int64   `json:"token_expiration" doc:"In seconds since 1970; null when the token does not expire."`
 }
 
-// Schemas are the shapes of bodies and answers.
+// Schemas returns the shapes of bodies and replies.
 func (p *Plugin) Schemas() external.Schemas {
 	return external.Schemas{
 		Create: external.SchemaOf[scopeRequest](), Created: external.SchemaOf[begunAnswer](), Fetched: external.SchemaOf[credentialsAnswer](),
 	}
 }
 
-// clientConfig is a tenant's configuration, as far as it is this plugin's.
+// clientConfig holds the settings of a tenant's configuration that this plugin uses.
 type clientConfig struct {
 	ClientID     string `json:"client_id"`
 	ClientSecret string `json:"client_secret"`
 }
 
-// attempt is what is kept between the POST and the user's return. The redirect URL must be the same in
-// both, whatever the configuration has become.
+// attempt is stored between the POST and the user's return. Both must use the same redirect URL, even if the configuration has
+// changed.
 type attempt struct {
 	ClientID    string   `json:"client_id"`
 	RedirectURL string   `json:"redirect_url"`
@@ -81,7 +81,7 @@ type attempt struct {
 	Verifier    string   `json:"verifier"`
 }
 
-// Create begins a link: it answers where the user has to consent.
+// Create begins a link: it returns the URL at which the user has to consent.
 func (p *Plugin) Create(ctx context.Context, l *external.Link, body json.RawMessage) (any, error) {
 	request := scopeRequest{}
 	if err := json.Unmarshal(body, &request); err != nil {
@@ -115,14 +115,14 @@ func (p *Plugin) Create(ctx context.Context, l *external.Link, body json.RawMess
 	return begunAnswer{p.oauth(client, redirect, request.Scope).AuthCodeURL(state, options...), state}, nil
 }
 
-// newState draws 256 bits.
+// newState returns 256 random bits.
 func newState() string {
 	b := make([]byte, 32)
 	_, _ = rand.Read(b) // never fails: it ends the program instead
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// Authorized exchanges the code of the message for tokens, and keeps them in the place of older ones.
+// Authorized exchanges the code of the message for tokens, and stores them in place of older ones.
 func (p *Plugin) Authorized(ctx context.Context, l *external.Link, extra []json.RawMessage, message external.Message) error {
 	var a attempt
 	if len(extra) != 1 || json.Unmarshal(extra[0], &a) != nil {
@@ -146,11 +146,11 @@ func (p *Plugin) Authorized(ctx context.Context, l *external.Link, extra []json.
 	return l.Save(ctx, credentialsOf(token, a.Scope))
 }
 
-// refreshAhead is how long before its end a token is renewed.
+// refreshAhead is how long before it expires a token is renewed.
 const refreshAhead = 30 * time.Second
 
-// Fetch returns the credentials without the refresh token, renewed first when they are about to expire. When they cannot be
-// renewed now, they are answered for as long as they are good.
+// Fetch returns the credentials without the refresh token, renewed first if they are about to expire. If they cannot be renewed
+// now, it returns the old ones for as long as they are good.
 func (p *Plugin) Fetch(ctx context.Context, l *external.Link) (any, error) {
 	stored, err := l.Renew(ctx, expiring, func(ctx context.Context, data json.RawMessage) (any, error) { return p.renew(ctx, l, data) })
 	if err != nil && !errors.Is(err, external.ErrNotLinked) && !errors.Is(err, external.ErrGrantRevoked) {
@@ -169,7 +169,7 @@ func (c credentials) answer() credentialsAnswer {
 	return credentialsAnswer{c.AccessToken, c.Scope, c.TokenExpiration}
 }
 
-// left is how long the access token is good for.
+// left returns how long the access token is still good.
 func (c credentials) left() time.Duration {
 	if c.TokenExpiration == nil {
 		return math.MaxInt64
@@ -196,13 +196,13 @@ func (p *Plugin) renew(ctx context.Context, l *external.Link, data json.RawMessa
 		return nil, err
 	}
 	if c.RefreshToken == "" {
-		return nil, external.ErrGrantRevoked // nothing can make a new token of it
+		return nil, external.ErrGrantRevoked // without a refresh token there is no new token
 	}
 	client, err := p.client(ctx, l)
 	if err != nil {
 		return nil, err
 	}
-	// Without an access token the source cannot answer an old one. It keeps the refresh token when the service sends no other.
+	// Without an access token the source cannot return an old one. It keeps the refresh token if the service sends no other.
 	old := &oauth2.Token{RefreshToken: c.RefreshToken}
 	token, err := p.oauth(client, "", nil).TokenSource(p.with(ctx), old).Token()
 	if err != nil {
@@ -211,8 +211,8 @@ func (p *Plugin) renew(ctx context.Context, l *external.Link, data json.RawMessa
 	return credentialsOf(token, c.Scope), nil
 }
 
-// credentialsOf is what is stored of a token. asked counts where the service does not say which scope it gave: then it is
-// the one that was asked for (RFC 6749, 5.1).
+// credentialsOf returns what is stored of a token. asked is used if the service does not say which scope it granted: then it
+// granted the requested one (RFC 6749, 5.1).
 func credentialsOf(token *oauth2.Token, asked []string) credentials {
 	c := credentials{AccessToken: token.AccessToken, RefreshToken: token.RefreshToken, Scope: asked}
 	if !token.Expiry.IsZero() {
@@ -228,7 +228,7 @@ func credentialsOf(token *oauth2.Token, asked []string) credentials {
 	return c
 }
 
-// client is the tenant's client_id and client_secret. A public client has no secret.
+// client returns the tenant's client_id and client_secret. A public client has no secret.
 func (p *Plugin) client(ctx context.Context, l *external.Link) (clientConfig, error) {
 	c := clientConfig{}
 	if err := l.Config(ctx, &c); err != nil {
@@ -247,7 +247,7 @@ func (p *Plugin) oauth(c clientConfig, redirect string, scope []string) *oauth2.
 	}
 }
 
-// with has the library use the plugin's client.
+// with makes the library use the plugin's client.
 func (p *Plugin) with(ctx context.Context) context.Context {
 	return context.WithValue(ctx, oauth2.HTTPClient, p.config.Client)
 }

@@ -19,8 +19,8 @@ func exchangeRefusal(err error) error {
 	return unavailable(err)
 }
 
-// renewalRefusal says why a refresh token gave no new ones. Only the service's own word that the grant is
-// gone counts as that (RFC 6749, 5.2): anything else may pass.
+// renewalRefusal says why a refresh token gave no new tokens. Only the service's own error that the grant is gone counts as that
+// (RFC 6749, 5.2): any other error may pass.
 func renewalRefusal(err error) error {
 	if answer, ok := errors.AsType[*oauth2.RetrieveError](err); ok && answer.ErrorCode == "invalid_grant" {
 		return fmt.Errorf("%w: %w", external.ErrGrantRevoked, safe(err))
@@ -37,10 +37,10 @@ func unavailable(err error) error {
 	return external.Refuse(http.StatusServiceUnavailable, safe(err), "The external service does not answer as it should; try again later")
 }
 
-// codes are error codes of a form that holds nothing else.
+// codes matches error codes, which cannot hold anything else.
 var codes = regexp.MustCompile(`^[a-z_]{1,64}$`)
 
-// safe is an error for the log. The library's own repeats the service's answer, which may hold anything.
+// safe returns an error for the log. The library's own repeats the service's response, which may hold anything.
 func safe(err error) error {
 	answer, ok := errors.AsType[*oauth2.RetrieveError](err)
 	if !ok {

@@ -1,6 +1,5 @@
-// Package oauth2test is an OAuth 2.0 server for tests: go-oauth2's, on loopback, with the manners of those outside. It takes
-// PKCE with S256 alone, one redirect URL to the letter, a code once, and gives a new refresh token at each
-// renewal, after which the old one is worth nothing.
+// Package oauth2test is an OAuth 2.0 server for tests: go-oauth2's, on loopback, which behaves like public ones. It accepts PKCE
+// only with S256, one exact redirect URL, and a code once. Each renewal returns a new refresh token and invalidates the old one.
 package oauth2test
 
 import (
@@ -26,15 +25,15 @@ const (
 	ClientSecret = "the client's secret"
 )
 
-// Options say what the server is like.
+// Options say how the server behaves.
 type Options struct {
 	// RedirectURL is the client's.
 	RedirectURL string
 	// AccessTokenLife is how long access tokens live. Default: an hour.
 	AccessTokenLife time.Duration
-	// RenewedTokenLife is how long those live that a renewal gave. Default: as the first.
+	// RenewedTokenLife is how long access tokens from a renewal live. Default: AccessTokenLife.
 	RenewedTokenLife time.Duration
-	// KeepRefreshToken gives no new refresh token at a renewal.
+	// KeepRefreshToken returns no new refresh token on a renewal.
 	KeepRefreshToken bool
 }
 
@@ -108,7 +107,7 @@ func New(tb testing.TB, o Options) *Server {
 	return s
 }
 
-// client takes the client's credentials from either place.
+// client reads the client's credentials from either place.
 func (s *Server) client(r *http.Request) (string, string, error) {
 	if _, _, ok := r.BasicAuth(); ok {
 		s.mu.Lock()
@@ -153,21 +152,21 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Deny has the person refuse from now on, or no longer.
+// Deny makes the person refuse from now on, or no longer.
 func (s *Server) Deny(deny bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.deny = deny
 }
 
-// Before has f see token requests first, from now on; when it answers true, it has answered the request. nil ends that.
+// Before passes token requests to f first, from now on; if f returns true, it has answered the request. nil ends that.
 func (s *Server) Before(f func(w http.ResponseWriter, r *http.Request) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.before = f
 }
 
-// Requests are the forms that the token endpoint has been sent with this grant_type.
+// Requests returns the forms that the token endpoint was sent with this grant_type.
 func (s *Server) Requests(grantType string) []url.Values {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -180,14 +179,14 @@ func (s *Server) Requests(grantType string) []url.Values {
 	return out
 }
 
-// BasicRequests counts the token requests that had the client's credentials in the Authorization header.
+// BasicRequests counts the token requests with the client's credentials in the Authorization header.
 func (s *Server) BasicRequests() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.basic
 }
 
-// Revoke takes back every grant, as a person does on the service's own pages.
+// Revoke revokes every grant, as a person does on the service's own pages.
 func (s *Server) Revoke(ctx context.Context) {
 	s.tb.Helper()
 	for _, refresh := range s.tokens.refreshTokens() {
@@ -203,7 +202,7 @@ func (s *Server) Alive(ctx context.Context, accessToken string) bool {
 	return err == nil
 }
 
-// Browse opens an authorization URL as a person's browser does, and answers the URL to which the server sends the browser next.
+// Browse opens an authorization URL as a person's browser does, and returns the URL to which the server sends the browser next.
 func (s *Server) Browse(ctx context.Context, authorizationURL string) *url.URL {
 	s.tb.Helper()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, authorizationURL, http.NoBody)
