@@ -27,7 +27,7 @@ func TestBadIntegers(t *testing.T) {
 	})
 }
 
-// All that is wrong is said, in the schema's order.
+// A refusal lists all errors, in the schema's order.
 func TestEveryWrongFieldIsNamed(t *testing.T) {
 	c := newWorld(t, storetest.SQLite(t)).as(t, "a")
 	got := c.Do(http.MethodPost, "/users", `{"enabled":1,"email":"x","firstname":null,"ring_seconds":"1"}`).Want(http.StatusBadRequest)

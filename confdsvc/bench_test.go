@@ -18,7 +18,7 @@ func databases(b *testing.B, bench func(b *testing.B, db store.DB)) {
 	b.Run("postgres", func(b *testing.B) { bench(b, storetest.Postgres(b)) })
 }
 
-// BenchmarkListUsers answers 100 of 100,000 users.
+// BenchmarkListUsers lists 100 of 100,000 users.
 func BenchmarkListUsers(b *testing.B) {
 	databases(b, func(b *testing.B, db store.DB) {
 		w := newWorld(b, db)
@@ -45,7 +45,7 @@ func BenchmarkListUsers(b *testing.B) {
 	})
 }
 
-// BenchmarkCreateUser is 16 clients at once.
+// BenchmarkCreateUser creates users from 16 clients at once.
 func BenchmarkCreateUser(b *testing.B) {
 	databases(b, func(b *testing.B, db store.DB) {
 		w := newWorld(b, db)

@@ -13,7 +13,7 @@ import (
 	"github.com/ringfence/ringfence/internal/tenant"
 )
 
-// Context is a part of the dialplan: what can be dialled in it are its extensions, and those of the contexts that it includes.
+// Context is a part of the dialplan: its extensions, and those of the contexts that it includes, can be dialled in it.
 type Context struct {
 	ID                   int64                     `db:"id" json:"id" readOnly:"true" generated:"true"`
 	UUID                 string                    `db:"uuid" json:"uuid" format:"uuid" readOnly:"true"`
@@ -60,7 +60,7 @@ func declareContexts(e *crud.Engine) {
 	freeRanges(e)
 }
 
-// prepareContext gives ranges without an end their start for one, and a new context its name.
+// prepareContext sets the end of ranges without one to their start, and gives a new context its name.
 func prepareContext(ctx context.Context, c store.Conn, change *crud.Change[Context]) error {
 	o := change.New
 	o.endRanges()
@@ -76,8 +76,9 @@ func prepareContext(ctx context.Context, c store.Conn, change *crud.Change[Conte
 	return err
 }
 
-// notForeign refuses to lead calls into the numbers of another tenant, by the name of its context. A name that no context has leads nowhere, and
-// is let through. This tells who knows the whole name of a context, which is as good as random, that there is one.
+// notForeign refuses to lead calls into the numbers of another tenant, by the name of its context. A name that no context has
+// leads nowhere, and is accepted. So a caller who knows the whole name of a context, which is practically random, can learn that
+// it exists.
 func notForeign(ctx context.Context, c store.Conn, tenantUUID, field, name string) error {
 	in, err := contextNamed(ctx, c, name)
 	switch {
@@ -98,7 +99,7 @@ func includesNotItself(_ context.Context, _ store.Conn, list *crud.Listing[Conte
 	return nil
 }
 
-// contextUse is what keeps a context from being deleted: rows of a table whose column `context` has its name.
+// contextUse keeps a context from being deleted while rows of a table name it in their column `context`.
 type contextUse struct{ said, table string }
 
 var contextUses = []contextUse{{"Extension", "confd_extension"}, {"Voicemail", "confd_voicemail"}}

@@ -24,7 +24,7 @@ func init() {
 	}
 }
 
-// contextOf is the name of a context that the tenant has, with all numbers of five digits for users.
+// contextOf returns the name of a context that the tenant owns, with all numbers of five digits for users.
 func contextOf(c *crudtest.Client) string {
 	return c.Once("context", func() object {
 		return c.Create("/contexts", object{"label": "for others", "user_ranges": []any{object{"start": "00000", "end": "99999"}}})

@@ -14,13 +14,14 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// Range is a range of numbers, both ends in it. The numbers are texts of one length: 0100 is not 100.
+// Range is a range of numbers, including both ends. The numbers are texts of one length: 0100 is not 100.
 type Range struct {
 	Start string `json:"start" required:"true" pattern:"^[0-9]{1,16}$" example:"1000"`
 	End   string `json:"end" pattern:"^[0-9]{1,16}$" example:"1999" doc:"The start, unless it is sent."`
 }
 
-// IncallRange is a range of numbers that calls come in for. Of a number the last did_length digits count; all of them when it is 0.
+// IncallRange is a range of numbers for incoming calls. Only the last did_length digits of a number count, or all of them if it
+// is 0.
 type IncallRange struct {
 	Range
 	DIDLength int64 `json:"did_length" minimum:"0" maximum:"40" default:"0"`
@@ -37,7 +38,7 @@ func (r IncallRange) holds(exten string) bool {
 	return r.Range.holds(exten)
 }
 
-// ranges are a context's ranges of one type: user, group, queue, conference or incall. ok is false when there is no such type.
+// ranges returns a context's ranges of one type: user, group, queue, conference or incall. ok is false if there is no such type.
 func (o *Context) ranges(of string) (all []IncallRange, ok bool) {
 	if of == "incall" {
 		return o.IncallRanges.V, true
@@ -58,7 +59,7 @@ func (o *Context) plainRanges() map[string]*[]Range {
 	}
 }
 
-// endRanges gives ranges without an end their start for one.
+// endRanges sets the end of ranges without one to their start.
 func (o *Context) endRanges() {
 	for _, list := range o.plainRanges() {
 		for i := range *list {
@@ -72,7 +73,7 @@ func (o *Context) endRanges() {
 	}
 }
 
-// checkContext refuses ranges that hold nothing.
+// checkContext refuses empty ranges.
 func checkContext(_ context.Context, _ store.Conn, change *crud.Change[Context]) error {
 	o := change.New
 	for _, list := range []struct {
@@ -108,8 +109,8 @@ func (r Range) check(field string, at int) error {
 	return nil
 }
 
-// freeRanges declares GET /contexts/{id}/ranges/{type}: the numbers of the context's ranges of that type that no extension of it has,
-// as ranges, or, with availability=all, the ranges themselves.
+// freeRanges declares GET /contexts/{id}/ranges/{type}: the numbers, as ranges, of the context's ranges of that type that no
+// extension of the context has or, with availability=all, the ranges themselves.
 func freeRanges(e *crud.Engine) {
 	const path = "/contexts/{context_id}/ranges/{range_type}"
 	schema := rest.SchemaOf[Range]()
@@ -155,7 +156,7 @@ func freeRanges(e *crud.Engine) {
 	})
 }
 
-// without is what the range leaves when numbers are taken out of it.
+// without returns the rest of the range when numbers are removed from it.
 func (r IncallRange) without(taken []string) []Range {
 	var held []uint64
 	for _, exten := range taken {

@@ -10,7 +10,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
 
-// What is stored reads back as it was sent, with what is always shown beside it.
+// A destination reads back as it was sent, with the fields that are always shown.
 func TestDestinationsReadBack(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		w := newWorld(t, db)
@@ -48,7 +48,7 @@ func TestDestinationsReadBack(t *testing.T) {
 				t.Errorf("what was not sent is %v", got["busy_destination"])
 			}
 		}
-		// What clients read they can write.
+		// Clients can write what they read.
 		c.Do(http.MethodPut, path, object{"fail_destination": object{"type": "user", "user_id": target["id"]}}).Want(http.StatusNoContent)
 		read := c.Get(path).Object()
 		if shown := read["fail_destination"].(map[string]any); shown["user_firstname"] != "Bo" || shown["user_lastname"] != "Ly" {
@@ -58,7 +58,7 @@ func TestDestinationsReadBack(t *testing.T) {
 		if again := c.Get(path).Object(); !reflect.DeepEqual(again, read) {
 			t.Errorf("%v became %v", read, again)
 		}
-		// A target that is deleted takes the destination with it.
+		// Deleting a target also removes the destination.
 		c.Do(http.MethodDelete, "/users/"+target.Text("id"), nil).Want(http.StatusNoContent)
 		if gone := c.Get(path).Object(); gone["fail_destination"] != nil {
 			t.Errorf("leads to nobody: %v", gone)

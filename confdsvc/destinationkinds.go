@@ -8,22 +8,22 @@ import (
 	"github.com/ringfence/ringfence/internal/rest"
 )
 
-// destinationKind is one of the things that a call may be sent to.
+// destinationKind is one kind of destination that a call may be sent to.
 type destinationKind struct {
-	// name is the destination's type; sub says which of a type's kinds it is, where the type has several.
+	// name is the destination's type; sub says which kind of that type it is, if the type has several.
 	name, sub string
 	keys      func() any // a pointer to the struct of its keys
 	schema    func() *rest.Schema
-	// target is what the destination names, if it names an object.
+	// target is the object that the destination names, if any.
 	target *destinationTarget
 }
 
 // destinationTarget is the object that a destination leads to.
 type destinationTarget struct {
-	// path of the collection and column that the key has a value of: "users", "id". said is what a refusal calls it.
+	// path is the collection, and column the one whose value the key has: "users", "id". said is its name in refusals.
 	path, by, said string
-	// key is the destination's; column that of confd_destination, which refers to the collection's first key. A collection that is
-	// not declared has neither objects nor a column.
+	// key is the destination's key; column is the column of confd_destination that refers to the collection's first key. A
+	// collection that is not declared has neither objects nor a column.
 	key, column string
 	// shows are read-only keys, each with the column that it shows.
 	shows map[string]string
@@ -110,7 +110,7 @@ type (
 	}
 )
 
-// subKeys are the keys that say which of a type's kinds a destination is.
+// subKeys are the keys that say which kind of its type a destination is.
 var subKeys = map[string]string{"hangup": "cause", "application": "application"}
 
 var destinationKinds = []destinationKind{
@@ -159,7 +159,7 @@ var destinationKinds = []destinationKind{
 	}),
 }
 
-// destinationSchema is the union of all kinds.
+// destinationSchema returns the union of all kinds.
 func destinationSchema() *rest.Schema {
 	var kinds []rest.Kind
 	subs := map[string][]rest.Kind{}
@@ -185,10 +185,10 @@ func destinationSchema() *rest.Schema {
 	return rest.UnionOf("Destination", "type", kinds...)
 }
 
-// skillVariable is what a variable of a skill rule, its name or its value, may not hold: what divides them.
+// skillVariable is the form of the name or the value of a skill rule's variable: they must not contain its separators.
 var skillVariable = regexp.MustCompile(`^[^[;|\]]+$`)
 
-// queueSchema is that of a queue's keys, with what concerns several of them.
+// queueSchema returns the schema of a queue's keys, with the checks that concern several of them.
 func queueSchema(s *rest.Schema) *rest.Schema {
 	out := *s
 	out.Check = func(value any) []apierr.Field {
@@ -213,7 +213,7 @@ func queueSchema(s *rest.Schema) *rest.Schema {
 // commandForm is an application of the dialplan with its arguments in parentheses.
 var commandForm = regexp.MustCompile(`^[a-zA-Z]{3,}\(.*\)$`)
 
-// forbiddenCalls are what a command would reach the machine itself by, whatever its case.
+// forbiddenCalls match calls by which a command could reach the machine itself, in upper or lower case.
 var forbiddenCalls = regexp.MustCompile(`(?i)^(try)?system\(|\b(shell|env|file|eval|system|db|odbc_[a-z_]*|curl|realtime)\s*\(|\$\{`)
 
 func isCommand(text string) bool {

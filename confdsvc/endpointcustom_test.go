@@ -13,7 +13,7 @@ func init() {
 	}
 }
 
-// giveEndpoint links a line with an endpoint of its own.
+// giveEndpoint links a line with a new endpoint.
 func giveEndpoint(c *crudtest.Client, line object) {
 	endpoint := c.Create("/endpoints/custom", object{"interface": "Local/" + line.Text("id") + "@line"})
 	c.Do(http.MethodPut, "/lines/"+line.Text("id")+"/endpoints/custom/"+endpoint.Text("id"), nil).Want(http.StatusNoContent)

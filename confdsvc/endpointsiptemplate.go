@@ -2,7 +2,7 @@ package confdsvc
 
 import "github.com/ringfence/ringfence/internal/crud"
 
-// EndpointSIPTemplate is what SIP endpoints, and other templates, take options from.
+// EndpointSIPTemplate is a template from which SIP endpoints, and other templates, take options.
 type EndpointSIPTemplate struct {
 	SIPSections
 	crud.Hrefs

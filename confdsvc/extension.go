@@ -9,7 +9,8 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// Extension is a number, or a pattern of numbers, in a context of the dialplan. It leads to what it is associated with.
+// Extension is a number, or a pattern of numbers, in a context of the dialplan. It leads to the object that it is associated
+// with.
 type Extension struct {
 	ID         int64  `db:"id" json:"id" readOnly:"true" generated:"true"`
 	TenantUUID string `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
@@ -58,13 +59,13 @@ func extensionIsFree(ctx context.Context, c store.Conn, change *crud.Change[Exte
 	return style.Associated("Extension", use.Owner, "extension_id", change.Old.ID)
 }
 
-// What an extension may be, in a context to dial out of and in any other.
+// The forms of an extension, in a context to dial out of and in any other.
 var (
 	extenPattern   = regexp.MustCompile(extenForm)
 	outcallPattern = regexp.MustCompile(`^_?\+?[*#0-9_XxZzNn\[\].!-]*$`)
 )
 
-// enableExtension reads what older clients send in place of enabled.
+// enableExtension reads the attribute that older clients send instead of enabled.
 func enableExtension(_ context.Context, _ store.Conn, change *crud.Change[Extension]) error {
 	if change.Sent.Has("commented") && !change.Sent.Has("enabled") {
 		change.New.Enabled = !change.New.Commented

@@ -12,7 +12,7 @@ func init() {
 			return object{"exten": fmt.Sprintf("%05d", n), "context": contextOf(c)}
 		},
 		Values: func(n int) object { return object{"exten": fmt.Sprint(90000 + n)} },
-		Except: []string{"commented"}, // the reverse of enabled
+		Except: []string{"commented"}, // the opposite of enabled
 		Follow: map[string][]string{"enabled": {"commented"}},
 	}
 }

@@ -2,7 +2,7 @@ package confdsvc
 
 import "github.com/ringfence/ringfence/internal/crud"
 
-// ExtensionFeature is what telephones dial for a service of the telephone system, in all tenants.
+// ExtensionFeature is a number that telephones dial for a service of the telephone system, in all tenants.
 type ExtensionFeature struct {
 	UUID    string `db:"uuid" json:"uuid" format:"uuid" readOnly:"true"`
 	Exten   string `db:"exten" json:"exten" required:"true" format:"exten"`

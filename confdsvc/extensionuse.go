@@ -9,22 +9,23 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// extensionUse is what an extension may lead to: one kind of object at a time. Each kind is added by its own file.
+// extensionUse is a kind of object that an extension may lead to: one kind at a time. Each kind is added by its own file.
 type extensionUse struct {
-	// Kind is what refusals call it, Owner what they call it when the extension is to be deleted.
+	// Kind is its name in refusals, Owner its name if it keeps the extension from being deleted.
 	Kind, Owner string
 	// Table joins it with extensions, by a column extension_id.
 	Table string
-	// Type of the extension's context, and the type of the context's ranges of which its number must be; "": any.
+	// Type is the required type of the extension's context, and of the context's ranges that must contain the number; "" means
+	// any.
 	Type, Ranges string
-	// OutsideAtFirst says that its number is looked for in the ranges when it changes, and not when the two are joined.
+	// OutsideAtFirst says that the number is checked against the ranges only when it changes, not when the two are joined.
 	OutsideAtFirst bool
 }
 
 // extensionUses are all kinds.
 var extensionUses []extensionUse
 
-// fits refuses an extension that another kind of object has, or whose context or number is not for this kind.
+// fits refuses an extension that another kind of object uses, or whose context or number does not suit this kind.
 func fits[L any](use extensionUse) crud.Check[L, Extension] {
 	return func(ctx context.Context, c store.Conn, pair *crud.Pair[L, Extension]) error {
 		used, err := useOf(ctx, c, pair.Right)
@@ -62,7 +63,7 @@ func (u extensionUse) takes(ctx context.Context, c store.Conn, x *Extension) err
 	return apierr.New(apierr.Invalid, "Extension '%s' is outside of range for context '%s'", x.Exten, x.Context)
 }
 
-// useOf is what has the extension, or nil.
+// useOf returns the kind of object that uses the extension, or nil.
 func useOf(ctx context.Context, c store.Conn, x *Extension) (*extensionUse, error) {
 	for i := range extensionUses {
 		use := &extensionUses[i]

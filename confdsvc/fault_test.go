@@ -26,7 +26,7 @@ func TestNoMasterTenantYet(t *testing.T) {
 	})
 }
 
-// The gate checks the key that was typed. Who is denied an object under its other key must not come by this one.
+// The gate checks the key in the path. A caller who is denied an object under its other key must not reach it by this one.
 func TestDeniedUnderAnotherKey(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		w := newWorld(t, db)

@@ -2,24 +2,24 @@ package confdsvc
 
 import (
 	"time"
-	_ "time/tzdata" // the names of time zones, wherever the program runs
+	_ "time/tzdata" // the names of time zones, on every machine
 
 	"github.com/ringfence/ringfence/internal/rest"
 )
 
-// extenForm is a number as it is dialled, or a pattern of numbers.
+// extenForm is a dialled number, or a pattern of numbers.
 const extenForm = `^(_[*#0-9_XxZzNn\[\].!-]{1,39}|[*#0-9]{1,40})$`
 
-// isSIPSection refuses the names of the two sections that are the telephone system's own.
+// isSIPSection refuses the names of the telephone system's own two sections.
 func isSIPSection(name string) bool { return name != "global" && name != "system" }
 
-// isTimezone leaves out the two names that package time reads as zones of its own.
+// isTimezone refuses the two names that package time treats as special zones.
 func isTimezone(name string) bool {
 	_, err := time.LoadLocation(name)
 	return err == nil && name != "" && name != "Local"
 }
 
-// The forms of text that the configuration knows, each by the name that a struct tag has it by: format:"exten".
+// The text formats of the configuration, each by its name in a struct tag: format:"exten".
 func init() {
 	rest.RegisterFormats(
 		rest.Format{

@@ -8,7 +8,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// Incall says where calls go that come from outside for its numbers.
+// Incall says where incoming calls to its numbers go.
 type Incall struct {
 	ID                   int64       `db:"id" json:"id" readOnly:"true" generated:"true"`
 	TenantUUID           string      `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
@@ -31,7 +31,7 @@ type IncallRef struct {
 	crud.Hrefs
 }
 
-// IncallTo is an incall as that shows it which it leads to.
+// IncallTo is an incall as its destination's target shows it.
 type IncallTo struct {
 	ID         int64          `db:"id" json:"id"`
 	Extensions []ExtensionRef `json:"extensions"`
@@ -62,7 +62,7 @@ func declareIncalls(e *crud.Engine) {
 				WHERE ix.incall_id = confd_incall.id`,
 			"user_id": "SELECT d.user_id FROM confd_destination d WHERE d.of_incall_id = confd_incall.id",
 		},
-		// What is in other tables is found from there: an expression of each row would be worked out for every incall.
+		// Conditions on other tables start from those tables: an expression for each row would be evaluated for every incall.
 		Matches: map[string]crud.Match{
 			"exten": {Condition: `id IN (SELECT ix.incall_id FROM confd_incall_extension ix JOIN confd_extension x ON x.id = ix.extension_id
 				WHERE x.exten = %s)`},
@@ -95,7 +95,7 @@ func declareIncalls(e *crud.Engine) {
 	shownByTarget(e, "confd_destination", "user_id", func(u *User) *[]IncallTo { return &u.Incalls })
 }
 
-// shownByTarget has what incalls lead to show them. The table has a row for each incall, whose column refers to it.
+// shownByTarget makes the targets of incalls show them. The table has a row for each incall, whose column refers to it.
 func shownByTarget[T any](e *crud.Engine, table, column string, field func(o *T) *[]IncallTo) {
 	crud.Link[T, Incall]{
 		Table: table, LeftColumn: column, RightColumn: "of_incall_id", Only: []string{},

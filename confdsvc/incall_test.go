@@ -23,7 +23,7 @@ func init() {
 	}
 }
 
-// moveTo gives an extension to a context of another type, in which all numbers of five digits are for everything.
+// moveTo moves an extension to a context of another type, in which all numbers of five digits are for everything.
 func moveTo(c *crudtest.Client, extension object, contextType string) {
 	in := c.Once(contextType, func() object {
 		all := []any{object{"start": "00000", "end": "99999"}}
@@ -32,7 +32,8 @@ func moveTo(c *crudtest.Client, extension object, contextType string) {
 	c.Do(http.MethodPut, "/extensions/"+extension.Text("id"), object{"context": in["name"]}).Want(http.StatusNoContent)
 }
 
-// What an incall leads to shows it, with its numbers, and only that; what is deleted leaves an incall that leads to none.
+// The target of an incall shows it, with its numbers, and no other object does; deleting the target leaves an incall that leads
+// nowhere.
 func TestIncall(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		w := newWorld(t, db)
@@ -46,7 +47,7 @@ func TestIncall(t *testing.T) {
 		path := "/incalls/" + incall.Text("id")
 		c.Do(http.MethodPut, "/users/"+other.Text("id")+"/fallbacks", object{"busy_destination": to}).Want(http.StatusNoContent)
 
-		// Its number need not be in the ranges when it is given, and must be when it changes.
+		// Its number need not be in the ranges when the two are linked, but must be when it changes.
 		exten := c.Create("/extensions", object{"exten": "0133445551", "context": in["name"]})
 		outside := c.Create("/extensions", object{"exten": "777", "context": in["name"]})
 		inside := c.Create("/extensions", object{"exten": "777", "context": "default"})

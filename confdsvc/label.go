@@ -6,7 +6,8 @@ import (
 	"github.com/ringfence/ringfence/internal/rest"
 )
 
-// takeLabel gives a new object that is sent without a label its name, which is what the label was called once. One with neither is refused.
+// takeLabel sets the label of a new object that is sent without one to its name, the older attribute for it. An object with
+// neither is refused.
 func takeLabel[T any](change *crud.Change[T], label *string) error {
 	if change.Old != nil || *label != "" || change.Sent.Has("label") {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// Line joins an endpoint, the numbers that it rings for, and the users who have it.
+// Line joins an endpoint, the numbers that ring it, and its users.
 type Line struct {
 	ID                    int64   `db:"id" json:"id" readOnly:"true" generated:"true"`
 	TenantUUID            string  `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
@@ -52,7 +52,7 @@ func init() {
 
 var lineExtension = extensionUse{Kind: "user", Owner: "line", Table: "confd_line_extension", Type: "internal", Ranges: "user"}
 
-// ofEndpoint is a column of the view of all lines' endpoints.
+// ofEndpoint returns a column of the view of all lines' endpoints.
 func ofEndpoint(column string) string {
 	return "SELECT v." + column + " FROM confd_line_protocol v WHERE v.line_id = confd_line.id"
 }
@@ -87,7 +87,7 @@ func declareLines(e *crud.Engine) {
 	}.On(e)
 }
 
-// provisionLine gives a new line the code by which a telephone asks for it.
+// provisionLine gives a new line the code with which a telephone asks for it.
 func provisionLine(ctx context.Context, c store.Conn, change *crud.Change[Line]) error {
 	if change.Old != nil {
 		return nil
@@ -109,7 +109,7 @@ func provisionLine(ctx context.Context, c store.Conn, change *crud.Change[Line])
 	return nil
 }
 
-// checkLine makes the checks that concern several fields.
+// checkLine runs the checks that concern several fields.
 func checkLine(ctx context.Context, c store.Conn, change *crud.Change[Line]) error {
 	l, old := change.New, change.Old
 	named := (l.CallerIDName != nil && (old == nil || different(l.CallerIDName, old.CallerIDName))) ||
@@ -141,7 +141,7 @@ func extensionLineHasEndpoint(ctx context.Context, c store.Conn, pair *crud.Pair
 	return needsEndpoint(ctx, c, pair.Left.ID)
 }
 
-// lineCanLoseEndpoint refuses to take the endpoint from a line that somebody has, or that a number rings.
+// lineCanLoseEndpoint refuses to take the endpoint from a line that has a user or a number.
 func lineCanLoseEndpoint[E any](ctx context.Context, c store.Conn, pair *crud.Pair[Line, E]) error {
 	if err := refuseLinked(ctx, c, "Line", "User", "line_id", pair.Left.ID, "confd_user_line", "user_id"); err != nil {
 		return err

@@ -22,7 +22,7 @@ func init() {
 	}
 }
 
-// A user with a line, an endpoint, a number and a voicemail, by the calls that clients make.
+// A user with a line, an endpoint, a number and a voicemail, made with the calls of real clients.
 func TestTelephone(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		w := newWorld(t, db)

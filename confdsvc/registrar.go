@@ -10,7 +10,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// Registrar is where telephones register, and through what they reach it.
+// Registrar is a server where telephones register, with the addresses by which they reach it.
 type Registrar struct {
 	ID                string  `db:"id" json:"id" pattern:"^[a-zA-Z0-9_-]{1,128}$" fixed:"true" example:"branch" doc:"Chosen at random when it is not sent; never changes."`
 	Deletable         bool    `db:"deletable" json:"deletable" default:"true"`

@@ -17,7 +17,7 @@ func init() {
 			return object{"main_host": "1.2.3.4", "proxy_main_host": "1.2.3.4"}
 		},
 		Values: func(int) object { return object{"backup_host": "::1", "main_host": "::1"} },
-		Except: []string{"id", "deletable"}, // chosen on create alone; not undone by the API
+		Except: []string{"id", "deletable"}, // set only on create; the API cannot undo it
 	}
 }
 

@@ -20,7 +20,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// The definition is the contract: a change of it is to be seen in a review.
+// The definition is the contract: a review must see each change of it.
 func TestGoldenDefinition(t *testing.T) {
 	var got bytes.Buffer
 	if err := json.Indent(&got, newWorld(t, storetest.SQLite(t)).svc.Definition(), "", "  "); err != nil {
@@ -50,7 +50,7 @@ func TestDefinitionIsOpenAPI(t *testing.T) {
 	if err := doc.Validate(t.Context()); err != nil {
 		t.Error(err)
 	}
-	// Clients' policies are written for these accesses.
+	// Clients' policies depend on these accesses.
 	for _, want := range []string{
 		"GET /users confd.users.read", "POST /users confd.users.create", "GET /users/{user_id} confd.users.{user_id}.read",
 		"PUT /users/{user_id} confd.users.{user_id}.update", "DELETE /users/{user_id} confd.users.{user_id}.delete",
@@ -85,7 +85,7 @@ func TestDefinitionHasExamples(t *testing.T) {
 	resttest.CheckExamples(t, newWorld(t, storetest.SQLite(t)).svc.Definition())
 }
 
-// Every column is a field and every field a column, on both databases, and what may be null in one may be in the other.
+// Every column is a field and every field a column, on both databases, and both are nullable or neither is.
 func TestColumnsAreFields(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		for table, row := range confdsvc.Rows() {
@@ -94,7 +94,7 @@ func TestColumnsAreFields(t *testing.T) {
 	})
 }
 
-// Everything that the search looks in is in the kept column, and nothing secret is.
+// The search column holds everything that the search looks in, and nothing secret.
 func TestSearchedColumns(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		c := newWorld(t, db).as(t, "a")

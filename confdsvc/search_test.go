@@ -9,7 +9,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
 
-// A search is dear. It is made once, and what it has found is looked up by its keys.
+// A search is expensive. It runs once, and its matches are looked up by their keys.
 func TestSearchIsMadeOnce(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		var searches []string
@@ -31,7 +31,7 @@ func TestSearchIsMadeOnce(t *testing.T) {
 	})
 }
 
-// SQLite finds the users of a number from the number, and does not read the lines of all users for it.
+// SQLite finds the users of a number from the number, without reading the lines of all users.
 func TestUsersAreFoundFromTheirNumber(t *testing.T) {
 	db := storetest.SQLite(t)
 	var plans []string

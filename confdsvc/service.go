@@ -10,16 +10,16 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// APIVersion is the release of the existing platform whose confd this service speaks like.
+// APIVersion is the release of the existing platform whose confd API this service implements.
 const APIVersion = "26.08"
 
 // prefix is where the gate serves the service.
 const prefix = "/api/confd/1.1"
 
-// Options are what the service needs to know from outside.
+// Options are the service's settings from outside.
 type Options struct {
 	DB store.DB
-	// Installation returns this installation's UUID, or "" while it has none; nil: it never has one.
+	// Installation returns this installation's UUID, or "" while it has none; nil means that it never has one.
 	Installation func() string
 }
 
@@ -45,7 +45,8 @@ func New(o Options) (*rest.Service, error) {
 // resources declare themselves, each in the init function of its file.
 var resources []func(e *crud.Engine)
 
-// style is how this service answers: a POST 201 with the object's place, a PUT 204, and a refusal because of what is stored 400.
+// style is the style of this service's replies: 201 for a POST, with the object's location, 204 for a PUT, and 400 for a refusal
+// because of stored data.
 var style = crud.Style{CreateStatus: http.StatusCreated, Location: true, Duplicate: apierr.Invalid}
 
 // Infos says which installation this is.
@@ -54,7 +55,7 @@ type Infos struct {
 	Version string  `json:"wazo_version" doc:"The release of the platform whose API this one speaks"`
 }
 
-// Status says whether the service works. What the existing platform has and this one does without is always well.
+// Status reports whether the service works. Parts of the existing platform that this one does not have are always ok.
 type Status struct {
 	RESTAPI      Component `json:"rest_api"`
 	BusConsumer  Component `json:"bus_consumer"`
@@ -103,7 +104,7 @@ func refuseLinked(ctx context.Context, c store.Conn, one, other, column string, 
 	return style.Associated(one, other, column, id, otherColumn, linked[0])
 }
 
-// storedf refuses because of what is stored, in the words that existing clients know.
+// storedf refuses because of stored data, in the words that existing clients know.
 func storedf(format string, args ...any) error {
 	e := apierr.New(apierr.Invalid, format, args...)
 	e.ID = rest.ResourceError

@@ -11,17 +11,17 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// SIPOptions are the options of one section of the telephone system's SIP configuration: pairs of a name and a value, in their order.
+// SIPOptions are the options of one section of the telephone system's SIP configuration: pairs of a name and a value, in order.
 type SIPOptions struct{ store.JSON[[][]string] }
 
-// JSONSchema is a list of pairs.
+// JSONSchema returns a list of pairs.
 func (SIPOptions) JSONSchema() *rest.Schema {
 	two, most, longest := 2, 512, 4096
 	pair := &rest.Schema{Type: "array", Items: &rest.Schema{Type: "string", MaxLength: &longest}, MinItems: &two, MaxItems: &two}
 	return &rest.Schema{Type: "array", Items: pair, MaxItems: &most}
 }
 
-// check refuses an option that the telephone system does not know in such a section: it would keep all of the section out.
+// check refuses an option that the telephone system does not know in such a section: it would reject the whole section.
 func (o SIPOptions) check(field string, known map[string]bool) error {
 	for _, pair := range o.V {
 		if !known[pair[0]] {
@@ -31,7 +31,7 @@ func (o SIPOptions) check(field string, known map[string]bool) error {
 	return nil
 }
 
-// last is the value that counts of an option, and whether there is one.
+// last returns the effective value of an option, and whether there is one.
 func (o SIPOptions) last(name string) (string, bool) {
 	for _, pair := range slices.Backward(o.V) {
 		if pair[0] == name {
@@ -41,10 +41,10 @@ func (o SIPOptions) last(name string) (string, bool) {
 	return "", false
 }
 
-// repeated are the options that a section may have several of; of all others the last counts.
+// repeated are the options that a section may repeat; of all others the last one counts.
 var repeated = map[string]bool{"set_var": true, "match": true}
 
-// over are these options and, over them, those of a section that has them for a template.
+// over returns these options, overridden by those of a section that uses them as a template.
 func (o SIPOptions) over(own SIPOptions) SIPOptions {
 	out := SIPOptions{}
 	out.V = make([][]string, 0, len(o.V)+len(own.V))
@@ -64,7 +64,8 @@ func (o SIPOptions) over(own SIPOptions) SIPOptions {
 	return out
 }
 
-// The options of each kind of section of pjsip.conf, as Asterisk documents them. Which kind a section is, its type, is no option.
+// The options of each kind of section of pjsip.conf, as Asterisk documents them. A section's type, which is its kind, is not an
+// option.
 var (
 	endpointOptions = optionNames(`
 		100rel accept_multiple_sdp_answers accountcode acl aggregate_mwi allow allow_overlap allow_subscribe allow_transfer
@@ -111,11 +112,11 @@ func optionNames(words string) map[string]bool {
 	return out
 }
 
-// contextOptions are the options of an endpoint by which calls reach a context of the dialplan.
+// contextOptions are an endpoint's options that lead calls to a context of the dialplan.
 var contextOptions = []string{"context", "message_context", "overlap_context", "subscribe_context"}
 
-// reachesOwnContexts refuses an option that leads calls into another tenant's context. A context that nobody has here may be one of
-// the telephone system's own.
+// reachesOwnContexts refuses an option that leads calls into another tenant's context. An unknown context may be one of the
+// telephone system's own.
 func (o SIPOptions) reachesOwnContexts(ctx context.Context, c store.Conn, tenantUUID, field string) error {
 	for _, pair := range o.V {
 		if !slices.Contains(contextOptions, pair[0]) {

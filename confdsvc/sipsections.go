@@ -12,7 +12,8 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// SIPSections are what a SIP endpoint and a template of such endpoints have in common: the sections of the telephone system's configuration.
+// SIPSections are the common part of a SIP endpoint and a template of such endpoints: the sections of the telephone system's
+// configuration.
 type SIPSections struct {
 	UUID             string     `db:"uuid" json:"uuid" format:"uuid" readOnly:"true"`
 	TenantUUID       string     `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
@@ -34,7 +35,7 @@ type SIPSections struct {
 	TransportName *string `db:"transport_name" computed:"true" json:"-"`
 }
 
-// SIPTemplateRef is a template as what takes its options from it shows it.
+// SIPTemplateRef is a template as the endpoints and templates that use it show it.
 type SIPTemplateRef struct {
 	UUID  string  `json:"uuid" required:"true" format:"uuid"`
 	Label *string `json:"label" readOnly:"true"`
@@ -59,22 +60,22 @@ func (s *SIPSections) sections() []section {
 	}
 }
 
-// common are the sections of an endpoint or of a template.
+// common returns the sections of an endpoint or of a template.
 func (s *SIPSections) common() *SIPSections { return s }
 
 type hasSections interface{ common() *SIPSections }
 
-// sectionsOf are the sections of a *EndpointSIP or a *EndpointSIPTemplate.
+// sectionsOf returns the sections of a *EndpointSIP or a *EndpointSIPTemplate.
 func sectionsOf[T any](o *T) *SIPSections { return any(o).(hasSections).common() }
 
-// sipKind is what differs between the two where they are kept.
+// sipKind holds the differences between how the two are stored.
 type sipKind struct {
-	parents, child string // the table of what it takes its options from, and the column that names it there
+	parents, child string // the table of the templates that it uses, and the column that names it there
 	named          string // its column in the table of names
-	title          string // what refusals call it
+	title          string // its name in refusals
 }
 
-// sipResource is what the declarations of both have in common.
+// sipResource is the common part of both declarations.
 func sipResource[T any](kind sipKind, table, isTemplate string) crud.Resource[T] {
 	columns := []string{"label", "name", "asterisk_id", "template"}
 	return crud.Resource[T]{
@@ -128,10 +129,10 @@ func prepareSections[T any](_ context.Context, _ store.Conn, change *crud.Change
 	return nil
 }
 
-// randomSection is a name for a section.
+// randomSection returns a random name for a section.
 func randomSection() string { return strings.ToLower(rand.Text()[:8]) }
 
-// check makes the checks that need the database. scope is the tenant that the request acts in.
+// check runs the checks that need the database. scope is the tenant in which the request acts.
 func (kind sipKind) check(ctx context.Context, c store.Conn, scope string, s *SIPSections) error {
 	for _, section := range s.sections() {
 		if err := section.options.check(section.field, section.known); err != nil {
@@ -160,8 +161,8 @@ func (kind sipKind) save(ctx context.Context, c store.Conn, s *SIPSections) erro
 	return kind.saveParents(ctx, c, s)
 }
 
-// nameSection keeps the name of a section, and refuses one that another section of any kind has. said is what refusals call it, and column
-// the one that refers to it.
+// nameSection stores the name of a section, and refuses a name that another section of any kind has. said is its name in
+// refusals, and column the one that refers to it.
 func nameSection(ctx context.Context, c store.Conn, said, column, sectionUUID, name string) error {
 	_, err := c.Exec(ctx, "INSERT INTO confd_sip_name (name, "+column+") VALUES ($1, $2) ON CONFLICT ("+column+") DO UPDATE SET name = excluded.name", name, sectionUUID)
 	if store.IsConstraint(err, store.Unique) {

@@ -11,7 +11,8 @@ import (
 	"github.com/ringfence/ringfence/internal/tenant"
 )
 
-// checkParents refuses templates that do not exist, are another tenant's, are there twice, or take their options from the object itself.
+// checkParents refuses templates that do not exist, belong to another tenant, are repeated, or take their options from the
+// object itself.
 func (kind sipKind) checkParents(ctx context.Context, c store.Conn, scope string, s *SIPSections) error {
 	seen := map[string]bool{}
 	for _, t := range s.Templates {
@@ -33,7 +34,7 @@ func (kind sipKind) checkParents(ctx context.Context, c store.Conn, scope string
 	return kind.refuseCycle(ctx, c, s)
 }
 
-// refuseCycle refuses an object among all that its templates take their options from.
+// refuseCycle refuses an object that its own templates take options from.
 func (kind sipKind) refuseCycle(ctx context.Context, c store.Conn, s *SIPSections) error {
 	args := []any{s.UUID}
 	for _, t := range s.Templates {
@@ -47,7 +48,7 @@ func (kind sipKind) refuseCycle(ctx context.Context, c store.Conn, s *SIPSection
 	return err
 }
 
-// templatesAbove is a query of the templates that another query finds, and of all that these take their options from.
+// templatesAbove is a query of the templates that another query finds, and of all templates above them.
 func templatesAbove(first string) string {
 	return `WITH RECURSIVE above (uuid) AS (` + first + `
 		UNION SELECT p.template_uuid FROM confd_endpoint_sip_template_parent p JOIN above a ON p.child_uuid = a.uuid) SELECT uuid FROM above`
@@ -86,13 +87,13 @@ func (kind sipKind) loadParents(ctx context.Context, c store.Conn, objects []*SI
 	return err
 }
 
-// merger folds into sections the options of the templates that they take them from.
+// merger merges the options of sections with those of their templates.
 type merger struct {
 	templates map[string]*SIPSections
 	merged    map[string]*SIPSections
 }
 
-// mergerOf is ready for the endpoints whose UUIDs a query finds.
+// mergerOf returns a merger for the endpoints whose UUIDs a query finds.
 func mergerOf(ctx context.Context, c store.Conn, e *crud.Engine, endpoints string, args ...any) (*merger, error) {
 	first := "SELECT template_uuid FROM confd_endpoint_sip_parent WHERE endpoint_uuid IN (" + endpoints + ")"
 	templates, err := crud.Of[EndpointSIPTemplate](e).Select(ctx, c, "uuid IN ("+templatesAbove(first)+")", args...)
@@ -103,7 +104,7 @@ func mergerOf(ctx context.Context, c store.Conn, e *crud.Engine, endpoints strin
 	return m, err
 }
 
-// merge returns the sections as the telephone system has them: those of each template, in their order, and over them its own.
+// merge returns the sections as the telephone system has them: those of each template, in order, overridden by its own.
 func (m *merger) merge(own *SIPSections) *SIPSections {
 	out := *own
 	for _, s := range out.sections() {
@@ -119,19 +120,19 @@ func (m *merger) merge(own *SIPSections) *SIPSections {
 	return &out
 }
 
-// template is a merged template. It is merged once, however many take their options from it.
+// template returns a merged template. Each is merged once, however many use it.
 func (m *merger) template(templateUUID string) *SIPSections {
 	if done, ok := m.merged[templateUUID]; ok {
 		return done
 	}
-	m.merged[templateUUID] = nil // what comes back to itself takes nothing from itself
+	m.merged[templateUUID] = nil // in a cycle it takes nothing from itself
 	if t := m.templates[templateUUID]; t != nil {
 		m.merged[templateUUID] = m.merge(t)
 	}
 	return m.merged[templateUUID]
 }
 
-// cover lays the options of other sections over these.
+// cover overrides these options with those of other sections.
 func (s *SIPSections) cover(over *SIPSections) {
 	theirs := over.sections()
 	for i, section := range s.sections() {
@@ -145,7 +146,7 @@ func (s *SIPSections) cover(over *SIPSections) {
 	}
 }
 
-// isTrue says whether the telephone system takes the value of an option for true.
+// isTrue reports whether the telephone system treats the value of an option as true.
 func isTrue(value string) bool {
 	return slices.Contains([]string{"yes", "true", "y", "t", "1", "on"}, strings.ToLower(value))
 }

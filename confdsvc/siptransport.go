@@ -11,7 +11,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// SIPTransport is where the telephone system listens for SIP, for all tenants.
+// SIPTransport is an address on which the telephone system listens for SIP, for all tenants.
 type SIPTransport struct {
 	UUID    string     `db:"uuid" json:"uuid" format:"uuid" readOnly:"true"`
 	Name    string     `db:"name" json:"name" required:"true" format:"sip-section" doc:"No endpoint, template or transport has another's."`
@@ -54,7 +54,7 @@ func declareSIPTransports(e *crud.Engine) {
 // transportUsers are the tables whose rows use transports.
 var transportUsers = []string{"confd_endpoint_sip", "confd_endpoint_sip_template"}
 
-// transportIsUnused has the fallback take a transport's place, and refuses to delete one that is used where there is none.
+// transportIsUnused replaces a transport by the fallback, and refuses to delete a used one without a fallback.
 func transportIsUnused(ctx context.Context, c store.Conn, change *crud.Change[SIPTransport]) error {
 	gone := change.Old.UUID
 	fallback, sent := change.Request.Query("fallback")
@@ -82,7 +82,7 @@ func transportIsUnused(ctx context.Context, c store.Conn, change *crud.Change[SI
 	return nil
 }
 
-// fallbackFor is the canonical UUID of a transport that can take the place of another.
+// fallbackFor returns the canonical UUID of a transport that can replace another.
 func fallbackFor(ctx context.Context, c store.Conn, gone, typed string) (string, error) {
 	id, err := uuid.Parse(typed)
 	if err != nil || len(typed) != 36 {

@@ -9,13 +9,13 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// samples say how to make an object of each collection, by the collection's path. The file of a resource's tests adds its own.
+// samples say how to create an object of each collection, by the collection's path. The test file of a resource adds its own.
 var samples = map[string]crudtest.Resource{}
 
-// documentSamples are the same for documents.
+// documentSamples do the same for documents.
 var documentSamples = map[string]crudtest.Document{}
 
-// TestResources tries every resource by what it declares.
+// TestResources tests every resource by its declaration.
 func TestResources(t *testing.T) {
 	crudtest.Suite{
 		Described: confdsvc.Described(), Access: "confd.#",

@@ -10,7 +10,7 @@ import (
 	"github.com/ringfence/ringfence/internal/tenant"
 )
 
-// Tenant is a tenant of the authentication service, with the SIP templates that it began with. Those that were deleted since are null.
+// Tenant is a tenant of the authentication service, with the SIP templates that it began with. Deleted ones are null.
 type Tenant struct {
 	UUID              string  `db:"uuid" json:"uuid" format:"uuid" readOnly:"true"`
 	Generated         bool    `json:"sip_templates_generated" readOnly:"true"`
@@ -38,16 +38,16 @@ func declareTenants(e *crud.Engine) {
 	e.Enter = b.enter
 }
 
-// beginnings sees to it that each tenant has what a tenant begins with before anything else is done in it, however and wherever it
-// was made: here, by another node, by another auth server, by a release that knew of no beginnings.
+// beginnings makes sure that each tenant gets its first objects before anything else is done in it, however and wherever it was
+// created: here, by another node, by another auth server, or by a release without beginnings.
 type beginnings struct {
 	db func() store.DB
-	// begun are tenants that have begun. No UUID is used twice, so what is here stays true.
+	// begun are tenants that have begun. No UUID is used twice, so an entry stays true.
 	begun sync.Map
 }
 
 func (b *beginnings) enter(ctx context.Context, r *rest.Request, tenantUUID string) error {
-	if r.Op().Tag == "tenants" { // those below are shown too
+	if r.Op().Tag == "tenants" { // the list shows those below too
 		missing, err := store.Select[string](ctx, b.db(), `SELECT CAST(uuid AS text) FROM auth_tenant WHERE `+tenant.Below("uuid", "$1")+`
 			AND NOT EXISTS (SELECT 1 FROM confd_tenant b WHERE b.uuid = auth_tenant.uuid)`, tenantUUID)
 		if err != nil {
@@ -65,7 +65,8 @@ func (b *beginnings) enter(ctx context.Context, r *rest.Request, tenantUUID stri
 	return b.begin(ctx, tenantUUID)
 }
 
-// begin gives a tenant what it begins with, unless it has been given it: all in one transaction, or nothing. Of several at once, on
+// begin gives a tenant its first objects, unless it has had them: all in one transaction, or nothing. If several calls run at
+// once, on any nodes, one does it, and the others find it done. Deleted objects do not come back.
 // whatever nodes, one does it, and the others find it done. What is deleted later does not come back.
 func (b *beginnings) begin(ctx context.Context, tenantUUID string) error {
 	there, err := store.Get[int](ctx, b.db(), `SELECT count(*) FROM confd_tenant WHERE uuid = $1`, tenantUUID)

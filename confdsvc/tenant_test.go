@@ -15,7 +15,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
 
-func init() { samples["tenants"] = crudtest.Resource{} } // none is made or changed
+func init() { samples["tenants"] = crudtest.Resource{} } // they are neither created nor changed
 
 // The first telephone of a new tenant needs no preparation.
 func TestTenantBegins(t *testing.T) {
@@ -35,7 +35,7 @@ func TestTenantBegins(t *testing.T) {
 			if template == nil || column != "" && of[column] != template["uuid"] {
 				t.Fatalf("%s: the tenant %v, the templates %v", label, of, labels)
 			}
-			c.Do(http.MethodPut, "/endpoints/sip/templates/"+template.Text("uuid"), template).Want(http.StatusNoContent) // it is one that could have been made
+			c.Do(http.MethodPut, "/endpoints/sip/templates/"+template.Text("uuid"), template).Want(http.StatusNoContent) // clients could have created it
 		}
 		if of["sip_templates_generated"] != true || len(labels) != 5 || !labels["webrtc"].Same("templates", []any{object{"uuid": labels["global"]["uuid"], "label": "global"}}) {
 			t.Errorf("the tenant %v, the templates %v", of, labels)
@@ -51,7 +51,7 @@ func TestTenantBegins(t *testing.T) {
 		if got := c.Get("/lines/" + l.Text("id")).Object(); got["is_webrtc"] != true || got.Text("registrar") != "default" {
 			t.Errorf("the line: %v", got)
 		}
-		// What is deleted stays so, for whoever comes next.
+		// Deleted objects do not come back with the next caller.
 		c.Do(http.MethodDelete, "/endpoints/sip/templates/"+labels["meeting_guest"].Text("uuid"), nil).Want(http.StatusNoContent)
 		again := newService(t, db)
 		c = resttest.To(t, again, prefix, c.Principal)
@@ -104,7 +104,7 @@ func TestTenantsAreShown(t *testing.T) {
 	})
 }
 
-// What a tenant begins with does not hold it: it goes with the tenant.
+// A tenant's first objects do not keep it from being deleted: they go with it.
 func TestTenantThatHasBegunCanBeDeleted(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		w := newWorld(t, db)
@@ -122,7 +122,7 @@ func TestTenantThatHasBegunCanBeDeleted(t *testing.T) {
 	})
 }
 
-// Of many who come at once, on two nodes, one gives the tenant what it begins with.
+// Of many calls at once, on two nodes, one gives the tenant its first objects.
 func TestTenantBeginsOnce(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		w := newWorld(t, db)

@@ -9,11 +9,11 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// firstTemplate is a SIP template that every tenant begins with. Clients find it by its label, or by the column of its tenant.
+// firstTemplate is a SIP template that every tenant begins with. Clients find it by its label, or by its column in the tenant.
 type firstTemplate struct {
 	label     string
 	column    string // of the tenant; "" where it has none
-	parent    string // the label of the one, before it, that it takes its options from
+	parent    string // the label of an earlier template, from which it takes options
 	transport string
 	sections  SIPSections
 }
@@ -61,7 +61,7 @@ var firstTemplates = []firstTemplate{
 	},
 }
 
-// beginTemplates makes a tenant's first SIP templates.
+// beginTemplates creates a tenant's first SIP templates.
 func beginTemplates(ctx context.Context, c store.Conn, tenantUUID string) error {
 	made := map[string]string{}
 	for i := range firstTemplates {
@@ -84,7 +84,8 @@ func beginTemplates(ctx context.Context, c store.Conn, tenantUUID string) error 
 	return nil
 }
 
-// insertFirst writes a template. No request asks for it, so no audit keeps it. A transport that is there no more is none.
+// insertFirst writes a template. No request asks for it, so the audit does not keep it. A transport that no longer exists is
+// left out.
 func insertFirst(ctx context.Context, c store.Conn, s *SIPSections, transport string) error {
 	args := []any{s.UUID, s.TenantUUID, s.Name, s.Label, transport}
 	for _, section := range s.sections() {

@@ -9,7 +9,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// watched tells which statements a database is asked to run.
+// watched records which statements a database runs.
 type watched struct {
 	store.DB
 	seen func(sql string, args []any)
@@ -43,7 +43,7 @@ func (c watchedConn) Exec(ctx context.Context, sql string, args ...any) (int64, 
 	return c.Conn.Exec(ctx, sql, args...)
 }
 
-// BenchmarkUser reads and changes one user, and tells how many statements that takes.
+// BenchmarkUser reads and changes one user, and reports how many statements that takes.
 func BenchmarkUser(b *testing.B) {
 	databases(b, func(b *testing.B, db store.DB) {
 		statements := new(atomic.Int64)

@@ -2,7 +2,7 @@ package confdsvc
 
 import "github.com/ringfence/ringfence/internal/crud"
 
-// UserFallbacks are where calls go that a user does not take.
+// UserFallbacks say where calls go that a user does not take.
 type UserFallbacks struct {
 	NoAnswer   *Destination `json:"noanswer_destination"`
 	Busy       *Destination `json:"busy_destination"`

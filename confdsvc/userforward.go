@@ -9,7 +9,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// UserForwards are where a user's calls go in place of their lines.
+// UserForwards say where a user's calls go instead of their lines.
 type UserForwards struct {
 	Busy          Forward `json:"busy" prefix:"busy_"`
 	NoAnswer      Forward `json:"noanswer" prefix:"noanswer_"`
@@ -22,7 +22,7 @@ type Forward struct {
 	Destination *string `db:"destination" json:"destination" maxLength:"128" doc:"Needed when it is enabled."`
 }
 
-// UserServices are what a user can switch on and off.
+// UserServices are services that a user can switch on and off.
 type UserServices struct {
 	DND          Switch `json:"dnd" prefix:"dnd_"`
 	IncallFilter Switch `json:"incallfilter" prefix:"incallfilter_"`
@@ -44,7 +44,7 @@ func declareUserParts(e *crud.Engine) {
 	}.On(e)
 }
 
-// mergeForwards keeps what was not sent of a forward, and refuses one that is enabled and leads nowhere.
+// mergeForwards keeps the fields of a forward that were not sent, and refuses one that is enabled without a destination.
 func mergeForwards(_ context.Context, _ store.Conn, old, changed *UserForwards, sent rest.Object) error {
 	for _, forward := range []struct {
 		name    string

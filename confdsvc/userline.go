@@ -22,7 +22,7 @@ type UserLine struct {
 
 func init() { resources = append(resources, declareUserLines) }
 
-// declareUserLines joins users and lines. A line's first user is its main user, a user's first line their main line.
+// declareUserLines joins users and lines. A line's first user is its main user; a user's first line is their main line.
 func declareUserLines(e *crud.Engine) {
 	crud.Link[User, Line]{
 		Table: "confd_user_line", Position: "position", Only: []string{"put", "delete", "set"},
@@ -38,7 +38,7 @@ func userLineHasEndpoint(ctx context.Context, c store.Conn, pair *crud.Pair[User
 	return needsEndpoint(ctx, c, pair.Right.ID)
 }
 
-// mainUser is the query of a line's main user: who was the first to have it.
+// mainUser is the query of a line's main user: the first one that it had.
 const mainUser = `(SELECT ul.user_id FROM confd_user_line ul WHERE ul.line_id = %s ORDER BY ul.id LIMIT 1)`
 
 // oneMainUser refuses a number that rings the lines of another main user.
@@ -81,7 +81,7 @@ func notMainOfMany(ctx context.Context, c store.Conn, userID, lineID int64) erro
 	return storedf("There are secondary users associated to the line ('line_id': %d)", lineID)
 }
 
-// userMayHaveLines makes the checks of each line that comes and of each that goes.
+// userMayHaveLines runs the checks of each added and each removed line.
 func userMayHaveLines(ctx context.Context, c store.Conn, list *crud.Listing[User, Line]) error {
 	kept := map[int64]bool{}
 	for _, l := range list.Far {

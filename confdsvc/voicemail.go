@@ -11,7 +11,8 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// Voicemail is a mailbox. Its texts may hold the signs that divide a line of voicemail.conf: what writes that file makes them harmless.
+// Voicemail is a mailbox. Its texts may contain the separators of a line of voicemail.conf: the code that writes that file
+// escapes them.
 type Voicemail struct {
 	ID             int64            `db:"id" json:"id" readOnly:"true" generated:"true"`
 	TenantUUID     string           `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
@@ -38,7 +39,7 @@ type Voicemail struct {
 // VoicemailOptions are further options of a mailbox: pairs of a name and a value.
 type VoicemailOptions struct{ store.JSON[[][]string] }
 
-// JSONSchema is a list of pairs. Only the second of a pair, the value, may have several lines.
+// JSONSchema returns a list of pairs. Only the second of a pair, the value, may have several lines.
 func (VoicemailOptions) JSONSchema() *rest.Schema {
 	two, most, longest := 2, 100, 256
 	text := &rest.Schema{Type: "string", MaxLength: &longest, Multiline: true}
@@ -93,7 +94,7 @@ func voicemailIsPersonal(_ context.Context, _ store.Conn, pair *crud.Pair[User, 
 	return nil
 }
 
-// validateVoicemail makes the checks that concern several fields.
+// validateVoicemail runs the checks that concern several fields.
 func validateVoicemail(ctx context.Context, c store.Conn, change *crud.Change[Voicemail]) error {
 	v := change.New
 	if v.DeleteMessages && (v.Email == nil || *v.Email == "" || v.AttachAudio == nil || !*v.AttachAudio) {

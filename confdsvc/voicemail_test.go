@@ -25,7 +25,7 @@ func init() {
 	}
 }
 
-// voicemail is the body of one in a context of tenant a.
+// voicemail returns the body of one in a context of tenant a.
 func voicemail(number string, more ...any) object {
 	o := object{"name": "V" + number, "number": number, "context": "default"}
 	for i := 0; i < len(more); i += 2 {
@@ -195,7 +195,7 @@ func TestUserVoicemails(t *testing.T) {
 				t.Errorf("in a list user.voicemail is %v", sorted["voicemail"])
 			}
 		}
-		c.Do(http.MethodPut, byUUID, c.Get(byUUID).Object()).Want(http.StatusNoContent) // what was read can be sent back
+		c.Do(http.MethodPut, byUUID, c.Get(byUUID).Object()).Want(http.StatusNoContent) // clients can write what they read
 
 		c.Do(http.MethodDelete, "/voicemails/"+v.Text("id"), nil).Want(http.StatusBadRequest).Says("Resource Error - Voicemail is associated with a User")
 		c.Do(http.MethodDelete, byUUID, nil).Want(http.StatusBadRequest).Says("Resource Error - User is associated with a Voicemail")
@@ -251,7 +251,7 @@ func TestAssociationsStayInATenant(t *testing.T) {
 	})
 }
 
-// A user ends with one voicemail however many are given to them at once.
+// A user ends up with one voicemail, however many are given to them at once.
 func TestConcurrentAssociations(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		c := newWorld(t, db).as(t, "a")

@@ -13,22 +13,22 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// VoicemailGeneral is what holds for all voicemails of the installation: the section general of voicemail.conf.
+// VoicemailGeneral holds the settings of all voicemails of the installation: the section general of voicemail.conf.
 type VoicemailGeneral struct {
 	TenantUUID string         `db:"tenant_uuid" json:"-"`
 	Options    SectionOptions `db:"options" json:"options" required:"true" default:"{}"`
 }
 
-// SectionOptions are the options of a section of the telephone system's configuration, by their names. What writes the file makes
-// harmless what their texts hold.
+// SectionOptions are the options of a section of the telephone system's configuration, by their names. The code that writes the
+// file escapes their texts.
 type SectionOptions struct {
 	store.JSON[map[string]string]
 }
 
-// sectionSize is how many options a section may have; optionName and optionValue how long their texts may be, in characters.
+// sectionSize is how many options a section may have; optionName and optionValue are the longest texts, in characters.
 const sectionSize, optionName, optionValue = 500, 128, 4096
 
-// JSONSchema is an object of texts or, in a body, a list of pairs too.
+// JSONSchema returns an object of texts or, for a body, also a list of pairs.
 func (SectionOptions) JSONSchema() *rest.Schema {
 	return &rest.Schema{
 		Doc:       "The values of the options by their names, both text. In a body it may be a list of objects that have a `key` and a `value`, of which the last of a key counts.",
@@ -111,7 +111,7 @@ func declareVoicemailGeneral(e *crud.Engine) {
 	}.On(e)
 }
 
-// listed gives the reading of a section of the telephone system's configuration the name that existing clients generate code from.
+// listed names the GET of a section of the telephone system's configuration as existing clients' generated code does.
 func listed(action string, op *rest.Operation) {
 	if action == "read" {
 		op.ID = "list_" + strings.TrimPrefix(op.ID, "read_")

@@ -13,25 +13,25 @@ import (
 	"github.com/ringfence/ringfence/internal/tenant"
 )
 
-// ZoneMessages are the ways in which the time of a message is announced. A voicemail's timezone names one of them.
+// ZoneMessages are the ways to announce the time of a message. A voicemail's timezone names one of them.
 type ZoneMessages struct {
 	TenantUUID string          `db:"tenant_uuid" json:"-"`
 	Items      ZoneMessageList `db:"items" json:"items" required:"true"`
 }
 
-// ZoneMessage is one of them.
+// ZoneMessage is one way to announce the time.
 type ZoneMessage struct {
 	Name     string  `json:"name" required:"true" minLength:"1" maxLength:"128" example:"eu-fr"`
 	Timezone string  `json:"timezone" required:"true" format:"timezone"`
 	Message  *string `json:"message" pattern:"^[^|]*$" maxLength:"4096" example:"'vm-received' q 'digits/at' HM" doc:"What is said, in the telephone system's notation."`
 }
 
-// ZoneMessageList is a list of them, each of another name.
+// ZoneMessageList is a list of zone messages with different names.
 type ZoneMessageList struct {
 	store.JSON[[]ZoneMessage]
 }
 
-// firstZoneMessages are those that an installation has until somebody replaces them.
+// firstZoneMessages are those of a new installation, until somebody replaces them.
 const firstZoneMessages = `[
 	{"name": "eu-fr", "timezone": "Europe/Paris", "message": "'vm-received' q 'digits/at' HM"},
 	{"name": "eu-uk", "timezone": "Europe/London", "message": "'vm-received' q 'digits/at' IMp"},
@@ -40,7 +40,7 @@ const firstZoneMessages = `[
 	{"name": "au", "timezone": "Australia/Sydney", "message": "'vm-received' q 'digits/at' IMp"}
 ]`
 
-// JSONSchema is that of the list.
+// JSONSchema returns the schema of the list.
 func (ZoneMessageList) JSONSchema() *rest.Schema {
 	most := 1000
 	return &rest.Schema{
@@ -59,7 +59,7 @@ func (ZoneMessageList) JSONSchema() *rest.Schema {
 	}
 }
 
-// declareZoneMessages declares the zones, which all tenants read.
+// declareZoneMessages declares the zones, which all tenants can read.
 func declareZoneMessages(e *crud.Engine) *crud.Documents[ZoneMessages] {
 	return crud.Document[ZoneMessages]{
 		Resource: crud.Resource[ZoneMessages]{
@@ -70,7 +70,7 @@ func declareZoneMessages(e *crud.Engine) *crud.Documents[ZoneMessages] {
 	}.On(e)
 }
 
-// refuseUnknownZone refuses a timezone that no zone message has the name of. One that a voicemail has had stays good.
+// refuseUnknownZone refuses a timezone that names no zone message. A voicemail may keep one that it already has.
 func refuseUnknownZone(ctx context.Context, c store.Conn, zones *crud.Documents[ZoneMessages], change *crud.Change[Voicemail]) error {
 	name := change.New.Timezone
 	if name == nil || change.Old != nil && !different(change.Old.Timezone, name) {

@@ -61,7 +61,7 @@ func TestZoneMessages(t *testing.T) {
 		if got := a.Get(path).Object(); !reflect.DeepEqual(got["items"], []any{map[string]any{"name": "eu-xx", "timezone": "Europe/Berlin", "message": "HM"}}) {
 			t.Errorf("%v", got)
 		}
-		// A voicemail keeps a zone that there is no more, and is not given another such one.
+		// A voicemail keeps a zone that no longer exists, but cannot get another such one.
 		a.Do(http.MethodPut, "/voicemails/"+v.Text("id"), a.Get("/voicemails/"+v.Text("id")).Object()).Want(http.StatusNoContent)
 		a.Do(http.MethodPut, "/voicemails/"+v.Text("id"), object{"timezone": "eu-uk"}).Want(http.StatusBadRequest)
 		a.Do(http.MethodPut, "/voicemails/"+v.Text("id"), object{"timezone": "eu-xx"}).Want(http.StatusNoContent)

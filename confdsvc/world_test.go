@@ -15,8 +15,8 @@ import (
 
 const prefix = "/api/confd/1.1"
 
-// world is the service on a database with these tenants: master, a and b below it, a1 below a. The contexts
-// default and other are a's; each of the others has one: of-b, of-a1.
+// world is the service on a database with these tenants: master, a and b below it, a1 below a. Tenant a owns the contexts
+// default and other; each of the others owns one: of-b, of-a1.
 type world struct {
 	svc     *rest.Service
 	db      store.DB
@@ -55,7 +55,7 @@ type (
 	object = resttest.Object
 )
 
-// as is a client of somebody of a tenant who may do everything that confd has.
+// as returns a client for a caller in a tenant who may do everything in confd.
 func (w *world) as(tb testing.TB, tenant string) *resttest.Client {
 	tb.Helper()
 	set, err := acl.Compile([]string{"confd.#"})

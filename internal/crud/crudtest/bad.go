@@ -10,14 +10,14 @@ import (
 	"github.com/ringfence/ringfence/internal/rest/resttest"
 )
 
-// badTexts are bodies that are no object, whatever the resource is.
+// badTexts are bodies that are not an object, whatever the resource is.
 var badTexts = map[string]string{
 	"blank": " \n", "null": "null", "list": "[]", "text": `"x"`, "number": "1", "true": "true", "truncated": `{"name":`, "two values": `{} {}`,
 	"trailing garbage": `{}x`, "byte order mark": "\ufeff{}", "not JSON": `{'a':1}`, "comment": `{/* */}`, "trailing comma": `{"name":"a",}`, "form": "name=x",
 	"deep": strings.Repeat(`{"a":`, 10_000) + "1" + strings.Repeat("}", 10_000), "deep list": `{"a":` + strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000) + "}",
 }
 
-// badBodies: a body that is no object, or that two readers could read in two ways, is refused, and changes nothing.
+// badBodies: a body that is not an object, or that two readers could read in two ways, is refused and changes nothing.
 func (x *trial) badBodies() {
 	o := x.make(x.a, nil)
 	path := x.at(o)
@@ -78,7 +78,7 @@ func wrong(s *rest.Schema) []string {
 	return all
 }
 
-// badValues: no field takes a value that its schema does not let through, and none breaks the server.
+// badValues: no field accepts a value that its schema refuses, and none breaks the server.
 func (x *trial) badValues() {
 	o := x.make(x.a, nil)
 	path := x.at(o)
@@ -90,7 +90,7 @@ func (x *trial) badValues() {
 		for _, value := range wrong(p.Schema) {
 			got := x.a.Do(http.MethodPut, path, fmt.Sprintf(`{"%s":%s}`, p.Name, value))
 			if p.Schema.Type == "" && got.Status < http.StatusInternalServerError {
-				continue // it may be anything
+				continue // it accepts any value
 			}
 			if got.Status != http.StatusBadRequest {
 				x.Errorf("%s = %.80s: %d %s", p.Name, value, got.Status, got.Body)

@@ -17,7 +17,7 @@ import (
 	"github.com/ringfence/ringfence/internal/rest/resttest"
 )
 
-// writable are the fields that a client may set, whose type is known.
+// writable returns the fields of known type that a client may set.
 func (x *trial) writable() []*rest.Property {
 	var out []*rest.Property
 	for i := range x.k.Schema.Properties {
@@ -29,7 +29,7 @@ func (x *trial) writable() []*rest.Property {
 	return out
 }
 
-// readOnly are values for all fields that a body may have and that change nothing.
+// readOnly returns values for all fields that a body may have and that change nothing.
 func (x *trial) readOnly() Object {
 	out := Object{"tenant_uuid": x.b.Tenant, "no_such_attribute": 1}
 	for i := range x.k.Schema.Properties {
@@ -77,11 +77,11 @@ func (x *trial) createAndRead() {
 	if l := x.a.Get(x.all()).List(); *l.Total != 1 || !reflect.DeepEqual(l.Items, []Object{o}) {
 		x.Errorf("the list is %v", l.Items)
 	}
-	again := x.a.Create(x.all(), x.create(x.minimal(x.a, nil), o)) // what was read can be made again
+	again := x.a.Create(x.all(), x.create(x.minimal(x.a, nil), o)) // clients can create from what they read
 	x.a.Get(x.at(again)).Want(http.StatusOK)
 }
 
-// readsAs: an object reads as it was answered when it was made, by whichever key.
+// readsAs: an object reads as in the reply that created it, by each of its keys.
 func (x *trial) readsAs(o Object, made resttest.Answer) {
 	x.Helper()
 	for _, key := range slices.Concat(x.k.Keys, x.k.Names) {
@@ -98,7 +98,7 @@ func (x *trial) readsAs(o Object, made resttest.Answer) {
 	}
 }
 
-// create is what was read of one object, for the making of another: with the fields of body in the place of its own.
+// create returns the body that creates a copy of an object, with the fields of body in place of its own.
 func (x *trial) create(body, read Object) Object {
 	out := Object{}
 	for name, value := range read {
@@ -129,7 +129,7 @@ func (x *trial) keys() {
 	}
 }
 
-// another is a good value of a field that is not the one that it has.
+// another returns a good value of a field that differs from its current one.
 func (x *trial) another(p *rest.Property, has any) any {
 	for _, good := range []Object{x.values(), x.minimal(x.a, nil)} {
 		if value, ok := good[p.Name]; ok {
@@ -164,7 +164,7 @@ func (x *trial) fields() {
 	path := x.at(o)
 	for _, p := range x.writable() {
 		if x.k.References[p.Name] != "" || p.Schema.Type == "" {
-			continue // for the check of references; a field of any type belongs to a hook
+			continue // the check of references tests it; a field of any type belongs to a hook
 		}
 		follow := append([]string{p.Name}, x.r.Follow[p.Name]...)
 		before := x.a.Get(path).Object()
@@ -241,7 +241,7 @@ func (x *trial) remove() {
 	}
 }
 
-// toOthers is what a tenant is answered that may not change an object.
+// toOthers is the status for a tenant that may not change an object.
 func (x *trial) toOthers() int {
 	if x.k.Scope == crud.PerTenant {
 		return http.StatusNotFound
@@ -249,7 +249,7 @@ func (x *trial) toOthers() int {
 	return http.StatusForbidden
 }
 
-// audit counts one entry for each change, and none for what was refused.
+// audit counts one entry for each change, and none for a refused one.
 func (x *trial) audit() {
 	var o Object
 	body := x.minimal(x.a, nil)
@@ -264,7 +264,7 @@ func (x *trial) audit() {
 	x.audits(0, "delete again", func() { x.a.Do(http.MethodDelete, x.at(o), nil).Want(http.StatusNotFound) })
 }
 
-// references are refused to what is not there, and to another tenant's in the same way.
+// references to a missing object and to another tenant's object are refused in the same way.
 func (x *trial) references() {
 	foreign, own := x.make(x.b, nil), x.make(x.a, nil)
 	for name := range x.k.References {
@@ -281,7 +281,7 @@ func (x *trial) references() {
 		}
 	}
 	x.same("refused references", x.a.Get(x.at(own)).Object(), own)
-	if x.k.Owner != "" { // made from above in what a tenant has, it is the tenant's
+	if x.k.Owner != "" { // created from above with a tenant's owner, it is the tenant's
 		if o := x.top.Create(x.all(), x.minimal(x.a, nil)); o["tenant_uuid"] != x.a.Tenant {
 			x.Errorf("it is of %v, and what it refers to of %v", o["tenant_uuid"], x.a.Tenant)
 		}

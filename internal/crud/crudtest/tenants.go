@@ -12,7 +12,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// nobodys is a path of no object, like that of o by a key.
+// nobodys returns a path of no object, like that of o by a key.
 func (x *trial) nobodys(key, value string) string {
 	if _, err := uuid.Parse(value); err == nil && key != "id" {
 		return uuid.NewString()
@@ -20,7 +20,7 @@ func (x *trial) nobodys(key, value string) string {
 	return "999999999"
 }
 
-// otherTenants: an object of another tenant is as if it did not exist, in reads, writes, lists, counts and refusals.
+// otherTenants: an object of another tenant seems not to exist, in reads, writes, lists, counts and refusals.
 func (x *trial) otherTenants() {
 	searched := x.searched()
 	more := Object{}
@@ -61,7 +61,7 @@ func (x *trial) otherTenants() {
 	}
 }
 
-// nobodysOwn: what is no tenant's is written by the master tenant alone, and read by it alone or by all.
+// nobodysOwn: only the master tenant writes objects that belong to no tenant; either it alone or all tenants read them.
 func (x *trial) nobodysOwn() {
 	o := x.make(x.a, nil)
 	path, body := x.at(o), x.minimal(x.a, nil)
@@ -124,7 +124,7 @@ func (x *trial) tenantsBelow() {
 			x.Errorf("%+v: %v, total %d", test, got, *l.Total)
 		}
 	}
-	// One object is found in the tenant and below it, and stays where it is when it is changed from above.
+	// An object is found from its tenant and from above, and stays in its tenant when it is changed from above.
 	for name, o := range objects {
 		x.put(x.top, x.at(o), Object{"tenant_uuid": x.b.Tenant})
 		x.same("a change from above", clients[name].Get(x.at(o)).Want(http.StatusOK).Object(), o)
@@ -142,7 +142,7 @@ func (x *trial) tenantsBelow() {
 	}
 }
 
-// tenantHeader: a header that names a tenant that one may not act in is refused in one way, and never ignored.
+// tenantHeader: a header that names a forbidden tenant is refused in one way, and never ignored.
 func (x *trial) tenantHeader() {
 	refused := x.a.Get(x.all(), resttest.Header("Wazo-Tenant", uuid.NewString())).Want(http.StatusUnauthorized)
 	own, body := x.a.Tenant, x.minimal(x.a, nil)
@@ -164,7 +164,7 @@ func (x *trial) tenantHeader() {
 	}
 }
 
-// remoteTenant: the tenant of a caller whom another auth server vouches for is added below the master tenant when it is first seen.
+// remoteTenant: the tenant of a caller from another auth server is added below the master tenant when it is first seen.
 func (x *trial) remoteTenant() {
 	remote := x.client(x, uuid.NewString())
 	remote.Principal.Remote = true

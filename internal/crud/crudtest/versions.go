@@ -47,7 +47,8 @@ func (x *trial) versions() {
 	x.a.Do(http.MethodDelete, path, nil, ifMatch("*")).Want(http.StatusNotFound)
 }
 
-// atOnce: of those who read the same state and change it at once, one wins; unconditional changes of different fields are all kept.
+// atOnce: of clients that read the same state and change it at once, one wins; unconditional changes of different fields are all
+// kept.
 func (x *trial) atOnce() {
 	o := x.make(x.a, nil)
 	path, change := x.at(o), x.change(o)
