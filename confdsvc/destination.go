@@ -16,8 +16,8 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// Destination is where a call is sent to: one of destinationKinds, with its keys. All are kept in one table, a row for each slot of each
-// owner; a row refers to its target, and goes with it and with its owner.
+// Destination says where a call is sent: one of destinationKinds, with its keys. All are stored in one table, with a row for
+// each slot of each owner; a row refers to its target, and is deleted with it and with its owner.
 type Destination struct {
 	kind *destinationKind
 	keys any
@@ -25,7 +25,7 @@ type Destination struct {
 
 var destinationOnce = sync.OnceValue(destinationSchema)
 
-// JSONSchema is the union of all kinds.
+// JSONSchema returns the union of all kinds.
 func (Destination) JSONSchema() *rest.Schema { return destinationOnce() }
 
 // MarshalJSON writes the type, and the keys beside it.
@@ -45,7 +45,7 @@ func (d Destination) MarshalJSON() ([]byte, error) {
 	return append(append(begin[:len(begin)-1], ','), rest[1:]...), nil
 }
 
-// UnmarshalJSON reads a destination that its schema has let through.
+// UnmarshalJSON reads a destination that its schema has accepted.
 func (d *Destination) UnmarshalJSON(text []byte) error {
 	var head map[string]any
 	if err := json.Unmarshal(text, &head); err != nil {
@@ -67,7 +67,7 @@ func (d *Destination) readAs(kinds []destinationKind, name, sub string, keys []b
 	return json.Unmarshal(keys, d.keys)
 }
 
-// key is the value of one of the destination's keys, as JSON has it.
+// key returns the value of one of the destination's keys, as JSON has it.
 func (d *Destination) key(name string) any {
 	v := reflect.ValueOf(d.keys).Elem()
 	property := d.kind.schema().Property(name)
@@ -77,22 +77,22 @@ func (d *Destination) key(name string) any {
 	return v.FieldByIndex(property.Index()).Interface()
 }
 
-// slots are an owner's destinations by the name that the table has them by.
+// slots are an owner's destinations, by their names in the table.
 type slots map[string]slot
 
-// slot is a field that has a destination.
+// slot is a field that holds a destination.
 type slot interface {
 	get() *Destination // nil: there is none
 	put(d *Destination)
 }
 
-// nullable is the slot of a field that may be null.
+// nullable returns the slot of a field that may be null.
 type nullable struct{ field **Destination }
 
 func (s nullable) get() *Destination  { return *s.field }
 func (s nullable) put(d *Destination) { *s.field = d }
 
-// always is the slot of a field that may not be null: where there is no destination it leads to none.
+// always returns the slot of a field that may not be null: without a destination it leads nowhere.
 type always struct{ field *Destination }
 
 func (s always) get() *Destination { return s.field }
@@ -104,7 +104,7 @@ func (s always) put(d *Destination) {
 	*s.field = *d
 }
 
-// destinationOwner says who a table's objects own destinations as: by which column of confd_destination.
+// destinationOwner says how a table's objects own destinations: by which column of confd_destination.
 type destinationOwner[T any] struct {
 	column string
 	key    func(o *T) any
@@ -118,11 +118,11 @@ type destinationRow struct {
 	Type  string `db:"type"`
 	Sub   string `db:"sub"`
 	Keys  []byte `db:"keys"`
-	// MOH is null once that which the keys name is deleted.
+	// MOH is null once the music that the keys name is deleted.
 	MOH *string `db:"moh"`
 }
 
-// beside says where the destinations of the owners are.
+// beside returns where the destinations of the owners are.
 func (w destinationOwner[T]) beside() crud.Beside[T] {
 	return crud.Beside[T]{From: "confd_destination", By: w.column, Load: w.load, Blank: w.blank}
 }
@@ -163,7 +163,7 @@ func (w destinationOwner[T]) load(ctx context.Context, c store.Conn, owners []*T
 	return showTargets(ctx, c, found)
 }
 
-// showTargets fills in the names of what destinations lead to, with one query for each kind that there is.
+// showTargets fills in the names of the destinations' targets, with one query for each kind that occurs.
 func showTargets(ctx context.Context, c store.Conn, destinations []*Destination) error {
 	byKind := map[*destinationKind][]*Destination{}
 	for _, d := range destinations {
@@ -179,7 +179,7 @@ func showTargets(ctx context.Context, c store.Conn, destinations []*Destination)
 	return nil
 }
 
-// show fills in what destinations of one kind show of their targets.
+// show fills in the targets' attributes that destinations of one kind show.
 func (t *destinationTarget) show(ctx context.Context, c store.Conn, destinations []*Destination) error {
 	type shown struct {
 		Key   string  `db:"key"`
@@ -207,7 +207,7 @@ func (t *destinationTarget) show(ctx context.Context, c store.Conn, destinations
 	return nil
 }
 
-// save writes the destinations of an owner that differ from what it had. old is nil for a new owner.
+// save writes the destinations of an owner that differ from its old ones. old is nil for a new owner.
 func (w destinationOwner[T]) save(ctx context.Context, c store.Conn, e *crud.Engine, tenantUUID string, old, changed *T) error {
 	was := slots{}
 	if old != nil {
@@ -232,7 +232,7 @@ func (w destinationOwner[T]) save(ctx context.Context, c store.Conn, e *crud.Eng
 	return nil
 }
 
-// insert writes one destination, whose target must be of the owner's tenant.
+// insert writes one destination, whose target must belong to the owner's tenant.
 func (w destinationOwner[T]) insert(ctx context.Context, c store.Conn, e *crud.Engine, tenantUUID string, owner any, slot string, d *Destination) error {
 	columns, values := w.column+", slot, type, sub, keys", "$1, $2, $3, $4, $5"
 	keys, err := json.Marshal(d.keys)

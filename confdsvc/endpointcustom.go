@@ -6,7 +6,7 @@ import (
 	"github.com/ringfence/ringfence/internal/crud"
 )
 
-// EndpointCustom is an interface of the telephone system, by its name, that a line or a trunk rings.
+// EndpointCustom is an interface of the telephone system, by its name, which a line or a trunk rings.
 type EndpointCustom struct {
 	ID              int64   `db:"id" json:"id" readOnly:"true" generated:"true"`
 	TenantUUID      string  `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`

@@ -26,7 +26,7 @@ type EndpointSIPRef struct {
 	crud.Hrefs
 }
 
-// sipUsernames are of a section's options the usernames alone: the passwords beside them are not even read.
+// sipUsernames reads only the usernames of a section's options, not the passwords beside them.
 type sipUsernames struct{ SIPOptions }
 
 // Scan reads the column's text.
@@ -64,7 +64,7 @@ func declareEndpointsSIP(e *crud.Engine) {
 	}.On(e)
 }
 
-// mergeEndpoint gives an endpoint what it takes from its templates.
+// mergeEndpoint adds the options of its templates to an endpoint.
 func mergeEndpoint(e *crud.Engine) func(ctx context.Context, c store.Conn, o *EndpointSIP) error {
 	return func(ctx context.Context, c store.Conn, o *EndpointSIP) error {
 		m, err := mergerOf(ctx, c, e, "$1", o.UUID)
@@ -75,7 +75,7 @@ func mergeEndpoint(e *crud.Engine) func(ctx context.Context, c store.Conn, o *En
 	}
 }
 
-// loadWebRTC says of each line whether its endpoint, with what it takes from its templates, is one for a browser.
+// loadWebRTC sets for each line whether its endpoint, merged with its templates, is one for a browser.
 func loadWebRTC(e *crud.Engine) func(ctx context.Context, c store.Conn, lines []*Line) error {
 	return func(ctx context.Context, c store.Conn, lines []*Line) error {
 		args := make([]any, len(lines))

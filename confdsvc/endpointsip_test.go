@@ -13,14 +13,14 @@ import (
 
 func init() {
 	sample := crudtest.Resource{
-		// A search that is to find nothing may find a name that was chosen at random.
+		// A search that must find nothing may find a random name.
 		Minimal: func(_ *crudtest.Client, n int) object {
 			return object{"label": fmt.Sprintf("Label%d", n), "name": fmt.Sprintf("-%d", n)}
 		},
 		Values: func(n int) object {
 			return object{"name": fmt.Sprintf("sip%d", n), "templates": []any{}, "transport": nil}
 		},
-		Except: []string{"templates", "transport"}, // for the test of their own
+		Except: []string{"templates", "transport"}, // another test covers these
 	}
 	samples["endpoints/sip"] = sample
 	sample.Begun = true
@@ -31,10 +31,10 @@ func init() {
 			return object{"name": fmt.Sprintf("other%d", n), "options": pairs("protocol=udp")}
 		},
 	}
-	samples["extensions/features"] = crudtest.Resource{} // no more of them is made, and none deleted
+	samples["extensions/features"] = crudtest.Resource{} // they can be neither created nor deleted
 }
 
-// pairs are options as clients send them: "name=value name=value".
+// pairs returns options as clients send them: "name=value name=value".
 func pairs(text string) []any {
 	out := []any{}
 	for pair := range strings.FieldsSeq(text) {
@@ -89,7 +89,7 @@ func TestMergedSIPEndpoint(t *testing.T) {
 		for _, view := range []string{"", "Merged", "x"} {
 			c.Get(path + "?view=" + view).Want(http.StatusBadRequest).Says("view")
 		}
-		c.Do(http.MethodPut, path, c.Get(path).Object()).Want(http.StatusNoContent) // what was read can be written
+		c.Do(http.MethodPut, path, c.Get(path).Object()).Want(http.StatusNoContent) // clients can write what they read
 		c.Do(http.MethodDelete, "/endpoints/sip/templates/"+left.Text("uuid"), nil).Want(http.StatusNoContent)
 		if after := c.Get(path + "?view=merged").Object(); !after.Same("templates", []any{object{"uuid": right["uuid"], "label": "right"}}) || !after.Same("aor_section_options", []any{}) {
 			t.Errorf("without a template: %v", after)
@@ -97,7 +97,7 @@ func TestMergedSIPEndpoint(t *testing.T) {
 	})
 }
 
-// Templates that take options from each other in many ways are each merged once.
+// Templates that take options from each other in many ways are merged once each.
 func TestTemplatesOfManyPathsMerge(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		c := newWorld(t, db).as(t, "a")
@@ -141,7 +141,7 @@ func TestSIPNames(t *testing.T) {
 			}
 			master.Do(http.MethodPut, path+"/"+own.Text("uuid"), object{"name": "free"}).Want(http.StatusNoContent)
 			master.Do(http.MethodDelete, path+"/"+own.Text("uuid"), nil).Want(http.StatusNoContent)
-			again := master.Create(path, object{"name": "free"}) // a name is free again when its object is gone, or is called otherwise
+			again := master.Create(path, object{"name": "free"}) // a name is free again when its object is deleted or renamed
 			master.Do(http.MethodPut, path+"/"+again.Text("uuid"), object{"name": "other" + strings.ReplaceAll(path, "/", ".")}).Want(http.StatusNoContent)
 		}
 		a.Create("/endpoints/sip", object{"name": "free"})
@@ -191,7 +191,7 @@ func TestSIPReferences(t *testing.T) {
 			a.Do(http.MethodPut, one, object{"endpoint_section_options": pairs("context=default subscribe_context=of-the-telephone-system")}).Want(http.StatusNoContent)
 			a.Do(http.MethodPut, one, object{"templates": []any{}}).Want(http.StatusNoContent)
 		}
-		// A template takes nothing from itself, near or far.
+		// A template cannot take options from itself, directly or through others.
 		one := a.Create("/endpoints/sip/templates", object{})
 		two := a.Create("/endpoints/sip/templates", object{"templates": uses(one)})
 		three := a.Create("/endpoints/sip/templates", object{"templates": uses(two)})
@@ -290,7 +290,7 @@ func TestLineOfSIPEndpoint(t *testing.T) {
 	})
 }
 
-// The passwords among options are in no audit.
+// The audit does not contain the passwords in options.
 func TestSecretOptionsAreNotAudited(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		c := newWorld(t, db).as(t, "a")

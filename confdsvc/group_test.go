@@ -28,7 +28,7 @@ func init() {
 	}
 }
 
-// giveLine gives a user a line of their own.
+// giveLine gives a user a new line.
 func giveLine(c *resttest.Client, user object) object {
 	in := c.Create("/contexts", object{"label": "of " + user.Text("id")})
 	line := c.Create("/lines", object{"context": in["name"]})
@@ -43,7 +43,7 @@ func TestGroup(t *testing.T) {
 		w := newWorld(t, db)
 		c := w.as(t, "a")
 		in := c.Create("/contexts", object{"label": "inside", "group_ranges": []any{object{"start": "2000", "end": "2999"}}})
-		made := c.Do(http.MethodPost, "/groups", object{"name": "Old name"}).Want(http.StatusCreated) // the label, as it was called once
+		made := c.Do(http.MethodPost, "/groups", object{"name": "Old name"}).Want(http.StatusCreated) // an older attribute for the label
 		group := made.Object()
 		path := "/groups/" + group.Text("uuid")
 		if group["label"] != "Old name" || group["name"] != "grp-a-"+group.Text("uuid") || made.Header.Get("Location") != prefix+path {
@@ -52,7 +52,7 @@ func TestGroup(t *testing.T) {
 		if byID := c.Get("/groups/" + group.Text("id")).Want(http.StatusOK).Body; byID != made.Body {
 			t.Errorf("by its id: %s", byID)
 		}
-		c.Create("/groups", object{"label": "Old name"}) // another may have the label
+		c.Create("/groups", object{"label": "Old name"}) // another group may have the same label
 
 		// Its number: in an internal context, within the ranges for groups.
 		extension := func(exten string, context any) object {
@@ -74,7 +74,8 @@ func TestGroup(t *testing.T) {
 			}
 		}
 
-		// An incall leads to it, and shows what it is called; when it is deleted the incall leads to none, and the fallback of another too.
+		// An incall leads to it, and shows its label; when the group is deleted, the incall leads nowhere, and so does the
+		// fallback of another group.
 		incall := c.Create("/incalls", object{"destination": object{"type": "group", "group_id": group["id"], "ring_time": 1.5}})
 		got, _ := c.Get("/incalls/" + incall.Text("id")).Object()["destination"].(map[string]any)
 		if got["group_label"] != "Old name" || got["group_name"] != group["name"] || fmt.Sprint(got["ring_time"]) != "1.5" {
@@ -161,7 +162,7 @@ func TestGroupMembers(t *testing.T) {
 		set(one(al, "1")).Want(http.StatusBadRequest).Says("priority")
 		set(one(al), one(al)).Want(http.StatusBadRequest).Says("Operation not permitted. Cannot associate same user more than once.")
 
-		// Two users with the same main line would ring it twice, by whichever of the two lists.
+		// Two users with the same main line would ring it twice, by either of the two lists.
 		c.Do(http.MethodPut, "/users/"+cy.Text("id")+"/lines/"+line.Text("id"), nil).Want(http.StatusNoContent)
 		set(one(al), one(cy)).Want(http.StatusBadRequest).Says("Operation not permitted. Cannot associate different users with the same line.")
 		join := func(u object, groups ...any) answer {
@@ -174,7 +175,7 @@ func TestGroupMembers(t *testing.T) {
 		is("Al0 Bo0")
 		join(al).Want(http.StatusNoContent)
 		is("Bo0")
-		join(al, object{"id": id}).Want(http.StatusNoContent) // the last of the group
+		join(al, object{"id": id}).Want(http.StatusNoContent) // the last member of the group
 		is("Bo0 Al1")
 		join(al, object{"id": id}, object{"uuid": strings.TrimPrefix(group, "/groups/")}).Want(http.StatusBadRequest).Says("same group more than once")
 		foreign := w.as(t, "b").Create("/groups", object{"label": "Theirs"})
@@ -183,7 +184,7 @@ func TestGroupMembers(t *testing.T) {
 			t.Errorf("the user shows %v", shown)
 		}
 
-		// Numbers need not be anybody's, but may not be in another tenant's dialplan.
+		// Numbers need not exist here, but may not be in another tenant's dialplan.
 		numbers := func(list ...any) answer {
 			return c.Do(http.MethodPut, group+"/members/extensions", object{"extensions": append([]any{}, list...)})
 		}
@@ -225,7 +226,7 @@ func TestGroupMembers(t *testing.T) {
 	})
 }
 
-// Of two kinds of object that take one number at once, one gets it, whatever table keeps which.
+// Of two kinds of object that take one number at once, one gets it, in whichever tables they are stored.
 func TestOneNumberForOneKind(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		w := newWorld(t, db)
@@ -261,7 +262,7 @@ func TestOneNumberForOneKind(t *testing.T) {
 	})
 }
 
-// A destination does not lead into another tenant's dialplan by the name of its context, in whatever it is.
+// A destination does not lead into another tenant's dialplan by the name of its context, in any object that has destinations.
 func TestDestinationsInOtherContexts(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		w := newWorld(t, db)

@@ -10,7 +10,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// GroupMembers are whom a group rings, in the order of their priorities.
+// GroupMembers are the users and numbers that a group rings, in the order of their priorities.
 type GroupMembers struct {
 	Users      []GroupUser   `json:"users" readOnly:"true"`
 	Extensions []GroupNumber `json:"extensions" required:"true" maxItems:"1000"`
@@ -23,14 +23,14 @@ type GroupUser struct {
 	Priority int64 `db:"priority" json:"priority" joining:"true"`
 }
 
-// GroupNumber is a number that a group rings, whether anybody has it or not.
+// GroupNumber is a number that a group rings, whether it exists here or not.
 type GroupNumber struct {
 	Exten    string `db:"exten" json:"exten" required:"true" format:"exten"`
 	Context  string `db:"context" json:"context" required:"true" format:"context-name"`
 	Priority int64  `db:"priority" json:"priority" minimum:"0" doc:"Its place in the list, unless it is sent."`
 }
 
-// memberPriority is what a client may say of a user's membership.
+// memberPriority is the attribute of a user's membership that a client may set.
 type memberPriority struct {
 	Priority int64 `db:"priority" json:"priority" minimum:"0" doc:"Its place in the list, unless it is sent."`
 }
@@ -61,7 +61,7 @@ func declareGroupMembers(e *crud.Engine) {
 
 const sameLine = "Cannot associate different users with the same line."
 
-// haveLines refuses members who have no line, and two who have the same main line.
+// haveLines refuses members without a line, and two with the same main line.
 func haveLines(ctx context.Context, c store.Conn, users []*User) error {
 	lines, err := mainLines(ctx, c, users)
 	if err != nil {
@@ -81,7 +81,7 @@ func haveLines(ctx context.Context, c store.Conn, users []*User) error {
 	return nil
 }
 
-// mainLines are the main lines of users, by the users' ids.
+// mainLines returns the main lines of users, by the users' ids.
 func mainLines(ctx context.Context, c store.Conn, users []*User) (map[int64]int64, error) {
 	type row struct {
 		User int64 `db:"user_id"`
@@ -95,7 +95,7 @@ func mainLines(ctx context.Context, c store.Conn, users []*User) (map[int64]int6
 		crud.Placeholders(1, len(ids))+") ORDER BY user_id, position DESC, line_id DESC", ids...)
 	lines := make(map[int64]int64, len(users))
 	for _, r := range rows {
-		lines[r.User] = r.Line // the first of each user is the last that is read
+		lines[r.User] = r.Line // the first line of each user is read last
 	}
 	return lines, err
 }
@@ -126,7 +126,8 @@ func joinsGroups(ctx context.Context, c store.Conn, list *crud.Listing[User, Gro
 	return err
 }
 
-// orderNumbers gives numbers that are sent without a priority their place in the list for one, and keeps the list in its order.
+// orderNumbers sets the priority of numbers that are sent without one to their place in the list, and sorts the list by
+// priority.
 func orderNumbers(_ context.Context, _ store.Conn, old, changed *GroupMembers, sent rest.Object) error {
 	changed.Users = old.Users
 	items, _ := sent.Value("extensions").([]any)
@@ -143,7 +144,7 @@ func compareNumbers(a, b GroupNumber) int {
 	return cmp.Or(cmp.Compare(a.Priority, b.Priority), cmp.Compare(a.Exten, b.Exten), cmp.Compare(a.Context, b.Context))
 }
 
-// checkGroupNumbers refuses a number twice, and one in another tenant's part of the dialplan.
+// checkGroupNumbers refuses a repeated number, and one in another tenant's part of the dialplan.
 func checkGroupNumbers(ctx context.Context, c store.Conn, change *crud.Change[Group]) error {
 	if change.Old != nil && slices.Equal(change.Old.Members.Extensions, change.New.Members.Extensions) {
 		return nil
@@ -161,7 +162,7 @@ func checkGroupNumbers(ctx context.Context, c store.Conn, change *crud.Change[Gr
 	return nil
 }
 
-// groupNumbers are the numbers of groups, in a table of their own.
+// groupNumbers are the numbers of groups, stored in a table of their own.
 func groupNumbers() crud.Beside[Group] {
 	return crud.Beside[Group]{
 		From: "confd_group_number", By: "group_uuid",

@@ -12,7 +12,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// PhoneNumber is a number that the tenant has in the public network.
+// PhoneNumber is a number of the tenant in the public network.
 type PhoneNumber struct {
 	UUID         string  `db:"uuid" json:"uuid" format:"uuid" readOnly:"true"`
 	TenantUUID   string  `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
@@ -103,7 +103,7 @@ func mainPhoneNumber(e *crud.Engine) {
 	})
 }
 
-// chooseMain makes one of a tenant's own numbers its main number, and the one before an ordinary one.
+// chooseMain makes one of a tenant's own numbers its main number, and the previous one an ordinary number.
 func chooseMain(ctx context.Context, c store.Conn, e *crud.Engine, r *rest.Request, scope, chosen string) error {
 	numbers := crud.Of[PhoneNumber](e)
 	own, err := numbers.Select(ctx, c, "tenant_uuid = $1 AND uuid = $2", scope, chosen)
@@ -131,7 +131,7 @@ func chooseMain(ctx context.Context, c store.Conn, e *crud.Engine, r *rest.Reque
 	return change(own[0], func(n *PhoneNumber) error { n.Main, n.Shared = true, true; return nil })
 }
 
-// mainOf is the main number of a tenant, or nil.
+// mainOf returns the main number of a tenant, or nil.
 func mainOf(ctx context.Context, c store.Conn, e *crud.Engine, tenantUUID string) (*PhoneNumber, error) {
 	found, err := crud.Of[PhoneNumber](e).Select(ctx, c, "tenant_uuid = $1 AND main", tenantUUID)
 	if err != nil || len(found) == 0 {
@@ -140,7 +140,7 @@ func mainOf(ctx context.Context, c store.Conn, e *crud.Engine, tenantUUID string
 	return found[0], nil
 }
 
-// mayNot refuses a caller who is denied an access to the object that the operation has found by another way.
+// mayNot refuses a caller who is denied an access to an object that the operation has found in another way.
 func mayNot(r *rest.Request, access string) error {
 	if !r.Principal().Denies(access) {
 		return nil

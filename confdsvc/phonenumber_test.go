@@ -24,7 +24,7 @@ func TestMainPhoneNumber(t *testing.T) {
 		c := w.as(t, "a")
 		const main = "/phone-numbers/main"
 		first, second := c.Create("/phone-numbers", object{"number": "+1"}), c.Create("/phone-numbers", object{"number": "2"})
-		w.as(t, "b").Create("/phone-numbers", object{"number": "+1"}) // of each tenant
+		w.as(t, "b").Create("/phone-numbers", object{"number": "+1"}) // each tenant may have it
 		c.Do(http.MethodPost, "/phone-numbers", object{"number": "+1"}).Want(http.StatusBadRequest).Says("already exists ('number': '+1')")
 		c.Get(main).Want(http.StatusNotFound)
 		choose := func(o object) answer { return c.Do(http.MethodPut, main, object{"phone_number_uuid": o["uuid"]}) }
@@ -48,7 +48,7 @@ func TestMainPhoneNumber(t *testing.T) {
 		c.Do(http.MethodPut, "/phone-numbers/"+second.Text("uuid"), object{"shared": false}).Want(http.StatusBadRequest).Says("shared")
 		c.Do(http.MethodPut, "/phone-numbers/"+second.Text("uuid"), object{"main": false, "number": "22"}).Want(http.StatusNoContent)
 
-		// Nobody's, another tenant's and one of a tenant below are none of the tenant's own.
+		// A number that does not exist, another tenant's, or one of a tenant below is not the tenant's own.
 		for _, of := range []string{"b", "a1"} {
 			foreign := w.as(t, of).Create("/phone-numbers", object{"number": "99"})
 			choose(foreign).Want(http.StatusBadRequest).Says("Input Error - field 'phone_number_uuid': PhoneNumber was not found ('phone_number_uuid': '" + foreign.Text("uuid") + "')")
@@ -63,7 +63,7 @@ func TestMainPhoneNumber(t *testing.T) {
 		} {
 			c.Do(http.MethodPut, main, bad).Want(http.StatusBadRequest)
 		}
-		// Who is denied the number is denied it as the main one too.
+		// A caller who is denied the number is denied it as the main number too.
 		set, err := acl.Compile([]string{"confd.#", "!confd.phone-numbers." + second.Text("uuid") + ".*"})
 		if err != nil {
 			t.Fatal(err)
@@ -88,7 +88,7 @@ func TestPhoneNumberRanges(t *testing.T) {
 		create := func(start, end any) answer {
 			return c.Do(http.MethodPost, "/phone-numbers/ranges", object{"start_number": start, "end_number": end})
 		}
-		for n, created := range []int{2, 0} { // the second time all are there
+		for n, created := range []int{2, 0} { // the second time all exist
 			o := create("+0098", "0100").Want(http.StatusCreated).Object()
 			made, links := o["created"].([]any), o["links"].([]any)
 			if len(made) != created || len(links) != 3 || fmt.Sprint(o["total"]) != "3" {

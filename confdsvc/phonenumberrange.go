@@ -14,13 +14,13 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// PhoneNumberRange is a range of numbers, both ends in it.
+// PhoneNumberRange is a range of numbers, including both ends.
 type PhoneNumberRange struct {
 	Start string `json:"start_number" required:"true" maxLength:"128" pattern:"^\\+?[0-9]+$" example:"+15551000" doc:"The numbers begin with + when it does."`
 	End   string `json:"end_number" required:"true" maxLength:"128" pattern:"^\\+?[0-9]+$" example:"+15551099"`
 }
 
-// PhoneNumbers are those that a range has become.
+// PhoneNumbers are the numbers made from a range.
 type PhoneNumbers struct {
 	Created []PhoneNumberRef `json:"created"`
 	Links   []crud.Href      `json:"links" doc:"Those that were created, and those that were there."`
@@ -32,13 +32,13 @@ type PhoneNumberRef struct {
 	UUID string `json:"uuid" format:"uuid"`
 }
 
-// rangeSize is how many numbers one request may make.
+// rangeSize is how many numbers one request may create.
 const rangeSize = 10_000
 
-// numbers are those of the range, in their order. They are as long as the start.
+// numbers returns the numbers of the range, in order. They are as long as the start.
 func (p PhoneNumberRange) numbers() ([]string, error) {
 	first, last := strings.TrimPrefix(p.Start, "+"), strings.TrimPrefix(p.End, "+")
-	start, _ := new(big.Int).SetString(first, 10) // the schema has digits alone
+	start, _ := new(big.Int).SetString(first, 10) // the schema allows only digits
 	end, _ := new(big.Int).SetString(last, 10)
 	size := new(big.Int).Sub(end, start)
 	switch {
@@ -58,7 +58,7 @@ func (p PhoneNumberRange) numbers() ([]string, error) {
 	return out, nil
 }
 
-// phoneNumberRanges declares POST /phone-numbers/ranges, which makes all numbers of a range that the tenant does not have.
+// phoneNumberRanges declares POST /phone-numbers/ranges, which creates all numbers of a range that the tenant does not have.
 func phoneNumberRanges(e *crud.Engine) {
 	e.Add(rest.Operation{
 		Method: http.MethodPost, Path: "/phone-numbers/ranges", Access: "confd.phone-numbers.create", ID: "create_phone_numbers_range", Tag: "phone_numbers",

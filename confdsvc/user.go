@@ -72,13 +72,13 @@ type User struct {
 	DeviceID              *string           `json:"device_id,omitempty" writeOnly:"true" maxLength:"255"`
 }
 
-// ofMainLine is a column of the view of the lines that users have, and of their numbers.
+// ofMainLine returns a column of the view of the lines that users have, and of their numbers.
 func ofMainLine(column string) string {
 	return "SELECT n." + column + " FROM confd_user_number n WHERE n.user_id = confd_user.id ORDER BY n.position, n.exten LIMIT 1"
 }
 
-// hasNumber finds the users of a number from the number: the view would be read from the lines of all users. SQLite joins in the order in which
-// CROSS JOIN is written; to PostgreSQL it says nothing.
+// hasNumber finds the users of a number from the number: with the view the lines of all users would be read. SQLite joins in the
+// order of CROSS JOIN; it means nothing to PostgreSQL.
 const hasNumber = `id IN (SELECT ul.user_id FROM confd_extension x CROSS JOIN confd_line_extension lx CROSS JOIN confd_user_line ul
 	WHERE lx.extension_id = x.id AND ul.line_id = lx.line_id AND x.exten = %s)`
 
@@ -111,7 +111,7 @@ func declareUsers(e *crud.Engine) {
 		Path: "users", Singular: "user", Param: "user_id", Table: "confd_user", Keys: []string{"id", "uuid"},
 		Order: columns, Filters: columns,
 		SearchText: "search_text",
-		// What is in other tables is found from there: an expression of each row would be worked out for every user.
+		// Conditions on other tables start from those tables: an expression for each row would be evaluated for every user.
 		Matches: map[string]crud.Match{
 			"exten":             {Condition: hasNumber},
 			"extension":         {Condition: hasNumber},
@@ -150,7 +150,7 @@ func declareUsers(e *crud.Engine) {
 	})
 }
 
-// prepareUser reads the deprecated call_record_enabled, and fills in what the server decides of a new user.
+// prepareUser reads the deprecated call_record_enabled, and fills in the fields of a new user that the server decides.
 func prepareUser(_ context.Context, _ store.Conn, change *crud.Change[User]) error {
 	if err := recordEverything(change); err != nil || change.Old != nil {
 		return err
@@ -164,10 +164,10 @@ func prepareUser(_ context.Context, _ store.Conn, change *crud.Change[User]) err
 	return nil
 }
 
-// callerIDName is how long a caller ID's name may be: 160 characters with the quotes.
+// callerIDName is the longest name of a caller ID: 160 characters with the quotes.
 const callerIDName = 158
 
-// callerID is a user's names between quotes, without what would end the quotes early.
+// callerID returns a user's names between quotes, without characters that would end the quotes early.
 func callerID(first string, last *string) string {
 	name := first
 	if last != nil {
@@ -208,10 +208,10 @@ func nameEmailFirst(ctx context.Context, c store.Conn, change *crud.Change[User]
 	return storedf("User already exists ('email': '%s')", *u.Email)
 }
 
-// unavailable are the attributes that clients of existing platforms may set and that cannot be set here yet.
+// unavailable are attributes that clients of existing platforms may set, and that cannot be set here yet.
 var unavailable = []string{"agent", "auth", "device_id", "switchboards"}
 
-// refuseUnavailable refuses what could only be dropped. Null and empty lists ask for nothing.
+// refuseUnavailable refuses values that would have to be dropped. Null and empty lists request nothing.
 func refuseUnavailable(change *crud.Change[User]) error {
 	names := unavailable
 	if change.Old == nil { // an update ignores it: clients send back what they read
@@ -243,8 +243,8 @@ func asks(value any) bool {
 	}
 }
 
-// recordEverything sets the four flags that the deprecated one stands for. Sent together with some of
-// them it must say the same, as it does when a client sends back what it read.
+// recordEverything sets the four flags that the deprecated one stands for. If it is sent together with some of them it must
+// agree with them, as it does if a client sends back what it read.
 func recordEverything(change *crud.Change[User]) error {
 	all, sent := change.Sent.Value("call_record_enabled").(bool)
 	if !sent {
@@ -276,7 +276,7 @@ func recordsEverything(u *User) bool {
 		u.CallRecordIncomingInternalEnabled && u.CallRecordIncomingExternalEnabled
 }
 
-// loadUsers fills in what is no column.
+// loadUsers fills in the fields that are not columns.
 func loadUsers(_ context.Context, _ store.Conn, users []*User) error {
 	for _, u := range users {
 		all := recordsEverything(u)

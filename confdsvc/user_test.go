@@ -36,7 +36,7 @@ func init() {
 	}
 }
 
-// observed is what existing clients read after a minimal create, without what is generated.
+// observed is what existing clients read after a minimal create, without generated values.
 const observed = `{
 	"firstname": "Al", "lastname": null, "email": null, "timezone": null, "country": null, "language": null,
 	"description": null, "caller_id": "\"Al\"", "outgoing_caller_id": null, "mobile_phone_number": null,
@@ -136,13 +136,13 @@ func TestUniqueAmongAllUsers(t *testing.T) {
 		if after := a.Get("/users/" + other.Text("id")).Object(); !reflect.DeepEqual(after, other) {
 			t.Errorf("a refused update changed it: %v", after)
 		}
-		b.Do(http.MethodPut, "/users/"+first.Text("id"), object{"email": "AL@example.org"}).Want(http.StatusNoContent) // one's own, in another case
+		b.Do(http.MethodPut, "/users/"+first.Text("id"), object{"email": "AL@example.org"}).Want(http.StatusNoContent) // the user's own, in another case
 		b.Do(http.MethodDelete, "/users/"+first.Text("id"), nil).Want(http.StatusNoContent)
 		a.Create("/users", object{"firstname": "X", "email": "al@example.org", "username": "al"})
 	})
 }
 
-// What belongs to resources that are not there yet is refused, never dropped; nothing asked is nothing refused.
+// Values of resources that do not exist yet are refused, never dropped; empty ones are accepted.
 func TestNotAvailableYet(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		c := newWorld(t, db).as(t, "a")
@@ -213,7 +213,7 @@ func TestCallRecordEnabled(t *testing.T) {
 	})
 }
 
-// Null is what clients send for the default of a new user; in an update it would be no value that they could read again.
+// Clients send null for the default of a new user; in an update they could not read that value again.
 func TestNullIsTheDefaultOfANewUser(t *testing.T) {
 	defaults := object{
 		"caller_id": `"Al"`, "call_transfer_enabled": false, "dtmf_hangup_enabled": false, "call_record_enabled": false, "online_call_record_enabled": false,

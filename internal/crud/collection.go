@@ -10,11 +10,11 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// Collection is a Resource on its engine, made ready once, when the service is described.
+// Collection is a Resource on its engine, prepared once, when the service is described.
 //
 // Find, Select, Insert, Update and Delete are for other resources' hooks, and for operations that do several things in one
-// transaction. They take the Conn and the context of Engine.InTx (reads also those of a read transaction), and do all that an operation does: hooks, references,
-// guards, embeds, audit.
+// transaction. They take the Conn and the context of Engine.InTx (reads also those of a read transaction), and do everything
+// that an operation does: hooks, references, guards, embeds, audit.
 type Collection[T any] struct {
 	Resource[T]
 	engine  *Engine
@@ -22,23 +22,23 @@ type Collection[T any] struct {
 	byName  map[string]column
 	schema  *rest.Schema
 	list    rest.ListSpec
-	// ownerRefs are the columns that refer to what owns the object; refs those that refer to other objects.
+	// ownerRefs are the columns that refer to the object's owner; refs those that refer to other objects.
 	refs, ownerRefs []column
 	// pictured are the fields that the audit keeps.
 	pictured []pictured
-	// shows are what links fill in, in objects of this collection and in those structs that show a part of one.
+	// shows are the fields that links fill in, in objects of this collection and in the structs that show a part of one.
 	shows map[reflect.Type][]loader
-	// beside are what the resource's Beside fill in.
+	// beside are the fields that the resource's Beside fill in.
 	beside []loader
 	// queries are the statements that find one object.
 	queries func() *queries
-	// document is set where the objects are documents, which all keys together name.
+	// document is set if the objects are documents, which all keys together name.
 	document *Document[T]
-	// guards refuse a delete, or prepare it: those of links.
+	// guards check or prepare a delete, for links.
 	guards []func(ctx context.Context, c store.Conn, change *Change[T]) error
 }
 
-// table is what of a collection does not depend on its type.
+// table is the part of a collection that does not depend on its type.
 type table interface {
 	tableName() string
 	column(name string) (column, bool)
@@ -54,7 +54,7 @@ func Collect[T any](e *Engine, r Resource[T]) *Collection[T] {
 	}
 	t := reflect.TypeFor[T]()
 	if e.collections[t] != nil {
-		panic(fmt.Sprintf("%s: two collections of %s", r.Path, t)) // a mistake in the declaration, seen at every start
+		panic(fmt.Sprintf("%s: two collections of %s", r.Path, t)) // a mistake in the declaration, which every start reports
 	}
 	e.collections[t], e.byPath[r.Path] = k, k
 	e.declare(k.operations)
@@ -65,7 +65,7 @@ func (k *Collection[T]) tableName() string { return k.Table }
 
 func (k *Collection[T]) owner() string { return k.Owner }
 
-// said is what a refusal calls an object of the collection: "User".
+// said returns the name of an object of the collection in refusals: "User".
 func (k *Collection[T]) said() string {
 	if k.Title != "" {
 		return k.Title
@@ -78,19 +78,19 @@ func (k *Collection[T]) column(name string) (column, bool) {
 	return c, ok
 }
 
-// key is the column that links name an object by.
+// key returns the column by which links name an object.
 func (k *Collection[T]) key() column { return k.byName[k.Keys[0]] }
 
 // Key returns the value of an object's first key.
 func (k *Collection[T]) Key(o *T) any { return k.field(o, k.Keys[0]) }
 
-// Find returns the object that a path would name by this key, as the tenant sees it: ready to be shown. It is not found
-// when neither the tenant nor one below it has it.
+// Find returns the object that a path with this key names for the tenant, ready to be shown. It returns not found if neither the
+// tenant nor one below it owns the object.
 func (k *Collection[T]) Find(ctx context.Context, c store.Conn, tenantUUID, key string) (*T, error) {
 	return k.find(ctx, c, tenantUUID, key)
 }
 
-// NamedIn returns the object that the request's path names, with what is its own and without what links show, in a transaction. It
+// NamedIn returns the object that the request's path names, with its own data and without what links show, in a transaction. It
 // refuses a caller who is denied the operation under another of the object's keys.
 func (k *Collection[T]) NamedIn(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) (*T, error) {
 	o, err := k.row(ctx, c, tenantUUID, r.Param(k.Param))
@@ -103,7 +103,7 @@ func (k *Collection[T]) NamedIn(ctx context.Context, c store.Conn, r *rest.Reque
 	return o, k.own(ctx, c, []*T{o})
 }
 
-// Select returns the objects for whose rows the condition holds, ordered by their key, whichever tenant has them, with what is theirs and
+// Select returns the objects whose rows match the condition, of any tenant, ordered by their key, with their own data and
 // without what links show.
 func (k *Collection[T]) Select(ctx context.Context, c store.Conn, condition string, args ...any) ([]*T, error) {
 	objects, err := store.Select[*T](ctx, c, "SELECT "+k.selected()+" FROM "+k.Table+" WHERE "+condition+" ORDER BY "+k.Keys[0], args...)
@@ -113,7 +113,7 @@ func (k *Collection[T]) Select(ctx context.Context, c store.Conn, condition stri
 	return objects, k.own(ctx, c, objects)
 }
 
-// Insert makes an object from change.New, in change.Tenant, and leaves there what a client reads of it.
+// Insert creates an object from change.New, in change.Tenant, and leaves there the object as a client reads it.
 func (k *Collection[T]) Insert(ctx context.Context, c store.Conn, change *Change[T]) error {
 	if err := k.insert(ctx, c, change); err != nil {
 		return k.refused(err, change.New)
@@ -147,7 +147,7 @@ func (k *Collection[T]) show(of reflect.Type, l loader) {
 
 func (k *Collection[T]) loaders(of reflect.Type) []loader { return k.shows[of] }
 
-// columnsAs lists the columns of a type that shows a part of an object, as a SELECT of this table joined with others has them:
+// columnsAs lists the columns of a type that shows a part of an object, for a SELECT of this table joined with others:
 // "confd_line.id AS \"item.id\"". Columns that the collection does not have are the joining table's.
 func (k *Collection[T]) columnsAs(item []column, joining string) string {
 	var out []byte
@@ -165,5 +165,5 @@ func (k *Collection[T]) columnsAs(item []column, joining string) string {
 	return string(out)
 }
 
-// names are all that a path can name an object by.
+// names returns all names by which a path can name an object.
 func (k *Collection[T]) names() []string { return slices.Concat(k.Keys, k.Names) }

@@ -19,19 +19,21 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// Document is what the suite must know of a document beyond what it declares: what it would know of a resource, without links and parts, and more.
+// Document is what the suite must know of a document beyond its declaration: as for a resource, without links and parts, and
+// more.
 type Document struct {
 	Resource
 
-	// Parameters are values of those of the path, in their order.
+	// Parameters are the values of the path's parameters, in order.
 	Parameters []string
-	// Secrets are fields whose values nobody finds in the table or in the audit.
+	// Secrets are fields whose values must be found neither in the table nor in the audit.
 	Secrets []string
-	// Switch says that it is on or off and nothing else: of several who change it at once some change nothing, and all succeed.
+	// Switch says that the document is only on or off: of several clients that change it at once some change nothing, and all
+	// succeed.
 	Switch bool
 }
 
-// documentTrial is one check of a document, which nothing is stored of yet. own is who has it: a, or the master tenant.
+// documentTrial is one check of a document, of which nothing is stored yet. own is its owner: a, or the master tenant.
 type documentTrial struct {
 	*trial
 
@@ -41,7 +43,7 @@ type documentTrial struct {
 	own  *Client
 }
 
-// tryDocuments tries every document.
+// tryDocuments tests every document.
 func (w *world) tryDocuments(t *testing.T) {
 	for _, d := range w.Described.Documents {
 		doc, ok := w.Documents[d.Path]
@@ -93,7 +95,7 @@ func (doc Document) path(d crud.DescribedDocument) string {
 // can reports whether clients can do this with the document.
 func (x *documentTrial) can(action string) bool { _, ok := x.d.Operations[action]; return ok }
 
-// set makes the document that c's tenant has none of, and returns what was sent.
+// set creates the document in c's tenant, which has none, and returns what was sent.
 func (x *documentTrial) set(c *Client, more Object) Object {
 	x.Helper()
 	body := x.minimal(c, more)
@@ -113,7 +115,7 @@ func (x *documentTrial) put(c *Client, body any, edits ...resttest.Edit) {
 	x.answersAsRead(c, op, c.Do(http.MethodPut, x.path, body, edits...).Want(op.Success))
 }
 
-// answersAsRead fails the test when a write that answers with the document shows it otherwise than a read does.
+// answersAsRead fails the test if a write returns the document differently than a read does.
 func (x *documentTrial) answersAsRead(c *Client, op rest.Operation, got resttest.Answer) {
 	x.Helper()
 	switch {
@@ -127,7 +129,7 @@ func (x *documentTrial) answersAsRead(c *Client, op rest.Operation, got resttest
 	}
 }
 
-// shows fails the test when the document is not as it was sent, or shows what is write-only.
+// shows fails the test if the document differs from what was sent, or shows a write-only field.
 func (x *documentTrial) shows(c *Client, sent Object) resttest.Answer {
 	x.Helper()
 	read := c.Get(x.path).Want(http.StatusOK)
@@ -144,7 +146,7 @@ func (x *documentTrial) shows(c *Client, sent Object) resttest.Answer {
 	return read
 }
 
-// writes are the requests that could change the document, with a body where they take one.
+// writes are the requests that could change the document, with a body if they take one.
 func (x *documentTrial) writes(body any) map[string]any {
 	out := map[string]any{}
 	for action, method := range map[string]string{"create": http.MethodPost, "update": http.MethodPut, "delete": http.MethodDelete} {
@@ -157,7 +159,8 @@ func (x *documentTrial) writes(body any) map[string]any {
 	return out
 }
 
-// nothing: while nothing is stored a blank document is read, whose deletion changes nothing; of any other there is none.
+// nothing: while nothing is stored, a blank document can be read, and deleting it changes nothing; other documents are not
+// found.
 func (x *documentTrial) nothing() {
 	body := x.minimal(x.own, nil)
 	if !x.d.Blank {
@@ -201,7 +204,7 @@ func (x *documentTrial) stored() int {
 	return n
 }
 
-// writeAndRead: what was sent is read, what was deleted is not, and what is required must be sent.
+// writeAndRead: what was sent can be read, a deleted document cannot, and required fields must be sent.
 func (x *documentTrial) writeAndRead() {
 	before := x.own.Get(x.path)
 	sent := x.set(x.own, nil)
@@ -241,7 +244,7 @@ func (x *documentTrial) writeAndRead() {
 	}
 }
 
-// fields sets each field beside what is required, to another value and to null. Everything else stays.
+// fields sets each field beside the required ones, to another value and to null. Everything else stays.
 func (x *documentTrial) fields() {
 	base := x.set(x.own, nil)
 	with := func(name string, value any) Object {
@@ -368,7 +371,8 @@ func (x *documentTrial) versions() {
 	}
 }
 
-// atOnce: of those who make the document at once all succeed where a PUT makes it, else one; and of those who change what they have read, one.
+// atOnce: of clients that create the document at once all succeed if a PUT creates it, otherwise one; of those that change what
+// they have read, one.
 func (x *documentTrial) atOnce() {
 	method, making := http.MethodPost, x.d.Operations["create"].Success
 	refused := int(x.Described.Style.Duplicate)
@@ -405,7 +409,8 @@ func (x *documentTrial) together(method string, edits ...resttest.Edit) map[int]
 	return counts
 }
 
-// tenants: each has its own, and neither those above nor those below have it; or only the master tenant changes the one, and who else may, reads it.
+// tenants: each has its own document, which those above and below do not have; or only the master tenant changes the one, and
+// tenants that may read it do.
 func (x *documentTrial) tenants() {
 	if x.d.Scope != crud.PerTenant {
 		x.notATenants()
@@ -458,7 +463,7 @@ func (x *documentTrial) notATenants() {
 	}
 }
 
-// tenantHeader: a header that names a tenant that one may not act in is refused in one way, before anything else.
+// tenantHeader: a header that names a forbidden tenant is refused in one way, before anything else.
 func (x *documentTrial) tenantHeader() {
 	refused := x.a.Get(x.path, resttest.Header("Wazo-Tenant", uuid.NewString())).Want(http.StatusUnauthorized)
 	requests := x.writes(x.minimal(x.a, nil))
@@ -475,7 +480,7 @@ func (x *documentTrial) tenantHeader() {
 	}
 }
 
-// auditEntry is what of an entry names the document.
+// auditEntry is the part of an entry that names the document.
 type auditEntry struct {
 	Tenant   string  `db:"tenant_uuid"`
 	Action   string  `db:"action"`
@@ -525,7 +530,8 @@ func (x *documentTrial) audit() {
 	}
 }
 
-// secrets are in no answer that does not show them, nor in the audit, nor as they are in the table; and a change of one is a change.
+// secrets: no reply shows them unless it should, nor does the audit, and the table has them only encrypted; changing one is a
+// change.
 func (x *documentTrial) secrets() {
 	first := Object{}
 	for _, name := range x.doc.Secrets {
@@ -537,7 +543,7 @@ func (x *documentTrial) secrets() {
 		body := maps.Clone(base)
 		for _, value := range []any{secret, secret + "2", nil, secret} {
 			body[name] = value
-			x.audits(1, "setting "+name, func() { x.put(x.own, body) }) // which shows no more than a read
+			x.audits(1, "setting "+name, func() { x.put(x.own, body) }) // the reply shows no more than a read
 		}
 		if read := x.own.Get(x.path).Want(http.StatusOK); strings.Contains(read.Body, secret) == p.WriteOnly {
 			x.Errorf("%s is shown %t: %s", name, !p.WriteOnly, read.Body)
@@ -548,7 +554,7 @@ func (x *documentTrial) secrets() {
 	}
 }
 
-// kept is all that the table and the audit have, as text.
+// kept returns everything that the table and the audit hold, as text.
 func (x *documentTrial) kept() (all []string) {
 	x.Helper()
 	for _, e := range x.entries() {
@@ -568,7 +574,7 @@ func (x *documentTrial) kept() (all []string) {
 	return all
 }
 
-// accesses: each operation needs one of its own, which names what the path does, and acts in a tenant.
+// accesses: each operation needs its own, which names what the path does, and acts in a tenant.
 func (x *documentTrial) accesses() {
 	for action, op := range x.d.Operations {
 		service, _, _ := strings.Cut(x.Access, ".")
@@ -598,7 +604,7 @@ func (x *documentTrial) negotiation() {
 	x.own.Do(http.MethodPatch, x.path, Object{}).Want(http.StatusMethodNotAllowed)
 }
 
-// documentsWithoutDatabase: a document is neither blank nor missing when the database cannot answer.
+// documentsWithoutDatabase: a document is neither blank nor missing while the database is unreachable.
 func (w *world) documentsWithoutDatabase(c *Client) {
 	for _, d := range w.Described.Documents {
 		got := c.Get(w.Documents[d.Path].path(d)).Want(http.StatusServiceUnavailable).Says("database cannot answer")

@@ -14,10 +14,10 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// awkward are texts that a careless search, order or statement misreads.
+// awkward are texts that a careless search, order or statement takes for something else.
 var awkward = []string{"Éléonore", "100%", "a_b", `back\slash`, "axb", "O'Brien", "plain", "STRASSE", "two  words", "10", "9", "ÆON", "aeon"}
 
-// texts returns the fields that accept any text of one line, first those by which a list can be ordered.
+// texts are the fields that may have any text of one line, first those that a list can be ordered by.
 func (x *trial) texts() []string {
 	var out []string
 	special := x.values()
@@ -35,8 +35,7 @@ func (x *trial) texts() []string {
 	return out
 }
 
-// searched returns a field for any text in which a search looks, or "". An object with the text is created in b, or temporarily
-// if b cannot have one.
+// searched is a field with any text in which a search looks, or "". An object with the text is made in b, or for a moment where nothing is b's.
 func (x *trial) searched() string {
 	in := x.b
 	if x.k.Scope != crud.PerTenant {
@@ -123,7 +122,7 @@ func (x *trial) order() {
 	}
 }
 
-// ordered compares with the order in Go: text folded, numbers as numbers, null last, and then the key.
+// ordered compares with Go's idea of the order: text folded, numbers as numbers, null last, and then the key.
 func (x *trial) ordered(query string, items []Object, column string, desc bool) {
 	x.Helper()
 	direction := 1
@@ -166,7 +165,7 @@ func (x *trial) search() {
 		x.a.Get(x.all() + "?search=" + term).Want(http.StatusBadRequest)
 	}
 	o := x.make(x.a, nil)
-	for _, name := range x.k.Search { // a search finds an object by the text of a searched column
+	for _, name := range x.k.Search { // what an object has in a searched column finds it
 		if value, ok := o[name].(string); ok {
 			if l := x.a.Get(x.all() + "?search=" + url.QueryEscape(value)).List(); !slices.Contains(l.Column(x.k.Keys[0]), o.Text(x.k.Keys[0])) {
 				x.Errorf("search %s: %v", value, l.Items)
@@ -200,7 +199,7 @@ func (x *trial) search() {
 	}
 }
 
-// count returns how many objects match the filters and the search.
+// count is how many objects the filters and the search leave.
 func (x *trial) count(l resttest.List) int {
 	x.Helper()
 	if !x.Described.Style.Filtered {
@@ -242,7 +241,7 @@ func (x *trial) filters() {
 	}
 }
 
-// noNumbers: filtering a number by text that is not a number finds nothing.
+// noNumbers: a number's filter by what is none finds nothing.
 func (x *trial) noNumbers(column string) {
 	x.Helper()
 	for _, value := range []string{"abc", "1.5", "99999999999999999999", "", "0%20"} {
@@ -252,7 +251,7 @@ func (x *trial) noNumbers(column string) {
 	}
 }
 
-// badQueries: a bad query is 400, and the reply names the parameter.
+// badQueries: a bad query is 400, and the answer says which parameter.
 func (x *trial) badQueries() {
 	x.make(x.a, nil)
 	for _, query := range []string{
