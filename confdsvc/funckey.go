@@ -11,22 +11,22 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// UserFuncKeys are a user's keys: their own and, where they have none, those of the template that they were given.
+// UserFuncKeys are a user's keys: their own and, at the other positions, those of the template that they were given.
 type UserFuncKeys struct {
 	ID   *int64   `json:"id" readOnly:"true" doc:"That of the user's private template; null until something was written."`
 	Name *string  `json:"name" maxLength:"128"`
 	Keys FuncKeys `json:"keys" default:"{}"`
 }
 
-// keySet is what the keys of a path are made of: a template of its own, which may be still to be made, and one that is inherited, or nil.
+// keySet holds the keys of a path: a template of its own, which may not exist yet, and an inherited one, or nil.
 type keySet struct {
 	own, inherited *FuncKeyTemplate
 }
 
-// keyHolder finds the keys that a request's path is about. A new template is not stored yet.
+// keyHolder finds the keys that a request's path names. A new template is not stored yet.
 type keyHolder func(ctx context.Context, c store.Conn, r *rest.Request, scope string) (*keySet, error)
 
-// all are the keys as they are shown.
+// all returns the keys as they are shown.
 func (s *keySet) all() FuncKeys {
 	keys := FuncKeys{}
 	if s.inherited != nil {
@@ -44,7 +44,7 @@ func (s *keySet) shown() *UserFuncKeys {
 	return shown
 }
 
-// one is the key at the position that the path names.
+// one returns the key at the position that the path names.
 func (s *keySet) one(keys FuncKeys, position string) (*FuncKey, error) {
 	if _, ok := positionOf(position); !ok && position == "0" {
 		return nil, apierr.InvalidField("position", "range", "Must be 1 or more")
@@ -94,7 +94,7 @@ func declareFuncKeys(e *crud.Engine) {
 	addPositions(e, ofTemplate, "/funckeys/templates/{template_id}", "confd.funckeys.templates.{template_id}", "func_key", "funckeys_templates")
 }
 
-// keysOfUser finds a user's keys. Where they have none of their own yet, the template is a new one.
+// keysOfUser finds a user's keys. If they have none of their own yet, the template is a new one.
 func keysOfUser(ctx context.Context, c store.Conn, e *crud.Engine, user *User) (*keySet, error) {
 	templates, err := crud.Of[FuncKeyTemplate](e).Select(ctx, c,
 		"user_id = $1 OR id = (SELECT func_key_template_id FROM confd_user WHERE id = $1)", user.ID)
@@ -136,7 +136,7 @@ func addPositions(e *crud.Engine, of keyHolder, path, access, id, tag string) {
 	}
 }
 
-// replaceKeys puts the body's keys in the place of all that a user has.
+// replaceKeys replaces all keys of a user by the body's.
 func replaceKeys(r *rest.Request) (keyEdit, error) {
 	sent, err := r.Object()
 	if err != nil {
@@ -150,7 +150,7 @@ func replaceKeys(r *rest.Request) (keyEdit, error) {
 	}, nil
 }
 
-// setKey puts the body's key at the path's position. To set one that is inherited changes nothing.
+// setKey stores the body's key at the path's position. Setting an inherited key changes nothing.
 func setKey(r *rest.Request) (keyEdit, error) {
 	key, err := rest.Decode[FuncKey](r)
 	if err != nil {
@@ -173,7 +173,7 @@ func setKey(r *rest.Request) (keyEdit, error) {
 	}, nil
 }
 
-// dropKey deletes the key at the path's position, which must be there.
+// dropKey deletes the key at the path's position, which must exist.
 func dropKey(r *rest.Request) (keyEdit, error) {
 	position := r.Param("position")
 	return func(s *keySet, t *FuncKeyTemplate) error {
@@ -186,7 +186,7 @@ func dropKey(r *rest.Request) (keyEdit, error) {
 	}, nil
 }
 
-// readKeys is a handler that shows something of a set of keys.
+// readKeys returns a handler that shows something of a set of keys.
 func readKeys(e *crud.Engine, of keyHolder, show func(r *rest.Request, s *keySet) (any, error)) rest.Handler {
 	return func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 		scope, err := e.TenantOf(ctx, r)
@@ -209,7 +209,8 @@ func readKeys(e *crud.Engine, of keyHolder, show func(r *rest.Request, s *keySet
 // keyEdit changes t, which is a copy of the set's own template.
 type keyEdit func(s *keySet, t *FuncKeyTemplate) error
 
-// writeKeys is a handler that changes a set of keys. shown is what of it the client has read, and names in If-Match.
+// writeKeys returns a handler that changes a set of keys. shown returns the part of it that the client has read, and names in
+// If-Match.
 func writeKeys(e *crud.Engine, of keyHolder, read func(r *rest.Request) (keyEdit, error), shown func(r *rest.Request, s *keySet) (any, error)) rest.Handler {
 	return func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 		scope, err := e.TenantOf(ctx, r)
@@ -227,7 +228,7 @@ func writeKeys(e *crud.Engine, of keyHolder, read func(r *rest.Request) (keyEdit
 			}
 			was, err := shown(r, set)
 			if err != nil {
-				was = nil // there is no such key, which no tag is of
+				was = nil // there is no such key, so no tag matches it
 			}
 			if err := rest.CheckIfMatch(r.HTTP.Header, was); err != nil {
 				return err
@@ -237,14 +238,14 @@ func writeKeys(e *crud.Engine, of keyHolder, read func(r *rest.Request) (keyEdit
 	}
 }
 
-// write changes the set's own template, and makes it where there is none yet.
+// write changes the set's own template, and creates it if there is none yet.
 func (s *keySet) write(ctx context.Context, c store.Conn, e *crud.Engine, r *rest.Request, scope string, edit keyEdit) error {
 	templates := crud.Of[FuncKeyTemplate](e)
 	if s.own.ID != 0 {
 		change := &crud.Change[FuncKeyTemplate]{Request: r, Tenant: scope, Old: s.own}
 		return templates.Update(ctx, c, change, func(t *FuncKeyTemplate) error { return edit(s, t) })
 	}
-	// Of two requests that make it at once, one waits here for the other, and runs again.
+	// If two requests create it at once, one waits here for the other, and runs again.
 	if _, err := c.Exec(ctx, "UPDATE confd_user SET func_key_template_id = func_key_template_id WHERE id = $1", *s.own.UserID); err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// FuncKeyDestination is what a function key does: one of funcKeyKinds, with its keys.
+// FuncKeyDestination is the action of a function key: one of funcKeyKinds, with its keys.
 type FuncKeyDestination struct{ Destination }
 
 var funcKeyDestinationOnce = sync.OnceValue(func() *rest.Schema {
@@ -23,10 +23,10 @@ var funcKeyDestinationOnce = sync.OnceValue(func() *rest.Schema {
 	return rest.UnionOf("FuncKeyDestination", "type", kinds...)
 })
 
-// JSONSchema is the union of all kinds.
+// JSONSchema returns the union of all kinds.
 func (FuncKeyDestination) JSONSchema() *rest.Schema { return funcKeyDestinationOnce() }
 
-// UnmarshalJSON reads a destination that its schema has let through.
+// UnmarshalJSON reads a destination that its schema has accepted.
 func (d *FuncKeyDestination) UnmarshalJSON(text []byte) error {
 	var head struct {
 		Type string `json:"type"`
@@ -139,7 +139,8 @@ type (
 	keyRecords struct{ keyHref }
 )
 
-// funcKeyKinds are the types of a function key's destination. Those whose targets are not declared yet are refused as not found.
+// funcKeyKinds are the types of a function key's destination. Those with targets that are not declared yet are refused as not
+// found.
 var funcKeyKinds = []destinationKind{
 	kind[keyCallsUser]("user", "", &destinationTarget{
 		path: "users", by: "id", said: "User", key: "user_id", column: "user_id",
@@ -174,13 +175,13 @@ var funcKeyKinds = []destinationKind{
 	kind[keyRecords]("onlinerec", "", nil),
 }
 
-// lampKinds are the types, and of the type service the services, whose keys can have a lamp.
+// lampKinds are the types, and for the type service the services, whose keys can have a lamp.
 var (
 	lampKinds    = []string{"agent", "bsfilter", "conference", "custom", "forward", "groupmember", "park_position", "user"}
 	lampServices = []string{"callrecord", "enablednd", "enablevm", "incallfilter"}
 )
 
-// mayHaveLamp reports whether a key that leads there can show by a lamp how that is.
+// mayHaveLamp reports whether a lamp can show the state of a key's destination.
 func (d *FuncKeyDestination) mayHaveLamp() bool {
 	if keys, ok := d.keys.(*keyService); ok {
 		return slices.Contains(lampServices, keys.Service)
@@ -188,7 +189,7 @@ func (d *FuncKeyDestination) mayHaveLamp() bool {
 	return slices.Contains(lampKinds, d.kind.name)
 }
 
-// showKeyTargets fills in what the destinations of keys show of what they lead to.
+// showKeyTargets fills in the attributes of their targets that the destinations of keys show.
 func showKeyTargets(ctx context.Context, c store.Conn, destinations []*Destination) error {
 	for _, d := range destinations {
 		if keys, ok := d.keys.(*keyCallsUser); ok {
@@ -199,20 +200,20 @@ func showKeyTargets(ctx context.Context, c store.Conn, destinations []*Destinati
 	return showTargets(ctx, c, destinations)
 }
 
-// FuncKeyType is what a function key can do.
+// FuncKeyType is a type of action of a function key.
 type FuncKeyType struct {
 	Type       string             `json:"type"`
 	Parameters []FuncKeyParameter `json:"parameters"`
 }
 
-// FuncKeyParameter is what else such a key's destination says.
+// FuncKeyParameter is a further attribute of such a key's destination.
 type FuncKeyParameter struct {
 	Name       string   `json:"name"`
 	Collection *string  `json:"collection" doc:"Where the objects are that it names one of; null: it names none."`
 	Values     []string `json:"values" doc:"What it may be; empty: anything of its form."`
 }
 
-// funcKeyTypes are all types of destinations.
+// funcKeyTypes returns all types of destinations.
 func funcKeyTypes() []FuncKeyType {
 	types := make([]FuncKeyType, len(funcKeyKinds))
 	for i, k := range funcKeyKinds {

@@ -32,7 +32,7 @@ type FuncKey struct {
 	Label       *string            `json:"label" maxLength:"128"`
 	Destination FuncKeyDestination `json:"destination" required:"true"`
 
-	// stored is how the database has the destination's keys, when it has them.
+	// stored is the destination's keys as in the database, if it has them.
 	stored string
 }
 
@@ -42,7 +42,7 @@ type FuncKeys map[string]FuncKey
 // maxFuncKeys is how many keys a template may have.
 const maxFuncKeys = 1000
 
-// JSONSchema is an object whose names are positions.
+// JSONSchema returns an object whose names are positions.
 func (FuncKeys) JSONSchema() *rest.Schema {
 	return &rest.Schema{
 		Type: "object", Values: rest.SchemaOf[FuncKey](), Doc: "The keys by their positions: 1, 2 and so on.",
@@ -78,7 +78,7 @@ func declareFuncKeyTemplates(e *crud.Engine) {
 			if r.Param("template_id") != "" {
 				return "id = id"
 			}
-			return "user_id IS NULL" // a list has the public ones
+			return "user_id IS NULL" // a list has only the public ones
 		},
 		Beside: []crud.Beside[FuncKeyTemplate]{{
 			From: "confd_func_key", By: "template_id", Load: loadFuncKeys, Blank: func(t *FuncKeyTemplate) { t.Keys = FuncKeys{} },
@@ -102,7 +102,8 @@ func declareFuncKeyTemplates(e *crud.Engine) {
 	})
 }
 
-// settled are the keys as they are stored: without lamps where there can be none and, in a user's own, without those that are inherited.
+// settled returns the keys as they are stored: without lamps if they cannot have one and, in a user's own, without inherited
+// ones.
 func (keys FuncKeys) settled(public bool) FuncKeys {
 	out := make(FuncKeys, len(keys))
 	for position, key := range keys {
@@ -115,7 +116,7 @@ func (keys FuncKeys) settled(public bool) FuncKeys {
 	return out
 }
 
-// positions are those of the keys, in their order.
+// positions returns the positions of the keys, in order.
 func (keys FuncKeys) positions() []string {
 	return slices.SortedFunc(maps.Keys(keys), func(a, b string) int {
 		first, _ := positionOf(a)
@@ -124,7 +125,7 @@ func (keys FuncKeys) positions() []string {
 	})
 }
 
-// text is how the database has what the key leads to.
+// text returns the key's destination as in the database.
 func (k *FuncKey) text() (string, error) {
 	if k.stored != "" {
 		return k.stored, nil
@@ -152,7 +153,7 @@ func (keys FuncKeys) checkTwins() error {
 	return nil
 }
 
-// first is the first attribute that says where the key leads, as refusals show it.
+// first returns the first attribute that says where the key leads, as refusals show it.
 func (d *FuncKeyDestination) first() (name, value string) {
 	schema := d.kind.schema()
 	for i := range schema.Properties {
@@ -200,14 +201,14 @@ func loadFuncKeys(ctx context.Context, c store.Conn, templates []*FuncKeyTemplat
 		if err := d.readAs(funcKeyKinds, row.Type, "", []byte(row.Keys)); err != nil {
 			return err
 		}
-		// What the destination shows of its target is filled in behind the pointer that both have.
+		// The attributes of the destination's target are filled in through the pointer that both share.
 		key.Destination.Destination, found[i] = *d, d
 		t.Keys[strconv.FormatInt(row.Position, 10)] = key
 	}
 	return showKeyTargets(ctx, c, found)
 }
 
-// saveFuncKeys writes the keys of a template that differ from what it had; the others keep their ids.
+// saveFuncKeys writes the keys of a template that differ from its old ones; the others keep their ids.
 func saveFuncKeys(ctx context.Context, c store.Conn, e *crud.Engine, change *crud.Change[FuncKeyTemplate]) error {
 	was := FuncKeys{}
 	if change.Old != nil {
@@ -230,7 +231,7 @@ func saveFuncKeys(ctx context.Context, c store.Conn, e *crud.Engine, change *cru
 	return nil
 }
 
-// has reports whether a key is at this position, whatever is shown of what it leads to.
+// has reports whether this key is at this position, ignoring the attributes of its target.
 func (keys FuncKeys) has(position string, key *FuncKey) bool {
 	other, ok := keys[position]
 	if !ok || other.BLF != key.BLF || other.Destination.kind != key.Destination.kind || (other.Label == nil) != (key.Label == nil) ||
@@ -242,7 +243,7 @@ func (keys FuncKeys) has(position string, key *FuncKey) bool {
 	return err == nil && otherErr == nil && one == two
 }
 
-// insertFuncKey writes one key, whose target must be of the template's tenant.
+// insertFuncKey writes one key, whose target must belong to the template's tenant.
 func insertFuncKey(ctx context.Context, c store.Conn, e *crud.Engine, t *FuncKeyTemplate, position string, key *FuncKey) error {
 	text, err := key.text()
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/ringfence/ringfence/internal/tenant"
 )
 
-// MOH is music on hold: what callers hear who wait. Others name it by its name.
+// MOH is music on hold: callers who wait hear it. Other objects refer to it by its name.
 type MOH struct {
 	UUID        string  `db:"uuid" json:"uuid" format:"uuid" readOnly:"true"`
 	TenantUUID  string  `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
@@ -69,11 +69,11 @@ func nameMOH(ctx context.Context, c store.Conn, change *crud.Change[MOH]) error 
 	return err
 }
 
-// musicUses take the name of a music on hold from the objects that have it, before it is deleted. The file of each collection whose objects
-// have one adds its own, made by forgetsMusic.
+// musicUses remove the name of a music on hold from the objects that have it, before it is deleted. The file of each collection
+// with such objects adds its own, made by forgetsMusic.
 var musicUses []func(ctx context.Context, c store.Conn, e *crud.Engine, gone *crud.Change[MOH]) error
 
-// forgetsMusic is one of musicUses, of a collection whose table has the name in its column music_on_hold.
+// forgetsMusic makes one of musicUses, for a collection whose table has the name in its column music_on_hold.
 func forgetsMusic[T any](field func(o *T) **string) func(context.Context, store.Conn, *crud.Engine, *crud.Change[MOH]) error {
 	return func(ctx context.Context, c store.Conn, e *crud.Engine, gone *crud.Change[MOH]) error {
 		k := crud.Of[T](e)
@@ -91,8 +91,8 @@ func forgetsMusic[T any](field func(o *T) **string) func(context.Context, store.
 	}
 }
 
-// checkMusicOnHold refuses to name a music on hold that the object's tenant does not have. It looks only when the name changes. Every
-// tenant has `default`; an empty name is none.
+// checkMusicOnHold refuses the name of a music on hold that the object's tenant does not have. It checks only a changed name.
+// Every tenant has `default`; an empty name means none.
 func checkMusicOnHold[T any](ctx context.Context, c store.Conn, e *crud.Engine, change *crud.Change[T], tenantUUID string, field func(o *T) **string) error {
 	name := *field(change.New)
 	if name == nil || *name == "" || *name == "default" {

@@ -11,7 +11,7 @@ import (
 	"github.com/ringfence/ringfence/internal/rest"
 )
 
-// timezoneNames are the names of the time zone database, sorted, one a line.
+// timezoneNames are the names of the time zone database, sorted, one per line.
 //
 //go:embed timezones.txt
 var timezoneNames string
@@ -21,7 +21,7 @@ type Timezone struct {
 	Name string `json:"zone_name" example:"Europe/Paris"`
 }
 
-// Timezones are all of them.
+// Timezones holds all of them.
 type Timezones struct {
 	Items []Timezone `json:"items"`
 	Total int        `json:"total"`

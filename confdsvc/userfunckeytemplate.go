@@ -20,7 +20,7 @@ type UserFuncKeyTemplate struct {
 
 func init() { resources = append(resources, declareUserFuncKeyTemplates) }
 
-// declareUserFuncKeyTemplates gives users templates: func_key_template_id, by paths of its own.
+// declareUserFuncKeyTemplates gives users templates: func_key_template_id, with its own paths.
 func declareUserFuncKeyTemplates(e *crud.Engine) {
 	const (
 		ofUser   = "/users/{user_id}/funckeys/templates"
@@ -72,7 +72,7 @@ func declareUserFuncKeyTemplates(e *crud.Engine) {
 	}
 }
 
-// giveTemplate is the template that a user has afterwards.
+// giveTemplate returns the id of the template that a user has after the change.
 func giveTemplate(u *User, t *FuncKeyTemplate) (*int64, error) {
 	switch {
 	case t.UserID != nil:
@@ -83,7 +83,7 @@ func giveTemplate(u *User, t *FuncKeyTemplate) (*int64, error) {
 	return &t.ID, nil
 }
 
-// changeTemplate is a handler that changes which template a user has.
+// changeTemplate returns a handler that changes the template of a user.
 func changeTemplate(e *crud.Engine, next func(u *User, t *FuncKeyTemplate) (*int64, error)) rest.Handler {
 	return func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 		scope, err := e.TenantOf(ctx, r)
@@ -111,7 +111,7 @@ func changeTemplate(e *crud.Engine, next func(u *User, t *FuncKeyTemplate) (*int
 	}
 }
 
-// listAssociations is a handler that lists who has which template, of the users whose column has the value of named.
+// listAssociations returns a handler that lists users and their templates, for the users whose column has the value of named.
 func listAssociations(
 	e *crud.Engine, column string, named func(ctx context.Context, c store.Conn, r *rest.Request, scope string) (int64, error),
 ) rest.Handler {

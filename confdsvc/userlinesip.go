@@ -12,7 +12,7 @@ import (
 
 func init() { resources = append(resources, declareUserLineSIP) }
 
-// declareUserLineSIP declares by what a user's telephone finds its own SIP endpoint: that of one of their lines, or of the first.
+// declareUserLineSIP declares how a user's telephone finds its own SIP endpoint: that of one of their lines, or of the first.
 func declareUserLineSIP(e *crud.Engine) {
 	for _, op := range []rest.Operation{
 		{Path: "/users/{user_uuid}/lines/{line_id}/associated/endpoints/sip", ID: "get_user_line_associated_endpoints_sip", Summary: "Read the SIP endpoint of a user's line"},
@@ -26,7 +26,7 @@ func declareUserLineSIP(e *crud.Engine) {
 	}
 }
 
-// userLineSIP takes the user by their UUID alone, so that there is one spelling for a token to allow or deny.
+// userLineSIP accepts only the user's UUID, so a token can allow or deny only one spelling.
 func userLineSIP(ctx context.Context, e *crud.Engine, r *rest.Request) (rest.Reply, error) {
 	view, err := r.View([]string{"merged"})
 	if err != nil {
@@ -61,7 +61,7 @@ func userLineSIP(ctx context.Context, e *crud.Engine, r *rest.Request) (rest.Rep
 	return rest.Reply{Body: endpoint}, err
 }
 
-// lineOf is the line of a user that a path names, or their main line where it names none.
+// lineOf returns the line of a user that a path names, or their main line if it names none.
 func lineOf(ctx context.Context, c store.Conn, e *crud.Engine, scope string, user *User, typed string) (*UserLine, error) {
 	if typed == "" {
 		if len(user.Lines) == 0 {

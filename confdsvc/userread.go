@@ -11,18 +11,18 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// OutgoingCallerID is one that a user can telephone with.
+// OutgoingCallerID is a caller ID with which a user can telephone.
 type OutgoingCallerID struct {
 	Type   string  `json:"type" enum:"main,associated,shared,anonymous" doc:"main: the tenant's main number. associated: one that incoming calls reach the user by. shared: one that all users of the tenant share."`
 	Number *string `json:"number,omitempty"`
 }
 
-// UserCTI is what the user's computer client keeps: nothing.
+// UserCTI is the stored state of the user's computer client: nothing.
 type UserCTI struct{}
 
 func init() { resources = append(resources, declareUserReads) }
 
-// declareUserReads adds what is read below a user and is no part of the object.
+// declareUserReads adds the operations that read something below a user that is not part of the object.
 func declareUserReads(e *crud.Engine) {
 	e.Add(rest.Operation{
 		Method: http.MethodGet, Path: "/users/{user_id}/callerids/outgoing", Access: "confd.users.{user_id}.callerids.outgoing.read",
@@ -45,7 +45,8 @@ func declareUserReads(e *crud.Engine) {
 	})
 }
 
-// outgoingCallerIDs are the tenant's main number, the numbers that lead to the user, the tenant's shared numbers, and none; each number once.
+// outgoingCallerIDs returns the tenant's main number, the numbers that lead to the user, the tenant's shared numbers, and none;
+// each number once.
 func outgoingCallerIDs(user *User, shared []*PhoneNumber) []OutgoingCallerID {
 	ids, seen := []OutgoingCallerID{}, map[string]bool{}
 	add := func(kind, number string) {
@@ -62,7 +63,7 @@ func outgoingCallerIDs(user *User, shared []*PhoneNumber) []OutgoingCallerID {
 	}
 	for _, incall := range user.Incalls {
 		for _, x := range incall.Extensions {
-			if !strings.HasPrefix(x.Exten, "_") { // a pattern is no number
+			if !strings.HasPrefix(x.Exten, "_") { // a pattern is not a number
 				add("associated", x.Exten)
 			}
 		}
@@ -73,7 +74,7 @@ func outgoingCallerIDs(user *User, shared []*PhoneNumber) []OutgoingCallerID {
 	return append(ids, OutgoingCallerID{Type: "anonymous"})
 }
 
-// ofUser is a handler that reads something of the user whom the path names.
+// ofUser returns a handler that reads something of the user that the path names.
 func ofUser(e *crud.Engine, read func(ctx context.Context, c store.Conn, user *User) (any, error)) rest.Handler {
 	return func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 		scope, err := e.TenantOf(ctx, r)

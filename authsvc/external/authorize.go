@@ -61,7 +61,7 @@ func (h *Host) authorize(ctx context.Context, r *rest.Request) (rest.Reply, erro
 		defer cancel()
 		err := guarded(authType, func() error { return h.deliver(ctx, r, authType, p, run, message) })
 		if err != nil {
-			slog.Warn("an external authorization could not be taken", "type", authType, "user", p.UserUUID, "error", err)
+			slog.Warn("an external authorization failed", "type", authType, "user", p.UserUUID, "error", err)
 		} else {
 			slog.Info("an external service was authorized", "type", authType, "user", p.UserUUID)
 		}

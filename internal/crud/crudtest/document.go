@@ -530,8 +530,8 @@ func (x *documentTrial) audit() {
 	}
 }
 
-// secrets: no reply shows them unless it should, nor does the audit, and the table has them only encrypted; changing one is a
-// change.
+// secrets: no reply shows them unless it should, nor does the audit, and the table does not hold them in plain text; changing
+// one is a change.
 func (x *documentTrial) secrets() {
 	first := Object{}
 	for _, name := range x.doc.Secrets {

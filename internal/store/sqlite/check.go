@@ -39,7 +39,7 @@ func (db *DB) check(ctx context.Context) error {
 	case err != nil && damaged(err):
 		return db.damage(err.Error())
 	case err != nil && limited.Err() != nil && ctx.Err() == nil:
-		slog.Info("the database is large: the check at the start has ended before it was complete, and has found no damage", "file", db.path, "after", checkTime)
+		slog.Info("the database is large: the check at the start ended early, and found no damage", "file", db.path, "after", checkTime)
 		return nil
 	case err != nil:
 		return fmt.Errorf("checking the database %s: %w", db.path, err)
@@ -60,7 +60,7 @@ func (db *DB) damage(what string) error {
 // may return half of what was written, and writes may be lost with the file.
 func (db *DB) translate(ctx context.Context, err error) error {
 	if err != nil && damaged(err) && db.broken.CompareAndSwap(false, true) {
-		slog.ErrorContext(ctx, "nothing is read or written any more until the next start", "error", db.damage(err.Error()))
+		slog.ErrorContext(ctx, "the database file is damaged: nothing is read or written until the next start", "error", db.damage(err.Error()))
 	}
 	return translate(ctx, err)
 }
