@@ -13,6 +13,14 @@ import (
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
 
+// given is what the policies give that are linked: more than those have who only manage users, or groups.
+var given = []any{"auth.tenants.read"}
+
+// giveAccess has a policy give something.
+func giveAccess(c *crudtest.Client, _, policy crudtest.Object) {
+	c.Do(http.MethodPut, "/policies/"+policy.Text("uuid"), crudtest.Object{"acl": given}).Want(http.StatusOK)
+}
+
 // TestResources tests every collection that belongs to tenants by what it declares.
 func TestResources(t *testing.T) {
 	var service *authsvc.Service
@@ -46,6 +54,16 @@ func TestResources(t *testing.T) {
 				},
 				Values: func(n int) crudtest.Object { return crudtest.Object{"name": fmt.Sprintf("Other%d", n)} },
 				Except: []string{"slug"},
+				Links: map[string]crudtest.Link{
+					"users": {
+						Ready: func(c *crudtest.Client, group, _ crudtest.Object) {
+							policy := c.Create("/policies", crudtest.Object{"name": "Of " + group.Text("name"), "acl": given})
+							c.Do(http.MethodPut, "/groups/"+group.Text("uuid")+"/policies/"+policy.Text("uuid"), nil).Want(http.StatusNoContent)
+						},
+						Refused: "auth.groups.#",
+					},
+					"policies": {Ready: giveAccess, Refused: "auth.groups.#"},
+				},
 			},
 			"policies": {
 				Minimal: func(_ *crudtest.Client, n int) crudtest.Object {
@@ -62,6 +80,7 @@ func TestResources(t *testing.T) {
 				},
 				Values: func(n int) crudtest.Object { return crudtest.Object{"username": fmt.Sprintf("other%d", n)} },
 				Except: []string{"uuid", "password", "email_address"}, // chosen on create alone
+				Links:  map[string]crudtest.Link{"policies": {Ready: giveAccess, Refused: "auth.users.#"}},
 			},
 		},
 		Documents: map[string]crudtest.Document{

@@ -41,8 +41,9 @@ type DescribedLink struct {
 	LeftHas, RightHas         Count
 	LeftDeleted, RightDeleted Deletion
 	LeftShown, RightShown     bool // whether an object of that side shows the other
-	AcrossTenants             bool
-	Row                       *rest.Schema // the body of put, or nil
+	AcrossTenants, Strict     bool
+	Accesses                  map[string]string // of Only, as the paths have them: "confd.users.{user_id}.lines.{line_id}.update"
+	Row                       *rest.Schema      // the body of put, or nil
 	Set, SetBack              *DescribedList
 }
 
@@ -149,7 +150,10 @@ func (d *Documents[T]) row() (table string, zero any) {
 func (j *joint[L, R]) describe(into *Described) {
 	d := DescribedLink{
 		Left: j.left.Path, Right: j.right.Path, Path: j.Path, One: j.right.Singular, Only: j.Only, LeftHas: j.LeftHas, RightHas: j.RightHas,
-		LeftDeleted: j.LeftDeleted, RightDeleted: j.RightDeleted, AcrossTenants: j.AcrossTenants,
+		LeftDeleted: j.LeftDeleted, RightDeleted: j.RightDeleted, AcrossTenants: j.AcrossTenants, Strict: j.Strict, Accesses: map[string]string{},
+	}
+	for i, op := range j.operations() {
+		d.Accesses[j.Only[i]] = op.Access
 	}
 	for _, s := range j.LeftShows {
 		d.LeftShown = d.LeftShown || s.of() == reflect.TypeFor[L]()

@@ -3,6 +3,7 @@ package crudtest
 import (
 	"maps"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -45,12 +46,24 @@ func (x *trial) links() {
 			x.makeAndEnd()
 			x.cardinality()
 			x.linkedTenants()
+			x.linkedAcross()
+			x.strict()
+			x.denied()
 			x.deletions()
 		}
 		if x.may("create") {
 			x.createLinked()
 		}
 	}
+}
+
+// called is all that a path can name an object by.
+func (x *trial) called(o Object) []string {
+	var out []string
+	for _, key := range slices.Concat(x.k.Keys, x.k.Names) {
+		out = append(out, o.Text(key))
+	}
+	return out
 }
 
 func (x *linkTrial) may(operation string) bool { return slices.Contains(x.l.Only, operation) }
@@ -96,8 +109,12 @@ func (x *linkTrial) makeAndEnd() {
 	leftBefore, rightBefore := x.a.Get(leftPath).Body, x.a.Get(rightPath).Body
 	x.audits(1, "linking "+x.l.Path, func() { x.link(left, right) })
 	x.audits(0, "linking "+x.l.Path+" again", func() { x.link(left, right) })
-	for _, key := range x.left.k.Keys { // by whichever key
-		x.a.Do(http.MethodPut, x.left.one(left, key)+"/"+x.l.Path+"/"+right.Text(x.right.k.Keys[0]), nil).Want(http.StatusNoContent)
+	for _, key := range x.left.called(left) { // by whichever keys
+		for _, other := range x.right.called(right) {
+			x.audits(0, "linking "+x.l.Path+" by other keys", func() {
+				x.a.Do(http.MethodPut, x.left.all()+"/"+key+"/"+x.l.Path+"/"+other, nil).Want(http.StatusNoContent)
+			})
+		}
 	}
 	if shown := x.a.Get(leftPath).Body != leftBefore; shown != x.l.LeftShown {
 		x.Errorf("%s: the left side shows it: %t", x.l.Path, shown)
@@ -194,6 +211,123 @@ func (x *linkTrial) linkedTenants() {
 		x.Errorf("%s: another tenant changed %s to %s", x.l.Path, before, after)
 	}
 }
+
+// linkedAcross: who sees objects of two tenants can link them in one direction at least, if the link lets them. Who sees one of the two
+// neither makes nor ends it, and is not shown the other.
+func (x *linkTrial) linkedAcross() {
+	if !x.l.AcrossTenants {
+		return
+	}
+	linked := 0
+	for _, of := range [][2]*Client{{x.a, x.a1}, {x.a1, x.a}} {
+		left, right := x.left.make(of[0], nil), x.right.make(of[1], nil)
+		x.ready(x.a, left, right)
+		refused := func() {
+			x.a1.Do(http.MethodPut, x.pair(left, right), nil).Want(http.StatusNotFound)
+			if x.may("delete") {
+				x.a1.Do(http.MethodDelete, x.pair(left, right), nil).Want(http.StatusNotFound)
+			}
+		}
+		x.audits(0, "linking what one does not see", refused)
+		if x.a.Do(http.MethodPut, x.pair(left, right), nil).Status != http.StatusNoContent {
+			continue // it has a rule of its own
+		}
+		linked++
+		x.audits(0, "ending what one does not see", refused)
+		lists := map[string][2]string{"list": {x.left.at(left), x.l.Path}, "list_back": {x.right.at(right), x.l.Left}}
+		for operation, path := range lists {
+			if !x.may(operation) {
+				continue
+			}
+			if l := x.a.Get(path[0] + "/" + path[1]).List(); *l.Total != 1 {
+				x.Errorf("%s across tenants: %s shows %v", x.l.Path, operation, l.Items)
+			}
+			if x.a1.Get(path[0]).Status == http.StatusNotFound {
+				x.a1.Get(path[0] + "/" + path[1]).Want(http.StatusNotFound)
+			} else if l := x.a1.Get(path[0] + "/" + path[1]).List(); *l.Total != 0 || len(l.Items) != 0 {
+				x.Errorf("%s across tenants: %s shows the tenant below %v", x.l.Path, operation, l.Items)
+			}
+		}
+		x.audits(1, "ending "+x.l.Path+" across tenants", func() { x.end(left, right) })
+	}
+	if linked == 0 {
+		x.Errorf("%s: nothing is linked across tenants", x.l.Path)
+	}
+}
+
+// strict: who may not make or end a strict link is answered the same whether there is one or not, and changes nothing.
+func (x *linkTrial) strict() {
+	if !x.l.Strict {
+		return
+	}
+	if x.rules.Refused == "" {
+		x.Errorf("the suite has nobody whom the strict link %s refuses", x.l.Path)
+		return
+	}
+	left, right := x.objects(x.a)
+	caller := x.a.holding(x.rules.Refused)
+	ask := func(method, path string) (refusal string) {
+		x.audits(0, "a refused "+method+" of "+path, func() {
+			refusal = moment.ReplaceAllString(caller.Do(method, path, nil).Want(http.StatusForbidden).Body, "")
+		})
+		return refusal
+	}
+	asked := map[string][2]string{
+		"put": {http.MethodPut, x.pair(left, right)}, "delete": {http.MethodDelete, x.pair(left, right)}, "delete_all": {http.MethodDelete, x.below(left)},
+	}
+	without := map[string]string{}
+	for operation, request := range asked {
+		if x.may(operation) {
+			without[operation] = ask(request[0], request[1])
+		}
+	}
+	x.audits(1, "linking "+x.l.Path+" after refusals", func() { x.link(left, right) })
+	for operation, refusal := range without {
+		if got := ask(asked[operation][0], asked[operation][1]); got != refusal {
+			x.Errorf("%s: %s of a link is refused with %s, and of none with %s", x.l.Path, operation, got, refusal)
+		}
+	}
+	x.audits(1, "ending "+x.l.Path+" after refusals", func() { x.end(left, right) })
+}
+
+// denied: who is denied an operation by one key of an object is refused it by every other.
+func (x *linkTrial) denied() {
+	left, right := x.objects(x.a)
+	x.link(left, right)
+	for operation, method := range map[string]string{
+		"put": http.MethodPut, "delete": http.MethodDelete, "delete_all": http.MethodDelete, "list": http.MethodGet, "one": http.MethodGet,
+	} {
+		if !x.may(operation) {
+			continue
+		}
+		parameters := placeholder.FindAllString(x.l.Accesses[operation], -1)
+		path := x.left.all() + "/" + parameters[0] + "/" + x.l.Path
+		lefts, rights := x.left.called(left), []string{""}
+		switch {
+		case operation == "one":
+			path = x.left.all() + "/" + parameters[0] + "/" + x.l.One
+		case len(parameters) == 2:
+			path, rights = path+"/"+parameters[1], x.right.called(right)
+		}
+		var names []*strings.Replacer
+		for _, one := range lefts {
+			for _, other := range rights {
+				names = append(names, strings.NewReplacer(parameters[0], one, parameters[len(parameters)-1], other))
+			}
+		}
+		for i, typed := range names {
+			for j, meant := range names {
+				if i != j {
+					caller := x.a.holding(x.Access, "!"+meant.Replace(x.l.Accesses[operation]))
+					x.audits(0, "what is denied", func() { caller.Do(method, typed.Replace(path), nil).Want(http.StatusForbidden).Says("denies") })
+				}
+			}
+		}
+	}
+}
+
+// placeholder is a parameter of a path or an access.
+var placeholder = regexp.MustCompile(`\{[^}]*\}`)
 
 // deletions: what becomes of a link, and of the other side, when one side is deleted.
 func (x *linkTrial) deletions() {

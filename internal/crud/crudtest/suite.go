@@ -69,6 +69,8 @@ type Link struct {
 	Ready func(c *Client, left, right Object)
 	// Kept says which sides cannot be deleted while they are linked though the link does not say so: their resource's Guard does.
 	Kept []string // "left", "right"
+	// Refused is an access of callers who may neither make nor end a strict link of two objects that Ready has prepared.
+	Refused string
 }
 
 // Client is somebody who may do all that the service has, in one tenant.
@@ -91,6 +93,12 @@ func (c *Client) Once(what string, create func() Object) Object {
 // In is the same caller, who acts in another tenant.
 func (c *Client) In(tenant string) *Client {
 	return &Client{Client: c.With(resttest.Header("Wazo-Tenant", tenant)), Tenant: tenant, w: c.w}
+}
+
+// holding is somebody else of the same tenant, who has these accesses alone.
+func (c *Client) holding(accesses ...string) *Client {
+	c.T.Helper()
+	return c.w.holder(c.T, c.Tenant, accesses...)
 }
 
 // Run runs the suite: a test for each database, within it one for each resource, and within that one for each check.
@@ -193,7 +201,13 @@ func (w *world) addTenant(tb testing.TB, tenant, parent string) {
 
 func (w *world) client(tb testing.TB, tenant string) *Client {
 	tb.Helper()
-	set, err := acl.Compile([]string{w.Access})
+	return w.holder(tb, tenant, w.Access)
+}
+
+// holder is a caller of a tenant with these accesses.
+func (w *world) holder(tb testing.TB, tenant string, accesses ...string) *Client {
+	tb.Helper()
+	set, err := acl.Compile(accesses)
 	if err != nil {
 		tb.Fatal(err)
 	}
