@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ringfence/ringfence/internal/rest/resttest"
 	"github.com/ringfence/ringfence/internal/store"
 )
 
@@ -13,13 +14,13 @@ func TestAuditIsForWhoMayReadTheObject(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)
 		admin := s.admin()
-		ann, bob := s.do("POST", "/users", admin, `{"username":"ann"}`).text(t, "uuid"), s.do("POST", "/users", admin, `{"username":"bob"}`).text(t, "uuid")
-		policy := s.do("POST", "/policies", admin, `{"name":"p","slug":"Slug_1"}`).text(t, "uuid")
-		group := s.do("POST", "/groups", admin, `{"name":"g"}`).text(t, "uuid")
-		s.do("PUT", "/users/"+ann+"/policies/Slug_1", admin, "").want(t, 204)
-		s.do("PUT", "/users/"+bob+"/emails", admin, `{"emails":[{"address":"b@example.com","main":true}]}`).want(t, 200)
-		s.do("PUT", "/backends/ldap", admin, `{"host":"h.example.com","port":636,"protocol_security":"ldaps","user_base_dn":"dc=x","user_login_attribute":"uid","user_email_attribute":"mail"}`).want(t, 200)
-		s.do("DELETE", "/users/"+bob, admin, "").want(t, 204)
+		ann, bob := s.do("POST", "/users", admin, `{"username":"ann"}`).Text("uuid"), s.do("POST", "/users", admin, `{"username":"bob"}`).Text("uuid")
+		policy := s.do("POST", "/policies", admin, `{"name":"p","slug":"Slug_1"}`).Text("uuid")
+		group := s.do("POST", "/groups", admin, `{"name":"g"}`).Text("uuid")
+		s.do("PUT", "/users/"+ann+"/policies/Slug_1", admin, "").Want(204)
+		s.do("PUT", "/users/"+bob+"/emails", admin, `{"emails":[{"address":"b@example.com","main":true}]}`).Want(200)
+		s.do("PUT", "/backends/ldap", admin, `{"host":"h.example.com","port":636,"protocol_security":"ldaps","user_base_dn":"dc=x","user_login_attribute":"uid","user_email_attribute":"mail"}`).Want(200)
+		s.do("DELETE", "/users/"+bob, admin, "").Want(204)
 		all := []string{"backends ldap", "groups " + group, "policies " + policy, "users " + ann, "users " + bob, "users/emails " + bob, "users/policies " + ann + "/" + policy}
 		type entries = []string
 		for i, c := range []struct {
@@ -48,8 +49,8 @@ func TestAuditIsForWhoMayReadTheObject(t *testing.T) {
 			{[]string{"!auth.users.read"}, entries{}},
 		} {
 			_, _, token := s.account(admin, "reader"+string(rune('a'+i)), c.holds...)
-			about := func(query string) (got []string, l list) {
-				l = s.do("GET", "/audit"+query, token, "").list(t)
+			about := func(query string) (got []string, l resttest.List) {
+				l = s.do("GET", "/audit"+query, token, "").List()
 				for _, item := range l.Items {
 					if key := item["resource"].(string) + " " + item["object"].(string); slices.Contains(all, key) {
 						got = append(got, key)
@@ -66,8 +67,8 @@ func TestAuditIsForWhoMayReadTheObject(t *testing.T) {
 			for _, key := range all {
 				for _, query := range []string{"?service=auth&object=", "?search=", "?limit=1&object="} {
 					_, object, _ := strings.Cut(key, " ")
-					if got, l := about(query + object); len(got) > len(c.shown) || l.Total != everything.Total || len(c.shown) == 0 && l.Filtered > 0 {
-						t.Errorf("%q: %s: %q of %d", c.holds, query+object, got, l.Total)
+					if got, l := about(query + object); len(got) > len(c.shown) || *l.Total != *everything.Total || len(c.shown) == 0 && *l.Filtered > 0 {
+						t.Errorf("%q: %s: %q of %d", c.holds, query+object, got, *l.Total)
 					}
 				}
 			}
@@ -81,14 +82,14 @@ func TestAuditFollowsTheTenant(t *testing.T) {
 		s := newServer(t, db)
 		admin := s.admin()
 		a, b := s.tenant(admin, "a"), s.tenant(admin, "b")
-		a1 := s.tenant(admin, "a1", in(a))
+		a1 := s.tenant(admin, "a1", resttest.In(a))
 		lordA, lordB := s.lord(admin, a, "lord-a"), s.lord(admin, b, "lord-b")
-		user := s.do("POST", "/users", admin, `{"username":"ann"}`, in(a1)).text(t, "uuid")
-		s.do("PUT", "/users/"+user, lordA, `{"firstname":"Ann"}`).want(t, 200)  // acting in a
-		s.do("PUT", "/users/"+user, admin, `{"firstname":"Anna"}`).want(t, 200) // and in the master tenant
+		user := s.do("POST", "/users", admin, `{"username":"ann"}`, resttest.In(a1)).Text("uuid")
+		s.do("PUT", "/users/"+user, lordA, `{"firstname":"Ann"}`).Want(200)  // acting in a
+		s.do("PUT", "/users/"+user, admin, `{"firstname":"Anna"}`).Want(200) // and in the master tenant
 		seen := func(token, object string) int {
 			t.Helper()
-			return s.do("GET", "/audit?object="+object, token, "").list(t).Filtered
+			return *s.do("GET", "/audit?object="+object, token, "").List().Filtered
 		}
 		check := func(object string, ofA, ofB, ofAdmin int) {
 			t.Helper()
@@ -98,13 +99,13 @@ func TestAuditFollowsTheTenant(t *testing.T) {
 		}
 		check(user, 3, 0, 3)
 		check(a1, 1, 0, 1)
-		s.do("PUT", move(a1, b), admin, "").want(t, 204)
+		s.do("PUT", move(a1, b), admin, "").Want(204)
 		check(user, 0, 3, 3)
 		check(a1, 0, 2, 2)
-		s.do("DELETE", "/tenants/"+a1, lordB, "").want(t, 204)
+		s.do("DELETE", "/tenants/"+a1, lordB, "").Want(204)
 		check(user, 0, 0, 3)
 		check(a1, 0, 0, 3)
-		s.do("POST", "/tenants", lordB, `{"uuid":"`+a1+`"}`).want(t, 409)
+		s.do("POST", "/tenants", lordB, `{"uuid":"`+a1+`"}`).Want(409)
 		check(a1, 0, 0, 3)
 	})
 }

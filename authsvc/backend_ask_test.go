@@ -14,6 +14,7 @@ import (
 
 	"github.com/ringfence/ringfence/authsvc"
 	"github.com/ringfence/ringfence/authsvc/password"
+	"github.com/ringfence/ringfence/internal/rest/resttest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
@@ -66,7 +67,7 @@ func TestBackendThatHangs(t *testing.T) {
 		for range 5 {
 			s.admin()
 			s.fails(byOther, "admin", "wrong")
-			s.do("POST", "/token", "", byAcme, basic("admin", adminPassword)).want(t, 200)
+			s.do("POST", "/token", "", byAcme, resttest.Basic("admin", adminPassword)).Want(200)
 		}
 		s.waitFor(32, h.Name(), acme)
 		close(h.release)
@@ -102,14 +103,14 @@ func TestUndecidedIsNoGuess(t *testing.T) {
 				leave()
 				return authsvc.Identity{}, errors.New("too late")
 			}
-			s.do("POST", "/token", "", "{}", basic("al", "of the guest's"), func(r *http.Request) { *r = *r.WithContext(ctx) })
+			s.do("POST", "/token", "", "{}", resttest.Basic("al", "of the guest's"), func(r *http.Request) { *r = *r.WithContext(ctx) })
 		}
 		g.answer = says(authsvc.Identity{UserUUID: alice})
-		s.do("POST", "/token", "", "{}", basic("al", "of the guest's")).want(t, 200)
+		s.do("POST", "/token", "", "{}", resttest.Basic("al", "of the guest's")).Want(200)
 		g.answer = refuses // but a refused login is one
 		s.fails("{}", "bob", "wrong")
 		s.fails("{}", "bob", "wrong")
-		s.do("POST", "/token", "", "{}", basic("bob", "wrong")).want(t, 429)
+		s.do("POST", "/token", "", "{}", resttest.Basic("bob", "wrong")).Want(429)
 	})
 }
 
@@ -128,8 +129,8 @@ func TestUndecidedGuessesAreBounded(t *testing.T) {
 			return authsvc.Identity{}, errors.New("it is down")
 		}}
 		s.svc.UseBackends([]authsvc.Backend{s.svc.DatabaseBackend(), down})
-		byEvil, in := `{"tenant_id":"`+evil+`"}`, basic("alice", "secret of alice")
-		s.do("POST", "/token", "", byEvil, in).want(t, 200)
+		byEvil, in := `{"tenant_id":"`+evil+`"}`, resttest.Basic("alice", "secret of alice")
+		s.do("POST", "/token", "", byEvil, in).Want(200)
 		for range 100 {
 			s.undecided(byEvil, "alice", "wrong")
 		}
@@ -138,9 +139,9 @@ func TestUndecidedGuessesAreBounded(t *testing.T) {
 		if down.asked != asked {
 			t.Error("the backend was asked")
 		}
-		s.do("POST", "/token", "", "{}", in).want(t, 200) // Alice herself names another tenant, or none
+		s.do("POST", "/token", "", "{}", in).Want(200) // Alice herself names another tenant, or none
 		s.pass(time.Minute)
-		s.do("POST", "/token", "", byEvil, in).want(t, 200)
+		s.do("POST", "/token", "", byEvil, in).Want(200)
 	})
 }
 
@@ -184,9 +185,9 @@ func TestTroubleTakesAllTheTime(t *testing.T) {
 		"out of reach": fmt.Sprintf(`"host":"0.0.0.0","port":%d`, silent),
 	} {
 		tenant := s.tenant(admin, strings.ReplaceAll(name, " ", "-"))
-		s.do("PUT", "/backends/ldap", admin, `{`+where+`,"user_base_dn":"dc=example","user_login_attribute":"uid","user_email_attribute":"mail"}`, in(tenant)).want(t, 200)
+		s.do("PUT", "/backends/ldap", admin, `{`+where+`,"user_base_dn":"dc=example","user_login_attribute":"uid","user_email_attribute":"mail"}`, resttest.In(tenant)).Want(200)
 		for _, security := range []string{"", "tls", "ldaps"} {
-			s.do("PUT", "/backends/ldap", admin, strings.Replace(`{`+where+`,"protocol_security":"S","user_base_dn":"dc=example","user_login_attribute":"uid","user_email_attribute":"mail"}`, `"S"`, `"`+security+`"`, 1), in(tenant)).want(t, 200)
+			s.do("PUT", "/backends/ldap", admin, strings.Replace(`{`+where+`,"protocol_security":"S","user_base_dn":"dc=example","user_login_attribute":"uid","user_email_attribute":"mail"}`, `"S"`, `"`+security+`"`, 1), resttest.In(tenant)).Want(200)
 			began := time.Now()
 			s.undecided(`{"tenant_id":"`+tenant+`"}`, "alice", "x")
 			if took := time.Since(began); took < all {

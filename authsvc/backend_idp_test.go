@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ringfence/ringfence/internal/rest/resttest"
 	"github.com/ringfence/ringfence/internal/store"
 )
 
@@ -13,50 +14,50 @@ func TestIDP(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)
 		admin := s.admin()
-		if a := s.do("GET", "/idp", admin, "").want(t, 200); a.body != `{"total":4,"filtered":4,"items":["default","ldap","native","saml"]}` {
-			t.Errorf("methods: %s", a.body)
+		if a := s.do("GET", "/idp", admin, "").Want(200); a.Body != `{"total":4,"filtered":4,"items":["default","ldap","native","saml"]}` {
+			t.Errorf("methods: %s", a.Body)
 		}
 		user, _, token := s.account(admin, "user", "confd.#")
 		method := func(want string) {
 			t.Helper()
-			if got := s.do("GET", "/users/"+user, admin, "").want(t, 200).text(t, "authentication_method"); got != want {
+			if got := s.do("GET", "/users/"+user, admin, "").Want(200).Text("authentication_method"); got != want {
 				t.Errorf("the method is %s, want %s", got, want)
 			}
 		}
-		s.do("PUT", "/idp/ldap/users/"+user, admin, "").want(t, 204)
+		s.do("PUT", "/idp/ldap/users/"+user, admin, "").Want(204)
 		method("ldap")
 		s.fails("{}", "user", "secret of user")
-		s.do("DELETE", "/idp/saml/users/"+user, admin, "").want(t, 204)
+		s.do("DELETE", "/idp/saml/users/"+user, admin, "").Want(204)
 		method("ldap")
-		s.do("DELETE", "/idp/ldap/users/"+user, admin, "").want(t, 204)
+		s.do("DELETE", "/idp/ldap/users/"+user, admin, "").Want(204)
 		method("default")
 		s.login("user", "secret of user")
-		s.do("DELETE", "/idp/default/users/"+user, admin, "").want(t, 204)
+		s.do("DELETE", "/idp/default/users/"+user, admin, "").Want(204)
 		method("default")
-		s.do("PUT", "/idp/native/users", admin, `{"users":[{"uuid":"`+strings.ToUpper(user)+`"},{"uuid":"`+user+`"}]}`).want(t, 204)
+		s.do("PUT", "/idp/native/users", admin, `{"users":[{"uuid":"`+strings.ToUpper(user)+`"},{"uuid":"`+user+`"}]}`).Want(204)
 		method("native")
-		s.do("GET", "/token/"+token, "", "").want(t, 200)
+		s.do("GET", "/token/"+token, "", "").Want(200)
 
 		const nobody = "7d7e0f5e-2c5a-4b0e-8f0a-000000000000"
-		s.do("PUT", "/idp/ldap/users", admin, `{"users":[{"uuid":"`+user+`"},{"uuid":"`+nobody+`"}]}`).refused(t, 404, "unknown-user")
+		s.do("PUT", "/idp/ldap/users", admin, `{"users":[{"uuid":"`+user+`"},{"uuid":"`+nobody+`"}]}`).Refused(404, "unknown-user")
 		method("native") // all or none
 		for _, m := range []string{"PUT", "DELETE"} {
-			s.do(m, "/idp/ldap/users/"+nobody, admin, "").refused(t, 404, "unknown-user")
-			s.do(m, "/idp/ldap/users/17", admin, "").refused(t, 404, "unknown-user")
-			s.do(m, "/idp/radius/users/"+user, admin, "").refused(t, 404, "unknown-idp-type")
+			s.do(m, "/idp/ldap/users/"+nobody, admin, "").Refused(404, "unknown-user")
+			s.do(m, "/idp/ldap/users/17", admin, "").Refused(404, "unknown-user")
+			s.do(m, "/idp/radius/users/"+user, admin, "").Refused(404, "unknown-idp-type")
 		}
-		s.do("PUT", "/idp/radius/users", admin, `{"users":[]}`).refused(t, 404, "unknown-idp-type")
-		s.do("PUT", "/idp/ldap/users", admin, `{"users":[]}`).want(t, 204)
-		s.do("PUT", "/idp/ldap/users", admin, `{}`).refused(t, 400, "invalid-data").json(t, "details.users")
-		s.do("PUT", "/idp/ldap/users", admin, `{"users":[{"uuid":"17"}]}`).refused(t, 400, "invalid-data")
+		s.do("PUT", "/idp/radius/users", admin, `{"users":[]}`).Refused(404, "unknown-idp-type")
+		s.do("PUT", "/idp/ldap/users", admin, `{"users":[]}`).Want(204)
+		s.do("PUT", "/idp/ldap/users", admin, `{}`).Refused(400, "invalid-data").JSON("details.users")
+		s.do("PUT", "/idp/ldap/users", admin, `{"users":[{"uuid":"17"}]}`).Refused(400, "invalid-data")
 
 		// Another tenant's users do not exist.
 		below := s.tenant(admin, "below")
-		s.do("PUT", "/idp/ldap/users/"+user, admin, "", in(below)).refused(t, 404, "unknown-user")
-		there := s.do("POST", "/users", admin, `{}`, in(below)).want(t, 200).text(t, "uuid")
-		s.do("PUT", "/idp/ldap/users/"+there, admin, "").want(t, 204)
+		s.do("PUT", "/idp/ldap/users/"+user, admin, "", resttest.In(below)).Refused(404, "unknown-user")
+		there := s.do("POST", "/users", admin, `{}`, resttest.In(below)).Want(200).Text("uuid")
+		s.do("PUT", "/idp/ldap/users/"+there, admin, "").Want(204)
 
-		changes := s.do("GET", "/audit?action=create_idp_user&object="+user, admin, "").list(t)
+		changes := s.do("GET", "/audit?action=create_idp_user&object="+user, admin, "").List()
 		if len(changes.Items) != 1 {
 			t.Fatalf("audit: %v", changes)
 		}
@@ -73,16 +74,16 @@ func TestLastAdministratorsMethod(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)
 		admin := s.admin()
-		me := s.do("GET", "/token/"+admin, "", "").want(t, 200).text(t, "data.auth_id")
-		master := s.do("GET", "/tenants?name=master", admin, "").list(t).Items[0]["uuid"].(string)
-		s.do("PUT", "/idp/ldap/users/"+me, admin, "").refused(t, 409, "last-administrator")
-		s.do("PUT", "/idp/ldap/users", admin, `{"users":[{"uuid":"`+me+`"}]}`).refused(t, 409, "last-administrator")
-		s.do("PUT", "/tenants/"+master, admin, `{"default_authentication_method":"ldap"}`).want(t, 200) // the administrator's own is native
-		s.do("DELETE", "/idp/native/users/"+me, admin, "").refused(t, 409, "last-administrator")
-		s.do("PUT", "/tenants/"+master, admin, `{"default_authentication_method":"native"}`).want(t, 200)
-		s.do("DELETE", "/idp/native/users/"+me, admin, "").want(t, 204)
+		me := s.do("GET", "/token/"+admin, "", "").Want(200).Text("data.auth_id")
+		master := s.do("GET", "/tenants?name=master", admin, "").List().Items[0]["uuid"].(string)
+		s.do("PUT", "/idp/ldap/users/"+me, admin, "").Refused(409, "last-administrator")
+		s.do("PUT", "/idp/ldap/users", admin, `{"users":[{"uuid":"`+me+`"}]}`).Refused(409, "last-administrator")
+		s.do("PUT", "/tenants/"+master, admin, `{"default_authentication_method":"ldap"}`).Want(200) // the administrator's own is native
+		s.do("DELETE", "/idp/native/users/"+me, admin, "").Refused(409, "last-administrator")
+		s.do("PUT", "/tenants/"+master, admin, `{"default_authentication_method":"native"}`).Want(200)
+		s.do("DELETE", "/idp/native/users/"+me, admin, "").Want(204)
 		s.admin()
-		s.do("PUT", "/tenants/"+master, admin, `{"default_authentication_method":"ldap"}`).refused(t, 409, "last-administrator")
+		s.do("PUT", "/tenants/"+master, admin, `{"default_authentication_method":"ldap"}`).Refused(409, "last-administrator")
 	})
 }
 
@@ -90,13 +91,13 @@ func TestConfig(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)
 		admin := s.admin()
-		a := s.do("GET", "/config", admin, "").want(t, 200)
-		if a.json(t, "debug") != false || a.json(t, "profiling_enabled") != false || a.json(t, "default_token_lifetime") != 7200.0 {
-			t.Errorf("config: %s", a.body)
+		a := s.do("GET", "/config", admin, "").Want(200)
+		if a.JSON("debug") != false || a.JSON("profiling_enabled") != false || a.JSON("default_token_lifetime") != 7200.0 {
+			t.Errorf("config: %s", a.Body)
 		}
-		a = s.do("PATCH", "/config", admin, `[{"op":"replace","path":"/debug","value":true},{"op":"replace","path":"/profiling_enabled","value":true}]`).want(t, 200)
-		if a.json(t, "debug") != true || a.json(t, "profiling_enabled") != true || s.do("GET", "/config", admin, "").want(t, 200).body != a.body {
-			t.Errorf("config: %s", a.body)
+		a = s.do("PATCH", "/config", admin, `[{"op":"replace","path":"/debug","value":true},{"op":"replace","path":"/profiling_enabled","value":true}]`).Want(200)
+		if a.JSON("debug") != true || a.JSON("profiling_enabled") != true || s.do("GET", "/config", admin, "").Want(200).Body != a.Body {
+			t.Errorf("config: %s", a.Body)
 		}
 		for name, body := range map[string]string{
 			"object": `{}`, "nothing": ` `, "operation": `[{"op":"add","path":"/debug","value":true}]`,
@@ -104,20 +105,20 @@ func TestConfig(t *testing.T) {
 			"no value": `[{"op":"replace","path":"/debug"}]`, "step": `[1]`, "null": `[null]`,
 			"second step": `[{"op":"replace","path":"/debug","value":false},{"op":"replace","path":"/x","value":true}]`,
 		} {
-			t.Run(name, func(t *testing.T) { s.do("PATCH", "/config", admin, body).refused(t, 400, "invalid-data") })
+			t.Run(name, func(t *testing.T) { s.do("PATCH", "/config", admin, body).For(t).Refused(400, "invalid-data") })
 		}
-		if s.do("GET", "/config", admin, "").json(t, "debug") != true {
+		if s.do("GET", "/config", admin, "").JSON("debug") != true {
 			t.Error("a refused patch was done in part")
 		}
-		s.do("PATCH", "/config", admin, `[{"op":"replace","path":"/debug","value":false},{"op":"replace","path":"/profiling_enabled","value":false}]`).want(t, 200)
+		s.do("PATCH", "/config", admin, `[{"op":"replace","path":"/debug","value":false},{"op":"replace","path":"/profiling_enabled","value":false}]`).Want(200)
 
 		// Users of other tenants get nothing, whatever they may do and whichever tenant they name.
 		below := s.tenant(admin, "below")
-		s.do("POST", "/users", admin, `{"username":"lord","password":"of below"}`, in(below)).want(t, 200)
+		s.do("POST", "/users", admin, `{"username":"lord","password":"of below"}`, resttest.In(below)).Want(200)
 		lord := s.login("lord", "of below")
 		for _, m := range []string{"GET", "PATCH"} {
-			s.do(m, "/config", lord, map[string]string{"PATCH": `[]`}[m]).refused(t, 403, "unauthorized-tenant")
-			if got := s.do(m, "/config", lord, map[string]string{"PATCH": `[]`}[m]).text(t, "details.tenant_uuid"); got != below {
+			s.do(m, "/config", lord, map[string]string{"PATCH": `[]`}[m]).Refused(403, "unauthorized-tenant")
+			if got := s.do(m, "/config", lord, map[string]string{"PATCH": `[]`}[m]).Text("details.tenant_uuid"); got != below {
 				t.Errorf("the refusal names the tenant %s", got)
 			}
 		}
@@ -140,12 +141,12 @@ func TestSAML(t *testing.T) {
 			{"GET", "/saml/logout"},
 			{"GET", "/saml/sls"},
 		} {
-			a := s.do(c[0], c[1], admin, "").refused(t, 501, "saml-not-implemented")
-			if !strings.Contains(a.text(t, "message"), "does not speak SAML") {
-				t.Errorf("%s %s: %s", c[0], c[1], a.body)
+			a := s.do(c[0], c[1], admin, "").Refused(501, "saml-not-implemented")
+			if !strings.Contains(a.Text("message"), "does not speak SAML") {
+				t.Errorf("%s %s: %s", c[0], c[1], a.Body)
 			}
 		}
-		s.do("POST", "/token", "", `{"saml_session_id":"x"}`).want(t, 401)
+		s.do("POST", "/token", "", `{"saml_session_id":"x"}`).Want(401)
 	})
 }
 
@@ -198,8 +199,8 @@ func TestBackendAccesses(t *testing.T) {
 				t.Errorf("there is no %s %s", row[0], row[1])
 			}
 		}
-		if a := s.do(http.MethodGet, "/backends", "", ""); a.body != `{"data":["database","ldap"]}` {
-			t.Errorf("backends: %s", a.body)
+		if a := s.do(http.MethodGet, "/backends", "", ""); a.Body != `{"data":["database","ldap"]}` {
+			t.Errorf("backends: %s", a.Body)
 		}
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/ringfence/ringfence/authsvc"
 	"github.com/ringfence/ringfence/authsvc/backend/ldap"
 	"github.com/ringfence/ringfence/authsvc/backend/ldap/ldaptest"
+	"github.com/ringfence/ringfence/internal/rest/resttest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
@@ -25,11 +26,11 @@ func TestLDAPLogin(t *testing.T) {
 		s := newServer(t, db)
 		s.svc.UseBackends([]authsvc.Backend{s.svc.DatabaseBackend(), s.svc.LDAPBackend(d.RootCAs)})
 		admin := s.admin()
-		acme := s.do("POST", "/tenants", admin, `{"name":"acme","slug":"acme","domain_names":["Acme.example"]}`).want(t, 200).text(t, "uuid")
-		other := s.do("POST", "/tenants", admin, `{"name":"other","slug":"other","domain_names":["other.example"]}`).want(t, 200).text(t, "uuid")
+		acme := s.do("POST", "/tenants", admin, `{"name":"acme","slug":"acme","domain_names":["Acme.example"]}`).Want(200).Text("uuid")
+		other := s.do("POST", "/tenants", admin, `{"name":"other","slug":"other","domain_names":["other.example"]}`).Want(200).Text("uuid")
 		user := func(tenant, body string) string {
 			t.Helper()
-			return s.do("POST", "/users", admin, body, in(tenant)).want(t, 200).text(t, "uuid")
+			return s.do("POST", "/users", admin, body, resttest.In(tenant)).Want(200).Text("uuid")
 		}
 		alice := user(acme, `{"username":"al","email_address":"alice@example.test","authentication_method":"ldap"}`)
 		bob := user(acme, `{"username":"bob@example.test"}`)
@@ -40,15 +41,15 @@ func TestLDAPLogin(t *testing.T) {
 
 		const byDomain = `{"domain_name":"acme.EXAMPLE"}`
 		s.fails(byDomain, "alice", ldaptest.Password("alice")) // no directory yet
-		s.do("PUT", "/backends/ldap", admin, directory(d, ""), in(acme)).want(t, 200)
+		s.do("PUT", "/backends/ldap", admin, directory(d, ""), resttest.In(acme)).Want(200)
 
 		logsIn := func(body, login, password, want string) string {
 			t.Helper()
-			a := s.do("POST", "/token", "", body, basic(login, password)).want(t, 200)
-			if got := a.text(t, "data.auth_id"); got != want {
+			a := s.do("POST", "/token", "", body, resttest.Basic(login, password)).Want(200)
+			if got := a.Text("data.auth_id"); got != want {
 				t.Fatalf("%s gets %s's token, want %s", login, got, want)
 			}
-			return a.text(t, "data.token")
+			return a.Text("data.token")
 		}
 		for _, body := range []string{byDomain, `{"tenant_id":"` + acme + `"}`, `{"tenant_id":"` + strings.ToUpper(acme) + `"}`, `{"tenant_id":"acme"}`} {
 			logsIn(body, "alice", ldaptest.Password("alice"), alice)
@@ -71,18 +72,18 @@ func TestLDAPLogin(t *testing.T) {
 			"filter as a login":        {byDomain, "alice)(uid=*", ldaptest.Password("alice")},
 			"NUL":                      {byDomain, "alice", "a\x00b"},
 		} {
-			t.Run(name, func(t *testing.T) { (&server{t, s.db, s.svc, s.cache}).fails(c[0], c[1], c[2]) })
+			t.Run(name, func(t *testing.T) { s.in(t).fails(c[0], c[1], c[2]) })
 		}
 		// Her own password works with or without a tenant's name, which reveals nothing about her.
-		s.do("POST", "/token", "", byDomain, basic("zoe@example.test", "her own")).want(t, 200)
+		s.do("POST", "/token", "", byDomain, resttest.Basic("zoe@example.test", "her own")).Want(200)
 
 		// bob has the tenant's default method, and two addresses, one of them his.
-		s.do("PUT", "/tenants/"+acme, admin, `{"default_authentication_method":"ldap"}`).want(t, 200)
+		s.do("PUT", "/tenants/"+acme, admin, `{"default_authentication_method":"ldap"}`).Want(200)
 		token := logsIn(byDomain, "bob", ldaptest.Password("bob"), bob)
 
 		// Alice's entry stays hers when somebody else gets the address, and when she gets another.
-		s.do("DELETE", "/users/"+bob, admin, "").want(t, 204)
-		s.do("GET", "/token/"+token, "", "").want(t, 404)
+		s.do("DELETE", "/users/"+bob, admin, "").Want(204)
+		s.do("GET", "/token/"+token, "", "").Want(404)
 		bob = user(acme, `{"username":"bob@example.test"}`)
 		logsIn(byDomain, "bob", ldaptest.Password("bob"), bob)
 
@@ -92,12 +93,12 @@ func TestLDAPLogin(t *testing.T) {
 		s.undecided(byDomain, "nobody", "wrong") // which reveals nothing about known users
 		s.undecided(byDomain, "zoe@example.test", "wrong")
 		s.svc.UseDirectoryTimeout(ldap.Timeout)
-		s.do("POST", "/token", "", byDomain, basic("zoe@example.test", "her own")).want(t, 200)
+		s.do("POST", "/token", "", byDomain, resttest.Basic("zoe@example.test", "her own")).Want(200)
 		d.Restart()
 		logsIn(byDomain, "alice", ldaptest.Password("alice"), alice)
 
 		// StartTLS and ldaps, with the operator's authority; without it, no fallback to plain text.
-		s.do("PUT", "/backends/ldap", admin, directory(d, `,"protocol_security":"tls"`), in(acme)).want(t, 200)
+		s.do("PUT", "/backends/ldap", admin, directory(d, `,"protocol_security":"tls"`), resttest.In(acme)).Want(200)
 		logsIn(byDomain, "alice", ldaptest.Password("alice"), alice)
 		s.svc.UseBackends(s.svc.DefaultBackends())
 		s.undecided(byDomain, "alice", ldaptest.Password("alice"))
@@ -110,39 +111,39 @@ func TestLDAPConfig(t *testing.T) {
 		admin := s.admin()
 		acme := s.tenant(admin, "acme")
 		const base = `"host":"ldap.example","port":389,"user_base_dn":"ou=people,dc=example","user_login_attribute":"uid","user_email_attribute":"mail"`
-		none := s.do("GET", "/backends/ldap", admin, "").want(t, 200)
-		if strings.Count(none.body, ":null") != 9 || none.text(t, "tenant_uuid") != s.master(admin) {
-			t.Errorf("no directory is %s", none.body)
+		none := s.do("GET", "/backends/ldap", admin, "").Want(200)
+		if strings.Count(none.Body, ":null") != 9 || none.Text("tenant_uuid") != s.master(admin) {
+			t.Errorf("no directory is %s", none.Body)
 		}
-		s.do("DELETE", "/backends/ldap", admin, "").want(t, 204)
-		s.do("DELETE", "/backends/ldap", admin, "", ifMatch(none.header.Get("ETag"))).want(t, 204)
-		s.do("DELETE", "/backends/ldap", admin, "", ifMatch(`"other"`)).refused(t, 412, "precondition-failed")
-		s.do("PUT", "/backends/ldap", admin, `{`+base+`}`, ifMatch(`"other"`)).refused(t, 412, "precondition-failed")
+		s.do("DELETE", "/backends/ldap", admin, "").Want(204)
+		s.do("DELETE", "/backends/ldap", admin, "", resttest.IfMatch(none.Header.Get("ETag"))).Want(204)
+		s.do("DELETE", "/backends/ldap", admin, "", resttest.IfMatch(`"other"`)).Refused(412, "precondition-failed")
+		s.do("PUT", "/backends/ldap", admin, `{`+base+`}`, resttest.IfMatch(`"other"`)).Refused(412, "precondition-failed")
 
-		a := s.do("PUT", "/backends/ldap", admin, `{`+base+`}`, in(acme)).want(t, 200)
+		a := s.do("PUT", "/backends/ldap", admin, `{`+base+`}`, resttest.In(acme)).Want(200)
 		want := `{"tenant_uuid":"` + acme + `","host":"ldap.example","port":389,"protocol_version":3,"protocol_security":null,"bind_dn":null,` +
 			`"user_base_dn":"ou=people,dc=example","user_login_attribute":"uid","user_email_attribute":"mail","search_filters":null}`
-		if a.body != want {
-			t.Errorf("got  %s\nwant %s", a.body, want)
+		if a.Body != want {
+			t.Errorf("got  %s\nwant %s", a.Body, want)
 		}
-		read := s.do("GET", "/backends/ldap", admin, "", in(acme)).want(t, 200)
-		if read.body != want || read.header.Get("ETag") == "" {
-			t.Errorf("read %s", read.body)
+		read := s.do("GET", "/backends/ldap", admin, "", resttest.In(acme)).Want(200)
+		if read.Body != want || read.Header.Get("ETag") == "" {
+			t.Errorf("read %s", read.Body)
 		}
-		if a := s.do("GET", "/backends/ldap", admin, "").want(t, 200); a.json(t, "host") != nil {
-			t.Errorf("another tenant reads %s", a.body)
+		if a := s.do("GET", "/backends/ldap", admin, "").Want(200); a.JSON("host") != nil {
+			t.Errorf("another tenant reads %s", a.Body)
 		}
 
 		const secret = "hunter2"
-		a = s.do("PUT", "/backends/ldap", admin, `{`+base+`,"protocol_security":"tls","bind_dn":"cn=x,dc=example","bind_password":"`+secret+`","search_filters":"(uid={username})"}`, in(acme)).want(t, 200)
-		if strings.Contains(a.body, secret) || strings.Contains(a.body, "bind_password") {
-			t.Errorf("the password is shown: %s", a.body)
+		a = s.do("PUT", "/backends/ldap", admin, `{`+base+`,"protocol_security":"tls","bind_dn":"cn=x,dc=example","bind_password":"`+secret+`","search_filters":"(uid={username})"}`, resttest.In(acme)).Want(200)
+		if strings.Contains(a.Body, secret) || strings.Contains(a.Body, "bind_password") {
+			t.Errorf("the password is shown: %s", a.Body)
 		}
-		s.do("PUT", "/backends/ldap", admin, `{`+base+`}`, in(acme), ifMatch(read.header.Get("ETag"))).want(t, 412)
+		s.do("PUT", "/backends/ldap", admin, `{`+base+`}`, resttest.In(acme), resttest.IfMatch(read.Header.Get("ETag"))).Want(412)
 		// Fields that are not sent stay, but the password is not sent to another server.
-		kept := s.do("PUT", "/backends/ldap", admin, `{`+base+`,"protocol_version":3}`, in(acme)).want(t, 200)
-		if kept.body != a.body {
-			t.Errorf("kept %s\nof   %s", kept.body, a.body)
+		kept := s.do("PUT", "/backends/ldap", admin, `{`+base+`,"protocol_version":3}`, resttest.In(acme)).Want(200)
+		if kept.Body != a.Body {
+			t.Errorf("kept %s\nof   %s", kept.Body, a.Body)
 		}
 		for name, body := range map[string]string{
 			"host":     strings.Replace(base, "ldap.example", "evil.example", 1),
@@ -151,22 +152,23 @@ func TestLDAPConfig(t *testing.T) {
 			"security": base + `,"protocol_security":""`,
 		} {
 			t.Run(name, func(t *testing.T) {
-				s.do("PUT", "/backends/ldap", admin, `{`+body+`}`, in(acme)).refused(t, 400, "invalid-data").text(t, "details.bind_password.message")
-				s.do("PUT", "/backends/ldap", admin, `{`+body+`,"bind_password":"again"}`, in(acme)).want(t, 200)
-				s.do("PUT", "/backends/ldap", admin, `{`+base+`,"protocol_security":"tls","bind_dn":"cn=x,dc=example","bind_password":"`+secret+`"}`, in(acme)).want(t, 200)
+				s := s.in(t)
+				s.do("PUT", "/backends/ldap", admin, `{`+body+`}`, resttest.In(acme)).Refused(400, "invalid-data").Text("details.bind_password.message")
+				s.do("PUT", "/backends/ldap", admin, `{`+body+`,"bind_password":"again"}`, resttest.In(acme)).Want(200)
+				s.do("PUT", "/backends/ldap", admin, `{`+base+`,"protocol_security":"tls","bind_dn":"cn=x,dc=example","bind_password":"`+secret+`"}`, resttest.In(acme)).Want(200)
 			})
 		}
 		rows, err := store.Select[[]byte](t.Context(), s.db, `SELECT bind_password FROM auth_ldap_config`)
 		if err != nil || len(rows) != 1 || strings.Contains(string(rows[0]), secret) {
 			t.Errorf("stored: %q, %v", rows, err)
 		}
-		audit := s.do("GET", "/audit?resource=backends&recurse=true", admin, "").list(t)
-		if audit.Total < 3 || strings.Contains(fmt.Sprint(audit), secret) {
+		audit := s.do("GET", "/audit?resource=backends&recurse=true", admin, "").List()
+		if *audit.Total < 3 || strings.Contains(fmt.Sprint(audit), secret) {
 			t.Errorf("audit: %v", audit)
 		}
-		s.do("DELETE", "/backends/ldap", admin, "", in(acme)).want(t, 204)
-		if a := s.do("GET", "/backends/ldap", admin, "", in(acme)).want(t, 200); a.json(t, "host") != nil {
-			t.Errorf("a deleted directory: %s", a.body)
+		s.do("DELETE", "/backends/ldap", admin, "", resttest.In(acme)).Want(204)
+		if a := s.do("GET", "/backends/ldap", admin, "", resttest.In(acme)).Want(200); a.JSON("host") != nil {
+			t.Errorf("a deleted directory: %s", a.Body)
 		}
 
 		for _, c := range []struct{ name, body, field string }{
@@ -184,7 +186,8 @@ func TestLDAPConfig(t *testing.T) {
 			{"NUL in the password", `{` + base + `,"bind_password":"a\u0000"}`, "bind_password"},
 		} {
 			t.Run(c.name, func(t *testing.T) {
-				s.do("PUT", "/backends/ldap", admin, c.body).refused(t, 400, "invalid-data").text(t, "details."+c.field+".message")
+				s := s.in(t)
+				s.do("PUT", "/backends/ldap", admin, c.body).Refused(400, "invalid-data").Text("details." + c.field + ".message")
 			})
 		}
 	})
@@ -198,21 +201,21 @@ func TestLDAPConfigActsOnItsUsers(t *testing.T) {
 		const config = `{"host":"ldap.example","port":389,"user_base_dn":"dc=example","user_login_attribute":"uid","user_email_attribute":"mail"}`
 		chief, _, _ := s.account(admin, "chief", "confd.#", "auth.users.me.read")
 		_, _, clerk := s.account(admin, "clerk", "auth.backends.#", "auth.tenants.#", "auth.users.#")
-		s.do("PUT", "/backends/ldap", clerk, config).want(t, 200)
-		s.do("PUT", "/idp/ldap/users/"+chief, clerk, "").lacks(t, "confd.#")
-		s.do("PUT", "/idp/ldap/users/"+chief, admin, "").want(t, 204)
-		s.do("PUT", "/backends/ldap", clerk, config).lacks(t, "confd.#")
-		s.do("DELETE", "/backends/ldap", clerk, "").lacks(t, "confd.#")
-		s.do("PUT", "/backends/ldap", clerk, config, ifMatch(`"other"`)).lacks(t, "confd.#") // before anything is said of what there is
-		s.do("PUT", "/idp/default/users/"+chief, admin, "").want(t, 204)
-		s.do("PUT", "/backends/ldap", clerk, config).want(t, 200)
-		master := s.do("GET", "/tenants?name=master", admin, "").list(t).Items[0]["uuid"].(string)
-		s.do("PUT", "/tenants/"+master, clerk, `{"default_authentication_method":"ldap"}`).lacks(t, "confd.#")
-		s.do("PUT", "/tenants/"+master, clerk, `{"name":"master"}`).want(t, 200)
-		s.do("PUT", "/tenants/"+master, admin, `{"default_authentication_method":"ldap"}`).want(t, 200)
-		s.do("PUT", "/backends/ldap", clerk, config).lacks(t, "confd.#")
-		s.do("DELETE", "/backends/ldap", admin, "").want(t, 204)
-		s.do("DELETE", "/backends/ldap", clerk, "").want(t, 204) // which changes nothing
-		s.do("PUT", "/backends/ldap", clerk, config).lacks(t, "confd.#")
+		s.do("PUT", "/backends/ldap", clerk, config).Want(200)
+		s.do("PUT", "/idp/ldap/users/"+chief, clerk, "").Lacks("confd.#")
+		s.do("PUT", "/idp/ldap/users/"+chief, admin, "").Want(204)
+		s.do("PUT", "/backends/ldap", clerk, config).Lacks("confd.#")
+		s.do("DELETE", "/backends/ldap", clerk, "").Lacks("confd.#")
+		s.do("PUT", "/backends/ldap", clerk, config, resttest.IfMatch(`"other"`)).Lacks("confd.#") // before anything is said of what there is
+		s.do("PUT", "/idp/default/users/"+chief, admin, "").Want(204)
+		s.do("PUT", "/backends/ldap", clerk, config).Want(200)
+		master := s.do("GET", "/tenants?name=master", admin, "").List().Items[0]["uuid"].(string)
+		s.do("PUT", "/tenants/"+master, clerk, `{"default_authentication_method":"ldap"}`).Lacks("confd.#")
+		s.do("PUT", "/tenants/"+master, clerk, `{"name":"master"}`).Want(200)
+		s.do("PUT", "/tenants/"+master, admin, `{"default_authentication_method":"ldap"}`).Want(200)
+		s.do("PUT", "/backends/ldap", clerk, config).Lacks("confd.#")
+		s.do("DELETE", "/backends/ldap", admin, "").Want(204)
+		s.do("DELETE", "/backends/ldap", clerk, "").Want(204) // which changes nothing
+		s.do("PUT", "/backends/ldap", clerk, config).Lacks("confd.#")
 	})
 }

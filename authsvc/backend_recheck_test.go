@@ -7,6 +7,7 @@ import (
 
 	"github.com/ringfence/ringfence/authsvc"
 	"github.com/ringfence/ringfence/authsvc/backend/ldap/ldaptest"
+	"github.com/ringfence/ringfence/internal/rest/resttest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
@@ -20,50 +21,50 @@ func TestRefreshTokensOfADirectory(t *testing.T) {
 		s.settle(authsvc.Settings{Limits: lenient})
 		s.svc.UseBackends([]authsvc.Backend{s.svc.DatabaseBackend(), s.svc.LDAPBackend(d.RootCAs)})
 		admin := s.admin()
-		s.do("PUT", "/backends/ldap", admin, directory(d, "")).want(t, 200)
-		alice := s.do("POST", "/users", admin, `{"email_address":"alice@example.test","authentication_method":"ldap"}`).want(t, 200).text(t, "uuid")
+		s.do("PUT", "/backends/ldap", admin, directory(d, "")).Want(200)
+		alice := s.do("POST", "/users", admin, `{"email_address":"alice@example.test","authentication_method":"ldap"}`).Want(200).Text("uuid")
 		const online, offline = `{"tenant_id":"master"}`, `{"tenant_id":"master","access_type":"offline","client_id":"phone"}`
-		in := basic("alice", ldaptest.Password("alice"))
-		first := s.do("POST", "/token", "", offline, in).want(t, 200)
-		live, byRefresh := first.text(t, "data.token"), `{"client_id":"phone","refresh_token":"`+first.text(t, "data.refresh_token")+`"}`
-		s.do("POST", "/token", "", byRefresh).want(t, 200)
+		in := resttest.Basic("alice", ldaptest.Password("alice"))
+		first := s.do("POST", "/token", "", offline, in).Want(200)
+		live, byRefresh := first.Text("data.token"), `{"client_id":"phone","refresh_token":"`+first.Text("data.refresh_token")+`"}`
+		s.do("POST", "/token", "", byRefresh).Want(200)
 
 		d.Change("alice", "pwdAccountLockedTime", "000001010000Z")
-		s.do("POST", "/token", "", byRefresh).refused(t, 401, "unauthorized")
-		s.do("POST", "/token", "", online, in).want(t, 401)
-		s.do("HEAD", "/token/"+live, "", "").want(t, 204)
+		s.do("POST", "/token", "", byRefresh).Refused(401, "unauthorized")
+		s.do("POST", "/token", "", online, in).Want(401)
+		s.do("HEAD", "/token/"+live, "", "").Want(204)
 		d.Change("alice", "pwdAccountLockedTime")
-		s.do("POST", "/token", "", byRefresh).want(t, 200)
+		s.do("POST", "/token", "", byRefresh).Want(200)
 
 		// A directory that cannot be asked decides nothing.
 		d.Stop()
-		if a := s.do("POST", "/token", "", byRefresh).refused(t, 503, "backend-unavailable"); a.header.Get("Retry-After") == "" {
+		if a := s.do("POST", "/token", "", byRefresh).Refused(503, "backend-unavailable"); a.Header.Get("Retry-After") == "" {
 			t.Error("no Retry-After")
 		}
 		d.Restart()
-		s.do("POST", "/token", "", byRefresh).want(t, 200)
+		s.do("POST", "/token", "", byRefresh).Want(200)
 
 		// Without a service account the directory cannot be asked, so no refresh token is issued or accepted.
 		alone := strings.Replace(strings.Replace(directory(d, ""), `"bind_dn":"`+ldaptest.ServiceDN+`"`, `"bind_dn":null`, 1), `"bind_password":"`+ldaptest.ServicePassword+`"`, `"bind_password":null`, 1)
-		s.do("PUT", "/backends/ldap", admin, alone).want(t, 200)
-		s.do("POST", "/token", "", online, in).want(t, 200)
-		if a := s.do("POST", "/token", "", offline, in).want(t, 501); !strings.Contains(a.body, "bind_dn") {
-			t.Errorf("the refusal is %s", a.body)
+		s.do("PUT", "/backends/ldap", admin, alone).Want(200)
+		s.do("POST", "/token", "", online, in).Want(200)
+		if a := s.do("POST", "/token", "", offline, in).Want(501); !strings.Contains(a.Body, "bind_dn") {
+			t.Errorf("the refusal is %s", a.Body)
 		}
-		s.do("POST", "/token", "", byRefresh).want(t, 401)
-		s.do("PUT", "/backends/ldap", admin, directory(d, "")).want(t, 200)
-		s.do("POST", "/token", "", byRefresh).want(t, 200)
+		s.do("POST", "/token", "", byRefresh).Want(401)
+		s.do("PUT", "/backends/ldap", admin, directory(d, "")).Want(200)
+		s.do("POST", "/token", "", byRefresh).Want(200)
 
 		d.Remove("alice")
-		s.do("POST", "/token", "", byRefresh).want(t, 401)
-		s.do("POST", "/token", "", online, in).want(t, 401)
-		s.do("HEAD", "/token/"+live, "", "").want(t, 204)
-		s.do("PUT", "/users/"+alice, admin, `{"enabled":false}`).want(t, 200)
-		s.do("HEAD", "/token/"+live, "", "").want(t, 404)
+		s.do("POST", "/token", "", byRefresh).Want(401)
+		s.do("POST", "/token", "", online, in).Want(401)
+		s.do("HEAD", "/token/"+live, "", "").Want(204)
+		s.do("PUT", "/users/"+alice, admin, `{"enabled":false}`).Want(200)
+		s.do("HEAD", "/token/"+live, "", "").Want(404)
 
 		s.svc.UseBackends([]authsvc.Backend{s.svc.DatabaseBackend()})
-		s.do("PUT", "/users/"+alice, admin, `{"enabled":true}`).want(t, 200)
-		s.do("POST", "/token", "", byRefresh).want(t, 401) // no backend for her method
+		s.do("PUT", "/users/"+alice, admin, `{"enabled":true}`).Want(200)
+		s.do("POST", "/token", "", byRefresh).Want(401) // no backend for her method
 	})
 }
 
@@ -93,18 +94,18 @@ func TestRefreshTokensOfAnotherBackend(t *testing.T) {
 		r := new(register)
 		s.svc.UseBackends([]authsvc.Backend{s.svc.DatabaseBackend(), r})
 		admin := s.admin()
-		s.do("POST", "/users", admin, `{"username":"eve"}`).want(t, 200)
+		s.do("POST", "/users", admin, `{"username":"eve"}`).Want(200)
 		s.account(admin, "ada", "auth.users.me.#")
 		refresh := func(user, password string) string {
 			t.Helper()
-			a := s.do("POST", "/token", "", `{"access_type":"offline","client_id":"c"}`, basic(user, password)).want(t, 200)
-			return `{"client_id":"c","refresh_token":"` + a.text(t, "data.refresh_token") + `"}`
+			a := s.do("POST", "/token", "", `{"access_type":"offline","client_id":"c"}`, resttest.Basic(user, password)).Want(200)
+			return `{"client_id":"c","refresh_token":"` + a.Text("data.refresh_token") + `"}`
 		}
 		eve, ada := refresh("eve", "of the register"), refresh("ada", "secret of ada")
-		s.do("POST", "/token", "", eve).want(t, 200)
+		s.do("POST", "/token", "", eve).Want(200)
 		r.gone = true
-		s.do("POST", "/token", "", eve).want(t, 401)
-		s.do("POST", "/token", "", ada).want(t, 200)
+		s.do("POST", "/token", "", eve).Want(401)
+		s.do("POST", "/token", "", ada).Want(200)
 	})
 }
 

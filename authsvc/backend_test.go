@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/ringfence/ringfence/authsvc"
+	"github.com/ringfence/ringfence/internal/rest/resttest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
@@ -44,18 +45,18 @@ func refuses(authsvc.Attempt) (authsvc.Identity, error) {
 // fails fails the test unless the login is refused in the one way common to all refusals.
 func (s *server) fails(body, user, password string) {
 	s.t.Helper()
-	a := s.do("POST", "/token", "", body, basic(user, password)).refused(s.t, 401, "unauthorized")
-	if a.text(s.t, "message") != "Authentication Failed" {
-		s.t.Fatalf("a failure of its own: %s", a.body)
+	a := s.do("POST", "/token", "", body, resttest.Basic(user, password)).Refused(401, "unauthorized")
+	if a.Text("message") != "Authentication Failed" {
+		s.t.Fatalf("a failure of its own: %s", a.Body)
 	}
 }
 
 // undecided fails the test unless the response is the one common to all undecided logins.
 func (s *server) undecided(body, user, password string) {
 	s.t.Helper()
-	a := s.do("POST", "/token", "", body, basic(user, password)).refused(s.t, 503, "backend-unavailable")
-	if a.header.Get("Retry-After") == "" || a.text(s.t, "message") != "The login cannot be checked now; try again shortly" {
-		s.t.Fatalf("an answer of its own: %v %s", a.header, a.body)
+	a := s.do("POST", "/token", "", body, resttest.Basic(user, password)).Refused(503, "backend-unavailable")
+	if a.Header.Get("Retry-After") == "" || a.Text("message") != "The login cannot be checked now; try again shortly" {
+		s.t.Fatalf("an answer of its own: %v %s", a.Header, a.Body)
 	}
 }
 
@@ -72,15 +73,15 @@ func TestBackendsAreTriedInOrder(t *testing.T) {
 		never := &guest{name: "never", method: "native", answer: refuses}
 
 		s.svc.UseBackends([]authsvc.Backend{broken, no, yes, never})
-		if got := s.do("POST", "/token", "", "{}", basic("whoever", "whatever")).want(t, 200).text(t, "data.auth_id"); got != alice {
+		if got := s.do("POST", "/token", "", "{}", resttest.Basic("whoever", "whatever")).Want(200).Text("data.auth_id"); got != alice {
 			t.Errorf("the token is %s's", got)
 		}
 		if broken.asked != 1 || no.asked != 1 || yes.asked != 1 || never.asked != 0 {
 			t.Errorf("asked %d, %d, %d, %d times", broken.asked, no.asked, yes.asked, never.asked)
 		}
 		s.fails("{}", "", "")
-		if list := s.do("GET", "/backends", "", "").want(t, 200); list.body != `{"data":["broken","no","yes","never"]}` {
-			t.Errorf("backends: %s", list.body)
+		if list := s.do("GET", "/backends", "", "").Want(200); list.Body != `{"data":["broken","no","yes","never"]}` {
+			t.Errorf("backends: %s", list.Body)
 		}
 		s.svc.UseBackends([]authsvc.Backend{broken, no})
 		s.undecided("{}", "alice", "secret of alice") // the unreachable one might have accepted it
@@ -91,7 +92,7 @@ func TestBackendsAreTriedInOrder(t *testing.T) {
 			return authsvc.Identity{}, authsvc.Refuse(http.StatusTooManyRequests, nil, "Later")
 		}}
 		s.svc.UseBackends([]authsvc.Backend{busy, yes})
-		s.do("POST", "/token", "", "{}", basic("whoever", "whatever")).want(t, 429)
+		s.do("POST", "/token", "", "{}", resttest.Basic("whoever", "whatever")).Want(429)
 	})
 }
 
@@ -103,11 +104,11 @@ func TestBackendsVouchForTheirOwnUsers(t *testing.T) {
 		below := s.tenant(admin, "below")
 		user := func(name, more string, edit ...func(*http.Request)) string {
 			t.Helper()
-			return s.do("POST", "/users", admin, `{"username":"`+name+`"`+more+`}`, edit...).want(t, 200).text(t, "uuid")
+			return s.do("POST", "/users", admin, `{"username":"`+name+`"`+more+`}`, edit...).Want(200).Text("uuid")
 		}
 		native, disabled := user("native", ""), user("disabled", `,"enabled":false`)
 		ldap := user("ldap", `,"authentication_method":"ldap"`)
-		there := user("there", `,"email_address":"there@example.test"`, in(below))
+		there := user("there", `,"email_address":"there@example.test"`, resttest.In(below))
 		user("here", `,"email_address":"here@example.test"`)
 		unknown := "7d7e0f5e-2c5a-4b0e-8f0a-000000000000"
 		for _, c := range []struct {
@@ -130,17 +131,18 @@ func TestBackendsVouchForTheirOwnUsers(t *testing.T) {
 			{"two addresses of one", "native", authsvc.Identity{Logins: []string{"there", "there@example.test"}}, there},
 		} {
 			t.Run(c.name, func(t *testing.T) {
+				s := s.in(t)
 				s.svc.UseBackends([]authsvc.Backend{&guest{name: "guest", method: c.method, answer: says(c.id)}})
-				a := s.do("POST", "/token", "", "{}", basic("whoever", "whatever"))
+				a := s.do("POST", "/token", "", "{}", resttest.Basic("whoever", "whatever"))
 				if c.name == "no UUID" { // a faulty backend
-					a.refused(t, 503, "backend-unavailable")
+					a.Refused(503, "backend-unavailable")
 					return
 				}
 				if c.want == "" {
-					a.refused(t, 401, "unauthorized")
+					a.Refused(401, "unauthorized")
 					return
 				}
-				if got := a.want(t, 200).text(t, "data.auth_id"); got != c.want {
+				if got := a.Want(200).Text("data.auth_id"); got != c.want {
 					t.Errorf("the token is %s's, want %s", got, c.want)
 				}
 			})
@@ -153,32 +155,32 @@ func TestIdentitiesAreBound(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)
 		admin := s.admin()
-		alice := s.do("POST", "/users", admin, `{"username":"alice"}`).want(t, 200).text(t, "uuid")
-		bob := s.do("POST", "/users", admin, `{"username":"bob"}`).want(t, 200).text(t, "uuid")
+		alice := s.do("POST", "/users", admin, `{"username":"alice"}`).Want(200).Text("uuid")
+		bob := s.do("POST", "/users", admin, `{"username":"bob"}`).Want(200).Text("uuid")
 		g := &guest{name: "guest", method: "native"}
 		s.svc.UseBackends([]authsvc.Backend{g})
-		as := func(id, login string) answer {
+		as := func(id, login string) resttest.Answer {
 			g.answer = says(authsvc.Identity{ID: id, Logins: []string{login}})
-			return s.do("POST", "/token", "", "{}", basic("whoever", "whatever"))
+			return s.do("POST", "/token", "", "{}", resttest.Basic("whoever", "whatever"))
 		}
-		token := func(a answer, want string) string {
+		token := func(a resttest.Answer, want string) string {
 			t.Helper()
-			if got := a.want(t, 200).text(t, "data.auth_id"); got != want {
+			if got := a.Want(200).Text("data.auth_id"); got != want {
 				t.Fatalf("the token is %s's, want %s", got, want)
 			}
-			return a.text(t, "data.token")
+			return a.Text("data.token")
 		}
 		token(as("1", "alice"), alice)
-		token(as("1", "bob"), alice)                     // the entry was given another's address
-		as("2", "alice").refused(t, 401, "unauthorized") // another entry was given the address
-		as("", "alice").refused(t, 401, "unauthorized")  // the directory shows no ID any more
+		token(as("1", "bob"), alice)                  // the entry was given another's address
+		as("2", "alice").Refused(401, "unauthorized") // another entry was given the address
+		as("", "alice").Refused(401, "unauthorized")  // the directory shows no ID any more
 		token(as("2", "bob"), bob)
 		again := token(as("1", "nobody"), alice)
-		s.do("PUT", "/users/"+alice, s.adminBy(g, "admin"), `{"enabled":false}`).want(t, 200)
-		as("1", "alice").refused(t, 401, "unauthorized")
-		s.do("GET", "/token/"+again, "", "").want(t, 404)
-		s.do("DELETE", "/users/"+bob, s.adminBy(g, "admin"), "").want(t, 204)
-		as("2", "alice").refused(t, 401, "unauthorized")
+		s.do("PUT", "/users/"+alice, s.adminBy(g, "admin"), `{"enabled":false}`).Want(200)
+		as("1", "alice").Refused(401, "unauthorized")
+		s.do("GET", "/token/"+again, "", "").Want(404)
+		s.do("DELETE", "/users/"+bob, s.adminBy(g, "admin"), "").Want(204)
+		as("2", "alice").Refused(401, "unauthorized")
 	})
 }
 
@@ -186,14 +188,14 @@ func TestIdentitiesAreBound(t *testing.T) {
 func TestFirstLoginsAtOnce(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)
-		alice := s.do("POST", "/users", s.admin(), `{"username":"alice"}`).want(t, 200).text(t, "uuid")
+		alice := s.do("POST", "/users", s.admin(), `{"username":"alice"}`).Want(200).Text("uuid")
 		s.svc.UseBackends([]authsvc.Backend{&guest{name: "guest", method: "native", answer: says(authsvc.Identity{ID: "1", Logins: []string{"alice"}})}})
 		var wg sync.WaitGroup
 		for i := range 8 {
 			wg.Go(func() {
-				a := s.do("POST", "/token", "", "{}", basic(fmt.Sprint("login", i), "whatever"))
-				if a.status != 200 || a.text(t, "data.auth_id") != alice {
-					t.Errorf("status %d: %s", a.status, a.body)
+				a := s.do("POST", "/token", "", "{}", resttest.Basic(fmt.Sprint("login", i), "whatever"))
+				if a.Status != 200 || a.Text("data.auth_id") != alice {
+					t.Errorf("status %d: %s", a.Status, a.Body)
 				}
 			})
 		}
@@ -226,7 +228,7 @@ func TestEveryBackendIsAsked(t *testing.T) {
 func (s *server) adminBy(g *guest, login string) string {
 	s.t.Helper()
 	g.answer = says(authsvc.Identity{Logins: []string{login}})
-	return s.do("POST", "/token", "", "{}", basic("whoever", "whatever")).want(s.t, 200).text(s.t, "data.token")
+	return s.do("POST", "/token", "", "{}", resttest.Basic("whoever", "whatever")).Want(200).Text("data.token")
 }
 
 func TestAttemptsAreNotPrinted(t *testing.T) {

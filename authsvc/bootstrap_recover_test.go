@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/ringfence/ringfence/authsvc"
+	"github.com/ringfence/ringfence/internal/rest/resttest"
 	"github.com/ringfence/ringfence/internal/store"
 )
 
@@ -16,10 +17,10 @@ func TestRecover(t *testing.T) {
 		admin := s.admin()
 		ada, _, session := s.account(admin, "ada", "confd.#")
 		_, refresh := s.offline("ada", "secret of ada", "phone")
-		s.do("PUT", "/users/"+ada, admin, `{"authentication_method":"ldap"}`).want(t, 200)
-		s.do("PUT", "/users/"+ada, admin, `{"enabled":false}`).want(t, 200)
+		s.do("PUT", "/users/"+ada, admin, `{"authentication_method":"ldap"}`).Want(200)
+		s.do("PUT", "/users/"+ada, admin, `{"enabled":false}`).Want(200)
 		s.settle(authsvc.Settings{Limits: authsvc.Limits{FreeGuesses: 1}})
-		s.guess(home, "ada", "wrong").want(t, 401)
+		s.guess(home, "ada", "wrong").Want(401)
 
 		// The command's own service has no cache and no key.
 		shell, err := authsvc.New(authsvc.Options{DB: db, Settings: cheapest})
@@ -30,14 +31,14 @@ func TestRecover(t *testing.T) {
 		if err != nil || got.Username != "ada" || got.Denials != nil {
 			t.Fatalf("%+v, %v", got, err)
 		}
-		s.guess(home, "ada", "new").want(t, 200)
-		s.guess(home, "ada", "secret of ada").want(t, 401)
+		s.guess(home, "ada", "new").Want(200)
+		s.guess(home, "ada", "secret of ada").Want(401)
 		s.lives(session, false)
-		s.do("POST", "/token", "", `{"refresh_token":"`+refresh+`","client_id":"phone"}`).want(t, 401)
-		if method := s.do("GET", "/users/"+ada, admin, "").text(t, "authentication_method"); method != "native" {
+		s.do("POST", "/token", "", `{"refresh_token":"`+refresh+`","client_id":"phone"}`).Want(401)
+		if method := s.do("GET", "/users/"+ada, admin, "").Text("authentication_method"); method != "native" {
 			t.Errorf("the method is %s", method)
 		}
-		if entries := s.do("GET", "/audit?action=admin_reset_password", admin, "").list(t); entries.Filtered != 1 || entries.Items[0]["object"] != ada {
+		if entries := s.do("GET", "/audit?action=admin_reset_password", admin, "").List(); *entries.Filtered != 1 || entries.Items[0]["object"] != ada {
 			t.Errorf("the audit has %v", entries.Items)
 		}
 
@@ -63,8 +64,8 @@ func TestRecoverAdministrator(t *testing.T) {
 		s := newServer(t, db)
 		admin := s.admin()
 		below := s.tenant(admin, "below")
-		s.do("POST", "/users", admin, `{"username":"low","password":"x"}`, in(below)).want(t, 200)
-		uuid := s.do("GET", "/token/"+admin, "", "").text(t, "data.auth_id")
+		s.do("POST", "/users", admin, `{"username":"low","password":"x"}`, resttest.In(below)).Want(200)
+		uuid := s.do("GET", "/token/"+admin, "", "").Text("data.auth_id")
 		if _, err := s.svc.Recover(t.Context(), authsvc.Recovery{Username: "low", Password: "new", Administrator: true}); !errors.Is(err, authsvc.ErrNotMaster) {
 			t.Errorf("an administrator of a tenant below: %v", err)
 		}
@@ -95,7 +96,7 @@ func TestRecoverAdministrator(t *testing.T) {
 			t.Fatal(err)
 		}
 		token := s.login("admin", "plain")
-		denial := s.do("POST", "/policies", token, `{"name":"denial","acl":["!confd.users.delete"]}`).want(t, 200).text(t, "uuid")
+		denial := s.do("POST", "/policies", token, `{"name":"denial","acl":["!confd.users.delete"]}`).Want(200).Text("uuid")
 		if _, err := db.Exec(t.Context(), `INSERT INTO auth_user_policy (user_uuid, policy_uuid) VALUES ($1, $2)`, uuid, denial); err != nil {
 			t.Fatal(err)
 		}

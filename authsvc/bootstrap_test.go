@@ -14,6 +14,7 @@ import (
 
 	"github.com/ringfence/ringfence/authsvc"
 	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/rest/resttest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/postgres"
 	"github.com/ringfence/ringfence/internal/store/storetest"
@@ -73,10 +74,10 @@ func TestBootstrap(t *testing.T) {
 			t.Errorf("the folder has mode %v, %v", info.Mode(), err)
 		}
 		token := s.login("big boss", first.Password)
-		s.do("HEAD", "/token/"+token+"?scope=anything.at.all", "", "").want(t, 204)
-		record := s.do("GET", "/token/"+token, "", "").want(t, 200)
-		if record.text(t, "data.metadata.purpose") != "internal" || len(record.text(t, "data.xivo_uuid")) != 36 {
-			t.Errorf("the administrator's token: %s", record.body)
+		s.do("HEAD", "/token/"+token+"?scope=anything.at.all", "", "").Want(204)
+		record := s.do("GET", "/token/"+token, "", "").Want(200)
+		if record.Text("data.metadata.purpose") != "internal" || len(record.Text("data.xivo_uuid")) != 36 {
+			t.Errorf("the administrator's token: %s", record.Body)
 		}
 
 		// Later starts change nothing, whatever their settings; another node has the same identity.
@@ -85,10 +86,10 @@ func TestBootstrap(t *testing.T) {
 			if second, err := again.svc.Bootstrap(t.Context(), other); err != nil || second != (authsvc.FirstStart{}) {
 				t.Errorf("a second start: %+v, %v", second, err)
 			}
-			if got := again.do("GET", "/token/"+token, "", "").text(t, "data.xivo_uuid"); got != record.text(t, "data.xivo_uuid") {
+			if got := again.do("GET", "/token/"+token, "", "").Text("data.xivo_uuid"); got != record.Text("data.xivo_uuid") {
 				t.Error("another node is another installation")
 			}
-			again.do("POST", "/token", "", "{}", basic("other", "chosen")).want(t, 401)
+			again.do("POST", "/token", "", "{}", resttest.Basic("other", "chosen")).Want(401)
 		}
 		s.login("Big Boss", first.Password)
 		if _, password := credentials(t, admin.File); password != first.Password {
@@ -289,11 +290,11 @@ func TestBootstrapLogsNoPassword(t *testing.T) {
 		t.Fatal(err)
 	}
 	token := s.login("admin", first.Password)
-	s.do("POST", "/token", "", "{}", basic("admin", "a wrong one")).want(t, 401)
+	s.do("POST", "/token", "", "{}", resttest.Basic("admin", "a wrong one")).Want(401)
 	if _, err := s.db.Exec(t.Context(), `UPDATE auth_user SET password_hash = 'a stored hash'`); err != nil {
 		t.Fatal(err)
 	}
-	s.do("POST", "/token", "", "{}", basic("admin", first.Password)).want(t, 401)
+	s.do("POST", "/token", "", "{}", resttest.Basic("admin", first.Password)).Want(401)
 	for _, secret := range []string{first.Password, "a wrong one", "a stored hash", token} {
 		if strings.Contains(log.String(), secret) {
 			t.Errorf("the log holds %q", secret)

@@ -5,11 +5,12 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/ringfence/ringfence/internal/rest/resttest"
 	"github.com/ringfence/ringfence/internal/store"
 )
 
 // together runs f n times concurrently and returns how often each status came.
-func together(n int, f func(i int) answer) map[int]int {
+func together(n int, f func(i int) resttest.Answer) map[int]int {
 	var mu sync.Mutex
 	statuses := map[int]int{}
 	var all sync.WaitGroup
@@ -18,7 +19,7 @@ func together(n int, f func(i int) answer) map[int]int {
 			a := f(i)
 			mu.Lock()
 			defer mu.Unlock()
-			statuses[a.status]++
+			statuses[a.Status]++
 		})
 	}
 	all.Wait()
@@ -31,44 +32,44 @@ func TestConflictingChanges(t *testing.T) {
 		const n = 8
 		s := newServer(t, db)
 		admin := s.admin()
-		policy := s.do("POST", "/policies", admin, `{"name":"p"}`).text(t, "uuid")
-		user := s.do("POST", "/users", admin, `{"username":"ann","password":"x"}`).text(t, "uuid")
+		policy := s.do("POST", "/policies", admin, `{"name":"p"}`).Text("uuid")
+		user := s.do("POST", "/users", admin, `{"username":"ann","password":"x"}`).Text("uuid")
 
 		// Each adds an access: in the end all are there.
-		if got := together(n, func(i int) answer {
+		if got := together(n, func(i int) resttest.Answer {
 			return s.do("PUT", fmt.Sprintf("/policies/%s/acl/confd.a%d.read", policy, i), admin, "")
 		}); got[204] != n {
 			t.Errorf("statuses %v", got)
 		}
-		if got := s.do("GET", "/policies/"+policy, admin, "").accesses(t); len(got) != n {
+		if got := accesses(s.do("GET", "/policies/"+policy, admin, "")); len(got) != n {
 			t.Errorf("accesses %q", got)
 		}
 		// Each sets a different field: in the end all are set.
 		fields := []string{`"firstname":"F"`, `"lastname":"L"`, `"purpose":"external_api"`, `"username":"anna"`}
-		if got := together(len(fields), func(i int) answer { return s.do("PUT", "/users/"+user, admin, "{"+fields[i]+"}") }); got[200] != len(fields) {
+		if got := together(len(fields), func(i int) resttest.Answer { return s.do("PUT", "/users/"+user, admin, "{"+fields[i]+"}") }); got[200] != len(fields) {
 			t.Errorf("statuses %v", got)
 		}
 		u := s.do("GET", "/users/"+user, admin, "")
-		if u.text(t, "firstname") != "F" || u.text(t, "lastname") != "L" || u.text(t, "purpose") != "external_api" || u.text(t, "username") != "anna" {
-			t.Errorf("%s", u.body)
+		if u.Text("firstname") != "F" || u.Text("lastname") != "L" || u.Text("purpose") != "external_api" || u.Text("username") != "anna" {
+			t.Errorf("%s", u.Body)
 		}
 		s.login("anna", "x")
 		// A name belongs to one user and one policy; an If-Match matches once.
-		if got := together(n, func(int) answer { return s.do("POST", "/users", admin, `{"username":"same","password":"x"}`) }); got[200] != 1 || got[409] != n-1 {
+		if got := together(n, func(int) resttest.Answer { return s.do("POST", "/users", admin, `{"username":"same","password":"x"}`) }); got[200] != 1 || got[409] != n-1 {
 			t.Errorf("users: %v", got)
 		}
 		s.login("same", "x")
-		if got := together(n, func(int) answer { return s.do("POST", "/policies", admin, `{"name":"same"}`) }); got[200] != 1 || got[409] != n-1 {
+		if got := together(n, func(int) resttest.Answer { return s.do("POST", "/policies", admin, `{"name":"same"}`) }); got[200] != 1 || got[409] != n-1 {
 			t.Errorf("policies: %v", got)
 		}
-		tag := u.header.Get("ETag")
-		if got := together(n, func(i int) answer {
-			return s.do("PUT", "/users/"+user, admin, fmt.Sprintf(`{"firstname":"%d"}`, i), ifMatch(tag))
+		tag := u.Header.Get("ETag")
+		if got := together(n, func(i int) resttest.Answer {
+			return s.do("PUT", "/users/"+user, admin, fmt.Sprintf(`{"firstname":"%d"}`, i), resttest.IfMatch(tag))
 		}); got[200] != 1 || got[412] != n-1 {
 			t.Errorf("If-Match: %v", got)
 		}
 		// Giving, taking and deleting at once.
-		got := together(n, func(i int) answer {
+		got := together(n, func(i int) resttest.Answer {
 			switch i % 4 {
 			case 0:
 				return s.do("PUT", "/users/"+user+"/policies/"+policy, admin, "")
@@ -83,8 +84,8 @@ func TestConflictingChanges(t *testing.T) {
 		if got[200]+got[204]+got[404] != n {
 			t.Errorf("statuses %v", got)
 		}
-		s.do("GET", "/policies/"+policy, admin, "").want(t, 404)
-		if l := s.do("GET", "/users/"+user+"/policies", admin, "").list(t); l.Total != 0 {
+		s.do("GET", "/policies/"+policy, admin, "").Want(404)
+		if l := s.do("GET", "/users/"+user+"/policies", admin, "").List(); *l.Total != 0 {
 			t.Errorf("%+v", l)
 		}
 	})
@@ -95,26 +96,26 @@ func TestLoginsWhileDisabled(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)
 		admin := s.admin()
-		user := s.do("POST", "/users", admin, `{"username":"ann","password":"x"}`).text(t, "uuid")
+		user := s.do("POST", "/users", admin, `{"username":"ann","password":"x"}`).Text("uuid")
 		var mu sync.Mutex
 		var issued []string
-		together(8, func(i int) answer {
+		together(8, func(i int) resttest.Answer {
 			if i == 4 {
 				return s.do("PUT", "/users/"+user, admin, `{"enabled":false}`)
 			}
-			a := s.do("POST", "/token", "", "{}", basic("ann", "x"))
-			if a.status == 200 {
+			a := s.do("POST", "/token", "", "{}", resttest.Basic("ann", "x"))
+			if a.Status == 200 {
 				mu.Lock()
 				defer mu.Unlock()
-				issued = append(issued, a.text(t, "data.token"))
-			} else if a.status != 401 {
-				t.Errorf("%d: %s", a.status, a.body)
+				issued = append(issued, a.Text("data.token"))
+			} else if a.Status != 401 {
+				t.Errorf("%d: %s", a.Status, a.Body)
 			}
 			return a
 		})
-		s.do("PUT", "/users/"+user, admin, `{"enabled":true}`).want(t, 200)
+		s.do("PUT", "/users/"+user, admin, `{"enabled":true}`).Want(200)
 		for _, token := range issued {
-			s.do("HEAD", "/token/"+token, "", "").want(t, 404)
+			s.do("HEAD", "/token/"+token, "", "").Want(404)
 		}
 	})
 }
@@ -125,11 +126,11 @@ func TestLastAdministrators(t *testing.T) {
 		s := newServer(t, db)
 		for round := range 5 {
 			admin := s.admin()
-			first := s.do("GET", "/users?username=admin", admin, "").list(t).column("uuid")[0]
-			second := s.do("POST", "/users", admin, fmt.Sprintf(`{"username":"second%d","password":%q}`, round, adminPassword)).text(t, "uuid")
-			s.do("PUT", "/users/"+second+"/policies/ringfence_administrator", admin, "").want(t, 204)
+			first := s.do("GET", "/users?username=admin", admin, "").List().Column("uuid")[0]
+			second := s.do("POST", "/users", admin, fmt.Sprintf(`{"username":"second%d","password":%q}`, round, adminPassword)).Text("uuid")
+			s.do("PUT", "/users/"+second+"/policies/ringfence_administrator", admin, "").Want(204)
 			token := s.login(fmt.Sprintf("second%d", round), adminPassword)
-			got := together(2, func(i int) answer {
+			got := together(2, func(i int) resttest.Answer {
 				if i == 0 {
 					return s.do("PUT", "/users/"+second, admin, `{"enabled":false}`)
 				}
@@ -138,39 +139,39 @@ func TestLastAdministrators(t *testing.T) {
 			if got[200] != 1 {
 				t.Fatalf("statuses %v", got)
 			}
-			if a := s.do("POST", "/token", "", "{}", basic("admin", adminPassword)); a.status != 200 { // the second one is left
-				s.do("PUT", "/users/"+first, token, `{"enabled":true}`).want(t, 200)
+			if a := s.do("POST", "/token", "", "{}", resttest.Basic("admin", adminPassword)); a.Status != 200 { // the second one is left
+				s.do("PUT", "/users/"+first, token, `{"enabled":true}`).Want(200)
 				admin = s.admin()
 			}
-			s.do("DELETE", "/users/"+second, admin, "").want(t, 204)
+			s.do("DELETE", "/users/"+second, admin, "").Want(204)
 		}
 		admin := s.admin()
-		first := s.do("GET", "/users?username=admin", admin, "").list(t).column("uuid")[0]
-		for _, a := range []answer{
+		first := s.do("GET", "/users?username=admin", admin, "").List().Column("uuid")[0]
+		for _, a := range []resttest.Answer{
 			s.do("PUT", "/users/"+first, admin, `{"enabled":false}`),
 			s.do("PUT", "/users/"+first, admin, `{"authentication_method":"ldap"}`),
 			s.do("PUT", "/users/"+first, admin, `{"username":null}`),
 			s.do("DELETE", "/users/"+first, admin, ""),
 			s.do("DELETE", "/users/"+first+"/policies/ringfence_administrator", admin, ""),
 		} {
-			a.refused(t, 409, "last-administrator")
+			a.Refused(409, "last-administrator")
 		}
 		// A confirmed address is a login like a username; an unconfirmed one is not.
 		emails := func(confirmed string) string {
 			return `{"emails":[{"address":"first@example.com","main":true,"confirmed":` + confirmed + `}]}`
 		}
-		s.do("PUT", "/admin/users/"+first+"/emails", admin, emails("false")).want(t, 200)
-		s.do("PUT", "/users/"+first, admin, `{"username":null}`).refused(t, 409, "last-administrator")
-		s.do("PUT", "/admin/users/"+first+"/emails", admin, emails("true")).want(t, 200)
-		s.do("PUT", "/users/"+first, admin, `{"username":null}`).want(t, 200)
-		s.do("PUT", "/admin/users/"+first+"/emails", admin, emails("false")).refused(t, 409, "last-administrator")
-		s.do("PUT", "/users/"+first+"/emails", admin, `{"emails":[]}`).refused(t, 409, "last-administrator")
-		s.do("PUT", "/users/"+first, admin, `{"username":"admin"}`).want(t, 200)
+		s.do("PUT", "/admin/users/"+first+"/emails", admin, emails("false")).Want(200)
+		s.do("PUT", "/users/"+first, admin, `{"username":null}`).Refused(409, "last-administrator")
+		s.do("PUT", "/admin/users/"+first+"/emails", admin, emails("true")).Want(200)
+		s.do("PUT", "/users/"+first, admin, `{"username":null}`).Want(200)
+		s.do("PUT", "/admin/users/"+first+"/emails", admin, emails("false")).Refused(409, "last-administrator")
+		s.do("PUT", "/users/"+first+"/emails", admin, `{"emails":[]}`).Refused(409, "last-administrator")
+		s.do("PUT", "/users/"+first, admin, `{"username":"admin"}`).Want(200)
 		// All accesses of a tenant below are not all accesses.
 		below := s.tenant(admin, "below")
-		lower := s.do("POST", "/users", admin, `{"username":"lower","password":"x"}`, in(below)).text(t, "uuid")
-		s.do("PUT", "/users/"+lower+"/policies/ringfence_administrator", admin, "").want(t, 204)
-		s.do("DELETE", "/users/"+first, admin, "").refused(t, 409, "last-administrator")
+		lower := s.do("POST", "/users", admin, `{"username":"lower","password":"x"}`, resttest.In(below)).Text("uuid")
+		s.do("PUT", "/users/"+lower+"/policies/ringfence_administrator", admin, "").Want(204)
+		s.do("DELETE", "/users/"+first, admin, "").Refused(409, "last-administrator")
 	})
 }
 
@@ -180,12 +181,12 @@ func TestARefusalNamesWhatIsTaken(t *testing.T) {
 		s := newServer(t, db)
 		admin := s.admin()
 		const gone = "0f3c1d52-58b3-4a52-8d5c-7a1d4a5f6b7c"
-		s.do("POST", "/users", admin, `{"uuid":"`+gone+`"}`).want(t, 200)
-		s.do("DELETE", "/users/"+gone, admin, "").want(t, 204)
+		s.do("POST", "/users", admin, `{"uuid":"`+gone+`"}`).Want(200)
+		s.do("DELETE", "/users/"+gone, admin, "").Want(204)
 		const tenant = "1f3c1d52-58b3-4a52-8d5c-7a1d4a5f6b7c"
-		s.do("POST", "/tenants", admin, `{"uuid":"`+tenant+`","slug":"taken"}`).want(t, 200)
-		s.do("POST", "/groups", admin, `{"name":"Taken","slug":"Taken"}`).want(t, 200)
-		other := s.do("POST", "/groups", admin, `{"name":"other"}`).want(t, 200).text(t, "uuid")
+		s.do("POST", "/tenants", admin, `{"uuid":"`+tenant+`","slug":"taken"}`).Want(200)
+		s.do("POST", "/groups", admin, `{"name":"Taken","slug":"Taken"}`).Want(200)
+		other := s.do("POST", "/groups", admin, `{"name":"other"}`).Want(200).Text("uuid")
 		for _, c := range []struct{ method, path, body, field, message string }{
 			{"POST", "/groups", `{"name":"TAKEN"}`, "name", "Group already exists ('name': 'TAKEN')"},
 			{"POST", "/groups", `{"name":"another","slug":"taken"}`, "slug", "Group already exists ('slug': 'taken')"},
@@ -195,11 +196,11 @@ func TestARefusalNamesWhatIsTaken(t *testing.T) {
 			{"POST", "/tenants", `{"uuid":"` + gone + `"}`, "uuid", "Tenant already exists ('uuid': '" + gone + "')"},
 			{"POST", "/users", `{"uuid":"` + gone + `"}`, "uuid", "User already exists ('uuid': '" + gone + "')"},
 		} {
-			refusal := s.do(c.method, c.path, admin, c.body).refused(t, 409, "conflict")
-			if refusal.text(t, "message") != c.message {
-				t.Errorf("%s %s: %s", c.path, c.body, refusal.body)
+			refusal := s.do(c.method, c.path, admin, c.body).Refused(409, "conflict")
+			if refusal.Text("message") != c.message {
+				t.Errorf("%s %s: %s", c.path, c.body, refusal.Body)
 			}
-			if details := refusal.json(t, "details").(map[string]any); len(details) != 1 || details[c.field] == nil {
+			if details := refusal.JSON("details").(map[string]any); len(details) != 1 || details[c.field] == nil {
 				t.Errorf("%s %s: details %v", c.path, c.body, details)
 			}
 		}

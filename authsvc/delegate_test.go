@@ -29,7 +29,7 @@ func TestNobodyGivesWhatTheyDoNotHold(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)
 		admin := s.admin()
-		target := s.do("POST", "/users", admin, `{"username":"target"}`).text(t, "uuid")
+		target := s.do("POST", "/users", admin, `{"username":"target"}`).Text("uuid")
 		for i, c := range []struct {
 			holds []string
 			gives []string
@@ -58,19 +58,20 @@ func TestNobodyGivesWhatTheyDoNotHold(t *testing.T) {
 			{holds: []string{"confd.#", "auth.tenants.read"}, gives: []string{"!auth.tenants.read"}},
 		} {
 			t.Run(fmt.Sprint(i), func(t *testing.T) {
+				s := s.in(t)
 				name := fmt.Sprintf("operator%d", i)
 				_, _, token := s.account(admin, name, append(c.holds, manage...)...)
 				list := jsonList(t, c.gives...)
-				given := s.do("POST", "/policies", admin, `{"name":"`+name+` gives","acl":`+list+`}`).text(t, "uuid")
-				empty := s.do("POST", "/policies", admin, `{"name":"`+name+` empty"}`).text(t, "uuid")
-				group := s.do("POST", "/groups", admin, `{"name":"`+name+`"}`).text(t, "uuid")
-				full := s.do("POST", "/groups", admin, `{"name":"`+name+` full"}`).text(t, "uuid")
+				given := s.do("POST", "/policies", admin, `{"name":"`+name+` gives","acl":`+list+`}`).Text("uuid")
+				empty := s.do("POST", "/policies", admin, `{"name":"`+name+` empty"}`).Text("uuid")
+				group := s.do("POST", "/groups", admin, `{"name":"`+name+`"}`).Text("uuid")
+				full := s.do("POST", "/groups", admin, `{"name":"`+name+` full"}`).Text("uuid")
 				personal := c.lacks != "" && c.lacks != c.gives[len(c.gives)-1] && len(c.gives) == 1 // nobody holds it until somebody receives it
 				if personal {
-					s.do("PUT", "/groups/"+group+"/users/"+target, admin, "").want(t, 204)
+					s.do("PUT", "/groups/"+group+"/users/"+target, admin, "").Want(204)
 				}
 				c.lacks = strings.ReplaceAll(c.lacks, "ME", target)
-				s.do("PUT", "/groups/"+full+"/policies/"+given, admin, "").want(t, 204)
+				s.do("PUT", "/groups/"+full+"/policies/"+given, admin, "").Want(204)
 				for _, way := range [][3]string{
 					{"POST", "/policies", `{"name":"` + name + ` new","acl":` + list + `}`},
 					{"PUT", "/policies/" + empty, `{"acl":` + list + `}`},
@@ -85,17 +86,17 @@ func TestNobodyGivesWhatTheyDoNotHold(t *testing.T) {
 					case strings.Contains(way[1], "/acl/") && (c.lacks != "" && c.gives[len(c.gives)-1] != c.lacks):
 						// the last one alone may be given
 					case strings.Contains(way[1], "/acl/") && c.lacks == "":
-						a.want(t, 409) // PUT has given it already
+						a.Want(409) // PUT has given it already
 					case c.lacks != "":
-						a.lacks(t, c.lacks)
-					case a.status != 200 && a.status != 204:
-						t.Errorf("%s %s: %d %s", way[0], way[1], a.status, a.body)
+						a.Lacks(c.lacks)
+					case a.Status != 200 && a.Status != 204:
+						t.Errorf("%s %s: %d %s", way[0], way[1], a.Status, a.Body)
 					}
 				}
 				if c.lacks == "" {
-					s.do("DELETE", "/users/"+target+"/policies/"+given, token, "").want(t, 204)
+					s.do("DELETE", "/users/"+target+"/policies/"+given, token, "").Want(204)
 				}
-				s.do("DELETE", "/groups/"+full+"/users/"+target, admin, "").want(t, 204)
+				s.do("DELETE", "/groups/"+full+"/users/"+target, admin, "").Want(204)
 			})
 		}
 	})
@@ -119,19 +120,20 @@ func TestNobodyTakesWhatTheyDoNotHold(t *testing.T) {
 			{[]string{"confd.#"}, []string{"confd.users.read", "chatd.#"}, "chatd.#"},
 		} {
 			t.Run(fmt.Sprint(i), func(t *testing.T) {
+				s := s.in(t)
 				name := fmt.Sprintf("operator%d", i)
 				_, _, token := s.account(admin, name, append(c.holds, manage...)...)
 				list := jsonList(t, c.acl...)
 				policy := func(suffix string) string {
-					return s.do("POST", "/policies", admin, `{"name":"`+name+suffix+`","acl":`+list+`}`).want(t, 200).text(t, "uuid")
+					return s.do("POST", "/policies", admin, `{"name":"`+name+suffix+`","acl":`+list+`}`).Want(200).Text("uuid")
 				}
 				edited, picked, deleted, attached, joined, grouped := policy("a"), policy("b"), policy("c"), policy("d"), policy("e"), policy("f")
-				user := s.do("POST", "/users", admin, `{"username":"target`+name+`"}`).text(t, "uuid")
-				s.do("PUT", "/users/"+user+"/policies/"+attached, admin, "").want(t, 204)
+				user := s.do("POST", "/users", admin, `{"username":"target`+name+`"}`).Text("uuid")
+				s.do("PUT", "/users/"+user+"/policies/"+attached, admin, "").Want(204)
 				group := func(suffix, policy string) string {
-					id := s.do("POST", "/groups", admin, `{"name":"`+name+suffix+`"}`).text(t, "uuid")
-					s.do("PUT", "/groups/"+id+"/policies/"+policy, admin, "").want(t, 204)
-					s.do("PUT", "/groups/"+id+"/users/"+user, admin, "").want(t, 204)
+					id := s.do("POST", "/groups", admin, `{"name":"`+name+suffix+`"}`).Text("uuid")
+					s.do("PUT", "/groups/"+id+"/policies/"+policy, admin, "").Want(204)
+					s.do("PUT", "/groups/"+id+"/users/"+user, admin, "").Want(204)
 					return id
 				}
 				left, stripped, removed := group("l", joined), group("s", grouped), group("r", grouped)
@@ -147,15 +149,15 @@ func TestNobodyTakesWhatTheyDoNotHold(t *testing.T) {
 					// Acting on the user also needs all that the user holds, whatever is taken.
 					switch {
 					case c.lacks != "":
-						a.lacks(t, c.lacks)
-					case a.status != 200 && a.status != 204:
-						t.Errorf("%s %s: %d %s", way[0], way[1], a.status, a.body)
+						a.Lacks(c.lacks)
+					case a.Status != 200 && a.Status != 204:
+						t.Errorf("%s %s: %d %s", way[0], way[1], a.Status, a.Body)
 					}
 				}
 				if a := s.do("DELETE", "/users/"+user+"/policies/"+attached, token, ""); c.lacks != "" {
-					a.lacks(t, c.lacks)
+					a.Lacks(c.lacks)
 				} else {
-					a.want(t, 204)
+					a.Want(204)
 				}
 			})
 		}
@@ -169,15 +171,15 @@ func TestNobodyActsOnTheMorePrivileged(t *testing.T) {
 		admin := s.admin()
 		operator, own, token := s.account(admin, "operator", append([]string{"confd.users.#", "confd.users.me.#"}, manage...)...)
 		peer, _, _ := s.account(admin, "peer", "confd.users.read", "auth.users.read")
-		first := s.do("GET", "/users?username=admin", admin, "").list(t).column("uuid")[0]
+		first := s.do("GET", "/users?username=admin", admin, "").List().Column("uuid")[0]
 		more, _, _ := s.account(admin, "more", "confd.users.read", "confd.voicemails.read")
-		viaGroup := s.do("POST", "/users", admin, `{"username":"member"}`).text(t, "uuid")
-		group := s.do("POST", "/groups", admin, `{"name":"g"}`).text(t, "uuid")
-		s.do("PUT", "/groups/"+group+"/policies/more", admin, "").want(t, 204)
-		s.do("PUT", "/groups/"+group+"/users/"+viaGroup, admin, "").want(t, 204)
+		viaGroup := s.do("POST", "/users", admin, `{"username":"member"}`).Text("uuid")
+		group := s.do("POST", "/groups", admin, `{"name":"g"}`).Text("uuid")
+		s.do("PUT", "/groups/"+group+"/policies/more", admin, "").Want(204)
+		s.do("PUT", "/groups/"+group+"/users/"+viaGroup, admin, "").Want(204)
 		denied, _, _ := s.account(admin, "denied", "confd.voicemails.read", "!confd.voicemails.read")
-		light := s.do("POST", "/policies", admin, `{"name":"light","acl":["confd.users.read"]}`).text(t, "uuid")
-		nothing := s.do("POST", "/policies", admin, `{"name":"nothing","acl":["!#"]}`).text(t, "uuid")
+		light := s.do("POST", "/policies", admin, `{"name":"light","acl":["confd.users.read"]}`).Text("uuid")
+		nothing := s.do("POST", "/policies", admin, `{"name":"nothing","acl":["!#"]}`).Text("uuid")
 
 		for _, c := range []struct{ name, user, lacks string }{
 			{"administrator", first, "#"},
@@ -186,33 +188,34 @@ func TestNobodyActsOnTheMorePrivileged(t *testing.T) {
 			{"one access more, denied to them", denied, "confd.voicemails.read"}, // refused though it is equal in the end
 		} {
 			t.Run(c.name, func(t *testing.T) {
-				before := s.do("GET", "/users/"+c.user, admin, "").want(t, 200).body
+				s := s.in(t)
+				before := s.do("GET", "/users/"+c.user, admin, "").Want(200).Body
 				for _, body := range []string{`{"username":"taken"}`, `{"enabled":false}`, `{"authentication_method":"ldap"}`, `{}`} {
-					s.do("PUT", "/users/"+c.user, token, body).lacks(t, c.lacks)
+					s.do("PUT", "/users/"+c.user, token, body).Lacks(c.lacks)
 				}
-				s.do("DELETE", "/users/"+c.user, token, "").lacks(t, c.lacks)
-				s.do("PUT", "/users/"+c.user+"/policies/"+light, token, "").want(t, 204) // takes nothing, and the operator holds it
-				s.do("DELETE", "/users/"+c.user+"/policies/"+light, token, "").lacks(t, c.lacks)
-				s.do("DELETE", "/users/"+c.user+"/policies/"+light, admin, "").want(t, 204)
-				s.do("PUT", "/users/"+c.user+"/policies/"+nothing, token, "").lacks(t, c.lacks)
-				if after := s.do("GET", "/users/"+c.user, admin, "").body; after != before {
+				s.do("DELETE", "/users/"+c.user, token, "").Lacks(c.lacks)
+				s.do("PUT", "/users/"+c.user+"/policies/"+light, token, "").Want(204) // takes nothing, and the operator holds it
+				s.do("DELETE", "/users/"+c.user+"/policies/"+light, token, "").Lacks(c.lacks)
+				s.do("DELETE", "/users/"+c.user+"/policies/"+light, admin, "").Want(204)
+				s.do("PUT", "/users/"+c.user+"/policies/"+nothing, token, "").Lacks(c.lacks)
+				if after := s.do("GET", "/users/"+c.user, admin, "").Body; after != before {
 					t.Errorf("the user has changed: %s", after)
 				}
 			})
 		}
 		// Callers may act on equal and lesser users, and on themselves.
-		s.do("PUT", "/users/"+peer, token, `{"firstname":"Peer"}`).want(t, 200)
-		s.do("PUT", "/users/"+peer+"/policies/"+nothing, token, "").want(t, 204)
-		s.do("PUT", "/users/"+operator, token, `{"firstname":"Me"}`).want(t, 200)
-		s.do("DELETE", "/users/"+peer, token, "").want(t, 204)
+		s.do("PUT", "/users/"+peer, token, `{"firstname":"Peer"}`).Want(200)
+		s.do("PUT", "/users/"+peer+"/policies/"+nothing, token, "").Want(204)
+		s.do("PUT", "/users/"+operator, token, `{"firstname":"Me"}`).Want(200)
+		s.do("DELETE", "/users/"+peer, token, "").Want(204)
 
 		// Callers cannot raise themselves, or lower others.
-		s.do("PUT", "/policies/"+own+"/acl/"+url.PathEscape("#"), token, "").lacks(t, "#")
-		s.do("PUT", "/policies/more/acl/confd.users.create", token, "").lacks(t, "confd.voicemails.read") // of a mightier user
-		s.do("PUT", "/policies/more/acl/"+url.PathEscape("!confd.voicemails.read"), token, "").lacks(t, "confd.voicemails.read")
-		s.do("PUT", "/policies/more/acl/"+url.PathEscape("!confd.users.create"), token, "").lacks(t, "confd.voicemails.read")
-		s.do("DELETE", "/policies/more/acl/confd.voicemails.read", token, "").lacks(t, "confd.voicemails.read")
-		s.do("DELETE", "/policies/more", token, "").lacks(t, "confd.voicemails.read")
+		s.do("PUT", "/policies/"+own+"/acl/"+url.PathEscape("#"), token, "").Lacks("#")
+		s.do("PUT", "/policies/more/acl/confd.users.create", token, "").Lacks("confd.voicemails.read") // of a mightier user
+		s.do("PUT", "/policies/more/acl/"+url.PathEscape("!confd.voicemails.read"), token, "").Lacks("confd.voicemails.read")
+		s.do("PUT", "/policies/more/acl/"+url.PathEscape("!confd.users.create"), token, "").Lacks("confd.voicemails.read")
+		s.do("DELETE", "/policies/more/acl/confd.voicemails.read", token, "").Lacks("confd.voicemails.read")
+		s.do("DELETE", "/policies/more", token, "").Lacks("confd.voicemails.read")
 	})
 }
 
@@ -224,12 +227,12 @@ func TestOwnDataIsNotTheOperators(t *testing.T) {
 		admin := s.admin()
 		victim, _, _ := s.account(admin, "victim", "confd.users.me.#", "auth.sessions.my_session.delete")
 		_, _, operator := s.account(admin, "operator", append([]string{"confd.users.me.#", "auth.sessions.my_session.delete"}, manage...)...)
-		s.do("PUT", "/users/"+victim, operator, `{"username":"mine"}`).lacks(t, "auth.sessions.*.delete")
+		s.do("PUT", "/users/"+victim, operator, `{"username":"mine"}`).Lacks("auth.sessions.*.delete")
 		_, _, operator = s.account(admin, "nearly", append([]string{"confd.users.me.#", "auth.sessions.*.delete"}, manage...)...)
-		s.do("PUT", "/users/"+victim, operator, `{"username":"mine"}`).lacks(t, "confd.users."+victim+".#")
+		s.do("PUT", "/users/"+victim, operator, `{"username":"mine"}`).Lacks("confd.users." + victim + ".#")
 		for i, enough := range []string{"confd.users.*.#", "confd.users." + victim + ".#", "confd.#"} {
 			_, _, operator = s.account(admin, fmt.Sprintf("able%d", i), append([]string{enough, "auth.sessions.*.delete"}, manage...)...)
-			s.do("PUT", "/users/"+victim, operator, `{"firstname":"x"}`).want(t, 200)
+			s.do("PUT", "/users/"+victim, operator, `{"firstname":"x"}`).Want(200)
 		}
 	})
 }
@@ -239,7 +242,7 @@ func TestTooManyAccesses(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)
 		admin := s.admin()
-		user := s.do("POST", "/users", admin, `{"username":"ann","password":"x"}`).text(t, "uuid")
+		user := s.do("POST", "/users", admin, `{"username":"ann","password":"x"}`).Text("uuid")
 		policies := make([]string, 5)
 		for i := range policies {
 			n := acl.MaxPolicyPatterns
@@ -250,30 +253,30 @@ func TestTooManyAccesses(t *testing.T) {
 			for j := range accesses {
 				accesses[j] = fmt.Sprintf("confd.p%d.a%d", i, j)
 			}
-			policies[i] = s.do("POST", "/policies", admin, `{"name":"p`+fmt.Sprint(i)+`","acl":`+jsonList(t, accesses...)+`}`).want(t, 200).text(t, "uuid")
-			s.do("PUT", "/users/"+user+"/policies/"+policies[i], admin, "").want(t, 204)
+			policies[i] = s.do("POST", "/policies", admin, `{"name":"p`+fmt.Sprint(i)+`","acl":`+jsonList(t, accesses...)+`}`).Want(200).Text("uuid")
+			s.do("PUT", "/users/"+user+"/policies/"+policies[i], admin, "").Want(204)
 		}
 		token := s.login("ann", "x")
-		if n := len(s.do("GET", "/token/"+token, "", "").json(t, "data.acl").([]any)); n != acl.MaxPatterns {
+		if n := len(s.do("GET", "/token/"+token, "", "").JSON("data.acl").([]any)); n != acl.MaxPatterns {
 			t.Errorf("the token has %d accesses", n)
 		}
-		one := s.do("POST", "/policies", admin, `{"name":"one","acl":["confd.one.more"]}`).text(t, "uuid")
-		same := s.do("POST", "/policies", admin, `{"name":"same","acl":["confd.p0.a0"]}`).text(t, "uuid")
-		group := s.do("POST", "/groups", admin, `{"name":"g"}`).text(t, "uuid")
-		s.do("PUT", "/groups/"+group+"/policies/"+one, admin, "").want(t, 204)
-		s.do("PUT", "/users/"+user+"/policies/"+one, admin, "").refused(t, 409, "too-many-accesses")
-		s.do("PUT", "/groups/"+group+"/users/"+user, admin, "").refused(t, 409, "too-many-accesses")
-		s.do("PUT", "/policies/"+policies[4]+"/acl/confd.one.more", admin, "").refused(t, 409, "too-many-accesses")
-		s.do("PUT", "/policies/"+policies[4], admin, `{"acl":["confd.one.more"]}`).want(t, 200)
-		s.do("PUT", "/users/"+user+"/policies/"+same, admin, "").want(t, 204)
-		second := s.do("POST", "/groups", admin, `{"name":"h"}`).text(t, "uuid")
-		s.do("PUT", "/groups/"+second+"/users/"+user, admin, "").want(t, 204)
+		one := s.do("POST", "/policies", admin, `{"name":"one","acl":["confd.one.more"]}`).Text("uuid")
+		same := s.do("POST", "/policies", admin, `{"name":"same","acl":["confd.p0.a0"]}`).Text("uuid")
+		group := s.do("POST", "/groups", admin, `{"name":"g"}`).Text("uuid")
+		s.do("PUT", "/groups/"+group+"/policies/"+one, admin, "").Want(204)
+		s.do("PUT", "/users/"+user+"/policies/"+one, admin, "").Refused(409, "too-many-accesses")
+		s.do("PUT", "/groups/"+group+"/users/"+user, admin, "").Refused(409, "too-many-accesses")
+		s.do("PUT", "/policies/"+policies[4]+"/acl/confd.one.more", admin, "").Refused(409, "too-many-accesses")
+		s.do("PUT", "/policies/"+policies[4], admin, `{"acl":["confd.one.more"]}`).Want(200)
+		s.do("PUT", "/users/"+user+"/policies/"+same, admin, "").Want(204)
+		second := s.do("POST", "/groups", admin, `{"name":"h"}`).Text("uuid")
+		s.do("PUT", "/groups/"+second+"/users/"+user, admin, "").Want(204)
 		big := make([]string, 200)
 		for j := range big {
 			big[j] = fmt.Sprintf("confd.big.a%d", j)
 		}
-		large := s.do("POST", "/policies", admin, `{"name":"big","acl":`+jsonList(t, big...)+`}`).text(t, "uuid")
-		s.do("PUT", "/groups/"+second+"/policies/"+large, admin, "").refused(t, 409, "too-many-accesses")
+		large := s.do("POST", "/policies", admin, `{"name":"big","acl":`+jsonList(t, big...)+`}`).Text("uuid")
+		s.do("PUT", "/groups/"+second+"/policies/"+large, admin, "").Refused(409, "too-many-accesses")
 		s.login("ann", "x")
 	})
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ringfence/ringfence/authsvc"
 	"github.com/ringfence/ringfence/authsvc/mail/mailtest"
+	"github.com/ringfence/ringfence/internal/rest/resttest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
@@ -19,8 +20,8 @@ func (p *post) register(name, address string) (user, tenant, link string) {
 	if name != "" {
 		name = `"username":"` + name + `",`
 	}
-	a := p.do("POST", "/users/register", "", `{`+name+`"password":"a stranger's","email_address":"`+address+`"}`).want(p.t, 200)
-	return a.text(p.t, "uuid"), a.text(p.t, "tenant_uuid"), strings.TrimPrefix(p.mails.Next(p.t).Link(p.t), base+"/api/auth/0.1")
+	a := p.do("POST", "/users/register", "", `{`+name+`"password":"a stranger's","email_address":"`+address+`"}`).Want(200)
+	return a.Text("uuid"), a.Text("tenant_uuid"), strings.TrimPrefix(p.mails.Next(p.t).Link(p.t), base+"/api/auth/0.1")
 }
 
 // An unconfirmed address does not keep others from using it.
@@ -28,27 +29,27 @@ func TestAnUnconfirmedAddressReservesNothing(t *testing.T) {
 	const boss = `"email_address":"boss@example.com"}`
 	for name, take := range map[string]func(p *post, admin string){
 		"a user whom the administrator makes": func(p *post, admin string) {
-			p.do("POST", "/users", admin, `{"password":"the boss's own",`+boss).want(p.t, 200)
+			p.do("POST", "/users", admin, `{"password":"the boss's own",`+boss).Want(200)
 		},
 		"a username": func(p *post, admin string) {
-			p.do("POST", "/users", admin, `{"password":"the boss's own","username":"Boss@example.com"}`).want(p.t, 200)
+			p.do("POST", "/users", admin, `{"password":"the boss's own","username":"Boss@example.com"}`).Want(200)
 		},
 		"an address that the administrator confirms": func(p *post, admin string) {
-			user := p.do("POST", "/users", admin, `{"password":"the boss's own"}`).want(p.t, 200).text(p.t, "uuid")
-			p.do("PUT", "/admin/users/"+user+"/emails", admin, `{"emails":[{"address":"BOSS@example.com","main":true,"confirmed":true}]}`).want(p.t, 200)
+			user := p.do("POST", "/users", admin, `{"password":"the boss's own"}`).Want(200).Text("uuid")
+			p.do("PUT", "/admin/users/"+user+"/emails", admin, `{"emails":[{"address":"BOSS@example.com","main":true,"confirmed":true}]}`).Want(200)
 		},
 		"an address that its owner confirms": func(p *post, admin string) {
-			user := p.do("POST", "/users", admin, `{"password":"the boss's own"}`).want(p.t, 200).text(p.t, "uuid")
-			_, uuids := p.do("PUT", "/users/"+user+"/emails", admin, `{"emails":[{"address":"boss@example.com","main":true}]}`).want(p.t, 200).addresses(p.t)
-			p.do("GET", "/users/"+user+"/emails/"+uuids["boss@example.com"]+"/confirm", admin, "").want(p.t, 204)
-			p.do("GET", strings.TrimPrefix(p.mails.Next(p.t).Link(p.t), base+"/api/auth/0.1"), "", "").want(p.t, 200)
+			user := p.do("POST", "/users", admin, `{"password":"the boss's own"}`).Want(200).Text("uuid")
+			_, uuids := addresses(p.do("PUT", "/users/"+user+"/emails", admin, `{"emails":[{"address":"boss@example.com","main":true}]}`).Want(200))
+			p.do("GET", "/users/"+user+"/emails/"+uuids["boss@example.com"]+"/confirm", admin, "").Want(204)
+			p.do("GET", strings.TrimPrefix(p.mails.Next(p.t).Link(p.t), base+"/api/auth/0.1"), "", "").Want(200)
 		},
 		"another registration": func(p *post, _ string) {
-			a := p.do("POST", "/users/register", "", `{"password":"the boss's own",`+boss).want(p.t, 200)
-			p.do("POST", "/token", "", "{}", basic("boss@example.com", "the boss's own")).want(p.t, 401)
-			p.do("GET", strings.TrimPrefix(p.mails.Next(p.t).Link(p.t), base+"/api/auth/0.1"), "", "").want(p.t, 200)
-			if a.json(p.t, "username") != nil {
-				p.t.Errorf("the user is %s", a.body)
+			a := p.do("POST", "/users/register", "", `{"password":"the boss's own",`+boss).Want(200)
+			p.do("POST", "/token", "", "{}", resttest.Basic("boss@example.com", "the boss's own")).Want(401)
+			p.do("GET", strings.TrimPrefix(p.mails.Next(p.t).Link(p.t), base+"/api/auth/0.1"), "", "").Want(200)
+			if a.JSON("username") != nil {
+				p.t.Errorf("the user is %s", a.Body)
 			}
 		},
 	} {
@@ -57,25 +58,25 @@ func TestAnUnconfirmedAddressReservesNothing(t *testing.T) {
 				p := newPost(t, db, mailtest.Options{})
 				admin := p.admin()
 				mallory, tenant, link := p.register("mallory", "Boss@Example.com")
-				p.do("PUT", "/users/"+mallory+"/emails", admin, `{"emails":[{"address":"boss@example.com","main":true},{"address":"mallory@example.com"}]}`, in(tenant)).want(t, 200)
+				p.do("PUT", "/users/"+mallory+"/emails", admin, `{"emails":[{"address":"boss@example.com","main":true},{"address":"mallory@example.com"}]}`, resttest.In(tenant)).Want(200)
 				_, _, second := p.register("", "BOSS@example.com")
-				p.do("POST", "/token", "", "{}", basic("boss@example.com", "a stranger's")).want(t, 401)
+				p.do("POST", "/token", "", "{}", resttest.Basic("boss@example.com", "a stranger's")).Want(401)
 
 				take(p, admin)
 				p.login("boss@example.com", "the boss's own")
-				p.do("POST", "/token", "", "{}", basic("boss@example.com", "a stranger's")).want(t, 401)
+				p.do("POST", "/token", "", "{}", resttest.Basic("boss@example.com", "a stranger's")).Want(401)
 				for _, late := range []string{link, second} {
-					if a := p.do("GET", late, "", ""); a.status != 401 {
-						t.Errorf("a stranger's link still does something: %d %s", a.status, a.body)
+					if a := p.do("GET", late, "", ""); a.Status != 401 {
+						t.Errorf("a stranger's link still does something: %d %s", a.Status, a.Body)
 					}
 				}
-				left := p.do("GET", "/users/"+mallory, admin, "", in(tenant)).want(t, 200)
-				if !strings.Contains(left.body, `"address":"mallory@example.com","main":true`) || strings.Contains(strings.ToLower(left.body), "boss@") {
-					t.Errorf("the stranger has %s", left.body)
+				left := p.do("GET", "/users/"+mallory, admin, "", resttest.In(tenant)).Want(200)
+				if !strings.Contains(left.Body, `"address":"mallory@example.com","main":true`) || strings.Contains(strings.ToLower(left.Body), "boss@") {
+					t.Errorf("the stranger has %s", left.Body)
 				}
 				// A confirmed address, or a name, is taken.
-				p.do("POST", "/users/register", "", `{"password":"a stranger's",`+boss).refused(t, 409, "conflict")
-				p.do("PUT", "/users/"+mallory+"/emails", admin, `{"emails":[{"address":"boss@example.com","main":true}]}`, in(tenant)).refused(t, 409, "conflict")
+				p.do("POST", "/users/register", "", `{"password":"a stranger's",`+boss).Refused(409, "conflict")
+				p.do("PUT", "/users/"+mallory+"/emails", admin, `{"emails":[{"address":"boss@example.com","main":true}]}`, resttest.In(tenant)).Refused(409, "conflict")
 			})
 		})
 	}
@@ -86,11 +87,11 @@ func TestRegisterWithAnAddressForAName(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		p := newPost(t, db, mailtest.Options{})
 		for _, name := range []string{"boss@example.com", "boss＠example.com", "boss﹫example.com", "@"} {
-			p.do("POST", "/users/register", "", `{"username":"`+name+`","password":"a stranger's","email_address":"m@example.com"}`).refused(t, 400, "invalid-data")
+			p.do("POST", "/users/register", "", `{"username":"`+name+`","password":"a stranger's","email_address":"m@example.com"}`).Refused(400, "invalid-data")
 		}
 		user, _, link := p.register("M@example.com", "m@example.com")
-		p.do("POST", "/token", "", "{}", basic("m@example.com", "a stranger's")).want(t, 401)
-		p.do("GET", link, "", "").want(t, 200)
+		p.do("POST", "/token", "", "{}", resttest.Basic("m@example.com", "a stranger's")).Want(401)
+		p.do("GET", link, "", "").Want(200)
 		p.login("m@example.com", "a stranger's")
 		if n, err := store.Get[int](t.Context(), db, `SELECT count(*) FROM auth_user WHERE uuid = $1 AND username IS NULL`, user); err != nil || n != 1 {
 			t.Errorf("%d, %v", n, err)
@@ -107,7 +108,7 @@ func TestOneConfirmsAnAddress(t *testing.T) {
 		for i := range links {
 			_, _, links[i] = p.register(fmt.Sprint("claimant", i), "boss@example.com")
 		}
-		answers := make([]answer, len(links))
+		answers := make([]resttest.Answer, len(links))
 		var all sync.WaitGroup
 		for i, link := range links {
 			all.Go(func() { answers[i] = p.do("GET", link, "", "") })
@@ -115,12 +116,12 @@ func TestOneConfirmsAnAddress(t *testing.T) {
 		all.Wait()
 		won := 0
 		for _, a := range answers {
-			switch a.status {
+			switch a.Status {
 			case 200:
 				won++
 			case 401, 404, 409:
 			default:
-				t.Errorf("%d %s", a.status, a.body)
+				t.Errorf("%d %s", a.Status, a.Body)
 			}
 		}
 		if won != 1 {
@@ -140,7 +141,7 @@ func TestMailsAreLimitedByAddress(t *testing.T) {
 		p.freeze()
 		p.register("one", "boss@example.com")
 		p.register("two", "Boss@example.com")
-		p.do("POST", "/users/register", "", `{"username":"three","password":"a stranger's","email_address":"boss@example.com"}`).want(t, 429)
+		p.do("POST", "/users/register", "", `{"username":"three","password":"a stranger's","email_address":"boss@example.com"}`).Want(429)
 		p.register("three", "other@example.com")
 	})
 }
@@ -156,24 +157,24 @@ func TestShortestPassword(t *testing.T) {
 		const short = "1234567"
 		const wide = "üüüüüüü" // seven characters in fourteen bytes
 		for _, password := range []string{short, wide, "x"} {
-			for name, a := range map[string]answer{
+			for name, a := range map[string]resttest.Answer{
 				"create":   p.do("POST", "/users", admin, `{"username":"new","password":"`+password+`"}`),
 				"change":   p.do("PUT", "/users/"+ada+"/password", own, change("secret of ada", password)),
 				"reset":    p.choose(ada, token, password),
 				"set":      p.do("POST", "/users/password/reset?user_uuid="+ada, "", `{"password":"`+password+`"}`, sends(admin)),
 				"register": p.do("POST", "/users/register", "", `{"username":"new","password":"`+password+`","email_address":"new@example.com"}`),
 			} {
-				if a.refused(t, 400, "invalid-data"); !strings.Contains(a.text(t, "message"), "password: Must have at least 8 characters") {
-					t.Errorf("%s: %s", name, a.body)
+				if a.Refused(400, "invalid-data"); !strings.Contains(a.Text("message"), "password: Must have at least 8 characters") {
+					t.Errorf("%s: %s", name, a.Body)
 				}
 			}
 			if _, err := p.svc.Recover(t.Context(), authsvc.Recovery{Username: "ada", Password: password}); err == nil || !strings.Contains(err.Error(), "at least 8 characters") {
 				t.Errorf("recover: %v", err)
 			}
 		}
-		p.choose(ada, token, "12345678").want(t, 204)
+		p.choose(ada, token, "12345678").Want(204)
 		p.login("ada", "12345678")
-		p.do("POST", "/users", admin, `{"username":"new","password":"üüüüüüüü"}`).want(t, 200)
+		p.do("POST", "/users", admin, `{"username":"new","password":"üüüüüüüü"}`).Want(200)
 	})
 }
 

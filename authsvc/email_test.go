@@ -12,16 +12,17 @@ import (
 
 	"github.com/ringfence/ringfence/authsvc"
 	"github.com/ringfence/ringfence/authsvc/mail/mailtest"
+	"github.com/ringfence/ringfence/internal/rest/resttest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
 
 // addresses returns a list of addresses, as "address main confirmed".
-func (a answer) addresses(t *testing.T) (out []string, uuids map[string]string) {
-	t.Helper()
+func addresses(a resttest.Answer) (out []string, uuids map[string]string) {
+	a.T.Helper()
 	var list []authsvc.Email
-	if err := json.Unmarshal([]byte(a.body), &list); err != nil || list == nil {
-		t.Fatalf("no list, %v: %s", err, a.body)
+	if err := json.Unmarshal([]byte(a.Body), &list); err != nil || list == nil {
+		a.T.Fatalf("no list, %v: %s", err, a.Body)
 	}
 	uuids = map[string]string{}
 	for _, e := range list {
@@ -41,10 +42,10 @@ func TestReplaceEmails(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)
 		admin := s.admin()
-		user := s.do("POST", "/users", admin, `{"username":"ada","password":"x","email_address":"ada@example.com"}`).want(t, 200).text(t, "uuid")
+		user := s.do("POST", "/users", admin, `{"username":"ada","password":"x","email_address":"ada@example.com"}`).Want(200).Text("uuid")
 		put := func(path, emails string) ([]string, map[string]string) {
 			t.Helper()
-			return s.do("PUT", path+"users/"+user+"/emails", admin, `{"emails":[`+emails+`]}`).want(t, 200).addresses(t)
+			return addresses(s.do("PUT", path+"users/"+user+"/emails", admin, `{"emails":[`+emails+`]}`).Want(200))
 		}
 		want := func(got []string, want string) {
 			t.Helper()
@@ -54,7 +55,7 @@ func TestReplaceEmails(t *testing.T) {
 		}
 		first, uuids := put("/", `{"address":"ada@example.com"},{"address":"new@example.com","main":true}`)
 		want(first, "new@example.com main, ada@example.com confirmed")
-		s.do("POST", "/token", "", "{}", basic("new@example.com", "x")).want(t, 401)
+		s.do("POST", "/token", "", "{}", resttest.Basic("new@example.com", "x")).Want(401)
 		s.login("ada@example.com", "x")
 
 		again, same := put("/", `{"address":"Ada@Example.com","main":true},{"address":"new@example.com"}`)
@@ -69,15 +70,15 @@ func TestReplaceEmails(t *testing.T) {
 		taken, _ := put("/admin/", `{"address":"ada@example.com","main":true,"confirmed":false}`)
 		want(taken, "ada@example.com main")
 		for _, login := range []string{"ada@example.com", "new@example.com"} {
-			s.do("POST", "/token", "", "{}", basic(login, "x")).want(t, 401)
+			s.do("POST", "/token", "", "{}", resttest.Basic(login, "x")).Want(401)
 		}
 		none, _ := put("/", ``)
 		want(none, "")
 		s.login("ada", "x")
-		s.do("POST", "/users", admin, `{"username":"new@example.com"}`).want(t, 200) // free again
+		s.do("POST", "/users", admin, `{"username":"new@example.com"}`).Want(200) // free again
 
-		entries := s.do("GET", "/audit?resource=users/emails", admin, "").list(t)
-		if entries.Filtered != 5 || entries.Items[0]["object"] != user || entries.Items[0]["before"] == nil {
+		entries := s.do("GET", "/audit?resource=users/emails", admin, "").List()
+		if *entries.Filtered != 5 || entries.Items[0]["object"] != user || entries.Items[0]["before"] == nil {
 			t.Errorf("the audit has %v", entries.Items)
 		}
 	})
@@ -87,12 +88,12 @@ func TestReplaceEmailsIsRefused(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)
 		admin := s.admin()
-		adminUUID := s.do("GET", "/token/"+admin, "", "").text(t, "data.auth_id")
+		adminUUID := s.do("GET", "/token/"+admin, "", "").Text("data.auth_id")
 		ada, _, own := s.account(admin, "ada", "auth.users.#", "auth.admin.#")
-		s.do("POST", "/users", admin, `{"username":"Bob@Example.com"}`).want(t, 200)
-		s.do("POST", "/users", admin, `{"username":"rob","email_address":"rob@example.com"}`).want(t, 200)
+		s.do("POST", "/users", admin, `{"username":"Bob@Example.com"}`).Want(200)
+		s.do("POST", "/users", admin, `{"username":"rob","email_address":"rob@example.com"}`).Want(200)
 		below := s.tenant(admin, "below")
-		hidden := s.do("POST", "/users", admin, `{"username":"hidden"}`, in(below)).want(t, 200).text(t, "uuid")
+		hidden := s.do("POST", "/users", admin, `{"username":"hidden"}`, resttest.In(below)).Want(200).Text("uuid")
 		aside := s.tenant(admin, "aside")
 		main := func(address string) string { return `{"address":"` + address + `","main":true}` }
 		many := `{"address":"0@example.com","main":true}`
@@ -118,22 +119,23 @@ func TestReplaceEmailsIsRefused(t *testing.T) {
 			"another's username":        {ada, own, main("bob@example.com"), 409, "conflict", nil},
 			"who holds more":            {adminUUID, own, main("a@example.com"), 403, "forbidden", nil},
 			"no such user":              {"00000000-0000-4000-8000-000000000000", admin, main("a@example.com"), 404, "unknown-user", nil},
-			"another tenant's":          {hidden, admin, main("a@example.com"), 404, "unknown-user", in(aside)},
+			"another tenant's":          {hidden, admin, main("a@example.com"), 404, "unknown-user", resttest.In(aside)},
 		} {
 			for _, path := range []string{"/users/", "/admin/users/"} {
 				t.Run(name+path, func(t *testing.T) {
+					s := s.in(t)
 					edit := c.edit
 					if edit == nil {
 						edit = func(*http.Request) {}
 					}
-					s.do("PUT", path+c.user+"/emails", c.token, `{"emails":[`+c.emails+`]}`, edit).refused(t, c.status, c.id)
+					s.do("PUT", path+c.user+"/emails", c.token, `{"emails":[`+c.emails+`]}`, edit).Refused(c.status, c.id)
 				})
 			}
 		}
 		for _, body := range []string{`{}`, `{"emails":null}`, `{"emails":{}}`, `[]`, `{"emails":[null]}`, `{"emails":["a@example.com"]}`} {
-			s.do("PUT", "/users/"+ada+"/emails", own, body).want(t, 400)
+			s.do("PUT", "/users/"+ada+"/emails", own, body).Want(400)
 		}
-		if got, _ := s.do("PUT", "/users/"+ada+"/emails", own, `{"emails":[]}`).want(t, 200).addresses(t); len(got) != 0 {
+		if got, _ := addresses(s.do("PUT", "/users/"+ada+"/emails", own, `{"emails":[]}`).Want(200)); len(got) != 0 {
 			t.Errorf("refused addresses are there: %q", got)
 		}
 	})
@@ -144,11 +146,11 @@ func TestConfirmEmail(t *testing.T) {
 		p := newPost(t, db, mailtest.Options{})
 		admin := p.admin()
 		ada, _, own := p.account(admin, "ada", "auth.users.me.#")
-		_, uuids := p.do("PUT", "/users/"+ada+"/emails", own, `{"emails":[{"address":"ada@example.com","main":true},{"address":"b@example.com"}]}`).want(t, 200).addresses(t)
+		_, uuids := addresses(p.do("PUT", "/users/"+ada+"/emails", own, `{"emails":[{"address":"ada@example.com","main":true},{"address":"b@example.com"}]}`).Want(200))
 		path := "/users/" + ada + "/emails/" + uuids["ada@example.com"] + "/confirm"
 		ask := func() string {
 			t.Helper()
-			p.do("GET", path, own, "").want(t, 204)
+			p.do("GET", path, own, "").Want(204)
 			m := p.mails.Next(t)
 			token, found := strings.CutPrefix(m.Link(t), base+"/api/auth/0.1/emails/"+uuids["ada@example.com"]+"/confirm?token=")
 			if len(m.To) != 1 || m.To[0] != "ada@example.com" || !found {
@@ -158,32 +160,32 @@ func TestConfirmEmail(t *testing.T) {
 		}
 		link := "/emails/" + uuids["ada@example.com"] + "/confirm"
 		token, second := ask(), ask()
-		p.do("HEAD", link+"?token="+token, "", "").want(t, 200) // a mail scanner
-		p.do("POST", "/token", "", "{}", basic("ada@example.com", "secret of ada")).want(t, 401)
+		p.do("HEAD", link+"?token="+token, "", "").Want(200) // a mail scanner
+		p.do("POST", "/token", "", "{}", resttest.Basic("ada@example.com", "secret of ada")).Want(401)
 
-		a := p.do("GET", link+"?token="+token, "", "", func(r *http.Request) { r.Header.Set("Accept", "text/html") }).want(t, 200)
-		if !strings.HasPrefix(a.header.Get("Content-Type"), "text/html") || !strings.Contains(a.body, "ada@example.com") ||
-			a.header.Get("Referrer-Policy") != "no-referrer" || !strings.HasPrefix(a.header.Get("Content-Security-Policy"), "default-src 'none'") {
-			t.Errorf("%v\n%s", a.header, a.body)
+		a := p.do("GET", link+"?token="+token, "", "", func(r *http.Request) { r.Header.Set("Accept", "text/html") }).Want(200)
+		if !strings.HasPrefix(a.Header.Get("Content-Type"), "text/html") || !strings.Contains(a.Body, "ada@example.com") ||
+			a.Header.Get("Referrer-Policy") != "no-referrer" || !strings.HasPrefix(a.Header.Get("Content-Security-Policy"), "default-src 'none'") {
+			t.Errorf("%v\n%s", a.Header, a.Body)
 		}
 		p.login("ada@example.com", "secret of ada")
-		p.do("GET", link+"?token="+token, "", "").refused(t, 401, "unauthorized")
-		a = p.do("GET", link+"?token="+token, "", "", func(r *http.Request) { r.Header.Set("Accept", "text/html,*/*;q=0.8") }).want(t, 401)
-		if !strings.HasPrefix(a.header.Get("Content-Type"), "text/html") || !strings.Contains(a.body, "used already") || strings.Contains(a.body, token) ||
-			a.header.Get("Referrer-Policy") != "no-referrer" {
-			t.Errorf("a browser with a used link sees %v\n%s", a.header, a.body)
+		p.do("GET", link+"?token="+token, "", "").Refused(401, "unauthorized")
+		a = p.do("GET", link+"?token="+token, "", "", func(r *http.Request) { r.Header.Set("Accept", "text/html,*/*;q=0.8") }).Want(401)
+		if !strings.HasPrefix(a.Header.Get("Content-Type"), "text/html") || !strings.Contains(a.Body, "used already") || strings.Contains(a.Body, token) ||
+			a.Header.Get("Referrer-Policy") != "no-referrer" {
+			t.Errorf("a browser with a used link sees %v\n%s", a.Header, a.Body)
 		}
-		p.do("PUT", link, "", "", sends(second)).want(t, 204) // confirmed already, and the link is valid
-		p.do("PUT", link, "", "", sends(second)).refused(t, 401, "unauthorized")
-		p.do("GET", path, own, "").refused(t, 409, "conflict")
-		p.do("GET", "/users/"+ada+"/emails/00000000-0000-4000-8000-000000000000/confirm", own, "").refused(t, 404, "unknown-email")
-		p.do("GET", "/users/00000000-0000-4000-8000-000000000000/emails/"+uuids["b@example.com"]+"/confirm", admin, "").refused(t, 404, "unknown-user")
-		adminUUID := p.do("GET", "/token/"+admin, "", "").text(t, "data.auth_id")
-		p.do("GET", "/users/"+adminUUID+"/emails/"+uuids["b@example.com"]+"/confirm", admin, "").refused(t, 404, "unknown-email")
-		p.do("HEAD", "/users/"+ada+"/emails/"+uuids["b@example.com"]+"/confirm", own, "").want(t, 204)
+		p.do("PUT", link, "", "", sends(second)).Want(204) // confirmed already, and the link is valid
+		p.do("PUT", link, "", "", sends(second)).Refused(401, "unauthorized")
+		p.do("GET", path, own, "").Refused(409, "conflict")
+		p.do("GET", "/users/"+ada+"/emails/00000000-0000-4000-8000-000000000000/confirm", own, "").Refused(404, "unknown-email")
+		p.do("GET", "/users/00000000-0000-4000-8000-000000000000/emails/"+uuids["b@example.com"]+"/confirm", admin, "").Refused(404, "unknown-user")
+		adminUUID := p.do("GET", "/token/"+admin, "", "").Text("data.auth_id")
+		p.do("GET", "/users/"+adminUUID+"/emails/"+uuids["b@example.com"]+"/confirm", admin, "").Refused(404, "unknown-email")
+		p.do("HEAD", "/users/"+ada+"/emails/"+uuids["b@example.com"]+"/confirm", own, "").Want(204)
 		p.nothing()
-		entries := p.do("GET", "/audit?action=confirm_email_by_link", admin, "").list(t)
-		if entries.Filtered != 1 || entries.Items[0]["object"] != ada {
+		entries := p.do("GET", "/audit?action=confirm_email_by_link", admin, "").List()
+		if *entries.Filtered != 1 || entries.Items[0]["object"] != ada {
 			t.Errorf("the audit has %v", entries.Items)
 		}
 	})
@@ -204,9 +206,9 @@ func TestConfirmationMailsHoldNames(t *testing.T) {
 			{`"username":"jose","firstname":"José"`, "José"},
 			{`"username":"grace","lastname":"Hopper"`, "Hopper"},
 		} {
-			user := p.do("POST", "/users", admin, `{`+tt.user+`}`).want(t, 200).text(t, "uuid")
-			_, uuids := p.do("PUT", "/users/"+user+"/emails", admin, `{"emails":[{"address":"someone@example.com","main":true}]}`).want(t, 200).addresses(t)
-			p.do("GET", "/users/"+user+"/emails/"+uuids["someone@example.com"]+"/confirm", admin, "").want(t, 204)
+			user := p.do("POST", "/users", admin, `{`+tt.user+`}`).Want(200).Text("uuid")
+			_, uuids := addresses(p.do("PUT", "/users/"+user+"/emails", admin, `{"emails":[{"address":"someone@example.com","main":true}]}`).Want(200))
+			p.do("GET", "/users/"+user+"/emails/"+uuids["someone@example.com"]+"/confirm", admin, "").Want(204)
 			m := p.mails.Next(t)
 			if !strings.HasPrefix(m.Text(t), "Hello "+tt.name+",") || !strings.Contains(m.HTML(t), "Hello "+tt.name+",") {
 				t.Errorf("%s reads\n%s\n%s", tt.name, m.Text(t), m.HTML(t))
@@ -225,12 +227,12 @@ func TestWhoConfirms(t *testing.T) {
 		p := newPost(t, db, mailtest.Options{})
 		admin := p.admin()
 		ada, _, own := p.account(admin, "ada", "auth.users.me.#", "confd.#")
-		_, uuids := p.do("PUT", "/users/"+ada+"/emails", own, `{"emails":[{"address":"a@example.com","main":true},{"address":"b@example.com"}]}`).want(t, 200).addresses(t)
+		_, uuids := addresses(p.do("PUT", "/users/"+ada+"/emails", own, `{"emails":[{"address":"a@example.com","main":true},{"address":"b@example.com"}]}`).Want(200))
 		link := "/emails/" + uuids["a@example.com"] + "/confirm"
 		access := "auth.emails." + uuids["a@example.com"] + ".confirm.update"
 		ask := func(address string) string {
 			t.Helper()
-			p.do("GET", "/users/"+ada+"/emails/"+uuids[address]+"/confirm", own, "").want(t, 204)
+			p.do("GET", "/users/"+ada+"/emails/"+uuids[address]+"/confirm", own, "").Want(204)
 			_, token, _ := strings.Cut(p.mails.Next(t).Link(t), "?token=")
 			return token
 		}
@@ -244,10 +246,10 @@ func TestWhoConfirms(t *testing.T) {
 		_, _, strong := p.account(admin, "strong", "auth.emails.#", "auth.users.#", "confd.#")
 		_, _, denied := p.account(admin, "denied", "auth.#", "confd.#", "!"+access)
 		aside := p.tenant(admin, "aside")
-		p.do("POST", "/users", admin, `{"username":"far","password":"x"}`, in(aside)).want(t, 200)
-		far := p.do("GET", "/users?username=far&recurse=true", admin, "").list(t).column("uuid")[0]
-		policy := p.do("POST", "/policies", admin, `{"name":"far","acl":["auth.#","confd.#"]}`, in(aside)).want(t, 200).text(t, "uuid")
-		p.do("PUT", "/users/"+far+"/policies/"+policy, admin, "", in(aside)).want(t, 204)
+		p.do("POST", "/users", admin, `{"username":"far","password":"x"}`, resttest.In(aside)).Want(200)
+		far := p.do("GET", "/users?username=far&recurse=true", admin, "").List().Column("uuid")[0]
+		policy := p.do("POST", "/policies", admin, `{"name":"far","acl":["auth.#","confd.#"]}`, resttest.In(aside)).Want(200).Text("uuid")
+		p.do("PUT", "/users/"+far+"/policies/"+policy, admin, "", resttest.In(aside)).Want(204)
 
 		for name, c := range map[string]struct {
 			token  string
@@ -259,25 +261,25 @@ func TestWhoConfirms(t *testing.T) {
 		} {
 			for _, method := range []string{"GET", "PUT"} {
 				t.Run(name+" "+method, func(t *testing.T) {
-					p.do(method, link, "", "", sends(c.token)).want(t, c.status)
+					p.do(method, link, "", "", sends(c.token)).For(t).Want(c.status)
 				})
 			}
 		}
-		p.do("PUT", link, "", "", sends(own)).lacks(t, access)
-		p.do("PUT", "/emails/00000000-0000-4000-8000-000000000000/confirm", "", "", sends(strong)).refused(t, 404, "unknown-email")
-		p.do("PUT", "/emails/x/confirm", "", "", sends(strong)).want(t, 404)
-		p.do("POST", "/token", "", "{}", basic("a@example.com", "secret of ada")).want(t, 401)
+		p.do("PUT", link, "", "", sends(own)).Lacks(access)
+		p.do("PUT", "/emails/00000000-0000-4000-8000-000000000000/confirm", "", "", sends(strong)).Refused(404, "unknown-email")
+		p.do("PUT", "/emails/x/confirm", "", "", sends(strong)).Want(404)
+		p.do("POST", "/token", "", "{}", resttest.Basic("a@example.com", "secret of ada")).Want(401)
 
-		p.do("PUT", link, "", "", sends(strong)).want(t, 204)
+		p.do("PUT", link, "", "", sends(strong)).Want(204)
 		p.login("a@example.com", "secret of ada")
-		strongUUID := p.do("GET", "/token/"+strong, "", "").text(t, "data.auth_id")
-		if entries := p.do("GET", "/audit?action=confirm_email", admin, "").list(t); entries.Filtered != 1 || entries.Items[0]["actor_uuid"] != strongUUID {
+		strongUUID := p.do("GET", "/token/"+strong, "", "").Text("data.auth_id")
+		if entries := p.do("GET", "/audit?action=confirm_email", admin, "").List(); *entries.Filtered != 1 || entries.Items[0]["actor_uuid"] != strongUUID {
 			t.Errorf("the audit has %v", entries.Items)
 		}
 
-		p.do("PUT", "/users/"+ada+"/emails", own, `{"emails":[{"address":"b@example.com","main":true}]}`).want(t, 200)
-		p.do("GET", link+"?token="+void, "", "").refused(t, 401, "unauthorized") // gone with the address
-		p.do("GET", "/emails/"+uuids["b@example.com"]+"/confirm?token="+other, "", "", sends("x")).want(t, 200)
+		p.do("PUT", "/users/"+ada+"/emails", own, `{"emails":[{"address":"b@example.com","main":true}]}`).Want(200)
+		p.do("GET", link+"?token="+void, "", "").Refused(401, "unauthorized") // gone with the address
+		p.do("GET", "/emails/"+uuids["b@example.com"]+"/confirm?token="+other, "", "", sends("x")).Want(200)
 	})
 }
 
@@ -292,21 +294,21 @@ func TestConfirmationThatCannotBeMailed(t *testing.T) {
 	p.freeze()
 	admin := p.admin()
 	ada := p.user("ada", "")
-	_, uuids := p.do("PUT", "/users/"+ada+"/emails", admin, `{"emails":[{"address":"bad@example.com","main":true},{"address":"good@example.com"},{"address":"é@example.com"}]}`).
-		want(t, 200).addresses(t)
-	ask := func(address string) answer {
+	_, uuids := addresses(p.do("PUT", "/users/"+ada+"/emails", admin, `{"emails":[{"address":"bad@example.com","main":true},{"address":"good@example.com"},{"address":"é@example.com"}]}`).
+		Want(200))
+	ask := func(address string) resttest.Answer {
 		return p.do("GET", "/users/"+ada+"/emails/"+uuids[address]+"/confirm", admin, "")
 	}
-	ask("bad@example.com").refused(t, 503, "mail-not-sent")
-	ask("é@example.com").refused(t, 400, "invalid-data")
+	ask("bad@example.com").Refused(503, "mail-not-sent")
+	ask("é@example.com").Refused(400, "invalid-data")
 	for range 3 {
-		ask("good@example.com").want(t, 204)
+		ask("good@example.com").Want(204)
 	}
-	if a := ask("good@example.com").refused(t, 429, "too-many-attempts"); a.header.Get("Retry-After") != "60" {
-		t.Errorf("Retry-After %q", a.header.Get("Retry-After"))
+	if a := ask("good@example.com").Refused(429, "too-many-attempts"); a.Header.Get("Retry-After") != "60" {
+		t.Errorf("Retry-After %q", a.Header.Get("Retry-After"))
 	}
 	p.settle(authsvc.Settings{})
-	ask("good@example.com").refused(t, 503, "mail-not-configured")
+	ask("good@example.com").Refused(503, "mail-not-configured")
 }
 
 // A confirmed address belongs to one user, even if two users confirm it concurrently.
@@ -315,10 +317,10 @@ func TestEmailsAtOnce(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)
 		admin := s.admin()
-		answers := make([]answer, 4)
+		answers := make([]resttest.Answer, 4)
 		var all sync.WaitGroup
 		for i := range answers {
-			user := s.do("POST", "/users", admin, fmt.Sprintf(`{"username":"user %d"}`, i)).want(t, 200).text(t, "uuid")
+			user := s.do("POST", "/users", admin, fmt.Sprintf(`{"username":"user %d"}`, i)).Want(200).Text("uuid")
 			all.Go(func() {
 				answers[i] = s.do("PUT", "/admin/users/"+user+"/emails", admin, `{"emails":[{"address":"one@example.com","main":true,"confirmed":true}]}`)
 			})

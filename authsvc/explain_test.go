@@ -24,10 +24,10 @@ func TestExplain(t *testing.T) {
 		s.svc.UseRequirements(requirements)
 		admin := s.admin()
 		user, _, token := s.account(admin, "operator", "confd.voicemails.#", "!confd.voicemails.5.delete")
-		group := s.do("POST", "/groups", admin, `{"name":"Night shift"}`).want(t, 200).text(t, "uuid")
-		given := s.do("POST", "/policies", admin, `{"name":"readers","acl":["confd.users.*.read"]}`).want(t, 200).text(t, "uuid")
-		s.do("PUT", "/groups/"+group+"/policies/"+given, admin, "").want(t, 204)
-		s.do("PUT", "/groups/"+group+"/users/"+user, admin, "").want(t, 204)
+		group := s.do("POST", "/groups", admin, `{"name":"Night shift"}`).Want(200).Text("uuid")
+		given := s.do("POST", "/policies", admin, `{"name":"readers","acl":["confd.users.*.read"]}`).Want(200).Text("uuid")
+		s.do("PUT", "/groups/"+group+"/policies/"+given, admin, "").Want(204)
+		s.do("PUT", "/groups/"+group+"/users/"+user, admin, "").Want(204)
 
 		for _, c := range []struct {
 			name, method, path, pattern string
@@ -39,35 +39,36 @@ func TestExplain(t *testing.T) {
 			{"nothing matches", "GET", "/api/confd/1.1/lines", "", false},
 		} {
 			t.Run(c.name, func(t *testing.T) {
-				a := s.do("GET", "/explain?method="+c.method+"&path="+c.path, token, "").want(t, 200)
-				if a.json(t, "allowed") != c.allowed {
-					t.Errorf("allowed: %s", a.body)
+				s := s.in(t)
+				a := s.do("GET", "/explain?method="+c.method+"&path="+c.path, token, "").Want(200)
+				if a.JSON("allowed") != c.allowed {
+					t.Errorf("allowed: %s", a.Body)
 				}
-				if c.pattern != "" && a.text(t, "pattern") != c.pattern {
-					t.Errorf("pattern: %s", a.body)
+				if c.pattern != "" && a.Text("pattern") != c.pattern {
+					t.Errorf("pattern: %s", a.Body)
 				}
-				if other := s.do("GET", "/explain?method="+c.method+"&path="+c.path+"&user_uuid="+user, admin, "").want(t, 200); other.json(t, "allowed") != c.allowed {
-					t.Errorf("for the administrator: %s", other.body)
+				if other := s.do("GET", "/explain?method="+c.method+"&path="+c.path+"&user_uuid="+user, admin, "").Want(200); other.JSON("allowed") != c.allowed {
+					t.Errorf("for the administrator: %s", other.Body)
 				}
 			})
 		}
-		through := s.do("GET", "/explain?method=GET&path=/api/confd/1.1/users/17", token, "").want(t, 200)
-		if !strings.Contains(through.body, `"group_name":"Night shift"`) || !strings.Contains(through.body, given) {
-			t.Errorf("the group is not named: %s", through.body)
+		through := s.do("GET", "/explain?method=GET&path=/api/confd/1.1/users/17", token, "").Want(200)
+		if !strings.Contains(through.Body, `"group_name":"Night shift"`) || !strings.Contains(through.Body, given) {
+			t.Errorf("the group is not named: %s", through.Body)
 		}
 
-		adminUUID := s.do("GET", "/token/"+admin, "", "").want(t, 200).text(t, "data.auth_id")
-		s.do("GET", "/explain?method=GET&path=/api/confd/1.1/users/1&user_uuid="+adminUUID, token, "").want(t, 403)
-		s.do("GET", "/explain?method=GET", token, "").want(t, 400)
+		adminUUID := s.do("GET", "/token/"+admin, "", "").Want(200).Text("data.auth_id")
+		s.do("GET", "/explain?method=GET&path=/api/confd/1.1/users/1&user_uuid="+adminUUID, token, "").Want(403)
+		s.do("GET", "/explain?method=GET", token, "").Want(400)
 
-		holders := s.do("GET", "/access/holders?access=confd.users.17.read", admin, "").want(t, 200)
-		if holders.json(t, "total") != 2.0 || !strings.Contains(holders.body, user) {
-			t.Errorf("holders: %s", holders.body)
+		holders := s.do("GET", "/access/holders?access=confd.users.17.read", admin, "").Want(200)
+		if holders.JSON("total") != 2.0 || !strings.Contains(holders.Body, user) {
+			t.Errorf("holders: %s", holders.Body)
 		}
-		if none := s.do("GET", "/access/holders?access=confd.voicemails.5.delete", admin, "").want(t, 200); strings.Contains(none.body, user) {
-			t.Errorf("a denied user is a holder: %s", none.body)
+		if none := s.do("GET", "/access/holders?access=confd.voicemails.5.delete", admin, "").Want(200); strings.Contains(none.Body, user) {
+			t.Errorf("a denied user is a holder: %s", none.Body)
 		}
-		s.do("GET", "/access/holders?access=confd.%23", admin, "").want(t, 400)
+		s.do("GET", "/access/holders?access=confd.%23", admin, "").Want(400)
 	})
 }
 
@@ -77,29 +78,29 @@ func TestAudit(t *testing.T) {
 		s := newServer(t, db)
 		admin := s.admin()
 		id := func(r *http.Request) { r.Header.Set("X-Request-Id", "request-1") }
-		user := s.do("POST", "/users", admin, `{"username":"a","password":"not for the audit"}`, id).want(t, 200).text(t, "uuid")
-		s.do("PUT", "/users/"+user, admin, `{"firstname":"Ada"}`).want(t, 200)
-		s.do("DELETE", "/users/"+user, admin, "").want(t, 204)
+		user := s.do("POST", "/users", admin, `{"username":"a","password":"not for the audit"}`, id).Want(200).Text("uuid")
+		s.do("PUT", "/users/"+user, admin, `{"firstname":"Ada"}`).Want(200)
+		s.do("DELETE", "/users/"+user, admin, "").Want(204)
 
-		list := s.do("GET", "/audit?resource=users&object="+user, admin, "").want(t, 200)
-		if list.json(t, "filtered") != 3.0 {
-			t.Fatalf("audit: %s", list.body)
+		list := s.do("GET", "/audit?resource=users&object="+user, admin, "").Want(200)
+		if list.JSON("filtered") != 3.0 {
+			t.Fatalf("audit: %s", list.Body)
 		}
 		for _, want := range []string{`"action":"create_user"`, `"action":"update_user"`, `"action":"delete_user"`, `"firstname":"Ada"`, `"request_id":"request-1"`} {
-			if !strings.Contains(list.body, want) {
-				t.Errorf("no %s in %s", want, list.body)
+			if !strings.Contains(list.Body, want) {
+				t.Errorf("no %s in %s", want, list.Body)
 			}
 		}
-		if strings.Contains(list.body, "not for the audit") || strings.Contains(list.body, "argon2id") {
-			t.Errorf("a secret is in the audit: %s", list.body)
+		if strings.Contains(list.Body, "not for the audit") || strings.Contains(list.Body, "argon2id") {
+			t.Errorf("a secret is in the audit: %s", list.Body)
 		}
-		if none := s.do("GET", "/audit?until=2000-01-01T00:00:00Z", admin, "").want(t, 200); none.json(t, "filtered") != 0.0 {
-			t.Errorf("audit before 2000: %s", none.body)
+		if none := s.do("GET", "/audit?until=2000-01-01T00:00:00Z", admin, "").Want(200); none.JSON("filtered") != 0.0 {
+			t.Errorf("audit before 2000: %s", none.Body)
 		}
 		// A refused change leaves no entry.
-		before := s.do("GET", "/audit", admin, "").want(t, 200).json(t, "total")
-		s.do("POST", "/users", admin, `{"username":"admin"}`).want(t, 409)
-		if after := s.do("GET", "/audit", admin, "").want(t, 200).json(t, "total"); after != before {
+		before := s.do("GET", "/audit", admin, "").Want(200).JSON("total")
+		s.do("POST", "/users", admin, `{"username":"admin"}`).Want(409)
+		if after := s.do("GET", "/audit", admin, "").Want(200).JSON("total"); after != before {
 			t.Errorf("a refused change has a row: %v, then %v", before, after)
 		}
 		if _, err := db.Exec(t.Context(), `DELETE FROM audit`); err == nil {

@@ -23,49 +23,49 @@ func TestExternalConfig(t *testing.T) {
 			if method == "PUT" {
 				body = "{}"
 			}
-			if a := n.do(method, path, admin, body).want(t, 404); a.text(t, "error_id") != "unknown-external-auth" ||
-				a.text(t, "message") != `No config found for this external auth type: "microsoft"` || a.text(t, "resource") != "microsoft" {
-				t.Errorf("%s without a configuration: %s", method, a.body)
+			if a := n.do(method, path, admin, body).Want(404); a.Text("error_id") != "unknown-external-auth" ||
+				a.Text("message") != `No config found for this external auth type: "microsoft"` || a.Text("resource") != "microsoft" {
+				t.Errorf("%s without a configuration: %s", method, a.Body)
 			}
 		}
-		if made := n.do("POST", path, admin, `{"client_id":"ci","client_secret":"hush","other":{"anything":[12345678901234567890,null]}}`).want(t, 201); made.body != `""` {
-			t.Errorf("POST answered %q", made.body)
+		if made := n.do("POST", path, admin, `{"client_id":"ci","client_secret":"hush","other":{"anything":[12345678901234567890,null]}}`).Want(201); made.Body != `""` {
+			t.Errorf("POST answered %q", made.Body)
 		}
-		if a := n.do("POST", path, admin, `{}`).want(t, 409); a.text(t, "error_id") != "conflict" {
-			t.Errorf("a second POST: %s", a.body)
+		if a := n.do("POST", path, admin, `{}`).Want(409); a.Text("error_id") != "conflict" {
+			t.Errorf("a second POST: %s", a.Body)
 		}
-		if a := n.do("GET", path, admin, "").want(t, 200); a.body != `{"client_id":"ci","client_secret":"hush","other":{"anything":[12345678901234567890,null]}}` ||
-			a.header.Get("Cache-Control") != "no-store" {
-			t.Errorf("GET: %v %s", a.header, a.body)
+		if a := n.do("GET", path, admin, "").Want(200); a.Body != `{"client_id":"ci","client_secret":"hush","other":{"anything":[12345678901234567890,null]}}` ||
+			a.Header.Get("Cache-Control") != "no-store" {
+			t.Errorf("GET: %v %s", a.Header, a.Body)
 		}
-		if changed := n.do("PUT", path, admin, `{"client_id":"ci2"}`).want(t, 204); changed.body != "" {
-			t.Errorf("PUT answered %q", changed.body)
+		if changed := n.do("PUT", path, admin, `{"client_id":"ci2"}`).Want(204); changed.Body != "" {
+			t.Errorf("PUT answered %q", changed.Body)
 		}
-		read := n.do("GET", path, admin, "").want(t, 200)
-		if read.body != `{"client_id":"ci2","client_secret":"hush","other":{"anything":[12345678901234567890,null]}}` {
-			t.Errorf("after PUT: %s", read.body)
+		read := n.do("GET", path, admin, "").Want(200)
+		if read.Body != `{"client_id":"ci2","client_secret":"hush","other":{"anything":[12345678901234567890,null]}}` {
+			t.Errorf("after PUT: %s", read.Body)
 		}
 
 		old := func(r *http.Request) { r.Header.Set("If-Match", `"old"`) }
-		n.do("PUT", path, admin, `{"client_id":"x"}`, old).want(t, 412)
-		n.do("DELETE", path, admin, "", old).want(t, 412)
-		n.do("DELETE", path, admin, "", func(r *http.Request) { r.Header.Set("If-Match", read.header.Get("ETag")) }).want(t, 204)
-		n.do("GET", path, admin, "").want(t, 404)
+		n.do("PUT", path, admin, `{"client_id":"x"}`, old).Want(412)
+		n.do("DELETE", path, admin, "", old).Want(412)
+		n.do("DELETE", path, admin, "", func(r *http.Request) { r.Header.Set("If-Match", read.Header.Get("ETag")) }).Want(204)
+		n.do("GET", path, admin, "").Want(404)
 
 		// A type without a plugin: other daemons store their settings here.
-		n.do("POST", "/external/Other_1/config", admin, `{"k":"v"}`).want(t, 201)
-		n.do("GET", "/external/Other_1/users", admin, "").want(t, 200)
-		if a := n.do("GET", "/external/nothing/users", admin, "").want(t, 404); a.text(t, "error_id") != "unknown-external-auth-type" {
-			t.Errorf("users of an unknown type: %s", a.body)
+		n.do("POST", "/external/Other_1/config", admin, `{"k":"v"}`).Want(201)
+		n.do("GET", "/external/Other_1/users", admin, "").Want(200)
+		if a := n.do("GET", "/external/nothing/users", admin, "").Want(404); a.Text("error_id") != "unknown-external-auth-type" {
+			t.Errorf("users of an unknown type: %s", a.Body)
 		}
-		n.do("POST", "/external/a.b/config", admin, `{}`).want(t, 404)
+		n.do("POST", "/external/a.b/config", admin, `{}`).Want(404)
 
 		if raw := rawRows(t, db, "auth_external_config"); raw == "" || strings.Contains(raw, oauth2test.ClientSecret) {
 			t.Error("the configuration is in the database as it is")
 		}
-		history := n.do("GET", "/audit?resource=external/config", admin, "").want(t, 200)
-		if strings.Contains(history.body, "hush") || strings.Contains(history.body, oauth2test.ClientSecret) || !strings.Contains(history.body, `"client_id":"ci2"`) {
-			t.Errorf("the audit: %s", history.body)
+		history := n.do("GET", "/audit?resource=external/config", admin, "").Want(200)
+		if strings.Contains(history.Body, "hush") || strings.Contains(history.Body, oauth2test.ClientSecret) || !strings.Contains(history.Body, `"client_id":"ci2"`) {
+			t.Errorf("the audit: %s", history.Body)
 		}
 	})
 }
@@ -93,17 +93,17 @@ func TestExternalBodiesAreChecked(t *testing.T) {
 		{"a long token", "PUT", "/users/USER/external/mobile", `{"apns_token":"` + long + `"}`, "apns_token"},
 	} {
 		a := g.node.do(c.method, strings.Replace(c.path, "USER", g.user, 1), g.admin, c.body)
-		if a.status != 400 {
-			t.Errorf("%s: %d %s", c.name, a.status, a.body)
+		if a.Status != 400 {
+			t.Errorf("%s: %d %s", c.name, a.Status, a.Body)
 			continue
 		}
-		details, _ := a.json(t, "details").(map[string]any)
+		details, _ := a.JSON("details").(map[string]any)
 		if _, named := details[c.field]; c.field != "" && !named {
-			t.Errorf("%s: %s is not named in %s", c.name, c.field, a.body)
+			t.Errorf("%s: %s is not named in %s", c.name, c.field, a.Body)
 		}
 	}
 	large := `{"other":"` + strings.Repeat("x", 70<<10) + `"}`
-	g.node.do("POST", "/external/x/config", g.admin, large).want(t, 413)
+	g.node.do("POST", "/external/x/config", g.admin, large).Want(413)
 }
 
 func TestEachTenantHasItsOwnConfigurationAndUsers(t *testing.T) {
@@ -111,30 +111,30 @@ func TestEachTenantHasItsOwnConfigurationAndUsers(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		g := newGateways(t, db, oauth2test.Options{})
 		n := g.node
-		below := n.do("POST", "/tenants", g.admin, `{"name":"below"}`).want(t, 200).text(t, "uuid")
+		below := n.do("POST", "/tenants", g.admin, `{"name":"below"}`).Want(200).Text("uuid")
 		in := func(r *http.Request) { r.Header.Set("Wazo-Tenant", below) }
 		their := g.newUser(n, g.admin, "theirs", in)
 
-		n.do("GET", "/external/google/config", g.admin, "", in).want(t, 404)
-		refused := n.do("POST", "/users/"+their+"/external/google", g.admin, "{}").want(t, 404)
-		if refused.text(t, "error_id") != "unknown-config" || refused.text(t, "message") != `Configuration for this external auth type "google" is not defined.` {
-			t.Errorf("without the tenant's configuration: %s", refused.body)
+		n.do("GET", "/external/google/config", g.admin, "", in).Want(404)
+		refused := n.do("POST", "/users/"+their+"/external/google", g.admin, "{}").Want(404)
+		if refused.Text("error_id") != "unknown-config" || refused.Text("message") != `Configuration for this external auth type "google" is not defined.` {
+			t.Errorf("without the tenant's configuration: %s", refused.Body)
 		}
-		n.do("POST", "/external/google/config", g.admin, `{"client_id":"theirs"}`, in).want(t, 201)
+		n.do("POST", "/external/google/config", g.admin, `{"client_id":"theirs"}`, in).Want(201)
 		if address := g.connect(n, g.begin(n, their)); !strings.Contains(address, "client_id=theirs") {
 			t.Errorf("the authorization URL: %s", address)
 		}
-		n.do("POST", "/users/"+their+"/external/mobile", g.admin, `{"token":"t"}`).want(t, 201)
-		n.do("POST", "/users/"+g.user+"/external/mobile", g.admin, `{"token":"t"}`).want(t, 201)
+		n.do("POST", "/users/"+their+"/external/mobile", g.admin, `{"token":"t"}`).Want(201)
+		n.do("POST", "/users/"+g.user+"/external/mobile", g.admin, `{"token":"t"}`).Want(201)
 		for query, want := range map[string]float64{"": 1, "?recurse=true": 2} {
-			if got := n.do("GET", "/external/mobile/users"+query, g.admin, "").want(t, 200).json(t, "total"); got != want {
+			if got := n.do("GET", "/external/mobile/users"+query, g.admin, "").Want(200).JSON("total"); got != want {
 				t.Errorf("users%s: %v, want %v", query, got, want)
 			}
 		}
 
 		// A tenant below sees nothing of those above.
 		_, policy, _ := g.node.account(g.admin, "stranger", "auth.#")
-		n.do("PUT", "/users/"+their+"/policies/"+policy, g.admin, "").want(t, 204)
+		n.do("PUT", "/users/"+their+"/policies/"+policy, g.admin, "").Want(204)
 		token := n.login("theirs", "secret of theirs")
 		for _, c := range []struct{ method, path, body string }{
 			{"GET", "/users/" + g.user + "/external/mobile", ""},
@@ -146,19 +146,19 @@ func TestEachTenantHasItsOwnConfigurationAndUsers(t *testing.T) {
 			{"DELETE", "/users/" + g.user + "/external/google", ""},
 		} {
 			a := n.do(c.method, c.path, token, c.body)
-			if a.status != 404 || a.text(t, "error_id") != "unknown-user" {
-				t.Errorf("%s %s of a user above: %d %s", c.method, c.path, a.status, a.body)
+			if a.Status != 404 || a.Text("error_id") != "unknown-user" {
+				t.Errorf("%s %s of a user above: %d %s", c.method, c.path, a.Status, a.Body)
 			}
 		}
-		if list := n.do("GET", "/users/"+g.user+"/external", token, "").want(t, 200); strings.Contains(list.body, `"enabled":true`) {
-			t.Errorf("the list of a user above: %s", list.body)
+		if list := n.do("GET", "/users/"+g.user+"/external", token, "").Want(200); strings.Contains(list.Body, `"enabled":true`) {
+			t.Errorf("the list of a user above: %s", list.Body)
 		}
-		if users := n.do("GET", "/external/mobile/users?recurse=true", token, "").want(t, 200); strings.Contains(users.body, g.user) || !strings.Contains(users.body, their) {
-			t.Errorf("linked users: %s", users.body)
+		if users := n.do("GET", "/external/mobile/users?recurse=true", token, "").Want(200); strings.Contains(users.Body, g.user) || !strings.Contains(users.Body, their) {
+			t.Errorf("linked users: %s", users.Body)
 		}
-		n.do("GET", "/external/google/config", token, "").want(t, 200)
-		n.do("DELETE", "/external/google/config", token, "").want(t, 204)
-		n.do("GET", "/external/google/config", g.admin, "").want(t, 200)
+		n.do("GET", "/external/google/config", token, "").Want(200)
+		n.do("DELETE", "/external/google/config", token, "").Want(204)
+		n.do("GET", "/external/google/config", g.admin, "").Want(200)
 	})
 }
 
@@ -175,11 +175,11 @@ func TestNobodyIsSentOutWithoutAPublicURL(t *testing.T) {
 		r.Header.Set("X-Forwarded-Host", "evil.example")
 		r.Header.Set("X-Forwarded-Proto", "evil")
 	}
-	if a := n.do("POST", "/users/"+g.user+"/external/google", g.admin, "{}", evil).want(t, 503); !strings.Contains(a.body, "public_url") {
-		t.Errorf("without a public URL: %s", a.body)
+	if a := n.do("POST", "/users/"+g.user+"/external/google", g.admin, "{}", evil).Want(503); !strings.Contains(a.Body, "public_url") {
+		t.Errorf("without a public URL: %s", a.Body)
 	}
-	if a := g.node.do("POST", "/users/"+g.user+"/external/google", g.admin, "{}", evil).want(t, 201); strings.Contains(a.body, "evil") {
-		t.Errorf("the Host header is in the answer: %s", a.body)
+	if a := g.node.do("POST", "/users/"+g.user+"/external/google", g.admin, "{}", evil).Want(201); strings.Contains(a.Body, "evil") {
+		t.Errorf("the Host header is in the answer: %s", a.Body)
 	}
 	for address, good := range map[string]bool{
 		"https://pbx.example.com": true, "https://pbx.example.com:8443/behind/a/proxy": true, "http://localhost:8080": true, "http://[::1]": true,
@@ -213,11 +213,11 @@ func TestANodeWithoutTheKeyRefusesExternalAuthentication(t *testing.T) {
 				{"PUT", "/external/google/config", "{}"},
 				{"POST", "/external/x/config", "{}"},
 			} {
-				if a := node.do(c.method, c.path, g.admin, c.body); a.status != n.status {
-					t.Errorf("%s: %s %s: %d %s", name, c.method, c.path, a.status, a.body)
+				if a := node.do(c.method, c.path, g.admin, c.body); a.Status != n.status {
+					t.Errorf("%s: %s %s: %d %s", name, c.method, c.path, a.Status, a.Body)
 				}
 			}
-			node.do("GET", "/users/"+g.user+"/external", g.admin, "").want(t, 200)
+			node.do("GET", "/users/"+g.user+"/external", g.admin, "").Want(200)
 		}
 	})
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"slices"
 	"strings"
@@ -13,7 +12,7 @@ import (
 
 	"github.com/ringfence/ringfence/authsvc/external"
 	"github.com/ringfence/ringfence/authsvc/external/oauth2/oauth2test"
-	"github.com/ringfence/ringfence/internal/principal"
+	"github.com/ringfence/ringfence/internal/rest/resttest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
@@ -82,10 +81,10 @@ func TestAClosureTakesTheMessage(t *testing.T) {
 				}, "first", 2, func() {})
 		}}
 		n, other := g.newNode(plugin), g.newNode(plugin)
-		begun := n.do("POST", "/users/"+g.user+"/external/badge", g.admin, "").want(t, 201)
+		begun := n.do("POST", "/users/"+g.user+"/external/badge", g.admin, "").Want(201)
 		ours := publicURL + "/api/auth/0.1/external/badge/connect?state=" + state
-		if begun.body != `{"authorization_url":"`+ours+`"}` {
-			t.Errorf("POST answered %s", begun.body)
+		if begun.Body != `{"authorization_url":"`+ours+`"}` {
+			t.Errorf("POST answered %s", begun.Body)
 		}
 		back, err := url.Parse(redirectURL("badge") + "?number=4711&state=" + state)
 		if err != nil {
@@ -95,26 +94,26 @@ func TestAClosureTakesTheMessage(t *testing.T) {
 			t.Errorf("the page leads to %s", to)
 		}
 		// The closure belongs to the first node; the other does not use the state up.
-		if a := g.visit(other, back).want(t, 400); !strings.Contains(a.body, "another node") {
-			t.Errorf("on the other node: %s", a.body)
+		if a := g.visit(other, back).Want(400); !strings.Contains(a.Body, "another node") {
+			t.Errorf("on the other node: %s", a.Body)
 		}
-		g.visit(n, back).want(t, 200)
+		g.visit(n, back).Want(200)
 		got := <-calls
 		if len(got.extra) != 3 || got.extra[0] != "first" || got.extra[1] != 2 || got.message["number"] != "4711" || got.message["state"] != state {
 			t.Errorf("the callback was given %v", got)
 		}
-		g.visit(n, back).want(t, 400)
-		if a := other.do("GET", "/users/"+g.user+"/external/badge", g.admin, "").want(t, 200); a.body != `{"badge":"4711"}` {
-			t.Errorf("GET answered %s", a.body)
+		g.visit(n, back).Want(400)
+		if a := other.do("GET", "/users/"+g.user+"/external/badge", g.admin, "").Want(200); a.Body != `{"badge":"4711"}` {
+			t.Errorf("GET answered %s", a.Body)
 		}
-		list := other.do("GET", "/users/"+g.user+"/external", g.admin, "").want(t, 200)
-		if list.body != `{"items":[{"type":"badge","data":{},"enabled":true,"plugin_info":{}}],"total":1,"filtered":1}` {
-			t.Errorf("the list: %s", list.body)
+		list := other.do("GET", "/users/"+g.user+"/external", g.admin, "").Want(200)
+		if list.Body != `{"items":[{"type":"badge","data":{},"enabled":true,"plugin_info":{}}],"total":1,"filtered":1}` {
+			t.Errorf("the list: %s", list.Body)
 		}
-		if a := n.do("PUT", "/users/"+g.user+"/external/badge", g.admin, "{}"); a.status != 405 {
-			t.Errorf("PUT of a plugin without: %d", a.status)
+		if a := n.do("PUT", "/users/"+g.user+"/external/badge", g.admin, "{}"); a.Status != 405 {
+			t.Errorf("PUT of a plugin without: %d", a.Status)
 		}
-		n.do("DELETE", "/users/"+g.user+"/external/badge", g.admin, "").want(t, 204)
+		n.do("DELETE", "/users/"+g.user+"/external/badge", g.admin, "").Want(204)
 	})
 }
 
@@ -139,7 +138,7 @@ func TestAClosureIsNotCalledOnTheRequestsGoroutine(t *testing.T) {
 				return err
 			})
 	}})
-	g.connect(n, n.do("POST", "/users/"+g.user+"/external/badge", g.admin, "").want(t, 201).text(t, "authorization_url"))
+	g.connect(n, n.do("POST", "/users/"+g.user+"/external/badge", g.admin, "").Want(201).Text("authorization_url"))
 	back, err := url.Parse(redirectURL("badge") + "?state=" + state)
 	if err != nil {
 		t.Fatal(err)
@@ -154,7 +153,7 @@ func TestAClosureIsNotCalledOnTheRequestsGoroutine(t *testing.T) {
 	if err := <-finished; err != nil {
 		t.Error(err)
 	}
-	n.do("GET", "/users/"+g.user+"/external/badge", g.admin, "").want(t, 200)
+	n.do("GET", "/users/"+g.user+"/external/badge", g.admin, "").Want(200)
 }
 
 func TestWhatACallbackAnswers(t *testing.T) {
@@ -182,14 +181,14 @@ func TestWhatACallbackAnswers(t *testing.T) {
 		{"a panic", func() error { panic("hidden") }, 500, "Internal"},
 		{"a link that is there", func() error { return external.ErrLinked }, 400, "already been set"},
 	} {
-		g.connect(n, n.do("POST", "/users/"+g.user+"/external/badge", g.admin, "").want(t, 201).text(t, "authorization_url"))
+		g.connect(n, n.do("POST", "/users/"+g.user+"/external/badge", g.admin, "").Want(201).Text("authorization_url"))
 		result = c.result
 		a := g.visit(n, back)
-		if a.status != c.status || !strings.Contains(a.body, c.says) || strings.Contains(a.body, "hidden") || strings.Contains(a.body, "<you>") {
-			t.Errorf("%s: %d %s", c.name, a.status, a.body)
+		if a.Status != c.status || !strings.Contains(a.Body, c.says) || strings.Contains(a.Body, "hidden") || strings.Contains(a.Body, "<you>") {
+			t.Errorf("%s: %d %s", c.name, a.Status, a.Body)
 		}
 	}
-	n.do("GET", "/status", "", "", func(r *http.Request) { r.Method = http.MethodHead }).want(t, 200)
+	n.do("GET", "/status", "", "", func(r *http.Request) { r.Method = http.MethodHead }).Want(200)
 }
 
 func TestWhatCannotBeRegistered(t *testing.T) {
@@ -240,13 +239,13 @@ func TestDeletingForgetsWhatWasBegun(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		g := newGateways(t, db, oauth2test.Options{})
 		back := g.consent(g.begin(g.node, g.user))
-		g.node.do("DELETE", "/users/"+g.user+"/external/google", g.admin, "").want(t, 404)
-		g.visit(g.node, back).want(t, 400)
+		g.node.do("DELETE", "/users/"+g.user+"/external/google", g.admin, "").Want(404)
+		g.visit(g.node, back).Want(400)
 
 		back = g.consent(g.begin(g.node, g.user))
-		g.node.do("PUT", "/users/"+g.user, g.admin, `{"username":"someone","enabled":false}`).want(t, 200)
-		g.visit(g.node, back).want(t, 400)
-		g.credentials(g.node, g.user).want(t, 404)
+		g.node.do("PUT", "/users/"+g.user, g.admin, `{"username":"someone","enabled":false}`).Want(200)
+		g.visit(g.node, back).Want(400)
+		g.credentials(g.node, g.user).Want(404)
 		if len(g.oauth.Requests("authorization_code")) != 0 {
 			t.Error("a code was exchanged")
 		}
@@ -258,15 +257,15 @@ func TestTheAuditOfALink(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		g := newGateways(t, db, oauth2test.Options{})
 		g.link(g.user)
-		g.node.do("DELETE", "/users/"+g.user+"/external/google", g.admin, "").want(t, 204)
+		g.node.do("DELETE", "/users/"+g.user+"/external/google", g.admin, "").Want(204)
 		var list struct {
 			Items []struct {
 				Action string
 				Actor  *string `json:"actor_uuid"`
 			}
 		}
-		a := g.node.do("GET", "/audit?resource=users/external&object="+g.user+"/google", g.admin, "").want(t, 200)
-		if err := json.Unmarshal([]byte(a.body), &list); err != nil {
+		a := g.node.do("GET", "/audit?resource=users/external&object="+g.user+"/google", g.admin, "").Want(200)
+		if err := json.Unmarshal([]byte(a.Body), &list); err != nil {
 			t.Fatal(err)
 		}
 		var actions []string
@@ -295,30 +294,20 @@ func TestOtherPluginsWithoutANewService(t *testing.T) {
 	if now := len(described.Operations); now >= before {
 		t.Errorf("%d operations with one plugin, %d with three", now, before)
 	}
-	g.node.do("POST", "/users/"+g.user+"/external/mobile", g.admin, `{"token":"t"}`).want(t, 201)
-	reloaded := func(method, path, body string, edit ...func(*http.Request)) answer {
-		r := httptest.NewRequestWithContext(t.Context(), method, "/api/auth/0.1"+path, strings.NewReader(body))
-		r.Header.Set("Accept", "application/json")
-		r.Header.Set("Content-Type", "application/json")
-		p, err := g.node.cache.Principal(t.Context(), g.admin)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, e := range edit {
-			e(r)
-		}
-		w := httptest.NewRecorder()
-		described.ServeHTTP(w, r.WithContext(principal.NewContext(r.Context(), p)))
-		return answer{w.Code, w.Header(), w.Body.String()}
+	g.node.do("POST", "/users/"+g.user+"/external/mobile", g.admin, `{"token":"t"}`).Want(201)
+	caller, err := g.node.cache.Principal(t.Context(), g.admin)
+	if err != nil {
+		t.Fatal(err)
 	}
-	reloaded("GET", "/users/"+g.user+"/external/mobile", "").want(t, 404)
-	reloaded("GET", strings.TrimPrefix(back.RequestURI(), "/api/auth/0.1"), "", g.browser.cookies(back)).want(t, 200)
-	reloaded("GET", "/users/"+g.user+"/external/google", "").want(t, 200)
-	begun := reloaded("POST", "/users/"+g.user+"/external/google", "{}").want(t, 201)
+	reloaded := resttest.To(t, described, "/api/auth/0.1", caller).Do
+	reloaded("GET", "/users/"+g.user+"/external/mobile", nil).Want(404)
+	reloaded("GET", strings.TrimPrefix(back.RequestURI(), "/api/auth/0.1"), nil, g.browser.cookies(back)).Want(200)
+	reloaded("GET", "/users/"+g.user+"/external/google", nil).Want(200)
+	begun := reloaded("POST", "/users/"+g.user+"/external/google", "{}").Want(201)
 	const other = "https://other.example.com/api/auth/0.1/external/google/"
-	ours := begun.text(t, "authorization_url")
+	ours := begun.Text("authorization_url")
 	if !strings.HasPrefix(ours, other+"connect?") {
-		t.Errorf("the new public URL is not in %s", begun.body)
+		t.Errorf("the new public URL is not in %s", begun.Body)
 	}
 	if to := g.connect(g.node, strings.Replace(ours, "https://other.example.com", publicURL, 1)); !strings.Contains(to, url.QueryEscape(other+"authorize")) {
 		t.Errorf("the new public URL is not in %s", to)

@@ -15,33 +15,33 @@ func TestMobile(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		g := newGateways(t, db, oauth2test.Options{})
 		n, admin, path := g.node, g.admin, "/users/"+g.user+"/external/mobile"
-		if a := n.do("GET", path, admin, "").want(t, 404); a.text(t, "message") != `No such external auth: "mobile"` || a.text(t, "resource") != "mobile" {
-			t.Errorf("GET of nothing: %s", a.body)
+		if a := n.do("GET", path, admin, "").Want(404); a.Text("message") != `No such external auth: "mobile"` || a.Text("resource") != "mobile" {
+			t.Errorf("GET of nothing: %s", a.Body)
 		}
 		const all = `{"token":"t","apns_token":null,"apns_voip_token":null,"apns_notification_token":null,"apns_call_topic":null,"apns_default_topic":null}`
-		if a := n.do("POST", path, admin, `{"token":"t","unknown":1}`).want(t, 201); a.body != all {
-			t.Errorf("POST answered %s", a.body)
+		if a := n.do("POST", path, admin, `{"token":"t","unknown":1}`).Want(201); a.Body != all {
+			t.Errorf("POST answered %s", a.Body)
 		}
-		if a := n.do("POST", path, admin, `{"token":"u"}`).want(t, 409); a.text(t, "message") != `This external authentication method has already been set: "mobile"` {
-			t.Errorf("a second POST: %s", a.body)
+		if a := n.do("POST", path, admin, `{"token":"u"}`).Want(409); a.Text("message") != `This external authentication method has already been set: "mobile"` {
+			t.Errorf("a second POST: %s", a.Body)
 		}
-		read := n.do("GET", path, admin, "").want(t, 200)
-		if read.body != all {
-			t.Errorf("GET answered %s", read.body)
+		read := n.do("GET", path, admin, "").Want(200)
+		if read.Body != all {
+			t.Errorf("GET answered %s", read.Body)
 		}
 		changed := strings.NewReplacer(`"t"`, `"v"`, `"apns_token":null`, `"apns_token":"a"`).Replace(all)
-		n.do("PUT", path, admin, `{"token":"v"}`).want(t, 200)
-		if a := n.do("PUT", path, admin, `{"apns_token":"a"}`).want(t, 200); a.body != changed {
-			t.Errorf("PUT answered %s", a.body)
+		n.do("PUT", path, admin, `{"token":"v"}`).Want(200)
+		if a := n.do("PUT", path, admin, `{"apns_token":"a"}`).Want(200); a.Body != changed {
+			t.Errorf("PUT answered %s", a.Body)
 		}
-		n.do("PUT", path, admin, `{}`, func(r *http.Request) { r.Header.Set("If-Match", read.header.Get("ETag")) }).want(t, 412)
-		n.do("DELETE", path, admin, "", func(r *http.Request) { r.Header.Set("If-Match", read.header.Get("ETag")) }).want(t, 412)
-		n.do("DELETE", path, admin, "").want(t, 204)
-		n.do("DELETE", path, admin, "").want(t, 404)
-		if a := n.do("PUT", path, admin, `{"token":"t"}`).want(t, 200); a.body != all {
-			t.Errorf("PUT of nothing answered %s", a.body)
+		n.do("PUT", path, admin, `{}`, func(r *http.Request) { r.Header.Set("If-Match", read.Header.Get("ETag")) }).Want(412)
+		n.do("DELETE", path, admin, "", func(r *http.Request) { r.Header.Set("If-Match", read.Header.Get("ETag")) }).Want(412)
+		n.do("DELETE", path, admin, "").Want(204)
+		n.do("DELETE", path, admin, "").Want(404)
+		if a := n.do("PUT", path, admin, `{"token":"t"}`).Want(200); a.Body != all {
+			t.Errorf("PUT of nothing answered %s", a.Body)
 		}
-		n.do("DELETE", "/users/"+g.user, admin, "").want(t, 204)
+		n.do("DELETE", "/users/"+g.user, admin, "").Want(204)
 		if left, err := store.Get[int](t.Context(), db, `SELECT count(*) FROM auth_external`); err != nil || left != 0 {
 			t.Errorf("%d rows of a deleted user are left, %v", left, err)
 		}
@@ -53,17 +53,17 @@ func TestMobileSenderID(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		g := newGateways(t, db, oauth2test.Options{})
 		path := "/users/" + g.user + "/external/mobile/sender_id"
-		if a := g.node.do("GET", path, g.admin, "").want(t, 404); a.text(t, "error_id") != "unknown-external-auth" ||
-			a.text(t, "message") != `No config found for this external auth type: "mobile"` {
-			t.Errorf("without a configuration: %s", a.body)
+		if a := g.node.do("GET", path, g.admin, "").Want(404); a.Text("error_id") != "unknown-external-auth" ||
+			a.Text("message") != `No config found for this external auth type: "mobile"` {
+			t.Errorf("without a configuration: %s", a.Body)
 		}
-		g.node.do("POST", "/external/mobile/config", g.admin, `{"fcm_api_key":"k"}`).want(t, 201)
-		if a := g.node.do("GET", path, g.admin, "").want(t, 200); a.body != `{"sender_id":null}` {
-			t.Errorf("without a sender: %s", a.body)
+		g.node.do("POST", "/external/mobile/config", g.admin, `{"fcm_api_key":"k"}`).Want(201)
+		if a := g.node.do("GET", path, g.admin, "").Want(200); a.Body != `{"sender_id":null}` {
+			t.Errorf("without a sender: %s", a.Body)
 		}
-		g.node.do("PUT", "/external/mobile/config", g.admin, `{"fcm_sender_id":"4711"}`).want(t, 204)
-		if a := g.node.do("GET", path, g.admin, "").want(t, 200); a.body != `{"sender_id":"4711"}` {
-			t.Errorf("GET answered %s", a.body)
+		g.node.do("PUT", "/external/mobile/config", g.admin, `{"fcm_sender_id":"4711"}`).Want(204)
+		if a := g.node.do("GET", path, g.admin, "").Want(200); a.Body != `{"sender_id":"4711"}` {
+			t.Errorf("GET answered %s", a.Body)
 		}
 	})
 }
@@ -95,16 +95,16 @@ func TestTheListOfExternalAuthentications(t *testing.T) {
 			of + "?offset=9":                        `{"items":[],"total":3,"filtered":3}`,
 			of + "?direction=desc&offset=2&limit=5": `{"items":[` + linked + `],"total":3,"filtered":3}`,
 		} {
-			if a := g.node.do("GET", path, g.admin, ""); a.status != 200 || a.body != want {
-				t.Errorf("%s: %d\n got %s\nwant %s", path, a.status, a.body, want)
+			if a := g.node.do("GET", path, g.admin, ""); a.Status != 200 || a.Body != want {
+				t.Errorf("%s: %d\n got %s\nwant %s", path, a.Status, a.Body, want)
 			}
 		}
 		for _, query := range []string{"?order=data", "?limit=0", "?limit=x", "?offset=-1", "?direction=up"} {
-			if a := g.node.do("GET", of+query, g.admin, ""); a.status != 400 || a.text(t, "error_id") != "invalid-list-param" {
-				t.Errorf("%s: %d %s", query, a.status, a.body)
+			if a := g.node.do("GET", of+query, g.admin, ""); a.Status != 400 || a.Text("error_id") != "invalid-list-param" {
+				t.Errorf("%s: %d %s", query, a.Status, a.Body)
 			}
 		}
-		g.node.do("GET", "/users/someone/external", g.admin, "").want(t, 404)
+		g.node.do("GET", "/users/someone/external", g.admin, "").Want(404)
 	})
 }
 
@@ -115,12 +115,12 @@ func TestTheSafeViewShowsTheScopeAlone(t *testing.T) {
 		other := oauth2test.New(t, oauth2test.Options{RedirectURL: redirectURL("oauth2")})
 		plugin := genericPlugin(t, other)
 		n := g.newNode(plugin)
-		n.do("POST", "/external/oauth2/config", g.admin, clientConfig).want(t, 201)
-		begun := n.do("POST", "/users/"+g.user+"/external/oauth2", g.admin, "").want(t, 201) // without a body the configured scopes apply
-		g.visit(n, other.Browse(t.Context(), g.connect(n, begun.text(t, "authorization_url")))).want(t, 200)
-		list := n.do("GET", "/users/"+g.user+"/external", g.admin, "").want(t, 200)
-		if want := `{"items":[{"type":"oauth2","data":{"scope":["read"]},"enabled":true,"plugin_info":{"required_acl":["read"]}}],"total":1,"filtered":1}`; list.body != want {
-			t.Errorf("the list: %s", list.body)
+		n.do("POST", "/external/oauth2/config", g.admin, clientConfig).Want(201)
+		begun := n.do("POST", "/users/"+g.user+"/external/oauth2", g.admin, "").Want(201) // without a body the configured scopes apply
+		g.visit(n, other.Browse(t.Context(), g.connect(n, begun.Text("authorization_url")))).Want(200)
+		list := n.do("GET", "/users/"+g.user+"/external", g.admin, "").Want(200)
+		if want := `{"items":[{"type":"oauth2","data":{"scope":["read"]},"enabled":true,"plugin_info":{"required_acl":["read"]}}],"total":1,"filtered":1}`; list.Body != want {
+			t.Errorf("the list: %s", list.Body)
 		}
 		if other.BasicRequests() != 1 {
 			t.Error("the client's credentials were not in the Authorization header")

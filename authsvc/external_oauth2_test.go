@@ -20,11 +20,11 @@ func TestLinkingAUserFromEndToEnd(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		g := newGateways(t, db, oauth2test.Options{})
-		g.credentials(g.node, g.user).want(t, 404)
+		g.credentials(g.node, g.user).Want(404)
 
-		begun := g.node.do("POST", "/users/"+g.user+"/external/google", g.admin, `{"scope":["contacts","profile"]}`).want(t, 201)
-		ours := begun.text(t, "authorization_url")
-		if want := publicURL + "/api/auth/0.1/external/google/connect?state=" + begun.text(t, "state"); ours != want {
+		begun := g.node.do("POST", "/users/"+g.user+"/external/google", g.admin, `{"scope":["contacts","profile"]}`).Want(201)
+		ours := begun.Text("authorization_url")
+		if want := publicURL + "/api/auth/0.1/external/google/connect?state=" + begun.Text("state"); ours != want {
 			t.Errorf("authorization_url is %s, want %s", ours, want)
 		}
 		service := g.connect(g.node, ours)
@@ -35,7 +35,7 @@ func TestLinkingAUserFromEndToEnd(t *testing.T) {
 		query := address.Query()
 		for name, want := range map[string]string{
 			"response_type": "code", "client_id": oauth2test.ClientID, "redirect_uri": redirectURL("google"), "scope": "contacts profile",
-			"state": begun.text(t, "state"), "code_challenge_method": "S256", "access_type": "offline", "prompt": "consent",
+			"state": begun.Text("state"), "code_challenge_method": "S256", "access_type": "offline", "prompt": "consent",
 		} {
 			if got := query.Get(name); got != want {
 				t.Errorf("%s is %q, want %q", name, got, want)
@@ -44,54 +44,54 @@ func TestLinkingAUserFromEndToEnd(t *testing.T) {
 		if len(query.Get("state")) != 43 || len(query.Get("code_challenge")) != 43 {
 			t.Errorf("a state or a challenge that is not 256 bits: %s", address)
 		}
-		g.credentials(g.node, g.user).want(t, 404)
+		g.credentials(g.node, g.user).Want(404)
 
-		page := g.visit(g.node, g.oauth.Browse(t.Context(), service)).want(t, 200)
-		if !strings.Contains(page.body, "someone") || !strings.HasPrefix(page.header.Get("Content-Type"), "text/html") ||
-			!strings.HasPrefix(page.header.Get("Content-Security-Policy"), "default-src 'none'; style-src 'sha256-") ||
-			page.header.Get("Cache-Control") != "no-store" || page.header.Get("Referrer-Policy") != "no-referrer" {
-			t.Errorf("the page: %v %s", page.header, page.body)
+		page := g.visit(g.node, g.oauth.Browse(t.Context(), service)).Want(200)
+		if !strings.Contains(page.Body, "someone") || !strings.HasPrefix(page.Header.Get("Content-Type"), "text/html") ||
+			!strings.HasPrefix(page.Header.Get("Content-Security-Policy"), "default-src 'none'; style-src 'sha256-") ||
+			page.Header.Get("Cache-Control") != "no-store" || page.Header.Get("Referrer-Policy") != "no-referrer" {
+			t.Errorf("the page: %v %s", page.Header, page.Body)
 		}
 		exchanges := g.oauth.Requests("authorization_code")
 		if len(exchanges) != 1 || exchanges[0].Get("code_verifier") == "" || exchanges[0].Get("client_secret") != oauth2test.ClientSecret {
 			t.Errorf("exchanges: %v", exchanges)
 		}
 
-		credentials := g.credentials(g.node, g.user).want(t, 200)
-		if token := credentials.text(t, "access_token"); !g.oauth.Alive(t.Context(), token) {
+		credentials := g.credentials(g.node, g.user).Want(200)
+		if token := credentials.Text("access_token"); !g.oauth.Alive(t.Context(), token) {
 			t.Error("the access token is not the server's")
 		}
 		var got map[string]any
-		if err := json.Unmarshal([]byte(credentials.body), &got); err != nil {
+		if err := json.Unmarshal([]byte(credentials.Body), &got); err != nil {
 			t.Fatal(err)
 		}
 		until := time.Until(time.Unix(int64(got["token_expiration"].(float64)), 0))
 		if len(got) != 3 || until < 50*time.Minute || until > time.Hour || !slices.Equal(got["scope"].([]any), []any{"contacts", "profile"}) {
 			t.Errorf("credentials: %v", got)
 		}
-		if credentials.header.Get("Cache-Control") != "no-store" {
-			t.Errorf("credentials may be cached: %v", credentials.header)
+		if credentials.Header.Get("Cache-Control") != "no-store" {
+			t.Errorf("credentials may be cached: %v", credentials.Header)
 		}
 		if len(g.oauth.Requests("refresh_token")) != 0 {
 			t.Error("a good token was renewed")
 		}
-		if raw := rawRows(t, db, "auth_external"); raw == "" || strings.Contains(raw, credentials.text(t, "access_token")) {
+		if raw := rawRows(t, db, "auth_external"); raw == "" || strings.Contains(raw, credentials.Text("access_token")) {
 			t.Error("the credentials are in the database as they are")
 		}
-		users := g.node.do("GET", "/external/google/users", g.admin, "").want(t, 200)
-		if users.body != `{"items":[{"uuid":"`+g.user+`"}],"total":1,"filtered":1}` {
-			t.Errorf("linked users: %s", users.body)
+		users := g.node.do("GET", "/external/google/users", g.admin, "").Want(200)
+		if users.Body != `{"items":[{"uuid":"`+g.user+`"}],"total":1,"filtered":1}` {
+			t.Errorf("linked users: %s", users.Body)
 		}
 
-		gone := g.node.do("DELETE", "/users/"+g.user+"/external/google", g.admin, "").want(t, 204)
-		if gone.body != "" {
-			t.Errorf("DELETE answered %q", gone.body)
+		gone := g.node.do("DELETE", "/users/"+g.user+"/external/google", g.admin, "").Want(204)
+		if gone.Body != "" {
+			t.Errorf("DELETE answered %q", gone.Body)
 		}
-		again := g.credentials(g.node, g.user).want(t, 404)
-		if again.text(t, "error_id") != "unknown-external-auth" || again.text(t, "message") != `No such external auth: "google"` {
-			t.Errorf("after DELETE: %s", again.body)
+		again := g.credentials(g.node, g.user).Want(404)
+		if again.Text("error_id") != "unknown-external-auth" || again.Text("message") != `No such external auth: "google"` {
+			t.Errorf("after DELETE: %s", again.Body)
 		}
-		g.node.do("DELETE", "/users/"+g.user+"/external/google", g.admin, "").want(t, 404)
+		g.node.do("DELETE", "/users/"+g.user+"/external/google", g.admin, "").Want(404)
 	})
 }
 
@@ -120,25 +120,25 @@ func TestAStateCountsOnce(t *testing.T) {
 			"cut": with("state", state[:42]), "too long": with("state", strings.Repeat("A", 600)), "too short": with("state", "x"),
 			"another type's": &otherType, "no type's": &unknownType,
 		} {
-			if a := g.visit(g.node, u); a.status != 400 {
-				t.Errorf("%s: %d %s", name, a.status, a.body)
+			if a := g.visit(g.node, u); a.Status != 400 {
+				t.Errorf("%s: %d %s", name, a.Status, a.Body)
 			}
 		}
-		g.visit(g.node, back, func(r *http.Request) { r.Method = http.MethodHead }).want(t, 200) // a client that only looks
+		g.visit(g.node, back, func(r *http.Request) { r.Method = http.MethodHead }).Want(200) // a client that only looks
 		if n := len(g.oauth.Requests("authorization_code")); n != 0 {
 			t.Fatalf("%d codes were exchanged", n)
 		}
-		g.visit(g.node, back).want(t, 200)
-		replay := g.visit(g.node, back).want(t, 400)
-		if !strings.Contains(replay.body, "used already") || len(g.oauth.Requests("authorization_code")) != 1 {
-			t.Errorf("replay: %s", replay.body)
+		g.visit(g.node, back).Want(200)
+		replay := g.visit(g.node, back).Want(400)
+		if !strings.Contains(replay.Body, "used already") || len(g.oauth.Requests("authorization_code")) != 1 {
+			t.Errorf("replay: %s", replay.Body)
 		}
 
 		late := g.consent(g.begin(g.node, g.user))
 		if n, err := db.Exec(t.Context(), `UPDATE auth_external_pending SET expires_at = now_utc()`); err != nil || n != 1 {
 			t.Fatal(n, err)
 		}
-		g.visit(g.node, late).want(t, 400)
+		g.visit(g.node, late).Want(400)
 		g.begin(g.node, g.user) // and the next one removes the expired one
 		if n, err := store.Get[int](t.Context(), db, `SELECT count(*) FROM auth_external_pending`); err != nil || n != 1 {
 			t.Errorf("%d states are kept, %v", n, err)
@@ -155,7 +155,7 @@ func TestAStateIsTakenByOneOfMany(t *testing.T) {
 		var work sync.WaitGroup
 		status := make([]int, 8)
 		for i := range status {
-			work.Go(func() { status[i] = g.visit(nodes[i%2], back).status })
+			work.Go(func() { status[i] = g.visit(nodes[i%2], back).Status })
 		}
 		work.Wait()
 		slices.Sort(status)
@@ -175,13 +175,13 @@ func TestAStateIsNotTheOtherUsers(t *testing.T) {
 		if _, err := db.Exec(t.Context(), `UPDATE auth_external_pending SET user_uuid = $1`, other); err != nil {
 			t.Fatal(err)
 		}
-		g.visit(g.node, back).want(t, 500)
+		g.visit(g.node, back).Want(500)
 		g.link(g.user)
 		if _, err := db.Exec(t.Context(), `UPDATE auth_external SET user_uuid = $1`, other); err != nil {
 			t.Fatal(err)
 		}
-		if a := g.credentials(g.node, other).want(t, 500); strings.Contains(a.body, "access_token") {
-			t.Errorf("credentials were moved: %s", a.body)
+		if a := g.credentials(g.node, other).Want(500); strings.Contains(a.Body, "access_token") {
+			t.Errorf("credentials were moved: %s", a.Body)
 		}
 	})
 }
@@ -192,9 +192,9 @@ func TestAnAuthorizationOutlivesARestartAndReachesAnotherNode(t *testing.T) {
 		g := newGateways(t, db, oauth2test.Options{})
 		back := g.consent(g.begin(g.node, g.user))
 		restarted := g.newNode(g.plugins...)
-		g.visit(restarted, back).want(t, 200)
+		g.visit(restarted, back).Want(200)
 		for name, n := range map[string]*server{"the first node": g.node, "the second": restarted} {
-			if token := g.credentials(n, g.user).want(t, 200).text(t, "access_token"); !g.oauth.Alive(t.Context(), token) {
+			if token := g.credentials(n, g.user).Want(200).Text("access_token"); !g.oauth.Alive(t.Context(), token) {
 				t.Errorf("%s: the access token is not the server's", name)
 			}
 		}
@@ -210,23 +210,23 @@ func TestAPersonMayRefuse(t *testing.T) {
 		if back.Query().Get("error") != "access_denied" {
 			t.Fatalf("the server sends %s", back)
 		}
-		page := g.visit(g.node, back).want(t, 400)
-		if !strings.Contains(page.body, "access_denied") || strings.Contains(page.body, "resource owner") {
-			t.Errorf("the page: %s", page.body)
+		page := g.visit(g.node, back).Want(400)
+		if !strings.Contains(page.Body, "access_denied") || strings.Contains(page.Body, "resource owner") {
+			t.Errorf("the page: %s", page.Body)
 		}
 		query := back.Query()
 		query.Del("error")
 		query.Set("code", "guessed")
 		back.RawQuery = query.Encode()
-		g.visit(g.node, back).want(t, 400) // the state was used
-		g.credentials(g.node, g.user).want(t, 404)
+		g.visit(g.node, back).Want(400) // the state was used
+		g.credentials(g.node, g.user).Want(404)
 
 		forged := g.consent(g.begin(g.node, g.user))
 		query = forged.Query()
 		query.Set("error", `<script>alert(1)</script>`)
 		forged.RawQuery = query.Encode()
-		if page := g.visit(g.node, forged).want(t, 400); strings.Contains(page.body, "script") {
-			t.Errorf("the page repeats what the address says: %s", page.body)
+		if page := g.visit(g.node, forged).Want(400); strings.Contains(page.Body, "script") {
+			t.Errorf("the page repeats what the address says: %s", page.Body)
 		}
 	})
 }
@@ -241,7 +241,7 @@ func TestCredentialsAreRenewed(t *testing.T) {
 				g.link(g.user)
 				seen := map[string]bool{}
 				for i := range 3 {
-					token := g.credentials(g.node, g.user).want(t, 200).text(t, "access_token")
+					token := g.credentials(g.node, g.user).Want(200).Text("access_token")
 					if seen[token] || !g.oauth.Alive(t.Context(), token) {
 						t.Errorf("GET %d answered an old token", i)
 					}
@@ -271,7 +271,7 @@ func TestOneNodeRenewsAtATime(t *testing.T) {
 		tokens := make([]string, 8)
 		var work sync.WaitGroup
 		for i := range tokens {
-			work.Go(func() { tokens[i] = g.credentials(nodes[i%2], g.user).want(t, 200).text(t, "access_token") })
+			work.Go(func() { tokens[i] = g.credentials(nodes[i%2], g.user).Want(200).Text("access_token") })
 		}
 		<-begun
 		close(release)
@@ -300,13 +300,13 @@ func TestTheOtherNodesWaitForARenewal(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 			defer cancel()
 			impatient := other.do("GET", "/users/"+g.user+"/external/google", g.admin, "", func(r *http.Request) { *r = *r.WithContext(ctx) })
-			if impatient.status != 503 {
-				t.Errorf("while the first node renews, the other answers %d %s", impatient.status, impatient.body)
+			if impatient.Status != 503 {
+				t.Errorf("while the first node renews, the other answers %d %s", impatient.Status, impatient.Body)
 			}
 			return false
 		})
-		first := g.credentials(g.node, g.user).want(t, 200)
-		if second := g.credentials(other, g.user).want(t, 200); second.body != first.body {
+		first := g.credentials(g.node, g.user).Want(200)
+		if second := g.credentials(other, g.user).Want(200); second.Body != first.Body {
 			t.Error("the other node answers another token")
 		}
 		if n := len(g.oauth.Requests("refresh_token")); n != 1 {
@@ -324,7 +324,7 @@ func TestARenewalWhoseNodeDiedIsTakenOver(t *testing.T) {
 		if _, err := db.Exec(t.Context(), `UPDATE auth_external SET renewing_until = now_utc()`); err != nil {
 			t.Fatal(err)
 		}
-		g.credentials(g.node, g.user).want(t, 200)
+		g.credentials(g.node, g.user).Want(200)
 		if n := len(g.oauth.Requests("refresh_token")); n != 1 {
 			t.Errorf("%d renewals", n)
 		}
@@ -337,18 +337,18 @@ func TestARevokedGrantIsForgotten(t *testing.T) {
 		g := newGateways(t, db, oauth2test.Options{AccessTokenLife: 20 * time.Second})
 		g.link(g.user)
 		g.oauth.Revoke(t.Context())
-		revoked := g.credentials(g.node, g.user).want(t, 404)
-		if revoked.text(t, "error_id") != "external-auth-revoked" || !strings.Contains(revoked.text(t, "message"), "authorize it again") {
-			t.Errorf("revoked: %s", revoked.body)
+		revoked := g.credentials(g.node, g.user).Want(404)
+		if revoked.Text("error_id") != "external-auth-revoked" || !strings.Contains(revoked.Text("message"), "authorize it again") {
+			t.Errorf("revoked: %s", revoked.Body)
 		}
-		if id := g.credentials(g.node, g.user).want(t, 404).text(t, "error_id"); id != "unknown-external-auth" {
+		if id := g.credentials(g.node, g.user).Want(404).Text("error_id"); id != "unknown-external-auth" {
 			t.Errorf("then: %s", id)
 		}
 		if n, err := store.Get[int](t.Context(), db, `SELECT count(*) FROM auth_external`); err != nil || n != 0 {
 			t.Errorf("%d credentials are kept, %v", n, err)
 		}
 		g.link(g.user)
-		g.credentials(g.node, g.user).want(t, 200)
+		g.credentials(g.node, g.user).Want(200)
 	})
 }
 
@@ -367,10 +367,10 @@ func TestAServiceThatDoesNotAnswer(t *testing.T) {
 			})
 		}
 		fail(500, `{"secret":"of the service"}`)
-		g.credentials(g.node, g.user).want(t, 200) // the token is still good for some seconds
+		g.credentials(g.node, g.user).Want(200) // the token is still good for some seconds
 
 		// The token has expired.
-		first := g.credentials(g.node, g.user).want(t, 200)
+		first := g.credentials(g.node, g.user).Want(200)
 		expireCredentials(t, g)
 		for _, c := range []struct {
 			name, body, says string
@@ -384,21 +384,21 @@ func TestAServiceThatDoesNotAnswer(t *testing.T) {
 		} {
 			fail(c.status, c.body)
 			a := g.credentials(g.node, g.user)
-			if a.status != 503 || !strings.Contains(a.body, c.says) || strings.Contains(a.body, "of the service") {
-				t.Errorf("%s: %d %s", c.name, a.status, a.body)
+			if a.Status != 503 || !strings.Contains(a.Body, c.says) || strings.Contains(a.Body, "of the service") {
+				t.Errorf("%s: %d %s", c.name, a.Status, a.Body)
 			}
 		}
 		g.oauth.Before(nil)
-		if token := g.credentials(g.node, g.user).want(t, 200).text(t, "access_token"); token == first.text(t, "access_token") {
+		if token := g.credentials(g.node, g.user).Want(200).Text("access_token"); token == first.Text("access_token") {
 			t.Error("the expired token was answered")
 		}
 
 		back := g.consent(g.begin(g.node, g.user))
 		fail(500, `{"secret":"of the service"}`)
-		if a := g.visit(g.node, back).want(t, 503); strings.Contains(a.body, "of the service") {
-			t.Errorf("the failed exchange: %s", a.body)
+		if a := g.visit(g.node, back).Want(503); strings.Contains(a.Body, "of the service") {
+			t.Errorf("the failed exchange: %s", a.Body)
 		}
 		fail(400, `{"error":"invalid_grant"}`)
-		g.visit(g.node, g.consent(g.begin(g.node, g.user))).want(t, 400)
+		g.visit(g.node, g.consent(g.begin(g.node, g.user))).Want(400)
 	})
 }

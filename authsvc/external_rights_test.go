@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/ringfence/ringfence/authsvc/external/oauth2/oauth2test"
+	"github.com/ringfence/ringfence/internal/rest/resttest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
@@ -23,10 +24,10 @@ func TestNobodyTouchesTheExternalCredentialsOfTheMorePrivileged(t *testing.T) {
 		lesser, _, _ := n.account(g.admin, "lesser", "auth.users.me.external.mobile.read")
 		_, _, clerk := n.account(g.admin, "clerk", externalOfAll...)
 		for _, user := range []string{chief, lesser} {
-			n.do("POST", "/users/"+user+"/external/mobile", g.admin, `{"token":"of `+user+`"}`).want(t, 201)
+			n.do("POST", "/users/"+user+"/external/mobile", g.admin, `{"token":"of `+user+`"}`).Want(201)
 			g.link(user)
 		}
-		n.do("POST", "/external/mobile/config", g.admin, `{"fcm_sender_id":"sender"}`).want(t, 201)
+		n.do("POST", "/external/mobile/config", g.admin, `{"fcm_sender_id":"sender"}`).Want(201)
 
 		operations := []struct{ method, path, body string }{
 			{"GET", "/external/mobile", ""},
@@ -44,9 +45,9 @@ func TestNobodyTouchesTheExternalCredentialsOfTheMorePrivileged(t *testing.T) {
 		}
 		stored := rawRows(t, db, "auth_external")
 		for _, o := range operations {
-			a := n.do(o.method, "/users/"+chief+o.path, clerk, o.body).want(t, 403)
-			if o.method != "HEAD" && strings.Contains(a.body, "of "+chief) {
-				t.Errorf("%s %s says %s", o.method, o.path, a.body)
+			a := n.do(o.method, "/users/"+chief+o.path, clerk, o.body).Want(403)
+			if o.method != "HEAD" && strings.Contains(a.Body, "of "+chief) {
+				t.Errorf("%s %s says %s", o.method, o.path, a.Body)
 			}
 		}
 		if rawRows(t, db, "auth_external") != stored {
@@ -56,11 +57,11 @@ func TestNobodyTouchesTheExternalCredentialsOfTheMorePrivileged(t *testing.T) {
 			t.Errorf("%d links were begun, %v", begun, err)
 		}
 		for _, o := range operations {
-			if a := n.do(o.method, "/users/"+lesser+o.path, clerk, o.body); a.status == http.StatusForbidden {
-				t.Errorf("%s %s of a user who holds less: %s", o.method, o.path, a.body)
+			if a := n.do(o.method, "/users/"+lesser+o.path, clerk, o.body); a.Status == http.StatusForbidden {
+				t.Errorf("%s %s of a user who holds less: %s", o.method, o.path, a.Body)
 			}
-			if a := n.do(o.method, "/users/"+chief+o.path, own, o.body); a.status == http.StatusForbidden {
-				t.Errorf("%s %s of one's own: %s", o.method, o.path, a.body)
+			if a := n.do(o.method, "/users/"+chief+o.path, own, o.body); a.Status == http.StatusForbidden {
+				t.Errorf("%s %s of one's own: %s", o.method, o.path, a.Body)
 			}
 		}
 	})
@@ -73,10 +74,10 @@ func TestNobodyConfiguresAnExternalServiceForTheMorePrivileged(t *testing.T) {
 		g := newGateways(t, db, oauth2test.Options{})
 		n := g.node
 		acme := n.tenant(g.admin, "acme")
-		n.do("POST", "/external/google/config", g.admin, `{"client_id":"theirs"}`, in(acme)).want(t, 201)
-		chief := g.newUser(n, g.admin, "chief", in(acme))
-		rights := n.do("POST", "/policies", g.admin, `{"name":"rights","acl":["confd.#","confd.users.me.#"]}`).want(t, 200).text(t, "uuid")
-		n.do("PUT", "/users/"+chief+"/policies/"+rights, g.admin, "").want(t, 204)
+		n.do("POST", "/external/google/config", g.admin, `{"client_id":"theirs"}`, resttest.In(acme)).Want(201)
+		chief := g.newUser(n, g.admin, "chief", resttest.In(acme))
+		rights := n.do("POST", "/policies", g.admin, `{"name":"rights","acl":["confd.#","confd.users.me.#"]}`).Want(200).Text("uuid")
+		n.do("PUT", "/users/"+chief+"/policies/"+rights, g.admin, "").Want(204)
 		_, _, clerk := n.account(g.admin, "clerk", externalOfAll...)
 
 		for _, o := range []struct{ method, path, body string }{
@@ -85,12 +86,12 @@ func TestNobodyConfiguresAnExternalServiceForTheMorePrivileged(t *testing.T) {
 			{"PUT", "/external/google/config", `{}`},
 			{"DELETE", "/external/google/config", ""},
 		} {
-			n.do(o.method, o.path, clerk, o.body, in(acme)).want(t, 403)
+			n.do(o.method, o.path, clerk, o.body, resttest.In(acme)).Want(403)
 		}
-		if id := n.do("GET", "/external/google/config", g.admin, "", in(acme)).text(t, "client_id"); id != "theirs" {
+		if id := n.do("GET", "/external/google/config", g.admin, "", resttest.In(acme)).Text("client_id"); id != "theirs" {
 			t.Errorf("the client is %s", id)
 		}
-		n.do("DELETE", "/users/"+chief+"/policies/"+rights, g.admin, "").want(t, 204)
-		n.do("PUT", "/external/google/config", clerk, `{"client_id":"the clerk's"}`, in(acme)).want(t, 204)
+		n.do("DELETE", "/users/"+chief+"/policies/"+rights, g.admin, "").Want(204)
+		n.do("PUT", "/external/google/config", clerk, `{"client_id":"the clerk's"}`, resttest.In(acme)).Want(204)
 	})
 }

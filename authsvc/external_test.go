@@ -19,6 +19,7 @@ import (
 	mobileauth "github.com/ringfence/ringfence/authsvc/external/mobile"
 	"github.com/ringfence/ringfence/authsvc/external/oauth2"
 	"github.com/ringfence/ringfence/authsvc/external/oauth2/oauth2test"
+	"github.com/ringfence/ringfence/internal/rest/resttest"
 	"github.com/ringfence/ringfence/internal/sealed"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/tokens"
@@ -59,7 +60,7 @@ func newGateways(t *testing.T, db store.DB, o oauth2test.Options) *gateways {
 	g.plugins = []external.Plugin{mobileauth.Plugin{}, genericPlugin(t, g.oauth), googles}
 	g.node = g.newNode(g.plugins...)
 	g.admin = g.node.login("admin", adminPassword)
-	g.node.do("POST", "/external/google/config", g.admin, clientConfig).want(t, 201)
+	g.node.do("POST", "/external/google/config", g.admin, clientConfig).Want(201)
 	g.user = g.newUser(g.node, g.admin, "someone")
 	return g
 }
@@ -98,13 +99,13 @@ func (g *gateways) start(o authsvc.Options) *server {
 
 func (g *gateways) newUser(n *server, token, name string, edit ...func(*http.Request)) string {
 	g.t.Helper()
-	return n.do("POST", "/users", token, `{"username":"`+name+`","password":"secret of `+name+`"}`, edit...).want(g.t, 200).text(g.t, "uuid")
+	return n.do("POST", "/users", token, `{"username":"`+name+`","password":"secret of `+name+`"}`, edit...).Want(200).Text("uuid")
 }
 
 // begin POSTs on a node and returns the authorization URL.
 func (g *gateways) begin(n *server, user string) string {
 	g.t.Helper()
-	return n.do("POST", "/users/"+user+"/external/google", g.admin, "{}").want(g.t, 201).text(g.t, "authorization_url")
+	return n.do("POST", "/users/"+user+"/external/google", g.admin, "{}").Want(201).Text("authorization_url")
 }
 
 // connect agrees on our page, in the person's browser, and returns the external service's address.
@@ -114,9 +115,9 @@ func (g *gateways) connect(n *server, authorizationURL string) string {
 	if err != nil || !strings.HasPrefix(authorizationURL, publicURL+"/api/auth/0.1/external/") {
 		g.t.Fatalf("%s is no page of ours, %v", authorizationURL, err)
 	}
-	asked := g.visit(n, u).want(g.t, 200)
-	next := g.send(n, u, "token="+url.QueryEscape(formToken(g.t, asked.body))).want(g.t, 303)
-	return next.header.Get("Location")
+	asked := g.visit(n, u).Want(200)
+	next := g.send(n, u, "token="+url.QueryEscape(formToken(g.t, asked.Body))).Want(303)
+	return next.Header.Get("Location")
 }
 
 var tokenField = regexp.MustCompile(`<input type="hidden" name="token" value="([^"]+)">`)
@@ -132,13 +133,13 @@ func formToken(t *testing.T, page string) string {
 }
 
 // send submits a form to a page of ours, as the browser does.
-func (g *gateways) send(n *server, to *url.URL, form string) answer {
+func (g *gateways) send(n *server, to *url.URL, form string) resttest.Answer {
 	g.t.Helper()
 	return g.browser.open(n, "POST", to, form)
 }
 
 // visit opens the URL on a node, as the browser does: without a token, with the browser's cookies.
-func (g *gateways) visit(n *server, to *url.URL, edit ...func(*http.Request)) answer {
+func (g *gateways) visit(n *server, to *url.URL, edit ...func(*http.Request)) resttest.Answer {
 	g.t.Helper()
 	return g.browser.open(n, "GET", to, "", edit...)
 }
@@ -155,7 +156,7 @@ func newBrowser(t *testing.T) browser {
 	return browser{jar}
 }
 
-func (b browser) open(n *server, method string, to *url.URL, form string, edit ...func(*http.Request)) answer {
+func (b browser) open(n *server, method string, to *url.URL, form string, edit ...func(*http.Request)) resttest.Answer {
 	n.t.Helper()
 	a := n.do(method, strings.TrimPrefix(to.RequestURI(), "/api/auth/0.1"), "", form, append([]func(*http.Request){func(r *http.Request) {
 		r.Header.Set("Accept", "text/html")
@@ -163,7 +164,7 @@ func (b browser) open(n *server, method string, to *url.URL, form string, edit .
 			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		}
 	}, b.cookies(to)}, edit...)...)
-	b.jar.SetCookies(to, (&http.Response{Header: a.header}).Cookies())
+	b.jar.SetCookies(to, (&http.Response{Header: a.Header}).Cookies())
 	return a
 }
 
@@ -189,11 +190,11 @@ func (g *gateways) consent(authorizationURL string) *url.URL {
 // link links a user from end to end.
 func (g *gateways) link(user string) {
 	g.t.Helper()
-	g.visit(g.node, g.consent(g.begin(g.node, user))).want(g.t, 200)
+	g.visit(g.node, g.consent(g.begin(g.node, user))).Want(200)
 }
 
 // credentials GETs a user's credentials.
-func (g *gateways) credentials(n *server, user string) answer {
+func (g *gateways) credentials(n *server, user string) resttest.Answer {
 	g.t.Helper()
 	return n.do("GET", "/users/"+user+"/external/google", g.admin, "")
 }

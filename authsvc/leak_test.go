@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ringfence/ringfence/internal/rest/resttest"
 	"github.com/ringfence/ringfence/internal/store"
 )
 
@@ -28,16 +29,16 @@ func newNeighbours(t *testing.T, db store.DB) *neighbours {
 	n.a = n.tenant(n.admin, "a")
 	n.theirs["tenant"] = b
 	n.token = n.lord(n.admin, n.a, "lord-a")
-	n.mine = n.do("GET", "/users", n.token, "").list(t).column("uuid")[0]
-	user := n.do("POST", "/users", n.admin, `{"username":"bob","password":"x","purpose":"internal","email_address":"bob@example.com"}`, in(b)).want(t, 200)
-	n.theirs["user"] = user.text(t, "uuid")
-	n.theirs["email"] = user.json(t, "emails").([]any)[0].(map[string]any)["uuid"].(string)
-	n.theirs["group"] = n.do("POST", "/groups", n.admin, `{"name":"secret"}`, in(b)).want(t, 200).text(t, "uuid")
-	n.theirs["policy"] = n.do("POST", "/policies", n.admin, `{"name":"secret","slug":"secret"}`, in(b)).want(t, 200).text(t, "uuid")
+	n.mine = n.do("GET", "/users", n.token, "").List().Column("uuid")[0]
+	user := n.do("POST", "/users", n.admin, `{"username":"bob","password":"x","purpose":"internal","email_address":"bob@example.com"}`, resttest.In(b)).Want(200)
+	n.theirs["user"] = user.Text("uuid")
+	n.theirs["email"] = user.JSON("emails").([]any)[0].(map[string]any)["uuid"].(string)
+	n.theirs["group"] = n.do("POST", "/groups", n.admin, `{"name":"secret"}`, resttest.In(b)).Want(200).Text("uuid")
+	n.theirs["policy"] = n.do("POST", "/policies", n.admin, `{"name":"secret","slug":"secret"}`, resttest.In(b)).Want(200).Text("uuid")
 	for _, path := range []string{"/users/{user}/policies/ringfence_administrator", "/groups/{group}/policies/ringfence_administrator", "/groups/{group}/users/{user}", "/users/{user}/policies/{policy}"} {
-		n.do("PUT", filled(path, n.theirs), n.admin, "").want(t, 204)
+		n.do("PUT", filled(path, n.theirs), n.admin, "").Want(204)
 	}
-	n.theirs["session"] = n.do("POST", "/token", "", `{"access_type":"offline","client_id":"their-phone"}`, basic("bob", "x")).want(t, 200).text(t, "data.session_uuid")
+	n.theirs["session"] = n.do("POST", "/token", "", `{"access_type":"offline","client_id":"their-phone"}`, resttest.Basic("bob", "x")).Want(200).Text("data.session_uuid")
 	return n
 }
 
@@ -73,7 +74,7 @@ func TestOtherTenantsAreNotThere(t *testing.T) {
 			{"GET", "/audit/1", ""},
 		} {
 			t.Run(c.method+" "+c.path, func(t *testing.T) {
-				ask := func(names map[string]string) answer {
+				ask := func(names map[string]string) resttest.Answer {
 					names["mine"], names["own"] = n.mine, n.a
 					return n.do(c.method, strings.Replace(filled(c.path, names), "/audit/0", "/audit/999999", 1), n.token, filled(c.body, names),
 						func(r *http.Request) { r.Header.Set("X-Auth-Token", n.token) })
@@ -85,25 +86,25 @@ func TestOtherTenantsAreNotThere(t *testing.T) {
 					}
 				}
 				got, want := ask(maps.Clone(n.theirs)), ask(nothing)
-				same := stamped(got.body)
+				same := stamped(got.Body)
 				for name, value := range n.theirs {
 					if name != "client" {
 						same = strings.ReplaceAll(same, value, nobody)
 					}
 				}
-				if got.status != want.status || same != stamped(want.body) {
-					t.Errorf("%d %s\nof what does not exist: %d %s", got.status, got.body, want.status, want.body)
+				if got.Status != want.Status || same != stamped(want.Body) {
+					t.Errorf("%d %s\nof what does not exist: %d %s", got.Status, got.Body, want.Status, want.Body)
 				}
-				if c.method != "DELETE" && got.status < 400 {
-					t.Errorf("done: %d %s", got.status, got.body)
+				if c.method != "DELETE" && got.Status < 400 {
+					t.Errorf("done: %d %s", got.Status, got.Body)
 				}
 			})
 		}
 		// Nothing was done.
-		if l := n.do("GET", "/users/"+n.theirs["user"]+"/sessions", n.admin, "").list(t); l.Total != 1 {
+		if l := n.do("GET", "/users/"+n.theirs["user"]+"/sessions", n.admin, "").List(); *l.Total != 1 {
 			t.Errorf("sessions: %+v", l)
 		}
-		if l := n.do("GET", "/users/"+n.theirs["user"]+"/tokens", n.admin, "").list(t); l.Total != 1 {
+		if l := n.do("GET", "/users/"+n.theirs["user"]+"/tokens", n.admin, "").List(); *l.Total != 1 {
 			t.Errorf("refresh tokens: %+v", l)
 		}
 		n.login("bob", "x")
@@ -126,20 +127,20 @@ func TestListsTellNothingOfOtherTenants(t *testing.T) {
 				text += "?recurse=true"
 			}
 			a := n.do("GET", text, n.token, "")
-			l := a.list(t)
+			l := a.List()
 			for name, value := range n.theirs {
-				if strings.Contains(a.body, value) {
-					t.Errorf("%s tells of the %s: %s", path, name, a.body)
+				if strings.Contains(a.Body, value) {
+					t.Errorf("%s tells of the %s: %s", path, name, a.Body)
 				}
 			}
-			if strings.Contains(path, "{") && (len(l.Items) != 0 || l.Filtered != 0) {
+			if strings.Contains(path, "{") && (len(l.Items) != 0 || *l.Filtered != 0) {
 				t.Errorf("%s: %+v", path, l)
 			}
 			if strings.Contains(path, "?") || path == "/policies" || path == "/audit" {
 				continue
 			}
-			if l.Total != 1 && path != "/groups" && path != "/tokens" || l.Total != len(l.Items) {
-				t.Errorf("%s counts %d: %s", path, l.Total, a.body)
+			if *l.Total != 1 && path != "/groups" && path != "/tokens" || *l.Total != len(l.Items) {
+				t.Errorf("%s counts %d: %s", path, *l.Total, a.Body)
 			}
 		}
 	})
@@ -151,26 +152,26 @@ func TestUniqueKeysOfOtherTenants(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		n := newNeighbours(t, db)
 		for _, c := range [][2]string{{"groups", `{"name":"secret","slug":"secret"}`}, {"policies", `{"name":"secret","slug":"secret"}`}} {
-			if made := n.do("POST", "/"+c[0], n.token, c[1]).want(t, 200); made.text(t, "slug") != "secret" {
-				t.Errorf("%s", made.body)
+			if made := n.do("POST", "/"+c[0], n.token, c[1]).Want(200); made.Text("slug") != "secret" {
+				t.Errorf("%s", made.Body)
 			}
 		}
-		n.do("POST", "/users", n.token, `{"username":"own","email_address":"own@example.com"}`).want(t, 200)
-		n.do("POST", "/tenants", n.token, `{"slug":"own","domain_names":["own.example.com"]}`).want(t, 200)
-		n.do("PUT", "/tenants/"+n.theirs["tenant"], n.admin, `{"domain_names":["bob.example.com"]}`).want(t, 200)
+		n.do("POST", "/users", n.token, `{"username":"own","email_address":"own@example.com"}`).Want(200)
+		n.do("POST", "/tenants", n.token, `{"slug":"own","domain_names":["own.example.com"]}`).Want(200)
+		n.do("PUT", "/tenants/"+n.theirs["tenant"], n.admin, `{"domain_names":["bob.example.com"]}`).Want(200)
 		for _, c := range [][2]string{
 			{"/users", `{"username":"WHO"}`},
 			{"/users", `{"email_address":"WHO@example.com"}`},
 			{"/users", `{"username":"WHO@example.com"}`},
 			{"/tenants", `{"domain_names":["WHO.example.com"]}`},
 		} {
-			theirs := n.do("POST", c[0], n.token, strings.ReplaceAll(c[1], "WHO", "bob")).refused(t, 409, "conflict")
-			own := n.do("POST", c[0], n.token, strings.ReplaceAll(c[1], "WHO", "own")).refused(t, 409, "conflict")
-			if strings.ReplaceAll(stamped(theirs.body), "bob", "own") != stamped(own.body) {
-				t.Errorf("%s: theirs %s, own %s", c[1], theirs.body, own.body)
+			theirs := n.do("POST", c[0], n.token, strings.ReplaceAll(c[1], "WHO", "bob")).Refused(409, "conflict")
+			own := n.do("POST", c[0], n.token, strings.ReplaceAll(c[1], "WHO", "own")).Refused(409, "conflict")
+			if strings.ReplaceAll(stamped(theirs.Body), "bob", "own") != stamped(own.Body) {
+				t.Errorf("%s: theirs %s, own %s", c[1], theirs.Body, own.Body)
 			}
-			if slices.ContainsFunc([]string{"tenant", "user", "email"}, func(name string) bool { return strings.Contains(theirs.body, n.theirs[name]) }) {
-				t.Errorf("told whose it is: %s", theirs.body)
+			if slices.ContainsFunc([]string{"tenant", "user", "email"}, func(name string) bool { return strings.Contains(theirs.Body, n.theirs[name]) }) {
+				t.Errorf("told whose it is: %s", theirs.Body)
 			}
 		}
 	})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
+	"github.com/ringfence/ringfence/internal/rest/resttest"
 	"github.com/ringfence/ringfence/internal/store"
 )
 
@@ -50,7 +51,7 @@ func filled(text string, made map[string]string) string {
 func listWorld(t *testing.T, s *server, admin string) map[string]string {
 	t.Helper()
 	create := func(collection, body string) string {
-		return s.do("POST", "/"+collection, admin, body).want(t, 200).text(t, "uuid")
+		return s.do("POST", "/"+collection, admin, body).Want(200).Text("uuid")
 	}
 	made := map[string]string{
 		"master": s.master(admin),
@@ -66,10 +67,10 @@ func listWorld(t *testing.T, s *server, admin string) map[string]string {
 	create("groups", `{"name":"a group"}`)
 	made["everybody"] = made["master"]
 	for _, path := range []string{"/users/{ann}/policies/{reader}", "/users/{ann}/policies/{writer}", "/groups/{readers}/users/{bob}", "/groups/{readers}/policies/{reader}"} {
-		s.do("PUT", filled(path, made), admin, "").want(t, 204)
+		s.do("PUT", filled(path, made), admin, "").Want(204)
 	}
 	for i, edits := range [][]func(r *http.Request){{}, {}, {mobile}} {
-		s.do("POST", "/token", "", fmt.Sprintf(`{"access_type":"offline","client_id":"client %d"}`, 9-i), append(edits, basic("ann", "x"))...).want(t, 200)
+		s.do("POST", "/token", "", fmt.Sprintf(`{"access_type":"offline","client_id":"client %d"}`, 9-i), append(edits, resttest.Basic("ann", "x"))...).Want(200)
 	}
 	return made
 }
@@ -86,28 +87,29 @@ func TestLists(t *testing.T) {
 		made := listWorld(t, s, admin)
 		for _, c := range lists {
 			t.Run(c.path, func(t *testing.T) {
+				s := s.in(t)
 				template := strings.NewReplacer("{ann}", "{user_uuid}", "{bob}", "{user_uuid}", "{everybody}", "{group_uuid}", "{readers}", "{group_uuid}").Replace(c.path)
 				order := doc.Paths.Value(template).Get.Parameters.GetByInAndName("query", "order")
 				if got := fmt.Sprint(order.Schema.Value.Enum); got != "["+c.order+"]" {
 					t.Errorf("sorted by %s, want %s", got, c.order)
 				}
 				path := filled(c.path, made)
-				get := func(query string) list {
+				get := func(query string) resttest.List {
 					t.Helper()
-					return s.do("GET", path+"?"+query, admin, "").list(t)
+					return s.do("GET", path+"?"+query, admin, "").List()
 				}
 				all := get("")
-				if all.Total != len(all.Items) || all.Filtered != all.Total || all.Total == 0 {
+				if *all.Total != len(all.Items) || *all.Filtered != *all.Total || *all.Total == 0 {
 					t.Fatalf("%+v", all)
 				}
 				for column := range strings.FieldsSeq(c.order) {
 					wantSorted(t, column, get("order="+column), get("order="+column+"&direction=desc"), all)
 				}
 				wantSorted(t, strings.Fields(c.order)[0], all, get("direction=desc"), all)
-				if page := get("limit=1&offset=1"); page.Total != all.Total || page.Filtered != all.Total || len(page.Items) != min(1, all.Total-1) {
+				if page := get("limit=1&offset=1"); *page.Total != *all.Total || *page.Filtered != *all.Total || len(page.Items) != min(1, *all.Total-1) {
 					t.Errorf("a page: %+v", page)
 				}
-				if none := get("search=qqq"); none.Total != all.Total || (none.Filtered != 0 && !strings.HasSuffix(path, "/sessions")) {
+				if none := get("search=qqq"); *none.Total != *all.Total || (*none.Filtered != 0 && !strings.HasSuffix(path, "/sessions")) {
 					t.Errorf("a search: %+v", none)
 				}
 				for column := range strings.FieldsSeq(c.filters) {
@@ -124,23 +126,23 @@ func TestLists(t *testing.T) {
 						}
 					}
 					l := get(filled(query, made))
-					if got := l.column("uuid"); !slices.Equal(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))) || l.Total != all.Total || l.Filtered != len(want) {
+					if got := l.Column("uuid"); !slices.Equal(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))) || *l.Total != *all.Total || *l.Filtered != len(want) {
 						t.Errorf("%s: %+v", joined, l)
 					}
 				}
 				for column := range strings.FieldsSeq(c.filters) {
 					if _, isBool := all.Items[0][column].(bool); isBool {
-						s.do("GET", path+"?"+column+"=maybe", admin, "").refused(t, 400, "invalid-list-param")
+						s.do("GET", path+"?"+column+"=maybe", admin, "").Refused(400, "invalid-list-param")
 						for yes, no := range map[string]string{"True": "False", "1": "0", "yes": "off"} {
-							if a, b := get(column+"="+yes), get(column+"="+no); a.Filtered+b.Filtered != all.Total {
+							if a, b := get(column+"="+yes), get(column+"="+no); *a.Filtered+*b.Filtered != *all.Total {
 								t.Errorf("%s: %+v and %+v", column, a, b)
 							}
 						}
 					}
 				}
-				s.do("GET", path+"?order=password_hash", admin, "").refused(t, 400, "invalid-list-param")
+				s.do("GET", path+"?order=password_hash", admin, "").Refused(400, "invalid-list-param")
 				for _, bad := range []string{"limit=0", "limit=-1", "limit=abc", "offset=-1", "direction=up", "limit=1&limit=2"} {
-					s.do("GET", path+"?"+bad, admin, "").want(t, 400)
+					s.do("GET", path+"?"+bad, admin, "").Want(400)
 				}
 			})
 		}
@@ -158,14 +160,14 @@ func TestTenantsByUUIDs(t *testing.T) {
 		}
 		comma, repeated := strings.Join(made, ","), strings.Join(made, "&uuids=")
 		for _, query := range []string{comma, repeated, strings.Join(made[:12], ",") + "&uuids=" + strings.Join(made[12:], "&uuids=")} {
-			if l := s.do("GET", "/tenants?uuids="+query, admin, "").list(t); l.Filtered != 25 || l.Total != 26 {
-				t.Errorf("%d of %d", l.Filtered, l.Total)
+			if l := s.do("GET", "/tenants?uuids="+query, admin, "").List(); *l.Filtered != 25 || *l.Total != 26 {
+				t.Errorf("%d of %d", *l.Filtered, *l.Total)
 			}
 			for _, more := range []string{"," + made[0], "&uuids=" + made[0], ","} {
-				s.do("GET", "/tenants?uuids="+query+more, admin, "").refused(t, 400, "invalid-list-param").json(t, "details.uuids")
+				s.do("GET", "/tenants?uuids="+query+more, admin, "").Refused(400, "invalid-list-param").JSON("details.uuids")
 			}
 		}
-		if l := s.do("GET", "/tenants?uuids=", admin, "").list(t); l.Filtered != 0 {
+		if l := s.do("GET", "/tenants?uuids=", admin, "").List(); *l.Filtered != 0 {
 			t.Errorf("no UUID names %+v", l)
 		}
 	})
@@ -177,11 +179,13 @@ func TestPoliciesByWhatIsShown(t *testing.T) {
 		s := newServer(t, db)
 		admin := s.admin()
 		master, acme := s.master(admin), s.tenant(admin, "acme")
-		s.do("POST", "/policies", admin, `{"name":"from above","shared":true}`).want(t, 200)
-		s.do("POST", "/policies", admin, `{"name":"own","shared":true}`, in(acme)).want(t, 200)
+		s.do("POST", "/policies", admin, `{"name":"from above","shared":true}`).Want(200)
+		s.do("POST", "/policies", admin, `{"name":"own","shared":true}`, resttest.In(acme)).Want(200)
 		for _, scope := range []string{master, acme} {
 			for _, recurse := range []string{"", "&recurse=true"} {
-				get := func(query string) list { return s.do("GET", "/policies?"+query+recurse, admin, "", in(scope)).list(t) }
+				get := func(query string) resttest.List {
+					return s.do("GET", "/policies?"+query+recurse, admin, "", resttest.In(scope)).List()
+				}
 				all := get("order=name")
 				for _, item := range all.Items {
 					for _, column := range []string{"read_only", "tenant_uuid"} {
@@ -191,20 +195,20 @@ func TestPoliciesByWhatIsShown(t *testing.T) {
 				wantSorted(t, "read_only", get("order=read_only"), get("order=read_only&direction=desc"), all)
 			}
 		}
-		if l := s.do("GET", "/policies?read_only=true", admin, "", in(acme)).list(t); l.Filtered != 2 {
+		if l := s.do("GET", "/policies?read_only=true", admin, "", resttest.In(acme)).List(); *l.Filtered != 2 {
 			t.Errorf("read-only for a tenant below: %+v", l)
 		}
 	})
 }
 
 // wantSorted compares a list with its reverse: null comes last in both.
-func wantSorted(t *testing.T, column string, up, down, all list) {
+func wantSorted(t *testing.T, column string, up, down, all resttest.List) {
 	t.Helper()
-	values := func(l list) (out []string) {
+	values := func(l resttest.List) (out []string) {
 		for _, item := range l.Items {
 			if v := item[column]; v != nil {
 				out = append(out, strings.ToLower(fmt.Sprint(v)))
-			} else if len(l.Items) != all.Total {
+			} else if len(l.Items) != *all.Total {
 				t.Errorf("%+v", l)
 			}
 		}
@@ -212,18 +216,18 @@ func wantSorted(t *testing.T, column string, up, down, all list) {
 	}
 	a, d := values(up), values(down)
 	slices.Reverse(d)
-	if !slices.IsSorted(a) || !slices.Equal(a, d) || len(up.Items) != all.Total || len(down.Items) != all.Total {
+	if !slices.IsSorted(a) || !slices.Equal(a, d) || len(up.Items) != *all.Total || len(down.Items) != *all.Total {
 		t.Errorf("by %s: %q, and the other way %q", column, a, d)
 	}
-	for _, l := range []list{up, down} {
-		if first := slices.IndexFunc(l.Items, func(i map[string]any) bool { return i[column] == nil }); first >= 0 && first != len(a) {
+	for _, l := range []resttest.List{up, down} {
+		if first := slices.IndexFunc(l.Items, func(i resttest.Object) bool { return i[column] == nil }); first >= 0 && first != len(a) {
 			t.Errorf("by %s: a null before a value: %+v", column, l.Items)
 		}
 	}
 }
 
 // wantFiltered checks that a filter keeps exactly the items with a value.
-func wantFiltered(t *testing.T, column string, value any, get func(string) list, all list) {
+func wantFiltered(t *testing.T, column string, value any, get func(string) resttest.List, all resttest.List) {
 	t.Helper()
 	if value == nil {
 		return
@@ -235,7 +239,7 @@ func wantFiltered(t *testing.T, column string, value any, get func(string) list,
 		}
 	}
 	l := get(column + "=" + url.QueryEscape(fmt.Sprint(value)))
-	if l.Total != all.Total || l.Filtered != n || len(l.Items) != n {
+	if *l.Total != *all.Total || *l.Filtered != n || len(l.Items) != n {
 		t.Errorf("%s=%v: %+v", column, value, l)
 	}
 	for _, item := range l.Items {

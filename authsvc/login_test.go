@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/crypto/argon2"
 
+	"github.com/ringfence/ringfence/internal/rest/resttest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
@@ -29,7 +30,7 @@ func failures(t *testing.T, s *server) map[string]func(*http.Request) {
 		"elsewhere": `"password":"right","authentication_method":"ldap"`, "broken": `"password":"right"`, "greedy": `"password":"right"`,
 		"unconfirmed": `"password":"right","email_address":"unconfirmed@example.org"`,
 	} {
-		s.do("POST", "/users", admin, `{"username":"`+name+`",`+body+`}`).want(t, 200)
+		s.do("POST", "/users", admin, `{"username":"`+name+`",`+body+`}`).Want(200)
 	}
 	for name, hash := range map[string]string{
 		"broken": "$argon2id$v=19$m=64,t=1,p=1$AAAA", "greedy": "$argon2id$v=19$m=4194304,t=100,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
@@ -42,10 +43,10 @@ func failures(t *testing.T, s *server) map[string]func(*http.Request) {
 		t.Fatal(err)
 	}
 	return map[string]func(*http.Request){
-		"wrong password": basic("known", "wrong"), "unknown user": basic("unknown", "right"), "disabled": basic("disabled", "right"),
-		"no password": basic("passwordless", "right"), "another backend's": basic("elsewhere", "right"),
-		"unreadable hash": basic("broken", "right"), "hash that asks for too much": basic("greedy", "right"),
-		"unconfirmed address": basic("unconfirmed@example.org", "right"), "name that nobody can have": basic("kn\u200bown", "right"),
+		"wrong password": resttest.Basic("known", "wrong"), "unknown user": resttest.Basic("unknown", "right"), "disabled": resttest.Basic("disabled", "right"),
+		"no password": resttest.Basic("passwordless", "right"), "another backend's": resttest.Basic("elsewhere", "right"),
+		"unreadable hash": resttest.Basic("broken", "right"), "hash that asks for too much": resttest.Basic("greedy", "right"),
+		"unconfirmed address": resttest.Basic("unconfirmed@example.org", "right"), "name that nobody can have": resttest.Basic("kn\u200bown", "right"),
 	}
 }
 
@@ -63,16 +64,16 @@ func TestFailedLoginsAreEqual(t *testing.T) {
 			done = append(done, work{time, memory, threads})
 			return argon2.IDKey(password, salt, time, memory, threads, keyLen)
 		})
-		s.do("POST", "/token", "", "{}", basic("known", "right")).want(t, 200)
+		s.do("POST", "/token", "", "{}", resttest.Basic("known", "right")).Want(200)
 		want := slices.Clone(done)
 		var first string
 		for name, edit := range cases {
 			done = nil
-			a := s.do("POST", "/token", "", "{}", edit).refused(t, 401, "unauthorized")
+			a := s.do("POST", "/token", "", "{}", edit).Refused(401, "unauthorized")
 			if !slices.Equal(done, want) {
 				t.Errorf("%s hashed %v, a success %v", name, done, want)
 			}
-			body := a.body[:strings.Index(a.body, `"timestamp"`)] + fmt.Sprint(len(a.header), a.header.Get("Retry-After"))
+			body := a.Body[:strings.Index(a.Body, `"timestamp"`)] + fmt.Sprint(len(a.Header), a.Header.Get("Retry-After"))
 			if first == "" {
 				first = body
 			}
@@ -101,7 +102,7 @@ func TestFailedLoginsTakeAsLong(t *testing.T) {
 	for round := range 2000 {
 		for name, edit := range cases {
 			began := time.Now()
-			s.do("POST", "/token", "", "{}", edit).want(t, 401)
+			s.do("POST", "/token", "", "{}", edit).Want(401)
 			if took := time.Since(began); round == 0 || took < least[name] {
 				least[name] = took
 			}
@@ -129,19 +130,19 @@ func TestLoginsAreShed(t *testing.T) {
 		return make([]byte, keyLen)
 	})
 	const clients = 1000
-	answers := make(chan answer, clients)
+	answers := make(chan resttest.Answer, clients)
 	var all sync.WaitGroup
 	for range clients {
-		all.Go(func() { answers <- s.do("POST", "/token", "", "{}", basic("admin", "x")) })
+		all.Go(func() { answers <- s.do("POST", "/token", "", "{}", resttest.Basic("admin", "x")) })
 	}
 	shed := 0
 	for range clients - places - queue { // these return while every place is taken
 		a := <-answers
-		if a.status == 503 { // it found a place, but was too late for the database's one writer: on a slow machine
+		if a.Status == 503 { // it found a place, but was too late for the database's one writer: on a slow machine
 			continue
 		}
-		if a.status != 429 || a.header.Get("Retry-After") != "2" || a.text(t, "error_id") != "too-many-requests" {
-			t.Fatalf("%d, Retry-After %q: %s", a.status, a.header.Get("Retry-After"), a.body)
+		if a.Status != 429 || a.Header.Get("Retry-After") != "2" || a.Text("error_id") != "too-many-requests" {
+			t.Fatalf("%d, Retry-After %q: %s", a.Status, a.Header.Get("Retry-After"), a.Body)
 		}
 		shed++
 	}
@@ -158,8 +159,8 @@ func TestLoginsAreShed(t *testing.T) {
 	close(release)
 	all.Wait()
 	for range places + queue {
-		if a := <-answers; a.status != 401 && a.status != 429 && a.status != 503 {
-			t.Errorf("%d: %s", a.status, a.body)
+		if a := <-answers; a.Status != 401 && a.Status != 429 && a.Status != 503 {
+			t.Errorf("%d: %s", a.Status, a.Body)
 		}
 	}
 	if n := most.Load(); n == 0 || n > int64(places) {
@@ -185,7 +186,7 @@ func TestAbandonedLoginKeepsItsPlace(t *testing.T) {
 	for range places {
 		ctx, leave := context.WithCancelCause(t.Context())
 		gone.Go(func() {
-			s.do("POST", "/token", "", "{}", basic("admin", "x"), func(r *http.Request) { *r = *r.WithContext(ctx) })
+			s.do("POST", "/token", "", "{}", resttest.Basic("admin", "x"), func(r *http.Request) { *r = *r.WithContext(ctx) })
 		})
 		<-begun
 		leave(left)
@@ -197,7 +198,7 @@ func TestAbandonedLoginKeepsItsPlace(t *testing.T) {
 	// A login that leaves while it waits gives up its place in the queue.
 	ctx, leave := context.WithCancel(t.Context())
 	gone.Go(func() {
-		s.do("POST", "/token", "", "{}", basic("admin", "x"), func(r *http.Request) { *r = *r.WithContext(ctx) })
+		s.do("POST", "/token", "", "{}", resttest.Basic("admin", "x"), func(r *http.Request) { *r = *r.WithContext(ctx) })
 	})
 	for {
 		if _, waiting := s.svc.Hashing(); waiting == 1 {

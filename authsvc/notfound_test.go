@@ -56,16 +56,16 @@ func TestNotFoundNamesWhat(t *testing.T) {
 				})
 				for method := range doc.Paths.Value(path).Operations() {
 					a := s.do(method, concrete, admin, unknownBodies[method+" "+path])
-					if a.status != 404 || method == "HEAD" {
+					if a.Status != 404 || method == "HEAD" {
 						continue
 					}
 					refused++
-					details, _ := a.json(t, "details").(map[string]any)
-					if len(details) == 0 || a.json(t, "resource") == nil || strings.Contains(a.body, unknown["token"]) {
-						t.Errorf("%s %s: %s", method, concrete, a.body)
+					details, _ := a.JSON("details").(map[string]any)
+					if len(details) == 0 || a.JSON("resource") == nil || strings.Contains(a.Body, unknown["token"]) {
+						t.Errorf("%s %s: %s", method, concrete, a.Body)
 					}
-					if at, _ := a.json(t, "timestamp").(float64); math.Abs(at-float64(time.Now().Unix())) > 3600 {
-						t.Errorf("%s %s: timestamp %v", method, concrete, a.json(t, "timestamp"))
+					if at, _ := a.JSON("timestamp").(float64); math.Abs(at-float64(time.Now().Unix())) > 3600 {
+						t.Errorf("%s %s: timestamp %v", method, concrete, a.JSON("timestamp"))
 					}
 				}
 			}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/ringfence/ringfence/authsvc"
+	"github.com/ringfence/ringfence/internal/rest/resttest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
@@ -14,15 +15,15 @@ import (
 // offline logs in with a refresh token.
 func (s *server) offline(user, password, client string) (token, refresh string) {
 	s.t.Helper()
-	a := s.do("POST", "/token", "", `{"access_type":"offline","client_id":"`+client+`"}`, basic(user, password)).want(s.t, 200)
-	return a.text(s.t, "data.token"), a.text(s.t, "data.refresh_token")
+	a := s.do("POST", "/token", "", `{"access_type":"offline","client_id":"`+client+`"}`, resttest.Basic(user, password)).Want(200)
+	return a.Text("data.token"), a.Text("data.refresh_token")
 }
 
 // lives fails the test unless the token is valid (or not), for this node's cache and for the database.
 func (s *server) lives(token string, want bool) {
 	s.t.Helper()
 	_, err := s.cache.Principal(s.t.Context(), token)
-	status := s.do("HEAD", "/token/"+token, "", "").status
+	status := s.do("HEAD", "/token/"+token, "", "").Status
 	if (err == nil) != want || (status == 204) != want {
 		s.t.Errorf("the token lives: %t, %d; want %t", err == nil, status, want)
 	}
@@ -40,19 +41,19 @@ func TestChangePassword(t *testing.T) {
 		other, refresh := s.offline("bob", "secret of bob", "phone")
 		s.lives(other, true)
 
-		s.do("PUT", "/users/"+user+"/password", mine, change("secret of bob", "new")).want(t, 204)
+		s.do("PUT", "/users/"+user+"/password", mine, change("secret of bob", "new")).Want(204)
 		s.lives(mine, true)
 		s.lives(other, false)
-		s.do("POST", "/token", "", `{"refresh_token":"`+refresh+`","client_id":"phone"}`).want(t, 401)
-		s.do("POST", "/token", "", "{}", basic("bob", "secret of bob")).want(t, 401)
+		s.do("POST", "/token", "", `{"refresh_token":"`+refresh+`","client_id":"phone"}`).Want(401)
+		s.do("POST", "/token", "", "{}", resttest.Basic("bob", "secret of bob")).Want(401)
 		s.login("bob", "new")
 
 		// An administrator who knows the password ends all of the user's sessions, and none of their own.
-		s.do("PUT", "/users/"+user+"/password", admin, change("new", "newer")).want(t, 204)
+		s.do("PUT", "/users/"+user+"/password", admin, change("new", "newer")).Want(204)
 		s.lives(mine, false)
 		s.lives(admin, true)
-		entry := s.do("GET", "/audit?action=change_password&order=id&direction=desc", admin, "").list(t)
-		if entry.Filtered != 2 || entry.Items[0]["object"] != user || strings.Contains(fmt.Sprint(entry.Items), "newer") {
+		entry := s.do("GET", "/audit?action=change_password&order=id&direction=desc", admin, "").List()
+		if *entry.Filtered != 2 || entry.Items[0]["object"] != user || strings.Contains(fmt.Sprint(entry.Items), "newer") {
 			t.Errorf("the audit has %v", entry.Items)
 		}
 	})
@@ -64,17 +65,17 @@ func TestChangePasswordIsRefused(t *testing.T) {
 		admin := s.admin()
 		bob, _, mine := s.account(admin, "bob", "auth.users.#")
 		below := s.tenant(admin, "below")
-		s.do("PUT", "/tenants/"+below, admin, `{"default_authentication_method":"ldap"}`, in(below)).want(t, 200)
+		s.do("PUT", "/tenants/"+below, admin, `{"default_authentication_method":"ldap"}`, resttest.In(below)).Want(200)
 		account := func(body string, where string) string {
 			t.Helper()
-			return s.do("POST", "/users", admin, body, in(where)).want(t, 200).text(t, "uuid")
+			return s.do("POST", "/users", admin, body, resttest.In(where)).Want(200).Text("uuid")
 		}
-		top := s.do("GET", "/users/"+bob, admin, "").text(t, "tenant_uuid")
+		top := s.do("GET", "/users/"+bob, admin, "").Text("tenant_uuid")
 		ldap := account(`{"username":"l","password":"x","authentication_method":"ldap"}`, top)
 		saml := account(`{"username":"s","password":"x","authentication_method":"saml"}`, top)
 		byTenant := account(`{"username":"d","password":"x"}`, below)
 		passwordless := account(`{"username":"p"}`, top)
-		adminUUID := s.do("GET", "/token/"+admin, "", "").text(t, "data.auth_id")
+		adminUUID := s.do("GET", "/token/"+admin, "", "").Text("data.auth_id")
 		stranger := s.login("bob", "secret of bob")
 		for name, c := range map[string]struct {
 			user, token, body string
@@ -97,9 +98,10 @@ func TestChangePasswordIsRefused(t *testing.T) {
 			"too many bytes":        {bob, mine, change("secret of bob", strings.Repeat("é", 1000)), 400, "invalid-data"},
 		} {
 			t.Run(name, func(t *testing.T) {
-				a := s.do("PUT", "/users/"+c.user+"/password", c.token, c.body).refused(t, c.status, c.id)
-				if c.status == 401 && a.text(t, "message") != "Authentication Failed" {
-					t.Errorf("message %s", a.body)
+				s := s.in(t)
+				a := s.do("PUT", "/users/"+c.user+"/password", c.token, c.body).Refused(c.status, c.id)
+				if c.status == 401 && a.Text("message") != "Authentication Failed" {
+					t.Errorf("message %s", a.Body)
 				}
 			})
 		}
@@ -118,10 +120,10 @@ func TestChangePasswordIsGuarded(t *testing.T) {
 		s.settle(authsvc.Settings{Limits: authsvc.Limits{FreeGuesses: 3}})
 		path := "/users/" + user + "/password"
 		for range 3 {
-			s.do("PUT", path, mine, change("wrong", "new")).want(t, 401)
+			s.do("PUT", path, mine, change("wrong", "new")).Want(401)
 		}
-		if a := s.do("PUT", path, mine, change("secret of bob", "new")).refused(t, 429, "too-many-attempts"); a.header.Get("Retry-After") != "1" {
-			t.Errorf("Retry-After %q", a.header.Get("Retry-After"))
+		if a := s.do("PUT", path, mine, change("secret of bob", "new")).Refused(429, "too-many-attempts"); a.Header.Get("Retry-After") != "1" {
+			t.Errorf("Retry-After %q", a.Header.Get("Retry-After"))
 		}
 		s.login("bob", "secret of bob")
 	})
@@ -134,7 +136,7 @@ func TestChangePasswordAtOnce(t *testing.T) {
 		s := newServer(t, db)
 		user, _, first := s.account(s.admin(), "bob", "auth.users.me.password.update")
 		second := s.login("bob", "secret of bob")
-		answers := make([]answer, 2)
+		answers := make([]resttest.Answer, 2)
 		var both sync.WaitGroup
 		for i, token := range []string{first, second} {
 			both.Go(func() {
@@ -143,11 +145,11 @@ func TestChangePasswordAtOnce(t *testing.T) {
 		}
 		both.Wait()
 		winner := 0
-		if answers[1].status == 204 {
+		if answers[1].Status == 204 {
 			winner = 1
 		}
-		if answers[winner].status != 204 || answers[1-winner].status != 401 {
-			t.Fatalf("%d %s, %d %s", answers[0].status, answers[0].body, answers[1].status, answers[1].body)
+		if answers[winner].Status != 204 || answers[1-winner].Status != 401 {
+			t.Fatalf("%d %s, %d %s", answers[0].Status, answers[0].Body, answers[1].Status, answers[1].Body)
 		}
 		s.login("bob", fmt.Sprint("new ", winner))
 		s.lives([]string{first, second}[winner], true)
@@ -164,7 +166,7 @@ func TestOldHashes(t *testing.T) {
 	)
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)
-		user := s.do("POST", "/users", s.admin(), `{"username":"ann","password":"x"}`).want(t, 200).text(t, "uuid")
+		user := s.do("POST", "/users", s.admin(), `{"username":"ann","password":"x"}`).Want(200).Text("uuid")
 		hash := func() string {
 			h, err := store.Get[string](t.Context(), db, `SELECT password_hash FROM auth_user WHERE uuid = $1`, user)
 			if err != nil {
@@ -182,10 +184,11 @@ func TestOldHashes(t *testing.T) {
 			"a hash that is refused": {strings.Replace(other, "250000", "0", 1), "pässword", 401},
 		} {
 			t.Run(name, func(t *testing.T) {
+				s := s.in(t)
 				if _, err := db.Exec(t.Context(), `UPDATE auth_user SET password_hash = $2 WHERE uuid = $1`, user, c.stored); err != nil {
 					t.Fatal(err)
 				}
-				s.do("POST", "/token", "", "{}", basic("ann", c.password)).want(t, c.status)
+				s.do("POST", "/token", "", "{}", resttest.Basic("ann", c.password)).Want(c.status)
 				now := hash()
 				if c.status == 401 && now != c.stored {
 					t.Errorf("a login that failed left %s", now)

@@ -14,6 +14,7 @@ import (
 	"github.com/ringfence/ringfence/authsvc"
 	"github.com/ringfence/ringfence/authsvc/mail"
 	"github.com/ringfence/ringfence/authsvc/mail/mailtest"
+	"github.com/ringfence/ringfence/internal/rest/resttest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
@@ -52,7 +53,7 @@ func newPost(t *testing.T, db store.DB, o mailtest.Options, edit ...func(*authsv
 func (p *post) user(name, more string) string {
 	p.t.Helper()
 	return p.do("POST", "/users", p.admin(), `{"username":"`+name+`","password":"secret of `+name+`","email_address":"`+name+`@example.com"`+more+`}`).
-		want(p.t, 200).text(p.t, "uuid")
+		Want(200).Text("uuid")
 }
 
 // nothing fails the test if a mail was sent or is being sent. Nothing is sent afterwards.
@@ -69,7 +70,7 @@ func (p *post) nothing() {
 // reset asks for a mail, and returns the values in its link.
 func (p *post) reset(query string) (user, token string) {
 	p.t.Helper()
-	p.do("GET", "/users/password/reset?"+query, "", "").want(p.t, 204)
+	p.do("GET", "/users/password/reset?"+query, "", "").Want(204)
 	link := p.mails.Next(p.t).Link(p.t)
 	values, err := url.ParseQuery(strings.TrimPrefix(link, base+"/console/reset.html#"))
 	if err != nil || values.Get("token") == "" {
@@ -79,7 +80,7 @@ func (p *post) reset(query string) (user, token string) {
 }
 
 // choose sets a password with a token.
-func (p *post) choose(user, token, password string) answer {
+func (p *post) choose(user, token, password string) resttest.Answer {
 	p.t.Helper()
 	return p.do("POST", "/users/password/reset?user_uuid="+user+"&token="+token, "", `{"password":"`+password+`"}`)
 }
@@ -96,24 +97,24 @@ func TestResetPassword(t *testing.T) {
 			t.Fatalf("the link is for %s", user)
 		}
 		p.lives(session, true)
-		p.choose(user, token, "chosen").want(t, 204)
+		p.choose(user, token, "chosen").Want(204)
 		p.lives(session, false)
-		p.do("POST", "/token", "", `{"refresh_token":"`+refresh+`","client_id":"phone"}`).want(t, 401)
-		p.do("POST", "/token", "", "{}", basic("ada", "secret of ada")).want(t, 401)
+		p.do("POST", "/token", "", `{"refresh_token":"`+refresh+`","client_id":"phone"}`).Want(401)
+		p.do("POST", "/token", "", "{}", resttest.Basic("ada", "secret of ada")).Want(401)
 		p.login("ada", "chosen")
-		p.choose(user, token, "again").refused(t, 401, "unauthorized")
-		p.choose(user, unused, "again").refused(t, 401, "unauthorized") // the password has changed since
+		p.choose(user, token, "again").Refused(401, "unauthorized")
+		p.choose(user, unused, "again").Refused(401, "unauthorized") // the password has changed since
 
 		// The token in its header, as existing clients send it; null removes the password.
 		user, token = p.reset("email=ADA@example.com")
-		p.do("POST", "/users/password/reset?user_uuid="+user, "", `{"password":null}`, func(r *http.Request) { r.Header.Set("X-Auth-Token", token) }).want(t, 204)
-		p.do("POST", "/token", "", "{}", basic("ada", "chosen")).want(t, 401)
+		p.do("POST", "/users/password/reset?user_uuid="+user, "", `{"password":null}`, func(r *http.Request) { r.Header.Set("X-Auth-Token", token) }).Want(204)
+		p.do("POST", "/token", "", "{}", resttest.Basic("ada", "chosen")).Want(401)
 		user, token = p.reset("login=ada@example.com")
-		p.choose(user, token, "third").want(t, 204)
+		p.choose(user, token, "third").Want(204)
 		p.login("ada@example.com", "third")
 
-		entries := p.do("GET", "/audit?action=reset_password", p.admin(), "").list(t)
-		if entries.Filtered != 3 || entries.Items[0]["object"] != ada || entries.Items[0]["actor_uuid"] != nil {
+		entries := p.do("GET", "/audit?action=reset_password", p.admin(), "").List()
+		if *entries.Filtered != 3 || entries.Items[0]["object"] != ada || entries.Items[0]["actor_uuid"] != nil {
 			t.Errorf("the audit has %v", entries.Items)
 		}
 	})
@@ -128,11 +129,11 @@ func TestResetTellsNothing(t *testing.T) {
 		p.user("disabled", `,"enabled":false`)
 		p.user("directory", `,"authentication_method":"ldap"`)
 		p.user("unconfirmed", "")
-		p.do("POST", "/users", admin, `{"username":"without","password":"x"}`).want(t, 200)
+		p.do("POST", "/users", admin, `{"username":"without","password":"x"}`).Want(200)
 		if _, err := db.Exec(t.Context(), `UPDATE auth_email SET confirmed = $1 WHERE address LIKE 'unconfirmed%'`, false); err != nil {
 			t.Fatal(err)
 		}
-		known := p.do("GET", "/users/password/reset?login=ada", "", "").want(t, 204).seen()
+		known := seen(p.do("GET", "/users/password/reset?login=ada", "", "").Want(204))
 		if to := p.mails.Next(t).To; len(to) != 1 || to[0] != "ada@example.com" {
 			t.Errorf("a mail to %q", to)
 		}
@@ -141,16 +142,16 @@ func TestResetTellsNothing(t *testing.T) {
 			"username=unconfirmed", "username=disabled", "email=disabled@example.com", "username=directory", "login=directory@example.com",
 			"username=without", "username=ada@example.com", "login=a%E2%80%8Bda", "username=%F0%9F%92%A9",
 		} {
-			if got := p.do("GET", "/users/password/reset?"+query, "", "").seen(); got != known {
+			if got := seen(p.do("GET", "/users/password/reset?"+query, "", "")); got != known {
 				t.Errorf("%s answers %s, a known user %s", query, got, known)
 			}
 		}
 		for _, query := range []string{
 			"", "?username=", "?username=ada&email=ada@example.com", "?username=ada&login=ada", "?email=ada", "?email=", "?x=ada", "?login=" + strings.Repeat("x", 257),
 		} {
-			p.do("GET", "/users/password/reset"+query, "", "").refused(t, 400, "invalid-data")
+			p.do("GET", "/users/password/reset"+query, "", "").Refused(400, "invalid-data")
 		}
-		p.do("HEAD", "/users/password/reset?login=ada", "", "").want(t, 204)
+		p.do("HEAD", "/users/password/reset?login=ada", "", "").Want(204)
 		p.nothing()
 	})
 }
@@ -164,7 +165,7 @@ func TestResetDoesNotWait(t *testing.T) {
 		return s.Hang()
 	}})
 	p.user("ada", "")
-	p.do("GET", "/users/password/reset?username=ada", "", "").want(t, 204)
+	p.do("GET", "/users/password/reset?username=ada", "", "").Want(204)
 	<-hung
 }
 
@@ -177,21 +178,21 @@ func TestResetsAreLimited(t *testing.T) {
 		})
 		p.freeze()
 		p.user("ada", "")
-		ask := func(address, login string) answer {
+		ask := func(address, login string) resttest.Answer {
 			return p.do("GET", "/users/password/reset?login="+login, "", "", from(address))
 		}
 		for range 2 {
-			ask(home, "ada").want(t, 204)
+			ask(home, "ada").Want(204)
 			p.mails.Next(t)
 		}
 		for range 3 {
-			ask(home, "ada").want(t, 204)
+			ask(home, "ada").Want(204)
 		}
 		known, unknown := ask(home, "ada"), ask(home, "nobody")
-		if known.status != 429 || known.header.Get("Retry-After") != "60" || known.seen() != unknown.seen() {
-			t.Errorf("%s, %s", known.seen(), unknown.seen())
+		if known.Status != 429 || known.Header.Get("Retry-After") != "60" || seen(known) != seen(unknown) {
+			t.Errorf("%s, %s", seen(known), seen(unknown))
 		}
-		ask(elsewhere, "ada").want(t, 204)
+		ask(elsewhere, "ada").Want(204)
 		p.nothing()
 	})
 }
@@ -223,24 +224,24 @@ func TestVoidLinks(t *testing.T) {
 			{"another token", func(user, token string) (string, string) { return user, token[:len(token)-1] }},
 			{"a session's token", func(user, _ string) (string, string) { return user, admin }},
 			{"the address is gone", func(user, token string) (string, string) {
-				p.do("PUT", "/users/"+user+"/emails", admin, `{"emails":[]}`).want(t, 200)
+				p.do("PUT", "/users/"+user+"/emails", admin, `{"emails":[]}`).Want(200)
 				return user, token
 			}},
 			{"the address is another", func(user, token string) (string, string) {
-				p.do("PUT", "/admin/users/"+user+"/emails", admin, `{"emails":[{"address":"new@example.com","main":true,"confirmed":true}]}`).want(t, 200)
+				p.do("PUT", "/admin/users/"+user+"/emails", admin, `{"emails":[{"address":"new@example.com","main":true,"confirmed":true}]}`).Want(200)
 				return user, token
 			}},
 			{"the address is not confirmed", func(user, token string) (string, string) {
-				address := fmt.Sprint(p.do("GET", "/users/"+user, admin, "").json(t, "username"), "@example.com")
-				p.do("PUT", "/admin/users/"+user+"/emails", admin, `{"emails":[{"address":"`+address+`","main":true,"confirmed":false}]}`).want(t, 200)
+				address := fmt.Sprint(p.do("GET", "/users/"+user, admin, "").JSON("username"), "@example.com")
+				p.do("PUT", "/admin/users/"+user+"/emails", admin, `{"emails":[{"address":"`+address+`","main":true,"confirmed":false}]}`).Want(200)
 				return user, token
 			}},
 			{"disabled", func(user, token string) (string, string) {
-				p.do("PUT", "/users/"+user, admin, `{"enabled":false}`).want(t, 200)
+				p.do("PUT", "/users/"+user, admin, `{"enabled":false}`).Want(200)
 				return user, token
 			}},
 			{"deleted", func(user, token string) (string, string) {
-				p.do("DELETE", "/users/"+user, admin, "").want(t, 204)
+				p.do("DELETE", "/users/"+user, admin, "").Want(204)
 				return user, token
 			}},
 		} {
@@ -249,33 +250,33 @@ func TestVoidLinks(t *testing.T) {
 				p.user(name, "")
 				user, token := p.reset("login=" + name)
 				if c.spoil == nil {
-					p.choose(user, token, "chosen").want(t, 204)
+					p.choose(user, token, "chosen").For(t).Want(204)
 					return
 				}
 				user, token = c.spoil(user, token)
-				p.choose(user, token, "chosen").refused(t, 401, "unauthorized")
+				p.choose(user, token, "chosen").For(t).Refused(401, "unauthorized")
 			})
 		}
 		t.Run("not for this any longer", func(t *testing.T) {
 			user := p.user("moved", "")
 			_, token := p.reset("login=moved")
-			p.do("PUT", "/users/"+user, admin, `{"authentication_method":"ldap"}`).want(t, 200)
-			p.choose(user, token, "chosen").refused(t, 405, "password-managed-externally")
+			p.do("PUT", "/users/"+user, admin, `{"authentication_method":"ldap"}`).For(t).Want(200)
+			p.choose(user, token, "chosen").For(t).Refused(405, "password-managed-externally")
 		})
 		t.Run("bad passwords do not use it up", func(t *testing.T) {
 			user := p.user("slow", "")
 			_, token := p.reset("login=slow")
 			path := "/users/password/reset?user_uuid=" + user + "&token=" + token
 			for _, body := range []string{`{}`, `{"password":""}`, `{"password":1}`, `{"password":"` + strings.Repeat("é", 1000) + `"}`, `[]`} {
-				p.do("POST", path, "", body).want(t, 400)
+				p.do("POST", path, "", body).For(t).Want(400)
 			}
-			p.choose(user, token, "chosen").want(t, 204)
+			p.choose(user, token, "chosen").For(t).Want(204)
 		})
 		t.Run("no address but the configured one", func(t *testing.T) {
 			p.do("GET", "/users/password/reset?username=user0", "", "", func(r *http.Request) {
 				r.Host = "evil.example"
 				r.Header.Set("X-Forwarded-Host", "evil.example")
-			}).want(t, 204)
+			}).For(t).Want(204)
 			if m := p.mails.Next(t); bytes.Contains(m.Data, []byte("evil")) || !strings.HasPrefix(m.Link(t), base+"/") {
 				t.Errorf("a mail says\n%s", m.Data)
 			}
@@ -299,7 +300,7 @@ func TestLinkIsGoodOnce(t *testing.T) {
 		p := newPost(t, db, mailtest.Options{})
 		p.user("ada", "")
 		user, token := p.reset("login=ada")
-		answers := make([]answer, 8)
+		answers := make([]resttest.Answer, 8)
 		var all sync.WaitGroup
 		for i := range answers {
 			all.Go(func() { answers[i] = p.choose(user, token, fmt.Sprint("chosen ", i)) })
@@ -308,10 +309,10 @@ func TestLinkIsGoodOnce(t *testing.T) {
 		won := -1
 		for i, a := range answers {
 			switch {
-			case a.status == 204 && won < 0:
+			case a.Status == 204 && won < 0:
 				won = i
-			case a.status != 401:
-				t.Errorf("%d: %s", a.status, a.body)
+			case a.Status != 401:
+				t.Errorf("%d: %s", a.Status, a.Body)
 			}
 		}
 		p.login("ada", fmt.Sprint("chosen ", won))
@@ -329,19 +330,19 @@ func TestResetLetsIn(t *testing.T) {
 			p.guess(home, "ada", "wrong")
 			p.guess(home, "ada@example.com", "wrong")
 		}
-		p.guess(home, "ada", "secret of ada").want(t, 429)
+		p.guess(home, "ada", "secret of ada").Want(429)
 		user, token := p.reset("login=ada")
-		p.choose(user, token, "chosen").want(t, 204)
-		p.guess(home, "ada", "chosen").want(t, 200)
-		p.guess(home, "ada@example.com", "chosen").want(t, 200)
+		p.choose(user, token, "chosen").Want(204)
+		p.guess(home, "ada", "chosen").Want(200)
+		p.guess(home, "ada@example.com", "chosen").Want(200)
 
-		uuid := p.do("GET", "/token/"+admin, "", "").text(t, "data.auth_id")
-		p.do("PUT", "/admin/users/"+uuid+"/emails", admin, `{"emails":[{"address":"root@example.com","main":true,"confirmed":true}]}`).want(t, 200)
+		uuid := p.do("GET", "/token/"+admin, "", "").Text("data.auth_id")
+		p.do("PUT", "/admin/users/"+uuid+"/emails", admin, `{"emails":[{"address":"root@example.com","main":true,"confirmed":true}]}`).Want(200)
 		user, token = p.reset("login=admin")
 		path := "/users/password/reset?user_uuid=" + user + "&token=" + token
-		p.do("POST", path, "", `{"password":null}`).refused(t, 409, "last-administrator")
+		p.do("POST", path, "", `{"password":null}`).Refused(409, "last-administrator")
 		p.lives(admin, true)
-		p.choose(user, token, "chosen").want(t, 204)
+		p.choose(user, token, "chosen").Want(204)
 		p.lives(admin, false)
 	})
 }
@@ -353,15 +354,15 @@ func TestResetWithoutMail(t *testing.T) {
 	var log bytes.Buffer
 	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
 	s := newServer(t, storetest.SQLite(t))
-	s.do("POST", "/users", s.admin(), `{"username":"ada","email_address":"ada@example.com"}`).want(t, 200)
+	s.do("POST", "/users", s.admin(), `{"username":"ada","email_address":"ada@example.com"}`).Want(200)
 	for _, login := range []string{"ada", "nobody"} {
-		s.do("GET", "/users/password/reset?username="+login, "", "").want(t, 204)
+		s.do("GET", "/users/password/reset?username="+login, "", "").Want(204)
 	}
 	s.svc.Close()
 	if n := strings.Count(log.String(), "no mail server is configured"); n != 2 || strings.Contains(log.String(), "ada") {
 		t.Errorf("the log says\n%s", log.String())
 	}
-	s.do("GET", "/users/password/reset?username=ada", "", "").want(t, 204) // after its end, too
+	s.do("GET", "/users/password/reset?username=ada", "", "").Want(204) // after its end, too
 }
 
 // A mail server that refuses is the operator's problem, and no token is logged.
@@ -374,7 +375,7 @@ func TestResetThatCannotBeMailed(t *testing.T) {
 		return fmt.Errorf("refused: %s", text)
 	}})
 	p.user("ada", "")
-	p.do("GET", "/users/password/reset?username=ada", "", "").want(t, 204)
+	p.do("GET", "/users/password/reset?username=ada", "", "").Want(204)
 	p.nothing()
 	if !strings.Contains(log.String(), "could not be mailed") || strings.Contains(log.String(), "rft_") {
 		t.Errorf("the log says\n%s", log.String())

@@ -37,8 +37,8 @@ func TestPasswordRoutesThroughTheGate(t *testing.T) {
 		}
 		admin := p.admin()
 		ada := p.user("ada", "")
-		_, uuids := p.do("PUT", "/users/"+ada+"/emails", admin, `{"emails":[{"address":"ada@example.com","main":true},{"address":"b@example.com"},{"address":"c@example.com"}]}`).
-			want(t, 200).addresses(t)
+		_, uuids := addresses(p.do("PUT", "/users/"+ada+"/emails", admin, `{"emails":[{"address":"ada@example.com","main":true},{"address":"b@example.com"},{"address":"c@example.com"}]}`).
+			Want(200))
 		b, c := uuids["b@example.com"], uuids["c@example.com"]
 		for name, op := range map[string]struct {
 			method, path, access, body string

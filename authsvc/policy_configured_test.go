@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/ringfence/ringfence/authsvc"
+	"github.com/ringfence/ringfence/internal/rest/resttest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
@@ -33,7 +34,7 @@ func (s *server) configure(c authsvc.Configured) {
 // holds returns what a token's user holds now, sorted.
 func (s *server) holds(token string) string {
 	s.t.Helper()
-	list, _ := s.do("GET", "/token/"+token, "", "").want(s.t, 200).json(s.t, "data.acl").([]any)
+	list, _ := s.do("GET", "/token/"+token, "", "").Want(200).JSON("data.acl").([]any)
 	var out []string
 	for _, access := range list {
 		out = append(out, fmt.Sprint(access))
@@ -48,14 +49,14 @@ func TestConfigured(t *testing.T) {
 		s := newServer(t, db)
 		admin := s.admin()
 		before := s.tenant(admin, "before")
-		s.do("POST", "/users", admin, `{"username":"old","password":"secret of old"}`, in(before)).want(t, 200)
+		s.do("POST", "/users", admin, `{"username":"old","password":"secret of old"}`, resttest.In(before)).Want(200)
 		live := s.login("old", "secret of old")
 		s.configure(gifts)
 		after := s.tenant(admin, "after")
 		// A caller who may only create users creates them, whatever the operator gives those users.
 		_, _, maker := s.account(admin, "maker", "auth.users.create")
-		s.do("POST", "/users", maker, `{"username":"new","password":"secret of new"}`).want(t, 200)
-		member := s.do("POST", "/users", admin, `{"username":"member","password":"secret of member"}`, in(after)).want(t, 200).text(t, "uuid")
+		s.do("POST", "/users", maker, `{"username":"new","password":"secret of new"}`).Want(200)
+		member := s.do("POST", "/users", admin, `{"username":"member","password":"secret of member"}`, resttest.In(after)).Want(200).Text("uuid")
 		tokens := []string{live, s.login("new", "secret of new"), s.login("member", "secret of member")}
 		all := func(want string) {
 			t.Helper()
@@ -66,59 +67,59 @@ func TestConfigured(t *testing.T) {
 			}
 		}
 		all("auth.users.me.read confd.users.me.read")
-		if got := s.do("GET", "/groups", admin, "", in(after)).list(t).column("name"); !slices.Contains(got, "wazo-all-users-tenant-"+after) || !slices.Contains(got, "helpers") {
+		if got := s.do("GET", "/groups", admin, "", resttest.In(after)).List().Column("name"); !slices.Contains(got, "wazo-all-users-tenant-"+after) || !slices.Contains(got, "helpers") {
 			t.Errorf("a new tenant has %q", got)
 		}
 
 		// The API changes who is in a group, by the rule for all groups, and nothing else.
-		helpers := s.do("GET", "/groups?name=helpers", admin, "", in(after)).list(t)
-		group := helpers.column("uuid")[0]
+		helpers := s.do("GET", "/groups?name=helpers", admin, "", resttest.In(after)).List()
+		group := helpers.Column("uuid")[0]
 		if helpers.Items[0]["read_only"] != true || helpers.Items[0]["system_managed"] != false {
 			t.Errorf("the group is %v", helpers.Items[0])
 		}
-		own := s.do("GET", "/policies/own", admin, "").want(t, 200)
-		helpdesk := s.do("GET", "/policies/helpdesk", admin, "").want(t, 200).text(t, "uuid")
+		own := s.do("GET", "/policies/own", admin, "").Want(200)
+		helpdesk := s.do("GET", "/policies/helpdesk", admin, "").Want(200).Text("uuid")
 		for _, c := range []struct{ method, path, body string }{
 			{"PUT", "/groups/" + group, `{"name":"mine"}`},
 			{"DELETE", "/groups/" + group, ""},
 			{"DELETE", "/groups/" + group + "/policies/" + helpdesk, ""},
-			{"DELETE", "/groups/" + after + "/policies/" + own.text(t, "uuid"), ""},
+			{"DELETE", "/groups/" + after + "/policies/" + own.Text("uuid"), ""},
 			{"PUT", "/policies/own", `{"acl":["#"]}`},
 			{"DELETE", "/policies/own", ""},
 			{"PUT", "/policies/own/acl/confd.x", ""},
 			{"DELETE", "/policies/own/acl/confd.users.me.read", ""},
 		} {
-			s.do(c.method, c.path, admin, c.body).want(t, 403)
+			s.do(c.method, c.path, admin, c.body).Want(403)
 		}
-		s.do("PUT", "/groups/"+group+"/users/"+member, maker, "").lacks(t, "auth.users.#")
-		s.do("PUT", "/groups/"+group+"/users/"+member, admin, "").want(t, 204)
+		s.do("PUT", "/groups/"+group+"/users/"+member, maker, "").Lacks("auth.users.#")
+		s.do("PUT", "/groups/"+group+"/users/"+member, admin, "").Want(204)
 		if got := s.holds(tokens[2]); got != "auth.users.# auth.users.me.read confd.users.me.read" {
 			t.Errorf("the member holds %q", got)
 		}
-		s.do("DELETE", "/groups/"+group+"/users/"+member, admin, "").want(t, 204)
+		s.do("DELETE", "/groups/"+group+"/users/"+member, admin, "").Want(204)
 
 		// A new configuration applies to live tokens; policies that it no longer has are removed, unless somebody was given them
 		// by hand.
-		s.do("PUT", "/users/"+member+"/policies/"+helpdesk, admin, "").want(t, 204)
-		s.do("PUT", "/groups/"+group+"/users/"+member, admin, "").want(t, 204)
+		s.do("PUT", "/users/"+member+"/policies/"+helpdesk, admin, "").Want(204)
+		s.do("PUT", "/groups/"+group+"/users/"+member, admin, "").Want(204)
 		s.configure(authsvc.Configured{Policies: []authsvc.ConfiguredPolicy{{Slug: "own", ACL: []string{"confd.z", "confd.a"}}}, AllUsers: []string{"own"}})
 		if got := s.holds(tokens[2]); got != "auth.users.# confd.a confd.z" {
 			t.Errorf("the member holds %q", got)
 		}
-		if got := fmt.Sprint(s.do("GET", "/policies/own", admin, "").json(t, "acl")); got != "[confd.z confd.a]" {
+		if got := fmt.Sprint(s.do("GET", "/policies/own", admin, "").JSON("acl")); got != "[confd.z confd.a]" {
 			t.Errorf("the policy has %s", got)
 		}
-		s.do("DELETE", "/users/"+member+"/policies/"+helpdesk, admin, "").want(t, 204)
-		if left := s.do("GET", "/groups/"+group+"/policies", admin, "").list(t); left.Total != 0 {
+		s.do("DELETE", "/users/"+member+"/policies/"+helpdesk, admin, "").Want(204)
+		if left := s.do("GET", "/groups/"+group+"/policies", admin, "").List(); *left.Total != 0 {
 			t.Errorf("the group still gives %v", left.Items)
 		}
-		s.do("PUT", "/groups/"+group, admin, `{"name":"the tenant's own"}`).want(t, 200)
+		s.do("PUT", "/groups/"+group, admin, `{"name":"the tenant's own"}`).Want(200)
 		s.configure(authsvc.Configured{})
 		all("")
-		if left := s.do("GET", "/policies", admin, "").list(t).column("slug"); slices.Contains(left, "own") || slices.Contains(left, "helpdesk") || len(left) != 2 {
+		if left := s.do("GET", "/policies", admin, "").List().Column("slug"); slices.Contains(left, "own") || slices.Contains(left, "helpdesk") || len(left) != 2 {
 			t.Errorf("these policies are left: %q", left)
 		}
-		if left := s.do("GET", "/groups?recurse=true", admin, "").list(t); left.Total != 4 {
+		if left := s.do("GET", "/groups?recurse=true", admin, "").List(); *left.Total != 4 {
 			t.Errorf("these groups are left: %v", left.Items)
 		}
 	})
@@ -130,16 +131,16 @@ func TestConfiguredNamesThatAreTaken(t *testing.T) {
 		s := newServer(t, db)
 		admin := s.admin()
 		acme := s.tenant(admin, "acme")
-		user := s.do("POST", "/users", admin, `{"username":"planted","password":"secret of planted"}`, in(acme)).want(t, 200).text(t, "uuid")
-		group := s.do("POST", "/groups", admin, `{"name":"HELPERS"}`, in(acme)).want(t, 200).text(t, "uuid")
-		s.do("PUT", "/groups/"+group+"/users/"+user, admin, "").want(t, 204)
-		s.do("POST", "/policies", admin, `{"name":"own","acl":["confd.planted"]}`, in(acme)).want(t, 200)
+		user := s.do("POST", "/users", admin, `{"username":"planted","password":"secret of planted"}`, resttest.In(acme)).Want(200).Text("uuid")
+		group := s.do("POST", "/groups", admin, `{"name":"HELPERS"}`, resttest.In(acme)).Want(200).Text("uuid")
+		s.do("PUT", "/groups/"+group+"/users/"+user, admin, "").Want(204)
+		s.do("POST", "/policies", admin, `{"name":"own","acl":["confd.planted"]}`, resttest.In(acme)).Want(200)
 		s.configure(gifts)
 		if got := s.holds(s.login("planted", "secret of planted")); got != "auth.users.me.read confd.users.me.read" {
 			t.Errorf("the member of a planted group holds %q", got)
 		}
 		// In the master tenant the operator must decide.
-		s.do("POST", "/policies", admin, `{"name":"Taken","acl":["confd.x"]}`).want(t, 200)
+		s.do("POST", "/policies", admin, `{"name":"Taken","acl":["confd.x"]}`).Want(200)
 		taken := gifts
 		taken.Policies = append(slices.Clone(gifts.Policies), authsvc.ConfiguredPolicy{Slug: "taken", ACL: []string{"#"}})
 		if err := s.svc.UseConfigured(t.Context(), taken); err == nil || !strings.Contains(err.Error(), "a policy of its own that is called taken") {

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/ringfence/ringfence/authsvc"
+	"github.com/ringfence/ringfence/internal/rest/resttest"
 	"github.com/ringfence/ringfence/internal/sealed"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/storetest"
@@ -42,8 +43,8 @@ func TestNobodysPoliciesAreReadButTheirsWhoAreAskedFor(t *testing.T) {
 		addCrowd(t, db, s.tenant(admin, "crowded"))
 		user, policy, token := s.account(admin, "target", "confd.users.read", "!confd.users.delete")
 		_, _, operator := s.account(admin, "operator", "auth.#", "confd.#")
-		group := s.do("POST", "/groups", admin, `{"name":"Night shift"}`).want(t, 200).text(t, "uuid")
-		s.do("PUT", "/groups/"+group+"/policies/"+policy, admin, "").want(t, 204)
+		group := s.do("POST", "/groups", admin, `{"name":"Night shift"}`).Want(200).Text("uuid")
+		s.do("PUT", "/groups/"+group+"/policies/"+policy, admin, "").Want(204)
 		watch.take()
 
 		for _, c := range []struct {
@@ -64,14 +65,15 @@ func TestNobodysPoliciesAreReadButTheirsWhoAreAskedFor(t *testing.T) {
 			{name: "an administrator is deleted", method: "DELETE", path: "/users/" + user, token: admin, status: 204},
 		} {
 			t.Run(c.name, func(t *testing.T) {
+				s := s.in(t)
 				if c.token == token {
 					s.cache.ForgetAll()
 				}
 				s.do(c.method, c.path, c.token, c.body, func(r *http.Request) {
 					if c.in != "" {
-						in(c.in)(r)
+						resttest.In(c.in)(r)
 					}
-				}).want(t, c.status)
+				}).Want(c.status)
 				asked := watch.take()
 				if len(asked) == 0 {
 					t.Fatal("nothing was asked of what users hold")

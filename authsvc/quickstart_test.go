@@ -23,15 +23,15 @@ func TestQuickstart(t *testing.T) {
 			t.Fatalf("the token speaks for %+v", p)
 		}
 
-		s.do("PUT", "/policies/"+policy, admin, `{"name":"client","acl":["confd.voicemails.read"]}`).want(t, 200)
+		s.do("PUT", "/policies/"+policy, admin, `{"name":"client","acl":["confd.voicemails.read"]}`).Want(200)
 		if p, err = s.cache.Principal(t.Context(), token); err != nil || p.Allows("confd.users.read") || !p.Allows("confd.voicemails.read") {
 			t.Fatalf("after the policy was restricted the token speaks for %+v, %v", p, err)
 		}
 
-		s.do("DELETE", "/users/"+user, admin, "").want(t, 204)
+		s.do("DELETE", "/users/"+user, admin, "").Want(204)
 		if _, err := s.cache.Principal(t.Context(), token); err == nil {
 			t.Fatal("the deleted user's token still speaks for somebody")
 		}
-		s.do("GET", "/token/"+token, "", "").want(t, 404)
+		s.do("GET", "/token/"+token, "", "").Want(404)
 	})
 }

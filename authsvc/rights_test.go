@@ -10,14 +10,15 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/ringfence/ringfence/authsvc/mail/mailtest"
+	"github.com/ringfence/ringfence/internal/rest/resttest"
 	"github.com/ringfence/ringfence/internal/store"
 )
 
 // give gives a policy of these accesses to a group.
 func (s *server) give(admin, group, name string, accesses ...string) {
 	s.t.Helper()
-	policy := s.do("POST", "/policies", admin, `{"name":"`+name+`","acl":`+jsonList(s.t, accesses...)+`}`).want(s.t, 200).text(s.t, "uuid")
-	s.do("PUT", "/groups/"+group+"/policies/"+policy, admin, "").want(s.t, 204)
+	policy := s.do("POST", "/policies", admin, `{"name":"`+name+`","acl":`+jsonList(s.t, accesses...)+`}`).Want(200).Text("uuid")
+	s.do("PUT", "/groups/"+group+"/policies/"+policy, admin, "").Want(204)
 }
 
 var someUUID = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
@@ -50,17 +51,18 @@ func TestNobodyMakesAUserMightierThanThemselves(t *testing.T) {
 			{"!auth.#", ""}, // the less
 		} {
 			t.Run(c.gives, func(t *testing.T) {
+				s := s.in(t)
 				tenant := s.tenant(admin, fmt.Sprint("t", i))
 				s.give(admin, tenant, fmt.Sprint("all", i), c.gives)
-				a := s.do("POST", "/users", maker, `{"username":"new`+fmt.Sprint(i)+`","password":"x"}`, in(tenant))
+				a := s.do("POST", "/users", maker, `{"username":"new`+fmt.Sprint(i)+`","password":"x"}`, resttest.In(tenant))
 				if c.lacks == "" {
-					a.want(t, 200)
+					a.Want(200)
 					return
 				}
-				if got := someUUID.ReplaceAllString(a.want(t, 403).text(t, "details.required_access"), "ME"); got != c.lacks {
+				if got := someUUID.ReplaceAllString(a.Want(403).Text("details.required_access"), "ME"); got != c.lacks {
 					t.Errorf("required_access %q, want %q", got, c.lacks)
 				}
-				if l := s.do("GET", "/users", admin, "", in(tenant)).list(t); l.Total != 0 {
+				if l := s.do("GET", "/users", admin, "", resttest.In(tenant)).List(); *l.Total != 0 {
 					t.Errorf("there is %+v", l.Items)
 				}
 			})
@@ -69,8 +71,8 @@ func TestNobodyMakesAUserMightierThanThemselves(t *testing.T) {
 		all := s.master(admin)
 		s.give(admin, all, "everybody", "confd.#")
 		_, _, denied := s.account(admin, "denied", "auth.users.create", "!confd.users.delete")
-		s.do("POST", "/users", denied, `{"username":"second"}`).lacks(t, "confd.#")
-		s.do("POST", "/users", maker, `{"username":"third"}`).want(t, 200) // the caller holds it like everybody else
+		s.do("POST", "/users", denied, `{"username":"second"}`).Lacks("confd.#")
+		s.do("POST", "/users", maker, `{"username":"third"}`).Want(200) // the caller holds it like everybody else
 	})
 }
 
@@ -79,7 +81,7 @@ func TestStrangersHoldNothingOfOthers(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		p := newPost(t, db, mailtest.Options{})
 		admin := p.admin()
-		policy := p.do("POST", "/policies", admin, `{"name":"wide","acl":["confd.users.me.#","auth.users.me.#"]}`).want(t, 200).text(t, "uuid")
+		policy := p.do("POST", "/policies", admin, `{"name":"wide","acl":["confd.users.me.#","auth.users.me.#"]}`).Want(200).Text("uuid")
 		give := `INSERT INTO auth_group_policy (group_uuid, policy_uuid) SELECT NEW.uuid, uuid FROM auth_policy WHERE slug = 'wide';`
 		statements := []string{`CREATE TRIGGER widen AFTER INSERT ON auth_group BEGIN ` + give + ` END`}
 		if db.Engine() == "postgres" {
@@ -93,19 +95,19 @@ func TestStrangersHoldNothingOfOthers(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		register := func(name string) answer {
+		register := func(name string) resttest.Answer {
 			return p.do("POST", "/users/register", "", `{"username":"`+name+`","password":"x","email_address":"`+name+`@example.com"}`)
 		}
-		register("ann").want(t, 200)
+		register("ann").Want(200)
 		for _, wide := range []string{"#", "auth.#", "confd.users.*.read", "#.me"} {
-			p.do("PUT", "/policies/"+policy, admin, `{"acl":`+jsonList(t, "confd.users.me.#", wide)+`}`).want(t, 200)
-			register("bob").refused(t, 404, "not-found")
+			p.do("PUT", "/policies/"+policy, admin, `{"acl":`+jsonList(t, "confd.users.me.#", wide)+`}`).Want(200)
+			register("bob").Refused(404, "not-found")
 		}
-		if l := p.do("GET", "/tenants", admin, "").list(t); l.Total != 2 {
+		if l := p.do("GET", "/tenants", admin, "").List(); *l.Total != 2 {
 			t.Errorf("tenants: %+v", l.Items)
 		}
-		p.do("PUT", "/policies/"+policy, admin, `{"acl":["!#","events.calls.me"]}`).want(t, 200)
-		register("bob").want(t, 200)
+		p.do("PUT", "/policies/"+policy, admin, `{"acl":["!#","events.calls.me"]}`).Want(200)
+		register("bob").Want(200)
 	})
 }
 
@@ -128,6 +130,7 @@ func TestAChosenUUIDNeedsRightsOverIt(t *testing.T) {
 			{[]string{"auth.users.*.#", "confd.users.#"}, ""},
 		} {
 			t.Run(fmt.Sprint(i), func(t *testing.T) {
+				s := s.in(t)
 				chosen := uuid.NewString()
 				for j := range c.holds {
 					c.holds[j] = strings.ReplaceAll(c.holds[j], "U", chosen)
@@ -136,11 +139,11 @@ func TestAChosenUUIDNeedsRightsOverIt(t *testing.T) {
 				for _, spelt := range []string{chosen, strings.ToUpper(chosen)} {
 					a := s.do("POST", "/users", token, `{"uuid":"`+spelt+`"}`)
 					if c.lacks != "" {
-						a.lacks(t, strings.ReplaceAll(c.lacks, "U", chosen))
+						a.Lacks(strings.ReplaceAll(c.lacks, "U", chosen))
 						continue
 					}
-					if a.want(t, 200).text(t, "uuid") != chosen {
-						t.Errorf("made %s", a.body)
+					if a.Want(200).Text("uuid") != chosen {
+						t.Errorf("made %s", a.Body)
 					}
 					break
 				}
@@ -150,8 +153,8 @@ func TestAChosenUUIDNeedsRightsOverIt(t *testing.T) {
 		s.give(admin, s.master(admin), "own", "calld.users.me.#")
 		_, _, token := s.account(admin, "maker", "auth.#", "confd.#")
 		chosen := uuid.NewString()
-		s.do("POST", "/users", token, `{"uuid":"`+chosen+`"}`).lacks(t, "calld.users."+chosen+".#")
-		s.do("POST", "/users", token, `{}`).want(t, 200)
+		s.do("POST", "/users", token, `{"uuid":"`+chosen+`"}`).Lacks("calld.users." + chosen + ".#")
+		s.do("POST", "/users", token, `{}`).Want(200)
 	})
 }
 
@@ -163,14 +166,14 @@ func TestNoUUIDIsUsedTwice(t *testing.T) {
 		taken := func(kind, uuid string) {
 			t.Helper()
 			for _, spelt := range []string{uuid, strings.ToUpper(uuid)} {
-				s.do("POST", "/"+kind, admin, `{"uuid":"`+spelt+`"}`).refused(t, 409, "conflict").json(t, "details.uuid")
+				s.do("POST", "/"+kind, admin, `{"uuid":"`+spelt+`"}`).Refused(409, "conflict").JSON("details.uuid")
 			}
 		}
 		tenant := s.tenant(admin, "t")
-		deleted := s.do("POST", "/users", admin, `{}`).text(t, "uuid")
-		s.do("DELETE", "/users/"+deleted, admin, "").want(t, 204)
-		with := s.do("POST", "/users", admin, `{}`, in(tenant)).text(t, "uuid")
-		s.do("DELETE", "/tenants/"+tenant, admin, "").want(t, 204)
+		deleted := s.do("POST", "/users", admin, `{}`).Text("uuid")
+		s.do("DELETE", "/users/"+deleted, admin, "").Want(204)
+		with := s.do("POST", "/users", admin, `{}`, resttest.In(tenant)).Text("uuid")
+		s.do("DELETE", "/tenants/"+tenant, admin, "").Want(204)
 		for _, gone := range []string{deleted, with, tenant} {
 			taken("users", gone)
 			taken("tenants", gone)
@@ -182,10 +185,10 @@ func TestNoUUIDIsUsedTwice(t *testing.T) {
 		// Created and deleted concurrently again and again, it was created once.
 		for _, kind := range []string{"users", "tenants"} {
 			contested := uuid.NewString()
-			got := together(8, func(int) answer {
+			got := together(8, func(int) resttest.Answer {
 				a := s.do("POST", "/"+kind, admin, `{"uuid":"`+contested+`"}`)
-				if a.status == 200 {
-					s.do("DELETE", "/"+kind+"/"+contested, admin, "").want(t, 204)
+				if a.Status == 200 {
+					s.do("DELETE", "/"+kind+"/"+contested, admin, "").Want(204)
 				}
 				return a
 			})
@@ -202,30 +205,31 @@ func TestNobodyTakesFromTheMightier(t *testing.T) {
 		s := newServer(t, db)
 		admin := s.admin()
 		_, _, operator := s.account(admin, "operator", "auth.#", "confd.users.read") // who even holds what would be denied
-		own := s.do("POST", "/policies", admin, `{"name":"denial","acl":["!auth.#"]}`).text(t, "uuid")
-		kind := s.do("POST", "/policies", admin, `{"name":"kind","acl":["confd.users.read"]}`).text(t, "uuid")
-		nothing := s.do("POST", "/policies", admin, `{"name":"nothing"}`).text(t, "uuid")
+		own := s.do("POST", "/policies", admin, `{"name":"denial","acl":["!auth.#"]}`).Text("uuid")
+		kind := s.do("POST", "/policies", admin, `{"name":"kind","acl":["confd.users.read"]}`).Text("uuid")
+		nothing := s.do("POST", "/policies", admin, `{"name":"nothing"}`).Text("uuid")
 		group := func(name string) string {
-			return s.do("POST", "/groups", admin, `{"name":"`+name+`"}`).want(t, 200).text(t, "uuid")
+			return s.do("POST", "/groups", admin, `{"name":"`+name+`"}`).Want(200).Text("uuid")
 		}
 		for _, mighty := range []bool{true, false} {
 			t.Run(fmt.Sprintf("mightier %t", mighty), func(t *testing.T) {
+				s := s.in(t)
 				holds, name := []string{"auth.users.read"}, fmt.Sprintf("u%t", mighty)
 				if mighty {
 					holds = append(holds, "calld.#")
 				}
 				user, policy, token := s.account(admin, name, holds...)
-				offline := s.do("POST", "/token", "", `{"access_type":"offline","client_id":"phone"}`, basic(name, "secret of "+name)).want(t, 200)
-				session := s.do("GET", "/token/"+token, "", "").text(t, "data.session_uuid")
-				other := offline.text(t, "data.session_uuid")
+				offline := s.do("POST", "/token", "", `{"access_type":"offline","client_id":"phone"}`, resttest.Basic(name, "secret of "+name)).Want(200)
+				session := s.do("GET", "/token/"+token, "", "").Text("data.session_uuid")
+				other := offline.Text("data.session_uuid")
 				denying, joined, empty, kindly, renamed := group(name+" denying"), group(name+" joined"), group(name+" empty"), group(name+" kindly"), group(name+" r")
-				through := s.do("POST", "/policies", admin, `{"name":"`+name+` through"}`).text(t, "uuid")
+				through := s.do("POST", "/policies", admin, `{"name":"`+name+` through"}`).Text("uuid")
 				for _, path := range []string{
 					"/groups/" + denying + "/policies/" + own, "/groups/" + joined + "/users/" + user, "/groups/" + empty + "/users/" + user,
 					"/groups/" + joined + "/policies/" + through, "/groups/" + kindly + "/users/" + user, "/groups/" + kindly + "/policies/" + kind,
 					"/groups/" + renamed + "/users/" + user, "/users/" + user + "/policies/" + nothing,
 				} {
-					s.do("PUT", path, admin, "").want(t, 204)
+					s.do("PUT", path, admin, "").Want(204)
 				}
 				for _, way := range [][3]string{
 					{"PUT", "/users/" + user + "/policies/" + own, ""},
@@ -251,24 +255,24 @@ func TestNobodyTakesFromTheMightier(t *testing.T) {
 					a := s.do(way[0], way[1], operator, way[2])
 					switch {
 					case mighty:
-						a.lacks(t, "calld.#")
-					case a.status != 200 && a.status != 204:
-						t.Errorf("%s %s: %d %s", way[0], way[1], a.status, a.body)
+						a.Lacks("calld.#")
+					case a.Status != 200 && a.Status != 204:
+						t.Errorf("%s %s: %d %s", way[0], way[1], a.Status, a.Body)
 					}
 				}
 				if !mighty {
 					return
 				}
-				s.do("GET", "/users", token, "").want(t, 200)
-				if got := s.do("GET", "/users/"+user+"/policies", admin, "").list(t).column("uuid"); len(got) != 2 || s.do("GET", "/policies/"+policy, admin, "").status != 200 {
+				s.do("GET", "/users", token, "").Want(200)
+				if got := s.do("GET", "/users/"+user+"/policies", admin, "").List().Column("uuid"); len(got) != 2 || s.do("GET", "/policies/"+policy, admin, "").Status != 200 {
 					t.Errorf("the policies have changed: %v", got)
 				}
-				s.do("POST", "/token", "", `{"refresh_token":"`+offline.text(t, "data.refresh_token")+`","client_id":"phone"}`).want(t, 200)
+				s.do("POST", "/token", "", `{"refresh_token":"`+offline.Text("data.refresh_token")+`","client_id":"phone"}`).Want(200)
 				// Everybody with a token may end it, and every user may end their own.
-				s.do("DELETE", "/users/"+user+"/tokens/phone", token, "").want(t, 204)
-				s.do("DELETE", "/sessions/"+other, token, "").want(t, 204)
-				s.do("DELETE", "/token/"+token, "", "").want(t, 200)
-				s.do("GET", "/users", token, "").want(t, 401)
+				s.do("DELETE", "/users/"+user+"/tokens/phone", token, "").Want(204)
+				s.do("DELETE", "/sessions/"+other, token, "").Want(204)
+				s.do("DELETE", "/token/"+token, "", "").Want(200)
+				s.do("GET", "/users", token, "").Want(401)
 			})
 		}
 	})
@@ -281,24 +285,25 @@ func TestNobodyMovesATenantOverMightierUsers(t *testing.T) {
 		admin := s.admin()
 		for _, where := range []string{"a", "b", "moved", "below", "nowhere"} {
 			t.Run(where, func(t *testing.T) {
+				s := s.in(t)
 				tenants := map[string]string{"nowhere": s.master(admin)} // above both: their reach stays what it is
 				for _, name := range []string{"a", "b"} {
 					tenants[name] = s.tenant(admin, where+name)
 				}
-				tenants["moved"] = s.tenant(admin, where+"m", in(tenants["a"]))
-				tenants["below"] = s.tenant(admin, where+"l", in(tenants["moved"]))
-				user := s.do("POST", "/users", admin, `{"username":"mighty `+where+`"}`, in(tenants[where])).want(t, 200).text(t, "uuid")
-				policy := s.do("POST", "/policies", admin, `{"name":"mighty `+where+`","acl":["confd.#"]}`).text(t, "uuid")
-				s.do("PUT", "/users/"+user+"/policies/"+policy, admin, "").want(t, 204)
+				tenants["moved"] = s.tenant(admin, where+"m", resttest.In(tenants["a"]))
+				tenants["below"] = s.tenant(admin, where+"l", resttest.In(tenants["moved"]))
+				user := s.do("POST", "/users", admin, `{"username":"mighty `+where+`"}`, resttest.In(tenants[where])).Want(200).Text("uuid")
+				policy := s.do("POST", "/policies", admin, `{"name":"mighty `+where+`","acl":["confd.#"]}`).Text("uuid")
+				s.do("PUT", "/users/"+user+"/policies/"+policy, admin, "").Want(204)
 				_, _, mover := s.account(admin, "mover"+where, "auth.tenants.#")
 				a := s.do("PUT", move(tenants["moved"], tenants["b"]), mover, "")
 				if where == "nowhere" {
-					a.want(t, 204)
+					a.Want(204)
 					return
 				}
-				a.lacks(t, "confd.#")
+				a.Lacks("confd.#")
 				_, _, able := s.account(admin, "able"+where, "auth.tenants.#", "confd.#")
-				s.do("PUT", move(tenants["moved"], tenants["b"]), able, "").want(t, 204)
+				s.do("PUT", move(tenants["moved"], tenants["b"]), able, "").Want(204)
 			})
 		}
 	})

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ringfence/ringfence/internal/rest/resttest"
 	"github.com/ringfence/ringfence/internal/store"
 )
 
@@ -16,12 +17,12 @@ func TestWazoTenant(t *testing.T) {
 		s := newServer(t, db)
 		admin := s.admin()
 		a, b := s.tenant(admin, "a"), s.tenant(admin, "b")
-		a1 := s.tenant(admin, "a1", in(a))
+		a1 := s.tenant(admin, "a1", resttest.In(a))
 		gone := s.tenant(admin, "gone")
-		s.do("DELETE", "/tenants/"+gone, admin, "").want(t, 204)
-		master := s.do("GET", "/users?username=admin", admin, "").list(t).column("tenant_uuid")[0]
-		operator := s.do("POST", "/users", admin, `{"username":"operator","password":"x"}`, in(a)).text(t, "uuid")
-		s.do("PUT", "/users/"+operator+"/policies/ringfence_administrator", admin, "").want(t, 204)
+		s.do("DELETE", "/tenants/"+gone, admin, "").Want(204)
+		master := s.do("GET", "/users?username=admin", admin, "").List().Column("tenant_uuid")[0]
+		operator := s.do("POST", "/users", admin, `{"username":"operator","password":"x"}`, resttest.In(a)).Text("uuid")
+		s.do("PUT", "/users/"+operator+"/policies/ringfence_administrator", admin, "").Want(204)
 		token := s.login("operator", "x")
 
 		for _, c := range []struct {
@@ -46,30 +47,31 @@ func TestWazoTenant(t *testing.T) {
 			{"twice", []string{a, a}, 400, ""},
 		} {
 			t.Run(c.name, func(t *testing.T) {
+				s := s.in(t)
 				header := func(r *http.Request) { r.Header["Wazo-Tenant"] = c.header }
-				made := s.do("POST", "/users", token, "{}", header).want(t, c.status)
-				list := s.do("GET", "/users", token, "", header).want(t, c.status)
+				made := s.do("POST", "/users", token, "{}", header).Want(c.status)
+				list := s.do("GET", "/users", token, "", header).Want(c.status)
 				one := s.do("GET", "/users/"+operator, token, "", header)
 				policies := s.do("PUT", "/users/"+operator+"/policies/ringfence_administrator", token, "", header)
 				switch c.status {
 				case 200:
-					if made.text(t, "tenant_uuid") != c.tenant || !slices.Contains(list.list(t).column("uuid"), made.text(t, "uuid")) {
-						t.Errorf("made %s, listed %s", made.body, list.body)
+					if made.Text("tenant_uuid") != c.tenant || !slices.Contains(list.List().Column("uuid"), made.Text("uuid")) {
+						t.Errorf("made %s, listed %s", made.Body, list.Body)
 					}
 				case 401:
-					for _, refused := range []answer{made, list, one, policies} {
-						refused.refused(t, 401, "unauthorized-tenant")
-						if body := stamped(refused.body); body != stamped(made.body) {
-							t.Errorf("told apart: %s", refused.body)
+					for _, refused := range []resttest.Answer{made, list, one, policies} {
+						refused.Refused(401, "unauthorized-tenant")
+						if body := stamped(refused.Body); body != stamped(made.Body) {
+							t.Errorf("told apart: %s", refused.Body)
 						}
 					}
 				default:
-					one.want(t, c.status)
-					policies.want(t, c.status)
+					one.Want(c.status)
+					policies.Want(c.status)
 				}
 			})
 		}
-		if l := s.do("GET", "/users?recurse=true", token, "").list(t); slices.Contains(l.column("tenant_uuid"), master) || slices.Contains(l.column("tenant_uuid"), b) {
+		if l := s.do("GET", "/users?recurse=true", token, "").List(); slices.Contains(l.Column("tenant_uuid"), master) || slices.Contains(l.Column("tenant_uuid"), b) {
 			t.Errorf("recurse leaves the own tree: %+v", l)
 		}
 	})
@@ -95,8 +97,8 @@ func TestOtherTenantsObjects(t *testing.T) {
 		s := newServer(t, db)
 		admin := s.admin()
 		a, b := s.tenant(admin, "a"), s.tenant(admin, "b")
-		operator := s.do("POST", "/users", admin, `{"username":"operator","password":"x"}`, in(a)).text(t, "uuid")
-		s.do("PUT", "/users/"+operator+"/policies/ringfence_administrator", admin, "").want(t, 204)
+		operator := s.do("POST", "/users", admin, `{"username":"operator","password":"x"}`, resttest.In(a)).Text("uuid")
+		s.do("PUT", "/users/"+operator+"/policies/ringfence_administrator", admin, "").Want(204)
 		token := s.login("operator", "x")
 		const nothing = "00000000-0000-4000-8000-000000000000"
 		mine := map[string]string{"users": operator}
@@ -104,14 +106,14 @@ func TestOtherTenantsObjects(t *testing.T) {
 		for _, tenant := range []string{"", b} {
 			edit := func(*http.Request) {}
 			if tenant != "" {
-				edit = in(tenant)
+				edit = resttest.In(tenant)
 			}
-			theirs["users"] = append(theirs["users"], s.do("POST", "/users", admin, `{"username":"bob`+tenant+`","email_address":"bob`+tenant+`@example.org"}`, edit).text(t, "uuid"))
-			theirs["policies"] = append(theirs["policies"], s.do("POST", "/policies", admin, `{"name":"secret"}`, edit).text(t, "uuid"))
-			theirs["groups"] = append(theirs["groups"], s.do("POST", "/groups", admin, `{"name":"secret"}`, edit).text(t, "uuid"))
+			theirs["users"] = append(theirs["users"], s.do("POST", "/users", admin, `{"username":"bob`+tenant+`","email_address":"bob`+tenant+`@example.org"}`, edit).Text("uuid"))
+			theirs["policies"] = append(theirs["policies"], s.do("POST", "/policies", admin, `{"name":"secret"}`, edit).Text("uuid"))
+			theirs["groups"] = append(theirs["groups"], s.do("POST", "/groups", admin, `{"name":"secret"}`, edit).Text("uuid"))
 		}
-		mine["policies"] = s.do("POST", "/policies", token, `{"name":"secret","slug":"secret"}`).want(t, 200).text(t, "uuid")
-		mine["groups"] = s.do("POST", "/groups", token, `{"name":"secret"}`).want(t, 200).text(t, "uuid")
+		mine["policies"] = s.do("POST", "/policies", token, `{"name":"secret","slug":"secret"}`).Want(200).Text("uuid")
+		mine["groups"] = s.do("POST", "/groups", token, `{"name":"secret"}`).Want(200).Text("uuid")
 
 		try := func(method, path, theirs string) {
 			t.Helper()
@@ -121,8 +123,8 @@ func TestOtherTenantsObjects(t *testing.T) {
 			}
 			got := s.do(method, strings.ReplaceAll(path, "{}", theirs), token, body)
 			unknown := s.do(method, strings.ReplaceAll(path, "{}", nothing), token, body)
-			if want := stamped(unknown.body); got.status != 404 || unknown.status != 404 || strings.ReplaceAll(stamped(got.body), theirs, nothing) != want {
-				t.Errorf("%s %s: %d %s; of what does not exist: %d %s", method, path, got.status, got.body, unknown.status, unknown.body)
+			if want := stamped(unknown.Body); got.Status != 404 || unknown.Status != 404 || strings.ReplaceAll(stamped(got.Body), theirs, nothing) != want {
+				t.Errorf("%s %s: %d %s; of what does not exist: %d %s", method, path, got.Status, got.Body, unknown.Status, unknown.Body)
 			}
 		}
 		for kind, uuids := range theirs {
@@ -153,18 +155,18 @@ func TestOtherTenantsObjects(t *testing.T) {
 			"/users?uuid=" + theirs["users"][0]: 0, "/policies?name=secret": 1, "/policies?recurse=true&search=secret": 1,
 			"/groups?name=secret": 1, "/users?policy_uuid=" + theirs["policies"][0]: 0,
 		} {
-			l := s.do("GET", path, token, "").list(t)
+			l := s.do("GET", path, token, "").List()
 			if len(l.Items) != want {
 				t.Errorf("%s: %+v", path, l)
 			}
-			if strings.HasPrefix(path, "/users") && l.Total != 1 {
-				t.Errorf("%s counts %d", path, l.Total)
+			if strings.HasPrefix(path, "/users") && *l.Total != 1 {
+				t.Errorf("%s counts %d", path, *l.Total)
 			}
 		}
 		// Their objects are unchanged.
 		for kind, uuids := range theirs {
 			for _, id := range uuids {
-				s.do("GET", "/"+kind+"/"+id, admin, "").want(t, 200)
+				s.do("GET", "/"+kind+"/"+id, admin, "").Want(200)
 			}
 		}
 	})
@@ -176,12 +178,12 @@ func TestPoliciesAreGivenFromAbove(t *testing.T) {
 		s := newServer(t, db)
 		admin := s.admin()
 		below := s.tenant(admin, "below")
-		above := s.do("POST", "/policies", admin, `{"name":"above","acl":["confd.#"]}`).text(t, "uuid")
-		lower := s.do("POST", "/policies", admin, `{"name":"lower","acl":["confd.#"]}`, in(below)).text(t, "uuid")
-		up := s.do("POST", "/users", admin, `{"username":"up"}`).text(t, "uuid")
-		down := s.do("POST", "/users", admin, `{"username":"down"}`, in(below)).text(t, "uuid")
-		groupUp := s.do("POST", "/groups", admin, `{"name":"g"}`).text(t, "uuid")
-		groupDown := s.do("POST", "/groups", admin, `{"name":"g"}`, in(below)).text(t, "uuid")
+		above := s.do("POST", "/policies", admin, `{"name":"above","acl":["confd.#"]}`).Text("uuid")
+		lower := s.do("POST", "/policies", admin, `{"name":"lower","acl":["confd.#"]}`, resttest.In(below)).Text("uuid")
+		up := s.do("POST", "/users", admin, `{"username":"up"}`).Text("uuid")
+		down := s.do("POST", "/users", admin, `{"username":"down"}`, resttest.In(below)).Text("uuid")
+		groupUp := s.do("POST", "/groups", admin, `{"name":"g"}`).Text("uuid")
+		groupDown := s.do("POST", "/groups", admin, `{"name":"g"}`, resttest.In(below)).Text("uuid")
 		for path, status := range map[string]int{
 			"/users/" + up + "/policies/" + above:         204,
 			"/users/" + down + "/policies/" + above:       204,
@@ -196,8 +198,8 @@ func TestPoliciesAreGivenFromAbove(t *testing.T) {
 			"/groups/" + groupDown + "/users/" + down:     204,
 			"/groups/" + groupDown + "/users/" + up:       400,
 		} {
-			if a := s.do("PUT", path, admin, ""); a.status != status {
-				t.Errorf("%s: %d, want %d: %s", path, a.status, status, a.body)
+			if a := s.do("PUT", path, admin, ""); a.Status != status {
+				t.Errorf("%s: %d, want %d: %s", path, a.Status, status, a.Body)
 			}
 		}
 	})
@@ -208,8 +210,8 @@ func TestDeniedByAnotherKey(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)
 		admin := s.admin()
-		secret := s.do("POST", "/policies", admin, `{"name":"secret"}`).text(t, "uuid")
-		user := s.do("POST", "/users", admin, `{"username":"ann"}`).text(t, "uuid")
+		secret := s.do("POST", "/policies", admin, `{"name":"secret"}`).Text("uuid")
+		user := s.do("POST", "/users", admin, `{"username":"ann"}`).Text("uuid")
 		// The gate refuses the denied spelling; the service is asked with the other one.
 		for denied, key := range map[string]string{secret: "secret", "secret": secret} {
 			_, _, token := s.account(admin, "no"+denied, "auth.#", "!auth.policies."+denied+".#", "!auth.users.*.policies."+denied+".create")
@@ -220,12 +222,12 @@ func TestDeniedByAnotherKey(t *testing.T) {
 				{"PUT", "/policies/" + key + "/acl/auth.a.b", ""},
 				{"PUT", "/users/" + user + "/policies/" + key, ""},
 			} {
-				a := s.do(way[0], way[1], token, way[2]).refused(t, 403, "forbidden")
-				if !strings.Contains(a.text(t, "details.required_access"), "."+denied+".") {
-					t.Errorf("%s %s: %s", way[0], way[1], a.body)
+				a := s.do(way[0], way[1], token, way[2]).Refused(403, "forbidden")
+				if !strings.Contains(a.Text("details.required_access"), "."+denied+".") {
+					t.Errorf("%s %s: %s", way[0], way[1], a.Body)
 				}
 			}
 		}
-		s.do("GET", "/policies/secret", admin, "").want(t, 200)
+		s.do("GET", "/policies/secret", admin, "").Want(200)
 	})
 }

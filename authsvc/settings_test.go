@@ -8,6 +8,7 @@ import (
 	"github.com/ringfence/ringfence/authsvc"
 	"github.com/ringfence/ringfence/authsvc/password"
 	"github.com/ringfence/ringfence/authsvc/throttle"
+	"github.com/ringfence/ringfence/internal/rest/resttest"
 	"github.com/ringfence/ringfence/internal/store"
 )
 
@@ -17,9 +18,9 @@ func TestSessionSettings(t *testing.T) {
 		user, _, _ := s.account(s.admin(), "ada", "auth.users.me.#")
 		lives := func(body string) time.Duration {
 			t.Helper()
-			a := s.do("POST", "/token", "", body, basic("ada", "secret of ada")).want(t, 200)
+			a := s.do("POST", "/token", "", body, resttest.Basic("ada", "secret of ada")).Want(200)
 			span := func(name string) time.Time {
-				at, err := time.Parse("2006-01-02T15:04:05.999999", a.text(t, "data."+name))
+				at, err := time.Parse("2006-01-02T15:04:05.999999", a.Text("data."+name))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -37,20 +38,20 @@ func TestSessionSettings(t *testing.T) {
 		if d := lives(`{"expiration":3600}`); d != time.Hour {
 			t.Errorf("a token for which an hour was asked lives %s", d)
 		}
-		a := s.do("POST", "/token", "", `{"expiration":3601}`, basic("ada", "secret of ada")).refused(t, 400, "invalid-data")
-		if !strings.Contains(a.body, "expiration") || !strings.Contains(a.body, "3600") {
-			t.Errorf("the refusal is %s", a.body)
+		a := s.do("POST", "/token", "", `{"expiration":3601}`, resttest.Basic("ada", "secret of ada")).Refused(400, "invalid-data")
+		if !strings.Contains(a.Body, "expiration") || !strings.Contains(a.Body, "3600") {
+			t.Errorf("the refusal is %s", a.Body)
 		}
 		// Three of these and the one of the account: a fifth is too many.
-		s.do("POST", "/token", "", `{}`, basic("ada", "secret of ada")).want(t, 429)
-		if shown := s.do("GET", "/config", s.admin(), "").want(t, 200); shown.json(t, "default_token_lifetime") != 600.0 || shown.json(t, "max_user_concurrent_sessions") != 4.0 {
-			t.Errorf("shown is %s", shown.body)
+		s.do("POST", "/token", "", `{}`, resttest.Basic("ada", "secret of ada")).Want(429)
+		if shown := s.do("GET", "/config", s.admin(), "").Want(200); shown.JSON("default_token_lifetime") != 600.0 || shown.JSON("max_user_concurrent_sessions") != 4.0 {
+			t.Errorf("shown is %s", shown.Body)
 		}
 		s.settle(authsvc.Settings{Limits: lenient, Sessions: authsvc.Sessions{MaxLifetime: time.Hour}})
 		if d := lives(`{}`); d != time.Hour {
 			t.Errorf("a token lives %s, and the longest lifetime is 1h", d)
 		}
-		s.do("GET", "/users/"+user+"/sessions", s.admin(), "").want(t, 200)
+		s.do("GET", "/users/"+user+"/sessions", s.admin(), "").Want(200)
 	})
 }
 
@@ -71,7 +72,7 @@ func TestPasswordCostSettings(t *testing.T) {
 			t.Fatalf("the hash is %s", stored())
 		}
 		s.settle(authsvc.Settings{Limits: lenient, Passwords: password.Settings{Params: password.Params{Memory: 128, Time: 2, Threads: 1}}})
-		s.do("POST", "/token", "", `{}`, basic("ada", "wrong")).want(t, 401)
+		s.do("POST", "/token", "", `{}`, resttest.Basic("ada", "wrong")).Want(401)
 		if !strings.Contains(stored(), "$m=64,t=1,p=1$") {
 			t.Error("a wrong password made a new hash")
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/ringfence/ringfence/authsvc"
 	"github.com/ringfence/ringfence/authsvc/backend/ldap/ldaptest"
 	"github.com/ringfence/ringfence/authsvc/password"
+	"github.com/ringfence/ringfence/internal/rest/resttest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
@@ -51,15 +52,15 @@ func from(address string) func(*http.Request) {
 }
 
 // guess logs in from an address.
-func (s *server) guess(address, login, password string) answer {
+func (s *server) guess(address, login, password string) resttest.Answer {
 	s.t.Helper()
-	return s.do("POST", "/token", "", "{}", basic(login, password), from(address))
+	return s.do("POST", "/token", "", "{}", resttest.Basic(login, password), from(address))
 }
 
 // seen returns everything that a response reveals, except the time.
-func (a answer) seen() string {
-	body, _, _ := strings.Cut(a.body, `"timestamp"`)
-	return fmt.Sprint(a.status, a.header.Get("Retry-After"), len(a.header), body)
+func seen(a resttest.Answer) string {
+	body, _, _ := strings.Cut(a.Body, `"timestamp"`)
+	return fmt.Sprint(a.Status, a.Header.Get("Retry-After"), len(a.Header), body)
 }
 
 const home, elsewhere = "198.51.100.7:4711", "203.0.113.9:1024"
@@ -71,39 +72,39 @@ func TestGuessingIsSlowed(t *testing.T) {
 		s.account(s.admin(), "bob", "confd.#")
 		s.freeze()
 		s.settle(authsvc.Settings{})
-		attack := func(login string) (seen []string) {
+		attack := func(login string) (got []string) {
 			for range 10 {
-				seen = append(seen, s.guess(elsewhere, login, "wrong").want(t, 401).seen())
+				got = append(got, seen(s.guess(elsewhere, login, "wrong").Want(401)))
 			}
 			for _, wait := range []int{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 900, 900} {
-				a := s.guess(elsewhere, login, "wrong").want(t, 429)
-				if got := a.header.Get("Retry-After"); got != fmt.Sprint(wait) {
+				a := s.guess(elsewhere, login, "wrong").Want(429)
+				if got := a.Header.Get("Retry-After"); got != fmt.Sprint(wait) {
 					t.Errorf("Retry-After %q, want %d", got, wait)
 				}
-				seen = append(seen, a.seen(), s.guess(elsewhere, login, "wrong").want(t, 429).seen())
+				got = append(got, seen(a), seen(s.guess(elsewhere, login, "wrong").Want(429)))
 				s.pass(time.Duration(wait) * time.Second)
-				seen = append(seen, s.guess(elsewhere, login, "wrong").want(t, 401).seen())
+				got = append(got, seen(s.guess(elsewhere, login, "wrong").Want(401)))
 			}
-			return seen
+			return got
 		}
 		if known, unknown := attack("bob"), attack("nobody at all"); !slices.Equal(known, unknown) {
 			t.Errorf("a login that exists answers\n%q\none that does not\n%q", known, unknown)
 		}
-		s.guess(elsewhere, "bob", "wrong").want(t, 401)
-		s.guess(elsewhere, "bob", "secret of bob").refused(t, 429, "too-many-attempts")
+		s.guess(elsewhere, "bob", "wrong").Want(401)
+		s.guess(elsewhere, "bob", "secret of bob").Refused(429, "too-many-attempts")
 
 		s.pass(15 * time.Minute)
-		s.guess(elsewhere, "bob", "secret of bob").want(t, 200)
+		s.guess(elsewhere, "bob", "secret of bob").Want(200)
 		for range 10 {
-			s.guess("203.0.113.10:1", "bob", "wrong").want(t, 401) // from another network, which is not trusted: a new count
+			s.guess("203.0.113.10:1", "bob", "wrong").Want(401) // from another network, which is not trusted: a new count
 		}
-		s.guess("203.0.113.10:1", "bob", "wrong").want(t, 429)
+		s.guess("203.0.113.10:1", "bob", "wrong").Want(429)
 		s.pass(2*time.Hour + 16*time.Minute)
 		if _, err := s.svc.Sweep(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		for range 10 {
-			s.guess("203.0.113.10:1", "bob", "wrong").want(t, 401)
+			s.guess("203.0.113.10:1", "bob", "wrong").Want(401)
 		}
 	})
 }
@@ -115,25 +116,25 @@ func TestOwnerIsNotLockedOut(t *testing.T) {
 		s.account(s.admin(), "bob", "confd.#")
 		s.freeze()
 		s.settle(authsvc.Settings{Limits: authsvc.Limits{NetworkGuesses: authsvc.Rate{Burst: 12, Every: time.Hour}}})
-		s.guess(home, "bob", "secret of bob").want(t, 200)
+		s.guess(home, "bob", "secret of bob").Want(200)
 		for range 11 {
 			s.guess(elsewhere, "bob", "wrong")
 		}
-		s.guess(elsewhere, "bob", "secret of bob").want(t, 429)
-		s.guess(home, "bob", "secret of bob").want(t, 200)
-		s.guess(elsewhere, "bob", "secret of bob").want(t, 429) // the owner's success is not the attacker's
+		s.guess(elsewhere, "bob", "secret of bob").Want(429)
+		s.guess(home, "bob", "secret of bob").Want(200)
+		s.guess(elsewhere, "bob", "secret of bob").Want(429) // the owner's success is not the attacker's
 
 		for i := range 12 { // one at home who guesses at others
-			s.guess(home, fmt.Sprint("user ", i), "wrong").want(t, 401)
+			s.guess(home, fmt.Sprint("user ", i), "wrong").Want(401)
 		}
-		s.guess(home, "user 13", "wrong").want(t, 429)
+		s.guess(home, "user 13", "wrong").Want(429)
 		for range 3 {
-			s.guess(home, "bob", "secret of bob").want(t, 200)
+			s.guess(home, "bob", "secret of bob").Want(200)
 		}
 		for range 10 { // and at bob
-			s.guess(home, "bob", "wrong").want(t, 401)
+			s.guess(home, "bob", "wrong").Want(401)
 		}
-		s.guess(home, "bob", "secret of bob").want(t, 429)
+		s.guess(home, "bob", "secret of bob").Want(429)
 
 		s.pass(31 * 24 * time.Hour)
 		if _, err := s.svc.Sweep(t.Context()); err != nil {
@@ -185,7 +186,7 @@ func TestWhatIsCounted(t *testing.T) {
 			t.Parallel()
 			storetest.Each(t, func(t *testing.T, db store.DB) {
 				s := newServer(t, db)
-				s.do("POST", "/users", s.admin(), `{"username":"right","password":"right"}`).want(t, 200)
+				s.do("POST", "/users", s.admin(), `{"username":"right","password":"right"}`).Want(200)
 				s.freeze()
 				s.settle(c.settings)
 				for i, try := range c.tries {
@@ -196,7 +197,7 @@ func TestWhatIsCounted(t *testing.T) {
 					if i == len(c.tries)-1 {
 						want = c.fifth
 					}
-					s.guess(try.address, try.login, "right").want(t, want)
+					s.guess(try.address, try.login, "right").Want(want)
 				}
 			})
 		})
@@ -207,21 +208,21 @@ func TestWhatIsCounted(t *testing.T) {
 func TestAllowance(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)
-		s.do("POST", "/users", s.admin(), `{"username":"right","password":"right"}`).want(t, 200)
+		s.do("POST", "/users", s.admin(), `{"username":"right","password":"right"}`).Want(200)
 		s.freeze()
 		s.settle(authsvc.Settings{Limits: authsvc.Limits{NetworkGuesses: authsvc.Rate{Burst: 3, Every: 10 * time.Minute}}})
 		n := 0
-		fail := func(status int) answer {
+		fail := func(status int) resttest.Answer {
 			t.Helper()
 			n++
-			return s.guess(home, fmt.Sprint("login ", n), "x").want(t, status)
+			return s.guess(home, fmt.Sprint("login ", n), "x").Want(status)
 		}
 		fail(401)
 		fail(401)
-		s.guess(home, "right", "right").want(t, 200)
+		s.guess(home, "right", "right").Want(200)
 		fail(401)
-		if a := fail(429); a.header.Get("Retry-After") != "600" {
-			t.Errorf("Retry-After %q", a.header.Get("Retry-After"))
+		if a := fail(429); a.Header.Get("Retry-After") != "600" {
+			t.Errorf("Retry-After %q", a.Header.Get("Retry-After"))
 		}
 		s.pass(9 * time.Minute)
 		fail(429)
@@ -245,7 +246,7 @@ func TestGuessesAtOnce(t *testing.T) {
 		for _, node := range []*server{s, other} {
 			node.settle(authsvc.Settings{Limits: authsvc.Limits{FreeGuesses: 5, Delay: time.Hour, MaxDelay: time.Hour, NetworkGuesses: authsvc.Rate{Burst: 1000, Every: time.Hour}}})
 		}
-		answers := make(chan answer, 60)
+		answers := make(chan resttest.Answer, 60)
 		var all sync.WaitGroup
 		for i := range cap(answers) {
 			node := []*server{s, other}[i%2]
@@ -255,12 +256,12 @@ func TestGuessesAtOnce(t *testing.T) {
 		close(answers)
 		looked := 0
 		for a := range answers {
-			switch a.status {
+			switch a.Status {
 			case 401:
 				looked++
 			case 429:
 			default:
-				t.Errorf("%d: %s", a.status, a.body)
+				t.Errorf("%d: %s", a.Status, a.Body)
 			}
 		}
 		if looked != 5 {
@@ -280,13 +281,13 @@ func TestLoginsAtOnce(t *testing.T) {
 		var all sync.WaitGroup
 		for range places + 30 {
 			all.Go(func() {
-				if a := s.guess("192.0.2.1:1", "admin", adminPassword); a.status != 200 && a.header.Get("Retry-After") == "" {
-					t.Errorf("%d: %s", a.status, a.body)
+				if a := s.guess("192.0.2.1:1", "admin", adminPassword); a.Status != 200 && a.Header.Get("Retry-After") == "" {
+					t.Errorf("%d: %s", a.Status, a.Body)
 				}
 			})
 		}
 		all.Wait()
-		s.guess("192.0.2.1:1", "admin", adminPassword).want(t, 200)
+		s.guess("192.0.2.1:1", "admin", adminPassword).Want(200)
 	})
 }
 
@@ -294,7 +295,7 @@ func TestLoginsAtOnce(t *testing.T) {
 func TestUnseenGuessesAreNotCounted(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, storetest.SQLite(t))
-	s.do("POST", "/users", s.admin(), `{"username":"bob","password":"right"}`).want(t, 200)
+	s.do("POST", "/users", s.admin(), `{"username":"bob","password":"right"}`).Want(200)
 	s.settle(authsvc.Settings{Limits: authsvc.Limits{FreeGuesses: 1, Delay: time.Hour, MaxDelay: time.Hour, NetworkGuesses: authsvc.Rate{Burst: 1, Every: time.Hour}}})
 	places, _ := s.svc.Places()
 	release, begun := make(chan struct{}), make(chan struct{})
@@ -308,7 +309,7 @@ func TestUnseenGuessesAreNotCounted(t *testing.T) {
 		all.Go(func() { s.guess(fmt.Sprintf("192.0.2.%d:1", i+1), fmt.Sprint("login ", i), "x") })
 		<-begun
 	}
-	s.guess(home, "bob", "right").refused(t, 429, "too-many-requests")
+	s.guess(home, "bob", "right").Refused(429, "too-many-requests")
 	close(release)
 	all.Wait()
 	if n, err := store.Get[int](t.Context(), s.db, `SELECT count(*) FROM auth_limit WHERE failures > 0`); err != nil || n != places {

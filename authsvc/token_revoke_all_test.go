@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/ringfence/ringfence/internal/rest/resttest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/storetest"
 	"github.com/ringfence/ringfence/internal/tokens"
@@ -57,12 +58,14 @@ func (c countingConn) Exec(ctx context.Context, sql string, args ...any) (int64,
 
 // However many sessions a user has, ending them all takes as many statements as ending one.
 func TestAllSessionsEndWithOneStatement(t *testing.T) {
-	ways := map[string]func(s *server, admin, user, name string) answer{
-		"user disabled": func(s *server, admin, user, _ string) answer {
+	ways := map[string]func(s *server, admin, user, name string) resttest.Answer{
+		"user disabled": func(s *server, admin, user, _ string) resttest.Answer {
 			return s.do("PUT", "/users/"+user, admin, `{"enabled":false}`)
 		},
-		"user deleted": func(s *server, admin, user, _ string) answer { return s.do("DELETE", "/users/"+user, admin, "") },
-		"password changed": func(s *server, admin, user, name string) answer {
+		"user deleted": func(s *server, admin, user, _ string) resttest.Answer {
+			return s.do("DELETE", "/users/"+user, admin, "")
+		},
+		"password changed": func(s *server, admin, user, name string) resttest.Answer {
 			return s.do("PUT", "/users/"+user+"/password", admin, change("secret of "+name, "new"))
 		},
 	}
@@ -80,8 +83,8 @@ func TestAllSessionsEndWithOneStatement(t *testing.T) {
 						last = s.session(user)
 					}
 					before := counted.statements.Load()
-					if a := end(s, admin, user, name); a.status >= 300 {
-						t.Fatalf("%d: %s", a.status, a.body)
+					if a := end(s, admin, user, name); a.Status >= 300 {
+						t.Fatalf("%d: %s", a.Status, a.Body)
 					}
 					took[sessions] = counted.statements.Load() - before
 					s.lives(last, false)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ringfence/ringfence/authsvc"
+	"github.com/ringfence/ringfence/internal/rest/resttest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/postgres"
 	"github.com/ringfence/ringfence/internal/store/storetest"
@@ -22,45 +23,49 @@ import (
 type victim struct{ user, policy, group, token, maker, makers string }
 
 // revocations are the ways to lose it.
-var revocations = map[string]func(s *server, admin string, v victim) answer{
-	"token deleted": func(s *server, _ string, v victim) answer { return s.do("DELETE", "/token/"+v.token, "", "") },
-	"user deleted":  func(s *server, admin string, v victim) answer { return s.do("DELETE", "/users/"+v.user, admin, "") },
-	"user disabled": func(s *server, admin string, v victim) answer {
+var revocations = map[string]func(s *server, admin string, v victim) resttest.Answer{
+	"token deleted": func(s *server, _ string, v victim) resttest.Answer { return s.do("DELETE", "/token/"+v.token, "", "") },
+	"user deleted": func(s *server, admin string, v victim) resttest.Answer {
+		return s.do("DELETE", "/users/"+v.user, admin, "")
+	},
+	"user disabled": func(s *server, admin string, v victim) resttest.Answer {
 		return s.do("PUT", "/users/"+v.user, admin, `{"enabled":false}`)
 	},
-	"policy edited": func(s *server, admin string, v victim) answer {
+	"policy edited": func(s *server, admin string, v victim) resttest.Answer {
 		return s.do("PUT", "/policies/"+v.policy, admin, `{"acl":["confd.lines.read"]}`)
 	},
-	"access taken away": func(s *server, admin string, v victim) answer {
+	"access taken away": func(s *server, admin string, v victim) resttest.Answer {
 		return s.do("DELETE", "/policies/"+v.policy+"/acl/confd.users.read", admin, "")
 	},
-	"denial added": func(s *server, admin string, v victim) answer {
+	"denial added": func(s *server, admin string, v victim) resttest.Answer {
 		return s.do("PUT", "/policies/"+v.policy+"/acl/"+url.PathEscape("!confd.#"), admin, "")
 	},
-	"policy deleted": func(s *server, admin string, v victim) answer {
+	"policy deleted": func(s *server, admin string, v victim) resttest.Answer {
 		return s.do("DELETE", "/policies/"+v.policy, admin, "")
 	},
-	"policy detached": func(s *server, admin string, v victim) answer {
+	"policy detached": func(s *server, admin string, v victim) resttest.Answer {
 		return s.do("DELETE", "/users/"+v.user+"/policies/"+v.policy, admin, "")
 	},
-	"taken out of the group": func(s *server, admin string, v victim) answer {
+	"taken out of the group": func(s *server, admin string, v victim) resttest.Answer {
 		return s.do("DELETE", "/groups/"+v.group+"/users/"+v.user, admin, "")
 	},
-	"policy taken from the group": func(s *server, admin string, v victim) answer {
+	"policy taken from the group": func(s *server, admin string, v victim) resttest.Answer {
 		return s.do("DELETE", "/groups/"+v.group+"/policies/"+v.policy, admin, "")
 	},
-	"group deleted": func(s *server, admin string, v victim) answer { return s.do("DELETE", "/groups/"+v.group, admin, "") },
+	"group deleted": func(s *server, admin string, v victim) resttest.Answer {
+		return s.do("DELETE", "/groups/"+v.group, admin, "")
+	},
 	// The user's creator, who vouches for the password, no longer holds what the user holds.
-	"maker's policy edited": func(s *server, admin string, v victim) answer {
+	"maker's policy edited": func(s *server, admin string, v victim) resttest.Answer {
 		return s.do("PUT", "/policies/"+v.makers, admin, `{"acl":["auth.users.create"]}`)
 	},
-	"maker denied": func(s *server, admin string, v victim) answer {
+	"maker denied": func(s *server, admin string, v victim) resttest.Answer {
 		return s.do("PUT", "/policies/"+v.makers+"/acl/"+url.PathEscape("!confd.#"), admin, "")
 	},
-	"maker's policy deleted": func(s *server, admin string, v victim) answer {
+	"maker's policy deleted": func(s *server, admin string, v victim) resttest.Answer {
 		return s.do("DELETE", "/policies/"+v.makers, admin, "")
 	},
-	"maker's policy detached": func(s *server, admin string, v victim) answer {
+	"maker's policy detached": func(s *server, admin string, v victim) resttest.Answer {
 		return s.do("DELETE", "/users/"+v.maker+"/policies/"+v.makers, admin, "")
 	},
 }
@@ -74,14 +79,14 @@ func newVictim(s *server, admin, way string) victim {
 	if strings.HasPrefix(way, "maker") {
 		v.maker, v.makers, maker = s.account(admin, "of "+way, "auth.users.create", "confd.#")
 	}
-	v.user = s.do("POST", "/users", maker, `{"username":"`+way+`","password":"x"}`).want(s.t, 200).text(s.t, "uuid")
-	v.policy = s.do("POST", "/policies", admin, `{"name":"`+way+`","acl":["confd.users.read"]}`).want(s.t, 200).text(s.t, "uuid")
+	v.user = s.do("POST", "/users", maker, `{"username":"`+way+`","password":"x"}`).Want(200).Text("uuid")
+	v.policy = s.do("POST", "/policies", admin, `{"name":"`+way+`","acl":["confd.users.read"]}`).Want(200).Text("uuid")
 	if name == "own" {
-		s.do("PUT", "/users/"+v.user+"/policies/"+v.policy, admin, "").want(s.t, 204)
+		s.do("PUT", "/users/"+v.user+"/policies/"+v.policy, admin, "").Want(204)
 	} else {
-		v.group = s.do("POST", "/groups", admin, `{"name":"`+way+`"}`).want(s.t, 200).text(s.t, "uuid")
-		s.do("PUT", "/groups/"+v.group+"/policies/"+v.policy, admin, "").want(s.t, 204)
-		s.do("PUT", "/groups/"+v.group+"/users/"+v.user, admin, "").want(s.t, 204)
+		v.group = s.do("POST", "/groups", admin, `{"name":"`+way+`"}`).Want(200).Text("uuid")
+		s.do("PUT", "/groups/"+v.group+"/policies/"+v.policy, admin, "").Want(204)
+		s.do("PUT", "/groups/"+v.group+"/users/"+v.user, admin, "").Want(204)
 	}
 	v.token = s.login(way, "x")
 	return v
@@ -124,8 +129,8 @@ func TestRevocationIsExact(t *testing.T) {
 				for early.Load() < 20 { // it is cached, and looked up all the time
 					runtime.Gosched()
 				}
-				if a := revoke(s, admin, v); a.status >= 300 {
-					t.Errorf("%d: %s", a.status, a.body)
+				if a := revoke(s, admin, v); a.Status >= 300 {
+					t.Errorf("%d: %s", a.Status, a.Body)
 				}
 				answered.Store(true)
 				for range 100 {
@@ -186,8 +191,8 @@ func TestOtherNodesHear(t *testing.T) {
 				t.Fatal("the other node does not listen")
 			}
 		}
-		if a := revoke(s, admin, v); a.status >= 300 {
-			t.Fatalf("%s: %d %s", way, a.status, a.body)
+		if a := revoke(s, admin, v); a.Status >= 300 {
+			t.Fatalf("%s: %d %s", way, a.Status, a.Body)
 		}
 		began := time.Now()
 		for other.passes(t.Context(), v.token) {

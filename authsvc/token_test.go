@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringfence/ringfence/internal/rest/resttest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/tokens"
 )
@@ -20,14 +21,14 @@ func TestTokenRecord(t *testing.T) {
 		s := newServer(t, db)
 		admin := s.admin()
 		user, _, _ := s.account(admin, "client", "confd.users.read", "auth.users.me.read")
-		a := s.do("POST", "/token", "", `{"expiration":3600}`, basic("client", "secret of client"), func(r *http.Request) {
+		a := s.do("POST", "/token", "", `{"expiration":3600}`, resttest.Basic("client", "secret of client"), func(r *http.Request) {
 			r.Header.Set("User-Agent", "curl/8\x01 "+strings.Repeat("x", 600))
 			r.RemoteAddr = "192.0.2.7:4711"
-		}).want(t, 200)
-		if a.header.Get("Wazo-Sessions-Revoked") != "0" || a.header.Get("Cache-Control") != "no-store" {
-			t.Errorf("headers %v", a.header)
+		}).Want(200)
+		if a.Header.Get("Wazo-Sessions-Revoked") != "0" || a.Header.Get("Cache-Control") != "no-store" {
+			t.Errorf("headers %v", a.Header)
 		}
-		data := a.json(t, "data").(map[string]any)
+		data := a.JSON("data").(map[string]any)
 		want := []string{
 			"acl", "auth_id", "expires_at", "issued_at", "metadata", "remote_addr", "session_uuid", "token", "user_agent",
 			"utc_expires_at", "utc_issued_at", "xivo_user_uuid", "xivo_uuid",
@@ -42,11 +43,11 @@ func TestTokenRecord(t *testing.T) {
 			"data.auth_id": user, "data.xivo_user_uuid": nil, "data.remote_addr": "192.0.2.7", "data.metadata.uuid": user,
 			"data.metadata.pbx_user_uuid": nil, "data.metadata.purpose": "external_api", "data.metadata.xivo_uuid": data["xivo_uuid"],
 		} {
-			if got := a.json(t, path); got != want {
+			if got := a.JSON(path); got != want {
 				t.Errorf("%s is %v, want %v", path, got, want)
 			}
 		}
-		if agent := a.text(t, "data.user_agent"); len(agent) != 512 || !strings.HasPrefix(agent, "curl/8 x") {
+		if agent := a.Text("data.user_agent"); len(agent) != 512 || !strings.HasPrefix(agent, "curl/8 x") {
 			t.Errorf("user_agent %q", agent)
 		}
 		acl, err := json.Marshal(data["acl"])
@@ -54,34 +55,34 @@ func TestTokenRecord(t *testing.T) {
 			t.Errorf("acl %s", acl)
 		}
 		const layout = "2006-01-02T15:04:05.000000"
-		issued, err := time.Parse(layout, a.text(t, "data.utc_issued_at"))
+		issued, err := time.Parse(layout, a.Text("data.utc_issued_at"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		expires, err := time.Parse(layout, a.text(t, "data.utc_expires_at"))
+		expires, err := time.Parse(layout, a.Text("data.utc_expires_at"))
 		if err != nil || expires.Sub(issued) != time.Hour || time.Since(issued).Abs() > time.Minute {
 			t.Errorf("issued %s, expires %s, %v", issued, expires, err)
 		}
-		local, err := time.ParseInLocation(layout, a.text(t, "data.issued_at"), time.Local)
+		local, err := time.ParseInLocation(layout, a.Text("data.issued_at"), time.Local)
 		if err != nil || !local.Equal(issued) {
 			t.Errorf("issued_at %s, %v", local, err)
 		}
 
 		// The token is the secret: the record is the same when read again, and the database has no trace of the token.
-		token := a.text(t, "data.token")
+		token := a.Text("data.token")
 		if !tokens.WellFormed(token) {
 			t.Errorf("token %q", token)
 		}
-		if again := s.do("GET", "/token/"+token, "", "").want(t, 200); again.body != a.body {
-			t.Errorf("made %s\nread %s", a.body, again.body)
+		if again := s.do("GET", "/token/"+token, "", "").Want(200); again.Body != a.Body {
+			t.Errorf("made %s\nread %s", a.Body, again.Body)
 		}
 		// A user of purpose user has its UUID where telephony clients look for it; without accesses the list is empty.
-		person := s.do("POST", "/users", admin, `{"username":"person","password":"x"}`).text(t, "uuid")
-		b := s.do("POST", "/token", "", "", basic("person", "x")).want(t, 200)
-		if b.text(t, "data.xivo_user_uuid") != person || b.text(t, "data.metadata.pbx_user_uuid") != person || len(b.json(t, "data.acl").([]any)) != 0 {
-			t.Errorf("a person's token: %s", b.body)
+		person := s.do("POST", "/users", admin, `{"username":"person","password":"x"}`).Text("uuid")
+		b := s.do("POST", "/token", "", "", resttest.Basic("person", "x")).Want(200)
+		if b.Text("data.xivo_user_uuid") != person || b.Text("data.metadata.pbx_user_uuid") != person || len(b.JSON("data.acl").([]any)) != 0 {
+			t.Errorf("a person's token: %s", b.Body)
 		}
-		if b.text(t, "data.session_uuid") == a.text(t, "data.session_uuid") {
+		if b.Text("data.session_uuid") == a.Text("data.session_uuid") {
 			t.Error("two tokens have one session")
 		}
 	})
@@ -90,8 +91,8 @@ func TestTokenRecord(t *testing.T) {
 func TestTokenRequests(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)
-		s.do("POST", "/users", s.admin(), `{"username":"Jörg","password":"pässword:x","email_address":"joerg@example.org"}`).want(t, 200)
-		in := basic("Jörg", "pässword:x")
+		s.do("POST", "/users", s.admin(), `{"username":"Jörg","password":"pässword:x","email_address":"joerg@example.org"}`).Want(200)
+		in := resttest.Basic("Jörg", "pässword:x")
 		authorization := func(value string) func(*http.Request) {
 			return func(r *http.Request) { r.Header.Set("Authorization", value) }
 		}
@@ -104,30 +105,30 @@ func TestTokenRequests(t *testing.T) {
 			{"utf-8", "{}", in, 200},
 			{"latin-1", "{}", authorization("Basic " + encode([]byte("J\xf6rg:p\xe4ssword:x"))), 200},
 			{"scheme in capitals", "{}", authorization("BASIC " + encode([]byte("Jörg:pässword:x"))), 200},
-			{"address, other case", "{}", basic("JOERG@example.ORG", "pässword:x"), 200},
-			{"name, other case and spaces", "{}", basic(" jÖrg ", "pässword:x"), 200},
-			{"name, decomposed", "{}", basic("Jo\u0308rg", "pässword:x"), 200},
+			{"address, other case", "{}", resttest.Basic("JOERG@example.ORG", "pässword:x"), 200},
+			{"name, other case and spaces", "{}", resttest.Basic(" jÖrg ", "pässword:x"), 200},
+			{"name, decomposed", "{}", resttest.Basic("Jo\u0308rg", "pässword:x"), 200},
 			{"no body", "", in, 200},
 			{"backend is ignored", `{"backend":"wazo_user","unknown":[1]}`, in, 200},
 			{"domain without a backend for it", `{"domain_name":"example.org"}`, in, 200},
 
-			{"wrong password", "{}", basic("Jörg", "Pässword:x"), 401},
-			{"password decomposed", "{}", basic("Jörg", "pa\u0308ssword:x"), 401},
-			{"unknown", "{}", basic("nobody", "x"), 401},
+			{"wrong password", "{}", resttest.Basic("Jörg", "Pässword:x"), 401},
+			{"password decomposed", "{}", resttest.Basic("Jörg", "pa\u0308ssword:x"), 401},
+			{"unknown", "{}", resttest.Basic("nobody", "x"), 401},
 			{"none", "{}", func(*http.Request) {}, 401},
 			{"empty pair", "{}", authorization("Basic Og=="), 401},
-			{"empty password", "{}", basic("Jörg", ""), 401},
-			{"empty name", "{}", basic("", "x"), 401},
+			{"empty password", "{}", resttest.Basic("Jörg", ""), 401},
+			{"empty name", "{}", resttest.Basic("", "x"), 401},
 			{"no colon", "{}", authorization("Basic " + encode([]byte("Jörg"))), 401},
 			{"bad base64", "{}", authorization("Basic !!!"), 401},
 			{"unpadded", "{}", authorization("Basic Sg"), 401},
 			{"bare scheme", "{}", authorization("Basic"), 401},
 			{"bearer", "{}", authorization("Bearer x"), 401},
-			{"NUL in the name", "{}", basic("J\x00rg", "x"), 401},
-			{"NUL in the password", "{}", basic("Jörg", "pässword:x\x00"), 401},
-			{"long password", "{}", basic("Jörg", strings.Repeat("x", 5000)), 401},
-			{"long name", "{}", basic(strings.Repeat("x", 5000), "x"), 401},
-			{"invisible name", "{}", basic("Jörg\u200b", "pässword:x"), 401},
+			{"NUL in the name", "{}", resttest.Basic("J\x00rg", "x"), 401},
+			{"NUL in the password", "{}", resttest.Basic("Jörg", "pässword:x\x00"), 401},
+			{"long password", "{}", resttest.Basic("Jörg", strings.Repeat("x", 5000)), 401},
+			{"long name", "{}", resttest.Basic(strings.Repeat("x", 5000), "x"), 401},
+			{"invisible name", "{}", resttest.Basic("Jörg\u200b", "pässword:x"), 401},
 			{"unknown refresh token", `{"refresh_token":"junk","client_id":"x"}`, in, 401},
 			{"saml session", `{"saml_session_id":"x"}`, in, 401},
 
@@ -156,22 +157,23 @@ func TestTokenRequests(t *testing.T) {
 			{"large", `{"backend":"` + strings.Repeat("x", 4<<10) + `"}`, in, 413},
 		} {
 			t.Run(c.name, func(t *testing.T) {
+				s := s.in(t)
 				a := s.do("POST", "/token", "", c.body, c.edit)
-				switch a.want(t, c.status).status {
+				switch a.Want(c.status).Status {
 				case 401:
 					// One response, whatever was wrong.
-					a.refused(t, 401, "unauthorized")
-					if a.text(t, "message") != "Authentication Failed" || len(a.json(t, "details").(map[string]any)) != 0 {
-						t.Errorf("%s", a.body)
+					a.Refused(401, "unauthorized")
+					if a.Text("message") != "Authentication Failed" || len(a.JSON("details").(map[string]any)) != 0 {
+						t.Errorf("%s", a.Body)
 					}
 				case 400:
-					a.refused(t, 400, "invalid-data")
+					a.Refused(400, "invalid-data")
 				}
 			})
 		}
 		s.do("POST", "/token", "", "expiration=1", in, func(r *http.Request) {
 			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-		}).want(t, 415)
+		}).Want(415)
 	})
 }
 
@@ -180,12 +182,12 @@ func TestCheckToken(t *testing.T) {
 		s := newServer(t, db)
 		admin := s.admin()
 		above, other := s.tenant(admin, "above"), s.tenant(admin, "other")
-		below := s.tenant(admin, "below", in(above))
-		user := s.do("POST", "/users", admin, `{"username":"ann","password":"x"}`, in(above)).text(t, "uuid")
-		policy := s.do("POST", "/policies", admin, `{"name":"p","acl":["confd.users.#","!confd.users.delete","auth.users.me.read"]}`, in(above)).text(t, "uuid")
-		s.do("PUT", "/users/"+user+"/policies/"+policy, admin, "").want(t, 204)
+		below := s.tenant(admin, "below", resttest.In(above))
+		user := s.do("POST", "/users", admin, `{"username":"ann","password":"x"}`, resttest.In(above)).Text("uuid")
+		policy := s.do("POST", "/policies", admin, `{"name":"p","acl":["confd.users.#","!confd.users.delete","auth.users.me.read"]}`, resttest.In(above)).Text("uuid")
+		s.do("PUT", "/users/"+user+"/policies/"+policy, admin, "").Want(204)
 		token := s.login("ann", "x")
-		master := s.do("GET", "/users?username=admin", admin, "").list(t).column("tenant_uuid")[0]
+		master := s.do("GET", "/users?username=admin", admin, "").List().Column("tenant_uuid")[0]
 		for _, c := range []struct {
 			query  string
 			status int
@@ -220,23 +222,24 @@ func TestCheckToken(t *testing.T) {
 			{"?unknown=1", 200},
 		} {
 			t.Run(c.query, func(t *testing.T) {
-				a := s.do("GET", "/token/"+token+c.query, "", "").want(t, c.status)
-				if strings.Contains(a.body, token) != (c.status == 200) {
-					t.Errorf("%s", a.body)
+				s := s.in(t)
+				a := s.do("GET", "/token/"+token+c.query, "", "").Want(c.status)
+				if strings.Contains(a.Body, token) != (c.status == 200) {
+					t.Errorf("%s", a.Body)
 				}
 				head := s.do("HEAD", "/token/"+token+c.query, "", "")
-				if want := map[bool]int{true: 204, false: c.status}[c.status == 200]; head.status != want || head.body != "" {
-					t.Errorf("HEAD answers %d %q, want %d", head.status, head.body, want)
+				if want := map[bool]int{true: 204, false: c.status}[c.status == 200]; head.Status != want || head.Body != "" {
+					t.Errorf("HEAD answers %d %q, want %d", head.Status, head.Body, want)
 				}
 			})
 		}
-		s.do("GET", "/token/"+token+"?scope=confd.lines.read", "", "").lacks(t, "confd.lines.read")
-		s.do("GET", "/token/"+token+"?tenant="+other, "", "").refused(t, 403, "unauthorized-tenant")
+		s.do("GET", "/token/"+token+"?scope=confd.lines.read", "", "").Lacks("confd.lines.read")
+		s.do("GET", "/token/"+token+"?tenant="+other, "", "").Refused(403, "unauthorized-tenant")
 		for _, unknown := range []string{tokens.New(), "junk", user, strings.Repeat("a", 128), token[:len(token)-1]} {
-			s.do("GET", "/token/"+unknown, "", "").refused(t, 404, "unknown-token")
-			s.do("GET", "/token/"+unknown+"?scope=a.b", "", "").refused(t, 404, "unknown-token")
-			s.do("HEAD", "/token/"+unknown, "", "").want(t, 404)
-			s.do("POST", "/token/"+unknown+"/scopes/check", "", `{"scopes":[]}`).refused(t, 404, "unknown-token")
+			s.do("GET", "/token/"+unknown, "", "").Refused(404, "unknown-token")
+			s.do("GET", "/token/"+unknown+"?scope=a.b", "", "").Refused(404, "unknown-token")
+			s.do("HEAD", "/token/"+unknown, "", "").Want(404)
+			s.do("POST", "/token/"+unknown+"/scopes/check", "", `{"scopes":[]}`).Refused(404, "unknown-token")
 		}
 	})
 }
@@ -247,20 +250,20 @@ func TestCheckScopes(t *testing.T) {
 		admin := s.admin()
 		below := s.tenant(admin, "below")
 		_, _, token := s.account(admin, "ann", "confd.#", "!confd.users.delete")
-		check := func(body string) answer { return s.do("POST", "/token/"+token+"/scopes/check", "", body) }
-		if a := check(`{"scopes":["confd.users.read","confd.users.delete","confd.users.read","auth.users.read"],"tenant_uuid":null}`).want(t, 200); a.body !=
+		check := func(body string) resttest.Answer { return s.do("POST", "/token/"+token+"/scopes/check", "", body) }
+		if a := check(`{"scopes":["confd.users.read","confd.users.delete","confd.users.read","auth.users.read"],"tenant_uuid":null}`).Want(200); a.Body !=
 			`{"scopes":{"auth.users.read":false,"confd.users.delete":false,"confd.users.read":true}}` {
-			t.Errorf("%s", a.body)
+			t.Errorf("%s", a.Body)
 		}
-		if a := check(`{"scopes":[]}`).want(t, 200); a.body != `{"scopes":{}}` {
-			t.Errorf("%s", a.body)
+		if a := check(`{"scopes":[]}`).Want(200); a.Body != `{"scopes":{}}` {
+			t.Errorf("%s", a.Body)
 		}
-		check(`{"scopes":["confd.x"],"tenant_uuid":"`+below+`"}`).want(t, 200)
-		check(`{"scopes":[],"tenant_uuid":"00000000-0000-4000-8000-000000000000"}`).refused(t, 403, "unauthorized-tenant")
-		check(`{"scopes":[],"tenant_uuid":"junk"}`).refused(t, 403, "unauthorized-tenant")
+		check(`{"scopes":["confd.x"],"tenant_uuid":"` + below + `"}`).Want(200)
+		check(`{"scopes":[],"tenant_uuid":"00000000-0000-4000-8000-000000000000"}`).Refused(403, "unauthorized-tenant")
+		check(`{"scopes":[],"tenant_uuid":"junk"}`).Refused(403, "unauthorized-tenant")
 		for _, body := range []string{`{}`, `{"scopes":"a.b"}`, `{"scopes":null}`, `{"scopes":[1]}`, `{"scopes":["#"]}`, `{"scopes":["a.b","c.*"]}`, `{"scopes":[""]}`, `[]`, ``} {
-			if a := check(body); a.status != 400 && a.status != 415 {
-				t.Errorf("%s: %d %s", body, a.status, a.body)
+			if a := check(body); a.Status != 400 && a.Status != 415 {
+				t.Errorf("%s: %d %s", body, a.Status, a.Body)
 			}
 		}
 	})
@@ -273,12 +276,12 @@ func TestRevokeToken(t *testing.T) {
 		_, _, token := s.account(admin, "ann", "confd.#")
 		second := s.login("ann", "secret of ann")
 		for _, gone := range []string{token, token, tokens.New(), "junk"} {
-			if a := s.do("DELETE", "/token/"+gone, "", "").want(t, 200); a.body != `{"data":{"message":"success"}}` {
-				t.Errorf("%s", a.body)
+			if a := s.do("DELETE", "/token/"+gone, "", "").Want(200); a.Body != `{"data":{"message":"success"}}` {
+				t.Errorf("%s", a.Body)
 			}
 		}
-		s.do("GET", "/token/"+token, "", "").want(t, 404)
-		s.do("GET", "/token/"+second, "", "").want(t, 200)
+		s.do("GET", "/token/"+token, "", "").Want(404)
+		s.do("GET", "/token/"+second, "", "").Want(200)
 	})
 }
 
@@ -286,15 +289,15 @@ func TestRevokeToken(t *testing.T) {
 func TestExpiredToken(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)
-		s.do("POST", "/users", s.admin(), `{"username":"ann","password":"x"}`).want(t, 200)
+		s.do("POST", "/users", s.admin(), `{"username":"ann","password":"x"}`).Want(200)
 		token, kept := s.login("ann", "x"), s.login("ann", "x")
 		d := tokens.DigestOf(token)
 		if _, err := db.Exec(t.Context(), `UPDATE auth_token SET expires_at = $2 WHERE digest = $1`, d[:], time.Now().Add(-time.Second)); err != nil {
 			t.Fatal(err)
 		}
-		s.do("GET", "/token/"+token, "", "").refused(t, 404, "unknown-token")
-		s.do("HEAD", "/token/"+token, "", "").want(t, 404)
-		s.do("POST", "/token/"+token+"/scopes/check", "", `{"scopes":[]}`).want(t, 404)
+		s.do("GET", "/token/"+token, "", "").Refused(404, "unknown-token")
+		s.do("HEAD", "/token/"+token, "", "").Want(404)
+		s.do("POST", "/token/"+token+"/scopes/check", "", `{"scopes":[]}`).Want(404)
 
 		n, err := s.svc.Sweep(t.Context())
 		if err != nil || n != 1 {
@@ -303,20 +306,20 @@ func TestExpiredToken(t *testing.T) {
 		if left, err := store.Get[int](t.Context(), db, `SELECT count(*) FROM auth_token`); err != nil || left != 2 {
 			t.Fatalf("%d tokens are left, %v", left, err)
 		}
-		s.do("HEAD", "/token/"+kept, "", "").want(t, 204)
+		s.do("HEAD", "/token/"+kept, "", "").Want(204)
 	})
 }
 
 func TestStatusAndBackends(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)
-		if a := s.do("HEAD", "/status", "", "").want(t, 200); a.body != "" {
-			t.Errorf("body %q", a.body)
+		if a := s.do("HEAD", "/status", "", "").Want(200); a.Body != "" {
+			t.Errorf("body %q", a.Body)
 		}
-		if a := s.do("GET", "/status", "", "").refused(t, 405, "method-not-allowed"); a.header.Get("Allow") != "HEAD" {
-			t.Errorf("Allow: %s", a.header.Get("Allow"))
+		if a := s.do("GET", "/status", "", "").Refused(405, "method-not-allowed"); a.Header.Get("Allow") != "HEAD" {
+			t.Errorf("Allow: %s", a.Header.Get("Allow"))
 		}
-		names, _ := s.do("GET", "/backends", "", "").want(t, 200).json(t, "data").([]any)
+		names, _ := s.do("GET", "/backends", "", "").Want(200).JSON("data").([]any)
 		if len(names) == 0 {
 			t.Error("no backends")
 		}
@@ -327,15 +330,15 @@ func TestStatusAndBackends(t *testing.T) {
 func TestDatabaseUnreachable(t *testing.T) {
 	t.Parallel()
 	s := newNode(t, unreachable{}, nil)
-	for _, a := range []answer{
+	for _, a := range []resttest.Answer{
 		s.do("HEAD", "/status", "", ""),
-		s.do("POST", "/token", "", "{}", basic("admin", "x")),
+		s.do("POST", "/token", "", "{}", resttest.Basic("admin", "x")),
 		s.do("GET", "/token/"+tokens.New(), "", ""),
 		s.do("HEAD", "/token/"+tokens.New(), "", ""),
 		s.do("DELETE", "/token/"+tokens.New(), "", ""),
 	} {
-		if a.status != 503 || a.header.Get("Retry-After") == "" {
-			t.Errorf("%d, Retry-After %q: %s", a.status, a.header.Get("Retry-After"), a.body)
+		if a.Status != 503 || a.Header.Get("Retry-After") == "" {
+			t.Errorf("%d, Retry-After %q: %s", a.Status, a.Header.Get("Retry-After"), a.Body)
 		}
 	}
 }

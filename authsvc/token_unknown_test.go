@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringfence/ringfence/internal/rest/resttest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/tokens"
 )
@@ -19,28 +20,28 @@ func TestUnknownSecretsAreRationed(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)
 		admin := s.admin()
-		user := s.do("GET", "/users", admin, "").list(t).column("uuid")[0]
+		user := s.do("GET", "/users", admin, "").List().Column("uuid")[0]
 		now := time.Now()
 		const asked = `{"access_type":"offline","client_id":"phone"}`
-		refresh := s.do("POST", "/token", "", asked, basic("admin", adminPassword)).want(t, 200).text(t, "data.refresh_token")
+		refresh := s.do("POST", "/token", "", asked, resttest.Basic("admin", adminPassword)).Want(200).Text("data.refresh_token")
 		revoked := s.admin()
 		for name, try := range map[string]struct {
 			unknown int
-			do      func(secret, address string) answer
+			do      func(secret, address string) resttest.Answer
 		}{
-			"refresh token": {401, func(secret, address string) answer {
+			"refresh token": {401, func(secret, address string) resttest.Answer {
 				return s.do("POST", "/token", "", `{"client_id":"phone","refresh_token":"`+secret+`"}`, at(address))
 			}},
-			"confirmation": {401, func(secret, address string) answer {
+			"confirmation": {401, func(secret, address string) resttest.Answer {
 				return s.do("GET", "/emails/"+user+"/confirm?token="+secret, "", "", at(address))
 			}},
-			"confirmation, PUT": {401, func(secret, address string) answer {
+			"confirmation, PUT": {401, func(secret, address string) resttest.Answer {
 				return s.do("PUT", "/emails/"+user+"/confirm", "", "", at(address), func(r *http.Request) { r.Header.Set("X-Auth-Token", secret) })
 			}},
-			"reset": {401, func(secret, address string) answer {
+			"reset": {401, func(secret, address string) resttest.Answer {
 				return s.do("POST", "/users/password/reset?user_uuid="+user+"&token="+secret, "", `{"password":"a new password"}`, at(address))
 			}},
-			"revocation": {200, func(secret, address string) answer {
+			"revocation": {200, func(secret, address string) resttest.Answer {
 				return s.do("DELETE", "/token/"+secret, "", "", at(address))
 			}},
 		} {
@@ -48,22 +49,22 @@ func TestUnknownSecretsAreRationed(t *testing.T) {
 			s.svc.UseSecretsClock(func() time.Time { return now })
 			for i := 0; ; i++ {
 				a := try.do(tokens.New(), "192.0.2.1")
-				if a.status == 429 {
-					if a.header.Get("Retry-After") == "" {
+				if a.Status == 429 {
+					if a.Header.Get("Retry-After") == "" {
 						t.Errorf("%s: no Retry-After", name)
 					}
 					break
 				}
-				a.want(t, try.unknown)
+				a.Want(try.unknown)
 				if i > 1000 {
 					t.Fatalf("%s: %d random ones are looked up", name, i)
 				}
 			}
-			try.do("not-formed-as-one", "192.0.2.1").want(t, try.unknown) // which costs nothing
-			try.do(tokens.New(), "198.51.100.1").want(t, try.unknown)
-			s.do("POST", "/token", "", `{"client_id":"phone","refresh_token":"`+refresh+`"}`, at("198.51.100.1")).want(t, 200)
+			try.do("not-formed-as-one", "192.0.2.1").Want(try.unknown) // which costs nothing
+			try.do(tokens.New(), "198.51.100.1").Want(try.unknown)
+			s.do("POST", "/token", "", `{"client_id":"phone","refresh_token":"`+refresh+`"}`, at("198.51.100.1")).Want(200)
 		}
-		s.do("DELETE", "/token/"+revoked, "", "", at("198.51.100.1")).want(t, 200)
-		s.do("HEAD", "/token/"+revoked, "", "").want(t, 404)
+		s.do("DELETE", "/token/"+revoked, "", "", at("198.51.100.1")).Want(200)
+		s.do("HEAD", "/token/"+revoked, "", "").Want(404)
 	})
 }

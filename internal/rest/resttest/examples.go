@@ -1,4 +1,4 @@
-// Package resttest checks the definitions that the services publish, and sends requests to them.
+// Package resttest sends requests to the services, reads what they answer, and checks the definitions that they publish.
 package resttest
 
 import (
