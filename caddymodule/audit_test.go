@@ -20,7 +20,7 @@ type auditList struct {
 // auditOf returns the entries of the audit that a token may read.
 func (g *gateway) auditOf(t *testing.T, token, query string) (l auditList) {
 	t.Helper()
-	if err := json.Unmarshal([]byte(g.Do(t, http.MethodGet, "/api/auth/0.1/audit"+query, token, "").Want(t, 200).Body), &l); err != nil {
+	if err := json.Unmarshal([]byte(g.Do(t, http.MethodGet, "/api/auth/0.1/audit"+query, token, "").Want(200).Body), &l); err != nil {
 		t.Fatal(err)
 	}
 	return l
@@ -43,11 +43,11 @@ func TestAuditIsForWhoMayReadTheObject(t *testing.T) {
 	gone := object("/api/confd/1.1/users", `{"firstname":"Gone"}`, "id")
 	in := object("/api/confd/1.1/contexts", `{"label":"inside"}`, "name")
 	box := object("/api/confd/1.1/voicemails", `{"name":"a","number":"100","context":"`+in+`"}`, "id")
-	g.Do(t, http.MethodPut, "/api/confd/1.1/users/"+bob+"/voicemails/"+box, admin, "").Want(t, 204)
-	g.Do(t, http.MethodDelete, "/api/confd/1.1/users/"+gone, admin, "").Want(t, 204)
+	g.Do(t, http.MethodPut, "/api/confd/1.1/users/"+bob+"/voicemails/"+box, admin, "").Want(204)
+	g.Do(t, http.MethodDelete, "/api/confd/1.1/users/"+gone, admin, "").Want(204)
 	user, policy, _ := g.Account(t, admin, "somebody", "calld.#")
-	g.Do(t, http.MethodPut, "/api/auth/0.1/users/"+user+"/emails", admin, `{"emails":[{"address":"a@example.com","main":true}]}`).Want(t, 200)
-	g.Do(t, http.MethodPut, "/api/auth/0.1/users/"+user+"/policies/somebody", admin, "").Want(t, 204)
+	g.Do(t, http.MethodPut, "/api/auth/0.1/users/"+user+"/emails", admin, `{"emails":[{"address":"a@example.com","main":true}]}`).Want(200)
+	g.Do(t, http.MethodPut, "/api/auth/0.1/users/"+user+"/policies/somebody", admin, "").Want(204)
 
 	readers := map[string]string{"administrator": admin}
 	for i, accesses := range [][]string{

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
+	"github.com/ringfence/ringfence/internal/rest/resttest"
 )
 
 // The Caddyfile's settings of passwords, sessions and limits apply at once, and another configuration changes them without a
@@ -17,39 +17,39 @@ func TestSettingsOfTheAuthenticationService(t *testing.T) {
 	admin := g.admin(t)
 	config := func(name, want string) {
 		t.Helper()
-		if a := g.Do(t, "GET", api+"/config", admin, "").Want(t, 200); !strings.Contains(a.Body, `"`+name+`":`+want) {
+		if a := g.Do(t, "GET", api+"/config", admin, "").Want(200); !strings.Contains(a.Body, `"`+name+`":`+want) {
 			t.Errorf("%s is not %s: %s", name, want, a.Body)
 		}
 	}
 	config("password_hash", `"m=8192,t=3,p=1"`)
 	config("default_token_lifetime", "600")
-	login := func(user, password, body string) gatewaytest.Answer {
+	login := func(user, password, body string) resttest.Answer {
 		t.Helper()
-		return g.Do(t, "POST", api+"/token", "", body, gatewaytest.Basic(user, password))
+		return g.Do(t, "POST", api+"/token", "", body, resttest.Basic(user, password))
 	}
 	g.Account(t, admin, "ada", "confd.users.me.read") // the administrator's own sessions are not limited
-	login("ada", "secret of ada", `{"expiration":3601}`).Want(t, 400)
-	login("ada", "secret of ada", `{"expiration":3600}`).Want(t, 200)
-	login("ada", "secret of ada", `{}`).Want(t, 200)
-	login("ada", "secret of ada", `{}`).Want(t, 429)
+	login("ada", "secret of ada", `{"expiration":3601}`).Want(400)
+	login("ada", "secret of ada", `{"expiration":3600}`).Want(200)
+	login("ada", "secret of ada", `{}`).Want(200)
+	login("ada", "secret of ada", `{}`).Want(429)
 	for range 2 {
-		login("nobody", "x", `{}`).Want(t, 401)
+		login("nobody", "x", `{}`).Want(401)
 	}
-	if wait := login("nobody", "x", `{}`).Want(t, 429).Header.Get("Retry-After"); len(wait) != 4 {
+	if wait := login("nobody", "x", `{}`).Want(429).Header.Get("Retry-After"); len(wait) != 4 {
 		t.Errorf("Retry-After is %s, and the delay an hour", wait)
 	}
 
-	g.Do(t, "POST", api+"/users", admin, `{"username":"short","password":"1234"}`).Want(t, 200)
-	g.Do(t, "POST", api+"/users", admin, `{"username":"shorter","password":"123"}`).Want(t, 400)
+	g.Do(t, "POST", api+"/users", admin, `{"username":"short","password":"1234"}`).Want(200)
+	g.Do(t, "POST", api+"/users", admin, `{"username":"shorter","password":"123"}`).Want(400)
 
 	g.app = ""
 	if err := g.reload(t); err != nil {
 		t.Fatal(err)
 	}
-	g.Do(t, "POST", api+"/users", admin, `{"username":"shorter","password":"1234567"}`).Want(t, 400)
+	g.Do(t, "POST", api+"/users", admin, `{"username":"shorter","password":"1234567"}`).Want(400)
 	config("password_hash", `"m=19456,t=2,p=1"`)
 	config("default_token_lifetime", "7200")
-	login("ada", "secret of ada", `{}`).Want(t, http.StatusOK)
+	login("ada", "secret of ada", `{}`).Want(http.StatusOK)
 }
 
 func TestSettingsOfTheAuthenticationServiceAreChecked(t *testing.T) {

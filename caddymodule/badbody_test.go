@@ -50,7 +50,7 @@ func TestMalformedBodies(t *testing.T) {
 		t.Error("the log has an error")
 	}
 	// A failing daemon is still reported as failing.
-	g.Do(t, "POST", echoPrefix+"/pub/x", token, "{}").Want(t, 204)
+	g.Do(t, "POST", echoPrefix+"/pub/x", token, "{}").Want(204)
 	reads.Close()
-	g.Do(t, "POST", echoPrefix+"/pub/x", token, "{}").Want(t, 502)
+	g.Do(t, "POST", echoPrefix+"/pub/x", token, "{}").Want(502)
 }

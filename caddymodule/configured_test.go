@@ -10,10 +10,10 @@ func TestConfiguredPolicies(t *testing.T) {
 	g := newGateway(t)
 	g.load(t)
 	admin := g.admin(t)
-	user := g.Do(t, "POST", api+"/users", admin, `{"username":"ada","password":"secret of ada"}`).Want(t, 200).Text(t, "uuid")
+	user := g.Do(t, "POST", api+"/users", admin, `{"username":"ada","password":"secret of ada"}`).Want(200).Text("uuid")
 	token := g.Login(t, "ada", "secret of ada")
-	g.Do(t, "GET", api+"/users/"+user, token, "").Want(t, 200)
-	g.Do(t, "PUT", api+"/users/"+user+"/password", token, `{"old_password":"secret of ada","new_password":"another secret"}`).Want(t, 204)
+	g.Do(t, "GET", api+"/users/"+user, token, "").Want(200)
+	g.Do(t, "PUT", api+"/users/"+user+"/password", token, `{"old_password":"secret of ada","new_password":"another secret"}`).Want(204)
 	for _, refused := range [][2]string{
 		{"GET", api + "/users"},
 		{"PUT", api + "/users/" + user},
@@ -23,23 +23,23 @@ func TestConfiguredPolicies(t *testing.T) {
 		{"PUT", "/api/confd/1.1/users/" + user},
 		{"POST", api + "/users/password/reset?user_uuid=" + user},
 	} {
-		g.Do(t, refused[0], refused[1], token, `{"password":"planted secret"}`).Want(t, 403)
+		g.Do(t, refused[0], refused[1], token, `{"password":"planted secret"}`).Want(403)
 	}
 
 	g.app = "default_policies {\nparker confd.parkinglots.read\nparker confd.parkinglots.*.read\n}\nall_users_policies parker\ndefault_user_policy none\ntenant_default_groups {\nparkers parker\n}"
 	if err := g.reload(t); err != nil {
 		t.Fatal(err)
 	}
-	g.Do(t, "GET", api+"/users/"+user, token, "").Want(t, 403)
-	if a := g.Do(t, "GET", api+"/policies/parker", admin, "").Want(t, 200); !strings.Contains(a.Body, `"acl":["confd.parkinglots.read","confd.parkinglots.*.read"]`) {
+	g.Do(t, "GET", api+"/users/"+user, token, "").Want(403)
+	if a := g.Do(t, "GET", api+"/policies/parker", admin, "").Want(200); !strings.Contains(a.Body, `"acl":["confd.parkinglots.read","confd.parkinglots.*.read"]`) {
 		t.Errorf("the policy is %s", a.Body)
 	}
 	g.app = ""
 	if err := g.reload(t); err != nil {
 		t.Fatal(err)
 	}
-	g.Do(t, "GET", api+"/users/"+user, token, "").Want(t, 200)
-	g.Do(t, "GET", api+"/policies/parker", admin, "").Want(t, 404)
+	g.Do(t, "GET", api+"/users/"+user, token, "").Want(200)
+	g.Do(t, "GET", api+"/policies/parker", admin, "").Want(404)
 }
 
 func TestConfiguredPoliciesAreChecked(t *testing.T) {

@@ -18,11 +18,11 @@ func TestConnectingInABrowser(t *testing.T) {
 	g.load(t)
 	admin := g.admin(t)
 	g.Do(t, "POST", api+"/external/calendar/config", admin,
-		`{"client_id":"`+oauth2test.ClientID+`","client_secret":"`+oauth2test.ClientSecret+`"}`).Want(t, 201)
-	user := g.Do(t, "POST", api+"/users", admin, `{"username":"mallory <b>of</b> acme"}`).Want(t, 200).Text(t, "uuid")
+		`{"client_id":"`+oauth2test.ClientID+`","client_secret":"`+oauth2test.ClientSecret+`"}`).Want(201)
+	user := g.Do(t, "POST", api+"/users", admin, `{"username":"mallory <b>of</b> acme"}`).Want(200).Text("uuid")
 	link := api + "/users/" + user + "/external/calendar"
 	begin := func() string {
-		return g.Do(t, "POST", link, admin, "{}").Want(t, 201).Text(t, "authorization_url")
+		return g.Do(t, "POST", link, admin, "{}").Want(201).Text("authorization_url")
 	}
 	heading := func() string {
 		t.Helper()
@@ -39,17 +39,17 @@ func TestConnectingInABrowser(t *testing.T) {
 	if cookies := b.script(t, "document.cookie"); cookies != "" {
 		t.Errorf("scripts read %s", cookies)
 	}
-	g.Do(t, "GET", link, admin, "").Want(t, 404)
+	g.Do(t, "GET", link, admin, "").Want(404)
 	b.run(t, chromedp.Click(chromedp.CSS("button")), chromedp.WaitNotPresent(chromedp.CSS("form")))
 	if got := heading(); got != "Linked" {
 		t.Errorf("then it says %q", got)
 	}
 	b.shoot(t, "connect-2-linked")
 	b.clean(t, "after the person has agreed")
-	if token := g.Do(t, "GET", link, admin, "").Want(t, 200).Text(t, "access_token"); !service.Alive(t.Context(), token) {
+	if token := g.Do(t, "GET", link, admin, "").Want(200).Text("access_token"); !service.Alive(t.Context(), token) {
 		t.Error("the access token is not the service's")
 	}
-	g.Do(t, "DELETE", link, admin, "").Want(t, 204)
+	g.Do(t, "DELETE", link, admin, "").Want(204)
 
 	// Mallory agrees herself, elsewhere, and sends the victim on to the service.
 	at, _ := g.Connect(t, begin())
@@ -58,5 +58,5 @@ func TestConnectingInABrowser(t *testing.T) {
 		t.Errorf("to somebody who was not asked it says %q", got)
 	}
 	b.clean(t, "when nobody was asked", "400")
-	g.Do(t, "GET", link, admin, "").Want(t, 404)
+	g.Do(t, "GET", link, admin, "").Want(404)
 }

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
 	"github.com/ringfence/ringfence/internal/gate/gatetest"
+	"github.com/ringfence/ringfence/internal/rest/resttest"
 	"github.com/ringfence/ringfence/internal/tokens"
 )
 
@@ -25,10 +25,10 @@ const echoPrefix = "/api/echo/1.0"
 func echoWorld(t *testing.T, g *gateway) gatetest.World {
 	t.Helper()
 	user, _, _ := g.Account(t, g.admin(t), "client", "echo.pub.#")
-	issued := g.Do(t, "POST", "/api/auth/0.1/token", "", "{}", gatewaytest.Basic("client", "secret of client")).Want(t, 200)
+	issued := g.Do(t, "POST", "/api/auth/0.1/token", "", "{}", resttest.Basic("client", "secret of client")).Want(200)
 	return gatetest.World{
-		Service: "echo", Prefix: echoPrefix, Token: issued.Text(t, "data.token"), Unknown: tokens.New(), User: user,
-		Tenant: issued.Text(t, "data.metadata.tenant_uuid"), Session: issued.Text(t, "data.session_uuid"), Purpose: "external_api",
+		Service: "echo", Prefix: echoPrefix, Token: issued.Text("data.token"), Unknown: tokens.New(), User: user,
+		Tenant: issued.Text("data.metadata.tenant_uuid"), Session: issued.Text("data.session_uuid"), Purpose: "external_api",
 	}
 }
 

@@ -29,15 +29,15 @@ func TestMailsOfTheGateway(t *testing.T) {
 	g.app = public + mailOptions(mails, "username pbx\npassword {env.SMTP_PASSWORD}\nreset_validity 2h") + "self_registration"
 	g.load(t)
 	body := `{"username":"ada","password":"the first","email_address":"ada@example.org"}`
-	user := g.Do(t, "POST", api+"/users/register", "", body).Want(t, 200).Text(t, "uuid")
+	user := g.Do(t, "POST", api+"/users/register", "", body).Want(200).Text("uuid")
 	link, found := strings.CutPrefix(mails.Next(t).Link(t), "https://pbx.example.com")
 	if !found {
 		t.Fatalf("the link is %s", link)
 	}
-	g.Do(t, "GET", link, "", "", func(r *http.Request) { r.Header.Set("Accept", "text/html") }).Want(t, 200)
+	g.Do(t, "GET", link, "", "", func(r *http.Request) { r.Header.Set("Accept", "text/html") }).Want(200)
 	session := g.Login(t, "ada@example.org", "the first")
 
-	g.Do(t, "GET", api+"/users/password/reset?email=ada@example.org", "", "", func(r *http.Request) { r.Host = "evil.example" }).Want(t, 204)
+	g.Do(t, "GET", api+"/users/password/reset?email=ada@example.org", "", "", func(r *http.Request) { r.Host = "evil.example" }).Want(204)
 	m := mails.Next(t)
 	_, fragment, _ := strings.Cut(m.Link(t), "#")
 	values, err := url.ParseQuery(fragment)
@@ -45,9 +45,9 @@ func TestMailsOfTheGateway(t *testing.T) {
 		t.Fatalf("the mail says\n%s", m.Text(t))
 	}
 	choose := api + "/users/password/reset?user_uuid=" + user + "&token=" + values.Get("token")
-	g.Do(t, "POST", choose, "", `{"password":"the second"}`).Want(t, 204)
-	g.Do(t, "POST", choose, "", `{"password":"the third"}`).Want(t, 401)
-	g.Do(t, "GET", api+"/users/"+user, session, "").Want(t, 401)
+	g.Do(t, "POST", choose, "", `{"password":"the second"}`).Want(204)
+	g.Do(t, "POST", choose, "", `{"password":"the third"}`).Want(401)
+	g.Do(t, "GET", api+"/users/"+user, session, "").Want(401)
 	g.Login(t, "ada", "the second")
 
 	// A reload changes both without a restart, and a refused one changes nothing.
@@ -55,12 +55,12 @@ func TestMailsOfTheGateway(t *testing.T) {
 	if err := g.reload(t); err == nil || !strings.Contains(err.Error(), "self_registration needs a mail server") {
 		t.Errorf("a reload without a mail server: %v", err)
 	}
-	g.Do(t, "POST", api+"/users/register", "", body).Want(t, 409)
+	g.Do(t, "POST", api+"/users/register", "", body).Want(409)
 	g.app = ""
 	if err := g.reload(t); err != nil {
 		t.Fatal(err)
 	}
-	g.Do(t, "POST", api+"/users/register", "", body).Want(t, 404)
+	g.Do(t, "POST", api+"/users/register", "", body).Want(404)
 	if log := g.logged(t); strings.Contains(log, "hush hush") || strings.Contains(log, values.Get("token")) {
 		t.Error("a secret is in the log")
 	}
@@ -116,8 +116,8 @@ func TestClientBehindAProxy(t *testing.T) {
 			a := g.Do(t, "POST", api+"/token", "", "{}", func(r *http.Request) {
 				r.SetBasicAuth("admin", adminPassword)
 				r.Header.Set("X-Forwarded-For", "198.51.100.7")
-			}).Want(t, 200)
-			if got := a.Text(t, "data.remote_addr"); got != tt.want {
+			}).Want(200)
+			if got := a.Text("data.remote_addr"); got != tt.want {
 				t.Errorf("remote_addr is %s, want %s", got, tt.want)
 			}
 		})

@@ -69,8 +69,8 @@ func TestRewrittenAfterTheGate(t *testing.T) {
 	}`
 	g.load(t)
 	_, _, token := g.Account(t, g.admin(t), "client", "sysconfd.status_check.read")
-	g.Do(t, "GET", "/api/sysconfd/status_check", token, "").Want(t, 200)
-	g.Do(t, "DELETE", "/api/sysconfd/status_check", token, "").Want(t, 403)
+	g.Do(t, "GET", "/api/sysconfd/status_check", token, "").Want(200)
+	g.Do(t, "DELETE", "/api/sysconfd/status_check", token, "").Want(403)
 }
 
 // A configuration that cannot be right is refused, with an error that says what would be.

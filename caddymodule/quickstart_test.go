@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
+	"github.com/ringfence/ringfence/internal/rest/resttest"
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
 
@@ -26,60 +26,60 @@ func quickstart(t *testing.T, g *gateway) {
 	t.Helper()
 	const auth, confd = "/api/auth/0.1", "/api/confd/1.1"
 	admin := g.admin(t)
-	user := g.Do(t, "POST", auth+"/users", admin, `{"username": "my-client", "password": "s3cret of the client", "purpose": "external_api"}`).Want(t, 200).Text(t, "uuid")
-	policy := g.Do(t, "POST", auth+"/policies", admin, `{"name": "my-client", "acl": ["confd.#", "auth.#"]}`).Want(t, 200).Text(t, "uuid")
+	user := g.Do(t, "POST", auth+"/users", admin, `{"username": "my-client", "password": "s3cret of the client", "purpose": "external_api"}`).Want(200).Text("uuid")
+	policy := g.Do(t, "POST", auth+"/policies", admin, `{"name": "my-client", "acl": ["confd.#", "auth.#"]}`).Want(200).Text("uuid")
 
 	// Before the policy is attached the client gets a token, but may do nothing with it.
 	login := func() string {
-		return g.Do(t, "POST", auth+"/token", "", `{"expiration": 3600}`, gatewaytest.Basic("my-client", "s3cret of the client")).Want(t, 200).Text(t, "data.token")
+		return g.Do(t, "POST", auth+"/token", "", `{"expiration": 3600}`, resttest.Basic("my-client", "s3cret of the client")).Want(200).Text("data.token")
 	}
 	token := login()
-	g.Do(t, "GET", confd+"/users", token, "").Want(t, 403)
-	g.Do(t, "PUT", auth+"/users/"+user+"/policies/"+policy, admin, "").Want(t, 204)
-	g.Do(t, "GET", confd+"/users", token, "").Want(t, 200) // the same token: changes of accesses apply at once
+	g.Do(t, "GET", confd+"/users", token, "").Want(403)
+	g.Do(t, "PUT", auth+"/users/"+user+"/policies/"+policy, admin, "").Want(204)
+	g.Do(t, "GET", confd+"/users", token, "").Want(200) // the same token: changes of accesses apply at once
 
 	token = login()
-	list := g.Do(t, "GET", confd+"/users", token, "").Want(t, 200)
+	list := g.Do(t, "GET", confd+"/users", token, "").Want(200)
 	if list.Header.Get("Content-Type") != "application/json" || list.Header.Get("X-Request-Id") == "" || !strings.Contains(list.Body, `"items"`) {
 		t.Errorf("headers %v, body %s", list.Header, list.Body)
 	}
-	made := g.Do(t, "POST", confd+"/users", token, `{"firstname": "Alice"}`).Want(t, 201)
-	object := confd + "/users/" + made.Text(t, "uuid")
-	tag := g.Do(t, "GET", object, token, "").Want(t, 200).Header.Get("ETag")
+	made := g.Do(t, "POST", confd+"/users", token, `{"firstname": "Alice"}`).Want(201)
+	object := confd + "/users/" + made.Text("uuid")
+	tag := g.Do(t, "GET", object, token, "").Want(200).Header.Get("ETag")
 	ifMatch := func(r *http.Request) { r.Header.Set("If-Match", tag) }
-	g.Do(t, "PUT", object, token, `{"lastname": "Liddell"}`, ifMatch).Want(t, 204)
-	g.Do(t, "PUT", object, token, `{"lastname": "Hargreaves"}`, ifMatch).Want(t, 412)
-	g.Do(t, "GET", confd+"/voicemails", token, "").Want(t, 200)
-	g.Do(t, "GET", confd+"/users?limit=0", token, "").Want(t, 400)
-	g.Do(t, "GET", confd+"/users/"+user+"0", token, "").Want(t, 404)
-	g.Do(t, "GET", confd+"/users", token, "", func(r *http.Request) { r.Header.Set("Accept", "text/html") }).Want(t, 406)
-	g.Do(t, "POST", confd+"/users", token, "{}", func(r *http.Request) { r.Header.Set("Content-Type", "text/plain") }).Want(t, 415)
-	g.Do(t, "GET", confd+"/users", "", "").Want(t, 401)
-	g.Do(t, "GET", auth+"/token/"+token, "", "").Want(t, 200)
-	g.Do(t, "HEAD", auth+"/token/"+token+"?scope=confd.users.read", "", "").Want(t, 204)
-	g.Do(t, "HEAD", auth+"/token/"+token+"?scope=calld.calls.read", "", "").Want(t, 403)
+	g.Do(t, "PUT", object, token, `{"lastname": "Liddell"}`, ifMatch).Want(204)
+	g.Do(t, "PUT", object, token, `{"lastname": "Hargreaves"}`, ifMatch).Want(412)
+	g.Do(t, "GET", confd+"/voicemails", token, "").Want(200)
+	g.Do(t, "GET", confd+"/users?limit=0", token, "").Want(400)
+	g.Do(t, "GET", confd+"/users/"+user+"0", token, "").Want(404)
+	g.Do(t, "GET", confd+"/users", token, "", func(r *http.Request) { r.Header.Set("Accept", "text/html") }).Want(406)
+	g.Do(t, "POST", confd+"/users", token, "{}", func(r *http.Request) { r.Header.Set("Content-Type", "text/plain") }).Want(415)
+	g.Do(t, "GET", confd+"/users", "", "").Want(401)
+	g.Do(t, "GET", auth+"/token/"+token, "", "").Want(200)
+	g.Do(t, "HEAD", auth+"/token/"+token+"?scope=confd.users.read", "", "").Want(204)
+	g.Do(t, "HEAD", auth+"/token/"+token+"?scope=calld.calls.read", "", "").Want(403)
 	if _, err := g.Try(t.Context(), "GET", "/api/sysconfd/status_check", token, ""); err != nil {
 		t.Error(err)
 	}
-	g.Do(t, "GET", "/api/sysconfd/status_check", token, "").Want(t, 403)
-	g.Do(t, "GET", "/api/sysconfd/status_check", admin, "").Want(t, 200)
-	g.Do(t, "GET", g.Helpers+"/status_check", "", "").Want(t, 200)
+	g.Do(t, "GET", "/api/sysconfd/status_check", token, "").Want(403)
+	g.Do(t, "GET", "/api/sysconfd/status_check", admin, "").Want(200)
+	g.Do(t, "GET", g.Helpers+"/status_check", "", "").Want(200)
 
 	// Once restricted, the same token is refused at once, and the response names the missing access.
-	g.Do(t, "PUT", auth+"/policies/"+policy, admin, `{"name": "my-client", "acl": ["confd.voicemails.read"]}`).Want(t, 200)
-	if refused := g.Do(t, "GET", confd+"/users", token, "").Want(t, 403); !strings.Contains(refused.Body, "confd.users.read") {
+	g.Do(t, "PUT", auth+"/policies/"+policy, admin, `{"name": "my-client", "acl": ["confd.voicemails.read"]}`).Want(200)
+	if refused := g.Do(t, "GET", confd+"/users", token, "").Want(403); !strings.Contains(refused.Body, "confd.users.read") {
 		t.Errorf("the refusal does not name the access: %s", refused.Body)
 	}
-	g.Do(t, "GET", confd+"/voicemails", token, "").Want(t, 200)
-	g.Do(t, "GET", auth+"/users", token, "").Want(t, 403)
+	g.Do(t, "GET", confd+"/voicemails", token, "").Want(200)
+	g.Do(t, "GET", auth+"/users", token, "").Want(403)
 
 	// The token ends with its user, at once.
-	g.Do(t, "DELETE", auth+"/users/"+user, admin, "").Want(t, 204)
-	g.Do(t, "GET", confd+"/voicemails", token, "").Want(t, 401)
-	g.Do(t, "GET", auth+"/token/"+token, "", "").Want(t, 404)
-	g.Do(t, "DELETE", auth+"/policies/"+policy, admin, "").Want(t, 204)
-	g.Do(t, "DELETE", auth+"/token/"+admin, "", "").Want(t, 200)
-	g.Do(t, "GET", confd+"/users", admin, "").Want(t, 401)
+	g.Do(t, "DELETE", auth+"/users/"+user, admin, "").Want(204)
+	g.Do(t, "GET", confd+"/voicemails", token, "").Want(401)
+	g.Do(t, "GET", auth+"/token/"+token, "", "").Want(404)
+	g.Do(t, "DELETE", auth+"/policies/"+policy, admin, "").Want(204)
+	g.Do(t, "DELETE", auth+"/token/"+admin, "", "").Want(200)
+	g.Do(t, "GET", confd+"/users", admin, "").Want(401)
 }
 
 // The default Caddyfile's sites beside the API.

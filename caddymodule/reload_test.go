@@ -33,7 +33,7 @@ import (
 // metric returns the value of a series on /metrics.
 func (g *gateway) metric(t *testing.T, series string) float64 {
 	t.Helper()
-	text := g.Do(t, "GET", "/metrics", "", "").Want(t, 200).Body
+	text := g.Do(t, "GET", "/metrics", "", "").Want(200).Body
 	found := regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(series) + ` (\S+)$`).FindStringSubmatch(text)
 	if found == nil {
 		t.Fatalf("no %s in:\n%s", series, text)
@@ -54,7 +54,7 @@ func (g *gateway) cached(t *testing.T) string {
 	gatewaytest.Eventually(t, time.Minute, func() error { // a cache may drop the first writes
 		const hits = "ringfence_token_cache_hits_total"
 		before := g.metric(t, hits)
-		g.Do(t, "GET", "/api/confd/1.1/users", token, "").Want(t, 200)
+		g.Do(t, "GET", "/api/confd/1.1/users", token, "").Want(200)
 		if g.metric(t, hits) == before {
 			return errors.New("the token is not in the cache")
 		}
@@ -71,7 +71,7 @@ func TestReloadKeepsWhatIsShared(t *testing.T) {
 		allowed = `ringfence_gate_requests_total{outcome="allowed",service="confd"}`
 		denied  = `ringfence_gate_denials_total{reason="token_missing",service="confd"}`
 	)
-	g.Do(t, "GET", "/api/confd/1.1/users", "", "").Want(t, 401)
+	g.Do(t, "GET", "/api/confd/1.1/users", "", "").Want(401)
 	shares := caddymodule.Shares()
 	for i := range 3 {
 		token := g.cached(t)
@@ -91,7 +91,7 @@ func TestReloadKeepsWhatIsShared(t *testing.T) {
 				t.Errorf("after reload %d %s is %v, was %v", i, series, after, before)
 			}
 		}
-		g.Do(t, "GET", "/api/confd/1.1/users", token, "").Want(t, 200)
+		g.Do(t, "GET", "/api/confd/1.1/users", token, "").Want(200)
 		if after := g.metric(t, lookups); after != counted[lookups] {
 			t.Errorf("after reload %d the token was looked up again: %v look-ups, were %v", i, after, counted[lookups])
 		}
@@ -138,7 +138,7 @@ func TestStopGivesEverythingBack(t *testing.T) {
 				g.app = "database " + database
 			}
 			g.load(t)
-			g.Do(t, "GET", "/api/confd/1.1/users", g.admin(t), "").Want(t, 200)
+			g.Do(t, "GET", "/api/confd/1.1/users", g.admin(t), "").Want(200)
 			g.routes = "respond hello"
 			if err := g.reload(t); err != nil {
 				t.Fatal(err)
@@ -317,8 +317,8 @@ func TestRefusedReloadChangesNothing(t *testing.T) {
 				t.Errorf("%v, want %q", err, tt.want)
 			}
 			sharesBecome(t, shares)
-			g.Do(t, "GET", "/readyz", "", "").Want(t, 200)
-			g.Do(t, "GET", "/api/confd/1.1/users", token, "").Want(t, 200)
+			g.Do(t, "GET", "/readyz", "", "").Want(200)
+			g.Do(t, "GET", "/api/confd/1.1/users", token, "").Want(200)
 			if after := g.metric(t, lookups); after != before {
 				t.Errorf("%v look-ups, were %v", after, before)
 			}
@@ -329,7 +329,7 @@ func TestRefusedReloadChangesNothing(t *testing.T) {
 	if err := g.reload(t); err != nil {
 		t.Errorf("a good configuration is refused afterwards: %v", err)
 	}
-	g.Do(t, "GET", "/", "", "").Want(t, 200)
+	g.Do(t, "GET", "/", "", "").Want(200)
 }
 
 // Another address is another database, and the old address leads back to the first.
@@ -341,15 +341,15 @@ func TestReloadOntoAnotherDatabase(t *testing.T) {
 	if err := g.reload(t); err != nil {
 		t.Fatal(err)
 	}
-	g.Do(t, "GET", "/api/confd/1.1/users", token, "").Want(t, 401)
+	g.Do(t, "GET", "/api/confd/1.1/users", token, "").Want(401)
 	other := g.admin(t)
-	g.Do(t, "GET", "/api/confd/1.1/users", other, "").Want(t, 200)
+	g.Do(t, "GET", "/api/confd/1.1/users", other, "").Want(200)
 	g.app = ""
 	if err := g.reload(t); err != nil {
 		t.Fatal(err)
 	}
-	g.Do(t, "GET", "/api/confd/1.1/users", other, "").Want(t, 401)
-	g.Do(t, "GET", "/api/confd/1.1/users", token, "").Want(t, 200)
+	g.Do(t, "GET", "/api/confd/1.1/users", other, "").Want(401)
+	g.Do(t, "GET", "/api/confd/1.1/users", token, "").Want(200)
 }
 
 // While the gateway waits for a database, the configuration may change, even to another database.
@@ -358,18 +358,18 @@ func TestReloadWhileTheDatabaseIsUnreachable(t *testing.T) {
 	away := "database postgres://nobody@127.0.0.1:" + gatewaytest.FreePort(t) + "/x"
 	g.app = away
 	g.load(t)
-	g.Do(t, "GET", "/readyz", "", "").Want(t, 503)
+	g.Do(t, "GET", "/readyz", "", "").Want(503)
 	g.routes = "respond hello"
 	if err := g.reload(t); err != nil {
 		t.Fatal(err)
 	}
-	g.Do(t, "GET", "/", "", "").Want(t, 200)
-	g.Do(t, "GET", "/readyz", "", "").Want(t, 503)
+	g.Do(t, "GET", "/", "", "").Want(200)
+	g.Do(t, "GET", "/readyz", "", "").Want(503)
 	g.app = ""
 	if err := g.reload(t); err != nil {
 		t.Fatal(err)
 	}
-	g.Do(t, "GET", "/readyz", "", "").Want(t, 200)
+	g.Do(t, "GET", "/readyz", "", "").Want(200)
 	g.admin(t)
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/ringfence/ringfence/authsvc/mail/mailtest"
-	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
+	"github.com/ringfence/ringfence/internal/rest/resttest"
 )
 
 // A user who has forgotten the password asks for a mail, opens its link in a browser, and logs in with a new password.
@@ -18,7 +18,7 @@ func TestPasswordResetInABrowser(t *testing.T) {
 	g := newGateway(t)
 	g.app, g.routes = "public_url "+g.URL+"\n"+mailOptions(mails, ""), "ringfence_console"
 	g.load(t)
-	user := g.Do(t, "POST", api+"/users", g.admin(t), `{"username":"ada","password":"the first","email_address":"ada@example.org"}`).Want(t, 200).Text(t, "uuid")
+	user := g.Do(t, "POST", api+"/users", g.admin(t), `{"username":"ada","password":"the first","email_address":"ada@example.org"}`).Want(200).Text("uuid")
 	const (
 		wrong = chromedp.CSS("#state.wrong")
 
@@ -72,7 +72,7 @@ func TestPasswordResetInABrowser(t *testing.T) {
 	b.shoot(t, "reset-4-done")
 	b.clean(t, "after setting the password")
 	g.Login(t, "ada", "the second")
-	g.Do(t, "POST", api+"/token", "", "{}", gatewaytest.Basic("ada", "the first")).Want(t, 401)
+	g.Do(t, "POST", api+"/token", "", "{}", resttest.Basic("ada", "the first")).Want(401)
 
 	b.run(t, chromedp.Navigate("about:blank"), chromedp.Navigate(link), chromedp.WaitVisible(password))
 	saying("was used already, or has expired", chromedp.SendKeys(password, "the third"), chromedp.SendKeys(again, "the third\r"), chromedp.WaitVisible(login))

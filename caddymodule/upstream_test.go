@@ -149,7 +149,7 @@ func TestIdentity(t *testing.T) {
 			t.Errorf("%s, public with a token: the daemon was told %s", name, a.Body)
 		}
 	}
-	a := g.Do(t, "GET", echoPrefix+"/placeholders", token, "").Want(t, 200)
+	a := g.Do(t, "GET", echoPrefix+"/placeholders", token, "").Want(200)
 	if words := strings.Split(a.Body, " "); len(words) != 4 || len(words[0]) != 36 || words[1] != w.Tenant || len(words[2]) != 36 || words[3] != "external_api" {
 		t.Errorf("the placeholders are %q", a.Body)
 	}
@@ -168,9 +168,9 @@ func TestWhatADaemonIsGiven(t *testing.T) {
 		"handle /api/checking/* {\nringfence_gate checking {\nprefix /api/checking\nforward_token\n}\n" + proxy + "\n}"
 	g.load(t)
 	admin := g.admin(t)
-	below := g.Do(t, "POST", "/api/auth/0.1/tenants", admin, `{"name": "below", "slug": "below"}`).Want(t, 200).Text(t, "uuid")
+	below := g.Do(t, "POST", "/api/auth/0.1/tenants", admin, `{"name": "below", "slug": "below"}`).Want(200).Text("uuid")
 	g.Do(t, "POST", "/api/auth/0.1/users", admin, `{"username": "inside", "password": "secret of inside"}`,
-		func(r *http.Request) { r.Header.Set("Wazo-Tenant", below) }).Want(t, 200)
+		func(r *http.Request) { r.Header.Set("Wazo-Tenant", below) }).Want(200)
 	_, _, token := g.Account(t, admin, "client", "plain.#", "checking.#")
 	for _, tt := range []struct {
 		name, path, tenant string
@@ -203,11 +203,11 @@ func TestDaemonUnreachable(t *testing.T) {
 	g.routes = echoGate + "reverse_proxy 127.0.0.1:" + gatewaytest.FreePort(t)
 	g.load(t)
 	w := echoWorld(t, g)
-	a := g.Do(t, "GET", echoPrefix+"/pub/x", w.Token, "").Want(t, 502)
+	a := g.Do(t, "GET", echoPrefix+"/pub/x", w.Token, "").Want(502)
 	if strings.Contains(a.Body, "127.0.0.1") || a.Header.Get("X-Request-Id") == "" {
 		t.Errorf("headers %v, body %q", a.Header, a.Body)
 	}
-	g.Do(t, "GET", echoPrefix+"/admin", w.Token, "").Want(t, 403)
+	g.Do(t, "GET", echoPrefix+"/admin", w.Token, "").Want(403)
 }
 
 // echoing takes upgrades to any protocol and echoes lines, each with the user's UUID in front.

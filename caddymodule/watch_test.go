@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
+	"github.com/ringfence/ringfence/internal/rest/resttest"
 )
 
 // waysToEnd are the ways in which an account's token can stop being valid for a request in progress.
@@ -23,23 +23,23 @@ var waysToEnd = []struct {
 	do         func(t *testing.T, g *gateway, admin, user, policy, token string)
 }{
 	{"logout", 3600, func(t *testing.T, g *gateway, _, _, _, token string) {
-		g.Do(t, "DELETE", "/api/auth/0.1/token/"+token, "", "").Want(t, 200)
+		g.Do(t, "DELETE", "/api/auth/0.1/token/"+token, "", "").Want(200)
 	}},
 	{"expiry", 2, func(*testing.T, *gateway, string, string, string, string) {}},
 	{"user deleted", 3600, func(t *testing.T, g *gateway, admin, user, _, _ string) {
-		g.Do(t, "DELETE", "/api/auth/0.1/users/"+user, admin, "").Want(t, 204)
+		g.Do(t, "DELETE", "/api/auth/0.1/users/"+user, admin, "").Want(204)
 	}},
 	{"user disabled", 3600, func(t *testing.T, g *gateway, admin, user, _, _ string) {
-		g.Do(t, "PUT", "/api/auth/0.1/users/"+user, admin, `{"username": "client", "enabled": false}`).Want(t, 200)
+		g.Do(t, "PUT", "/api/auth/0.1/users/"+user, admin, `{"username": "client", "enabled": false}`).Want(200)
 	}},
 	{"policy taken away", 3600, func(t *testing.T, g *gateway, admin, user, policy, _ string) {
-		g.Do(t, "DELETE", "/api/auth/0.1/users/"+user+"/policies/"+policy, admin, "").Want(t, 204)
+		g.Do(t, "DELETE", "/api/auth/0.1/users/"+user+"/policies/"+policy, admin, "").Want(204)
 	}},
 	{"policy cut", 3600, func(t *testing.T, g *gateway, admin, _, policy, _ string) {
-		g.Do(t, "PUT", "/api/auth/0.1/policies/"+policy, admin, `{"name": "client", "acl": ["echo.other.read"]}`).Want(t, 200)
+		g.Do(t, "PUT", "/api/auth/0.1/policies/"+policy, admin, `{"name": "client", "acl": ["echo.other.read"]}`).Want(200)
 	}},
 	{"denial", 3600, func(t *testing.T, g *gateway, admin, _, policy, _ string) {
-		g.Do(t, "PUT", "/api/auth/0.1/policies/"+policy, admin, `{"name": "client", "acl": ["echo.pub.#", "!echo.pub.events.read"]}`).Want(t, 200)
+		g.Do(t, "PUT", "/api/auth/0.1/policies/"+policy, admin, `{"name": "client", "acl": ["echo.pub.#", "!echo.pub.events.read"]}`).Want(200)
 	}},
 }
 
@@ -47,8 +47,8 @@ var waysToEnd = []struct {
 func account(t *testing.T, g *gateway, admin string, expiration int) (user, policy, token string) {
 	t.Helper()
 	user, policy, _ = g.Account(t, admin, "client", "echo.pub.#")
-	token = g.Do(t, "POST", "/api/auth/0.1/token", "", fmt.Sprintf(`{"expiration": %d}`, expiration), gatewaytest.Basic("client", "secret of client")).
-		Want(t, 200).Text(t, "data.token")
+	token = g.Do(t, "POST", "/api/auth/0.1/token", "", fmt.Sprintf(`{"expiration": %d}`, expiration), resttest.Basic("client", "secret of client")).
+		Want(200).Text("data.token")
 	return user, policy, token
 }
 
@@ -134,7 +134,7 @@ func TestStreamEndsWithItsToken(t *testing.T) {
 				if line, err := body.ReadString('\n'); res.StatusCode != 200 || line != "data: hello\n" || (res.ProtoMajor == 2) != http2 {
 					t.Fatalf("status %d, %s, %q, %v", res.StatusCode, res.Proto, line, err)
 				}
-				g.Do(t, "DELETE", "/api/auth/0.1/token/"+token, "", "").Want(t, 200)
+				g.Do(t, "DELETE", "/api/auth/0.1/token/"+token, "", "").Want(200)
 				if _, err := io.Copy(io.Discard, body); err == nil {
 					t.Error("the answer looks whole")
 				}

@@ -219,11 +219,11 @@ func TestRemoteTokens(t *testing.T) {
 		"AUTH_SERVER_STALENESS=" + staleness.String(), "CALLD=" + daemon(t),
 	}}).Ready(t)
 	const path = "/api/calld/1.0/calls/7"
-	if a := p.Do(t, "GET", path, token, "").Want(t, 200); !strings.HasSuffix(a.Body, " for "+user) {
+	if a := p.Do(t, "GET", path, token, "").Want(200); !strings.HasSuffix(a.Body, " for "+user) {
 		t.Errorf("the daemon was told %s", a.Body)
 	}
-	p.Do(t, "GET", path, "", "").Want(t, 401)
-	p.Do(t, "GET", path, admin, "").Want(t, 200)
+	p.Do(t, "GET", path, "", "").Want(401)
+	p.Do(t, "GET", path, admin, "").Want(200)
 	if strings.Contains(p.Output(), "administrator was created") {
 		t.Error("a gateway without an authentication service of its own has an administrator")
 	}
@@ -240,9 +240,9 @@ func TestRemoteTokens(t *testing.T) {
 			t.Errorf("%d came after %s", status, late)
 		}
 	}
-	existing.Do(t, "PUT", "/api/auth/0.1/policies/"+policy, admin, `{"name": "client", "acl": ["calld.calls.8.read"]}`).Want(t, 200)
+	existing.Do(t, "PUT", "/api/auth/0.1/policies/"+policy, admin, `{"name": "client", "acl": ["calld.calls.8.read"]}`).Want(200)
 	within(token, 403)
-	existing.Do(t, "DELETE", "/api/auth/0.1/token/"+token, "", "").Want(t, 200)
+	existing.Do(t, "DELETE", "/api/auth/0.1/token/"+token, "", "").Want(200)
 	within(token, 401)
 
 	// While it is away nobody is told that the token is bad.

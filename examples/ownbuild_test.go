@@ -59,7 +59,7 @@ func TestOwnBuild(t *testing.T) {
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
-	g.Do(t, "GET", "/api/confd/1.1/users", "", "").Want(t, 401)
+	g.Do(t, "GET", "/api/confd/1.1/users", "", "").Want(401)
 	g.CloseIdleConnections()
 	if err := run.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)

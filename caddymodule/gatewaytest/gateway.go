@@ -5,23 +5,23 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"regexp"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/ringfence/ringfence/internal/freeport"
+	"github.com/ringfence/ringfence/internal/rest/resttest"
 )
 
 // Gateway is a gateway to talk to, wherever it runs. It is safe for concurrent use.
 type Gateway struct {
 	// URL is the address of the gateway's HTTPS site, Helpers that of its plain port; neither ends in a slash.
 	URL, Helpers string
-	client       *http.Client
+	transport    *http.Transport
+	client       *resttest.Client
 }
 
 // New returns the gateway on two ports of this machine. It does not verify the certificate: other tests do that.
@@ -33,16 +33,15 @@ func New(tb testing.TB, httpsPort, helpersPort string) *Gateway {
 		MaxIdleConnsPerHost: 64,
 	}
 	tb.Cleanup(transport.CloseIdleConnections)
-	return &Gateway{
-		URL: "https://127.0.0.1:" + httpsPort, Helpers: "http://127.0.0.1:" + helpersPort,
-		client: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
-			return http.ErrUseLastResponse
-		}},
-	}
+	g := &Gateway{URL: "https://127.0.0.1:" + httpsPort, Helpers: "http://127.0.0.1:" + helpersPort, transport: transport}
+	g.client = resttest.At(tb, &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse
+	}}, g.URL)
+	return g
 }
 
 // CloseIdleConnections closes the connections that are open and not in use.
-func (g *Gateway) CloseIdleConnections() { g.client.CloseIdleConnections() }
+func (g *Gateway) CloseIdleConnections() { g.transport.CloseIdleConnections() }
 
 // FreePort returns a TCP port that nobody listens on, and that no other caller gets while the test runs.
 func FreePort(tb testing.TB) string {
@@ -55,61 +54,29 @@ func FreePort(tb testing.TB) string {
 	return strconv.Itoa(port)
 }
 
-// Answer is a response, read to its end.
-type Answer struct {
-	Status int
-	Header http.Header
-	Body   string
-}
-
 // Try sends a request. A path that is a whole URL is used as it is. A body is JSON; an empty token is not sent.
-func (g *Gateway) Try(ctx context.Context, method, path, token, body string, edit ...func(*http.Request)) (Answer, error) {
-	if strings.HasPrefix(path, "/") {
-		path = g.URL + path
-	}
-	r, err := http.NewRequestWithContext(ctx, method, path, strings.NewReader(body))
-	if err != nil {
-		return Answer{}, err
-	}
-	r.Header.Set("Accept", "application/json")
-	if body != "" {
-		r.Header.Set("Content-Type", "application/json")
-	}
+func (g *Gateway) Try(ctx context.Context, method, path, token, body string, edits ...resttest.Edit) (resttest.Answer, error) {
 	if token != "" {
-		r.Header.Set("X-Auth-Token", token)
+		edits = append([]resttest.Edit{resttest.Header("X-Auth-Token", token)}, edits...)
 	}
-	for _, e := range edit {
-		e(r)
-	}
-	res, err := g.client.Do(r)
-	if err != nil {
-		return Answer{}, err
-	}
-	defer func() { _ = res.Body.Close() }()
-	text, err := io.ReadAll(res.Body)
-	return Answer{Status: res.StatusCode, Header: res.Header, Body: string(text)}, err
+	return g.client.Try(ctx, method, path, body, edits...)
 }
 
 // Do is Try for requests that must get a response.
-func (g *Gateway) Do(tb testing.TB, method, path, token, body string, edit ...func(*http.Request)) Answer {
+func (g *Gateway) Do(tb testing.TB, method, path, token, body string, edits ...resttest.Edit) resttest.Answer {
 	tb.Helper()
-	a, err := g.Try(tb.Context(), method, path, token, body, edit...)
+	a, err := g.Try(tb.Context(), method, path, token, body, edits...)
 	if err != nil {
 		tb.Fatalf("%s %s: %v", method, path, err)
 	}
-	return a
-}
-
-// Basic adds HTTP Basic credentials.
-func Basic(user, password string) func(*http.Request) {
-	return func(r *http.Request) { r.SetBasicAuth(user, password) }
+	return a.For(tb)
 }
 
 // Login returns a new token of a user.
 func (g *Gateway) Login(tb testing.TB, user, password string) string {
 	tb.Helper()
-	return g.Do(tb, http.MethodPost, "/api/auth/0.1/token", "", "{}", Basic(user, password)).
-		Want(tb, http.StatusOK).Text(tb, "data.token")
+	return g.Do(tb, http.MethodPost, "/api/auth/0.1/token", "", "{}", resttest.Basic(user, password)).
+		Want(http.StatusOK).Text("data.token")
 }
 
 // Account creates a user with a policy of these accesses, both with this name, and returns their UUIDs and a token.
@@ -120,9 +87,9 @@ func (g *Gateway) Account(tb testing.TB, admin, name string, accesses ...string)
 		tb.Fatal(err)
 	}
 	user = g.Do(tb, "POST", "/api/auth/0.1/users", admin,
-		fmt.Sprintf(`{"username": %q, "password": "secret of %s", "purpose": "external_api"}`, name, name)).Want(tb, 200).Text(tb, "uuid")
-	policy = g.Do(tb, "POST", "/api/auth/0.1/policies", admin, fmt.Sprintf(`{"name": %q, "acl": %s}`, name, list)).Want(tb, 200).Text(tb, "uuid")
-	g.Do(tb, "PUT", "/api/auth/0.1/users/"+user+"/policies/"+policy, admin, "").Want(tb, 204)
+		fmt.Sprintf(`{"username": %q, "password": "secret of %s", "purpose": "external_api"}`, name, name)).Want(200).Text("uuid")
+	policy = g.Do(tb, "POST", "/api/auth/0.1/policies", admin, fmt.Sprintf(`{"name": %q, "acl": %s}`, name, list)).Want(200).Text("uuid")
+	g.Do(tb, "PUT", "/api/auth/0.1/users/"+user+"/policies/"+policy, admin, "").Want(204)
 	return user, policy, g.Login(tb, name, "secret of "+name)
 }
 
@@ -136,49 +103,24 @@ func (g *Gateway) Connect(tb testing.TB, authorizationURL string) (service strin
 	if err != nil {
 		tb.Fatal(err)
 	}
-	asked := g.Do(tb, "GET", at.RequestURI(), "", "").Want(tb, http.StatusOK)
+	asked := g.Do(tb, "GET", at.RequestURI(), "", "").Want(http.StatusOK)
 	token := formToken.FindStringSubmatch(asked.Body)
 	if token == nil {
 		tb.Fatalf("no form in %s", asked.Body)
 	}
-	agreed := g.Do(tb, "POST", at.RequestURI(), "", url.Values{"token": {token[1]}}.Encode(), asked.keep, func(r *http.Request) {
+	agreed := g.Do(tb, "POST", at.RequestURI(), "", url.Values{"token": {token[1]}}.Encode(), keep(asked), func(r *http.Request) {
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	}).Want(tb, http.StatusSeeOther)
-	return agreed.Header.Get("Location"), agreed.keep
+	}).Want(http.StatusSeeOther)
+	return agreed.Header.Get("Location"), keep(agreed)
 }
 
 // keep adds the cookies that the response sets.
-func (a Answer) keep(r *http.Request) {
-	for _, c := range (&http.Response{Header: a.Header}).Cookies() {
-		r.AddCookie(c)
+func keep(a resttest.Answer) resttest.Edit {
+	return func(r *http.Request) {
+		for _, c := range (&http.Response{Header: a.Header}).Cookies() {
+			r.AddCookie(c)
+		}
 	}
-}
-
-// Want fails the test if the status is another.
-func (a Answer) Want(tb testing.TB, status int) Answer {
-	tb.Helper()
-	if a.Status != status {
-		tb.Fatalf("status %d, want %d: %.500s", a.Status, status, a.Body)
-	}
-	return a
-}
-
-// Text returns the string at a path such as "data.token" in the JSON body.
-func (a Answer) Text(tb testing.TB, path string) string {
-	tb.Helper()
-	var v any
-	if err := json.Unmarshal([]byte(a.Body), &v); err != nil {
-		tb.Fatalf("body %.500q: %v", a.Body, err)
-	}
-	for name := range strings.SplitSeq(path, ".") {
-		object, _ := v.(map[string]any)
-		v = object[name]
-	}
-	text, ok := v.(string)
-	if !ok {
-		tb.Fatalf("%s is no string in %.500s", path, a.Body)
-	}
-	return text
 }
 
 // Eventually retries until try succeeds, and fails the test if that takes longer than patience.

@@ -190,7 +190,7 @@ func (p *Process) Stop(tb testing.TB) {
 		return
 	default:
 	}
-	p.client.CloseIdleConnections() // a server waits a second for idle ones
+	p.CloseIdleConnections() // a server waits a second for idle ones
 	p.Signal(tb, syscall.SIGTERM)
 	if status := p.Ended(tb); status != 0 {
 		tb.Errorf("the gateway ended with %d:\n%s", status, p.Output())

@@ -29,7 +29,7 @@ func TestAccessLog(t *testing.T) {
 		{"GET", "/api/confd/1.1/nothing/" + admin, 404},
 		{"GET", authBase + "/%2e%2e/users?token=" + admin, 400},
 	} {
-		a := p.Do(t, c.method, c.path, admin, "").Want(t, c.status)
+		a := p.Do(t, c.method, c.path, admin, "").Want(c.status)
 		id := a.Header.Get("X-Request-Id")
 		if id == "" {
 			t.Fatalf("%s %s has no id", c.method, c.path)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
+	"github.com/ringfence/ringfence/internal/rest/resttest"
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
 
@@ -30,7 +31,7 @@ func TestResetPasswordOfTheAdministrator(t *testing.T) {
 	if status == 0 || !strings.Contains(out, "the database file is in use") || !strings.Contains(out, "stop that one first") {
 		t.Errorf("while the gateway runs: status %d:\n%s", status, out)
 	}
-	p.Do(t, "GET", "/api/auth/0.1/users", token, "").Want(t, 200)
+	p.Do(t, "GET", "/api/auth/0.1/users", token, "").Want(200)
 	p.Stop(t)
 
 	out, status = run(t, p.Folder, p.Env, "admin", "reset-password", "Admin", "--administrator")
@@ -43,9 +44,9 @@ func TestResetPasswordOfTheAdministrator(t *testing.T) {
 	}
 	p.Run(t)
 	p.Ready(t)
-	p.Do(t, "POST", "/api/auth/0.1/token", "", "{}", gatewaytest.Basic("admin", old[1])).Want(t, 401)
-	p.Do(t, "GET", "/api/auth/0.1/users", token, "").Want(t, 401)
-	p.Do(t, "GET", "/api/auth/0.1/users", p.Login(t, "admin", got[1]), "").Want(t, 200)
+	p.Do(t, "POST", "/api/auth/0.1/token", "", "{}", resttest.Basic("admin", old[1])).Want(401)
+	p.Do(t, "GET", "/api/auth/0.1/users", token, "").Want(401)
+	p.Do(t, "GET", "/api/auth/0.1/users", p.Login(t, "admin", got[1]), "").Want(200)
 }
 
 // On PostgreSQL the gateways keep running, and forget the user's sessions.
@@ -54,7 +55,7 @@ func TestResetPasswordBesideRunningGateways(t *testing.T) {
 	p := gatewaytest.Start(t, gatewaytest.Settings{Database: address}).Ready(t)
 	token := p.Login(t, "admin", gatewaytest.Password)
 	for range 20 { // certainly cached
-		p.Do(t, "GET", "/api/confd/1.1/users", token, "").Want(t, 200)
+		p.Do(t, "GET", "/api/confd/1.1/users", token, "").Want(200)
 	}
 	cmd := gatewaytest.Command(t, t.TempDir(), []string{"RINGFENCE_DATABASE=" + address}, "admin", "reset-password", "admin", "--stdin")
 	cmd.Stdin = strings.NewReader("chosen by hand\nand not this\n")
@@ -63,7 +64,7 @@ func TestResetPasswordBesideRunningGateways(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	gatewaytest.Eventually(t, heard, p.Status(t.Context(), "GET", "/api/confd/1.1/users", token, 401))
-	p.Do(t, "POST", "/api/auth/0.1/token", "", "{}", gatewaytest.Basic("admin", gatewaytest.Password)).Want(t, 401)
+	p.Do(t, "POST", "/api/auth/0.1/token", "", "{}", resttest.Basic("admin", gatewaytest.Password)).Want(401)
 	p.Login(t, "admin", "chosen by hand")
 }
 
@@ -79,12 +80,12 @@ func TestCredentialsGoWithTheirPassword(t *testing.T) {
 			}
 			password := printed.FindStringSubmatch(string(text))[1]
 			token := p.Login(t, "admin", password)
-			user := p.Do(t, "GET", "/api/auth/0.1/token/"+token, "", "").Want(t, 200).Text(t, "data.auth_id")
-			p.Do(t, "PUT", "/api/auth/0.1/users/"+user, token, `{"username": "admin", "firstname": "Ada"}`).Want(t, 200)
+			user := p.Do(t, "GET", "/api/auth/0.1/token/"+token, "", "").Want(200).Text("data.auth_id")
+			p.Do(t, "PUT", "/api/auth/0.1/users/"+user, token, `{"username": "admin", "firstname": "Ada"}`).Want(200)
 			if _, err := os.Stat(file); err != nil {
 				t.Fatalf("the password is still right, and the file is gone: %v", err)
 			}
-			p.Do(t, "PUT", "/api/auth/0.1/users/"+user+"/password", token, `{"old_password": "`+password+`", "new_password": "another one for ada"}`).Want(t, 204)
+			p.Do(t, "PUT", "/api/auth/0.1/users/"+user+"/password", token, `{"old_password": "`+password+`", "new_password": "another one for ada"}`).Want(204)
 			if _, err := os.Stat(file); !os.IsNotExist(err) {
 				t.Errorf("the file is still there: %v", err)
 			}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ringfence/ringfence/authsvc/backend/ldap/ldaptest"
 	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
+	"github.com/ringfence/ringfence/internal/rest/resttest"
 )
 
 // withBackends starts a gateway whose Caddyfile configures these backends, with more variables.
@@ -35,27 +36,27 @@ func TestDirectory(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := withBackends(t, address(t), "\t\tbackends database\n\t\tbackend ldap {\n\t\t\tca "+d.CAFile+"\n\t\t}\n\t\tdirectories {\n\t\t\tallow 127.0.0.1\n\t\t}\n")
 			admin := p.Login(t, "admin", gatewaytest.Password)
-			alice := p.Do(t, "POST", authBase+"/users", admin, `{"email_address": "alice@example.test"}`).Want(t, 200).Text(t, "uuid")
+			alice := p.Do(t, "POST", authBase+"/users", admin, `{"email_address": "alice@example.test"}`).Want(200).Text("uuid")
 			config := fmt.Sprintf(`{"host":%q,"port":%d,"protocol_security":"ldaps","bind_dn":%q,"bind_password":%q,"user_base_dn":%q,"user_login_attribute":"uid","user_email_attribute":"mail"}`,
 				ldaptest.Host, d.TLSPort, ldaptest.ServiceDN, ldaptest.ServicePassword, ldaptest.PeopleDN)
-			p.Do(t, "PUT", authBase+"/backends/ldap", admin, config).Want(t, 200)
-			p.Do(t, "PUT", authBase+"/idp/ldap/users/"+alice, admin, "").Want(t, 204)
-			if a := p.Do(t, "GET", authBase+"/backends", "", "").Want(t, 200); a.Body != `{"data":["database","ldap"]}` {
+			p.Do(t, "PUT", authBase+"/backends/ldap", admin, config).Want(200)
+			p.Do(t, "PUT", authBase+"/idp/ldap/users/"+alice, admin, "").Want(204)
+			if a := p.Do(t, "GET", authBase+"/backends", "", "").Want(200); a.Body != `{"data":["database","ldap"]}` {
 				t.Errorf("backends: %s", a.Body)
 			}
 
-			login := func(body, password string) gatewaytest.Answer {
+			login := func(body, password string) resttest.Answer {
 				t.Helper()
-				return p.Do(t, "POST", authBase+"/token", "", body, gatewaytest.Basic("alice", password))
+				return p.Do(t, "POST", authBase+"/token", "", body, resttest.Basic("alice", password))
 			}
-			a := login(`{"tenant_id":"master"}`, ldaptest.Password("alice")).Want(t, http.StatusOK)
-			if a.Text(t, "data.auth_id") != alice {
-				t.Errorf("the token is %s's", a.Text(t, "data.auth_id"))
+			a := login(`{"tenant_id":"master"}`, ldaptest.Password("alice")).Want(http.StatusOK)
+			if a.Text("data.auth_id") != alice {
+				t.Errorf("the token is %s's", a.Text("data.auth_id"))
 			}
-			login(`{"tenant_id":"master"}`, "wrong").Want(t, http.StatusUnauthorized)
-			login(`{}`, ldaptest.Password("alice")).Want(t, http.StatusUnauthorized)
-			p.Do(t, "DELETE", authBase+"/backends/ldap", admin, "").Want(t, http.StatusNoContent)
-			login(`{"tenant_id":"master"}`, ldaptest.Password("alice")).Want(t, http.StatusUnauthorized)
+			login(`{"tenant_id":"master"}`, "wrong").Want(http.StatusUnauthorized)
+			login(`{}`, ldaptest.Password("alice")).Want(http.StatusUnauthorized)
+			p.Do(t, "DELETE", authBase+"/backends/ldap", admin, "").Want(http.StatusNoContent)
+			login(`{"tenant_id":"master"}`, ldaptest.Password("alice")).Want(http.StatusUnauthorized)
 			for _, secret := range []string{ldaptest.ServicePassword, ldaptest.Password("alice")} {
 				if strings.Contains(p.Output(), secret) {
 					t.Error("a password is in the log")

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
+	"github.com/ringfence/ringfence/internal/rest/resttest"
 	"github.com/ringfence/ringfence/internal/tokens"
 )
 
@@ -24,9 +25,9 @@ func TestDatabaseUnreachable(t *testing.T) {
 	gatewaytest.Eventually(t, patience, p.Status(t.Context(), "GET", "/readyz", "", 503))
 	unreachable := func(t *testing.T, known ...string) {
 		t.Helper()
-		p.Do(t, "GET", "/healthz", "", "").Want(t, 200)
-		p.Do(t, "GET", "/api/confd/1.1/users", "", "").Want(t, 401)
-		p.Do(t, "GET", "/api/confd/1.1/users", "no token", "").Want(t, 401)
+		p.Do(t, "GET", "/healthz", "", "").Want(200)
+		p.Do(t, "GET", "/api/confd/1.1/users", "", "").Want(401)
+		p.Do(t, "GET", "/api/confd/1.1/users", "no token", "").Want(401)
 		var wg sync.WaitGroup
 		wantAway := func(method, path, token, body string, edit ...func(*http.Request)) {
 			wg.Go(func() {
@@ -37,7 +38,7 @@ func TestDatabaseUnreachable(t *testing.T) {
 			})
 		}
 		wantAway("GET", "/readyz", "", "")
-		wantAway("POST", "/api/auth/0.1/token", "", "{}", gatewaytest.Basic("admin", gatewaytest.Password))
+		wantAway("POST", "/api/auth/0.1/token", "", "{}", resttest.Basic("admin", gatewaytest.Password))
 		wantAway("GET", "/api/confd/1.1/users", tokens.New(), "")
 		for _, token := range known {
 			wantAway("GET", "/api/confd/1.1/users", token, "")
@@ -109,7 +110,7 @@ func TestDatabaseUnreachable(t *testing.T) {
 func TestDamageWhileItRuns(t *testing.T) {
 	p := gatewaytest.Start(t, gatewaytest.Settings{})
 	used, unused := p.Ready(t).Login(t, "admin", gatewaytest.Password), p.Login(t, "admin", gatewaytest.Password)
-	p.Do(t, "GET", "/api/confd/1.1/users", used, "").Want(t, 200)
+	p.Do(t, "GET", "/api/confd/1.1/users", used, "").Want(200)
 	for _, suffix := range []string{"", "-wal"} { // keep the first page of the one and the header of the other
 		overwrite(t, filepath.Join(p.Data, "ringfence.db"+suffix), 4096)
 	}
@@ -120,15 +121,15 @@ func TestDamageWhileItRuns(t *testing.T) {
 		}
 	}
 	for range 3 { // a connection forgets its cached pages sooner or later
-		comeAgain("POST", "/api/auth/0.1/token", "", "{}", gatewaytest.Basic("admin", gatewaytest.Password))
+		comeAgain("POST", "/api/auth/0.1/token", "", "{}", resttest.Basic("admin", gatewaytest.Password))
 		for _, token := range []string{used, unused} {
 			comeAgain("GET", "/api/confd/1.1/users", token, "")
 			comeAgain("POST", "/api/confd/1.1/users", token, `{"firstname": "x"}`)
 		}
 		comeAgain("DELETE", "/api/auth/0.1/token/"+unused, unused, "")
 	}
-	p.Do(t, "GET", "/healthz", "", "").Want(t, 200)
-	p.Do(t, "GET", "/readyz", "", "").Want(t, 503)
+	p.Do(t, "GET", "/healthz", "", "").Want(200)
+	p.Do(t, "GET", "/readyz", "", "").Want(503)
 	if out := p.Output(); !strings.Contains(out, "malformed") {
 		t.Errorf("the log does not say what is wrong:\n%s", out)
 	}

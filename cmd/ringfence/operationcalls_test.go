@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
+	"github.com/ringfence/ringfence/internal/rest/resttest"
 )
 
 // operationCalls has at least one call of every operation but those of SAML. Each request is prepared as the administrator.
@@ -17,7 +17,7 @@ var operationCalls = []struct {
 }{
 	{"POST /token", "", func(t *testing.T, s *operationsSite) request {
 		_, name := s.person(t)
-		return request{body: `{"expiration":60}`, edit: gatewaytest.Basic(name, password), says: `"session_uuid"`}
+		return request{body: `{"expiration":60}`, edit: resttest.Basic(name, password), says: `"session_uuid"`}
 	}},
 	{"GET /token/{token}", "", func(_ *testing.T, s *operationsSite) request {
 		return request{params: values("token", s.admin), query: "?scope=auth.users.read", says: `"acl":["#"]`}
@@ -31,7 +31,7 @@ var operationCalls = []struct {
 	}},
 	{"DELETE /token/{token}", "", func(t *testing.T, s *operationsSite) request {
 		_, name := s.person(t)
-		return request{params: values("token", s.login(t, name, password, "{}").Text(t, "data.token")), says: "success"}
+		return request{params: values("token", s.login(t, name, password, "{}").Text("data.token")), says: "success"}
 	}},
 	{"POST /token/{token}/scopes/check", "", func(t *testing.T, s *operationsSite) request {
 		s.hold(t, "auth.users.read")
@@ -77,18 +77,18 @@ var operationCalls = []struct {
 	}},
 	{"GET /users/{user_uuid}/sessions", "", func(t *testing.T, s *operationsSite) request {
 		user, name := s.person(t)
-		return request{params: values("user_uuid", user), query: "?limit=5", says: s.login(t, name, password, "{}").Text(t, "data.session_uuid")}
+		return request{params: values("user_uuid", user), query: "?limit=5", says: s.login(t, name, password, "{}").Text("data.session_uuid")}
 	}},
 	{"DELETE /users/{user_uuid}/sessions/{session_uuid}", "", func(t *testing.T, s *operationsSite) request {
 		user, name := s.person(t)
-		return request{params: values("user_uuid", user, "session_uuid", s.login(t, name, password, "{}").Text(t, "data.session_uuid"))}
+		return request{params: values("user_uuid", user, "session_uuid", s.login(t, name, password, "{}").Text("data.session_uuid"))}
 	}},
 	{"GET /sessions", "", func(_ *testing.T, s *operationsSite) request {
 		return request{query: "?recurse=true&search=ignored&order=mobile", says: `"user_uuid":"` + s.caller}
 	}},
 	{"DELETE /sessions/{session_uuid}", "", func(t *testing.T, s *operationsSite) request {
 		_, name := s.person(t)
-		return request{params: values("session_uuid", s.login(t, name, password, "{}").Text(t, "data.session_uuid"))}
+		return request{params: values("session_uuid", s.login(t, name, password, "{}").Text("data.session_uuid"))}
 	}},
 	{"GET /tokens", "", func(t *testing.T, s *operationsSite) request {
 		_, client := s.refresh(t)
@@ -132,7 +132,7 @@ var operationCalls = []struct {
 	}},
 	{"POST /users/password/reset", "", func(t *testing.T, s *operationsSite) request {
 		user, name := s.person(t)
-		s.Do(t, "GET", authBase+"/users/password/reset?login="+name, "", "").Want(t, 204)
+		s.Do(t, "GET", authBase+"/users/password/reset?login="+name, "", "").Want(204)
 		return request{token: s.mailed(t), query: "?user_uuid=" + user, body: `{"password":"chosen anew"}`}
 	}},
 	{"POST /users/register", "", func(t *testing.T, s *operationsSite) request {
@@ -379,7 +379,7 @@ func confirmation(mailed bool) func(*testing.T, *operationsSite) request {
 		user, email := s.address(t)
 		r := request{params: values("email_uuid", email)}
 		if mailed {
-			s.Do(t, "GET", authBase+"/users/"+user+"/emails/"+email+"/confirm", s.admin, "").Want(t, http.StatusNoContent)
+			s.Do(t, "GET", authBase+"/users/"+user+"/emails/"+email+"/confirm", s.admin, "").Want(http.StatusNoContent)
 			r.token = s.mailed(t)
 		}
 		return r

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
+	"github.com/ringfence/ringfence/internal/rest/resttest"
 )
 
 const authBase = "/api/auth/0.1"
@@ -136,22 +136,22 @@ func (s *operationsSite) call(t *testing.T, o operation, r request) {
 			r.edit(q)
 		}
 	}
-	send := func(token string) gatewaytest.Answer { return s.Do(t, o.method, path, token, r.body, edit) }
+	send := func(token string) resttest.Answer { return s.Do(t, o.method, path, token, r.body, edit) }
 	switch {
 	case o.public():
 	case access == "mail":
-		send("").Want(t, 401)
+		send("").Want(401)
 		refused := 401
 		if s.hold(t, "#"); o.path == "/users/password/reset" { // an administrator sets a password without a mail
 			s.hold(t, "#", "!auth.users.password.reset.#")
 			refused = 403
 		}
-		send(s.token).Want(t, refused)
+		send(s.token).Want(refused)
 	default:
-		send("").Want(t, 401)
+		send("").Want(401)
 		for _, held := range [][]string{{"#", "!" + access}, {"auth.*", "confd.#"}, {}} {
 			s.hold(t, held...)
-			if a := send(s.token).Want(t, 403); a.Text(t, "details.required_access") != access || !strings.Contains(a.Text(t, "message"), access) {
+			if a := send(s.token).Want(403); a.Text("details.required_access") != access || !strings.Contains(a.Text("message"), access) {
 				t.Errorf("the refusal does not name %s: %s", access, a.Body)
 			}
 		}
@@ -164,7 +164,7 @@ func (s *operationsSite) call(t *testing.T, o operation, r request) {
 	if r.status != 0 {
 		want = r.status
 	}
-	a := send(r.token).Want(t, want)
+	a := send(r.token).Want(want)
 	if !strings.Contains(a.Body, r.says) {
 		t.Errorf("the answer does not say %s: %s", r.says, a.Body)
 	}
@@ -172,7 +172,7 @@ func (s *operationsSite) call(t *testing.T, o operation, r request) {
 }
 
 // asDefined compares a response with the definition.
-func (s *operationsSite) asDefined(t *testing.T, o operation, a gatewaytest.Answer) {
+func (s *operationsSite) asDefined(t *testing.T, o operation, a resttest.Answer) {
 	t.Helper()
 	defined := s.definition.Paths.Value(o.path).GetOperation(o.method).Responses.Value(strconv.Itoa(a.Status))
 	if defined == nil {

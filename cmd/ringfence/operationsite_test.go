@@ -11,6 +11,7 @@ import (
 
 	"github.com/ringfence/ringfence/authsvc/mail/mailtest"
 	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
+	"github.com/ringfence/ringfence/internal/rest/resttest"
 )
 
 // operationsSite is a gateway that can send mails and link users to external services, and a caller whose accesses change.
@@ -42,7 +43,7 @@ func newOperationsSite(t *testing.T, address string) *operationsSite {
 `, s.mails.Addr, s.mails.CAFile))
 	s.admin = s.Login(t, "admin", gatewaytest.Password)
 	s.caller, s.policy, s.token = s.Account(t, s.admin, "caller", "confd.users.read")
-	definition := s.Do(t, "GET", authBase+"/api/openapi.json", "", "").Want(t, 200)
+	definition := s.Do(t, "GET", authBase+"/api/openapi.json", "", "").Want(200)
 	var err error
 	if s.definition, err = openapi3.NewLoader().LoadFromData([]byte(definition.Body)); err != nil {
 		t.Fatal(err)
@@ -57,7 +58,7 @@ func (s *operationsSite) hold(t *testing.T, accesses ...string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Do(t, "PUT", authBase+"/policies/"+s.policy, s.admin, `{"acl":`+string(list)+`}`).Want(t, 200)
+	s.Do(t, "PUT", authBase+"/policies/"+s.policy, s.admin, `{"acl":`+string(list)+`}`).Want(200)
 }
 
 // values maps the names of a path's parameters to their values; pairs alternates both.
@@ -72,7 +73,7 @@ func values(pairs ...string) map[string]string {
 // create creates an object as the administrator and returns its UUID.
 func (s *operationsSite) create(t *testing.T, collection, format string, args ...any) string {
 	t.Helper()
-	return s.Do(t, "POST", authBase+"/"+collection, s.admin, fmt.Sprintf(format, args...)).Want(t, 200).Text(t, "uuid")
+	return s.Do(t, "POST", authBase+"/"+collection, s.admin, fmt.Sprintf(format, args...)).Want(200).Text("uuid")
 }
 
 // put sends a PUT as the administrator.
@@ -115,9 +116,9 @@ func in(tenant string) func(*http.Request) {
 const password = "the password of everybody here"
 
 // login makes a token of the user with this name.
-func (s *operationsSite) login(t *testing.T, name, password, body string) gatewaytest.Answer {
+func (s *operationsSite) login(t *testing.T, name, password, body string) resttest.Answer {
 	t.Helper()
-	return s.Do(t, "POST", authBase+"/token", "", body, gatewaytest.Basic(name, password)).Want(t, 200)
+	return s.Do(t, "POST", authBase+"/token", "", body, resttest.Basic(name, password)).Want(200)
 }
 
 // person makes a user who can log in.
@@ -131,7 +132,7 @@ func (s *operationsSite) person(t *testing.T) (uuid, name string) {
 func (s *operationsSite) address(t *testing.T) (user, email string) {
 	t.Helper()
 	user = s.user(t)
-	a := s.Do(t, "PUT", authBase+"/users/"+user+"/emails", s.admin, fmt.Sprintf(`{"emails":[{"address":"%s@example.org","main":true}]}`, s.name())).Want(t, 200)
+	a := s.Do(t, "PUT", authBase+"/users/"+user+"/emails", s.admin, fmt.Sprintf(`{"emails":[{"address":"%s@example.org","main":true}]}`, s.name())).Want(200)
 	var emails []struct{ UUID string }
 	if err := json.Unmarshal([]byte(a.Body), &emails); err != nil || len(emails) != 1 {
 		t.Fatalf("%v: %s", err, a.Body)

@@ -155,7 +155,7 @@ func TestDatabaseInUse(t *testing.T) {
 	if status == 0 || !strings.Contains(out, "the database file is in use") || !strings.Contains(out, "stop that one first") {
 		t.Errorf("status %d:\n%s", status, out)
 	}
-	p.Do(t, "GET", "/readyz", "", "").Want(t, 200)
+	p.Do(t, "GET", "/readyz", "", "").Want(200)
 }
 
 // A start fails at once if PostgreSQL refuses the login or does not have the database: waiting helps with neither.

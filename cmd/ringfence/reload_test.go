@@ -86,7 +86,7 @@ func TestReloadIsTold(t *testing.T) {
 		}
 		return nil
 	})
-	p.Do(t, "GET", "/readyz", "", "").Want(t, 200)
+	p.Do(t, "GET", "/readyz", "", "").Want(200)
 
 	// Refused by the command: the gateway never sees it.
 	line := write("tokens local", "tokns local")

@@ -64,7 +64,7 @@ func TestFirstStart(t *testing.T) {
 	p.Stop(t)
 	p.Run(t)
 	p.Ready(t)
-	p.Do(t, "GET", "/api/confd/1.1/users", token, "").Want(t, 200) // tokens outlive a restart
+	p.Do(t, "GET", "/api/confd/1.1/users", token, "").Want(200) // tokens outlive a restart
 	if strings.Contains(p.Output(), "administrator was created") {
 		t.Errorf("the second start speaks of the first:\n%s", p.Output())
 	}

@@ -72,7 +72,7 @@ func TestWebSocketEndsOnTheOtherNode(t *testing.T) {
 	if line, err := reader.ReadString('\n'); err != nil || line != "hello\n" {
 		t.Fatalf("%q, %v", line, err)
 	}
-	a.Do(t, "DELETE", "/api/auth/0.1/token/"+token, "", "").Want(t, 200)
+	a.Do(t, "DELETE", "/api/auth/0.1/token/"+token, "", "").Want(200)
 	if _, err := reader.ReadByte(); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("the connection is open: %v", err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
 	_ "github.com/ringfence/ringfence/examples/backend-plugin"
+	"github.com/ringfence/ringfence/internal/rest/resttest"
 )
 
 // The gateway that the test runs is this test's own program, which has the plugin.
@@ -49,16 +50,16 @@ func TestLoginByPlugin(t *testing.T) {
 	const login = "/api/auth/0.1/token"
 	fails := func(name, password string) {
 		t.Helper()
-		p.Do(t, "POST", login, "", "{}", gatewaytest.Basic(name, password)).Want(t, 401)
+		p.Do(t, "POST", login, "", "{}", resttest.Basic(name, password)).Want(401)
 	}
-	if a := p.Do(t, "GET", "/api/auth/0.1/backends", "", "").Want(t, 200); a.Body != `{"data":["database","htpasswd"]}` {
+	if a := p.Do(t, "GET", "/api/auth/0.1/backends", "", "").Want(200); a.Body != `{"data":["database","htpasswd"]}` {
 		t.Errorf("backends: %s", a.Body)
 	}
 	admin := p.Login(t, "admin", gatewaytest.Password)
-	alice := p.Do(t, "POST", "/api/auth/0.1/users", admin, `{"username": "alice"}`).Want(t, 200).Text(t, "uuid")
+	alice := p.Do(t, "POST", "/api/auth/0.1/users", admin, `{"username": "alice"}`).Want(200).Text("uuid")
 
-	a := p.Do(t, "POST", login, "", "{}", gatewaytest.Basic("alice", "Alice's own")).Want(t, 200)
-	if got := a.Text(t, "data.auth_id"); got != alice {
+	a := p.Do(t, "POST", login, "", "{}", resttest.Basic("alice", "Alice's own")).Want(200)
+	if got := a.Text("data.auth_id"); got != alice {
 		t.Errorf("the token is %s's, want %s", got, alice)
 	}
 	fails("alice", "wrong")
@@ -75,7 +76,7 @@ func TestLoginByPlugin(t *testing.T) {
 	if out, err := p.Reload(t); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	if a := p.Do(t, "GET", "/api/auth/0.1/backends", "", "").Want(t, 200); a.Body != `{"data":["database","ldap"]}` {
+	if a := p.Do(t, "GET", "/api/auth/0.1/backends", "", "").Want(200); a.Body != `{"data":["database","ldap"]}` {
 		t.Errorf("backends: %s", a.Body)
 	}
 	fails("alice", "Alice's own")
