@@ -24,8 +24,8 @@ type Collection[T any] struct {
 	list    rest.ListSpec
 	// ownerRefs are the columns that refer to the object's owner; refs those that refer to other objects.
 	refs, ownerRefs []column
-	// pictured are the fields that the audit keeps.
-	pictured []pictured
+	// audited are the fields that the audit keeps.
+	audited []auditedField
 	// shows are the fields that links fill in, in objects of this collection and in the structs that show a part of one.
 	shows map[reflect.Type][]loader
 	// beside are the fields that the resource's Beside fill in.
@@ -43,7 +43,7 @@ type table interface {
 	tableName() string
 	column(name string) (column, bool)
 	owner() string
-	said() string
+	title() string
 }
 
 // Collect declares a collection on an engine.
@@ -65,12 +65,12 @@ func (k *Collection[T]) tableName() string { return k.Table }
 
 func (k *Collection[T]) owner() string { return k.Owner }
 
-// said returns the name of an object of the collection in refusals: "User".
-func (k *Collection[T]) said() string {
+// title returns the name of an object of the collection in refusals: "User".
+func (k *Collection[T]) title() string {
 	if k.Title != "" {
 		return k.Title
 	}
-	return title(k.Singular)
+	return capitalized(k.Singular)
 }
 
 func (k *Collection[T]) column(name string) (column, bool) {

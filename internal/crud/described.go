@@ -110,7 +110,7 @@ func (e *Engine) Described() Described {
 
 func (k *Collection[T]) describe(into *Described) {
 	d := DescribedCollection{
-		Path: k.Path, Singular: k.Singular, Title: k.said(), Rel: k.Rel, Table: k.Table, Keys: k.Keys, Names: k.Names, Only: k.Only, Order: k.Order, Search: k.Search,
+		Path: k.Path, Singular: k.Singular, Title: k.title(), Rel: k.Rel, Table: k.Table, Keys: k.Keys, Names: k.Names, Only: k.Only, Order: k.Order, Search: k.Search,
 		Filters: k.Filters, Searches: len(k.Search) > 0 || k.SearchText != "" || len(k.Found) > 0, Scope: k.Scope, Subtree: k.Subtree,
 		Schema: k.schema, References: map[string]string{},
 	}

@@ -241,7 +241,7 @@ func (d *Documents[T]) create(ctx context.Context, r *rest.Request) (rest.Reply,
 	}
 	err = d.write(ctx, change, func(ctx context.Context, c store.Conn) error {
 		if change.Old != nil {
-			e := d.k.engine.Style.stored("%s already exists", d.k.said())
+			e := d.k.engine.Style.stored("%s already exists", d.k.title())
 			e.Resource = d.Path
 			return e
 		}

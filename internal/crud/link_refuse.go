@@ -41,15 +41,15 @@ func LeftFree[L, R any](ctx context.Context, c store.Conn, pair *Pair[L, R]) err
 	if err != nil || held == nil {
 		return err
 	}
-	return j.engine.Style.Associated(j.left.said(), j.said(), j.LeftColumn, j.left.Key(pair.Left), j.RightColumn, held)
+	return j.engine.Style.Associated(j.left.title(), j.title(), j.LeftColumn, j.left.Key(pair.Left), j.RightColumn, held)
 }
 
-// said returns the name of the right side in refusals.
-func (j *joint[L, R]) said() string {
+// title returns the name of the right side in refusals.
+func (j *joint[L, R]) title() string {
 	if j.Calls != "" {
 		return j.Calls
 	}
-	return j.right.said()
+	return j.right.title()
 }
 
 // RightFree refuses if the right object is already linked with another.
@@ -62,7 +62,7 @@ func RightFree[L, R any](ctx context.Context, c store.Conn, pair *Pair[L, R]) er
 	if err != nil || held == nil {
 		return err
 	}
-	return j.engine.Style.Associated(j.left.said(), j.said(), j.LeftColumn, held, j.RightColumn, j.right.Key(pair.Right))
+	return j.engine.Style.Associated(j.left.title(), j.title(), j.LeftColumn, held, j.RightColumn, j.right.Key(pair.Right))
 }
 
 // held returns the key of an object, other than except, that this one is linked with, or nil.
@@ -116,7 +116,7 @@ func guard[O, P any](of *Collection[O], other *Collection[P], d Deletion, e *Eng
 			if err != nil || linked == nil {
 				return err
 			}
-			return e.Style.Associated(of.said(), other.said(), one.column, of.Key(change.Old), far.column, linked)
+			return e.Style.Associated(of.title(), other.title(), one.column, of.Key(change.Old), far.column, linked)
 		})
 	case Cascade:
 		of.guards = append(of.guards, func(ctx context.Context, c store.Conn, change *Change[O]) error {

@@ -158,7 +158,7 @@ func (j *joint[L, R]) createOne(path string) rest.Operation {
 				if err := j.left.own(ctx, c, []*L{left}); err != nil {
 					return err
 				}
-				if err := j.tie(ctx, c, pair, nil); err != nil {
+				if err := j.associate(ctx, c, pair, nil); err != nil {
 					return err
 				}
 				return j.right.decorate(ctx, c, change.Tenant, []*R{change.New})

@@ -60,12 +60,12 @@ func (j *joint[L, R]) put(ctx context.Context, r *rest.Request) (rest.Reply, err
 		sent = &object
 	}
 	return j.change(ctx, r, true, func(ctx context.Context, c store.Conn, p *Pair[L, R]) error {
-		return j.tie(ctx, c, p, sent)
+		return j.associate(ctx, c, p, sent)
 	})
 }
 
-// tie makes the link, or changes its row if it exists.
-func (j *joint[L, R]) tie(ctx context.Context, c store.Conn, p *Pair[L, R], sent *rest.Object) error {
+// associate makes the link, or changes its row if it exists.
+func (j *joint[L, R]) associate(ctx context.Context, c store.Conn, p *Pair[L, R], sent *rest.Object) error {
 	if j.Strict {
 		return j.make(ctx, c, p)
 	}
@@ -133,7 +133,7 @@ func (j *joint[L, R]) insert(ctx context.Context, c store.Conn, p *Pair[L, R]) (
 	}
 	made, err := c.Exec(ctx, sql, args.values...)
 	if store.IsConstraint(err, store.Unique) { // two clients did it at once, and both had read before
-		refusal := j.engine.Style.stored("%s is associated with a %s already", j.left.said(), j.said())
+		refusal := j.engine.Style.stored("%s is associated with a %s already", j.left.title(), j.title())
 		refusal.Err = err
 		return 0, refusal
 	}
@@ -143,20 +143,20 @@ func (j *joint[L, R]) insert(ctx context.Context, c store.Conn, p *Pair[L, R]) (
 func (j *joint[L, R]) drop(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 	return j.change(ctx, r, true, func(ctx context.Context, c store.Conn, p *Pair[L, R]) error {
 		p.Ends = true
-		return j.untie(ctx, c, p, j.LeftColumn+" = $1 AND "+j.RightColumn+" = $2", j.left.Key(p.Left), j.right.Key(p.Right))
+		return j.dissociate(ctx, c, p, j.LeftColumn+" = $1 AND "+j.RightColumn+" = $2", j.left.Key(p.Left), j.right.Key(p.Right))
 	})
 }
 
 func (j *joint[L, R]) dropAll(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 	return j.change(ctx, r, false, func(ctx context.Context, c store.Conn, p *Pair[L, R]) error {
 		p.Ends = true
-		return j.untie(ctx, c, p, j.LeftColumn+" = $1", j.left.Key(p.Left))
+		return j.dissociate(ctx, c, p, j.LeftColumn+" = $1", j.left.Key(p.Left))
 	})
 }
 
-// untie ends the links for which the condition holds. Ending a link that does not exist changes nothing, and only MayEnd of a
+// dissociate ends the links for which the condition holds. Ending a link that does not exist changes nothing, and only MayEnd of a
 // strict link refuses it.
-func (j *joint[L, R]) untie(ctx context.Context, c store.Conn, p *Pair[L, R], condition string, args ...any) error {
+func (j *joint[L, R]) dissociate(ctx context.Context, c store.Conn, p *Pair[L, R], condition string, args ...any) error {
 	if !j.Strict {
 		there, err := store.Get[int](ctx, c, "SELECT count(*) FROM "+j.Table+" WHERE "+condition, args...)
 		if err != nil || there == 0 {
@@ -205,11 +205,11 @@ func (j *joint[L, R]) concludePair(ctx context.Context, c store.Conn, p *Pair[L,
 	return audit.Write(ctx, c, p.Request, change)
 }
 
-// Tie links two objects, as put does, in a transaction of Engine.InTx.
-func Tie[L, R any](ctx context.Context, c store.Conn, e *Engine, r *rest.Request, tenantUUID string, left *L, right *R) error {
+// Associate links two objects, as put does, in a transaction of Engine.InTx.
+func Associate[L, R any](ctx context.Context, c store.Conn, e *Engine, r *rest.Request, tenantUUID string, left *L, right *R) error {
 	j, ok := e.links[[2]reflect.Type{reflect.TypeFor[L](), reflect.TypeFor[R]()}].(*joint[L, R])
 	if !ok {
 		return fmt.Errorf("no link of %T and %T is declared", left, right)
 	}
-	return j.tie(ctx, c, &Pair[L, R]{Request: r, Tenant: tenantUUID, Left: left, Right: right, link: j}, nil)
+	return j.associate(ctx, c, &Pair[L, R]{Request: r, Tenant: tenantUUID, Left: left, Right: right, link: j}, nil)
 }

@@ -42,7 +42,7 @@ func (p Part[T, P]) On(e *Engine) {
 	})
 	e.declare(func() []rest.Operation {
 		k := Of[T](e)
-		k.picturePart(func(o *T) any { return p.Field(o) })
+		k.auditPart(func(o *T) any { return p.Field(o) })
 		schema := rest.SchemaOf[P]()
 		path := "/" + k.Path + "/{" + k.Param + "}/" + p.Path
 		id := cmp.Or(p.ID, k.Singular+"_"+strings.ReplaceAll(p.Path, "/", "_"))
@@ -120,7 +120,7 @@ func (p Part[T, P]) read(k *Collection[T], names *rest.Schema) rest.Handler {
 func (p Part[T, P]) named(schema *rest.Schema, part *P, r *rest.Request) (reflect.Value, error) {
 	property := schema.Property(r.Param(p.Name))
 	if property == nil {
-		return reflect.Value{}, apierr.New(apierr.NotFound, "%s has no such part", title(p.Path))
+		return reflect.Value{}, apierr.New(apierr.NotFound, "%s has no such part", capitalized(p.Path))
 	}
 	return reflect.ValueOf(part).Elem().FieldByIndex(property.Index()), nil
 }

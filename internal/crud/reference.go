@@ -63,7 +63,7 @@ func (e *Engine) refer(ctx context.Context, c store.Conn, col column, scope stri
 	owner, err := store.Get[string](ctx, c, "SELECT CAST("+t.owner()+" AS text) FROM "+t.tableName()+" WHERE "+name+" = $1 AND "+
 		tenant.Below(t.owner(), "$2")+" ORDER BY "+t.owner()+" <> $2 LIMIT 1", value, scope)
 	if errors.Is(err, store.ErrNotFound) {
-		return "", missing(col.name, t.said(), col.name, value)
+		return "", missing(col.name, t.title(), col.name, value)
 	}
 	return owner, err
 }
@@ -80,27 +80,27 @@ func (e *Engine) Has(ctx context.Context, c store.Conn, tenantUUID, path, column
 }
 
 // missing refuses a field of a body that names an object that does not exist, or that the caller does not see.
-func missing(field, said, key string, value any) error {
-	return apierr.New(apierr.Invalid, "field '%s': %s was not found ('%s': %s)", field, said, key, quoted(value))
+func missing(field, title, key string, value any) error {
+	return apierr.New(apierr.Invalid, "field '%s': %s was not found ('%s': %s)", field, title, key, quoted(value))
 }
 
-// pictured is a field that the audit keeps.
-type pictured struct {
+// auditedField is a field that the audit keeps.
+type auditedField struct {
 	name  string
 	index []int
 }
 
-// picturedOf returns the properties that are columns, or that a client may write.
-func picturedOf(schema *rest.Schema, columns []column) []pictured {
+// auditedFields returns the properties that are columns, or that a client may write.
+func auditedFields(schema *rest.Schema, columns []column) []auditedField {
 	kept := map[string]bool{}
 	for _, c := range columns {
 		kept[fmt.Sprint(c.index[0])] = true
 	}
-	var out []pictured
+	var out []auditedField
 	for i := range schema.Properties {
 		p := &schema.Properties[i]
 		if index := p.Index(); len(index) > 0 && (!p.ReadOnly || kept[fmt.Sprint(index[0])]) {
-			out = append(out, pictured{p.Name, index})
+			out = append(out, auditedField{p.Name, index})
 		}
 	}
 	return out

@@ -26,7 +26,7 @@ func (s Style) stored(format string, args ...any) *apierr.Error {
 
 // notFound refuses a path that names nothing. The details show only a well-formed key; any other is null.
 func (k *Collection[T]) notFound(key string, value any) error {
-	e := apierr.New(apierr.NotFound, "%s was not found", k.said())
+	e := apierr.New(apierr.NotFound, "%s was not found", k.title())
 	if key != "" {
 		e.Message += fmt.Sprintf(" ('%s': %s)", key, quoted(value))
 	}
@@ -125,7 +125,7 @@ func (k *Collection[T]) refused(err error, object *T) error {
 	case store.Unique:
 		e = k.duplicate(broken, object)
 	case store.ForeignKey:
-		e = k.engine.Style.stored("%s is associated with something else, or refers to what does not exist", k.said())
+		e = k.engine.Style.stored("%s is associated with something else, or refers to what does not exist", k.title())
 	default:
 		return err // earlier checks should have refused it
 	}
@@ -134,7 +134,7 @@ func (k *Collection[T]) refused(err error, object *T) error {
 }
 
 func (k *Collection[T]) duplicate(broken *store.ConstraintError, object *T) *apierr.Error {
-	e := k.engine.Style.stored("%s already exists", k.said())
+	e := k.engine.Style.stored("%s already exists", k.title())
 	var sent []any // names and values
 	for _, p := range k.clashing(broken) {
 		if e.Details == nil {

@@ -174,7 +174,7 @@ func (r Resource[T]) on(e *Engine) *Collection[T] {
 		k.Owner = tenantColumn
 	}
 	if k.Rel == "" {
-		k.Rel = flat(r.Path)
+		k.Rel = underscored(r.Path)
 	}
 	for alias, name := range r.Aliases {
 		k.byName[alias] = k.byName[name]
@@ -199,7 +199,7 @@ func (r Resource[T]) on(e *Engine) *Collection[T] {
 		})
 	}
 	k.queries = sync.OnceValue(k.makeQueries)
-	k.pictured = picturedOf(k.schema, k.columns)
+	k.audited = auditedFields(k.schema, k.columns)
 	k.refs = refsOf(k.columns, false)
 	k.ownerRefs = refsOf(k.columns, true)
 	return k
@@ -229,7 +229,7 @@ func (k *Collection[T]) check() {
 func (k *Collection[T]) operations() []rest.Operation {
 	e, r := k.engine, &k.Resource
 	one := "/" + r.Path + "/{" + r.Param + "}"
-	plural := flat(r.Path)
+	plural := underscored(r.Path)
 	updated := http.StatusNoContent
 	var updateReply *rest.Schema
 	if e.Style.UpdateReply {
@@ -282,13 +282,13 @@ func accessOf(service, path, name string) string {
 	return service + strings.ReplaceAll(path, "/", ".") + "." + action
 }
 
-// flat returns a path as a name of one word.
-func flat(path string) string { return strings.NewReplacer("/", "_", "-", "_").Replace(path) }
+// underscored returns a path as a name of one word.
+func underscored(path string) string { return strings.NewReplacer("/", "_", "-", "_").Replace(path) }
 
 func spaced(name string) string { return strings.ReplaceAll(name, "_", " ") }
 
-// title returns a name as it begins a sentence.
-func title(name string) string {
+// capitalized returns a name as it begins a sentence.
+func capitalized(name string) string {
 	name = spaced(name)
 	return strings.ToUpper(name[:1]) + name[1:]
 }

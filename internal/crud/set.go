@@ -166,7 +166,7 @@ func (s *setter[N, F]) find(ctx context.Context, c store.Conn, scope string, ite
 			}
 			o := found[by+"="+fmt.Sprint(value)]
 			if o == nil {
-				return nil, missing(s.list.Field, s.far.said(), by, value)
+				return nil, missing(s.list.Field, s.far.title(), by, value)
 			}
 			out = append(out, o)
 		}

@@ -130,10 +130,10 @@ func (k *Collection[T]) record(ctx context.Context, c store.Conn, change *Change
 	a := audit.Change{Tenant: change.Tenant, Resource: k.Path}
 	one := change.New
 	if change.Old != nil {
-		one, a.Before = change.Old, k.picture(change.Old)
+		one, a.Before = change.Old, k.auditData(change.Old)
 	}
 	if change.New != nil {
-		a.After = k.picture(change.New)
+		a.After = k.auditData(change.New)
 	}
 	k.located(&a, one)
 	if change.Old != nil && change.New != nil && reflect.DeepEqual(a.Before, a.After) && k.sameColumns(change.Old, change.New) {
@@ -163,30 +163,30 @@ func (k *Collection[T]) located(a *audit.Change, o *T) {
 	}
 }
 
-// picture returns an object's own data: its columns, and the fields that a client may write.
-func (k *Collection[T]) picture(o *T) map[string]any {
+// auditData returns an object's own data: its columns, and the fields that a client may write.
+func (k *Collection[T]) auditData(o *T) map[string]any {
 	if k.document != nil && k.document.Audited != nil {
 		return k.document.Audited(o)
 	}
 	out := make(map[string]any, len(k.schema.Properties))
 	v := reflect.ValueOf(o).Elem()
-	for i := range k.pictured {
-		p := &k.pictured[i]
+	for i := range k.audited {
+		p := &k.audited[i]
 		out[p.name] = v.FieldByIndex(p.index).Interface()
 	}
 	return out
 }
 
-// picturePart adds a part of the object to the fields that the audit keeps.
-func (k *Collection[T]) picturePart(field func(o *T) any) {
+// auditPart adds a part of the object to the fields that the audit keeps.
+func (k *Collection[T]) auditPart(field func(o *T) any) {
 	o := new(T)
 	for i := range k.schema.Properties {
 		p := &k.schema.Properties[i]
 		if len(p.Index()) == 0 || reflect.ValueOf(o).Elem().FieldByIndex(p.Index()).Addr().Interface() != field(o) {
 			continue
 		}
-		if !slices.ContainsFunc(k.pictured, func(kept pictured) bool { return kept.name == p.Name }) {
-			k.pictured = append(k.pictured, pictured{p.Name, p.Index()})
+		if !slices.ContainsFunc(k.audited, func(kept auditedField) bool { return kept.name == p.Name }) {
+			k.audited = append(k.audited, auditedField{p.Name, p.Index()})
 		}
 	}
 }
