@@ -163,7 +163,7 @@ func TestLDAPConfig(t *testing.T) {
 			t.Errorf("stored: %q, %v", rows, err)
 		}
 		audit := s.do("GET", "/audit?resource=backends&recurse=true", admin, "").List()
-		if *audit.Total < 3 || strings.Contains(fmt.Sprint(audit), secret) {
+		if audit.Total < 3 || strings.Contains(fmt.Sprint(audit), secret) {
 			t.Errorf("audit: %v", audit)
 		}
 		s.do("DELETE", "/backends/ldap", admin, "", resttest.In(acme)).Want(204)

@@ -38,7 +38,7 @@ func TestRecover(t *testing.T) {
 		if method := s.do("GET", "/users/"+ada, admin, "").Text("authentication_method"); method != "native" {
 			t.Errorf("the method is %s", method)
 		}
-		if entries := s.do("GET", "/audit?action=admin_reset_password", admin, "").List(); *entries.Filtered != 1 || entries.Items[0]["object"] != ada {
+		if entries := s.do("GET", "/audit?action=admin_reset_password", admin, "").List(); entries.Filtered != 1 || entries.Items[0]["object"] != ada {
 			t.Errorf("the audit has %v", entries.Items)
 		}
 

@@ -85,7 +85,7 @@ func TestConflictingChanges(t *testing.T) {
 			t.Errorf("statuses %v", got)
 		}
 		s.do("GET", "/policies/"+policy, admin, "").Want(404)
-		if l := s.do("GET", "/users/"+user+"/policies", admin, "").List(); *l.Total != 0 {
+		if l := s.do("GET", "/users/"+user+"/policies", admin, "").List(); l.Total != 0 {
 			t.Errorf("%+v", l)
 		}
 	})

@@ -53,7 +53,7 @@ func TestChangePassword(t *testing.T) {
 		s.lives(mine, false)
 		s.lives(admin, true)
 		entry := s.do("GET", "/audit?action=change_password&order=id&direction=desc", admin, "").List()
-		if *entry.Filtered != 2 || entry.Items[0]["object"] != user || strings.Contains(fmt.Sprint(entry.Items), "newer") {
+		if entry.Filtered != 2 || entry.Items[0]["object"] != user || strings.Contains(fmt.Sprint(entry.Items), "newer") {
 			t.Errorf("the audit has %v", entry.Items)
 		}
 	})

@@ -114,7 +114,7 @@ func TestResetPassword(t *testing.T) {
 		p.login("ada@example.com", "third")
 
 		entries := p.do("GET", "/audit?action=reset_password", p.admin(), "").List()
-		if *entries.Filtered != 3 || entries.Items[0]["object"] != ada || entries.Items[0]["actor_uuid"] != nil {
+		if entries.Filtered != 3 || entries.Items[0]["object"] != ada || entries.Items[0]["actor_uuid"] != nil {
 			t.Errorf("the audit has %v", entries.Items)
 		}
 	})

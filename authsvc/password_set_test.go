@@ -39,7 +39,7 @@ func TestSetPassword(t *testing.T) {
 		set(strings.ToUpper(ada), helper, `null`).Want(204)
 		s.do("POST", "/token", "", "{}", resttest.Basic("ada", "chosen by the helper")).Want(401)
 		entries := s.do("GET", "/audit?action=reset_password", admin, "").List()
-		if *entries.Filtered != 2 || entries.Items[0]["object"] != ada || entries.Items[0]["actor_uuid"] != helperUUID {
+		if entries.Filtered != 2 || entries.Items[0]["object"] != ada || entries.Items[0]["actor_uuid"] != helperUUID {
 			t.Errorf("the audit has %v", entries.Items)
 		}
 

@@ -110,7 +110,7 @@ func TestConfigured(t *testing.T) {
 			t.Errorf("the policy has %s", got)
 		}
 		s.do("DELETE", "/users/"+member+"/policies/"+helpdesk, admin, "").Want(204)
-		if left := s.do("GET", "/groups/"+group+"/policies", admin, "").List(); *left.Total != 0 {
+		if left := s.do("GET", "/groups/"+group+"/policies", admin, "").List(); left.Total != 0 {
 			t.Errorf("the group still gives %v", left.Items)
 		}
 		s.do("PUT", "/groups/"+group, admin, `{"name":"the tenant's own"}`).Want(200)
@@ -119,7 +119,7 @@ func TestConfigured(t *testing.T) {
 		if left := s.do("GET", "/policies", admin, "").List().Column("slug"); slices.Contains(left, "own") || slices.Contains(left, "helpdesk") || len(left) != 2 {
 			t.Errorf("these policies are left: %q", left)
 		}
-		if left := s.do("GET", "/groups?recurse=true", admin, "").List(); *left.Total != 4 {
+		if left := s.do("GET", "/groups?recurse=true", admin, "").List(); left.Total != 4 {
 			t.Errorf("these groups are left: %v", left.Items)
 		}
 	})

@@ -214,15 +214,15 @@ func TestListPolicies(t *testing.T) {
 			t.Run(c.query, func(t *testing.T) {
 				s := s.in(t)
 				l := s.do("GET", "/policies?"+c.query, admin, "").List()
-				if *l.Total != c.total || *l.Filtered != c.filtered || !slices.Equal(l.Column("name"), c.names) {
-					t.Errorf("total %d, filtered %d, %q; want %d, %d, %q", *l.Total, *l.Filtered, l.Column("name"), c.total, c.filtered, c.names)
+				if l.Total != c.total || l.Filtered != c.filtered || !slices.Equal(l.Column("name"), c.names) {
+					t.Errorf("total %d, filtered %d, %q; want %d, %d, %q", l.Total, l.Filtered, l.Column("name"), c.total, c.filtered, c.names)
 				}
 			})
 		}
 		s.do("GET", "/policies?order=config_managed", admin, "").Refused(400, "invalid-list-param")
 
 		mine := s.do("GET", "/users/"+user+"/policies?order=name", admin, "").List()
-		if *mine.Total != 1 || *mine.Filtered != 1 || mine.Column("uuid")[0] != reader {
+		if mine.Total != 1 || mine.Filtered != 1 || mine.Column("uuid")[0] != reader {
 			t.Errorf("the user's policies: %+v", mine)
 		}
 		s.do("GET", "/users/00000000-0000-4000-8000-000000000000/policies", admin, "").Refused(404, "unknown-user")
@@ -252,7 +252,7 @@ func TestReadOnlyPolicy(t *testing.T) {
 		shared := s.do("POST", "/policies", admin, `{"name":"Shared","acl":["confd.users.read"],"shared":true}`).Text("uuid")
 		private := s.do("POST", "/policies", admin, `{"name":"Private"}`).Text("uuid")
 		l := s.do("GET", "/policies", admin, "", resttest.In(below)).List()
-		if !slices.Equal(l.Column("name"), []string{authsvc.AdministratorPolicy, "Shared"}) || *l.Total != 2 {
+		if !slices.Equal(l.Column("name"), []string{authsvc.AdministratorPolicy, "Shared"}) || l.Total != 2 {
 			t.Errorf("policies below: %+v", l)
 		}
 		for _, p := range l.Items {
@@ -327,7 +327,7 @@ func TestGivePolicies(t *testing.T) {
 		user, policy, token := s.account(admin, "ann", "confd.users.read")
 		const nobody = "00000000-0000-4000-8000-000000000000"
 		s.do("PUT", "/users/"+user+"/policies/"+policy, admin, "").Want(204)
-		if l := s.do("GET", "/users/"+user+"/policies", admin, "").List(); *l.Total != 1 {
+		if l := s.do("GET", "/users/"+user+"/policies", admin, "").List(); l.Total != 1 {
 			t.Errorf("given twice: %+v", l)
 		}
 		for _, method := range []string{"PUT", "DELETE"} {

@@ -33,7 +33,7 @@ func TestRegister(t *testing.T) {
 		if got := p.do("GET", "/users/"+user, admin, "", resttest.In(tenant)).Want(200); got.Body != a.Body {
 			t.Errorf("the user is %s, and was answered as %s", got.Body, a.Body)
 		}
-		if groups := p.do("GET", "/users/"+user+"/groups", admin, "", resttest.In(tenant)).List(); *groups.Total != 1 {
+		if groups := p.do("GET", "/users/"+user+"/groups", admin, "", resttest.In(tenant)).List(); groups.Total != 1 {
 			t.Errorf("the user is in %v", groups.Items)
 		}
 		if acl := fmt.Sprint(p.do("GET", "/token/"+p.login("ada", "chosen"), "", "").JSON("data.acl")); acl != "[]" {
@@ -84,7 +84,7 @@ func TestRegisterIsRefused(t *testing.T) {
 		if a.Text("purpose") != "user" || a.JSON("enabled") != true || strings.Contains(a.Body, "00000000-0000") {
 			t.Errorf("the user is %s", a.Body)
 		}
-		if tenants := p.do("GET", "/tenants", admin, "").List(); *tenants.Total != 2 {
+		if tenants := p.do("GET", "/tenants", admin, "").List(); tenants.Total != 2 {
 			t.Errorf("refused accounts left tenants: %v", tenants.Items)
 		}
 		p.settle(authsvc.Settings{SelfRegistration: true})

@@ -62,7 +62,7 @@ func TestNobodyMakesAUserMightierThanThemselves(t *testing.T) {
 				if got := someUUID.ReplaceAllString(a.Want(403).Text("details.required_access"), "ME"); got != c.lacks {
 					t.Errorf("required_access %q, want %q", got, c.lacks)
 				}
-				if l := s.do("GET", "/users", admin, "", resttest.In(tenant)).List(); *l.Total != 0 {
+				if l := s.do("GET", "/users", admin, "", resttest.In(tenant)).List(); l.Total != 0 {
 					t.Errorf("there is %+v", l.Items)
 				}
 			})
@@ -103,7 +103,7 @@ func TestStrangersHoldNothingOfOthers(t *testing.T) {
 			p.do("PUT", "/policies/"+policy, admin, `{"acl":`+jsonList(t, "confd.users.me.#", wide)+`}`).Want(200)
 			register("bob").Refused(404, "not-found")
 		}
-		if l := p.do("GET", "/tenants", admin, "").List(); *l.Total != 2 {
+		if l := p.do("GET", "/tenants", admin, "").List(); l.Total != 2 {
 			t.Errorf("tenants: %+v", l.Items)
 		}
 		p.do("PUT", "/policies/"+policy, admin, `{"acl":["!#","events.calls.me"]}`).Want(200)

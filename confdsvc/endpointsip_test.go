@@ -272,7 +272,7 @@ func TestLineOfSIPEndpoint(t *testing.T) {
 				t.Errorf("%s: %s", path, body)
 			}
 		}
-		if l := c.Get("/lines?protocol=sip&search=PHONE").List(); *l.Total != 1 || l.Items[0]["is_webrtc"] != true {
+		if l := c.Get("/lines?protocol=sip&search=PHONE").List(); l.Total != 1 || l.Items[0]["is_webrtc"] != true {
 			t.Errorf("listed %v", l.Items)
 		}
 		c.Do(http.MethodDelete, line+endpoint, nil).Want(http.StatusBadRequest).Says("Line is associated with a User")

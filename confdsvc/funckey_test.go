@@ -189,7 +189,7 @@ func TestUserFuncKeys(t *testing.T) {
 		}
 		for _, list := range []string{path + "/templates", "/funckeys/templates/" + template.Text("id") + "/users"} {
 			l := c.Get(list).Want(http.StatusOK).List()
-			if *l.Total != 1 || l.Items[0].Text("user_id") != user.Text("id") || l.Items[0].Text("template_id") != template.Text("id") || l.Items[0]["links"] == nil {
+			if l.Total != 1 || l.Items[0].Text("user_id") != user.Text("id") || l.Items[0].Text("template_id") != template.Text("id") || l.Items[0]["links"] == nil {
 				t.Errorf("%s: %v", list, l)
 			}
 		}
@@ -217,7 +217,7 @@ func TestUserFuncKeys(t *testing.T) {
 
 		// Their own keys are no template for others, and no list has them.
 		private := c.Get(path).Object().Text("id")
-		if l := c.Get("/funckeys/templates").List(); *l.Total != 1 {
+		if l := c.Get("/funckeys/templates").List(); l.Total != 1 {
 			t.Errorf("templates: %v", l)
 		}
 		c.Do(http.MethodPut, path+"/templates/"+private, nil).Want(http.StatusBadRequest).
@@ -228,7 +228,7 @@ func TestUserFuncKeys(t *testing.T) {
 		second := c.Create("/funckeys/templates", object{})
 		c.Do(http.MethodPut, path+"/templates/"+second.Text("id"), nil).Want(http.StatusNoContent) // it takes the first one's place
 		c.Do(http.MethodDelete, give, nil).Want(http.StatusNoContent)                              // which is theirs no more
-		if l := c.Get(path + "/templates").List(); *l.Total != 1 || l.Items[0].Text("template_id") != second.Text("id") {
+		if l := c.Get(path + "/templates").List(); l.Total != 1 || l.Items[0].Text("template_id") != second.Text("id") {
 			t.Errorf("%v", l)
 		}
 		c.Do(http.MethodDelete, "/funckeys/templates/"+second.Text("id"), nil).Want(http.StatusNoContent)

@@ -69,7 +69,7 @@ func TestGroup(t *testing.T) {
 			t.Errorf("the extension shows %v", shown)
 		}
 		for _, query := range []string{"exten=2001", "search=2001", "search=OLD%20NAME&order=exten", "id=" + group.Text("id"), "name=" + group.Text("name")} {
-			if l := c.Get("/groups?" + query).List(); *l.Total < 1 || l.Items[0].Text("uuid") != group.Text("uuid") {
+			if l := c.Get("/groups?" + query).List(); l.Total < 1 || l.Items[0].Text("uuid") != group.Text("uuid") {
 				t.Errorf("%s: %v", query, l.Items)
 			}
 		}

@@ -82,12 +82,12 @@ func TestIncall(t *testing.T) {
 			t.Errorf("the extension shows %v", shown)
 		}
 		for _, query := range []string{"user_id=" + user.Text("id"), "exten=0133445551", "search=44555", "order=exten", "order=user_id"} {
-			if l := c.Get("/incalls?" + query).List(); *l.Total != 1 || l.Items[0].Text("id") != incall.Text("id") {
+			if l := c.Get("/incalls?" + query).List(); l.Total != 1 || l.Items[0].Text("id") != incall.Text("id") {
 				t.Errorf("%s: %v", query, l.Items)
 			}
 		}
 		for _, query := range []string{"user_id=" + other.Text("id"), "user_id=x", "user_id=1e0", "exten=4455", "search=zzz"} {
-			if l := c.Get("/incalls?" + query).List(); *l.Total != 0 {
+			if l := c.Get("/incalls?" + query).List(); l.Total != 0 {
 				t.Errorf("%s: %v", query, l.Items)
 			}
 		}
@@ -128,7 +128,7 @@ func TestIncallsThatAreRefused(t *testing.T) {
 			c.Do(http.MethodPut, "/incalls/"+incall.Text("id"), object{"destination": destination}).Want(http.StatusBadRequest)
 		}
 		c.Do(http.MethodPost, "/incalls", object{}).Want(http.StatusBadRequest).Says("Input Error - destination")
-		if l := c.Get("/incalls").List(); *l.Total != 1 || fmt.Sprint(l.Items[0]["destination"]) != "map[type:none]" {
+		if l := c.Get("/incalls").List(); l.Total != 1 || fmt.Sprint(l.Items[0]["destination"]) != "map[type:none]" {
 			t.Errorf("a refused request left %v", l.Items)
 		}
 	})

@@ -40,11 +40,11 @@ func TestTelephone(t *testing.T) {
 		c.Do(http.MethodPut, line+"/endpoints/custom/"+e.Text("id"), nil).Want(http.StatusNoContent)
 		c.Do(http.MethodPut, line+"/extensions/"+x.Text("id"), nil).Want(http.StatusNoContent)
 		c.Do(http.MethodPut, user+"/lines/"+l.Text("id"), nil).Want(http.StatusNoContent)
-		if free := c.Get("/contexts/" + in.Text("id") + "/ranges/user").List(); *free.Total != 2 || free.Items[0].Text("end") != "1000" || free.Items[1].Text("start") != "1002" {
+		if free := c.Get("/contexts/" + in.Text("id") + "/ranges/user").List(); free.Total != 2 || free.Items[0].Text("end") != "1000" || free.Items[1].Text("start") != "1002" {
 			t.Errorf("free numbers: %v", free.Items)
 		}
 		for path, want := range map[string]object{"/users?search=1001": u, "/lines?search=1001&order=exten": l, "/extensions?type=internal&order=type": x} {
-			if found := c.Get(path).List(); *found.Total != 1 || found.Items[0].Text("id") != want.Text("id") {
+			if found := c.Get(path).List(); found.Total != 1 || found.Items[0].Text("id") != want.Text("id") {
 				t.Errorf("%s: %v", path, found.Items)
 			}
 		}

@@ -38,7 +38,7 @@ func TestRegistrars(t *testing.T) {
 		}
 		master.Do(http.MethodPut, one, object{"id": "other", "name": "Büro", "backup_host": "::1", "backup_port": 5060}).Want(http.StatusNoContent)
 		for query, want := range map[string]int{"": 2, "?search=buro": 1, "?search=5060": 1, "?search=EXAMPLE.org": 1, "?main_host=1.2.3.4": 1, "?deletable=false": 1, "?limit=1": 2} {
-			if l := master.Get("/registrars" + query).List(); *l.Total != want {
+			if l := master.Get("/registrars" + query).List(); l.Total != want {
 				t.Errorf("%s: %v", query, l.Items)
 			}
 		}
@@ -82,7 +82,7 @@ func TestExtensionFeatures(t *testing.T) {
 		dnd := a.Get("/extensions/features?feature=enablednd&order=feature").List().Items[0]
 		one := "/extensions/features/" + dnd.Text("uuid")
 		a.Get(one).Want(http.StatusOK)
-		if dnd.Text("exten") != "*25" || dnd["enabled"] != true || dnd.Text("context") != "xivo-features" || *a.Get("/extensions/features?search=*25").List().Total != 1 {
+		if dnd.Text("exten") != "*25" || dnd["enabled"] != true || dnd.Text("context") != "xivo-features" || a.Get("/extensions/features?search=*25").List().Total != 1 {
 			t.Errorf("%v", dnd)
 		}
 		a.Do(http.MethodPut, one, object{"exten": "*99"}).Want(http.StatusForbidden).Says("master tenant")

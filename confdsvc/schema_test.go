@@ -121,13 +121,13 @@ func TestSearchedColumns(t *testing.T) {
 				if slices.Contains(searched.found, term) {
 					want = 1
 				}
-				if l := c.Do("GET", path, nil, resttest.Query("search", term)).List(); *l.Total != want {
-					t.Errorf("%s?search=%s: total %d, want %d", path, term, *l.Total, want)
+				if l := c.Do("GET", path, nil, resttest.Query("search", term)).List(); l.Total != want {
+					t.Errorf("%s?search=%s: total %d, want %d", path, term, l.Total, want)
 				}
 			}
 		}
 		c.Do("PUT", "/users/"+u.Text("id"), object{"lastname": "Ünlü"}).Want(204)
-		if l := c.Get("/users?search=unlu").List(); *l.Total != 1 {
+		if l := c.Get("/users?search=unlu").List(); l.Total != 1 {
 			t.Error("the kept column does not follow an update")
 		}
 	})

@@ -56,7 +56,7 @@ func TestTenantBegins(t *testing.T) {
 		again := newService(t, db)
 		c = resttest.To(t, again, prefix, c.Principal)
 		of = c.Get("/tenants/" + w.tenants["a"]).Object()
-		if total := *c.Get("/endpoints/sip/templates").List().Total; total != 4 || of["meeting_guest_sip_template_uuid"] != nil || of["sip_templates_generated"] != true {
+		if total := c.Get("/endpoints/sip/templates").List().Total; total != 4 || of["meeting_guest_sip_template_uuid"] != nil || of["sip_templates_generated"] != true {
 			t.Errorf("%d templates are left, the tenant is %v", total, of)
 		}
 	})
@@ -78,7 +78,7 @@ func TestTenantsAreShown(t *testing.T) {
 		shown := func(c *resttest.Client, path string, want ...string) {
 			t.Helper()
 			l := c.Get(path).List()
-			if *l.Total != len(want) || len(l.Items) != len(want) {
+			if l.Total != len(want) || len(l.Items) != len(want) {
 				t.Errorf("%s: %v", path, l.Items)
 			}
 			for _, tenant := range want {
@@ -148,7 +148,7 @@ func TestTenantBeginsOnce(t *testing.T) {
 				})
 			}
 			all.Wait()
-			if l := resttest.To(t, nodes[0], prefix, &p).Get("/endpoints/sip/templates").List(); *l.Total != 5 {
+			if l := resttest.To(t, nodes[0], prefix, &p).Get("/endpoints/sip/templates").List(); l.Total != 5 {
 				t.Errorf("%v", l.Column("label"))
 			}
 		}

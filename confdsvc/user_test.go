@@ -175,8 +175,8 @@ func TestNotAvailableYet(t *testing.T) {
 		}
 		c.Get("/users?view=summary").Want(http.StatusBadRequest).Says("view")
 		c.Get("/users?view=x&view=y").Want(http.StatusBadRequest).Says("view")
-		if l := c.Get("/users").List(); *l.Total != 1 {
-			t.Errorf("a refused create made something: total %d", *l.Total)
+		if l := c.Get("/users").List(); l.Total != 1 {
+			t.Errorf("a refused create made something: total %d", l.Total)
 		}
 	})
 }

@@ -15,7 +15,7 @@ func TestOutgoingCallerIDs(t *testing.T) {
 		c := w.as(t, "a")
 		user := c.Create("/users", object{"firstname": "Al"})
 		path := "/users/" + user.Text("uuid") + "/callerids/outgoing"
-		if l := c.Get(path).List(); *l.Total != 1 || !reflect.DeepEqual(l.Column("type"), []string{"anonymous"}) {
+		if l := c.Get(path).List(); l.Total != 1 || !reflect.DeepEqual(l.Column("type"), []string{"anonymous"}) {
 			t.Errorf("%v", l)
 		}
 		from := c.Create("/contexts", object{"label": "From outside", "type": "incall", "incall_ranges": []any{object{"start": "5000", "end": "5999"}}})
@@ -34,7 +34,7 @@ func TestOutgoingCallerIDs(t *testing.T) {
 		for _, id := range l.Items {
 			got = append(got, id.Text("type")+" "+id.Text("number"))
 		}
-		if want := []string{"main +5009", "associated 5002", "associated 5001", "shared 5008"}; *l.Total != 5 || !reflect.DeepEqual(got[:4], want) {
+		if want := []string{"main +5009", "associated 5002", "associated 5001", "shared 5008"}; l.Total != 5 || !reflect.DeepEqual(got[:4], want) {
 			t.Errorf("%v", got)
 		}
 		if last := l.Items[4]; last["type"] != "anonymous" || len(last) != 1 {

@@ -152,7 +152,7 @@ func TestUserVoicemails(t *testing.T) {
 		put := func(u, v object) answer { t.Helper(); return c.Do(http.MethodPut, at(u, v), nil) }
 		byUUID := "/users/" + user.Text("uuid")
 
-		if l := c.Get(byUUID + "/voicemails").List(); *l.Total != 0 {
+		if l := c.Get(byUUID + "/voicemails").List(); l.Total != 0 {
 			t.Errorf("voicemails of a user without: %v", l)
 		}
 		c.Get(byUUID + "/voicemail").Want(http.StatusNotFound).Says("was not found")
@@ -181,7 +181,7 @@ func TestUserVoicemails(t *testing.T) {
 		if want := map[string]any{"uuid": user["uuid"], "firstname": "Al", "lastname": "B", "links": link}; len(users) != 2 || !reflect.DeepEqual(users[0], want) {
 			t.Errorf("voicemail.users is %v, want %v first", users, want)
 		}
-		if l := c.Get(byUUID + "/voicemails").List(); *l.Total != 1 || !reflect.DeepEqual(l.Items[0], full) {
+		if l := c.Get(byUUID + "/voicemails").List(); l.Total != 1 || !reflect.DeepEqual(l.Items[0], full) {
 			t.Errorf("%v", l)
 		}
 		if one := c.Get(byUUID + "/voicemail").Want(http.StatusOK).Object(); !reflect.DeepEqual(one, full) {
@@ -227,8 +227,8 @@ func TestCreateUserVoicemail(t *testing.T) {
 		c.Do(http.MethodPost, path, voicemail("2")).Want(http.StatusBadRequest).Says("User is associated with a Voicemail")
 		c.Do(http.MethodPost, "/users/9999/voicemails", voicemail("2")).Want(http.StatusNotFound).Says("User was not found")
 		c.Do(http.MethodPost, path, object{}).Want(http.StatusBadRequest).Says("name: Is required")
-		if l := c.Get("/voicemails?recurse=true").List(); *l.Total != 1 {
-			t.Errorf("a refused create left a voicemail: total %d", *l.Total)
+		if l := c.Get("/voicemails?recurse=true").List(); l.Total != 1 {
+			t.Errorf("a refused create left a voicemail: total %d", l.Total)
 		}
 	})
 }

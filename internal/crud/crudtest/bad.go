@@ -37,8 +37,8 @@ func (x *trial) badBodies() {
 	}
 	x.a.Do(http.MethodPut, path, nil).Want(http.StatusBadRequest) // no body has no media type either
 	x.same("refused updates", x.a.Get(path).Object(), o)
-	if l := x.a.Get(x.all()).List(); *l.Total != 1 {
-		x.Errorf("refused creates made something: total %d", *l.Total)
+	if l := x.a.Get(x.all()).List(); l.Total != 1 {
+		x.Errorf("refused creates made something: total %d", l.Total)
 	}
 }
 

@@ -74,7 +74,7 @@ func (x *trial) createAndRead() {
 		}
 	}
 	x.readsAs(o, made)
-	if l := x.a.Get(x.all()).List(); *l.Total != 1 || !reflect.DeepEqual(l.Items, []Object{o}) {
+	if l := x.a.Get(x.all()).List(); l.Total != 1 || !reflect.DeepEqual(l.Items, []Object{o}) {
 		x.Errorf("the list is %v", l.Items)
 	}
 	again := x.a.Create(x.all(), x.create(x.minimal(x.a, nil), o)) // clients can create from what they read

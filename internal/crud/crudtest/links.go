@@ -120,12 +120,12 @@ func (x *linkTrial) makeAndEnd() {
 		x.Errorf("%s: the right side does not show it", x.l.Path)
 	}
 	if x.may("list") {
-		if l := x.a.Get(x.below(left)).List(); *l.Total != 1 || x.right.at(l.Items[0]) != rightPath {
+		if l := x.a.Get(x.below(left)).List(); l.Total != 1 || x.right.at(l.Items[0]) != rightPath {
 			x.Errorf("%s: the list is %v", x.l.Path, l.Items)
 		}
 	}
 	if x.may("list_back") {
-		if l := x.a.Get(rightPath + "/" + x.l.Left).List(); *l.Total != 1 || x.left.at(l.Items[0]) != leftPath {
+		if l := x.a.Get(rightPath + "/" + x.l.Left).List(); l.Total != 1 || x.left.at(l.Items[0]) != leftPath {
 			x.Errorf("%s: the list back is %v", x.l.Path, l.Items)
 		}
 	}
@@ -236,12 +236,12 @@ func (x *linkTrial) linkedAcross() {
 			if !x.may(operation) {
 				continue
 			}
-			if l := x.a.Get(path[0] + "/" + path[1]).List(); *l.Total != 1 {
+			if l := x.a.Get(path[0] + "/" + path[1]).List(); l.Total != 1 {
 				x.Errorf("%s across tenants: %s shows %v", x.l.Path, operation, l.Items)
 			}
 			if x.a1.Get(path[0]).Status == http.StatusNotFound {
 				x.a1.Get(path[0] + "/" + path[1]).Want(http.StatusNotFound)
-			} else if l := x.a1.Get(path[0] + "/" + path[1]).List(); *l.Total != 0 || len(l.Items) != 0 {
+			} else if l := x.a1.Get(path[0] + "/" + path[1]).List(); l.Total != 0 || len(l.Items) != 0 {
 				x.Errorf("%s across tenants: %s shows the tenant below %v", x.l.Path, operation, l.Items)
 			}
 		}
@@ -371,9 +371,9 @@ func (x *linkTrial) createLinked() {
 	}
 	x.same("made by the left side", x.a.Get(x.right.at(made)).Want(http.StatusOK).Object(), made)
 	if x.l.LeftHas == crud.AtMostOne {
-		total := *x.a.Get(x.right.all()).List().Total
+		total := x.a.Get(x.right.all()).List().Total
 		x.a.Do(http.MethodPost, x.below(left), x.right.minimal(x.a, nil)).Want(http.StatusBadRequest).Says("is associated with")
-		if now := *x.a.Get(x.right.all()).List().Total; now != total {
+		if now := x.a.Get(x.right.all()).List().Total; now != total {
 			x.Errorf("%s: a refused create left an object", x.l.Path)
 		}
 	}

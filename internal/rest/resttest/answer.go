@@ -121,12 +121,12 @@ func (a Answer) Object() Object {
 	return o
 }
 
-// List returns the body, a list.
+// List returns the body, a list. It fails the test if total or items are missing.
 func (a Answer) List() List {
 	a.T.Helper()
-	var l List
+	l := List{Total: -1, Filtered: -1}
 	Decode(a.T, a.Want(http.StatusOK).Body, &l)
-	if l.Total == nil || l.Items == nil {
+	if l.Total < 0 || l.Items == nil {
 		a.T.Fatalf("%s: a list has total and items: %s", a.Asked, a.Body)
 	}
 	return l
@@ -171,10 +171,10 @@ func Normal(value any) any {
 	return out
 }
 
-// List is the body of a list.
+// List is the body of a list. Filtered is -1 if the body does not have it.
 type List struct {
-	Total    *int     `json:"total"`
-	Filtered *int     `json:"filtered"`
+	Total    int      `json:"total"`
+	Filtered int      `json:"filtered"`
 	Items    []Object `json:"items"`
 }
 
