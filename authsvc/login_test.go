@@ -135,7 +135,7 @@ func TestLoginsAreShed(t *testing.T) {
 	for range clients {
 		all.Go(func() { answers <- s.do("POST", "/token", "", "{}", resttest.Basic("admin", "x")) })
 	}
-	shed := 0
+	throttled := 0
 	for range clients - places - queue { // these return while every place is taken
 		a := <-answers
 		if a.Status == 503 { // it found a place, but was too late for the database's one writer: on a slow machine
@@ -144,10 +144,10 @@ func TestLoginsAreShed(t *testing.T) {
 		if a.Status != 429 || a.Header.Get("Retry-After") != "2" || a.Text("error_id") != "too-many-requests" {
 			t.Fatalf("%d, Retry-After %q: %s", a.Status, a.Header.Get("Retry-After"), a.Body)
 		}
-		shed++
+		throttled++
 	}
-	if shed < clients/2 {
-		t.Errorf("%d of %d were told to come again", shed, clients)
+	if throttled < clients/2 {
+		t.Errorf("%d of %d were told to come again", throttled, clients)
 	}
 	// On a slow machine some may have been refused because they waited too long.
 	for n, waiting := s.svc.Hashing(); n < places && len(answers) < places+queue; n, waiting = s.svc.Hashing() { // some may not have come to it yet

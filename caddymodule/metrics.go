@@ -113,7 +113,7 @@ var cacheCounters = []struct {
 	{counterDesc("lookups_total", "Look-ups at the token source."), func(s tokens.Stats) uint64 { return s.Loads }},
 	{counterDesc("lookup_errors_total", "Look-ups that the token source could not answer."), func(s tokens.Stats) uint64 { return s.LoadErrors }},
 	{counterDesc("unknown_total", "Look-ups of tokens that the source does not know."), func(s tokens.Stats) uint64 { return s.Unknown }},
-	{counterDesc("shed_total", "Look-ups refused because too many unknown tokens were tried."), func(s tokens.Stats) uint64 { return s.Shed }},
+	{counterDesc("throttled_total", "Look-ups refused because too many unknown tokens were tried."), func(s tokens.Stats) uint64 { return s.Throttled }},
 	{counterDesc("forgets_total", "Revocations and changes that were heard of."), func(s tokens.Stats) uint64 { return s.Forgets }},
 }
 

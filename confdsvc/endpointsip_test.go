@@ -23,7 +23,7 @@ func init() {
 		Except: []string{"templates", "transport"}, // another test covers these
 	}
 	samples["endpoints/sip"] = sample
-	sample.Begun = true
+	sample.Preset = true
 	samples["endpoints/sip/templates"] = sample
 	samples["sip/transports"] = crudtest.Resource{
 		Minimal: func(_ *crudtest.Client, n int) object { return object{"name": fmt.Sprintf("transport%d", n)} },

@@ -10,7 +10,7 @@ import (
 	"github.com/ringfence/ringfence/internal/tenant"
 )
 
-// Tenant is a tenant of the authentication service, with the SIP templates that it began with. Deleted ones are null.
+// Tenant is a tenant of the authentication service, with its default SIP templates. Deleted ones are null.
 type Tenant struct {
 	UUID              string  `db:"uuid" json:"uuid" format:"uuid" readOnly:"true"`
 	Generated         bool    `json:"sip_templates_generated" readOnly:"true"`
@@ -34,52 +34,52 @@ func declareTenants(e *crud.Engine) {
 			return nil
 		},
 	})
-	b := &beginnings{db: func() store.DB { return e.DB }}
-	e.Enter = b.enter
+	defaults := &tenantDefaults{db: func() store.DB { return e.DB }}
+	e.Enter = defaults.ensure
 }
 
-// beginnings makes sure that each tenant gets its first objects before anything else is done in it, however and wherever it was
-// created: here, by another node, by another auth server, or by a release without beginnings.
-type beginnings struct {
+// tenantDefaults creates the default objects of each tenant before anything else is done in it, however and wherever the tenant was
+// created: here, by another node, by another auth server, or by a release without default objects.
+type tenantDefaults struct {
 	db func() store.DB
-	// begun are tenants that have begun. No UUID is used twice, so an entry stays true.
-	begun sync.Map
+	// complete are tenants that have got their defaults. No UUID is used twice, so an entry stays true.
+	complete sync.Map
 }
 
-func (b *beginnings) enter(ctx context.Context, r *rest.Request, tenantUUID string) error {
+// ensure gives the tenant of a request its defaults. It is the Enter of the engine.
+func (d *tenantDefaults) ensure(ctx context.Context, r *rest.Request, tenantUUID string) error {
 	if r.Op().Tag == "tenants" { // the list shows those below too
-		missing, err := store.Select[string](ctx, b.db(), `SELECT CAST(uuid AS text) FROM auth_tenant WHERE `+tenant.Below("uuid", "$1")+`
+		missing, err := store.Select[string](ctx, d.db(), `SELECT CAST(uuid AS text) FROM auth_tenant WHERE `+tenant.Below("uuid", "$1")+`
 			AND NOT EXISTS (SELECT 1 FROM confd_tenant b WHERE b.uuid = auth_tenant.uuid)`, tenantUUID)
 		if err != nil {
 			return err
 		}
 		for _, one := range missing {
-			if err := b.begin(ctx, one); err != nil {
+			if err := d.create(ctx, one); err != nil {
 				return err
 			}
 		}
 	}
-	if _, ok := b.begun.Load(tenantUUID); ok {
+	if _, ok := d.complete.Load(tenantUUID); ok {
 		return nil
 	}
-	return b.begin(ctx, tenantUUID)
+	return d.create(ctx, tenantUUID)
 }
 
-// begin gives a tenant its first objects, unless it has had them: all in one transaction, or nothing. If several calls run at
+// create gives a tenant its default objects, unless it has had them: all in one transaction, or nothing. If several calls run at
 // once, on any nodes, one does it, and the others find it done. Deleted objects do not come back.
-// whatever nodes, one does it, and the others find it done. What is deleted later does not come back.
-func (b *beginnings) begin(ctx context.Context, tenantUUID string) error {
-	there, err := store.Get[int](ctx, b.db(), `SELECT count(*) FROM confd_tenant WHERE uuid = $1`, tenantUUID)
+func (d *tenantDefaults) create(ctx context.Context, tenantUUID string) error {
+	there, err := store.Get[int](ctx, d.db(), `SELECT count(*) FROM confd_tenant WHERE uuid = $1`, tenantUUID)
 	if err != nil {
 		return err
 	}
 	if there == 0 {
-		err = b.db().InTx(ctx, func(ctx context.Context, c store.Conn) error {
+		err = d.db().InTx(ctx, func(ctx context.Context, c store.Conn) error {
 			fresh, err := c.Exec(ctx, `INSERT INTO confd_tenant (uuid) SELECT uuid FROM auth_tenant WHERE uuid = $1 ON CONFLICT DO NOTHING`, tenantUUID)
 			if err != nil || fresh == 0 {
 				return err
 			}
-			return beginTemplates(ctx, c, tenantUUID)
+			return createDefaultTemplates(ctx, c, tenantUUID)
 		})
 		if store.IsConstraint(err, store.ForeignKey) {
 			return nil // the tenant was deleted meanwhile
@@ -88,6 +88,6 @@ func (b *beginnings) begin(ctx context.Context, tenantUUID string) error {
 			return err
 		}
 	}
-	b.begun.Store(tenantUUID, true)
+	d.complete.Store(tenantUUID, true)
 	return nil
 }

@@ -122,8 +122,8 @@ func TestDocumentsAreTold(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.svc = svc
-		var told []crud.Told
-		e.Told = func(changes []crud.Told) { told = append(told, changes...) }
+		var notified []crud.Event
+		e.Notify = func(events []crud.Event) { notified = append(notified, events...) }
 		w.want(200, "GET", "/paper", "")
 		w.want(204, "PUT", "/paper", `{"title":"a"}`)
 		w.want(204, "PUT", "/paper", `{"title":"a"}`)
@@ -135,15 +135,15 @@ func TestDocumentsAreTold(t *testing.T) {
 		if got := w.want(200, "GET", "/papers/right/first", ""); got["title"] != "c" || got["pages"] != 3.0 {
 			t.Errorf("another drawer has %v", got)
 		}
-		want := []crud.Told{
+		want := []crud.Event{
 			{Resource: "paper", Key: "paper", Tenant: w.tenant},
 			{Resource: "papers/first", Key: "left", Tenant: w.tenant},
 			{Resource: "papers/first", Key: "right", Tenant: w.tenant},
 			{Resource: "papers/first", Key: "left", Tenant: w.tenant},
 			{Resource: "the/masters", Key: "paper", Tenant: w.tenant},
 		}
-		if !slices.Equal(told, want) {
-			t.Errorf("told %v\nwant %v", told, want)
+		if !slices.Equal(notified, want) {
+			t.Errorf("notified %v\nwant %v", notified, want)
 		}
 	})
 }

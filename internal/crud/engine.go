@@ -21,9 +21,9 @@ type Engine struct {
 	Style   Style
 	// Enter, if set, runs before anything else that a request does in its tenant.
 	Enter func(ctx context.Context, r *rest.Request, tenantUUID string) error
-	// Told receives the changes of each transaction after its commit, and before the client gets the reply. It must not block. A
-	// process that dies between the two has told nobody: anything derived from the data must be rebuilt at the start.
-	Told func(changes []Told)
+	// Notify receives the changes of each transaction after its commit, and before the client gets the reply. It must not block. A
+	// process that dies between the two has notified nobody: anything derived from the data must be rebuilt at the start.
+	Notify func(events []Event)
 
 	collections map[reflect.Type]any    // *Collection[T], by T
 	byPath      map[string]table        // the same, as a ref tag names them
@@ -33,8 +33,8 @@ type Engine struct {
 	declared    []func() []rest.Operation
 }
 
-// Told is one committed change: an object, or its links, were created, changed or deleted.
-type Told struct {
+// Event is one committed change: an object, or its links, were created, changed or deleted.
+type Event struct {
 	// Resource is the path of the collection: "users"; Key is the object's first key; Tenant is the tenant that owns it.
 	Resource, Key, Tenant string
 }
@@ -103,7 +103,7 @@ func (e *Engine) begin(ctx context.Context, r *rest.Request) (scope string, sent
 // transaction holds the work to do after a transaction has committed.
 type transaction struct {
 	committed []func()
-	told      []Told
+	events    []Event
 }
 
 type transactionKey struct{}
@@ -122,8 +122,8 @@ func (e *Engine) InTx(ctx context.Context, fn func(ctx context.Context, c store.
 	for _, committed := range tx.committed {
 		committed()
 	}
-	if e.Told != nil && len(tx.told) > 0 {
-		e.Told(tx.told)
+	if e.Notify != nil && len(tx.events) > 0 {
+		e.Notify(tx.events)
 	}
 	return nil
 }
@@ -134,10 +134,10 @@ func afterCommit(ctx context.Context, fn func()) {
 	tx.committed = append(tx.committed, fn)
 }
 
-// tell registers the change to be told after the transaction of ctx has committed.
-func tell(ctx context.Context, change Told) {
+// emit registers the event for Notify, after the transaction of ctx has committed.
+func emit(ctx context.Context, event Event) {
 	tx := ctx.Value(transactionKey{}).(*transaction)
-	tx.told = append(tx.told, change)
+	tx.events = append(tx.events, event)
 }
 
 // Style holds the differences between the services. Each service sets it once, in its description.

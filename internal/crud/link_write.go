@@ -175,7 +175,7 @@ func (j *joint[L, R]) dissociate(ctx context.Context, c store.Conn, p *Pair[L, R
 	return j.concludePair(ctx, c, p)
 }
 
-// concludePair ends every change of a link: it runs the hooks, and keeps the change in the audit and tells it.
+// concludePair ends every change of a link: it runs the hooks, and keeps the change in the audit and emits its events.
 func (j *joint[L, R]) concludePair(ctx context.Context, c store.Conn, p *Pair[L, R]) error {
 	if j.Changed != nil {
 		if err := j.Changed(ctx, c, p); err != nil {
@@ -186,7 +186,7 @@ func (j *joint[L, R]) concludePair(ctx context.Context, c store.Conn, p *Pair[L,
 		afterCommit(ctx, func() { j.Committed(p) })
 	}
 	left := fmt.Sprint(j.left.Key(p.Left))
-	tell(ctx, Told{Resource: j.left.Path, Key: left, Tenant: j.left.tenantOf(p.Left)})
+	emit(ctx, Event{Resource: j.left.Path, Key: left, Tenant: j.left.tenantOf(p.Left)})
 	pair := map[string]any{j.left.Singular: j.left.Key(p.Left)}
 	change := audit.Change{
 		Tenant: cmp.Or(j.left.tenantOf(p.Left), p.Tenant), Resource: j.left.Path + "/" + j.Path, Object: left,
@@ -194,7 +194,7 @@ func (j *joint[L, R]) concludePair(ctx context.Context, c store.Conn, p *Pair[L,
 	}
 	if p.Right != nil {
 		right := fmt.Sprint(j.right.Key(p.Right))
-		tell(ctx, Told{Resource: j.right.Path, Key: right, Tenant: j.right.tenantOf(p.Right)})
+		emit(ctx, Event{Resource: j.right.Path, Key: right, Tenant: j.right.tenantOf(p.Right)})
 		pair[j.right.Singular] = j.right.Key(p.Right)
 		change.Object += "/" + right
 		change.Keys = append(change.Keys, j.right.aliases(p.Right).keys)

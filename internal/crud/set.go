@@ -313,10 +313,10 @@ func (s *setter[N, F]) conclude(ctx context.Context, c store.Conn, r *rest.Reque
 		return nil
 	}
 	for _, far := range slices.Concat(before, after) {
-		tell(ctx, Told{Resource: s.far.Path, Key: far.Key, Tenant: s.near.tenantOf(near)})
+		emit(ctx, Event{Resource: s.far.Path, Key: far.Key, Tenant: s.near.tenantOf(near)})
 	}
 	key := fmt.Sprint(s.near.Key(near))
-	tell(ctx, Told{Resource: s.near.Path, Key: key, Tenant: s.near.tenantOf(near)})
+	emit(ctx, Event{Resource: s.near.Path, Key: key, Tenant: s.near.tenantOf(near)})
 	return audit.Write(ctx, c, r, audit.Change{
 		Tenant: cmp.Or(s.near.tenantOf(near), scope), Resource: s.near.Path + "/" + s.list.Path, Object: key, Keys: [][]string{s.near.aliases(near).keys},
 		Before: map[string]any{s.list.Field: before}, After: map[string]any{s.list.Field: after},

@@ -139,7 +139,7 @@ func (k *Collection[T]) record(ctx context.Context, c store.Conn, change *Change
 	if change.Old != nil && change.New != nil && reflect.DeepEqual(a.Before, a.After) && k.sameColumns(change.Old, change.New) {
 		return nil
 	}
-	tell(ctx, Told{Resource: a.Resource, Key: a.Object, Tenant: k.tenantOf(one)})
+	emit(ctx, Event{Resource: a.Resource, Key: a.Object, Tenant: k.tenantOf(one)})
 	return audit.Write(ctx, c, change.Request, a)
 }
 

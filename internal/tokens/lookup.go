@@ -34,8 +34,8 @@ func (c *Cache) lookUp(ctx context.Context, token string, d Digest, seen bool) (
 			return nil, ErrUnknown
 		}
 		if !seen && !c.ration.left(now, c.options.From(ctx), &d) {
-			c.count.shed.Add(1)
-			return nil, errShed()
+			c.count.throttled.Add(1)
+			return nil, errThrottled()
 		}
 		var o outcome
 		select {

@@ -118,7 +118,7 @@ const (
 // look reports whether the secret is known; Look returns its error.
 func (r *Ration) Look(ctx context.Context, from From, d Digest, look func() (known bool, err error)) error {
 	if !r.left(r.Now(), from, &d) {
-		return errShed()
+		return errThrottled()
 	}
 	giveBack, err := r.take(ctx, from)
 	if err != nil {
@@ -270,8 +270,8 @@ func (r *Ration) take(ctx context.Context, from From) (giveBack func(), err erro
 	}
 }
 
-// errShed refuses a secret that this node has never seen while too many unknown ones are tried.
-func errShed() error {
+// errThrottled refuses a secret that this node has never seen while too many unknown ones are tried.
+func errThrottled() error {
 	return &apierr.Error{
 		Kind:       apierr.TooMany,
 		Message:    "Too many unknown tokens are being tried; try again in a moment",

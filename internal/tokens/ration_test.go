@@ -35,10 +35,10 @@ func isShed(err error) bool {
 func (f *fixture) flood(t *testing.T, address string) {
 	t.Helper()
 	looked := 0
-	for shed := 0; shed < 20; {
+	for throttled := 0; throttled < 20; {
 		_, err := f.Principal(from(t, address), tokens.New())
 		if isShed(err) {
-			shed++
+			throttled++
 			continue
 		}
 		if looked++; looked > 10_000 {
@@ -80,16 +80,16 @@ func TestFloodFromOneNetwork(t *testing.T) {
 				}
 				f.clock.forward(600 * time.Millisecond)
 				f.flood(t, c.flood)
-				shed := 0
+				throttled := 0
 				for _, token := range live { // but clients come again, as the reply tells them
 					if _, err := f.Principal(from(t, c.flood), token); isShed(err) {
-						shed++
+						throttled++
 					} else if err != nil {
 						t.Errorf("%s: %v", c.flood, err)
 					}
 				}
-				if shed > 2 { // by chance, another secret may have taken a slot
-					t.Errorf("%s: %d of %d are refused again", c.flood, shed, len(live))
+				if throttled > 2 { // by chance, another secret may have taken a slot
+					t.Errorf("%s: %d of %d are refused again", c.flood, throttled, len(live))
 				}
 				f.clock.forward(time.Second)
 				if _, err := f.Principal(from(t, c.flood), f.issue(alice)); err != nil {

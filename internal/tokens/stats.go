@@ -10,7 +10,7 @@ type Stats struct {
 	Hits         uint64 // found in the cache
 	Misses       uint64 // not found: the source was asked, or its last "unknown" was repeated
 	NegativeHits uint64 // of the misses: refused from the short memory of unknown tokens
-	Shed         uint64 // of the misses: refused because too many unknown tokens were tried
+	Throttled    uint64 // of the misses: refused because too many unknown tokens were tried
 	Loads        uint64 // look-ups at the source, also those in the background
 	LoadErrors   uint64 // of the loads: the source was unreachable or failed
 	Unknown      uint64 // of the loads: the source does not know the token
@@ -22,7 +22,7 @@ type Stats struct {
 type counters struct {
 	hits spread
 
-	misses, negativeHits, shed                     atomic.Uint64
+	misses, negativeHits, throttled                atomic.Uint64
 	loads, loadErrors, unknown, refreshes, retries atomic.Uint64
 	forgets                                        atomic.Uint64
 }
@@ -51,7 +51,7 @@ func (c *Cache) Stats() Stats {
 		Hits:         n.hits.sum(),
 		Misses:       n.misses.Load(),
 		NegativeHits: n.negativeHits.Load(),
-		Shed:         n.shed.Load(),
+		Throttled:    n.throttled.Load(),
 		Loads:        n.loads.Load(),
 		LoadErrors:   n.loadErrors.Load(),
 		Unknown:      n.unknown.Load(),

@@ -58,8 +58,8 @@ func TestShed(t *testing.T) {
 				t.Fatalf("got %v, want 429", err)
 			}
 		}
-		if got := f.Stats().Shed; got != 3 {
-			t.Errorf("%d shed", got)
+		if got := f.Stats().Throttled; got != 3 {
+			t.Errorf("%d throttled", got)
 		}
 		f.mustKnow(t, known)
 		f.ForgetAll()

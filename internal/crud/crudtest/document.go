@@ -165,7 +165,7 @@ func (x *documentTrial) nothing() {
 			}
 			x.audits(0, method, func() {
 				x.own.Do(method, x.path, sent).Want(http.StatusNotFound)
-				x.own.Do(method, x.path, sent, ifMatch("*")).Want(http.StatusNotFound)
+				x.own.Do(method, x.path, sent, resttest.IfMatch("*")).Want(http.StatusNotFound)
 			})
 		}
 		return
@@ -174,18 +174,18 @@ func (x *documentTrial) nothing() {
 	tag := blank.Header.Get("ETag")
 	x.own.Get(x.path, resttest.Header("If-None-Match", tag)).Want(http.StatusNotModified).Empty()
 	x.own.Do(http.MethodHead, x.path, nil).Want(http.StatusOK).Empty()
-	x.own.Do(http.MethodPut, x.path, body, ifMatch(`"x"`)).Want(http.StatusPreconditionFailed)
+	x.own.Do(http.MethodPut, x.path, body, resttest.IfMatch(`"x"`)).Want(http.StatusPreconditionFailed)
 	if x.can("delete") {
 		x.audits(0, "deleting nothing", func() {
 			x.own.Do(http.MethodDelete, x.path, nil).Want(http.StatusNoContent).Empty()
-			x.own.Do(http.MethodDelete, x.path, nil, ifMatch(tag)).Want(http.StatusNoContent)
-			x.own.Do(http.MethodDelete, x.path, nil, ifMatch(`"x"`)).Want(http.StatusPreconditionFailed)
+			x.own.Do(http.MethodDelete, x.path, nil, resttest.IfMatch(tag)).Want(http.StatusNoContent)
+			x.own.Do(http.MethodDelete, x.path, nil, resttest.IfMatch(`"x"`)).Want(http.StatusPreconditionFailed)
 		})
 	}
 	if again := x.own.Get(x.path); again.Body != blank.Body || x.stored() != 0 {
 		x.Errorf("%s became %s, and %d are stored", blank.Body, again.Body, x.stored())
 	}
-	x.put(x.own, body, ifMatch(tag))
+	x.put(x.own, body, resttest.IfMatch(tag))
 	x.shows(x.own, body)
 }
 

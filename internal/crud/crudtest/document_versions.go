@@ -10,24 +10,24 @@ import (
 func (x *documentTrial) versions() {
 	x.set(x.own, nil)
 	stale := x.own.Get(x.path).Header.Get("ETag")
-	x.put(x.own, x.minimal(x.own, nil), ifMatch(stale))
+	x.put(x.own, x.minimal(x.own, nil), resttest.IfMatch(stale))
 	fresh := x.own.Get(x.path)
 	body := x.minimal(x.own, nil)
 	for _, tag := range []string{stale, `"x"`, "W/" + fresh.Header.Get("ETag"), `"a", "b"`} {
-		x.own.Do(http.MethodPut, x.path, body, ifMatch(tag)).Want(http.StatusPreconditionFailed)
+		x.own.Do(http.MethodPut, x.path, body, resttest.IfMatch(tag)).Want(http.StatusPreconditionFailed)
 		if x.can("delete") {
-			x.own.Do(http.MethodDelete, x.path, nil, ifMatch(tag)).Want(http.StatusPreconditionFailed)
+			x.own.Do(http.MethodDelete, x.path, nil, resttest.IfMatch(tag)).Want(http.StatusPreconditionFailed)
 		}
 	}
-	x.own.Do(http.MethodPut, x.path, body, ifMatch("garbage")).Want(http.StatusBadRequest)
+	x.own.Do(http.MethodPut, x.path, body, resttest.IfMatch("garbage")).Want(http.StatusBadRequest)
 	if after := x.own.Get(x.path); after.Body != fresh.Body {
 		x.Errorf("refused changes changed it from %s to %s", fresh.Body, after.Body)
 	}
 	x.own.Get(x.path, resttest.Header("If-None-Match", fresh.Header.Get("ETag"))).Want(http.StatusNotModified).Empty()
 	x.own.Get(x.path, resttest.Header("If-None-Match", stale)).Want(http.StatusOK)
-	x.put(x.own, body, ifMatch("*"))
+	x.put(x.own, body, resttest.IfMatch("*"))
 	if x.can("delete") {
-		x.own.Do(http.MethodDelete, x.path, nil, ifMatch(x.own.Get(x.path).Header.Get("ETag"))).Want(http.StatusNoContent)
+		x.own.Do(http.MethodDelete, x.path, nil, resttest.IfMatch(x.own.Get(x.path).Header.Get("ETag"))).Want(http.StatusNoContent)
 	}
 }
 
@@ -48,7 +48,7 @@ func (x *documentTrial) atOnce() {
 		x.Errorf("%d are stored", x.stored())
 	}
 	tag, changed := x.own.Get(x.path).Header.Get("ETag"), x.d.Operations["update"].Success
-	if then := x.together(http.MethodPut, ifMatch(tag)); then[changed] != 1 || then[http.StatusPreconditionFailed] != 3 {
+	if then := x.together(http.MethodPut, resttest.IfMatch(tag)); then[changed] != 1 || then[http.StatusPreconditionFailed] != 3 {
 		x.Errorf("changed at once: %v", then)
 	}
 }

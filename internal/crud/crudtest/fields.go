@@ -260,7 +260,7 @@ func (x *trial) audit() {
 	x.audits(0, "reads", func() { x.a.Get(x.at(o)).Want(http.StatusOK) })
 	x.audits(0, "refusals", func() {
 		x.a.Do(http.MethodPost, x.all(), "[]").Want(http.StatusBadRequest)
-		x.a.Do(http.MethodPut, x.at(o), Object{}, ifMatch(`"x"`)).Want(http.StatusPreconditionFailed)
+		x.a.Do(http.MethodPut, x.at(o), Object{}, resttest.IfMatch(`"x"`)).Want(http.StatusPreconditionFailed)
 		x.b.Do(http.MethodDelete, x.at(o), nil).Want(x.toOthers())
 	})
 	x.audits(1, "delete", func() { x.a.Do(http.MethodDelete, x.at(o), nil).Want(http.StatusNoContent) })

@@ -174,7 +174,7 @@ func (x *linkTrial) cardinality() {
 func (x *linkTrial) linkedTenants() {
 	left, right := x.objects(x.a)
 	_, foreign := x.objects(x.b)
-	unknown := x.nobodys(x.right.k.Keys[0], foreign.Text(x.right.k.Keys[0]))
+	unknown := x.unknownKey(x.right.k.Keys[0], foreign.Text(x.right.k.Keys[0]))
 	for _, method := range []string{http.MethodPut, http.MethodDelete} {
 		if method == http.MethodDelete && !x.may("delete") {
 			continue

@@ -38,8 +38,8 @@ func (x *trial) part(d crud.DescribedPart) {
 			x.a.Do(http.MethodPut, path, body).Want(http.StatusNoContent).Empty()
 		}
 	})
-	x.a.Do(http.MethodPut, path, Object{}, ifMatch(tag)).Want(http.StatusNoContent)
-	x.a.Do(http.MethodPut, path, Object{}, ifMatch(`"x"`)).Want(http.StatusPreconditionFailed)
+	x.a.Do(http.MethodPut, path, Object{}, resttest.IfMatch(tag)).Want(http.StatusNoContent)
+	x.a.Do(http.MethodPut, path, Object{}, resttest.IfMatch(`"x"`)).Want(http.StatusPreconditionFailed)
 	x.a.Get(path, resttest.Header("If-None-Match", tag)).Want(http.StatusNotModified)
 	paths := map[string]any{path: before} // with what was read
 	for i := range d.Schema.Properties {

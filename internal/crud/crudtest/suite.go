@@ -57,8 +57,8 @@ type Resource struct {
 	Defaults Object
 	// Links is what is particular about links, by the path below the left object: the left collection's resource has it.
 	Links map[string]Link
-	// Begun says that a tenant has some of the objects from its beginning. They are deleted before a check.
-	Begun bool
+	// Preset says that a tenant has some of the objects from its beginning. They are deleted before a check.
+	Preset bool
 	// Parts are changes of parts, by their paths: {"forwards": {"busy": {"enabled": true, "destination": "1"}}}.
 	Parts map[string]Object
 }
@@ -236,7 +236,7 @@ func (w *world) try(t *testing.T, k crud.DescribedCollection, r Resource) {
 		"search": {"cl", (*trial).search}, "filters": {"cl", (*trial).filters}, "queries": {"cl", (*trial).badQueries},
 		"other tenants": {"crlud", (*trial).otherTenants}, "tenants below": {"crlu", (*trial).tenantsBelow}, "tenant header": {"cl", (*trial).tenantHeader},
 		"remote": {"crl", (*trial).remoteTenant}, "versions": {"crud", (*trial).versions}, "at once": {"cru", (*trial).atOnce},
-		"nobody's": {"crlud", (*trial).nobodysOwn}, "audit": {"crud", (*trial).audit}, "bodies": {"crlu", (*trial).badBodies},
+		"owned by no tenant": {"crlud", (*trial).unowned}, "audit": {"crud", (*trial).audit}, "bodies": {"crlu", (*trial).badBodies},
 		"values": {"cru", (*trial).badValues}, "negotiation": {"cl", (*trial).negotiation},
 		"references": {"cru", (*trial).references}, "links": {"cr", (*trial).links}, "lists": {"cr", (*trial).lists}, "parts": {"cr", (*trial).parts},
 	}
@@ -248,7 +248,7 @@ func (w *world) try(t *testing.T, k crud.DescribedCollection, r Resource) {
 		if k.Scope != crud.PerTenant {
 			able = able && r.Minimal != nil && !slices.Contains(withTenants, name)
 		} else {
-			able = able && !k.Subtree && name != "nobody's"
+			able = able && !k.Subtree && name != "owned by no tenant"
 		}
 		if able {
 			t.Run(name, func(t *testing.T) { checks[name].check(w.trial(t, k, r)) })
@@ -281,7 +281,7 @@ func (w *world) trial(t *testing.T, k crud.DescribedCollection, r Resource) *tri
 // clear deletes what a tenant begins with.
 func (x *trial) clear(c *Client) {
 	x.Helper()
-	if !x.r.Begun {
+	if !x.r.Preset {
 		return
 	}
 	begun := c.Get(x.all()).List()

@@ -12,8 +12,8 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// nobodys returns a path of no object, like that of o by a key.
-func (x *trial) nobodys(key, value string) string {
+// unknownKey returns a key that no object has, of the same form as a value of the key column.
+func (x *trial) unknownKey(key, value string) string {
 	if _, err := uuid.Parse(value); err == nil && key != "id" {
 		return uuid.NewString()
 	}
@@ -30,7 +30,7 @@ func (x *trial) otherTenants() {
 	foreign, own := x.make(x.b, more), x.make(x.a, nil)
 	before := x.b.Get(x.at(foreign)).Body
 	for _, key := range x.k.Keys {
-		unknown := x.nobodys(key, foreign.Text(key))
+		unknown := x.unknownKey(key, foreign.Text(key))
 		for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPut, http.MethodDelete} {
 			var body any
 			if method == http.MethodPut {
@@ -41,7 +41,7 @@ func (x *trial) otherTenants() {
 			if !alike(got.Body, foreign.Text(key), like.Body, unknown) {
 				x.Errorf("%s of another tenant's: %s; of nobody's: %s", method, got.Body, like.Body)
 			}
-			x.a.Do(method, x.one(foreign, key), body, ifMatch("*")).Want(http.StatusNotFound)
+			x.a.Do(method, x.one(foreign, key), body, resttest.IfMatch("*")).Want(http.StatusNotFound)
 		}
 	}
 	if after := x.b.Get(x.at(foreign)).Want(http.StatusOK).Body; after != before {
@@ -61,8 +61,8 @@ func (x *trial) otherTenants() {
 	}
 }
 
-// nobodysOwn: only the master tenant writes objects that belong to no tenant; either it alone or all tenants read them.
-func (x *trial) nobodysOwn() {
+// unowned: only the master tenant writes objects that belong to no tenant; either it alone or all tenants read them.
+func (x *trial) unowned() {
 	o := x.make(x.a, nil)
 	path, body := x.at(o), x.minimal(x.a, nil)
 	x.audits(0, "refused changes", func() {

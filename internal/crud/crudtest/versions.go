@@ -7,8 +7,6 @@ import (
 	"github.com/ringfence/ringfence/internal/rest/resttest"
 )
 
-func ifMatch(tag string) resttest.Edit { return resttest.Header("If-Match", tag) }
-
 // change is a field and a value that a new object does not have there.
 func (x *trial) change(o Object) Object {
 	for _, p := range x.writable() {
@@ -27,24 +25,24 @@ func (x *trial) versions() {
 	o := x.make(x.a, nil)
 	path, change := x.at(o), x.change(o)
 	stale := x.a.Get(path).Header.Get("ETag")
-	x.put(x.a, path, change, ifMatch(stale))
+	x.put(x.a, path, change, resttest.IfMatch(stale))
 	fresh := x.a.Get(path)
 	for _, tag := range []string{stale, `"x"`, "W/" + fresh.Header.Get("ETag"), `"a", "b"`} {
 		for name := range change {
-			x.a.Do(http.MethodPut, path, Object{name: o[name]}, ifMatch(tag)).Want(http.StatusPreconditionFailed)
+			x.a.Do(http.MethodPut, path, Object{name: o[name]}, resttest.IfMatch(tag)).Want(http.StatusPreconditionFailed)
 		}
-		x.a.Do(http.MethodDelete, path, nil, ifMatch(tag)).Want(http.StatusPreconditionFailed)
+		x.a.Do(http.MethodDelete, path, nil, resttest.IfMatch(tag)).Want(http.StatusPreconditionFailed)
 	}
-	x.a.Do(http.MethodPut, path, Object{}, ifMatch("garbage")).Want(http.StatusBadRequest)
+	x.a.Do(http.MethodPut, path, Object{}, resttest.IfMatch("garbage")).Want(http.StatusBadRequest)
 	if after := x.a.Get(path); after.Body != fresh.Body {
 		x.Errorf("refused updates changed it from %s to %s", fresh.Body, after.Body)
 	}
 	x.a.Get(path, resttest.Header("If-None-Match", fresh.Header.Get("ETag"))).Want(http.StatusNotModified).Empty()
 	x.a.Get(path, resttest.Header("If-None-Match", stale)).Want(http.StatusOK)
-	x.put(x.a, path, Object{}, ifMatch("*"))
-	x.put(x.a, path, Object{}, ifMatch(`"x", `+fresh.Header.Get("ETag")))
-	x.a.Do(http.MethodDelete, path, nil, ifMatch(fresh.Header.Get("ETag"))).Want(http.StatusNoContent)
-	x.a.Do(http.MethodDelete, path, nil, ifMatch("*")).Want(http.StatusNotFound)
+	x.put(x.a, path, Object{}, resttest.IfMatch("*"))
+	x.put(x.a, path, Object{}, resttest.IfMatch(`"x", `+fresh.Header.Get("ETag")))
+	x.a.Do(http.MethodDelete, path, nil, resttest.IfMatch(fresh.Header.Get("ETag"))).Want(http.StatusNoContent)
+	x.a.Do(http.MethodDelete, path, nil, resttest.IfMatch("*")).Want(http.StatusNotFound)
 }
 
 // atOnce: of clients that read the same state and change it at once, one wins; unconditional changes of different fields are all
@@ -56,7 +54,7 @@ func (x *trial) atOnce() {
 	tag := x.a.Get(path).Header.Get("ETag")
 	var all sync.WaitGroup
 	for n := range statuses {
-		all.Go(func() { statuses[n] = x.a.Do(http.MethodPut, path, change, ifMatch(tag)).Status })
+		all.Go(func() { statuses[n] = x.a.Do(http.MethodPut, path, change, resttest.IfMatch(tag)).Status })
 	}
 	all.Wait()
 	won := 0

@@ -9,8 +9,8 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// firstTemplate is a SIP template that every tenant begins with. Clients find it by its label, or by its column in the tenant.
-type firstTemplate struct {
+// defaultTemplate is a SIP template that every new tenant gets. Clients find it by its label, or by its column in the tenant.
+type defaultTemplate struct {
 	label     string
 	column    string // of the tenant; "" where it has none
 	parent    string // the label of an earlier template, from which it takes options
@@ -28,7 +28,7 @@ func options(text string) (out SIPOptions) {
 	return out
 }
 
-var firstTemplates = []firstTemplate{
+var defaultTemplates = []defaultTemplate{
 	{
 		label: "global", column: "global_sip_template_uuid", transport: "transport-udp",
 		sections: SIPSections{
@@ -61,32 +61,32 @@ var firstTemplates = []firstTemplate{
 	},
 }
 
-// beginTemplates creates a tenant's first SIP templates.
-func beginTemplates(ctx context.Context, c store.Conn, tenantUUID string) error {
+// createDefaultTemplates creates a tenant's default SIP templates.
+func createDefaultTemplates(ctx context.Context, c store.Conn, tenantUUID string) error {
 	made := map[string]string{}
-	for i := range firstTemplates {
-		first := &firstTemplates[i]
-		s := first.sections
-		s.UUID, s.TenantUUID, s.Name, s.Label = uuid.NewString(), tenantUUID, randomSection(), &first.label
-		if made[first.label] = s.UUID; first.parent != "" {
-			s.Templates = []SIPTemplateRef{{UUID: made[first.parent]}}
+	for i := range defaultTemplates {
+		d := &defaultTemplates[i]
+		s := d.sections
+		s.UUID, s.TenantUUID, s.Name, s.Label = uuid.NewString(), tenantUUID, randomSection(), &d.label
+		if made[d.label] = s.UUID; d.parent != "" {
+			s.Templates = []SIPTemplateRef{{UUID: made[d.parent]}}
 		}
-		if err := insertFirst(ctx, c, &s, first.transport); err != nil {
+		if err := insertDefault(ctx, c, &s, d.transport); err != nil {
 			return err
 		}
-		if first.column == "" {
+		if d.column == "" {
 			continue
 		}
-		if _, err := c.Exec(ctx, "UPDATE confd_tenant SET "+first.column+" = $1 WHERE uuid = $2", s.UUID, tenantUUID); err != nil {
+		if _, err := c.Exec(ctx, "UPDATE confd_tenant SET "+d.column+" = $1 WHERE uuid = $2", s.UUID, tenantUUID); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// insertFirst writes a template. No request asks for it, so the audit does not keep it. A transport that no longer exists is
+// insertDefault writes a template. No request asks for it, so the audit does not keep it. A transport that no longer exists is
 // left out.
-func insertFirst(ctx context.Context, c store.Conn, s *SIPSections, transport string) error {
+func insertDefault(ctx context.Context, c store.Conn, s *SIPSections, transport string) error {
 	args := []any{s.UUID, s.TenantUUID, s.Name, s.Label, transport}
 	for _, section := range s.sections() {
 		if section.options.V == nil {
