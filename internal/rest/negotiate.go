@@ -11,37 +11,43 @@ import (
 
 const jsonType = "application/json"
 
-// acceptable reports whether the Accept header accepts the media type. An absent header accepts nothing. The most specific range
-// decides (RFC 9110, 12.5.1); a malformed one is ignored.
+// acceptable reports whether the Accept header accepts the media type. An absent header accepts nothing.
 func acceptable(header http.Header, mediaType string) bool {
+	q, _ := weight(header, mediaType)
+	return q > 0
+}
+
+// weight returns with which weight the Accept header accepts the media type, 0 if it does not, and how specific the range is that
+// says so: the most specific one decides (RFC 9110, 12.5.1). A malformed one is ignored.
+func weight(header http.Header, mediaType string) (q float64, specific int) {
+	mediaType, _, _ = strings.Cut(mediaType, ";")
 	kind, _, _ := strings.Cut(mediaType, "/")
-	best, accepted := 0, false
 	for _, line := range header["Accept"] {
 		for item := range strings.SplitSeq(line, ",") {
 			name, params, err := mime.ParseMediaType(item)
 			if err != nil {
 				continue
 			}
-			specific := 0
+			found := 0
 			switch name {
 			case mediaType:
-				specific = 3
+				found = 3
 			case kind + "/*":
-				specific = 2
+				found = 2
 			case "*/*":
-				specific = 1
+				found = 1
 			}
-			q, valid := quality(params)
+			its, valid := quality(params)
 			switch {
-			case specific == 0 || specific < best || !valid:
-			case specific > best:
-				best, accepted = specific, q > 0
+			case found == 0 || found < specific || !valid:
+			case found > specific:
+				q, specific = its, found
 			default:
-				accepted = accepted || q > 0
+				q = max(q, its)
 			}
 		}
 	}
-	return accepted
+	return q, specific
 }
 
 // quality returns the weight of a media range, 1 by default.

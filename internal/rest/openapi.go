@@ -197,6 +197,14 @@ func (d *definer) responses(op *Operation) object {
 	case op.Produces != "":
 		success["content"] = object{op.Produces: object{"schema": object{}}}
 	}
+	if op.Also != "" {
+		content, ok := success["content"].(object)
+		if !ok {
+			content = object{}
+			success["content"] = content
+		}
+		content[op.Also] = object{"schema": object{"type": "string"}}
+	}
 	out := object{strconv.Itoa(op.Success): success}
 	if op.Conditional {
 		success["headers"] = object{"ETag": object{

@@ -88,6 +88,14 @@ func (r *Request) Query(name string) (string, bool) {
 	return values[0], true
 }
 
+// PrefersAlso reports whether the client prefers the operation's other media type, Also, to JSON. JSON is the answer where it
+// wants both alike.
+func (r *Request) PrefersAlso() bool {
+	json, named := weight(r.HTTP.Header, jsonType)
+	also, alsoNamed := weight(r.HTTP.Header, r.match.Op.Also)
+	return also > json || also == json && alsoNamed > named
+}
+
 // Object reads the body according to the operation's schema. An absent body is an empty object if the operation declares it
 // optional.
 func (r *Request) Object() (Object, error) {

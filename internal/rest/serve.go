@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"net/http"
 	"strconv"
@@ -65,7 +66,7 @@ func unmatched(m *Match) error {
 func (s *Service) serve(w http.ResponseWriter, r *http.Request, m *Match) error {
 	op := m.Op
 	if !op.Unimplemented {
-		if op.Produces == "" && !acceptable(r.Header, jsonType) {
+		if op.Produces == "" && !acceptable(r.Header, jsonType) && (op.Also == "" || !acceptable(r.Header, op.Also)) {
 			return &apierr.Error{Kind: apierr.NotAcceptable, Message: "Send Accept: " + jsonType}
 		}
 		if err := admitBody(w, r, cmp.Or(op.Consumes, jsonType), cmp.Or(op.MaxBody, DefaultMaxBody)); err != nil {
@@ -114,13 +115,32 @@ func (rep *Reply) write(w http.ResponseWriter, r *http.Request, op *Operation) e
 	switch {
 	case status == http.StatusNoContent || status == http.StatusNotModified:
 		w.WriteHeader(status)
+	case rep.Stream != nil:
+		rep.stream(w, r, status, op)
 	case rep.Body == nil:
 		h.Set("Content-Length", "0")
 		w.WriteHeader(status)
 	default:
-		writeBody(w, r, status, cmp.Or(op.Produces, jsonType), body)
+		writeBody(w, r, status, cmp.Or(rep.Type, op.Produces, jsonType), body)
 	}
 	return nil
+}
+
+// stream writes a body of unknown length.
+func (rep *Reply) stream(w http.ResponseWriter, r *http.Request, status int, op *Operation) {
+	h := w.Header()
+	h.Set("Content-Type", cmp.Or(rep.Type, op.Produces, jsonType))
+	h.Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	if r.Method == http.MethodHead {
+		return
+	}
+	if err := rep.Stream(w); err != nil {
+		if r.Context().Err() == nil { // else the client is gone
+			logFailure(r, Refusal(err), h.Get("X-Request-Id"), fmt.Errorf("after the answer had begun: %w", err))
+		}
+		panic(http.ErrAbortHandler)
+	}
 }
 
 // bodyOf returns the encoding of a reply's Body.

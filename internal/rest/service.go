@@ -2,6 +2,7 @@ package rest
 
 import (
 	"context"
+	"io"
 	"net/http"
 )
 
@@ -59,6 +60,8 @@ type Operation struct {
 	Statuses []int
 	// Produces is the media type of a success; empty means application/json.
 	Produces string
+	// Also is another media type of a success, beside application/json, for clients that prefer it: see [Request.PrefersAlso].
+	Also string
 	// Unimplemented operations return the handler's refusal to every request. Neither the request's Accept header nor its body is
 	// checked.
 	Unimplemented bool
@@ -82,6 +85,11 @@ type Reply struct {
 	// unchanged, as the operation's Produces.
 	Body   any
 	Header http.Header
+	// Stream writes the body instead of Body, without holding all of it. If it fails, the connection or the stream is cut, so
+	// that no client takes a part for the whole: what can be refused is refused before.
+	Stream func(w io.Writer) error
+	// Type is the media type of the body, if it is not the operation's Produces.
+	Type string
 }
 
 // Null is the JSON null as a reply's body.

@@ -29,10 +29,13 @@ func (t *tx) Query(ctx context.Context, sql string, args ...any) (store.Rows, er
 }
 
 func (t *tx) Exec(ctx context.Context, sql string, args ...any) (int64, error) {
-	if err := t.check(args); err != nil {
+	if err := t.check(args); err != nil && sql != store.UndoAttempt {
 		return 0, err
 	}
 	tag, err := t.tx.Exec(ctx, sql, args...)
+	if err == nil && sql == store.UndoAttempt {
+		t.broken = nil
+	}
 	return tag.RowsAffected(), t.fail(err)
 }
 

@@ -28,10 +28,13 @@ func (t *tx) Query(ctx context.Context, text string, args ...any) (store.Rows, e
 
 func (t *tx) Exec(ctx context.Context, text string, args ...any) (int64, error) {
 	args, err := t.check(args)
-	if err != nil {
+	if err != nil && text != store.UndoAttempt {
 		return 0, err
 	}
 	n, err := t.db.touched(ctx, t.tx, text, args)
+	if err == nil && text == store.UndoAttempt {
+		t.broken = nil
+	}
 	return n, t.fail(err)
 }
 

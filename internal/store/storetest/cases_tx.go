@@ -130,6 +130,48 @@ func failedStatement(t *testing.T, db store.DB) {
 	}
 }
 
+func attempts(t *testing.T, db store.DB) {
+	err := db.InTx(t.Context(), func(ctx context.Context, tx store.Conn) error {
+		add := func(id int, name string) error {
+			_, err := tx.Exec(ctx, insertUser, id, name)
+			return err
+		}
+		if err := add(1, "ann"); err != nil {
+			return err
+		}
+		for what, c := range map[string]struct {
+			fn   func() error
+			want func(err error) bool
+		}{
+			"a failed statement": {func() error { return errors.Join(add(2, "bob"), add(1, "again")) }, func(err error) bool { return store.IsConstraint(err, store.Unique) }},
+			"a failed query": {func() error {
+				_, err := store.Select[int](ctx, tx, insertUser+" RETURNING id", 1, "again")
+				return err
+			}, func(err error) bool { return store.IsConstraint(err, store.Unique) }},
+			"text that cannot be kept": {func() error { return errors.Join(add(3, "cid"), add(4, "\x00")) }, func(err error) bool { return err != nil }},
+			"a refusal":                {func() error { return errors.Join(add(5, "dan"), errTest) }, func(err error) bool { return errors.Is(err, errTest) }},
+			"one in another": {func() error {
+				if err := store.Attempt(ctx, tx, func() error { return add(1, "again") }); err == nil {
+					t.Error("an inner attempt did not fail")
+				}
+				return errors.Join(add(6, "eve"), errTest)
+			}, func(err error) bool { return errors.Is(err, errTest) }},
+			"success": {func() error { return add(7, "fay") }, func(err error) bool { return err == nil }},
+		} {
+			if err := store.Attempt(ctx, tx, c.fn); !c.want(err) {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		return add(8, "guy")
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := list[string](t, db, "SELECT name FROM st_user ORDER BY name"); !slices.Equal(got, []string{"ann", "fay", "guy"}) {
+		t.Errorf("%v", got)
+	}
+}
+
 func isolation(t *testing.T, db store.DB) {
 	err := db.InTx(t.Context(), func(ctx context.Context, tx store.Conn) error {
 		if _, err := tx.Exec(ctx, insertUser, 1, "ann"); err != nil {

@@ -36,6 +36,7 @@ func Run(t *testing.T, open func(t *testing.T) store.DB) {
 		{"InTx rolls back on a panic", rollbackOnPanic},
 		{"InTx ends with a cancelled context", cancelled},
 		{"InTx is over after a failed statement", failedStatement},
+		{"InTx goes on after an attempt that failed", attempts},
 		{"InTx sees its own writes, others do not", isolation},
 		{"a snapshot stays as it is", snapshot},
 		{"InReadTx does not write", readOnly},
