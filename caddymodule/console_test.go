@@ -15,7 +15,7 @@ func TestConsoleInABrowser(t *testing.T) {
 	const (
 		username, password, login, logout, state = chromedp.CSS("#username"), chromedp.CSS("#password"), chromedp.CSS("#login"), chromedp.CSS("#logout"), chromedp.CSS("#state")
 
-		operation = chromedp.CSS("#operations-users-list_users")
+		operation = chromedp.CSS("#operations-users-list_user")
 		executed  = operation + " .live-responses-table"
 	)
 	answered := func(status string) {

@@ -120,7 +120,7 @@ func addPositions(e *crud.Engine, of keyHolder, path, access, id, tag string) {
 	for _, op := range []rest.Operation{
 		{
 			Method: http.MethodGet, ID: "get_" + id, Access: ".read", Summary: "Read a function key", Success: http.StatusOK, Reply: schema,
-			Statuses: []int{404}, Conditional: true, Handle: readKeys(e, of, shown),
+			Statuses: []int{400, 404}, Conditional: true, Handle: readKeys(e, of, shown),
 		},
 		{
 			Method: http.MethodPut, ID: "update_" + id, Access: ".update", Summary: "Set a function key", Success: http.StatusNoContent, Body: schema,
@@ -128,7 +128,7 @@ func addPositions(e *crud.Engine, of keyHolder, path, access, id, tag string) {
 		},
 		{
 			Method: http.MethodDelete, ID: "delete_" + id, Access: ".delete", Summary: "Delete a function key", Success: http.StatusNoContent,
-			Statuses: []int{404, 412}, Handle: writeKeys(e, of, dropKey, own),
+			Statuses: []int{400, 404, 412}, Handle: writeKeys(e, of, dropKey, own),
 		},
 	} {
 		op.Path, op.Access, op.Tag, op.Tenanted = path+"/{position}", access+".{position}"+op.Access, tag, true

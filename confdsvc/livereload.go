@@ -1,9 +1,6 @@
 package confdsvc
 
-import (
-	"github.com/ringfence/ringfence/internal/crud"
-	"github.com/ringfence/ringfence/internal/rest"
-)
+import "github.com/ringfence/ringfence/internal/crud"
 
 // LiveReload says whether changes of the configuration reach the telephone system at once.
 type LiveReload struct {
@@ -18,11 +15,6 @@ func init() {
 				Path: "configuration/live_reload", Singular: "configuration", Table: "confd_live_reload", Scope: crud.Global, Only: []string{"read", "update"},
 			},
 			Blank: crud.Defaults[LiveReload],
-			Describe: func(action string, op *rest.Operation) {
-				if action == "read" {
-					op.ID = "get_configuration"
-				}
-			},
 		}.On(e)
 	})
 }

@@ -1,6 +1,7 @@
 package confdsvc
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 
@@ -39,7 +40,25 @@ func New(o Options) (*rest.Service, error) {
 		declare(e)
 	}
 	s.Operations = append(e.Operations(), statusOperations(o.Installation)...)
+	for i := range s.Operations {
+		op := &s.Operations[i]
+		op.ID = cmp.Or(clientIDs[op.ID], op.ID)
+	}
 	return s, s.Mount()
+}
+
+// clientIDs are the ids of operations in the code that existing clients have generated, where the engine would give them others.
+var clientIDs = map[string]string{
+	"get_user_forwards":                    "list_user_forwards",
+	"get_user_voicemail":                   "read_user_voicemail", // its id belongs to the list
+	"list_funckeys_templates":              "list_func_key_template",
+	"list_registrars":                      "get_registrars",
+	"list_user_voicemails":                 "get_user_voicemail",
+	"list_users":                           "list_user",
+	"read_asterisk_voicemail_general":      "list_asterisk_voicemail_general",
+	"read_asterisk_voicemail_zonemessages": "list_asterisk_voicemail_zonemessages",
+	"read_configuration":                   "get_configuration",
+	"update_phone_number":                  "update_phone_numbers",
 }
 
 // resources declare themselves, each in the init function of its file.

@@ -68,6 +68,9 @@ func declareUserFuncKeyTemplates(e *crud.Engine) {
 		},
 	} {
 		op.Tenanted, op.Statuses = true, []int{404}
+		if op.Method != http.MethodGet {
+			op.Statuses = append(op.Statuses, 400)
+		}
 		e.Add(op)
 	}
 }

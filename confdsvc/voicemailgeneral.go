@@ -107,13 +107,6 @@ func declareVoicemailGeneral(e *crud.Engine) {
 			Path: "asterisk/voicemail/general", Singular: "asterisk_voicemail_general", Table: "confd_voicemail_general", Scope: crud.Master,
 			Only: []string{"read", "update"},
 		},
-		Blank: crud.Defaults[VoicemailGeneral], Describe: listed,
+		Blank: crud.Defaults[VoicemailGeneral],
 	}.On(e)
-}
-
-// listed names the GET of a section of the telephone system's configuration as existing clients' generated code does.
-func listed(action string, op *rest.Operation) {
-	if action == "read" {
-		op.ID = "list_" + strings.TrimPrefix(op.ID, "read_")
-	}
 }

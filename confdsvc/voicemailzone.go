@@ -66,7 +66,7 @@ func declareZoneMessages(e *crud.Engine) *crud.Documents[ZoneMessages] {
 			Path: "asterisk/voicemail/zonemessages", Singular: "asterisk_voicemail_zonemessages", Table: "confd_voicemail_zonemessages",
 			Scope: crud.Global, Only: []string{"read", "update"},
 		},
-		Blank: crud.Defaults[ZoneMessages], Describe: listed,
+		Blank: crud.Defaults[ZoneMessages],
 	}.On(e)
 }
 

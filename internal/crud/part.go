@@ -20,8 +20,8 @@ import (
 // hooks load and save. A PUT of it is an update of the object, with the resource's hooks.
 type Part[T, P any] struct {
 	Path string
-	// ID is the part's name in the operations' ids, if that is not the path: "user_fallback". Only limits the operations to those
-	// named: read, update.
+	// ID is the part's name in the operations' ids, if that is not the path: "user_fallback". Without a final s it is the name of
+	// one property. Only limits the operations to those named: read, update.
 	ID   string
 	Only []string
 	// Field is the object's field that holds the part. The field is read-only in the object itself.
@@ -56,10 +56,10 @@ func (p Part[T, P]) On(e *Engine) {
 			{Method: http.MethodPut, Path: path, ID: "update_" + id, Summary: "Change the " + what, Body: body, Handle: p.write(k)},
 		}
 		if p.Name != "" {
-			one := &schema.Properties[0]
+			one, id := &schema.Properties[0], strings.TrimSuffix(id, "s")
 			named := []rest.Operation{
-				{Method: http.MethodGet, ID: "get_" + id + "_one", Summary: "Read one of the " + what, Reply: one.Schema, Handle: p.read(k, schema)},
-				{Method: http.MethodPut, ID: "update_" + id + "_one", Summary: "Change one of the " + what, Body: one.Schema, Handle: p.writeNamed(k, schema)},
+				{Method: http.MethodGet, ID: "get_" + id, Summary: "Read one of the " + what, Reply: one.Schema, Handle: p.read(k, schema)},
+				{Method: http.MethodPut, ID: "update_" + id, Summary: "Change one of the " + what, Body: one.Schema, Handle: p.writeNamed(k, schema)},
 			}
 			for _, op := range named {
 				op.Path = path + "/{" + p.Name + "}"

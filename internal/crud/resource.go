@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 )
@@ -230,6 +231,10 @@ func (k *Collection[T]) operations() []rest.Operation {
 	e, r := k.engine, &k.Resource
 	one := "/" + r.Path + "/{" + r.Param + "}"
 	plural := underscored(r.Path)
+	ended := []int{404, 412}
+	if e.Style.Duplicate == apierr.Invalid {
+		ended = append(ended, http.StatusBadRequest)
+	}
 	updated := http.StatusNoContent
 	var updateReply *rest.Schema
 	if e.Style.UpdateReply {
@@ -256,7 +261,7 @@ func (k *Collection[T]) operations() []rest.Operation {
 		},
 		"delete": {
 			Method: http.MethodDelete, Path: one, ID: "delete_" + r.Singular, Summary: "Delete a " + spaced(r.Singular),
-			Success: http.StatusNoContent, Statuses: []int{404, 412}, Handle: k.remove,
+			Success: http.StatusNoContent, Statuses: ended, Handle: k.remove,
 		},
 	}
 	var out []rest.Operation
