@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/ringfence/ringfence/authsvc/external"
+	"github.com/ringfence/ringfence/internal/crud"
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
 
@@ -49,6 +50,9 @@ func CheckName(name string) (tidy, key string, err error) { return checkName("na
 
 // External returns the host of the plugins that New was given.
 func (s *Service) External() *external.Host { return s.external }
+
+// Described returns the declarations of the service's resources.
+func (s *Service) Described() crud.Described { return s.engine.Described() }
 
 // Rows returns the structs that hold the rows of tables.
 func Rows() []storetest.Row {

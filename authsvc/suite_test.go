@@ -8,6 +8,8 @@ import (
 
 	"github.com/ringfence/ringfence/authsvc"
 	"github.com/ringfence/ringfence/internal/crud/crudtest"
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/rest/resttest"
 	"github.com/ringfence/ringfence/internal/sealed"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/storetest"
@@ -21,10 +23,18 @@ func giveAccess(c *crudtest.Client, _, policy crudtest.Object) {
 	c.Do(http.MethodPut, "/policies/"+policy.Text("uuid"), crudtest.Object{"acl": given}).Want(http.StatusOK)
 }
 
-// TestResources tests every collection that belongs to tenants by what it declares.
+// logIn makes a user of c's tenant, and logs them in.
+func logIn(c *crudtest.Client, n int, request crudtest.Object) (user string) {
+	name := fmt.Sprintf("login%d", n)
+	user = c.Create("/users", crudtest.Object{"username": name, "password": adminPassword}).Text("uuid")
+	c.Do(http.MethodPost, "/token", request, resttest.Basic(name, adminPassword)).Want(http.StatusOK)
+	return user
+}
+
+// TestResources tests every resource by its declaration.
 func TestResources(t *testing.T) {
 	var service *authsvc.Service
-	mount := func(tb testing.TB, db store.DB) http.Handler {
+	mount := func(tb testing.TB, db store.DB) *rest.Service {
 		tb.Helper()
 		box := sealed.New(sealed.Options{File: filepath.Join(tb.TempDir(), "sealing-key")})
 		svc, err := authsvc.New(authsvc.Options{DB: db, Sealer: box, Settings: authsvc.Settings{Passwords: cheapest.Passwords, Limits: lenient}})
@@ -73,6 +83,36 @@ func TestResources(t *testing.T) {
 					return crudtest.Object{"name": fmt.Sprintf("Other%d", n), "acl": []any{"auth.users.read"}}
 				},
 				Except: []string{"slug", "shared"},
+			},
+			"tenants": {
+				Minimal: func(_ *crudtest.Client, n int) crudtest.Object {
+					return crudtest.Object{"name": fmt.Sprintf("Tenant%d", n)}
+				},
+				Values: func(n int) crudtest.Object {
+					return crudtest.Object{
+						"name": fmt.Sprintf("Other%d", n), "domain_names": []any{fmt.Sprintf("d%d.example", n)},
+						"address": crudtest.Object{"line_1": nil, "line_2": nil, "city": fmt.Sprintf("City %d", n), "state": nil, "country": nil, "zip_code": nil},
+					}
+				},
+				Except: []string{"slug", "contact"},
+			},
+			"audit": {
+				Make: func(c *crudtest.Client, n int) crudtest.Object {
+					policy := c.Create("/policies", crudtest.Object{"name": fmt.Sprintf("Audited%d", n)})
+					return c.Get("/audit?object=" + policy.Text("uuid")).List().Items[0]
+				},
+			},
+			"sessions": {
+				Make: func(c *crudtest.Client, n int) crudtest.Object {
+					return c.Get("/sessions?user_uuid=" + logIn(c, n, crudtest.Object{})).List().Items[0]
+				},
+			},
+			"tokens": {
+				Make: func(c *crudtest.Client, n int) crudtest.Object {
+					client := fmt.Sprintf("client%d", n)
+					logIn(c, n, crudtest.Object{"access_type": "offline", "client_id": client})
+					return c.Get("/tokens?client_id=" + client).List().Items[0]
+				},
 			},
 			"users": {
 				Minimal: func(_ *crudtest.Client, n int) crudtest.Object {

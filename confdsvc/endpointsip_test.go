@@ -31,7 +31,13 @@ func init() {
 			return object{"name": fmt.Sprintf("other%d", n), "options": pairs("protocol=udp")}
 		},
 	}
-	samples["extensions/features"] = crudtest.Resource{} // they can be neither created nor deleted
+	samples["extensions/features"] = crudtest.Resource{
+		Make: func(c *crudtest.Client, n int) object {
+			all := c.Get("/extensions/features").List().Items
+			return all[n%len(all)]
+		},
+		Values: func(n int) object { return object{"exten": fmt.Sprintf("*99%d", n)} },
+	}
 }
 
 // pairs returns options as clients send them: "name=value name=value".

@@ -17,7 +17,10 @@ func init() {
 	samples["groups"] = crudtest.Resource{
 		Minimal: func(_ *crudtest.Client, n int) object { return object{"label": fmt.Sprintf("Label %d", n)} },
 		Values:  func(int) object { return object{"music_on_hold": "default"} },
-		Parts:   map[string]object{"fallbacks": {"noanswer_destination": object{"type": "none"}}},
+		Parts: map[string]object{
+			"fallbacks":          {"noanswer_destination": object{"type": "none"}},
+			"members/extensions": {"extensions": []any{object{"exten": "1234", "context": "default"}}},
+		},
 		Links: map[string]crudtest.Link{
 			"extensions": {
 				Ready: func(c *crudtest.Client, _, extension object) { moveTo(c, extension, "internal") },

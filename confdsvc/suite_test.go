@@ -1,11 +1,11 @@
 package confdsvc_test
 
 import (
-	"net/http"
 	"testing"
 
 	"github.com/ringfence/ringfence/confdsvc"
 	"github.com/ringfence/ringfence/internal/crud/crudtest"
+	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 )
 
@@ -19,7 +19,7 @@ var documentSamples = map[string]crudtest.Document{}
 func TestResources(t *testing.T) {
 	crudtest.Suite{
 		Described: confdsvc.Described(), Access: "confd.#",
-		Mount: func(tb testing.TB, db store.DB) http.Handler {
+		Mount: func(tb testing.TB, db store.DB) *rest.Service {
 			tb.Helper()
 			svc, err := confdsvc.New(confdsvc.Options{DB: db})
 			if err != nil {

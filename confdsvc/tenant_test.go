@@ -15,7 +15,11 @@ import (
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
 
-func init() { samples["tenants"] = crudtest.Resource{} } // they are neither created nor changed
+func init() {
+	samples["tenants"] = crudtest.Resource{
+		Make: func(c *crudtest.Client, _ int) object { return c.Get("/tenants").List().Items[0] },
+	}
+}
 
 // The first telephone of a new tenant needs no preparation.
 func TestTenantBegins(t *testing.T) {

@@ -3,7 +3,6 @@ package crud
 import (
 	"context"
 	"net/http"
-	"strings"
 
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
@@ -21,9 +20,12 @@ type Children[P, C any] struct {
 
 // On declares the lists on an engine.
 func (l Children[P, C]) On(e *Engine) {
+	e.children = append(e.children, func() DescribedChildren {
+		return DescribedChildren{Parent: Of[P](e).Path, Child: Of[C](e).Path, Column: l.Column, Me: l.Me}
+	})
 	e.declare(func() []rest.Operation {
 		parents, children := Of[P](e), Of[C](e)
-		plural, tag := strings.ReplaceAll(children.Path, "/", "_"), strings.ReplaceAll(parents.Path, "/", "_")
+		plural, tag := underscored(children.Path), underscored(parents.Path)
 		theirs := func(placeholder string) string { return l.Column + " = " + placeholder }
 		of := parentOf(parents)
 		ops := []rest.Operation{listOf(children, of, of.path+"/"+children.Path, "list_"+parents.Singular+"_"+plural, tag, theirs)}
@@ -71,7 +73,7 @@ func listOf[T any](k *Collection[T], of parent, path, id, tag string, condition 
 	list.Recurse = false
 	return rest.Operation{
 		Method: http.MethodGet, Path: path, Access: accessOf(k.engine.Service, path, "read"), ID: id, Tag: tag,
-		Summary: "List the " + spaced(strings.ReplaceAll(k.Path, "/", "_")) + " of a " + spaced(of.singular),
+		Summary: "List the " + spaced(underscored(k.Path)) + " of a " + spaced(of.singular),
 		Query:   list.Parameters(), Success: http.StatusOK, Reply: rest.ListOf(k.schema, k.engine.Style.Filtered),
 		Statuses: []int{404}, Tenanted: true,
 		Handle: func(ctx context.Context, req *rest.Request) (rest.Reply, error) {

@@ -8,14 +8,17 @@ import (
 	"github.com/ringfence/ringfence/internal/rest"
 )
 
-// Described is what a service's collections, links, lists and parts declare: what package crudtest tries them by.
+// Described is what a service declares to its engine. Package crudtest tests the service by it.
 type Described struct {
 	Style       Style
 	Prefix      string
 	Collections []DescribedCollection // by path
 	Links       []DescribedLink       // by path
-	Parts       []DescribedPart       // by path
-	Documents   []DescribedDocument   // by path
+	Children    []DescribedChildren
+	Parts       []DescribedPart     // by path
+	Documents   []DescribedDocument // by path
+	// Operations are the operations that all of them give. Those that were added to the engine by themselves are not among them.
+	Operations []rest.Operation
 }
 
 // DescribedCollection is what a collection declares.
@@ -54,6 +57,13 @@ type DescribedList struct {
 	Ordered     bool // its order is kept
 }
 
+// DescribedChildren is what the list of the objects that belong to another object declares.
+type DescribedChildren struct {
+	Parent, Child string // the collections' paths
+	Column        string // of the child
+	Me            bool
+}
+
 // DescribedPart is what a part declares.
 type DescribedPart struct {
 	Of, Path string // the collection's path, and the part's below an object
@@ -88,7 +98,7 @@ type describer interface{ describe(into *Described) }
 
 // Described describes all that was declared. Operations was called before: links find their collections then, and documents make theirs.
 func (e *Engine) Described() Described {
-	d := Described{Style: e.Style, Prefix: e.Prefix}
+	d := Described{Style: e.Style, Prefix: e.Prefix, Operations: e.derived}
 	for _, k := range e.collections {
 		k.(describer).describe(&d)
 	}
@@ -97,6 +107,9 @@ func (e *Engine) Described() Described {
 	}
 	for _, document := range e.documents {
 		document.describe(&d)
+	}
+	for _, children := range e.children {
+		d.Children = append(d.Children, children())
 	}
 	for _, part := range e.parts {
 		d.Parts = append(d.Parts, part())

@@ -98,7 +98,7 @@ func TestDocuments(t *testing.T) {
 	drawn.Parameters = []string{"top"}
 	crudtest.Suite{
 		Described: e.Described(), Access: "test.#",
-		Mount: func(tb testing.TB, db store.DB) http.Handler {
+		Mount: func(tb testing.TB, db store.DB) *rest.Service {
 			tb.Helper()
 			makePapers(tb, db)
 			svc, _, err := papers(db)
@@ -113,8 +113,8 @@ func TestDocuments(t *testing.T) {
 	}.Run(t)
 }
 
-// Told gets a document by its name, and drawers are documents of their own.
-func TestDocumentsAreTold(t *testing.T) {
+// Notify gets a document by its name, and drawers are documents of their own.
+func TestDocumentEvents(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		makePapers(t, w.db)
 		svc, e, err := papers(w.db)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/rest"
@@ -29,8 +30,11 @@ type Engine struct {
 	byPath      map[string]table        // the same, as a ref tag names them
 	links       map[[2]reflect.Type]any // *joint[L, R], by L and R
 	documents   []documented
+	children    []func() DescribedChildren
 	parts       []func() DescribedPart
 	declared    []func() []rest.Operation
+	// derived are the operations of the declarations; added are the others.
+	derived, added []rest.Operation
 }
 
 // Event is one committed change: an object, or its links, were created, changed or deleted.
@@ -45,17 +49,14 @@ func (e *Engine) declare(operations func() []rest.Operation) {
 }
 
 // Add declares an operation that does not fit the shape of a collection.
-func (e *Engine) Add(op rest.Operation) {
-	e.declare(func() []rest.Operation { return []rest.Operation{op} })
-}
+func (e *Engine) Add(op rest.Operation) { e.added = append(e.added, op) }
 
-// Operations returns the operations of everything that was declared, in the order of the declarations.
+// Operations returns the operations of everything that was declared, and then those that were added. It is called once.
 func (e *Engine) Operations() []rest.Operation {
-	var out []rest.Operation
 	for _, operations := range e.declared {
-		out = append(out, operations()...)
+		e.derived = append(e.derived, operations()...)
 	}
-	return out
+	return slices.Concat(e.derived, e.added)
 }
 
 // Rows returns a zero value of the row struct of each collection and each document, by table, for tests.

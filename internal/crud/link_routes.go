@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/rest"
@@ -18,7 +17,7 @@ func (j *joint[L, R]) operations() []rest.Operation {
 	left, right := spaced(j.left.Singular), spaced(j.right.Singular)
 	name := j.left.Singular + "_" + j.right.Singular
 	if j.Path != j.right.Path {
-		name = j.left.Singular + "_" + strings.ReplaceAll(j.Path, "/", "_")
+		name = j.left.Singular + "_" + underscored(j.Path)
 	}
 	action := j.Action
 	if action == "" {
@@ -56,7 +55,7 @@ func (j *joint[L, R]) operations() []rest.Operation {
 			if kind == "put" {
 				word = action
 			}
-			op.Access, op.Tag, op.Tenanted = accessOf(j.engine.Service, op.Path, word), strings.ReplaceAll(j.left.Path, "/", "_"), true
+			op.Access, op.Tag, op.Tenanted = accessOf(j.engine.Service, op.Path, word), underscored(j.left.Path), true
 			out = append(out, op)
 			continue
 		}
@@ -67,10 +66,10 @@ func (j *joint[L, R]) operations() []rest.Operation {
 
 // further returns the operations that read, create or replace.
 func (j *joint[L, R]) further(kind, path string) rest.Operation {
-	left, right := strings.ReplaceAll(j.left.Path, "/", "_"), strings.ReplaceAll(j.right.Path, "/", "_")
+	left, right := underscored(j.left.Path), underscored(j.right.Path)
 	switch kind {
 	case "list":
-		return listOf(j.right, parentOf(j.left), path, "list_"+j.left.Singular+"_"+strings.ReplaceAll(j.Path, "/", "_"), left,
+		return listOf(j.right, parentOf(j.left), path, "list_"+j.left.Singular+"_"+underscored(j.Path), left,
 			func(placeholder string) string { return among(j.right.Keys[0], j.near(), j.far(), placeholder) })
 	case "list_back":
 		return listOf(j.left, parentOf(j.right), "/"+j.right.Path+"/{"+j.right.Param+"}/"+j.left.Path, "list_"+j.right.Singular+"_"+left, right,
@@ -100,7 +99,7 @@ func (j *joint[L, R]) readOne() rest.Operation {
 	path := "/" + j.left.Path + "/{" + j.left.Param + "}/" + j.right.Singular
 	return rest.Operation{
 		Method: http.MethodGet, Path: path, Access: accessOf(j.engine.Service, path, "read"),
-		ID: "get_" + j.left.Singular + "_" + j.right.Singular, Tag: strings.ReplaceAll(j.left.Path, "/", "_"),
+		ID: "get_" + j.left.Singular + "_" + j.right.Singular, Tag: underscored(j.left.Path),
 		Summary: "Read the " + spaced(j.right.Singular) + " of a " + spaced(j.left.Singular),
 		Success: http.StatusOK, Reply: j.right.schema, Statuses: []int{404}, Tenanted: true, Conditional: true,
 		Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
@@ -138,7 +137,7 @@ func among(key string, near, far *side, placeholder string) string {
 func (j *joint[L, R]) createOne(path string) rest.Operation {
 	return rest.Operation{
 		Method: http.MethodPost, Path: path, Access: accessOf(j.engine.Service, path, "create"),
-		ID: "create_" + j.left.Singular + "_" + j.right.Singular, Tag: strings.ReplaceAll(j.left.Path, "/", "_"),
+		ID: "create_" + j.left.Singular + "_" + j.right.Singular, Tag: underscored(j.left.Path),
 		Summary: "Create a " + spaced(j.right.Singular) + " for a " + spaced(j.left.Singular),
 		Body:    j.right.schema, Success: j.engine.Style.CreateStatus, Reply: j.right.schema, Statuses: []int{404}, Tenanted: true,
 		Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {

@@ -45,7 +45,7 @@ func (p Part[T, P]) On(e *Engine) {
 		k.auditPart(func(o *T) any { return p.Field(o) })
 		schema := rest.SchemaOf[P]()
 		path := "/" + k.Path + "/{" + k.Param + "}/" + p.Path
-		id := cmp.Or(p.ID, k.Singular+"_"+strings.ReplaceAll(p.Path, "/", "_"))
+		id := cmp.Or(p.ID, k.Singular+"_"+underscored(p.Path))
 		body := schema.Partial()
 		if p.Whole {
 			body = schema
@@ -68,7 +68,7 @@ func (p Part[T, P]) On(e *Engine) {
 		}
 		var out []rest.Operation
 		for _, op := range ops {
-			op.Tag, op.Tenanted, op.Statuses = strings.ReplaceAll(k.Path, "/", "_"), true, []int{404}
+			op.Tag, op.Tenanted, op.Statuses = underscored(k.Path), true, []int{404}
 			action := "read"
 			if op.Success = http.StatusOK; op.Method == http.MethodPut {
 				op.Success, action = http.StatusNoContent, "update"

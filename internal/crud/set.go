@@ -82,8 +82,8 @@ func (s *setter[N, F]) operation() rest.Operation {
 	path := "/" + s.near.Path + "/{" + s.near.Param + "}/" + l.Path
 	return rest.Operation{
 		Method: http.MethodPut, Path: path, Access: accessOf(s.engine.Service, path, "update"),
-		ID:  cmp.Or(l.ID, "associate_"+s.near.Singular+"_"+strings.ReplaceAll(l.Path, "/", "_")),
-		Tag: strings.ReplaceAll(s.near.Path, "/", "_"), Tenanted: true,
+		ID:  cmp.Or(l.ID, "associate_"+s.near.Singular+"_"+underscored(l.Path)),
+		Tag: underscored(s.near.Path), Tenanted: true,
 		Summary:     "Replace the " + spaced(l.Field) + " of a " + spaced(s.near.Singular),
 		Description: "The list replaces what there was, in this order; an empty one ends all.",
 		Body:        body, Success: http.StatusNoContent, Statuses: []int{400, 404}, Handle: s.handle,

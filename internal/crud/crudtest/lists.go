@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/ringfence/ringfence/internal/crud"
 	"github.com/ringfence/ringfence/internal/rest/resttest"
@@ -19,6 +20,9 @@ var awkward = []string{"Éléonore", "100%", "a_b", `back\slash`, "axb", "O'Brie
 
 // texts are the fields that may have any text of one line, first those that a list can be ordered by.
 func (x *trial) texts() []string {
+	if !x.can("create") {
+		return nil
+	}
 	var out []string
 	special := x.values()
 	for _, p := range x.writable() {
@@ -63,27 +67,29 @@ func (x *trial) pages() {
 		x.make(x.a, nil)
 	}
 	all := x.a.Get(x.all()).List()
+	n := len(all.Items)
 	for _, page := range []struct {
 		query    string
 		from, to int
 	}{
 		{"limit=3", 0, 3},
 		{"limit=3&offset=3", 3, 6},
-		{"limit=3&offset=6", 6, 7},
-		{"limit=3&offset=7", 7, 7},
-		{"limit=3&offset=700", 7, 7},
+		{"limit=3&offset=6", 6, 9},
+		{fmt.Sprintf("limit=3&offset=%d", n-1), n - 1, n},
+		{fmt.Sprintf("limit=3&offset=%d", n), n, n},
+		{"limit=3&offset=7000", n, n},
 		{"limit=7", 0, 7},
-		{"offset=5", 5, 7},
-		{"offset=0", 0, 7},
-		{"limit=1000000000", 0, 7},
-		{"limit=9223372036854775807&offset=2", 2, 7},
-		{"offset=9223372036854775807", 7, 7},
-		{"recurse=False", 0, 7},
-		{"order=", 0, 7},
-		{"Limit=1&no_such=2&password=x", 0, 7},
+		{"offset=5", 5, n},
+		{"offset=0", 0, n},
+		{"limit=1000000000", 0, n},
+		{"limit=9223372036854775807&offset=2", 2, n},
+		{"offset=9223372036854775807", n, n},
+		{"recurse=False", 0, n},
+		{"order=", 0, n},
+		{"Limit=1&no_such=2&password=x", 0, n},
 	} {
 		got := x.a.Get(x.all() + "?" + page.query).List()
-		if got.Total != 7 || !reflect.DeepEqual(got.Items, all.Items[page.from:page.to]) {
+		if got.Total != n || !reflect.DeepEqual(got.Items, all.Items[min(page.from, n):min(page.to, n)]) {
 			x.Errorf("%s: total %d, %v", page.query, got.Total, got.Column(x.k.Keys[0]))
 		}
 	}
@@ -105,11 +111,12 @@ func (x *trial) order() {
 		for _, direction := range []string{"asc", "desc"} {
 			query := x.all() + "?order=" + column + "&direction=" + direction
 			all := x.a.Get(query).List()
-			if all.Total != 7 || len(all.Items) != 7 {
-				x.Fatalf("%s: %d of %d", query, len(all.Items), all.Total)
+			n := all.Total
+			if len(all.Items) != n || x.can("create") && n != 7+len(x.before[x.a.Tenant]) {
+				x.Fatalf("%s: %d of %d", query, len(all.Items), n)
 			}
 			var paged []Object
-			for offset := 0; offset < 7; offset += 4 {
+			for offset := 0; offset < n; offset += 4 {
 				paged = append(paged, x.a.Get(fmt.Sprintf("%s&limit=4&offset=%d", query, offset)).List().Items...)
 			}
 			if !reflect.DeepEqual(paged, all.Items) {
@@ -154,6 +161,11 @@ func compareValues(v, w any) int {
 		n, _ := w.(json.Number).Int64()
 		return int(m - n)
 	}
+	if at, err := time.Parse(time.RFC3339, fmt.Sprint(v)); err == nil {
+		if other, err := time.Parse(time.RFC3339, fmt.Sprint(w)); err == nil {
+			return at.Compare(other)
+		}
+	}
 	return strings.Compare(store.Fold(fmt.Sprint(v)), store.Fold(fmt.Sprint(w)))
 }
 
@@ -166,7 +178,7 @@ func (x *trial) search() {
 	}
 	o := x.make(x.a, nil)
 	for _, name := range x.k.Search { // what an object has in a searched column finds it
-		if value, ok := o[name].(string); ok {
+		if value, ok := o[name].(string); ok && value != "" {
 			if l := x.a.Get(x.all() + "?search=" + url.QueryEscape(value)).List(); !slices.Contains(l.Column(x.k.Keys[0]), o.Text(x.k.Keys[0])) {
 				x.Errorf("search %s: %v", value, l.Items)
 			}
@@ -194,7 +206,7 @@ func (x *trial) search() {
 	if x.count(past) != 1 || len(past.Items) != 0 {
 		x.Errorf("past the end: %d, %d items", x.count(past), len(past.Items))
 	}
-	if l := x.a.Get(x.all() + "?search=").List(); l.Total != len(awkward)+1 {
+	if l := x.a.Get(x.all() + "?search=").List(); l.Total != len(awkward)+1+len(x.before[x.a.Tenant]) {
 		x.Errorf("an empty term: total %d", l.Total)
 	}
 }
@@ -256,7 +268,9 @@ func (x *trial) recurses() bool { return x.k.Scope == crud.PerTenant && !x.k.Sub
 
 // badQueries: a bad query is 400, and the answer says which parameter.
 func (x *trial) badQueries() {
-	x.make(x.a, nil)
+	o, all := x.make(x.a, nil), x.a.Get(x.all()).List()
+	x.holds(x.a, all, o)
+	total := all.Total
 	for _, query := range []string{
 		"order=name;drop+table", "order=password_hash", "order=password", "order=(select+pg_sleep(9))", "order=search_text", "order=tenant_uuid",
 		"order=ID", "order=id,name", "order=" + url.QueryEscape(`"id"`), "order=1", "order=id--", "order=id&order=id",
@@ -284,8 +298,8 @@ func (x *trial) badQueries() {
 		if name, _, _ := strings.Cut(query, "="); slices.Contains(x.k.Filters, name) {
 			continue
 		}
-		if l := x.a.Get(x.all() + "?" + query).List(); l.Total != 1 {
-			x.Errorf("%s: total %d", query, l.Total)
+		if l := x.a.Get(x.all() + "?" + query).List(); l.Total != total {
+			x.Errorf("%s: total %d, want %d", query, l.Total, total)
 		}
 	}
 }

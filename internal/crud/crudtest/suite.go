@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -19,6 +20,7 @@ import (
 	"github.com/ringfence/ringfence/acl"
 	"github.com/ringfence/ringfence/internal/crud"
 	"github.com/ringfence/ringfence/internal/principal"
+	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/rest/resttest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/storetest"
@@ -33,10 +35,11 @@ type Suite struct {
 	Described crud.Described
 	// Mount starts the service on a database, in which it may make what must be there before all: an administrator. The master tenant
 	// is made when it has not done so.
-	Mount func(tb testing.TB, db store.DB) http.Handler
+	Mount func(tb testing.TB, db store.DB) *rest.Service
 	// Access is all that the service has: "confd.#".
 	Access string
-	// Resources are those that are tried, by the paths of their collections. A collection that is missing here fails the test.
+	// Resources are those that are tested, by the paths of their collections. A collection that is missing here fails the test, and so
+	// does an operation of the declarations that has never succeeded, or never refused a request.
 	Resources map[string]Resource
 	// Documents are the same for documents, by their paths.
 	Documents map[string]Document
@@ -47,6 +50,9 @@ type Resource struct {
 	// Minimal is the smallest body of an object. Every n makes another object, in whatever tenant; what the object needs may
 	// be made by c, in the tenant that c acts in.
 	Minimal func(c *Client, n int) Object
+	// Make makes an object of a collection that has no create, in c's tenant, and returns it as lists show it. If clients cannot make
+	// one at all, it returns one that exists already.
+	Make func(c *Client, n int) Object
 	// Values are good values of fields whose examples are none, or that must be others for every n.
 	Values func(n int) Object
 	// Except are fields that cannot be set by themselves, or not at all, and read-only ones that a create refuses.
@@ -109,7 +115,7 @@ func (s Suite) Run(t *testing.T) {
 		}
 	}
 	storetest.Each(t, func(t *testing.T, db store.DB) {
-		w := &world{Suite: s, db: db, handler: s.Mount(t, db), made: map[string]Object{}}
+		w := &world{Suite: s, db: db, coverage: cover(s.Mount(t, db)), made: map[string]Object{}}
 		w.findMaster(t)
 		for _, k := range s.Described.Collections {
 			if r, ok := s.Resources[k.Path]; ok {
@@ -117,6 +123,7 @@ func (s Suite) Run(t *testing.T) {
 			}
 		}
 		w.tryDocuments(t)
+		t.Run("every operation", w.everyOperation)
 		t.Run("no database", w.withoutDatabase) // the last: it is closed
 	})
 }
@@ -150,7 +157,7 @@ func (w *world) withoutDatabase(t *testing.T) {
 			case "update":
 				body = Object{}
 			}
-			if !slices.Contains(k.Only, operation) || bodies[k.Path] == nil {
+			if !slices.Contains(k.Only, operation) {
 				continue
 			}
 			got := c.Do(method, path, body).Want(http.StatusServiceUnavailable).Says("database cannot answer")
@@ -165,11 +172,11 @@ func (w *world) withoutDatabase(t *testing.T) {
 type world struct {
 	Suite
 
-	db      store.DB
-	handler http.Handler
-	master  string
-	made    map[string]Object
-	n       int // of the last object, tenant or other thing that must be another
+	db       store.DB
+	coverage *coverage
+	master   string
+	made     map[string]Object
+	n        int // of the last object, tenant or other thing that must be another
 }
 
 func (w *world) next() int {
@@ -212,7 +219,7 @@ func (w *world) holder(tb testing.TB, tenant string, accesses ...string) *Client
 		tb.Fatal(err)
 	}
 	p := &principal.Principal{UserUUID: uuid.NewString(), ACL: set, Affiliation: &principal.Affiliation{TenantUUID: tenant, Purpose: "external_api"}}
-	return &Client{Client: resttest.To(tb, w.handler, w.Described.Prefix, p), Tenant: tenant, w: w}
+	return &Client{Client: resttest.To(tb, w.coverage, w.Described.Prefix, p), Tenant: tenant, w: w}
 }
 
 // trial is one check of a collection. Of its tenants a and b are below top, and a1 is below a; but where the collection is no tenant's, a is
@@ -224,36 +231,37 @@ type trial struct {
 	k             crud.DescribedCollection
 	r             Resource
 	top, a, b, a1 *Client
+	// before are the objects of a tenant and those below it that are not the check's, by tenant and name. Tenants have no others,
+	// unless lists show all below, or the collection has no create.
+	before map[string][]string
 }
 
 func (w *world) try(t *testing.T, k crud.DescribedCollection, r Resource) {
-	checks := map[string]struct {
-		needs string // the operations, by their first letters
-		check func(x *trial)
-	}{
-		"create and read": {"crl", (*trial).createAndRead}, "keys": {"cr", (*trial).keys}, "fields": {"cru", (*trial).fields},
-		"update": {"cru", (*trial).update}, "delete": {"crld", (*trial).remove}, "pages": {"cl", (*trial).pages}, "order": {"cl", (*trial).order},
-		"search": {"cl", (*trial).search}, "filters": {"cl", (*trial).filters}, "queries": {"cl", (*trial).badQueries},
-		"other tenants": {"crlud", (*trial).otherTenants}, "tenants below": {"crlu", (*trial).tenantsBelow}, "tenant header": {"cl", (*trial).tenantHeader},
-		"remote": {"crl", (*trial).remoteTenant}, "versions": {"crud", (*trial).versions}, "at once": {"cru", (*trial).atOnce},
-		"owned by no tenant": {"crlud", (*trial).unowned}, "audit": {"crud", (*trial).audit}, "bodies": {"crlu", (*trial).badBodies},
-		"values": {"cru", (*trial).badValues}, "negotiation": {"cl", (*trial).negotiation},
-		"references": {"cru", (*trial).references}, "links": {"cr", (*trial).links}, "lists": {"cr", (*trial).lists}, "parts": {"cr", (*trial).parts},
-	}
 	for _, name := range slices.Sorted(maps.Keys(checks)) {
-		able := true
+		able := k.Scope == crud.PerTenant || !slices.Contains(withTenants, name)
 		for _, letter := range checks[name].needs {
 			able = able && slices.ContainsFunc(k.Only, func(op string) bool { return rune(op[0]) == letter })
 		}
-		if k.Scope != crud.PerTenant {
-			able = able && r.Minimal != nil && !slices.Contains(withTenants, name)
-		} else {
-			able = able && !k.Subtree && name != "owned by no tenant"
-		}
-		if able {
+		if able && (name != "owned by no tenant" || k.Scope != crud.PerTenant) {
 			t.Run(name, func(t *testing.T) { checks[name].check(w.trial(t, k, r)) })
 		}
 	}
+}
+
+// checks are the checks of a collection, with the operations that each needs, by their first letters. The other operations are
+// tested where the collection has them.
+var checks = map[string]struct {
+	needs string
+	check func(x *trial)
+}{
+	"create and read": {"crl", (*trial).createAndRead}, "list and read": {"l", (*trial).listAndRead}, "keys": {"r", (*trial).keys},
+	"fields": {"ru", (*trial).fields}, "update": {"ru", (*trial).update}, "delete": {"crld", (*trial).remove}, "pages": {"l", (*trial).pages},
+	"order": {"l", (*trial).order}, "search": {"l", (*trial).search}, "filters": {"l", (*trial).filters}, "queries": {"l", (*trial).badQueries},
+	"other tenants": {"l", (*trial).otherTenants}, "tenants below": {"l", (*trial).tenantsBelow}, "tenant header": {"l", (*trial).tenantHeader},
+	"remote": {"crl", (*trial).remoteTenant}, "versions": {"ru", (*trial).versions}, "at once": {"ru", (*trial).atOnce},
+	"owned by no tenant": {"rlu", (*trial).unowned}, "audit": {"crud", (*trial).audit}, "bodies": {"ru", (*trial).badBodies},
+	"values": {"ru", (*trial).badValues}, "negotiation": {"l", (*trial).negotiation}, "references": {"cru", (*trial).references},
+	"links": {"cr", (*trial).links}, "lists": {"cr", (*trial).lists}, "parts": {"cr", (*trial).parts}, "children": {"l", (*trial).children},
 }
 
 // withTenants are the checks of what each tenant has its own of.
@@ -265,37 +273,69 @@ func (w *world) trial(t *testing.T, k crud.DescribedCollection, r Resource) *tri
 	for _, tenant := range [][2]string{{top, w.master}, {a, top}, {b, top}, {a1, a}} {
 		w.addTenant(t, tenant[0], tenant[1])
 	}
+	x := &trial{T: t, world: w, k: k, r: r, before: map[string][]string{}}
 	if k.Scope != crud.PerTenant {
+		a = w.master
+	}
+	if k.Scope != crud.PerTenant && x.can("create") {
 		if _, err := w.db.Exec(t.Context(), "DELETE FROM "+k.Table); err != nil { // what the checks before have made
 			t.Fatal(err)
 		}
-		a = w.master
 	}
-	x := &trial{T: t, world: w, k: k, r: r, top: w.client(t, top), a: w.client(t, a), b: w.client(t, b), a1: w.client(t, a1)}
+	x.top, x.a, x.b, x.a1 = w.client(t, top), w.client(t, a), w.client(t, b), w.client(t, a1)
 	for _, c := range []*Client{x.top, x.a, x.b, x.a1} {
-		x.clear(c)
+		x.enter(c)
 	}
 	return x
 }
 
-// clear deletes what a tenant begins with.
-func (x *trial) clear(c *Client) {
+// can reports whether the collection has an operation.
+func (x *trial) can(operation string) bool { return slices.Contains(x.k.Only, operation) }
+
+// enter prepares a tenant: it deletes the objects that every tenant gets, and remembers those that cannot be deleted.
+func (x *trial) enter(c *Client) {
 	x.Helper()
-	if !x.r.Preset {
-		return
+	switch {
+	case x.r.Preset:
+		preset := c.Get(x.all()).List()
+		if len(preset.Items) == 0 {
+			x.Errorf("a new tenant has no %s", x.k.Path)
+		}
+		for _, o := range preset.Items {
+			c.Do(http.MethodDelete, x.at(o), nil).Want(http.StatusNoContent)
+		}
+	case x.can("list") && (x.k.Subtree || !x.can("create")) && (x.k.Scope != crud.Master || c.Tenant == x.master):
+		for _, o := range c.Get(x.all() + "?recurse=true").List().Items {
+			x.before[c.Tenant] = append(x.before[c.Tenant], x.name(o))
+		}
 	}
-	begun := c.Get(x.all()).List()
-	if len(begun.Items) == 0 {
-		x.Errorf("a tenant begins without any %s", x.k.Path)
+}
+
+// holds fails the test unless a list is what c's tenant has: these objects, and those that are not the check's.
+func (x *trial) holds(c *Client, l resttest.List, want ...Object) {
+	x.Helper()
+	if l.Total != len(l.Items) {
+		x.Errorf("the total is %d of %d", l.Total, len(l.Items))
 	}
-	for _, o := range begun.Items {
-		c.Do(http.MethodDelete, x.at(o), nil).Want(http.StatusNoContent)
+	for _, o := range want {
+		if !slices.ContainsFunc(l.Items, func(item Object) bool { return reflect.DeepEqual(item, o) }) {
+			x.Errorf("%v is not in the list %v", o, l.Items)
+		}
+	}
+	for _, item := range l.Items {
+		ours := slices.ContainsFunc(want, func(o Object) bool { return x.name(o) == x.name(item) })
+		if !ours && !slices.Contains(x.before[c.Tenant], x.name(item)) {
+			x.Errorf("%v is in the list of %v", item, want)
+		}
 	}
 }
 
 // minimal is the body of a new object, with more.
 func (x *trial) minimal(c *Client, more Object) Object {
-	body := maps.Clone(x.r.Minimal(c, x.next()))
+	body := Object{}
+	if x.r.Minimal != nil {
+		maps.Copy(body, x.r.Minimal(c, x.next()))
+	}
 	maps.Copy(body, more)
 	return body
 }
@@ -308,10 +348,24 @@ func (x *trial) values() Object {
 	return x.r.Values(x.next())
 }
 
-// make makes an object of the collection.
+// make makes an object of the collection. If the collection has no create, more is not used.
 func (x *trial) make(c *Client, more Object) Object {
 	x.Helper()
-	return c.Create(x.all(), x.minimal(c, more))
+	if x.can("create") {
+		return c.Create(x.all(), x.minimal(c, more))
+	}
+	if x.r.Make == nil {
+		x.Fatalf("%s has no create, and the suite no Make", x.k.Path)
+	}
+	return x.r.Make(c, x.next())
+}
+
+// name is what tells an object from others: its first key, or the whole of it if it does not show the key.
+func (x *trial) name(o Object) string {
+	if _, ok := o[x.k.Keys[0]]; ok {
+		return o.Text(x.k.Keys[0])
+	}
+	return fmt.Sprint(resttest.Normal(o))
 }
 
 func (x *trial) all() string { return "/" + x.k.Path }
