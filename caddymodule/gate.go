@@ -85,6 +85,10 @@ func (g *Gate) Provision(ctx caddy.Context) error {
 		Tenant: func(ctx context.Context, who *principal.Principal, lines []string) (string, error) {
 			return tenant.Named(ctx, app.engine.db, who, lines)
 		},
+		Within: app.cache.Within,
+		Follow: func(ctx context.Context, who *principal.Principal, chosen string, within func(context.Context, string) (bool, error)) error {
+			return tenant.Follow(ctx, app.engine.db, who, chosen, within)
+		},
 	})
 	return err
 }

@@ -48,7 +48,8 @@ func (*LocalTokens) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 }
 
 // RemoteTokens are the tokens of an existing auth server that offers GET /0.1/token/{token}. Its responses are cached and matched
-// here, so a revocation there takes effect here after at most Staleness.
+// here, so a revocation there takes effect here after at most Staleness. So does a tenant's move: that server says which tenants a
+// token may act in.
 type RemoteTokens struct {
 	// URL is the server's address, without /0.1: https://pbx.example.com/api/auth
 	URL string `json:"url"`

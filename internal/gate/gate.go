@@ -41,9 +41,14 @@ type Config struct {
 	// ForwardToken passes the caller's token to upstreams, for those that check tokens themselves.
 	ForwardToken bool
 	// Tenant returns the tenant that a Wazo-Tenant header chooses for a principal, in the form in which an upstream is told, or
-	// the reason for which the principal may not act in it. If it is nil, and for principals of another auth server, nobody may
-	// act in any tenant but their own.
+	// the reason for which the principal may not act in it. If it is nil, nobody may act in any tenant but their own.
 	Tenant func(ctx context.Context, who *principal.Principal, lines []string) (string, error)
+	// Within is asked instead of Tenant for the principals of another auth server: it reports whether that server has the tenant,
+	// a UUID in lower case, as the token's own or below it. If it is nil, they may act in their own tenant only.
+	Within func(ctx context.Context, token, tenant string) (bool, error)
+	// Follow, if set, is called before a principal of another auth server acts in a tenant in one of our own services, which then
+	// sees the tree of tenants as that server has it. within asks that server, for the principal's token.
+	Follow func(ctx context.Context, who *principal.Principal, tenant string, within func(context.Context, string) (bool, error)) error
 }
 
 // Gate decides about requests. It is immutable and safe for concurrent use.
@@ -54,6 +59,8 @@ type Gate struct {
 	observer Observer
 	forward  bool
 	tenant   func(ctx context.Context, who *principal.Principal, lines []string) (string, error)
+	within   func(ctx context.Context, token, tenant string) (bool, error)
+	follow   func(ctx context.Context, who *principal.Principal, tenant string, within func(context.Context, string) (bool, error)) error
 }
 
 // New makes a gate. The error is a mistake in the configuration.
@@ -69,7 +76,10 @@ func New(c Config) (*Gate, error) {
 	if c.Tokens == nil {
 		return nil, errors.New("the gate has no source of tokens")
 	}
-	g := &Gate{routers: routers, tokens: c.Tokens, cors: origins, observer: c.Observer, forward: c.ForwardToken, tenant: c.Tenant}
+	g := &Gate{
+		routers: routers, tokens: c.Tokens, cors: origins, observer: c.Observer, forward: c.ForwardToken,
+		tenant: c.Tenant, within: c.Within, follow: c.Follow,
+	}
 	if g.tenant == nil {
 		g.tenant = ownTenant
 	}
@@ -136,7 +146,7 @@ func (g *Gate) Admit(w http.ResponseWriter, r *http.Request) (Admission, bool) {
 	}
 	a := Admission{Request: r, Writer: w, Principal: who, Need: need}
 	if need.Match != nil {
-		a.Request = r.WithContext(serviceContext(r.Context(), who, need.Match))
+		a.Request = r.WithContext(serviceContext(r, who, need.Match))
 		return a, true
 	}
 	u := &p.writer
@@ -190,8 +200,13 @@ func (g *Gate) decide(r *http.Request, t *target.Target, need *Need, known bool)
 	if !holds(who, need.Access) {
 		return nil, lacks(need.Access)
 	}
-	if need.Match == nil {
+	if need.Match == nil || who.Remote { // our own services know the tenants of our own tokens
 		if denied := g.chooseTenant(r, who); denied != nil {
+			return nil, denied
+		}
+	}
+	if need.Match != nil && who.Remote && g.follow != nil {
+		if denied := g.followTenants(r, who); denied != nil {
 			return nil, denied
 		}
 	}
@@ -228,9 +243,13 @@ func canonicalise(r *http.Request, t *target.Target) {
 	r.RequestURI = t.RequestURI()
 }
 
-func serviceContext(ctx context.Context, who *principal.Principal, m *rest.Match) context.Context {
+func serviceContext(r *http.Request, who *principal.Principal, m *rest.Match) context.Context {
+	ctx := r.Context()
 	if who != nil {
 		ctx = principal.NewContext(ctx, who)
+		if who.Remote {
+			ctx = principal.WithTenant(ctx, actsIn(r, who))
+		}
 	}
 	return rest.NewContext(ctx, m)
 }

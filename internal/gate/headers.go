@@ -2,14 +2,18 @@ package gate
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/principal"
+	"github.com/ringfence/ringfence/internal/tokens"
 )
 
 // meaningful are headers with a meaning for the gate or for what is behind it. A server that turns names into CGI variables
@@ -252,7 +256,7 @@ func (g *Gate) chooseTenant(r *http.Request, who *principal.Principal) *denial {
 	if len(sent) == 0 || sent[0] == who.TenantUUID {
 		return nil
 	}
-	chosen, err := g.namedTenant(r.Context(), who, sent)
+	chosen, err := g.namedTenant(r.Context(), who, r.Header["X-Auth-Token"][0], sent)
 	if err != nil {
 		return &denial{"tenant", err}
 	}
@@ -260,30 +264,84 @@ func (g *Gate) chooseTenant(r *http.Request, who *principal.Principal) *denial {
 	return nil
 }
 
+// actsIn returns the tenant in which a request acts that chooseTenant has let through.
+func actsIn(r *http.Request, who *principal.Principal) string {
+	if sent := r.Header[tenantHeader]; len(sent) > 0 {
+		return sent[0]
+	}
+	return who.TenantUUID
+}
+
+// followTenants has our own services follow the tenants of another auth server.
+func (g *Gate) followTenants(r *http.Request, who *principal.Principal) *denial {
+	token := r.Header["X-Auth-Token"][0]
+	err := g.follow(r.Context(), who, actsIn(r, who), func(ctx context.Context, tenant string) (bool, error) {
+		return g.remoteTenant(ctx, token, tenant)
+	})
+	if err != nil {
+		return &denial{"tenant", tenantTrouble(err)}
+	}
+	return nil
+}
+
 // mayActIn returns the reason for which the principal may not act in the named tenant, if one was named.
-func (g *Gate) mayActIn(ctx context.Context, who *principal.Principal, named string) *apierr.Error {
+func (g *Gate) mayActIn(ctx context.Context, who *principal.Principal, token, named string) *apierr.Error {
 	if named == "" || named == who.TenantUUID {
 		return nil
 	}
-	_, err := g.namedTenant(ctx, who, []string{named})
+	_, err := g.namedTenant(ctx, who, token, []string{named})
 	return err
 }
 
-func (g *Gate) namedTenant(ctx context.Context, who *principal.Principal, lines []string) (string, *apierr.Error) {
+func (g *Gate) namedTenant(ctx context.Context, who *principal.Principal, token string, lines []string) (string, *apierr.Error) {
 	choose := g.tenant
-	if who.Remote { // the tenants of another auth server are not known here
-		choose = ownTenant
+	if who.Remote {
+		choose = func(ctx context.Context, who *principal.Principal, lines []string) (string, error) {
+			return g.chooseRemote(ctx, who, token, lines[0])
+		}
 	}
 	chosen, err := choose(ctx, who, lines)
-	if err == nil {
-		return chosen, nil
+	if err != nil {
+		return "", tenantTrouble(err)
 	}
+	return chosen, nil
+}
+
+// tenantTrouble returns a refusal as it is, and everything else as an outage: never 401, or clients would log out.
+func tenantTrouble(err error) *apierr.Error {
 	if e := apierr.As(err); e != nil {
-		return "", e
+		return e
 	}
-	return "", &apierr.Error{
+	return &apierr.Error{
 		Kind: apierr.Unavailable, RetryAfter: 2 * time.Second, Err: err, Message: "The tenant cannot be checked now; try again shortly",
 	}
+}
+
+// chooseRemote asks the auth server that issued the token, whose tenants are not known here.
+func (g *Gate) chooseRemote(ctx context.Context, who *principal.Principal, token, named string) (string, error) {
+	if own, err := ownTenant(ctx, who, []string{named}); err == nil {
+		return own, nil
+	}
+	asked, err := uuid.Parse(named)
+	if err != nil || len(named) != len(asked.String()) {
+		return "", errTenant()
+	}
+	within, err := g.remoteTenant(ctx, token, asked.String())
+	if err == nil && !within {
+		err = errTenant()
+	}
+	return asked.String(), err
+}
+
+func (g *Gate) remoteTenant(ctx context.Context, token, tenant string) (bool, error) {
+	if g.within == nil {
+		return false, nil
+	}
+	within, err := g.within(ctx, token, tenant)
+	if errors.Is(err, tokens.ErrUnknown) {
+		return false, apierr.New(apierr.Unauthorized, "The token is unknown, expired or revoked; get a new one")
+	}
+	return within, err
 }
 
 // ownTenant refuses every tenant but the principal's own.
@@ -291,9 +349,13 @@ func ownTenant(_ context.Context, who *principal.Principal, lines []string) (str
 	if strings.EqualFold(lines[0], who.TenantUUID) {
 		return who.TenantUUID, nil
 	}
-	e := apierr.New(apierr.Unauthorized, "Unauthorized tenant: the header %s must name the token's tenant", tenantHeader)
+	return "", errTenant()
+}
+
+func errTenant() error {
+	e := apierr.New(apierr.Unauthorized, "Unauthorized tenant: the header %s must name the token's tenant or one below it", tenantHeader)
 	e.ID = "unauthorized-tenant"
-	return "", e
+	return e
 }
 
 // overrides are query parameters that some frameworks take for the method, instead of the checked one, in the form of

@@ -13,6 +13,7 @@ import (
 	"github.com/ringfence/ringfence/internal/principal"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/tokens"
 )
 
 func TestDuplicates(t *testing.T) {
@@ -142,6 +143,20 @@ func TestTenantOfAnUpstream(t *testing.T) {
 			return "", &apierr.Error{Kind: apierr.Unauthorized, Message: "Unauthorized tenant", ID: "unauthorized-tenant"}
 		}
 	}
+	within := func(t *testing.T, token string) func(context.Context, string, string) (bool, error) {
+		return func(_ context.Context, asker, asked string) (bool, error) {
+			switch {
+			case asker != token || asked != strings.ToLower(asked):
+				t.Errorf("asked about %s", asked)
+				return true, nil
+			case asked == userUUID:
+				return false, store.ErrUnavailable
+			case strings.HasPrefix(asked, "0000"):
+				return false, tokens.ErrUnknown
+			}
+			return asked == canonical, nil
+		}
+	}
 	tokens := &known{}
 	token := tokens.issue(t, "calls.#")
 	for _, tt := range []struct {
@@ -160,10 +175,17 @@ func TestTenantOfAnUpstream(t *testing.T) {
 		{"own, nobody to ask", "x", strings.ToUpper(tenantUUID), nil, 200, tenantUUID},
 		{"another, nobody to ask", "x", below, nil, 401, ""},
 		{"own, of another auth server", "x", tenantUUID, chosen, 200, tenantUUID},
-		{"below, of another auth server", "x", below, chosen, 401, ""},
+		{"own in capitals, of another auth server", "x", strings.ToUpper(tenantUUID), chosen, 200, tenantUUID},
+		{"below, of another auth server", "x", below, chosen, 200, canonical},
+		{"beside, of another auth server", "x", sessionUUID, chosen, 401, ""},
+		{"no UUID, of another auth server", "x", "any", chosen, 401, ""},
+		{"without dashes, of another auth server", "x", strings.ReplaceAll(below, "-", ""), chosen, 401, ""},
+		{"in braces, of another auth server", "x", "{" + below + "}", chosen, 401, ""},
+		{"nobody knows, of another auth server", "x", userUUID, chosen, 503, ""},
+		{"revoked meanwhile, of another auth server", "x", "00000000-0000-4000-8000-000000000000", chosen, 401, ""},
 	} {
 		tokens.principals[token].Remote = strings.HasSuffix(tt.name, "another auth server")
-		g, err := gate.New(gate.Config{Routers: []gate.Router{router}, Tokens: tokens, Tenant: tt.chosen})
+		g, err := gate.New(gate.Config{Routers: []gate.Router{router}, Tokens: tokens, Tenant: tt.chosen, Within: within(t, token)})
 		if err != nil {
 			t.Fatal(err)
 		}

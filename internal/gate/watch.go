@@ -81,7 +81,7 @@ func (w *watch) holds(ctx context.Context) bool {
 		if who.TenantUUID != w.who.TenantUUID || !holds(who, w.access) {
 			return false
 		}
-		if denied := w.gate.mayActIn(ctx, who, w.tenant); denied != nil {
+		if denied := w.gate.mayActIn(ctx, who, w.token, w.tenant); denied != nil {
 			return denied.Kind == apierr.Unavailable && time.Since(w.checked) < maxUnchecked
 		}
 	}

@@ -89,3 +89,17 @@ func FromContext(ctx context.Context) *Principal {
 	p, _ := ctx.Value(contextKey{}).(*Principal)
 	return p
 }
+
+type tenantKey struct{}
+
+// WithTenant returns a context that names the tenant in which the principal of another auth server acts, if that server lets it
+// act in a tenant below its own. Only the gate, which asked, calls it.
+func WithTenant(ctx context.Context, tenantUUID string) context.Context {
+	return context.WithValue(ctx, tenantKey{}, tenantUUID)
+}
+
+// Tenant returns the tenant of WithTenant, or "".
+func Tenant(ctx context.Context) string {
+	tenant, _ := ctx.Value(tenantKey{}).(string)
+	return tenant
+}

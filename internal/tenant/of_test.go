@@ -19,8 +19,19 @@ import (
 	"github.com/ringfence/ringfence/internal/tenant"
 )
 
+// ofIn returns the tenant in which a request acts that names one, after the gate has had it confirmed by another auth server.
+func ofIn(t *testing.T, db store.DB, p *principal.Principal, named string) (string, error) {
+	t.Helper()
+	return ofContext(principal.WithTenant(t.Context(), named), t, db, p, named)
+}
+
 // of returns the tenant in which a request acts.
 func of(t *testing.T, db store.DB, p *principal.Principal, header ...string) (string, error) {
+	t.Helper()
+	return ofContext(t.Context(), t, db, p, header...)
+}
+
+func ofContext(ctx context.Context, t *testing.T, db store.DB, p *principal.Principal, header ...string) (string, error) {
 	t.Helper()
 	var got string
 	var err error
@@ -34,7 +45,7 @@ func of(t *testing.T, db store.DB, p *principal.Principal, header ...string) (st
 	if err := svc.Mount(); err != nil {
 		t.Fatal(err)
 	}
-	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/it", http.NoBody)
+	r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/it", http.NoBody)
 	r.Header.Set("Accept", "application/json")
 	for _, h := range header {
 		r.Header.Add(tenant.Header, h)

@@ -4,11 +4,8 @@ package tenant
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
-	"strings"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -66,23 +63,39 @@ func Slug(ctx context.Context, c store.Conn, tenant string) (string, error) {
 // otherwise the principal's. A header that names no such tenant is refused in one way, whether the tenant exists or not, and
 // never ignored.
 //
-// It adds the tenant of a principal from another auth server, so c is the database itself or a transaction that may write.
+// For a principal from another auth server the gate has asked that server. Of adds that principal's tenant, and the one in which
+// the request acts, so c is the database itself or a transaction that may write.
 func Of(ctx context.Context, c store.Conn, r *rest.Request) (string, error) {
 	p := r.Principal()
 	if p == nil {
 		return "", errors.New("a tenanted operation has no principal: no gate is in front of it")
 	}
 	if p.Remote {
-		if err := ensure(ctx, c, p); err != nil {
-			return "", err
-		}
+		return ofRemote(ctx, c, p, r.HTTP.Header.Values(Header))
 	}
 	return Named(ctx, c, p, r.HTTP.Header.Values(Header))
 }
 
-// Named returns the tenant that the header lines of a request choose for the principal, as [Of] does; but Of also adds the
-// tenant of a principal from another auth server. The result is canonical.
+// Named returns the tenant that the header lines of a request choose for a principal of this auth server, as [Of] does. The result
+// is canonical.
 func Named(ctx context.Context, c store.Conn, p *principal.Principal, lines []string) (string, error) {
+	asked, err := parse(p, lines)
+	if err != nil || asked == p.TenantUUID {
+		return asked, err
+	}
+	ok, err := Within(ctx, c, asked, p.TenantUUID)
+	if err != nil {
+		return "", err
+	}
+	if !ok {
+		return "", errUnauthorized()
+	}
+	return asked, nil
+}
+
+// parse returns the tenant that the header lines of a request name, by default the principal's own, whether or not the principal
+// may act there.
+func parse(p *principal.Principal, lines []string) (string, error) {
 	switch {
 	case len(lines) == 0:
 		return p.TenantUUID, nil
@@ -92,51 +105,17 @@ func Named(ctx context.Context, c store.Conn, p *principal.Principal, lines []st
 		return p.TenantUUID, nil
 	}
 	asked, err := uuid.Parse(lines[0])
-	if err != nil || len(lines[0]) != 36 {
-		return "", errUnauthorized()
-	}
-	if asked.String() == p.TenantUUID {
-		return p.TenantUUID, nil
-	}
-	ok, err := Within(ctx, c, asked.String(), p.TenantUUID)
-	if err != nil {
-		return "", err
-	}
-	if !ok {
+	if err != nil || len(lines[0]) != uuidLength {
 		return "", errUnauthorized()
 	}
 	return asked.String(), nil
 }
+
+// uuidLength is the length of the one spelling that is taken.
+const uuidLength = 36
 
 func errUnauthorized() error {
 	e := apierr.New(apierr.Unauthorized, "Unauthorized tenant: the header %s must name the token's tenant or one below it", Header)
 	e.ID = "unauthorized-tenant"
 	return e
 }
-
-// ensure adds the tenant of a principal from another auth server, below the master tenant. The tenant of a local principal
-// always exists.
-func ensure(ctx context.Context, c store.Conn, p *principal.Principal) error {
-	for range 3 { // by chance a slug may be taken
-		known, err := store.Get[int](ctx, c, `SELECT count(*) FROM auth_tenant WHERE uuid = $1`, p.TenantUUID)
-		if err != nil || known > 0 {
-			return err
-		}
-		slug := strings.ToLower(rand.Text()[:slugLength])
-		if _, err := c.Exec(ctx, `
-			INSERT INTO auth_tenant (uuid, parent_uuid, name, slug)
-			SELECT $1, uuid, 'of another auth server', $2 FROM auth_tenant WHERE uuid = parent_uuid
-			ON CONFLICT DO NOTHING`, p.TenantUUID, slug); err != nil {
-			if store.IsConstraint(err, store.Unique) {
-				return errUnauthorized() // it was here and was deleted; a UUID is never used twice
-			}
-			return fmt.Errorf("adding a tenant of another auth server: %w", err)
-		}
-	}
-	e := apierr.New(apierr.Unavailable, "There is no master tenant yet")
-	e.ID, e.RetryAfter = "top-tenant-not-initialized", time.Second
-	return e
-}
-
-// slugLength is the longest slug, in characters.
-const slugLength = 10

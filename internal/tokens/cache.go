@@ -75,8 +75,11 @@ type Cache struct {
 	seen     seen
 	ration   *Ration
 	flights  singleflight.Group
+	tenants  seenTenants
 	shared   affiliations
 	count    counters
+
+	tenantFlights singleflight.Group
 }
 
 // known wraps ristretto, which must not be closed while it is read: the last reader to release the wrapper closes it.

@@ -100,19 +100,22 @@ func (c *Cache) load(ctx context.Context, token string, d Digest, seen bool) out
 	return outcome{err: fmt.Errorf("looking up a token: %w", err)}
 }
 
-// fetch asks the source. A panic there would end the process, since no request's goroutine runs it; here it fails the request,
-// as it would in a handler.
+// fetch asks the source.
 func (c *Cache) fetch(ctx context.Context, token string, d Digest) (p *principal.Principal, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			p, err = nil, fmt.Errorf("token source panicked: %v", r)
-		}
-	}()
+	defer panicked(&err)
 	p, err = c.source.Load(ctx, token, d)
 	if p == nil && err == nil {
 		return nil, errors.New("token source answered nothing")
 	}
 	return p, err
+}
+
+// panicked turns a panic of the source into an error. It would end the process, since no request's goroutine runs the source; so
+// it fails the request, as it would in a handler.
+func panicked(err *error) {
+	if r := recover(); r != nil {
+		*err = fmt.Errorf("token source panicked: %v", r)
+	}
 }
 
 // keep offers an entry to ristretto, which may drop it.

@@ -31,3 +31,11 @@ type Bounded interface {
 	Source
 	Staleness() time.Duration
 }
+
+// Tenanted is a Source on a server that has a tree of tenants of its own.
+type Tenanted interface {
+	Source
+	// Within reports whether the tenant, a UUID in lower case, is the token's own or below it, as of a moment after the call
+	// began. Errors are as of Load.
+	Within(ctx context.Context, token, tenant string) (bool, error)
+}

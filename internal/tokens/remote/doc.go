@@ -7,4 +7,7 @@
 // Only a response that is clearly that server's is believed. 200 with a whole record is a principal; 404 with the server's own
 // refusal is tokens.ErrUnknown; everything else, a redirect or a proxy's page included, is store.ErrUnavailable, so that a fault
 // there never logs clients out.
+//
+// That server's tree of tenants counts for its tokens. It is asked with `?tenant=`, which takes no right of the token's: 200 lets
+// the token into the tenant, 403 with the server's own refusal does not, and everything else is as above.
 package remote

@@ -4,8 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/ringfence/ringfence/acl"
 )
@@ -60,8 +61,12 @@ func parseRecord(body []byte) (record, error) {
 			return record{}, err
 		}
 	}
+	tenant := data.Metadata.Tenant
+	if id, err := uuid.Parse(tenant); err == nil && len(tenant) == len(id.String()) {
+		tenant = id.String() // in lower case, as everywhere here
+	}
 	return record{
-		user: data.AuthID, session: data.Session, tenant: data.Metadata.Tenant, purpose: data.Metadata.Purpose,
+		user: data.AuthID, session: data.Session, tenant: tenant, purpose: data.Metadata.Purpose,
 		expires: expires, acl: *data.ACL,
 	}, nil
 }
@@ -89,9 +94,9 @@ func parseTime(text string) (time.Time, error) {
 	return t, nil
 }
 
-// isRefusal reports whether a 404 is the server's own "no such token" and not some other server's "no such page". The server's
-// own has the status in its body, or the name of an error.
-func isRefusal(body []byte) bool {
+// isRefusal reports whether a refusal is the server's own, such as "no such token", and not some other server's, such as "no such
+// page". The server's own has the status in its body, or the name of an error.
+func isRefusal(status int, body []byte) bool {
 	var answer struct {
 		Status  int    `json:"status_code"`
 		ErrorID string `json:"error_id"`
@@ -100,7 +105,7 @@ func isRefusal(body []byte) bool {
 	if err := json.Unmarshal(body, &answer); err != nil {
 		return false
 	}
-	return answer.Status == http.StatusNotFound || answer.ErrorID != "" && answer.Message != ""
+	return answer.Status == status || answer.ErrorID != "" && answer.Message != ""
 }
 
 // compile makes a set of the record's accesses. That server's language has patterns that ours refuses, such as "us*". A granting

@@ -14,7 +14,10 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/ringfence/ringfence/internal/principal"
 	"github.com/ringfence/ringfence/internal/store"
@@ -52,19 +55,24 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// Source asks the auth server. It implements tokens.Bounded.
+// Source asks the auth server. It implements tokens.Bounded and tokens.Tenanted.
 type Source struct {
 	base   *url.URL
 	config Config
 	// transport is used directly: a client would follow redirects, and send the token, which is in the path, elsewhere.
 	transport *http.Transport
 	acls      tokens.ACLs
+	// checksTenants is set once the server has refused a tenant that does not exist.
+	checksTenants atomic.Bool
 
 	mu     sync.Mutex
 	logged map[string]bool
 }
 
-var _ tokens.Bounded = (*Source)(nil)
+var (
+	_ tokens.Bounded  = (*Source)(nil)
+	_ tokens.Tenanted = (*Source)(nil)
+)
 
 // New checks the configuration, without contacting the server.
 func New(config Config) (*Source, error) {
@@ -173,17 +181,11 @@ func (s *Source) Load(ctx context.Context, token string, d tokens.Digest) (*prin
 	if !s.Shape(token) {
 		return nil, tokens.ErrUnknown
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.config.Timeout)
-	defer cancel()
 	asked := s.config.Now()
-	answer, err := s.get(ctx, token)
+	answer, err := s.ask(ctx, token, nil)
 	switch {
 	case err != nil:
-		return nil, unavailable("asking: %w", withoutToken(err, token))
-	case len(answer.body) > maxBody:
-		return nil, unavailable("its answer is longer than %d bytes", maxBody)
-	case answer.status == http.StatusNotFound && isRefusal(answer.body):
-		return nil, tokens.ErrUnknown
+		return nil, err
 	case answer.status != http.StatusOK:
 		return nil, unavailable("it answered %d", answer.status)
 	}
@@ -201,6 +203,43 @@ func (s *Source) Load(ctx context.Context, token string, d tokens.Digest) (*prin
 	}, nil
 }
 
+// Within asks the server whether a tenant is the token's own or below it. See tokens.Tenanted. A server that says so of a tenant
+// that was made up does not check tenants at all, and is not believed.
+func (s *Source) Within(ctx context.Context, token, tenant string) (bool, error) {
+	if !s.Shape(token) {
+		return false, tokens.ErrUnknown
+	}
+	within, err := s.within(ctx, token, tenant)
+	if err != nil || !within || s.checksTenants.Load() {
+		return within, err
+	}
+	anywhere, err := s.within(ctx, token, uuid.NewString())
+	switch {
+	case err != nil:
+		return false, err
+	case anywhere:
+		return false, unavailable("it lets a token into a tenant that does not exist")
+	}
+	s.checksTenants.Store(true)
+	return true, nil
+}
+
+func (s *Source) within(ctx context.Context, token, tenant string) (bool, error) {
+	answer, err := s.ask(ctx, token, url.Values{"tenant": {tenant}})
+	switch {
+	case err != nil:
+		return false, err
+	case answer.status == http.StatusForbidden && isRefusal(answer.status, answer.body):
+		return false, nil
+	case answer.status != http.StatusOK:
+		return false, unavailable("asked about a tenant, it answered %d", answer.status)
+	}
+	if _, err := parseRecord(answer.body); err != nil {
+		return false, unavailable("reading its record: %w", err)
+	}
+	return true, nil
+}
+
 // answer holds the parts of a response that matter.
 type answer struct {
 	status int
@@ -208,8 +247,25 @@ type answer struct {
 	body   []byte // one byte over maxBody if it is longer
 }
 
-func (s *Source) get(ctx context.Context, token string) (answer, error) {
+// ask asks about a token. If the server does not know it, the error is tokens.ErrUnknown.
+func (s *Source) ask(ctx context.Context, token string, query url.Values) (answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.config.Timeout)
+	defer cancel()
+	a, err := s.get(ctx, token, query)
+	switch {
+	case err != nil:
+		return a, unavailable("asking: %w", withoutToken(err, token))
+	case len(a.body) > maxBody:
+		return a, unavailable("its answer is longer than %d bytes", maxBody)
+	case a.status == http.StatusNotFound && isRefusal(a.status, a.body):
+		return a, tokens.ErrUnknown
+	}
+	return a, nil
+}
+
+func (s *Source) get(ctx context.Context, token string, query url.Values) (answer, error) {
 	target := s.base.JoinPath("0.1", "token", url.PathEscape(token))
+	target.RawQuery = query.Encode()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
 	if err != nil {
 		return answer{}, err
