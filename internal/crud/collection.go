@@ -65,6 +65,8 @@ func (k *Collection[T]) tableName() string { return k.Table }
 
 func (k *Collection[T]) owner() string { return k.Owner }
 
+func (k *Collection[T]) on() *Engine { return k.engine }
+
 // title returns the name of an object of the collection in refusals: "User".
 func (k *Collection[T]) title() string {
 	if k.Title != "" {

@@ -140,19 +140,6 @@ func (c column) sorted() string {
 	return c.name
 }
 
-// unindexed returns sorted in a form that no index serves. PostgreSQL may expect the matches of a search to be spread evenly
-// over the list's order; it then walks an index in that order, and reads nearly all rows if they are not.
-func (c column) unindexed() string {
-	switch c.kind {
-	case text:
-		return "(" + c.sorted() + " || '')"
-	case integer:
-		return c.sorted() + " + 0"
-	default:
-		return c.sorted()
-	}
-}
-
 // searched returns the expression in which a search term is looked for.
 func (c column) searched() string {
 	if c.kind == text {

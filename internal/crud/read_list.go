@@ -2,6 +2,7 @@ package crud
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
@@ -64,10 +65,11 @@ func (k *Collection[T]) serveNarrowed(ctx context.Context, r *rest.Request, narr
 			}
 			where += " AND " + more
 		}
-		if found, err = k.page(ctx, c, query, where, within, args); err != nil {
+		var rows []*flagged[T]
+		if rows, found, err = k.page(ctx, c, query, where, within, args); err != nil {
 			return err
 		}
-		if err := k.decorate(ctx, c, scope, found.Items); err != nil || query.View == "" {
+		if found.Items, err = k.assemble(ctx, c, scope, rows); err != nil || query.View == "" {
 			return err
 		}
 		items, err := k.Views[query.View](ctx, c, found.Items)
@@ -89,9 +91,9 @@ func (k *Collection[T]) checkFilters(filters []rest.Filter) error {
 	return nil
 }
 
-// page returns the rows of a query's page, of those for which where holds, and how many there are. scope is the placeholder of
-// the tenant in which the request acts.
-func (k *Collection[T]) page(ctx context.Context, c store.Conn, query rest.List, where, scope string, args *arguments) (found page[T], err error) {
+// page returns the rows of a query's page, of those for which where holds, and a page without items that tells how many there are.
+// scope is the placeholder of the tenant in which the request acts.
+func (k *Collection[T]) page(ctx context.Context, c store.Conn, query rest.List, where, scope string, args *arguments) (rows []*flagged[T], found page[T], err error) {
 	everything := *args
 	conditions := []string{where}
 	for _, f := range query.Filters {
@@ -102,30 +104,39 @@ func (k *Collection[T]) page(ctx context.Context, c store.Conn, query rest.List,
 	}
 	narrowed := strings.Join(conditions, " AND ")
 	left := *args
-	filtered, paged := unknown, narrowed
-	if query.Search != "" && query.Limit > 0 { // the number of matches also decides how to find the page
-		var keys string
-		if filtered, keys, err = k.findKeys(ctx, c, narrowed, left); err != nil {
-			return found, err
+	by := k.ordered(query, scope)
+	filtered, paged, bounded := unknown, narrowed, true
+	if query.Search != "" && query.Limit > 0 {
+		var keys []json.RawMessage
+		if filtered, keys, err = k.findKeys(ctx, c, narrowed, by, left); err != nil {
+			return rows, found, err
 		}
 		if filtered <= few {
-			args = &arguments{slices.Clone(everything.values)}
-			paged = where + " AND " + k.keyIn(keys, args)
+			first := min(query.Offset, len(keys))
+			list, err := json.Marshal(keys[first:min(first+query.Limit, len(keys))])
+			if err != nil {
+				return rows, found, err
+			}
+			args, bounded = &arguments{slices.Clone(everything.values)}, false
+			paged = where + " AND " + k.engine.listed(k.Keys[0], k.key().kind, args.add(string(list)))
 		}
 	}
-	found.Items = []*T{}
 	if filtered == unknown || filtered > query.Offset {
-		sql := "SELECT " + k.selected() + " FROM " + k.Table + " WHERE " + paged + k.ordered(query, filtered, scope, args)
-		if found.Items, err = store.Select[*T](ctx, c, sql, args.values...); err != nil {
-			return found, err
+		from := k.Table + " WHERE " + paged
+		if bounded {
+			// The bounds stand inside: PostgreSQL hashes whole tables for what is asked of each row, if it expects to read all rows.
+			from = "(SELECT * FROM " + from + by.String() + bounds(query, args) + ") AS " + k.Table
+		}
+		if rows, err = store.Select[*flagged[T]](ctx, c, "SELECT "+k.queries().flagged+" FROM "+from+by.String(), args.values...); err != nil {
+			return rows, found, err
 		}
 	}
 	if filtered == unknown {
 		// The rows left for the last page tell how many there are. A full page, and one beyond the last, do not.
-		filtered = query.Offset + len(found.Items)
-		if full := query.Limit > 0 && len(found.Items) == query.Limit; full || query.Offset > 0 && len(found.Items) == 0 {
+		filtered = query.Offset + len(rows)
+		if full := query.Limit > 0 && len(rows) == query.Limit; full || query.Offset > 0 && len(rows) == 0 {
 			if filtered, err = k.count(ctx, c, narrowed, left); err != nil {
-				return found, err
+				return rows, found, err
 			}
 		}
 	}
@@ -136,58 +147,68 @@ func (k *Collection[T]) page(ctx context.Context, c store.Conn, query rest.List,
 			found.Total, err = k.count(ctx, c, where, everything)
 		}
 	}
-	return found, err
+	return rows, found, err
 }
 
 const (
 	// unknown says that nobody has counted.
 	unknown = -1
-	// few is how many rows are sorted faster than they are found by walking an index in the list's order, past all the others.
+	// few is how many rows are sorted faster than a page of them is found by walking an index in the list's order, past all others.
 	few = 5000
 )
 
-// findKeys returns how many rows match a search, and the keys as a JSON list if they are few: a search is expensive, and need
-// not run again for a page that the keys can find.
-func (k *Collection[T]) findKeys(ctx context.Context, c store.Conn, where string, args arguments) (found int, keys string, err error) {
-	list := "json_group_array(key)"
+// findKeys returns how many rows match a search, and if they are few, their keys in the list's order: a search is expensive, and
+// need not run again for a page that the keys can find.
+func (k *Collection[T]) findKeys(ctx context.Context, c store.Conn, where string, by order, args arguments) (found int, keys []json.RawMessage, err error) {
+	sorted := order{by: "sorted", key: "key", direction: by.direction}.String()
+	list := "json_group_array(key" + sorted + ")"
 	if k.engine.DB.Engine() == "postgres" {
-		list = "coalesce(CAST(json_agg(key) AS text), '[]')"
+		list = "coalesce(CAST(json_agg(key" + sorted + ") AS text), '[]')"
 	}
 	some, err := store.Get[struct {
 		Found int
 		Keys  string
-	}](ctx, c, "SELECT count(*) AS found, "+list+" AS keys FROM (SELECT "+k.Keys[0]+" AS key FROM "+k.Table+" WHERE "+where+
+	}](ctx, c, "SELECT count(*) AS found, "+list+" AS keys FROM (SELECT "+k.Keys[0]+" AS key, "+by.by+" AS sorted FROM "+k.Table+" WHERE "+where+
 		" LIMIT "+strconv.Itoa(few+1)+") AS matching", args.values...)
-	if err != nil || some.Found <= few {
-		return some.Found, some.Keys, err
+	if err != nil {
+		return 0, nil, err
+	}
+	if some.Found <= few {
+		return some.Found, keys, json.Unmarshal([]byte(some.Keys), &keys)
 	}
 	found, err = k.count(ctx, c, where, args)
-	return found, "", err
+	return found, nil, err
 }
 
 func (k *Collection[T]) count(ctx context.Context, c store.Conn, where string, args arguments) (int, error) {
 	return store.Get[int](ctx, c, "SELECT count(*) FROM "+k.Table+" WHERE "+where, args.values...)
 }
 
-// ordered writes the end of a list's statement: its order and its page. found is how many rows match, or unknown.
-func (k *Collection[T]) ordered(query rest.List, found int, scope string, args *arguments) string {
-	order := k.shown(query.Order, scope)
-	by := order.sorted()
-	if found != unknown && found <= few {
-		by = order.unindexed()
-	}
+// order is the order of a list. The key ends it: pages never overlap.
+type order struct{ by, key, direction string }
+
+func (o order) String() string {
+	return " ORDER BY " + o.by + o.direction + " NULLS LAST, " + o.key + o.direction
+}
+
+// ordered returns the order that a query asks for.
+func (k *Collection[T]) ordered(query rest.List, scope string) order {
+	col := k.shown(query.Order, scope)
 	direction := " ASC"
 	if query.Desc {
 		direction = " DESC"
 	}
-	// The key ends the order: pages never overlap.
-	sql := " ORDER BY " + by + k.collation(order) + direction + " NULLS LAST, " + k.Keys[0] + direction
+	return order{by: col.sorted() + k.collation(col), key: k.Keys[0], direction: direction}
+}
+
+// bounds returns the bounds of a list's page.
+func bounds(query rest.List, args *arguments) (sql string) {
 	if query.Limit > 0 {
-		sql += " LIMIT " + args.add(query.Limit)
+		sql = " LIMIT " + args.add(query.Limit)
 	}
 	if query.Offset > 0 {
 		if query.Limit == 0 {
-			sql += " LIMIT 9223372036854775807" // SQLite has no OFFSET without LIMIT
+			sql = " LIMIT 9223372036854775807" // SQLite has no OFFSET without LIMIT
 		}
 		sql += " OFFSET " + args.add(query.Offset)
 	}

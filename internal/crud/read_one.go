@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
@@ -67,43 +66,21 @@ func (k *Collection[T]) checkReadable(ctx context.Context, c store.Conn, r *rest
 	return err
 }
 
-// find returns the object that a path names, ready to be shown. The query of its row also tells which other tables have rows of
-// it: an object with none elsewhere takes one query.
+// find returns the object that a path names, ready to be shown.
 func (k *Collection[T]) find(ctx context.Context, c store.Conn, scope, typed string) (*T, error) {
 	key, value := k.keyed(typed)
 	if key == "" {
 		return nil, k.notFound("", nil)
 	}
-	q := k.queries()
-	found, err := store.Get[flagged[T]](ctx, c, q.find[key], value, scope)
+	found, err := store.Get[*flagged[T]](ctx, c, k.queries().find[key], value, scope)
 	if err != nil {
 		return nil, k.unknown(err, key, value)
 	}
-	objects := []*T{&found.Object}
-	for i, l := range q.loaders {
-		if i == len(k.beside) {
-			if err := k.fill(ctx, c, objects); err != nil {
-				return nil, err
-			}
-		}
-		if found.There[i] == '0' {
-			l.blank(objects)
-		} else if err := l.load(ctx, c, scope, objects); err != nil {
-			return nil, err
-		}
+	objects, err := k.assemble(ctx, c, scope, []*flagged[T]{found})
+	if err != nil {
+		return nil, err
 	}
-	if len(q.loaders) == len(k.beside) {
-		if err := k.fill(ctx, c, objects); err != nil {
-			return nil, err
-		}
-	}
-	return &found.Object, k.adapt(ctx, c, scope, objects)
-}
-
-// flagged is a row with a digit for each loader, which says whether there is anything to load.
-type flagged[T any] struct {
-	Object T      `db:"object"`
-	There  string `db:"there"`
+	return objects[0], nil
 }
 
 // row returns the row that a path names, if the scope's tenant or one below it owns it, or it is shared. Anything else is not
@@ -132,6 +109,8 @@ func (k *Collection[T]) unknown(err error, key string, value any) error {
 // scope.
 type queries struct {
 	row, find map[string]string
+	// flagged is what such a statement, and that of a list, selects to fill a flagged.
+	flagged string
 	// loaders fill in the data from other tables: first the object's own, then that of the links.
 	loaders []loader
 }
@@ -139,11 +118,7 @@ type queries struct {
 // makeQueries writes them, once, when everything is declared.
 func (k *Collection[T]) makeQueries() *queries {
 	q := &queries{row: map[string]string{}, find: map[string]string{}, loaders: slices.Concat(k.beside, k.shows[reflect.TypeFor[T]()])}
-	flags := []string{"''"}
-	for _, l := range q.loaders {
-		flags = append(flags, "CASE WHEN "+l.exist(k.Table, k.Keys[0])+" THEN '1' ELSE '0' END")
-	}
-	there := strings.Join(flags, " || ")
+	q.flagged = k.selectedAs("object.") + ", " + flags(q.loaders, k.Table+"."+k.Keys[0]) + " AS there"
 	for _, key := range k.names() {
 		condition := k.byName[key].name + " = $1 AND " + k.inScope(true, "$2")
 		if slices.Contains(k.Names, key) {
@@ -151,7 +126,7 @@ func (k *Collection[T]) makeQueries() *queries {
 			condition = k.byName[key].name + " = $1 AND " + k.inScope(false, "$2") + " ORDER BY " + k.Owner + " <> $2 LIMIT 1"
 		}
 		q.row[key] = "SELECT " + k.selected() + " FROM " + k.Table + " WHERE " + condition
-		q.find[key] = "SELECT " + k.selectedAs("object.") + ", " + there + " AS there FROM " + k.Table + " WHERE " + condition
+		q.find[key] = "SELECT " + q.flagged + " FROM " + k.Table + " WHERE " + condition
 	}
 	return q
 }

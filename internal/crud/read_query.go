@@ -24,12 +24,12 @@ func (k *Collection[T]) inScope(recurse bool, scope string) string {
 	return where
 }
 
-// keyIn returns the condition for the rows whose keys are in a JSON list.
-func (k *Collection[T]) keyIn(keys string, args *arguments) string {
-	if k.engine.DB.Engine() == "postgres" {
-		return k.among("SELECT CAST(value AS " + k.byName[k.Keys[0]].kind.postgres() + ") FROM json_array_elements_text(CAST(" + args.add(keys) + " AS json))")
+// listed returns the condition for a column's value to be in a JSON list: one statement, however long the list is.
+func (e *Engine) listed(column string, of kind, list string) string {
+	if e.DB.Engine() == "postgres" {
+		return e.among(column, "SELECT CAST(value AS "+of.postgres()+") FROM json_array_elements_text(CAST("+list+" AS json))")
 	}
-	return k.among("SELECT value FROM json_each(" + args.add(keys) + ")")
+	return e.among(column, "SELECT value FROM json_each("+list+")")
 }
 
 func (k *Collection[T]) filter(f rest.Filter, scope string, args *arguments) string {
@@ -99,18 +99,18 @@ func (k *Collection[T]) search(term string, args *arguments) string {
 		for i, query := range k.Found {
 			queries[i] = fmt.Sprintf(query, placeholder)
 		}
-		conditions = append(conditions, k.among(strings.Join(queries, " UNION ")))
+		conditions = append(conditions, k.engine.among(k.Keys[0], strings.Join(queries, " UNION ")))
 	}
 	return "(" + strings.Join(conditions, " OR ") + ")"
 }
 
-// among returns the condition for the rows whose key a query finds, in a form that an index serves beside other conditions:
-// PostgreSQL reads all rows for an OR with a subquery, but looks up an array.
-func (k *Collection[T]) among(query string) string {
-	if k.engine.DB.Engine() == "postgres" {
-		return k.Keys[0] + " = ANY (ARRAY(" + query + "))"
+// among returns the condition for a column's value to be one that a query finds, in a form that an index serves beside other
+// conditions: PostgreSQL reads all rows for an OR with a subquery, but looks up an array.
+func (e *Engine) among(column, query string) string {
+	if e.DB.Engine() == "postgres" {
+		return column + " = ANY (ARRAY(" + query + "))"
 	}
-	return k.Keys[0] + " IN (" + query + ")"
+	return column + " IN (" + query + ")"
 }
 
 func (k *Collection[T]) selected() string { return k.selectedAs("") }

@@ -5,12 +5,77 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/ringfence/ringfence/internal/store"
 )
 
 // loadAtOnce is how many objects one Load gets: databases limit the arguments of a statement.
 const loadAtOnce = 1000
+
+// flagged is a row with a digit for each loader, which says whether there is anything to load.
+type flagged[T any] struct {
+	Object T      `db:"object"`
+	There  string `db:"there"`
+}
+
+// assemble turns rows into the objects that a client reads. The query of the rows also told which other tables have rows of them:
+// objects with none elsewhere take no further query.
+func (k *Collection[T]) assemble(ctx context.Context, c store.Conn, scope string, rows []*flagged[T]) ([]*T, error) {
+	objects := make([]*T, len(rows))
+	for i, row := range rows {
+		objects[i] = &row.Object
+	}
+	for i, l := range k.queries().loaders {
+		if i == len(k.beside) {
+			if err := k.fill(ctx, c, objects); err != nil {
+				return nil, err
+			}
+		}
+		if err := loadThere(ctx, c, scope, l, objects, func(o int) bool { return rows[o].There[i] != '0' }); err != nil {
+			return nil, err
+		}
+	}
+	if len(k.queries().loaders) == len(k.beside) {
+		if err := k.fill(ctx, c, objects); err != nil {
+			return nil, err
+		}
+	}
+	return objects, k.adapt(ctx, c, scope, objects)
+}
+
+// loadThere fills in a field of the objects that have something to load, and blanks it in the others.
+func loadThere[O any](ctx context.Context, c store.Conn, scope string, l loader, objects []*O, there func(i int) bool) error {
+	var with, without []*O
+	for i, o := range objects {
+		if there(i) {
+			with = append(with, o)
+		} else {
+			without = append(without, o)
+		}
+	}
+	l.blank(without)
+	return loadAll(ctx, c, scope, l, with)
+}
+
+// loadAll fills in a field of objects, in parts.
+func loadAll[O any](ctx context.Context, c store.Conn, scope string, l loader, objects []*O) error {
+	for some := range slices.Chunk(objects, loadAtOnce) {
+		if err := l.load(ctx, c, scope, some); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// flags returns the expression for a row's digits. key is the column, with its table, that the loaders know the row by.
+func flags(loaders []loader, key string) string {
+	digits := []string{"''"}
+	for _, l := range loaders {
+		digits = append(digits, "CASE WHEN "+l.exist(key)+" THEN '1' ELSE '0' END")
+	}
+	return strings.Join(digits, " || ")
+}
 
 // decorate turns rows into the objects that a client reads.
 func (k *Collection[T]) decorate(ctx context.Context, c store.Conn, scope string, objects []*T) error {
@@ -22,33 +87,32 @@ func (k *Collection[T]) decorate(ctx context.Context, c store.Conn, scope string
 
 // own fills in the fields of an object that hooks store outside the row.
 func (k *Collection[T]) own(ctx context.Context, c store.Conn, objects []*T) error {
-	for some := range slices.Chunk(objects, loadAtOnce) {
-		for _, l := range k.beside {
-			if err := l.load(ctx, c, "", some); err != nil {
-				return err
-			}
+	for _, l := range k.beside {
+		if err := loadAll(ctx, c, "", l, objects); err != nil {
+			return err
 		}
-		if err := k.fill(ctx, c, some); err != nil {
+	}
+	return k.fill(ctx, c, objects)
+}
+
+// fill runs the resource's Load.
+func (k *Collection[T]) fill(ctx context.Context, c store.Conn, objects []*T) error {
+	if k.Load == nil {
+		return nil
+	}
+	for some := range slices.Chunk(objects, loadAtOnce) {
+		if err := k.Load(ctx, c, some); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (k *Collection[T]) fill(ctx context.Context, c store.Conn, objects []*T) error {
-	if k.Load == nil {
-		return nil
-	}
-	return k.Load(ctx, c, objects)
-}
-
 // present adds the rest: the linked objects, how they look to the tenant that reads them, and where they are.
 func (k *Collection[T]) present(ctx context.Context, c store.Conn, scope string, objects []*T) error {
-	for some := range slices.Chunk(objects, loadAtOnce) {
-		for _, l := range k.shows[reflect.TypeFor[T]()] {
-			if err := l.load(ctx, c, scope, some); err != nil {
-				return err
-			}
+	for _, l := range k.shows[reflect.TypeFor[T]()] {
+		if err := loadAll(ctx, c, scope, l, objects); err != nil {
+			return err
 		}
 	}
 	return k.adapt(ctx, c, scope, objects)

@@ -2,9 +2,10 @@ package crud
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"reflect"
-	"slices"
+	"sync"
 
 	"github.com/ringfence/ringfence/internal/store"
 )
@@ -28,8 +29,8 @@ type loader struct {
 }
 
 // exist returns the expression for whether there are rows for an object.
-func (l loader) exist(table, key string) string {
-	return "EXISTS (SELECT 1 FROM " + l.from + " l WHERE l." + l.by + " = " + table + "." + key + ")"
+func (l loader) exist(key string) string {
+	return "EXISTS (SELECT 1 FROM " + l.from + " l WHERE l." + l.by + " = " + key + ")"
 }
 
 // side is one side of a link, when its collection is known.
@@ -48,6 +49,7 @@ type linkable interface {
 	// link sets where the object with a key is; loaders are the links' loaders for a type that shows a part of an object.
 	link(o any, key any)
 	loaders(of reflect.Type) []loader
+	on() *Engine
 }
 
 // Many shows all objects of the other side as a list, in the link's order, otherwise in the order of their keys. E has `db` tags
@@ -74,6 +76,7 @@ func (show[O, E]) of() reflect.Type { return reflect.TypeFor[O]() }
 // joined is a row of a loader's query.
 type joined[E any] struct {
 	Owner string `db:"owner"`
+	There string `db:"there"` // as in flagged
 	Item  E      `db:"item"`
 }
 
@@ -87,16 +90,15 @@ func (s show[O, E]) loader(near, far *side) loader {
 	if near.position != "" {
 		order = near.joining + "." + near.position + ", " + order
 	}
-	query := "SELECT CAST(" + near.joining + "." + near.column + " AS text) AS owner" + far.collection.columnsAs(items, near.joining) +
-		" FROM " + near.joining + " JOIN " + far.collection.tableName() + " ON " + far.collection.tableName() + "." + far.collection.key().name +
-		" = " + near.joining + "." + far.column + " WHERE " + near.joining + "." + near.column + " IN (%s) ORDER BY " + order
+	query := sync.OnceValue(func() string { // when everything is declared
+		of, id := far.collection.tableName(), far.collection.tableName()+"."+far.collection.key().name
+		return "SELECT CAST(" + near.joining + "." + near.column + " AS text) AS owner, " +
+			flags(far.collection.loaders(reflect.TypeFor[E]()), id) + " AS there" + far.collection.columnsAs(items, near.joining) +
+			" FROM " + near.joining + " JOIN " + of + " ON " + id + " = " + near.joining + "." + far.column +
+			" WHERE " + far.collection.on().listed(near.joining+"."+near.column, key.kind, "$1") + " ORDER BY " + order
+	})
 	load := func(ctx context.Context, c store.Conn, scope string, objects any) error {
-		for some := range slices.Chunk(objects.([]*O), loadAtOnce) {
-			if err := s.fill(ctx, c, scope, far, key, query, some); err != nil {
-				return err
-			}
-		}
-		return nil
+		return s.fill(ctx, c, scope, far, key, query(), objects.([]*O))
 	}
 	blank := func(objects any) {
 		for _, o := range objects.([]*O) {
@@ -116,19 +118,19 @@ func (s show[O, E]) fill(ctx context.Context, c store.Conn, scope string, far *s
 			found[text], values = []E{}, append(values, value)
 		}
 	}
-	rows, err := store.Select[joined[E]](ctx, c, fmt.Sprintf(query, Placeholders(1, len(values))), values...)
+	keys, err := json.Marshal(values)
 	if err != nil {
 		return err
 	}
-	items := make([]*E, len(rows))
-	for i := range rows {
-		items[i] = &rows[i].Item
-	}
-	if err := completeItems(ctx, c, scope, far.collection, items); err != nil {
+	rows, err := store.Select[*joined[E]](ctx, c, query, string(keys))
+	if err != nil {
 		return err
 	}
-	for i := range rows {
-		found[rows[i].Owner] = append(found[rows[i].Owner], rows[i].Item)
+	if err := completeItems(ctx, c, scope, far.collection, rows); err != nil {
+		return err
+	}
+	for _, row := range rows {
+		found[row.Owner] = append(found[row.Owner], row.Item)
 	}
 	for _, o := range objects {
 		s.set(o, found[fmt.Sprint(reflect.ValueOf(o).Elem().FieldByIndex(key.index).Interface())])
@@ -136,13 +138,14 @@ func (s show[O, E]) fill(ctx context.Context, c store.Conn, scope string, far *s
 	return nil
 }
 
-// completeItems turns items that show a part of a collection's objects into what a client reads.
-func completeItems[E any](ctx context.Context, c store.Conn, scope string, of linkable, items []*E) error {
-	if len(items) == 0 {
-		return nil
+// completeItems turns rows that show a part of a collection's objects into what a client reads.
+func completeItems[E any](ctx context.Context, c store.Conn, scope string, of linkable, rows []*joined[E]) error {
+	items := make([]*E, len(rows))
+	for i, row := range rows {
+		items[i] = &row.Item
 	}
-	for _, l := range of.loaders(reflect.TypeFor[E]()) {
-		if err := l.load(ctx, c, scope, items); err != nil {
+	for i, l := range of.loaders(reflect.TypeFor[E]()) {
+		if err := loadThere(ctx, c, scope, l, items, func(row int) bool { return rows[row].There[i] != '0' }); err != nil {
 			return err
 		}
 	}
