@@ -125,18 +125,32 @@ func (r *Request) Object() (Object, error) {
 
 // ReadBody reads the whole body. If the client has not sent what it announced, that is not our fault.
 func (r *Request) ReadBody() ([]byte, error) {
+	return io.ReadAll(r.Body())
+}
+
+// Body returns the body, for a handler that reads it piece by piece. Its errors are those of ReadBody.
+func (r *Request) Body() io.Reader {
 	if r.HTTP.Body == nil {
-		return nil, nil
+		return http.NoBody
 	}
-	text, err := io.ReadAll(r.HTTP.Body)
-	if err == nil {
-		r.HTTP.Body = http.NoBody // there is nothing left to settle
-	}
+	return body{r.HTTP}
+}
+
+// body reads the body of a request.
+type body struct{ r *http.Request }
+
+func (b body) Read(p []byte) (int, error) {
+	n, err := b.r.Body.Read(p)
 	var tooLarge *http.MaxBytesError
-	if err == nil || errors.As(err, &tooLarge) || errors.Is(err, context.Canceled) {
-		return text, err
+	switch {
+	case errors.Is(err, io.EOF):
+		b.r.Body = http.NoBody // there is nothing left to settle
+		return n, io.EOF
+	case err == nil || errors.As(err, &tooLarge) || errors.Is(err, context.Canceled):
+		return n, err
+	default:
+		return n, &apierr.Error{Kind: apierr.Invalid, Message: "The body ended before all of it had come", Err: errors.Join(errUnreadable, err)}
 	}
-	return nil, &apierr.Error{Kind: apierr.Invalid, Message: "The body ended before all of it had come", Err: errors.Join(errUnreadable, err)}
 }
 
 func (o Object) check() error {

@@ -2,7 +2,7 @@ package store
 
 import (
 	"context"
-	"errors"
+	"fmt"
 )
 
 // The statements of [Attempt]. UndoAttempt is the only one that runs after a statement has failed, and makes up for that.
@@ -22,11 +22,11 @@ func Attempt(ctx context.Context, c Conn, fn func() error) error {
 	err := fn()
 	if err != nil {
 		if _, undone := c.Exec(ctx, UndoAttempt); undone != nil {
-			return errors.Join(err, undone)
+			return fmt.Errorf("undoing an attempt: %w", undone)
 		}
 	}
 	if _, ended := c.Exec(ctx, endAttempt); ended != nil {
-		return errors.Join(err, ended)
+		return fmt.Errorf("ending an attempt: %w", ended)
 	}
 	return err
 }
