@@ -115,6 +115,18 @@ func (k *Collection[T]) Select(ctx context.Context, c store.Conn, condition stri
 	return objects, k.own(ctx, c, objects)
 }
 
+// After returns a tenant's next objects whose first key is greater than a value, ordered by it, as a client of the tenant reads
+// them: up to so many, and none after the last.
+func (k *Collection[T]) After(ctx context.Context, c store.Conn, tenantUUID string, key any, most int) ([]*T, error) {
+	first := k.Keys[0]
+	objects, err := store.Select[*T](ctx, c, "SELECT "+k.selected()+" FROM "+k.Table+" WHERE "+k.Owner+" = $1 AND "+first+" > $2 ORDER BY "+first+" LIMIT $3",
+		tenantUUID, key, most)
+	if err != nil {
+		return nil, err
+	}
+	return objects, k.decorate(ctx, c, tenantUUID, objects)
+}
+
 // Insert creates an object from change.New, in change.Tenant, and leaves there the object as a client reads it.
 func (k *Collection[T]) Insert(ctx context.Context, c store.Conn, change *Change[T]) error {
 	if err := k.insert(ctx, c, change); err != nil {

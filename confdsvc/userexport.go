@@ -1,0 +1,214 @@
+package confdsvc
+
+import (
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"io"
+	"net/http"
+
+	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// UserTable is a list of users as a table.
+type UserTable struct {
+	Headers []string            `json:"headers" doc:"The names of the columns."`
+	Content []map[string]string `json:"content" doc:"The rows: the cells, by the name of their column."`
+}
+
+func init() { resources = append(resources, declareUserExport) }
+
+func declareUserExport(e *crud.Engine) {
+	e.Add(rest.Operation{
+		Method: http.MethodGet, Path: "/users/export", Access: "confd.users.export.read", ID: "export_users_csv", Tag: "users",
+		Summary: "Export the users of a tenant as a table",
+		Description: "As CSV if the request prefers `text/csv`: UTF-8, lines that end with CRLF, booleans as 0 and 1, and an apostrophe before " +
+			"each sign at the beginning of a cell that a spreadsheet could take for a formula (`=`, `+`, `-`, `@`). An import takes it away again. " +
+			"Users that others change meanwhile are exported as they were or as they are.",
+		Success: http.StatusOK, Reply: rest.SchemaOf[UserTable](), Also: csvType + "; charset=utf-8", Tenanted: true,
+		Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) { return exportUsers(ctx, e, r) },
+	})
+}
+
+// exportedAtOnce is how many users are read in one transaction. None lasts as long as the export does: a client that reads slowly
+// would keep the database from its work.
+const exportedAtOnce = 500
+
+func exportUsers(ctx context.Context, e *crud.Engine, r *rest.Request) (rest.Reply, error) {
+	scope, err := e.TenantOf(ctx, r)
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	users, err := csvUsersAfter(ctx, e, scope, 0) // before the answer begins: then a failure is a refusal
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	table := tableForm(jsonTable{})
+	reply := rest.Reply{Header: http.Header{}}
+	if r.PrefersAlso() {
+		table, reply.Type = csvTable{}, r.Op().Also
+		reply.Header.Set("Content-Disposition", `attachment; filename="users.csv"`)
+	}
+	reply.Stream = func(w io.Writer) error {
+		return table.write(w, func() ([]*csvUser, error) {
+			these := users
+			if len(these) == 0 {
+				return nil, nil
+			}
+			var err error
+			users, err = csvUsersAfter(ctx, e, scope, these[len(these)-1].user.ID)
+			return these, err
+		})
+	}
+	return reply, nil
+}
+
+// csvUsersAfter reads a tenant's next users after the one with an id.
+func csvUsersAfter(ctx context.Context, e *crud.Engine, scope string, id int64) (out []*csvUser, err error) {
+	err = e.DB.InReadTx(ctx, func(ctx context.Context, c store.Conn) error {
+		users, err := crud.Of[User](e).After(ctx, c, scope, id, exportedAtOnce)
+		if err != nil {
+			return err
+		}
+		out = make([]*csvUser, len(users))
+		var voicemails, lines, endpoints []any
+		for i, u := range users {
+			out[i] = &csvUser{user: u}
+			if u.Voicemail != nil {
+				voicemails = append(voicemails, u.Voicemail.ID)
+			}
+			if len(u.Lines) > 0 {
+				lines = append(lines, u.Lines[0].ID)
+				if u.Lines[0].EndpointSIP != nil {
+					endpoints = append(endpoints, u.Lines[0].EndpointSIP.UUID)
+				}
+			}
+		}
+		voicemailOf, err := byKey[int64, Voicemail](ctx, c, e, "id", voicemails)
+		if err != nil {
+			return err
+		}
+		lineOf, err := byKey[int64, Line](ctx, c, e, "id", lines)
+		if err != nil {
+			return err
+		}
+		endpointOf, err := byKey[string, EndpointSIP](ctx, c, e, "uuid", endpoints)
+		if err != nil {
+			return err
+		}
+		for _, x := range out {
+			if x.user.Voicemail != nil {
+				x.voicemail = voicemailOf[x.user.Voicemail.ID]
+			}
+			if len(x.user.Lines) > 0 {
+				x.line = lineOf[x.user.Lines[0].ID]
+				if x.user.Lines[0].EndpointSIP != nil {
+					x.endpoint = endpointOf[x.user.Lines[0].EndpointSIP.UUID]
+				}
+			}
+		}
+		return nil
+	})
+	return out, err
+}
+
+// byKey returns the objects with these first keys, which may be repeated.
+func byKey[K comparable, T any](ctx context.Context, c store.Conn, e *crud.Engine, column string, keys []any) (map[K]*T, error) {
+	out := make(map[K]*T, len(keys))
+	if len(keys) == 0 {
+		return out, nil
+	}
+	all := crud.Of[T](e)
+	objects, err := all.Select(ctx, c, column+" IN ("+crud.Placeholders(1, len(keys))+")", keys...)
+	for _, o := range objects {
+		out[all.Key(o).(K)] = o
+	}
+	return out, err
+}
+
+// tableForm is how a table is written. next returns the next users, and none after the last.
+type tableForm interface {
+	write(w io.Writer, next func() ([]*csvUser, error)) error
+}
+
+// exportedColumns are the columns of an export.
+func exportedColumns() (columns []csvColumn, names []string) {
+	for _, column := range csvColumns {
+		if column.export != nil {
+			columns, names = append(columns, column), append(names, column.name)
+		}
+	}
+	return columns, names
+}
+
+type csvTable struct{}
+
+func (csvTable) write(w io.Writer, next func() ([]*csvUser, error)) error {
+	columns, names := exportedColumns()
+	out := csv.NewWriter(w)
+	out.UseCRLF = true
+	if err := out.Write(names); err != nil {
+		return err
+	}
+	cells := make([]string, len(columns))
+	for {
+		users, err := next()
+		if err != nil {
+			return err
+		}
+		for _, x := range users {
+			for i, column := range columns {
+				cells[i] = harmless(column.export(x))
+			}
+			if err := out.Write(cells); err != nil {
+				return err
+			}
+		}
+		if out.Flush(); out.Error() != nil || len(users) == 0 {
+			return out.Error()
+		}
+	}
+}
+
+type jsonTable struct{}
+
+func (jsonTable) write(w io.Writer, next func() ([]*csvUser, error)) error {
+	columns, names := exportedColumns()
+	headers, err := rest.Marshal(names)
+	if err != nil {
+		return err
+	}
+	between := `{"headers":` + string(headers) + `,"content":[`
+	for {
+		users, err := next()
+		if err != nil {
+			return err
+		}
+		if len(users) == 0 {
+			break
+		}
+		var text []byte
+		for _, x := range users {
+			row := make(map[string]string, len(columns))
+			for _, column := range columns {
+				row[column.name] = column.export(x)
+			}
+			object, err := json.Marshal(row)
+			if err != nil {
+				return err
+			}
+			text = append(append(text, between...), object...)
+			between = ","
+		}
+		if _, err := w.Write(text); err != nil {
+			return err
+		}
+	}
+	if between == "," {
+		between = ""
+	}
+	_, err = io.WriteString(w, between+"]}")
+	return err
+}
