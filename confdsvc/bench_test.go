@@ -66,3 +66,42 @@ func BenchmarkCreateUser(b *testing.B) {
 		b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "creates/s")
 	})
 }
+
+// BenchmarkCreateNestedUser creates users with a line, a number and a voicemail from 16 clients at once, and reports how many
+// statements one takes.
+func BenchmarkCreateNestedUser(b *testing.B) {
+	databases(b, func(b *testing.B, db store.DB) {
+		statements := new(atomic.Int64)
+		w := newWorld(b, watched{db, func(string, []any) { statements.Add(1) }})
+		c := w.as(b, "a")
+		in := withRanges(c, "internal", object{"user_ranges": []object{{"start": "1000000", "end": "1999999"}}})
+		var n atomic.Int64
+		statements.Store(0)
+		b.SetParallelism(max(1, 16/runtime.GOMAXPROCS(0)))
+		b.ResetTimer()
+		b.RunParallel(func(pb *testing.PB) {
+			for pb.Next() {
+				number := fmt.Sprint(1000000 + n.Add(1))
+				if got := c.Do(http.MethodPost, "/users", telephoneUser(in, number)); got.Status != http.StatusCreated {
+					b.Error(got.Status, got.Body)
+					return
+				}
+			}
+		})
+		b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "creates/s")
+		b.ReportMetric(float64(statements.Load())/float64(b.N), "statements/op")
+	})
+}
+
+// telephoneUser is a user with a line, a number and a voicemail in a context.
+func telephoneUser(in, number string) object {
+	return object{
+		"firstname": "First" + number, "lastname": "Last", "email": "user" + number + "@example.org",
+		"voicemail": object{"name": "First" + number, "number": number, "context": in},
+		"lines": []object{{
+			"context":      in,
+			"endpoint_sip": object{"auth_section_options": [][]string{{"username", "user" + number}, {"password", "secret"}}},
+			"extensions":   []object{{"exten": number}},
+		}},
+	}
+}

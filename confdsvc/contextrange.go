@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
 	"strconv"
 
@@ -26,6 +27,11 @@ type IncallRange struct {
 	Range
 	DIDLength int64 `json:"did_length" minimum:"0" maximum:"40" default:"0"`
 }
+
+// numberForm is the form of a number that a range can hold, and maxRanges how many ranges of one type a context has at most.
+var numberForm = regexp.MustCompile(`^[0-9]{1,16}$`)
+
+const maxRanges = 1000
 
 func (r Range) holds(exten string) bool {
 	return len(exten) == len(r.Start) && r.Start <= exten && exten <= r.End

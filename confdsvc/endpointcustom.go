@@ -50,4 +50,5 @@ func declareEndpointsCustom(e *crud.Engine) {
 		LeftDeleted: crud.Cascade,
 		MayEnd:      lineCanLoseEndpoint[EndpointCustom],
 	}.On(e)
+	crud.Nest[Line, EndpointCustom]{Name: "endpoint_custom", Stays: true}.On(e)
 }

@@ -62,6 +62,15 @@ func declareEndpointsSIP(e *crud.Engine) {
 		LeftDeleted: crud.Cascade,
 		MayEnd:      lineCanLoseEndpoint[EndpointSIP],
 	}.On(e)
+	crud.Nest[Line, EndpointSIP]{Name: "endpoint_sip", Stays: true, Complete: dialsInContext}.On(e)
+}
+
+// dialsInContext sets the context in which the telephone of a new line dials to that of the line, unless it is sent.
+func dialsInContext(_ context.Context, _ store.Conn, of *crud.Change[Line], x *EndpointSIP) error {
+	if _, sent := x.Endpoint.last("context"); !sent {
+		x.Endpoint.V = append(x.Endpoint.V, []string{"context", of.New.Context})
+	}
+	return nil
 }
 
 // mergeEndpoint adds the options of its templates to an endpoint.

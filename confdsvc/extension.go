@@ -7,6 +7,7 @@ import (
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/crud"
 	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/tenant"
 )
 
 // Extension is a number, or a pattern of numbers, in a context of the dialplan. It leads to the object that it is associated
@@ -49,6 +50,19 @@ func declareExtensions(e *crud.Engine) {
 			return nil
 		},
 	})
+}
+
+// numberThere returns, instead of a new extension, the one that has its number in its context, if the tenant of the object that it
+// is for sees it.
+func numberThere[L any](e *crud.Engine) func(ctx context.Context, c store.Conn, of *crud.Change[L], x *Extension) (*Extension, error) {
+	return func(ctx context.Context, c store.Conn, of *crud.Change[L], x *Extension) (*Extension, error) {
+		found, err := crud.Of[Extension](e).Select(ctx, c, "exten = $1 AND context = $2 AND "+tenant.Below("tenant_uuid", "$3"),
+			x.Exten, x.Context, crud.Of[L](e).TenantOf(of.New))
+		if err != nil || len(found) == 0 {
+			return nil, err
+		}
+		return found[0], nil
+	}
 }
 
 func extensionIsFree(ctx context.Context, c store.Conn, change *crud.Change[Extension]) error {

@@ -53,6 +53,7 @@ func declareGroupMembers(e *crud.Engine) {
 			Check: joinsGroups,
 		},
 	}.On(e)
+	crud.NestList[Group, User]{Name: "groups"}.On(e)
 	crud.Part[Group, GroupMembers]{
 		Path: "members/extensions", ID: "group_member_extensions", Only: []string{"update"}, Whole: true,
 		Field: func(g *Group) *GroupMembers { return &g.Members }, Merge: orderNumbers,

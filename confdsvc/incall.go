@@ -3,6 +3,8 @@ package confdsvc
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"slices"
 
 	"github.com/ringfence/ringfence/internal/crud"
 	"github.com/ringfence/ringfence/internal/store"
@@ -72,6 +74,7 @@ func declareIncalls(e *crud.Engine) {
 			`SELECT ix.incall_id FROM confd_incall_extension ix JOIN confd_extension x ON x.id = ix.extension_id
 				WHERE x.search_text LIKE %s ESCAPE '\'`,
 		},
+		Nested: []string{"extensions"},
 		Beside: []crud.Beside[Incall]{incallDestination.beside()},
 		Save: func(ctx context.Context, c store.Conn, change *crud.Change[Incall]) error {
 			return incallDestination.save(ctx, c, e, change.New.TenantUUID, change.Old, change.New)
@@ -92,6 +95,22 @@ func declareIncalls(e *crud.Engine) {
 		RightShows: []crud.Show{crud.One(func(x *Extension) **IncallRef { return &x.Incall })},
 		Allow:      crud.All(crud.SameTenant, crud.LeftFree, crud.RightFree, fits[Incall](incallExtension)),
 	}.On(e)
+	crud.Nest[Incall, Extension]{
+		Name: "extensions", Many: true, Existing: numberThere[Incall](e), Complete: rangeHoldsNumber(e), Inside: true,
+	}.On(e)
+	crud.Nest[User, Incall]{
+		Name: "incalls", Many: true, Fills: []string{"destination"}, Refers: true, Stays: true, Shown: true,
+		Complete: func(_ context.Context, _ store.Conn, of *crud.Change[User], i *Incall) (err error) {
+			i.Destination, err = leadsToUser(of.New)
+			return err
+		},
+		Leave: func(ctx context.Context, c store.Conn, change *crud.Change[Incall]) error {
+			return crud.Of[Incall](e).Update(ctx, c, change, func(i *Incall) error {
+				always{&i.Destination}.put(nil)
+				return nil
+			})
+		},
+	}.On(e)
 	shownByTarget(e, "confd_destination", "user_id", func(u *User) *[]IncallTo { return &u.Incalls })
 }
 
@@ -101,4 +120,41 @@ func shownByTarget[T any](e *crud.Engine, table, column string, field func(o *T)
 		Table: table, LeftColumn: column, RightColumn: "of_incall_id", Only: []string{},
 		LeftShows: []crud.Show{crud.Many(field)},
 	}.On(e)
+}
+
+// leadsToUser returns the destination that is the user.
+func leadsToUser(u *User) (d Destination, err error) {
+	keys, err := json.Marshal(map[string]any{"user_id": u.ID})
+	if err != nil {
+		return d, err
+	}
+	return d, d.readAs(destinationKinds, "user", "", keys)
+}
+
+// rangeHoldsNumber adds the number of a user's new incall to the ranges of its context, if none of them holds it. A number that no
+// range can hold is left alone, and so is a context that is full.
+func rangeHoldsNumber(e *crud.Engine) func(ctx context.Context, c store.Conn, of *crud.Change[Incall], x *Extension) error {
+	return func(ctx context.Context, c store.Conn, of *crud.Change[Incall], x *Extension) error {
+		contexts, err := crud.Of[Context](e).Select(ctx, c, "name = $1 AND tenant_uuid = $2 AND type = 'incall'", x.Context, of.New.TenantUUID)
+		if err != nil || len(contexts) == 0 {
+			return err
+		}
+		in := contexts[0]
+		if !numberForm.MatchString(x.Exten) || len(in.IncallRanges.V) >= maxRanges {
+			return nil
+		}
+		for _, r := range in.IncallRanges.V {
+			if r.holds(x.Exten) {
+				return nil
+			}
+		}
+		if err := crud.MayNest(of.Request, fmt.Sprintf("confd.contexts.%d.update", in.ID)); err != nil {
+			return err
+		}
+		change := &crud.Change[Context]{Request: of.Request, Tenant: of.Tenant, Old: in}
+		return crud.Of[Context](e).Update(ctx, c, change, func(o *Context) error {
+			o.IncallRanges.V = append(slices.Clone(o.IncallRanges.V), IncallRange{Range{x.Exten, x.Exten}, int64(len(x.Exten))})
+			return nil
+		})
+	}
 }

@@ -74,6 +74,7 @@ func declareLines(e *crud.Engine) {
 		Beside: []crud.Beside[Line]{{
 			From: "confd_line_endpoint", By: "line_id", Load: loadWebRTC(e), Blank: func(l *Line) { l.IsWebRTC = false },
 		}},
+		Nested:  []string{"endpoint_sip", "endpoint_sccp", "endpoint_custom", "extensions"},
 		Prepare: provisionLine, Validate: checkLine,
 	})
 	crud.Link[Line, Extension]{
@@ -84,6 +85,15 @@ func declareLines(e *crud.Engine) {
 		},
 		RightShows: []crud.Show{crud.Many(func(x *Extension) *[]LineRef { return &x.Lines })},
 		Allow:      crud.All(crud.SameTenant, extensionLineHasEndpoint, crud.LeftFree, oneMainUser, fits[Line](lineExtension)),
+	}.On(e)
+	crud.Nest[Line, Extension]{
+		Name: "extensions", Many: true, Fills: []string{"context"}, Existing: numberThere[Line](e),
+		Complete: func(_ context.Context, _ store.Conn, of *crud.Change[Line], x *Extension) error {
+			if x.Context == "" {
+				x.Context = of.New.Context
+			}
+			return nil
+		},
 	}.On(e)
 }
 

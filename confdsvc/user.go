@@ -62,14 +62,12 @@ type User struct {
 	Fallbacks UserFallbacks `json:"fallbacks" readOnly:"true"`
 
 	// The rest belongs to resources that this service does not have yet.
-	Agent                 json.RawMessage   `json:"agent"`
+	Agent                 json.RawMessage   `json:"agent" readOnly:"true"`
 	CallPermissions       []json.RawMessage `json:"call_permissions" readOnly:"true"`
 	CallPickupTargetUsers []UserRef         `json:"call_pickup_target_users" readOnly:"true"`
 	Schedules             []json.RawMessage `json:"schedules" readOnly:"true"`
-	Switchboards          []json.RawMessage `json:"switchboards"`
+	Switchboards          []json.RawMessage `json:"switchboards" readOnly:"true"`
 	Queues                []json.RawMessage `json:"queues" readOnly:"true"`
-	Auth                  json.RawMessage   `json:"auth,omitempty" writeOnly:"true"`
-	DeviceID              *string           `json:"device_id,omitempty" writeOnly:"true" maxLength:"255"`
 }
 
 // ofMainLine returns a column of the view of the lines that users have, and of their numbers.
@@ -134,6 +132,7 @@ func declareUsers(e *crud.Engine) {
 		},
 		Views:   map[string]crud.View[User]{}, // other forms of the objects; there is none yet, and what asks for one must not get this one
 		Beside:  []crud.Beside[User]{userDestinations.beside()},
+		Nested:  []string{"voicemail", "lines", "incalls", "groups", "switchboards", "agent", "forwards", "fallbacks", "auth", "device_id"},
 		Prepare: prepareUser, Load: loadUsers,
 		Validate: func(ctx context.Context, c store.Conn, change *crud.Change[User]) error {
 			if err := checkMusicOnHold(ctx, c, e, change, change.New.TenantUUID, musicOfUser); err != nil {
@@ -143,9 +142,6 @@ func declareUsers(e *crud.Engine) {
 		},
 		Save: func(ctx context.Context, c store.Conn, change *crud.Change[User]) error {
 			return userDestinations.save(ctx, c, e, change.New.TenantUUID, change.Old, change.New)
-		},
-		Guard: func(_ context.Context, _ store.Conn, change *crud.Change[User]) error {
-			return refuseUnavailable(change)
 		},
 	})
 }
@@ -188,10 +184,7 @@ func validateUser(ctx context.Context, c store.Conn, change *crud.Change[User]) 
 	if u.MobileFallbackEnabled && u.MobilePhoneNumber == nil {
 		return storedf("PSTN fallback must be disabled when mobile phone number is not set")
 	}
-	if err := checkFuncKeyTemplate(ctx, c, change); err != nil {
-		return err
-	}
-	return refuseUnavailable(change)
+	return checkFuncKeyTemplate(ctx, c, change)
 }
 
 // nameEmailFirst refuses an e-mail address that another user has where the username may be somebody's too: of two constraints that are
@@ -206,41 +199,6 @@ func nameEmailFirst(ctx context.Context, c store.Conn, change *crud.Change[User]
 		return err
 	}
 	return storedf("User already exists ('email': '%s')", *u.Email)
-}
-
-// unavailable are attributes that clients of existing platforms may set, and that cannot be set here yet.
-var unavailable = []string{"agent", "auth", "device_id", "switchboards"}
-
-// refuseUnavailable refuses values that would have to be dropped. Null and empty lists request nothing.
-func refuseUnavailable(change *crud.Change[User]) error {
-	names := unavailable
-	if change.Old == nil { // an update ignores it: clients send back what they read
-		names = append([]string{"lines", "voicemail", "forwards", "fallbacks", "incalls", "groups"}, unavailable...)
-	}
-	var fields []apierr.Field
-	for _, name := range names {
-		if asks(change.Sent.Value(name)) {
-			fields = append(fields, apierr.Field{Name: name, Constraint: "unavailable", Message: "Is not available yet"})
-		}
-	}
-	if recursive, _ := change.Request.Query("recursive"); recursive == "true" {
-		fields = append(fields, apierr.Field{Name: "recursive", Constraint: "unavailable", Message: "Is not available yet"})
-	}
-	if len(fields) > 0 {
-		return &apierr.Error{Kind: apierr.Invalid, Fields: fields}
-	}
-	return nil
-}
-
-func asks(value any) bool {
-	switch v := value.(type) {
-	case nil:
-		return false
-	case []any:
-		return len(v) > 0
-	default:
-		return true
-	}
 }
 
 // recordEverything sets the four flags that the deprecated one stands for. If it is sent together with some of them it must
@@ -281,7 +239,7 @@ func loadUsers(_ context.Context, _ store.Conn, users []*User) error {
 	for _, u := range users {
 		all := recordsEverything(u)
 		u.CallRecordEnabled = &all
-		u.Agent, u.Auth, u.DeviceID = nil, nil, nil
+		u.Agent = nil
 		u.CallPickupTargetUsers = []UserRef{}
 		for _, list := range []*[]json.RawMessage{
 			&u.CallPermissions, &u.Schedules, &u.Switchboards, &u.Queues,

@@ -23,7 +23,7 @@ var userDestinations = destinationOwner[User]{
 func init() {
 	resources = append(resources, func(e *crud.Engine) {
 		crud.Part[User, UserFallbacks]{
-			Path: "fallbacks", ID: "user_fallback", Whole: true, Field: func(u *User) *UserFallbacks { return &u.Fallbacks },
+			Path: "fallbacks", ID: "user_fallback", Whole: true, Nested: true, Field: func(u *User) *UserFallbacks { return &u.Fallbacks },
 		}.On(e)
 	})
 }

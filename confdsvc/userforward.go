@@ -37,7 +37,7 @@ func init() { resources = append(resources, declareUserParts) }
 
 func declareUserParts(e *crud.Engine) {
 	crud.Part[User, UserForwards]{
-		Path: "forwards", Name: "forward_name", Field: func(u *User) *UserForwards { return &u.Forwards }, Merge: mergeForwards,
+		Path: "forwards", Name: "forward_name", Field: func(u *User) *UserForwards { return &u.Forwards }, Merge: mergeForwards, Nested: true,
 	}.On(e)
 	crud.Part[User, UserServices]{
 		Path: "services", Name: "service_name", Field: func(u *User) *UserServices { return &u.Services },

@@ -32,6 +32,7 @@ func declareUserLines(e *crud.Engine) {
 		MayEnd:     mainUserStays,
 		Set:        &crud.List[User, Line]{Path: "lines", By: []string{"id"}, Repeated: "Cannot associate same line more than once.", Check: userMayHaveLines},
 	}.On(e)
+	crud.Nest[User, Line]{Name: "lines", Many: true, Shown: true}.On(e)
 }
 
 func userLineHasEndpoint(ctx context.Context, c store.Conn, pair *crud.Pair[User, Line]) error {

@@ -85,6 +85,7 @@ func declareVoicemails(e *crud.Engine) {
 		LeftDeleted: crud.Refuse, RightDeleted: crud.Refuse,
 		Allow: crud.All(crud.SameTenant, crud.LeftFree, voicemailIsPersonal),
 	}.On(e)
+	crud.Nest[User, Voicemail]{Name: "voicemail", Shown: true}.On(e)
 }
 
 func voicemailIsPersonal(_ context.Context, _ store.Conn, pair *crud.Pair[User, Voicemail]) error {

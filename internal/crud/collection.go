@@ -32,6 +32,10 @@ type Collection[T any] struct {
 	beside []loader
 	// queries are the statements that find one object.
 	queries func() *queries
+	// partial is the schema of an update of the object alone.
+	partial *rest.Schema
+	// bodies are the schemas of what clients send and get, with what is nested.
+	bodies func() *bodies
 	// document is set if the objects are documents, which all keys together name.
 	document *Document[T]
 	// guards check or prepare a delete, for links.
@@ -85,6 +89,9 @@ func (k *Collection[T]) key() column { return k.byName[k.Keys[0]] }
 
 // Key returns the value of an object's first key.
 func (k *Collection[T]) Key(o *T) any { return k.field(o, k.Keys[0]) }
+
+// TenantOf returns the tenant that owns an object, or "" if none does.
+func (k *Collection[T]) TenantOf(o *T) string { return k.tenantOf(o) }
 
 // Find returns the object that a path with this key names for the tenant, ready to be shown. It returns not found if neither the
 // tenant nor one below it owns the object.

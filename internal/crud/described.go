@@ -26,6 +26,7 @@ type DescribedCollection struct {
 	Path, Singular, Title, Rel string
 	Table                      string
 	Keys, Names, Only          []string
+	Nested                     []string // the attributes that write more than the object
 	Order, Search, Filters     []string
 	Virtual                    []string // of Order, Search and Filters those that are no column of their own
 	Searches                   bool     // a search looks somewhere
@@ -123,7 +124,7 @@ func (e *Engine) Described() Described {
 
 func (k *Collection[T]) describe(into *Described) {
 	d := DescribedCollection{
-		Path: k.Path, Singular: k.Singular, Title: k.title(), Rel: k.Rel, Table: k.Table, Keys: k.Keys, Names: k.Names, Only: k.Only, Order: k.Order, Search: k.Search,
+		Path: k.Path, Singular: k.Singular, Title: k.title(), Rel: k.Rel, Table: k.Table, Keys: k.Keys, Names: k.Names, Only: k.Only, Nested: k.Nested, Order: k.Order, Search: k.Search,
 		Filters: k.Filters, Searches: len(k.Search) > 0 || k.SearchText != "" || len(k.Found) > 0, Scope: k.Scope, Subtree: k.Subtree,
 		Schema: k.schema, References: map[string]string{},
 	}

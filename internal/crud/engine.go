@@ -31,6 +31,7 @@ type Engine struct {
 	links       map[[2]reflect.Type]any // *joint[L, R], by L and R
 	documents   []documented
 	children    []func() DescribedChildren
+	nested      map[reflect.Type]map[string]any // *Nested[T], by T and the attribute
 	parts       []func() DescribedPart
 	declared    []func() []rest.Operation
 	// derived are the operations of the declarations; added are the others.

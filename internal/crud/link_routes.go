@@ -85,13 +85,17 @@ func (j *joint[L, R]) further(kind, path string) rest.Operation {
 		}
 		return s.operation()
 	case "set_back":
-		s := &setter[R, L]{
-			engine: j.engine, joining: j.Table, nearColumn: j.RightColumn, farColumn: j.LeftColumn, backward: j.Position, row: j.Row,
-			acrossTenants: j.AcrossTenants, near: j.right, far: j.left, list: j.SetBack,
-		}
-		return s.operation()
+		return j.backward().operation()
 	default:
 		panic(fmt.Sprintf("%s: a link has no operation %q", j.Table, kind)) // a mistake in the declaration, which every start reports
+	}
+}
+
+// backward returns the setter of the list that the right side's objects have.
+func (j *joint[L, R]) backward() *setter[R, L] {
+	return &setter[R, L]{
+		engine: j.engine, joining: j.Table, nearColumn: j.RightColumn, farColumn: j.LeftColumn, backward: j.Position, row: j.Row,
+		acrossTenants: j.AcrossTenants, near: j.right, far: j.left, list: j.SetBack,
 	}
 }
 

@@ -31,6 +31,8 @@ type Part[T, P any] struct {
 	// Whole says that a PUT replaces the part: a field that is not sent becomes null or, if it is required, is refused. Without
 	// it, a field that is not sent stays.
 	Whole bool
+	// Nested says that the body of the object may have the part too, under its path: see [Nested].
+	Nested bool
 	// Merge, if set, may merge what the client sent with what is stored, and refuse it.
 	Merge func(ctx context.Context, c store.Conn, old, changed *P, sent rest.Object) error
 }
@@ -40,6 +42,9 @@ func (p Part[T, P]) On(e *Engine) {
 	e.parts = append(e.parts, func() DescribedPart {
 		return DescribedPart{Of: Of[T](e).Path, Path: p.Path, Named: p.Name != "", Whole: p.Whole, Only: p.Only, Schema: rest.SchemaOf[P]()}
 	})
+	if p.Nested {
+		p.nested(e).On(e)
+	}
 	e.declare(func() []rest.Operation {
 		k := Of[T](e)
 		k.auditPart(func(o *T) any { return p.Field(o) })
@@ -132,15 +137,52 @@ func (p Part[T, P]) write(k *Collection[T]) rest.Handler {
 			return rest.Reply{}, err
 		}
 		return rest.Reply{}, p.update(ctx, k, r, scope, func(ctx context.Context, c store.Conn, part *P) error {
-			old := *part
-			if p.Whole {
-				*part = *new(P)
-			}
-			if err := sent.Into(part); err != nil {
-				return err
-			}
-			return p.merge(ctx, c, &old, part, sent)
+			return p.take(ctx, c, part, sent)
 		})
+	}
+}
+
+// take changes the part as a client sent it.
+func (p Part[T, P]) take(ctx context.Context, c store.Conn, part *P, sent rest.Object) error {
+	old := *part
+	if p.Whole {
+		*part = *new(P)
+	}
+	if err := sent.Into(part); err != nil {
+		return err
+	}
+	return p.merge(ctx, c, &old, part, sent)
+}
+
+// nested returns the attribute by which the object's body has the part.
+func (p Part[T, P]) nested(e *Engine) Nested[T] {
+	schema := func() *rest.Schema {
+		body := *rest.SchemaOf[P]().Partial()
+		if p.Whole {
+			body = *rest.SchemaOf[P]()
+		}
+		body.Nullable = true
+		return &body
+	}
+	return Nested[T]{
+		Name: p.Path, Body: schema, Partial: schema,
+		Prepare: func(ctx context.Context, c store.Conn, change *Change[T], value any) error {
+			values, sent := value.(map[string]any)
+			if !sent {
+				return nil
+			}
+			k := Of[T](e)
+			if change.Old != nil {
+				var accesses []string
+				for _, access := range k.accesses(change.Old, p.Path+".update") {
+					accesses = append(accesses, strings.ReplaceAll(access, "/", "."))
+				}
+				if err := MayNest(change.Request, accesses...); err != nil {
+					return err
+				}
+			}
+			return p.take(ctx, c, p.Field(change.New), schema().Object(values))
+		},
 	}
 }
 

@@ -62,6 +62,8 @@ type Resource[T any] struct {
 	ReadViews map[string]func(ctx context.Context, c store.Conn, object *T) error
 	// Query are further query parameters of operations, by the names that Only has. The hooks read them from Change.Request.
 	Query map[string][]rest.Parameter
+	// Nested are the attributes by which a client writes more than the object, in the order in which that is done: see [Nested].
+	Nested []string
 	// Only limits the operations to those named: list, create, read, update, delete. Empty: all.
 	Only []string
 	// SearchText is a column, not a field of T, in which the database itself keeps the folded text of everything to be searched,
@@ -200,6 +202,8 @@ func (r Resource[T]) on(e *Engine) *Collection[T] {
 		})
 	}
 	k.queries = sync.OnceValue(k.makeQueries)
+	k.partial = k.schema.Partial()
+	k.bodies = sync.OnceValue(k.makeBodies)
 	k.audited = auditedFields(k.schema, k.columns)
 	k.refs = refsOf(k.columns, false)
 	k.ownerRefs = refsOf(k.columns, true)
@@ -247,7 +251,7 @@ func (k *Collection[T]) operations() []rest.Operation {
 		},
 		"create": {
 			Method: http.MethodPost, Path: "/" + r.Path, ID: "create_" + r.Singular, Summary: "Create a " + spaced(r.Singular),
-			Body: k.schema, Success: e.Style.CreateStatus, Reply: k.schema, Statuses: []int{int(e.Style.Duplicate)}, Handle: k.create,
+			Body: k.bodies().create, Success: e.Style.CreateStatus, Reply: k.bodies().reply, Statuses: []int{int(e.Style.Duplicate)}, Handle: k.create,
 		},
 		"read": {
 			Method: http.MethodGet, Path: one, ID: "get_" + r.Singular, Summary: "Read a " + spaced(r.Singular),
@@ -256,7 +260,7 @@ func (k *Collection[T]) operations() []rest.Operation {
 		"update": {
 			Method: http.MethodPut, Path: one, ID: "update_" + r.Singular, Summary: "Update a " + spaced(r.Singular),
 			Description: "Fields that are not sent stay as they are.",
-			Body:        k.schema.Partial(), Success: updated, Reply: updateReply,
+			Body:        k.bodies().update, Success: updated, Reply: updateReply,
 			Statuses: []int{404, 412, int(e.Style.Duplicate)}, Handle: k.update,
 		},
 		"delete": {
@@ -272,6 +276,9 @@ func (k *Collection[T]) operations() []rest.Operation {
 		op := all[name]
 		op.Tag, op.Tenanted = plural, true
 		op.Query = slices.Concat(op.Query, r.Query[name])
+		if len(r.Nested) > 0 && (name == "update" || name == "delete") {
+			op.Query = append(op.Query, recursiveParameter)
+		}
 		op.Access = accessOf(e.Service, op.Path, name)
 		out = append(out, op)
 	}

@@ -112,27 +112,32 @@ func (s *setter[N, F]) handle(ctx context.Context, r *rest.Request) (rest.Reply,
 		if err := refuseDenied(r, s.near.aliases(near)); err != nil {
 			return err
 		}
-		far, err := s.find(ctx, c, scope, items)
-		if err != nil {
-			return err
-		}
-		if err := s.check(ctx, c, &Listing[N, F]{Request: r, Near: near, Far: far}); err != nil {
-			return err
-		}
-		before, err := s.entries(ctx, c, near)
-		if err != nil {
-			return err
-		}
-		if err := s.replace(ctx, c, near, far, items); err != nil {
-			return err
-		}
-		after, err := s.entries(ctx, c, near)
-		if err != nil {
-			return err
-		}
-		return s.conclude(ctx, c, r, scope, near, before, after)
+		return s.write(ctx, c, r, scope, near, items)
 	})
 	return rest.Reply{}, err
+}
+
+// write makes the items the list of an object.
+func (s *setter[N, F]) write(ctx context.Context, c store.Conn, r *rest.Request, scope string, near *N, items []any) error {
+	far, err := s.find(ctx, c, scope, items)
+	if err != nil {
+		return err
+	}
+	if err := s.check(ctx, c, &Listing[N, F]{Request: r, Near: near, Far: far}); err != nil {
+		return err
+	}
+	before, err := s.entries(ctx, c, near)
+	if err != nil {
+		return err
+	}
+	if err := s.replace(ctx, c, near, far, items); err != nil {
+		return err
+	}
+	after, err := s.entries(ctx, c, near)
+	if err != nil {
+		return err
+	}
+	return s.conclude(ctx, c, r, scope, near, before, after)
 }
 
 // find returns the objects that the items name, in their order.

@@ -14,7 +14,32 @@ import (
 )
 
 func (k *Collection[T]) create(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-	return k.createIn(ctx, r, k.insert)
+	if len(k.Nested) == 0 {
+		return k.createIn(ctx, r, k.insert)
+	}
+	scope, sent, err := k.engine.begin(ctx, r)
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	draft, err := k.draft(ctx, r, sent, false)
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	var made *Made[T]
+	var shown *nestedReply
+	err = k.engine.InTx(ctx, func(ctx context.Context, c store.Conn) (err error) {
+		if made, err = k.Make(ctx, c, scope, draft); err != nil {
+			return err
+		}
+		shown, err = k.showMade(ctx, c, scope, made)
+		return err
+	})
+	if err != nil {
+		return rest.Reply{}, k.refused(err, &draft.object)
+	}
+	reply, err := k.reply(made.Object, true)
+	reply.Body = shown
+	return reply, err
 }
 
 // createIn reads the body and lets insert write the object, in one transaction.
@@ -57,6 +82,14 @@ func (k *Collection[T]) receive(ctx context.Context, change *Change[T]) error {
 
 // insert writes the row and the object's other data, and leaves in change.New the object as a client reads it.
 func (k *Collection[T]) insert(ctx context.Context, c store.Conn, change *Change[T]) error {
+	if err := k.insertRow(ctx, c, change); err != nil {
+		return err
+	}
+	return k.complete(ctx, c, change)
+}
+
+// insertRow checks a new object, and writes its row.
+func (k *Collection[T]) insertRow(ctx context.Context, c store.Conn, change *Change[T]) error {
 	if err := k.checkRefs(ctx, c, change, k.ownerRefs); err != nil {
 		return err
 	}
@@ -87,7 +120,7 @@ func (k *Collection[T]) insert(ctx context.Context, c store.Conn, change *Change
 		return err
 	}
 	k.copyColumns(change.New, &stored)
-	return k.complete(ctx, c, change)
+	return nil
 }
 
 // copyColumns copies the columns of a row and leaves the other fields.
@@ -222,7 +255,15 @@ func (k *Collection[T]) validate(ctx context.Context, c store.Conn, change *Chan
 }
 
 func (k *Collection[T]) update(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-	scope, sent, err := k.engine.begin(ctx, r)
+	scope, err := k.engine.TenantOf(ctx, r)
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	body := k.partial
+	if k.recursive(r) {
+		body = k.bodies().update
+	}
+	sent, err := r.ObjectOf(body)
 	if err != nil {
 		return rest.Reply{}, err
 	}
@@ -230,7 +271,7 @@ func (k *Collection[T]) update(ctx context.Context, r *rest.Request) (rest.Reply
 	if err := k.receive(ctx, change); err != nil {
 		return rest.Reply{}, err
 	}
-	if err := k.change(ctx, change, func(o *T) error { return sent.Into(o) }); err != nil {
+	if err := k.updateNested(ctx, change); err != nil {
 		return rest.Reply{}, err
 	}
 	if !k.engine.Style.UpdateReply {
@@ -239,15 +280,45 @@ func (k *Collection[T]) update(ctx context.Context, r *rest.Request) (rest.Reply
 	return k.reply(change.New, false)
 }
 
+// updateNested changes the object that the request's path names and, if it is asked to, what is nested in it.
+func (k *Collection[T]) updateNested(ctx context.Context, change *Change[T]) error {
+	var nested []sentNested[T]
+	if k.recursive(change.Request) {
+		var err error
+		if nested, err = k.receiveNested(ctx, change.Request, change.Sent, false); err != nil {
+			return err
+		}
+	}
+	err := k.engine.InTx(ctx, func(ctx context.Context, c store.Conn) error {
+		if err := k.load(ctx, c, change, func(o *T) any { return o }); err != nil {
+			return err
+		}
+		if err := k.editNested(ctx, c, change, nested); err != nil {
+			return err
+		}
+		_, err := writeNested(ctx, c, change, nested)
+		return err
+	})
+	if err != nil {
+		return k.refused(err, change.New)
+	}
+	return nil
+}
+
+// editNested changes a loaded object as the client sent it, with what nested attributes change in the object itself.
+func (k *Collection[T]) editNested(ctx context.Context, c store.Conn, change *Change[T], nested []sentNested[T]) error {
+	return k.edit(ctx, c, change, func(o *T) error {
+		if err := change.Sent.Into(o); err != nil {
+			return err
+		}
+		return prepareNested(ctx, c, change, nested)
+	})
+}
+
 // Edit changes the object that the request's path names, as a PUT of the fields that edit sets would: with Prepare, Validate,
 // Save, Changed and Committed. It serves operations that change a part of an object.
 func (k *Collection[T]) Edit(ctx context.Context, r *rest.Request, edit func(o *T) error) error {
-	return k.change(ctx, &Change[T]{Request: r}, edit)
-}
-
-// change updates the object that the request's path names, in one transaction.
-func (k *Collection[T]) change(ctx context.Context, change *Change[T], edit func(o *T) error) error {
-	return k.changeIn(ctx, change, func(_ context.Context, _ store.Conn, o *T) error { return edit(o) }, func(o *T) any { return o })
+	return k.changeIn(ctx, &Change[T]{Request: r}, func(_ context.Context, _ store.Conn, o *T) error { return edit(o) }, func(o *T) any { return o })
 }
 
 // changeIn is change with an edit that reads the database. shown returns the part of the object that the client has read, and
@@ -382,6 +453,11 @@ func (k *Collection[T]) remove(ctx context.Context, r *rest.Request) (rest.Reply
 	err = k.engine.InTx(ctx, func(ctx context.Context, c store.Conn) error {
 		if err := k.load(ctx, c, change, func(o *T) any { return o }); err != nil {
 			return err
+		}
+		if k.recursive(r) {
+			if err := k.removeNested(ctx, c, change); err != nil {
+				return err
+			}
 		}
 		return k.erase(ctx, c, change)
 	})

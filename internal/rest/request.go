@@ -98,8 +98,11 @@ func (r *Request) PrefersAlso() bool {
 
 // Object reads the body according to the operation's schema. An absent body is an empty object if the operation declares it
 // optional.
-func (r *Request) Object() (Object, error) {
-	o := Object{schema: r.match.Op.Body}
+func (r *Request) Object() (Object, error) { return r.ObjectOf(r.match.Op.Body) }
+
+// ObjectOf reads the body as Object does, by a schema that takes less than the operation's.
+func (r *Request) ObjectOf(schema *Schema) (Object, error) {
+	o := Object{schema: schema}
 	if o.schema == nil {
 		return o, fmt.Errorf("operation %s declares no body", r.match.Op.ID)
 	}

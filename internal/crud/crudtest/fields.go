@@ -32,7 +32,7 @@ func (x *trial) writable() []*rest.Property {
 func (x *trial) readOnly() Object {
 	out := Object{"tenant_uuid": x.b.Tenant, "no_such_attribute": 1}
 	for i := range x.k.Schema.Properties {
-		if p := &x.k.Schema.Properties[i]; p.ReadOnly && !slices.Contains(x.r.Except, p.Name) {
+		if p := &x.k.Schema.Properties[i]; p.ReadOnly && !slices.Contains(x.r.Except, p.Name) && !slices.Contains(x.k.Nested, p.Name) {
 			out[p.Name] = map[string]any{"string": "0e0e0e0e-0000-4000-8000-000000000000", "integer": 987654, "boolean": true, "array": []any{1}}[p.Schema.Type]
 		}
 	}

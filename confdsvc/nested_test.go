@@ -1,0 +1,453 @@
+package confdsvc_test
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"reflect"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/ringfence/ringfence/acl"
+	"github.com/ringfence/ringfence/internal/principal"
+	"github.com/ringfence/ringfence/internal/rest/resttest"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/store/storetest"
+)
+
+// withRanges makes a context of a tenant, and returns its name.
+func withRanges(c *resttest.Client, kind string, ranges object) string {
+	body := object{"label": kind, "type": kind}
+	maps.Copy(body, ranges)
+	return c.Create("/contexts", body).Text("name")
+}
+
+// company is a tenant with contexts and a group, and a user with everything in them.
+type company struct {
+	*resttest.Client
+	in, from, group string
+}
+
+func newCompany(c *resttest.Client) company {
+	return company{
+		Client: c, in: withRanges(c, "internal", object{"user_ranges": []object{{"start": "1000", "end": "1999"}}}),
+		from: withRanges(c, "incall", nil), group: c.Create("/groups", object{"label": "Sales"}).Text("uuid"),
+	}
+}
+
+func (c company) user(number string) object {
+	return object{
+		"firstname": "Al", "lastname": "One",
+		"voicemail": object{"name": "Al", "number": number, "context": c.in},
+		"lines": []any{object{
+			"context": c.in, "endpoint_sip": object{"auth_section_options": [][]string{{"username", "al"}}},
+			"extensions": []any{object{"exten": number}},
+		}},
+		"incalls":      []any{object{"extensions": []any{object{"exten": "555" + number, "context": c.from}}}},
+		"groups":       []any{object{"uuid": c.group}},
+		"switchboards": []any{}, "agent": nil,
+		"forwards":  object{"busy": object{"enabled": true, "destination": "123"}},
+		"fallbacks": object{"fail_destination": object{"type": "none"}},
+	}
+}
+
+// at returns what is in a JSON value, by names and places: "lines.0.id".
+func at(value any, path string) any {
+	for name := range strings.SplitSeq(path, ".") {
+		switch v := value.(type) {
+		case map[string]any:
+			value = v[name]
+		case object:
+			value = v[name]
+		case []any:
+			var i int
+			if _, err := fmt.Sscan(name, &i); err != nil || i >= len(v) {
+				return nil
+			}
+			value = v[i]
+		default:
+			return nil
+		}
+	}
+	return value
+}
+
+// counts returns how many rows the tables of the service have.
+func counts(t *testing.T, db store.DB) map[string]int {
+	t.Helper()
+	out := map[string]int{}
+	for _, table := range []string{
+		"confd_user", "confd_line", "confd_extension", "confd_voicemail", "confd_incall", "confd_endpoint_sip", "confd_endpoint_custom", "confd_sip_name",
+		"confd_user_line", "confd_line_extension", "confd_line_endpoint", "confd_user_voicemail", "confd_incall_extension", "confd_group_user",
+		"confd_destination", "audit",
+	} {
+		n, err := store.Get[int](t.Context(), db, "SELECT count(*) FROM "+table)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[table] = n
+	}
+	return out
+}
+
+func TestNestedUser(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		c := newCompany(newWorld(t, db).as(t, "a"))
+		made := c.Do(http.MethodPost, "/users", c.user("1001")).Want(http.StatusCreated)
+		user := c.Get("/users/" + fmt.Sprint(made.JSON("id")))
+		if made.Header.Get("Etag") != user.Header.Get("Etag") || made.Header.Get("Location") != prefix+"/users/"+fmt.Sprint(made.JSON("id")) {
+			t.Errorf("%v", made.Header)
+		}
+		got := made.Object()
+		for path, want := range map[string]any{
+			"voicemail.number": "1001", "voicemail.users.0.firstname": "Al", "lines.0.context": c.in, "lines.0.protocol": "sip",
+			"lines.0.extensions.0.exten": "1001", "lines.0.extensions.0.context": c.in, "lines.0.users.0.firstname": "Al",
+			"lines.0.endpoint_sip.auth_section_options.0.1": "al",
+			"incalls.0.destination.type":                    "user", "incalls.0.destination.user_id": got["id"], "incalls.0.extensions.0.exten": "5551001",
+			"groups.0.uuid": c.group, "forwards.busy.destination": "123", "fallbacks.fail_destination.type": "none",
+		} {
+			if at(got, path) != want {
+				t.Errorf("%s is %v, want %v", path, at(got, path), want)
+			}
+		}
+		shown := user.Object()
+		for _, path := range []string{"voicemail.id", "lines.0.id", "lines.0.endpoint_sip.uuid", "lines.0.extensions.0.id", "incalls.0.id", "groups.0.id"} {
+			if at(got, path) == nil || at(got, path) != at(shown, path) {
+				t.Errorf("%s: made %v, read %v", path, at(got, path), at(shown, path))
+			}
+		}
+		sip := c.Get("/endpoints/sip/" + at(got, "lines.0.endpoint_sip.uuid").(string)).Object()
+		if !reflect.DeepEqual(at(sip, "endpoint_section_options.0"), []any{"context", c.in}) {
+			t.Errorf("the telephone dials by %v", sip["endpoint_section_options"])
+		}
+		if in := c.Get("/contexts?type=incall").List().Items[0]; !reflect.DeepEqual(at(in, "incall_ranges.0.start"), "5551001") {
+			t.Errorf("the range of the incall: %v", in["incall_ranges"])
+		}
+	})
+}
+
+// A refusal at any step leaves nothing of what was before it.
+func TestNestedUserAllOrNothing(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		w := newWorld(t, db)
+		c, other := newCompany(w.as(t, "a")), newCompany(w.as(t, "b"))
+		taken := c.Create("/users", c.user("1001"))
+		c.Create("/groups", object{"label": "Support"})
+		before := counts(t, db)
+		line := func(more object) []any {
+			l := object{"context": c.in, "endpoint_sip": object{}, "extensions": []any{object{"exten": "1002"}}}
+			maps.Copy(l, more)
+			return []any{l}
+		}
+		for name, bad := range map[string]struct {
+			body object
+			says string
+		}{
+			"a voicemail's number":       {object{"voicemail": object{"name": "X", "number": "1001", "context": c.in}}, "Voicemail already exists"},
+			"a foreign voicemail":        {object{"voicemail": object{"name": "X", "number": "1002", "context": other.in}}, "Context was not found"},
+			"a global voicemail":         {object{"voicemail": object{"name": "X", "number": "1002", "context": c.in, "accesstype": "global"}}, "global voicemail"},
+			"a line's context":           {object{"lines": line(object{"context": "nowhere"})}, "field 'context': Context was not found"},
+			"a foreign line":             {object{"lines": line(object{"context": other.in})}, "field 'context': Context was not found"},
+			"a line without an endpoint": {object{"lines": line(object{"endpoint_sip": nil})}, "Line must be associated with a Endpoint"},
+			"two endpoints":              {object{"lines": line(object{"endpoint_custom": object{"interface": "x"}})}, "Line is associated with a Endpoint"},
+			"an endpoint's option":       {object{"lines": line(object{"endpoint_sip": object{"aor_section_options": [][]string{{"no", "1"}}}})}, "invalid variable"},
+			"an endpoint's name":         {object{"lines": line(object{"endpoint_sip": object{"name": at(taken, "lines.0.endpoint_sip.name")}})}, "already exists"},
+			"a foreign template":         {object{"lines": line(object{"endpoint_sip": object{"templates": []any{object{"uuid": template(t, w, "b")}}}})}, "was not found"},
+			"an unknown endpoint":        {object{"lines": line(object{"endpoint_sccp": object{}})}, "Endpoint sccp was not found"},
+			"another user's number":      {object{"lines": line(object{"extensions": []any{object{"exten": "1001"}}})}, "Line is associated with a Extension"},
+			"a number out of range":      {object{"lines": line(object{"extensions": []any{object{"exten": "9002"}}})}, "outside of range"},
+			"a number of no form":        {object{"lines": line(object{"extensions": []any{object{"exten": "abc"}}})}, "does not match expected pattern"},
+			"a foreign number":           {object{"lines": line(object{"extensions": []any{object{"exten": "1002", "context": other.in}}})}, "Context was not found"},
+			"two numbers":                {object{"lines": line(object{"extensions": []any{object{"exten": "1002"}, object{"exten": "1003"}}})}, "Line is associated with a Extension"},
+			"an incall's number":         {object{"incalls": []any{object{"extensions": []any{object{"exten": "5551001", "context": c.from}}}}}, "Incall is associated with a Extension"},
+			"an incall's context":        {object{"incalls": []any{object{"extensions": []any{object{"exten": "1010", "context": c.in}}}}}, "cannot be associated"},
+			"a foreign incall":           {object{"incalls": []any{object{"extensions": []any{object{"exten": "5559", "context": other.from}}}}}, "Context was not found"},
+			"a group":                    {object{"groups": []any{object{"id": 987654}}}, "Group was not found"},
+			"a foreign group":            {object{"groups": []any{object{"uuid": other.group}}}, "Group was not found"},
+			"a group twice":              {object{"groups": []any{object{"uuid": c.group}, object{"uuid": c.group}}}, "same group more than once"},
+			"a group without a line":     {object{"lines": []any{}}, "User must be associated with a Line"},
+			"a forward":                  {object{"forwards": object{"busy": object{"enabled": true}}}, "forwards.busy.destination"},
+			"a fallback":                 {object{"fallbacks": object{"busy_destination": object{"type": "user", "user_id": 987654}}}, "User was not found"},
+			"a switchboard":              {object{"switchboards": []any{object{"uuid": other.group}}}, "Switchboard was not found"},
+			"an agent":                   {object{"agent": object{"number": "1"}}, "Agent was not found"},
+			"a field of an item":         {object{"lines": line(object{"extensions": []any{object{"exten": 5}}})}, "lines[0].extensions[0].exten"},
+			"a missing field":            {object{"lines": []any{object{}}}, "lines[0].context"},
+		} {
+			body := c.user("1002")
+			maps.Copy(body, bad.body)
+			got := c.Do(http.MethodPost, "/users", body).Want(http.StatusBadRequest)
+			if !strings.Contains(got.Body, bad.says) {
+				t.Errorf("%s: %s", name, got.Body)
+			}
+			if after := counts(t, db); !reflect.DeepEqual(after, before) {
+				t.Fatalf("%s left something: %v, before %v", name, after, before)
+			}
+		}
+	})
+}
+
+// template returns the first SIP template of a tenant.
+func template(t *testing.T, w *world, tenant string) string {
+	t.Helper()
+	return w.as(t, tenant).Get("/endpoints/sip/templates").List().Items[0].Text("uuid")
+}
+
+// A number that is there is used, and so is what it has.
+func TestNestedUserTakesNumbers(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		c := newCompany(newWorld(t, db).as(t, "a"))
+		there := c.Create("/extensions", object{"exten": "1001", "context": c.in})
+		incall := c.Create("/extensions", object{"exten": "5551001", "context": c.from})
+		got := c.Create("/users", c.user("1001"))
+		if at(got, "lines.0.extensions.0.id") != there["id"] || at(got, "incalls.0.extensions.0.id") != incall["id"] {
+			t.Errorf("%v", got)
+		}
+		twice := c.user("1002")
+		twice["voicemail"], twice["incalls"] = nil, []any{}
+		one := object{"context": c.in, "endpoint_sip": object{}, "extensions": []any{object{"exten": "1002"}}}
+		twice["lines"] = []any{one, one}
+		if got := c.Create("/users", twice); at(got, "lines.0.extensions.0.id") != at(got, "lines.1.extensions.0.id") {
+			t.Errorf("%v", got["lines"])
+		}
+	})
+}
+
+func TestNestedUserRecursive(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		c := newCompany(newWorld(t, db).as(t, "a"))
+		empty := counts(t, db)
+		made := c.Create("/users", c.user("1001"))
+		path := "/users/" + made.Text("uuid")
+		shown := c.Get(path)
+		first := counts(t, db)
+
+		// What was read can be written back, and changes nothing.
+		c.Do(http.MethodPut, path+"?recursive=true", shown.Object()).Want(http.StatusNoContent)
+		if after := counts(t, db); !reflect.DeepEqual(after, first) || c.Get(path).Body != shown.Body {
+			t.Errorf("%v, before %v\n%s\n%s", after, first, c.Get(path).Body, shown.Body)
+		}
+		// What is not sent stays.
+		line := fmt.Sprint(at(made, "lines.0.id"))
+		c.Do(http.MethodPut, path+"?recursive=true", object{
+			"lastname": "Two", "voicemail": object{"name": "Al Two"}, "forwards": object{"busy": object{"enabled": false}},
+			"lines": []any{object{"id": at(made, "lines.0.id"), "position": 2, "endpoint_sip": object{"label": "desk"}, "extensions": []any{object{"exten": "1002"}}}},
+		}).Want(http.StatusNoContent)
+		got := c.Get(path).Object()
+		for name, want := range map[string]any{
+			"lastname": "Two", "voicemail.name": "Al Two", "voicemail.id": at(made, "voicemail.id"), "lines.0.extensions.0.exten": "1002",
+			"lines.0.endpoint_sip.label": "desk", "lines.0.endpoint_sip.uuid": at(made, "lines.0.endpoint_sip.uuid"),
+			"forwards.busy.enabled": false, "forwards.busy.destination": "123", "groups.0.uuid": c.group, "incalls.0.id": at(made, "incalls.0.id"),
+		} {
+			if at(got, name) != want {
+				t.Errorf("%s is %v, want %v", name, at(got, name), want)
+			}
+		}
+		if l := c.Get("/extensions?exten=1001").List(); *l.Total != 0 {
+			t.Errorf("the number that the line lost is left")
+		}
+		// The list is the whole: a second line comes before the first, which stays.
+		c.Do(http.MethodPut, path+"?recursive=true", object{"lines": []any{
+			object{"context": c.in, "endpoint_custom": object{"interface": "x"}}, object{"id": at(made, "lines.0.id")},
+		}}).Want(http.StatusNoContent)
+		if got := c.Get(path).Object(); at(got, "lines.0.name") != "x" || fmt.Sprint(at(got, "lines.1.id")) != line {
+			t.Errorf("%v", got["lines"])
+		}
+		for _, bad := range []object{
+			{"lines": []any{object{"id": 987654}}}, {"voicemail": object{"id": 987654}}, {"incalls": []any{object{"id": 987654}}},
+		} {
+			c.Do(http.MethodPut, path+"?recursive=true", bad).Want(http.StatusBadRequest).Says("was not found")
+		}
+		c.Do(http.MethodPut, path+"?recursive=true", object{"groups": []any{}, "incalls": []any{}, "voicemail": nil, "lines": []any{}}).Want(http.StatusNoContent)
+		after := c.Get(path).Object()
+		for _, name := range []string{"groups", "incalls", "lines"} {
+			if list, _ := after[name].([]any); len(list) != 0 {
+				t.Errorf("%s: %v", name, list)
+			}
+		}
+		left := counts(t, db)
+		if after["voicemail"] != nil || left["confd_line"]+left["confd_endpoint_sip"]+left["confd_endpoint_custom"]+left["confd_voicemail"] != 0 || left["confd_incall"] != 1 {
+			t.Errorf("%v", left)
+		}
+		c.Do(http.MethodDelete, path+"?recursive=true", nil).Want(http.StatusNoContent)
+
+		second := c.user("1003")
+		second["incalls"] = nil
+		delete(second, "incalls")
+		c.Do(http.MethodDelete, "/users/"+c.Create("/users", second).Text("uuid")+"?recursive=true", nil).Want(http.StatusNoContent)
+		gone := counts(t, db)
+		for table, n := range empty {
+			switch table {
+			case "audit", "confd_incall", "confd_incall_extension", "confd_destination", "confd_extension": // the incall of the first
+				continue
+			}
+			if gone[table] != n {
+				t.Errorf("%s has %d rows, want %d", table, gone[table], n)
+			}
+		}
+	})
+}
+
+// What others use too is not deleted with a user.
+func TestNestedUserSharedStays(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		c := newCompany(newWorld(t, db).as(t, "a"))
+		made := c.Create("/users", c.user("1001"))
+		other := c.Create("/users", object{"firstname": "Bo"})
+		for _, what := range []string{"lines/" + fmt.Sprint(at(made, "lines.0.id")), "voicemails/" + fmt.Sprint(at(made, "voicemail.id"))} {
+			c.Do(http.MethodPut, "/users/"+other.Text("uuid")+"/"+what, nil).Want(http.StatusNoContent)
+		}
+		c.Do(http.MethodDelete, "/users/"+made.Text("uuid"), nil).Want(http.StatusBadRequest).Says("User is associated with a Voicemail")
+		c.Do(http.MethodDelete, "/users/"+made.Text("uuid")+"?recursive=false", nil).Want(http.StatusBadRequest)
+		c.Do(http.MethodDelete, "/users/"+made.Text("uuid")+"?recursive=true", nil).Want(http.StatusNoContent)
+		got := c.Get("/users/" + other.Text("uuid")).Object()
+		if at(got, "lines.0.extensions.0.exten") != "1001" || at(got, "voicemail.id") != at(made, "voicemail.id") {
+			t.Errorf("%v", got)
+		}
+		if incall := c.Get("/incalls").List().Items[0]; at(incall, "destination.type") != "none" {
+			t.Errorf("%v", incall)
+		}
+	})
+}
+
+func TestNestedLine(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		c := newCompany(newWorld(t, db).as(t, "a"))
+		made := c.Create("/lines", object{"context": c.in, "endpoint_custom": object{"interface": "x"}, "extensions": []any{object{"exten": "1001"}}})
+		if made["name"] != "x" || at(made, "extensions.0.exten") != "1001" || at(made, "endpoint_custom.id") == nil {
+			t.Errorf("%v", made)
+		}
+		path := "/lines/" + fmt.Sprint(made["id"])
+		c.Do(http.MethodPut, path, object{"extensions": []any{}}).Want(http.StatusNoContent) // without recursive it is ignored
+		c.Do(http.MethodPut, path+"?recursive=true", c.Get(path).Object()).Want(http.StatusNoContent)
+		c.Do(http.MethodPut, path+"?recursive=true", object{"endpoint_custom": nil}).Want(http.StatusBadRequest).Says("Line is associated with a Extension")
+		if got := c.Get(path).Object(); at(got, "extensions.0.exten") != "1001" || at(got, "endpoint_custom.id") == nil {
+			t.Errorf("%v", got)
+		}
+		c.Do(http.MethodPut, path+"?recursive=true", object{"extensions": []any{}}).Want(http.StatusNoContent)
+		c.Do(http.MethodPut, path+"?recursive=true", object{"endpoint_custom": nil}).Want(http.StatusNoContent)
+		c.Do(http.MethodPut, path+"?recursive=true", object{"endpoint_sip": object{"label": "desk"}}).Want(http.StatusNoContent)
+		if got := c.Get(path).Object(); at(got, "endpoint_sip.label") != "desk" {
+			t.Errorf("%v", got)
+		}
+		c.Do(http.MethodDelete, path+"?recursive=true", nil).Want(http.StatusNoContent)
+		if n := counts(t, db); n["confd_extension"]+n["confd_endpoint_custom"]+n["confd_endpoint_sip"]+n["confd_line"] != 0 {
+			t.Errorf("%v", n)
+		}
+	})
+}
+
+// A POST takes its own access, and no denial of what it contains is evaded by it; under a PUT or a DELETE the caller holds the accesses of
+// all that it contains: a user who may change themselves does not make themselves a telephone.
+func TestNestedAccess(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		w := newWorld(t, db)
+		c := newCompany(w.as(t, "a"))
+		made := c.Create("/users", c.user("1001"))
+		of := func(patterns ...string) *resttest.Client {
+			t.Helper()
+			set, err := acl.Compile(patterns)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return resttest.To(t, w.svc, prefix, &principal.Principal{
+				UserUUID: made.Text("uuid"), ACL: set, Affiliation: &principal.Affiliation{TenantUUID: w.tenants["a"], Purpose: "user"},
+			})
+		}
+		of("confd.users.create").Do(http.MethodPost, "/users", c.user("1002")).Want(http.StatusCreated)
+		for _, denied := range []string{
+			"confd.lines.create", "confd.extensions.create", "confd.endpoints.sip.create", "confd.voicemails.create", "confd.incalls.create",
+			"confd.users.*.lines.*.update", "confd.users.*.groups.update", "confd.contexts.*.update",
+		} {
+			before := counts(t, db)
+			of("confd.#", "!"+denied).Do(http.MethodPost, "/users", c.user("1003")).Want(http.StatusForbidden)
+			if after := counts(t, db); !reflect.DeepEqual(after, before) {
+				t.Errorf("%s left something", denied)
+			}
+		}
+		path := "/users/" + made.Text("uuid") + "?recursive=true"
+		me := of("confd.users.me.update", "confd.users.me.delete")
+		me.Do(http.MethodPut, path, object{"lastname": "Two"}).Want(http.StatusNoContent)
+		for _, body := range []object{
+			{"lines": []any{}},
+			{"lines": []any{object{"context": c.in}}},
+			{"lines": []any{object{"id": at(made, "lines.0.id"), "position": 2}}},
+			{"voicemail": nil},
+			{"voicemail": object{"name": "X"}},
+			{"incalls": []any{}},
+			{"groups": []any{}},
+			{"forwards": object{"busy": object{"enabled": false}}},
+			{"fallbacks": object{}},
+		} {
+			before := counts(t, db)
+			me.Do(http.MethodPut, path, body).Want(http.StatusForbidden)
+			if after := counts(t, db); !reflect.DeepEqual(after, before) {
+				t.Errorf("%v left something", body)
+			}
+		}
+		me.Do(http.MethodDelete, path, nil).Want(http.StatusForbidden)
+		of("confd.#", "!confd.lines.*.delete").Do(http.MethodDelete, path, nil).Want(http.StatusForbidden)
+		of("confd.users.me.#", "confd.voicemails.*.delete", "confd.lines.*.delete", "confd.lines.*.extensions.*.delete", "confd.extensions.*.delete").
+			Do(http.MethodDelete, path, nil).Want(http.StatusNoContent)
+	})
+}
+
+// No body, however odd, does anything but what it says, or is answered with anything but a refusal.
+func TestNestedBadBodies(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		c := newCompany(newWorld(t, db).as(t, "a"))
+		path := "/users/" + c.Create("/users", c.user("1001")).Text("uuid") + "?recursive=true"
+		many := make([]any, 101)
+		for i := range many {
+			many[i] = object{"context": c.in}
+		}
+		before := counts(t, db)
+		for _, name := range []string{"voicemail", "lines", "incalls", "groups", "forwards", "fallbacks"} {
+			for _, value := range []any{5, "x", true, []any{nil}, []any{5}, []any{[]any{}}, []any{object{"id": "x"}}, many, object{"busy": 5, "busy_destination": 5, "name": 5}} {
+				if name != "incalls" || !reflect.DeepEqual(value, []any{object{"id": "x"}}) { // an id means nothing to a POST
+					c.Do(http.MethodPost, "/users", object{"firstname": "X", name: value}).Want(http.StatusBadRequest)
+				}
+				c.Do(http.MethodPut, path, object{name: value}).Want(http.StatusBadRequest)
+			}
+		}
+		for _, endpoint := range []any{5, []any{}, "x", object{"name": 5}, object{"templates": []any{5}}} {
+			line := []any{object{"context": c.in, "endpoint_sip": endpoint}}
+			c.Do(http.MethodPost, "/users", object{"firstname": "X", "lines": line}).Want(http.StatusBadRequest).Says("lines[0].endpoint_sip")
+			c.Do(http.MethodPut, path, object{"lines": line}).Want(http.StatusBadRequest).Says("lines[0].endpoint_sip")
+		}
+		if after := counts(t, db); !reflect.DeepEqual(after, before) {
+			t.Errorf("%v, before %v", after, before)
+		}
+	})
+}
+
+// Of several users who are made at once with one number exactly one gets it; the others are refused, and leave nothing.
+func TestNestedUsersForOneNumber(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		c := newCompany(newWorld(t, db).as(t, "a"))
+		var made atomic.Int64
+		var all sync.WaitGroup
+		for i := range 6 {
+			all.Go(func() {
+				body := c.user("1001")
+				body["firstname"] = fmt.Sprintf("User %d", i)
+				delete(body, "voicemail")
+				delete(body, "incalls")
+				switch got, err := c.Try(t.Context(), http.MethodPost, "/users", body); {
+				case err != nil:
+					t.Error(err)
+				case got.Status == http.StatusCreated:
+					made.Add(1)
+				case got.Status != http.StatusBadRequest && got.Status != http.StatusConflict:
+					t.Errorf("%d %s", got.Status, got.Body)
+				}
+			})
+		}
+		all.Wait()
+		n := counts(t, db)
+		if made.Load() != 1 || n["confd_user"] != 1 || n["confd_line"] != 1 || n["confd_extension"] != 1 || n["confd_endpoint_sip"] != 1 {
+			t.Errorf("%d were made: %v", made.Load(), n)
+		}
+	})
+}

@@ -1,0 +1,422 @@
+package crud
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// Nest is a [Nested] attribute of objects of L that stands for the objects of R that a [Link] joins with them.
+//
+// A POST makes them. A PUT makes those that are sent without a key, changes those that it names by their key, and takes the others
+// away: what is sent is the whole. To take an object away ends its link, and deletes it with what is nested in it, unless it is
+// linked with another object of L. A DELETE takes all of them away.
+type Nest[L, R any] struct {
+	Name string
+	// Many says that the attribute is a list, of at most Most objects; 100 unless it is set. Without it the attribute is one object
+	// or null.
+	Many bool
+	Most int
+	// Fills are attributes of R that need not be sent, since Complete fills them in.
+	Fills []string
+	// Complete fills in a new object before it is made for of.New.
+	Complete func(ctx context.Context, c store.Conn, of *Change[L], o *R) error
+	// Existing returns the object to be linked instead of a new one, or nil.
+	Existing func(ctx context.Context, c store.Conn, of *Change[L], o *R) (*R, error)
+	// Refers says that an object of R itself refers to that of L, and that Complete sees to it: there is no link to make.
+	Refers bool
+	// Leave replaces what taking away does.
+	Leave func(ctx context.Context, c store.Conn, change *Change[R]) error
+	// Stays says that deleting the object of L leaves those of R alone, or deletes them without help.
+	Stays bool
+	// Shown says that the reply of a POST shows the objects whole, and not as L shows them.
+	Shown bool
+	// Inside says that the attribute is read only where the object of L is nested itself.
+	Inside bool
+}
+
+// nest is a Nest whose collections are known.
+type nest[L, R any] struct {
+	Nest[L, R]
+	engine *Engine
+}
+
+// On declares the attribute on an engine.
+func (n Nest[L, R]) On(e *Engine) {
+	if n.Most == 0 {
+		n.Most = 100
+	}
+	b := &nest[L, R]{n, e}
+	nested := Nested[L]{
+		Name: n.Name, Inside: n.Inside, Write: b.write, Show: nil,
+		Body:    func() *rest.Schema { return b.shaped(b.body()) },
+		Partial: func() *rest.Schema { return b.shaped(b.partial()) },
+	}
+	if n.Shown {
+		nested.Reply = func() *rest.Schema { return b.shaped(Of[R](e).bodies().reply) }
+		nested.Show = b.show
+	}
+	if !n.Stays {
+		nested.Remove = b.remove
+	}
+	nested.On(e)
+}
+
+// link returns the link of the two collections.
+func (n *nest[L, R]) link() *joint[L, R] {
+	j, ok := n.engine.links[[2]reflect.Type{reflect.TypeFor[L](), reflect.TypeFor[R]()}].(*joint[L, R])
+	if !ok {
+		panic(fmt.Sprintf("no link of %s and %s is declared", reflect.TypeFor[L](), reflect.TypeFor[R]())) // a mistake in the declaration
+	}
+	return j
+}
+
+// shaped returns the schema of the attribute, from that of one object.
+func (n *nest[L, R]) shaped(one *rest.Schema) *rest.Schema {
+	if n.Many {
+		return &rest.Schema{Type: "array", Items: one, MaxItems: &n.Most}
+	}
+	out := *one
+	out.Nullable = true
+	return &out
+}
+
+// body returns the schema of a new object.
+func (n *nest[L, R]) body() *rest.Schema {
+	s := Of[R](n.engine).bodies().inner
+	if len(n.Fills) == 0 {
+		return s
+	}
+	out := *s
+	out.Name = Of[L](n.engine).schema.Name + out.Name
+	out.Properties = nil
+	for _, p := range s.Properties {
+		for _, name := range n.Fills {
+			p.Required = p.Required && p.Name != name
+		}
+		out.Properties = append(out.Properties, p)
+	}
+	return &out
+}
+
+// partial returns the schema of an object in a PUT: one that is named by its key, or a new one.
+func (n *nest[L, R]) partial() *rest.Schema {
+	k := Of[R](n.engine)
+	out := *k.bodies().innerUpdate
+	out.Name = k.schema.Name + "Nested"
+	out.Properties = nil
+	for _, p := range k.bodies().innerUpdate.Properties {
+		if p.Name == k.Keys[0] {
+			p.ReadOnly = false
+		}
+		out.Properties = append(out.Properties, p)
+	}
+	return &out
+}
+
+// item is one object that was sent.
+type item[R any] struct {
+	at     string // its place in the attribute: "[2]"
+	values map[string]any
+	// found is an object that is there; draft describes a new one.
+	found *R
+	draft *Draft[R]
+	fresh *R
+}
+
+// write makes, changes and takes away objects so that those that are linked are those that were sent.
+func (n *nest[L, R]) write(ctx context.Context, c store.Conn, change *Change[L], sent any) (any, error) {
+	k := Of[R](n.engine)
+	linked, err := n.linked(ctx, c, change)
+	if err != nil {
+		return nil, err
+	}
+	items := n.items(sent)
+	for i := range items {
+		if err := n.resolve(ctx, c, change, &items[i], linked); err != nil {
+			return nil, within(err, items[i].at)
+		}
+	}
+	for _, o := range linked {
+		if !n.among(items, o) {
+			if err := n.leave(ctx, c, change, change.New, o, true); err != nil {
+				return nil, err
+			}
+		}
+	}
+	made := make([]*Made[R], 0, len(items))
+	for i := range items {
+		one, err := n.put(ctx, c, change, &items[i])
+		if err != nil {
+			return nil, within(k.refused(err, items[i].fresh), items[i].at)
+		}
+		made = append(made, one)
+	}
+	return made, n.order(ctx, c, change, made)
+}
+
+// items returns the objects that were sent.
+func (n *nest[L, R]) items(sent any) []item[R] {
+	list, many := sent.([]any)
+	if !many && sent != nil {
+		list = []any{sent}
+	}
+	items := make([]item[R], len(list))
+	for i := range list {
+		items[i].values, _ = list[i].(map[string]any)
+		if many {
+			items[i].at = fmt.Sprintf("[%d]", i)
+		}
+	}
+	return items
+}
+
+// linked returns the objects that the object is linked with: none if it is new.
+func (n *nest[L, R]) linked(ctx context.Context, c store.Conn, change *Change[L]) ([]*R, error) {
+	if change.Old == nil {
+		return nil, nil
+	}
+	j := n.link()
+	return j.right.Select(ctx, c, among(j.right.Keys[0], j.near(), j.far(), "$1"), j.left.Key(change.Old))
+}
+
+func (n *nest[L, R]) among(items []item[R], o *R) bool {
+	k := Of[R](n.engine)
+	for i := range items {
+		if items[i].found != nil && k.Key(items[i].found) == k.Key(o) {
+			return true
+		}
+	}
+	return false
+}
+
+// resolve finds the object that an item stands for, or drafts a new one.
+func (n *nest[L, R]) resolve(ctx context.Context, c store.Conn, change *Change[L], i *item[R], linked []*R) (err error) {
+	k := Of[R](n.engine)
+	if key := i.values[k.Keys[0]]; change.Old != nil && key != nil {
+		for _, o := range linked {
+			if fmt.Sprint(k.Key(o)) == strings.ToLower(fmt.Sprint(key)) {
+				i.found = o
+				return nil
+			}
+		}
+		if number, ok := key.(json.Number); ok {
+			key, _ = number.Int64()
+		}
+		return missing(n.Name, k.title(), k.Keys[0], key)
+	}
+	if change.Old != nil && !n.Many && len(linked) > 0 {
+		i.found = linked[0]
+		return nil
+	}
+	body := n.body()
+	if change.Old != nil { // a PUT has checked what an update takes
+		if wrong := body.Validate("", i.values); len(wrong) > 0 {
+			return &apierr.Error{Kind: apierr.Invalid, Fields: wrong}
+		}
+	}
+	if i.draft, err = k.draft(ctx, change.Request, body.Object(i.values), true); err != nil {
+		return err
+	}
+	fresh := i.draft.object
+	i.fresh = &fresh
+	if n.Complete != nil {
+		if err := n.Complete(ctx, c, change, i.fresh); err != nil {
+			return err
+		}
+	}
+	if n.Existing != nil {
+		i.found, err = n.Existing(ctx, c, change, i.fresh)
+	}
+	return err
+}
+
+// put makes or changes the object of an item, and links it.
+func (n *nest[L, R]) put(ctx context.Context, c store.Conn, change *Change[L], i *item[R]) (*Made[R], error) {
+	j := n.link()
+	r, owner := change.Request, j.left.tenantOf(change.New)
+	var made *Made[R]
+	var err error
+	switch {
+	case i.found == nil:
+		if err := MayNest(r, accessOf(n.engine.Service, "/"+j.right.Path, "create")); err != nil {
+			return nil, err
+		}
+		if made, err = j.right.make(ctx, c, owner, i.draft, i.fresh); err != nil {
+			return nil, err
+		}
+	case i.draft != nil: // it is there already
+		made = &Made[R]{Object: i.found}
+		if made.nested, err = writeNested(ctx, c, &Change[R]{Request: r, Sent: i.draft.sent, Tenant: owner, Old: i.found, New: i.found}, i.draft.nested); err != nil {
+			return nil, err
+		}
+	default:
+		if made, err = n.edit(ctx, c, r, owner, i); err != nil {
+			return nil, err
+		}
+	}
+	if n.Refers {
+		return made, nil
+	}
+	return made, n.associate(ctx, c, change, made.Object)
+}
+
+// edit changes an object that is linked.
+func (n *nest[L, R]) edit(ctx context.Context, c store.Conn, r *rest.Request, owner string, i *item[R]) (*Made[R], error) {
+	k := Of[R](n.engine)
+	sent := k.bodies().innerUpdate.Object(i.values)
+	nested, err := k.receiveNested(ctx, r, sent, true)
+	if err != nil {
+		return nil, err
+	}
+	change := &Change[R]{Request: r, Sent: sent, Tenant: owner, Old: i.found}
+	if err := k.editNested(ctx, c, change, nested); err != nil {
+		return nil, k.refused(err, change.New)
+	}
+	if !reflect.DeepEqual(k.auditData(change.Old), k.auditData(change.New)) {
+		if err := MayNest(r, k.accesses(change.Old, "update")...); err != nil {
+			return nil, err
+		}
+	}
+	made, err := writeNested(ctx, c, change, nested)
+	return &Made[R]{change.New, made}, err
+}
+
+// associate links the two objects, unless they are.
+func (n *nest[L, R]) associate(ctx context.Context, c store.Conn, change *Change[L], right *R) error {
+	j := n.link()
+	if change.Old != nil {
+		there, err := store.Get[int](ctx, c, "SELECT count(*) FROM "+j.Table+" WHERE "+j.LeftColumn+" = $1 AND "+j.RightColumn+" = $2",
+			j.left.Key(change.Old), j.right.Key(right))
+		if err != nil || there > 0 {
+			return err
+		}
+	}
+	if err := j.mayNestPair(change.Request, change.New, right, "update"); err != nil {
+		return err
+	}
+	p := &Pair[L, R]{Request: change.Request, Tenant: change.Tenant, Left: change.New, Right: right, link: j}
+	row, err := j.Row.fresh()
+	if err != nil {
+		return err
+	}
+	p.Row = row
+	return j.make(ctx, c, p)
+}
+
+// order gives the links the order of the list.
+func (n *nest[L, R]) order(ctx context.Context, c store.Conn, change *Change[L], made []*Made[R]) error {
+	if change.Old == nil || n.Refers {
+		return nil
+	}
+	j := n.link()
+	if j.Position == "" {
+		return nil
+	}
+	for i, one := range made {
+		if _, err := c.Exec(ctx, "UPDATE "+j.Table+" SET "+j.Position+" = $1 WHERE "+j.LeftColumn+" = $2 AND "+j.RightColumn+" = $3 AND "+
+			j.Position+" <> $1", i, j.left.Key(change.New), j.right.Key(one.Object)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// show returns what was made as a GET shows it.
+func (n *nest[L, R]) show(ctx context.Context, c store.Conn, scope string, made any) (any, error) {
+	k := Of[R](n.engine)
+	shown := []*R{}
+	for _, m := range made.([]*Made[R]) {
+		o, err := k.find(ctx, c, scope, fmt.Sprint(k.Key(m.Object)))
+		if err != nil {
+			return nil, err
+		}
+		shown = append(shown, o)
+	}
+	switch {
+	case n.Many:
+		return shown, nil
+	case len(shown) == 0:
+		return nil, nil
+	default:
+		return shown[0], nil
+	}
+}
+
+// remove takes all the objects away.
+func (n *nest[L, R]) remove(ctx context.Context, c store.Conn, change *Change[L]) error {
+	linked, err := n.linked(ctx, c, change)
+	if err != nil {
+		return err
+	}
+	for _, o := range linked {
+		if err := n.leave(ctx, c, change, change.Old, o, false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// leave takes an object away. checked says that the link may refuse to end.
+func (n *nest[L, R]) leave(ctx context.Context, c store.Conn, change *Change[L], left *L, right *R, checked bool) error {
+	j := n.link()
+	gone := &Change[R]{Request: change.Request, Tenant: j.right.tenantOf(right), Old: right}
+	if n.Leave != nil {
+		if err := MayNest(change.Request, j.right.accesses(right, "update")...); err != nil {
+			return err
+		}
+		return n.Leave(ctx, c, gone)
+	}
+	if err := j.mayNestPair(change.Request, left, right, "delete"); err != nil {
+		return err
+	}
+	p := &Pair[L, R]{Request: change.Request, Tenant: change.Tenant, Left: left, Right: right, Ends: true, link: j}
+	if checked && j.MayEnd != nil {
+		if err := j.MayEnd(ctx, c, p); err != nil {
+			return err
+		}
+	}
+	if _, err := c.Exec(ctx, "DELETE FROM "+j.Table+" WHERE "+j.LeftColumn+" = $1 AND "+j.RightColumn+" = $2", j.left.Key(left), j.right.Key(right)); err != nil {
+		return err
+	}
+	if err := j.concludePair(ctx, c, p); err != nil {
+		return err
+	}
+	others, err := store.Get[int](ctx, c, "SELECT count(*) FROM "+j.Table+" WHERE "+j.RightColumn+" = $1", j.right.Key(right))
+	if err != nil || others > 0 {
+		return err
+	}
+	if err := MayNest(change.Request, j.right.accesses(right, "delete")...); err != nil {
+		return err
+	}
+	if err := j.right.removeNested(ctx, c, gone); err != nil {
+		return err
+	}
+	return j.right.Delete(ctx, c, gone)
+}
+
+// accesses returns the access of an operation on an object, by each of its keys.
+func (k *Collection[T]) accesses(o *T, action string) []string {
+	var out []string
+	for _, key := range k.aliases(o).keys {
+		out = append(out, accessOf(k.engine.Service, "/"+k.Path+"/"+key, action))
+	}
+	return out
+}
+
+// mayNestPair is MayNest for making or ending a link.
+func (j *joint[L, R]) mayNestPair(r *rest.Request, left *L, right *R, action string) error {
+	var accesses []string
+	for _, near := range j.left.aliases(left).keys {
+		for _, far := range j.right.aliases(right).keys {
+			accesses = append(accesses, accessOf(j.engine.Service, "/"+j.left.Path+"/"+near+"/"+j.Path+"/"+far, action))
+		}
+	}
+	return MayNest(r, accesses...)
+}

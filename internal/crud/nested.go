@@ -1,0 +1,385 @@
+package crud
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// Nested is an attribute of an object of type T by which a client writes more than the object: other objects that are linked with
+// it, or a part of it. The body of a POST may have it, and that of a PUT with recursive=true; a DELETE with recursive=true takes
+// away what it stands for. It all happens in the transaction of the object, in the order of the resource's Nested.
+//
+// [Nest] makes one for objects, [NestList] for links with objects that exist, and [Part] for itself. Without a Nested of its name an
+// attribute that the resource lists refers to objects that nobody has: it may only be null or empty.
+//
+// A POST takes the access of the POST alone, and a caller who is denied an operation that it contains is refused. Under PUT and
+// DELETE the caller must hold the accesses of all that they contain: those of a user's own object are often given to the user.
+type Nested[T any] struct {
+	Name string
+	// Body is the attribute's schema in a POST, Partial that in a PUT, and Reply that in the reply of a POST. Without Reply the
+	// attribute is shown as a GET shows it.
+	Body, Partial, Reply func() *rest.Schema
+	// Receive runs before the transaction, for slow work. It turns what was sent into the value for the other hooks.
+	Receive func(ctx context.Context, r *rest.Request, sent any) (value any, err error)
+	// Prepare runs before the object is checked and stored, and changes it.
+	Prepare func(ctx context.Context, c store.Conn, change *Change[T], value any) error
+	// Write runs when the object is stored, and returns what it made.
+	Write func(ctx context.Context, c store.Conn, change *Change[T], value any) (made any, err error)
+	// Show turns what Write made into what the reply shows.
+	Show func(ctx context.Context, c store.Conn, scope string, made any) (shown any, err error)
+	// Remove runs before the object is deleted.
+	Remove func(ctx context.Context, c store.Conn, change *Change[T]) error
+	// Inside says that the attribute is read only where the object itself is nested in another.
+	Inside bool
+}
+
+// On declares the attribute on an engine.
+func (n Nested[T]) On(e *Engine) {
+	if e.nested == nil {
+		e.nested = map[reflect.Type]map[string]any{}
+	}
+	of := reflect.TypeFor[T]()
+	if e.nested[of] == nil {
+		e.nested[of] = map[string]any{}
+	}
+	if e.nested[of][n.Name] != nil {
+		panic(fmt.Sprintf("%s: two declarations of what is nested as %s", of, n.Name)) // a mistake in the declaration, which every start reports
+	}
+	e.nested[of][n.Name] = &n
+}
+
+// nestedAs returns the declaration of a nested attribute, or nil.
+func (k *Collection[T]) nestedAs(name string) *Nested[T] {
+	n, _ := k.engine.nested[reflect.TypeFor[T]()][name].(*Nested[T])
+	return n
+}
+
+// Draft is a new object as a client sent it, with what is nested in it: checked, and not yet stored.
+type Draft[T any] struct {
+	request *rest.Request
+	sent    rest.Object
+	object  T
+	carry   any
+	nested  []sentNested[T]
+}
+
+// sentNested is what a client sent for one nested attribute. Its declaration is nil if it stands for nothing.
+type sentNested[T any] struct {
+	*Nested[T]
+	value any
+}
+
+// Made is an object that was made, with what was made for the attributes nested in it.
+type Made[T any] struct {
+	Object *T
+	nested map[string]any
+}
+
+// InnerOf returns the objects that were made, or found and linked, for a nested attribute, in their order; nil if it was not sent.
+func InnerOf[C, T any](m *Made[T], name string) []*Made[C] {
+	inner, _ := m.nested[name].([]*Made[C])
+	return inner
+}
+
+// Draft checks a body as a POST does, and does the slow work of creating the object: it is called before the transaction. The
+// values are as rest.ParseJSON returns them.
+func (k *Collection[T]) Draft(ctx context.Context, r *rest.Request, values map[string]any) (*Draft[T], error) {
+	body := k.bodies().create
+	if wrong := body.Validate("", values); len(wrong) > 0 {
+		return nil, &apierr.Error{Kind: apierr.Invalid, Fields: wrong}
+	}
+	return k.draft(ctx, r, body.Object(values), false)
+}
+
+// draft is Draft of a checked body.
+func (k *Collection[T]) draft(ctx context.Context, r *rest.Request, sent rest.Object, inside bool) (*Draft[T], error) {
+	change := &Change[T]{Request: r, Sent: sent, New: new(T)}
+	if err := k.schema.SetDefaults(change.New); err != nil {
+		return nil, err
+	}
+	if err := sent.Into(change.New); err != nil {
+		return nil, err
+	}
+	if err := k.receive(ctx, change); err != nil {
+		return nil, err
+	}
+	nested, err := k.receiveNested(ctx, r, sent, inside)
+	if err != nil {
+		return nil, err
+	}
+	return &Draft[T]{request: r, sent: sent, object: *change.New, carry: change.Carry, nested: nested}, nil
+}
+
+// receiveNested reads the nested attributes that were sent.
+func (k *Collection[T]) receiveNested(ctx context.Context, r *rest.Request, sent rest.Object, inside bool) ([]sentNested[T], error) {
+	var out []sentNested[T]
+	for _, name := range k.Nested {
+		n := k.nestedAs(name)
+		if !sent.Has(name) || n != nil && n.Inside && !inside {
+			continue
+		}
+		value := sent.Value(name)
+		switch {
+		case n == nil && asks(value):
+			return nil, apierr.New(apierr.Invalid, "field '%s': %s was not found", name, capitalized(strings.TrimSuffix(name, "s")))
+		case n == nil:
+			continue
+		case n.Receive != nil:
+			var err error
+			if value, err = n.Receive(ctx, r, value); err != nil {
+				return nil, within(err, name)
+			}
+		}
+		out = append(out, sentNested[T]{n, value})
+	}
+	return out, nil
+}
+
+// asks reports whether a value requests anything: null, an empty list and empty text do not.
+func asks(value any) bool {
+	switch v := value.(type) {
+	case nil:
+		return false
+	case []any:
+		return len(v) > 0
+	case string:
+		return v != ""
+	default:
+		return true
+	}
+}
+
+// Make creates an object and what is nested in it, in a transaction of Engine.InTx, for a request in a tenant. It fills in what is
+// stored; Find reads the object as a client does.
+func (k *Collection[T]) Make(ctx context.Context, c store.Conn, tenantUUID string, d *Draft[T]) (*Made[T], error) {
+	if err := k.mayWrite(ctx, c, tenantUUID); err != nil {
+		return nil, err
+	}
+	fresh := d.object
+	return k.make(ctx, c, tenantUUID, d, &fresh)
+}
+
+// make is Make of an object that a draft describes.
+func (k *Collection[T]) make(ctx context.Context, c store.Conn, tenantUUID string, d *Draft[T], fresh *T) (*Made[T], error) {
+	change := &Change[T]{Request: d.request, Sent: d.sent, Tenant: tenantUUID, New: fresh, Carry: d.carry}
+	if err := prepareNested(ctx, c, change, d.nested); err != nil {
+		return nil, err
+	}
+	if err := k.insertRow(ctx, c, change); err != nil {
+		return nil, k.refused(err, change.New)
+	}
+	if err := k.run(ctx, c, change, k.Save); err != nil {
+		return nil, k.refused(err, change.New)
+	}
+	if err := k.fill(ctx, c, []*T{change.New}); err != nil {
+		return nil, err
+	}
+	if err := k.conclude(ctx, c, change); err != nil {
+		return nil, k.refused(err, change.New)
+	}
+	nested, err := writeNested(ctx, c, change, d.nested)
+	return &Made[T]{change.New, nested}, err
+}
+
+// prepareNested lets the nested attributes change the object before it is checked.
+func prepareNested[T any](ctx context.Context, c store.Conn, change *Change[T], sent []sentNested[T]) error {
+	for _, n := range sent {
+		if n.Prepare == nil {
+			continue
+		}
+		if err := n.Prepare(ctx, c, change, n.value); err != nil {
+			return within(err, n.Name)
+		}
+	}
+	return nil
+}
+
+// writeNested writes what is nested in a stored object, and returns what it made, by the attributes' names.
+func writeNested[T any](ctx context.Context, c store.Conn, change *Change[T], sent []sentNested[T]) (map[string]any, error) {
+	made := make(map[string]any, len(sent))
+	for _, n := range sent {
+		if n.Write == nil {
+			continue
+		}
+		one, err := n.Write(ctx, c, change, n.value)
+		if err != nil {
+			return nil, within(err, n.Name)
+		}
+		made[n.Name] = one
+	}
+	return made, nil
+}
+
+// removeNested takes away what is nested in an object before it is deleted.
+func (k *Collection[T]) removeNested(ctx context.Context, c store.Conn, change *Change[T]) error {
+	for _, name := range k.Nested {
+		if n := k.nestedAs(name); n != nil && n.Remove != nil {
+			if err := n.Remove(ctx, c, change); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// showMade returns the reply of a POST: the object, with what was made.
+func (k *Collection[T]) showMade(ctx context.Context, c store.Conn, scope string, m *Made[T]) (*nestedReply, error) {
+	object, err := k.find(ctx, c, scope, fmt.Sprint(k.Key(m.Object)))
+	if err != nil {
+		return nil, err
+	}
+	reply := &nestedReply{object: object, nested: map[string]any{}}
+	*m.Object = *object
+	for _, name := range k.Nested {
+		n := k.nestedAs(name)
+		if made, ok := m.nested[name]; ok && n.Show != nil {
+			if reply.nested[name], err = n.Show(ctx, c, scope, made); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return reply, nil
+}
+
+// nestedReply is an object with attributes that are shown differently, or added.
+type nestedReply struct {
+	object any
+	nested map[string]any
+}
+
+// MarshalJSON writes the object with those attributes in it.
+func (r *nestedReply) MarshalJSON() ([]byte, error) {
+	text, err := rest.Marshal(r.object)
+	if err != nil || len(r.nested) == 0 {
+		return text, err
+	}
+	all := map[string]json.RawMessage{}
+	if err := json.Unmarshal(text, &all); err != nil {
+		return nil, err
+	}
+	for name, value := range r.nested {
+		if all[name], err = rest.Marshal(value); err != nil {
+			return nil, err
+		}
+	}
+	return rest.Marshal(all)
+}
+
+// bodies are the schemas of the bodies and the reply of a collection with nested attributes.
+type bodies struct {
+	// create and reply are those of a POST; update is that of a PUT with recursive=true. inner and innerUpdate are those of an
+	// object that is nested in another.
+	create, reply, update, inner, innerUpdate *rest.Schema
+}
+
+// makeBodies makes them, once, when everything is declared.
+func (k *Collection[T]) makeBodies() *bodies {
+	if len(k.Nested) == 0 {
+		return &bodies{create: k.schema, reply: k.schema, update: k.partial, inner: k.schema, innerUpdate: k.partial}
+	}
+	body := func(n *Nested[T]) func() *rest.Schema { return n.Body }
+	partial := func(n *Nested[T]) func() *rest.Schema { return n.Partial }
+	out := &bodies{
+		create: k.nesting(k.schema, "Create", body, false), update: k.nesting(k.partial, "", partial, false),
+		reply: k.nesting(k.schema, "Created", func(n *Nested[T]) func() *rest.Schema { return n.Reply }, false),
+	}
+	out.inner, out.innerUpdate = out.create, out.update
+	if slices.ContainsFunc(k.Nested, func(name string) bool { n := k.nestedAs(name); return n != nil && n.Inside }) {
+		out.inner, out.innerUpdate = k.nesting(k.schema, "Inside", body, true), k.nesting(k.partial, "Inside", partial, true)
+	}
+	return out
+}
+
+// nesting returns the schema with those of the nested attributes. Of an attribute without one the schema says what it said.
+func (k *Collection[T]) nesting(s *rest.Schema, suffix string, of func(n *Nested[T]) func() *rest.Schema, inside bool) *rest.Schema {
+	out := *s
+	out.Properties = slices.Clone(s.Properties)
+	changed := false
+	for _, name := range k.Nested {
+		n := k.nestedAs(name)
+		p := rest.Property{Name: name, Schema: &rest.Schema{Nullable: true, Multiline: true, Doc: "There are none: it may only be null or empty."}}
+		if n != nil {
+			schema := of(n)
+			if schema == nil || n.Inside && !inside {
+				continue
+			}
+			p.Schema = schema()
+		} else if suffix == "Created" {
+			continue
+		}
+		changed = true
+		if at := slices.IndexFunc(out.Properties, func(q rest.Property) bool { return q.Name == name }); at >= 0 {
+			out.Properties[at] = p
+		} else {
+			p.WriteOnly = suffix != "Created"
+			out.Properties = append(out.Properties, p)
+		}
+	}
+	if changed {
+		out.Name += suffix
+	}
+	return &out
+}
+
+// recursive reports whether a request changes what is nested too.
+func (k *Collection[T]) recursive(r *rest.Request) bool {
+	asked, _ := r.Query("recursive")
+	return len(k.Nested) > 0 && asked == "true"
+}
+
+var recursiveParameter = rest.Parameter{
+	Name: "recursive", Description: "`true`: what is nested in the object too. Any other value means nothing.", Schema: &rest.Schema{Type: "string"},
+}
+
+// MayNest refuses a caller who may not do, by an operation of its own, what a request contains. The accesses are those of the same
+// operation, by the keys of its objects.
+func MayNest(r *rest.Request, accesses ...string) error {
+	p := r.Principal()
+	if p == nil || len(accesses) == 0 {
+		return nil
+	}
+	allowed := r.Op().Method == http.MethodPost
+	for _, access := range accesses {
+		if p.Denies(access) {
+			return notAllowed("Your token denies %s, which this contains", access)
+		}
+		allowed = allowed || p.Allows(access)
+	}
+	if !allowed {
+		return notAllowed("You also need %s, for what is nested", accesses[0])
+	}
+	return nil
+}
+
+func notAllowed(format, access string) error {
+	e := apierr.New(apierr.Forbidden, format, access)
+	e.Details = map[string]any{"required_access": access}
+	return e
+}
+
+// within puts a refusal's fields under the attribute or the item that they are in: "exten" becomes "extensions[0].exten".
+func within(err error, name string) error {
+	e := apierr.As(err)
+	if e == nil || len(e.Fields) == 0 {
+		return err
+	}
+	out := *e
+	out.Fields = slices.Clone(e.Fields)
+	for i := range out.Fields {
+		if field := &out.Fields[i].Name; *field == "" || strings.HasPrefix(*field, "[") {
+			*field = name + *field
+		} else {
+			*field = name + "." + *field
+		}
+	}
+	return &out
+}
