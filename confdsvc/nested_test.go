@@ -244,7 +244,7 @@ func TestNestedUserRecursive(t *testing.T) {
 				t.Errorf("%s is %v, want %v", name, at(got, name), want)
 			}
 		}
-		if l := c.Get("/extensions?exten=1001").List(); *l.Total != 0 {
+		if l := c.Get("/extensions?exten=1001").List(); l.Total != 0 {
 			t.Errorf("the number that the line lost is left")
 		}
 		// The list is the whole: a second line comes before the first, which stays.
