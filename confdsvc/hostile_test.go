@@ -1,0 +1,49 @@
+package confdsvc_test
+
+import (
+	"testing"
+
+	"github.com/ringfence/ringfence/internal/rest/resttest"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/store/storetest"
+)
+
+// everyKind creates an object of each kind and returns the values of the path parameters that name them.
+func everyKind(c *resttest.Client) map[string]string {
+	params := map[string]string{
+		"position": "1", "forward_name": "busy", "service_name": "dnd", "range_type": "user", "tenant_uuid": c.Principal.TenantUUID,
+	}
+	context := c.Create("/contexts", object{"label": "All", "user_ranges": []any{object{"start": "100", "end": "199"}}})
+	params["context_id"] = context.Text("id")
+	make := func(path, param, key string, body object) object {
+		made := c.Create(path, body)
+		params[param] = made.Text(key)
+		return made
+	}
+	name := context.Text("name")
+	make("/extensions", "extension_id", "id", object{"exten": "100", "context": name})
+	make("/lines", "line_id", "id", object{"context": name})
+	user := make("/users", "user_id", "uuid", object{"firstname": "Al"})
+	params["user_uuid"] = user.Text("uuid")
+	make("/voicemails", "voicemail_id", "id", object{"name": "V", "number": "1", "context": name})
+	make("/groups", "group_uuid", "uuid", object{"label": "G"})
+	make("/incalls", "incall_id", "id", object{"destination": object{"type": "none"}})
+	make("/moh", "moh_uuid", "uuid", object{"label": "M", "mode": "files"})
+	make("/phone-numbers", "phone_number_uuid", "uuid", object{"number": "+1555"})
+	make("/registrars", "registrar_id", "id", object{"main_host": "192.0.2.1", "proxy_main_host": "192.0.2.1"})
+	make("/funckeys/templates", "template_id", "id", object{})
+	make("/endpoints/custom", "custom_id", "id", object{"interface": "Local/1@x"})
+	make("/endpoints/sip", "sip_uuid", "uuid", object{"label": "S"})
+	make("/endpoints/sip/templates", "template_uuid", "uuid", object{"label": "T"})
+	make("/sip/transports", "transport_uuid", "uuid", object{"name": "t"})
+	params["extension_uuid"] = c.Get("/extensions/features").List().Column("uuid")[0]
+	return params
+}
+
+// No operation has a body, a header or a query that it cannot refuse.
+func TestHostileRequests(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		c := newWorld(t, db).as(t, "master")
+		resttest.Hostile{Client: c, Params: everyKind(c), State: storetest.Contents(t, db)}.Run(t)
+	})
+}
