@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"regexp"
 	"slices"
@@ -43,9 +44,7 @@ func documented() map[string]string {
 		field := strings.Split(strings.TrimSpace(line), "\t")
 		all[field[0]+" "+field[1]] = field[2]
 	}
-	for operation, access := range ours {
-		all[operation] = access
-	}
+	maps.Copy(all, ours)
 	return all
 }
 

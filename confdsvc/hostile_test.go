@@ -15,27 +15,27 @@ func everyKind(c *resttest.Client) map[string]string {
 	}
 	context := c.Create("/contexts", object{"label": "All", "user_ranges": []any{object{"start": "100", "end": "199"}}})
 	params["context_id"] = context.Text("id")
-	make := func(path, param, key string, body object) object {
+	one := func(path, param, key string, body object) object {
 		made := c.Create(path, body)
 		params[param] = made.Text(key)
 		return made
 	}
 	name := context.Text("name")
-	make("/extensions", "extension_id", "id", object{"exten": "100", "context": name})
-	make("/lines", "line_id", "id", object{"context": name})
-	user := make("/users", "user_id", "uuid", object{"firstname": "Al"})
+	one("/extensions", "extension_id", "id", object{"exten": "100", "context": name})
+	one("/lines", "line_id", "id", object{"context": name})
+	user := one("/users", "user_id", "uuid", object{"firstname": "Al"})
 	params["user_uuid"] = user.Text("uuid")
-	make("/voicemails", "voicemail_id", "id", object{"name": "V", "number": "1", "context": name})
-	make("/groups", "group_uuid", "uuid", object{"label": "G"})
-	make("/incalls", "incall_id", "id", object{"destination": object{"type": "none"}})
-	make("/moh", "moh_uuid", "uuid", object{"label": "M", "mode": "files"})
-	make("/phone-numbers", "phone_number_uuid", "uuid", object{"number": "+1555"})
-	make("/registrars", "registrar_id", "id", object{"main_host": "192.0.2.1", "proxy_main_host": "192.0.2.1"})
-	make("/funckeys/templates", "template_id", "id", object{})
-	make("/endpoints/custom", "custom_id", "id", object{"interface": "Local/1@x"})
-	make("/endpoints/sip", "sip_uuid", "uuid", object{"label": "S"})
-	make("/endpoints/sip/templates", "template_uuid", "uuid", object{"label": "T"})
-	make("/sip/transports", "transport_uuid", "uuid", object{"name": "t"})
+	one("/voicemails", "voicemail_id", "id", object{"name": "V", "number": "1", "context": name})
+	one("/groups", "group_uuid", "uuid", object{"label": "G"})
+	one("/incalls", "incall_id", "id", object{"destination": object{"type": "none"}})
+	one("/moh", "moh_uuid", "uuid", object{"label": "M", "mode": "files"})
+	one("/phone-numbers", "phone_number_uuid", "uuid", object{"number": "+1555"})
+	one("/registrars", "registrar_id", "id", object{"main_host": "192.0.2.1", "proxy_main_host": "192.0.2.1"})
+	one("/funckeys/templates", "template_id", "id", object{})
+	one("/endpoints/custom", "custom_id", "id", object{"interface": "Local/1@x"})
+	one("/endpoints/sip", "sip_uuid", "uuid", object{"label": "S"})
+	one("/endpoints/sip/templates", "template_uuid", "uuid", object{"label": "T"})
+	one("/sip/transports", "transport_uuid", "uuid", object{"name": "t"})
 	params["extension_uuid"] = c.Get("/extensions/features").List().Column("uuid")[0]
 	return params
 }

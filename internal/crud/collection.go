@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
@@ -66,6 +67,9 @@ func Collect[T any](e *Engine, r Resource[T]) *Collection[T] {
 }
 
 func (k *Collection[T]) tableName() string { return k.Table }
+
+// alias returns the name by which a statement knows the table, which may be a query in parentheses and its name.
+func (k *Collection[T]) alias() string { return k.Table[strings.LastIndexByte(k.Table, ' ')+1:] }
 
 func (k *Collection[T]) owner() string { return k.Owner }
 

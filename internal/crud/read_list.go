@@ -125,7 +125,7 @@ func (k *Collection[T]) page(ctx context.Context, c store.Conn, query rest.List,
 		from := k.Table + " WHERE " + paged
 		if bounded {
 			// The bounds stand inside: PostgreSQL hashes whole tables for what is asked of each row, if it expects to read all rows.
-			from = "(SELECT * FROM " + from + by.String() + bounds(query, args) + ") AS " + k.Table
+			from = "(SELECT * FROM " + from + by.String() + bounds(query, args) + ") AS " + k.alias()
 		}
 		if rows, err = store.Select[*flagged[T]](ctx, c, "SELECT "+k.queries().flagged+" FROM "+from+by.String(), args.values...); err != nil {
 			return rows, found, err

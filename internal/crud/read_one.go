@@ -118,7 +118,7 @@ type queries struct {
 // makeQueries writes them, once, when everything is declared.
 func (k *Collection[T]) makeQueries() *queries {
 	q := &queries{row: map[string]string{}, find: map[string]string{}, loaders: slices.Concat(k.beside, k.shows[reflect.TypeFor[T]()])}
-	q.flagged = k.selectedAs("object.") + ", " + flags(q.loaders, k.Table+"."+k.Keys[0]) + " AS there"
+	q.flagged = k.selectedAs("object.") + ", " + flags(q.loaders, k.alias()+"."+k.Keys[0]) + " AS there"
 	for _, key := range k.names() {
 		condition := k.byName[key].name + " = $1 AND " + k.inScope(true, "$2")
 		if slices.Contains(k.Names, key) {
