@@ -46,8 +46,8 @@ type Config struct {
 	// Within is asked instead of Tenant for the principals of another auth server: it reports whether that server has the tenant,
 	// a UUID in lower case, as the token's own or below it. If it is nil, they may act in their own tenant only.
 	Within func(ctx context.Context, token, tenant string) (bool, error)
-	// Follow, if set, is called before a principal of another auth server acts in a tenant in one of our own services, which then
-	// sees the tree of tenants as that server has it. within asks that server, for the principal's token.
+	// Follow, if set, is called before a tenanted operation of one of our own services for a principal of another auth server. The
+	// service then sees the tree of tenants as that server has it. within asks that server, for the principal's token.
 	Follow func(ctx context.Context, who *principal.Principal, tenant string, within func(context.Context, string) (bool, error)) error
 }
 
@@ -205,7 +205,7 @@ func (g *Gate) decide(r *http.Request, t *target.Target, need *Need, known bool)
 			return nil, denied
 		}
 	}
-	if need.Match != nil && who.Remote && g.follow != nil {
+	if need.Match != nil && need.Match.Op.Tenanted && who.Remote && g.follow != nil {
 		if denied := g.followTenants(r, who); denied != nil {
 			return nil, denied
 		}

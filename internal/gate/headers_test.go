@@ -203,3 +203,62 @@ func TestTenantOfAnUpstream(t *testing.T) {
 		}
 	}
 }
+
+// In a service of ours a principal of another auth server acts in a tenant only by that server's word, which the service gets with
+// the request; what is known here of that server's tenants follows it before a tenanted operation.
+func TestTenantOfAnotherAuthServerInOurServices(t *testing.T) {
+	const below, canonical = "2C9f6a0e-2b0f-4c1a-9d3e-7f2f0b1c2d3e", "2c9f6a0e-2b0f-4c1a-9d3e-7f2f0b1c2d3e"
+	svc := confd(t)
+	for i := range svc.Operations {
+		svc.Operations[i].Tenanted = svc.Operations[i].Path == "/users"
+	}
+	tokens := &known{}
+	token := tokens.issue(t, "#")
+	tokens.principals[token].Remote = true
+	for _, tt := range []struct {
+		name, path, tenant string
+		follows            error
+		status             int
+		acts, followed     string
+	}{
+		{"own", "users", "", nil, 200, tenantUUID, tenantUUID},
+		{"below", "users", below, nil, 200, canonical, canonical},
+		{"beside", "users", sessionUUID, nil, 401, "", ""},
+		{"no UUID", "users", "x", nil, 401, "", ""},
+		{"nobody knows the tree", "users", "", store.ErrUnavailable, 503, "", tenantUUID},
+		{"refused", "users", below, &apierr.Error{Kind: apierr.Unauthorized, Message: "Unauthorized tenant"}, 401, "", canonical},
+		{"not tenanted", "odd", below, nil, 200, canonical, ""},
+		{"not tenanted, beside", "odd", sessionUUID, nil, 401, "", ""},
+		{"public", "wizard", sessionUUID, nil, 200, "", ""},
+	} {
+		followed := ""
+		g, err := gate.New(gate.Config{
+			Routers: gate.Services([]*rest.Service{svc}), Tokens: tokens,
+			Within: func(_ context.Context, asker, asked string) (bool, error) {
+				return asker == token && asked == canonical, nil
+			},
+			Follow: func(ctx context.Context, _ *principal.Principal, in string, within func(context.Context, string) (bool, error)) error {
+				followed = in
+				if ok, err := within(ctx, sessionUUID); ok || err != nil {
+					t.Errorf("%s: %t, %v", tt.name, ok, err)
+				}
+				return tt.follows
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		headers := []string{"X-Auth-Token", token}
+		if tt.tenant != "" {
+			headers = append(headers, "Wazo-Tenant", tt.tenant)
+		}
+		w := httptest.NewRecorder()
+		a, ok := g.Admit(w, request(t, "GET", "/api/confd/1.1/"+tt.path, headers...))
+		if w.Code != tt.status || ok != (tt.status == 200) || followed != tt.followed {
+			t.Errorf("%s: status %d: %s; followed in %q", tt.name, w.Code, w.Body, followed)
+		}
+		if ok && principal.Tenant(a.Request.Context()) != tt.acts {
+			t.Errorf("%s: acts in %q", tt.name, principal.Tenant(a.Request.Context()))
+		}
+	}
+}
