@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/ringfence/ringfence/internal/crud/crudtest"
+	"github.com/ringfence/ringfence/internal/rest/resttest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
@@ -55,5 +56,29 @@ func TestContextIsPreparedOnCreateAndUpdate(t *testing.T) {
 			}
 		}
 		c.Do(http.MethodPut, path, object{"user_ranges": []any{object{"start": "200", "end": "100"}}}).Want(http.StatusBadRequest).Says("user_ranges[0].end")
+	})
+}
+
+// What belongs to the tenant of its context keeps that tenant: another tenant's context is refused, even one that the caller sees.
+func TestContextsDoNotMoveObjectsToOtherTenants(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		w := newWorld(t, db)
+		c, master := w.as(t, "a"), w.as(t, "master")
+		for path, body := range map[string]object{
+			"/lines":      {"context": "default"},
+			"/extensions": {"exten": "1000", "context": "default"},
+			"/voicemails": voicemail("1000"),
+		} {
+			one := path + "/" + c.Create(path, body).Text("id")
+			for _, caller := range []*resttest.Client{c, master} {
+				caller.Do(http.MethodPut, one, object{"context": "of-a1"}).Want(http.StatusBadRequest).
+					Says("different tenants").Says("_tenant_uuid': '" + w.tenants["a"] + "', 'context_tenant_uuid': '" + w.tenants["a1"] + "')")
+				caller.Do(http.MethodPut, one, object{"context": "of-b"}).Want(http.StatusBadRequest).Says("Context was not found ('context': 'of-b')")
+			}
+			c.Do(http.MethodPut, one, object{"context": "other"}).Want(http.StatusNoContent)
+			if o := c.Get(one).Object(); o["context"] != "other" || o["tenant_uuid"] != w.tenants["a"] {
+				t.Errorf("%s: %v", path, o)
+			}
+		}
 	})
 }

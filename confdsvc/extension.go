@@ -106,9 +106,6 @@ func checkExtension(ctx context.Context, c store.Conn, change *crud.Change[Exten
 	if old == nil {
 		return nil
 	}
-	if in.TenantUUID != old.TenantUUID {
-		return storedf("different tenants ('extension_tenant_uuid': '%s', 'context_tenant_uuid': '%s')", old.TenantUUID, in.TenantUUID)
-	}
 	use, err := useOf(ctx, c, x)
 	if err != nil || use == nil {
 		return err

@@ -25,7 +25,8 @@ func refsOf(columns []column, owner bool) []column {
 	return out
 }
 
-// checkRefs refuses changed values of these ref columns that name nothing. A new object takes the tenant of its owner.
+// checkRefs refuses changed values of these ref columns that name nothing. A new object takes the tenant of its owner, and later
+// refuses an owner of another tenant.
 func (k *Collection[T]) checkRefs(ctx context.Context, c store.Conn, change *Change[T], refs []column) error {
 	for _, col := range refs {
 		value := reflect.ValueOf(change.New).Elem().FieldByIndex(col.index)
@@ -43,8 +44,12 @@ func (k *Collection[T]) checkRefs(ctx context.Context, c store.Conn, change *Cha
 		if err != nil {
 			return err
 		}
-		if col.owns && change.Old == nil {
+		switch {
+		case !col.owns:
+		case change.Old == nil:
 			change.Tenant = owner
+		case owner != scope:
+			return k.engine.Style.stored("different tenants ('%s_tenant_uuid': '%s', '%s_tenant_uuid': '%s')", k.Singular, scope, col.name, owner)
 		}
 	}
 	return nil
