@@ -1,10 +1,6 @@
 package confdsvc
 
-import (
-	"encoding/json"
-
-	"github.com/ringfence/ringfence/internal/crud"
-)
+import "github.com/ringfence/ringfence/internal/crud"
 
 // EndpointCustom is an interface of the telephone system, by its name, which a line or a trunk rings.
 type EndpointCustom struct {
@@ -15,8 +11,8 @@ type EndpointCustom struct {
 	Enabled         bool    `db:"enabled" json:"enabled" default:"true"`
 	crud.Hrefs
 
-	Line  *EndpointLine   `json:"line" readOnly:"true"`
-	Trunk json.RawMessage `json:"trunk" readOnly:"true" doc:"Null: there are no trunks yet."`
+	Line  *EndpointLine  `json:"line" readOnly:"true"`
+	Trunk *EndpointTrunk `json:"trunk" readOnly:"true"`
 }
 
 // EndpointCustomRef is a custom endpoint as its line shows it.
@@ -35,10 +31,15 @@ type EndpointLine struct {
 func init() { resources = append(resources, declareEndpointsCustom) }
 
 func declareEndpointsCustom(e *crud.Engine) {
+	columns := []string{"interface", "id", "context"}
 	crud.Collect(e, crud.Resource[EndpointCustom]{
 		Path: "endpoints/custom", Singular: "endpoint_custom", Param: "custom_id", Title: "CustomEndpoint", Rel: "endpoint_custom",
 		Table: "confd_endpoint_custom", Keys: []string{"id"},
-		Order: []string{"interface", "id"}, Search: []string{"id", "interface"}, Filters: []string{"id", "interface"},
+		Order: columns, Search: columns, Filters: columns,
+		Virtual: map[string]string{
+			"context": `SELECT l.context FROM confd_line_endpoint le JOIN confd_line l ON l.id = le.line_id
+				WHERE le.custom_id = confd_endpoint_custom.id`,
+		},
 	})
 	crud.Link[Line, EndpointCustom]{
 		Table: "confd_line_endpoint", RightColumn: "custom_id", Calls: "Endpoint", LeftHas: crud.AtMostOne, RightHas: crud.AtMostOne,

@@ -2,7 +2,6 @@ package confdsvc
 
 import (
 	"context"
-	"encoding/json"
 
 	"github.com/ringfence/ringfence/internal/crud"
 	"github.com/ringfence/ringfence/internal/store"
@@ -13,8 +12,8 @@ type EndpointSIP struct {
 	SIPSections
 	crud.Hrefs
 
-	Line  *EndpointLine   `json:"line" readOnly:"true"`
-	Trunk json.RawMessage `json:"trunk" readOnly:"true" doc:"Null: there are no trunks yet."`
+	Line  *EndpointLine  `json:"line" readOnly:"true"`
+	Trunk *EndpointTrunk `json:"trunk" readOnly:"true"`
 }
 
 // EndpointSIPRef is a SIP endpoint as its line shows it.

@@ -21,9 +21,13 @@ type Extension struct {
 	Enabled    bool   `db:"enabled" json:"enabled" default:"true"`
 	crud.Hrefs
 
-	Group  *GroupRef  `json:"group" readOnly:"true"`
-	Incall *IncallRef `json:"incall" readOnly:"true"`
-	Lines  []LineRef  `json:"lines" readOnly:"true"`
+	Conference *ConferenceRef `json:"conference" readOnly:"true"`
+	Group      *GroupRef      `json:"group" readOnly:"true"`
+	Incall     *IncallRef     `json:"incall" readOnly:"true"`
+	Lines      []LineRef      `json:"lines" readOnly:"true"`
+	Outcall    *OutcallRef    `json:"outcall" readOnly:"true"`
+	ParkingLot *ParkingLotRef `json:"parking_lot" readOnly:"true"`
+	Queue      *QueueRef      `json:"queue" readOnly:"true"`
 }
 
 // ExtensionRef is an extension as other objects show it.

@@ -2,7 +2,6 @@ package confdsvc
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/google/uuid"
@@ -41,8 +40,8 @@ type Group struct {
 	Members    GroupMembers   `json:"members" readOnly:"true"`
 
 	// The rest belongs to resources that this service does not have yet.
-	Schedules       []json.RawMessage `json:"schedules" readOnly:"true"`
-	CallPermissions []json.RawMessage `json:"call_permissions" readOnly:"true"`
+	Schedules       []ScheduleRef       `json:"schedules" readOnly:"true"`
+	CallPermissions []CallPermissionRef `json:"call_permissions" readOnly:"true"`
 }
 
 // GroupRef is a group as other objects show it.
@@ -105,7 +104,7 @@ func declareGroups(e *crud.Engine) {
 		},
 		Load: func(_ context.Context, _ store.Conn, groups []*Group) error {
 			for _, g := range groups {
-				g.Schedules, g.CallPermissions = []json.RawMessage{}, []json.RawMessage{}
+				g.Schedules, g.CallPermissions = []ScheduleRef{}, []CallPermissionRef{}
 			}
 			return nil
 		},

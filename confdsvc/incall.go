@@ -23,8 +23,8 @@ type Incall struct {
 	UserID               *int64      `db:"user_id" computed:"true" json:"-"`
 	crud.Hrefs
 
-	Extensions []ExtensionRef    `json:"extensions" readOnly:"true"`
-	Schedules  []json.RawMessage `json:"schedules" readOnly:"true"`
+	Extensions []ExtensionRef `json:"extensions" readOnly:"true"`
+	Schedules  []ScheduleRef  `json:"schedules" readOnly:"true"`
 }
 
 // IncallRef is an incall as its extension shows it.
@@ -81,7 +81,7 @@ func declareIncalls(e *crud.Engine) {
 		},
 		Load: func(_ context.Context, _ store.Conn, incalls []*Incall) error {
 			for _, i := range incalls {
-				i.Schedules = []json.RawMessage{}
+				i.Schedules = []ScheduleRef{}
 			}
 			return nil
 		},

@@ -3,7 +3,6 @@ package confdsvc
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"fmt"
 	"math/big"
 
@@ -30,9 +29,9 @@ type Line struct {
 	IsWebRTC              bool    `json:"is_webrtc" readOnly:"true"`
 	crud.Hrefs
 
-	Application    json.RawMessage    `json:"application" readOnly:"true"`
+	Application    *ApplicationRef    `json:"application" readOnly:"true"`
 	EndpointSIP    *EndpointSIPRef    `json:"endpoint_sip" readOnly:"true"`
-	EndpointSCCP   json.RawMessage    `json:"endpoint_sccp" readOnly:"true"`
+	EndpointSCCP   *EndpointSCCPRef   `json:"endpoint_sccp" readOnly:"true"`
 	EndpointCustom *EndpointCustomRef `json:"endpoint_custom" readOnly:"true"`
 	Extensions     []ExtensionRef     `json:"extensions" readOnly:"true"`
 	Users          []UserRef          `json:"users" readOnly:"true"`

@@ -2,7 +2,6 @@ package confdsvc
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/google/uuid"
@@ -24,7 +23,7 @@ type MOH struct {
 	Sort        *string `db:"sort" json:"sort" enum:"alphabetical,random,random_start" doc:"The order of the files."`
 	crud.Hrefs
 
-	Files []json.RawMessage `json:"files" readOnly:"true"` // the service has no files yet
+	Files []MOHFile `json:"files" readOnly:"true"` // the service has no files yet
 }
 
 func init() { resources = append(resources, declareMOH) }
@@ -51,7 +50,7 @@ func declareMOH(e *crud.Engine) {
 		},
 		Load: func(_ context.Context, _ store.Conn, all []*MOH) error {
 			for _, m := range all {
-				m.Files = []json.RawMessage{}
+				m.Files = []MOHFile{}
 			}
 			return nil
 		},

@@ -51,6 +51,7 @@ func TestUsersAreFoundFromTheirNumber(t *testing.T) {
 		}
 	}})
 	w.as(t, "a").Get("/users?exten=1000").Want(200)
+	w.as(t, "a").Get("/users?exten=1000,1001").Want(200)
 	if len(plans) == 0 || slices.ContainsFunc(plans, func(step string) bool { return strings.HasPrefix(step, "SCAN ") }) {
 		t.Errorf("it reads whole tables: %q", plans)
 	}

@@ -75,10 +75,10 @@ func ofMainLine(column string) string {
 	return "SELECT n." + column + " FROM confd_user_number n WHERE n.user_id = confd_user.id ORDER BY n.position, n.exten LIMIT 1"
 }
 
-// hasNumber finds the users of a number from the number: with the view the lines of all users would be read. SQLite joins in the
+// hasNumber finds the users of numbers from the numbers: with the view the lines of all users would be read. SQLite joins in the
 // order of CROSS JOIN; it means nothing to PostgreSQL.
 const hasNumber = `id IN (SELECT ul.user_id FROM confd_extension x CROSS JOIN confd_line_extension lx CROSS JOIN confd_user_line ul
-	WHERE lx.extension_id = x.id AND ul.line_id = lx.line_id AND x.exten = %s)`
+	WHERE lx.extension_id = x.id AND ul.line_id = lx.line_id AND x.exten IN (%s))`
 
 // missing is the expression of a column that belongs to a resource that does not exist yet: nothing has one.
 const missing = "CAST(NULL AS text)"
@@ -111,8 +111,8 @@ func declareUsers(e *crud.Engine) {
 		SearchText: "search_text",
 		// Conditions on other tables start from those tables: an expression for each row would be evaluated for every user.
 		Matches: map[string]crud.Match{
-			"exten":             {Condition: hasNumber},
-			"extension":         {Condition: hasNumber},
+			"exten":             {Condition: hasNumber, Several: true},
+			"extension":         {Condition: hasNumber, Several: true},
 			"context":           {Condition: "id IN (SELECT user_id FROM confd_user_number WHERE context = %s)"},
 			"provisioning_code": {Condition: "id IN (SELECT user_id FROM confd_user_number WHERE provisioning_code = %s)"},
 			"voicemail_number": {Condition: `id IN (SELECT uv.user_id FROM confd_user_voicemail uv JOIN confd_voicemail v ON v.id = uv.voicemail_id

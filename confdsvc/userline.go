@@ -2,7 +2,6 @@ package confdsvc
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/ringfence/ringfence/internal/crud"
@@ -14,7 +13,7 @@ type UserLine struct {
 	ID             int64              `db:"id" json:"id"`
 	Name           *string            `db:"name" json:"name"`
 	EndpointSIP    *EndpointSIPRef    `json:"endpoint_sip"`
-	EndpointSCCP   json.RawMessage    `json:"endpoint_sccp"`
+	EndpointSCCP   *EndpointSCCPRef   `json:"endpoint_sccp"`
 	EndpointCustom *EndpointCustomRef `json:"endpoint_custom"`
 	Extensions     []ExtensionRef     `json:"extensions"`
 	crud.Hrefs

@@ -168,3 +168,12 @@ func (a *arguments) add(v any) string {
 	a.values = append(a.values, v)
 	return fmt.Sprintf("$%d", len(a.values))
 }
+
+// addAll appends texts and returns their placeholders: "$1, $2".
+func (a *arguments) addAll(texts []string) string {
+	from := len(a.values) + 1
+	for _, text := range texts {
+		a.add(text)
+	}
+	return Placeholders(from, len(texts))
+}

@@ -34,6 +34,10 @@ func (e *Engine) listed(column string, of kind, list string) string {
 
 func (k *Collection[T]) filter(f rest.Filter, scope string, args *arguments) string {
 	if m, ok := k.Matches[f.Name]; ok {
+		if m.Several {
+			typed := strings.Split(f.Value, ",")
+			return fmt.Sprintf(m.Condition, args.addAll(typed[:min(len(typed), rest.MaxLimit)]))
+		}
 		value, possible := column{kind: matchKinds[m.Type]}.argument(f.Value)
 		if !possible {
 			return "1 = 0"

@@ -151,6 +151,8 @@ type Match struct {
 	// Type is the type of the value: "uuid", "integer", or "date-time" as RFC 3339 writes it. A value of another form matches
 	// nothing. If it is empty, any text may match.
 	Type string
+	// Several says that the value may be several texts, with commas in between: %s is the list of their placeholders.
+	Several bool
 }
 
 // matchKinds are the types of a Match.

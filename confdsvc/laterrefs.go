@@ -1,0 +1,64 @@
+package confdsvc
+
+import "github.com/ringfence/ringfence/internal/crud"
+
+// Objects of collections that this service does not have yet, as other objects show them: null, or an empty list.
+type (
+	// ApplicationRef is an application as its line shows it.
+	ApplicationRef struct {
+		UUID string `json:"uuid" format:"uuid"`
+		Name string `json:"name"`
+		crud.Hrefs
+	}
+	// CallPermissionRef is a call permission as users and groups show it.
+	CallPermissionRef struct {
+		ID   int64  `json:"id"`
+		Name string `json:"name"`
+		crud.Hrefs
+	}
+	// ConferenceRef is a conference as its extension shows it.
+	ConferenceRef struct {
+		ID   int64   `json:"id"`
+		Name *string `json:"name"`
+		crud.Hrefs
+	}
+	// EndpointSCCPRef is an SCCP endpoint as its line shows it.
+	EndpointSCCPRef struct {
+		ID int64 `json:"id"`
+		crud.Hrefs
+	}
+	// EndpointTrunk is a trunk as its endpoint shows it.
+	EndpointTrunk struct {
+		ID int64 `json:"id"`
+		crud.Hrefs
+	}
+	// MOHFile is a file of a music on hold.
+	MOHFile struct {
+		Name string `json:"name"`
+	}
+	// OutcallRef is an outgoing call as its extension shows it.
+	OutcallRef struct {
+		ID   int64  `json:"id"`
+		Name string `json:"name"`
+		crud.Hrefs
+	}
+	// ParkingLotRef is a parking lot as its extension shows it.
+	ParkingLotRef struct {
+		ID   int64   `json:"id"`
+		Name *string `json:"name"`
+		crud.Hrefs
+	}
+	// QueueRef is a queue as users and its extension show it.
+	QueueRef struct {
+		ID    int64   `json:"id"`
+		Name  string  `json:"name"`
+		Label *string `json:"label"`
+		crud.Hrefs
+	}
+	// ScheduleRef is a schedule as users, groups and incalls show it.
+	ScheduleRef struct {
+		ID   int64   `json:"id"`
+		Name *string `json:"name"`
+		crud.Hrefs
+	}
+)
