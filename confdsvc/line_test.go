@@ -43,8 +43,11 @@ func TestTelephone(t *testing.T) {
 		if free := c.Get("/contexts/" + in.Text("id") + "/ranges/user").List(); free.Total != 2 || free.Items[0].Text("end") != "1000" || free.Items[1].Text("start") != "1002" {
 			t.Errorf("free numbers: %v", free.Items)
 		}
-		for path, want := range map[string]object{"/users?search=1001": u, "/lines?search=1001&order=exten": l, "/users?exten=1,1001,2&order=lastname": u, "/users?extension=1001,": u,
-			"/endpoints/custom?context=" + in.Text("name"): e, "/endpoints/custom?search=ctx-a-inter&order=context": e, "/extensions?type=internal&order=type": x} {
+		for path, want := range map[string]object{
+			"/users?search=1001": u, "/users?exten=1,1001,2&order=lastname": u, "/users?extension=1001,": u,
+			"/lines?search=1001&order=exten": l, "/extensions?type=internal&order=type": x,
+			"/endpoints/custom?context=" + in.Text("name"): e, "/endpoints/custom?search=ctx-a-inter&order=context": e,
+		} {
 			if found := c.Get(path).List(); found.Total != 1 || found.Items[0].Text("id") != want.Text("id") {
 				t.Errorf("%s: %v", path, found.Items)
 			}
