@@ -97,6 +97,7 @@ func New(o Options) (*Service, error) {
 		Name: "auth", Version: "0.1", Prefix: prefix,
 		Title:       "Ringfence authentication",
 		Description: "Users, policies and tokens. Get a token with `POST /token`, and send it in `X-Auth-Token`.",
+		Examples:    examples,
 		Errors:      rest.AuthErrors,
 	}
 	s.declare()

@@ -30,6 +30,7 @@ func New(o Options) (*rest.Service, error) {
 		Name: "confd", Version: "1.1", Prefix: prefix,
 		Title:       "Ringfence configuration",
 		Description: "Users, voicemails and what else a telephony platform is made of.",
+		Examples:    examples,
 		Errors:      rest.MessageList,
 	}
 	e := &crud.Engine{

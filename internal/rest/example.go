@@ -16,6 +16,11 @@ func (s *Schema) hasExample() bool {
 	return len(s.Validate("", s.example())) == 0
 }
 
+// needsExample reports whether the schema is a text whose form nothing says.
+func (s *Schema) needsExample() bool {
+	return s.Type == "string" && s.Name == "" && s.Example == nil && s.Default == nil && len(s.Enum) == 0 && formats[s.Format] == nil && s.Format == ""
+}
+
 // Sample returns a value that the schema accepts, in the form of ParseJSON.
 func (s *Schema) Sample() any { return s.example() }
 

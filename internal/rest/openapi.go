@@ -68,7 +68,7 @@ func newDefinition(s *Service, ops []Operation) *definition {
 }
 
 func document(s *Service, ops []Operation) (object, error) {
-	d := definer{service: s, schemas: object{}}
+	d := definer{service: s, examples: s.Examples, schemas: object{}}
 	d.schemas["Error"] = d.inline(d.refusal())
 	paths := object{}
 	for i := range ops {
@@ -97,9 +97,10 @@ func document(s *Service, ops []Operation) (object, error) {
 
 // definer writes one definition. It keeps the first error.
 type definer struct {
-	service *Service
-	schemas object
-	err     error
+	service  *Service
+	examples map[string]string
+	schemas  object
+	err      error
 }
 
 func (d *definer) fail(err error) {

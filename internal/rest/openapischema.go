@@ -154,6 +154,9 @@ func (d *definer) properties(s *Schema, out object) {
 	for i := range s.Properties {
 		p := &s.Properties[i]
 		schema := d.schema(p.Schema)
+		if example, ok := d.examples[p.Name]; ok && p.Schema.needsExample() {
+			schema["example"] = example
+		}
 		beside := object{}
 		if p.ReadOnly {
 			beside["readOnly"] = true

@@ -13,6 +13,9 @@ type Service struct {
 	Prefix      string // the path at which the gate serves it: "/api/confd/1.1"
 	Title       string
 	Description string
+	// Examples are values of text attributes, by the attributes' names, for the definition. They show what a client could send where
+	// neither the attribute's schema nor its format says so.
+	Examples map[string]string
 	// Errors makes a refusal's body in the form that the service's clients expect.
 	Errors     ErrorForm
 	Operations []Operation
