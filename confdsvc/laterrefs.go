@@ -4,6 +4,12 @@ import "github.com/ringfence/ringfence/internal/crud"
 
 // Objects of collections that this service does not have yet, as other objects show them: null, or an empty list.
 type (
+	// AgentRef is an agent as its user shows it.
+	AgentRef struct {
+		ID     int64  `json:"id"`
+		Number string `json:"number" example:"9001"`
+		crud.Hrefs
+	}
 	// ApplicationRef is an application as its line shows it.
 	ApplicationRef struct {
 		UUID string `json:"uuid" format:"uuid"`
@@ -59,6 +65,12 @@ type (
 	ScheduleRef struct {
 		ID   int64   `json:"id"`
 		Name *string `json:"name"`
+		crud.Hrefs
+	}
+	// SwitchboardRef is a switchboard as its users show it.
+	SwitchboardRef struct {
+		UUID string `json:"uuid" format:"uuid"`
+		Name string `json:"name"`
 		crud.Hrefs
 	}
 )

@@ -2,7 +2,6 @@ package confdsvc
 
 import (
 	"context"
-	"encoding/json"
 	"strings"
 	"time"
 
@@ -62,12 +61,12 @@ type User struct {
 	Fallbacks UserFallbacks `json:"fallbacks" readOnly:"true"`
 
 	// The rest belongs to resources that this service does not have yet.
-	Agent                 json.RawMessage   `json:"agent" readOnly:"true"`
-	CallPermissions       []json.RawMessage `json:"call_permissions" readOnly:"true"`
-	CallPickupTargetUsers []UserRef         `json:"call_pickup_target_users" readOnly:"true"`
-	Schedules             []json.RawMessage `json:"schedules" readOnly:"true"`
-	Switchboards          []json.RawMessage `json:"switchboards" readOnly:"true"`
-	Queues                []json.RawMessage `json:"queues" readOnly:"true"`
+	Agent                 *AgentRef           `json:"agent" readOnly:"true"`
+	CallPermissions       []CallPermissionRef `json:"call_permissions" readOnly:"true"`
+	CallPickupTargetUsers []UserRef           `json:"call_pickup_target_users" readOnly:"true"`
+	Schedules             []ScheduleRef       `json:"schedules" readOnly:"true"`
+	Switchboards          []SwitchboardRef    `json:"switchboards" readOnly:"true"`
+	Queues                []QueueRef          `json:"queues" readOnly:"true"`
 }
 
 // ofMainLine returns a column of the view of the lines that users have, and of their numbers.
@@ -240,12 +239,8 @@ func loadUsers(_ context.Context, _ store.Conn, users []*User) error {
 		all := recordsEverything(u)
 		u.CallRecordEnabled = &all
 		u.Agent = nil
-		u.CallPickupTargetUsers = []UserRef{}
-		for _, list := range []*[]json.RawMessage{
-			&u.CallPermissions, &u.Schedules, &u.Switchboards, &u.Queues,
-		} {
-			*list = []json.RawMessage{}
-		}
+		u.CallPermissions, u.CallPickupTargetUsers, u.Schedules = []CallPermissionRef{}, []UserRef{}, []ScheduleRef{}
+		u.Switchboards, u.Queues = []SwitchboardRef{}, []QueueRef{}
 	}
 	return nil
 }
