@@ -1,6 +1,7 @@
 package confdsvc
 
 import (
+	"cmp"
 	"regexp"
 	"strconv"
 )
@@ -14,7 +15,6 @@ type csvUser struct {
 	voicemail *Voicemail
 	line      *Line
 	endpoint  *EndpointSIP
-	username  *string // with which they log in
 }
 
 // csvColumn is a column of the files. Export returns its cell for a user; columns without one are only imported.
@@ -23,7 +23,7 @@ type csvColumn struct {
 	export func(x *csvUser) string
 	// kind says what an import makes of a cell: text, a boolean or an integer.
 	kind csvKind
-	// path is the attribute of the body of POST /users that an import sets: by default the one with the column's name.
+	// path is where an import puts the cell in the body of POST /users: by default at the column's name.
 	path string
 }
 
@@ -75,13 +75,15 @@ var csvColumns = []csvColumn{
 	{name: "incall_exten", export: func(x *csvUser) string { return x.incallExtension().Exten }, path: "incalls[0].extensions[0].exten"},
 	{name: "incall_context", export: func(x *csvUser) string { return x.incallExtension().Context }, path: "incalls[0].extensions[0].context"},
 	{name: "call_permissions", export: func(*csvUser) string { return "" }, path: csvIgnored},
-	{name: "username", export: func(x *csvUser) string { return cell(x.username) }, path: "auth.username"},
-	{name: "password", path: "auth.password"},
+	{name: "username", export: func(x *csvUser) string { return cell(x.user.Username) }},
+	{name: "password"},
 	{name: "incall_ring_seconds", kind: csvInteger, path: csvIgnored},
 }
 
-// csvIgnored is the path of columns that set no attribute as they are.
+// csvIgnored is the path of columns of which no attribute is made as they are.
 const csvIgnored = "-"
+
+func (c *csvColumn) at() string { return cmp.Or(c.path, c.name) }
 
 func ofVoicemail(name string, kind csvKind, export func(v *Voicemail) string) csvColumn {
 	return csvColumn{name: "voicemail_" + name, kind: kind, path: "voicemail." + name, export: func(x *csvUser) string {

@@ -1,0 +1,311 @@
+package confdsvc
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/rand"
+	"encoding/csv"
+	"errors"
+	"io"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/ringfence/ringfence/internal/apierr"
+)
+
+// csvRows reads the rows of a CSV file one by one.
+type csvRows struct {
+	reader *csv.Reader
+	// columns are those of the file, in its order: nil for one that is ignored.
+	columns []*csvColumn
+	rows    int
+	// broken says that the quotes are wrong, or that there are too many rows: what follows is not read.
+	broken bool
+}
+
+// csvRow is a row of a CSV file: its cells, by column.
+type csvRow struct {
+	number int // 1 is the row after the names of the columns
+	line   int
+	cells  map[*csvColumn]string
+}
+
+// longestRow is how many bytes a row may have.
+const longestRow = 64 << 10
+
+// newCSVRows reads the names of the columns. wrong says what is wrong with them.
+func newCSVRows(r io.Reader) (rows *csvRows, wrong *apierr.Error, err error) {
+	in := bufio.NewReader(r)
+	mark, err := in.Peek(3)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, nil, err
+	}
+	switch {
+	case bytes.HasPrefix(mark, []byte{0xff, 0xfe}), bytes.HasPrefix(mark, []byte{0xfe, 0xff}):
+		return nil, apierr.New(apierr.Invalid, "The file is in UTF-16; save it as CSV in UTF-8"), nil
+	case string(mark) == "\ufeff":
+		_, _ = in.Discard(len(mark))
+	}
+	rows = &csvRows{reader: csv.NewReader(in)}
+	rows.reader.FieldsPerRecord = -1
+	names, err := rows.reader.Read()
+	switch {
+	case errors.Is(err, io.EOF):
+		return nil, apierr.New(apierr.Invalid, "The file is empty; its first row must name the columns"), nil
+	case err != nil:
+		wrong, err := unreadableRow(err)
+		return nil, wrong, err
+	}
+	return rows, rows.name(names), nil
+}
+
+// name reads the names of the columns.
+func (r *csvRows) name(names []string) *apierr.Error {
+	seen := map[string]bool{}
+	for _, name := range names {
+		folded := strings.ToLower(strings.TrimSpace(name))
+		at := slices.IndexFunc(csvColumns, func(c csvColumn) bool { return c.name == folded })
+		switch {
+		case at < 0:
+			r.columns = append(r.columns, nil)
+			continue
+		case name != folded:
+			return apierr.InvalidField(folded, "case", "The column is named in another spelling; names are in lower case and without spaces")
+		case seen[name]:
+			return apierr.InvalidField(name, "duplicate", "Two columns have this name")
+		}
+		seen[name] = true
+		r.columns = append(r.columns, &csvColumns[at])
+	}
+	if !seen["firstname"] {
+		return apierr.InvalidField("firstname", "required", "No column has this name; the first row must name the columns, with commas between them")
+	}
+	return nil
+}
+
+// next returns the next row, and nil after the last. The error is a refusal of the row, or a failure to read the file.
+func (r *csvRows) next() (*csvRow, error) {
+	before := r.reader.InputOffset()
+	cells, err := r.reader.Read()
+	if errors.Is(err, io.EOF) {
+		return nil, nil
+	}
+	r.rows++
+	row := &csvRow{number: r.rows}
+	if err != nil {
+		refusal, err := unreadableRow(err)
+		if refusal == nil {
+			return nil, err
+		}
+		if p := new(csv.ParseError); errors.As(refusal.Err, &p) {
+			row.line = p.StartLine
+		}
+		r.broken = true
+		return row, refusal
+	}
+	row.line, _ = r.reader.FieldPos(0)
+	switch {
+	case r.rows > maxImportedRows:
+		r.broken = true
+		return row, apierr.New(apierr.Invalid, "The file has more than %d rows; import it in parts", maxImportedRows)
+	case r.reader.InputOffset()-before > longestRow:
+		return row, apierr.New(apierr.Invalid, "The row has more than %d bytes", longestRow)
+	case len(cells) != len(r.columns):
+		return row, apierr.New(apierr.Invalid, "The row has %d cells, and the first row names %d columns", len(cells), len(r.columns))
+	}
+	row.cells = make(map[*csvColumn]string, len(cells))
+	for i, column := range r.columns {
+		if !utf8.ValidString(cells[i]) {
+			return &csvRow{number: row.number, line: row.line}, apierr.New(apierr.Invalid, "The row is not in UTF-8")
+		}
+		if column != nil && cells[i] != "" {
+			row.cells[column] = unharmed(cells[i])
+		}
+	}
+	return row, nil
+}
+
+// unreadableRow returns the refusal of what is no CSV. Other errors are those of reading the body.
+func unreadableRow(err error) (*apierr.Error, error) {
+	p := new(csv.ParseError)
+	if !errors.As(err, &p) {
+		return nil, err
+	}
+	e := apierr.New(apierr.Invalid, "The quotes are wrong at line %d, column %d: a cell with quotes or commas stands between quotes, and has each of its own quotes twice",
+		p.Line, p.Column)
+	e.Err = err
+	return e, nil
+}
+
+// csvSecrets are the columns that no error repeats.
+var csvSecrets = []string{"password", "sip_secret", "voicemail_password", "call_permission_password"}
+
+// shown returns the cells as an error repeats them.
+func (r *csvRow) shown() map[string]string {
+	out := map[string]string{}
+	for column, text := range r.cells {
+		if !slices.Contains(csvSecrets, column.name) {
+			out[column.name] = text
+		}
+	}
+	return out
+}
+
+// text returns the cell of a column, by its name.
+func (r *csvRow) text(name string) string {
+	return r.cells[&csvColumns[slices.IndexFunc(csvColumns, func(c csvColumn) bool { return c.name == name })]]
+}
+
+// body returns the body of POST /users that says the same as the row. ring is how long an incoming call rings.
+func (r *csvRow) body(templates map[string]*string) (body map[string]any, ring *float64, refused *apierr.Error) {
+	body = map[string]any{}
+	var wrong []apierr.Field
+	for i := range csvColumns {
+		column := &csvColumns[i]
+		text, there := r.cells[column]
+		if !there || column.at() == csvIgnored {
+			continue
+		}
+		value, err := column.value(text)
+		if err != nil {
+			wrong = append(wrong, *err)
+			continue
+		}
+		put(body, column.at(), value)
+	}
+	wrong = append(wrong, r.giveLine(body, templates)...)
+	ring, ringWrong := r.ring(body)
+	wrong = append(wrong, ringWrong...)
+	if name := r.text("call_permissions"); name != "" {
+		return nil, nil, apierr.New(apierr.Invalid, "field 'call_permissions': CallPermission was not found ('name': '%s')", name)
+	}
+	if len(wrong) > 0 {
+		return nil, nil, &apierr.Error{Kind: apierr.Invalid, Fields: wrong}
+	}
+	return body, ring, nil
+}
+
+// value reads a cell.
+func (c *csvColumn) value(text string) (any, *apierr.Field) {
+	switch c.kind {
+	case csvBoolean:
+		switch strings.ToLower(text) {
+		case "0", "false":
+			return false, nil
+		case "1", "true":
+			return true, nil
+		}
+		return nil, &apierr.Field{Name: c.name, Constraint: "type", Value: "boolean", Message: "Must be 0 or 1"}
+	case csvInteger:
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return nil, &apierr.Field{Name: c.name, Constraint: "type", Value: "integer", Message: "Must be an integer"}
+		}
+		return number(strconv.FormatInt(n, 10)), nil
+	default:
+		return text, nil
+	}
+}
+
+// csvLineColumns are the columns that need a line.
+var csvLineColumns = []string{"provisioning_code", "context", "sip_username", "sip_secret", "exten"}
+
+// giveLine completes the user's line, with the endpoint that the protocol asks for. Credentials that the row does not have are random.
+func (r *csvRow) giveLine(body map[string]any, templates map[string]*string) []apierr.Field {
+	protocol := r.text("line_protocol")
+	switch protocol {
+	case "sip", "webrtc":
+	case "":
+		for _, name := range csvLineColumns {
+			if r.text(name) != "" {
+				return []apierr.Field{{Name: "line_protocol", Constraint: "depends", Message: "Is required beside " + name}}
+			}
+		}
+		return nil
+	default:
+		return []apierr.Field{{Name: "line_protocol", Constraint: "enum", Value: map[string]any{"choices": []string{"sip", "webrtc"}}, Message: "Must be one of sip, webrtc"}}
+	}
+	username, secret := r.text("sip_username"), r.text("sip_secret")
+	if username == "" {
+		username = randomSection()
+	}
+	if secret == "" {
+		secret = rand.Text()
+	}
+	// A telephone finds its endpoint by its username, so both have one name.
+	endpoint := map[string]any{"name": username, "auth_section_options": []any{[]any{"username", username}, []any{"password", secret}}}
+	if template := templates[protocol]; template != nil {
+		endpoint["templates"] = []any{map[string]any{"uuid": *template}}
+	}
+	put(body, "lines[0].endpoint_sip", endpoint)
+	return nil
+}
+
+// ring reads how long an incoming call rings.
+func (r *csvRow) ring(body map[string]any) (*float64, []apierr.Field) {
+	text := r.text("incall_ring_seconds")
+	if text == "" {
+		return nil, nil
+	}
+	refuse := func(message string) (*float64, []apierr.Field) {
+		return nil, []apierr.Field{{Name: "incall_ring_seconds", Constraint: "type", Message: message}}
+	}
+	seconds, err := strconv.ParseUint(text, 10, 31)
+	switch {
+	case err != nil:
+		return refuse("Must be an integer, 0 or more")
+	case body["incalls"] == nil:
+		return refuse("Needs incall_exten")
+	}
+	n := float64(seconds)
+	return &n, nil
+}
+
+var csvPathPart = regexp.MustCompile(`^([a-z_]+)(\[0\])?\.?`)
+
+// put sets the value at a path such as "lines[0].extensions[0].exten" of a body.
+func put(body map[string]any, path string, value any) {
+	for {
+		part := csvPathPart.FindStringSubmatch(path)
+		name := part[1]
+		if path = path[len(part[0]):]; path == "" {
+			body[name] = value
+			return
+		}
+		if part[2] == "" {
+			inner, ok := body[name].(map[string]any)
+			if !ok {
+				inner = map[string]any{}
+				body[name] = inner
+			}
+			body = inner
+			continue
+		}
+		list, ok := body[name].([]any)
+		if !ok {
+			list = []any{map[string]any{}}
+			body[name] = list
+		}
+		body = list[0].(map[string]any)
+	}
+}
+
+// csvColumnOf returns the name of the column from which the attribute at a path was made, or the path.
+func csvColumnOf(path string) string {
+	const auth = "lines[0].endpoint_sip.auth_section_options"
+	switch {
+	case strings.HasPrefix(path, auth+"[1]"):
+		return "sip_secret"
+	case strings.HasPrefix(path, auth), path == "lines[0].endpoint_sip.name":
+		return "sip_username"
+	}
+	for i := range csvColumns {
+		if csvColumns[i].at() == path {
+			return csvColumns[i].name
+		}
+	}
+	return path
+}

@@ -1,0 +1,346 @@
+package confdsvc
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// ImportedUsers is the reply to an import that succeeded.
+type ImportedUsers struct {
+	Created []ImportedUser `json:"created"`
+}
+
+// ImportedUser is what an import has made of one row. A trial makes nothing: all but the number is null.
+type ImportedUser struct {
+	RowNumber         int     `json:"row_number" doc:"1 is the row after the names of the columns."`
+	UserID            *int64  `json:"user_id"`
+	UserUUID          *string `json:"user_uuid" format:"uuid"`
+	VoicemailID       *int64  `json:"voicemail_id"`
+	LineID            *int64  `json:"line_id"`
+	SIPUUID           *string `json:"sip_uuid" format:"uuid"`
+	SCCPID            *int64  `json:"sccp_id"`
+	ExtensionID       *int64  `json:"extension_id"`
+	IncallExtensionID *int64  `json:"incall_extension_id"`
+	CallPermissionIDs []int64 `json:"call_permission_ids"`
+}
+
+// ImportRefusal is the reply to an import with rows that cannot be imported.
+type ImportRefusal struct {
+	Errors []RowError `json:"errors"`
+}
+
+// RowError says what is wrong with one row.
+type RowError struct {
+	Message   string          `json:"message"`
+	Timestamp int64           `json:"timestamp" doc:"Seconds since 1970."`
+	Details   RowErrorDetails `json:"details"`
+}
+
+// RowErrorDetails say which row it is.
+type RowErrorDetails struct {
+	RowNumber int               `json:"row_number" doc:"1 is the row after the names of the columns, 0 the names themselves."`
+	Line      int               `json:"line" doc:"The line of the file on which the row begins; 1 is the first."`
+	Row       map[string]string `json:"row" doc:"Its cells, without passwords."`
+}
+
+const (
+	// maxImport and maxImportedRows bound an import.
+	maxImport       = 10 << 20
+	maxImportedRows = 20_000
+	// maxRowErrors is about how many errors one import reports.
+	maxRowErrors = 100
+	// importsAtOnce is how many imports one node reads and writes: each keeps its rows in memory.
+	importsAtOnce = 2
+	// importProgress is how often the log tells of one.
+	importProgress = 5 * time.Second
+)
+
+func init() { resources = append(resources, declareUserImport) }
+
+func declareUserImport(e *crud.Engine) {
+	i := &userImport{engine: e, running: make(chan struct{}, importsAtOnce)}
+	e.Add(rest.Operation{
+		Method: http.MethodPost, Path: "/users/import", Access: "confd.users.import.create", ID: "import_users_csv", Tag: "users",
+		Summary: "Import users, with their lines, numbers and voicemails, from CSV",
+		Description: "The body is CSV in UTF-8, with commas, whose first row names the columns: those of an export, and `password` and `incall_ring_seconds`. " +
+			"Other columns, and `uuid`, are ignored; an empty cell is as if the column was not there. Booleans are 0 and 1. All rows are imported or none: " +
+			"400 lists what is wrong with which rows, in the form `{\"errors\": [{\"message\", \"timestamp\", \"details\": {\"row_number\", \"line\", \"row\"}}]}`. " +
+			fmt.Sprintf("At most %d rows and %d MiB.", maxImportedRows, maxImport>>20),
+		Query: []rest.Parameter{{
+			Name: "dry_run", Description: "`true`: try it, report what is wrong, and keep nothing. The status is then 200.", Schema: &rest.Schema{Type: "boolean"},
+		}},
+		Body: &rest.Schema{Type: "string", Multiline: true}, Consumes: csvType, MaxBody: maxImport,
+		Success: http.StatusCreated, Reply: rest.SchemaOf[ImportedUsers](), Statuses: []int{http.StatusTooManyRequests}, Tenanted: true,
+		Handle: i.handle,
+	})
+}
+
+// userImport imports users.
+type userImport struct {
+	engine  *crud.Engine
+	running chan struct{}
+}
+
+func (i *userImport) handle(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+	trial, err := r.Bool("dry_run")
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	scope, err := i.engine.TenantOf(ctx, r)
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	select {
+	case i.running <- struct{}{}:
+		defer func() { <-i.running }()
+	default:
+		e := apierr.New(apierr.TooMany, "%d imports are running here already", importsAtOnce)
+		e.RetryAfter = 30 * time.Second
+		return rest.Reply{}, e
+	}
+	job := &importJob{engine: i.engine, request: r, scope: scope, trial: trial, began: time.Now()}
+	made, err := job.run(ctx)
+	switch {
+	case err != nil:
+		return rest.Reply{}, err
+	case len(job.errors) > 0:
+		return rest.Reply{Status: http.StatusBadRequest, Body: ImportRefusal{job.errors}}, nil
+	case trial:
+		return rest.Reply{Status: http.StatusOK, Body: ImportedUsers{made}}, nil
+	default:
+		return rest.Reply{Body: ImportedUsers{made}}, nil
+	}
+}
+
+// importJob is one import.
+type importJob struct {
+	engine    *crud.Engine
+	request   *rest.Request
+	scope     string
+	trial     bool
+	began     time.Time
+	told      time.Time
+	templates map[string]*string
+	errors    []RowError
+}
+
+// draftedRow is a row that is ready to be written.
+type draftedRow struct {
+	*csvRow
+	draft       *crud.Draft[User]
+	ringSeconds *float64
+}
+
+// run reads all rows, and only then writes them: a transaction does not wait for a client.
+func (j *importJob) run(ctx context.Context) ([]ImportedUser, error) {
+	if err := j.readTemplates(ctx); err != nil {
+		return nil, err
+	}
+	drafts, err := j.draftRows(ctx)
+	if err != nil || len(j.errors) > 0 {
+		return nil, err
+	}
+	return j.write(ctx, drafts)
+}
+
+// readTemplates looks up the SIP templates of the tenant.
+func (j *importJob) readTemplates(ctx context.Context) error {
+	return j.engine.DB.InReadTx(ctx, func(ctx context.Context, c store.Conn) error {
+		tenant, err := crud.Of[Tenant](j.engine).Find(ctx, c, j.scope, j.scope)
+		if err == nil {
+			j.templates = map[string]*string{"sip": tenant.Global, "webrtc": tenant.WebRTC}
+		}
+		return err
+	})
+}
+
+// draftRows reads and checks the rows. It goes on after a wrong row, so that one import tells all that is wrong.
+func (j *importJob) draftRows(ctx context.Context) ([]draftedRow, error) {
+	rows, wrong, err := newCSVRows(j.request.Body())
+	if wrong != nil {
+		j.refuse(&csvRow{line: 1}, wrong)
+	}
+	if err != nil || wrong != nil {
+		return nil, err
+	}
+	var drafts []draftedRow
+	users := crud.Of[User](j.engine)
+	for len(j.errors) < maxRowErrors {
+		row, err := rows.next()
+		if row == nil && err == nil {
+			break
+		}
+		if e := apierr.As(err); e != nil && row != nil {
+			if j.refuse(row, e); rows.broken {
+				break // what follows may not be what it seems
+			}
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		body, ring, refused := row.body(j.templates)
+		if refused != nil {
+			j.refuse(row, refused)
+			continue
+		}
+		draft, err := users.Draft(ctx, j.request, body)
+		if err != nil {
+			if !j.refused(row, err) {
+				return nil, err
+			}
+			continue
+		}
+		drafts = append(drafts, draftedRow{row, draft, ring})
+	}
+	return drafts, nil
+}
+
+// errKeepNothing ends a transaction that is not to be kept.
+var errKeepNothing = errors.New("nothing of this is kept")
+
+// write creates the users in one transaction.
+func (j *importJob) write(ctx context.Context, drafts []draftedRow) ([]ImportedUser, error) {
+	var made []ImportedUser
+	again := false
+	err := j.engine.InTx(ctx, func(ctx context.Context, c store.Conn) error {
+		if again {
+			if err := j.alone(ctx, c); err != nil {
+				return err
+			}
+		}
+		again = true
+		made, j.errors = make([]ImportedUser, 0, len(drafts)), nil
+		for n := range drafts {
+			row := &drafts[n]
+			var user ImportedUser
+			err := store.Attempt(ctx, c, func() (err error) {
+				user, err = j.create(ctx, c, row)
+				return err
+			})
+			if err != nil && !j.refused(row.csvRow, err) {
+				return err
+			}
+			if len(j.errors) >= maxRowErrors {
+				break
+			}
+			made = append(made, user)
+			j.tell(n+1, len(drafts))
+		}
+		if j.trial || len(j.errors) > 0 {
+			return errKeepNothing
+		}
+		return nil
+	})
+	if errors.Is(err, errKeepNothing) {
+		err = nil
+	}
+	if j.trial {
+		for n := range made {
+			made[n] = ImportedUser{RowNumber: made[n].RowNumber, CallPermissionIDs: []int64{}}
+		}
+	}
+	return made, err
+}
+
+// alone keeps others from writing users, lines and numbers until the transaction ends. A long transaction reads so much of these
+// tables that PostgreSQL undoes it for every other change that is committed meanwhile: it would never end. SQLite has one writer.
+func (j *importJob) alone(ctx context.Context, c store.Conn) error {
+	if j.engine.DB.Engine() != "postgres" {
+		return nil
+	}
+	_, err := c.Exec(ctx, `LOCK TABLE confd_context, confd_user, confd_line, confd_extension, confd_voicemail, confd_incall IN SHARE ROW EXCLUSIVE MODE`)
+	return err
+}
+
+// create makes what one row says.
+func (j *importJob) create(ctx context.Context, c store.Conn, row *draftedRow) (ImportedUser, error) {
+	m, err := crud.Of[User](j.engine).Make(ctx, c, j.scope, row.draft)
+	if err != nil {
+		return ImportedUser{}, err
+	}
+	out := ImportedUser{RowNumber: row.number, UserID: &m.Object.ID, UserUUID: &m.Object.UUID, CallPermissionIDs: []int64{}}
+	for _, v := range crud.InnerOf[Voicemail](m, "voicemail") {
+		out.VoicemailID = &v.Object.ID
+	}
+	for _, l := range crud.InnerOf[Line](m, "lines") {
+		out.LineID = &l.Object.ID
+		for _, sip := range crud.InnerOf[EndpointSIP](l, "endpoint_sip") {
+			out.SIPUUID = &sip.Object.UUID
+		}
+		for _, x := range crud.InnerOf[Extension](l, "extensions") {
+			out.ExtensionID = &x.Object.ID
+		}
+	}
+	for _, incall := range crud.InnerOf[Incall](m, "incalls") {
+		for _, x := range crud.InnerOf[Extension](incall, "extensions") {
+			out.IncallExtensionID = &x.Object.ID
+		}
+		if row.ringSeconds != nil {
+			if err := j.ringFor(ctx, c, m.Object, incall.Object, row.ringSeconds); err != nil {
+				return out, err
+			}
+		}
+	}
+	return out, nil
+}
+
+// ringFor sets how long an incoming call rings at the user.
+func (j *importJob) ringFor(ctx context.Context, c store.Conn, user *User, incall *Incall, seconds *float64) error {
+	change := &crud.Change[Incall]{Request: j.request, Tenant: j.scope, Old: incall}
+	return crud.Of[Incall](j.engine).Update(ctx, c, change, func(i *Incall) (err error) {
+		if i.Destination, err = leadsToUser(user); err == nil {
+			i.Destination.keys.(*toUser).RingTime = seconds
+		}
+		return err
+	})
+}
+
+// tell tells the log of a long import.
+func (j *importJob) tell(done, of int) {
+	now := time.Now()
+	if now.Sub(j.began) < importProgress || now.Sub(j.told) < importProgress && done < of {
+		return
+	}
+	j.told = now
+	slog.Info("importing users", "written", done, "of", of, "trial", j.trial, "tenant_uuid", j.scope)
+}
+
+// refused keeps an error if it is a refusal of the row, and reports whether it is.
+func (j *importJob) refused(row *csvRow, err error) bool {
+	e := apierr.As(err)
+	if e == nil || e.Kind >= http.StatusInternalServerError || e.Kind == apierr.TooMany {
+		return false
+	}
+	j.refuse(row, e)
+	return true
+}
+
+// refuse keeps what is wrong with a row: one error for each message, in which columns have their own names.
+func (j *importJob) refuse(row *csvRow, e *apierr.Error) {
+	now := time.Now()
+	renamed := *e
+	renamed.Fields = make([]apierr.Field, len(e.Fields))
+	for i, f := range e.Fields {
+		f.Name = csvColumnOf(f.Name)
+		renamed.Fields[i] = f
+	}
+	for _, message := range rest.MessageList(&renamed, now).([]string) {
+		j.errors = append(j.errors, RowError{
+			Message: message, Timestamp: now.Unix(), Details: RowErrorDetails{RowNumber: row.number, Line: row.line, Row: row.shown()},
+		})
+	}
+}
+
+// number returns an integer as the parser of JSON does.
+func number(text string) any { return json.Number(text) }

@@ -1,0 +1,270 @@
+package confdsvc_test
+
+import (
+	"encoding/csv"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/ringfence/ringfence/confdsvc"
+	"github.com/ringfence/ringfence/internal/rest/resttest"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/store/storetest"
+)
+
+// sendsCSV makes a request send CSV.
+func sendsCSV(r *http.Request) { r.Header.Set("Content-Type", "text/csv; charset=utf-8") }
+
+func importUsers(c *resttest.Client, text string, edits ...resttest.Edit) answer {
+	c.T.Helper()
+	return c.Do(http.MethodPost, "/users/import", text, append([]resttest.Edit{sendsCSV}, edits...)...)
+}
+
+// imported returns what an import has made, by row.
+func imported(a answer) []object {
+	a.T.Helper()
+	var reply struct{ Created []object }
+	resttest.Decode(a.T, a.Body, &reply)
+	return reply.Created
+}
+
+// wrongRows fails the test unless the rows, and only they, are refused, with these messages: "2: firstname: Is required".
+func wrongRows(a answer, want ...string) {
+	a.T.Helper()
+	var reply struct {
+		Errors []struct {
+			Message   string
+			Timestamp int64
+			Details   struct {
+				RowNumber int `json:"row_number"`
+				Line      int
+				Row       map[string]string
+			}
+		}
+	}
+	resttest.Decode(a.T, a.Want(http.StatusBadRequest).Body, &reply)
+	for i, e := range reply.Errors {
+		said := fmt.Sprintf("%d: %s", e.Details.RowNumber, e.Message)
+		if i >= len(want) || !strings.Contains(said, want[i]) || e.Timestamp == 0 || e.Details.Row == nil {
+			a.T.Errorf("error %d is %q of %v, want %q", i, said, e.Details, append(want, "no more")[min(i, len(want))])
+		}
+		for _, secret := range []string{"password", "sip_secret", "voicemail_password", "call_permission_password"} {
+			if _, there := e.Details.Row[secret]; there {
+				a.T.Errorf("it repeats %s", secret)
+			}
+		}
+	}
+	if len(reply.Errors) < len(want) {
+		a.T.Errorf("%d errors, want %q: %s", len(reply.Errors), want, a.Body)
+	}
+}
+
+// importContexts creates a context of users and one of incoming calls, in which all numbers of four digits are.
+func importContexts(c *resttest.Client) (inside, outside string) {
+	ranges := []any{object{"start": "0000", "end": "9999"}}
+	return c.Create("/contexts", object{"label": "in", "user_ranges": ranges}).Text("name"),
+		c.Create("/contexts", object{"label": "out", "type": "incall", "incall_ranges": ranges}).Text("name")
+}
+
+// What is exported can be imported elsewhere, and is then exported as it was.
+func TestImportOfAnExport(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		w := newWorld(t, db)
+		c := w.as(t, "a")
+		inside, outside := importContexts(c)
+		text := "\ufefffirstname,lastname,email,mobile_phone_number,userfield,enabled,ring_seconds,call_record_incoming_external_enabled,subscription_type,language," +
+			"call_permission_password,voicemail_name,voicemail_number,voicemail_context,voicemail_password,voicemail_attach_audio,line_protocol,context,exten," +
+			"sip_username,sip_secret,provisioning_code,incall_exten,incall_context,incall_ring_seconds,username,password,uuid,colour\r\n" +
+			"Al,=1+1,al@example.org,+15551234,\"a; @b, \"\"c\"\"\",0,12,1,3,fr_FR,12#,\"Al, Box\",1001,IN,0099,1,sip,IN,1001,al,-geheim,123456,5001,OUT,7,al.login,secret,x,blue\r\n" +
+			"Bo,'=x,,'+15550000,,TRUE,,,,,,,,,,,webrtc,IN,1002,,,,,,,,,,\r\n" +
+			"Cy,,,,,,,,,,,,,,,,,,,,,,,,,,,,\n"
+		text = strings.NewReplacer("IN", inside, "OUT", outside).Replace(text)
+
+		if got := importUsers(c, text, resttest.Query("dry_run", "true")).Want(http.StatusOK); len(imported(got)) != 3 || imported(got)[2].Text("row_number") != "3" {
+			t.Errorf("a trial: %s", got.Body)
+		}
+		if rows := exported(c); len(rows) != 0 {
+			t.Fatalf("a trial has made %v", rows)
+		}
+		made := imported(importUsers(c, text).Want(http.StatusCreated))
+		if len(made) != 3 {
+			t.Fatalf("%v", made)
+		}
+		al := made[0]
+		if al.Text("row_number") != "1" || al["sccp_id"] != nil || fmt.Sprint(al["call_permission_ids"]) != "[]" || made[2]["line_id"] != nil || made[2]["user_id"] == nil {
+			t.Errorf("%v", made)
+		}
+		for path, id := range map[string]string{"/users/": "user_id", "/voicemails/": "voicemail_id", "/lines/": "line_id", "/endpoints/sip/": "sip_uuid", "/extensions/": "extension_id"} {
+			c.Get(path + al.Text(id)).Want(http.StatusOK)
+		}
+		if x := c.Get("/extensions/" + al.Text("incall_extension_id")).Want(http.StatusOK).Object(); x["exten"] != "5001" || x["incall"] == nil {
+			t.Errorf("the incoming number is %v", x)
+		}
+		incall := c.Get("/incalls?exten=5001").List().Items[0]
+		if to := incall["destination"].(map[string]any); fmt.Sprint(to["ring_time"]) != "7" || fmt.Sprint(to["user_id"]) != al.Text("user_id") {
+			t.Errorf("an incoming call goes to %v", to)
+		}
+
+		rows := exported(c)
+		for name, want := range map[string]string{
+			"lastname": "'=1+1", "mobile_phone_number": "'+15551234", "userfield": `a; '@b, "c"`, "enabled": "0", "ring_seconds": "12", "subscription_type": "3",
+			"call_record_incoming_external_enabled": "1", "voicemail_name": "Al, Box", "voicemail_password": "0099", "voicemail_attach_audio": "1", "line_protocol": "sip",
+			"context": inside, "exten": "1001", "sip_username": "al", "sip_secret": "'-geheim", "provisioning_code": "123456", "incall_exten": "5001", "incall_context": outside,
+			"username": "al.login", "language": "fr_FR", "call_permission_password": "12#",
+		} {
+			if rows["Al"][name] != want {
+				t.Errorf("%s: %q, want %q", name, rows["Al"][name], want)
+			}
+		}
+		if bo := rows["Bo"]; bo["line_protocol"] != "webrtc" || bo["lastname"] != "'=x" || bo["mobile_phone_number"] != "'+15550000" || bo["enabled"] != "1" ||
+			bo["sip_username"] == "" || len(bo["sip_secret"]) < 20 {
+			t.Errorf("%v", bo)
+		}
+		if row := rows["Cy"]; row["line_protocol"] != "" || row["ring_seconds"] != "30" {
+			t.Errorf("%v", row)
+		}
+
+		// To the same system again: each row says why not.
+		before := c.Get("/users/export", asCSV).Body
+		wrongRows(importUsers(c, before), "1: Resource Error - User already exists ('email': 'al@example.org'", "2: Resource Error - ")
+		if after := c.Get("/users/export", asCSV).Body; after != before {
+			t.Errorf("it is %s", after)
+		}
+
+		// To an empty one: it is the same, with UUIDs of its own.
+		for _, table := range []string{"confd_user_voicemail", "confd_incall_extension", "confd_line_extension", "confd_user_line", "confd_line_endpoint", "confd_destination", "confd_incall", "confd_line",
+			"confd_voicemail", "confd_user", "confd_extension", "confd_endpoint_sip"} {
+			if _, err := db.Exec(t.Context(), "DELETE FROM "+table); err != nil {
+				t.Fatal(err)
+			}
+		}
+		importUsers(c, before).Want(http.StatusCreated)
+		if after := exported(c); len(after) != len(rows) {
+			t.Errorf("%v", after)
+		} else {
+			for first, row := range rows {
+				for name, value := range row {
+					if got := after[first][name]; (got == value) == (name == "uuid") {
+						t.Errorf("%s of %s was %q and is %q", name, first, value, got)
+					}
+				}
+			}
+		}
+	})
+}
+
+// Each wrong row is told, with its number, and nothing of a file with one is kept.
+func TestImportIsAllOrNothing(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		w := newWorld(t, db)
+		c := w.as(t, "a")
+		inside, outside := importContexts(c)
+		w.as(t, "b").Create("/users", object{"firstname": "Eve", "email": "eve@example.org"})
+		for text, want := range map[string][]string{
+			// What the rows say by themselves.
+			"firstname,ring_seconds,email,enabled\nAl,x,al,maybe\n\"\",1,,\nBo,99999,,1\n": {
+				"1: Input Error - enabled: Must be 0 or 1", "1: Input Error - ring_seconds: Must be an integer", "2: Input Error - firstname: Is required", "3: Input Error - ring_seconds: ",
+			},
+			"firstname,lastname\n,Al\n":                     {"1: Input Error - firstname: Is required"},
+			"firstname,lastname\nAl\nBo,B,C\n":              {"1: Input Error - The row has 1 cells, and the first row names 2", "2: Input Error - The row has 3 cells"},
+			"firstname,lastname\nAl,\"B\nBo,C\n":            {"1: Input Error - The quotes are wrong"},
+			"firstname,lastname\nCy,C\nAl,B\"b\nBo,C\n":     {"2: Input Error - The quotes are wrong at line 3, column 5"},
+			"firstname\nAl\n\xff\nBo\n":                     {"2: Input Error - The row is not in UTF-8"},
+			"firstname,userfield\nAl,\"a\nb\"\n":            {"1: Input Error - userfield: May not hold control characters"},
+			"firstname\n\"A\x00l\"\n":                       {"1: Input Error - firstname: May not hold control characters"},
+			"firstname\n" + strings.Repeat("x", 70_000):     {"1: Input Error - The row has more than 65536 bytes"},
+			"firstname,firstname\nAl,Bo\n":                  {"0: Input Error - firstname: Two columns"},
+			"Firstname\nAl\n":                               {"0: Input Error - firstname: The column is named in another spelling"},
+			"firstname, lastname\nAl,B\n":                   {"0: Input Error - lastname: The column is named in another spelling"},
+			"firstname;lastname\nAl;B\n":                    {"0: Input Error - firstname: No column has this name"},
+			"lastname\nB\n":                                 {"0: Input Error - firstname: No column"},
+			"first\"name\nB\n":                              {"0: Input Error - The quotes are wrong"},
+			"\xff\xfef\x00i\x00":                            {"0: Input Error - The file is in UTF-16"},
+			"\ufeff":                                        {"0: Input Error - The file is empty"},
+			"firstname,exten,context\nAl,1001,x\n":          {"1: Input Error - line_protocol: Is required beside"},
+			"firstname,line_protocol,context\nAl,sccp,IN\n": {"1: Input Error - line_protocol: Must be one of sip, webrtc"},
+			"firstname,line_protocol\nAl,sip\n":             {"1: Input Error - context: Is required"},
+			"firstname,voicemail_number\nAl,1\n":            {"1: Input Error - voicemail_name: Is required", "1: Input Error - voicemail_context: Is required"},
+			"firstname,incall_ring_seconds\nAl,1\n":         {"1: Input Error - incall_ring_seconds: Needs incall_exten"},
+			"firstname,call_permissions\nAl,intl;nat\n":     {"1: Input Error - field 'call_permissions': CallPermission was not found"},
+			"firstname,line_protocol,context,sip_username,sip_secret,password,call_permission_password\nAl,sip,IN,a b/c,x,yyyy,zz\n": {
+				"1: Input Error - call_permission_password: ", "1: Input Error - sip_username: ",
+			},
+
+			// What the database says: after it, the other rows are tried.
+			"firstname,email\nAl,al@example.org\nEve,EVE@example.org\nBo,bo@example.org\nAl2,AL@example.org\nCy,eve@example.org\n": {
+				"2: Resource Error - User already exists", "4: Resource Error - User already exists", "5: Resource Error - User already exists",
+			},
+			"firstname,line_protocol,context,exten\nAl,sip,IN,1001\nBo,sip,nowhere,1002\nCy,sip,of-b,1003\nDi,sip,IN,99999\nEd,sip,IN,1001\n": {
+				"2: Input Error - field 'context': Context was not found", "3: Input Error - field 'context': Context was not found",
+				"4: Input Error - Extension '99999' is outside of range", "5: ",
+			},
+			"firstname,incall_exten,incall_context\nAl,5001,OUT\nBo,5001,OUT\nCy,5002,IN\n": {"2: ", "3: "},
+		} {
+			wrongRows(importUsers(c, strings.NewReplacer("IN", inside, "OUT", outside).Replace(text)).For(t), want...)
+		}
+		for _, path := range []string{"/users", "/lines", "/extensions", "/endpoints/sip", "/voicemails", "/incalls"} {
+			if l := c.Get(path).List(); l.Total != 0 {
+				t.Errorf("%s: %v", path, l.Items)
+			}
+		}
+		if got := importUsers(c, "firstname\n").Want(http.StatusCreated); len(imported(got)) != 0 {
+			t.Errorf("no rows: %s", got.Body)
+		}
+	})
+}
+
+func TestImportRefusals(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		w := newWorld(t, db)
+		c := w.as(t, "a")
+		wrongRows(importUsers(c, ""), "0: Input Error - The file is empty")
+		c.Do(http.MethodPost, "/users/import", "firstname\nAl\n").Want(http.StatusUnsupportedMediaType)
+		importUsers(c, "firstname\nAl\n", func(r *http.Request) { r.Header.Set("Content-Type", "text/csv; charset=iso-8859-1") }).Want(http.StatusUnsupportedMediaType)
+		importUsers(c, "firstname\nAl\n", resttest.Query("dry_run", "maybe")).Want(http.StatusBadRequest).Says("dry_run")
+		importUsers(c, strings.Repeat("x", 11<<20)).Want(http.StatusRequestEntityTooLarge)
+		c.Do(http.MethodPut, "/users/import", "firstname\nAl\n", sendsCSV).Want(http.StatusMethodNotAllowed)
+		wrongRows(importUsers(c, "firstname\n"+strings.Repeat("Al\n", 20_001), resttest.Query("dry_run", "1")), "20001: Input Error - The file has more than 20000 rows")
+		if l := c.Get("/users").List(); l.Total != 0 {
+			t.Errorf("%v", l)
+		}
+		// The errors of a hopeless file do not fill an answer.
+		if got := importUsers(c, "firstname,enabled\n"+strings.Repeat("Al,x\n", 5000)).Want(http.StatusBadRequest); strings.Count(got.Body, `"message"`) != 100 {
+			t.Errorf("%d errors", strings.Count(got.Body, `"message"`))
+		}
+	})
+}
+
+// A cell that holds whatever it likes is stored as it is, or refused with 400.
+func TestImportOfAnyCells(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		c := newWorld(t, db).as(t, "a")
+		for _, cell := range []string{
+			"", " ", "'", "''", "'=1", "=1", "+", "-", "@", "a;=b", "; ;+", "null", "0", "1e400", "[]", "{}", "\"", "\\", "${SHELL(id)}", "é", "e\u0301", "\u202e", "\U0001f600",
+			"\ufeff=1", "\u00a0-1", "\x7f", "\t=1", "\r", "\n", "\x00", "\ud7ff", "%s", "' OR 1=1 --", strings.Repeat("x", 128), strings.Repeat("=", 128),
+		} {
+			var file strings.Builder
+			out := csv.NewWriter(&file)
+			for _, row := range [][]string{{"firstname", "userfield"}, {"Al", confdsvc.Harmless(cell)}} {
+				if err := out.Write(row); err != nil {
+					t.Fatal(err)
+				}
+			}
+			out.Flush()
+			got := importUsers(c, file.String())
+			if got.Status == http.StatusBadRequest {
+				wrongRows(got, "1: Input Error - userfield: ")
+				continue
+			}
+			user := c.Get("/users/" + imported(got.Want(http.StatusCreated))[0].Text("user_id")).Object()
+			if text, _ := user["userfield"].(string); text != cell {
+				t.Errorf("%q was stored as %q", cell, text)
+			}
+			if row := exported(c)["Al"]; row["userfield"] != confdsvc.Harmless(cell) {
+				t.Errorf("%q is exported as %q", cell, row["userfield"])
+			}
+			c.Do(http.MethodDelete, "/users/"+user.Text("id"), nil).Want(http.StatusNoContent)
+		}
+	})
+}
