@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"net/http"
 	"runtime"
+	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/ringfence/ringfence/internal/bench/manyusers"
 	"github.com/ringfence/ringfence/internal/store"
@@ -103,5 +105,51 @@ func telephoneUser(in, number string) object {
 			"endpoint_sip": object{"auth_section_options": [][]string{{"username", "user" + number}, {"password", "secret"}}},
 			"extensions":   []object{{"exten": number}},
 		}},
+	}
+}
+
+// importedUsers is how many users BenchmarkImport imports.
+const importedUsers = 10_000
+
+// BenchmarkImport imports users, each with a line, a SIP endpoint, a number and a voicemail, from one file.
+func BenchmarkImport(b *testing.B) {
+	databases(b, func(b *testing.B, db store.DB) {
+		w := newWorld(b, db)
+		c := w.as(b, "a")
+		in := c.Create("/contexts", object{"label": "in", "user_ranges": []any{object{"start": "000000", "end": "999999"}}}).Text("name")
+		peak := new(atomic.Uint64)
+		stop := make(chan struct{})
+		defer close(stop)
+		go watchHeap(peak, stop)
+		n := 0
+		for b.Loop() {
+			var file strings.Builder
+			file.WriteString("firstname,lastname,email,line_protocol,context,exten,voicemail_name,voicemail_number,voicemail_context\n")
+			for range importedUsers {
+				n++
+				fmt.Fprintf(&file, "First%[1]d,Last,user%[1]d@example.org,sip,%[2]s,%06[1]d,Box %[1]d,%06[1]d,%[2]s\n", n, in)
+			}
+			if got := importUsers(c, file.String()); got.Status != http.StatusCreated {
+				b.Fatalf("%d: %.500s", got.Status, got.Body)
+			}
+		}
+		b.ReportMetric(b.Elapsed().Seconds()/float64(b.N), "s/import")
+		b.ReportMetric(float64(peak.Load())/(1<<20), "MiB-heap")
+	})
+}
+
+// watchHeap keeps the largest heap that it sees.
+func watchHeap(peak *atomic.Uint64, stop <-chan struct{}) {
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-stop:
+			return
+		case <-tick.C:
+			var stats runtime.MemStats
+			runtime.ReadMemStats(&stats)
+			peak.Store(max(peak.Load(), stats.HeapAlloc))
+		}
 	}
 }
