@@ -72,46 +72,53 @@ func csvUsersAfter(ctx context.Context, e *crud.Engine, scope string, id int64) 
 		if err != nil {
 			return err
 		}
-		out = make([]*csvUser, len(users))
-		var voicemails, lines, endpoints []any
-		for i, u := range users {
-			out[i] = &csvUser{user: u}
-			if u.Voicemail != nil {
-				voicemails = append(voicemails, u.Voicemail.ID)
-			}
-			if len(u.Lines) > 0 {
-				lines = append(lines, u.Lines[0].ID)
-				if u.Lines[0].EndpointSIP != nil {
-					endpoints = append(endpoints, u.Lines[0].EndpointSIP.UUID)
-				}
-			}
-		}
-		voicemailOf, err := byKey[int64, Voicemail](ctx, c, e, "id", voicemails)
-		if err != nil {
-			return err
-		}
-		lineOf, err := byKey[int64, Line](ctx, c, e, "id", lines)
-		if err != nil {
-			return err
-		}
-		endpointOf, err := byKey[string, EndpointSIP](ctx, c, e, "uuid", endpoints)
-		if err != nil {
-			return err
-		}
-		for _, x := range out {
-			if x.user.Voicemail != nil {
-				x.voicemail = voicemailOf[x.user.Voicemail.ID]
-			}
-			if len(x.user.Lines) > 0 {
-				x.line = lineOf[x.user.Lines[0].ID]
-				if x.user.Lines[0].EndpointSIP != nil {
-					x.endpoint = endpointOf[x.user.Lines[0].EndpointSIP.UUID]
-				}
-			}
-		}
-		return nil
+		out, err = withCSVParts(ctx, c, e, users)
+		return err
 	})
 	return out, err
+}
+
+// withCSVParts reads what belongs to users: their voicemails, main lines and SIP endpoints.
+func withCSVParts(ctx context.Context, c store.Conn, e *crud.Engine, users []*User) ([]*csvUser, error) {
+	var voicemails, lines, endpoints []any
+	for _, u := range users {
+		if u.Voicemail != nil {
+			voicemails = append(voicemails, u.Voicemail.ID)
+		}
+		if len(u.Lines) > 0 {
+			lines = append(lines, u.Lines[0].ID)
+			if u.Lines[0].EndpointSIP != nil {
+				endpoints = append(endpoints, u.Lines[0].EndpointSIP.UUID)
+			}
+		}
+	}
+	voicemailOf, err := byKey[int64, Voicemail](ctx, c, e, "id", voicemails)
+	if err != nil {
+		return nil, err
+	}
+	lineOf, err := byKey[int64, Line](ctx, c, e, "id", lines)
+	if err != nil {
+		return nil, err
+	}
+	endpointOf, err := byKey[string, EndpointSIP](ctx, c, e, "uuid", endpoints)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]*csvUser, len(users))
+	for i, u := range users {
+		x := &csvUser{user: u}
+		if u.Voicemail != nil {
+			x.voicemail = voicemailOf[u.Voicemail.ID]
+		}
+		if len(u.Lines) > 0 {
+			x.line = lineOf[u.Lines[0].ID]
+			if u.Lines[0].EndpointSIP != nil {
+				x.endpoint = endpointOf[u.Lines[0].EndpointSIP.UUID]
+			}
+		}
+		out[i] = x
+	}
+	return out, nil
 }
 
 // byKey returns the objects with these first keys, which may be repeated.

@@ -133,8 +133,10 @@ func TestImportOfAnExport(t *testing.T) {
 		}
 
 		// To an empty one: it is the same, with UUIDs of its own.
-		for _, table := range []string{"confd_user_voicemail", "confd_incall_extension", "confd_line_extension", "confd_user_line", "confd_line_endpoint", "confd_destination", "confd_incall", "confd_line",
-			"confd_voicemail", "confd_user", "confd_extension", "confd_endpoint_sip"} {
+		for _, table := range []string{
+			"confd_user_voicemail", "confd_incall_extension", "confd_line_extension", "confd_user_line", "confd_line_endpoint", "confd_destination",
+			"confd_incall", "confd_line", "confd_voicemail", "confd_user", "confd_extension", "confd_endpoint_sip",
+		} {
 			if _, err := db.Exec(t.Context(), "DELETE FROM "+table); err != nil {
 				t.Fatal(err)
 			}
