@@ -81,6 +81,20 @@ func TestExactlyOneWins(t *testing.T) {
 				t.Errorf("%d extensions", list.Total)
 			}
 		})
+		t.Run("one free number for several new users", func(t *testing.T) {
+			exten := number()
+			contest(t, nodes, callers, func(c *resttest.Client, i int) answer {
+				return c.Do(http.MethodPost, "/users", object{"firstname": "Contender", "lines": []any{object{
+					"context": in, "endpoint_custom": object{"interface": fmt.Sprintf("Local/%d@new", i)},
+					"extensions": []any{object{"exten": exten, "context": in}},
+				}}})
+			})
+			for path, want := range map[string]int{"/users?search=Contender": 1, "/extensions?exten=" + exten: 1, "/endpoints/custom?search=@new": 1} {
+				if list := c.Get(path).List(); list.Total != want {
+					t.Errorf("%s: %d", path, list.Total)
+				}
+			}
+		})
 		t.Run("one extension for lines of several users", func(t *testing.T) {
 			ids, x := several(func() string {
 				l := line()
