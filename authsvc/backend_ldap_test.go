@@ -20,11 +20,26 @@ func directory(d *ldaptest.Server, more string) string {
 		ldaptest.Host, d.Port, ldaptest.ServiceDN, ldaptest.ServicePassword, ldaptest.PeopleDN, more)
 }
 
+// newLDAPServer is newServer, on which users log in with the database's passwords or with those of the directories.
+func newLDAPServer(t *testing.T, db store.DB, d *ldaptest.Server) *server {
+	t.Helper()
+	s := newServer(t, db)
+	s.svc.UseBackends([]authsvc.Backend{s.svc.DatabaseBackend(), s.svc.LDAPBackend(d.RootCAs)})
+	return s
+}
+
+// acmeTenant makes the tenant acme, whose users log in with the directory, and returns its UUID.
+func (s *server) acmeTenant(admin string, d *ldaptest.Server) string {
+	s.t.Helper()
+	acme := s.do("POST", "/tenants", admin, `{"name":"acme","slug":"acme"}`).Want(200).Text("uuid")
+	s.do("PUT", "/backends/ldap", admin, directory(d, ""), resttest.In(acme)).Want(200)
+	return acme
+}
+
 func TestLDAPLogin(t *testing.T) {
 	d := ldaptest.Start(t)
 	storetest.Each(t, func(t *testing.T, db store.DB) {
-		s := newServer(t, db)
-		s.svc.UseBackends([]authsvc.Backend{s.svc.DatabaseBackend(), s.svc.LDAPBackend(d.RootCAs)})
+		s := newLDAPServer(t, db, d)
 		admin := s.admin()
 		acme := s.do("POST", "/tenants", admin, `{"name":"acme","slug":"acme","domain_names":["Acme.example"]}`).Want(200).Text("uuid")
 		other := s.do("POST", "/tenants", admin, `{"name":"other","slug":"other","domain_names":["other.example"]}`).Want(200).Text("uuid")

@@ -17,9 +17,8 @@ import (
 func TestRefreshTokensOfADirectory(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		d := ldaptest.Start(t)
-		s := newServer(t, db)
+		s := newLDAPServer(t, db, d)
 		s.settle(authsvc.Settings{Limits: lenient})
-		s.svc.UseBackends([]authsvc.Backend{s.svc.DatabaseBackend(), s.svc.LDAPBackend(d.RootCAs)})
 		admin := s.admin()
 		s.do("PUT", "/backends/ldap", admin, directory(d, "")).Want(200)
 		alice := s.do("POST", "/users", admin, `{"email_address":"alice@example.test","authentication_method":"ldap"}`).Want(200).Text("uuid")

@@ -26,12 +26,12 @@ const crowd = 2000
 func TestNobodysPoliciesAreReadButTheirsWhoAreAskedFor(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db store.DB) {
-		watch := &watched{DB: db}
+		watch := new(watch)
 		box := sealed.New(sealed.Options{File: filepath.Join(t.TempDir(), "sealing-key")})
 		if err := box.Prepare(t.Context(), db); err != nil {
 			t.Fatal(err)
 		}
-		s := newNode(t, watch, box)
+		s := newNode(t, storetest.Watch(db, watch.see), box)
 		if _, err := s.svc.Bootstrap(t.Context(), authsvc.Admin{
 			Username: "admin", Password: adminPassword, File: filepath.Join(t.TempDir(), "admin-credentials"),
 		}); err != nil {
@@ -141,40 +141,19 @@ type asked struct {
 	args []any
 }
 
-// watched is a database that records the queries about what users hold.
-type watched struct {
-	store.DB
-	asked []asked
-}
+// watch records the queries about what users hold.
+type watch struct{ asked []asked }
 
-func (w *watched) Query(ctx context.Context, sql string, args ...any) (store.Rows, error) {
-	return watchedConn{w.DB, w}.Query(ctx, sql, args...)
-}
-
-func (w *watched) InTx(ctx context.Context, fn func(ctx context.Context, tx store.Conn) error) error {
-	return w.DB.InTx(ctx, func(ctx context.Context, tx store.Conn) error { return fn(ctx, watchedConn{tx, w}) })
-}
-
-func (w *watched) InReadTx(ctx context.Context, fn func(ctx context.Context, tx store.Conn) error) error {
-	return w.DB.InReadTx(ctx, func(ctx context.Context, tx store.Conn) error { return fn(ctx, watchedConn{tx, w}) })
+func (w *watch) see(sql string, args []any) {
+	if strings.Contains(sql, "auth_user_policy") {
+		w.asked = append(w.asked, asked{sql, args})
+	}
 }
 
 // take returns the queries since the last call.
-func (w *watched) take() []asked {
+func (w *watch) take() []asked {
 	defer func() { w.asked = nil }()
 	return w.asked
-}
-
-type watchedConn struct {
-	store.Conn
-	w *watched
-}
-
-func (c watchedConn) Query(ctx context.Context, sql string, args ...any) (store.Rows, error) {
-	if strings.Contains(sql, "auth_user_policy") {
-		c.w.asked = append(c.w.asked, asked{sql, args})
-	}
-	return c.Conn.Query(ctx, sql, args...)
 }
 
 // readAll returns the part of the query's plan that reads a whole table, or "".

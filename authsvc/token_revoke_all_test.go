@@ -1,7 +1,6 @@
 package authsvc_test
 
 import (
-	"context"
 	"sync/atomic"
 	"testing"
 
@@ -12,49 +11,6 @@ import (
 	"github.com/ringfence/ringfence/internal/store/storetest"
 	"github.com/ringfence/ringfence/internal/tokens"
 )
-
-// counting counts the statements that run on a database.
-type counting struct {
-	store.DB
-	statements *atomic.Int64
-}
-
-func (c counting) Query(ctx context.Context, sql string, args ...any) (store.Rows, error) {
-	c.statements.Add(1)
-	return c.DB.Query(ctx, sql, args...)
-}
-
-func (c counting) Exec(ctx context.Context, sql string, args ...any) (int64, error) {
-	c.statements.Add(1)
-	return c.DB.Exec(ctx, sql, args...)
-}
-
-func (c counting) InTx(ctx context.Context, fn func(ctx context.Context, tx store.Conn) error) error {
-	return c.DB.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
-		return fn(ctx, countingConn{tx, c.statements})
-	})
-}
-
-// Notify needs the engine's own transaction.
-func (c counting) Notify(ctx context.Context, tx store.Conn, channel, payload string) error {
-	c.statements.Add(1)
-	return c.DB.Notify(ctx, tx.(countingConn).Conn, channel, payload)
-}
-
-type countingConn struct {
-	store.Conn
-	statements *atomic.Int64
-}
-
-func (c countingConn) Query(ctx context.Context, sql string, args ...any) (store.Rows, error) {
-	c.statements.Add(1)
-	return c.Conn.Query(ctx, sql, args...)
-}
-
-func (c countingConn) Exec(ctx context.Context, sql string, args ...any) (int64, error) {
-	c.statements.Add(1)
-	return c.Conn.Exec(ctx, sql, args...)
-}
 
 // However many sessions a user has, ending them all takes as many statements as ending one.
 func TestAllSessionsEndWithOneStatement(t *testing.T) {
@@ -71,8 +27,8 @@ func TestAllSessionsEndWithOneStatement(t *testing.T) {
 	}
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db store.DB) {
-		counted := counting{db, new(atomic.Int64)}
-		s := newServer(t, counted)
+		statements := new(atomic.Int64)
+		s := newServer(t, storetest.Watch(db, func(string, []any) { statements.Add(1) }))
 		admin := s.admin()
 		for way, end := range ways {
 			t.Run(way, func(t *testing.T) {
@@ -82,11 +38,11 @@ func TestAllSessionsEndWithOneStatement(t *testing.T) {
 					for range sessions - 1 {
 						last = s.session(user)
 					}
-					before := counted.statements.Load()
+					before := statements.Load()
 					if a := end(s, admin, user, name); a.Status >= 300 {
 						t.Fatalf("%d: %s", a.Status, a.Body)
 					}
-					took[sessions] = counted.statements.Load() - before
+					took[sessions] = statements.Load() - before
 					s.lives(last, false)
 				}
 				if took[1] != took[100] {

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ringfence/ringfence/authsvc"
 	"github.com/ringfence/ringfence/authsvc/backend/ldap/ldaptest"
 	"github.com/ringfence/ringfence/authsvc/mail/mailtest"
 	"github.com/ringfence/ringfence/internal/rest/resttest"
@@ -133,8 +132,7 @@ func TestAPlantedPasswordLetsNobodyIn(t *testing.T) {
 func TestAPlantedDirectoryLetsNobodyIn(t *testing.T) {
 	d := ldaptest.Start(t)
 	storetest.Each(t, func(t *testing.T, db store.DB) {
-		s := newServer(t, db)
-		s.svc.UseBackends([]authsvc.Backend{s.svc.DatabaseBackend(), s.svc.LDAPBackend(d.RootCAs)})
+		s := newLDAPServer(t, db, d)
 		admin := s.admin()
 		_, _, clerk := s.account(admin, "clerk", helpdesk...)
 		mighty := s.mighty(admin)
@@ -206,13 +204,11 @@ func TestNobodyHasTheNilUUID(t *testing.T) {
 func TestAPlantedUsernameLetsNobodyIn(t *testing.T) {
 	d := ldaptest.Start(t)
 	storetest.Each(t, func(t *testing.T, db store.DB) {
-		s := newServer(t, db)
-		s.svc.UseBackends([]authsvc.Backend{s.svc.DatabaseBackend(), s.svc.LDAPBackend(d.RootCAs)})
+		s := newLDAPServer(t, db, d)
 		admin := s.admin()
 		_, _, clerk := s.account(admin, "clerk", helpdesk...)
 		mighty := s.mighty(admin)
-		acme := s.do("POST", "/tenants", admin, `{"name":"acme","slug":"acme"}`).Want(200).Text("uuid")
-		s.do("PUT", "/backends/ldap", admin, directory(d, ""), resttest.In(acme)).Want(200)
+		acme := s.acmeTenant(admin, d)
 		victim := s.do("POST", "/users", admin, `{"username":"victim","authentication_method":"ldap"}`, resttest.In(acme)).Want(200).Text("uuid")
 		rename := func(token, username string) {
 			t.Helper()
@@ -251,13 +247,11 @@ func TestAPlantedUsernameLetsNobodyIn(t *testing.T) {
 func TestAPlantedMethodLetsNobodyIn(t *testing.T) {
 	d := ldaptest.Start(t)
 	storetest.Each(t, func(t *testing.T, db store.DB) {
-		s := newServer(t, db)
-		s.svc.UseBackends([]authsvc.Backend{s.svc.DatabaseBackend(), s.svc.LDAPBackend(d.RootCAs)})
+		s := newLDAPServer(t, db, d)
 		admin := s.admin()
 		_, _, clerk := s.account(admin, "clerk", "auth.tenants.#", "auth.users.#", "auth.idp.#")
 		mighty := s.mighty(admin)
-		acme := s.do("POST", "/tenants", admin, `{"name":"acme","slug":"acme"}`).Want(200).Text("uuid")
-		s.do("PUT", "/backends/ldap", admin, directory(d, ""), resttest.In(acme)).Want(200)
+		acme := s.acmeTenant(admin, d)
 		method := func(token, method string) {
 			t.Helper()
 			s.do("PUT", "/tenants/"+acme, token, `{"name":"acme","default_authentication_method":"`+method+`"}`).Want(200)

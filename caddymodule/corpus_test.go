@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -155,19 +156,27 @@ func TestPipelinedRequests(t *testing.T) {
 	}
 }
 
-// statuses sends bytes over TLS and returns the statuses of all responses.
-func statuses(t *testing.T, g *gateway, text string) (got []int) {
+// send sends bytes over TLS, and returns the connection, which stays open until the test ends.
+func send(t *testing.T, g *gateway, text string) net.Conn {
 	t.Helper()
 	dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"http/1.1"}}}
 	conn, err := dialer.DialContext(t.Context(), "tcp", "127.0.0.1:"+g.https)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = conn.Close() }()
+	t.Cleanup(func() { _ = conn.Close() })
 	_ = conn.SetDeadline(time.Now().Add(time.Minute))
 	if _, err := io.WriteString(conn, text); err != nil {
 		t.Fatal(err)
 	}
+	return conn
+}
+
+// statuses sends bytes over TLS and returns the statuses of all responses.
+func statuses(t *testing.T, g *gateway, text string) (got []int) {
+	t.Helper()
+	conn := send(t, g, text)
+	defer func() { _ = conn.Close() }()
 	for r := bufio.NewReader(conn); ; {
 		res, err := http.ReadResponse(r, nil)
 		if err != nil {

@@ -3,13 +3,10 @@ package caddymodule_test
 import (
 	"bufio"
 	"bytes"
-	"crypto/tls"
-	"io"
 	"net/http"
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 )
 
 // A refusal that needs no body does not wait for one: the test's server would wait for ever.
@@ -54,16 +51,8 @@ func TestRefusalsDoNotWaitForBodies(t *testing.T) {
 // firstStatus sends the beginning of a request, and returns the status of the response while our side stays open.
 func firstStatus(t *testing.T, g *gateway, text string) (int, error) {
 	t.Helper()
-	dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"http/1.1"}}}
-	conn, err := dialer.DialContext(t.Context(), "tcp", "127.0.0.1:"+g.https)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := send(t, g, text)
 	defer func() { _ = conn.Close() }()
-	_ = conn.SetDeadline(time.Now().Add(time.Minute))
-	if _, err := io.WriteString(conn, text); err != nil {
-		t.Fatal(err)
-	}
 	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
 		return 0, err

@@ -2,7 +2,6 @@ package caddymodule_test
 
 import (
 	"bufio"
-	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
@@ -12,7 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
 )
@@ -239,19 +237,9 @@ func echoing(t *testing.T) string {
 // headers.
 func upgrade(t *testing.T, g *gateway, path, token string, more ...string) (conn net.Conn, reader *bufio.Reader, status int, header http.Header) {
 	t.Helper()
-	dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"http/1.1"}}}
-	conn, err := dialer.DialContext(t.Context(), "tcp", "127.0.0.1:"+g.https)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = conn.Close() })
-	_ = conn.SetDeadline(time.Now().Add(time.Minute))
-	_, err = io.WriteString(conn, "GET "+path+" HTTP/1.1\r\nHost: gw\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"+
+	conn = send(t, g, "GET "+path+" HTTP/1.1\r\nHost: gw\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"+
 		"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nX-Auth-Token: "+token+"\r\nX-Ringfence-User: root\r\n"+
 		strings.Join(append(more, "", ""), "\r\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	reader = bufio.NewReader(conn)
 	res, err := http.ReadResponse(reader, nil)
 	if err != nil {

@@ -7,10 +7,8 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"strings"
 	"sync"
 
-	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/crud"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
@@ -163,50 +161,6 @@ func (w destinationOwner[T]) load(ctx context.Context, c store.Conn, owners []*T
 	return showTargets(ctx, c, found)
 }
 
-// showTargets fills in the names of the destinations' targets, with one query for each kind that occurs.
-func showTargets(ctx context.Context, c store.Conn, destinations []*Destination) error {
-	byKind := map[*destinationKind][]*Destination{}
-	for _, d := range destinations {
-		if t := d.kind.target; t != nil && len(t.shows) > 0 {
-			byKind[d.kind] = append(byKind[d.kind], d)
-		}
-	}
-	for k, some := range byKind {
-		if err := k.target.show(ctx, c, some); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// show fills in the targets' attributes that destinations of one kind show.
-func (t *destinationTarget) show(ctx context.Context, c store.Conn, destinations []*Destination) error {
-	type shown struct {
-		Key   string  `db:"key"`
-		Value *string `db:"value"`
-	}
-	keys := make([]any, len(destinations))
-	for i, d := range destinations {
-		keys[i] = d.key(t.key)
-	}
-	for name, column := range t.shows {
-		rows, err := store.Select[shown](ctx, c, "SELECT CAST("+t.by+" AS text) AS key, "+column+" AS value FROM confd_"+strings.TrimSuffix(t.path, "s")+
-			" WHERE "+t.by+" IN ("+crud.Placeholders(1, len(keys))+")", keys...)
-		if err != nil {
-			return err
-		}
-		values := make(map[string]*string, len(rows))
-		for _, row := range rows {
-			values[row.Key] = row.Value
-		}
-		for i, d := range destinations {
-			v := reflect.ValueOf(d.keys).Elem().FieldByIndex(d.kind.schema().Property(name).Index())
-			v.Set(reflect.ValueOf(values[fmt.Sprint(keys[i])]))
-		}
-	}
-	return nil
-}
-
 // save writes the destinations of an owner that differ from its old ones. old is nil for a new owner.
 func (w destinationOwner[T]) save(ctx context.Context, c store.Conn, e *crud.Engine, tenantUUID string, old, changed *T) error {
 	was := slots{}
@@ -247,9 +201,9 @@ func (w destinationOwner[T]) insert(ctx context.Context, c store.Conn, e *crud.E
 			return err
 		}
 		if !known {
-			return targetMissing("actionarg1", t.said, value)
+			return targetMissing("actionarg1", t.title, value)
 		}
-		columns, values, args = columns+", "+t.column, values+", $6", append(args, value)
+		columns, values, args = columns+", "+t.key, values+", $6", append(args, value)
 	}
 	if moh, _ := d.key("moh_uuid").(*string); moh != nil {
 		known, err := e.Has(ctx, c, tenantUUID, "moh", "uuid", *moh)
@@ -269,12 +223,4 @@ func (w destinationOwner[T]) insert(ctx context.Context, c store.Conn, e *crud.E
 	}
 	_, err = c.Exec(ctx, "INSERT INTO confd_destination ("+columns+") VALUES ("+values+")", args...)
 	return err
-}
-
-// targetMissing refuses a destination that leads nowhere, in the words that existing clients know.
-func targetMissing(field, said string, value any) error {
-	if text, ok := value.(string); ok {
-		value = "'" + text + "'"
-	}
-	return apierr.New(apierr.Invalid, "field '%s': %s was not found ('%s': '%v')", field, said, field, strings.Trim(fmt.Sprint(value), "'"))
 }

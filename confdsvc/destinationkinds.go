@@ -18,17 +18,6 @@ type destinationKind struct {
 	target *destinationTarget
 }
 
-// destinationTarget is the object that a destination leads to.
-type destinationTarget struct {
-	// path is the collection, and column the one whose value the key has: "users", "id". said is its name in refusals.
-	path, by, said string
-	// key is the destination's key; column is the column of confd_destination that refers to the collection's first key. A
-	// collection that is not declared has neither objects nor a column.
-	key, column string
-	// shows are read-only keys, each with the column that it shows.
-	shows map[string]string
-}
-
 func kind[T any](name, sub string, target *destinationTarget) destinationKind {
 	return destinationKind{name: name, sub: sub, keys: func() any { return new(T) }, schema: rest.SchemaOf[T], target: target}
 }
@@ -115,33 +104,14 @@ var subKeys = map[string]string{"hangup": "cause", "application": "application"}
 
 var destinationKinds = []destinationKind{
 	kind[noKeys]("none", "", nil),
-	kind[toUser]("user", "", &destinationTarget{
-		path: "users", by: "id", said: "User", key: "user_id", column: "user_id",
-		shows: map[string]string{"user_firstname": "firstname", "user_lastname": "lastname"},
-	}),
-	kind[toGroup]("group", "", &destinationTarget{
-		path: "groups", by: "id", said: "Group", key: "group_id", column: "group_id",
-		shows: map[string]string{"group_name": "name", "group_label": "label"},
-	}),
-	kind[toQueue]("queue", "", &destinationTarget{
-		path: "queues", by: "id", said: "Queue", key: "queue_id", column: "queue_id", shows: map[string]string{"queue_label": "label"},
-	}),
-	kind[toConference]("conference", "", &destinationTarget{
-		path: "conferences", by: "id", said: "Conference", key: "conference_id", column: "conference_id",
-		shows: map[string]string{"conference_name": "name"},
-	}),
-	kind[toIVR]("ivr", "", &destinationTarget{
-		path: "ivr", by: "id", said: "IVR", key: "ivr_id", column: "ivr_id", shows: map[string]string{"ivr_name": "name"},
-	}),
-	kind[toSwitchboard]("switchboard", "", &destinationTarget{
-		path: "switchboards", by: "uuid", said: "Switchboard", key: "switchboard_uuid", column: "switchboard_uuid",
-		shows: map[string]string{"switchboard_name": "name"},
-	}),
-	kind[toVoicemail]("voicemail", "", &destinationTarget{
-		path: "voicemails", by: "id", said: "Voicemail", key: "voicemail_id", column: "voicemail_id",
-		shows: map[string]string{"voicemail_name": "name"},
-	}),
-	kind[toOutcall]("outcall", "", &destinationTarget{path: "outcalls", by: "id", said: "Outcall", key: "outcall_id", column: "outcall_id"}),
+	kind[toUser]("user", "", userTarget),
+	kind[toGroup]("group", "", groupTarget),
+	kind[toQueue]("queue", "", queueTarget),
+	kind[toConference]("conference", "", conferenceTarget),
+	kind[toIVR]("ivr", "", ivrTarget),
+	kind[toSwitchboard]("switchboard", "", switchboardTarget),
+	kind[toVoicemail]("voicemail", "", voicemailTarget),
+	kind[toOutcall]("outcall", "", outcallTarget),
 	kind[toExtension]("extension", "", nil),
 	kind[toSound]("sound", "", nil),
 	kind[toCommand]("custom", "", nil),
@@ -153,10 +123,7 @@ var destinationKinds = []destinationKind{
 	kind[inContext]("application", "directory", nil),
 	kind[inContext]("application", "voicemail", nil),
 	kind[toMail]("application", "fax_to_mail", nil),
-	kind[toApplication]("application", "custom", &destinationTarget{
-		path: "applications", by: "uuid", said: "Application", key: "application_uuid", column: "application_uuid",
-		shows: map[string]string{"application_name": "name"},
-	}),
+	kind[toApplication]("application", "custom", applicationTarget),
 }
 
 // destinationSchema returns the union of all kinds.

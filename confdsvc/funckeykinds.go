@@ -142,36 +142,20 @@ type (
 // funcKeyKinds are the types of a function key's destination. Those with targets that are not declared yet are refused as not
 // found.
 var funcKeyKinds = []destinationKind{
-	kind[keyCallsUser]("user", "", &destinationTarget{
-		path: "users", by: "id", said: "User", key: "user_id", column: "user_id",
-		shows: map[string]string{"user_firstname": "firstname", "user_lastname": "lastname"},
-	}),
-	kind[keyCallsGroup]("group", "", &destinationTarget{
-		path: "groups", by: "id", said: "Group", key: "group_id", column: "group_id",
-		shows: map[string]string{"group_name": "name", "group_label": "label"},
-	}),
-	kind[keyGroupMember]("groupmember", "", &destinationTarget{path: "groups", by: "id", said: "Group", key: "group_id", column: "group_id"}),
-	kind[keyCallsQueue]("queue", "", &destinationTarget{path: "queues", by: "id", said: "Queue", key: "queue_id", column: "queue_id"}),
-	kind[keyCallsConference]("conference", "", &destinationTarget{
-		path: "conferences", by: "id", said: "Conference", key: "conference_id", column: "conference_id",
-	}),
-	kind[keyPages]("paging", "", &destinationTarget{path: "pagings", by: "id", said: "Paging", key: "paging_id", column: "paging_id"}),
+	kind[keyCallsUser]("user", "", userTarget),
+	kind[keyCallsGroup]("group", "", groupTarget),
+	kind[keyGroupMember]("groupmember", "", groupTarget),
+	kind[keyCallsQueue]("queue", "", queueTarget),
+	kind[keyCallsConference]("conference", "", conferenceTarget),
+	kind[keyPages]("paging", "", pagingTarget),
 	kind[keyService]("service", "", nil),
 	kind[keyDials]("custom", "", nil),
 	kind[keyForwards]("forward", "", nil),
 	kind[keyTransfers]("transfer", "", nil),
-	kind[keyParksAt]("park_position", "", &destinationTarget{
-		path: "parkinglots", by: "id", said: "ParkingLot", key: "parking_lot_id", column: "parking_lot_id",
-		shows: map[string]string{"parking_lot_name": "name"},
-	}),
-	kind[keyParks]("parking", "", &destinationTarget{
-		path: "parkinglots", by: "id", said: "ParkingLot", key: "parking_lot_id", column: "parking_lot_id",
-		shows: map[string]string{"parking_lot_name": "name"},
-	}),
-	kind[keyFilters]("bsfilter", "", &destinationTarget{
-		path: "callfilters/members", by: "id", said: "FilterMember", key: "filter_member_id", column: "filter_member_id",
-	}),
-	kind[keyAgent]("agent", "", &destinationTarget{path: "agents", by: "id", said: "Agent", key: "agent_id", column: "agent_id"}),
+	kind[keyParksAt]("park_position", "", parkingLotTarget),
+	kind[keyParks]("parking", "", parkingLotTarget),
+	kind[keyFilters]("bsfilter", "", filterMemberTarget),
+	kind[keyAgent]("agent", "", agentTarget),
 	kind[keyRecords]("onlinerec", "", nil),
 }
 

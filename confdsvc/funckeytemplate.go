@@ -259,9 +259,9 @@ func insertFuncKey(ctx context.Context, c store.Conn, e *crud.Engine, t *FuncKey
 			return err
 		}
 		if !known {
-			return apierr.New(apierr.Invalid, "field '%s': %s was not found ('%s': %v)", target.key, target.said, target.key, value)
+			return apierr.New(apierr.Invalid, "field '%s': %s was not found ('%s': %v)", target.key, target.title, target.key, value)
 		}
-		columns, values, args = columns+", "+target.column, values+", $7", append(args, value)
+		columns, values, args = columns+", "+target.key, values+", $7", append(args, value)
 	}
 	_, err = c.Exec(ctx, "INSERT INTO confd_func_key ("+columns+") VALUES ("+values+")", args...)
 	return err

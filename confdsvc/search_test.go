@@ -13,11 +13,11 @@ import (
 func TestSearchIsMadeOnce(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		var searches []string
-		w := newWorld(t, watched{db, func(sql string, _ []any) {
+		w := newWorld(t, storetest.Watch(db, func(sql string, _ []any) {
 			if strings.Contains(sql, "LIKE") {
 				searches = append(searches, sql)
 			}
-		}})
+		}))
 		c := w.as(t, "a")
 		for _, name := range []string{"Martin", "Martina", "Alice"} {
 			c.Create("/users", object{"firstname": name})
@@ -35,7 +35,7 @@ func TestSearchIsMadeOnce(t *testing.T) {
 func TestUsersAreFoundFromTheirNumber(t *testing.T) {
 	db := storetest.SQLite(t)
 	var plans []string
-	w := newWorld(t, watched{db, func(sql string, args []any) {
+	w := newWorld(t, storetest.Watch(db, func(sql string, args []any) {
 		if !strings.Contains(sql, "confd_extension x") && !strings.Contains(sql, "confd_user_number") {
 			return
 		}
@@ -49,7 +49,7 @@ func TestUsersAreFoundFromTheirNumber(t *testing.T) {
 		for _, step := range plan {
 			plans = append(plans, step.Detail)
 		}
-	}})
+	}))
 	w.as(t, "a").Get("/users?exten=1000").Want(200)
 	w.as(t, "a").Get("/users?exten=1000,1001").Want(200)
 	if len(plans) == 0 || slices.ContainsFunc(plans, func(step string) bool { return strings.HasPrefix(step, "SCAN ") }) {
