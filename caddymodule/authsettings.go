@@ -165,6 +165,15 @@ func (a *App) useSettings() {
 	}
 }
 
+// once returns what a global option configures, which may be given once.
+func once[T any](d *caddyfile.Dispenser, option string, configured **T) (*T, error) {
+	if *configured != nil {
+		return nil, d.Errf("%s is given twice", option)
+	}
+	*configured = new(T)
+	return *configured, nil
+}
+
 // parsePasswords reads
 //
 //	passwords {
@@ -176,11 +185,10 @@ func (a *App) useSettings() {
 //	    shortest <number of characters>
 //	}
 func (a *App) parsePasswords(d *caddyfile.Dispenser) error {
-	if a.Passwords != nil {
-		return d.Err("passwords is given twice")
+	p, err := once(d, "passwords", &a.Passwords)
+	if err != nil {
+		return err
 	}
-	p := new(Passwords)
-	a.Passwords = p
 	return block(d, "passwords", map[string]value{
 		"memory": memory(&p.MemoryKiB), "passes": number(&p.Passes), "lanes": number(&p.Lanes), "queue": number(&p.Queue), "wait": duration(&p.Wait),
 		"shortest": number(&p.Shortest),
@@ -195,11 +203,10 @@ func (a *App) parsePasswords(d *caddyfile.Dispenser) error {
 //	    per_user     <number>
 //	}
 func (a *App) parseSessions(d *caddyfile.Dispenser) error {
-	if a.Sessions != nil {
-		return d.Err("sessions is given twice")
+	s, err := once(d, "sessions", &a.Sessions)
+	if err != nil {
+		return err
 	}
-	s := new(Sessions)
-	a.Sessions = s
 	return block(d, "sessions", map[string]value{
 		"lifetime": duration(&s.Lifetime), "max_lifetime": duration(&s.MaxLifetime), "per_user": number(&s.PerUser),
 	})
@@ -218,11 +225,10 @@ func (a *App) parseSessions(d *caddyfile.Dispenser) error {
 //	    registrations   <at once> <one more every>
 //	}
 func (a *App) parseLimits(d *caddyfile.Dispenser) error {
-	if a.Limits != nil {
-		return d.Err("limits is given twice")
+	l, err := once(d, "limits", &a.Limits)
+	if err != nil {
+		return err
 	}
-	l := new(Limits)
-	a.Limits = l
 	return block(d, "limits", map[string]value{
 		"free_guesses": number(&l.FreeGuesses), "delay": duration(&l.Delay, &l.MaxDelay),
 		"forget_after": duration(&l.ForgetAfter), "trust_for": duration(&l.TrustFor),
@@ -238,10 +244,9 @@ func (a *App) parseLimits(d *caddyfile.Dispenser) error {
 //	    only  <network or host...>
 //	}
 func (a *App) parseDirectories(d *caddyfile.Dispenser) error {
-	if a.Directories != nil {
-		return d.Err("directories is given twice")
+	places, err := once(d, "directories", &a.Directories)
+	if err != nil {
+		return err
 	}
-	places := new(Directories)
-	a.Directories = places
 	return block(d, "directories", map[string]value{"allow": texts(&places.Allow), "only": texts(&places.Only)})
 }

@@ -95,11 +95,10 @@ func from(ctx context.Context) tokens.From {
 //	    reset_validity        <duration>
 //	}
 func (a *App) parseMail(d *caddyfile.Dispenser) error {
-	if a.Mail != nil {
-		return d.Err("mail is given twice")
+	m, err := once(d, "mail", &a.Mail)
+	if err != nil {
+		return err
 	}
-	m := new(Mail)
-	a.Mail = m
 	if err := oneArgument(d, &m.Server); err != nil {
 		return err
 	}

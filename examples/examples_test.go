@@ -138,7 +138,7 @@ func TestQuickstartScript(t *testing.T) {
 	shell := bash(t)
 	for name, address := range map[string]func(t *testing.T) string{
 		"sqlite":   func(*testing.T) string { return "" },
-		"postgres": func(t *testing.T) string { t.Helper(); return storetest.NewDatabase(t, server(t), false) },
+		"postgres": func(t *testing.T) string { t.Helper(); return storetest.NewDatabase(t, storetest.Server(t), false) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			cmd := exec.CommandContext(t.Context(), shell, filepath.Join(gatewaytest.Repository(), "examples", "quickstart.sh"))
@@ -149,15 +149,6 @@ func TestQuickstartScript(t *testing.T) {
 			}
 		})
 	}
-}
-
-func server(t *testing.T) string {
-	t.Helper()
-	dsn := os.Getenv(storetest.Variable)
-	if dsn == "" {
-		t.Skip(storetest.Variable + " is not set")
-	}
-	return dsn
 }
 
 // daemon is a small daemon that answers with what it received. Its address is host:port.

@@ -135,11 +135,7 @@ func (h *Host) connectOperations() []rest.Operation {
 func (h *Host) ask(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 	authType := r.Param("auth_type")
 	state, _ := r.Query("state")
-	p, err := h.find(ctx, h.db, authType, state)
-	if err != nil {
-		return refusedPage(err)
-	}
-	service, err := h.destination(&p, authType)
+	p, service, err := h.authorization(ctx, authType, state)
 	if err != nil {
 		return refusedPage(err)
 	}
@@ -171,11 +167,7 @@ func (h *Host) agree(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 		subtle.ConstantTimeCompare([]byte(form.Get("token")), []byte(formToken(cookie, state))) != 1 {
 		return refusedPage(errNotAsked)
 	}
-	p, err := h.find(ctx, h.db, authType, state)
-	if err != nil {
-		return refusedPage(err)
-	}
-	service, err := h.destination(&p, authType)
+	p, service, err := h.authorization(ctx, authType, state)
 	if err != nil {
 		return refusedPage(err)
 	}
@@ -191,6 +183,16 @@ func (h *Host) agree(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 	return with(setCookie(name, cookie, int(pendingTime.Seconds())), rest.Reply{Header: http.Header{
 		"Location": {service.String()}, "Referrer-Policy": {"no-referrer"},
 	}}), nil
+}
+
+// authorization returns a pending authorization, and the address to which it leads.
+func (h *Host) authorization(ctx context.Context, authType, state string) (pending, *url.URL, error) {
+	p, err := h.find(ctx, h.db, authType, state)
+	if err != nil {
+		return p, nil, err
+	}
+	service, err := h.destination(&p, authType)
+	return p, service, err
 }
 
 // destination returns the external service's address.

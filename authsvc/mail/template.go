@@ -140,23 +140,20 @@ func broken(folder, name string, cause error) error {
 }
 
 func loadHTML(folder, name string) (*htmltemplate.Template, error) {
-	text, err := source(folder, name)
-	if err != nil {
-		return nil, err
-	}
-	t, err := htmltemplate.New(name).Parse(text)
-	if err != nil {
-		return nil, broken(folder, name, err)
-	}
-	return t, nil
+	return load(folder, name, htmltemplate.New(name).Parse)
 }
 
 func loadText(folder, name string) (*texttemplate.Template, error) {
+	return load(folder, name, texttemplate.New(name).Parse)
+}
+
+// load reads and parses a template.
+func load[T any](folder, name string, parse func(text string) (*T, error)) (*T, error) {
 	text, err := source(folder, name)
 	if err != nil {
 		return nil, err
 	}
-	t, err := texttemplate.New(name).Parse(text)
+	t, err := parse(text)
 	if err != nil {
 		return nil, broken(folder, name, err)
 	}

@@ -96,7 +96,7 @@ func TestCredentialsGoWithTheirPassword(t *testing.T) {
 func TestResetPasswordIsRefused(t *testing.T) {
 	p := gatewaytest.Start(t, gatewaytest.Settings{}).Ready(t)
 	p.Stop(t)
-	empty := storetest.NewDatabase(t, server(t), false)
+	empty := storetest.NewDatabase(t, storetest.Server(t), false)
 	nowhere := t.TempDir()
 	for _, tt := range []struct {
 		name, folder string

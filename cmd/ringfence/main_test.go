@@ -2,7 +2,6 @@ package main_test
 
 import (
 	"errors"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
@@ -40,16 +39,6 @@ func freePorts(t *testing.T) []string {
 	return []string{"RINGFENCE_HTTPS_PORT=" + gatewaytest.FreePort(t), "RINGFENCE_HELPERS_PORT=" + gatewaytest.FreePort(t)}
 }
 
-// server returns the address of the PostgreSQL server for tests.
-func server(t *testing.T) string {
-	t.Helper()
-	dsn := os.Getenv(storetest.Variable)
-	if dsn == "" {
-		t.Skip(storetest.Variable + " is not set")
-	}
-	return dsn
-}
-
 // private starts a PostgreSQL server of this test's own, to be stopped and killed.
 func private(t *testing.T) *pgserver.Server {
 	t.Helper()
@@ -77,7 +66,7 @@ var databases = map[string]func(t *testing.T) string{
 // emptyDatabase returns the address of an empty PostgreSQL database, and a connection to it.
 func emptyDatabase(t *testing.T) (string, store.DB) {
 	t.Helper()
-	address := storetest.NewDatabase(t, server(t), false)
+	address := storetest.NewDatabase(t, storetest.Server(t), false)
 	db, err := postgres.Open(t.Context(), address, postgres.Options{MaxConns: 2})
 	if err != nil {
 		t.Fatal(err)

@@ -165,7 +165,7 @@ func TestRefusedByPostgreSQL(t *testing.T) {
 		"no such database": func(u *url.URL) { u.Path = "/no_such_database" },
 	} {
 		t.Run(name, func(t *testing.T) {
-			u, err := url.Parse(server(t))
+			u, err := url.Parse(storetest.Server(t))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,6 +1,5 @@
 -- +goose Up
--- fold drops case and accents, whatever the database's locale is; it does what
--- store.Fold does, so that an index on fold(column) and Go code agree.
+-- fold drops case and accents, whatever the locale of the database. store.Fold does the same in Go.
 -- +goose StatementBegin
 CREATE FUNCTION fold(x text) RETURNS text
 	LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -24,16 +23,15 @@ END
 $fold$;
 -- +goose StatementEnd
 
--- now_utc is the database's clock, the same all through one statement.
+-- now_utc is the time at which the statement began, by the clock of the database.
 -- +goose StatementBegin
 CREATE FUNCTION now_utc() RETURNS timestamptz
 	LANGUAGE sql STABLE PARALLEL SAFE
 AS 'SELECT statement_timestamp()';
 -- +goose StatementEnd
 
--- index_search gives a table's search_text an index of trigrams, with which a search reads only the rows that it finds.
--- They come with PostgreSQL's contrib package; without it, or without the right to use it, a search reads all rows of the
--- tenant.
+-- index_search makes an index of trigrams on a table's search_text, so that a search reads only the rows that it finds. It needs
+-- the extension pg_trgm. Without pg_trgm, or without the right to create it, a search reads all rows of the tenant.
 -- +goose StatementBegin
 CREATE FUNCTION index_search(of text) RETURNS void
 	LANGUAGE plpgsql

@@ -53,7 +53,7 @@ CREATE TABLE auth_email (
 );
 CREATE INDEX auth_email_user ON auth_email (user_uuid);
 
--- A login, in its canonical form, belongs to one user, whether it is a username or an address.
+-- A username or an email address by which a user logs in, in its canonical form. It belongs to one user.
 CREATE TABLE auth_login (
     login      @text NOT NULL PRIMARY KEY,
     user_uuid  @uuid NOT NULL REFERENCES auth_user (uuid) ON DELETE CASCADE,
@@ -66,7 +66,7 @@ CREATE TABLE auth_policy (
     uuid           @uuid NOT NULL PRIMARY KEY,
     tenant_uuid    @uuid NOT NULL REFERENCES auth_tenant (uuid),
     name           @text NOT NULL,
-    name_key       @text NOT NULL, -- the name's canonical form, which is what must be unique
+    name_key       @text NOT NULL, -- the canonical form of the name, which must be unique
     slug           @text NOT NULL,
     slug_key       @text NOT NULL,
     description    @text,
@@ -81,7 +81,7 @@ CREATE TABLE auth_policy_access (
     access      @text NOT NULL,
     PRIMARY KEY (policy_uuid, access)
 );
--- The policies that allow everything, which are few: whoever stops being an administrator asks whether another is left.
+-- Finds the few policies that allow everything: somebody must remain an administrator.
 CREATE INDEX auth_policy_access_everything ON auth_policy_access (policy_uuid) WHERE access = '#';
 
 CREATE TABLE auth_user_policy (
@@ -91,8 +91,8 @@ CREATE TABLE auth_user_policy (
 );
 CREATE INDEX auth_user_policy_policy ON auth_user_policy (policy_uuid);
 
--- A refresh token, of which a user has one for each client. Its value is sealed, because a client that logs in again is
--- given the same one, and found by its digest.
+-- Refresh tokens. A user has one for each client. It is found by the digest of its value. The value is kept, sealed, because a
+-- client that logs in again gets the same one.
 CREATE TABLE auth_refresh_token (
     uuid        @uuid NOT NULL PRIMARY KEY,
     digest      @bytes NOT NULL UNIQUE,
@@ -106,9 +106,9 @@ CREATE TABLE auth_refresh_token (
     CONSTRAINT auth_refresh_token_client UNIQUE (user_uuid, client_id)
 );
 
--- A token and its session are one row: neither lives without the other.
+-- A token and its session are one row, and end together.
 CREATE TABLE auth_token (
-    digest       @bytes NOT NULL PRIMARY KEY, -- SHA-256 of the token, which itself is nowhere
+    digest       @bytes NOT NULL PRIMARY KEY, -- SHA-256 of the token, which is not stored
     session_uuid @uuid NOT NULL UNIQUE,
     user_uuid    @uuid NOT NULL REFERENCES auth_user (uuid) ON DELETE CASCADE,
     issued_at    @time NOT NULL,

@@ -44,7 +44,7 @@ CREATE TABLE confd_user (
         preprocess_subroutine, outgoing_caller_id, username, subscription_type)
 );
 CREATE UNIQUE INDEX confd_user_uuid ON confd_user (uuid);
-CREATE UNIQUE INDEX confd_user_email ON confd_user (lower(email)); -- in all tenants: an address leads to one user
+CREATE UNIQUE INDEX confd_user_email ON confd_user (lower(email)); -- unique in all tenants
 CREATE INDEX confd_user_address ON confd_user (email);
 CREATE UNIQUE INDEX confd_user_username ON confd_user (username);
 CREATE INDEX confd_user_lastname ON confd_user (tenant_uuid, fold(lastname), id);
@@ -71,7 +71,7 @@ CREATE TABLE confd_voicemail (
     accesstype      @text NOT NULL,
     search_text     @search(name, number, email, pager)
 );
--- A context belongs to one tenant, so what is unique in both is unique.
+-- A context belongs to one tenant, so these are unique in the context.
 CREATE UNIQUE INDEX confd_voicemail_number ON confd_voicemail (tenant_uuid, context, number);
 CREATE UNIQUE INDEX confd_voicemail_global ON confd_voicemail (tenant_uuid, context) WHERE accesstype = 'global';
 @search_index(confd_voicemail);

@@ -3,7 +3,7 @@ CREATE TABLE auth_group (
     uuid           @uuid NOT NULL PRIMARY KEY,
     tenant_uuid    @uuid NOT NULL REFERENCES auth_tenant (uuid),
     name           @text NOT NULL,
-    name_key       @text NOT NULL, -- the name's canonical form, which is what must be unique
+    name_key       @text NOT NULL, -- the canonical form of the name, which must be unique
     slug           @text NOT NULL,
     slug_key       @text NOT NULL,
     system_managed boolean NOT NULL,

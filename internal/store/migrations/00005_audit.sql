@@ -1,9 +1,9 @@
 -- +goose Up
--- Who changed what. Rows are added and never changed; nothing refers to what they name, which may be gone.
+-- Who changed what. Rows are only added. No foreign key refers to the objects that they name, which may be deleted.
 CREATE TABLE audit (
     id           @key,
     at           @time NOT NULL,
-    tenant_uuid  @uuid NOT NULL, -- the one that has the object: whoever may read the object may read the entry
+    tenant_uuid  @uuid NOT NULL, -- the tenant of the object
     actor_uuid   @uuid,          -- null: nobody was logged in
     session_uuid @uuid,
     request_id   @text NOT NULL,
@@ -11,7 +11,7 @@ CREATE TABLE audit (
     action       @text NOT NULL, -- the operation's id
     resource     @text NOT NULL,
     object       @text NOT NULL, -- its key
-    names        @text NOT NULL DEFAULT '', -- all that a path can have in its place, with where: " 0:17 0:1b4e28ba-... ", and " 0:17 1:5 " of two
+    names        @text NOT NULL DEFAULT '', -- every key of the object, and of a second one: " 0:17 0:1b4e28ba-... ", " 0:17 1:5 "
     before       @text,          -- JSON, without secrets
     after        @text
 );

@@ -1,5 +1,5 @@
 -- +goose Up
--- A tenant's directory.
+-- The LDAP directory of a tenant.
 CREATE TABLE auth_ldap_config (
     tenant_uuid          @uuid NOT NULL PRIMARY KEY REFERENCES auth_tenant (uuid) ON DELETE CASCADE,
     host                 @text NOT NULL,
@@ -14,11 +14,11 @@ CREATE TABLE auth_ldap_config (
     search_filters       @text
 );
 
--- Who a backend's entry is here. An entry is one user, and a user is one entry of a backend.
+-- Which user an entry of a backend is. A user has at most one entry in each backend.
 CREATE TABLE auth_identity (
     backend     @text NOT NULL,
-    realm       @text NOT NULL, -- the tenant whose directory has the entry; empty: the installation's
-    external_id @text NOT NULL, -- what the entry is called there for ever
+    realm       @text NOT NULL, -- the tenant of the directory; empty: a backend of the whole installation
+    external_id @text NOT NULL, -- the entry's permanent id in the backend
     user_uuid   @uuid NOT NULL REFERENCES auth_user (uuid) ON DELETE CASCADE,
     PRIMARY KEY (backend, realm, external_id),
     CONSTRAINT auth_identity_user UNIQUE (user_uuid, backend)

@@ -1,5 +1,5 @@
 -- +goose Up
--- The keys that what is sealed may need (package sealed). Their ids only: the keys themselves are nowhere in the database.
+-- The ids of the keys with which values are sealed (package sealed). The keys are not in the database.
 CREATE TABLE sealing_key (
     key_id @text NOT NULL PRIMARY KEY
 );
@@ -12,19 +12,19 @@ CREATE TABLE auth_external_config (
     PRIMARY KEY (tenant_uuid, auth_type)
 );
 
--- What a plugin keeps for a user.
+-- A user's credentials at an external service.
 CREATE TABLE auth_external (
     user_uuid      @uuid NOT NULL REFERENCES auth_user (uuid) ON DELETE CASCADE,
     auth_type      @text NOT NULL,
-    sealed         @bytes NOT NULL, -- never the same twice, so it tells whether the row has changed
-    renewing_until @time, -- a node renews the credentials; until then the others wait for it
+    sealed         @bytes NOT NULL, -- never the same twice, so it shows whether the row has changed
+    renewing_until @time, -- until then a node renews the credentials, and the others wait
     PRIMARY KEY (user_uuid, auth_type)
 );
 CREATE INDEX auth_external_type ON auth_external (auth_type, user_uuid);
 
--- Whom an external service has been asked to send back.
+-- Authorizations for which a user was sent to an external service.
 CREATE TABLE auth_external_pending (
-    digest     @bytes NOT NULL PRIMARY KEY, -- SHA-256 of the state, which itself is nowhere
+    digest     @bytes NOT NULL PRIMARY KEY, -- SHA-256 of the OAuth state, which is not stored
     user_uuid  @uuid NOT NULL REFERENCES auth_user (uuid) ON DELETE CASCADE,
     auth_type  @text NOT NULL,
     sealed     @bytes NOT NULL,

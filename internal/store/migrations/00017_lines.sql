@@ -6,7 +6,7 @@ CREATE TABLE confd_context (
     name                   @text NOT NULL UNIQUE,
     label                  @text NOT NULL,
     type                   @text NOT NULL,
-    user_ranges            @text NOT NULL, -- a JSON list, as the four after it
+    user_ranges            @text NOT NULL, -- a JSON list, like the next four columns
     group_ranges           @text NOT NULL,
     queue_ranges           @text NOT NULL,
     conference_room_ranges @text NOT NULL,
@@ -62,13 +62,13 @@ CREATE TABLE confd_endpoint_custom (
 );
 CREATE INDEX confd_endpoint_custom_tenant ON confd_endpoint_custom (tenant_uuid, id);
 
--- One endpoint of any kind for a line: one column for each kind, of which one is set.
+-- The endpoint of a line. Each kind of endpoint has a column, and one of them is set.
 CREATE TABLE confd_line_endpoint (
     line_id   bigint NOT NULL PRIMARY KEY REFERENCES confd_line (id) ON DELETE CASCADE,
     custom_id bigint UNIQUE REFERENCES confd_endpoint_custom (id) ON DELETE CASCADE
 );
 
--- What a line is called by its endpoint, of whichever kind.
+-- The protocol and the name of each line, from its endpoint.
 CREATE VIEW confd_line_protocol AS
     SELECT le.line_id, 'custom' AS protocol, e.interface AS name FROM confd_line_endpoint le JOIN confd_endpoint_custom e ON e.id = le.custom_id;
 
@@ -79,7 +79,7 @@ CREATE TABLE confd_line_extension (
 );
 CREATE INDEX confd_line_extension_extension ON confd_line_extension (extension_id);
 
--- The first row of a line is its main user's, the first position of a user their main line.
+-- The first row of a line has its main user. The lowest position of a user has the main line.
 CREATE TABLE confd_user_line (
     id       @key,
     user_id  bigint NOT NULL REFERENCES confd_user (id) ON DELETE CASCADE,
@@ -89,13 +89,14 @@ CREATE TABLE confd_user_line (
 );
 CREATE INDEX confd_user_line_line ON confd_user_line (line_id);
 
--- The lines that users have, with each of their numbers.
+-- The lines of users, with the extensions of the lines.
 CREATE VIEW confd_user_number AS
     SELECT ul.user_id, ul.position, l.provisioning_code, l.context, x.exten
     FROM confd_user_line ul JOIN confd_line l ON l.id = ul.line_id
         LEFT JOIN confd_line_extension lx ON lx.line_id = l.id LEFT JOIN confd_extension x ON x.id = lx.extension_id;
 
--- Where calls are sent to: a row for each slot of each owner, with a column for each kind of owner and of target, of which one each is set.
+-- Destinations of calls: a row for each slot of each owner. Each kind of owner and each kind of target has a column. In a row one
+-- owner is set, and one target or none.
 CREATE TABLE confd_destination (
     id           @key,
     of_user_id   bigint REFERENCES confd_user (id) ON DELETE CASCADE,

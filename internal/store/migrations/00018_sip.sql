@@ -19,7 +19,7 @@ CREATE TABLE confd_endpoint_sip_template (
     registration_section_options               @text NOT NULL,
     registration_outbound_auth_section_options @text NOT NULL,
     outbound_auth_section_options              @text NOT NULL,
-    transport_uuid                             @uuid REFERENCES confd_sip_transport (uuid) ON DELETE SET NULL, -- an operation refuses it, or gives another
+    transport_uuid                             @uuid REFERENCES confd_sip_transport (uuid) ON DELETE SET NULL, -- a DELETE with a fallback sets another
     asterisk_id                                @text,
     search_text                                @search(name, asterisk_id, label)
 );
@@ -39,7 +39,7 @@ CREATE TABLE confd_endpoint_sip (
     registration_section_options               @text NOT NULL,
     registration_outbound_auth_section_options @text NOT NULL,
     outbound_auth_section_options              @text NOT NULL,
-    transport_uuid                             @uuid REFERENCES confd_sip_transport (uuid) ON DELETE SET NULL, -- an operation refuses it, or gives another
+    transport_uuid                             @uuid REFERENCES confd_sip_transport (uuid) ON DELETE SET NULL, -- a DELETE with a fallback sets another
     asterisk_id                                @text,
     search_text                                @search(name, asterisk_id, label)
 );
@@ -47,7 +47,7 @@ CREATE TABLE confd_endpoint_sip (
 CREATE INDEX confd_endpoint_sip_label ON confd_endpoint_sip (tenant_uuid, fold(label), uuid);
 CREATE INDEX confd_endpoint_sip_transport ON confd_endpoint_sip (transport_uuid);
 
--- One name for one section of the telephone system, of whichever kind: of the columns that refer to it one is set.
+-- Names of sections in the SIP configuration, unique across endpoints, templates and transports. One of the references is set.
 CREATE TABLE confd_sip_name (
     name           @text NOT NULL PRIMARY KEY,
     endpoint_uuid  @uuid UNIQUE REFERENCES confd_endpoint_sip (uuid) ON DELETE CASCADE,
@@ -55,7 +55,7 @@ CREATE TABLE confd_sip_name (
     transport_uuid @uuid UNIQUE REFERENCES confd_sip_transport (uuid) ON DELETE CASCADE
 );
 
--- What an endpoint takes its options from, and what a template does, the first first.
+-- The templates from which endpoints, and templates, take options, in order.
 CREATE TABLE confd_endpoint_sip_parent (
     endpoint_uuid @uuid NOT NULL REFERENCES confd_endpoint_sip (uuid) ON DELETE CASCADE,
     template_uuid @uuid NOT NULL REFERENCES confd_endpoint_sip_template (uuid) ON DELETE CASCADE,

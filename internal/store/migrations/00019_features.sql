@@ -18,7 +18,7 @@ CREATE TABLE confd_registrar (
 );
 @search_index(confd_registrar);
 
--- Lines name it when they name none. The telephone system is on the same machine until somebody says otherwise.
+-- The registrar of lines that name none. By default the telephone system runs on the same machine.
 INSERT INTO confd_registrar (id, deletable, name, main_host, proxy_main_host) VALUES ('default', false, 'default', '127.0.0.1', '127.0.0.1');
 
 CREATE TABLE confd_extension_feature (

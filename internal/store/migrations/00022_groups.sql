@@ -37,7 +37,7 @@ CREATE TABLE confd_group_user (
 );
 CREATE INDEX confd_group_user_user ON confd_group_user (user_id);
 
--- Numbers that a group rings beside its users. Nobody need have them.
+-- Numbers that a group rings besides its users. They need not exist as extensions.
 CREATE TABLE confd_group_number (
     group_uuid @uuid NOT NULL REFERENCES confd_group (uuid) ON DELETE CASCADE,
     exten      @text NOT NULL,
@@ -51,6 +51,6 @@ ALTER TABLE confd_destination ADD COLUMN group_id bigint REFERENCES confd_group 
 CREATE UNIQUE INDEX confd_destination_of_group ON confd_destination (of_group_uuid, slot);
 CREATE INDEX confd_destination_group ON confd_destination (group_id);
 
--- The incalls that lead to groups: a destination names its group by the id.
+-- The incalls that lead to groups. A destination names its group by the id.
 CREATE VIEW confd_group_incall AS
     SELECT g.uuid AS group_uuid, d.of_incall_id FROM confd_destination d JOIN confd_group g ON g.id = d.group_id;

@@ -26,7 +26,7 @@ CREATE TABLE confd_moh (
 @search_index(confd_moh);
 CREATE INDEX confd_moh_label ON confd_moh (tenant_uuid, fold(label), uuid);
 
--- Who names a music on hold loses the name when it is deleted.
+-- A user or a group loses its music on hold when that is deleted.
 CREATE INDEX confd_user_moh ON confd_user (music_on_hold);
 CREATE INDEX confd_group_moh ON confd_group (music_on_hold);
 ALTER TABLE confd_destination ADD COLUMN moh_uuid @uuid REFERENCES confd_moh (uuid) ON DELETE SET NULL;

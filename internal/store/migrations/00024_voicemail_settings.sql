@@ -1,5 +1,5 @@
 -- +goose Up
--- What is one of an installation is the master tenant's.
+-- The settings of the whole installation belong to the master tenant.
 CREATE TABLE confd_voicemail_general (
     tenant_uuid @uuid NOT NULL PRIMARY KEY REFERENCES auth_tenant (uuid) ON DELETE CASCADE,
     options     @text NOT NULL -- a JSON object

@@ -1,5 +1,5 @@
 -- +goose Up
--- What is of a user is the private template of their own keys; the others may be given to any number of users.
+-- A template with a user_id holds that user's own keys. Any number of users can have one of the others.
 CREATE TABLE confd_func_key_template (
     id          @key,
     tenant_uuid @uuid NOT NULL REFERENCES auth_tenant (uuid),
@@ -10,11 +10,11 @@ CREATE TABLE confd_func_key_template (
 @search_index(confd_func_key_template);
 CREATE INDEX confd_func_key_template_name ON confd_func_key_template (tenant_uuid, fold(name), id);
 
--- A key goes with its template, and with what it leads to.
+-- A key is deleted with its template, and with its destination's target.
 CREATE TABLE confd_func_key (
     id          @key,
     template_id bigint NOT NULL REFERENCES confd_func_key_template (id) ON DELETE CASCADE,
-    place       bigint NOT NULL CHECK (place >= 1), -- on the telephone
+    place       bigint NOT NULL CHECK (place >= 1), -- its position on the telephone
     blf         boolean NOT NULL,
     label       @text,
     type        @text NOT NULL,

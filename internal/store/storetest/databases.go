@@ -89,11 +89,17 @@ func Postgres(tb testing.TB) store.DB {
 // PostgresDSN returns the address of a fresh migrated database; see [Postgres].
 func PostgresDSN(tb testing.TB) string {
 	tb.Helper()
-	server := os.Getenv(Variable)
-	if server == "" {
+	return NewDatabase(tb, Server(tb), true)
+}
+
+// Server returns the address of the PostgreSQL server for tests. Without one it skips the test.
+func Server(tb testing.TB) string {
+	tb.Helper()
+	address := os.Getenv(Variable)
+	if address == "" {
 		tb.Skip(Variable + " is not set")
 	}
-	return NewDatabase(tb, server, true)
+	return address
 }
 
 // NewDatabase creates a database on a server, migrated or empty, and returns its address. It is named after the test, and
