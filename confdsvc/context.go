@@ -100,7 +100,7 @@ func includesNotItself(_ context.Context, _ store.Conn, list *crud.Listing[Conte
 }
 
 // contextUse keeps a context from being deleted while rows of a table name it in their column `context`.
-type contextUse struct{ said, table string }
+type contextUse struct{ title, table string }
 
 var contextUses = []contextUse{{"Extension", "confd_extension"}, {"Voicemail", "confd_voicemail"}}
 
@@ -111,7 +111,7 @@ func contextIsUnused(ctx context.Context, c store.Conn, change *crud.Change[Cont
 			return err
 		}
 		if len(used) > 0 {
-			return style.Associated("Context", use.said, "context_id", change.Old.ID, strings.ToLower(use.said)+"_id", used[0])
+			return style.Associated("Context", use.title, "context_id", change.Old.ID, strings.ToLower(use.title)+"_id", used[0])
 		}
 	}
 	return nil

@@ -59,7 +59,7 @@ func declareEndpointsSIP(e *crud.Engine) {
 		},
 		RightShows:  []crud.Show{crud.One(func(x *EndpointSIP) **EndpointLine { return &x.Line })},
 		LeftDeleted: crud.Cascade,
-		MayEnd:      lineCanLoseEndpoint[EndpointSIP],
+		MayEnd:      lineCanLoseEndpoint[EndpointSIP](e),
 	}.On(e)
 	crud.Nest[Line, EndpointSIP]{Name: "endpoint_sip", Stays: true, Complete: dialsInContext}.On(e)
 }

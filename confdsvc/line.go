@@ -131,29 +131,3 @@ func checkLine(ctx context.Context, c store.Conn, change *crud.Change[Line]) err
 	}
 	return apierr.New(apierr.Invalid, "Cannot set caller id if no endpoint associated")
 }
-
-func hasEndpoint(ctx context.Context, c store.Conn, lineID int64) (bool, error) {
-	n, err := store.Get[int](ctx, c, `SELECT count(*) FROM confd_line_endpoint WHERE line_id = $1`, lineID)
-	return n > 0, err
-}
-
-// needsEndpoint refuses a line without an endpoint.
-func needsEndpoint(ctx context.Context, c store.Conn, lineID int64) error {
-	has, err := hasEndpoint(ctx, c, lineID)
-	if err == nil && !has {
-		err = style.NotAssociated("Line", "Endpoint", "line_id", lineID)
-	}
-	return err
-}
-
-func extensionLineHasEndpoint(ctx context.Context, c store.Conn, pair *crud.Pair[Line, Extension]) error {
-	return needsEndpoint(ctx, c, pair.Left.ID)
-}
-
-// lineCanLoseEndpoint refuses to take the endpoint from a line that has a user or a number.
-func lineCanLoseEndpoint[E any](ctx context.Context, c store.Conn, pair *crud.Pair[Line, E]) error {
-	if err := refuseLinked(ctx, c, "Line", "User", "line_id", pair.Left.ID, "confd_user_line", "user_id"); err != nil {
-		return err
-	}
-	return refuseLinked(ctx, c, "Line", "Extension", "line_id", pair.Left.ID, "confd_line_extension", "extension_id")
-}

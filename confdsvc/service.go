@@ -115,15 +115,6 @@ func statusOperations(installation func() string) []rest.Operation {
 	}
 }
 
-// refuseLinked refuses because a joining table has a row of an object.
-func refuseLinked(ctx context.Context, c store.Conn, one, other, column string, id int64, joining, otherColumn string) error {
-	linked, err := store.Select[int64](ctx, c, "SELECT "+otherColumn+" FROM "+joining+" WHERE "+column+" = $1 LIMIT 1", id)
-	if err != nil || len(linked) == 0 {
-		return err
-	}
-	return style.Associated(one, other, column, id, otherColumn, linked[0])
-}
-
 // storedf refuses because of stored data, in the words that existing clients know.
 func storedf(format string, args ...any) error {
 	e := apierr.New(apierr.Invalid, format, args...)

@@ -161,12 +161,12 @@ func (kind sipKind) save(ctx context.Context, c store.Conn, s *SIPSections) erro
 	return kind.saveParents(ctx, c, s)
 }
 
-// nameSection stores the name of a section, and refuses a name that another section of any kind has. said is its name in
+// nameSection stores the name of a section, and refuses a name that another section of any kind has. title is its name in
 // refusals, and column the one that refers to it.
-func nameSection(ctx context.Context, c store.Conn, said, column, sectionUUID, name string) error {
+func nameSection(ctx context.Context, c store.Conn, title, column, sectionUUID, name string) error {
 	_, err := c.Exec(ctx, "INSERT INTO confd_sip_name (name, "+column+") VALUES ($1, $2) ON CONFLICT ("+column+") DO UPDATE SET name = excluded.name", name, sectionUUID)
 	if store.IsConstraint(err, store.Unique) {
-		return storedf("%s already exists ('name': '%s')", said, name)
+		return storedf("%s already exists ('name': '%s')", title, name)
 	}
 	return err
 }

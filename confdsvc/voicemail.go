@@ -74,7 +74,7 @@ func declareVoicemails(e *crud.Engine) {
 			if err := refuseUnknownZone(ctx, c, zones, change); err != nil {
 				return err
 			}
-			return validateVoicemail(ctx, c, change)
+			return validateVoicemail(ctx, c, e, change)
 		},
 	})
 	crud.Link[User, Voicemail]{
@@ -96,7 +96,7 @@ func voicemailIsPersonal(_ context.Context, _ store.Conn, pair *crud.Pair[User, 
 }
 
 // validateVoicemail runs the checks that concern several fields.
-func validateVoicemail(ctx context.Context, c store.Conn, change *crud.Change[Voicemail]) error {
+func validateVoicemail(ctx context.Context, c store.Conn, e *crud.Engine, change *crud.Change[Voicemail]) error {
 	v := change.New
 	if v.DeleteMessages && (v.Email == nil || *v.Email == "" || v.AttachAudio == nil || !*v.AttachAudio) {
 		return apierr.InvalidField("delete_messages", "depends", "Needs email and attach_audio: messages would be lost")
@@ -112,5 +112,5 @@ func validateVoicemail(ctx context.Context, c store.Conn, change *crud.Change[Vo
 	if others > 0 {
 		return style.NotPermitted("There can be only one global voicemail per context.")
 	}
-	return refuseLinked(ctx, c, "Voicemail", "User", "voicemail_id", v.ID, "confd_user_voicemail", "user_id")
+	return crud.RefuseLinked[User](ctx, c, e, v)
 }

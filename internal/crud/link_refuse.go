@@ -3,6 +3,7 @@ package crud
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -107,16 +108,38 @@ func pairs(keys []any) string {
 	return strings.Join(parts, ", ")
 }
 
+// RefuseLinked refuses if an object is linked with any object of type P: "Line is associated with a User ('line_id': 1, ...)". A
+// link of the two types is declared, in either direction.
+func RefuseLinked[P, O any](ctx context.Context, c store.Conn, e *Engine, o *O) error {
+	of, other := reflect.TypeFor[O](), reflect.TypeFor[P]()
+	type sided interface {
+		near() *side
+		far() *side
+	}
+	if j, ok := e.links[[2]reflect.Type{of, other}].(sided); ok {
+		return refuseLinked(ctx, c, e.Style, Of[O](e), Of[P](e).title(), j.near(), j.far(), o)
+	}
+	j, ok := e.links[[2]reflect.Type{other, of}].(sided)
+	if !ok {
+		return fmt.Errorf("no link of %s and %s is declared", of, other)
+	}
+	return refuseLinked(ctx, c, e.Style, Of[O](e), Of[P](e).title(), j.far(), j.near(), o)
+}
+
+func refuseLinked[O any](ctx context.Context, c store.Conn, style Style, of *Collection[O], other string, near, far *side, o *O) error {
+	linked, err := held(ctx, c, near.joining, near, far, of.Key(o), nil)
+	if err != nil || linked == nil {
+		return err
+	}
+	return style.Associated(of.title(), other, near.column, of.Key(o), far.column, linked)
+}
+
 // guard makes a collection check a link when one of its objects is deleted.
 func guard[O, P any](of *Collection[O], other *Collection[P], d Deletion, e *Engine, joining string, one, far *side) {
 	switch d {
 	case Refuse:
 		of.guards = append(of.guards, func(ctx context.Context, c store.Conn, change *Change[O]) error {
-			linked, err := held(ctx, c, joining, one, far, of.Key(change.Old), nil)
-			if err != nil || linked == nil {
-				return err
-			}
-			return e.Style.Associated(of.title(), other.title(), one.column, of.Key(change.Old), far.column, linked)
+			return refuseLinked(ctx, c, e.Style, of, other.title(), one, far, change.Old)
 		})
 	case Cascade:
 		of.guards = append(of.guards, func(ctx context.Context, c store.Conn, change *Change[O]) error {

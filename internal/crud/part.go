@@ -99,13 +99,8 @@ func (p Part[T, P]) read(k *Collection[T], names *rest.Schema) rest.Handler {
 		}
 		var o *T
 		err = k.engine.DB.InReadTx(ctx, func(ctx context.Context, c store.Conn) error {
-			if o, err = k.row(ctx, c, scope, r.Param(k.Param)); err != nil {
-				return err
-			}
-			if err := refuseDenied(r, k.aliases(o)); err != nil {
-				return err
-			}
-			return k.own(ctx, c, []*T{o})
+			o, err = k.NamedIn(ctx, c, r, scope)
+			return err
 		})
 		if err != nil {
 			return rest.Reply{}, err

@@ -372,13 +372,7 @@ func (k *Collection[T]) load(ctx context.Context, c store.Conn, change *Change[T
 	if err := k.mayWrite(ctx, c, change.Tenant); err != nil {
 		return err
 	}
-	if change.Old, err = k.row(ctx, c, change.Tenant, change.Request.Param(k.Param)); err != nil {
-		return err
-	}
-	if err := refuseDenied(change.Request, k.aliases(change.Old)); err != nil {
-		return err
-	}
-	if err := k.own(ctx, c, []*T{change.Old}); err != nil {
+	if change.Old, err = k.NamedIn(ctx, c, change.Request, change.Tenant); err != nil {
 		return err
 	}
 	if len(change.Request.HTTP.Header.Values("If-Match")) == 0 && !k.engine.Style.UpdateReply {

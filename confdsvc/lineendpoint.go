@@ -1,0 +1,36 @@
+package confdsvc
+
+import (
+	"context"
+
+	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+func hasEndpoint(ctx context.Context, c store.Conn, lineID int64) (bool, error) {
+	n, err := store.Get[int](ctx, c, `SELECT count(*) FROM confd_line_endpoint WHERE line_id = $1`, lineID)
+	return n > 0, err
+}
+
+// needsEndpoint refuses a line without an endpoint.
+func needsEndpoint(ctx context.Context, c store.Conn, lineID int64) error {
+	has, err := hasEndpoint(ctx, c, lineID)
+	if err == nil && !has {
+		err = style.NotAssociated("Line", "Endpoint", "line_id", lineID)
+	}
+	return err
+}
+
+func extensionLineHasEndpoint(ctx context.Context, c store.Conn, pair *crud.Pair[Line, Extension]) error {
+	return needsEndpoint(ctx, c, pair.Left.ID)
+}
+
+// lineCanLoseEndpoint refuses to take the endpoint from a line that has a user or an extension.
+func lineCanLoseEndpoint[E any](e *crud.Engine) crud.Check[Line, E] {
+	return func(ctx context.Context, c store.Conn, pair *crud.Pair[Line, E]) error {
+		if err := crud.RefuseLinked[User](ctx, c, e, pair.Left); err != nil {
+			return err
+		}
+		return crud.RefuseLinked[Extension](ctx, c, e, pair.Left)
+	}
+}
