@@ -14,7 +14,7 @@
 //	name.go           when two names are one name
 //	email.go          a user's addresses; email_confirm.go who confirms them, email_link.go the links in mails
 //	password_*.go     a new password: change.go with the old one, reset.go with a mail
-//	errands.go        what is done after the answer
+//	background.go     work after the response
 //
 //	delegate.go       who may hand out, take away and act on what; administrator.go that somebody always may
 //	voucher.go        what lets somebody in as a user, and who vouches for it

@@ -87,7 +87,7 @@ func (s *Service) requestReset(ctx context.Context, r *rest.Request) (rest.Reply
 	if err := s.throttle.Spend(ctx, throttle.KeyOf("resets from", s.clientNetwork(r.HTTP)), limits.MailRequests); err != nil {
 		return rest.Reply{}, err
 	}
-	if !s.errands.start(func(ctx context.Context) { s.sendReset(ctx, w[0]) }) {
+	if !s.background.start(func(ctx context.Context) { s.sendReset(ctx, w[0]) }) {
 		slog.WarnContext(ctx, "too many mails wait to be sent; a password reset was dropped")
 	}
 	return rest.Reply{}, nil

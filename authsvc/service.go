@@ -74,7 +74,7 @@ type Service struct {
 	config           nodeConfig
 	settings         atomic.Pointer[Settings]
 	clientIP         func(*http.Request) string
-	errands          *errands
+	background       *background
 	kept             keptCredentials
 }
 
@@ -88,7 +88,7 @@ func New(o Options) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Service{db: o.DB, hasher: h, throttle: throttle.New(o.DB), sealer: o.Sealer, acls: new(tokens.ACLs), clientIP: o.ClientIP, errands: newErrands(), directoryTimeout: ldap.Timeout, secrets: tokens.NewRation(secretsPerSecond)}
+	s := &Service{db: o.DB, hasher: h, throttle: throttle.New(o.DB), sealer: o.Sealer, acls: new(tokens.ACLs), clientIP: o.ClientIP, background: newBackground(), directoryTimeout: ldap.Timeout, secrets: tokens.NewRation(secretsPerSecond)}
 	if err := s.UseSettings(o.Settings); err != nil {
 		return nil, err
 	}

@@ -126,7 +126,7 @@ func (s *Service) UseSettings(settings Settings) error {
 }
 
 // Close waits for the mails that are being sent, at most a few seconds. The database must be open until then.
-func (s *Service) Close() { s.errands.close() }
+func (s *Service) Close() { s.background.close() }
 
 // clientNetwork returns the network that the request comes from.
 func (s *Service) clientNetwork(r *http.Request) string {

@@ -20,5 +20,5 @@
 //     fold(column) LIKE fold($1) ESCAPE '\', and order by fold(column).
 //   - count(*) OVER () returns no row on a page past the last: count separately.
 //   - InTx is serializable on both, and ends with the first statement that
-//     fails: use ON CONFLICT, not an expected error.
+//     fails: use ON CONFLICT, not an expected error, or [Attempt].
 package store

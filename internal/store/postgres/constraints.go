@@ -27,9 +27,9 @@ type catalog struct {
 
 const catalogTimeout = 3 * time.Second
 
-// tell adds the table and the columns to a broken constraint. If the server does not respond, the columns stay empty, and the
+// addColumns adds the table and the columns to a broken constraint. If the server does not respond, the columns stay empty, and the
 // next broken constraint asks again.
-func (db *DB) tell(ctx context.Context, broken *store.ConstraintError) {
+func (db *DB) addColumns(ctx context.Context, broken *store.ConstraintError) {
 	var pg *pgconn.PgError
 	if !errors.As(broken, &pg) {
 		return

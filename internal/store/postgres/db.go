@@ -220,7 +220,7 @@ func (db *DB) failed(ctx context.Context, began time.Time, err error) error {
 	}
 	err = translate(ctx, err)
 	if broken, ok := errors.AsType[*store.ConstraintError](err); ok {
-		db.tell(ctx, broken)
+		db.addColumns(ctx, broken)
 	}
 	return err
 }

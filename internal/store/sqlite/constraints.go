@@ -11,9 +11,9 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// tell translates the error of a statement, and adds the table and the columns to a broken constraint. It asks on the connection
+// addColumns translates the error of a statement, and adds the table and the columns to a broken constraint. It asks on the connection
 // of the statement: no other one may be free, or see the same tables.
-func (db *DB) tell(ctx context.Context, on session, err error) error {
+func (db *DB) addColumns(ctx context.Context, on session, err error) error {
 	if _, done := errors.AsType[*store.ConstraintError](err); done {
 		return err
 	}

@@ -71,7 +71,7 @@ func (db *DB) Query(ctx context.Context, text string, args ...any) (store.Rows, 
 		return nil, err
 	}
 	found, err := conn.QueryContext(ctx, text, args...)
-	return wrap(found, err, func(err error) error { return db.tell(ctx, conn, err) }, conn.Close)
+	return wrap(found, err, func(err error) error { return db.addColumns(ctx, conn, err) }, conn.Close)
 }
 
 // Exec runs a statement on the writer and returns how many rows it touched.

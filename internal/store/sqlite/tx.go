@@ -47,7 +47,7 @@ func (t *tx) check(args []any) ([]any, error) {
 }
 
 func (t *tx) fail(err error) error {
-	err = t.db.tell(t.ctx, t.tx, err)
+	err = t.db.addColumns(t.ctx, t.tx, err)
 	if t.broken == nil {
 		t.broken = err
 	}
@@ -63,7 +63,7 @@ type session interface {
 func (db *DB) touched(ctx context.Context, on session, text string, args []any) (int64, error) {
 	result, err := on.ExecContext(ctx, text, args...)
 	if err != nil {
-		return 0, db.tell(ctx, on, err)
+		return 0, db.addColumns(ctx, on, err)
 	}
 	return result.RowsAffected()
 }
