@@ -232,7 +232,7 @@ func writeLogins(ctx context.Context, c store.Conn, user string) error {
 		}
 		mine = key
 	}
-	emails, err := store.Select[Email](ctx, c, `SELECT uuid, user_uuid, address, main, confirmed FROM auth_email WHERE user_uuid = $1`, user)
+	emails, err := emailsOf(ctx, c, user)
 	if err != nil {
 		return err
 	}
