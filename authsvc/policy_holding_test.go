@@ -141,11 +141,11 @@ type asked struct {
 	args []any
 }
 
-// watch records the queries about what users hold.
+// watch records the queries about what users hold. Statements that write are none.
 type watch struct{ asked []asked }
 
 func (w *watch) see(sql string, args []any) {
-	if strings.Contains(sql, "auth_user_policy") {
+	if strings.HasPrefix(strings.TrimSpace(sql), "SELECT") && strings.Contains(sql, "auth_user_policy") {
 		w.asked = append(w.asked, asked{sql, args})
 	}
 }

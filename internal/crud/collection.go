@@ -179,7 +179,7 @@ func (k *Collection[T]) columnsAs(item []column, joining string) string {
 	for _, c := range item {
 		of := joining
 		if own, ok := k.byName[c.name]; ok && !c.joining {
-			of = k.Table
+			of = k.alias()
 			if own.virtual {
 				out = append(out, ", "+own.name+` AS "item.`+c.scan+`"`...)
 				continue
