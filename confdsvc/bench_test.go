@@ -74,7 +74,7 @@ func BenchmarkCreateUser(b *testing.B) {
 func BenchmarkCreateNestedUser(b *testing.B) {
 	databases(b, func(b *testing.B, db store.DB) {
 		statements := new(atomic.Int64)
-		w := newWorld(b, watched{db, func(string, []any) { statements.Add(1) }})
+		w := newWorld(b, storetest.Watch(db, func(string, []any) { statements.Add(1) }))
 		c := w.as(b, "a")
 		in := withRanges(c, "internal", object{"user_ranges": []object{{"start": "1000000", "end": "1999999"}}})
 		var n atomic.Int64
