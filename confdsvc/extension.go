@@ -43,7 +43,7 @@ func init() { resources = append(resources, declareExtensions) }
 func declareExtensions(e *crud.Engine) {
 	columns := []string{"exten", "context", "type"}
 	crud.Collect(e, crud.Resource[Extension]{
-		Path: "extensions", Singular: "extension", Param: "extension_id", Table: "confd_extension", Keys: []string{"id"},
+		Path: "extensions", Singular: "extension", Param: "extension_id", Table: "confd_extension", Counted: true, Keys: []string{"id"},
 		Order: columns, Search: columns, Filters: columns,
 		Virtual: map[string]string{"type": "SELECT c.type FROM confd_context c WHERE c.name = confd_extension.context"},
 		Prepare: enableExtension, Validate: checkExtension, Guard: extensionIsFree,

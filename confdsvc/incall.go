@@ -57,7 +57,7 @@ var incallDestination = destinationOwner[Incall]{
 func declareIncalls(e *crud.Engine) {
 	columns := []string{"exten", "preprocess_subroutine", "greeting_sound", "description", "user_id"}
 	crud.Collect(e, crud.Resource[Incall]{
-		Path: "incalls", Singular: "incall", Param: "incall_id", Table: "confd_incall", Keys: []string{"id"},
+		Path: "incalls", Singular: "incall", Param: "incall_id", Table: "confd_incall", Counted: true, Keys: []string{"id"},
 		Order: columns, Filters: columns, SearchText: "search_text",
 		Virtual: map[string]string{
 			"exten": `SELECT x.exten FROM confd_incall_extension ix JOIN confd_extension x ON x.id = ix.extension_id

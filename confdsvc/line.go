@@ -62,7 +62,7 @@ func declareLines(e *crud.Engine) {
 		"caller_id_name", "caller_id_num", "exten",
 	}
 	crud.Collect(e, crud.Resource[Line]{
-		Path: "lines", Singular: "line", Param: "line_id", Table: "confd_line", Keys: []string{"id"},
+		Path: "lines", Singular: "line", Param: "line_id", Table: "confd_line", Counted: true, Keys: []string{"id"},
 		Order: columns, Filters: columns, Search: columns,
 		Virtual: map[string]string{
 			"name": ofEndpoint("name"), "protocol": ofEndpoint("protocol"), "device_id": missing, "device_slot": "position",

@@ -105,7 +105,7 @@ func declareUsers(e *crud.Engine) {
 		"provisioning_code", "exten", "extension", "context", "username", "enabled", "subscription_type",
 	}
 	crud.Collect(e, crud.Resource[User]{
-		Path: "users", Singular: "user", Param: "user_id", Table: "confd_user", Keys: []string{"id", "uuid"},
+		Path: "users", Singular: "user", Param: "user_id", Table: "confd_user", Counted: true, Keys: []string{"id", "uuid"},
 		Order: columns, Filters: columns,
 		SearchText: "search_text",
 		// Conditions on other tables start from those tables: an expression for each row would be evaluated for every user.

@@ -67,7 +67,7 @@ func declareVoicemails(e *crud.Engine) {
 	zones := declareZoneMessages(e)
 	columns := []string{"number", "name", "email", "context", "language", "timezone", "pager", "accesstype"}
 	crud.Collect(e, crud.Resource[Voicemail]{
-		Path: "voicemails", Singular: "voicemail", Param: "voicemail_id", Table: "confd_voicemail", Keys: []string{"id"},
+		Path: "voicemails", Singular: "voicemail", Param: "voicemail_id", Table: "confd_voicemail", Counted: true, Keys: []string{"id"},
 		Order: columns, Filters: columns,
 		SearchText: "search_text",
 		Validate: func(ctx context.Context, c store.Conn, change *crud.Change[Voicemail]) error {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"sync/atomic"
 
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/rest"
@@ -36,6 +37,8 @@ type Engine struct {
 	declared    []func() []rest.Operation
 	// derived are the operations of the declarations; added are the others.
 	derived, added []rest.Operation
+	// uncounted is how many changes of counted collections there were since the last AddUp.
+	uncounted atomic.Int64
 }
 
 // Event is one committed change: an object, or its links, were created, changed or deleted.
@@ -106,6 +109,7 @@ func (e *Engine) begin(ctx context.Context, r *rest.Request) (scope string, sent
 type transaction struct {
 	committed []func()
 	events    []Event
+	counted   int // how many changes of counted collections it makes
 }
 
 type transactionKey struct{}
@@ -127,6 +131,7 @@ func (e *Engine) InTx(ctx context.Context, fn func(ctx context.Context, c store.
 	if e.Notify != nil && len(tx.events) > 0 {
 		e.Notify(tx.events)
 	}
+	e.addUp(ctx, tx.counted)
 	return nil
 }
 

@@ -180,7 +180,11 @@ func (k *Collection[T]) findKeys(ctx context.Context, c store.Conn, where string
 	return found, nil, err
 }
 
+// count returns how many rows match. How many there are in all is known, if the collection is counted.
 func (k *Collection[T]) count(ctx context.Context, c store.Conn, where string, args arguments) (int, error) {
+	if k.Counted && (where == k.inScope(false, "$1") || where == k.inScope(true, "$1")) {
+		return store.Get[int](ctx, c, "SELECT CAST(coalesce(sum(n), 0) AS bigint) FROM row_count WHERE table_name = '"+k.Table+"' AND "+where, args.values...)
+	}
 	return store.Get[int](ctx, c, "SELECT count(*) FROM "+k.Table+" WHERE "+where, args.values...)
 }
 

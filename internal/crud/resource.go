@@ -74,6 +74,9 @@ type Resource[T any] struct {
 	Found []string
 	// Shared is a further condition under which a row can be read from outside its tenant; %s is the scope's placeholder.
 	Shared string
+	// Counted says that the migration counts the table's rows, with @counted: the total of a list is then known without reading
+	// them. It is for objects that belong to one tenant, of which a tenant may have very many.
+	Counted bool
 	// Readable returns a further condition for the rows that a request may read, and adds its arguments; nil means no condition.
 	Readable func(r *rest.Request, add func(value any) (placeholder string)) string
 

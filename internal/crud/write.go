@@ -120,6 +120,7 @@ func (k *Collection[T]) insertRow(ctx context.Context, c store.Conn, change *Cha
 		return err
 	}
 	k.copyColumns(change.New, &stored)
+	k.counted(ctx)
 	return nil
 }
 
@@ -473,6 +474,7 @@ func (k *Collection[T]) erase(ctx context.Context, c store.Conn, change *Change[
 	if _, err := c.Exec(ctx, "DELETE FROM "+k.Table+" WHERE "+k.itself(change.Old, args), args.values...); err != nil {
 		return err
 	}
+	k.counted(ctx)
 	return k.conclude(ctx, c, change)
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/ringfence/ringfence/internal/crud"
 	"github.com/ringfence/ringfence/internal/store"
 )
 
@@ -49,6 +50,9 @@ func Add(ctx context.Context, db store.DB, tenant string) error {
 		if _, err := db.Exec(ctx, sql, first); err != nil {
 			return fmt.Errorf("giving users lines: %w", err)
 		}
+	}
+	if err := crud.AddUp(ctx, db); err != nil {
+		return fmt.Errorf("adding up their number: %w", err)
 	}
 	if _, err := db.Exec(ctx, refresh); err != nil {
 		return fmt.Errorf("counting what the tables have: %w", err)

@@ -34,6 +34,8 @@ func render(text, engine string) (string, error) {
 			return searched(m[2], engine)
 		case m[1] == "search_index" && m[2] != "":
 			return pick(engine, "SELECT index_search('"+m[2]+"')", "SELECT 'a search reads all rows of the tenant'")
+		case m[1] == "counted" && m[2] != "":
+			return counted(m[2], engine)
 		}
 		unknown = fmt.Errorf("%q is none of the words", found)
 		return found
@@ -54,6 +56,18 @@ func searched(columns, engine string) string {
 	between := pick(engine, " || chr(1) || ", " || char(1) || ")
 	return pick(engine, types["text"].postgres, types["text"].sqlite) +
 		" GENERATED ALWAYS AS (fold(" + strings.Join(parts, between) + ")) STORED"
+}
+
+// counted returns the statements of @counted: a trigger for each event, and the number of the rows that are there.
+func counted(table, engine string) string {
+	trigger := func(event, row, n string) string {
+		head := "CREATE TRIGGER " + table + "_" + strings.ToLower(event) + "_counted AFTER " + event + " ON " + table
+		return pick(engine, head+" FOR EACH ROW EXECUTE FUNCTION count_change();\n",
+			"-- +goose StatementBegin\n"+head+" BEGIN INSERT INTO row_count (table_name, tenant_uuid, n) VALUES ('"+table+"', "+row+".tenant_uuid, "+n+
+				"); END;\n-- +goose StatementEnd\n")
+	}
+	return trigger("INSERT", "NEW", "1") + trigger("DELETE", "OLD", "-1") +
+		"INSERT INTO row_count (table_name, tenant_uuid, n) SELECT '" + table + "', tenant_uuid, count(*) FROM " + table + " GROUP BY tenant_uuid"
 }
 
 func pick(engine, postgres, sqlite string) string {

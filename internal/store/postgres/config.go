@@ -107,6 +107,7 @@ func parseConfig(address string, o Options) (*pgxpool.Config, error) {
 		"statement_timeout":                   milliseconds(o.StatementTimeout),
 		"lock_timeout":                        milliseconds(o.LockTimeout),
 		"idle_in_transaction_session_timeout": milliseconds(o.IdleInTxTimeout),
+		"jit":                                 "off", // it takes longer than the longest statement here
 	} {
 		if _, ok := conn.RuntimeParams[name]; !ok && !strings.Contains(conn.RuntimeParams["options"], name) {
 			conn.RuntimeParams[name] = value

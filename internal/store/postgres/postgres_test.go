@@ -142,19 +142,19 @@ func TestSettings(t *testing.T) {
 	dsn := storetest.PostgresDSN(t)
 	settings := func(db *postgres.DB) string {
 		var all []string
-		for _, name := range []string{"application_name", "statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"} {
+		for _, name := range []string{"application_name", "statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout", "jit"} {
 			all = append(all, get[string](t, db, "SELECT current_setting($1)", name))
 		}
 		return strings.Join(all, " ")
 	}
-	if got, want := settings(open(t, dsn, postgres.Options{})), "ringfence 30s 10s 30s"; got != want {
+	if got, want := settings(open(t, dsn, postgres.Options{})), "ringfence 30s 10s 30s off"; got != want {
 		t.Errorf("by default %s, want %s", got, want)
 	}
-	if got, want := settings(open(t, dsn, postgres.Options{StatementTimeout: time.Minute, LockTimeout: time.Second, IdleInTxTimeout: time.Hour})), "ringfence 1min 1s 1h"; got != want {
+	if got, want := settings(open(t, dsn, postgres.Options{StatementTimeout: time.Minute, LockTimeout: time.Second, IdleInTxTimeout: time.Hour})), "ringfence 1min 1s 1h off"; got != want {
 		t.Errorf("by Options %s, want %s", got, want)
 	}
 	db := open(t, dsn+"&statement_timeout=7000&application_name=mine&pool_max_conns=3&options=-c%20lock_timeout%3D2000", postgres.Options{StatementTimeout: time.Minute, MaxConns: 9})
-	if got, want := settings(db), "mine 7s 2s 30s"; got != want {
+	if got, want := settings(db), "mine 7s 2s 30s off"; got != want {
 		t.Errorf("by the address %s, want %s", got, want)
 	}
 	if got := db.Pool().Config().MaxConns; got != 3 {
