@@ -117,6 +117,9 @@ func prepareNewUser(ctx context.Context, c store.Conn, change *crud.Change[User]
 	if fresh {
 		u.UUID = uuid.NewString()
 	}
+	if login, ok := change.Carry.(*NewLogin); ok {
+		fresh = login.fresh
+	}
 	u.UUID = strings.ToLower(u.UUID)
 	if u.UUID == uuid.Nil.String() { // stands for users whom nobody here knows; see knownBy
 		return apierr.InvalidField("uuid", "reserved", "Is the UUID that nobody has")
@@ -191,7 +194,11 @@ func (s *Service) saveUser(ctx context.Context, c store.Conn, change *crud.Chang
 // saveNewUser stores what a new user has: the password, the address, and membership in the group of all the tenant's users.
 func (s *Service) saveNewUser(ctx context.Context, c store.Conn, change *crud.Change[User]) error {
 	u := change.New
-	if hash, ok := change.Carry.(string); ok {
+	hash, ok := change.Carry.(string)
+	if login, nested := change.Carry.(*NewLogin); nested {
+		hash, ok = login.hash, login.hash != ""
+	}
+	if ok {
 		if _, err := c.Exec(ctx, `UPDATE auth_user SET password_hash = $2 WHERE uuid = $1`, u.UUID, hash); err != nil {
 			return err
 		}

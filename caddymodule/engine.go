@@ -77,7 +77,7 @@ func newEngine(key, data, keys string) (*engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("describing the authentication service: %w", err)
 	}
-	confd, err := confdsvc.New(confdsvc.Options{DB: db, Installation: auth.Installation})
+	confd, err := confdsvc.New(confdsvc.Options{DB: db, Installation: auth.Installation, Logins: auth})
 	if err != nil {
 		return nil, fmt.Errorf("describing the configuration service: %w", err)
 	}

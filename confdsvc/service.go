@@ -22,6 +22,8 @@ type Options struct {
 	DB store.DB
 	// Installation returns this installation's UUID, or "" while it has none; nil means that it never has one.
 	Installation func() string
+	// Logins keeps the accounts of users; nil if another program does, which is never asked.
+	Logins Logins
 }
 
 // New describes the service.
@@ -39,6 +41,9 @@ func New(o Options) (*rest.Service, error) {
 	}
 	for _, declare := range resources {
 		declare(e)
+	}
+	if o.Logins != nil {
+		nestLogins(e, o.Logins)
 	}
 	s.Operations = append(e.Operations(), statusOperations(o.Installation)...)
 	for i := range s.Operations {

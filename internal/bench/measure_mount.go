@@ -49,7 +49,7 @@ func mount(data string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	confd, err := confdsvc.New(confdsvc.Options{DB: db, Installation: auth.Installation})
+	confd, err := confdsvc.New(confdsvc.Options{DB: db, Installation: auth.Installation, Logins: auth})
 	if err != nil {
 		return err
 	}

@@ -34,6 +34,7 @@ type Engine struct {
 	children    []func() DescribedChildren
 	nested      map[reflect.Type]map[string]any // *Nested[T], by T and the attribute
 	parts       []func() DescribedPart
+	nesting     queue
 	declared    []func() []rest.Operation
 	// derived are the operations of the declarations; added are the others.
 	derived, added []rest.Operation

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/rest"
@@ -28,8 +29,8 @@ type Nested[T any] struct {
 	// Body is the attribute's schema in a POST, Partial that in a PUT, and Reply that in the reply of a POST. Without Reply the
 	// attribute is shown as a GET shows it.
 	Body, Partial, Reply func() *rest.Schema
-	// Receive runs before the transaction, for slow work. It turns what was sent into the value for the other hooks.
-	Receive func(ctx context.Context, r *rest.Request, sent any) (value any, err error)
+	// Receive runs before the transaction, for slow work. It turns what was sent, in a body, into the value for the other hooks.
+	Receive func(ctx context.Context, r *rest.Request, body rest.Object, sent any) (value any, err error)
 	// Prepare runs before the object is checked and stored, and changes it.
 	Prepare func(ctx context.Context, c store.Conn, change *Change[T], value any) error
 	// Write runs when the object is stored, and returns what it made.
@@ -135,7 +136,7 @@ func (k *Collection[T]) receiveNested(ctx context.Context, r *rest.Request, sent
 			continue
 		case n.Receive != nil:
 			var err error
-			if value, err = n.Receive(ctx, r, value); err != nil {
+			if value, err = n.Receive(ctx, r, sent, value); err != nil {
 				return nil, within(err, name)
 			}
 		}
@@ -238,7 +239,6 @@ func (k *Collection[T]) showMade(ctx context.Context, c store.Conn, scope string
 		return nil, err
 	}
 	reply := &nestedReply{object: object, nested: map[string]any{}}
-	*m.Object = *object
 	for _, name := range k.Nested {
 		n := k.nestedAs(name)
 		if made, ok := m.nested[name]; ok && n.Show != nil {
@@ -248,6 +248,24 @@ func (k *Collection[T]) showMade(ctx context.Context, c store.Conn, scope string
 		}
 	}
 	return reply, nil
+}
+
+// queue lets one request at a time through. Transactions that write neighbouring rows of many tables at once make each other run again, as
+// far as the database can tell; one after the other they are many times faster.
+type queue struct {
+	once sync.Once
+	turn chan struct{}
+}
+
+// enter waits for the request's turn. The caller calls leave when it is over.
+func (q *queue) enter(ctx context.Context) (leave func(), err error) {
+	q.once.Do(func() { q.turn = make(chan struct{}, 1) })
+	select {
+	case q.turn <- struct{}{}:
+		return func() { <-q.turn }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 // nestedReply is an object with attributes that are shown differently, or added.

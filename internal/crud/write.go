@@ -25,21 +25,37 @@ func (k *Collection[T]) create(ctx context.Context, r *rest.Request) (rest.Reply
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	var made *Made[T]
-	var shown *nestedReply
-	err = k.engine.InTx(ctx, func(ctx context.Context, c store.Conn) (err error) {
-		if made, err = k.Make(ctx, c, scope, draft); err != nil {
-			return err
-		}
-		shown, err = k.showMade(ctx, c, scope, made)
-		return err
-	})
+	made, err := k.makeDraft(ctx, scope, draft)
 	if err != nil {
 		return rest.Reply{}, k.refused(err, &draft.object)
 	}
-	reply, err := k.reply(made.Object, true)
+	var shown *nestedReply
+	err = k.engine.DB.InReadTx(ctx, func(ctx context.Context, c store.Conn) (err error) {
+		shown, err = k.showMade(ctx, c, scope, made)
+		return err
+	})
+	if err != nil { // it is made: somebody has deleted it since, or the database went away
+		return k.reply(made.Object, true)
+	}
+	reply, err := k.reply(shown.object.(*T), true)
 	reply.Body = shown
 	return reply, err
+}
+
+// makeDraft makes an object and what is nested in it, in a transaction. The reply is read after the commit: what a transaction reads beside
+// what others write makes it run again.
+func (k *Collection[T]) makeDraft(ctx context.Context, scope string, draft *Draft[T]) (made *Made[T], err error) {
+	if len(draft.nested) > 0 {
+		leave, err := k.engine.nesting.enter(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer leave()
+	}
+	return made, k.engine.InTx(ctx, func(ctx context.Context, c store.Conn) (err error) {
+		made, err = k.Make(ctx, c, scope, draft)
+		return err
+	})
 }
 
 // createIn reads the body and lets insert write the object, in one transaction.
