@@ -259,6 +259,8 @@ func TestNestedUserRecursive(t *testing.T) {
 		} {
 			c.Do(http.MethodPut, path+"?recursive=true", bad).Want(http.StatusBadRequest).Says("was not found")
 		}
+		again := object{"id": at(made, "lines.0.id")}
+		c.Do(http.MethodPut, path+"?recursive=true", object{"lines": []any{again, again}}).Want(http.StatusBadRequest).Says("Cannot associate same line more than once.")
 		c.Do(http.MethodPut, path+"?recursive=true", object{"groups": []any{}, "incalls": []any{}, "voicemail": nil, "lines": []any{}}).Want(http.StatusNoContent)
 		after := c.Get(path).Object()
 		for _, name := range []string{"groups", "incalls", "lines"} {

@@ -1,6 +1,7 @@
 package crud
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -142,6 +143,9 @@ func (n *nest[L, R]) write(ctx context.Context, c store.Conn, change *Change[L],
 		if err := n.resolve(ctx, c, change, &items[i], linked); err != nil {
 			return nil, within(err, items[i].at)
 		}
+		if o := items[i].found; o != nil && n.among(items[:i], o) {
+			return nil, n.engine.Style.NotPermitted("Cannot associate same " + spaced(k.Singular) + " more than once.")
+		}
 	}
 	for _, o := range linked {
 		if !n.among(items, o) {
@@ -154,7 +158,7 @@ func (n *nest[L, R]) write(ctx context.Context, c store.Conn, change *Change[L],
 	for i := range items {
 		one, err := n.put(ctx, c, change, &items[i])
 		if err != nil {
-			return nil, within(k.refused(err, items[i].fresh), items[i].at)
+			return nil, within(k.refused(err, cmp.Or(items[i].fresh, items[i].found)), items[i].at)
 		}
 		made = append(made, one)
 	}

@@ -52,10 +52,11 @@ func (k *Collection[T]) makeDraft(ctx context.Context, scope string, draft *Draf
 		}
 		defer leave()
 	}
-	return made, k.engine.InTx(ctx, func(ctx context.Context, c store.Conn) (err error) {
+	err = k.engine.InTx(ctx, func(ctx context.Context, c store.Conn) (err error) {
 		made, err = k.Make(ctx, c, scope, draft)
 		return err
 	})
+	return made, err
 }
 
 // createIn reads the body and lets insert write the object, in one transaction.
