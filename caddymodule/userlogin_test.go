@@ -15,7 +15,9 @@ func TestUserWithLogin(t *testing.T) {
 	body := func(name, more string) string {
 		return fmt.Sprintf(`{"firstname":"Al","email":"%[1]s@example.org","username":"%[1]s","password":"Correct.horse-%[1]s","auth":{"purpose":"user"}%[2]s}`, name, more)
 	}
-	total := func(path string) int { return g.Do(t, http.MethodGet, path, admin, "").Want(http.StatusOK).List().Total }
+	total := func(path string) int {
+		return g.Do(t, http.MethodGet, path, admin, "").Want(http.StatusOK).List().Total
+	}
 
 	made := g.Do(t, http.MethodPost, users, admin, body("al", "")).Want(http.StatusCreated)
 	id := made.Text("uuid")
