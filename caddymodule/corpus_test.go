@@ -156,8 +156,8 @@ func TestPipelinedRequests(t *testing.T) {
 	}
 }
 
-// send sends bytes over TLS, and returns the connection, which stays open until the test ends.
-func send(t *testing.T, g *gateway, text string) net.Conn {
+// sendBytes sends bytes over TLS, and returns the connection, which stays open until the test ends.
+func sendBytes(t *testing.T, g *gateway, text string) net.Conn {
 	t.Helper()
 	dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"http/1.1"}}}
 	conn, err := dialer.DialContext(t.Context(), "tcp", "127.0.0.1:"+g.https)
@@ -175,7 +175,7 @@ func send(t *testing.T, g *gateway, text string) net.Conn {
 // statuses sends bytes over TLS and returns the statuses of all responses.
 func statuses(t *testing.T, g *gateway, text string) (got []int) {
 	t.Helper()
-	conn := send(t, g, text)
+	conn := sendBytes(t, g, text)
 	defer func() { _ = conn.Close() }()
 	for r := bufio.NewReader(conn); ; {
 		res, err := http.ReadResponse(r, nil)

@@ -51,7 +51,7 @@ func TestRefusalsDoNotWaitForBodies(t *testing.T) {
 // firstStatus sends the beginning of a request, and returns the status of the response while our side stays open.
 func firstStatus(t *testing.T, g *gateway, text string) (int, error) {
 	t.Helper()
-	conn := send(t, g, text)
+	conn := sendBytes(t, g, text)
 	defer func() { _ = conn.Close() }()
 	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {

@@ -237,7 +237,7 @@ func echoing(t *testing.T) string {
 // headers.
 func upgrade(t *testing.T, g *gateway, path, token string, more ...string) (conn net.Conn, reader *bufio.Reader, status int, header http.Header) {
 	t.Helper()
-	conn = send(t, g, "GET "+path+" HTTP/1.1\r\nHost: gw\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"+
+	conn = sendBytes(t, g, "GET "+path+" HTTP/1.1\r\nHost: gw\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"+
 		"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nX-Auth-Token: "+token+"\r\nX-Ringfence-User: root\r\n"+
 		strings.Join(append(more, "", ""), "\r\n"))
 	reader = bufio.NewReader(conn)
