@@ -17,11 +17,11 @@ import (
 func TestTotalsAreKept(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		var counts []string
-		w := newWorld(t, watched{db, func(sql string, _ []any) {
+		w := newWorld(t, storetest.Watch(db, func(sql string, _ []any) {
 			if strings.Contains(sql, "count(*)") {
 				counts = append(counts, sql)
 			}
-		}})
+		}))
 		a, a1 := w.as(t, "a"), w.as(t, "a1")
 		var created sync.WaitGroup
 		for n := range 4 {
