@@ -132,33 +132,46 @@ func readPassword(in io.Reader, prompt io.Writer) (string, error) {
 	return line, nil
 }
 
-// recoverUser opens the database, which must be one that a gateway has created, and recovers the user's account.
+// recoverUser recovers the user's account in the database of a gateway.
 func recoverUser(ctx context.Context, address string, recovery authsvc.Recovery) (done authsvc.Recovered, err error) {
-	if path, ok := strings.CutPrefix(address, "sqlite://"); ok {
-		if _, err := os.Stat(path); err != nil { // opening it would make it
-			return done, fmt.Errorf("there is no database to change, name another with --data or --database: %w", err)
-		}
-	}
-	db, err := open.Open(ctx, address)
+	db, err := openExisting(ctx, address)
 	if err != nil {
-		return done, fmt.Errorf("opening the database: %w", err)
+		return done, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	schema := db.(store.Migrator)
-	switch version, err := schema.Version(ctx); {
-	case err != nil:
-		return done, fmt.Errorf("reading the database's version: %w", err)
-	case version == 0:
-		return done, errors.New("no gateway has ever used this database; name another with --data or --database")
-	}
-	if err := schema.Migrate(ctx); err != nil { // as a gateway of this version would when it starts
-		return done, fmt.Errorf("bringing the database to this version's schema: %w", err)
-	}
 	s, err := authsvc.New(authsvc.Options{DB: db})
 	if err != nil {
 		return done, fmt.Errorf("describing the authentication service: %w", err)
 	}
 	return s.Recover(ctx, recovery)
+}
+
+// openExisting opens a database, which must be one that a gateway has created.
+func openExisting(ctx context.Context, address string) (db store.DB, err error) {
+	if path, ok := strings.CutPrefix(address, "sqlite://"); ok {
+		if _, err := os.Stat(path); err != nil { // opening it would make it
+			return nil, fmt.Errorf("there is no database to change, name another with --data or --database: %w", err)
+		}
+	}
+	if db, err = open.Open(ctx, address); err != nil {
+		return nil, fmt.Errorf("opening the database: %w", err)
+	}
+	schema := db.(store.Migrator)
+	version, err := schema.Version(ctx)
+	switch {
+	case err != nil:
+		err = fmt.Errorf("reading the database's version: %w", err)
+	case version == 0:
+		err = errors.New("no gateway has ever used this database; name another with --data or --database")
+	default:
+		if err = schema.Migrate(ctx); err != nil { // as a gateway of this version would when it starts
+			err = fmt.Errorf("bringing the database to this version's schema: %w", err)
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return db, nil
 }
 
 // removeStaleCredentials removes the first start's credentials file if it is this user's, since its password is now wrong.

@@ -1,0 +1,268 @@
+package caddymodule
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+
+	"github.com/caddyserver/caddy/v2"
+	caddycmd "github.com/caddyserver/caddy/v2/cmd"
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/ringfence/ringfence/acl"
+	"github.com/ringfence/ringfence/authsvc"
+	"github.com/ringfence/ringfence/confdsvc"
+	"github.com/ringfence/ringfence/internal/principal"
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/tenant"
+)
+
+// maxDemo is how many users a demo may have: their numbers have six digits.
+const maxDemo = 90_000
+
+func init() {
+	caddycmd.RegisterCommand(caddycmd.Command{
+		Name:  "demo",
+		Usage: "--users <number> [--tenant <name>] [--data <folder>] [--database <address>]",
+		Short: "Adds a made-up company, in a tenant of its own",
+		Long: `
+Creates a tenant with users, who have lines, numbers, voicemails and incoming
+numbers, and with groups of them. Everything is made as the API makes it. Nothing
+that is there is changed: if a tenant of this name exists, nothing is done. To
+remove a demo, delete what its tenant has, and then the tenant.
+
+It works on the database itself: run it as the user that the gateway runs as,
+with the same RINGFENCE_DATA and RINGFENCE_DATABASE, once the gateway has created
+the database. A gateway on the embedded database must be stopped first.
+
+    ringfence demo --users 200
+`,
+		CobraFunc: func(cmd *cobra.Command) {
+			cmd.Args = cobra.NoArgs
+			cmd.SilenceUsage = true
+			cmd.RunE = runDemo
+			cmd.Flags().Int("users", 100, "How many users")
+			cmd.Flags().String("tenant", "demo", "The name of the new tenant")
+			cmd.Flags().String("data", "", "The data folder (default: $RINGFENCE_DATA, else ./data)")
+			cmd.Flags().String("database", "", "The database's address (default: $RINGFENCE_DATABASE, else ringfence.db in the data folder)")
+		},
+	})
+}
+
+func runDemo(cmd *cobra.Command, _ []string) (err error) {
+	flag := func(name string) string { return cmd.Flags().Lookup(name).Value.String() }
+	users, err := cmd.Flags().GetInt("users")
+	if err != nil || users < 1 || users > maxDemo {
+		return fmt.Errorf("--users must be from 1 to %d", maxDemo)
+	}
+	app := &App{Data: flag("data"), Database: flag("database")}
+	app.resolve(caddy.NewReplacer())
+	opening, cancel := context.WithTimeout(cmd.Context(), openTimeout)
+	defer cancel()
+	db, err := openExisting(opening, app.Database)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	company, err := newDemo(cmd.Context(), db, flag("tenant"))
+	if err != nil {
+		return err
+	}
+	if err := company.fill(cmd.Context(), users, progressOn(cmd.ErrOrStderr())); err != nil {
+		return fmt.Errorf("%w; the tenant %s keeps what was made until then", err, company.tenantUUID)
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "tenant: %s\nusers: %d\n", company.tenantUUID, users)
+	return err
+}
+
+// progressOn returns a function that draws how much is done on a terminal, and writes nothing elsewhere.
+func progressOn(w io.Writer) func(done, of int) {
+	file, ok := w.(*os.File)
+	if !ok || !term.IsTerminal(int(file.Fd())) {
+		return func(int, int) {}
+	}
+	const width = 40
+	return func(done, of int) {
+		bar := done * width / of
+		fmt.Fprintf(w, "\r[%s%s] %d of %d users", strings.Repeat("#", bar), strings.Repeat(" ", width-bar), done, of)
+		if done == of {
+			fmt.Fprintln(w)
+		}
+	}
+}
+
+// demo makes a company through the services, without a gateway before them.
+type demo struct {
+	auth, confd *rest.Service
+	caller      *principal.Principal
+	tenantUUID  string
+}
+
+// newDemo creates the tenant. It refuses a name that a tenant has.
+func newDemo(ctx context.Context, db store.DB, name string) (*demo, error) {
+	auth, err := authsvc.New(authsvc.Options{DB: db})
+	if err != nil {
+		return nil, fmt.Errorf("describing the authentication service: %w", err)
+	}
+	d := &demo{auth: auth.REST()}
+	if d.confd, err = confdsvc.New(confdsvc.Options{DB: db}); err != nil {
+		return nil, fmt.Errorf("describing the configuration service: %w", err)
+	}
+	master, err := tenant.Master(ctx, db)
+	if err != nil {
+		return nil, fmt.Errorf("looking for the master tenant; start the gateway once before: %w", err)
+	}
+	everything, err := acl.Compile([]string{"#"})
+	if err != nil {
+		return nil, err
+	}
+	d.caller = &principal.Principal{UserUUID: uuid.Nil.String(), ACL: everything, Affiliation: &principal.Affiliation{TenantUUID: master, Purpose: "internal"}}
+	var found struct{ Items []struct{ Name *string } }
+	if err := d.do(ctx, d.auth, http.MethodGet, "/tenants?name="+url.QueryEscape(name), nil, &found); err != nil {
+		return nil, err
+	}
+	if len(found.Items) > 0 {
+		return nil, fmt.Errorf("there is a tenant %q already; name another with --tenant", name)
+	}
+	var made struct{ UUID string }
+	if err := d.do(ctx, d.auth, http.MethodPost, "/tenants", map[string]any{"name": name}, &made); err != nil {
+		return nil, fmt.Errorf("creating the tenant: %w", err)
+	}
+	d.tenantUUID = made.UUID
+	return d, nil
+}
+
+// The first digits of the numbers of users, groups and incoming calls.
+const (
+	demoUsers, demoGroups, demoIncalls = 100_000, 200_000, 300_000
+	// demoAtOnce is how many users one request makes.
+	demoAtOnce = 250
+)
+
+var (
+	demoFirst  = strings.Fields("Ada Alan Barbara Claude Donald Edsger Frances Grace Guido Hedy Jean John Ken Linus Margaret Niklaus Radia Shafi Tim Vint")
+	demoLast   = strings.Fields("Allen Berners-Lee Boole Borg Cerf Dijkstra Goldwasser Hamilton Hopper Knuth Lamarr Liskov Lovelace McCarthy Perlman Ritchie Shannon Thompson Turing Wirth Wozniak")
+	demoGroup  = strings.Fields("Sales Support Accounting Purchasing Development Marketing Warehouse Reception Legal Travel")
+	demoHeader = "firstname,lastname,email,line_protocol,context,exten,voicemail_name,voicemail_number,voicemail_context,incall_exten,incall_context\n"
+)
+
+// fill makes the company's contexts, users and groups.
+func (d *demo) fill(ctx context.Context, users int, progress func(done, of int)) error {
+	numbers := func(from int) []any {
+		return []any{map[string]any{"start": fmt.Sprint(from), "end": fmt.Sprint(from + maxDemo)}}
+	}
+	var inside, outside struct{ Name string }
+	if err := d.confdDo(ctx, "/contexts", map[string]any{"label": "Inside", "user_ranges": numbers(demoUsers), "group_ranges": numbers(demoGroups)}, &inside); err != nil {
+		return err
+	}
+	if err := d.confdDo(ctx, "/contexts", map[string]any{"label": "From outside", "type": "incall", "incall_ranges": numbers(demoIncalls)}, &outside); err != nil {
+		return err
+	}
+	var members []string
+	for done := 0; done < users; {
+		var file strings.Builder
+		file.WriteString(demoHeader)
+		for range min(demoAtOnce, users-done) {
+			first, last := demoFirst[done%len(demoFirst)], demoLast[done/len(demoFirst)%len(demoLast)]
+			fmt.Fprintf(&file, "%s,%s,user%d@%s.demo.invalid,sip,%s,%d,%s %s,%d,%s,%d,%s\n",
+				first, last, done+1, d.tenantUUID, inside.Name, demoUsers+done, first, last, demoUsers+done, inside.Name, demoIncalls+done, outside.Name)
+			done++
+		}
+		var made confdsvc.ImportedUsers
+		if err := d.confdDo(ctx, "/users/import", file.String(), &made); err != nil {
+			return fmt.Errorf("making users: %w", err)
+		}
+		for _, user := range made.Created {
+			members = append(members, *user.UserUUID)
+		}
+		progress(done, users)
+	}
+	return d.groups(ctx, members, inside.Name)
+}
+
+// groups makes the groups, of ten users at most.
+func (d *demo) groups(ctx context.Context, members []string, inside string) error {
+	for i, label := range demoGroup {
+		var users []any
+		for j := i; j < len(members) && len(users) < 10; j += len(demoGroup) {
+			users = append(users, map[string]any{"uuid": members[j]})
+		}
+		if len(users) == 0 {
+			return nil
+		}
+		var group struct{ UUID string }
+		if err := d.confdDo(ctx, "/groups", map[string]any{"label": label}, &group); err != nil {
+			return fmt.Errorf("making groups: %w", err)
+		}
+		path := "/groups/" + group.UUID
+		var exten struct{ ID int64 }
+		if err := d.confdDo(ctx, "/extensions", map[string]any{"exten": fmt.Sprint(demoGroups + i), "context": inside}, &exten); err != nil {
+			return fmt.Errorf("making groups: %w", err)
+		}
+		if err := d.do(ctx, d.confd, http.MethodPut, path+"/members/users", map[string]any{"users": users}, nil); err != nil {
+			return fmt.Errorf("making groups: %w", err)
+		}
+		if err := d.do(ctx, d.confd, http.MethodPut, fmt.Sprintf("%s/extensions/%d", path, exten.ID), nil, nil); err != nil {
+			return fmt.Errorf("making groups: %w", err)
+		}
+	}
+	return nil
+}
+
+func (d *demo) confdDo(ctx context.Context, path string, body, into any) error {
+	return d.do(ctx, d.confd, http.MethodPost, path, body, into)
+}
+
+// do sends a request to a service, in the new tenant once there is one. A body that is text is CSV.
+func (d *demo) do(ctx context.Context, s *rest.Service, method, path string, body, into any) error {
+	text, isCSV := body.(string)
+	if !isCSV && body != nil {
+		encoded, err := json.Marshal(body)
+		if err != nil {
+			return err
+		}
+		text = string(encoded)
+	}
+	r, err := http.NewRequestWithContext(principal.NewContext(ctx, d.caller), method, s.Prefix+path, strings.NewReader(text))
+	if err != nil {
+		return err
+	}
+	r.RequestURI = r.URL.RequestURI()
+	r.Header.Set("Accept", "application/json")
+	r.Header.Set("Content-Type", map[bool]string{false: "application/json", true: "text/csv"}[isCSV])
+	if d.tenantUUID != "" {
+		r.Header.Set("Wazo-Tenant", d.tenantUUID)
+	}
+	w := &answer{header: http.Header{}}
+	s.ServeHTTP(w, r)
+	if w.status >= http.StatusBadRequest {
+		return fmt.Errorf("%s %s: %d: %.500s", method, path, w.status, w.body.String())
+	}
+	if into == nil {
+		return nil
+	}
+	return json.Unmarshal(w.body.Bytes(), into)
+}
+
+// answer keeps a service's response.
+type answer struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+func (a *answer) Header() http.Header { return a.header }
+
+func (a *answer) WriteHeader(status int) { a.status = status }
+
+func (a *answer) Write(text []byte) (int, error) { return a.body.Write(text) }
