@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
+	"github.com/ringfence/ringfence/internal/store/storetest"
 )
 
 func TestRefusedStarts(t *testing.T) {
