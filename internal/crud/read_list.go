@@ -103,39 +103,16 @@ func (k *Collection[T]) page(ctx context.Context, c store.Conn, query rest.List,
 		conditions = append(conditions, k.search(query.Search, args))
 	}
 	narrowed := strings.Join(conditions, " AND ")
-	left := *args
-	by := k.ordered(query, scope)
-	filtered, paged, bounded := unknown, narrowed, true
-	if query.Search != "" && query.Limit > 0 {
-		var keys []json.RawMessage
-		if filtered, keys, err = k.findKeys(ctx, c, narrowed, by, left); err != nil {
-			return rows, found, err
-		}
-		if filtered <= few {
-			first := min(query.Offset, len(keys))
-			list, err := json.Marshal(keys[first:min(first+query.Limit, len(keys))])
-			if err != nil {
-				return rows, found, err
-			}
-			args, bounded = &arguments{slices.Clone(everything.values)}, false
-			paged = where + " AND " + k.engine.listed(k.Keys[0], k.key().kind, args.add(string(list)))
-		}
-	}
-	if filtered == unknown || filtered > query.Offset {
-		from := k.Table + " WHERE " + paged
-		if bounded {
-			// The bounds stand inside: PostgreSQL hashes whole tables for what is asked of each row, if it expects to read all rows.
-			from = "(SELECT * FROM " + from + by.String() + bounds(query, args) + ") AS " + k.alias()
-		}
-		if rows, err = store.Select[*flagged[T]](ctx, c, "SELECT "+k.queries().flagged+" FROM "+from+by.String(), args.values...); err != nil {
-			return rows, found, err
-		}
+	matching := *args
+	rows, filtered, err := k.rows(ctx, c, query, k.ordered(query, scope), where, everything, narrowed, matching)
+	if err != nil {
+		return rows, found, err
 	}
 	if filtered == unknown {
 		// The rows left for the last page tell how many there are. A full page, and one beyond the last, do not.
 		filtered = query.Offset + len(rows)
 		if full := query.Limit > 0 && len(rows) == query.Limit; full || query.Offset > 0 && len(rows) == 0 {
-			if filtered, err = k.count(ctx, c, narrowed, left); err != nil {
+			if filtered, err = k.count(ctx, c, narrowed, matching); err != nil {
 				return rows, found, err
 			}
 		}
@@ -148,6 +125,38 @@ func (k *Collection[T]) page(ctx context.Context, c store.Conn, query rest.List,
 		}
 	}
 	return rows, found, err
+}
+
+// rows returns the rows of a page, and how many match, or unknown. Those that match are narrowed from where: both have arguments of
+// their own.
+func (k *Collection[T]) rows(
+	ctx context.Context, c store.Conn, query rest.List, by order, where string, everything arguments, narrowed string, matching arguments,
+) (rows []*flagged[T], filtered int, err error) {
+	filtered = unknown
+	if query.Search != "" && query.Limit > 0 {
+		var keys []json.RawMessage
+		if filtered, keys, err = k.findKeys(ctx, c, narrowed, by, matching); err != nil || filtered <= query.Offset {
+			return nil, filtered, err
+		}
+		if filtered <= few {
+			list, err := json.Marshal(keys[query.Offset:min(query.Offset+query.Limit, len(keys))])
+			if err != nil {
+				return nil, filtered, err
+			}
+			args := &arguments{slices.Clone(everything.values)}
+			rows, err = k.flagged(ctx, c, k.Table+" WHERE "+where+" AND "+k.engine.listed(k.Keys[0], k.key().kind, args.add(string(list))), by, args)
+			return rows, filtered, err
+		}
+	}
+	// The bounds stand inside: PostgreSQL hashes whole tables for what is asked of each row, if it expects to read all rows.
+	args := &arguments{slices.Clone(matching.values)}
+	from := "(SELECT * FROM " + k.Table + " WHERE " + narrowed + by.String() + bounds(query, args) + ") AS " + k.alias()
+	rows, err = k.flagged(ctx, c, from, by, args)
+	return rows, filtered, err
+}
+
+func (k *Collection[T]) flagged(ctx context.Context, c store.Conn, from string, by order, args *arguments) ([]*flagged[T], error) {
+	return store.Select[*flagged[T]](ctx, c, "SELECT "+k.queries().flagged+" FROM "+from+by.String(), args.values...)
 }
 
 const (
