@@ -129,7 +129,7 @@ func declareUsers(e *crud.Engine) {
 				WHERE lx.extension_id = x.id AND ul.line_id = lx.line_id AND x.search_text LIKE %s ESCAPE '\'`,
 			`SELECT ul.user_id FROM confd_line l CROSS JOIN confd_user_line ul WHERE ul.line_id = l.id AND l.search_text LIKE %s ESCAPE '\'`,
 		},
-		Views:   map[string]crud.View[User]{}, // other forms of the objects; there is none yet, and what asks for one must not get this one
+		Views:   userViews(),
 		Beside:  []crud.Beside[User]{userDestinations.beside()},
 		Nested:  []string{"voicemail", "lines", "incalls", "groups", "switchboards", "agent", "forwards", "fallbacks", "auth", "device_id"},
 		Prepare: prepareUser, Load: loadUsers,

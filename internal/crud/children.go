@@ -75,7 +75,7 @@ func listOf[T any](k *Collection[T], of parent, path, id, tag string, condition 
 		Method: http.MethodGet, Path: path, Access: accessOf(k.engine.Service, path, "read"), ID: id, Tag: tag,
 		Summary: "List the " + spaced(underscored(k.Path)) + " of a " + spaced(of.singular),
 		Query:   list.Parameters(), Success: http.StatusOK, Reply: rest.ListOf(k.schema, k.engine.Style.Filtered),
-		Statuses: []int{404}, Tenanted: true,
+		Statuses: []int{404}, Tenanted: true, Fields: true,
 		Handle: func(ctx context.Context, req *rest.Request) (rest.Reply, error) {
 			return k.serveNarrowed(ctx, req, func(ctx context.Context, c store.Conn, scope string, args *arguments) (string, error) {
 				key, err := of.key(ctx, c, scope, req)

@@ -67,7 +67,7 @@ func (d Document[T]) On(e *Engine) *Documents[T] {
 func (d *Documents[T]) declare() []rest.Operation {
 	what, schema := spaced(d.Singular), d.k.schema
 	all := []rest.Operation{
-		{Method: http.MethodGet, ID: "read", Summary: "Read the " + what, Success: http.StatusOK, Reply: schema, Conditional: true, Handle: d.read},
+		{Method: http.MethodGet, ID: "read", Summary: "Read the " + what, Success: http.StatusOK, Reply: schema, Conditional: true, Fields: true, Handle: d.read},
 		{Method: http.MethodPost, ID: "create", Summary: "Create the " + what, Body: schema, Success: d.k.engine.Style.CreateStatus, Reply: schema, Handle: d.create},
 		{
 			Method: http.MethodPut, ID: "update", Summary: "Change the " + what, Description: "What is not sent and not required stays as it is.",

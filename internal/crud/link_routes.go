@@ -105,7 +105,7 @@ func (j *joint[L, R]) readOne() rest.Operation {
 		Method: http.MethodGet, Path: path, Access: accessOf(j.engine.Service, path, "read"),
 		ID: "get_" + j.left.Singular + "_" + j.right.Singular, Tag: underscored(j.left.Path),
 		Summary: "Read the " + spaced(j.right.Singular) + " of a " + spaced(j.left.Singular),
-		Success: http.StatusOK, Reply: j.right.schema, Statuses: []int{404}, Tenanted: true, Conditional: true,
+		Success: http.StatusOK, Reply: j.right.schema, Statuses: []int{404}, Tenanted: true, Conditional: true, Fields: true,
 		Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 			scope, err := j.engine.TenantOf(ctx, r)
 			if err != nil {

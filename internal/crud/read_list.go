@@ -42,6 +42,13 @@ func (k *Collection[T]) serveNarrowed(ctx context.Context, r *rest.Request, narr
 	if err := k.checkFilters(query.Filters); err != nil {
 		return rest.Reply{}, err
 	}
+	fields := r.Fields()
+	if query.View != "" {
+		if fields != nil {
+			return rest.Reply{}, apierr.InvalidField("fields", "view", "Cannot be sent together with view, which has its own attributes")
+		}
+		fields = k.Views[query.View].Of
+	}
 	scope, err := k.engine.TenantOf(ctx, r)
 	if err != nil {
 		return rest.Reply{}, err
@@ -69,10 +76,10 @@ func (k *Collection[T]) serveNarrowed(ctx context.Context, r *rest.Request, narr
 		if rows, found, err = k.page(ctx, c, query, where, within, args); err != nil {
 			return err
 		}
-		if found.Items, err = k.assemble(ctx, c, scope, rows); err != nil || query.View == "" {
+		if found.Items, err = k.assemble(ctx, c, scope, rows, fields); err != nil || query.View == "" {
 			return err
 		}
-		items, err := k.Views[query.View](ctx, c, found.Items)
+		items, err := k.Views[query.View].Show(ctx, c, found.Items)
 		body = viewed{Items: items, Total: found.Total, Filtered: found.Filtered}
 		return err
 	})

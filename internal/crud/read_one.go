@@ -76,7 +76,7 @@ func (k *Collection[T]) find(ctx context.Context, c store.Conn, scope, typed str
 	if err != nil {
 		return nil, k.unknown(err, key, value)
 	}
-	objects, err := k.assemble(ctx, c, scope, []*flagged[T]{found})
+	objects, err := k.assemble(ctx, c, scope, []*flagged[T]{found}, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -20,8 +20,9 @@ type flagged[T any] struct {
 }
 
 // assemble turns rows into the objects that a client reads. The query of the rows also told which other tables have rows of them:
-// objects with none elsewhere take no further query.
-func (k *Collection[T]) assemble(ctx context.Context, c store.Conn, scope string, rows []*flagged[T]) ([]*T, error) {
+// objects with none elsewhere take no further query. Linked objects in attributes that are not among fields are left out; nil is all
+// attributes.
+func (k *Collection[T]) assemble(ctx context.Context, c store.Conn, scope string, rows []*flagged[T], fields []string) ([]*T, error) {
 	objects := make([]*T, len(rows))
 	for i, row := range rows {
 		objects[i] = &row.Object
@@ -32,7 +33,7 @@ func (k *Collection[T]) assemble(ctx context.Context, c store.Conn, scope string
 				return nil, err
 			}
 		}
-		if err := loadThere(ctx, c, scope, l, objects, func(o int) bool { return rows[o].There[i] != '0' }); err != nil {
+		if err := loadThere(ctx, c, scope, l, objects, func(o int) bool { return rows[o].There[i] != '0' && l.chosen(fields) }); err != nil {
 			return nil, err
 		}
 	}

@@ -142,7 +142,14 @@ type Beside[T any] struct {
 }
 
 // View is another form of a list's objects.
-type View[T any] func(ctx context.Context, c store.Conn, objects []*T) (items any, err error)
+type View[T any] struct {
+	// Item describes an item, for the definition.
+	Item *rest.Schema
+	// Of are the attributes that items are made of: linked objects in other attributes are not loaded.
+	Of []string
+	// Show makes the items: a slice.
+	Show func(ctx context.Context, c store.Conn, objects []*T) (items any, err error)
+}
 
 // Match is a filter by joined data.
 type Match struct {
@@ -192,6 +199,9 @@ func (r Resource[T]) on(e *Engine) *Collection[T] {
 	if r.Views != nil {
 		k.list.Views = slices.AppendSeq([]string{}, maps.Keys(r.Views))
 		slices.Sort(k.list.Views)
+		for _, name := range k.list.Views {
+			k.list.ViewDoc += " `" + name + "`: items with " + strings.Join(r.Views[name].Item.Names(), ", ") + "."
+		}
 	}
 	for _, b := range r.Beside {
 		k.beside = append(k.beside, loader{
@@ -252,7 +262,7 @@ func (k *Collection[T]) operations() []rest.Operation {
 	all := map[string]rest.Operation{
 		"list": {
 			Method: http.MethodGet, Path: "/" + r.Path, ID: "list_" + plural, Summary: "List " + spaced(plural),
-			Query: k.list.Parameters(), Success: http.StatusOK, Reply: rest.ListOf(k.schema, e.Style.Filtered), Handle: k.serveList,
+			Query: k.list.Parameters(), Success: http.StatusOK, Reply: rest.ListOf(k.schema, e.Style.Filtered), Fields: true, Handle: k.serveList,
 		},
 		"create": {
 			Method: http.MethodPost, Path: "/" + r.Path, ID: "create_" + r.Singular, Summary: "Create a " + spaced(r.Singular),
@@ -260,7 +270,8 @@ func (k *Collection[T]) operations() []rest.Operation {
 		},
 		"read": {
 			Method: http.MethodGet, Path: one, ID: "get_" + r.Singular, Summary: "Read a " + spaced(r.Singular),
-			Query: rest.ViewParameter(k.readViews(), "Another form of the object."), Success: http.StatusOK, Reply: k.schema, Statuses: []int{404}, Conditional: true, Handle: k.read,
+			Query: rest.ViewParameter(k.readViews(), "Another form of the object."), Success: http.StatusOK, Reply: k.schema, Statuses: []int{404}, Conditional: true, Fields: true,
+			Handle: k.read,
 		},
 		"update": {
 			Method: http.MethodPut, Path: one, ID: "update_" + r.Singular, Summary: "Update a " + spaced(r.Singular),

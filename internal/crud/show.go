@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"sync"
 
+	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 )
 
@@ -22,10 +24,17 @@ type Show interface {
 type loader struct {
 	// from is the table, and by its column with the objects' key.
 	from, by string
+	// field is the name of the attribute that is filled in, or of the one that it is in; "" if no attribute shows it.
+	field string
 	// load fills in the fields of a []*O of at most loadAtOnce, as the tenant scope sees them.
 	load func(ctx context.Context, c store.Conn, scope string, objects any) error
 	// blank fills them in if there are no rows.
 	blank func(objects any)
+}
+
+// chosen reports whether the attribute is among those that a client chose; nil is all attributes.
+func (l loader) chosen(fields []string) bool {
+	return fields == nil || l.field == "" || slices.Contains(fields, l.field)
 }
 
 // exist returns the expression for whether there are rows for an object.
@@ -56,12 +65,12 @@ type linkable interface {
 // that name columns of the other side, or, with the tag joining:"true", of the joining table; one of them is the other side's
 // first key.
 func Many[O, E any](field func(o *O) *[]E) Show {
-	return show[O, E]{set: func(o *O, items []E) { *field(o) = items }}
+	return show[O, E]{field: attributeOf(func(o *O) any { return field(o) }), set: func(o *O, items []E) { *field(o) = items }}
 }
 
 // One shows the one object of the other side, or null. E is as for [Many].
 func One[O, E any](field func(o *O) **E) Show {
-	return show[O, E]{set: func(o *O, items []E) {
+	return show[O, E]{field: attributeOf(func(o *O) any { return field(o) }), set: func(o *O, items []E) {
 		*field(o) = nil
 		if len(items) > 0 {
 			*field(o) = &items[0]
@@ -69,7 +78,28 @@ func One[O, E any](field func(o *O) **E) Show {
 	}}
 }
 
-type show[O, E any] struct{ set func(o *O, items []E) }
+type show[O, E any] struct {
+	field string
+	set   func(o *O, items []E)
+}
+
+// attributeOf returns the name of an object's attribute that is the field, or that has it somewhere inside, or "".
+func attributeOf[O any](field func(o *O) any) string {
+	o := new(O)
+	place := reflect.ValueOf(field(o)).Pointer()
+	schema := rest.SchemaOf[O]()
+	for i := range schema.Properties {
+		p := &schema.Properties[i]
+		if len(p.Index()) == 0 {
+			continue
+		}
+		at := reflect.ValueOf(o).Elem().FieldByIndex(p.Index())
+		if begins := at.Addr().Pointer(); begins <= place && place < begins+at.Type().Size() {
+			return p.Name
+		}
+	}
+	return ""
+}
 
 func (show[O, E]) of() reflect.Type { return reflect.TypeFor[O]() }
 
@@ -105,7 +135,7 @@ func (s show[O, E]) loader(near, far *side) loader {
 			s.set(o, []E{})
 		}
 	}
-	return loader{from: near.joining, by: near.column, load: load, blank: blank}
+	return loader{from: near.joining, by: near.column, field: s.field, load: load, blank: blank}
 }
 
 // fill loads the items of some objects with one query.

@@ -31,8 +31,9 @@ type ListSpec struct {
 	Several []string
 	// Recurse adds `recurse`, which includes the tenants below.
 	Recurse bool
-	// Views lists the values of `view`; nil means that there is no such parameter.
-	Views []string
+	// Views lists the values of `view`; nil means that there is no such parameter. ViewDoc continues its description.
+	Views   []string
+	ViewDoc string
 }
 
 // List is a checked list query.
@@ -66,7 +67,7 @@ func (s ListSpec) Parameters() []Parameter {
 	if s.Recurse {
 		out = append(out, Parameter{Name: "recurse", Description: "Also the items of the tenants below.", Schema: &Schema{Type: "boolean"}})
 	}
-	out = append(out, ViewParameter(s.Views, "Another form of the items.")...)
+	out = append(out, ViewParameter(s.Views, "Another form of the items."+s.ViewDoc)...)
 	for _, f := range s.Filters {
 		p := Parameter{Name: f, Description: "Only items with exactly this value.", Schema: &Schema{Type: "string"}}
 		if slices.Contains(s.Several, f) {
@@ -150,7 +151,7 @@ func (r *Request) View(views []string) (string, error) {
 		return "", nil
 	}
 	if !slices.Contains(views, v) {
-		return "", invalidParameter("view", "enum", map[string]any{"choices": views}, "Does not exist")
+		return "", invalidParameter("view", "enum", map[string]any{"choices": views}, "view '%s' does not exist", v)
 	}
 	return v, nil
 }

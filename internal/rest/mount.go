@@ -34,6 +34,9 @@ func (s *Service) mount() error {
 	seen := map[string]bool{}
 	for i := range ops {
 		op := &ops[i]
+		if err := op.addChoice(); err != nil {
+			return fmt.Errorf("%s %s: %w", op.Method, op.Path, err)
+		}
 		if err := op.check(s.Name); err != nil {
 			return fmt.Errorf("%s %s: %w", op.Method, op.Path, err)
 		}
@@ -76,6 +79,8 @@ func (op *Operation) check(service string) error {
 		return fmt.Errorf("a negative size of the body")
 	case op.Conditional && op.Method != http.MethodGet:
 		return fmt.Errorf("conditional, and does not GET an object")
+	case op.Fields && (op.Method != http.MethodGet || op.Produces != ""):
+		return fmt.Errorf("attributes to choose, and does not GET JSON")
 	}
 	for _, check := range []func(*Operation) error{checkPath, checkQuery, checkStatuses} {
 		if err := check(op); err != nil {

@@ -23,6 +23,8 @@ type Request struct {
 	HTTP  *http.Request
 	match *Match
 	query url.Values
+	// fields are the attributes that the client chose.
+	fields []string
 }
 
 func newRequest(r *http.Request, m *Match) (*Request, error) {
@@ -43,7 +45,7 @@ func newRequest(r *http.Request, m *Match) (*Request, error) {
 			return nil, invalidParameter(p.Name, "control", "control", "Must be UTF-8 text without control characters")
 		}
 	}
-	return req, nil
+	return req, req.readFields()
 }
 
 func unreadable(text string) bool {

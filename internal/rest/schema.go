@@ -96,6 +96,17 @@ func (s *Schema) Property(name string) *Property {
 	return nil
 }
 
+// Names returns the names of an object's properties that a client can read.
+func (s *Schema) Names() []string {
+	var names []string
+	for i := range s.Properties {
+		if p := &s.Properties[i]; !p.WriteOnly {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}
+
 // Partial returns the schema of an update: nothing is required at the first level, and nothing there has a default, since what is
 // not sent stays as it is.
 func (s *Schema) Partial() *Schema {

@@ -81,17 +81,24 @@ func (s *Service) serve(w http.ResponseWriter, r *http.Request, m *Match) error 
 	if err != nil {
 		return err
 	}
-	return reply.write(w, r, op)
+	return reply.write(w, req)
 }
 
 // write writes the reply. If it fails, it has written nothing.
-func (rep *Reply) write(w http.ResponseWriter, r *http.Request, op *Operation) error {
+func (rep *Reply) write(w http.ResponseWriter, req *Request) error {
+	r, op := req.HTTP, req.Op()
 	status := cmp.Or(rep.Status, op.Success)
-	var body []byte
+	var body, shown []byte // the whole object, which the entity tag is of, and what the client chose of it
 	if rep.Body != nil {
 		var err error
 		if body, err = bodyOf(rep.Body); err != nil {
 			return err
+		}
+		shown = body
+		if rep.Type == "" {
+			if shown, err = req.choose(body); err != nil {
+				return err
+			}
 		}
 	}
 	h := w.Header()
@@ -121,7 +128,7 @@ func (rep *Reply) write(w http.ResponseWriter, r *http.Request, op *Operation) e
 		h.Set("Content-Length", "0")
 		w.WriteHeader(status)
 	default:
-		writeBody(w, r, status, cmp.Or(rep.Type, op.Produces, jsonType), body)
+		writeBody(w, r, status, cmp.Or(rep.Type, op.Produces, jsonType), shown)
 	}
 	return nil
 }
@@ -169,7 +176,7 @@ func writeBody(w http.ResponseWriter, r *http.Request, status int, contentType s
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(body) // an error means that the client is gone
+		_, _ = w.Write(body) //nolint:gosec // JSON, which browsers are told not to take for anything else; an error means that the client is gone
 	}
 }
 

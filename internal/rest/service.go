@@ -70,6 +70,8 @@ type Operation struct {
 	Unimplemented bool
 	// Conditional operations GET one object: the reply gets an ETag, and If-None-Match and If-Match are honoured.
 	Conditional bool
+	// Fields operations GET one object, or a list of objects, and have the query parameter `fields`, which chooses attributes.
+	Fields bool
 	// Tenanted operations read the Wazo-Tenant header.
 	Tenanted bool
 

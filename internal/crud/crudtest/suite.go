@@ -262,6 +262,7 @@ var checks = map[string]struct {
 	"owned by no tenant": {"rlu", (*trial).unowned}, "audit": {"crud", (*trial).audit}, "bodies": {"ru", (*trial).badBodies},
 	"values": {"ru", (*trial).badValues}, "negotiation": {"l", (*trial).negotiation}, "references": {"cru", (*trial).references},
 	"links": {"cr", (*trial).links}, "lists": {"cr", (*trial).lists}, "parts": {"cr", (*trial).parts}, "children": {"l", (*trial).children},
+	"chosen fields": {"crl", (*trial).chosen},
 }
 
 // withTenants are the checks of what each tenant has its own of.

@@ -1,0 +1,138 @@
+package confdsvc
+
+import (
+	"context"
+	"slices"
+
+	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// UserSummary is a user in a list of all.
+type UserSummary struct {
+	ID               int64   `json:"id"`
+	UUID             string  `json:"uuid" format:"uuid"`
+	Firstname        string  `json:"firstname"`
+	Lastname         *string `json:"lastname"`
+	Email            *string `json:"email"`
+	Enabled          *bool   `json:"enabled"`
+	ProvisioningCode *string `json:"provisioning_code"`
+	Extension        *string `json:"extension"`
+	Context          *string `json:"context"`
+	Protocol         *string `json:"protocol" enum:"sip,sccp,custom"`
+}
+
+// UserDirectoryEntry is a user in a directory of people.
+type UserDirectoryEntry struct {
+	ID                int64   `json:"id"`
+	UUID              string  `json:"uuid" format:"uuid"`
+	LineID            *int64  `json:"line_id"`
+	AgentID           *int64  `json:"agent_id"`
+	Firstname         string  `json:"firstname"`
+	Lastname          *string `json:"lastname"`
+	Email             *string `json:"email"`
+	Exten             *string `json:"exten"`
+	MobilePhoneNumber *string `json:"mobile_phone_number"`
+	VoicemailNumber   *string `json:"voicemail_number"`
+	Userfield         *string `json:"userfield"`
+	Description       *string `json:"description"`
+	Context           *string `json:"context"`
+}
+
+// UserLinePresence is what tells whether a user can be reached by telephone.
+type UserLinePresence struct {
+	UUID       string       `json:"uuid" format:"uuid"`
+	TenantUUID string       `json:"tenant_uuid" format:"uuid"`
+	Services   UserServices `json:"services"`
+	Lines      []UserLine   `json:"lines"`
+}
+
+// userPhone is what a user telephones with: their first line, its first number, and their voicemail.
+type userPhone struct {
+	UserID           int64   `db:"user_id"`
+	LineID           *int64  `db:"line_id"`
+	ProvisioningCode *string `db:"provisioning_code"`
+	Context          *string `db:"context"`
+	Protocol         *string `db:"protocol"`
+	Exten            *string `db:"exten"`
+	VoicemailNumber  *string `db:"voicemail_number"`
+}
+
+func userViews() map[string]crud.View[User] {
+	return map[string]crud.View[User]{
+		"summary":       userView(summaryOf),
+		"directory":     userView(directoryEntryOf),
+		"line_presence": {Of: []string{"lines"}, Item: rest.SchemaOf[UserLinePresence](), Show: showLinePresence},
+	}
+}
+
+// userView returns a view whose items are each made of one user and their phone.
+func userView[V any](item func(u *User, phone userPhone) V) crud.View[User] {
+	return crud.View[User]{
+		Of: []string{}, Item: rest.SchemaOf[V](),
+		Show: func(ctx context.Context, c store.Conn, users []*User) (any, error) {
+			phones, err := userPhones(ctx, c, users)
+			if err != nil {
+				return nil, err
+			}
+			items := make([]V, len(users))
+			for i, u := range users {
+				items[i] = item(u, phones[u.ID])
+			}
+			return items, nil
+		},
+	}
+}
+
+// userPhones returns the phones of users, by id. The first line and number are those that filters of users compare.
+func userPhones(ctx context.Context, c store.Conn, users []*User) (map[int64]userPhone, error) {
+	phones := make(map[int64]userPhone, len(users))
+	for some := range slices.Chunk(users, 1000) { // databases limit the arguments of a statement
+		ids := make([]any, len(some))
+		for i, u := range some {
+			ids[i] = u.ID
+		}
+		rows, err := store.Select[userPhone](ctx, c, `
+			SELECT u.id AS user_id, l.id AS line_id, l.provisioning_code, l.context, x.exten,
+				(SELECT p.protocol FROM confd_line_protocol p WHERE p.line_id = l.id) AS protocol,
+				v.number AS voicemail_number
+			FROM confd_user u
+				LEFT JOIN confd_user_line ul ON ul.user_id = u.id LEFT JOIN confd_line l ON l.id = ul.line_id
+				LEFT JOIN confd_line_extension lx ON lx.line_id = l.id LEFT JOIN confd_extension x ON x.id = lx.extension_id
+				LEFT JOIN confd_user_voicemail uv ON uv.user_id = u.id LEFT JOIN confd_voicemail v ON v.id = uv.voicemail_id
+			WHERE u.id IN (`+crud.Placeholders(1, len(ids))+`) ORDER BY ul.position, x.exten`, ids...)
+		if err != nil {
+			return nil, err
+		}
+		for _, row := range rows {
+			if _, later := phones[row.UserID]; !later {
+				phones[row.UserID] = row
+			}
+		}
+	}
+	return phones, nil
+}
+
+func summaryOf(u *User, phone userPhone) UserSummary {
+	return UserSummary{
+		ID: u.ID, UUID: u.UUID, Firstname: u.Firstname, Lastname: u.Lastname, Email: u.Email, Enabled: u.Enabled,
+		ProvisioningCode: phone.ProvisioningCode, Extension: phone.Exten, Context: phone.Context, Protocol: phone.Protocol,
+	}
+}
+
+func directoryEntryOf(u *User, phone userPhone) UserDirectoryEntry {
+	return UserDirectoryEntry{
+		ID: u.ID, UUID: u.UUID, LineID: phone.LineID, Firstname: u.Firstname, Lastname: u.Lastname, Email: u.Email, Exten: phone.Exten,
+		MobilePhoneNumber: u.MobilePhoneNumber, VoicemailNumber: phone.VoicemailNumber, Userfield: u.Userfield,
+		Description: u.Description, Context: phone.Context,
+	}
+}
+
+func showLinePresence(_ context.Context, _ store.Conn, users []*User) (any, error) {
+	items := make([]UserLinePresence, len(users))
+	for i, u := range users {
+		items[i] = UserLinePresence{UUID: u.UUID, TenantUUID: u.TenantUUID, Services: u.Services, Lines: u.Lines}
+	}
+	return items, nil
+}
