@@ -86,6 +86,7 @@ func declareFuncKeys(e *crud.Engine) {
 	put.Method, put.Access, put.ID, put.Summary = http.MethodPut, user.Access+".update", "update_user_func_keys", "Change the function keys of a user"
 	put.Description = "The keys that are sent replace all of the user's own."
 	put.Success, put.Body, put.Statuses = http.StatusNoContent, rest.SchemaOf[UserFuncKeys]().Partial(), []int{404, 412}
+	put.Transactional = true
 	whole := func(_ *rest.Request, s *keySet) (any, error) { return s.shown(), nil }
 	get.Handle, put.Handle = readKeys(e, ofUser, whole), writeKeys(e, ofUser, replaceKeys, whole)
 	e.Add(get)
@@ -132,6 +133,7 @@ func addPositions(e *crud.Engine, of keyHolder, path, access, id, tag string) {
 		},
 	} {
 		op.Path, op.Access, op.Tag, op.Tenanted = path+"/{position}", access+".{position}"+op.Access, tag, true
+		op.Transactional = op.Method != http.MethodGet
 		e.Add(op)
 	}
 }

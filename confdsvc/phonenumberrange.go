@@ -63,7 +63,7 @@ func phoneNumberRanges(e *crud.Engine) {
 	e.Add(rest.Operation{
 		Method: http.MethodPost, Path: "/phone-numbers/ranges", Access: "confd.phone-numbers.create", ID: "create_phone_numbers_range", Tag: "phone_numbers",
 		Summary: "Create the numbers of a range", Description: fmt.Sprintf("At most %d at once. Those that the tenant has already stay as they are.", rangeSize),
-		Body: rest.SchemaOf[PhoneNumberRange](), Success: http.StatusCreated, Reply: rest.SchemaOf[PhoneNumbers](), Tenanted: true,
+		Body: rest.SchemaOf[PhoneNumberRange](), Success: http.StatusCreated, Reply: rest.SchemaOf[PhoneNumbers](), Tenanted: true, Transactional: true,
 		Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 			scope, err := e.TenantOf(ctx, r)
 			if err != nil {

@@ -45,6 +45,7 @@ func New(o Options) (*rest.Service, error) {
 	if o.Logins != nil {
 		nestLogins(e, o.Logins)
 	}
+	e.AddBulk()
 	s.Operations = append(e.Operations(), statusOperations(o.Installation)...)
 	for i := range s.Operations {
 		op := &s.Operations[i]

@@ -69,6 +69,7 @@ func declareUserFuncKeyTemplates(e *crud.Engine) {
 	} {
 		op.Tenanted, op.Statuses = true, []int{404}
 		if op.Method != http.MethodGet {
+			op.Transactional = true
 			op.Statuses = append(op.Statuses, 400)
 		}
 		e.Add(op)

@@ -3,6 +3,7 @@ package crud
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"reflect"
 	"slices"
 	"sync/atomic"
@@ -53,13 +54,16 @@ func (e *Engine) declare(operations func() []rest.Operation) {
 	e.declared = append(e.declared, operations)
 }
 
-// Add declares an operation that does not fit the shape of a collection.
+// Add declares an operation that does not fit the shape of a collection. It says itself whether it is Transactional.
 func (e *Engine) Add(op rest.Operation) { e.added = append(e.added, op) }
 
 // Operations returns the operations of everything that was declared, and then those that were added. It is called once.
 func (e *Engine) Operations() []rest.Operation {
 	for _, operations := range e.declared {
 		e.derived = append(e.derived, operations()...)
+	}
+	for i := range e.derived {
+		e.derived[i].Transactional = e.derived[i].Method != http.MethodGet
 	}
 	return slices.Concat(e.derived, e.added)
 }
@@ -87,8 +91,12 @@ func Of[T any](e *Engine) *Collection[T] {
 	return k
 }
 
-// TenantOf returns the tenant in which a request acts, after Enter ran for it. It is called outside of a transaction.
+// TenantOf returns the tenant in which a request acts, after Enter ran for it. It is called outside of a transaction, or in that of
+// several operations, which act in one tenant.
 func (e *Engine) TenantOf(ctx context.Context, r *rest.Request) (string, error) {
+	if tx := transactionOf(ctx); tx != nil && tx.tenant != "" {
+		return tx.tenant, nil
+	}
 	scope, err := tenant.Of(ctx, e.DB, r)
 	if err != nil || e.Enter == nil {
 		return scope, err
@@ -106,8 +114,11 @@ func (e *Engine) begin(ctx context.Context, r *rest.Request) (scope string, sent
 	return scope, sent, err
 }
 
-// transaction holds the work to do after a transaction has committed.
+// transaction is a transaction of the engine, with the work to do after it has committed.
 type transaction struct {
+	conn store.Conn
+	// tenant is the one that all requests in it act in, if they are several.
+	tenant    string
 	committed []func()
 	events    []Event
 	counted   int // how many changes of counted collections it makes
@@ -115,12 +126,27 @@ type transaction struct {
 
 type transactionKey struct{}
 
+// transactionOf returns the transaction of ctx, or nil.
+func transactionOf(ctx context.Context) *transaction {
+	tx, _ := ctx.Value(transactionKey{}).(*transaction)
+	return tx
+}
+
 // InTx runs fn in one transaction, in which the collections' Insert, Update and Delete may be called any number of times. Their
-// work for after the commit is done before InTx returns. fn may run again.
+// work for after the commit is done before InTx returns. fn may run again. If ctx is in such a transaction already, fn is a part
+// of it: an error must end the whole, or be within [attempt].
 func (e *Engine) InTx(ctx context.Context, fn func(ctx context.Context, c store.Conn) error) error {
+	return e.inTenant(ctx, "", fn)
+}
+
+// inTenant is InTx for several requests that act in one tenant.
+func (e *Engine) inTenant(ctx context.Context, tenantUUID string, fn func(ctx context.Context, c store.Conn) error) error {
+	if outer := transactionOf(ctx); outer != nil {
+		return fn(ctx, outer.conn)
+	}
 	var tx *transaction
 	err := e.DB.InTx(ctx, func(ctx context.Context, c store.Conn) error {
-		tx = &transaction{}
+		tx = &transaction{conn: c, tenant: tenantUUID}
 		return fn(context.WithValue(ctx, transactionKey{}, tx), c)
 	})
 	if err != nil {
@@ -134,6 +160,17 @@ func (e *Engine) InTx(ctx context.Context, fn func(ctx context.Context, c store.
 	}
 	e.addUp(ctx, tx.counted)
 	return nil
+}
+
+// attempt runs fn as a part of the transaction of ctx. If fn fails, that part is undone, with its work for after the commit.
+func attempt(ctx context.Context, c store.Conn, fn func() error) error {
+	tx := transactionOf(ctx)
+	committed, events := len(tx.committed), len(tx.events)
+	err := store.Attempt(ctx, c, fn)
+	if err != nil {
+		tx.committed, tx.events = tx.committed[:committed], tx.events[:events]
+	}
+	return err
 }
 
 // afterCommit registers fn to run after the transaction of ctx has committed.

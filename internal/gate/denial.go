@@ -8,6 +8,7 @@ import (
 
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/principal"
+	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/target"
 	"github.com/ringfence/ringfence/internal/tokens"
 )
@@ -77,10 +78,7 @@ func unauthorized(outcome, access, message string) *denial {
 }
 
 func lacks(access string) *denial {
-	return &denial{"access_denied", &apierr.Error{
-		Kind: apierr.Forbidden, Message: "Unauthorized for " + access + ": the token does not hold this access",
-		Details: map[string]any{"reason": "missing_permission_or_invalid_tenant", "required_access": access},
-	}}
+	return &denial{"access_denied", rest.Lacks(access)}
 }
 
 // unavailable is for errors that say nothing about the token: never 401, or clients would log out.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strings"
 
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/principal"
@@ -197,7 +196,7 @@ func (g *Gate) decide(r *http.Request, t *target.Target, need *Need, known bool)
 	if denied != nil {
 		return nil, denied
 	}
-	if !holds(who, need.Access) {
+	if !who.Holds(need.Access) {
 		return nil, lacks(need.Access)
 	}
 	if need.Match == nil || who.Remote { // our own services know the tenants of our own tokens
@@ -211,15 +210,6 @@ func (g *Gate) decide(r *http.Request, t *target.Target, need *Need, known bool)
 		}
 	}
 	return who, nil
-}
-
-// holds reports whether the principal holds the access. An access with a wildcard stands for many, all of which are needed.
-// Nobody holds the empty access.
-func holds(who *principal.Principal, access string) bool {
-	if strings.IndexByte(access, '#') >= 0 || strings.IndexByte(access, '*') >= 0 {
-		return who.Covers(access)
-	}
-	return who.Allows(access)
 }
 
 func (g *Gate) refuse(w http.ResponseWriter, r *http.Request, need Need, d *denial) {

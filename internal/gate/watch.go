@@ -78,7 +78,7 @@ func (w *watch) holds(ctx context.Context) bool {
 	case err != nil || who == nil:
 		return time.Since(w.checked) < maxUnchecked
 	case who != w.who: // a principal is immutable: the same one still holds what it held
-		if who.TenantUUID != w.who.TenantUUID || !holds(who, w.access) {
+		if who.TenantUUID != w.who.TenantUUID || !who.Holds(w.access) {
 			return false
 		}
 		if denied := w.gate.mayActIn(ctx, who, w.token, w.tenant); denied != nil {

@@ -68,6 +68,15 @@ func (p *Principal) Binding() acl.Binding {
 // Allows reports whether the principal holds the access.
 func (p *Principal) Allows(access string) bool { return p.ACL.Allows(access, p.Binding()) }
 
+// Holds reports whether the principal may do what needs the access. An access with a wildcard stands for many, all of which are
+// needed. Nobody holds the empty access.
+func (p *Principal) Holds(access string) bool {
+	if strings.ContainsAny(access, "#*") {
+		return p.Covers(access)
+	}
+	return p.Allows(access)
+}
+
 // Covers reports whether the principal holds everything that the pattern stands for.
 func (p *Principal) Covers(pattern string) bool { return p.ACL.Covers(pattern, p.Binding()) }
 

@@ -22,7 +22,7 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m := FromContext(r.Context())
 	if m == nil {
 		var err error
-		if m, err = s.match(r); err != nil {
+		if _, m, err = s.match(r); err != nil {
 			WriteError(w, r, s.Errors, err)
 			return
 		}
@@ -37,20 +37,20 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (s *Service) match(r *http.Request) (*Match, error) {
+func (s *Service) match(r *http.Request) (*target.Target, *Match, error) {
 	t, err := target.Parse(r.RequestURI)
 	if err != nil {
 		refusal := &apierr.Error{Kind: apierr.Invalid, Message: err.Error(), Err: err}
 		if bad, ok := errors.AsType[*target.Refusal](err); ok {
 			refusal.Kind = apierr.Kind(bad.Status)
 		}
-		return nil, refusal
+		return nil, nil, refusal
 	}
 	m, ok := s.Match(r.Method, &t)
 	if !ok {
-		return nil, apierr.New(apierr.NotFound, "No such path in the %s API", s.Name)
+		return nil, nil, apierr.New(apierr.NotFound, "No such path in the %s API", s.Name)
 	}
-	return &m, nil
+	return &t, &m, nil
 }
 
 func unmatched(m *Match) error {

@@ -72,6 +72,9 @@ type Operation struct {
 	Conditional bool
 	// Fields operations GET one object, or a list of objects, and have the query parameter `fields`, which chooses attributes.
 	Fields bool
+	// Transactional operations do nothing but change the database, in a transaction of the engine (package crud): they may be one
+	// of several in one transaction.
+	Transactional bool
 	// Tenanted operations read the Wazo-Tenant header.
 	Tenanted bool
 

@@ -1,0 +1,185 @@
+package crud
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+const (
+	// maxBulk is how many operations one request may have, and maxBulkBody how many bytes.
+	maxBulk     = 500
+	maxBulkBody = 4 << 20
+)
+
+// BulkRequest is the body of POST /bulk.
+type BulkRequest struct {
+	Operations []BulkOperation `json:"operations" required:"true" minItems:"1" maxItems:"500"`
+	DryRun     bool            `json:"dry_run" default:"false" doc:"Do everything, and then undo it."`
+}
+
+// BulkOperation is a request in the body of another.
+type BulkOperation struct {
+	Method  string  `json:"method" required:"true" enum:"POST,PUT,DELETE"`
+	Path    string  `json:"path" required:"true" minLength:"1" maxLength:"2048" example:"/users" doc:"Below the service's prefix, with its query."`
+	Body    any     `json:"body" doc:"The JSON body of the request, or null if it has none."`
+	IfMatch *string `json:"if_match" maxLength:"4096" example:"*" doc:"Its header If-Match."`
+}
+
+// BulkReply is the response to POST /bulk.
+type BulkReply struct {
+	DryRun  bool         `json:"dry_run"`
+	Results []BulkResult `json:"results" doc:"One for each operation, in their order."`
+}
+
+// BulkResult is the response to one operation.
+type BulkResult struct {
+	Status   int             `json:"status"`
+	Location *string         `json:"location" example:"/api/confd/1.1/users/17"`
+	ETag     *string         `json:"etag" example:"\"5hV0nTq2m7yL8cW1kD4fRg\""`
+	Body     json.RawMessage `json:"body"`
+}
+
+// AddBulk declares POST /bulk, which does several of the engine's operations in one transaction: all of them or none. The refusals
+// are a list of messages.
+func (e *Engine) AddBulk() {
+	e.Add(rest.Operation{
+		Method: http.MethodPost, Path: "/bulk", Access: e.Service + ".bulk.create", ID: "create_bulk", Tag: "bulk",
+		Summary: "Do several operations in one transaction",
+		Description: fmt.Sprintf("At most %d, all in the tenant of this request. Each also needs the access that it needs by itself. "+
+			"If one is refused, nothing is changed; each message then begins with the operation's position, and the status is that of "+
+			"the first. `GET` is not taken, nor an operation that does more than change stored data.", maxBulk),
+		Query: []rest.Parameter{{Name: "dry_run", Description: "Do everything, and then undo it.", Schema: &rest.Schema{Type: "boolean"}}},
+		Body:  rest.SchemaOf[BulkRequest](), MaxBody: maxBulkBody, Success: http.StatusOK, Reply: rest.SchemaOf[BulkReply](),
+		Statuses: []int{404, 405, 412}, Tenanted: true, Handle: e.bulk,
+	})
+}
+
+// errUndo ends a transaction of which nothing is to be kept.
+var errUndo = errors.New("nothing of it is kept")
+
+func (e *Engine) bulk(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+	scope, err := e.TenantOf(ctx, r)
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	dry, err := r.Bool("dry_run")
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	asked, err := rest.Decode[BulkRequest](r)
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	run := &bulkRun{engine: e, request: r, asked: asked.Operations}
+	dry = dry || asked.DryRun
+	err = e.inTenant(ctx, scope, func(ctx context.Context, c store.Conn) error {
+		return attempt(ctx, c, func() error {
+			if err := run.all(ctx, c); err != nil {
+				return err
+			}
+			if dry || len(run.messages) > 0 {
+				return errUndo
+			}
+			return nil
+		})
+	})
+	switch {
+	case err != nil && !errors.Is(err, errUndo):
+		return rest.Reply{}, err
+	case len(run.messages) > 0:
+		return rest.Reply{Status: run.status, Body: run.messages}, nil
+	default:
+		return rest.Reply{Body: BulkReply{DryRun: dry, Results: run.results}}, nil
+	}
+}
+
+// bulkRun is one run of the operations of a bulk request.
+type bulkRun struct {
+	engine  *Engine
+	request *rest.Request
+	asked   []BulkOperation
+
+	results []BulkResult
+	// messages are the refusals, and status is that of the first.
+	messages []string
+	status   int
+}
+
+// all does the operations, one after the other. One that is refused does not keep it from trying the others, so that the client
+// sees all refusals. An error other than a refusal ends the transaction.
+func (b *bulkRun) all(ctx context.Context, c store.Conn) error {
+	b.results, b.messages, b.status = make([]BulkResult, len(b.asked)), nil, 0 // the transaction may run again
+	for i := range b.asked {
+		err := attempt(ctx, c, func() (err error) {
+			b.results[i], err = b.one(ctx, &b.asked[i])
+			return err
+		})
+		if err == nil {
+			continue
+		}
+		refusal := rest.Refusal(err)
+		if refusal.Kind == apierr.Internal || refusal.Kind == apierr.Unavailable || errors.Is(err, store.ErrUnavailable) {
+			return fmt.Errorf("operation %d: %w", i, err)
+		}
+		b.refuse(i, refusal)
+	}
+	return nil
+}
+
+func (b *bulkRun) refuse(i int, refusal *apierr.Error) {
+	if b.status == 0 {
+		b.status = refusal.Status()
+	}
+	for _, message := range rest.MessageList(refusal, time.Time{}).([]string) {
+		b.messages = append(b.messages, fmt.Sprintf("operations[%d]: %s", i, message))
+	}
+}
+
+func (b *bulkRun) one(ctx context.Context, asked *BulkOperation) (result BulkResult, err error) {
+	nested := rest.Nested{Method: asked.Method, Path: asked.Path}
+	if asked.IfMatch != nil {
+		nested.IfMatch = *asked.IfMatch
+	}
+	if asked.Body != nil {
+		if nested.Body, err = rest.Marshal(asked.Body); err != nil {
+			return result, err
+		}
+	}
+	r, err := b.request.Nest(nested)
+	if err != nil {
+		return result, err
+	}
+	op := r.Op()
+	if !op.Transactional {
+		return result, apierr.New(apierr.Invalid, "This operation cannot be one of several; send it by itself")
+	}
+	reply, err := op.Handle(ctx, r)
+	if err != nil {
+		return result, err
+	}
+	if reply.Body != nil {
+		if result.Body, err = rest.Marshal(reply.Body); err != nil {
+			return result, err
+		}
+	}
+	result.Status = cmp.Or(reply.Status, op.Success)
+	result.Location, result.ETag = header(reply, "Location"), header(reply, "Etag")
+	return result, nil
+}
+
+// header returns a header of a reply, or nil.
+func header(reply rest.Reply, name string) *string {
+	if value := reply.Header.Get(name); value != "" {
+		return &value
+	}
+	return nil
+}
