@@ -219,27 +219,27 @@ func TestBulkAccesses(t *testing.T) {
 	}
 }
 
-// tokens are callers by their tokens.
-type tokens map[string]*principal.Principal
+// callers are the principals of tokens.
+type callers map[string]*principal.Principal
 
-func (t tokens) Principal(_ context.Context, token string) (*principal.Principal, error) {
+func (t callers) Principal(_ context.Context, token string) (*principal.Principal, error) {
 	if p := t[token]; p != nil {
 		return p, nil
 	}
 	return nil, errors.New("unknown")
 }
 
-func (tokens) Shape(string) bool { return true }
+func (callers) Shape(string) bool { return true }
 
 // Through the gate, /bulk itself needs confd.bulk.create, and each operation what it needs by itself.
 func TestBulkThroughTheGate(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		w := newWorld(t, db)
-		callers := tokens{
+		held := callers{
 			"users": w.holding(t, "confd.users.create").Principal, "bulk": w.holding(t, "confd.bulk.create").Principal,
 			"both": w.holding(t, "confd.users.create", "confd.bulk.create").Principal,
 		}
-		g, err := gate.New(gate.Config{Routers: gate.Services([]*rest.Service{w.svc}), Tokens: callers})
+		g, err := gate.New(gate.Config{Routers: gate.Services([]*rest.Service{w.svc}), Tokens: held})
 		if err != nil {
 			t.Fatal(err)
 		}

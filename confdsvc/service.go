@@ -37,7 +37,7 @@ func New(o Options) (*rest.Service, error) {
 	}
 	e := &crud.Engine{
 		Service: s.Name, Prefix: s.Prefix, DB: o.DB,
-		Style: style,
+		Style: style, Idempotency: new(crud.Idempotency),
 	}
 	for _, declare := range resources {
 		declare(e)

@@ -26,6 +26,7 @@ const (
 	TooLarge             Kind = http.StatusRequestEntityTooLarge
 	TargetTooLong        Kind = http.StatusRequestURITooLong
 	UnsupportedMediaType Kind = http.StatusUnsupportedMediaType
+	Unprocessable        Kind = http.StatusUnprocessableEntity
 	TooMany              Kind = http.StatusTooManyRequests
 	Internal             Kind = http.StatusInternalServerError
 	NotImplemented       Kind = http.StatusNotImplemented

@@ -59,7 +59,7 @@ func (e *Engine) AddBulk() {
 			"the first. `GET` is not taken, nor an operation that does more than change stored data.", maxBulk),
 		Query: []rest.Parameter{{Name: "dry_run", Description: "Do everything, and then undo it.", Schema: &rest.Schema{Type: "boolean"}}},
 		Body:  rest.SchemaOf[BulkRequest](), MaxBody: maxBulkBody, Success: http.StatusOK, Reply: rest.SchemaOf[BulkReply](),
-		Statuses: []int{404, 405, 412}, Tenanted: true, Handle: e.bulk,
+		Statuses: []int{404, 405, 412}, Tenanted: true, Idempotent: true, Handle: e.bulk,
 	})
 }
 

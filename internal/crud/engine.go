@@ -22,6 +22,8 @@ type Engine struct {
 	Prefix  string
 	DB      store.DB
 	Style   Style
+	// Idempotency, if set, lets POST operations be repeated.
+	Idempotency *Idempotency
 	// Enter, if set, runs before anything else that a request does in its tenant.
 	Enter func(ctx context.Context, r *rest.Request, tenantUUID string) error
 	// Notify receives the changes of each transaction after its commit, and before the client gets the reply. It must not block. A
@@ -65,7 +67,15 @@ func (e *Engine) Operations() []rest.Operation {
 	for i := range e.derived {
 		e.derived[i].Transactional = e.derived[i].Method != http.MethodGet
 	}
-	return slices.Concat(e.derived, e.added)
+	all := slices.Concat(e.derived, e.added)
+	for i := range all {
+		op := &all[i]
+		if e.Idempotency != nil && op.Method == http.MethodPost && (op.Transactional || op.Idempotent) {
+			op.Idempotent, op.Handle = true, e.idempotent(op.Handle)
+			op.Statuses = append(slices.Clone(op.Statuses), http.StatusConflict, http.StatusUnprocessableEntity)
+		}
+	}
+	return all
 }
 
 // Rows returns a zero value of the row struct of each collection and each document, by table, for tests.

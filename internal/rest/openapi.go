@@ -181,6 +181,12 @@ func (d *definer) parameters(op *Operation) []object {
 		}
 		out = append(out, p)
 	}
+	if op.Idempotent {
+		out = append(out, object{
+			"name": "Idempotency-Key", "in": "header", "schema": object{"type": "string", "minLength": 1, "maxLength": 255},
+			"description": "Any text that no other request of the caller has. A request that is sent again with it does nothing, and gets the same response, for a day.",
+		})
+	}
 	if op.Tenanted {
 		out = append(out, object{
 			"name": "Wazo-Tenant", "in": "header", "schema": object{"type": "string", "format": "uuid"},

@@ -75,6 +75,8 @@ type Operation struct {
 	// Transactional operations do nothing but change the database, in a transaction of the engine (package crud): they may be one
 	// of several in one transaction.
 	Transactional bool
+	// Idempotent operations take the header Idempotency-Key.
+	Idempotent bool
 	// Tenanted operations read the Wazo-Tenant header.
 	Tenanted bool
 
