@@ -204,7 +204,7 @@ func (g *Gate) decide(r *http.Request, t *target.Target, need *Need, known bool)
 			return nil, denied
 		}
 	}
-	if need.Match != nil && need.Match.Op.Tenanted && who.Remote && g.follow != nil {
+	if need.Match != nil && need.Match.Op != nil && need.Match.Op.Tenanted && who.Remote && g.follow != nil {
 		if denied := g.followTenants(r, who); denied != nil {
 			return nil, denied
 		}
