@@ -172,6 +172,14 @@ func (e *Engine) inTenant(ctx context.Context, tenantUUID string, fn func(ctx co
 	return nil
 }
 
+// inReadTx runs fn in a transaction that reads, or in the one that ctx is in.
+func (e *Engine) inReadTx(ctx context.Context, fn func(ctx context.Context, c store.Conn) error) error {
+	if outer := transactionOf(ctx); outer != nil {
+		return fn(ctx, outer.conn)
+	}
+	return e.DB.InReadTx(ctx, fn)
+}
+
 // attempt runs fn as a part of the transaction of ctx. If fn fails, that part is undone, with its work for after the commit.
 func attempt(ctx context.Context, c store.Conn, fn func() error) error {
 	tx := transactionOf(ctx)
