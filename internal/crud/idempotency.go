@@ -145,7 +145,8 @@ func readKey(lines []string) (string, error) {
 // keyed is a request with a key.
 type keyed struct {
 	tenant, key string
-	// digest names the request: the same caller, tenant, operation and key have the same. request is a digest of what it asks for.
+	// digest names the request: the same caller, tenant, operation and key have the same. request is a digest of what it asks
+	// for, and of the key: a PIN in a body could be guessed from a digest of the body alone.
 	digest, request string
 }
 
@@ -161,7 +162,7 @@ func newKeyed(r *rest.Request, scope, key string, body []byte) (*keyed, error) {
 	}
 	return &keyed{
 		tenant: scope, key: key, digest: digest(p.UserUUID, scope, r.HTTP.Method, r.HTTP.URL.Path, key),
-		request: digest(r.HTTP.URL.RawQuery, string(body)),
+		request: digest(key, r.HTTP.URL.RawQuery, string(body)),
 	}, nil
 }
 
