@@ -101,8 +101,13 @@ func atOnce(workers, times int, do func() error) error {
 	return <-failed
 }
 
+// plainUser is the body of the user i.
+func plainUser(i int64) string {
+	return fmt.Sprintf(`{"firstname": "First%d", "lastname": "Last", "email": "user%d@example.org"}`, i, i)
+}
+
 // creator creates users through the API, on as many connections as there are workers.
-func creator(n *node, token string) (func(i int64) error, error) {
+func creator(n *node, token string, user func(i int64) string) (func(i int64) error, error) {
 	clients := make(chan *client, confdClients)
 	for range confdClients {
 		c, err := dial(n.address())
@@ -114,8 +119,7 @@ func creator(n *node, token string) (func(i int64) error, error) {
 	return func(i int64) error {
 		c := <-clients
 		defer func() { clients <- c }()
-		body := fmt.Sprintf(`{"firstname": "First%d", "lastname": "Last", "email": "user%d@example.org"}`, i, i)
-		status, answer, err := c.call(http.MethodPost, confdUsers, body, "X-Auth-Token: "+token)
+		status, answer, err := c.call(http.MethodPost, confdUsers, user(i), "X-Auth-Token: "+token)
 		if err == nil && status != http.StatusCreated {
 			err = fmt.Errorf("creating a user: answered %d: %s", status, answer)
 		}
@@ -161,7 +165,7 @@ func (b *bench) sqliteCreates(ctx context.Context, release string) (rows []row, 
 	if err != nil {
 		return nil, err
 	}
-	api, err := creator(n, admin)
+	api, err := creator(n, admin, plainUser)
 	if err != nil {
 		return nil, err
 	}
@@ -178,7 +182,7 @@ func (b *bench) postgresCreates(ctx context.Context, release, server string) (ro
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, t.close()) }()
-	api, err := creator(t.node, t.admin)
+	api, err := creator(t.node, t.admin, plainUser)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/ringfence/ringfence/internal/bench/manyusers"
@@ -15,26 +16,38 @@ import (
 	"github.com/ringfence/ringfence/internal/store/sqlite"
 )
 
-// longestSearch is the budget of a search on PostgreSQL. SQLite has none: it reads all rows for one.
-const longestSearch = 10 * time.Millisecond
+// The budgets on PostgreSQL. SQLite has none: it reads all rows for a search.
+const (
+	longestSearch = 10 * time.Millisecond
+	longestPage   = 15 * time.Millisecond
+	longestRead   = 2 * time.Millisecond
+	// leastNested is how many users with a line, a number and a voicemail are created in a second.
+	leastNested = 200
+)
 
 // search is one question about many users, and the statements that find the same and throw it away. Their $1 is the tenant.
 type search struct {
-	what, query string
-	bare        []string
-	budget      time.Duration // on PostgreSQL; 0 is none
+	what   string
+	asks   string // what follows the path of the users
+	bare   []string
+	budget time.Duration // on PostgreSQL
 }
 
 var searches = []search{
 	{
-		what: "list, the first 100 by last name", query: "order=lastname&limit=100",
+		what: "list, the first 100 by last name", asks: "?order=lastname&limit=100",
 		bare: []string{
 			`SELECT * FROM confd_user WHERE tenant_uuid = $1 ORDER BY fold(lastname), id LIMIT 100`,
-			`SELECT count(*) FROM confd_user WHERE tenant_uuid = $1`,
+			`SELECT sum(n) FROM row_count WHERE table_name = 'confd_user' AND tenant_uuid = $1`,
 		},
+		budget: longestPage,
 	},
 	{
-		what: "search by name, the first 100 of 1,000 by last name", query: "search=martin&order=lastname&limit=100",
+		what: "one user", asks: "/50000",
+		bare: []string{`SELECT * FROM confd_user WHERE id = 50000 AND tenant_uuid = $1`}, budget: longestRead,
+	},
+	{
+		what: "search by name, the first 100 of 1,000 by last name", asks: "?search=martin&order=lastname&limit=100",
 		bare: []string{
 			`SELECT count(*) FROM confd_user WHERE tenant_uuid = $1 AND search_text LIKE '%martin%'`,
 			`SELECT * FROM confd_user WHERE tenant_uuid = $1 AND search_text LIKE '%martin%' ORDER BY fold(lastname) || '', id LIMIT 100`,
@@ -42,15 +55,15 @@ var searches = []search{
 		budget: longestSearch,
 	},
 	{
-		what: "search by number, one user", query: "search=150123&order=lastname&limit=100",
+		what: "search by number, one user", asks: "?search=150123&order=lastname&limit=100",
 		bare: []string{byNumber("x.search_text LIKE '%150123%'")}, budget: longestSearch,
 	},
 	{
-		what: "search by part of a number, 100 users", query: "search=1501&order=lastname&limit=100",
+		what: "search by part of a number, 100 users", asks: "?search=1501&order=lastname&limit=100",
 		bare: []string{byNumber("x.search_text LIKE '%1501%'")}, budget: longestSearch,
 	},
 	{
-		what: "filter by number (exten=), one user", query: "exten=150123",
+		what: "filter by number (exten=), one user", asks: "?exten=150123",
 		bare: []string{byNumber("x.exten = '150123'")}, budget: longestSearch,
 	},
 }
@@ -179,12 +192,40 @@ func (b *bench) measureSearches(ctx context.Context, n *node, admin string, db s
 			return rows, fmt.Errorf("%s, %s: %w", s.what, engine, err)
 		}
 		line := row{what: "100,000 users: " + s.what + ", " + engine + " / the bare SELECTs", measured: found.String()}
-		if db.Engine() == "postgres" && s.budget > 0 {
+		if db.Engine() == "postgres" {
 			line.budget, line.verdict = millis(s.budget), judge(median(found.api) < s.budget)
 		}
 		rows = append(rows, line)
 	}
-	return rows, nil
+	created, err := b.nestedRow(n, admin, engine)
+	return append(rows, created), err
+}
+
+// nestedRow creates users with a line, a number and a voicemail in one request each.
+func (b *bench) nestedRow(n *node, admin, engine string) (row, error) {
+	create, err := creator(n, admin, func(i int64) string {
+		exten := 300_000 + i
+		return fmt.Sprintf(`{"firstname": "Nested%d", "lines": [{"context": "many", "endpoint_sip": {}, "extensions": [{"exten": "%d"}]}],
+			"voicemail": {"name": "Nested%d", "number": "%d", "context": "many"}}`, i, exten, i, exten)
+	})
+	if err != nil {
+		return row{}, err
+	}
+	each := 1000
+	if b.quick {
+		each = 200
+	}
+	var next atomic.Int64
+	began := time.Now()
+	if err := atOnce(confdClients, each, func() error { return create(next.Add(1)) }); err != nil {
+		return row{}, err
+	}
+	rate := float64(each) / time.Since(began).Seconds()
+	line := row{what: fmt.Sprintf("100,000 users: create one with a line, a number and a voicemail, %d clients, %s", confdClients, engine), measured: fmt.Sprintf("%.0f a second", rate)}
+	if engine == "PostgreSQL" {
+		line.budget, line.verdict = fmt.Sprintf("%d a second", leastNested), judge(rate > leastNested)
+	}
+	return line, nil
 }
 
 // asked is how long the API and the bare statements took, by turns.
@@ -201,7 +242,7 @@ func (a asked) String() string {
 func (s search) measure(ctx context.Context, c *client, admin string, db store.DB, tenant string, times int) (found asked, err error) {
 	for i := range times + 1 {
 		began := time.Now()
-		status, answer, err := c.call(http.MethodGet, confdUsers+"?"+s.query, "", "X-Auth-Token: "+admin)
+		status, answer, err := c.call(http.MethodGet, confdUsers+s.asks, "", "X-Auth-Token: "+admin)
 		if err != nil {
 			return found, err
 		}

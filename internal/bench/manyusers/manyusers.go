@@ -37,7 +37,7 @@ func Add(ctx context.Context, db store.DB, tenant string) error {
 	}
 	for _, sql := range []string{
 		`INSERT INTO confd_context (uuid, tenant_uuid, name, label, type, user_ranges, group_ranges, queue_ranges, conference_room_ranges, incall_ranges, enabled)
-			SELECT uuid, tenant_uuid, 'many', 'many', 'internal', '[]', '[]', '[]', '[]', '[]', true FROM confd_user WHERE id = $1`,
+			SELECT uuid, tenant_uuid, 'many', 'many', 'internal', '[{"start": "100000", "end": "999999"}]', '[]', '[]', '[]', '[]', true FROM confd_user WHERE id = $1`,
 		`INSERT INTO confd_extension (tenant_uuid, exten, context, enabled)
 			SELECT tenant_uuid, CAST(100001 + id - $1 AS text), 'many', true FROM confd_user WHERE id >= $1 ORDER BY id`,
 		`INSERT INTO confd_line (tenant_uuid, context, provisioning_code, position, registrar)
