@@ -63,7 +63,7 @@ func Rows() []storetest.Row {
 	}
 	beside := map[string]storetest.Row{
 		"auth_user":   {Kept: []string{"password_hash"}},
-		"auth_tenant": {Kept: []string{"method_set_by"}, Filled: []string{"slug"}},
+		"auth_tenant": {Kept: []string{"method_set_by", "remote"}, Filled: []string{"slug"}},
 		"auth_policy": {Filled: []string{"slug"}},
 		"auth_group":  {Filled: []string{"slug"}},
 		"audit":       {Kept: []string{"names"}},
