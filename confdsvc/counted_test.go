@@ -16,8 +16,13 @@ import (
 // A page of a long list does not read the list to tell its total, and the total is right, whatever created or deleted the rows.
 func TestTotalsAreKept(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
-		var counts []string
+		var (
+			mu     sync.Mutex
+			counts []string
+		)
 		w := newWorld(t, storetest.Watch(db, func(sql string, _ []any) {
+			mu.Lock()
+			defer mu.Unlock()
 			if strings.Contains(sql, "count(*)") {
 				counts = append(counts, sql)
 			}
