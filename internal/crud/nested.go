@@ -103,14 +103,8 @@ func (k *Collection[T]) Draft(ctx context.Context, r *rest.Request, values map[s
 
 // draft is Draft of a checked body.
 func (k *Collection[T]) draft(ctx context.Context, r *rest.Request, sent rest.Object, inside bool) (*Draft[T], error) {
-	change := &Change[T]{Request: r, Sent: sent, New: new(T)}
-	if err := k.schema.SetDefaults(change.New); err != nil {
-		return nil, err
-	}
-	if err := sent.Into(change.New); err != nil {
-		return nil, err
-	}
-	if err := k.receive(ctx, change); err != nil {
+	change, err := k.received(ctx, r, sent)
+	if err != nil {
 		return nil, err
 	}
 	nested, err := k.receiveNested(ctx, r, sent, inside)

@@ -189,12 +189,8 @@ func TestTenantOfAnUpstream(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		headers := []string{"X-Auth-Token", token}
-		if tt.tenant != "" {
-			headers = append(headers, "Wazo-Tenant", tt.tenant)
-		}
 		w := httptest.NewRecorder()
-		a, ok := g.Admit(w, request(t, "GET", "/api/calls/1.0/"+tt.path, headers...))
+		a, ok := g.Admit(w, request(t, "GET", "/api/calls/1.0/"+tt.path, tenantHeaders(token, tt.tenant)...))
 		if w.Code != tt.status || ok != (tt.status == 200) {
 			t.Errorf("%s: status %d: %s", tt.name, w.Code, w.Body)
 		}
@@ -248,12 +244,8 @@ func TestTenantOfAnotherAuthServerInOurServices(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		headers := []string{"X-Auth-Token", token}
-		if tt.tenant != "" {
-			headers = append(headers, "Wazo-Tenant", tt.tenant)
-		}
 		w := httptest.NewRecorder()
-		a, ok := g.Admit(w, request(t, "GET", "/api/confd/1.1/"+tt.path, headers...))
+		a, ok := g.Admit(w, request(t, "GET", "/api/confd/1.1/"+tt.path, tenantHeaders(token, tt.tenant)...))
 		if w.Code != tt.status || ok != (tt.status == 200) || followed != tt.followed {
 			t.Errorf("%s: status %d: %s; followed in %q", tt.name, w.Code, w.Body, followed)
 		}
@@ -261,4 +253,12 @@ func TestTenantOfAnotherAuthServerInOurServices(t *testing.T) {
 			t.Errorf("%s: acts in %q", tt.name, principal.Tenant(a.Request.Context()))
 		}
 	}
+}
+
+// tenantHeaders are the headers of a request that acts in a tenant, or in the token's own if it is "".
+func tenantHeaders(token, tenant string) []string {
+	if tenant == "" {
+		return []string{"X-Auth-Token", token}
+	}
+	return []string{"X-Auth-Token", token, "Wazo-Tenant", tenant}
 }

@@ -1,0 +1,77 @@
+package crud
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/ringfence/ringfence/internal/audit"
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// record keeps the change in the audit and tells it, unless nothing changed.
+func (k *Collection[T]) record(ctx context.Context, c store.Conn, change *Change[T]) error {
+	a := audit.Change{Tenant: change.Tenant, Resource: k.Path}
+	one := change.New
+	if change.Old != nil {
+		one, a.Before = change.Old, k.auditData(change.Old)
+	}
+	if change.New != nil {
+		a.After = k.auditData(change.New)
+	}
+	k.located(&a, one)
+	if change.Old != nil && change.New != nil && reflect.DeepEqual(a.Before, a.After) && k.sameColumns(change.Old, change.New) {
+		return nil
+	}
+	emit(ctx, Event{Resource: a.Resource, Key: a.Object, Tenant: k.tenantOf(one)})
+	return audit.Write(ctx, c, change.Request, a)
+}
+
+// sameColumns reports whether an object's row is unchanged, including columns that nobody is shown.
+func (k *Collection[T]) sameColumns(one, other *T) bool {
+	before, after := reflect.ValueOf(one).Elem(), reflect.ValueOf(other).Elem()
+	return !slices.ContainsFunc(k.columns, func(col column) bool {
+		return !k.fixed(col) && !reflect.DeepEqual(before.FieldByIndex(col.index).Interface(), after.FieldByIndex(col.index).Interface())
+	})
+}
+
+// located identifies an audited object: its name, its tenant, and the keys by which it can be read.
+func (k *Collection[T]) located(a *audit.Change, o *T) {
+	if k.document != nil {
+		a.Resource, a.Object = k.document.place(k.aliases(o).keys[1:])
+	} else {
+		a.Object, a.Keys = fmt.Sprint(k.field(o, k.Keys[0])), [][]string{k.aliases(o).keys}
+	}
+	if _, ok := k.byName[k.Owner]; ok {
+		a.Tenant = fmt.Sprint(k.field(o, k.Owner))
+	}
+}
+
+// auditData returns an object's own data: its columns, and the fields that a client may write.
+func (k *Collection[T]) auditData(o *T) map[string]any {
+	if k.document != nil && k.document.Audited != nil {
+		return k.document.Audited(o)
+	}
+	out := make(map[string]any, len(k.schema.Properties))
+	v := reflect.ValueOf(o).Elem()
+	for i := range k.audited {
+		p := &k.audited[i]
+		out[p.name] = v.FieldByIndex(p.index).Interface()
+	}
+	return out
+}
+
+// auditPart adds a part of the object to the fields that the audit keeps.
+func (k *Collection[T]) auditPart(field func(o *T) any) {
+	o := new(T)
+	for i := range k.schema.Properties {
+		p := &k.schema.Properties[i]
+		if len(p.Index()) == 0 || reflect.ValueOf(o).Elem().FieldByIndex(p.Index()).Addr().Interface() != field(o) {
+			continue
+		}
+		if !slices.ContainsFunc(k.audited, func(kept auditedField) bool { return kept.name == p.Name }) {
+			k.audited = append(k.audited, auditedField{p.Name, p.Index()})
+		}
+	}
+}

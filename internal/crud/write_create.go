@@ -1,0 +1,152 @@
+package crud
+
+import (
+	"context"
+	"reflect"
+	"strings"
+
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+func (k *Collection[T]) create(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+	if len(k.Nested) == 0 {
+		return k.createIn(ctx, r, k.insert)
+	}
+	scope, sent, err := k.engine.begin(ctx, r)
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	draft, err := k.draft(ctx, r, sent, false)
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	made, err := k.makeDraft(ctx, scope, draft)
+	if err != nil {
+		return rest.Reply{}, k.refused(err, &draft.object)
+	}
+	var shown *nestedReply
+	err = k.engine.inReadTx(ctx, func(ctx context.Context, c store.Conn) (err error) {
+		shown, err = k.showMade(ctx, c, scope, made)
+		return err
+	})
+	if err != nil { // it is made: somebody has deleted it since, or the database went away
+		return k.reply(made.Object, true)
+	}
+	reply, err := k.reply(shown.object.(*T), true)
+	reply.Body = shown
+	return reply, err
+}
+
+// makeDraft makes an object and what is nested in it, in a transaction. The reply is read after the commit: what a transaction reads beside
+// what others write makes it run again.
+func (k *Collection[T]) makeDraft(ctx context.Context, scope string, draft *Draft[T]) (made *Made[T], err error) {
+	if len(draft.nested) > 0 && transactionOf(ctx) == nil { // who has a transaction must not wait for those who wait for one
+		leave, err := k.engine.nesting.enter(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer leave()
+	}
+	err = k.engine.InTx(ctx, func(ctx context.Context, c store.Conn) (err error) {
+		made, err = k.Make(ctx, c, scope, draft)
+		return err
+	})
+	return made, err
+}
+
+// createIn reads the body and lets insert write the object, in one transaction.
+func (k *Collection[T]) createIn(ctx context.Context, r *rest.Request, insert func(context.Context, store.Conn, *Change[T]) error) (rest.Reply, error) {
+	scope, sent, err := k.engine.begin(ctx, r)
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	change, err := k.received(ctx, r, sent)
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	received := *change.New
+	err = k.engine.InTx(ctx, func(ctx context.Context, c store.Conn) error {
+		fresh := received // the transaction may run again
+		change.New, change.Tenant = &fresh, scope
+		if err := k.mayWrite(ctx, c, scope); err != nil {
+			return err
+		}
+		return insert(ctx, c, change)
+	})
+	if err != nil {
+		return rest.Reply{}, k.refused(err, change.New)
+	}
+	return k.reply(change.New, true)
+}
+
+// received returns the creation of the object that was sent, with its defaults, as Receive leaves it.
+func (k *Collection[T]) received(ctx context.Context, r *rest.Request, sent rest.Object) (*Change[T], error) {
+	change := &Change[T]{Request: r, Sent: sent, New: new(T)}
+	if err := k.schema.SetDefaults(change.New); err != nil {
+		return nil, err
+	}
+	if err := sent.Into(change.New); err != nil {
+		return nil, err
+	}
+	return change, k.receive(ctx, change)
+}
+
+func (k *Collection[T]) receive(ctx context.Context, change *Change[T]) error {
+	if k.Receive == nil {
+		return nil
+	}
+	return k.Receive(ctx, change)
+}
+
+// insert writes the row and the object's other data, and leaves in change.New the object as a client reads it.
+func (k *Collection[T]) insert(ctx context.Context, c store.Conn, change *Change[T]) error {
+	if err := k.insertRow(ctx, c, change); err != nil {
+		return err
+	}
+	return k.complete(ctx, c, change)
+}
+
+// insertRow checks a new object, and writes its row.
+func (k *Collection[T]) insertRow(ctx context.Context, c store.Conn, change *Change[T]) error {
+	if err := k.checkRefs(ctx, c, change, k.ownerRefs); err != nil {
+		return err
+	}
+	if col, ok := k.byName[tenantColumn]; ok {
+		reflect.ValueOf(change.New).Elem().FieldByIndex(col.index).SetString(change.Tenant)
+	}
+	if err := k.run(ctx, c, change, k.Prepare); err != nil {
+		return err
+	}
+	if err := k.checkRefs(ctx, c, change, k.refs); err != nil {
+		return err
+	}
+	if err := k.validate(ctx, c, change); err != nil {
+		return err
+	}
+	args := &arguments{}
+	var names, values []string
+	row := reflect.ValueOf(change.New).Elem()
+	for _, col := range k.columns {
+		if !col.generated && !col.computed {
+			names = append(names, col.name)
+			values = append(values, args.add(row.FieldByIndex(col.index).Interface()))
+		}
+	}
+	stored, err := store.Get[T](ctx, c, "INSERT INTO "+k.Table+" ("+strings.Join(names, ", ")+") VALUES ("+strings.Join(values, ", ")+
+		") RETURNING "+k.selected(), args.values...)
+	if err != nil {
+		return err
+	}
+	k.copyColumns(change.New, &stored)
+	k.counted(ctx)
+	return nil
+}
+
+// copyColumns copies the columns of a row and leaves the other fields.
+func (k *Collection[T]) copyColumns(to, from *T) {
+	dst, src := reflect.ValueOf(to).Elem(), reflect.ValueOf(from).Elem()
+	for _, col := range k.columns {
+		dst.FieldByIndex(col.index).Set(src.FieldByIndex(col.index))
+	}
+}

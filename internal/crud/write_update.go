@@ -1,0 +1,195 @@
+package crud
+
+import (
+	"context"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+func (k *Collection[T]) update(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+	scope, err := k.engine.TenantOf(ctx, r)
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	body := k.partial
+	if k.recursive(r) {
+		body = k.bodies().update
+	}
+	sent, err := r.ObjectOf(body)
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	change := &Change[T]{Request: r, Sent: sent, Tenant: scope}
+	if err := k.receive(ctx, change); err != nil {
+		return rest.Reply{}, err
+	}
+	if err := k.updateNested(ctx, change); err != nil {
+		return rest.Reply{}, err
+	}
+	if !k.engine.Style.UpdateReply {
+		return rest.Reply{}, nil
+	}
+	return k.reply(change.New, false)
+}
+
+// updateNested changes the object that the request's path names and, if it is asked to, what is nested in it.
+func (k *Collection[T]) updateNested(ctx context.Context, change *Change[T]) error {
+	var nested []sentNested[T]
+	if k.recursive(change.Request) {
+		var err error
+		if nested, err = k.receiveNested(ctx, change.Request, change.Sent, false); err != nil {
+			return err
+		}
+	}
+	err := k.engine.InTx(ctx, func(ctx context.Context, c store.Conn) error {
+		if err := k.load(ctx, c, change, func(o *T) any { return o }); err != nil {
+			return err
+		}
+		if err := k.editNested(ctx, c, change, nested); err != nil {
+			return err
+		}
+		_, err := writeNested(ctx, c, change, nested)
+		return err
+	})
+	if err != nil {
+		return k.refused(err, change.New)
+	}
+	return nil
+}
+
+// editNested changes a loaded object as the client sent it, with what nested attributes change in the object itself.
+func (k *Collection[T]) editNested(ctx context.Context, c store.Conn, change *Change[T], nested []sentNested[T]) error {
+	return k.edit(ctx, c, change, func(o *T) error {
+		if err := change.Sent.Into(o); err != nil {
+			return err
+		}
+		return prepareNested(ctx, c, change, nested)
+	})
+}
+
+// Edit changes the object that the request's path names, as a PUT of the fields that edit sets would: with Prepare, Validate,
+// Save, Changed and Committed. It serves operations that change a part of an object.
+func (k *Collection[T]) Edit(ctx context.Context, r *rest.Request, edit func(o *T) error) error {
+	return k.changeIn(ctx, &Change[T]{Request: r}, func(_ context.Context, _ store.Conn, o *T) error { return edit(o) }, func(o *T) any { return o })
+}
+
+// changeIn is change with an edit that reads the database. shown returns the part of the object that the client has read, and
+// names in If-Match.
+func (k *Collection[T]) changeIn(
+	ctx context.Context, change *Change[T], edit func(ctx context.Context, c store.Conn, o *T) error, shown func(o *T) any,
+) (err error) {
+	if change.Tenant == "" {
+		if change.Tenant, err = k.engine.TenantOf(ctx, change.Request); err != nil {
+			return err
+		}
+	}
+	err = k.engine.InTx(ctx, func(ctx context.Context, c store.Conn) error {
+		if err := k.load(ctx, c, change, shown); err != nil {
+			return err
+		}
+		return k.edit(ctx, c, change, func(o *T) error { return edit(ctx, c, o) })
+	})
+	if err != nil {
+		return k.refused(err, change.New)
+	}
+	return nil
+}
+
+// edit changes a loaded object.
+func (k *Collection[T]) edit(ctx context.Context, c store.Conn, change *Change[T], edit func(o *T) error) error {
+	updated := *change.Old
+	change.New = &updated
+	if err := edit(change.New); err != nil {
+		return err
+	}
+	k.keepFixed(change)
+	if err := k.run(ctx, c, change, k.Prepare); err != nil {
+		return err
+	}
+	k.keepFixed(change)
+	if err := k.checkRefs(ctx, c, change, slices.Concat(k.ownerRefs, k.refs)); err != nil {
+		return err
+	}
+	if err := k.validate(ctx, c, change); err != nil {
+		return err
+	}
+	if err := k.writeChanges(ctx, c, change); err != nil {
+		return err
+	}
+	return k.complete(ctx, c, change)
+}
+
+// load finds the object to change, and refuses if it is not the one that the client has read.
+func (k *Collection[T]) load(ctx context.Context, c store.Conn, change *Change[T], shown func(o *T) any) (err error) {
+	if err := k.mayWrite(ctx, c, change.Tenant); err != nil {
+		return err
+	}
+	if change.Old, err = k.NamedIn(ctx, c, change.Request, change.Tenant); err != nil {
+		return err
+	}
+	if len(change.Request.HTTP.Header.Values("If-Match")) == 0 && !k.engine.Style.UpdateReply {
+		return nil
+	}
+	if err := k.present(ctx, c, change.Tenant, []*T{change.Old}); err != nil {
+		return err
+	}
+	return rest.CheckIfMatch(change.Request.HTTP.Header, shown(change.Old))
+}
+
+// keepFixed undoes changes of fixed columns, before any hook reads them.
+func (k *Collection[T]) keepFixed(change *Change[T]) {
+	before, after := reflect.ValueOf(change.Old).Elem(), reflect.ValueOf(change.New).Elem()
+	for _, col := range k.columns {
+		if k.fixed(col) {
+			after.FieldByIndex(col.index).Set(before.FieldByIndex(col.index))
+		}
+	}
+}
+
+// writeChanges writes the columns that differ. Fixed columns never do.
+func (k *Collection[T]) writeChanges(ctx context.Context, c store.Conn, change *Change[T]) error {
+	before, after := reflect.ValueOf(change.Old).Elem(), reflect.ValueOf(change.New).Elem()
+	args := &arguments{}
+	var sets []string
+	for _, col := range k.columns {
+		value := after.FieldByIndex(col.index)
+		if !k.fixed(col) && !reflect.DeepEqual(before.FieldByIndex(col.index).Interface(), value.Interface()) {
+			sets = append(sets, col.name+" = "+args.add(value.Interface()))
+		}
+	}
+	if len(sets) == 0 {
+		return nil
+	}
+	_, err := c.Exec(ctx, "UPDATE "+k.Table+" SET "+strings.Join(sets, ", ")+" WHERE "+k.itself(change.Old, args), args.values...)
+	return err
+}
+
+// The fixed columns are those of the key, the tenant, the database's own, and those set only on create.
+func (k *Collection[T]) fixed(col column) bool {
+	if col.fixed || col.generated || col.computed || col.name == tenantColumn {
+		return true
+	}
+	for _, key := range k.Keys {
+		if key == col.name && col.kind != text {
+			return true
+		}
+	}
+	return false
+}
+
+// itself returns the condition for the object's own row.
+func (k *Collection[T]) itself(o *T, args *arguments) string {
+	keys := k.Keys[:1]
+	if k.document != nil {
+		keys = k.Keys
+	}
+	conditions := make([]string, len(keys))
+	for i, key := range keys {
+		conditions[i] = key + " = " + args.add(k.field(o, key))
+	}
+	return strings.Join(conditions, " AND ")
+}
