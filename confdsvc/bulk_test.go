@@ -161,8 +161,10 @@ func TestBulkIsAllOrNothing(t *testing.T) {
 }
 
 // An operation needs the access that it needs by itself, and reaches nothing else.
-func TestBulkAccesses(t *testing.T) {
-	w := newWorld(t, storetest.SQLite(t))
+func TestBulkAccesses(t *testing.T) { storetest.Each(t, testBulkAccesses) }
+
+func testBulkAccesses(t *testing.T, db store.DB) {
+	w := newWorld(t, db)
 	all := w.as(t, "a")
 	u := all.Create("/users", object{"firstname": "Al"})
 	byID, byUUID := "/users/"+u.Text("id"), "/users/"+u.Text("uuid")
