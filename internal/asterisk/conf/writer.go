@@ -1,0 +1,194 @@
+package conf
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+)
+
+// lineSize is the longest line that Asterisk reads, in bytes.
+const lineSize = 8190
+
+var (
+	sectionForm = regexp.MustCompile(`^[A-Za-z0-9_.@:-]{1,79}$`)
+	nameForm    = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./*@:-]{0,127}$`)
+)
+
+// A Writer writes one configuration file. After the first error it writes nothing more, and Bytes returns the error.
+type Writer struct {
+	text    bytes.Buffer
+	section string
+	err     error
+}
+
+// Bytes returns the file, or the first error.
+func (w *Writer) Bytes() ([]byte, error) {
+	return w.text.Bytes(), w.err
+}
+
+// Comment writes a line that Asterisk ignores. A text that is too long is cut.
+func (w *Writer) Comment(text string) {
+	text = Plain(text)
+	if len(text) > lineSize/2 {
+		text = strings.ToValidUTF8(text[:lineSize/2], "")
+	}
+	w.line("; " + text)
+}
+
+// Blank writes an empty line.
+func (w *Writer) Blank() { w.line("") }
+
+// Section begins a section. It takes the values of its templates, which must be written before it.
+func (w *Writer) Section(name string, templates ...string) {
+	w.section = name
+	for _, n := range append([]string{name}, templates...) {
+		if !IsSectionName(n) {
+			w.fail("%q is no name of a section", n)
+			return
+		}
+	}
+	if len(templates) > 0 {
+		w.line("[" + name + "](" + strings.Join(templates, ",") + ")")
+		return
+	}
+	w.line("[" + name + "]")
+}
+
+// IsSectionName reports whether a section can have this name.
+func IsSectionName(name string) bool { return sectionForm.MatchString(name) }
+
+// IsName reports whether a value can have this name.
+func IsName(name string) bool { return nameForm.MatchString(name) }
+
+// Set writes a value. Blanks at its ends are lost: Asterisk does not read them.
+func (w *Writer) Set(name, value string) { w.assign(name, " = ", value) }
+
+// Object writes a value as an object: with =>, as files write extensions, members and mailboxes.
+func (w *Writer) Object(name, value string) { w.assign(name, " => ", value) }
+
+func (w *Writer) assign(name, sign, text string) {
+	if !IsName(name) {
+		w.fail("%q is no name of a value", name)
+		return
+	}
+	escaped, err := value(text)
+	if err != nil {
+		w.fail("%s: %w", name, err)
+		return
+	}
+	w.line(name + sign + escaped)
+}
+
+// value escapes a value. Only a semicolon ends it early; a backslash before one needs nothing, since Asterisk removes just the one
+// directly before the semicolon.
+func value(text string) (string, error) {
+	if !isPlain(text) {
+		return "", fmt.Errorf("control characters in %q", text)
+	}
+	return strings.ReplaceAll(strings.Trim(text, " "), ";", `\;`), nil
+}
+
+// Include makes Asterisk read another file here, if it exists. A path without / at its start is below Asterisk's own directory.
+func (w *Writer) Include(path string) {
+	if !isPlain(path) || strings.ContainsAny(path, `"<>;*?[]\ `) || path == "" || len(path) > 255 {
+		w.fail("%q is no path to include", path)
+		return
+	}
+	w.line(`#tryinclude "` + path + `"`)
+}
+
+func (w *Writer) line(text string) {
+	if w.err != nil {
+		return
+	}
+	if len(text) > lineSize {
+		w.fail("a line of %d bytes is too long: %.32s...", len(text), text)
+		return
+	}
+	w.text.WriteString(text)
+	w.text.WriteByte('\n')
+}
+
+func (w *Writer) fail(format string, args ...any) {
+	if w.err == nil {
+		w.err = fmt.Errorf("section [%s]: "+format, append([]any{Plain(w.section)}, args...)...)
+	}
+}
+
+// isPlain reports whether a text is UTF-8 without control characters.
+func isPlain(text string) bool {
+	return utf8.ValidString(text) && !strings.ContainsFunc(text, isControl)
+}
+
+// isControl reports whether a character is a control character, or one that ends a line for some readers.
+func isControl(r rune) bool {
+	return r < ' ' || r >= 0x7f && r < 0xa0 || r == '\u2028' || r == '\u2029'
+}
+
+// Plain returns a text that a value may hold: its control characters become blanks, and bytes that are not UTF-8 are left out.
+func Plain(text string) string {
+	if isPlain(text) {
+		return text
+	}
+	return strings.Map(func(r rune) rune {
+		if isControl(r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(text, ""))
+}
+
+// CallerID returns a caller ID with a name that users typed and a number, as the value of an option. The number may hold only digits
+// and a plus sign: of anything else nothing is written.
+func CallerID(name, number string) string {
+	name = strings.TrimSpace(Plain(name))
+	quoted := `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(name) + `"`
+	if number = Digits(number); number == "" {
+		return quoted
+	}
+	return quoted + " <" + number + ">"
+}
+
+// Digits returns the characters of a text that can be dialled: digits, * and #, and a plus sign at its start.
+func Digits(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= '0' && r <= '9' || r == '*' || r == '#' || r == '+' {
+			return r
+		}
+		return -1
+	}, text)
+}
+
+// Field returns a text for a place in a mailbox's line of voicemail.conf. The separators , | and = become blanks.
+func Field(text string) string {
+	return strings.TrimSpace(strings.Map(func(r rune) rune {
+		if r == ',' || r == '|' || r == '=' {
+			return ' '
+		}
+		return r
+	}, Plain(text)))
+}
+
+// Argument returns an expression of the dialplan whose value is the text. It holds no character that the dialplan reads as
+// syntax; Asterisk decodes it when the call is there, and does not read the result again. So it belongs into an assignment to a
+// variable, where a separator in the text separates nothing.
+func Argument(text string) string {
+	text = Plain(text)
+	var out strings.Builder
+	encoded := false
+	for i := range len(text) {
+		switch c := text[i]; {
+		case c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || c == '_' || c == '-' || c == '.':
+			out.WriteByte(c)
+		default:
+			fmt.Fprintf(&out, "%%%02X", c)
+			encoded = true
+		}
+	}
+	if !encoded {
+		return out.String()
+	}
+	return "${URIDECODE(" + out.String() + ")}"
+}
