@@ -1,0 +1,81 @@
+package ami
+
+import (
+	"context"
+	"errors"
+	"strings"
+)
+
+// Doer sends actions: a [Conn], or a [Client], which waits for its connection first.
+type Doer interface {
+	Do(ctx context.Context, a Action) (Message, error)
+	List(ctx context.Context, a Action) ([]Message, error)
+}
+
+// Command runs a line of Asterisk's console and returns what it printed. It needs write = command.
+func Command(ctx context.Context, d Doer, line string) ([]string, error) {
+	m, err := d.Do(ctx, Action{"Command", []Header{{"Command", line}}})
+	if err != nil {
+		return nil, err
+	}
+	return m.All("Output"), nil
+}
+
+// Put stores a value in Asterisk's own database.
+func Put(ctx context.Context, d Doer, family, key, value string) error {
+	_, err := d.Do(ctx, Action{"DBPut", []Header{{"Family", family}, {"Key", key}, {"Val", value}}})
+	return err
+}
+
+// Delete removes a value from Asterisk's own database; there may be none.
+func Delete(ctx context.Context, d Doer, family, key string) error {
+	_, err := d.Do(ctx, Action{"DBDel", []Header{{"Family", family}, {"Key", key}}})
+	if refused, ok := errors.AsType[*ResponseError](err); ok && strings.Contains(refused.Message, "not found") {
+		return nil
+	}
+	return err
+}
+
+// Value returns a value of Asterisk's own database, and whether there is one.
+func Value(ctx context.Context, d Doer, family, key string) (value string, found bool, err error) {
+	events, err := d.List(ctx, Action{"DBGet", []Header{{"Family", family}, {"Key", key}}})
+	if refused, ok := errors.AsType[*ResponseError](err); ok && strings.Contains(refused.Message, "not found") {
+		return "", false, nil
+	}
+	if err != nil {
+		return "", false, err
+	}
+	for _, m := range events {
+		if m.Event() == "DBGetResponse" {
+			return m.Get("Val"), true, nil
+		}
+	}
+	return "", false, nil
+}
+
+// Endpoints returns the names of the SIP endpoints that Asterisk has.
+func Endpoints(ctx context.Context, d Doer) (map[string]bool, error) {
+	events, err := d.List(ctx, Action{Name: "PJSIPShowEndpoints"})
+	if refused, ok := errors.AsType[*ResponseError](err); ok && strings.HasPrefix(refused.Message, "No endpoints found") {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	names := map[string]bool{}
+	for _, m := range events {
+		if m.Event() == "EndpointList" {
+			names[m.Get("ObjectName")] = true
+		}
+	}
+	return names, nil
+}
+
+// HasContext reports whether Asterisk's dialplan has a context. It needs write = reporting.
+func HasContext(ctx context.Context, d Doer, name string) (bool, error) {
+	events, err := d.List(ctx, Action{"ShowDialPlan", []Header{{"Context", name}}})
+	if refused, ok := errors.AsType[*ResponseError](err); ok && strings.HasPrefix(refused.Message, "Did not find context") {
+		return false, nil
+	}
+	return err == nil && len(events) > 0, err
+}

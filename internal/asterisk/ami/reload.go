@@ -1,0 +1,109 @@
+package ami
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// The status of a module's reload, as the event Reload numbers it.
+var reloadStatus = map[string]string{
+	"0": "reloaded",
+	"1": "queued until Asterisk has booted",
+	"2": "no such module",
+	"3": "failed: Asterisk's log says why",
+	"4": "another reload is in progress",
+	"5": "not initialised: the module refused to load",
+	"6": "the module cannot reload",
+}
+
+// ReloadError says that Asterisk did not reload a module.
+type ReloadError struct {
+	Module string
+	// Reason is in our words, with Asterisk's in quotes.
+	Reason string
+	// Again says that the reload was refused or put off only for now: another one is in progress, or Asterisk is still booting.
+	Again bool
+}
+
+func (e *ReloadError) Error() string { return fmt.Sprintf("reloading %s: %s", e.Module, e.Reason) }
+
+// errNoVerdict says that a reload was accepted, and nothing was heard of how it ended.
+var errNoVerdict = errors.New("no event says how the reload ended: does the manager account have read = system?")
+
+// Reload reloads one module and returns nil if Asterisk says that it worked. The response alone is no verdict: Success may hide an
+// error, which only the event Reload tells. It comes by another way than the response, before or after it.
+//
+// While another reload is in progress, which Asterisk refuses to queue, Reload tries again, and before all it waits until
+// Asterisk has booted. After [ErrDisconnected] the outcome is unknown, and trying again would not tell it: a file that did not
+// change since it was read is skipped with success, also if it is broken.
+func (c *Conn) Reload(ctx context.Context, module string) error {
+	ctx, cancel := context.WithTimeout(ctx, c.options.ReloadTimeout)
+	defer cancel()
+	if err := c.Booted(ctx); err != nil {
+		return fmt.Errorf("reloading %s: %w", module, err)
+	}
+	wait := c.options.RetryMin
+	for {
+		err := c.reload(ctx, module)
+		refused, ok := errors.AsType[*ReloadError](err)
+		if !ok || !refused.Again {
+			return err
+		}
+		select {
+		case <-time.After(wait):
+			wait = min(2*wait, time.Second)
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+// Booted waits until Asterisk says that it has booted: before that it puts reloads off.
+func (c *Conn) Booted(ctx context.Context) error {
+	select {
+	case <-c.booted:
+		return nil
+	case <-c.done:
+		return c.Err()
+	case <-ctx.Done():
+		return fmt.Errorf("waiting for Asterisk to say that it has booted (does the manager account have read = system?): %w", ctx.Err())
+	}
+}
+
+func (c *Conn) reload(ctx context.Context, module string) error {
+	verdict, stop := c.watch(func(m Message) bool {
+		return m.Event() == "Reload" && moduleName(m.Get("Module")) == moduleName(module)
+	})
+	defer stop()
+	_, _, err := c.do(ctx, Action{"Reload", []Header{{"Module", module}}}, false)
+	if refused, ok := errors.AsType[*ResponseError](err); ok {
+		again := strings.Contains(strings.ToLower(refused.Message), "in progress")
+		return &ReloadError{module, "Asterisk says " + shown(refused.Message), again}
+	}
+	if err != nil {
+		return fmt.Errorf("reloading %s: %w", module, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
+	defer cancel()
+	switch err := c.await(ctx, verdict.found); {
+	case errors.Is(err, ErrDisconnected):
+		return fmt.Errorf("reloading %s: %w", module, err)
+	case err != nil:
+		return fmt.Errorf("reloading %s: %w", module, errNoVerdict)
+	}
+	status := verdict.event.Get("Status")
+	if status == "0" {
+		return nil
+	}
+	reason, known := reloadStatus[status]
+	if !known {
+		reason = "unknown status " + shown(status)
+	}
+	return &ReloadError{module, reason, status == "1" || status == "4"}
+}
+
+// moduleName returns a module's name as it is compared: "res_pjsip.so" and "res_pjsip" are one.
+func moduleName(name string) string { return strings.TrimSuffix(strings.ToLower(name), ".so") }
