@@ -12,6 +12,9 @@ type EndpointSIP struct {
 	SIPSections
 	crud.Hrefs
 
+	CallerIDName *string `db:"caller_id_name" json:"-"`
+	CallerIDNum  *string `db:"caller_id_num" json:"-"`
+
 	Line  *EndpointLine  `json:"line" readOnly:"true"`
 	Trunk *EndpointTrunk `json:"trunk" readOnly:"true"`
 }
@@ -49,6 +52,7 @@ func declareEndpointsSIP(e *crud.Engine) {
 	r := sipResource[EndpointSIP](
 		sipKind{parents: "confd_endpoint_sip_parent", child: "endpoint_uuid", named: "endpoint_uuid", title: "SIPEndpoint"}, "confd_endpoint_sip", "'false'")
 	r.Path, r.Singular, r.Param, r.Rel = "endpoints/sip", "endpoint_sip", "sip_uuid", "endpoint_sip"
+	r.Prepare = prepareEndpointSIP
 	r.ReadViews = map[string]func(context.Context, store.Conn, *EndpointSIP) error{"merged": mergeEndpoint(e)}
 	crud.Collect(e, r)
 	crud.Link[Line, EndpointSIP]{
@@ -61,15 +65,7 @@ func declareEndpointsSIP(e *crud.Engine) {
 		LeftDeleted: crud.Cascade,
 		MayEnd:      lineCanLoseEndpoint[EndpointSIP](e),
 	}.On(e)
-	crud.Nest[Line, EndpointSIP]{Name: "endpoint_sip", Stays: true, Complete: dialsInContext}.On(e)
-}
-
-// dialsInContext sets the context in which the telephone of a new line dials to that of the line, unless it is sent.
-func dialsInContext(_ context.Context, _ store.Conn, of *crud.Change[Line], x *EndpointSIP) error {
-	if _, sent := x.Endpoint.last("context"); !sent {
-		x.Endpoint.V = append(x.Endpoint.V, []string{"context", of.New.Context})
-	}
-	return nil
+	crud.Nest[Line, EndpointSIP]{Name: "endpoint_sip", Stays: true, Complete: completeEndpointSIP}.On(e)
 }
 
 // mergeEndpoint adds the options of its templates to an endpoint.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/big"
 
-	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/crud"
 	"github.com/ringfence/ringfence/internal/store"
 )
@@ -23,8 +22,8 @@ type Line struct {
 	Context               string  `db:"context" json:"context" required:"true" maxLength:"128" ref:"contexts.name" owner:"true"`
 	ProvisioningCode      string  `db:"provisioning_code" json:"provisioning_code" pattern:"^[0-9]{6}$" example:"123456" doc:"Chosen at random when it is not sent."`
 	Position              int64   `db:"position" json:"position" minimum:"1" default:"1"`
-	CallerIDName          *string `db:"caller_id_name" json:"caller_id_name" maxLength:"80"`
-	CallerIDNum           *string `db:"caller_id_num" json:"caller_id_num" maxLength:"80" pattern:"^[0-9]+$" example:"1000"`
+	CallerIDName          *string `db:"caller_id_name" computed:"true" json:"caller_id_name" maxLength:"4096" doc:"The name in the option callerid of its SIP endpoint."`
+	CallerIDNum           *string `db:"caller_id_num" computed:"true" json:"caller_id_num" maxLength:"80" pattern:"^[0-9]+$" example:"1000" doc:"The number there."`
 	Registrar             string  `db:"registrar" json:"registrar" maxLength:"128" default:"default"`
 	IsWebRTC              bool    `json:"is_webrtc" readOnly:"true"`
 	crud.Hrefs
@@ -35,6 +34,8 @@ type Line struct {
 	EndpointCustom *EndpointCustomRef `json:"endpoint_custom" readOnly:"true"`
 	Extensions     []ExtensionRef     `json:"extensions" readOnly:"true"`
 	Users          []UserRef          `json:"users" readOnly:"true"`
+
+	mainUser *User // the user who is made with the line
 }
 
 // LineRef is a line as an extension shows it.
@@ -65,7 +66,8 @@ func declareLines(e *crud.Engine) {
 		Path: "lines", Singular: "line", Param: "line_id", Table: "confd_line", Counted: true, Keys: []string{"id"},
 		Order: columns, Filters: columns, Search: columns,
 		Virtual: map[string]string{
-			"name": ofEndpoint("name"), "protocol": ofEndpoint("protocol"), "device_id": missing, "device_slot": "position",
+			"name": ofEndpoint("name"), "protocol": ofEndpoint("protocol"), "caller_id_name": ofEndpoint("caller_id_name"),
+			"caller_id_num": ofEndpoint("caller_id_num"), "device_id": missing, "device_slot": "position",
 			"provisioning_extension": "provisioning_code",
 			"exten": `SELECT x.exten FROM confd_line_extension lx JOIN confd_extension x ON x.id = lx.extension_id
 				WHERE lx.line_id = confd_line.id ORDER BY x.id LIMIT 1`,
@@ -74,7 +76,7 @@ func declareLines(e *crud.Engine) {
 			From: "confd_line_endpoint", By: "line_id", Load: loadWebRTC(e), Blank: func(l *Line) { l.IsWebRTC = false },
 		}},
 		Nested:  []string{"endpoint_sip", "endpoint_sccp", "endpoint_custom", "extensions"},
-		Prepare: provisionLine, Validate: checkLine,
+		Prepare: provisionLine, Validate: checkCallerID, Save: saveCallerID(e),
 	})
 	crud.Link[Line, Extension]{
 		Table: "confd_line_extension", LeftHas: crud.AtMostOne, Only: []string{"put", "delete", "create"},
@@ -84,6 +86,7 @@ func declareLines(e *crud.Engine) {
 		},
 		RightShows: []crud.Show{crud.Many(func(x *Extension) *[]LineRef { return &x.Lines })},
 		Allow:      crud.All(crud.SameTenant, extensionLineHasEndpoint, crud.LeftFree, oneMainUser, fits[Line](lineExtension)),
+		Changed:    identifiesNumber(e),
 	}.On(e)
 	crud.Nest[Line, Extension]{
 		Name: "extensions", Many: true, Fills: []string{"context"}, Existing: numberThere[Line](e),
@@ -116,18 +119,4 @@ func provisionLine(ctx context.Context, c store.Conn, change *crud.Change[Line])
 		}
 	}
 	return nil
-}
-
-// checkLine runs the checks that concern several fields.
-func checkLine(ctx context.Context, c store.Conn, change *crud.Change[Line]) error {
-	l, old := change.New, change.Old
-	named := (l.CallerIDName != nil && (old == nil || different(l.CallerIDName, old.CallerIDName))) ||
-		(l.CallerIDNum != nil && (old == nil || different(l.CallerIDNum, old.CallerIDNum)))
-	if !named {
-		return nil
-	}
-	if has, err := hasEndpoint(ctx, c, l.ID); err != nil || has {
-		return err
-	}
-	return apierr.New(apierr.Invalid, "Cannot set caller id if no endpoint associated")
 }

@@ -29,9 +29,10 @@ func declareUserLines(e *crud.Engine) {
 		RightShows: []crud.Show{crud.Many(func(l *Line) *[]UserRef { return &l.Users })},
 		Allow:      crud.All(crud.SameTenant, userLineHasEndpoint, oneUserForSharedExtension),
 		MayEnd:     mainUserStays,
-		Set:        &crud.List[User, Line]{Path: "lines", By: []string{"id"}, Repeated: "Cannot associate same line more than once.", Check: userMayHaveLines},
+		Changed:    identifiesUser(e),
+		Set:        &crud.List[User, Line]{Path: "lines", By: []string{"id"}, Repeated: "Cannot associate same line more than once.", Check: userMayHaveLines, Added: identifiesLines(e)},
 	}.On(e)
-	crud.Nest[User, Line]{Name: "lines", Many: true, Shown: true}.On(e)
+	crud.Nest[User, Line]{Name: "lines", Many: true, Shown: true, Complete: rememberMainUser}.On(e)
 }
 
 func userLineHasEndpoint(ctx context.Context, c store.Conn, pair *crud.Pair[User, Line]) error {

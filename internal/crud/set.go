@@ -30,6 +30,8 @@ type List[N, F any] struct {
 	Repeated string
 	// Check refuses a list, after all items were found to be of the near object's tenant.
 	Check func(ctx context.Context, c store.Conn, list *Listing[N, F]) error
+	// Added runs after the list is written, with the objects that were not in it before.
+	Added func(ctx context.Context, c store.Conn, list *Listing[N, F], added []*F) error
 }
 
 // Listing is one replacement of a list.
@@ -123,7 +125,8 @@ func (s *setter[N, F]) write(ctx context.Context, c store.Conn, r *rest.Request,
 	if err != nil {
 		return err
 	}
-	if err := s.check(ctx, c, &Listing[N, F]{Request: r, Near: near, Far: far}); err != nil {
+	list := &Listing[N, F]{Request: r, Near: near, Far: far}
+	if err := s.check(ctx, c, list); err != nil {
 		return err
 	}
 	before, err := s.entries(ctx, c, near)
@@ -131,6 +134,9 @@ func (s *setter[N, F]) write(ctx context.Context, c store.Conn, r *rest.Request,
 		return err
 	}
 	if err := s.replace(ctx, c, near, far, items); err != nil {
+		return err
+	}
+	if err := s.added(ctx, c, list, before); err != nil {
 		return err
 	}
 	after, err := s.entries(ctx, c, near)
@@ -310,6 +316,17 @@ func (s *setter[N, F]) put(ctx context.Context, c store.Conn, near, far any, at 
 	_, err := c.Exec(ctx, "INSERT INTO "+s.joining+" ("+strings.Join(names, ", ")+") VALUES ("+strings.Join(values, ", ")+") ON CONFLICT ("+
 		s.nearColumn+", "+s.farColumn+") DO "+action, args.values...)
 	return err
+}
+
+// added calls the hook for the objects that were not in the list before.
+func (s *setter[N, F]) added(ctx context.Context, c store.Conn, list *Listing[N, F], before []entry) error {
+	if s.list.Added == nil {
+		return nil
+	}
+	fresh := slices.DeleteFunc(slices.Clone(list.Far), func(o *F) bool {
+		return slices.ContainsFunc(before, func(old entry) bool { return old.Key == fmt.Sprint(s.far.Key(o)) })
+	})
+	return s.list.Added(ctx, c, list, fresh)
 }
 
 // conclude keeps the change in the audit and tells it, unless the list is unchanged.

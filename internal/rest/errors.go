@@ -24,6 +24,9 @@ type ErrorForm func(e *apierr.Error, now time.Time) any
 // such a refusal has the status 400, MessageList distinguishes it from the others by this ID.
 const ResourceError = "resource-error"
 
+// BareError is the ID of a refusal whose message existing clients know without the words that MessageList puts before others.
+const BareError = "bare-error"
+
 // unreadableBody is what confd says of a body that is missing or is no JSON. Existing clients compare it word by word.
 const unreadableBody = "The browser (or proxy) sent a request that this server could not understand."
 
@@ -44,6 +47,8 @@ func MessageList(e *apierr.Error, _ time.Time) any {
 
 func confdPrefix(e *apierr.Error) string {
 	switch {
+	case e.ID == BareError:
+		return ""
 	case e.Kind == apierr.Conflict, e.ID == ResourceError:
 		return "Resource Error - "
 	case e.Kind == apierr.Invalid:

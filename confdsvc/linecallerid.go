@@ -1,0 +1,265 @@
+package confdsvc
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// The caller ID of a line is the option callerid of its SIP endpoint: "Alice Martin" <1000>. There is none without such an endpoint.
+
+// sipCallerID is the value of that option, in its two parts.
+type sipCallerID struct{ name, number string }
+
+var (
+	callerIDEscapes   = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
+	callerIDUnescapes = strings.NewReplacer(`\\`, `\`, `\"`, `"`)
+)
+
+// parseCallerID reads the option as the telephone system does: a name with or without quotes, and a number between angle brackets, or one
+// of them.
+func parseCallerID(text string) sipCallerID {
+	text = strings.TrimSpace(text)
+	id := sipCallerID{name: text}
+	if from := strings.LastIndexByte(text, '<'); from >= 0 && strings.HasSuffix(text, ">") {
+		id = sipCallerID{strings.TrimSpace(text[:from]), strings.TrimSpace(text[from+1 : len(text)-1])}
+	} else if strings.Trim(text, "+*#0123456789") == "" {
+		return sipCallerID{number: text}
+	}
+	if len(id.name) >= 2 && id.name[0] == '"' && id.name[len(id.name)-1] == '"' {
+		id.name = callerIDUnescapes.Replace(id.name[1 : len(id.name)-1])
+	}
+	return id
+}
+
+// String returns the value of the option, or "" if both parts are empty.
+func (id sipCallerID) String() string {
+	switch {
+	case id.number != "":
+		return `"` + callerIDEscapes.Replace(id.name) + `" <` + id.number + `>`
+	case id.name != "":
+		return `"` + callerIDEscapes.Replace(id.name) + `"`
+	default:
+		return ""
+	}
+}
+
+// callerID returns the caller ID of an endpoint's own options.
+func (o SIPOptions) callerID() sipCallerID {
+	value, _ := o.last("callerid")
+	return parseCallerID(value)
+}
+
+// setCallerID sets the option, or removes it.
+func (o *SIPOptions) setCallerID(id sipCallerID) {
+	o.V = slices.DeleteFunc(slices.Clone(o.V), func(pair []string) bool { return pair[0] == "callerid" })
+	if value := id.String(); value != "" {
+		o.V = append(o.V, []string{"callerid", value})
+	}
+}
+
+// prepareEndpointSIP completes an endpoint. Its columns repeat the caller ID for the lists of lines; a number with other signs than digits
+// is none there.
+func prepareEndpointSIP(ctx context.Context, c store.Conn, change *crud.Change[EndpointSIP]) error {
+	id := change.New.Endpoint.callerID()
+	change.New.CallerIDName, change.New.CallerIDNum = nil, nil
+	if id.name != "" {
+		change.New.CallerIDName = &id.name
+	}
+	if id.number != "" && strings.Trim(id.number, "0123456789") == "" {
+		change.New.CallerIDNum = &id.number
+	}
+	return prepareSections(ctx, c, change)
+}
+
+// sentCallerID returns the changes of a line's caller ID that a client sent. It has none if what was sent is what is there.
+func sentCallerID(change *crud.Change[Line]) (edits []func(id *sipCallerID)) {
+	var name, number *string
+	if change.Old != nil {
+		name, number = change.Old.CallerIDName, change.Old.CallerIDNum
+	}
+	for _, part := range []struct {
+		sent string
+		old  *string
+		of   func(id *sipCallerID) *string
+	}{
+		{"caller_id_name", name, func(id *sipCallerID) *string { return &id.name }},
+		{"caller_id_num", number, func(id *sipCallerID) *string { return &id.number }},
+	} {
+		text, isText := change.Sent.Value(part.sent).(string)
+		if change.Sent.Has(part.sent) && (isText && (part.old == nil || *part.old != text) || !isText && part.old != nil) {
+			edits = append(edits, func(id *sipCallerID) { *part.of(id) = text })
+		}
+	}
+	return edits
+}
+
+// checkCallerID refuses a caller ID for a line that has no SIP endpoint, and gets none in the same request.
+func checkCallerID(ctx context.Context, c store.Conn, change *crud.Change[Line]) error {
+	if len(sentCallerID(change)) == 0 {
+		return nil
+	}
+	recursive, _ := change.Request.Query("recursive")
+	if change.Sent.Value("endpoint_sip") != nil && (change.Old == nil || recursive == "true") {
+		return nil
+	}
+	sip, err := sipOfLine(ctx, c, change.New.ID)
+	if err != nil || sip != "" {
+		return err
+	}
+	e := apierr.New(apierr.Invalid, "Cannot set caller id if no endpoint associated")
+	e.ID = rest.BareError
+	return e
+}
+
+// sipOfLine returns the UUID of a line's SIP endpoint, or "".
+func sipOfLine(ctx context.Context, c store.Conn, lineID int64) (string, error) {
+	found, err := store.Select[string](ctx, c, `SELECT CAST(sip_uuid AS text) FROM confd_line_endpoint WHERE line_id = $1 AND sip_uuid IS NOT NULL`, lineID)
+	if err != nil || len(found) == 0 {
+		return "", err
+	}
+	return found[0], nil
+}
+
+// saveCallerID writes the caller ID that a client sent for a line to the endpoint that the line has.
+func saveCallerID(e *crud.Engine) func(ctx context.Context, c store.Conn, change *crud.Change[Line]) error {
+	return func(ctx context.Context, c store.Conn, change *crud.Change[Line]) error {
+		edits := sentCallerID(change)
+		if len(edits) == 0 {
+			return nil
+		}
+		sip, err := sipOfLine(ctx, c, change.New.ID)
+		if err != nil || sip == "" {
+			return err
+		}
+		return editCallerID(ctx, c, e, change.Request, sip, edits)
+	}
+}
+
+// editCallerID changes the caller ID of an endpoint.
+func editCallerID(ctx context.Context, c store.Conn, e *crud.Engine, r *rest.Request, sip string, edits []func(id *sipCallerID)) error {
+	all := crud.Of[EndpointSIP](e)
+	found, err := all.Select(ctx, c, "uuid = $1", sip)
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	change := &crud.Change[EndpointSIP]{Request: r, Tenant: found[0].TenantUUID, Old: found[0]}
+	return all.Update(ctx, c, change, func(x *EndpointSIP) error {
+		id := x.Endpoint.callerID()
+		for _, edit := range edits {
+			edit(&id)
+		}
+		x.Endpoint.setCallerID(id)
+		return nil
+	})
+}
+
+// completeEndpointSIP gives the new endpoint of a line the context in which it dials, and the line's caller ID.
+func completeEndpointSIP(_ context.Context, _ store.Conn, of *crud.Change[Line], x *EndpointSIP) error {
+	if _, sent := x.Endpoint.last("context"); !sent {
+		x.Endpoint.V = append(x.Endpoint.V, []string{"context", of.New.Context})
+	}
+	id := x.Endpoint.callerID()
+	for _, edit := range sentCallerID(of) {
+		edit(&id)
+	}
+	if of.New.mainUser != nil {
+		if exten := firstExten(of.Sent.Value("extensions")); exten != "" {
+			id = callerIDOf(of.New.mainUser.Firstname, of.New.mainUser.Lastname, exten)
+		}
+	}
+	if id != x.Endpoint.callerID() {
+		x.Endpoint.setCallerID(id)
+	}
+	return nil
+}
+
+// firstExten returns the number of the first extension of a body, or "".
+func firstExten(extensions any) string {
+	list, _ := extensions.([]any)
+	if len(list) == 0 {
+		return ""
+	}
+	first, _ := list[0].(map[string]any)
+	exten, _ := first["exten"].(string)
+	return exten
+}
+
+// callerIDOf returns the caller ID of a line whose main user has a number. A pattern of numbers is none.
+func callerIDOf(first string, last *string, exten string) sipCallerID {
+	id := parseCallerID(callerID(first, last))
+	if !strings.HasPrefix(exten, "_") {
+		id.number = exten
+	}
+	return id
+}
+
+// rememberMainUser lets the endpoint of a user's new line be made with the caller ID that the line gets.
+func rememberMainUser(_ context.Context, _ store.Conn, of *crud.Change[User], l *Line) error {
+	l.mainUser = of.New
+	return nil
+}
+
+// identifyLine sets the caller ID of a line when its main user and its number meet: the user's name, and the number.
+func identifyLine(ctx context.Context, c store.Conn, e *crud.Engine, r *rest.Request, lineID int64, userID *int64) error {
+	found, err := store.Select[struct {
+		UserID    int64   `db:"user_id"`
+		Firstname string  `db:"firstname"`
+		Lastname  *string `db:"lastname"`
+		Exten     string  `db:"exten"`
+		SIPUUID   string  `db:"sip_uuid"`
+		Options   SIPOptions
+	}](ctx, c, fmt.Sprintf(`
+		SELECT u.id AS user_id, u.firstname, u.lastname, x.exten, CAST(s.uuid AS text) AS sip_uuid, s.endpoint_section_options AS options
+		FROM confd_line_endpoint le JOIN confd_endpoint_sip s ON s.uuid = le.sip_uuid
+			JOIN confd_line_extension lx ON lx.line_id = le.line_id JOIN confd_extension x ON x.id = lx.extension_id
+			JOIN confd_user u ON u.id = `+mainUser+`
+		WHERE le.line_id = $1`, "le.line_id"), lineID)
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	with := found[0]
+	id := callerIDOf(with.Firstname, with.Lastname, with.Exten)
+	if userID != nil && *userID != with.UserID || id == with.Options.callerID() {
+		return nil
+	}
+	return editCallerID(ctx, c, e, r, with.SIPUUID, []func(*sipCallerID){func(of *sipCallerID) { *of = id }})
+}
+
+// identifiesUser sets the caller ID of a line that gets its main user.
+func identifiesUser(e *crud.Engine) crud.Check[User, Line] {
+	return func(ctx context.Context, c store.Conn, pair *crud.Pair[User, Line]) error {
+		if pair.Ends {
+			return nil
+		}
+		return identifyLine(ctx, c, e, pair.Request, pair.Right.ID, &pair.Left.ID)
+	}
+}
+
+// identifiesNumber sets the caller ID of a line that gets a number.
+func identifiesNumber(e *crud.Engine) crud.Check[Line, Extension] {
+	return func(ctx context.Context, c store.Conn, pair *crud.Pair[Line, Extension]) error {
+		if pair.Ends {
+			return nil
+		}
+		return identifyLine(ctx, c, e, pair.Request, pair.Left.ID, nil)
+	}
+}
+
+// identifiesLines sets the caller IDs of the lines that a list gives to a user.
+func identifiesLines(e *crud.Engine) func(ctx context.Context, c store.Conn, list *crud.Listing[User, Line], added []*Line) error {
+	return func(ctx context.Context, c store.Conn, list *crud.Listing[User, Line], added []*Line) error {
+		for _, l := range added {
+			if err := identifyLine(ctx, c, e, list.Request, l.ID, &list.Near.ID); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}

@@ -1,0 +1,204 @@
+package confdsvc_test
+
+import (
+	"fmt"
+	"io/fs"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/ringfence/ringfence/internal/rest/resttest"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/store/migrations"
+	"github.com/ringfence/ringfence/internal/store/storetest"
+)
+
+// callerIDs returns the caller ID of a line, and the option of its endpoint.
+func callerIDs(c *resttest.Client, line string) string {
+	c.T.Helper()
+	l := c.Get(line).Want(http.StatusOK).Object()
+	option := any(nil)
+	if sip, ok := at(l, "endpoint_sip.uuid").(string); ok {
+		for _, pair := range c.Get("/endpoints/sip/" + sip).Object()["endpoint_section_options"].([]any) {
+			if pair := pair.([]any); pair[0] == "callerid" {
+				option = pair[1]
+			}
+		}
+	}
+	return fmt.Sprintf("%v|%v|%v", l["caller_id_name"], l["caller_id_num"], option)
+}
+
+func wantCallerID(c *resttest.Client, line, want string) {
+	c.T.Helper()
+	if got := callerIDs(c, line); got != want {
+		c.T.Errorf("%s: %s, want %s", line, got, want)
+	}
+}
+
+// The caller ID of a line is what its endpoint has, and nothing without one.
+func TestCallerIDOfLine(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		c := newWorld(t, db).as(t, "a")
+		line := "/lines/" + c.Create("/lines", object{"context": "default", "caller_id_name": nil, "caller_id_num": nil}).Text("id")
+		const refused = `["Cannot set caller id if no endpoint associated"]`
+		for _, body := range []object{{"caller_id_name": "Al"}, {"caller_id_num": "12"}, {"caller_id_name": "Al", "endpoint_sip": object{}}} {
+			if got := c.Do(http.MethodPut, line, body).Want(http.StatusBadRequest); got.Body != refused {
+				t.Errorf("%v: %s", body, got.Body)
+			}
+		}
+		if got := c.Do(http.MethodPost, "/lines", object{"context": "default", "caller_id_num": "1"}).Want(http.StatusBadRequest); got.Body != refused {
+			t.Error(got.Body)
+		}
+		custom := c.Create("/lines", object{"context": "default", "endpoint_custom": object{"interface": "Local/1@x"}}).Text("id")
+		if got := c.Do(http.MethodPut, "/lines/"+custom, object{"caller_id_name": "Al"}).Want(http.StatusBadRequest); got.Body != refused {
+			t.Error(got.Body)
+		}
+		c.Do(http.MethodPut, line, object{"caller_id_name": nil, "position": 2}).Want(http.StatusNoContent)
+		sip := c.Create("/endpoints/sip", object{"endpoint_section_options": pairs("callerid=Al callerid=<12> language=fr")}).Text("uuid")
+		c.Do(http.MethodPut, line+"/endpoints/sip/"+sip, nil).Want(http.StatusNoContent)
+		wantCallerID(c, line, `<nil>|12|<12>`)
+		read := c.Get(line)
+		c.Do(http.MethodPut, line, read.Object(), resttest.Header("If-Match", read.Header.Get("Etag"))).Want(http.StatusNoContent)
+		wantCallerID(c, line, `<nil>|12|<12>`)
+
+		for _, step := range []struct {
+			body object
+			want string
+		}{
+			{object{"caller_id_name": `Al "the \ man" One`}, `Al "the \ man" One|12|"Al \"the \\ man\" One" <12>`},
+			{object{"caller_id_num": "34"}, `Al "the \ man" One|34|"Al \"the \\ man\" One" <34>`},
+			{object{"position": 3}, `Al "the \ man" One|34|"Al \"the \\ man\" One" <34>`},
+			{object{"caller_id_name": nil}, `<nil>|34|"" <34>`},
+			{object{"caller_id_name": "12 <3>", "caller_id_num": nil}, `12 <3>|<nil>|"12 <3>"`},
+			{object{"caller_id_name": nil}, `<nil>|<nil>|<nil>`},
+		} {
+			c.Do(http.MethodPut, line, step.body).Want(http.StatusNoContent)
+			wantCallerID(c, line, step.want)
+		}
+		c.Do(http.MethodPut, line, object{"caller_id_num": "+1"}).Want(http.StatusBadRequest).Says("caller_id_num")
+
+		// Of what the endpoint has, lists know too; what is no number in digits stays as it is.
+		for option, want := range map[string]string{
+			`"Al" <+33>`: "Al|<nil>", `Al One <33>`: "Al One|33", `33`: "<nil>|33", `"33"`: "33|<nil>", `"a>" <1`: `"a>" <1|<nil>`, `<>`: "<nil>|<nil>", ` `: "<nil>|<nil>",
+		} {
+			c.Do(http.MethodPut, "/endpoints/sip/"+sip, object{"endpoint_section_options": []any{[]any{"callerid", option}}}).Want(http.StatusNoContent)
+			c.Do(http.MethodPut, line, c.Get(line).Object()).Want(http.StatusNoContent)
+			wantCallerID(c, line, want+"|"+option)
+		}
+		c.Do(http.MethodPut, line, object{"caller_id_name": "Zoé", "caller_id_num": "77"}).Want(http.StatusNoContent)
+		for _, query := range []string{"search=zoe", "search=77", "caller_id_name=Zoé", "caller_id_num=77"} {
+			if l := c.Get("/lines?order=caller_id_name&" + query).List(); l.Total != 1 {
+				t.Errorf("%s: %v", query, l)
+			}
+		}
+
+		made := c.Create("/lines", object{"context": "default", "caller_id_name": "Bo", "caller_id_num": "5", "endpoint_sip": object{}})
+		if made["caller_id_name"] != "Bo" {
+			t.Error(made)
+		}
+		wantCallerID(c, "/lines/"+made.Text("id"), `Bo|5|"Bo" <5>`)
+		later := "/lines/" + c.Create("/lines", object{"context": "default"}).Text("id")
+		c.Do(http.MethodPut, later+"?recursive=true", object{"caller_id_name": "Cy", "endpoint_sip": object{}}).Want(http.StatusNoContent)
+		wantCallerID(c, later, `Cy|<nil>|"Cy"`)
+		c.Do(http.MethodDelete, "/endpoints/sip/"+sip, nil).Want(http.StatusNoContent)
+		wantCallerID(c, line, `<nil>|<nil>|<nil>`)
+	})
+}
+
+// When a line has its main user and its number, it calls by the user's name and that number, whichever came last.
+func TestCallerIDOfUserAndNumber(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		c := newCompany(newWorld(t, db).as(t, "a"))
+		al := "/users/" + c.Create("/users", object{"firstname": `Al "X"`, "lastname": "One", "caller_id": `"Other" <9>`}).Text("id")
+		bo := "/users/" + c.Create("/users", object{"firstname": "Bo"}).Text("id")
+		line := func() string {
+			return "/lines/" + c.Create("/lines", object{"context": c.in, "endpoint_sip": object{"endpoint_section_options": pairs("callerid=Old")}}).Text("id")
+		}
+		number := func(exten string) string {
+			return "/extensions/" + c.Create("/extensions", object{"exten": exten, "context": c.in}).Text("id")
+		}
+		put := func(path string) { c.Do(http.MethodPut, path, nil).Want(http.StatusNoContent) }
+
+		one := line()
+		put(one + number("1001"))
+		wantCallerID(c.Client, one, "Old|<nil>|Old")
+		put(al + one)
+		wantCallerID(c.Client, one, `Al X One|1001|"Al X One" <1001>`)
+		c.Do(http.MethodPut, one, object{"caller_id_name": "Desk"}).Want(http.StatusNoContent)
+		put(al + one) // it is so already
+		put(bo + one) // not its main user
+		wantCallerID(c.Client, one, `Desk|1001|"Desk" <1001>`)
+		c.Do(http.MethodDelete, bo+one, nil).Want(http.StatusNoContent)
+
+		two := line()
+		put(bo + two)
+		wantCallerID(c.Client, two, "Old|<nil>|Old")
+		put(two + number("1002"))
+		wantCallerID(c.Client, two, `Bo|1002|"Bo" <1002>`)
+
+		three := line()
+		put(three + number("_10XX"))
+		c.Do(http.MethodPut, al+"/lines", object{"lines": []any{object{"id": c.Get(one).Object()["id"]}, object{"id": c.Get(three).Object()["id"]}}}).Want(http.StatusNoContent)
+		wantCallerID(c.Client, one, `Desk|1001|"Desk" <1001>`)
+		wantCallerID(c.Client, three, `Al X One|<nil>|"Al X One"`)
+
+		four := line()
+		put(al + four)
+		c.Do(http.MethodPost, four+"/extensions", object{"exten": "1004", "context": c.in}).Want(http.StatusCreated)
+		wantCallerID(c.Client, four, `Al X One|1004|"Al X One" <1004>`)
+
+		made := c.Create("/users", c.user("1005"))
+		nested := fmt.Sprintf("/lines/%v", at(made, "lines.0.id"))
+		if at(made, "lines.0.caller_id_name") != "Al One" {
+			t.Errorf("%v", made["lines"])
+		}
+		wantCallerID(c.Client, nested, `Al One|1005|"Al One" <1005>`)
+		c.Do(http.MethodPut, "/users/"+made.Text("id")+"?recursive=true", object{
+			"lines": []any{object{"id": at(made, "lines.0.id"), "extensions": []any{object{"exten": "1006"}}}},
+		}).Want(http.StatusNoContent)
+		wantCallerID(c.Client, nested, `Al One|1006|"Al One" <1006>`)
+		giveLine(c.Client, c.Create("/users", object{"firstname": "Di"})) // a custom endpoint has no caller ID
+	})
+}
+
+// A line that had a caller ID of its own, before that was the endpoint's, keeps it.
+func TestMigratedCallerIDs(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		c := newWorld(t, db).as(t, "a")
+		migration, err := fs.ReadFile(migrations.Files(db.Engine()), "00033_caller_ids.sql")
+		if err != nil {
+			t.Fatal(err)
+		}
+		exec := func(statement string, args ...any) {
+			t.Helper()
+			if _, err := db.Exec(t.Context(), statement, args...); err != nil {
+				t.Fatalf("%s: %v", statement, err)
+			}
+		}
+		var lines []string
+		for _, options := range [][]any{{}, pairs("language=fr"), {}, pairs("callerid=Mine")} {
+			lines = append(lines, c.Create("/lines", object{"context": "default"}).Text("id"))
+			sip := c.Create("/endpoints/sip", object{"endpoint_section_options": options}).Text("uuid")
+			c.Do(http.MethodPut, "/lines/"+lines[len(lines)-1]+"/endpoints/sip/"+sip, nil).Want(http.StatusNoContent)
+		}
+		exec("DROP VIEW confd_line_protocol")
+		exec("CREATE VIEW confd_line_protocol AS SELECT 1 AS x")
+		for _, column := range []string{"caller_id_name", "caller_id_num"} {
+			exec("ALTER TABLE confd_endpoint_sip DROP COLUMN " + column)
+			exec("ALTER TABLE confd_line ADD COLUMN " + column + " text")
+		}
+		exec("UPDATE confd_line SET caller_id_name = $1, caller_id_num = $2 WHERE id = $3", `A "b" \c`, "12", lines[0])
+		exec("UPDATE confd_line SET caller_id_num = $1 WHERE id = $2", "34", lines[1])
+		exec("UPDATE confd_line SET caller_id_name = $1 WHERE id = $2", "Own", lines[2])
+		for statement := range strings.SplitSeq(string(migration), ";\n") {
+			if strings.TrimSpace(statement) != "" {
+				exec(statement)
+			}
+		}
+		for i, want := range []string{`A "b" \c|12|"A \"b\" \\c" <12>`, `<nil>|34|"" <34>`, `Own|<nil>|"Own"`, `<nil>|<nil>|Mine`} {
+			wantCallerID(c, "/lines/"+lines[i], want)
+			c.Do(http.MethodPut, "/lines/"+lines[i], object{"position": 2}).Want(http.StatusNoContent)
+			wantCallerID(c, "/lines/"+lines[i], want)
+		}
+	})
+}
