@@ -2,6 +2,7 @@ package confdsvc
 
 import (
 	"context"
+	"slices"
 
 	"github.com/ringfence/ringfence/internal/crud"
 	"github.com/ringfence/ringfence/internal/store"
@@ -99,9 +100,11 @@ func loadWebRTC(e *crud.Engine) func(ctx context.Context, c store.Conn, lines []
 		if err != nil {
 			return err
 		}
-		m, err := mergerOf(ctx, c, e, of, args...)
-		if err != nil {
-			return err
+		m := &merger{}
+		if slices.ContainsFunc(endpoints, func(x *EndpointSIP) bool { return len(x.Templates) > 0 }) {
+			if m, err = mergerOf(ctx, c, e, of, args...); err != nil {
+				return err
+			}
 		}
 		webrtc := map[string]bool{}
 		for _, endpoint := range endpoints {

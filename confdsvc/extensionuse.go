@@ -28,12 +28,14 @@ var extensionUses []extensionUse
 // fits refuses an extension that another kind of object uses, or whose context or number does not suit this kind.
 func fits[L any](use extensionUse) crud.Check[L, Extension] {
 	return func(ctx context.Context, c store.Conn, pair *crud.Pair[L, Extension]) error {
-		used, err := useOf(ctx, c, pair.Right)
-		if err != nil {
-			return err
-		}
-		if used != nil && used.Kind != use.Kind {
-			return style.Associated("Extension", used.Kind, "extension_id", pair.Right.ID)
+		if !pair.RightUnlinked(ctx) {
+			used, err := useOf(ctx, c, pair.Right)
+			if err != nil {
+				return err
+			}
+			if used != nil && used.Kind != use.Kind {
+				return style.Associated("Extension", used.Kind, "extension_id", pair.Right.ID)
+			}
 		}
 		if use.OutsideAtFirst {
 			use.Ranges = ""
@@ -78,8 +80,11 @@ func useOf(ctx context.Context, c store.Conn, x *Extension) (*extensionUse, erro
 	return nil, nil
 }
 
+// contextNamed returns a context of any tenant. The caller does not change it.
 func contextNamed(ctx context.Context, c store.Conn, name string) (*Context, error) {
-	return store.Get[*Context](ctx, c, `
-		SELECT id, uuid, tenant_uuid, name, label, type, user_ranges, group_ranges, queue_ranges, conference_room_ranges, incall_ranges, description, enabled
-		FROM confd_context WHERE name = $1`, name)
+	return crud.Remember(ctx, "confd_context", name, func() (*Context, error) {
+		return store.Get[*Context](ctx, c, `
+			SELECT id, uuid, tenant_uuid, name, label, type, user_ranges, group_ranges, queue_ranges, conference_room_ranges, incall_ranges, description, enabled
+			FROM confd_context WHERE name = $1`, name)
+	})
 }

@@ -2,14 +2,17 @@ package confdsvc
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/ringfence/ringfence/internal/crud"
 	"github.com/ringfence/ringfence/internal/store"
 )
 
 func hasEndpoint(ctx context.Context, c store.Conn, lineID int64) (bool, error) {
-	n, err := store.Get[int](ctx, c, `SELECT count(*) FROM confd_line_endpoint WHERE line_id = $1`, lineID)
-	return n > 0, err
+	return crud.Remember(ctx, "confd_line_endpoint", fmt.Sprint(lineID), func() (bool, error) {
+		n, err := store.Get[int](ctx, c, `SELECT count(*) FROM confd_line_endpoint WHERE line_id = $1`, lineID)
+		return n > 0, err
+	})
 }
 
 // needsEndpoint refuses a line without an endpoint.

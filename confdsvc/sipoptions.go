@@ -2,6 +2,7 @@ package confdsvc
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -122,11 +123,12 @@ func (o SIPOptions) reachesOwnContexts(ctx context.Context, c store.Conn, tenant
 		if !slices.Contains(contextOptions, pair[0]) {
 			continue
 		}
-		others, err := store.Get[int](ctx, c, `SELECT count(*) FROM confd_context WHERE name = $1 AND tenant_uuid <> $2`, pair[1], tenantUUID)
-		if err != nil {
+		in, err := contextNamed(ctx, c, pair[1])
+		switch {
+		case errors.Is(err, store.ErrNotFound):
+		case err != nil:
 			return err
-		}
-		if others > 0 {
+		case in.TenantUUID != tenantUUID:
 			return apierr.New(apierr.Invalid, "field '%s': Context was not found ('%s': '%s')", field, pair[0], pair[1])
 		}
 	}

@@ -89,7 +89,7 @@ func sipResource[T any](kind sipKind, table, isTemplate string) crud.Resource[T]
 			return kind.check(ctx, c, change.Tenant, sectionsOf(change.New))
 		},
 		Save: func(ctx context.Context, c store.Conn, change *crud.Change[T]) error {
-			return kind.save(ctx, c, sectionsOf(change.New))
+			return kind.save(ctx, c, sectionsOf(change.New), change.Old == nil)
 		},
 		Load: func(_ context.Context, _ store.Conn, objects []*T) error {
 			for _, o := range objects {
@@ -154,11 +154,11 @@ func (kind sipKind) check(ctx context.Context, c store.Conn, scope string, s *SI
 	return kind.checkParents(ctx, c, scope, s)
 }
 
-func (kind sipKind) save(ctx context.Context, c store.Conn, s *SIPSections) error {
+func (kind sipKind) save(ctx context.Context, c store.Conn, s *SIPSections, fresh bool) error {
 	if err := nameSection(ctx, c, kind.title, kind.named, s.UUID, s.Name); err != nil {
 		return err
 	}
-	return kind.saveParents(ctx, c, s)
+	return kind.saveParents(ctx, c, s, fresh)
 }
 
 // nameSection stores the name of a section, and refuses a name that another section of any kind has. title is its name in

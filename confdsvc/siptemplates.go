@@ -36,6 +36,9 @@ func (kind sipKind) checkParents(ctx context.Context, c store.Conn, scope string
 
 // refuseCycle refuses an object that its own templates take options from.
 func (kind sipKind) refuseCycle(ctx context.Context, c store.Conn, s *SIPSections) error {
+	if len(s.Templates) == 0 {
+		return nil
+	}
 	args := []any{s.UUID}
 	for _, t := range s.Templates {
 		args = append(args, t.UUID)
@@ -54,9 +57,12 @@ func templatesAbove(first string) string {
 		UNION SELECT p.template_uuid FROM confd_endpoint_sip_template_parent p JOIN above a ON p.child_uuid = a.uuid) SELECT uuid FROM above`
 }
 
-func (kind sipKind) saveParents(ctx context.Context, c store.Conn, s *SIPSections) error {
-	if _, err := c.Exec(ctx, "DELETE FROM "+kind.parents+" WHERE "+kind.child+" = $1", s.UUID); err != nil {
-		return err
+// saveParents writes the templates of an object, which has none yet if it is fresh.
+func (kind sipKind) saveParents(ctx context.Context, c store.Conn, s *SIPSections, fresh bool) error {
+	if !fresh {
+		if _, err := c.Exec(ctx, "DELETE FROM "+kind.parents+" WHERE "+kind.child+" = $1", s.UUID); err != nil {
+			return err
+		}
 	}
 	for i, t := range s.Templates {
 		if _, err := c.Exec(ctx, "INSERT INTO "+kind.parents+" ("+kind.child+", template_uuid, position) VALUES ($1, $2, $3)", s.UUID, t.UUID, i); err != nil {

@@ -102,5 +102,5 @@ func insertDefault(ctx context.Context, c store.Conn, s *SIPSections, transport 
 	if err != nil {
 		return err
 	}
-	return templateKind.save(ctx, c, s)
+	return templateKind.save(ctx, c, s, true)
 }

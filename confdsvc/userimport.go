@@ -224,7 +224,7 @@ func (j *importJob) write(ctx context.Context, drafts []draftedRow) ([]ImportedU
 		for n := range drafts {
 			row := &drafts[n]
 			var user ImportedUser
-			err := store.Attempt(ctx, c, func() (err error) {
+			err := crud.Attempt(ctx, c, func() (err error) {
 				user, err = j.create(ctx, c, row)
 				return err
 			})

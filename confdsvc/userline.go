@@ -44,6 +44,9 @@ const mainUser = `(SELECT ul.user_id FROM confd_user_line ul WHERE ul.line_id = 
 
 // oneMainUser refuses a number that rings the lines of another main user.
 func oneMainUser(ctx context.Context, c store.Conn, pair *crud.Pair[Line, Extension]) error {
+	if pair.RightUnlinked(ctx) {
+		return nil
+	}
 	others, err := store.Select[int64](ctx, c, fmt.Sprintf(`
 		SELECT lx.line_id FROM confd_line_extension lx WHERE lx.extension_id = $1 AND lx.line_id <> $2 AND `+mainUser+` <> `+mainUser,
 		"lx.line_id", "$2"), pair.Right.ID, pair.Left.ID)

@@ -27,7 +27,8 @@ type Change struct {
 	Before, After any
 }
 
-// Write adds a row to the audit, with the caller and the request. It omits fields that hold secrets from both pictures.
+// Write adds a row to the audit, with the caller and the request, at once or to the batch of ctx. It omits fields that hold secrets
+// from both pictures.
 func Write(ctx context.Context, tx store.Conn, r *rest.Request, c Change) error {
 	before, err := picture(c.Before)
 	if err != nil {
@@ -41,14 +42,13 @@ func Write(ctx context.Context, tx store.Conn, r *rest.Request, c Change) error 
 	if p := r.Principal(); p != nil {
 		actor, session = known(p.UserUUID), known(p.SessionUUID)
 	}
-	_, err = tx.Exec(ctx, `
-		INSERT INTO audit (at, tenant_uuid, actor_uuid, session_uuid, request_id, service, action, resource, object, names, before, after)
-		SELECT now_utc(), $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11`,
-		c.Tenant, actor, session, r.HTTP.Header.Get("X-Request-Id"), r.Service().Name, r.Op().ID, c.Resource, c.Object, c.names(), before, after)
-	if err != nil {
-		return fmt.Errorf("writing the audit: %w", err)
+	row := []any{
+		c.Tenant, actor, session, r.HTTP.Header.Get("X-Request-Id"), r.Service().Name, r.Op().ID, c.Resource, c.Object, c.names(), before, after,
 	}
-	return nil
+	if batch, ok := ctx.Value(batchKey{}).(*Batch); ok {
+		return batch.add(ctx, tx, row)
+	}
+	return insert(ctx, tx, [][]any{row})
 }
 
 func (c Change) names() string {

@@ -82,7 +82,7 @@ func (e *Engine) bulk(ctx context.Context, r *rest.Request) (rest.Reply, error) 
 	run := &bulkRun{engine: e, request: r, asked: asked.Operations}
 	dry = dry || asked.DryRun
 	err = e.inTenant(ctx, scope, func(ctx context.Context, c store.Conn) error {
-		return attempt(ctx, c, func() error {
+		return Attempt(ctx, c, func() error {
 			if err := run.all(ctx, c); err != nil {
 				return err
 			}
@@ -119,7 +119,7 @@ type bulkRun struct {
 func (b *bulkRun) all(ctx context.Context, c store.Conn) error {
 	b.results, b.messages, b.status = make([]BulkResult, len(b.asked)), nil, 0 // the transaction may run again
 	for i := range b.asked {
-		err := attempt(ctx, c, func() (err error) {
+		err := Attempt(ctx, c, func() (err error) {
 			b.results[i], err = b.one(ctx, &b.asked[i])
 			return err
 		})

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/audit"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/tenant"
@@ -101,6 +102,17 @@ func Of[T any](e *Engine) *Collection[T] {
 	return k
 }
 
+// shared reports whether several links have the joining table, each with a column of its own.
+func (e *Engine) shared(joining string) bool {
+	links := 0
+	for _, j := range e.links {
+		if j.(interface{ joins() string }).joins() == joining {
+			links++
+		}
+	}
+	return links > 1
+}
+
 // TenantOf returns the tenant in which a request acts, after Enter ran for it. It is called outside of a transaction, or in that of
 // several operations, which act in one tenant.
 func (e *Engine) TenantOf(ctx context.Context, r *rest.Request) (string, error) {
@@ -132,6 +144,9 @@ type transaction struct {
 	committed []func()
 	events    []Event
 	counted   int // how many changes of counted collections it makes
+	audit     *audit.Batch
+	// knows is what it need not ask the database.
+	knows knowledge
 }
 
 type transactionKey struct{}
@@ -144,7 +159,7 @@ func transactionOf(ctx context.Context) *transaction {
 
 // InTx runs fn in one transaction, in which the collections' Insert, Update and Delete may be called any number of times. Their
 // work for after the commit is done before InTx returns. fn may run again. If ctx is in such a transaction already, fn is a part
-// of it: an error must end the whole, or be within [attempt].
+// of it: an error must end the whole, or be within [Attempt].
 func (e *Engine) InTx(ctx context.Context, fn func(ctx context.Context, c store.Conn) error) error {
 	return e.inTenant(ctx, "", fn)
 }
@@ -157,7 +172,11 @@ func (e *Engine) inTenant(ctx context.Context, tenantUUID string, fn func(ctx co
 	var tx *transaction
 	err := e.DB.InTx(ctx, func(ctx context.Context, c store.Conn) error {
 		tx = &transaction{conn: c, tenant: tenantUUID}
-		return fn(context.WithValue(ctx, transactionKey{}, tx), c)
+		ctx, tx.audit = audit.Collecting(context.WithValue(ctx, transactionKey{}, tx))
+		if err := fn(ctx, c); err != nil {
+			return err
+		}
+		return tx.audit.Flush(ctx, c)
 	})
 	if err != nil {
 		return err
@@ -180,13 +199,15 @@ func (e *Engine) inReadTx(ctx context.Context, fn func(ctx context.Context, c st
 	return e.DB.InReadTx(ctx, fn)
 }
 
-// attempt runs fn as a part of the transaction of ctx. If fn fails, that part is undone, with its work for after the commit.
-func attempt(ctx context.Context, c store.Conn, fn func() error) error {
+// Attempt runs fn as a part of the transaction of ctx. If fn fails, that part is undone, with its work for after the commit, and the
+// caller decides whether to continue. It must not where fn's error is no refusal: see [store.Attempt].
+func Attempt(ctx context.Context, c store.Conn, fn func() error) error {
 	tx := transactionOf(ctx)
 	committed, events := len(tx.committed), len(tx.events)
-	err := store.Attempt(ctx, c, fn)
+	err := tx.audit.Attempt(func() error { return store.Attempt(ctx, c, fn) })
 	if err != nil {
 		tx.committed, tx.events = tx.committed[:committed], tx.events[:events]
+		tx.knows.found = nil
 	}
 	return err
 }

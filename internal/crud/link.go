@@ -110,6 +110,8 @@ type joint[L, R any] struct {
 	right  *Collection[R]
 }
 
+func (j *joint[L, R]) joins() string { return j.Table }
+
 func (j *joint[L, R]) near() *side {
 	return &side{collection: j.left, joining: j.Table, column: j.LeftColumn, position: j.Position}
 }

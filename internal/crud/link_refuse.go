@@ -68,6 +68,9 @@ func RightFree[L, R any](ctx context.Context, c store.Conn, pair *Pair[L, R]) er
 
 // held returns the key of an object, other than except, that this one is linked with, or nil.
 func held(ctx context.Context, c store.Conn, joining string, one, other *side, key, except any) (any, error) {
+	if tx := transactionOf(ctx); tx != nil && tx.knows.unlinked(one, key) {
+		return nil, nil
+	}
 	condition, args := "", []any{key}
 	if except != nil {
 		condition, args = " AND "+other.column+" IS DISTINCT FROM $2", append(args, except)
@@ -147,6 +150,7 @@ func guard[O, P any](of *Collection[O], other *Collection[P], d Deletion, e *Eng
 			if err != nil {
 				return err
 			}
+			knows(ctx).changes(joining)
 			if _, err := c.Exec(ctx, "DELETE FROM "+joining+" WHERE "+one.column+" = $1 AND "+far.column+" IS NOT NULL", of.Key(change.Old)); err != nil {
 				return err
 			}

@@ -137,6 +137,8 @@ func (j *joint[L, R]) insert(ctx context.Context, c store.Conn, p *Pair[L, R]) (
 		refusal.Err = err
 		return 0, refusal
 	}
+	knows(ctx).links(j.near(), left)
+	knows(ctx).links(j.far(), j.right.Key(p.Right))
 	return made, err
 }
 
@@ -168,6 +170,7 @@ func (j *joint[L, R]) dissociate(ctx context.Context, c store.Conn, p *Pair[L, R
 			return err
 		}
 	}
+	knows(ctx).changes(j.Table)
 	ended, err := c.Exec(ctx, "DELETE FROM "+j.Table+" WHERE "+condition, args...)
 	if err != nil || ended == 0 {
 		return err

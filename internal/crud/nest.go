@@ -386,6 +386,7 @@ func (n *nest[L, R]) leave(ctx context.Context, c store.Conn, change *Change[L],
 			return err
 		}
 	}
+	knows(ctx).changes(j.Table)
 	if _, err := c.Exec(ctx, "DELETE FROM "+j.Table+" WHERE "+j.LeftColumn+" = $1 AND "+j.RightColumn+" = $2", j.left.Key(left), j.right.Key(right)); err != nil {
 		return err
 	}

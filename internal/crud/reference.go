@@ -65,8 +65,10 @@ func (e *Engine) refer(ctx context.Context, c store.Conn, col column, scope stri
 	if _, ok := t.column(name); !ok {
 		return "", fmt.Errorf("the column %s refers to %s, which has no column %s", col.name, path, name)
 	}
-	owner, err := store.Get[string](ctx, c, "SELECT CAST("+t.owner()+" AS text) FROM "+t.tableName()+" WHERE "+name+" = $1 AND "+
-		tenant.Below(t.owner(), "$2")+" ORDER BY "+t.owner()+" <> $2 LIMIT 1", value, scope)
+	owner, err := Remember(ctx, t.tableName(), fmt.Sprint(name, " ", scope, " ", value), func() (string, error) {
+		return store.Get[string](ctx, c, "SELECT CAST("+t.owner()+" AS text) FROM "+t.tableName()+" WHERE "+name+" = $1 AND "+
+			tenant.Below(t.owner(), "$2")+" ORDER BY "+t.owner()+" <> $2 LIMIT 1", value, scope)
+	})
 	if errors.Is(err, store.ErrNotFound) {
 		return "", missing(col.name, t.title(), col.name, value)
 	}

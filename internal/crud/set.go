@@ -271,6 +271,7 @@ func (s *setter[N, F]) replace(ctx context.Context, c store.Conn, near *N, far [
 		}
 		drop += " AND " + s.farColumn + " NOT IN (" + strings.Join(kept, ", ") + ")"
 	}
+	knows(ctx).changes(s.joining)
 	if _, err := c.Exec(ctx, drop, args.values...); err != nil {
 		return err
 	}
@@ -313,6 +314,8 @@ func (s *setter[N, F]) put(ctx context.Context, c store.Conn, near, far any, at 
 	if len(changed) > 0 {
 		action = "UPDATE SET " + strings.Join(changed, ", ")
 	}
+	knows(ctx).links(&side{collection: s.near, joining: s.joining, column: s.nearColumn}, near)
+	knows(ctx).links(&side{collection: s.far, joining: s.joining, column: s.farColumn}, far)
 	_, err := c.Exec(ctx, "INSERT INTO "+s.joining+" ("+strings.Join(names, ", ")+") VALUES ("+strings.Join(values, ", ")+") ON CONFLICT ("+
 		s.nearColumn+", "+s.farColumn+") DO "+action, args.values...)
 	return err

@@ -22,8 +22,10 @@ type Show interface {
 
 // loader fills in fields of objects from rows of another table.
 type loader struct {
-	// from is the table, and by its column with the objects' key.
+	// from is the table, and by its column with the objects' key. has, unless it is nil, returns a column that is null in rows for
+	// another loader.
 	from, by string
+	has      func() string
 	// field is the name of the attribute that is filled in, or of the one that it is in; "" if no attribute shows it.
 	field string
 	// load fills in the fields of a []*O of at most loadAtOnce, as the tenant scope sees them.
@@ -39,7 +41,13 @@ func (l loader) chosen(fields []string) bool {
 
 // exist returns the expression for whether there are rows for an object.
 func (l loader) exist(key string) string {
-	return "EXISTS (SELECT 1 FROM " + l.from + " l WHERE l." + l.by + " = " + key + ")"
+	condition := "l." + l.by + " = " + key
+	if l.has != nil {
+		if column := l.has(); column != "" {
+			condition += " AND l." + column + " IS NOT NULL"
+		}
+	}
+	return "EXISTS (SELECT 1 FROM " + l.from + " l WHERE " + condition + ")"
 }
 
 // side is one side of a link, when its collection is known.
@@ -135,7 +143,13 @@ func (s show[O, E]) loader(near, far *side) loader {
 			s.set(o, []E{})
 		}
 	}
-	return loader{from: near.joining, by: near.column, field: s.field, load: load, blank: blank}
+	has := func() string {
+		if !far.collection.on().shared(near.joining) {
+			return ""
+		}
+		return far.column
+	}
+	return loader{from: near.joining, by: near.column, has: has, field: s.field, load: load, blank: blank}
 }
 
 // fill loads the items of some objects with one query.

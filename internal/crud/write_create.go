@@ -139,6 +139,7 @@ func (k *Collection[T]) insertRow(ctx context.Context, c store.Conn, change *Cha
 		return err
 	}
 	k.copyColumns(change.New, &stored)
+	knows(ctx).makes(k.Table, k.Key(change.New))
 	k.counted(ctx)
 	return nil
 }

@@ -164,6 +164,7 @@ func (k *Collection[T]) writeChanges(ctx context.Context, c store.Conn, change *
 	if len(sets) == 0 {
 		return nil
 	}
+	knows(ctx).changes(k.Table)
 	_, err := c.Exec(ctx, "UPDATE "+k.Table+" SET "+strings.Join(sets, ", ")+" WHERE "+k.itself(change.Old, args), args.values...)
 	return err
 }

@@ -1,0 +1,86 @@
+package audit
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// full is how many rows one statement writes at most. Most transactions have fewer; a large one writes them in parts, so that it
+// need not hold them all in memory.
+const full = 100
+
+// Batch collects the rows that a transaction writes to the audit, which then go to the database together. It belongs to one
+// transaction: what it holds is lost with it.
+type Batch struct {
+	rows [][]any
+	// attempts is how many parts of the transaction, which may yet be undone by themselves, are running.
+	attempts int
+}
+
+type batchKey struct{}
+
+// Collecting returns a context in which [Write] adds rows to the batch. The transaction must end with Flush.
+func Collecting(ctx context.Context) (context.Context, *Batch) {
+	b := &Batch{}
+	return context.WithValue(ctx, batchKey{}, b), b
+}
+
+// Flush writes the rows, in their order.
+func (b *Batch) Flush(ctx context.Context, tx store.Conn) error {
+	rows := b.rows
+	b.rows = nil
+	for len(rows) > 0 {
+		n := min(len(rows), full)
+		if err := insert(ctx, tx, rows[:n]); err != nil {
+			return err
+		}
+		rows = rows[n:]
+	}
+	return nil
+}
+
+// Attempt runs fn, a part of the transaction. If fn fails, the rows that it added are dropped.
+func (b *Batch) Attempt(fn func() error) error {
+	before := len(b.rows)
+	b.attempts++
+	err := fn()
+	b.attempts--
+	if err != nil {
+		b.rows = b.rows[:before]
+	}
+	return err
+}
+
+// add keeps a row. What was added before a part began must not be written within it.
+func (b *Batch) add(ctx context.Context, tx store.Conn, row []any) error {
+	if len(b.rows) >= full && b.attempts == 0 {
+		if err := b.Flush(ctx, tx); err != nil {
+			return err
+		}
+	}
+	b.rows = append(b.rows, row)
+	return nil
+}
+
+var columns = []string{
+	"tenant_uuid", "actor_uuid", "session_uuid", "request_id", "service", "action", "resource", "object", "names", "before", "after",
+}
+
+func insert(ctx context.Context, tx store.Conn, rows [][]any) error {
+	var values []string
+	var args []any
+	for _, row := range rows {
+		placeholders := make([]string, len(row))
+		for i := range row {
+			placeholders[i] = fmt.Sprintf("$%d", len(args)+i+1)
+		}
+		values, args = append(values, "(now_utc(), "+strings.Join(placeholders, ", ")+")"), append(args, row...)
+	}
+	if _, err := tx.Exec(ctx, "INSERT INTO audit (at, "+strings.Join(columns, ", ")+") VALUES "+strings.Join(values, ", "), args...); err != nil {
+		return fmt.Errorf("writing the audit: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,77 @@
+package crud
+
+import (
+	"context"
+	"fmt"
+)
+
+// knowledge is what a transaction knows without asking the database. A new telephone user is a dozen rows that refer to one another:
+// most questions about them would be whether a row that the transaction has just made has links already.
+type knowledge struct {
+	// made are the objects that the transaction made; linked are those, and sides of joining tables, of which it made links. Both stay
+	// true of an object that an [Attempt] undoes: nothing with its key was there before, and with links it is asked about again.
+	made, linked map[string]bool
+	// found are rows that it read, by their table, until one of that table changes.
+	found map[string]map[string]any
+}
+
+func mark(set *map[string]bool, of ...any) {
+	if *set == nil {
+		*set = map[string]bool{}
+	}
+	(*set)[fmt.Sprint(of...)] = true
+}
+
+// makes notes a new object.
+func (k *knowledge) makes(table string, key any) {
+	mark(&k.made, table, " ", key)
+	delete(k.found, table)
+}
+
+// changes notes that an object of a table changed or is gone.
+func (k *knowledge) changes(table string) { delete(k.found, table) }
+
+// links notes that a side of a joining table has a link.
+func (k *knowledge) links(s *side, key any) {
+	mark(&k.linked, s.joining, ".", s.column, " ", key)
+	mark(&k.linked, s.collection.tableName(), " ", key)
+	delete(k.found, s.joining)
+}
+
+// unlinked reports whether an object surely has no link in a side's joining table.
+func (k *knowledge) unlinked(s *side, key any) bool {
+	return k.made[fmt.Sprint(s.collection.tableName(), " ", key)] && !k.linked[fmt.Sprint(s.joining, ".", s.column, " ", key)]
+}
+
+// knows returns what the transaction of ctx knows.
+func knows(ctx context.Context) *knowledge { return &ctx.Value(transactionKey{}).(*transaction).knows }
+
+// RightUnlinked reports whether the transaction made the right object, and no link of it yet: nothing refers to it.
+func (p *Pair[L, R]) RightUnlinked(ctx context.Context) bool {
+	known, name := knows(ctx), fmt.Sprint(p.link.right.Table, " ", p.link.right.Key(p.Right))
+	return known.made[name] && !known.linked[name]
+}
+
+// Remember returns what load returned for the key before in the transaction of ctx, unless an object of the table, or a link in it, changed
+// since. What it returns is shared: nobody changes it.
+func Remember[V any](ctx context.Context, table, key string, load func() (V, error)) (V, error) {
+	tx := transactionOf(ctx)
+	if tx == nil {
+		return load()
+	}
+	if there, ok := tx.knows.found[table][key].(V); ok {
+		return there, nil
+	}
+	value, err := load()
+	if err != nil {
+		return value, err
+	}
+	if tx.knows.found == nil {
+		tx.knows.found = map[string]map[string]any{}
+	}
+	if tx.knows.found[table] == nil {
+		tx.knows.found[table] = map[string]any{}
+	}
+	tx.knows.found[table][key] = value
+	return value, nil
+}
