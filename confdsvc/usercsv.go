@@ -9,7 +9,8 @@ import (
 // csvType is the media type of lists of users as spreadsheets read and write them (RFC 4180).
 const csvType = "text/csv"
 
-// csvUser is a user with what the columns of a CSV file say of them: of several lines the main one, of several numbers the first.
+// csvUser is a user with what the columns of a CSV file say of them: of several lines the main one, of several numbers the first. No column
+// says what a custom endpoint rings, so a line with one, or without an endpoint, is left out: nothing could make it again.
 type csvUser struct {
 	user      *User
 	voicemail *Voicemail
@@ -103,16 +104,23 @@ func ofLine(name, path string, export func(l *Line) string) csvColumn {
 	}}
 }
 
-// protocol returns what the user's main line speaks: sip, webrtc or custom.
+// csvProtocols are what lines in the files speak.
+var csvProtocols = []string{"sip", "webrtc"}
+
+// protocol returns what the user's main line speaks.
 func (x *csvUser) protocol() string {
-	switch {
-	case x.line == nil:
+	if x.line == nil {
 		return ""
-	case x.line.IsWebRTC:
-		return "webrtc"
-	default:
-		return cell(x.line.Protocol)
 	}
+	return csvProtocol(x.line)
+}
+
+// csvProtocol returns what a line speaks, in the words of the files; any other word is that of a line that they do not have.
+func csvProtocol(l *Line) string {
+	if l.IsWebRTC {
+		return "webrtc"
+	}
+	return cell(l.Protocol)
 }
 
 // sipAuth returns an option with which the user's telephone authenticates.
@@ -125,7 +133,7 @@ func (x *csvUser) sipAuth(option string) string {
 }
 
 func (x *csvUser) lineExtension() ExtensionRef {
-	if len(x.user.Lines) == 0 || len(x.user.Lines[0].Extensions) == 0 {
+	if x.line == nil || len(x.user.Lines[0].Extensions) == 0 {
 		return ExtensionRef{}
 	}
 	return x.user.Lines[0].Extensions[0]

@@ -216,9 +216,9 @@ var csvLineColumns = []string{"provisioning_code", "context", "sip_username", "s
 // giveLine completes the user's line, with the endpoint that the protocol asks for. Credentials that the row does not have are random.
 func (r *csvRow) giveLine(body map[string]any, templates map[string]*string) []apierr.Field {
 	protocol := r.text("line_protocol")
-	switch protocol {
-	case "sip", "webrtc":
-	case "":
+	switch {
+	case slices.Contains(csvProtocols, protocol):
+	case protocol == "":
 		for _, name := range csvLineColumns {
 			if r.text(name) != "" {
 				return []apierr.Field{{Name: "line_protocol", Constraint: "depends", Message: "Is required beside " + name}}
@@ -226,7 +226,7 @@ func (r *csvRow) giveLine(body map[string]any, templates map[string]*string) []a
 		}
 		return nil
 	default:
-		return []apierr.Field{{Name: "line_protocol", Constraint: "enum", Value: map[string]any{"choices": []string{"sip", "webrtc"}}, Message: "Must be one of sip, webrtc"}}
+		return []apierr.Field{{Name: "line_protocol", Constraint: "enum", Value: map[string]any{"choices": csvProtocols}, Message: "Must be one of " + strings.Join(csvProtocols, ", ")}}
 	}
 	username, secret := r.text("sip_username"), r.text("sip_secret")
 	if username == "" {

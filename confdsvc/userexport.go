@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"slices"
 
 	"github.com/ringfence/ringfence/internal/crud"
 	"github.com/ringfence/ringfence/internal/rest"
@@ -111,7 +112,9 @@ func withCSVParts(ctx context.Context, c store.Conn, e *crud.Engine, users []*Us
 			x.voicemail = voicemailOf[u.Voicemail.ID]
 		}
 		if len(u.Lines) > 0 {
-			x.line = lineOf[u.Lines[0].ID]
+			if l := lineOf[u.Lines[0].ID]; slices.Contains(csvProtocols, csvProtocol(l)) {
+				x.line = l
+			}
 			if u.Lines[0].EndpointSIP != nil {
 				x.endpoint = endpointOf[u.Lines[0].EndpointSIP.UUID]
 			}

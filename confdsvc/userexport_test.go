@@ -104,9 +104,12 @@ func TestExportOfUsers(t *testing.T) {
 				t.Errorf("%s: %q, want %q", name, rows["Al"][name], value)
 			}
 		}
-		for name, is := range map[string][2]string{"Bo": {"0", "webrtc"}, "Cy": {"1", "custom"}} {
-			if row := rows[name]; row["enabled"] != is[0] || row["line_protocol"] != is[1] || row["provisioning_code"] == "" || row["voicemail_name"] != "" {
-				t.Errorf("%v", row)
+		if row := rows["Bo"]; row["enabled"] != "0" || row["line_protocol"] != "webrtc" || row["provisioning_code"] == "" || row["voicemail_name"] != "" {
+			t.Errorf("%v", row)
+		}
+		for _, name := range []string{"line_protocol", "provisioning_code", "context", "sip_username", "sip_secret", "exten"} {
+			if cell := rows["Cy"][name]; cell != "" {
+				t.Errorf("%s of a custom line: %q", name, cell)
 			}
 		}
 

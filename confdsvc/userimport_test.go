@@ -3,6 +3,7 @@ package confdsvc_test
 import (
 	"encoding/csv"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -267,6 +268,41 @@ func TestImportOfAnyCells(t *testing.T) {
 				t.Errorf("%q is exported as %q", cell, row["userfield"])
 			}
 			c.Do(http.MethodDelete, "/users/"+user.Text("id"), nil).Want(http.StatusNoContent)
+		}
+	})
+}
+
+// Whatever lines users have, an export of them can be imported again: in another installation, or here when they are deleted.
+func TestExportOfAnyLineIsImported(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		w := newWorld(t, db)
+		c := newCompany(w.as(t, "a"))
+		browser := object{"templates": uses(object{"uuid": c.Get("/tenants/" + w.tenants["a"]).Object()["webrtc_sip_template_uuid"]})}
+		for i, endpoint := range []object{
+			{"endpoint_sip": object{}}, {"endpoint_sip": browser}, {"endpoint_custom": object{"interface": "Local/1@x"}},
+			{"endpoint_sip": object{"auth_section_options": pairs("username=al password=secret")}}, {"endpoint_sip": object{"name": "gone"}},
+		} {
+			line := object{"context": c.in, "extensions": []any{object{"exten": fmt.Sprint(1001 + i)}}}
+			maps.Copy(line, endpoint)
+			c.Create("/users", object{"firstname": fmt.Sprint("U", i), "lines": []any{line}})
+		}
+		gone := c.Get("/endpoints/sip?search=gone").List().Items[0]
+		c.Do(http.MethodDelete, "/endpoints/sip/"+gone.Text("uuid"), nil).Want(http.StatusNoContent)
+		c.Create("/users", object{"firstname": "Nobody"})
+		file, before := c.Get("/users/export", asCSV).Want(http.StatusOK).Body, exported(c.Client)
+		for _, user := range c.Get("/users").List().Items {
+			c.Do(http.MethodDelete, "/users/"+user.Text("id")+"?recursive=true", nil).Want(http.StatusNoContent)
+		}
+		if got := imported(importUsers(c.Client, file).Want(http.StatusCreated)); len(got) != 6 {
+			t.Errorf("%v", got)
+		}
+		for name, row := range exported(c.Client) {
+			for column, cell := range row {
+				random := (column == "sip_username" || column == "sip_secret") && before[name][column] == ""
+				if cell != before[name][column] && column != "uuid" && !random {
+					t.Errorf("%s of %s: %q, before %q", column, name, cell, before[name][column])
+				}
+			}
 		}
 	})
 }
