@@ -361,6 +361,9 @@ func TestNestedAccess(t *testing.T) {
 		for _, denied := range []string{
 			"confd.lines.create", "confd.extensions.create", "confd.endpoints.sip.create", "confd.voicemails.create", "confd.incalls.create",
 			"confd.users.*.lines.*.update", "confd.users.*.groups.update", "confd.contexts.*.update",
+			"confd.users.*.forwards.update", "confd.users.*.forwards.busy.update", "confd.users.*.fallbacks.update", "confd.users.*.voicemails.create",
+			"confd.users.*.voicemails.*.update", "confd.users.*.lines.update", "confd.lines.*.extensions.create", "confd.lines.*.endpoints.sip.*.update",
+			"confd.lines.*.extensions.*.update", "confd.incalls.*.extensions.*.update",
 		} {
 			before := counts(t, db)
 			of("confd.#", "!"+denied).Do(http.MethodPost, "/users", c.user("1003")).Want(http.StatusForbidden)
@@ -388,6 +391,33 @@ func TestNestedAccess(t *testing.T) {
 				t.Errorf("%v left something", body)
 			}
 		}
+		// What the caller holds is not enough where its own operation is denied.
+		for denied, body := range map[string]object{
+			"confd.users.*.forwards.update":          {"forwards": object{"noanswer": object{"enabled": false}}},
+			"confd.users.*.forwards.noanswer.update": {"forwards": object{"noanswer": object{"enabled": false}}},
+			"confd.users.*.fallbacks.update":         {"fallbacks": object{}},
+			"confd.users.*.lines.update":             {"lines": []any{}},
+			"confd.users.*.voicemails.delete":        {"voicemail": nil},
+			"confd.users.*.groups.update":            {"groups": []any{}},
+			"confd.lines.*.extensions.create":        {"lines": []any{object{"id": at(made, "lines.0.id"), "extensions": []any{object{"exten": "1009"}}}}},
+		} {
+			before := c.Get(path).Body
+			of("confd.#", "!"+denied).Do(http.MethodPut, path, body).Want(http.StatusForbidden).Says(denied[len(denied)-6:])
+			if c.Get(path).Body != before {
+				t.Errorf("%s left something", denied)
+			}
+		}
+		of("confd.#", "!confd.users.*.forwards.busy.update").Do(http.MethodPut, path, object{"forwards": object{"noanswer": object{"enabled": false}}}).Want(http.StatusNoContent)
+		forwards := "/users/" + made.Text("uuid") + "/forwards"
+		of("confd.#", "!confd.users.*.forwards.busy.update").Do(http.MethodPut, forwards, object{"busy": object{"enabled": false}}).Want(http.StatusForbidden)
+		of("confd.#", "!confd.users.*.services.dnd.update").Do(http.MethodPut, "/users/"+made.Text("id")+"/services", object{"dnd": object{"enabled": true}}).Want(http.StatusForbidden)
+		keys := object{"func_key_template_id": c.Create("/funckeys/templates", object{"name": "T"})["id"]}
+		template := of("confd.#", "!confd.users.*.funckeys.templates.*.update")
+		template.Do(http.MethodPut, "/users/"+made.Text("id"), keys).Want(http.StatusForbidden)
+		template.Do(http.MethodPost, "/users", object{"firstname": "Bo", "func_key_template_id": keys["func_key_template_id"]}).Want(http.StatusForbidden)
+		of("confd.users.*.update").Do(http.MethodPut, "/users/"+made.Text("id"), keys).Want(http.StatusNoContent)
+		of("confd.#", "!confd.users.*.funckeys.templates.*.delete").Do(http.MethodPut, "/users/"+made.Text("id"), object{"func_key_template_id": nil}).Want(http.StatusForbidden)
+
 		me.Do(http.MethodDelete, path, nil).Want(http.StatusForbidden)
 		of("confd.#", "!confd.lines.*.delete").Do(http.MethodDelete, path, nil).Want(http.StatusForbidden)
 		of("confd.users.me.#", "confd.voicemails.*.delete", "confd.lines.*.delete", "confd.lines.*.extensions.*.delete", "confd.extensions.*.delete").

@@ -140,6 +140,9 @@ func declareUsers(e *crud.Engine) {
 			return validateUser(ctx, c, change)
 		},
 		Save: func(ctx context.Context, c store.Conn, change *crud.Change[User]) error {
+			if err := mayTakeFuncKeyTemplate(change); err != nil {
+				return err
+			}
 			return userDestinations.save(ctx, c, e, change.New.TenantUUID, change.Old, change.New)
 		},
 	})

@@ -157,3 +157,20 @@ func checkFuncKeyTemplate(ctx context.Context, c store.Conn, change *crud.Change
 	}
 	return apierr.New(apierr.Invalid, "field 'func_key_template_id': FuncKeyTemplate was not found ('func_key_template_id': %d)", *id)
 }
+
+// mayTakeFuncKeyTemplate refuses a caller who is denied to give a user their template by the operation for that, or to take it away.
+func mayTakeFuncKeyTemplate(change *crud.Change[User]) error {
+	u, old := change.New, (*int64)(nil)
+	if change.Old != nil {
+		old = change.Old.FuncKeyTemplateID
+	}
+	id, action := u.FuncKeyTemplateID, "update"
+	switch {
+	case id == nil && old == nil, id != nil && old != nil && *id == *old:
+		return nil
+	case id == nil:
+		id, action = old, "delete"
+	}
+	return crud.NotDenied(change.Request,
+		fmt.Sprintf("confd.users.%d.funckeys.templates.%d.%s", u.ID, *id, action), fmt.Sprintf("confd.users.%s.funckeys.templates.%d.%s", u.UUID, *id, action))
+}

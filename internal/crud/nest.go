@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/ringfence/ringfence/internal/apierr"
@@ -134,6 +135,9 @@ type item[R any] struct {
 // write makes, changes and takes away objects so that those that are linked are those that were sent.
 func (n *nest[L, R]) write(ctx context.Context, c store.Conn, change *Change[L], sent any) (any, error) {
 	k := Of[R](n.engine)
+	if err := n.notDeniedList(change); err != nil {
+		return nil, err
+	}
 	linked, err := n.linked(ctx, c, change)
 	if err != nil {
 		return nil, err
@@ -250,6 +254,9 @@ func (n *nest[L, R]) put(ctx context.Context, c store.Conn, change *Change[L], i
 	switch {
 	case i.found == nil:
 		if err := MayNest(r, accessOf(n.engine.Service, "/"+j.right.Path, "create")); err != nil {
+			return nil, err
+		}
+		if err := j.notDenied(r, change.New, "create", j.Path, "create"); err != nil {
 			return nil, err
 		}
 		if made, err = j.right.make(ctx, c, owner, i.draft, i.fresh); err != nil {
@@ -415,8 +422,28 @@ func (k *Collection[T]) accesses(o *T, action string) []string {
 	return out
 }
 
+// notDeniedList refuses a caller who is denied to replace the list of an object by an operation of its own.
+func (n *nest[L, R]) notDeniedList(change *Change[L]) error {
+	j := n.link()
+	if j.Set == nil {
+		return nil
+	}
+	return j.notDenied(change.Request, change.New, "set", j.Set.Path, "update")
+}
+
+// notDenied is NotDenied for the operation of a left object that Only has as this kind.
+func (j *joint[L, R]) notDenied(r *rest.Request, left *L, kind, path, action string) error {
+	if !slices.Contains(j.Only, kind) {
+		return nil
+	}
+	return NotDenied(r, j.left.accesses(left, strings.ReplaceAll(path, "/", ".")+"."+action)...)
+}
+
 // mayNestPair is MayNest for making or ending a link.
 func (j *joint[L, R]) mayNestPair(r *rest.Request, left *L, right *R, action string) error {
+	if action == "delete" && slices.Contains(j.Only, "delete_all") && !slices.Contains(j.Only, "delete") {
+		return MayNest(r, j.left.accesses(left, strings.ReplaceAll(j.Path, "/", ".")+".delete")...)
+	}
 	var accesses []string
 	for _, near := range j.left.aliases(left).keys {
 		for _, far := range j.right.aliases(right).keys {

@@ -133,7 +133,7 @@ func (p Part[T, P]) write(k *Collection[T]) rest.Handler {
 		}
 		return rest.Reply{}, p.update(ctx, k, r, scope, func(ctx context.Context, c store.Conn, part *P) error {
 			return p.take(ctx, c, part, sent)
-		})
+		}, sent)
 	}
 }
 
@@ -166,19 +166,46 @@ func (p Part[T, P]) nested(e *Engine) Nested[T] {
 			if !sent {
 				return nil
 			}
-			k := Of[T](e)
+			part := schema().Object(values)
 			if change.Old != nil {
-				var accesses []string
-				for _, access := range k.accesses(change.Old, p.Path+".update") {
-					accesses = append(accesses, strings.ReplaceAll(access, "/", "."))
-				}
-				if err := MayNest(change.Request, accesses...); err != nil {
+				if err := p.mayNest(Of[T](e), change.Request, change.Old, part); err != nil {
 					return err
 				}
 			}
-			return p.take(ctx, c, p.Field(change.New), schema().Object(values))
+			return p.take(ctx, c, p.Field(change.New), part)
+		},
+		Write: func(_ context.Context, _ store.Conn, change *Change[T], value any) (any, error) {
+			values, sent := value.(map[string]any)
+			if !sent || change.Old != nil {
+				return nil, nil
+			}
+			return nil, p.mayNest(Of[T](e), change.Request, change.New, schema().Object(values)) // now the object has its keys
 		},
 	}
+}
+
+// mayNest refuses a caller who may not change the part, as it was sent, by its own operations.
+func (p Part[T, P]) mayNest(k *Collection[T], r *rest.Request, o *T, sent rest.Object) error {
+	if err := MayNest(r, k.accesses(o, strings.ReplaceAll(p.Path, "/", ".")+".update")...); err != nil {
+		return err
+	}
+	return p.notDenied(k, r, o, sent)
+}
+
+// notDenied refuses a caller who is denied to change a property that was sent by its own operation.
+func (p Part[T, P]) notDenied(k *Collection[T], r *rest.Request, o *T, sent rest.Object) error {
+	if p.Name == "" {
+		return nil
+	}
+	for _, property := range rest.SchemaOf[P]().Properties {
+		if !sent.Has(property.Name) {
+			continue
+		}
+		if err := NotDenied(r, k.accesses(o, strings.ReplaceAll(p.Path, "/", ".")+"."+property.Name+".update")...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (p Part[T, P]) merge(ctx context.Context, c store.Conn, old, changed *P, sent rest.Object) error {
@@ -204,13 +231,18 @@ func (p Part[T, P]) writeNamed(k *Collection[T], schema *rest.Schema) rest.Handl
 				return err
 			}
 			return p.merge(ctx, c, &old, part, sent)
-		})
+		}, sent)
 	}
 }
 
 // update changes the part of the object that the request's path names.
-func (p Part[T, P]) update(ctx context.Context, k *Collection[T], r *rest.Request, scope string, edit func(ctx context.Context, c store.Conn, part *P) error) error {
+func (p Part[T, P]) update(
+	ctx context.Context, k *Collection[T], r *rest.Request, scope string, edit func(ctx context.Context, c store.Conn, part *P) error, sent rest.Object,
+) error {
 	return k.changeIn(ctx, &Change[T]{Request: r, Tenant: scope}, func(ctx context.Context, c store.Conn, o *T) error {
+		if err := p.notDenied(k, r, o, sent); err != nil {
+			return err
+		}
 		return edit(ctx, c, p.Field(o))
 	}, func(o *T) any { return p.Field(o) })
 }
