@@ -279,8 +279,11 @@ func TestExportOfAnyLineIsImported(t *testing.T) {
 		c := newCompany(w.as(t, "a"))
 		browser := object{"templates": uses(object{"uuid": c.Get("/tenants/" + w.tenants["a"]).Object()["webrtc_sip_template_uuid"]})}
 		for i, endpoint := range []object{
-			{"endpoint_sip": object{}}, {"endpoint_sip": browser}, {"endpoint_custom": object{"interface": "Local/1@x"}},
-			{"endpoint_sip": object{"auth_section_options": pairs("username=al password=secret")}}, {"endpoint_sip": object{"name": "gone"}},
+			{"endpoint_sip": object{}},
+			{"endpoint_sip": browser},
+			{"endpoint_custom": object{"interface": "Local/1@x"}},
+			{"endpoint_sip": object{"auth_section_options": pairs("username=al password=secret")}},
+			{"endpoint_sip": object{"name": "gone"}},
 		} {
 			line := object{"context": c.in, "extensions": []any{object{"exten": fmt.Sprint(1001 + i)}}}
 			maps.Copy(line, endpoint)
