@@ -42,10 +42,15 @@ type (
 	}
 )
 
+// kindOf is the kind whose properties are T's.
+func kindOf[T any](value string) rest.Kind {
+	return rest.Kind{Value: value, Schema: rest.SchemaOf[T]()}
+}
+
 func (goal) JSONSchema() *rest.Schema {
-	application := rest.UnionOf("x", "application", rest.KindOf[toNumber]("call_back"), rest.KindOf[toCustom]("custom"))
+	application := rest.UnionOf("x", "application", kindOf[toNumber]("call_back"), kindOf[toCustom]("custom"))
 	s := rest.UnionOf("Goal", "type",
-		rest.KindOf[struct{}]("none"), rest.KindOf[toUser]("user"), rest.Kind{Value: "application", Schema: application})
+		kindOf[struct{}]("none"), kindOf[toUser]("user"), rest.Kind{Value: "application", Schema: application})
 	s.Check = func(value any) []apierr.Field {
 		if n, _ := value.(map[string]any)["user_id"].(json.Number); n == "13" {
 			return []apierr.Field{{Name: "user_id", Constraint: "unlucky", Message: "Is unlucky"}}
@@ -236,7 +241,7 @@ func TestSchemaOfIsShared(t *testing.T) {
 	}
 	before := fmt.Sprintf("%+v", *rest.SchemaOf[toUser]())
 	_, _, _ = rest.SchemaOf[plan](), rest.SchemaOf[toUser]().Partial(), plans(t).Definition()
-	rest.UnionOf("Another", "kind", rest.KindOf[toUser]("user"))
+	rest.UnionOf("Another", "kind", kindOf[toUser]("user"))
 	if after := fmt.Sprintf("%+v", *rest.SchemaOf[toUser]()); after != before {
 		t.Errorf("it was\n%s, is\n%s", before, after)
 	}
@@ -338,9 +343,9 @@ func TestDeclarationsPanic(t *testing.T) {
 				F badType `json:"f"`
 			}]()
 		}, `F: there is no format "nope"`},
-		"a kind that is no object": {func() { rest.UnionOf("U", "type", rest.KindOf[string]("x")) }, `"x" of a union is no object`},
+		"a kind that is no object": {func() { rest.UnionOf("U", "type", kindOf[string]("x")) }, `"x" of a union is no object`},
 		"a kind with the union's property": {func() {
-			rest.UnionOf("U", "user_id", rest.KindOf[toUser]("x"))
+			rest.UnionOf("U", "user_id", kindOf[toUser]("x"))
 		}, `has a property user_id of its own`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -24,9 +24,6 @@ type Kind struct {
 	Schema *Schema
 }
 
-// KindOf is the kind whose properties are T's.
-func KindOf[T any](value string) Kind { return Kind{Value: value, Schema: SchemaOf[T]()} }
-
 // UnionOf makes the schema of a union, for the method JSONSchema of the type that holds one. name is that of the union
 // in the definition, where each kind is called after it; by is the property that says which kind an object is of.
 // It panics on a mistake in the declaration.

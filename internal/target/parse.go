@@ -78,7 +78,6 @@ func Parse(requestURI string) (Target, error) {
 	default:
 		t.uri = requestURI
 	}
-	t.dirty = t.uri != requestURI
 	return t, nil
 }
 

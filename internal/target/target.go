@@ -22,7 +22,6 @@ type Target struct {
 	ends  [MaxSegments]uint16 // where in path each segment ends
 	n     uint8
 	wild  uint32 // a bit for each segment
-	dirty bool
 }
 
 // Path is the decoded path: "/" or "/a/b", with no empty or dot segments and no percent sign, and with UUIDs in lower case.
@@ -35,10 +34,6 @@ func (t *Target) RawQuery() string { return t.query }
 // RequestURI is the canonical form: the path as net/url writes it, and the query as it was sent. [Parse] maps it
 // to an equal Target.
 func (t *Target) RequestURI() string { return t.uri }
-
-// Dirty reports whether the client's bytes differ from the canonical form: something was
-// percent-encoded that need not be, or the other way round, or a UUID was in upper case.
-func (t *Target) Dirty() bool { return t.dirty }
 
 // Len is the number of segments; "/" has none.
 func (t *Target) Len() int { return int(t.n) }
