@@ -1,0 +1,102 @@
+package helpers
+
+import (
+	"context"
+	"time"
+
+	"github.com/ringfence/ringfence/internal/apierr"
+)
+
+// Telephony makes what is stored the configuration of the telephone system. It is safe for concurrent use.
+//
+// An error that is an *apierr.Error is shown to the client. Any other is logged, and the client reads that it could not be done.
+type Telephony interface {
+	// Generate makes a new generation of configuration files from what is stored. It does not touch what is live.
+	Generate(ctx context.Context) error
+	// Apply starts a job that generates, checks and makes live, and returns it, or the one that is already waiting to do the same.
+	// The job goes on when ctx ends.
+	Apply(ctx context.Context, o ApplyOptions) (Job, error)
+	// Job returns a job that is kept. The error is an apierr.NotFound if there is none with this UUID.
+	Job(ctx context.Context, uuid string) (Job, error)
+	// Preview returns how the live configuration would change. It changes nothing.
+	Preview(ctx context.Context) (Preview, error)
+}
+
+// ApplyOptions say how to apply.
+type ApplyOptions struct {
+	// Wait lets Apply return when the job has ended. If ctx ends before, Apply returns the error of ctx.
+	Wait bool
+}
+
+// The states of a job. It has ended in the last three.
+const (
+	JobWaiting    = "waiting"
+	JobRunning    = "running"
+	JobDone       = "done"
+	JobFailed     = "failed"      // and nothing was changed
+	JobRolledBack = "rolled_back" // and the generation before is live again
+)
+
+// Job is one change of the live configuration. Nothing in it is secret.
+type Job struct {
+	UUID  string `json:"uuid" format:"uuid"`
+	State string `json:"state" enum:"waiting,running,done,failed,rolled_back"`
+	// Generation is the number of the generation that the job makes live; 0 while it has made none.
+	Generation int64       `json:"generation"`
+	CreatedAt  time.Time   `json:"created_at"`
+	StartedAt  *time.Time  `json:"started_at"`
+	EndedAt    *time.Time  `json:"ended_at"`
+	Message    string      `json:"message" doc:"Why it failed, or what was left out; empty otherwise."`
+	Files      []JobFile   `json:"files" doc:"The files that change."`
+	Modules    []JobModule `json:"modules" doc:"The modules that are reloaded, in order."`
+	Log        []JobEntry  `json:"log"`
+}
+
+// Ended reports whether the job's state is final.
+func (j *Job) Ended() bool { return j.State != JobWaiting && j.State != JobRunning }
+
+// JobFile is a file that changes.
+type JobFile struct {
+	Name   string `json:"name"`
+	Change string `json:"change" enum:"added,changed,removed"`
+}
+
+// JobModule is what became of the reload of a module of Asterisk.
+type JobModule struct {
+	Module  string `json:"module"`
+	State   string `json:"state" enum:"waiting,done,failed,skipped"`
+	Message string `json:"message" doc:"Why it failed or was skipped; empty otherwise."`
+}
+
+// JobEntry is a line of a job's log.
+type JobEntry struct {
+	At      time.Time `json:"at"`
+	Message string    `json:"message"`
+}
+
+// Preview is how the live configuration would change.
+type Preview struct {
+	Changed bool          `json:"changed"`
+	Files   []PreviewFile `json:"files" doc:"The files that would change."`
+}
+
+// PreviewFile is how a file would change.
+type PreviewFile struct {
+	Name   string `json:"name"`
+	Change string `json:"change" enum:"added,changed,removed"`
+	Diff   string `json:"diff" doc:"The lines that come and go, in the unified format. Secrets in them are hidden."`
+}
+
+// noTelephony is the Telephony of a gateway that has none.
+type noTelephony struct{}
+
+func noneHere() error {
+	return apierr.New(apierr.NotImplemented, "This gateway configures no telephone system")
+}
+
+func (noTelephony) Generate(context.Context) error                   { return noneHere() }
+func (noTelephony) Apply(context.Context, ApplyOptions) (Job, error) { return Job{}, noneHere() }
+func (noTelephony) Job(context.Context, string) (Job, error)         { return Job{}, notFound() }
+func (noTelephony) Preview(context.Context) (Preview, error)         { return Preview{}, noneHere() }
+
+func notFound() error { return apierr.New(apierr.NotFound, "Not found") }
