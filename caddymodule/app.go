@@ -80,6 +80,8 @@ type App struct {
 	Limits    *Limits    `json:"limits,omitempty"`
 	// Directories says where tenants' directories may be. Default: anywhere but this machine and its link-local network.
 	Directories *Directories `json:"directories,omitempty"`
+	// Helpers says where the files are that the helper endpoints change. Default: below the data folder.
+	Helpers *HelperFiles `json:"helpers,omitempty"`
 	// DefaultPolicies are created in the master tenant and kept as configured; the API cannot change them.
 	DefaultPolicies []ConfiguredPolicy `json:"default_policies,omitempty"`
 	// AllUsersPolicies are the default policies that every user holds.
@@ -187,6 +189,7 @@ func (a *App) resolve(repl *caddy.Replacer) {
 	setting(&a.AdminPassword, "RINGFENCE_ADMIN_PASSWORD", "")
 	setting(&a.PublicURL, "RINGFENCE_PUBLIC_URL", "")
 	setting(&a.SealingKeys, "RINGFENCE_SEALING_KEYS", "")
+	a.resolveHelpers(setting)
 	if a.HandoverDelay == 0 {
 		a.HandoverDelay = caddy.Duration(500 * time.Millisecond)
 	}
@@ -205,6 +208,9 @@ func (a *App) Validate() error {
 	}
 	if len(a.AdminPassword) > authsvc.MaxPassword {
 		return fmt.Errorf("the administrator's password (RINGFENCE_ADMIN_PASSWORD) is longer than %d bytes", authsvc.MaxPassword)
+	}
+	if err := a.Helpers.validate(); err != nil {
+		return err
 	}
 	return a.checkOrigins()
 }
@@ -233,6 +239,7 @@ func (a *App) Start() error {
 		slog.SetDefault(a.log)
 		a.useBackends()
 		a.useSettings()
+		a.useHelpers()
 	}
 	if !a.needsDatabase {
 		return nil

@@ -26,6 +26,7 @@ import (
 //	    sessions  { ... }
 //	    limits    { ... }
 //	    directories { ... }
+//	    helpers { ... }
 //	    default_policies      { <slug> <access...> }
 //	    all_users_policies    <slug...>
 //	    tenant_default_groups { <slug> <policy...> }
@@ -107,6 +108,8 @@ func (a *App) parseOption(d *caddyfile.Dispenser) error {
 		return a.parseLimits(d)
 	case "directories":
 		return a.parseDirectories(d)
+	case "helpers":
+		return a.parseHelperFiles(d)
 	case "default_policies":
 		return a.parseDefaultPolicies(d)
 	case "all_users_policies":
@@ -129,7 +132,7 @@ func (a *App) parseOption(d *caddyfile.Dispenser) error {
 		}
 		a.HandoverDelay = caddy.Duration(delay)
 	default:
-		return d.Errf("unknown option %q: it is one of data, database, admin, sealing_keys, tokens, backends, backend, origins, public_url, mail, external, self_registration, passwords, sessions, limits, directories, default_policies, all_users_policies, tenant_default_groups, default_user_policy, handover_delay", option)
+		return d.Errf("unknown option %q: it is one of data, database, admin, sealing_keys, tokens, backends, backend, origins, public_url, mail, external, self_registration, passwords, sessions, limits, directories, helpers, default_policies, all_users_policies, tenant_default_groups, default_user_policy, handover_delay", option)
 	}
 	return nil
 }

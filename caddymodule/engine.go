@@ -35,9 +35,9 @@ type engine struct {
 	keys string // the sealing keys, or "" for those in the data folder
 	db   *store.Late
 	auth *authsvc.Service
-	// confd is the telephony configuration service; helpers the helper endpoints behind the gate.
+	// confd is the telephony configuration service; helpers the helper endpoints.
 	confd   *rest.Service
-	helpers *rest.Service
+	helpers *helpers.Service
 	cache   *tokens.Cache
 	metrics *metrics
 	box     *sealed.Box
@@ -82,10 +82,11 @@ func newEngine(key, data, keys string) (*engine, error) {
 		return nil, fmt.Errorf("describing the configuration service: %w", err)
 	}
 	auth.Audits(confd)
-	help, err := helpers.New(helpers.GatedPrefix)
+	help, err := helpers.New(helpers.Options{DB: db, Names: confdsvc.Names{DB: db}})
 	if err != nil {
 		return nil, fmt.Errorf("describing the helper endpoints: %w", err)
 	}
+	auth.Audits(help.REST())
 	metrics, err := useMetrics()
 	if err != nil {
 		return nil, err
@@ -236,6 +237,7 @@ func (e *engine) ready(ctx context.Context) error {
 // Destruct stops the background work and closes the database, when no configuration uses it any more.
 func (e *engine) Destruct() error {
 	e.cancel()
+	e.helpers.Close()
 	e.work.Wait()
 	e.auth.Close()
 	e.cache.Close()

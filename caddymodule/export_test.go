@@ -33,7 +33,7 @@ func Mounted() []any {
 	var all []any
 	engines.Range(func(_, value any) bool {
 		e := value.(*engine)
-		all = append(all, e.confd, e.helpers, e.auth.REST())
+		all = append(all, e.confd, e.helpers.REST(), e.auth.REST())
 		return true
 	})
 	return all

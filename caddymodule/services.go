@@ -12,7 +12,6 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
-	"github.com/ringfence/ringfence/helpers"
 	"github.com/ringfence/ringfence/internal/rest"
 )
 
@@ -48,6 +47,8 @@ type Helpers struct {
 	// Open serves the endpoints at the root of the site, without a gate.
 	Open bool `json:"open,omitempty"`
 	gated
+
+	plain http.Handler
 }
 
 // gated is a service behind the gate.
@@ -69,11 +70,11 @@ func (g *gated) Validate() error {
 }
 
 // serve passes the request to the service. A missing Accept header means that any response is acceptable (RFC 7231, 5.3.2).
-func (g *gated) serve(w http.ResponseWriter, r *http.Request) {
+func (g *gated) serve(w http.ResponseWriter, r *http.Request, service http.Handler) {
 	if g.Accept == lenient && !slices.ContainsFunc(r.Header["Accept"], func(line string) bool { return strings.Trim(line, " \t,") != "" }) {
 		r.Header["Accept"] = []string{"*/*"}
 	}
-	g.service.ServeHTTP(w, r)
+	service.ServeHTTP(w, r)
 }
 
 var errNoGate = errors.New("no ringfence_gate has let this request through: put ringfence_gate into the same route")
@@ -84,7 +85,7 @@ func (g *gated) ServeHTTP(w http.ResponseWriter, r *http.Request, _ caddyhttp.Ha
 	if m == nil || m.Service != g.service {
 		return caddyhttp.Error(http.StatusInternalServerError, errNoGate)
 	}
-	g.serve(w, r)
+	g.serve(w, r, g.service)
 	return nil
 }
 
@@ -123,18 +124,15 @@ func (h *Confd) Provision(ctx caddy.Context) error {
 	return checkGated(ctx, "ringfence_confd")
 }
 
-// Provision takes the service from the app, or creates an open one.
+// Provision takes the service from the app.
 func (h *Helpers) Provision(ctx caddy.Context) error {
 	app, err := loadApp(ctx)
 	if err != nil {
 		return err
 	}
-	h.service = app.engine.helpers
+	h.service, h.plain, app.needsDatabase = app.engine.helpers.REST(), app.engine.helpers.Plain(), true
 	if !h.Open {
 		return checkGated(ctx, "ringfence_helpers")
-	}
-	if h.service, err = helpers.New(""); err != nil {
-		return fmt.Errorf("describing the helper endpoints: %w", err)
 	}
 	return checkOpen(ctx, "ringfence_helpers")
 }
@@ -142,7 +140,7 @@ func (h *Helpers) Provision(ctx caddy.Context) error {
 // ServeHTTP serves an open endpoint without requiring a gate.
 func (h *Helpers) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
 	if h.Open {
-		h.serve(w, r)
+		h.serve(w, r, h.plain)
 		return nil
 	}
 	return h.gated.ServeHTTP(w, r, next)

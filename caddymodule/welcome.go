@@ -51,6 +51,7 @@ func (a started) Handle(context.Context, caddy.Event) error {
 	a.engine.auth.UseRequirements(a.requirements)
 	a.useBackends()
 	a.useSettings()
+	a.useHelpers()
 	if a.reload {
 		a.takeOver()
 		a.log.Info("reloaded: the new configuration serves now")

@@ -1,15 +1,142 @@
-// Package helpers is the helper endpoints: small services for the tools of a telephony host.
+// Package helpers is the helper endpoints: small services for the tools of a telephony host. They are served behind the gate, where they
+// need a token, and on a plain loopback port, where they need none.
+//
+//   - files of voicemails and of music on hold are deleted and moved: voicemail.go, moh.go, on folder.go, trash.go and lock.go
+//   - commands of Asterisk are executed one after the other: queue.go, commands.go
+//   - the telephone system is configured from what is stored: telephony.go
+//   - guard.go keeps web pages away from the plain port; scope.go keeps the tenants apart
+//
+// Nothing is ever executed by a shell or another program.
 package helpers
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
+	"sync/atomic"
 
+	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
 )
 
 // GatedPrefix is where the gate serves the endpoints; on the plain loopback port they are at the root.
 const GatedPrefix = "/api/sysconfd"
+
+// Options are what the service stands on.
+type Options struct {
+	DB    store.DB
+	Names Names
+	// Telephony configures the telephone system; nil if there is none.
+	Telephony Telephony
+	// Commands executes Asterisk's commands; nil if there is no Asterisk.
+	Commands Commands
+}
+
+// Settings are what a configuration may change while the service runs.
+type Settings struct {
+	// Voicemail, MOH and Autoprov are the folders of Asterisk's voicemails and music on hold, and its autoprovisioning file. What
+	// does not exist is empty.
+	Voicemail, MOH, Autoprov string
+	// PlainOff switches the endpoints on the plain port off.
+	PlainOff bool
+}
+
+// Service is the helper endpoints. It is safe for concurrent use.
+type Service struct {
+	db        store.DB
+	names     Names
+	telephony Telephony
+	commands  Commands
+	patience  patience
+	settings  atomic.Pointer[Settings]
+	queue     *queue
+	gated     *rest.Service
+	plain     *rest.Service
+}
+
+// New describes the service. It has no folders until Use has been called.
+func New(o Options) (*Service, error) {
+	s := &Service{db: o.DB, names: o.Names, telephony: o.Telephony, commands: o.Commands, patience: defaultPatience()}
+	if s.telephony == nil {
+		s.telephony = noTelephony{}
+	}
+	if s.commands == nil {
+		s.commands = noCommands{}
+	}
+	s.settings.Store(new(Settings))
+	s.queue = newQueue(s.execute)
+	s.gated = s.describe(GatedPrefix, false)
+	s.plain = s.describe("", true)
+	for _, service := range []*rest.Service{s.gated, s.plain} {
+		if err := service.Mount(); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// Use makes the service use these settings, removes what an interrupted deletion has left in the folders, and says in the log which
+// folders they are, if they are others than before.
+func (s *Service) Use(settings Settings) {
+	if old := s.settings.Swap(&settings); *old == settings {
+		return
+	}
+	emptyTrash(settings.Voicemail)
+	emptyTrash(settings.MOH)
+	slog.Info("the helper endpoints use these folders", "voicemail", settings.Voicemail, "moh", settings.MOH, "autoprov", settings.Autoprov,
+		"plain_port", !settings.PlainOff)
+}
+
+// Close ends the execution of commands.
+func (s *Service) Close() { s.queue.close() }
+
+// REST returns the service behind the gate.
+func (s *Service) REST() *rest.Service { return s.gated }
+
+// Plain returns the service on the plain port, where it serves tools on this machine without a token.
+func (s *Service) Plain() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		err := checkLocal(r)
+		if err == nil && s.settings.Load().PlainOff {
+			err = apierr.New(apierr.NotFound, "The helper endpoints are switched off on this port; use the gateway")
+		}
+		if err != nil {
+			rest.WriteError(w, r, rest.CodeMessage, err)
+			return
+		}
+		s.plain.ServeHTTP(w, r)
+	})
+}
+
+// endpoints are the operations in one of the two places.
+type endpoints struct {
+	*Service
+	plain bool
+}
+
+func (s *Service) describe(prefix string, plain bool) *rest.Service {
+	e := &endpoints{s, plain}
+	service := &rest.Service{
+		Name:        "sysconfd",
+		Prefix:      prefix,
+		Title:       "Ringfence helpers",
+		Description: "Common actions on a telephony host. Behind the gate they need a token; on the loopback port they do not.",
+		Errors:      rest.CodeMessage,
+	}
+	for _, operations := range [][]rest.Operation{
+		statusOperations(), e.commonOperations(), e.applyOperations(), e.voicemailOperations(), e.mohOperations(), e.commandOperations(),
+	} {
+		service.Operations = append(service.Operations, operations...)
+	}
+	for i := range service.Operations {
+		op := &service.Operations[i]
+		if !plain && op.Tag != "status" {
+			op.Tenanted = true
+		}
+	}
+	return service
+}
 
 // statusCheck is the answer of GET /status_check.
 type statusCheck struct {
@@ -25,32 +152,41 @@ type part struct {
 	Status string `json:"status" enum:"ok"`
 }
 
-// New describes the helper endpoints, below prefix: GatedPrefix, or "" on the plain port.
-func New(prefix string) (*rest.Service, error) {
-	s := &rest.Service{
-		Name:        "sysconfd",
-		Prefix:      prefix,
-		Title:       "Ringfence helpers",
-		Description: "Common configuration actions and a status check. Behind the gate they need a token; on the loopback port they do not.",
-		Errors:      rest.CodeMessage,
-		Operations: []rest.Operation{
-			{
-				Method: http.MethodGet, Path: "/status_check", Access: "sysconfd.status_check.read",
-				ID: "status_check", Tag: "status", Summary: "Is the service up?",
-				Success: http.StatusOK, Reply: rest.SchemaOf[statusCheck](),
-				Handle: func(context.Context, *rest.Request) (rest.Reply, error) {
-					return rest.Reply{Body: statusCheck{Status: "up"}}, nil
-				},
+func statusOperations() []rest.Operation {
+	return []rest.Operation{
+		{
+			Method: http.MethodGet, Path: "/status_check", Access: "sysconfd.status_check.read",
+			ID: "status_check", Tag: "status", Summary: "Is the service up?",
+			Success: http.StatusOK, Reply: rest.SchemaOf[statusCheck](),
+			Handle: func(context.Context, *rest.Request) (rest.Reply, error) {
+				return rest.Reply{Body: statusCheck{Status: "up"}}, nil
 			},
-			{
-				Method: http.MethodGet, Path: "/status", Access: "sysconfd.status.read",
-				ID: "status", Tag: "status", Summary: "The state of each part",
-				Success: http.StatusOK, Reply: rest.SchemaOf[status](),
-				Handle: func(context.Context, *rest.Request) (rest.Reply, error) {
-					return rest.Reply{Body: status{RESTAPI: part{Status: "ok"}}}, nil
-				},
+		},
+		{
+			Method: http.MethodGet, Path: "/status", Access: "sysconfd.status.read",
+			ID: "status", Tag: "status", Summary: "The state of each part",
+			Success: http.StatusOK, Reply: rest.SchemaOf[status](),
+			Handle: func(context.Context, *rest.Request) (rest.Reply, error) {
+				return rest.Reply{Body: status{RESTAPI: part{Status: "ok"}}}, nil
 			},
 		},
 	}
-	return s, s.Mount()
+}
+
+// done is the answer of an endpoint that has nothing to say: JSON, since existing clients read every answer as JSON.
+var done = rest.Reply{Body: rest.Null}
+
+// doneSchema describes it.
+func doneSchema() *rest.Schema { return &rest.Schema{Nullable: true, Doc: "Always null."} }
+
+// onlyGet refuses HEAD, which may change nothing, where GET changes something.
+func onlyGet(handle rest.Handler) rest.Handler {
+	return func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+		if r.HTTP.Method == http.MethodHead {
+			e := apierr.New(apierr.MethodNotAllowed, "HEAD changes nothing, and GET would")
+			e.Allow = []string{http.MethodGet}
+			return rest.Reply{}, e
+		}
+		return handle(ctx, r)
+	}
 }

@@ -92,7 +92,7 @@ func picture(object any) (*string, error) {
 	if err := json.Unmarshal(text, &value); err != nil {
 		return nil, fmt.Errorf("picturing an object for the audit: %w", err)
 	}
-	clean(value)
+	Hide(value)
 	if text, err = json.Marshal(value); err != nil {
 		return nil, fmt.Errorf("picturing an object for the audit: %w", err)
 	}
@@ -103,7 +103,8 @@ func picture(object any) (*string, error) {
 // secrets are substrings of the names of fields that hold secrets.
 var secrets = []string{"password", "secret", "token", "private", "api_key", "certificate", "account_info", "md5_cred"}
 
-func clean(value any) {
+// Hide replaces the secrets in a value that was read from JSON, by the names of their fields.
+func Hide(value any) {
 	switch v := value.(type) {
 	case map[string]any:
 		for name, field := range v {
@@ -111,14 +112,14 @@ func clean(value any) {
 				v[name] = "(secret)"
 				continue
 			}
-			clean(field)
+			Hide(field)
 		}
 	case []any:
 		for _, item := range v {
 			if pair, ok := item.([]any); ok {
 				cleanPair(pair)
 			}
-			clean(item)
+			Hide(item)
 		}
 	}
 }

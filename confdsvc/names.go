@@ -1,0 +1,33 @@
+package confdsvc
+
+import (
+	"context"
+
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// Names looks up the names by which a telephone system calls the folders of contexts and of music on hold.
+type Names struct{ DB store.DB }
+
+// InternalContexts returns the names of the internal contexts of a tenant, or of all tenants if the tenant is "".
+func (n Names) InternalContexts(ctx context.Context, tenantUUID string) ([]string, error) {
+	if tenantUUID == "" {
+		return store.Select[string](ctx, n.DB, `SELECT name FROM confd_context WHERE type = 'internal' ORDER BY id`)
+	}
+	return store.Select[string](ctx, n.DB, `SELECT name FROM confd_context WHERE type = 'internal' AND tenant_uuid = $1 ORDER BY id`, tenantUUID)
+}
+
+// HasContext reports whether the tenant has a context of that name.
+func (n Names) HasContext(ctx context.Context, tenantUUID, name string) (bool, error) {
+	return n.has(ctx, `SELECT count(*) FROM confd_context WHERE name = $1 AND tenant_uuid = $2`, name, tenantUUID)
+}
+
+// HasMOH reports whether the tenant has a music on hold of that name.
+func (n Names) HasMOH(ctx context.Context, tenantUUID, name string) (bool, error) {
+	return n.has(ctx, `SELECT count(*) FROM confd_moh WHERE name = $1 AND tenant_uuid = $2`, name, tenantUUID)
+}
+
+func (n Names) has(ctx context.Context, query, name, tenantUUID string) (bool, error) {
+	count, err := store.Get[int](ctx, n.DB, query, name, tenantUUID)
+	return count > 0, err
+}

@@ -1,0 +1,110 @@
+package helpers
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+
+	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/rest"
+)
+
+// commonOperations are those that existing tools call. Both methods of /commonconf_apply do the same and need the same access, which is
+// that of a change.
+func (e *endpoints) commonOperations() []rest.Operation {
+	const path, access = "/commonconf_apply", "sysconfd.commonconf.update"
+	apply := rest.Operation{
+		Method: http.MethodPost, Path: path, Access: access, ID: "apply_commonconf", Tag: "configuration",
+		Summary:     "Make the stored configuration the live one",
+		Description: "Returns when it is done, or when it has failed.",
+		Success:     http.StatusOK, Reply: doneSchema(), Statuses: []int{http.StatusNotImplemented},
+		Handle: e.applyCommon,
+	}
+	get := apply
+	get.Method, get.ID, get.Handle = http.MethodGet, "commonconf_apply", onlyGet(e.applyCommon)
+	get.Description += " The same as POST, for existing tools."
+	return []rest.Operation{apply, get, {
+		Method: http.MethodPost, Path: "/commonconf_generate", Access: "sysconfd.commonconf_generate.create",
+		ID: "commonconf_generate", Tag: "configuration", Summary: "Generate the configuration, without making it live",
+		Success: http.StatusOK, Reply: doneSchema(), Statuses: []int{http.StatusNotImplemented},
+		Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+			if err := e.installation(ctx, r); err != nil {
+				return rest.Reply{}, err
+			}
+			if err := e.telephony.Generate(ctx); err != nil {
+				return rest.Reply{}, failed(ctx, err, "can't generate commonconf file")
+			}
+			return done, nil
+		},
+	}}
+}
+
+func (e *endpoints) applyCommon(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+	if err := e.installation(ctx, r); err != nil {
+		return rest.Reply{}, err
+	}
+	job, err := e.telephony.Apply(ctx, ApplyOptions{Wait: true})
+	if err != nil {
+		return rest.Reply{}, failed(ctx, err, "can't apply commonconf changes")
+	}
+	if job.State != JobDone {
+		return rest.Reply{}, apierr.New(apierr.Internal, "can't apply commonconf changes: %s", job.Message)
+	}
+	return done, nil
+}
+
+// failed keeps what a client must not read in the log, and says the rest in the words that existing clients know.
+func failed(ctx context.Context, err error, message string) error {
+	if apierr.As(err) != nil || ctx.Err() != nil {
+		return err
+	}
+	return &apierr.Error{Kind: apierr.Internal, Message: message, Err: err}
+}
+
+// applyOperations are the same for new tools: they return a job, and show what it would change.
+func (e *endpoints) applyOperations() []rest.Operation {
+	return []rest.Operation{
+		{
+			Method: http.MethodPost, Path: "/apply", Access: "sysconfd.apply.create", ID: "apply", Tag: "configuration",
+			Summary: "Start to make the stored configuration the live one", Success: http.StatusOK, Reply: rest.SchemaOf[Job](),
+			Statuses: []int{http.StatusNotImplemented},
+			Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+				if err := e.installation(ctx, r); err != nil {
+					return rest.Reply{}, err
+				}
+				job, err := e.telephony.Apply(ctx, ApplyOptions{})
+				if err == nil {
+					slog.Info("the configuration is applied", "job", job.UUID)
+				}
+				return rest.Reply{Body: job}, err
+			},
+		},
+		{
+			Method: http.MethodGet, Path: "/apply/preview", Access: "sysconfd.apply.preview.read", ID: "preview_apply", Tag: "configuration",
+			Summary: "How the live configuration would change", Success: http.StatusOK, Reply: rest.SchemaOf[Preview](),
+			Statuses: []int{http.StatusNotImplemented},
+			Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+				if err := e.installation(ctx, r); err != nil {
+					return rest.Reply{}, err
+				}
+				preview, err := e.telephony.Preview(ctx)
+				return rest.Reply{Body: preview}, err
+			},
+		},
+		{
+			Method: http.MethodGet, Path: "/apply/{job_uuid}", Access: "sysconfd.apply.{job_uuid}.read", ID: "read_apply", Tag: "configuration",
+			Summary: "What became of a job", Success: http.StatusOK, Reply: rest.SchemaOf[Job](), Statuses: []int{http.StatusNotFound},
+			Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+				if err := e.installation(ctx, r); err != nil {
+					return rest.Reply{}, err
+				}
+				id, err := r.UUIDParam("job_uuid")
+				if err != nil {
+					return rest.Reply{}, err
+				}
+				job, err := e.telephony.Job(ctx, id)
+				return rest.Reply{Body: job}, err
+			},
+		},
+	}
+}

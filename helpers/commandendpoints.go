@@ -1,0 +1,123 @@
+package helpers
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+
+	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/audit"
+	"github.com/ringfence/ringfence/internal/rest"
+)
+
+// wanted is the body of POST /exec_request_handlers. Other keys are ignored.
+type wanted struct {
+	IPBX    []string `json:"ipbx" maxItems:"100" items.minLength:"1" items.maxLength:"128" doc:"Commands of Asterisk's console. One that is not allowed is left out, and the result says so."`
+	Chown   texts    `json:"chown_autoprov_config" example:"[\"all\"]" doc:"Anything but an empty list gives the autoprovisioning file to its owner."`
+	Context []any    `json:"context" maxItems:"100" doc:"What the request is about, for the result."`
+}
+
+// texts is a list of texts, or one text alone.
+type texts []string
+
+const maxTexts = 100
+
+// JSONSchema implements rest.Described.
+func (texts) JSONSchema() *rest.Schema {
+	one := &rest.Schema{Type: "string", MaxLength: new(256)}
+	list := &rest.Schema{Type: "array", Items: one, MaxItems: new(maxTexts)}
+	return &rest.Schema{Doc: "A text, or a list of texts.", Check: func(value any) []apierr.Field {
+		if _, ok := value.([]any); ok {
+			return list.Validate("", value)
+		}
+		return one.Validate("", value)
+	}}
+}
+
+// UnmarshalJSON reads either form.
+func (t *texts) UnmarshalJSON(text []byte) error {
+	var one string
+	if json.Unmarshal(text, &one) == nil {
+		*t = texts{one}
+		return nil
+	}
+	return json.Unmarshal(text, (*[]string)(t))
+}
+
+// accepted is the answer of POST /exec_request_handlers.
+type accepted struct {
+	RequestUUID string `json:"request_uuid" format:"uuid"`
+}
+
+// maxCommandBody is the largest body of a request for commands. The service keeps what it says about itself.
+const maxCommandBody = 16 << 10
+
+func (e *endpoints) commandOperations() []rest.Operation {
+	return []rest.Operation{
+		{
+			Method: http.MethodPost, Path: "/exec_request_handlers", Access: "sysconfd.exec_request_handlers.create",
+			ID: "exec_request_handlers", Tag: "commands", Summary: "Execute commands of Asterisk, after those that wait already",
+			Body: rest.SchemaOf[wanted](), BodyOptional: true, MaxBody: maxCommandBody,
+			Success: http.StatusOK, Reply: rest.SchemaOf[accepted](), Statuses: []int{http.StatusTooManyRequests},
+			Handle: e.execRequest,
+		},
+		{
+			Method: http.MethodGet, Path: "/exec_request_handlers", Access: "sysconfd.exec_request_handlers.read",
+			ID: "list_exec_request_handlers", Tag: "commands", Summary: "The requests that wait, and the latest results",
+			Success: http.StatusOK, Reply: rest.ListOf(rest.SchemaOf[Execution](), false),
+			Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+				if err := e.installation(ctx, r); err != nil {
+					return rest.Reply{}, err
+				}
+				all := e.queue.all()
+				return rest.Reply{Body: map[string]any{"items": all, "total": len(all)}}, nil
+			},
+		},
+		{
+			Method: http.MethodGet, Path: "/exec_request_handlers/{request_uuid}", Access: "sysconfd.exec_request_handlers.{request_uuid}.read",
+			ID: "read_exec_request_handlers", Tag: "commands", Summary: "What became of a request",
+			Success: http.StatusOK, Reply: rest.SchemaOf[Execution](), Statuses: []int{http.StatusNotFound},
+			Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+				if err := e.installation(ctx, r); err != nil {
+					return rest.Reply{}, err
+				}
+				id, err := r.UUIDParam("request_uuid")
+				if err != nil {
+					return rest.Reply{}, err
+				}
+				found, ok := e.queue.find(id)
+				if !ok {
+					return rest.Reply{}, notFound()
+				}
+				return rest.Reply{Body: found}, nil
+			},
+		},
+	}
+}
+
+func (e *endpoints) execRequest(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+	if err := e.installation(ctx, r); err != nil {
+		return rest.Reply{}, err
+	}
+	want, err := rest.Decode[wanted](r)
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	about := make([]json.RawMessage, len(want.Context))
+	for i, item := range want.Context {
+		audit.Hide(item)
+		if about[i], err = json.Marshal(item); err != nil {
+			return rest.Reply{}, err
+		}
+	}
+	id, err := e.queue.add(want.IPBX, len(want.Chown) > 0, about)
+	return rest.Reply{Body: accepted{id}}, err
+}
+
+// execute executes a command of the queue.
+func (s *Service) execute(ctx context.Context, command string) error {
+	if command == chownAutoprov {
+		return ownAutoprov(s.settings.Load().Autoprov)
+	}
+	return s.commands.Execute(ctx, command)
+}

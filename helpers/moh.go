@@ -1,0 +1,55 @@
+package helpers
+
+import (
+	"errors"
+	"io/fs"
+	"regexp"
+
+	"github.com/ringfence/ringfence/internal/apierr"
+)
+
+// mohPattern is of the names that confd gives to music on hold.
+var mohPattern = regexp.MustCompile(`\Amoh-[A-Za-z0-9_]{1,10}-[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}\z`)
+
+func checkMOH(name string) error {
+	if !mohPattern.MatchString(name) {
+		return apierr.InvalidField("name", "regex", "Must be the name of a music on hold, moh-<slug>-<uuid>")
+	}
+	return nil
+}
+
+// removeMOH deletes the files of a music on hold. Without any there is nothing to do.
+func removeMOH(path, name string, record func() error) error {
+	tree, err := openFolder(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer tree.close()
+	f, err := tree.enter(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return refused(err)
+	}
+	f.close()
+	bin, err := openTrash(tree)
+	if err != nil {
+		return err
+	}
+	defer bin.close()
+	if err := record(); err != nil {
+		return err
+	}
+	entry, err := bin.take(tree, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // another request was faster
+	}
+	if err == nil {
+		bin.remove(entry)
+	}
+	return err
+}

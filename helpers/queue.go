@@ -1,0 +1,279 @@
+package helpers
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/ringfence/ringfence/internal/apierr"
+)
+
+const (
+	// maxUnfinished is how many requests may wait. Equal commands are executed once for all of them.
+	maxUnfinished = 1000
+	// maxFinished is how many results are kept.
+	maxFinished = 200
+	// maxTries is how often a command is tried while a reload is running, and tryEvery how long it waits between two tries.
+	maxTries = 10
+	tryEvery = time.Second
+	// commandTimeout is how long one try of a command may take.
+	commandTimeout = 30 * time.Second
+)
+
+// The states of a request and of its commands. A request is waiting, running or completed.
+const (
+	stateWaiting   = "waiting"
+	stateRunning   = "running"
+	stateCompleted = "completed"
+	stateDone      = "done"
+	stateFailed    = "failed"
+	stateSkipped   = "skipped"
+	stateRefused   = "refused"
+)
+
+// chownAutoprov is the name of the command that is not Asterisk's: it gives the autoprovisioning file to its owner.
+const chownAutoprov = "chown_autoprov_config"
+
+// Execution is a request to execute commands, and what became of it.
+type Execution struct {
+	UUID      string            `json:"uuid" format:"uuid"`
+	State     string            `json:"state" enum:"waiting,running,completed"`
+	CreatedAt time.Time         `json:"created_at"`
+	EndedAt   *time.Time        `json:"ended_at"`
+	Commands  []ExecutedCommand `json:"commands" doc:"In the order in which they are executed."`
+	Context   []json.RawMessage `json:"context" doc:"What the request said about itself, without its secrets."`
+}
+
+// ExecutedCommand is one command of a request.
+type ExecutedCommand struct {
+	Command string     `json:"command"`
+	State   string     `json:"state" enum:"waiting,running,done,failed,skipped,refused"`
+	Message string     `json:"message" doc:"Why it failed, or was not executed; empty otherwise."`
+	EndedAt *time.Time `json:"ended_at"`
+}
+
+// task is a command that is executed once for all requests that wait for it.
+type task struct {
+	command string
+	state   string
+	message string
+	ended   *time.Time
+}
+
+func (t *task) shown() ExecutedCommand {
+	return ExecutedCommand{t.command, t.state, t.message, t.ended}
+}
+
+// request is a request whose commands may be those of others too.
+type request struct {
+	uuid    string
+	created time.Time
+	ended   *time.Time
+	context []json.RawMessage
+	tasks   []*task
+}
+
+func (r *request) shown() Execution {
+	e := Execution{UUID: r.uuid, State: stateWaiting, CreatedAt: r.created, EndedAt: r.ended, Commands: []ExecutedCommand{}, Context: r.context}
+	for _, t := range r.tasks {
+		e.Commands = append(e.Commands, t.shown())
+		if t.state != stateWaiting && t.state != stateRefused {
+			e.State = stateRunning
+		}
+	}
+	if r.ended != nil {
+		e.State = stateCompleted
+	}
+	return e
+}
+
+func (r *request) isDone() bool {
+	return !slices.ContainsFunc(r.tasks, func(t *task) bool { return t.state == stateWaiting || t.state == stateRunning })
+}
+
+// queue executes commands one after the other, in the order in which they came. A command that waits already is not queued again;
+// one that is running is, since it may have read what has changed since.
+type queue struct {
+	execute func(ctx context.Context, command string) error
+	// pause waits between two tries.
+	pause func(ctx context.Context, d time.Duration) error
+
+	ctx    context.Context //nolint:containedctx // outlives the requests
+	cancel context.CancelFunc
+	worker sync.WaitGroup
+
+	mu         sync.Mutex
+	waiting    []*task
+	working    bool
+	unfinished []*request
+	finished   []*request // the latest last
+}
+
+func newQueue(execute func(ctx context.Context, command string) error) *queue {
+	q := &queue{execute: execute, pause: sleep}
+	q.ctx, q.cancel = context.WithCancel(context.Background())
+	return q
+}
+
+// close ends the worker. Commands that still wait are not executed.
+func (q *queue) close() {
+	q.cancel()
+	q.mu.Lock()
+	q.waiting = nil
+	q.mu.Unlock()
+	q.worker.Wait()
+}
+
+// add queues the commands of a request, and then the change of the autoprovisioning file's owner if the request asks for it. It returns
+// the request's UUID at once.
+func (q *queue) add(commands []string, chown bool, about []json.RawMessage) (string, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.ctx.Err() != nil {
+		return "", &apierr.Error{Kind: apierr.Unavailable, Message: "The gateway is stopping", RetryAfter: time.Second}
+	}
+	if len(q.unfinished) >= maxUnfinished {
+		return "", &apierr.Error{Kind: apierr.TooMany, Message: "Too many requests wait for their commands", RetryAfter: 5 * time.Second}
+	}
+	r := &request{uuid: uuid.NewString(), created: time.Now().UTC(), context: about}
+	for _, command := range commands {
+		if !slices.ContainsFunc(r.tasks, func(t *task) bool { return t.command == command }) {
+			r.tasks = append(r.tasks, q.taskFor(command, Allowed(command)))
+		}
+	}
+	if chown {
+		r.tasks = append(r.tasks, q.taskFor(chownAutoprov, true))
+	}
+	q.unfinished = append(q.unfinished, r)
+	q.settle()
+	if len(q.waiting) > 0 && !q.working {
+		q.working = true
+		q.worker.Go(q.work)
+	}
+	return r.uuid, nil
+}
+
+// taskFor returns the task that executes a command: one that waits already, or a new one.
+func (q *queue) taskFor(command string, allowed bool) *task {
+	if !allowed {
+		now := time.Now().UTC()
+		slog.Warn("a command is not one of those that may be executed, and is left out", "command", command)
+		return &task{command: command, state: stateRefused, message: "It is not one of the commands that may be executed", ended: &now}
+	}
+	for _, t := range q.waiting {
+		if t.command == command {
+			return t
+		}
+	}
+	t := &task{command: command, state: stateWaiting}
+	q.waiting = append(q.waiting, t)
+	return t
+}
+
+// work executes tasks until none waits.
+func (q *queue) work() {
+	for t := q.next(); t != nil; t = q.next() {
+		state, message := q.run(t.command)
+		slog.Info("executed a command of the helper endpoints", "command", t.command, "state", state, "message", message)
+		q.end(t, state, message)
+	}
+}
+
+func (q *queue) next() *task {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.waiting) == 0 {
+		q.working = false
+		return nil
+	}
+	t := q.waiting[0]
+	q.waiting = q.waiting[1:]
+	t.state = stateRunning
+	return t
+}
+
+func (q *queue) end(t *task, state, message string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	now := time.Now().UTC()
+	t.state, t.message, t.ended = state, message, &now
+	q.settle()
+}
+
+// settle ends the requests that have nothing left to wait for, and forgets the oldest results.
+func (q *queue) settle() {
+	now := time.Now().UTC()
+	q.unfinished = slices.DeleteFunc(q.unfinished, func(r *request) bool {
+		if !r.isDone() {
+			return false
+		}
+		r.ended = &now
+		q.finished = append(q.finished, r)
+		return true
+	})
+	if extra := len(q.finished) - maxFinished; extra > 0 {
+		q.finished = slices.Clone(q.finished[extra:])
+	}
+}
+
+// run executes one command, again and again while a reload is running.
+func (q *queue) run(command string) (state, message string) {
+	for try := 1; ; try++ {
+		ctx, cancel := context.WithTimeout(q.ctx, commandTimeout)
+		err := q.execute(ctx, command)
+		cancel()
+		switch {
+		case err == nil:
+			return stateDone, ""
+		case errors.Is(err, ErrNoAsterisk), errors.Is(err, errNothingToDo):
+			return stateSkipped, err.Error()
+		case !errors.Is(err, ErrReloading) || try == maxTries:
+			return stateFailed, err.Error()
+		}
+		if err := q.pause(q.ctx, tryEvery); err != nil {
+			return stateFailed, "the gateway was stopped"
+		}
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// find returns a request that is kept.
+func (q *queue) find(id string) (Execution, bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, of := range [][]*request{q.unfinished, q.finished} {
+		for _, r := range of {
+			if r.uuid == id {
+				return r.shown(), true
+			}
+		}
+	}
+	return Execution{}, false
+}
+
+// all returns the requests that are kept, the latest first.
+func (q *queue) all() []Execution {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	out := []Execution{}
+	for _, of := range [][]*request{q.unfinished, q.finished} {
+		for _, r := range slices.Backward(of) {
+			out = append(out, r.shown())
+		}
+	}
+	return out
+}

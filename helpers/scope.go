@@ -1,0 +1,107 @@
+package helpers
+
+import (
+	"context"
+
+	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/audit"
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/tenant"
+)
+
+// Names are the names that the configuration service has given, by which the telephone system calls its folders. It is safe for
+// concurrent use.
+type Names interface {
+	// InternalContexts returns the names of the internal contexts of a tenant, or of all tenants if the tenant is "".
+	InternalContexts(ctx context.Context, tenantUUID string) ([]string, error)
+	// HasContext reports whether the tenant has a context of that name.
+	HasContext(ctx context.Context, tenantUUID, name string) (bool, error)
+	// HasMOH reports whether the tenant has a music on hold of that name.
+	HasMOH(ctx context.Context, tenantUUID, name string) (bool, error)
+}
+
+// scope is on what a request may work: on the folders of one tenant or, on the plain port and in the master tenant, on all of them. Those of
+// a context that is stored no more belong to the master tenant.
+type scope struct {
+	service *Service
+	tenant  string // "" on the plain port
+	all     bool
+}
+
+func (e *endpoints) scope(ctx context.Context, r *rest.Request) (scope, error) {
+	s := scope{service: e.Service, all: e.plain}
+	if e.plain {
+		return s, nil
+	}
+	var err error
+	if s.tenant, err = tenant.Of(ctx, e.db, r); err != nil {
+		return scope{}, err
+	}
+	s.all, err = tenant.IsMaster(ctx, e.db, s.tenant)
+	return s, err
+}
+
+// installation refuses what concerns all tenants to every tenant but the master.
+func (e *endpoints) installation(ctx context.Context, r *rest.Request) error {
+	s, err := e.scope(ctx, r)
+	if err == nil && !s.all {
+		err = apierr.New(apierr.Forbidden, "Only the master tenant may do this")
+	}
+	return err
+}
+
+// context refuses a context that is not in the scope, as if it did not exist.
+func (s scope) context(ctx context.Context, name string) error {
+	if s.all {
+		return nil
+	}
+	return found(s.service.names.HasContext(ctx, s.tenant, name))
+}
+
+// moh refuses a music on hold that is not in the scope, as if it did not exist.
+func (s scope) moh(ctx context.Context, name string) error {
+	if s.all {
+		return nil
+	}
+	return found(s.service.names.HasMOH(ctx, s.tenant, name))
+}
+
+func found(ok bool, err error) error {
+	if err == nil && !ok {
+		err = notFound()
+	}
+	return err
+}
+
+// internal returns the context that a request means that names none: the only internal context of its tenant or, on the plain port, of
+// all tenants.
+func (s scope) internal(ctx context.Context) (string, error) {
+	names, err := s.service.names.InternalContexts(ctx, s.tenant)
+	switch {
+	case err != nil:
+		return "", err
+	case len(names) == 0:
+		return "", notFound()
+	case len(names) > 1:
+		return "", apierr.InvalidField("context", "required", "Is required, since there are several internal contexts")
+	}
+	return names[0], nil
+}
+
+// change returns a function that records a change of files in the audit. What is done on the plain port is recorded for the master
+// tenant, without a user.
+func (s scope) change(ctx context.Context, r *rest.Request, c audit.Change) func() error {
+	return func() error {
+		return s.service.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
+			c.Tenant = s.tenant
+			if c.Tenant == "" {
+				var err error
+				if c.Tenant, err = tenant.Master(ctx, tx); err != nil {
+					return err
+				}
+			}
+			return audit.Write(ctx, tx, r, c)
+		})
+	}
+}
