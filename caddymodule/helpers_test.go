@@ -1,0 +1,67 @@
+package caddymodule_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/ringfence/ringfence/internal/rest/resttest"
+)
+
+// The helper endpoints of a running gateway: on both ports, with real tokens, contexts of confd and folders below the data folder.
+func TestHelperEndpoints(t *testing.T) {
+	g := loadDefault(t, "")
+	admin := g.admin(t)
+	spool := filepath.Join(g.dir, "data", "asterisk", "voicemail")
+	mailbox := func(context string) string {
+		path := filepath.Join(spool, context, "1001")
+		if err := os.MkdirAll(filepath.Join(path, "INBOX"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	gone := func(path string) bool {
+		_, err := os.Lstat(path)
+		return os.IsNotExist(err)
+	}
+	g.Do(t, "GET", g.Helpers+"/delete_voicemail?name=1001", "", "").Want(404).Says("Not found")
+	context := g.Do(t, "POST", "/api/confd/1.1/contexts", admin, `{"label":"inside","type":"internal"}`).Want(201).Text("name")
+	box := mailbox(context)
+	_, _, reader := g.Account(t, admin, "reader", "sysconfd.#.read")
+	for _, method := range []string{"GET", "DELETE"} {
+		g.Do(t, method, "/api/sysconfd/delete_voicemail?name=1001", reader, "").Want(403)
+		g.Do(t, method, "/api/sysconfd/delete_voicemail?name=1001", "", "").Want(401)
+	}
+	g.Do(t, "GET", "/api/sysconfd/commonconf_apply", reader, "").Want(403)
+	rebound := resttest.Header("Origin", "https://evil.example")
+	g.Do(t, "GET", g.Helpers+"/delete_voicemail?name=1001", "", "", rebound).Want(403)
+	if gone(box) {
+		t.Fatal("the voicemail was deleted by somebody who may not")
+	}
+	if a := g.Do(t, "GET", g.Helpers+"/delete_voicemail?name=1001", "", "").Want(200); a.Body != "null" || !gone(box) {
+		t.Errorf("on the plain port: %s", a.Body)
+	}
+	box = mailbox(context)
+	g.Do(t, "GET", "/api/sysconfd/delete_voicemail?name=1001", admin, "").Want(200)
+	if !gone(box) {
+		t.Error("behind the gate: it is still there")
+	}
+	tenant := g.Do(t, "POST", "/api/auth/0.1/tenants", admin, `{"name":"other"}`).Want(200).Text("uuid")
+	theirs := g.Do(t, "POST", "/api/confd/1.1/contexts", admin, `{"label":"theirs","type":"internal"}`, resttest.In(tenant)).Want(201).Text("name")
+	box, other := mailbox(context), mailbox(theirs)
+	g.Do(t, "GET", g.Helpers+"/delete_voicemail?name=1001", "", "").Want(400).Says("context: Is required")
+	g.Do(t, "DELETE", "/api/sysconfd/delete_voicemail?mailbox=1001", admin, "", resttest.In(tenant)).Want(200)
+	if gone(box) || !gone(other) {
+		t.Errorf("the header names the other tenant: its voicemail is gone: %t, ours: %t", gone(other), gone(box))
+	}
+	id := g.Do(t, "POST", g.Helpers+"/exec_request_handlers", "", `{"chown_autoprov_config":"foo"}`).Want(200).Text("request_uuid")
+	for g.Do(t, "GET", "/api/sysconfd/exec_request_handlers/"+id, admin, "").Want(200).Text("state") != "completed" { // soon
+	}
+	if gone(filepath.Join(g.dir, "data", "asterisk", "autoprov", "05-autoprov-wizard.conf")) {
+		t.Error("there is no autoprovisioning file")
+	}
+	entries := g.Do(t, "GET", "/api/auth/0.1/audit?service=sysconfd", admin, "").Want(200).List()
+	if len(entries.Items) < 2 || entries.Items[0]["resource"] != "voicemails" {
+		t.Errorf("the audit has %v", entries.Items)
+	}
+}
