@@ -60,6 +60,7 @@ func (e *Engine) AddBulk() {
 		Query: []rest.Parameter{{Name: "dry_run", Description: "Do everything, and then undo it.", Schema: &rest.Schema{Type: "boolean"}}},
 		Body:  rest.SchemaOf[BulkRequest](), MaxBody: maxBulkBody, Success: http.StatusOK, Reply: rest.SchemaOf[BulkReply](),
 		Statuses: []int{404, 405, 412}, Tenanted: true, Idempotent: true, Handle: e.bulk,
+		Ahead: func(ctx context.Context, r *rest.Request) (any, error) { return e.beginBulk(ctx, r) },
 	})
 }
 
@@ -71,16 +72,13 @@ func (e *Engine) bulk(ctx context.Context, r *rest.Request) (rest.Reply, error) 
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	dry, err := r.Bool("dry_run")
-	if err != nil {
-		return rest.Reply{}, err
+	run, begun := r.Ahead.(*bulkRun)
+	if !begun {
+		if run, err = e.beginBulk(ctx, r); err != nil {
+			return rest.Reply{}, err
+		}
 	}
-	asked, err := rest.Decode[BulkRequest](r)
-	if err != nil {
-		return rest.Reply{}, err
-	}
-	run := &bulkRun{engine: e, request: r, asked: asked.Operations}
-	dry = dry || asked.DryRun
+	dry := run.dry
 	err = e.inTenant(ctx, scope, func(ctx context.Context, c store.Conn) error {
 		return Attempt(ctx, c, func() error {
 			if err := run.all(ctx, c); err != nil {
@@ -102,11 +100,41 @@ func (e *Engine) bulk(ctx context.Context, r *rest.Request) (rest.Reply, error) 
 	}
 }
 
+// beginBulk reads a bulk request, and does what its operations need to do before the transaction.
+func (e *Engine) beginBulk(ctx context.Context, r *rest.Request) (*bulkRun, error) {
+	dry, err := r.Bool("dry_run")
+	if err != nil {
+		return nil, err
+	}
+	asked, err := rest.Decode[BulkRequest](r)
+	if err != nil {
+		return nil, err
+	}
+	run := &bulkRun{engine: e, request: r, asked: asked.Operations, dry: dry || asked.DryRun, begun: make([]begunOperation, len(asked.Operations))}
+	for i := range run.asked {
+		one, err := run.nest(&run.asked[i])
+		if err != nil || one.Op().Ahead == nil {
+			continue // the transaction refuses it in its turn
+		}
+		run.begun[i].request = one
+		one.Ahead, run.begun[i].err = one.Op().Ahead(ctx, one)
+	}
+	return run, nil
+}
+
+// begunOperation is an operation whose Ahead has run: its request, or why it is refused.
+type begunOperation struct {
+	request *rest.Request
+	err     error
+}
+
 // bulkRun is one run of the operations of a bulk request.
 type bulkRun struct {
 	engine  *Engine
 	request *rest.Request
 	asked   []BulkOperation
+	begun   []begunOperation
+	dry     bool
 
 	results []BulkResult
 	// messages are the refusals, and status is that of the first.
@@ -120,7 +148,7 @@ func (b *bulkRun) all(ctx context.Context, c store.Conn) error {
 	b.results, b.messages, b.status = make([]BulkResult, len(b.asked)), nil, 0 // the transaction may run again
 	for i := range b.asked {
 		err := Attempt(ctx, c, func() (err error) {
-			b.results[i], err = b.one(ctx, &b.asked[i])
+			b.results[i], err = b.one(ctx, i)
 			return err
 		})
 		if err == nil {
@@ -144,17 +172,28 @@ func (b *bulkRun) refuse(i int, refusal *apierr.Error) {
 	}
 }
 
-func (b *bulkRun) one(ctx context.Context, asked *BulkOperation) (result BulkResult, err error) {
+// nest returns the request that is one operation.
+func (b *bulkRun) nest(asked *BulkOperation) (*rest.Request, error) {
 	nested := rest.Nested{Method: asked.Method, Path: asked.Path}
 	if asked.IfMatch != nil {
 		nested.IfMatch = *asked.IfMatch
 	}
 	if asked.Body != nil {
+		var err error
 		if nested.Body, err = rest.Marshal(asked.Body); err != nil {
-			return result, err
+			return nil, err
 		}
 	}
-	r, err := b.request.Nest(nested)
+	return b.request.Nest(nested)
+}
+
+func (b *bulkRun) one(ctx context.Context, i int) (result BulkResult, err error) {
+	r := b.begun[i].request
+	if r == nil {
+		r, err = b.nest(&b.asked[i])
+	} else {
+		err = b.begun[i].err
+	}
 	if err != nil {
 		return result, err
 	}

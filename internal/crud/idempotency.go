@@ -76,7 +76,15 @@ func (e *Engine) idempotent(handle rest.Handler) rest.Handler {
 			return rest.Reply{}, e
 		}
 		defer e.Idempotency.running.Delete(k.digest)
+		var aheadErr error // it matters only if the request is done now
+		if ahead := r.Op().Ahead; ahead != nil {
+			r.HTTP.Body = io.NopCloser(bytes.NewReader(body))
+			r.Ahead, aheadErr = ahead(ctx, r)
+		}
 		reply, err := e.onceOnly(ctx, k, func(ctx context.Context) (rest.Reply, error) {
+			if aheadErr != nil {
+				return rest.Reply{}, aheadErr
+			}
 			r.HTTP.Body = io.NopCloser(bytes.NewReader(body)) // the transaction may run again
 			return handle(ctx, r)
 		})

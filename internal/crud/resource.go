@@ -296,6 +296,13 @@ func (k *Collection[T]) operations() []rest.Operation {
 			op.Query = append(op.Query, recursiveParameter)
 		}
 		op.Access = accessOf(e.Service, op.Path, name)
+		switch {
+		case !k.slow():
+		case name == "create":
+			op.Ahead = func(ctx context.Context, r *rest.Request) (any, error) { return k.drafted(ctx, r) }
+		case name == "update":
+			op.Ahead = func(ctx context.Context, r *rest.Request) (any, error) { return k.edited(ctx, r) }
+		}
 		out = append(out, op)
 	}
 	return out

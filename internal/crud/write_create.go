@@ -13,11 +13,11 @@ func (k *Collection[T]) create(ctx context.Context, r *rest.Request) (rest.Reply
 	if len(k.Nested) == 0 {
 		return k.createIn(ctx, r, k.insert)
 	}
-	scope, sent, err := k.engine.begin(ctx, r)
+	scope, err := k.engine.TenantOf(ctx, r)
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	draft, err := k.draft(ctx, r, sent, false)
+	draft, err := k.drafted(ctx, r)
 	if err != nil {
 		return rest.Reply{}, err
 	}

@@ -15,19 +15,12 @@ func (k *Collection[T]) update(ctx context.Context, r *rest.Request) (rest.Reply
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	body := k.partial
-	if k.recursive(r) {
-		body = k.bodies().update
-	}
-	sent, err := r.ObjectOf(body)
+	asked, err := k.edited(ctx, r)
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	change := &Change[T]{Request: r, Sent: sent, Tenant: scope}
-	if err := k.receive(ctx, change); err != nil {
-		return rest.Reply{}, err
-	}
-	if err := k.updateNested(ctx, change); err != nil {
+	change := &Change[T]{Request: r, Sent: asked.sent, Tenant: scope, Carry: asked.carry}
+	if err := k.updateNested(ctx, change, asked.nested); err != nil {
 		return rest.Reply{}, err
 	}
 	if !k.engine.Style.UpdateReply {
@@ -37,14 +30,7 @@ func (k *Collection[T]) update(ctx context.Context, r *rest.Request) (rest.Reply
 }
 
 // updateNested changes the object that the request's path names and, if it is asked to, what is nested in it.
-func (k *Collection[T]) updateNested(ctx context.Context, change *Change[T]) error {
-	var nested []sentNested[T]
-	if k.recursive(change.Request) {
-		var err error
-		if nested, err = k.receiveNested(ctx, change.Request, change.Sent, false); err != nil {
-			return err
-		}
-	}
+func (k *Collection[T]) updateNested(ctx context.Context, change *Change[T], nested []sentNested[T]) error {
 	err := k.engine.InTx(ctx, func(ctx context.Context, c store.Conn) error {
 		if err := k.load(ctx, c, change, func(o *T) any { return o }); err != nil {
 			return err

@@ -25,6 +25,8 @@ type Request struct {
 	query url.Values
 	// fields are the attributes that the client chose.
 	fields []string
+	// Ahead is the result of the operation's Ahead, or nil.
+	Ahead any
 }
 
 func newRequest(r *http.Request, m *Match) (*Request, error) {
