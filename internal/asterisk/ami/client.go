@@ -3,6 +3,7 @@ package ami
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -20,7 +21,8 @@ type Client struct {
 	mu      sync.Mutex
 	current *Conn
 	err     error
-	changed chan struct{} // closed, and replaced, when current or err changes
+	ended   bool          // Run has ended: there will be no connection
+	changed chan struct{} // closed, and replaced, when one of these changes
 }
 
 // Watch says what a Client tells its owner. Both functions may be nil.
@@ -57,6 +59,9 @@ func (c *Client) Run(ctx context.Context) {
 			wait = min(2*wait, c.options.RetryMax)
 		}
 	}
+	c.mu.Lock()
+	c.ended = true
+	c.mu.Unlock()
 	c.set(nil, context.Cause(ctx))
 }
 
@@ -85,7 +90,7 @@ func (c *Client) once(ctx context.Context) error {
 
 func (c *Client) set(conn *Conn, err error) {
 	c.mu.Lock()
-	news := (err == nil) != (c.err == nil) || (err != nil && err.Error() != c.err.Error())
+	news := !c.ended && ((err == nil) != (c.err == nil) || (err != nil && err.Error() != c.err.Error()))
 	c.current, c.err = conn, err
 	close(c.changed)
 	c.changed = make(chan struct{})
@@ -99,8 +104,11 @@ func (c *Client) set(conn *Conn, err error) {
 func (c *Client) Conn(ctx context.Context) (*Conn, error) {
 	for {
 		c.mu.Lock()
-		conn, err, changed := c.current, c.err, c.changed
+		conn, err, ended, changed := c.current, c.err, c.ended, c.changed
 		c.mu.Unlock()
+		if ended {
+			return nil, fmt.Errorf("%w: %w", ErrDisconnected, err)
+		}
 		if conn != nil && conn.Err() == nil {
 			return conn, nil
 		}

@@ -33,7 +33,7 @@ func (e *ReloadError) Error() string { return fmt.Sprintf("reloading %s: %s", e.
 // errNoVerdict says that a reload was accepted, and nothing was heard of how it ended.
 var errNoVerdict = errors.New("no event says how the reload ended: does the manager account have read = system?")
 
-// Reload reloads one module and returns nil if Asterisk says that it worked. The response alone is no verdict: Success may hide an
+// Reload reloads one module, or all if module is "", and returns nil if Asterisk says that it worked. The response alone is no verdict: Success may hide an
 // error, which only the event Reload tells. It comes by another way than the response, before or after it.
 //
 // While another reload is in progress, which Asterisk refuses to queue, Reload tries again, and before all it waits until
@@ -78,7 +78,11 @@ func (c *Conn) reload(ctx context.Context, module string) error {
 		return m.Event() == "Reload" && moduleName(m.Get("Module")) == moduleName(module)
 	})
 	defer stop()
-	_, _, err := c.do(ctx, Action{"Reload", []Header{{"Module", module}}}, false)
+	action := Action{Name: "Reload"}
+	if module != "" {
+		action.Headers = []Header{{"Module", module}}
+	}
+	_, _, err := c.do(ctx, action, false)
 	if refused, ok := errors.AsType[*ResponseError](err); ok {
 		again := strings.Contains(strings.ToLower(refused.Message), "in progress")
 		return &ReloadError{module, "Asterisk says " + shown(refused.Message), again}
@@ -106,4 +110,9 @@ func (c *Conn) reload(ctx context.Context, module string) error {
 }
 
 // moduleName returns a module's name as it is compared: "res_pjsip.so" and "res_pjsip" are one.
-func moduleName(name string) string { return strings.TrimSuffix(strings.ToLower(name), ".so") }
+func moduleName(name string) string {
+	if name == "" {
+		return "all" // as the event calls a reload of all modules
+	}
+	return strings.TrimSuffix(strings.ToLower(name), ".so")
+}

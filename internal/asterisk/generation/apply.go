@@ -70,7 +70,7 @@ func (s *Store) plan(n int64) (c Change, to Files, err error) {
 	if err != nil {
 		return c, nil, err
 	}
-	c = Change{From: live, To: n, Files: compare(from, to)}
+	c = Change{From: live, To: n, Files: Compare(from, to)}
 	c.Modules = modules(c.Files, from, to)
 	return c, to, nil
 }
@@ -169,6 +169,12 @@ func (s *Store) finish() error {
 		return err
 	}
 	return s.sync(".")
+}
+
+// Interrupted reports whether there is a change for Recover.
+func (s *Store) Interrupted() (bool, error) {
+	j, err := s.journal()
+	return j != nil, err
 }
 
 // Recover completes the way back from a change that was interrupted, and reports whether there was one. An error is a

@@ -44,8 +44,8 @@ type FileChange struct {
 	Change string `json:"change"`
 }
 
-// compare returns what differs, by name.
-func compare(from, to Files) []FileChange {
+// Compare returns what differs, by name.
+func Compare(from, to Files) []FileChange {
 	var changes []FileChange
 	for _, name := range slices.Sorted(maps.Keys(merged(from, to))) {
 		before, had := from[name]

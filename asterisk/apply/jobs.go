@@ -1,0 +1,152 @@
+package apply
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/ringfence/ringfence/helpers"
+	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// The kinds of jobs.
+const (
+	kindGenerate = "generate"
+	kindApply    = "apply"
+)
+
+// Limits of what is kept.
+const (
+	keptJobs   = 50
+	maxLog     = 200 // lines
+	maxMessage = 2000
+)
+
+// channel is where nodes hear of new jobs.
+const channel = "asterisk_job"
+
+// jobs are the jobs of one Asterisk.
+type jobs struct {
+	db       store.DB
+	asterisk string
+}
+
+type jobRow struct {
+	ID   int64  `db:"id"`
+	Kind string `db:"kind"`
+	Job  string `db:"job"`
+}
+
+func (r jobRow) decode() (j helpers.Job, err error) {
+	if err = json.Unmarshal([]byte(r.Job), &j); err != nil {
+		return j, fmt.Errorf("reading a job: %w", err)
+	}
+	return j, nil
+}
+
+// ask adds a job, or returns the one that waits already. It tells the other nodes.
+func (q *jobs) ask(ctx context.Context, kind string) (helpers.Job, error) {
+	job, err := q.askOnce(ctx, kind)
+	for range 3 {
+		if !store.IsConstraint(err, store.Unique) { // another node has asked for the same at the same time
+			break
+		}
+		job, err = q.askOnce(ctx, kind)
+	}
+	if err != nil {
+		return job, fmt.Errorf("asking for a job: %w", err)
+	}
+	return job, nil
+}
+
+func (q *jobs) askOnce(ctx context.Context, kind string) (job helpers.Job, err error) {
+	err = q.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
+		waiting, err := store.Select[jobRow](ctx, tx, `SELECT id, kind, job FROM asterisk_job WHERE asterisk = $1 AND kind = $2 AND state = $3`,
+			q.asterisk, kind, helpers.JobWaiting)
+		if err != nil {
+			return err
+		}
+		if len(waiting) > 0 {
+			job, err = waiting[0].decode()
+			return err
+		}
+		now, err := store.Get[time.Time](ctx, tx, `SELECT now_utc()`)
+		if err != nil {
+			return err
+		}
+		job = helpers.Job{
+			UUID: uuid.NewString(), State: helpers.JobWaiting, CreatedAt: now.UTC(),
+			Files: []helpers.JobFile{}, Modules: []helpers.JobModule{}, Log: []helpers.JobEntry{},
+		}
+		text, err := json.Marshal(job)
+		if err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, `INSERT INTO asterisk_job (uuid, asterisk, kind, state, job) VALUES ($1, $2, $3, $4, $5)`,
+			job.UUID, q.asterisk, kind, job.State, string(text)); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, `DELETE FROM asterisk_job WHERE asterisk = $1 AND state NOT IN ($2, $3) AND id <=
+			(SELECT max(id) FROM asterisk_job WHERE asterisk = $1) - $4`, q.asterisk, helpers.JobWaiting, helpers.JobRunning, keptJobs); err != nil {
+			return err
+		}
+		return q.db.Notify(ctx, tx, channel, q.asterisk)
+	})
+	return job, err
+}
+
+// next returns the oldest job that waits, or nil.
+func (q *jobs) next(ctx context.Context) (*jobRow, error) {
+	rows, err := store.Select[jobRow](ctx, q.db, `SELECT id, kind, job FROM asterisk_job WHERE asterisk = $1 AND state = $2 ORDER BY id LIMIT 1`,
+		q.asterisk, helpers.JobWaiting)
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	return &rows[0], nil
+}
+
+// save stores a job as it is now.
+func (q *jobs) save(ctx context.Context, job *helpers.Job) error {
+	text, err := json.Marshal(job)
+	if err != nil {
+		return err
+	}
+	_, err = q.db.Exec(ctx, `UPDATE asterisk_job SET state = $1, job = $2 WHERE uuid = $3`, job.State, string(text), job.UUID)
+	return err
+}
+
+// find returns a job.
+func (q *jobs) find(ctx context.Context, id string) (helpers.Job, error) {
+	rows, err := store.Select[jobRow](ctx, q.db, `SELECT id, kind, job FROM asterisk_job WHERE asterisk = $1 AND uuid = $2`, q.asterisk, id)
+	if err != nil {
+		return helpers.Job{}, err
+	}
+	if len(rows) == 0 {
+		return helpers.Job{}, apierr.New(apierr.NotFound, "Not found")
+	}
+	return rows[0].decode()
+}
+
+// abandon ends the jobs that a node has left running.
+func (q *jobs) abandon(ctx context.Context) error {
+	rows, err := store.Select[jobRow](ctx, q.db, `SELECT id, kind, job FROM asterisk_job WHERE asterisk = $1 AND state = $2`, q.asterisk, helpers.JobRunning)
+	if err != nil {
+		return err
+	}
+	for _, r := range rows {
+		job, err := r.decode()
+		if err != nil {
+			return err
+		}
+		now := time.Now().UTC()
+		job.State, job.EndedAt, job.Message = helpers.JobFailed, &now, "the node that did it has stopped in between"
+		if err := q.save(ctx, &job); err != nil {
+			return err
+		}
+	}
+	return nil
+}

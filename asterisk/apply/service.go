@@ -1,0 +1,385 @@
+package apply
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/ringfence/ringfence/helpers"
+	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/asterisk/ami"
+	"github.com/ringfence/ringfence/internal/asterisk/generation"
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// Options are what the service stands on.
+type Options struct {
+	DB store.DB
+	// Generate returns the files for what is stored now, and says in a few words what they were made from.
+	Generate func(ctx context.Context) (files generation.Files, source string, err error)
+	// LiveReload reports whether changes are to reach the telephone system at once.
+	LiveReload func(ctx context.Context) (bool, error)
+}
+
+// Settings are what is known when a configuration is used.
+type Settings struct {
+	// Folder is where the generations are.
+	Folder string
+	// Keep is how many generations stay. Default: 10.
+	Keep int
+	// Name tells one Asterisk from another, among the nodes on one database.
+	Name string
+	// Manager is how to reach Asterisk. Without an address the files are made, and nobody is told.
+	Manager ami.Options
+	// Lease is how long a node that has died keeps the others waiting. Default: 15 s.
+	Lease time.Duration
+	// Poll is how often a node looks for jobs, and for the lease, when nobody tells it. Default: 1 s.
+	Poll time.Duration
+	// Reach is how long a job waits for an Asterisk that cannot be reached. Default: 10 s.
+	Reach time.Duration
+	// Pause is the least time between two jobs that changes ask for. Default: 1 s.
+	Pause time.Duration
+}
+
+// Service applies. It is safe for concurrent use, and implements [helpers.Telephony] and [helpers.Commands].
+type Service struct {
+	options  Options
+	settings Settings
+	jobs     jobs
+	lease    lease
+	client   *ami.Client // nil: there is no Asterisk
+
+	// reloading is held while Asterisk reloads, so that nothing is reloaded while the files are swapped.
+	reloading sync.Mutex
+	// wake tells Run that there may be a job; changed that a change was committed.
+	wake, changed chan struct{}
+
+	mu    sync.Mutex
+	store *generation.Store
+	held  bool
+	news  chan struct{} // closed, and replaced, when a job has changed
+}
+
+// New returns a service, which works while Run runs.
+func New(o Options, s Settings) *Service {
+	s.Keep = cmp.Or(s.Keep, 10)
+	s.Lease = cmp.Or(s.Lease, 15*time.Second)
+	s.Poll = cmp.Or(s.Poll, time.Second)
+	s.Reach = cmp.Or(s.Reach, 10*time.Second)
+	s.Pause = cmp.Or(s.Pause, time.Second)
+	service := &Service{
+		options: o, settings: s,
+		jobs:  jobs{o.DB, s.Name},
+		lease: lease{o.DB, s.Name, uuid.NewString(), s.Lease},
+		wake:  make(chan struct{}, 1), changed: make(chan struct{}, 1), news: make(chan struct{}),
+	}
+	if s.Manager.Address != "" {
+		service.client = ami.NewClient(s.Manager, ami.Watch{Connected: service.connected, Report: reportConnection})
+	}
+	return service
+}
+
+func reportConnection(err error) {
+	if err != nil {
+		slog.Warn("Asterisk's manager interface cannot be used; trying again", "error", err)
+		return
+	}
+	slog.Info("Asterisk's manager interface can be used again")
+}
+
+// connected runs when Asterisk can be reached: it may have missed something.
+func (s *Service) connected(context.Context, *ami.Conn) error {
+	poke(s.changed)
+	poke(s.wake)
+	return nil
+}
+
+// Changed says that something which the files are made from has changed. It does not block.
+func (s *Service) Changed() { poke(s.changed) }
+
+// poke leaves a note in a channel that holds one.
+func poke(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// Run works until ctx ends.
+func (s *Service) Run(ctx context.Context) {
+	if s.client == nil {
+		slog.Info("no Asterisk is configured: its configuration is only written to a folder", "folder", s.settings.Folder)
+	}
+	var work sync.WaitGroup
+	defer work.Wait()
+	if s.client != nil { // it is needed until the last change is finished, or taken back
+		ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
+		defer stop()
+		work.Go(func() { s.client.Run(ctx) })
+	}
+	work.Go(func() { s.follow(ctx) })
+	work.Go(func() { s.listen(ctx) })
+	s.Changed() // what was committed before this start, and never heard of
+	s.lead(ctx)
+	s.close()
+}
+
+// listen wakes this node when another one has added a job.
+func (s *Service) listen(ctx context.Context) {
+	wake := func() {
+		poke(s.wake)
+		s.tell()
+	}
+	for ctx.Err() == nil {
+		err := s.options.DB.Listen(ctx, channel, store.Listener{
+			Ready: wake, Lost: func(error) {},
+			Deliver: func(string) { wake() },
+		})
+		if err != nil && ctx.Err() == nil {
+			slog.Warn("not hearing of other nodes' jobs; asking for them now and then", "error", err)
+		}
+		pause(ctx, s.settings.Lease)
+	}
+}
+
+// follow asks for a job when something has changed, at most once in a pause.
+func (s *Service) follow(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.changed:
+		}
+		if on, err := s.options.LiveReload(ctx); err != nil {
+			if ctx.Err() == nil {
+				slog.Warn("reading whether changes reach the telephone system at once; trying again", "error", err)
+			}
+			s.Changed()
+		} else if on {
+			if _, err := s.ask(ctx, kindApply); err != nil && ctx.Err() == nil {
+				slog.Warn("asking for the configuration to be applied; trying again", "error", err)
+				s.Changed()
+			}
+		}
+		pause(ctx, s.settings.Pause)
+	}
+}
+
+func pause(ctx context.Context, length time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(length):
+	}
+}
+
+// lead keeps the lease, if this node can have it, and does the jobs.
+func (s *Service) lead(ctx context.Context) {
+	for ctx.Err() == nil {
+		held, err := s.lease.renew(ctx)
+		if err != nil && ctx.Err() == nil {
+			slog.Warn("this node cannot configure Asterisk now; trying again", "error", err)
+		}
+		if held {
+			s.leading(ctx)
+		}
+		select {
+		case <-ctx.Done():
+		case <-s.wake:
+		case <-time.After(s.settings.Poll):
+		}
+	}
+}
+
+// leading does jobs while this node has the lease.
+func (s *Service) leading(outer context.Context) {
+	ctx, stop := context.WithCancel(outer)
+	var renewal sync.WaitGroup
+	renewal.Go(func() {
+		defer stop()
+		s.keepLease(ctx)
+	})
+	defer renewal.Wait()
+	defer stop()
+	defer s.leaves()
+	if err := s.begin(ctx); err != nil {
+		if ctx.Err() == nil {
+			slog.Error("this node cannot configure Asterisk", "error", err)
+			if err := s.lease.release(ctx); err != nil { // another node may be able to
+				slog.Warn("another node has to wait until this one's right to configure Asterisk has expired", "error", err)
+			}
+		}
+		return
+	}
+	for ctx.Err() == nil {
+		if err := s.work(ctx); err != nil && ctx.Err() == nil {
+			slog.Warn("doing the jobs of Asterisk's configuration; trying again", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-s.wake:
+		case <-time.After(s.settings.Poll):
+		}
+	}
+}
+
+func (s *Service) leaves() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.held = false
+}
+
+// keepLease renews the lease until ctx ends or the lease is lost. An unreachable database loses it when it would have expired.
+func (s *Service) keepLease(ctx context.Context) {
+	until := time.Now().Add(s.settings.Lease)
+	for {
+		pause(ctx, s.settings.Lease/3)
+		if ctx.Err() != nil {
+			return
+		}
+		asked := time.Now()
+		held, err := s.lease.renew(ctx)
+		switch {
+		case err == nil && !held:
+			slog.Warn("another node configures Asterisk now")
+			return
+		case err == nil:
+			until = asked.Add(s.settings.Lease)
+		case ctx.Err() == nil && time.Now().After(until):
+			slog.Warn("this node has lost the database, and with it the right to configure Asterisk", "error", err)
+			return
+		}
+	}
+}
+
+// begin opens the folder, and ends what was interrupted.
+func (s *Service) begin(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.store == nil {
+		opened, err := generation.Open(ctx, s.settings.Folder, s.settings.Keep)
+		if err != nil {
+			return err
+		}
+		s.store = opened
+	}
+	if err := s.jobs.abandon(ctx); err != nil {
+		return err
+	}
+	s.held = true
+	return nil
+}
+
+// close gives up what the service has.
+func (s *Service) close() {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if err := s.lease.release(ctx); err != nil {
+		slog.Warn("another node has to wait until this one's right to configure Asterisk has expired", "error", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.store != nil {
+		_ = s.store.Close()
+		s.store = nil
+	}
+}
+
+func (s *Service) ask(ctx context.Context, kind string) (helpers.Job, error) {
+	job, err := s.jobs.ask(ctx, kind)
+	poke(s.wake)
+	return job, err
+}
+
+// tell wakes those who wait for a job.
+func (s *Service) tell() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	close(s.news)
+	s.news = make(chan struct{})
+}
+
+// await returns a job when it has ended.
+func (s *Service) await(ctx context.Context, id string) (helpers.Job, error) {
+	for {
+		s.mu.Lock()
+		news := s.news
+		s.mu.Unlock()
+		job, err := s.jobs.find(ctx, id)
+		if err != nil || job.Ended() {
+			return job, err
+		}
+		select {
+		case <-ctx.Done():
+			return job, ctx.Err()
+		case <-news:
+		case <-time.After(s.settings.Poll): // another node tells nobody how its jobs go on
+		}
+	}
+}
+
+// Generate implements [helpers.Telephony].
+func (s *Service) Generate(ctx context.Context) error {
+	job, err := s.ask(ctx, kindGenerate)
+	if err != nil {
+		return err
+	}
+	if job, err = s.await(ctx, job.UUID); err != nil {
+		return err
+	}
+	if job.State != helpers.JobDone {
+		return apierr.New(apierr.Internal, "can't generate the configuration: %s", job.Message)
+	}
+	return nil
+}
+
+// Apply implements [helpers.Telephony].
+func (s *Service) Apply(ctx context.Context, o helpers.ApplyOptions) (helpers.Job, error) {
+	job, err := s.ask(ctx, kindApply)
+	if err != nil || !o.Wait {
+		return job, err
+	}
+	return s.await(ctx, job.UUID)
+}
+
+// Job implements [helpers.Telephony].
+func (s *Service) Job(ctx context.Context, id string) (helpers.Job, error) {
+	return s.jobs.find(ctx, id)
+}
+
+// Preview implements [helpers.Telephony].
+func (s *Service) Preview(ctx context.Context) (helpers.Preview, error) {
+	preview := helpers.Preview{Files: []helpers.PreviewFile{}}
+	s.mu.Lock()
+	files, held := s.store, s.held
+	s.mu.Unlock()
+	if !held || files == nil {
+		return preview, apierr.New(apierr.Unavailable, "Another node configures this Asterisk: ask that one")
+	}
+	to, _, err := s.options.Generate(ctx)
+	if err != nil {
+		return preview, fmt.Errorf("generating: %w", err)
+	}
+	number, err := files.Live()
+	if err != nil {
+		return preview, err
+	}
+	_, from, err := files.Read(number)
+	if err != nil {
+		return preview, err
+	}
+	for _, c := range generation.Compare(from, to) {
+		preview.Changed = true
+		preview.Files = append(preview.Files, helpers.PreviewFile{Name: c.Name, Change: c.Change, Diff: generation.Diff(c.Name, from[c.Name], to[c.Name])})
+	}
+	return preview, nil
+}
+
+var _ interface {
+	helpers.Telephony
+	helpers.Commands
+} = (*Service)(nil)

@@ -1,0 +1,291 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ringfence/ringfence/helpers"
+	"github.com/ringfence/ringfence/internal/asterisk/ami"
+	"github.com/ringfence/ringfence/internal/asterisk/check"
+	"github.com/ringfence/ringfence/internal/asterisk/conf"
+	"github.com/ringfence/ringfence/internal/asterisk/generation"
+)
+
+// work ends an interrupted change, and does the jobs that wait.
+func (s *Service) work(ctx context.Context) error {
+	if err := s.recover(ctx); err != nil {
+		slog.Warn("an interrupted change of Asterisk's configuration is still to be taken back; trying again", "error", err)
+	}
+	for ctx.Err() == nil {
+		row, err := s.jobs.next(ctx)
+		if err != nil || row == nil {
+			return err
+		}
+		job, err := row.decode()
+		if err != nil {
+			return err
+		}
+		if err := s.do(ctx, row.Kind, &run{job: &job, save: s.saver(ctx)}); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+func (s *Service) recover(ctx context.Context) error {
+	if pending, err := s.store.Interrupted(); !pending {
+		return err
+	}
+	asterisk, err := s.reach(ctx)
+	if err != nil {
+		return err
+	}
+	s.reloading.Lock()
+	defer s.reloading.Unlock()
+	interrupted, err := s.store.Recover(ctx, asterisk)
+	if interrupted && err == nil {
+		slog.Warn("an interrupted change of Asterisk's configuration was taken back")
+	}
+	return err
+}
+
+// saver returns a function that stores a job, also when the work on it has been cancelled.
+func (s *Service) saver(ctx context.Context) func(*helpers.Job) error {
+	return func(job *helpers.Job) error {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		defer cancel()
+		defer s.tell()
+		return s.jobs.save(ctx, job)
+	}
+}
+
+// run is a job that is being done.
+type run struct {
+	job  *helpers.Job
+	save func(*helpers.Job) error
+}
+
+func (r *run) logf(format string, args ...any) {
+	message := fmt.Sprintf(format, args...)
+	if len(message) > maxMessage {
+		message = strings.ToValidUTF8(message[:maxMessage], "") + "..."
+	}
+	switch {
+	case len(r.job.Log) < maxLog-1:
+	case len(r.job.Log) == maxLog-1:
+		message = "the rest of the log is left out"
+	default:
+		return
+	}
+	r.job.Log = append(r.job.Log, helpers.JobEntry{At: time.Now().UTC(), Message: message})
+}
+
+// do does one job and stores what became of it. An error is one of storing it: the job itself may fail without one.
+func (s *Service) do(ctx context.Context, kind string, r *run) error {
+	now := time.Now().UTC()
+	r.job.State, r.job.StartedAt = helpers.JobRunning, &now
+	if err := r.save(r.job); err != nil {
+		return fmt.Errorf("beginning a job: %w", err)
+	}
+	err := s.generate(ctx, kind, r)
+	r.job.State = helpers.JobDone
+	if err != nil {
+		r.job.State = helpers.JobFailed
+		if _, back := errors.AsType[*generation.RolledBackError](err); back {
+			r.job.State = helpers.JobRolledBack
+		}
+		r.logf("%s", err)
+		r.job.Message = r.job.Log[len(r.job.Log)-1].Message
+		slog.Error("the configuration of Asterisk was not applied", "job", r.job.UUID, "state", r.job.State, "error", err)
+	}
+	for i := range r.job.Modules {
+		if m := &r.job.Modules[i]; m.State == moduleWaiting {
+			m.State, m.Message = moduleSkipped, "it was not reached"
+		}
+	}
+	ended := time.Now().UTC()
+	r.job.EndedAt = &ended
+	if err := r.save(r.job); err != nil {
+		return fmt.Errorf("ending a job: %w", err)
+	}
+	return nil
+}
+
+// The states of a module.
+const (
+	moduleWaiting = "waiting"
+	moduleDone    = "done"
+	moduleFailed  = "failed"
+	moduleSkipped = "skipped"
+)
+
+// faultsError says that the check has found faults.
+type faultsError struct{ found []check.Finding }
+
+func (e *faultsError) Error() string {
+	return fmt.Sprintf("the generated configuration has %d faults, the first: %s", len(e.found), e.found[0])
+}
+
+// generate does what a job of either kind begins with, and the rest of one that applies.
+func (s *Service) generate(ctx context.Context, kind string, r *run) error {
+	files, source, err := s.options.Generate(ctx)
+	if err != nil {
+		return fmt.Errorf("generating: %w", err)
+	}
+	if found := check.Files(files, nil); len(found) > 0 {
+		for _, f := range found {
+			r.logf("%s", f)
+		}
+		return &faultsError{found}
+	}
+	g, err := s.store.Stage(ctx, files, source)
+	if err != nil {
+		return err
+	}
+	r.job.Generation = g.Number
+	r.logf("generation %d has %d files, from %s", g.Number, len(files), source)
+	if kind != kindApply {
+		return nil
+	}
+	return s.apply(ctx, g.Number, r)
+}
+
+// apply makes a generation live.
+func (s *Service) apply(ctx context.Context, n int64, r *run) error {
+	change, err := s.store.Plan(n)
+	if err != nil {
+		return err
+	}
+	if change.From == change.To || len(change.Files) == 0 && change.From != 0 {
+		r.job.Generation = change.From
+		r.logf("generation %d is live already, with the same files", change.From)
+		return nil
+	}
+	for _, f := range change.Files {
+		r.job.Files = append(r.job.Files, helpers.JobFile{Name: f.Name, Change: f.Change})
+	}
+	state, why := moduleWaiting, ""
+	if s.client == nil {
+		state, why = moduleSkipped, "no Asterisk is configured"
+	}
+	for _, m := range change.Modules {
+		r.job.Modules = append(r.job.Modules, helpers.JobModule{Module: m, State: state, Message: why})
+	}
+	asterisk, err := s.reach(ctx)
+	if err != nil {
+		return err
+	}
+	s.reloading.Lock()
+	defer s.reloading.Unlock()
+	_, err = s.store.Apply(ctx, n, asterisk, func() error { return s.stillLeads(ctx) }, func(module string, err error) {
+		i := slices.IndexFunc(r.job.Modules, func(m helpers.JobModule) bool { return m.Module == module })
+		if r.job.Modules[i].State = moduleDone; err != nil {
+			r.job.Modules[i].State, r.job.Modules[i].Message = moduleFailed, err.Error()
+		}
+		_ = r.save(r.job) // its last state is stored with the end of the job
+	})
+	if err == nil {
+		r.logf("generation %d is live", n)
+	}
+	return err
+}
+
+var errLeaseLost = errors.New("another node configures this Asterisk now")
+
+// stillLeads returns an error unless this node has the lease, now and for a while.
+func (s *Service) stillLeads(ctx context.Context) error {
+	held, err := s.lease.renew(ctx)
+	if err == nil && !held {
+		return errLeaseLost
+	}
+	return err
+}
+
+// reach returns the Asterisk, if it can be reached, or nil if there is none.
+func (s *Service) reach(ctx context.Context) (generation.Asterisk, error) {
+	if s.client == nil {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.settings.Reach)
+	defer cancel()
+	conn, err := s.client.Conn(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("reaching Asterisk over its manager interface: %w", err)
+	}
+	if err := conn.Booted(ctx); err != nil {
+		return nil, err
+	}
+	return running{s.client}, nil
+}
+
+// running is the Asterisk that runs.
+type running struct{ client *ami.Client }
+
+// Reload implements [generation.Asterisk].
+func (a running) Reload(ctx context.Context, module string) error {
+	return a.client.Reload(ctx, module)
+}
+
+// maxRead is how many contexts are read back.
+const maxRead = 20
+
+// Verify implements [generation.Asterisk]: every telephone must be there, and some contexts.
+func (a running) Verify(ctx context.Context, files generation.Files) error {
+	if text, ok := files["pjsip.conf"]; ok {
+		if err := a.verifyEndpoints(ctx, text); err != nil {
+			return err
+		}
+	}
+	text, ok := files["extensions.conf"]
+	if !ok {
+		return nil
+	}
+	f, err := conf.Parse(text)
+	if err != nil {
+		return err
+	}
+	d, err := conf.ParseDialplan(f)
+	if err != nil {
+		return err
+	}
+	contexts := d.Contexts[:min(len(d.Contexts), maxRead/2)]
+	contexts = append(slices.Clone(contexts), d.Contexts[max(len(contexts), len(d.Contexts)-maxRead/2):]...)
+	for _, c := range contexts {
+		if len(c.Steps) == 0 {
+			continue
+		}
+		there, err := ami.HasContext(ctx, a.client, c.Name)
+		if refused, ok := errors.AsType[*ami.ResponseError](err); ok && strings.Contains(refused.Message, "Permission denied") {
+			return nil // the account may not ask, and a reload of the dialplan has said whether it worked
+		}
+		if err != nil {
+			return err
+		}
+		if !there {
+			return fmt.Errorf("the context %q is missing after the reload", c.Name)
+		}
+	}
+	return nil
+}
+
+func (a running) verifyEndpoints(ctx context.Context, text []byte) error {
+	f, err := conf.Parse(text)
+	if err != nil {
+		return err
+	}
+	there, err := ami.Endpoints(ctx, a.client)
+	if err != nil {
+		return err
+	}
+	for _, section := range f.Sections {
+		if kind, _ := section.Get("type"); kind == "endpoint" && !section.Template && !there[section.Name] {
+			return fmt.Errorf("the endpoint %q is missing after the reload", section.Name)
+		}
+	}
+	return nil
+}
