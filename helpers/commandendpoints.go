@@ -3,6 +3,7 @@ package helpers
 import (
 	"context"
 	"encoding/json"
+	"log/slog"
 	"net/http"
 
 	"github.com/ringfence/ringfence/internal/apierr"
@@ -111,6 +112,10 @@ func (e *endpoints) execRequest(ctx context.Context, r *rest.Request) (rest.Repl
 		}
 	}
 	id, err := e.queue.add(want.IPBX, len(want.Chown) > 0, about)
+	if err == nil {
+		slog.Info("commands were requested", "request_uuid", id, "commands", want.IPBX, "autoprov", len(want.Chown) > 0,
+			"request_id", r.HTTP.Header.Get("X-Request-Id"))
+	}
 	return rest.Reply{Body: accepted{id}}, err
 }
 

@@ -1,7 +1,7 @@
 // Package helpers is the helper endpoints: small services for the tools of a telephony host. They are served behind the gate, where they
 // need a token, and on a plain loopback port, where they need none.
 //
-//   - files of voicemails and of music on hold are deleted and moved: voicemail.go, moh.go, on folder.go, trash.go and lock.go
+//   - files of voicemails and of music on hold are deleted and moved: voicemail.go, moh.go, on folder.go, trash.go, lock.go and journal.go
 //   - commands of Asterisk are executed one after the other: queue.go, commands.go
 //   - the telephone system is configured from what is stored: telephony.go
 //   - guard.go keeps web pages away from the plain port; scope.go keeps the tenants apart
@@ -13,6 +13,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"sync"
 	"sync/atomic"
 
 	"github.com/ringfence/ringfence/internal/apierr"
@@ -51,6 +52,7 @@ type Service struct {
 	patience  patience
 	settings  atomic.Pointer[Settings]
 	queue     *queue
+	recovery  sync.WaitGroup
 	gated     *rest.Service
 	plain     *rest.Service
 }
@@ -76,20 +78,25 @@ func New(o Options) (*Service, error) {
 	return s, nil
 }
 
-// Use makes the service use these settings, removes what an interrupted deletion has left in the folders, and says in the log which
-// folders they are, if they are others than before.
+// Use makes the service use these settings. If they are others than before, it says in the log which folders they name, and begins to
+// remove what an interrupted request has left there.
 func (s *Service) Use(settings Settings) {
 	if old := s.settings.Swap(&settings); *old == settings {
 		return
 	}
-	emptyTrash(settings.Voicemail)
-	emptyTrash(settings.MOH)
+	s.recovery.Go(func() {
+		emptyTrash(settings.Voicemail)
+		emptyTrash(settings.MOH)
+	})
 	slog.Info("the helper endpoints use these folders", "voicemail", settings.Voicemail, "moh", settings.MOH, "autoprov", settings.Autoprov,
 		"plain_port", !settings.PlainOff)
 }
 
 // Close ends the execution of commands.
-func (s *Service) Close() { s.queue.close() }
+func (s *Service) Close() {
+	s.queue.close()
+	s.recovery.Wait()
+}
 
 // REST returns the service behind the gate.
 func (s *Service) REST() *rest.Service { return s.gated }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"os"
 	"time"
 
 	"github.com/ringfence/ringfence/internal/apierr"
@@ -44,8 +43,9 @@ func errBusy() error {
 	return e
 }
 
-// lock takes the locks of a mailbox's folders, as Asterisk does. release gives them back, also where the mailbox has been moved.
-func (p patience) lock(ctx context.Context, mailbox folder) (release func(), err error) {
+// lock takes the locks of a mailbox's folders, as Asterisk does, with a file of the journal as each of them. release gives them back, also
+// where the mailbox has been moved.
+func (p patience) lock(ctx context.Context, mailbox folder, j *journal) (release func(), err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, p.wait, errBusy())
 	defer cancel()
 	var held []folder
@@ -64,7 +64,7 @@ func (p patience) lock(ctx context.Context, mailbox folder) (release func(), err
 			release()
 			return nil, err
 		}
-		if err := p.lockFolder(ctx, f); err != nil {
+		if err := p.lockFolder(ctx, f, j); err != nil {
 			f.close()
 			release()
 			return nil, err
@@ -74,14 +74,11 @@ func (p patience) lock(ctx context.Context, mailbox folder) (release func(), err
 	return release, nil
 }
 
-func (p patience) lockFolder(ctx context.Context, f folder) error {
+func (p patience) lockFolder(ctx context.Context, f folder, j *journal) error {
 	for {
-		lock, err := f.root.OpenFile(lockName, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-		switch {
-		case err == nil:
-			return lock.Close()
-		case errors.Is(err, fs.ErrNotExist):
-			return nil // the folder itself is gone, and nobody can come into it
+		switch err := j.linkTo(f); {
+		case err == nil, errors.Is(err, fs.ErrNotExist):
+			return nil // or the folder itself is gone, and nobody can come into it
 		case !errors.Is(err, fs.ErrExist):
 			return err
 		}

@@ -163,7 +163,6 @@ func (q *queue) add(commands []string, chown bool, about []json.RawMessage) (str
 func (q *queue) taskFor(command string, allowed bool) *task {
 	if !allowed {
 		now := time.Now().UTC()
-		slog.Warn("a command is not one of those that may be executed, and is left out", "command", command)
 		return &task{command: command, state: stateRefused, message: "It is not one of the commands that may be executed", ended: &now}
 	}
 	for _, t := range q.waiting {

@@ -2,6 +2,7 @@ package helpers
 
 import (
 	"context"
+	"log/slog"
 
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/audit"
@@ -93,6 +94,8 @@ func (s scope) internal(ctx context.Context) (string, error) {
 // tenant, without a user.
 func (s scope) change(ctx context.Context, r *rest.Request, c audit.Change) func() error {
 	return func() error {
+		slog.Info("the helper endpoints change files", "operation", r.Op().ID, "resource", c.Resource, "object", c.Object,
+			"request_id", r.HTTP.Header.Get("X-Request-Id"))
 		return s.service.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
 			c.Tenant = s.tenant
 			if c.Tenant == "" {

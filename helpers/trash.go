@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"strings"
 	"syscall"
 
 	"github.com/google/uuid"
@@ -48,7 +49,7 @@ func (t trash) remove(entry string) {
 	}
 }
 
-// emptyTrash removes what a crash has left in the trash of a tree. A tree that does not exist has none.
+// emptyTrash removes what a crash has left in the trash of a tree, and in its voicemails. A tree that does not exist has none.
 func emptyTrash(path string) {
 	tree, err := openFolder(path)
 	if err != nil {
@@ -68,8 +69,13 @@ func emptyTrash(path string) {
 		slog.Warn("the trash folder cannot be emptied", "folder", path+"/"+trashName, "error", err)
 		return
 	}
+	bin := trash{f}
 	for _, name := range names {
-		trash{f}.remove(name)
+		if strings.HasPrefix(name, journalPrefix) {
+			bin.recover(tree, name)
+		} else {
+			bin.remove(name)
+		}
 	}
 }
 

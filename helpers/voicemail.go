@@ -65,7 +65,7 @@ type held struct {
 
 // hold opens a mailbox and takes its locks; if still is set, when nothing is being recorded. The error is fs.ErrNotExist if there
 // is none.
-func (s spool) hold(ctx context.Context, in folder, number string, still bool) (held, error) {
+func (s spool) hold(ctx context.Context, in folder, number string, still bool, j *journal) (held, error) {
 	for range 5 {
 		box, err := in.enter(number)
 		if err != nil {
@@ -76,7 +76,7 @@ func (s spool) hold(ctx context.Context, in folder, number string, still bool) (
 		}
 		var release func()
 		if err == nil {
-			release, err = s.lock(ctx, box)
+			release, err = s.lock(ctx, box, j)
 		}
 		if err != nil {
 			box.close()
@@ -109,12 +109,17 @@ func (s spool) remove(ctx context.Context, m mailbox, record func() error) error
 		return err
 	}
 	defer bin.close()
-	return refused(s.discard(ctx, in, m.Number, bin, record))
+	return refused(s.discard(ctx, in, m, bin, record))
 }
 
-// discard moves a mailbox into the trash and removes it there.
-func (s spool) discard(ctx context.Context, in folder, number string, bin trash, record func() error) error {
-	box, err := s.hold(ctx, in, number, false)
+// discard moves a mailbox of a context into the trash and removes it there.
+func (s spool) discard(ctx context.Context, in folder, m mailbox, bin trash, record func() error) error {
+	j, err := bin.begin(m)
+	if err != nil {
+		return err
+	}
+	defer j.end()
+	box, err := s.hold(ctx, in, m.Number, false, j)
 	if err != nil {
 		return err
 	}
@@ -122,7 +127,7 @@ func (s spool) discard(ctx context.Context, in folder, number string, bin trash,
 	if err := record(); err != nil {
 		return err
 	}
-	entry, err := bin.take(in, number)
+	entry, err := bin.take(in, m.Number)
 	if err != nil {
 		return err
 	}
@@ -141,7 +146,17 @@ func (s spool) relocate(ctx context.Context, from, to mailbox, record func() err
 		return refused(err)
 	}
 	defer in.close()
-	box, err := s.hold(ctx, in, from.Number, true)
+	bin, err := openTrash(s.folder)
+	if err != nil {
+		return err
+	}
+	defer bin.close()
+	j, err := bin.begin(from, to)
+	if err != nil {
+		return err
+	}
+	defer j.end()
+	box, err := s.hold(ctx, in, from.Number, true, j)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -149,7 +164,7 @@ func (s spool) relocate(ctx context.Context, from, to mailbox, record func() err
 		return refused(err)
 	}
 	defer box.release()
-	into, err := s.enterOrMake(to.Context, in)
+	into, err := s.enterOrMake(to.Context, in, bin)
 	if err != nil {
 		return refused(err)
 	}
@@ -172,16 +187,11 @@ func errTaken() error {
 }
 
 // enterOrMake opens a context's folder. If there is none, it makes one like another.
-func (s spool) enterOrMake(name string, model folder) (folder, error) {
+func (s spool) enterOrMake(name string, model folder, bin trash) (folder, error) {
 	f, err := s.enter(name)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return f, err
 	}
-	bin, err := openTrash(s.folder)
-	if err != nil {
-		return folder{}, err
-	}
-	defer bin.close()
 	if err := s.makeLike(name, model, bin); err != nil {
 		return folder{}, err
 	}
@@ -218,7 +228,7 @@ func (s spool) removeContext(ctx context.Context, name string, record func() err
 	defer cancel()
 	recorded := func() error { return nil }
 	for _, number := range names {
-		err := s.discard(ctx, in, number, bin, recorded)
+		err := s.discard(ctx, in, mailbox{number, name}, bin, recorded)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errNotFolder) { // a file goes with the context
 			return err
 		}
