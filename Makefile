@@ -86,7 +86,7 @@ fmt: ## format all Go files
 
 .PHONY: generate
 generate: ## rewrite the golden files: the definitions and the adapted Caddyfiles
-	$(GO) test ./confdsvc ./authsvc ./caddymodule -run 'Golden|Definition|Adapt' -update
+	$(GO) test ./confdsvc ./authsvc ./helpers ./caddymodule -run 'Golden|Definition|Adapt' -update
 
 .PHONY: check
 check: ## all that must hold before a change lands

@@ -129,7 +129,11 @@ func (s *Service) describe(prefix string, plain bool) *rest.Service {
 		Prefix:      prefix,
 		Title:       "Ringfence helpers",
 		Description: "Common actions on a telephony host. Behind the gate they need a token; on the loopback port they do not.",
-		Errors:      rest.CodeMessage,
+		Examples: map[string]string{
+			"name": "extensions.conf", "diff": "+exten = 1001,1,Dial(PJSIP/1001)", "module": "res_pjsip.so", "command": "dialplan reload",
+			"message": "Not found",
+		},
+		Errors: rest.CodeMessage,
 	}
 	for _, operations := range [][]rest.Operation{
 		statusOperations(), e.commonOperations(), e.applyOperations(), e.voicemailOperations(), e.mohOperations(), e.commandOperations(),

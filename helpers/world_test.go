@@ -95,16 +95,27 @@ func (w *world) use(plainOff bool) {
 // as returns a client behind the gate, in a tenant, whose token holds the accesses.
 func (w *world) as(tenant string, accesses ...string) *resttest.Client {
 	w.t.Helper()
+	token := tokens.New()
+	w.tokens[token] = w.caller(tenant, accesses...)
+	return resttest.At(w.t, w.gate.Client(), w.gate.URL+helpers.GatedPrefix).With(resttest.Header("X-Auth-Token", token))
+}
+
+func (w *world) caller(tenant string, accesses ...string) *principal.Principal {
+	w.t.Helper()
 	set, err := acl.Compile(accesses)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	token := tokens.New()
-	w.tokens[token] = &principal.Principal{
+	return &principal.Principal{
 		UserUUID: uuid.NewString(), SessionUUID: uuid.NewString(), ACL: set,
 		Affiliation: &principal.Affiliation{TenantUUID: w.tenants[tenant], Purpose: "external_api"},
 	}
-	return resttest.At(w.t, w.gate.Client(), w.gate.URL+helpers.GatedPrefix).With(resttest.Header("X-Auth-Token", token))
+}
+
+// inProcess returns such a client without a gate, who can send what no client on a socket can.
+func (w *world) inProcess(tenant string, accesses ...string) *resttest.Client {
+	w.t.Helper()
+	return resttest.To(w.t, w.service.REST(), helpers.GatedPrefix, w.caller(tenant, accesses...))
 }
 
 // mailbox makes a voicemail with a message.

@@ -1,0 +1,74 @@
+package helpers_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"github.com/ringfence/ringfence/helpers"
+	"github.com/ringfence/ringfence/internal/rest/resttest"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/store/storetest"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// The definition is the contract: a change of it must show in a review.
+func TestGoldenDefinition(t *testing.T) {
+	service, err := helpers.New(helpers.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	definition := service.REST().Definition()
+	resttest.CheckExamples(t, definition)
+	loaded, err := openapi3.NewLoader().LoadFromData(definition)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := loaded.Validate(t.Context()); err != nil {
+		t.Error(err)
+	}
+	var got bytes.Buffer
+	if err := json.Indent(&got, definition, "", "  "); err != nil {
+		t.Fatal(err)
+	}
+	got.WriteByte('\n')
+	golden := filepath.Join("testdata", "openapi.json")
+	if *update {
+		if err := os.MkdirAll("testdata", 0o750); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(golden, got.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got.Bytes(), want) {
+		t.Errorf("the definition is not %s; look at what changed, and rewrite it with -update", golden)
+	}
+}
+
+// Whatever is sent, nothing is an error of ours, and a refused request changes nothing: neither in the database nor in the folders.
+func TestHostileRequests(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		w := newWorld(t, db, helpers.Options{Telephony: &system{}})
+		w.mailbox("ctx-a", "1001")
+		contents := storetest.Contents(t, db)
+		id := w.exec("{}")
+		resttest.Hostile{
+			Client: w.inProcess("master", "#"), Params: map[string]string{"request_uuid": id, "job_uuid": jobUUID},
+			State: func() string {
+				return contents() + strings.Join(w.files(w.spool), "\n") + strings.Join(w.files(w.moh), "\n")
+			},
+		}.Run(t)
+	})
+}

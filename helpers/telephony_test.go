@@ -1,0 +1,94 @@
+package helpers_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ringfence/ringfence/helpers"
+	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/rest/resttest"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/store/storetest"
+)
+
+const jobUUID = "22222222-2222-4222-8222-222222222222"
+
+// system is a telephone system that does as the test says.
+type system struct {
+	err    error
+	job    helpers.Job
+	waited bool
+}
+
+func (s *system) made() helpers.Job {
+	job := s.job
+	job.UUID, job.CreatedAt, job.Generation = jobUUID, time.Unix(0, 0).UTC(), 7
+	job.Files, job.Modules, job.Log = []helpers.JobFile{}, []helpers.JobModule{}, []helpers.JobEntry{}
+	if job.State == "" {
+		job.State = helpers.JobDone
+	}
+	return job
+}
+
+func (s *system) Generate(context.Context) error { return s.err }
+
+func (s *system) Apply(_ context.Context, o helpers.ApplyOptions) (helpers.Job, error) {
+	s.waited = o.Wait
+	return s.made(), s.err
+}
+
+func (s *system) Job(_ context.Context, uuid string) (helpers.Job, error) {
+	if uuid != jobUUID {
+		return helpers.Job{}, apierr.New(apierr.NotFound, "Not found")
+	}
+	return s.made(), s.err
+}
+
+func (s *system) Preview(context.Context) (helpers.Preview, error) {
+	return helpers.Preview{Files: []helpers.PreviewFile{}}, s.err
+}
+
+func TestTelephony(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		s := &system{}
+		w := newWorld(t, db, helpers.Options{Telephony: s})
+		for _, c := range []*resttest.Client{w.plain, w.as("master", "#")} {
+			*s = system{}
+			for _, method := range []string{"GET", "POST"} {
+				s.waited = false
+				if a := c.Do(method, "/commonconf_apply", nil).Want(200); a.Body != "null" || !s.waited {
+					t.Errorf("%s: %q, waited: %t", method, a.Body, s.waited)
+				}
+			}
+			if a := c.Do("POST", "/commonconf_generate", nil).Want(200); a.Body != "null" {
+				t.Errorf("%s", a.Body)
+			}
+			if id := c.Do("POST", "/apply", nil).Want(200).Text("uuid"); id != jobUUID || s.waited {
+				t.Errorf("job %s, waited: %t", id, s.waited)
+			}
+			c.Get("/apply/" + jobUUID).Want(200)
+			c.Get("/apply/preview").Want(200)
+			c.Get("/apply/11111111-1111-4111-8111-111111111111").Want(404)
+			c.Get("/apply/x").Want(404)
+			for _, state := range []string{helpers.JobFailed, helpers.JobRolledBack} {
+				*s = system{job: helpers.Job{State: state, Message: "a context is missing"}}
+				c.Get("/commonconf_apply").Want(500).Says("can't apply commonconf changes: a context is missing")
+			}
+			*s = system{err: apierr.New(apierr.Conflict, "it is being restored")}
+			c.Get("/commonconf_apply").Want(409).Says("it is being restored")
+			*s = system{err: errors.New("password of the manager: hunter2")}
+			for path, says := range map[string]string{
+				"GET /commonconf_apply": "can't apply commonconf changes", "POST /commonconf_generate": "can't generate commonconf file",
+				"POST /apply": "Internal server error", "GET /apply/preview": "Internal server error",
+			} {
+				method, path, _ := strings.Cut(path, " ")
+				if a := c.Do(method, path, nil).Want(500).Says(says); strings.Contains(a.Body, "hunter2") {
+					t.Errorf("%s shows the cause: %s", path, a.Body)
+				}
+			}
+		}
+	})
+}
