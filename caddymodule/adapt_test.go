@@ -86,7 +86,7 @@ func TestCaddyfileErrors(t *testing.T) {
 	app := func(options string) string { return "{\nringfence {\n" + options + "\n}\n}\n:80 {\n}\n" }
 	site := func(directives string) string { return ":80 {\n" + directives + "\n}\n" }
 	tests := []struct{ name, caddyfile, want string }{
-		{"app: unknown option", app("databse x"), `unknown option "databse": it is one of data, database, admin, sealing_keys, tokens, backends, backend, origins, public_url, mail, external, self_registration, passwords, sessions, limits, directories, default_policies, all_users_policies, tenant_default_groups, default_user_policy, handover_delay, at Caddyfile:3`},
+		{"app: unknown option", app("databse x"), `unknown option "databse": it is one of data, database, admin, sealing_keys, tokens, backends, backend, origins, public_url, mail, external, self_registration, passwords, sessions, limits, directories, helpers, default_policies, all_users_policies, tenant_default_groups, default_user_policy, handover_delay, at Caddyfile:3`},
 		{"app: argument", "{\nringfence x\n}\n:80 {\n}\n", "wrong argument count or unexpected line ending after 'x', at Caddyfile:2"},
 		{"app: twice", "{\nringfence\nringfence\n}\n:80 {\n}\n", "the ringfence option may appear once"},
 		{"app: two data folders", app("data a b"), "wrong argument count"},
@@ -117,6 +117,9 @@ func TestCaddyfileErrors(t *testing.T) {
 		{"confd: argument", site("ringfence_confd x"), "wrong argument count"},
 		{"console: argument", site("ringfence_console x"), "wrong argument count"},
 		{"health: argument", site("ringfence_health x"), "wrong argument count"},
+		{"helpers: unknown file", app("helpers {\nspool /x\n}"), `unknown option "spool" of helpers: it is one of autoprov, moh, plain, voicemail`},
+		{"helpers: two folders", app("helpers {\nmoh /x /y\n}"), "moh of helpers: it takes one value"},
+		{"helpers: twice", app("helpers {\nplain on\n}\nhelpers {\nplain on\n}"), "helpers is given twice"},
 		{"helpers: argument", site("ringfence_helpers closed"), "ringfence_helpers takes nothing, or the word open"},
 		{"helpers: too much", site("ringfence_helpers open wide"), "wrong argument count"},
 		{"helpers: block", site("ringfence_helpers open {\nx\n}"), `unknown option "x": it is accept`},

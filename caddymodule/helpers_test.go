@@ -1,12 +1,57 @@
 package caddymodule_test
 
 import (
+	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+
+	"github.com/caddyserver/caddy/v2"
 
 	"github.com/ringfence/ringfence/internal/rest/resttest"
 )
+
+// The files of the helper endpoints, and whether the plain port serves them, are options that a reload changes.
+func TestHelperOptions(t *testing.T) {
+	g := newGateway(t)
+	g.routes = "respond 404"
+	configure := func(options string) error {
+		g.app = "helpers {\n" + options + "\n}"
+		text := g.caddyfile() + "\nhttp://:" + g.helpers + " {\nbind 127.0.0.1\nringfence_helpers open\n}\n"
+		return caddy.Load(g.adapt(t, text), true)
+	}
+	t.Cleanup(func() { stop(t) })
+	folders := [2]string{t.TempDir(), t.TempDir()}
+	for _, folder := range folders {
+		if err := os.MkdirAll(filepath.Join(folder, "ctx-a", "1001"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := configure("plain off\nvoicemail " + folders[0]); err != nil {
+		t.Fatal(err)
+	}
+	g.Do(t, "GET", g.Helpers+"/status_check", "", "").Want(404).Says("switched off")
+	if err := configure("voicemail " + folders[1]); err != nil {
+		t.Fatal(err)
+	}
+	g.CloseIdleConnections()
+	// The site takes any host, and the endpoints do not.
+	g.Do(t, "GET", g.Helpers+"/delete_voicemail?name=1001&context=ctx-a", "", "", func(r *http.Request) { r.Host = "evil.example" }).Want(403)
+	g.Do(t, "GET", g.Helpers+"/delete_voicemail?name=1001&context=ctx-a", "", "").Want(200)
+	for i, left := range []bool{true, false} {
+		if _, err := os.Lstat(filepath.Join(folders[i], "ctx-a", "1001")); (err == nil) != left {
+			t.Errorf("folder %d: %v", i, err)
+		}
+	}
+	for options, says := range map[string]string{
+		"plain maybe": "it must be on or off", "voicemail /": "neither may be /", "voicemail /x\nmoh /x/": "must be two",
+	} {
+		if err := configure(options); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%q: %v", options, err)
+		}
+	}
+}
 
 // The helper endpoints of a running gateway: on both ports, with real tokens, contexts of confd and folders below the data folder.
 func TestHelperEndpoints(t *testing.T) {
