@@ -103,11 +103,16 @@ type merger struct {
 func mergerOf(ctx context.Context, c store.Conn, e *crud.Engine, endpoints string, args ...any) (*merger, error) {
 	first := "SELECT template_uuid FROM confd_endpoint_sip_parent WHERE endpoint_uuid IN (" + endpoints + ")"
 	templates, err := crud.Of[EndpointSIPTemplate](e).Select(ctx, c, "uuid IN ("+templatesAbove(first)+")", args...)
-	m := &merger{templates: map[string]*SIPSections{}, merged: map[string]*SIPSections{}}
+	return mergerOfTemplates(templates), err
+}
+
+// mergerOfTemplates returns a merger that knows these templates.
+func mergerOfTemplates(templates []*EndpointSIPTemplate) *merger {
+	m := &merger{templates: make(map[string]*SIPSections, len(templates)), merged: map[string]*SIPSections{}}
 	for _, t := range templates {
 		m.templates[t.UUID] = &t.SIPSections
 	}
-	return m, err
+	return m
 }
 
 // merge returns the sections as the telephone system has them: those of each template, in order, overridden by its own.

@@ -1,0 +1,151 @@
+package asterisk
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/ringfence/ringfence/confdsvc"
+)
+
+// destinations write where a call goes, by the destination's type, or its type and kind ("hangup:busy"). Each returns steps that do not
+// come back, or nil if the destination leads nowhere. Kinds without a writer lead nowhere. It is filled in by init functions.
+var destinations = map[string]func(p *plan, tenantUUID string, d *confdsvc.Destination) []step{
+	"hangup:normal":     func(*plan, string, *confdsvc.Destination) []step { return []step{{"Hangup", ""}} },
+	"hangup:busy":       func(_ *plan, _ string, d *confdsvc.Destination) []step { return tone("Busy", d, "17") },
+	"hangup:congestion": func(_ *plan, _ string, d *confdsvc.Destination) []step { return tone("Congestion", d, "34") },
+	"extension":         toExtension,
+	"sound":             toSound,
+	"custom":            toCommand,
+	"application:disa":  toDISA,
+	"application:directory": func(p *plan, tenantUUID string, d *confdsvc.Destination) []step {
+		return inContext(p, tenantUUID, d, "Directory", "%[1]s,%[1]s")
+	},
+	"application:voicemail": func(p *plan, tenantUUID string, d *confdsvc.Destination) []step {
+		return inContext(p, tenantUUID, d, "VoiceMailMain", "@%[1]s")
+	},
+}
+
+// lead returns the steps of a tenant's destination, or nil if it leads nowhere.
+func (p *plan) lead(tenantUUID string, d *confdsvc.Destination) []step {
+	if d == nil {
+		return nil
+	}
+	name, sub := d.Kind()
+	if sub != "" {
+		name += ":" + sub
+	}
+	if write := destinations[name]; write != nil {
+		return write(p, tenantUUID, d)
+	}
+	return nil
+}
+
+// nowhere ends a call that leads nowhere.
+var nowhere = step{"Goto", "ringfence-end,nowhere,1"}
+
+// number reads a number of a destination.
+func number(value any) int64 {
+	n, _ := value.(int64)
+	return n
+}
+
+// ringTime sets for how long the next user or group rings, if the destination says so.
+func ringTime(d *confdsvc.Destination) []step {
+	if seconds, ok := d.Value("ring_time").(float64); ok {
+		return []step{{"Set", fmt.Sprintf("RINGFENCE_SECONDS=%d", int64(min(seconds, 86400)))}}
+	}
+	return nil
+}
+
+// tone plays a tone, for some seconds if the destination says so.
+func tone(app string, d *confdsvc.Destination, cause string) []step {
+	args := ""
+	if seconds, ok := d.Value("timeout").(float64); ok {
+		args = fmt.Sprintf("%d", int64(min(seconds, 86400)))
+	}
+	return []step{{app, args}, {"Hangup", cause}}
+}
+
+// toExtension dials a number in a context of the tenant's own.
+func toExtension(p *plan, tenantUUID string, d *confdsvc.Destination) []step {
+	exten, _ := d.Value("exten").(string)
+	in, _ := d.Value("context").(string)
+	if p.contextOf(tenantUUID, in) == nil || !isExten(exten) || !p.reaches(in, exten) {
+		return nil
+	}
+	return []step{{"Goto", in + "," + exten + ",1"}}
+}
+
+// soundForm is the name of a sound below Asterisk's own folder of sounds: a whole path could be that of somebody's messages, and an
+// address would be fetched.
+var soundForm = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./-]{0,254}$`)
+
+func isSound(name string) bool { return soundForm.MatchString(name) && !strings.Contains(name, "..") }
+
+func toSound(_ *plan, _ string, d *confdsvc.Destination) []step {
+	name, _ := d.Value("filename").(string)
+	if !isSound(name) {
+		return nil
+	}
+	args := name
+	if skip, _ := d.Value("skip").(bool); skip {
+		args += ",skip"
+	}
+	if silent, _ := d.Value("no_answer").(bool); silent {
+		args += ",noanswer"
+	}
+	return []step{{"Playback", args}, {"Hangup", ""}}
+}
+
+// commandForm is an application with plain arguments. commands are those that only this call hears: others run programs, reach other
+// tenants, or write what the dialplan relies on.
+var (
+	commandForm = regexp.MustCompile(`^([A-Za-z]{3,40})\(([A-Za-z0-9_.,*# -]{0,200})\)$`)
+	commands    = words(`Answer Busy Congestion Echo Hangup Milliwatt MusicOnHold NoOp Playback PlayTones Progress Ringing SayAlpha SayDigits
+		SayNumber SayPhonetic Wait`)
+)
+
+// words returns the words of a text, by their lower case.
+func words(text string) map[string]string {
+	out := map[string]string{}
+	for word := range strings.FieldsSeq(text) {
+		out[strings.ToLower(word)] = word
+	}
+	return out
+}
+
+func toCommand(p *plan, tenantUUID string, d *confdsvc.Destination) []step {
+	typed, _ := d.Value("command").(string)
+	m := commandForm.FindStringSubmatch(typed)
+	if m == nil || commands[strings.ToLower(m[1])] == "" || strings.Contains(m[2], "..") {
+		return nil
+	}
+	app, args := commands[strings.ToLower(m[1])], strings.TrimSpace(m[2])
+	if class, _, _ := strings.Cut(args, ","); app == "MusicOnHold" && p.musicOf(tenantUUID, &class) == "" {
+		return nil
+	}
+	if app == "Playback" && !isSound(strings.Split(args, ",")[0]) {
+		return nil
+	}
+	return []step{{app, args}, {"Hangup", ""}}
+}
+
+// toDISA lets the caller dial in a context of the tenant's own. Without a PIN everybody who calls could telephone at the tenant's
+// expense: then it leads nowhere.
+func toDISA(p *plan, tenantUUID string, d *confdsvc.Destination) []step {
+	pin, _ := d.Value("pin").(string)
+	if !isDigits(pin) {
+		return nil
+	}
+	return inContext(p, tenantUUID, d, "DISA", pin+",%[1]s")
+}
+
+// inContext runs an application with a context of the tenant's own.
+func inContext(p *plan, tenantUUID string, d *confdsvc.Destination, app, args string) []step {
+	in, _ := d.Value("context").(string)
+	if p.contextOf(tenantUUID, in) == nil {
+		return nil
+	}
+	return []step{{"Answer", ""}, {app, fmt.Sprintf(args, in)}, {"Hangup", ""}}
+}

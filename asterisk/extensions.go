@@ -1,0 +1,212 @@
+package asterisk
+
+import (
+	_ "embed"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/ringfence/ringfence/confdsvc"
+	"github.com/ringfence/ringfence/internal/asterisk/conf"
+)
+
+// library is the part of the dialplan that is the same everywhere.
+//
+//go:embed library/extensions.conf
+var library string
+
+func init() {
+	parts = append(parts,
+		part{"extensions.conf", 0, "library", writeLibrary},
+		part{"extensions.conf", 1, "contexts", writeContexts},
+	)
+}
+
+// step is one application of the dialplan. Args holds nothing that somebody typed, unless conf.Argument wrote it.
+type step struct{ app, args string }
+
+// entry is what one number of a context does.
+type entry struct {
+	exten string
+	hint  string // what a lamp for the number watches, or ""
+	steps []step // none: the number has only a lamp
+}
+
+// numbers add what numbers lead to: each kind of object in its own file.
+var numbers []func(p *plan, add func(context string, e entry))
+
+// lamps add what lamps watch that has no number of its own. They run after numbers, and never replace one.
+var lamps []func(p *plan, add func(context string, e entry))
+
+// enter fills in what each context holds. Of two entries for one number, the first counts.
+func (p *plan) enter() {
+	seen := map[[2]string]bool{}
+	add := func(context string, e entry) {
+		key := [2]string{context, e.exten}
+		if seen[key] || len(e.steps) == 0 && e.hint == "" {
+			return
+		}
+		seen[key] = true
+		p.entries[context] = append(p.entries[context], e)
+	}
+	for _, some := range numbers {
+		some(p, add)
+	}
+	for _, some := range lamps {
+		some(p, add)
+	}
+	for _, entries := range p.entries {
+		slices.SortFunc(entries, func(a, b entry) int { return strings.Compare(a.exten, b.exten) })
+	}
+}
+
+func writeLibrary(_ *plan, w *conf.Writer) {
+	f, err := conf.Parse([]byte(library))
+	if err != nil {
+		panic(err) // a mistake in the library, which every test reports
+	}
+	for _, s := range f.Sections {
+		w.Section(s.Name)
+		for _, v := range s.Values {
+			w.Object(v.Name, v.Text)
+		}
+	}
+}
+
+func writeContexts(p *plan, w *conf.Writer) {
+	contexts := slices.Clone(p.Contexts)
+	slices.SortFunc(contexts, func(a, b *confdsvc.Context) int { return strings.Compare(a.Name, b.Name) })
+	for _, c := range contexts {
+		if p.contexts[c.Name] == nil {
+			continue
+		}
+		w.Section(c.Name)
+		w.Comment(c.Label)
+		writeEntries(w, p.entries[c.Name])
+		for _, name := range p.included(c) {
+			w.Object("include", name)
+		}
+	}
+	w.Section(featureContext)
+	writeEntries(w, p.entries[featureContext])
+}
+
+// included returns the contexts that a context includes. One for telephones includes the feature codes.
+func (p *plan) included(c *confdsvc.Context) (names []string) {
+	for _, id := range p.Includes[c.ID] {
+		if other := p.contextIDs[id]; other != nil && other != c && other.TenantUUID == c.TenantUUID {
+			names = append(names, other.Name)
+		}
+	}
+	if c.Type == "internal" {
+		names = append(names, featureContext)
+	}
+	return names
+}
+
+func writeEntries(w *conf.Writer, entries []entry) {
+	for _, e := range entries {
+		if e.hint != "" {
+			w.Object("exten", e.exten+",hint,"+e.hint)
+		}
+		writeSteps(w, e.exten, e.steps)
+	}
+}
+
+// writeSteps writes what an extension runs.
+func writeSteps(w *conf.Writer, exten string, steps []step) {
+	for i, s := range steps {
+		if i == 0 {
+			w.Object("exten", exten+",1,"+s.app+"("+s.args+")")
+		} else {
+			w.Object("same", "n,"+s.app+"("+s.args+")")
+		}
+	}
+}
+
+// reaches reports whether a number leads somewhere in a context, or in those that it includes.
+func (p *plan) reaches(context, number string) bool {
+	return p.reachesBelow(context, number, map[string]bool{})
+}
+
+func (p *plan) reachesBelow(context, number string, seen map[string]bool) bool {
+	if seen[context] {
+		return false
+	}
+	seen[context] = true
+	for _, e := range p.entries[context] {
+		if len(e.steps) > 0 && (e.exten == number || matches(e.exten, number)) {
+			return true
+		}
+	}
+	if c := p.contexts[context]; c != nil {
+		for _, name := range p.included(c) {
+			if p.reachesBelow(name, number, seen) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// extenForm is a number, or a pattern of numbers behind an underscore.
+var extenForm = regexp.MustCompile(`^(\+?[*#0-9]{1,40}|_\+?([*#0-9XxZzNn]|\[[0-9*#-]+\])+[.!]?)$`)
+
+// isExten reports whether Asterisk reads a number as the number or the pattern that it is.
+func isExten(exten string) bool { return len(exten) <= 40 && extenForm.MatchString(exten) }
+
+// isDigits reports whether a text is a number without anything else.
+func isDigits(s string) bool {
+	return s != "" && strings.Trim(s, "0123456789") == ""
+}
+
+// dialable returns the characters of a number that somebody typed with which it can be dialled.
+func dialable(number string) string { return conf.Digits(number) }
+
+// matches reports whether a pattern holds a number.
+func matches(pattern, number string) bool {
+	rest, is := strings.CutPrefix(pattern, "_")
+	if !is {
+		return false
+	}
+	for rest != "" {
+		c := rest[0]
+		rest = rest[1:]
+		switch {
+		case c == '!':
+			return true
+		case c == '.':
+			return number != ""
+		case number == "":
+			return false
+		case c == '[':
+			set, after, _ := strings.Cut(rest, "]")
+			if rest = after; !inSet(set, number[0]) {
+				return false
+			}
+		case strings.IndexByte("XxZzNn", c) >= 0:
+			if least := map[byte]byte{'X': '0', 'Z': '1', 'N': '2'}[c&^0x20]; number[0] < least || number[0] > '9' {
+				return false
+			}
+		case c != number[0]:
+			return false
+		}
+		number = number[1:]
+	}
+	return number == ""
+}
+
+// inSet reports whether a set of a pattern, such as 1-58, holds a character.
+func inSet(set string, c byte) bool {
+	for i := 0; i < len(set); i++ {
+		if i+2 < len(set) && set[i+1] == '-' {
+			if set[i] <= c && c <= set[i+2] {
+				return true
+			}
+			i += 2
+		} else if set[i] == c {
+			return true
+		}
+	}
+	return false
+}

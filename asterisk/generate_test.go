@@ -1,0 +1,267 @@
+package asterisk_test
+
+import (
+	"bytes"
+	"flag"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ringfence/ringfence/asterisk"
+	"github.com/ringfence/ringfence/confdsvc"
+	"github.com/ringfence/ringfence/internal/asterisk/conf"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+func generate(tb testing.TB, s *confdsvc.Snapshot) asterisk.Files {
+	tb.Helper()
+	files, err := asterisk.Generate(s, asterisk.Options{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	checkFiles(tb, files)
+	return files
+}
+
+// checkFiles reads files back, and checks that what they refer to is there.
+func checkFiles(tb testing.TB, files asterisk.Files) map[string]*conf.File {
+	tb.Helper()
+	parsed := map[string]*conf.File{}
+	for name, text := range files {
+		f, err := conf.Parse(text)
+		if err != nil {
+			tb.Fatalf("%s: %v", name, err)
+		}
+		if len(f.Includes) > 0 {
+			tb.Fatalf("%s includes %v", name, f.Includes)
+		}
+		parsed[name] = f
+	}
+	plan, err := conf.ParseDialplan(parsed["extensions.conf"])
+	if err != nil {
+		tb.Fatal(err)
+	}
+	checkDialplan(tb, plan, parsed)
+	checkSIP(tb, plan, parsed["pjsip.conf"])
+	return parsed
+}
+
+// jump is the target of a Goto and the like: context,extension,priority, of which the first ones may be missing.
+var jump = regexp.MustCompile(`^(?:(?:([^,(]+),)?([^,(]+),)?([^,(]+)(?:\(|$)`)
+
+func checkDialplan(tb testing.TB, plan *conf.Dialplan, parsed map[string]*conf.File) {
+	tb.Helper()
+	has := map[string]bool{}
+	for _, c := range plan.Contexts {
+		for _, s := range c.Steps {
+			has[c.Name+","+s.Exten] = true
+			if s.Label != "" {
+				has[c.Name+","+s.Exten+","+s.Label] = true
+			}
+		}
+	}
+	for _, c := range plan.Contexts {
+		for _, name := range c.Includes {
+			if plan.Context(name) == nil {
+				tb.Errorf("[%s] includes [%s], which is not there", c.Name, name)
+			}
+		}
+		for _, s := range c.Steps {
+			var target string
+			switch s.App {
+			case "Goto", "Gosub":
+				target = s.Args
+			case "GotoIf":
+				_, target, _ = strings.Cut(s.Args, "]?")
+			case "Queue":
+				if name, _, _ := strings.Cut(s.Args, ","); parsed["queues.conf"].Section(name) == nil {
+					tb.Errorf("[%s] %s: there is no queue %s", c.Name, s.Exten, name)
+				}
+			}
+			if target == "" || strings.Contains(target, "${") && s.App != "Gosub" {
+				continue
+			}
+			m := jump.FindStringSubmatch(target)
+			if m == nil {
+				tb.Errorf("[%s] %s: target %q", c.Name, s.Exten, target)
+				continue
+			}
+			in, exten, priority := m[1], m[2], m[3]
+			if in == "" {
+				in = c.Name
+			}
+			if exten == "" {
+				exten = s.Exten
+			}
+			if strings.Contains(exten, "${") {
+				continue
+			}
+			if known := in + "," + exten; !has[known] || priority != "1" && !has[known+","+priority] {
+				tb.Errorf("[%s] %s leads to %s,%s,%s, which is not there", c.Name, s.Exten, in, exten, priority)
+			}
+		}
+	}
+}
+
+func checkSIP(tb testing.TB, plan *conf.Dialplan, f *conf.File) {
+	tb.Helper()
+	types := map[string]bool{}
+	for _, s := range f.Sections {
+		kind, _ := s.Get("type")
+		if types[kind+" "+s.Name] {
+			tb.Errorf("there are two sections [%s] of the type %s", s.Name, kind)
+		}
+		types[kind+" "+s.Name] = true
+	}
+	for _, s := range f.Sections {
+		if kind, _ := s.Get("type"); kind != "endpoint" {
+			continue
+		}
+		for option, of := range map[string]string{"aors": "aor", "auth": "auth", "transport": "transport"} {
+			if name, set := s.Get(option); set && !types[of+" "+name] {
+				tb.Errorf("[%s]: there is no %s %s", s.Name, of, name)
+			}
+		}
+		for _, option := range []string{"context", "message_context", "subscribe_context"} {
+			if name, set := s.Get(option); set && plan.Context(name) == nil {
+				tb.Errorf("[%s]: there is no context %s", s.Name, name)
+			}
+		}
+	}
+}
+
+// withoutLibrary returns extensions.conf without the sections that are the same everywhere.
+func withoutLibrary(tb testing.TB, text []byte) []byte {
+	tb.Helper()
+	shared, err := os.ReadFile("library/extensions.conf")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	f, err := conf.Parse(shared)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var out bytes.Buffer
+	skip := false
+	for line := range bytes.Lines(text) {
+		if bytes.HasPrefix(line, []byte("[")) {
+			skip = f.Section(strings.Trim(string(line), "[]\n")) != nil
+		}
+		if !skip {
+			out.Write(line)
+		}
+	}
+	return out.Bytes()
+}
+
+// TestGolden compares what is written for each feature.
+func TestGolden(t *testing.T) {
+	for name, test := range map[string]struct {
+		files string
+		edit  func(s *confdsvc.Snapshot)
+	}{
+		"company": {"pjsip.conf extensions.conf voicemail.conf queues.conf features.conf musiconhold.conf", func(*confdsvc.Snapshot) {}},
+		"fallbacks": {"extensions.conf", func(s *confdsvc.Snapshot) {
+			f := &s.Users[0].Fallbacks
+			f.Busy, f.NoAnswer = to(t, `{"type": "voicemail", "voicemail_id": 1, "greeting": "busy", "skip_instructions": true}`), to(t, `{"type": "group", "group_id": 1, "ring_time": 12.5}`)
+			f.Congestion, f.Fail = to(t, `{"type": "extension", "exten": "102", "context": "`+inside+`"}`), to(t, `{"type": "user", "user_id": 2, "ring_time": 10, "moh_uuid": null}`)
+			s.Users[1].Fallbacks.Busy = to(t, `{"type": "hangup", "cause": "busy", "timeout": 5}`)
+			s.Users[1].Fallbacks.NoAnswer = to(t, `{"type": "sound", "filename": "tt-weasels", "skip": true, "no_answer": false}`)
+			s.Users[1].Fallbacks.Congestion = to(t, `{"type": "custom", "command": "Playback(tt-monkeys)"}`)
+			s.Users[1].Fallbacks.Fail = to(t, `{"type": "application", "application": "disa", "context": "`+inside+`", "pin": "1234"}`)
+		}},
+		"incalls": {"extensions.conf", func(s *confdsvc.Snapshot) {
+			s.Incalls[0].CallerIDMode, s.Incalls[0].CallerIDName, s.Incalls[0].GreetingSound = ptr("prepend"), ptr("From outside, ${X}"), ptr("hello-world")
+			s.Incalls = append(s.Incalls, &confdsvc.Incall{ID: 2, TenantUUID: acme, Destination: *to(t, `{"type": "none"}`)})
+		}},
+		"groups": {"extensions.conf queues.conf", func(s *confdsvc.Snapshot) {
+			g := s.Groups[0]
+			g.MaxCalls, g.IgnoreForward, g.MarkAnsweredElsewhere, g.CallerIDMode, g.CallerIDName = ptr(int64(3)), true, true, ptr("overwrite"), ptr("Sales")
+			g.Fallbacks.NoAnswer = to(t, `{"type": "user", "user_id": 1}`)
+			g.MusicOnHold = ptr("moh-acme-1")
+			g.Members.Extensions = []confdsvc.GroupNumber{{Exten: "102", Context: inside}, {Exten: "999", Context: inside}, {Exten: "102", Context: theirs}}
+			s.Music = []*confdsvc.MOH{{UUID: "m", TenantUUID: acme, Name: "moh-acme-1", Label: "Jazz", Mode: "files"}}
+			linear := *g
+			linear.ID, linear.UUID, linear.Name, linear.RingStrategy, linear.MaxCalls = 2, "cccccccc-0000-4000-8000-000000000002", "grp-acme-2", "linear", nil
+			linear.Timeout, linear.IgnoreForward, linear.Fallbacks = nil, false, confdsvc.GroupFallbacks{}
+			s.Groups = append(s.Groups, &linear)
+			s.GroupUsers[linear.UUID] = []int64{2, 1}
+		}},
+		"keys": {"extensions.conf", func(s *confdsvc.Snapshot) {
+			s.Keys = []*confdsvc.FuncKeyTemplate{
+				read[confdsvc.FuncKeyTemplate](t, `{"id": 1, "tenant_uuid": "`+acme+`", "keys": {
+					"1": {"blf": true, "destination": {"type": "service", "service": "enablednd"}},
+					"2": {"blf": true, "destination": {"type": "forward", "forward": "unconditional", "exten": "102"}},
+					"3": {"blf": false, "destination": {"type": "forward", "forward": "unconditional", "exten": null}}}}`),
+			}
+			s.Users[0].FuncKeyTemplateID = ptr(int64(1))
+		}},
+		"contexts": {"extensions.conf", func(s *confdsvc.Snapshot) {
+			s.Contexts = append(s.Contexts,
+				&confdsvc.Context{ID: 4, TenantUUID: acme, Name: "ctx-acme-others-1", Label: "Both", Type: "others", Enabled: true},
+				&confdsvc.Context{ID: 5, TenantUUID: acme, Name: "ctx-acme-others-2", Label: "Off", Type: "others"})
+			s.Includes = map[int64][]int64{4: {1, 5, 3, 4}, 5: {1}}
+			s.Extensions[1].Enabled = false
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := company(t)
+			test.edit(s)
+			files := generate(t, s)
+			for file := range strings.FieldsSeq(test.files) {
+				got := files[file]
+				if file == "extensions.conf" {
+					got = withoutLibrary(t, got)
+				}
+				golden := filepath.Join("testdata", name, file)
+				if *update {
+					if err := os.MkdirAll(filepath.Dir(golden), 0o755); err != nil {
+						t.Fatal(err)
+					}
+					if err := os.WriteFile(golden, got, 0o644); err != nil {
+						t.Fatal(err)
+					}
+					continue
+				}
+				want, err := os.ReadFile(golden)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !bytes.Equal(got, want) {
+					t.Errorf("%s differs from %s, which -update writes anew:\n%s", file, golden, got)
+				}
+			}
+		})
+	}
+}
+
+func TestStaticFilesIncludeGeneratedOnes(t *testing.T) {
+	static, err := asterisk.Static("/var/lib/ringfence/asterisk/generated")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := generate(t, company(t))
+	if got, want := slices.Sorted(maps.Keys(static)), slices.Sorted(maps.Keys(files)); !slices.Equal(got, want) {
+		t.Fatalf("static files %v, generated files %v", got, want)
+	}
+	for name, text := range static {
+		f, err := conf.Parse(text)
+		if err != nil || len(f.Sections) > 0 || len(f.Includes) != 1 || f.Includes[0].Path != "/var/lib/ringfence/asterisk/generated/"+name || !f.Includes[0].Optional {
+			t.Errorf("%s: %+v, %v", name, f, err)
+		}
+	}
+}
+
+func TestSameDataGivesSameBytes(t *testing.T) {
+	first := generate(t, company(t))
+	for range 20 {
+		if again := generate(t, company(t)); !maps.EqualFunc(first, again, bytes.Equal) {
+			t.Fatal("the files differ")
+		}
+	}
+}

@@ -1,0 +1,219 @@
+package asterisk
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ringfence/ringfence/confdsvc"
+	"github.com/ringfence/ringfence/internal/asterisk/conf"
+)
+
+func init() {
+	parts = append(parts,
+		part{"extensions.conf", 2, "groups", writeGroups},
+		part{"extensions.conf", 2, "group numbers", writeGroupNumbers},
+		part{"queues.conf", 0, "general", func(_ *plan, w *conf.Writer) {
+			w.Section("general")
+			w.Set("persistentmembers", "no")
+		}},
+		part{"queues.conf", 1, "groups", writeGroupQueues},
+	)
+	numbers = append(numbers, func(p *plan, add func(context string, e entry)) {
+		for _, g := range p.Groups {
+			for _, id := range p.GroupExtensions[g.UUID] {
+				if x := p.extensions[id]; p.groups[g.ID] != nil && x != nil && x.TenantUUID == g.TenantUUID {
+					add(x.Context, entry{exten: x.Exten, steps: []step{{"Goto", "ringfence-groups," + g.UUID + ",1"}}})
+				}
+			}
+		}
+	})
+	destinations["group"] = func(p *plan, tenantUUID string, d *confdsvc.Destination) []step {
+		g := p.groups[number(d.Value("group_id"))]
+		if g == nil || g.TenantUUID != tenantUUID {
+			return nil
+		}
+		return append(ringTime(d), step{"Goto", "ringfence-groups," + g.UUID + ",1"})
+	}
+}
+
+// strategies are the strategies of queues.conf. A linear group is no queue: Asterisk could change to that strategy only by a restart.
+var strategies = map[string]string{
+	"all": "ringall", "random": "random", "least_recent": "leastrecent", "fewest_calls": "fewestcalls", "memorized_round_robin": "rrmemory",
+	"weight_random": "wrandom",
+}
+
+// groupNumbers is the context in which groups ring numbers: {group's UUID}-{number}.
+const groupNumbers = "ringfence-group-numbers"
+
+// numbersOf returns the numbers that a group rings and that lead somewhere.
+func (p *plan) numbersOf(g *confdsvc.Group) (all []confdsvc.GroupNumber) {
+	seen := map[string]bool{}
+	for _, n := range g.Members.Extensions {
+		if !seen[n.Exten] && p.contextOf(g.TenantUUID, n.Context) != nil && isExten(n.Exten) && !strings.HasPrefix(n.Exten, "_") && p.reaches(n.Context, n.Exten) {
+			seen[n.Exten], all = true, append(all, n)
+		}
+	}
+	return all
+}
+
+// members returns the interfaces of a group's members, in the order of their priorities, each with what tells whether it is in use.
+func (p *plan) members(g *confdsvc.Group) (all [][2]string) {
+	for _, id := range p.GroupUsers[g.UUID] {
+		if u := p.users[id]; u != nil && u.TenantUUID == g.TenantUUID && len(p.devices(u)) > 0 {
+			all = append(all, [2]string{"Local/" + u.UUID + "@usersharedlines", "hint:" + u.UUID + "@usersharedlines"})
+		}
+	}
+	for _, n := range p.numbersOf(g) {
+		all = append(all, [2]string{"Local/" + g.UUID + "-" + n.Exten + "@" + groupNumbers, ""})
+	}
+	return all
+}
+
+// writeGroups writes what a call to each group does: it begins at the group's UUID, and rings at {UUID}-ring.
+func writeGroups(p *plan, w *conf.Writer) {
+	w.Section("ringfence-groups")
+	for _, g := range p.Groups {
+		if p.groups[g.ID] == nil {
+			continue
+		}
+		writeSteps(w, g.UUID, p.enterGroup(g))
+		writeSteps(w, g.UUID+"-ring", p.ringGroup(g))
+		writeSteps(w, g.UUID+"-noanswer", p.leaveGroup(g, g.Fallbacks.NoAnswer, step{"Hangup", "19"}))
+		writeSteps(w, g.UUID+"-congestion", p.leaveGroup(g, g.Fallbacks.Congestion, step{"Congestion", "10"}, step{"Hangup", "34"}))
+	}
+}
+
+// writeGroupNumbers writes how groups ring numbers. What is set there is known only to that part of a call.
+func writeGroupNumbers(p *plan, w *conf.Writer) {
+	w.Section(groupNumbers)
+	for _, g := range p.Groups {
+		if p.groups[g.ID] == nil {
+			continue
+		}
+		for _, n := range p.numbersOf(g) {
+			steps := []step{{"Set", "__RINGFENCE_MEMBER=1"}}
+			if g.IgnoreForward {
+				steps = append(steps, step{"Set", "__RINGFENCE_NO_FORWARD=1"})
+			}
+			writeSteps(w, g.UUID+"-"+n.Exten, append(steps, step{"Goto", n.Context + "," + n.Exten + ",1"}))
+		}
+	}
+}
+
+// enterGroup prepares a call: RINGFENCE_LIMIT is for how many seconds it rings, or empty.
+func (p *plan) enterGroup(g *confdsvc.Group) []step {
+	limit := "${RINGFENCE_SECONDS}"
+	if g.Timeout != nil {
+		limit = fmt.Sprintf(`${IF($["${RINGFENCE_SECONDS}" = ""]?%d:${RINGFENCE_SECONDS})}`, *g.Timeout)
+	}
+	steps := []step{
+		{"Gosub", "ringfence-hop,s,1"},
+		{"Set", "RINGFENCE_MAILBOX="},
+		{"Set", "RINGFENCE_LIMIT=" + limit},
+		{"Set", "RINGFENCE_SECONDS="},
+		{"Set", "GROUP(ringfence-group)=" + g.UUID},
+	}
+	if g.MaxCalls != nil && *g.MaxCalls > 0 {
+		steps = append(steps, step{"GotoIf", fmt.Sprintf("$[${GROUP_COUNT(%[1]s@ringfence-group)} > %[2]d]?%[1]s-congestion,1", g.UUID, *g.MaxCalls)})
+	}
+	steps = append(steps, callerIDRule(g.CallerIDMode, g.CallerIDName)...)
+	if p.musicOf(g.TenantUUID, g.MusicOnHold) != "" {
+		steps = append(steps, step{"Answer", ""}) // who hears music has been answered
+	}
+	return append(steps, step{"Goto", g.UUID + "-ring,1"})
+}
+
+// ringGroup rings the members, and goes on where the group leads if nobody answers, or nobody can.
+func (p *plan) ringGroup(g *confdsvc.Group) []step {
+	class := p.musicOf(g.TenantUUID, g.MusicOnHold)
+	options := ""
+	if g.DTMFRecordToggle {
+		options = "x"
+	}
+	if g.RingStrategy == "linear" {
+		return p.ringInOrder(g, class, options)
+	}
+	if class == "" {
+		options += "r" // the caller hears ringing, not music
+	}
+	if g.MarkAnsweredElsewhere {
+		options += "C"
+	}
+	return []step{
+		{"Queue", g.Name + "," + options + ",,,${RINGFENCE_LIMIT}"},
+		{"GotoIf", `$["${QUEUESTATUS}" = "TIMEOUT"]?` + g.UUID + "-noanswer,1"},
+		{"Goto", g.UUID + "-congestion,1"},
+	}
+}
+
+// ringInOrder rings one member after another, again and again.
+func (p *plan) ringInOrder(g *confdsvc.Group, class, options string) []step {
+	members := p.members(g)
+	if len(members) == 0 {
+		return []step{{"Goto", g.UUID + "-congestion,1"}}
+	}
+	if class == "" {
+		options += "r"
+	} else {
+		options += "m(" + class + ")"
+	}
+	if g.MarkAnsweredElsewhere {
+		options += "c"
+	}
+	seconds, delay := int64(15), int64(5)
+	if g.UserTimeout != nil && *g.UserTimeout > 0 {
+		seconds = *g.UserTimeout
+	}
+	if g.RetryDelay != nil {
+		delay = *g.RetryDelay
+	}
+	const over = `$["${RINGFENCE_LIMIT}" != "" & ${RINGFENCE_UNTIL} <= ${EPOCH}]`
+	left := fmt.Sprintf(`${IF($["${RINGFENCE_LIMIT}" != "" & ${RINGFENCE_UNTIL} - ${EPOCH} < %[1]d]?$[${RINGFENCE_UNTIL} - ${EPOCH}]:%[1]d)}`, seconds)
+	// The first round sets when the last one ends.
+	steps := []step{{"Set", `RINGFENCE_UNTIL=${IF($["${RINGFENCE_UNTIL}" = ""]?$[${EPOCH} + 0${RINGFENCE_LIMIT}]:${RINGFENCE_UNTIL})}`}}
+	for _, m := range members {
+		steps = append(steps, step{"GotoIf", over + "?" + g.UUID + "-noanswer,1"}, step{"Dial", m[0] + "," + left + "," + options})
+	}
+	return append(steps, step{"Wait", fmt.Sprint(max(1, delay))}, step{"Goto", g.UUID + "-ring,1"})
+}
+
+// leaveGroup ends the group's part of a call, and sends it to a destination, or to the steps in its place.
+func (p *plan) leaveGroup(g *confdsvc.Group, to *confdsvc.Destination, otherwise ...step) []step {
+	steps := []step{{"Set", "GROUP(ringfence-group)="}, {"Set", "RINGFENCE_UNTIL="}}
+	if leads := p.lead(g.TenantUUID, to); leads != nil {
+		otherwise = leads
+	}
+	return append(steps, otherwise...)
+}
+
+func writeGroupQueues(p *plan, w *conf.Writer) {
+	groups := slices.Clone(p.Groups)
+	slices.SortFunc(groups, func(a, b *confdsvc.Group) int { return strings.Compare(a.Name, b.Name) })
+	for _, g := range groups {
+		if p.groups[g.ID] == nil || strategies[g.RingStrategy] == "" {
+			continue
+		}
+		w.Section(g.Name)
+		w.Comment(g.Label)
+		w.Set("strategy", strategies[g.RingStrategy])
+		if g.UserTimeout != nil {
+			w.Set("timeout", fmt.Sprint(*g.UserTimeout))
+		}
+		if g.RetryDelay != nil {
+			w.Set("retry", fmt.Sprint(*g.RetryDelay))
+		}
+		if class := p.musicOf(g.TenantUUID, g.MusicOnHold); class != "" {
+			w.Set("musicclass", class)
+		}
+		w.Set("ringinuse", map[bool]string{true: "yes", false: "no"}[g.RingInUse])
+		w.Set("joinempty", "invalid,unavailable")
+		for _, m := range p.members(g) {
+			member := m[0] + ",0"
+			if m[1] != "" {
+				member += ",," + m[1]
+			}
+			w.Object("member", member)
+		}
+	}
+}

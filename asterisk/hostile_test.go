@@ -1,0 +1,238 @@
+package asterisk_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ringfence/ringfence/confdsvc"
+	"github.com/ringfence/ringfence/internal/asterisk/conf"
+)
+
+var hostileTexts = []string{
+	"Bob\"\n[evil]\ntype=endpoint", "a;b", "#exec /bin/id", "\n#exec /bin/id", "${SHELL(id)}", "$[1+1]", "[x](!)", `trailing\`, "a,b|c=d", "a)b(c", `"`, ";--", "--;",
+	"x\nexten => s,1,System(id)", "\r\n[general]\nexternnotify=/bin/id", "é|ü,漢", "\x00", "a\tb", "%41${URIDECODE(%41)}", "a&b@c/d", "'; DROP", "\u2028[x]", `\"`, `\;`,
+}
+
+// withTexts is the company with one text wherever somebody may type one.
+func withTexts(tb testing.TB, typed string) *confdsvc.Snapshot {
+	tb.Helper()
+	s := company(tb)
+	for _, c := range s.Contexts {
+		c.Label, c.Description = typed, &typed
+	}
+	quoted := `"` + typed + `"`
+	for _, u := range s.Users {
+		u.Firstname, u.CallerID, u.OutgoingCallerID, u.PreprocessSubroutine, u.Userfield = typed, &quoted, &typed, &typed, &typed
+		u.MobileFallbackEnabled, u.MobilePhoneNumber, u.MusicOnHold = true, ptr("+1"+typed), &typed
+		u.Fallbacks.Busy = &confdsvc.Destination{}
+		*u.Fallbacks.Busy = *to(tb, `{"type": "sound", "filename": `+quote(tb, typed)+`}`)
+		u.Fallbacks.Fail = to(tb, `{"type": "extension", "context": `+quote(tb, typed)+`, "exten": "1"}`)
+	}
+	for _, v := range s.Voicemails {
+		v.Name, v.Email, v.Pager, v.Timezone, v.Language = typed, &typed, &typed, &typed, &typed
+		v.Options.V = [][]string{{"emailbody", typed}, {"emailsubject", typed}, {typed, "x"}, {"mailcmd", typed}}
+	}
+	for _, g := range s.Groups {
+		g.Label, g.CallerIDMode, g.CallerIDName, g.MusicOnHold, g.PreprocessSubroutine = typed, ptr("append"), &typed, &typed, &typed
+		g.Members.Extensions = []confdsvc.GroupNumber{{Exten: typed, Context: inside}, {Exten: "1", Context: typed}}
+	}
+	for _, i := range s.Incalls {
+		i.CallerIDMode, i.CallerIDName, i.GreetingSound, i.Description = ptr("prepend"), &typed, &typed, &typed
+	}
+	for _, l := range s.Lines {
+		l.CallerIDName = &typed
+	}
+	for _, e := range s.Endpoints {
+		e.Label = &typed
+		e.Endpoint.V = append(e.Endpoint.V, []string{"callerid", typed}, []string{"set_var", "OWN=" + typed}, []string{"set_var", typed + "=1"},
+			[]string{"accountcode", typed}, []string{"moh_suggest", typed}, []string{"named_call_group", typed}, []string{"language", typed}, []string{typed, typed})
+		e.AOR.V = append(e.AOR.V, []string{"contact", typed})
+	}
+	for _, t := range s.Transports {
+		t.Options.V = append(t.Options.V, []string{"domain", typed})
+	}
+	s.Music = []*confdsvc.MOH{{UUID: "m", TenantUUID: acme, Name: "moh-acme-1", Label: typed, Mode: "custom", Application: &typed}}
+	s.Zones = append(s.Zones, confdsvc.ZoneMessage{Name: typed, Timezone: "Europe/Paris", Message: &typed}, confdsvc.ZoneMessage{Name: "own", Timezone: "Europe/Paris", Message: &typed})
+	s.VoicemailGeneral = map[string]string{"emailbody": typed, "emailsubject": typed, "externnotify": typed, "mailcmd": typed, typed: typed, "fromstring": typed}
+	s.Numbers = []*confdsvc.PhoneNumber{{UUID: "n", TenantUUID: acme, Number: "+1", CallerIDName: &typed, Main: true}}
+	return s
+}
+
+func quote(tb testing.TB, s string) string {
+	tb.Helper()
+	return string(mustJSON(tb, s))
+}
+
+// places are the sections and the names of values of a file, in order.
+func places(f *conf.File) (out []string) {
+	for _, s := range f.Sections {
+		out = append(out, "["+s.Name+"]")
+		for _, v := range s.Values {
+			out = append(out, v.Name)
+		}
+	}
+	return out
+}
+
+// What somebody types changes values at most: the files have the same sections and names as with a text that nobody could mistake, but
+// for options whose form it does not have.
+func TestTypedTextsAreNoSyntax(t *testing.T) {
+	plain := checkFiles(t, generate(t, withTexts(t, "a,b")))
+	optional := map[string]bool{"contact": true, "accountcode": true, "language": true, "domain": true, "named_call_group": true, "own": true}
+	without := func(names []string) []string {
+		return slices.DeleteFunc(names, func(name string) bool { return optional[name] })
+	}
+	for _, typed := range hostileTexts {
+		files := generate(t, withTexts(t, typed))
+		for name, f := range checkFiles(t, files) {
+			if got, want := without(places(f)), without(places(plain[name])); !slices.Equal(got, want) {
+				t.Errorf("%q in %s:\ngot  %v\nwant %v", typed, name, got, want)
+			}
+		}
+		for line := range strings.Lines(string(files["extensions.conf"])) {
+			if !strings.HasPrefix(line, ";") && (strings.Contains(line, "SHELL(") || strings.Contains(line, "System(")) {
+				t.Errorf("%q: %s", typed, line)
+			}
+		}
+		if voicemail := string(files["voicemail.conf"]); strings.Contains(voicemail, "= ${SHELL") || strings.Contains(voicemail, "=$") {
+			t.Errorf("%q: %s", typed, voicemail)
+		}
+		callers(t, typed, checkFiles(t, files)["pjsip.conf"])
+	}
+}
+
+// callers checks that a caller ID shows what was typed.
+func callers(t *testing.T, typed string, f *conf.File) {
+	t.Helper()
+	for _, s := range f.Sections {
+		value, ok := s.Get("callerid")
+		if !ok {
+			continue
+		}
+		if !strings.HasPrefix(value, `"`) || strings.ContainsAny(value, "\n\r\x00") {
+			t.Errorf("%q: caller ID %q", typed, value)
+		}
+	}
+}
+
+// A tenant's own administrator cannot lead into another tenant by what they type into SIP options, or take over who telephones.
+func TestNothingLeadsIntoAnotherTenant(t *testing.T) {
+	s := company(t)
+	s.Endpoints[0].Endpoint.V = append(s.Endpoints[0].Endpoint.V,
+		[]string{"context", theirs}, []string{"subscribe_context", "usersharedlines"}, []string{"message_context", "ringfence-users"},
+		[]string{"aors", "bob"}, []string{"auth", "bob"}, []string{"outbound_auth", "bob"}, []string{"mailboxes", "100@" + theirs}, []string{"incoming_mwi_mailbox", "1@" + theirs},
+		[]string{"identify_by", "ip"}, []string{"call_group", "1"}, []string{"pickup_group", "1"}, []string{"named_pickup_group", "sales"}, []string{"allow_unauthenticated_options", "yes"},
+		[]string{"set_var", "WAZO_USERUUID=" + bob}, []string{"set_var", "__WAZO_USERUUID=" + bob}, []string{"set_var", "ringfence_own_mailbox=1@" + theirs},
+		[]string{"set_var", "FILE(/etc/passwd)=x"}, []string{"set_var", "DB(ringfence/x/dnd)=1"}, []string{"set_var", "TRANSFER_CONTEXT=" + theirs}, []string{"set_var", "MINE=1"},
+		[]string{"dtls_private_key", "/etc/shadow"}, []string{"acl", "x"})
+	s.Endpoints[0].Identify.V = [][]string{{"match", "0.0.0.0/0"}}
+	s.Extensions[0].Context = theirs
+	s.Includes = map[int64][]int64{1: {3}}
+	s.Users[0].Fallbacks.Busy = to(t, `{"type": "extension", "exten": "101", "context": "`+theirs+`"}`)
+	s.Users[1].Fallbacks.Busy = to(t, `{"type": "application", "application": "disa", "context": "`+inside+`", "pin": null}`)
+	s.Users[1].Fallbacks.NoAnswer = to(t, `{"type": "custom", "command": "ExecIf(1?System:id)"}`)
+	s.Users[1].Fallbacks.Fail = to(t, `{"type": "sound", "filename": "/var/spool/asterisk/voicemail/x"}`)
+	s.Customs = []*confdsvc.EndpointCustom{{ID: 1, TenantUUID: acme, Interface: "PJSIP/theirs", Enabled: true}, {ID: 2, TenantUUID: acme, Interface: "Local/1@" + theirs, Enabled: true}}
+	s.Lines = append(s.Lines, &confdsvc.Line{ID: 4, TenantUUID: acme, Context: inside}, &confdsvc.Line{ID: 5, TenantUUID: acme, Context: inside})
+	s.LineCustom = map[int64]int64{4: 1, 5: 2}
+	s.UserLines[2] = []int64{3, 4, 5}
+	s.LineUsers[4], s.LineUsers[5] = []int64{2}, []int64{2}
+	files := generate(t, s)
+	parsed := checkFiles(t, files)
+	for _, secret := range []string{theirs + ",", "@" + theirs, "ExecIf(1?", "DISA", "PJSIP/theirs", "/var/spool", "ringfence-fallbacks"} {
+		if strings.Contains(string(withoutLibrary(t, files["extensions.conf"])), secret) {
+			t.Errorf("extensions.conf has %s", secret)
+		}
+	}
+	var got []string
+	for _, v := range parsed["pjsip.conf"].Section("alice").Values {
+		got = append(got, v.Name+"="+v.Text)
+	}
+	text := strings.Join(got, "\n")
+	for _, wrong := range []string{theirs, "usersharedlines", "ringfence-users", "=bob", "identify", "MINE()", "FILE(", "DB(", bob, "call_group=1\n", "unauthenticated", "dtls", "acl"} {
+		if strings.Contains(text, wrong) {
+			t.Errorf("%s is in\n%s", wrong, text)
+		}
+	}
+	for _, right := range []string{"named_call_group=" + acme + "-1", "named_pickup_group=" + acme + "-1," + acme + "-sales", "set_var=MINE=1", "aors=alice"} {
+		if !strings.Contains(text, right) {
+			t.Errorf("%s is not in\n%s", right, text)
+		}
+	}
+	if strings.Contains(string(files["pjsip.conf"]), "type = identify") {
+		t.Error("a telephone is known by its address")
+	}
+}
+
+// An endpoint without a password would let everybody telephone as it.
+func TestEndpointsNeedAPassword(t *testing.T) {
+	for name, edit := range map[string]func(e *confdsvc.EndpointSIP){
+		"no options":  func(e *confdsvc.EndpointSIP) { e.Auth.V = nil },
+		"no password": func(e *confdsvc.EndpointSIP) { e.Auth.V = [][]string{{"username", "alice"}} },
+		"empty":       func(e *confdsvc.EndpointSIP) { e.Auth.V = [][]string{{"username", "alice"}, {"password", ""}} },
+		"anonymous":   func(e *confdsvc.EndpointSIP) { e.Name = "anonymous" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := company(t)
+			edit(s.Endpoints[0])
+			f := checkFiles(t, generate(t, s))
+			if f["pjsip.conf"].Section("alice") != nil || f["pjsip.conf"].Section("anonymous") != nil {
+				t.Error("it is there")
+			}
+			if f["pjsip.conf"].Section("alice-web") == nil {
+				t.Error("the user's other line is missing")
+			}
+		})
+	}
+}
+
+// What is disabled, or gone, is left out, and what led there ends.
+func TestDisabledObjectsAreLeftOut(t *testing.T) {
+	s := company(t)
+	s.Users[0].Enabled = ptr(false)
+	s.Voicemails[0].Enabled = false
+	s.Groups[0].Enabled = false
+	s.Users[1].Fallbacks.Busy = to(t, `{"type": "group", "group_id": 1}`)
+	s.Users[1].Fallbacks.NoAnswer = to(t, `{"type": "voicemail", "voicemail_id": 1}`)
+	s.Users[1].Fallbacks.Fail = to(t, `{"type": "user", "user_id": 99}`)
+	files := generate(t, s)
+	for _, gone := range []string{alice, sales, "ringfence-fallbacks,", "exten => 101", "exten => 200"} {
+		if strings.Contains(string(withoutLibrary(t, files["extensions.conf"])), gone) {
+			t.Errorf("extensions.conf has %s", gone)
+		}
+	}
+	if f := checkFiles(t, files); f["pjsip.conf"].Section("alice") != nil || f["voicemail.conf"].Section(inside) != nil || f["queues.conf"].Section("grp-acme-1") != nil {
+		t.Error("something is left")
+	}
+	if !strings.Contains(string(files["extensions.conf"]), "exten => 1,1,Gosub(ringfence-hop,s,1)\nsame => n,Set(__WAZO_TENANT_UUID="+acme+")\nsame => n,Set(WAZO_CALLORIGIN=extern)\nsame => n,Goto(ringfence-end,nowhere,1)\n") {
+		t.Error("the incoming call does not end")
+	}
+}
+
+// A command is written only if it does no more than its caller hears.
+func TestCommands(t *testing.T) {
+	for typed, want := range map[string]string{
+		"Playback(tt-weasels)": "Playback(tt-weasels)", "saydigits(123)": "SayDigits(123)", "Wait(5)": "Wait(5)", "MusicOnHold(default,10)": "MusicOnHold(default,10)",
+		"System(id)": "", "AGI(x)": "", "Exec(System,id)": "", "ExecIf(1?System:id)": "", "Goto(ringfence-users,x,1)": "", "Dial(PJSIP/x)": "", "Set(X=1)": "",
+		"Playback(/etc/passwd)": "", "Playback(a/../../b)": "", "Playback(http://x/y)": "", "Playback(a&b)": "", "Playback(${X})": "", "Playback($[1])": "", "Playback(a);x": "",
+		"MusicOnHold(moh-other)": "", "VoiceMail(1@x)": "", "Verbose(1)": "",
+	} {
+		s := company(t)
+		s.Users[0].Fallbacks.Busy = to(t, `{"type": "custom", "command": `+quote(t, typed)+`}`)
+		text := string(withoutLibrary(t, generate(t, s)["extensions.conf"]))
+		if want == "" && strings.Contains(text, alice+"-busy") || want != "" && !strings.Contains(text, "exten => "+alice+"-busy,1,"+want+"\nsame => n,Hangup()\n") {
+			t.Errorf("%s: want %q, got\n%s", typed, want, grepped(text, alice+"-busy"))
+		}
+	}
+}
+
+// grepped returns the lines of a text that hold a word.
+func grepped(text, word string) (out string) {
+	for line := range strings.Lines(text) {
+		if strings.Contains(line, word) {
+			out += line
+		}
+	}
+	return out
+}

@@ -1,0 +1,56 @@
+package asterisk
+
+import (
+	"fmt"
+
+	"github.com/ringfence/ringfence/internal/asterisk/conf"
+)
+
+func init() {
+	parts = append(parts, part{"extensions.conf", 2, "incalls", writeIncalls})
+	numbers = append(numbers, func(p *plan, add func(context string, e entry)) {
+		for _, i := range p.Incalls {
+			for _, id := range p.IncallExtensions[i.ID] {
+				if x := p.extensions[id]; x != nil && x.TenantUUID == i.TenantUUID {
+					add(x.Context, entry{exten: x.Exten, steps: []step{{"Goto", fmt.Sprintf("ringfence-incalls,%d,1", i.ID)}}})
+				}
+			}
+		}
+	})
+}
+
+// writeIncalls writes what calls from outside do.
+func writeIncalls(p *plan, w *conf.Writer) {
+	w.Section("ringfence-incalls")
+	for _, i := range p.Incalls {
+		steps := []step{{"Gosub", "ringfence-hop,s,1"}, {"Set", "__WAZO_TENANT_UUID=" + i.TenantUUID}, {"Set", "WAZO_CALLORIGIN=extern"}}
+		steps = append(steps, callerIDRule(i.CallerIDMode, i.CallerIDName)...)
+		if sound := text(i.GreetingSound); isSound(sound) {
+			steps = append(steps, step{"Playback", sound})
+		}
+		to := p.lead(i.TenantUUID, &i.Destination)
+		if to == nil {
+			to = []step{nowhere}
+		}
+		writeSteps(w, fmt.Sprint(i.ID), append(steps, to...))
+	}
+}
+
+// callerIDRule changes the name that the called telephone shows.
+func callerIDRule(mode, name *string) []step {
+	if text(name) == "" {
+		return nil
+	}
+	const was = "${CALLERID(name)}"
+	typed := conf.Argument(*name)
+	switch text(mode) {
+	case "prepend":
+		typed += " " + was
+	case "append":
+		typed = was + " " + typed
+	case "overwrite":
+	default:
+		return nil
+	}
+	return []step{{"Set", "CALLERID(name)=" + typed}}
+}

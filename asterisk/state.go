@@ -1,0 +1,68 @@
+package asterisk
+
+import (
+	"fmt"
+
+	"github.com/ringfence/ringfence/confdsvc"
+)
+
+// The state of users, which telephones change by feature codes and clients through the API, is in Asterisk's database. The dialplan
+// reads it there in each call, so that a change needs no reload:
+//
+//	/ringfence/{user's UUID}/dnd             1: do not disturb; anything else: off
+//	/ringfence/{user's UUID}/unconditional   the number to which calls are forwarded; empty or missing: off
+//	/ringfence/{user's UUID}/busy            the same, while the user is on the telephone
+//	/ringfence/{user's UUID}/noanswer        the same, when nobody answers
+//
+// So the family of AMI's DBPut is "ringfence", and its key "{UUID}/dnd". For each there is a device, which lamps watch: INUSE while it
+// is on. A telephone's change sends the event UserEvent, with UserEvent: RingfenceState and the headers User (the UUID), Name and Value.
+const StateFamily = "ringfence"
+
+// The names of the state of a user.
+const (
+	StateDND           = "dnd"
+	StateUnconditional = "unconditional"
+	StateBusy          = "busy"
+	StateNoAnswer      = "noanswer"
+)
+
+// StateEvent is the UserEvent by which the dialplan reports that a telephone has changed state.
+const StateEvent = "RingfenceState"
+
+// State is one value of a user's state.
+type State struct {
+	User, Name, Value string
+}
+
+// Key returns the key of the value in the family StateFamily.
+func (s State) Key() string { return s.User + "/" + s.Name }
+
+// Device returns the device that lamps watch: its state is INUSE if the value is on, NOT_INUSE otherwise.
+func (s State) Device() string { return stateDevice(s.User, s.Name) }
+
+// On reports whether the value switches something on.
+func (s State) On() bool { return s.Value != "" && s.Value != "0" }
+
+func stateDevice(userUUID, name string) string {
+	return fmt.Sprintf("Custom:ringfence-%s-%s", name, userUUID)
+}
+
+// StateOf returns the state of a user as confd has it, which is the initial state in Asterisk.
+func StateOf(u *confdsvc.User) []State {
+	forward := func(f confdsvc.Forward) string {
+		if !f.Enabled || f.Destination == nil {
+			return ""
+		}
+		return dialable(*f.Destination)
+	}
+	dnd := "0"
+	if u.Services.DND.Enabled {
+		dnd = "1"
+	}
+	return []State{
+		{u.UUID, StateDND, dnd},
+		{u.UUID, StateUnconditional, forward(u.Forwards.Unconditional)},
+		{u.UUID, StateBusy, forward(u.Forwards.Busy)},
+		{u.UUID, StateNoAnswer, forward(u.Forwards.NoAnswer)},
+	}
+}

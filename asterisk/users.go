@@ -1,0 +1,167 @@
+package asterisk
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/ringfence/ringfence/confdsvc"
+	"github.com/ringfence/ringfence/internal/asterisk/conf"
+)
+
+func init() {
+	parts = append(parts,
+		part{"extensions.conf", 2, "devices", writeDevices},
+		part{"extensions.conf", 2, "users", writeUsers},
+		part{"extensions.conf", 2, "usersharedlines", writeSharedLines},
+	)
+	numbers = append(numbers, lineNumbers)
+	destinations["user"] = func(p *plan, tenantUUID string, d *confdsvc.Destination) []step {
+		u := p.users[number(d.Value("user_id"))]
+		if u == nil || u.TenantUUID != tenantUUID {
+			return nil
+		}
+		steps := ringTime(d)
+		if uuid, _ := d.Value("moh_uuid").(string); uuid != "" {
+			if m := p.musicUUIDs[uuid]; m != nil && m.TenantUUID == tenantUUID {
+				steps = append(steps, step{"Set", "CHANNEL(musicclass)=" + m.Name})
+			}
+		}
+		return append(steps, step{"Goto", "ringfence-users," + u.UUID + ",1"})
+	}
+}
+
+// lineNumbers are the numbers of lines: each rings the line's user, or the line if it has none.
+func lineNumbers(p *plan, add func(context string, e entry)) {
+	for _, l := range p.Lines {
+		if p.lines[l.ID] == nil {
+			continue
+		}
+		for _, id := range p.LineExtensions[l.ID] {
+			x := p.extensions[id]
+			if x == nil || x.TenantUUID != l.TenantUUID {
+				continue
+			}
+			e := entry{exten: x.Exten}
+			if u := p.mainUser(l.ID); u != nil && u.TenantUUID == l.TenantUUID {
+				e.steps = []step{{"Goto", "ringfence-users," + u.UUID + ",1"}}
+				if isOn(u.SupervisionEnabled) && !strings.HasPrefix(x.Exten, "_") {
+					e.hint = watched(p.devices(u))
+				}
+			} else if d, ok := p.device(l.ID); ok && len(p.LineUsers[l.ID]) == 0 {
+				e.steps = []step{
+					{"Set", "RINGFENCE_DEVICES=" + d.dial},
+					{"GotoIf", "$[${LEN(${RINGFENCE_DEVICES})} = 0]?ringfence-end,fail,1"},
+					{"Dial", "${RINGFENCE_DEVICES},60,${RINGFENCE_CALLER_OPTIONS}"},
+					{"Hangup", "${HANGUPCAUSE}"},
+				}
+			}
+			add(x.Context, e)
+		}
+	}
+}
+
+// writeDevices writes what rings the devices of each user who has some.
+func writeDevices(p *plan, w *conf.Writer) {
+	w.Section("ringfence-devices")
+	for _, u := range p.Users {
+		if p.users[u.ID] == nil {
+			continue
+		}
+		dials := []string{}
+		for _, d := range p.devices(u) {
+			dials = append(dials, d.dial)
+		}
+		writeSteps(w, u.UUID, []step{{"Return", strings.Join(dials, "&")}})
+	}
+}
+
+// writeUsers writes what a call to each user does.
+func writeUsers(p *plan, w *conf.Writer) {
+	w.Section("ringfence-users")
+	ends := map[string][]step{}
+	var order []string
+	for _, u := range p.Users {
+		if p.users[u.ID] == nil {
+			continue
+		}
+		steps := []step{{"Gosub", "ringfence-user,s,1(" + p.userArguments(u) + ")"}}
+		for _, fallback := range []struct {
+			result string
+			to     *confdsvc.Destination
+		}{
+			{"busy", u.Fallbacks.Busy}, {"noanswer", u.Fallbacks.NoAnswer}, {"congestion", u.Fallbacks.Congestion}, {"fail", u.Fallbacks.Fail},
+		} {
+			to := p.lead(u.TenantUUID, fallback.to)
+			if to == nil {
+				continue
+			}
+			exten := u.UUID + "-" + fallback.result
+			steps = append(steps, step{"GotoIf", `$["${GOSUB_RETVAL}" = "` + fallback.result + `"]?ringfence-fallbacks,` + exten + ",1"})
+			ends[exten], order = to, append(order, exten)
+		}
+		writeSteps(w, u.UUID, append(steps, step{"Goto", "ringfence-end,${GOSUB_RETVAL},1"}))
+	}
+	if len(order) > 0 {
+		w.Section("ringfence-fallbacks")
+	}
+	for _, exten := range order {
+		writeSteps(w, exten, ends[exten])
+	}
+}
+
+// userArguments are those of the library's ringfence-user.
+func (p *plan) userArguments(u *confdsvc.User) string {
+	seconds, calls := int64(30), int64(5)
+	if u.RingSeconds != nil {
+		seconds = *u.RingSeconds
+	}
+	if u.SimultaneousCalls != nil {
+		calls = *u.SimultaneousCalls
+	}
+	box, in, mobile := "", "", ""
+	if v := p.boxOf(u); v != nil {
+		box = mailbox(v)
+	}
+	if c := p.context(u); c != nil {
+		in = c.Name
+	}
+	if u.MobileFallbackEnabled {
+		mobile = dialable(text(u.MobilePhoneNumber))
+	}
+	return fmt.Sprintf("%s,%d,%d,%d,%s,%s,%s,%s", u.UUID, max(1, len(p.devices(u))), seconds, calls, box, dialOptions(u, false), in, mobile)
+}
+
+// dialOptions are the options of Dial that a user may use while they telephone, as the one who calls or the one who is called.
+func dialOptions(u *confdsvc.User, calls bool) string {
+	options := ""
+	for _, o := range []struct {
+		may             bool
+		calling, called string
+	}{
+		{isSet(u.CallTransferEnabled), "T", "t"}, {isSet(u.DTMFHangupEnabled), "H", "h"}, {isSet(u.OnlineCallRecordEnabled), "X", "x"},
+	} {
+		switch {
+		case o.may && calls:
+			options += o.calling
+		case o.may:
+			options += o.called
+		}
+	}
+	return options
+}
+
+// writeSharedLines writes the context by which groups, and other programs, ring all lines of a user, and see whether one is in use.
+func writeSharedLines(p *plan, w *conf.Writer) {
+	w.Section("usersharedlines")
+	for _, u := range p.Users {
+		if p.users[u.ID] == nil {
+			continue
+		}
+		devices := p.devices(u)
+		if len(devices) == 0 {
+			continue
+		}
+		w.Object("exten", u.UUID+",hint,"+watched(devices))
+		writeSteps(w, u.UUID, []step{{"Gosub", fmt.Sprintf("ringfence-member,s,1(%s,%d,%s)", u.UUID, len(devices), dialOptions(u, false))}, {"Hangup", ""}})
+	}
+}

@@ -1,0 +1,194 @@
+package asterisk
+
+import (
+	"cmp"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ringfence/ringfence/confdsvc"
+	"github.com/ringfence/ringfence/internal/asterisk/conf"
+)
+
+func init() {
+	parts = append(parts,
+		part{"voicemail.conf", 0, "general", writeVoicemailGeneral},
+		part{"voicemail.conf", 1, "zones", writeZones},
+		part{"voicemail.conf", 2, "mailboxes", writeMailboxes},
+	)
+	destinations["voicemail"] = func(p *plan, tenantUUID string, d *confdsvc.Destination) []step {
+		v := p.voicemails[number(d.Value("voicemail_id"))]
+		if v == nil || v.TenantUUID != tenantUUID {
+			return nil
+		}
+		options := ""
+		switch greeting, _ := d.Value("greeting").(string); greeting {
+		case "busy":
+			options = "b"
+		case "unavailable":
+			options = "u"
+		}
+		if skip, _ := d.Value("skip_instructions").(bool); skip {
+			options += "s"
+		}
+		return []step{{"VoiceMail", mailbox(v) + "," + options}, {"Hangup", ""}}
+	}
+}
+
+// mailForms are the options of mailboxes and of all of them, and generalForms those of all of them alone. None of them names a
+// program, which Asterisk would run, or a context.
+var (
+	mailForms = forms(map[string]string{
+		`yes|no|true|false|on|off|1|0`: `attach delete envelope forcegreetings forcename hidefromdir messagewrap moveheard nextaftercmd operator
+			review saycid sayduration sendvoicemail tempgreetwarn`,
+		`[0-9]{1,6}`:                 `backupdeleted maxmsg maxsecs minsecs passwordlength saydurationm`,
+		`[0-9-]{1,5}(\.[0-9]+)?`:     `volgain`,
+		`.*`:                         `emailbody emailsubject emaildateformat fromstring pagerbody pagersubject pagerfromstring pagerdateformat serveremail`,
+		`[a-z]{2}_[A-Z]{2}(.UTF-8)?`: `locale language`,
+	})
+	generalForms = forms(map[string]string{
+		`[a-z0-9|]{1,100}`:     `format`,
+		`[0-9]{1,6}`:           `maxgreet maxlogins maxsilence minpassword silencethreshold skipms`,
+		`[A-Za-z0-9._-]{1,40}`: `charset`,
+		`yes|no`:               `searchcontexts usedirectory pollmailboxes`,
+		`[*#0-9]`:              `listen-control-forward-key listen-control-reverse-key listen-control-pause-key listen-control-restart-key listen-control-stop-key`,
+	})
+)
+
+// variableOfMail are the variables that a mail may show. Others could be functions, such as SHELL.
+var (
+	variableOfMail = regexp.MustCompile(`^\{VM_[A-Z]{2,20}\}`)
+	mailEscapes    = strings.NewReplacer("\r\n", `\n`, "\n", `\n`, "\r", `\r`, "\t", `\t`)
+)
+
+// mailText returns a text of a mail. Its lines are written in one, with the escapes that Asterisk knows; a dollar sign stays only before a
+// variable of mails, and a backslash that would begin another escape becomes a slash.
+func mailText(typed string) string {
+	var out strings.Builder
+	escaped := mailEscapes.Replace(strings.ReplaceAll(typed, `\`, "\x00"))
+	for i := 0; i < len(escaped); i++ {
+		switch c := escaped[i]; {
+		case c == 0 && i+1 < len(escaped) && strings.IndexByte("nrt", escaped[i+1]) >= 0:
+			out.WriteByte('\\')
+		case c == 0:
+			out.WriteByte('/')
+		case c == '$' && !variableOfMail.MatchString(escaped[i+1:]):
+		default:
+			out.WriteByte(c)
+		}
+	}
+	return conf.Plain(out.String())
+}
+
+func writeVoicemailGeneral(p *plan, w *conf.Writer) {
+	options := maps.Clone(p.VoicemailGeneral)
+	if options == nil {
+		options = map[string]string{}
+	}
+	if options["format"] == "" {
+		options["format"] = "wav"
+	}
+	silence, noSilence := strconv.Atoi(options["maxsilence"])
+	if noSilence != nil {
+		silence = 0
+	}
+	if shortest, err := strconv.Atoi(options["minsecs"]); err != nil || shortest <= silence {
+		delete(options, "minsecs") // Asterisk warns of one that is not longer than the silence that ends a message
+	}
+	w.Section("general")
+	for _, name := range slices.Sorted(maps.Keys(options)) {
+		value := mailText(options[name])
+		if form := cmp.Or(generalForms[name], mailForms[name]); form != nil && form.MatchString(value) && name != "language" {
+			w.Set(name, value)
+		}
+	}
+	// A new PIN is kept in the mailbox's folder: otherwise Asterisk would write into this file.
+	w.Set("passwordlocation", "spooldir")
+}
+
+// zoneForm is the name of a zone.
+var zoneForm = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,79}$`)
+
+const zoneMessage = "'vm-received' Q 'digits/at' IMp"
+
+func isZone(z confdsvc.ZoneMessage) bool {
+	return zoneForm.MatchString(z.Name) && conf.Plain(z.Timezone) == z.Timezone && !strings.Contains(z.Timezone, "|")
+}
+
+func writeZones(p *plan, w *conf.Writer) {
+	w.Section("zonemessages")
+	zones := slices.Clone(p.Zones)
+	slices.SortFunc(zones, func(a, b confdsvc.ZoneMessage) int { return strings.Compare(a.Name, b.Name) })
+	for _, z := range zones {
+		if !isZone(z) {
+			continue
+		}
+		message := strings.NewReplacer("$", "", "|", "").Replace(conf.Plain(text(z.Message)))
+		if strings.TrimSpace(message) == "" {
+			message = zoneMessage
+		}
+		w.Set(z.Name, z.Timezone+"|"+message)
+	}
+}
+
+func writeMailboxes(p *plan, w *conf.Writer) {
+	boxes := slices.Clone(p.Voicemails)
+	slices.SortFunc(boxes, func(a, b *confdsvc.Voicemail) int {
+		return cmp.Or(strings.Compare(a.Context, b.Context), strings.Compare(a.Number, b.Number))
+	})
+	zones := map[string]bool{}
+	for _, z := range p.Zones {
+		zones[z.Name] = isZone(z)
+	}
+	in := ""
+	for _, v := range boxes {
+		if p.voicemails[v.ID] == nil {
+			continue
+		}
+		if v.Context != in {
+			in = v.Context
+			w.Section(in)
+		}
+		w.Object(v.Number, mailboxLine(v, zones))
+	}
+}
+
+// mailboxLine is PIN,name,e-mail,pager,options.
+func mailboxLine(v *confdsvc.Voicemail, zones map[string]bool) string {
+	var options []string
+	set := func(name, value string) { options = append(options, name+"="+value) }
+	if zones[text(v.Timezone)] {
+		set("tz", *v.Timezone)
+	}
+	if v.Language != nil && mailForms["language"].MatchString(*v.Language) {
+		set("language", *v.Language)
+	}
+	if v.AttachAudio != nil {
+		set("attach", yes(*v.AttachAudio))
+	}
+	if v.DeleteMessages {
+		set("delete", "yes")
+	}
+	if v.MaxMessages != nil {
+		set("maxmsg", strconv.FormatInt(*v.MaxMessages, 10))
+	}
+	own := map[string]bool{"attach": true, "delete": true, "maxmsg": true, "language": true}
+	for _, pair := range v.Options.V {
+		value := conf.Field(mailText(pair[1]))
+		if form := mailForms[pair[0]]; form != nil && form.MatchString(value) && !own[pair[0]] {
+			set(pair[0], value)
+		}
+	}
+	return strings.Join([]string{
+		text(v.Password), conf.Field(v.Name), conf.Field(text(v.Email)), conf.Field(text(v.Pager)), strings.Join(options, "|"),
+	}, ",")
+}
+
+func yes(is bool) string {
+	if is {
+		return "yes"
+	}
+	return "no"
+}

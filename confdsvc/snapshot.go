@@ -1,0 +1,236 @@
+package confdsvc
+
+import (
+	"context"
+	"reflect"
+
+	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// Snapshot is the configuration of all tenants at one moment, as the files of a telephone system are made from it. Objects have
+// their own data; the links between them are in the maps beside them. All lists are in the order of the objects' keys.
+type Snapshot struct {
+	// Slugs are the tenants' short names, by UUID.
+	Slugs map[string]string
+
+	Contexts   []*Context
+	Users      []*User
+	Lines      []*Line
+	Extensions []*Extension
+	Features   []*ExtensionFeature
+	Voicemails []*Voicemail
+	Groups     []*Group
+	Incalls    []*Incall
+	Music      []*MOH
+	Keys       []*FuncKeyTemplate
+	Numbers    []*PhoneNumber
+	Customs    []*EndpointCustom
+	Transports []*SIPTransport
+	// Endpoints have the options of their templates.
+	Endpoints []*EndpointSIP
+
+	VoicemailGeneral map[string]string
+	Zones            []ZoneMessage
+
+	Includes         map[int64][]int64  // contexts that a context includes, in order
+	UserLines        map[int64][]int64  // the lines of a user, the main one first
+	LineUsers        map[int64][]int64  // the users of a line, its main one first
+	LineExtensions   map[int64][]int64  // the numbers of a line
+	LineSIP          map[int64]string   // the SIP endpoint of a line
+	LineCustom       map[int64]int64    // the custom endpoint of a line
+	UserVoicemail    map[int64]int64    // the voicemail of a user
+	GroupExtensions  map[string][]int64 // the numbers of a group
+	GroupUsers       map[string][]int64 // the members of a group that are users, in order
+	IncallExtensions map[int64][]int64  // the numbers of an incall
+}
+
+// Snapshots reads snapshots.
+type Snapshots struct{ engine *crud.Engine }
+
+// NewSnapshots prepares to read a database's snapshots.
+func NewSnapshots(db store.DB) *Snapshots {
+	e := &crud.Engine{Service: "confd", Prefix: prefix, DB: db, Style: style}
+	for _, declare := range resources {
+		declare(e)
+	}
+	e.Operations() // it makes the links known
+	return &Snapshots{e}
+}
+
+// Read returns the configuration, read on one snapshot of the database by a number of statements that depends only on how many
+// thousands of objects there are.
+func (r *Snapshots) Read(ctx context.Context) (*Snapshot, error) {
+	s := &Snapshot{}
+	err := r.engine.DB.InReadTx(ctx, func(ctx context.Context, c store.Conn) error {
+		*s = Snapshot{}
+		for _, read := range []func(context.Context, store.Conn, *crud.Engine) error{s.readTenants, s.readObjects, s.readEndpoints, s.readSettings, s.readLinks} {
+			if err := read(ctx, c, r.engine); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return s, err
+}
+
+func (s *Snapshot) readTenants(ctx context.Context, c store.Conn, _ *crud.Engine) error {
+	rows, err := store.Select[struct {
+		UUID string `db:"uuid"`
+		Slug string `db:"slug"`
+	}](ctx, c, `SELECT uuid, slug FROM auth_tenant`)
+	s.Slugs = make(map[string]string, len(rows))
+	for _, row := range rows {
+		s.Slugs[row.UUID] = row.Slug
+	}
+	return err
+}
+
+// all reads the objects of a collection.
+func all[T any](ctx context.Context, c store.Conn, e *crud.Engine, into *[]*T) (err error) {
+	*into, err = crud.Of[T](e).Select(ctx, c, "1 = 1")
+	return err
+}
+
+func (s *Snapshot) readObjects(ctx context.Context, c store.Conn, e *crud.Engine) error {
+	for _, read := range []func() error{
+		func() error { return all(ctx, c, e, &s.Contexts) },
+		func() error { return all(ctx, c, e, &s.Users) },
+		func() error { return all(ctx, c, e, &s.Lines) },
+		func() error { return all(ctx, c, e, &s.Extensions) },
+		func() error { return all(ctx, c, e, &s.Features) },
+		func() error { return all(ctx, c, e, &s.Voicemails) },
+		func() error { return all(ctx, c, e, &s.Groups) },
+		func() error { return all(ctx, c, e, &s.Incalls) },
+		func() error { return all(ctx, c, e, &s.Music) },
+		func() error { return all(ctx, c, e, &s.Keys) },
+		func() error { return all(ctx, c, e, &s.Numbers) },
+		func() error { return all(ctx, c, e, &s.Customs) },
+		func() error { return all(ctx, c, e, &s.Transports) },
+	} {
+		if err := read(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Snapshot) readEndpoints(ctx context.Context, c store.Conn, e *crud.Engine) error {
+	if err := all(ctx, c, e, &s.Endpoints); err != nil {
+		return err
+	}
+	var templates []*EndpointSIPTemplate
+	if err := all(ctx, c, e, &templates); err != nil {
+		return err
+	}
+	m := mergerOfTemplates(templates)
+	for _, endpoint := range s.Endpoints {
+		endpoint.SIPSections = *m.merge(&endpoint.SIPSections)
+	}
+	return nil
+}
+
+func (s *Snapshot) readSettings(ctx context.Context, c store.Conn, e *crud.Engine) error {
+	general, err := crud.OfAll[VoicemailGeneral](ctx, c, e)
+	if err != nil {
+		return err
+	}
+	zones, err := crud.OfAll[ZoneMessages](ctx, c, e)
+	if err != nil {
+		return err
+	}
+	s.VoicemailGeneral, s.Zones = general.Options.V, zones.Items.V
+	return nil
+}
+
+func (s *Snapshot) readLinks(ctx context.Context, c store.Conn, e *crud.Engine) (err error) {
+	if s.Includes, err = lists[Context, Context, int64, int64](ctx, c, e); err != nil {
+		return err
+	}
+	if s.UserLines, err = lists[User, Line, int64, int64](ctx, c, e); err != nil {
+		return err
+	}
+	if s.LineUsers, err = usersOfLines(ctx, c); err != nil {
+		return err
+	}
+	if s.LineExtensions, err = lists[Line, Extension, int64, int64](ctx, c, e); err != nil {
+		return err
+	}
+	if s.LineSIP, err = ones[Line, EndpointSIP, int64, string](ctx, c, e); err != nil {
+		return err
+	}
+	if s.LineCustom, err = ones[Line, EndpointCustom, int64, int64](ctx, c, e); err != nil {
+		return err
+	}
+	if s.UserVoicemail, err = ones[User, Voicemail, int64, int64](ctx, c, e); err != nil {
+		return err
+	}
+	if s.GroupExtensions, err = lists[Group, Extension, string, int64](ctx, c, e); err != nil {
+		return err
+	}
+	if s.GroupUsers, err = lists[Group, User, string, int64](ctx, c, e); err != nil {
+		return err
+	}
+	s.IncallExtensions, err = lists[Incall, Extension, int64, int64](ctx, c, e)
+	return err
+}
+
+// lists returns, by the key of each left object, the keys of its right ones.
+func lists[L, R any, A comparable, B any](ctx context.Context, c store.Conn, e *crud.Engine) (map[A][]B, error) {
+	ends, err := crud.Linked[L, R, A, B](ctx, c, e)
+	out := make(map[A][]B, len(ends))
+	for _, end := range ends {
+		out[end.Left] = append(out[end.Left], end.Right)
+	}
+	return out, err
+}
+
+// ones returns, by the key of each left object, the key of its only right one.
+func ones[L, R any, A comparable, B any](ctx context.Context, c store.Conn, e *crud.Engine) (map[A]B, error) {
+	ends, err := crud.Linked[L, R, A, B](ctx, c, e)
+	out := make(map[A]B, len(ends))
+	for _, end := range ends {
+		out[end.Left] = end.Right
+	}
+	return out, err
+}
+
+// usersOfLines returns the users of each line in the order in which it got them: the first one is its main user.
+func usersOfLines(ctx context.Context, c store.Conn) (map[int64][]int64, error) {
+	rows, err := store.Select[crud.Ends[int64, int64]](ctx, c, `SELECT line_id AS left_key, user_id AS right_key FROM confd_user_line ORDER BY id`)
+	out := make(map[int64][]int64, len(rows))
+	for _, row := range rows {
+		out[row.Left] = append(out[row.Left], row.Right)
+	}
+	return out, err
+}
+
+// Kind returns the type of a destination and, of those that have several kinds, which kind.
+func (d *Destination) Kind() (name, sub string) { return d.kind.name, d.kind.sub }
+
+// Value returns the value of one of a destination's keys, or nil: an int64, a float64, a bool or a string.
+func (d *Destination) Value(key string) any {
+	v := reflect.ValueOf(d.key(key))
+	if v.IsValid() && v.Kind() == reflect.Pointer {
+		if v.IsNil() {
+			return nil
+		}
+		v = v.Elem()
+	}
+	if !v.IsValid() {
+		return nil
+	}
+	return v.Interface()
+}
+
+// DestinationKinds returns all kinds of destinations, as Kind does.
+func DestinationKinds() [][2]string {
+	out := make([][2]string, len(destinationKinds))
+	for i, k := range destinationKinds {
+		out[i] = [2]string{k.name, k.sub}
+	}
+	return out
+}
+
+// Last returns the effective value of an option, and whether there is one.
+func (o SIPOptions) Last(name string) (string, bool) { return o.last(name) }
