@@ -37,8 +37,6 @@ func to(tb testing.TB, text string) *confdsvc.Destination {
 	return read[confdsvc.Destination](tb, text)
 }
 
-func ptr[T any](v T) *T { return &v }
-
 // company is a company in which Alice has two telephones, and Bob one, with a group, an incoming number and mailboxes.
 func company(tb testing.TB) *confdsvc.Snapshot {
 	tb.Helper()
@@ -65,8 +63,8 @@ func company(tb testing.TB) *confdsvc.Snapshot {
 			{ID: 3, TenantUUID: other, Name: theirs, Label: "Theirs", Type: "internal", Enabled: true},
 		},
 		Users: []*confdsvc.User{
-			{ID: 1, UUID: alice, TenantUUID: acme, Firstname: "Alice", CallerID: ptr(`"Alice Martin"`), RingSeconds: ptr(int64(20)), SimultaneousCalls: ptr(int64(2)), CallTransferEnabled: ptr(true)},
-			{ID: 2, UUID: bob, TenantUUID: acme, Firstname: "Bob", CallerID: ptr(`"Bob"`)},
+			{ID: 1, UUID: alice, TenantUUID: acme, Firstname: "Alice", CallerID: new(`"Alice Martin"`), RingSeconds: new(int64(20)), SimultaneousCalls: new(int64(2)), CallTransferEnabled: new(true)},
+			{ID: 2, UUID: bob, TenantUUID: acme, Firstname: "Bob", CallerID: new(`"Bob"`)},
 		},
 		Lines:      []*confdsvc.Line{line(1), line(2), line(3)},
 		Extensions: []*confdsvc.Extension{extension(1, "101", inside), extension(2, "102", inside), extension(3, "200", inside), extension(4, "5550100", public)},
@@ -75,10 +73,10 @@ func company(tb testing.TB) *confdsvc.Snapshot {
 			feature("pickup", "_*8.", true), feature("phoneprogfunckey", "_*735.", true), feature("vmboxslt", "_*97.", false),
 		},
 		Voicemails: []*confdsvc.Voicemail{
-			{ID: 1, TenantUUID: acme, Name: "Alice Martin", Number: "101", Context: inside, Password: ptr("1234"), Email: ptr("alice@example.org"), Timezone: ptr("eu-fr"), Enabled: true, AskPassword: true},
+			{ID: 1, TenantUUID: acme, Name: "Alice Martin", Number: "101", Context: inside, Password: new("1234"), Email: new("alice@example.org"), Timezone: new("eu-fr"), Enabled: true, AskPassword: true},
 		},
 		Groups: []*confdsvc.Group{
-			{ID: 1, UUID: sales, TenantUUID: acme, Name: "grp-acme-1", Label: "Sales", RingStrategy: "all", Timeout: ptr(int64(40)), UserTimeout: ptr(int64(15)), RetryDelay: ptr(int64(5)), RingInUse: true, Enabled: true},
+			{ID: 1, UUID: sales, TenantUUID: acme, Name: "grp-acme-1", Label: "Sales", RingStrategy: "all", Timeout: new(int64(40)), UserTimeout: new(int64(15)), RetryDelay: new(int64(5)), RingInUse: true, Enabled: true},
 		},
 		Incalls: []*confdsvc.Incall{
 			{ID: 1, TenantUUID: acme, Destination: *to(tb, `{"type": "user", "user_id": 1}`)},
@@ -89,7 +87,7 @@ func company(tb testing.TB) *confdsvc.Snapshot {
 		Endpoints: []*confdsvc.EndpointSIP{
 			endpoint("e1", "alice", `["dtmf_mode", "rfc4733"]`), endpoint("e2", "alice-web", `["webrtc", "yes"]`), endpoint("e3", "bob", `["dtmf_mode", "rfc4733"]`),
 		},
-		Zones:            []confdsvc.ZoneMessage{{Name: "eu-fr", Timezone: "Europe/Paris", Message: ptr("'vm-received' q 'digits/at' HM")}},
+		Zones:            []confdsvc.ZoneMessage{{Name: "eu-fr", Timezone: "Europe/Paris", Message: new("'vm-received' q 'digits/at' HM")}},
 		UserLines:        map[int64][]int64{1: {1, 2}, 2: {3}},
 		LineUsers:        map[int64][]int64{1: {1}, 2: {1}, 3: {2}},
 		LineExtensions:   map[int64][]int64{1: {1}, 2: {1}, 3: {2}},

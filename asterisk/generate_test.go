@@ -6,13 +6,13 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/ringfence/ringfence/asterisk"
 	"github.com/ringfence/ringfence/confdsvc"
+	"github.com/ringfence/ringfence/internal/asterisk/check"
 	"github.com/ringfence/ringfence/internal/asterisk/conf"
 )
 
@@ -28,9 +28,12 @@ func generate(tb testing.TB, s *confdsvc.Snapshot) asterisk.Files {
 	return files
 }
 
-// checkFiles reads files back, and checks that what they refer to is there.
+// checkFiles checks the files as they are checked before they are applied, and reads them back.
 func checkFiles(tb testing.TB, files asterisk.Files) map[string]*conf.File {
 	tb.Helper()
+	for _, wrong := range check.Files(files, nil) {
+		tb.Errorf("%s\n%s", wrong, line(files[wrong.File], wrong.Line))
+	}
 	parsed := map[string]*conf.File{}
 	for name, text := range files {
 		f, err := conf.Parse(text)
@@ -42,97 +45,16 @@ func checkFiles(tb testing.TB, files asterisk.Files) map[string]*conf.File {
 		}
 		parsed[name] = f
 	}
-	plan, err := conf.ParseDialplan(parsed["extensions.conf"])
-	if err != nil {
-		tb.Fatal(err)
-	}
-	checkDialplan(tb, plan, parsed)
-	checkSIP(tb, plan, parsed["pjsip.conf"])
 	return parsed
 }
 
-// jump is the target of a Goto and the like: context,extension,priority, of which the first ones may be missing.
-var jump = regexp.MustCompile(`^(?:(?:([^,(]+),)?([^,(]+),)?([^,(]+)(?:\(|$)`)
-
-func checkDialplan(tb testing.TB, plan *conf.Dialplan, parsed map[string]*conf.File) {
-	tb.Helper()
-	has := map[string]bool{}
-	for _, c := range plan.Contexts {
-		for _, s := range c.Steps {
-			has[c.Name+","+s.Exten] = true
-			if s.Label != "" {
-				has[c.Name+","+s.Exten+","+s.Label] = true
-			}
-		}
+// line returns one line of a text; the first is 1.
+func line(text []byte, number int) []byte {
+	lines := bytes.Split(text, []byte("\n"))
+	if number < 1 || number > len(lines) {
+		return nil
 	}
-	for _, c := range plan.Contexts {
-		for _, name := range c.Includes {
-			if plan.Context(name) == nil {
-				tb.Errorf("[%s] includes [%s], which is not there", c.Name, name)
-			}
-		}
-		for _, s := range c.Steps {
-			var target string
-			switch s.App {
-			case "Goto", "Gosub":
-				target = s.Args
-			case "GotoIf":
-				_, target, _ = strings.Cut(s.Args, "]?")
-			case "Queue":
-				if name, _, _ := strings.Cut(s.Args, ","); parsed["queues.conf"].Section(name) == nil {
-					tb.Errorf("[%s] %s: there is no queue %s", c.Name, s.Exten, name)
-				}
-			}
-			if target == "" || strings.Contains(target, "${") && s.App != "Gosub" {
-				continue
-			}
-			m := jump.FindStringSubmatch(target)
-			if m == nil {
-				tb.Errorf("[%s] %s: target %q", c.Name, s.Exten, target)
-				continue
-			}
-			in, exten, priority := m[1], m[2], m[3]
-			if in == "" {
-				in = c.Name
-			}
-			if exten == "" {
-				exten = s.Exten
-			}
-			if strings.Contains(exten, "${") {
-				continue
-			}
-			if known := in + "," + exten; !has[known] || priority != "1" && !has[known+","+priority] {
-				tb.Errorf("[%s] %s leads to %s,%s,%s, which is not there", c.Name, s.Exten, in, exten, priority)
-			}
-		}
-	}
-}
-
-func checkSIP(tb testing.TB, plan *conf.Dialplan, f *conf.File) {
-	tb.Helper()
-	types := map[string]bool{}
-	for _, s := range f.Sections {
-		kind, _ := s.Get("type")
-		if types[kind+" "+s.Name] {
-			tb.Errorf("there are two sections [%s] of the type %s", s.Name, kind)
-		}
-		types[kind+" "+s.Name] = true
-	}
-	for _, s := range f.Sections {
-		if kind, _ := s.Get("type"); kind != "endpoint" {
-			continue
-		}
-		for option, of := range map[string]string{"aors": "aor", "auth": "auth", "transport": "transport"} {
-			if name, set := s.Get(option); set && !types[of+" "+name] {
-				tb.Errorf("[%s]: there is no %s %s", s.Name, of, name)
-			}
-		}
-		for _, option := range []string{"context", "message_context", "subscribe_context"} {
-			if name, set := s.Get(option); set && plan.Context(name) == nil {
-				tb.Errorf("[%s]: there is no context %s", s.Name, name)
-			}
-		}
-	}
+	return lines[number-1]
 }
 
 // withoutLibrary returns extensions.conf without the sections that are the same everywhere.
@@ -176,14 +98,14 @@ func TestGolden(t *testing.T) {
 			s.Users[1].Fallbacks.Fail = to(t, `{"type": "application", "application": "disa", "context": "`+inside+`", "pin": "1234"}`)
 		}},
 		"incalls": {"extensions.conf", func(s *confdsvc.Snapshot) {
-			s.Incalls[0].CallerIDMode, s.Incalls[0].CallerIDName, s.Incalls[0].GreetingSound = ptr("prepend"), ptr("From outside, ${X}"), ptr("hello-world")
+			s.Incalls[0].CallerIDMode, s.Incalls[0].CallerIDName, s.Incalls[0].GreetingSound = new("prepend"), new("From outside, ${X}"), new("hello-world")
 			s.Incalls = append(s.Incalls, &confdsvc.Incall{ID: 2, TenantUUID: acme, Destination: *to(t, `{"type": "none"}`)})
 		}},
 		"groups": {"extensions.conf queues.conf", func(s *confdsvc.Snapshot) {
 			g := s.Groups[0]
-			g.MaxCalls, g.IgnoreForward, g.MarkAnsweredElsewhere, g.CallerIDMode, g.CallerIDName = ptr(int64(3)), true, true, ptr("overwrite"), ptr("Sales")
+			g.MaxCalls, g.IgnoreForward, g.MarkAnsweredElsewhere, g.CallerIDMode, g.CallerIDName = new(int64(3)), true, true, new("overwrite"), new("Sales")
 			g.Fallbacks.NoAnswer = to(t, `{"type": "user", "user_id": 1}`)
-			g.MusicOnHold = ptr("moh-acme-1")
+			g.MusicOnHold = new("moh-acme-1")
 			g.Members.Extensions = []confdsvc.GroupNumber{{Exten: "102", Context: inside}, {Exten: "999", Context: inside}, {Exten: "102", Context: theirs}}
 			s.Music = []*confdsvc.MOH{{UUID: "m", TenantUUID: acme, Name: "moh-acme-1", Label: "Jazz", Mode: "files"}}
 			linear := *g
@@ -199,7 +121,7 @@ func TestGolden(t *testing.T) {
 					"2": {"blf": true, "destination": {"type": "forward", "forward": "unconditional", "exten": "102"}},
 					"3": {"blf": false, "destination": {"type": "forward", "forward": "unconditional", "exten": null}}}}`),
 			}
-			s.Users[0].FuncKeyTemplateID = ptr(int64(1))
+			s.Users[0].FuncKeyTemplateID = new(int64(1))
 		}},
 		"contexts": {"extensions.conf", func(s *confdsvc.Snapshot) {
 			s.Contexts = append(s.Contexts,

@@ -24,7 +24,7 @@ func withTexts(tb testing.TB, typed string) *confdsvc.Snapshot {
 	quoted := `"` + typed + `"`
 	for _, u := range s.Users {
 		u.Firstname, u.CallerID, u.OutgoingCallerID, u.PreprocessSubroutine, u.Userfield = typed, &quoted, &typed, &typed, &typed
-		u.MobileFallbackEnabled, u.MobilePhoneNumber, u.MusicOnHold = true, ptr("+1"+typed), &typed
+		u.MobileFallbackEnabled, u.MobilePhoneNumber, u.MusicOnHold = true, new("+1"+typed), &typed
 		u.Fallbacks.Busy = &confdsvc.Destination{}
 		*u.Fallbacks.Busy = *to(tb, `{"type": "sound", "filename": `+quote(tb, typed)+`}`)
 		u.Fallbacks.Fail = to(tb, `{"type": "extension", "context": `+quote(tb, typed)+`, "exten": "1"}`)
@@ -34,11 +34,11 @@ func withTexts(tb testing.TB, typed string) *confdsvc.Snapshot {
 		v.Options.V = [][]string{{"emailbody", typed}, {"emailsubject", typed}, {typed, "x"}, {"mailcmd", typed}}
 	}
 	for _, g := range s.Groups {
-		g.Label, g.CallerIDMode, g.CallerIDName, g.MusicOnHold, g.PreprocessSubroutine = typed, ptr("append"), &typed, &typed, &typed
+		g.Label, g.CallerIDMode, g.CallerIDName, g.MusicOnHold, g.PreprocessSubroutine = typed, new("append"), &typed, &typed, &typed
 		g.Members.Extensions = []confdsvc.GroupNumber{{Exten: typed, Context: inside}, {Exten: "1", Context: typed}}
 	}
 	for _, i := range s.Incalls {
-		i.CallerIDMode, i.CallerIDName, i.GreetingSound, i.Description = ptr("prepend"), &typed, &typed, &typed
+		i.CallerIDMode, i.CallerIDName, i.GreetingSound, i.Description = new("prepend"), &typed, &typed, &typed
 	}
 	for _, l := range s.Lines {
 		l.CallerIDName = &typed
@@ -190,7 +190,7 @@ func TestEndpointsNeedAPassword(t *testing.T) {
 // What is disabled, or gone, is left out, and what led there ends.
 func TestDisabledObjectsAreLeftOut(t *testing.T) {
 	s := company(t)
-	s.Users[0].Enabled = ptr(false)
+	s.Users[0].Enabled = new(false)
 	s.Voicemails[0].Enabled = false
 	s.Groups[0].Enabled = false
 	s.Users[1].Fallbacks.Busy = to(t, `{"type": "group", "group_id": 1}`)

@@ -149,11 +149,14 @@ const manyUsers = 10_000
 
 // BenchmarkGenerate reads and writes users with a line, a telephone, a number and a voicemail each.
 func BenchmarkGenerate(b *testing.B) {
-	for name, open := range map[string]func(testing.TB) store.DB{
-		"sqlite": func(tb testing.TB) store.DB { return storetest.SQLite(tb) }, "postgres": func(tb testing.TB) store.DB { return storetest.Postgres(tb) },
-	} {
+	for _, name := range []string{"sqlite", "postgres"} {
 		b.Run(name, func(b *testing.B) {
-			db := open(b)
+			var db store.DB
+			if name == "sqlite" {
+				db = storetest.SQLite(b)
+			} else {
+				db = storetest.Postgres(b)
+			}
 			c := installation(b, db)
 			in := c.Create("/contexts", object{"label": "in", "user_ranges": ranges("100000", "199999")}).Text("name")
 			for from := 0; from < manyUsers; from += 2500 {

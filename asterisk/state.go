@@ -6,8 +6,8 @@ import (
 	"github.com/ringfence/ringfence/confdsvc"
 )
 
-// The state of users, which telephones change by feature codes and clients through the API, is in Asterisk's database. The dialplan
-// reads it there in each call, so that a change needs no reload:
+// StateFamily is the family of the state of users in Asterisk's database, which telephones change by feature codes and clients through the API. The dialplan reads
+// it there in each call, so that a change needs no reload:
 //
 //	/ringfence/{user's UUID}/dnd             1: do not disturb; anything else: off
 //	/ringfence/{user's UUID}/unconditional   the number to which calls are forwarded; empty or missing: off

@@ -133,7 +133,7 @@ func (p *plan) userArguments(u *confdsvc.User) string {
 
 // dialOptions are the options of Dial that a user may use while they telephone, as the one who calls or the one who is called.
 func dialOptions(u *confdsvc.User, calls bool) string {
-	options := ""
+	var options []string
 	for _, o := range []struct {
 		may             bool
 		calling, called string
@@ -142,12 +142,12 @@ func dialOptions(u *confdsvc.User, calls bool) string {
 	} {
 		switch {
 		case o.may && calls:
-			options += o.calling
+			options = append(options, o.calling)
 		case o.may:
-			options += o.called
+			options = append(options, o.called)
 		}
 	}
-	return options
+	return strings.Join(options, "")
 }
 
 // writeSharedLines writes the context by which groups, and other programs, ring all lines of a user, and see whether one is in use.
