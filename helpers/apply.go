@@ -21,7 +21,7 @@ func (e *endpoints) commonOperations() []rest.Operation {
 		Handle: e.applyCommon,
 	}
 	get := apply
-	get.Method, get.ID, get.Handle = http.MethodGet, "commonconf_apply", onlyGet(e.applyCommon)
+	get.Method, get.ID, get.Handle = http.MethodGet, "commonconf_apply", e.byGet(e.applyCommon)
 	get.Description += " The same as POST, for existing tools."
 	return []rest.Operation{apply, get, {
 		Method: http.MethodPost, Path: "/commonconf_generate", Access: "sysconfd.commonconf_generate.create",

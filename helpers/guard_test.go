@@ -59,6 +59,28 @@ func TestPlainPortIsForToolsOnThisMachine(t *testing.T) {
 				}
 			}
 		})
+		// A link in a mail, or the text in the address bar, may show something, and changes nothing.
+		for name, edit := range map[string]resttest.Edit{
+			"browser": h("Sec-Fetch-Site", "none"), "old browser": func(r *http.Request) { r.Header.Set("User-Agent", "Mozilla/5.0 (X11)") },
+			"own page": h("Sec-Fetch-Site", "same-origin"),
+		} {
+			w.unchanged(func() {
+				for _, path := range []string{
+					"/delete_voicemail?name=1001&context=ctx-a", "/commonconf_apply",
+					"/move_voicemail?old_mailbox=1001&old_context=ctx-a&new_mailbox=7&new_context=ctx-a",
+				} {
+					if a := w.plain.Get(path, edit); a.Status != 403 {
+						t.Errorf("%s: %s: %d %s", name, path, a.Status, a.Body)
+					}
+				}
+			})
+			w.plain.Get("/status_check", edit).Want(200)
+		}
+		// The request's ID is ours: it is stored.
+		a := w.plain.Get("/delete_voicemail?name=1001&context=ctx-a", h("X-Request-Id", "a\xff"+strings.Repeat("b", 9000))).Want(200)
+		if id := a.Header.Get("X-Request-Id"); len(id) != 36 {
+			t.Errorf("the request's ID is %.100q", id)
+		}
 		// A form can send its text as one of three types, and none is taken.
 		for _, kind := range []string{"text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"} {
 			w.plain.Do("POST", "/exec_request_handlers", `{"ipbx":["core reload"]}`, func(r *http.Request) { r.Header.Set("Content-Type", kind) }).Want(415)

@@ -16,6 +16,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/google/uuid"
+
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
@@ -104,6 +106,8 @@ func (s *Service) REST() *rest.Service { return s.gated }
 // Plain returns the service on the plain port, where it serves tools on this machine without a token.
 func (s *Service) Plain() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		id := uuid.NewString() // never the client's: it is logged and stored
+		r.Header["X-Request-Id"], w.Header()["X-Request-Id"] = []string{id}, []string{id}
 		err := checkLocal(r)
 		if err == nil && s.settings.Load().PlainOff {
 			err = apierr.New(apierr.NotFound, "The helper endpoints are switched off on this port; use the gateway")
@@ -190,9 +194,13 @@ var done = rest.Reply{Body: rest.Null}
 // doneSchema describes it.
 func doneSchema() *rest.Schema { return &rest.Schema{Nullable: true, Doc: "Always null."} }
 
-// onlyGet refuses HEAD, which may change nothing, where GET changes something.
-func onlyGet(handle rest.Handler) rest.Handler {
+// byGet is a change by GET, for existing tools. It refuses HEAD, which may change nothing, and browsers on the plain port: a link in a mail
+// would be enough.
+func (e *endpoints) byGet(handle rest.Handler) rest.Handler {
 	return func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+		if e.plain && fromBrowser(r.HTTP) {
+			return rest.Reply{}, apierr.New(apierr.Forbidden, "This port is for tools on this machine, and not for browsers")
+		}
 		if r.HTTP.Method == http.MethodHead {
 			e := apierr.New(apierr.MethodNotAllowed, "HEAD changes nothing, and GET would")
 			e.Allow = []string{http.MethodGet}

@@ -47,7 +47,7 @@ type Execution struct {
 	CreatedAt time.Time         `json:"created_at"`
 	EndedAt   *time.Time        `json:"ended_at"`
 	Commands  []ExecutedCommand `json:"commands" doc:"In the order in which they are executed."`
-	Context   []json.RawMessage `json:"context" doc:"What the request said about itself, without its secrets."`
+	Context   []json.RawMessage `json:"context" doc:"What the request said about itself, without its secrets; always empty in a list."`
 }
 
 // ExecutedCommand is one command of a request.
@@ -264,14 +264,16 @@ func (q *queue) find(id string) (Execution, bool) {
 	return Execution{}, false
 }
 
-// all returns the requests that are kept, the latest first.
+// all returns the requests that are kept, the latest first, without what they said about themselves.
 func (q *queue) all() []Execution {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	out := []Execution{}
 	for _, of := range [][]*request{q.unfinished, q.finished} {
 		for _, r := range slices.Backward(of) {
-			out = append(out, r.shown())
+			e := r.shown()
+			e.Context = []json.RawMessage{}
+			out = append(out, e)
 		}
 	}
 	return out

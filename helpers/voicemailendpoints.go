@@ -38,7 +38,7 @@ func (e *endpoints) voicemailOperations() []rest.Operation {
 		Handle: e.moveVoicemail,
 	}
 	return []rest.Operation{
-		remove, byGet(remove, "delete_voicemail"), move, byGet(move, "move_voicemail"),
+		remove, e.get(remove, "delete_voicemail"), move, e.get(move, "move_voicemail"),
 		{
 			Method: http.MethodDelete, Path: "/voicemails_context", Access: "sysconfd.voicemails_context.delete",
 			ID: "delete_voicemails_context", Tag: "voicemails", Summary: "Delete the messages and greetings of all voicemails of a context",
@@ -49,9 +49,9 @@ func (e *endpoints) voicemailOperations() []rest.Operation {
 	}
 }
 
-// byGet is the operation by GET.
-func byGet(op rest.Operation, id string) rest.Operation {
-	op.Method, op.ID, op.Handle = http.MethodGet, id, onlyGet(op.Handle)
+// get is the operation by GET.
+func (e *endpoints) get(op rest.Operation, id string) rest.Operation {
+	op.Method, op.ID, op.Handle = http.MethodGet, id, e.byGet(op.Handle)
 	op.Description = "For existing tools; it needs the same access as the other method."
 	return op
 }
@@ -67,7 +67,7 @@ func (s *Service) withSpool(do func(spool) error) error {
 }
 
 func (e *endpoints) deleteVoicemail(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-	m, err := e.mailboxOf(ctx, r)
+	m, err := mailboxOf(r)
 	if err != nil {
 		return rest.Reply{}, err
 	}
@@ -88,7 +88,7 @@ func (e *endpoints) deleteVoicemail(ctx context.Context, r *rest.Request) (rest.
 }
 
 // mailboxOf reads which voicemail a request is about. The context is empty if it names none.
-func (e *endpoints) mailboxOf(_ context.Context, r *rest.Request) (mailbox, error) {
+func mailboxOf(r *rest.Request) (mailbox, error) {
 	name, named := r.Query("name")
 	number, numbered := r.Query("mailbox")
 	switch {
