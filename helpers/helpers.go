@@ -86,10 +86,9 @@ func (s *Service) Use(settings Settings) {
 	if old := s.settings.Swap(&settings); *old == settings {
 		return
 	}
-	s.recovery.Go(func() {
-		emptyTrash(settings.Voicemail)
-		emptyTrash(settings.MOH)
-	})
+	for _, path := range []string{settings.Voicemail, settings.MOH} {
+		s.recovery.Go(leftIn(path))
+	}
 	slog.Info("the helper endpoints use these folders", "voicemail", settings.Voicemail, "moh", settings.MOH, "autoprov", settings.Autoprov,
 		"plain_port", !settings.PlainOff)
 }

@@ -49,34 +49,49 @@ func (t trash) remove(entry string) {
 	}
 }
 
-// emptyTrash removes what a crash has left in the trash of a tree, and in its voicemails. A tree that does not exist has none.
-func emptyTrash(path string) {
+// leftIn looks for what a crash has left in the trash of a tree, and returns a function that removes it, there and in its voicemails. What requests
+// move into the trash from now on is theirs to remove.
+func leftIn(path string) (remove func()) {
+	names, err := inTrash(path, func(_ folder, bin trash) ([]string, error) { return bin.names() })
+	if err != nil {
+		slog.Warn("the trash folder cannot be emptied", "folder", path+"/"+trashName, "error", err)
+	}
+	if len(names) == 0 {
+		return func() {}
+	}
+	return func() {
+		_, err := inTrash(path, func(tree folder, bin trash) ([]string, error) {
+			for _, name := range names {
+				if strings.HasPrefix(name, journalPrefix) {
+					bin.recover(tree, name)
+				} else {
+					bin.remove(name)
+				}
+			}
+			return nil, nil
+		})
+		if err != nil {
+			slog.Warn("the trash folder cannot be emptied", "folder", path+"/"+trashName, "error", err)
+		}
+	}
+}
+
+// inTrash calls do with an open tree and its trash. A tree that does not exist has none.
+func inTrash(path string, do func(tree folder, bin trash) ([]string, error)) ([]string, error) {
 	tree, err := openFolder(path)
 	if err != nil {
-		return
+		return nil, nil //nolint:nilerr // requests will say why
 	}
 	defer tree.close()
 	f, err := tree.enter(trashName)
 	if errors.Is(err, fs.ErrNotExist) {
-		return
-	}
-	var names []string
-	if err == nil {
-		defer f.close()
-		names, err = f.names()
+		return nil, nil
 	}
 	if err != nil {
-		slog.Warn("the trash folder cannot be emptied", "folder", path+"/"+trashName, "error", err)
-		return
+		return nil, err
 	}
-	bin := trash{f}
-	for _, name := range names {
-		if strings.HasPrefix(name, journalPrefix) {
-			bin.recover(tree, name)
-		} else {
-			bin.remove(name)
-		}
-	}
+	defer f.close()
+	return do(tree, trash{f})
 }
 
 // owner returns the user and the group that have a file.

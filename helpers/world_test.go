@@ -72,6 +72,7 @@ func newWorld(t *testing.T, db store.DB, o helpers.Options) *world {
 	t.Cleanup(service.Close)
 	w.service = service
 	w.use(false)
+	service.Recovered()
 	guard, err := gate.New(gate.Config{Routers: gate.Services([]*rest.Service{service.REST()}), Tokens: w.tokens})
 	if err != nil {
 		t.Fatal(err)
