@@ -1,5 +1,5 @@
 // Package caddymodule is the only package that knows Caddy. It has the app, the gate, one thin handler for each service, and the
-// guest modules. Three plugins that would stand alone have a folder each, whose package comment says which behaviour of Caddy
+// guest modules. Four plugins that would stand alone have a folder each, whose package comment says which behaviour of Caddy
 // they mend.
 //
 //	app.go          the ringfence app: what an operator configures
@@ -16,4 +16,5 @@
 //	listener/       a network on which a reload loses no connection
 //	logs/           no token in any log
 //	certificate/    the self-signed certificate, and the command that shows it
+//	transport/      a shorter way from reverse_proxy to a daemon nearby
 package caddymodule

@@ -17,6 +17,9 @@ type site struct {
 	paths []string
 }
 
+// gatedDirect is the gate in front of our own transport.
+const gatedDirect = "gate, transport ringfence"
+
 const prefix = "/api/bench/1.0"
 
 // answer is a route that needs no upstream.
@@ -25,11 +28,14 @@ const answer = `respond "fine" 200`
 func gatedSites(upstreamAddress, authAddress string) []site {
 	gate := "ringfence_gate bench {\n\t\tprefix " + prefix + "\n\t}\n\t"
 	proxy := "reverse_proxy " + upstreamAddress
+	direct := proxy + " {\n\t\ttransport ringfence\n\t}"
 	forward := "forward_auth " + authAddress + " {\n\t\turi /check\n\t\tcopy_headers X-Ringfence-User X-Ringfence-Tenant X-Ringfence-Session X-Ringfence-Purpose\n\t}\n\t"
 	paths := benchPaths(prefix)
 	return []site{
 		{"gate, reverse_proxy", gate + proxy, paths},
 		{"reverse_proxy", proxy, paths},
+		{gatedDirect, gate + direct, paths},
+		{"transport ringfence", direct, paths},
 		{"gate, respond", gate + answer, paths},
 		{"respond", answer, paths},
 		{"forward_auth, reverse_proxy", forward + proxy, paths},

@@ -166,18 +166,22 @@ func (b *bench) gateRows() ([]row, error) {
 	}
 	const gated = "gate, reverse_proxy"
 	rows := []row{
-		ratioRow("gate + reverse_proxy / reverse_proxy, same process", found, gated, "reverse_proxy", 1.05),
-		ratioRow("release build, gated / stock Caddy, ungated reverse_proxy", found, gated, "stock: reverse_proxy", 0.85),
+		ratioRow("gate + reverse_proxy / reverse_proxy, same process", found, gated, "reverse_proxy", 1.08),
+		ratioRow("release build, gated / stock Caddy, ungated reverse_proxy", found, gated, "stock: reverse_proxy", 0),
+		ratioRow("release build, gated, transport ringfence / stock Caddy, ungated reverse_proxy", found, gatedDirect, "stock: reverse_proxy", 0.72),
+		ratioRow("transport ringfence / transport http, both ungated", found, "transport ringfence", "reverse_proxy", 0),
+		ratioRow("gate + transport ringfence / transport ringfence, same process", found, gatedDirect, "transport ringfence", 0),
 		ratioRow("release build / stock Caddy, both ungated (the levers alone)", found, "reverse_proxy", "stock: reverse_proxy", 0),
 		ratioRow("gate + respond / respond", found, "gate, respond", "respond", 1.00),
 		ratioRow("gate + a service of ours (status_check) / respond", found, "gate, a service of ours", "respond", 0),
 		ratioRow("release build, gate + respond / stock Caddy, ungated respond", found, "gate, respond", "stock: respond", 0),
 		ratioRow("release build, gate + a service of ours / stock Caddy, ungated respond", found, "gate, a service of ours", "stock: respond", 0),
 		ratioRow("gate / Caddy forward_auth, its server counted", found, gated, "forward_auth, reverse_proxy", 0.40),
-		ratioRow("gate / nginx auth_request, its server counted", found, gated, nginxVariant, 1.0),
+		ratioRow("gate / nginx auth_request, its server counted", found, gated, nginxVariant, 0),
+		ratioRow("gate + transport ringfence / nginx auth_request, its server counted", found, gatedDirect, nginxVariant, 0.95),
 	}
 	if s.noNginx != "" {
-		rows[len(rows)-1].measured = s.noNginx
+		rows[len(rows)-2].measured, rows[len(rows)-1].measured = s.noNginx, s.noNginx
 	}
 	rows = append(rows,
 		found.added("what the gate adds to respond", "gate, respond", "respond"),
