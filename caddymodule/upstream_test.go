@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
 )
@@ -195,6 +196,27 @@ func TestWhatADaemonIsGiven(t *testing.T) {
 	}
 }
 
+// A daemon may listen on a unix socket.
+func TestUnixSocket(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "daemon.sock")
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &httptest.Server{Listener: l, Config: &http.Server{Handler: http.HandlerFunc(describer), ReadHeaderTimeout: time.Minute}}
+	server.Start()
+	t.Cleanup(server.Close)
+	g := newGateway(t)
+	g.routes = echoGate + "reverse_proxy unix/" + socket + " {\ntransport ringfence\n}"
+	g.load(t)
+	_, _, token := g.Account(t, g.admin(t), "client", "echo.#")
+	for range 3 {
+		if a := g.Do(t, "GET", echoPrefix+"/x", token, ""); a.Status != 200 || !strings.HasPrefix(a.Body, "GET "+echoPrefix+"/x ") {
+			t.Errorf("status %d: %s", a.Status, a.Body)
+		}
+	}
+}
+
 // An unreachable daemon is a 502 of the proxy, which does not reveal its address.
 func TestDaemonUnreachable(t *testing.T) {
 	g := newGateway(t)
@@ -230,7 +252,7 @@ func echoing(t *testing.T) string {
 		}
 	}))
 	t.Cleanup(server.Close)
-	return "reverse_proxy " + server.Listener.Addr().String() + " {\nstream_close_delay 1m\n}"
+	return "reverse_proxy " + server.Listener.Addr().String() + " {\nstream_close_delay 1m\ntransport ringfence\n}"
 }
 
 // upgrade sends the beginning of a WebSocket, with more header lines, and returns the connection, and the response's status and

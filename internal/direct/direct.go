@@ -152,7 +152,7 @@ func (c *conn) exchange(r *http.Request, body []byte) (*http.Response, error) {
 	}
 	var response *http.Response
 	err := c.within(c.transport.HeaderTimeout, func() (err error) {
-		response, err = c.receive(r)
+		response, err = c.receive(r) //nolint:bodyclose // the caller closes it
 		return err
 	})
 	if err != nil {

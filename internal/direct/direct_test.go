@@ -394,7 +394,7 @@ func TestCancellation(t *testing.T) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}
-		if _, err := rt.RoundTrip(request(t, "GET", "http://127.0.0.1:1", "").WithContext(ctx)); !errors.Is(err, context.Canceled) {
+		if _, err := rt.RoundTrip(request(t, "GET", "http://127.0.0.1:1", "").WithContext(ctx)); !errors.Is(err, context.Canceled) { //nolint:bodyclose // there is none
 			t.Error(err)
 		}
 	})
@@ -429,7 +429,7 @@ func TestLimits(t *testing.T) {
 		rt := newDirect()
 		rt.HeaderTimeout = 20 * time.Millisecond
 		var heard atomic.Int64
-		d := serve(t, func(d *daemon, n int64, c net.Conn, in *bufio.Reader) {
+		d := serve(t, func(d *daemon, _ int64, c net.Conn, in *bufio.Reader) {
 			for {
 				r, ok := d.hears(in)
 				if !ok {
@@ -447,7 +447,7 @@ func TestLimits(t *testing.T) {
 				break
 			}
 		}
-		_, err := rt.RoundTrip(request(t, "GET", d.url+"/slow", ""))
+		_, err := rt.RoundTrip(request(t, "GET", d.url+"/slow", "")) //nolint:bodyclose // there is none
 		if timeout, ok := errors.AsType[net.Error](err); !ok || !timeout.Timeout() {
 			t.Errorf("it is %v", err)
 		}
