@@ -40,9 +40,6 @@ func withTexts(tb testing.TB, typed string) *confdsvc.Snapshot {
 	for _, i := range s.Incalls {
 		i.CallerIDMode, i.CallerIDName, i.GreetingSound, i.Description = new("prepend"), &typed, &typed, &typed
 	}
-	for _, l := range s.Lines {
-		l.CallerIDName = &typed
-	}
 	for _, e := range s.Endpoints {
 		e.Label = &typed
 		e.Endpoint.V = append(e.Endpoint.V, []string{"callerid", typed}, []string{"set_var", "OWN=" + typed}, []string{"set_var", typed + "=1"},

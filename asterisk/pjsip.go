@@ -32,7 +32,7 @@ func isTransport(t *confdsvc.SIPTransport) bool {
 	bind, _ := t.Options.Last("bind")
 	protocol, _ := t.Options.Last("protocol")
 	certificate, _ := t.Options.Last("cert_file")
-	return conf.IsSectionName(t.Name) && transportForms["bind"].MatchString(bind) && (protocol != "tls" || certificate != "")
+	return conf.IsSectionName(t.Name) && transportForms.allow("bind", bind) && (protocol != "tls" || certificate != "")
 }
 
 func writeTransports(p *plan, w *conf.Writer) {
@@ -50,10 +50,10 @@ func writeTransports(p *plan, w *conf.Writer) {
 
 // writeOptions writes the options that have a form, in their order. One with another value would make Asterisk refuse the whole
 // section, and is left out; so is one without a form.
-func writeOptions(w *conf.Writer, options confdsvc.SIPOptions, forms map[string]*regexp.Regexp) {
+func writeOptions(w *conf.Writer, options confdsvc.SIPOptions, forms optionForms) {
 	for _, pair := range options.V {
 		value := strings.TrimSpace(conf.Plain(pair[1]))
-		if form := forms[pair[0]]; form != nil && form.MatchString(value) {
+		if forms.allow(pair[0], value) {
 			w.Set(pair[0], value)
 		}
 	}
@@ -96,7 +96,7 @@ func writeSIPLine(p *plan, w *conf.Writer, l *confdsvc.Line, e *confdsvc.Endpoin
 			w.Set(name, value)
 		}
 	}
-	w.Set("callerid", p.callerID(l, e, u))
+	w.Set("callerid", p.callerID(e, u))
 	writePickupGroups(w, l.TenantUUID, e.Endpoint)
 	writeOptions(w, e.Endpoint, endpointForms)
 	if music, _ := e.Endpoint.Last("moh_suggest"); p.musicOf(l.TenantUUID, &music) != "" {
@@ -137,30 +137,19 @@ func (p *plan) dialsIn(l *confdsvc.Line, e *confdsvc.EndpointSIP) string {
 // callerIDForm takes a caller ID apart, however it was typed.
 var callerIDForm = regexp.MustCompile(`^\s*"?(.*?)"?\s*(?:<([^<>]*)>)?\s*$`)
 
-// callerID returns a line's caller ID: what its endpoint says, else the line, else the user.
-func (p *plan) callerID(l *confdsvc.Line, e *confdsvc.EndpointSIP, u *confdsvc.User) string {
+// callerID returns a line's caller ID: what its endpoint says, else that of the user. Without a number of its own it has the user's.
+func (p *plan) callerID(e *confdsvc.EndpointSIP, u *confdsvc.User) string {
 	typed, own := e.Endpoint.Last("callerid")
+	if !own && u != nil {
+		typed = text(u.CallerID)
+	}
 	name, number := "", ""
-	if own || u != nil {
-		if !own {
-			typed = text(u.CallerID)
-		}
-		if m := callerIDForm.FindStringSubmatch(conf.Plain(typed)); m != nil {
-			name, number = m[1], m[2]
-		}
+	if m := callerIDForm.FindStringSubmatch(conf.Plain(typed)); m != nil {
+		name, number = m[1], conf.Digits(m[2])
 	}
-	if l.CallerIDName != nil && !own {
-		name = *l.CallerIDName
-	}
-	if l.CallerIDNum != nil && !own {
-		number = *l.CallerIDNum
-	}
-	if conf.Digits(number) == "" {
-		number = ""
-		if u != nil {
-			if x := p.number(u); x != nil {
-				number = x.Exten
-			}
+	if number == "" && u != nil {
+		if x := p.number(u); x != nil {
+			number = x.Exten
 		}
 	}
 	return conf.CallerID(name, number)

@@ -67,9 +67,12 @@ var (
 	groupForm = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,40}$`)
 )
 
-// forms returns the forms of options: each form, and the names that have it.
-func forms(of map[string]string) map[string]*regexp.Regexp {
-	out := map[string]*regexp.Regexp{}
+// optionForms are the forms of options, by the options' names.
+type optionForms map[string]*regexp.Regexp
+
+// forms makes the forms of options: each form, and the names that have it.
+func forms(of map[string]string) optionForms {
+	out := optionForms{}
 	for form, names := range of {
 		compiled := regexp.MustCompile(`^(?:` + form + `)$`)
 		for name := range strings.FieldsSeq(names) {
@@ -77,4 +80,10 @@ func forms(of map[string]string) map[string]*regexp.Regexp {
 		}
 	}
 	return out
+}
+
+// allow reports whether there is such an option, and the value has its form.
+func (f optionForms) allow(name, value string) bool {
+	form := f[name]
+	return form != nil && form.MatchString(value)
 }

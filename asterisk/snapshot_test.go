@@ -4,12 +4,9 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
-	"net/http"
-	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -142,62 +139,4 @@ func TestWhatTheAPIStoresIsWritten(t *testing.T) {
 			t.Error("the same data gives other bytes")
 		}
 	})
-}
-
-// manyUsers is how many users BenchmarkGenerate writes.
-const manyUsers = 10_000
-
-// BenchmarkGenerate reads and writes users with a line, a telephone, a number and a voicemail each.
-func BenchmarkGenerate(b *testing.B) {
-	for _, name := range []string{"sqlite", "postgres"} {
-		b.Run(name, func(b *testing.B) {
-			var db store.DB
-			if name == "sqlite" {
-				db = storetest.SQLite(b)
-			} else {
-				db = storetest.Postgres(b)
-			}
-			c := installation(b, db)
-			in := c.Create("/contexts", object{"label": "in", "user_ranges": ranges("100000", "199999")}).Text("name")
-			for from := 0; from < manyUsers; from += 2500 {
-				var file strings.Builder
-				file.WriteString("firstname,lastname,email,line_protocol,context,exten,voicemail_name,voicemail_number,voicemail_context\n")
-				for n := range 2500 {
-					fmt.Fprintf(&file, "First%[1]d,Last,user%[1]d@example.org,sip,%[2]s,%[3]d,Box %[1]d,%[3]d,%[2]s\n", from+n, in, 100000+from+n)
-				}
-				c.Do("POST", "/users/import", file.String(), func(r *http.Request) { r.Header.Set("Content-Type", "text/csv") }).Want(201)
-			}
-			snapshots := confdsvc.NewSnapshots(db)
-			var peak atomic.Uint64
-			stop := make(chan struct{})
-			defer close(stop)
-			go watchHeap(&peak, stop)
-			runtime.GC()
-			for b.Loop() {
-				s, err := snapshots.Read(b.Context())
-				if err != nil {
-					b.Fatal(err)
-				}
-				files, err := asterisk.Generate(s, asterisk.Options{})
-				if err != nil || len(files["pjsip.conf"]) < manyUsers*500 {
-					b.Fatal(len(files["pjsip.conf"]), err)
-				}
-			}
-			b.ReportMetric(b.Elapsed().Seconds()/float64(b.N), "s/generate")
-			b.ReportMetric(float64(peak.Load())/(1<<20), "MiB-heap")
-		})
-	}
-}
-
-func watchHeap(peak *atomic.Uint64, stop <-chan struct{}) {
-	for {
-		select {
-		case <-stop:
-			return
-		case <-time.After(5 * time.Millisecond):
-			var m runtime.MemStats
-			runtime.ReadMemStats(&m)
-			peak.Store(max(peak.Load(), m.HeapInuse))
-		}
-	}
 }

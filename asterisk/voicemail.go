@@ -100,7 +100,7 @@ func writeVoicemailGeneral(p *plan, w *conf.Writer) {
 	w.Section("general")
 	for _, name := range slices.Sorted(maps.Keys(options)) {
 		value := mailText(options[name])
-		if form := cmp.Or(generalForms[name], mailForms[name]); form != nil && form.MatchString(value) && name != "language" {
+		if name != "language" && (generalForms.allow(name, value) || mailForms.allow(name, value)) {
 			w.Set(name, value)
 		}
 	}
@@ -162,7 +162,7 @@ func mailboxLine(v *confdsvc.Voicemail, zones map[string]bool) string {
 	if zones[text(v.Timezone)] {
 		set("tz", *v.Timezone)
 	}
-	if v.Language != nil && mailForms["language"].MatchString(*v.Language) {
+	if v.Language != nil && mailForms.allow("language", *v.Language) {
 		set("language", *v.Language)
 	}
 	if v.AttachAudio != nil {
@@ -177,7 +177,7 @@ func mailboxLine(v *confdsvc.Voicemail, zones map[string]bool) string {
 	own := map[string]bool{"attach": true, "delete": true, "maxmsg": true, "language": true}
 	for _, pair := range v.Options.V {
 		value := conf.Field(mailText(pair[1]))
-		if form := mailForms[pair[0]]; form != nil && form.MatchString(value) && !own[pair[0]] {
+		if mailForms.allow(pair[0], value) && !own[pair[0]] {
 			set(pair[0], value)
 		}
 	}

@@ -131,24 +131,47 @@ func (w destinationOwner[T]) blank(o *T) {
 	}
 }
 
-// load fills in the destinations of some owners.
+// selectDestinations is the query of an owner's column's destinations, without a condition.
+const selectDestinations = "SELECT CAST(%[1]s AS text) AS owner, slot, type, sub, keys, CAST(moh_uuid AS text) AS moh FROM confd_destination WHERE %[1]s "
+
+// load fills in the destinations of some owners, and shows their targets.
 func (w destinationOwner[T]) load(ctx context.Context, c store.Conn, owners []*T) error {
-	byKey, keys := make(map[string]*T, len(owners)), make([]any, len(owners))
+	keys := make([]any, len(owners))
 	for i, o := range owners {
 		keys[i] = w.key(o)
-		byKey[fmt.Sprint(keys[i])] = o
-		w.blank(o)
 	}
-	rows, err := store.Select[destinationRow](ctx, c, "SELECT CAST("+w.column+" AS text) AS owner, slot, type, sub, keys, CAST(moh_uuid AS text) AS moh FROM confd_destination WHERE "+
-		w.column+" IN ("+crud.Placeholders(1, len(keys))+")", keys...)
+	rows, err := store.Select[destinationRow](ctx, c, fmt.Sprintf(selectDestinations, w.column)+"IN ("+crud.Placeholders(1, len(keys))+")", keys...)
 	if err != nil {
 		return err
 	}
-	var found []*Destination
+	found, err := w.assign(owners, rows)
+	if err != nil {
+		return err
+	}
+	return showTargets(ctx, c, found)
+}
+
+// loadAll fills in the destinations of all owners with one statement, and does not show their targets.
+func (w destinationOwner[T]) loadAll(ctx context.Context, c store.Conn, owners []*T) error {
+	rows, err := store.Select[destinationRow](ctx, c, fmt.Sprintf(selectDestinations, w.column)+"IS NOT NULL")
+	if err != nil {
+		return err
+	}
+	_, err = w.assign(owners, rows)
+	return err
+}
+
+// assign puts destinations into the slots of their owners, and returns them.
+func (w destinationOwner[T]) assign(owners []*T, rows []destinationRow) (found []*Destination, err error) {
+	byKey := make(map[string]*T, len(owners))
+	for _, o := range owners {
+		byKey[fmt.Sprint(w.key(o))] = o
+		w.blank(o)
+	}
 	for _, row := range rows {
 		d := &Destination{}
 		if err := d.readAs(destinationKinds, row.Type, row.Sub, row.Keys); err != nil {
-			return err
+			return nil, err
 		}
 		if to, ok := d.keys.(*toUser); ok {
 			to.MOHUUID = row.MOH
@@ -158,7 +181,7 @@ func (w destinationOwner[T]) load(ctx context.Context, c store.Conn, owners []*T
 			found = append(found, slot.get())
 		}
 	}
-	return showTargets(ctx, c, found)
+	return found, nil
 }
 
 // save writes the destinations of an owner that differ from its old ones. old is nil for a new owner.

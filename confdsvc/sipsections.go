@@ -93,10 +93,7 @@ func sipResource[T any](kind sipKind, table, isTemplate string) crud.Resource[T]
 		},
 		Load: func(_ context.Context, _ store.Conn, objects []*T) error {
 			for _, o := range objects {
-				s := sectionsOf(o)
-				if s.Transport = nil; s.TransportUUID != nil {
-					s.Transport = &SIPTransportRef{UUID: *s.TransportUUID, Name: s.TransportName}
-				}
+				sectionsOf(o).showTransport()
 			}
 			return nil
 		},
@@ -111,6 +108,13 @@ func sipResource[T any](kind sipKind, table, isTemplate string) crud.Resource[T]
 			},
 			Blank: func(o *T) { sectionsOf(o).Templates = []SIPTemplateRef{} },
 		}},
+	}
+}
+
+// showTransport makes the transport that the row names one that clients read.
+func (s *SIPSections) showTransport() {
+	if s.Transport = nil; s.TransportUUID != nil {
+		s.Transport = &SIPTransportRef{UUID: *s.TransportUUID, Name: s.TransportName}
 	}
 }
 

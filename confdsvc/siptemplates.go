@@ -73,19 +73,26 @@ func (kind sipKind) saveParents(ctx context.Context, c store.Conn, s *SIPSection
 }
 
 func (kind sipKind) loadParents(ctx context.Context, c store.Conn, objects []*SIPSections) error {
-	by := make(map[string]*SIPSections, len(objects))
 	args := make([]any, len(objects))
 	for i, s := range objects {
+		args[i] = s.UUID
+	}
+	return kind.parentsWhere(ctx, c, objects, "p."+kind.child+" IN ("+crud.Placeholders(1, len(args))+")", args...)
+}
+
+// parentsWhere fills in the templates that objects use, for the objects that a condition finds.
+func (kind sipKind) parentsWhere(ctx context.Context, c store.Conn, objects []*SIPSections, condition string, args ...any) error {
+	by := make(map[string]*SIPSections, len(objects))
+	for _, s := range objects {
 		s.Templates = []SIPTemplateRef{}
-		by[s.UUID], args[i] = s, s.UUID
+		by[s.UUID] = s
 	}
 	rows, err := store.Select[struct {
 		Child string  `db:"child"`
 		UUID  string  `db:"uuid"`
 		Label *string `db:"label"`
 	}](ctx, c, "SELECT CAST(p."+kind.child+" AS text) AS child, CAST(t.uuid AS text) AS uuid, t.label FROM "+kind.parents+
-		" p JOIN confd_endpoint_sip_template t ON t.uuid = p.template_uuid WHERE p."+kind.child+" IN ("+crud.Placeholders(1, len(args))+
-		") ORDER BY p.position", args...)
+		" p JOIN confd_endpoint_sip_template t ON t.uuid = p.template_uuid WHERE "+condition+" ORDER BY p.position", args...)
 	for _, row := range rows {
 		s := by[row.Child]
 		s.Templates = append(s.Templates, SIPTemplateRef{UUID: row.UUID, Label: row.Label})

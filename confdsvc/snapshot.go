@@ -86,27 +86,29 @@ func (s *Snapshot) readTenants(ctx context.Context, c store.Conn, _ *crud.Engine
 	return err
 }
 
-// all reads the objects of a collection.
-func all[T any](ctx context.Context, c store.Conn, e *crud.Engine, into *[]*T) (err error) {
-	*into, err = crud.Of[T](e).Select(ctx, c, "1 = 1")
+// all reads the objects of a collection, and what load keeps outside their rows, if that is set.
+func all[T any](ctx context.Context, c store.Conn, e *crud.Engine, into *[]*T, load func(context.Context, store.Conn, []*T) error) (err error) {
+	if *into, err = crud.Of[T](e).Rows(ctx, c, "1 = 1"); err == nil && load != nil {
+		err = load(ctx, c, *into)
+	}
 	return err
 }
 
 func (s *Snapshot) readObjects(ctx context.Context, c store.Conn, e *crud.Engine) error {
 	for _, read := range []func() error{
-		func() error { return all(ctx, c, e, &s.Contexts) },
-		func() error { return all(ctx, c, e, &s.Users) },
-		func() error { return all(ctx, c, e, &s.Lines) },
-		func() error { return all(ctx, c, e, &s.Extensions) },
-		func() error { return all(ctx, c, e, &s.Features) },
-		func() error { return all(ctx, c, e, &s.Voicemails) },
-		func() error { return all(ctx, c, e, &s.Groups) },
-		func() error { return all(ctx, c, e, &s.Incalls) },
-		func() error { return all(ctx, c, e, &s.Music) },
-		func() error { return all(ctx, c, e, &s.Keys) },
-		func() error { return all(ctx, c, e, &s.Numbers) },
-		func() error { return all(ctx, c, e, &s.Customs) },
-		func() error { return all(ctx, c, e, &s.Transports) },
+		func() error { return all(ctx, c, e, &s.Contexts, nil) },
+		func() error { return all(ctx, c, e, &s.Users, userDestinations.loadAll) },
+		func() error { return s.readLines(ctx, c) },
+		func() error { return all(ctx, c, e, &s.Extensions, nil) },
+		func() error { return all(ctx, c, e, &s.Features, nil) },
+		func() error { return all(ctx, c, e, &s.Voicemails, nil) },
+		func() error { return s.readGroups(ctx, c, e) },
+		func() error { return all(ctx, c, e, &s.Incalls, incallDestination.loadAll) },
+		func() error { return all(ctx, c, e, &s.Music, nil) },
+		func() error { return s.readKeys(ctx, c, e) },
+		func() error { return all(ctx, c, e, &s.Numbers, nil) },
+		func() error { return all(ctx, c, e, &s.Customs, nil) },
+		func() error { return all(ctx, c, e, &s.Transports, nil) },
 	} {
 		if err := read(); err != nil {
 			return err
@@ -115,12 +117,28 @@ func (s *Snapshot) readObjects(ctx context.Context, c store.Conn, e *crud.Engine
 	return nil
 }
 
+// readLines reads the lines without what they show of their endpoints.
+func (s *Snapshot) readLines(ctx context.Context, c store.Conn) (err error) {
+	s.Lines, err = store.Select[*Line](ctx, c, `SELECT id, tenant_uuid, context, position FROM confd_line ORDER BY id`)
+	return err
+}
+
+func (s *Snapshot) readGroups(ctx context.Context, c store.Conn, e *crud.Engine) (err error) {
+	s.Groups, err = crud.Of[Group](e).Select(ctx, c, "1 = 1")
+	return err
+}
+
+func (s *Snapshot) readKeys(ctx context.Context, c store.Conn, e *crud.Engine) (err error) {
+	s.Keys, err = crud.Of[FuncKeyTemplate](e).Select(ctx, c, "1 = 1")
+	return err
+}
+
 func (s *Snapshot) readEndpoints(ctx context.Context, c store.Conn, e *crud.Engine) error {
-	if err := all(ctx, c, e, &s.Endpoints); err != nil {
+	if err := all(ctx, c, e, &s.Endpoints, allParents[EndpointSIP](endpointKind)); err != nil {
 		return err
 	}
 	var templates []*EndpointSIPTemplate
-	if err := all(ctx, c, e, &templates); err != nil {
+	if err := all(ctx, c, e, &templates, allParents[EndpointSIPTemplate](templateKind)); err != nil {
 		return err
 	}
 	m := mergerOfTemplates(templates)
@@ -128,6 +146,18 @@ func (s *Snapshot) readEndpoints(ctx context.Context, c store.Conn, e *crud.Engi
 		endpoint.SIPSections = *m.merge(&endpoint.SIPSections)
 	}
 	return nil
+}
+
+// allParents returns a function that fills in the templates, and the transports, of all objects of a kind.
+func allParents[T any](kind sipKind) func(context.Context, store.Conn, []*T) error {
+	return func(ctx context.Context, c store.Conn, objects []*T) error {
+		sections := make([]*SIPSections, len(objects))
+		for i, o := range objects {
+			sections[i] = sectionsOf(o)
+			sections[i].showTransport()
+		}
+		return kind.parentsWhere(ctx, c, sections, "1 = 1")
+	}
 }
 
 func (s *Snapshot) readSettings(ctx context.Context, c store.Conn, e *crud.Engine) error {

@@ -119,11 +119,16 @@ func (k *Collection[T]) NamedIn(ctx context.Context, c store.Conn, r *rest.Reque
 // Select returns the objects whose rows match the condition, of any tenant, ordered by their key, with their own data and
 // without what links show.
 func (k *Collection[T]) Select(ctx context.Context, c store.Conn, condition string, args ...any) ([]*T, error) {
-	objects, err := store.Select[*T](ctx, c, "SELECT "+k.selected()+" FROM "+k.Table+" WHERE "+condition+" ORDER BY "+k.Keys[0], args...)
+	objects, err := k.Rows(ctx, c, condition, args...)
 	if err != nil {
 		return nil, err
 	}
 	return objects, k.own(ctx, c, objects)
+}
+
+// Rows returns the objects as Select does, with what their rows have alone.
+func (k *Collection[T]) Rows(ctx context.Context, c store.Conn, condition string, args ...any) ([]*T, error) {
+	return store.Select[*T](ctx, c, "SELECT "+k.selected()+" FROM "+k.Table+" WHERE "+condition+" ORDER BY "+k.Keys[0], args...)
 }
 
 // After returns a tenant's next objects whose first key is greater than a value, ordered by it, as a client of the tenant reads

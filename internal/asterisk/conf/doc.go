@@ -4,7 +4,7 @@
 // rules, and one function that knows them:
 //
 //	section name     Writer.Section    letters, digits and -_.@: alone; anything else is refused
-//	name of a value  Writer.Set        letters, digits and -_/.* and so on, see nameForm; anything else is refused
+//	name of a value  Writer.Set        letters, digits and -_/.* and so on, see IsName; anything else is refused
 //	value            Writer.Set        a semicolon is escaped; control characters are refused
 //	caller ID        CallerID          quotes and backslashes of the name are escaped
 //	dialplan         Argument          decoded by Asterisk at call time, into a variable: it is never read as dialplan

@@ -3,7 +3,6 @@ package conf
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 )
@@ -11,10 +10,8 @@ import (
 // lineSize is the longest line that Asterisk reads, in bytes.
 const lineSize = 8190
 
-var (
-	sectionForm = regexp.MustCompile(`^[A-Za-z0-9_.@:-]{1,79}$`)
-	nameForm    = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./*@:-]{0,127}$`)
-)
+// sectionSize and nameSize are the longest names of a section and of a value.
+const sectionSize, nameSize = 79, 128
 
 // A Writer writes one configuration file. After the first error it writes nothing more, and Bytes returns the error.
 type Writer struct {
@@ -57,10 +54,29 @@ func (w *Writer) Section(name string, templates ...string) {
 }
 
 // IsSectionName reports whether a section can have this name.
-func IsSectionName(name string) bool { return sectionForm.MatchString(name) }
+func IsSectionName(name string) bool { return isName(name, sectionSize, "_.@:-") }
 
 // IsName reports whether a value can have this name.
-func IsName(name string) bool { return nameForm.MatchString(name) }
+func IsName(name string) bool {
+	return isName(name, nameSize, "_./*@:-") && (isLetterOrDigit(name[0]) || name[0] == '_')
+}
+
+// isName reports whether a text is of letters, digits and some other characters, and neither empty nor too long.
+func isName(text string, longest int, others string) bool {
+	if text == "" || len(text) > longest {
+		return false
+	}
+	for i := range len(text) {
+		if !isLetterOrDigit(text[i]) && strings.IndexByte(others, text[i]) < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+func isLetterOrDigit(c byte) bool {
+	return c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z'
+}
 
 // Set writes a value. Blanks at its ends are lost: Asterisk does not read them.
 func (w *Writer) Set(name, value string) { w.assign(name, " = ", value) }
@@ -140,11 +156,14 @@ func Plain(text string) string {
 	}, strings.ToValidUTF8(text, ""))
 }
 
+// quotes escapes what would end a name between quotes.
+var quotes = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
+
 // CallerID returns a caller ID with a name that users typed and a number, as the value of an option. The number may hold only digits
 // and a plus sign: of anything else nothing is written.
 func CallerID(name, number string) string {
 	name = strings.TrimSpace(Plain(name))
-	quoted := `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(name) + `"`
+	quoted := `"` + quotes.Replace(name) + `"`
 	if number = Digits(number); number == "" {
 		return quoted
 	}
@@ -180,7 +199,7 @@ func Argument(text string) string {
 	encoded := false
 	for i := range len(text) {
 		switch c := text[i]; {
-		case c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || c == '_' || c == '-' || c == '.':
+		case isLetterOrDigit(c) || c == '_' || c == '-' || c == '.':
 			out.WriteByte(c)
 		default:
 			fmt.Fprintf(&out, "%%%02X", c)
