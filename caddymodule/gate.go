@@ -50,6 +50,9 @@ type Gate struct {
 	// ForwardToken passes the caller's X-Auth-Token to the upstream, for a daemon that checks tokens itself. Other daemons do not
 	// get it.
 	ForwardToken bool `json:"forward_token,omitempty"`
+	// Identity names what the upstream is told of the caller, in X-Ringfence headers: user, tenant, session, purpose. Default: all of
+	// it. What a daemon does not read need not be sent.
+	Identity []string `json:"identity,omitempty"`
 
 	gate *gate.Gate
 	app  *App
@@ -82,7 +85,7 @@ func (g *Gate) Provision(ctx caddy.Context) error {
 	}
 	app.explains(routers)
 	g.gate, err = gate.New(gate.Config{
-		Routers: routers, Tokens: app.cache, Origins: app.Origins, Observer: app.engine.metrics, ForwardToken: g.ForwardToken,
+		Routers: routers, Tokens: app.cache, Origins: app.Origins, Observer: app.engine.metrics, ForwardToken: g.ForwardToken, Identity: g.Identity,
 		Tenant: func(ctx context.Context, who *principal.Principal, lines []string) (string, error) {
 			return tenant.Named(ctx, app.engine.db, who, lines)
 		},
@@ -97,8 +100,10 @@ func (g *Gate) Provision(ctx caddy.Context) error {
 // check refuses options that cannot be combined.
 func (g *Gate) check() error {
 	switch {
-	case g.Service == "" && (g.Prefix != "" || g.Definition != "" || len(g.Public) > 0 || g.StripPrefix || g.ForwardToken):
-		return errors.New("ringfence_gate: prefix, definition, public, strip_prefix and forward_token are for a named upstream service")
+	case g.Service == "" && (g.Prefix != "" || g.Definition != "" || len(g.Public) > 0 || g.StripPrefix || g.ForwardToken || len(g.Identity) > 0):
+		return errors.New("ringfence_gate: prefix, definition, public, strip_prefix, forward_token and identity are for a named upstream service")
+	case g.Service != "" && gate.CheckIdentity(g.Identity) != nil:
+		return gate.CheckIdentity(g.Identity)
 	case g.Service != "" && g.Prefix == "" && g.Definition == "":
 		return fmt.Errorf("ringfence_gate %s: set the prefix below which it is served", g.Service)
 	}
@@ -258,6 +263,7 @@ func (a *App) services() []*rest.Service {
 //	    public       <method> <path>
 //	    strip_prefix
 //	    forward_token
+//	    identity     user|tenant|session|purpose ...
 //	}
 func parseGate(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) {
 	h.Next()
@@ -293,8 +299,15 @@ func parseGate(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) {
 			}
 			g.StripPrefix = g.StripPrefix || option == "strip_prefix"
 			g.ForwardToken = g.ForwardToken || option == "forward_token"
+		case "identity":
+			if len(g.Identity) > 0 {
+				return nil, h.Errf("identity is given twice")
+			}
+			if g.Identity = h.RemainingArgs(); len(g.Identity) == 0 {
+				return nil, h.ArgErr()
+			}
 		default:
-			return nil, h.Errf("unknown option %q: it is one of prefix, definition, public, strip_prefix, forward_token", option)
+			return nil, h.Errf("unknown option %q: it is one of prefix, definition, public, strip_prefix, forward_token, identity", option)
 		}
 	}
 	if err := g.checkLine(); err != nil {

@@ -148,6 +148,17 @@ func TestIdentity(t *testing.T) {
 			t.Errorf("%s, public with a token: the daemon was told %s", name, a.Body)
 		}
 	}
+	g.routes = "ringfence_gate echo {\nprefix " + echoPrefix + "\nidentity user tenant\n}\n" + `
+	handle ` + echoPrefix + `/placeholders {
+		respond "{http.auth.user.id} {http.auth.user.tenant} {http.auth.user.session} {http.auth.user.purpose}"
+	}
+	handle {
+		` + daemon(t) + `
+	}`
+	g.load(t)
+	if a := g.Do(t, "GET", echoPrefix+"/pub/x", w.Token, "", forge); !strings.HasSuffix(a.Body, fmt.Sprintf("user=%s tenant=%s session= purpose=", w.User, w.Tenant)) {
+		t.Errorf("the daemon was told more than it wants to know: %s", a.Body)
+	}
 	a := g.Do(t, "GET", echoPrefix+"/placeholders", token, "").Want(200)
 	if words := strings.Split(a.Body, " "); len(words) != 4 || len(words[0]) != 36 || words[1] != w.Tenant || len(words[2]) != 36 || words[3] != "external_api" {
 		t.Errorf("the placeholders are %q", a.Body)

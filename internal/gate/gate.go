@@ -39,6 +39,8 @@ type Config struct {
 	Observer Observer
 	// ForwardToken passes the caller's token to upstreams, for those that check tokens themselves.
 	ForwardToken bool
+	// Identity names what upstreams are told of the caller: "user", "tenant", "session", "purpose". nil is all of it.
+	Identity []string
 	// Tenant returns the tenant that a Wazo-Tenant header chooses for a principal, in the form in which an upstream is told, or
 	// the reason for which the principal may not act in it. If it is nil, nobody may act in any tenant but their own.
 	Tenant func(ctx context.Context, who *principal.Principal, lines []string) (string, error)
@@ -57,6 +59,7 @@ type Gate struct {
 	cors     cors
 	observer Observer
 	forward  bool
+	told     [len(identities)]bool // which of the identities upstreams are told
 	tenant   func(ctx context.Context, who *principal.Principal, lines []string) (string, error)
 	within   func(ctx context.Context, token, tenant string) (bool, error)
 	follow   func(ctx context.Context, who *principal.Principal, tenant string, within func(context.Context, string) (bool, error)) error
@@ -79,6 +82,10 @@ func New(c Config) (*Gate, error) {
 		routers: routers, tokens: c.Tokens, cors: origins, observer: c.Observer, forward: c.ForwardToken,
 		tenant: c.Tenant, within: c.Within, follow: c.Follow,
 	}
+	if err := CheckIdentity(c.Identity); err != nil {
+		return nil, err
+	}
+	g.told = told(c.Identity)
 	if g.tenant == nil {
 		g.tenant = ownTenant
 	}
@@ -106,7 +113,7 @@ type Admission struct {
 type passage struct {
 	target   target.Target
 	ids      [2]string // the request id, once for the request's header and once for the answer's
-	identity [4]string
+	identity [len(identities)]string
 	writer   upstreamWriter
 }
 
@@ -152,7 +159,7 @@ func (g *Gate) Admit(w http.ResponseWriter, r *http.Request) (Admission, bool) {
 	u.ResponseWriter, u.id, u.origin = w, id, origin
 	u.gate, u.who, u.access = g, who, need.Access
 	u.token = g.withhold(r.Header, who) // before anything is added: beyond eight entries a map grows into another, dearer kind
-	p.setIdentity(r.Header, who)
+	g.setIdentity(p, r.Header, who)
 	if named := r.Header[tenantHeader]; len(named) == 1 {
 		u.tenant = named[0]
 	}

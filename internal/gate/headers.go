@@ -3,6 +3,7 @@ package gate
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -215,17 +216,39 @@ func sanitiseConnection(h http.Header, sent []string) (upgrade bool) {
 	return upgrade
 }
 
-var identityHeaders = [...]string{"X-Ringfence-User", "X-Ringfence-Tenant", "X-Ringfence-Session", "X-Ringfence-Purpose"}
+// identities are what an upstream can be told of the caller, and identityHeaders the headers for it.
+var (
+	identities      = [...]string{"user", "tenant", "session", "purpose"}
+	identityHeaders = [len(identities)]string{"X-Ringfence-User", "X-Ringfence-Tenant", "X-Ringfence-Session", "X-Ringfence-Purpose"}
+)
+
+// CheckIdentity refuses names that [Config].Identity cannot have.
+func CheckIdentity(names []string) error {
+	for _, name := range names {
+		if !slices.Contains(identities[:], name) {
+			return fmt.Errorf("a caller has no identity %q: it is one of %s", name, strings.Join(identities[:], ", "))
+		}
+	}
+	return nil
+}
+
+// told returns which of the identities the names are; nil is all.
+func told(names []string) (all [len(identities)]bool) {
+	for i, name := range identities {
+		all[i] = names == nil || slices.Contains(names, name)
+	}
+	return all
+}
 
 // setIdentity tells the upstream who the caller is. Unknown properties of the principal have no header, and neither has a request
-// without a principal.
-func (p *passage) setIdentity(h http.Header, who *principal.Principal) {
+// without a principal. Headers of the client with these names are gone in any case: see sanitise.
+func (g *Gate) setIdentity(p *passage, h http.Header, who *principal.Principal) {
 	if who == nil {
 		return
 	}
 	p.identity = [...]string{who.UserUUID, who.TenantUUID, who.SessionUUID, who.Purpose}
 	for i, name := range identityHeaders {
-		if p.identity[i] != "" {
+		if g.told[i] && p.identity[i] != "" {
 			h[name] = p.identity[i : i+1 : i+1]
 		}
 	}
