@@ -55,18 +55,23 @@ func (h *HelperFiles) validate() error {
 	return nil
 }
 
-// useHelpers makes the helper endpoints use this configuration's files, at the same time as useBackends.
+// useHelpers makes the helper endpoints use this configuration's files, at the same time as useBackends. It makes the folders that are our
+// own; Asterisk's are made by its package.
 func (a *App) useHelpers() {
-	for _, folder := range []string{a.Helpers.Voicemail, a.Helpers.MOH, filepath.Dir(a.Helpers.Autoprov)} {
+	own := 0
+	folders := []string{a.Helpers.Voicemail, a.Helpers.MOH, filepath.Dir(a.Helpers.Autoprov)}
+	for _, folder := range folders {
 		if !strings.HasPrefix(folder, filepath.Join(a.Data, "asterisk")+"/") {
-			continue // Asterisk's own, and its package's work
+			continue
 		}
+		own++
 		if err := os.MkdirAll(folder, 0o700); err != nil {
 			a.log.Warn("a folder for the helper endpoints cannot be made", "error", err)
 		}
 	}
 	a.engine.helpers.Use(helpers.Settings{
-		Voicemail: a.Helpers.Voicemail, MOH: a.Helpers.MOH, Autoprov: a.Helpers.Autoprov, PlainOff: a.Helpers.Plain == plainOff,
+		Voicemail: a.Helpers.Voicemail, MOH: a.Helpers.MOH, Autoprov: a.Helpers.Autoprov, Own: own == len(folders),
+		PlainOff: a.Helpers.Plain == plainOff,
 	})
 }
 

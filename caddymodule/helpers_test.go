@@ -1,14 +1,18 @@
 package caddymodule_test
 
 import (
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/caddyserver/caddy/v2"
 
+	"github.com/ringfence/ringfence/caddymodule"
+	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
 	"github.com/ringfence/ringfence/internal/rest/resttest"
 )
 
@@ -18,8 +22,16 @@ func TestHelperOptions(t *testing.T) {
 	g.routes = "respond 404"
 	configure := func(options string) error {
 		g.app = "helpers {\n" + options + "\n}"
-		text := g.caddyfile() + "\nhttp://:" + g.helpers + " {\nbind 127.0.0.1\nringfence_helpers open\n}\n"
-		return caddy.Load(g.adapt(t, text), true)
+		text := g.caddyfile() + "\nhttp://:" + g.helpers + " {\nbind ringfence_tcp/127.0.0.1\nringfence_helpers open\n}\n"
+		err := caddy.Load(g.adapt(t, text), true)
+		gatewaytest.Eventually(t, time.Minute, func() error { // only the new configuration serves
+			if n := caddymodule.Listening(); n > 1 {
+				return fmt.Errorf("%d configurations listen", n)
+			}
+			return nil
+		})
+		g.CloseIdleConnections()
+		return err
 	}
 	t.Cleanup(func() { stop(t) })
 	folders := [2]string{t.TempDir(), t.TempDir()}
@@ -35,7 +47,6 @@ func TestHelperOptions(t *testing.T) {
 	if err := configure("voicemail " + folders[1]); err != nil {
 		t.Fatal(err)
 	}
-	g.CloseIdleConnections()
 	// The site takes any host, and the endpoints do not.
 	g.Do(t, "GET", g.Helpers+"/delete_voicemail?name=1001&context=ctx-a", "", "", func(r *http.Request) { r.Host = "evil.example" }).Want(403)
 	g.Do(t, "GET", g.Helpers+"/delete_voicemail?name=1001&context=ctx-a", "", "").Want(200)
@@ -68,6 +79,9 @@ func TestHelperEndpoints(t *testing.T) {
 	gone := func(path string) bool {
 		_, err := os.Lstat(path)
 		return os.IsNotExist(err)
+	}
+	if n := strings.Count(g.logged(t), "no files of Asterisk are configured"); n != 1 {
+		t.Errorf("the log says %d times which folders are used", n)
 	}
 	g.Do(t, "GET", g.Helpers+"/delete_voicemail?name=1001", "", "").Want(404).Says("Not found")
 	context := g.Do(t, "POST", "/api/confd/1.1/contexts", admin, `{"label":"inside","type":"internal"}`).Want(201).Text("name")

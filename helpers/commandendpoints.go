@@ -104,9 +104,9 @@ func (e *endpoints) execRequest(ctx context.Context, r *rest.Request) (rest.Repl
 	if err != nil {
 		return rest.Reply{}, err
 	}
+	audit.Hide(want.Context)
 	about := make([]json.RawMessage, len(want.Context))
 	for i, item := range want.Context {
-		audit.Hide(item)
 		if about[i], err = json.Marshal(item); err != nil {
 			return rest.Reply{}, err
 		}

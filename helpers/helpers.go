@@ -41,6 +41,8 @@ type Settings struct {
 	// Voicemail, MOH and Autoprov are the folders of Asterisk's voicemails and music on hold, and its autoprovisioning file. What
 	// does not exist is empty.
 	Voicemail, MOH, Autoprov string
+	// Own is set if they are the gateway's own, and not those of an Asterisk.
+	Own bool
 	// PlainOff switches the endpoints on the plain port off.
 	PlainOff bool
 }
@@ -89,7 +91,11 @@ func (s *Service) Use(settings Settings) {
 	for _, path := range []string{settings.Voicemail, settings.MOH} {
 		s.recovery.Go(leftIn(path))
 	}
-	slog.Info("the helper endpoints use these folders", "voicemail", settings.Voicemail, "moh", settings.MOH, "autoprov", settings.Autoprov,
+	message := "the helper endpoints use these files of Asterisk"
+	if settings.Own {
+		message = "no files of Asterisk are configured: the helper endpoints use their own, below the data folder"
+	}
+	slog.Info(message, "voicemail", settings.Voicemail, "moh", settings.MOH, "autoprov", settings.Autoprov,
 		"plain_port", !settings.PlainOff)
 }
 

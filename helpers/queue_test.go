@@ -92,7 +92,7 @@ func TestEqualCommandsAreExecutedOnce(t *testing.T) {
 		}
 		// "dialplan reload" is running, so it is queued once more; "moh reload" still waits.
 		second := w.exec(`{"ipbx":["moh reload","dialplan reload"]}`)
-		third := w.exec(`{"ipbx":["dialplan reload"],"context":[{"resource_type":"user","password":"x"}]}`)
+		third := w.exec(`{"ipbx":["dialplan reload"],"context":[{"resource_type":"user","password":"hunter2"},["secret","hunter2"],{"options":[["password","hunter2"]]}]}`)
 		if state := w.plain.Get("/exec_request_handlers/" + third).Want(200).Text("state"); state != "waiting" {
 			t.Errorf("the third request is %s", state)
 		}
@@ -112,7 +112,7 @@ func TestEqualCommandsAreExecutedOnce(t *testing.T) {
 			t.Errorf("the list: %+v", list)
 		}
 		shown := w.plain.Get("/exec_request_handlers/" + third).Want(200)
-		if !strings.Contains(shown.Body, `"resource_type":"user"`) || !strings.Contains(shown.Body, `"message":"it broke"`) || !strings.Contains(shown.Body, `"(secret)"`) {
+		if !strings.Contains(shown.Body, `"resource_type":"user"`) || !strings.Contains(shown.Body, `"message":"it broke"`) || strings.Count(shown.Body, `"(secret)"`) != 3 || strings.Contains(shown.Body, "hunter2") {
 			t.Errorf("%s", shown.Body)
 		}
 		w.plain.Get("/exec_request_handlers/11111111-1111-4111-8111-111111111111").Want(404)

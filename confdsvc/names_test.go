@@ -1,0 +1,39 @@
+package confdsvc_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/ringfence/ringfence/confdsvc"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/store/storetest"
+)
+
+// A name is found in its own tenant alone, and whole.
+func TestNames(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		w := newWorld(t, db)
+		names := confdsvc.Names{DB: db}
+		w.as(t, "a").Create("/contexts", `{"label":"out","type":"outcall"}`)
+		music := w.as(t, "a").Create("/moh", `{"label":"music","mode":"files"}`).Text("name")
+		for tenant, want := range map[string][]string{"a": {"default", "other"}, "b": {"of-b"}, "master": nil, "": {"default", "of-a1", "of-b", "other"}} {
+			got, err := names.InternalContexts(t.Context(), w.tenants[tenant])
+			if slices.Sort(got); err != nil || !slices.Equal(got, want) {
+				t.Errorf("internal contexts of %q: %v, %v", tenant, got, err)
+			}
+		}
+		for _, c := range []struct {
+			tenant, name string
+			has          bool
+		}{{"a", "default", true}, {"b", "default", false}, {"a1", "default", false}, {"a", "defaul", false}, {"a", "%", false}, {"a", "DEFAULT", false}} {
+			if has, err := names.HasContext(t.Context(), w.tenants[c.tenant], c.name); err != nil || has != c.has {
+				t.Errorf("context %s of %s: %t, %v", c.name, c.tenant, has, err)
+			}
+		}
+		for tenant, want := range map[string]bool{"a": true, "b": false} {
+			if has, err := names.HasMOH(t.Context(), w.tenants[tenant], music); err != nil || has != want {
+				t.Errorf("music on hold of %s: %t, %v", tenant, has, err)
+			}
+		}
+	})
+}
