@@ -2,6 +2,7 @@ package confdsvc
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/ringfence/ringfence/internal/apierr"
@@ -26,46 +27,46 @@ func kind[T any](name, sub string, target *destinationTarget) destinationKind {
 type (
 	noKeys struct{}
 	toUser struct {
-		UserID    int64    `json:"user_id" required:"true"`
-		RingTime  *float64 `json:"ring_time" minimum:"0" doc:"In seconds."`
+		UserID    int64    `json:"user_id" required:"true" minimum:"0" maximum:"9007199254740991"`
+		RingTime  *float64 `json:"ring_time" minimum:"0" maximum:"2147483647" doc:"In seconds."`
 		MOHUUID   *string  `json:"moh_uuid" format:"uuid"`
 		Firstname *string  `json:"user_firstname,omitempty" readOnly:"true"`
 		Lastname  *string  `json:"user_lastname,omitempty" readOnly:"true"`
 	}
 	toGroup struct {
-		GroupID  int64    `json:"group_id" required:"true"`
-		RingTime *float64 `json:"ring_time" minimum:"0" doc:"In seconds."`
+		GroupID  int64    `json:"group_id" required:"true" minimum:"0" maximum:"9007199254740991"`
+		RingTime *float64 `json:"ring_time" minimum:"0" maximum:"2147483647" doc:"In seconds."`
 		Name     *string  `json:"group_name,omitempty" readOnly:"true"`
 		Label    *string  `json:"group_label,omitempty" readOnly:"true"`
 	}
 	toQueue struct {
-		QueueID            int64             `json:"queue_id" required:"true"`
-		RingTime           *float64          `json:"ring_time" minimum:"0" doc:"In seconds."`
-		SkillRuleID        *int64            `json:"skill_rule_id"`
+		QueueID            int64             `json:"queue_id" required:"true" minimum:"0" maximum:"9007199254740991"`
+		RingTime           *float64          `json:"ring_time" minimum:"0" maximum:"2147483647" doc:"In seconds."`
+		SkillRuleID        *int64            `json:"skill_rule_id" minimum:"0" maximum:"9007199254740991"`
 		SkillRuleVariables map[string]string `json:"skill_rule_variables"`
 		Label              *string           `json:"queue_label,omitempty" readOnly:"true"`
 	}
 	toConference struct {
-		ConferenceID int64   `json:"conference_id" required:"true"`
+		ConferenceID int64   `json:"conference_id" required:"true" minimum:"0" maximum:"9007199254740991"`
 		Name         *string `json:"conference_name,omitempty" readOnly:"true"`
 	}
 	toIVR struct {
-		IVRID int64   `json:"ivr_id" required:"true"`
+		IVRID int64   `json:"ivr_id" required:"true" minimum:"0" maximum:"9007199254740991"`
 		Name  *string `json:"ivr_name,omitempty" readOnly:"true"`
 	}
 	toSwitchboard struct {
 		SwitchboardUUID string   `json:"switchboard_uuid" required:"true" format:"uuid"`
-		RingTime        *float64 `json:"ring_time" minimum:"0" doc:"In seconds."`
+		RingTime        *float64 `json:"ring_time" minimum:"0" maximum:"2147483647" doc:"In seconds."`
 		Name            *string  `json:"switchboard_name,omitempty" readOnly:"true"`
 	}
 	toVoicemail struct {
-		VoicemailID      int64   `json:"voicemail_id" required:"true"`
+		VoicemailID      int64   `json:"voicemail_id" required:"true" minimum:"0" maximum:"9007199254740991"`
 		SkipInstructions bool    `json:"skip_instructions" default:"false"`
 		Greeting         *string `json:"greeting" enum:"busy,unavailable"`
 		Name             *string `json:"voicemail_name,omitempty" readOnly:"true"`
 	}
 	toOutcall struct {
-		OutcallID int64  `json:"outcall_id" required:"true"`
+		OutcallID int64  `json:"outcall_id" required:"true" minimum:"0" maximum:"9007199254740991"`
 		Exten     string `json:"exten" required:"true" pattern:"^[0-9]{1,255}$" example:"0123456789"`
 	}
 	toExtension struct {
@@ -81,7 +82,7 @@ type (
 		Command string `json:"command" required:"true" format:"dialplan-command" maxLength:"255"`
 	}
 	afterTimeout struct {
-		Timeout *float64 `json:"timeout" minimum:"0" doc:"In seconds."`
+		Timeout *float64 `json:"timeout" minimum:"0" maximum:"2147483647" doc:"In seconds."`
 	}
 	toDISA struct {
 		Context string  `json:"context" required:"true" format:"context-name"`
@@ -158,6 +159,13 @@ var skillVariable = regexp.MustCompile(`^[^[;|\]]+$`)
 // queueSchema returns the schema of a queue's keys, with the checks that concern several of them.
 func queueSchema(s *rest.Schema) *rest.Schema {
 	out := *s
+	out.Properties = slices.Clone(s.Properties)
+	for i := range out.Properties {
+		if p := &out.Properties[i]; p.Name == "skill_rule_variables" {
+			variables, value, longest := *p.Schema, *p.Schema.Values, 255
+			value.MaxLength, variables.Values, p.Schema = &longest, &value, &variables
+		}
+	}
 	out.Check = func(value any) []apierr.Field {
 		keys := value.(map[string]any)
 		variables, _ := keys["skill_rule_variables"].(map[string]any)

@@ -57,37 +57,37 @@ type (
 	keyCallsUser struct {
 		keyHref
 
-		UserID    int64   `json:"user_id" required:"true"`
+		UserID    int64   `json:"user_id" required:"true" minimum:"0" maximum:"9007199254740991"`
 		Firstname *string `json:"user_firstname" readOnly:"true"`
 		Lastname  *string `json:"user_lastname" readOnly:"true"`
 	}
 	keyCallsGroup struct {
 		keyHref
 
-		GroupID int64   `json:"group_id" required:"true"`
+		GroupID int64   `json:"group_id" required:"true" minimum:"0" maximum:"9007199254740991"`
 		Name    *string `json:"group_name" readOnly:"true"`
 		Label   *string `json:"group_label" readOnly:"true"`
 	}
 	keyGroupMember struct {
 		keyHref
 
-		GroupID int64  `json:"group_id" required:"true"`
+		GroupID int64  `json:"group_id" required:"true" minimum:"0" maximum:"9007199254740991"`
 		Action  string `json:"action" required:"true" enum:"join,leave,toggle"`
 	}
 	keyCallsQueue struct {
 		keyHref
 
-		QueueID int64 `json:"queue_id" required:"true"`
+		QueueID int64 `json:"queue_id" required:"true" minimum:"0" maximum:"9007199254740991"`
 	}
 	keyCallsConference struct {
 		keyHref
 
-		ConferenceID int64 `json:"conference_id" required:"true"`
+		ConferenceID int64 `json:"conference_id" required:"true" minimum:"0" maximum:"9007199254740991"`
 	}
 	keyPages struct {
 		keyHref
 
-		PagingID int64 `json:"paging_id" required:"true"`
+		PagingID int64 `json:"paging_id" required:"true" minimum:"0" maximum:"9007199254740991"`
 	}
 	keyService struct {
 		keyHref
@@ -113,20 +113,20 @@ type (
 	keyParksAt struct {
 		keyHref
 
-		ParkingLotID int64   `json:"parking_lot_id" required:"true"`
-		Position     int64   `json:"position" required:"true" minimum:"1"`
+		ParkingLotID int64   `json:"parking_lot_id" required:"true" minimum:"0" maximum:"9007199254740991"`
+		Position     int64   `json:"position" required:"true" minimum:"1" maximum:"2147483647"`
 		Name         *string `json:"parking_lot_name" readOnly:"true"`
 	}
 	keyParks struct {
 		keyHref
 
-		ParkingLotID int64   `json:"parking_lot_id" required:"true"`
+		ParkingLotID int64   `json:"parking_lot_id" required:"true" minimum:"0" maximum:"9007199254740991"`
 		Name         *string `json:"parking_lot_name" readOnly:"true"`
 	}
 	keyFilters struct {
 		keyHref
 
-		FilterMemberID int64   `json:"filter_member_id" required:"true"`
+		FilterMemberID int64   `json:"filter_member_id" required:"true" minimum:"0" maximum:"9007199254740991"`
 		Firstname      *string `json:"filter_member_firstname" readOnly:"true"`
 		Lastname       *string `json:"filter_member_lastname" readOnly:"true"`
 	}
@@ -134,7 +134,7 @@ type (
 		keyHref
 
 		Action  string `json:"action" required:"true" enum:"login,logout,toggle"`
-		AgentID int64  `json:"agent_id" required:"true"`
+		AgentID int64  `json:"agent_id" required:"true" minimum:"0" maximum:"9007199254740991"`
 	}
 	keyRecords struct{ keyHref }
 )

@@ -16,7 +16,7 @@ import (
 
 // FuncKeyTemplate is a set of function keys: a user's own, which is private, or one that any number of users can have.
 type FuncKeyTemplate struct {
-	ID         int64    `db:"id" json:"id" readOnly:"true" generated:"true"`
+	ID         int64    `db:"id" json:"id" readOnly:"true" generated:"true" minimum:"0" maximum:"9007199254740991"`
 	TenantUUID string   `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
 	UserID     *int64   `db:"user_id" json:"-" fixed:"true"`
 	Name       *string  `db:"name" json:"name" maxLength:"128"`

@@ -13,7 +13,7 @@ import (
 
 // Group rings several users and numbers under one.
 type Group struct {
-	ID                    int64   `db:"id" json:"id" readOnly:"true" generated:"true"`
+	ID                    int64   `db:"id" json:"id" readOnly:"true" generated:"true" minimum:"0" maximum:"9007199254740991"`
 	UUID                  string  `db:"uuid" json:"uuid" format:"uuid" readOnly:"true"`
 	TenantUUID            string  `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
 	Name                  string  `db:"name" json:"name" readOnly:"true" doc:"Made from the tenant and the UUID."`
@@ -23,15 +23,15 @@ type Group struct {
 	CallerIDMode          *string `db:"caller_id_mode" json:"caller_id_mode" enum:"prepend,overwrite,append"`
 	CallerIDName          *string `db:"caller_id_name" json:"caller_id_name" maxLength:"80"`
 	DTMFRecordToggle      bool    `db:"dtmf_record_toggle" json:"dtmf_record_toggle" default:"false"`
-	Timeout               *int64  `db:"timeout" json:"timeout" minimum:"0" doc:"In seconds. Null: it rings for ever."`
-	UserTimeout           *int64  `db:"user_timeout" json:"user_timeout" minimum:"0" default:"15" doc:"In seconds: how long it rings a member."`
-	RetryDelay            *int64  `db:"retry_delay" json:"retry_delay" minimum:"0" default:"5" doc:"In seconds, before it rings all members again."`
+	Timeout               *int64  `db:"timeout" json:"timeout" minimum:"0" maximum:"2147483647" doc:"In seconds. Null: it rings for ever."`
+	UserTimeout           *int64  `db:"user_timeout" json:"user_timeout" minimum:"0" maximum:"2147483647" default:"15" doc:"In seconds: how long it rings a member."`
+	RetryDelay            *int64  `db:"retry_delay" json:"retry_delay" minimum:"0" maximum:"2147483647" default:"5" doc:"In seconds, before it rings all members again."`
 	MusicOnHold           *string `db:"music_on_hold" json:"music_on_hold" maxLength:"128" doc:"The name of a music on hold, or default."`
 	RingInUse             bool    `db:"ring_in_use" json:"ring_in_use" default:"true" doc:"Whether it rings members who are on the telephone."`
 	MarkAnsweredElsewhere bool    `db:"mark_answered_elsewhere" json:"mark_answered_elsewhere" default:"false"`
 	Enabled               bool    `db:"enabled" json:"enabled" default:"true"`
 	IgnoreForward         bool    `db:"ignore_forward" json:"ignore_forward" default:"false"`
-	MaxCalls              *int64  `db:"max_calls" json:"max_calls" minimum:"0" default:"0" doc:"At once; 0: any number."`
+	MaxCalls              *int64  `db:"max_calls" json:"max_calls" minimum:"0" maximum:"2147483647" default:"0" doc:"At once; 0: any number."`
 	crud.Hrefs
 
 	Extensions []ExtensionRef `json:"extensions" readOnly:"true"`

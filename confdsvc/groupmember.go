@@ -27,12 +27,12 @@ type GroupUser struct {
 type GroupNumber struct {
 	Exten    string `db:"exten" json:"exten" required:"true" format:"exten"`
 	Context  string `db:"context" json:"context" required:"true" format:"context-name"`
-	Priority int64  `db:"priority" json:"priority" minimum:"0" doc:"Its place in the list, unless it is sent."`
+	Priority int64  `db:"priority" json:"priority" minimum:"0" maximum:"2147483647" doc:"Its place in the list, unless it is sent."`
 }
 
 // memberPriority is the attribute of a user's membership that a client may set.
 type memberPriority struct {
-	Priority int64 `db:"priority" json:"priority" minimum:"0" doc:"Its place in the list, unless it is sent."`
+	Priority int64 `db:"priority" json:"priority" minimum:"0" maximum:"2147483647" doc:"Its place in the list, unless it is sent."`
 }
 
 func init() { resources = append(resources, declareGroupMembers) }

@@ -12,7 +12,7 @@ import (
 
 // Line joins an endpoint, the numbers that ring it, and its users.
 type Line struct {
-	ID                    int64   `db:"id" json:"id" readOnly:"true" generated:"true"`
+	ID                    int64   `db:"id" json:"id" readOnly:"true" generated:"true" minimum:"0" maximum:"9007199254740991"`
 	TenantUUID            string  `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
 	Name                  *string `db:"name" computed:"true" json:"name" readOnly:"true" doc:"The endpoint's."`
 	Protocol              *string `db:"protocol" computed:"true" json:"protocol" readOnly:"true" doc:"The endpoint's: sip, sccp or custom."`
@@ -21,7 +21,7 @@ type Line struct {
 	ProvisioningExtension string  `db:"provisioning_extension" computed:"true" json:"provisioning_extension" readOnly:"true" doc:"The provisioning code."`
 	Context               string  `db:"context" json:"context" required:"true" maxLength:"128" ref:"contexts.name" owner:"true"`
 	ProvisioningCode      string  `db:"provisioning_code" json:"provisioning_code" pattern:"^[0-9]{6}$" example:"123456" doc:"Chosen at random when it is not sent."`
-	Position              int64   `db:"position" json:"position" minimum:"1" default:"1"`
+	Position              int64   `db:"position" json:"position" minimum:"1" maximum:"2147483647" default:"1"`
 	CallerIDName          *string `db:"caller_id_name" computed:"true" json:"caller_id_name" maxLength:"4096" doc:"The name in the option callerid of its SIP endpoint."`
 	CallerIDNum           *string `db:"caller_id_num" computed:"true" json:"caller_id_num" maxLength:"80" pattern:"^[0-9]+$" example:"1000" doc:"The number there."`
 	Registrar             string  `db:"registrar" json:"registrar" maxLength:"128" default:"default"`

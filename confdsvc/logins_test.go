@@ -101,3 +101,50 @@ func TestLoginsAreReadBeforeTheTransaction(t *testing.T) {
 		}
 	})
 }
+
+// heldLogins holds a request until it is released.
+type heldLogins struct {
+	slowLogins
+	entered, release chan struct{}
+}
+
+func (l *heldLogins) ReceiveLogin(_ context.Context, _ *rest.Request, sent, _ map[string]any) (any, error) {
+	l.entered <- struct{}{}
+	<-l.release
+	return sent, nil
+}
+
+// While a request with a key is being done, the same key is told to wait, whatever else is sent. Afterwards it is the response, or another
+// request's key.
+func TestIdempotencyKeyInUse(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		w := newWorld(t, db)
+		watched := &inTxDB{DB: db}
+		logins := &heldLogins{slowLogins{t: t, db: watched}, make(chan struct{}, 10), make(chan struct{})}
+		svc, err := confdsvc.New(confdsvc.Options{DB: watched, Logins: logins})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.svc = svc
+		c := w.as(t, "a")
+		user, other := object{"firstname": "Al", "auth": object{"password": "geheim"}}, object{"firstname": "Bo"}
+		first := make(chan answer, 1)
+		go func() { first <- c.Do(http.MethodPost, "/users", user, keyed("k")) }()
+		<-logins.entered
+		for _, body := range []object{user, other} {
+			if got := c.Do(http.MethodPost, "/users", body, keyed("k")).Want(http.StatusConflict); got.Header.Get("Retry-After") == "" {
+				t.Error("no Retry-After")
+			}
+		}
+		c.Do(http.MethodPost, "/users", other, keyed("another")).Want(http.StatusCreated)
+		close(logins.release)
+		made := (<-first).Want(http.StatusCreated)
+		if got := c.Do(http.MethodPost, "/users", user, keyed("k")).Want(http.StatusCreated); got.Body != made.Body {
+			t.Errorf("%s, then %s", made.Body, got.Body)
+		}
+		c.Do(http.MethodPost, "/users", other, keyed("k")).Want(http.StatusUnprocessableEntity).Says("another request")
+		if l := c.Get("/users").List(); l.Total != 2 {
+			t.Errorf("%d users", l.Total)
+		}
+	})
+}

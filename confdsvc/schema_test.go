@@ -132,3 +132,65 @@ func TestSearchedColumns(t *testing.T) {
 		}
 	})
 }
+
+// Whatever a client may send has a limit, which the definition names.
+func TestDefinitionHasLimits(t *testing.T) {
+	doc, err := openapi3.NewLoader().LoadFromData(newWorld(t, storetest.SQLite(t)).svc.Definition())
+	if err != nil {
+		t.Fatal(err)
+	}
+	checked := 0
+	seen := map[*openapi3.Schema]bool{}
+	var walk func(at string, s *openapi3.Schema)
+	limited := func(at string, s *openapi3.Schema) bool {
+		checked++
+		switch {
+		case s.Type.Is("string"):
+			return s.MaxLength != nil || s.Pattern != "" || len(s.Enum) > 0 || s.Format != ""
+		case s.Type.Is("integer"), s.Type.Is("number"):
+			return s.Min != nil && s.Max != nil
+		case s.Type.Is("array"):
+			walk(at+"[]", s.Items.Value)
+			return s.MaxItems != nil
+		case s.Type.Is("boolean"), s.Type.Is("object"), len(s.OneOf) > 0, len(s.AllOf) > 0:
+			return true
+		default: // what stands for nothing, the body of one of several requests, which has limits of its own, and a limit in words
+			return strings.Contains(s.Description, "at most") || strings.HasPrefix(s.Description, "There are none") || strings.HasPrefix(s.Description, "The JSON body")
+		}
+	}
+	walk = func(at string, s *openapi3.Schema) {
+		if seen[s] || s.ReadOnly {
+			return
+		}
+		seen[s] = true
+		if !limited(at, s) {
+			t.Errorf("%s: %v has no limit", at, s.Type)
+		}
+		for name, p := range s.Properties {
+			walk(at+"."+name, p.Value)
+		}
+		for _, kinds := range []openapi3.SchemaRefs{s.OneOf, s.AllOf, s.AnyOf} {
+			for _, kind := range kinds {
+				walk(at, kind.Value)
+			}
+		}
+		if values := s.AdditionalProperties.Schema; values != nil {
+			walk(at+".*", values.Value)
+		}
+	}
+	for path, item := range doc.Paths.Map() {
+		for method, op := range item.Operations() {
+			if op.RequestBody == nil {
+				continue
+			}
+			for kind, content := range op.RequestBody.Value.Content {
+				if kind == "application/json" {
+					walk(method+" "+path, content.Schema.Value)
+				}
+			}
+		}
+	}
+	if checked < 500 {
+		t.Errorf("only %d fields", checked)
+	}
+}

@@ -14,7 +14,7 @@ import (
 // Voicemail is a mailbox. Its texts may contain the separators of a line of voicemail.conf: the code that writes that file
 // escapes them.
 type Voicemail struct {
-	ID             int64            `db:"id" json:"id" readOnly:"true" generated:"true"`
+	ID             int64            `db:"id" json:"id" readOnly:"true" generated:"true" minimum:"0" maximum:"9007199254740991"`
 	TenantUUID     string           `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
 	Name           string           `db:"name" json:"name" required:"true" maxLength:"80"`
 	Number         string           `db:"number" json:"number" required:"true" format:"mailbox"`
@@ -24,7 +24,7 @@ type Voicemail struct {
 	Language       *string          `db:"language" json:"language" format:"locale"`
 	Timezone       *string          `db:"timezone" json:"timezone" maxLength:"128" example:"eu-fr"`
 	Pager          *string          `db:"pager" json:"pager" maxLength:"80" example:"pager@example.org"`
-	MaxMessages    *int64           `db:"max_messages" json:"max_messages" minimum:"0"`
+	MaxMessages    *int64           `db:"max_messages" json:"max_messages" minimum:"0" maximum:"2147483647"`
 	AttachAudio    *bool            `db:"attach_audio" json:"attach_audio"`
 	DeleteMessages bool             `db:"delete_messages" json:"delete_messages" default:"false" doc:"Needs email and attach_audio: a message that is neither kept nor sent is lost."`
 	AskPassword    bool             `db:"ask_password" json:"ask_password" default:"true"`

@@ -31,7 +31,8 @@ const sectionSize, optionName, optionValue = 500, 128, 4096
 // JSONSchema returns an object of texts or, for a body, also a list of pairs.
 func (SectionOptions) JSONSchema() *rest.Schema {
 	return &rest.Schema{
-		Doc:       "The values of the options by their names, both text. In a body it may be a list of objects that have a `key` and a `value`, of which the last of a key counts.",
+		Doc: "The values of the options by their names, both text. In a body it may be a list of objects that have a `key` and a `value`, of which the last of a key counts. " +
+			fmt.Sprintf("There are at most %d, with names of at most %d characters and values of at most %d.", sectionSize, optionName, optionValue),
 		Multiline: true, Example: json.RawMessage(`{"maxmsg": "100"}`),
 		Check: func(value any) []apierr.Field { _, wrong := sectionOptions(value); return wrong },
 	}
