@@ -55,7 +55,7 @@ func TestContextIsPreparedOnCreateAndUpdate(t *testing.T) {
 				t.Errorf("no %s in %s", ranges, got.Body)
 			}
 		}
-		c.Do(http.MethodPut, path, object{"user_ranges": []any{object{"start": "200", "end": "100"}}}).Want(http.StatusBadRequest).Says("user_ranges[0].end")
+		c.Do(http.MethodPut, path, object{"user_ranges": []any{object{"start": "200", "end": "100"}}}).Want(http.StatusBadRequest).Says("user_ranges: {0: {'end': ['Must not be before the start']}}")
 	})
 }
 

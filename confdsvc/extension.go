@@ -6,6 +6,7 @@ import (
 
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/tenant"
 )
@@ -105,7 +106,9 @@ func checkExtension(ctx context.Context, c store.Conn, change *crud.Change[Exten
 		pattern = outcallPattern
 	}
 	if x.Exten == "" || !pattern.MatchString(x.Exten) {
-		return apierr.New(apierr.Invalid, "exten: ['String does not match expected pattern.']")
+		e := apierr.New(apierr.Invalid, "exten: ['String does not match expected pattern.']")
+		e.ID = rest.BareError
+		return e
 	}
 	if old == nil {
 		return nil

@@ -137,7 +137,7 @@ func TestBadFuncKeys(t *testing.T) {
 			{"destination": object{"type": "onlinerec"}, "blf": nil},
 			{"destination": object{"type": "onlinerec"}, "label": "a\nb"},
 		} {
-			c.Do(http.MethodPut, path, object{"keys": object{"1": key}}).Want(http.StatusBadRequest).Says("Input Error - keys.1")
+			c.Do(http.MethodPut, path, object{"keys": object{"1": key}}).Want(http.StatusBadRequest).Says("Input Error - keys: {'1': ")
 			c.Do(http.MethodPut, path+"/1", key).Want(http.StatusBadRequest).Says("Input Error - ")
 		}
 		for _, position := range []string{"0", "-1", "01", "x", "", "1.5", "99999999999999999999", " 1"} {

@@ -53,7 +53,7 @@ func (FuncKeys) JSONSchema() *rest.Schema {
 			}
 			for position := range keys {
 				if _, ok := positionOf(position); !ok {
-					return []apierr.Field{{Constraint: "range", Value: map[string]any{"min": 1}, Message: "The name of a key is its position: a whole number of 1 or more"}}
+					return []apierr.Field{{Constraint: "range", Message: "The name of a key is its position: a whole number of 1 or more"}}
 				}
 			}
 			return nil

@@ -85,8 +85,8 @@ func TestCallerIDOfLine(t *testing.T) {
 			c.Do(http.MethodPut, line, c.Get(line).Object()).Want(http.StatusNoContent)
 			wantCallerID(c, line, want+"|"+option)
 		}
-		c.Do(http.MethodPut, line, object{"caller_id_name": "Zoé", "caller_id_num": "77"}).Want(http.StatusNoContent)
-		for _, query := range []string{"search=zoe", "search=77", "caller_id_name=Zoé", "caller_id_num=77"} {
+		c.Do(http.MethodPut, line, object{"caller_id_name": "Zoé", "caller_id_num": "7788990"}).Want(http.StatusNoContent)
+		for _, query := range []string{"search=zoe", "search=7788990", "caller_id_name=Zoé", "caller_id_num=7788990"} {
 			if l := c.Get("/lines?order=caller_id_name&" + query).List(); l.Total != 1 {
 				t.Errorf("%s: %v", query, l)
 			}

@@ -168,12 +168,12 @@ func TestNestedUserAllOrNothing(t *testing.T) {
 			"a foreign group":            {object{"groups": []any{object{"uuid": other.group}}}, "Group was not found"},
 			"a group twice":              {object{"groups": []any{object{"uuid": c.group}, object{"uuid": c.group}}}, "same group more than once"},
 			"a group without a line":     {object{"lines": []any{}}, "User must be associated with a Line"},
-			"a forward":                  {object{"forwards": object{"busy": object{"enabled": true}}}, "forwards.busy.destination"},
+			"a forward":                  {object{"forwards": object{"busy": object{"enabled": true}}}, "forwards: {'busy': {'destination': ['Is required to enable the forward']}}"},
 			"a fallback":                 {object{"fallbacks": object{"busy_destination": object{"type": "user", "user_id": 987654}}}, "User was not found"},
 			"a switchboard":              {object{"switchboards": []any{object{"uuid": other.group}}}, "Switchboard was not found"},
 			"an agent":                   {object{"agent": object{"number": "1"}}, "Agent was not found"},
-			"a field of an item":         {object{"lines": line(object{"extensions": []any{object{"exten": 5}}})}, "lines[0].extensions[0].exten"},
-			"a missing field":            {object{"lines": []any{object{}}}, "lines[0].context"},
+			"a field of an item":         {object{"lines": line(object{"extensions": []any{object{"exten": 5}}})}, "lines: {0: {'extensions': {0: {'exten': ['Not a valid string.']}}}}"},
+			"a missing field":            {object{"lines": []any{object{}}}, "lines: {0: {'context': ['Missing data for required field.']}}"},
 		} {
 			body := c.user("1002")
 			maps.Copy(body, bad.body)
@@ -445,8 +445,8 @@ func TestNestedBadBodies(t *testing.T) {
 		}
 		for _, endpoint := range []any{5, []any{}, "x", object{"name": 5}, object{"templates": []any{5}}} {
 			line := []any{object{"context": c.in, "endpoint_sip": endpoint}}
-			c.Do(http.MethodPost, "/users", object{"firstname": "X", "lines": line}).Want(http.StatusBadRequest).Says("lines[0].endpoint_sip")
-			c.Do(http.MethodPut, path, object{"lines": line}).Want(http.StatusBadRequest).Says("lines[0].endpoint_sip")
+			c.Do(http.MethodPost, "/users", object{"firstname": "X", "lines": line}).Want(http.StatusBadRequest).Says("lines: {0: {'endpoint_sip': ")
+			c.Do(http.MethodPut, path, object{"lines": line}).Want(http.StatusBadRequest).Says("lines: {0: {'endpoint_sip': ")
 		}
 		if after := counts(t, db); !reflect.DeepEqual(after, before) {
 			t.Errorf("%v, before %v", after, before)

@@ -218,7 +218,7 @@ func TestNullIsTheDefaultOfANewUser(t *testing.T) {
 			if !made.Same(name, want) {
 				t.Errorf("%s: null made it %v, want %v", name, made[name], want)
 			}
-			c.Do(http.MethodPut, path, object{name: nil, "lastname": "Changed"}).Want(http.StatusBadRequest).Says("Input Error - " + name + ": May not be null")
+			c.Do(http.MethodPut, path, object{name: nil, "lastname": "Changed"}).Want(http.StatusBadRequest).Says("Input Error - " + name + ": ['Field may not be null.']")
 		}
 		if after := c.Get(path).Object(); !reflect.DeepEqual(after, before) {
 			t.Errorf("a refused update changed it: %v", after)

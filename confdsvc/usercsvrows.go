@@ -198,7 +198,7 @@ func (c *csvColumn) value(text string) (any, *apierr.Field) {
 		case "1", "true":
 			return true, nil
 		}
-		return nil, &apierr.Field{Name: c.name, Constraint: "type", Value: "boolean", Message: "Must be 0 or 1"}
+		return nil, &apierr.Field{Name: c.name, Constraint: "type", Message: "Must be 0 or 1"}
 	case csvInteger:
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {

@@ -64,7 +64,7 @@ func TestUserViews(t *testing.T) {
 			if l := w.as(t, "b").Get("/users?recurse=true&view=" + view).List(); l.Total != 0 {
 				t.Errorf("%s: another tenant sees %v", view, l)
 			}
-			c.Get("/users?fields=uuid&view=" + view).Want(http.StatusBadRequest).Says("fields: Cannot be sent together with view")
+			c.Get("/users?fields=uuid&view=" + view).Want(http.StatusBadRequest).Says("fields: ['Cannot be sent together with view")
 		}
 		for _, view := range []string{"", "x", "Summary", "summary,directory"} {
 			c.Get("/users?view=" + view).Want(http.StatusBadRequest).Says("view '" + view + "' does not exist")

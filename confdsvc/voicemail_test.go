@@ -226,7 +226,7 @@ func TestCreateUserVoicemail(t *testing.T) {
 		}
 		c.Do(http.MethodPost, path, voicemail("2")).Want(http.StatusBadRequest).Says("User is associated with a Voicemail")
 		c.Do(http.MethodPost, "/users/9999/voicemails", voicemail("2")).Want(http.StatusNotFound).Says("User was not found")
-		c.Do(http.MethodPost, path, object{}).Want(http.StatusBadRequest).Says("name: Is required")
+		c.Do(http.MethodPost, path, object{}).Want(http.StatusBadRequest).Says("name: ['Missing data for required field.']")
 		if l := c.Get("/voicemails?recurse=true").List(); l.Total != 1 {
 			t.Errorf("a refused create left a voicemail: total %d", l.Total)
 		}

@@ -56,7 +56,7 @@ func TestZoneMessages(t *testing.T) {
 		}
 		twice := one(nil)
 		twice["items"] = append(twice["items"].([]any), twice["items"].([]any)...)
-		master.Do(http.MethodPut, path, twice).Want(http.StatusBadRequest).Says("items[1].name")
+		master.Do(http.MethodPut, path, twice).Want(http.StatusBadRequest).Says("items: {1: {'name': ['")
 		master.Do(http.MethodPut, path, one(nil)).Want(http.StatusNoContent)
 		if got := a.Get(path).Object(); !reflect.DeepEqual(got["items"], []any{map[string]any{"name": "eu-xx", "timezone": "Europe/Berlin", "message": "HM"}}) {
 			t.Errorf("%v", got)

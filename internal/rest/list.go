@@ -95,7 +95,7 @@ func (r *Request) list(spec ListSpec) (q List, err error) {
 	if len(spec.Order) > 0 {
 		v, _ := r.Query("order")
 		if q.Order = cmp.Or(v, spec.Order[0]); !slices.Contains(spec.Order, q.Order) {
-			return q, invalidParameter("order", "enum", map[string]any{"choices": spec.Order}, "Must be one of %s", strings.Join(spec.Order, ", "))
+			return q, repeating(invalidParameter("order", "enum", map[string]any{"choices": spec.Order}, "Must be one of %s", strings.Join(spec.Order, ", ")), v)
 		}
 	}
 	if v, ok := r.Query("direction"); ok {
@@ -157,7 +157,15 @@ func (r *Request) View(views []string) (string, error) {
 }
 
 func invalidParameter(name, constraint string, value any, format string, args ...any) error {
-	return &apierr.Error{Kind: apierr.Invalid, Fields: wrong(name, constraint, value, format, args...)}
+	fields := wrong(name, constraint, value, format, args...)
+	fields[0].Query = true
+	return &apierr.Error{Kind: apierr.Invalid, Fields: fields}
+}
+
+// repeating adds what was sent to the refusal of a parameter.
+func repeating(err error, sent string) error {
+	apierr.As(err).Fields[0].Sent = sent
+	return err
 }
 
 // count reads a whole number that consists of digits only: no sign, no fraction.
@@ -167,14 +175,14 @@ func (r *Request) count(name string, least int) (int, error) {
 		return 0, nil
 	}
 	if v == "" || strings.Trim(v, "0123456789") != "" {
-		return 0, invalidParameter(name, "type", "integer", "Must be a whole number, in digits alone")
+		return 0, repeating(invalidParameter(name, "type", "integer", "Must be a whole number, in digits alone"), v)
 	}
 	n, err := strconv.Atoi(v)
 	if err != nil {
 		return 0, invalidParameter(name, "range", map[string]any{"max": math.MaxInt}, "Is too large")
 	}
 	if n < least {
-		return 0, invalidParameter(name, "range", map[string]any{"min": least}, "Must be %d or more", least)
+		return 0, repeating(invalidParameter(name, "range", map[string]any{"min": least}, "Must be %d or more", least), v)
 	}
 	return n, nil
 }
@@ -208,6 +216,6 @@ func ParseBool(typed string) (value, ok bool) {
 // NotBool refuses a query parameter that is not a boolean.
 func NotBool(name string) error {
 	e := apierr.InvalidField(name, "type", "Must be true or false")
-	e.Fields[0].Value = "boolean"
+	e.Fields[0].Value, e.Fields[0].Query = "boolean", true
 	return e
 }

@@ -32,7 +32,7 @@ func listing(t *testing.T, spec rest.ListSpec, form rest.ErrorForm) (*rest.Servi
 var userList = rest.ListSpec{Order: []string{"lastname", "firstname"}, Filters: []string{"uuid", "email"}, Recurse: true}
 
 func TestList(t *testing.T) {
-	s, got := listing(t, userList, rest.MessageList)
+	s, got := listing(t, userList, plainMessages)
 	term := strings.Repeat("é", rest.MaxSearch)
 	for query, want := range map[string]rest.List{
 		"":                                {Order: "lastname"},
@@ -72,7 +72,7 @@ func TestList(t *testing.T) {
 }
 
 func TestListRefuses(t *testing.T) {
-	s, _ := listing(t, userList, rest.MessageList)
+	s, _ := listing(t, userList, plainMessages)
 	for query, want := range map[string]string{
 		"limit=0":                             "limit: Must be 1 or more",
 		"limit=00":                            "limit: Must be 1 or more",
@@ -144,7 +144,7 @@ func TestListRefusesInAuthForm(t *testing.T) {
 }
 
 func TestListWithoutOrderOrRecurse(t *testing.T) {
-	s, got := listing(t, rest.ListSpec{}, rest.MessageList)
+	s, got := listing(t, rest.ListSpec{}, plainMessages)
 	wantStatus(t, call(t, s, http.MethodGet, "/users?recurse=x&limit=2", ""), http.StatusOK)
 	if got.Order != "" || got.Recurse || got.Limit != 2 {
 		t.Errorf("%+v", *got)

@@ -9,7 +9,9 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/target"
 )
@@ -40,8 +42,25 @@ func declared(ops ...rest.Operation) *rest.Service {
 		}
 	}
 	return &rest.Service{
-		Name: "confd", Version: "1.1", Prefix: prefix, Title: "Configuration", Errors: rest.MessageList, Operations: ops,
+		Name: "confd", Version: "1.1", Prefix: prefix, Title: "Configuration", Errors: plainMessages, Operations: ops,
 	}
+}
+
+// plainMessages is rest.MessageList with the messages of the fields as they are, for tests of what is found wrong.
+func plainMessages(e *apierr.Error, now time.Time) any {
+	if all := rest.MessageList(e, now).([]string); strings.HasPrefix(all[0], "The browser") {
+		return all
+	}
+	var list []string
+	for _, f := range e.Fields {
+		list = append(list, "Input Error - "+f.Name+": "+f.Message)
+	}
+	if e.Message == "" && len(list) > 0 {
+		return list
+	}
+	whole := *e
+	whole.Fields = nil
+	return append(list, rest.MessageList(&whole, now).([]string)...)
 }
 
 func answering(reply rest.Reply) rest.Handler {
