@@ -82,6 +82,8 @@ type App struct {
 	Directories *Directories `json:"directories,omitempty"`
 	// Helpers says where the files are that the helper endpoints change. Default: below the data folder.
 	Helpers *HelperFiles `json:"helpers,omitempty"`
+	// Asterisk is the telephone system that is configured. Default: none; its configuration is then only written to a folder.
+	Asterisk *Asterisk `json:"asterisk,omitempty"`
 	// DefaultPolicies are created in the master tenant and kept as configured; the API cannot change them.
 	DefaultPolicies []ConfiguredPolicy `json:"default_policies,omitempty"`
 	// AllUsersPolicies are the default policies that every user holds.
@@ -190,6 +192,7 @@ func (a *App) resolve(repl *caddy.Replacer) {
 	setting(&a.PublicURL, "RINGFENCE_PUBLIC_URL", "")
 	setting(&a.SealingKeys, "RINGFENCE_SEALING_KEYS", "")
 	a.resolveHelpers(setting)
+	a.resolveAsterisk(setting)
 	if a.HandoverDelay == 0 {
 		a.HandoverDelay = caddy.Duration(500 * time.Millisecond)
 	}
@@ -210,6 +213,9 @@ func (a *App) Validate() error {
 		return fmt.Errorf("the administrator's password (RINGFENCE_ADMIN_PASSWORD) is longer than %d bytes", authsvc.MaxPassword)
 	}
 	if err := a.Helpers.validate(); err != nil {
+		return err
+	}
+	if err := a.Asterisk.validate(); err != nil {
 		return err
 	}
 	return a.checkOrigins()
@@ -240,6 +246,7 @@ func (a *App) Start() error {
 		a.useBackends()
 		a.useSettings()
 		a.useHelpers()
+		a.useAsterisk()
 	}
 	if !a.needsDatabase {
 		return nil

@@ -27,6 +27,7 @@ import (
 //	    limits    { ... }
 //	    directories { ... }
 //	    helpers { ... }
+//	    asterisk { ... }
 //	    default_policies      { <slug> <access...> }
 //	    all_users_policies    <slug...>
 //	    tenant_default_groups { <slug> <policy...> }
@@ -110,6 +111,8 @@ func (a *App) parseOption(d *caddyfile.Dispenser) error {
 		return a.parseDirectories(d)
 	case "helpers":
 		return a.parseHelperFiles(d)
+	case "asterisk":
+		return a.parseAsterisk(d)
 	case "default_policies":
 		return a.parseDefaultPolicies(d)
 	case "all_users_policies":
@@ -132,7 +135,7 @@ func (a *App) parseOption(d *caddyfile.Dispenser) error {
 		}
 		a.HandoverDelay = caddy.Duration(delay)
 	default:
-		return d.Errf("unknown option %q: it is one of data, database, admin, sealing_keys, tokens, backends, backend, origins, public_url, mail, external, self_registration, passwords, sessions, limits, directories, helpers, default_policies, all_users_policies, tenant_default_groups, default_user_policy, handover_delay", option)
+		return d.Errf("unknown option %q: it is one of data, database, admin, sealing_keys, tokens, backends, backend, origins, public_url, mail, external, self_registration, passwords, sessions, limits, directories, helpers, asterisk, default_policies, all_users_policies, tenant_default_groups, default_user_policy, handover_delay", option)
 	}
 	return nil
 }

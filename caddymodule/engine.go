@@ -38,9 +38,11 @@ type engine struct {
 	// confd is the telephony configuration service; helpers the helper endpoints.
 	confd   *rest.Service
 	helpers *helpers.Service
-	cache   *tokens.Cache
-	metrics *metrics
-	box     *sealed.Box
+	// telephone configures Asterisk.
+	telephone *telephone
+	cache     *tokens.Cache
+	metrics   *metrics
+	box       *sealed.Box
 
 	cancel context.CancelFunc
 	ctx    context.Context //nolint:containedctx // outlives every request and every configuration
@@ -77,12 +79,13 @@ func newEngine(key, data, keys string) (*engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("describing the authentication service: %w", err)
 	}
-	confd, err := confdsvc.New(confdsvc.Options{DB: db, Installation: auth.Installation, Logins: auth})
+	phone := newTelephone(db)
+	confd, err := confdsvc.New(confdsvc.Options{DB: db, Installation: auth.Installation, Logins: auth, Changed: phone.changed})
 	if err != nil {
 		return nil, fmt.Errorf("describing the configuration service: %w", err)
 	}
 	auth.Audits(confd)
-	help, err := helpers.New(helpers.Options{DB: db, Names: confdsvc.Names{DB: db}})
+	help, err := helpers.New(helpers.Options{DB: db, Names: confdsvc.Names{DB: db}, Telephony: phone, Commands: phone})
 	if err != nil {
 		return nil, fmt.Errorf("describing the helper endpoints: %w", err)
 	}
@@ -96,7 +99,7 @@ func newEngine(key, data, keys string) (*engine, error) {
 		return nil, errors.Join(fmt.Errorf("making the token cache: %w", err), metrics.release())
 	}
 	auth.UseCache(cache)
-	e := &engine{key: key, data: data, db: db, auth: auth, confd: confd, helpers: help, cache: cache, metrics: metrics, box: box, keys: keys}
+	e := &engine{key: key, data: data, db: db, auth: auth, confd: confd, helpers: help, telephone: phone, cache: cache, metrics: metrics, box: box, keys: keys}
 	e.ctx, e.cancel = context.WithCancel(context.Background())
 	return e, nil
 }
@@ -176,6 +179,7 @@ func (e *engine) startOnce(ctx context.Context, address string, admin authsvc.Ad
 			slog.Error("no longer following other nodes' revocations", "error", err)
 		}
 	})
+	e.telephone.begin()
 	e.started.Store(true)
 	return first, nil
 }
@@ -238,6 +242,7 @@ func (e *engine) ready(ctx context.Context) error {
 func (e *engine) Destruct() error {
 	e.cancel()
 	e.helpers.Close()
+	e.telephone.end()
 	e.work.Wait()
 	e.auth.Close()
 	e.cache.Close()

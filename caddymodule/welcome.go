@@ -52,6 +52,7 @@ func (a started) Handle(context.Context, caddy.Event) error {
 	a.useBackends()
 	a.useSettings()
 	a.useHelpers()
+	a.useAsterisk()
 	if a.reload {
 		a.takeOver()
 		a.log.Info("reloaded: the new configuration serves now")

@@ -1,6 +1,10 @@
 package confdsvc
 
-import "github.com/ringfence/ringfence/internal/crud"
+import (
+	"context"
+
+	"github.com/ringfence/ringfence/internal/crud"
+)
 
 // LiveReload says whether changes of the configuration reach the telephone system at once.
 type LiveReload struct {
@@ -17,4 +21,13 @@ func init() {
 			Blank: crud.Defaults[LiveReload],
 		}.On(e)
 	})
+}
+
+// LiveReload reports whether changes are to reach the telephone system at once.
+func (r *Snapshots) LiveReload(ctx context.Context) (bool, error) {
+	setting, err := crud.OfAll[LiveReload](ctx, r.engine.DB, r.engine)
+	if err != nil {
+		return false, err
+	}
+	return setting.Enabled, nil
 }

@@ -24,6 +24,8 @@ type Options struct {
 	Installation func() string
 	// Logins keeps the accounts of users; nil if another program does, which is never asked.
 	Logins Logins
+	// Changed, if set, hears of the changes of each transaction after its commit. It must not block.
+	Changed func(events []crud.Event)
 }
 
 // New describes the service.
@@ -37,7 +39,7 @@ func New(o Options) (*rest.Service, error) {
 	}
 	e := &crud.Engine{
 		Service: s.Name, Prefix: s.Prefix, DB: o.DB,
-		Style: style, Idempotency: new(crud.Idempotency),
+		Style: style, Idempotency: new(crud.Idempotency), Notify: o.Changed,
 	}
 	for _, declare := range resources {
 		declare(e)

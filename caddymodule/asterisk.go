@@ -1,0 +1,110 @@
+package caddymodule
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"path/filepath"
+	"strings"
+
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+
+	"github.com/ringfence/ringfence/asterisk/apply"
+	"github.com/ringfence/ringfence/internal/asterisk/ami"
+)
+
+// Asterisk is the telephone system that is configured.
+type Asterisk struct {
+	// Name tells one Asterisk from another if the nodes on one database configure several: nodes with one name take turns.
+	// Default: RINGFENCE_ASTERISK_NAME from the environment, else main.
+	Name string `json:"name,omitempty"`
+	// Folder is where the generated files are; Asterisk reads those in its subfolder live. Default: RINGFENCE_ASTERISK_FOLDER from
+	// the environment, else a folder below the data folder.
+	Folder string `json:"folder,omitempty"`
+	// Manager is the address of Asterisk's manager interface: host:port on this machine, or tls://host:port. Default:
+	// RINGFENCE_ASTERISK_MANAGER from the environment, else none: the files are written, and nobody is told.
+	Manager string `json:"manager,omitempty"`
+	// Username and Secret are the account there. Default: RINGFENCE_ASTERISK_USERNAME and RINGFENCE_ASTERISK_SECRET from the
+	// environment, else ringfence and none.
+	Username string `json:"username,omitempty"`
+	Secret   string `json:"secret,omitempty"`
+
+	live bool // changes reach it at once, if confd's configuration says so
+}
+
+// resolveAsterisk fills in placeholders and defaults.
+func (a *App) resolveAsterisk(setting func(field *string, env, fallback string)) {
+	if a.Asterisk == nil {
+		a.Asterisk = new(Asterisk)
+	}
+	s := a.Asterisk
+	setting(&s.Name, "RINGFENCE_ASTERISK_NAME", "main")
+	setting(&s.Folder, "RINGFENCE_ASTERISK_FOLDER", "")
+	setting(&s.Manager, "RINGFENCE_ASTERISK_MANAGER", "")
+	setting(&s.Username, "RINGFENCE_ASTERISK_USERNAME", "ringfence")
+	setting(&s.Secret, "RINGFENCE_ASTERISK_SECRET", "")
+	// Where there is neither an Asterisk nor a folder for one, files are made only when somebody asks for them.
+	s.live = s.Manager != "" || s.Folder != ""
+	if s.Folder == "" {
+		s.Folder = filepath.Join(a.Data, "asterisk")
+	}
+}
+
+const maxAsteriskName = 64
+
+func (s *Asterisk) validate() error {
+	if len(s.Name) > maxAsteriskName || strings.ContainsFunc(s.Name, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
+		return fmt.Errorf("the name of the Asterisk (RINGFENCE_ASTERISK_NAME) is longer than %d bytes, or has a blank or a character that is not ASCII", maxAsteriskName)
+	}
+	if s.Manager == "" {
+		return nil
+	}
+	address, encrypted := strings.CutPrefix(s.Manager, "tls://")
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return fmt.Errorf("the manager interface (RINGFENCE_ASTERISK_MANAGER) is %q; it must be host:port or tls://host:port", s.Manager)
+	}
+	if ip, err := netip.ParseAddr(host); !encrypted && host != "localhost" && (err != nil || !ip.IsLoopback()) {
+		return fmt.Errorf("the manager interface (RINGFENCE_ASTERISK_MANAGER) is on another machine, %s: its secret would cross the network unencrypted. Use tls://%s", host, address)
+	}
+	if s.Secret == "" {
+		return fmt.Errorf("the manager interface (RINGFENCE_ASTERISK_MANAGER) needs a secret (RINGFENCE_ASTERISK_SECRET)")
+	}
+	for name, text := range map[string]string{"username (RINGFENCE_ASTERISK_USERNAME)": s.Username, "secret (RINGFENCE_ASTERISK_SECRET)": s.Secret} {
+		if strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+			return fmt.Errorf("the %s of the manager interface has a control character", name)
+		}
+	}
+	return nil
+}
+
+// useAsterisk makes the engine configure this configuration's Asterisk, at the same time as useBackends.
+func (a *App) useAsterisk() {
+	a.engine.telephone.use(phoneSettings{Asterisk: *a.Asterisk, music: a.Helpers.MOH})
+}
+
+func (s phoneSettings) apply() apply.Settings {
+	return apply.Settings{
+		Folder: s.Folder, Name: s.Name,
+		Manager: ami.Options{Address: s.Manager, Username: s.Username, Secret: s.Secret},
+	}
+}
+
+// parseAsterisk reads
+//
+//	asterisk {
+//	    name     <name>
+//	    folder   <folder>
+//	    manager  <address>
+//	    username <name>
+//	    secret   <secret>
+//	}
+func (a *App) parseAsterisk(d *caddyfile.Dispenser) error {
+	s, err := once(d, "asterisk", &a.Asterisk)
+	if err != nil {
+		return err
+	}
+	return block(d, "asterisk", map[string]value{
+		"name": text(&s.Name), "folder": text(&s.Folder), "manager": text(&s.Manager), "username": text(&s.Username), "secret": text(&s.Secret),
+	})
+}

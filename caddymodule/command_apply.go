@@ -1,0 +1,144 @@
+package caddymodule
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"time"
+
+	caddycmd "github.com/caddyserver/caddy/v2/cmd"
+	"github.com/spf13/cobra"
+
+	"github.com/ringfence/ringfence/helpers"
+)
+
+func init() {
+	caddycmd.RegisterCommand(caddycmd.Command{
+		Name:  "apply",
+		Usage: "[--dry-run] [--address <url>]",
+		Short: "Makes the stored configuration that of Asterisk",
+		Long: `
+Asks the gateway that runs on this machine, on its plain port, to generate the
+configuration of Asterisk, to check it, to make it live and to reload what has
+changed, and shows what becomes of it. The command fails if that fails; then the
+configuration from before is live.
+
+With --dry-run it only shows how the live files would change, without passwords.
+
+    ringfence apply --dry-run
+    ringfence apply
+`,
+		CobraFunc: func(cmd *cobra.Command) {
+			cmd.Args = cobra.NoArgs
+			cmd.SilenceUsage = true
+			cmd.RunE = runApply
+			cmd.Flags().Bool("dry-run", false, "Show how the live files would change")
+			cmd.Flags().String("address", "", "The plain port of the gateway (default: http://127.0.0.1:$RINGFENCE_HELPERS_PORT, else port 8668)")
+		},
+	})
+}
+
+func runApply(cmd *cobra.Command, _ []string) error {
+	address := cmd.Flags().Lookup("address").Value.String()
+	port := plainPort{cmp.Or(address, "http://127.0.0.1:"+cmp.Or(os.Getenv("RINGFENCE_HELPERS_PORT"), "8668"))}
+	if cmd.Flags().Lookup("dry-run").Value.String() == "true" {
+		return port.preview(cmd.Context(), cmd.OutOrStdout())
+	}
+	return port.apply(cmd.Context(), cmd.OutOrStdout())
+}
+
+// plainPort is the plain port of a gateway.
+type plainPort struct{ address string }
+
+// maxAnswer is the longest answer read, in bytes: a preview may be long.
+const maxAnswer = 256 << 20
+
+// call sends a request, and reads the answer.
+func (p plainPort) call(ctx context.Context, method, path string, into any) error {
+	r, err := http.NewRequestWithContext(ctx, method, p.address+path, http.NoBody)
+	if err != nil {
+		return err
+	}
+	r.Header.Set("Accept", "application/json")
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return fmt.Errorf("asking the gateway: %w", err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	if err != nil {
+		return fmt.Errorf("reading the gateway's answer: %w", err)
+	}
+	if response.StatusCode != http.StatusOK {
+		var refused struct {
+			Message string `json:"message"`
+		}
+		_ = json.Unmarshal(text, &refused)
+		return fmt.Errorf("the gateway answers %s: %s", response.Status, cmp.Or(refused.Message, string(bytes.TrimSpace(text[:min(len(text), 200)]))))
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		return fmt.Errorf("reading the gateway's answer: %w", err)
+	}
+	return nil
+}
+
+// preview shows how the live files would change.
+func (p plainPort) preview(ctx context.Context, out io.Writer) error {
+	var preview helpers.Preview
+	if err := p.call(ctx, http.MethodGet, "/apply/preview", &preview); err != nil {
+		return err
+	}
+	if !preview.Changed {
+		_, err := fmt.Fprintln(out, "nothing would change")
+		return err
+	}
+	for _, f := range preview.Files {
+		if _, err := io.WriteString(out, f.Diff); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// jobEvery is how often a job is asked for.
+const jobEvery = 200 * time.Millisecond
+
+// apply starts a job and shows its log until it has ended.
+func (p plainPort) apply(ctx context.Context, out io.Writer) error {
+	var job helpers.Job
+	if err := p.call(ctx, http.MethodPost, "/apply", &job); err != nil {
+		return err
+	}
+	shown := 0
+	for !job.Ended() {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(jobEvery):
+		}
+		job = helpers.Job{UUID: job.UUID}
+		if err := p.call(ctx, http.MethodGet, "/apply/"+job.UUID, &job); err != nil {
+			return err
+		}
+		for ; shown < len(job.Log); shown++ {
+			if _, err := fmt.Fprintln(out, job.Log[shown].Message); err != nil {
+				return err
+			}
+		}
+	}
+	for _, m := range job.Modules {
+		if _, err := fmt.Fprintf(out, "%s: %s %s\n", m.Module, m.State, m.Message); err != nil {
+			return err
+		}
+	}
+	if job.State != helpers.JobDone {
+		return errors.New("the configuration was not applied: " + job.Message)
+	}
+	return nil
+}

@@ -1,0 +1,188 @@
+package caddymodule
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+
+	"github.com/ringfence/ringfence/asterisk"
+	"github.com/ringfence/ringfence/asterisk/apply"
+	"github.com/ringfence/ringfence/confdsvc"
+	"github.com/ringfence/ringfence/helpers"
+	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/asterisk/generation"
+	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// telephone configures the Asterisk of the configuration in use. It implements the seam of the helper endpoints.
+type telephone struct {
+	db        store.DB
+	snapshots *confdsvc.Snapshots
+
+	mu       sync.Mutex
+	settings phoneSettings
+	begun    bool // the database is there
+	service  *apply.Service
+	stop     context.CancelFunc
+	work     sync.WaitGroup
+	turn     sync.Mutex // held by the service that runs: the next one waits until it has ended
+}
+
+// phoneSettings are what a telephone depends on.
+type phoneSettings struct {
+	Asterisk
+	music string // the folder of music on hold
+}
+
+func newTelephone(db store.DB) *telephone {
+	return &telephone{db: db, snapshots: confdsvc.NewSnapshots(db), stop: func() {}}
+}
+
+// use makes these the settings. Other ones than before end what is under way first.
+func (t *telephone) use(s phoneSettings) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.service != nil && t.settings == s {
+		return
+	}
+	t.settings = s
+	t.service = apply.New(apply.Options{
+		DB:       t.db,
+		Generate: func(ctx context.Context) (generation.Files, string, error) { return t.generate(ctx, s) },
+		LiveReload: func(ctx context.Context) (bool, error) {
+			if !s.live {
+				return false, nil
+			}
+			return t.snapshots.LiveReload(ctx)
+		},
+	}, s.apply())
+	t.restart()
+}
+
+// begin begins the work: the database is there.
+func (t *telephone) begin() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.begun = true
+	t.restart()
+}
+
+// restart ends the service that runs, and runs the current one. The caller holds mu.
+func (t *telephone) restart() {
+	t.stop()
+	if !t.begun || t.service == nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	t.stop = cancel
+	service := t.service
+	t.work.Go(func() {
+		t.turn.Lock()
+		defer t.turn.Unlock()
+		service.Run(ctx)
+	})
+}
+
+// end ends the work, after what is under way.
+func (t *telephone) end() {
+	t.mu.Lock()
+	t.stop()
+	t.begun = false
+	t.mu.Unlock()
+	t.work.Wait()
+}
+
+// generate makes the files from what is stored now.
+func (t *telephone) generate(ctx context.Context, s phoneSettings) (generation.Files, string, error) {
+	snapshot, err := t.snapshots.Read(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	files, err := asterisk.Generate(snapshot, asterisk.Options{HasMusic: hasMusic(s.music)})
+	if err != nil {
+		return nil, "", err
+	}
+	return generation.Files(files), fmt.Sprintf("%d users, %d lines and %d extensions", len(snapshot.Users), len(snapshot.Lines), len(snapshot.Extensions)), nil
+}
+
+// hasMusic returns a function that reports whether a folder has one of that name.
+func hasMusic(folder string) func(name string) bool {
+	return func(name string) bool {
+		root, err := os.OpenRoot(folder)
+		if err != nil {
+			return false
+		}
+		defer func() { _ = root.Close() }()
+		info, err := root.Stat(name)
+		return err == nil && info.IsDir()
+	}
+}
+
+// changed hears of committed changes.
+func (t *telephone) changed([]crud.Event) {
+	if s, err := t.current(); err == nil {
+		s.Changed()
+	}
+}
+
+// current returns the service of the configuration in use.
+func (t *telephone) current() (*apply.Service, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.service == nil {
+		return nil, apierr.New(apierr.Unavailable, "The gateway is still starting")
+	}
+	return t.service, nil
+}
+
+// Generate implements [helpers.Telephony].
+func (t *telephone) Generate(ctx context.Context) error {
+	s, err := t.current()
+	if err != nil {
+		return err
+	}
+	return s.Generate(ctx)
+}
+
+// Apply implements [helpers.Telephony].
+func (t *telephone) Apply(ctx context.Context, o helpers.ApplyOptions) (helpers.Job, error) {
+	s, err := t.current()
+	if err != nil {
+		return helpers.Job{}, err
+	}
+	return s.Apply(ctx, o)
+}
+
+// Job implements [helpers.Telephony].
+func (t *telephone) Job(ctx context.Context, uuid string) (helpers.Job, error) {
+	s, err := t.current()
+	if err != nil {
+		return helpers.Job{}, err
+	}
+	return s.Job(ctx, uuid)
+}
+
+// Preview implements [helpers.Telephony].
+func (t *telephone) Preview(ctx context.Context) (helpers.Preview, error) {
+	s, err := t.current()
+	if err != nil {
+		return helpers.Preview{}, err
+	}
+	return s.Preview(ctx)
+}
+
+// Execute implements [helpers.Commands].
+func (t *telephone) Execute(ctx context.Context, command string) error {
+	s, err := t.current()
+	if err != nil {
+		return err
+	}
+	return s.Execute(ctx, command)
+}
+
+var _ interface {
+	helpers.Telephony
+	helpers.Commands
+} = (*telephone)(nil)
