@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/ringfence/ringfence/internal/asterisk/generation"
@@ -155,8 +156,32 @@ func TestTimes(t *testing.T) {
 	if err != nil || len(entries) > 4 {
 		t.Errorf("%d generations are kept, %v", len(entries), err)
 	}
-	if info := stat("pjsip.conf"); info.Mode().Perm()&0o007 != 0 {
-		t.Errorf("mode %v: passwords are open to everybody", info.Mode())
+}
+
+// Passwords are open to the owner alone, and to the folder's group if the operator has said so, whatever the umask is.
+func TestModes(t *testing.T) {
+	for name, tt := range map[string]struct{ folder, file, inner os.FileMode }{
+		"own":    {0o700, 0o600, 0o700},
+		"group":  {0o755, 0o600, 0o700},
+		"setgid": {0o750 | os.ModeSetgid, 0o640, 0o750},
+	} {
+		t.Run(name, func(t *testing.T) {
+			folder := t.TempDir()
+			if err := os.Chmod(folder, tt.folder); err != nil {
+				t.Fatal(err)
+			}
+			old := syscall.Umask(0o077)
+			defer syscall.Umask(old)
+			s := open(t, folder)
+			if _, err := s.Apply(t.Context(), stage(t, s, files("pjsip.conf", "x")), nil, nil, nil); err != nil {
+				t.Fatal(err)
+			}
+			for path, want := range map[string]os.FileMode{"live/pjsip.conf": tt.file, "generations": tt.inner, "generations/1": tt.inner} {
+				if info, err := os.Stat(filepath.Join(folder, path)); err != nil || info.Mode().Perm() != want {
+					t.Errorf("%s: %v, %v", path, info.Mode(), err)
+				}
+			}
+		})
 	}
 }
 

@@ -33,10 +33,12 @@ const (
 	unfinished   = ".tmp"
 )
 
-// Modes of what is written: the folder's group, which is Asterisk's, may read.
+// Modes of what is written, whatever the umask is: passwords are in it. If new files get the folder's group (it is setgid), that
+// group, which is Asterisk's, may read too.
 const (
-	fileMode   = 0o640
-	folderMode = 0o750
+	fileMode   fs.FileMode = 0o600
+	folderMode fs.FileMode = 0o700
+	groupMode  fs.FileMode = 0o050
 )
 
 // Files are generated files, by name.
@@ -54,9 +56,10 @@ type Generation struct {
 
 // Store is a folder of generations. It is safe for concurrent use, also by several processes.
 type Store struct {
-	root *os.Root
-	lock string
-	keep int
+	root   *os.Root
+	lock   string
+	keep   int
+	shared bool // the folder's group may read
 }
 
 // Open opens the folder, which it makes if it is missing, and tidies what was interrupted; see the package. keep is how many
@@ -69,7 +72,11 @@ func Open(ctx context.Context, folder string, keep int) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the folder of Asterisk's configuration: %w", err)
 	}
-	s := &Store{root: root, lock: filepath.Join(folder, "lock"), keep: max(keep, 1)}
+	info, err := root.Stat(".")
+	if err != nil {
+		return nil, errors.Join(err, root.Close())
+	}
+	s := &Store{root: root, lock: filepath.Join(folder, "lock"), keep: max(keep, 1), shared: info.Mode()&fs.ModeSetgid != 0}
 	if err := s.locked(ctx, s.tidy); err != nil {
 		return nil, errors.Join(fmt.Errorf("tidying the folder of Asterisk's configuration: %w", err), root.Close())
 	}
@@ -102,7 +109,7 @@ func (s *Store) locked(ctx context.Context, fn func() error) (err error) {
 }
 
 func (s *Store) tidy() error {
-	if err := s.root.MkdirAll(generations, folderMode); err != nil {
+	if err := s.mkdir(generations); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	entries, err := fs.ReadDir(s.root.FS(), generations)
@@ -294,7 +301,7 @@ func (s *Store) stage(g Generation, files Files, others []int64) error {
 	if err := s.root.RemoveAll(beside); err != nil {
 		return err
 	}
-	if err := s.root.Mkdir(beside, folderMode); err != nil {
+	if err := s.mkdir(beside); err != nil {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
@@ -355,8 +362,21 @@ func (s *Store) write(name string, content []byte) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(content)
+	if s.shared {
+		err = f.Chmod(fileMode | groupMode&0o040)
+	}
+	if err == nil {
+		_, err = f.Write(content)
+	}
 	return errors.Join(cmp.Or(err, f.Sync()), f.Close())
+}
+
+// mkdir makes a folder, which keeps the bit by which its files get its group.
+func (s *Store) mkdir(name string) error {
+	if err := s.root.Mkdir(name, folderMode); err != nil || !s.shared {
+		return err
+	}
+	return s.root.Chmod(name, folderMode|groupMode|fs.ModeSetgid)
 }
 
 // replace writes a small file as a whole: it is the old one or the new one at every moment.

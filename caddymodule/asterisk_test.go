@@ -1,0 +1,86 @@
+package caddymodule_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ringfence/ringfence/caddymodule"
+	"github.com/ringfence/ringfence/internal/asterisk/ami"
+	"github.com/ringfence/ringfence/internal/asterisk/ami/amitest"
+)
+
+// A gateway with an Asterisk: what the API stores is live at once, what Asterisk refuses is taken back, and an operator sees and applies
+// it all on the command line.
+func TestAsterisk(t *testing.T) {
+	pbx := amitest.New(t)
+	pbx.Handle("PJSIPShowEndpoints", func(c *amitest.Session, a ami.Message) { c.Respond(a, "Error", "Message", "No endpoints found") })
+	pbx.Handle("ShowDialPlan", func(c *amitest.Session, a ami.Message) { c.List(a, "ListDialplan", "Extension", "1") })
+	folder := filepath.Join(t.TempDir(), "generated")
+	for name, value := range map[string]string{
+		"MANAGER": pbx.Address, "USERNAME": amitest.Username, "SECRET": amitest.Secret, "FOLDER": folder, "NAME": "",
+	} {
+		t.Setenv("RINGFENCE_ASTERISK_"+name, value)
+	}
+	g := loadDefault(t, "")
+	admin := g.admin(t)
+	dialplan := func() string {
+		text, _ := os.ReadFile(filepath.Join(folder, "live", "extensions.conf"))
+		return string(text)
+	}
+	until := func(what string, is func() bool) {
+		t.Helper()
+		for !is() {
+			select {
+			case <-t.Context().Done():
+				t.Fatalf("never: %s", what)
+			case <-time.After(5 * time.Millisecond):
+			}
+		}
+	}
+	until("the start applies", func() bool { return dialplan() != "" })
+	name := g.Do(t, "POST", "/api/confd/1.1/contexts", admin, `{"label":"inside","type":"internal"}`).Want(201).Text("name")
+	until("the new context is live", func() bool { return strings.Contains(dialplan(), "["+name+"]") })
+
+	var shown bytes.Buffer
+	until("nothing more changes", func() bool {
+		shown.Reset()
+		return caddymodule.Apply(t.Context(), g.Helpers, true, &shown) == nil && shown.String() == "nothing would change\n"
+	})
+	g.Do(t, "PUT", "/api/confd/1.1/configuration/live_reload", admin, `{"enabled":false}`).Want(204)
+	second := g.Do(t, "POST", "/api/confd/1.1/contexts", admin, `{"label":"outside","type":"internal"}`).Want(201).Text("name")
+	shown.Reset()
+	if err := caddymodule.Apply(t.Context(), g.Helpers, true, &shown); err != nil || !strings.Contains(shown.String(), "+["+second+"]") {
+		t.Errorf("--dry-run: %v\n%s", err, shown.String())
+	}
+	g.Do(t, "POST", "/api/sysconfd/commonconf_generate", admin, "").Want(200)
+	if strings.Contains(dialplan(), second) {
+		t.Error("generating has changed what is live")
+	}
+	pbx.Handle("Reload", func(c *amitest.Session, a ami.Message) {
+		status := "0"
+		if strings.Contains(dialplan(), second) {
+			status = "3"
+		}
+		c.Respond(a, "Success", "Message", "Module Reloaded")
+		c.Event("Reload", "Module", a.Get("Module"), "Status", status)
+	})
+	g.Do(t, "GET", g.Helpers+"/commonconf_apply", "", "").Want(500).Says("reloading pbx_config")
+	if err := caddymodule.Apply(t.Context(), g.Helpers, false, &shown); err == nil || strings.Contains(dialplan(), second) {
+		t.Errorf("Asterisk refuses it, and it is live: %v", err)
+	}
+	pbx.Handle("Reload", func(c *amitest.Session, a ami.Message) {
+		c.Event("Reload", "Module", a.Get("Module"), "Status", "0")
+		c.Respond(a, "Success", "Message", "Module Reloaded")
+	})
+	g.Do(t, "GET", "/api/sysconfd/commonconf_apply", admin, "").Want(200)
+	if !strings.Contains(dialplan(), second) {
+		t.Error("what was applied is not live")
+	}
+	if log := g.logged(t); strings.Contains(log, amitest.Secret) {
+		t.Error("the secret is in the log")
+	}
+}
