@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ringfence/ringfence/asterisk"
 	"github.com/ringfence/ringfence/confdsvc"
 	"github.com/ringfence/ringfence/internal/asterisk/conf"
 )
@@ -74,29 +75,34 @@ func places(f *conf.File) (out []string) {
 
 // What somebody types changes values at most: the files have the same sections and names as with a text that nobody could mistake, but
 // for options whose form it does not have.
-func TestTypedTextsAreNoSyntax(t *testing.T) {
-	plain := checkFiles(t, generate(t, withTexts(t, "a,b")))
-	optional := map[string]bool{"contact": true, "accountcode": true, "language": true, "domain": true, "named_call_group": true, "own": true}
+func FuzzTypedTextsAreNoSyntax(f *testing.F) {
+	for _, typed := range hostileTexts {
+		f.Add(typed)
+	}
+	plain := checkFiles(f, generate(f, withTexts(f, "a,b")))
+	optional := map[string]bool{"contact": true, "accountcode": true, "language": true, "domain": true, "named_call_group": true, "moh_suggest": true}
 	without := func(names []string) []string {
 		return slices.DeleteFunc(names, func(name string) bool { return optional[name] })
 	}
-	for _, typed := range hostileTexts {
+	f.Fuzz(func(t *testing.T, typed string) {
+		if typed == "" || len(typed) > 1000 || asterisk.Sensible(typed) {
+			t.Skip() // a sound, a number, a name: then it may be one
+		}
 		files := generate(t, withTexts(t, typed))
 		for name, f := range checkFiles(t, files) {
 			if got, want := without(places(f)), without(places(plain[name])); !slices.Equal(got, want) {
 				t.Errorf("%q in %s:\ngot  %v\nwant %v", typed, name, got, want)
 			}
-		}
-		for line := range strings.Lines(string(files["extensions.conf"])) {
-			if !strings.HasPrefix(line, ";") && (strings.Contains(line, "SHELL(") || strings.Contains(line, "System(")) {
-				t.Errorf("%q: %s", typed, line)
+			for _, s := range f.Sections {
+				for _, v := range s.Values {
+					if live := v.Name == "exten" || v.Name == "same" || v.Name == "emailbody"; live && strings.Contains(v.Text, "${SHELL") {
+						t.Errorf("%q: %s = %s", typed, v.Name, v.Text)
+					}
+				}
 			}
 		}
-		if voicemail := string(files["voicemail.conf"]); strings.Contains(voicemail, "= ${SHELL") || strings.Contains(voicemail, "=$") {
-			t.Errorf("%q: %s", typed, voicemail)
-		}
 		callers(t, typed, checkFiles(t, files)["pjsip.conf"])
-	}
+	})
 }
 
 // callers checks that a caller ID shows what was typed.
@@ -232,4 +238,17 @@ func grepped(text, word string) (out string) {
 		}
 	}
 	return out
+}
+
+// A mailbox without a PIN opens for its owner's telephone alone.
+func TestMailboxWithoutPIN(t *testing.T) {
+	s := company(t)
+	s.Voicemails[0].Password = nil
+	files := generate(t, s)
+	if !strings.Contains(string(files["voicemail.conf"]), "\n101 => none,Alice Martin,") {
+		t.Errorf("%s", files["voicemail.conf"])
+	}
+	if !strings.Contains(string(files["pjsip.conf"]), "set_var = RINGFENCE_OWN_MAILBOX_OPTIONS=s\n") {
+		t.Error("the owner is asked for a PIN")
+	}
 }

@@ -193,7 +193,7 @@ func (p *plan) writeLineVariables(w *conf.Writer, l *confdsvc.Line, u *confdsvc.
 	if box := p.boxOf(u); box != nil {
 		w.Set("mailboxes", mailbox(box))
 		set("RINGFENCE_OWN_MAILBOX", mailbox(box))
-		if !box.AskPassword {
+		if !box.AskPassword || !isDigits(text(box.Password)) {
 			set("RINGFENCE_OWN_MAILBOX_OPTIONS", "s")
 		}
 	}

@@ -155,6 +155,10 @@ func writeMailboxes(p *plan, w *conf.Writer) {
 	}
 }
 
+// noPIN stands for the PIN of a mailbox without one: nobody can dial it, so only the owner's own telephone opens the mailbox, which
+// is not asked.
+const noPIN = "none"
+
 // mailboxLine is PIN,name,e-mail,pager,options.
 func mailboxLine(v *confdsvc.Voicemail, zones map[string]bool) string {
 	var options []string
@@ -181,8 +185,12 @@ func mailboxLine(v *confdsvc.Voicemail, zones map[string]bool) string {
 			set(pair[0], value)
 		}
 	}
+	pin := noPIN
+	if isDigits(text(v.Password)) {
+		pin = *v.Password
+	}
 	return strings.Join([]string{
-		text(v.Password), conf.Field(v.Name), conf.Field(text(v.Email)), conf.Field(text(v.Pager)), strings.Join(options, "|"),
+		pin, conf.Field(v.Name), conf.Field(text(v.Email)), conf.Field(text(v.Pager)), strings.Join(options, "|"),
 	}, ",")
 }
 

@@ -1,19 +1,25 @@
 package main_test
 
 import (
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/ringfence/ringfence/asterisk"
 	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
+	"github.com/ringfence/ringfence/confdsvc"
+	"github.com/ringfence/ringfence/internal/asterisk/check"
 	"github.com/ringfence/ringfence/internal/rest/resttest"
+	"github.com/ringfence/ringfence/internal/store/open"
 )
 
 // A demo is a company in a tenant of its own, beside what is there; a second one of the same name is refused.
 func TestDemo(t *testing.T) {
 	for name, address := range databases {
 		t.Run(name, func(t *testing.T) {
-			p := gatewaytest.Start(t, gatewaytest.Settings{Database: address(t)}).Ready(t)
+			at := address(t)
+			p := gatewaytest.Start(t, gatewaytest.Settings{Database: at}).Ready(t)
 			token := p.Login(t, "admin", gatewaytest.Password)
 			p.Do(t, "POST", "/api/confd/1.1/users", token, `{"firstname":"Mine"}`).Want(201)
 			p.Stop(t)
@@ -30,6 +36,10 @@ func TestDemo(t *testing.T) {
 			if out, status := run(t, p.Folder, p.Env, "demo", "--users", "1"); status == 0 || !strings.Contains(out, "there is a tenant") {
 				t.Errorf("again: status %d:\n%s", status, out)
 			}
+			if at == "" {
+				at = "sqlite://" + filepath.Join(p.Folder, "data", "ringfence.db")
+			}
+			configuresAsterisk(t, at)
 			p.Run(t)
 			p.Ready(t)
 			token = p.Login(t, "admin", gatewaytest.Password)
@@ -42,5 +52,36 @@ func TestDemo(t *testing.T) {
 				t.Errorf("the other tenant has %v users", got)
 			}
 		})
+	}
+}
+
+// configuresAsterisk fails the test unless Asterisk would load the files that are generated for a demo.
+func configuresAsterisk(t *testing.T, address string) {
+	t.Helper()
+	db, err := open.Open(t.Context(), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	snapshot, err := confdsvc.NewSnapshots(db).Read(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := asterisk.Generate(snapshot, asterisk.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, wrong := range check.Files(files, nil) {
+		t.Error(wrong)
+	}
+	for file, want := range map[string]int{"pjsip.conf": 260, "voicemail.conf": 260, "queues.conf": 10} {
+		word := map[string]string{"pjsip.conf": "type = endpoint\n", "voicemail.conf": " => ", "queues.conf": "strategy = "}[file]
+		if got := strings.Count(string(files[file]), word); got != want {
+			t.Errorf("%s has %d times %q, want %d", file, got, word, want)
+		}
 	}
 }

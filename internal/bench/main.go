@@ -96,6 +96,7 @@ func run(arguments []string) error {
 		{"confd", b.confdRows},
 		{"search", b.searchRows},
 		{"user", b.userRows},
+		{"asterisk", b.asteriskRows},
 		{"mount", b.mountRows},
 	}
 	var (
