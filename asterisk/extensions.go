@@ -48,6 +48,13 @@ func (p *plan) enter() {
 		}
 		seen[key] = true
 		p.entries[context] = append(p.entries[context], e)
+		if len(e.steps) == 0 {
+			return
+		}
+		p.leads[key] = true
+		if strings.HasPrefix(e.exten, "_") {
+			p.patterns[context] = append(p.patterns[context], e.exten)
+		}
 	}
 	for _, some := range numbers {
 		some(p, add)
@@ -134,10 +141,8 @@ func (p *plan) reachesBelow(context, number string, seen map[string]bool) bool {
 		return false
 	}
 	seen[context] = true
-	for _, e := range p.entries[context] {
-		if len(e.steps) > 0 && (e.exten == number || matches(e.exten, number)) {
-			return true
-		}
+	if p.leads[[2]string{context, number}] || slices.ContainsFunc(p.patterns[context], func(pattern string) bool { return matches(pattern, number) }) {
+		return true
 	}
 	if c := p.contexts[context]; c != nil {
 		for _, name := range p.included(c) {

@@ -65,7 +65,8 @@ func isUsable(e *confdsvc.EndpointSIP) bool {
 	username, _ := e.Auth.Last("username")
 	password, _ := e.Auth.Last("password")
 	clean := func(s string) bool { return s != "" && conf.Plain(s) == s && strings.TrimSpace(s) == s }
-	return clean(username) && clean(password) && conf.IsSectionName(e.Name) && !strings.HasPrefix(strings.ToLower(e.Name), "anonymous")
+	return clean(username) && clean(password) && conf.IsSectionName(e.Name) && e.Name != "global" && e.Name != "system" &&
+		!strings.HasPrefix(strings.ToLower(e.Name), "anonymous")
 }
 
 func writeSIPLines(p *plan, w *conf.Writer) {

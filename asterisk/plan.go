@@ -30,6 +30,9 @@ type plan struct {
 	features   map[string]string // the numbers, or patterns, of feature codes, by feature
 	// entries are what each context holds, by its name.
 	entries map[string][]entry
+	// leads are the entries, by context and number, that lead somewhere; patterns are those of them that are patterns, by context.
+	leads    map[[2]string]bool
+	patterns map[string][]string
 }
 
 // isOn reads an attribute that is true while nobody has set it.
@@ -58,7 +61,7 @@ func index[K comparable, T any](objects []*T, key func(o *T) K, pass func(o *T) 
 }
 
 func newPlan(s *confdsvc.Snapshot, o Options) *plan {
-	p := &plan{Snapshot: s, options: o, transports: map[string]bool{}, features: map[string]string{}, entries: map[string][]entry{}}
+	p := &plan{Snapshot: s, options: o, transports: map[string]bool{}, features: map[string]string{}, entries: map[string][]entry{}, leads: map[[2]string]bool{}, patterns: map[string][]string{}}
 	works := func(c *confdsvc.Context) bool { return c.Enabled && conf.IsSectionName(c.Name) && !isOurs(c.Name) }
 	p.contexts = index(s.Contexts, func(c *confdsvc.Context) string { return c.Name }, works)
 	p.contextIDs = index(s.Contexts, func(c *confdsvc.Context) int64 { return c.ID }, works)
@@ -92,9 +95,13 @@ func newPlan(s *confdsvc.Snapshot, o Options) *plan {
 	return p
 }
 
-// isOurs reports whether a name is one of a context of the library, or one that extensions.conf keeps for itself.
+// ownNames are sections that extensions.conf, voicemail.conf or the generator keep for themselves.
+var ownNames = []string{"general", "globals", "zonemessages", "usersharedlines", featureContext}
+
+// isOurs reports whether a name is one that no context of a tenant can have.
 func isOurs(name string) bool {
-	return strings.HasPrefix(strings.ToLower(name), "ringfence") || slices.Contains([]string{"general", "globals", "usersharedlines", featureContext}, strings.ToLower(name))
+	name = strings.ToLower(name)
+	return strings.HasPrefix(name, "ringfence") || slices.Contains(ownNames, name)
 }
 
 // contextOf returns a tenant's own context, or nil if there is none that works.
