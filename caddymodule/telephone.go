@@ -50,7 +50,7 @@ func (t *telephone) use(s phoneSettings) {
 	t.settings = s
 	t.service = apply.New(apply.Options{
 		DB:       t.db,
-		Generate: func(ctx context.Context) (generation.Files, string, error) { return t.generate(ctx, s) },
+		Generate: func(ctx context.Context) (apply.Output, error) { return t.generate(ctx, s) },
 		LiveReload: func(ctx context.Context) (bool, error) {
 			if !s.live {
 				return false, nil
@@ -94,17 +94,28 @@ func (t *telephone) end() {
 	t.work.Wait()
 }
 
-// generate makes the files from what is stored now.
-func (t *telephone) generate(ctx context.Context, s phoneSettings) (generation.Files, string, error) {
+// generate makes the files and the states from what is stored now.
+func (t *telephone) generate(ctx context.Context, s phoneSettings) (apply.Output, error) {
 	snapshot, err := t.snapshots.Read(ctx)
 	if err != nil {
-		return nil, "", err
+		return apply.Output{}, err
 	}
 	files, err := asterisk.Generate(snapshot, asterisk.Options{HasMusic: hasMusic(s.music)})
 	if err != nil {
-		return nil, "", err
+		return apply.Output{}, err
 	}
-	return generation.Files(files), fmt.Sprintf("%d users, %d lines and %d extensions", len(snapshot.Users), len(snapshot.Lines), len(snapshot.Extensions)), nil
+	out := apply.Output{
+		Files:  generation.Files(files),
+		Source: fmt.Sprintf("%d users, %d lines and %d extensions", len(snapshot.Users), len(snapshot.Lines), len(snapshot.Extensions)),
+	}
+	for _, u := range snapshot.Users {
+		for _, state := range asterisk.StateOf(u) {
+			out.States = append(out.States, apply.State{
+				Family: asterisk.StateFamily, Key: state.Key(), Value: state.Value, On: state.On(), Device: state.Device(),
+			})
+		}
+	}
+	return out, nil
 }
 
 // hasMusic returns a function that reports whether a folder has one of that name.

@@ -29,18 +29,19 @@ type system struct {
 
 	mu        sync.Mutex
 	files     generation.Files
+	states    []apply.State
 	live      bool
 	generated int
 }
 
-func (s *system) generate(context.Context) (generation.Files, string, error) {
+func (s *system) generate(context.Context) (apply.Output, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.generated++
 	if s.files == nil {
-		return nil, "", errors.New("nothing to generate from")
+		return apply.Output{}, errors.New("nothing to generate from")
 	}
-	return s.files, "a test", nil
+	return apply.Output{Files: s.files, Source: "a test", States: slices.Clone(s.states)}, nil
 }
 
 // store makes these the files that are generated from now on.
@@ -435,5 +436,68 @@ func TestExecute(t *testing.T) {
 	}
 	if want := []string{"Reload ", "Reload pbx_config", "Reload app_queue.so", "Reload res_musiconhold", "Command core restart now"}; !slices.Equal(got, want) {
 		t.Errorf("actions %q, want %q", got, want)
+	}
+}
+
+// What changes in the stored state of a user is told to Asterisk; what a telephone has changed stays.
+func TestStates(t *testing.T) {
+	var n *system
+	s := pbx(t, &n)
+	n = start(t, storetest.SQLite(t), withManager(s), false)
+	set := func(dnd, busy string) {
+		t.Helper()
+		n.mu.Lock()
+		n.states = []apply.State{
+			{Family: "ringfence", Key: "u/dnd", Value: dnd, On: dnd == "1", Device: "Custom:dnd-u"},
+			{Family: "ringfence", Key: "u/busy", Value: busy, On: busy != "", Device: "Custom:busy-u"},
+		}
+		n.mu.Unlock()
+		wantState(t, do(t, n), helpers.JobDone, "")
+	}
+	want := func(when, dnd, busy string) {
+		t.Helper()
+		gotDND, _ := s.Value("ringfence", "u/dnd")
+		gotBusy, _ := s.Value("ringfence", "u/busy")
+		if gotDND != dnd || gotBusy != busy {
+			t.Errorf("%s: dnd %q, busy %q, want %q and %q", when, gotDND, gotBusy, dnd, busy)
+		}
+	}
+	byTelephone := func(key, value string) {
+		t.Helper()
+		conn, err := ami.Dial(t.Context(), s.Options())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if err := ami.Put(t.Context(), conn, "ringfence", key, value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	byTelephone("u/busy", "101")
+	set("1", "102")
+	want("at the start Asterisk has one of two", "1", "101")
+	byTelephone("u/dnd", "0")
+	set("1", "102")
+	want("a telephone changes one, and nothing is stored", "0", "101")
+	set("1", "103")
+	want("one is stored", "0", "103")
+	set("0", "103")
+	set("1", "103")
+	want("it is switched off and on", "1", "103")
+	s.Handle("DBPut", func(c *amitest.Session, a ami.Message) { c.Respond(a, "Error", "Message", "Permission denied") })
+	n.mu.Lock()
+	n.states[0].Value, n.states[0].On = "0", false
+	n.mu.Unlock()
+	wantState(t, do(t, n), helpers.JobFailed, "telling Asterisk the state of users")
+	var lamps []string
+	for _, a := range s.Actions() {
+		if a.Get("Action") == "Setvar" {
+			lamps = append(lamps, a.Get("Variable")+a.Get("Value"))
+		}
+	}
+	if wanted := []string{
+		"DEVICE_STATE(Custom:dnd-u)INUSE", "DEVICE_STATE(Custom:busy-u)INUSE", "DEVICE_STATE(Custom:dnd-u)NOT_INUSE", "DEVICE_STATE(Custom:dnd-u)INUSE",
+	}; !slices.Equal(lamps, wanted) {
+		t.Errorf("lamps %q, want %q", lamps, wanted)
 	}
 }

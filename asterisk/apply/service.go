@@ -20,10 +20,19 @@ import (
 // Options are what the service stands on.
 type Options struct {
 	DB store.DB
-	// Generate returns the files for what is stored now, and says in a few words what they were made from.
-	Generate func(ctx context.Context) (files generation.Files, source string, err error)
+	// Generate returns what is to be applied for what is stored now.
+	Generate func(ctx context.Context) (Output, error)
 	// LiveReload reports whether changes are to reach the telephone system at once.
 	LiveReload func(ctx context.Context) (bool, error)
+}
+
+// Output is what is made from the stored configuration.
+type Output struct {
+	Files generation.Files
+	// Source says in a few words what it was made from.
+	Source string
+	// States are the users' states for Asterisk's own database.
+	States []State
 }
 
 // Settings are what is known when a configuration is used.
@@ -62,6 +71,8 @@ type Service struct {
 	mu    sync.Mutex
 	store *generation.Store
 	held  bool
+	// known are the states that Asterisk has been told, by family and key.
+	known map[[2]string]string
 	news  chan struct{} // closed, and replaced, when a job has changed
 }
 
@@ -147,24 +158,37 @@ func (s *Service) listen(ctx context.Context) {
 	}
 }
 
+// complaint is a part of the log that says the same thing once, and not every time.
+type complaint struct{ last string }
+
+func (c *complaint) about(err error, message string) {
+	switch {
+	case err == nil:
+		c.last = ""
+	case err.Error() != c.last:
+		c.last = err.Error()
+		slog.Warn(message, "error", err)
+	}
+}
+
 // follow asks for a job when something has changed, at most once in a pause.
 func (s *Service) follow(ctx context.Context) {
+	var failing complaint
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-s.changed:
 		}
-		if on, err := s.options.LiveReload(ctx); err != nil {
-			if ctx.Err() == nil {
-				slog.Warn("reading whether changes reach the telephone system at once; trying again", "error", err)
-			}
+		on, err := s.options.LiveReload(ctx)
+		if err == nil && on {
+			_, err = s.ask(ctx, kindApply)
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		if failing.about(err, "changes do not reach Asterisk now; trying again"); err != nil {
 			s.Changed()
-		} else if on {
-			if _, err := s.ask(ctx, kindApply); err != nil && ctx.Err() == nil {
-				slog.Warn("asking for the configuration to be applied; trying again", "error", err)
-				s.Changed()
-			}
 		}
 		pause(ctx, s.settings.Pause)
 	}
@@ -179,10 +203,11 @@ func pause(ctx context.Context, length time.Duration) {
 
 // lead keeps the lease, if this node can have it, and does the jobs.
 func (s *Service) lead(ctx context.Context) {
+	var failing complaint
 	for ctx.Err() == nil {
 		held, err := s.lease.renew(ctx)
-		if err != nil && ctx.Err() == nil {
-			slog.Warn("this node cannot configure Asterisk now; trying again", "error", err)
+		if ctx.Err() == nil {
+			failing.about(err, "this node cannot configure Asterisk now; trying again")
 		}
 		if held {
 			s.leading(ctx)
@@ -215,9 +240,10 @@ func (s *Service) leading(outer context.Context) {
 		}
 		return
 	}
+	var failing complaint
 	for ctx.Err() == nil {
-		if err := s.work(ctx); err != nil && ctx.Err() == nil {
-			slog.Warn("doing the jobs of Asterisk's configuration; trying again", "error", err)
+		if err := s.work(ctx); ctx.Err() == nil {
+			failing.about(err, "Asterisk's configuration waits; trying again")
 		}
 		select {
 		case <-ctx.Done():
@@ -360,7 +386,7 @@ func (s *Service) Preview(ctx context.Context) (helpers.Preview, error) {
 	if !held || files == nil {
 		return preview, apierr.New(apierr.Unavailable, "Another node configures this Asterisk: ask that one")
 	}
-	to, _, err := s.options.Generate(ctx)
+	out, err := s.options.Generate(ctx)
 	if err != nil {
 		return preview, fmt.Errorf("generating: %w", err)
 	}
@@ -372,9 +398,9 @@ func (s *Service) Preview(ctx context.Context) (helpers.Preview, error) {
 	if err != nil {
 		return preview, err
 	}
-	for _, c := range generation.Compare(from, to) {
+	for _, c := range generation.Compare(from, out.Files) {
 		preview.Changed = true
-		preview.Files = append(preview.Files, helpers.PreviewFile{Name: c.Name, Change: c.Change, Diff: generation.Diff(c.Name, from[c.Name], to[c.Name])})
+		preview.Files = append(preview.Files, helpers.PreviewFile{Name: c.Name, Change: c.Change, Diff: generation.Diff(c.Name, from[c.Name], out.Files[c.Name])})
 	}
 	return preview, nil
 }

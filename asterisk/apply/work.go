@@ -18,13 +18,11 @@ import (
 
 // work ends an interrupted change, and does the jobs that wait.
 func (s *Service) work(ctx context.Context) error {
-	if err := s.recover(ctx); err != nil {
-		slog.Warn("an interrupted change of Asterisk's configuration is still to be taken back; trying again", "error", err)
-	}
+	interrupted := s.recover(ctx) // the jobs that wait say so too, when they fail
 	for ctx.Err() == nil {
 		row, err := s.jobs.next(ctx)
 		if err != nil || row == nil {
-			return err
+			return errors.Join(err, interrupted)
 		}
 		job, err := row.decode()
 		if err != nil {
@@ -43,7 +41,7 @@ func (s *Service) recover(ctx context.Context) error {
 	}
 	asterisk, err := s.reach(ctx)
 	if err != nil {
-		return err
+		return fmt.Errorf("taking back an interrupted change: %w", err)
 	}
 	s.reloading.Lock()
 	defer s.reloading.Unlock()
@@ -133,26 +131,33 @@ func (e *faultsError) Error() string {
 
 // generate does what a job of either kind begins with, and the rest of one that applies.
 func (s *Service) generate(ctx context.Context, kind string, r *run) error {
-	files, source, err := s.options.Generate(ctx)
+	out, err := s.options.Generate(ctx)
 	if err != nil {
 		return fmt.Errorf("generating: %w", err)
 	}
+	files := out.Files
 	if found := check.Files(files, nil); len(found) > 0 {
 		for _, f := range found {
 			r.logf("%s", f)
 		}
 		return &faultsError{found}
 	}
-	g, err := s.store.Stage(ctx, files, source)
+	g, err := s.store.Stage(ctx, files, out.Source)
 	if err != nil {
 		return err
 	}
 	r.job.Generation = g.Number
-	r.logf("generation %d has %d files, from %s", g.Number, len(files), source)
+	r.logf("generation %d has %d files, from %s", g.Number, len(files), out.Source)
 	if kind != kindApply {
 		return nil
 	}
-	return s.apply(ctx, g.Number, r)
+	if err := s.apply(ctx, g.Number, r); err != nil {
+		return err
+	}
+	if err := s.push(ctx, out.States); err != nil {
+		return fmt.Errorf("the files are live, but %w", err)
+	}
+	return nil
 }
 
 // apply makes a generation live.

@@ -27,6 +27,13 @@ func Put(ctx context.Context, d Doer, family, key, value string) error {
 	return err
 }
 
+// SetVariable sets a global variable, or a function of the dialplan that needs no call, such as DEVICE_STATE(Custom:x). It needs
+// write = call.
+func SetVariable(ctx context.Context, d Doer, name, value string) error {
+	_, err := d.Do(ctx, Action{"Setvar", []Header{{"Variable", name}, {"Value", value}}})
+	return err
+}
+
 // Delete removes a value from Asterisk's own database; there may be none.
 func Delete(ctx context.Context, d Doer, family, key string) error {
 	_, err := d.Do(ctx, Action{"DBDel", []Header{{"Family", family}, {"Key", key}}})

@@ -55,6 +55,7 @@ func New(t *testing.T) *Server {
 		c.Respond(a, "Success", "Message", "Module Reloaded")
 	})
 	s.Handle("Ping", func(c *Session, a ami.Message) { c.Respond(a, "Success", "Ping", "Pong") })
+	s.Handle("Setvar", func(c *Session, a ami.Message) { c.Respond(a, "Success", "Message", "Variable Set") })
 	s.Handle("DBPut", s.put)
 	s.Handle("DBDel", s.del)
 	s.Handle("DBGet", s.get)
