@@ -80,6 +80,20 @@ func TestAsterisk(t *testing.T) {
 	if !strings.Contains(dialplan(), second) {
 		t.Error("what was applied is not live")
 	}
+	g.Do(t, "PUT", "/api/confd/1.1/configuration/live_reload", admin, `{"enabled":true}`).Want(204)
+	user := g.Do(t, "POST", "/api/confd/1.1/users", admin, `{"firstname":"Ada"}`).Want(201).Text("uuid")
+	until("Asterisk's database has the state of the API", func() bool {
+		g.Do(t, "PUT", "/api/confd/1.1/users/"+user+"/services/dnd", admin, `{"enabled":true}`).Want(204)
+		v, _ := pbx.Value("ringfence", user+"/dnd")
+		return v == "1"
+	})
+	pbx.Event("UserEvent", "UserEvent", "RingfenceState", "User", user, "Name", "busy", "Value", "102")
+	pbx.Event("UserEvent", "UserEvent", "RingfenceState", "User", user, "Name", "dnd", "Value", "0")
+	pbx.Event("UserEvent", "UserEvent", "RingfenceState", "User", user+"/../"+user, "Name", "../evil", "Value", "1")
+	until("the API has the state of the telephone", func() bool {
+		state := g.Do(t, "GET", "/api/confd/1.1/users/"+user, admin, "").Want(200).Body
+		return strings.Contains(state, `"dnd":{"enabled":false}`) && strings.Contains(state, `"busy":{"enabled":true,"destination":"102"}`)
+	})
 	if log := g.logged(t); strings.Contains(log, amitest.Secret) {
 		t.Error("the secret is in the log")
 	}

@@ -225,6 +225,12 @@ func (d *demo) confdDo(ctx context.Context, path string, body, into any) error {
 
 // do sends a request to a service, in the new tenant once there is one. A body that is text is CSV.
 func (d *demo) do(ctx context.Context, s *rest.Service, method, path string, body, into any) error {
+	return callService(ctx, s, d.caller, d.tenantUUID, method, path, body, into)
+}
+
+// callService sends a request to a service of this process, as a caller whom no gate has to check. A body that is text is CSV. The error
+// is store.ErrUnavailable if the database cannot be used.
+func callService(ctx context.Context, s *rest.Service, caller *principal.Principal, tenantUUID, method, path string, body, into any) error {
 	text, isCSV := body.(string)
 	if !isCSV && body != nil {
 		encoded, err := json.Marshal(body)
@@ -233,18 +239,21 @@ func (d *demo) do(ctx context.Context, s *rest.Service, method, path string, bod
 		}
 		text = string(encoded)
 	}
-	r, err := http.NewRequestWithContext(principal.NewContext(ctx, d.caller), method, s.Prefix+path, strings.NewReader(text))
+	r, err := http.NewRequestWithContext(principal.NewContext(ctx, caller), method, s.Prefix+path, strings.NewReader(text))
 	if err != nil {
 		return err
 	}
 	r.RequestURI = r.URL.RequestURI()
 	r.Header.Set("Accept", "application/json")
 	r.Header.Set("Content-Type", map[bool]string{false: "application/json", true: "text/csv"}[isCSV])
-	if d.tenantUUID != "" {
-		r.Header.Set("Wazo-Tenant", d.tenantUUID)
+	if tenantUUID != "" {
+		r.Header.Set("Wazo-Tenant", tenantUUID)
 	}
 	w := &answer{header: http.Header{}}
 	s.ServeHTTP(w, r)
+	if w.status == http.StatusServiceUnavailable {
+		return fmt.Errorf("%s %s: %w", method, path, store.ErrUnavailable)
+	}
 	if w.status >= http.StatusBadRequest {
 		return fmt.Errorf("%s %s: %d: %.500s", method, path, w.status, w.body.String())
 	}

@@ -84,6 +84,7 @@ func newEngine(key, data, keys string) (*engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("describing the configuration service: %w", err)
 	}
+	phone.confd = confd
 	auth.Audits(confd)
 	help, err := helpers.New(helpers.Options{DB: db, Names: confdsvc.Names{DB: db}, Telephony: phone, Commands: phone})
 	if err != nil {

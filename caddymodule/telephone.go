@@ -13,6 +13,7 @@ import (
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/asterisk/generation"
 	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 )
 
@@ -20,6 +21,7 @@ import (
 type telephone struct {
 	db        store.DB
 	snapshots *confdsvc.Snapshots
+	confd     *rest.Service // set before the first use
 
 	mu       sync.Mutex
 	settings phoneSettings
@@ -51,6 +53,7 @@ func (t *telephone) use(s phoneSettings) {
 	t.service = apply.New(apply.Options{
 		DB:       t.db,
 		Generate: func(ctx context.Context) (apply.Output, error) { return t.generate(ctx, s) },
+		Heard:    t.heard,
 		LiveReload: func(ctx context.Context) (bool, error) {
 			if !s.live {
 				return false, nil
@@ -110,9 +113,7 @@ func (t *telephone) generate(ctx context.Context, s phoneSettings) (apply.Output
 	}
 	for _, u := range snapshot.Users {
 		for _, state := range asterisk.StateOf(u) {
-			out.States = append(out.States, apply.State{
-				Family: asterisk.StateFamily, Key: state.Key(), Value: state.Value, On: state.On(), Device: state.Device(),
-			})
+			out.States = append(out.States, stateOf(state))
 		}
 	}
 	return out, nil

@@ -22,6 +22,9 @@ type Options struct {
 	DB store.DB
 	// Generate returns what is to be applied for what is stored now.
 	Generate func(ctx context.Context) (Output, error)
+	// Heard returns the state that an event tells, if a telephone has changed one, and a function that stores it, otherwise nil. Nil:
+	// what telephones change is not stored.
+	Heard func(event ami.Message) (state State, store func(ctx context.Context) error)
 	// LiveReload reports whether changes are to reach the telephone system at once.
 	LiveReload func(ctx context.Context) (bool, error)
 }
@@ -68,6 +71,8 @@ type Service struct {
 	// wake tells Run that there may be a job; changed that a change was committed.
 	wake, changed chan struct{}
 
+	heard chan heard
+
 	mu    sync.Mutex
 	store *generation.Store
 	held  bool
@@ -87,8 +92,10 @@ func New(o Options, s Settings) *Service {
 		options: o, settings: s,
 		jobs:  jobs{o.DB, s.Name},
 		lease: lease{o.DB, s.Name, uuid.NewString(), s.Lease},
-		wake:  make(chan struct{}, 1), changed: make(chan struct{}, 1), news: make(chan struct{}),
+		wake:  make(chan struct{}, 1), changed: make(chan struct{}, 1), news: make(chan struct{}), heard: make(chan heard, maxHeard),
+		known: map[[2]string]string{},
 	}
+	s.Manager.Events = service.hear
 	if s.Manager.Address != "" {
 		service.client = ami.NewClient(s.Manager, ami.Watch{Connected: service.connected, Report: reportConnection})
 	}
@@ -135,6 +142,7 @@ func (s *Service) Run(ctx context.Context) {
 	}
 	work.Go(func() { s.follow(ctx) })
 	work.Go(func() { s.listen(ctx) })
+	work.Go(func() { s.keepHeard(ctx) })
 	s.Changed() // what was committed before this start, and never heard of
 	s.lead(ctx)
 	s.close()

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/ringfence/ringfence/internal/asterisk/ami"
+	"github.com/ringfence/ringfence/internal/store"
 )
 
 // State is a value of a user's state, which is in Asterisk's own database and not in the files.
@@ -25,12 +26,9 @@ func (s *Service) push(ctx context.Context, states []State) error {
 	if s.client == nil {
 		return nil
 	}
-	if s.known == nil {
-		s.known = map[[2]string]string{}
-	}
 	for _, state := range states {
 		at := [2]string{state.Family, state.Key}
-		before, told := s.known[at]
+		before, told := s.knows(at)
 		if told && before == state.Value {
 			continue
 		}
@@ -47,9 +45,22 @@ func (s *Service) push(ctx context.Context, states []State) error {
 				return fmt.Errorf("telling Asterisk the state of users: %w", err)
 			}
 		}
-		s.known[at] = state.Value
+		s.learn(at, state.Value)
 	}
 	return nil
+}
+
+func (s *Service) knows(at [2]string) (value string, told bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	value, told = s.known[at]
+	return value, told
+}
+
+func (s *Service) learn(at [2]string, value string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.known[at] = value
 }
 
 func (s *Service) tellState(ctx context.Context, state State) error {
@@ -66,4 +77,53 @@ func (s *Service) tellState(ctx context.Context, state State) error {
 		return nil
 	}
 	return err
+}
+
+// heard is a change that a telephone has made.
+type heard struct {
+	state State
+	store func(ctx context.Context) error
+}
+
+// maxHeard is how many changes of telephones may wait to be stored.
+const maxHeard = 1000
+
+// hear takes an event from Asterisk. It must not block.
+func (s *Service) hear(event ami.Message) {
+	if s.options.Heard == nil {
+		return
+	}
+	state, keep := s.options.Heard(event)
+	if keep == nil {
+		return
+	}
+	select {
+	case s.heard <- heard{state, keep}:
+	default:
+		slog.Warn("a change of a telephone is not stored: too many wait", "key", state.Key)
+	}
+}
+
+// keepHeard stores what telephones change, in their order. While the database cannot be used, it tries again.
+func (s *Service) keepHeard(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case h := <-s.heard:
+			s.learn([2]string{h.state.Family, h.state.Key}, h.state.Value) // Asterisk has it already
+			var failing complaint
+			for {
+				err := h.store(ctx)
+				if ctx.Err() != nil {
+					return
+				}
+				failing.about(err, "a change of a telephone is not stored")
+				if !errors.Is(err, store.ErrUnavailable) {
+					break
+				}
+				pause(ctx, s.settings.Poll)
+			}
+		}
+	}
 }
