@@ -179,6 +179,21 @@ func TestStaticFilesIncludeGeneratedOnes(t *testing.T) {
 	}
 }
 
+// A telephone can speak although nobody chose codecs for it.
+func TestCodecs(t *testing.T) {
+	s := company(t)
+	s.Endpoints[2].Endpoint.V = nil
+	f, err := conf.Parse(generate(t, s)["pjsip.conf"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"alice": "!all,ulaw", "bob": "!all,ulaw,alaw"} {
+		if got := f.Section(name).All("allow"); len(got) != 1 || got[0] != want {
+			t.Errorf("%s has the codecs %q", name, got)
+		}
+	}
+}
+
 func TestSameDataGivesSameBytes(t *testing.T) {
 	first := generate(t, company(t))
 	for range 20 {

@@ -100,6 +100,9 @@ func writeSIPLine(p *plan, w *conf.Writer, l *confdsvc.Line, e *confdsvc.Endpoin
 	w.Set("callerid", p.callerID(e, u))
 	writePickupGroups(w, l.TenantUUID, e.Endpoint)
 	writeOptions(w, e.Endpoint, endpointForms)
+	if _, speaks := e.Endpoint.Last("allow"); !speaks {
+		w.Set("allow", "!all,ulaw,alaw") // Asterisk's own default is no codec: such a telephone could ring, and not be answered
+	}
 	if music, _ := e.Endpoint.Last("moh_suggest"); p.musicOf(l.TenantUUID, &music) != "" {
 		w.Set("moh_suggest", music)
 	} else if u != nil && p.musicOf(l.TenantUUID, u.MusicOnHold) != "" {
