@@ -275,45 +275,53 @@ func parseGate(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) {
 		return nil, h.ArgErr()
 	}
 	for h.NextBlock(0) {
-		switch option := h.Val(); option {
-		case "prefix", "definition":
-			value := &g.Prefix
-			if option == "definition" {
-				value = &g.Definition
-			}
-			if *value != "" {
-				return nil, h.Errf("%s is given twice", option)
-			}
-			if !h.AllArgs(value) {
-				return nil, h.ArgErr()
-			}
-		case "public":
-			var method, route string
-			if !h.AllArgs(&method, &route) {
-				return nil, h.ArgErr()
-			}
-			g.Public = append(g.Public, strings.ToUpper(method)+" "+route)
-		case "strip_prefix", "forward_token":
-			if h.NextArg() {
-				return nil, h.ArgErr()
-			}
-			g.StripPrefix = g.StripPrefix || option == "strip_prefix"
-			g.ForwardToken = g.ForwardToken || option == "forward_token"
-		case "identity":
-			if len(g.Identity) > 0 {
-				return nil, h.Errf("identity is given twice")
-			}
-			if g.Identity = h.RemainingArgs(); len(g.Identity) == 0 {
-				return nil, h.ArgErr()
-			}
-		default:
-			return nil, h.Errf("unknown option %q: it is one of prefix, definition, public, strip_prefix, forward_token, identity", option)
+		if err := g.parseOption(h); err != nil {
+			return nil, err
 		}
 	}
 	if err := g.checkLine(); err != nil {
 		return nil, h.WrapErr(err)
 	}
 	return g, nil
+}
+
+// parseOption parses one line of the block.
+func (g *Gate) parseOption(h httpcaddyfile.Helper) error {
+	switch option := h.Val(); option {
+	case "prefix", "definition":
+		value := &g.Prefix
+		if option == "definition" {
+			value = &g.Definition
+		}
+		if *value != "" {
+			return h.Errf("%s is given twice", option)
+		}
+		if !h.AllArgs(value) {
+			return h.ArgErr()
+		}
+	case "public":
+		var method, route string
+		if !h.AllArgs(&method, &route) {
+			return h.ArgErr()
+		}
+		g.Public = append(g.Public, strings.ToUpper(method)+" "+route)
+	case "strip_prefix", "forward_token":
+		if h.NextArg() {
+			return h.ArgErr()
+		}
+		g.StripPrefix = g.StripPrefix || option == "strip_prefix"
+		g.ForwardToken = g.ForwardToken || option == "forward_token"
+	case "identity":
+		if len(g.Identity) > 0 {
+			return h.Errf("identity is given twice")
+		}
+		if g.Identity = h.RemainingArgs(); len(g.Identity) == 0 {
+			return h.ArgErr()
+		}
+	default:
+		return h.Errf("unknown option %q: it is one of prefix, definition, public, strip_prefix, forward_token, identity", option)
+	}
+	return nil
 }
 
 var (

@@ -114,8 +114,12 @@ func TestHelperEndpoints(t *testing.T) {
 		t.Errorf("the header names the other tenant: its voicemail is gone: %t, ours: %t", gone(other), gone(box))
 	}
 	id := g.Do(t, "POST", g.Helpers+"/exec_request_handlers", "", `{"chown_autoprov_config":"foo"}`).Want(200).Text("request_uuid")
-	for g.Do(t, "GET", "/api/sysconfd/exec_request_handlers/"+id, admin, "").Want(200).Text("state") != "completed" { // soon
-	}
+	gatewaytest.Eventually(t, time.Minute, func() error {
+		if state := g.Do(t, "GET", "/api/sysconfd/exec_request_handlers/"+id, admin, "").Want(200).Text("state"); state != "completed" {
+			return fmt.Errorf("the request is %s", state)
+		}
+		return nil
+	})
 	if gone(filepath.Join(g.dir, "data", "asterisk", "autoprov", "05-autoprov-wizard.conf")) {
 		t.Error("there is no autoprovisioning file")
 	}
