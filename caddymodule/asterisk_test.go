@@ -94,6 +94,20 @@ func TestAsterisk(t *testing.T) {
 		state := g.Do(t, "GET", "/api/confd/1.1/users/"+user, admin, "").Want(200).Body
 		return strings.Contains(state, `"dnd":{"enabled":false}`) && strings.Contains(state, `"busy":{"enabled":true,"destination":"102"}`)
 	})
+	conn, err := ami.Dial(t.Context(), pbx.Options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, value := range map[string]string{"dnd": "0", "busy": "102", "noanswer": "103", "../evil": "1"} {
+		if err := ami.Put(t.Context(), conn, "ringfence", user+"/"+key, value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pbx.Disconnect()
+	until("the API has what a telephone changed while nobody listened", func() bool {
+		state := g.Do(t, "GET", "/api/confd/1.1/users/"+user, admin, "").Want(200).Body
+		return strings.Contains(state, `"dnd":{"enabled":false}`) && strings.Contains(state, `"noanswer":{"enabled":true,"destination":"103"}`)
+	})
 	if log := g.logged(t); strings.Contains(log, amitest.Secret) {
 		t.Error("the secret is in the log")
 	}

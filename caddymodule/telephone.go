@@ -53,7 +53,7 @@ func (t *telephone) use(s phoneSettings) {
 	t.service = apply.New(apply.Options{
 		DB:       t.db,
 		Generate: func(ctx context.Context) (apply.Output, error) { return t.generate(ctx, s) },
-		Heard:    t.heard,
+		Heard:    t.heard, Keep: t.keep, States: t.states,
 		LiveReload: func(ctx context.Context) (bool, error) {
 			if !s.live {
 				return false, nil
@@ -111,12 +111,26 @@ func (t *telephone) generate(ctx context.Context, s phoneSettings) (apply.Output
 		Files:  generation.Files(files),
 		Source: fmt.Sprintf("%d users, %d lines and %d extensions", len(snapshot.Users), len(snapshot.Lines), len(snapshot.Extensions)),
 	}
+	out.States = statesOf(snapshot)
+	return out, nil
+}
+
+// states returns the users' states as they are stored.
+func (t *telephone) states(ctx context.Context) ([]apply.State, error) {
+	snapshot, err := t.snapshots.Read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return statesOf(snapshot), nil
+}
+
+func statesOf(snapshot *confdsvc.Snapshot) (all []apply.State) {
 	for _, u := range snapshot.Users {
 		for _, state := range asterisk.StateOf(u) {
-			out.States = append(out.States, stateOf(state))
+			all = append(all, stateOf(state))
 		}
 	}
-	return out, nil
+	return all
 }
 
 // hasMusic returns a function that reports whether a folder has one of that name.

@@ -2,7 +2,9 @@ package caddymodule
 
 import (
 	"context"
+	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -32,26 +34,43 @@ func (t *telephone) heard(event ami.Message) (apply.State, func(ctx context.Cont
 		return apply.State{}, nil
 	}
 	state := asterisk.State{User: event.Get("User"), Name: event.Get("Name"), Value: event.Get("Value")}
-	path, known := statePaths[state.Name]
-	if id, err := uuid.Parse(state.User); err != nil || id.String() != state.User || !known {
+	if !isState(state) {
 		return apply.State{}, nil
 	}
+	return stateOf(state), func(ctx context.Context) error { return t.store(ctx, state) }
+}
+
+// keep stores what a telephone has changed while nobody heard of it.
+func (t *telephone) keep(ctx context.Context, s apply.State) error {
+	state := asterisk.State{Value: s.Value}
+	state.User, state.Name, _ = strings.Cut(s.Key, "/")
+	if !isState(state) {
+		return fmt.Errorf("%q is no state of a user", s.Key)
+	}
+	return t.store(ctx, state)
+}
+
+// isState reports whether a state has a known name, and its user's UUID the form of one.
+func isState(s asterisk.State) bool {
+	id, err := uuid.Parse(s.User)
+	return err == nil && id.String() == s.User && statePaths[s.Name] != ""
+}
+
+func (t *telephone) store(ctx context.Context, state asterisk.State) error {
 	body := map[string]any{"enabled": state.On()}
 	if state.Name != asterisk.StateDND && state.On() {
 		body["destination"] = state.Value
 	}
-	return stateOf(state), func(ctx context.Context) error {
-		master, err := tenant.Master(ctx, t.db)
-		if err != nil {
-			return err
-		}
-		may, err := acl.Compile(stateAccesses)
-		if err != nil {
-			return err
-		}
-		caller := &principal.Principal{UserUUID: uuid.Nil.String(), ACL: may, Affiliation: &principal.Affiliation{TenantUUID: master, Purpose: "internal"}}
-		return callService(ctx, t.confd, caller, "", http.MethodPut, "/users/"+state.User+path, body, nil)
+	master, err := tenant.Master(ctx, t.db)
+	if err != nil {
+		return err
 	}
+	may, err := acl.Compile(stateAccesses)
+	if err != nil {
+		return err
+	}
+	caller := &principal.Principal{UserUUID: uuid.Nil.String(), ACL: may, Affiliation: &principal.Affiliation{TenantUUID: master, Purpose: "internal"}}
+	return callService(ctx, t.confd, caller, "", http.MethodPut, "/users/"+state.User+statePaths[state.Name], body, nil)
 }
 
 func stateOf(s asterisk.State) apply.State {

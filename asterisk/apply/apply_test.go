@@ -34,6 +34,24 @@ type system struct {
 	generated int
 }
 
+// keep stores a state that a telephone has changed.
+func (s *system) keep(_ context.Context, kept apply.State) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range s.states {
+		if s.states[i].Key == kept.Key {
+			s.states[i].Value, s.states[i].On = kept.Value, kept.On
+		}
+	}
+	return nil
+}
+
+func (s *system) stored(context.Context) ([]apply.State, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.states), nil
+}
+
 func (s *system) generate(context.Context) (apply.Output, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -60,7 +78,7 @@ func (s *system) times() int {
 	return s.generated
 }
 
-func start(t *testing.T, db store.DB, change func(s *apply.Settings), live bool) *system {
+func start(t *testing.T, db store.DB, change func(s *apply.Settings), live bool, edits ...func(n *system, o *apply.Options)) *system {
 	t.Helper()
 	n := &system{folder: filepath.Join(t.TempDir(), "asterisk"), live: live}
 	n.store("extensions.conf", alice, "pjsip.conf", telephones("alice"))
@@ -68,10 +86,14 @@ func start(t *testing.T, db store.DB, change func(s *apply.Settings), live bool)
 	if change != nil {
 		change(&settings)
 	}
-	n.Service = apply.New(apply.Options{
+	options := apply.Options{
 		DB: db, Generate: n.generate,
 		LiveReload: func(context.Context) (bool, error) { return n.live, nil },
-	}, settings)
+	}
+	for _, edit := range edits {
+		edit(n, &options)
+	}
+	n.Service = apply.New(options, settings)
 	ctx, cancel := context.WithCancel(context.Background())
 	var work sync.WaitGroup
 	work.Go(func() { n.Run(ctx) })
@@ -338,7 +360,7 @@ func TestTwoNodes(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		first := start(t, db, nil, false)
 		do(t, first)
-		second := start(t, db, func(s *apply.Settings) { s.Lease = 30 * time.Millisecond }, false)
+		second := start(t, db, nil, false)
 		for range 3 {
 			wantState(t, do(t, second), helpers.JobDone, "")
 		}
@@ -368,7 +390,7 @@ func TestDeadNode(t *testing.T) {
 		const left = "0f0e0d0c-0b0a-4000-8000-000000000001"
 		exec(`INSERT INTO asterisk_lease (asterisk, holder, expires_at) VALUES ('main', 'dead', $1)`, time.Now().Add(time.Hour))
 		exec(`INSERT INTO asterisk_job (uuid, asterisk, kind, state, job) VALUES ($1, 'main', 'apply', 'running', $2)`, left, `{"uuid":"`+left+`","state":"running"}`)
-		n := start(t, db, func(s *apply.Settings) { s.Lease = 30 * time.Millisecond }, false)
+		n := start(t, db, func(s *apply.Settings) { s.Lease = 6 * time.Second }, false)
 		job, err := n.Apply(t.Context(), helpers.ApplyOptions{})
 		if err != nil || job.State != helpers.JobWaiting {
 			t.Fatalf("Apply: %+v, %v", job, err)
@@ -462,23 +484,12 @@ func TestStates(t *testing.T) {
 			t.Errorf("%s: dnd %q, busy %q, want %q and %q", when, gotDND, gotBusy, dnd, busy)
 		}
 	}
-	byTelephone := func(key, value string) {
-		t.Helper()
-		conn, err := ami.Dial(t.Context(), s.Options())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer conn.Close()
-		if err := ami.Put(t.Context(), conn, "ringfence", key, value); err != nil {
-			t.Fatal(err)
-		}
-	}
-	byTelephone("u/busy", "101")
+	byTelephone(t, s, "u/busy", "101")
 	set("1", "102")
-	want("at the start Asterisk has one of two", "1", "101")
-	byTelephone("u/dnd", "0")
+	want("at the start Asterisk has another one of two", "1", "102")
+	byTelephone(t, s, "u/dnd", "0")
 	set("1", "102")
-	want("a telephone changes one, and nothing is stored", "0", "101")
+	want("a telephone changes one, and nothing is stored", "0", "102")
 	set("1", "103")
 	want("one is stored", "0", "103")
 	set("0", "103")
@@ -496,8 +507,91 @@ func TestStates(t *testing.T) {
 		}
 	}
 	if wanted := []string{
-		"DEVICE_STATE(Custom:dnd-u)INUSE", "DEVICE_STATE(Custom:busy-u)INUSE", "DEVICE_STATE(Custom:dnd-u)NOT_INUSE", "DEVICE_STATE(Custom:dnd-u)INUSE",
+		"DEVICE_STATE(Custom:dnd-u)INUSE", "DEVICE_STATE(Custom:busy-u)INUSE", "DEVICE_STATE(Custom:busy-u)INUSE",
+		"DEVICE_STATE(Custom:dnd-u)NOT_INUSE", "DEVICE_STATE(Custom:dnd-u)INUSE",
 	}; !slices.Equal(lamps, wanted) {
 		t.Errorf("lamps %q, want %q", lamps, wanted)
+	}
+}
+
+// What either side changes while the other is away, both have when they meet again.
+func TestStatesApart(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		for _, tree := range []bool{true, false} {
+			var n *system
+			s := pbx(t, &n)
+			if !tree { // as before Asterisk 20.2
+				s.Handle("DBGetTree", func(c *amitest.Session, a ami.Message) {
+					c.Respond(a, "Error", "Message", "Invalid/unknown command: DBGetTree.")
+				})
+			}
+			states := []apply.State{
+				{Family: "ringfence", Key: "u/dnd", Value: "0", Device: "Custom:dnd-u"}, {Family: "ringfence", Key: "u/busy", Device: "Custom:busy-u"},
+				{Family: "ringfence", Key: "u/noanswer", Device: "Custom:noanswer-u"},
+			}
+			begin := func() {
+				t.Helper()
+				n = start(t, db, func(o *apply.Settings) {
+					withManager(s)(o)
+					o.Name = map[bool]string{true: "with a tree", false: "without"}[tree]
+				}, false, func(n *system, o *apply.Options) {
+					n.states = states
+					o.Keep, o.States = n.keep, n.stored
+				})
+			}
+			end := func() {
+				n.stop()
+				states, _ = n.stored(t.Context())
+			}
+			set := func(i int, value string) {
+				n.mu.Lock()
+				n.states[i].Value, n.states[i].On = value, value != "" && value != "0"
+				n.mu.Unlock()
+				n.Changed()
+			}
+			both := func(when string, want ...string) {
+				t.Helper()
+				eventually(t, when, func() bool {
+					ours, _ := n.stored(t.Context())
+					for i, state := range ours {
+						theirs, _ := s.Value(state.Family, state.Key)
+						if state.Value != want[i] || theirs != want[i] && (theirs != "" || want[i] != "0") {
+							return false
+						}
+					}
+					return true
+				})
+			}
+			begin()
+			set(1, "101")
+			both("without an apply", "0", "101", "")
+			end()
+			byTelephone(t, s, "u/dnd", "1")
+			byTelephone(t, s, "u/busy", "")
+			begin()
+			both("the gateway was down", "1", "", "")
+			end()
+			states[2].Value, states[2].On = "103", true
+			begin()
+			both("the API has changed one", "1", "", "103")
+			end()
+			byTelephone(t, s, "u/noanswer", "104")
+			states[2].Value = "105"
+			begin()
+			both("both have", "1", "", "105")
+			end()
+		}
+	})
+}
+
+func byTelephone(t *testing.T, s *amitest.Server, key, value string) {
+	t.Helper()
+	conn, err := ami.Dial(t.Context(), s.Options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := ami.Put(t.Context(), conn, "ringfence", key, value); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -17,6 +17,7 @@ import (
 const (
 	kindGenerate = "generate"
 	kindApply    = "apply"
+	kindStates   = "states" // only the users' states, while changes of the files wait for an apply
 )
 
 // Limits of what is kept.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -25,6 +26,10 @@ type Options struct {
 	// Heard returns the state that an event tells, if a telephone has changed one, and a function that stores it, otherwise nil. Nil:
 	// what telephones change is not stored.
 	Heard func(event ami.Message) (state State, store func(ctx context.Context) error)
+	// Keep stores a state that a telephone has changed while nobody heard of it. Nil: the stored state stands.
+	Keep func(ctx context.Context, state State) error
+	// States returns the users' states as they are stored, for a change while LiveReload is off. Nil: they wait for the next apply.
+	States func(ctx context.Context) ([]State, error)
 	// LiveReload reports whether changes are to reach the telephone system at once.
 	LiveReload func(ctx context.Context) (bool, error)
 }
@@ -73,12 +78,13 @@ type Service struct {
 
 	heard chan heard
 
-	mu    sync.Mutex
-	store *generation.Store
-	held  bool
-	// known are the states that Asterisk has been told, by family and key.
-	known map[[2]string]string
-	news  chan struct{} // closed, and replaced, when a job has changed
+	mu     sync.Mutex
+	store  *generation.Store
+	held   bool
+	agreed agreed
+	// compare says that Asterisk's states may have changed unheard.
+	compare atomic.Bool
+	news    chan struct{} // closed, and replaced, when a job has changed
 }
 
 // New returns a service, which works while Run runs.
@@ -93,7 +99,7 @@ func New(o Options, s Settings) *Service {
 		jobs:  jobs{o.DB, s.Name},
 		lease: lease{o.DB, s.Name, uuid.NewString(), s.Lease},
 		wake:  make(chan struct{}, 1), changed: make(chan struct{}, 1), news: make(chan struct{}), heard: make(chan heard, maxHeard),
-		known: map[[2]string]string{},
+		agreed: agreed{o.DB, s.Name},
 	}
 	s.Manager.Events = service.hear
 	if s.Manager.Address != "" {
@@ -112,6 +118,7 @@ func reportConnection(err error) {
 
 // connected runs when Asterisk can be reached: it may have missed something.
 func (s *Service) connected(context.Context, *ami.Conn) error {
+	s.compare.Store(true)
 	poke(s.changed)
 	poke(s.wake)
 	return nil
@@ -189,8 +196,12 @@ func (s *Service) follow(ctx context.Context) {
 		case <-s.changed:
 		}
 		on, err := s.options.LiveReload(ctx)
-		if err == nil && on {
+		switch {
+		case err != nil:
+		case on:
 			_, err = s.ask(ctx, kindApply)
+		case s.client != nil && s.options.States != nil:
+			_, err = s.ask(ctx, kindStates)
 		}
 		if ctx.Err() != nil {
 			return
@@ -305,6 +316,7 @@ func (s *Service) begin(ctx context.Context) error {
 		return err
 	}
 	s.held = true
+	s.compare.Store(true) // another node may have had it
 	return nil
 }
 

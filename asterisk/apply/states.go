@@ -19,48 +19,135 @@ type State struct {
 	Device string
 }
 
-// push tells Asterisk the states that have changed in what is stored. What a telephone has changed since stays as it is, until the
-// same value is changed in what is stored. Of what was never told since this start, only what is on is told, and only where Asterisk
-// knows nothing. A state that could not be told is told with the next job, which the next connection asks for.
-func (s *Service) push(ctx context.Context, states []State) error {
-	if s.client == nil {
+// isOn reports whether a value of Asterisk's own database switches something on.
+func isOn(value string) bool { return value != "" && value != "0" }
+
+// on returns the value if it switches something on, otherwise "": there are several ways to say off.
+func on(value string) string {
+	if isOn(value) {
+		return value
+	}
+	return ""
+}
+
+// reconcile makes the states that are stored and those of Asterisk agree. A side that still has the value on which both agreed last
+// takes that of the other. If both have changed, which takes a broken connection between two that run, the stored value stands.
+//
+// The last value is written after the other side has taken it. Interrupted between the two, the next time finds that both sides agree.
+func (s *Service) reconcile(ctx context.Context, states []State) (err error) {
+	if s.client == nil || len(states) == 0 {
 		return nil
 	}
-	for _, state := range states {
-		at := [2]string{state.Family, state.Key}
-		before, told := s.knows(at)
-		if told && before == state.Value {
-			continue
-		}
-		tell := told
-		if !told && state.On {
-			_, there, err := ami.Value(ctx, s.client, state.Family, state.Key)
+	last, err := s.agreed.all(ctx)
+	if err != nil {
+		return err
+	}
+	theirs := last // while events come, Asterisk has nothing else
+	if s.compare.Swap(false) {
+		defer func() {
 			if err != nil {
-				return fmt.Errorf("reading the state of users: %w", err)
+				s.compare.Store(true)
 			}
-			tell = !there
+		}()
+		if theirs, err = s.theirs(ctx, states); err != nil {
+			return fmt.Errorf("reading the state of users: %w", err)
 		}
-		if tell {
-			if err := s.tellState(ctx, state); err != nil {
-				return fmt.Errorf("telling Asterisk the state of users: %w", err)
-			}
+	}
+	for _, state := range states {
+		at := state.Family + "/" + state.Key
+		if err := s.agree(ctx, state, last[at], theirs[at]); err != nil {
+			return err
 		}
-		s.learn(at, state.Value)
 	}
 	return nil
 }
 
-func (s *Service) knows(at [2]string) (value string, told bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	value, told = s.known[at]
-	return value, told
+// agree makes one state the same on both sides.
+func (s *Service) agree(ctx context.Context, state State, last, theirs string) error {
+	ours := on(state.Value)
+	switch {
+	case ours == theirs:
+	case ours == last && theirs != last && s.options.Keep != nil:
+		err := s.options.Keep(ctx, State{Family: state.Family, Key: state.Key, Value: theirs, On: isOn(theirs), Device: state.Device})
+		if errors.Is(err, store.ErrUnavailable) {
+			return err
+		}
+		if err != nil {
+			slog.Warn("a change of a telephone is not stored", "key", state.Key, "error", err)
+			return nil
+		}
+		ours = theirs
+	default:
+		if err := s.tellState(ctx, state); err != nil {
+			return fmt.Errorf("telling Asterisk the state of users: %w", err)
+		}
+	}
+	if ours == last {
+		return nil
+	}
+	return s.agreed.set(ctx, state.Family+"/"+state.Key, ours)
 }
 
-func (s *Service) learn(at [2]string, value string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.known[at] = value
+// theirs returns the states that are on in Asterisk.
+func (s *Service) theirs(ctx context.Context, states []State) (map[string]string, error) {
+	all := map[string]string{}
+	trees := map[string]bool{}
+	for _, state := range states {
+		at := state.Family + "/" + state.Key
+		whole, asked := trees[state.Family]
+		if !asked {
+			values, err := ami.Tree(ctx, s.client, state.Family)
+			_, refused := errors.AsType[*ami.ResponseError](err)
+			if err != nil && !refused {
+				return nil, err
+			}
+			whole = !refused // before Asterisk 20.2 there is no such action
+			trees[state.Family] = whole
+			for key, value := range values {
+				all[state.Family+"/"+key] = on(value)
+			}
+		}
+		if whole {
+			continue
+		}
+		value, _, err := ami.Value(ctx, s.client, state.Family, state.Key)
+		if err != nil {
+			return nil, err
+		}
+		all[at] = on(value)
+	}
+	return all, nil
+}
+
+// agreed is the memory of the values on which both sides agreed last: those that are on.
+type agreed struct {
+	db       store.DB
+	asterisk string
+}
+
+func (a *agreed) all(ctx context.Context) (map[string]string, error) {
+	rows, err := store.Select[struct {
+		At    string `db:"at"`
+		Value string `db:"value"`
+	}](ctx, a.db, `SELECT at, value FROM asterisk_state WHERE asterisk = $1`, a.asterisk)
+	if err != nil {
+		return nil, err
+	}
+	all := make(map[string]string, len(rows))
+	for _, r := range rows {
+		all[r.At] = r.Value
+	}
+	return all, nil
+}
+
+func (a *agreed) set(ctx context.Context, at, value string) error {
+	sql, args := `DELETE FROM asterisk_state WHERE asterisk = $1 AND at = $2`, []any{a.asterisk, at}
+	if value != "" {
+		sql = `INSERT INTO asterisk_state (asterisk, at, value) VALUES ($1, $2, $3) ON CONFLICT (asterisk, at) DO UPDATE SET value = excluded.value`
+		args = append(args, value)
+	}
+	_, err := a.db.Exec(ctx, sql, args...)
+	return err
 }
 
 func (s *Service) tellState(ctx context.Context, state State) error {
@@ -100,7 +187,9 @@ func (s *Service) hear(event ami.Message) {
 	select {
 	case s.heard <- heard{state, keep}:
 	default:
-		slog.Warn("a change of a telephone is not stored: too many wait", "key", state.Key)
+		slog.Warn("too many changes of telephones wait: all will be compared", "key", state.Key)
+		s.compare.Store(true)
+		poke(s.changed)
 	}
 }
 
@@ -111,10 +200,12 @@ func (s *Service) keepHeard(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case h := <-s.heard:
-			s.learn([2]string{h.state.Family, h.state.Key}, h.state.Value) // Asterisk has it already
 			var failing complaint
 			for {
 				err := h.store(ctx)
+				if err == nil {
+					err = s.agreed.set(ctx, h.state.Family+"/"+h.state.Key, on(h.state.Value))
+				}
 				if ctx.Err() != nil {
 					return
 				}

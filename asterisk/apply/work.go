@@ -131,6 +131,13 @@ func (e *faultsError) Error() string {
 
 // generate does what a job of either kind begins with, and the rest of one that applies.
 func (s *Service) generate(ctx context.Context, kind string, r *run) error {
+	if kind == kindStates {
+		states, err := s.options.States(ctx)
+		if err != nil {
+			return err
+		}
+		return s.reconcile(ctx, states)
+	}
 	out, err := s.options.Generate(ctx)
 	if err != nil {
 		return fmt.Errorf("generating: %w", err)
@@ -154,7 +161,7 @@ func (s *Service) generate(ctx context.Context, kind string, r *run) error {
 	if err := s.apply(ctx, g.Number, r); err != nil {
 		return err
 	}
-	if err := s.push(ctx, out.States); err != nil {
+	if err := s.reconcile(ctx, out.States); err != nil {
 		return fmt.Errorf("the files are live, but %w", err)
 	}
 	return nil

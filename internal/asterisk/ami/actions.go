@@ -60,6 +60,21 @@ func Value(ctx context.Context, d Doer, family, key string) (value string, found
 	return "", false, nil
 }
 
+// Tree returns all values of a family of Asterisk's own database, by their keys. Asterisk has the action since version 20.2.
+func Tree(ctx context.Context, d Doer, family string) (map[string]string, error) {
+	events, err := d.List(ctx, Action{"DBGetTree", []Header{{"Family", family}}})
+	if err != nil {
+		return nil, err
+	}
+	values := map[string]string{}
+	for _, m := range events {
+		if key, ok := strings.CutPrefix(m.Get("Key"), "/"+family+"/"); ok && m.Event() == "DBGetTreeResponse" {
+			values[key] = m.Get("Val")
+		}
+	}
+	return values, nil
+}
+
 // Endpoints returns the names of the SIP endpoints that Asterisk has.
 func Endpoints(ctx context.Context, d Doer) (map[string]bool, error) {
 	events, err := d.List(ctx, Action{Name: "PJSIPShowEndpoints"})

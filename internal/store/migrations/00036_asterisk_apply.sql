@@ -17,3 +17,10 @@ CREATE TABLE asterisk_job (
 -- Of the jobs that wait, there is one of each kind: who asks for the same gets that one.
 CREATE UNIQUE INDEX asterisk_job_waiting ON asterisk_job (asterisk, kind) WHERE state = 'waiting';
 CREATE INDEX asterisk_job_state ON asterisk_job (asterisk, state, id);
+-- asterisk_state are the users' states (do-not-disturb, forwards) on which the database and an Asterisk agreed last: those that are on.
+CREATE TABLE asterisk_state (
+    asterisk @text NOT NULL,
+    at       @text NOT NULL, -- family and key in Asterisk's own database
+    value    @text NOT NULL,
+    PRIMARY KEY (asterisk, at)
+);

@@ -5,7 +5,9 @@ package amitest
 import (
 	"bufio"
 	"fmt"
+	"maps"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -59,6 +61,7 @@ func New(t *testing.T) *Server {
 	s.Handle("DBPut", s.put)
 	s.Handle("DBDel", s.del)
 	s.Handle("DBGet", s.get)
+	s.Handle("DBGetTree", s.tree)
 	var work sync.WaitGroup
 	work.Go(func() {
 		for {
@@ -262,6 +265,20 @@ func (s *Server) del(c *Session, a ami.Message) {
 		return
 	}
 	c.Respond(a, "Success", "Message", "Key deleted successfully")
+}
+
+func (s *Server) tree(c *Session, a ami.Message) {
+	id, within := a.Get("ActionID"), a.Get("Family")+"/"
+	s.mu.Lock()
+	values := maps.Clone(s.values)
+	s.mu.Unlock()
+	c.Respond(a, "Success", "EventList", "start", "Message", "Result will follow")
+	for _, at := range slices.Sorted(maps.Keys(values)) {
+		if strings.HasPrefix(at, within) {
+			c.Event("DBGetTreeResponse", "ActionID", id, "Key", "/"+at, "Val", values[at])
+		}
+	}
+	c.Event("DBGetTreeComplete", "ActionID", id, "EventList", "Complete")
 }
 
 func (s *Server) get(c *Session, a ami.Message) {
