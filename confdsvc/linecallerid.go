@@ -206,6 +206,20 @@ func rememberMainUser(_ context.Context, _ store.Conn, of *crud.Change[User], l 
 	return nil
 }
 
+// lineIdentity finds what makes a line's caller ID. Each table is looked up by itself: in a long transaction, such as an import into an empty
+// database, PostgreSQL keeps to a plan that it made for empty tables, and would read whole tables for a join of five.
+var lineIdentity = fmt.Sprintf(`
+	SELECT l.user_id, l.exten, CAST(l.sip_uuid AS text) AS sip_uuid,
+		(SELECT u.firstname FROM confd_user u WHERE u.id = l.user_id) AS firstname,
+		(SELECT u.lastname FROM confd_user u WHERE u.id = l.user_id) AS lastname,
+		(SELECT s.endpoint_section_options FROM confd_endpoint_sip s WHERE s.uuid = l.sip_uuid) AS options
+	FROM (
+		SELECT le.sip_uuid, `+mainUser+` AS user_id,
+			(SELECT x.exten FROM confd_extension x WHERE x.id = (
+				SELECT lx.extension_id FROM confd_line_extension lx WHERE lx.line_id = le.line_id ORDER BY lx.extension_id + 0 LIMIT 1)) AS exten
+		FROM confd_line_endpoint le WHERE le.line_id = $1 AND le.sip_uuid IS NOT NULL) AS l
+	WHERE l.user_id IS NOT NULL AND l.exten IS NOT NULL`, "le.line_id")
+
 // identifyLine sets the caller ID of a line when its main user and its number meet: the user's name, and the number.
 func identifyLine(ctx context.Context, c store.Conn, e *crud.Engine, r *rest.Request, lineID int64, userID *int64) error {
 	found, err := store.Select[struct {
@@ -215,12 +229,7 @@ func identifyLine(ctx context.Context, c store.Conn, e *crud.Engine, r *rest.Req
 		Exten     string  `db:"exten"`
 		SIPUUID   string  `db:"sip_uuid"`
 		Options   SIPOptions
-	}](ctx, c, fmt.Sprintf(`
-		SELECT u.id AS user_id, u.firstname, u.lastname, x.exten, CAST(s.uuid AS text) AS sip_uuid, s.endpoint_section_options AS options
-		FROM confd_line_endpoint le JOIN confd_endpoint_sip s ON s.uuid = le.sip_uuid
-			JOIN confd_line_extension lx ON lx.line_id = le.line_id JOIN confd_extension x ON x.id = lx.extension_id
-			JOIN confd_user u ON u.id = `+mainUser+`
-		WHERE le.line_id = $1`, "le.line_id"), lineID)
+	}](ctx, c, lineIdentity, lineID)
 	if err != nil || len(found) == 0 {
 		return err
 	}

@@ -39,8 +39,9 @@ func userLineHasEndpoint(ctx context.Context, c store.Conn, pair *crud.Pair[User
 	return needsEndpoint(ctx, c, pair.Right.ID)
 }
 
-// mainUser is the query of a line's main user: the first one that it had.
-const mainUser = `(SELECT ul.user_id FROM confd_user_line ul WHERE ul.line_id = %s ORDER BY ul.id LIMIT 1)`
+// mainUser is the query of a line's main user: the first one that it had. The sum keeps PostgreSQL from walking the table in the order of
+// its ids until it meets the line.
+const mainUser = `(SELECT ul.user_id FROM confd_user_line ul WHERE ul.line_id = %s ORDER BY ul.id + 0 LIMIT 1)`
 
 // oneMainUser refuses a number that rings the lines of another main user.
 func oneMainUser(ctx context.Context, c store.Conn, pair *crud.Pair[Line, Extension]) error {
