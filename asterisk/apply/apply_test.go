@@ -526,7 +526,8 @@ func TestStatesApart(t *testing.T) {
 				})
 			}
 			states := []apply.State{
-				{Family: "ringfence", Key: "u/dnd", Value: "0", Device: "Custom:dnd-u"}, {Family: "ringfence", Key: "u/busy", Device: "Custom:busy-u"},
+				{Family: "ringfence", Key: "u/dnd", Value: "0", Device: "Custom:dnd-u"},
+				{Family: "ringfence", Key: "u/busy", Device: "Custom:busy-u"},
 				{Family: "ringfence", Key: "u/noanswer", Device: "Custom:noanswer-u"},
 			}
 			begin := func() {
