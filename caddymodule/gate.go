@@ -275,7 +275,7 @@ func parseGate(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) {
 		return nil, h.ArgErr()
 	}
 	for h.NextBlock(0) {
-		if err := g.parseOption(h); err != nil {
+		if err := g.readOption(h); err != nil {
 			return nil, err
 		}
 	}
@@ -285,8 +285,8 @@ func parseGate(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) {
 	return g, nil
 }
 
-// parseOption parses one line of the block.
-func (g *Gate) parseOption(h httpcaddyfile.Helper) error {
+// readOption reads one line of the block.
+func (g *Gate) readOption(h httpcaddyfile.Helper) error {
 	switch option := h.Val(); option {
 	case "prefix", "definition":
 		value := &g.Prefix
