@@ -1,11 +1,7 @@
 package authsvc_test
 
 import (
-	"bytes"
-	"encoding/json"
 	"flag"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -29,27 +25,7 @@ func definition(t *testing.T) []byte {
 
 // The definition is the contract: a change of it must show in a review.
 func TestGoldenDefinition(t *testing.T) {
-	var got bytes.Buffer
-	if err := json.Indent(&got, definition(t), "", "  "); err != nil {
-		t.Fatal(err)
-	}
-	got.WriteByte('\n')
-	golden := filepath.Join("testdata", "openapi.json")
-	if *update {
-		if err := os.MkdirAll("testdata", 0o750); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(golden, got.Bytes(), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got.Bytes(), want) {
-		t.Errorf("the definition is not %s; look at what changed, and rewrite it with -update", golden)
-	}
+	resttest.CheckGolden(t, definition(t), *update)
 }
 
 // contract is what existing clients rely on: each operation's access ("-": none), the parameters of its query and the fields of

@@ -1,11 +1,7 @@
 package confdsvc_test
 
 import (
-	"bytes"
-	"encoding/json"
 	"flag"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -22,24 +18,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 
 // The definition is the contract: a review must see each change of it.
 func TestGoldenDefinition(t *testing.T) {
-	var got bytes.Buffer
-	if err := json.Indent(&got, newWorld(t, storetest.SQLite(t)).svc.Definition(), "", "  "); err != nil {
-		t.Fatal(err)
-	}
-	got.WriteByte('\n')
-	golden := filepath.Join("testdata", "openapi.json")
-	if *update {
-		if err := os.WriteFile(golden, got.Bytes(), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got.Bytes(), want) {
-		t.Errorf("the definition is not %s; look at what changed, and rewrite it with -update", golden)
-	}
+	resttest.CheckGolden(t, newWorld(t, storetest.SQLite(t)).svc.Definition(), *update)
 }
 
 func TestDefinitionIsOpenAPI(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/ringfence/ringfence/internal/crud"
 	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/tenant"
 )
 
 // Snapshot is the configuration of all tenants at one moment, as the files of a telephone system are made from it. Objects have
@@ -74,15 +75,8 @@ func (r *Snapshots) Read(ctx context.Context) (*Snapshot, error) {
 	return s, err
 }
 
-func (s *Snapshot) readTenants(ctx context.Context, c store.Conn, _ *crud.Engine) error {
-	rows, err := store.Select[struct {
-		UUID string `db:"uuid"`
-		Slug string `db:"slug"`
-	}](ctx, c, `SELECT uuid, slug FROM auth_tenant`)
-	s.Slugs = make(map[string]string, len(rows))
-	for _, row := range rows {
-		s.Slugs[row.UUID] = row.Slug
-	}
+func (s *Snapshot) readTenants(ctx context.Context, c store.Conn, _ *crud.Engine) (err error) {
+	s.Slugs, err = tenant.Slugs(ctx, c)
 	return err
 }
 

@@ -1,11 +1,7 @@
 package helpers_test
 
 import (
-	"bytes"
-	"encoding/json"
 	"flag"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -34,27 +30,7 @@ func TestGoldenDefinition(t *testing.T) {
 	if err := loaded.Validate(t.Context()); err != nil {
 		t.Error(err)
 	}
-	var got bytes.Buffer
-	if err := json.Indent(&got, definition, "", "  "); err != nil {
-		t.Fatal(err)
-	}
-	got.WriteByte('\n')
-	golden := filepath.Join("testdata", "openapi.json")
-	if *update {
-		if err := os.MkdirAll("testdata", 0o750); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(golden, got.Bytes(), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got.Bytes(), want) {
-		t.Errorf("the definition is not %s; look at what changed, and rewrite it with -update", golden)
-	}
+	resttest.CheckGolden(t, definition, *update)
 }
 
 // Whatever is sent, nothing is an error of ours, and a refused request changes nothing: neither in the database nor in the folders.

@@ -24,8 +24,6 @@ func (m mailbox) String() string { return m.Number + "@" + m.Context }
 var (
 	contextPattern = regexp.MustCompile(`\A[A-Za-z0-9_-]{1,79}\z`)
 	numberPattern  = regexp.MustCompile(`\A[0-9]{1,40}\z`)
-	// wordPattern is of names that are no numbers, but harmless: no voicemail has one.
-	wordPattern = regexp.MustCompile(`\A[A-Za-z0-9_-]{1,79}\z`)
 )
 
 func checkContext(field, name string) error {
@@ -39,7 +37,7 @@ func checkNumber(field, number string) error {
 	switch {
 	case numberPattern.MatchString(number):
 		return nil
-	case wordPattern.MatchString(number):
+	case contextPattern.MatchString(number): // no number, but harmless: no voicemail has that name
 		return notFound()
 	default:
 		return apierr.InvalidField(field, "regex", "Must be the number of a voicemail: 1 to 40 digits")
@@ -99,17 +97,31 @@ func (s spool) hold(ctx context.Context, in folder, number string, still bool, j
 // remove deletes a mailbox. record is called as soon as it is certain that there is one, and before it is deleted: if we are interrupted
 // in between, the mailbox is still there, and the request can be made again.
 func (s spool) remove(ctx context.Context, m mailbox, record func() error) error {
-	in, err := s.enter(m.Context)
+	there, err := s.within(m.Context, func(in folder, bin trash) error {
+		return refused(s.discard(ctx, in, m, bin, record))
+	})
+	if err == nil && !there {
+		err = notFound()
+	}
+	return err
+}
+
+// within opens a context and the trash, runs do with both, and reports whether there is such a context.
+func (s spool) within(name string, do func(in folder, bin trash) error) (there bool, err error) {
+	in, err := s.enter(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
 	if err != nil {
-		return refused(err)
+		return true, refused(err)
 	}
 	defer in.close()
 	bin, err := openTrash(s.folder)
 	if err != nil {
-		return err
+		return true, err
 	}
 	defer bin.close()
-	return refused(s.discard(ctx, in, m, bin, record))
+	return true, do(in, bin)
 }
 
 // discard moves a mailbox of a context into the trash and removes it there.
@@ -138,19 +150,11 @@ func (s spool) discard(ctx context.Context, in folder, m mailbox, bin trash, rec
 // relocate gives a mailbox another place. A mailbox that does not exist has no messages: then there is nothing to do. What is at the
 // new place already is kept, and refuses the move.
 func (s spool) relocate(ctx context.Context, from, to mailbox, record func() error) error {
-	in, err := s.enter(from.Context)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return refused(err)
-	}
-	defer in.close()
-	bin, err := openTrash(s.folder)
-	if err != nil {
-		return err
-	}
-	defer bin.close()
+	_, err := s.within(from.Context, func(in folder, bin trash) error { return s.relocateFrom(ctx, in, bin, from, to, record) })
+	return err
+}
+
+func (s spool) relocateFrom(ctx context.Context, in folder, bin trash, from, to mailbox, record func() error) error {
 	j, err := bin.begin(from, to)
 	if err != nil {
 		return err
@@ -204,19 +208,12 @@ const contextPatience = 20 * time.Second
 // removeContext deletes all mailboxes of a context, one after the other, and then its folder. If one is in use, it stays, as do those
 // after it: the request can be made again.
 func (s spool) removeContext(ctx context.Context, name string, record func() error) error {
-	in, err := s.enter(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return refused(err)
-	}
-	defer in.close()
-	bin, err := openTrash(s.folder)
-	if err != nil {
-		return err
-	}
-	defer bin.close()
+	_, err := s.within(name, func(in folder, bin trash) error { return s.empty(ctx, in, bin, name, record) })
+	return err
+}
+
+// empty deletes the mailboxes of a context, and the context.
+func (s spool) empty(ctx context.Context, in folder, bin trash, name string, record func() error) error {
 	names, err := in.names()
 	if err != nil {
 		return err

@@ -30,6 +30,15 @@ func on(value string) string {
 	return ""
 }
 
+// exchangeStates makes the users' states agree, and leaves the files alone.
+func (s *Service) exchangeStates(ctx context.Context) error {
+	states, err := s.options.States(ctx)
+	if err != nil {
+		return err
+	}
+	return s.reconcile(ctx, states)
+}
+
 // reconcile makes the states that are stored and those of Asterisk agree. A side that still has the value on which both agreed last
 // takes that of the other. If both have changed, which takes a broken connection between two that run, the stored value stands.
 //

@@ -90,7 +90,12 @@ func (s *Service) do(ctx context.Context, kind string, r *run) error {
 	if err := r.save(r.job); err != nil {
 		return fmt.Errorf("beginning a job: %w", err)
 	}
-	err := s.generate(ctx, kind, r)
+	var err error
+	if kind == kindStates {
+		err = s.exchangeStates(ctx)
+	} else {
+		err = s.generate(ctx, kind, r)
+	}
 	r.job.State = helpers.JobDone
 	if err != nil {
 		r.job.State = helpers.JobFailed
@@ -131,13 +136,6 @@ func (e *faultsError) Error() string {
 
 // generate does what a job of either kind begins with, and the rest of one that applies.
 func (s *Service) generate(ctx context.Context, kind string, r *run) error {
-	if kind == kindStates {
-		states, err := s.options.States(ctx)
-		if err != nil {
-			return err
-		}
-		return s.reconcile(ctx, states)
-	}
 	out, err := s.options.Generate(ctx)
 	if err != nil {
 		return fmt.Errorf("generating: %w", err)

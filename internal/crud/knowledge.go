@@ -46,7 +46,7 @@ func (k *knowledge) unlinked(s *side, key any) bool {
 // knows returns what the transaction of ctx knows.
 func knows(ctx context.Context) *knowledge { return &ctx.Value(transactionKey{}).(*transaction).knows }
 
-// RightUnlinked reports whether the transaction made the right object, and no link of it yet: nothing refers to it.
+// RightUnlinked reports whether the transaction made the right object, and no link of it yet.
 func (p *Pair[L, R]) RightUnlinked(ctx context.Context) bool {
 	known, name := knows(ctx), fmt.Sprint(p.link.right.Table, " ", p.link.right.Key(p.Right))
 	return known.made[name] && !known.linked[name]

@@ -59,6 +59,19 @@ func Slug(ctx context.Context, c store.Conn, tenant string) (string, error) {
 	return store.Get[string](ctx, c, `SELECT slug FROM auth_tenant WHERE uuid = $1`, tenant)
 }
 
+// Slugs returns the short names of all tenants, by UUID.
+func Slugs(ctx context.Context, c store.Conn) (map[string]string, error) {
+	rows, err := store.Select[struct {
+		UUID string `db:"uuid"`
+		Slug string `db:"slug"`
+	}](ctx, c, `SELECT CAST(uuid AS text) AS uuid, slug FROM auth_tenant`)
+	slugs := make(map[string]string, len(rows))
+	for _, row := range rows {
+		slugs[row.UUID] = row.Slug
+	}
+	return slugs, err
+}
+
 // Of returns the tenant in which the request acts: the one that its header names, which must be the principal's or below it,
 // otherwise the principal's. A header that names no such tenant is refused in one way, whether the tenant exists or not, and
 // never ignored.

@@ -155,12 +155,11 @@ func (c *checker) checkSilence(file string, s *conf.Section) {
 
 var strategies = words("ringall\nleastrecent\nfewestcalls\nrandom\nrrmemory\nrrordered\nlinear\nwrandom\n")
 
-// checkQueues checks the queues and their members.
-func (c *checker) checkQueues() {
-	const file = "queues.conf"
+// sections returns the sections of a file that name one thing each, and reports those that are there twice.
+func (c *checker) sections(file string) (sections []*conf.Section) {
 	f := c.files[file]
 	if f == nil {
-		return
+		return nil
 	}
 	seen := map[string]bool{}
 	for _, s := range f.Sections {
@@ -171,6 +170,15 @@ func (c *checker) checkQueues() {
 			c.addf(file, s.Line, "[%s] is there twice", s.Name)
 		}
 		seen[s.Name] = true
+		sections = append(sections, s)
+	}
+	return sections
+}
+
+// checkQueues checks the queues and their members.
+func (c *checker) checkQueues() {
+	const file = "queues.conf"
+	for _, s := range c.sections(file) {
 		for _, v := range s.Values {
 			switch v.Name {
 			case "strategy":
@@ -199,19 +207,7 @@ var musicModes = words("files\ncustom\nplaylist\nmp3\nmp3nb\nquietmp3\nquietmp3n
 // checkMusic checks the classes of music on hold.
 func (c *checker) checkMusic() {
 	const file = "musiconhold.conf"
-	f := c.files[file]
-	if f == nil {
-		return
-	}
-	seen := map[string]bool{}
-	for _, s := range f.Sections {
-		if s.Name == "general" || s.Template {
-			continue
-		}
-		if seen[s.Name] {
-			c.addf(file, s.Line, "[%s] is there twice", s.Name)
-		}
-		seen[s.Name] = true
+	for _, s := range c.sections(file) {
 		mode, _ := s.Get("mode")
 		needs := map[string]string{"files": "directory", "custom": "application"}[mode]
 		if !musicModes[mode] {

@@ -52,10 +52,11 @@ func FuzzWriterRoundTrip(f *testing.F) {
 		w.Object("exten", "s,1,Set(X="+conf.Argument(text)+")")
 		got, err := w.Bytes()
 		if err != nil {
-			if strings.Contains(err.Error(), "is too long") {
-				t.Skip()
+			// Encoded, a character takes three, and Asterisk reads 8,190 of a line.
+			if long := len(section)+len(name)+3*len(text)+50 > 8190; !long || !strings.Contains(err.Error(), "is too long") {
+				t.Fatal(err)
 			}
-			t.Fatal(err)
+			return
 		}
 		file, err := conf.Parse(got)
 		if err != nil {

@@ -1,0 +1,87 @@
+package apply_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/ringfence/ringfence/asterisk/apply"
+	"github.com/ringfence/ringfence/helpers"
+	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/store/storetest"
+)
+
+// Of two nodes one does the jobs, also those that the other one is asked for; when it stops, the other one does them.
+func TestTwoNodes(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		first := start(t, db, nil, false)
+		do(t, first)
+		second := start(t, db, nil, false)
+		for range 3 {
+			wantState(t, do(t, second), helpers.JobDone, "")
+		}
+		if first.times() != 4 || second.times() != 0 {
+			t.Errorf("generated: %d by the first, %d by the second", first.times(), second.times())
+		}
+		if _, err := second.Preview(t.Context()); apierr.As(err) == nil || apierr.As(err).Kind != apierr.Unavailable {
+			t.Errorf("Preview: %v", err)
+		}
+		first.stop()
+		wantState(t, do(t, second), helpers.JobDone, "")
+		if first.times() != 4 || second.times() != 1 {
+			t.Errorf("generated: %d by the first, %d by the second", first.times(), second.times())
+		}
+	})
+}
+
+// A node that died keeps the lease until it expires, and its job is ended by the next.
+func TestDeadNode(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		exec := func(sql string, args ...any) {
+			t.Helper()
+			if n, err := db.Exec(t.Context(), sql, args...); err != nil || n != 1 {
+				t.Fatalf("%s: %d, %v", sql, n, err)
+			}
+		}
+		const left = "0f0e0d0c-0b0a-4000-8000-000000000001"
+		exec(`INSERT INTO asterisk_lease (asterisk, holder, expires_at) VALUES ('main', 'dead', $1)`, time.Now().Add(time.Hour))
+		exec(`INSERT INTO asterisk_job (uuid, asterisk, kind, state, job) VALUES ($1, 'main', 'apply', 'running', $2)`, left, `{"uuid":"`+left+`","state":"running"}`)
+		n := start(t, db, func(s *apply.Settings) { s.Lease = 6 * time.Second }, false)
+		job, err := n.Apply(t.Context(), helpers.ApplyOptions{})
+		if err != nil || job.State != helpers.JobWaiting {
+			t.Fatalf("Apply: %+v, %v", job, err)
+		}
+		same, err := n.Apply(t.Context(), helpers.ApplyOptions{})
+		if err != nil || same.UUID != job.UUID {
+			t.Errorf("the same once more: %+v, %v", same, err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := n.Apply(ctx, helpers.ApplyOptions{Wait: true}); !errors.Is(err, context.Canceled) || n.times() != 0 {
+			t.Errorf("Apply: %v, generated %d times", err, n.times())
+		}
+		exec(`UPDATE asterisk_lease SET expires_at = now_utc() WHERE holder = 'dead'`)
+		eventually(t, "the other node does the job", func() bool {
+			found, err := n.Job(t.Context(), job.UUID)
+			return err == nil && found.State == helpers.JobDone
+		})
+		abandoned, err := n.Job(t.Context(), left)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantState(t, abandoned, helpers.JobFailed, "has stopped in between")
+
+		// The lease is lost: nothing more is done until it is back.
+		exec(`UPDATE asterisk_lease SET holder = 'thief', expires_at = $1`, time.Now().Add(time.Hour))
+		eventually(t, "the loss is noticed", func() bool {
+			_, err := n.Preview(t.Context())
+			return err != nil
+		})
+		before := n.times()
+		if _, err := n.Apply(t.Context(), helpers.ApplyOptions{}); err != nil || n.times() != before {
+			t.Errorf("Apply: %v, generated %d times more", err, n.times()-before)
+		}
+	})
+}

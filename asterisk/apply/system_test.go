@@ -1,0 +1,174 @@
+package apply_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ringfence/ringfence/asterisk/apply"
+	"github.com/ringfence/ringfence/helpers"
+	"github.com/ringfence/ringfence/internal/asterisk/ami"
+	"github.com/ringfence/ringfence/internal/asterisk/ami/amitest"
+	"github.com/ringfence/ringfence/internal/asterisk/generation"
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// system is a node with what it generates from.
+type system struct {
+	*apply.Service
+	folder string
+	stop   func()
+
+	mu        sync.Mutex
+	files     generation.Files
+	states    []apply.State
+	live      bool
+	generated int
+}
+
+// keep stores a state that a telephone has changed.
+func (s *system) keep(_ context.Context, kept apply.State) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range s.states {
+		if s.states[i].Key == kept.Key {
+			s.states[i].Value, s.states[i].On = kept.Value, kept.On
+		}
+	}
+	return nil
+}
+
+func (s *system) stored(context.Context) ([]apply.State, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.states), nil
+}
+
+func (s *system) generate(context.Context) (apply.Output, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.generated++
+	if s.files == nil {
+		return apply.Output{}, errors.New("nothing to generate from")
+	}
+	return apply.Output{Files: s.files, Source: "a test", States: slices.Clone(s.states)}, nil
+}
+
+// store makes these the files that are generated from now on.
+func (s *system) store(pairs ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.files = generation.Files{}
+	for i := 0; i < len(pairs); i += 2 {
+		s.files[pairs[i]] = []byte(pairs[i+1])
+	}
+}
+
+func (s *system) times() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.generated
+}
+
+func start(t *testing.T, db store.DB, change func(s *apply.Settings), live bool, edits ...func(n *system, o *apply.Options)) *system {
+	t.Helper()
+	n := &system{folder: filepath.Join(t.TempDir(), "asterisk"), live: live}
+	n.store("extensions.conf", alice, "pjsip.conf", telephones("alice"))
+	settings := apply.Settings{Folder: n.folder, Name: "main", Poll: 5 * time.Millisecond}
+	if change != nil {
+		change(&settings)
+	}
+	options := apply.Options{
+		DB: db, Generate: n.generate,
+		LiveReload: func(context.Context) (bool, error) { return n.live, nil },
+	}
+	for _, edit := range edits {
+		edit(n, &options)
+	}
+	n.Service = apply.New(options, settings)
+	ctx, cancel := context.WithCancel(context.Background())
+	var work sync.WaitGroup
+	work.Go(func() { n.Run(ctx) })
+	n.stop = sync.OnceFunc(func() {
+		cancel()
+		work.Wait()
+	})
+	t.Cleanup(n.stop)
+	return n
+}
+
+const alice = "[internal]\nexten = 101,1,Dial(PJSIP/alice)\n"
+
+func telephones(names ...string) string {
+	var b strings.Builder
+	for _, name := range names {
+		b.WriteString("[" + name + "]\ntype = endpoint\ncontext = internal\nauth = " + name + "\n[" + name + "]\ntype = auth\npassword = secret-of-" + name + "\n")
+	}
+	return b.String()
+}
+
+func do(t *testing.T, n *system) helpers.Job {
+	t.Helper()
+	job, err := n.Apply(t.Context(), helpers.ApplyOptions{Wait: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !job.Ended() || job.StartedAt == nil || job.EndedAt == nil {
+		t.Errorf("the job has not ended: %+v", job)
+	}
+	return job
+}
+
+func wantState(t *testing.T, job helpers.Job, state, message string) {
+	t.Helper()
+	if job.State != state || !strings.Contains(job.Message, message) {
+		t.Errorf("job: %s, %q, want %s, %q\n%v", job.State, job.Message, state, message, job.Log)
+	}
+}
+
+// eventually waits for a state.
+func eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for !is() {
+		select {
+		case <-t.Context().Done():
+			t.Fatalf("never: %s", what)
+		case <-time.After(2 * time.Millisecond):
+		}
+	}
+}
+
+func (s *system) livePJSIP() string {
+	text, _ := os.ReadFile(filepath.Join(s.folder, "live", "pjsip.conf"))
+	return string(text)
+}
+
+// pbx is a scripted Asterisk that has what the live files say when it reloads.
+func pbx(t *testing.T, n **system) *amitest.Server {
+	s := amitest.New(t)
+	names := func() []string {
+		var all []string
+		for line := range strings.Lines((*n).livePJSIP()) {
+			if line[0] == '[' && !slices.Contains(all, strings.Trim(line, "[]\n")) {
+				all = append(all, strings.Trim(line, "[]\n"))
+			}
+		}
+		return all
+	}
+	s.Handle("PJSIPShowEndpoints", func(c *amitest.Session, a ami.Message) { c.List(a, "EndpointList", "ObjectName", names()...) })
+	s.Handle("ShowDialPlan", func(c *amitest.Session, a ami.Message) { c.List(a, "ListDialplan", "Extension", "101") })
+	return s
+}
+
+func withManager(s *amitest.Server) func(*apply.Settings) {
+	return func(settings *apply.Settings) {
+		settings.Manager = s.Options()
+		settings.Manager.RetryMin, settings.Manager.RetryMax = time.Millisecond, 5*time.Millisecond
+	}
+}

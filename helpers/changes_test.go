@@ -1,0 +1,67 @@
+package helpers_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/ringfence/ringfence/internal/rest/resttest"
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// Each change of files is in the audit, with who made it; a refused one is not.
+func TestChangesAreAudited(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		w.names.contexts = map[string][]string{w.tenants["a"]: {"ctx-a"}}
+		w.mailbox("ctx-a", "1001")
+		w.mailbox("ctx-a", "1002")
+		a := w.as("a", "sysconfd.#")
+		a.Get("/delete_voicemail?name=1001").Want(200)
+		a.Get("/delete_voicemail?name=1001").Want(404)
+		a.Do("POST", "/move_voicemail?old_mailbox=1002&old_context=ctx-a&new_mailbox=7&new_context=ctx-a", nil).Want(200)
+		w.plain.Do("DELETE", "/voicemails_context?context=ctx-a", nil).Want(200)
+		type row struct {
+			Tenant   string  `db:"tenant_uuid"`
+			Actor    *string `db:"actor_uuid"`
+			Service  string  `db:"service"`
+			Action   string  `db:"action"`
+			Resource string  `db:"resource"`
+			Object   string  `db:"object"`
+		}
+		rows, err := store.Select[row](t.Context(), w.db, `SELECT CAST(tenant_uuid AS text) AS tenant_uuid, CAST(actor_uuid AS text) AS actor_uuid,
+			service, action, resource, object FROM audit ORDER BY id`)
+		if err != nil || len(rows) != 3 {
+			t.Fatalf("%d rows, %v", len(rows), err)
+		}
+		for i, want := range []row{
+			{w.tenants["a"], nil, "sysconfd", "delete_voicemail", "voicemails", "1001@ctx-a"},
+			{w.tenants["a"], nil, "sysconfd", "relocate_voicemail", "voicemails", "1002@ctx-a"},
+			{w.tenants["master"], nil, "sysconfd", "delete_voicemails_context", "voicemails_context", "ctx-a"},
+		} {
+			if known := rows[i].Actor != nil; known != (i < 2) {
+				t.Errorf("row %d: the actor is known: %t", i, known)
+			}
+			if rows[i].Actor = nil; rows[i] != want {
+				t.Errorf("row %d is %+v, want %+v", i, rows[i], want)
+			}
+		}
+	})
+}
+
+// HEAD is as safe as it is anywhere.
+func TestHeadChangesNothing(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		w.mailbox("ctx-a", "1001")
+		w.unchanged(func() {
+			for _, c := range []*resttest.Client{w.plain, w.as("master", "#")} {
+				for _, path := range []string{
+					"/delete_voicemail?name=1001&context=ctx-a", "/commonconf_apply",
+					"/move_voicemail?old_mailbox=1001&old_context=ctx-a&new_mailbox=7&new_context=ctx-a",
+				} {
+					if a := c.Do(http.MethodHead, path, nil).Want(405); a.Header.Get("Allow") == "" {
+						t.Errorf("%s: %v", path, a.Header)
+					}
+				}
+			}
+		})
+	})
+}

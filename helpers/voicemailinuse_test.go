@@ -1,0 +1,195 @@
+package helpers_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/ringfence/ringfence/helpers"
+)
+
+func TestTwoDeletesAtOnce(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		for range 10 {
+			w.mailbox("ctx-a", "1001")
+			statuses := w.together(6, func(int) int { return w.plain.Get("/delete_voicemail?name=1001&context=ctx-a").Status })
+			if statuses[200] != 1 || statuses[404] != 5 {
+				t.Fatalf("statuses %v", statuses)
+			}
+		}
+	})
+}
+
+// together calls do several times at once, and counts what it returns.
+func (w *world) together(times int, do func(n int) int) map[int]int {
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	out := map[int]int{}
+	for n := range times {
+		all.Go(func() {
+			status := do(n)
+			mu.Lock()
+			defer mu.Unlock()
+			out[status]++
+		})
+	}
+	all.Wait()
+	return out
+}
+
+func TestDeleteWhileMoving(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		for range 10 {
+			w.mailbox("ctx-a", "1001")
+			paths := []string{
+				"/delete_voicemail?name=1001&context=ctx-a", "/move_voicemail?old_mailbox=1001&old_context=ctx-a&new_mailbox=1002&new_context=ctx-b",
+			}
+			w.together(2, func(n int) int { return w.plain.Get(paths[n]).Status })
+			moved := filepath.Join(w.spool, "ctx-b", "1002")
+			if exists(filepath.Join(w.spool, "ctx-a", "1001")) {
+				t.Fatal("it is neither deleted nor moved")
+			}
+			if exists(moved) && (!exists(filepath.Join(moved, "INBOX", "msg0000.txt")) || exists(filepath.Join(moved, "INBOX", ".lock"))) {
+				t.Fatalf("half of it is moved, or a lock is left: %v", w.files(moved))
+			}
+			if err := os.RemoveAll(moved); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+// While Asterisk holds the lock of a folder of messages, the mailbox stays; a lock that was left behind is no obstacle.
+func TestMailboxInUse(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		box := w.mailbox("ctx-a", "1001")
+		lock := filepath.Join(box, "INBOX", ".lock")
+		w.write(lock)
+		w.service.Wait(time.Millisecond)
+		w.unchanged(func() {
+			for _, call := range [][2]string{
+				{"GET", "/delete_voicemail?name=1001&context=ctx-a"},
+				{"DELETE", "/voicemails_context?context=ctx-a"},
+				{"POST", "/move_voicemail?old_mailbox=1001&old_context=ctx-a&new_mailbox=7&new_context=ctx-a"},
+			} {
+				if a := w.plain.Do(call[0], call[1], nil).Want(503); a.Header.Get("Retry-After") != "5" {
+					t.Errorf("%s: %v", call[1], a.Header)
+				}
+			}
+		})
+		w.service.Wait(time.Hour)
+		var deleting sync.WaitGroup
+		deleting.Go(func() { w.plain.Get("/delete_voicemail?name=1001&context=ctx-a").Want(200) })
+		if !exists(box) {
+			t.Error("it was deleted under Asterisk's lock")
+		}
+		if err := os.Remove(lock); err != nil {
+			t.Fatal(err)
+		}
+		deleting.Wait()
+		if exists(box) {
+			t.Error("it is still there")
+		}
+
+		box = w.mailbox("ctx-a", "1001")
+		w.write(filepath.Join(box, "Old", ".lock"))
+		old := time.Now().Add(-time.Hour)
+		if err := os.Chtimes(filepath.Join(box, "Old", ".lock"), old, old); err != nil {
+			t.Fatal(err)
+		}
+		w.plain.Get("/move_voicemail?old_mailbox=1001&old_context=ctx-a&new_mailbox=7&new_context=ctx-a").Want(200)
+		if moved := w.files(filepath.Join(w.spool, "ctx-a", "7")); strings.Contains(strings.Join(moved, " "), ".lock") {
+			t.Errorf("a lock is left: %v", moved)
+		}
+	})
+}
+
+// A mailbox into which a message is being recorded is not moved: Asterisk would not find its recording. It may be deleted.
+func TestMessageBeingLeft(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		box := w.mailbox("ctx-a", "1001")
+		w.write(filepath.Join(box, "tmp", "x4f2a1.wav"))
+		w.service.Wait(time.Millisecond)
+		const move = "/move_voicemail?old_mailbox=1001&old_context=ctx-a&new_mailbox=7&new_context=ctx-a"
+		w.unchanged(func() { w.plain.Get(move).Want(503) })
+		old := time.Now().Add(-time.Hour)
+		if err := os.Chtimes(filepath.Join(box, "tmp", "x4f2a1.wav"), old, old); err != nil {
+			t.Fatal(err)
+		}
+		w.plain.Get(move).Want(200)
+		recording, err := os.Create(filepath.Join(w.spool, "ctx-a", "7", "tmp", "x4f2a2.wav"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = recording.Close() }()
+		w.plain.Get("/delete_voicemail?name=7&context=ctx-a").Want(200)
+		if _, err := recording.WriteString("the caller speaks on"); err != nil {
+			t.Errorf("the recording is disturbed: %v", err)
+		}
+	})
+}
+
+// What a crash has left between the renaming and the removal is removed at the next start.
+func TestTrashIsEmptiedAtStart(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		for _, folder := range []string{w.spool, w.moh} {
+			w.write(filepath.Join(folder, helpers.TrashName, "0", "INBOX", "msg0000.txt"))
+			w.link(w.outside, filepath.Join(folder, helpers.TrashName, "1"))
+		}
+		w.write(filepath.Join(w.outside, "kept"))
+		box := w.mailbox("ctx-a", "1001")
+		w.service.Use(helpers.Settings{})
+		w.use(false)
+		w.service.Recovered()
+		for _, folder := range []string{w.spool, w.moh} {
+			if left, err := os.ReadDir(filepath.Join(folder, helpers.TrashName)); err != nil || len(left) != 0 {
+				t.Errorf("left in the trash: %v, %v", left, err)
+			}
+		}
+		if !exists(box) || !exists(filepath.Join(w.outside, "kept")) {
+			t.Error("more than the trash was emptied")
+		}
+	})
+}
+
+// The locks of a process that died are removed at the next start, from both mailboxes that it was working on; those of Asterisk and of
+// a process that is alive stay.
+func TestLocksOfTheDeadAreRemoved(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		box, moved := w.mailbox("ctx-a", "1001"), w.mailbox("ctx-b", "7")
+		dead, alive := filepath.Join(w.spool, helpers.TrashName, "lock-1"), filepath.Join(w.spool, helpers.TrashName, "lock-2")
+		w.write(dead)
+		w.write(alive)
+		journal, err := os.OpenFile(alive, os.O_RDWR, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = journal.Close() }()
+		if err := errors.Join(
+			syscall.Flock(int(journal.Fd()), syscall.LOCK_EX),
+			os.WriteFile(dead, []byte("ctx-a/1001\nctx-b/7\n../outside/1\nctx-a/..\nnowhere/1\nnonsense"), 0o600),
+			os.WriteFile(alive, []byte("ctx-a/1001\n"), 0o600), os.Mkdir(filepath.Join(box, "Old"), 0o750), os.Mkdir(filepath.Join(box, "Work"), 0o750),
+			os.Link(dead, filepath.Join(box, "INBOX", ".lock")), os.Link(dead, filepath.Join(moved, "INBOX", ".lock")),
+			os.Link(alive, filepath.Join(box, "Old", ".lock")),
+		); err != nil {
+			t.Fatal(err)
+		}
+		w.write(filepath.Join(box, "Work", ".lock"))
+		w.service.Use(helpers.Settings{})
+		w.use(false)
+		w.service.Recovered()
+		for path, left := range map[string]bool{
+			dead: false, alive: true, filepath.Join(box, "INBOX", ".lock"): false, filepath.Join(moved, "INBOX", ".lock"): false,
+			filepath.Join(box, "Old", ".lock"): true, filepath.Join(box, "Work", ".lock"): true,
+		} {
+			if exists(path) != left {
+				t.Errorf("%s is there: %t", path, !left)
+			}
+		}
+	})
+}
