@@ -170,7 +170,7 @@ func CallerID(name, number string) string {
 	return quoted + " <" + number + ">"
 }
 
-// Digits returns the characters of a text that can be dialled: digits, * and #, and a plus sign at its start.
+// Digits returns the characters of a text that can be dialled: digits, *, # and plus signs.
 func Digits(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= '0' && r <= '9' || r == '*' || r == '#' || r == '+' {
