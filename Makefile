@@ -34,7 +34,7 @@ WATCHED  := -race -gcflags=modernc.org/...=-race=false
 
 .PHONY: test
 test: ## all tests, on SQLite and on PostgreSQL (test-race: with the race detector)
-	$(WITH_PG) $(GO) test $(RACE) -timeout 40m $(PKGS)
+	$(WITH_PG) $(GO) test $(RACE) -timeout 20m $(PKGS)
 
 .PHONY: test-race
 test-race: ## all tests with the race detector, on both databases

@@ -103,7 +103,7 @@ func New(o Options, s Settings) *Service {
 	}
 	s.Manager.Events = service.hear
 	if s.Manager.Address != "" {
-		service.client = ami.NewClient(s.Manager, ami.Watch{Connected: service.connected, Report: reportConnection})
+		service.client = ami.NewClient(s.Manager, ami.Watch{Connected: service.connected, Booted: service.booted, Report: reportConnection})
 	}
 	return service
 }
@@ -116,12 +116,16 @@ func reportConnection(err error) {
 	slog.Info("Asterisk's manager interface can be used again")
 }
 
-// connected runs when Asterisk can be reached: it may have missed something.
+// connected runs when Asterisk can be reached: its states may have changed unheard.
 func (s *Service) connected(context.Context, *ami.Conn) error {
 	s.compare.Store(true)
+	return nil
+}
+
+// booted runs when Asterisk takes reloads again: it may have missed something, and jobs may have failed since.
+func (s *Service) booted() {
 	poke(s.changed)
 	poke(s.wake)
-	return nil
 }
 
 // Changed says that something which the files are made from has changed. It does not block.

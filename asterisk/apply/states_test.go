@@ -101,9 +101,14 @@ func TestStatesApart(t *testing.T) {
 				n.mu.Unlock()
 				n.Changed()
 			}
+			// both waits until both sides have these, and the job that saw to it has ended.
 			both := func(when string, want ...string) {
 				t.Helper()
 				eventually(t, when, func() bool {
+					left, err := store.Get[int](t.Context(), db, `SELECT count(*) FROM asterisk_job WHERE state IN ('waiting', 'running')`)
+					if err != nil || left > 0 {
+						return false
+					}
 					ours, _ := n.stored(t.Context())
 					for i, state := range ours {
 						theirs, _ := s.Value(state.Family, state.Key)

@@ -15,6 +15,7 @@ type Client struct {
 	// connected runs after each login, on the new connection, before anybody else gets it. If it fails, the connection is
 	// given up.
 	connected func(ctx context.Context, c *Conn) error
+	booted    func()
 	// report receives why there is no connection, each time that this changes, and nil when there is one again.
 	report func(err error)
 
@@ -25,17 +26,19 @@ type Client struct {
 	changed chan struct{} // closed, and replaced, when one of these changes
 }
 
-// Watch says what a Client tells its owner. Both functions may be nil.
+// Watch says what a Client tells its owner. Each function may be nil.
 type Watch struct {
 	// Connected runs after each login, before anybody else gets the connection. If it fails, the connection is given up.
 	Connected func(ctx context.Context, c *Conn) error
+	// Booted runs once on each connection, when Asterisk says that it has booted, if it ever does. It must not block.
+	Booted func()
 	// Report receives why there is no connection, when that begins or changes, and nil when there is one again.
 	Report func(err error)
 }
 
 // NewClient returns a client, which connects when Run runs.
 func NewClient(o Options, w Watch) *Client {
-	return &Client{options: o.withDefaults(), connected: w.Connected, report: w.Report, changed: make(chan struct{})}
+	return &Client{options: o.withDefaults(), connected: w.Connected, booted: w.Booted, report: w.Report, changed: make(chan struct{})}
 }
 
 // Run keeps a connection until ctx ends.
@@ -79,6 +82,9 @@ func (c *Client) once(ctx context.Context) error {
 		return err
 	}
 	c.set(conn, nil)
+	if c.booted != nil && conn.Booted(ctx) == nil {
+		c.booted()
+	}
 	select {
 	case <-conn.Done():
 	case <-ctx.Done():

@@ -64,6 +64,11 @@ func (c *Conn) Reload(ctx context.Context, module string) error {
 // Booted waits until Asterisk says that it has booted: before that it puts reloads off.
 func (c *Conn) Booted(ctx context.Context) error {
 	select {
+	case <-c.booted: // it counts also if ctx has just ended
+		return nil
+	default:
+	}
+	select {
 	case <-c.booted:
 		return nil
 	case <-c.done:
