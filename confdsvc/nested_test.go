@@ -158,6 +158,8 @@ func TestNestedUserAllOrNothing(t *testing.T) {
 			"an unknown endpoint":        {object{"lines": line(object{"endpoint_sccp": object{}})}, "Endpoint sccp was not found"},
 			"another user's number":      {object{"lines": line(object{"extensions": []any{object{"exten": "1001"}}})}, "Line is associated with a Extension"},
 			"a number out of range":      {object{"lines": line(object{"extensions": []any{object{"exten": "9002"}}})}, "outside of range"},
+			"no number":                  {object{"lines": line(object{"extensions": []any{object{"context": c.in}}})}, "{'exten': ['Missing data for required field.']}"},
+			"a number that is null":      {object{"lines": line(object{"extensions": []any{object{"exten": nil}}})}, "{'exten': ['Field may not be null.']}"},
 			"a number of no form":        {object{"lines": line(object{"extensions": []any{object{"exten": "abc"}}})}, "does not match expected pattern"},
 			"a foreign number":           {object{"lines": line(object{"extensions": []any{object{"exten": "1002", "context": other.in}}})}, "Context was not found"},
 			"two numbers":                {object{"lines": line(object{"extensions": []any{object{"exten": "1002"}, object{"exten": "1003"}}})}, "Line is associated with a Extension"},

@@ -67,6 +67,7 @@ var clientIDs = map[string]string{
 	"read_asterisk_voicemail_general":      "list_asterisk_voicemail_general",
 	"read_asterisk_voicemail_zonemessages": "list_asterisk_voicemail_zonemessages",
 	"read_configuration":                   "get_configuration",
+	"read_voicemail_transcription_config":  "get_voicemail_transcription_config",
 	"update_phone_number":                  "update_phone_numbers",
 }
 
