@@ -35,19 +35,26 @@ type entry struct {
 // numbers add what numbers lead to: each kind of object in its own file.
 var numbers []func(p *plan, add func(context string, e entry))
 
-// lamps add what lamps watch that has no number of its own. They run after numbers, and never replace one.
+// lamps add what lamps watch that has no number of its own. They run after numbers, and never replace one, but light one that has no
+// lamp.
 var lamps []func(p *plan, add func(context string, e entry))
 
 // enter fills in what each context holds. Of two entries for one number, the first counts.
 func (p *plan) enter() {
-	seen := map[[2]string]bool{}
+	seen := map[[2]string]int{} // one more than the place in entries
 	add := func(context string, e entry) {
 		key := [2]string{context, e.exten}
-		if seen[key] || len(e.steps) == 0 && e.hint == "" {
+		if at := seen[key]; at > 0 {
+			if has := &p.entries[context][at-1]; has.hint == "" && len(e.steps) == 0 {
+				has.hint, p.lit[key] = e.hint, e.hint != ""
+			}
 			return
 		}
-		seen[key] = true
+		if len(e.steps) == 0 && e.hint == "" {
+			return
+		}
 		p.entries[context] = append(p.entries[context], e)
+		seen[key], p.lit[key] = len(p.entries[context]), e.hint != ""
 		if len(e.steps) == 0 {
 			return
 		}
@@ -133,25 +140,27 @@ func writeSteps(w *conf.Writer, exten string, steps []step) {
 
 // reaches reports whether a number leads somewhere in a context, or in those that it includes.
 func (p *plan) reaches(context, number string) bool {
-	return p.reachesBelow(context, number, map[string]bool{})
+	return p.finds(context, map[string]bool{}, func(context string) bool {
+		return p.leads[[2]string{context, number}] || slices.ContainsFunc(p.patterns[context], func(pattern string) bool { return matches(pattern, number) })
+	})
 }
 
-func (p *plan) reachesBelow(context, number string, seen map[string]bool) bool {
+// hasLamp reports whether a number has a lamp in a context, or in those that it includes.
+func (p *plan) hasLamp(context, number string) bool {
+	return p.finds(context, map[string]bool{}, func(context string) bool { return p.lit[[2]string{context, number}] })
+}
+
+// finds reports whether one of a context and those that it includes, which are not among seen, has something.
+func (p *plan) finds(context string, seen map[string]bool, has func(context string) bool) bool {
 	if seen[context] {
 		return false
 	}
 	seen[context] = true
-	if p.leads[[2]string{context, number}] || slices.ContainsFunc(p.patterns[context], func(pattern string) bool { return matches(pattern, number) }) {
+	if has(context) {
 		return true
 	}
-	if c := p.contexts[context]; c != nil {
-		for _, name := range p.included(c) {
-			if p.reachesBelow(name, number, seen) {
-				return true
-			}
-		}
-	}
-	return false
+	c := p.contexts[context]
+	return c != nil && slices.ContainsFunc(p.included(c), func(name string) bool { return p.finds(name, seen, has) })
 }
 
 // extenForm is a number, or a pattern of numbers behind an underscore.

@@ -13,31 +13,54 @@ import (
 const featureContext = "xivo-features"
 
 // featureCodes are the feature codes that work, each with what its number does. A code of the form _*21. is dialled with a number
-// behind it, which follows as RINGFENCE_TO.
+// behind it, which follows as RINGFENCE_TO. The number of any other leads nowhere.
 var featureCodes = map[string][]step{
-	"enablednd":   {{"Goto", "ringfence-service,dnd,1"}},
-	"fwdunc":      {{"Set", "RINGFENCE_NAME=" + StateUnconditional}, {"Goto", "ringfence-service,forward,1"}},
-	"fwdbusy":     {{"Set", "RINGFENCE_NAME=" + StateBusy}, {"Goto", "ringfence-service,forward,1"}},
-	"fwdrna":      {{"Set", "RINGFENCE_NAME=" + StateNoAnswer}, {"Goto", "ringfence-service,forward,1"}},
-	"fwdundoall":  {{"Goto", "ringfence-service,undo,1"}},
-	"vmusermsg":   {{"Goto", "ringfence-service,mailbox,1"}},
-	"vmboxslt":    {{"Goto", "ringfence-service,hear,1"}},
-	"vmboxmsgslt": {{"Goto", "ringfence-service,leave,1"}},
-	"pickup":      {{"Goto", "ringfence-service,pickup,1"}},
+	"enablednd":         serviceStep(StateDND, "switch"),
+	"incallfilter":      serviceStep(StateIncallFilter, "switch"),
+	"callrecord":        serviceStep(StateCallRecord, "switch"),
+	"fwdunc":            serviceStep(StateUnconditional, "forward"),
+	"fwdbusy":           serviceStep(StateBusy, "forward"),
+	"fwdrna":            serviceStep(StateNoAnswer, "forward"),
+	"fwdundoall":        serviceStep("", "undo"),
+	"enablevm":          serviceStep("", "voicemail"),
+	"vmusermsg":         serviceStep("", "mailbox"),
+	"vmboxslt":          serviceStep("", "hear"),
+	"vmboxmsgslt":       serviceStep("", "leave"),
+	"pickup":            serviceStep("", "pickup"),
+	"phonestatus":       serviceStep("", "status"),
+	"directoryaccess":   serviceStep("", "directory"),
+	"groupmemberjoin":   {{"Set", "RINGFENCE_VALUE=0"}, {"Goto", "ringfence-service,member,1"}},
+	"groupmemberleave":  {{"Set", "RINGFENCE_VALUE=1"}, {"Goto", "ringfence-service,member,1"}},
+	"groupmembertoggle": {{"Set", "RINGFENCE_VALUE="}, {"Goto", "ringfence-service,member,1"}},
 }
+
+// serviceStep leads to a service of the library, which works on the state of that name, if it has one.
+func serviceStep(state, service string) (steps []step) {
+	if state != "" {
+		steps = []step{{"Set", "RINGFENCE_NAME=" + state}}
+	}
+	return append(steps, step{"Goto", "ringfence-service," + service + ",1"})
+}
+
+// keyPrefix is the feature whose code begins the numbers of function keys: alone it is no number.
+const keyPrefix = "phoneprogfunckey"
 
 func init() {
 	numbers = append(numbers, func(p *plan, add func(context string, e entry)) {
-		for _, feature := range slices.Sorted(maps.Keys(featureCodes)) {
-			exten, on := p.features[feature]
-			if !on {
+		for _, feature := range slices.Sorted(maps.Keys(p.features)) {
+			exten, leads := p.features[feature], featureCodes[feature]
+			if feature == keyPrefix {
+				continue
+			}
+			if leads == nil {
+				add(featureContext, entry{exten: exten, steps: []step{nowhere}})
 				continue
 			}
 			steps := []step{{"Set", "RINGFENCE_TO="}}
 			if prefix, open := openCode(exten); open {
 				steps = []step{{"Set", fmt.Sprintf("RINGFENCE_TO=${FILTER(0-9*#+,${EXTEN:%d})}", len(prefix))}}
 			}
-			add(featureContext, entry{exten: exten, steps: append(steps, featureCodes[feature]...)})
+			add(featureContext, entry{exten: exten, steps: append(steps, leads...)})
 		}
 	})
 	lamps = append(lamps, keyLamps)
@@ -87,25 +110,37 @@ var forwardFeatures = map[string][2]string{
 	"unconditional": {"fwdunc", StateUnconditional}, "busy": {"fwdbusy", StateBusy}, "noanswer": {"fwdrna", StateNoAnswer},
 }
 
-// keyLamp adds the lamp of one key. A key for do-not-disturb or a forward has a number of its own, which only its user may dial: the
-// code of phoneprogfunckey, the user's id, and the code of the feature with *** for each *, and the number to forward to.
+// serviceStates are the states that the keys of services show.
+var serviceStates = map[string]string{
+	"enablednd": StateDND, "incallfilter": StateIncallFilter, "callrecord": StateCallRecord, "enablevm": StateNoVoicemail,
+}
+
+// keyLamp adds the lamp of one key. Those of users are the hints of their numbers. A key for a state of its user has a number of its
+// own, which only this user may dial: the code of phoneprogfunckey, the user's id, and the code of the feature with *** for each *, and
+// what is dialled behind that.
 func (p *plan) keyLamp(u *confdsvc.User, d *confdsvc.Destination, add func(context string, e entry)) {
-	prefix, open := openCode(p.features["phoneprogfunckey"])
-	name, _ := d.Kind()
 	feature, state, to := "", "", ""
-	switch name {
+	switch name, _ := d.Kind(); name {
 	case "service":
-		if service, _ := d.Value("service").(string); service == "enablednd" {
-			feature, state = service, StateDND
-		}
+		feature, _ = d.Value("service").(string)
+		state = serviceStates[feature]
 	case "forward":
 		of, _ := d.Value("forward").(string)
 		feature, state = forwardFeatures[of][0], forwardFeatures[of][1]
 		exten, _ := d.Value("exten").(string)
 		to = dialable(exten)
+	case "groupmember":
+		if g := p.groups[number(d.Value("group_id"))]; g != nil && slices.Contains(p.memberUsers(g), u) {
+			action, _ := d.Value("action").(string)
+			feature, state, to = "groupmember"+action, stateLeft(g.UUID), fmt.Sprint(g.ID)
+		}
+	case "custom":
+		exten, _ := d.Value("exten").(string)
+		p.customLamp(u, exten, add)
 	}
+	prefix, open := openCode(p.features[keyPrefix])
 	code, there := p.features[feature]
-	if !open || !there || feature == "" {
+	if !open || !there || state == "" {
 		return
 	}
 	code = strings.TrimRight(strings.TrimPrefix(code, "_"), ".!")
@@ -118,4 +153,13 @@ func (p *plan) keyLamp(u *confdsvc.User, d *confdsvc.Destination, add func(conte
 		{"Set", "RINGFENCE_TO=" + to},
 	}
 	add(featureContext, entry{exten: exten, hint: stateDevice(u.UUID, state), steps: append(steps, featureCodes[feature]...)})
+}
+
+// customLamp adds the lamp of a key for a number that has none, where its user dials: a device that other programs switch on and off.
+func (p *plan) customLamp(u *confdsvc.User, exten string, add func(context string, e entry)) {
+	c := p.context(u)
+	if c == nil || !isExten(exten) || strings.HasPrefix(exten, "_") || p.hasLamp(c.Name, exten) {
+		return
+	}
+	add(c.Name, entry{exten: exten, hint: "Custom:ringfence-key-" + u.TenantUUID + "-" + exten})
 }

@@ -123,6 +123,34 @@ func TestGolden(t *testing.T) {
 			}
 			s.Users[0].FuncKeyTemplateID = new(int64(1))
 		}},
+		"codes": {"extensions.conf", func(s *confdsvc.Snapshot) {
+			for feature, exten := range map[string]string{
+				"incallfilter": "*27", "callrecord": "*26", "enablevm": "*90", "phonestatus": "*10", "directoryaccess": "*36", "groupmembertoggle": "_*50.",
+				"groupmemberjoin": "_*51.", "groupmemberleave": "_*52.", "recsnd": "*9", "paging": "_*11.", "vmuserpurge": "*92",
+			} {
+				s.Features = append(s.Features, &confdsvc.ExtensionFeature{Feature: feature, Exten: exten, Context: "xivo-features", Enabled: true})
+			}
+			s.Groups = append(s.Groups, &confdsvc.Group{ID: 2, UUID: "cccccccc-0000-4000-8000-000000000002", TenantUUID: other, Name: "grp-other-1", RingStrategy: "all", Enabled: true})
+			s.GroupUsers["cccccccc-0000-4000-8000-000000000002"] = []int64{1}
+			s.Keys = []*confdsvc.FuncKeyTemplate{
+				read[confdsvc.FuncKeyTemplate](t, `{"id": 1, "tenant_uuid": "`+acme+`", "keys": {
+					"1": {"blf": true, "destination": {"type": "service", "service": "incallfilter"}},
+					"2": {"blf": true, "destination": {"type": "service", "service": "callrecord"}},
+					"3": {"blf": true, "destination": {"type": "service", "service": "enablevm"}},
+					"4": {"blf": true, "destination": {"type": "service", "service": "phonestatus"}},
+					"5": {"blf": true, "destination": {"type": "groupmember", "group_id": 1, "action": "toggle"}},
+					"6": {"blf": true, "destination": {"type": "groupmember", "group_id": 1, "action": "join"}},
+					"7": {"blf": true, "destination": {"type": "groupmember", "group_id": 2, "action": "leave"}},
+					"8": {"blf": true, "destination": {"type": "user", "user_id": 2}},
+					"9": {"blf": true, "destination": {"type": "custom", "exten": "102"}},
+					"10": {"blf": true, "destination": {"type": "custom", "exten": "200"}},
+					"11": {"blf": true, "destination": {"type": "custom", "exten": "777"}},
+					"12": {"blf": true, "destination": {"type": "custom", "exten": "DOOR"}},
+					"13": {"blf": false, "destination": {"type": "custom", "exten": "778"}},
+					"14": {"blf": true, "destination": {"type": "forward", "forward": "busy", "exten": "102"}}}}`),
+			}
+			s.Users[0].FuncKeyTemplateID = new(int64(1))
+		}},
 		"contexts": {"extensions.conf", func(s *confdsvc.Snapshot) {
 			s.Contexts = append(s.Contexts,
 				&confdsvc.Context{ID: 4, TenantUUID: acme, Name: "ctx-acme-others-1", Label: "Both", Type: "others", Enabled: true},

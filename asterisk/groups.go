@@ -13,6 +13,7 @@ func init() {
 	parts = append(parts,
 		part{"extensions.conf", 2, "groups", writeGroups},
 		part{"extensions.conf", 2, "group numbers", writeGroupNumbers},
+		part{"extensions.conf", 2, "memberships", writeMemberships},
 		part{"queues.conf", 0, "general", func(_ *plan, w *conf.Writer) {
 			w.Section("general")
 			w.Set("persistentmembers", "no")
@@ -57,10 +58,20 @@ func (p *plan) numbersOf(g *confdsvc.Group) (all []confdsvc.GroupNumber) {
 	return all
 }
 
+// memberUsers returns the members of a group that are users, in the order of their priorities.
+func (p *plan) memberUsers(g *confdsvc.Group) (all []*confdsvc.User) {
+	for _, id := range p.GroupUsers[g.UUID] {
+		if u := p.users[id]; u != nil && u.TenantUUID == g.TenantUUID {
+			all = append(all, u)
+		}
+	}
+	return all
+}
+
 // members returns the interfaces of a group's members, in the order of their priorities, each with what tells whether it is in use.
 func (p *plan) members(g *confdsvc.Group) (all [][2]string) {
-	for _, id := range p.GroupUsers[g.UUID] {
-		if u := p.users[id]; u != nil && u.TenantUUID == g.TenantUUID && len(p.devices(u)) > 0 {
+	for _, u := range p.memberUsers(g) {
+		if len(p.devices(u)) > 0 {
 			all = append(all, [2]string{"Local/" + u.UUID + "@usersharedlines", "hint:" + u.UUID + "@usersharedlines"})
 		}
 	}
@@ -101,6 +112,20 @@ func writeGroupNumbers(p *plan, w *conf.Writer) {
 	}
 }
 
+// writeMemberships writes the state by which members leave groups: {group's id}-{user's UUID} sets its name. The number of a feature
+// code is a group's id.
+func writeMemberships(p *plan, w *conf.Writer) {
+	w.Section("ringfence-memberships")
+	for _, g := range p.Groups {
+		if p.groups[g.ID] == nil {
+			continue
+		}
+		for _, u := range p.memberUsers(g) {
+			writeSteps(w, fmt.Sprintf("%d-%s", g.ID, u.UUID), []step{{"Set", "RINGFENCE_NAME=" + stateLeft(g.UUID)}, {"Return", ""}})
+		}
+	}
+}
+
 // enterGroup prepares a call: RINGFENCE_LIMIT is for how many seconds it rings, or empty.
 func (p *plan) enterGroup(g *confdsvc.Group) []step {
 	limit := "${RINGFENCE_SECONDS}"
@@ -113,6 +138,8 @@ func (p *plan) enterGroup(g *confdsvc.Group) []step {
 		{"Set", "RINGFENCE_LIMIT=" + limit},
 		{"Set", "RINGFENCE_SECONDS="},
 		{"Set", "GROUP(ringfence-group)=" + g.UUID},
+		{"Set", "__RINGFENCE_GROUP=" + g.UUID},
+		{"Gosub", "ringfence-record,s,1()"},
 	}
 	if g.MaxCalls != nil && *g.MaxCalls > 0 {
 		steps = append(steps, step{"GotoIf", fmt.Sprintf("$[${GROUP_COUNT(%[1]s@ringfence-group)} > %[2]d]?%[1]s-congestion,1", g.UUID, *g.MaxCalls)})
@@ -180,7 +207,7 @@ func (p *plan) ringInOrder(g *confdsvc.Group, class, options string) []step {
 
 // leaveGroup ends the group's part of a call, and sends it to a destination, or to the steps in its place.
 func (p *plan) leaveGroup(g *confdsvc.Group, to *confdsvc.Destination, otherwise ...step) []step {
-	steps := []step{{"Set", "GROUP(ringfence-group)="}, {"Set", "RINGFENCE_UNTIL="}}
+	steps := []step{{"StopMixMonitor", ""}, {"Set", "GROUP(ringfence-group)="}, {"Set", "RINGFENCE_UNTIL="}}
 	if leads := p.lead(g.TenantUUID, to); leads != nil {
 		otherwise = leads
 	}

@@ -33,6 +33,7 @@ type plan struct {
 	// leads are the entries, by context and number, that lead somewhere; patterns are those of them that are patterns, by context.
 	leads    map[[2]string]bool
 	patterns map[string][]string
+	lit      map[[2]string]bool // which numbers of which contexts have a lamp
 }
 
 // isOn reads an attribute that is true while nobody has set it.
@@ -61,7 +62,7 @@ func index[K comparable, T any](objects []*T, key func(o *T) K, pass func(o *T) 
 }
 
 func newPlan(s *confdsvc.Snapshot, o Options) *plan {
-	p := &plan{Snapshot: s, options: o, transports: map[string]bool{}, features: map[string]string{}, entries: map[string][]entry{}, leads: map[[2]string]bool{}, patterns: map[string][]string{}}
+	p := &plan{Snapshot: s, options: o, transports: map[string]bool{}, features: map[string]string{}, entries: map[string][]entry{}, leads: map[[2]string]bool{}, patterns: map[string][]string{}, lit: map[[2]string]bool{}}
 	works := func(c *confdsvc.Context) bool { return c.Enabled && conf.IsSectionName(c.Name) && !isOurs(c.Name) }
 	p.contexts = index(s.Contexts, func(c *confdsvc.Context) string { return c.Name }, works)
 	p.contextIDs = index(s.Contexts, func(c *confdsvc.Context) int64 { return c.ID }, works)

@@ -13,6 +13,10 @@ import (
 //	/ringfence/{user's UUID}/unconditional   the number to which calls are forwarded; empty or missing: off
 //	/ringfence/{user's UUID}/busy            the same, while the user is on the telephone
 //	/ringfence/{user's UUID}/noanswer        the same, when nobody answers
+//	/ringfence/{user's UUID}/incallfilter    1: the user hears who calls, and may refuse the call
+//	/ringfence/{user's UUID}/callrecord      1: calls from and to the user are recorded
+//	/ringfence/{user's UUID}/novoicemail     1: the mailbox takes no calls; only telephones change it
+//	/ringfence/{user's UUID}/left-{group}    1: the user has left the group with this UUID; only telephones change it
 //
 // So the family of AMI's DBPut is "ringfence", and its key "{UUID}/dnd". For each there is a device, which lamps watch: INUSE while it
 // is on. A telephone's change sends the event UserEvent, with UserEvent: RingfenceState and the headers User (the UUID), Name and Value.
@@ -24,7 +28,13 @@ const (
 	StateUnconditional = "unconditional"
 	StateBusy          = "busy"
 	StateNoAnswer      = "noanswer"
+	StateIncallFilter  = "incallfilter"
+	StateCallRecord    = "callrecord"
+	StateNoVoicemail   = "novoicemail" // confd has no attribute for it
 )
+
+// stateLeft is the name of the state that a user has left a group, which confd has not either.
+func stateLeft(groupUUID string) string { return "left-" + groupUUID }
 
 // StateEvent is the UserEvent by which the dialplan reports that a telephone has changed state.
 const StateEvent = "RingfenceState"
@@ -55,12 +65,17 @@ func StateOf(u *confdsvc.User) []State {
 		}
 		return dialable(*f.Destination)
 	}
-	dnd := "0"
-	if u.Services.DND.Enabled {
-		dnd = "1"
+	service := func(on bool) string {
+		if on {
+			return "1"
+		}
+		return "0"
 	}
+	records := u.CallRecordIncomingExternalEnabled && u.CallRecordIncomingInternalEnabled && u.CallRecordOutgoingExternalEnabled && u.CallRecordOutgoingInternalEnabled
 	return []State{
-		{u.UUID, StateDND, dnd},
+		{u.UUID, StateDND, service(u.Services.DND.Enabled)},
+		{u.UUID, StateIncallFilter, service(u.Services.IncallFilter.Enabled)},
+		{u.UUID, StateCallRecord, service(records)},
 		{u.UUID, StateUnconditional, forward(u.Forwards.Unconditional)},
 		{u.UUID, StateBusy, forward(u.Forwards.Busy)},
 		{u.UUID, StateNoAnswer, forward(u.Forwards.NoAnswer)},

@@ -89,10 +89,14 @@ func TestAsterisk(t *testing.T) {
 	})
 	pbx.Event("UserEvent", "UserEvent", "RingfenceState", "User", user, "Name", "busy", "Value", "102")
 	pbx.Event("UserEvent", "UserEvent", "RingfenceState", "User", user, "Name", "dnd", "Value", "0")
+	pbx.Event("UserEvent", "UserEvent", "RingfenceState", "User", user, "Name", "incallfilter", "Value", "1")
+	pbx.Event("UserEvent", "UserEvent", "RingfenceState", "User", user, "Name", "callrecord", "Value", "1")
+	pbx.Event("UserEvent", "UserEvent", "RingfenceState", "User", user, "Name", "novoicemail", "Value", "1")
 	pbx.Event("UserEvent", "UserEvent", "RingfenceState", "User", user+"/../"+user, "Name", "../evil", "Value", "1")
 	until("the API has the state of the telephone", func() bool {
 		state := g.Do(t, "GET", "/api/confd/1.1/users/"+user, admin, "").Want(200).Body
-		return strings.Contains(state, `"dnd":{"enabled":false}`) && strings.Contains(state, `"busy":{"enabled":true,"destination":"102"}`)
+		return strings.Contains(state, `"dnd":{"enabled":false}`) && strings.Contains(state, `"busy":{"enabled":true,"destination":"102"}`) &&
+			strings.Contains(state, `"incallfilter":{"enabled":true}`) && strings.Contains(state, `"call_record_enabled":true`)
 	})
 	conn, err := ami.Dial(t.Context(), pbx.Options())
 	if err != nil {

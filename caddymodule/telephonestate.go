@@ -16,16 +16,21 @@ import (
 	"github.com/ringfence/ringfence/internal/tenant"
 )
 
-// statePaths are where confd keeps the state that telephones change, by its name.
+// statePaths are where confd keeps the state of a user that telephones change, by its name.
 var statePaths = map[string]string{
 	asterisk.StateDND:           "/services/dnd",
+	asterisk.StateIncallFilter:  "/services/incallfilter",
+	asterisk.StateCallRecord:    callRecordPath,
 	asterisk.StateUnconditional: "/forwards/unconditional",
 	asterisk.StateBusy:          "/forwards/busy",
 	asterisk.StateNoAnswer:      "/forwards/noanswer",
 }
 
+// callRecordPath is that of the user itself, who has the attribute call_record_enabled.
+const callRecordPath = "/"
+
 // stateAccesses are all that this process may do in the name of telephones.
-var stateAccesses = []string{"confd.users.*.services.*.update", "confd.users.*.forwards.*.update"}
+var stateAccesses = []string{"confd.users.*.update", "confd.users.*.services.*.update", "confd.users.*.forwards.*.update"}
 
 // heard returns the state that an event tells, and a function that stores it by the same operation as a client: with its checks, and
 // its entry in the audit.
@@ -57,8 +62,11 @@ func isState(s asterisk.State) bool {
 }
 
 func (t *telephone) store(ctx context.Context, state asterisk.State) error {
-	body := map[string]any{"enabled": state.On()}
-	if state.Name != asterisk.StateDND && state.On() {
+	path, body := statePaths[state.Name], map[string]any{"enabled": state.On()}
+	switch {
+	case path == callRecordPath:
+		path, body = "", map[string]any{"call_record_enabled": state.On()}
+	case strings.HasPrefix(path, "/forwards/") && state.On():
 		body["destination"] = state.Value
 	}
 	master, err := tenant.Master(ctx, t.db)
@@ -70,7 +78,7 @@ func (t *telephone) store(ctx context.Context, state asterisk.State) error {
 		return err
 	}
 	caller := &principal.Principal{UserUUID: uuid.Nil.String(), ACL: may, Affiliation: &principal.Affiliation{TenantUUID: master, Purpose: "internal"}}
-	return callService(ctx, t.confd, caller, "", http.MethodPut, "/users/"+state.User+statePaths[state.Name], body, nil)
+	return callService(ctx, t.confd, caller, "", http.MethodPut, "/users/"+state.User+path, body, nil)
 }
 
 func stateOf(s asterisk.State) apply.State {
