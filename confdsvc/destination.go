@@ -75,6 +75,16 @@ func (d *Destination) key(name string) any {
 	return v.FieldByIndex(property.Index()).Interface()
 }
 
+// same reports whether two destinations lead to the same: what is only shown of a target does not count. Either may be nil.
+func (d *Destination) same(other *Destination) bool {
+	if d == nil || other == nil {
+		return d == other
+	}
+	return d.kind == other.kind && !slices.ContainsFunc(d.kind.schema().Properties, func(p rest.Property) bool {
+		return !p.ReadOnly && !reflect.DeepEqual(d.key(p.Name), other.key(p.Name))
+	})
+}
+
 // slots are an owner's destinations, by their names in the table.
 type slots map[string]slot
 
@@ -193,7 +203,7 @@ func (w destinationOwner[T]) save(ctx context.Context, c store.Conn, e *crud.Eng
 	is := w.slots(changed)
 	for _, name := range slices.Sorted(maps.Keys(is)) {
 		d := is[name].get()
-		if before := was[name]; before != nil && reflect.DeepEqual(before.get(), d) || before == nil && d == nil {
+		if before := was[name]; before != nil && before.get().same(d) || before == nil && d == nil {
 			continue
 		}
 		if _, err := c.Exec(ctx, "DELETE FROM confd_destination WHERE "+w.column+" = $1 AND slot = $2", w.key(changed), name); err != nil {

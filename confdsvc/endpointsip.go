@@ -2,6 +2,7 @@ package confdsvc
 
 import (
 	"context"
+	"reflect"
 	"slices"
 
 	"github.com/ringfence/ringfence/internal/crud"
@@ -37,14 +38,51 @@ func (u *sipUsernames) Scan(src any) error {
 	if err := u.SIPOptions.Scan(src); err != nil {
 		return err
 	}
-	all := u.V
-	u.V = [][]string{}
-	for _, pair := range all {
+	u.V, _ = u.split()
+	return nil
+}
+
+// split returns the options that lines show, and those that they hide.
+func (o SIPOptions) split() (usernames, hidden [][]string) {
+	usernames = [][]string{}
+	for _, pair := range o.V {
 		if pair[0] == "username" {
-			u.V = append(u.V, pair)
+			usernames = append(usernames, pair)
+		} else {
+			hidden = append(hidden, pair)
 		}
 	}
-	return nil
+	return usernames, hidden
+}
+
+// restoreHiddenAuth adds to options that are all usernames, as lines show them, those that the lines hide: a password is not lost because
+// a client could not read it. Options that have anything else are the whole section, and so is an empty list where there were usernames.
+func restoreHiddenAuth(o *EndpointSIP, sent map[string]any) {
+	const field = "auth_section_options"
+	list, isList := sent[field].([]any)
+	if !isList {
+		return
+	}
+	now := make([][]string, len(list))
+	for i, item := range list {
+		pair, _ := item.([]any)
+		if len(pair) != 2 || pair[0] != "username" {
+			return
+		}
+		value, _ := pair[1].(string)
+		now[i] = []string{"username", value}
+	}
+	usernames, hidden := o.Auth.split()
+	switch {
+	case reflect.DeepEqual(now, usernames):
+		delete(sent, field)
+	case len(list) > 0:
+		list = slices.Clone(list)
+		for _, pair := range hidden {
+			list = append(list, []any{pair[0], pair[1]})
+		}
+		sent[field] = list
+	}
 }
 
 func init() { resources = append(resources, declareEndpointsSIP) }
@@ -67,7 +105,7 @@ func declareEndpointsSIP(e *crud.Engine) {
 		LeftDeleted: crud.Cascade,
 		MayEnd:      lineCanLoseEndpoint[EndpointSIP](e),
 	}.On(e)
-	crud.Nest[Line, EndpointSIP]{Name: "endpoint_sip", Stays: true, Complete: completeEndpointSIP}.On(e)
+	crud.Nest[Line, EndpointSIP]{Name: "endpoint_sip", Stays: true, Complete: completeEndpointSIP, Restore: restoreHiddenAuth}.On(e)
 }
 
 // mergeEndpoint adds the options of its templates to an endpoint.

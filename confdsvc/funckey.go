@@ -255,5 +255,8 @@ func (s *keySet) write(ctx context.Context, c store.Conn, e *crud.Engine, r *res
 	if err := edit(s, &fresh); err != nil {
 		return err
 	}
+	if fresh.Name == nil && len(fresh.Keys.settled(false)) == 0 {
+		return nil // nothing was written
+	}
 	return templates.Insert(ctx, c, &crud.Change[FuncKeyTemplate]{Request: r, Tenant: fresh.TenantUUID, New: &fresh})
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -41,6 +42,9 @@ type Nest[L, R any] struct {
 	Shown bool
 	// Inside says that the attribute is read only where the object of L is nested itself.
 	Inside bool
+	// Restore completes what was sent for an object that is there with what objects of L do not show of it: a client that sends back
+	// what it has read changes nothing. sent is a copy of its own; the values in it are not.
+	Restore func(o *R, sent map[string]any)
 }
 
 // nest is a Nest whose collections are known.
@@ -281,7 +285,12 @@ func (n *nest[L, R]) put(ctx context.Context, c store.Conn, change *Change[L], i
 // edit changes an object that is linked.
 func (n *nest[L, R]) edit(ctx context.Context, c store.Conn, r *rest.Request, owner string, i *item[R]) (*Made[R], error) {
 	k := Of[R](n.engine)
-	sent := k.bodies().innerUpdate.Object(i.values)
+	values := i.values
+	if n.Restore != nil {
+		values = maps.Clone(values)
+		n.Restore(i.found, values)
+	}
+	sent := k.bodies().innerUpdate.Object(values)
 	nested, err := k.receiveNested(ctx, r, sent, true)
 	if err != nil {
 		return nil, err

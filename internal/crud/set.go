@@ -125,12 +125,15 @@ func (s *setter[N, F]) write(ctx context.Context, c store.Conn, r *rest.Request,
 	if err != nil {
 		return err
 	}
-	list := &Listing[N, F]{Request: r, Near: near, Far: far}
-	if err := s.check(ctx, c, list); err != nil {
-		return err
-	}
 	before, err := s.entries(ctx, c, near)
 	if err != nil {
+		return err
+	}
+	if s.asBefore(far, before, items) {
+		return nil // what was read is written back: it is not refused for what has changed around it since
+	}
+	list := &Listing[N, F]{Request: r, Near: near, Far: far}
+	if err := s.check(ctx, c, list); err != nil {
 		return err
 	}
 	if err := s.replace(ctx, c, near, far, items); err != nil {
@@ -144,6 +147,14 @@ func (s *setter[N, F]) write(ctx context.Context, c store.Conn, r *rest.Request,
 		return err
 	}
 	return s.conclude(ctx, c, r, scope, near, before, after)
+}
+
+// asBefore reports whether a list says what is stored: the same objects in the same order, and nothing of their links.
+func (s *setter[N, F]) asBefore(far []*F, before []entry, items []any) bool {
+	if s.row != nil && (s.position != "" || slices.ContainsFunc(items, s.row.said)) {
+		return false
+	}
+	return slices.EqualFunc(far, before, func(o *F, old entry) bool { return fmt.Sprint(s.far.Key(o)) == old.Key })
 }
 
 // find returns the objects that the items name, in their order.

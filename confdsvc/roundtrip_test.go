@@ -1,0 +1,191 @@
+package confdsvc_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/ringfence/ringfence/internal/rest/resttest"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/store/storetest"
+)
+
+// What was read can be written back, and then nothing is changed, and nothing audited: whatever objects have, of what is shown in part as of
+// what is shown whole.
+func TestWhatWasReadIsWrittenBack(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		c := newCompany(newWorld(t, db).as(t, "a"))
+		fill(c, rand.New(rand.NewPCG(1, 2)))
+		writeEverythingBack(t, c.Client, storetest.Contents(t, db))
+	})
+}
+
+// writeEverythingBack sends to each path of the tenant what it shows, and fails if that changes the database.
+func writeEverythingBack(t *testing.T, c *resttest.Client, contents func() string) {
+	t.Helper()
+	before := contents()
+	back := func(path, query string) {
+		t.Helper()
+		shown := c.Get(path)
+		if got := c.Do(http.MethodPut, path+query, shown.Object()); got.Status != http.StatusNoContent {
+			t.Errorf("%s%s of %s: %d %s", path, query, shown.Body, got.Status, got.Body)
+		}
+		after := contents()
+		was, is := strings.Split(before, "\n"), strings.Split(after, "\n") // both are sorted
+		for len(was)+len(is) > 0 {
+			switch {
+			case len(was) > 0 && len(is) > 0 && was[0] == is[0]:
+				was, is = was[1:], is[1:]
+			case len(is) == 0 || len(was) > 0 && was[0] < is[0]:
+				t.Errorf("%s%s: it was %s", path, query, was[0])
+				was = was[1:]
+			default:
+				t.Errorf("%s%s: it is %s", path, query, is[0])
+				is = is[1:]
+			}
+		}
+		before = after
+	}
+	for _, of := range []struct {
+		list, key string
+		nests     bool
+		parts     []string
+	}{
+		{"/users", "uuid", true, []string{"/forwards", "/services", "/fallbacks", "/funckeys"}},
+		{"/lines", "id", true, nil},
+		{"/endpoints/sip", "uuid", false, nil},
+		{"/endpoints/sip/templates", "uuid", false, nil},
+		{"/endpoints/custom", "id", false, nil},
+		{"/extensions", "id", false, nil},
+		{"/contexts", "id", false, nil},
+		{"/groups", "uuid", false, []string{"/fallbacks"}},
+		{"/voicemails", "id", false, nil},
+		{"/incalls", "id", false, nil},
+		{"/funckeys/templates", "id", false, nil},
+		{"/moh", "uuid", false, nil},
+		{"/phone-numbers", "uuid", false, nil},
+	} {
+		for _, o := range c.Get(of.list).List().Items {
+			path := of.list + "/" + o.Text(of.key)
+			back(path, "")
+			for _, part := range of.parts {
+				back(path+part, "")
+			}
+			if of.nests {
+				back(path, "?recursive=true")
+			}
+		}
+	}
+}
+
+// fill gives a company objects of every kind, with everything that they can have in some of them.
+func fill(c company, random *rand.Rand) {
+	c.T.Helper()
+	one := func(of ...object) object { return of[random.IntN(len(of))] }
+	base := c.Create("/endpoints/sip/templates", object{"label": "base", "auth_section_options": pairs("realm=r"), "endpoint_section_options": pairs("language=fr")})
+	template := c.Create("/endpoints/sip/templates", object{"label": "on it", "templates": uses(base), "aor_section_options": pairs("max_contacts=1")})
+	c.Create("/moh", object{"label": "Music", "mode": "files"})
+	c.Create("/phone-numbers", object{"number": "+15551234"})
+	keys := c.Create("/funckeys/templates", object{"name": "T", "keys": object{"1": keyTo("custom", "exten", "1"), "2": keyTo("group", "group_id", c.Get("/groups/" + c.group).Object()["id"])}})
+	support := c.Create("/groups", object{"label": "Support", "music_on_hold": "default"}).Text("uuid")
+	c.Create("/voicemails", object{"name": "all", "number": "1", "context": c.in, "accesstype": "global"})
+	var users []object
+	for i := range 12 {
+		number := fmt.Sprint(1100 + i)
+		user := c.user(number)
+		user["email"], user["username"], user["password"] = fmt.Sprintf("al%d@example.org", i), fmt.Sprint("al", i), "secret"
+		user["func_key_template_id"] = keys["id"]
+		user["voicemail"] = one(nil, user["voicemail"].(object), object{
+			"name": "=>, |", "number": number, "context": c.in, "password": "1234", "options": [][]string{{"a", "b\nc"}}, "timezone": "eu-fr", "attach_audio": nil,
+		})
+		user["lines"].([]any)[0].(object)["endpoint_sip"] = one(
+			object{},
+			object{"auth_section_options": pairs("username=al password=secret realm=r")},
+			object{"auth_section_options": pairs("password=secret")},
+			object{"auth_section_options": pairs("password=first username=a username=b md5_cred=x")},
+			object{
+				"templates": uses(template, base), "auth_section_options": pairs("username=al password=secret"), "asterisk_id": "one",
+				"endpoint_section_options": [][]string{{"callerid", `"A \"b\" \\" <+1*>`}, {"set_var", "A=1"}, {"set_var", "A=1"}, {"context", c.in}},
+				"identify_section_options": pairs("match=192.0.2.1"), "outbound_auth_section_options": pairs("username=x password=y"),
+				"registration_section_options": pairs("client_uri=sip:a@example.org"), "registration_outbound_auth_section_options": pairs("username=x password=z"),
+			},
+		)
+		if random.IntN(2) == 0 {
+			user["lines"] = append(user["lines"].([]any), object{"context": c.in, "endpoint_custom": object{"interface": "Local/" + number + "@x", "interface_suffix": "/n", "enabled": false}})
+		}
+		if user["groups"] = []any{}; random.IntN(2) == 0 {
+			user["groups"] = []any{object{"uuid": support}, object{"uuid": c.group}}
+		}
+		user["fallbacks"] = one(nil, object{"noanswer_destination": object{"type": "group", "group_id": keys["id"], "ring_time": 1.5}}, object{
+			"busy_destination": object{"type": "custom", "command": "Playback(toto)"}, "fail_destination": object{"type": "hangup", "cause": "busy", "timeout": nil},
+		})
+		if d, ok := user["fallbacks"].(object); ok && d["noanswer_destination"] != nil {
+			d["noanswer_destination"].(object)["group_id"] = c.Get("/groups/" + support).Object()["id"]
+		}
+		made := c.Create("/users", user)
+		users = append(users, made)
+		path := "/users/" + made.Text("uuid")
+		c.Do(http.MethodPut, path+"/services", object{"dnd": object{"enabled": true}}).Want(http.StatusNoContent)
+		if random.IntN(2) == 0 {
+			c.Do(http.MethodPut, path+"/funckeys", object{"keys": object{"2": keyTo("user", "user_id", users[0]["id"]), "7": keyTo("forward", "forward", "noanswer", "exten", "12")}}).Want(http.StatusNoContent)
+		}
+	}
+	// What several users share, and what lost something since.
+	first, second := "/users/"+users[0].Text("uuid"), "/users/"+users[1].Text("uuid")
+	c.Do(http.MethodPut, second+"/lines/"+fmt.Sprint(at(users[0], "lines.0.id")), nil).Want(http.StatusNoContent)
+	box := c.Create("/voicemails", object{"name": "shared", "number": "1500", "context": c.in}).Text("id")
+	for _, path := range []string{first, second} {
+		c.Do(http.MethodDelete, path+"/voicemails", nil).Want(http.StatusNoContent)
+		c.Do(http.MethodPut, path+"/voicemails/"+box, nil).Want(http.StatusNoContent)
+	}
+	for _, incall := range c.Get("/incalls").List().Items[:4] {
+		to := incall["destination"].(map[string]any)
+		to["ring_time"] = 2.5
+		c.Do(http.MethodPut, "/incalls/"+incall.Text("id"), object{"destination": to, "caller_id_mode": "prepend", "caller_id_name": "x"}).Want(http.StatusNoContent)
+	}
+	lost := c.Create("/users", c.user("1700"))
+	c.Do(http.MethodDelete, "/endpoints/sip/"+at(lost, "lines.0.endpoint_sip.uuid").(string), nil).Want(http.StatusNoContent)
+	lineless := c.Create("/users", c.user("1701"))
+	c.Do(http.MethodDelete, "/lines/"+fmt.Sprint(at(lineless, "lines.0.id")), nil).Want(http.StatusNoContent)
+	narrow := c.Get("/contexts?type=internal").List().Items
+	for _, in := range narrow {
+		if in["name"] == c.in {
+			c.Do(http.MethodPut, "/contexts/"+in.Text("id"), object{"user_ranges": []any{object{"start": "1000", "end": "1001"}}}).Want(http.StatusNoContent)
+		}
+	}
+}
+
+// A line shows the usernames of its telephone, and no passwords. Who sends back what it shows, or another username, keeps the password; who
+// sends anything else sends the whole section.
+func TestHiddenPasswordIsKept(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		c := newCompany(newWorld(t, db).as(t, "a"))
+		for _, test := range []struct{ stored, sent, want string }{
+			{"username=al password=x", "username=al", "username=al password=x"},
+			{"password=x username=al realm=r", "username=al", "password=x username=al realm=r"},
+			{"password=x", "", "password=x"},
+			{"username=al password=x", "username=bo", "username=bo password=x"},
+			{"username=al password=x realm=r", "username=bo username=cy", "username=bo username=cy password=x realm=r"},
+			{"username=al password=x", "", ""},
+			{"username=al password=x", "username=al password=y", "username=al password=y"},
+			{"username=al password=x", "realm=r", "realm=r"},
+			{"", "username=al", "username=al"},
+		} {
+			user := c.Create("/users", object{"firstname": "Al", "lines": []any{object{"context": c.in, "endpoint_sip": object{"auth_section_options": pairs(test.stored)}}}})
+			line, sip := at(user, "lines.0.id"), "/endpoints/sip/"+at(user, "lines.0.endpoint_sip.uuid").(string)
+			for path, body := range map[string]object{
+				"/lines/" + fmt.Sprint(line):  {"endpoint_sip": object{"auth_section_options": pairs(test.sent)}},
+				"/users/" + user.Text("uuid"): {"lines": []any{object{"id": line, "endpoint_sip": object{"auth_section_options": pairs(test.sent)}}}},
+			} {
+				c.Do(http.MethodPut, sip, object{"auth_section_options": pairs(test.stored)}).Want(http.StatusNoContent)
+				c.Do(http.MethodPut, path+"?recursive=true", body).Want(http.StatusNoContent)
+				if got := c.Get(sip).Object()["auth_section_options"]; !reflect.DeepEqual(got, pairs(test.want)) {
+					t.Errorf("%s, where %s sent %q: %v, want %s", test.stored, path, test.sent, got, test.want)
+				}
+			}
+		}
+	})
+}
