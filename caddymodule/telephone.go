@@ -164,12 +164,12 @@ func (t *telephone) current() (*apply.Service, error) {
 }
 
 // Generate implements [helpers.Telephony].
-func (t *telephone) Generate(ctx context.Context) error {
+func (t *telephone) Generate(ctx context.Context, asked helpers.Recorder) error {
 	s, err := t.current()
 	if err != nil {
 		return err
 	}
-	return s.Generate(ctx)
+	return s.Generate(ctx, asked)
 }
 
 // Apply implements [helpers.Telephony].

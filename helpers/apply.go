@@ -28,10 +28,11 @@ func (e *endpoints) commonOperations() []rest.Operation {
 		ID: "commonconf_generate", Tag: "configuration", Summary: "Generate the configuration, without making it live",
 		Success: http.StatusOK, Reply: doneSchema(), Statuses: []int{http.StatusNotImplemented},
 		Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-			if err := e.installation(ctx, r); err != nil {
+			s, err := e.installation(ctx, r)
+			if err != nil {
 				return rest.Reply{}, err
 			}
-			if err := e.telephony.Generate(ctx); err != nil {
+			if err := e.telephony.Generate(ctx, s.asked(r)); err != nil {
 				return rest.Reply{}, failed(ctx, err, "can't generate commonconf file")
 			}
 			return done, nil
@@ -40,10 +41,11 @@ func (e *endpoints) commonOperations() []rest.Operation {
 }
 
 func (e *endpoints) applyCommon(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-	if err := e.installation(ctx, r); err != nil {
+	s, err := e.installation(ctx, r)
+	if err != nil {
 		return rest.Reply{}, err
 	}
-	job, err := e.telephony.Apply(ctx, ApplyOptions{Wait: true})
+	job, err := e.telephony.Apply(ctx, ApplyOptions{Wait: true, Asked: s.asked(r)})
 	if err != nil {
 		return rest.Reply{}, failed(ctx, err, "can't apply commonconf changes")
 	}
@@ -69,10 +71,11 @@ func (e *endpoints) applyOperations() []rest.Operation {
 			Summary: "Start to make the stored configuration the live one", Success: http.StatusOK, Reply: rest.SchemaOf[Job](),
 			Statuses: []int{http.StatusNotImplemented},
 			Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-				if err := e.installation(ctx, r); err != nil {
+				s, err := e.installation(ctx, r)
+				if err != nil {
 					return rest.Reply{}, err
 				}
-				job, err := e.telephony.Apply(ctx, ApplyOptions{})
+				job, err := e.telephony.Apply(ctx, ApplyOptions{Asked: s.asked(r)})
 				if err == nil {
 					slog.Info("the configuration is applied", "job", job.UUID)
 				}
@@ -84,7 +87,7 @@ func (e *endpoints) applyOperations() []rest.Operation {
 			Summary: "How the live configuration would change", Success: http.StatusOK, Reply: rest.SchemaOf[Preview](),
 			Statuses: []int{http.StatusNotImplemented},
 			Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-				if err := e.installation(ctx, r); err != nil {
+				if _, err := e.installation(ctx, r); err != nil {
 					return rest.Reply{}, err
 				}
 				preview, err := e.telephony.Preview(ctx)
@@ -95,7 +98,7 @@ func (e *endpoints) applyOperations() []rest.Operation {
 			Method: http.MethodGet, Path: "/apply/{job_uuid}", Access: "sysconfd.apply.{job_uuid}.read", ID: "read_apply", Tag: "configuration",
 			Summary: "What became of a job", Success: http.StatusOK, Reply: rest.SchemaOf[Job](), Statuses: []int{http.StatusNotFound},
 			Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-				if err := e.installation(ctx, r); err != nil {
+				if _, err := e.installation(ctx, r); err != nil {
 					return rest.Reply{}, err
 				}
 				id, err := r.UUIDParam("job_uuid")

@@ -5,10 +5,16 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/http"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/audit"
 	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/tenant"
 )
 
 // wanted is the body of POST /exec_request_handlers. Other keys are ignored.
@@ -67,7 +73,7 @@ func (e *endpoints) commandOperations() []rest.Operation {
 			ID: "list_exec_request_handlers", Tag: "commands", Summary: "The requests that wait, and the latest results",
 			Success: http.StatusOK, Reply: rest.ListOf(rest.SchemaOf[Execution](), false),
 			Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-				if err := e.installation(ctx, r); err != nil {
+				if _, err := e.installation(ctx, r); err != nil {
 					return rest.Reply{}, err
 				}
 				all := e.queue.all()
@@ -79,7 +85,7 @@ func (e *endpoints) commandOperations() []rest.Operation {
 			ID: "read_exec_request_handlers", Tag: "commands", Summary: "What became of a request",
 			Success: http.StatusOK, Reply: rest.SchemaOf[Execution](), Statuses: []int{http.StatusNotFound},
 			Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-				if err := e.installation(ctx, r); err != nil {
+				if _, err := e.installation(ctx, r); err != nil {
 					return rest.Reply{}, err
 				}
 				id, err := r.UUIDParam("request_uuid")
@@ -96,8 +102,11 @@ func (e *endpoints) commandOperations() []rest.Operation {
 	}
 }
 
+// execRequest queues commands. The audit has the request before they are queued, and what became of it when they have ended: without
+// that, the process was stopped in between.
 func (e *endpoints) execRequest(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-	if err := e.installation(ctx, r); err != nil {
+	s, err := e.installation(ctx, r)
+	if err != nil {
 		return rest.Reply{}, err
 	}
 	want, err := rest.Decode[wanted](r)
@@ -111,12 +120,56 @@ func (e *endpoints) execRequest(ctx context.Context, r *rest.Request) (rest.Repl
 			return rest.Reply{}, err
 		}
 	}
-	id, err := e.queue.add(want.IPBX, len(want.Chown) > 0, about)
-	if err == nil {
-		slog.Info("commands were requested", "request_uuid", id, "commands", want.IPBX, "autoprov", len(want.Chown) > 0,
-			"request_id", r.HTTP.Header.Get("X-Request-Id"))
+	id, chown := uuid.NewString(), len(want.Chown) > 0
+	commands := slices.Clone(want.IPBX)
+	if chown {
+		commands = append(commands, chownAutoprov)
 	}
-	return rest.Reply{Body: accepted{id}}, err
+	if err := e.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
+		return s.record(ctx, tx, r, audit.Change{Resource: commandResource, Object: id, After: map[string]any{"state": stateWaiting, "commands": commands}})
+	}); err != nil {
+		return rest.Reply{}, err
+	}
+	if err := e.queue.add(id, want.IPBX, chown, about); err != nil {
+		e.note(audit.Change{Resource: commandResource, Object: id, After: map[string]any{"state": stateRefused}})
+		return rest.Reply{}, err
+	}
+	slog.Info("commands were requested", "request_uuid", id, "commands", want.IPBX, "autoprov", chown, "request_id", r.HTTP.Header.Get("X-Request-Id"))
+	return rest.Reply{Body: accepted{id}}, nil
+}
+
+// commandResource is the audit's name of the requests for commands.
+const commandResource = "exec_request_handlers"
+
+// executed records what became of a request. What Asterisk said is left to the result: nobody knows what is in it.
+func (s *Service) executed(x Execution) {
+	type command struct {
+		Command string `json:"command"`
+		State   string `json:"state"`
+	}
+	commands := make([]command, len(x.Commands))
+	for i, c := range x.Commands {
+		commands[i] = command{c.Command, c.State}
+	}
+	s.note(audit.Change{Resource: commandResource, Object: x.UUID, After: map[string]any{"state": x.State, "commands": commands}})
+}
+
+// noteTimeout is how long the audit may take to be written after a request.
+const noteTimeout = 5 * time.Second
+
+// note records, for the master tenant, what became of something.
+func (s *Service) note(c audit.Change) {
+	ctx, cancel := context.WithTimeout(context.Background(), noteTimeout)
+	defer cancel()
+	err := s.db.InTx(ctx, func(ctx context.Context, tx store.Conn) (err error) {
+		if c.Tenant, err = tenant.Master(ctx, tx); err != nil {
+			return err
+		}
+		return audit.Note(ctx, tx, serviceName, commandResource, c)
+	})
+	if err != nil {
+		slog.Error("what became of a request is not in the audit", "resource", c.Resource, "object", c.Object, "error", err)
+	}
 }
 
 // execute executes a command of the queue.

@@ -26,6 +26,8 @@ import (
 // GatedPrefix is where the gate serves the endpoints; on the plain loopback port they are at the root.
 const GatedPrefix = "/api/sysconfd"
 
+const serviceName = "sysconfd"
+
 // Options are what the service stands on.
 type Options struct {
 	DB    store.DB
@@ -71,7 +73,7 @@ func New(o Options) (*Service, error) {
 		s.commands = noCommands{}
 	}
 	s.settings.Store(new(Settings))
-	s.queue = newQueue(s.execute)
+	s.queue = newQueue(s.execute, s.executed)
 	s.gated = s.describe(GatedPrefix, false)
 	s.plain = s.describe("", true)
 	for _, service := range []*rest.Service{s.gated, s.plain} {
@@ -134,7 +136,7 @@ type endpoints struct {
 func (s *Service) describe(prefix string, plain bool) *rest.Service {
 	e := &endpoints{s, plain}
 	service := &rest.Service{
-		Name:        "sysconfd",
+		Name:        serviceName,
 		Prefix:      prefix,
 		Title:       "Ringfence helpers",
 		Description: "Common actions on a telephony host. Behind the gate they need a token; on the loopback port they do not.",

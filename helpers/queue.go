@@ -9,8 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/ringfence/ringfence/internal/apierr"
 )
 
@@ -101,6 +99,8 @@ func (r *request) isDone() bool {
 // one that is running is, since it may have read what has changed since.
 type queue struct {
 	execute func(ctx context.Context, command string) error
+	// ended receives each request that has ended.
+	ended func(Execution)
 	// pause waits between two tries.
 	pause func(ctx context.Context, d time.Duration) error
 
@@ -115,8 +115,8 @@ type queue struct {
 	finished   []*request // the latest last
 }
 
-func newQueue(execute func(ctx context.Context, command string) error) *queue {
-	q := &queue{execute: execute, pause: sleep}
+func newQueue(execute func(ctx context.Context, command string) error, ended func(Execution)) *queue {
+	q := &queue{execute: execute, ended: ended, pause: sleep}
 	q.ctx, q.cancel = context.WithCancel(context.Background())
 	return q
 }
@@ -131,17 +131,31 @@ func (q *queue) close() {
 }
 
 // add queues the commands of a request, and then the change of the autoprovisioning file's owner if the request asks for it. It returns
-// the request's UUID at once.
-func (q *queue) add(commands []string, chown bool, about []json.RawMessage) (string, error) {
+// at once.
+func (q *queue) add(id string, commands []string, chown bool, about []json.RawMessage) error {
+	done, err := q.put(id, commands, chown, about)
+	q.report(done)
+	return err
+}
+
+// report tells of requests that have ended.
+func (q *queue) report(done []Execution) {
+	for _, x := range done {
+		q.ended(x)
+	}
+}
+
+// put queues the commands of a request, and returns the requests that have ended by that.
+func (q *queue) put(id string, commands []string, chown bool, about []json.RawMessage) ([]Execution, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.ctx.Err() != nil {
-		return "", &apierr.Error{Kind: apierr.Unavailable, Message: "The gateway is stopping", RetryAfter: time.Second}
+		return nil, &apierr.Error{Kind: apierr.Unavailable, Message: "The gateway is stopping", RetryAfter: time.Second}
 	}
 	if len(q.unfinished) >= maxUnfinished {
-		return "", &apierr.Error{Kind: apierr.TooMany, Message: "Too many requests wait for their commands", RetryAfter: 5 * time.Second}
+		return nil, &apierr.Error{Kind: apierr.TooMany, Message: "Too many requests wait for their commands", RetryAfter: 5 * time.Second}
 	}
-	r := &request{uuid: uuid.NewString(), created: time.Now().UTC(), context: about}
+	r := &request{uuid: id, created: time.Now().UTC(), context: about}
 	for _, command := range commands {
 		if !slices.ContainsFunc(r.tasks, func(t *task) bool { return t.command == command }) {
 			r.tasks = append(r.tasks, q.taskFor(command, Allowed(command)))
@@ -151,12 +165,12 @@ func (q *queue) add(commands []string, chown bool, about []json.RawMessage) (str
 		r.tasks = append(r.tasks, q.taskFor(chownAutoprov, true))
 	}
 	q.unfinished = append(q.unfinished, r)
-	q.settle()
+	done := q.settle()
 	if len(q.waiting) > 0 && !q.working {
 		q.working = true
 		q.worker.Go(q.work)
 	}
-	return r.uuid, nil
+	return done, nil
 }
 
 // taskFor returns the task that executes a command: one that waits already, or a new one.
@@ -180,7 +194,7 @@ func (q *queue) work() {
 	for t := q.next(); t != nil; t = q.next() {
 		state, message := q.run(t.command)
 		slog.Info("executed a command of the helper endpoints", "command", t.command, "state", state, "message", message)
-		q.end(t, state, message)
+		q.report(q.end(t, state, message))
 	}
 }
 
@@ -197,28 +211,29 @@ func (q *queue) next() *task {
 	return t
 }
 
-func (q *queue) end(t *task, state, message string) {
+func (q *queue) end(t *task, state, message string) []Execution {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	now := time.Now().UTC()
 	t.state, t.message, t.ended = state, message, &now
-	q.settle()
+	return q.settle()
 }
 
-// settle ends the requests that have nothing left to wait for, and forgets the oldest results.
-func (q *queue) settle() {
+// settle ends the requests that have nothing left to wait for, which it returns, and forgets the oldest results.
+func (q *queue) settle() (done []Execution) {
 	now := time.Now().UTC()
 	q.unfinished = slices.DeleteFunc(q.unfinished, func(r *request) bool {
 		if !r.isDone() {
 			return false
 		}
 		r.ended = &now
-		q.finished = append(q.finished, r)
+		q.finished, done = append(q.finished, r), append(done, r.shown())
 		return true
 	})
 	if extra := len(q.finished) - maxFinished; extra > 0 {
 		q.finished = slices.Clone(q.finished[extra:])
 	}
+	return done
 }
 
 // run executes one command, again and again while a reload is running.

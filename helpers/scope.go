@@ -44,12 +44,19 @@ func (e *endpoints) scope(ctx context.Context, r *rest.Request) (scope, error) {
 }
 
 // installation refuses what concerns all tenants to every tenant but the master.
-func (e *endpoints) installation(ctx context.Context, r *rest.Request) error {
+func (e *endpoints) installation(ctx context.Context, r *rest.Request) (scope, error) {
 	s, err := e.scope(ctx, r)
 	if err == nil && !s.all {
 		err = apierr.New(apierr.Forbidden, "Only the master tenant may do this")
 	}
-	return err
+	return s, err
+}
+
+// asked returns a Recorder of a request for a job.
+func (s scope) asked(r *rest.Request) Recorder {
+	return func(ctx context.Context, tx store.Conn, job string) error {
+		return s.record(ctx, tx, r, audit.Change{Resource: "apply", Object: job, After: map[string]string{"state": JobWaiting}})
+	}
 }
 
 // context refuses a context that is not in the scope, as if it did not exist.
@@ -96,15 +103,16 @@ func (s scope) change(ctx context.Context, r *rest.Request, c audit.Change) func
 	return func() error {
 		slog.Info("the helper endpoints change files", "operation", r.Op().ID, "resource", c.Resource, "object", c.Object,
 			"request_id", r.HTTP.Header.Get("X-Request-Id"))
-		return s.service.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
-			c.Tenant = s.tenant
-			if c.Tenant == "" {
-				var err error
-				if c.Tenant, err = tenant.Master(ctx, tx); err != nil {
-					return err
-				}
-			}
-			return audit.Write(ctx, tx, r, c)
-		})
+		return s.service.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error { return s.record(ctx, tx, r, c) })
 	}
+}
+
+// record writes what a request does into the audit.
+func (s scope) record(ctx context.Context, tx store.Conn, r *rest.Request, c audit.Change) (err error) {
+	if c.Tenant = s.tenant; c.Tenant == "" {
+		if c.Tenant, err = tenant.Master(ctx, tx); err != nil {
+			return err
+		}
+	}
+	return audit.Write(ctx, tx, r, c)
 }

@@ -5,14 +5,15 @@ import (
 	"time"
 
 	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/store"
 )
 
 // Telephony makes what is stored the configuration of the telephone system. It is safe for concurrent use.
 //
 // An error that is an *apierr.Error is shown to the client. Any other is logged, and the client reads that it could not be done.
 type Telephony interface {
-	// Generate makes a new generation of configuration files from what is stored. It does not touch what is live.
-	Generate(ctx context.Context) error
+	// Generate makes a new generation of configuration files from what is stored, by a job. It does not touch what is live.
+	Generate(ctx context.Context, asked Recorder) error
 	// Apply starts a job that generates, checks and makes live, and returns it, or the one that is already waiting to do the same.
 	// The job goes on when ctx ends.
 	Apply(ctx context.Context, o ApplyOptions) (Job, error)
@@ -22,8 +23,14 @@ type Telephony interface {
 	Preview(ctx context.Context) (Preview, error)
 }
 
+// Recorder records in the audit that somebody has asked for a job, in the transaction that asks for it. What becomes of the job is
+// recorded with its end, on whatever node that is.
+type Recorder func(ctx context.Context, tx store.Conn, job string) error
+
 // ApplyOptions say how to apply.
 type ApplyOptions struct {
+	// Asked records that it was asked for, unless it is nil.
+	Asked Recorder
 	// Wait lets Apply return when the job has ended. If ctx ends before, Apply returns the error of ctx.
 	Wait bool
 }
@@ -94,7 +101,7 @@ func noneHere() error {
 	return apierr.New(apierr.NotImplemented, "This gateway configures no telephone system")
 }
 
-func (noTelephony) Generate(context.Context) error                   { return noneHere() }
+func (noTelephony) Generate(context.Context, Recorder) error         { return noneHere() }
 func (noTelephony) Apply(context.Context, ApplyOptions) (Job, error) { return Job{}, noneHere() }
 func (noTelephony) Job(context.Context, string) (Job, error)         { return Job{}, notFound() }
 func (noTelephony) Preview(context.Context) (Preview, error)         { return Preview{}, noneHere() }

@@ -18,6 +18,7 @@ const jobUUID = "22222222-2222-4222-8222-222222222222"
 
 // system is a telephone system that does as the test says.
 type system struct {
+	db     store.DB
 	err    error
 	job    helpers.Job
 	waited bool
@@ -33,11 +34,21 @@ func (s *system) made() helpers.Job {
 	return job
 }
 
-func (s *system) Generate(context.Context) error { return s.err }
+func (s *system) Generate(ctx context.Context, asked helpers.Recorder) error {
+	return errors.Join(s.err, s.record(ctx, asked))
+}
 
-func (s *system) Apply(_ context.Context, o helpers.ApplyOptions) (helpers.Job, error) {
+// record does as a system that has stored a job.
+func (s *system) record(ctx context.Context, asked helpers.Recorder) error {
+	if s.err != nil {
+		return nil
+	}
+	return s.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error { return asked(ctx, tx, jobUUID) })
+}
+
+func (s *system) Apply(ctx context.Context, o helpers.ApplyOptions) (helpers.Job, error) {
 	s.waited = o.Wait
-	return s.made(), s.err
+	return s.made(), errors.Join(s.err, s.record(ctx, o.Asked))
 }
 
 func (s *system) Job(_ context.Context, uuid string) (helpers.Job, error) {
@@ -53,10 +64,10 @@ func (s *system) Preview(context.Context) (helpers.Preview, error) {
 
 func TestTelephony(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
-		s := &system{}
+		s := &system{db: db}
 		w := newWorld(t, db, helpers.Options{Telephony: s})
 		for _, c := range []*resttest.Client{w.plain, w.as("master", "#")} {
-			*s = system{}
+			*s = system{db: db}
 			for _, method := range []string{"GET", "POST"} {
 				s.waited = false
 				if a := c.Do(method, "/commonconf_apply", nil).Want(200); a.Body != "null" || !s.waited {
@@ -74,12 +85,12 @@ func TestTelephony(t *testing.T) {
 			c.Get("/apply/11111111-1111-4111-8111-111111111111").Want(404)
 			c.Get("/apply/x").Want(404)
 			for _, state := range []string{helpers.JobFailed, helpers.JobRolledBack} {
-				*s = system{job: helpers.Job{State: state, Message: "a context is missing"}}
+				*s = system{db: db, job: helpers.Job{State: state, Message: "a context is missing"}}
 				c.Get("/commonconf_apply").Want(500).Says("can't apply commonconf changes: a context is missing")
 			}
-			*s = system{err: apierr.New(apierr.Conflict, "it is being restored")}
+			*s = system{db: db, err: apierr.New(apierr.Conflict, "it is being restored")}
 			c.Get("/commonconf_apply").Want(409).Says("it is being restored")
-			*s = system{err: errors.New("password of the manager: hunter2")}
+			*s = system{db: db, err: errors.New("password of the manager: hunter2")}
 			for path, says := range map[string]string{
 				"GET /commonconf_apply": "can't apply commonconf changes", "POST /commonconf_generate": "can't generate commonconf file",
 				"POST /apply": "Internal server error", "GET /apply/preview": "Internal server error",

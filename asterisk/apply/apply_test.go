@@ -23,7 +23,7 @@ import (
 func TestFolderOnly(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		n := start(t, db, nil, false)
-		if err := n.Generate(t.Context()); err != nil || n.livePJSIP() != "" {
+		if err := n.Generate(t.Context(), nil); err != nil || n.livePJSIP() != "" {
 			t.Fatalf("Generate: %v, live %q", err, n.livePJSIP())
 		}
 		preview, err := n.Preview(t.Context())
@@ -67,7 +67,7 @@ func TestFaults(t *testing.T) {
 	if n.livePJSIP() != telephones("alice") {
 		t.Error("a faulty configuration is live")
 	}
-	if err := n.Generate(t.Context()); err == nil || !strings.Contains(err.Error(), "pjsip.conf:11") {
+	if err := n.Generate(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "pjsip.conf:11") {
 		t.Errorf("Generate: %v", err)
 	}
 	n.mu.Lock()

@@ -3,6 +3,7 @@ package apply
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -10,7 +11,9 @@ import (
 
 	"github.com/ringfence/ringfence/helpers"
 	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/audit"
 	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/tenant"
 )
 
 // The kinds of jobs.
@@ -49,14 +52,14 @@ func (r jobRow) decode() (j helpers.Job, err error) {
 	return j, nil
 }
 
-// ask adds a job, or returns the one that waits already. It tells the other nodes.
-func (q *jobs) ask(ctx context.Context, kind string) (helpers.Job, error) {
-	job, err := q.askOnce(ctx, kind)
+// ask adds a job, or returns the one that waits already, and records who asked, unless record is nil. It tells the other nodes.
+func (q *jobs) ask(ctx context.Context, kind string, record helpers.Recorder) (helpers.Job, error) {
+	job, err := q.askOnce(ctx, kind, record)
 	for range 3 {
 		if !store.IsConstraint(err, store.Unique) { // another node has asked for the same at the same time
 			break
 		}
-		job, err = q.askOnce(ctx, kind)
+		job, err = q.askOnce(ctx, kind, record)
 	}
 	if err != nil {
 		return job, fmt.Errorf("asking for a job: %w", err)
@@ -64,40 +67,48 @@ func (q *jobs) ask(ctx context.Context, kind string) (helpers.Job, error) {
 	return job, nil
 }
 
-func (q *jobs) askOnce(ctx context.Context, kind string) (job helpers.Job, err error) {
+func (q *jobs) askOnce(ctx context.Context, kind string, record helpers.Recorder) (job helpers.Job, err error) {
 	err = q.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
-		waiting, err := store.Select[jobRow](ctx, tx, `SELECT id, kind, job FROM asterisk_job WHERE asterisk = $1 AND kind = $2 AND state = $3`,
-			q.asterisk, kind, helpers.JobWaiting)
-		if err != nil {
+		if err := q.add(ctx, tx, kind, &job); err != nil || record == nil {
 			return err
 		}
-		if len(waiting) > 0 {
-			job, err = waiting[0].decode()
-			return err
-		}
-		now, err := store.Get[time.Time](ctx, tx, `SELECT now_utc()`)
-		if err != nil {
-			return err
-		}
-		job = helpers.Job{
-			UUID: uuid.NewString(), State: helpers.JobWaiting, CreatedAt: now.UTC(),
-			Files: []helpers.JobFile{}, Modules: []helpers.JobModule{}, Log: []helpers.JobEntry{},
-		}
-		text, err := json.Marshal(job)
-		if err != nil {
-			return err
-		}
-		if _, err := tx.Exec(ctx, `INSERT INTO asterisk_job (uuid, asterisk, kind, state, job) VALUES ($1, $2, $3, $4, $5)`,
-			job.UUID, q.asterisk, kind, job.State, string(text)); err != nil {
-			return err
-		}
-		if _, err := tx.Exec(ctx, `DELETE FROM asterisk_job WHERE asterisk = $1 AND state NOT IN ($2, $3) AND id <=
-			(SELECT max(id) FROM asterisk_job WHERE asterisk = $1) - $4`, q.asterisk, helpers.JobWaiting, helpers.JobRunning, keptJobs); err != nil {
-			return err
-		}
-		return q.db.Notify(ctx, tx, channel, q.asterisk)
+		return record(ctx, tx, job.UUID)
 	})
 	return job, err
+}
+
+// add adds a job, or reads the one that waits already.
+func (q *jobs) add(ctx context.Context, tx store.Conn, kind string, job *helpers.Job) error {
+	waiting, err := store.Select[jobRow](ctx, tx, `SELECT id, kind, job FROM asterisk_job WHERE asterisk = $1 AND kind = $2 AND state = $3`,
+		q.asterisk, kind, helpers.JobWaiting)
+	if err != nil {
+		return err
+	}
+	if len(waiting) > 0 {
+		*job, err = waiting[0].decode()
+		return err
+	}
+	now, err := store.Get[time.Time](ctx, tx, `SELECT now_utc()`)
+	if err != nil {
+		return err
+	}
+	*job = helpers.Job{
+		UUID: uuid.NewString(), State: helpers.JobWaiting, CreatedAt: now.UTC(),
+		Files: []helpers.JobFile{}, Modules: []helpers.JobModule{}, Log: []helpers.JobEntry{},
+	}
+	text, err := json.Marshal(job)
+	if err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, `INSERT INTO asterisk_job (uuid, asterisk, kind, state, job) VALUES ($1, $2, $3, $4, $5)`,
+		job.UUID, q.asterisk, kind, job.State, string(text)); err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, `DELETE FROM asterisk_job WHERE asterisk = $1 AND state NOT IN ($2, $3) AND id <=
+			(SELECT max(id) FROM asterisk_job WHERE asterisk = $1) - $4`, q.asterisk, helpers.JobWaiting, helpers.JobRunning, keptJobs); err != nil {
+		return err
+	}
+	return q.db.Notify(ctx, tx, channel, q.asterisk)
 }
 
 // next returns the oldest job that waits, or nil.
@@ -111,13 +122,35 @@ func (q *jobs) next(ctx context.Context) (*jobRow, error) {
 }
 
 // save stores a job as it is now.
-func (q *jobs) save(ctx context.Context, job *helpers.Job) error {
+func (q *jobs) save(ctx context.Context, job *helpers.Job) error { return put(ctx, q.db, job) }
+
+func put(ctx context.Context, c store.Conn, job *helpers.Job) error {
 	text, err := json.Marshal(job)
 	if err != nil {
 		return err
 	}
-	_, err = q.db.Exec(ctx, `UPDATE asterisk_job SET state = $1, job = $2 WHERE uuid = $3`, job.State, string(text), job.UUID)
+	_, err = c.Exec(ctx, `UPDATE asterisk_job SET state = $1, job = $2 WHERE uuid = $3`, job.State, string(text), job.UUID)
 	return err
+}
+
+// end stores a job that has ended, and records that.
+func (q *jobs) end(ctx context.Context, kind string, job *helpers.Job) error {
+	return q.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
+		if err := put(ctx, tx, job); err != nil || kind == kindStates {
+			return err
+		}
+		master, err := tenant.Master(ctx, tx)
+		if errors.Is(err, store.ErrNotFound) { // so nobody can read it
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return audit.Note(ctx, tx, "sysconfd", kind, audit.Change{
+			Tenant: master, Resource: "apply", Object: job.UUID, Before: map[string]string{"state": helpers.JobWaiting},
+			After: map[string]any{"state": job.State, "generation": job.Generation},
+		})
+	})
 }
 
 // find returns a job.
@@ -145,7 +178,7 @@ func (q *jobs) abandon(ctx context.Context) error {
 		}
 		now := time.Now().UTC()
 		job.State, job.EndedAt, job.Message = helpers.JobFailed, &now, "the node that did it has stopped in between"
-		if err := q.save(ctx, &job); err != nil {
+		if err := q.end(ctx, r.Kind, &job); err != nil {
 			return err
 		}
 	}

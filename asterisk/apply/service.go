@@ -203,9 +203,9 @@ func (s *Service) follow(ctx context.Context) {
 		switch {
 		case err != nil:
 		case on:
-			_, err = s.ask(ctx, kindApply)
+			_, err = s.ask(ctx, kindApply, nil)
 		case s.client != nil && s.options.States != nil:
-			_, err = s.ask(ctx, kindStates)
+			_, err = s.ask(ctx, kindStates, nil)
 		}
 		if ctx.Err() != nil {
 			return
@@ -339,8 +339,8 @@ func (s *Service) close() {
 	}
 }
 
-func (s *Service) ask(ctx context.Context, kind string) (helpers.Job, error) {
-	job, err := s.jobs.ask(ctx, kind)
+func (s *Service) ask(ctx context.Context, kind string, record helpers.Recorder) (helpers.Job, error) {
+	job, err := s.jobs.ask(ctx, kind, record)
 	poke(s.wake)
 	return job, err
 }
@@ -373,8 +373,8 @@ func (s *Service) await(ctx context.Context, id string) (helpers.Job, error) {
 }
 
 // Generate implements [helpers.Telephony].
-func (s *Service) Generate(ctx context.Context) error {
-	job, err := s.ask(ctx, kindGenerate)
+func (s *Service) Generate(ctx context.Context, asked helpers.Recorder) error {
+	job, err := s.ask(ctx, kindGenerate, asked)
 	if err != nil {
 		return err
 	}
@@ -389,7 +389,7 @@ func (s *Service) Generate(ctx context.Context) error {
 
 // Apply implements [helpers.Telephony].
 func (s *Service) Apply(ctx context.Context, o helpers.ApplyOptions) (helpers.Job, error) {
-	job, err := s.ask(ctx, kindApply)
+	job, err := s.ask(ctx, kindApply, o.Asked)
 	if err != nil || !o.Wait {
 		return job, err
 	}

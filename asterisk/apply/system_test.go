@@ -113,6 +113,16 @@ func telephones(names ...string) string {
 	return b.String()
 }
 
+// plant makes the master tenant.
+func plant(t *testing.T, db store.DB) {
+	t.Helper()
+	if _, err := db.Exec(t.Context(), `INSERT INTO auth_tenant (uuid, parent_uuid, name, slug) VALUES ($1, $1, 'master', 'master')`, master); err != nil {
+		t.Fatal(err)
+	}
+}
+
+const master = "11111111-0000-4000-8000-000000000000"
+
 func do(t *testing.T, n *system) helpers.Job {
 	t.Helper()
 	job, err := n.Apply(t.Context(), helpers.ApplyOptions{Wait: true})

@@ -28,7 +28,10 @@ func (s *Service) work(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := s.do(ctx, row.Kind, &run{job: &job, save: s.saver(ctx)}); err != nil {
+		if err := s.do(ctx, row.Kind, &run{
+			job: &job, save: s.saver(ctx, s.jobs.save),
+			end: s.saver(ctx, func(ctx context.Context, job *helpers.Job) error { return s.jobs.end(ctx, row.Kind, job) }),
+		}); err != nil {
 			return err
 		}
 	}
@@ -53,19 +56,19 @@ func (s *Service) recover(ctx context.Context) error {
 }
 
 // saver returns a function that stores a job, also when the work on it has been cancelled.
-func (s *Service) saver(ctx context.Context) func(*helpers.Job) error {
+func (s *Service) saver(ctx context.Context, save func(context.Context, *helpers.Job) error) func(*helpers.Job) error {
 	return func(job *helpers.Job) error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
 		defer s.tell()
-		return s.jobs.save(ctx, job)
+		return save(ctx, job)
 	}
 }
 
 // run is a job that is being done.
 type run struct {
-	job  *helpers.Job
-	save func(*helpers.Job) error
+	job       *helpers.Job
+	save, end func(*helpers.Job) error
 }
 
 func (r *run) logf(format string, args ...any) {
@@ -113,7 +116,7 @@ func (s *Service) do(ctx context.Context, kind string, r *run) error {
 	}
 	ended := time.Now().UTC()
 	r.job.EndedAt = &ended
-	if err := r.save(r.job); err != nil {
+	if err := r.end(r.job); err != nil {
 		return fmt.Errorf("ending a job: %w", err)
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/ringfence/ringfence/internal/rest"
@@ -30,6 +31,21 @@ type Change struct {
 // Write adds a row to the audit, with the caller and the request, at once or to the batch of ctx. It omits fields that hold secrets
 // from both pictures.
 func Write(ctx context.Context, tx store.Conn, r *rest.Request, c Change) error {
+	var actor, session *string
+	if p := r.Principal(); p != nil {
+		actor, session = known(p.UserUUID), known(p.SessionUUID)
+	}
+	return write(ctx, tx, []any{actor, session, r.HTTP.Header.Get("X-Request-Id"), r.Service().Name, r.Op().ID}, c)
+}
+
+// Note is Write for what a service does by itself, such as the end of what a request has begun. action is the operation of that
+// request.
+func Note(ctx context.Context, tx store.Conn, service, action string, c Change) error {
+	return write(ctx, tx, []any{nil, nil, "", service, action}, c)
+}
+
+// write adds a row that says who did it.
+func write(ctx context.Context, tx store.Conn, who []any, c Change) error {
 	before, err := picture(c.Before)
 	if err != nil {
 		return err
@@ -38,13 +54,7 @@ func Write(ctx context.Context, tx store.Conn, r *rest.Request, c Change) error 
 	if err != nil {
 		return err
 	}
-	var actor, session *string
-	if p := r.Principal(); p != nil {
-		actor, session = known(p.UserUUID), known(p.SessionUUID)
-	}
-	row := []any{
-		c.Tenant, actor, session, r.HTTP.Header.Get("X-Request-Id"), r.Service().Name, r.Op().ID, c.Resource, c.Object, c.names(), before, after,
-	}
+	row := slices.Concat([]any{c.Tenant}, who, []any{c.Resource, c.Object, c.names(), before, after})
 	if batch, ok := ctx.Value(batchKey{}).(*Batch); ok {
 		return batch.add(ctx, tx, row)
 	}
