@@ -9,7 +9,9 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/ringfence/ringfence/acl"
 	"github.com/ringfence/ringfence/internal/crud/crudtest"
+	"github.com/ringfence/ringfence/internal/principal"
 	"github.com/ringfence/ringfence/internal/rest/resttest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/storetest"
@@ -306,4 +308,80 @@ func TestFuncKeyTypes(t *testing.T) {
 	if want := `{"type":"user","parameters":[{"name":"user_id","collection":"` + prefix + `/users","values":[]}]}`; !strings.Contains(got.Body, want) {
 		t.Errorf("no %s in %s", want, got.Body)
 	}
+}
+
+// Who is denied to set or to delete one key does not do it by replacing all keys, whichever path they have, and may leave it as it is.
+func TestDeniedFuncKeys(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		w := newWorld(t, db)
+		c := w.as(t, "a")
+		user := c.Create("/users", object{"firstname": "Al"})
+		id, uuid := user.Text("id"), user.Text("uuid")
+		of := func(patterns ...string) *resttest.Client {
+			t.Helper()
+			set, err := acl.Compile(patterns)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return resttest.To(t, w.svc, prefix, &principal.Principal{
+				UserUUID: uuid, ACL: set, Affiliation: &principal.Affiliation{TenantUUID: w.tenants["a"], Purpose: "user"},
+			})
+		}
+		first := object{"1": keyTo("custom", "exten", "1"), "2": keyTo("custom", "exten", "2"), "3": keyTo("onlinerec")}
+		own := "/users/" + id + "/funckeys"
+		c.Do(http.MethodPut, own, object{"keys": first}).Want(http.StatusNoContent)
+		private := "/funckeys/templates/" + c.Get(own).Object().Text("id")
+		public := "/funckeys/templates/" + c.Create("/funckeys/templates", object{"keys": first}).Text("id")
+		others := object{"1": keyTo("custom", "exten", "9"), "2": keyTo("custom", "exten", "2"), "4": keyTo("transfer", "transfer", "blind")}
+		for _, test := range []struct {
+			path    string
+			denials []string // for each position
+		}{
+			{own, []string{"confd.users." + id + ".funckeys", "confd.users." + uuid + ".funckeys", "confd.users.me.funckeys", "confd.users.*.funckeys"}},
+			{"/users/" + uuid + "/funckeys", []string{"confd.users." + id + ".funckeys", "confd.users.*.funckeys"}},
+			{private, []string{"confd.users.me.funckeys", "confd.users." + id + ".funckeys", "confd.funckeys.templates.*"}},
+			{public, []string{"confd.funckeys.templates.*"}},
+		} {
+			for _, denied := range test.denials {
+				for what, status := range map[string]int{
+					".1.update": 403, ".1.delete": 204, ".2.update": 204, ".2.delete": 204, ".3.update": 204, ".3.delete": 403, ".4.update": 403, ".4.delete": 204, ".*.update": 403,
+				} {
+					c.Do(http.MethodPut, test.path, object{"keys": first}).Want(http.StatusNoContent)
+					caller := of("confd.#", "!"+denied+what)
+					got := caller.Do(http.MethodPut, test.path, object{"keys": others})
+					if got.Status != status {
+						t.Errorf("%s without %s: %d %s", test.path, denied+what, got.Status, got.Body)
+					}
+					c.Do(http.MethodPut, test.path, object{"keys": first}).Want(http.StatusNoContent)
+					got = caller.Do(http.MethodPost, "/bulk", object{"operations": []any{object{"method": "PUT", "path": test.path, "body": object{"keys": others}}}})
+					if (got.Status == http.StatusOK) != (status == http.StatusNoContent) {
+						t.Errorf("%s without %s, in several operations: %d %s", test.path, denied+what, got.Status, got.Body)
+					}
+				}
+			}
+		}
+		c.Do(http.MethodPut, own, object{"keys": first}).Want(http.StatusNoContent)
+		for denied, one := range map[string]struct{ method, path string }{
+			"confd.users.me.funckeys.update":             {http.MethodPut, private},
+			"confd.users.me.funckeys.2.update":           {http.MethodPut, private + "/2"},
+			"confd.users." + id + ".funckeys.2.delete":   {http.MethodDelete, private + "/2"},
+			"confd.users." + id + ".funckeys.2.update":   {http.MethodPut, "/users/" + uuid + "/funckeys/2"},
+			"confd.funckeys.templates.*.2.update":        {http.MethodPost, "/funckeys/templates"},
+			"confd.users." + uuid + ".funckeys.2.delete": {http.MethodDelete, own + "/2"},
+			"confd.users.*.funckeys.*.delete":            {http.MethodPut, own},
+		} {
+			var body any
+			switch {
+			case one.method == http.MethodPut && strings.HasSuffix(one.path, "/2"):
+				body = keyTo("custom", "exten", "7")
+			case one.method != http.MethodDelete:
+				body = object{"keys": object{"2": keyTo("custom", "exten", "7")}}
+			}
+			of("confd.#", "!"+denied).Do(one.method, one.path, body).Want(http.StatusForbidden)
+		}
+		if got := keysAt(c, own); got != "1 custom, 2 custom, 3 onlinerec" {
+			t.Errorf("%s", got)
+		}
+		of("confd.#", "!confd.funckeys.templates.#").Do(http.MethodPut, own, object{"keys": others}).Want(http.StatusNoContent)
+	})
 }

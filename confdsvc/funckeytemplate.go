@@ -214,6 +214,9 @@ func saveFuncKeys(ctx context.Context, c store.Conn, e *crud.Engine, change *cru
 	if change.Old != nil {
 		was = change.Old.Keys
 	}
+	if err := mayChangeFuncKeys(ctx, c, change, was); err != nil {
+		return err
+	}
 	for _, position := range was.positions() {
 		if old, is := was[position], change.New.Keys; !is.has(position, &old) {
 			if _, err := c.Exec(ctx, "DELETE FROM confd_func_key WHERE id = $1", *old.ID); err != nil {
@@ -224,6 +227,49 @@ func saveFuncKeys(ctx context.Context, c store.Conn, e *crud.Engine, change *cru
 	for _, position := range change.New.Keys.positions() {
 		if key := change.New.Keys[position]; !was.has(position, &key) {
 			if err := insertFuncKey(ctx, c, e, change.New, position, &key); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// mayChangeFuncKeys refuses a caller who is denied to set or to delete, by the operation for one position, any of the keys that a request
+// changes. A user's own keys have two paths, and what the user's denies is not to be had by that of the private template.
+func mayChangeFuncKeys(ctx context.Context, c store.Conn, change *crud.Change[FuncKeyTemplate], was FuncKeys) error {
+	var changed []string // "2.update"
+	for _, position := range was.positions() {
+		if _, kept := change.New.Keys[position]; !kept {
+			changed = append(changed, position+".delete")
+		}
+	}
+	for _, position := range change.New.Keys.positions() {
+		if key := change.New.Keys[position]; !was.has(position, &key) {
+			changed = append(changed, position+".update")
+		}
+	}
+	r, t := change.Request, change.New
+	byTemplate := t.UserID == nil || r.Param("template_id") != ""
+	if byTemplate && t.UserID != nil && r.Param("position") == "" {
+		changed = append(changed, "update")
+	}
+	if len(changed) == 0 {
+		return nil
+	}
+	var of []string
+	if byTemplate {
+		of = append(of, fmt.Sprintf("confd.funckeys.templates.%d.", t.ID))
+	}
+	if t.UserID != nil {
+		uuid, err := store.Get[string](ctx, c, `SELECT CAST(uuid AS text) FROM confd_user WHERE id = $1`, *t.UserID)
+		if err != nil {
+			return err
+		}
+		of = append(of, fmt.Sprintf("confd.users.%d.funckeys.", *t.UserID), "confd.users."+uuid+".funckeys.")
+	}
+	for _, path := range of {
+		for _, what := range changed {
+			if err := crud.NotDenied(r, path+what); err != nil {
 				return err
 			}
 		}
