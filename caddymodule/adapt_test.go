@@ -98,7 +98,7 @@ func TestCaddyfileErrors(t *testing.T) {
 		{"tokens: unknown source", app("tokens elsewhere"), "ringfence.tokens.elsewhere"},
 		{"tokens local: argument", app("tokens local x"), "wrong argument count"},
 		{"tokens remote: no URL", app("tokens remote"), "wrong argument count"},
-		{"tokens remote: unknown option", app("tokens remote https://h {\nttl 3s\n}"), `unknown option "ttl" of tokens remote: it is one of ca, plain_http, staleness, timeout, at Caddyfile:4`},
+		{"tokens remote: unknown option", app("tokens remote https://h {\nttl 3s\n}"), `unknown option "ttl" of tokens remote: it is one of ca, master_tenant, plain_http, staleness, timeout, at Caddyfile:4`},
 		{"tokens remote: plain_http with a value", app("tokens remote https://h {\nplain_http yes\n}"), "plain_http of tokens remote: it takes no value"},
 		{"tokens remote: duration", app("tokens remote https://h {\nstaleness soon\n}"), `staleness of tokens remote: "soon" is not a positive duration`},
 		{"gate: unknown option", site("ringfence_gate calld {\nprefx /x\n}"), `unknown option "prefx": it is one of prefix, definition, public, strip_prefix, forward_token, identity, at Caddyfile:3`},

@@ -87,6 +87,7 @@ func TestRefusedConfigurations(t *testing.T) {
 		{"origin that is none", "origins https://pbx.example.com/path", "", "is not of the form https://host[:port]"},
 		{"remote tokens over plain HTTP", "tokens remote http://pbx.example.com/api/auth", "", "http:// is for this machine only, unless plain_http is given"},
 		{"remote tokens that stay too long", "tokens remote https://pbx.example.com {\nstaleness 1h\n}", "", "staleness"},
+		{"remote tokens with a master tenant that is none", "tokens remote https://pbx.example.com {\nmaster_tenant master\n}", "", "master_tenant"},
 		{"remote tokens with a bad CA file", "tokens remote https://pbx.example.com {\nca /nowhere.pem\n}", "", "/nowhere.pem"},
 		{"negative delay", "", "", "handover_delay cannot be negative"},
 	}

@@ -61,6 +61,9 @@ type RemoteTokens struct {
 	CA string `json:"ca,omitempty"`
 	// PlainHTTP allows http:// to another machine: everybody on the network can then read the tokens.
 	PlainHTTP bool `json:"plain_http,omitempty"`
+	// MasterTenant is the UUID of that server's own master tenant: who acts in it has the rights of the master tenant here. Default:
+	// none, and nobody of that server has them.
+	MasterTenant string `json:"master_tenant,omitempty"`
 
 	key string
 }
@@ -89,6 +92,7 @@ func (t *RemoteTokens) Tokens(a *App) (*tokens.Cache, error) {
 	value, _, err := remotes.LoadOrNew(string(key), func() (caddy.Destructor, error) {
 		source, err := remote.New(remote.Config{
 			URL: t.URL, Timeout: time.Duration(t.Timeout), Staleness: time.Duration(t.Staleness), CAFile: t.CA, PlainHTTP: t.PlainHTTP,
+			MasterTenant: t.MasterTenant,
 		})
 		if err != nil {
 			return nil, err
@@ -124,6 +128,7 @@ func (t *RemoteTokens) Cleanup() error {
 //	    timeout   <duration>
 //	    ca        <file>
 //	    plain_http
+//	    master_tenant <uuid>
 //	}
 func (t *RemoteTokens) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	d.Next()
@@ -131,7 +136,7 @@ func (t *RemoteTokens) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		return d.ArgErr()
 	}
 	return block(d, "tokens remote", map[string]value{
-		"staleness": duration(&t.Staleness), "timeout": duration(&t.Timeout), "ca": text(&t.CA), "plain_http": flag(&t.PlainHTTP),
+		"staleness": duration(&t.Staleness), "timeout": duration(&t.Timeout), "ca": text(&t.CA), "plain_http": flag(&t.PlainHTTP), "master_tenant": text(&t.MasterTenant),
 	})
 }
 

@@ -6,7 +6,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
+
+	"github.com/ringfence/ringfence/helpers"
+	"github.com/ringfence/ringfence/internal/principal"
 	"github.com/ringfence/ringfence/internal/rest/resttest"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/store/storetest"
 )
 
 const aMOH = "moh-a-11111111-1111-4111-8111-111111111111"
@@ -123,5 +129,32 @@ func TestNoTelephony(t *testing.T) {
 			w.plain.Do(call[0], call[1], nil).Want(501).Says("no telephone system")
 		}
 		w.plain.Get("/apply/11111111-1111-4111-8111-111111111111").Want(404)
+	})
+}
+
+// Of another auth server's users those may do what concerns the whole installation who act in the tenant that the operator has named, with
+// the access for it.
+func TestMasterTenantOfAnotherServer(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		w := newWorld(t, db, helpers.Options{Telephony: &system{db: db}})
+		theirs := uuid.NewString()
+		as := func(master bool, access, in string) *resttest.Client {
+			p := w.caller("master", access)
+			p.Affiliation = &principal.Affiliation{TenantUUID: theirs, Purpose: "user", Remote: true, Master: master}
+			return resttest.To(t, w.service.REST(), helpers.GatedPrefix, p).With(func(r *http.Request) {
+				if in != "" { // as the gate does when that server lets the user act there
+					*r = *r.WithContext(principal.WithTenant(r.Context(), in))
+					r.Header.Set("Wazo-Tenant", in)
+				}
+			})
+		}
+		for _, path := range []string{"/commonconf_apply", "/exec_request_handlers", "/apply"} {
+			as(true, "sysconfd.#", "").Do("POST", path, nil).Want(200)
+			as(true, "sysconfd.#", uuid.NewString()).Do("POST", path, nil).Want(403)
+			as(false, "sysconfd.#", "").Do("POST", path, nil).Want(403)
+		}
+		if n, err := store.Get[int](t.Context(), db, `SELECT count(*) FROM audit WHERE CAST(tenant_uuid AS text) = $1`, theirs); err != nil || n != 3 {
+			t.Errorf("%d requests are in the audit, %v", n, err)
+		}
 	})
 }

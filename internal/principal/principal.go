@@ -34,6 +34,8 @@ type Affiliation struct {
 	Purpose string
 	// Remote is set if another auth server issued the token. This database then need not know the user or the tenant.
 	Remote bool
+	// Master is set if that server's tenant is the one that the operator of this gateway has named as its master tenant.
+	Master bool
 }
 
 // TokenID is the first 4 bytes of the token's SHA-256: it names the token in logs.

@@ -27,7 +27,7 @@ func (s *affiliations) share(a *principal.Affiliation) *principal.Affiliation {
 		return shared
 	}
 	shared := &principal.Affiliation{
-		TenantUUID: strings.Clone(a.TenantUUID), Purpose: strings.Clone(a.Purpose), Remote: a.Remote,
+		TenantUUID: strings.Clone(a.TenantUUID), Purpose: strings.Clone(a.Purpose), Remote: a.Remote, Master: a.Master,
 	}
 	if s.known == nil {
 		s.known = make(map[principal.Affiliation]weak.Pointer[principal.Affiliation])

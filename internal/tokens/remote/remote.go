@@ -49,6 +49,9 @@ type Config struct {
 	CAFile string
 	// PlainHTTP allows http:// to another machine. Everybody on the network can then read the tokens.
 	PlainHTTP bool
+	// MasterTenant is the UUID, in lower case, of the server's own master tenant: who acts in it has the rights of the master tenant
+	// here. The server's answers do not tell which one it is. Empty: nobody of that server has them.
+	MasterTenant string
 	// Now is the clock, time.Now by default.
 	Now func() time.Time
 	// Logger reports accesses that this gateway does not understand; slog.Default by default.
@@ -85,6 +88,9 @@ func New(config Config) (*Source, error) {
 		return nil, fmt.Errorf("remote auth server: staleness must be from 0 to %s", tokens.MaxStaleness)
 	case config.Timeout < 0:
 		return nil, errors.New("remote auth server: timeout cannot be negative")
+	}
+	if id, err := uuid.Parse(config.MasterTenant); config.MasterTenant != "" && (err != nil || id.String() != config.MasterTenant || id == uuid.Nil) {
+		return nil, fmt.Errorf("remote auth server: master_tenant is %q; it must be a UUID in lower case", config.MasterTenant)
 	}
 	if config.Staleness == 0 {
 		config.Staleness = defaultStaleness
@@ -197,9 +203,11 @@ func (s *Source) Load(ctx context.Context, token string, d tokens.Digest) (*prin
 		TokenID:     tokens.ID(d),
 		UserUUID:    r.user,
 		SessionUUID: r.session,
-		Affiliation: &principal.Affiliation{TenantUUID: r.tenant, Purpose: r.purpose, Remote: true},
-		ACL:         s.compile(r.acl),
-		ExpiresAt:   principal.At(expiry(r.expires, answer.date, asked)),
+		Affiliation: &principal.Affiliation{
+			TenantUUID: r.tenant, Purpose: r.purpose, Remote: true, Master: s.config.MasterTenant != "" && r.tenant == s.config.MasterTenant,
+		},
+		ACL:       s.compile(r.acl),
+		ExpiresAt: principal.At(expiry(r.expires, answer.date, asked)),
 	}, nil
 }
 

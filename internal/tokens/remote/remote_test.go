@@ -126,6 +126,24 @@ func TestLoad(t *testing.T) {
 	}
 }
 
+// The operator says which tenant is the master tenant of the server: its answers do not.
+func TestMasterTenant(t *testing.T) {
+	for named, want := range map[string]bool{"": false, tenant: true, user: false} {
+		for _, theirs := range []string{tenant, strings.ToUpper(tenant), ""} {
+			body := record(map[string]any{"metadata": map[string]any{"tenant_uuid": theirs, "purpose": "user"}})
+			p, err := load(t, platform(t, answer(http.StatusOK, body), func(c *remote.Config) { c.MasterTenant = named }), token)
+			if err != nil || p.Master != (want && theirs != "") {
+				t.Errorf("%q is named, %q is the token's: %+v, %v", named, theirs, p, err)
+			}
+		}
+	}
+	for _, named := range []string{"master", strings.ToUpper(tenant), "00000000-0000-0000-0000-000000000000", " " + tenant} {
+		if _, err := remote.New(remote.Config{URL: "https://h", MasterTenant: named}); err == nil {
+			t.Errorf("%q is taken", named)
+		}
+	}
+}
+
 func TestIdentities(t *testing.T) {
 	tests := []struct {
 		name    string
