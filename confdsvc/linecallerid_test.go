@@ -3,6 +3,7 @@ package confdsvc_test
 import (
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"net/http"
 	"strings"
 	"testing"
@@ -199,6 +200,51 @@ func TestMigratedCallerIDs(t *testing.T) {
 			wantCallerID(c, "/lines/"+lines[i], want)
 			c.Do(http.MethodPut, "/lines/"+lines[i], object{"position": 2}).Want(http.StatusNoContent)
 			wantCallerID(c, "/lines/"+lines[i], want)
+		}
+	})
+}
+
+// The columns of endpoints that had the option before there were columns become what they would at the next change of the endpoint.
+func TestMigratedCallerIDOptions(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		c := newWorld(t, db).as(t, "a")
+		migration, err := fs.ReadFile(migrations.Files(db.Engine()), "00038_caller_ids_of_options.sql")
+		if err != nil {
+			t.Fatal(err)
+		}
+		callerIDs := []string{
+			`"Al One" <1000>`, `Al One <1000>`, `"Al \"X\" \\One\\" <1000>`, `<1000>`, `1000`, `"Al"`, `Al`, ` Al  < 10 > `, `"é" <+33*1>`, `+1#`, ``, `"`, `""`, `<`, `>`, `<>`, `a <b> <1>`, `"a\\"b" <1`,
+		}
+		random := rand.New(rand.NewPCG(1, 2))
+		for range 200 {
+			text := make([]byte, random.IntN(9))
+			for i := range text {
+				text[i] = `"\<>+1 aé`[random.IntN(8)]
+			}
+			callerIDs = append(callerIDs, string(text))
+		}
+		for i, id := range callerIDs {
+			options := [][]string{{"language", "callerid"}, {"callerid", "Old <1>"}, {"callerid", id}, {"set_var", "A=[]"}}
+			c.Create("/endpoints/sip", object{"endpoint_section_options": [][][]string{options, options[2:3]}[i%2]})
+		}
+		c.Create("/endpoints/sip", object{"endpoint_section_options": pairs("callerid_tag=x language=callerid")})
+		c.Create("/endpoints/sip", object{})
+		contents := storetest.Contents(t, db)
+		before := contents()
+		if _, err := db.Exec(t.Context(), "UPDATE confd_endpoint_sip SET caller_id_name = NULL, caller_id_num = NULL"); err != nil {
+			t.Fatal(err)
+		}
+		if contents() == before {
+			t.Fatal("there were no caller IDs")
+		}
+		if _, err := db.Exec(t.Context(), string(migration)); err != nil {
+			t.Fatal(err)
+		}
+		was, is := strings.Split(before, "\n"), strings.Split(contents(), "\n")
+		for i := range was {
+			if was[i] != is[i] {
+				t.Errorf("it was %s\nand is %s", was[i], is[i])
+			}
 		}
 	})
 }

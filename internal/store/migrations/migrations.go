@@ -18,6 +18,7 @@
 //	search_text @search(a b, c)    what a search looks in: a and b with a space between, and c apart from them, folded; columns
 //	                               of text and numbers, which may be null
 //	@search_index(the_table);      after the table: the index that a search for any part of search_text uses, on PostgreSQL
+//	@json(options)                 a column of JSON text, for -> and ->>
 //	@counted(the_table);           after the table, if a tenant may have very many rows: row_count has their number, and the
 //	                               resource says Counted
 //

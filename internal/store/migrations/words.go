@@ -36,6 +36,8 @@ func render(text, engine string) (string, error) {
 			return pick(engine, "SELECT index_search('"+m[2]+"')", "SELECT 'a search reads all rows of the tenant'")
 		case m[1] == "counted" && m[2] != "":
 			return counted(m[2], engine)
+		case m[1] == "json" && m[2] != "":
+			return pick(engine, "CAST("+m[2]+" AS json)", m[2])
 		}
 		unknown = fmt.Errorf("%q is none of the words", found)
 		return found
