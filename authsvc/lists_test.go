@@ -29,10 +29,10 @@ var lists = []struct {
 	{"/groups", "name slug uuid read_only", "uuid name slug read_only", "user_uuid={bob}:readers,everybody policy_uuid={reader}:readers policy_slug=reader:readers"},
 	{"/policies", "name slug description uuid read_only", "uuid name slug read_only tenant_uuid", "user_uuid={ann}:reader,writer group_uuid={readers}:reader"},
 	{"/tenants", "name slug", "uuid name slug", "uuids={acme},{master}:acme,master uuids={acme}&uuids={master}:acme,master uuids={acme},{ann}&uuids=x:acme domain_name=acme.example.com:acme domain_name=ACME.example.com:acme"},
-	{"/sessions", "uuid mobile", "user_uuid", ""},
+	{"/sessions", "uuid mobile created_at", "user_uuid", ""},
 	{"/tokens", "created_at client_id mobile", "created_at client_id mobile", ""},
 	{"/users/{ann}/tokens", "created_at client_id mobile", "created_at client_id mobile", ""},
-	{"/users/{ann}/sessions", "uuid mobile", "", ""},
+	{"/users/{ann}/sessions", "uuid mobile created_at", "", ""},
 	{"/users/{ann}/policies", "name slug description uuid read_only", "uuid name", "user_uuid={ann}:reader,writer group_uuid={readers}:reader tenant_uuid={acme}:"},
 	{"/users/{bob}/groups", "name slug uuid read_only", "uuid name", "user_uuid={ann}:everybody"},
 	{"/groups/{everybody}/users", "username firstname lastname", "uuid username firstname lastname purpose", "email_address=ann@example.com:ann group_uuid={readers}:bob"},
@@ -109,7 +109,7 @@ func TestLists(t *testing.T) {
 				if page := get("limit=1&offset=1"); page.Total != all.Total || page.Filtered != all.Total || len(page.Items) != min(1, all.Total-1) {
 					t.Errorf("a page: %+v", page)
 				}
-				if none := get("search=qqq"); none.Total != all.Total || (none.Filtered != 0 && !strings.HasSuffix(path, "/sessions")) {
+				if none := get("search=qqq"); none.Total != all.Total || none.Filtered != 0 {
 					t.Errorf("a search: %+v", none)
 				}
 				for column := range strings.FieldsSeq(c.filters) {

@@ -24,6 +24,9 @@ type RefreshToken struct {
 	Mobile     bool     `db:"mobile" json:"mobile" readOnly:"true"`
 	UserUUID   string   `db:"user_uuid" json:"user_uuid" format:"uuid" readOnly:"true"`
 	TenantUUID string   `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
+	Username   *string  `db:"username" json:"username" readOnly:"true" doc:"The user's name; null if they log in by address only."`
+	RemoteAddr string   `db:"remote_addr" json:"remote_addr" readOnly:"true" doc:"The address that asked for it."`
+	UserAgent  string   `db:"user_agent" json:"user_agent" readOnly:"true" doc:"What the program that asked for it called itself; empty if it did not."`
 	Metadata   struct{} `json:"metadata" readOnly:"true"`
 
 	CreatedAt time.Time `db:"created_at" json:"-"`
@@ -32,7 +35,7 @@ type RefreshToken struct {
 // zoned is the form in which existing clients expect a time with a zone: always microseconds, and +00:00, not Z.
 const zoned = "2006-01-02T15:04:05.000000-07:00"
 
-const refreshTokens = `(SELECT r.uuid, r.client_id, r.created_at, r.mobile, r.user_uuid, u.tenant_uuid
+const refreshTokens = `(SELECT r.uuid, r.client_id, r.created_at, r.mobile, r.user_uuid, u.tenant_uuid, u.username, r.remote_addr, r.user_agent
 	FROM auth_refresh_token r JOIN auth_user u ON u.uuid = r.user_uuid) refresh_tokens`
 
 // declareRefreshTokens declares that refresh tokens are listed and deleted. Where a path names a user, `me` is the caller.

@@ -2,6 +2,7 @@ package authsvc_test
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -63,6 +64,62 @@ func TestRefreshTokens(t *testing.T) {
 		}
 		s.do("GET", "/token/"+token, "", "").Want(404)
 		s.do("POST", "/token", "", `{"refresh_token":"`+first+`","client_id":"phone"}`).Want(401)
+	})
+}
+
+// A session and a refresh token say when, from where and with what they were made, and which session asks.
+func TestSessionsSayWhenFromWhereAndWithWhat(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		admin := s.admin()
+		user, _, own := s.account(admin, "client", "auth.#")
+		from := func(r *http.Request) { r.RemoteAddr = "203.0.113.7:4711" }
+		token := s.do("POST", "/token", "", `{"expiration":600,"access_type":"offline","client_id":"phone"}`, resttest.Basic("client", "secret of client"),
+			resttest.Header("User-Agent", "telephone/3 \x01"), from).Want(200)
+		session := token.Text("data.session_uuid")
+		for _, path := range []string{"/sessions?user_uuid=" + user, "/users/" + user + "/sessions"} {
+			for asking, current := range map[string]bool{token.Text("data.token"): true, own: false, admin: false} {
+				l := s.do("GET", path, asking, "").List()
+				i := slices.Index(l.Column("uuid"), session)
+				if len(l.Items) != 2 || i < 0 {
+					t.Fatalf("%s: %+v", path, l)
+				}
+				shown := l.Items[i]
+				for name, want := range map[string]any{"username": "client", "remote_addr": "203.0.113.7", "user_agent": "telephone/3 ", "current": current} {
+					if !shown.Same(name, want) {
+						t.Errorf("%s: %s is %s, want %v", path, name, shown.Text(name), want)
+					}
+				}
+				created, err := time.Parse(time.RFC3339, shown.Text("created_at"))
+				expires, wrong := time.Parse(time.RFC3339, shown.Text("expires_at"))
+				if err != nil || wrong != nil || expires.Sub(created) != 10*time.Minute || created.UTC().Format("2006-01-02T15:04:05.000000") != token.Text("data.utc_issued_at") {
+					t.Errorf("%s: %+v", path, shown)
+				}
+				if current != (shown["current"] == true) || asking == own && l.Items[1-i]["current"] != true {
+					t.Errorf("%s: the asking session is marked wrongly: %+v", path, l.Items)
+				}
+			}
+		}
+		newest := s.do("GET", "/sessions?order=created_at&direction=desc&limit=1", admin, "").List()
+		if newest.Items[0].Text("uuid") != session {
+			t.Errorf("the newest session is %+v", newest.Items)
+		}
+		for _, term := range []string{"203.0.113", "Telephone"} {
+			if l := s.do("GET", "/sessions?search="+term, admin, "").List(); l.Filtered != 1 || l.Items[0].Text("uuid") != session {
+				t.Errorf("%s finds %+v", term, l)
+			}
+		}
+		for _, path := range []string{"/tokens", "/users/" + user + "/tokens"} {
+			l := s.do("GET", path, admin, "").List()
+			if len(l.Items) != 1 || l.Items[0].Text("remote_addr") != "203.0.113.7" || l.Items[0].Text("user_agent") != "telephone/3 " || l.Items[0].Text("username") != "client" {
+				t.Errorf("%s: %+v", path, l.Items)
+			}
+		}
+		s.do("PUT", "/users/"+user, admin, `{"username":null}`).Want(200)
+		if l := s.do("GET", "/users/"+user+"/sessions", admin, "").List(); len(l.Items) != 2 || l.Items[0]["username"] != nil {
+			t.Errorf("sessions of a user without a name: %+v", l.Items)
+		}
 	})
 }
 

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"time"
 
 	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/principal"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/tenant"
@@ -14,21 +16,32 @@ import (
 
 // Session is a live token as callers who may end it see it. It lives as long as its token.
 type Session struct {
-	UUID       string `db:"uuid" json:"uuid" format:"uuid" readOnly:"true"`
-	TenantUUID string `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
-	UserUUID   string `db:"user_uuid" json:"user_uuid" format:"uuid" readOnly:"true"`
-	Mobile     bool   `db:"mobile" json:"mobile" readOnly:"true"`
+	UUID       string  `db:"uuid" json:"uuid" format:"uuid" readOnly:"true"`
+	TenantUUID string  `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
+	UserUUID   string  `db:"user_uuid" json:"user_uuid" format:"uuid" readOnly:"true"`
+	Username   *string `db:"username" json:"username" readOnly:"true" doc:"The user's name; null if they log in by address only."`
+	Mobile     bool    `db:"mobile" json:"mobile" readOnly:"true" doc:"Whether a telephone application logged in."`
+	Created    string  `json:"created_at" format:"date-time" readOnly:"true" doc:"When its token was made."`
+	Expires    string  `json:"expires_at" format:"date-time" readOnly:"true" doc:"When its token expires, and the session with it."`
+	RemoteAddr string  `db:"remote_addr" json:"remote_addr" readOnly:"true" doc:"The address that logged in."`
+	UserAgent  string  `db:"user_agent" json:"user_agent" readOnly:"true" doc:"What the program that logged in called itself; empty if it did not."`
+	Current    bool    `json:"current" readOnly:"true" doc:"Whether it is the session of the token that asks."`
+
+	CreatedAt time.Time `db:"created_at" json:"-"`
+	ExpiresAt time.Time `db:"expires_at" json:"-"`
 }
 
 // liveSessions is the table of the sessions that have not expired.
-const liveSessions = `(SELECT t.session_uuid AS uuid, u.tenant_uuid, t.user_uuid, t.mobile
+const liveSessions = `(SELECT t.session_uuid AS uuid, u.tenant_uuid, t.user_uuid, u.username, t.mobile, t.issued_at AS created_at, t.expires_at, t.remote_addr, t.user_agent
 	FROM auth_token t JOIN auth_user u ON u.uuid = t.user_uuid WHERE t.expires_at > now_utc()) sessions`
 
 // declareSessions declares that sessions are listed and ended.
 func (s *Service) declareSessions(e *crud.Engine) {
 	crud.Collect(e, crud.Resource[Session]{
 		Path: "sessions", Singular: "session", Param: "session_uuid", Table: liveSessions, Keys: []string{"uuid"},
-		Order: []string{"uuid", "mobile"}, Filters: []string{"user_uuid"}, Only: []string{"list"},
+		Order: []string{"uuid", "mobile", "created_at"}, Filters: []string{"user_uuid"}, Only: []string{"list"},
+		Search: []string{"username", "remote_addr", "user_agent"},
+		Load:   loadSessions,
 	})
 	crud.Children[User, Session]{Column: "user_uuid"}.On(e)
 	end := rest.Operation{
@@ -41,6 +54,16 @@ func (s *Service) declareSessions(e *crud.Engine) {
 	endOfUser.ID, endOfUser.Tag, endOfUser.Summary = "delete_user_session", "users", "End a session of a user"
 	e.Add(end)
 	e.Add(endOfUser)
+}
+
+// loadSessions fills in what depends on the caller, and writes the times as those of refresh tokens are.
+func loadSessions(ctx context.Context, _ store.Conn, sessions []*Session) error {
+	caller := principal.FromContext(ctx)
+	for _, s := range sessions {
+		s.Created, s.Expires = s.CreatedAt.UTC().Format(zoned), s.ExpiresAt.UTC().Format(zoned)
+		s.Current = caller != nil && s.UUID == caller.SessionUUID
+	}
+	return nil
 }
 
 // endSession returns the same whether the session existed or not. It is for callers who may log its user out; anybody who has the
