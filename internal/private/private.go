@@ -81,6 +81,34 @@ func Create(path string, content []byte) error {
 	return err
 }
 
+// CreateBy is Create of a file of any size, whose content write writes. If write fails, no file is there.
+func CreateBy(path string, write func(w io.Writer) error) error {
+	folder := filepath.Dir(path)
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(folder, "."+filepath.Base(path)+"-*") // mode 0600
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(f.Name()) }()
+	if err := fillBy(f, write); err != nil {
+		return err
+	}
+	if err := os.Link(f.Name(), path); err != nil { // unlike a rename it replaces nothing
+		return err
+	}
+	return syncFolder(folder)
+}
+
+// Rename gives a file, which is on disk, another name in its folder or in another, and replaces the file that had that name.
+func Rename(from, to string) error {
+	if err := os.Rename(from, to); err != nil {
+		return err
+	}
+	return syncFolder(filepath.Dir(to))
+}
+
 // Replace writes content to a file, which may exist, with a mode that may give others access. Only one process may do this at a
 // time. It removes what an interrupted process has left (path.new).
 func Replace(path string, content []byte, mode fs.FileMode) error {
@@ -103,7 +131,14 @@ func Replace(path string, content []byte, mode fs.FileMode) error {
 
 // fill writes to a new file, and closes it. If that fails, it removes the file.
 func fill(f *os.File, content []byte) error {
-	_, err := f.Write(content)
+	return fillBy(f, func(w io.Writer) error {
+		_, err := w.Write(content)
+		return err
+	})
+}
+
+func fillBy(f *os.File, write func(w io.Writer) error) error {
+	err := write(f)
 	if err == nil {
 		err = f.Sync()
 	}

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -35,6 +36,25 @@ func Select[T any](ctx context.Context, c Conn, sql string, args ...any) ([]T, e
 		return nil, fmt.Errorf("scanning rows: %w", err)
 	}
 	return out, nil
+}
+
+// Each calls fn after it has read each row of a query into the destinations, one for each column: a table of any size needs the memory
+// of a row.
+func Each(ctx context.Context, c Conn, into []any, fn func() error, sql string, args ...any) (err error) {
+	rows, err := c.Query(ctx, sql, args...)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		if err := rows.Scan(into...); err != nil {
+			return err
+		}
+		if err := fn(); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
 }
 
 // Get returns the one row of a query, or ErrNotFound. Several rows are an error.

@@ -10,7 +10,8 @@ import (
 	"github.com/ringfence/ringfence/internal/apierr"
 )
 
-// Rows is the result of a query. Only this package and the engines iterate over rows; everybody else calls [Select] or [Get].
+// Rows is the result of a query. Only this package and the engines iterate over rows; everybody else calls [Select], [Get] or
+// [Each].
 type Rows = dbscan.Rows
 
 // Conn runs one SQL text on either engine: `$1` placeholders and the subset

@@ -108,21 +108,9 @@ func (f folder) Glob(pattern string) ([]string, error) {
 // Up runs the migrations that a database lacks, in order, each in its own transaction. locker keeps other nodes out meanwhile;
 // it is nil if no other process can have the database open.
 func Up(ctx context.Context, engine string, db *sql.DB, locker lock.SessionLocker) error {
-	options := []goose.ProviderOption{
-		goose.WithTableName(Table),
-		goose.WithDisableGlobalRegistry(true),
-		goose.WithLogger(goose.NopLogger()),
-	}
-	if locker != nil {
-		options = append(options, goose.WithSessionLocker(locker))
-	}
-	dialect := goose.DialectPostgres
-	if engine == "sqlite" {
-		dialect = goose.DialectSQLite3
-	}
-	provider, err := goose.NewProvider(dialect, db, Files(engine), options...)
+	provider, err := newProvider(engine, db, locker)
 	if err != nil {
-		return fmt.Errorf("reading the migrations: %w", err)
+		return err
 	}
 	sources := provider.ListSources()
 	want := sources[len(sources)-1].Version
@@ -144,6 +132,46 @@ func Up(ctx context.Context, engine string, db *sql.DB, locker lock.SessionLocke
 		return fmt.Errorf("migrating the schema: %w", err)
 	}
 	return nil
+}
+
+// UpTo runs the migrations up to a version on a database that no other process has open. It refuses a version that is not one of this
+// program's (ErrNewer if it is later).
+func UpTo(ctx context.Context, engine string, db *sql.DB, version int64) error {
+	provider, err := newProvider(engine, db, nil)
+	if err != nil {
+		return err
+	}
+	sources := provider.ListSources()
+	switch last := sources[len(sources)-1].Version; {
+	case version > last:
+		return fmt.Errorf("%w: it is at version %d and this program knows up to %d", ErrNewer, version, last)
+	case !slices.ContainsFunc(sources, func(s *goose.Source) bool { return s.Version == version }):
+		return fmt.Errorf("no release had version %d of the schema", version)
+	}
+	if _, err := provider.UpTo(ctx, version); err != nil {
+		return fmt.Errorf("migrating the schema: %w", err)
+	}
+	return nil
+}
+
+func newProvider(engine string, db *sql.DB, locker lock.SessionLocker) (*goose.Provider, error) {
+	options := []goose.ProviderOption{
+		goose.WithTableName(Table),
+		goose.WithDisableGlobalRegistry(true),
+		goose.WithLogger(goose.NopLogger()),
+	}
+	if locker != nil {
+		options = append(options, goose.WithSessionLocker(locker))
+	}
+	dialect := goose.DialectPostgres
+	if engine == "sqlite" {
+		dialect = goose.DialectSQLite3
+	}
+	provider, err := goose.NewProvider(dialect, db, Files(engine), options...)
+	if err != nil {
+		return nil, fmt.Errorf("reading the migrations: %w", err)
+	}
+	return provider, nil
 }
 
 // upToDate reports whether a database has had exactly these migrations. It takes no lock: most starts find nothing to do, and

@@ -149,6 +149,11 @@ func (db *DB) Migrate(ctx context.Context) error {
 	return db.translate(ctx, migrations.Up(ctx, "sqlite", db.writer, nil))
 }
 
+// MigrateTo brings an older schema to that of a version of this program's, such as the one of a backup.
+func (db *DB) MigrateTo(ctx context.Context, version int64) error {
+	return db.translate(ctx, migrations.UpTo(ctx, "sqlite", db.writer, version))
+}
+
 // Version returns the number of the last migration that the database has had.
 func (db *DB) Version(ctx context.Context) (int64, error) {
 	made, err := store.Get[bool](ctx, db, "SELECT count(*) FROM sqlite_master WHERE name = $1", migrations.Table)

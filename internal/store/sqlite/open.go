@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/url"
 	"os"
@@ -13,6 +14,8 @@ import (
 	"time"
 
 	"modernc.org/sqlite"
+
+	"github.com/ringfence/ringfence/internal/private"
 )
 
 // How long a call waits for the writer, and SQLite for another program's lock.
@@ -72,6 +75,64 @@ func Open(ctx context.Context, path string) (_ *DB, err error) {
 		return nil, err
 	}
 	return db, nil
+}
+
+// OpenBeside opens an existing file to read it only, whether or not another process has it open: what that process commits is seen by
+// the next transaction, and is never waited for.
+func OpenBeside(ctx context.Context, path string) (*DB, error) {
+	path, err := filepath.Abs(path)
+	if err == nil {
+		path, err = filepath.EvalSymlinks(path) // fails where no file is
+	}
+	if err != nil {
+		return nil, fmt.Errorf("opening the database: %w", err)
+	}
+	reader, err := pool(path, "mode=rw&_pragma=query_only(1)")
+	if err != nil {
+		return nil, err
+	}
+	db := &DB{path: path, lock: io.NopCloser(nil), writer: reader, reader: reader, statements: newStatements(reader)}
+	if err := db.check(ctx); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return db, nil
+}
+
+// Replace puts the file at beside in the place of the file at path, which may not exist, if allowed returns nil. No process may have
+// either open. The database in the place is open while allowed looks at it; it is nil where there is none, or none that can be read.
+//
+// What the old file's write-ahead log has is first moved into it, or thrown away with a file that cannot be read: SQLite would take a log
+// that is left for one of the new file. If the process is interrupted, the place has the old file or the new one.
+func Replace(ctx context.Context, path, beside string, allowed func(ctx context.Context, old *DB, broken error) error) (err error) {
+	if path, err = resolve(path); err != nil {
+		return fmt.Errorf("replacing the database: %w", err)
+	}
+	lock, err := takeLock(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		old, broken := OpenBeside(ctx, path)
+		err := allowed(ctx, old, broken)
+		if old != nil {
+			err = errors.Join(err, old.Close())
+		}
+		if err != nil {
+			return err
+		}
+	} else if err := allowed(ctx, nil, nil); err != nil {
+		return err
+	}
+	for _, name := range []string{path + "-wal", path + "-shm"} {
+		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("replacing the database: %w", err)
+		}
+	}
+	if err := private.Rename(beside, path); err != nil {
+		return fmt.Errorf("replacing the database: %w", err)
+	}
+	return nil
 }
 
 // pool opens the connections of one kind. The pragmas in the DSN apply to every connection; the driver itself runs busy_timeout

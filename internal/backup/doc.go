@@ -1,0 +1,22 @@
+// Package backup writes everything that an installation is to one file, and makes an installation of such a file: the database, the
+// sealing keys, the self-signed certificate and its key. The file is the same whichever database it was made from, and is restored into
+// either.
+//
+// # The file
+//
+// A backup is a zip archive with these members, in this order:
+//
+//	tables/<table>.jsonl   each row as a JSON array, in the order of the primary key
+//	files/<name>           a file of the data folder
+//	manifest.json          a [Manifest]: the format, the schema's version, and each member's size and SHA-256
+//
+// A row has the columns that the manifest lists: text and uuid as strings, integers as numbers, booleans, times in UTC with microseconds,
+// bytes in base64, null. What the database computes is left out. The tables and columns are those of the migrations: they are read from
+// an empty database that is migrated to the same version.
+//
+// # Restoring
+//
+// [Open] checks the whole file before anything is written. [File.Restore] first makes a SQLite database of it, of the version that the
+// backup has, and migrates that to this program's. SQLite then gets this file; PostgreSQL gets its rows, in one transaction. So an
+// older backup fits, and either database takes what the other wrote.
+package backup

@@ -1,0 +1,227 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/ringfence/ringfence/internal/private"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/store/sqlite"
+)
+
+// ErrNotEmpty says that a gateway has used the database that a backup would replace.
+var ErrNotEmpty = errors.New("the database is not empty; make a backup of it, and say --replace to throw away what it has")
+
+// Restore makes the installation that o names the one of the backup. It refuses a data folder or a database that a gateway uses, and a
+// database that is not empty unless replace is set. It returns the number of the rows.
+//
+// If it fails, nothing was changed, except that PostgreSQL may have got its empty tables. The files are written beside their places
+// before the database changes, and renamed after: if the process is interrupted in between, the database is the one of the backup and
+// files are those from before. The gateway then says that the key is missing. Restoring once more, with replace, completes it.
+func (f *File) Restore(ctx context.Context, o Options, replace bool) (n int64, err error) {
+	if err := os.MkdirAll(o.Data, 0o700); err != nil {
+		return 0, fmt.Errorf("making the data folder: %w", err)
+	}
+	lock, err := private.TryLock(filepath.Join(o.Data, "lock"))
+	if held, ok := errors.AsType[*private.InUseError](err); ok {
+		return 0, fmt.Errorf("the data folder %s is in use by process %s: stop that one first", o.Data, held.Holder)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("locking the data folder: %w", err)
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	if err := f.checkKeys(o); err != nil {
+		return 0, err
+	}
+	// What is restored is made beside its place, to be renamed.
+	path, isSQLite := strings.CutPrefix(o.Database, sqliteScheme)
+	files, databases := filepath.Join(o.Data, "restore.new"), path+".restore.new"
+	if !isSQLite {
+		databases = filepath.Join(o.Data, "restore.database.new")
+	}
+	for _, folder := range []string{files, databases} {
+		if err := os.RemoveAll(folder); err != nil { // an interrupted process has left it; the lock of the data folder keeps others out
+			return 0, err
+		}
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			return 0, fmt.Errorf("making a folder for what is restored: %w", err)
+		}
+		defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	}
+	names, err := f.stageFiles(files)
+	if err != nil {
+		return 0, err
+	}
+	made := filepath.Join(databases, "ringfence.db")
+	if n, err = f.stage(ctx, o, made); err != nil {
+		return 0, err
+	}
+	if isSQLite {
+		err = sqlite.Replace(ctx, path, made, func(ctx context.Context, old *sqlite.DB, broken error) error {
+			if broken != nil && !replace {
+				return broken
+			}
+			if old == nil || replace {
+				return nil
+			}
+			return empty(ctx, old)
+		})
+	} else {
+		err = intoPostgres(ctx, o, made, n, replace)
+	}
+	if err != nil {
+		return 0, err
+	}
+	for _, name := range names {
+		place := filepath.Join(o.Data, name)
+		err := os.MkdirAll(filepath.Dir(place), 0o700)
+		if err == nil {
+			err = private.Rename(filepath.Join(files, filepath.Base(name)), place)
+		}
+		if err != nil {
+			return n, fmt.Errorf("the database was restored, and not all files; restore once more, with --replace: %w", err)
+		}
+	}
+	return n, nil
+}
+
+// checkKeys refuses a backup whose secrets the restored gateway could not read.
+func (f *File) checkKeys(o Options) error {
+	keys, err := f.sealingKeys()
+	if err != nil {
+		return err
+	}
+	if keys == "" {
+		text, err := private.Read(filepath.Join(o.Data, keyFile), maxFile)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		keys = string(text)
+	}
+	if o.SealingKeys != "" { // the gateway reads no file then
+		keys = o.SealingKeys
+	}
+	return o.checkKeys(f.Manifest.Keys, keys, "copy the file "+keyFile+" from a node that has it to the data folder, or set RINGFENCE_SEALING_KEYS")
+}
+
+// stageFiles writes the files of the backup into a folder, and returns the names that they have in the data folder.
+func (f *File) stageFiles(folder string) (names []string, err error) {
+	for _, m := range f.Manifest.Files {
+		content, err := f.content(m)
+		if err != nil {
+			return nil, err
+		}
+		name := strings.TrimPrefix(m.Name, filePrefix)
+		if err := private.Create(filepath.Join(folder, filepath.Base(name)), content); err != nil {
+			return nil, fmt.Errorf("writing what is restored: %w", err)
+		}
+		names = append(names, name)
+	}
+	return names, nil
+}
+
+// stage makes a SQLite database of the backup, with the schema of this program. The file is on disk, and no other file belongs to it.
+func (f *File) stage(ctx context.Context, o Options, path string) (n int64, err error) {
+	lite, err := sqlite.Open(ctx, path)
+	if err != nil {
+		return 0, err
+	}
+	defer func() {
+		if err = errors.Join(err, lite.Close()); err == nil {
+			err = os.Remove(path + ".lock")
+		}
+	}()
+	if err := lite.MigrateTo(ctx, f.Manifest.Schema); err != nil {
+		return 0, err
+	}
+	// The rows of a table may come before those that they refer to.
+	if _, err := lite.Exec(ctx, "PRAGMA foreign_keys(0)"); err != nil {
+		return 0, err
+	}
+	err = lite.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
+		n, err = f.fillSQLite(ctx, o, tx)
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	if _, err := lite.Exec(ctx, "PRAGMA foreign_keys(1)"); err != nil {
+		return 0, err
+	}
+	return n, lite.Migrate(ctx)
+}
+
+// fillSQLite writes all rows of the backup, without what triggers would add to them.
+func (f *File) fillSQLite(ctx context.Context, o Options, tx store.Conn) (n int64, err error) {
+	triggers, err := store.Select[struct{ Name, SQL string }](ctx, tx, "SELECT name, sql FROM sqlite_master WHERE type = 'trigger'")
+	if err != nil {
+		return 0, err
+	}
+	for _, t := range triggers {
+		if _, err := tx.Exec(ctx, "DROP TRIGGER "+quoted(t.Name)); err != nil {
+			return 0, err
+		}
+	}
+	for _, t := range f.tables {
+		if _, err := tx.Exec(ctx, "DELETE FROM "+quoted(t.Name)); err != nil { // what the migrations have put there
+			return 0, err
+		}
+		rows, err := t.load(ctx, tx, "sqlite", f.counted(o, n))
+		if err == nil && t.Numbered {
+			err = t.setLastNumber(ctx, tx, "sqlite", f.Manifest.table(t.Name).LastNumber)
+		}
+		if err != nil {
+			return 0, err
+		}
+		n += rows
+	}
+	broken, err := store.Select[string](ctx, tx, `SELECT DISTINCT "table" FROM pragma_foreign_key_check`)
+	if err == nil && len(broken) > 0 {
+		err = fmt.Errorf("%w: rows of %s refer to rows that are not in it", ErrDamaged, strings.Join(broken, ", "))
+	}
+	if err != nil {
+		return 0, err
+	}
+	for _, t := range triggers {
+		if _, err := tx.Exec(ctx, t.SQL); err != nil {
+			return 0, err
+		}
+	}
+	return n, nil
+}
+
+// counted returns the rows of the backup, and tells the progress. before is how many rows came before.
+func (f *File) counted(o Options, before int64) rows {
+	of := f.Manifest.Rows()
+	return func(ctx context.Context, t table, fn func(row []any) error) error {
+		done := before
+		return f.rows(ctx, t, func(row []any) error {
+			if done++; done%1000 == 0 || done == of {
+				o.progress(done, of)
+			}
+			return fn(row)
+		})
+	}
+}
+
+// empty refuses a database that a gateway has used: each has a tenant.
+func empty(ctx context.Context, db store.DB) error {
+	version, err := db.(store.Migrator).Version(ctx)
+	if err != nil || version == 0 {
+		return err
+	}
+	return emptyTenants(ctx, db)
+}
+
+func emptyTenants(ctx context.Context, c store.Conn) error {
+	used, err := store.Get[bool](ctx, c, "SELECT count(*) > 0 FROM auth_tenant")
+	if err == nil && used {
+		return ErrNotEmpty
+	}
+	return err
+}
