@@ -48,12 +48,12 @@ func TestAsterisk(t *testing.T) {
 	var shown bytes.Buffer
 	until("nothing more changes", func() bool {
 		shown.Reset()
-		return caddymodule.Apply(t.Context(), g.Helpers, true, &shown) == nil && shown.String() == "nothing would change\n"
+		return commands.Apply(t.Context(), g.Helpers, true, &shown) == nil && shown.String() == "nothing would change\n"
 	})
 	g.Do(t, "PUT", "/api/confd/1.1/configuration/live_reload", admin, `{"enabled":false}`).Want(204)
 	second := g.Do(t, "POST", "/api/confd/1.1/contexts", admin, `{"label":"outside","type":"internal"}`).Want(201).Text("name")
 	shown.Reset()
-	if err := caddymodule.Apply(t.Context(), g.Helpers, true, &shown); err != nil || !strings.Contains(shown.String(), "+["+second+"]") {
+	if err := commands.Apply(t.Context(), g.Helpers, true, &shown); err != nil || !strings.Contains(shown.String(), "+["+second+"]") {
 		t.Errorf("--dry-run: %v\n%s", err, shown.String())
 	}
 	g.Do(t, "POST", "/api/sysconfd/commonconf_generate", admin, "").Want(200)
@@ -69,7 +69,7 @@ func TestAsterisk(t *testing.T) {
 		c.Event("Reload", "Module", a.Get("Module"), "Status", status)
 	})
 	g.Do(t, "GET", g.Helpers+"/commonconf_apply", "", "").Want(500).Says("reloading pbx_config")
-	if err := caddymodule.Apply(t.Context(), g.Helpers, false, &shown); err == nil || strings.Contains(dialplan(), second) {
+	if err := commands.Apply(t.Context(), g.Helpers, false, &shown); err == nil || strings.Contains(dialplan(), second) {
 		t.Errorf("Asterisk refuses it, and it is live: %v", err)
 	}
 	pbx.Handle("Reload", func(c *amitest.Session, a ami.Message) {

@@ -1,8 +1,6 @@
 package caddymodule
 
 import (
-	"context"
-	"io"
 
 	"github.com/caddyserver/caddy/v2"
 
@@ -54,11 +52,3 @@ func Listening() int {
 
 // MemoryLimit returns the limit for so many live bytes.
 func MemoryLimit(live uint64, ceiling int64) int64 { return memoryLimit(live, ceiling) }
-
-// Apply runs the command apply, against a plain port.
-func Apply(ctx context.Context, address string, dryRun bool, out io.Writer) error {
-	if dryRun {
-		return plainPort{address}.preview(ctx, out)
-	}
-	return plainPort{address}.apply(ctx, out)
-}

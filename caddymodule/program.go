@@ -11,6 +11,8 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 	"github.com/spf13/cobra"
+
+	_ "github.com/ringfence/ringfence/caddymodule/commands" // registers them
 )
 
 func init() {

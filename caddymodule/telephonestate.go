@@ -8,12 +8,10 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/ringfence/ringfence/acl"
 	"github.com/ringfence/ringfence/asterisk"
 	"github.com/ringfence/ringfence/asterisk/apply"
 	"github.com/ringfence/ringfence/internal/asterisk/ami"
-	"github.com/ringfence/ringfence/internal/principal"
-	"github.com/ringfence/ringfence/internal/tenant"
+	"github.com/ringfence/ringfence/internal/local"
 )
 
 // statePaths are where confd keeps the state of a user that telephones change, by its name.
@@ -69,16 +67,11 @@ func (t *telephone) store(ctx context.Context, state asterisk.State) error {
 	case strings.HasPrefix(path, "/forwards/") && state.On():
 		body["destination"] = state.Value
 	}
-	master, err := tenant.Master(ctx, t.db)
+	caller, err := local.Caller(ctx, t.db, stateAccesses...)
 	if err != nil {
 		return err
 	}
-	may, err := acl.Compile(stateAccesses)
-	if err != nil {
-		return err
-	}
-	caller := &principal.Principal{UserUUID: uuid.Nil.String(), ACL: may, Affiliation: &principal.Affiliation{TenantUUID: master, Purpose: "internal"}}
-	return callService(ctx, t.confd, caller, "", http.MethodPut, "/users/"+state.User+path, body, nil)
+	return local.Call(ctx, t.confd, caller, "", http.MethodPut, "/users/"+state.User+path, body, nil)
 }
 
 func stateOf(s asterisk.State) apply.State {

@@ -212,8 +212,8 @@ func (i installation) check(t *testing.T, blob []byte, m *backup.Manifest) {
 	// Half of a transaction is never in a backup; search columns, counts, triggers, keys and numbers work.
 	for query, want := range map[string]int64{
 		"SELECT (SELECT count(*) FROM confd_user WHERE firstname = 'Pair') - (SELECT count(*) FROM auth_used_uuid) + (SELECT count(*) FROM auth_tenant)": 0,
-		"SELECT count(*) FROM confd_user WHERE search_text LIKE '%zoe%'":                                            2,
-		"SELECT (SELECT count(*) FROM confd_user) - (SELECT sum(n) FROM row_count WHERE table_name = 'confd_user')": 0,
+		"SELECT count(*) FROM confd_user WHERE search_text LIKE '%zoe%'":                                                                                 2,
+		"SELECT (SELECT count(*) FROM confd_user) - (SELECT sum(n) FROM row_count WHERE table_name = 'confd_user')":                                      0,
 	} {
 		if n, err := store.Get[int64](t.Context(), db, query); err != nil || n != want {
 			t.Errorf("%s: %d, %v", query, n, err)

@@ -18,6 +18,7 @@ import (
 	"github.com/ringfence/ringfence/internal/private"
 	"github.com/ringfence/ringfence/internal/sealed"
 	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/store/open"
 	"github.com/ringfence/ringfence/internal/store/postgres"
 	"github.com/ringfence/ringfence/internal/store/sqlite"
 )
@@ -50,6 +51,9 @@ const sqliteScheme = "sqlite://"
 
 // openSource opens a database to read it, beside gateways that use it.
 func openSource(ctx context.Context, address string) (store.DB, error) {
+	if _, err := open.Key(address); err != nil { // neither form
+		return nil, err
+	}
 	if path, ok := strings.CutPrefix(address, sqliteScheme); ok {
 		return sqlite.OpenBeside(ctx, path)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/ringfence/ringfence/internal/private"
 	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/store/open"
 	"github.com/ringfence/ringfence/internal/store/sqlite"
 )
 
@@ -24,15 +26,9 @@ var ErrNotEmpty = errors.New("the database is not empty; make a backup of it, an
 // before the database changes, and renamed after: if the process is interrupted in between, the database is the one of the backup and
 // files are those from before. The gateway then says that the key is missing. Restoring once more, with replace, completes it.
 func (f *File) Restore(ctx context.Context, o Options, replace bool) (n int64, err error) {
-	if err := os.MkdirAll(o.Data, 0o700); err != nil {
-		return 0, fmt.Errorf("making the data folder: %w", err)
-	}
-	lock, err := private.TryLock(filepath.Join(o.Data, "lock"))
-	if held, ok := errors.AsType[*private.InUseError](err); ok {
-		return 0, fmt.Errorf("the data folder %s is in use by process %s: stop that one first", o.Data, held.Holder)
-	}
+	lock, err := lockData(o)
 	if err != nil {
-		return 0, fmt.Errorf("locking the data folder: %w", err)
+		return 0, err
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
 	if err := f.checkKeys(o); err != nil {
@@ -63,13 +59,14 @@ func (f *File) Restore(ctx context.Context, o Options, replace bool) (n int64, e
 	}
 	if isSQLite {
 		err = sqlite.Replace(ctx, path, made, func(ctx context.Context, old *sqlite.DB, broken error) error {
-			if broken != nil && !replace {
-				return broken
-			}
-			if old == nil || replace {
+			switch {
+			case replace:
 				return nil
+			case old == nil:
+				return broken
+			default:
+				return empty(ctx, old)
 			}
-			return empty(ctx, old)
 		})
 	} else {
 		err = intoPostgres(ctx, o, made, n, replace)
@@ -77,17 +74,42 @@ func (f *File) Restore(ctx context.Context, o Options, replace bool) (n int64, e
 	if err != nil {
 		return 0, err
 	}
-	for _, name := range names {
-		place := filepath.Join(o.Data, name)
-		err := os.MkdirAll(filepath.Dir(place), 0o700)
-		if err == nil {
-			err = private.Rename(filepath.Join(files, filepath.Base(name)), place)
-		}
-		if err != nil {
-			return n, fmt.Errorf("the database was restored, and not all files; restore once more, with --replace: %w", err)
-		}
+	if err := o.putFiles(files, names); err != nil {
+		return n, fmt.Errorf("the database was restored, and not all files; restore once more, with --replace: %w", err)
 	}
 	return n, nil
+}
+
+// lockData makes the data folder if it is missing, and keeps gateways out of it.
+func lockData(o Options) (io.Closer, error) {
+	if _, err := open.Key(o.Database); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(o.Data, 0o700); err != nil {
+		return nil, fmt.Errorf("making the data folder: %w", err)
+	}
+	lock, err := private.TryLock(filepath.Join(o.Data, "lock"))
+	if held, ok := errors.AsType[*private.InUseError](err); ok {
+		return nil, fmt.Errorf("the data folder %s is in use by process %s: stop that one first", o.Data, held.Holder)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("locking the data folder: %w", err)
+	}
+	return lock, nil
+}
+
+// putFiles renames files, in a folder by the last part of their names, to their places in the data folder.
+func (o Options) putFiles(folder string, names []string) error {
+	for _, name := range names {
+		place := filepath.Join(o.Data, name)
+		if err := os.MkdirAll(filepath.Dir(place), 0o700); err != nil {
+			return err
+		}
+		if err := private.Rename(filepath.Join(folder, filepath.Base(name)), place); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // checkKeys refuses a backup whose secrets the restored gateway could not read.

@@ -23,9 +23,9 @@ type Column struct {
 
 // types have what reads and writes a value of a column. A value in Go is nil, or of the type of the pointer.
 var types = map[string]struct {
-	into func() any              // a destination of Scan, which may be null
-	held func(into any) any      // the value in it
-	text func(value any) any     // as JSON encodes it
+	into func() any          // a destination of Scan, which may be null
+	held func(into any) any  // the value in it
+	text func(value any) any // as JSON encodes it
 	read func(json []byte) (any, error)
 }{
 	"text":      {into[string], held[string], same, read[string]},

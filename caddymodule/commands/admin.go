@@ -1,4 +1,4 @@
-package caddymodule
+package commands
 
 import (
 	"bufio"
@@ -11,14 +11,11 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/caddyserver/caddy/v2"
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"github.com/ringfence/ringfence/authsvc"
-	"github.com/ringfence/ringfence/internal/store"
-	"github.com/ringfence/ringfence/internal/store/open"
 )
 
 func init() {
@@ -63,15 +60,13 @@ gateways go on, and forget the user's sessions at once.
 	}
 	cmd.Flags().Bool("stdin", false, "Read the new password from standard input instead of making one")
 	cmd.Flags().Bool("administrator", false, "Give the user every access again")
-	cmd.Flags().String("data", "", "The data folder (default: $RINGFENCE_DATA, else ./data)")
-	cmd.Flags().String("database", "", "The database's address (default: $RINGFENCE_DATABASE, else ringfence.db in the data folder)")
+	addPlaceFlags(cmd)
 	return cmd
 }
 
 func resetPassword(cmd *cobra.Command, args []string) error {
 	flag := func(name string) string { return cmd.Flags().Lookup(name).Value.String() }
-	app := &App{Data: flag("data"), Database: flag("database")}
-	app.resolve(caddy.NewReplacer())
+	at := placeOf(cmd)
 	recovery := authsvc.Recovery{Username: args[0], Password: rand.Text(), Administrator: flag("administrator") == "true"}
 	given := flag("stdin") == "true"
 	if given {
@@ -80,9 +75,7 @@ func resetPassword(cmd *cobra.Command, args []string) error {
 			return err
 		}
 	}
-	ctx, cancel := context.WithTimeout(cmd.Context(), openTimeout)
-	defer cancel()
-	done, err := recoverUser(ctx, app.Database, recovery)
+	done, err := recoverUser(cmd.Context(), at.database, recovery)
 	if err != nil {
 		return err
 	}
@@ -98,7 +91,7 @@ func resetPassword(cmd *cobra.Command, args []string) error {
 	if len(done.Denials) > 0 {
 		notes = append(notes, fmt.Sprintf("Other policies of %s still deny %s.", done.Username, strings.Join(done.Denials, ", ")))
 	}
-	removed, err := removeStaleCredentials(filepath.Join(app.Data, "admin-credentials"), done.Username)
+	removed, err := removeStaleCredentials(filepath.Join(at.data, "admin-credentials"), done.Username)
 	if removed != "" {
 		notes = append(notes, removed)
 	}
@@ -144,34 +137,6 @@ func recoverUser(ctx context.Context, address string, recovery authsvc.Recovery)
 		return done, fmt.Errorf("describing the authentication service: %w", err)
 	}
 	return s.Recover(ctx, recovery)
-}
-
-// openExisting opens a database, which must be one that a gateway has created.
-func openExisting(ctx context.Context, address string) (db store.DB, err error) {
-	if path, ok := strings.CutPrefix(address, "sqlite://"); ok {
-		if _, err := os.Stat(path); err != nil { // opening it would make it
-			return nil, fmt.Errorf("there is no database to change, name another with --data or --database: %w", err)
-		}
-	}
-	if db, err = open.Open(ctx, address); err != nil {
-		return nil, fmt.Errorf("opening the database: %w", err)
-	}
-	schema := db.(store.Migrator)
-	version, err := schema.Version(ctx)
-	switch {
-	case err != nil:
-		err = fmt.Errorf("reading the database's version: %w", err)
-	case version == 0:
-		err = errors.New("no gateway has ever used this database; name another with --data or --database")
-	default:
-		if err = schema.Migrate(ctx); err != nil { // as a gateway of this version would when it starts
-			err = fmt.Errorf("bringing the database to this version's schema: %w", err)
-		}
-	}
-	if err != nil {
-		return nil, errors.Join(err, db.Close())
-	}
-	return db, nil
 }
 
 // removeStaleCredentials removes the first start's credentials file if it is this user's, since its password is now wrong.

@@ -1,30 +1,22 @@
-package caddymodule
+package commands
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 
-	"github.com/caddyserver/caddy/v2"
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
-	"github.com/google/uuid"
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
-	"github.com/ringfence/ringfence/acl"
 	"github.com/ringfence/ringfence/authsvc"
 	"github.com/ringfence/ringfence/confdsvc"
+	"github.com/ringfence/ringfence/internal/local"
 	"github.com/ringfence/ringfence/internal/principal"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
-	"github.com/ringfence/ringfence/internal/tenant"
 )
 
 // maxDemo is how many users a demo may have: their numbers have six digits.
@@ -53,8 +45,7 @@ the database. A gateway on the embedded database must be stopped first.
 			cmd.RunE = runDemo
 			cmd.Flags().Int("users", 100, "How many users")
 			cmd.Flags().String("tenant", "demo", "The name of the new tenant")
-			cmd.Flags().String("data", "", "The data folder (default: $RINGFENCE_DATA, else ./data)")
-			cmd.Flags().String("database", "", "The database's address (default: $RINGFENCE_DATABASE, else ringfence.db in the data folder)")
+			addPlaceFlags(cmd)
 		},
 	})
 }
@@ -65,11 +56,7 @@ func runDemo(cmd *cobra.Command, _ []string) (err error) {
 	if err != nil || users < 1 || users > maxDemo {
 		return fmt.Errorf("--users must be from 1 to %d", maxDemo)
 	}
-	app := &App{Data: flag("data"), Database: flag("database")}
-	app.resolve(caddy.NewReplacer())
-	opening, cancel := context.WithTimeout(cmd.Context(), openTimeout)
-	defer cancel()
-	db, err := openExisting(opening, app.Database)
+	db, err := openExisting(cmd.Context(), placeOf(cmd).database)
 	if err != nil {
 		return err
 	}
@@ -78,27 +65,11 @@ func runDemo(cmd *cobra.Command, _ []string) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := company.fill(cmd.Context(), users, progressOn(cmd.ErrOrStderr())); err != nil {
+	if err := company.fill(cmd.Context(), users, progressOn[int](cmd.ErrOrStderr(), "users")); err != nil {
 		return fmt.Errorf("%w; the tenant %s keeps what was made until then", err, company.tenantUUID)
 	}
 	_, err = fmt.Fprintf(cmd.OutOrStdout(), "tenant: %s\nusers: %d\n", company.tenantUUID, users)
 	return err
-}
-
-// progressOn returns a function that draws how much is done on a terminal, and writes nothing elsewhere.
-func progressOn(w io.Writer) func(done, of int) {
-	file, ok := w.(*os.File)
-	if !ok || !term.IsTerminal(int(file.Fd())) {
-		return func(int, int) {}
-	}
-	const width = 40
-	return func(done, of int) {
-		bar := done * width / of
-		fmt.Fprintf(w, "\r[%s%s] %d of %d users", strings.Repeat("#", bar), strings.Repeat(" ", width-bar), done, of)
-		if done == of {
-			fmt.Fprintln(w)
-		}
-	}
 }
 
 // demo makes a company through the services, without a gateway before them.
@@ -118,15 +89,9 @@ func newDemo(ctx context.Context, db store.DB, name string) (*demo, error) {
 	if d.confd, err = confdsvc.New(confdsvc.Options{DB: db}); err != nil {
 		return nil, fmt.Errorf("describing the configuration service: %w", err)
 	}
-	master, err := tenant.Master(ctx, db)
-	if err != nil {
-		return nil, fmt.Errorf("looking for the master tenant; start the gateway once before: %w", err)
-	}
-	everything, err := acl.Compile([]string{"#"})
-	if err != nil {
+	if d.caller, err = local.Caller(ctx, db, "#"); err != nil {
 		return nil, err
 	}
-	d.caller = &principal.Principal{UserUUID: uuid.Nil.String(), ACL: everything, Affiliation: &principal.Affiliation{TenantUUID: master, Purpose: "internal"}}
 	var found struct{ Items []struct{ Name *string } }
 	if err := d.do(ctx, d.auth, http.MethodGet, "/tenants?name="+url.QueryEscape(name), nil, &found); err != nil {
 		return nil, err
@@ -225,53 +190,5 @@ func (d *demo) confdDo(ctx context.Context, path string, body, into any) error {
 
 // do sends a request to a service, in the new tenant once there is one. A body that is text is CSV.
 func (d *demo) do(ctx context.Context, s *rest.Service, method, path string, body, into any) error {
-	return callService(ctx, s, d.caller, d.tenantUUID, method, path, body, into)
+	return local.Call(ctx, s, d.caller, d.tenantUUID, method, path, body, into)
 }
-
-// callService sends a request to a service of this process, as a caller whom no gate has to check. A body that is text is CSV. The error
-// is store.ErrUnavailable if the database cannot be used.
-func callService(ctx context.Context, s *rest.Service, caller *principal.Principal, tenantUUID, method, path string, body, into any) error {
-	text, isCSV := body.(string)
-	if !isCSV && body != nil {
-		encoded, err := json.Marshal(body)
-		if err != nil {
-			return err
-		}
-		text = string(encoded)
-	}
-	r, err := http.NewRequestWithContext(principal.NewContext(ctx, caller), method, s.Prefix+path, strings.NewReader(text))
-	if err != nil {
-		return err
-	}
-	r.RequestURI = r.URL.RequestURI()
-	r.Header.Set("Accept", "application/json")
-	r.Header.Set("Content-Type", map[bool]string{false: "application/json", true: "text/csv"}[isCSV])
-	if tenantUUID != "" {
-		r.Header.Set("Wazo-Tenant", tenantUUID)
-	}
-	w := &answer{header: http.Header{}}
-	s.ServeHTTP(w, r)
-	if w.status == http.StatusServiceUnavailable {
-		return fmt.Errorf("%s %s: %w", method, path, store.ErrUnavailable)
-	}
-	if w.status >= http.StatusBadRequest {
-		return fmt.Errorf("%s %s: %d: %.500s", method, path, w.status, w.body.String())
-	}
-	if into == nil {
-		return nil
-	}
-	return json.Unmarshal(w.body.Bytes(), into)
-}
-
-// answer keeps a service's response.
-type answer struct {
-	header http.Header
-	status int
-	body   bytes.Buffer
-}
-
-func (a *answer) Header() http.Header { return a.header }
-
-func (a *answer) WriteHeader(status int) { a.status = status }
-
-func (a *answer) Write(text []byte) (int, error) { return a.body.Write(text) }

@@ -1,4 +1,4 @@
-package caddymodule
+package commands
 
 import (
 	"bytes"
@@ -46,11 +46,16 @@ With --dry-run it only shows how the live files would change, without passwords.
 
 func runApply(cmd *cobra.Command, _ []string) error {
 	address := cmd.Flags().Lookup("address").Value.String()
-	port := plainPort{cmp.Or(address, "http://127.0.0.1:"+cmp.Or(os.Getenv("RINGFENCE_HELPERS_PORT"), "8668"))}
-	if cmd.Flags().Lookup("dry-run").Value.String() == "true" {
-		return port.preview(cmd.Context(), cmd.OutOrStdout())
+	address = cmp.Or(address, "http://127.0.0.1:"+cmp.Or(os.Getenv("RINGFENCE_HELPERS_PORT"), "8668"))
+	return Apply(cmd.Context(), address, cmd.Flags().Lookup("dry-run").Value.String() == "true", cmd.OutOrStdout())
+}
+
+// Apply asks the plain port of a gateway to configure Asterisk, or what that would change, and shows what becomes of it.
+func Apply(ctx context.Context, address string, dryRun bool, out io.Writer) error {
+	if dryRun {
+		return plainPort{address}.preview(ctx, out)
 	}
-	return port.apply(cmd.Context(), cmd.OutOrStdout())
+	return plainPort{address}.apply(ctx, out)
 }
 
 // plainPort is the plain port of a gateway.

@@ -1,0 +1,92 @@
+// Package local calls a service of this process, without a gate before it: whoever calls says as whom.
+package local
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/ringfence/ringfence/acl"
+	"github.com/ringfence/ringfence/internal/principal"
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/tenant"
+)
+
+// Caller returns a caller with accesses in the master tenant, who is no user: the operator of this machine, or this program.
+func Caller(ctx context.Context, db store.DB, accesses ...string) (*principal.Principal, error) {
+	master, err := tenant.Master(ctx, db)
+	if err != nil {
+		return nil, fmt.Errorf("looking for the master tenant; start the gateway once before: %w", err)
+	}
+	may, err := acl.Compile(accesses)
+	if err != nil {
+		return nil, err
+	}
+	return &principal.Principal{UserUUID: uuid.Nil.String(), ACL: may, Affiliation: &principal.Affiliation{TenantUUID: master, Purpose: "internal"}}, nil
+}
+
+// RefusedError is an answer of a service, of status 400 or above.
+type RefusedError struct {
+	Method, Path string
+	Status       int
+	Body         []byte
+}
+
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("%s %s: %d: %.500s", e.Method, e.Path, e.Status, e.Body)
+}
+
+// Call sends a request to a service, in a tenant if one is named, and reads the answer into a value unless that is nil. A body that is
+// text is CSV; every other one is sent as JSON. The error is store.ErrUnavailable if the database cannot be used, and a RefusedError if the
+// service refuses.
+func Call(ctx context.Context, s *rest.Service, caller *principal.Principal, tenantUUID, method, path string, body, into any) error {
+	text, isCSV := body.(string)
+	if !isCSV && body != nil {
+		encoded, err := json.Marshal(body)
+		if err != nil {
+			return err
+		}
+		text = string(encoded)
+	}
+	r, err := http.NewRequestWithContext(principal.NewContext(ctx, caller), method, s.Prefix+path, strings.NewReader(text))
+	if err != nil {
+		return err
+	}
+	r.RequestURI = r.URL.RequestURI()
+	r.Header.Set("Accept", "application/json")
+	r.Header.Set("Content-Type", map[bool]string{false: "application/json", true: "text/csv"}[isCSV])
+	if tenantUUID != "" {
+		r.Header.Set("Wazo-Tenant", tenantUUID)
+	}
+	w := &answer{header: http.Header{}}
+	s.ServeHTTP(w, r)
+	if w.status == http.StatusServiceUnavailable {
+		return fmt.Errorf("%s %s: %w", method, path, store.ErrUnavailable)
+	}
+	if w.status >= http.StatusBadRequest {
+		return &RefusedError{method, path, w.status, w.body.Bytes()}
+	}
+	if into == nil || w.body.Len() == 0 {
+		return nil
+	}
+	return json.Unmarshal(w.body.Bytes(), into)
+}
+
+// answer keeps a service's response.
+type answer struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+func (a *answer) Header() http.Header { return a.header }
+
+func (a *answer) WriteHeader(status int) { a.status = status }
+
+func (a *answer) Write(text []byte) (int, error) { return a.body.Write(text) }
