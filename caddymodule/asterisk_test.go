@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringfence/ringfence/caddymodule"
+	"github.com/ringfence/ringfence/caddymodule/commands"
 	"github.com/ringfence/ringfence/internal/asterisk/ami"
 	"github.com/ringfence/ringfence/internal/asterisk/ami/amitest"
 )
