@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -26,6 +27,8 @@ type server struct {
 	db    store.DB
 	svc   *authsvc.Service
 	cache *tokens.Cache
+	// tenantChanges counts what the service says of tenants.
+	tenantChanges *atomic.Int64
 }
 
 // each runs a test on a fresh database of each engine, and once more with every transaction run, rolled back, and run again:
@@ -84,7 +87,8 @@ func newServer(t *testing.T, db store.DB) *server {
 // newNode returns a server on a database that it does not change.
 func newNode(t *testing.T, db store.DB, box authsvc.Sealer) *server {
 	t.Helper()
-	svc, err := authsvc.New(authsvc.Options{DB: db, Sealer: box, Settings: authsvc.Settings{Passwords: cheapest.Passwords, Limits: lenient, Directories: *ldaptest.Reach}})
+	s := &server{t: t, db: db, tenantChanges: new(atomic.Int64)}
+	svc, err := authsvc.New(authsvc.Options{DB: db, Sealer: box, Settings: authsvc.Settings{Passwords: cheapest.Passwords, Limits: lenient, Directories: *ldaptest.Reach}, TenantChanged: func() { s.tenantChanges.Add(1) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +98,8 @@ func newNode(t *testing.T, db store.DB, box authsvc.Sealer) *server {
 	}
 	t.Cleanup(cache.Close)
 	svc.UseCache(cache)
-	return &server{t: t, db: db, svc: svc, cache: cache}
+	s.svc, s.cache = svc, cache
+	return s
 }
 
 // do sends a request of the token's owner; an empty token is not sent.

@@ -40,6 +40,8 @@ type Options struct {
 	// PublicURL is the address at which browsers reach the gateway: https://pbx.example.com. External services send users back
 	// there. external.CheckPublicURL says which values are allowed; without one no user can be sent to an external service.
 	PublicURL string
+	// TenantChanged is called after a tenant was made, changed or deleted. It must not block. Nil: nobody wants to know.
+	TenantChanged func()
 }
 
 // Service is the authentication service on one database. It is safe for concurrent use.
@@ -52,6 +54,8 @@ type Service struct {
 	acls     *tokens.ACLs
 	// audited are the services whose changes are in the audit.
 	audited []audited
+	// tenantChanged is that of the options, never nil.
+	tenantChanged func()
 	// requirements returns what the gates require.
 	requirements atomic.Pointer[Requirements]
 	server       atomic.Pointer[string] // this installation's UUID
@@ -88,7 +92,10 @@ func New(o Options) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Service{db: o.DB, hasher: h, throttle: throttle.New(o.DB), sealer: o.Sealer, acls: new(tokens.ACLs), clientIP: o.ClientIP, background: newBackground(), directoryTimeout: ldap.Timeout, secrets: tokens.NewRation(secretsPerSecond)}
+	s := &Service{db: o.DB, hasher: h, throttle: throttle.New(o.DB), sealer: o.Sealer, acls: new(tokens.ACLs), clientIP: o.ClientIP, background: newBackground(), directoryTimeout: ldap.Timeout, secrets: tokens.NewRation(secretsPerSecond), tenantChanged: o.TenantChanged}
+	if s.tenantChanged == nil {
+		s.tenantChanged = func() {}
+	}
 	if err := s.UseSettings(o.Settings); err != nil {
 		return nil, err
 	}

@@ -63,6 +63,7 @@ func (s *Service) declareTenants(e *crud.Engine) {
 			if change.New == nil {
 				s.forgetHere(forgetAll())
 			}
+			s.tenantChanged()
 		},
 	})
 }

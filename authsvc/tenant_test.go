@@ -170,6 +170,28 @@ func TestDeleteTenant(t *testing.T) {
 	})
 }
 
+// Each committed change of a tenant is told; a refused one is not.
+func TestTenantChanged(t *testing.T) {
+	each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		admin := s.admin()
+		want := func(times int64, change func()) {
+			t.Helper()
+			before := s.tenantChanges.Load()
+			change()
+			if got := s.tenantChanges.Load() - before; got != times {
+				t.Errorf("told %d times, want %d", got, times)
+			}
+		}
+		var a string
+		want(1, func() { a = s.do("POST", "/tenants", admin, `{"name":"a","slug":"a"}`).Want(200).Text("uuid") })
+		want(0, func() { s.do("POST", "/tenants", admin, `{"name":"b","slug":"a"}`).Refused(409, "conflict") })
+		want(1, func() { s.do("PUT", "/tenants/"+a, admin, `{"name":"other"}`).Want(200) })
+		want(1, func() { s.do("DELETE", "/tenants/"+a, admin, "").Want(204) })
+		want(0, func() { s.do("DELETE", "/tenants/"+a, admin, "").Want(404) })
+	})
+}
+
 func move(tenant, parent string) string {
 	return fmt.Sprintf("/tenants/%s/parent/%s", tenant, parent)
 }

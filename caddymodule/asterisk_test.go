@@ -2,6 +2,7 @@ package caddymodule_test
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -81,6 +82,19 @@ func TestAsterisk(t *testing.T) {
 		t.Error("what was applied is not live")
 	}
 	g.Do(t, "PUT", "/api/confd/1.1/configuration/live_reload", admin, `{"enabled":true}`).Want(204)
+	until("the start of live reload is live", func() bool {
+		shown.Reset()
+		return caddymodule.Apply(t.Context(), g.Helpers, true, &shown) == nil && shown.String() == "nothing would change\n"
+	})
+	applies := func() string {
+		return fmt.Sprint(g.Do(t, "GET", "/api/auth/0.1/audit?action=apply&limit=1", admin, "").Want(200).JSON("filtered"))
+	}
+	before := applies()
+	tenant := g.Do(t, "POST", "/api/auth/0.1/tenants", admin, `{"name":"acme","slug":"acme"}`).Want(200).Text("uuid")
+	until("a new tenant is applied", func() bool { return applies() != before })
+	before = applies()
+	g.Do(t, "DELETE", "/api/auth/0.1/tenants/"+tenant, admin, "").Want(204)
+	until("a deleted tenant is applied", func() bool { return applies() != before })
 	user := g.Do(t, "POST", "/api/confd/1.1/users", admin, `{"firstname":"Ada"}`).Want(201).Text("uuid")
 	until("Asterisk's database has the state of the API", func() bool {
 		g.Do(t, "PUT", "/api/confd/1.1/users/"+user+"/services/dnd", admin, `{"enabled":true}`).Want(204)

@@ -75,11 +75,11 @@ func (e *engine) release() error {
 func newEngine(key, data, keys string) (*engine, error) {
 	db := store.NewLate()
 	box := sealed.New(sealed.Options{File: filepath.Join(data, "sealing-key"), Keys: keys})
-	auth, err := authsvc.New(authsvc.Options{DB: db, Sealer: box, ClientIP: clientIP})
+	phone := newTelephone(db)
+	auth, err := authsvc.New(authsvc.Options{DB: db, Sealer: box, ClientIP: clientIP, TenantChanged: phone.tenantChanged})
 	if err != nil {
 		return nil, fmt.Errorf("describing the authentication service: %w", err)
 	}
-	phone := newTelephone(db)
 	confd, err := confdsvc.New(confdsvc.Options{DB: db, Installation: auth.Installation, Logins: auth, Changed: phone.changed})
 	if err != nil {
 		return nil, fmt.Errorf("describing the configuration service: %w", err)

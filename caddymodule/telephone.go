@@ -146,8 +146,11 @@ func hasMusic(folder string) func(name string) bool {
 	}
 }
 
-// changed hears of committed changes.
-func (t *telephone) changed([]crud.Event) {
+// changed hears of committed changes in confd.
+func (t *telephone) changed([]crud.Event) { t.tenantChanged() }
+
+// tenantChanged hears of committed changes of tenants, whose objects come and go with them.
+func (t *telephone) tenantChanged() {
 	if s, err := t.current(); err == nil {
 		s.Changed()
 	}

@@ -3,6 +3,7 @@ package ami_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"reflect"
@@ -116,6 +117,33 @@ func TestSilence(t *testing.T) {
 func isTimeout(err error) bool {
 	timeout, ok := errors.AsType[net.Error](err)
 	return ok && timeout.Timeout()
+}
+
+// A list up to the limit is whole; a longer one is an error that names the limit, and never a part of the list. The connection goes on.
+func TestLongLists(t *testing.T) {
+	s := amitest.New(t)
+	o := s.Options()
+	o.Timeout = time.Hour // whatever the machine is busy with
+	c := dial(t, o)
+	for entries, whole := range map[int]bool{ami.MaxListed: true, ami.MaxListed + 1: false} {
+		s.Handle("DBGetTree", func(c *amitest.Session, a ami.Message) {
+			var all strings.Builder
+			id := a.Get("ActionID")
+			for i := range entries {
+				fmt.Fprintf(&all, "Event: DBGetTreeResponse\r\nActionID: %s\r\nKey: /f/%d\r\nVal: 1\r\n\r\n", id, i)
+			}
+			c.Respond(a, "Success", "EventList", "start", "Message", "Result will follow")
+			c.Raw(all.String())
+			c.Event("DBGetTreeComplete", "ActionID", id, "EventList", "Complete")
+		})
+		values, err := ami.Tree(t.Context(), c, "f")
+		if whole && (err != nil || len(values) != entries) || !whole && (!errors.Is(err, ami.ErrTooLong) || !strings.Contains(err.Error(), fmt.Sprint(ami.MaxListed)) || values != nil) {
+			t.Errorf("%d entries: %d values, %v", entries, len(values), err)
+		}
+		if _, err := c.Do(t.Context(), ami.Action{Name: "Ping"}); err != nil {
+			t.Errorf("after %d entries: %v", entries, err)
+		}
+	}
 }
 
 // No value can begin a header or an action of its own.

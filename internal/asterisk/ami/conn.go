@@ -81,8 +81,12 @@ type pending struct {
 	done     chan struct{}
 }
 
-// maxListed is how many events a list may have.
+// maxListed is how many events a list may have. A longer one is an error, and nothing of it is used: what is missing would be taken for
+// what Asterisk does not have.
 const maxListed = 200_000
+
+// ErrTooLong says that a list is longer than the limit.
+var ErrTooLong = fmt.Errorf("the list is longer than %d entries, which is the limit", maxListed)
 
 // watcher waits for the first event that it matches.
 type watcher struct {
@@ -236,7 +240,7 @@ func (c *Conn) event(m Message) {
 			case m.Get("EventList") == "Complete":
 				c.settle(id, p)
 			case len(p.events) == maxListed:
-				p.err = fmt.Errorf("a list is longer than %d: %w", maxListed, ErrProtocol)
+				p.err = ErrTooLong
 				c.settle(id, p)
 			default:
 				p.events = append(p.events, m)

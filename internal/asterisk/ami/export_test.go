@@ -1,0 +1,4 @@
+package ami
+
+// MaxListed is the limit of lists.
+const MaxListed = maxListed
