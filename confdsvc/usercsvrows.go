@@ -244,6 +244,59 @@ func (r *csvRow) giveLine(body map[string]any, templates map[string]*string) []a
 	return nil
 }
 
+// csvShared is what several users may have together: the attribute of the user, the columns that say which one it is, and all that say how it
+// is. The row of each of the users says all of it, and an import makes it for the first of them.
+type csvShared struct {
+	part      string
+	key, says []string
+}
+
+var csvShareds = []csvShared{
+	{"voicemail", []string{"voicemail_number", "voicemail_context"}, []string{
+		"voicemail_name", "voicemail_password", "voicemail_email", "voicemail_attach_audio", "voicemail_delete_messages", "voicemail_ask_password",
+	}},
+	{"lines", []string{"provisioning_code"}, []string{"line_protocol", "context", "sip_username", "sip_secret", "exten"}},
+}
+
+// csvSharing knows the first row of each voicemail and each line of a file.
+type csvSharing map[string]csvFirst
+
+// csvFirst is such a row, and its place among those that are written.
+type csvFirst struct {
+	row *csvRow
+	at  int
+}
+
+// take returns the places of the rows before this one that have the same voicemail or line. It refuses a row that says something else of it.
+func (s csvSharing) take(row *csvRow, at int) (map[string]int, *apierr.Error) {
+	shares := map[string]int{}
+	for _, shared := range csvShareds {
+		key := shared.part
+		for _, name := range shared.key {
+			if row.text(name) == "" {
+				key = ""
+				break
+			}
+			key += "\x00" + row.text(name)
+		}
+		first, there := s[key]
+		switch {
+		case key == "":
+			continue
+		case !there:
+			s[key] = csvFirst{row, at}
+			continue
+		}
+		for _, name := range shared.says {
+			if row.text(name) != first.row.text(name) {
+				return nil, apierr.InvalidField(name, "conflict", "Must be as in row %d, which has the same %s", first.row.number, strings.Join(shared.key, " and "))
+			}
+		}
+		shares[shared.part] = first.at
+	}
+	return shares, nil
+}
+
 // ring reads how long an incoming call rings.
 func (r *csvRow) ring(body map[string]any) (*float64, []apierr.Field) {
 	text := r.text("incall_ring_seconds")

@@ -139,6 +139,8 @@ type draftedRow struct {
 	*csvRow
 	draft       *crud.Draft[User]
 	ringSeconds *float64
+	// shares are the rows before it that make what its user has together with theirs, by the attribute of the user.
+	shares map[string]int
 }
 
 // run reads all rows, and only then writes them: a transaction does not wait for a client.
@@ -174,7 +176,7 @@ func (j *importJob) draftRows(ctx context.Context) ([]draftedRow, error) {
 		return nil, err
 	}
 	var drafts []draftedRow
-	users := crud.Of[User](j.engine)
+	shared := csvSharing{}
 	for len(j.errors) < maxRowErrors {
 		row, err := rows.next()
 		if row == nil && err == nil {
@@ -189,21 +191,33 @@ func (j *importJob) draftRows(ctx context.Context) ([]draftedRow, error) {
 		if err != nil {
 			return nil, err
 		}
-		body, ring, refused := row.body(j.templates)
-		if refused != nil {
-			j.refuse(row, refused)
-			continue
-		}
-		draft, err := users.Draft(ctx, j.request, body)
+		draft, err := j.draftRow(ctx, row, shared, len(drafts))
 		if err != nil {
 			if !j.refused(row, err) {
 				return nil, err
 			}
 			continue
 		}
-		drafts = append(drafts, draftedRow{row, draft, ring})
+		drafts = append(drafts, draft)
 	}
 	return drafts, nil
+}
+
+// draftRow checks one row, which is to be written at this place.
+func (j *importJob) draftRow(ctx context.Context, row *csvRow, shared csvSharing, at int) (draftedRow, error) {
+	body, ring, refused := row.body(j.templates)
+	if refused != nil {
+		return draftedRow{}, refused
+	}
+	shares, refused := shared.take(row, at)
+	if refused != nil {
+		return draftedRow{}, refused
+	}
+	for part := range shares {
+		delete(body, part)
+	}
+	draft, err := crud.Of[User](j.engine).Draft(ctx, j.request, body)
+	return draftedRow{row, draft, ring, shares}, err
 }
 
 // errKeepNothing ends a transaction that is not to be kept.
@@ -225,7 +239,9 @@ func (j *importJob) write(ctx context.Context, drafts []draftedRow) ([]ImportedU
 			row := &drafts[n]
 			var user ImportedUser
 			err := crud.Attempt(ctx, c, func() (err error) {
-				user, err = j.create(ctx, c, row)
+				if user, err = j.create(ctx, c, row); err == nil {
+					err = j.share(ctx, c, row, &user, made)
+				}
 				return err
 			})
 			if err != nil && !j.refused(row.csvRow, err) {
@@ -293,6 +309,39 @@ func (j *importJob) create(ctx context.Context, c store.Conn, row *draftedRow) (
 		}
 	}
 	return out, nil
+}
+
+// share gives the user of a row what rows before it have made.
+func (j *importJob) share(ctx context.Context, c store.Conn, row *draftedRow, out *ImportedUser, made []ImportedUser) error {
+	for part, n := range row.shares {
+		first := made[n]
+		var err error
+		switch {
+		case part == "voicemail" && first.VoicemailID != nil:
+			out.VoicemailID = first.VoicemailID
+			err = shareWith[Voicemail](ctx, c, j, *out.UserID, *first.VoicemailID)
+		case part == "lines" && first.LineID != nil:
+			out.LineID, out.SIPUUID, out.ExtensionID = first.LineID, first.SIPUUID, first.ExtensionID
+			err = shareWith[Line](ctx, c, j, *out.UserID, *first.LineID)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// shareWith gives a user an object that others have.
+func shareWith[R any](ctx context.Context, c store.Conn, j *importJob, userID, id int64) error {
+	users, err := crud.Of[User](j.engine).Select(ctx, c, "id = $1", userID)
+	if err != nil {
+		return err
+	}
+	objects, err := crud.Of[R](j.engine).Select(ctx, c, "id = $1", id)
+	if err != nil {
+		return err
+	}
+	return crud.Associate(ctx, c, j.engine, j.request, j.scope, users[0], objects[0])
 }
 
 // ringFor sets how long an incoming call rings at the user.

@@ -5,10 +5,14 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/ringfence/ringfence/acl"
 	"github.com/ringfence/ringfence/confdsvc"
+	"github.com/ringfence/ringfence/internal/principal"
 	"github.com/ringfence/ringfence/internal/rest/resttest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/storetest"
@@ -154,6 +158,93 @@ func TestImportOfAnExport(t *testing.T) {
 				}
 			}
 		}
+	})
+}
+
+// Users who have a voicemail or a line together have it together when they are imported, and are then exported as they were.
+func TestImportOfWhatUsersShare(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		w := newWorld(t, db)
+		c := newCompany(w.as(t, "a"))
+		with := func(number, credentials string) object {
+			user := c.user(number)
+			user["lines"].([]any)[0].(object)["endpoint_sip"] = object{"auth_section_options": pairs(credentials)}
+			return c.Create("/users", user)
+		}
+		first := with("1001", "username=al password=x")
+		box, line := fmt.Sprint(at(first, "voicemail.id")), fmt.Sprint(at(first, "lines.0.id"))
+		c.Do(http.MethodPut, "/voicemails/"+box, object{"password": "0099", "email": "al@example.org", "attach_audio": true, "delete_messages": true}).Want(http.StatusNoContent)
+		for name, also := range map[string][]string{"Box": {"voicemails/" + box}, "Line": {"lines/" + line}, "Both": {"lines/" + line, "voicemails/" + box}, "None": nil} {
+			path := "/users/" + c.Create("/users", object{"firstname": name}).Text("uuid")
+			for _, what := range also {
+				c.Do(http.MethodPut, path+"/"+what, nil).Want(http.StatusNoContent)
+			}
+		}
+		with("1002", "username=bo password=x")
+		table := func() [][]string {
+			rows, err := csv.NewReader(strings.NewReader(c.Get("/users/export", asCSV).Want(http.StatusOK).Body)).ReadAll()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range rows {
+				rows[i] = rows[i][1:] // without the UUIDs
+			}
+			return rows
+		}
+		before, file := table(), c.Get("/users/export", asCSV).Body
+		for _, of := range []string{"/users", "/incalls", "/extensions"} {
+			for _, o := range c.Get(of).List().Items {
+				c.Do(http.MethodDelete, of+"/"+o.Text("id")+"?recursive=true", nil).Want(http.StatusNoContent)
+			}
+		}
+		none := counts(t, db)
+		if none["confd_user"]+none["confd_line"]+none["confd_voicemail"] != 0 {
+			t.Fatalf("%v", none)
+		}
+
+		// What another user says of it differently is refused, and so is a caller who may not give it to them.
+		for column, says := range map[string]string{"voicemail_password": "voicemail_number and voicemail_context", "sip_secret": "provisioning_code", "exten": "provisioning_code"} {
+			rows, err := csv.NewReader(strings.NewReader(file)).ReadAll()
+			if err != nil {
+				t.Fatal(err)
+			}
+			changed := slices.IndexFunc(rows, func(row []string) bool { return slices.Contains(row, "Both") })
+			rows[changed][slices.Index(rows[0], column)] = "1009"
+			var text strings.Builder
+			if err := csv.NewWriter(&text).WriteAll(rows); err != nil {
+				t.Fatal(err)
+			}
+			if got := importUsers(c.Client, text.String()).Want(http.StatusBadRequest); !strings.Contains(got.Body, "Input Error - "+column+": ['Must be as in row 1, which has the same "+says) {
+				t.Errorf("another %s: %s", column, got.Body)
+			}
+		}
+		for _, denied := range []string{"confd.users.*.voicemails.*.update", "confd.users.*.lines.*.update"} {
+			set, err := acl.Compile([]string{"confd.#", "!" + denied})
+			if err != nil {
+				t.Fatal(err)
+			}
+			caller := resttest.To(t, w.svc, prefix, &principal.Principal{ACL: set, Affiliation: &principal.Affiliation{TenantUUID: w.tenants["a"], Purpose: "external_api"}})
+			if got := importUsers(caller, file).Want(http.StatusBadRequest); !strings.Contains(got.Body, "Your token denies") {
+				t.Errorf("%s: %s", denied, got.Body)
+			}
+		}
+		importUsers(c.Client, file, resttest.Query("dry_run", "true")).Want(http.StatusOK)
+		if got := counts(t, db); !reflect.DeepEqual(got, none) {
+			t.Fatalf("a refusal or a trial left something: %v, before %v", got, none)
+		}
+
+		made := imported(importUsers(c.Client, file).Want(http.StatusCreated))
+		if after := table(); !reflect.DeepEqual(after, before) {
+			t.Errorf("it was %q\nand is %q", before, after)
+		}
+		if got := c.Get("/voicemails/" + made[0].Text("voicemail_id")).Object(); len(got["users"].([]any)) != 3 {
+			t.Errorf("%v", got)
+		}
+		got := c.Get("/lines/" + made[0].Text("line_id")).Object()
+		if len(got["users"].([]any)) != 3 || at(got, "users.0.firstname") != "Al" || got["caller_id_name"] != "Al One" {
+			t.Errorf("%v", got)
+		}
+		wrongRows(importUsers(c.Client, file), "1: Resource Error - Voicemail already exists", "6: Resource Error - Voicemail already exists")
 	})
 }
 

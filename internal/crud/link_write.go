@@ -208,11 +208,14 @@ func (j *joint[L, R]) concludePair(ctx context.Context, c store.Conn, p *Pair[L,
 	return audit.Write(ctx, c, p.Request, change)
 }
 
-// Associate links two objects, as put does, in a transaction of Engine.InTx.
+// Associate links two objects, as put does, in a transaction of Engine.InTx. It refuses a caller who may not do so under [MayNest].
 func Associate[L, R any](ctx context.Context, c store.Conn, e *Engine, r *rest.Request, tenantUUID string, left *L, right *R) error {
 	j, ok := e.links[[2]reflect.Type{reflect.TypeFor[L](), reflect.TypeFor[R]()}].(*joint[L, R])
 	if !ok {
 		return fmt.Errorf("no link of %T and %T is declared", left, right)
+	}
+	if err := j.mayNestPair(r, left, right, "update"); err != nil {
+		return err
 	}
 	return j.associate(ctx, c, &Pair[L, R]{Request: r, Tenant: tenantUUID, Left: left, Right: right, link: j}, nil)
 }
