@@ -77,20 +77,36 @@ func Tree(ctx context.Context, d Doer, family string) (map[string]string, error)
 
 // Endpoints returns the names of the SIP endpoints that Asterisk has.
 func Endpoints(ctx context.Context, d Doer) (map[string]bool, error) {
-	events, err := d.List(ctx, Action{Name: "PJSIPShowEndpoints"})
+	all, err := names(ctx, d, "PJSIPShowEndpoints", "EndpointList", func(m Message) string { return m.Get("ObjectName") })
 	if refused, ok := errors.AsType[*ResponseError](err); ok && strings.HasPrefix(refused.Message, "No endpoints found") {
 		return nil, nil
 	}
+	return all, err
+}
+
+// Queues returns the names of the queues that Asterisk has.
+func Queues(ctx context.Context, d Doer) (map[string]bool, error) {
+	return names(ctx, d, "QueueSummary", "QueueSummary", func(m Message) string { return m.Get("Queue") })
+}
+
+// Mailboxes returns the mailboxes that Asterisk has, as number@context. It needs write = reporting or call.
+func Mailboxes(ctx context.Context, d Doer) (map[string]bool, error) {
+	return names(ctx, d, "VoicemailUsersList", "VoicemailUserEntry", func(m Message) string { return m.Get("VoiceMailbox") + "@" + m.Get("VMContext") })
+}
+
+// names returns the names in the events of a list.
+func names(ctx context.Context, d Doer, action, event string, name func(Message) string) (map[string]bool, error) {
+	events, err := d.List(ctx, Action{Name: action})
 	if err != nil {
 		return nil, err
 	}
-	names := map[string]bool{}
+	all := map[string]bool{}
 	for _, m := range events {
-		if m.Event() == "EndpointList" {
-			names[m.Get("ObjectName")] = true
+		if m.Event() == event {
+			all[name(m)] = true
 		}
 	}
-	return names, nil
+	return all, nil
 }
 
 // HasContext reports whether Asterisk's dialplan has a context. It needs write = reporting.

@@ -214,7 +214,8 @@ func (c *Conn) response(m Message) {
 		return // of an action that nobody waits for any more
 	}
 	p.response = m
-	if !p.list || m.Get("Response") == "Error" {
+	none := strings.HasPrefix(m.Get("Message"), "There are no ") // voicemail users currently defined: said in place of an empty list
+	if !p.list || none || m.Get("Response") == "Error" {
 		c.settle(id, p)
 	}
 }

@@ -1,0 +1,84 @@
+package apply_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/ringfence/ringfence/helpers"
+	"github.com/ringfence/ringfence/internal/asterisk/ami"
+	"github.com/ringfence/ringfence/internal/asterisk/ami/amitest"
+	"github.com/ringfence/ringfence/internal/store/storetest"
+)
+
+const (
+	queues    = "[general]\npersistentmembers = no\n[grp-a]\nstrategy = ringall\n[grp-b]\nstrategy = ringall\n"
+	mailboxes = "[general]\nformat = wav\n[zonemessages]\nfr = Europe/Paris|Q\n[internal]\n101 => 1234,Ann\n102 => 1234,Bob\n"
+)
+
+// lists answers with what Asterisk has: the queues, and the mailboxes as number@context.
+func lists(s *amitest.Server, queues, boxes string) {
+	s.Handle("QueueSummary", func(c *amitest.Session, a ami.Message) { c.List(a, "QueueSummary", "Queue", strings.Fields(queues)...) })
+	s.Handle("VoicemailUsersList", func(c *amitest.Session, a ami.Message) {
+		if boxes == "" {
+			c.Respond(a, "Success", "Message", "There are no voicemail users currently defined.")
+			return
+		}
+		id := a.Get("ActionID")
+		c.Respond(a, "Success", "EventList", "start", "Message", "Voicemail user list will follow")
+		for box := range strings.FieldsSeq(boxes) {
+			number, context, _ := strings.Cut(box, "@")
+			c.Event("VoicemailUserEntry", "ActionID", id, "VMContext", context, "VoiceMailbox", number)
+		}
+		c.Event("VoicemailUserEntryComplete", "ActionID", id, "EventList", "Complete")
+	})
+}
+
+// Queues and mailboxes that Asterisk has not after the reload take the change back.
+func TestReadBack(t *testing.T) {
+	for name, test := range map[string]struct{ queues, boxes, missing string }{
+		"all":                  {"grp-a grp-b default", "101@internal 102@internal", ""},
+		"a queue":              {"grp-a", "101@internal 102@internal", `queue "grp-b" is missing`},
+		"no queue":             {"", "101@internal 102@internal", `queue "grp-a" is missing`},
+		"a mailbox":            {"grp-a grp-b", "101@internal", `mailbox "102@internal" is missing`},
+		"one of another place": {"grp-a grp-b", "101@internal 102@other", `mailbox "102@internal" is missing`},
+		"no mailbox":           {"grp-a grp-b", "", `mailbox "101@internal" is missing`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var n *system
+			s := pbx(t, &n)
+			lists(s, test.queues, test.boxes)
+			n = start(t, storetest.SQLite(t), withManager(s), false)
+			do(t, n)
+			n.store("extensions.conf", alice, "pjsip.conf", telephones("alice"), "queues.conf", queues, "voicemail.conf", mailboxes)
+			job := do(t, n)
+			if test.missing == "" {
+				wantState(t, job, helpers.JobDone, "")
+				return
+			}
+			wantState(t, job, helpers.JobRolledBack, test.missing)
+		})
+	}
+}
+
+// What the account may not ask for is skipped, and the job says so.
+func TestReadBackWithoutTheRight(t *testing.T) {
+	var n *system
+	s := pbx(t, &n)
+	lists(s, "grp-a grp-b", "")
+	for _, action := range []string{"VoicemailUsersList", "ShowDialPlan", "PJSIPShowEndpoints"} {
+		s.Handle(action, func(c *amitest.Session, a ami.Message) { c.Respond(a, "Error", "Message", "Permission denied") })
+	}
+	n = start(t, storetest.SQLite(t), withManager(s), false)
+	n.store("extensions.conf", alice, "pjsip.conf", telephones("alice"), "queues.conf", queues, "voicemail.conf", mailboxes)
+	job := do(t, n)
+	wantState(t, job, helpers.JobDone, "")
+	var said []string
+	for _, entry := range job.Log {
+		if strings.Contains(entry.Message, "may not ask") {
+			said = append(said, entry.Message)
+		}
+	}
+	if len(said) != 3 {
+		t.Errorf("warnings: %q", said)
+	}
+}
