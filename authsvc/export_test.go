@@ -51,6 +51,18 @@ func CheckName(name string) (tidy, key string, err error) { return checkName("na
 // External returns the host of the plugins that New was given.
 func (s *Service) External() *external.Host { return s.external }
 
+// Minutes are counts by the minute.
+type Minutes struct{ minutes }
+
+// NewMinutes returns empty counts.
+func NewMinutes() *Minutes { return new(Minutes) }
+
+// Add counts one event.
+func (m *Minutes) Add(now time.Time) { m.add(now) }
+
+// Last returns the counts of the last hour.
+func (m *Minutes) Last(now time.Time) []int { return m.last(now) }
+
 // Described returns the declarations of the service's resources.
 func (s *Service) Described() crud.Described { return s.engine.Described() }
 

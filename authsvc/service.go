@@ -58,6 +58,8 @@ type Service struct {
 	tenantChanged func()
 	// requirements returns what the gates require.
 	requirements atomic.Pointer[Requirements]
+	node         atomic.Pointer[func() Node]
+	recent       recent
 	server       atomic.Pointer[string] // this installation's UUID
 	rest         *rest.Service
 	engine       *crud.Engine
@@ -110,7 +112,7 @@ func New(o Options) (*Service, error) {
 	s.declare()
 	s.rest.Operations = slices.Concat(
 		s.engine.Operations(), s.tokenOperations(), s.policyAccessOperations(), s.passwordOperations(), s.emailOperations(), s.registerOperations(),
-		s.tenantOperations(), s.explainOperations(), s.statusOperations(), s.idpOperations(), s.configOperations(), samlOperations(),
+		s.tenantOperations(), s.explainOperations(), s.statusOperations(), s.overviewOperations(), s.idpOperations(), s.configOperations(), samlOperations(),
 	)
 	if err := s.addExternal(o); err != nil {
 		return nil, err

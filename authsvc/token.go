@@ -42,7 +42,7 @@ func (s *Service) tokenOperations() []rest.Operation {
 			Description: "Send the username (or a confirmed address) and the password by HTTP Basic authentication.",
 			Body:        rest.SchemaOf[tokenRequest](), BodyOptional: true, MaxBody: maxAuthBody,
 			Success: http.StatusOK, Reply: rest.SchemaOf[tokenAnswer](), Statuses: []int{400, 401, 429},
-			Handle: s.createToken,
+			Handle: s.countingLogins(s.createToken),
 		},
 		{
 			Method: http.MethodGet, Path: "/token/{token}", Public: true, ID: "get_token", Tag: "token",

@@ -11,6 +11,7 @@
 //	backends.go     ringfence.auth.backends.{database,ldap}: backends that check logins
 //	health.go       /healthz and /readyz
 //	metrics.go      counters that survive a reload
+//	overview.go     what the overview of the authentication service says of this node
 //	command_*.go    ringfence admin
 //
 //	listener/       a network on which a reload loses no connection

@@ -100,6 +100,7 @@ func newEngine(key, data, keys string) (*engine, error) {
 		return nil, errors.Join(fmt.Errorf("making the token cache: %w", err), metrics.release())
 	}
 	auth.UseCache(cache)
+	auth.UseNode(describeNode)
 	e := &engine{key: key, data: data, db: db, auth: auth, confd: confd, helpers: help, telephone: phone, cache: cache, metrics: metrics, box: box, keys: keys}
 	e.ctx, e.cancel = context.WithCancel(context.Background())
 	return e, nil

@@ -85,7 +85,7 @@ func (g *Gate) Provision(ctx caddy.Context) error {
 	}
 	app.explains(routers)
 	g.gate, err = gate.New(gate.Config{
-		Routers: routers, Tokens: app.cache, Origins: app.Origins, Observer: app.engine.metrics, ForwardToken: g.ForwardToken, Identity: g.Identity,
+		Routers: routers, Tokens: app.cache, Origins: app.Origins, Observer: observer{app.engine}, ForwardToken: g.ForwardToken, Identity: g.Identity,
 		Tenant: func(ctx context.Context, who *principal.Principal, lines []string) (string, error) {
 			return tenant.Named(ctx, app.engine.db, who, lines)
 		},

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"path/filepath"
 	"slices"
@@ -291,14 +292,27 @@ func folderOf(data string) (string, error) {
 // complete once every module is provisioned.
 func Fingerprints() []string {
 	var fingerprints []string
-	certificates.Range(func(_, value any) bool {
+	for _, store := range InUse() {
+		fingerprints = append(fingerprints, store.Fingerprint())
+	}
+	slices.Sort(fingerprints)
+	return fingerprints
+}
+
+// InUse returns the self-signed certificates that this process serves, in the order of their folders.
+func InUse() []*selfsigned.Store {
+	byFolder := map[string]*selfsigned.Store{}
+	certificates.Range(func(folder, value any) bool {
 		if store := value.(*shared).store.Load(); store != nil {
-			fingerprints = append(fingerprints, store.Fingerprint())
+			byFolder[folder.(string)] = store
 		}
 		return true
 	})
-	slices.Sort(fingerprints)
-	return fingerprints
+	stores := make([]*selfsigned.Store, 0, len(byFolder))
+	for _, folder := range slices.Sorted(maps.Keys(byFolder)) {
+		stores = append(stores, byFolder[folder])
+	}
+	return stores
 }
 
 // Shares counts the configurations and sites that share an open certificate, over all folders.

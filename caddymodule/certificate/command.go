@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -80,17 +79,7 @@ func showCertificate(cmd *cobra.Command, _ []string) error {
 	}
 	leaf := store.Certificate().Leaf
 	_, err = fmt.Fprintf(out, "file         %s%s\nfor          %s\nvalid        %s to %s, renewed before that with the same key\nSHA-256      %s\n",
-		store.Path(), note, describeNames(store),
+		store.Path(), note, strings.Join(store.Names(), ", "),
 		leaf.NotBefore.Format(time.DateOnly), leaf.NotAfter.Format(time.DateOnly), store.Fingerprint())
 	return err
-}
-
-// describeNames lists the names and addresses of a certificate, for people.
-func describeNames(store *selfsigned.Store) string {
-	leaf := store.Certificate().Leaf
-	names := slices.Clone(leaf.DNSNames)
-	for _, address := range leaf.IPAddresses {
-		names = append(names, address.String())
-	}
-	return strings.Join(names, ", ")
 }

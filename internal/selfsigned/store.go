@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -139,6 +140,16 @@ func (s *Store) Certificate() *tls.Certificate {
 
 // Fingerprint returns the SHA-256 of the certificate as browsers show it: upper-case hex, with a colon between the bytes.
 func (s *Store) Fingerprint() string { return s.current.Load().fingerprint }
+
+// Names returns the names and addresses that the certificate is for.
+func (s *Store) Names() []string {
+	leaf := s.current.Load().certificate.Leaf
+	names := slices.Clone(leaf.DNSNames)
+	for _, address := range leaf.IPAddresses {
+		names = append(names, address.String())
+	}
+	return names
+}
 
 // NotAfter returns the end of the certificate's validity. It is renewed long before.
 func (s *Store) NotAfter() time.Time { return s.current.Load().certificate.Leaf.NotAfter }

@@ -1,0 +1,119 @@
+package authsvc
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// Node is what the overview says of the node that answers.
+type Node struct {
+	Version   string
+	StartedAt time.Time
+	// Certificate is the self-signed certificate that the node serves; nil if it serves none.
+	Certificate *Certificate
+}
+
+// Certificate is a self-signed certificate, to compare with what a client sees.
+type Certificate struct {
+	Names    []string  `json:"names" doc:"The names and addresses that it is for."`
+	NotAfter time.Time `json:"not_after" doc:"The end of its validity. It is renewed before, with the same key."`
+	SHA256   string    `json:"sha256" doc:"Its fingerprint, as browsers show it." example:"9F:86:D0:81:88:4C:7D:65:9A:2F:EA:A0:C5:5A:D0:15:A3:BF:4F:1B:2B:0B:82:2C:D1:5D:6C:15:B0:F0:0A:08"`
+}
+
+// UseNode sets the function that describes this node.
+func (s *Service) UseNode(f func() Node) { s.node.Store(&f) }
+
+// recent counts what this node has decided in the last hour. It is safe for concurrent use, and nobody waits for anybody.
+type recent struct {
+	succeeded, refused minutes
+	denials            sync.Map // by reason: *minutes
+}
+
+// Denied counts a request that a gate of this node has refused. The reason is one of few.
+func (s *Service) Denied(reason string) {
+	counts, ok := s.recent.denials.Load(reason)
+	if !ok {
+		counts, _ = s.recent.denials.LoadOrStore(reason, new(minutes))
+	}
+	counts.(*minutes).add(time.Now())
+}
+
+// countingLogins counts the logins that handle lets in, and those that it refuses. What is no login at all, and what the node could
+// not decide, is neither.
+func (s *Service) countingLogins(handle rest.Handler) rest.Handler {
+	return func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+		reply, err := handle(ctx, r)
+		refusal := apierr.As(err)
+		switch {
+		case err == nil:
+			s.recent.succeeded.add(time.Now())
+		case refusal != nil && (refusal.Kind == apierr.Unauthorized || refusal.Kind == apierr.TooMany):
+			s.recent.refused.add(time.Now())
+		}
+		return reply, err
+	}
+}
+
+type overviewAnswer struct {
+	Version     string           `json:"version" doc:"The gateway's version." example:"1.4.0"`
+	StartedAt   time.Time        `json:"started_at"`
+	Database    string           `json:"database" enum:"SQLite,PostgreSQL"`
+	Sessions    int              `json:"sessions" doc:"Live sessions, of all tenants."`
+	Certificate *Certificate     `json:"certificate" doc:"The self-signed certificate that is served; null if there is none."`
+	Logins      []loginMinute    `json:"logins" doc:"One entry for each of the last 60 minutes, the oldest first."`
+	Denials     map[string][]int `json:"denials" doc:"Requests that the gates have refused, by reason: one number for each minute, as in logins."`
+}
+
+type loginMinute struct {
+	At        time.Time `json:"at" doc:"The beginning of the minute."`
+	Succeeded int       `json:"succeeded"`
+	Refused   int       `json:"refused"`
+}
+
+func (s *Service) overviewOperations() []rest.Operation {
+	return []rest.Operation{{
+		Method: http.MethodGet, Path: "/overview", Access: "auth.overview.read", ID: "read_overview", Tag: "status",
+		Summary: "How is the node that answers, and what has it decided in the last hour?",
+		Description: "For users of the master tenant. The counts are of this node alone, since it started; a reload of its configuration keeps " +
+			"them. A reason for a denial is listed from its first time on.",
+		Success: http.StatusOK, Reply: rest.SchemaOf[overviewAnswer](), Handle: s.readOverview,
+	}}
+}
+
+func (s *Service) readOverview(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+	if err := s.masterOnly(ctx, r); err != nil {
+		return rest.Reply{}, err
+	}
+	f := s.node.Load()
+	if f == nil {
+		return rest.Reply{}, apierr.New(apierr.Unavailable, "Nothing is known of this node yet")
+	}
+	sessions, err := store.Get[int](ctx, s.db, `SELECT count(*) FROM auth_token WHERE expires_at > now_utc()`)
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	node, now := (*f)(), time.Now().UTC()
+	answer := overviewAnswer{
+		Version: node.Version, StartedAt: node.StartedAt.UTC().Truncate(time.Second), Database: "SQLite", Sessions: sessions,
+		Certificate: node.Certificate, Denials: map[string][]int{},
+	}
+	if s.db.Engine() == "postgres" {
+		answer.Database = "PostgreSQL"
+	}
+	oldest := now.Truncate(time.Minute).Add(-(shownMinutes - 1) * time.Minute)
+	succeeded, refused := s.recent.succeeded.last(now), s.recent.refused.last(now)
+	for i := range succeeded {
+		answer.Logins = append(answer.Logins, loginMinute{oldest.Add(time.Duration(i) * time.Minute), succeeded[i], refused[i]})
+	}
+	s.recent.denials.Range(func(reason, counts any) bool {
+		answer.Denials[reason.(string)] = counts.(*minutes).last(now)
+		return true
+	})
+	return rest.Reply{Body: answer}, nil
+}
