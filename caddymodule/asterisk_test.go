@@ -84,7 +84,7 @@ func TestAsterisk(t *testing.T) {
 	g.Do(t, "PUT", "/api/confd/1.1/configuration/live_reload", admin, `{"enabled":true}`).Want(204)
 	until("the start of live reload is live", func() bool {
 		shown.Reset()
-		return caddymodule.Apply(t.Context(), g.Helpers, true, &shown) == nil && shown.String() == "nothing would change\n"
+		return commands.Apply(t.Context(), g.Helpers, true, &shown) == nil && shown.String() == "nothing would change\n"
 	})
 	applies := func() string {
 		return fmt.Sprint(g.Do(t, "GET", "/api/auth/0.1/audit?action=apply&limit=1", admin, "").Want(200).JSON("filtered"))
