@@ -18,8 +18,15 @@ import (
 func TestWhatWasReadIsWrittenBack(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		c := newCompany(newWorld(t, db).as(t, "a"))
-		fill(c, rand.New(rand.NewPCG(1, 2)))
-		writeEverythingBack(t, c.Client, storetest.Contents(t, db))
+		replies := fill(c, rand.New(rand.NewPCG(1, 2)))
+		contents := storetest.Contents(t, db)
+		writeEverythingBack(t, c.Client, contents)
+		before := contents() // and so can the reply to a POST, if it still says what there is
+		for _, reply := range replies {
+			if c.Do(http.MethodPut, "/users/"+reply.Text("id")+"?recursive=true", reply).Want(http.StatusNoContent); contents() != before {
+				t.Fatalf("%v has changed something", reply)
+			}
+		}
 	})
 }
 
@@ -27,11 +34,10 @@ func TestWhatWasReadIsWrittenBack(t *testing.T) {
 func writeEverythingBack(t *testing.T, c *resttest.Client, contents func() string) {
 	t.Helper()
 	before := contents()
-	back := func(path, query string) {
+	write := func(path string, body any) {
 		t.Helper()
-		shown := c.Get(path)
-		if got := c.Do(http.MethodPut, path+query, shown.Object()); got.Status != http.StatusNoContent {
-			t.Errorf("%s%s of %s: %d %s", path, query, shown.Body, got.Status, got.Body)
+		if got := c.Do(http.MethodPut, path, body); got.Status != http.StatusNoContent {
+			t.Errorf("%s of %v: %d %s", path, body, got.Status, got.Body)
 		}
 		after := contents()
 		was, is := strings.Split(before, "\n"), strings.Split(after, "\n") // both are sorted
@@ -40,10 +46,10 @@ func writeEverythingBack(t *testing.T, c *resttest.Client, contents func() strin
 			case len(was) > 0 && len(is) > 0 && was[0] == is[0]:
 				was, is = was[1:], is[1:]
 			case len(is) == 0 || len(was) > 0 && was[0] < is[0]:
-				t.Errorf("%s%s: it was %s", path, query, was[0])
+				t.Errorf("%s: it was %s", path, was[0])
 				was = was[1:]
 			default:
-				t.Errorf("%s%s: it is %s", path, query, is[0])
+				t.Errorf("%s: it is %s", path, is[0])
 				is = is[1:]
 			}
 		}
@@ -53,36 +59,40 @@ func writeEverythingBack(t *testing.T, c *resttest.Client, contents func() strin
 		list, key string
 		nests     bool
 		parts     []string
+		lists     map[string]string // by the path of each, where the object shows it
 	}{
-		{"/users", "uuid", true, []string{"/forwards", "/services", "/fallbacks", "/funckeys"}},
-		{"/lines", "id", true, nil},
-		{"/endpoints/sip", "uuid", false, nil},
-		{"/endpoints/sip/templates", "uuid", false, nil},
-		{"/endpoints/custom", "id", false, nil},
-		{"/extensions", "id", false, nil},
-		{"/contexts", "id", false, nil},
-		{"/groups", "uuid", false, []string{"/fallbacks"}},
-		{"/voicemails", "id", false, nil},
-		{"/incalls", "id", false, nil},
-		{"/funckeys/templates", "id", false, nil},
-		{"/moh", "uuid", false, nil},
-		{"/phone-numbers", "uuid", false, nil},
+		{"/users", "uuid", true, []string{"/forwards", "/services", "/fallbacks", "/funckeys"}, map[string]string{"/lines": "lines", "/groups": "groups"}},
+		{"/lines", "id", true, nil, nil},
+		{"/endpoints/sip", "uuid", false, nil, nil},
+		{"/endpoints/sip/templates", "uuid", false, nil, nil},
+		{"/endpoints/custom", "id", false, nil, nil},
+		{"/extensions", "id", false, nil, nil},
+		{"/contexts", "id", false, nil, map[string]string{"/contexts": "contexts"}},
+		{"/groups", "uuid", false, []string{"/fallbacks"}, map[string]string{"/members/users": "members.users", "/members/extensions": "members.extensions"}},
+		{"/voicemails", "id", false, nil, nil},
+		{"/incalls", "id", false, nil, nil},
+		{"/funckeys/templates", "id", false, nil, nil},
+		{"/moh", "uuid", false, nil, nil},
+		{"/phone-numbers", "uuid", false, nil, nil},
 	} {
 		for _, o := range c.Get(of.list).List().Items {
 			path := of.list + "/" + o.Text(of.key)
-			back(path, "")
+			write(path, o)
 			for _, part := range of.parts {
-				back(path+part, "")
+				write(path+part, c.Get(path+part).Object())
+			}
+			for list, shown := range of.lists {
+				write(path+list, object{list[strings.LastIndex(list, "/")+1:]: at(o, shown)})
 			}
 			if of.nests {
-				back(path, "?recursive=true")
+				write(path+"?recursive=true", o)
 			}
 		}
 	}
 }
 
 // fill gives a company objects of every kind, with everything that they can have in some of them.
-func fill(c company, random *rand.Rand) {
+func fill(c company, random *rand.Rand) (users []object) {
 	c.T.Helper()
 	one := func(of ...object) object { return of[random.IntN(len(of))] }
 	base := c.Create("/endpoints/sip/templates", object{"label": "base", "auth_section_options": pairs("realm=r"), "endpoint_section_options": pairs("language=fr")})
@@ -92,7 +102,6 @@ func fill(c company, random *rand.Rand) {
 	keys := c.Create("/funckeys/templates", object{"name": "T", "keys": object{"1": keyTo("custom", "exten", "1"), "2": keyTo("group", "group_id", c.Get("/groups/" + c.group).Object()["id"])}})
 	support := c.Create("/groups", object{"label": "Support", "music_on_hold": "default"}).Text("uuid")
 	c.Create("/voicemails", object{"name": "all", "number": "1", "context": c.in, "accesstype": "global"})
-	var users []object
 	for i := range 12 {
 		number := fmt.Sprint(1100 + i)
 		user := c.user(number)
@@ -133,6 +142,11 @@ func fill(c company, random *rand.Rand) {
 			c.Do(http.MethodPut, path+"/funckeys", object{"keys": object{"2": keyTo("user", "user_id", users[0]["id"]), "7": keyTo("forward", "forward", "noanswer", "exten", "12")}}).Want(http.StatusNoContent)
 		}
 	}
+	c.Do(http.MethodPut, "/groups/"+support+"/members/extensions", object{"extensions": []any{
+		object{"exten": "9", "context": c.in, "priority": 7}, object{"exten": "8", "context": c.in, "priority": 3},
+	}}).Want(http.StatusNoContent)
+	inside, from := c.Get("/contexts?name=" + c.in).List().Items[0], c.Get("/contexts?name=" + c.from).List().Items[0]
+	c.Do(http.MethodPut, "/contexts/"+inside.Text("id")+"/contexts", object{"contexts": []any{object{"id": from["id"]}}}).Want(http.StatusNoContent)
 	// What several users share, and what lost something since.
 	first, second := "/users/"+users[0].Text("uuid"), "/users/"+users[1].Text("uuid")
 	c.Do(http.MethodPut, second+"/lines/"+fmt.Sprint(at(users[0], "lines.0.id")), nil).Want(http.StatusNoContent)
@@ -150,12 +164,8 @@ func fill(c company, random *rand.Rand) {
 	c.Do(http.MethodDelete, "/endpoints/sip/"+at(lost, "lines.0.endpoint_sip.uuid").(string), nil).Want(http.StatusNoContent)
 	lineless := c.Create("/users", c.user("1701"))
 	c.Do(http.MethodDelete, "/lines/"+fmt.Sprint(at(lineless, "lines.0.id")), nil).Want(http.StatusNoContent)
-	narrow := c.Get("/contexts?type=internal").List().Items
-	for _, in := range narrow {
-		if in["name"] == c.in {
-			c.Do(http.MethodPut, "/contexts/"+in.Text("id"), object{"user_ranges": []any{object{"start": "1000", "end": "1001"}}}).Want(http.StatusNoContent)
-		}
-	}
+	c.Do(http.MethodPut, "/contexts/"+inside.Text("id"), object{"user_ranges": []any{object{"start": "1000", "end": "1001"}}}).Want(http.StatusNoContent)
+	return users[4:] // of whom nothing was changed since
 }
 
 // A line shows the usernames of its telephone, and no passwords. Who sends back what it shows, or another username, keeps the password; who

@@ -101,8 +101,3 @@ func (r *Row) says(item any, col column) bool {
 	}
 	return false
 }
-
-// said reports whether an item of a list has a value for any column.
-func (r *Row) said(item any) bool {
-	return slices.ContainsFunc(r.columns, func(col column) bool { return r.says(item, col) })
-}

@@ -149,12 +149,36 @@ func (s *setter[N, F]) write(ctx context.Context, c store.Conn, r *rest.Request,
 	return s.conclude(ctx, c, r, scope, near, before, after)
 }
 
-// asBefore reports whether a list says what is stored: the same objects in the same order, and nothing of their links.
+// asBefore reports whether a list says what is stored: the same objects in the same order, with the same of their links.
 func (s *setter[N, F]) asBefore(far []*F, before []entry, items []any) bool {
-	if s.row != nil && (s.position != "" || slices.ContainsFunc(items, s.row.said)) {
+	if len(far) != len(before) {
 		return false
 	}
-	return slices.EqualFunc(far, before, func(o *F, old entry) bool { return fmt.Sprint(s.far.Key(o)) == old.Key })
+	for i, o := range far {
+		if fmt.Sprint(s.far.Key(o)) != before[i].Key || !s.saysRow(items[i], before[i].Row) {
+			return false
+		}
+	}
+	return true
+}
+
+// saysRow reports whether an item says of its link what is stored, in the words of entries. Without a word of its own it gets its place.
+func (s *setter[N, F]) saysRow(item any, stored string) bool {
+	if s.row == nil {
+		return true
+	}
+	if !slices.ContainsFunc(s.row.columns, func(col column) bool { return s.row.says(item, col) }) {
+		return s.position == ""
+	}
+	row, err := s.row.from(item)
+	if err != nil {
+		return false
+	}
+	parts := make([]string, len(s.row.columns))
+	for i, col := range s.row.columns {
+		parts[i] = fmt.Sprint(col.name, " ", s.row.value(row, col))
+	}
+	return strings.Join(parts, ", ") == stored
 }
 
 // find returns the objects that the items name, in their order.
