@@ -19,7 +19,6 @@ import (
 	"github.com/ringfence/ringfence/internal/sealed"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/open"
-	"github.com/ringfence/ringfence/internal/store/postgres"
 	"github.com/ringfence/ringfence/internal/store/sqlite"
 )
 
@@ -49,28 +48,12 @@ var ErrUnused = errors.New("no gateway has ever used this database; name another
 
 const sqliteScheme = "sqlite://"
 
-// openSource opens a database to read it, beside gateways that use it.
-func openSource(ctx context.Context, address string) (store.DB, error) {
-	if _, err := open.Key(address); err != nil { // neither form
-		return nil, err
-	}
-	if path, ok := strings.CutPrefix(address, sqliteScheme); ok {
-		return sqlite.OpenBeside(ctx, path)
-	}
-	return openPostgres(ctx, address)
-}
-
-// openPostgres opens one connection: every other one of a program of ours is then another process's.
-func openPostgres(ctx context.Context, address string) (store.DB, error) {
-	return postgres.Open(ctx, address, postgres.Options{MaxConns: 1})
-}
-
 // Create writes a backup. The database may be in use: the backup has what was committed when it was begun.
 //
 // The files are read after the database. A sealing key is used by the database only once it is in its file, so every key that the rows
 // need is there.
 func Create(ctx context.Context, o Options, w io.Writer) (_ *Manifest, err error) {
-	db, err := openSource(ctx, o.Database)
+	db, err := open.Beside(ctx, o.Database)
 	if err != nil {
 		return nil, err
 	}

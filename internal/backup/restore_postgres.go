@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/store/open"
 	"github.com/ringfence/ringfence/internal/store/sqlite"
 )
 
@@ -22,7 +23,8 @@ func intoPostgres(ctx context.Context, o Options, from string, of int64, replace
 	if err != nil {
 		return err
 	}
-	db, err := openPostgres(ctx, o.Database)
+	// One connection: every other one of a program of ours is then another process's.
+	db, err := open.Beside(ctx, o.Database)
 	if err != nil {
 		return err
 	}

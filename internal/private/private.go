@@ -10,6 +10,7 @@
 package private
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -185,4 +186,22 @@ func TryLock(path string) (io.Closer, error) {
 		_, _ = file.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
 	}
 	return file, nil
+}
+
+// LockHolder returns the ID of the process that holds a lock, as far as the file says, or "" if nobody holds it. It changes nothing.
+func LockHolder(path string) (string, error) {
+	file, err := os.Open(path) //nolint:gosec // the operator names the folder
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = file.Close() }()
+	err = syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
+	if !errors.Is(err, syscall.EWOULDBLOCK) {
+		return "", err
+	}
+	holder, err := io.ReadAll(io.LimitReader(file, 20))
+	return cmp.Or(strings.TrimSpace(string(holder)), "unknown"), err
 }

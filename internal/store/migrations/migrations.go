@@ -105,6 +105,15 @@ func (f folder) Glob(pattern string) ([]string, error) {
 	}), err
 }
 
+// Latest returns the version of this program's schema.
+func Latest() (int64, error) {
+	names, err := fs.Glob(texts, "*.sql")
+	if err != nil || len(names) == 0 {
+		return 0, err
+	}
+	return goose.NumericComponent(slices.Max(names))
+}
+
 // Up runs the migrations that a database lacks, in order, each in its own transaction. locker keeps other nodes out meanwhile;
 // it is nil if no other process can have the database open.
 func Up(ctx context.Context, engine string, db *sql.DB, locker lock.SessionLocker) error {

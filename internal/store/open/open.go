@@ -50,6 +50,26 @@ func Open(ctx context.Context, address string) (store.DB, error) {
 	}
 }
 
+// Beside opens the database at an address to read it, whether or not gateways use it. It uses one connection, and makes nothing.
+func Beside(ctx context.Context, address string) (store.DB, error) {
+	switch engine, err := engineOf(address); {
+	case err != nil:
+		return nil, err
+	case engine == "sqlite":
+		db, err := sqlite.OpenBeside(ctx, strings.TrimPrefix(address, sqliteScheme))
+		if err != nil {
+			return nil, err
+		}
+		return db, nil
+	default:
+		db, err := postgres.Open(ctx, address, postgres.Options{MaxConns: 1})
+		if err != nil {
+			return nil, err
+		}
+		return db, nil
+	}
+}
+
 // Key returns a text that two addresses share if one open database can serve both: the file that a path leads to, or a digest of
 // a PostgreSQL address. It holds no password.
 func Key(address string) (string, error) {

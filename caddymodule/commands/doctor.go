@@ -1,0 +1,147 @@
+package commands
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig"
+	caddycmd "github.com/caddyserver/caddy/v2/cmd"
+	"github.com/spf13/cobra"
+
+	"github.com/ringfence/ringfence/internal/asterisk/ami"
+	"github.com/ringfence/ringfence/internal/doctor"
+)
+
+func init() {
+	caddycmd.RegisterCommand(caddycmd.Command{
+		Name:  "doctor",
+		Usage: "[--config <file>] [--data <folder>] [--database <address>] [--json]",
+		Short: "Examines an installation, and says what to do",
+		Long: `
+Looks at the database and its schema, the sealing key, the certificate, the ports,
+the admin API, the daemons behind the gateway, Asterisk, the clocks, the modes of
+the files and the space on the disk. It changes nothing. The gateway may run.
+
+Run it as the user that the gateway runs as, with the same environment and the
+same Caddyfile. It fails if there is a problem; a warning can wait.
+
+    ringfence doctor
+    ringfence doctor --config /etc/ringfence/Caddyfile --json
+`,
+		CobraFunc: func(cmd *cobra.Command) {
+			cmd.Args = cobra.NoArgs
+			cmd.SilenceUsage = true
+			cmd.RunE = runDoctor
+			cmd.Flags().String("config", "", "The configuration of the gateway (default: the file Caddyfile here, if there is one)")
+			cmd.Flags().Bool("json", false, "Print the findings as JSON")
+			addPlaceFlags(cmd)
+		},
+	})
+}
+
+func runDoctor(cmd *cobra.Command, _ []string) error {
+	i, err := installationOf(cmd)
+	if err != nil {
+		return err
+	}
+	findings := doctor.Examine(cmd.Context(), i)
+	out := cmd.OutOrStdout()
+	if cmd.Flags().Lookup("json").Value.String() == "true" {
+		err = json.NewEncoder(out).Encode(findings)
+	} else {
+		err = writeFindings(out, findings)
+	}
+	if err == nil && doctor.Worst(findings) == doctor.Problem {
+		err = errors.New("there are problems; see above")
+	}
+	return err
+}
+
+func writeFindings(out io.Writer, findings []doctor.Finding) error {
+	for _, f := range findings {
+		if _, err := fmt.Fprintf(out, "%-8s %s: %s\n", f.State, f.Subject, f.Text); err != nil {
+			return err
+		}
+		if f.Advice == "" {
+			continue
+		}
+		if _, err := fmt.Fprintf(out, "%-8s %s\n", "", f.Advice); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// installationOf returns what the flags, the configuration and the environment say, in this order.
+func installationOf(cmd *cobra.Command) (i doctor.Installation, err error) {
+	flag := func(name string) string { return cmd.Flags().Lookup(name).Value.String() }
+	replacer := caddy.NewReplacer()
+	replace := func(text string) string { return replacer.ReplaceAll(text, "") }
+	text, err := adapted(flag("config"))
+	if err != nil {
+		return i, err
+	}
+	var app struct {
+		Data, Database string
+		SealingKeys    string `json:"sealing_keys"`
+		PublicURL      string `json:"public_url"`
+		Asterisk       struct{ Manager, Username, Secret string }
+	}
+	if text != nil {
+		var config struct {
+			Apps struct{ Ringfence json.RawMessage }
+		}
+		if err := json.Unmarshal(text, &config); err != nil {
+			return i, fmt.Errorf("reading the configuration: %w", err)
+		}
+		if config.Apps.Ringfence != nil {
+			if err := json.Unmarshal(config.Apps.Ringfence, &app); err != nil {
+				return i, fmt.Errorf("reading the option ringfence of the configuration: %w", err)
+			}
+		}
+		if i.Config, err = doctor.ReadConfig(text, caddy.DefaultAdminListen, replace); err != nil {
+			return i, err
+		}
+	}
+	setting := func(configured, env, fallback string) string {
+		return cmp.Or(replace(configured), os.Getenv(env), fallback)
+	}
+	i.Data = cmp.Or(flag("data"), setting(app.Data, "RINGFENCE_DATA", "data"))
+	i.Database = cmp.Or(flag("database"), setting(app.Database, "RINGFENCE_DATABASE", "sqlite://"+filepath.Join(i.Data, "ringfence.db")))
+	i.SealingKeys = setting(app.SealingKeys, "RINGFENCE_SEALING_KEYS", "")
+	i.PublicURL = setting(app.PublicURL, "RINGFENCE_PUBLIC_URL", "")
+	i.Manager = ami.Options{
+		Address:  setting(app.Asterisk.Manager, "RINGFENCE_ASTERISK_MANAGER", ""),
+		Username: setting(app.Asterisk.Username, "RINGFENCE_ASTERISK_USERNAME", "ringfence"),
+		Secret:   setting(app.Asterisk.Secret, "RINGFENCE_ASTERISK_SECRET", ""),
+	}
+	return i, nil
+}
+
+// adapted returns a configuration file as JSON, or nil if none is named and there is no Caddyfile here.
+func adapted(file string) ([]byte, error) {
+	name := cmp.Or(file, "Caddyfile")
+	text, err := os.ReadFile(name) //nolint:gosec // the operator's own file
+	if file == "" && errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the configuration: %w", err)
+	}
+	if strings.HasSuffix(name, ".json") {
+		return text, nil
+	}
+	out, _, err := caddyconfig.GetAdapter("caddyfile").Adapt(text, map[string]any{"filename": name})
+	if err != nil {
+		return nil, fmt.Errorf("reading the configuration: %w", err)
+	}
+	return out, nil
+}

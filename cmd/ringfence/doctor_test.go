@@ -1,0 +1,48 @@
+package main_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
+)
+
+// The doctor finds a gateway well before its first start, while it runs, and after; and says what is wrong.
+func TestDoctor(t *testing.T) {
+	folder := t.TempDir()
+	if out, status := run(t, folder, freePorts(t), "doctor", "--config", caddyfile()); status != 0 || !strings.Contains(out, "is missing") {
+		t.Errorf("before the first start: status %d:\n%s", status, out)
+	}
+	if left, err := os.ReadDir(folder); err != nil || len(left) > 0 {
+		t.Errorf("it left %v, %v", left, err)
+	}
+	p := gatewaytest.Start(t, gatewaytest.Settings{}).Ready(t)
+	out, status := run(t, p.Folder, p.Env, "doctor", "--config", caddyfile())
+	if status != 0 || strings.Count(out, "a gateway listens") != 3 || strings.Contains(out, "problem") {
+		t.Errorf("while it runs: status %d:\n%s", status, out)
+	}
+	if err := os.Chmod(filepath.Join(p.Data, "admin.sock"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	out, status = run(t, p.Folder, p.Env, "doctor", "--config", caddyfile(), "--json")
+	var findings []struct{ Subject, State, Text, Advice string }
+	text, rest, _ := strings.Cut(out, "\n")
+	if err := json.Unmarshal([]byte(text), &findings); err != nil || status == 0 || !strings.Contains(rest, "there are problems") {
+		t.Fatalf("status %d, %v:\n%s", status, err, out)
+	}
+	for _, f := range findings {
+		if bad := f.Subject == "admin API"; bad != (f.State == "problem") || (f.State == "ok") != (f.Advice == "") {
+			t.Errorf("%+v", f)
+		}
+	}
+	p.Stop(t)
+	if out, status := run(t, p.Folder, p.Env, "doctor", "--config", caddyfile()); status != 0 || strings.Count(out, "it is free") != 3 {
+		t.Errorf("after it was stopped: status %d:\n%s", status, out)
+	}
+	if out, status := run(t, folder, nil, "doctor", "--config", "missing"); status == 0 || !strings.Contains(out, "no such file") {
+		t.Errorf("without its configuration: status %d:\n%s", status, out)
+	}
+}

@@ -1,0 +1,234 @@
+// Package doctor examines an installation without changing it, and says what to do: its files, database, certificates, ports, and what it
+// speaks to. The gateway may run or not.
+package doctor
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/ringfence/ringfence/internal/asterisk/ami"
+	"github.com/ringfence/ringfence/internal/private"
+)
+
+// State is what a finding says.
+type State string
+
+// The states, from good to bad. A warning can wait; a problem keeps something from working, or from being safe.
+const (
+	OK      State = "ok"
+	Warning State = "warning"
+	Problem State = "problem"
+)
+
+// Finding is what was found about one thing.
+type Finding struct {
+	Subject string `json:"subject"`
+	State   State  `json:"state"`
+	Text    string `json:"text"`
+	// Advice says what to do, unless the state is OK.
+	Advice string `json:"advice,omitempty"`
+}
+
+// Installation is what is examined.
+type Installation struct {
+	// Data is the data folder, and Database the address of the database.
+	Data, Database string
+	// SealingKeys are the keys if they are not in the data folder.
+	SealingKeys string
+	// PublicURL is where browsers reach the gateway, or "".
+	PublicURL string
+	// Manager is Asterisk's manager interface; without an address there is none.
+	Manager ami.Options
+	// Config is what the configuration says, or nil if it is not known.
+	Config *Config
+}
+
+// Config is what matters of a configuration of Caddy.
+type Config struct {
+	// Admin is the address of the admin API: "unix/path|mode", host:port, or "off".
+	Admin string
+	// Listen are the addresses of the servers, and Upstreams those of the daemons behind them.
+	Listen, Upstreams []string
+	// Certificates are the files of certificates of one's own.
+	Certificates []string
+}
+
+// patience bounds one question to the network.
+const patience = 3 * time.Second
+
+// Examine returns a finding for each thing that it looked at.
+func Examine(ctx context.Context, i Installation) []Finding {
+	findings := i.folder()
+	findings = append(findings, i.space())
+	findings = append(findings, i.database(ctx)...)
+	findings = append(findings, i.certificates()...)
+	if i.Config == nil {
+		findings = append(findings, Finding{"configuration", Warning, "it was not found, so that ports, the admin API and upstreams were not looked at", "name it with --config"})
+	} else {
+		findings = append(findings, i.Config.admin())
+		holder := i.running()
+		for _, address := range i.Config.Listen {
+			findings = append(findings, port(ctx, address, holder))
+		}
+		for _, address := range i.Config.Upstreams {
+			findings = append(findings, upstream(ctx, address))
+		}
+	}
+	return append(findings, i.manager(ctx))
+}
+
+// Worst returns the worst state of findings.
+func Worst(findings []Finding) State {
+	worst := OK
+	for _, f := range findings {
+		if f.State == Problem || worst == OK {
+			worst = f.State
+		}
+	}
+	return worst
+}
+
+// running returns the ID of the gateway that uses the data folder, or "".
+func (i Installation) running() string {
+	holder, _ := private.LockHolder(filepath.Join(i.Data, "lock")) // what cannot be read is reported by folder
+	return holder
+}
+
+// loopback reports whether a host is this machine for this machine alone.
+func loopback(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.IsLoopback()
+}
+
+func (c *Config) admin() Finding {
+	const subject = "admin API"
+	path, isSocket := strings.CutPrefix(c.Admin, "unix/")
+	path, _, _ = strings.Cut(path, "|")
+	host, _, err := net.SplitHostPort(c.Admin)
+	switch {
+	case c.Admin == "off":
+		return Finding{subject, OK, "it is off", ""}
+	case isSocket:
+		info, err := os.Stat(path)
+		if err == nil && info.Mode().Perm()&0o077 != 0 {
+			return Finding{
+				subject, Problem, fmt.Sprintf("other users may open its socket %s (mode %04o), and so change the configuration", path, info.Mode().Perm()),
+				"run \"chmod 600 " + path + "\", and write |0600 behind the socket in the option admin",
+			}
+		}
+		return Finding{subject, OK, "it is the socket " + path + ", which only its owner may open", ""}
+	case err == nil && loopback(host):
+		return Finding{
+			subject, Warning, "it is at " + c.Admin + ": every user and program of this machine can change the configuration",
+			"use a socket, as the Caddyfile that comes with ringfence does: admin unix/<data folder>/admin.sock|0600",
+		}
+	default:
+		return Finding{
+			subject, Problem, "it is at " + c.Admin + ": other machines can change the configuration",
+			"use a socket, as the Caddyfile that comes with ringfence does: admin unix/<data folder>/admin.sock|0600",
+		}
+	}
+}
+
+// port examines an address on which a server listens: "https://:8443", of which only the scheme is made up.
+func port(ctx context.Context, listen, holder string) Finding {
+	scheme, address, _ := strings.Cut(listen, "://")
+	subject := "port " + address
+	var config net.ListenConfig
+	probe, err := config.Listen(ctx, "tcp", address)
+	if err == nil {
+		_ = probe.Close()
+		if holder != "" {
+			return Finding{subject, Problem, "nobody listens, although the gateway runs (process " + holder + ")", "look into its log, and reload its configuration"}
+		}
+		return Finding{subject, OK, "it is free for the gateway, which does not run", ""}
+	}
+	if os.IsPermission(err) {
+		return Finding{subject, Problem, "this user may not listen on it", "use a port above 1023, run this command as the gateway's user, or give the program the capability CAP_NET_BIND_SERVICE"}
+	}
+	if alive(ctx, scheme, address) {
+		return Finding{subject, OK, "a gateway listens", ""}
+	}
+	if holder != "" {
+		return Finding{
+			subject, Warning, "somebody listens, who has no /healthz: the gateway (process " + holder + "), if its site does without ringfence_health, or another program",
+			"see who it is with \"ss -ltnp\"",
+		}
+	}
+	return Finding{subject, Problem, "another program listens: " + err.Error(), "see who it is with \"ss -ltnp\", and stop it or use another port (RINGFENCE_HTTPS_PORT, RINGFENCE_HELPERS_PORT)"}
+}
+
+// alive reports whether a gateway answers at an address. It asks nothing that is worth protecting, so any certificate will do.
+func alive(ctx context.Context, scheme, address string) bool {
+	host, number, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
+		host = "localhost"
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, scheme+"://"+net.JoinHostPort(host, number)+"/healthz", http.NoBody)
+	if err != nil {
+		return false
+	}
+	client := http.Client{
+		Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}, //nolint:gosec // see above
+	}
+	response, err := client.Do(r)
+	if err != nil {
+		return false
+	}
+	_ = response.Body.Close()
+	return response.StatusCode == http.StatusOK
+}
+
+func upstream(ctx context.Context, address string) Finding {
+	subject := "upstream " + address
+	network, to := "tcp", address
+	if path, ok := strings.CutPrefix(address, "unix/"); ok {
+		network, to = "unix", path
+	}
+	dialer := net.Dialer{Timeout: patience}
+	conn, err := dialer.DialContext(ctx, network, to)
+	if err != nil {
+		return Finding{subject, Problem, "it cannot be reached: " + err.Error(), "start the daemon, or correct its address in the configuration; until then its clients get 502"}
+	}
+	_ = conn.Close()
+	return Finding{subject, OK, "it accepts connections", ""}
+}
+
+func (i Installation) manager(ctx context.Context) Finding {
+	const subject = "Asterisk"
+	o := i.Manager
+	if o.Address == "" {
+		return Finding{subject, OK, "no manager interface is configured", ""}
+	}
+	address, encrypted := strings.CutPrefix(o.Address, "tls://")
+	if host, _, err := net.SplitHostPort(address); err != nil || !encrypted && !loopback(host) {
+		return Finding{
+			subject, Problem, "its manager interface is on another machine, or its address has no port: the secret is not sent there unencrypted",
+			"set RINGFENCE_ASTERISK_MANAGER to host:port on this machine, or to tls://host:port",
+		}
+	}
+	o.Timeout = patience
+	conn, err := ami.Dial(ctx, o)
+	switch {
+	case errors.Is(err, ami.ErrLogin):
+		return Finding{subject, Problem, err.Error(), "compare RINGFENCE_ASTERISK_USERNAME and RINGFENCE_ASTERISK_SECRET with Asterisk's manager.conf"}
+	case err != nil:
+		return Finding{subject, Problem, "its manager interface cannot be reached: " + err.Error(), "start Asterisk, and see that manager.conf enables the interface at " + o.Address}
+	}
+	_ = conn.Close()
+	return Finding{subject, OK, "its manager interface at " + o.Address + " accepts the login", ""}
+}
