@@ -121,6 +121,12 @@ func (q *jobs) next(ctx context.Context) (*jobRow, error) {
 	return &rows[0], nil
 }
 
+// unfinished returns the id of the oldest job that waits or runs, or 0.
+func (q *jobs) unfinished(ctx context.Context) (int64, error) {
+	return store.Get[int64](ctx, q.db, `SELECT coalesce(min(id), 0) FROM asterisk_job WHERE asterisk = $1 AND state IN ($2, $3)`,
+		q.asterisk, helpers.JobWaiting, helpers.JobRunning)
+}
+
 // save stores a job as it is now.
 func (q *jobs) save(ctx context.Context, job *helpers.Job) error { return put(ctx, q.db, job) }
 

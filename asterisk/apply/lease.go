@@ -8,7 +8,8 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// lease is the right to configure an Asterisk, which one node has at a time.
+// lease is the right to configure an Asterisk, which one node has at a time. While there is something to do, its holder renews it, or
+// stops. While there is nothing to do, it may expire: then its holder is still the one who gets it next, as long as it is there.
 type lease struct {
 	db     store.DB
 	name   string // of the Asterisk
@@ -16,8 +17,32 @@ type lease struct {
 	length time.Duration
 }
 
-// renew gets the lease, or keeps it for another while, and reports whether this node has it now. The clock is the database's.
-func (l *lease) renew(ctx context.Context) (held bool, err error) {
+// leaseState is what is known of a lease.
+type leaseState struct {
+	// own is set if this node had it last, none if nobody had.
+	own, none bool
+	// expired is for how long it has not been valid; negative while it is.
+	expired time.Duration
+}
+
+// look reads the state of the lease.
+func (l *lease) look(ctx context.Context) (leaseState, error) {
+	rows, err := store.Select[struct {
+		Holder  string    `db:"holder"`
+		Expires time.Time `db:"expires_at"`
+		Now     time.Time `db:"now"`
+	}](ctx, l.db, `SELECT holder, expires_at, now_utc() AS now FROM asterisk_lease WHERE asterisk = $1`, l.name)
+	if err != nil {
+		return leaseState{}, fmt.Errorf("reading the lease of the Asterisk: %w", err)
+	}
+	if len(rows) == 0 {
+		return leaseState{none: true}, nil
+	}
+	return leaseState{own: rows[0].Holder == l.holder, expired: rows[0].Now.Sub(rows[0].Expires)}, nil
+}
+
+// get gets the lease, if nobody else has a valid one, and reports whether this node has it now. The clock is the database's.
+func (l *lease) get(ctx context.Context) (held bool, err error) {
 	err = l.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
 		now, err := store.Get[time.Time](ctx, tx, `SELECT now_utc()`)
 		if err != nil {
@@ -26,6 +51,23 @@ func (l *lease) renew(ctx context.Context) (held bool, err error) {
 		n, err := tx.Exec(ctx, `INSERT INTO asterisk_lease (asterisk, holder, expires_at) VALUES ($1, $2, $3)
 			ON CONFLICT (asterisk) DO UPDATE SET holder = excluded.holder, expires_at = excluded.expires_at
 			WHERE asterisk_lease.holder = excluded.holder OR asterisk_lease.expires_at <= $4`, l.name, l.holder, now.Add(l.length), now)
+		held = n == 1
+		return err
+	})
+	if err != nil {
+		return false, fmt.Errorf("getting the lease of the Asterisk: %w", err)
+	}
+	return held, nil
+}
+
+// renew keeps the lease for another while, if nobody else has got it since, and reports whether this node has it now.
+func (l *lease) renew(ctx context.Context) (held bool, err error) {
+	err = l.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
+		now, err := store.Get[time.Time](ctx, tx, `SELECT now_utc()`)
+		if err != nil {
+			return err
+		}
+		n, err := tx.Exec(ctx, `UPDATE asterisk_lease SET expires_at = $3 WHERE asterisk = $1 AND holder = $2`, l.name, l.holder, now.Add(l.length))
 		held = n == 1
 		return err
 	})

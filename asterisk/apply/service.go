@@ -3,13 +3,12 @@ package apply
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/google/uuid"
 
 	"github.com/ringfence/ringfence/helpers"
 	"github.com/ringfence/ringfence/internal/apierr"
@@ -55,6 +54,8 @@ type Settings struct {
 	Manager ami.Options
 	// Lease is how long a node that has died keeps the others waiting. Default: 15 s.
 	Lease time.Duration
+	// Idle is how often the node with the lease renews it while there is nothing to do. Default: 1 minute.
+	Idle time.Duration
 	// Poll is how often a node looks for jobs, and for the lease, when nobody tells it. Default: 1 s.
 	Poll time.Duration
 	// Reach is how long a job waits for an Asterisk that cannot be reached. Default: 10 s.
@@ -91,13 +92,14 @@ type Service struct {
 func New(o Options, s Settings) *Service {
 	s.Keep = cmp.Or(s.Keep, 10)
 	s.Lease = cmp.Or(s.Lease, 15*time.Second)
+	s.Idle = cmp.Or(s.Idle, time.Minute)
 	s.Poll = cmp.Or(s.Poll, time.Second)
 	s.Reach = cmp.Or(s.Reach, 10*time.Second)
 	s.Pause = cmp.Or(s.Pause, time.Second)
 	service := &Service{
 		options: o, settings: s,
 		jobs:  jobs{o.DB, s.Name},
-		lease: lease{o.DB, s.Name, uuid.NewString(), s.Lease},
+		lease: lease{o.DB, s.Name, "", s.Lease},
 		wake:  make(chan struct{}, 1), changed: make(chan struct{}, 1), news: make(chan struct{}), heard: make(chan heard, maxHeard),
 		agreed: agreed{o.DB, s.Name},
 	}
@@ -144,6 +146,12 @@ func (s *Service) Run(ctx context.Context) {
 	if s.client == nil {
 		slog.Info("no Asterisk is configured: its configuration is only written to a folder", "folder", s.settings.Folder)
 	}
+	holder, release, err := identify(s.settings.Folder)
+	if err != nil {
+		slog.Warn("after a crash this node will have to wait for its own right to configure Asterisk", "error", err)
+	}
+	defer release()
+	s.lease.holder = holder // before anything uses the lease; others read it once they have seen held
 	var work sync.WaitGroup
 	defer work.Wait()
 	if s.client != nil { // it is needed until the last change is finished, or taken back
@@ -224,37 +232,61 @@ func pause(ctx context.Context, length time.Duration) {
 	}
 }
 
-// lead keeps the lease, if this node can have it, and does the jobs.
+// lead gets the lease, if this node can have it, and does the jobs.
 func (s *Service) lead(ctx context.Context) {
 	var failing complaint
+	var seen waited
 	for ctx.Err() == nil {
-		held, err := s.lease.renew(ctx)
+		may, err := s.mayLead(ctx, &seen)
+		if may {
+			may, err = s.lease.get(ctx)
+		}
 		if ctx.Err() == nil {
 			failing.about(err, "this node cannot configure Asterisk now; trying again")
 		}
-		if held {
+		if may {
 			s.leading(ctx)
 		}
-		select {
-		case <-ctx.Done():
-		case <-s.wake:
-		case <-time.After(s.settings.Poll):
-		}
+		s.rest(ctx)
 	}
 }
 
+// rest waits until there may be something to do.
+func (s *Service) rest(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-s.wake:
+	case <-time.After(s.settings.Poll):
+	}
+}
+
+// waited is a job that another node should do, and since when this one has seen it.
+type waited struct {
+	job   int64
+	since time.Time
+}
+
+// mayLead reports whether this node may try to get the lease: nobody had it, this node had it last, who had it has not been heard of for
+// long, or leaves a job undone.
+func (s *Service) mayLead(ctx context.Context, seen *waited) (bool, error) {
+	state, err := s.lease.look(ctx)
+	if err != nil || state.none || state.own || state.expired > 2*s.settings.Idle {
+		return err == nil, err
+	}
+	job, err := s.jobs.unfinished(ctx)
+	if err != nil {
+		return false, err
+	}
+	if job != seen.job {
+		*seen = waited{job, time.Now()}
+	}
+	return job != 0 && state.expired >= 0 && time.Since(seen.since) >= s.settings.Lease/3, nil
+}
+
 // leading does jobs while this node has the lease.
-func (s *Service) leading(outer context.Context) {
-	ctx, stop := context.WithCancel(outer)
-	var renewal sync.WaitGroup
-	renewal.Go(func() {
-		defer stop()
-		s.keepLease(ctx)
-	})
-	defer renewal.Wait()
-	defer stop()
+func (s *Service) leading(ctx context.Context) {
 	defer s.leaves()
-	if err := s.begin(ctx); err != nil {
+	if err := s.holding(ctx, s.begin); err != nil {
 		if ctx.Err() == nil {
 			slog.Error("this node cannot configure Asterisk", "error", err)
 			if err := s.lease.release(ctx); err != nil { // another node may be able to
@@ -264,16 +296,47 @@ func (s *Service) leading(outer context.Context) {
 		return
 	}
 	var failing complaint
+	renewed := time.Now()
 	for ctx.Err() == nil {
-		if err := s.work(ctx); ctx.Err() == nil {
+		due, err := s.due(ctx)
+		if err == nil && (due || time.Since(renewed) >= s.settings.Idle) {
+			err = s.holding(ctx, s.work)
+			renewed = time.Now()
+		}
+		if errors.Is(err, errLeaseLost) {
+			slog.Warn("another node configures Asterisk now")
+			return
+		}
+		if ctx.Err() == nil {
 			failing.about(err, "Asterisk's configuration waits; trying again")
 		}
-		select {
-		case <-ctx.Done():
-		case <-s.wake:
-		case <-time.After(s.settings.Poll):
-		}
+		s.rest(ctx)
 	}
+}
+
+// due reports whether there is something to do.
+func (s *Service) due(ctx context.Context) (bool, error) {
+	if interrupted, err := s.store.Interrupted(); interrupted || err != nil {
+		return interrupted, err
+	}
+	job, err := s.jobs.next(ctx)
+	return job != nil, err
+}
+
+// holding runs do while the lease is renewed. The context of do ends when the lease is lost.
+func (s *Service) holding(ctx context.Context, do func(ctx context.Context) error) error {
+	if err := s.stillLeads(ctx); err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	var renewal sync.WaitGroup
+	renewal.Go(func() {
+		defer stop()
+		s.keepLease(ctx)
+	})
+	defer renewal.Wait()
+	defer stop()
+	return do(ctx)
 }
 
 func (s *Service) leaves() {
@@ -294,7 +357,6 @@ func (s *Service) keepLease(ctx context.Context) {
 		held, err := s.lease.renew(ctx)
 		switch {
 		case err == nil && !held:
-			slog.Warn("another node configures Asterisk now")
 			return
 		case err == nil:
 			until = asked.Add(s.settings.Lease)
@@ -407,6 +469,13 @@ func (s *Service) Preview(ctx context.Context) (helpers.Preview, error) {
 	s.mu.Lock()
 	files, held := s.store, s.held
 	s.mu.Unlock()
+	if held {
+		state, err := s.lease.look(ctx)
+		if err != nil {
+			return preview, err
+		}
+		held = state.own
+	}
 	if !held || files == nil {
 		return preview, apierr.New(apierr.Unavailable, "Another node configures this Asterisk: ask that one")
 	}
