@@ -1,5 +1,6 @@
-// Package console is the API console: the services' definitions, to be read and tried in a browser. Beside it is the
-// page to which a mail leads that resets a password.
+// Package console is the gateway in a browser: the console for operators, the API explorer, and the page to which a mail leads that
+// resets a password. All of them are the same for everybody and hold nothing secret: what a user may do, the gate decides about each
+// request that the pages make.
 package console
 
 import (
@@ -27,19 +28,15 @@ type Entry struct {
 }
 
 // The policies let a page load nothing and talk to nobody but this origin. Forms are sent by scripts alone: a browser
-// that has not loaded them yet must not put a password into an address. Swagger UI writes style attributes.
+// that has not loaded them yet must not put a password into an address. Swagger UI writes style attributes, and HTML.
 const (
-	uiPolicy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +
-		"connect-src 'self'; form-action 'none'; frame-ancestors 'none'; base-uri 'none'"
-	resetPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; " +
+	pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; " +
 		"connect-src 'self'; form-action 'none'; frame-ancestors 'none'; base-uri 'none'; require-trusted-types-for 'script'"
+	explorerPolicy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +
+		"connect-src 'self'; form-action 'none'; frame-ancestors 'none'; base-uri 'none'"
 )
 
-// resetPage is where the links in mails that reset a password lead (authsvc/mail).
-const resetPage = "/reset.html"
-
-// New serves the console below /console/, and the page of a reset at /console/reset.html. Its pages are the same for everybody: what a
-// user may do is decided when an operation is tried.
+// New serves the console below /console/, the API explorer below /console/api/, and the page of a reset at /console/reset.html.
 func New(entries []Entry) (http.Handler, error) {
 	pages, err := fs.Sub(assets, "assets")
 	if err != nil {
@@ -52,25 +49,29 @@ func New(entries []Entry) (http.Handler, error) {
 	own := http.FileServerFS(pages)
 	ui := http.StripPrefix("/ui", statigz.FileServer(static.FS))
 	return http.StripPrefix("/console", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodGet && r.Method != http.MethodHead {
-			w.Header().Set("Allow", "GET, HEAD")
-			w.WriteHeader(http.StatusMethodNotAllowed)
-			return
-		}
 		h := w.Header()
-		h.Set("Content-Security-Policy", uiPolicy)
+		h.Set("Content-Security-Policy", pagePolicy)
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("Cache-Control", "no-cache")
+		if r.URL.Path == sessionPath {
+			serveSession(w, r)
+			return
+		}
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			h.Set("Allow", "GET, HEAD")
+			w.WriteHeader(http.StatusMethodNotAllowed)
+			return
+		}
 		switch {
-		case r.URL.Path == resetPage:
-			h.Set("Content-Security-Policy", resetPolicy)
-			own.ServeHTTP(w, r)
 		case r.URL.Path == "/services.json":
 			h.Set("Content-Type", "application/json")
 			_, _ = w.Write(list)
 		case strings.HasPrefix(r.URL.Path, "/ui/"):
 			ui.ServeHTTP(w, r)
+		case strings.HasPrefix(r.URL.Path, "/api/"):
+			h.Set("Content-Security-Policy", explorerPolicy)
+			own.ServeHTTP(w, r)
 		default:
 			own.ServeHTTP(w, r)
 		}

@@ -1,0 +1,115 @@
+// The API explorer: Swagger UI with the gateway's definitions, and the session of the console.
+import { call, changes, me, resume, signIn, signOut, useAuth } from '../app/api.js';
+import { moment } from '../app/dom.js';
+
+const byID = (id) => document.getElementById(id);
+const state = byID('state'), select = byID('service');
+
+const say = (text, wrong) => {
+  state.textContent = text;
+  state.classList.toggle('wrong', Boolean(wrong));
+};
+
+const drawSession = () => {
+  byID('login').hidden = Boolean(me);
+  byID('logout').hidden = !me;
+  say(me ? `Signed in as ${me.username} until ${moment(me.expires)}. Every "Execute" below sends the token.` : 'Not signed in: operations that need a token answer 401.');
+};
+
+// A link names a service and an operation: api/?service=confd#/users/list_user.
+const asked = () => new URLSearchParams(location.search).get('service');
+
+const certificate = (definition) => `The definition at ${definition} could not be loaded. The usual reason is that this browser does not trust the gateway's certificate: ` +
+  `open ${location.origin}/ in it, accept the certificate, and reload this page.`;
+
+// quoted makes a text one word of a shell.
+const quoted = (text) => `'${String(text).replaceAll("'", `'\\''`)}'`;
+
+// curl is the line that a person can run: with the certificate to trust, and the token taken from the environment.
+const curl = (request) => {
+  const headers = Object.entries(request.headers ?? {}).filter(([name]) => name.toLowerCase() !== 'x-auth-token').map(([name, value]) => ` \\\n  -H ${quoted(`${name}: ${value}`)}`);
+  const token = Object.keys(request.headers ?? {}).some((name) => name.toLowerCase() === 'x-auth-token') ? ' \\\n  -H "X-Auth-Token: $TOKEN"' : '';
+  return `curl --cacert ringfence.pem -X ${request.method} ${quoted(request.url)}${headers.join('')}${token}${typeof request.body === 'string' ? ` \\\n  -d ${quoted(request.body)}` : ''}`;
+};
+
+// plugin changes what Swagger UI shows: its own Authorize is left out, as the session is above; and the curl lines.
+const plugin = (system) => ({
+  components: { authorizeBtn: () => null, authorizeOperationBtn: () => null },
+  wrapComponents: { curl: (Original) => (props) => {
+    const request = props.request?.toJS?.() ?? {};
+    return system.React.createElement('div', { className: 'curl-command' }, system.React.createElement('h4', null, 'Curl'),
+      system.React.createElement('pre', { className: 'curl microlight' }, request.url ? curl(request) : system.React.createElement(Original, props)));
+  } },
+});
+
+const show = (service) => window.SwaggerUIBundle({
+  url: service.definition,
+  dom_id: '#swagger-ui',
+  deepLinking: true,
+  filter: true,
+  validatorUrl: null,
+  queryConfigEnabled: false,
+  persistAuthorization: false,
+  defaultModelsExpandDepth: -1,
+  docExpansion: 'list',
+  plugins: [plugin],
+  requestInterceptor: (request) => {
+    if (me && new URL(request.url, location.href).origin === location.origin) request.headers['X-Auth-Token'] = me.token;
+    return request;
+  },
+  responseInterceptor: (answer) => {
+    if (answer.status === 401 && me) call('HEAD', `${authPrefix}/users/me/tokens`).catch(() => {}); // tells whether the session has ended
+    return answer;
+  },
+  onComplete: () => requestAnimationFrame(() => document.getElementById(location.hash.slice(1).replace(/^\//, 'operations-').replaceAll('/', '-'))?.scrollIntoView()),
+});
+
+let authPrefix = '';
+
+const open = async (service) => {
+  const answer = await fetch(service.definition, { headers: { Accept: 'application/json' } }).catch(() => null);
+  if (!answer?.ok) {
+    byID('swagger-ui').replaceChildren();
+    say(certificate(service.definition), true);
+    return;
+  }
+  show(service);
+};
+
+const login = async (event) => {
+  event.preventDefault();
+  try {
+    await signIn(byID('username').value, byID('password').value);
+    byID('password').value = '';
+  } catch (problem) {
+    if (!problem.messages) throw problem;
+    say(problem.status === 401 ? 'The user name or the password is wrong.' : problem.message, true);
+    byID('password').focus();
+  }
+};
+
+const start = async () => {
+  const services = await (await fetch('../services.json')).json();
+  const auth = services.find((service) => service.name === 'auth');
+  if (auth) {
+    authPrefix = auth.prefix;
+    useAuth(auth.prefix);
+    byID('login').addEventListener('submit', login);
+    byID('logout').addEventListener('click', () => signOut().catch((problem) => say(problem.message, true)));
+    changes.addEventListener('signed-in', drawSession);
+    changes.addEventListener('signed-out', () => { drawSession(); say('Signed out.'); });
+    changes.addEventListener('ended', () => { drawSession(); say('Your session has ended. Sign in again.', true); });
+    await resume();
+    drawSession();
+  }
+  select.append(...services.map((service) => new Option(service.title, service.name)));
+  const wanted = services.find((service) => service.name === asked()) ?? services[0];
+  select.value = wanted.name;
+  select.addEventListener('change', () => {
+    history.replaceState(null, '', `?service=${encodeURIComponent(select.value)}`);
+    open(services.find((service) => service.name === select.value));
+  });
+  await open(wanted);
+};
+
+start().catch((problem) => say(`${certificate('services.json')} (${problem.message})`, true));

@@ -1,0 +1,197 @@
+// Rights explained: the editor of a policy, who may do something, and why something was refused.
+import { call, me } from './api.js';
+import { explain, fault, matches } from './acl.js';
+import { fill, operations, resources } from './definitions.js';
+import { ask, h, later, put, say } from './dom.js';
+import { form, refusal } from './form.js';
+
+const auth = () => [...resources.values()].find((r) => r.service.name === 'auth')?.service;
+const trouble = (problem) => {
+  if (!problem.messages) throw problem;
+  return h('div', { class: 'error', role: 'alert' }, problem.messages.map((m) => h('p', {}, m)), refusal(problem));
+};
+
+// concrete puts a word that nobody names in the place of each parameter, so that patterns can be tried on an operation.
+const concrete = (access) => access.replace(/\{\w+\}/g, 'x');
+
+// reach lists the operations for which a list of patterns may be enough.
+const reach = (patterns) => operations.filter(({ access }) => access &&
+  patterns.some((p) => !p.startsWith('!') && stands(p, access)) &&
+  !patterns.some((p) => p.startsWith('!') && matches(p.slice(1), concrete(access))));
+
+// stands reports whether a pattern grants an operation for some objects.
+const stands = (pattern, access) => matches(pattern, concrete(access)) || alike(pattern.split('.'), access.split('.'));
+const alike = (pattern, access) => pattern.length === access.length && !pattern.includes('#') &&
+  pattern.every((word, i) => word === '*' || word === access[i] || access[i].startsWith('{'));
+
+// editor is a list of patterns, each with what it says and what it would match among the operations that exist.
+const editor = (patterns) => {
+  const list = h('ol', { class: 'patterns' });
+  const rows = [];
+  const total = h('p', { 'aria-live': 'polite' });
+  const count = () => {
+    const found = reach(rows.map((row) => row.input.value.trim()).filter(Boolean));
+    put(total, `Altogether ${found.length} of ${operations.filter((o) => o.access).length} operations.`);
+  };
+  const add = (value = '') => {
+    const about = h('p', { class: 'about', 'aria-live': 'polite' }), shown = h('details', { hidden: true });
+    const input = h('input', { value, spellcheck: 'false', autocomplete: 'off', class: 'code', 'aria-label': 'Pattern', placeholder: 'confd.users.*.read', input: later(() => draw(), 120) });
+    const draw = () => {
+      const pattern = input.value.trim();
+      about.textContent = pattern === '' ? '' : explain(pattern);
+      about.classList.toggle('wrong', pattern !== '' && fault(pattern) !== '');
+      const found = pattern === '' || fault(pattern) ? [] : operations.filter(({ access }) => access && stands(pattern.replace(/^!/, ''), access));
+      shown.hidden = pattern === '' || fault(pattern) !== '';
+      put(shown, h('summary', {}, found.length === 0 ? 'No operation of this gateway' : `${found.length} operation${found.length === 1 ? '' : 's'}`),
+        h('ul', {}, found.slice(0, 60).map((o) => h('li', {}, h('b', {}, o.method), ' ', h('code', {}, o.service.prefix + o.path), ' ', o.summary)), found.length > 60 && h('li', {}, `and ${found.length - 60} more`)));
+      count();
+    };
+    const row = { input, element: h('li', {}, h('div', { class: 'pattern' }, input, h('button', { type: 'button', click: () => {
+      rows.splice(rows.indexOf(row), 1);
+      row.element.remove();
+      count();
+    } }, 'Remove')), about, shown) };
+    rows.push(row);
+    list.append(row.element);
+    draw();
+    return input;
+  };
+  for (const pattern of patterns) add(pattern);
+  if (patterns.length === 0) add();
+  count();
+  return {
+    element: h('fieldset', { class: 'editor' }, h('legend', {}, 'What it allows'),
+      h('p', {}, 'Each line is a pattern: words between dots. ', h('code', {}, '*'), ' is any one word, ', h('code', {}, '#'), ' one or more, ', h('code', {}, 'me'), ' the user themselves. ', h('code', {}, '!'), ' in front denies, and a denial always wins.'),
+      list, h('p', {}, h('button', { type: 'button', click: () => add().focus() }, 'Add a pattern')), total),
+    read: () => rows.map((row) => row.input.value.trim()).filter(Boolean),
+  };
+};
+
+// policy is the page of one policy, or of a new one.
+export const policy = async (main, resource, id) => {
+  const { service } = resource, path = id && service.prefix + fill(resource.itemPath, id);
+  let before, tag;
+  if (id) {
+    try {
+      const { data, headers } = await call('GET', path);
+      [before, tag] = [data, headers.get('ETag')];
+    } catch (problem) {
+      put(main, h('h1', { tabindex: '-1' }, 'Not shown'), trouble(problem));
+      return;
+    }
+  }
+  const patterns = editor(before?.acl ?? []);
+  const schema = (before ? resource.update : resource.create).requestBody.content['application/json'].schema;
+  const send = async (body) => {
+    const acl = patterns.read();
+    if (before) {
+      const changed = JSON.stringify(acl) !== JSON.stringify(before.acl);
+      if (!changed && Object.keys(body).length === 0) return say('Nothing was changed.');
+      if (changed && !await confirmed(before, acl)) return say('Nothing was changed.');
+      await call('PUT', path, { body: changed ? { ...body, acl } : body, headers: tag ? { 'If-Match': tag } : {} });
+      await policy(main, resource, id);
+      return say('Saved. Tokens that are in use have the new rights already.');
+    }
+    const { data } = await call('POST', service.prefix + resource.path, { body: { ...body, acl } });
+    location.hash = `#/${resource.key}/${data.uuid}`;
+    return say(`The policy ${data.name} was created.`);
+  };
+  const filled = form({ service, schema: { $ref: schema.$ref }, list: resource.list, before, hidden: ['acl', 'uuid'], action: before ? 'Save' : 'Create', send });
+  filled.querySelector('.actions').before(patterns.element);
+  put(main, 
+    h('p', { class: 'crumbs' }, h('a', { href: `#/${resource.key}` }, resource.title)),
+    h('header', { class: 'title' }, h('h1', { tabindex: '-1' }, before?.name ?? 'New policy'), before && h('button', { type: 'button', class: 'danger', disabled: before.read_only, click: async () => {
+      if (!await ask(`Delete the policy ${before.name}?`, await losses(before, []))) return;
+      try {
+        await call('DELETE', path);
+        location.hash = `#/${resource.key}`;
+        say(`The policy ${before.name} was deleted.`);
+      } catch (problem) {
+        say(trouble(problem), true);
+      }
+    } }, 'Delete')),
+    before?.read_only ? h('p', { class: 'denied' }, 'This policy belongs to the system, or to a tenant above: it cannot be changed here.') : '',
+    filled);
+};
+
+// losses tells what an edit takes away, and from whom.
+const losses = async (before, acl) => {
+  const kept = reach(acl), lost = reach(before.acl).filter((o) => !kept.includes(o));
+  const holders = new Map();
+  for (const o of lost.slice(0, 5)) {
+    try {
+      const { data } = await call('GET', `${auth().prefix}/access/holders`, { query: { access: concrete(o.access), recurse: 'true' } });
+      for (const holder of data.items) {
+        if (holder.through.length > 0 && holder.through.every((t) => t.policy_uuid === before.uuid)) holders.set(holder.user_uuid, holder.username ?? holder.user_uuid);
+      }
+    } catch (problem) {
+      if (!problem.messages) throw problem; // who may not ask is warned without names
+    }
+  }
+  const names = [...holders.values()];
+  return h('div', {},
+    h('p', {}, lost.length === 0 ? 'No operation of this gateway is lost as a whole; rights on some objects may be.' : `It takes away ${lost.length} operation${lost.length === 1 ? '' : 's'}:`),
+    lost.length > 0 && h('ul', {}, lost.slice(0, 8).map((o) => h('li', {}, h('code', {}, o.access), ' ', o.summary)), lost.length > 8 && h('li', {}, `and ${lost.length - 8} more`)),
+    names.length > 0 && h('p', {}, h('b', {}, `${names.slice(0, 10).join(', ')}${names.length > 10 ? ` and ${names.length - 10} more` : ''}`), ' will not be able to do this any more.'));
+};
+
+const confirmed = async (before, acl) => {
+  const taken = before.acl.filter((p) => !p.startsWith('!') && !acl.includes(p)).length > 0 || acl.some((p) => p.startsWith('!') && !before.acl.includes(p));
+  return !taken || ask('This takes something away', await losses(before, acl), 'Save');
+};
+
+const through = (sources) => (sources.length === 0 ? '' : h('ul', {}, sources.map((s) => h('li', {}, h('code', {}, s.pattern), ' in the policy ',
+  h('a', { href: `#/auth/policies/${s.policy_uuid}` }, s.policy_name), s.group_uuid ? [' through the group ', h('a', { href: `#/auth/groups/${s.group_uuid}` }, s.group_name)] : ' of the user'))));
+
+// who tells who has an access.
+export const who = async (main, query) => {
+  const box = h('div', { 'aria-live': 'polite' });
+  const names = h('datalist', { id: 'accesses' }, [...new Set(operations.map((o) => o.access).filter(Boolean))].sort().map((value) => h('option', { value })));
+  const input = h('input', { id: 'access', name: 'access', class: 'code', required: true, list: 'accesses', value: query.get('access') ?? '', placeholder: 'confd.voicemails.5.delete', spellcheck: 'false' });
+  const below = h('input', { type: 'checkbox', id: 'below' });
+  below.checked = query.get('recurse') === 'true';
+  const run = async () => {
+    if (!input.value) return;
+    history.replaceState(null, '', `#/who?${new URLSearchParams({ access: input.value, ...(below.checked && { recurse: 'true' }) })}`);
+    try {
+      const { data } = await call('GET', `${auth().prefix}/access/holders`, { query: { access: concrete(input.value), recurse: below.checked ? 'true' : '' } });
+      put(box, h('p', {}, explain(concrete(input.value)).replace(/^May/, `${data.total} user${data.total === 1 ? '' : 's'} may`)),
+        data.items.map((holder) => h('section', { class: 'holder' }, h('h2', {}, h('a', { href: `#/auth/users/${holder.user_uuid}` }, holder.username ?? holder.user_uuid)), through(holder.through))));
+    } catch (problem) {
+      put(box, trouble(problem));
+    }
+  };
+  put(main, h('h1', { tabindex: '-1' }, 'Who may do this?'),
+    h('form', { method: 'post', class: 'question', submit: (event) => { event.preventDefault(); run(); } },
+      h('label', { for: 'access' }, 'Access'), input, names, h('label', {}, below, ' Tenants below too'), h('button', { type: 'submit', class: 'primary' }, 'Ask')), box);
+  await run();
+};
+
+// why tells what decides about a request.
+export const why = async (main, query) => {
+  const box = h('div', { 'aria-live': 'polite' });
+  const method = h('select', { id: 'method' }, ['GET', 'POST', 'PUT', 'DELETE', 'HEAD', 'PATCH'].map((m) => h('option', { value: m, selected: m === query.get('method') }, m)));
+  const path = h('input', { id: 'path', class: 'code', required: true, value: query.get('path') ?? '', placeholder: '/api/confd/1.1/users', spellcheck: 'false' });
+  const user = h('input', { id: 'user', class: 'code', value: query.get('user_uuid') ?? '', placeholder: me?.user, spellcheck: 'false' });
+  const run = async () => {
+    if (!path.value) return;
+    const asked = { method: method.value, path: path.value, ...(user.value && { user_uuid: user.value }) };
+    history.replaceState(null, '', `#/why?${new URLSearchParams(asked)}`);
+    try {
+      const { data } = await call('GET', `${auth().prefix}/explain`, { query: asked });
+      put(box, 
+        h('p', { class: data.allowed ? 'verdict good' : 'verdict bad' }, data.allowed ? 'Allowed' : 'Refused'),
+        data.public ? h('p', {}, 'This operation asks for no token.') : h('p', {}, 'It takes the access ', h('code', {}, data.required_access), '. ', explain(data.required_access).replace(/^May/, 'Who has it may')),
+        data.pattern ? h('p', {}, 'What decides is the pattern ', h('code', {}, data.pattern), ': ', explain(data.pattern)) : !data.public && h('p', {}, 'No pattern that the user holds matches it.'),
+        through(data.through ?? []),
+        data.required_access && h('p', {}, h('a', { href: `#/who?${new URLSearchParams({ access: data.required_access })}` }, 'Who may do this?')));
+    } catch (problem) {
+      put(box, trouble(problem));
+    }
+  };
+  put(main, h('h1', { tabindex: '-1' }, 'Why was I refused?'),
+    h('form', { method: 'post', class: 'question', submit: (event) => { event.preventDefault(); run(); } },
+      h('label', { for: 'method' }, 'Method'), method, h('label', { for: 'path' }, 'Path'), path, h('label', { for: 'user' }, 'Another user (UUID)'), user,
+      h('button', { type: 'submit', class: 'primary' }, 'Ask')), box);
+  await run();
+};

@@ -1,0 +1,134 @@
+// What this page asks the gateway, and who asks.
+
+// me is who is signed in: token, user (UUID), username, session, acl, expires, tenant (UUID), or nothing.
+export let me = null;
+
+// tenant is the tenant that the page acts in, by default the token's own.
+export let tenant = '';
+export const useTenant = (uuid) => { tenant = uuid; };
+
+// auth is the path of the authentication service.
+let auth = '/api/auth/0.1';
+export const useAuth = (prefix) => { auth = prefix; };
+
+// Refused is an answer that is no success, or none at all (status 0).
+export class Refused extends Error {
+  constructor(status, messages, request, body) {
+    super(messages.join(' '));
+    Object.assign(this, { status, messages, request, body });
+  }
+}
+
+const messagesOf = (status, body) => {
+  if (Array.isArray(body)) return body.map(String);
+  const reasons = Array.isArray(body?.reason) ? body.reason : [];
+  if (reasons.length > 0) return reasons.map(String);
+  return [body?.message ?? body?.error ?? `The gateway answered with the status ${status}.`];
+};
+
+// call sends a request, and returns what came: data, headers and status. Path begins with a service's prefix.
+export const call = async (method, path, { query = {}, body, headers = {}, signal } = {}) => {
+  const url = new URL(path, location.origin);
+  for (const [name, value] of Object.entries(query)) if (value !== '' && value != null) url.searchParams.set(name, value);
+  const sent = { Accept: 'application/json', ...headers };
+  if (me) sent['X-Auth-Token'] = me.token;
+  if (me && tenant) sent['Wazo-Tenant'] = tenant;
+  if (body !== undefined) sent['Content-Type'] = 'application/json';
+  let answer, data;
+  try {
+    answer = await fetch(url, {
+      method, headers: sent, signal, cache: 'no-store', credentials: 'omit', redirect: 'error',
+      body: body === undefined ? undefined : JSON.stringify(body),
+    });
+    const text = await answer.text();
+    data = text && /json/.test(answer.headers.get('Content-Type') ?? '') ? JSON.parse(text) : text;
+  } catch (problem) {
+    if (problem.name === 'AbortError') throw problem;
+    throw new Refused(0, [`The gateway cannot be reached: ${problem.message}.`], { method, path: url.pathname });
+  }
+  if (answer.ok) return { data, headers: answer.headers, status: answer.status };
+  if (answer.status === 401 && me && sent['X-Auth-Token'] === me.token) ended();
+  const wait = answer.headers.get('Retry-After');
+  const messages = messagesOf(answer.status, data);
+  if (wait) messages.push(`Try again in ${wait} seconds.`);
+  throw new Refused(answer.status, messages, { method, path: url.pathname }, data);
+};
+
+// The page listens for signed-in, signed-out and ended (the gateway does not know the token any more).
+export const changes = new EventTarget();
+const tell = (name) => changes.dispatchEvent(new Event(name));
+
+const ended = () => {
+  me = null;
+  forget();
+  tell('ended');
+};
+
+export const signIn = async (username, password) => {
+  const bytes = new TextEncoder().encode(`${username}:${password}`);
+  me = null;
+  const { data: { data } } = await call('POST', `${auth}/token`, {
+    headers: { Authorization: 'Basic ' + btoa(String.fromCharCode(...bytes)) }, body: {},
+  });
+  me = {
+    token: data.token, user: data.metadata?.uuid ?? data.auth_id, username, session: data.session_uuid, acl: data.acl ?? [],
+    expires: data.utc_expires_at, tenant: data.metadata?.tenant_uuid ?? '',
+  };
+  await keep();
+  tell('signed-in');
+};
+
+export const signOut = async () => {
+  const token = me?.token;
+  await forget();
+  try {
+    if (token) await call('DELETE', `${auth}/token/${encodeURIComponent(token)}`);
+  } finally {
+    me = null;
+    tell('signed-out');
+  }
+};
+
+// A reload of the page keeps the session. The token is cut into two halves that tell nothing by themselves: random bytes, in this tab's
+// storage, and what these make of the token, in a cookie that no script can read and that only the console's own pages are sent with.
+// docs/adr says why.
+const place = 'ringfence', half = new URL('../session', import.meta.url);
+const text = (bytes) => btoa(String.fromCharCode(...bytes));
+const bytes = (coded) => Uint8Array.from(atob(coded), (letter) => letter.charCodeAt(0));
+const mixed = (some, pad) => some.map((byte, i) => byte ^ pad[i]);
+
+const keep = async () => {
+  const { token, ...rest } = me;
+  const plain = new TextEncoder().encode(token);
+  const pad = crypto.getRandomValues(new Uint8Array(plain.length));
+  const id = text(crypto.getRandomValues(new Uint8Array(9)));
+  try {
+    const answer = await fetch(half, { method: 'PUT', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ half: `${id}.${text(mixed(plain, pad))}` }) });
+    if (answer.ok) sessionStorage.setItem(place, JSON.stringify({ id, pad: text(pad), rest }));
+  } catch {
+    // Without it, a reload asks for the password again.
+  }
+};
+
+const forget = async () => {
+  sessionStorage.removeItem(place);
+  try {
+    await fetch(half, { method: 'DELETE', headers: { 'Content-Type': 'application/json' } });
+  } catch {
+    // The half that is left there tells nothing.
+  }
+};
+
+// resume takes up the session from before a reload of the page, if there was one.
+export const resume = async () => {
+  const kept = JSON.parse(sessionStorage.getItem(place) ?? 'null');
+  if (!kept) return;
+  try {
+    const answer = await fetch(half, { headers: { 'Content-Type': 'application/json' }, cache: 'no-store' });
+    const [id, other] = ((await answer.json()).half ?? '').split('.');
+    if (id !== kept.id) return; // another tab has signed in since
+    me = { ...kept.rest, token: new TextDecoder().decode(mixed(bytes(other), bytes(kept.pad))) };
+  } catch {
+    sessionStorage.removeItem(place);
+  }
+};

@@ -1,0 +1,129 @@
+// What the services can do, from the definitions that they serve: a new resource appears in the console by itself.
+import { call, me } from './api.js';
+import { allows } from './acl.js';
+import { words } from './dom.js';
+
+// services are the services of this gateway, each with its definition once it was loaded.
+export let services = [];
+// resources are the collections and documents of all services, by service and path: "confd/users".
+export const resources = new Map();
+// operations are all that a request can be: method, path, access and what it does.
+export const operations = [];
+
+export const load = async (list) => {
+  const loaded = await Promise.all(list.map(async (service) => {
+    try {
+      return { ...service, definition: (await call('GET', service.definition)).data };
+    } catch (problem) {
+      return { ...service, problem };
+    }
+  }));
+  services = loaded;
+  resources.clear();
+  operations.length = 0;
+  for (const service of loaded.filter((s) => s.definition)) {
+    for (const [path, item] of Object.entries(service.definition.paths)) {
+      for (const method of ['get', 'post', 'put', 'patch', 'delete', 'head']) {
+        if (item[method]) operations.push({ ...item[method], service, method: method.toUpperCase(), path, access: item[method]['x-required-acl'] });
+      }
+    }
+    find(service);
+  }
+};
+
+// resolve follows references and joins what allOf lists.
+export const resolve = (service, schema) => {
+  if (!schema) return {};
+  if (schema.$ref) {
+    const found = schema.$ref.slice(2).split('/').reduce((at, word) => at?.[word], service.definition);
+    return resolve(service, { ...found, ...Object.fromEntries(Object.entries(schema).filter(([key]) => key !== '$ref')) });
+  }
+  if (schema.allOf) {
+    const { allOf, ...rest } = schema;
+    return Object.assign({}, ...allOf.map((part) => resolve(service, part)), rest);
+  }
+  return schema;
+};
+
+const json = (content) => content?.content?.['application/json']?.schema;
+const answer = (service, operation) => resolve(service, json(operation?.responses?.['200']));
+export const bodyOf = (service, operation) => resolve(service, json(operation?.requestBody));
+
+// itemsOf returns the property in which a list's answer has its objects: nearly always "items".
+const itemsOf = (service, operation) => {
+  const properties = answer(service, operation).properties ?? {};
+  return 'total' in properties ? Object.keys(properties).find((key) => properties[key].type === 'array') : undefined;
+};
+
+const parameters = (path) => [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]);
+
+const find = (service) => {
+  const paths = service.definition.paths;
+  const take = (path, method) => (paths[path]?.[method] ? { ...paths[path][method], method: method.toUpperCase(), path, access: paths[path][method]['x-required-acl'] } : undefined);
+  for (const path of Object.keys(paths)) {
+    if (parameters(path).length > 0 || path.startsWith('/api/')) continue;
+    const get = take(path, 'get'), key = `${service.name}${path}`;
+    if (!get) continue;
+    const base = { key, service, path, title: words(path.slice(1).split('/').reverse().join(' ').replace(/^templates (.*)$/, '$1 templates')), list: undefined };
+    const items = itemsOf(service, get);
+    if (!items) {
+      if (take(path, 'put')) resources.set(key, { ...base, document: true, read: get, update: take(path, 'put'), remove: take(path, 'delete') });
+      continue;
+    }
+    const listed = answer(service, get).properties[items].items;
+    const itemPath = Object.keys(paths).find((other) => new RegExp(`^${path}/\\{\\w+\\}$`).test(other) && (paths[other].get || paths[other].delete));
+    resources.set(key, {
+      ...base, list: get, items, schema: resolve(service, listed), create: take(path, 'post'), itemPath,
+      ...(itemPath && {
+        parameter: parameters(itemPath)[0], read: take(itemPath, 'get'), update: take(itemPath, 'put'), remove: take(itemPath, 'delete'),
+        parts: Object.keys(paths).filter((other) => other.startsWith(itemPath + '/')).map((other) => part(service, take, itemPath, other)).filter(Boolean),
+      }),
+    });
+  }
+};
+
+// part is what belongs to one object: a document of its own (forwards), a list (sessions), a link to objects of another resource (lines
+// of a user), or a list that is replaced as a whole (members).
+const part = (service, take, itemPath, path) => {
+  const rest = path.slice(itemPath.length + 1), inside = parameters(rest);
+  const base = { path, name: rest.replace(/\/\{\w+\}$/, ''), get: take(path, 'get'), put: take(path, 'put'), remove: take(path, 'delete'), post: take(path, 'post') };
+  base.title = words(base.name.split('/').reverse().join(' '));
+  if (inside.length === 0) {
+    const items = base.get && itemsOf(service, base.get);
+    if (items) return { ...base, kind: 'list', items, schema: resolve(service, answer(service, base.get).properties[items].items) };
+    if (base.get) return { ...base, kind: base.put ? 'document' : 'shown' };
+    return base.put && bodyOf(service, base.put).properties ? { ...base, kind: 'replaced' } : undefined;
+  }
+  if (inside.length === 1 && rest.endsWith('}') && base.put && !base.put.requestBody?.required) return { ...base, kind: 'link', parameter: inside[0] };
+  return undefined;
+};
+
+// idOf returns how a path names an object.
+export const idOf = (parameter, object) =>
+  object[parameter] ?? (/uuid$/.test(parameter) ? object.uuid ?? object.id : object.id ?? object.uuid);
+
+// fill puts values into the parameters of a path, in their order, each as one segment.
+export const fill = (path, ...values) => path.replace(/\{\w+\}/g, () => encodeURIComponent(values.shift()));
+
+// may reports whether the signed-in user's token seems to allow an operation. Values are those of the path's parameters.
+export const may = (operation, ...values) => {
+  if (!operation) return false;
+  if (!operation.access) return true;
+  const access = operation.access.replace(/\{\w+\}/g, () => values.shift() ?? '*');
+  return Boolean(me) && allows(me.acl, access, me);
+};
+
+// properties lists those of a schema in the order in which the service names them.
+export const properties = (service, schema, list) => {
+  const all = resolve(service, schema).properties ?? {};
+  const order = list?.parameters?.find((p) => p.name === 'fields')?.schema?.items?.enum ?? [];
+  const at = (name) => (order.includes(name) ? order.indexOf(name) : order.length);
+  return Object.entries(all).sort(([a], [b]) => at(a) - at(b) || a.localeCompare(b)).map(([name, value]) => [name, resolve(service, value)]);
+};
+
+// target finds the resource whose objects a name refers to: "user_uuid", "lines", "contexts.name".
+export const target = (service, name) => {
+  const word = name.replace(/_(uuid|id)$/, '').replace(/\..*$/, '');
+  const candidates = [...resources.values()].filter((r) => r.service === service && r.list);
+  return candidates.find((r) => r.path === '/' + word) ?? candidates.find((r) => [word, word + 's', word.replace(/y$/, 'ies')].includes(r.path.split('/').at(-1)));
+};

@@ -1,0 +1,86 @@
+// h makes an element. Of its attributes, functions become listeners, true a bare attribute, and false, null and undefined nothing.
+// Children may be nodes, texts, lists of these, or nothing. Texts are never read as HTML.
+export const h = (tag, attributes = {}, ...children) => {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (typeof value === 'function') element.addEventListener(name, value);
+    else if (name === 'value' || name === 'checked' || name === 'disabled') element[name] = value ?? '';
+    else if (value !== false && value != null) element.setAttribute(name, value === true ? '' : value);
+  }
+  return put(element, children);
+};
+
+// put gives an element these children, as h does, and no others.
+export const put = (element, ...children) => {
+  element.replaceChildren(...children.flat(Infinity).filter((child) => child != null && child !== false && child !== ''));
+  return element;
+};
+
+let made = 0;
+
+// fresh returns an id that no other element has.
+export const fresh = (name) => `${name}-${++made}`;
+
+// later calls a function once, when it was not asked for again for a while.
+export const later = (run, milliseconds = 250) => {
+  let timer;
+  return (...values) => {
+    clearTimeout(timer);
+    timer = setTimeout(() => run(...values), milliseconds);
+  };
+};
+
+const spelled = { firstname: 'first name', lastname: 'last name', fullname: 'full name', username: 'user name', exten: 'number', email: 'e-mail', emails: 'e-mails', acl: 'allows',
+  callerid: 'caller ID', funckeys: 'function keys', incalls: 'incoming calls', voicemails: 'voicemails', userfield: 'user field', moh: 'music on hold', cti: 'CTI', registrars: 'registrars' };
+
+// words makes "call_record_enabled" and "callRecord" readable: "Call record enabled".
+export const words = (name) => {
+  const text = (spelled[name] ?? String(name)).replace(/[_-]+/g, ' ').replace(/([a-z])([A-Z])/g, '$1 $2').toLowerCase()
+    .replace(/\b(uuid|id|acl|sip|moh|ldap|saml|idp|url|dtmf|cti|bs)\b/g, (word) => word.toUpperCase());
+  return text.charAt(0).toUpperCase() + text.slice(1);
+};
+
+// moment shows a time as people of this place write it.
+export const moment = (text) => {
+  const at = new Date(/Z|[+-]\d\d:?\d\d$/.test(text) ? text : text + 'Z');
+  return Number.isNaN(at.getTime()) ? text : at.toLocaleString();
+};
+
+const named = ['fullname', 'name', 'label', 'exten', 'username', 'address', 'number', 'user_name', 'type', 'uuid', 'id'];
+
+// brief returns a value in a few words, for a cell of a table.
+export const brief = (value) => {
+  if (value == null || value === '') return '';
+  if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  if (Array.isArray(value)) {
+    const shown = value.slice(0, 3).map(brief).filter(Boolean).join(', ');
+    return value.length > 3 ? `${shown} and ${value.length - 3} more` : shown;
+  }
+  if (typeof value === 'object') {
+    if (value.extensions?.length) return brief(value.extensions);
+    if (value.firstname || value.lastname) return [value.firstname, value.lastname].filter(Boolean).join(' ');
+    const name = named.find((key) => value[key] != null && value[key] !== '');
+    return name ? String(value[name]) : '';
+  }
+  return /^\d{4}-\d\d-\d\dT\d\d:\d\d/.test(value) ? moment(value) : String(value);
+};
+
+// ask shows a question over the page, and resolves to whether it was confirmed.
+export const ask = (title, text, action = 'Delete') => new Promise((resolve) => {
+  const id = fresh('question');
+  const dialog = h('dialog', { 'aria-labelledby': id, close: () => { resolve(dialog.returnValue === 'yes'); dialog.remove(); } },
+    h('form', { method: 'dialog' },
+      h('h2', { id }, title), text,
+      h('p', { class: 'actions' },
+        h('button', { value: 'no', autofocus: true }, 'Cancel'),
+        h('button', { value: 'yes', class: 'danger' }, action))));
+  document.body.append(dialog);
+  dialog.showModal();
+});
+
+// say shows a message in the page's line of messages, which screen readers read out.
+export const say = (text, wrong = false) => {
+  const state = document.getElementById('state');
+  state.classList.toggle('wrong', wrong);
+  put(state, text);
+};

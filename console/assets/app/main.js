@@ -1,0 +1,160 @@
+// The console: signs in, shows where one can go, and leads there.
+import * as access from './access.js';
+import { call, changes, me, resume, signIn, signOut, tenant, useAuth, useTenant } from './api.js';
+import { load, may, resources, services } from './definitions.js';
+import { h, put, say } from './dom.js';
+import * as item from './item.js';
+import * as list from './list.js';
+import * as phone from './phone.js';
+import * as start from './start.js';
+
+const main = document.getElementById('main'), nav = document.getElementById('nav'), head = document.getElementById('head');
+let known = []; // the services of this gateway, before their definitions are loaded
+
+// signInPage asks who one is. The page that was asked for comes afterwards.
+const signInPage = (why = '') => {
+  put(nav);
+  put(head);
+  document.body.classList.add('outside');
+  const username = h('input', { id: 'username', name: 'username', autocomplete: 'username', required: true, autocapitalize: 'none', spellcheck: 'false' });
+  const password = h('input', { id: 'password', name: 'password', type: 'password', autocomplete: 'current-password', required: true });
+  const button = h('button', { type: 'submit', class: 'primary' }, 'Sign in');
+  const submit = async (event) => {
+    event.preventDefault();
+    button.disabled = true;
+    try {
+      await signIn(username.value, password.value);
+    } catch (problem) {
+      if (!problem.messages) throw problem;
+      say(problem.status === 401 ? 'The user name or the password is wrong.' : problem.message, true);
+      password.value = '';
+      password.focus();
+    } finally {
+      button.disabled = false;
+    }
+  };
+  put(main, h('form', { id: 'login', method: 'post', submit }, h('h1', {}, 'Sign in'),
+    h('label', { for: 'username' }, 'User name'), username, h('label', { for: 'password' }, 'Password'), password, button,
+    known.some((s) => s.mails) && h('p', {}, h('a', { href: 'reset.html' }, 'Forgotten the password?')),
+    h('p', { class: 'quiet' }, 'New here? The first start of the gateway has told the administrator\'s password, and where it is kept. ', h('a', { href: 'api/' }, 'API explorer'))));
+  say(why);
+  username.focus();
+};
+
+const groups = [['auth', 'People and rights'], ['confd', 'Telephony'], ['sysconfd', 'System']];
+const first = ['users', 'groups', 'policies', 'tenants', 'sessions', 'tokens', 'audit', 'lines', 'extensions', 'voicemails', 'incalls', 'contexts'];
+const rank = (r) => (first.includes(r.path.slice(1)) ? first.indexOf(r.path.slice(1)) : first.length);
+
+const drawNav = () => {
+  const link = (to, text, denied) => h('li', {}, h('a', { href: to, class: denied ? 'denied' : undefined, title: denied ? 'Your token may not see this' : undefined }, text));
+  const known = groups.map(([name]) => name);
+  const sections = [...groups, ...services.filter((s) => !known.includes(s.name)).map((s) => [s.name, s.title])];
+  put(nav, h('ul', {}, link('#/', 'Start')),
+    sections.map(([name, title]) => {
+      const own = [...resources.values()].filter((r) => r.service.name === name).sort((a, b) => rank(a) - rank(b) || a.title.localeCompare(b.title));
+      const seen = (r) => may(r.list ?? r.read);
+      const [main, more] = [own.filter((r) => rank(r) < first.length || own.length < 6), own.filter((r) => rank(r) === first.length && own.length >= 6)];
+      const row = (r) => link(`#/${r.key}`, r.title, !seen(r));
+      return own.length > 0 && [h('h2', {}, title), h('ul', {}, main.map(row)), more.length > 0 && h('details', {}, h('summary', {}, 'More'), h('ul', {}, more.map(row)))];
+    }),
+    h('h2', {}, 'Rights explained'), h('ul', {}, link('#/who', 'Who may do this?'), link('#/why', 'Why was I refused?')),
+    h('h2', {}, 'For developers'), h('ul', {}, link('api/', 'API explorer')));
+};
+
+const drawHead = async () => {
+  const menu = h('button', { type: 'button', id: 'menu', 'aria-controls': 'nav', 'aria-expanded': 'false', click: () => {
+    const open = document.body.classList.toggle('menu');
+    menu.setAttribute('aria-expanded', String(open));
+  } }, 'Menu');
+  const out = h('button', { type: 'button', id: 'logout', click: () => signOut().catch((problem) => say(problem.message, true)) }, 'Sign out');
+  put(head, menu, h('span', { class: 'who' }, me.username), out);
+  const tenants = resources.get('auth/tenants');
+  if (!may(tenants?.list)) return;
+  try {
+    const { data } = await call('GET', tenants.service.prefix + tenants.path, { query: { limit: 1000 } });
+    if (data.items.length < 2) return;
+    const chooser = h('select', { id: 'tenant', change: () => {
+      useTenant(chooser.value === me.tenant ? '' : chooser.value);
+      route();
+    } }, data.items.map((t) => h('option', { value: t.uuid, selected: t.uuid === (tenant || me.tenant) }, t.name || t.slug || t.uuid)));
+    menu.after(h('label', { class: 'tenant' }, h('span', {}, 'Tenant '), chooser));
+  } catch (problem) {
+    if (!problem.messages) throw problem;
+  }
+};
+
+const pages = { who: access.who, why: access.why, telephone: phone.show };
+
+// route shows the page that the address names.
+const route = async () => {
+  if (!me) return;
+  const [path, query] = location.hash.slice(1).split('?');
+  const words = path.split('/').filter(Boolean).map(decodeURIComponent);
+  document.body.classList.remove('menu');
+  document.getElementById('menu')?.setAttribute('aria-expanded', 'false');
+  for (const a of nav.querySelectorAll('a')) {
+    const to = a.getAttribute('href');
+    if (to === '#' + path || (to !== '#/' && path.startsWith(to.slice(1) + '/'))) a.setAttribute('aria-current', 'page');
+    else a.removeAttribute('aria-current');
+  }
+  say('');
+  try {
+    await page(words, new URLSearchParams(query));
+  } catch (problem) {
+    if (!problem.messages) throw problem;
+    put(main, h('h1', { tabindex: '-1' }, 'Not shown'), h('p', { class: 'error', role: 'alert' }, problem.message));
+  }
+  if (!me) return;
+  const title = main.querySelector('h1');
+  document.title = `${title?.textContent ?? ''} – Ringfence`;
+  title?.focus({ preventScroll: true });
+  window.scrollTo(0, 0);
+};
+
+const page = (words, query) => {
+  if (words.length === 0) return start.show(main);
+  if (words.length === 1 && pages[words[0]]) return pages[words[0]](main, query);
+  const whole = resources.get(words.join('/'));
+  if (whole?.document) return item.document(main, whole);
+  if (whole) return list.show(main, whole, query);
+  const resource = resources.get(words.slice(0, -1).join('/')), id = words.at(-1);
+  if (resource?.key === 'auth/policies') return access.policy(main, resource, id === '+new' ? '' : id);
+  if (resource?.create && id === '+new') return item.create(main, resource);
+  if (resource?.itemPath) return item.show(main, resource, id);
+  return put(main, h('h1', { tabindex: '-1' }, 'No such page'), h('p', {}, h('a', { href: '#/' }, 'To the start')));
+};
+
+const inside = async () => {
+  document.body.classList.remove('outside');
+  put(main, h('p', { 'aria-busy': 'true' }, 'Loading the definitions…'));
+  await load(known);
+  drawNav();
+  await drawHead();
+  await route();
+};
+
+const begin = async () => {
+  known = await (await fetch('services.json')).json();
+  const auth = known.find((s) => s.name === 'auth');
+  if (!auth) {
+    location.replace('api/'); // without the authentication service there is nobody to be
+    return;
+  }
+  useAuth(auth.prefix);
+  changes.addEventListener('signed-in', inside);
+  changes.addEventListener('signed-out', () => signInPage('Signed out.'));
+  changes.addEventListener('ended', () => signInPage('Your session has ended. Sign in again; you come back to this page.'));
+  addEventListener('hashchange', route);
+  addEventListener('unhandledrejection', (event) => say(`This page has a fault: ${event.reason?.message ?? event.reason}`, true));
+  addEventListener('keydown', (event) => {
+    if (event.key === '/' && !/^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) {
+      event.preventDefault();
+      document.getElementById('search')?.focus();
+    }
+  });
+  await resume();
+  if (me) await inside();
+  else signInPage();
+};
+
+begin().catch((problem) => say(`The console could not be loaded. If this browser does not trust the certificate, open ${location.origin}/console/ again and accept it. (${problem.message})`, true));

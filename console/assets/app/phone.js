@@ -1,0 +1,74 @@
+// One form that makes a user with a telephone: a line, a number, a voicemail and a login in one request, all of it or nothing.
+import { call } from './api.js';
+import { may, resources } from './definitions.js';
+import { fresh, h, put, say } from './dom.js';
+import { refusal } from './form.js';
+
+const input = (name, label, attributes = {}, note = '') => {
+  const id = fresh(name);
+  const element = h('input', { id, name, autocomplete: 'off', 'aria-describedby': `${id}-error`, ...attributes });
+  const error = h('span', { class: 'error', id: `${id}-error` });
+  const check = attributes.type === 'checkbox';
+  return {
+    name, element, row: h('div', { class: check ? 'field check' : 'field' }, check ? [element, h('label', { for: id }, label)] : [h('label', { for: id }, label), element], note && h('small', {}, note), error),
+    refuse: (text) => { error.textContent = text; },
+  };
+};
+
+export const show = async (main) => {
+  const users = resources.get('confd/users'), contexts = resources.get('confd/contexts');
+  if (!users || !contexts) {
+    put(main, h('h1', { tabindex: '-1' }, 'New telephone user'), h('p', {}, 'This gateway has no telephony configuration.'));
+    return;
+  }
+  const { data } = await call('GET', contexts.service.prefix + contexts.path, { query: { type: 'internal', limit: 100 } });
+  const first = input('firstname', 'First name *', { required: true }), last = input('lastname', 'Last name');
+  const mail = input('email', 'E-mail address', { type: 'email' });
+  const exten = input('exten', 'Number', { inputmode: 'numeric' }, 'Leave it empty for a user without a telephone.');
+  const box = input('voicemail', 'With a voicemail of the same number', { type: 'checkbox' });
+  box.element.checked = true;
+  const login = input('login', 'With a login of the gateway', { type: 'checkbox' }, 'The user name is the e-mail address.');
+  const password = input('password', 'Password of the login', { type: 'password', autocomplete: 'new-password' });
+  const context = h('select', { id: 'context' }, data.items.map((c) => h('option', { value: c.name }, c.label || c.name)));
+  const fields = [first, last, mail, exten, box, login, password], general = h('div', { class: 'error', role: 'alert' });
+  password.row.hidden = true;
+  login.element.addEventListener('change', () => { password.row.hidden = !login.element.checked; });
+
+  const body = () => {
+    const name = [first.element.value, last.element.value].filter(Boolean).join(' ');
+    const user = { firstname: first.element.value, lastname: last.element.value || null, email: mail.element.value || null };
+    if (exten.element.value) {
+      user.lines = [{ context: context.value, endpoint_sip: {}, extensions: [{ exten: exten.element.value, context: context.value }] }];
+      if (box.element.checked) user.voicemail = { name, number: exten.element.value, context: context.value };
+    }
+    if (login.element.checked) user.auth = { username: mail.element.value || name, password: password.element.value };
+    return user;
+  };
+  const submit = async (event) => {
+    event.preventDefault();
+    put(general);
+    for (const field of fields) field.refuse('');
+    try {
+      const { data: made } = await call('POST', users.service.prefix + users.path, { body: body() });
+      location.hash = `#/confd/users/${made.uuid ?? made.id}`;
+      say(`${first.element.value} was created${exten.element.value ? ` with the number ${exten.element.value}` : ''}.`);
+    } catch (problem) {
+      if (!problem.messages) throw problem;
+      const left = problem.messages.filter((message) => {
+        const about = fields.find((field) => new RegExp(`\\b${field.name}\\b`).test(message));
+        about?.refuse(message);
+        return !about;
+      });
+      put(general, left.map((m) => h('p', {}, m)), refusal(problem));
+    }
+  };
+  put(main, 
+    h('p', { class: 'crumbs' }, h('a', { href: '#/confd/users' }, 'Users')),
+    h('h1', { tabindex: '-1' }, 'New telephone user'),
+    may(users.create) ? '' : h('p', { class: 'denied' }, 'Your token may not create users: the gateway will refuse this.'),
+    h('form', { method: 'post', submit, novalidate: true }, first.row, last.row, mail.row,
+      data.items.length === 0
+        ? h('p', { class: 'denied' }, 'There is no internal context yet, in which numbers live. ', h('a', { href: '#/confd/contexts/+new' }, 'Make one'), ' with a range of users\' numbers first.')
+        : [h('div', { class: 'field' }, h('label', { for: 'context' }, 'Context'), context), exten.row, box.row],
+      login.row, password.row, general, h('p', { class: 'actions' }, h('button', { type: 'submit', class: 'primary' }, 'Create'))));
+};

@@ -1,0 +1,75 @@
+// The first page: how the gateway is, and what to do next.
+import { call, me } from './api.js';
+import { may, operations, resources, services } from './definitions.js';
+import { h, moment, put, words } from './dom.js';
+
+const size = async (key) => {
+  const resource = resources.get(key);
+  if (!resource || !may(resource.list)) return null;
+  try {
+    return (await call('GET', resource.service.prefix + resource.path, { query: { limit: 1 } })).data.total;
+  } catch {
+    return null;
+  }
+};
+
+const svg = (tag, attributes) => {
+  const element = window.document.createElementNS('http://www.w3.org/2000/svg', tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  return element;
+};
+
+// plot draws one bar for each minute.
+const plot = (title, values) => {
+  const most = Math.max(1, ...values), width = 240, height = 48, step = width / Math.max(1, values.length);
+  const picture = svg('svg', { viewBox: `0 0 ${width} ${height}`, role: 'img', 'aria-label': `${title}: ${values.reduce((a, b) => a + b, 0)} in the last hour, at most ${most} in a minute` });
+  values.forEach((value, i) => {
+    const tall = Math.max(value > 0 ? 2 : 0.5, value / most * (height - 2));
+    picture.append(svg('rect', { x: i * step, y: height - tall, width: Math.max(1, step - 1), height: tall }));
+  });
+  return h('figure', { class: 'plot' }, h('figcaption', {}, title, ' ', h('b', {}, String(values.reduce((a, b) => a + b, 0)))), picture);
+};
+
+const overview = async () => {
+  const operation = operations.find((o) => o.operationId === 'read_overview');
+  if (!operation || !may(operation)) return null;
+  try {
+    return (await call('GET', operation.service.prefix + operation.path)).data;
+  } catch {
+    return null;
+  }
+};
+
+const health = (seen) => {
+  if (!seen) return null;
+  const { certificate } = seen, days = certificate && Math.floor((new Date(certificate.not_after) - Date.now()) / 86400000);
+  return h('section', {}, h('h2', {}, 'The gateway'),
+    h('dl', {},
+      h('dt', {}, 'Version'), h('dd', {}, seen.version),
+      h('dt', {}, 'Running since'), h('dd', {}, moment(seen.started_at)),
+      h('dt', {}, 'Database'), h('dd', {}, seen.database),
+      h('dt', {}, 'Sessions'), h('dd', {}, String(seen.sessions)),
+      certificate && [h('dt', {}, 'Certificate'), h('dd', {}, `${days} days left, for ${certificate.names.join(', ')}`, h('br'), h('code', { class: 'long' }, certificate.sha256))]),
+    h('div', { class: 'plots' }, plot('Logins', seen.logins.map((m) => m.succeeded)), plot('Refused logins', seen.logins.map((m) => m.refused)),
+      Object.entries(seen.denials).map(([reason, minutes]) => plot(`Refused: ${words(reason).toLowerCase()}`, minutes))));
+};
+
+export const show = async (main) => {
+  put(main, h('h1', { tabindex: '-1' }, `Welcome, ${me.username}`), h('p', { 'aria-busy': 'true' }, 'Loading…'));
+  const [seen, users, phones, contexts, policies] = await Promise.all([overview(), size('auth/users'), size('confd/users'), size('confd/contexts'), size('auth/policies')]);
+  const next = [];
+  if (contexts === 0) next.push(['Make an internal context', '#/confd/contexts/+new', 'Numbers live in contexts: give it a range for users.']);
+  if (phones === 0) next.push(['Add a telephone user', '#/telephone', 'A line, a number and a voicemail in one step.']);
+  if (users !== null && users <= 1) next.push(['Add a login', '#/auth/users/+new', 'For each person and each program that uses the API.']);
+  if (policies !== null) next.push(['Look at the policies', '#/auth/policies', 'What users may do is a list of patterns, explained in words.']);
+  next.push(['Try an operation', 'api/', 'The API explorer has all of them, with their fields.']);
+  const allowed = operations.filter((o) => may(o)).length;
+  put(main, 
+    h('h1', { tabindex: '-1' }, `Welcome, ${me.username}`),
+    h('p', {}, `Your token allows ${allowed} of ${operations.length} operations in some form, until ${moment(me.expires)}.`),
+    h('ul', { class: 'counts' }, [['Logins', users, '#/auth/users'], ['Telephone users', phones, '#/confd/users'], ['Policies', policies, '#/auth/policies']]
+      .filter(([, n]) => n !== null).map(([name, n, to]) => h('li', {}, h('a', { href: to }, h('b', {}, n.toLocaleString()), name)))),
+    h('section', {}, h('h2', {}, 'What to do next'), h('ul', { class: 'next' }, next.map(([name, to, text]) => h('li', {}, h('a', { href: to }, name), h('span', {}, text))))),
+    health(seen) ?? '',
+    services.filter((s) => s.problem).map((s) => h('p', { class: 'error', role: 'alert' }, `The definition of ${s.title} could not be loaded: ${s.problem.message}`)));
+};
