@@ -4,6 +4,7 @@ import { moment } from '../app/dom.js';
 
 const byID = (id) => document.getElementById(id);
 const state = byID('state'), select = byID('service');
+let authPrefix = '';
 
 const say = (text, wrong) => {
   state.textContent = text;
@@ -32,8 +33,12 @@ const curl = (request) => {
   return `curl --cacert ringfence.pem -X ${request.method} ${quoted(request.url)}${headers.join('')}${token}${typeof request.body === 'string' ? ` \\\n  -d ${quoted(request.body)}` : ''}`;
 };
 
-// plugin changes what Swagger UI shows: its own Authorize is left out, as the session is above; and the curl lines.
+// plugin changes Swagger UI: the search looks at each operation's path, summary and access; its own Authorize is left out, as the session
+// is above; and curl lines are such that a person can run them.
 const plugin = (system) => ({
+  fn: { opsFilter: (tags, phrase) => tags.map((tag, name) => (name.toLowerCase().includes(phrase.toLowerCase()) ? tag : tag.update('operations', (operations) =>
+    operations.filter((o) => [o.get('path'), o.get('method'), o.getIn(['operation', 'summary']), o.getIn(['operation', 'operationId']), o.getIn(['operation', 'x-required-acl'])].join(' ').toLowerCase().includes(phrase.toLowerCase())))))
+    .filter((tag) => tag.get('operations').size > 0) },
   components: { authorizeBtn: () => null, authorizeOperationBtn: () => null },
   wrapComponents: { curl: (Original) => (props) => {
     const request = props.request?.toJS?.() ?? {};
@@ -42,6 +47,7 @@ const plugin = (system) => ({
   } },
 });
 
+// show draws a service. Who follows a link to an operation comes back to it after choosing a service or a reload.
 const show = (service) => window.SwaggerUIBundle({
   url: service.definition,
   dom_id: '#swagger-ui',
@@ -58,13 +64,15 @@ const show = (service) => window.SwaggerUIBundle({
     return request;
   },
   responseInterceptor: (answer) => {
-    if (answer.status === 401 && me) call('HEAD', `${authPrefix}/users/me/tokens`).catch(() => {}); // tells whether the session has ended
+    if (answer.status === 401 && me) call('GET', `${authPrefix}/users/me/tokens?limit=1`).catch(() => {}); // tells whether the session has ended
     return answer;
   },
-  onComplete: () => requestAnimationFrame(() => document.getElementById(location.hash.slice(1).replace(/^\//, 'operations-').replaceAll('/', '-'))?.scrollIntoView()),
+  onComplete: () => {
+    const filter = document.querySelector('.operation-filter-input');
+    filter?.setAttribute('placeholder', 'Search: path, access or words');
+    filter?.setAttribute('aria-label', 'Search operations');
+  },
 });
-
-let authPrefix = '';
 
 const open = async (service) => {
   const answer = await fetch(service.definition, { headers: { Accept: 'application/json' } }).catch(() => null);

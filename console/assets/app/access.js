@@ -2,7 +2,7 @@
 import { call, me } from './api.js';
 import { explain, fault, matches } from './acl.js';
 import { fill, operations, resources } from './definitions.js';
-import { ask, h, later, put, say } from './dom.js';
+import { ask, h, later, lead, put, say } from './dom.js';
 import { form, refusal } from './form.js';
 
 const auth = () => [...resources.values()].find((r) => r.service.name === 'auth')?.service;
@@ -93,8 +93,7 @@ export const policy = async (main, resource, id) => {
       return say('Saved. Tokens that are in use have the new rights already.');
     }
     const { data } = await call('POST', service.prefix + resource.path, { body: { ...body, acl } });
-    location.hash = `#/${resource.key}/${data.uuid}`;
-    return say(`The policy ${data.name} was created.`);
+    return lead(`#/${resource.key}/${data.uuid}`, `The policy ${data.name} was created.`);
   };
   const filled = form({ service, schema: { $ref: schema.$ref }, list: resource.list, before, hidden: ['acl', 'uuid'], action: before ? 'Save' : 'Create', send });
   filled.querySelector('.actions').before(patterns.element);
@@ -104,8 +103,7 @@ export const policy = async (main, resource, id) => {
       if (!await ask(`Delete the policy ${before.name}?`, await losses(before, []))) return;
       try {
         await call('DELETE', path);
-        location.hash = `#/${resource.key}`;
-        say(`The policy ${before.name} was deleted.`);
+        lead(`#/${resource.key}`, `The policy ${before.name} was deleted.`);
       } catch (problem) {
         say(trouble(problem), true);
       }

@@ -113,11 +113,11 @@ export const may = (operation, ...values) => {
   return Boolean(me) && allows(me.acl, access, me);
 };
 
-// properties lists those of a schema in the order in which the service names them.
+// properties lists those of a schema in the order in which the service names them; otherwise those that must be sent come first.
 export const properties = (service, schema, list) => {
-  const all = resolve(service, schema).properties ?? {};
+  const { properties: all = {}, required = [] } = resolve(service, schema);
   const order = list?.parameters?.find((p) => p.name === 'fields')?.schema?.items?.enum ?? [];
-  const at = (name) => (order.includes(name) ? order.indexOf(name) : order.length);
+  const at = (name) => (order.includes(name) ? order.indexOf(name) : required.includes(name) ? order.length : order.length + 1);
   return Object.entries(all).sort(([a], [b]) => at(a) - at(b) || a.localeCompare(b)).map(([name, value]) => [name, resolve(service, value)]);
 };
 

@@ -35,7 +35,7 @@ const spelled = { firstname: 'first name', lastname: 'last name', fullname: 'ful
 
 // words makes "call_record_enabled" and "callRecord" readable: "Call record enabled".
 export const words = (name) => {
-  const text = (spelled[name] ?? String(name)).replace(/[_-]+/g, ' ').replace(/([a-z])([A-Z])/g, '$1 $2').toLowerCase()
+  const text = spelled[name] ?? String(name).replace(/[_-]+/g, ' ').replace(/([a-z])([A-Z])/g, '$1 $2').toLowerCase()
     .replace(/\b(uuid|id|acl|sip|moh|ldap|saml|idp|url|dtmf|cti|bs)\b/g, (word) => word.toUpperCase());
   return text.charAt(0).toUpperCase() + text.slice(1);
 };
@@ -46,7 +46,7 @@ export const moment = (text) => {
   return Number.isNaN(at.getTime()) ? text : at.toLocaleString();
 };
 
-const named = ['fullname', 'name', 'label', 'exten', 'username', 'address', 'number', 'user_name', 'type', 'uuid', 'id'];
+const named = ['fullname', 'label', 'name', 'exten', 'username', 'address', 'number', 'user_name', 'type', 'uuid', 'id'];
 
 // brief returns a value in a few words, for a cell of a table.
 export const brief = (value) => {
@@ -68,7 +68,10 @@ export const brief = (value) => {
 // ask shows a question over the page, and resolves to whether it was confirmed.
 export const ask = (title, text, action = 'Delete') => new Promise((resolve) => {
   const id = fresh('question');
-  const dialog = h('dialog', { 'aria-labelledby': id, close: () => { resolve(dialog.returnValue === 'yes'); dialog.remove(); } },
+  const dialog = h('dialog', { 'aria-labelledby': id, close: () => {
+    resolve(dialog.returnValue === 'yes');
+    dialog.remove();
+  } },
     h('form', { method: 'dialog' },
       h('h2', { id }, title), text,
       h('p', { class: 'actions' },
@@ -83,4 +86,18 @@ export const say = (text, wrong = false) => {
   const state = document.getElementById('state');
   state.classList.toggle('wrong', wrong);
   put(state, text);
+};
+
+let next = '';
+
+// lead goes to another page of the console, which then shows a message.
+export const lead = (to, text) => {
+  next = text;
+  location.hash = to;
+};
+
+// arrive shows the message with which one was led to this page, or none.
+export const arrive = () => {
+  say(next);
+  next = '';
 };

@@ -11,9 +11,9 @@ const hint = (schema) => {
   if (schema.minimum !== undefined && schema.minimum > 0) limits.push(`at least ${schema.minimum}`);
   if (schema.maximum !== undefined && schema.maximum < 2 ** 31 - 1) limits.push(`at most ${schema.maximum}`);
   if (schema.maxLength !== undefined && schema.maxLength < 256) limits.push(`up to ${schema.maxLength} characters`);
-  if (schema.default !== undefined && schema.default !== null && typeof schema.default !== 'object' && schema.default !== '') limits.push(`${schema.default} by default`);
+  if (schema.default !== undefined && schema.default !== null && !['object', 'boolean'].includes(typeof schema.default) && schema.default !== '' && !schema.enum) limits.push(`${schema.default} by default`);
   const text = limits.join(', ');
-  return [schema.description, text && text.charAt(0).toUpperCase() + text.slice(1) + '.'].filter(Boolean).join(' ');
+  return [schema.description?.replaceAll('`', ''), text && text.charAt(0).toUpperCase() + text.slice(1) + '.'].filter(Boolean).join(' ');
 };
 
 // field returns an input for a value of a schema: its element, read (undefined: leave it out; an Error: it cannot be read), and refuse,
@@ -225,13 +225,18 @@ const valuesOf = (inputs, before) => {
   return body;
 };
 
+// usual are the fields that a person mostly fills in when they make something; the others are folded away.
+const usual = ['name', 'label', 'username', 'firstname', 'lastname', 'email', 'email_address', 'password', 'exten', 'number', 'context', 'type', 'user_ranges', 'destination', 'description'];
+
 // form makes a form for a schema. Send receives what is to be sent, and may throw a Refused, whose messages are shown beside the fields
 // that they name.
 export const form = ({ service, schema, list, before, hidden = [], action = 'Save', whole = false, send }) => {
   const context = { service, list };
   const inputs = fields(context, schema, before, hidden);
   const required = schema.required ?? [];
-  const [first, more] = before || inputs.length <= 8 ? [inputs, []] : [inputs.filter((f, i) => i < 6 || required.includes(f.name)), inputs.filter((f, i) => i >= 6 && !required.includes(f.name))];
+  const plain = inputs.filter((f) => required.includes(f.name) || usual.includes(f.name));
+  const first = before || inputs.length <= 6 ? inputs : plain.length > 1 ? plain : inputs.slice(0, 6);
+  const more = inputs.filter((f) => !first.includes(f));
   const general = h('div', { class: 'error', role: 'alert' });
   const button = h('button', { type: 'submit', class: 'primary' }, action);
   const rest = more.length > 0 && h('details', {}, h('summary', {}, `${more.length} more fields`), more.map((f) => f.element));

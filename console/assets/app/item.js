@@ -1,7 +1,7 @@
 // The page of one object: its fields, its parts and its links.
 import { call } from './api.js';
 import { bodyOf, fill, idOf, may, properties, target } from './definitions.js';
-import { ask, brief, h, put, say, words } from './dom.js';
+import { ask, brief, h, lead, put, say, words } from './dom.js';
 import { form, refusal } from './form.js';
 import { columnsOf, table } from './list.js';
 
@@ -26,8 +26,7 @@ export const create = (main, resource) => {
     form({ service: resource.service, schema: bodyOf(resource.service, resource.create), list: resource.list, action: 'Create', send: async (body) => {
       const { data } = await call('POST', resource.service.prefix + resource.path, { body });
       const id = idOf(resource.parameter, data ?? {});
-      location.hash = resource.read && id !== undefined ? `#/${resource.key}/${encodeURIComponent(id)}` : `#/${resource.key}`;
-      say(`${brief(data) || 'It'} was created.`);
+      lead(resource.read && id !== undefined ? `#/${resource.key}/${encodeURIComponent(id)}` : `#/${resource.key}`, `${brief(data) || 'It'} was created.`);
     } }));
 };
 
@@ -46,8 +45,7 @@ export const show = async (main, resource, id) => {
     if (!await ask(`Delete ${brief(object)}?`, h('p', {}, 'This cannot be undone.'))) return;
     try {
       await call('DELETE', path);
-      location.hash = `#/${resource.key}`;
-      say(`${brief(object)} was deleted.`);
+      lead(`#/${resource.key}`, `${brief(object)} was deleted.`);
     } catch (problem) {
       say(trouble(problem), true);
     }

@@ -10,10 +10,10 @@ const wanted = ['at', 'name', 'label', 'username', 'firstname', 'lastname', 'ext
   'created_at', 'enabled', 'read_only', 'description', 'uuid', 'id'];
 
 // columnsOf picks the columns that tell the objects of a collection apart.
-export const columnsOf = (service, schema, list) => {
+export const columnsOf = (service, schema, list, most = 6) => {
   const all = properties(service, schema, list).filter(([, p]) => !p.writeOnly).map(([name]) => name);
   const first = wanted.filter((name) => all.includes(name));
-  const columns = (first.some((name) => name !== 'uuid' && name !== 'id') ? first.filter((name) => name !== 'uuid' && name !== 'id') : first).slice(0, 7);
+  const columns = (first.some((name) => name !== 'uuid' && name !== 'id') ? first.filter((name) => name !== 'uuid' && name !== 'id') : first).slice(0, most);
   return columns.length > 0 ? columns : all.slice(0, 5);
 };
 
@@ -25,13 +25,16 @@ export const table = ({ columns, objects, link, sort, pick }) => h('div', { clas
   h('thead', {}, h('tr', {}, pick && h('th', { class: 'pick' }, pick.all), columns.map((name) => h('th', { scope: 'col', 'aria-sort': sort?.state(name) }, sort?.can(name)
     ? h('button', { type: 'button', class: 'plain', click: () => sort.by(name) }, words(name), { ascending: ' ↑', descending: ' ↓' }[sort.state(name)] ?? '')
     : words(name))))),
-  h('tbody', {}, objects.map((object) => h('tr', {}, pick && h('td', { class: 'pick' }, pick.one(object)), columns.map((name, i) => {
-    const text = brief(object[name]), to = i === 0 && link?.(object);
-    return h('td', { 'data-label': words(name) }, to ? h('a', { href: to }, text || '(unnamed)') : text);
-  }))))));
+  h('tbody', {}, objects.map((object) => {
+    const named = columns.find((name) => brief(object[name]) !== '') ?? columns[0];
+    return h('tr', {}, pick && h('td', { class: 'pick' }, pick.one(object)), columns.map((name) => {
+      const text = brief(object[name]), to = name === named && link?.(object);
+      return h('td', { 'data-label': words(name) }, to ? h('a', { href: to }, text || '(unnamed)') : text);
+    }));
+  }))));
 
 export const show = async (main, resource, query) => {
-  const columns = columnsOf(resource.service, resource.schema, resource.list);
+  const columns = columnsOf(resource.service, resource.schema, resource.list, 9);
   const state = { search: query.get('search') ?? '', order: query.get('order') ?? '', direction: query.get('direction') ?? 'asc', page: Number(query.get('page') ?? 1), recurse: query.get('recurse') ?? '' };
   const picked = new Map();
   const base = `#/${resource.key}`;
@@ -66,7 +69,7 @@ export const show = async (main, resource, query) => {
   const draw = (data) => {
     const objects = data[resource.items], found = (state.search ? data.filtered : data.total) ?? data.total ?? objects.length;
     put(rows, objects.length > 0 ? table({
-      columns, objects,
+      columns: columns.filter((name) => name === state.order || objects.some((object) => brief(object[name]) !== '')), objects,
       link: resource.itemPath && resource.read ? (object) => `${base}/${encodeURIComponent(idOf(resource.parameter, object))}` : undefined,
       sort: { can: (name) => orderOf(resource).includes(name), by: (name) => go({ order: name, direction: state.order === name && state.direction === 'asc' ? 'desc' : 'asc', page: 1 }),
         state: (name) => (state.order === name ? { asc: 'ascending', desc: 'descending' }[state.direction] : undefined) },

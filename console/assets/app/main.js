@@ -2,7 +2,7 @@
 import * as access from './access.js';
 import { call, changes, me, resume, signIn, signOut, tenant, useAuth, useTenant } from './api.js';
 import { load, may, resources, services } from './definitions.js';
-import { h, put, say } from './dom.js';
+import { arrive, h, put, say } from './dom.js';
 import * as item from './item.js';
 import * as list from './list.js';
 import * as phone from './phone.js';
@@ -97,31 +97,33 @@ const route = async () => {
     if (to === '#' + path || (to !== '#/' && path.startsWith(to.slice(1) + '/'))) a.setAttribute('aria-current', 'page');
     else a.removeAttribute('aria-current');
   }
-  say('');
+  arrive();
+  const place = h('div'); // of this page alone: one that is drawn late, after another was asked for, is not seen
+  put(main, place);
   try {
-    await page(words, new URLSearchParams(query));
+    await page(place, words, new URLSearchParams(query));
   } catch (problem) {
     if (!problem.messages) throw problem;
-    put(main, h('h1', { tabindex: '-1' }, 'Not shown'), h('p', { class: 'error', role: 'alert' }, problem.message));
+    put(place, h('h1', { tabindex: '-1' }, 'Not shown'), h('p', { class: 'error', role: 'alert' }, problem.message));
   }
-  if (!me) return;
-  const title = main.querySelector('h1');
+  if (!place.isConnected) return;
+  const title = place.querySelector('h1');
   document.title = `${title?.textContent ?? ''} – Ringfence`;
   title?.focus({ preventScroll: true });
   window.scrollTo(0, 0);
 };
 
-const page = (words, query) => {
-  if (words.length === 0) return start.show(main);
-  if (words.length === 1 && pages[words[0]]) return pages[words[0]](main, query);
+const page = (place, words, query) => {
+  if (words.length === 0) return start.show(place);
+  if (words.length === 1 && pages[words[0]]) return pages[words[0]](place, query);
   const whole = resources.get(words.join('/'));
-  if (whole?.document) return item.document(main, whole);
-  if (whole) return list.show(main, whole, query);
+  if (whole?.document) return item.document(place, whole);
+  if (whole) return list.show(place, whole, query);
   const resource = resources.get(words.slice(0, -1).join('/')), id = words.at(-1);
-  if (resource?.key === 'auth/policies') return access.policy(main, resource, id === '+new' ? '' : id);
-  if (resource?.create && id === '+new') return item.create(main, resource);
-  if (resource?.itemPath) return item.show(main, resource, id);
-  return put(main, h('h1', { tabindex: '-1' }, 'No such page'), h('p', {}, h('a', { href: '#/' }, 'To the start')));
+  if (resource?.key === 'auth/policies') return access.policy(place, resource, id === '+new' ? '' : id);
+  if (resource?.create && id === '+new') return item.create(place, resource);
+  if (resource?.itemPath) return item.show(place, resource, id);
+  return put(place, h('h1', { tabindex: '-1' }, 'No such page'), h('p', {}, h('a', { href: '#/' }, 'To the start')));
 };
 
 const inside = async () => {

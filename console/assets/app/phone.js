@@ -1,16 +1,17 @@
 // One form that makes a user with a telephone: a line, a number, a voicemail and a login in one request, all of it or nothing.
 import { call } from './api.js';
 import { may, resources } from './definitions.js';
-import { fresh, h, put, say } from './dom.js';
+import { fresh, h, lead, put } from './dom.js';
 import { refusal } from './form.js';
 
-const input = (name, label, attributes = {}, note = '') => {
+// input is a field. About says which of the gateway's messages belong to it, if its name does not.
+const input = (name, label, attributes = {}, note = '', about = new RegExp(`\\b${name}\\b`)) => {
   const id = fresh(name);
   const element = h('input', { id, name, autocomplete: 'off', 'aria-describedby': `${id}-error`, ...attributes });
   const error = h('span', { class: 'error', id: `${id}-error` });
   const check = attributes.type === 'checkbox';
   return {
-    name, element, row: h('div', { class: check ? 'field check' : 'field' }, check ? [element, h('label', { for: id }, label)] : [h('label', { for: id }, label), element], note && h('small', {}, note), error),
+    about, element, row: h('div', { class: check ? 'field check' : 'field' }, check ? [element, h('label', { for: id }, label)] : [h('label', { for: id }, label), element], note && h('small', {}, note), error),
     refuse: (text) => { error.textContent = text; },
   };
 };
@@ -24,8 +25,8 @@ export const show = async (main) => {
   const { data } = await call('GET', contexts.service.prefix + contexts.path, { query: { type: 'internal', limit: 100 } });
   const first = input('firstname', 'First name *', { required: true }), last = input('lastname', 'Last name');
   const mail = input('email', 'E-mail address', { type: 'email' });
-  const exten = input('exten', 'Number', { inputmode: 'numeric' }, 'Leave it empty for a user without a telephone.');
-  const box = input('voicemail', 'With a voicemail of the same number', { type: 'checkbox' });
+  const exten = input('exten', 'Number', { inputmode: 'numeric' }, 'Leave it empty for a user without a telephone.', /extension|exten\b/i);
+  const box = input('voicemail', 'With a voicemail of the same number', { type: 'checkbox' }, '', /voicemail/i);
   box.element.checked = true;
   const login = input('login', 'With a login of the gateway', { type: 'checkbox' }, 'The user name is the e-mail address.');
   const password = input('password', 'Password of the login', { type: 'password', autocomplete: 'new-password' });
@@ -50,12 +51,11 @@ export const show = async (main) => {
     for (const field of fields) field.refuse('');
     try {
       const { data: made } = await call('POST', users.service.prefix + users.path, { body: body() });
-      location.hash = `#/confd/users/${made.uuid ?? made.id}`;
-      say(`${first.element.value} was created${exten.element.value ? ` with the number ${exten.element.value}` : ''}.`);
+      lead(`#/confd/users/${made.uuid ?? made.id}`, `${first.element.value} was created${exten.element.value ? ` with the number ${exten.element.value}` : ''}.`);
     } catch (problem) {
       if (!problem.messages) throw problem;
       const left = problem.messages.filter((message) => {
-        const about = fields.find((field) => new RegExp(`\\b${field.name}\\b`).test(message));
+        const about = fields.find((field) => field.about.test(message));
         about?.refuse(message);
         return !about;
       });

@@ -1,0 +1,255 @@
+package caddymodule_test
+
+import (
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/ringfence/ringfence/acl"
+)
+
+// operator is a person at the console.
+type operator struct {
+	*browser
+	t   *testing.T
+	url string
+}
+
+// goTo opens a page, which has this title.
+func (o *operator) goTo(page, title string) {
+	o.t.Helper()
+	o.run(o.t, chromedp.Navigate(o.url+"/console/"+page))
+	o.until(fmt.Sprintf(`document.querySelector('main h1')?.textContent === %q`, title), "the page %s does not open", page)
+}
+
+func (o *operator) see(selector string) {
+	o.t.Helper()
+	o.run(o.t, chromedp.WaitVisible(chromedp.CSS(selector)))
+}
+
+func (o *operator) click(selector string) {
+	o.t.Helper()
+	o.run(o.t, chromedp.Click(chromedp.CSS(selector)))
+}
+
+// enter replaces what a field with this label has.
+func (o *operator) enter(label, text string) {
+	o.t.Helper()
+	id := o.script(o.t, fmt.Sprintf(`((asked) => {
+		const label = [...document.querySelectorAll('label')].find((l) => l.textContent.trim().replace(/ \*$/, '') === asked && l.offsetParent);
+		const field = label ? document.getElementById(label.htmlFor) : document.querySelector('[aria-label="' + asked + '"]');
+		if (!field) return '';
+		field.value = '';
+		return field.id ||= 'entered-' + Math.random().toString(36).slice(2);
+	})(%q)`, label))
+	if id == "" {
+		o.shoot(o.t, "failed")
+		o.t.Fatalf("no field is called %q", label)
+	}
+	o.run(o.t, chromedp.SendKeys(chromedp.CSS("#"+id), text))
+}
+
+// press clicks the button or the link with this text.
+func (o *operator) press(text string) {
+	o.t.Helper()
+	o.until(fmt.Sprintf(`(() => {
+		const all = ['dialog[open] button', 'main button, main a, main summary', '#top button', 'nav a'].flatMap((s) => [...document.querySelectorAll(s)]);
+		const found = all.find((b) => b.textContent.trim() === %q && b.offsetParent && !b.disabled);
+		found?.click();
+		return Boolean(found);
+	})()`, text), "there is no %q to press", text)
+}
+
+// until waits for a condition.
+func (o *operator) until(condition, problem string, args ...any) {
+	o.t.Helper()
+	if _, err := chromedp.Run(o, chromedp.Poll[bool]("Boolean("+condition+")")); err != nil {
+		o.shoot(o.t, "failed")
+		o.t.Fatalf(problem+": %v; the page says %q and complained %q", append(args, err, o.script(o.t, `document.body.innerText`), o.complained())...)
+	}
+}
+
+// reads waits until the page has this text.
+func (o *operator) reads(text string) {
+	o.t.Helper()
+	o.until(fmt.Sprintf(`document.body.innerText.includes(%q)`, text), "the page does not have %q", text)
+}
+
+func (o *operator) signIn(username, password string) {
+	o.t.Helper()
+	o.see("#login")
+	o.run(o.t, chromedp.SendKeys(chromedp.CSS("#username"), username), chromedp.SendKeys(chromedp.CSS("#password"), password+"\r"), chromedp.WaitVisible(chromedp.CSS("#logout")))
+	o.reads("Welcome, " + username)
+}
+
+// An operator opens the console, makes a policy, a telephone user and a login that has the policy, finds the user among many, sees why
+// the login is refused something and who may do it, and signs out.
+func TestOperatorsConsole(t *testing.T) {
+	g := loadDefault(t, "")
+	o := &operator{newBrowser(t), t, g.URL}
+	o.run(t, chromedp.Navigate(g.URL+"/"))
+	o.see("#login")
+	o.shoot(t, "1-sign-in")
+	o.run(t, chromedp.SendKeys(chromedp.CSS("#username"), "admin"), chromedp.SendKeys(chromedp.CSS("#password"), "a wrong password\r"), chromedp.WaitVisible(chromedp.CSS("#state.wrong")))
+	o.clean(t, "after a wrong password", "401")
+	o.run(t, chromedp.Reload())
+	o.signIn("admin", adminPassword)
+	o.shoot(t, "2-start")
+
+	// A policy, explained while it is typed.
+	o.goTo("#/auth/policies/+new", "New policy")
+	o.enter("Name", "reception")
+	o.enter("Pattern", "confd.users.#.read")
+	o.reads("May see users › anything inside in the service confd.")
+	o.until(`/^\d+ operations?$/.test(document.querySelector('.patterns summary')?.textContent)`, "the operations of a pattern are not counted")
+	o.shoot(t, "3-policy")
+	o.press("Create")
+	o.reads("The policy reception was created.")
+
+	// A context, then a user with a telephone and a voicemail.
+	o.goTo("#/confd/contexts/+new", "New")
+	o.enter("Label", "Inside")
+	o.click("main form fieldset button")
+	o.enter("Start", "1000")
+	o.enter("End", "1999")
+	o.press("Create")
+	o.reads("Inside was created.")
+	o.goTo("#/telephone", "New telephone user")
+	o.enter("First name", "Ada")
+	o.enter("Last name", "Lovelace")
+	o.enter("Number", "7000")
+	o.press("Create")
+	o.reads("7000") // it is outside of the range: the refusal stands beside the field
+	o.until(`[...document.querySelectorAll('.field .error')].some((e) => e.textContent.includes('7000'))`, "the refusal is not shown")
+	o.shoot(t, "4-refused")
+	o.clean(t, "after a refused number", "400")
+	o.enter("Number", "1042")
+	o.press("Create")
+	o.reads("Ada was created with the number 1042.")
+	o.shoot(t, "5-user")
+
+	// Many users, of which a search finds one.
+	addUsers(t, filepath.Join(g.dir, "data", "ringfence.db"), 10_000)
+	o.goTo("#/confd/users", "Users")
+	o.reads("10,001 in all, page 1 of 401")
+	o.enter("Search Users", "1042")
+	o.reads("Lovelace")
+	o.shoot(t, "6-found")
+	o.press("Ada")
+	o.until(`document.querySelector('main h1')?.textContent === 'Ada Lovelace'`, "the user's page does not open")
+	o.press("Forwards")
+	o.until(`document.querySelector('details.part[open] form')`, "the forwards are not shown")
+
+	// A login that may only read users.
+	o.goTo("#/auth/users/+new", "New")
+	o.enter("User name", "reception")
+	o.enter("Password", "a-long-password")
+	o.press("Create")
+	o.reads("reception was created.")
+	o.see("details.part")
+	o.press("Policies")
+	o.until(`document.querySelector('details.part[open] form.add')`, "the policies are not shown")
+	o.click("details.part[open] form.add input")
+	o.until(`document.querySelector('details.part[open] datalist option')`, "no policy is suggested")
+	o.run(t, chromedp.SendKeys(chromedp.CSS("details.part[open] form.add input"),
+		o.script(t, `[...document.querySelectorAll('details.part[open] datalist option')].find((o) => o.textContent === 'reception').value`)))
+	o.press("Add")
+	o.reads("The link was made.")
+	o.shoot(t, "7-login")
+	o.press("Sign out")
+	o.reads("Signed out.")
+	o.clean(t, "while an operator worked")
+
+	// What the token does not allow is shown as such; a refusal leads to its reason.
+	o.goTo("", "Sign in")
+	o.signIn("reception", "a-long-password")
+	o.until(`[...document.querySelectorAll('nav a.denied')].some((a) => a.textContent === 'Policies')`, "what is not allowed is not shown as such")
+	o.goTo("#/confd/lines", "Lines")
+	o.reads("Why was I refused, and who may do it?")
+	o.press("Why was I refused, and who may do it?")
+	o.shoot(t, "8-refused")
+	o.clean(t, "after a refusal", "403")
+	if stored := o.script(t, `JSON.stringify([{...localStorage}, {...sessionStorage}, document.cookie])`); strings.Contains(stored, "rft_") {
+		t.Errorf("stored is %s", stored)
+	}
+
+	// A reload keeps the session; the end of the session is told.
+	o.run(t, chromedp.Reload(), chromedp.WaitVisible(chromedp.CSS("#logout")))
+	o.script(t, `import('/console/app/api.js').then((api) => { window.token = api.me.token; }), ''`)
+	o.until(`window.token`, "there is no token")
+	token := o.script(t, `window.token`)
+	o.press("Sign out")
+	o.reads("Signed out.")
+	g.Do(t, http.MethodGet, "/api/auth/0.1/users/me", token, "").Want(http.StatusUnauthorized)
+}
+
+// addUsers writes users into the file of a gateway that runs.
+func addUsers(t *testing.T, file string, n int) {
+	t.Helper()
+	db, err := sql.Open("sqlite", file+"?_pragma=busy_timeout(60000)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	const columns = `mobile_fallback_enabled, call_record_outgoing_external_enabled, call_record_outgoing_internal_enabled,
+		call_record_incoming_internal_enabled, call_record_incoming_external_enabled, subscription_type, enabled`
+	if _, err := db.ExecContext(t.Context(), `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < $1)
+		INSERT INTO confd_user (uuid, tenant_uuid, firstname, lastname, `+columns+`)
+		SELECT '10000000-0000-4000-8000-' || printf('%012d', i), tenant_uuid, 'Member', printf('Number %05d', i), `+columns+`
+		FROM n CROSS JOIN confd_user WHERE firstname = 'Ada'`, n); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The console explains patterns with a small copy of the language: it must agree with the gateway's own.
+func TestConsoleKnowsTheLanguage(t *testing.T) {
+	g := loadDefault(t, "")
+	b := newBrowser(t)
+	const user, session = "1b4e28ba-2fa1-41d2-883f-0016d3cca427", "16fd2706-8baf-433b-82eb-8c7fada847da"
+	words := []string{"confd", "users", "*", "#", "me", user, "my_session"}
+	var patterns, accesses []string
+	for _, a := range words {
+		for _, b := range words {
+			for _, c := range words {
+				patterns = append(patterns, a+"."+b+"."+c, "!"+a+"."+b)
+				if !strings.ContainsAny(a+b+c, "*#") {
+					accesses = append(accesses, a+"."+b+"."+c, a+"."+b, a, a+"."+b+"."+c+".read")
+				}
+			}
+		}
+	}
+	list, _ := json.Marshal([]any{patterns, accesses})
+	b.run(t, chromedp.Navigate(g.URL+"/console/"), chromedp.WaitVisible(chromedp.CSS("#login")))
+	b.script(t, fmt.Sprintf(`import('/console/app/acl.js').then(({ allows, fault }) => {
+		const [patterns, accesses] = %s, who = { user: %q, session: %q };
+		window.answers = JSON.stringify(patterns.map((p) => fault(p) ? 'fault' : accesses.map((a) => allows(['#', p], a, who) && (p.startsWith('!') || allows([p], a, who)) ? '1' : '0').join('')));
+	}), ''`, list, user, session))
+	if _, err := chromedp.Run(b, chromedp.Poll[bool](`window.answers !== undefined`)); err != nil {
+		t.Fatal(err)
+	}
+	var answers []string
+	if err := json.Unmarshal([]byte(b.script(t, `window.answers`)), &answers); err != nil {
+		t.Fatal(err)
+	}
+	for i, p := range patterns {
+		with := []string{p}
+		if strings.HasPrefix(p, "!") {
+			with = append(with, "#")
+		}
+		set, err := acl.Compile(with)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for j, a := range accesses {
+			if want := set.Allows(a, acl.Binding{User: user, Session: session}); (answers[i][j] == '1') != want {
+				t.Errorf("pattern %q, access %q: the console says %c, the gateway %v", p, a, answers[i][j], want)
+			}
+		}
+	}
+}
