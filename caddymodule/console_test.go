@@ -9,7 +9,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-func TestConsoleInABrowser(t *testing.T) {
+func TestExplorerInABrowser(t *testing.T) {
 	b := newBrowser(t)
 	g := loadDefault(t, "")
 	const (
@@ -29,7 +29,7 @@ func TestConsoleInABrowser(t *testing.T) {
 		}
 	}
 
-	b.run(t, chromedp.Navigate(g.URL+"/"), chromedp.WaitVisible(chromedp.CSS(".opblock")), chromedp.WaitVisible(login))
+	b.run(t, chromedp.Navigate(g.URL+"/console/api/"), chromedp.WaitVisible(chromedp.CSS(".opblock")), chromedp.WaitVisible(login))
 	b.shoot(t, "1-loaded")
 	b.clean(t, "when it is loaded")
 
@@ -48,7 +48,7 @@ func TestConsoleInABrowser(t *testing.T) {
 
 	_, err := chromedp.Run(b, chromedp.Evaluate[chromedp.Void](`{
 		const service = document.getElementById("service");
-		service.value = "/api/confd/1.1/api/openapi.json";
+		service.value = "confd";
 		service.dispatchEvent(new Event("change"));
 	}`))
 	if err != nil {
@@ -59,6 +59,22 @@ func TestConsoleInABrowser(t *testing.T) {
 	b.run(t, chromedp.ScrollIntoView(operation))
 	b.shoot(t, "4-executed")
 	b.clean(t, "after an operation")
+	if line := b.script(t, fmt.Sprintf(`document.querySelector(%q).innerText`, operation+" .curl-command")); !strings.Contains(line, "--cacert") || !strings.Contains(line, `"X-Auth-Token: $TOKEN"`) || strings.Contains(line, "rft_") {
+		t.Errorf("the line for curl is %q", line)
+	}
+
+	// A reload keeps the session, and a link to an operation opens it; the search finds operations by their access.
+	b.run(t, chromedp.Navigate(g.URL+"/console/api/?service=confd&again#/users/list_user"), chromedp.WaitVisible(logout), chromedp.WaitVisible(operation+" .try-out__btn"))
+	if above := b.script(t, fmt.Sprintf(`String(document.querySelector(%q).getBoundingClientRect().top < 0)`, operation)); above == "true" {
+		t.Error("the operation of a link is not in sight")
+	}
+	b.run(t, chromedp.SendKeys(chromedp.CSS(".operation-filter-input"), "confd.timezones.read"))
+	if _, err := chromedp.Run(b, chromedp.Poll[bool](`document.querySelectorAll(".opblock").length === 1`)); err != nil {
+		t.Errorf("the search does not find one operation: %v", err)
+	}
+	b.clean(t, "after a search", "escaping deep link") // Swagger UI's, about any link with an underscore
+	b.run(t, chromedp.Navigate(g.URL+"/console/api/?service=confd"), chromedp.WaitVisible(chromedp.CSS(".opblock")),
+		chromedp.Click(operation+" .opblock-summary-control"), chromedp.Click(operation+" .try-out__btn"))
 
 	b.run(t, chromedp.Click(logout), chromedp.WaitVisible(login))
 	if said := b.said(t); !strings.Contains(said, "Signed out") {

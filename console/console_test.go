@@ -1,8 +1,11 @@
 package console_test
 
 import (
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -20,8 +23,9 @@ func TestConsole(t *testing.T) {
 		status             int
 		contains           string
 	}{
-		{"page", "GET", "/console/", 200, "swagger-ui-bundle.js"},
-		{"own script", "GET", "/console/console.js", 200, "X-Auth-Token"},
+		{"page", "GET", "/console/", 200, "app/main.js"},
+		{"own script", "GET", "/console/app/api.js", 200, "X-Auth-Token"},
+		{"explorer", "GET", "/console/api/", 200, "swagger-ui-bundle.js"},
 		{"services", "GET", "/console/services.json", 200, `"prefix":"/api/auth/0.1"`},
 		{"swagger ui", "GET", "/console/ui/swagger-ui-bundle.js", 200, "SwaggerUIBundle"},
 		{"password reset", "GET", "/console/reset.html", 200, `<script src="reset.js"`},
@@ -42,18 +46,88 @@ func TestConsole(t *testing.T) {
 	}
 }
 
-// The pages name no other host: nothing is fetched from anywhere else.
+// The pages name no other host: nothing is fetched from anywhere else. What the browser loads first is small.
 func TestNothingFromElsewhere(t *testing.T) {
+	t.Parallel()
+	total := 0
+	if err := fs.WalkDir(os.DirFS("assets"), ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(filepath.Join("assets", path))
+		if err != nil {
+			return err
+		}
+		if strings.Contains(strings.ReplaceAll(string(text), "http://www.w3.org/2000/svg", ""), "://") || strings.Contains(string(text), "//cdn") {
+			t.Errorf("%s names another host", path)
+		}
+		if filepath.Dir(path) == "app" || filepath.Dir(path) == "." {
+			total += len(text)
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if total > 200_000 {
+		t.Errorf("the console's own files have %d bytes", total)
+	}
+}
+
+// The half of a session that the gateway keeps goes to the console's own pages alone, and is no right to anything.
+func TestSession(t *testing.T) {
 	t.Parallel()
 	h, err := console.New(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []string{"/console/", "/console/console.js", "/console/console.css", "/console/reset.html", "/console/reset.js"} {
-		w := httptest.NewRecorder()
-		h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, http.NoBody))
-		if body := w.Body.String(); strings.Contains(body, "http://") || strings.Contains(body, "https://") || strings.Contains(body, "//cdn") {
-			t.Errorf("%s names another host", path)
+	ask := func(method, body, cookie string, headers ...string) *httptest.ResponseRecorder {
+		t.Helper()
+		r := httptest.NewRequestWithContext(t.Context(), method, "/console/session", strings.NewReader(body))
+		r.Header.Set("Sec-Fetch-Site", "same-origin")
+		r.Header.Set("Content-Type", "application/json")
+		if cookie != "" {
+			r.Header.Set("Cookie", cookie)
 		}
+		for i := 0; i < len(headers); i += 2 {
+			r.Header.Set(headers[i], headers[i+1])
+		}
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		if w.Header().Get("Cache-Control") != "no-store" {
+			t.Errorf("%s may be kept in caches", method)
+		}
+		return w
+	}
+	kept := ask("PUT", `{"half": "aWQ=.aGFsZg=="}`, "")
+	if kept.Code != http.StatusNoContent {
+		t.Fatalf("PUT: %d", kept.Code)
+	}
+	cookie := kept.Result().Cookies()[0]
+	if !cookie.HttpOnly || !cookie.Secure || cookie.SameSite != http.SameSiteStrictMode || cookie.Path != "/console/session" || cookie.Domain != "" || cookie.MaxAge != 0 {
+		t.Errorf("the cookie is %v", cookie)
+	}
+	if got := ask("GET", "", cookie.Name+"="+cookie.Value).Body.String(); got != `{"half":"aWQ=.aGFsZg=="}`+"\n" {
+		t.Errorf("GET: %q", got)
+	}
+	if got := ask("GET", "", cookie.Name+"=<script>").Body.String(); got != `{"half":""}`+"\n" {
+		t.Errorf("a cookie that is none: %q", got)
+	}
+	for _, method := range []string{"GET", "PUT", "DELETE"} {
+		for _, headers := range [][]string{{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"}, {"Sec-Fetch-Site", "none"}, {"Sec-Fetch-Site", ""}, {"Content-Type", "text/plain"}} {
+			if w := ask(method, `{"half": "aWQ=.aGFsZg=="}`, cookie.Name+"="+cookie.Value, headers...); w.Code != http.StatusForbidden || w.Body.Len() > 0 || len(w.Result().Cookies()) > 0 {
+				t.Errorf("%s with %v: %d", method, headers, w.Code)
+			}
+		}
+	}
+	for _, body := range []string{"", "[]", `{"half": ""}`, `{"half": "no dot"}`, `{"half": "a.b\r\nc"}`, `{"half": "a.` + strings.Repeat("b", 600) + `"}`, strings.Repeat("x", 5000)} {
+		if w := ask("PUT", body, ""); w.Code != http.StatusBadRequest || len(w.Result().Cookies()) > 0 {
+			t.Errorf("PUT %.40q: %d", body, w.Code)
+		}
+	}
+	if gone := ask("DELETE", "", "").Result().Cookies(); len(gone) != 1 || gone[0].MaxAge >= 0 {
+		t.Errorf("DELETE: %v", gone)
+	}
+	if w := ask("POST", "", ""); w.Code != http.StatusMethodNotAllowed {
+		t.Errorf("POST: %d", w.Code)
 	}
 }
