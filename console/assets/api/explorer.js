@@ -88,11 +88,12 @@ const login = async (event) => {
   event.preventDefault();
   try {
     await signIn(byID('username').value, byID('password').value);
-    byID('password').value = '';
   } catch (problem) {
     if (!problem.messages) throw problem;
     say(problem.status === 401 ? 'The user name or the password is wrong.' : problem.message, true);
     byID('password').focus();
+  } finally {
+    byID('password').value = '';
   }
 };
 
