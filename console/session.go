@@ -8,7 +8,7 @@ import (
 
 // A reload of the console keeps its session. The page cuts the token into two halves, of which each alone is random bytes: one is in
 // the tab's storage, which only this origin's scripts can read; the other is in a cookie, which no script can read. The gate knows
-// nothing of cookies, so no request has rights through it, whoever makes a browser send one. docs/security.md, The console's session,
+// nothing of cookies, so no request has rights through it, whoever makes a browser send one. docs/security.md, Session of the console,
 // says what this is worth.
 const (
 	sessionPath   = "/session"

@@ -91,7 +91,7 @@ export const signOut = async () => {
 
 // A reload of the page keeps the session. The token is cut into two halves that tell nothing by themselves: random bytes, in this tab's
 // storage, and what these make of the token, in a cookie that no script can read and that only the console's own pages are sent with.
-// docs/security.md, The console's session, says what this is worth.
+// docs/security.md, Session of the console, says what this is worth.
 const place = 'ringfence', half = new URL('../session', import.meta.url);
 const text = (bytes) => btoa(String.fromCharCode(...bytes));
 const bytes = (coded) => Uint8Array.from(atob(coded), (letter) => letter.charCodeAt(0));
