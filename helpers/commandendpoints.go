@@ -141,34 +141,46 @@ func (e *endpoints) execRequest(ctx context.Context, r *rest.Request) (rest.Repl
 // commandResource is the audit's name of the requests for commands.
 const commandResource = "exec_request_handlers"
 
-// executed records what became of a request. What Asterisk said is left to the result: nobody knows what is in it.
-func (s *Service) executed(x Execution) {
+// executed records what became of requests. What Asterisk said is left to the results: nobody knows what is in it.
+func (s *Service) executed(all []Execution) {
 	type command struct {
 		Command string `json:"command"`
 		State   string `json:"state"`
 	}
-	commands := make([]command, len(x.Commands))
-	for i, c := range x.Commands {
-		commands[i] = command{c.Command, c.State}
+	changes := make([]audit.Change, len(all))
+	for i, x := range all {
+		commands := make([]command, len(x.Commands))
+		for j, c := range x.Commands {
+			commands[j] = command{c.Command, c.State}
+		}
+		changes[i] = audit.Change{Resource: commandResource, Object: x.UUID, After: map[string]any{"state": x.State, "commands": commands}}
 	}
-	s.note(audit.Change{Resource: commandResource, Object: x.UUID, After: map[string]any{"state": x.State, "commands": commands}})
+	s.note(changes...)
 }
 
 // noteTimeout is how long the audit may take to be written after a request.
-const noteTimeout = 5 * time.Second
+const noteTimeout = time.Minute
 
-// note records, for the master tenant, what became of something.
-func (s *Service) note(c audit.Change) {
+// note records, for the master tenant, what became of requests for commands.
+func (s *Service) note(changes ...audit.Change) {
 	ctx, cancel := context.WithTimeout(context.Background(), noteTimeout)
 	defer cancel()
-	err := s.db.InTx(ctx, func(ctx context.Context, tx store.Conn) (err error) {
-		if c.Tenant, err = tenant.Master(ctx, tx); err != nil {
+	err := s.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
+		master, err := tenant.Master(ctx, tx)
+		if err != nil {
 			return err
 		}
-		return audit.Note(ctx, tx, serviceName, commandResource, c)
+		ctx, batch := audit.Collecting(ctx)
+		for _, c := range changes {
+			c.Tenant = master
+			if err := audit.Note(ctx, tx, serviceName, commandResource, c); err != nil {
+				return err
+			}
+		}
+		return batch.Flush(ctx, tx)
 	})
 	if err != nil {
-		slog.Error("what became of a request is not in the audit", "resource", c.Resource, "object", c.Object, "error", err)
+		slog.Error("what became of commands is not in the audit", "requests", len(changes), "first", changes[0].Object, "error", err)
 	}
 }
 

@@ -19,6 +19,9 @@ func (s *Service) Tries(pause func()) {
 	}
 }
 
+// Unhurried gives commands all the time that a test takes.
+func (s *Service) Unhurried() { s.queue.timeout = time.Hour }
+
 // The bounds of the queue.
 const (
 	MaxUnfinished = maxUnfinished

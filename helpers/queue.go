@@ -99,10 +99,12 @@ func (r *request) isDone() bool {
 // one that is running is, since it may have read what has changed since.
 type queue struct {
 	execute func(ctx context.Context, command string) error
-	// ended receives each request that has ended.
-	ended func(Execution)
+	// ended receives the requests that have ended at one time.
+	ended func([]Execution)
 	// pause waits between two tries.
 	pause func(ctx context.Context, d time.Duration) error
+	// timeout is how long one try may take.
+	timeout time.Duration
 
 	ctx    context.Context //nolint:containedctx // outlives the requests
 	cancel context.CancelFunc
@@ -115,8 +117,8 @@ type queue struct {
 	finished   []*request // the latest last
 }
 
-func newQueue(execute func(ctx context.Context, command string) error, ended func(Execution)) *queue {
-	q := &queue{execute: execute, ended: ended, pause: sleep}
+func newQueue(execute func(ctx context.Context, command string) error, ended func([]Execution)) *queue {
+	q := &queue{execute: execute, ended: ended, pause: sleep, timeout: commandTimeout}
 	q.ctx, q.cancel = context.WithCancel(context.Background())
 	return q
 }
@@ -140,8 +142,8 @@ func (q *queue) add(id string, commands []string, chown bool, about []json.RawMe
 
 // report tells of requests that have ended.
 func (q *queue) report(done []Execution) {
-	for _, x := range done {
-		q.ended(x)
+	if len(done) > 0 {
+		q.ended(done)
 	}
 }
 
@@ -239,7 +241,7 @@ func (q *queue) settle() (done []Execution) {
 // run executes one command, again and again while a reload is running.
 func (q *queue) run(command string) (state, message string) {
 	for try := 1; ; try++ {
-		ctx, cancel := context.WithTimeout(q.ctx, commandTimeout)
+		ctx, cancel := context.WithTimeout(q.ctx, q.timeout)
 		err := q.execute(ctx, command)
 		cancel()
 		switch {

@@ -60,7 +60,9 @@ func withConsole(t *testing.T, test func(t *testing.T, w *world, c *console)) {
 	t.Helper()
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		c := newConsole()
-		test(t, newWorld(t, db, helpers.Options{Commands: c}), c)
+		w := newWorld(t, db, helpers.Options{Commands: c})
+		w.service.Unhurried() // whatever the machine is busy with
+		test(t, w, c)
 	})
 }
 
