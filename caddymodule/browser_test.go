@@ -176,3 +176,34 @@ func offline(off bool) chromedp.Action[chromedp.Void] {
 		return chromedp.Void{}, err
 	}
 }
+
+// screen are the parameters of the protocol's Emulation.setDeviceMetricsOverride.
+type screen struct {
+	Width             int     `json:"width"`
+	Height            int     `json:"height"`
+	DeviceScaleFactor float64 `json:"deviceScaleFactor"`
+	Mobile            bool    `json:"mobile"`
+}
+
+// media are the parameters of the protocol's Emulation.setEmulatedMedia.
+type media struct {
+	Features []feature `json:"features"`
+}
+
+type feature struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// emulate gives the page a screen of this size, in pixels, and the preference for "light" or "dark".
+func emulate(width, height int, scheme string) chromedp.Action[chromedp.Void] {
+	return func(ctx context.Context, page *chromedp.Target) (chromedp.Void, error) {
+		resize := cdp.Command[screen, cdp.Empty]{Method: "Emulation.setDeviceMetricsOverride"}
+		if _, err := cdp.Call(ctx, page, resize, screen{Width: width, Height: height, DeviceScaleFactor: 1}); err != nil {
+			return chromedp.Void{}, err
+		}
+		prefer := cdp.Command[media, cdp.Empty]{Method: "Emulation.setEmulatedMedia"}
+		_, err := cdp.Call(ctx, page, prefer, media{[]feature{{"prefers-color-scheme", scheme}}})
+		return chromedp.Void{}, err
+	}
+}

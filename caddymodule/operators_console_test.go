@@ -152,6 +152,7 @@ func TestOperatorsConsole(t *testing.T) {
 	o.enter("Password", "a-long-password")
 	o.press("Create")
 	o.reads("reception was created.")
+	reception := o.script(t, `location.hash.split('/').at(-1)`)
 	o.see("details.part")
 	o.press("Policies")
 	o.until(`document.querySelector('details.part[open] form.add')`, "the policies are not shown")
@@ -173,8 +174,17 @@ func TestOperatorsConsole(t *testing.T) {
 	o.goTo("#/confd/lines", "Lines")
 	o.reads("Why was I refused, and who may do it?")
 	o.press("Why was I refused, and who may do it?")
+	o.reads("No pattern of your token stands for it.")
 	o.shoot(t, "8-refused")
 	o.clean(t, "after a refusal", "403")
+	o.press("Sign out")
+	o.reads("Signed out.")
+	o.goTo("#/why?method=GET&path=/api/confd/1.1/lines&user_uuid="+reception, "Sign in")
+	o.run(t, chromedp.SendKeys(chromedp.CSS("#username"), "admin"), chromedp.SendKeys(chromedp.CSS("#password"), adminPassword+"\r"))
+	o.reads("No pattern that the user holds matches it.")
+	o.press("Who may do this?")
+	o.reads("1 user may see lines in the service confd.")
+	o.shoot(t, "9-who")
 	if stored := o.script(t, `JSON.stringify([{...localStorage}, {...sessionStorage}, document.cookie])`); strings.Contains(stored, "rft_") {
 		t.Errorf("stored is %s", stored)
 	}
@@ -252,4 +262,83 @@ func TestConsoleKnowsTheLanguage(t *testing.T) {
 			}
 		}
 	}
+}
+
+// faultsOfAPage lists what a person with a screen reader, a keyboard, weak eyes or a small screen would stumble over.
+const faultsOfAPage = `(() => {
+	const faults = [], seen = (e) => e.checkVisibility({ contentVisibilityAuto: true, opacityProperty: true, visibilityProperty: true });
+	const say = (what, e) => faults.push(what + ': ' + (e.outerHTML ?? e).slice(0, 120));
+	for (const e of document.querySelectorAll('input, select, textarea')) {
+		if (seen(e) && !e.labels?.length && !e.ariaLabel && !e.getAttribute('aria-labelledby')) say('a field without a label', e);
+	}
+	for (const e of document.querySelectorAll('button, a, summary, legend')) if (seen(e) && !e.textContent.trim() && !e.ariaLabel) say('nothing to read', e);
+	if ([...document.querySelectorAll('h1')].filter(seen).length !== 1) say('the number of main headings', document.body);
+	const ids = [...document.querySelectorAll('[id]')].map((e) => e.id);
+	for (const id of ids) if (ids.indexOf(id) !== ids.lastIndexOf(id)) say('an id twice', id);
+	if (document.documentElement.scrollWidth > innerWidth) say('wider than the screen', String(document.documentElement.scrollWidth));
+	const rgb = (text) => text.match(/[\d.]+/g).map(Number);
+	const light = ([r, g, b]) => [r, g, b].map((v) => v / 255).map((v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)).reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+	const ground = (e) => {
+		for (let at = e; at; at = at.parentElement) {
+			const color = rgb(getComputedStyle(at).backgroundColor);
+			if (color.length < 4 || color[3] > 0.99) return color;
+		}
+		return rgb(getComputedStyle(document.documentElement).colorScheme.includes('dark') && matchMedia('(prefers-color-scheme: dark)').matches ? 'rgb(18, 18, 18)' : 'rgb(255, 255, 255)');
+	};
+	const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+	while (texts.nextNode()) {
+		const e = texts.currentNode.parentElement;
+		if (!texts.currentNode.data.trim() || !seen(e) || e.closest('script, style, noscript, option, datalist, button:disabled')) continue;
+		const [a, b] = [light(rgb(getComputedStyle(e).color)), light(ground(e))].sort((x, y) => y - x);
+		if ((a + 0.05) / (b + 0.05) < 4.5) say('too little contrast, ' + ((a + 0.05) / (b + 0.05)).toFixed(1), e);
+	}
+	return JSON.stringify(faults);
+})()`
+
+// Each page is readable on a telephone and on a desk, in light and in dark, and by a screen reader.
+func TestConsoleIsAccessible(t *testing.T) {
+	g := loadDefault(t, "")
+	o := &operator{newBrowser(t), t, g.URL}
+	admin := g.admin(t)
+	in := g.Do(t, "POST", "/api/confd/1.1/contexts", admin, `{"label":"Inside","user_ranges":[{"start":"1000","end":"1999"}]}`).Want(201).Text("name")
+	user := g.Do(t, "POST", "/api/confd/1.1/users", admin, `{"firstname":"Ada","lastname":"Lovelace","lines":[{"context":"`+in+`","endpoint_sip":{},"extensions":[{"exten":"1042","context":"`+in+`"}]}]}`).Want(201).Text("uuid")
+	o.goTo("", "Sign in")
+	check := func(name string) {
+		t.Helper()
+		for _, width := range []int{360, 1400} {
+			for _, scheme := range []string{"light", "dark"} {
+				o.run(t, emulate(width, 900, scheme))
+				var faults []string
+				if err := json.Unmarshal([]byte(o.script(t, faultsOfAPage)), &faults); err != nil {
+					t.Fatal(err)
+				}
+				for _, fault := range faults {
+					t.Errorf("%s, %d pixels, %s: %s", name, width, scheme, fault)
+				}
+				o.shoot(t, fmt.Sprintf("look-%s-%d-%s", name, width, scheme))
+			}
+		}
+	}
+	check("sign-in")
+	o.signIn("admin", adminPassword)
+	o.see(".plots")
+	check("start")
+	for _, page := range []struct{ name, hash, title, ready string }{
+		{"users", "#/confd/users", "Users", "td a"},
+		{"user", "#/confd/users/" + user, "Ada Lovelace", "details.part"},
+		{"new", "#/confd/groups/+new", "New", "form"},
+		{"context", "#/confd/contexts/+new", "New", "form"},
+		{"telephone", "#/telephone", "New telephone user", "form"},
+		{"policy", "#/auth/policies/+new", "New policy", ".patterns"},
+		{"sessions", "#/auth/sessions", "Sessions", "td"},
+		{"audit", "#/auth/audit", "Audit", "td"},
+		{"settings", "#/confd/asterisk/voicemail/general", "General voicemail asterisk", "form"},
+		{"why", "#/why?method=GET&path=/api/confd/1.1/users", "Why was I refused?", ".verdict"},
+		{"who", "#/who?access=confd.users.read", "Who may do this?", ".holder"},
+	} {
+		o.goTo(page.hash, page.title)
+		o.see("main " + page.ready)
+		check(page.name)
+	}
+	o.clean(t, "on all pages")
 }

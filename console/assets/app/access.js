@@ -165,6 +165,23 @@ export const who = async (main, query) => {
   await run();
 };
 
+// guess answers from what this page knows, for a user who may not ask the gateway: the definitions, and the patterns of the own token.
+const guess = (method, path) => {
+  const shape = (o) => new RegExp('^' + (o.service.prefix + o.path).replace(/[.*+?^$()|[\]\\]/g, '\\$&').replace(/\{\w+\}/g, '([^/]+)') + '/?$');
+  const found = operations.filter((o) => o.method === method && shape(o).test(path)).sort((a, b) => a.path.split('{').length - b.path.split('{').length)[0];
+  if (!found) return h('p', {}, 'No operation of this gateway is known for this request. Is the path complete?');
+  if (!found.access) return h('p', {}, 'This operation asks for no token.');
+  const values = path.match(shape(found)).slice(1).map(decodeURIComponent), access = found.access.replace(/\{\w+\}/g, () => values.shift());
+  const denial = me.acl.find((p) => p.startsWith('!') && matches(p.slice(1), access, me)), grant = me.acl.find((p) => !p.startsWith('!') && matches(p, access, me));
+  const allowed = !denial && grant;
+  return [
+    h('p', { class: allowed ? 'verdict good' : 'verdict bad' }, allowed ? 'Allowed' : 'Refused'),
+    h('p', {}, `${found.summary}: it takes the access `, h('code', {}, access), '.'),
+    h('p', {}, denial ? ['Your token has the pattern ', h('code', {}, denial), ', which denies it.'] : grant ? ['Your token has the pattern ', h('code', {}, grant), '.'] : 'No pattern of your token stands for it. Ask an administrator for a policy that has it.'),
+    h('p', {}, h('a', { href: `#/who?${new URLSearchParams({ access })}` }, 'Who may do this?')),
+  ];
+};
+
 // why tells what decides about a request.
 export const why = async (main, query) => {
   const box = h('div', { 'aria-live': 'polite' });
@@ -184,7 +201,7 @@ export const why = async (main, query) => {
         through(data.through ?? []),
         data.required_access && h('p', {}, h('a', { href: `#/who?${new URLSearchParams({ access: data.required_access })}` }, 'Who may do this?')));
     } catch (problem) {
-      put(box, trouble(problem));
+      put(box, problem.status === 403 && !user.value ? guess(method.value, path.value) : trouble(problem));
     }
   };
   put(main, h('h1', { tabindex: '-1' }, 'Why was I refused?'),

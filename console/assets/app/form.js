@@ -10,7 +10,7 @@ const hint = (schema) => {
   const limits = [];
   if (schema.minimum !== undefined && schema.minimum > 0) limits.push(`at least ${schema.minimum}`);
   if (schema.maximum !== undefined && schema.maximum < 2 ** 31 - 1) limits.push(`at most ${schema.maximum}`);
-  if (schema.maxLength !== undefined && schema.maxLength < 256) limits.push(`up to ${schema.maxLength} characters`);
+  if (schema.maxLength !== undefined && schema.maxLength < 64) limits.push(`up to ${schema.maxLength} characters`);
   if (schema.default !== undefined && schema.default !== null && !['object', 'boolean'].includes(typeof schema.default) && schema.default !== '' && !schema.enum) limits.push(`${schema.default} by default`);
   const text = limits.join(', ');
   return [schema.description?.replaceAll('`', ''), text && text.charAt(0).toUpperCase() + text.slice(1) + '.'].filter(Boolean).join(' ');
@@ -225,7 +225,7 @@ const valuesOf = (inputs, before) => {
   return body;
 };
 
-// usual are the fields that a person mostly fills in when they make something; the others are folded away.
+// usual are the fields that a person mostly fills in; of the others, those that have no value yet are folded away.
 const usual = ['name', 'label', 'username', 'firstname', 'lastname', 'email', 'email_address', 'password', 'exten', 'number', 'context', 'type', 'user_ranges', 'destination', 'description'];
 
 // form makes a form for a schema. Send receives what is to be sent, and may throw a Refused, whose messages are shown beside the fields
@@ -234,8 +234,9 @@ export const form = ({ service, schema, list, before, hidden = [], action = 'Sav
   const context = { service, list };
   const inputs = fields(context, schema, before, hidden);
   const required = schema.required ?? [];
-  const plain = inputs.filter((f) => required.includes(f.name) || usual.includes(f.name));
-  const first = before || inputs.length <= 6 ? inputs : plain.length > 1 ? plain : inputs.slice(0, 6);
+  const filled = (value) => value != null && value !== '' && value !== false && value.length !== 0;
+  const plain = inputs.filter((f) => required.includes(f.name) || usual.includes(f.name) || filled(f.before));
+  const first = inputs.length <= (before ? 12 : 6) ? inputs : plain.length > 1 ? plain : inputs.slice(0, 6);
   const more = inputs.filter((f) => !first.includes(f));
   const general = h('div', { class: 'error', role: 'alert' });
   const button = h('button', { type: 'submit', class: 'primary' }, action);

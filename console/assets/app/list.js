@@ -6,8 +6,8 @@ import { refusal } from './form.js';
 
 const size = 25;
 const wanted = ['at', 'name', 'label', 'username', 'firstname', 'lastname', 'exten', 'number', 'context', 'lines', 'extensions', 'voicemail', 'destination',
-  'members', 'user', 'emails', 'email', 'service', 'action', 'resource', 'object', 'type', 'protocol', 'feature', 'user_uuid', 'actor_uuid', 'client_id', 'mobile', 'acl',
-  'created_at', 'enabled', 'read_only', 'description', 'uuid', 'id'];
+  'members', 'user', 'emails', 'email', 'service', 'action', 'resource', 'object', 'type', 'protocol', 'feature', 'actor_uuid', 'client_id', 'created_at', 'expires_at', 'remote_addr',
+  'user_agent', 'current', 'mobile', 'acl', 'enabled', 'read_only', 'description', 'uuid', 'id'];
 
 // columnsOf picks the columns that tell the objects of a collection apart.
 export const columnsOf = (service, schema, list, most = 6) => {
