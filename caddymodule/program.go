@@ -12,7 +12,7 @@ import (
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 	"github.com/spf13/cobra"
 
-	_ "github.com/ringfence/ringfence/caddymodule/commands" // registers them
+	"github.com/ringfence/ringfence/caddymodule/commands"
 )
 
 func init() {
@@ -28,6 +28,15 @@ func init() {
 // does not return. Another Caddy build with these modules does without it (docs/configuration.md, Memory).
 func Main() {
 	TuneGarbage()
+	help, err := commands.Intercept(os.Args[1:])
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "ringfence:", err)
+		os.Exit(caddy.ExitCodeFailedStartup)
+	}
+	if help != "" {
+		fmt.Print(help)
+		return
+	}
 	if err := prepare(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "ringfence:", err)
 		os.Exit(caddy.ExitCodeFailedStartup)

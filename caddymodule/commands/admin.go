@@ -71,7 +71,7 @@ func resetPassword(cmd *cobra.Command, args []string) error {
 	given := flag("stdin") == "true"
 	if given {
 		var err error
-		if recovery.Password, err = readPassword(cmd.InOrStdin(), cmd.ErrOrStderr()); err != nil {
+		if recovery.Password, err = readPassword(cmd.InOrStdin(), cmd.ErrOrStderr(), "New password: "); err != nil {
 			return err
 		}
 	}
@@ -101,26 +101,28 @@ func resetPassword(cmd *cobra.Command, args []string) error {
 	return err
 }
 
+var errNoPassword = errors.New("the first line of standard input must be the password, and is empty")
+
 // readPassword reads one line, without echo on a terminal.
-func readPassword(in io.Reader, prompt io.Writer) (string, error) {
+func readPassword(in io.Reader, out io.Writer, prompt string) (string, error) {
 	var line string
 	if file, ok := in.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
-		fmt.Fprint(prompt, "New password: ")
+		fmt.Fprint(out, prompt)
 		typed, err := term.ReadPassword(int(file.Fd()))
-		fmt.Fprintln(prompt)
+		fmt.Fprintln(out)
 		if err != nil {
-			return "", fmt.Errorf("reading the new password: %w", err)
+			return "", fmt.Errorf("reading the password: %w", err)
 		}
 		line = string(typed)
 	} else {
 		read, err := bufio.NewReader(io.LimitReader(in, 2*authsvc.MaxPassword)).ReadString('\n')
 		if err != nil && !errors.Is(err, io.EOF) {
-			return "", fmt.Errorf("reading the new password: %w", err)
+			return "", fmt.Errorf("reading the password: %w", err)
 		}
 		line = strings.TrimSuffix(strings.TrimSuffix(read, "\n"), "\r")
 	}
 	if line == "" {
-		return "", errors.New("the first line of standard input must be the new password, and is empty")
+		return "", errNoPassword
 	}
 	return line, nil
 }

@@ -76,3 +76,33 @@ func TestCommands(t *testing.T) {
 		t.Errorf("stop: status %d:\n%s", status, out)
 	}
 }
+
+// The help shows our commands before Caddy's, and none that would replace this program by another.
+func TestHelp(t *testing.T) {
+	folder := t.TempDir()
+	for _, args := range [][]string{nil, {"help"}, {"--help"}, {"-h"}} {
+		out, status := run(t, folder, nil, args...)
+		ours, rest, found := strings.Cut(out, "\nCaddy:\n")
+		if status != 0 || !found || strings.Contains(out, "upgrade") || strings.Contains(out, "-package") || !strings.Contains(rest, "list-modules") {
+			t.Errorf("%v: status %d:\n%s", args, status, out)
+		}
+		for _, name := range []string{"run", "doctor", "backup", "restore", "user", "token", "apply", "certificate", "version"} {
+			if !regexp.MustCompile(`(?m)^  ` + name + ` +[A-Z].+$`).MatchString(ours) {
+				t.Errorf("%v: no %s:\n%s", args, name, ours)
+			}
+		}
+	}
+	for _, args := range [][]string{{"upgrade"}, {"add-package", "x"}, {"remove-package"}, {"help", "upgrade"}} {
+		if out, status := run(t, folder, nil, args...); status == 0 || !strings.Contains(out, "there is no command") {
+			t.Errorf("%v: status %d:\n%s", args, status, out)
+		}
+	}
+	for _, name := range []string{"backup", "restore", "doctor", "user", "token"} {
+		if out, status := run(t, folder, nil, "help", name); status != 0 || !strings.Contains(out, "ringfence "+name) {
+			t.Errorf("help %s: status %d:\n%s", name, status, out)
+		}
+	}
+	if out, status := run(t, folder, nil, "user", "set", "--help"); status != 0 || !strings.Contains(out, "firstname=<text>") {
+		t.Errorf("status %d:\n%s", status, out)
+	}
+}

@@ -1,0 +1,88 @@
+package commands
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	caddycmd "github.com/caddyserver/caddy/v2/cmd"
+)
+
+// groups are the commands that the help shows, in its order; those of Caddy that are not here come after them.
+var groups = []struct {
+	title string
+	names []string
+}{
+	{"The gateway", []string{"run", "reload", "stop", "validate", "version"}},
+	{"The installation", []string{"doctor", "backup", "restore", "certificate", "admin", "demo"}},
+	{"Who may do what", []string{"user", "group", "policy", "tenant", "token"}},
+	{"Asterisk", []string{"apply", "asterisk"}},
+}
+
+// replacers are Caddy's commands that would replace this program by another one, without ringfence.
+var replacers = []string{"upgrade", "add-package", "remove-package"}
+
+// ours are what Caddy says otherwise of its commands.
+var ours = map[string]string{
+	"run":      "Starts the gateway, and blocks until it ends",
+	"reload":   "Gives the running gateway a changed configuration; no request is lost",
+	"stop":     "Stops the running gateway",
+	"validate": "Checks a configuration, and touches nothing",
+	"version":  "Prints the version",
+}
+
+const helpHead = `Ringfence is a gateway that enforces access control in front of a telephony backend. It is a custom build of Caddy.
+
+Usage:
+  ringfence <command> [flags]
+
+Examples:
+  ringfence run --config Caddyfile                      start it, in the foreground
+  ringfence doctor                                      see what is wrong, and what to do
+  ringfence backup --output backup.zip                  while it runs
+  ringfence user list --server https://pbx:8443 --cacert gateway.pem --token-file token
+
+`
+
+// Intercept returns what the program prints instead of running Caddy's command line, and an error if the command is one that this
+// program does not have. Both are empty if Caddy's command line is to run.
+func Intercept(args []string) (help string, err error) {
+	if len(args) == 0 || len(args) == 1 && slices.Contains([]string{"help", "--help", "-h"}, args[0]) {
+		return rootHelp(), nil
+	}
+	for _, name := range args[:min(len(args), 2)] {
+		if slices.Contains(replacers, name) && (name == args[0] || args[0] == "help") {
+			return "", fmt.Errorf("there is no command %s: it would put a program without ringfence in the place of this one; docs/operations.md says how to upgrade", name)
+		}
+	}
+	return "", nil
+}
+
+// rootHelp lists all commands.
+func rootHelp() string {
+	rest := maps.Clone(caddycmd.Commands())
+	var text strings.Builder
+	text.WriteString(helpHead)
+	show := func(title string, names []string) {
+		text.WriteString(title + ":\n")
+		for _, name := range names {
+			short := rest[name].Short
+			if mine := ours[name]; mine != "" {
+				short = mine
+			}
+			fmt.Fprintf(&text, "  %-16s %s\n", name, short)
+			delete(rest, name)
+		}
+		text.WriteString("\n")
+	}
+	for _, name := range replacers {
+		delete(rest, name)
+	}
+	for _, g := range groups {
+		show(g.title, g.names)
+	}
+	show("Caddy", slices.Sorted(maps.Keys(rest)))
+	text.WriteString("\"ringfence help <command>\" says more about a command.\n")
+	return text.String()
+}

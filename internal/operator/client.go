@@ -1,0 +1,163 @@
+// Package operator does on a command line what operators do: it lists, shows, adds, changes and removes users, groups, policies, tenants
+// and sessions, by the operations of the API, whose rules and audit are the same for everybody.
+//
+//	client.go  a request, and what an operator reads of a refusal
+//	kind.go    what can be managed
+//	manage.go  the verbs
+//	table.go   how it is shown
+package operator
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/ringfence/ringfence/internal/tenant"
+)
+
+// prefix is that of the authentication service.
+const prefix = "/api/auth/0.1"
+
+// maxAnswer is the longest answer read, in bytes.
+const maxAnswer = 64 << 20
+
+// Client sends requests to a gateway, or to a service of this process.
+type Client struct {
+	// Server is https://host[:port].
+	Server string
+	// HTTP sends the requests. It must not follow redirects: the token would go with them.
+	HTTP *http.Client
+	// Token is sent with each request, unless it is empty.
+	Token string
+	// Tenant is the UUID of the tenant to act in, or "".
+	Tenant string
+}
+
+// CheckServer refuses an address to which no token may be sent: without TLS to another machine, or with a secret in it.
+func CheckServer(server string) error {
+	u, err := url.Parse(server)
+	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || strings.Trim(u.Path, "/") != "" {
+		return errors.New("the server must be https://host or https://host:port, without a path, a name or a password")
+	}
+	if u.Scheme != "https" {
+		return errors.New("the server must be reached by https://, since a token is sent to it")
+	}
+	return nil
+}
+
+// NoRedirects makes a client return a redirect as it is.
+func NoRedirects(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+// do sends a request, and reads the answer into a value unless that is nil. It returns the answer's ETag.
+func (c *Client) do(ctx context.Context, method, path string, body, into any, edits ...func(*http.Request)) (etag string, err error) {
+	var text []byte
+	if body != nil {
+		if text, err = json.Marshal(body); err != nil {
+			return "", err
+		}
+	}
+	r, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(c.Server, "/")+prefix+path, bytes.NewReader(text))
+	if err != nil {
+		return "", err
+	}
+	r.Header.Set("Accept", "application/json")
+	if body != nil {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	if c.Token != "" {
+		r.Header.Set("X-Auth-Token", c.Token)
+	}
+	if c.Tenant != "" {
+		r.Header.Set(tenant.Header, c.Tenant)
+	}
+	for _, edit := range edits {
+		edit(r)
+	}
+	response, err := c.HTTP.Do(r)
+	if err != nil {
+		return "", unreachable(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	answer, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	if err != nil {
+		return "", fmt.Errorf("reading the answer: %w", err)
+	}
+	if response.StatusCode >= http.StatusMultipleChoices {
+		return "", refusal(response, answer)
+	}
+	if into == nil || len(answer) == 0 {
+		return response.Header.Get("ETag"), nil
+	}
+	if err := json.Unmarshal(answer, into); err != nil {
+		return "", fmt.Errorf("the server does not speak this API: %w", err)
+	}
+	return response.Header.Get("ETag"), nil
+}
+
+// unreachable returns the error of a request without an answer, with what to do.
+func unreachable(err error) error {
+	if _, ok := errors.AsType[x509.HostnameError](err); ok {
+		return fmt.Errorf("%w; use a name that the certificate is for, as \"ringfence certificate\" lists them on the gateway", err)
+	}
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return fmt.Errorf("%w; let \"ringfence certificate --pem > gateway.pem\" print the certificate on the gateway, bring the file here, and say --cacert gateway.pem", err)
+	}
+	return fmt.Errorf("asking the server: %w", err)
+}
+
+// RefusedError is an answer that is an error.
+type RefusedError struct {
+	Status  int
+	Message string
+}
+
+func (e *RefusedError) Error() string {
+	text := fmt.Sprintf("refused (%d): %s", e.Status, e.Message)
+	switch e.Status {
+	case http.StatusUnauthorized:
+		return text + "; get a token with \"ringfence token add\", and give it with --token-file or RINGFENCE_TOKEN"
+	case http.StatusPreconditionFailed:
+		return text + "; somebody changed it meanwhile: try again"
+	default:
+		return text
+	}
+}
+
+// refusal reads an error of the API.
+func refusal(response *http.Response, answer []byte) error {
+	var said struct {
+		Message string                     `json:"message"`
+		Reason  []string                   `json:"reason"`
+		Details map[string]json.RawMessage `json:"details"`
+	}
+	message := http.StatusText(response.StatusCode)
+	if err := json.Unmarshal(answer, &said); err == nil {
+		if said.Message == "" {
+			said.Message = strings.Join(said.Reason, ", ")
+		}
+		if said.Message != "" {
+			message = said.Message
+		}
+	}
+	for _, field := range slices.Sorted(maps.Keys(said.Details)) {
+		var wrong struct{ Message string }
+		if err := json.Unmarshal(said.Details[field], &wrong); err == nil && wrong.Message != "" {
+			message += "; " + field + ": " + wrong.Message
+		}
+	}
+	var list []string
+	if err := json.Unmarshal(answer, &list); err == nil && len(list) > 0 {
+		message = strings.Join(list, ", ")
+	}
+	return &RefusedError{response.StatusCode, printable(message)}
+}
