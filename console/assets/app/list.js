@@ -35,7 +35,9 @@ export const table = ({ columns, objects, link, sort, pick }) => h('div', { clas
 
 export const show = async (main, resource, query) => {
   const columns = columnsOf(resource.service, resource.schema, resource.list, 9);
-  const state = { search: query.get('search') ?? '', order: query.get('order') ?? '', direction: query.get('direction') ?? 'asc', page: Number(query.get('page') ?? 1), recurse: query.get('recurse') ?? '' };
+  // What only happened, such as sessions, comes with the newest first.
+  const when = !columns.some((name) => ['name', 'label', 'firstname', 'exten'].includes(name)) && ['at', 'created_at'].find((name) => orderOf(resource).includes(name));
+  const state = { search: query.get('search') ?? '', order: query.get('order') ?? (when || ''), direction: query.get('direction') ?? (when && !query.has('order') ? 'desc' : 'asc'), page: Number(query.get('page') ?? 1), recurse: query.get('recurse') ?? '' };
   const picked = new Map();
   const base = `#/${resource.key}`;
   const go = (change) => {
