@@ -185,6 +185,26 @@ func TestOperatorsConsole(t *testing.T) {
 	o.press("Who may do this?")
 	o.reads("1 user may see lines in the service confd.")
 	o.shoot(t, "9-who")
+	o.goTo("#/auth/users/"+reception, "reception")
+
+	// An edit that takes something away says from whom, before it does.
+	o.see("details.part")
+	o.press("Policies")
+	o.see("details.part[open] ul.links a")
+	o.press("reception")
+	o.see(".patterns")
+	o.enter("Pattern", "confd.users.me.read")
+	o.press("Save")
+	o.reads("This takes something away")
+	o.reads("reception will not be able to do this any more.")
+	o.shoot(t, "10-taken-away")
+	o.press("Cancel")
+	o.reads("Nothing was changed.")
+	o.enter("Pattern", "confd.users.me.read")
+	o.press("Save")
+	o.see("dialog[open]")
+	o.run(t, chromedp.Click(chromedp.CSS("dialog[open] .danger")))
+	o.reads("Tokens that are in use have the new rights already.")
 	if stored := o.script(t, `JSON.stringify([{...localStorage}, {...sessionStorage}, document.cookie])`); strings.Contains(stored, "rft_") {
 		t.Errorf("stored is %s", stored)
 	}
