@@ -34,18 +34,23 @@ var (
 	span    = regexp.MustCompile("`([^`]+)`")
 )
 
-// documents are README.md and the documents of this folder and those below it, by their path from the root.
+// documents are the Markdown files of the repository's folder, of this one, and of the examples, by their path from the root.
 func documents(t *testing.T) map[string]document {
 	t.Helper()
-	paths := []string{filepath.Join(root, "README.md")}
-	err := filepath.WalkDir(".", func(path string, _ fs.DirEntry, err error) error {
-		if err == nil && strings.HasSuffix(path, ".md") {
-			paths = append(paths, path)
-		}
-		return err
-	})
+	paths, err := filepath.Glob(filepath.Join(root, "*.md"))
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, folder := range []string{".", filepath.Join(root, "examples")} {
+		err := filepath.WalkDir(folder, func(path string, _ fs.DirEntry, err error) error {
+			if err == nil && strings.HasSuffix(path, ".md") {
+				paths = append(paths, path)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 	all := map[string]document{}
 	for _, path := range paths {
@@ -54,7 +59,7 @@ func documents(t *testing.T) map[string]document {
 			d.headings = append(d.headings, strings.ReplaceAll(h[1], "`", ""))
 			d.anchors[anchor(h[1])] = true
 		}
-		all[strings.TrimPrefix(filepath.ToSlash(filepath.Join("docs", path)), "docs/../")] = d
+		all[filepath.ToSlash(filepath.Join("docs", path))] = d
 	}
 	return all
 }

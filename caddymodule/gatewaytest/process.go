@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -32,10 +31,22 @@ func Main(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// Repository returns the folder of the go.mod.
+// Repository returns the folder of the go.mod, above the folder in which the tests of a package run.
 func Repository() string {
-	_, file, _, _ := runtime.Caller(0)
-	return filepath.Join(filepath.Dir(file), "..", "..")
+	folder, err := os.Getwd()
+	if err != nil {
+		panic(err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(folder, "go.mod")); err == nil {
+			return folder
+		}
+		above := filepath.Dir(folder)
+		if above == folder {
+			panic("there is no go.mod above the working folder")
+		}
+		folder = above
+	}
 }
 
 // Password is the first administrator's password of every gateway that [Start] starts, unless the settings say otherwise.
