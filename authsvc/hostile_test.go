@@ -3,6 +3,7 @@ package authsvc_test
 import (
 	"testing"
 
+	"github.com/ringfence/ringfence/authsvc"
 	"github.com/ringfence/ringfence/internal/rest/resttest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/storetest"
@@ -17,6 +18,7 @@ func TestHostileRequests(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		s.svc.UseNode(func() authsvc.Node { return authsvc.Node{} })
 		c := resttest.To(t, s.svc.REST(), "/api/auth/0.1", p)
 		group, policy := c.Create("/groups", map[string]any{"name": "g"}), c.Create("/policies", map[string]any{"name": "p"})
 		tenant := c.Create("/tenants", map[string]any{"name": "t"})

@@ -119,6 +119,8 @@ func TestCaddyfileErrors(t *testing.T) {
 		{"confd: argument", site("ringfence_confd x"), "wrong argument count"},
 		{"console: argument", site("ringfence_console x"), "wrong argument count"},
 		{"health: argument", site("ringfence_health x"), "wrong argument count"},
+		{"certificate: argument", site("ringfence_certificate x"), "wrong argument count"},
+		{"certificate: option", site("ringfence_certificate {\nx\n}"), "wrong argument count"},
 		{"helpers: unknown file", app("helpers {\nspool /x\n}"), `unknown option "spool" of helpers: it is one of autoprov, moh, plain, voicemail`},
 		{"helpers: two folders", app("helpers {\nmoh /x /y\n}"), "moh of helpers: it takes one value"},
 		{"helpers: twice", app("helpers {\nplain on\n}\nhelpers {\nplain on\n}"), "helpers is given twice"},
@@ -138,7 +140,7 @@ func TestCaddyfileErrors(t *testing.T) {
 
 // A site may omit all options: defaults are filled in when it is loaded, not when it is adapted.
 func TestBareDirectives(t *testing.T) {
-	for _, directive := range []string{"ringfence_gate", "ringfence_auth", "ringfence_confd", "ringfence_helpers", "ringfence_console", "ringfence_health"} {
+	for _, directive := range []string{"ringfence_gate", "ringfence_auth", "ringfence_confd", "ringfence_helpers", "ringfence_console", "ringfence_health", "ringfence_certificate"} {
 		if !strings.Contains(adapted(t, ":80 {\n"+directive+"\n}"), `"handler": "`+directive+`"`) {
 			t.Errorf("%s is not adapted to its handler", directive)
 		}

@@ -30,6 +30,12 @@ type browser struct {
 // newBrowser starts a browser with a new profile, which accepts the self-signed certificate.
 func newBrowser(t *testing.T) *browser {
 	t.Helper()
+	return startBrowser(t, chromedp.IgnoreCertErrors)
+}
+
+// startBrowser starts a browser with a new profile and more options.
+func startBrowser(t *testing.T, more ...chromedp.ExecAllocatorOption) *browser {
+	t.Helper()
 	program := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
 		if found, err := exec.LookPath(name); err == nil {
@@ -45,7 +51,8 @@ func newBrowser(t *testing.T) *browser {
 	}
 	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]),
 		chromedp.ExecPath(program), chromedp.UserDataDir(t.TempDir()), chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU,
-		chromedp.IgnoreCertErrors, chromedp.WindowSize(1280, 900))
+		chromedp.WindowSize(1280, 900))
+	options = append(options, more...)
 	within, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	t.Cleanup(cancel)
 	allocator, cancel := chromedp.NewExecAllocator(within, options...)

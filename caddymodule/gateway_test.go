@@ -28,6 +28,7 @@ type gateway struct {
 	handover            string // the app's handover_delay
 	// app holds more options of the ringfence app, routes more directives of the site.
 	app, routes string
+	config      []byte // that loadDefault has loaded
 	// change, if set, makes the last changes to the adapted configuration.
 	change func(config map[string]any)
 }
@@ -167,6 +168,12 @@ func (g *gateway) admin(t *testing.T) string {
 // loadDefault starts the repository's own Caddyfile, with its logs in a file.
 func loadDefault(t *testing.T, database string) *gateway {
 	t.Helper()
+	return loadEdited(t, database, func(caddyfile string) string { return caddyfile })
+}
+
+// loadEdited is loadDefault with a change of the Caddyfile.
+func loadEdited(t *testing.T, database string, edit func(caddyfile string) string) *gateway {
+	t.Helper()
 	g := newGateway(t)
 	for name, value := range map[string]string{
 		"RINGFENCE_HTTPS_PORT": g.https, "RINGFENCE_HELPERS_PORT": g.helpers, "RINGFENCE_DATA": filepath.Join(g.dir, "data"),
@@ -175,14 +182,15 @@ func loadDefault(t *testing.T, database string) *gateway {
 	} {
 		t.Setenv(name, value)
 	}
-	text := strings.NewReplacer("log default {", "log default {\noutput file "+g.log, "log admin {", "log admin {\noutput file "+g.log).Replace(defaultCaddyfile(t))
+	text := strings.NewReplacer("log default {", "log default {\noutput file "+g.log, "log admin {", "log admin {\noutput file "+g.log).Replace(edit(defaultCaddyfile(t)))
 	t.Cleanup(func() {
 		stop(t)
 		if t.Failed() {
 			t.Logf("the log:\n%s", g.logged(t))
 		}
 	})
-	if err := caddy.Load(g.adapt(t, text), true); err != nil {
+	g.config = g.adapt(t, text)
+	if err := caddy.Load(g.config, true); err != nil {
 		t.Fatalf("loading: %v", err)
 	}
 	return g

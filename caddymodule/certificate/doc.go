@@ -2,6 +2,7 @@
 //
 //	certificate.go  tls.get_certificate.ringfence_self_signed, tls.permission.ringfence_self_signed
 //	command.go      ringfence certificate
+//	page.go         http.handlers.ringfence_certificate: /certificate and /certificate.pem
 //
 // # Which behaviour of Caddy it mends
 //

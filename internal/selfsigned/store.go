@@ -142,14 +142,7 @@ func (s *Store) Certificate() *tls.Certificate {
 func (s *Store) Fingerprint() string { return s.current.Load().fingerprint }
 
 // Names returns the names and addresses that the certificate is for.
-func (s *Store) Names() []string {
-	leaf := s.current.Load().certificate.Leaf
-	names := slices.Clone(leaf.DNSNames)
-	for _, address := range leaf.IPAddresses {
-		names = append(names, address.String())
-	}
-	return names
-}
+func (s *Store) Names() []string { return NamesOf(s.current.Load().certificate.Leaf) }
 
 // NotAfter returns the end of the certificate's validity. It is renewed long before.
 func (s *Store) NotAfter() time.Time { return s.current.Load().certificate.Leaf.NotAfter }
@@ -283,12 +276,22 @@ func (s *Store) newIssued(leaf *x509.Certificate) *issued {
 	return &issued{
 		certificate: tls.Certificate{Certificate: [][]byte{leaf.Raw}, PrivateKey: s.key, Leaf: leaf},
 		pem:         encodePEM(certificateBlock, leaf.Raw),
-		fingerprint: fingerprint(leaf.Raw),
+		fingerprint: FingerprintOf(leaf),
 		renewAt:     leaf.NotBefore.Add(leaf.NotAfter.Sub(leaf.NotBefore) / 3 * 2),
 	}
 }
 
-func fingerprint(der []byte) string {
-	sum := sha256.Sum256(der)
+// FingerprintOf returns the SHA-256 of a certificate in the form of [Store.Fingerprint].
+func FingerprintOf(certificate *x509.Certificate) string {
+	sum := sha256.Sum256(certificate.Raw)
 	return strings.ReplaceAll(fmt.Sprintf("% X", sum), " ", ":")
+}
+
+// NamesOf returns the names and addresses that a certificate is for.
+func NamesOf(certificate *x509.Certificate) []string {
+	names := slices.Clone(certificate.DNSNames)
+	for _, address := range certificate.IPAddresses {
+		names = append(names, address.String())
+	}
+	return names
 }
