@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ringfence/ringfence/internal/apierr"
@@ -33,6 +34,22 @@ func (s *Service) UseNode(f func() Node) { s.node.Store(&f) }
 type recent struct {
 	succeeded, refused minutes
 	denials            sync.Map // by reason: *minutes
+	// logins are all logins since the start.
+	logins struct{ succeeded, refused, throttled atomic.Uint64 }
+}
+
+// Logins are the logins that this node has decided since it started. Throttled ones were refused without a look at the password.
+type Logins struct{ Succeeded, Refused, Throttled uint64 }
+
+// Logins returns how many logins this node has decided.
+func (s *Service) Logins() Logins {
+	l := &s.recent.logins
+	return Logins{l.succeeded.Load(), l.refused.Load(), l.throttled.Load()}
+}
+
+// LiveSessions returns the number of the sessions that have not expired, of all tenants and nodes.
+func (s *Service) LiveSessions(ctx context.Context) (int, error) {
+	return store.Get[int](ctx, s.db, `SELECT count(*) FROM auth_token WHERE expires_at > now_utc()`)
 }
 
 // Denied counts a request that a gate of this node has refused. The reason is one of few.
@@ -53,8 +70,13 @@ func (s *Service) countingLogins(handle rest.Handler) rest.Handler {
 		switch {
 		case err == nil:
 			s.recent.succeeded.add(time.Now())
-		case refusal != nil && (refusal.Kind == apierr.Unauthorized || refusal.Kind == apierr.TooMany):
+			s.recent.logins.succeeded.Add(1)
+		case refusal != nil && refusal.Kind == apierr.TooMany:
 			s.recent.refused.add(time.Now())
+			s.recent.logins.throttled.Add(1)
+		case refusal != nil && refusal.Kind == apierr.Unauthorized:
+			s.recent.refused.add(time.Now())
+			s.recent.logins.refused.Add(1)
 		}
 		return reply, err
 	}
@@ -94,7 +116,7 @@ func (s *Service) readOverview(ctx context.Context, r *rest.Request) (rest.Reply
 	if f == nil {
 		return rest.Reply{}, apierr.New(apierr.Unavailable, "Nothing is known of this node yet")
 	}
-	sessions, err := store.Get[int](ctx, s.db, `SELECT count(*) FROM auth_token WHERE expires_at > now_utc()`)
+	sessions, err := s.LiveSessions(ctx)
 	if err != nil {
 		return rest.Reply{}, err
 	}

@@ -150,6 +150,9 @@ func (a *App) Provision(ctx caddy.Context) error {
 	if err := a.engine.metrics.register(registry); err != nil {
 		return err
 	}
+	if err := registry.Register(installationStats{a}); err != nil {
+		return fmt.Errorf("registering the installation's metrics: %w", err)
+	}
 	source := TokenSource(new(LocalTokens))
 	if a.TokensRaw != nil {
 		guest, err := ctx.LoadModule(a, "TokensRaw")
