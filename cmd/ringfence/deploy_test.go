@@ -106,7 +106,7 @@ func TestDockerfile(t *testing.T) {
 		t.Errorf("the Dockerfile is\n%s", text)
 	}
 	for _, m := range regexp.MustCompile(`(?m)^COPY ([^-.].*) \S+$`).FindAllStringSubmatch(text, -1) {
-		for _, name := range strings.Fields(m[1]) {
+		for name := range strings.FieldsSeq(m[1]) {
 			if _, err := os.Stat(filepath.Join(gatewaytest.Repository(), name)); err != nil {
 				t.Error(err)
 			}
