@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/swaggest/swgui/v5/static"
@@ -25,6 +26,8 @@ type Entry struct {
 	Prefix     string `json:"prefix"`
 	Definition string `json:"definition"` // path of its OpenAPI document
 	Mails      bool   `json:"mails"`      // it can send mails
+	// Document is the definition of a daemon that does not serve its own to everybody; nil: Definition leads to the service's.
+	Document []byte `json:"-"`
 }
 
 // The policies let a page load nothing and talk to nobody but this origin. Forms are sent by scripts alone: a browser
@@ -41,6 +44,14 @@ func New(entries []Entry) (http.Handler, error) {
 	pages, err := fs.Sub(assets, "assets")
 	if err != nil {
 		return nil, err
+	}
+	entries = slices.Clone(entries)
+	documents := map[string][]byte{}
+	for i := range entries {
+		if e := &entries[i]; e.Document != nil {
+			path := "/definitions/" + e.Name + ".json"
+			e.Definition, documents[path] = "/console"+path, e.Document
+		}
 	}
 	list, err := json.Marshal(entries)
 	if err != nil {
@@ -67,6 +78,9 @@ func New(entries []Entry) (http.Handler, error) {
 		case r.URL.Path == "/services.json":
 			h.Set("Content-Type", "application/json")
 			_, _ = w.Write(list)
+		case documents[r.URL.Path] != nil:
+			h.Set("Content-Type", "application/json")
+			_, _ = w.Write(documents[r.URL.Path])
 		case strings.HasPrefix(r.URL.Path, "/ui/"):
 			ui.ServeHTTP(w, r)
 		case strings.HasPrefix(r.URL.Path, "/api/"):

@@ -21,6 +21,7 @@ import (
 type Definition struct {
 	service  *rest.Service
 	warnings []string
+	document document
 }
 
 // NewDefinition reads a definition, in YAML or JSON. Its paths are below the prefix; if that is empty, they are below the
@@ -57,12 +58,55 @@ func NewDefinition(service, prefix string, document []byte, public []Route) (*De
 	if err != nil {
 		return nil, err
 	}
-	return &Definition{service: s, warnings: r.warnings}, nil
+	return &Definition{service: s, warnings: r.warnings, document: doc}, nil
 }
 
 // Warnings returns, for the operator, a sentence for each operation whose definition could not be used, so that it needs
 // "{service}.#".
 func (d *Definition) Warnings() []string { return slices.Clone(d.warnings) }
+
+// Shown returns the definition as JSON, for a console: its paths are where this gateway serves them.
+func (d *Definition) Shown() ([]byte, error) {
+	shown := named(map[string]any(d.document)).(map[string]any)
+	for _, name := range []string{"servers", "host", "basePath", "schemes"} {
+		delete(shown, name)
+	}
+	if _, old := shown["swagger"]; old {
+		shown["basePath"] = d.Prefix()
+	} else {
+		shown["servers"] = []any{map[string]any{"url": d.Prefix()}}
+	}
+	return rest.Marshal(shown)
+}
+
+// named returns a value of YAML as JSON can have it: with names for keys, also where YAML has numbers, such as statuses.
+func named(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for key, inner := range v {
+			out[key] = named(inner)
+		}
+		return out
+	case map[any]any:
+		out := make(map[string]any, len(v))
+		for key, inner := range v {
+			out[fmt.Sprint(key)] = named(inner)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, inner := range v {
+			out[i] = named(inner)
+		}
+		return out
+	default:
+		return value
+	}
+}
+
+// Name returns the name of the daemon's service.
+func (d *Definition) Name() string { return d.service.Name }
 
 // Prefix returns the common prefix of the daemon's paths.
 func (d *Definition) Prefix() string { return d.service.Prefix }

@@ -21,15 +21,18 @@ export const load = async (list) => {
   services = loaded;
   resources.clear();
   operations.length = 0;
-  for (const service of loaded.filter((s) => s.definition)) {
+  for (const service of loaded.filter((s) => s.definition?.paths)) {
     for (const [path, item] of Object.entries(service.definition.paths)) {
       for (const method of ['get', 'post', 'put', 'patch', 'delete', 'head']) {
-        if (item[method]) operations.push({ ...item[method], service, method: method.toUpperCase(), path, access: item[method]['x-required-acl'] });
+        if (item[method]) operations.push({ ...item[method], service, method: method.toUpperCase(), path, access: accessOf(item[method]) });
       }
     }
     find(service);
   }
 };
+
+// accessOf returns the access that an operation documents; other daemons' definitions have it in the description.
+const accessOf = (operation) => operation['x-required-acl'] ?? operation.description?.match(/Required ACL:?\**:?\s*`([^`]+)`/)?.[1];
 
 // resolve follows references and joins what allOf lists.
 export const resolve = (service, schema) => {
@@ -59,7 +62,7 @@ const parameters = (path) => [...path.matchAll(/\{(\w+)\}/g)].map((match) => mat
 
 const find = (service) => {
   const paths = service.definition.paths;
-  const take = (path, method) => (paths[path]?.[method] ? { ...paths[path][method], method: method.toUpperCase(), path, access: paths[path][method]['x-required-acl'] } : undefined);
+  const take = (path, method) => (paths[path]?.[method] ? { ...paths[path][method], method: method.toUpperCase(), path, access: accessOf(paths[path][method]) } : undefined);
   for (const path of Object.keys(paths)) {
     if (parameters(path).length > 0 || path.startsWith('/api/')) continue;
     const get = take(path, 'get'), key = `${service.name}${path}`;
