@@ -103,7 +103,15 @@ func manage(t *testing.T, do func(in string, args ...string) string) {
 	if out := do("", "policy", "show", "readers"); strings.Contains(out, "*") {
 		t.Errorf("the policy is\n%s", out)
 	}
-	do("", "tenant", "list")
+	do("", "tenant", "add", "name=branch", "slug=branch", "domain_names=branch.example.com")
+	do("", "tenant", "set", "branch", "phone=555")
+	do("", "group", "add", "name=there", "--tenant", "branch")
+	do("", "group", "set", "there", "name=here")
+	if out := do("", "tenant", "show", "branch"); !strings.Contains(out, "branch.example.com") || !strings.Contains(out, "555") {
+		t.Errorf("the tenant is\n%s", out)
+	}
+	do("", "group", "remove", "here")
+	do("", "tenant", "remove", "branch")
 	do("", "user", "remove", "olga")
 }
 

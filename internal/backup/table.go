@@ -32,7 +32,7 @@ var types = map[string]struct {
 	"integer":   {into[int64], held[int64], same, read[int64]},
 	"bigint":    {into[int64], held[int64], same, read[int64]},
 	"boolean":   {into[bool], held[bool], same, read[bool]},
-	"blob":      {into[[]byte], held[[]byte], same, read[[]byte]},
+	"blob":      {into[[]byte], heldBytes, same, read[[]byte]},
 	"timestamp": {into[time.Time], held[time.Time], func(v any) any { return v.(time.Time).UTC().Format(timeForm) }, readTime},
 }
 
@@ -45,6 +45,18 @@ func held[T any](into any) any {
 		return *v
 	}
 	return nil
+}
+
+// heldBytes tells no bytes from null: SQLite's driver returns a nil slice for no bytes.
+func heldBytes(into any) any {
+	switch v := *into.(**[]byte); {
+	case v == nil:
+		return nil
+	case *v == nil:
+		return []byte{}
+	default:
+		return *v
+	}
 }
 
 func same(v any) any { return v }
