@@ -64,7 +64,10 @@ PUT    /emails/{email_uuid}/confirm                 -                           
 POST   /users/register                              -                                                 - username,password,firstname,lastname,email_address 200
 `
 
-func TestDefinitionHasExamples(t *testing.T) { resttest.CheckExamples(t, definition(t)) }
+func TestDefinitionHasExamples(t *testing.T) {
+	resttest.CheckExamples(t, definition(t))
+	resttest.CheckDescriptions(t, definition(t))
+}
 
 func TestDefinitionKeepsTheContract(t *testing.T) {
 	t.Parallel()

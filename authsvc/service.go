@@ -107,6 +107,8 @@ func New(o Options) (*Service, error) {
 		Title:       "Ringfence authentication",
 		Description: "Users, policies and tokens. Get a token with `POST /token`, and send it in `X-Auth-Token`.",
 		Examples:    examples,
+		Docs:        docs,
+		Tags:        tags,
 		Errors:      rest.AuthErrors,
 	}
 	s.declare()

@@ -41,7 +41,7 @@ func (s *Service) tokenOperations() []rest.Operation {
 			Summary:     "Create a token",
 			Description: "Send the username (or a confirmed address) and the password by HTTP Basic authentication.",
 			Body:        rest.SchemaOf[tokenRequest](), BodyOptional: true, MaxBody: maxAuthBody,
-			Success: http.StatusOK, Reply: rest.SchemaOf[tokenAnswer](), Statuses: []int{400, 401, 429},
+			Success: http.StatusOK, Reply: rest.SchemaOf[tokenAnswer](), Statuses: []int{400, 401, 429, 501},
 			Handle: s.countingLogins(s.createToken),
 		},
 		{

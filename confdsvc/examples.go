@@ -27,6 +27,7 @@ var examples = map[string]string{
 	"ivr_name":                "Welcome",
 	"label":                   "Sales",
 	"lastname":                "Martin",
+	"message":                 "exten: Is required",
 	"music_on_hold":           "default",
 	"name":                    "Sales",
 	"number":                  "+15551234",

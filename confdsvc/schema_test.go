@@ -61,7 +61,9 @@ func TestDefinitionIsOpenAPI(t *testing.T) {
 }
 
 func TestDefinitionHasExamples(t *testing.T) {
-	resttest.CheckExamples(t, newWorld(t, storetest.SQLite(t)).svc.Definition())
+	definition := newWorld(t, storetest.SQLite(t)).svc.Definition()
+	resttest.CheckExamples(t, definition)
+	resttest.CheckDescriptions(t, definition)
 }
 
 // Every column is a field and every field a column, on both databases, and both are nullable or neither is.

@@ -35,6 +35,8 @@ func New(o Options) (*rest.Service, error) {
 		Title:       "Ringfence configuration",
 		Description: "Users, voicemails and what else a telephony platform is made of.",
 		Examples:    examples,
+		Docs:        docs,
+		Tags:        tags,
 		Errors:      rest.MessageList,
 	}
 	e := &crud.Engine{

@@ -81,7 +81,8 @@ func declareUserImport(e *crud.Engine) {
 		}},
 		Body: &rest.Schema{Type: "string", Multiline: true}, Consumes: csvType, MaxBody: maxImport,
 		Success: http.StatusCreated, Reply: rest.SchemaOf[ImportedUsers](), Statuses: []int{http.StatusTooManyRequests}, Tenanted: true,
-		Handle: i.handle,
+		Replies: map[int]*rest.Schema{http.StatusOK: rest.SchemaOf[ImportedUsers](), http.StatusBadRequest: rest.SchemaOf[ImportRefusal]()},
+		Handle:  i.handle,
 	})
 }
 

@@ -24,6 +24,7 @@ func TestGoldenDefinition(t *testing.T) {
 	}
 	definition := service.REST().Definition()
 	resttest.CheckExamples(t, definition)
+	resttest.CheckDescriptions(t, definition)
 	loaded, err := openapi3.NewLoader().LoadFromData(definition)
 	if err != nil {
 		t.Fatal(err)

@@ -42,7 +42,7 @@ var free = &rest.Schema{Type: "object", Values: &rest.Schema{Nullable: true, Mul
 // sentConfig is the schema of a client's body: the known settings, and any others.
 var sentConfig = func() *rest.Schema {
 	s := *rest.SchemaOf[externalConfig]()
-	s.Check = func(value any) []apierr.Field { return free.Validate("", value) }
+	s.Open, s.Check = true, func(value any) []apierr.Field { return free.Validate("", value) }
 	return &s
 }()
 
@@ -65,6 +65,7 @@ func (h *shared) declareConfigs(e *crud.Engine) {
 func describeConfig(action string, op *rest.Operation) {
 	const who = "Everybody's credentials pass through the client that is configured, so it takes somebody who may act on all the tenant's users."
 	op.Access = "auth.{auth_type}.external.config." + action
+	op.Statuses = append(op.Statuses, http.StatusNotImplemented)
 	handle, body, header := op.Handle, any(nil), http.Header(nil)
 	switch action {
 	case "read":

@@ -110,8 +110,11 @@ func (h *Host) operation(p Plugin, route Route) rest.Operation {
 		Access: "auth" + strings.ReplaceAll(path, "/", ".") + "." + actions[route.Method],
 		ID:     actions[route.Method] + "_external_" + name, Summary: route.Summary + ": " + p.Type(),
 		Body: route.Body, BodyOptional: route.Body != nil && route.Method == http.MethodPost, MaxBody: maxBody,
-		Success: http.StatusOK, Reply: route.Reply, Statuses: []int{http.StatusNotFound}, Tenanted: true,
+		Success: http.StatusOK, Reply: route.Reply, Statuses: []int{http.StatusNotFound, http.StatusNotImplemented}, Tenanted: true,
 		Conditional: route.Method == http.MethodGet,
+	}
+	if op.Reply == nil && (route.Method == http.MethodGet || route.Method == http.MethodPost) {
+		op.Reply = &rest.Schema{Nullable: true} // whatever the plugin returns
 	}
 	switch route.Method {
 	case http.MethodPost:

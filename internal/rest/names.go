@@ -2,7 +2,9 @@ package rest
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 )
 
 // names are the named schemas of a service's definition.
@@ -13,7 +15,7 @@ func checkNames(ops []Operation) error {
 	seen := names{"Error": {Name: "Error"}} // the name of the refusals' schema
 	for i := range ops {
 		op := &ops[i]
-		for _, s := range []*Schema{op.Body, op.Reply} {
+		for _, s := range append(slices.Collect(maps.Values(op.Replies)), op.Body, op.Reply) {
 			if err := seen.add(s); err != nil {
 				return err
 			}

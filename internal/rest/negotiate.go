@@ -9,7 +9,10 @@ import (
 	"github.com/ringfence/ringfence/internal/apierr"
 )
 
-const jsonType = "application/json"
+const (
+	jsonType = "application/json"
+	htmlType = "text/html"
+)
 
 // acceptable reports whether the Accept header accepts the media type. An absent header accepts nothing.
 func acceptable(header http.Header, mediaType string) bool {

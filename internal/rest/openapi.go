@@ -68,7 +68,7 @@ func newDefinition(s *Service, ops []Operation) *definition {
 }
 
 func document(s *Service, ops []Operation) (object, error) {
-	d := definer{service: s, examples: s.Examples, schemas: object{}}
+	d := definer{service: s, examples: s.Examples, docs: s.Docs, schemas: object{}}
 	d.schemas["Error"] = d.inline(d.refusal())
 	paths := object{}
 	for i := range ops {
@@ -84,6 +84,7 @@ func document(s *Service, ops []Operation) (object, error) {
 		"openapi": "3.0.3",
 		"info":    object{"title": cmp.Or(s.Title, s.Name), "version": cmp.Or(s.Version, "1.0"), "description": s.Description},
 		"servers": []object{{"url": cmp.Or(s.Prefix, "/")}},
+		"tags":    tagsOf(s, ops),
 		"paths":   paths,
 		"components": object{
 			"schemas": d.schemas,
@@ -95,10 +96,29 @@ func document(s *Service, ops []Operation) (object, error) {
 	}, d.err
 }
 
+// tagsOf lists the operations' tags, in the order in which a reader meets them.
+func tagsOf(s *Service, ops []Operation) []object {
+	seen, out := map[string]bool{"": true}, []object{}
+	for i := range ops {
+		name := ops[i].Tag
+		if seen[name] {
+			continue
+		}
+		seen[name] = true
+		tag := object{"name": name}
+		if doc := s.Tags[name]; doc != "" {
+			tag["description"] = doc
+		}
+		out = append(out, tag)
+	}
+	return out
+}
+
 // definer writes one definition. It keeps the first error.
 type definer struct {
 	service  *Service
 	examples map[string]string
+	docs     map[string]string
 	schemas  object
 	err      error
 }
@@ -162,9 +182,12 @@ func (d *definer) parameters(op *Operation) []object {
 		d.fail(err)
 	}
 	for _, name := range template.Parameters() {
-		p := object{"name": name, "in": "path", "required": true, "schema": object{"type": "string"}}
+		p := object{"name": name, "in": "path", "required": true, "schema": object{"type": "string"}, "example": d.pathExample(name)}
+		if doc := d.docs["{"+name+"}"]; doc != "" {
+			p["description"] = doc
+		}
 		if name == op.Pattern {
-			p["description"] = "An ACL pattern, percent-encoded: `#` as `%23`."
+			p["description"] = "An ACL pattern, percent-encoded: # as %23."
 			p["x-acl-pattern"] = true
 		}
 		out = append(out, p)
@@ -196,6 +219,18 @@ func (d *definer) parameters(op *Operation) []object {
 	return out
 }
 
+// pathExample returns an example of a path parameter. A console sends it: what is a key names no object that anybody has.
+func (d *definer) pathExample(name string) string {
+	switch example, ok := d.examples["{"+name+"}"]; {
+	case ok:
+		return example
+	case strings.HasSuffix(name, "_id"):
+		return "2147483647"
+	default:
+		return formats["uuid"].Example
+	}
+}
+
 func (d *definer) responses(op *Operation) object {
 	success := object{"description": statusText(op.Success)}
 	switch {
@@ -223,9 +258,20 @@ func (d *definer) responses(op *Operation) object {
 	for _, status := range d.refusals(op) {
 		refusal := object{"description": statusText(status)}
 		if status != http.StatusNotAcceptable && status != http.StatusUnsupportedMediaType { // which have an empty body
-			refusal["content"] = object{jsonType: object{"schema": object{"$ref": "#/components/schemas/Error"}}}
+			content := object{jsonType: object{"schema": object{"$ref": "#/components/schemas/Error"}}}
+			if strings.HasPrefix(op.Produces, htmlType) { // a person reads it
+				content[op.Produces] = object{"schema": object{}}
+			}
+			refusal["content"] = content
 		}
 		out[strconv.Itoa(status)] = refusal
+	}
+	for status, schema := range op.Replies {
+		body := d.schema(schema)
+		if status >= http.StatusBadRequest {
+			body = object{"oneOf": []object{{"$ref": "#/components/schemas/Error"}, body}}
+		}
+		out[strconv.Itoa(status)] = object{"description": statusText(status), "content": object{jsonType: object{"schema": body}}}
 	}
 	return out
 }
@@ -241,10 +287,22 @@ func (d *definer) refusals(op *Operation) []int {
 	if op.Produces == "" && !op.Unimplemented {
 		all = append(all, http.StatusNotAcceptable)
 	}
-	if op.Body != nil {
-		all = append(all, http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
+	if !op.Unimplemented { // a body that the operation does not take is refused all the same
+		all = append(all, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
 	}
-	if len(op.Query) > 0 {
+	if op.Conditional {
+		all = append(all, http.StatusPreconditionFailed)
+	}
+	if strings.Contains(op.Path, "{") {
+		all = append(all, http.StatusBadRequest, http.StatusNotFound)
+	}
+	if op.Method != http.MethodGet && op.Method != http.MethodHead {
+		all = append(all, http.StatusBadRequest)
+		if !op.Public {
+			all = append(all, http.StatusConflict)
+		}
+	}
+	if op.Body != nil || op.Conditional || len(op.Query) > 0 {
 		all = append(all, http.StatusBadRequest)
 	}
 	slices.Sort(all)

@@ -100,7 +100,7 @@ func TestDefinition(t *testing.T) {
 		t.Errorf("statuses of a create: %s", got)
 	}
 	read := doc.Paths.Value("/people/{person_id}").Get
-	if got := statuses(read); got != "200 304 401 403 404 406 500 503" {
+	if got := statuses(read); got != "200 304 400 401 403 404 406 412 413 415 500 503" {
 		t.Errorf("statuses of a read: %s", got)
 	}
 	if read.Responses.Status(200).Value.Headers["ETag"] == nil {
@@ -117,7 +117,7 @@ func TestDefinition(t *testing.T) {
 		t.Errorf("%v", undocumented.Extensions)
 	}
 	export := doc.Paths.Value("/export").Get
-	if export.Responses.Status(200).Value.Content["text/csv"] == nil || statuses(export) != "200 401 403 500 503" {
+	if export.Responses.Status(200).Value.Content["text/csv"] == nil || statuses(export) != "200 401 403 413 415 500 503" {
 		t.Errorf("%s", statuses(export))
 	}
 	acl := doc.Paths.Value("/policies/{policy}/acl/{access}").Put

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"strconv"
@@ -70,6 +71,7 @@ func (d *definer) inline(s *Schema) object {
 	set("maximum", s.Maximum, s.Maximum != nil)
 	set("minItems", s.MinItems, s.MinItems != nil)
 	set("maxItems", s.MaxItems, s.MaxItems != nil)
+	set("additionalProperties", true, s.Open)
 	set("enum", enum(s), len(s.Enum) > 0)
 	if s.Type == "array" {
 		items := object{}
@@ -158,6 +160,11 @@ func (d *definer) properties(s *Schema, out object) {
 			schema["example"] = example
 		}
 		beside := object{}
+		if _, ok := schema["description"]; !ok {
+			if doc := cmp.Or(d.docs[s.Name+"."+p.Name], d.docs[p.Name]); doc != "" {
+				beside["description"] = doc
+			}
+		}
 		if p.ReadOnly {
 			beside["readOnly"] = true
 		}

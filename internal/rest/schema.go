@@ -59,6 +59,8 @@ type Schema struct {
 	Properties    []Property
 	// Values is what an object's values may be that has any names, not Properties.
 	Values *Schema
+	// Open says that an object may have other properties beside Properties.
+	Open bool
 	// Union is set if an object is of one of several kinds, whose Properties replace the object's.
 	Union *Union
 	// Check finds further errors of a value that is not null and that the rest of the schema accepts. The names of the fields

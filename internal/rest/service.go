@@ -16,6 +16,11 @@ type Service struct {
 	// Examples are values of text attributes, by the attributes' names, for the definition. They show what a client could send where
 	// neither the attribute's schema nor its format says so.
 	Examples map[string]string
+	// Docs describe attributes that say nothing of themselves, by their names, or first by "Object.name" where one name has several
+	// meanings; and the parameters of paths, by "{name}".
+	Docs map[string]string
+	// Tags say, in a sentence each, what belongs to the operations' tags.
+	Tags map[string]string
 	// Errors makes a refusal's body in the form that the service's clients expect.
 	Errors     ErrorForm
 	Operations []Operation
@@ -61,6 +66,8 @@ type Operation struct {
 	// Statuses are the operation's own refusals, for the definition. Those that follow from the rest of the declaration (400,
 	// 401, 403, 406, 413, 415, 500, 503) are added.
 	Statuses []int
+	// Replies are the schemas of the bodies of further responses, by their statuses. A refusal may have the usual form instead.
+	Replies map[int]*Schema
 	// Produces is the media type of a success; empty means application/json.
 	Produces string
 	// Also is another media type of a success, beside application/json, for clients that prefer it: see [Request.PrefersAlso].

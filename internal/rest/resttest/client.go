@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/ringfence/ringfence/internal/principal"
+	"github.com/ringfence/ringfence/internal/rest"
 )
 
 // Client sends requests to a service and reads the responses. It is safe for concurrent use.
@@ -24,15 +25,19 @@ type Client struct {
 	Edits []Edit
 
 	send func(r *http.Request) (*http.Response, error)
+	// service, if it is known, declares what the answers may be.
+	service *rest.Service
 }
 
 // Edit changes a request before it is sent.
 type Edit = func(r *http.Request)
 
-// To returns a client of a handler in this process.
+// To returns a client of a handler in this process. If the handler is a service, every answer must be one that the service's definition
+// declares.
 func To(tb testing.TB, handler http.Handler, base string, p *principal.Principal) *Client {
 	tb.Helper()
-	return &Client{T: tb, Base: base, Principal: p, send: func(r *http.Request) (*http.Response, error) {
+	service, _ := handler.(*rest.Service)
+	return &Client{T: tb, Base: base, Principal: p, service: service, send: func(r *http.Request) (*http.Response, error) {
 		recorder := httptest.NewRecorder()
 		handler.ServeHTTP(recorder, received(r))
 		return recorder.Result(), nil
@@ -130,7 +135,11 @@ func (c *Client) Try(ctx context.Context, method, path string, body any, edits .
 	}
 	defer func() { _ = response.Body.Close() }()
 	read, err := io.ReadAll(response.Body)
-	return Answer{c.T, method + " " + path, response.StatusCode, response.Header, string(read)}, err
+	answer := Answer{c.T, method + " " + path, response.StatusCode, response.Header, string(read)}
+	if c.service != nil && err == nil {
+		conform(c.T, c.service, r, &answer)
+	}
+	return answer, err
 }
 
 // Do is Try for requests that must get a response. A goroutine of a test's own may call it only of a service in this process, which

@@ -8,6 +8,44 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
+// CheckDescriptions checks that a definition says of every tag, operation, parameter and field what it is, and that the examples of
+// parameters are valid.
+func CheckDescriptions(t testing.TB, definition []byte) {
+	t.Helper()
+	doc, err := openapi3.NewLoader().LoadFromData(definition)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tag := range doc.Tags {
+		if tag.Description == "" {
+			t.Errorf("the tag %s has no description", tag.Name)
+		}
+	}
+	for path, item := range doc.Paths.Map() {
+		for method, op := range item.Operations() {
+			if op.Summary == "" || len(op.Tags) != 1 || doc.Tags.Get(op.Tags[0]) == nil {
+				t.Errorf("%s %s has the summary %q and the tags %v", method, path, op.Summary, op.Tags)
+			}
+			for _, ref := range op.Parameters {
+				p := ref.Value
+				if p.Description == "" && p.Schema.Value.Description == "" {
+					t.Errorf("%s %s does not describe its parameter %s", method, path, p.Name)
+				}
+				if p.In == openapi3.ParameterInPath && (p.Example == nil || p.Schema.Value.VisitJSON(p.Example) != nil) {
+					t.Errorf("%s %s: the parameter %s has the example %v", method, path, p.Name, p.Example)
+				}
+			}
+		}
+	}
+	for name, schema := range doc.Components.Schemas {
+		for field, property := range schema.Value.Properties {
+			if property.Ref == "" && property.Value.Description == "" {
+				t.Errorf("%s.%s is not described", name, field)
+			}
+		}
+	}
+}
+
 // CheckExamples checks that a definition is valid, and that every field of every named object has an example that the field's
 // schema accepts and a client could send. Objects and unions have none: their fields do.
 func CheckExamples(t testing.TB, definition []byte) {
