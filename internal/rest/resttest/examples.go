@@ -26,14 +26,8 @@ func CheckDescriptions(t testing.TB, definition []byte) {
 			if op.Summary == "" || len(op.Tags) != 1 || doc.Tags.Get(op.Tags[0]) == nil {
 				t.Errorf("%s %s has the summary %q and the tags %v", method, path, op.Summary, op.Tags)
 			}
-			for _, ref := range op.Parameters {
-				p := ref.Value
-				if p.Description == "" && p.Schema.Value.Description == "" {
-					t.Errorf("%s %s does not describe its parameter %s", method, path, p.Name)
-				}
-				if p.In == openapi3.ParameterInPath && (p.Example == nil || p.Schema.Value.VisitJSON(p.Example) != nil) {
-					t.Errorf("%s %s: the parameter %s has the example %v", method, path, p.Name, p.Example)
-				}
+			for _, p := range op.Parameters {
+				checkParameter(t, method+" "+path, p.Value)
 			}
 		}
 	}
@@ -43,6 +37,16 @@ func CheckDescriptions(t testing.TB, definition []byte) {
 				t.Errorf("%s.%s is not described", name, field)
 			}
 		}
+	}
+}
+
+func checkParameter(t testing.TB, where string, p *openapi3.Parameter) {
+	t.Helper()
+	if p.Description == "" && p.Schema.Value.Description == "" {
+		t.Errorf("%s does not describe its parameter %s", where, p.Name)
+	}
+	if p.In == openapi3.ParameterInPath && (p.Example == nil || p.Schema.Value.VisitJSON(p.Example) != nil) {
+		t.Errorf("%s: the parameter %s has the example %v", where, p.Name, p.Example)
 	}
 }
 
