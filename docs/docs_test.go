@@ -131,6 +131,20 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
+// A newcomer finds every document from the README.
+func TestReadmeLinksEveryDocument(t *testing.T) {
+	all := documents(t)
+	linked := map[string]bool{"README.md": true}
+	for _, l := range link.FindAllStringSubmatch(all["README.md"].text, -1) {
+		linked[strings.TrimSuffix(l[1], "/")] = true
+	}
+	for path := range all {
+		if folder, _, _ := strings.Cut(path, "/"); !linked[path] && !linked[folder] && !linked[filepath.ToSlash(filepath.Dir(path))] {
+			t.Errorf("the README has no link to %s", path)
+		}
+	}
+}
+
 // A file that a document names is there: `authsvc/source.go`, or, below internal, `gate/headers.go`.
 func TestFilesAreThere(t *testing.T) {
 	file := regexp.MustCompile(`^[a-z][a-z0-9_-]*(/[A-Za-z0-9._-]+)+\.(go|md|json|sh|sql|yml)$`)

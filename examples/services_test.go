@@ -185,7 +185,7 @@ func TestAsteriskHTTP(t *testing.T) {
 	p.Do(t, "GET", "/ari/channels", board, "", resttest.Basic("other", "password")).Want(200)
 
 	// The WebSocket of events ends with its token.
-	conn, err := tls.Dial("tcp", "127.0.0.1:"+p.HTTPSPort, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"http/1.1"}}) //nolint:noctx // it connects at once
+	conn, err := tls.Dial("tcp", "127.0.0.1:"+p.HTTPSPort, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"http/1.1"}})
 	if err != nil {
 		t.Fatal(err)
 	}
