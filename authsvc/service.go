@@ -52,6 +52,7 @@ type Service struct {
 	sealer   Sealer
 	cache    atomic.Pointer[tokens.Cache]
 	acls     *tokens.ACLs
+	live     tokens.Batches[foundToken]
 	// audited are the services whose changes are in the audit.
 	audited []audited
 	// tenantChanged is that of the options, never nil.
@@ -95,6 +96,7 @@ func New(o Options) (*Service, error) {
 		return nil, err
 	}
 	s := &Service{db: o.DB, hasher: h, throttle: throttle.New(o.DB), sealer: o.Sealer, acls: new(tokens.ACLs), clientIP: o.ClientIP, background: newBackground(), directoryTimeout: ldap.Timeout, secrets: tokens.NewRation(secretsPerSecond), tenantChanged: o.TenantChanged}
+	s.live.Ask = s.findLive
 	if s.tenantChanged == nil {
 		s.tenantChanged = func() {}
 	}

@@ -2,12 +2,10 @@ package authsvc
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"time"
 
 	"github.com/ringfence/ringfence/internal/principal"
-	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/tokens"
 )
 
@@ -30,47 +28,56 @@ type liveToken struct {
 	Backend string `db:"backend"`
 }
 
-// liveTokenBy returns the query of a live token by its digest, with more of its columns. All accesses come as one text: reading a
+// live are the rows of live tokens of users who may use them. The database's clock, which all nodes share, decides about expiry.
+const live = `
+	FROM auth_token t JOIN auth_user u ON u.uuid = t.user_uuid
+	WHERE t.expires_at > now_utc() AND u.enabled`
+
+// entered are the columns about how a token's session began.
+var entered = `
+	CASE WHEN t.backend = 'database' OR t.backend <> 'ldap' AND NOT EXISTS (SELECT 1 FROM auth_voucher v WHERE v.user_uuid = t.user_uuid)
+		THEN '' ELSE t.backend END AS backend,
+	(` + vouched + `) AS vouched`
+
+// liveTokenBy returns the query of one live token by its digest, with more of its columns. All accesses come as one text: reading a
 // row for each costs more than everything else.
 func liveTokenBy(more string) string {
 	return `
-	SELECT t.session_uuid, t.user_uuid, u.tenant_uuid, u.purpose, t.expires_at, now_utc() AS now` + more + `,
-		CASE WHEN t.backend = 'database' OR t.backend <> 'ldap' AND NOT EXISTS (SELECT 1 FROM auth_voucher v WHERE v.user_uuid = t.user_uuid)
-			THEN '' ELSE t.backend END AS backend,
-		(` + vouched + `) AS vouched,
+	SELECT t.session_uuid, t.user_uuid, u.tenant_uuid, u.purpose, t.expires_at, now_utc() AS now` + more + `, ` + entered + `,
 		(SELECT string_agg(a.access, ' ') FROM auth_policy_access a
-		 WHERE a.policy_uuid IN (SELECT h.policy_uuid FROM ` + holdings("u.uuid") + ` h)) AS accesses
-	FROM auth_token t JOIN auth_user u ON u.uuid = t.user_uuid
-	WHERE t.digest = $1 AND t.expires_at > now_utc() AND u.enabled`
+		 WHERE a.policy_uuid IN (SELECT h.policy_uuid FROM ` + holdings("u.uuid") + ` h)) AS accesses` + live + ` AND t.digest = $1`
 }
 
-var selectLiveToken = liveTokenBy("")
-
 // Load returns the principal of a token, as things are now: policies, the user and the tenant may have changed since the token
-// was issued. It makes one query, of one row, and some more if a directory or another backend let the user in. The database's
-// clock, which all nodes share, decides about expiry.
+// was issued. It makes one query, which look-ups of other tokens share, and some more if a directory or another backend let the
+// user in.
 func (s *Service) Load(ctx context.Context, _ string, d tokens.Digest) (*principal.Principal, error) {
-	t, err := store.Get[liveToken](ctx, s.db, selectLiveToken, d[:])
-	if errors.Is(err, store.ErrNotFound) {
-		return nil, tokens.ErrUnknown
-	}
+	return s.load(ctx, d, true)
+}
+
+// LoadLater is Load, some milliseconds later if there are few others to share the query with.
+func (s *Service) LoadLater(ctx context.Context, _ string, d tokens.Digest) (*principal.Principal, error) {
+	return s.load(ctx, d, false)
+}
+
+func (s *Service) load(ctx context.Context, d tokens.Digest, urgent bool) (*principal.Principal, error) {
+	t, err := s.live.Get(ctx, d, urgent)
 	if err != nil {
 		return nil, err
 	}
-	if ok, err := s.tokenStands(ctx, &t); err != nil || !ok {
+	if ok, err := s.tokenStands(ctx, &t.liveToken); err != nil || !ok {
 		return nil, firstError(err, tokens.ErrUnknown)
 	}
-	set, err := s.acls.Compile(t.accesses())
-	if err != nil {
-		return nil, err
+	if t.rights.err != nil {
+		return nil, t.rights.err
 	}
 	return &principal.Principal{
 		TokenID:     tokens.ID(d),
 		UserUUID:    t.UserUUID,
 		SessionUUID: t.SessionUUID,
 		Affiliation: &principal.Affiliation{TenantUUID: t.TenantUUID, Purpose: t.Purpose},
-		ACL:         set,
-		ExpiresAt:   principal.At(time.Now().Add(t.ExpiresAt.Sub(t.Now))),
+		ACL:         t.rights.set,
+		ExpiresAt:   t.expires,
 	}, nil
 }
 

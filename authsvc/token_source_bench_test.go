@@ -2,6 +2,7 @@ package authsvc_test
 
 import (
 	"fmt"
+	"sync"
 	"testing"
 
 	"github.com/google/uuid"
@@ -69,4 +70,31 @@ func manyTokens(b *testing.B, db store.DB, n int) (digests []tokens.Digest) {
 		digests = append(digests, d)
 	}
 	return digests
+}
+
+// BenchmarkLoadMany looks up the tokens of BenchmarkLoad, as many at a time as share a query.
+func BenchmarkLoadMany(b *testing.B) {
+	for name, open := range map[string]func(testing.TB) store.DB{"sqlite": storetest.SQLite, "postgres": storetest.Postgres} {
+		b.Run(name, func(b *testing.B) {
+			db := open(b)
+			digests := manyTokens(b, db, 16*tokens.MaxBatch)
+			s, err := authsvc.New(authsvc.Options{DB: db})
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportAllocs()
+			b.ResetTimer()
+			for n := 0; n < b.N; n += tokens.MaxBatch {
+				var work sync.WaitGroup
+				for i := range tokens.MaxBatch {
+					work.Go(func() {
+						if _, err := s.LoadLater(b.Context(), "", digests[(n+i)%len(digests)]); err != nil {
+							b.Error(err)
+						}
+					})
+				}
+				work.Wait()
+			}
+		})
+	}
 }

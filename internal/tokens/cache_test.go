@@ -173,10 +173,10 @@ func TestStaleness(t *testing.T) {
 			synctest.Wait()
 		}
 		f.asks(t, 1, 0, know)
-		f.clock.forward(6*time.Second - 1)
+		f.clock.forward(4500*time.Millisecond - 1)
 		f.asks(t, 0, 0, know)
 		f.book.fail(store.ErrUnavailable) // so the refresh changes nothing
-		f.clock.forward(3 * time.Second)
+		f.clock.forward(4500 * time.Millisecond)
 		f.asks(t, 1, 0, know)
 		f.asks(t, 0, 0, know)
 		f.clock.forward(1)
@@ -201,10 +201,39 @@ func TestRefreshAhead(t *testing.T) {
 		release()
 		synctest.Wait()
 		f.settle()
-		f.clock.forward(19 * time.Second) // the first result is too old, the second is not
+		f.clock.forward(14 * time.Second) // the first result is too old, the second is not
 		f.asks(t, 0, 0, func() { f.mustKnow(t, token) })
 		if s := f.Stats(); s.Refreshes != 1 || s.Loads != 2 || s.Misses != 1 {
 			t.Errorf("%+v", s)
+		}
+	})
+}
+
+// Tokens that became known at one time are not all refreshed at one time.
+func TestRefreshesAreSpread(t *testing.T) {
+	cachedInBubble(t, tokens.Options{}, func(t *testing.T, f *fixture) {
+		const n = 200
+		var all []string
+		for range n {
+			all = append(all, f.issue(alice))
+			f.mustKnow(t, all[len(all)-1])
+		}
+		f.clock.forward(14 * time.Second)
+		var before uint64
+		for second := range 7 {
+			for _, token := range all {
+				f.mustKnow(t, token)
+			}
+			synctest.Wait()
+			now := f.Stats().Refreshes
+			if due := now - before; due > n/2 {
+				t.Errorf("%d refreshes in second %d", due, 14+second)
+			}
+			before = now
+			f.clock.forward(time.Second)
+		}
+		if before != n {
+			t.Errorf("%d refreshes after 20 s", before)
 		}
 	})
 }

@@ -17,7 +17,7 @@
 // # How long a result is used
 //
 // Until the token expires, and never longer than [Options].Staleness, counted from before the source was asked. A hot token is
-// refreshed in the background in the last third of that time, so its requests do not stall. While the source is unreachable,
+// refreshed in the background before the last third of that time begins, so its requests do not stall. While the source is unreachable,
 // known tokens are used up to the same limit; then the error is the source's, never [ErrUnknown], so clients do not log out.
 // While the node cannot hear of revocations ([Cache.Distrust], which [Follow] calls), no known token is used.
 //

@@ -39,7 +39,7 @@ func (c *Cache) lookUp(ctx context.Context, token string, d Digest, seen bool) (
 		}
 		var o outcome
 		select {
-		case result := <-c.ask(ctx, token, d, seen):
+		case result := <-c.ask(ctx, token, d, seen, c.source.Load):
 			o = result.Val.(outcome)
 		case <-ctx.Done():
 			return nil, fmt.Errorf("waiting for a token's look-up: %w: %w", store.ErrUnavailable, ctx.Err())
@@ -59,16 +59,29 @@ func (c *Cache) lookUp(ctx context.Context, token string, d Digest, seen bool) (
 	return nil, fmt.Errorf("looking up a token that changes all the time: %w", store.ErrUnavailable)
 }
 
+// loader is Source.Load, or Batched.LoadLater.
+type loader func(ctx context.Context, token string, d Digest) (*principal.Principal, error)
+
 // ask starts a look-up of the token, or joins a running one.
-func (c *Cache) ask(ctx context.Context, token string, d Digest, seen bool) <-chan singleflight.Result {
+func (c *Cache) ask(ctx context.Context, token string, d Digest, seen bool, by loader) <-chan singleflight.Result {
 	return c.flights.DoChan(string(d[:]), func() (any, error) {
-		return c.load(ctx, token, d, seen), nil
+		return c.load(ctx, token, d, seen, by), nil
 	})
+}
+
+// refresh starts a look-up of a known token, for which nobody waits.
+func (c *Cache) refresh(ctx context.Context, token string, d Digest) {
+	c.count.refreshes.Add(1)
+	by := loader(c.source.Load)
+	if b, ok := c.source.(Batched); ok {
+		by = b.LoadLater
+	}
+	c.ask(ctx, token, d, true, by)
 }
 
 // load asks the source and keeps the result. The request that caused it may end; others may be waiting, so only its own timeout
 // ends it.
-func (c *Cache) load(ctx context.Context, token string, d Digest, seen bool) outcome {
+func (c *Cache) load(ctx context.Context, token string, d Digest, seen bool, by loader) outcome {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.options.LoadTimeout)
 	defer cancel()
 	var from From
@@ -83,7 +96,7 @@ func (c *Cache) load(ctx context.Context, token string, d Digest, seen bool) out
 	c.count.loads.Add(1)
 	asked := c.options.Now()
 	n := c.marks.next()
-	p, err := c.fetch(ctx, token, d)
+	p, err := fetch(ctx, token, d, by)
 	switch {
 	case err == nil && c.options.Now().UnixNano() < int64(p.ExpiresAt):
 		e := c.newEntry(p, &d, asked, n)
@@ -101,9 +114,9 @@ func (c *Cache) load(ctx context.Context, token string, d Digest, seen bool) out
 }
 
 // fetch asks the source.
-func (c *Cache) fetch(ctx context.Context, token string, d Digest) (p *principal.Principal, err error) {
+func fetch(ctx context.Context, token string, d Digest, by loader) (p *principal.Principal, err error) {
 	defer panicked(&err)
-	p, err = c.source.Load(ctx, token, d)
+	p, err = by(ctx, token, d)
 	if p == nil && err == nil {
 		return nil, errors.New("token source answered nothing")
 	}

@@ -26,6 +26,13 @@ type Source interface {
 	Load(ctx context.Context, token string, d Digest) (*principal.Principal, error)
 }
 
+// Batched is a Source that asks about many tokens at once (see Batches).
+type Batched interface {
+	Source
+	// LoadLater is Load for a look-up that nobody waits for: it may begin some milliseconds later, together with others.
+	LoadLater(ctx context.Context, token string, d Digest) (*principal.Principal, error)
+}
+
 // Bounded is a Source that limits how long its results may be trusted, since nobody tells this node of its revocations.
 type Bounded interface {
 	Source
