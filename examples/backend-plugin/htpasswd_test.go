@@ -82,3 +82,20 @@ func TestLoginByPlugin(t *testing.T) {
 	fails("alice", "Alice's own")
 	p.Login(t, "admin", gatewaytest.Password)
 }
+
+// The Caddyfile of the example, as it is.
+func TestCaddyfile(t *testing.T) {
+	users := filepath.Join(t.TempDir(), "users")
+	hash, err := bcrypt.GenerateFromPassword([]byte("Bob's own"), bcrypt.MinCost)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(users, []byte("bob:"+string(hash)+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	config := filepath.Join(gatewaytest.Repository(), "examples", "backend-plugin", "Caddyfile")
+	p := gatewaytest.Start(t, gatewaytest.Settings{Config: config, Env: []string{"PASSWORD_FILE=" + users}}).Ready(t)
+	p.Do(t, "POST", "/api/auth/0.1/users", p.Login(t, "admin", gatewaytest.Password), `{"username": "bob"}`).Want(200)
+	p.Login(t, "bob", "Bob's own")
+	p.Do(t, "POST", "/api/auth/0.1/token", "", "{}", resttest.Basic("bob", "another")).Want(401)
+}

@@ -17,11 +17,45 @@ import (
 	"github.com/ringfence/ringfence/authsvc"
 	"github.com/ringfence/ringfence/authsvc/external"
 	"github.com/ringfence/ringfence/authsvc/password"
+	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
 	"github.com/ringfence/ringfence/internal/principal"
+	"github.com/ringfence/ringfence/internal/rest/resttest"
 	"github.com/ringfence/ringfence/internal/sealed"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
+
+// The gateway that a test runs is this test's own program, which has the plugin.
+func TestMain(m *testing.M) { gatewaytest.Main(m) }
+
+// A whole gateway with the Caddyfile of the example: a user links a card, and reads and removes it.
+func TestCaddyfile(t *testing.T) {
+	t.Parallel()
+	const public = "https://pbx.example.com:8443"
+	config := filepath.Join(gatewaytest.Repository(), "examples", "external-plugin", "Caddyfile")
+	p := gatewaytest.Start(t, gatewaytest.Settings{Config: config, Env: []string{"RINGFENCE_PUBLIC_URL=" + public}}).Ready(t)
+	user, _, token := p.Account(t, p.Login(t, "admin", gatewaytest.Password), "ada", "auth.users.me.external.keycard.*")
+	link := "/api/auth/0.1/users/" + user + "/external/keycard"
+
+	at, cookies := p.Connect(t, p.Do(t, "POST", link, token, "{}").Want(201).Text("authorization_url"))
+	page, err := url.Parse(at)
+	if err != nil || page.Host != "cards.example.com" {
+		t.Fatalf("the card service's page is %s, %v", at, err)
+	}
+	back, err := url.Parse(page.Query().Get("return_to"))
+	if err != nil || !strings.HasPrefix(back.String(), public+"/") {
+		t.Fatalf("the page is to send the user to %s, %v", back, err)
+	}
+	back.RawQuery = url.Values{"state": {page.Query().Get("state")}, "number": {"4711"}}.Encode()
+	html := resttest.Header("Accept", "text/html")
+	p.Do(t, "GET", back.RequestURI(), "", "", html).Want(400) // another browser
+	p.Do(t, "GET", back.RequestURI(), "", "", html, cookies).Want(200)
+	if number := p.Do(t, "GET", link, token, "").Want(200).Text("number"); number != "4711" {
+		t.Errorf("the card is %s", number)
+	}
+	p.Do(t, "DELETE", link, token, "").Want(204)
+	p.Do(t, "GET", link, token, "").Want(404)
+}
 
 // parse is the plugin as Caddy makes it of a Caddyfile.
 func parse(t *testing.T, text string) (external.Plugin, error) {
