@@ -47,7 +47,7 @@ func commandsIn(text string) map[string][]string {
 	return commands
 }
 
-// Every command that a document shows exists, and has the flags that it is shown with.
+// Every command that a document shows exists, and has the flags that it is shown with. CHANGELOG.md may name what was.
 func TestCommandsInDocuments(t *testing.T) {
 	shown := map[string]map[string]string{} // by command and flag, where
 	err := filepath.WalkDir(gatewaytest.Repository(), func(path string, entry fs.DirEntry, err error) error {
