@@ -63,8 +63,9 @@ func caddyConfig(app, admin, certificate string, sites []site, addresses []strin
 	return b.String()
 }
 
-// nginxConfig is nginx in front of the upstream, asking the authorization server before each request.
-func nginxConfig(folder, certificate, address, upstreamAddress, authAddress string) string {
+// nginxConfig is nginx in front of the upstream: at one address it asks the authorization server before each request, at the other
+// it asks once for each token, and then serves the answer from its cache.
+func nginxConfig(folder, certificate, address, cachedAddress, upstreamAddress, authAddress string) string {
 	account := ""
 	if u, err := user.Current(); err == nil && u.Uid == "0" {
 		account = "user " + u.Username + ";\n"
@@ -73,18 +74,8 @@ func nginxConfig(folder, certificate, address, upstreamAddress, authAddress stri
 	for _, kind := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
 		temporary.WriteString("\t" + kind + "_temp_path " + filepath.Join(folder, kind) + ";\n")
 	}
-	return account + `daemon off;
-worker_processes auto;
-error_log stderr warn;
-pid ` + filepath.Join(folder, "nginx.pid") + `;
-events {}
-http {
-` + temporary.String() + `	access_log off;
-	keepalive_requests 1000000000;
-	keepalive_timeout 10m;
-	upstream daemon { server ` + upstreamAddress + `; keepalive 64; keepalive_requests 1000000000; }
-	upstream authorization { server ` + authAddress + `; keepalive 64; keepalive_requests 1000000000; }
-	server {
+	server := func(address, cache string) string {
+		return `	server {
 		listen ` + address + ` ssl;
 		ssl_certificate ` + certificate + `.pem;
 		ssl_certificate_key ` + certificate + `.key;
@@ -114,10 +105,27 @@ http {
 			proxy_set_header Connection "";
 			proxy_set_header X-Original-URI $request_uri;
 			proxy_http_version 1.1;
-			proxy_pass http://authorization/check;
+` + cache + `			proxy_pass http://authorization/check;
 		}
 	}
-}
+`
+	}
+	return account + `daemon off;
+worker_processes auto;
+error_log stderr warn;
+pid ` + filepath.Join(folder, "nginx.pid") + `;
+events {}
+http {
+` + temporary.String() + `	access_log off;
+	keepalive_requests 1000000000;
+	keepalive_timeout 10m;
+	upstream daemon { server ` + upstreamAddress + `; keepalive 64; keepalive_requests 1000000000; }
+	upstream authorization { server ` + authAddress + `; keepalive 64; keepalive_requests 1000000000; }
+	proxy_cache_path ` + filepath.Join(folder, "cache") + ` levels=1:2 keys_zone=answers:32m inactive=12h;
+` + server(address, "") + server(cachedAddress, `			proxy_cache answers;
+			proxy_cache_key $http_x_auth_token;
+			proxy_cache_valid 200 12h;
+`) + `}
 `
 }
 

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
+	"slices"
 )
 
 // stage holds the processes that run while the gate is measured.
@@ -16,8 +14,8 @@ type stage struct {
 	gateway   *process
 	// admin is the socket of the gateway's admin API.
 	admin string
-	// noNginx says why there is no nginx, or is "".
-	noNginx string
+	// missing says which variants are not measured, and why.
+	missing map[string]string
 }
 
 func (s *stage) close() {
@@ -104,34 +102,17 @@ func (b *bench) serveStock(s *stage, upstreamAddress string) ([]variant, error) 
 	return variants, nil
 }
 
-const nginxVariant = "nginx auth_request"
-
-func (b *bench) serveNginx(s *stage, upstreamAddress, authAddress string, authorization *process) ([]variant, error) {
-	program, err := exec.LookPath("nginx")
-	if errors.Is(err, exec.ErrNotFound) {
-		program = "/usr/sbin/nginx"
-		if _, err := os.Stat(program); err != nil {
-			s.noNginx = "nginx is not installed (apt-get install nginx-core)"
-			return nil, nil
-		}
+// other is a ratioRow against another proxy, which may not be installed.
+func (s *stage) other(found samples, what, of, against string, budget float64) row {
+	r := ratioRow(what, found, of, against, budget)
+	if why := s.missing[against]; why != "" {
+		r.measured = why
 	}
-	ports, err := freeAddresses(1)
-	if err != nil {
-		return nil, err
-	}
-	config, err := write(b.folder, "nginx.conf", nginxConfig(b.folder, b.certificate, ports[0], upstreamAddress, authAddress))
-	if err != nil {
-		return nil, err
-	}
-	p, err := s.start(ports[0], "nginx", nil, program, "-c", config, "-p", b.folder)
-	if err != nil {
-		return nil, err
-	}
-	return []variant{{name: nginxVariant, address: ports[0], paths: benchPaths(prefix), counted: []*process{p, authorization}}}, nil
+	return r
 }
 
 func (b *bench) gateRows() ([]row, error) {
-	s := new(stage)
+	s := &stage{missing: make(map[string]string)}
 	defer s.close()
 	upstreamAddress, authAddress, authorization, err := b.back(s)
 	if err != nil {
@@ -153,7 +134,11 @@ func (b *bench) gateRows() ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.variants = append(append(s.variants, stock...), nginx...)
+	haproxy, err := b.serveHAProxy(s, upstreamAddress)
+	if err != nil {
+		return nil, err
+	}
+	s.variants = slices.Concat(s.variants, stock, nginx, haproxy)
 
 	// A round lasts for several garbage collections: the cost of a shorter one would depend on how many fall into it.
 	p := plan{rounds: 21, requests: 8000, connections: 16}
@@ -177,11 +162,11 @@ func (b *bench) gateRows() ([]row, error) {
 		ratioRow("release build, gate + respond / stock Caddy, ungated respond", found, "gate, respond", "stock: respond", 0),
 		ratioRow("release build, gate + a service of ours / stock Caddy, ungated respond", found, "gate, a service of ours", "stock: respond", 0),
 		ratioRow("gate / Caddy forward_auth, its server counted", found, gated, "forward_auth, reverse_proxy", 0.40),
-		ratioRow("gate / nginx auth_request, its server counted", found, gated, nginxVariant, 0),
-		ratioRow("gate + transport ringfence / nginx auth_request, its server counted", found, gatedDirect, nginxVariant, 0.95),
-	}
-	if s.noNginx != "" {
-		rows[len(rows)-2].measured, rows[len(rows)-1].measured = s.noNginx, s.noNginx
+		s.other(found, "gate / nginx auth_request, its server counted", gated, nginxVariant, 0),
+		s.other(found, "gate + transport ringfence / nginx auth_request, its server counted", gatedDirect, nginxVariant, 0.95),
+		s.other(found, "gate + transport ringfence / nginx auth_request from its cache, never asking again", gatedDirect, nginxCachedVariant, 0),
+		s.other(found, "gate + transport ringfence / HAProxy, tokens in a map, no accesses checked", gatedDirect, haproxyMapVariant, 0),
+		s.other(found, "gate + transport ringfence / HAProxy, ungated", gatedDirect, haproxyVariant, 0),
 	}
 	rows = append(rows,
 		found.added("what the gate adds to respond", "gate, respond", "respond"),
