@@ -30,7 +30,7 @@ func gatedSites(upstreamAddress, authAddress string) []site {
 	proxy := "reverse_proxy " + upstreamAddress
 	direct := proxy + " {\n\t\ttransport ringfence\n\t}"
 	forward := "forward_auth " + authAddress + " {\n\t\turi /check\n\t\tcopy_headers X-Ringfence-User X-Ringfence-Tenant X-Ringfence-Session X-Ringfence-Purpose\n\t}\n\t"
-	paths := benchPaths(prefix)
+	paths := benchPaths()
 	return []site{
 		{"gate, reverse_proxy", gate + proxy, paths},
 		{"reverse_proxy", proxy, paths},
@@ -44,7 +44,7 @@ func gatedSites(upstreamAddress, authAddress string) []site {
 }
 
 func plainSites(upstreamAddress string) []site {
-	paths := benchPaths(prefix)
+	paths := benchPaths()
 	return []site{{"stock: reverse_proxy", "reverse_proxy " + upstreamAddress, paths}, {"stock: respond", answer, paths}}
 }
 

@@ -56,8 +56,8 @@ func (b *bench) serveNginx(s *stage, upstreamAddress, authAddress string, author
 		return nil, err
 	}
 	all := []variant{
-		{name: nginxVariant, address: ports[0], paths: benchPaths(prefix), counted: []*process{p, authorization}},
-		{name: nginxCachedVariant, address: ports[1], paths: benchPaths(prefix), counted: []*process{p, authorization}},
+		{name: nginxVariant, address: ports[0], paths: benchPaths(), counted: []*process{p, authorization}},
+		{name: nginxCachedVariant, address: ports[1], paths: benchPaths(), counted: []*process{p, authorization}},
 	}
 	fill := job{Address: ports[1], Paths: all[1].paths, Requests: crowdSize, Connections: 16} // each token once
 	if _, err := s.generator.run(fill); err != nil {
@@ -92,8 +92,8 @@ func (b *bench) serveHAProxy(s *stage, upstreamAddress string) ([]variant, error
 		return nil, err
 	}
 	return []variant{
-		{name: haproxyVariant, address: ports[0], paths: benchPaths(prefix), counted: []*process{p}},
-		{name: haproxyMapVariant, address: ports[1], paths: benchPaths(prefix), counted: []*process{p}},
+		{name: haproxyVariant, address: ports[0], paths: benchPaths(), counted: []*process{p}},
+		{name: haproxyMapVariant, address: ports[1], paths: benchPaths(), counted: []*process{p}},
 	}, nil
 }
 

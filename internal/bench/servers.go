@@ -61,8 +61,8 @@ func serve(address string, h http.Handler) error {
 	return fmt.Errorf("serving: %w", s.ListenAndServe())
 }
 
-// benchPaths returns the targets of the load below a prefix: several, so that no side profits from a repeated one.
-func benchPaths(prefix string) []string {
+// benchPaths returns the targets of the load: several, so that no side profits from a repeated one.
+func benchPaths() []string {
 	paths := make([]string, 64)
 	for i := range paths {
 		var id uuid.UUID
