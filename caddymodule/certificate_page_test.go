@@ -201,8 +201,10 @@ func TestDocumentedACME(t *testing.T) {
 func TestCertificateInABrowser(t *testing.T) {
 	b := startBrowser(t)
 	g := loadDefault(t, "")
+	// warned waits for the warning or the page.
 	warned := func() bool {
 		t.Helper()
+		b.run(t, chromedp.WaitVisible(chromedp.CSS("#details-button, #fingerprint")))
 		return b.script(t, `String(document.querySelector("#details-button") !== null)`) == "true"
 	}
 	visit := func() {
