@@ -84,7 +84,7 @@ var operationCalls = []struct {
 		return request{params: values("user_uuid", user, "session_uuid", s.login(t, name, password, "{}").Text("data.session_uuid"))}
 	}},
 	{"GET /sessions", "", func(_ *testing.T, s *operationsSite) request {
-		return request{query: "?recurse=true&search=ignored&order=mobile", says: `"user_uuid":"` + s.caller}
+		return request{query: "?recurse=true&order=mobile", says: `"user_uuid":"` + s.caller}
 	}},
 	{"DELETE /sessions/{session_uuid}", "", func(t *testing.T, s *operationsSite) request {
 		_, name := s.person(t)
@@ -305,6 +305,7 @@ var operationCalls = []struct {
 	{"GET /explain", "", func(*testing.T, *operationsSite) request {
 		return request{query: "?method=GET&path=" + authBase + "/users", says: `"required_access":"auth.users.read"`}
 	}},
+	{"GET /overview", "", func(*testing.T, *operationsSite) request { return request{says: `"sessions":`} }},
 	{"GET /access/holders", "", func(_ *testing.T, s *operationsSite) request {
 		return request{query: "?access=auth.access.holders.read", says: s.caller}
 	}},

@@ -124,8 +124,8 @@ func TestDocumentEvents(t *testing.T) {
 		w.svc = svc
 		var notified []crud.Event
 		e.Notify = func(events []crud.Event) { notified = append(notified, events...) }
-		w.want(200, "GET", "/paper", "")
 		w.want(204, "PUT", "/paper", `{"title":"a"}`)
+		w.want(200, "GET", "/paper", "")
 		w.want(204, "PUT", "/paper", `{"title":"a"}`)
 		w.want(201, "POST", "/papers/left/first", `{"title":"b"}`)
 		w.want(404, "GET", "/papers/right/first", "")
