@@ -357,3 +357,30 @@ paths:
 		t.Errorf("%d warnings:\n%s", len(warnings), strings.Join(warnings, "\n"))
 	}
 }
+
+// A definition is shown as JSON, with the paths of the gateway in place of the daemon's own.
+func TestDefinitionShown(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct{ document, want string }{
+		"swagger": {
+			"swagger: '2.0'\nhost: agentd:9493\nschemes: [http]\nbasePath: /1.0\npaths:\n  /agents:\n    get:\n      tags: [agents]\n      responses:\n        200: {description: all}\n",
+			`{"basePath":"/api/agentd","paths":{"/agents":{"get":{"responses":{"200":{"description":"all"}},"tags":["agents"]}}},"swagger":"2.0"}`,
+		},
+		"openapi": {
+			`{"openapi": "3.0.3", "servers": [{"url": "http://agentd:9493/1.0"}], "paths": {}}`,
+			`{"openapi":"3.0.3","paths":{},"servers":[{"url":"/api/agentd"}]}`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d, err := gate.NewDefinition("agentd", "/api/agentd", []byte(tt.document), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			shown, err := d.Shown()
+			if err != nil || string(shown) != tt.want || d.Name() != "agentd" || d.Prefix() != "/api/agentd" {
+				t.Errorf("%v: %s %s\n%s\nwant\n%s", err, d.Name(), d.Prefix(), shown, tt.want)
+			}
+		})
+	}
+}
