@@ -12,7 +12,7 @@ var tags = map[string]string{
 	"groups":     "Users who are given policies together.",
 	"idp":        "Ways to log in, and who uses which.",
 	"policies":   "Lists of patterns that say what their holders may do.",
-	"saml":       "SAML, which is not implemented.",
+	"saml":       "Logging in by SAML, for clients that ask: each of these operations answers 501.",
 	"sessions":   "Logins that have not ended, one for each live token.",
 	"status":     "How the service is.",
 	"tenants":    "Customers or parts of a company, who see only what is theirs and what is below them.",

@@ -1,13 +1,11 @@
 package helpers_test
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,6 +13,7 @@ import (
 	"time"
 
 	"github.com/ringfence/ringfence/helpers"
+	"github.com/ringfence/ringfence/internal/killtest"
 )
 
 const childFolder = "RINGFENCE_TEST_HELPER_FILES"
@@ -154,25 +153,7 @@ func TestKilled(t *testing.T) {
 		if err := os.RemoveAll(filepath.Join(base, "audit")); err != nil {
 			t.Fatal(err)
 		}
-		child := exec.Command(os.Args[0])
-		child.Env = append(os.Environ(), childFolder+"="+base)
-		out, err := child.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := child.Start(); err != nil {
-			t.Fatal(err)
-		}
-		said := bufio.NewScanner(out)
-		if !said.Scan() || said.Text() != "ready" {
-			t.Fatalf("the child says %q", said.Text())
-		}
-		time.Sleep(rand.N(5 * time.Millisecond)) // the moment does not matter
-		_ = child.Process.Kill()
-		for said.Scan() {
-			t.Errorf("the child says %q", said.Text())
-		}
-		_ = child.Wait()
+		killtest.Once(t, childFolder+"="+base, 5*time.Millisecond)
 		if left(t, files) > 0 {
 			interrupted++
 		}

@@ -181,7 +181,7 @@ var (
 	//go:embed page.html
 	pageText string
 
-	pageTemplate = template.Must(template.New("certificate").Parse(strings.Replace(pageText, "{STYLE}", pageStyle, 1)))
+	pageTemplate = template.Must(template.New("certificate").Parse(strings.Replace(pageText, "{css}", pageStyle, 1)))
 	// pagePolicy lets the page do nothing but look as it does: there is no script, and nothing is loaded.
 	pagePolicy = "default-src 'none'; style-src 'sha256-" + digest(pageStyle) + "'; form-action 'none'; frame-ancestors 'none'; base-uri 'none'"
 )

@@ -1,19 +1,17 @@
 package generation_test
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/ringfence/ringfence/internal/asterisk/generation"
+	"github.com/ringfence/ringfence/internal/killtest"
 )
 
 const childFolder = "RINGFENCE_TEST_GENERATIONS"
@@ -82,25 +80,7 @@ func TestKilled(t *testing.T) {
 	}
 	interrupted := 0
 	for range 60 {
-		child := exec.Command(os.Args[0])
-		child.Env = append(os.Environ(), childFolder+"="+folder)
-		out, err := child.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := child.Start(); err != nil {
-			t.Fatal(err)
-		}
-		said := bufio.NewScanner(out)
-		if !said.Scan() || said.Text() != "ready" {
-			t.Fatalf("the child says %q", said.Text())
-		}
-		time.Sleep(rand.N(20 * time.Millisecond)) // the moment does not matter
-		_ = child.Process.Kill()
-		for said.Scan() {
-			t.Errorf("the child says %q", said.Text())
-		}
-		_ = child.Wait()
+		killtest.Once(t, childFolder+"="+folder, 20*time.Millisecond)
 		if checkStart(t, folder, loaded) {
 			interrupted++
 		}

@@ -1,0 +1,113 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/ringfence/ringfence/helpers"
+	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/asterisk/generation"
+)
+
+func (s *Service) ask(ctx context.Context, kind string, record helpers.Recorder) (helpers.Job, error) {
+	job, err := s.jobs.ask(ctx, kind, record)
+	poke(s.wake)
+	return job, err
+}
+
+// tell wakes those who wait for a job.
+func (s *Service) tell() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	close(s.news)
+	s.news = make(chan struct{})
+}
+
+// await returns a job when it has ended.
+func (s *Service) await(ctx context.Context, id string) (helpers.Job, error) {
+	for {
+		s.mu.Lock()
+		news := s.news
+		s.mu.Unlock()
+		job, err := s.jobs.find(ctx, id)
+		if err != nil || job.Ended() {
+			return job, err
+		}
+		select {
+		case <-ctx.Done():
+			return job, ctx.Err()
+		case <-news:
+		case <-time.After(s.settings.Poll): // another node tells nobody how its jobs go on
+		}
+	}
+}
+
+// Generate implements [helpers.Telephony].
+func (s *Service) Generate(ctx context.Context, asked helpers.Recorder) error {
+	job, err := s.ask(ctx, kindGenerate, asked)
+	if err != nil {
+		return err
+	}
+	if job, err = s.await(ctx, job.UUID); err != nil {
+		return err
+	}
+	if job.State != helpers.JobDone {
+		return apierr.New(apierr.Internal, "can't generate the configuration: %s", job.Message)
+	}
+	return nil
+}
+
+// Apply implements [helpers.Telephony].
+func (s *Service) Apply(ctx context.Context, o helpers.ApplyOptions) (helpers.Job, error) {
+	job, err := s.ask(ctx, kindApply, o.Asked)
+	if err != nil || !o.Wait {
+		return job, err
+	}
+	return s.await(ctx, job.UUID)
+}
+
+// Job implements [helpers.Telephony].
+func (s *Service) Job(ctx context.Context, id string) (helpers.Job, error) {
+	return s.jobs.find(ctx, id)
+}
+
+// Preview implements [helpers.Telephony].
+func (s *Service) Preview(ctx context.Context) (helpers.Preview, error) {
+	preview := helpers.Preview{Files: []helpers.PreviewFile{}}
+	s.mu.Lock()
+	files, held := s.store, s.held
+	s.mu.Unlock()
+	if held {
+		state, err := s.lease.look(ctx)
+		if err != nil {
+			return preview, err
+		}
+		held = state.own
+	}
+	if !held || files == nil {
+		return preview, apierr.New(apierr.Unavailable, "Another node configures this Asterisk: ask that one")
+	}
+	out, err := s.options.Generate(ctx)
+	if err != nil {
+		return preview, fmt.Errorf("generating: %w", err)
+	}
+	number, err := files.Live()
+	if err != nil {
+		return preview, err
+	}
+	_, from, err := files.Read(number)
+	if err != nil {
+		return preview, err
+	}
+	for _, c := range generation.Compare(from, out.Files) {
+		preview.Changed = true
+		preview.Files = append(preview.Files, helpers.PreviewFile{Name: c.Name, Change: c.Change, Diff: generation.Diff(c.Name, from[c.Name], out.Files[c.Name])})
+	}
+	return preview, nil
+}
+
+var _ interface {
+	helpers.Telephony
+	helpers.Commands
+} = (*Service)(nil)
