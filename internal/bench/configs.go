@@ -17,8 +17,13 @@ type site struct {
 	paths []string
 }
 
-// gatedDirect is the gate in front of our own transport.
-const gatedDirect = "gate, transport ringfence"
+// The gated routes: in front of Caddy's transport, of ours, of a fixed answer and of a service.
+const (
+	gatedProxy   = "gate, reverse_proxy"
+	gatedDirect  = "gate, transport ringfence"
+	gatedAnswer  = "gate, respond"
+	gatedService = "gate, a service of ours"
+)
 
 const prefix = "/api/bench/1.0"
 
@@ -32,14 +37,14 @@ func gatedSites(upstreamAddress, authAddress string) []site {
 	forward := "forward_auth " + authAddress + " {\n\t\turi /check\n\t\tcopy_headers X-Ringfence-User X-Ringfence-Tenant X-Ringfence-Session X-Ringfence-Purpose\n\t}\n\t"
 	paths := benchPaths()
 	return []site{
-		{"gate, reverse_proxy", gate + proxy, paths},
+		{gatedProxy, gate + proxy, paths},
 		{"reverse_proxy", proxy, paths},
 		{gatedDirect, gate + direct, paths},
 		{"transport ringfence", direct, paths},
-		{"gate, respond", gate + answer, paths},
+		{gatedAnswer, gate + answer, paths},
 		{"respond", answer, paths},
 		{"forward_auth, reverse_proxy", forward + proxy, paths},
-		{"gate, a service of ours", "ringfence_gate\n\tringfence_helpers", []string{"/api/sysconfd/status_check"}},
+		{gatedService, "ringfence_gate\n\tringfence_helpers", []string{"/api/sysconfd/status_check"}},
 	}
 }
 

@@ -149,28 +149,27 @@ func (b *bench) gateRows() ([]row, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w\n%s", err, s.gateway.log)
 	}
-	const gated = "gate, reverse_proxy"
 	rows := []row{
-		ratioRow("gate + reverse_proxy / reverse_proxy, same process", found, gated, "reverse_proxy", 1.08),
-		ratioRow("release build, gated / stock Caddy, ungated reverse_proxy", found, gated, "stock: reverse_proxy", 0),
+		ratioRow("gate + reverse_proxy / reverse_proxy, same process", found, gatedProxy, "reverse_proxy", 1.08),
+		ratioRow("release build, gated / stock Caddy, ungated reverse_proxy", found, gatedProxy, "stock: reverse_proxy", 0),
 		ratioRow("release build, gated, transport ringfence / stock Caddy, ungated reverse_proxy", found, gatedDirect, "stock: reverse_proxy", 0.72),
 		ratioRow("transport ringfence / transport http, both ungated", found, "transport ringfence", "reverse_proxy", 0),
 		ratioRow("gate + transport ringfence / transport ringfence, same process", found, gatedDirect, "transport ringfence", 0),
 		ratioRow("release build / stock Caddy, both ungated (the levers alone)", found, "reverse_proxy", "stock: reverse_proxy", 0),
-		ratioRow("gate + respond / respond", found, "gate, respond", "respond", 1.00),
-		ratioRow("gate + a service of ours (status_check) / respond", found, "gate, a service of ours", "respond", 0),
-		ratioRow("release build, gate + respond / stock Caddy, ungated respond", found, "gate, respond", "stock: respond", 0),
-		ratioRow("release build, gate + a service of ours / stock Caddy, ungated respond", found, "gate, a service of ours", "stock: respond", 0),
-		ratioRow("gate / Caddy forward_auth, its server counted", found, gated, "forward_auth, reverse_proxy", 0.40),
-		s.other(found, "gate / nginx auth_request, its server counted", gated, nginxVariant, 0),
+		ratioRow("gate + respond / respond", found, gatedAnswer, "respond", 1.00),
+		ratioRow("gate + a service of ours (status_check) / respond", found, gatedService, "respond", 0),
+		ratioRow("release build, gate + respond / stock Caddy, ungated respond", found, gatedAnswer, "stock: respond", 0),
+		ratioRow("release build, gate + a service of ours / stock Caddy, ungated respond", found, gatedService, "stock: respond", 0),
+		ratioRow("gate / Caddy forward_auth, its server counted", found, gatedProxy, "forward_auth, reverse_proxy", 0.40),
+		s.other(found, "gate / nginx auth_request, its server counted", gatedProxy, nginxVariant, 0),
 		s.other(found, "gate + transport ringfence / nginx auth_request, its server counted", gatedDirect, nginxVariant, 0.95),
 		s.other(found, "gate + transport ringfence / nginx auth_request from its cache, never asking again", gatedDirect, nginxCachedVariant, 0),
 		s.other(found, "gate + transport ringfence / HAProxy, tokens in a map, no accesses checked", gatedDirect, haproxyMapVariant, 0),
 		s.other(found, "gate + transport ringfence / HAProxy, ungated", gatedDirect, haproxyVariant, 0),
 	}
 	rows = append(rows,
-		found.added("what the gate adds to respond", "gate, respond", "respond"),
-		found.added("what the gate adds to reverse_proxy", gated, "reverse_proxy"),
+		found.added("what the gate adds to respond", gatedAnswer, "respond"),
+		found.added("what the gate adds to reverse_proxy", gatedProxy, "reverse_proxy"),
 	)
 	parts, err := b.gatePartRows()
 	return append(rows, parts...), err

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -40,7 +41,10 @@ func (b *bench) recordProfile(file string) error {
 	if err != nil {
 		return err
 	}
-	mix := []variant{variants[0], variants[0], variants[0], variants[2], variants[5]}
+	mix, err := byName(variants, gatedDirect, gatedDirect, gatedDirect, gatedProxy, gatedAnswer, gatedService)
+	if err != nil {
+		return err
+	}
 
 	recorded := make(chan error, 1)
 	var profile []byte
@@ -66,6 +70,19 @@ func (b *bench) recordProfile(file string) error {
 		default:
 		}
 	}
+}
+
+// byName returns the variants of these names, in their order.
+func byName(all []variant, names ...string) ([]variant, error) {
+	var found []variant
+	for _, name := range names {
+		i := slices.IndexFunc(all, func(v variant) bool { return v.name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("there is no variant %q", name)
+		}
+		found = append(found, all[i])
+	}
+	return found, nil
 }
 
 // unprofiled are packages that the compiler should inline as it does without a profile. With one it splits crypto/sha256 so that
