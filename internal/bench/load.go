@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,13 +28,17 @@ type job struct {
 	Connections int      `json:"connections"`
 	// Seconds, if not 0, ends the job after that time, however many requests are left.
 	Seconds float64 `json:"seconds"`
+	// Timed says that each request is timed.
+	Timed bool `json:"timed,omitempty"`
 }
 
 // finding is the load generator's result. Every response other than 200 and 204 fails the job.
 type finding struct {
 	Requests int     `json:"requests"`
 	Seconds  float64 `json:"seconds"`
-	Error    string  `json:"error,omitempty"`
+	// P99 is the time within which 99 of 100 requests of a timed job were answered.
+	P99   time.Duration `json:"p99,omitempty"`
+	Error string        `json:"error,omitempty"`
 }
 
 // generator is the load generator's process, as the run sees it.
@@ -131,26 +136,33 @@ func (l *load) do(j job) finding {
 		left, failed atomic.Int64
 		failure      atomic.Pointer[error]
 		work         sync.WaitGroup
+		times        = make([][]time.Duration, j.Connections)
 	)
 	left.Store(int64(j.Requests))
 	began := time.Now()
-	for _, c := range clients[:j.Connections] {
+	for n, c := range clients[:j.Connections] {
 		work.Go(func() {
 			for failed.Load() == 0 && left.Add(-1) >= 0 {
 				if j.Seconds > 0 && time.Since(began).Seconds() > j.Seconds {
 					left.Add(1)
 					return
 				}
-				i := l.next.Add(1)
+				i, asked := l.next.Add(1), time.Now()
 				if err := c.ask(requests[i%int64(len(requests))], l.tokens[i%int64(len(l.tokens))]); err != nil {
 					failed.Add(1)
 					failure.Store(&err)
+				}
+				if j.Timed {
+					times[n] = append(times[n], time.Since(asked))
 				}
 			}
 		})
 	}
 	work.Wait()
 	f := finding{Requests: j.Requests - int(max(0, left.Load())), Seconds: time.Since(began).Seconds()}
+	if j.Timed {
+		f.P99 = percentile(slices.Concat(times...), 99)
+	}
 	if err := failure.Load(); err != nil {
 		f.Error = (*err).Error()
 		delete(l.clients, j.Address)

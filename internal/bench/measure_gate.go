@@ -171,6 +171,36 @@ func (b *bench) gateRows() ([]row, error) {
 		found.added("what the gate adds to respond", gatedAnswer, "respond"),
 		found.added("what the gate adds to reverse_proxy", gatedProxy, "reverse_proxy"),
 	)
+	late, err := b.latencyRow(s)
+	if err != nil {
+		return rows, err
+	}
+	rows = append(rows, late)
 	parts, err := b.gatePartRows()
 	return append(rows, parts...), err
+}
+
+// latencyRow compares how long the slowest hundredth of the requests takes, under 32 connections that ask without a pause.
+func (b *bench) latencyRow(s *stage) (row, error) {
+	compared, err := byName(s.variants, gatedDirect, "stock: reverse_proxy")
+	if err != nil {
+		return row{}, err
+	}
+	rounds, requests := 21, 20_000
+	if b.quick {
+		rounds, requests = 5, 5000
+	}
+	found := samples{}
+	for round := range rounds {
+		for i := range compared {
+			v := compared[(round+i)%len(compared)]
+			f, err := s.generator.run(job{Address: v.address, Paths: v.paths, Requests: requests, Connections: 32, Timed: true})
+			if err != nil {
+				return row{}, fmt.Errorf("%s: %w", v.name, err)
+			}
+			found[v.name] = append(found[v.name], f.P99)
+		}
+	}
+	return ratioRow("p99 under 32 connections (wall clock): release build, gated, transport ringfence / stock Caddy, ungated reverse_proxy",
+		found, gatedDirect, "stock: reverse_proxy", 1.00), nil
 }
