@@ -88,7 +88,10 @@ func declareFuncKeys(e *crud.Engine) {
 	put.Success, put.Body, put.Statuses = http.StatusNoContent, rest.SchemaOf[UserFuncKeys]().Partial(), []int{404, 412}
 	put.Transactional = true
 	whole := func(_ *rest.Request, s *keySet) (any, error) { return s.shown(), nil }
-	get.Handle, put.Handle = readKeys(e, ofUser, whole), writeKeys(e, ofUser, replaceKeys, whole)
+	each := func(r *rest.Request, s *keySet) (any, error) { // who is denied one of the keys does not read it among all
+		return s.shown(), crud.NotDenied(r, s.all().accesses("read", s.own.userAccesses()...)...)
+	}
+	get.Handle, put.Handle = readKeys(e, ofUser, each), writeKeys(e, ofUser, replaceKeys, whole)
 	e.Add(get)
 	e.Add(put)
 	addPositions(e, ofUser, user.Path, user.Access, "user_func_key", "users")
@@ -102,7 +105,7 @@ func keysOfUser(ctx context.Context, c store.Conn, e *crud.Engine, user *User) (
 	if err != nil {
 		return nil, err
 	}
-	set := &keySet{own: &FuncKeyTemplate{TenantUUID: user.TenantUUID, UserID: &user.ID, Keys: FuncKeys{}}}
+	set := &keySet{own: &FuncKeyTemplate{TenantUUID: user.TenantUUID, UserID: &user.ID, UserUUID: &user.UUID, Keys: FuncKeys{}}}
 	for _, t := range templates {
 		if t.UserID != nil {
 			set.own = t

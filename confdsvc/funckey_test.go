@@ -385,3 +385,51 @@ func TestDeniedFuncKeys(t *testing.T) {
 		of("confd.#", "!confd.funckeys.templates.#").Do(http.MethodPut, own, object{"keys": others}).Want(http.StatusNoContent)
 	})
 }
+
+// Who is denied to read a user's keys, or one of them, does not read them by another path.
+func TestDeniedFuncKeysAreNotRead(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		w := newWorld(t, db)
+		c := w.as(t, "a")
+		d := newDoorkeeper(t, w.svc)
+		user := c.Create("/users", object{"firstname": "Al"})
+		id, uuid := user.Text("id"), user.Text("uuid")
+		own := "/users/" + id + "/funckeys"
+		keys := object{"1": keyTo("custom", "exten", "1"), "2": keyTo("custom", "exten", "2")}
+		c.Do(http.MethodPut, own, object{"keys": keys}).Want(http.StatusNoContent)
+		private := "/funckeys/templates/" + c.Get(own).Object().Text("id")
+		public := "/funckeys/templates/" + c.Create("/funckeys/templates", object{"keys": keys}).Text("id")
+		access := "confd" + strings.ReplaceAll(public, "/", ".")
+		for denied, refused := range map[string][]string{
+			"confd.users." + uuid + ".funckeys.read":   {private, own, "/users/" + uuid + "/funckeys"},
+			"confd.users." + id + ".funckeys.read":     {private, own, "/users/" + uuid + "/funckeys"},
+			"confd.users.me.funckeys.read":             {private, own, "/users/" + uuid + "/funckeys"},
+			"confd.users.*.funckeys.#":                 {private, private + "/1", private + "/2", own, own + "/1", own + "/2"},
+			"confd.users." + uuid + ".funckeys.1.read": {private, own, private + "/1", own + "/1"},
+			"confd.users.*.funckeys.*.read":            {private, private + "/1", private + "/2", own, own + "/1", own + "/2"},
+			access + ".read":                           {public},
+			access + ".1.read":                         {public, public + "/1"},
+			access + ".3.read":                         {},
+			"confd.users." + id + ".funckeys.3.read":   {},
+			"confd.users.1000.funckeys.#":              {},
+		} {
+			caller := d.holding(t, w.tenants["a"], uuid, "confd.#", "!"+denied)
+			for _, path := range []string{private, private + "/1", private + "/2", own, own + "/1", own + "/2", public, public + "/1", public + "/2"} {
+				want := http.StatusOK
+				if slices.Contains(refused, path) {
+					want = http.StatusForbidden
+				}
+				for _, method := range []string{http.MethodGet, http.MethodHead} {
+					if got := caller.Do(method, path, nil); got.Status != want {
+						t.Errorf("%s %s without %s: %d, want %d", method, path, denied, got.Status, want)
+					}
+				}
+			}
+			if got := caller.Get("/funckeys/templates").List(); len(got.Items) != 1 {
+				t.Errorf("the list shows %v", got.Items)
+			}
+		}
+		d.holding(t, w.tenants["a"], uuid, "confd.#", "!"+access+".1.delete").Do(http.MethodDelete, public, nil).Want(http.StatusForbidden)
+		d.holding(t, w.tenants["a"], uuid, "confd.#", "!"+access+".3.delete").Do(http.MethodDelete, public, nil).Want(http.StatusNoContent)
+	})
+}

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/crud"
@@ -19,6 +20,7 @@ type FuncKeyTemplate struct {
 	ID         int64    `db:"id" json:"id" readOnly:"true" generated:"true" minimum:"0" maximum:"9007199254740991"`
 	TenantUUID string   `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
 	UserID     *int64   `db:"user_id" json:"-" fixed:"true"`
+	UserUUID   *string  `db:"user_uuid" json:"-" computed:"true"`
 	Name       *string  `db:"name" json:"name" maxLength:"128"`
 	Keys       FuncKeys `json:"keys" default:"{}"`
 	crud.Hrefs
@@ -74,6 +76,8 @@ func declareFuncKeyTemplates(e *crud.Engine) {
 	crud.Collect(e, crud.Resource[FuncKeyTemplate]{
 		Path: "funckeys/templates", Singular: "func_key_template", Param: "template_id", Title: "FuncKeyTemplate", Table: "confd_func_key_template",
 		Keys: []string{"id"}, Order: columns, Filters: columns, SearchText: "search_text",
+		Virtual: map[string]string{"user_uuid": "SELECT CAST(u.uuid AS text) FROM confd_user u WHERE u.id = confd_func_key_template.user_id"},
+		Also:    alsoOfFuncKeys,
 		Readable: func(r *rest.Request, _ func(any) string) string {
 			if r.Param("template_id") != "" {
 				return "id = id"
@@ -214,7 +218,7 @@ func saveFuncKeys(ctx context.Context, c store.Conn, e *crud.Engine, change *cru
 	if change.Old != nil {
 		was = change.Old.Keys
 	}
-	if err := mayChangeFuncKeys(ctx, c, change, was); err != nil {
+	if err := mayChangeFuncKeys(change, was); err != nil {
 		return err
 	}
 	for _, position := range was.positions() {
@@ -236,7 +240,7 @@ func saveFuncKeys(ctx context.Context, c store.Conn, e *crud.Engine, change *cru
 
 // mayChangeFuncKeys refuses a caller who is denied to set or to delete, by the operation for one position, any of the keys that a request
 // changes. A user's own keys have two paths, and what the user's denies is not to be had by that of the private template.
-func mayChangeFuncKeys(ctx context.Context, c store.Conn, change *crud.Change[FuncKeyTemplate], was FuncKeys) error {
+func mayChangeFuncKeys(change *crud.Change[FuncKeyTemplate], was FuncKeys) error {
 	var changed []string // "2.update"
 	for _, position := range was.positions() {
 		if _, kept := change.New.Keys[position]; !kept {
@@ -249,25 +253,11 @@ func mayChangeFuncKeys(ctx context.Context, c store.Conn, change *crud.Change[Fu
 		}
 	}
 	r, t := change.Request, change.New
-	byTemplate := t.UserID == nil || r.Param("template_id") != ""
-	if byTemplate && t.UserID != nil && r.Param("position") == "" {
-		changed = append(changed, "update")
+	paths := t.userAccesses()
+	if t.UserID == nil || r.Param("template_id") != "" {
+		paths = append(paths, t.access())
 	}
-	if len(changed) == 0 {
-		return nil
-	}
-	var of []string
-	if byTemplate {
-		of = append(of, fmt.Sprintf("confd.funckeys.templates.%d.", t.ID))
-	}
-	if t.UserID != nil {
-		uuid, err := store.Get[string](ctx, c, `SELECT CAST(uuid AS text) FROM confd_user WHERE id = $1`, *t.UserID)
-		if err != nil {
-			return err
-		}
-		of = append(of, fmt.Sprintf("confd.users.%d.funckeys.", *t.UserID), "confd.users."+uuid+".funckeys.")
-	}
-	for _, path := range of {
+	for _, path := range paths {
 		for _, what := range changed {
 			if err := crud.NotDenied(r, path+what); err != nil {
 				return err
@@ -275,6 +265,46 @@ func mayChangeFuncKeys(ctx context.Context, c store.Conn, change *crud.Change[Fu
 		}
 	}
 	return nil
+}
+
+// access returns the beginning of the accesses of a template and its keys.
+func (t *FuncKeyTemplate) access() string { return fmt.Sprintf("confd.funckeys.templates.%d.", t.ID) }
+
+// userAccesses returns the beginnings of the accesses of a user's own keys: none for a public template.
+func (t *FuncKeyTemplate) userAccesses() []string {
+	if t.UserID == nil {
+		return nil
+	}
+	return []string{fmt.Sprintf("confd.users.%d.funckeys.", *t.UserID), "confd.users." + *t.UserUUID + ".funckeys."}
+}
+
+// alsoOfFuncKeys returns the accesses of a request for a template by other paths: a user's own keys have those of the user too, and who
+// reads or deletes all of the keys does so with each.
+func alsoOfFuncKeys(r *rest.Request, t *FuncKeyTemplate) []string {
+	does, is := strings.CutPrefix(r.Match().Access(), t.access())
+	if !is {
+		return nil // it is an operation on something else
+	}
+	paths := t.userAccesses()
+	var out []string
+	for _, path := range paths {
+		out = append(out, path+does)
+	}
+	if does == "read" || does == "delete" {
+		out = append(out, t.Keys.accesses(does, append(paths, t.access())...)...)
+	}
+	return out
+}
+
+// accesses returns the accesses of an action on each of the keys, below these paths.
+func (keys FuncKeys) accesses(action string, paths ...string) []string {
+	var out []string
+	for _, path := range paths {
+		for _, position := range keys.positions() {
+			out = append(out, path+position+"."+action)
+		}
+	}
+	return out
 }
 
 // has reports whether this key is at this position, ignoring the attributes of its target.

@@ -73,7 +73,7 @@ func mainPhoneNumber(e *crud.Engine) {
 				if has == nil {
 					return apierr.New(apierr.NotFound, "PhoneNumber was not found: the tenant has no main number")
 				}
-				if err := mayNot(r, "confd.phone-numbers."+has.UUID+".read"); err != nil {
+				if err := crud.NotDenied(r, "confd.phone-numbers."+has.UUID+".read"); err != nil {
 					return err
 				}
 				shown, err = crud.Of[PhoneNumber](e).Find(ctx, c, scope, has.UUID)
@@ -118,7 +118,7 @@ func chooseMain(ctx context.Context, c store.Conn, e *crud.Engine, r *rest.Reque
 		return err
 	}
 	change := func(n *PhoneNumber, edit func(n *PhoneNumber) error) error {
-		if err := mayNot(r, "confd.phone-numbers."+n.UUID+".update"); err != nil {
+		if err := crud.NotDenied(r, "confd.phone-numbers."+n.UUID+".update"); err != nil {
 			return err
 		}
 		return numbers.Update(ctx, c, &crud.Change[PhoneNumber]{Request: r, Tenant: scope, Old: n}, edit)
@@ -138,14 +138,4 @@ func mainOf(ctx context.Context, c store.Conn, e *crud.Engine, tenantUUID string
 		return nil, err
 	}
 	return found[0], nil
-}
-
-// mayNot refuses a caller who is denied an access to an object that the operation has found in another way.
-func mayNot(r *rest.Request, access string) error {
-	if !r.Principal().Denies(access) {
-		return nil
-	}
-	e := apierr.New(apierr.Forbidden, "Your token denies %s, which is the same object", access)
-	e.Details = map[string]any{"required_access": access}
-	return e
 }

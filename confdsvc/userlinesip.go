@@ -3,6 +3,7 @@ package confdsvc
 import (
 	"context"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/ringfence/ringfence/internal/crud"
@@ -50,6 +51,9 @@ func userLineSIP(ctx context.Context, e *crud.Engine, r *rest.Request) (rest.Rep
 		if err != nil {
 			return err
 		}
+		if err := crud.NotDenied(r, lineSIPAccesses(user, line)...); err != nil {
+			return err
+		}
 		if line.EndpointSIP == nil {
 			return style.NotAssociated("Line", "SIPEndpoint", "line_id", line.ID)
 		}
@@ -59,6 +63,18 @@ func userLineSIP(ctx context.Context, e *crud.Engine, r *rest.Request) (rest.Rep
 		return mergeEndpoint(e)(ctx, c, endpoint)
 	})
 	return rest.Reply{Body: endpoint}, err
+}
+
+// lineSIPAccesses returns the accesses by which one may read the endpoint of a user's line: the main line has two.
+func lineSIPAccesses(user *User, line *UserLine) []string {
+	of := func(name string) string {
+		return "confd.users." + user.UUID + ".lines." + name + ".associated.endpoints.sip.read"
+	}
+	accesses := []string{of(strconv.FormatInt(line.ID, 10))}
+	if line.ID == user.Lines[0].ID {
+		accesses = append(accesses, of("main"))
+	}
+	return accesses
 }
 
 // lineOf returns the line of a user that a path names, or their main line if it names none.

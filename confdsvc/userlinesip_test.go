@@ -2,6 +2,8 @@ package confdsvc_test
 
 import (
 	"net/http"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/uuid"
@@ -40,6 +42,17 @@ func TestSIPEndpointOfAUsersLine(t *testing.T) {
 			c.Get("/users/" + uuid.NewString() + path).Want(http.StatusNotFound)
 			c.Get("/users/" + u.Text("id") + path).Want(http.StatusNotFound) // a token names the user by the UUID
 			c.Get("/users/" + other.Text("uuid") + path).Want(http.StatusBadRequest).Says("User must be associated with a Line")
+		}
+		d := newDoorkeeper(t, w.svc)
+		for denied, refused := range map[string]string{"main": "main " + lines[0].Text("id"), lines[0].Text("id"): "main " + lines[0].Text("id"), lines[1].Text("id"): lines[1].Text("id")} {
+			caller := d.holding(t, w.tenants["a"], u.Text("uuid"), "confd.#", "!confd.users.me.lines."+denied+".associated.endpoints.sip.read")
+			for _, line := range []string{"main", lines[0].Text("id"), lines[1].Text("id")} {
+				want := http.StatusOK
+				if slices.Contains(strings.Fields(refused), line) {
+					want = http.StatusForbidden
+				}
+				caller.Get(user + "/lines/" + line + "/associated/endpoints/sip").Want(want)
+			}
 		}
 		for _, line := range []string{"0", "999999", "x", "0" + lines[0].Text("id")} {
 			c.Get(user + "/lines/" + line + "/associated/endpoints/sip").Want(http.StatusNotFound)

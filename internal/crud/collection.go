@@ -104,7 +104,7 @@ func (k *Collection[T]) Find(ctx context.Context, c store.Conn, tenantUUID, key 
 }
 
 // NamedIn returns the object that the request's path names, with its own data and without what links show, in a transaction. It
-// refuses a caller who is denied the operation under another of the object's keys.
+// refuses a caller who is denied the operation under another of the object's keys, or what the resource's Also returns.
 func (k *Collection[T]) NamedIn(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) (*T, error) {
 	o, err := k.row(ctx, c, tenantUUID, r.Param(k.Param))
 	if err != nil {
@@ -113,7 +113,10 @@ func (k *Collection[T]) NamedIn(ctx context.Context, c store.Conn, r *rest.Reque
 	if err := refuseDenied(r, k.aliases(o)); err != nil {
 		return nil, err
 	}
-	return o, k.own(ctx, c, []*T{o})
+	if err := k.own(ctx, c, []*T{o}); err != nil {
+		return nil, err
+	}
+	return o, k.refuseAlso(r, o)
 }
 
 // Select returns the objects whose rows match the condition, of any tenant, ordered by their key, with their own data and

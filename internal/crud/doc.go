@@ -19,7 +19,7 @@
 // nothing else exists: the same 404, no count, no order, no unique-key error that names it.
 //
 // If an object has several keys, the gate has checked the one in the path; the engine refuses, with 403, a caller who is denied
-// the same operation under another key.
+// the same operation under another key. An object that other paths reach too says so in its resource's Also.
 //
 // Reads run on one snapshot and writes in one transaction, hooks included. Text is compared without case and accents, by the
 // function fold of both databases. A change can be made conditional with If-Match and the ETag of a read.

@@ -45,7 +45,10 @@ func (k *Collection[T]) named(ctx context.Context, r *rest.Request, view func(ct
 		if err := k.checkReadable(ctx, c, r, object); err != nil {
 			return err
 		}
-		if err := refuseDenied(r, k.aliases(object)); err != nil || view == nil {
+		if err := refuseDenied(r, k.aliases(object)); err != nil {
+			return err
+		}
+		if err := k.refuseAlso(r, object); err != nil || view == nil {
 			return err
 		}
 		return view(ctx, c, object)

@@ -78,6 +78,14 @@ func refuseDenied(r *rest.Request, objects ...aliases) error {
 	return nil
 }
 
+// refuseAlso refuses a caller who is denied the operation by another path of the object.
+func (k *Collection[T]) refuseAlso(r *rest.Request, o *T) error {
+	if k.Also == nil {
+		return nil
+	}
+	return NotDenied(r, k.Also(r, o)...)
+}
+
 // mayRead refuses to show the master tenant's own objects to another tenant.
 func (k *Collection[T]) mayRead(ctx context.Context, c store.Conn, scope string) error {
 	if k.Scope != Master {

@@ -79,6 +79,9 @@ type Resource[T any] struct {
 	Counted bool
 	// Readable returns a further condition for the rows that a request may read, and adds its arguments; nil means no condition.
 	Readable func(r *rest.Request, add func(value any) (placeholder string)) string
+	// Also returns the accesses by which a request could do the same with the object that its path names, by other paths than this
+	// one, or parts of it. The gate has not checked them: a caller who is denied one of them is refused.
+	Also func(r *rest.Request, object *T) []string
 
 	// All hooks may be nil. Those that take a Conn run in the transaction, and may run again with it.
 
