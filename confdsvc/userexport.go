@@ -1,6 +1,7 @@
 package confdsvc
 
 import (
+	"cmp"
 	"context"
 	"encoding/csv"
 	"encoding/json"
@@ -42,7 +43,8 @@ func exportUsers(ctx context.Context, e *crud.Engine, r *rest.Request) (rest.Rep
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	users, err := csvUsersAfter(ctx, e, scope, 0) // before the answer begins: then a failure is a refusal
+	reader := &csvReader{engine: e, scope: scope}
+	users, err := reader.next(ctx) // before the answer begins: then a failure is a refusal
 	if err != nil {
 		return rest.Reply{}, err
 	}
@@ -53,27 +55,87 @@ func exportUsers(ctx context.Context, e *crud.Engine, r *rest.Request) (rest.Rep
 		reply.Header.Set("Content-Disposition", `attachment; filename="users.csv"`)
 	}
 	reply.Stream = func(w io.Writer) error {
-		return table.write(w, func() ([]*csvUser, error) {
-			these := users
-			if len(these) == 0 {
-				return nil, nil
+		return table.write(w, func() (these []*csvUser, err error) {
+			if these = users; len(these) > 0 {
+				users, err = reader.next(ctx)
 			}
-			var err error
-			users, err = csvUsersAfter(ctx, e, scope, these[len(these)-1].user.ID)
 			return these, err
 		})
 	}
 	return reply, nil
 }
 
-// csvUsersAfter reads a tenant's next users after the one with an id.
-func csvUsersAfter(ctx context.Context, e *crud.Engine, scope string, id int64) (out []*csvUser, err error) {
-	err = e.DB.InReadTx(ctx, func(ctx context.Context, c store.Conn) error {
-		users, err := crud.Of[User](e).After(ctx, c, scope, id, exportedAtOnce)
+// csvReader reads a tenant's users: first those who are the main user of the line that their row has, or have none, and then the others in
+// the order in which they got theirs. An import gives a line to the users of its rows in their order, and the first is the main one.
+type csvReader struct {
+	engine *crud.Engine
+	scope  string
+	after  int64 // the id of the user that was read last
+	all    bool  // all users were read once
+	later  []csvTurn
+}
+
+// csvTurn is a user who is read later.
+type csvTurn struct{ userID, turn int64 }
+
+// next returns the next users, and none after the last.
+func (x *csvReader) next(ctx context.Context) ([]*csvUser, error) {
+	for !x.all {
+		users, err := x.read(ctx, func(ctx context.Context, c store.Conn) ([]*User, error) {
+			return crud.Of[User](x.engine).After(ctx, c, x.scope, x.after, exportedAtOnce)
+		})
+		if err != nil {
+			return nil, err
+		}
+		if x.all = len(users) == 0; x.all {
+			break
+		}
+		x.after = users[len(users)-1].user.ID
+		if users = slices.DeleteFunc(users, x.postpone); len(users) > 0 {
+			return users, nil
+		}
+	}
+	return x.nextLater(ctx)
+}
+
+// postpone keeps a user who has a turn for later, and reports whether it did.
+func (x *csvReader) postpone(one *csvUser) bool {
+	if one.turn == 0 {
+		return false
+	}
+	x.later = append(x.later, csvTurn{one.user.ID, one.turn})
+	return true
+}
+
+// nextLater is next when all others were read.
+func (x *csvReader) nextLater(ctx context.Context) ([]*csvUser, error) {
+	slices.SortFunc(x.later, func(a, b csvTurn) int { return cmp.Compare(a.turn, b.turn) })
+	for len(x.later) > 0 {
+		some := x.later[:min(exportedAtOnce, len(x.later))]
+		x.later = x.later[len(some):]
+		turns, ids := make(map[int64]int64, len(some)), make([]any, len(some))
+		for i, one := range some {
+			turns[one.userID], ids[i] = one.turn, one.userID
+		}
+		users, err := x.read(ctx, func(ctx context.Context, c store.Conn) ([]*User, error) {
+			return crud.Of[User](x.engine).Those(ctx, c, x.scope, ids...)
+		})
+		if err != nil || len(users) > 0 { // there are none if they were all deleted meanwhile
+			slices.SortFunc(users, func(a, b *csvUser) int { return cmp.Compare(turns[a.user.ID], turns[b.user.ID]) })
+			return users, err
+		}
+	}
+	return nil, nil
+}
+
+// read reads some users, with what belongs to them, in a transaction of its own.
+func (x *csvReader) read(ctx context.Context, some func(ctx context.Context, c store.Conn) ([]*User, error)) (out []*csvUser, err error) {
+	err = x.engine.DB.InReadTx(ctx, func(ctx context.Context, c store.Conn) error {
+		users, err := some(ctx, c)
 		if err != nil {
 			return err
 		}
-		out, err = withCSVParts(ctx, c, e, users)
+		out, err = withCSVParts(ctx, c, x.engine, users)
 		return err
 	})
 	return out, err
@@ -105,6 +167,10 @@ func withCSVParts(ctx context.Context, c store.Conn, e *crud.Engine, users []*Us
 	if err != nil {
 		return nil, err
 	}
+	turnOf, err := turnsOf(ctx, c, lines)
+	if err != nil {
+		return nil, err
+	}
 	out := make([]*csvUser, len(users))
 	for i, u := range users {
 		x := &csvUser{user: u}
@@ -113,7 +179,7 @@ func withCSVParts(ctx context.Context, c store.Conn, e *crud.Engine, users []*Us
 		}
 		if len(u.Lines) > 0 {
 			if l := lineOf[u.Lines[0].ID]; slices.Contains(csvProtocols, csvProtocol(l)) {
-				x.line = l
+				x.line, x.turn = l, turnOf[userAndLine{u.ID, l.ID}]
 			}
 			if u.Lines[0].EndpointSIP != nil {
 				x.endpoint = endpointOf[u.Lines[0].EndpointSIP.UUID]
@@ -122,6 +188,30 @@ func withCSVParts(ctx context.Context, c store.Conn, e *crud.Engine, users []*Us
 		out[i] = x
 	}
 	return out, nil
+}
+
+// userAndLine are a user and one of their lines.
+type userAndLine struct {
+	UserID int64 `db:"user_id"`
+	LineID int64 `db:"line_id"`
+}
+
+// turnsOf returns numbers in the order in which users got lines that others had before them.
+func turnsOf(ctx context.Context, c store.Conn, lines []any) (map[userAndLine]int64, error) {
+	out := map[userAndLine]int64{}
+	if len(lines) == 0 {
+		return out, nil
+	}
+	later, err := store.Select[struct {
+		ID   int64       `db:"id"`
+		Pair userAndLine `db:"pair"`
+	}](ctx, c, `SELECT ul.id, ul.user_id AS "pair.user_id", ul.line_id AS "pair.line_id" FROM confd_user_line ul
+		WHERE ul.line_id IN (`+crud.Placeholders(1, len(lines))+`)
+			AND EXISTS (SELECT 1 FROM confd_user_line main WHERE main.line_id = ul.line_id AND main.id < ul.id)`, lines...)
+	for _, one := range later {
+		out[one.Pair] = one.ID
+	}
+	return out, err
 }
 
 // byKey returns the objects with these first keys, which may be repeated.

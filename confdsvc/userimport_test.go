@@ -1,6 +1,7 @@
 package confdsvc_test
 
 import (
+	"context"
 	"encoding/csv"
 	"fmt"
 	"maps"
@@ -161,6 +162,61 @@ func TestImportOfAnExport(t *testing.T) {
 	})
 }
 
+// empty deletes the tenant's users, with all that they have.
+func empty(c *resttest.Client) {
+	c.T.Helper()
+	for _, of := range []string{"/users", "/incalls", "/extensions"} {
+		for _, o := range c.Get(of).List().Items {
+			c.Do(http.MethodDelete, of+"/"+o.Text("id")+"?recursive=true", nil).Want(http.StatusNoContent)
+		}
+	}
+}
+
+// Who is the main user of a line is so after an import of an export, and the others have their order.
+func TestImportKeepsTheMainUser(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		c := newCompany(newWorld(t, db).as(t, "a"))
+		create := func(user object, name string) string {
+			user["firstname"] = name
+			if lines, has := user["lines"].([]any); has {
+				lines[0].(object)["endpoint_sip"] = object{"auth_section_options": pairs("username=" + name + " password=x")}
+			}
+			return "/users/" + c.Create("/users", user).Text("uuid")
+		}
+		third, second := create(object{}, "Third"), create(object{}, "Second")
+		first := create(c.user("1001"), "First")
+		other := create(c.user("1002"), "Other")
+		create(object{}, "None")
+		line, its := fmt.Sprint(at(c.Get(first).Object(), "lines.0.id")), fmt.Sprint(at(c.Get(other).Object(), "lines.0.id"))
+		for _, path := range []string{second, third, other} { // the line is not the one that Other is exported with
+			c.Do(http.MethodPut, path+"/lines/"+line, nil).Want(http.StatusNoContent)
+		}
+		c.Do(http.MethodPut, third+"/lines/"+its, nil).Want(http.StatusNoContent) // nor this the one of Third
+		file := c.Get("/users/export", asCSV).Want(http.StatusOK).Body
+		content := c.Get("/users/export").Want(http.StatusOK).Object()["content"].([]any)
+		empty(c.Client)
+		importUsers(c.Client, file).Want(http.StatusCreated)
+		err := db.InReadTx(t.Context(), func(ctx context.Context, conn store.Conn) error {
+			users, err := store.Select[string](ctx, conn, `SELECT u.firstname FROM confd_user_line ul JOIN confd_user u ON u.id = ul.user_id
+				JOIN confd_line_extension lx ON lx.line_id = ul.line_id JOIN confd_extension x ON x.id = lx.extension_id WHERE x.exten = '1001' ORDER BY ul.id`)
+			if got := strings.Join(users, " "); got != "First Second Third" {
+				t.Errorf("the line's users are %s", got)
+			}
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		var names []string
+		for _, row := range content {
+			names = append(names, row.(map[string]any)["firstname"].(string))
+		}
+		if got := strings.Join(names, " "); got != "First Other None Second Third" || strings.Count(file, "\n") != 6 {
+			t.Errorf("the rows are %s: %s", got, file)
+		}
+	})
+}
+
 // Users who have a voicemail or a line together have it together when they are imported, and are then exported as they were.
 func TestImportOfWhatUsersShare(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
@@ -192,11 +248,7 @@ func TestImportOfWhatUsersShare(t *testing.T) {
 			return rows
 		}
 		before, file := table(), c.Get("/users/export", asCSV).Body
-		for _, of := range []string{"/users", "/incalls", "/extensions"} {
-			for _, o := range c.Get(of).List().Items {
-				c.Do(http.MethodDelete, of+"/"+o.Text("id")+"?recursive=true", nil).Want(http.StatusNoContent)
-			}
-		}
+		empty(c.Client)
 		none := counts(t, db)
 		if none["confd_user"]+none["confd_line"]+none["confd_voicemail"] != 0 {
 			t.Fatalf("%v", none)
@@ -244,7 +296,7 @@ func TestImportOfWhatUsersShare(t *testing.T) {
 		if len(got["users"].([]any)) != 3 || at(got, "users.0.firstname") != "Al" || got["caller_id_name"] != "Al One" {
 			t.Errorf("%v", got)
 		}
-		wrongRows(importUsers(c.Client, file), "1: Resource Error - Voicemail already exists", "6: Resource Error - Voicemail already exists")
+		wrongRows(importUsers(c.Client, file), "1: Resource Error - Voicemail already exists", "4: Resource Error - Voicemail already exists")
 	})
 }
 

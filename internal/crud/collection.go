@@ -137,9 +137,18 @@ func (k *Collection[T]) Rows(ctx context.Context, c store.Conn, condition string
 // After returns a tenant's next objects whose first key is greater than a value, ordered by it, as a client of the tenant reads
 // them: up to so many, and none after the last.
 func (k *Collection[T]) After(ctx context.Context, c store.Conn, tenantUUID string, key any, most int) ([]*T, error) {
-	first := k.Keys[0]
-	objects, err := store.Select[*T](ctx, c, "SELECT "+k.selected()+" FROM "+k.Table+" WHERE "+k.Owner+" = $1 AND "+first+" > $2 ORDER BY "+first+" LIMIT $3",
-		tenantUUID, key, most)
+	return k.asRead(ctx, c, tenantUUID, k.Keys[0]+" > $2 ORDER BY "+k.Keys[0]+" LIMIT $3", key, most)
+}
+
+// Those returns a tenant's objects that have one of these first keys, ordered by it, as a client of the tenant reads them.
+func (k *Collection[T]) Those(ctx context.Context, c store.Conn, tenantUUID string, keys ...any) ([]*T, error) {
+	return k.asRead(ctx, c, tenantUUID, k.Keys[0]+" IN ("+Placeholders(2, len(keys))+") ORDER BY "+k.Keys[0], keys...)
+}
+
+// asRead returns a tenant's objects as a client of the tenant reads them. $1 is the tenant.
+func (k *Collection[T]) asRead(ctx context.Context, c store.Conn, tenantUUID, condition string, args ...any) ([]*T, error) {
+	objects, err := store.Select[*T](ctx, c, "SELECT "+k.selected()+" FROM "+k.Table+" WHERE "+k.Owner+" = $1 AND "+condition,
+		slices.Concat([]any{tenantUUID}, args)...)
 	if err != nil {
 		return nil, err
 	}
