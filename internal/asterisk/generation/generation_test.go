@@ -52,7 +52,7 @@ type asterisk struct {
 	verify  error
 }
 
-var fileOf = map[string]string{"res_pjsip": "pjsip.conf", "pbx_config": "extensions.conf", "app_voicemail": "voicemail.conf", "app_queue": "queues.conf"}
+var fileOf = map[string]string{"features": "features.conf", "res_musiconhold": "musiconhold.conf", "res_pjsip": "pjsip.conf", "pbx_config": "extensions.conf", "app_voicemail": "voicemail.conf", "app_queue": "queues.conf"}
 
 func (a *asterisk) Reload(_ context.Context, module string) error {
 	a.reloads = append(a.reloads, module)
@@ -121,6 +121,8 @@ func TestApply(t *testing.T) {
 	wantModules(apply(two), "pbx_config", "res_pjsip")
 	wantModules(apply(one), "res_pjsip", "pbx_config") // only removes: telephones go before their context
 	wantModules(apply(files("pjsip.conf", "[a]\ntype = identify\n", "extensions.conf", "[ctx]\n")), "res_pjsip_endpoint_identifier_ip", "res_pjsip", "app_voicemail")
+	all := files("pjsip.conf", "[c]\n", "extensions.conf", "[all]\n", "voicemail.conf", "[general]\n", "queues.conf", "[q]\n", "features.conf", "[general]\n", "musiconhold.conf", "[default]\n")
+	wantModules(apply(all), "app_voicemail", "res_musiconhold", "features", "pbx_config", "app_queue", "res_pjsip", "res_pjsip_endpoint_identifier_ip") // a queue needs its members' hints
 }
 
 // A file with the same content keeps its time; one with other content never has the size and time of another version.

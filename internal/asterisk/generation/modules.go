@@ -25,9 +25,9 @@ var alsoReads = []struct{ object, module string }{
 }
 
 // order is the order in which modules are reloaded: what is referred to, before what refers to it. A telephone must not appear
-// before its context.
+// before its context, nor a queue before the hints by which it knows whether its members can be rung: it would never ring them.
 var order = []string{
-	"app_voicemail", "res_musiconhold", "app_confbridge", "app_queue", "res_parking", "features", "pbx_config",
+	"app_voicemail", "res_musiconhold", "app_confbridge", "res_parking", "features", "pbx_config", "app_queue",
 	"res_pjsip", "res_pjsip_endpoint_identifier_ip", "res_pjsip_outbound_registration",
 }
 
