@@ -93,17 +93,18 @@ func toSound(_ *plan, _ string, d *confdsvc.Destination) []step {
 		args += ",skip"
 	}
 	if silent, _ := d.Value("no_answer").(bool); silent {
-		args += ",noanswer"
+		return []step{{"Progress", ""}, {"Playback", args + ",noanswer"}, {"Hangup", ""}} // without Progress nothing is heard
 	}
 	return []step{{"Playback", args}, {"Hangup", ""}}
 }
 
 // commandForm is an application with plain arguments. commands are those that only this call hears: others run programs, reach other
-// tenants, or write what the dialplan relies on.
+// tenants, or write what the dialplan relies on. Nobody hears what silent ones play before the call is answered.
 var (
 	commandForm = regexp.MustCompile(`^([A-Za-z]{3,40})\(([A-Za-z0-9_.,*# -]{0,200})\)$`)
 	commands    = words(`Answer Busy Congestion Echo Hangup Milliwatt MusicOnHold NoOp Playback PlayTones Progress Ringing SayAlpha SayDigits
 		SayNumber SayPhonetic Wait`)
+	silent = words(`Echo Milliwatt MusicOnHold PlayTones SayAlpha SayDigits SayNumber SayPhonetic`)
 )
 
 // words returns the words of a text, by their lower case.
@@ -125,10 +126,16 @@ func toCommand(p *plan, tenantUUID string, d *confdsvc.Destination) []step {
 	if class, _, _ := strings.Cut(args, ","); app == "MusicOnHold" && p.musicOf(tenantUUID, &class) == "" {
 		return nil
 	}
-	if app == "Playback" && !isSound(strings.Split(args, ",")[0]) {
+	steps := []step{{app, args}, {"Hangup", ""}}
+	switch {
+	case app == "Playback" && !isSound(strings.Split(args, ",")[0]):
 		return nil
+	case app == "Playback" && strings.Contains(args, "noanswer"):
+		return append([]step{{"Progress", ""}}, steps...)
+	case silent[strings.ToLower(app)] != "":
+		return append([]step{{"Answer", ""}}, steps...)
 	}
-	return []step{{app, args}, {"Hangup", ""}}
+	return steps
 }
 
 // toDISA lets the caller dial in a context of the tenant's own. Without a PIN everybody who calls could telephone at the tenant's

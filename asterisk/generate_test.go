@@ -93,7 +93,7 @@ func TestGolden(t *testing.T) {
 			f.Busy, f.NoAnswer = to(t, `{"type": "voicemail", "voicemail_id": 1, "greeting": "busy", "skip_instructions": true}`), to(t, `{"type": "group", "group_id": 1, "ring_time": 12.5}`)
 			f.Congestion, f.Fail = to(t, `{"type": "extension", "exten": "102", "context": "`+inside+`"}`), to(t, `{"type": "user", "user_id": 2, "ring_time": 10, "moh_uuid": null}`)
 			s.Users[1].Fallbacks.Busy = to(t, `{"type": "hangup", "cause": "busy", "timeout": 5}`)
-			s.Users[1].Fallbacks.NoAnswer = to(t, `{"type": "sound", "filename": "tt-weasels", "skip": true, "no_answer": false}`)
+			s.Users[1].Fallbacks.NoAnswer = to(t, `{"type": "sound", "filename": "tt-weasels", "skip": true, "no_answer": true}`)
 			s.Users[1].Fallbacks.Congestion = to(t, `{"type": "custom", "command": "Playback(tt-monkeys)"}`)
 			s.Users[1].Fallbacks.Fail = to(t, `{"type": "application", "application": "disa", "context": "`+inside+`", "pin": "1234"}`)
 		}},

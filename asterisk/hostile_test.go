@@ -216,11 +216,13 @@ func TestDisabledObjectsAreLeftOut(t *testing.T) {
 	}
 }
 
-// A command is written only if it does no more than its caller hears.
+// A command is written only if it does no more than its caller hears. What would be silent before an answer is answered, or announced.
 func TestCommands(t *testing.T) {
 	for typed, want := range map[string]string{
-		"Playback(tt-weasels)": "Playback(tt-weasels)", "saydigits(123)": "SayDigits(123)", "Wait(5)": "Wait(5)", "MusicOnHold(default,10)": "MusicOnHold(default,10)",
-		"System(id)": "", "AGI(x)": "", "Exec(System,id)": "", "ExecIf(1?System:id)": "", "Goto(ringfence-users,x,1)": "", "Dial(PJSIP/x)": "", "Set(X=1)": "",
+		"Playback(tt-weasels)": "Playback(tt-weasels)", "Wait(5)": "Wait(5)", "PlayTones(busy)": "Answer()\nsame => n,PlayTones(busy)",
+		"saydigits(123)": "Answer()\nsame => n,SayDigits(123)", "MusicOnHold(default,10)": "Answer()\nsame => n,MusicOnHold(default,10)",
+		"playback(tt-weasels,noanswer)": "Progress()\nsame => n,Playback(tt-weasels,noanswer)",
+		"System(id)":                    "", "AGI(x)": "", "Exec(System,id)": "", "ExecIf(1?System:id)": "", "Goto(ringfence-users,x,1)": "", "Dial(PJSIP/x)": "", "Set(X=1)": "",
 		"Playback(/etc/passwd)": "", "Playback(a/../../b)": "", "Playback(http://x/y)": "", "Playback(a&b)": "", "Playback(${X})": "", "Playback($[1])": "", "Playback(a);x": "",
 		"MusicOnHold(moh-other)": "", "VoiceMail(1@x)": "", "Verbose(1)": "",
 	} {
