@@ -15,9 +15,9 @@ type Files map[string][]byte
 
 // Options are what files depend on beside the data.
 type Options struct {
-	// HasMusic reports whether there is a folder with the files of a music on hold: moh/{name} in Asterisk's data folder. Without
-	// one, which nil means for all, Asterisk would refuse the class: then it plays the default music.
-	HasMusic func(name string) bool
+	// Music returns the folder with the files of a music on hold, as Asterisk sees it, or "" if there is none. Without one, which nil
+	// means for all, Asterisk would refuse the class: then it plays the default music.
+	Music func(name string) string
 }
 
 // part writes a part of one file.

@@ -230,3 +230,21 @@ func TestSameDataGivesSameBytes(t *testing.T) {
 		}
 	}
 }
+
+// A music on hold plays the files of its own folder, wherever that is, and the default music without one.
+func TestMusicFolders(t *testing.T) {
+	s := company(t)
+	s.Music = []*confdsvc.MOH{{UUID: "m", TenantUUID: acme, Name: "moh-acme-1", Mode: "files"}, {UUID: "n", TenantUUID: acme, Name: "moh-acme-2", Mode: "files"}}
+	files, err := asterisk.Generate(s, asterisk.Options{Music: func(name string) string {
+		return map[string]string{"moh-acme-1": "/srv/music/moh-acme-1"}[name]
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := checkFiles(t, files)["musiconhold.conf"]
+	for name, want := range map[string]string{"default": "moh", "moh-acme-1": "/srv/music/moh-acme-1", "moh-acme-2": "moh"} {
+		if got, _ := f.Section(name).Get("directory"); got != want {
+			t.Errorf("%s: directory %q, want %q", name, got, want)
+		}
+	}
+}

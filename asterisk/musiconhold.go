@@ -1,6 +1,7 @@
 package asterisk
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -15,8 +16,8 @@ func init() {
 // musicOrders are the orders of files, as Asterisk calls them.
 var musicOrders = map[string]string{"alphabetical": "alpha", "random": "random", "random_start": "randstart"}
 
-// writeMusic writes the classes. All of them play files: a program that somebody names would run on this machine. Folders are below
-// Asterisk's own folder of data.
+// writeMusic writes the classes. All of them play files: a program that somebody names would run on this machine. The default
+// music is below Asterisk's own folder of data.
 func writeMusic(p *plan, w *conf.Writer) {
 	w.Section("default")
 	w.Set("mode", "files")
@@ -30,11 +31,11 @@ func writeMusic(p *plan, w *conf.Writer) {
 		w.Section(m.Name)
 		w.Comment(m.Label)
 		w.Set("mode", "files")
-		if p.options.HasMusic != nil && p.options.HasMusic(m.Name) {
-			w.Set("directory", "moh/"+m.Name)
-		} else {
-			w.Set("directory", "moh")
+		folder := ""
+		if p.options.Music != nil {
+			folder = p.options.Music(m.Name)
 		}
+		w.Set("directory", cmp.Or(folder, "moh"))
 		if order := musicOrders[text(m.Sort)]; order != "" {
 			w.Set("sort", order)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"sync"
 
 	"github.com/ringfence/ringfence/asterisk"
@@ -103,7 +104,7 @@ func (t *telephone) generate(ctx context.Context, s phoneSettings) (apply.Output
 	if err != nil {
 		return apply.Output{}, err
 	}
-	files, err := asterisk.Generate(snapshot, asterisk.Options{HasMusic: hasMusic(s.music)})
+	files, err := asterisk.Generate(snapshot, asterisk.Options{Music: musicIn(s.music)})
 	if err != nil {
 		return apply.Output{}, err
 	}
@@ -133,16 +134,22 @@ func statesOf(snapshot *confdsvc.Snapshot) (all []apply.State) {
 	return all
 }
 
-// hasMusic returns a function that reports whether a folder has one of that name.
-func hasMusic(folder string) func(name string) bool {
-	return func(name string) bool {
-		root, err := os.OpenRoot(folder)
+// musicIn returns a function that returns the folder of a music on hold in a folder, or "" if there is none.
+func musicIn(folder string) func(name string) string {
+	return func(name string) string {
+		whole, err := filepath.Abs(folder)
 		if err != nil {
-			return false
+			return ""
+		}
+		root, err := os.OpenRoot(whole)
+		if err != nil {
+			return ""
 		}
 		defer func() { _ = root.Close() }()
-		info, err := root.Stat(name)
-		return err == nil && info.IsDir()
+		if info, err := root.Stat(name); err != nil || !info.IsDir() {
+			return ""
+		}
+		return filepath.Join(whole, name)
 	}
 }
 
