@@ -248,3 +248,26 @@ func TestMusicFolders(t *testing.T) {
 		}
 	}
 }
+
+// The names of members are not cut off: Asterisk keeps 79 bytes.
+func TestLongMembers(t *testing.T) {
+	s := company(t)
+	long := strings.Repeat("1234567890", 4)
+	s.Groups[0].ID = 1_000_000
+	s.Extensions = append(s.Extensions, &confdsvc.Extension{ID: 9, TenantUUID: acme, Exten: long, Context: inside, Enabled: true})
+	s.LineExtensions[3] = append(s.LineExtensions[3], 9)
+	s.Groups[0].Members.Extensions = []confdsvc.GroupNumber{{Exten: long, Context: inside}}
+	members := 0
+	for _, v := range checkFiles(t, generate(t, s))["queues.conf"].Section("grp-acme-1").Values {
+		if v.Name != "member" {
+			continue
+		}
+		members++
+		if name, _, _ := strings.Cut(v.Text, ","); len(name) > 79 {
+			t.Errorf("%s has %d bytes", name, len(name))
+		}
+	}
+	if members != 3 {
+		t.Errorf("%d members", members)
+	}
+}

@@ -44,8 +44,13 @@ var strategies = map[string]string{
 	"weight_random": "wrandom",
 }
 
-// groupNumbers is the context in which groups ring numbers: {group's UUID}-{number}.
+// groupNumbers is the context in which groups ring numbers: {group's id}n{number}. With the UUID the names of members would be cut
+// off, since Asterisk keeps 79 bytes of them; and of dashes in a number it takes no notice.
 const groupNumbers = "ringfence-group-numbers"
+
+func groupNumber(g *confdsvc.Group, n confdsvc.GroupNumber) string {
+	return fmt.Sprintf("%dn%s", g.ID, n.Exten)
+}
 
 // numbersOf returns the numbers that a group rings and that lead somewhere.
 func (p *plan) numbersOf(g *confdsvc.Group) (all []confdsvc.GroupNumber) {
@@ -76,7 +81,7 @@ func (p *plan) members(g *confdsvc.Group) (all [][2]string) {
 		}
 	}
 	for _, n := range p.numbersOf(g) {
-		all = append(all, [2]string{"Local/" + g.UUID + "-" + n.Exten + "@" + groupNumbers, ""})
+		all = append(all, [2]string{"Local/" + groupNumber(g, n) + "@" + groupNumbers, ""})
 	}
 	return all
 }
@@ -107,7 +112,7 @@ func writeGroupNumbers(p *plan, w *conf.Writer) {
 			if g.IgnoreForward {
 				steps = append(steps, step{"Set", "__RINGFENCE_NO_FORWARD=1"})
 			}
-			writeSteps(w, g.UUID+"-"+n.Exten, append(steps, step{"Goto", n.Context + "," + n.Exten + ",1"}))
+			writeSteps(w, groupNumber(g, n), append(steps, step{"Goto", n.Context + "," + n.Exten + ",1"}))
 		}
 	}
 }
