@@ -29,12 +29,13 @@ func (a *running) Reload(ctx context.Context, module string) error {
 func (a *running) Verify(ctx context.Context, files generation.Files) error {
 	for _, one := range []struct {
 		file, what string
+		modules    string // what to look for in modules.conf
 		verify     func(ctx context.Context, f *conf.File) error
 	}{
-		{"pjsip.conf", "telephones", a.verifyEndpoints},
-		{"queues.conf", "queues", a.verifyQueues},
-		{"voicemail.conf", "mailboxes", a.verifyMailboxes},
-		{"extensions.conf", "contexts", a.verifyContexts},
+		{"pjsip.conf", "telephones", "res_pjsip", a.verifyEndpoints},
+		{"queues.conf", "queues", "app_queue", a.verifyQueues},
+		{"voicemail.conf", "mailboxes", "app_voicemail; modules.conf needs noload for app_voicemail_odbc and app_voicemail_imap, which take its place", a.verifyMailboxes},
+		{"extensions.conf", "contexts", "pbx_config", a.verifyContexts},
 	} {
 		text, ok := files[one.file]
 		if !ok {
@@ -44,9 +45,13 @@ func (a *running) Verify(ctx context.Context, files generation.Files) error {
 		if err == nil {
 			err = one.verify(ctx, f)
 		}
-		if refused, ok := errors.AsType[*ami.ResponseError](err); ok && strings.Contains(refused.Message, "Permission denied") {
+		refused, ok := errors.AsType[*ami.ResponseError](err)
+		if ok && strings.Contains(refused.Message, "Permission denied") {
 			a.warn("whether all " + one.what + " are there is not known: the manager account may not ask (action " + refused.Action + ")")
 			continue
+		}
+		if ok && strings.HasPrefix(refused.Message, "Invalid/unknown command") {
+			return fmt.Errorf("this Asterisk has no %s: a module is not loaded, or has been replaced by another one for the same (%s): %w", one.what, one.modules, err)
 		}
 		if err != nil {
 			return err

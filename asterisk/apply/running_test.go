@@ -82,3 +82,18 @@ func TestReadBackWithoutTheRight(t *testing.T) {
 		t.Errorf("warnings: %q", said)
 	}
 }
+
+// Where several modules for voicemail are installed, one that fails to load takes the actions of the other with it. The job says what
+// to do.
+func TestReadBackWithoutTheModule(t *testing.T) {
+	var n *system
+	s := pbx(t, &n)
+	lists(s, "grp-a grp-b", "")
+	s.Handle("VoicemailUsersList", func(c *amitest.Session, a ami.Message) {
+		c.Respond(a, "Error", "Message", "Invalid/unknown command: VoicemailUsersList. Use Action: ListCommands to show available commands.")
+	})
+	n = start(t, storetest.SQLite(t), withManager(s), false)
+	do(t, n)
+	n.store("extensions.conf", alice, "pjsip.conf", telephones("alice"), "queues.conf", queues, "voicemail.conf", mailboxes)
+	wantState(t, do(t, n), helpers.JobRolledBack, "noload for app_voicemail_odbc")
+}
