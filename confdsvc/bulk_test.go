@@ -150,7 +150,7 @@ func TestBulkIsAllOrNothing(t *testing.T) {
 		}
 		c.Do(http.MethodPost, "/bulk", bulk(many...)).Want(http.StatusBadRequest).Says("operations")
 		c.Do(http.MethodPost, "/bulk", bulk()).Want(http.StatusBadRequest)
-		c.Do(http.MethodPost, "/bulk", bulk(create("/users", object{"firstname": "x", "description": strings.Repeat("x", 2<<20)}))).
+		c.Do(http.MethodPost, "/bulk", bulk(create("/voicemails", object{"name": "x", "description": strings.Repeat("x", 2<<20)}))).
 			Want(http.StatusRequestEntityTooLarge).Says("operations[0]: ")
 		c.Do(http.MethodPost, "/bulk", bulk(create("/users", object{"firstname": "x", "description": strings.Repeat("x", 5<<20)}))).
 			Want(http.StatusRequestEntityTooLarge)

@@ -77,7 +77,10 @@ func declareIncalls(e *crud.Engine) {
 		Nested: []string{"extensions"},
 		Beside: []crud.Beside[Incall]{incallDestination.beside()},
 		Save: func(ctx context.Context, c store.Conn, change *crud.Change[Incall]) error {
-			return incallDestination.save(ctx, c, e, change.New.TenantUUID, change.Old, change.New)
+			if err := incallDestination.save(ctx, c, e, change.New.TenantUUID, change.Old, change.New); err != nil {
+				return err
+			}
+			return userTakesIncall(ctx, c, change)
 		},
 		Load: func(_ context.Context, _ store.Conn, incalls []*Incall) error {
 			for _, i := range incalls {
@@ -112,6 +115,19 @@ func declareIncalls(e *crud.Engine) {
 		},
 	}.On(e)
 	shownByTarget(e, "confd_destination", "user_id", func(u *User) *[]IncallTo { return &u.Incalls })
+}
+
+// userTakesIncall refuses to lead more incoming calls to a user than clients may send as the user's.
+func userTakesIncall(ctx context.Context, c store.Conn, change *crud.Change[Incall]) error {
+	to, leads := change.New.Destination.keys.(*toUser)
+	if !leads || change.Old != nil && change.Old.Destination.same(&change.New.Destination) {
+		return nil
+	}
+	n, err := store.Get[int](ctx, c, `SELECT count(*) FROM confd_destination WHERE user_id = $1 AND of_incall_id IS NOT NULL`, to.UserID)
+	if err != nil || n <= crud.MaxLinks {
+		return err
+	}
+	return style.NotPermitted(fmt.Sprintf("A user has at most %d incalls.", crud.MaxLinks), "user_id", to.UserID)
 }
 
 // shownByTarget makes the targets of incalls show them. The table has a row for each incall, whose column refers to it.

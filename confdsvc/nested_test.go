@@ -432,7 +432,7 @@ func TestNestedBadBodies(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		c := newCompany(newWorld(t, db).as(t, "a"))
 		path := "/users/" + c.Create("/users", c.user("1001")).Text("uuid") + "?recursive=true"
-		many := make([]any, 101)
+		many := make([]any, 1001)
 		for i := range many {
 			many[i] = object{"context": c.in}
 		}

@@ -1,6 +1,7 @@
 package confdsvc_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -198,4 +199,98 @@ func TestHiddenPasswordIsKept(t *testing.T) {
 			}
 		}
 	})
+}
+
+// What is stored can be sent back, however much it is: no operation gives an object more than a client may send as its list.
+func TestManyAreWrittenBack(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		c := newCompany(newWorld(t, db).as(t, "a"))
+		user := c.user("1000")
+		for i := range 120 {
+			user["lines"] = append(user["lines"].([]any), object{"context": c.in, "endpoint_custom": object{"interface": fmt.Sprint("Local/", i, "@x")}})
+			user["incalls"] = append(user["incalls"].([]any), object{})
+		}
+		made := c.Create("/users", user)
+		path := "/users/" + made.Text("uuid")
+		contents := storetest.Contents(t, db)
+		before := contents()
+		shown := c.Get(path).Object()
+		if len(shown["lines"].([]any)) != 121 || len(shown["incalls"].([]any)) != 121 {
+			t.Fatalf("%v", shown)
+		}
+		for _, body := range []object{shown, made} {
+			if c.Do(http.MethodPut, path+"?recursive=true", body).Want(http.StatusNoContent); contents() != before {
+				t.Error("what was read has changed something")
+			}
+		}
+		alone := func(number string) object {
+			user := c.user(number)
+			delete(user, "groups")
+			return c.Create("/users", user)
+		}
+		one, other, more := alone("1001"), alone("1002"), alone("1003")
+		group := object{"uuid": c.group}
+		id := one.Text("id")
+		const n = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 998) "
+		err := db.InTx(t.Context(), func(ctx context.Context, conn store.Conn) error {
+			for _, sql := range []string{
+				"INSERT INTO confd_line (tenant_uuid, context, provisioning_code, position, registrar) " + n + "SELECT u.tenant_uuid, 'x', 'a' || CAST(i AS text), 1, 'default' FROM n JOIN confd_user u ON u.id = " + id,
+				"INSERT INTO confd_user_line (user_id, line_id, position) SELECT " + id + ", id, row_number() OVER (ORDER BY id) FROM confd_line WHERE provisioning_code LIKE 'a%'",
+				"INSERT INTO confd_incall (tenant_uuid, description) " + n + "SELECT u.tenant_uuid, 'many' FROM n JOIN confd_user u ON u.id = " + id,
+				"INSERT INTO confd_destination (of_incall_id, slot, type, sub, keys, user_id) SELECT id, 'destination', 'user', '', '{\"user_id\":" + id + "}', " + id + " FROM confd_incall WHERE description = 'many'",
+				"INSERT INTO confd_user (uuid, tenant_uuid, firstname, mobile_fallback_enabled, call_record_outgoing_external_enabled, call_record_outgoing_internal_enabled, " +
+					"call_record_incoming_internal_enabled, call_record_incoming_external_enabled, subscription_type, enabled) " + n + "SELECT " +
+					"CAST('00000000-0000-4000-8000-' || substr(CAST(100000000000 + i AS text), 1) AS " + uuidType(db) + "), u.tenant_uuid, 'many', false, false, false, false, false, 0, true FROM n JOIN confd_user u ON u.id = " + id,
+				"INSERT INTO confd_group_user (group_uuid, user_id, priority) SELECT CAST('" + c.group + "' AS " + uuidType(db) + "), id, id FROM confd_user WHERE firstname = 'many'",
+			} {
+				if _, err := conn.Exec(ctx, sql); err != nil {
+					return fmt.Errorf("%s: %w", sql, err)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, last := range []struct {
+			path string
+			body any
+			full string
+		}{
+			{"/users/" + id + "/lines/" + fmt.Sprint(at(other, "lines.0.id")), nil, "A user has at most 1000 lines. ('user_id': " + id + ")"},
+			{"/users/" + id + "/lines/" + fmt.Sprint(at(more, "lines.0.id")), nil, "A user has at most 1000 lines. ('user_id': " + id + ")"},
+			{"/incalls/" + fmt.Sprint(at(other, "incalls.0.id")), object{"destination": object{"type": "user", "user_id": one["id"]}}, "A user has at most 1000 incalls. ('user_id': " + id + ")"},
+			{"/incalls/" + fmt.Sprint(at(more, "incalls.0.id")), object{"destination": object{"type": "user", "user_id": one["id"]}}, "A user has at most 1000 incalls. ('user_id': " + id + ")"},
+			{"/users/" + id + "/groups", object{"groups": []any{group}}, "A group has at most 1000 users. ('group_uuid': '" + c.group + "')"},
+			{"/users/" + other.Text("id") + "/groups", object{"groups": []any{group}}, "A group has at most 1000 users. ('group_uuid': '" + c.group + "')"},
+			{"/users/" + more.Text("id") + "?recursive=true", object{"groups": []any{group}}, "A group has at most 1000 users. ('group_uuid': '" + c.group + "')"},
+		} {
+			got := c.Do(http.MethodPut, last.path, last.body)
+			if got.Status == http.StatusNoContent {
+				continue // it was the thousandth
+			}
+			got.Want(http.StatusBadRequest).Says("Operation not permitted. " + last.full)
+		}
+		for list, want := range map[string]any{"/users/" + id: "lines", "/users/" + id + " ": "incalls", "/groups/" + c.group: "members.users"} {
+			shown := c.Get(strings.TrimSpace(list)).Object()
+			if got := len(at(shown, want.(string)).([]any)); got != 1000 {
+				t.Errorf("%s has %d %s", list, got, want)
+			}
+		}
+		before = contents()
+		c.Do(http.MethodPut, "/users/"+id+"/lines", object{"lines": c.Get("/users/" + id).Object()["lines"]}).Want(http.StatusNoContent)
+		c.Do(http.MethodPut, "/groups/"+c.group+"/members/users", object{"users": at(c.Get("/groups/"+c.group).Object(), "members.users")}).Want(http.StatusNoContent)
+		if contents() != before {
+			t.Error("what was read has changed something")
+		}
+		c.Do(http.MethodPost, "/incalls", object{"destination": object{"type": "user", "user_id": one["id"]}}).Want(http.StatusBadRequest).Says("A user has at most 1000 incalls.")
+	})
+}
+
+// uuidType is what a database takes for a UUID.
+func uuidType(db store.DB) string {
+	if db.Engine() == "postgres" {
+		return "uuid"
+	}
+	return "text"
 }

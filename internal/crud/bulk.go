@@ -15,9 +15,10 @@ import (
 )
 
 const (
-	// maxBulk is how many operations one request may have, and maxBulkBody how many bytes.
-	maxBulk     = 500
-	maxBulkBody = 4 << 20
+	// maxBulk is how many operations one request may have.
+	maxBulk = 500
+	// maxLongBody is how many bytes the body of a request on many objects may have.
+	maxLongBody = 4 << 20
 )
 
 // BulkRequest is the body of POST /bulk.
@@ -58,7 +59,7 @@ func (e *Engine) AddBulk() {
 			"If one is refused, nothing is changed; each message then begins with the operation's position, and the status is that of "+
 			"the first. `GET` is not taken, nor an operation that does more than change stored data.", maxBulk),
 		Query: []rest.Parameter{{Name: "dry_run", Description: "Do everything, and then undo it.", Schema: &rest.Schema{Type: "boolean"}}},
-		Body:  rest.SchemaOf[BulkRequest](), MaxBody: maxBulkBody, Success: http.StatusOK, Reply: rest.SchemaOf[BulkReply](),
+		Body:  rest.SchemaOf[BulkRequest](), MaxBody: maxLongBody, Success: http.StatusOK, Reply: rest.SchemaOf[BulkReply](),
 		Statuses: []int{404, 405, 412}, Tenanted: true, Idempotent: true, Handle: e.bulk,
 		Ahead: func(ctx context.Context, r *rest.Request) (any, error) { return e.beginBulk(ctx, r) },
 	})

@@ -17,6 +17,10 @@ const (
 	AtMostOne
 )
 
+// MaxLinks is how many objects a list may have that clients send, of those that an object is linked with. No other operation makes it
+// longer: what was read can be written back.
+const MaxLinks = rest.MaxLimit
+
 // Deletion says what happens to a link when one of its objects is deleted.
 type Deletion int
 

@@ -45,6 +45,35 @@ func LeftFree[L, R any](ctx context.Context, c store.Conn, pair *Pair[L, R]) err
 	return j.engine.Style.Associated(j.left.title(), j.title(), j.LeftColumn, j.left.Key(pair.Left), j.RightColumn, held)
 }
 
+// refuseFull refuses a link of an object that has MaxLinks already, if clients send its links as a list.
+func (j *joint[L, R]) refuseFull(ctx context.Context, c store.Conn, p *Pair[L, R]) error {
+	if j.Set != nil {
+		if err := refuseFull(ctx, c, j.engine.Style, j.near(), j.left.Singular, j.Set.field(), j.left.Key(p.Left)); err != nil {
+			return err
+		}
+	}
+	if j.SetBack == nil {
+		return nil
+	}
+	return refuseFull(ctx, c, j.engine.Style, j.far(), j.right.Singular, j.SetBack.field(), j.right.Key(p.Right))
+}
+
+func refuseFull(ctx context.Context, c store.Conn, style Style, of *side, singular, list string, key any) error {
+	if knows(ctx).unlinked(of, key) {
+		return nil
+	}
+	n, err := store.Get[int](ctx, c, "SELECT count(*) FROM "+of.joining+" WHERE "+of.column+" = $1", key)
+	if err != nil || n < MaxLinks {
+		return err
+	}
+	return style.full(singular, list, of.column, key)
+}
+
+// full refuses to make a list longer than a client may send it.
+func (s Style) full(singular, list, column string, key any) error {
+	return s.NotPermitted(fmt.Sprintf("A %s has at most %d %s.", spaced(singular), MaxLinks, spaced(list)), column, key)
+}
+
 // title returns the name of the right side in refusals.
 func (j *joint[L, R]) title() string {
 	if j.Calls != "" {

@@ -81,7 +81,7 @@ func (j *joint[L, R]) further(kind, path string) rest.Operation {
 	case "set":
 		s := &setter[L, R]{
 			engine: j.engine, joining: j.Table, nearColumn: j.LeftColumn, farColumn: j.RightColumn, position: j.Position, row: j.Row,
-			acrossTenants: j.AcrossTenants, near: j.left, far: j.right, list: j.Set,
+			reverse: j.SetBack.field(), acrossTenants: j.AcrossTenants, near: j.left, far: j.right, list: j.Set,
 		}
 		return s.operation()
 	case "set_back":
@@ -95,7 +95,7 @@ func (j *joint[L, R]) further(kind, path string) rest.Operation {
 func (j *joint[L, R]) backward() *setter[R, L] {
 	return &setter[R, L]{
 		engine: j.engine, joining: j.Table, nearColumn: j.RightColumn, farColumn: j.LeftColumn, backward: j.Position, row: j.Row,
-		acrossTenants: j.AcrossTenants, near: j.right, far: j.left, list: j.SetBack,
+		reverse: j.Set.field(), acrossTenants: j.AcrossTenants, near: j.right, far: j.left, list: j.SetBack,
 	}
 }
 

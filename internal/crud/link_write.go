@@ -107,6 +107,9 @@ func (j *joint[L, R]) make(ctx context.Context, c store.Conn, p *Pair[L, R]) err
 	if err := j.Allow(ctx, c, p); err != nil {
 		return err
 	}
+	if err := j.refuseFull(ctx, c, p); err != nil {
+		return err
+	}
 	made, err := j.insert(ctx, c, p)
 	if err != nil || made == 0 {
 		return err

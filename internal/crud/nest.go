@@ -22,10 +22,8 @@ import (
 // linked with another object of L. A DELETE takes all of them away.
 type Nest[L, R any] struct {
 	Name string
-	// Many says that the attribute is a list, of at most Most objects; 100 unless it is set. Without it the attribute is one object
-	// or null.
+	// Many says that the attribute is a list, of at most [MaxLinks] objects. Without it the attribute is one object or null.
 	Many bool
-	Most int
 	// Fills are attributes of R that need not be sent, since Complete fills them in.
 	Fills []string
 	// Complete fills in a new object before it is made for of.New.
@@ -55,9 +53,6 @@ type nest[L, R any] struct {
 
 // On declares the attribute on an engine.
 func (n Nest[L, R]) On(e *Engine) {
-	if n.Most == 0 {
-		n.Most = 100
-	}
 	b := &nest[L, R]{n, e}
 	nested := Nested[L]{
 		Name: n.Name, Inside: n.Inside, Write: b.write, Show: nil,
@@ -86,7 +81,8 @@ func (n *nest[L, R]) link() *joint[L, R] {
 // shaped returns the schema of the attribute, from that of one object.
 func (n *nest[L, R]) shaped(one *rest.Schema) *rest.Schema {
 	if n.Many {
-		return &rest.Schema{Type: "array", Items: one, MaxItems: &n.Most}
+		most := MaxLinks
+		return &rest.Schema{Type: "array", Items: one, MaxItems: &most}
 	}
 	out := *one
 	out.Nullable = true

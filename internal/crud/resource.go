@@ -295,8 +295,13 @@ func (k *Collection[T]) operations() []rest.Operation {
 		op := all[name]
 		op.Tag, op.Tenanted = plural, true
 		op.Query = slices.Concat(op.Query, r.Query[name])
-		if len(r.Nested) > 0 && (name == "update" || name == "delete") {
-			op.Query = append(op.Query, recursiveParameter)
+		if len(r.Nested) > 0 {
+			if op.Body != nil {
+				op.MaxBody = maxLongBody
+			}
+			if name == "update" || name == "delete" {
+				op.Query = append(op.Query, recursiveParameter)
+			}
 		}
 		op.Access = accessOf(e.Service, op.Path, name)
 		switch {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/ringfence/ringfence/internal/apierr"
@@ -34,6 +35,14 @@ type List[N, F any] struct {
 	Added func(ctx context.Context, c store.Conn, list *Listing[N, F], added []*F) error
 }
 
+// field returns the body's attribute; "" if there is no list.
+func (l *List[N, F]) field() string {
+	if l == nil {
+		return ""
+	}
+	return cmp.Or(l.Field, l.Path[strings.LastIndex(l.Path, "/")+1:])
+}
+
 // Listing is one replacement of a list.
 type Listing[N, F any] struct {
 	Request *rest.Request
@@ -49,6 +58,7 @@ type setter[N, F any] struct {
 	farColumn     string
 	position      string // column of the order of far objects in a near one's list
 	backward      string // column of the order in the reverse list, which this list keeps
+	reverse       string // the attribute of the reverse list, which must not grow beyond MaxLinks; "" if there is none
 	row           *Row
 	acrossTenants bool
 	near          *Collection[N]
@@ -59,9 +69,7 @@ type setter[N, F any] struct {
 // operation returns the PUT of the list.
 func (s *setter[N, F]) operation() rest.Operation {
 	l := s.list
-	if l.Field == "" {
-		l.Field = l.Path[strings.LastIndex(l.Path, "/")+1:]
-	}
+	l.Field = l.field()
 	if len(l.By) == 0 {
 		l.By = s.far.Keys
 	}
@@ -77,7 +85,7 @@ func (s *setter[N, F]) operation() rest.Operation {
 	if s.row != nil {
 		item.Properties = append(item.Properties, s.row.schema.Properties...)
 	}
-	most := rest.MaxLimit
+	most := MaxLinks
 	body := &rest.Schema{Type: "object", Properties: []rest.Property{
 		{Name: l.Field, Required: true, Schema: &rest.Schema{Type: "array", Items: item, MaxItems: &most}},
 	}}
@@ -137,6 +145,9 @@ func (s *setter[N, F]) write(ctx context.Context, c store.Conn, r *rest.Request,
 		return err
 	}
 	if err := s.replace(ctx, c, near, far, items); err != nil {
+		return err
+	}
+	if err := s.refuseFull(ctx, c, far); err != nil {
 		return err
 	}
 	if err := s.added(ctx, c, list, before); err != nil {
@@ -316,6 +327,24 @@ func (s *setter[N, F]) replace(ctx context.Context, c store.Conn, near *N, far [
 		}
 	}
 	return nil
+}
+
+// refuseFull refuses if the reverse list of one of the objects has become too long.
+func (s *setter[N, F]) refuseFull(ctx context.Context, c store.Conn, far []*F) error {
+	if s.reverse == "" || len(far) == 0 {
+		return nil
+	}
+	args := &arguments{}
+	keys := make([]string, len(far))
+	for i, o := range far {
+		keys[i] = args.add(s.far.Key(o))
+	}
+	full, err := store.Select[string](ctx, c, "SELECT CAST("+s.farColumn+" AS text) FROM "+s.joining+" WHERE "+s.farColumn+" IN ("+strings.Join(keys, ", ")+
+		") GROUP BY "+s.farColumn+" HAVING count(*) > "+strconv.Itoa(MaxLinks)+" LIMIT 1", args.values...)
+	if err != nil || len(full) == 0 {
+		return err
+	}
+	return s.engine.Style.full(s.far.Singular, s.reverse, s.farColumn, s.far.key().typed(full[0]))
 }
 
 // put writes one row of the list, or the columns of an existing row that change.
