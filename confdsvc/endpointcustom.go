@@ -50,6 +50,7 @@ func declareEndpointsCustom(e *crud.Engine) {
 		RightShows:  []crud.Show{crud.One(func(x *EndpointCustom) **EndpointLine { return &x.Line })},
 		LeftDeleted: crud.Cascade,
 		MayEnd:      lineCanLoseEndpoint[EndpointCustom](e),
+		Changed:     rememberEndpoint[EndpointCustom],
 	}.On(e)
 	crud.Nest[Line, EndpointCustom]{Name: "endpoint_custom", Stays: true}.On(e)
 }

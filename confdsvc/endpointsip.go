@@ -104,6 +104,7 @@ func declareEndpointsSIP(e *crud.Engine) {
 		RightShows:  []crud.Show{crud.One(func(x *EndpointSIP) **EndpointLine { return &x.Line })},
 		LeftDeleted: crud.Cascade,
 		MayEnd:      lineCanLoseEndpoint[EndpointSIP](e),
+		Changed:     rememberEndpoint[EndpointSIP],
 	}.On(e)
 	crud.Nest[Line, EndpointSIP]{Name: "endpoint_sip", Stays: true, Complete: completeEndpointSIP, Restore: restoreHiddenAuth}.On(e)
 }

@@ -254,7 +254,7 @@ func identifiesUser(e *crud.Engine) crud.Check[User, Line] {
 // identifiesNumber sets the caller ID of a line that gets a number.
 func identifiesNumber(e *crud.Engine) crud.Check[Line, Extension] {
 	return func(ctx context.Context, c store.Conn, pair *crud.Pair[Line, Extension]) error {
-		if pair.Ends {
+		if pair.Ends || crud.Unlinked[Line, User](ctx, e, pair.Left) {
 			return nil
 		}
 		return identifyLine(ctx, c, e, pair.Request, pair.Left.ID, nil)

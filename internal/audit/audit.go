@@ -94,20 +94,72 @@ func picture(object any) (*string, error) {
 	if object == nil {
 		return nil, nil
 	}
-	text, err := json.Marshal(object)
+	shown, err := withoutSecrets(object)
 	if err != nil {
 		return nil, fmt.Errorf("picturing an object for the audit: %w", err)
 	}
-	var value any
-	if err := json.Unmarshal(text, &value); err != nil {
-		return nil, fmt.Errorf("picturing an object for the audit: %w", err)
-	}
-	Hide(value)
-	if text, err = json.Marshal(value); err != nil {
+	text, err := json.Marshal(shown)
+	if err != nil {
 		return nil, fmt.Errorf("picturing an object for the audit: %w", err)
 	}
 	out := string(text)
 	return &out, nil
+}
+
+// withoutSecrets returns what the JSON of an object has, without its secrets.
+func withoutSecrets(object any) (value any, err error) {
+	fields, named := object.(map[string]any)
+	if !named {
+		if value, err = asJSON(object); err == nil {
+			Hide(value)
+		}
+		return value, err
+	}
+	out := make(map[string]any, len(fields))
+	for name, field := range fields {
+		if !plain(field) { // it may hold names of its own
+			if field, err = asJSON(field); err != nil {
+				return nil, err
+			}
+		}
+		out[name] = field
+	}
+	Hide(out)
+	return out, nil
+}
+
+// plain reports whether a value is as [Hide] expects values that were read from JSON: most fields of most objects are.
+func plain(value any) bool {
+	switch value.(type) {
+	case nil, bool, string, int64:
+		return true
+	default:
+		return false
+	}
+}
+
+// asJSON returns a value as it is after it was written as JSON and read again.
+func asJSON(of any) (value any, err error) {
+	switch p := of.(type) {
+	case *string:
+		return pointed(p), nil
+	case *int64:
+		return pointed(p), nil
+	case *bool:
+		return pointed(p), nil
+	}
+	text, err := json.Marshal(of)
+	if err == nil {
+		err = json.Unmarshal(text, &value)
+	}
+	return value, err
+}
+
+func pointed[T any](p *T) any {
+	if p == nil {
+		return nil
+	}
+	return *p
 }
 
 // secrets are substrings of the names of fields that hold secrets.

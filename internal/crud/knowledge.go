@@ -11,7 +11,7 @@ type knowledge struct {
 	// made are the objects that the transaction made; linked are those, and sides of joining tables, of which it made links. Both stay
 	// true of an object that an [Attempt] undoes: nothing with its key was there before, and with links it is asked about again.
 	made, linked map[string]bool
-	// found are rows that it read, by their table, until one of that table changes.
+	// found are rows that it read, by their table, until one of that table changes, or any is deleted.
 	found map[string]map[string]any
 }
 
@@ -28,8 +28,11 @@ func (k *knowledge) makes(table string, key any) {
 	delete(k.found, table)
 }
 
-// changes notes that an object of a table changed or is gone.
+// changes notes that an object of a table changed.
 func (k *knowledge) changes(table string) { delete(k.found, table) }
+
+// deletes notes that an object is gone, and with it what the database deletes or changes in other tables.
+func (k *knowledge) deletes() { k.found = nil }
 
 // links notes that a side of a joining table has a link.
 func (k *knowledge) links(s *side, key any) {
@@ -52,8 +55,15 @@ func (p *Pair[L, R]) RightUnlinked(ctx context.Context) bool {
 	return known.made[name] && !known.linked[name]
 }
 
-// Remember returns what load returned for the key before in the transaction of ctx, unless an object of the table, or a link in it, changed
-// since. What it returns is shared: nobody changes it.
+// Unlinked reports whether the transaction of ctx made the object of O, and no link of it with one of P yet. There is a link of the two
+// collections.
+func Unlinked[O, P any](ctx context.Context, e *Engine, o *O) bool {
+	near, _, err := sidesOf[O, P](e)
+	return err == nil && knows(ctx).unlinked(near, Of[O](e).Key(o))
+}
+
+// Remember returns what load returned for the key before in the transaction of ctx, unless an object of the table, or a link in it, changed,
+// or any object was deleted, since. What it returns is shared: nobody changes it.
 func Remember[V any](ctx context.Context, table, key string, load func() (V, error)) (V, error) {
 	tx := transactionOf(ctx)
 	if tx == nil {
@@ -63,15 +73,22 @@ func Remember[V any](ctx context.Context, table, key string, load func() (V, err
 		return there, nil
 	}
 	value, err := load()
-	if err != nil {
-		return value, err
+	if err == nil {
+		tx.knows.finds(table, key, value)
 	}
-	if tx.knows.found == nil {
-		tx.knows.found = map[string]map[string]any{}
+	return value, err
+}
+
+// Found lets [Remember] return a value that the transaction of ctx has just written, as long as it would remember what it read.
+func Found(ctx context.Context, table, key string, value any) { knows(ctx).finds(table, key, value) }
+
+// finds notes a row of a table.
+func (k *knowledge) finds(table, key string, value any) {
+	if k.found == nil {
+		k.found = map[string]map[string]any{}
 	}
-	if tx.knows.found[table] == nil {
-		tx.knows.found[table] = map[string]any{}
+	if k.found[table] == nil {
+		k.found[table] = map[string]any{}
 	}
-	tx.knows.found[table][key] = value
-	return value, nil
+	k.found[table][key] = value
 }

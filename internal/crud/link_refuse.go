@@ -143,19 +143,27 @@ func pairs(keys []any) string {
 // RefuseLinked refuses if an object is linked with any object of type P: "Line is associated with a User ('line_id': 1, ...)". A
 // link of the two types is declared, in either direction.
 func RefuseLinked[P, O any](ctx context.Context, c store.Conn, e *Engine, o *O) error {
-	of, other := reflect.TypeFor[O](), reflect.TypeFor[P]()
+	near, far, err := sidesOf[O, P](e)
+	if err != nil {
+		return err
+	}
+	return refuseLinked(ctx, c, e.Style, Of[O](e), Of[P](e).title(), near, far, o)
+}
+
+// sidesOf returns the sides of the link of two collections, which is declared in either direction.
+func sidesOf[O, P any](e *Engine) (near, far *side, err error) {
 	type sided interface {
 		near() *side
 		far() *side
 	}
+	of, other := reflect.TypeFor[O](), reflect.TypeFor[P]()
 	if j, ok := e.links[[2]reflect.Type{of, other}].(sided); ok {
-		return refuseLinked(ctx, c, e.Style, Of[O](e), Of[P](e).title(), j.near(), j.far(), o)
+		return j.near(), j.far(), nil
 	}
-	j, ok := e.links[[2]reflect.Type{other, of}].(sided)
-	if !ok {
-		return fmt.Errorf("no link of %s and %s is declared", of, other)
+	if j, ok := e.links[[2]reflect.Type{other, of}].(sided); ok {
+		return j.far(), j.near(), nil
 	}
-	return refuseLinked(ctx, c, e.Style, Of[O](e), Of[P](e).title(), j.far(), j.near(), o)
+	return nil, nil, fmt.Errorf("no link of %s and %s is declared", of, other)
 }
 
 func refuseLinked[O any](ctx context.Context, c store.Conn, style Style, of *Collection[O], other string, near, far *side, o *O) error {

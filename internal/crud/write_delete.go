@@ -38,7 +38,7 @@ func (k *Collection[T]) erase(ctx context.Context, c store.Conn, change *Change[
 	if err := k.run(ctx, c, change, k.guards...); err != nil {
 		return err
 	}
-	knows(ctx).changes(k.Table)
+	knows(ctx).deletes()
 	args := &arguments{}
 	if _, err := c.Exec(ctx, "DELETE FROM "+k.Table+" WHERE "+k.itself(change.Old, args), args.values...); err != nil {
 		return err
