@@ -3,6 +3,7 @@ package confdsvc
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/ringfence/ringfence/internal/crud"
 	"github.com/ringfence/ringfence/internal/store"
@@ -105,6 +106,9 @@ func userMayHaveLines(ctx context.Context, c store.Conn, list *crud.Listing[User
 		}
 	}
 	for _, l := range list.Far {
+		if slices.Contains(had, l.ID) {
+			continue // its endpoint may have been deleted meanwhile
+		}
 		if err := needsEndpoint(ctx, c, l.ID); err != nil {
 			return err
 		}

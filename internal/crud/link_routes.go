@@ -79,15 +79,27 @@ func (j *joint[L, R]) further(kind, path string) rest.Operation {
 	case "create":
 		return j.createOne(path)
 	case "set":
-		s := &setter[L, R]{
-			engine: j.engine, joining: j.Table, nearColumn: j.LeftColumn, farColumn: j.RightColumn, position: j.Position, row: j.Row,
-			reverse: j.SetBack.field(), acrossTenants: j.AcrossTenants, near: j.left, far: j.right, list: j.Set,
-		}
-		return s.operation()
+		return j.forward().operation()
 	case "set_back":
 		return j.backward().operation()
 	default:
 		panic(fmt.Sprintf("%s: a link has no operation %q", j.Table, kind)) // a mistake in the declaration, which every start reports
+	}
+}
+
+// forward returns the setter of the list that the left side's objects have.
+func (j *joint[L, R]) forward() *setter[L, R] {
+	return &setter[L, R]{
+		engine: j.engine, joining: j.Table, nearColumn: j.LeftColumn, farColumn: j.RightColumn, position: j.Position, row: j.Row,
+		reverse: j.SetBack.field(), acrossTenants: j.AcrossTenants, near: j.left, far: j.right, list: j.Set,
+		notDenied: func(r *rest.Request, near *L, far *R, action string) error {
+			if j.SetBack != nil {
+				if err := NotDenied(r, j.right.accesses(far, dotted(j.SetBack.Path)+".update")...); err != nil {
+					return err
+				}
+			}
+			return j.notDeniedPair(r, near, far, action)
+		},
 	}
 }
 
@@ -96,6 +108,14 @@ func (j *joint[L, R]) backward() *setter[R, L] {
 	return &setter[R, L]{
 		engine: j.engine, joining: j.Table, nearColumn: j.RightColumn, farColumn: j.LeftColumn, backward: j.Position, row: j.Row,
 		reverse: j.Set.field(), acrossTenants: j.AcrossTenants, near: j.right, far: j.left, list: j.SetBack,
+		notDenied: func(r *rest.Request, near *R, far *L, action string) error {
+			if j.Set != nil {
+				if err := NotDenied(r, j.left.accesses(far, dotted(j.Set.Path)+".update")...); err != nil {
+					return err
+				}
+			}
+			return j.notDeniedPair(r, far, near, action)
+		},
 	}
 }
 
@@ -153,8 +173,14 @@ func (j *joint[L, R]) createOne(path string) rest.Operation {
 				if err := refuseDenied(r, j.left.aliases(left)); err != nil {
 					return err
 				}
+				if err := NotDenied(r, accessOf(j.engine.Service, "/"+j.right.Path, "create")); err != nil {
+					return err
+				}
 				change.Tenant = j.left.tenantOf(left)
 				if err := j.right.insert(ctx, c, change); err != nil {
+					return err
+				}
+				if err := j.notDeniedPair(r, left, change.New, "update"); err != nil {
 					return err
 				}
 				pair := &Pair[L, R]{Request: r, Tenant: change.Tenant, Left: left, Right: change.New, link: j}

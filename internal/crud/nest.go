@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
-	"slices"
 	"strings"
 
 	"github.com/ringfence/ringfence/internal/apierr"
@@ -416,44 +415,4 @@ func (n *nest[L, R]) leave(ctx context.Context, c store.Conn, change *Change[L],
 		return err
 	}
 	return j.right.Delete(ctx, c, gone)
-}
-
-// accesses returns the access of an operation on an object, by each of its keys.
-func (k *Collection[T]) accesses(o *T, action string) []string {
-	var out []string
-	for _, key := range k.aliases(o).keys {
-		out = append(out, accessOf(k.engine.Service, "/"+k.Path+"/"+key, action))
-	}
-	return out
-}
-
-// notDeniedList refuses a caller who is denied to replace the list of an object by an operation of its own.
-func (n *nest[L, R]) notDeniedList(change *Change[L]) error {
-	j := n.link()
-	if j.Set == nil {
-		return nil
-	}
-	return j.notDenied(change.Request, change.New, "set", j.Set.Path, "update")
-}
-
-// notDenied is NotDenied for the operation of a left object that Only has as this kind.
-func (j *joint[L, R]) notDenied(r *rest.Request, left *L, kind, path, action string) error {
-	if !slices.Contains(j.Only, kind) {
-		return nil
-	}
-	return NotDenied(r, j.left.accesses(left, strings.ReplaceAll(path, "/", ".")+"."+action)...)
-}
-
-// mayNestPair is MayNest for making or ending a link.
-func (j *joint[L, R]) mayNestPair(r *rest.Request, left *L, right *R, action string) error {
-	if action == "delete" && slices.Contains(j.Only, "delete_all") && !slices.Contains(j.Only, "delete") {
-		return MayNest(r, j.left.accesses(left, strings.ReplaceAll(j.Path, "/", ".")+".delete")...)
-	}
-	var accesses []string
-	for _, near := range j.left.aliases(left).keys {
-		for _, far := range j.right.aliases(right).keys {
-			accesses = append(accesses, accessOf(j.engine.Service, "/"+j.left.Path+"/"+near+"/"+j.Path+"/"+far, action))
-		}
-	}
-	return MayNest(r, accesses...)
 }

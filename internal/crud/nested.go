@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"reflect"
 	"slices"
 	"strings"
@@ -350,46 +349,6 @@ func (k *Collection[T]) recursive(r *rest.Request) bool {
 
 var recursiveParameter = rest.Parameter{
 	Name: "recursive", Description: "`true`: what is nested in the object too. Any other value means nothing.", Schema: &rest.Schema{Type: "string"},
-}
-
-// MayNest refuses a caller who may not do, by an operation of its own, what a request contains. The accesses are those of the same
-// operation, by the keys of its objects.
-func MayNest(r *rest.Request, accesses ...string) error {
-	if err := NotDenied(r, accesses...); err != nil {
-		return err
-	}
-	p := r.Principal()
-	if p == nil || len(accesses) == 0 {
-		return nil
-	}
-	allowed := r.Op().Method == http.MethodPost
-	for _, access := range accesses {
-		allowed = allowed || p.Allows(access)
-	}
-	if !allowed {
-		return notAllowed("You also need %s, for what is nested", accesses[0])
-	}
-	return nil
-}
-
-// NotDenied refuses a caller who is denied an operation that a request amounts to.
-func NotDenied(r *rest.Request, accesses ...string) error {
-	p := r.Principal()
-	if p == nil {
-		return nil
-	}
-	for _, access := range accesses {
-		if p.Denies(access) {
-			return notAllowed("Your token denies %s, which this contains", access)
-		}
-	}
-	return nil
-}
-
-func notAllowed(format, access string) error {
-	e := apierr.New(apierr.Forbidden, format, access)
-	e.Details = map[string]any{"required_access": access}
-	return e
 }
 
 // within puts a refusal's fields under the attribute or the item that they are in: "exten" becomes "extensions[0].exten".

@@ -186,7 +186,7 @@ func (p Part[T, P]) nested(e *Engine) Nested[T] {
 
 // mayNest refuses a caller who may not change the part, as it was sent, by its own operations.
 func (p Part[T, P]) mayNest(k *Collection[T], r *rest.Request, o *T, sent rest.Object) error {
-	if err := MayNest(r, k.accesses(o, strings.ReplaceAll(p.Path, "/", ".")+".update")...); err != nil {
+	if err := MayNest(r, k.accesses(o, dotted(p.Path)+".update")...); err != nil {
 		return err
 	}
 	return p.notDenied(k, r, o, sent)
@@ -201,7 +201,7 @@ func (p Part[T, P]) notDenied(k *Collection[T], r *rest.Request, o *T, sent rest
 		if !sent.Has(property.Name) {
 			continue
 		}
-		if err := NotDenied(r, k.accesses(o, strings.ReplaceAll(p.Path, "/", ".")+"."+property.Name+".update")...); err != nil {
+		if err := NotDenied(r, k.accesses(o, dotted(p.Path)+"."+property.Name+".update")...); err != nil {
 			return err
 		}
 	}

@@ -35,57 +35,6 @@ func (k *Collection[T]) notFound(key string, value any) error {
 	return e
 }
 
-// aliases returns all keys by which a path parameter can name one object.
-type aliases struct {
-	param string
-	keys  []string
-}
-
-func (k *Collection[T]) aliases(o *T) aliases {
-	s := aliases{param: k.Param}
-	for _, name := range slices.Concat(k.Keys, k.Names) {
-		if value := reflect.Indirect(reflect.ValueOf(k.field(o, name))); value.IsValid() {
-			s.keys = append(s.keys, fmt.Sprint(value.Interface()))
-		}
-	}
-	return s
-}
-
-// refuseDenied refuses a caller whose token denies the operation under another key of its objects than the path's. The gate has
-// checked the access for the key in the path: a caller who is denied confd.users.{uuid}.delete must not delete the user by id.
-func refuseDenied(r *rest.Request, objects ...aliases) error {
-	p, asked := r.Principal(), r.Match().Access()
-	accesses := []rest.Match{*r.Match()}
-	for _, o := range objects {
-		if len(o.keys) == 0 {
-			continue // this request has no such object
-		}
-		var all []rest.Match
-		for i := range accesses {
-			for _, key := range o.keys {
-				all = append(all, accesses[i].With(o.param, key))
-			}
-		}
-		accesses = all
-	}
-	for i := range accesses {
-		if access := accesses[i].Access(); access != asked && p.Denies(access) {
-			e := apierr.New(apierr.Forbidden, "Your token denies %s, which is the same object", access)
-			e.Details = map[string]any{"required_access": access}
-			return e
-		}
-	}
-	return nil
-}
-
-// refuseAlso refuses a caller who is denied the operation by another path of the object.
-func (k *Collection[T]) refuseAlso(r *rest.Request, o *T) error {
-	if k.Also == nil {
-		return nil
-	}
-	return NotDenied(r, k.Also(r, o)...)
-}
-
 // mayRead refuses to show the master tenant's own objects to another tenant.
 func (k *Collection[T]) mayRead(ctx context.Context, c store.Conn, scope string) error {
 	if k.Scope != Master {

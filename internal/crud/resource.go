@@ -316,17 +316,11 @@ func (k *Collection[T]) operations() []rest.Operation {
 	return out
 }
 
-// accessOf returns the documented access of a path: service, segments, action.
-func accessOf(service, path, name string) string {
-	action := name
-	if name == "list" {
-		action = "read"
-	}
-	return service + strings.ReplaceAll(path, "/", ".") + "." + action
-}
-
 // underscored returns a path as a name of one word.
 func underscored(path string) string { return strings.NewReplacer("/", "_", "-", "_").Replace(path) }
+
+// dotted returns a path as words of an access.
+func dotted(path string) string { return strings.ReplaceAll(path, "/", ".") }
 
 func spaced(name string) string { return strings.ReplaceAll(name, "_", " ") }
 

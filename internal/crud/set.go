@@ -64,6 +64,8 @@ type setter[N, F any] struct {
 	near          *Collection[N]
 	far           *Collection[F]
 	list          *List[N, F]
+	// notDenied refuses a caller who is denied to make (update) or to end (delete) one of the links by another operation.
+	notDenied func(r *rest.Request, near *N, far *F, action string) error
 }
 
 // operation returns the PUT of the list.
@@ -139,6 +141,9 @@ func (s *setter[N, F]) write(ctx context.Context, c store.Conn, r *rest.Request,
 	}
 	if s.asBefore(far, before, items) {
 		return nil // what was read is written back: it is not refused for what has changed around it since
+	}
+	if err := s.mayChange(ctx, c, r, near, far, before); err != nil {
+		return err
 	}
 	list := &Listing[N, F]{Request: r, Near: near, Far: far}
 	if err := s.check(ctx, c, list); err != nil {

@@ -1,0 +1,206 @@
+package crud
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"reflect"
+	"slices"
+
+	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// accessOf returns the documented access of a path: service, segments, action.
+func accessOf(service, path, name string) string {
+	action := name
+	if name == "list" {
+		action = "read"
+	}
+	return service + dotted(path) + "." + action
+}
+
+// aliases returns all keys by which a path parameter can name one object.
+type aliases struct {
+	param string
+	keys  []string
+}
+
+func (k *Collection[T]) aliases(o *T) aliases {
+	s := aliases{param: k.Param}
+	for _, name := range slices.Concat(k.Keys, k.Names) {
+		if value := reflect.Indirect(reflect.ValueOf(k.field(o, name))); value.IsValid() {
+			s.keys = append(s.keys, fmt.Sprint(value.Interface()))
+		}
+	}
+	return s
+}
+
+// refuseDenied refuses a caller whose token denies the operation under another key of its objects than the path's. The gate has
+// checked the access for the key in the path: a caller who is denied confd.users.{uuid}.delete must not delete the user by id.
+func refuseDenied(r *rest.Request, objects ...aliases) error {
+	p, asked := r.Principal(), r.Match().Access()
+	accesses := []rest.Match{*r.Match()}
+	for _, o := range objects {
+		if len(o.keys) == 0 {
+			continue // this request has no such object
+		}
+		var all []rest.Match
+		for i := range accesses {
+			for _, key := range o.keys {
+				all = append(all, accesses[i].With(o.param, key))
+			}
+		}
+		accesses = all
+	}
+	for i := range accesses {
+		if access := accesses[i].Access(); access != asked && p.Denies(access) {
+			e := apierr.New(apierr.Forbidden, "Your token denies %s, which is the same object", access)
+			e.Details = map[string]any{"required_access": access}
+			return e
+		}
+	}
+	return nil
+}
+
+// refuseAlso refuses a caller who is denied the operation by another path of the object.
+func (k *Collection[T]) refuseAlso(r *rest.Request, o *T) error {
+	if k.Also == nil {
+		return nil
+	}
+	return NotDenied(r, k.Also(r, o)...)
+}
+
+// MayNest refuses a caller who may not do, by an operation of its own, what a request contains. The accesses are those of the same
+// operation, by the keys of its objects.
+func MayNest(r *rest.Request, accesses ...string) error {
+	if err := NotDenied(r, accesses...); err != nil {
+		return err
+	}
+	p := r.Principal()
+	if p == nil || len(accesses) == 0 {
+		return nil
+	}
+	allowed := r.Op().Method == http.MethodPost
+	for _, access := range accesses {
+		allowed = allowed || p.Allows(access)
+	}
+	if !allowed {
+		return notAllowed("You also need %s, for what is nested", accesses[0])
+	}
+	return nil
+}
+
+// NotDenied refuses a caller who is denied an operation that a request amounts to.
+func NotDenied(r *rest.Request, accesses ...string) error {
+	p := r.Principal()
+	if p == nil {
+		return nil
+	}
+	for _, access := range accesses {
+		if p.Denies(access) {
+			return notAllowed("Your token denies %s, which this contains", access)
+		}
+	}
+	return nil
+}
+
+func notAllowed(format, access string) error {
+	e := apierr.New(apierr.Forbidden, format, access)
+	e.Details = map[string]any{"required_access": access}
+	return e
+}
+
+// accesses returns the access of an operation on an object, by each of its keys.
+func (k *Collection[T]) accesses(o *T, action string) []string {
+	var out []string
+	for _, key := range k.aliases(o).keys {
+		out = append(out, accessOf(k.engine.Service, "/"+k.Path+"/"+key, action))
+	}
+	return out
+}
+
+// notDeniedList refuses a caller who is denied to replace the list of an object by an operation of its own.
+func (n *nest[L, R]) notDeniedList(change *Change[L]) error {
+	j := n.link()
+	if j.Set == nil {
+		return nil
+	}
+	return j.notDenied(change.Request, change.New, "set", j.Set.Path, "update")
+}
+
+// notDenied is NotDenied for the operation of a left object that Only has as this kind.
+func (j *joint[L, R]) notDenied(r *rest.Request, left *L, kind, path, action string) error {
+	if !slices.Contains(j.Only, kind) {
+		return nil
+	}
+	return NotDenied(r, j.left.accesses(left, dotted(path)+"."+action)...)
+}
+
+// mayNestPair is MayNest for making or ending a link.
+func (j *joint[L, R]) mayNestPair(r *rest.Request, left *L, right *R, action string) error {
+	if action == "delete" && slices.Contains(j.Only, "delete_all") && !slices.Contains(j.Only, "delete") {
+		return MayNest(r, j.left.accesses(left, dotted(j.Path)+".delete")...)
+	}
+	return MayNest(r, j.pairAccesses(left, right, action)...)
+}
+
+// pairAccesses returns the access of an operation on a link, by each of the keys of both objects.
+func (j *joint[L, R]) pairAccesses(left *L, right *R, action string) []string {
+	var out []string
+	for _, near := range j.left.aliases(left).keys {
+		for _, far := range j.right.aliases(right).keys {
+			out = append(out, accessOf(j.engine.Service, "/"+j.left.Path+"/"+near+"/"+j.Path+"/"+far, action))
+		}
+	}
+	return out
+}
+
+// notDeniedPair refuses a caller who is denied to make or to end a link by its own operation.
+func (j *joint[L, R]) notDeniedPair(r *rest.Request, left *L, right *R, action string) error {
+	kind := "put"
+	if action == "delete" {
+		kind = "delete"
+	}
+	if !slices.Contains(j.Only, kind) {
+		return nil
+	}
+	return NotDenied(r, j.pairAccesses(left, right, action)...)
+}
+
+// mayChange refuses a caller who is denied, by another operation, to make or to end one of the links that differ.
+func (s *setter[N, F]) mayChange(ctx context.Context, c store.Conn, r *rest.Request, near *N, far []*F, before []entry) error {
+	had, keeps := map[string]bool{}, map[string]bool{}
+	for _, old := range before {
+		had[old.Key] = true
+	}
+	for _, o := range far {
+		key := fmt.Sprint(s.far.Key(o))
+		if keeps[key] = true; had[key] {
+			continue
+		}
+		if err := s.notDenied(r, near, o, "update"); err != nil {
+			return err
+		}
+	}
+	var gone []any
+	for _, old := range before {
+		if !keeps[old.Key] {
+			gone = append(gone, s.far.key().typed(old.Key))
+		}
+	}
+	if len(gone) == 0 {
+		return nil
+	}
+	dropped, err := s.far.Rows(ctx, c, s.far.Keys[0]+" IN ("+Placeholders(1, len(gone))+")", gone...)
+	if err != nil {
+		return err
+	}
+	for _, o := range dropped {
+		if err := s.notDenied(r, near, o, "delete"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
