@@ -73,11 +73,16 @@ func (p *plan) memberUsers(g *confdsvc.Group) (all []*confdsvc.User) {
 	return all
 }
 
-// members returns the interfaces of a group's members, in the order of their priorities, each with what tells whether it is in use.
+// members returns the interfaces of a group's members, in the order of their priorities, each with what tells whether it is in use, if
+// that matters: who is called while they telephone is always tried.
 func (p *plan) members(g *confdsvc.Group) (all [][2]string) {
 	for _, u := range p.memberUsers(g) {
 		if len(p.devices(u)) > 0 {
-			all = append(all, [2]string{"Local/" + u.UUID + "@usersharedlines", "hint:" + u.UUID + "@usersharedlines"})
+			hint := ""
+			if !g.RingInUse {
+				hint = "hint:" + u.UUID + "@usersharedlines"
+			}
+			all = append(all, [2]string{"Local/" + u.UUID + "@usersharedlines", hint})
 		}
 	}
 	for _, n := range p.numbersOf(g) {
@@ -150,10 +155,21 @@ func (p *plan) enterGroup(g *confdsvc.Group) []step {
 		steps = append(steps, step{"GotoIf", fmt.Sprintf("$[${GROUP_COUNT(%[1]s@ringfence-group)} > %[2]d]?%[1]s-congestion,1", g.UUID, *g.MaxCalls)})
 	}
 	steps = append(steps, callerIDRule(g.CallerIDMode, g.CallerIDName)...)
-	if p.musicOf(g.TenantUUID, g.MusicOnHold) != "" {
-		steps = append(steps, step{"Answer", ""}) // who hears music has been answered
+	return append(steps, p.reachGroup(g)...)
+}
+
+// reachGroup goes on only if somebody can be reached. Asterisk's queues do not know it: for a while after a restart they take every
+// telephone for absent.
+func (p *plan) reachGroup(g *confdsvc.Group) (steps []step) {
+	if len(p.numbersOf(g)) > 0 {
+		return []step{{"Goto", g.UUID + "-ring,1"}}
 	}
-	return append(steps, step{"Goto", g.UUID + "-ring,1"})
+	for _, u := range p.memberUsers(g) {
+		if n := len(p.devices(u)); n > 0 { // without any telephone, only what separates the lines is left
+			steps = append(steps, step{"Gosub", "ringfence-devices," + u.UUID + ",1"}, step{"GotoIf", fmt.Sprintf("$[${LEN(${GOSUB_RETVAL})} >= %d]?%s-ring,1", n, g.UUID)})
+		}
+	}
+	return append(steps, step{"Goto", g.UUID + "-congestion,1"})
 }
 
 // ringGroup rings the members, and goes on where the group leads if nobody answers, or nobody can.
@@ -166,29 +182,30 @@ func (p *plan) ringGroup(g *confdsvc.Group) []step {
 	if g.RingStrategy == "linear" {
 		return p.ringInOrder(g, class, options)
 	}
+	steps := []step{}
 	if class == "" {
 		options += "r" // the caller hears ringing, not music
+	} else {
+		steps = append(steps, step{"Answer", ""}) // who hears music has been answered
 	}
 	if g.MarkAnsweredElsewhere {
 		options += "C"
 	}
-	return []step{
-		{"Queue", g.Name + "," + options + ",,,${RINGFENCE_LIMIT}"},
-		{"GotoIf", `$["${QUEUESTATUS}" = "TIMEOUT"]?` + g.UUID + "-noanswer,1"},
-		{"Goto", g.UUID + "-congestion,1"},
-	}
+	return append(steps,
+		step{"Queue", g.Name + "," + options + ",,,${RINGFENCE_LIMIT}"},
+		step{"GotoIf", `$["${QUEUESTATUS}" = "TIMEOUT"]?` + g.UUID + "-noanswer,1"},
+		step{"Goto", g.UUID + "-congestion,1"},
+	)
 }
 
 // ringInOrder rings one member after another, again and again.
 func (p *plan) ringInOrder(g *confdsvc.Group, class, options string) []step {
-	members := p.members(g)
-	if len(members) == 0 {
-		return []step{{"Goto", g.UUID + "-congestion,1"}}
-	}
+	steps := []step{}
 	if class == "" {
 		options += "r"
 	} else {
 		options += "m(" + class + ")"
+		steps = append(steps, step{"Answer", ""})
 	}
 	if g.MarkAnsweredElsewhere {
 		options += "c"
@@ -203,8 +220,8 @@ func (p *plan) ringInOrder(g *confdsvc.Group, class, options string) []step {
 	const over = `$["${RINGFENCE_LIMIT}" != "" & ${RINGFENCE_UNTIL} <= ${EPOCH}]`
 	left := fmt.Sprintf(`${IF($["${RINGFENCE_LIMIT}" != "" & ${RINGFENCE_UNTIL} - ${EPOCH} < %[1]d]?$[${RINGFENCE_UNTIL} - ${EPOCH}]:%[1]d)}`, seconds)
 	// The first round sets when the last one ends.
-	steps := []step{{"Set", `RINGFENCE_UNTIL=${IF($["${RINGFENCE_UNTIL}" = ""]?$[${EPOCH} + 0${RINGFENCE_LIMIT}]:${RINGFENCE_UNTIL})}`}}
-	for _, m := range members {
+	steps = append(steps, step{"Set", `RINGFENCE_UNTIL=${IF($["${RINGFENCE_UNTIL}" = ""]?$[${EPOCH} + 0${RINGFENCE_LIMIT}]:${RINGFENCE_UNTIL})}`})
+	for _, m := range p.members(g) {
 		steps = append(steps, step{"GotoIf", over + "?" + g.UUID + "-noanswer,1"}, step{"Dial", m[0] + "," + left + "," + options})
 	}
 	return append(steps, step{"Wait", fmt.Sprint(max(1, delay))}, step{"Goto", g.UUID + "-ring,1"})
@@ -239,7 +256,6 @@ func writeGroupQueues(p *plan, w *conf.Writer) {
 			w.Set("musicclass", class)
 		}
 		w.Set("ringinuse", map[bool]string{true: "yes", false: "no"}[g.RingInUse])
-		w.Set("joinempty", "invalid,unavailable")
 		for _, m := range p.members(g) {
 			member := m[0] + ",0"
 			if m[1] != "" {
