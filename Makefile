@@ -46,6 +46,15 @@ test-postgres: ## the tests against the server that TEST_POSTGRES_DSN names
 	@test -n "$$TEST_POSTGRES_DSN" || { echo "set TEST_POSTGRES_DSN to a server where databases may be created"; exit 1; }
 	$(GO) test $(PKGS)
 
+.PHONY: asterisk-root
+asterisk-root: ## put the Asterisk of Debian sid into the folder ASTERISK_ROOT, for test-asterisk (needs root and debootstrap)
+	@test -n "$$ASTERISK_ROOT" || { echo "set ASTERISK_ROOT to a folder that does not exist yet"; exit 1; }
+	debootstrap --variant=minbase --include=asterisk sid "$$ASTERISK_ROOT"
+
+.PHONY: test-asterisk
+test-asterisk: ## register telephones and place calls at the real Asterisk in ASTERISK_ROOT, or on this machine
+	$(GO) test -count=1 -v -timeout 20m -run '^TestReal' ./asterisk
+
 # The gate's WebSockets and streams need connections, which the tests of caddymodule make.
 STREAMS  := WebSocket|Stream|Upgrade|MalformedBodies
 

@@ -81,12 +81,14 @@ func withoutLibrary(tb testing.TB, text []byte) []byte {
 	return out.Bytes()
 }
 
-// TestGolden compares what is written for each feature.
-func TestGolden(t *testing.T) {
-	for name, test := range map[string]struct {
-		files string
-		edit  func(s *confdsvc.Snapshot)
-	}{
+// golden is a feature: what it changes in the company, and in which files it shows.
+type golden struct {
+	files string
+	edit  func(s *confdsvc.Snapshot)
+}
+
+func goldens(t *testing.T) map[string]golden {
+	return map[string]golden{
 		"company": {"pjsip.conf extensions.conf voicemail.conf queues.conf features.conf musiconhold.conf", func(*confdsvc.Snapshot) {}},
 		"fallbacks": {"extensions.conf", func(s *confdsvc.Snapshot) {
 			f := &s.Users[0].Fallbacks
@@ -158,7 +160,12 @@ func TestGolden(t *testing.T) {
 			s.Includes = map[int64][]int64{4: {1, 5, 3, 4}, 5: {1}}
 			s.Extensions[1].Enabled = false
 		}},
-	} {
+	}
+}
+
+// TestGolden compares what is written for each feature.
+func TestGolden(t *testing.T) {
+	for name, test := range goldens(t) {
 		t.Run(name, func(t *testing.T) {
 			s := company(t)
 			test.edit(s)

@@ -1,0 +1,410 @@
+package asterisk_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/ringfence/ringfence/asterisk"
+	"github.com/ringfence/ringfence/asterisk/apply"
+	"github.com/ringfence/ringfence/confdsvc"
+	"github.com/ringfence/ringfence/helpers"
+	"github.com/ringfence/ringfence/internal/asterisk/ami"
+	"github.com/ringfence/ringfence/internal/asterisk/generation"
+	"github.com/ringfence/ringfence/internal/freeport"
+	"github.com/ringfence/ringfence/internal/store/storetest"
+)
+
+// patience is how long a test waits for something that should come.
+const patience = 60 * time.Second
+
+// wait waits for a state. state, if there is one, says what it is instead.
+func wait(t *testing.T, what string, is func() bool, state func() string) {
+	t.Helper()
+	for end := time.Now().Add(patience); !is(); {
+		if time.Now().After(end) {
+			got := ""
+			if state != nil {
+				got = ":\n" + state()
+			}
+			t.Fatalf("never: %s%s", what, got)
+		}
+		<-time.After(10 * time.Millisecond)
+	}
+}
+
+// modules are those that the generated configuration needs, so that the log has nothing but what concerns it. Versions of Asterisk
+// differ in them: what is missing is not loaded.
+const modules = `app_authenticate app_cdr app_dial app_directed_pickup app_directory app_disa app_echo app_exec app_milliwatt app_mixmonitor app_playback
+	app_playtones app_privacy app_queue app_read app_record app_stack app_userevent app_verbose app_voicemail bridge_builtin_features
+	bridge_builtin_interval_features bridge_holding bridge_native_rtp bridge_simple bridge_softmix chan_bridge_media chan_pjsip codec_a_mu codec_adpcm
+	codec_alaw codec_g722 codec_gsm codec_resample codec_ulaw format_gsm format_pcm format_sln format_wav format_wav_gsm func_base64 func_callerid
+	func_channel func_cut func_db func_devstate func_dialplan func_env func_extstate func_global func_groupcount func_hangupcause func_logic func_math
+	func_pjsip_aor func_pjsip_contact func_pjsip_endpoint func_sprintf func_strings func_timeout func_uri pbx_config res_adsi res_agi res_clioriginate
+	res_crypto res_geolocation res_http_websocket res_manager_devicestate res_musiconhold res_pjproject res_pjsip res_pjsip_acl res_pjsip_authenticator_digest
+	res_pjsip_caller_id res_pjsip_dialog_info_body_generator res_pjsip_diversion res_pjsip_dtmf_info res_pjsip_empty_info
+	res_pjsip_endpoint_identifier_ip res_pjsip_endpoint_identifier_user res_pjsip_exten_state res_pjsip_header_funcs res_pjsip_logger res_pjsip_mwi
+	res_pjsip_mwi_body_generator res_pjsip_nat res_pjsip_notify res_pjsip_one_touch_record_info res_pjsip_outbound_authenticator_digest
+	res_pjsip_outbound_publish res_pjsip_outbound_registration res_pjsip_path res_pjsip_pidf_body_generator res_pjsip_pubsub res_pjsip_refer
+	res_pjsip_registrar res_pjsip_rfc3326 res_pjsip_sdp_rtp res_pjsip_session res_pjsip_transport_websocket res_pjsip_xpidf_body_generator
+	res_rtp_asterisk res_smdi res_sorcery_astdb res_sorcery_config res_sorcery_memory res_speech res_srtp res_stasis res_timing_timerfd`
+
+// pbxUnderTest is a real Asterisk, in folders and on ports of its own, with what configures it.
+type pbxUnderTest struct {
+	t            *testing.T
+	command      []string // what starts it, or talks to it
+	dir          string
+	sip, manager int
+	process      *exec.Cmd
+	ended        chan struct{} // closed when the process has ended
+	service      *apply.Service
+	mu           sync.Mutex
+	snapshot     *confdsvc.Snapshot
+	states       map[string]string // what is stored, where it is not as the snapshot has it
+	read         int               // how far the log was looked at
+}
+
+// findAsterisk finds an Asterisk: in the folder that ASTERISK_ROOT names, which needs no privileges and no chroot, or on this
+// machine.
+func findAsterisk(t *testing.T) (command []string, moduleFolder, dataFolder, samples string) {
+	t.Helper()
+	root := os.Getenv("ASTERISK_ROOT")
+	one := func(patterns ...string) string {
+		for _, pattern := range patterns {
+			if found, _ := filepath.Glob(root + pattern); len(found) > 0 {
+				return found[0]
+			}
+		}
+		return ""
+	}
+	binary := one("/usr/sbin/asterisk", "/usr/local/sbin/asterisk")
+	moduleFolder = one("/usr/lib/*/asterisk/modules", "/usr/lib/asterisk/modules", "/usr/local/lib/asterisk/modules")
+	if binary == "" || moduleFolder == "" {
+		t.Skip("no Asterisk: install one, or name a folder that has one in ASTERISK_ROOT (make asterisk-root makes it)")
+	}
+	data := one("/usr/share/asterisk/documentation", "/var/lib/asterisk/documentation")
+	command = []string{binary}
+	if loader := one("/lib64/ld-linux-*.so*", "/lib/ld-linux-*.so*"); root != "" && loader != "" {
+		libraries := filepath.Dir(filepath.Dir(moduleFolder))
+		command = []string{loader, "--library-path", libraries + ":" + root + "/usr/lib", binary}
+	}
+	return command, moduleFolder, filepath.Dir(data), root + "/etc/asterisk"
+}
+
+// startReal starts an Asterisk, and what configures it with a snapshot. It is configured by the first apply.
+func startReal(t *testing.T, s *confdsvc.Snapshot) *pbxUnderTest {
+	t.Helper()
+	command, moduleFolder, dataFolder, samples := findAsterisk(t)
+	port := func() int {
+		n, release, err := freeport.Reserve()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(release)
+		return n
+	}
+	dir, err := os.MkdirTemp("", "asterisk") //nolint:usetesting // a short path: that of a socket may have 107 bytes
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	a := &pbxUnderTest{t: t, dir: dir, sip: port(), manager: port(), states: map[string]string{}, command: append(command, "-C", dir+"/etc/asterisk.conf")}
+	for _, folder := range []string{"etc", "lib/keys", "data/sounds", "data/moh", "spool/voicemail", "run", "log", "generated"} {
+		if err := os.MkdirAll(filepath.Join(dir, folder), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link := func(to, name string) {
+		if err := os.Symlink(to, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link(dataFolder+"/documentation", dir+"/data/documentation")
+	if sounds, _ := filepath.Glob(dataFolder + "/sounds/en*/activated.*"); len(sounds) > 0 {
+		link(filepath.Dir(sounds[0]), dir+"/data/sounds/en")
+	}
+	write := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name := range strings.FieldsSeq("acl ccss cdr cel cli_aliases codecs geolocation http indications pjproject pjsip_notify queuerules rtp udptl smdi") {
+		if text, err := os.ReadFile(filepath.Join(samples, name+".conf")); err == nil {
+			write("etc/"+name+".conf", string(text))
+		}
+	}
+	var conf strings.Builder
+	conf.WriteString("[directories]\n")
+	for name, folder := range map[string]string{
+		"etcdir": "/etc", "varlibdir": "/lib", "dbdir": "/lib", "keydir": "/lib", "datadir": "/data", "agidir": "/lib", "spooldir": "/spool", "rundir": "/run", "logdir": "/log", "cachedir": "/lib",
+	} {
+		fmt.Fprintf(&conf, "ast%s => %s%s\n", name, dir, folder)
+	}
+	fmt.Fprintf(&conf, "astmoddir => %s\n[options]\nentityid = 02:00:00:00:00:01\n", moduleFolder)
+	write("etc/asterisk.conf", conf.String())
+	write("etc/logger.conf", "[general]\n[logfiles]\nfull => notice,warning,error,verbose(5)\n")
+	write("etc/manager.conf", fmt.Sprintf("[general]\nenabled = yes\nbindaddr = 127.0.0.1\nport = %d\n[ringfence]\nsecret = s\nread = system,user\nwrite = system,call,reporting,command\n", a.manager))
+	conf.Reset()
+	conf.WriteString("[modules]\nautoload = no\n")
+	for module := range strings.FieldsSeq(modules) {
+		if _, err := os.Stat(filepath.Join(moduleFolder, module+".so")); err == nil {
+			conf.WriteString("load = " + module + ".so\n")
+		}
+	}
+	write("etc/modules.conf", conf.String())
+	static, err := asterisk.Static(dir + "/generated/live")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range static {
+		write("etc/"+name, string(text))
+	}
+	a.boot()
+	a.set(s)
+	a.service = apply.New(apply.Options{
+		DB: storetest.SQLite(t), Generate: a.generate, Heard: a.heard, Keep: a.keep, States: a.stored,
+		LiveReload: func(context.Context) (bool, error) { return false, nil },
+	}, apply.Settings{
+		Folder: dir + "/generated", Name: "real", Poll: 10 * time.Millisecond, Pause: 10 * time.Millisecond,
+		Manager: ami.Options{Address: fmt.Sprintf("127.0.0.1:%d", a.manager), Username: "ringfence", Secret: "s", RetryMin: 10 * time.Millisecond, RetryMax: 100 * time.Millisecond},
+	})
+	a.run()
+	return a
+}
+
+// run runs what configures Asterisk until the test ends.
+func (a *pbxUnderTest) run() {
+	ctx, cancel := context.WithCancel(context.Background())
+	var work sync.WaitGroup
+	work.Go(func() { a.service.Run(ctx) })
+	a.t.Cleanup(func() {
+		cancel()
+		work.Wait()
+	})
+}
+
+// boot starts Asterisk, and waits until it has booted.
+func (a *pbxUnderTest) boot() {
+	a.t.Helper()
+	a.process = exec.Command(a.command[0], append(slices.Clone(a.command[1:]), "-f")...)
+	a.process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := a.process.Start(); err != nil {
+		a.t.Fatal(err)
+	}
+	process := a.process
+	ended := make(chan struct{})
+	a.ended = ended
+	go func() {
+		_ = process.Wait()
+		close(ended)
+	}()
+	a.t.Cleanup(func() {
+		_ = process.Process.Kill()
+		<-ended
+	})
+	wait(a.t, "Asterisk has booted", func() bool { return strings.Contains(a.cli("core waitfullybooted"), "fully booted") }, a.log)
+}
+
+// cli runs a command of Asterisk's console.
+func (a *pbxUnderTest) cli(command string) string {
+	out, _ := exec.Command(a.command[0], append(slices.Clone(a.command[1:]), "-rx", command)...).CombinedOutput()
+	return string(out)
+}
+
+func (a *pbxUnderTest) log() string {
+	text, _ := os.ReadFile(a.dir + "/log/full")
+	return string(text)
+}
+
+// news returns what the log has got since the last time.
+func (a *pbxUnderTest) news() string {
+	text := a.log()
+	news := text[min(a.read, len(text)):]
+	a.read = len(text)
+	return news
+}
+
+// complaints returns the warnings and the errors of a log, but for those of what the test itself has left out, and of a part.
+func complaints(log string) (all []string) {
+	for line := range strings.Lines(log) {
+		if (strings.Contains(line, "WARNING[") || strings.Contains(line, "ERROR[") || strings.Contains(line, "NOTICE[")) && !slices.ContainsFunc(expected, func(s string) bool { return strings.Contains(line, s) }) {
+			all = append(all, line)
+		}
+	}
+	return all
+}
+
+var expected = []string{
+	"modules will be loaded", "Default country for indication", "Setting default indication country", "CDR simple logging", "res_smdi", "may be removed in a future release",
+	"Some non-required modules", "extension not found in context", "No target channel found for 102%", "Type 'system' is not reloadable", "declined to load", "No music on hold classes", "queuerules.conf has not changed", "secret.conf, using secret from config file",
+}
+
+// clean checks that the log has no complaint since the last time.
+func (a *pbxUnderTest) clean(when string) {
+	a.t.Helper()
+	if all := complaints(a.news()); len(all) > 0 {
+		a.t.Errorf("%s: %s", when, strings.Join(all, ""))
+	}
+}
+
+// set makes this the company that is configured by the next apply. Its transports get the ports of the test.
+func (a *pbxUnderTest) set(s *confdsvc.Snapshot) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, t := range s.Transports {
+		for i, pair := range t.Options.V {
+			if pair[0] == "bind" && !strings.HasPrefix(pair[1], "127.") {
+				t.Options.V[i] = []string{"bind", fmt.Sprintf("127.0.0.1:%d", a.sip)}
+			}
+		}
+	}
+	a.snapshot = s
+}
+
+func (a *pbxUnderTest) generate(ctx context.Context) (apply.Output, error) {
+	a.mu.Lock()
+	files, err := asterisk.Generate(a.snapshot, asterisk.Options{})
+	a.mu.Unlock()
+	states, _ := a.stored(ctx)
+	return apply.Output{Files: generation.Files(files), Source: "a test", States: states}, err
+}
+
+func (a *pbxUnderTest) stored(context.Context) (all []apply.State, _ error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, u := range a.snapshot.Users {
+		for _, state := range asterisk.StateOf(u) {
+			if value, kept := a.states[state.Key()]; kept {
+				state.Value = value
+			}
+			all = append(all, apply.State{Family: asterisk.StateFamily, Key: state.Key(), Value: state.Value, On: state.On(), Device: state.Device()})
+		}
+	}
+	return all, nil
+}
+
+func (a *pbxUnderTest) keep(_ context.Context, state apply.State) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.states[state.Key] = state.Value
+	return nil
+}
+
+func (a *pbxUnderTest) heard(event ami.Message) (apply.State, func(ctx context.Context) error) {
+	if event.Event() != "UserEvent" || event.Get("UserEvent") != asterisk.StateEvent {
+		return apply.State{}, nil
+	}
+	state := asterisk.State{User: event.Get("User"), Name: event.Get("Name"), Value: event.Get("Value")}
+	kept := apply.State{Family: asterisk.StateFamily, Key: state.Key(), Value: state.Value, On: state.On(), Device: state.Device()}
+	return kept, func(ctx context.Context) error { return a.keep(ctx, kept) }
+}
+
+// store changes a user's state as a client of the API does.
+func (a *pbxUnderTest) store(user, name, value string) {
+	a.mu.Lock()
+	a.states[user+"/"+name] = value
+	a.mu.Unlock()
+	a.service.Changed()
+	if value == "0" {
+		value = "" // both are off
+	}
+	wait(a.t, name+" is "+value, func() bool {
+		got := a.inDB(user, name)
+		return got == value || value == "" && got == "0"
+	}, func() string { return a.inDB(user, name) })
+}
+
+// kept returns what is stored of a user's state.
+func (a *pbxUnderTest) kept(user, name string) string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.states[user+"/"+name]
+}
+
+// inDB returns a user's state in Asterisk's own database.
+func (a *pbxUnderTest) inDB(user, name string) string {
+	_, value, found := strings.Cut(strings.TrimSpace(a.cli("database get ringfence "+user+"/"+name)), "Value: ")
+	if !found {
+		return ""
+	}
+	return value
+}
+
+// apply makes what is set that of Asterisk.
+func (a *pbxUnderTest) apply() {
+	a.t.Helper()
+	job, err := a.service.Apply(a.t.Context(), helpers.ApplyOptions{Wait: true})
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	if job.State != helpers.JobDone {
+		a.t.Fatalf("apply: %s %s\n%v\n%s", job.State, job.Message, job.Log, a.log())
+	}
+}
+
+// phone plugs in the telephone of an endpoint, and registers it.
+func (a *pbxUnderTest) phone(t *testing.T, name string) *phone {
+	t.Helper()
+	p := newPhone(t, fmt.Sprintf("127.0.0.1:%d", a.sip), name, name, "secret-"+name)
+	if status := p.register(600); status != 200 {
+		t.Fatalf("%s registers: %d\n%s", name, status, a.log())
+	}
+	return p
+}
+
+// idle waits until there is no call.
+func (a *pbxUnderTest) idle() {
+	a.t.Helper()
+	wait(a.t, "no call is left", func() bool { return strings.Contains(a.cli("core show channels count"), "0 active channels") }, func() string { return a.cli("core show channels") })
+}
+
+// Asterisk loads without a complaint what is generated for each feature, and for what an adversary types.
+func TestRealTrees(t *testing.T) {
+	a := startReal(t, company(t))
+	a.apply()
+	a.clean("the company")
+	for name, test := range goldens(t) {
+		s := company(t)
+		test.edit(s)
+		a.set(s)
+		a.apply()
+		a.clean(name)
+	}
+	for _, typed := range append(hostileTexts, strings.Repeat("é", 500), "\u202eevil", "<101>", "a <102> b", "=>x", "!all", " ", "~~") {
+		s := withTexts(t, typed)
+		a.set(s)
+		a.apply()
+		a.clean(typed)
+		if got := a.cli("pjsip show endpoints"); !strings.Contains(got, "Objects found: 3") {
+			t.Errorf("%q: %s", typed, got)
+		}
+		if got := a.cli("dialplan show"); strings.Contains(got, "Context 'evil'") || strings.Contains(got, ". System(") {
+			t.Errorf("%q is in the dialplan", typed)
+		}
+	}
+}
+
+// Everything that is generated is loaded, without a complaint, and is there; two telephones call each other.
+func TestRealAsterisk(t *testing.T) {
+	a := startReal(t, company(t))
+	a.apply()
+	a.clean("the first apply")
+	alice, bob := a.phone(t, "alice"), a.phone(t, "bob")
+	c, status := alice.dial("102")
+	if status != 200 {
+		t.Fatalf("status %d\n%s", status, a.log())
+	}
+	bob.saw("answers")
+	c.hangUp()
+	bob.saw("hung up")
+	a.idle()
+	a.clean("a call")
+}

@@ -1,0 +1,555 @@
+package asterisk_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ringfence/ringfence/confdsvc"
+)
+
+// The users of the office, beside Alice and Bob.
+const (
+	carol = "00000003-0000-4000-8000-000000000003"
+	dave  = "00000004-0000-4000-8000-000000000004"
+)
+
+// office is the company with four people at plain telephones: Alice has two, and she and Dave have mailboxes.
+func office(t *testing.T) *confdsvc.Snapshot {
+	t.Helper()
+	s := company(t)
+	s.Endpoints[1].Name = "alice-desk"
+	s.Endpoints[1].Endpoint.V = [][]string{{"allow", "!all,ulaw"}}
+	s.Endpoints[1].Auth.V = [][]string{{"username", "alice-desk"}, {"password", "secret-alice-desk"}}
+	for i, one := range []struct{ uuid, name, exten string }{{carol, "carol", "103"}, {dave, "dave", "104"}} {
+		id := int64(i + 3)
+		s.Users = append(s.Users, &confdsvc.User{ID: id, UUID: one.uuid, TenantUUID: acme, Firstname: one.name, CallerID: new(`"` + one.name + `"`)})
+		s.Lines = append(s.Lines, &confdsvc.Line{ID: id + 1, TenantUUID: acme, Context: inside})
+		s.Extensions = append(s.Extensions, &confdsvc.Extension{ID: id + 10, TenantUUID: acme, Exten: one.exten, Context: inside, Enabled: true})
+		s.Endpoints = append(s.Endpoints, read[confdsvc.EndpointSIP](t, `{"uuid": "`+one.name+`", "tenant_uuid": "`+acme+`", "name": "`+one.name+`",
+			"auth_section_options": [["username", "`+one.name+`"], ["password", "secret-`+one.name+`"]], "endpoint_section_options": [["allow", "!all,ulaw"]]}`))
+		s.UserLines[id], s.LineUsers[id+1], s.LineExtensions[id+1], s.LineSIP[id+1] = []int64{id + 1}, []int64{id}, []int64{id + 10}, one.name
+	}
+	s.Voicemails = append(s.Voicemails, &confdsvc.Voicemail{ID: 2, TenantUUID: acme, Name: "Dave", Number: "104", Context: inside, Password: new("4711"), Enabled: true})
+	s.UserVoicemail[4] = 2
+	for feature, exten := range map[string]string{
+		"fwdbusy": "_*23.", "fwdrna": "_*22.", "incallfilter": "*27", "callrecord": "*26", "enablevm": "*90", "phonestatus": "*10", "directoryaccess": "*36",
+		"groupmembertoggle": "_*50.", "groupmemberjoin": "_*51.", "groupmemberleave": "_*52.", "vmboxmsgslt": "_*96.", "recsnd": "*9",
+	} {
+		s.Features = append(s.Features, &confdsvc.ExtensionFeature{Feature: feature, Exten: exten, Context: "xivo-features", Enabled: true})
+	}
+	return s
+}
+
+func seconds(u *confdsvc.User, n int64) { u.RingSeconds = &n }
+
+// What a call does, at real telephones.
+func TestRealCalls(t *testing.T) {
+	s := office(t)
+	for i := range s.Users {
+		seconds(s.Users[i], 2)
+	}
+	s.Users[1].SimultaneousCalls = new(int64(1))
+	a := startReal(t, s)
+	a.apply()
+	a.clean("the first apply")
+	alice, desk, bobPhone, carolPhone, davePhone := a.phone(t, "alice"), a.phone(t, "alice-desk"), a.phone(t, "bob"), a.phone(t, "carol"), a.phone(t, "dave")
+	all := []*phone{alice, desk, bobPhone, carolPhone, davePhone}
+	begin := func(t *testing.T, what map[*phone]string) {
+		t.Helper()
+		for _, p := range all {
+			p.t = t
+			p.log()
+			p.when("answer")
+			if does := what[p]; does != "" {
+				p.when(does)
+			}
+		}
+		a.t = t
+		a.news()
+		t.Cleanup(func() {
+			if t.Failed() {
+				t.Log(a.log()[a.read:])
+			}
+			for _, p := range all {
+				p.hangUpAll()
+			}
+			a.idle()
+			news := a.news()
+			if all := complaints(news); len(all) > 0 {
+				t.Errorf("complaints: %s", strings.Join(all, ""))
+			}
+		})
+	}
+	// status dials and checks the final status.
+	status := func(t *testing.T, p *phone, number string, want int) *call {
+		t.Helper()
+		c, got := p.dial(number)
+		if got != want {
+			t.Fatalf("%s dials %s: %d, want %d", p.name, number, got, want)
+		}
+		return c
+	}
+	heard := func(t *testing.T, what ...string) {
+		t.Helper()
+		for _, one := range what {
+			wait(t, one, func() bool { return strings.Contains(a.log()[a.read:], one) }, nil)
+		}
+	}
+	run := func(name string, what map[*phone]string, f func(t *testing.T)) {
+		t.Run(name, func(t *testing.T) {
+			begin(t, what)
+			f(t)
+		})
+	}
+	run("wrong password", nil, func(t *testing.T) {
+		wrong := newPhone(t, bobPhone.server(), "bob", "bob", "wrong")
+		if got := wrong.register(60); got != 401 {
+			t.Errorf("status %d", got)
+		}
+		if _, got := wrong.dial("101"); got != 401 {
+			t.Errorf("a call: status %d", got)
+		}
+		nobody := newPhone(t, bobPhone.server(), "nobody", "nobody", "x")
+		if got := nobody.register(60); got != 401 {
+			t.Errorf("nobody: status %d", got)
+		}
+		a.news()
+	})
+	run("all lines ring", map[*phone]string{alice: "ring", desk: "ring"}, func(t *testing.T) {
+		c := status(t, bobPhone, "101", 200)
+		heard(t, "VoiceMail(", "vm-")
+		if alice.count("rings") != 1 || desk.count("rings") != 1 {
+			t.Errorf("alice: %q, desk: %q", alice.log(), desk.log())
+		}
+		heard(t, "vm-intro")
+		c.press("#")
+		heard(t, "beep.")
+		wait(t, "some seconds are recorded", func() bool { return size(a, "101", "tmp/*.wav") > 20000 }, nil)
+		c.hangUp()
+		wait(t, "the message", func() bool {
+			return size(a, "101", "INBOX/msg0000.wav") > 20000 && size(a, "101", "INBOX/msg0000.txt") > 0
+		}, nil)
+	})
+	run("one of two answers", map[*phone]string{alice: "ring"}, func(t *testing.T) {
+		status(t, bobPhone, "101", 200).hangUp()
+		alice.saw("cancelled")
+		desk.saw("answers")
+	})
+	run("busy", map[*phone]string{bobPhone: "busy"}, func(t *testing.T) { status(t, alice, "102", 486) })
+	run("busy with a mailbox", map[*phone]string{davePhone: "busy"}, func(t *testing.T) {
+		status(t, alice, "104", 200)
+		heard(t, "vm-isonphone")
+	})
+	run("no answer", map[*phone]string{bobPhone: "ring"}, func(t *testing.T) {
+		status(t, alice, "102", 480)
+		bobPhone.saw("cancelled")
+	})
+	run("one's own number", nil, func(t *testing.T) { status(t, bobPhone, "102", 200).hangUp() })
+	run("unknown number", nil, func(t *testing.T) { status(t, alice, "999", 404) })
+	run("not in service", nil, func(t *testing.T) {
+		_, got := alice.dial("*9")
+		if got != 404 {
+			t.Errorf("status %d", got)
+		}
+		alice.saw("hears 183")
+		heard(t, "ss-noservice")
+	})
+	run("absent", nil, func(t *testing.T) {
+		bobPhone.register(0)
+		status(t, alice, "102", 480)
+		if bobPhone.register(600) != 200 {
+			t.Error("not back")
+		}
+	})
+	run("do not disturb", nil, func(t *testing.T) {
+		c := status(t, bobPhone, "*25", 200)
+		heard(t, "Playing 'activated")
+		c.ended()
+		wait(t, "it is stored", func() bool { return a.kept(bob, "dnd") == "1" }, nil)
+		status(t, alice, "102", 486)
+		if bobPhone.count("rings") > 0 {
+			t.Error("it rings")
+		}
+		a.store(bob, "dnd", "0")
+		status(t, alice, "102", 200)
+	})
+	run("unconditional forward", nil, func(t *testing.T) {
+		c := status(t, bobPhone, "*21103", 200)
+		heard(t, "Playing 'activated")
+		c.ended()
+		wait(t, "it is stored", func() bool { return a.kept(bob, "unconditional") == "103" }, nil)
+		status(t, alice, "102", 200).hangUp()
+		carolPhone.saw("answers")
+		if bobPhone.count("rings") > 0 {
+			t.Error("it rings")
+		}
+		status(t, bobPhone, "*20", 200).ended()
+		wait(t, "it is off", func() bool { return a.kept(bob, "unconditional") == "" }, nil)
+	})
+	run("forward on busy and no answer", map[*phone]string{bobPhone: "busy"}, func(t *testing.T) {
+		a.store(bob, "busy", "103")
+		a.store(bob, "noanswer", "104")
+		status(t, alice, "102", 200).hangUp()
+		carolPhone.saw("answers")
+		bobPhone.when("ring")
+		status(t, alice, "102", 200).hangUp()
+		davePhone.saw("answers")
+		a.store(bob, "busy", "")
+		a.store(bob, "noanswer", "")
+	})
+	run("forwards in circles", nil, func(t *testing.T) {
+		a.store(bob, "unconditional", "103")
+		a.store(carol, "unconditional", "102")
+		_, got := alice.dial("102")
+		if got < 400 {
+			t.Errorf("status %d", got)
+		}
+		a.store(bob, "unconditional", "")
+		a.store(carol, "unconditional", "")
+	})
+	run("forward to nowhere", nil, func(t *testing.T) {
+		a.store(bob, "unconditional", "5559999")
+		status(t, alice, "102", 480)
+		a.store(bob, "unconditional", "")
+	})
+	run("simultaneous calls", nil, func(t *testing.T) {
+		c := status(t, alice, "102", 200)
+		status(t, carolPhone, "102", 486)
+		c.hangUp()
+		a.idle()
+		status(t, carolPhone, "102", 200).hangUp()
+	})
+	run("pickup", map[*phone]string{bobPhone: "ring"}, func(t *testing.T) {
+		done := make(chan int)
+		go func() { _, got := alice.dial("102"); done <- got }()
+		bobPhone.saw("rings")
+		c := status(t, carolPhone, "*8102", 200)
+		if got := <-done; got != 200 {
+			t.Errorf("status %d", got)
+		}
+		bobPhone.saw("cancelled")
+		c.hangUp()
+	})
+	run("pickup of nothing", nil, func(t *testing.T) {
+		_, got := carolPhone.dial("*8102")
+		if got < 400 {
+			t.Errorf("status %d", got)
+		}
+	})
+	run("own mailbox", nil, func(t *testing.T) {
+		c := status(t, alice, "*98", 200)
+		heard(t, "vm-password")
+		c.press("1234#")
+		heard(t, "vm-youhave")
+		c.hangUp()
+		c = status(t, davePhone, "*98", 200)
+		heard(t, "vm-youhave")
+		c.hangUp()
+		if _, got := bobPhone.dial("*98"); got != 404 {
+			t.Errorf("Bob has no mailbox: %d", got)
+		}
+	})
+	run("phone status and directory", nil, func(t *testing.T) {
+		a.store(bob, "unconditional", "103")
+		c := status(t, bobPhone, "*10", 200)
+		heard(t, "call-fwd-unconditional", "activated", "digits/3")
+		c.ended()
+		a.store(bob, "unconditional", "")
+		c = status(t, bobPhone, "*36", 200)
+		heard(t, "dir-")
+		c.hangUp()
+	})
+	run("filter", nil, func(t *testing.T) {
+		a.store(bob, "incallfilter", "1")
+		c := status(t, alice, "102", 200)
+		heard(t, "priv-recordintro")
+		c.hangUp()
+		a.store(bob, "incallfilter", "0")
+	})
+	run("recording", nil, func(t *testing.T) {
+		a.store(bob, "callrecord", "1")
+		c := status(t, alice, "102", 200)
+		heard(t, "MixMonitor")
+		wait(t, "a file", func() bool {
+			found, _ := filepath.Glob(a.dir + "/spool/monitor/ringfence/" + acme + "/*.wav")
+			return len(found) == 1
+		}, func() string { return a.cli("core show channels") })
+		c.hangUp()
+		a.store(bob, "callrecord", "0")
+	})
+	run("group", map[*phone]string{alice: "ring", desk: "ring"}, func(t *testing.T) {
+		status(t, carolPhone, "200", 200).hangUp()
+		bobPhone.saw("answers")
+	})
+	run("group of all", map[*phone]string{alice: "ring", desk: "ring", bobPhone: "ring"}, func(t *testing.T) {
+		done := make(chan int)
+		go func() {
+			c, got := carolPhone.dial("200")
+			if c != nil {
+				c.hangUp()
+			}
+			done <- got
+		}()
+		alice.saw("rings")
+		desk.saw("rings")
+		bobPhone.saw("rings")
+		alice.pickUp()
+		if got := <-done; got != 200 {
+			t.Errorf("status %d", got)
+		}
+		bobPhone.saw("cancelled")
+		desk.saw("cancelled")
+	})
+	run("group with do not disturb", nil, func(t *testing.T) {
+		a.store(bob, "dnd", "1")
+		status(t, carolPhone, "200", 200).hangUp()
+		if bobPhone.count("rings") > 0 {
+			t.Error("Bob's rings")
+		}
+		a.store(bob, "dnd", "0")
+	})
+	run("leave the group", nil, func(t *testing.T) {
+		c := status(t, bobPhone, "*521", 200)
+		heard(t, "de-activated")
+		c.ended()
+		status(t, carolPhone, "200", 200).hangUp()
+		if bobPhone.count("rings") > 0 {
+			t.Error("Bob's rings")
+		}
+		status(t, bobPhone, "*501", 200).ended()
+		if got := a.inDB(bob, "left-"+sales); got == "1" {
+			t.Error(got)
+		}
+	})
+	run("incoming", nil, func(t *testing.T) {
+		a.cli("channel originate Local/5550100@" + public + " application Wait 1")
+		wait(t, "alice", func() bool { return alice.count("answers")+desk.count("answers") > 0 }, nil)
+	})
+	run("lamps", nil, func(t *testing.T) {
+		if got := carolPhone.subscribe("102"); got != 200 {
+			t.Fatal(got)
+		}
+		carolPhone.saw("terminated")
+		c := status(t, alice, "102", 200)
+		carolPhone.saw("confirmed")
+		c.hangUp()
+	})
+}
+
+// What groups do by their strategies, and what follows when nobody answers.
+func TestRealGroups(t *testing.T) {
+	s := office(t)
+	s.Groups = nil
+	group := func(id int64, strategy, exten string, edit func(g *confdsvc.Group)) {
+		g := &confdsvc.Group{
+			ID: id, UUID: fmt.Sprintf("cccccccc-0000-4000-8000-%012d", id), TenantUUID: acme, Name: fmt.Sprintf("grp-acme-%d", id), RingStrategy: strategy,
+			UserTimeout: new(int64(1)), RetryDelay: new(int64(1)), Timeout: new(int64(4)), RingInUse: true, Enabled: true,
+		}
+		if edit != nil {
+			edit(g)
+		}
+		s.Groups = append(s.Groups, g)
+		s.Extensions = append(s.Extensions, &confdsvc.Extension{ID: id + 100, TenantUUID: acme, Exten: exten, Context: inside, Enabled: true})
+		s.GroupExtensions[g.UUID], s.GroupUsers[g.UUID] = []int64{id + 100}, []int64{2, 3}
+	}
+	strategies := strings.Fields("all random least_recent fewest_calls memorized_round_robin weight_random linear")
+	for i, strategy := range strategies {
+		group(int64(i+1), strategy, fmt.Sprint(201+i), nil)
+	}
+	group(11, "all", "211", func(g *confdsvc.Group) { g.Fallbacks.NoAnswer = to(t, `{"type": "user", "user_id": 4}`) })
+	group(12, "linear", "212", func(g *confdsvc.Group) { g.Fallbacks.NoAnswer = to(t, `{"type": "user", "user_id": 4}`) })
+	group(13, "all", "213", func(g *confdsvc.Group) { g.MaxCalls = new(int64(1)) })
+	group(14, "all", "214", func(g *confdsvc.Group) { g.CallerIDMode, g.CallerIDName = new("prepend"), new("Sales, 50% (\"x\"):") })
+	group(15, "all", "215", func(g *confdsvc.Group) {
+		g.Members.Extensions = []confdsvc.GroupNumber{{Exten: "104", Context: inside}}
+	})
+	s.GroupUsers["cccccccc-0000-4000-8000-000000000015"] = nil
+	group(16, "all", "216", func(g *confdsvc.Group) { g.Fallbacks.Congestion = to(t, `{"type": "user", "user_id": 4}`) })
+	s.GroupUsers["cccccccc-0000-4000-8000-000000000016"] = nil
+	group(17, "all", "217", func(g *confdsvc.Group) { g.RingInUse = false })
+	a := startReal(t, s)
+	a.apply()
+	a.clean("the first apply")
+	alice, bobPhone, carolPhone, davePhone := a.phone(t, "alice"), a.phone(t, "bob"), a.phone(t, "carol"), a.phone(t, "dave")
+	reset := func(t *testing.T, does string) {
+		for _, p := range []*phone{alice, bobPhone, carolPhone, davePhone} {
+			p.hangUpAll()
+		}
+		a.idle()
+		for _, p := range []*phone{alice, bobPhone, carolPhone, davePhone} {
+			p.log()
+			p.when(does)
+		}
+		davePhone.when("answer")
+		a.clean(t.Name())
+	}
+	for i, strategy := range strategies {
+		t.Run(strategy, func(t *testing.T) {
+			reset(t, "ring")
+			done := make(chan int)
+			go func() {
+				_, got := alice.dial(fmt.Sprint(201 + i))
+				done <- got
+			}()
+			if strategy == "all" || strategy == "linear" { // the others may take the same one again
+				bobPhone.saw("rings")
+				carolPhone.saw("rings")
+			}
+			if got := <-done; got != 480 || bobPhone.count("rings")+carolPhone.count("rings") == 0 {
+				t.Errorf("status %d", got)
+			}
+			reset(t, "answer")
+			if _, got := alice.dial(fmt.Sprint(201 + i)); got != 200 || bobPhone.count("answers")+carolPhone.count("answers") == 0 {
+				t.Errorf("status %d", got)
+			}
+			reset(t, "answer")
+		})
+	}
+	for number := range strings.FieldsSeq("211 212") {
+		t.Run("no answer "+number, func(t *testing.T) {
+			reset(t, "ring")
+			if _, got := alice.dial(number); got != 200 || davePhone.count("answers") != 1 {
+				t.Errorf("status %d, Dave: %q", got, davePhone.log())
+			}
+			reset(t, "answer")
+		})
+	}
+	t.Run("nobody", func(t *testing.T) {
+		if _, got := alice.dial("216"); got != 200 || davePhone.count("answers") != 1 {
+			t.Errorf("status %d, Dave: %q", got, davePhone.log())
+		}
+		reset(t, "answer")
+	})
+	t.Run("absent", func(t *testing.T) {
+		bobPhone.register(0)
+		carolPhone.register(0)
+		for number := range strings.FieldsSeq("201 207") {
+			if _, got := alice.dial(number); got != 503 {
+				t.Errorf("%s: status %d", number, got)
+			}
+		}
+		bobPhone.register(600)
+		carolPhone.register(600)
+		reset(t, "answer")
+	})
+	t.Run("too many calls", func(t *testing.T) {
+		if _, got := alice.dial("213"); got != 200 {
+			t.Errorf("status %d", got)
+		}
+		if _, got := davePhone.dial("213"); got != 503 {
+			t.Errorf("the second: status %d", got)
+		}
+		reset(t, "answer")
+	})
+	t.Run("name", func(t *testing.T) {
+		if _, got := alice.dial("214"); got != 200 {
+			t.Errorf("status %d", got)
+		}
+		for _, p := range []*phone{bobPhone, carolPhone} {
+			if p.count(`"Sales, 50% (\"x\"): Alice Martin" <sip:101@`) != 1 {
+				t.Errorf("%q", p.log())
+			}
+		}
+		reset(t, "answer")
+	})
+	t.Run("number", func(t *testing.T) {
+		if _, got := alice.dial("215"); got != 200 || davePhone.count("answers") != 1 {
+			t.Errorf("status %d", got)
+		}
+		reset(t, "answer")
+	})
+	t.Run("ring in use", func(t *testing.T) {
+		if _, got := davePhone.dial("102"); got != 200 {
+			t.Errorf("status %d", got)
+		}
+		wait(t, "Bob is in use", func() bool { return strings.Contains(a.cli("queue show grp-acme-17"), "n use") }, nil)
+		bobPhone.log()
+		if _, got := alice.dial("217"); got != 200 || bobPhone.count("rings") != 0 || carolPhone.count("answers") != 1 {
+			t.Errorf("status %d, %q", got, bobPhone.log())
+		}
+		reset(t, "answer")
+	})
+	t.Run("a reload later", func(t *testing.T) {
+		s.Users[1].CallerID = new("Robert")
+		s.Extensions = append(s.Extensions, &confdsvc.Extension{ID: 999, TenantUUID: acme, Exten: "199", Context: inside, Enabled: true})
+		s.LineExtensions[4] = append(s.LineExtensions[4], 999)
+		a.set(s)
+		a.apply()
+		bobPhone.register(0)
+		if bobPhone.register(600) != 200 {
+			t.Error("no registration")
+		}
+		reset(t, "ring")
+		bobPhone.when("answer")
+		if _, got := alice.dial("201"); got != 200 || bobPhone.count("answers") != 1 {
+			t.Errorf("status %d\n%s", got, a.cli("queue show grp-acme-1"))
+		}
+		reset(t, "answer")
+	})
+}
+
+// State and telephones outlive restarts, of either side.
+func TestRealRestart(t *testing.T) {
+	s := office(t)
+	a := startReal(t, s)
+	a.apply()
+	alice, bobPhone := a.phone(t, "alice"), a.phone(t, "bob")
+	a.store(bob, "unconditional", "103")
+	a.cli("core stop now")
+	<-a.ended
+	a.mu.Lock()
+	a.states[bob+"/dnd"] = "1" // through the API, meanwhile
+	a.mu.Unlock()
+	a.boot()
+	wait(t, "the change is told", func() bool { return a.inDB(bob, "dnd") == "1" && a.inDB(bob, "unconditional") == "103" }, a.log)
+	if got := a.cli("core show hints"); !strings.Contains(got, "8 hints") {
+		t.Error(got)
+	}
+	a.clean("a restart")
+	if _, got := alice.dial("102"); got != 486 {
+		t.Errorf("status %d", got)
+	}
+	a.store(bob, "dnd", "0")
+	a.store(bob, "unconditional", "")
+	if _, got := alice.dial("102"); got != 200 || bobPhone.count("answers") != 1 {
+		t.Errorf("after the restart: status %d", got)
+	}
+	alice.hangUpAll()
+	if _, got := alice.dial("200"); got != 200 {
+		t.Errorf("the group after the restart: status %d\n%s", got, a.cli("queue show"))
+	}
+	alice.hangUpAll()
+	a.idle()
+	// A user who is gone can neither be called nor call, although the telephone is still registered.
+	s = office(t)
+	s.Users = slices.Delete(s.Users, 1, 2)
+	delete(s.LineUsers, 3)
+	delete(s.UserLines, 2)
+	s.Lines = slices.Delete(s.Lines, 2, 3)
+	s.GroupUsers[sales] = []int64{1}
+	a.set(s)
+	a.apply()
+	a.clean("a user is deleted")
+	if _, got := alice.dial("102"); got != 404 {
+		t.Errorf("who is gone: status %d", got)
+	}
+	if _, got := bobPhone.dial("101"); got != 401 {
+		t.Errorf("who is gone calls: status %d", got)
+	}
+	a.news()
+}
+
+// size is how large the files of a mailbox are.
+func size(a *pbxUnderTest, mailbox, files string) (n int64) {
+	found, _ := filepath.Glob(filepath.Join(a.dir, "spool/voicemail", inside, mailbox, files))
+	for _, name := range found {
+		if info, err := os.Stat(name); err == nil {
+			n += info.Size()
+		}
+	}
+	return n
+}

@@ -1,0 +1,566 @@
+package asterisk_test
+
+import (
+	"bytes"
+	"crypto/md5"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// phone is a telephone that speaks as much SIP (RFC 3261, over UDP) as it takes to register, to call and to be called.
+type phone struct {
+	t                    *testing.T
+	name, user, password string
+	conn                 *net.UDPConn // connected to Asterisk
+	audio                *net.UDPConn
+
+	mu     sync.Mutex
+	does   string                    // what it does when it is called: answer, ring, busy
+	events []string                  // what has happened to it, oldest first
+	calls  map[string]*call          // by Call-ID
+	branch map[string]func(*message) // who waits for a response
+	seq    int
+}
+
+// call is a call of a telephone, made or received.
+type call struct {
+	p          *phone
+	id         string
+	local, far string // what From and To say, with tags, of this side and the other
+	target     string // the other side's contact
+	invite     *message
+	stop       func() // ends the audio
+	done       bool
+}
+
+// message is a SIP message.
+type message struct {
+	first   string
+	headers [][2]string
+	body    string
+}
+
+func parseMessage(data []byte) *message {
+	head, body, _ := strings.Cut(string(data), "\r\n\r\n")
+	lines := strings.Split(head, "\r\n")
+	m := &message{first: lines[0], body: body}
+	for _, line := range lines[1:] {
+		name, value, _ := strings.Cut(line, ":")
+		m.headers = append(m.headers, [2]string{strings.TrimSpace(name), strings.TrimSpace(value)})
+	}
+	return m
+}
+
+func (m *message) get(name string) string {
+	for _, h := range m.headers {
+		if strings.EqualFold(h[0], name) {
+			return h[1]
+		}
+	}
+	return ""
+}
+
+func (m *message) method() string { return strings.Fields(m.first)[0] }
+
+// status is that of a response, or 0.
+func (m *message) status() int {
+	if !strings.HasPrefix(m.first, "SIP/2.0 ") {
+		return 0
+	}
+	code, _ := strconv.Atoi(strings.Fields(m.first)[1])
+	return code
+}
+
+// newPhone plugs a telephone in: it is not registered yet.
+func newPhone(t *testing.T, server, name, user, password string) *phone {
+	t.Helper()
+	address, err := net.ResolveUDPAddr("udp4", server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &phone{t: t, name: name, user: user, password: password, does: "answer", calls: map[string]*call{}, branch: map[string]func(*message){}}
+	if p.conn, err = net.DialUDP("udp4", nil, address); err != nil {
+		t.Fatal(err)
+	}
+	if p.audio, err = net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)}); err != nil {
+		t.Fatal(err)
+	}
+	var reading sync.WaitGroup
+	reading.Go(func() { p.read() })
+	t.Cleanup(func() {
+		_, _ = p.conn.Close(), p.audio.Close()
+		reading.Wait()
+	})
+	return p
+}
+
+func (p *phone) read() {
+	buffer := make([]byte, 65536)
+	for {
+		n, err := p.conn.Read(buffer)
+		if ne, ok := err.(net.Error); err != nil && (!ok || !ne.Timeout()) { //nolint:errorlint // as it is documented
+			if strings.Contains(err.Error(), "refused") {
+				continue // Asterisk is away
+			}
+			return
+		}
+		m := parseMessage(buffer[:n])
+		if m.status() != 0 {
+			branch := branchForm.FindString(m.get("Via"))
+			p.mu.Lock()
+			got := p.branch[branch]
+			p.mu.Unlock()
+			if got != nil {
+				got(m)
+			}
+			continue
+		}
+		p.asked(m)
+	}
+}
+
+var (
+	branchForm  = regexp.MustCompile(`z9hG4bK[A-Za-z0-9]+`)
+	contactForm = regexp.MustCompile(`<([^>]+)>`)
+)
+
+func (p *phone) send(first string, headers [][2]string, body string) {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "%s\r\n", first)
+	for _, h := range headers {
+		fmt.Fprintf(&b, "%s: %s\r\n", h[0], h[1])
+	}
+	if body != "" {
+		b.WriteString("Content-Type: application/sdp\r\n")
+	}
+	fmt.Fprintf(&b, "Content-Length: %d\r\n\r\n%s", len(body), body)
+	_, _ = p.conn.Write(b.Bytes())
+}
+
+func (p *phone) note(format string, args ...any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.events = append(p.events, fmt.Sprintf(format, args...))
+}
+
+// log returns what has happened to the telephone, and forgets it.
+func (p *phone) log() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	events := p.events
+	p.events = nil
+	return events
+}
+
+// saw waits for something to have happened.
+func (p *phone) saw(event string) {
+	p.t.Helper()
+	wait(p.t, p.name+": "+event, func() bool {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return slices.ContainsFunc(p.events, func(s string) bool { return strings.Contains(s, event) })
+	}, func() string { return strings.Join(p.log(), "\n") })
+}
+
+// count returns how often something has happened.
+func (p *phone) count(event string) (n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, s := range p.events {
+		if strings.Contains(s, event) {
+			n++
+		}
+	}
+	return n
+}
+
+// when sets what the telephone does when it is called.
+func (p *phone) when(does string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.does = does
+}
+
+func (p *phone) contact() string { return "<sip:" + p.name + "@" + p.conn.LocalAddr().String() + ">" }
+
+func tag() string { return strconv.FormatUint(rand.Uint64(), 36) }
+
+func (p *phone) sdp() string {
+	return fmt.Sprintf("v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\nm=audio %d RTP/AVP 0 8 101\r\na=rtpmap:0 PCMU/8000\r\na=rtpmap:8 PCMA/8000\r\na=rtpmap:101 telephone-event/8000\r\na=sendrecv\r\n",
+		p.audio.LocalAddr().(*net.UDPAddr).Port)
+}
+
+// asked answers a request.
+func (p *phone) asked(m *message) {
+	respond := func(status, to, body string) {
+		var headers [][2]string
+		for _, h := range m.headers {
+			switch strings.ToLower(h[0]) {
+			case "via", "from", "call-id", "cseq", "record-route":
+				headers = append(headers, h)
+			}
+		}
+		if to == "" {
+			to = m.get("To")
+		}
+		headers = append(headers, [2]string{"To", to}, [2]string{"Contact", p.contact()})
+		p.send("SIP/2.0 "+status, headers, body)
+	}
+	id := m.get("Call-ID")
+	p.mu.Lock()
+	c, does := p.calls[id], p.does
+	p.mu.Unlock()
+	switch m.method() {
+	case "INVITE":
+		if c != nil { // the media changes, or it is the same once more
+			if c.invite != nil && c.invite.get("CSeq") != m.get("CSeq") {
+				respond("200 OK", "", p.sdp())
+			}
+			return
+		}
+		p.note("rings: %s", m.get("From"))
+		if e := m.get("Alert-Info"); e != "" {
+			p.note("alert: %s", e)
+		}
+		if does == "busy" {
+			respond("486 Busy Here", m.get("To")+";tag="+tag(), "")
+			return
+		}
+		to := m.get("To") + ";tag=" + tag()
+		c = &call{p: p, id: id, local: to, far: m.get("From"), target: contactForm.FindStringSubmatch(m.get("Contact"))[1], invite: m}
+		p.mu.Lock()
+		p.calls[id] = c
+		p.mu.Unlock()
+		respond("180 Ringing", to, "")
+		if does == "answer" {
+			respond("200 OK", to, p.sdp())
+			c.speak(m.body)
+			p.note("answers")
+		}
+	case "CANCEL":
+		respond("200 OK", "", "")
+		if c != nil {
+			p.note("cancelled %s", m.get("Reason"))
+			m = c.invite
+			respond("487 Request Terminated", c.local, "")
+			p.forget(c)
+		}
+	case "ACK":
+	case "BYE":
+		respond("200 OK", "", "")
+		if c != nil {
+			p.note("hung up by the other side")
+			c.quiet()
+			p.forget(c)
+		}
+	case "NOTIFY":
+		respond("200 OK", "", "")
+		p.note("notify %s: %s", m.get("Event"), m.body)
+	default:
+		respond("200 OK", "", "")
+	}
+}
+
+func (p *phone) forget(c *call) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c.done = true
+	delete(p.calls, c.id)
+}
+
+func (p *phone) next() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.seq++
+	return p.seq
+}
+
+// ask sends a request and returns the final response to it. It sends it again as UDP needs it, and once more with the password if it
+// is asked for it. provisional may be nil.
+func (p *phone) ask(method, uri, id, from, to string, extra [][2]string, body string, provisional func(*message)) *message {
+	p.t.Helper()
+	seq := p.next()
+	credentials := [][2]string(nil)
+	for {
+		branch := "z9hG4bK" + tag()
+		headers := append([][2]string{
+			{"Via", "SIP/2.0/UDP " + p.conn.LocalAddr().String() + ";branch=" + branch + ";rport"},
+			{"Max-Forwards", "70"},
+			{"From", from},
+			{"To", to},
+			{"Call-ID", id},
+			{"CSeq", fmt.Sprintf("%d %s", seq, method)},
+			{"Contact", p.contact()},
+		}, append(slices.Clone(extra), credentials...)...)
+		responses := make(chan *message, 100)
+		p.mu.Lock()
+		p.branch[branch] = func(m *message) {
+			select {
+			case responses <- m:
+			default:
+			}
+		}
+		p.mu.Unlock()
+		final := p.await(method, uri, headers, body, responses, provisional)
+		p.mu.Lock()
+		if method == "INVITE" { // Asterisk repeats what it has not seen acknowledged
+			p.branch[branch] = func(m *message) {
+				if m.status() >= 200 {
+					p.acknowledge(uri, headers, m)
+				}
+			}
+		} else {
+			delete(p.branch, branch)
+		}
+		p.mu.Unlock()
+		if final == nil {
+			return &message{first: "SIP/2.0 408 Request Timeout"}
+		}
+		if method == "INVITE" {
+			p.acknowledge(uri, headers, final)
+		}
+		challenge := final.get("WWW-Authenticate")
+		if final.status() == 407 {
+			challenge = final.get("Proxy-Authenticate")
+		}
+		if challenge == "" || credentials != nil {
+			return final
+		}
+		credentials = [][2]string{{map[bool]string{true: "Proxy-Authorization", false: "Authorization"}[final.status() == 407], p.digest(challenge, method, uri)}}
+		seq = p.next()
+	}
+}
+
+// await sends a request until there is a final response, or the test ends.
+func (p *phone) await(method, uri string, headers [][2]string, body string, responses chan *message, provisional func(*message)) *message {
+	again := time.NewTicker(500 * time.Millisecond)
+	defer again.Stop()
+	heard := false
+	p.send(method+" "+uri+" SIP/2.0", headers, body)
+	for {
+		select {
+		case m := <-responses:
+			if heard = true; m.status() >= 200 {
+				return m
+			}
+			if provisional != nil {
+				provisional(m)
+			}
+		case <-again.C:
+			if !heard {
+				p.send(method+" "+uri+" SIP/2.0", headers, body)
+			}
+		case <-time.After(patience):
+			return nil
+		}
+	}
+}
+
+// acknowledge acknowledges the final response to an INVITE.
+func (p *phone) acknowledge(uri string, headers [][2]string, final *message) {
+	if final.status() < 300 {
+		uri = contactForm.FindStringSubmatch(final.get("Contact"))[1]
+	}
+	var ack [][2]string
+	for _, h := range headers {
+		switch h[0] {
+		case "Via":
+			if final.status() < 300 {
+				h[1] = branchForm.ReplaceAllString(h[1], "z9hG4bK"+tag())
+			}
+			ack = append(ack, h)
+		case "CSeq":
+			ack = append(ack, [2]string{"CSeq", strings.Fields(h[1])[0] + " ACK"})
+		case "Max-Forwards", "From", "Call-ID":
+			ack = append(ack, h)
+		}
+	}
+	p.send("ACK "+uri+" SIP/2.0", append(ack, [2]string{"To", final.get("To")}), "")
+}
+
+var parameterForm = regexp.MustCompile(`(\w+)="?([^",]*)"?`)
+
+// digest answers a challenge (RFC 2617).
+func (p *phone) digest(challenge, method, uri string) string {
+	asked := map[string]string{}
+	for _, m := range parameterForm.FindAllStringSubmatch(strings.TrimPrefix(challenge, "Digest "), -1) {
+		asked[m[1]] = m[2]
+	}
+	hash := func(parts ...string) string { return fmt.Sprintf("%x", md5.Sum([]byte(strings.Join(parts, ":")))) }
+	a1, a2, cnonce := hash(p.user, asked["realm"], p.password), hash(method, uri), tag()
+	response := hash(a1, asked["nonce"], "00000001", cnonce, "auth", a2)
+	return fmt.Sprintf(`Digest username="%s", realm="%s", nonce="%s", uri="%s", response="%s", cnonce="%s", nc=00000001, qop=auth, algorithm=MD5, opaque="%s"`,
+		p.user, asked["realm"], asked["nonce"], uri, response, cnonce, asked["opaque"])
+}
+
+func (p *phone) server() string { return p.conn.RemoteAddr().String() }
+
+// register tells Asterisk where the telephone is, or with 0 seconds that it is nowhere, and returns the status.
+func (p *phone) register(seconds int) int {
+	p.t.Helper()
+	own := "<sip:" + p.name + "@" + p.server() + ">"
+	return p.ask("REGISTER", "sip:"+p.server(), tag(), own+";tag="+tag(), own, [][2]string{{"Expires", strconv.Itoa(seconds)}}, "", nil).status()
+}
+
+// subscribe watches the lamp of a number, and returns the status.
+func (p *phone) subscribe(number string) int {
+	p.t.Helper()
+	uri := "sip:" + number + "@" + p.server()
+	return p.ask("SUBSCRIBE", uri, tag(), "<sip:"+p.name+"@"+p.server()+">;tag="+tag(), "<"+uri+">",
+		[][2]string{{"Event", "dialog"}, {"Accept", "application/dialog-info+xml"}, {"Expires", "600"}}, "", nil).status()
+}
+
+// dial calls a number. It returns the call, which is nil if nobody answered, and the final status.
+func (p *phone) dial(number string) (*call, int) {
+	p.t.Helper()
+	uri := "sip:" + number + "@" + p.server()
+	id, from := tag(), `<sip:`+p.name+"@"+p.server()+">;tag="+tag()
+	final := p.ask("INVITE", uri, id, from, "<"+uri+">", nil, p.sdp(), func(m *message) { p.note("hears %d", m.status()) })
+	p.note("dialled %s: %d", number, final.status())
+	if final.status() >= 300 {
+		return nil, final.status()
+	}
+	c := &call{p: p, id: id, local: from, far: final.get("To"), target: contactForm.FindStringSubmatch(final.get("Contact"))[1], invite: &message{}}
+	p.mu.Lock()
+	p.calls[id] = c
+	p.mu.Unlock()
+	c.speak(final.body)
+	return c, final.status()
+}
+
+var mediaForm = regexp.MustCompile(`m=audio (\d+)`)
+
+// speak sends silence to where the other side hears.
+func (c *call) speak(sdp string) {
+	m := mediaForm.FindStringSubmatch(sdp)
+	if m == nil {
+		return
+	}
+	port, _ := strconv.Atoi(m[1])
+	ended := make(chan struct{})
+	c.stop = sync.OnceFunc(func() { close(ended) })
+	go func() {
+		packet := append([]byte{0x80, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4}, bytes.Repeat([]byte{0xff, 0x7f}, 80)...)
+		to := &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port}
+		tick := time.NewTicker(20 * time.Millisecond)
+		defer tick.Stop()
+		for n := uint32(1); ; n++ {
+			packet[2], packet[3] = byte(n>>8), byte(n)
+			at := n * 160
+			packet[4], packet[5], packet[6], packet[7] = byte(at>>24), byte(at>>16), byte(at>>8), byte(at)
+			if _, err := c.p.audio.WriteToUDP(packet, to); err != nil {
+				return
+			}
+			select {
+			case <-ended:
+				return
+			case <-tick.C:
+			}
+		}
+	}()
+}
+
+func (c *call) quiet() {
+	if c.stop != nil {
+		c.stop()
+	}
+}
+
+// within sends a request within the call.
+func (c *call) within(method string, extra [][2]string, body string) int {
+	c.p.t.Helper()
+	return c.p.ask(method, c.target, c.id, c.local, c.far, extra, body, nil).status()
+}
+
+// hangUp ends the call.
+func (c *call) hangUp() {
+	c.p.t.Helper()
+	c.quiet()
+	if c.over() {
+		return
+	}
+	c.within("BYE", nil, "")
+	c.p.forget(c)
+}
+
+func (c *call) over() bool {
+	c.p.mu.Lock()
+	defer c.p.mu.Unlock()
+	return c.done
+}
+
+// ended waits until the other side has ended the call.
+func (c *call) ended() {
+	c.p.t.Helper()
+	wait(c.p.t, "the end of the call of "+c.p.name, c.over, nil)
+}
+
+// press presses keys.
+func (c *call) press(keys string) {
+	c.p.t.Helper()
+	for _, key := range keys {
+		c.p.info(c, string(key))
+	}
+}
+
+func (p *phone) info(c *call, key string) {
+	p.t.Helper()
+	body := "Signal=" + key + "\r\nDuration=100\r\n"
+	branch := "z9hG4bK" + tag()
+	seq := p.next()
+	got := make(chan struct{}, 10)
+	p.mu.Lock()
+	p.branch[branch] = func(*message) { got <- struct{}{} }
+	p.mu.Unlock()
+	text := fmt.Sprintf("INFO %s SIP/2.0\r\nVia: SIP/2.0/UDP %s;branch=%s;rport\r\nMax-Forwards: 70\r\nFrom: %s\r\nTo: %s\r\nCall-ID: %s\r\nCSeq: %d INFO\r\nContact: %s\r\nContent-Type: application/dtmf-relay\r\nContent-Length: %d\r\n\r\n%s",
+		c.target, p.conn.LocalAddr(), branch, c.local, c.far, c.id, seq, p.contact(), len(body), body)
+	_, _ = p.conn.Write([]byte(text))
+	select {
+	case <-got:
+	case <-time.After(patience):
+		p.t.Fatalf("%s: no answer to the key %s", p.name, key)
+	}
+}
+
+// hangUpAll ends the calls that the telephone has.
+func (p *phone) hangUpAll() {
+	p.t.Helper()
+	p.mu.Lock()
+	calls := slices.Collect(maps.Values(p.calls))
+	p.mu.Unlock()
+	for _, c := range calls {
+		c.hangUp()
+	}
+}
+
+// pickUp answers the call that rings.
+func (p *phone) pickUp() {
+	p.t.Helper()
+	p.mu.Lock()
+	var ringing *call
+	for _, c := range p.calls {
+		ringing = c
+	}
+	p.mu.Unlock()
+	if ringing == nil {
+		p.t.Fatalf("%s: nothing rings", p.name)
+	}
+	var headers [][2]string
+	for _, h := range ringing.invite.headers {
+		switch strings.ToLower(h[0]) {
+		case "via", "from", "call-id", "cseq", "record-route":
+			headers = append(headers, h)
+		}
+	}
+	p.send("SIP/2.0 200 OK", append(headers, [2]string{"To", ringing.local}, [2]string{"Contact", p.contact()}), p.sdp())
+	ringing.speak(ringing.invite.body)
+}
