@@ -172,10 +172,19 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.
 	if err != nil && g.gate.Blame(&a) {
 		err = nil
 	}
-	if upstream, ok := a.Writer.(interface{ Finish() }); ok {
-		upstream.Finish()
-	}
+	a.Finish(failure(err))
 	return err
+}
+
+// failure returns the status with which Caddy responds to a handler's error, 0 for none.
+func failure(err error) int {
+	if err == nil {
+		return 0
+	}
+	if failed, ok := errors.AsType[caddyhttp.HandlerError](err); ok && failed.StatusCode != 0 {
+		return failed.StatusCode
+	}
+	return http.StatusInternalServerError
 }
 
 // note adds the request and its token to Caddy's logs and placeholders.

@@ -17,13 +17,34 @@ import (
 type metrics struct {
 	requests *prometheus.CounterVec
 	denials  *prometheus.CounterVec
+	duration *prometheus.HistogramVec
 	lag      prometheus.Histogram
 
-	// admitted finds the counters of requests faster than the vector does. The map is never changed, only replaced.
-	admitted atomic.Pointer[map[decision]prometheus.Counter]
+	admitted known[prometheus.Counter]
+	answered known[prometheus.Observer]
 }
 
-type decision struct{ service, outcome string }
+// series is one series of a vector with two labels: a service, and an outcome or a class of statuses.
+type series struct{ service, value string }
+
+// known finds the series of a vector faster than the vector does. The map is never changed, only replaced.
+type known[T any] struct{ atomic.Pointer[map[series]T] }
+
+func (k *known[T]) get(s series, from func(labels ...string) T) T {
+	found := k.Load()
+	if found != nil {
+		if m, ok := (*found)[s]; ok {
+			return m
+		}
+	}
+	m := from(s.service, s.value)
+	grown := map[series]T{s: m}
+	if found != nil {
+		maps.Copy(grown, *found)
+	}
+	k.CompareAndSwap(found, &grown) // otherwise the next request does it
+	return m
+}
 
 var metricsPool = caddy.NewUsagePool()
 
@@ -40,7 +61,7 @@ func useMetrics() (*metrics, error) {
 
 // register adds the counters to a configuration's registry.
 func (m *metrics) register(registry *prometheus.Registry) error {
-	for _, c := range []prometheus.Collector{m.requests, m.denials, m.lag} {
+	for _, c := range []prometheus.Collector{m.requests, m.denials, m.duration, m.lag} {
 		if err := registry.Register(c); err != nil {
 			return fmt.Errorf("registering metrics: %w", err)
 		}
@@ -63,6 +84,11 @@ func newMetrics() *metrics {
 			Name: "ringfence_gate_denials_total",
 			Help: "Requests that a gate refused, by service and reason.",
 		}, []string{"service", "reason"}),
+		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "ringfence_gate_request_duration_seconds",
+			Help:    "From the request's arrival at a gate to the beginning of its response, by service and class of the status: 2xx.",
+			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
+		}, []string{"service", "status"}),
 		lag: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "ringfence_revocation_lag_seconds",
 			Help:    "From a revocation on one node to its being forgotten on this one.",
@@ -75,27 +101,23 @@ func newMetrics() *metrics {
 func (m *metrics) Decided(service, outcome string) {
 	switch outcome {
 	case "allowed", "public":
-		m.counter(decision{service, outcome}).Inc()
+		m.admitted.get(series{service, outcome}, m.requests.WithLabelValues).Inc()
 	default:
 		m.requests.WithLabelValues(service, "denied").Inc()
 		m.denials.WithLabelValues(service, outcome).Inc()
 	}
 }
 
-func (m *metrics) counter(d decision) prometheus.Counter {
-	known := m.admitted.Load()
-	if known != nil {
-		if c, ok := (*known)[d]; ok {
-			return c
-		}
+// statusClasses are the values of the label status.
+var statusClasses = [...]string{"other", "1xx", "2xx", "3xx", "4xx", "5xx"}
+
+// Answered counts one response and its latency (gate.Observer).
+func (m *metrics) Answered(service string, status int, took time.Duration) {
+	class := statusClasses[0]
+	if i := status / 100; i > 0 && i < len(statusClasses) {
+		class = statusClasses[i]
 	}
-	c := m.requests.WithLabelValues(d.service, d.outcome)
-	grown := map[decision]prometheus.Counter{d: c}
-	if known != nil {
-		maps.Copy(grown, *known)
-	}
-	m.admitted.CompareAndSwap(known, &grown) // otherwise the next request does it
-	return c
+	m.answered.get(series{service, class}, m.duration.WithLabelValues).Observe(took.Seconds())
 }
 
 // lagged records how late another node's revocation arrived.

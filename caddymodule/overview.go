@@ -19,8 +19,13 @@ func describeNode() authsvc.Node {
 	return node
 }
 
-// observer counts the decisions of the gates for the metrics, and the denials among them also for the overview.
+// observer counts what the gates decide and respond for the metrics, and the denials also for the overview.
 type observer struct{ engine *engine }
+
+// Answered implements gate.Observer.
+func (o observer) Answered(service string, status int, took time.Duration) {
+	o.engine.metrics.Answered(service, status, took)
+}
 
 // Decided implements gate.Observer.
 func (o observer) Decided(service, outcome string) {

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"net/http"
 	"testing"
+	"time"
 )
 
 // discard is a response writer that allocates nothing.
@@ -15,7 +16,8 @@ func (d discard) WriteHeader(int)             {}
 
 type unseen struct{}
 
-func (unseen) Decided(string, string) {}
+func (unseen) Decided(string, string)              {}
+func (unseen) Answered(string, int, time.Duration) {}
 
 var admissions = []struct {
 	name, method, target string

@@ -3,11 +3,13 @@ package gate_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/ringfence/ringfence/acl"
 	"github.com/ringfence/ringfence/internal/gate"
@@ -76,6 +78,17 @@ func (k *known) fail(err error) string {
 type counted struct {
 	sync.Mutex
 	decisions []string
+	answers   []string
+}
+
+func (c *counted) Answered(service string, status int, took time.Duration) {
+	c.Lock()
+	defer c.Unlock()
+	answer := fmt.Sprint(service, " ", status)
+	if took <= 0 || took > time.Hour {
+		answer += " in " + took.String()
+	}
+	c.answers = append(c.answers, answer)
 }
 
 func (c *counted) Decided(service, outcome string) {

@@ -1,9 +1,11 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
+	"time"
 
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/principal"
@@ -20,12 +22,15 @@ type Tokens interface {
 	Shape(text string) bool
 }
 
-// Observer counts the gate's decisions. It is safe for concurrent use.
+// Observer counts the gate's decisions and the responses. It is safe for concurrent use.
 type Observer interface {
 	// Decided is called once for each request. The service is empty where no service was reached.
 	// Both words are from small fixed sets: the services of the configuration; "allowed", "public",
 	// "preflight", and the reasons for a denial.
 	Decided(service, outcome string)
+	// Answered is called once for each request, when its response begins: with the final status, and the time since the request
+	// came to the gate.
+	Answered(service string, status int, took time.Duration)
 }
 
 // Config configures a gate.
@@ -98,15 +103,24 @@ type Admission struct {
 	// not write; its X-Request-Id is also in the response. For our own service its context holds the principal and the
 	// *rest.Match; for an upstream its X-Ringfence headers hold the identity.
 	Request *http.Request
-	// Writer is the response writer. For an upstream it drops the headers that the upstream may not send, and has a method
-	// Finish(), to be called when the handler has returned. It cuts off what outlives the token: it closes a hijacked connection,
-	// and ends a stream.
+	// Writer is the response writer. For an upstream it drops the headers that the upstream may not send, and cuts off what
+	// outlives the token: it closes a hijacked connection, and ends a stream.
 	Writer http.ResponseWriter
 	// Principal is nil on a public route.
 	Principal *principal.Principal
 	Need      Need
 
+	answer   *measured
 	upstream *upstreamWriter // Writer, for an upstream
+}
+
+// Finish is called once, when the handler has returned. A handler that has written nothing leaves an empty response with status
+// 200 to the server, or fails: then failed is the status with which the caller responds in its place, otherwise 0.
+func (a *Admission) Finish(failed int) {
+	if a.upstream != nil {
+		a.upstream.finish()
+	}
+	a.answer.tell(cmp.Or(failed, http.StatusOK))
 }
 
 // passage holds what one request needs, so that it costs one allocation.
@@ -114,6 +128,7 @@ type passage struct {
 	target   target.Target
 	ids      [2]string // the request id, once for the request's header and once for the answer's
 	identity [len(identities)]string
+	answer   measured
 	writer   upstreamWriter
 }
 
@@ -122,6 +137,8 @@ type passage struct {
 func (g *Gate) Admit(w http.ResponseWriter, r *http.Request) (Admission, bool) {
 	upgrade := sanitise(r)
 	p := new(passage)
+	p.answer = measured{ResponseWriter: w, observer: g.observer, came: time.Now()}
+	w = &p.answer
 	id := g.setRequestID(p, w.Header(), r.Header)
 	origin := g.cors.answer(w.Header(), r.Header)
 
@@ -137,6 +154,7 @@ func (g *Gate) Admit(w http.ResponseWriter, r *http.Request) (Admission, bool) {
 		return Admission{}, false
 	}
 	need, known := g.route(r.Method, &p.target)
+	p.answer.service = need.Service
 	who, denied := g.decide(r, &p.target, &need, known)
 	if upgrade && denied == nil {
 		denied = g.checkUpgrade(r)
@@ -150,7 +168,7 @@ func (g *Gate) Admit(w http.ResponseWriter, r *http.Request) (Admission, bool) {
 	} else {
 		g.observe(need.Service, "allowed")
 	}
-	a := Admission{Request: r, Writer: w, Principal: who, Need: need}
+	a := Admission{Request: r, Writer: w, Principal: who, Need: need, answer: &p.answer}
 	if need.Match != nil {
 		a.Request = r.WithContext(serviceContext(r, who, need.Match))
 		return a, true

@@ -35,7 +35,7 @@ type upstreamWriter struct {
 func (w *upstreamWriter) WriteHeader(status int) {
 	if !w.started {
 		w.clean()
-		w.started = status >= http.StatusOK || status == http.StatusSwitchingProtocols
+		w.started = final(status)
 	}
 	w.ResponseWriter.WriteHeader(status)
 }
@@ -56,10 +56,7 @@ func (w *upstreamWriter) Write(p []byte) (int, error) {
 func (w *upstreamWriter) ReadFrom(r io.Reader) (int64, error) {
 	w.start()
 	w.stream()
-	if to, ok := w.ResponseWriter.(io.ReaderFrom); ok {
-		return to.ReadFrom(r)
-	}
-	return io.Copy(w.ResponseWriter, r)
+	return readFrom(w.ResponseWriter, r)
 }
 
 // FlushError implements what [http.ResponseController] looks for.
@@ -79,9 +76,9 @@ func (w *upstreamWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return conn, buffered, err
 }
 
-// Finish cleans the headers of a response that the handler left to the server: an empty one, with status 200. It is called when
-// the handler has returned, and does no harm after other calls.
-func (w *upstreamWriter) Finish() {
+// finish cleans the headers of a response that the handler left to the server: an empty one, with status 200. It does no harm
+// after other calls.
+func (w *upstreamWriter) finish() {
 	w.start()
 	w.stopWatch()
 }
