@@ -10,6 +10,7 @@
 //	tokens.go       ringfence.tokens.{local,remote}: the sources of tokens
 //	backends.go     ringfence.auth.backends.{database,ldap}: backends that check logins
 //	health.go       /healthz and /readyz
+//	operatorsocket.go  what the commands that manage ask of a gateway that runs
 //	metrics.go      counters that survive a reload
 //	overview.go     what the overview of the authentication service says of this node
 //	command_*.go    ringfence admin

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -39,8 +40,8 @@ By the operations of the API, with its rules and its audit. From afar:
 The token may be in RINGFENCE_TOKEN instead, and never on the command line. On the
 gateway's machine, without --server, it works on the database itself, as one who
 may do everything: run it as the user that the gateway runs as, with the same
-RINGFENCE_DATA and RINGFENCE_DATABASE. A gateway on the embedded database must be
-stopped for that; on PostgreSQL the gateways go on, and hear of the change.
+RINGFENCE_DATA and RINGFENCE_DATABASE. The gateways go on, and hear of the change.
+One that has the embedded database is asked to do it, through its admin socket.
 `,
 			CobraFunc: func(cmd *cobra.Command) {
 				cmd.Args = cobra.NoArgs
@@ -271,7 +272,8 @@ func localClient(cmd *cobra.Command) (_ *operator.Client, closeAll func() error,
 	ctx := context.WithoutCancel(cmd.Context())
 	db, err := openExisting(ctx, placeOf(cmd).database)
 	if errors.Is(err, sqlite.ErrInUse) {
-		err = fmt.Errorf("%w; or speak to the gateway that has it, with --server", err)
+		c, err := socketClient(ctx, cmd, err)
+		return c, func() error { return nil }, err
 	}
 	if err != nil {
 		return nil, nil, err
@@ -290,6 +292,28 @@ func localClient(cmd *cobra.Command) (_ *operator.Client, closeAll func() error,
 		auth.Close()
 		return db.Close()
 	}, nil
+}
+
+// socketClient returns a client of the gateway that has the embedded database open, at its admin socket. inUse is why the database cannot
+// be opened.
+func socketClient(ctx context.Context, cmd *cobra.Command, inUse error) (*operator.Client, error) {
+	at := placeOf(cmd)
+	file, err := filepath.Abs(strings.TrimPrefix(at.database, "sqlite://"))
+	if err != nil {
+		return nil, err
+	}
+	socket := os.Getenv("RINGFENCE_ADMIN_SOCKET") // has a default
+	if flagOf(cmd, "data") != "" {
+		socket = filepath.Join(at.data, "admin.sock")
+	}
+	c := operator.AtSocket(socket, file)
+	if err = c.Reach(ctx); err == nil {
+		return c, nil
+	}
+	server := "--server https://localhost:" + cmp.Or(os.Getenv("RINGFENCE_HTTPS_PORT"), "8443") + " --cacert " + filepath.Join(at.data, "tls", "certificate.pem")
+	return nil, fmt.Errorf("%w; the gateway that has it could not be asked at its admin socket %s (RINGFENCE_ADMIN_SOCKET): %w; "+
+		"speak to it with a token: \"ringfence token add admin %[4]s --output token\", then \"%[5]s %[4]s --token-file token\"",
+		inUse, socket, err, server, cmd.CommandPath())
 }
 
 // show prints a value as JSON if that is asked for, or in a form for people.

@@ -48,7 +48,7 @@ func TestManage(t *testing.T) {
 			do("", "user", "add", "username=olga", "enabled=true", "--add-group", "operators")
 			p.Do(t, "GET", "/api/auth/0.1/users?username=olga", p.Login(t, "admin", gatewaytest.Password), "").Want(200)
 
-			// On the machine: with SQLite once the gateway is stopped, with PostgreSQL at any time.
+			// On the machine, at any time. A gateway with SQLite is asked through its admin socket, and nobody need be asked once it is stopped.
 			here := func(in string, args ...string) string {
 				t.Helper()
 				out, status := runIn(t, p.Folder, p.Env, in, args...)
@@ -57,17 +57,16 @@ func TestManage(t *testing.T) {
 				}
 				return out
 			}
-			if name == "sqlite" {
-				if out, status := run(t, p.Folder, p.Env, "user", "list"); status == 0 || !strings.Contains(out, "--server") {
-					t.Errorf("while the gateway has the database: status %d:\n%s", status, out)
-				}
-				p.Stop(t)
-			}
 			for _, command := range [][]string{{"user", "remove", "olga"}, {"group", "remove", "operators"}, {"policy", "remove", "readers"}} {
 				here("", command...)
 			}
 			manage(t, here)
 			if name == "sqlite" {
+				refusedAtSocket(t, p)
+				p.Stop(t)
+				here("", "group", "remove", "operators")
+				here("", "policy", "remove", "readers")
+				manage(t, here)
 				p.Run(t)
 				p.Ready(t)
 			}
@@ -77,6 +76,32 @@ func TestManage(t *testing.T) {
 			}
 		})
 	}
+}
+
+// refusedAtSocket fails if a gateway serves operators on a socket that others can open, or of a database that is not its own. The error has the
+// command that helps.
+func refusedAtSocket(t *testing.T, p *gatewaytest.Process) {
+	t.Helper()
+	socket := filepath.Join(p.Data, "admin.sock")
+	refused := func(why string, env ...string) {
+		t.Helper()
+		out, status := run(t, p.Folder, append(p.Env, env...), "user", "list")
+		if status == 0 || !strings.Contains(out, why) || !strings.Contains(out, "ringfence user list --server https://localhost:"+p.HTTPSPort+" --cacert ") {
+			t.Errorf("%s: status %d:\n%s", why, status, out)
+		}
+	}
+	for _, mode := range []os.FileMode{0o666, 0o660, 0o620} {
+		if err := os.Chmod(socket, mode); err != nil {
+			t.Fatal(err)
+		}
+		refused("only its owner can open")
+	}
+	if err := os.Chmod(socket, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	other := gatewaytest.Start(t, gatewaytest.Settings{}).Ready(t)
+	refused("another database", "RINGFENCE_ADMIN_SOCKET="+filepath.Join(other.Data, "admin.sock"))
+	refused("no such file", "RINGFENCE_ADMIN_SOCKET="+filepath.Join(p.Data, "nothing.sock"))
 }
 
 // manage makes a policy, a group and a user, and removes the user.

@@ -4,11 +4,13 @@
 //	client.go  a request, and what an operator reads of a refusal
 //	kind.go    what can be managed
 //	manage.go  the verbs
+//	socket.go  a gateway on this machine, at its admin socket
 //	table.go   how it is shown
 package operator
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -137,13 +139,14 @@ func (e *RefusedError) Error() string {
 func refusal(response *http.Response, answer []byte) error {
 	var said struct {
 		Message string                     `json:"message"`
+		Error   string                     `json:"error"` // of the admin socket
 		Reason  []string                   `json:"reason"`
 		Details map[string]json.RawMessage `json:"details"`
 	}
 	message := http.StatusText(response.StatusCode)
 	if err := json.Unmarshal(answer, &said); err == nil {
 		if said.Message == "" {
-			said.Message = strings.Join(said.Reason, ", ")
+			said.Message = cmp.Or(strings.Join(said.Reason, ", "), said.Error)
 		}
 		if said.Message != "" {
 			message = said.Message
