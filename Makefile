@@ -98,6 +98,15 @@ fmt: ## format all Go files
 generate: ## rewrite the golden files: the definitions and the adapted Caddyfiles
 	$(GO) test ./confdsvc ./authsvc ./helpers ./caddymodule -run 'Golden|Definition|Adapt' -update
 
+# What tests the console's accessibility (MPL-2.0). The copy in the tree is what the tests use.
+AXE      := 4.14.1
+
+.PHONY: axe
+axe: ## fetch axe-core for the tests of the console again, from its npm package
+	@folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; \
+	(cd "$$folder" && npm pack --silent axe-core@$(AXE) && tar -xzf axe-core-$(AXE).tgz) && \
+	install -m 644 "$$folder"/package/{axe.min.js,LICENSE,LICENSE-3RD-PARTY.txt} caddymodule/testdata/axe-core/
+
 .PHONY: check
 check: ## all that must hold before a change lands
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$unformatted" || { echo "not formatted: $$unformatted"; exit 1; }

@@ -105,6 +105,10 @@ const part = (service, take, itemPath, path) => {
 export const idOf = (parameter, object) =>
   object[parameter] ?? (/uuid$/.test(parameter) ? object.uuid ?? object.id : object.id ?? object.uuid);
 
+// keyOf names the keys of what is below a path: "position", if there is a path below it that ends so.
+export const keyOf = (service, path) => Object.keys(service.definition.paths)
+  .find((other) => path && other.startsWith(path + '/{') && parameters(other).length === parameters(path).length + 1 && other.endsWith('}'))?.match(/\{(\w+)\}$/)[1];
+
 // fill puts values into the parameters of a path, in their order, each as one segment.
 export const fill = (path, ...values) => path.replace(/\{\w+\}/g, () => encodeURIComponent(values.shift()));
 

@@ -31,7 +31,7 @@ export const later = (run, milliseconds = 250) => {
 };
 
 const spelled = { firstname: 'first name', lastname: 'last name', fullname: 'full name', username: 'user name', exten: 'number', email: 'e-mail', emails: 'e-mails', acl: 'allows',
-  callerid: 'caller ID', funckeys: 'function keys', incalls: 'incoming calls', voicemails: 'voicemails', userfield: 'user field', moh: 'music on hold', cti: 'CTI', registrars: 'registrars' };
+  callerid: 'caller ID', funckeys: 'function keys', incalls: 'incoming calls', voicemails: 'voicemails', userfield: 'user field', moh: 'music on hold', blf: 'lamp', bsfilter: 'secretary filter', groupmember: 'member of a group', onlinerec: 'recording', cti: 'CTI', registrars: 'registrars' };
 
 // words makes "call_record_enabled" and "callRecord" readable: "Call record enabled".
 export const words = (name) => {

@@ -1,48 +1,59 @@
 // Forms that are made from the schemas of the definitions.
 import { call } from './api.js';
-import { properties, resolve, target } from './definitions.js';
+import { may, properties, resolve, target } from './definitions.js';
 import { brief, fresh, h, later, put, words } from './dom.js';
+import { picker } from './picker.js';
 
 const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 
-// hint says what may be entered: the description, and the limits that it does not tell.
-const hint = (schema) => {
+// hint says what may be entered: the description, unless it is the label again ("The first name."), and the limits that it does not tell.
+const hint = (name, schema) => {
   const limits = [];
   if (schema.minimum !== undefined && schema.minimum > 0) limits.push(`at least ${schema.minimum}`);
   if (schema.maximum !== undefined && schema.maximum < 2 ** 31 - 1) limits.push(`at most ${schema.maximum}`);
   if (schema.maxLength !== undefined && schema.maxLength < 64) limits.push(`up to ${schema.maxLength} characters`);
   if (schema.default !== undefined && schema.default !== null && !['object', 'boolean'].includes(typeof schema.default) && schema.default !== '' && !schema.enum) limits.push(`${schema.default} by default`);
   const text = limits.join(', ');
-  return [schema.description?.replaceAll('`', ''), text && text.charAt(0).toUpperCase() + text.slice(1) + '.'].filter(Boolean).join(' ');
+  const description = schema.description?.replaceAll('`', '') ?? '';
+  const again = description.toLowerCase() === `the ${words(name).toLowerCase()}.`;
+  return [!again && description, text && text.charAt(0).toUpperCase() + text.slice(1) + '.'].filter(Boolean).join(' ');
 };
 
-// field returns an input for a value of a schema: its element, read (undefined: leave it out; an Error: it cannot be read), and refuse,
-// which shows what the gateway says about it. Before is the value until now.
+// field returns an input for a value of a schema: its element, read (undefined: leave it out; an Error: it cannot be read), refuse, which
+// shows what the gateway says about it, and find, which returns the innermost field that a message is about. Before is the value until now.
 const field = (context, name, schema, before, required) => {
-  const id = fresh(name), about = hint(schema);
+  const other = referred(context, name, schema), id = fresh(name), about = other ? '' : hint(name, schema);
   const error = h('span', { class: 'error', id: `${id}-error` });
   const describedby = [about && `${id}-hint`, `${id}-error`].filter(Boolean).join(' ');
   const control = controlFor(context, name, schema, before, { id, 'aria-describedby': describedby, required });
-  const label = words(name) + (required ? ' *' : '');
+  const label = words(other ? name.replace(/_(id|uuid)$/, '') : name) + (required ? ' *' : '');
   const note = about && h('small', { id: `${id}-hint` }, about);
   const refuse = (text) => {
     error.textContent = text;
     control.input?.setAttribute('aria-invalid', String(text !== ''));
     if (text && control.input) control.input.focus();
   };
-  if (control.group) {
-    return { read: control.read, refuse, inside: control.inside, element: h('fieldset', {}, h('legend', {}, label), note, control.element, error) };
-  }
+  const find = (message) => control.find?.(message) ?? (names(message, name) ? self : undefined);
+  const self = { name, read: control.read, refuse, find };
+  if (control.group) return { ...self, element: h('fieldset', {}, h('legend', {}, label), note, control.element, error) };
   const row = control.input?.type === 'checkbox'
     ? h('div', { class: 'field check' }, control.element, h('label', { for: id }, label), note, error)
     : h('div', { class: 'field' }, h('label', { for: id }, label), control.element, note, error);
-  return { read: control.read, refuse, element: row };
+  return { ...self, element: row };
 };
+
+// names reports whether a message is about a field of this name.
+const names = (message, name) => new RegExp(`(^|['"\\s])${name}(['":\\s.[]|$)`).test(message);
+
+// among returns the first that fields find for a message.
+const among = (inputs, message) => inputs.reduce((found, input) => found ?? input.find(message), undefined);
 
 const controlFor = (context, name, schema, before, attributes) => {
   if (schema.enum && schema.enum.length > 1) return choice(schema, before, attributes);
   if (schema.discriminator) return variants(context, schema, before, attributes);
   if (schema.type === 'boolean') return toggle(schema, before, attributes);
+  const other = referred(context, name, schema);
+  if (other) return reference(other, name, schema, before, attributes);
   if (schema.type === 'integer' || schema.type === 'number') return text(context, name, schema, before, { ...attributes, type: 'number', step: schema.type === 'integer' ? 1 : 'any', min: schema.minimum, max: schema.maximum > 2 ** 31 ? undefined : schema.maximum });
   if (schema.type === 'string') return text(context, name, schema, before, attributes);
   if (schema.type === 'array') {
@@ -50,6 +61,8 @@ const controlFor = (context, name, schema, before, attributes) => {
     return items.type === 'string' ? lines(before, attributes) : items.properties ? many(context, items, before) : raw(before, attributes);
   }
   if (schema.properties && Object.keys(schema.properties).length > 0) return group(context, schema, before);
+  const entries = resolve(context.service, schema.additionalProperties);
+  if (entries.properties) return keyed(context, entries, before);
   return raw(before, attributes);
 };
 
@@ -61,7 +74,7 @@ const text = (context, name, schema, before, attributes) => {
     ...attributes, ...(!long && { type }), value: before ?? '', maxlength: schema.maxLength, spellcheck: 'false',
     autocomplete: secret ? 'new-password' : 'off', ...(long && { rows: 2 }),
   });
-  const element = suggest(context, name, schema, input);
+  const element = secret ? input : suggest(context, schema, input);
   return {
     input, element,
     read: () => {
@@ -72,19 +85,33 @@ const text = (context, name, schema, before, attributes) => {
   };
 };
 
-// suggest lists the objects that a field may name.
-const suggest = (context, name, schema, input) => {
+// referred returns the resource whose objects a field names by their ids, if one can list them.
+const referred = (context, name, schema) => {
+  if (!/_(id|uuid)$/.test(name) || schema['x-ref']?.includes('.')) return undefined;
+  const resource = target(context.service, schema['x-ref'] ?? name);
+  return may(resource?.list) ? resource : undefined;
+};
+
+// reference is the id of another object, which one picks by its name.
+const reference = (resource, name, schema, before, attributes) => {
+  const { read, ...rest } = picker(resource, (object) => (/uuid$/.test(name) ? object.uuid : object.id), attributes, before);
+  return { ...rest, read: () => {
+    const value = read();
+    if (value === undefined) return before == null ? undefined : schema.nullable ? null : '';
+    return schema.type === 'integer' && !(value instanceof Error) ? Number(value) : value;
+  } };
+};
+
+// suggest lists the names that a field may have: those of the objects that it refers to.
+const suggest = (context, schema, input) => {
   const [from, by] = (schema['x-ref'] ?? '').split('.');
-  const resource = schema['x-ref'] ? target(context.service, from) : /_(id|uuid)$/.test(name) && target(context.service, name);
-  if (!resource || input.type === 'password') return input;
+  const resource = by && target(context.service, from);
+  if (!resource) return input;
   const list = h('datalist', { id: `${input.id}-list` });
   input.setAttribute('list', list.id);
   const fetchSome = async () => {
-    const { data } = await call('GET', resource.service.prefix + resource.path, { query: { limit: 30, search: /[a-z]/i.test(input.value) ? input.value : '' } });
-    put(list, data[resource.items].map((item) => {
-      const value = by ? item[by] : /uuid$/.test(name) ? item.uuid : item.id;
-      return h('option', { value }, item.label && item.label !== value ? item.label : brief(item));
-    }));
+    const { data } = await call('GET', resource.service.prefix + resource.path, { query: { limit: 30, search: input.value } });
+    put(list, data[resource.items].map((item) => h('option', { value: item[by] }, item.label && item.label !== item[by] ? item.label : brief(item))));
   };
   const quietly = () => fetchSome().catch(() => put(list));
   input.addEventListener('focus', quietly, { once: true });
@@ -137,7 +164,7 @@ const raw = (before, attributes) => {
 // group is an object inside of another.
 const group = (context, schema, before) => {
   const inside = fields(context, schema, before ?? {}, []);
-  return { group: true, inside, element: inside.map((f) => f.element), read: () => {
+  return { group: true, find: (message) => among(inside, message), element: inside.map((f) => f.element), read: () => {
     const value = valuesOf(inside, {});
     return value instanceof Error ? value : Object.keys(value).length > 0 || before ? { ...kept(context, schema, before), ...value } : undefined;
   } };
@@ -163,13 +190,115 @@ const many = (context, schema, before) => {
   };
   for (const value of before ?? []) add(value);
   return {
-    group: true,
+    group: true, find: (message) => among(rows, message),
     element: [list, h('button', { type: 'button', click: () => add() }, 'Add one')],
     read: () => {
       const values = rows.map((row) => row.read() ?? {});
       return values.find((value) => value instanceof Error) ?? (values.length === 0 && !before?.length ? undefined : values);
     },
   };
+};
+
+// keyed is a map of objects, such as function keys by their positions: a table with a row for each, in the order of the keys. What is
+// inherited is shown as it is; changed here, it is one's own.
+const keyed = (context, schema, before) => {
+  const shown = properties(context.service, schema).filter(([name, p]) => !p.readOnly && name !== 'inherited')
+    .sort(([, a], [, b]) => (a.type === 'boolean') - (b.type === 'boolean') || !a.discriminator - !b.discriminator);
+  const title = words(context.key ?? 'key'), rows = [];
+  const body = h('tbody');
+  const number = (row) => Number(row.key.value);
+  const cell = (label, ...content) => h('td', { 'data-label': label }, content);
+  const remove = (row) => {
+    const at = rows.indexOf(row);
+    rows.splice(at, 1);
+    row.element.remove();
+    (rows[Math.min(at, rows.length - 1)]?.element.querySelector('button') ?? button).focus();
+  };
+  const add = (key, value, after) => {
+    const id = fresh('row'), error = h('span', { class: 'error', id: `${id}-error` });
+    const row = { key: h('input', { id, class: 'short', inputmode: 'numeric', 'aria-label': title, 'aria-describedby': `${id}-error`, autocomplete: 'off', value: key }) };
+    row.refuse = (text) => {
+      error.textContent = text;
+      row.key.setAttribute('aria-invalid', String(text !== ''));
+      if (text) row.key.focus();
+    };
+    row.cells = shown.map(([name, property]) => inCell(context, name, property, value?.[name], (schema.required ?? []).includes(name)));
+    const drop = h('button', { type: 'button', click: () => remove(row) }, 'Remove');
+    const label = () => {
+      for (const c of row.cells) c.label(`${words(c.name)}, ${title.toLowerCase()} ${row.key.value}`);
+      drop.setAttribute('aria-label', `Remove ${title.toLowerCase()} ${row.key.value}`);
+    };
+    row.key.addEventListener('input', label);
+    label();
+    row.element = h('tr', {}, cell(title, h('div', {}, row.key, error)), row.cells.map((c) => cell(words(c.name), c.element)), cell('', drop));
+    row.read = () => valuesOf(row.cells, undefined);
+    rows.push(row);
+    after ? after.replaceWith(row.element) : body.append(row.element);
+    return row;
+  };
+  const addInherited = (key, value) => {
+    const element = h('tr', {}, cell(title, key), shown.map(([name]) => cell(words(name), h('span', {}, told(value[name])))),
+      cell('', h('button', { type: 'button', title: 'It comes from a template', 'aria-label': `Change here: ${title.toLowerCase()} ${key}`, click: () => {
+        inherited.delete(key);
+        add(key, value, element).cells[0].focus();
+      } }, 'Change here')));
+    inherited.add(key);
+    body.append(element);
+  };
+  const inherited = new Set();
+  for (const [key, value] of Object.entries(before ?? {})) context.inherits && value.inherited ? addInherited(key, value) : add(key, value);
+  const button = h('button', { type: 'button', click: () => {
+    const last = Math.max(0, ...rows.map(number).filter(Number.isFinite), ...[...inherited].map(Number).filter(Number.isFinite));
+    add(String(last + 1)).cells[0].focus();
+  } }, `Add a ${title.toLowerCase()}`);
+  const table = h('div', { class: 'scroll' }, h('table', { class: 'keyed' }, h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, title),
+    shown.map(([name]) => h('th', { scope: 'col' }, words(name))), h('td', {}, ' '))), body));
+  return {
+    group: true, element: [table, button],
+    find: (message) => {
+      const row = rows.find((r) => message.includes(`'${r.key.value}': {`)) ?? rows.find((r) => about(r.read(), message));
+      return row && (among(row.cells, message) ?? row);
+    },
+    read: () => {
+      const values = {};
+      for (const row of rows) {
+        const key = row.key.value.trim();
+        row.refuse('');
+        const wrong = key === '' ? 'It is missing.' : key in values ? `There is another ${title.toLowerCase()} ${key}.` : '';
+        const value = wrong ? new Error(wrong) : row.read();
+        if (wrong) row.refuse(wrong);
+        if (value instanceof Error) return value;
+        values[key] = value;
+      }
+      return values;
+    },
+  };
+};
+
+// about reports whether a message quotes a value that an object has, such as ('user_id': 12).
+const about = (value, message) => !(value instanceof Error) && Object.entries(value ?? {}).some(([name, inner]) =>
+  (inner && typeof inner === 'object' ? about(inner, message) : message.includes(`'${name}': ${inner})`) || message.includes(`'${name}': '${inner}')`)));
+
+// told returns what an object is, in words: its type and its names.
+const told = (value) => (value && typeof value === 'object'
+  ? Object.entries(value).filter(([name, v]) => typeof v === 'string' && v !== '' && name !== 'href').map(([name, v]) => (name === 'type' ? words(v) : v)).join(' ') : brief(value));
+
+// inCell is a field in a cell of a table, which gets its label later.
+const inCell = (context, name, schema, before, required) => {
+  const id = fresh(name), error = h('span', { class: 'error', id: `${id}-error` });
+  const control = controlFor(context, name, schema, before, { id, 'aria-describedby': `${id}-error`, required });
+  const self = {
+    name, read: control.read, element: h('div', {}, control.element, error),
+    find: (message) => control.find?.(message) ?? (names(message, name) ? self : undefined),
+    focus: () => control.input?.focus(),
+    label: (text) => control.input?.setAttribute('aria-label', text),
+    refuse: (text) => {
+      error.textContent = text;
+      control.input?.setAttribute('aria-invalid', String(text !== ''));
+      if (text) control.input?.focus();
+    },
+  };
+  return self;
 };
 
 // variants is an object of which one property, such as type, says what else it has.
@@ -193,7 +322,7 @@ const variants = (context, schema, before, attributes) => {
   input.addEventListener('change', show);
   show();
   return {
-    group: true, input, element: [input, box],
+    group: true, input, element: [input, box], find: (message) => inside?.find?.(message),
     read: () => {
       if (!input.value) return before ? null : undefined;
       const value = inside.read();
@@ -228,10 +357,10 @@ const valuesOf = (inputs, before) => {
 // usual are the fields that a person mostly fills in; of the others, those that have no value yet are folded away.
 const usual = ['name', 'label', 'username', 'firstname', 'lastname', 'email', 'email_address', 'password', 'exten', 'number', 'context', 'type', 'user_ranges', 'destination', 'description'];
 
-// form makes a form for a schema. Send receives what is to be sent, and may throw a Refused, whose messages are shown beside the fields
+// form makes a form for a schema. Key is the name of the keys of a map in it; inherits, whether its entries may come from elsewhere. Send receives what is to be sent, and may throw a Refused, whose messages are shown beside the fields
 // that they name.
-export const form = ({ service, schema, list, before, hidden = [], action = 'Save', whole = false, send }) => {
-  const context = { service, list };
+export const form = ({ service, schema, list, key, inherits = false, before, hidden = [], action = 'Save', whole = false, send }) => {
+  const context = { service, list, key, inherits };
   const inputs = fields(context, schema, before, hidden);
   const required = schema.required ?? [];
   const filled = (value) => value != null && value !== '' && value !== false && value.length !== 0;
@@ -262,14 +391,18 @@ export const form = ({ service, schema, list, before, hidden = [], action = 'Sav
 // place puts each message beside the field that it names, and returns what remains.
 const place = (problem, inputs, rest) => {
   const left = problem.messages.filter((message) => {
-    const about = inputs.find(({ name }) => new RegExp(`(^|['"\\s])${name}(['":\\s.[]|$)`).test(message));
+    const outer = inputs.find(({ name }) => names(message, name)) ?? inputs.find((input) => input.find(message));
+    const about = outer?.find(message);
     if (!about) return true;
-    if (rest?.contains?.(about.element)) rest.open = true;
-    about.refuse(message);
+    if (rest?.contains?.(outer.element)) rest.open = true;
+    about.refuse(inner(message));
     return false;
   });
   return left.length === 0 ? [] : [left.map((message) => h('p', {}, message)), refusal(problem)].flat().filter(Boolean);
 };
+
+// inner returns what a message says about the innermost of the fields that it names.
+const inner = (message) => message.match(/\[?["']([^"']+)["']\]\}*$/)?.[1] ?? message;
 
 // refusal leads from a 403 to its reasons.
 export const refusal = (problem) => {

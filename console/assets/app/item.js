@@ -1,9 +1,10 @@
 // The page of one object: its fields, its parts and its links.
 import { call } from './api.js';
-import { bodyOf, fill, idOf, may, properties, target } from './definitions.js';
+import { bodyOf, fill, idOf, keyOf, may, properties, target } from './definitions.js';
 import { ask, brief, h, lead, put, say, words } from './dom.js';
 import { form, refusal } from './form.js';
 import { columnsOf, table } from './list.js';
+import { picker } from './picker.js';
 
 const trouble = (problem) => {
   if (!problem.messages) throw problem;
@@ -23,7 +24,7 @@ export const create = (main, resource) => {
     h('p', { class: 'crumbs' }, h('a', { href: `#/${resource.key}` }, resource.title)),
     h('h1', { tabindex: '-1' }, 'New'),
     may(resource.create) ? '' : h('p', { class: 'denied' }, `Your token does not have the access ${resource.create.access}: the gateway will refuse this.`),
-    form({ service: resource.service, schema: bodyOf(resource.service, resource.create), list: resource.list, action: 'Create', send: async (body) => {
+    form({ service: resource.service, schema: bodyOf(resource.service, resource.create), list: resource.list, key: keyOf(resource.service, resource.itemPath), action: 'Create', send: async (body) => {
       const { data } = await call('POST', resource.service.prefix + resource.path, { body });
       const id = idOf(resource.parameter, data ?? {});
       lead(resource.read && id !== undefined ? `#/${resource.key}/${encodeURIComponent(id)}` : `#/${resource.key}`, `${brief(data) || 'It'} was created.`);
@@ -58,7 +59,7 @@ export const show = async (main, resource, id) => {
     facts(resource, object),
     resource.update ? [
       !update && h('p', { class: 'denied' }, 'You may see this, and not change it.'),
-      h('section', {}, form({ service: resource.service, schema: bodyOf(resource.service, resource.update), list: resource.list, before: object, hidden: writtenElsewhere(resource), send: async (body) => {
+      h('section', {}, form({ service: resource.service, schema: bodyOf(resource.service, resource.update), list: resource.list, key: keyOf(resource.service, resource.itemPath), before: object, hidden: writtenElsewhere(resource), send: async (body) => {
         if (Object.keys(body).length === 0) return say('Nothing was changed.');
         const answer = await call(resource.update.method, path, { body, headers: tag ? { 'If-Match': tag } : {} });
         await again();
@@ -103,11 +104,17 @@ const contents = {
   list,
   shown: async (resource, part, id) => h('pre', {}, JSON.stringify((await call('GET', at(resource, part, id))).data, null, 1)),
   document: async (resource, part, id) => {
-    const { data } = await call('GET', at(resource, part, id));
-    return form({ service: resource.service, schema: bodyOf(resource.service, part.put), before: data, whole: true, send: async (body) => {
-      await call('PUT', at(resource, part, id), { body });
-      say(`${part.title} saved.`);
-    } });
+    const box = h('div');
+    const draw = async () => {
+      const { data, headers } = await call('GET', at(resource, part, id)), tag = headers.get('ETag');
+      put(box, form({ service: resource.service, schema: bodyOf(resource.service, part.put), key: keyOf(resource.service, part.path), inherits: true, before: data, whole: true, send: async (body) => {
+        await call('PUT', at(resource, part, id), { body, headers: tag ? { 'If-Match': tag } : {} });
+        await draw();
+        say(`${part.title} saved.`);
+      } }));
+    };
+    await draw();
+    return box;
   },
   replaced: async (resource, part, id, object) => {
     const schema = bodyOf(resource.service, part.put), name = Object.keys(schema.properties)[0];
@@ -129,21 +136,19 @@ const contents = {
         say(trouble(problem), true);
       }
     };
-    const input = h('input', { list: 'choices', 'aria-label': `Add to ${part.title}`, autocomplete: 'off' });
-    const choices = h('datalist', { id: 'choices' });
-    input.addEventListener('focus', async () => {
-      if (!other) return;
-      const { data } = await call('GET', other.service.prefix + other.path, { query: { limit: 100 } });
-      put(choices, data[other.items].map((o) => h('option', { value: idOf(part.parameter, o) }, brief(o))));
-    }, { once: true });
+    const attributes = { 'aria-label': `Add to ${part.title}` };
+    const chosen = other && may(other.list) ? picker(other, (o) => idOf(part.parameter, o), attributes)
+      : ((input) => ({ input, element: input, read: () => input.value }))(h('input', { ...attributes, autocomplete: 'off' }));
     return [
       linked.length > 0 ? h('ul', { class: 'links' }, linked.map((o) => h('li', {},
         other?.read ? h('a', { href: `#/${other.key}/${encodeURIComponent(idOf(other.parameter, o))}` }, brief(o)) : brief(o),
         part.remove && h('button', { type: 'button', disabled: !may(part.remove, id, idOf(part.parameter, o)), click: () => change('DELETE', idOf(part.parameter, o), 'The link was removed.') }, 'Remove')))) : h('p', { class: 'empty' }, 'There are none.'),
       h('form', { method: 'post', class: 'add', submit: (event) => {
         event.preventDefault();
-        if (input.value) change('PUT', input.value, 'The link was made.');
-      } }, input, choices, h('button', { type: 'submit', disabled: !may(part.put, id) }, 'Add')),
+        const value = chosen.read();
+        if (value instanceof Error) say(value.message, true);
+        else if (value) change('PUT', value, 'The link was made.');
+      } }, chosen.element, h('button', { type: 'submit', disabled: !may(part.put, id) }, 'Add')),
     ];
   },
 };

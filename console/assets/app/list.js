@@ -41,6 +41,7 @@ export const show = async (main, resource, query) => {
   const picked = new Map();
   const base = `#/${resource.key}`;
   const go = (change) => {
+    if (!rows.isConnected) return undefined; // what was typed last, and then another page was opened
     Object.assign(state, change);
     const kept = new URLSearchParams(Object.entries(state).filter(([name, value]) => value && !(name === 'page' && value === 1) && !(name === 'direction' && !state.order)));
     history.replaceState(null, '', `${base}${kept.size > 0 ? '?' + kept : ''}`);

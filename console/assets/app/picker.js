@@ -1,0 +1,40 @@
+// A field in which one picks an object by its name, and which sends what identifies the object.
+import { call } from './api.js';
+import { fill } from './definitions.js';
+import { brief, fresh, h, later, put } from './dom.js';
+
+const identifies = (text) => /^(\d+|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i.test(text);
+
+// picker suggests objects of a resource. valueOf says what is sent for one; before is what was sent until now. Its read returns an
+// Error for a name that no object has.
+export const picker = (resource, valueOf, attributes, before) => {
+  const values = new Map(); // by what is shown
+  const learn = (object) => {
+    const name = brief(object) || String(valueOf(object));
+    const shown = [undefined, valueOf(object)].includes(values.get(name)) ? name : `${name} (${valueOf(object)})`;
+    values.set(shown, valueOf(object));
+    return shown;
+  };
+  const list = h('datalist', { id: fresh('choices') });
+  const input = h('input', { ...attributes, type: 'text', list: list.id, value: before ?? '', autocomplete: 'off', spellcheck: 'false' });
+  const suggest = async () => {
+    const { data } = await call('GET', resource.service.prefix + resource.path, { query: { limit: 30, search: values.has(input.value) ? '' : input.value } });
+    put(list, data[resource.items].map((object) => h('option', { value: learn(object) })));
+  };
+  const quietly = () => suggest().catch(() => put(list));
+  input.addEventListener('focus', quietly, { once: true });
+  input.addEventListener('input', later(quietly));
+  if (before != null && resource.read) {
+    call('GET', resource.service.prefix + fill(resource.itemPath, before)).then(({ data }) => {
+      if (input.value === String(before)) input.value = learn(data);
+    }, () => {}); // it stays as it is sent
+  }
+  return {
+    input, element: [input, list],
+    read: () => {
+      const text = input.value.trim();
+      if (text === '') return undefined;
+      return values.get(text) ?? (identifies(text) ? text : new Error(`There is no "${text}" here: choose one of the list.`));
+    },
+  };
+};
