@@ -110,6 +110,7 @@ const suggest = (context, schema, input) => {
   const list = h('datalist', { id: `${input.id}-list` });
   input.setAttribute('list', list.id);
   const fetchSome = async () => {
+    if (!input.isConnected) return; // the page was left
     const { data } = await call('GET', resource.service.prefix + resource.path, { query: { limit: 30, search: input.value } });
     put(list, data[resource.items].map((item) => h('option', { value: item[by] }, item.label && item.label !== item[by] ? item.label : brief(item))));
   };

@@ -18,6 +18,7 @@ export const picker = (resource, valueOf, attributes, before) => {
   const list = h('datalist', { id: fresh('choices') });
   const input = h('input', { ...attributes, type: 'text', list: list.id, value: before ?? '', autocomplete: 'off', spellcheck: 'false' });
   const suggest = async () => {
+    if (!input.isConnected) return; // the page was left
     const { data } = await call('GET', resource.service.prefix + resource.path, { query: { limit: 30, search: values.has(input.value) ? '' : input.value } });
     put(list, data[resource.items].map((object) => h('option', { value: learn(object) })));
   };
