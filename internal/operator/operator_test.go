@@ -259,7 +259,7 @@ func TestAtSocket(t *testing.T) {
 		t.Fatal(err)
 	}
 	const database = "/srv/a folder/ä\n%41.db"
-	s := &httptest.Server{Listener: listener, Config: &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { //nolint:gosec // a test's
+	s := &httptest.Server{Listener: listener, Config: &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if named, err := url.QueryUnescape(r.Header.Get(operator.DatabaseHeader)); err != nil || named != database || r.URL.Path != operator.SocketPath+"/api/auth/0.1/tenants" {
 			t.Errorf("%q, %v, %s", named, err, r.URL.Path)
 		}
