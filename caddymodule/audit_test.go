@@ -148,3 +148,31 @@ func confdUUID(t *testing.T, g *gateway, admin, service, resource, object string
 	uuid, _ := o["uuid"].(string)
 	return uuid
 }
+
+// What a user's own keys were is in the audit for those who may read them by the user's path.
+func TestAuditOfFuncKeys(t *testing.T) {
+	g := loadDefault(t, "")
+	admin := g.admin(t)
+	var user struct{ ID, UUID any }
+	if err := json.Unmarshal([]byte(g.Do(t, http.MethodPost, "/api/confd/1.1/users", admin, `{"firstname":"Ann"}`).Want(201).Body), &user); err != nil {
+		t.Fatal(err)
+	}
+	keys := `{"keys":{"1":{"destination":{"type":"custom","exten":"1"}}}}`
+	g.Do(t, http.MethodPut, fmt.Sprintf("/api/confd/1.1/users/%v/funckeys", user.ID), admin, keys).Want(204)
+	for i, test := range []struct {
+		denied string
+		shown  int
+	}{
+		{"confd.users.1000.funckeys.read", 1},
+		{fmt.Sprintf("confd.users.%v.funckeys.read", user.ID), 0},
+		{fmt.Sprintf("confd.users.%v.funckeys.read", user.UUID), 0},
+		{"confd.users.*.funckeys.#", 0},
+		{fmt.Sprintf("confd.users.%v.read", user.UUID), 0},
+		{"confd.funckeys.templates.#", 1},
+	} {
+		_, _, token := g.Account(t, admin, fmt.Sprint("auditor", i), "confd.#", "auth.audit.read", "!"+test.denied)
+		if l := g.auditOf(t, token, "?action=update_user_func_keys"); len(l.Items) != test.shown {
+			t.Errorf("without %s: %v", test.denied, l.Items)
+		}
+	}
+}

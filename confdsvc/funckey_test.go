@@ -400,6 +400,10 @@ func TestDeniedFuncKeysAreNotRead(t *testing.T) {
 		private := "/funckeys/templates/" + c.Get(own).Object().Text("id")
 		public := "/funckeys/templates/" + c.Create("/funckeys/templates", object{"keys": keys}).Text("id")
 		access := "confd" + strings.ReplaceAll(public, "/", ".")
+		entries, err := store.Select[string](t.Context(), db, `SELECT resource || ' ' || object FROM audit WHERE after LIKE '%custom%' ORDER BY id`)
+		if err != nil || strings.Join(entries, ", ") != "users/funckeys "+id+", funckeys/templates "+public[len("/funckeys/templates/"):] {
+			t.Errorf("in the audit: %v %v", entries, err)
+		}
 		for denied, refused := range map[string][]string{
 			"confd.users." + uuid + ".funckeys.read":   {private, own, "/users/" + uuid + "/funckeys"},
 			"confd.users." + id + ".funckeys.read":     {private, own, "/users/" + uuid + "/funckeys"},

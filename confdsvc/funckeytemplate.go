@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/audit"
 	"github.com/ringfence/ringfence/internal/crud"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
@@ -78,6 +79,7 @@ func declareFuncKeyTemplates(e *crud.Engine) {
 		Keys: []string{"id"}, Order: columns, Filters: columns, SearchText: "search_text",
 		Virtual: map[string]string{"user_uuid": "SELECT CAST(u.uuid AS text) FROM confd_user u WHERE u.id = confd_func_key_template.user_id"},
 		Also:    alsoOfFuncKeys,
+		Audited: auditUserFuncKeys,
 		Readable: func(r *rest.Request, _ func(any) string) string {
 			if r.Param("template_id") != "" {
 				return "id = id"
@@ -294,6 +296,15 @@ func alsoOfFuncKeys(r *rest.Request, t *FuncKeyTemplate) []string {
 		out = append(out, t.Keys.accesses(does, append(paths, t.access())...)...)
 	}
 	return out
+}
+
+// auditUserFuncKeys names a user's own keys as that in the audit: who is denied to read them by the user's path does not read there what
+// they were.
+func auditUserFuncKeys(t *FuncKeyTemplate, a *audit.Change) {
+	if t.UserID != nil {
+		id := strconv.FormatInt(*t.UserID, 10)
+		a.Resource, a.Object, a.Keys = "users/funckeys", id, [][]string{{id, *t.UserUUID}}
+	}
 }
 
 // accesses returns the accesses of an action on each of the keys, below these paths.

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/audit"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 )
@@ -82,6 +83,8 @@ type Resource[T any] struct {
 	// Also returns the accesses by which a request could do the same with the object that its path names, by other paths than this
 	// one, or parts of it. The gate has not checked them: a caller who is denied one of them is refused.
 	Also func(r *rest.Request, object *T) []string
+	// Audited changes how the audit names an object which not everybody may read who may read the collection's: as a part of another.
+	Audited func(object *T, a *audit.Change)
 
 	// All hooks may be nil. Those that take a Conn run in the transaction, and may run again with it.
 

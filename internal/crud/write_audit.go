@@ -25,6 +25,9 @@ func (k *Collection[T]) record(ctx context.Context, c store.Conn, change *Change
 		return nil
 	}
 	emit(ctx, Event{Resource: a.Resource, Key: a.Object, Tenant: k.tenantOf(one)})
+	if k.Audited != nil {
+		k.Audited(one, &a)
+	}
 	return audit.Write(ctx, c, change.Request, a)
 }
 
