@@ -132,7 +132,7 @@ func (p *plan) keyLamp(u *confdsvc.User, d *confdsvc.Destination, add func(conte
 	case "groupmember":
 		if g := p.groups[number(d.Value("group_id"))]; g != nil && slices.Contains(p.memberUsers(g), u) {
 			action, _ := d.Value("action").(string)
-			feature, state, to = "groupmember"+action, stateLeft(g.UUID), fmt.Sprint(g.ID)
+			feature, state, to = "groupmember"+action, stateLeft(g.ID), fmt.Sprint(g.ID)
 		}
 	case "custom":
 		exten, _ := d.Value("exten").(string)
@@ -155,11 +155,16 @@ func (p *plan) keyLamp(u *confdsvc.User, d *confdsvc.Destination, add func(conte
 	add(featureContext, entry{exten: exten, hint: stateDevice(u.UUID, state), steps: append(steps, featureCodes[feature]...)})
 }
 
+// maxDevice is how long the name of a device may be that Asterisk watches.
+const maxDevice = 79
+
 // customLamp adds the lamp of a key for a number that has none, where its user dials: a device that other programs switch on and off.
 func (p *plan) customLamp(u *confdsvc.User, exten string, add func(context string, e entry)) {
 	c := p.context(u)
 	if c == nil || !isExten(exten) || strings.HasPrefix(exten, "_") || p.hasLamp(c.Name, exten) {
 		return
 	}
-	add(c.Name, entry{exten: exten, hint: "Custom:ringfence-key-" + u.TenantUUID + "-" + exten})
+	if device := "Custom:ringfence-key-" + u.TenantUUID + "-" + exten; len(device) <= maxDevice {
+		add(c.Name, entry{exten: exten, hint: device})
+	}
 }

@@ -278,3 +278,27 @@ func TestLongMembers(t *testing.T) {
 		t.Errorf("%d members", members)
 	}
 }
+
+// Asterisk watches no device whose name has more than 79 bytes.
+func TestLamps(t *testing.T) {
+	s := company(t)
+	goldens(t)["codes"].edit(s)
+	s.Groups[0].ID = 1_000_000
+	s.Keys[0].Keys["5"] = read[confdsvc.FuncKeyTemplate](t, `{"keys": {"5": {"blf": true, "destination": {"type": "groupmember", "group_id": 1000000, "action": "toggle"}}}}`).Keys["5"]
+	s.Keys[0].Keys["11"] = read[confdsvc.FuncKeyTemplate](t, `{"keys": {"5": {"blf": true, "destination": {"type": "custom", "exten": "`+strings.Repeat("7", 40)+`"}}}}`).Keys["5"]
+	seen := 0
+	for _, section := range checkFiles(t, generate(t, s))["extensions.conf"].Sections {
+		for _, v := range section.Values {
+			_, device, is := strings.Cut(v.Text, ",hint,")
+			if is {
+				seen++
+			}
+			if strings.HasPrefix(device, "Custom:") && len(device) > 79 {
+				t.Errorf("%s has %d bytes", device, len(device))
+			}
+		}
+	}
+	if seen < 10 {
+		t.Errorf("only %d lamps", seen)
+	}
+}

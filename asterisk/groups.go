@@ -131,7 +131,7 @@ func writeMemberships(p *plan, w *conf.Writer) {
 			continue
 		}
 		for _, u := range p.memberUsers(g) {
-			writeSteps(w, fmt.Sprintf("%d-%s", g.ID, u.UUID), []step{{"Set", "RINGFENCE_NAME=" + stateLeft(g.UUID)}, {"Return", ""}})
+			writeSteps(w, fmt.Sprintf("%d-%s", g.ID, u.UUID), []step{{"Set", "RINGFENCE_NAME=" + stateLeft(g.ID)}, {"Return", ""}})
 		}
 	}
 }
@@ -148,7 +148,7 @@ func (p *plan) enterGroup(g *confdsvc.Group) []step {
 		{"Set", "RINGFENCE_LIMIT=" + limit},
 		{"Set", "RINGFENCE_SECONDS="},
 		{"Set", "GROUP(ringfence-group)=" + g.UUID},
-		{"Set", "__RINGFENCE_GROUP=" + g.UUID},
+		{"Set", fmt.Sprintf("__RINGFENCE_GROUP=%d", g.ID)},
 		{"Gosub", "ringfence-record,s,1()"},
 	}
 	if g.MaxCalls != nil && *g.MaxCalls > 0 {

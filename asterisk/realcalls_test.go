@@ -321,7 +321,7 @@ func TestRealCalls(t *testing.T) {
 			t.Error("Bob's rings")
 		}
 		status(t, bobPhone, "*501", 200).ended()
-		if got := a.inDB(bob, "left-"+sales); got == "1" {
+		if got := a.inDB(bob, "left-1"); got == "1" {
 			t.Error(got)
 		}
 	})

@@ -16,7 +16,7 @@ import (
 //	/ringfence/{user's UUID}/incallfilter    1: the user hears who calls, and may refuse the call
 //	/ringfence/{user's UUID}/callrecord      1: calls from and to the user are recorded
 //	/ringfence/{user's UUID}/novoicemail     1: the mailbox takes no calls; only telephones change it
-//	/ringfence/{user's UUID}/left-{group}    1: the user has left the group with this UUID; only telephones change it
+//	/ringfence/{user's UUID}/left-{group}    1: the user has left the group with this id; only telephones change it
 //
 // So the family of AMI's DBPut is "ringfence", and its key "{UUID}/dnd". For each there is a device, which lamps watch: INUSE while it
 // is on. A telephone's change sends the event UserEvent, with UserEvent: RingfenceState and the headers User (the UUID), Name and Value.
@@ -33,8 +33,9 @@ const (
 	StateNoVoicemail   = "novoicemail" // confd has no attribute for it
 )
 
-// stateLeft is the name of the state that a user has left a group, which confd has not either.
-func stateLeft(groupUUID string) string { return "left-" + groupUUID }
+// stateLeft is the name of the state that a user has left a group, which confd has not either. It is the group's id, as in
+// feature codes: with two UUIDs the name of the device would have more than the 79 bytes that Asterisk watches.
+func stateLeft(groupID int64) string { return fmt.Sprintf("left-%d", groupID) }
 
 // StateEvent is the UserEvent by which the dialplan reports that a telephone has changed state.
 const StateEvent = "RingfenceState"
