@@ -25,7 +25,12 @@ type batchKey struct{}
 // Collecting returns a context in which [Write] adds rows to the batch. The transaction must end with Flush.
 func Collecting(ctx context.Context) (context.Context, *Batch) {
 	b := &Batch{}
-	return context.WithValue(ctx, batchKey{}, b), b
+	return b.In(ctx), b
+}
+
+// In returns a context, of another request in the same transaction, in which [Write] adds rows to the batch.
+func (b *Batch) In(ctx context.Context) context.Context {
+	return context.WithValue(ctx, batchKey{}, b)
 }
 
 // Flush writes the rows, in their order.

@@ -7,7 +7,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/rest"
@@ -241,24 +240,6 @@ func (k *Collection[T]) showMade(ctx context.Context, c store.Conn, scope string
 		}
 	}
 	return reply, nil
-}
-
-// queue lets one request at a time through. Transactions that write neighbouring rows of many tables at once make each other run again, as
-// far as the database can tell; one after the other they are many times faster.
-type queue struct {
-	once sync.Once
-	turn chan struct{}
-}
-
-// enter waits for the request's turn. The caller calls leave when it is over.
-func (q *queue) enter(ctx context.Context) (leave func(), err error) {
-	q.once.Do(func() { q.turn = make(chan struct{}, 1) })
-	select {
-	case q.turn <- struct{}{}:
-		return func() { <-q.turn }, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
 }
 
 // nestedReply is an object with attributes that are shown differently, or added.

@@ -41,14 +41,11 @@ func (k *Collection[T]) create(ctx context.Context, r *rest.Request) (rest.Reply
 // makeDraft makes an object and what is nested in it, in a transaction. The reply is read after the commit: what a transaction reads beside
 // what others write makes it run again.
 func (k *Collection[T]) makeDraft(ctx context.Context, scope string, draft *Draft[T]) (made *Made[T], err error) {
-	if len(draft.nested) > 0 && transactionOf(ctx) == nil { // who has a transaction must not wait for those who wait for one
-		leave, err := k.engine.nesting.enter(ctx)
-		if err != nil {
-			return nil, err
-		}
-		defer leave()
+	inTx := k.engine.InTx
+	if len(draft.nested) > 0 {
+		inTx = k.engine.inTurn
 	}
-	err = k.engine.InTx(ctx, func(ctx context.Context, c store.Conn) (err error) {
+	err = inTx(ctx, func(ctx context.Context, c store.Conn) (err error) {
 		made, err = k.Make(ctx, c, scope, draft)
 		return err
 	})
