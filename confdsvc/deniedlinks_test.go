@@ -3,6 +3,8 @@ package confdsvc_test
 import (
 	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/uuid"
@@ -63,6 +65,35 @@ func TestDeniedLinks(t *testing.T) {
 		except.Do(http.MethodPut, user+"/lines", of(at(al, "lines.0.id"))).Want(http.StatusNoContent)
 		except.Do(http.MethodPut, group+"/members/users", alone).Want(http.StatusNoContent)
 		except.Do(http.MethodPut, user+"/groups", joins).Want(http.StatusNoContent)
+	})
+}
+
+// A user's voicemail has two paths below the user: who is denied to read it by one does not read it by the other.
+func TestDeniedVoicemailOfAUser(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		w := newWorld(t, db)
+		c := newCompany(w.as(t, "a"))
+		d := newDoorkeeper(t, w.svc)
+		al := c.Create("/users", c.user("1001"))
+		user, box := "/users/"+al.Text("uuid"), fmt.Sprint(at(al, "voicemail.id"))
+		for denied, refused := range map[string]string{
+			"confd.users.me.voicemails.read":                      "/voicemail /voicemails",
+			"confd.users." + al.Text("id") + ".voicemail.read":    "/voicemail /voicemails",
+			"confd.voicemails." + box + ".read":                   "/voicemail",
+			"confd.voicemails.1000.read":                          "",
+			"confd.users." + al.Text("id") + ".voicemails.delete": "",
+		} {
+			caller := d.holding(t, w.tenants["a"], al.Text("uuid"), "confd.#", "!"+denied)
+			for _, path := range []string{"/voicemail", "/voicemails"} {
+				want := http.StatusOK
+				if slices.Contains(strings.Fields(refused), path) {
+					want = http.StatusForbidden
+				}
+				if got := caller.Get(user + path); got.Status != want {
+					t.Errorf("%s without %s: %d, want %d", path, denied, got.Status, want)
+				}
+			}
+		}
 	})
 }
 

@@ -44,14 +44,22 @@ type parent struct {
 	key func(ctx context.Context, c store.Conn, scope string, r *rest.Request) (any, error)
 }
 
-// parentOf is the parent that the path names by its key.
-func parentOf[T any](k *Collection[T]) parent {
+// parentOf is the parent that the path names by its key. A caller who is denied one of the actions on it is refused: they show the same.
+func parentOf[T any](k *Collection[T], same ...string) parent {
 	return parent{path: "/" + k.Path + "/{" + k.Param + "}", singular: k.Singular, key: func(ctx context.Context, c store.Conn, scope string, r *rest.Request) (any, error) {
 		o, err := k.row(ctx, c, scope, r.Param(k.Param))
 		if err != nil {
 			return nil, err
 		}
-		return k.Key(o), refuseDenied(r, k.aliases(o))
+		if err := refuseDenied(r, k.aliases(o)); err != nil {
+			return nil, err
+		}
+		for _, action := range same {
+			if err := NotDenied(r, k.accesses(o, action)...); err != nil {
+				return nil, err
+			}
+		}
+		return k.Key(o), nil
 	}}
 }
 

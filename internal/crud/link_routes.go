@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/rest"
@@ -69,7 +70,7 @@ func (j *joint[L, R]) further(kind, path string) rest.Operation {
 	left, right := underscored(j.left.Path), underscored(j.right.Path)
 	switch kind {
 	case "list":
-		return listOf(j.right, parentOf(j.left), path, "list_"+j.left.Singular+"_"+underscored(j.Path), left,
+		return listOf(j.right, parentOf(j.left, j.reads("one", j.right.Singular)...), path, "list_"+j.left.Singular+"_"+underscored(j.Path), left,
 			func(placeholder string) string { return among(j.right.Keys[0], j.near(), j.far(), placeholder) })
 	case "list_back":
 		return listOf(j.left, parentOf(j.right), "/"+j.right.Path+"/{"+j.right.Param+"}/"+j.left.Path, "list_"+j.right.Singular+"_"+left, right,
@@ -119,6 +120,14 @@ func (j *joint[L, R]) backward() *setter[R, L] {
 	}
 }
 
+// reads returns the action of a path below a left object that shows the same as another, if Only names its operation.
+func (j *joint[L, R]) reads(kind, path string) []string {
+	if !slices.Contains(j.Only, kind) {
+		return nil
+	}
+	return []string{dotted(path) + ".read"}
+}
+
 func (j *joint[L, R]) readOne() rest.Operation {
 	path := "/" + j.left.Path + "/{" + j.left.Param + "}/" + j.right.Singular
 	return rest.Operation{
@@ -133,7 +142,7 @@ func (j *joint[L, R]) readOne() rest.Operation {
 			}
 			var object *R
 			err = j.engine.DB.InReadTx(ctx, func(ctx context.Context, c store.Conn) error {
-				key, err := parentOf(j.left).key(ctx, c, scope, r)
+				key, err := parentOf(j.left, j.reads("list", j.Path)...).key(ctx, c, scope, r)
 				if err != nil {
 					return err
 				}
@@ -144,6 +153,9 @@ func (j *joint[L, R]) readOne() rest.Operation {
 					return j.right.notFound("", nil)
 				}
 				if err != nil {
+					return err
+				}
+				if err := NotDenied(r, j.right.accesses(object, "read")...); err != nil {
 					return err
 				}
 				return j.right.decorate(ctx, c, scope, []*R{object})
