@@ -322,11 +322,11 @@ func (a *pbxUnderTest) store(user, name, value string) {
 	}, func() string { return a.inDB(user, name) })
 }
 
-// kept returns what is stored of a user's state.
-func (a *pbxUnderTest) kept(user, name string) string {
+// kept returns what is stored of Bob's state.
+func (a *pbxUnderTest) kept(name string) string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.states[user+"/"+name]
+	return a.states[bob+"/"+name]
 }
 
 // inDB returns a user's state in Asterisk's own database.

@@ -169,7 +169,7 @@ func TestRealCalls(t *testing.T) {
 		c := status(t, bobPhone, "*25", 200)
 		heard(t, "Playing 'activated")
 		c.ended()
-		wait(t, "it is stored", func() bool { return a.kept(bob, "dnd") == "1" }, nil)
+		wait(t, "it is stored", func() bool { return a.kept("dnd") == "1" }, nil)
 		status(t, alice, "102", 486)
 		if bobPhone.count("rings") > 0 {
 			t.Error("it rings")
@@ -181,14 +181,14 @@ func TestRealCalls(t *testing.T) {
 		c := status(t, bobPhone, "*21103", 200)
 		heard(t, "Playing 'activated")
 		c.ended()
-		wait(t, "it is stored", func() bool { return a.kept(bob, "unconditional") == "103" }, nil)
+		wait(t, "it is stored", func() bool { return a.kept("unconditional") == "103" }, nil)
 		status(t, alice, "102", 200).hangUp()
 		carolPhone.saw("answers")
 		if bobPhone.count("rings") > 0 {
 			t.Error("it rings")
 		}
 		status(t, bobPhone, "*20", 200).ended()
-		wait(t, "it is off", func() bool { return a.kept(bob, "unconditional") == "" }, nil)
+		wait(t, "it is off", func() bool { return a.kept("unconditional") == "" }, nil)
 	})
 	run("forward on busy and no answer", map[*phone]string{bobPhone: "busy"}, func(t *testing.T) {
 		a.store(bob, "busy", "103")

@@ -95,11 +95,11 @@ func TestRealDestinations(t *testing.T) {
 	run("mailboxes", nil, alice, "5550106", 200, "vm-login")
 	run("echo", nil, alice, "5550107", 200, "Echo(")
 	run("key: do not disturb", nil, bobPhone, "*7352***25", 200, "activated")
-	wait(t, "it is on", func() bool { return a.kept(bob, "dnd") == "1" }, nil)
+	wait(t, "it is on", func() bool { return a.kept("dnd") == "1" }, nil)
 	run("key of somebody else", nil, alice, "*7352***25", 404, "ss-noservice")
 	run("key: off", nil, bobPhone, "*7352***25", 200, "de-activated")
 	run("key: forward on busy", nil, bobPhone, "*7352***23104", 200, "activated")
-	wait(t, "it is on", func() bool { return a.kept(bob, "busy") == "104" }, nil)
+	wait(t, "it is on", func() bool { return a.kept("busy") == "104" }, nil)
 	run("key: leave the group", nil, bobPhone, "*7352***501", 200, "activated")
 	if got := a.cli("core show hints"); !strings.Contains(got, "Custom:ringfence-busy-"+bob) || strings.Count(got, "State:InUse") != 2 {
 		t.Error(got)
@@ -111,7 +111,7 @@ func TestRealDestinations(t *testing.T) {
 	}
 	wait(t, "it asks", func() bool { return strings.Contains(a.log()[a.read:], "vm-enter-num-to-call") }, nil)
 	c.press("103#")
-	wait(t, "the number is stored", func() bool { return a.kept(bob, "unconditional") == "103" }, func() string { return a.log()[a.read:] })
+	wait(t, "the number is stored", func() bool { return a.kept("unconditional") == "103" }, func() string { return a.log()[a.read:] })
 	c.ended()
 	a.clean("key: forward without a number")
 	// A new PIN stays in the mailbox's folder: the generated file does not change.
