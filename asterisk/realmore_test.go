@@ -154,3 +154,60 @@ func TestRealDestinations(t *testing.T) {
 	}
 	a.clean("another transport")
 }
+
+// Calls are picked up and handed on.
+func TestRealPickupsAndTransfers(t *testing.T) {
+	s := office(t)
+	s.Endpoints[2].Endpoint.V = append(s.Endpoints[2].Endpoint.V, []string{"named_call_group", "sales"})
+	s.Endpoints[3].Endpoint.V = append(s.Endpoints[3].Endpoint.V, []string{"pickup_group", "1"}, []string{"named_pickup_group", "sales"})
+	a := startReal(t, s)
+	a.apply()
+	a.clean("the first apply")
+	alice, bobPhone, carolPhone, davePhone := a.phone(t, "alice"), a.phone(t, "bob"), a.phone(t, "carol"), a.phone(t, "dave")
+	rest := func(when string) {
+		t.Helper()
+		for _, p := range []*phone{alice, bobPhone, carolPhone, davePhone} {
+			p.hangUpAll()
+		}
+		a.idle()
+		for _, p := range []*phone{alice, bobPhone, carolPhone, davePhone} {
+			p.log()
+			p.when("answer")
+		}
+		a.clean(when)
+	}
+	for _, test := range [][2]string{{"102", "*8102"}, {"200", "*8102"}, {"102", "*8"}} {
+		bobPhone.when("ring")
+		alice.when("ring") // she is in the group, too
+		done := make(chan int)
+		go func() {
+			_, got := davePhone.dial(test[0])
+			done <- got
+		}()
+		bobPhone.saw("rings")
+		if _, got := carolPhone.dial(test[1]); got != 200 {
+			t.Fatalf("%v: Carol: %d\n%s", test, got, a.news())
+		}
+		if got := <-done; got != 200 {
+			t.Errorf("%v: Dave: %d", test, got)
+		}
+		rest(strings.Join(test[:], " picked up by "))
+	}
+	c, _ := alice.dial("102")
+	c.press("*1")
+	wait(t, "the transfer", func() bool { return strings.Contains(a.log()[a.read:], "pbx-transfer") }, nil)
+	c.press("103")
+	carolPhone.saw("answers")
+	c.ended()
+	rest("a blind transfer")
+	if _, got := davePhone.dial("*90"); got != 200 {
+		t.Errorf("*90: %d", got)
+	}
+	wait(t, "it is off", func() bool { return a.inDB(dave, "novoicemail") == "1" }, nil)
+	rest("*90")
+	davePhone.when("busy")
+	if _, got := alice.dial("104"); got != 486 {
+		t.Errorf("without the mailbox: %d", got)
+	}
+	rest("without the mailbox")
+}

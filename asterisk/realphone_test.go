@@ -227,11 +227,8 @@ func (p *phone) asked(m *message) {
 			}
 			return
 		}
-		p.note("rings: %s", m.get("From"))
-		if e := m.get("Alert-Info"); e != "" {
-			p.note("alert: %s", e)
-		}
 		if does == "busy" {
+			p.note("rings: %s", m.get("From"))
 			respond("486 Busy Here", m.get("To")+";tag="+tag(), "")
 			return
 		}
@@ -240,6 +237,7 @@ func (p *phone) asked(m *message) {
 		p.mu.Lock()
 		p.calls[id] = c
 		p.mu.Unlock()
+		p.note("rings: %s", m.get("From"))
 		respond("180 Ringing", to, "")
 		if does == "answer" {
 			respond("200 OK", to, p.sdp())
