@@ -50,6 +50,7 @@ test-postgres: ## the tests against the server that TEST_POSTGRES_DSN names
 asterisk-root: ## put the Asterisk of Debian sid into the folder ASTERISK_ROOT, for test-asterisk (needs root and debootstrap)
 	@test -n "$$ASTERISK_ROOT" || { echo "set ASTERISK_ROOT to a folder that does not exist yet"; exit 1; }
 	debootstrap --variant=minbase --include=asterisk sid "$$ASTERISK_ROOT"
+	chmod -R a+rX "$$ASTERISK_ROOT/etc/asterisk"
 
 .PHONY: test-asterisk
 test-asterisk: ## register telephones and place calls at the real Asterisk in ASTERISK_ROOT, or on this machine
