@@ -15,12 +15,12 @@ type UserSummary struct {
 	UUID             string  `json:"uuid" format:"uuid"`
 	Firstname        string  `json:"firstname"`
 	Lastname         *string `json:"lastname"`
-	Email            *string `json:"email"`
+	Email            *string `json:"email" format:"email"`
 	Enabled          *bool   `json:"enabled"`
-	ProvisioningCode *string `json:"provisioning_code"`
-	Extension        *string `json:"extension"`
+	ProvisioningCode *string `json:"provisioning_code" example:"123456" doc:"The code with which the telephone of the main line is set up."`
+	Extension        *string `json:"extension" example:"1000" doc:"The main number."`
 	Context          *string `json:"context"`
-	Protocol         *string `json:"protocol" enum:"sip,sccp,custom"`
+	Protocol         *string `json:"protocol" enum:"sip,sccp,custom" doc:"What the main line speaks."`
 }
 
 // UserDirectoryEntry is a user in a directory of people.
@@ -31,10 +31,10 @@ type UserDirectoryEntry struct {
 	AgentID           *int64  `json:"agent_id"`
 	Firstname         string  `json:"firstname"`
 	Lastname          *string `json:"lastname"`
-	Email             *string `json:"email"`
+	Email             *string `json:"email" format:"email"`
 	Exten             *string `json:"exten"`
-	MobilePhoneNumber *string `json:"mobile_phone_number"`
-	VoicemailNumber   *string `json:"voicemail_number"`
+	MobilePhoneNumber *string `json:"mobile_phone_number" example:"+15551234"`
+	VoicemailNumber   *string `json:"voicemail_number" example:"1000" doc:"The number of the voicemail."`
 	Userfield         *string `json:"userfield"`
 	Description       *string `json:"description"`
 	Context           *string `json:"context"`

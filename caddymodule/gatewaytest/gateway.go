@@ -9,6 +9,8 @@ import (
 	"net/url"
 	"regexp"
 	"strconv"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -39,6 +41,24 @@ func New(tb testing.TB, httpsPort, helpersPort string) *Gateway {
 	}}, g.URL)
 	return g
 }
+
+// Declared makes each response to an operation of the services fail the test if the definitions that the gateway serves do not declare it.
+func (g *Gateway) Declared(tb testing.TB) {
+	tb.Helper()
+	var texts []string
+	for _, service := range []string{"auth/0.1", "confd/1.1", "sysconfd"} {
+		texts = append(texts, g.Do(tb, "GET", "/api/"+service+"/api/openapi.json", "", "").Want(http.StatusOK).Body)
+	}
+	read, _ := definitions.LoadOrStore(strings.Join(texts, "\n"), sync.OnceValues(func() (resttest.Definitions, error) { return resttest.ReadDefinitions(texts...) }))
+	declared, err := read.(func() (resttest.Definitions, error))()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	g.client.Definitions = declared
+}
+
+// definitions are those that gateways have served, read once.
+var definitions sync.Map
 
 // CloseIdleConnections closes the connections that are open and not in use.
 func (g *Gateway) CloseIdleConnections() { g.transport.CloseIdleConnections() }

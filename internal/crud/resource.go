@@ -203,10 +203,10 @@ func (r Resource[T]) on(e *Engine) *Collection[T] {
 	k.check()
 	k.list = rest.ListSpec{Order: r.Order, Filters: r.Filters, Several: r.Several, Recurse: !r.Subtree && r.Scope == PerTenant}
 	if r.Views != nil {
-		k.list.Views = slices.AppendSeq([]string{}, maps.Keys(r.Views))
+		k.list.Views, k.list.ViewItems = slices.AppendSeq([]string{}, maps.Keys(r.Views)), map[string]*rest.Schema{}
 		slices.Sort(k.list.Views)
 		for _, name := range k.list.Views {
-			k.list.ViewDoc += " `" + name + "`: items with " + strings.Join(r.Views[name].Item.Names(), ", ") + "."
+			k.list.ViewItems[name] = r.Views[name].Item
 		}
 	}
 	for _, b := range r.Beside {

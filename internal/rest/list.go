@@ -2,6 +2,7 @@ package rest
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -31,9 +32,9 @@ type ListSpec struct {
 	Several []string
 	// Recurse adds `recurse`, which includes the tenants below.
 	Recurse bool
-	// Views lists the values of `view`; nil means that there is no such parameter. ViewDoc continues its description.
-	Views   []string
-	ViewDoc string
+	// Views lists the values of `view`; nil means that there is no such parameter. ViewItems describes the items of each.
+	Views     []string
+	ViewItems map[string]*Schema
 }
 
 // List is a checked list query.
@@ -67,7 +68,13 @@ func (s ListSpec) Parameters() []Parameter {
 	if s.Recurse {
 		out = append(out, Parameter{Name: "recurse", Description: "Also the items of the tenants below.", Schema: &Schema{Type: "boolean"}})
 	}
-	out = append(out, ViewParameter(s.Views, "Another form of the items."+s.ViewDoc)...)
+	for _, view := range ViewParameter(s.Views, "Another form of the items.") {
+		view.Views = s.ViewItems
+		for _, name := range slices.Sorted(maps.Keys(s.ViewItems)) {
+			view.Description += " `" + name + "`: items with " + strings.Join(s.ViewItems[name].Names(), ", ") + "."
+		}
+		out = append(out, view)
+	}
 	for _, f := range s.Filters {
 		p := Parameter{Name: f, Description: "Only items with exactly this value.", Schema: &Schema{Type: "string"}}
 		if slices.Contains(s.Several, f) {

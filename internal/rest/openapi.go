@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"reflect"
 	"slices"
@@ -201,6 +202,13 @@ func (d *definer) parameters(op *Operation) []object {
 		}
 		if q.Required {
 			p["required"] = true
+		}
+		if len(q.Views) > 0 {
+			views := object{}
+			for _, name := range slices.Sorted(maps.Keys(q.Views)) { // names of components must not depend on chance
+				views[name] = d.schema(q.Views[name])
+			}
+			p["x-views"] = views
 		}
 		out = append(out, p)
 	}

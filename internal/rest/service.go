@@ -129,6 +129,8 @@ type Parameter struct {
 	Required    bool
 	// Repeated says that it may be sent more than once.
 	Repeated bool
+	// Views describes the items of the answer by the parameter's values, where they are others than the operation's own.
+	Views map[string]*Schema
 }
 
 // DefaultMaxBody is the largest body, in bytes, of an operation that sets no MaxBody.

@@ -23,6 +23,8 @@ type Client struct {
 	Principal *principal.Principal
 	// Edits change every request, before those of the request itself.
 	Edits []Edit
+	// Definitions declare what the answers of a gateway may be.
+	Definitions Definitions
 
 	send func(r *http.Request) (*http.Response, error)
 	// service, if it is known, declares what the answers may be.
@@ -138,6 +140,9 @@ func (c *Client) Try(ctx context.Context, method, path string, body any, edits .
 	answer := Answer{c.T, method + " " + path, response.StatusCode, response.Header, string(read)}
 	if c.service != nil && err == nil {
 		conform(c.T, c.service, r, &answer)
+	}
+	if err == nil && strings.HasPrefix(path, "/") { // not elsewhere
+		c.Definitions.Conform(c.T, r, &answer)
 	}
 	return answer, err
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"mime"
 	"net/http"
 	"net/url"
@@ -31,17 +32,68 @@ func conform(tb testing.TB, service *rest.Service, r *http.Request, answer *Answ
 	if !ok || m.Op == nil {
 		return
 	}
-	op := definitionOf(tb, service).Paths.Value(m.Op.Path).GetOperation(m.Op.Method)
-	if err := declared(op, r, answer); err != nil {
+	definitionOf(tb, service).check(tb, m.Op.Path, r, answer)
+}
+
+// declaration is a service's definition, as a test reads it.
+type declaration struct {
+	whole *openapi3.T // its objects have no fields that it does not declare
+	part  *openapi3.T // the same, and no field is required: what a client gets that asks for some fields
+}
+
+// check fails the test if the operation at a path of the definition does not have the response.
+func (d *declaration) check(tb testing.TB, path string, r *http.Request, answer *Answer) {
+	tb.Helper()
+	doc := d.whole
+	query, _ := url.ParseQuery(r.URL.RawQuery)
+	if query.Has("fields") {
+		doc = d.part
+	}
+	op := doc.Paths.Value(path).GetOperation(r.Method)
+	if op == nil {
+		return
+	}
+	item, err := itemOf(doc, op, query.Get("view"))
+	if err == nil {
+		err = declared(op, r, answer, item)
+	}
+	if err != nil {
 		tb.Errorf("%s: the definition of %s does not have the response %d: %v\n%.2000s", answer.Asked, op.OperationID, answer.Status, err, answer.Body)
 	}
+}
+
+// itemOf returns the schema of a list's items in a view of which the definition says what they are, or nil.
+func itemOf(doc *openapi3.T, op *openapi3.Operation, view string) (*openapi3.SchemaRef, error) {
+	parameter := op.Parameters.GetByInAndName("query", "view")
+	if parameter == nil || parameter.Extensions["x-views"] == nil {
+		return nil, nil
+	}
+	views, _ := parameter.Extensions["x-views"].(map[string]any)
+	named, ok := views[view].(map[string]any)
+	if !ok {
+		return nil, nil
+	}
+	ref, _ := named["$ref"].(string)
+	item := doc.Components.Schemas[strings.TrimPrefix(ref, "#/components/schemas/")]
+	if item == nil {
+		return nil, fmt.Errorf("the view %s has no schema", view)
+	}
+	return item, nil
+}
+
+// listOf is the schema of a list, with other items.
+func listOf(list *openapi3.Schema, item *openapi3.SchemaRef) *openapi3.Schema {
+	items, other := *list.Properties["items"].Value, *list
+	items.Items, other.Properties = item, maps.Clone(list.Properties)
+	other.Properties["items"] = &openapi3.SchemaRef{Value: &items}
+	return &other
 }
 
 // statusClientGone is the status of a response that nobody is there to read.
 const statusClientGone = 499
 
-// declared returns why an operation has not declared a response.
-func declared(op *openapi3.Operation, r *http.Request, answer *Answer) error {
+// declared returns why an operation has not declared a response. item is the schema of a list's items, if they are not the usual ones.
+func declared(op *openapi3.Operation, r *http.Request, answer *Answer, item *openapi3.SchemaRef) error {
 	response := op.Responses.Value(strconv.Itoa(answer.Status))
 	switch {
 	case answer.Status == statusClientGone:
@@ -71,17 +123,18 @@ func declared(op *openapi3.Operation, r *http.Request, answer *Answer) error {
 	if err := json.Unmarshal([]byte(answer.Body), &body); err != nil {
 		return err
 	}
-	if query, err := url.ParseQuery(r.URL.RawQuery); err == nil && (query.Has("fields") || query.Has("view")) {
-		return nil // a part of what is declared, by the client's own choice
+	schema := content.Schema.Value
+	if item != nil && answer.Status == http.StatusOK {
+		schema = listOf(schema, item)
 	}
-	return content.Schema.Value.VisitJSON(body, openapi3.VisitAsResponse())
+	return schema.VisitJSON(body, openapi3.VisitAsResponse())
 }
 
 // definitions are the definitions of the services, read once for each set of operations: to write and to read one takes longer than
 // most tests.
-var definitions sync.Map // from the operations' IDs to func() (*openapi3.T, error)
+var definitions sync.Map // from the operations' IDs to func() (*declaration, error)
 
-func definitionOf(tb testing.TB, service *rest.Service) *openapi3.T {
+func definitionOf(tb testing.TB, service *rest.Service) *declaration {
 	tb.Helper()
 	key := make([]string, 0, 2*len(service.Operations)+1)
 	key = append(key, service.Prefix)
@@ -92,25 +145,38 @@ func definitionOf(tb testing.TB, service *rest.Service) *openapi3.T {
 			key = append(key, strconv.Itoa(len(op.Reply.Properties)))
 		}
 	}
-	read := sync.OnceValues(func() (*openapi3.T, error) { return strictly(service.Definition()) })
+	read := sync.OnceValues(func() (*declaration, error) { return readDefinition(service.Definition()) })
 	if len(service.Operations) > 15 { // a service of ours; those that tests make for themselves differ otherwise
 		shared, _ := definitions.LoadOrStore(strings.Join(key, " "), read)
-		read = shared.(func() (*openapi3.T, error))
+		read = shared.(func() (*declaration, error))
 	}
-	doc, err := read()
+	d, err := read()
 	if err != nil {
 		tb.Fatalf("the definition of %s: %v", service.Name, err)
 	}
-	return doc
+	return d
 }
 
-// strictly reads a definition, and closes its objects to fields that it does not declare.
-func strictly(definition []byte) (*openapi3.T, error) {
-	doc, err := openapi3.NewLoader().LoadFromData(definition)
+func readDefinition(text []byte) (*declaration, error) {
+	whole, err := strictly(text, false)
+	part, partErr := strictly(text, true)
+	return &declaration{whole, part}, errors.Join(err, partErr)
+}
+
+// strictly reads a definition, and closes its objects to fields that it does not declare. If part is set, no field is required.
+func strictly(text []byte, part bool) (*openapi3.T, error) {
+	doc, err := openapi3.NewLoader().LoadFromData(text)
 	if err != nil {
 		return nil, err
 	}
 	seen := map[*openapi3.Schema]bool{}
+	defer func() {
+		for s := range seen {
+			if part {
+				s.Required = nil
+			}
+		}
+	}()
 	for _, s := range doc.Components.Schemas {
 		closeObjects(s.Value, seen)
 	}
