@@ -171,6 +171,7 @@ func startReal(t *testing.T, s *confdsvc.Snapshot) *pbxUnderTest {
 	a.set(s)
 	a.service = apply.New(apply.Options{
 		DB: storetest.SQLite(t), Generate: a.generate, Heard: a.heard, Keep: a.keep, States: a.stored,
+		ForgetPIN:  func(m apply.Mailbox) error { return helpers.ForgetPIN(dir+"/spool/voicemail", m.Context, m.Number) },
 		LiveReload: func(context.Context) (bool, error) { return false, nil },
 	}, apply.Settings{
 		Folder: dir + "/generated", Name: "real", Poll: 10 * time.Millisecond, Pause: 10 * time.Millisecond,

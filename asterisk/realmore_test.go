@@ -143,6 +143,22 @@ func TestRealDestinations(t *testing.T) {
 	if string(before) != string(after) {
 		t.Errorf("voicemail.conf has changed: %s", after)
 	}
+	// A new PIN of confd beats it.
+	a.idle()
+	s.Voicemails[0].Password = new("9999")
+	a.set(s)
+	a.apply()
+	if _, err := os.Stat(a.dir + "/spool/voicemail/" + inside + "/101/secret.conf"); !os.IsNotExist(err) {
+		t.Errorf("the old PIN still counts: %v", err)
+	}
+	a.news()
+	if c, got = alice.dial("*98"); got != 200 {
+		t.Fatalf("own mailbox: %d", got)
+	}
+	said("vm-password")
+	c.press("9999#")
+	said("vm-opts")
+	c.hangUp()
 	// A transport that changes.
 	a.idle()
 	a.news()

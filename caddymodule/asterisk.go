@@ -80,7 +80,7 @@ func (s *Asterisk) validate() error {
 
 // useAsterisk makes the engine configure this configuration's Asterisk, at the same time as useBackends.
 func (a *App) useAsterisk() {
-	a.engine.telephone.use(phoneSettings{Asterisk: *a.Asterisk, music: a.Helpers.MOH})
+	a.engine.telephone.use(phoneSettings{Asterisk: *a.Asterisk, music: a.Helpers.MOH, voicemail: a.Helpers.Voicemail})
 }
 
 func (s phoneSettings) apply() apply.Settings {

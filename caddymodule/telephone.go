@@ -36,7 +36,7 @@ type telephone struct {
 // phoneSettings are what a telephone depends on.
 type phoneSettings struct {
 	Asterisk
-	music string // the folder of music on hold
+	music, voicemail string // the folders of music on hold and of all voicemails
 }
 
 func newTelephone(db store.DB) *telephone {
@@ -55,6 +55,7 @@ func (t *telephone) use(s phoneSettings) {
 		DB:       t.db,
 		Generate: func(ctx context.Context) (apply.Output, error) { return t.generate(ctx, s) },
 		Heard:    t.heard, Keep: t.keep, States: t.states,
+		ForgetPIN: func(m apply.Mailbox) error { return helpers.ForgetPIN(s.voicemail, m.Context, m.Number) },
 		LiveReload: func(ctx context.Context) (bool, error) {
 			if !s.live {
 				return false, nil

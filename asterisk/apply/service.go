@@ -25,6 +25,8 @@ type Options struct {
 	Keep func(ctx context.Context, state State) error
 	// States returns the users' states as they are stored, for a change while LiveReload is off. Nil: they wait for the next apply.
 	States func(ctx context.Context) ([]State, error)
+	// ForgetPIN removes the PIN that a telephone has given a mailbox, whose configured one is about to change. Nil: such a PIN stays.
+	ForgetPIN func(m Mailbox) error
 	// LiveReload reports whether changes are to reach the telephone system at once.
 	LiveReload func(ctx context.Context) (bool, error)
 }

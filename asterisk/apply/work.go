@@ -199,7 +199,12 @@ func (s *Service) apply(ctx context.Context, n int64, r *run) error {
 	}
 	s.reloading.Lock()
 	defer s.reloading.Unlock()
-	_, err = s.store.Apply(ctx, n, asterisk, func() error { return s.stillLeads(ctx) }, func(module string, err error) {
+	_, err = s.store.Apply(ctx, n, asterisk, func() error {
+		if err := s.stillLeads(ctx); err != nil {
+			return err
+		}
+		return s.forgetPINs(r, change)
+	}, func(module string, err error) {
 		i := slices.IndexFunc(r.job.Modules, func(m helpers.JobModule) bool { return m.Module == module })
 		if r.job.Modules[i].State = moduleDone; err != nil {
 			r.job.Modules[i].State, r.job.Modules[i].Message = moduleFailed, err.Error()
