@@ -1,0 +1,179 @@
+package asterisk_test
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"net"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// call is a call of a telephone, made or received.
+type call struct {
+	p          *phone
+	id         string
+	local, far string // what From and To say, with tags, of this side and the other
+	target     string // the other side's contact
+	invite     *message
+	stop       func() // ends the audio
+	done       bool
+}
+
+// subscribe watches the lamp of a number, and returns the status.
+func (p *phone) subscribe(number string) int {
+	p.t.Helper()
+	uri := "sip:" + number + "@" + p.server()
+	return p.ask("SUBSCRIBE", uri, tag(), "<sip:"+p.name+"@"+p.server()+">;tag="+tag(), "<"+uri+">",
+		[][2]string{{"Event", "dialog"}, {"Accept", "application/dialog-info+xml"}, {"Expires", "600"}}, "", nil).status()
+}
+
+// dial calls a number. It returns the call, which is nil if nobody answered, and the final status.
+func (p *phone) dial(number string) (*call, int) {
+	p.t.Helper()
+	uri := "sip:" + number + "@" + p.server()
+	id, from := tag(), `<sip:`+p.name+"@"+p.server()+">;tag="+tag()
+	final := p.ask("INVITE", uri, id, from, "<"+uri+">", nil, p.sdp(), func(m *message) { p.note("hears %d", m.status()) })
+	p.note("dialled %s: %d", number, final.status())
+	if final.status() >= 300 {
+		return nil, final.status()
+	}
+	c := &call{p: p, id: id, local: from, far: final.get("To"), target: contactForm.FindStringSubmatch(final.get("Contact"))[1], invite: &message{}}
+	p.mu.Lock()
+	p.calls[id] = c
+	p.mu.Unlock()
+	c.speak(final.body)
+	return c, final.status()
+}
+
+var mediaForm = regexp.MustCompile(`m=audio (\d+)`)
+
+// speak sends silence to where the other side hears.
+func (c *call) speak(sdp string) {
+	m := mediaForm.FindStringSubmatch(sdp)
+	if m == nil {
+		return
+	}
+	port, _ := strconv.Atoi(m[1])
+	ended := make(chan struct{})
+	c.stop = sync.OnceFunc(func() { close(ended) })
+	go func() {
+		packet := append([]byte{0x80, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4}, bytes.Repeat([]byte{0xff, 0x7f}, 80)...)
+		to := &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port}
+		tick := time.NewTicker(20 * time.Millisecond)
+		defer tick.Stop()
+		for n := uint32(1); ; n++ {
+			packet[2], packet[3] = byte(n>>8), byte(n)
+			at := n * 160
+			packet[4], packet[5], packet[6], packet[7] = byte(at>>24), byte(at>>16), byte(at>>8), byte(at)
+			if _, err := c.p.audio.WriteToUDP(packet, to); err != nil {
+				return
+			}
+			select {
+			case <-ended:
+				return
+			case <-tick.C:
+			}
+		}
+	}()
+}
+
+func (c *call) quiet() {
+	if c.stop != nil {
+		c.stop()
+	}
+}
+
+// within sends a request within the call.
+func (c *call) within(method string, extra [][2]string, body string) int {
+	c.p.t.Helper()
+	return c.p.ask(method, c.target, c.id, c.local, c.far, extra, body, nil).status()
+}
+
+// hangUp ends the call.
+func (c *call) hangUp() {
+	c.p.t.Helper()
+	c.quiet()
+	if c.over() {
+		return
+	}
+	c.within("BYE", nil, "")
+	c.p.forget(c)
+}
+
+func (c *call) over() bool {
+	c.p.mu.Lock()
+	defer c.p.mu.Unlock()
+	return c.done
+}
+
+// ended waits until the other side has ended the call.
+func (c *call) ended() {
+	c.p.t.Helper()
+	wait(c.p.t, "the end of the call of "+c.p.name, c.over, nil)
+}
+
+// press presses keys.
+func (c *call) press(keys string) {
+	c.p.t.Helper()
+	for _, key := range keys {
+		c.p.info(c, string(key))
+	}
+}
+
+func (p *phone) info(c *call, key string) {
+	p.t.Helper()
+	body := "Signal=" + key + "\r\nDuration=100\r\n"
+	branch := "z9hG4bK" + tag()
+	seq := p.next()
+	got := make(chan struct{}, 10)
+	p.mu.Lock()
+	p.branch[branch] = func(*message) { got <- struct{}{} }
+	p.mu.Unlock()
+	text := fmt.Sprintf("INFO %s SIP/2.0\r\nVia: SIP/2.0/UDP %s;branch=%s;rport\r\nMax-Forwards: 70\r\nFrom: %s\r\nTo: %s\r\nCall-ID: %s\r\nCSeq: %d INFO\r\nContact: %s\r\nContent-Type: application/dtmf-relay\r\nContent-Length: %d\r\n\r\n%s",
+		c.target, p.conn.LocalAddr(), branch, c.local, c.far, c.id, seq, p.contact(), len(body), body)
+	_, _ = p.conn.Write([]byte(text))
+	select {
+	case <-got:
+	case <-time.After(patience):
+		p.t.Fatalf("%s: no answer to the key %s", p.name, key)
+	}
+}
+
+// hangUpAll ends the calls that the telephone has.
+func (p *phone) hangUpAll() {
+	p.t.Helper()
+	p.mu.Lock()
+	calls := slices.Collect(maps.Values(p.calls))
+	p.mu.Unlock()
+	for _, c := range calls {
+		c.hangUp()
+	}
+}
+
+// pickUp answers the call that rings.
+func (p *phone) pickUp() {
+	p.t.Helper()
+	p.mu.Lock()
+	var ringing *call
+	for _, c := range p.calls {
+		ringing = c
+	}
+	p.mu.Unlock()
+	if ringing == nil {
+		p.t.Fatalf("%s: nothing rings", p.name)
+	}
+	var headers [][2]string
+	for _, h := range ringing.invite.headers {
+		switch strings.ToLower(h[0]) {
+		case "via", "from", "call-id", "cseq", "record-route":
+			headers = append(headers, h)
+		}
+	}
+	p.send("SIP/2.0 200 OK", append(headers, [2]string{"To", ringing.local}, [2]string{"Contact", p.contact()}), p.sdp())
+	ringing.speak(ringing.invite.body)
+}
