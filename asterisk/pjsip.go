@@ -206,16 +206,18 @@ func (p *plan) writeLineVariables(w *conf.Writer, l *confdsvc.Line, u *confdsvc.
 	}
 }
 
-// variableForm is the name of a variable that somebody may set. One with parentheses would be a function, such as FILE, which writes
-// wherever it is told; the others are those by which the dialplan knows who telephones.
+// variableForm is the name of a variable that somebody may set. Asterisk obeys many variables, such as TOUCH_MIXMONITOR, which runs a
+// program, and all their names are in capitals: so one of somebody's own has a small letter, or begins with X_. One with parentheses
+// would be a function, such as FILE, which writes wherever it is told; the reserved ones are those of this dialplan.
 var (
-	variableForm     = regexp.MustCompile(`^_{0,2}[A-Za-z][A-Za-z0-9_]{0,79}$`)
+	variableForm     = regexp.MustCompile(`^_{0,2}(X_[A-Za-z0-9_]{1,78}|[A-Z][A-Z0-9_]{0,39}[a-z][A-Za-z0-9_]{0,39}|[a-z][A-Za-z0-9_]{0,79})$`)
 	reservedVariable = regexp.MustCompile(`(?i)^_*(RINGFENCE|WAZO|XIVO|TRANSFER_CONTEXT|FORWARD_CONTEXT|PICKUPMARK|GOSUB|MACRO|ARG[0-9]|LOCAL|DIAL|BLIND|ATTENDED|VM_|CALLBACK)`)
 )
 
+// writeVariable writes a variable of somebody's own. Its value has no character that separates the arguments of applications.
 func writeVariable(w *conf.Writer, typed string) {
 	name, value, assigned := strings.Cut(conf.Plain(typed), "=")
-	if assigned && variableForm.MatchString(name) && !reservedVariable.MatchString(name) {
+	if assigned && variableForm.MatchString(name) && !reservedVariable.MatchString(name) && !strings.ContainsAny(value, ",^") {
 		w.Set("set_var", name+"="+value)
 	}
 }
