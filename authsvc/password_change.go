@@ -43,6 +43,10 @@ func (s *Service) changePassword(ctx context.Context, r *rest.Request) error {
 	if err := s.checkPassword("new_password", body.New); err != nil {
 		return err
 	}
+	// Whoever planted the password would otherwise have its user vouch for it.
+	if body.New == body.Old {
+		return apierr.InvalidField("new_password", "unchanged", "Must be another than old_password")
+	}
 	u, err := s.users.Named(ctx, r)
 	if err != nil {
 		return err

@@ -94,6 +94,7 @@ func TestChangePasswordIsRefused(t *testing.T) {
 			"no new password":       {bob, mine, `{"old_password":"secret of bob"}`, 400, "invalid-data"},
 			"empty new password":    {bob, mine, change("secret of bob", ""), 400, "invalid-data"},
 			"null":                  {bob, mine, `{"old_password":"secret of bob","new_password":null}`, 400, "invalid-data"},
+			"the same":              {bob, mine, change("secret of bob", "secret of bob"), 400, "invalid-data"},
 			"too long":              {bob, mine, change("secret of bob", strings.Repeat("x", 1025)), 400, "invalid-data"},
 			"too many bytes":        {bob, mine, change("secret of bob", strings.Repeat("é", 1000)), 400, "invalid-data"},
 		} {

@@ -106,8 +106,12 @@ func TestAPlantedPasswordLetsNobodyIn(t *testing.T) {
 		s.do("POST", "/users/password/reset?user_uuid="+user, "", `{"password":"set again"}`, func(r *http.Request) { r.Header.Set("X-Auth-Token", admin) }).Want(204)
 		s.do("POST", "/token", "", "{}", resttest.Basic("someone", "set again")).Want(200)
 
-		// Users vouch for what they choose themselves.
+		// Users vouch for what they choose themselves; a password that stays as it is was not chosen.
 		own, session, _ := account("own")
+		s.do("PUT", "/users/"+own+"/password", session, change("planted", "planted")).Refused(400, "invalid-data").Says("new_password")
+		s.do("PUT", "/users/"+own+"/policies/"+mighty, admin, "").Want(204)
+		s.do("POST", "/token", "", "{}", resttest.Basic("own", "planted")).Want(401)
+		s.do("DELETE", "/users/"+own+"/policies/"+mighty, admin, "").Want(204)
 		s.do("PUT", "/users/"+own+"/password", session, `{"old_password":"planted","new_password":"chosen"}`).Want(204)
 		s.do("PUT", "/users/"+own+"/policies/"+mighty, admin, "").Want(204)
 		s.do("POST", "/token", "", "{}", resttest.Basic("own", "chosen")).Want(200)
