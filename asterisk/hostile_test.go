@@ -1,7 +1,9 @@
 package asterisk_test
 
 import (
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -193,6 +195,49 @@ func TestVariablesThatAsteriskObeys(t *testing.T) {
 		}
 		if !written {
 			t.Errorf("%q is not written", typed)
+		}
+	}
+}
+
+// Asterisk reads no line of 8 KiB. What somebody types cannot make one, which would keep all tenants from being written.
+func TestLongValuesAreLeftOut(t *testing.T) {
+	for _, char := range []string{"a", ";", "漢"} {
+		long := strings.Repeat(char, 4096)
+		s := company(t)
+		e := s.Endpoints[0]
+		e.Endpoint.V = append(e.Endpoint.V, []string{"callerid", long}, []string{"set_var", "own=" + long}, []string{"accountcode", long}, []string{"call_group", strings.Repeat("1234567,", 500)}, []string{"allow", "ulaw" + strings.Repeat(",alaw", 800)})
+		groups := ""
+		for i := range 400 {
+			groups += strconv.Itoa(i) + ","
+			name := fmt.Sprintf("%071d", i)
+			other := *s.Endpoints[2]
+			other.UUID, other.TenantUUID, other.Name = name, acme, name
+			s.Endpoints = append(s.Endpoints, &other)
+			id := int64(1000 + i)
+			s.Lines = append(s.Lines, &confdsvc.Line{ID: id, TenantUUID: acme, Context: inside})
+			s.LineSIP[id], s.LineUsers[id], s.UserLines[2] = name, []int64{2}, append(s.UserLines[2], id)
+		}
+		s.Endpoints[1].Endpoint.V = append(s.Endpoints[1].Endpoint.V, []string{"pickup_group", groups})
+		s.Endpoints[1].Auth.V = [][]string{{"username", "x"}, {"password", long}}
+		s.VoicemailGeneral = map[string]string{"emailbody": long, "emailsubject": long}
+		s.Zones = append(s.Zones, confdsvc.ZoneMessage{Name: "long", Timezone: "Europe/Paris", Message: &long})
+		for range 50 {
+			s.Voicemails[0].Options.V = append(s.Voicemails[0].Options.V, []string{"emailbody", long}, []string{"emailsubject", long[:999]}, []string{"fromstring", "x"})
+		}
+		s.Voicemails[0].Options.V = append(s.Voicemails[0].Options.V, []string{"emailbody", "last"})
+		files, err := asterisk.Generate(s, asterisk.Options{})
+		if err != nil {
+			t.Fatalf("%s: %v", char, err)
+		}
+		if box := grepped(string(files["voicemail.conf"]), "101 =>"); strings.Count(box, "emailbody=last") != 1 || strings.Count(box, "fromstring") != 1 {
+			t.Errorf("the mailbox is %s", box)
+		}
+		for name, text := range files {
+			for line := range strings.Lines(string(text)) {
+				if len(line) > 6000 {
+					t.Errorf("%s: %s has a line of %d bytes", char, name, len(line))
+				}
+			}
 		}
 	}
 }

@@ -48,12 +48,16 @@ func writeTransports(p *plan, w *conf.Writer) {
 	}
 }
 
+// maxValue is how many bytes a value that somebody typed has in the file at most. Asterisk reads no line of 8 KiB, and one that is too
+// long would keep all tenants from being written.
+const maxValue = 1000
+
 // writeOptions writes the options that have a form, in their order. One with another value would make Asterisk refuse the whole
 // section, and is left out; so is one without a form.
 func writeOptions(w *conf.Writer, options confdsvc.SIPOptions, forms optionForms) {
 	for _, pair := range options.V {
 		value := strings.TrimSpace(conf.Plain(pair[1]))
-		if forms.allow(pair[0], value) {
+		if conf.Fits(value, maxValue) && forms.allow(pair[0], value) {
 			w.Set(pair[0], value)
 		}
 	}
@@ -64,7 +68,9 @@ func writeOptions(w *conf.Writer, options confdsvc.SIPOptions, forms optionForms
 func isUsable(e *confdsvc.EndpointSIP) bool {
 	username, _ := e.Auth.Last("username")
 	password, _ := e.Auth.Last("password")
-	clean := func(s string) bool { return s != "" && conf.Plain(s) == s && strings.TrimSpace(s) == s }
+	clean := func(s string) bool {
+		return s != "" && conf.Plain(s) == s && strings.TrimSpace(s) == s && conf.Fits(s, maxValue)
+	}
 	return clean(username) && clean(password) && conf.IsSectionName(e.Name) && e.Name != "global" && e.Name != "system" &&
 		!strings.HasPrefix(strings.ToLower(e.Name), "anonymous")
 }
@@ -144,6 +150,9 @@ var callerIDForm = regexp.MustCompile(`^\s*"?(.*?)"?\s*(?:<([^<>]*)>)?\s*$`)
 // callerID returns a line's caller ID: what its endpoint says, else that of the user. Without a number of its own it has the user's.
 func (p *plan) callerID(e *confdsvc.EndpointSIP, u *confdsvc.User) string {
 	typed, own := e.Endpoint.Last("callerid")
+	if own = own && conf.Fits(typed, maxValue); !own {
+		typed = ""
+	}
 	if !own && u != nil {
 		typed = text(u.CallerID)
 	}
@@ -159,6 +168,9 @@ func (p *plan) callerID(e *confdsvc.EndpointSIP, u *confdsvc.User) string {
 	return conf.CallerID(name, number)
 }
 
+// maxGroups is how many pickup groups of a kind a telephone is in at most: more would not fit into a line.
+const maxGroups = 50
+
 // writePickupGroups writes who may pick up whose calls. The groups belong to the tenant: so their names hold it, and the numbered
 // ones, which all tenants would share, become named ones.
 func writePickupGroups(w *conf.Writer, tenantUUID string, o confdsvc.SIPOptions) {
@@ -167,7 +179,7 @@ func writePickupGroups(w *conf.Writer, tenantUUID string, o confdsvc.SIPOptions)
 		for _, option := range []string{kind + "_group", "named_" + kind + "_group"} {
 			value, _ := o.Last(option)
 			for name := range strings.SplitSeq(value, ",") {
-				if name = strings.TrimSpace(name); groupForm.MatchString(name) && !slices.Contains(names, tenantUUID+"-"+name) {
+				if name = strings.TrimSpace(name); len(names) < maxGroups && groupForm.MatchString(name) && !slices.Contains(names, tenantUUID+"-"+name) {
 					names = append(names, tenantUUID+"-"+name)
 				}
 			}
@@ -217,7 +229,7 @@ var (
 // writeVariable writes a variable of somebody's own. Its value has no character that separates the arguments of applications.
 func writeVariable(w *conf.Writer, typed string) {
 	name, value, assigned := strings.Cut(conf.Plain(typed), "=")
-	if assigned && variableForm.MatchString(name) && !reservedVariable.MatchString(name) && !strings.ContainsAny(value, ",^") {
+	if assigned && variableForm.MatchString(name) && !reservedVariable.MatchString(name) && conf.Fits(value, maxValue) && !strings.ContainsAny(value, ",^") {
 		w.Set("set_var", name+"="+value)
 	}
 }

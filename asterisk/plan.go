@@ -188,14 +188,18 @@ func (p *plan) device(lineID int64) (device, bool) {
 	return device{}, false
 }
 
-// devices returns what a user's lines ring, all at once.
+// maxDevices is how many bytes the names of what rings for a user have at most: more would not fit into a line.
+const maxDevices = 4000
+
+// devices returns what a user's lines ring, all at once. What does not fit is left out.
 func (p *plan) devices(u *confdsvc.User) (all []device) {
+	size := 0
 	for _, id := range p.UserLines[u.ID] {
 		if l := p.lines[id]; l == nil || l.TenantUUID != u.TenantUUID {
 			continue
 		}
-		if d, ok := p.device(id); ok && !slices.Contains(all, d) {
-			all = append(all, d)
+		if d, ok := p.device(id); ok && !slices.Contains(all, d) && size+len(d.dial) < maxDevices {
+			all, size = append(all, d), size+len(d.dial)+1
 		}
 	}
 	return all

@@ -100,7 +100,7 @@ func writeVoicemailGeneral(p *plan, w *conf.Writer) {
 	w.Section("general")
 	for _, name := range slices.Sorted(maps.Keys(options)) {
 		value := mailText(options[name])
-		if name != "language" && (generalForms.allow(name, value) || mailForms.allow(name, value)) {
+		if name != "language" && conf.Fits(value, maxOptions) && (generalForms.allow(name, value) || mailForms.allow(name, value)) {
 			w.Set(name, value)
 		}
 	}
@@ -114,7 +114,8 @@ var zoneForm = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,79}$`)
 const zoneMessage = "'vm-received' Q 'digits/at' IMp"
 
 func isZone(z confdsvc.ZoneMessage) bool {
-	return zoneForm.MatchString(z.Name) && conf.Plain(z.Timezone) == z.Timezone && !strings.Contains(z.Timezone, "|")
+	return zoneForm.MatchString(z.Name) && conf.Plain(z.Timezone) == z.Timezone && !strings.Contains(z.Timezone, "|") &&
+		conf.Fits(z.Timezone+text(z.Message), maxOptions)
 }
 
 func writeZones(p *plan, w *conf.Writer) {
@@ -159,10 +160,17 @@ func writeMailboxes(p *plan, w *conf.Writer) {
 // is not asked.
 const noPIN = "none"
 
-// mailboxLine is PIN,name,e-mail,pager,options.
+// maxOptions is how many bytes the options of a mailbox have at most, and each of all mailboxes: see maxValue.
+const maxOptions = 4000
+
+// mailboxLine is PIN,name,e-mail,pager,options. Of an option that is there twice the last value counts; what does not fit is left out.
 func mailboxLine(v *confdsvc.Voicemail, zones map[string]bool) string {
-	var options []string
-	set := func(name, value string) { options = append(options, name+"="+value) }
+	options, size := []string{}, 0
+	set := func(name, value string) {
+		if option := name + "=" + value; conf.Fits(option, maxOptions-size) {
+			options, size = append(options, option), size+len(option)+strings.Count(option, ";")+1
+		}
+	}
 	if zones[text(v.Timezone)] {
 		set("tz", *v.Timezone)
 	}
@@ -178,11 +186,15 @@ func mailboxLine(v *confdsvc.Voicemail, zones map[string]bool) string {
 	if v.MaxMessages != nil {
 		set("maxmsg", strconv.FormatInt(*v.MaxMessages, 10))
 	}
-	own := map[string]bool{"attach": true, "delete": true, "maxmsg": true, "language": true}
+	seen := map[string]bool{"attach": true, "delete": true, "maxmsg": true, "language": true}
+	last := map[string]string{}
 	for _, pair := range v.Options.V {
-		value := conf.Field(mailText(pair[1]))
-		if mailForms.allow(pair[0], value) && !own[pair[0]] {
-			set(pair[0], value)
+		last[pair[0]] = conf.Field(mailText(pair[1]))
+	}
+	for _, pair := range v.Options.V {
+		if name := pair[0]; !seen[name] && mailForms.allow(name, last[name]) {
+			seen[name] = true
+			set(name, last[name])
 		}
 	}
 	pin := noPIN

@@ -88,6 +88,18 @@ func refused(t *testing.T, write func(w *conf.Writer)) {
 	}
 }
 
+// An error goes into logs and to clients: it does not hold the PIN that a line begins with.
+func TestErrorsHoldNoValue(t *testing.T) {
+	for _, value := range []string{"4711," + strings.Repeat("a", 8190), "4711\n"} {
+		var w conf.Writer
+		w.Section("default")
+		w.Object("101", value)
+		if _, err := w.Bytes(); err == nil || strings.Contains(err.Error(), "4711") {
+			t.Errorf("the error is %v", err)
+		}
+	}
+}
+
 // checkCallerID reads the name back as Asterisk does: up to the first quote without a backslash.
 func checkCallerID(t *testing.T, s *conf.Section, text string) {
 	t.Helper()

@@ -2,6 +2,7 @@ package conf
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -13,7 +14,8 @@ const lineSize = 8190
 // sectionSize and nameSize are the longest names of a section and of a value.
 const sectionSize, nameSize = 79, 128
 
-// A Writer writes one configuration file. After the first error it writes nothing more, and Bytes returns the error.
+// A Writer writes one configuration file. After the first error it writes nothing more, and Bytes returns the error. No error holds
+// a value: it may be a secret.
 type Writer struct {
 	text    bytes.Buffer
 	section string
@@ -101,10 +103,13 @@ func (w *Writer) assign(name, sign, text string) {
 // directly before the semicolon.
 func value(text string) (string, error) {
 	if !isPlain(text) {
-		return "", fmt.Errorf("control characters in %q", text)
+		return "", errors.New("control characters in the value")
 	}
 	return strings.ReplaceAll(strings.Trim(text, " "), ";", `\;`), nil
 }
+
+// Fits reports whether a value has at most so many bytes in the file.
+func Fits(value string, most int) bool { return len(value)+strings.Count(value, ";") <= most }
 
 // Include makes Asterisk read another file here, if it exists. A path without / at its start is below Asterisk's own directory.
 func (w *Writer) Include(path string) {
@@ -120,7 +125,7 @@ func (w *Writer) line(text string) {
 		return
 	}
 	if len(text) > lineSize {
-		w.fail("a line of %d bytes is too long: %.32s...", len(text), text)
+		w.fail("a line of %d bytes is too long", len(text))
 		return
 	}
 	w.text.WriteString(text)
