@@ -35,7 +35,7 @@ func Diff(name string, before, after []byte) string {
 var (
 	secretSetting = regexp.MustCompile(`(?i)^(\s*[a-z0-9_-]*(?:password|passwd|secret|digest|cred|pin)[a-z0-9_-]*\s*=>?\s*).*`)
 	secretMailbox = regexp.MustCompile(`^(\s*[^\s=]+\s*=>\s*)[^,]*`)
-	secretCheck   = regexp.MustCompile(`(?i)((?:Authenticate|PIN[a-z_]*=)\(?)[^,)]*`)
+	secretCheck   = regexp.MustCompile(`(?i)((?:Authenticate|DISA|PIN[a-z_]*=)\(?)[^,)]*`)
 )
 
 func lines(content []byte) []string {

@@ -347,6 +347,7 @@ func TestDiff(t *testing.T) {
 		{"digest", "pjsip.conf", "", "password_digest = MD5:abc\n", "@@ -1,0 +1,1 @@\n+password_digest = (hidden)\n"},
 		{"PIN", "voicemail.conf", "", "101 => 4711,Alice,a@example.org\n", "@@ -1,0 +1,1 @@\n+101 => (hidden),Alice,a@example.org\n"},
 		{"dialplan", "extensions.conf", "", "same => n,Authenticate(4711,,4)\n", "@@ -1,0 +1,1 @@\n+same => n,Authenticate((hidden),,4)\n"},
+		{"DISA", "extensions.conf", "", "exten => 1,1,DISA(1234,ctx)\n", "@@ -1,0 +1,1 @@\n+exten => 1,1,DISA((hidden),ctx)\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			want := tt.want
