@@ -242,6 +242,15 @@ func TestLongValuesAreLeftOut(t *testing.T) {
 	}
 }
 
+// Mailboxes are found by their context alone, which belongs to one tenant.
+func TestMailboxesAreNotSearchedInAllContexts(t *testing.T) {
+	s := company(t)
+	s.VoicemailGeneral = map[string]string{"searchcontexts": "yes"}
+	if strings.Contains(string(generate(t, s)["voicemail.conf"]), "searchcontexts") {
+		t.Error("searchcontexts is written")
+	}
+}
+
 // An endpoint without a password would let everybody telephone as it.
 func TestEndpointsNeedAPassword(t *testing.T) {
 	for name, edit := range map[string]func(e *confdsvc.EndpointSIP){

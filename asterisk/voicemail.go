@@ -38,7 +38,8 @@ func init() {
 }
 
 // mailForms are the options of mailboxes and of all of them, and generalForms those of all of them alone. None of them names a
-// program, which Asterisk would run, or a context.
+// program, which Asterisk would run, or a context. searchcontexts is none of them: with it a mailbox is found without its context, in
+// that of another tenant.
 var (
 	mailForms = forms(map[string]string{
 		`yes|no|true|false|on|off|1|0`: `attach delete envelope forcegreetings forcename hidefromdir messagewrap moveheard nextaftercmd operator
@@ -52,7 +53,7 @@ var (
 		`[a-z0-9|]{1,100}`:     `format`,
 		`[0-9]{1,6}`:           `maxgreet maxlogins maxsilence minpassword silencethreshold skipms`,
 		`[A-Za-z0-9._-]{1,40}`: `charset`,
-		`yes|no`:               `searchcontexts usedirectory pollmailboxes`,
+		`yes|no`:               `usedirectory pollmailboxes`,
 		`[*#0-9]`:              `listen-control-forward-key listen-control-reverse-key listen-control-pause-key listen-control-restart-key listen-control-stop-key`,
 	})
 )
