@@ -121,7 +121,7 @@ func (s *Service) explain(ctx context.Context, r *rest.Request) (rest.Reply, err
 		return rest.Reply{Body: out}, nil
 	}
 	out.Pattern = &pattern
-	held, err := heldBy(ctx, s.db, oneUser(who.UserUUID))
+	held, err := heldBy(ctx, s.db, oneUser(knownBy(who.UserUUID)))
 	if err != nil {
 		return rest.Reply{}, err
 	}

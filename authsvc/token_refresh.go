@@ -66,7 +66,7 @@ func (s *Service) declareRefreshTokens(e *crud.Engine) {
 }
 
 func (s *Service) dropRefreshToken(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-	user := r.Principal().UserUUID
+	user := knownBy(r.Principal().UserUUID)
 	if r.Param("user_uuid") != "" {
 		var err error
 		if user, err = r.UUIDParam("user_uuid"); err != nil {

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 )
@@ -81,12 +83,14 @@ func (c Change) names() string {
 // delimiters.
 func Name(side int, key string) string { return fmt.Sprintf(" %d:%s ", side, key) }
 
-// known returns nil for a value that another auth server did not send.
-func known(uuid string) *string {
-	if uuid == "" {
+// known returns nil for a value that is no UUID: another auth server may send none, or something else.
+func known(text string) *string {
+	id, err := uuid.Parse(text)
+	if err != nil {
 		return nil
 	}
-	return &uuid
+	text = id.String()
+	return &text
 }
 
 // picture returns an object as JSON text, without its secrets.
