@@ -5,6 +5,7 @@ import (
 
 	"github.com/ringfence/ringfence/caddymodule/certificate"
 	"github.com/ringfence/ringfence/caddymodule/listener"
+	"github.com/ringfence/ringfence/internal/gate"
 )
 
 // Shares counts what configurations share, by pool. Everything is released when no configuration is left.
@@ -51,3 +52,6 @@ func Listening() int {
 
 // MemoryLimit returns the limit for so many live bytes.
 func MemoryLimit(live uint64, ceiling int64) int64 { return memoryLimit(live, ceiling) }
+
+// GateOf returns the handler of a gate.
+func GateOf(g *gate.Gate) *Gate { return &Gate{gate: g, app: new(App)} }

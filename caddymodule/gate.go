@@ -168,11 +168,13 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.
 	if g.StripPrefix {
 		stripPrefix(a.Request, g.Prefix)
 	}
+	failed := http.StatusInternalServerError // if the handler panics, as reverse_proxy does when an answer breaks off
+	defer func() { a.Finish(failed) }()
 	err := next.ServeHTTP(a.Writer, a.Request)
 	if err != nil && g.gate.Blame(&a) {
 		err = nil
 	}
-	a.Finish(failure(err))
+	failed = failure(err)
 	return err
 }
 

@@ -10,7 +10,7 @@ import (
 // The methods that the gate serves, and what a page of another origin may send and read.
 const (
 	allowedMethods = "GET, HEAD, POST, PUT, PATCH, DELETE"
-	allowedHeaders = "Content-Type, Authorization, X-Auth-Token, Wazo-Tenant, Wazo-Session-Type, If-Match, If-None-Match, X-Request-Id"
+	allowedHeaders = "Content-Type, Authorization, X-Auth-Token, Wazo-Tenant, Wazo-Session-Type, If-Match, If-None-Match, Idempotency-Key, X-Request-Id"
 	exposedHeaders = "ETag, Location, Retry-After, Wazo-Sessions-Revoked, X-Request-Id"
 	preflightAge   = "600" // seconds
 )

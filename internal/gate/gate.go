@@ -114,7 +114,7 @@ type Admission struct {
 	upstream *upstreamWriter // Writer, for an upstream
 }
 
-// Finish is called once, when the handler has returned. A handler that has written nothing leaves an empty response with status
+// Finish is called once, when the handler has returned, or panics. A handler that has written nothing leaves an empty response with status
 // 200 to the server, or fails: then failed is the status with which the caller responds in its place, otherwise 0.
 func (a *Admission) Finish(failed int) {
 	if a.upstream != nil {
@@ -170,6 +170,9 @@ func (g *Gate) Admit(w http.ResponseWriter, r *http.Request) (Admission, bool) {
 	}
 	a := Admission{Request: r, Writer: w, Principal: who, Need: need, answer: &p.answer}
 	if need.Match != nil {
+		if who != nil && r.Body != nil && r.Body != http.NoBody {
+			r.Body = &lateBody{ReadCloser: r.Body, gate: g, r: r, need: need, who: who}
+		}
 		a.Request = r.WithContext(serviceContext(r, who, need.Match))
 		return a, true
 	}

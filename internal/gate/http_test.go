@@ -248,7 +248,7 @@ func TestUpstreamsAnswer(t *testing.T) {
 	}{
 		{"with a status", func(_ *testing.T, w http.ResponseWriter) { w.WriteHeader(201) }},
 		{"without a status", func(_ *testing.T, w http.ResponseWriter) { _, _ = io.WriteString(w, "x") }},
-		{"copied", func(_ *testing.T, w http.ResponseWriter) { _, _ = w.(io.ReaderFrom).ReadFrom(strings.NewReader("x")) }},
+		{"copied", func(_ *testing.T, w http.ResponseWriter) { _, _ = io.Copy(w, strings.NewReader("x")) }},
 		{"flushed", func(t *testing.T, w http.ResponseWriter) {
 			if err := http.NewResponseController(w).Flush(); err != nil {
 				t.Error(err)
@@ -296,14 +296,11 @@ func TestUpstreamWriterUnwraps(t *testing.T) {
 	if _, _, err := http.NewResponseController(a.Writer).Hijack(); err == nil || err.Error() != "hijacked" || inner.hijacked != 1 {
 		t.Errorf("hijacking: %v", err)
 	}
-	if _, err := a.Writer.(io.ReaderFrom).ReadFrom(strings.NewReader("abc")); err != nil || inner.readFrom != 1 || inner.Body.String() != "abc" {
-		t.Errorf("copying: %v, %d, %q", err, inner.readFrom, inner.Body)
+	if _, whole := a.Writer.(io.ReaderFrom); whole {
+		t.Error("a copy in one go would outlive its token")
 	}
 	plain := httptest.NewRecorder()
 	a, _ = f.Admit(struct{ http.ResponseWriter }{plain}, request(t, "GET", "/api/calls/1.0/status"))
-	if n, err := a.Writer.(io.ReaderFrom).ReadFrom(strings.NewReader("abc")); n != 3 || err != nil || plain.Body.String() != "abc" {
-		t.Errorf("copying without help: %d, %v, %q", n, err, plain.Body)
-	}
 	if err := http.NewResponseController(a.Writer).Flush(); !errors.Is(err, http.ErrNotSupported) {
 		t.Errorf("flushing what cannot: %v", err)
 	}

@@ -19,7 +19,7 @@ func TestResponsesAreMeasured(t *testing.T) {
 	}{
 		{"a status", "/calls/1.0/status", func(w http.ResponseWriter) { w.WriteHeader(201); _, _ = io.WriteString(w, "x") }, 0, "calls 201"},
 		{"no status", "/calls/1.0/status", func(w http.ResponseWriter) { _, _ = io.WriteString(w, "x") }, 0, "calls 200"},
-		{"a copy", "/calls/1.0/status", func(w http.ResponseWriter) { _, _ = w.(io.ReaderFrom).ReadFrom(strings.NewReader("x")) }, 0, "calls 200"},
+		{"a copy", "/calls/1.0/status", func(w http.ResponseWriter) { _, _ = io.Copy(w, strings.NewReader("x")) }, 0, "calls 200"},
 		{"a flush", "/calls/1.0/status", func(w http.ResponseWriter) { _ = http.NewResponseController(w).Flush() }, 0, "calls 200"},
 		{"an early hint", "/calls/1.0/status", func(w http.ResponseWriter) { w.WriteHeader(103); w.WriteHeader(404) }, 0, "calls 404"},
 		{"another protocol", "/calls/1.0/status", func(w http.ResponseWriter) { w.WriteHeader(101) }, 0, "calls 101"},

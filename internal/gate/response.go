@@ -3,7 +3,6 @@ package gate
 import (
 	"bufio"
 	"errors"
-	"io"
 	"net"
 	"net/http"
 	"time"
@@ -52,13 +51,6 @@ func (w *upstreamWriter) Write(p []byte) (int, error) {
 	return w.ResponseWriter.Write(p)
 }
 
-// ReadFrom lets the server use its own way of copying.
-func (w *upstreamWriter) ReadFrom(r io.Reader) (int64, error) {
-	w.start()
-	w.stream()
-	return readFrom(w.ResponseWriter, r)
-}
-
 // FlushError implements what [http.ResponseController] looks for.
 func (w *upstreamWriter) FlushError() error {
 	w.start()
@@ -90,7 +82,8 @@ func (w *upstreamWriter) stream() {
 		return
 	}
 	w.watchUntil(func() {
-		// In HTTP/2 the first call resets the stream. In HTTP/1 it fails all writes, and the second ends the request's context,
+		// In HTTP/2 the first call resets the stream. In HTTP/1 it fails a write that waits; Write fails the next one, whatever deadline
+		// a wrapper sets for it. The second ends the request's context,
 		// so that a handler that waits for its upstream returns. Both go to the server itself: wrappers belong to the handler,
 		// and this runs concurrently with the handler.
 		control := http.NewResponseController(innermost(w.ResponseWriter))

@@ -153,7 +153,7 @@ func (b body) Read(p []byte) (int, error) {
 	case errors.Is(err, io.EOF):
 		b.r.Body = http.NoBody // there is nothing left to settle
 		return n, io.EOF
-	case err == nil || errors.As(err, &tooLarge) || errors.Is(err, context.Canceled):
+	case err == nil || errors.As(err, &tooLarge) || errors.Is(err, context.Canceled) || apierr.As(err) != nil: // the gate's own refusal
 		return n, err
 	default:
 		return n, &apierr.Error{Kind: apierr.Invalid, Message: "The body ended before all of it had come", Err: errors.Join(errUnreadable, err)}
