@@ -85,10 +85,10 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.direct.RoundTrip(r)
 }
 
-// Cleanup closes the connections that are kept.
+// Cleanup closes the connections that are kept. Requests that are under way go on, and close theirs.
 func (t *Transport) Cleanup() error {
 	if t.direct != nil {
-		t.direct.CloseIdleConnections()
+		t.direct.Close()
 	}
 	return t.HTTPTransport.Cleanup()
 }

@@ -3,15 +3,20 @@ package transport_test
 import (
 	"context"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+	_ "github.com/caddyserver/caddy/v2/modules/filestorage"
 
 	"github.com/ringfence/ringfence/caddymodule/transport"
+	"github.com/ringfence/ringfence/internal/freeport"
 )
 
 // asked are the requests that a proxy got, which the environment names. Only TestMain can set it: net/http reads it once.
@@ -108,4 +113,92 @@ func provision(t *testing.T, options string) *transport.Transport {
 		}
 	})
 	return rt
+}
+
+// A dial that fails costs a request with a body nothing: reverse_proxy sends it to the next daemon, with any method.
+func TestNextUpstream(t *testing.T) {
+	port, release, err := freeport.Reserve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(release)
+	daemon := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) }))
+	t.Cleanup(daemon.Close)
+	for _, protocol := range []string{"http", "ringfence"} {
+		t.Run(protocol, func(t *testing.T) {
+			address := serve(t, fmt.Sprintf(`{
+				"handler": "reverse_proxy",
+				"transport": {"protocol": %q},
+				"upstreams": [{"dial": "127.0.0.1:%d"}, {"dial": %q}],
+				"load_balancing": {"selection_policy": {"policy": "first"}, "try_duration": "1m"},
+				"health_checks": {"passive": {"fail_duration": "10m"}}
+			}`, protocol, port, daemon.Listener.Addr()))
+			for range 2 {
+				response, err := http.Post(address, "text/plain", strings.NewReader("the body"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				body, _ := io.ReadAll(response.Body)
+				_ = response.Body.Close()
+				if response.StatusCode != http.StatusOK || string(body) != "the body" {
+					t.Errorf("it is %d %q", response.StatusCode, body)
+				}
+			}
+		})
+	}
+}
+
+// serve has a Caddy with this handler, and returns its URL.
+func serve(t *testing.T, handler string) string {
+	t.Helper()
+	port, release, err := freeport.Reserve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(release)
+	address := fmt.Sprintf("127.0.0.1:%d", port)
+	config := fmt.Sprintf(`{
+		"admin": {"disabled": true, "config": {"persist": false}},
+		"storage": {"module": "file_system", "root": %q},
+		"apps": {"http": {"servers": {"proxy": {"listen": [%q], "automatic_https": {"disable": true}, "routes": [{"handle": [%s]}]}}}}
+	}`, t.TempDir(), address, handler)
+	if err := caddy.Load([]byte(config), true); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := caddy.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return "http://" + address
+}
+
+// A transport that was cleaned up closes the connection of an answer that was still being read.
+func TestCleanup(t *testing.T) {
+	closed := make(chan struct{}, 1)
+	daemon := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "ok") }))
+	daemon.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateClosed {
+			closed <- struct{}{}
+		}
+	}
+	daemon.Start()
+	t.Cleanup(daemon.Close)
+	rt := provision(t, "")
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, daemon.URL, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := rt.RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := rt.Cleanup(); err != nil {
+		t.Error(err)
+	}
+	if body, err := io.ReadAll(response.Body); err != nil || string(body) != "ok" {
+		t.Errorf("%q %v", body, err)
+	}
+	_ = response.Body.Close()
+	<-closed
 }

@@ -2,6 +2,7 @@ package direct
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,16 +50,24 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if !takes(r) {
 		return t.Else.RoundTrip(r)
 	}
-	body, err := readBody(r)
-	if err != nil {
-		return nil, err
-	}
 	network, address := t.Address(r)
 	at := place{network, address}
+	var body []byte // nil until it is read
 	for {
 		c, kept, err := t.connect(r.Context(), at)
 		if err != nil {
-			return nil, err
+			return nil, unreached(r, body, err)
+		}
+		c.begin(r.Context())
+		if body == nil && !bodyless(r) {
+			if body, err = readBody(r); err != nil {
+				c.abandon()
+				return nil, cmp.Or(r.Context().Err(), err)
+			}
+			if c.kernel != nil && !c.alive() { // it had to wait for too long
+				c.abandon()
+				continue
+			}
 		}
 		response, err := c.exchange(r, body)
 		if err == nil {
@@ -72,6 +81,28 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 	}
+}
+
+// unreached returns the error of a request for which there is no connection. While the body is unread it is the error of Dial as it is: who
+// balances the load asks what kind of error it is, and sends the request elsewhere. After that it is of no kind: elsewhere the body would be
+// missing.
+func unreached(r *http.Request, body []byte, err error) error {
+	if body == nil && r.Body != nil {
+		_ = r.Body.Close() // unread
+	}
+	if ended := r.Context().Err(); ended != nil {
+		return ended
+	}
+	if body != nil {
+		return errors.New("connecting again, with the body read: " + err.Error())
+	}
+	return err
+}
+
+// Close closes the connections that are kept. No others are kept from now on: an answer that is still being read closes its own at its end.
+// Else stays open.
+func (t *Transport) Close() {
+	t.idle.close()
 }
 
 // CloseIdleConnections closes the connections that are kept.
@@ -123,7 +154,7 @@ func (t *Transport) connect(ctx context.Context, at place) (c *conn, kept bool, 
 	}
 	raw, err := t.Dial(ctx, at.network, at.address)
 	if err != nil {
-		return nil, false, err // as it is: who balances the load asks what kind of error it is
+		return nil, false, err
 	}
 	return newConn(t, at, raw), false, nil
 }
@@ -144,9 +175,8 @@ func (c *conn) mayRepeat(r *http.Request, body []byte, err error) bool {
 	return r.Header["Idempotency-Key"] != nil || r.Header["X-Idempotency-Key"] != nil
 }
 
-// exchange sends the request and reads the answer's header. The answer's body gives the connection back.
+// exchange sends the request, after begin, and reads the answer's header. The answer's body gives the connection back.
 func (c *conn) exchange(r *http.Request, body []byte) (*http.Response, error) {
-	c.begin(r.Context())
 	if err := c.send(r, body); err != nil && !c.hears() {
 		return nil, fmt.Errorf("sending to %s: %w", c.at.address, err)
 	}

@@ -16,5 +16,9 @@
 // # What differs from net/http
 //
 //   - A small body is read to its end before anything is sent. A daemon never sees a part of it, so it cannot answer to a part.
+//   - It is read once there is a connection: a request whose connection is refused can be sent elsewhere with its body. If the connection ends
+//     while the body is awaited, there is a new one; if that is refused, the request has failed for good.
 //   - A connection that the daemon closes while nobody uses it stays until somebody wants it, or until it is too old.
+//   - No compression is asked for, and nothing is decompressed. Caddy's option `compression` has no effect here.
+//   - Of httptrace only Got1xxResponse is called.
 package direct

@@ -13,6 +13,7 @@ type pool struct {
 	mu     sync.Mutex
 	at     map[place][]*conn // the last one was used last
 	n      int
+	shut   bool        // nothing is kept any more
 	sweeps *time.Timer // nil if nothing is kept, or nothing grows old
 }
 
@@ -31,12 +32,12 @@ func (p *pool) take(at place) *conn {
 	return c
 }
 
-// put keeps a connection, unless there are enough.
+// put keeps a connection, unless there are enough or the pool is closed.
 func (p *pool) put(c *conn) bool {
 	t := c.transport
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if t.MaxIdlePerAddress > 0 && len(p.at[c.at]) >= t.MaxIdlePerAddress || t.MaxIdle > 0 && p.n >= t.MaxIdle {
+	if p.shut || t.MaxIdlePerAddress > 0 && len(p.at[c.at]) >= t.MaxIdlePerAddress || t.MaxIdle > 0 && p.n >= t.MaxIdle {
 		return false
 	}
 	if p.at == nil {
@@ -80,6 +81,14 @@ func (p *pool) sweep(age time.Duration) {
 	for _, c := range old {
 		c.close()
 	}
+}
+
+// close closes all connections, and those that come later are not kept.
+func (p *pool) close() {
+	p.mu.Lock()
+	p.shut = true
+	p.mu.Unlock()
+	p.empty()
 }
 
 // empty closes all connections.
