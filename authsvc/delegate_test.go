@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/ringfence/ringfence/acl"
+	"github.com/ringfence/ringfence/internal/rest/resttest"
 	"github.com/ringfence/ringfence/internal/store"
 )
 
@@ -278,5 +279,27 @@ func TestTooManyAccesses(t *testing.T) {
 		large := s.do("POST", "/policies", admin, `{"name":"big","acl":`+jsonList(t, big...)+`}`).Text("uuid")
 		s.do("PUT", "/groups/"+second+"/policies/"+large, admin, "").Refused(409, "too-many-accesses")
 		s.login("ann", "x")
+	})
+}
+
+// The group of all users may hold too much while there are none.
+func TestTooManyAccessesForANewUser(t *testing.T) {
+	each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		admin := s.admin()
+		tenant := s.tenant(admin, "empty")
+		there := resttest.In(tenant)
+		for i := range 5 {
+			accesses := make([]string, acl.MaxPolicyPatterns)
+			for j := range accesses {
+				accesses[j] = fmt.Sprintf("confd.p%d.a%d", i, j)
+			}
+			policy := s.do("POST", "/policies", admin, `{"name":"p`+fmt.Sprint(i)+`","acl":`+jsonList(t, accesses...)+`}`, there).Want(200).Text("uuid")
+			s.do("PUT", "/groups/"+tenant+"/policies/"+policy, admin, "", there).Want(204)
+		}
+		s.do("POST", "/users", admin, `{"username":"ann","password":"x"}`, there).Refused(409, "too-many-accesses")
+		if left := s.do("GET", "/users", admin, "", there).List().Column("uuid"); len(left) != 0 {
+			t.Errorf("there are users: %v", left)
+		}
 	})
 }

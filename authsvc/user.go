@@ -214,8 +214,10 @@ func (s *Service) saveNewUser(ctx context.Context, c store.Conn, change *crud.Ch
 			return err
 		}
 	}
-	_, err := c.Exec(ctx, `INSERT INTO auth_group_user (group_uuid, user_uuid) SELECT uuid, $2 FROM auth_group WHERE uuid = $1`, u.TenantUUID, u.UUID)
-	return err
+	if _, err := c.Exec(ctx, `INSERT INTO auth_group_user (group_uuid, user_uuid) SELECT uuid, $2 FROM auth_group WHERE uuid = $1`, u.TenantUUID, u.UUID); err != nil {
+		return err
+	}
+	return checkTotals(ctx, c, oneUser(u.UUID)) // the group may have been given its policies while it had no users
 }
 
 // writeLogins replaces the logins of a user: the username, and the confirmed addresses. An address that is also the user's own
