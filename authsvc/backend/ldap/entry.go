@@ -26,9 +26,15 @@ func (s *session) entry(found *goldap.Entry) Entry {
 	return e
 }
 
+// maxEmails is how many addresses a local user may have.
+const maxEmails = 100
+
 // emails omits values that no local user has as address or name: empty and very long values, and values with spaces or control
-// characters.
+// characters. It returns none if there are more than a local user may have: somebody looks each of them up.
 func emails(values []string) []string {
+	if len(values) > maxEmails {
+		return nil
+	}
 	var kept []string
 	odd := func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }
 	for _, v := range values {
