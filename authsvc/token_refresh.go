@@ -9,8 +9,10 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/audit"
 	"github.com/ringfence/ringfence/internal/crud"
 	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/sealed"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/tenant"
 	"github.com/ringfence/ringfence/internal/tokens"
@@ -78,19 +80,35 @@ func (s *Service) dropRefreshToken(ctx context.Context, r *rest.Request) (rest.R
 		if err != nil {
 			return err
 		}
-		n, err := tx.Exec(ctx, `DELETE FROM auth_refresh_token WHERE client_id = $1 AND user_uuid IN (
-			SELECT uuid FROM auth_user WHERE uuid = $2 AND `+tenant.Below("tenant_uuid", "$3")+`)`, r.Param("client_id"), user, scope)
-		if err == nil && n == 0 {
-			e := apierr.New(apierr.NotFound, "There is no refresh token of this client")
-			e.ID, e.Resource = "cannot-find-refresh-token-matching-client-id", "tokens"
-			e.Details = map[string]any{"client_id": r.Param("client_id"), "user_uuid": user}
-			return e
+		of, err := store.Get[string](ctx, tx, `SELECT CAST(tenant_uuid AS text) FROM auth_user WHERE uuid = $1 AND `+tenant.Below("tenant_uuid", "$2"), user, scope)
+		if errors.Is(err, store.ErrNotFound) {
+			return unknownClient(r.Param("client_id"), user)
 		}
 		if err != nil {
 			return err
 		}
-		return mayDemote(ctx, tx, r.Principal(), oneUser(user))
+		// Only who may delete it learns whether there is one.
+		if err := mayDemote(ctx, tx, r.Principal(), oneUser(user)); err != nil {
+			return err
+		}
+		n, err := tx.Exec(ctx, `DELETE FROM auth_refresh_token WHERE client_id = $1 AND user_uuid = $2`, r.Param("client_id"), user)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return unknownClient(r.Param("client_id"), user)
+		}
+		return audit.Write(ctx, tx, r, audit.Change{
+			Tenant: of, Resource: "users/tokens", Object: user, Before: map[string]any{"client_id": r.Param("client_id")},
+		})
 	})
+}
+
+func unknownClient(clientID, user string) error {
+	e := apierr.New(apierr.NotFound, "There is no refresh token of this client")
+	e.ID, e.Resource = "cannot-find-refresh-token-matching-client-id", "tokens"
+	e.Details = map[string]any{"client_id": clientID, "user_uuid": user}
+	return e
 }
 
 // offline is what a login that asks for a refresh token prepares: a new one, in case the client has none.
@@ -109,11 +127,15 @@ func (s *Service) prepareOffline(clientID string) (*offline, error) {
 	o := &offline{clientID: clientID, id: uuid.NewString(), value: tokens.New()}
 	var err error
 	if o.sealed, err = s.sealer.Seal([]byte(o.value), refreshContext(o.id)); err != nil {
-		e := apierr.New(apierr.Unavailable, "This node has no key to keep refresh tokens with; ask for access_type online, or another node")
-		e.Err = err
-		return nil, e
+		return nil, noRefreshKey(err)
 	}
 	return o, nil
+}
+
+func noRefreshKey(err error) error {
+	e := apierr.New(apierr.Unavailable, "This node has no key to keep refresh tokens with; ask for access_type online, or another node")
+	e.Err = err
+	return e
 }
 
 func refreshContext(id string) []byte { return []byte("auth_refresh_token." + id) }
@@ -137,6 +159,9 @@ func (s *Service) obtain(ctx context.Context, tx store.Conn, l login, now time.T
 		old, err := store.Get[refreshRow](ctx, tx, `SELECT uuid, sealed FROM auth_refresh_token WHERE user_uuid = $1 AND client_id = $2 AND backend IN ('', $3)`, l.UserUUID, o.clientID, l.Backend)
 		if err == nil {
 			text, err := s.sealer.Open(old.Sealed, refreshContext(old.UUID))
+			if errors.Is(err, sealed.ErrKey) {
+				err = noRefreshKey(err)
+			}
 			return string(text), old.UUID, nil, err
 		}
 		if !errors.Is(err, store.ErrNotFound) {

@@ -1,13 +1,17 @@
 package authsvc_test
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/ringfence/ringfence/internal/rest/resttest"
+	"github.com/ringfence/ringfence/internal/sealed"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
@@ -68,6 +72,59 @@ func TestRefreshTokens(t *testing.T) {
 }
 
 // A session and a refresh token say when, from where and with what they were made, and which session asks.
+// A refresh token or a session that is taken from a user is in the audit, and whether there is one learns only who may take it.
+func TestWhatIsTakenFromAUserIsAudited(t *testing.T) {
+	each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		admin := s.admin()
+		user, _, token := s.account(admin, "mighty", "calld.#")
+		_, _, clerk := s.account(admin, "clerk", "auth.#")
+		s.do("POST", "/token", "", `{"access_type":"offline","client_id":"phone"}`, resttest.Basic("mighty", "secret of mighty")).Want(200)
+		for _, client := range []string{"phone", "none"} {
+			s.do("DELETE", "/users/"+user+"/tokens/"+client, clerk, "").Lacks("calld.#")
+		}
+		s.do("DELETE", "/users/"+uuid.NewString()+"/tokens/phone", clerk, "").Want(404)
+		session := s.do("GET", "/token/"+token, "", "").Text("data.session_uuid")
+		s.do("DELETE", "/users/"+user+"/tokens/phone", admin, "").Want(204)
+		s.do("DELETE", "/users/"+user+"/tokens/phone", admin, "").Want(404)
+		s.do("DELETE", "/sessions/"+session, admin, "").Want(204)
+		s.do("DELETE", "/sessions/"+session, admin, "").Want(204) // which is no more
+		taken := s.do("GET", "/audit?object="+user+"&order=id&direction=asc", admin, "").List()
+		var got []string
+		for _, entry := range taken.Items {
+			if resource := entry.Text("resource"); resource == "users/tokens" || resource == "users/sessions" {
+				got = append(got, resource+" "+fmt.Sprint(entry["before"]))
+			}
+		}
+		want := []string{"users/tokens map[client_id:phone]", "users/sessions map[uuid:" + session + "]"}
+		if !slices.Equal(got, want) {
+			t.Errorf("the audit has %q, want %q", got, want)
+		}
+	})
+}
+
+// otherKey seals with a key of its own, and has none of what was sealed before.
+type otherKey struct{}
+
+func (otherKey) Seal(plain, _ []byte) ([]byte, error) { return plain, nil }
+
+func (otherKey) Open([]byte, []byte) ([]byte, error) { return nil, sealed.ErrKey }
+
+// While a node lacks the key of a refresh token, another may have it.
+func TestARefreshTokenWhoseKeyIsMissing(t *testing.T) {
+	each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		s.account(s.admin(), "client", "auth.users.read")
+		const offline = `{"access_type":"offline","client_id":"phone"}`
+		client := resttest.Basic("client", "secret of client")
+		s.do("POST", "/token", "", offline, client).Want(200)
+		node := newNode(t, db, otherKey{})
+		node.do("POST", "/token", "", offline, client).Want(503)
+		node.do("POST", "/token", "", `{}`, client).Want(200)
+		s.do("POST", "/token", "", offline, client).Want(200)
+	})
+}
+
 func TestSessionsSayWhenFromWhereAndWithWhat(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db store.DB) {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/ringfence/ringfence/internal/audit"
 	"github.com/ringfence/ringfence/internal/crud"
 	"github.com/ringfence/ringfence/internal/principal"
 	"github.com/ringfence/ringfence/internal/rest"
@@ -91,9 +92,21 @@ func (s *Service) endSession(ctx context.Context, r *rest.Request) (rest.Reply, 
 			if err == nil {
 				err = mayDemote(ctx, tx, r.Principal(), oneUser(t.UserUUID))
 			}
+			if err == nil {
+				err = writeEnd(ctx, tx, r, t.UserUUID, session)
+			}
 		}
 		return found, err
 	})
+}
+
+// writeEnd writes to the audit that a session was ended.
+func writeEnd(ctx context.Context, tx store.Conn, r *rest.Request, user, session string) error {
+	of, err := store.Get[string](ctx, tx, `SELECT CAST(tenant_uuid AS text) FROM auth_user WHERE uuid = $1`, user)
+	if err != nil {
+		return err
+	}
+	return audit.Write(ctx, tx, r, audit.Change{Tenant: of, Resource: "users/sessions", Object: user, Before: map[string]any{"uuid": session}})
 }
 
 // tokenOf is a token and its user.
