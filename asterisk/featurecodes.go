@@ -13,7 +13,7 @@ import (
 const featureContext = "xivo-features"
 
 // featureCodes are the feature codes that work, each with what its number does. A code of the form _*21. is dialled with a number
-// behind it, which follows as RINGFENCE_TO. The number of any other leads nowhere.
+// behind it, which follows as RINGFENCE_TO. The number of any other leads nowhere. A code works only for who dials it.
 var featureCodes = map[string][]step{
 	"enablednd":         serviceStep(StateDND, "switch"),
 	"incallfilter":      serviceStep(StateIncallFilter, "switch"),
@@ -33,6 +33,12 @@ var featureCodes = map[string][]step{
 	"groupmemberleave":  {{"Set", "RINGFENCE_VALUE=1"}, {"Goto", "ringfence-service,member,1"}},
 	"groupmembertoggle": {{"Set", "RINGFENCE_VALUE="}, {"Goto", "ringfence-service,member,1"}},
 }
+
+// leavesMessage is the feature that also works for who was sent to it, such as by a fallback.
+const leavesMessage = "vmboxmsgslt"
+
+// dialsOnly ends a call that was forwarded or transferred to a code: it would change the state of who called, not of who sent it there.
+var dialsOnly = step{"GotoIf", `$["${RINGFENCE_HOPS}${BLINDTRANSFER}${ATTENDEDTRANSFER}" != ""]?ringfence-end,nowhere,1`}
 
 // serviceStep leads to a service of the library, which works on the state of that name, if it has one.
 func serviceStep(state, service string) (steps []step) {
@@ -59,6 +65,9 @@ func init() {
 			steps := []step{{"Set", "RINGFENCE_TO="}}
 			if prefix, open := openCode(exten); open {
 				steps = []step{{"Set", fmt.Sprintf("RINGFENCE_TO=${FILTER(0-9*#+,${EXTEN:%d})}", len(prefix))}}
+			}
+			if feature != leavesMessage {
+				steps = append([]step{dialsOnly}, steps...)
 			}
 			add(featureContext, entry{exten: exten, steps: append(steps, leads...)})
 		}
@@ -149,6 +158,7 @@ func (p *plan) keyLamp(u *confdsvc.User, d *confdsvc.Destination, add func(conte
 		return
 	}
 	steps := []step{
+		dialsOnly,
 		{"GotoIf", fmt.Sprintf(`$["${WAZO_USERID}" != "%d"]?ringfence-end,nowhere,1`, u.ID)},
 		{"Set", "RINGFENCE_TO=" + to},
 	}

@@ -251,6 +251,34 @@ func TestMailboxesAreNotSearchedInAllContexts(t *testing.T) {
 	}
 }
 
+// Who forwards or transfers a call to a feature code does not use it on behalf of who called. Only a message may be left that way.
+func TestCodesWorkOnlyForWhoDialsThem(t *testing.T) {
+	s := company(t)
+	s.Features = nil
+	for feature, exten := range map[string]string{
+		"phoneprogfunckey": "_*735.", "enablednd": "*25", "incallfilter": "*27", "callrecord": "*26", "fwdunc": "_*21.", "fwdbusy": "_*23.", "fwdrna": "_*22.", "fwdundoall": "*20",
+		"enablevm": "*90", "vmusermsg": "*98", "vmboxslt": "_*97.", "pickup": "_*8.", "phonestatus": "*10", "directoryaccess": "*11",
+		"groupmembertoggle": "_*50.", "groupmemberjoin": "_*51.", "groupmemberleave": "_*52.", "vmboxmsgslt": "_*96.", "recsnd": "*9",
+	} {
+		s.Features = append(s.Features, &confdsvc.ExtensionFeature{Feature: feature, Exten: exten, Context: "xivo-features", Enabled: true})
+	}
+	const guard = `1,GotoIf($["${RINGFENCE_HOPS}${BLINDTRANSFER}${ATTENDEDTRANSFER}" != ""]?ringfence-end,nowhere,1)`
+	codes := 0
+	for _, v := range checkFiles(t, generate(t, s))["extensions.conf"].Section("xivo-features").Values {
+		exten, does, _ := strings.Cut(v.Text, ",")
+		if v.Name != "exten" || strings.HasPrefix(does, "hint,") {
+			continue
+		}
+		codes++
+		if open := exten == "_*96." || exten == "*9"; open == (does == guard) {
+			t.Errorf("%s,%s", exten, does)
+		}
+	}
+	if codes < 18 {
+		t.Errorf("%d codes", codes)
+	}
+}
+
 // An endpoint without a password would let everybody telephone as it.
 func TestEndpointsNeedAPassword(t *testing.T) {
 	for name, edit := range map[string]func(e *confdsvc.EndpointSIP){

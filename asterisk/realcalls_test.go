@@ -188,6 +188,16 @@ func TestRealCalls(t *testing.T) {
 		status(t, bobPhone, "*20", 200).ended()
 		wait(t, "it is off", func() bool { return a.kept("unconditional") == "" }, nil)
 	})
+	run("forward to a feature code", nil, func(t *testing.T) {
+		a.store(carol, "unconditional", "*21104")
+		if _, got := bobPhone.dial("103"); got < 400 {
+			t.Errorf("status %d", got)
+		}
+		if got := a.kept("unconditional"); got != "" {
+			t.Errorf("who called forwards to %s", got)
+		}
+		a.store(carol, "unconditional", "")
+	})
 	run("forward on busy and no answer", map[*phone]string{bobPhone: "busy"}, func(t *testing.T) {
 		a.store(bob, "busy", "103")
 		a.store(bob, "noanswer", "104")
