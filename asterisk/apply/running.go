@@ -21,7 +21,11 @@ type running struct {
 
 // Reload implements [generation.Asterisk].
 func (a *running) Reload(ctx context.Context, module string) error {
-	return a.client.Reload(ctx, module)
+	err := a.client.Reload(ctx, module)
+	if refused, ok := errors.AsType[*ami.ReloadError](err); ok && refused.Missing {
+		return fmt.Errorf("%w: %w", generation.ErrNoModule, err)
+	}
+	return err
 }
 
 // Verify implements [generation.Asterisk]: every telephone, queue and mailbox must be there, and some contexts. What the account may not

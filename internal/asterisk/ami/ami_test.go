@@ -320,6 +320,9 @@ func TestReload(t *testing.T) {
 			if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
 				t.Errorf("Reload: %v, want %q", err, tt.want)
 			}
+			if refused, _ := errors.AsType[*ami.ReloadError](err); refused != nil && refused.Missing != (tt.name == "no such module") {
+				t.Errorf("missing: %v", refused.Missing)
+			}
 			if n := len(s.Reloads()); n != 1 {
 				t.Errorf("%d reloads", n)
 			}

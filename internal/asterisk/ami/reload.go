@@ -26,6 +26,8 @@ type ReloadError struct {
 	Reason string
 	// Again says that the reload was refused or put off only for now: another one is in progress, or Asterisk is still booting.
 	Again bool
+	// Missing says that Asterisk has no such module, or has not loaded it.
+	Missing bool
 }
 
 func (e *ReloadError) Error() string { return fmt.Sprintf("reloading %s: %s", e.Module, e.Reason) }
@@ -90,7 +92,8 @@ func (c *Conn) reload(ctx context.Context, module string) error {
 	_, _, err := c.do(ctx, action, false)
 	if refused, ok := errors.AsType[*ResponseError](err); ok {
 		again := strings.Contains(strings.ToLower(refused.Message), "in progress")
-		return &ReloadError{module, "Asterisk says " + shown(refused.Message), again}
+		missing := strings.Contains(strings.ToLower(refused.Message), "no such module")
+		return &ReloadError{module, "Asterisk says " + shown(refused.Message), again, missing}
 	}
 	if err != nil {
 		return fmt.Errorf("reloading %s: %w", module, err)
@@ -111,7 +114,7 @@ func (c *Conn) reload(ctx context.Context, module string) error {
 	if !known {
 		reason = "unknown status " + shown(status)
 	}
-	return &ReloadError{module, reason, status == "1" || status == "4"}
+	return &ReloadError{module, reason, status == "1" || status == "4", status == "2"}
 }
 
 // moduleName returns a module's name as it is compared: "res_pjsip.so" and "res_pjsip" are one.

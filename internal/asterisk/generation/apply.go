@@ -19,6 +19,9 @@ type Asterisk interface {
 	Verify(ctx context.Context, files Files) error
 }
 
+// ErrNoModule is what Reload returns for a module that is not loaded, which has read nothing: on the way back it needs no reload.
+var ErrNoModule = errors.New("no such module")
+
 // Change is the way from one generation to another.
 type Change struct {
 	From    int64        `json:"from"` // 0: nothing was live
@@ -148,17 +151,21 @@ func (s *Store) apply(ctx context.Context, c Change, files Files, asterisk Aster
 }
 
 // rollBack makes the generation before a change live, and reloads every module of the change: whether one has read anything of it
-// is not known. It can be done again.
+// is not known. One that fails does not keep the others from it. It can be done again.
 func (s *Store) rollBack(ctx context.Context, c Change, asterisk Asterisk) error {
 	if err := s.point(c.From); err != nil {
 		return err
 	}
+	var errs []error
 	if asterisk != nil {
 		for _, module := range slices.Backward(c.Modules) {
-			if err := asterisk.Reload(ctx, module); err != nil {
-				return err
+			if err := asterisk.Reload(ctx, module); err != nil && !errors.Is(err, ErrNoModule) {
+				errs = append(errs, err)
 			}
 		}
+	}
+	if len(errs) > 0 {
+		return errors.Join(errs...)
 	}
 	return s.finish()
 }

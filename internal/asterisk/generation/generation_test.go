@@ -227,6 +227,39 @@ func TestRollBack(t *testing.T) {
 	}
 }
 
+// On the way back a module that fails does not keep the others from it, and one that is not loaded needs no reload.
+func TestRollBackGoesOn(t *testing.T) {
+	for name, tt := range map[string]struct {
+		again error // of the second module on the way back
+		back  bool
+	}{
+		"fails":         {errors.New("no"), false},
+		"is not loaded": {fmt.Errorf("x: %w", generation.ErrNoModule), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, t.TempDir())
+			pbx := &asterisk{folder: s.Folder(), refuse: map[string]error{}}
+			good := stage(t, s, files("pjsip.conf", "good", "extensions.conf", "good", "voicemail.conf", "good"))
+			if _, err := s.Apply(t.Context(), good, pbx, nil, nil); err != nil {
+				t.Fatal(err)
+			}
+			bad := stage(t, s, files("pjsip.conf", "bad", "extensions.conf", "bad", "voicemail.conf", "bad"))
+			pbx.verify = errors.New("wrong")
+			_, err := s.Apply(t.Context(), bad, pbx, nil, func(module string, _ error) {
+				if module == "res_pjsip" {
+					pbx.refuse["pbx_config"] = tt.again
+				}
+			})
+			if _, back := errors.AsType[*generation.RolledBackError](err); back != tt.back {
+				t.Errorf("Apply: %v", err)
+			}
+			if pbx.loaded["pjsip.conf"] != "good" || pbx.loaded["voicemail.conf"] != "good" {
+				t.Errorf("loaded: %v", pbx.loaded)
+			}
+		})
+	}
+}
+
 // An Asterisk that goes away in the middle finds the old files, and is told to read them when it is back.
 func TestPending(t *testing.T) {
 	folder := t.TempDir()
