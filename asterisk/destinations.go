@@ -2,6 +2,7 @@ package asterisk
 
 import (
 	"fmt"
+	"math"
 	"regexp"
 	"strings"
 
@@ -52,8 +53,8 @@ func number(value any) int64 {
 
 // ringTime sets for how long the next user or group rings, if the destination says so.
 func ringTime(d *confdsvc.Destination) []step {
-	if seconds, ok := d.Value("ring_time").(float64); ok {
-		return []step{{"Set", fmt.Sprintf("RINGFENCE_SECONDS=%d", int64(min(seconds, 86400)))}}
+	if seconds, ok := d.Value("ring_time").(float64); ok && seconds > 0 { // Dial would ring for ever with 0
+		return []step{{"Set", fmt.Sprintf("RINGFENCE_SECONDS=%d", int64(math.Ceil(min(seconds, 86400))))}}
 	}
 	return nil
 }

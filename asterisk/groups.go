@@ -48,17 +48,25 @@ var strategies = map[string]string{
 // off, since Asterisk keeps 79 bytes of them; and of dashes in a number it takes no notice.
 const groupNumbers = "ringfence-group-numbers"
 
-func groupNumber(g *confdsvc.Group, n confdsvc.GroupNumber) string {
-	return fmt.Sprintf("%dn%s", g.ID, n.Exten)
+// memberNumber is a number that a group rings, and its name in groupNumbers.
+type memberNumber struct {
+	confdsvc.GroupNumber
+	name string
 }
 
-// numbersOf returns the numbers that a group rings and that lead somewhere.
-func (p *plan) numbersOf(g *confdsvc.Group) (all []confdsvc.GroupNumber) {
-	seen := map[string]bool{}
+// numbersOf returns the numbers that a group rings and that lead somewhere. The second context of a number adds n2 to the name.
+func (p *plan) numbersOf(g *confdsvc.Group) (all []memberNumber) {
+	contexts := map[string][]string{} // by number
 	for _, n := range g.Members.Extensions {
-		if !seen[n.Exten] && p.contextOf(g.TenantUUID, n.Context) != nil && isExten(n.Exten) && !strings.HasPrefix(n.Exten, "_") && p.reaches(n.Context, n.Exten) {
-			seen[n.Exten], all = true, append(all, n)
+		if slices.Contains(contexts[n.Exten], n.Context) || p.contextOf(g.TenantUUID, n.Context) == nil || !isExten(n.Exten) || strings.HasPrefix(n.Exten, "_") || !p.reaches(n.Context, n.Exten) {
+			continue
 		}
+		contexts[n.Exten] = append(contexts[n.Exten], n.Context)
+		name := fmt.Sprintf("%dn%s", g.ID, n.Exten)
+		if nth := len(contexts[n.Exten]); nth > 1 {
+			name += fmt.Sprintf("n%d", nth)
+		}
+		all = append(all, memberNumber{n, name})
 	}
 	return all
 }
@@ -86,7 +94,7 @@ func (p *plan) members(g *confdsvc.Group) (all [][2]string) {
 		}
 	}
 	for _, n := range p.numbersOf(g) {
-		all = append(all, [2]string{"Local/" + groupNumber(g, n) + "@" + groupNumbers, ""})
+		all = append(all, [2]string{"Local/" + n.name + "@" + groupNumbers, ""})
 	}
 	return all
 }
@@ -117,7 +125,7 @@ func writeGroupNumbers(p *plan, w *conf.Writer) {
 			if g.IgnoreForward {
 				steps = append(steps, step{"Set", "__RINGFENCE_NO_FORWARD=1"})
 			}
-			writeSteps(w, groupNumber(g, n), append(steps, step{"Goto", n.Context + "," + n.Exten + ",1"}))
+			writeSteps(w, n.name, append(steps, step{"Goto", n.Context + "," + n.Exten + ",1"}))
 		}
 	}
 }

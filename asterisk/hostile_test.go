@@ -279,6 +279,76 @@ func TestCodesWorkOnlyForWhoDialsThem(t *testing.T) {
 	}
 }
 
+// Asterisk refuses an endpoint with an option that it does not know, or options that contradict each other.
+func TestOptionsThatAsteriskRefuses(t *testing.T) {
+	for _, tt := range []struct {
+		options [][]string
+		want    string // "": none of them
+	}{
+		{[][]string{{"allow", "!all, ulaw,!opus"}}, "allow=!all,ulaw,!opus"},
+		{[][]string{{"allow", "ulaw,nosuch"}}, "allow=!all,ulaw,alaw"},
+		{[][]string{{"timers_min_se", "1801"}}, ""},
+		{[][]string{{"timers_min_se", "1800"}}, "timers_min_se=1800"},
+		{[][]string{{"timers_min_se", "200"}, {"timers_sess_expires", "199"}}, "timers_sess_expires=199"},
+		{[][]string{{"callerid_privacy", "allowed_passed_screened"}}, ""},
+		{[][]string{{"callerid_privacy", "prohib_failed_screen"}}, "callerid_privacy=prohib_failed_screen"},
+	} {
+		s := company(t)
+		s.Endpoints[0].Endpoint.V = tt.options
+		got := ""
+		for _, v := range checkFiles(t, generate(t, s))["pjsip.conf"].Section("alice").Values {
+			if name := v.Name; slices.ContainsFunc(tt.options, func(pair []string) bool { return pair[0] == name }) {
+				got += v.Name + "=" + v.Text
+			}
+		}
+		if got != tt.want {
+			t.Errorf("%v: got %q, want %q", tt.options, got, tt.want)
+		}
+	}
+}
+
+// Dial rings for ever with 0 seconds.
+func TestRingTimes(t *testing.T) {
+	for typed, want := range map[string]string{"0.5": "=1)", "12.5": "=13)", "1e9": "=86400)", "0": "", "-1": ""} {
+		s := company(t)
+		s.Users[0].Fallbacks.Busy = to(t, `{"type": "user", "user_id": 2, "ring_time": `+typed+`}`)
+		text := grepped(string(withoutLibrary(t, generate(t, s)["extensions.conf"])), alice+"-busy,1,Set(RINGFENCE_SECONDS")
+		if want == "" && text != "" || !strings.Contains(text, want) {
+			t.Errorf("%s: %s", typed, text)
+		}
+	}
+}
+
+// The same number in two contexts is two members of a group.
+func TestGroupRingsANumberInTwoContexts(t *testing.T) {
+	s := company(t)
+	second := *s.Contexts[0]
+	second.ID, second.UUID, second.Name = 99, "99", "ctx-acme-internal-99"
+	s.Contexts = append(s.Contexts, &second)
+	s.Extensions = append(s.Extensions, &confdsvc.Extension{ID: 99, TenantUUID: acme, Exten: "102", Context: second.Name, Enabled: true})
+	s.LineExtensions[3] = append(s.LineExtensions[3], 99)
+	n := confdsvc.GroupNumber{Exten: "102", Context: inside}
+	s.Groups[0].Members.Extensions = []confdsvc.GroupNumber{n, {Exten: "102", Context: second.Name}, n}
+	files := generate(t, s)
+	if text := string(files["queues.conf"]); strings.Count(text, "Local/1n102@") != 1 || strings.Count(text, "Local/1n102n2@") != 1 {
+		t.Errorf("%s", grepped(text, "member"))
+	}
+	if text := string(files["extensions.conf"]); !strings.Contains(text, "exten => 1n102n2,1,") || !strings.Contains(text, "Goto("+second.Name+",102,1)") {
+		t.Errorf("%s", grepped(text, "1n102"))
+	}
+}
+
+// A line that rings a number that is not there has a lamp that is dark: nothing else fails.
+func TestLampOfAMissingNumber(t *testing.T) {
+	s := company(t)
+	s.Customs = []*confdsvc.EndpointCustom{{ID: 1, TenantUUID: acme, Interface: "Local/999@" + inside, Enabled: true}}
+	s.Lines = append(s.Lines, &confdsvc.Line{ID: 4, TenantUUID: acme, Context: inside})
+	s.LineCustom, s.UserLines[2], s.LineUsers[4] = map[int64]int64{4: 1}, []int64{3, 4}, []int64{2}
+	if text := generate(t, s)["extensions.conf"]; !strings.Contains(string(text), "&Local/999@"+inside) {
+		t.Error("it is not there")
+	}
+}
+
 // An endpoint without a password would let everybody telephone as it.
 func TestEndpointsNeedAPassword(t *testing.T) {
 	for name, edit := range map[string]func(e *confdsvc.EndpointSIP){

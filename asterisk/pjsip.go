@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/ringfence/ringfence/confdsvc"
@@ -57,10 +58,28 @@ const maxValue = 1000
 func writeOptions(w *conf.Writer, options confdsvc.SIPOptions, forms optionForms) {
 	for _, pair := range options.V {
 		value := strings.TrimSpace(conf.Plain(pair[1]))
+		if pair[0] == "allow" || pair[0] == "disallow" {
+			value = strings.ReplaceAll(value, " ", "")
+		}
 		if conf.Fits(value, maxValue) && forms.allow(pair[0], value) {
 			w.Set(pair[0], value)
 		}
 	}
+}
+
+// withTimers returns options without the shortest session if it is longer than a session: Asterisk would refuse the endpoint.
+func withTimers(o confdsvc.SIPOptions) confdsvc.SIPOptions {
+	seconds := func(name string, otherwise int) int {
+		value, _ := o.Last(name)
+		if n, err := strconv.Atoi(strings.TrimSpace(value)); err == nil && endpointForms.allow(name, strings.TrimSpace(value)) {
+			return n
+		}
+		return otherwise
+	}
+	if seconds("timers_min_se", 90) > seconds("timers_sess_expires", 1800) {
+		o.V = slices.DeleteFunc(slices.Clone(o.V), func(pair []string) bool { return pair[0] == "timers_min_se" })
+	}
+	return o
 }
 
 // isUsable reports whether a telephone can use an endpoint. One without a username and a password would let everybody telephone, and
@@ -105,8 +124,8 @@ func writeSIPLine(p *plan, w *conf.Writer, l *confdsvc.Line, e *confdsvc.Endpoin
 	}
 	w.Set("callerid", p.callerID(e, u))
 	writePickupGroups(w, l.TenantUUID, e.Endpoint)
-	writeOptions(w, e.Endpoint, endpointForms)
-	if _, speaks := e.Endpoint.Last("allow"); !speaks {
+	writeOptions(w, withTimers(e.Endpoint), endpointForms)
+	if codecs, _ := e.Endpoint.Last("allow"); !endpointForms.allow("allow", strings.ReplaceAll(codecs, " ", "")) {
 		w.Set("allow", "!all,ulaw,alaw") // Asterisk's own default is no codec: such a telephone could ring, and not be answered
 	}
 	if music, _ := e.Endpoint.Last("moh_suggest"); p.musicOf(l.TenantUUID, &music) != "" {

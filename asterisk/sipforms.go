@@ -5,6 +5,10 @@ import (
 	"strings"
 )
 
+// codec is a codec that every Asterisk knows, or all: it refuses an endpoint with another one.
+const codec = `(?:all|ulaw|alaw|g722|g723|g726|g726aal2|g729|g719|gsm|ilbc|adpcm|lpc10|opus|codec2|siren7|siren14|slin(?:12|16|24|32|44|48|96|192)?|` +
+	`speex(?:16|32)?|silk(?:8|12|16|24)|h261|h263|h263p|h264|h265|vp8|vp9|mpeg4|jpeg|png|t140|red)`
+
 // The forms of the options that are written. What has none names a file, a profile or a section, which could be another tenant's or
 // missing, or is written by the generator itself.
 var (
@@ -20,7 +24,7 @@ var (
 		`[0-9]{1,6}`: `device_state_busy_at dtls_rekey fax_detect_timeout max_audio_streams max_video_streams rtp_keepalive rtp_timeout
 			rtp_timeout_hold sub_min_expiry t38_udptl_maxdatagram cos_audio cos_video`,
 		`(9[0-9]|[1-9][0-9]{2,5})`:                             `timers_min_se timers_sess_expires`,
-		`!?[a-z0-9]+(, ?!?[a-z0-9]+){0,40}`:                    `allow disallow`,
+		`!?` + codec + `(,!?` + codec + `){0,40}`:              `allow disallow`,
 		`no|required|peer_supported|yes`:                       `100rel`,
 		`forced|no|required|always|yes`:                        `timers`,
 		`rfc4733|inband|info|auto|auto_info`:                   `dtmf_mode`,
@@ -35,7 +39,7 @@ var (
 		`(username|auth_username)(,(username|auth_username))?`: `identify_by`,
 		`[a-z]{2,3}(_[A-Z]{2})?`:                               `language`,
 		`[a-z]{2}`:                                             `tone_zone`,
-		`allowed(_not_screened|_passed_screened|_failed_screened)?|prohib(_not_screened|_passed_screened|_failed_screened)?|prohib|unavailable`: `callerid_privacy`,
+		`(allowed|prohib)(_not_screened|_passed_screen|_failed_screen)?|unavailable`: `callerid_privacy`,
 		`[A-Za-z0-9._+-]{1,79}`: `accountcode contact_user from_domain from_user mwi_from_user sdp_owner sdp_session callerid_tag voicemail_extension`,
 		`[0-9a-fA-F:.]{2,39}`:   `media_address`,
 	})

@@ -37,7 +37,9 @@ func (c *checker) checkDialplan() {
 			at := place{file, s.Line, "[" + context.Name + "] " + s.Exten, context.Name, s.Exten}
 			if s.Priority == conf.HintPriority {
 				for device := range strings.SplitSeq(s.App, "&") {
-					c.device(at, device)
+					if technology, _, _ := strings.Cut(device, "/"); !strings.EqualFold(technology, "Local") { // without its number the lamp is only dark
+						c.device(at, device)
+					}
 				}
 				continue
 			}
