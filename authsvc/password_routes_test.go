@@ -44,7 +44,7 @@ func TestPasswordRoutesThroughTheGate(t *testing.T) {
 			method, path, access, body string
 			status                     int
 		}{
-			"change": {"PUT", "/users/" + ada + "/password", "auth.users." + ada + ".password.update", change("secret of ada", "secret of ada"), 204},
+			"change": {"PUT", "/users/" + ada + "/password", "auth.users." + ada + ".password.update", change("secret of ada", "another secret of ada"), 204},
 			"emails": {
 				"PUT", "/users/" + ada + "/emails", "auth.users." + ada + ".emails.update",
 				`{"emails":[{"address":"ada@example.com","main":true},{"address":"b@example.com"},{"address":"c@example.com"}]}`, 200,
