@@ -73,7 +73,7 @@ func (k *Collection[T]) refuseAlso(r *rest.Request, o *T) error {
 }
 
 // MayNest refuses a caller who may not do, by an operation of its own, what a request contains. The accesses are those of the same
-// operation, by the keys of its objects.
+// operation, by the keys of its objects. To a POST only a denial matters: its own access includes what it makes.
 func MayNest(r *rest.Request, accesses ...string) error {
 	if err := NotDenied(r, accesses...); err != nil {
 		return err

@@ -36,8 +36,11 @@ func (k *Collection[T]) counted(ctx context.Context) {
 
 // addUp adds row_count up if it is time, after a commit. A failure is not the caller's: the next one tries again.
 func (e *Engine) addUp(ctx context.Context, changes int) {
-	if changes > 0 && e.uncounted.Add(int64(changes)) >= addUpAfter {
-		e.uncounted.Store(0)
-		_ = AddUp(ctx, e.DB)
+	if changes <= 0 || e.uncounted.Add(int64(changes)) < addUpAfter {
+		return
+	}
+	taken := e.uncounted.Swap(0) // others do not add up meanwhile
+	if AddUp(ctx, e.DB) != nil {
+		e.uncounted.Add(taken)
 	}
 }

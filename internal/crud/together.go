@@ -3,14 +3,21 @@ package crud
 import (
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/ringfence/ringfence/internal/store"
 )
 
 // maxTogether is how many requests share a transaction at most. A longer one is undone more often because of what others write meanwhile.
 const maxTogether = 8
+
+// turnFor is how long a turn lasts at most. A database that is silent would otherwise hold up all who wait.
+const turnFor = 30 * time.Second
 
 // queue lets one transaction at a time through, and lets the requests that wait for it share the next one. Transactions that write
 // neighbouring rows of many tables at once make each other run again, as far as the database can tell; one after the other they are many
@@ -60,6 +67,8 @@ func (e *Engine) inTurn(ctx context.Context, do func(ctx context.Context, c stor
 		return err
 	}
 	defer q.leave()
+	ctx, cancel := context.WithTimeout(ctx, turnFor)
+	defer cancel()
 	return e.InTx(ctx, do)
 }
 
@@ -125,11 +134,17 @@ func (q *queue) take(s *share) []*share {
 	return taken
 }
 
-// doAll does the shares in one transaction, tells each its result, and leaves the turn. A request that ends meanwhile undoes nothing.
+// doAll does the shares in one transaction, tells each its result, and leaves the turn. A request that ends meanwhile undoes nothing. Each
+// is done alone after whatever certainly undid the transaction. Once all have run, a panic or store.ErrUnavailable leaves open whether
+// it was committed, and nothing is done twice.
 func (e *Engine) doAll(q *queue, shares []*share) {
-	err, alone := error(nil), true // as long as nothing is committed
+	err, ran := errApart, false
 	defer func() {
-		_ = recover() // the share that panicked will do so again, by itself
+		if p := recover(); p != nil { // a share that panics will do so again, alone; the panic's text may be the request's
+			slog.Error("panic in a transaction of several requests", "type", fmt.Sprintf("%T", p), "perhaps_committed", ran, "stack", string(debug.Stack()))
+			err = fmt.Errorf("%w: panic, perhaps after the commit", store.ErrUnavailable)
+		}
+		alone := err != nil && (!ran || !errors.Is(err, store.ErrUnavailable))
 		for _, s := range shares {
 			s.err, s.alone = err, alone
 			close(s.done)
@@ -139,19 +154,33 @@ func (e *Engine) doAll(q *queue, shares []*share) {
 	if len(shares) == 1 {
 		return
 	}
+	shared, cancel := context.WithTimeout(context.WithoutCancel(shares[0].ctx), turnFor)
+	defer cancel()
 	again := false
-	err = e.InTx(context.WithoutCancel(shares[0].ctx), func(ctx context.Context, c store.Conn) error {
+	err = e.InTx(shared, func(ctx context.Context, c store.Conn) error {
+		ran = false
 		if again {
 			return errApart // what others write undid it: shorter transactions get through sooner
 		}
 		again = true
 		tx := transactionOf(ctx)
 		for _, s := range shares {
-			if err := s.do(tx.audit.In(context.WithValue(context.WithoutCancel(s.ctx), transactionKey{}, tx)), c); err != nil {
+			if err := s.inside(ctx, tx, c); err != nil {
 				return err
 			}
 		}
+		ran = true
 		return nil
 	})
-	alone = err != nil && !errors.Is(err, store.ErrUnavailable)
+}
+
+// inside does the share in a transaction, which the end of its request does not undo, and the deadline of ctx does.
+func (s *share) inside(ctx context.Context, tx *transaction, c store.Conn) error {
+	own := context.WithValue(context.WithoutCancel(s.ctx), transactionKey{}, tx)
+	if deadline, ok := ctx.Deadline(); ok {
+		var cancel context.CancelFunc
+		own, cancel = context.WithDeadline(own, deadline)
+		defer cancel()
+	}
+	return s.do(tx.audit.In(own), c)
 }

@@ -1,12 +1,16 @@
 package crud
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/ringfence/ringfence/internal/store"
@@ -157,6 +161,11 @@ func TestTogetherApart(t *testing.T) {
 			"constraint": func(ctx context.Context, c store.Conn) error {
 				return errors.Join(insertNumber(8)(ctx, c), insertNumber(8)(ctx, c))
 			},
+			"unavailable": func(ctx context.Context, c store.Conn) error {
+				late, cancel := context.WithTimeout(ctx, 0)
+				defer cancel()
+				return insertNumber(9)(late, c)
+			},
 			"swallowed error": func(ctx context.Context, c store.Conn) error { _, _ = c.Exec(ctx, `SELECT nothing`); return nil },
 			"panics":          func(context.Context, store.Conn) error { panic("a mistake") },
 		} {
@@ -177,7 +186,7 @@ func TestTogetherApart(t *testing.T) {
 	})
 }
 
-// If nobody knows whether a transaction was committed, nothing of it is done again. If it was undone, each is done by itself.
+// If the commit fails, and nobody knows whether it was, nothing is done again. If it was undone, each is done by itself.
 func TestTogetherWithoutResult(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		for _, step := range []struct {
@@ -210,6 +219,110 @@ func TestTogetherWithoutResult(t *testing.T) {
 			if _, err := db.Exec(t.Context(), `DROP TABLE st_together`); err != nil {
 				t.Fatal(err)
 			}
+		}
+	})
+}
+
+// A panic after the commit does nothing twice, and the log does not tell what the request contains.
+func TestTogetherPanicsAfterCommit(t *testing.T) {
+	var log bytes.Buffer
+	before := slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(&log, nil)))
+	t.Cleanup(func() { slog.SetDefault(before) })
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		for name, register := range map[string]func(ctx context.Context){
+			"after the commit": func(ctx context.Context) { afterCommit(ctx, func() { panic("the PIN is 4711") }) },
+			"notify":           func(ctx context.Context) { emit(ctx, Event{Resource: "numbers"}) },
+		} {
+			t.Run(name, func(t *testing.T) {
+				log.Reset()
+				c := newCrowd(t, db, succeeds)
+				defer func() { _, _ = db.Exec(t.Context(), `DROP TABLE st_together`) }()
+				c.engine.Notify = func([]Event) { panic("the PIN is 4711") }
+				var results []<-chan error
+				for n := range 3 {
+					results = append(results, c.wait(t.Context(), func(ctx context.Context, conn store.Conn) error {
+						register(ctx)
+						return insertNumber(n+1)(ctx, conn)
+					}))
+				}
+				c.begin()
+				for _, r := range results {
+					if err := <-r; !errors.Is(err, store.ErrUnavailable) {
+						t.Errorf("%v, want %v", err, store.ErrUnavailable)
+					}
+				}
+				c.wantNumbers(1, 2, 3)
+				c.wantTransactions(1)
+				if got := log.String(); !strings.Contains(got, "together.go") || strings.Contains(got, "4711") {
+					t.Errorf("the log: %s", got)
+				}
+			})
+		}
+	})
+}
+
+// silent is a database whose transactions wait for an answer until their context ends: at once, or when they are used.
+type silent struct {
+	store.DB
+
+	atOnce bool
+	n      *atomic.Int64
+}
+
+func (d silent) Exec(context.Context, string, ...any) (int64, error) { return 0, nil }
+
+func (d silent) InTx(ctx context.Context, fn func(ctx context.Context, c store.Conn) error) error {
+	if d.n.Add(1) > 1 && d.atOnce {
+		return d.wait(ctx)
+	}
+	return fn(ctx, nil)
+}
+
+func (d silent) wait(ctx context.Context) error {
+	<-ctx.Done()
+	return fmt.Errorf("%w: %w", store.ErrUnavailable, ctx.Err())
+}
+
+// A database that is silent does not hold up for ever those who wait.
+func TestTogetherSilence(t *testing.T) {
+	for _, atOnce := range []bool{true, false} {
+		t.Run(fmt.Sprintf("at once %t", atOnce), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				db := silent{atOnce: atOnce, n: new(atomic.Int64)}
+				c := newCrowd(t, db, succeeds)
+				var results []<-chan error
+				for range 3 {
+					results = append(results, c.wait(t.Context(), func(ctx context.Context, _ store.Conn) error { return db.wait(ctx) }))
+				}
+				began := time.Now()
+				c.begin()
+				for _, r := range results {
+					if err := <-r; !errors.Is(err, store.ErrUnavailable) {
+						t.Errorf("%v, want %v", err, store.ErrUnavailable)
+					}
+				}
+				if took := time.Since(began); took > 4*turnFor {
+					t.Errorf("it took %v, want one turn together and one of each", took)
+				}
+			})
+		})
+	}
+}
+
+// What could not be added up is added up the next time.
+func TestTogetherAddUp(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		e := &Engine{DB: db}
+		gone, leave := context.WithCancel(t.Context())
+		leave()
+		e.addUp(gone, addUpAfter)
+		if got := e.uncounted.Load(); got != addUpAfter {
+			t.Errorf("%d changes after a failure, want %d", got, addUpAfter)
+		}
+		e.addUp(t.Context(), 1)
+		if got := e.uncounted.Load(); got != 0 {
+			t.Errorf("%d changes after a success", got)
 		}
 	})
 }
