@@ -404,9 +404,15 @@ func TestRealOptions(t *testing.T) {
 		{{"allow", "!all, ulaw, alaw,g722,g723,g726,g726aal2,g729,g719,gsm,ilbc,adpcm,lpc10,opus,codec2,siren7,siren14"}},
 		{{"disallow", "all"}, {"allow", "slin,slin12,slin16,slin24,slin32,slin44,slin48,slin96,slin192,speex,speex16,speex32,silk8,silk12,silk16,silk24"}},
 		{{"allow", "all,!h261,!h263,h263p,h264,h265,vp8,vp9,mpeg4,jpeg,png,t140,red"}},
-		{{"allow", "nosuch"}}, {{"timers_min_se", "1900"}}, {{"timers_min_se", "200"}, {"timers_sess_expires", "100"}}, {{"timers_min_se", "200"}, {"timers_sess_expires", "300"}},
-		{{"callerid_privacy", "allowed_passed_screen"}}, {{"callerid_privacy", "allowed_passed_screened"}}, {{"callerid_privacy", "prohib_failed_screen"}},
-		{{"callerid_privacy", "prohib_not_screened"}}, {{"callerid_privacy", "unavailable"}},
+		{{"allow", "nosuch"}},
+		{{"timers_min_se", "1900"}},
+		{{"timers_min_se", "200"}, {"timers_sess_expires", "100"}},
+		{{"timers_min_se", "200"}, {"timers_sess_expires", "300"}},
+		{{"callerid_privacy", "allowed_passed_screen"}},
+		{{"callerid_privacy", "allowed_passed_screened"}},
+		{{"callerid_privacy", "prohib_failed_screen"}},
+		{{"callerid_privacy", "prohib_not_screened"}},
+		{{"callerid_privacy", "unavailable"}},
 	} {
 		s.Endpoints[0].Endpoint.V = slices.Concat(options, own)
 		a.set(s)
