@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/principal"
 	"github.com/ringfence/ringfence/internal/store"
 )
@@ -89,17 +90,22 @@ func vouchersOf(ctx context.Context, c store.Conn, user string, subjects ...stri
 }
 
 // vouchersBy returns the vouchers for what the caller sets up for a user: the caller or, for the caller's own user, those on whom
-// the caller's session depends.
+// the caller's session depends. It refuses a caller whose session has ended since the request was let in.
 func (s *Service) vouchersBy(ctx context.Context, c store.Conn, p *principal.Principal, user string) ([]voucher, error) {
 	switch {
 	case p == nil:
 		return nil, nil
 	case p.UserUUID != user:
 		return []voucher{{ByUUID: p.UserUUID}}, nil
+	case p.Affiliation != nil && p.Remote: // has the UUID of a user here; see knownBy
+		return []voucher{{ByUUID: uuid.Nil.String()}}, nil
 	}
 	backends, err := store.Select[string](ctx, c, `SELECT backend FROM auth_token WHERE session_uuid = $1`, p.SessionUUID)
-	if err != nil || len(backends) == 0 {
+	if err != nil {
 		return nil, err
+	}
+	if len(backends) == 0 {
+		return nil, apierr.New(apierr.Unauthorized, "The session has ended")
 	}
 	return s.entryOf(ctx, c, user, backends[0])
 }

@@ -294,3 +294,19 @@ func TestAPlantedMethodLetsNobodyIn(t *testing.T) {
 		enters("bob", 200)
 	})
 }
+
+// A caller whose session ends after the gate's decision sets up nothing: nobody knows any more on whom the session stood.
+func TestAnEndedSessionVouchesForNothing(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		user, _, token := s.account(s.admin(), "bob", "auth.users.#", "auth.admin.#")
+		s.lives(token, true) // and is in the cache from here on
+		if _, err := db.Exec(t.Context(), `DELETE FROM auth_token WHERE user_uuid = $1`, user); err != nil {
+			t.Fatal(err)
+		}
+		s.do("PUT", "/users/"+user, token, `{"username":"robert"}`).Refused(401, "unauthorized")
+		s.do("PUT", "/admin/users/"+user+"/emails", token, confirmed("bob@example.net")).Refused(401, "unauthorized")
+		s.login("bob", "secret of bob")
+	})
+}
