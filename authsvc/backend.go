@@ -75,6 +75,10 @@ type Identity struct {
 	// Logins are usernames and addresses. If no user is bound to the entry, the user is the one who has any of them (an address
 	// must be confirmed). If several users do, none of them logs in.
 	Logins []string
+
+	// hash is what the database backend verified the password against, and rehashed what it may have replaced that with. A token is
+	// issued only while the user has one of them. Empty: another backend checked.
+	hash, rehashed string
 }
 
 // ErrRefused is a backend's refusal of a login and a password. An error that wraps it may hold the reason, which is for the log
@@ -124,14 +128,13 @@ func (b databaseBackend) Authenticate(ctx context.Context, a Attempt) (Identity,
 		return Identity{}, err
 	}
 	defer leave()
-	user, err := b.s.authenticate(ctx, credentials{a.Login, a.Password})
-	return Identity{UserUUID: user}, err
+	return b.s.authenticate(ctx, credentials{a.Login, a.Password})
 }
 
-// logIn returns the UUID of the user whom the first of the backends authenticates, and that backend's name. It tries all backends
+// logIn returns the user whom the first of the backends authenticates, and that backend's name. It tries all backends
 // before it fails, so that the time reveals no more than the response. It fails with 401 if all have refused, and with 503 if any
 // could not be asked, since that one might have let the login in.
-func (s *Service) logIn(ctx context.Context, a Attempt) (user, backend string, err error) {
+func (s *Service) logIn(ctx context.Context, a Attempt) (user Identity, backend string, err error) {
 	looked := false
 	var undecided error
 	for _, b := range *s.backends.Load() {
@@ -150,7 +153,7 @@ func (s *Service) logIn(ctx context.Context, a Attempt) (user, backend string, e
 			if looked {
 				s.leaveUndecided(ctx, a)
 			}
-			return "", "", err
+			return Identity{}, "", err
 		default:
 			undecided = err
 			slog.WarnContext(ctx, "a backend could not be asked", "backend", b.Name(), "tenant_uuid", a.TenantUUID, "error", err)
@@ -164,24 +167,24 @@ func (s *Service) logIn(ctx context.Context, a Attempt) (user, backend string, e
 		if looked {
 			s.leaveUndecided(ctx, a)
 		}
-		return "", "", errUndecided(undecided)
+		return Identity{}, "", errUndecided(undecided)
 	case ctx.Err() != nil:
-		return "", "", ctx.Err()
+		return Identity{}, "", ctx.Err()
 	}
-	return "", "", errNoLogin()
+	return Identity{}, "", errNoLogin()
 }
 
 // errLeft says that the client left before the login was decided.
 var errLeft = errors.New("the client has left")
 
-// vouched returns the UUID of the user whom a backend authenticates.
-func (s *Service) vouched(ctx context.Context, b Backend, a Attempt) (string, error) {
-	vouch := func(ctx context.Context) (string, error) {
+// vouched returns the identity that a backend authenticates, with the UUID of its user.
+func (s *Service) vouched(ctx context.Context, b Backend, a Attempt) (Identity, error) {
+	vouch := func(ctx context.Context) (Identity, error) {
 		id, err := b.Authenticate(ctx, a)
-		if err != nil {
-			return "", err
+		if err == nil {
+			id.UserUUID, err = s.userOf(ctx, b, id)
 		}
-		return s.userOf(ctx, b, id)
+		return id, err
 	}
 	if b.Name() == databaseName {
 		user, err := vouch(ctx)

@@ -112,10 +112,10 @@ func (s *Service) dropIfStale(ctx context.Context, c credentials) error {
 	if a.PasswordHash != nil && a.UserUUID == s.kept.user && *a.PasswordHash == s.kept.hash {
 		return nil // unchanged since it was verified
 	}
-	user, err := s.authenticate(ctx, c)
+	id, err := s.authenticate(ctx, c)
 	switch e := apierr.As(err); {
 	case err == nil && a.PasswordHash != nil:
-		s.kept.user, s.kept.hash = user, *a.PasswordHash
+		s.kept.user, s.kept.hash = id.UserUUID, *a.PasswordHash
 		return nil
 	case err == nil:
 		return nil

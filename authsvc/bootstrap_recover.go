@@ -76,7 +76,8 @@ func (s *Service) Recover(ctx context.Context, o Recovery) (Recovered, error) {
 	if err != nil {
 		return out, fmt.Errorf("recovering a user: %w", err)
 	}
-	return out, s.forgiveGuesses(ctx, user)
+	s.forgiveGuesses(ctx, user)
+	return out, nil
 }
 
 func recovered(ctx context.Context, tx store.Conn, user string, o Recovery) (out Recovered, err error) {

@@ -71,11 +71,12 @@ func findAccount(ctx context.Context, c store.Conn, login string) (account, erro
 	return a, err
 }
 
-// authenticate returns the user's UUID. It takes as long for an unknown user as for a wrong password.
-func (s *Service) authenticate(ctx context.Context, c credentials) (string, error) {
+// authenticate returns the user's identity, with the hashes that are the password's. It takes as long for an unknown user as for a
+// wrong password.
+func (s *Service) authenticate(ctx context.Context, c credentials) (Identity, error) {
 	a, err := findAccount(ctx, s.db, c.login)
 	if err != nil {
-		return "", err
+		return Identity{}, err
 	}
 	hash := ""
 	if a.PasswordHash != nil {
@@ -83,28 +84,35 @@ func (s *Service) authenticate(ctx context.Context, c credentials) (string, erro
 	}
 	ok, err := s.hasher.Verify(ctx, a.UserUUID, hash, c.password)
 	if err != nil {
-		return "", err
+		return Identity{}, err
 	}
 	if !ok {
-		return "", errNoLogin()
+		return Identity{}, errNoLogin()
 	}
-	s.rehash(ctx, a.UserUUID, hash, c.password)
-	return a.UserUUID, nil
+	rehashed, lost := s.rehash(ctx, a.UserUUID, hash, c.password)
+	if lost {
+		return s.authenticate(ctx, c)
+	}
+	return Identity{UserUUID: a.UserUUID, hash: hash, rehashed: rehashed}, nil
 }
 
 // rehash stores a password that has just been verified as new ones are stored, if its stored hash is outdated (PBKDF2, or other
-// parameters). Its failure does not fail the login: the next login tries again.
-func (s *Service) rehash(ctx context.Context, user, stored, password string) {
+// parameters). Its failure does not fail the login: the next login tries again. It returns the hash that may be stored now instead,
+// and reports whether the stored one was replaced in the meantime: by another login, or with another password.
+func (s *Service) rehash(ctx context.Context, user, stored, password string) (hash string, lost bool) {
 	if s.hasher.Current(stored) {
-		return
+		return stored, false
 	}
 	hash, err := s.hasher.Hash(ctx, password)
 	if err == nil {
-		_, err = s.db.Exec(ctx, `UPDATE auth_user SET password_hash = $3 WHERE uuid = $1 AND password_hash = $2`, user, stored, hash)
+		var n int64
+		n, err = s.db.Exec(ctx, `UPDATE auth_user SET password_hash = $3 WHERE uuid = $1 AND password_hash = $2`, user, stored, hash)
+		lost = err == nil && n == 0
 	}
 	if err != nil && apierr.As(err) == nil && ctx.Err() == nil {
 		slog.WarnContext(ctx, "a password's old hash was not replaced", "user_uuid", user, "error", err)
 	}
+	return hash, lost
 }
 
 // loginKey returns the key of a login as it was typed.

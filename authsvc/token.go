@@ -143,8 +143,9 @@ func (s *Service) identify(ctx context.Context, r *http.Request, req *tokenReque
 		return err
 	}
 	a := Attempt{Login: c.login, Password: c.password, TenantUUID: tenantUUID}
-	err = s.guardedLogin(ctx, a, s.clientNetwork(r), func() (err error) {
-		l.UserUUID, l.Backend, err = s.logIn(ctx, a)
+	err = s.guardedLogin(ctx, a, s.clientNetwork(r), func() error {
+		id, backend, err := s.logIn(ctx, a)
+		l.UserUUID, l.Backend, l.hash, l.rehashed = id.UserUUID, backend, id.hash, id.rehashed
 		return err
 	})
 	if err != nil || req.AccessType != "offline" {

@@ -26,6 +26,8 @@ type login struct {
 	tokenRow
 	lifetime time.Duration
 	offline  *offline // nil: no refresh token is requested
+
+	hash, rehashed string // of the password; see Identity
 }
 
 // issued is the result of a login beside the token.
@@ -62,6 +64,9 @@ func (s *Service) issue(ctx context.Context, l login) (done issued, err error) {
 		}
 		return s.announce(ctx, tx, gone...)
 	})
+	if store.IsConstraint(err, store.ForeignKey) { // the user or the refresh token was deleted in the meantime
+		err = errNoLogin()
+	}
 	if err != nil {
 		return issued{}, err
 	}
@@ -72,7 +77,8 @@ func (s *Service) issue(ctx context.Context, l login) (done issued, err error) {
 	return done, nil
 }
 
-// insertToken writes the row, unless the user was deleted or disabled after the password was checked.
+// insertToken writes the row, unless the user was deleted or disabled, or got another password, after the password was checked:
+// what ended the user's sessions then could not end this one.
 func insertToken(ctx context.Context, tx store.Conn, l login, now time.Time) error {
 	var refresh *string
 	if l.RefreshUUID != "" {
@@ -80,8 +86,9 @@ func insertToken(ctx context.Context, tx store.Conn, l login, now time.Time) err
 	}
 	n, err := tx.Exec(ctx, `
 		INSERT INTO auth_token (digest, session_uuid, user_uuid, issued_at, expires_at, mobile, user_agent, remote_addr, refresh_uuid, backend)
-		SELECT $1, $2, uuid, $4, $5, $6, $7, $8, $9, $10 FROM auth_user WHERE uuid = $3 AND enabled`,
-		l.Digest[:], l.SessionUUID, l.UserUUID, now, now.Add(l.lifetime), l.Mobile, l.UserAgent, l.RemoteAddr, refresh, l.Backend)
+		SELECT $1, $2, uuid, $4, $5, $6, $7, $8, $9, $10 FROM auth_user
+		WHERE uuid = $3 AND enabled AND ($11 = '' OR password_hash IN ($11, $12))`,
+		l.Digest[:], l.SessionUUID, l.UserUUID, now, now.Add(l.lifetime), l.Mobile, l.UserAgent, l.RemoteAddr, refresh, l.Backend, l.hash, l.rehashed)
 	if err == nil && n == 0 {
 		return errNoLogin()
 	}
