@@ -97,7 +97,7 @@ func TestWhatTheAPIStoresIsWritten(t *testing.T) {
 			"extensions.conf": {
 				"[" + inside + "]", "exten => 101,hint,PJSIP/sip101", "exten => 101,1,Goto(ringfence-users," + one + ",1)", "exten => 200,1,Goto(ringfence-groups," + ring + ",1)",
 				"exten => 5550100,1,Goto(ringfence-incalls," + incall.Text("id") + ",1)", "exten => " + one + "-busy,1,Goto(ringfence-users," + two + ",1)", "same => n,Goto(ringfence-groups," + ring + ",1)",
-				"exten => *25,1,Set(RINGFENCE_TO=)",
+				"exten => *25,1,GotoIf(",
 			},
 			"voicemail.conf":   {"101 => 12101,Box  101,,,"},
 			"queues.conf":      {"[" + group.Text("name") + "]", "strategy = leastrecent", "musicclass = " + music.Text("name")},

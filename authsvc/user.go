@@ -177,13 +177,14 @@ func (s *Service) saveUser(ctx context.Context, c store.Conn, change *crud.Chang
 		if err := s.saveNewUser(ctx, c, change); err != nil {
 			return err
 		}
-	} else if old.Enabled && !u.Enabled {
+	}
+	if err := s.vouchForUser(ctx, c, old, u, change.Request.Principal()); err != nil { // by the caller's session, which may end below
+		return err
+	}
+	if old != nil && old.Enabled && !u.Enabled {
 		if _, err := c.Exec(ctx, `DELETE FROM auth_token WHERE user_uuid = $1`, u.UUID); err != nil {
 			return err
 		}
-	}
-	if err := s.vouchForUser(ctx, c, old, u, change.Request.Principal()); err != nil {
-		return err
 	}
 	if old == nil || different(old.Username, u.Username) {
 		return writeLogins(ctx, c, u.UUID)
