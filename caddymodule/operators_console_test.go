@@ -249,6 +249,63 @@ func TestOperatorsConsole(t *testing.T) {
 	g.Do(t, http.MethodGet, "/api/auth/0.1/users/me", token, "").Want(http.StatusUnauthorized)
 }
 
+// What an operator has changed is what the console goes on with: the members that were saved, the rows that are left, and after a sign-out
+// no longer the tenant that was chosen.
+func TestOperatorsConsoleAfterAChange(t *testing.T) {
+	g := loadDefault(t, "")
+	o := &operator{newBrowser(t), t, g.URL}
+	admin := g.admin(t)
+	const users = "/api/confd/1.1/users"
+	g.Do(t, "POST", users, admin, `{"firstname":"Ada"}`).Want(201)
+	in := g.Do(t, "POST", "/api/confd/1.1/contexts", admin, `{"label":"Inside"}`).Want(201).Text("name")
+	line := `"lines":[{"context":"` + in + `","endpoint_sip":{}}]`
+	bob := g.Do(t, "POST", users, admin, `{"firstname":"Bob",`+line+`}`).Want(201).Text("uuid")
+	carol := g.Do(t, "POST", users, admin, `{"firstname":"Carol",`+line+`}`).Want(201).Text("uuid")
+	addUsers(t, filepath.Join(g.dir, "data", "ringfence.db"), 23)
+	group := g.Do(t, "POST", "/api/confd/1.1/groups", admin, `{"label":"Sales"}`).Want(201).Text("uuid")
+	west := g.Do(t, "POST", "/api/auth/0.1/tenants", admin, `{"name":"West","slug":"west"}`).Want(200).Text("uuid")
+	o.goTo("", "Sign in")
+	o.signIn("admin", adminPassword)
+
+	// Bob becomes a member, then Carol: both are.
+	o.goTo("#/confd/groups/"+group, "Sales")
+	for _, user := range []string{bob, carol} {
+		o.script(t, `document.getElementById('state').textContent = '', document.querySelectorAll('details.part[open]').forEach((d) => { d.open = false; }), ''`)
+		o.press("Users members")
+		o.press("Add one")
+		o.script(t, fmt.Sprintf(`[...document.querySelectorAll('details.part[open] .row')].at(-1).querySelector('input').value = %q`, user))
+		o.script(t, `document.querySelector('details.part[open] form button.primary').click(), ''`)
+		o.reads("Users members saved.")
+	}
+	members := g.Do(t, "GET", "/api/confd/1.1/groups/"+group, admin, "").Want(200)
+	if !strings.Contains(members.Body, bob) || !strings.Contains(members.Body, carol) {
+		t.Errorf("the group is %s", members.Body)
+	}
+
+	// The only user of the last page is deleted: the page before is shown.
+	o.goTo("#/confd/users?order=firstname", "Users")
+	o.reads("26 in all, page 1 of 2")
+	o.press("Next")
+	o.reads("26 in all, page 2 of 2")
+	o.script(t, `document.querySelector('tbody td.pick input').click(), ''`)
+	o.press("Delete")
+	o.press("Delete") // in the dialog
+	o.reads("25 in all, page 1 of 1")
+	o.until(`document.querySelectorAll('tbody tr').length === 25 && !location.hash.includes('page=')`, "the page before is not shown")
+
+	// The tenant that was chosen is forgotten at the sign-out.
+	o.script(t, fmt.Sprintf(`((chooser) => { chooser.value = %q; chooser.dispatchEvent(new Event('change')); return ''; })(document.getElementById('tenant'))`, west))
+	o.reads("0 in all, page 1 of 1")
+	o.press("Start")
+	o.reads("Welcome, admin")
+	o.press("Sign out")
+	o.reads("Signed out.")
+	o.signIn("admin", adminPassword)
+	o.goTo("#/confd/users", "Users")
+	o.reads("25 in all, page 1 of 1")
+	o.clean(t, "after changes")
+}
+
 // addUsers writes users into the file of a gateway that runs.
 func addUsers(t *testing.T, file string, n int) {
 	t.Helper()

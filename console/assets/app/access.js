@@ -2,7 +2,7 @@
 import { call, me } from './api.js';
 import { explain, fault, matches } from './acl.js';
 import { fill, operations, resources } from './definitions.js';
-import { ask, h, later, lead, put, say } from './dom.js';
+import { ask, h, later, lead, literal, put, say } from './dom.js';
 import { form, refusal } from './form.js';
 
 const auth = () => [...resources.values()].find((r) => r.service.name === 'auth')?.service;
@@ -167,7 +167,7 @@ export const who = async (main, query) => {
 
 // guess answers from what this page knows, for a user who may not ask the gateway: the definitions, and the patterns of the own token.
 const guess = (method, path) => {
-  const shape = (o) => new RegExp('^' + (o.service.prefix + o.path).replace(/[.*+?^$()|[\]\\]/g, '\\$&').replace(/\{\w+\}/g, '([^/]+)') + '/?$');
+  const shape = (o) => new RegExp('^' + literal(o.service.prefix + o.path).replace(/\\\{\w+\\\}/g, '([^/]+)') + '/?$');
   const found = operations.filter((o) => o.method === method && shape(o).test(path)).sort((a, b) => a.path.split('{').length - b.path.split('{').length)[0];
   if (!found) return h('p', {}, 'No operation of this gateway is known for this request. Is the path complete?');
   if (!found.access) return h('p', {}, 'This operation asks for no token.');

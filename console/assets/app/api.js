@@ -67,6 +67,7 @@ const ended = () => {
 export const signIn = async (username, password) => {
   const bytes = new TextEncoder().encode(`${username}:${password}`);
   me = null;
+  tenant = '';
   const { data: { data } } = await call('POST', `${auth}/token`, {
     headers: { Authorization: 'Basic ' + btoa(String.fromCharCode(...bytes)) }, body: {},
   });
@@ -80,6 +81,7 @@ export const signIn = async (username, password) => {
 
 export const signOut = async () => {
   const token = me?.token;
+  tenant = ''; // the next one has a tenant of their own
   await forget();
   try {
     if (token) await call('DELETE', `${auth}/token/${encodeURIComponent(token)}`);

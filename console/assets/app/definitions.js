@@ -22,13 +22,21 @@ export const load = async (list) => {
   resources.clear();
   operations.length = 0;
   for (const service of loaded.filter((s) => s.definition?.paths)) {
-    for (const [path, item] of Object.entries(service.definition.paths)) {
-      for (const method of ['get', 'post', 'put', 'patch', 'delete', 'head']) {
-        if (item[method]) operations.push({ ...item[method], service, method: method.toUpperCase(), path, access: accessOf(item[method]) });
-      }
+    try {
+      learn(service);
+    } catch (problem) {
+      service.problem = problem; // the other services are shown all the same
     }
-    find(service);
   }
+};
+
+const learn = (service) => {
+  for (const [path, item] of Object.entries(service.definition.paths)) {
+    for (const method of ['get', 'post', 'put', 'patch', 'delete', 'head']) {
+      if (item[method]) operations.push({ ...item[method], service, method: method.toUpperCase(), path, access: accessOf(item[method]) });
+    }
+  }
+  find(service);
 };
 
 // accessOf returns the access that an operation documents; other daemons' definitions have it in the description.
@@ -74,7 +82,7 @@ const find = (service) => {
       continue;
     }
     const listed = answer(service, get).properties[items].items;
-    const itemPath = Object.keys(paths).find((other) => new RegExp(`^${path}/\\{\\w+\\}$`).test(other) && (paths[other].get || paths[other].delete));
+    const itemPath = Object.keys(paths).find((other) => other.startsWith(path + '/') && /^\{\w+\}$/.test(other.slice(path.length + 1)) && (paths[other].get || paths[other].delete));
     resources.set(key, {
       ...base, list: get, items, schema: resolve(service, listed), create: take(path, 'post'), itemPath,
       ...(itemPath && {

@@ -48,6 +48,9 @@ export const moment = (text) => {
 
 const named = ['fullname', 'label', 'name', 'exten', 'username', 'address', 'number', 'user_name', 'type', 'uuid', 'id'];
 
+// literal makes a text a part of a regular expression that stands for the text itself.
+export const literal = (text) => text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
+
 // brief returns a value in a few words, for a cell of a table.
 export const brief = (value) => {
   if (value == null || value === '') return '';

@@ -1,7 +1,7 @@
 // Forms that are made from the schemas of the definitions.
 import { call } from './api.js';
 import { may, properties, resolve, target } from './definitions.js';
-import { brief, fresh, h, later, put, words } from './dom.js';
+import { brief, fresh, h, later, literal, put, words } from './dom.js';
 import { picker } from './picker.js';
 
 const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
@@ -43,7 +43,7 @@ const field = (context, name, schema, before, required) => {
 };
 
 // names reports whether a message is about a field of this name.
-const names = (message, name) => new RegExp(`(^|['"\\s])${name}(['":\\s.[]|$)`).test(message);
+const names = (message, name) => new RegExp(`(^|['"\\s])${literal(name)}(['":\\s.[]|$)`).test(message);
 
 // among returns the first that fields find for a message.
 const among = (inputs, message) => inputs.reduce((found, input) => found ?? input.find(message), undefined);

@@ -116,11 +116,12 @@ const contents = {
     await draw();
     return box;
   },
-  replaced: async (resource, part, id, object) => {
+  replaced: async (resource, part, id, object, again) => {
     const schema = bodyOf(resource.service, part.put), name = Object.keys(schema.properties)[0];
     const before = { [name]: part.name.split('/').reduce((value, word) => value?.[word], object) ?? object[name] ?? [] };
     return form({ service: resource.service, schema, before, whole: true, send: async (body) => {
       await call('PUT', at(resource, part, id), { body: { [name]: [], ...body } });
+      await again();
       say(`${part.title} saved.`);
     } });
   },
@@ -166,9 +167,10 @@ const linkedTo = async (resource, part, id, object) => {
 export const document = async (main, resource) => {
   const path = resource.service.prefix + resource.path;
   const title = h('h1', { tabindex: '-1' }, resource.title);
-  let data;
+  let data, tag;
   try {
-    ({ data } = await call('GET', path));
+    const { data: found, headers } = await call('GET', path);
+    [data, tag] = [found, headers.get('ETag')];
   } catch (problem) {
     if (problem.status !== 404) {
       put(main, title, trouble(problem));
@@ -178,7 +180,7 @@ export const document = async (main, resource) => {
   put(main, title,
     !may(resource.update) ? h('p', { class: 'denied' }, 'You may see this, and not change it.') : '',
     form({ service: resource.service, schema: bodyOf(resource.service, resource.update), before: data, whole: true, send: async (body) => {
-      await call('PUT', path, { body });
+      await call('PUT', path, { body, headers: tag ? { 'If-Match': tag } : {} });
       await document(main, resource);
       say('Saved.');
     } }));

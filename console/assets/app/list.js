@@ -59,18 +59,24 @@ export const show = async (main, resource, query) => {
         search: state.search, order: state.order, direction: state.order && state.direction, recurse: state.recurse,
         ...(takes(resource, 'limit') && { limit: size, offset: (state.page - 1) * size }),
       } });
+      const last = lastPage(data);
+      if (state.page > last) return go({ page: last }); // the rows of this page are gone
       draw(data);
     } catch (problem) {
-      if (problem.name === 'AbortError') return;
+      if (problem.name === 'AbortError') return undefined;
       if (!problem.messages) throw problem;
       put(rows, h('div', { class: 'error', role: 'alert' }, problem.messages.map((m) => h('p', {}, m)), refusal(problem)));
       put(pages);
     }
     rows.setAttribute('aria-busy', 'false');
+    return undefined;
   };
 
+  const foundIn = (data) => (state.search ? data.filtered : data.total) ?? data.total ?? data[resource.items].length;
+  const lastPage = (data) => Math.max(1, Math.ceil(foundIn(data) / size));
+
   const draw = (data) => {
-    const objects = data[resource.items], found = (state.search ? data.filtered : data.total) ?? data.total ?? objects.length;
+    const objects = data[resource.items], found = foundIn(data), last = lastPage(data);
     put(rows, objects.length > 0 ? table({
       columns: columns.filter((name) => name === state.order || objects.some((object) => brief(object[name]) !== '')), objects,
       link: resource.itemPath && resource.read ? (object) => `${base}/${encodeURIComponent(idOf(resource.parameter, object))}` : undefined,
@@ -78,7 +84,6 @@ export const show = async (main, resource, query) => {
         state: (name) => (state.order === name ? { asc: 'ascending', desc: 'descending' }[state.direction] : undefined) },
       pick: resource.remove && { all: pickAll(objects), one: (object) => pickOne(object) },
     }) : h('p', { class: 'empty' }, state.search ? `Nothing has "${state.search}" in it.` : 'There is nothing here yet.'));
-    const last = Math.max(1, Math.ceil(found / size));
     put(pages, 
       h('span', {}, takes(resource, 'limit') ? `${found.toLocaleString()} in all, page ${state.page} of ${last}` : `${found.toLocaleString()} in all`),
       h('button', { type: 'button', disabled: state.page <= 1, click: () => go({ page: state.page - 1 }) }, 'Previous'),

@@ -32,6 +32,7 @@ export const show = async (main) => {
   const password = input('password', 'Password of the login', { type: 'password', autocomplete: 'new-password' });
   const context = h('select', { id: 'context' }, data.items.map((c) => h('option', { value: c.name }, c.label || c.name)));
   const fields = [first, last, mail, exten, box, login, password], general = h('div', { class: 'error', role: 'alert' });
+  const button = h('button', { type: 'submit', class: 'primary' }, 'Create');
   password.row.hidden = true;
   login.element.addEventListener('change', () => { password.row.hidden = !login.element.checked; });
 
@@ -49,10 +50,12 @@ export const show = async (main) => {
     event.preventDefault();
     put(general);
     for (const field of fields) field.refuse('');
+    button.disabled = true; // a second click would make a second user
     try {
       const { data: made } = await call('POST', users.service.prefix + users.path, { body: body() });
       lead(`#/confd/users/${made.uuid ?? made.id}`, `${first.element.value} was created${exten.element.value ? ` with the number ${exten.element.value}` : ''}.`);
     } catch (problem) {
+      button.disabled = false;
       if (!problem.messages) throw problem;
       const left = problem.messages.filter((message) => {
         const about = fields.find((field) => field.about.test(message));
@@ -70,5 +73,5 @@ export const show = async (main) => {
       data.items.length === 0
         ? h('p', { class: 'denied' }, 'There is no internal context yet, in which numbers live. ', h('a', { href: '#/confd/contexts/+new' }, 'Make one'), ' with a range of users\' numbers first.')
         : [h('div', { class: 'field' }, h('label', { for: 'context' }, 'Context'), context), exten.row, box.row],
-      login.row, password.row, general, h('p', { class: 'actions' }, h('button', { type: 'submit', class: 'primary' }, 'Create'))));
+      login.row, password.row, general, h('p', { class: 'actions' }, button)));
 };

@@ -3,14 +3,21 @@ import { call, me } from './api.js';
 import { may, operations, resources, services } from './definitions.js';
 import { h, moment, put, words } from './dom.js';
 
-const size = async (key) => {
-  const resource = resources.get(key);
-  if (!resource || !may(resource.list)) return null;
+// fetched returns what an operation answers, or nothing when the user may not ask. Any other problem goes to problems.
+const fetched = async (problems, operation, path, query) => {
+  if (!may(operation)) return null;
   try {
-    return (await call('GET', resource.service.prefix + resource.path, { query: { limit: 1 } })).data.total;
-  } catch {
+    return (await call('GET', path, { query })).data;
+  } catch (problem) {
+    if (!problem.messages) throw problem;
+    if (problem.status !== 403) problems.push(problem);
     return null;
   }
+};
+
+const size = async (problems, key) => {
+  const resource = resources.get(key);
+  return (resource && await fetched(problems, resource.list, resource.service.prefix + resource.path, { limit: 1 }))?.total ?? null;
 };
 
 const svg = (tag, attributes) => {
@@ -30,14 +37,9 @@ const plot = (title, values) => {
   return h('figure', { class: 'plot' }, h('figcaption', {}, title, ' ', h('b', {}, String(values.reduce((a, b) => a + b, 0)))), picture);
 };
 
-const overview = async () => {
+const overview = async (problems) => {
   const operation = operations.find((o) => o.operationId === 'read_overview');
-  if (!operation || !may(operation)) return null;
-  try {
-    return (await call('GET', operation.service.prefix + operation.path)).data;
-  } catch {
-    return null;
-  }
+  return operation ? fetched(problems, operation, operation.service.prefix + operation.path) : null;
 };
 
 const health = (seen) => {
@@ -55,8 +57,11 @@ const health = (seen) => {
 };
 
 export const show = async (main) => {
-  put(main, h('h1', { tabindex: '-1' }, `Welcome, ${me.username}`), h('p', { 'aria-busy': 'true' }, 'Loading…'));
-  const [seen, users, phones, contexts, policies] = await Promise.all([overview(), size('auth/users'), size('confd/users'), size('confd/contexts'), size('auth/policies')]);
+  const { username, expires } = me, problems = [];
+  put(main, h('h1', { tabindex: '-1' }, `Welcome, ${username}`), h('p', { 'aria-busy': 'true' }, 'Loading…'));
+  const [seen, users, phones, contexts, policies] = await Promise.all([
+    overview(problems), ...['auth/users', 'confd/users', 'confd/contexts', 'auth/policies'].map((key) => size(problems, key)),
+  ]);
   const next = [];
   if (contexts === 0) next.push(['Make an internal context', '#/confd/contexts/+new', 'Numbers live in contexts: give it a range for users.']);
   if (phones === 0) next.push(['Add a telephone user', '#/telephone', 'A line, a number and a voicemail in one step.']);
@@ -65,11 +70,12 @@ export const show = async (main) => {
   next.push(['Try an operation', 'api/', 'The API explorer has all of them, with their fields.']);
   const allowed = operations.filter((o) => may(o)).length;
   put(main, 
-    h('h1', { tabindex: '-1' }, `Welcome, ${me.username}`),
-    h('p', {}, `Your token allows ${allowed} of ${operations.length} operations in some form, until ${moment(me.expires)}.`),
+    h('h1', { tabindex: '-1' }, `Welcome, ${username}`),
+    h('p', {}, `Your token allows ${allowed} of ${operations.length} operations in some form, until ${moment(expires)}.`),
     h('ul', { class: 'counts' }, [['Logins', users, '#/auth/users'], ['Telephone users', phones, '#/confd/users'], ['Policies', policies, '#/auth/policies']]
       .filter(([, n]) => n !== null).map(([name, n, to]) => h('li', {}, h('a', { href: to }, h('b', {}, n.toLocaleString()), name)))),
     h('section', {}, h('h2', {}, 'What to do next'), h('ul', { class: 'next' }, next.map(([name, to, text]) => h('li', {}, h('a', { href: to }, name), h('span', {}, text))))),
     health(seen) ?? '',
+    problems.map((p) => h('p', { class: 'error', role: 'alert' }, `${p.request.path} could not be read: ${p.message}`)),
     services.filter((s) => s.problem).map((s) => h('p', { class: 'error', role: 'alert' }, `The definition of ${s.title} could not be loaded: ${s.problem.message}`)));
 };
