@@ -16,7 +16,7 @@ func TestRecover(t *testing.T) {
 		s := newServer(t, db)
 		admin := s.admin()
 		ada, _, session := s.account(admin, "ada", "confd.#")
-		_, refresh := s.offline("ada", "secret of ada", "phone")
+		_, refresh := s.offline("ada", "secret of ada")
 		s.do("PUT", "/users/"+ada, admin, `{"authentication_method":"ldap"}`).Want(200)
 		s.do("PUT", "/users/"+ada, admin, `{"enabled":false}`).Want(200)
 		s.settle(authsvc.Settings{Limits: authsvc.Limits{FreeGuesses: 1}})

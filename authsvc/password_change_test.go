@@ -13,9 +13,9 @@ import (
 )
 
 // offline logs in with a refresh token.
-func (s *server) offline(user, password, client string) (token, refresh string) {
+func (s *server) offline(user, password string) (token, refresh string) {
 	s.t.Helper()
-	a := s.do("POST", "/token", "", `{"access_type":"offline","client_id":"`+client+`"}`, resttest.Basic(user, password)).Want(200)
+	a := s.do("POST", "/token", "", `{"access_type":"offline","client_id":"phone"}`, resttest.Basic(user, password)).Want(200)
 	return a.Text("data.token"), a.Text("data.refresh_token")
 }
 
@@ -38,7 +38,7 @@ func TestChangePassword(t *testing.T) {
 		s := newServer(t, db)
 		admin := s.admin()
 		user, _, mine := s.account(admin, "bob", "auth.users.me.password.update")
-		other, refresh := s.offline("bob", "secret of bob", "phone")
+		other, refresh := s.offline("bob", "secret of bob")
 		s.lives(other, true)
 
 		s.do("PUT", "/users/"+user+"/password", mine, change("secret of bob", "new")).Want(204)

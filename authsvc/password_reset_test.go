@@ -89,7 +89,7 @@ func TestResetPassword(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		p := newPost(t, db, mailtest.Options{})
 		ada := p.user("ada", `,"firstname":"Ada"`)
-		session, refresh := p.offline("ada", "secret of ada", "phone")
+		session, refresh := p.offline("ada", "secret of ada")
 
 		user, token := p.reset("username=ada")
 		_, unused := p.reset("login=ada")

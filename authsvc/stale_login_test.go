@@ -75,7 +75,7 @@ func TestARefreshTokenDeletedMeanwhile(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		s := newInterrupted(t, db)
-		_, refresh := s.offline("admin", adminPassword, "phone")
+		_, refresh := s.offline("admin", adminPassword)
 		s.before, s.happen = "AS method, u.tenant_uuid", func() {
 			if _, err := db.Exec(t.Context(), `DELETE FROM auth_refresh_token`); err != nil {
 				t.Error(err)

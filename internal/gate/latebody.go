@@ -25,7 +25,7 @@ func (b *lateBody) Read(p []byte) (int, error) {
 		return 0, b.over
 	}
 	n, err := b.ReadCloser.Read(p)
-	if err == io.EOF { //nolint:errorlint // what io.Reader returns at the end
+	if err == io.EOF {
 		if b.over = b.check(); b.over == nil {
 			b.over = io.EOF
 		}

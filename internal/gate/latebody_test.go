@@ -53,7 +53,7 @@ func TestBodyThatEndsTooLate(t *testing.T) {
 			if e := apierr.As(err); (tt.want == 0) != (err == nil) || err != nil && (e == nil || e.Kind != tt.want) {
 				t.Errorf("the body ends with %v", err)
 			}
-			if _, again := a.Request.Body.Read(first); tt.want != 0 && !errors.Is(again, err) || tt.want == 0 && again != io.EOF { //nolint:errorlint // as it is returned
+			if _, again := a.Request.Body.Read(first); tt.want != 0 && !errors.Is(again, err) || tt.want == 0 && again != io.EOF {
 				t.Errorf("read again: %v", again)
 			}
 		})
