@@ -157,6 +157,14 @@ func (j *joint[L, R]) pairAccesses(left *L, right *R, action string) []string {
 	return out
 }
 
+// notDenied refuses a caller who is denied to replace the list of an object. Without a list nobody is.
+func (l *List[N, F]) notDenied(r *rest.Request, of *Collection[N], o *N) error {
+	if l == nil {
+		return nil
+	}
+	return NotDenied(r, of.accesses(o, dotted(l.Path)+".update")...)
+}
+
 // notDeniedPair refuses a caller who is denied to make or to end a link by its own operation.
 func (j *joint[L, R]) notDeniedPair(r *rest.Request, left *L, right *R, action string) error {
 	kind := "put"

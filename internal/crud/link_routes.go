@@ -94,10 +94,8 @@ func (j *joint[L, R]) forward() *setter[L, R] {
 		engine: j.engine, joining: j.Table, nearColumn: j.LeftColumn, farColumn: j.RightColumn, position: j.Position, row: j.Row,
 		reverse: j.SetBack.field(), acrossTenants: j.AcrossTenants, near: j.left, far: j.right, list: j.Set,
 		notDenied: func(r *rest.Request, near *L, far *R, action string) error {
-			if j.SetBack != nil {
-				if err := NotDenied(r, j.right.accesses(far, dotted(j.SetBack.Path)+".update")...); err != nil {
-					return err
-				}
+			if err := j.SetBack.notDenied(r, j.right, far); err != nil {
+				return err
 			}
 			return j.notDeniedPair(r, near, far, action)
 		},
@@ -110,10 +108,8 @@ func (j *joint[L, R]) backward() *setter[R, L] {
 		engine: j.engine, joining: j.Table, nearColumn: j.RightColumn, farColumn: j.LeftColumn, backward: j.Position, row: j.Row,
 		reverse: j.Set.field(), acrossTenants: j.AcrossTenants, near: j.right, far: j.left, list: j.SetBack,
 		notDenied: func(r *rest.Request, near *R, far *L, action string) error {
-			if j.Set != nil {
-				if err := NotDenied(r, j.left.accesses(far, dotted(j.Set.Path)+".update")...); err != nil {
-					return err
-				}
+			if err := j.Set.notDenied(r, j.left, far); err != nil {
+				return err
 			}
 			return j.notDeniedPair(r, far, near, action)
 		},
