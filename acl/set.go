@@ -14,6 +14,7 @@ type Set struct {
 	patterns []string
 	all      *trie
 	granting *trie // only the patterns that grant; all itself if none denies
+	denials  *Set  // the patterns that deny, without their !; nil if none does
 }
 
 // Compile makes a Set of patterns. Duplicates do no harm, and the order has no
@@ -49,14 +50,20 @@ func Compile(patterns []string) (*Set, error) {
 			s.all.add(positive, grants)
 		}
 	}
-	if s.granting != s.all {
-		for _, pattern := range patterns {
-			if pattern[0] != '!' {
-				s.granting.add(pattern, grants)
-			}
+	if s.granting == s.all {
+		return s, nil
+	}
+	var denials []string
+	for _, pattern := range patterns {
+		if denying, positive := cutDenial(pattern); denying {
+			denials = append(denials, positive)
+		} else {
+			s.granting.add(pattern, grants)
 		}
 	}
-	return s, nil
+	var err error
+	s.denials, err = Compile(denials)
+	return s, err
 }
 
 // quote makes an arbitrary pattern fit for an error text.

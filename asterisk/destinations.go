@@ -51,10 +51,22 @@ func number(value any) int64 {
 	return n
 }
 
-// ringTime sets for how long the next user or group rings, if the destination says so.
+// longestRing is for how many seconds a user or a group rings at most: Asterisk would ring for ever with 0, and every call that
+// nobody takes would stay.
+const longestRing = 10800
+
+// ringSeconds returns for how long something rings. 0 and nil set no limit: then it is the longest.
+func ringSeconds(typed *int64) int64 {
+	if typed == nil || *typed <= 0 {
+		return longestRing
+	}
+	return min(*typed, longestRing)
+}
+
+// ringTime sets for how long the next user or group rings, if the destination says so. 0 leaves it to them.
 func ringTime(d *confdsvc.Destination) []step {
-	if seconds, ok := d.Value("ring_time").(float64); ok && seconds > 0 { // Dial would ring for ever with 0
-		return []step{{"Set", fmt.Sprintf("RINGFENCE_SECONDS=%d", int64(math.Ceil(min(seconds, 86400))))}}
+	if seconds, ok := d.Value("ring_time").(float64); ok && seconds > 0 {
+		return []step{{"Set", fmt.Sprintf("RINGFENCE_SECONDS=%d", int64(math.Ceil(min(seconds, longestRing))))}}
 	}
 	return nil
 }

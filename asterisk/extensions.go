@@ -2,6 +2,7 @@ package asterisk
 
 import (
 	_ "embed"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -70,8 +71,12 @@ func (p *plan) enter() {
 		some(p, add)
 	}
 	for _, entries := range p.entries {
-		slices.SortFunc(entries, func(a, b entry) int { return strings.Compare(a.exten, b.exten) })
+		sortEntries(entries)
 	}
+}
+
+func sortEntries(entries []entry) {
+	slices.SortFunc(entries, func(a, b entry) int { return strings.Compare(a.exten, b.exten) })
 }
 
 func writeLibrary(_ *plan, w *conf.Writer) {
@@ -103,17 +108,34 @@ func writeContexts(p *plan, w *conf.Writer) {
 	}
 	w.Section(featureContext)
 	writeEntries(w, p.entries[featureContext])
+	for _, name := range slices.Sorted(maps.Keys(p.entries)) {
+		if strings.HasPrefix(name, keyContext("")) {
+			w.Section(name)
+			writeEntries(w, p.entries[name])
+		}
+	}
 }
 
-// included returns the contexts that a context includes. One for telephones includes the feature codes.
-func (p *plan) included(c *confdsvc.Context) (names []string) {
+// includes returns the contexts of the tenant that a context includes.
+func (p *plan) includes(c *confdsvc.Context) (all []*confdsvc.Context) {
 	for _, id := range p.Includes[c.ID] {
 		if other := p.contextIDs[id]; other != nil && other != c && other.TenantUUID == c.TenantUUID {
-			names = append(names, other.Name)
+			all = append(all, other)
 		}
+	}
+	return all
+}
+
+// included returns the names of what a context includes. One for telephones includes the feature codes, and its tenant's function keys.
+func (p *plan) included(c *confdsvc.Context) (names []string) {
+	for _, other := range p.includes(c) {
+		names = append(names, other.Name)
 	}
 	if c.Type == "internal" {
 		names = append(names, featureContext)
+		if keys := keyContext(c.TenantUUID); len(p.entries[keys]) > 0 {
+			names = append(names, keys)
+		}
 	}
 	return names
 }
@@ -141,7 +163,7 @@ func writeSteps(w *conf.Writer, exten string, steps []step) {
 // reaches reports whether a number leads somewhere in a context, or in those that it includes.
 func (p *plan) reaches(context, number string) bool {
 	return p.finds(context, map[string]bool{}, func(context string) bool {
-		return p.leads[[2]string{context, number}] || slices.ContainsFunc(p.patterns[context], func(pattern string) bool { return matches(pattern, number) })
+		return p.leads[[2]string{context, number}] || slices.ContainsFunc(p.patterns[context], func(pattern string) bool { return conf.Matches(pattern, number) })
 	})
 }
 
@@ -176,51 +198,3 @@ func isDigits(s string) bool {
 
 // dialable returns the characters of a number that somebody typed with which it can be dialled.
 func dialable(number string) string { return conf.Digits(number) }
-
-// matches reports whether a pattern holds a number.
-func matches(pattern, number string) bool {
-	rest, is := strings.CutPrefix(pattern, "_")
-	if !is {
-		return false
-	}
-	for rest != "" {
-		c := rest[0]
-		rest = rest[1:]
-		switch {
-		case c == '!':
-			return true
-		case c == '.':
-			return number != ""
-		case number == "":
-			return false
-		case c == '[':
-			set, after, _ := strings.Cut(rest, "]")
-			if rest = after; !inSet(set, number[0]) {
-				return false
-			}
-		case strings.IndexByte("XxZzNn", c) >= 0:
-			if least := map[byte]byte{'X': '0', 'Z': '1', 'N': '2'}[c&^0x20]; number[0] < least || number[0] > '9' {
-				return false
-			}
-		case c != number[0]:
-			return false
-		}
-		number = number[1:]
-	}
-	return number == ""
-}
-
-// inSet reports whether a set of a pattern, such as 1-58, holds a character.
-func inSet(set string, c byte) bool {
-	for i := 0; i < len(set); i++ {
-		if i+2 < len(set) && set[i+1] == '-' {
-			if set[i] <= c && c <= set[i+2] {
-				return true
-			}
-			i += 2
-		} else if set[i] == c {
-			return true
-		}
-	}
-	return false
-}

@@ -82,6 +82,9 @@ func openCode(exten string) (prefix string, open bool) {
 	return prefix, open && strings.Trim(prefix, "0123456789*#") == ""
 }
 
+// keyContext is the context of the numbers of a tenant's function keys. Nobody else's telephones include it: they could watch its lamps.
+func keyContext(tenantUUID string) string { return "ringfence-keys-" + tenantUUID }
+
 // keyLamps are the lamps of users' function keys: of their own, and where they have none of those of their template.
 func keyLamps(p *plan, add func(context string, e entry)) {
 	own, templates := map[int64]*confdsvc.FuncKeyTemplate{}, map[int64]*confdsvc.FuncKeyTemplate{}
@@ -162,7 +165,7 @@ func (p *plan) keyLamp(u *confdsvc.User, d *confdsvc.Destination, add func(conte
 		{"GotoIf", fmt.Sprintf(`$["${WAZO_USERID}" != "%d"]?ringfence-end,nowhere,1`, u.ID)},
 		{"Set", "RINGFENCE_TO=" + to},
 	}
-	add(featureContext, entry{exten: exten, hint: stateDevice(u.UUID, state), steps: append(steps, featureCodes[feature]...)})
+	add(keyContext(u.TenantUUID), entry{exten: exten, hint: stateDevice(u.UUID, state), steps: append(steps, featureCodes[feature]...)})
 }
 
 // maxDevice is how long the name of a device may be that Asterisk watches.

@@ -153,6 +153,20 @@ func goldens(t *testing.T) map[string]golden {
 			}
 			s.Users[0].FuncKeyTemplateID = new(int64(1))
 		}},
+		"transports": {"pjsip.conf", func(s *confdsvc.Snapshot) {
+			for name, options := range map[string]string{
+				"wss":     `["protocol", "wss"], ["bind", "0.0.0.0:5060"]`,
+				"tcp":     `["protocol", "tcp"], ["bind", "0.0.0.0:5060"]`,
+				"tls":     `["protocol", "tls"], ["bind", "0.0.0.0:5061"], ["cert_file", "/etc/asterisk/keys/pbx.pem"], ["priv_key_file", "/etc/asterisk/keys/pbx.key"]`,
+				"tls-own": `["protocol", "tls"], ["bind", "[::1]:5061"], ["cert_file", "/etc/asterisk/keys/pbx.pem"], ["method", "tlsv1_3"]`,
+				"tls-any": `["protocol", "tls"], ["bind", "127.0.0.1:5061"], ["cert_file", "/etc/asterisk/keys/pbx.pem"], ["method", "default"]`,
+				"tls-off": `["protocol", "tls"], ["bind", "127.0.0.1:5071"]`,
+			} {
+				s.Transports = append(s.Transports, read[confdsvc.SIPTransport](t, `{"uuid": "`+name+`", "name": "transport-`+name+`", "options": [`+options+`]}`))
+			}
+			s.Endpoints[1].Transport = &confdsvc.SIPTransportRef{UUID: "wss", Name: new("transport-wss")}
+			s.Endpoints[2].Transport = &confdsvc.SIPTransportRef{UUID: "tls-off", Name: new("transport-tls-off")}
+		}},
 		"contexts": {"extensions.conf", func(s *confdsvc.Snapshot) {
 			s.Contexts = append(s.Contexts,
 				&confdsvc.Context{ID: 4, TenantUUID: acme, Name: "ctx-acme-others-1", Label: "Both", Type: "others", Enabled: true},
@@ -276,6 +290,31 @@ func TestLongMembers(t *testing.T) {
 	}
 	if members != 3 {
 		t.Errorf("%d members", members)
+	}
+}
+
+// The lamps of a tenant's function keys are in no context of another tenant: its telephones would watch them.
+func TestLampsOfAnotherTenant(t *testing.T) {
+	s := company(t)
+	goldens(t)["codes"].edit(s)
+	f := checkFiles(t, generate(t, s))["extensions.conf"]
+	var watch func(name string) []string
+	watch = func(name string) (hints []string) {
+		for _, v := range f.Section(name).Values {
+			if v.Name == "include" {
+				hints = append(hints, watch(v.Text)...)
+			}
+			if _, device, is := strings.Cut(v.Text, ",hint,"); is {
+				hints = append(hints, device)
+			}
+		}
+		return hints
+	}
+	if len(watch(inside)) < 8 {
+		t.Errorf("own: %q", watch(inside))
+	}
+	if got := watch(theirs); len(got) > 0 {
+		t.Errorf("another tenant's telephones watch %q", got)
 	}
 }
 

@@ -144,16 +144,14 @@ func writeMemberships(p *plan, w *conf.Writer) {
 	}
 }
 
-// enterGroup prepares a call: RINGFENCE_LIMIT is for how many seconds it rings, or empty.
+// enterGroup prepares a call: RINGFENCE_LIMIT is for how many seconds it rings, and RINGFENCE_UNTIL until when.
 func (p *plan) enterGroup(g *confdsvc.Group) []step {
-	limit := "${RINGFENCE_SECONDS}"
-	if g.Timeout != nil {
-		limit = fmt.Sprintf(`${IF($["${RINGFENCE_SECONDS}" = ""]?%d:${RINGFENCE_SECONDS})}`, *g.Timeout)
-	}
+	limit := fmt.Sprintf(`${IF($["${RINGFENCE_SECONDS}" = ""]?%d:${RINGFENCE_SECONDS})}`, ringSeconds(g.Timeout))
 	steps := []step{
 		{"Gosub", "ringfence-hop,s,1"},
 		{"Set", "RINGFENCE_MAILBOX="},
 		{"Set", "RINGFENCE_LIMIT=" + limit},
+		{"Set", "RINGFENCE_UNTIL=$[${EPOCH} + ${RINGFENCE_LIMIT}]"},
 		{"Set", "RINGFENCE_SECONDS="},
 		{"Set", "GROUP(ringfence-group)=" + g.UUID},
 		{"Set", fmt.Sprintf("__RINGFENCE_GROUP=%d", g.ID)},
@@ -225,19 +223,20 @@ func (p *plan) ringInOrder(g *confdsvc.Group, class, options string) []step {
 	if g.RetryDelay != nil {
 		delay = *g.RetryDelay
 	}
-	const over = `$["${RINGFENCE_LIMIT}" != "" & ${RINGFENCE_UNTIL} <= ${EPOCH}]`
-	left := fmt.Sprintf(`${IF($["${RINGFENCE_LIMIT}" != "" & ${RINGFENCE_UNTIL} - ${EPOCH} < %[1]d]?$[${RINGFENCE_UNTIL} - ${EPOCH}]:%[1]d)}`, seconds)
-	// The first round sets when the last one ends.
-	steps = append(steps, step{"Set", `RINGFENCE_UNTIL=${IF($["${RINGFENCE_UNTIL}" = ""]?$[${EPOCH} + 0${RINGFENCE_LIMIT}]:${RINGFENCE_UNTIL})}`})
+	const left = "${RINGFENCE_LEFT}"
 	for _, m := range p.members(g) {
-		steps = append(steps, step{"GotoIf", over + "?" + g.UUID + "-noanswer,1"}, step{"Dial", m[0] + "," + left + "," + options})
+		steps = append(steps,
+			step{"Set", "RINGFENCE_LEFT=$[${RINGFENCE_UNTIL} - ${EPOCH}]"},
+			step{"GotoIf", "$[" + left + " <= 0]?" + g.UUID + "-noanswer,1"},
+			step{"Dial", fmt.Sprintf("%s,${IF($[%s < %d]?%[2]s:%[3]d)},%s", m[0], left, seconds, options)},
+		)
 	}
-	return append(steps, step{"Wait", fmt.Sprint(max(1, delay))}, step{"Goto", g.UUID + "-ring,1"})
+	return append(steps, step{"Wait", fmt.Sprintf("${IF($[%s < %d]?%[1]s:%[2]d)}", left, max(1, delay))}, step{"Goto", g.UUID + "-ring,1"})
 }
 
 // leaveGroup ends the group's part of a call, and sends it to a destination, or to the steps in its place.
 func (p *plan) leaveGroup(g *confdsvc.Group, to *confdsvc.Destination, otherwise ...step) []step {
-	steps := []step{{"StopMixMonitor", ""}, {"Set", "GROUP(ringfence-group)="}, {"Set", "RINGFENCE_UNTIL="}}
+	steps := []step{{"StopMixMonitor", ""}, {"Set", "GROUP(ringfence-group)="}}
 	if leads := p.lead(g.TenantUUID, to); leads != nil {
 		otherwise = leads
 	}

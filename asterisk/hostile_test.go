@@ -55,7 +55,6 @@ func withTexts(tb testing.TB, typed string) *confdsvc.Snapshot {
 	s.Music = []*confdsvc.MOH{{UUID: "m", TenantUUID: acme, Name: "moh-acme-1", Label: typed, Mode: "custom", Application: &typed}}
 	s.Zones = append(s.Zones, confdsvc.ZoneMessage{Name: typed, Timezone: "Europe/Paris", Message: &typed}, confdsvc.ZoneMessage{Name: "own", Timezone: "Europe/Paris", Message: &typed})
 	s.VoicemailGeneral = map[string]string{"emailbody": typed, "emailsubject": typed, "externnotify": typed, "mailcmd": typed, typed: typed, "fromstring": typed}
-	s.Numbers = []*confdsvc.PhoneNumber{{UUID: "n", TenantUUID: acme, Number: "+1", CallerIDName: &typed, Main: true}}
 	return s
 }
 
@@ -303,18 +302,6 @@ func TestOptionsThatAsteriskRefuses(t *testing.T) {
 		}
 		if got != tt.want {
 			t.Errorf("%v: got %q, want %q", tt.options, got, tt.want)
-		}
-	}
-}
-
-// Dial rings for ever with 0 seconds.
-func TestRingTimes(t *testing.T) {
-	for typed, want := range map[string]string{"0.5": "=1)", "12.5": "=13)", "1e9": "=86400)", "0": "", "-1": ""} {
-		s := company(t)
-		s.Users[0].Fallbacks.Busy = to(t, `{"type": "user", "user_id": 2, "ring_time": `+typed+`}`)
-		text := grepped(string(withoutLibrary(t, generate(t, s)["extensions.conf"])), alice+"-busy,1,Set(RINGFENCE_SECONDS")
-		if want == "" && text != "" || !strings.Contains(text, want) {
-			t.Errorf("%s: %s", typed, text)
 		}
 	}
 }

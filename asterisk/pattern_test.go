@@ -2,34 +2,6 @@ package asterisk
 
 import "testing"
 
-func TestMatches(t *testing.T) {
-	for _, test := range []struct {
-		pattern, number string
-		want            bool
-	}{
-		{"_1XX", "100", true},
-		{"_1XX", "10", false},
-		{"_1XX", "1000", false},
-		{"_1XX", "1*0", false},
-		{"_ZN", "12", true},
-		{"_ZN", "02", false},
-		{"_zn", "11", false},
-		{"_*21.", "*21100", true},
-		{"_*21.", "*21", false},
-		{"_*21!", "*21", true},
-		{"_[1-35]0", "20", true},
-		{"_[1-35]0", "50", true},
-		{"_[1-35]0", "40", false},
-		{"_+33.", "+331", true},
-		{"100", "100", false},
-		{"_", "1", false},
-	} {
-		if got := matches(test.pattern, test.number); got != test.want {
-			t.Errorf("%s holds %s: %v, want %v", test.pattern, test.number, got, test.want)
-		}
-	}
-}
-
 func TestIsExten(t *testing.T) {
 	for exten, want := range map[string]bool{
 		"100": true, "*98": true, "_*21.": true, "_1[2-4]X!": true, "+331": true, "_+33X.": true, "": false, "_": false, "100,1": false, "s": false, "_1[2": false, "_1.2": false,

@@ -46,7 +46,17 @@ func writeTransports(p *plan, w *conf.Writer) {
 		w.Section(t.Name)
 		w.Set("type", "transport")
 		writeOptions(w, t.Options, transportForms)
+		if protocol, _ := t.Options.Last("protocol"); protocol == "tls" && !choosesTLS(t.Options) {
+			w.Set("method", "tlsv1_2")
+		}
 	}
+}
+
+// choosesTLS reports whether a transport says which version of TLS it speaks. Otherwise Asterisk speaks version 1.0 alone, which
+// telephones refuse.
+func choosesTLS(o confdsvc.SIPOptions) bool {
+	method, _ := o.Last("method")
+	return transportForms.allow("method", method)
 }
 
 // maxValue is how many bytes a value that somebody typed has in the file at most. Asterisk reads no line of 8 KiB, and one that is too
@@ -222,8 +232,9 @@ func (p *plan) writeLineVariables(w *conf.Writer, l *confdsvc.Line, u *confdsvc.
 	}
 	set("WAZO_USERID", fmt.Sprint(u.ID))
 	set("WAZO_USERUUID", u.UUID)
-	if x := p.number(u); x != nil {
-		set("PICKUPMARK", x.Exten+"%"+x.Context)
+	set("PICKUPMARK", p.pickupMark(u))
+	if c := p.contexts[in]; c != nil {
+		set("RINGFENCE_PICKUPS", pickups(c))
 	}
 	if box := p.boxOf(u); box != nil {
 		w.Set("mailboxes", mailbox(box))

@@ -2,7 +2,15 @@ package asterisk_test
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	cryptorand "crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
 	"fmt"
+	"math/big"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -46,7 +54,7 @@ func wait(t *testing.T, what string, is func() bool, state func() string) {
 const modules = `app_authenticate app_cdr app_dial app_directed_pickup app_directory app_disa app_echo app_exec app_milliwatt app_mixmonitor app_playback
 	app_playtones app_privacy app_queue app_read app_record app_stack app_userevent app_verbose app_voicemail bridge_builtin_features
 	bridge_builtin_interval_features bridge_holding bridge_native_rtp bridge_simple bridge_softmix chan_bridge_media chan_pjsip codec_a_mu codec_adpcm
-	codec_alaw codec_g722 codec_gsm codec_resample codec_ulaw format_gsm format_pcm format_sln format_wav format_wav_gsm func_base64 func_callerid
+	codec_alaw codec_g722 codec_gsm codec_opus codec_opus_open_source codec_resample codec_ulaw format_gsm format_pcm format_sln format_wav format_wav_gsm func_base64 func_callerid func_cdr
 	func_channel func_cut func_db func_devstate func_dialplan func_env func_extstate func_global func_groupcount func_hangupcause func_logic func_math
 	func_pjsip_aor func_pjsip_contact func_pjsip_endpoint func_sprintf func_strings func_timeout func_uri pbx_config res_adsi res_agi res_clioriginate
 	res_crypto res_geolocation res_http_websocket res_manager_devicestate res_musiconhold res_pjproject res_pjsip res_pjsip_acl res_pjsip_authenticator_digest
@@ -59,17 +67,18 @@ const modules = `app_authenticate app_cdr app_dial app_directed_pickup app_direc
 
 // pbxUnderTest is a real Asterisk, in folders and on ports of its own, with what configures it.
 type pbxUnderTest struct {
-	t            *testing.T
-	command      []string // what starts it, or talks to it
-	dir          string
-	sip, manager int
-	process      *exec.Cmd
-	ended        chan struct{} // closed when the process has ended
-	service      *apply.Service
-	mu           sync.Mutex
-	snapshot     *confdsvc.Snapshot
-	states       map[string]string // what is stored, where it is not as the snapshot has it
-	read         int               // how far the log was looked at
+	t         *testing.T
+	command   []string // what starts it, or talks to it
+	dir       string
+	ports     map[string]int // sip (UDP and TCP), sips, http, https and manager
+	authority *x509.CertPool // that of its certificate
+	process   *exec.Cmd
+	ended     chan struct{} // closed when the process has ended
+	service   *apply.Service
+	mu        sync.Mutex
+	snapshot  *confdsvc.Snapshot
+	states    map[string]string // what is stored, where it is not as the snapshot has it
+	read      int               // how far the log was looked at
 }
 
 // findAsterisk finds an Asterisk: in the folder that ASTERISK_ROOT names, which needs no privileges and no chroot, or on this
@@ -102,21 +111,51 @@ func findAsterisk(t *testing.T) (command []string, moduleFolder, dataFolder, sam
 // startReal starts an Asterisk, and what configures it with a snapshot. It is configured by the first apply.
 func startReal(t *testing.T, s *confdsvc.Snapshot) *pbxUnderTest {
 	t.Helper()
+	a := bootReal(t)
+	a.set(s)
+	a.service = apply.New(apply.Options{
+		DB: storetest.SQLite(t), Generate: a.generate, Heard: a.heard, Keep: a.keep, States: a.stored,
+		ForgetPIN: func(m apply.Mailbox) error { return helpers.ForgetPIN(a.dir+"/spool/voicemail", m.Context, m.Number) },
+		ReadPIN: func(m apply.Mailbox) (string, error) {
+			return helpers.ChosenPIN(a.dir+"/spool/voicemail", m.Context, m.Number)
+		},
+		KeepPIN:    func(_ context.Context, m apply.Mailbox, pin, last string) error { a.keepPIN(m, pin, &last); return nil },
+		LiveReload: func(context.Context) (bool, error) { return false, nil },
+	}, apply.Settings{
+		Folder: a.dir + "/generated", Name: "real", Poll: 10 * time.Millisecond, Pause: 10 * time.Millisecond,
+		Manager: ami.Options{Address: a.at("manager"), Username: "ringfence", Secret: "s", RetryMin: 10 * time.Millisecond, RetryMax: 100 * time.Millisecond},
+	})
+	a.run()
+	return a
+}
+
+// at returns the address of one of Asterisk's ports.
+func (a *pbxUnderTest) at(port string) string { return fmt.Sprintf("127.0.0.1:%d", a.ports[port]) }
+
+// bootReal starts an Asterisk that nobody configures yet. When the test ends, its log must have no complaint.
+func bootReal(t *testing.T) *pbxUnderTest {
+	t.Helper()
 	command, moduleFolder, dataFolder, samples := findAsterisk(t)
-	port := func() int {
+	ports := map[string]int{}
+	for _, name := range []string{"sip", "sips", "http", "https", "manager"} {
 		n, release, err := freeport.Reserve()
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(release)
-		return n
+		ports[name] = n
 	}
 	dir, err := os.MkdirTemp("", "asterisk") //nolint:usetesting // a short path: that of a socket may have 107 bytes
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	a := &pbxUnderTest{t: t, dir: dir, sip: port(), manager: port(), states: map[string]string{}, command: append(command, "-C", dir+"/etc/asterisk.conf")}
+	a := &pbxUnderTest{t: t, dir: dir, ports: ports, states: map[string]string{}, command: append(command, "-C", dir+"/etc/asterisk.conf")}
+	t.Cleanup(func() { // after the process has ended, and before its folder goes
+		if all := complaints(a.log()); len(all) > 0 {
+			t.Errorf("Asterisk's log:\n%s", strings.Join(all, ""))
+		}
+	})
 	for _, folder := range []string{"etc", "lib/keys", "data/sounds", "data/moh", "spool/voicemail", "run", "log", "generated"} {
 		if err := os.MkdirAll(filepath.Join(dir, folder), 0o755); err != nil {
 			t.Fatal(err)
@@ -136,7 +175,7 @@ func startReal(t *testing.T, s *confdsvc.Snapshot) *pbxUnderTest {
 			t.Fatal(err)
 		}
 	}
-	for name := range strings.FieldsSeq("acl ccss cdr cel cli_aliases codecs geolocation http indications pjproject pjsip_notify queuerules rtp udptl smdi") {
+	for name := range strings.FieldsSeq("acl ccss cdr cel cli_aliases codecs geolocation indications pjproject pjsip_notify queuerules rtp udptl smdi") {
 		if text, err := os.ReadFile(filepath.Join(samples, name+".conf")); err == nil {
 			write("etc/"+name+".conf", string(text))
 		}
@@ -151,7 +190,12 @@ func startReal(t *testing.T, s *confdsvc.Snapshot) *pbxUnderTest {
 	fmt.Fprintf(&conf, "astmoddir => %s\n[options]\nentityid = 02:00:00:00:00:01\n", moduleFolder)
 	write("etc/asterisk.conf", conf.String())
 	write("etc/logger.conf", "[general]\n[logfiles]\nfull => notice,warning,error,verbose(5)\n")
-	write("etc/manager.conf", fmt.Sprintf("[general]\nenabled = yes\nbindaddr = 127.0.0.1\nport = %d\n[ringfence]\nsecret = s\nread = system,user\nwrite = system,call,reporting,command\n", a.manager))
+	write("etc/manager.conf", fmt.Sprintf("[general]\nenabled = yes\nbindaddr = 127.0.0.1\nport = %d\n[ringfence]\nsecret = s\nread = system,user\nwrite = system,call,reporting,command\n", a.ports["manager"]))
+	certificate, key := a.certify()
+	write("etc/cert.pem", certificate)
+	write("etc/key.pem", key)
+	write("etc/http.conf", fmt.Sprintf("[general]\nenabled = yes\nbindaddr = 127.0.0.1\nbindport = %d\ntlsenable = yes\ntlsbindaddr = %s\ntlscertfile = %[3]s/etc/cert.pem\ntlsprivatekey = %[3]s/etc/key.pem\n",
+		ports["http"], a.at("https"), dir))
 	conf.Reset()
 	conf.WriteString("[modules]\nautoload = no\n")
 	for module := range strings.FieldsSeq(modules) {
@@ -168,17 +212,32 @@ func startReal(t *testing.T, s *confdsvc.Snapshot) *pbxUnderTest {
 		write("etc/"+name, string(text))
 	}
 	a.boot()
-	a.set(s)
-	a.service = apply.New(apply.Options{
-		DB: storetest.SQLite(t), Generate: a.generate, Heard: a.heard, Keep: a.keep, States: a.stored,
-		ForgetPIN:  func(m apply.Mailbox) error { return helpers.ForgetPIN(dir+"/spool/voicemail", m.Context, m.Number) },
-		LiveReload: func(context.Context) (bool, error) { return false, nil },
-	}, apply.Settings{
-		Folder: dir + "/generated", Name: "real", Poll: 10 * time.Millisecond, Pause: 10 * time.Millisecond,
-		Manager: ami.Options{Address: fmt.Sprintf("127.0.0.1:%d", a.manager), Username: "ringfence", Secret: "s", RetryMin: 10 * time.Millisecond, RetryMax: 100 * time.Millisecond},
-	})
-	a.run()
 	return a
+}
+
+// certify makes a certificate for Asterisk's address, and its key.
+func (a *pbxUnderTest) certify() (certificate, key string) {
+	a.t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), cryptorand.Reader)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "pbx.test"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+	}
+	signed, err := x509.CreateCertificate(cryptorand.Reader, template, template, &private.PublicKey, private)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	text, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	certificate = string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: signed}))
+	a.authority = x509.NewCertPool()
+	a.authority.AppendCertsFromPEM([]byte(certificate))
+	return certificate, string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: text}))
 }
 
 // run runs what configures Asterisk until the test ends.
@@ -220,52 +279,21 @@ func (a *pbxUnderTest) cli(command string) string {
 	return string(out)
 }
 
-func (a *pbxUnderTest) log() string {
-	text, _ := os.ReadFile(a.dir + "/log/full")
-	return string(text)
-}
-
-// news returns what the log has got since the last time.
-func (a *pbxUnderTest) news() string {
-	text := a.log()
-	news := text[min(a.read, len(text)):]
-	a.read = len(text)
-	return news
-}
-
-// complaints returns the warnings and the errors of a log, but for those of what the test itself has left out, and of a part.
-func complaints(log string) (all []string) {
-	for line := range strings.Lines(log) {
-		if (strings.Contains(line, "WARNING[") || strings.Contains(line, "ERROR[") || strings.Contains(line, "NOTICE[")) && !slices.ContainsFunc(expected, func(s string) bool { return strings.Contains(line, s) }) {
-			all = append(all, line)
-		}
-	}
-	return all
-}
-
-// expected are what Asterisk says without any fault of the files: of what is missing in the test's folders, of telephones that do what
-// they should not, or hang up just now.
-var expected = []string{
-	"modules will be loaded", "Default country for indication", "Setting default indication country", "CDR simple logging", "res_smdi", "may be removed in a future release",
-	"Some non-required modules", "extension not found in context", "No target channel found for 102%", "Type 'system' is not reloadable", "declined to load", "No music on hold classes", "queuerules.conf has not changed", "secret.conf, using secret from config file", "No audio available on", "Couldn't read username", "Pickup PJSIP/bob", "Unable to write frametype",
-}
-
-// clean checks that the log has no complaint since the last time.
-func (a *pbxUnderTest) clean(when string) {
-	a.t.Helper()
-	if all := complaints(a.news()); len(all) > 0 {
-		a.t.Errorf("%s: %s", when, strings.Join(all, ""))
-	}
-}
-
 // set makes this the company that is configured by the next apply. Its transports get the ports of the test.
 func (a *pbxUnderTest) set(s *confdsvc.Snapshot) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, t := range s.Transports {
+		port := "sip"
+		if protocol, _ := t.Options.Last("protocol"); protocol == "tls" {
+			port = "sips"
+		}
 		for i, pair := range t.Options.V {
-			if pair[0] == "bind" && !strings.HasPrefix(pair[1], "127.") {
-				t.Options.V[i] = []string{"bind", fmt.Sprintf("127.0.0.1:%d", a.sip)}
+			switch {
+			case pair[0] == "bind" && !strings.HasPrefix(pair[1], "127."):
+				t.Options.V[i] = []string{"bind", a.at(port)}
+			case pair[0] == "cert_file" || pair[0] == "priv_key_file":
+				t.Options.V[i] = []string{pair[0], a.dir + "/etc/" + filepath.Base(pair[1])}
 			}
 		}
 	}
@@ -302,6 +330,10 @@ func (a *pbxUnderTest) keep(_ context.Context, state apply.State) error {
 }
 
 func (a *pbxUnderTest) heard(event ami.Message) (apply.State, func(ctx context.Context) error) {
+	if event.Event() == asterisk.PINEvent {
+		m, pin := apply.Mailbox{Context: event.Get("Context"), Number: event.Get("Mailbox")}, event.Get("NewPassword")
+		return apply.ChosenPIN(m, pin), func(context.Context) error { a.keepPIN(m, pin, nil); return nil }
+	}
 	if event.Event() != "UserEvent" || event.Get("UserEvent") != asterisk.StateEvent {
 		return apply.State{}, nil
 	}
@@ -341,6 +373,12 @@ func (a *pbxUnderTest) inDB(user, name string) string {
 	return value
 }
 
+// said waits until the log has a text, since the last news.
+func (a *pbxUnderTest) said(what string) {
+	a.t.Helper()
+	wait(a.t, what, func() bool { return strings.Contains(a.log()[a.read:], what) }, func() string { return a.log()[a.read:] })
+}
+
 // apply makes what is set that of Asterisk.
 func (a *pbxUnderTest) apply() {
 	a.t.Helper()
@@ -356,7 +394,13 @@ func (a *pbxUnderTest) apply() {
 // phone plugs in the telephone of an endpoint, and registers it.
 func (a *pbxUnderTest) phone(t *testing.T, name string) *phone {
 	t.Helper()
-	p := newPhone(t, fmt.Sprintf("127.0.0.1:%d", a.sip), name, name, "secret-"+name)
+	return a.phoneOver(t, overUDP(t, a.at("sip")), name)
+}
+
+// phoneOver is phone for one that speaks over another wire.
+func (a *pbxUnderTest) phoneOver(t *testing.T, over wire, name string) *phone {
+	t.Helper()
+	p := plugIn(t, over, a.at("sip"), name, name, "secret-"+name)
 	if status := p.register(600); status != 200 {
 		t.Fatalf("%s registers: %d\n%s", name, status, a.log())
 	}
@@ -375,6 +419,9 @@ func TestRealTrees(t *testing.T) {
 	a.apply()
 	a.clean("the company")
 	for name, test := range goldens(t) {
+		if name == "transports" { // of ports and certificates of no machine: TestRealTransports has its own
+			continue
+		}
 		s := company(t)
 		test.edit(s)
 		a.set(s)

@@ -5,8 +5,21 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ringfence/ringfence/asterisk/apply"
 	"github.com/ringfence/ringfence/confdsvc"
+	"github.com/ringfence/ringfence/helpers"
 )
+
+// outside adds a number that calls from outside dial, and what it leads to. Telephones may dial it, too.
+func outside(t *testing.T, s *confdsvc.Snapshot, id int64, exten, destination string) *confdsvc.Incall {
+	t.Helper()
+	i := &confdsvc.Incall{ID: id, TenantUUID: acme, Destination: *to(t, destination)}
+	s.Incalls = append(s.Incalls, i)
+	s.Extensions = append(s.Extensions, &confdsvc.Extension{ID: id + 200, TenantUUID: acme, Exten: exten, Context: public, Enabled: true})
+	s.IncallExtensions[id] = []int64{id + 200}
+	s.Includes = map[int64][]int64{1: {2}}
+	return i
+}
 
 // Where calls go on, what function keys dial, and what a mailbox keeps.
 func TestRealDestinations(t *testing.T) {
@@ -21,24 +34,13 @@ func TestRealDestinations(t *testing.T) {
 	bobUser := s.Users[1]
 	bobUser.Fallbacks.Busy, bobUser.Fallbacks.NoAnswer = to(t, `{"type": "custom", "command": "SayDigits(77)"}`), to(t, `{"type": "extension", "exten": "103", "context": "`+inside+`"}`)
 	bobUser.MobileFallbackEnabled, bobUser.MobilePhoneNumber = true, new("104")
-	incall := func(id int64, exten, destination string, edit func(i *confdsvc.Incall)) {
-		i := &confdsvc.Incall{ID: id, TenantUUID: acme, Destination: *to(t, destination)}
-		if edit != nil {
-			edit(i)
-		}
-		s.Incalls = append(s.Incalls, i)
-		s.Extensions = append(s.Extensions, &confdsvc.Extension{ID: id + 200, TenantUUID: acme, Exten: exten, Context: public, Enabled: true})
-		s.IncallExtensions[id] = []int64{id + 200}
-	}
-	incall(2, "5550102", `{"type": "user", "user_id": 2}`, func(i *confdsvc.Incall) {
-		i.CallerIDMode, i.CallerIDName, i.GreetingSound = new("prepend"), new(`Out, side "é" ${X};`), new("hello-world")
-	})
-	incall(3, "5550103", `{"type": "application", "application": "disa", "context": "`+inside+`", "pin": "1234"}`, nil)
-	incall(4, "5550104", `{"type": "hangup", "cause": "busy", "timeout": 1}`, nil)
-	incall(5, "5550105", `{"type": "none"}`, nil)
-	incall(6, "5550106", `{"type": "application", "application": "voicemail", "context": "`+inside+`"}`, nil)
-	incall(7, "5550107", `{"type": "custom", "command": "Echo()"}`, nil)
-	s.Includes = map[int64][]int64{1: {2}}
+	incall := outside(t, s, 2, "5550102", `{"type": "user", "user_id": 2}`)
+	incall.CallerIDMode, incall.CallerIDName, incall.GreetingSound = new("prepend"), new(`Out, side "é" ${X};`), new("hello-world")
+	outside(t, s, 3, "5550103", `{"type": "application", "application": "disa", "context": "`+inside+`", "pin": "1234"}`)
+	outside(t, s, 4, "5550104", `{"type": "hangup", "cause": "busy", "timeout": 1}`)
+	outside(t, s, 5, "5550105", `{"type": "none"}`)
+	outside(t, s, 6, "5550106", `{"type": "application", "application": "voicemail", "context": "`+inside+`"}`)
+	outside(t, s, 7, "5550107", `{"type": "custom", "command": "Echo()"}`)
 	s.Keys = []*confdsvc.FuncKeyTemplate{read[confdsvc.FuncKeyTemplate](t, `{"id": 1, "tenant_uuid": "`+acme+`", "keys": {
 		"1": {"blf": true, "destination": {"type": "service", "service": "enablednd"}},
 		"2": {"blf": true, "destination": {"type": "forward", "forward": "unconditional", "exten": null}},
@@ -135,30 +137,37 @@ func TestRealDestinations(t *testing.T) {
 	c.press("5678#")
 	said("vm-passchanged")
 	c.hangUp()
-	secret, _ := os.ReadFile(a.dir + "/spool/voicemail/" + inside + "/101/secret.conf")
-	if !strings.Contains(string(secret), "5678") {
-		t.Errorf("the new PIN is not kept: %s", secret)
+	inFolder := func(when, want string) {
+		t.Helper()
+		if got, err := helpers.ChosenPIN(a.dir+"/spool/voicemail", inside, "101"); got != want || err != nil {
+			t.Errorf("%s: in the mailbox's folder is the PIN %q, want %q, %v", when, got, want, err)
+		}
 	}
+	inFolder("a new PIN", "5678")
 	after, _ := os.ReadFile(a.dir + "/generated/live/voicemail.conf")
 	if string(before) != string(after) {
 		t.Errorf("voicemail.conf has changed: %s", after)
 	}
-	// A new PIN of confd beats it.
-	a.idle()
-	s.Voicemails[0].Password = new("9999")
-	a.set(s)
-	a.apply()
-	if _, err := os.Stat(a.dir + "/spool/voicemail/" + inside + "/101/secret.conf"); !os.IsNotExist(err) {
-		t.Errorf("the old PIN still counts: %v", err)
+	// confd has it, and the PIN of confd counts from then on, also the one that is still in the live files.
+	wait(t, "the PIN is stored", func() bool { return a.pin(s.Voicemails[0]) == "5678" }, a.log)
+	opens := func(pin, inFolderThen string) {
+		t.Helper()
+		a.idle()
+		a.keepPIN(apply.Mailbox{Context: inside, Number: "101"}, pin, nil)
+		a.apply()
+		inFolder("an apply of "+pin, inFolderThen)
+		a.news()
+		if c, got = alice.dial("*98"); got != 200 {
+			t.Fatalf("own mailbox: %d", got)
+		}
+		said("vm-password")
+		c.press(pin + "#")
+		said("vm-opts")
+		c.hangUp()
 	}
-	a.news()
-	if c, got = alice.dial("*98"); got != 200 {
-		t.Fatalf("own mailbox: %d", got)
-	}
-	said("vm-password")
-	c.press("9999#")
-	said("vm-opts")
-	c.hangUp()
+	opens("1234", "") // the one in the live files
+	opens("5678", "")
+	opens("9999", "")
 	// A transport that changes.
 	a.idle()
 	a.news()

@@ -15,14 +15,17 @@ import (
 	"time"
 )
 
-// phone is a telephone that speaks as much SIP (RFC 3261, over UDP) as it takes to register, to call and to be called.
+// phone is a telephone that speaks as much SIP (RFC 3261) as it takes to register, to call and to be called.
 type phone struct {
 	t                    *testing.T
 	name, user, password string
-	conn                 *net.UDPConn // connected to Asterisk
+	wire                 wire
+	at                   string // Asterisk's address, as it is in URIs
+	browser              bool   // it speaks as a browser does, by WebRTC
 	audio                *net.UDPConn
 
 	mu     sync.Mutex
+	lamps  map[string]string         // the state of the numbers that it watches
 	does   string                    // what it does when it is called: answer, ring, busy
 	events []string                  // what has happened to it, oldest first
 	calls  map[string]*call          // by Call-ID
@@ -30,40 +33,39 @@ type phone struct {
 	seq    int
 }
 
-// newPhone plugs a telephone in: it is not registered yet.
+// newPhone plugs a telephone in, which speaks over UDP: it is not registered yet.
 func newPhone(t *testing.T, server, name, user, password string) *phone {
 	t.Helper()
-	address, err := net.ResolveUDPAddr("udp4", server)
-	if err != nil {
-		t.Fatal(err)
+	return plugIn(t, overUDP(t, server), server, name, user, password)
+}
+
+// plugIn plugs a telephone in.
+func plugIn(t *testing.T, over wire, server, name, user, password string) *phone {
+	t.Helper()
+	p := &phone{
+		t: t, wire: over, at: server, name: name, user: user, password: password, does: "answer",
+		calls: map[string]*call{}, branch: map[string]func(*message){}, lamps: map[string]string{},
 	}
-	p := &phone{t: t, name: name, user: user, password: password, does: "answer", calls: map[string]*call{}, branch: map[string]func(*message){}}
-	if p.conn, err = net.DialUDP("udp4", nil, address); err != nil {
-		t.Fatal(err)
-	}
+	var err error
 	if p.audio, err = net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)}); err != nil {
 		t.Fatal(err)
 	}
 	var reading sync.WaitGroup
 	reading.Go(func() { p.read() })
 	t.Cleanup(func() {
-		_, _ = p.conn.Close(), p.audio.Close()
+		_, _ = p.wire.Close(), p.audio.Close()
 		reading.Wait()
 	})
 	return p
 }
 
 func (p *phone) read() {
-	buffer := make([]byte, 65536)
 	for {
-		n, err := p.conn.Read(buffer)
-		if ne, ok := err.(net.Error); err != nil && (!ok || !ne.Timeout()) { //nolint:errorlint // as it is documented
-			if strings.Contains(err.Error(), "refused") {
-				continue // Asterisk is away
-			}
+		text, err := p.wire.receive()
+		if err != nil {
 			return
 		}
-		m := parseMessage(buffer[:n])
+		m := parseMessage(text)
 		if m.status() != 0 {
 			branch := branchForm.FindString(m.get("Via"))
 			p.mu.Lock()
@@ -81,19 +83,22 @@ func (p *phone) read() {
 var (
 	branchForm  = regexp.MustCompile(`z9hG4bK[A-Za-z0-9]+`)
 	contactForm = regexp.MustCompile(`<([^>]+)>`)
+	entityForm  = regexp.MustCompile(`(?s)entity="sip:([^@"]+)@.*<state>(\w+)</state>`)
 )
 
 func (p *phone) send(first string, headers [][2]string, body string) {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s\r\n", first)
+	typed := false
 	for _, h := range headers {
 		fmt.Fprintf(&b, "%s: %s\r\n", h[0], h[1])
+		typed = typed || h[0] == "Content-Type"
 	}
-	if body != "" {
+	if body != "" && !typed {
 		b.WriteString("Content-Type: application/sdp\r\n")
 	}
 	fmt.Fprintf(&b, "Content-Length: %d\r\n\r\n%s", len(body), body)
-	_, _ = p.conn.Write(b.Bytes())
+	_, _ = p.wire.Write(b.Bytes())
 }
 
 func (p *phone) note(format string, args ...any) {
@@ -140,11 +145,17 @@ func (p *phone) when(does string) {
 	p.does = does
 }
 
-func (p *phone) contact() string { return "<sip:" + p.name + "@" + p.conn.LocalAddr().String() + ">" }
+func (p *phone) contact() string {
+	return "<sip:" + p.name + "@" + p.wire.sentBy + p.wire.parameter() + ">"
+}
 
 func tag() string { return strconv.FormatUint(rand.Uint64(), 36) }
 
-func (p *phone) sdp() string {
+// sdp describes the telephone's media, as an offer or as the answer to one.
+func (p *phone) sdp(offer bool) string {
+	if p.browser {
+		return p.browserSDP(offer)
+	}
 	return fmt.Sprintf("v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\nm=audio %d RTP/AVP 0 8 101\r\na=rtpmap:0 PCMU/8000\r\na=rtpmap:8 PCMA/8000\r\na=rtpmap:101 telephone-event/8000\r\na=sendrecv\r\n",
 		p.audio.LocalAddr().(*net.UDPAddr).Port)
 }
@@ -173,7 +184,7 @@ func (p *phone) asked(m *message) {
 	case "INVITE":
 		if c != nil { // the media changes, or it is the same once more
 			if c.invite != nil && c.invite.get("CSeq") != m.get("CSeq") {
-				respond("200 OK", "", p.sdp())
+				respond("200 OK", "", p.sdp(false))
 			}
 			return
 		}
@@ -190,7 +201,7 @@ func (p *phone) asked(m *message) {
 		p.note("rings: %s", m.get("From"))
 		respond("180 Ringing", to, "")
 		if does == "answer" {
-			respond("200 OK", to, p.sdp())
+			respond("200 OK", to, p.sdp(false))
 			c.speak(m.body)
 			p.note("answers")
 		}
@@ -212,6 +223,11 @@ func (p *phone) asked(m *message) {
 		}
 	case "NOTIFY":
 		respond("200 OK", "", "")
+		if watched := entityForm.FindStringSubmatch(m.body); watched != nil {
+			p.mu.Lock()
+			p.lamps[watched[1]] = watched[2]
+			p.mu.Unlock()
+		}
 		p.note("notify %s: %s", m.get("Event"), m.body)
 	default:
 		respond("200 OK", "", "")
@@ -241,7 +257,7 @@ func (p *phone) ask(method, uri, id, from, to string, extra [][2]string, body st
 	for {
 		branch := "z9hG4bK" + tag()
 		headers := append([][2]string{
-			{"Via", "SIP/2.0/UDP " + p.conn.LocalAddr().String() + ";branch=" + branch + ";rport"},
+			{"Via", "SIP/2.0/" + p.wire.protocol + " " + p.wire.sentBy + ";branch=" + branch + ";rport"},
 			{"Max-Forwards", "70"},
 			{"From", from},
 			{"To", to},
@@ -304,7 +320,7 @@ func (p *phone) await(method, uri string, headers [][2]string, body string, resp
 				provisional(m)
 			}
 		case <-again.C:
-			if !heard {
+			if !heard && p.wire.protocol == "UDP" {
 				p.send(method+" "+uri+" SIP/2.0", headers, body)
 			}
 		case <-time.After(patience):
@@ -350,7 +366,7 @@ func (p *phone) digest(challenge, method, uri string) string {
 		p.user, asked["realm"], asked["nonce"], uri, response, cnonce, asked["opaque"])
 }
 
-func (p *phone) server() string { return p.conn.RemoteAddr().String() }
+func (p *phone) server() string { return p.at }
 
 // register tells Asterisk where the telephone is, or with 0 seconds that it is nowhere, and returns the status.
 func (p *phone) register(seconds int) int {

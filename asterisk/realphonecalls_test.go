@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
@@ -20,8 +21,22 @@ type call struct {
 	local, far string // what From and To say, with tags, of this side and the other
 	target     string // the other side's contact
 	invite     *message
+	media      string // what the other side has said of its media
 	stop       func() // ends the audio
 	done       bool
+}
+
+// lamp returns the state of a number that the telephone watches: confirmed while it is lit.
+func (p *phone) lamp(number string) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.lamps[number]
+}
+
+// shows waits until the lamp of a number is as it should be.
+func (p *phone) shows(number, state string) {
+	p.t.Helper()
+	wait(p.t, p.name+": the lamp of "+number+" is "+state, func() bool { return p.lamp(number) == state }, func() string { return p.lamp(number) })
 }
 
 // subscribe watches the lamp of a number, and returns the status.
@@ -37,7 +52,7 @@ func (p *phone) dial(number string) (*call, int) {
 	p.t.Helper()
 	uri := "sip:" + number + "@" + p.server()
 	id, from := tag(), `<sip:`+p.name+"@"+p.server()+">;tag="+tag()
-	final := p.ask("INVITE", uri, id, from, "<"+uri+">", nil, p.sdp(), func(m *message) { p.note("hears %d", m.status()) })
+	final := p.ask("INVITE", uri, id, from, "<"+uri+">", nil, p.sdp(true), func(m *message) { p.note("hears %d", m.status()) })
 	p.note("dialled %s: %d", number, final.status())
 	if final.status() >= 300 {
 		return nil, final.status()
@@ -54,8 +69,9 @@ var mediaForm = regexp.MustCompile(`m=audio (\d+)`)
 
 // speak sends silence to where the other side hears.
 func (c *call) speak(sdp string) {
+	c.media = sdp
 	m := mediaForm.FindStringSubmatch(sdp)
-	if m == nil {
+	if m == nil || c.p.browser {
 		return
 	}
 	port, _ := strconv.Atoi(m[1])
@@ -94,6 +110,19 @@ func (c *call) within(method string, extra [][2]string, body string) int {
 	return c.p.ask(method, c.target, c.id, c.local, c.far, extra, body, nil).status()
 }
 
+// transfer sends the other side of the call to a number, and returns the status. replaces is another call of the telephone, whose
+// other side is to be connected with it instead (RFC 3891), or nil.
+func (c *call) transfer(number string, replaces *call) int {
+	c.p.t.Helper()
+	to := "sip:" + number + "@" + c.p.server()
+	if replaces != nil {
+		to += "?Replaces=" + url.QueryEscape(replaces.id+";to-tag="+tagForm.FindStringSubmatch(replaces.far)[1]+";from-tag="+tagForm.FindStringSubmatch(replaces.local)[1])
+	}
+	return c.within("REFER", [][2]string{{"Refer-To", "<" + to + ">"}, {"Referred-By", "<sip:" + c.p.name + "@" + c.p.server() + ">"}}, "")
+}
+
+var tagForm = regexp.MustCompile(`;tag=([^;>]+)`)
+
 // hangUp ends the call.
 func (c *call) hangUp() {
 	c.p.t.Helper()
@@ -129,14 +158,21 @@ func (p *phone) info(c *call, key string) {
 	p.t.Helper()
 	body := "Signal=" + key + "\r\nDuration=100\r\n"
 	branch := "z9hG4bK" + tag()
-	seq := p.next()
 	got := make(chan struct{}, 10)
 	p.mu.Lock()
 	p.branch[branch] = func(*message) { got <- struct{}{} }
 	p.mu.Unlock()
-	text := fmt.Sprintf("INFO %s SIP/2.0\r\nVia: SIP/2.0/UDP %s;branch=%s;rport\r\nMax-Forwards: 70\r\nFrom: %s\r\nTo: %s\r\nCall-ID: %s\r\nCSeq: %d INFO\r\nContact: %s\r\nContent-Type: application/dtmf-relay\r\nContent-Length: %d\r\n\r\n%s",
-		c.target, p.conn.LocalAddr(), branch, c.local, c.far, c.id, seq, p.contact(), len(body), body)
-	_, _ = p.conn.Write([]byte(text))
+	headers := [][2]string{
+		{"Via", "SIP/2.0/" + p.wire.protocol + " " + p.wire.sentBy + ";branch=" + branch + ";rport"},
+		{"Max-Forwards", "70"},
+		{"From", c.local},
+		{"To", c.far},
+		{"Call-ID", c.id},
+		{"CSeq", fmt.Sprintf("%d INFO", p.next())},
+		{"Contact", p.contact()},
+		{"Content-Type", "application/dtmf-relay"},
+	}
+	p.send("INFO "+c.target+" SIP/2.0", headers, body)
 	select {
 	case <-got:
 	case <-time.After(patience):
@@ -155,25 +191,33 @@ func (p *phone) hangUpAll() {
 	}
 }
 
+// current returns the only call of the telephone.
+func (p *phone) current() *call {
+	p.t.Helper()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range p.calls {
+		return c
+	}
+	p.t.Fatalf("%s has no call", p.name)
+	return nil
+}
+
 // pickUp answers the call that rings.
 func (p *phone) pickUp() {
 	p.t.Helper()
-	p.mu.Lock()
-	var ringing *call
-	for _, c := range p.calls {
-		ringing = c
-	}
-	p.mu.Unlock()
-	if ringing == nil {
-		p.t.Fatalf("%s: nothing rings", p.name)
-	}
+	p.current().answer()
+}
+
+// answer answers a call that rings.
+func (c *call) answer() {
 	var headers [][2]string
-	for _, h := range ringing.invite.headers {
+	for _, h := range c.invite.headers {
 		switch strings.ToLower(h[0]) {
 		case "via", "from", "call-id", "cseq", "record-route":
 			headers = append(headers, h)
 		}
 	}
-	p.send("SIP/2.0 200 OK", append(headers, [2]string{"To", ringing.local}, [2]string{"Contact", p.contact()}), p.sdp())
-	ringing.speak(ringing.invite.body)
+	c.p.send("SIP/2.0 200 OK", append(headers, [2]string{"To", c.local}, [2]string{"Contact", c.p.contact()}), c.p.sdp(false))
+	c.speak(c.invite.body)
 }

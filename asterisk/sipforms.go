@@ -5,12 +5,14 @@ import (
 	"strings"
 )
 
-// codec is a codec that every Asterisk knows, or all: it refuses an endpoint with another one.
+// codec is the name of a codec that Asterisk 20 and later know, whether or not they have a module for it, or all: they refuse an endpoint
+// with another one.
 const codec = `(?:all|ulaw|alaw|g722|g723|g726|g726aal2|g729|g719|gsm|ilbc|adpcm|lpc10|opus|codec2|siren7|siren14|slin(?:12|16|24|32|44|48|96|192)?|` +
 	`speex(?:16|32)?|silk(?:8|12|16|24)|h261|h263|h263p|h264|h265|vp8|vp9|mpeg4|jpeg|png|t140|red)`
 
-// The forms of the options that are written. What has none names a file, a profile or a section, which could be another tenant's or
-// missing, or is written by the generator itself.
+// The forms of the options that are written. An option without one is left out: those of endpoints, addresses and logins that name a
+// file, a profile or a section, which could be another tenant's or missing, those that the generator writes itself, and those that it
+// does not know. Transports belong to the operator, and may name files.
 var (
 	endpointForms = forms(map[string]string{
 		`yes|no|true|false|on|off|1|0`: `aggregate_mwi allow_overlap allow_subscribe allow_transfer asymmetric_rtp_codec
@@ -59,13 +61,13 @@ var (
 		`(\[[0-9a-fA-F:.]{2,39}\]|[0-9.]{7,15}|[0-9a-fA-F:]{2,39})(:[0-9]{1,5})?`: `bind`,
 		`yes|no|true|false|on|off|1|0`: `allow_reload allow_wildcard_certs require_client_cert symmetric_transport tcp_keepalive_enable
 			verify_client verify_server`,
-		`[0-9]{1,6}`:                                `async_operations cos external_signaling_port tcp_keepalive_idle_time tcp_keepalive_interval_time tcp_keepalive_probe_count websocket_write_timeout`,
-		`[0-9a-fA-F:.]{2,39}(/[0-9.]{1,15})?`:       `local_net`,
-		`[A-Za-z0-9.:-]{1,255}`:                     `domain external_media_address external_signaling_address`,
-		`/[A-Za-z0-9._/-]{1,255}`:                   `ca_list_file ca_list_path cert_file priv_key_file`,
-		`[A-Za-z0-9_,! -]{1,1000}`:                  `cipher`,
-		`default|unspecified|tlsv1(_[12])?|sslv23?`: `method`,
-		`[A-Za-z0-9]{1,8}`:                          `tos`,
+		`[0-9]{1,6}`:                          `async_operations cos external_signaling_port tcp_keepalive_idle_time tcp_keepalive_interval_time tcp_keepalive_probe_count websocket_write_timeout`,
+		`[0-9a-fA-F:.]{2,39}(/[0-9.]{1,15})?`: `local_net`,
+		`[A-Za-z0-9.:-]{1,255}`:               `domain external_media_address external_signaling_address`,
+		`/[A-Za-z0-9._/-]{1,255}`:             `ca_list_file ca_list_path cert_file priv_key_file`,
+		`[A-Za-z0-9_,! -]{1,1000}`:            `cipher`,
+		`tlsv1(_[123])?|sslv23?`:              `method`,
+		`[A-Za-z0-9]{1,8}`:                    `tos`,
 	})
 	// groupForm is the name of a pickup group.
 	groupForm = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,40}$`)

@@ -40,6 +40,10 @@ func stateLeft(groupID int64) string { return fmt.Sprintf("left-%d", groupID) }
 // StateEvent is the UserEvent by which the dialplan reports that a telephone has changed state.
 const StateEvent = "RingfenceState"
 
+// PINEvent is the event by which Asterisk (18.21, 20.6, 21.1) reports that a telephone has changed the PIN of a voicemail, with the headers
+// Context, Mailbox and NewPassword.
+const PINEvent = "VoicemailPasswordChange"
+
 // State is one value of a user's state.
 type State struct {
 	User, Name, Value string

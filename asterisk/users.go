@@ -113,7 +113,7 @@ func writeUsers(p *plan, w *conf.Writer) {
 func (p *plan) userArguments(u *confdsvc.User) string {
 	seconds, calls := int64(30), int64(5)
 	if u.RingSeconds != nil {
-		seconds = *u.RingSeconds
+		seconds = ringSeconds(u.RingSeconds)
 	}
 	if u.SimultaneousCalls != nil {
 		calls = *u.SimultaneousCalls

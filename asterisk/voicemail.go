@@ -91,6 +91,9 @@ func writeVoicemailGeneral(p *plan, w *conf.Writer) {
 	if options["format"] == "" {
 		options["format"] = "wav"
 	}
+	if options["charset"] == "" {
+		options["charset"] = "UTF-8" // Asterisk's own default would say of names that they are Latin 1
+	}
 	silence, noSilence := strconv.Atoi(options["maxsilence"])
 	if noSilence != nil {
 		silence = 0
@@ -198,13 +201,17 @@ func mailboxLine(v *confdsvc.Voicemail, zones map[string]bool) string {
 			set(name, last[name])
 		}
 	}
-	pin := noPIN
-	if isDigits(text(v.Password)) {
-		pin = *v.Password
-	}
 	return strings.Join([]string{
-		pin, conf.Field(v.Name), conf.Field(text(v.Email)), conf.Field(text(v.Pager)), strings.Join(options, "|"),
+		PIN(v), conf.Field(v.Name), conf.Field(text(v.Email)), conf.Field(text(v.Pager)), strings.Join(options, "|"),
 	}, ",")
+}
+
+// PIN returns the PIN of a voicemail as it is in voicemail.conf, which has one for each.
+func PIN(v *confdsvc.Voicemail) string {
+	if isDigits(text(v.Password)) {
+		return *v.Password
+	}
+	return noPIN
 }
 
 func yes(is bool) string {

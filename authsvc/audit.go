@@ -21,7 +21,7 @@ type AuditEntry struct {
 	ID          int64            `db:"id" json:"id" readOnly:"true"`
 	At          time.Time        `db:"at" json:"at" readOnly:"true"`
 	TenantUUID  string           `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true" doc:"The tenant that has the object."`
-	ActorUUID   *string          `db:"actor_uuid" json:"actor_uuid" format:"uuid" readOnly:"true" doc:"The user; null when nobody was logged in."`
+	ActorUUID   *string          `db:"actor_uuid" json:"actor_uuid" format:"uuid" ref:"users.uuid" readOnly:"true" doc:"The user; null when nobody was logged in."`
 	SessionUUID *string          `db:"session_uuid" json:"session_uuid" format:"uuid" readOnly:"true"`
 	RequestID   string           `db:"request_id" json:"request_id" readOnly:"true" doc:"The X-Request-Id of the request."`
 	Service     string           `db:"service" json:"service" readOnly:"true"`

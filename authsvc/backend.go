@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -79,6 +80,9 @@ type Identity struct {
 	// hash is what the database backend verified the password against, and rehashed what it may have replaced that with. A token is
 	// issued only while the user has one of them. Empty: another backend checked.
 	hash, rehashed string
+	// by vouch for the directory that has verified the identity, as it was when it was asked; once the user is found, for all on
+	// which this login stands, unless that is the password.
+	by []voucher
 }
 
 // ErrRefused is a backend's refusal of a login and a password. An error that wraps it may hold the reason, which is for the log
@@ -182,7 +186,7 @@ func (s *Service) vouched(ctx context.Context, b Backend, a Attempt) (Identity, 
 	vouch := func(ctx context.Context) (Identity, error) {
 		id, err := b.Authenticate(ctx, a)
 		if err == nil {
-			id.UserUUID, err = s.userOf(ctx, b, id)
+			id.UserUUID, id.by, err = s.userOf(ctx, b, id)
 		}
 		return id, err
 	}
@@ -231,34 +235,65 @@ func methodOfBackend(b Backend) string {
 	return nativeMethod
 }
 
+// backendsOf returns the names of the backends of a method whose users are bound to entries.
+func (s *Service) backendsOf(method string) []string {
+	var names []string
+	if method == ldapName { // a directory's, also while it is not configured
+		names = append(names, ldapName)
+	}
+	for _, b := range *s.backends.Load() {
+		if name := b.Name(); methodOfBackend(b) == method && name != databaseName && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // methodOf is the SQL for the method of a user u in tenant t.
 const methodOf = `CASE u.authentication_method WHEN 'default' THEN t.default_authentication_method ELSE u.authentication_method END`
 
-// userOf finds the user of an identity, and binds the two. The user must be enabled, and of the backend's method.
-func (s *Service) userOf(ctx context.Context, b Backend, id Identity) (user string, err error) {
+// userOf finds the user of an identity, and binds the two. The user must be enabled, and of the backend's method. by vouch for the
+// way in.
+func (s *Service) userOf(ctx context.Context, b Backend, id Identity) (user string, by []voucher, err error) {
 	if id.UserUUID != "" && !isUUID(id.UserUUID) {
-		return "", errors.New("the backend returned an invalid user UUID")
+		return "", nil, errors.New("the backend returned an invalid user UUID")
 	}
 	method := methodOfBackend(b)
-	if id.UserUUID != "" {
+	if b.Name() == databaseName { // its users are not bound to entries
 		user = strings.ToLower(id.UserUUID)
-		return user, s.mayEnter(ctx, s.db, user, method, b.Name())
+		return user, nil, s.mayEnter(ctx, s.db, user, method, b.Name())
 	}
-	err = s.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
-		user, err = boundUser(ctx, tx, b.Name(), id)
-		if err != nil || user != "" {
-			return firstError(err, s.mayEnter(ctx, tx, user, method, b.Name()))
-		}
-		var by []voucher
-		if user, by, err = namedUser(ctx, tx, b.Name(), id); err != nil {
+	err = s.db.InTx(ctx, func(ctx context.Context, tx store.Conn) (err error) {
+		var names []voucher
+		if user, names, err = entryUser(ctx, tx, b.Name(), id); err != nil {
 			return err
 		}
-		if err := bind(ctx, tx, b.Name(), id, user, by); err != nil {
+		if err := mayLogIn(ctx, tx, user, method); err != nil {
+			return err
+		}
+		if by, err = vouchForEntry(ctx, tx, user, b.Name(), slices.Concat(names, id.by)); err != nil {
 			return err
 		}
 		return s.mayEnter(ctx, tx, user, method, b.Name())
 	})
-	return user, err
+	return user, by, err
+}
+
+// entryUser returns the user of an identity: the one whom the backend names, or who is bound to the entry, or who has a name of the
+// entry and is now bound to it. names vouch for that name.
+func entryUser(ctx context.Context, tx store.Conn, backend string, id Identity) (user string, names []voucher, err error) {
+	if id.UserUUID != "" {
+		return strings.ToLower(id.UserUUID), nil, nil
+	}
+	if user, err = boundUser(ctx, tx, backend, id); err != nil || user != "" {
+		return user, nil, err
+	}
+	if user, names, err = namedUser(ctx, tx, backend, id); err != nil || id.ID == "" {
+		return user, names, err
+	}
+	_, err = tx.Exec(ctx, `INSERT INTO auth_identity (backend, realm, external_id, user_uuid) VALUES ($1, $2, $3, $4)`,
+		backend, id.TenantUUID, id.ID, user)
+	return user, names, err
 }
 
 // mayEnter refuses a user who may not log in, or whose way in was set up by somebody who holds less than the user.
@@ -270,16 +305,6 @@ func (s *Service) mayEnter(ctx context.Context, c store.Conn, user, method, back
 	if err == nil && !ok {
 		err = refusedFor("the user's way to log in was set up by somebody who does not hold all that the user holds")
 	}
-	return err
-}
-
-// bind binds the entry to the user, if it has an ID, and records who vouches for the name that found the user.
-func bind(ctx context.Context, tx store.Conn, backend string, id Identity, user string, by []voucher) error {
-	if err := vouch(ctx, tx, user, vouchIdentity(backend), by); err != nil || id.ID == "" {
-		return err
-	}
-	_, err := tx.Exec(ctx, `INSERT INTO auth_identity (backend, realm, external_id, user_uuid) VALUES ($1, $2, $3, $4)`,
-		backend, id.TenantUUID, id.ID, user)
 	return err
 }
 

@@ -67,14 +67,14 @@ func (s *Service) idpOperations() []rest.Operation {
 		},
 		{
 			Method: http.MethodPut, Path: one, Access: users + ".{user_uuid}.create", ID: "create_idp_user", Tag: "idp",
-			Summary: "Have a user log in by a method", Success: http.StatusNoContent, Statuses: []int{404, 409}, Tenanted: true,
+			Summary: "Have a user log in by a method", Success: http.StatusNoContent, Statuses: []int{404, 409, 412}, Tenanted: true,
 			Handle: s.changeMethodOfOne,
 		},
 		{
 			Method: http.MethodDelete, Path: one, Access: users + ".{user_uuid}.delete", ID: "delete_idp_user", Tag: "idp",
 			Summary:     "Have a user log in by the tenant's default method",
-			Description: "Changes nothing when the user has another method. Of ldap, the user's entry in the directory is forgotten too: the next login finds it anew.",
-			Success:     http.StatusNoContent, Statuses: []int{404, 409}, Tenanted: true, Handle: s.changeMethodOfOne,
+			Description: "Changes nothing when the user has another method. The user's entry in the directory is forgotten too, with the sessions that began by it: the next login finds it anew.",
+			Success:     http.StatusNoContent, Statuses: []int{404, 409, 412}, Tenanted: true, Handle: s.changeMethodOfOne,
 		},
 	}
 }
@@ -146,13 +146,16 @@ func (s *Service) changeMethodOf(ctx context.Context, tx store.Conn, r *rest.Req
 	if err := mayActOn(ctx, tx, r.Principal(), user); err != nil {
 		return false, err
 	}
+	if err := s.users.Unchanged(ctx, tx, r, scope, user); err != nil {
+		return false, err
+	}
 	if r.HTTP.Method == http.MethodDelete {
-		if method == "ldap" {
-			n, err := tx.Exec(ctx, `DELETE FROM auth_identity WHERE user_uuid = $1 AND backend = $2`, user, method)
+		for _, backend := range s.backendsOf(method) {
+			n, err := forgetEntry(ctx, tx, oneUser(user), backend)
 			if err != nil {
 				return false, err
 			}
-			changed = n > 0
+			changed = changed || n > 0
 		}
 		if old.Method != method && !changed {
 			return false, nil
@@ -169,12 +172,14 @@ func (s *Service) changeMethodOf(ctx context.Context, tx store.Conn, r *rest.Req
 	if _, err := tx.Exec(ctx, `UPDATE auth_user SET authentication_method = $2 WHERE uuid = $1`, user, method); err != nil {
 		return false, fmt.Errorf("changing a user's authentication method: %w", err)
 	}
-	by, err := s.vouchersBy(ctx, tx, r.Principal(), user)
-	if err != nil {
-		return false, err
-	}
-	if err := vouchForMethod(ctx, tx, user, method, by); err != nil {
-		return false, err
+	if method != old.Method {
+		by, err := vouchersBy(ctx, tx, r.Principal(), user)
+		if err != nil {
+			return false, err
+		}
+		if err := vouchForMethod(ctx, tx, user, method, by); err != nil {
+			return false, err
+		}
 	}
 	return true, audit.Write(ctx, tx, r, audit.Change{
 		Tenant: old.TenantUUID, Resource: "users", Object: user,

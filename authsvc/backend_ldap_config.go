@@ -25,9 +25,7 @@ type LDAPConfig struct {
 	UserEmailAttribute string  `db:"user_email_attribute" json:"user_email_attribute" required:"true" minLength:"1" maxLength:"64"`
 	SearchFilters      *string `db:"search_filters" json:"search_filters" maxLength:"4096" doc:"A filter with {username}, {user_login_attribute} and {user_email_attribute}."`
 
-	// Sealed is the encrypted password, and SetBy the user who vouches for the directory; null means the operator.
-	Sealed []byte  `db:"bind_password" json:"-"`
-	SetBy  *string `db:"set_by" json:"-"`
+	Sealed []byte `db:"bind_password" json:"-"` // the encrypted password
 
 	BindPassword *string `json:"bind_password,omitempty" writeOnly:"true" maxLength:"1024" doc:"Never shown. Stays as it is when it is not sent and neither the server, its security nor bind_dn changes."`
 }
@@ -51,7 +49,12 @@ func (s *Service) declareDirectories(e *crud.Engine) {
 	s.directories = crud.Document[LDAPConfig]{
 		Resource: crud.Resource[LDAPConfig]{
 			Path: "backends/ldap", Singular: "ldap_config", Table: "auth_ldap_config",
-			Prepare: s.prepareLDAP, Validate: validateLDAP, Changed: forgetEntries,
+			Prepare: s.prepareLDAP, Validate: validateLDAP, Save: vouchForDirectory, Changed: s.forgetEntries,
+			Committed: func(change *crud.Change[LDAPConfig]) {
+				if change.New == nil {
+					s.forgetHere(forgetAll())
+				}
+			},
 		},
 		Blank:    func(fresh *LDAPConfig) any { return shownLDAP{TenantUUID: fresh.TenantUUID} },
 		Allow:    mayActOnLDAPUsers,
@@ -125,7 +128,7 @@ func (c *LDAPConfig) check() error {
 	return refused
 }
 
-// prepareLDAP seals the password that was sent. The user who sets the directory vouches for it.
+// prepareLDAP seals the password that was sent.
 func (s *Service) prepareLDAP(_ context.Context, _ store.Conn, change *crud.Change[LDAPConfig]) error {
 	c := change.New
 	for _, text := range []**string{&c.ProtocolSecurity, &c.BindDN, &c.SearchFilters, &c.BindPassword} {
@@ -133,8 +136,6 @@ func (s *Service) prepareLDAP(_ context.Context, _ store.Conn, change *crud.Chan
 			*text = nil // an empty text counts as none
 		}
 	}
-	by := knownBy(change.Request.Principal().UserUUID)
-	c.SetBy = &by
 	if !change.Sent.Has("bind_password") {
 		return nil
 	}
@@ -170,17 +171,37 @@ func (s *Service) sealLDAP(c *LDAPConfig) (err error) {
 	return err
 }
 
-// forgetEntries removes the links between the entries of a removed directory and users: the next directory has its own entries.
-func forgetEntries(ctx context.Context, tx store.Conn, change *crud.Change[LDAPConfig]) error {
+// vouchForDirectory records who vouches for the directory: those who have saved it last.
+func vouchForDirectory(ctx context.Context, tx store.Conn, change *crud.Change[LDAPConfig]) error {
+	by, err := vouchersBy(ctx, tx, change.Request.Principal(), "")
+	if err != nil {
+		return err
+	}
+	return vouchForTenant(ctx, tx, change.Tenant, vouchDirectory, by)
+}
+
+// forgetEntries forgets whose the entries of a removed directory were, and ends the sessions that began by it: the next directory
+// has its own entries.
+func (s *Service) forgetEntries(ctx context.Context, tx store.Conn, change *crud.Change[LDAPConfig]) error {
 	if change.New != nil {
 		return nil
 	}
-	_, err := tx.Exec(ctx, `DELETE FROM auth_identity WHERE backend = 'ldap' AND realm = $1`, change.Tenant)
-	return err
+	if err := vouchForTenant(ctx, tx, change.Tenant, vouchDirectory, nil); err != nil {
+		return err
+	}
+	if _, err := forgetEntry(ctx, tx, ldapUsersOf(change.Tenant), ldapName); err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, `DELETE FROM auth_identity WHERE backend = $2 AND realm = $1`, change.Tenant, ldapName); err != nil {
+		return err
+	}
+	return s.announce(ctx, tx, forgetAll())
 }
 
 // mayActOnLDAPUsers refuses a caller if one of the tenant's LDAP users holds more than they do: control over the directory is
 // control over its users' passwords.
 func mayActOnLDAPUsers(ctx context.Context, tx store.Conn, change *crud.Change[LDAPConfig]) error {
-	return mayActOnAll(ctx, tx, change.Request.Principal(), change.Tenant, methodOf+` = 'ldap'`)
+	return mayActOnAll(ctx, tx, change.Request.Principal(), ldapUsersOf(change.Tenant))
 }
+
+func ldapUsersOf(tenantUUID string) users { return usersWhere(tenantUUID, methodOf+` = 'ldap'`) }

@@ -15,7 +15,22 @@ import (
 
 // mayRefresh returns nil if the backends would still let a refresh token's user log in.
 func (s *Service) mayRefresh(ctx context.Context, user string) error {
+	return refreshRefusal(ctx, user, s.recheck(ctx, user))
+}
+
+// mayGoOffline refuses a refresh token to a user who has just logged in, if the token would be useless.
+func (s *Service) mayGoOffline(ctx context.Context, user string) error {
 	err := s.recheck(ctx, user)
+	if errors.Is(err, ErrNoRecheck) {
+		e := apierr.New(apierr.NotImplemented, "Refresh tokens need a directory that can be asked without the password: set bind_dn and bind_password of the tenant's; or ask for access_type online")
+		e.Err = err
+		return e
+	}
+	return refreshRefusal(ctx, user, err)
+}
+
+// refreshRefusal returns what the client is told of the result of recheck.
+func refreshRefusal(ctx context.Context, user string, err error) error {
 	e := apierr.As(err)
 	switch {
 	case err == nil:
@@ -31,20 +46,6 @@ func (s *Service) mayRefresh(ctx context.Context, user string) error {
 			Message: "Whether the user may still log in cannot be checked now; try again shortly",
 		}
 	}
-}
-
-// mayGoOffline refuses a refresh token to a user who has just logged in, if the token would be useless.
-func (s *Service) mayGoOffline(ctx context.Context, user string) error {
-	err := s.recheck(ctx, user)
-	if errors.Is(err, ErrNoRecheck) {
-		e := apierr.New(apierr.NotImplemented, "Refresh tokens need a directory that can be asked without the password: set bind_dn and bind_password of the tenant's; or ask for access_type online")
-		e.Err = err
-		return e
-	}
-	if err != nil {
-		return s.mayRefresh(ctx, user)
-	}
-	return nil
 }
 
 // recheck asks the backends of a user's method about the user.

@@ -68,7 +68,10 @@ func TestRefreshTokensOfADirectory(t *testing.T) {
 }
 
 // register is a third-party backend that authenticates one entry, and knows whether it still exists.
-type register struct{ gone bool }
+type register struct {
+	gone  bool
+	asked int // by Recheck
+}
 
 func (*register) Name() string { return "register" }
 
@@ -80,6 +83,7 @@ func (*register) Authenticate(_ context.Context, a authsvc.Attempt) (authsvc.Ide
 }
 
 func (r *register) Recheck(_ context.Context, id authsvc.Identity) error {
+	r.asked++
 	if r.gone || id.ID != "7" {
 		return authsvc.ErrRefused
 	}
@@ -102,8 +106,12 @@ func TestRefreshTokensOfAnotherBackend(t *testing.T) {
 		}
 		eve, ada := refresh("eve", "of the register"), refresh("ada", "secret of ada")
 		s.do("POST", "/token", "", eve).Want(200)
-		r.gone = true
+		r.gone, r.asked = true, 0
 		s.do("POST", "/token", "", eve).Want(401)
+		s.do("POST", "/token", "", `{"access_type":"offline","client_id":"c"}`, resttest.Basic("eve", "of the register")).Want(401)
+		if r.asked != 2 {
+			t.Errorf("the backend was asked %d times for two logins", r.asked)
+		}
 		s.do("POST", "/token", "", ada).Want(200)
 	})
 }

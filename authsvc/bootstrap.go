@@ -69,6 +69,9 @@ func (s *Service) Bootstrap(ctx context.Context, a Admin) (FirstStart, error) {
 	if err := s.dropStaleCredentials(ctx); err != nil { // the next check tries again
 		slog.WarnContext(ctx, "the first administrator's credentials may be out of date", "error", err)
 	}
+	if err := s.expectHashes(ctx); err != nil { // the next minute tries again
+		slog.WarnContext(ctx, "failed logins may tell by their time how a password is stored", "error", err)
+	}
 	return first, nil
 }
 

@@ -2,12 +2,14 @@ package authsvc
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/google/uuid"
 
+	"github.com/ringfence/ringfence/internal/audit"
 	"github.com/ringfence/ringfence/internal/store"
 )
 
@@ -15,7 +17,7 @@ import (
 type Recovery struct {
 	// Username is the user's username or an address.
 	Username string
-	// Password is the new password.
+	// Password is the new password. When empty, one is generated.
 	Password string
 	// Administrator also gives the user the policy of the first administrator.
 	Administrator bool
@@ -24,6 +26,8 @@ type Recovery struct {
 // Recovered is the user who can log in now.
 type Recovered struct {
 	Username string
+	// Password is the generated one, to be shown once.
+	Password string
 	// Denials are what the user's policies deny, if an administrator was asked for: they still apply.
 	Denials []string
 }
@@ -35,11 +39,14 @@ var (
 )
 
 // Recover gives a user a new password, enables the user, and makes that password the way to log in from now on, whatever the
-// method was before. The user's sessions, refresh tokens and links to reset the password end, on every node. It does not inform
-// the cache of this Service, if there is one.
+// method was before. The user's sessions, refresh tokens and links to reset the password end, on every node.
 func (s *Service) Recover(ctx context.Context, o Recovery) (Recovered, error) {
 	var out Recovered
-	if err := s.checkPassword("password", o.Password); err != nil {
+	made := ""
+	if o.Password == "" {
+		made = rand.Text()
+		o.Password = made
+	} else if err := s.checkPassword("password", o.Password); err != nil {
 		return out, err
 	}
 	login, _ := canonical(o.Username)
@@ -76,6 +83,8 @@ func (s *Service) Recover(ctx context.Context, o Recovery) (Recovered, error) {
 	if err != nil {
 		return out, fmt.Errorf("recovering a user: %w", err)
 	}
+	out.Password = made
+	s.forgetHere(forgetUser(user))
 	s.forgiveGuesses(ctx, user)
 	return out, nil
 }
@@ -133,12 +142,66 @@ func giveAdministratorPolicy(ctx context.Context, tx store.Conn, user string) er
 
 // auditRecovery records that the recovery was done on the machine itself: there is no request and no token.
 func auditRecovery(ctx context.Context, tx store.Conn, user string, ended int64) error {
-	_, err := tx.Exec(ctx, `
-		INSERT INTO audit (at, tenant_uuid, request_id, service, action, resource, object, after)
-		SELECT now_utc(), tenant_uuid, '', 'auth', 'admin_reset_password', 'users', $2, $3 FROM auth_user WHERE uuid = $1`,
-		user, user, fmt.Sprintf(`{"uuid":%q,"sessions_ended":%d}`, user, ended))
+	tenantUUID, err := store.Get[string](ctx, tx, `SELECT CAST(tenant_uuid AS text) FROM auth_user WHERE uuid = $1`, user)
 	if err != nil {
-		return fmt.Errorf("writing the audit: %w", err)
+		return err
 	}
-	return nil
+	return audit.Note(ctx, tx, "auth", "admin_reset_password", passwordSet(tenantUUID, user, ended))
+}
+
+// Vouching names the user who has set up logins of others.
+type Vouching struct {
+	User string `json:"user"`
+}
+
+// Answered is for how many ways to log in the user vouched.
+type Answered struct {
+	Ways int64 `json:"ways"`
+}
+
+// AnswerFor makes the operator of the machine answer for all that a user has set up: the passwords, addresses and directories by which
+// others log in. It is the way back in for many at once whose administrator has lost rights, or is no longer above them. The user
+// may be deleted, and is named by username, address or UUID.
+func (s *Service) AnswerFor(ctx context.Context, by Vouching) (Answered, error) {
+	who, ways := by.User, int64(0)
+	login, _ := canonical(who)
+	err := s.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
+		ways = 0
+		user, err := store.Get[string](ctx, tx, `SELECT CAST(user_uuid AS text) FROM auth_login WHERE login = $1`, login)
+		if errors.Is(err, store.ErrNotFound) && isUUID(who) {
+			user, err = strings.ToLower(who), nil
+		}
+		if errors.Is(err, store.ErrNotFound) {
+			err = ErrNoSuchUser
+		}
+		if err != nil {
+			return err
+		}
+		for _, table := range []string{"auth_voucher", "auth_tenant_voucher"} {
+			n, err := tx.Exec(ctx, `DELETE FROM `+table+` WHERE by_uuid = $1`, user)
+			if err != nil {
+				return err
+			}
+			ways += n
+		}
+		if ways == 0 {
+			return nil
+		}
+		of, err := store.Get[string](ctx, tx, `SELECT coalesce((SELECT CAST(tenant_uuid AS text) FROM auth_user WHERE uuid = $1),
+			(SELECT CAST(uuid AS text) FROM auth_tenant WHERE uuid = parent_uuid))`, user)
+		if err != nil {
+			return err
+		}
+		if err := audit.Note(ctx, tx, "auth", "admin_answer_for", audit.Change{
+			Tenant: of, Resource: "users", Object: user, After: map[string]any{"uuid": user, "ways_to_log_in": ways},
+		}); err != nil {
+			return err
+		}
+		return s.announce(ctx, tx, forgetAll())
+	})
+	if err != nil {
+		return Answered{}, fmt.Errorf("answering for what a user has set up: %w", err)
+	}
+	s.forgetHere(forgetAll())
+	return Answered{ways}, nil
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/ringfence/ringfence/authsvc"
+	"github.com/ringfence/ringfence/authsvc/password"
 	"github.com/ringfence/ringfence/internal/rest/resttest"
 	"github.com/ringfence/ringfence/internal/store"
 )
@@ -46,15 +47,35 @@ func TestRecover(t *testing.T) {
 			recovery authsvc.Recovery
 			want     error
 		}{
-			"nobody":      {authsvc.Recovery{Username: "nobody", Password: "x"}, authsvc.ErrNoSuchUser},
-			"no name":     {authsvc.Recovery{Username: "", Password: "x"}, authsvc.ErrNoSuchUser},
-			"no password": {authsvc.Recovery{Username: "ada"}, nil},
-			"too long":    {authsvc.Recovery{Username: "ada", Password: strings.Repeat("x", 1025)}, nil},
+			"nobody":   {authsvc.Recovery{Username: "nobody", Password: "x"}, authsvc.ErrNoSuchUser},
+			"no name":  {authsvc.Recovery{Username: "", Password: "x"}, authsvc.ErrNoSuchUser},
+			"too long": {authsvc.Recovery{Username: "ada", Password: strings.Repeat("x", 1025)}, nil},
 		} {
 			if _, err := shell.Recover(t.Context(), c.recovery); err == nil || (c.want != nil && !errors.Is(err, c.want)) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
+	})
+}
+
+// In a gateway, the sessions that it has cached end at once, and the file with the first password goes.
+func TestRecoverInAGateway(t *testing.T) {
+	each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		_, _, session := s.account(s.admin(), "ada", "confd.#")
+		s.lives(session, true) // cached
+		if _, err := s.svc.Recover(t.Context(), authsvc.Recovery{Username: "ada", Password: "new"}); err != nil {
+			t.Fatal(err)
+		}
+		if s.passes(t.Context(), session) {
+			t.Error("the cached session still passes")
+		}
+		s.settle(authsvc.Settings{Passwords: password.Settings{Params: cheap, Shortest: 100}}) // of those that people choose
+		got, err := s.svc.Recover(t.Context(), authsvc.Recovery{Username: "ada"})
+		if err != nil || len(got.Password) < 20 {
+			t.Fatalf("%+v, %v", got, err)
+		}
+		s.login("ada", got.Password)
 	})
 }
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/rest"
-	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/tenant"
 )
 
 // nodeConfig is the configuration that can be changed while this node runs, and lasts until it ends.
@@ -68,8 +68,8 @@ func (s *Service) configOperations() []rest.Operation {
 // may not gets 403.
 func (s *Service) masterOnly(ctx context.Context, r *rest.Request) error {
 	of := r.Principal().TenantUUID
-	n, err := store.Get[int](ctx, s.db, `SELECT count(*) FROM auth_tenant WHERE CAST(uuid AS text) = $1 AND uuid = parent_uuid`, of)
-	if err == nil && n == 0 {
+	master, err := tenant.IsMaster(ctx, s.db, of)
+	if err == nil && !master {
 		e := apierr.New(apierr.Forbidden, "This is for users of the master tenant, and the token's is %s", of)
 		e.ID, e.Details = "unauthorized-tenant", map[string]any{"tenant_uuid": of}
 		err = e

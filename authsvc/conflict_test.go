@@ -2,6 +2,7 @@ package authsvc_test
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
@@ -203,6 +204,50 @@ func TestARefusalNamesWhatIsTaken(t *testing.T) {
 			if details := refusal.JSON("details").(map[string]any); len(details) != 1 || details[c.field] == nil {
 				t.Errorf("%s %s: details %v", c.path, c.body, details)
 			}
+		}
+	})
+}
+
+// What changes one object honours If-Match, also by a path below it; what cannot refuses it. Nothing is changed then.
+func TestIfMatchIsNeverIgnored(t *testing.T) {
+	each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		admin := s.admin()
+		user, policy, token := s.account(admin, "bob", "auth.users.me.#")
+		acme, other := s.tenant(admin, "acme"), s.tenant(admin, "other")
+		tag := func(of string) string { return s.do("GET", of, admin, "").Want(200).Header.Get("ETag") }
+		for _, c := range []struct{ of, method, path, body string }{
+			{"/policies/" + policy, "PUT", "/acl/confd.read", ""},
+			{"/policies/" + policy, "DELETE", "/acl/confd.read", ""},
+			{"/users/" + user, "PUT", "/password", change("secret of bob", "another of bob")},
+			{"/tenants/" + acme, "PUT", "/parent/" + other, ""},
+			{"/users/" + user, "PUT", "/idp/ldap/users/" + user, ""},
+			{"/users/" + user, "DELETE", "/idp/ldap/users/" + user, ""},
+		} {
+			path := c.of + c.path
+			if strings.HasPrefix(c.path, "/idp/") {
+				path = c.path
+			}
+			before := tag(c.of)
+			s.do(c.method, path, admin, c.body, resttest.IfMatch(`"stale"`)).Refused(412, "precondition-failed")
+			if tag(c.of) != before {
+				t.Errorf("%s %s has changed something", c.method, path)
+			}
+			s.do(c.method, path, admin, c.body, resttest.IfMatch(before)).Want(204)
+		}
+		s.login("bob", "another of bob")
+		session := s.do("GET", "/users/"+user+"/sessions", admin, "").Want(200)
+		for _, c := range []struct{ method, path, body string }{
+			{"PUT", "/idp/native/users", `{"users":[{"uuid":"` + user + `"}]}`},
+			{"POST", "/users", `{"username":"ann"}`},
+			{"DELETE", "/token/" + token, ""},
+		} {
+			for _, sent := range []string{"*", `"x"`} {
+				s.do(c.method, c.path, admin, c.body, resttest.IfMatch(sent)).Refused(400, "invalid-data")
+			}
+		}
+		if now := s.do("GET", "/users/"+user+"/sessions", admin, "").Want(200); now.Body != session.Body {
+			t.Errorf("the sessions are %s, and were %s", now.Body, session.Body)
 		}
 	})
 }

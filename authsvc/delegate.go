@@ -175,11 +175,8 @@ func mayActOn(ctx context.Context, c store.Conn, p *principal.Principal, userUUI
 	return exceeds(p, held)
 }
 
-// mayActOnAll is mayActOn for the users u of the tenant t who satisfy the condition.
-func mayActOnAll(ctx context.Context, c store.Conn, p *principal.Principal, tenantUUID, condition string) error {
-	of := users{`
-		SELECT u.uuid AS user_uuid FROM auth_user u JOIN auth_tenant t ON t.uuid = u.tenant_uuid
-		WHERE u.tenant_uuid = $1 AND ` + condition, []any{tenantUUID}}
+// mayActOnAll is mayActOn for several users.
+func mayActOnAll(ctx context.Context, c store.Conn, p *principal.Principal, of users) error {
 	held, err := accessesOf(ctx, c, of.but(p.UserUUID))
 	if err != nil {
 		return err

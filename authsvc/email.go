@@ -41,7 +41,7 @@ func (s *Service) emailOperations() []rest.Operation {
 		Method: http.MethodPut, Path: "/users/{user_uuid}/emails", Access: "auth.users.{user_uuid}.emails.update",
 		ID: "update_user_emails", Tag: "users", Summary: "Replace a user's addresses",
 		Description: "Addresses that the user has already stay as they are; new ones must be confirmed before anybody can log in with them.",
-		Body:        rest.SchemaOf[userEmails](), Success: http.StatusOK, Reply: reply, Tenanted: true, Statuses: []int{404, 409},
+		Body:        rest.SchemaOf[userEmails](), Success: http.StatusOK, Reply: reply, Tenanted: true, Statuses: []int{404, 409, 412},
 		Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 			body, err := rest.Decode[userEmails](r)
 			if err != nil {
@@ -83,18 +83,21 @@ func (s *Service) replaceEmails(ctx context.Context, r *rest.Request, want []adm
 		if err := mayActOn(ctx, tx, r.Principal(), u.UUID); err != nil {
 			return err
 		}
+		if err := s.unchangedUser(ctx, tx, r, u.UUID); err != nil {
+			return err
+		}
 		before, err := emailsOf(ctx, tx, u.UUID)
 		if err != nil {
 			return err
 		}
-		by, err := s.vouchersBy(ctx, tx, r.Principal(), u.UUID)
+		by, err := vouchersBy(ctx, tx, r.Principal(), u.UUID)
 		if err != nil {
 			return err
 		}
 		if err := s.writeEmails(ctx, tx, u.UUID, before, want, by); err != nil {
 			return err
 		}
-		if err := writeLogins(ctx, tx, u.UUID); err != nil {
+		if err := writeLogins(ctx, tx, r, u.UUID); err != nil {
 			return err
 		}
 		if err := keepAdministrator(ctx, tx); err != nil {

@@ -209,7 +209,7 @@ func (s *Service) confirmEmail(ctx context.Context, tx store.Conn, r *rest.Reque
 	if f.Confirmed {
 		return f.Address, nil
 	}
-	vouchers, err := s.vouchersBy(ctx, tx, by, f.UserUUID)
+	vouchers, err := vouchersBy(ctx, tx, by, f.UserUUID)
 	if err != nil {
 		return "", err
 	}
@@ -219,7 +219,7 @@ func (s *Service) confirmEmail(ctx context.Context, tx store.Conn, r *rest.Reque
 	if _, err := tx.Exec(ctx, `UPDATE auth_email SET confirmed = true WHERE uuid = $1`, email); err != nil {
 		return "", err
 	}
-	if err := writeLogins(ctx, tx, f.UserUUID); err != nil {
+	if err := writeLogins(ctx, tx, r, f.UserUUID); err != nil {
 		return "", err
 	}
 	return f.Address, audit.Write(ctx, tx, r, audit.Change{

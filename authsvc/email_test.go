@@ -38,6 +38,27 @@ func addresses(a resttest.Answer) (out []string, uuids map[string]string) {
 	return out, uuids
 }
 
+// Who has read a user's addresses before a colleague replaced them does not replace them once more unknowingly.
+func TestReplaceEmailsAsRead(t *testing.T) {
+	each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		admin := s.admin()
+		user := s.do("POST", "/users", admin, `{"username":"ada","email_address":"ada@example.com"}`).Want(200).Text("uuid")
+		tag := func() string { return s.do("GET", "/users/"+user, admin, "").Want(200).Header.Get("ETag") }
+		stale := tag()
+		const theirs = `{"emails":[{"address":"ada@example.com","main":true},{"address":"new@example.com"}]}`
+		s.do("PUT", "/users/"+user+"/emails", admin, theirs, resttest.IfMatch(stale)).Want(200)
+		for _, path := range []string{"/users/", "/admin/users/"} {
+			s.do("PUT", path+user+"/emails", admin, `{"emails":[]}`, resttest.IfMatch(stale)).Refused(412, "precondition-failed")
+			s.do("PUT", path+user+"/emails", admin, theirs, resttest.IfMatch(tag())).Want(200)
+		}
+		if kept := s.do("GET", "/users/"+user, admin, "").Want(200); !strings.Contains(kept.Body, "new@example.com") {
+			t.Errorf("the user is %s", kept.Body)
+		}
+		s.do("PUT", "/users/"+user+"/emails", admin, `{"emails":[]}`, resttest.IfMatch("*")).Want(200)
+	})
+}
+
 func TestReplaceEmails(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		s := newServer(t, db)

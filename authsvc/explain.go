@@ -1,14 +1,18 @@
 package authsvc
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
 
 	"github.com/ringfence/ringfence/acl"
 	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/crud"
 	"github.com/ringfence/ringfence/internal/principal"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
@@ -52,8 +56,8 @@ type source struct {
 
 // holder is a user who holds an access.
 type holder struct {
-	UserUUID string   `json:"user_uuid"`
-	Username *string  `json:"username"`
+	UserUUID string   `db:"user_uuid" json:"user_uuid"`
+	Username *string  `db:"username" json:"username"`
 	Through  []source `json:"through"`
 }
 
@@ -63,7 +67,7 @@ type holdersAnswer struct {
 }
 
 func (s *Service) explainOperations() []rest.Operation {
-	text := &rest.Schema{Type: "string"}
+	text, one, zero := &rest.Schema{Type: "string"}, int64(1), int64(0)
 	return []rest.Operation{
 		{
 			Method: http.MethodGet, Path: "/explain", Access: "auth.explain.read", ID: "explain", Tag: "access",
@@ -79,9 +83,12 @@ func (s *Service) explainOperations() []rest.Operation {
 		},
 		{
 			Method: http.MethodGet, Path: "/access/holders", Access: "auth.access.holders.read", ID: "list_access_holders", Tag: "access",
-			Summary: "Who holds an access, and through what?",
+			Summary:     "Who holds an access, and through what?",
+			Description: "The enabled users, in the order of their UUIDs, a page at a time.",
 			Query: []rest.Parameter{
 				{Name: "access", Description: "confd.voicemails.5.delete", Schema: text, Required: true},
+				{Name: "limit", Description: fmt.Sprintf("How many users to answer at most: %d if it is not sent, and %d at most.", holdersPage, rest.MaxLimit), Schema: &rest.Schema{Type: "integer", Minimum: &one}},
+				{Name: "offset", Description: "How many users to skip first.", Schema: &rest.Schema{Type: "integer", Minimum: &zero}},
 				{Name: "recurse", Description: "Also the users of the tenants below.", Schema: &rest.Schema{Type: "boolean"}},
 			},
 			Success: http.StatusOK, Reply: rest.SchemaOf[holdersAnswer](), Tenanted: true, Handle: s.holders,
@@ -121,7 +128,7 @@ func (s *Service) explain(ctx context.Context, r *rest.Request) (rest.Reply, err
 		return rest.Reply{Body: out}, nil
 	}
 	out.Pattern = &pattern
-	held, err := heldBy(ctx, s.db, oneUser(knownBy(who.UserUUID)))
+	held, err := heldBy(ctx, s.db, knownBy(who.UserUUID))
 	if err != nil {
 		return rest.Reply{}, err
 	}
@@ -169,7 +176,6 @@ func (s *Service) explained(ctx context.Context, r *rest.Request) (*principal.Pr
 // held is one pattern that a user holds, and its source.
 type held struct {
 	UserUUID   string  `db:"user_uuid"`
-	Username   *string `db:"username"`
 	Access     string  `db:"access"`
 	PolicyUUID string  `db:"policy_uuid"`
 	PolicyName string  `db:"policy_name"`
@@ -182,25 +188,31 @@ func (h held) source() source {
 }
 
 // heldBy returns what each of the users holds, with its source, user by user.
-func heldBy(ctx context.Context, c store.Conn, of users) ([]held, error) {
+func heldBy(ctx context.Context, c store.Conn, uuids ...string) ([]held, error) {
+	args := make([]any, len(uuids))
+	for i, one := range uuids {
+		args[i] = one
+	}
 	return store.Select[held](ctx, c, `
-		SELECT h.user_uuid, u.username, a.access, h.policy_uuid, p.name AS policy_name, h.group_uuid, g.name AS group_name
-		FROM `+holdings(of.sql)+` h
-		JOIN auth_user u ON u.uuid = h.user_uuid
+		SELECT h.user_uuid, a.access, h.policy_uuid, p.name AS policy_name, h.group_uuid, g.name AS group_name
+		FROM `+holdings(crud.Placeholders(1, len(uuids)))+` h
 		JOIN auth_policy p ON p.uuid = h.policy_uuid
 		JOIN auth_policy_access a ON a.policy_uuid = h.policy_uuid
 		LEFT JOIN auth_group g ON g.uuid = h.group_uuid
-		ORDER BY h.user_uuid, p.name, a.access`, of.args...)
+		ORDER BY h.user_uuid, p.name, a.access`, args...)
 }
 
-// holders asks of every enabled user of the tenant what the gate would ask.
+// holdersPage is how many users a page of holders has if the client sets no limit.
+const holdersPage = 100
+
+// holders asks of every enabled user of the tenant what the gate would ask, and answers a page of those who hold the access.
 func (s *Service) holders(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 	access, _ := r.Query("access")
 	access = acl.FoldUUIDs(access)
 	if err := acl.ParseAccess(access); err != nil {
 		return rest.Reply{}, apierr.InvalidField("access", "access", "%s", err)
 	}
-	recurse, err := r.Bool("recurse")
+	query, err := r.List(rest.ListSpec{Recurse: true})
 	if err != nil {
 		return rest.Reply{}, err
 	}
@@ -208,52 +220,90 @@ func (s *Service) holders(ctx context.Context, r *rest.Request) (rest.Reply, err
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	asked := "tenant_uuid = $1"
+	answer, limit := holdersAnswer{Items: []holder{}}, cmp.Or(query.Limit, holdersPage)
+	err = s.eachHolding(ctx, scope, query.Recurse, func(h holder, rows []held) error {
+		holds, err := s.through(&h, rows, access)
+		if err != nil || !holds {
+			return err
+		}
+		if answer.Total >= query.Offset && len(answer.Items) < limit {
+			answer.Items = append(answer.Items, h)
+		}
+		answer.Total++
+		return nil
+	})
+	return rest.Reply{Body: answer}, err
+}
+
+// usersAtOnce is how many users eachHolding looks up at once, and holdingsAtOnce for how many of them it reads what they hold: each may
+// hold acl.MaxPatterns.
+const usersAtOnce, holdingsAtOnce = 1000, 20
+
+// eachHolding calls fn with what each enabled user of a tenant holds who holds anything, in the order of their UUIDs. It needs the
+// memory of a few users, however many there are. Users who come or go meanwhile may or may not be among them.
+func (s *Service) eachHolding(ctx context.Context, tenantUUID string, recurse bool, fn func(user holder, holds []held) error) error {
+	in := "tenant_uuid = $1"
 	if recurse {
-		asked = tenant.Below("tenant_uuid", "$1")
+		in = tenant.Below("tenant_uuid", "$1")
 	}
-	rows, err := heldBy(ctx, s.db, users{"SELECT uuid AS user_uuid FROM auth_user WHERE enabled AND " + asked, []any{scope}})
+	for last := uuid.Nil.String(); ; {
+		found, err := store.Select[holder](ctx, s.db, `SELECT uuid AS user_uuid, username FROM auth_user WHERE enabled AND `+in+` AND uuid > $2 ORDER BY uuid LIMIT $3`, tenantUUID, last, usersAtOnce)
+		if err != nil || len(found) == 0 {
+			return err
+		}
+		last = found[len(found)-1].UserUUID
+		for some := range slices.Chunk(found, holdingsAtOnce) {
+			if err := s.eachOf(ctx, some, fn); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// eachOf is eachHolding for a few users, who are in the order of their UUIDs.
+func (s *Service) eachOf(ctx context.Context, some []holder, fn func(user holder, holds []held) error) error {
+	uuids := make([]string, len(some))
+	for i, user := range some {
+		uuids[i] = user.UserUUID
+	}
+	rows, err := heldBy(ctx, s.db, uuids...)
 	if err != nil {
-		return rest.Reply{}, err
+		return err
 	}
-	answer := holdersAnswer{Items: []holder{}}
-	for len(rows) > 0 {
-		n := 1
-		for n < len(rows) && rows[n].UserUUID == rows[0].UserUUID {
+	for _, user := range some {
+		n := 0
+		for n < len(rows) && rows[n].UserUUID == user.UserUUID {
 			n++
 		}
-		h, err := s.holderOf(rows[:n], access)
-		if err != nil {
-			return rest.Reply{}, err
+		if n == 0 {
+			continue
 		}
-		if h != nil {
-			answer.Items = append(answer.Items, *h)
+		if err := fn(user, rows[:n]); err != nil {
+			return err
 		}
 		rows = rows[n:]
 	}
-	answer.Total = len(answer.Items)
-	return rest.Reply{Body: answer}, nil
+	return nil
 }
 
-// holderOf returns the user whom the rows concern, with the patterns that match, if they allow the access.
-func (s *Service) holderOf(rows []held, access string) (*holder, error) {
+// through fills in through what a user holds the access, of these patterns, and reports whether they allow it.
+func (s *Service) through(h *holder, rows []held, access string) (bool, error) {
 	patterns := make([]string, len(rows))
 	for i, row := range rows {
 		patterns[i] = row.Access
 	}
 	set, err := s.acls.Compile(patterns)
 	if err != nil {
-		return nil, err
+		return false, err
 	}
-	me := acl.Binding{User: rows[0].UserUUID}
+	me := acl.Binding{User: h.UserUUID}
 	if !set.Allows(access, me) {
-		return nil, nil
+		return false, nil
 	}
-	h := &holder{UserUUID: rows[0].UserUUID, Username: rows[0].Username, Through: []source{}}
 	for _, row := range rows {
 		if acl.Match(row.Access, access, me) {
 			h.Through = append(h.Through, row.source())
 		}
 	}
-	return h, nil
+	return true, nil
 }

@@ -1,11 +1,15 @@
 package authsvc_test
 
 import (
+	"fmt"
 	"net/http"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/ringfence/ringfence/authsvc"
+	"github.com/ringfence/ringfence/internal/rest/resttest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
@@ -107,4 +111,69 @@ func TestAudit(t *testing.T) {
 			t.Error("the audit lets its rows be deleted")
 		}
 	})
+}
+
+// The holders of an access come a page at a time, in a stable order, and need no more memory for more users.
+func TestHoldersArePaged(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		watch := new(arguments)
+		s := newServer(t, storetest.Watch(db, watch.see))
+		admin := s.admin()
+		crowded := s.tenant(admin, "crowded")
+		addCrowd(t, db, crowded) // each may calld.calls.read
+		const path = "/access/holders?access=calld.calls.read"
+		ask := func(query string) resttest.List {
+			t.Helper()
+			return s.do("GET", path+query, admin, "", resttest.In(crowded)).List()
+		}
+		first := ask("")
+		if first.Total != crowd || len(first.Items) != 100 {
+			t.Fatalf("%d of %d holders", len(first.Items), first.Total)
+		}
+		var all []string
+		for len(all) < crowd {
+			l := ask(fmt.Sprintf("&limit=700&offset=%d", len(all)))
+			if l.Total != crowd || len(l.Items) != min(700, crowd-len(all)) {
+				t.Fatalf("%d of %d holders after %d", len(l.Items), l.Total, len(all))
+			}
+			all = append(all, l.Column("user_uuid")...)
+		}
+		if !slices.IsSorted(all) || len(slices.Compact(all)) != crowd {
+			t.Error("the pages are not the users in the order of their UUIDs")
+		}
+		if l := ask("&limit=100000"); len(l.Items) != 1000 {
+			t.Errorf("a page has %d users", len(l.Items))
+		}
+		if l := ask(fmt.Sprintf("&offset=%d", crowd)); len(l.Items) != 0 || l.Total != crowd {
+			t.Errorf("past the end: %d of %d", len(l.Items), l.Total)
+		}
+		if l := s.do("GET", path+"&recurse=true&limit=1", admin, "").List(); l.Total != crowd+1 || len(l.Items) != 1 {
+			t.Errorf("with the tenants below: %d of %d", len(l.Items), l.Total)
+		}
+		for _, bad := range []string{"&limit=0", "&limit=-1", "&limit=x", "&offset=-1", "&limit=1&limit=2", "&offset=1e3"} {
+			s.do("GET", path+bad, admin, "").Want(400)
+		}
+		if n := watch.most(); n > 100 {
+			t.Errorf("a query names %d users", n)
+		}
+	})
+}
+
+// arguments keeps the largest number of arguments that a query has had.
+type arguments struct {
+	mu sync.Mutex
+	n  int
+}
+
+func (a *arguments) see(_ string, args []any) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.n = max(a.n, len(args))
+}
+
+func (a *arguments) most() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.n
 }

@@ -15,6 +15,11 @@ type Hash = func(password, salt []byte, time, memory uint32, threads uint8, keyL
 // UseHash replaces argon2id.
 func (s *Service) UseHash(h Hash) { s.hasher.Argon2 = h }
 
+// UsePBKDF2 replaces PBKDF2.
+func (s *Service) UsePBKDF2(h func(password string, salt []byte, rounds, keyLen int) ([]byte, error)) {
+	s.hasher.PBKDF2 = h
+}
+
 // UseClock replaces the database's clock for the limits on guesses and mails.
 func (s *Service) UseClock(now func() time.Time) { s.throttle.Now = now }
 
@@ -75,7 +80,7 @@ func Rows() []storetest.Row {
 	}
 	beside := map[string]storetest.Row{
 		"auth_user":   {Kept: []string{"password_hash"}},
-		"auth_tenant": {Kept: []string{"method_set_by", "remote"}, Filled: []string{"slug"}},
+		"auth_tenant": {Kept: []string{"remote"}, Filled: []string{"slug"}},
 		"auth_policy": {Filled: []string{"slug"}},
 		"auth_group":  {Filled: []string{"slug"}},
 		"audit":       {Kept: []string{"names"}},

@@ -53,7 +53,7 @@ type externalRights struct{ s *Service }
 
 // External credentials do not let anybody log in as their user. So what users hold over themselves alone, as every user does by
 // the default policy, does not count here: a caller with access to somebody's credentials needs everything that the user holds
-// beyond that.
+// beyond that. And nobody vouches for a configuration or a stored link: it is covered when it is set, and gives nothing here.
 
 func (externalRights) MayActOn(ctx context.Context, c store.Conn, caller *principal.Principal, userUUID string) error {
 	if userUUID == caller.UserUUID {
@@ -63,12 +63,20 @@ func (externalRights) MayActOn(ctx context.Context, c store.Conn, caller *princi
 }
 
 func (externalRights) MayConfigure(ctx context.Context, c store.Conn, caller *principal.Principal, tenantUUID string) error {
-	of := users{"SELECT uuid AS user_uuid FROM auth_user WHERE tenant_uuid = $1", []any{tenantUUID}}
-	return exceedsBeyondThemselves(ctx, c, caller, of.but(caller.UserUUID), "*")
+	return exceedsBeyondThemselves(ctx, c, caller, usersOf(tenantUUID).but(caller.UserUUID), "*")
 }
 
-func (e externalRights) StillMayActOn(ctx context.Context, c store.Conn, callerUUID, userUUID string) (bool, error) {
-	return e.s.covers(ctx, c, voucher{ByUUID: callerUUID, Fresh: true}, userUUID)
+func (externalRights) Vouchers(ctx context.Context, c store.Conn, caller *principal.Principal, userUUID string) ([]string, error) {
+	by, err := vouchersBy(ctx, c, caller, userUUID)
+	out := make([]string, len(by))
+	for i, v := range by {
+		out[i] = v.ByUUID
+	}
+	return out, err
+}
+
+func (e externalRights) StillMayActOn(ctx context.Context, c store.Conn, voucherUUID, userUUID string) (bool, error) {
+	return e.s.covers(ctx, c, voucher{ByUUID: voucherUUID, Fresh: true}, userUUID)
 }
 
 // exceedsBeyondThemselves refuses if one of the users holds, over more than themselves, what the caller does not.

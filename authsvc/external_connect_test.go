@@ -190,3 +190,45 @@ func TestALinkThatSomebodyElseBeganNeedsTheirRightsStill(t *testing.T) {
 		g.visit(g.node, back).Want(200)
 	})
 }
+
+// A callback that is running when its link is removed, or its user disabled, stores nothing: whether a link was there or not.
+func TestARemovedLinkStaysRemoved(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		g := newGateways(t, db, oauth2test.Options{})
+		remove := func(status int) { g.node.do("DELETE", "/users/"+g.user+"/external/google", g.admin, "").Want(status) }
+		// during completes a link, with something that happens while the code is exchanged.
+		during := func(what func()) resttest.Answer {
+			t.Helper()
+			back := g.consent(g.begin(g.node, g.user))
+			g.oauth.Before(func(http.ResponseWriter, *http.Request) bool {
+				what()
+				return false
+			})
+			defer g.oauth.Before(nil)
+			return g.visit(g.node, back)
+		}
+		removedMeanwhile := func(a resttest.Answer) {
+			t.Helper()
+			if a.Want(400); !strings.Contains(a.Body, "removed meanwhile") {
+				t.Errorf("the page: %s", a.Body)
+			}
+		}
+		enable := func(enabled string) { g.node.do("PUT", "/users/"+g.user, g.admin, `{"enabled":`+enabled+`}`).Want(200) }
+
+		removedMeanwhile(during(func() { remove(404) }))
+		g.credentials(g.node, g.user).Want(404)
+		removedMeanwhile(during(func() { enable("false") }))
+		enable("true")
+		g.credentials(g.node, g.user).Want(404)
+
+		// Another one that is begun meanwhile changes nothing.
+		during(func() { g.begin(g.node, g.user) }).Want(200)
+		removedMeanwhile(during(func() { remove(204) }))
+		g.credentials(g.node, g.user).Want(404)
+		remove(404)
+		if n, err := store.Get[int](t.Context(), db, `SELECT count(*) FROM auth_external_pending`); err != nil || n != 0 {
+			t.Errorf("%d states are kept, %v", n, err)
+		}
+	})
+}

@@ -283,6 +283,10 @@ func TestOneNodeRenewsAtATime(t *testing.T) {
 		if n := len(g.oauth.Requests("refresh_token")); n != 1 {
 			t.Errorf("%d renewals", n)
 		}
+		renewals := g.node.do("GET", "/audit?action=read_external_google", g.admin, "").List()
+		if renewals.Filtered != 1 || renewals.Items[0]["object"] != g.user+"/google" {
+			t.Errorf("the audit has %v", renewals.Items)
+		}
 	})
 }
 
@@ -340,6 +344,9 @@ func TestARevokedGrantIsForgotten(t *testing.T) {
 		revoked := g.credentials(g.node, g.user).Want(404)
 		if revoked.Text("error_id") != "external-auth-revoked" || !strings.Contains(revoked.Text("message"), "authorize it again") {
 			t.Errorf("revoked: %s", revoked.Body)
+		}
+		if lost := g.node.do("GET", "/audit?order=id&direction=desc&limit=1", g.admin, "").List(); lost.Items[0]["object"] != g.user+"/google" || lost.Items[0]["after"] != nil {
+			t.Errorf("the audit ends with %v", lost.Items)
 		}
 		if id := g.credentials(g.node, g.user).Want(404).Text("error_id"); id != "unknown-external-auth" {
 			t.Errorf("then: %s", id)

@@ -2,6 +2,7 @@ package authsvc_test
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -93,5 +94,37 @@ func TestNobodyConfiguresAnExternalServiceForTheMorePrivileged(t *testing.T) {
 		}
 		n.do("DELETE", "/users/"+chief+"/policies/"+rights, g.admin, "").Want(204)
 		n.do("PUT", "/external/google/config", clerk, `{"client_id":"the clerk's"}`, resttest.In(acme)).Want(204)
+	})
+}
+
+// Neither the configuration of an external service nor a link with it lets anybody in: nothing by which users log in depends on them, so
+// nobody vouches for them.
+func TestALinkLetsNobodyIn(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		g := newGateways(t, db, oauth2test.Options{})
+		g.node.do("PUT", "/users/"+g.user+"/emails", g.admin, `{"emails":[{"address":"someone@example.com","main":true}]}`).Want(200)
+		ways := func() (out []string) {
+			t.Helper()
+			for _, of := range []string{
+				"uuid AS text) || coalesce(password_hash, '') || authentication_method || coalesce(username, '') FROM auth_user", "login AS text) FROM auth_login",
+				"address AS text) || CASE WHEN confirmed THEN '!' ELSE '' END FROM auth_email", "user_uuid AS text) FROM auth_identity",
+				"session_uuid AS text) FROM auth_token", "user_uuid AS text) FROM auth_refresh_token", "user_uuid AS text) || subject FROM auth_voucher",
+			} {
+				rows, err := store.Select[string](t.Context(), db, "SELECT CAST("+of+" ORDER BY 1")
+				if err != nil {
+					t.Fatal(err)
+				}
+				out = append(out, rows...)
+			}
+			return out
+		}
+		before := ways()
+		g.node.do("PUT", "/external/google/config", g.admin, clientConfig).Want(204)
+		g.link(g.user)
+		g.node.do("POST", "/users/"+g.user+"/external/mobile", g.admin, `{"token":"the administrator's"}`).Want(201)
+		if after := ways(); !slices.Equal(before, after) || len(before) < 6 {
+			t.Errorf("users log in by %q, and did by %q", after, before)
+		}
 	})
 }

@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"strings"
 	"sync"
 	"unicode/utf8"
 
+	"github.com/ringfence/ringfence/authsvc/password"
 	"github.com/ringfence/ringfence/authsvc/throttle"
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/store"
@@ -71,17 +73,14 @@ func findAccount(ctx context.Context, c store.Conn, login string) (account, erro
 	return a, err
 }
 
-// authenticate returns the user's identity, with the hashes that are the password's. It takes as long for an unknown user as for a
-// wrong password.
+// authenticate returns the user's identity, with the hashes that are the password's. A login that fails costs the same, whether there
+// is such a user or not and however the password is stored (see password.Hasher.Verify).
 func (s *Service) authenticate(ctx context.Context, c credentials) (Identity, error) {
 	a, err := findAccount(ctx, s.db, c.login)
 	if err != nil {
 		return Identity{}, err
 	}
-	hash := ""
-	if a.PasswordHash != nil {
-		hash = *a.PasswordHash
-	}
+	hash := orEmpty(a.PasswordHash)
 	ok, err := s.hasher.Verify(ctx, a.UserUUID, hash, c.password)
 	if err != nil {
 		return Identity{}, err
@@ -113,6 +112,35 @@ func (s *Service) rehash(ctx context.Context, user, stored, password string) (ha
 		slog.WarnContext(ctx, "a password's old hash was not replaced", "user_uuid", user, "error", err)
 	}
 	return hash, lost
+}
+
+// hashLooks bounds the looks for kinds of stored hash.
+const hashLooks = 16
+
+// expectHashes tells the hasher which kinds of outdated hash are stored. Until then an import shows in the time of a failed login, so
+// Sweep calls it each minute.
+func (s *Service) expectHashes(ctx context.Context) error {
+	var outdated []password.Kind
+	sql, known := `SELECT password_hash FROM auth_user WHERE password_hash NOT LIKE $1`, []any{string(s.hasher.CurrentKind()) + "%"}
+	for range hashLooks {
+		found, err := store.Select[string](ctx, s.db, sql+` LIMIT 1`, known...)
+		if err != nil {
+			return fmt.Errorf("looking for outdated hashes of passwords: %w", err)
+		}
+		if len(found) == 0 {
+			break
+		}
+		kind, ok := s.hasher.KindOf(found[0])
+		if ok && strings.HasPrefix(found[0], string(kind)) {
+			outdated, known = append(outdated, kind), append(known, string(kind)+"%")
+			sql += fmt.Sprintf(` AND password_hash NOT LIKE $%d`, len(known))
+		} else { // nobody can log in with it
+			known = append(known, found[0])
+			sql += fmt.Sprintf(` AND password_hash <> $%d`, len(known))
+		}
+	}
+	s.hasher.Expect(outdated)
+	return nil
 }
 
 // loginKey returns the key of a login as it was typed.

@@ -2,6 +2,10 @@ package authsvc_test
 
 import (
 	"context"
+	"crypto/pbkdf2"
+	"crypto/sha512"
+	"encoding/base64"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
@@ -81,6 +85,61 @@ func TestFailedLoginsAreEqual(t *testing.T) {
 				t.Errorf("%s answers %s, another %s", name, body, first)
 			}
 		}
+	})
+}
+
+// As long as imported hashes are left, or such as were made with earlier parameters, a failed login costs those kinds too, whoever the
+// user is. Logins replace them.
+func TestFailedLoginsAreEqualWhileOldHashesAreLeft(t *testing.T) {
+	each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		cases := failures(t, s)
+		for name, hash := range map[string]string{
+			"imported": "$pbkdf2-sha512$i=7$" + strings.Repeat("00", 16) + "$", "earlier": "$argon2id$v=19$m=65,t=1,p=1$" + strings.Repeat("A", 22) + "$",
+		} {
+			if name == "imported" {
+				key, err := pbkdf2.Key(sha512.New, "right", make([]byte, 16), 7, 64)
+				if err != nil {
+					t.Fatal(err)
+				}
+				hash += hex.EncodeToString(key)
+			} else {
+				hash += base64.RawStdEncoding.EncodeToString(argon2.IDKey([]byte("right"), make([]byte, 16), 1, 65, 1, 32))
+			}
+			s.do("POST", "/users", s.admin(), `{"username":"`+name+`","password":"x"}`).Want(200)
+			if _, err := db.Exec(t.Context(), `UPDATE auth_user SET password_hash = $2 WHERE username = $1`, name, hash); err != nil {
+				t.Fatal(err)
+			}
+			cases[name] = resttest.Basic(name, "wrong")
+		}
+		var done []string
+		s.svc.UseHash(func(password, salt []byte, time, memory uint32, threads uint8, keyLen uint32) []byte {
+			done = append(done, fmt.Sprint("argon2id ", memory, time, threads))
+			return argon2.IDKey(password, salt, time, memory, threads, keyLen)
+		})
+		s.svc.UsePBKDF2(func(password string, salt []byte, rounds, keyLen int) ([]byte, error) {
+			done = append(done, fmt.Sprint("PBKDF2 ", rounds))
+			return pbkdf2.Key(sha512.New, password, salt, rounds, keyLen)
+		})
+		costs := func(want ...string) {
+			t.Helper()
+			if _, err := s.svc.Sweep(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			for name, edit := range cases {
+				done = nil
+				s.do("POST", "/token", "", "{}", edit).Refused(401, "unauthorized")
+				slices.Sort(done)
+				if !slices.Equal(done, want) {
+					t.Errorf("%s cost %v, want %v", name, done, want)
+				}
+			}
+		}
+		costs("PBKDF2 7", "argon2id 64 1 1", "argon2id 65 1 1")
+		s.login("imported", "right")
+		costs("argon2id 64 1 1", "argon2id 65 1 1")
+		s.login("earlier", "right")
+		costs("argon2id 64 1 1")
 	})
 }
 

@@ -26,7 +26,7 @@ func (s *Service) passwordOperations() []rest.Operation {
 		ID: "change_password", Tag: "users", Summary: "Change a user's password",
 		Description: "Ends all of the user's sessions but the one that makes the change, and deletes the user's refresh tokens.",
 		Body:        rest.SchemaOf[passwordChange](), MaxBody: maxAuthBody, Success: http.StatusNoContent, Tenanted: true,
-		Statuses: []int{http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusTooManyRequests},
+		Statuses: []int{http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusPreconditionFailed, http.StatusTooManyRequests},
 		Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 			return rest.Reply{}, s.changePassword(ctx, r)
 		},
@@ -43,7 +43,7 @@ func (s *Service) changePassword(ctx context.Context, r *rest.Request) error {
 	if err := s.checkPassword("new_password", body.New); err != nil {
 		return err
 	}
-	// Whoever planted the password would otherwise have its user vouch for it.
+	// Otherwise users whose session stands on nobody would vouch for the password that somebody else has planted.
 	if body.New == body.Old {
 		return apierr.InvalidField("new_password", "unchanged", "Must be another than old_password")
 	}
@@ -78,14 +78,17 @@ func (s *Service) changePassword(ctx context.Context, r *rest.Request) error {
 	}
 	p := r.Principal()
 	err = s.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
+		if err := s.unchangedUser(ctx, tx, r, u.UUID); err != nil {
+			return err
+		}
 		// The caller's session stays if it is the user's own.
 		n, err := tx.Exec(ctx, `UPDATE auth_user SET password_hash = $3 WHERE uuid = $1 AND password_hash = $2`, u.UUID, k.hash(), hash)
 		if err != nil || n == 0 {
 			return firstError(err, errNoLogin()) // somebody else has changed it in the meantime
 		}
-		var by []voucher
-		if p.UserUUID != u.UUID { // users who know their old password vouch for the new one themselves
-			by = []voucher{{ByUUID: p.UserUUID}}
+		by, err := changedBy(ctx, tx, p, u.UUID)
+		if err != nil {
+			return err
 		}
 		if err := vouch(ctx, tx, u.UUID, vouchPassword, by); err != nil {
 			return err

@@ -104,13 +104,7 @@ type addressee struct {
 }
 
 func (a addressee) recipient() mail.Recipient {
-	or := func(text *string) string {
-		if text == nil {
-			return ""
-		}
-		return *text
-	}
-	return mail.Recipient{Address: a.Address, Firstname: or(a.Firstname), Lastname: or(a.Lastname), Username: or(a.Username)}
+	return mail.Recipient{Address: a.Address, Firstname: orEmpty(a.Firstname), Lastname: orEmpty(a.Lastname), Username: orEmpty(a.Username)}
 }
 
 // sendReset sends the mail if there is a recipient. The client is gone by then, so failures are only logged.
@@ -143,7 +137,8 @@ func (s *Service) sendReset(ctx context.Context, w wanted) {
 	}
 }
 
-// findAddressee finds the user, if they are enabled and have a password here, and the first confirmed address that stands.
+// findAddressee finds the user, if they are enabled and have a password here, and the first confirmed address that stands: the one
+// that was named, if any. An address that is also its user's username has one login, that of the username.
 func (s *Service) findAddressee(ctx context.Context, w wanted) (addressee, error) {
 	login, ok := canonical(w.login)
 	if !ok {
@@ -151,8 +146,8 @@ func (s *Service) findAddressee(ctx context.Context, w wanted) (addressee, error
 	}
 	kind := map[string]string{
 		"username": `l.email_uuid IS NULL`,
-		"email":    `l.email_uuid = e.uuid`,
-		"login":    `(l.email_uuid IS NULL OR l.email_uuid = e.uuid)`,
+		"email":    `(l.email_uuid = e.uuid OR l.email_uuid IS NULL AND e.login = l.login)`,
+		"login":    `(l.email_uuid = e.uuid OR l.email_uuid IS NULL)`,
 	}[w.by]
 	found, err := store.Select[addressee](ctx, s.db, `
 		SELECT u.uuid AS user_uuid, e.uuid AS email_uuid, e.address, u.username, u.firstname, u.lastname
@@ -160,9 +155,8 @@ func (s *Service) findAddressee(ctx context.Context, w wanted) (addressee, error
 		JOIN auth_user u ON u.uuid = l.user_uuid
 		JOIN auth_tenant t ON t.uuid = u.tenant_uuid
 		JOIN auth_email e ON e.user_uuid = u.uuid AND e.confirmed
-		WHERE l.login = $1 AND `+kind+` AND u.enabled
-		  AND (u.authentication_method = 'native' OR (u.authentication_method = 'default' AND t.default_authentication_method = 'native'))
-		ORDER BY e.main DESC, e.address`, login)
+		WHERE l.login = $1 AND `+kind+` AND u.enabled AND `+methodOf+` = 'native'
+		ORDER BY CASE WHEN e.login = l.login THEN 0 ELSE 1 END, e.main DESC, e.address`, login)
 	if err != nil {
 		return addressee{}, err
 	}
@@ -209,7 +203,7 @@ func (s *Service) resetPassword(ctx context.Context, r *rest.Request) (rest.Repl
 		} else if err := mayReset(ctx, tx, by, user); err != nil { // the user may hold more by now
 			return err
 		}
-		vouchers, err := s.vouchersBy(ctx, tx, by, user)
+		vouchers, err := vouchersBy(ctx, tx, by, user)
 		if err == nil && byMail {
 			vouchers, err = vouchersOf(ctx, tx, user, vouchEmail(link.EmailUUID))
 		}

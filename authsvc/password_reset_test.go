@@ -381,3 +381,34 @@ func TestResetThatCannotBeMailed(t *testing.T) {
 		t.Errorf("the log says\n%s", log.String())
 	}
 }
+
+// An address that is its user's username too is one login. A mail for the address goes there, and not to another of the user's.
+func TestResetByTheAddressThatIsTheUsername(t *testing.T) {
+	each(t, func(t *testing.T, db store.DB) {
+		p := newPost(t, db, mailtest.Options{})
+		admin := p.admin()
+		user := p.do("POST", "/users", admin, `{"username":"Ada@Example.com","password":"x","email_address":"main@example.com"}`).Want(200).Text("uuid")
+		confirmed := func(yes string) {
+			t.Helper()
+			p.do("PUT", "/admin/users/"+user+"/emails", admin,
+				`{"emails":[{"address":"main@example.com","main":true},{"address":"ada@example.com","confirmed":`+yes+`}]}`).Want(200)
+		}
+		confirmed("true")
+		for query, want := range map[string]string{
+			"email=ada@example.com": "ada@example.com", "email=ADA@example.com": "ada@example.com", "login=ada@example.com": "ada@example.com",
+			"username=ada@example.com": "ada@example.com", "email=main@example.com": "main@example.com", "login=main@example.com": "main@example.com",
+		} {
+			p.do("GET", "/users/password/reset?"+query, "", "").Want(204)
+			if to := p.mails.Next(t).To; len(to) != 1 || to[0] != want {
+				t.Errorf("%s: a mail to %q, want %s", query, to, want)
+			}
+		}
+		got, token := p.reset("email=ada@example.com")
+		p.choose(got, token, "chosen").Want(204)
+		p.login("ada@example.com", "chosen")
+
+		confirmed("false")
+		p.do("GET", "/users/password/reset?email=ada@example.com", "", "").Want(204)
+		p.nothing()
+	})
+}

@@ -254,7 +254,7 @@ func (s *Service) policyAccessOperations() []rest.Operation {
 	edit := func(method, id, summary string, change func(p *Policy, access string) error) rest.Operation {
 		return rest.Operation{
 			Method: method, Path: "/policies/{policy_uuid}/acl/{access}", Access: "auth.policies.{policy_uuid}.update", Pattern: "access",
-			ID: id, Tag: "policies", Summary: summary, Success: http.StatusNoContent, Statuses: []int{400, 404, 409}, Tenanted: true,
+			ID: id, Tag: "policies", Summary: summary, Success: http.StatusNoContent, Statuses: []int{400, 404, 409, 412}, Tenanted: true,
 			Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 				access := r.Param("access")
 				if err := checkPatterns([]string{access}); err != nil {

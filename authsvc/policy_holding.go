@@ -63,6 +63,12 @@ func membersOf(groupUUID string) users {
 	return users{"SELECT user_uuid FROM auth_group_user WHERE group_uuid = $1", []any{groupUUID}}
 }
 
+// usersWhere are the users u of the tenant t who satisfy the condition.
+func usersWhere(tenantUUID, condition string) users {
+	return users{`SELECT u.uuid AS user_uuid FROM auth_user u JOIN auth_tenant t ON t.uuid = u.tenant_uuid
+		WHERE u.tenant_uuid = $1 AND ` + condition, []any{tenantUUID}}
+}
+
 func usersOf(tenantUUID string) users {
 	return users{"SELECT uuid AS user_uuid FROM auth_user WHERE tenant_uuid = $1", []any{tenantUUID}}
 }
@@ -72,5 +78,15 @@ func accessesOf(ctx context.Context, c store.Conn, of users) ([]string, error) {
 	return store.Select[string](ctx, c, `
 		SELECT DISTINCT a.access FROM `+holdings(of.sql)+` h
 		JOIN auth_policy_access a ON a.policy_uuid = h.policy_uuid
+		ORDER BY a.access`, of.args...)
+}
+
+// accessesByPeople returns what the users hold together beside what the operator's configuration gives to everybody.
+func accessesByPeople(ctx context.Context, c store.Conn, of users) ([]string, error) {
+	return store.Select[string](ctx, c, `
+		SELECT DISTINCT a.access FROM `+holdings(of.sql)+` h
+		JOIN auth_policy_access a ON a.policy_uuid = h.policy_uuid
+		WHERE NOT EXISTS (SELECT 1 FROM auth_group g JOIN auth_group_policy gp ON gp.group_uuid = g.uuid
+			WHERE g.uuid = h.group_uuid AND g.system_managed AND gp.policy_uuid = h.policy_uuid AND gp.config_managed)
 		ORDER BY a.access`, of.args...)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/ringfence/ringfence/internal/audit"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/tenant"
 )
 
 // registration is the body of POST /users/register.
@@ -64,7 +65,7 @@ func (s *Service) register(ctx context.Context, r *rest.Request) (rest.Reply, er
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	err = s.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
+	err = s.changeTenants(ctx, func(ctx context.Context, tx store.Conn) error {
 		return createRegistered(ctx, tx, r, u, hash)
 	})
 	if err != nil {
@@ -124,9 +125,7 @@ func createRegistered(ctx context.Context, tx store.Conn, r *rest.Request, u *Us
 	n, err := tx.Exec(ctx, `INSERT INTO auth_tenant (uuid, parent_uuid, name, slug) SELECT $1, uuid, $2, $3 FROM auth_tenant WHERE uuid = parent_uuid`,
 		u.TenantUUID, name, slug)
 	if err == nil && n == 0 {
-		e := apierr.New(apierr.Unavailable, "There is no master tenant yet")
-		e.ID, e.RetryAfter = "top-tenant-not-initialized", time.Second
-		err = e
+		err = tenant.ErrNoMaster()
 	}
 	if err != nil {
 		return err
@@ -155,7 +154,7 @@ func createRegistered(ctx context.Context, tx store.Conn, r *rest.Request, u *Us
 			return err
 		}
 	}
-	if err := writeLogins(ctx, tx, u.UUID); err != nil {
+	if err := writeLogins(ctx, tx, r, u.UUID); err != nil {
 		return err
 	}
 	return audit.Write(ctx, tx, r, audit.Change{Tenant: u.TenantUUID, Resource: "users", Object: u.UUID, After: u})
@@ -166,11 +165,12 @@ const maxTenantName = 128
 // unregisterTimeout bounds the removal of an account for a client that may be gone.
 const unregisterTimeout = 5 * time.Second
 
-// unregister removes an account that nobody was told of, whether the client is still there or not.
+// unregister removes an account whose mail could not be sent, whether the client is still there or not. Somebody may have logged in
+// by the username meanwhile: the tokens end everywhere.
 func (s *Service) unregister(ctx context.Context, r *rest.Request, u *User) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unregisterTimeout)
 	defer cancel()
-	err := s.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
+	err := s.changeTenants(ctx, func(ctx context.Context, tx store.Conn) error {
 		for _, sql := range []string{
 			`DELETE FROM auth_user WHERE tenant_uuid = $1`, `DELETE FROM auth_group WHERE tenant_uuid = $1`, `DELETE FROM auth_tenant WHERE uuid = $1`,
 		} {
@@ -179,7 +179,7 @@ func (s *Service) unregister(ctx context.Context, r *rest.Request, u *User) erro
 			}
 		}
 		return audit.Write(ctx, tx, r, audit.Change{Tenant: u.TenantUUID, Resource: "users", Object: u.UUID, Before: u})
-	})
+	}, forgetUser(u.UUID))
 	if err != nil {
 		slog.ErrorContext(ctx, "an account whose mail could not be sent was not removed; its address cannot be used until it is",
 			"user_uuid", u.UUID, "error", err)

@@ -99,14 +99,25 @@ func TestRegisterIsRefused(t *testing.T) {
 func TestRegisterWithoutItsMail(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {
 		var taken atomic.Bool
+		meanwhile, done := make(chan func() string, 1), make(chan string, 1)
 		p := newPost(t, db, mailtest.Options{Rcpt: func(*mailtest.Server, string) error {
 			if taken.Load() {
 				return nil
 			}
+			done <- (<-meanwhile)()
 			return errors.New("no")
 		}})
+		meanwhile <- func() string {
+			token := p.login("ada", "x")
+			p.lives(token, true)
+			return token
+		}
 		body := `{"username":"ada","password":"x","email_address":"ada@example.com"}`
 		p.do("POST", "/users/register", "", body).Refused(503, "mail-not-sent")
+		p.lives(<-done, false)
+		if n := p.tenantChanges.Load(); n != 2 {
+			t.Errorf("the tenant came and went, and %d changes were told", n)
+		}
 		for table, want := range map[string]int{"auth_user": 1, "auth_tenant": 1, "auth_group": 1, "auth_email": 0, "auth_login": 1, "auth_single_use": 0} {
 			if n, err := store.Get[int](t.Context(), db, `SELECT count(*) FROM `+table); err != nil || n != want {
 				t.Errorf("%s has %d rows, want %d: %v", table, n, want, err)

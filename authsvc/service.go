@@ -40,7 +40,9 @@ type Options struct {
 	// PublicURL is the address at which browsers reach the gateway: https://pbx.example.com. External services send users back
 	// there. external.CheckPublicURL says which values are allowed; without one no user can be sent to an external service.
 	PublicURL string
-	// TenantChanged is called after a tenant was made, changed or deleted. It must not block. Nil: nobody wants to know.
+	// TenantChanged is called after a tenant of this server was made, changed, moved or removed. It must not block. Nil: nobody wants
+	// to know. Tenants of another auth server come and move with the requests that act in them (tenant.Follow), without this call:
+	// they have nothing here but what those requests make.
 	TenantChanged func()
 }
 
@@ -111,6 +113,8 @@ func New(o Options) (*Service, error) {
 		Examples:    examples,
 		Docs:        docs,
 		Tags:        tags,
+		Words:       words,
+		Columns:     columns,
 		Errors:      rest.AuthErrors,
 	}
 	s.declare()

@@ -21,7 +21,7 @@ import (
 type Tenant struct {
 	UUID          string   `db:"uuid" json:"uuid" format:"uuid" doc:"Taken from the body on create, when it is sent."`
 	ParentUUID    string   `db:"parent_uuid" json:"parent_uuid" format:"uuid" readOnly:"true" doc:"The master tenant is its own parent."`
-	Name          *string  `db:"name" json:"name" minLength:"1" maxLength:"128"`
+	Name          *string  `db:"name" json:"name" minLength:"1" maxLength:"128" doc:"Other tenants may have it too."`
 	Slug          *string  `db:"slug" json:"slug" minLength:"1" maxLength:"10" pattern:"^[a-zA-Z0-9_]+$" fixed:"true" doc:"Unique in the installation; never changes."`
 	Phone         *string  `db:"phone" json:"phone" minLength:"1" maxLength:"32"`
 	ContactUUID   *string  `db:"contact_uuid" json:"contact" format:"uuid"`
@@ -61,11 +61,33 @@ func (s *Service) declareTenants(e *crud.Engine) {
 		Prepare: prepareTenant, Validate: validateTenant, Save: saveTenant, Guard: s.guardTenant, Load: loadTenants,
 		Changed: s.announceTenant, Committed: func(change *crud.Change[Tenant]) {
 			if change.New == nil {
-				s.forgetHere(forgetAll())
+				s.tenantsChanged(forgetAll())
+				return
 			}
-			s.tenantChanged()
+			s.tenantsChanged()
 		},
 	})
+}
+
+// changeTenants runs fn in a transaction that makes, moves or removes tenants. All nodes forget what is gone.
+func (s *Service) changeTenants(ctx context.Context, fn func(ctx context.Context, tx store.Conn) error, gone ...forget) error {
+	err := s.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
+		if err := fn(ctx, tx); err != nil {
+			return err
+		}
+		return s.announce(ctx, tx, gone...)
+	})
+	if err == nil {
+		s.tenantsChanged(gone...)
+	}
+	return err
+}
+
+// tenantsChanged tells who wants to know, after each commit that has made, changed, moved or removed tenants, and makes this node's
+// cache forget what is gone.
+func (s *Service) tenantsChanged(gone ...forget) {
+	s.forgetHere(gone...)
+	s.tenantChanged()
 }
 
 // prepareTenant puts the address into its columns, gives the domains their stored form, and fills in what the server decides of a new tenant.
@@ -128,7 +150,7 @@ func checkDomains(names []string) ([]string, error) {
 func validateTenant(ctx context.Context, c store.Conn, change *crud.Change[Tenant]) error {
 	t := change.New
 	if change.Old != nil && t.DefaultMethod != change.Old.DefaultMethod {
-		if err := mayActOnAll(ctx, c, change.Request.Principal(), t.UUID, "u.authentication_method = 'default'"); err != nil {
+		if err := mayActOnAll(ctx, c, change.Request.Principal(), usersWhere(t.UUID, "u.authentication_method = 'default'")); err != nil {
 			return err
 		}
 	}
@@ -152,7 +174,11 @@ func validateTenant(ctx context.Context, c store.Conn, change *crud.Change[Tenan
 func saveTenant(ctx context.Context, c store.Conn, change *crud.Change[Tenant]) error {
 	t := change.New
 	if change.Old == nil || change.Old.DefaultMethod != t.DefaultMethod {
-		if _, err := c.Exec(ctx, `UPDATE auth_tenant SET method_set_by = $2 WHERE uuid = $1`, t.UUID, knownBy(change.Request.Principal().UserUUID)); err != nil {
+		by, err := vouchersBy(ctx, c, change.Request.Principal(), "")
+		if err != nil {
+			return err
+		}
+		if err := vouchForTenant(ctx, c, t.UUID, vouchDefaultMethod, by); err != nil {
 			return err
 		}
 	}
@@ -299,7 +325,7 @@ func (s *Service) tenantOperations() []rest.Operation {
 			Method: http.MethodPut, Path: "/tenants/{tenant_uuid}/parent/{parent_tenant_uuid}",
 			Access: "auth.tenants.{tenant_uuid}.parent.{parent_tenant_uuid}.update",
 			ID:     "move_tenant", Tag: "tenants", Summary: "Put a tenant below another", Tenanted: true,
-			Success: http.StatusNoContent, Statuses: []int{404, 409}, Handle: s.moveTenant,
+			Success: http.StatusNoContent, Statuses: []int{404, 409, 412}, Handle: s.moveTenant,
 		},
 	}
 }

@@ -2,6 +2,7 @@ package authsvc
 
 import (
 	"context"
+	"errors"
 
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/audit"
@@ -27,7 +28,7 @@ func (s *Service) moveTenant(ctx context.Context, r *rest.Request) (rest.Reply, 
 	if err != nil {
 		return rest.Reply{}, unknownTenant(nil)
 	}
-	err = s.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
+	err = s.changeTenants(ctx, func(ctx context.Context, tx store.Conn) error {
 		scope, err := tenant.Of(ctx, tx, r)
 		if err != nil {
 			return err
@@ -37,13 +38,16 @@ func (s *Service) moveTenant(ctx context.Context, r *rest.Request) (rest.Reply, 
 				return firstError(err, unknownTenant(t))
 			}
 		}
+		if err := s.tenants.Unchanged(ctx, tx, r, scope, moved); err != nil {
+			return err
+		}
 		// A tenant that is moved below itself would leave the tree.
 		if loop, err := tenant.Within(ctx, tx, parent, moved); err != nil || loop {
 			return firstError(err, stays("The new parent is the tenant itself or below it"))
 		}
 		before, err := store.Get[string](ctx, tx, `SELECT parent_uuid FROM auth_tenant WHERE uuid = $1`, moved)
 		if err != nil || before == parent {
-			return err
+			return firstError(err, errThere)
 		}
 		if err := mayDemote(ctx, tx, r.Principal(), touchedByMove(moved, before, parent)); err != nil {
 			return err
@@ -54,18 +58,18 @@ func (s *Service) moveTenant(ctx context.Context, r *rest.Request) (rest.Reply, 
 		if _, err := tx.Exec(ctx, `UPDATE auth_tenant SET parent_uuid = $2 WHERE uuid = $1`, moved, parent); err != nil {
 			return err
 		}
-		if err := audit.Write(ctx, tx, r, audit.Change{
+		return audit.Write(ctx, tx, r, audit.Change{
 			Tenant: moved, Resource: "tenants", Object: moved, Before: position{moved, before}, After: position{moved, parent},
-		}); err != nil {
-			return err
-		}
-		return s.announce(ctx, tx, forgetAll())
-	})
-	if err == nil {
-		s.forgetHere(forgetAll())
+		})
+	}, forgetAll())
+	if errors.Is(err, errThere) {
+		err = nil
 	}
 	return rest.Reply{}, err
 }
+
+// errThere ends the transaction of a move that moves nothing.
+var errThere = errors.New("the tenant is there already")
 
 // touchedByMove returns the users of the moved tenant and of all tenants below it, those of the tenants above it that lose it,
 // and those of the tenants above it that gain it. The latter may then do there what they may do now: the caller must hold as much

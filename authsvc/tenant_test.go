@@ -187,6 +187,10 @@ func TestTenantChanged(t *testing.T) {
 		want(1, func() { a = s.do("POST", "/tenants", admin, `{"name":"a","slug":"a"}`).Want(200).Text("uuid") })
 		want(0, func() { s.do("POST", "/tenants", admin, `{"name":"b","slug":"a"}`).Refused(409, "conflict") })
 		want(1, func() { s.do("PUT", "/tenants/"+a, admin, `{"name":"other"}`).Want(200) })
+		b := s.tenant(admin, "b")
+		want(1, func() { s.do("PUT", move(a, b), admin, "").Want(204) })
+		want(0, func() { s.do("PUT", move(a, b), admin, "").Want(204) }) // it is there
+		want(0, func() { s.do("PUT", move(b, a), admin, "").Want(409) })
 		want(1, func() { s.do("DELETE", "/tenants/"+a, admin, "").Want(204) })
 		want(0, func() { s.do("DELETE", "/tenants/"+a, admin, "").Want(404) })
 	})

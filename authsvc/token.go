@@ -145,7 +145,7 @@ func (s *Service) identify(ctx context.Context, r *http.Request, req *tokenReque
 	a := Attempt{Login: c.login, Password: c.password, TenantUUID: tenantUUID}
 	err = s.guardedLogin(ctx, a, s.clientNetwork(r), func() error {
 		id, backend, err := s.logIn(ctx, a)
-		l.UserUUID, l.Backend, l.hash, l.rehashed = id.UserUUID, backend, id.hash, id.rehashed
+		l.UserUUID, l.Backend, l.hash, l.rehashed, l.by = id.UserUUID, backend, id.hash, id.rehashed, id.by
 		return err
 	})
 	if err != nil || req.AccessType != "offline" {

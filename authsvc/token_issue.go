@@ -27,7 +27,8 @@ type login struct {
 	lifetime time.Duration
 	offline  *offline // nil: no refresh token is requested
 
-	hash, rehashed string // of the password; see Identity
+	hash, rehashed string    // of the password; see Identity
+	by             []voucher // for a way in that is not the password; see Identity
 }
 
 // issued is the result of a login beside the token.
@@ -44,6 +45,9 @@ func (s *Service) issue(ctx context.Context, l login) (done issued, err error) {
 		done, gone = issued{}, nil
 		now, err := store.Get[time.Time](ctx, tx, `SELECT now_utc()`)
 		if err != nil {
+			return err
+		}
+		if err := s.stillEnters(ctx, tx, l); err != nil {
 			return err
 		}
 		if l.offline != nil {
@@ -75,6 +79,22 @@ func (s *Service) issue(ctx context.Context, l login) (done issued, err error) {
 		c.Issued(l.Digest)
 	}
 	return done, nil
+}
+
+// stillEnters has those vouch again on whom a login by a backend stands, other than the database: the user's entry may have been
+// forgotten since the login was checked, and what ended its sessions then could not end this one.
+func (s *Service) stillEnters(ctx context.Context, tx store.Conn, l login) error {
+	if len(l.by) == 0 {
+		return nil
+	}
+	if _, err := vouchForEntry(ctx, tx, l.UserUUID, l.Backend, l.by); err != nil {
+		return err
+	}
+	ok, err := s.entryStands(ctx, tx, l.UserUUID, l.Backend)
+	if err == nil && !ok {
+		err = errNoLogin()
+	}
+	return err
 }
 
 // insertToken writes the row, unless the user was deleted or disabled, or got another password, after the password was checked:

@@ -72,10 +72,7 @@ func (s *Service) record(ctx context.Context, token string) (tokenRecord, error)
 	if err != nil {
 		return tokenRecord{}, err
 	}
-	server := ""
-	if u := s.server.Load(); u != nil {
-		server = *u
-	}
+	server := s.Installation()
 	var pbxUser *string
 	if t.Purpose == "user" {
 		pbxUser = &t.UserUUID

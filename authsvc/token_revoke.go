@@ -66,8 +66,7 @@ func forgetUsers(ctx context.Context, c store.Conn, of users) ([]forget, error) 
 		WITH touched AS (%s)
 		SELECT user_uuid FROM touched
 		UNION SELECT v.user_uuid FROM auth_voucher v JOIN touched ON touched.user_uuid = v.by_uuid
-		UNION SELECT u.uuid FROM auth_user u JOIN auth_tenant t ON t.uuid = u.tenant_uuid JOIN auth_ldap_config l ON l.tenant_uuid = t.uuid
-			JOIN touched ON touched.user_uuid = l.set_by OR touched.user_uuid = t.method_set_by
+		UNION SELECT u.uuid FROM auth_user u JOIN auth_tenant_voucher v ON v.tenant_uuid = u.tenant_uuid JOIN touched ON touched.user_uuid = v.by_uuid
 			WHERE u.authentication_method <> '%s'
 		LIMIT %d`, of.sql, nativeMethod, maxForgets+1), of.args...)
 	if err != nil {

@@ -141,8 +141,9 @@ func (s *Service) endTokens(ctx context.Context, find func(ctx context.Context, 
 // sweepBatch is how many expired tokens one statement deletes.
 const sweepBatch = 5000
 
-// Sweep deletes expired tokens, in batches, and returns how many. They were worthless since they expired, so no node needs to
-// forget them. It also deletes expired links of mails and expired counts of attempts.
+// Sweep does what is due each minute. It deletes expired tokens, in batches, and returns how many: nobody could use them any more, so
+// no node needs to forget them. It deletes expired tokens of mails and expired counts of attempts, checks the file of the first
+// administrator's credentials, and looks which kinds of password hash are stored.
 func (s *Service) Sweep(ctx context.Context) (int64, error) {
 	var total int64
 	for {
@@ -153,7 +154,7 @@ func (s *Service) Sweep(ctx context.Context) (int64, error) {
 			return total, err
 		}
 		if n < sweepBatch {
-			return total, errors.Join(s.sweepMails(ctx), s.dropStaleCredentials(ctx))
+			return total, errors.Join(s.sweepMails(ctx), s.dropStaleCredentials(ctx), s.expectHashes(ctx))
 		}
 	}
 }

@@ -8,8 +8,12 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/audit"
 	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/principal"
+	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/tenant"
 )
 
 // User can log in. The API never returns the password: only its hash is stored, beside the row.
@@ -173,12 +177,19 @@ func loadEmails(ctx context.Context, c store.Conn, users []*User) error {
 // saveUser stores what a user has beside the row, and ends the sessions of a user who is disabled.
 func (s *Service) saveUser(ctx context.Context, c store.Conn, change *crud.Change[User]) error {
 	u, old := change.New, change.Old
+	by, err := vouchersBy(ctx, c, change.Request.Principal(), u.UUID) // by the caller's session, which may end below
+	if err != nil {
+		return err
+	}
 	if old == nil {
-		if err := s.saveNewUser(ctx, c, change); err != nil {
+		for i := range by {
+			by[i].Fresh = true
+		}
+		if err := saveNewUser(ctx, c, change, by); err != nil {
 			return err
 		}
 	}
-	if err := s.vouchForUser(ctx, c, old, u, change.Request.Principal()); err != nil { // by the caller's session, which may end below
+	if err := vouchForUser(ctx, c, old, u, by); err != nil {
 		return err
 	}
 	if old != nil && old.Enabled && !u.Enabled {
@@ -187,13 +198,14 @@ func (s *Service) saveUser(ctx context.Context, c store.Conn, change *crud.Chang
 		}
 	}
 	if old == nil || different(old.Username, u.Username) {
-		return writeLogins(ctx, c, u.UUID)
+		return writeLogins(ctx, c, change.Request, u.UUID)
 	}
 	return nil
 }
 
-// saveNewUser stores what a new user has: the password, the address, and membership in the group of all the tenant's users.
-func (s *Service) saveNewUser(ctx context.Context, c store.Conn, change *crud.Change[User]) error {
+// saveNewUser stores what a new user has: the password, the address, for which by vouch, and membership in the group of all the
+// tenant's users.
+func saveNewUser(ctx context.Context, c store.Conn, change *crud.Change[User], by []voucher) error {
 	u := change.New
 	hash, ok := change.Carry.(string)
 	if login, nested := change.Carry.(*NewLogin); nested {
@@ -210,7 +222,6 @@ func (s *Service) saveNewUser(ctx context.Context, c store.Conn, change *crud.Ch
 			email, u.UUID, *u.EmailAddress); err != nil {
 			return err
 		}
-		by := []voucher{{change.Request.Principal().UserUUID, true}}
 		if err := vouch(ctx, c, u.UUID, vouchEmail(email), by); err != nil {
 			return err
 		}
@@ -222,8 +233,9 @@ func (s *Service) saveNewUser(ctx context.Context, c store.Conn, change *crud.Ch
 }
 
 // writeLogins replaces the logins of a user: the username, and the confirmed addresses. An address that is also the user's own
-// username is one login. An unconfirmed address is no login: the first user who confirms it gets it.
-func writeLogins(ctx context.Context, c store.Conn, user string) error {
+// username is one login. An unconfirmed address is no login: the first user who confirms it gets it. What others lose by that is
+// in the audit, as the request's work.
+func writeLogins(ctx context.Context, c store.Conn, r *rest.Request, user string) error {
 	username, err := store.Get[*string](ctx, c, `SELECT username FROM auth_user WHERE uuid = $1`, user)
 	if err != nil {
 		return err
@@ -237,7 +249,7 @@ func writeLogins(ctx context.Context, c store.Conn, user string) error {
 		if err != nil {
 			return err
 		}
-		if err := addLogin(ctx, c, "username", key, user, nil); err != nil {
+		if err := addLogin(ctx, c, r, "username", key, user, nil); err != nil {
 			return err
 		}
 		mine = key
@@ -257,7 +269,7 @@ func writeLogins(ctx context.Context, c store.Conn, user string) error {
 		switch {
 		case key == mine:
 		case e.Confirmed:
-			err = addLogin(ctx, c, "email_address", key, user, &e.UUID)
+			err = addLogin(ctx, c, r, "email_address", key, user, &e.UUID)
 		default:
 			err = claimLogin(ctx, c, "email_address", key, user)
 		}
@@ -269,8 +281,8 @@ func writeLogins(ctx context.Context, c store.Conn, user string) error {
 }
 
 // addLogin takes a login, which belongs to one user in the whole installation. Others who have claimed it lose their claims.
-func addLogin(ctx context.Context, c store.Conn, field, key, user string, email *string) error {
-	if err := dropClaims(ctx, c, key, user); err != nil {
+func addLogin(ctx context.Context, c store.Conn, r *rest.Request, field, key, user string, email *string) error {
+	if err := dropClaims(ctx, c, r, key, user); err != nil {
 		return err
 	}
 	_, err := c.Exec(ctx, `INSERT INTO auth_login (login, user_uuid, email_uuid) VALUES ($1, $2, $3)`, key, user, email)
@@ -291,24 +303,74 @@ func claimLogin(ctx context.Context, c store.Conn, field, key, user string) erro
 	return err
 }
 
-// dropClaims deletes the unconfirmed addresses of other users that equal this login: they can never be confirmed any more.
-func dropClaims(ctx context.Context, c store.Conn, key, user string) error {
-	dropped, err := store.Select[Email](ctx, c, `DELETE FROM auth_email WHERE NOT confirmed AND user_uuid <> $2
-		AND (login = $1 OR uuid IN (SELECT email_uuid FROM auth_login WHERE login = $1))
-		RETURNING uuid, user_uuid, address, main, confirmed`, key, user)
+// dropClaims deletes the unconfirmed addresses of other users that equal this login: they can never be confirmed any more. Each
+// other user has one at most.
+func dropClaims(ctx context.Context, c store.Conn, r *rest.Request, key, user string) error {
+	type claim struct {
+		UUID       string `db:"uuid"`
+		UserUUID   string `db:"user_uuid"`
+		TenantUUID string `db:"tenant_uuid"`
+	}
+	claims, err := store.Select[claim](ctx, c, `SELECT e.uuid, e.user_uuid, u.tenant_uuid FROM auth_email e JOIN auth_user u ON u.uuid = e.user_uuid
+		WHERE NOT e.confirmed AND e.user_uuid <> $2 AND (e.login = $1 OR e.uuid IN (SELECT email_uuid FROM auth_login WHERE login = $1))
+		ORDER BY e.uuid`, key, user)
 	if err != nil {
 		return err
 	}
-	for _, e := range dropped {
-		if !e.Main {
-			continue
+	for _, lost := range claims {
+		before, err := emailsOf(ctx, c, lost.UserUUID)
+		if err != nil {
+			return err
 		}
-		if _, err := c.Exec(ctx, `UPDATE auth_email SET main = true WHERE uuid = (
-			SELECT uuid FROM auth_email WHERE user_uuid = $1 ORDER BY confirmed DESC, address LIMIT 1)`, e.UserUUID); err != nil {
+		if err := dropClaim(ctx, c, lost.UserUUID, lost.UUID); err != nil {
+			return err
+		}
+		after, err := emailsOf(ctx, c, lost.UserUUID)
+		if err != nil {
+			return err
+		}
+		stranger, err := isStranger(ctx, c, r.Principal(), lost.TenantUUID)
+		if err != nil {
+			return err
+		}
+		if err := audit.Write(ctx, c, r, audit.Change{
+			Tenant: lost.TenantUUID, Resource: "users/emails", Object: lost.UserUUID, Before: before, After: after, Stranger: stranger,
+		}); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// unchangedUser refuses if If-Match says that the client has read another version of a user.
+func (s *Service) unchangedUser(ctx context.Context, tx store.Conn, r *rest.Request, user string) error {
+	scope, err := tenant.Of(ctx, tx, r)
+	if err != nil {
+		return err
+	}
+	return s.users.Unchanged(ctx, tx, r, scope, user)
+}
+
+// isStranger reports whether a caller is of a tenant that is neither this one nor above it.
+func isStranger(ctx context.Context, c store.Conn, p *principal.Principal, tenantUUID string) (bool, error) {
+	if p == nil || p.Affiliation == nil {
+		return true, nil
+	}
+	within, err := tenant.Within(ctx, c, tenantUUID, p.TenantUUID)
+	return !within, err
+}
+
+// dropClaim deletes a user's address. If it was the main one, another becomes that.
+func dropClaim(ctx context.Context, c store.Conn, user, email string) error {
+	if err := vouch(ctx, c, user, vouchEmail(email), nil); err != nil {
+		return err
+	}
+	if _, err := c.Exec(ctx, `DELETE FROM auth_email WHERE uuid = $1`, email); err != nil {
+		return err
+	}
+	_, err := c.Exec(ctx, `UPDATE auth_email SET main = true WHERE NOT EXISTS (SELECT 1 FROM auth_email m WHERE m.user_uuid = $1 AND m.main)
+		AND uuid = (SELECT uuid FROM auth_email WHERE user_uuid = $1 ORDER BY confirmed DESC, address LIMIT 1)`, user)
+	return err
 }
 
 // loginTaken returns an error that says only that a login is taken.

@@ -1,8 +1,11 @@
 package authsvc
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
+	"sync"
 
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/crud"
@@ -23,15 +26,28 @@ type NewLogin struct {
 	fresh bool
 }
 
-// LoginSchema returns the schema of an account.
-func (s *Service) LoginSchema() *rest.Schema {
-	out := *rest.SchemaOf[User]()
-	out.Name, out.Properties = "UserAuth", nil
-	for _, p := range rest.SchemaOf[User]().Properties {
-		if p.Name == "uuid" {
-			p.ReadOnly = true
-		}
-		out.Properties = append(out.Properties, p)
+// LoginSchema returns the schema of an account, which must not be changed. It says what its attributes are, since another service's
+// definition shows it.
+func (s *Service) LoginSchema() *rest.Schema { return loginSchema() }
+
+var loginSchema = sync.OnceValue(func() *rest.Schema {
+	out := explained(rest.SchemaOf[User]())
+	out.Name = "UserAuth"
+	out.Property("uuid").ReadOnly = true
+	return out
+})
+
+// explained returns a schema with the descriptions of this service's definition.
+func explained(s *rest.Schema) *rest.Schema {
+	out := *s
+	if s.Items != nil {
+		out.Items = explained(s.Items)
+	}
+	out.Properties = slices.Clone(s.Properties)
+	for i := range out.Properties {
+		p := &out.Properties[i]
+		p.Schema = explained(p.Schema)
+		p.Schema.Doc = cmp.Or(p.Schema.Doc, docs[s.Name+"."+p.Name], docs[p.Name])
 	}
 	return &out
 }

@@ -106,17 +106,6 @@ func TestAPlantedPasswordLetsNobodyIn(t *testing.T) {
 		s.do("POST", "/users/password/reset?user_uuid="+user, "", `{"password":"set again"}`, func(r *http.Request) { r.Header.Set("X-Auth-Token", admin) }).Want(204)
 		s.do("POST", "/token", "", "{}", resttest.Basic("someone", "set again")).Want(200)
 
-		// Users vouch for what they choose themselves; a password that stays as it is was not chosen.
-		own, session, _ := account("own")
-		s.do("PUT", "/users/"+own+"/password", session, change("planted", "planted")).Refused(400, "invalid-data").Says("new_password")
-		s.do("PUT", "/users/"+own+"/policies/"+mighty, admin, "").Want(204)
-		s.do("POST", "/token", "", "{}", resttest.Basic("own", "planted")).Want(401)
-		s.do("DELETE", "/users/"+own+"/policies/"+mighty, admin, "").Want(204)
-		s.do("PUT", "/users/"+own+"/password", session, `{"old_password":"planted","new_password":"chosen"}`).Want(204)
-		s.do("PUT", "/users/"+own+"/policies/"+mighty, admin, "").Want(204)
-		s.do("POST", "/token", "", "{}", resttest.Basic("own", "chosen")).Want(200)
-		s.do("HEAD", "/token/"+session, "", "").Want(204)
-
 		// A deleted voucher vouches with what they held then, whoever deleted them; one who holds less now vouches with what they
 		// hold now.
 		left, token, refresh := account("left")
@@ -128,6 +117,37 @@ func TestAPlantedPasswordLetsNobodyIn(t *testing.T) {
 		in("left", token, refresh, 200)
 		s.do("PUT", "/users/"+left+"/policies/"+mighty, admin, "").Want(204)
 		in("left", token, refresh, 401)
+	})
+}
+
+// What a disabled user has set up stays good: they held enough, and hold it still. It ends when their policies are taken from them, and
+// gives nothing that they did not hold.
+func TestADisabledVoucherStillAnswers(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		admin := s.admin()
+		clerkUUID, policy, clerk := s.account(admin, "clerk", append([]string{"confd.#"}, helpdesk...)...)
+		read := s.do("POST", "/policies", admin, `{"name":"read","acl":["confd.users.read"]}`).Want(200).Text("uuid")
+		mighty := s.mighty(admin)
+		user := s.do("POST", "/users", clerk, `{"username":"someone","password":"planted"}`).Want(200).Text("uuid")
+		s.do("PUT", "/users/"+user+"/policies/"+read, admin, "").Want(204)
+		session := s.login("someone", "planted")
+		in := func(status int) {
+			t.Helper()
+			s.do("POST", "/token", "", "{}", resttest.Basic("someone", "planted")).Want(status)
+			s.lives(session, status == 200)
+		}
+		s.do("PUT", "/users/"+clerkUUID, admin, `{"enabled":false}`).Want(200)
+		s.do("POST", "/token", "", "{}", resttest.Basic("clerk", "secret of clerk")).Want(401)
+		s.lives(clerk, false)
+		in(200)
+		s.do("PUT", "/users/"+user+"/policies/"+mighty, admin, "").Want(204)
+		in(401)
+		s.do("DELETE", "/users/"+user+"/policies/"+mighty, admin, "").Want(204)
+		in(200)
+		s.do("DELETE", "/users/"+clerkUUID+"/policies/"+policy, admin, "").Want(204)
+		in(401)
 	})
 }
 
@@ -157,6 +177,9 @@ func TestAPlantedDirectoryLetsNobodyIn(t *testing.T) {
 		s.do("PUT", "/users/"+alice+"/policies/"+mighty, admin, "").Want(204)
 		enters(401)
 		s.do("PUT", "/backends/ldap", admin, directory(d, ""), resttest.In(acme)).Want(200)
+		enters(401) // her entry was bound before
+		s.do("DELETE", "/idp/ldap/users/"+alice, admin, "").Want(204)
+		s.do("PUT", "/idp/ldap/users/"+alice, admin, "").Want(204)
 		enters(200)
 
 		// The address that finds the entry counts as well, and so does the entry bound by it.
@@ -208,11 +231,7 @@ func TestNobodyHasTheNilUUID(t *testing.T) {
 func TestAPlantedUsernameLetsNobodyIn(t *testing.T) {
 	d := ldaptest.Start(t)
 	storetest.Each(t, func(t *testing.T, db store.DB) {
-		s := newLDAPServer(t, db, d)
-		admin := s.admin()
-		_, _, clerk := s.account(admin, "clerk", helpdesk...)
-		mighty := s.mighty(admin)
-		acme := s.acmeTenant(admin, d)
+		s, admin, clerk, mighty, acme := newClerk(t, db, d)
 		victim := s.do("POST", "/users", admin, `{"username":"victim","authentication_method":"ldap"}`, resttest.In(acme)).Want(200).Text("uuid")
 		rename := func(token, username string) {
 			t.Helper()
@@ -280,6 +299,8 @@ func TestAPlantedMethodLetsNobodyIn(t *testing.T) {
 		enters("alice", 401)
 		method(admin, "native")
 		method(admin, "ldap")
+		enters("alice", 401) // her entry was bound before
+		s.do("DELETE", "/idp/ldap/users/"+alice, admin, "").Want(204)
 		enters("alice", 200)
 
 		// One user's own method is the same.
@@ -306,6 +327,7 @@ func TestAnEndedSessionVouchesForNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.do("PUT", "/users/"+user, token, `{"username":"robert"}`).Refused(401, "unauthorized")
+		s.do("POST", "/users", token, `{"username":"robert"}`).Refused(401, "unauthorized")
 		s.do("PUT", "/admin/users/"+user+"/emails", token, confirmed("bob@example.net")).Refused(401, "unauthorized")
 		s.login("bob", "secret of bob")
 	})

@@ -221,16 +221,7 @@ func (a *App) Validate() error {
 	if err := a.Asterisk.validate(); err != nil {
 		return err
 	}
-	return a.checkOrigins()
-}
-
-func (a *App) checkOrigins() error {
-	for _, o := range a.Origins {
-		if scheme, host, ok := strings.Cut(o, "://"); !ok || host == "" || strings.ContainsAny(host, "/?#*") || (scheme != "https" && scheme != "http") {
-			return fmt.Errorf("origin %q is not of the form https://host[:port]", o)
-		}
-	}
-	return nil
+	return gate.CheckOrigins(a.Origins)
 }
 
 // Start opens the database, if any module needs it. If the database is unreachable when the process starts, Start keeps trying in

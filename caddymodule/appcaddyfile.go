@@ -5,6 +5,8 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
+
+	"github.com/ringfence/ringfence/internal/gate"
 )
 
 // parseApp sets up the app from the global option:
@@ -91,7 +93,7 @@ func (a *App) parseOption(d *caddyfile.Dispenser) error {
 		if len(a.Origins) == 0 {
 			return d.ArgErr()
 		}
-		if err := a.checkOrigins(); err != nil {
+		if err := gate.CheckOrigins(a.Origins); err != nil {
 			return d.WrapErr(err)
 		}
 	case "mail":

@@ -28,6 +28,9 @@ type Asterisk struct {
 	// environment, else ringfence and none.
 	Username string `json:"username,omitempty"`
 	Secret   string `json:"secret,omitempty"`
+	// Log is Asterisk's log: what it complains about while it reloads is shown with the job. Default: RINGFENCE_ASTERISK_LOG from the
+	// environment, else /var/log/asterisk/messages.log if Asterisk is on this machine.
+	Log string `json:"log,omitempty"`
 
 	live bool // changes reach it at once, if confd's configuration says so
 }
@@ -43,6 +46,11 @@ func (a *App) resolveAsterisk(setting func(field *string, env, fallback string))
 	setting(&s.Manager, "RINGFENCE_ASTERISK_MANAGER", "")
 	setting(&s.Username, "RINGFENCE_ASTERISK_USERNAME", "ringfence")
 	setting(&s.Secret, "RINGFENCE_ASTERISK_SECRET", "")
+	log := ""
+	if s.Manager != "" && !strings.HasPrefix(s.Manager, "tls://") {
+		log = "/var/log/asterisk/messages.log"
+	}
+	setting(&s.Log, "RINGFENCE_ASTERISK_LOG", log)
 	// Where there is neither an Asterisk nor a folder for one, files are made only when somebody asks for them.
 	s.live = s.Manager != "" || s.Folder != ""
 	if s.Folder == "" {
@@ -85,7 +93,7 @@ func (a *App) useAsterisk() {
 
 func (s phoneSettings) apply() apply.Settings {
 	return apply.Settings{
-		Folder: s.Folder, Name: s.Name,
+		Folder: s.Folder, Name: s.Name, Log: s.Log,
 		Manager: ami.Options{Address: s.Manager, Username: s.Username, Secret: s.Secret},
 	}
 }
@@ -98,6 +106,7 @@ func (s phoneSettings) apply() apply.Settings {
 //	    manager  <address>
 //	    username <name>
 //	    secret   <secret>
+//	    log      <file>
 //	}
 func (a *App) parseAsterisk(d *caddyfile.Dispenser) error {
 	s, err := once(d, "asterisk", &a.Asterisk)
@@ -105,6 +114,6 @@ func (a *App) parseAsterisk(d *caddyfile.Dispenser) error {
 		return err
 	}
 	return block(d, "asterisk", map[string]value{
-		"name": text(&s.Name), "folder": text(&s.Folder), "manager": text(&s.Manager), "username": text(&s.Username), "secret": text(&s.Secret),
+		"name": text(&s.Name), "folder": text(&s.Folder), "manager": text(&s.Manager), "username": text(&s.Username), "secret": text(&s.Secret), "log": text(&s.Log),
 	})
 }

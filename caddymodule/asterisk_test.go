@@ -19,6 +19,7 @@ import (
 func TestAsterisk(t *testing.T) {
 	pbx := amitest.New(t)
 	pbx.Handle("PJSIPShowEndpoints", func(c *amitest.Session, a ami.Message) { c.Respond(a, "Error", "Message", "No endpoints found") })
+	pbx.Handle("VoicemailUsersList", func(c *amitest.Session, a ami.Message) { c.Respond(a, "Error", "Message", "Permission denied") })
 	pbx.Handle("ShowDialPlan", func(c *amitest.Session, a ami.Message) { c.List(a, "ListDialplan", "Extension", "1") })
 	folder := filepath.Join(t.TempDir(), "generated")
 	for name, value := range map[string]string{
@@ -112,6 +113,23 @@ func TestAsterisk(t *testing.T) {
 		return strings.Contains(state, `"dnd":{"enabled":false}`) && strings.Contains(state, `"busy":{"enabled":true,"destination":"102"}`) &&
 			strings.Contains(state, `"incallfilter":{"enabled":true}`) && strings.Contains(state, `"call_record_enabled":true`)
 	})
+	g.Do(t, "POST", "/api/confd/1.1/voicemails", admin, `{"name":"Ada","number":"101","context":"`+name+`","password":"4711"}`).Want(201)
+	chosen := func(pin string) {
+		pbx.Event("VoicemailPasswordChange", "Context", name, "Mailbox", "101", "NewPassword", pin)
+	}
+	chosen("96*31")
+	pbx.Event("VoicemailPasswordChange", "Context", name, "Mailbox", "999", "NewPassword", "963185")
+	chosen("963147")
+	until("the API has the PIN of the telephone", func() bool {
+		return strings.Contains(g.Do(t, "GET", "/api/confd/1.1/voicemails?number=101", admin, "").Want(200).Body, `"password":"963147"`)
+	})
+	until("the audit has it, without the PIN", func() bool {
+		audit := g.Do(t, "GET", "/api/auth/0.1/audit?action=update_voicemail", admin, "").Want(200)
+		if strings.Contains(audit.Body, "9631") {
+			t.Fatalf("the audit has the PIN: %s", audit.Body)
+		}
+		return audit.JSON("filtered") == 1.0
+	})
 	conn, err := ami.Dial(t.Context(), pbx.Options())
 	if err != nil {
 		t.Fatal(err)
@@ -126,7 +144,7 @@ func TestAsterisk(t *testing.T) {
 		state := g.Do(t, "GET", "/api/confd/1.1/users/"+user, admin, "").Want(200).Body
 		return strings.Contains(state, `"dnd":{"enabled":false}`) && strings.Contains(state, `"noanswer":{"enabled":true,"destination":"103"}`)
 	})
-	if log := g.logged(t); strings.Contains(log, amitest.Secret) {
-		t.Error("the secret is in the log")
+	if log := g.logged(t); strings.Contains(log, amitest.Secret) || strings.Contains(log, "9631") || strings.Contains(log, "96*31") || !strings.Contains(log, "a PIN in confd has") {
+		t.Error("the secret or a PIN is in the log, or not that one was refused")
 	}
 }

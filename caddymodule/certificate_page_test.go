@@ -13,6 +13,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -28,6 +30,7 @@ import (
 func TestCertificatePage(t *testing.T) {
 	g := loadDefault(t, "")
 	page := g.Do(t, "GET", "/certificate", "", "").Want(200)
+	g.expires(t, firstOf(t, filepath.Join(g.dir, "data", "tls", "certificate.pem")).NotAfter)
 	dir := filepath.Join(g.dir, "data")
 	store, err := selfsigned.Open(filepath.Join(dir, "tls"), selfsigned.Options{})
 	if err != nil {
@@ -151,14 +154,15 @@ func TestCertificateOfOnesOwn(t *testing.T) {
 		t.Skip("curl is not installed")
 	}
 	root, certificate, key := authority(t, t.TempDir(), "pbx.example.com")
-	snippet := strings.NewReplacer("/etc/ringfence/pbx.pem", certificate, "/etc/ringfence/pbx.key", key).Replace(documented(t, "A certificate of your own"))
-	g := loadEdited(t, "", func(caddyfile string) string {
+	snippet := strings.NewReplacer("/etc/ringfence/pbx.pem", certificate, "/etc/ringfence/pbx.key", key).Replace(documented(t))
+	edited := func(caddyfile string) string {
 		const served = "tls {\n\t\tget_certificate ringfence_self_signed\n\t}"
 		if strings.Count(caddyfile, served) != 1 {
 			t.Fatalf("the Caddyfile has no\n%s", served)
 		}
 		return strings.Replace(caddyfile, served, snippet, 1)
-	})
+	}
+	g := loadEdited(t, "", edited)
 	ask := func(path string) (string, error) {
 		cmd := exec.CommandContext(t.Context(), curl, "-sS", "--noproxy", "*", "--cacert", root, "--connect-to", "::127.0.0.1:"+g.https, "https://pbx.example.com:"+g.https+path)
 		out, err := cmd.CombinedOutput()
@@ -171,11 +175,69 @@ func TestCertificateOfOnesOwn(t *testing.T) {
 	if file, err := ask("/certificate.pem"); err != nil || strings.Contains(file, "BEGIN") || !strings.Contains(file, "not one that the gateway has signed") {
 		t.Errorf("%v\n%s", err, file)
 	}
+	leaf := firstOf(t, certificate)
+	g.expires(t, leaf.NotAfter)
+	config := filepath.Join(g.dir, "served.json")
+	if err := os.WriteFile(config, g.config, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := certificateCommand(t, "--config", config)
+	for _, want := range []string{certificate, "CN=Example Company", "pbx.example.com", leaf.NotAfter.Format(time.DateOnly), selfsigned.FingerprintOf(leaf)} {
+		if err != nil || !strings.Contains(out, want) {
+			t.Errorf("%v: %q is missing in\n%s", err, want, out)
+		}
+	}
+	if out, err := certificateCommand(t, "--config", config, "--pem"); err == nil || !strings.Contains(err.Error(), "the authority's own certificate") {
+		t.Errorf("--pem: %v\n%s", err, out)
+	}
+	if made, err := filepath.Glob(filepath.Join(g.dir, "data", "tls", "*")); err != nil || len(made) > 0 {
+		t.Errorf("it has made %v, %v", made, err)
+	}
+	// The gateway's own may be named beside it: the command tells of both.
+	snippet += " {\n\t\tget_certificate ringfence_self_signed\n\t}"
+	both := loadEdited(t, "", edited)
+	both.expires(t, leaf.NotAfter)
+	if err := os.WriteFile(config, both.config, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := certificateCommand(t, "--config", config); err != nil || !strings.Contains(out, "renewed before that with the same key") {
+		t.Errorf("%v\n%s", err, out)
+	}
 }
 
-// documented returns the Caddyfile below a heading of docs/certificates.md.
-func documented(t *testing.T, heading string) string {
+// expires fails the test unless the metrics tell this end of a certificate.
+func (g *gateway) expires(t *testing.T, end time.Time) {
 	t.Helper()
+	metrics := g.Do(t, "GET", "http://127.0.0.1:"+g.helpers+"/metrics", "", "").Want(200).Body
+	value := regexp.MustCompile(`(?m)^ringfence_certificate_expiry_timestamp_seconds (\S+)$`).FindStringSubmatch(metrics)
+	if value == nil {
+		t.Error("the metrics have no end of a certificate")
+		return
+	}
+	if seconds, err := strconv.ParseFloat(value[1], 64); err != nil || int64(seconds) != end.Unix() {
+		t.Errorf("the metrics say that the certificate ends at %s, want %d", value[1], end.Unix())
+	}
+}
+
+// firstOf returns the first certificate of a file.
+func firstOf(t *testing.T, file string) *x509.Certificate {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	block, _ := pem.Decode(text)
+	leaf, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return leaf
+}
+
+// documented returns what docs/certificates.md has put into the Caddyfile for a certificate of one's own.
+func documented(t *testing.T) string {
+	t.Helper()
+	const heading = "A certificate of your own"
 	text, err := os.ReadFile(filepath.Join(gatewaytest.Repository(), "docs", "certificates.md"))
 	if err != nil {
 		t.Fatal(err)
@@ -187,14 +249,6 @@ func documented(t *testing.T, heading string) string {
 		t.Fatalf("docs/certificates.md has no Caddyfile below %q", heading)
 	}
 	return block
-}
-
-// What the document says of ACME is a configuration that Caddy takes.
-func TestDocumentedACME(t *testing.T) {
-	site := strings.Replace(documented(t, "A certificate of a public authority"), "...", "respond 204", 1)
-	if _, err := adaptOnly(site); err != nil {
-		t.Errorf("%v\n%s", err, site)
-	}
 }
 
 // A person who opens the gateway accepts the certificate once: the browser lets the next visit through, also after a restart.

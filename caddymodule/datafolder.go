@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -32,7 +31,7 @@ func (a *App) lockData() error {
 	if a.locked != "" {
 		return nil
 	}
-	if err := os.MkdirAll(a.Data, 0o700); err != nil {
+	if err := private.MakeFolder(a.Data); err != nil {
 		return fmt.Errorf("making the data folder (RINGFENCE_DATA): %w", err)
 	}
 	path, err := filepath.Abs(a.Data)

@@ -69,6 +69,9 @@ func (g *Gate) Provision(ctx caddy.Context) error {
 	if err := g.check(); err != nil {
 		return err
 	}
+	if err := checkProofs(ctx); err != nil {
+		return err
+	}
 	g.log = ctx.Logger()
 	app, err := loadApp(ctx)
 	if err != nil {

@@ -168,9 +168,7 @@ func (g *gateway) admin(t *testing.T) string {
 // loadDefault starts the repository's own Caddyfile, with its logs in a file.
 func loadDefault(t *testing.T, database string) *gateway {
 	t.Helper()
-	g := loadEdited(t, database, func(caddyfile string) string { return caddyfile })
-	g.Declared(t)
-	return g
+	return loadEdited(t, database, func(caddyfile string) string { return caddyfile })
 }
 
 // loadEdited is loadDefault with a change of the Caddyfile.

@@ -19,6 +19,7 @@ import (
 // The files of the helper endpoints, and whether the plain port serves them, are options that a reload changes.
 func TestHelperOptions(t *testing.T) {
 	g := newGateway(t)
+	g.Undeclared(t, "on the plain port, the endpoints that are switched off answer 404")
 	g.routes = "respond 404"
 	configure := func(options string) error {
 		g.app = "helpers {\n" + options + "\n}"

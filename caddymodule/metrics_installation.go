@@ -2,9 +2,13 @@ package caddymodule
 
 import (
 	"context"
+	"crypto/x509"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/ringfence/ringfence/caddymodule/certificate"
 )
 
 // installationStats exports the state of an installation, and what its authentication service has decided.
@@ -15,7 +19,8 @@ var (
 	sessions   = prometheus.NewDesc("ringfence_sessions", "Sessions that have not expired, of all tenants and nodes.", nil, nil)
 	logins     = prometheus.NewDesc("ringfence_logins_total",
 		"Logins that this node has decided, by outcome: succeeded, refused, or throttled, which is refused without a look at the password.", []string{"outcome"}, nil)
-	certificateExpiry = prometheus.NewDesc("ringfence_certificate_expiry_timestamp_seconds", "When the self-signed certificate ends.", nil, nil)
+	certificateExpiry = prometheus.NewDesc("ringfence_certificate_expiry_timestamp_seconds",
+		"When the certificate ends that the sites serve; the earliest end, if there are several.", nil, nil)
 )
 
 // scrapeTimeout bounds what a scrape asks of the database.
@@ -47,7 +52,8 @@ func (s installationStats) Collect(ch chan<- prometheus.Metric) {
 	for outcome, n := range map[string]uint64{"succeeded": decided.Succeeded, "refused": decided.Refused, "throttled": decided.Throttled} {
 		ch <- prometheus.MustNewConstMetric(logins, prometheus.CounterValue, float64(n), outcome)
 	}
-	if c := describeNode().Certificate; c != nil {
-		gauge(certificateExpiry, float64(c.NotAfter.Unix()))
+	if served := certificate.Served(s.app.ctx); len(served) > 0 {
+		first := slices.MinFunc(served, func(a, b *x509.Certificate) int { return a.NotAfter.Compare(b.NotAfter) })
+		gauge(certificateExpiry, float64(first.NotAfter.Unix()))
 	}
 }

@@ -27,6 +27,7 @@ func TestRewrittenBeforeTheGate(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			g := newGateway(t)
+			g.Undeclared(t, "a configuration that is wrong on purpose answers 500")
 			g.routes = tt.routes
 			if tt.log == "" {
 				g.routes += "\n}\nhandle_errors {\nroute {\nrewrite * " + echoPrefix + "/pub/x\n" + echoGate + "test_handler\n}"

@@ -187,7 +187,7 @@ func TestOperatorsConsole(t *testing.T) {
 	o.see("details.part")
 	o.press("Policies")
 	o.until(`document.querySelector('details.part[open] form.add')`, "the policies are not shown")
-	o.click("details.part[open] form.add input")
+	o.script(t, `document.querySelector('details.part[open] form.add input').focus(), ''`)
 	o.hit("reception")
 	o.until(`[...document.querySelectorAll('details.part[open] datalist option')].some((o) => o.value === 'reception')`, "the policy is not suggested")
 	o.press("Add")
@@ -271,11 +271,11 @@ func TestOperatorsConsoleAfterAChange(t *testing.T) {
 	o.goTo("#/confd/groups/"+group, "Sales")
 	for _, user := range []string{bob, carol} {
 		o.script(t, `document.getElementById('state').textContent = '', document.querySelectorAll('details.part[open]').forEach((d) => { d.open = false; }), ''`)
-		o.press("Users members")
+		o.press("Members: users")
 		o.press("Add one")
 		o.script(t, fmt.Sprintf(`[...document.querySelectorAll('details.part[open] .row')].at(-1).querySelector('input').value = %q`, user))
 		o.script(t, `document.querySelector('details.part[open] form button.primary').click(), ''`)
-		o.reads("Users members saved.")
+		o.reads("Members: users saved.")
 	}
 	members := g.Do(t, "GET", "/api/confd/1.1/groups/"+group, admin, "").Want(200)
 	if !strings.Contains(members.Body, bob) || !strings.Contains(members.Body, carol) {
@@ -403,6 +403,7 @@ func TestConsoleIsAccessible(t *testing.T) {
 	o := &operator{newBrowser(t), t, g.URL}
 	admin := g.admin(t)
 	in := g.Do(t, "POST", "/api/confd/1.1/contexts", admin, `{"label":"Inside","user_ranges":[{"start":"1000","end":"1999"}]}`).Want(201).Text("name")
+	g.Do(t, "POST", "/api/auth/0.1/tenants", admin, `{"name":"A customer with a long name","slug":"west"}`).Want(200)
 	user := g.Do(t, "POST", "/api/confd/1.1/users", admin, `{"firstname":"Ada","lastname":"Lovelace","lines":[{"context":"`+in+`","endpoint_sip":{},"extensions":[{"exten":"1042","context":"`+in+`"}]}]}`).Want(201).Text("uuid")
 	o.goTo("", "Sign in")
 	check := func(name string) {
@@ -431,7 +432,7 @@ func TestConsoleIsAccessible(t *testing.T) {
 		{"policy", "#/auth/policies/+new", "New policy", ".patterns"},
 		{"sessions", "#/auth/sessions", "Sessions", "td"},
 		{"audit", "#/auth/audit", "Audit", "td"},
-		{"settings", "#/confd/asterisk/voicemail/general", "General voicemail asterisk", "form"},
+		{"settings", "#/confd/asterisk/voicemail/general", "General settings of voicemails", "form"},
 		{"why", "#/why?method=GET&path=/api/confd/1.1/users", "Why was I refused?", ".verdict"},
 		{"who", "#/who?access=confd.users.read", "Who may do this?", ".holder"},
 	} {
@@ -452,5 +453,8 @@ func TestConsoleIsAccessible(t *testing.T) {
 	o.see("table.keyed select")
 	o.script(t, `document.querySelector('table.keyed').scrollIntoView(), ''`)
 	check("keys")
+	o.press("Fallbacks")
+	o.until(`document.querySelector('[aria-label="Busy destination"]')`, "the fallbacks are not shown")
+	check("fallbacks")
 	o.clean(t, "on all pages")
 }

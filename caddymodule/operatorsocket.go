@@ -11,15 +11,14 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 
-	"github.com/ringfence/ringfence/internal/local"
+	"github.com/ringfence/ringfence/caddymodule/commands"
 	"github.com/ringfence/ringfence/internal/operator"
-	"github.com/ringfence/ringfence/internal/principal"
 )
 
 func init() { caddy.RegisterModule(new(operatorSocket)) }
 
-// operatorSocket is an admin module by which `ringfence user` and its like change the embedded database of a gateway that runs:
-// no other process can open it. Who may open the admin socket may load any configuration, so they get no right that they lack.
+// operatorSocket is an admin module by which `ringfence user`, `admin` and `demo` change the embedded database of a gateway that runs: no
+// other process can open it. Who may open the admin socket may load any configuration, so they get no right that they lack.
 type operatorSocket struct{}
 
 // CaddyModule returns the Caddy module information.
@@ -37,7 +36,7 @@ var (
 	errOtherDatabase = errors.New("this gateway has another database")
 )
 
-// serveOperator serves the authentication service to one who may do everything in it.
+// serveOperator serves the services to the operator of this machine.
 func serveOperator(w http.ResponseWriter, r *http.Request) error {
 	if !onPrivateSocket(r) {
 		return caddy.APIError{HTTPStatus: http.StatusForbidden, Err: errOpenSocket}
@@ -47,14 +46,10 @@ func serveOperator(w http.ResponseWriter, r *http.Request) error {
 		return caddy.APIError{HTTPStatus: http.StatusNotFound, Err: err}
 	}
 	defer func() { _ = e.release() }()
-	caller, err := local.Caller(r.Context(), e.db, "#")
-	if err != nil {
-		return caddy.APIError{HTTPStatus: http.StatusServiceUnavailable, Err: err}
-	}
-	inner := r.Clone(principal.NewContext(r.Context(), caller))
+	inner := r.Clone(r.Context())
 	inner.URL.Path, inner.URL.RawPath = strings.TrimPrefix(r.URL.Path, operator.SocketPath), ""
 	inner.RequestURI = inner.URL.RequestURI()
-	e.auth.REST().ServeHTTP(w, inner)
+	commands.Services{DB: e.db, Auth: e.auth, Confd: e.confd}.ServeHTTP(w, inner)
 	return nil
 }
 

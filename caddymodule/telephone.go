@@ -54,8 +54,12 @@ func (t *telephone) use(s phoneSettings) {
 	t.service = apply.New(apply.Options{
 		DB:       t.db,
 		Generate: func(ctx context.Context) (apply.Output, error) { return t.generate(ctx, s) },
-		Heard:    t.heard, Keep: t.keep, States: t.states,
+		Heard:    t.heard, Keep: t.keep, States: t.states, Lamp: lampOf,
 		ForgetPIN: func(m apply.Mailbox) error { return helpers.ForgetPIN(s.voicemail, m.Context, m.Number) },
+		ReadPIN:   func(m apply.Mailbox) (string, error) { return helpers.ChosenPIN(s.voicemail, m.Context, m.Number) },
+		KeepPIN: func(ctx context.Context, m apply.Mailbox, pin, last string) error {
+			return t.storePIN(ctx, m, pin, &last)
+		},
 		LiveReload: func(ctx context.Context) (bool, error) {
 			if !s.live {
 				return false, nil

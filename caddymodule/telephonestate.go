@@ -2,14 +2,17 @@ package caddymodule
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/google/uuid"
 
 	"github.com/ringfence/ringfence/asterisk"
 	"github.com/ringfence/ringfence/asterisk/apply"
+	"github.com/ringfence/ringfence/confdsvc"
 	"github.com/ringfence/ringfence/internal/asterisk/ami"
 	"github.com/ringfence/ringfence/internal/local"
 )
@@ -33,6 +36,10 @@ var stateAccesses = []string{"confd.users.*.update", "confd.users.*.services.*.u
 // heard returns the state that an event tells, and a function that stores it by the same operation as a client: with its checks, and
 // its entry in the audit.
 func (t *telephone) heard(event ami.Message) (apply.State, func(ctx context.Context) error) {
+	if event.Event() == asterisk.PINEvent {
+		m, pin := apply.Mailbox{Context: event.Get("Context"), Number: event.Get("Mailbox")}, event.Get("NewPassword")
+		return apply.ChosenPIN(m, pin), func(ctx context.Context) error { return t.storePIN(ctx, m, pin, nil) }
+	}
 	if event.Event() != "UserEvent" || event.Get("UserEvent") != asterisk.StateEvent {
 		return apply.State{}, nil
 	}
@@ -74,6 +81,46 @@ func (t *telephone) store(ctx context.Context, state asterisk.State) error {
 	return local.Call(ctx, t.confd, caller, "", http.MethodPut, "/users/"+state.User+path, body, nil)
 }
 
+// pinAccesses are all that this process may do with a PIN that a telephone has chosen.
+var pinAccesses = []string{"confd.voicemails.read", "confd.voicemails.*.update"}
+
+// maxPIN is how many digits a PIN may have in confd.
+const maxPIN = 80
+
+// storePIN stores the PIN that a telephone has chosen for a mailbox, if that is one of confd's. With last, one that confd has changed since
+// it was last stands. An error has no PIN in it.
+func (t *telephone) storePIN(ctx context.Context, m apply.Mailbox, pin string, last *string) error {
+	if pin == "" || len(pin) > maxPIN || strings.Trim(pin, "0123456789") != "" {
+		return errors.New("a PIN in confd has up to 80 digits, and nothing else")
+	}
+	caller, err := local.Caller(ctx, t.db, pinAccesses...)
+	if err != nil {
+		return err
+	}
+	var found struct{ Items []*confdsvc.Voicemail }
+	query := url.Values{"recurse": {"true"}, "context": {m.Context}, "number": {m.Number}}
+	if err := local.Call(ctx, t.confd, caller, "", http.MethodGet, "/voicemails?"+query.Encode(), nil, &found); err != nil {
+		return fmt.Errorf("looking for the voicemail: %w", err)
+	}
+	for _, v := range found.Items {
+		if v.Context != m.Context || v.Number != m.Number || asterisk.PIN(v) == pin || last != nil && asterisk.PIN(v) != *last {
+			continue
+		}
+		err := local.Call(ctx, t.confd, caller, "", http.MethodPut, fmt.Sprintf("/voicemails/%d", v.ID), map[string]string{"password": pin}, nil)
+		if refused, ok := errors.AsType[*local.RefusedError](err); ok {
+			return fmt.Errorf("confd refuses it with status %d", refused.Status)
+		}
+		return err
+	}
+	return nil
+}
+
 func stateOf(s asterisk.State) apply.State {
 	return apply.State{Family: asterisk.StateFamily, Key: s.Key(), Value: s.Value, On: s.On(), Device: s.Device()}
+}
+
+// lampOf returns the device that shows the state with this key.
+func lampOf(key string) string {
+	user, name, _ := strings.Cut(key, "/")
+	return asterisk.State{User: user, Name: name}.Device()
 }

@@ -164,7 +164,8 @@ func (h *handlers) search(routes caddyhttp.RouteList) {
 	}
 }
 
-// address returns the URL of a server on this machine: its first TCP listener, as localhost if that leads there.
+// address returns the URL of a server: its first TCP listener by the name of the first site that has one, which is the only way to it, or as
+// localhost if that leads there.
 func address(server *caddyhttp.Server) (string, bool) {
 	scheme := "http"
 	if len(server.TLSConnPolicies) > 0 {
@@ -179,9 +180,35 @@ func address(server *caddyhttp.Server) (string, bool) {
 		if ip := net.ParseIP(host); host == "" || (ip != nil && (ip.IsLoopback() || ip.IsUnspecified())) {
 			host = "localhost"
 		}
-		return scheme + "://" + net.JoinHostPort(host, strconv.FormatUint(uint64(at.StartPort), 10)) + "/", true
+		host = cmp.Or(siteName(server), host)
+		if port := strconv.FormatUint(uint64(at.StartPort), 10); port != standardPorts[scheme] {
+			return scheme + "://" + net.JoinHostPort(host, port) + "/", true
+		}
+		return scheme + "://" + host + "/", true
 	}
 	return "", false
+}
+
+var standardPorts = map[string]string{"https": "443", "http": "80"}
+
+// siteName returns the name of the first site of a server that has one, or "".
+func siteName(server *caddyhttp.Server) string {
+	for _, route := range server.Routes {
+		for _, matchers := range route.MatcherSets {
+			for _, matcher := range matchers {
+				hosts, _ := matcher.(*caddyhttp.MatchHost)
+				if hosts == nil {
+					continue
+				}
+				for _, host := range *hosts {
+					if !strings.ContainsAny(host, "*{") && net.ParseIP(host) == nil {
+						return host
+					}
+				}
+			}
+		}
+	}
+	return ""
 }
 
 var _ caddyevents.Handler = started{}

@@ -128,6 +128,16 @@ func TestExactlyOneWins(t *testing.T) {
 				return c.Do(http.MethodPut, paths[i]+"/extensions/"+x, nil)
 			})
 		})
+		t.Run("one number for several incalls", func(t *testing.T) {
+			outside := c.Create("/contexts", object{"label": "outside", "type": "incall"})["name"]
+			x := c.Create("/extensions", object{"exten": number(), "context": outside}).Text("id")
+			ids := several(func() string {
+				return c.Create("/incalls", object{"destination": object{"type": "none"}}).Text("id")
+			})
+			contest(t, nodes, callers, func(c *resttest.Client, i int) answer {
+				return c.Do(http.MethodPut, "/incalls/"+ids[i]+"/extensions/"+x, nil)
+			})
+		})
 		t.Run("a user's lines are whole", func(t *testing.T) { // each list replaces the other
 			user := c.Create("/users", object{"firstname": "Al"}).Text("id")
 			ids := several(line)

@@ -48,6 +48,10 @@ func declareContexts(e *crud.Engine) {
 	crud.Collect(e, crud.Resource[Context]{
 		Path: "contexts", Singular: "context", Param: "context_id", Table: "confd_context", Keys: []string{"id"},
 		Order: columns, Filters: columns, SearchText: "search_text",
+		Apart: map[string]func(*Context) []string{
+			"user_ranges": rangesApart("user"), "group_ranges": rangesApart("group"), "queue_ranges": rangesApart("queue"),
+			"conference_room_ranges": rangesApart("conference"), "incall_ranges": rangesApart("incall"),
+		},
 		Prepare: prepareContext, Validate: checkContext, Guard: contextIsUnused,
 	})
 	crud.Link[Context, Context]{
@@ -76,16 +80,24 @@ func prepareContext(ctx context.Context, c store.Conn, change *crud.Change[Conte
 	return err
 }
 
-// notForeign refuses to lead calls into the numbers of another tenant, by the name of its context. A name that no context has
-// leads nowhere, and is accepted. So a caller who knows the whole name of a context, which is practically random, can learn that
-// it exists.
-func notForeign(ctx context.Context, c store.Conn, tenantUUID, field, name string) error {
+// contextNamed returns a context of any tenant, with its tenant, its type and its ranges alone. The caller does not change it.
+func contextNamed(ctx context.Context, c store.Conn, name string) (*Context, error) {
+	return crud.Remember(ctx, "confd_context", name, func() (*Context, error) {
+		return store.Get[*Context](ctx, c, `
+			SELECT tenant_uuid, type, user_ranges, group_ranges, queue_ranges, conference_room_ranges, incall_ranges FROM confd_context WHERE name = $1`, name)
+	})
+}
+
+// notForeign refuses to lead calls into another tenant's numbers, by the name of its context, which a field has under a key. A name that no
+// context has is accepted: it leads nowhere, or to the telephone system's own. So a caller who knows the whole name of a context, which is
+// practically random, can learn that it exists.
+func notForeign(ctx context.Context, c store.Conn, tenantUUID, field, key, name string) error {
 	in, err := contextNamed(ctx, c, name)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return nil
 	case err == nil && in.TenantUUID != tenantUUID:
-		return targetMissing(field, "Context", name)
+		return crud.Missing(field, "Context", key, name)
 	}
 	return err
 }

@@ -44,60 +44,63 @@ func (r IncallRange) holds(exten string) bool {
 	return r.Range.holds(exten)
 }
 
+// plainRanges are the ranges of one type that have no did_length, and the field that holds them.
+type plainRanges struct {
+	of, field string
+	list      *[]Range
+}
+
+// plain returns the context's ranges of all types but incall.
+func (o *Context) plain() []plainRanges {
+	return []plainRanges{
+		{"user", "user_ranges", &o.UserRanges.V},
+		{"group", "group_ranges", &o.GroupRanges.V},
+		{"queue", "queue_ranges", &o.QueueRanges.V},
+		{"conference", "conference_room_ranges", &o.ConferenceRoomRanges.V},
+	}
+}
+
 // ranges returns a context's ranges of one type: user, group, queue, conference or incall. ok is false if there is no such type.
 func (o *Context) ranges(of string) (all []IncallRange, ok bool) {
 	if of == "incall" {
 		return o.IncallRanges.V, true
 	}
-	list, ok := o.plainRanges()[of]
-	if !ok {
-		return nil, false
+	for _, some := range o.plain() {
+		if some.of != of {
+			continue
+		}
+		for _, r := range *some.list {
+			all = append(all, IncallRange{Range: r})
+		}
+		return all, true
 	}
-	for _, r := range *list {
-		all = append(all, IncallRange{Range: r})
-	}
-	return all, true
-}
-
-func (o *Context) plainRanges() map[string]*[]Range {
-	return map[string]*[]Range{
-		"user": &o.UserRanges.V, "group": &o.GroupRanges.V, "queue": &o.QueueRanges.V, "conference": &o.ConferenceRoomRanges.V,
-	}
+	return nil, false
 }
 
 // endRanges sets the end of ranges without one to their start.
 func (o *Context) endRanges() {
-	for _, list := range o.plainRanges() {
-		for i := range *list {
-			r := &(*list)[i]
-			r.End = cmp.Or(r.End, r.Start)
+	for _, some := range o.plain() {
+		for i := range *some.list {
+			(*some.list)[i].setEnd()
 		}
 	}
 	for i := range o.IncallRanges.V {
-		r := &o.IncallRanges.V[i]
-		r.End = cmp.Or(r.End, r.Start)
+		o.IncallRanges.V[i].setEnd()
 	}
 }
 
+func (r *Range) setEnd() { r.End = cmp.Or(r.End, r.Start) }
+
 // checkContext refuses empty ranges.
 func checkContext(_ context.Context, _ store.Conn, change *crud.Change[Context]) error {
-	o := change.New
-	for _, list := range []struct {
-		field  string
-		ranges []Range
-	}{
-		{"user_ranges", o.UserRanges.V},
-		{"group_ranges", o.GroupRanges.V},
-		{"queue_ranges", o.QueueRanges.V},
-		{"conference_room_ranges", o.ConferenceRoomRanges.V},
-	} {
-		for i, r := range list.ranges {
-			if err := r.check(list.field, i); err != nil {
+	for _, some := range change.New.plain() {
+		for i, r := range *some.list {
+			if err := r.check(some.field, i); err != nil {
 				return err
 			}
 		}
 	}
-	for i, r := range o.IncallRanges.V {
+	for i, r := range change.New.IncallRanges.V {
 		if err := r.check("incall_ranges", i); err != nil {
 			return err
 		}
@@ -105,6 +108,7 @@ func checkContext(_ context.Context, _ store.Conn, change *crud.Change[Context])
 	return nil
 }
 
+// check refuses a range in which no number is.
 func (r Range) check(field string, at int) error {
 	switch {
 	case len(r.Start) != len(r.End):
@@ -113,6 +117,11 @@ func (r Range) check(field string, at int) error {
 		return apierr.InvalidField(fmt.Sprintf("%s[%d].end", field, at), "range", "Must not be before the start")
 	}
 	return nil
+}
+
+// rangesApart returns the paths by which a client reads the ranges of one type.
+func rangesApart(of string) func(*Context) []string {
+	return func(*Context) []string { return []string{"ranges." + of} }
 }
 
 // freeRanges declares GET /contexts/{id}/ranges/{type}: the numbers, as ranges, of the context's ranges of that type that no

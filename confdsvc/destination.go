@@ -131,8 +131,11 @@ type destinationRow struct {
 }
 
 // beside returns where the destinations of the owners are.
-func (w destinationOwner[T]) beside() crud.Beside[T] {
-	return crud.Beside[T]{From: "confd_destination", By: w.column, Load: w.load, Blank: w.blank}
+func (w destinationOwner[T]) beside(e *crud.Engine) crud.Beside[T] {
+	return crud.Beside[T]{
+		From: "confd_destination", By: w.column, Blank: w.blank,
+		Load: func(ctx context.Context, c store.Conn, owners []*T) error { return w.load(ctx, c, e, owners) },
+	}
 }
 
 func (w destinationOwner[T]) blank(o *T) {
@@ -145,7 +148,7 @@ func (w destinationOwner[T]) blank(o *T) {
 const selectDestinations = "SELECT CAST(%[1]s AS text) AS owner, slot, type, sub, keys, CAST(moh_uuid AS text) AS moh FROM confd_destination WHERE %[1]s "
 
 // load fills in the destinations of some owners, and shows their targets.
-func (w destinationOwner[T]) load(ctx context.Context, c store.Conn, owners []*T) error {
+func (w destinationOwner[T]) load(ctx context.Context, c store.Conn, e *crud.Engine, owners []*T) error {
 	keys := make([]any, len(owners))
 	for i, o := range owners {
 		keys[i] = w.key(o)
@@ -158,7 +161,7 @@ func (w destinationOwner[T]) load(ctx context.Context, c store.Conn, owners []*T
 	if err != nil {
 		return err
 	}
-	return showTargets(ctx, c, found)
+	return showTargets(ctx, c, e, found)
 }
 
 // loadAll fills in the destinations of all owners with one statement, and does not show their targets.
@@ -234,7 +237,7 @@ func (w destinationOwner[T]) insert(ctx context.Context, c store.Conn, e *crud.E
 			return err
 		}
 		if !known {
-			return targetMissing("actionarg1", t.title, value)
+			return crud.Missing("actionarg1", t.title, "actionarg1", fmt.Sprint(value)) // in quotes, even if it is a number
 		}
 		columns, values, args = columns+", "+t.key, values+", $6", append(args, value)
 	}
@@ -244,13 +247,13 @@ func (w destinationOwner[T]) insert(ctx context.Context, c store.Conn, e *crud.E
 			return err
 		}
 		if !known {
-			return targetMissing("moh_uuid", "MOH", *moh)
+			return crud.Missing("moh_uuid", "MOH", "moh_uuid", *moh)
 		}
 		args = append(args, *moh)
 		columns, values = columns+", moh_uuid", fmt.Sprintf("%s, $%d", values, len(args))
 	}
 	if in, named := d.key("context").(string); named {
-		if err := notForeign(ctx, c, tenantUUID, "context", in); err != nil {
+		if err := notForeign(ctx, c, tenantUUID, "context", "context", in); err != nil {
 			return err
 		}
 	}

@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
+	"strconv"
 	"strings"
 
-	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 )
 
@@ -54,8 +56,52 @@ var (
 	agentTarget        = &destinationTarget{path: "agents", by: "id", title: "Agent", key: "agent_id"}
 )
 
-// showTargets fills in the names of the destinations' targets, with one query for each attribute of each kind that occurs.
-func showTargets(ctx context.Context, c store.Conn, destinations []*Destination) error {
+// mayTake refuses a caller who is denied to change where calls or function keys lead, if they lead to an object that is deleted.
+func (t *destinationTarget) mayTake(ctx context.Context, c store.Conn, e *crud.Engine, r *rest.Request, key any) error {
+	if !crud.HasDenials(r) {
+		return nil
+	}
+	of := func(owner string) string {
+		return " IN (SELECT " + owner + " FROM confd_destination WHERE " + t.key + " = $1)"
+	}
+	if err := crud.Of[User](e).NoneDenied(ctx, c, r, "fallbacks.update", "id"+of("of_user_id"), key); err != nil {
+		return err
+	}
+	if err := crud.Of[Group](e).NoneDenied(ctx, c, r, "fallbacks.update", "uuid"+of("of_group_uuid"), key); err != nil {
+		return err
+	}
+	if err := crud.Of[Incall](e).NoneDenied(ctx, c, r, "update", "id"+of("of_incall_id"), key); err != nil {
+		return err
+	}
+	if t == voicemailTarget {
+		return nil // no key leads there
+	}
+	keys, err := store.Select[keyOfTarget](ctx, c, `
+		SELECT t.id AS "template.id", t.user_id AS "template.user_id", CAST(u.uuid AS text) AS "template.user_uuid", k.place
+		FROM confd_func_key k JOIN confd_func_key_template t ON t.id = k.template_id LEFT JOIN confd_user u ON u.id = t.user_id
+		WHERE k.`+t.key+` = $1`, key)
+	if err != nil {
+		return err
+	}
+	for _, k := range keys {
+		for _, path := range append(k.Template.userAccesses(), k.Template.access()) {
+			if err := crud.NotDenied(r, path+strconv.FormatInt(k.Position, 10)+".delete"); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// keyOfTarget is a function key that leads to an object.
+type keyOfTarget struct {
+	Template FuncKeyTemplate `db:"template"`
+	Position int64           `db:"place"`
+}
+
+// showTargets fills in the names of the destinations' targets, with one query for each attribute of each kind that occurs. Those of a target
+// that the caller of ctx is denied to read stay null.
+func showTargets(ctx context.Context, c store.Conn, e *crud.Engine, destinations []*Destination) error {
 	byKind := map[*destinationKind][]*Destination{}
 	for _, d := range destinations {
 		if d.kind.target != nil {
@@ -63,15 +109,16 @@ func showTargets(ctx context.Context, c store.Conn, destinations []*Destination)
 		}
 	}
 	for k, some := range byKind {
-		if err := k.showTarget(ctx, c, some); err != nil {
+		if err := k.showTarget(ctx, c, e, some); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// showTarget fills in the attributes of their targets that destinations of this kind show.
-func (k *destinationKind) showTarget(ctx context.Context, c store.Conn, destinations []*Destination) error {
+// showTarget fills in the attributes of their targets that destinations of this kind show. The table of a collection has its name: that of
+// users is confd_user.
+func (k *destinationKind) showTarget(ctx context.Context, c store.Conn, e *crud.Engine, destinations []*Destination) error {
 	type shown struct {
 		Key   string  `db:"key"`
 		Value *string `db:"value"`
@@ -86,8 +133,10 @@ func (k *destinationKind) showTarget(ctx context.Context, c store.Conn, destinat
 		if property == nil {
 			continue
 		}
-		rows, err := store.Select[shown](ctx, c, "SELECT CAST("+t.by+" AS text) AS key, "+column+" AS value FROM confd_"+strings.TrimSuffix(t.path, "s")+
-			" WHERE "+t.by+" IN ("+crud.Placeholders(1, len(keys))+")", keys...)
+		args := slices.Clone(keys)
+		table := "confd_" + strings.TrimSuffix(t.path, "s")
+		rows, err := store.Select[shown](ctx, c, "SELECT CAST("+t.by+" AS text) AS key, "+column+" AS value FROM "+table+
+			" WHERE "+t.by+" IN ("+crud.Placeholders(1, len(keys))+") AND "+e.Visible(ctx, t.path, table, &args), args...)
 		if err != nil {
 			return err
 		}
@@ -100,12 +149,4 @@ func (k *destinationKind) showTarget(ctx context.Context, c store.Conn, destinat
 		}
 	}
 	return nil
-}
-
-// targetMissing refuses a destination that leads nowhere, in the words that existing clients know.
-func targetMissing(field, title string, value any) error {
-	if text, ok := value.(string); ok {
-		value = "'" + text + "'"
-	}
-	return apierr.New(apierr.Invalid, "field '%s': %s was not found ('%s': '%v')", field, title, field, strings.Trim(fmt.Sprint(value), "'"))
 }

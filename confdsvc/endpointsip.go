@@ -90,7 +90,7 @@ func init() { resources = append(resources, declareEndpointsSIP) }
 var endpointKind = sipKind{parents: "confd_endpoint_sip_parent", child: "endpoint_uuid", named: "endpoint_uuid", title: "SIPEndpoint"}
 
 func declareEndpointsSIP(e *crud.Engine) {
-	r := sipResource[EndpointSIP](endpointKind, "confd_endpoint_sip", "'false'")
+	r := sipResource[EndpointSIP](e, endpointKind, "confd_endpoint_sip", "'false'")
 	r.Path, r.Singular, r.Param, r.Rel = "endpoints/sip", "endpoint_sip", "sip_uuid", "endpoint_sip"
 	r.Prepare = prepareEndpointSIP
 	r.ReadViews = map[string]func(context.Context, store.Conn, *EndpointSIP) error{"merged": mergeEndpoint(e)}
@@ -109,14 +109,20 @@ func declareEndpointsSIP(e *crud.Engine) {
 	crud.Nest[Line, EndpointSIP]{Name: "endpoint_sip", Stays: true, Complete: completeEndpointSIP, Restore: restoreHiddenAuth}.On(e)
 }
 
-// mergeEndpoint adds the options of its templates to an endpoint.
+// mergeEndpoint adds the options of its templates to an endpoint. It refuses a caller who is denied to read one of them.
 func mergeEndpoint(e *crud.Engine) func(ctx context.Context, c store.Conn, o *EndpointSIP) error {
 	return func(ctx context.Context, c store.Conn, o *EndpointSIP) error {
 		m, err := mergerOf(ctx, c, e, "$1", o.UUID)
-		if err == nil {
-			o.SIPSections = *m.merge(&o.SIPSections)
+		if err != nil {
+			return err
 		}
-		return err
+		for template := range m.templates {
+			if err := e.MayRead(ctx, "endpoints/sip/templates", template); err != nil {
+				return err
+			}
+		}
+		o.SIPSections = *m.merge(&o.SIPSections)
+		return nil
 	}
 }
 

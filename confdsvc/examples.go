@@ -2,6 +2,7 @@ package confdsvc
 
 // examples are values of text attributes that have neither a form nor an example of their own.
 var examples = map[string]string{
+	"address":                 "alice@example.com",
 	"application":             "/usr/bin/mpg123 -q -r 8000 --mono -s /srv/music",
 	"application_name":        "Survey",
 	"asterisk_id":             "pbx-1",

@@ -6,16 +6,21 @@ import "github.com/ringfence/ringfence/internal/crud"
 var Harmless, Unharmed = harmless, unharmed
 
 // Rows are the structs of the tables' rows, by table.
-func Rows() map[string]any { return declared().Rows() }
+func Rows() map[string]any { return operated().Rows() }
 
 // Described is what the service's collections declare.
-func Described() crud.Described { return declared().Described() }
+func Described() crud.Described { return operated().Described() }
 
-func declared() *crud.Engine {
-	e := &crud.Engine{Service: "confd", Prefix: prefix, Style: style}
-	for _, declare := range resources {
-		declare(e)
-	}
+func operated() *crud.Engine {
+	e := declared(nil)
 	e.Operations()
 	return e
 }
+
+// IsExten reports whether text can be an extension, in whatever context.
+func IsExten(text string) bool {
+	return extenPattern.MatchString(text) || outcallPattern.MatchString(text)
+}
+
+// ExtenCharacters are what a search expects in extensions.
+const ExtenCharacters = extenCharacters

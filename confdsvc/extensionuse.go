@@ -27,6 +27,9 @@ var extensionUses []extensionUse
 
 // fits refuses an extension that another kind of object uses, or whose context or number does not suit this kind.
 func fits[L any](use extensionUse) crud.Check[L, Extension] {
+	if use.OutsideAtFirst {
+		use.Ranges = ""
+	}
 	return func(ctx context.Context, c store.Conn, pair *crud.Pair[L, Extension]) error {
 		if !pair.RightUnlinked(ctx) {
 			used, err := useOf(ctx, c, pair.Right)
@@ -36,9 +39,6 @@ func fits[L any](use extensionUse) crud.Check[L, Extension] {
 			if used != nil && used.Kind != use.Kind {
 				return style.Associated("Extension", used.Kind, "extension_id", pair.Right.ID)
 			}
-		}
-		if use.OutsideAtFirst {
-			use.Ranges = ""
 		}
 		return use.takes(ctx, c, pair.Right)
 	}
@@ -51,7 +51,7 @@ func (u extensionUse) takes(ctx context.Context, c store.Conn, x *Extension) err
 		return err
 	}
 	if in.Type != u.Type {
-		return storedf("ContextType '%s' cannot be associated ('id': %d, 'context': '%s')", in.Type, x.ID, x.Context)
+		return style.Storedf("ContextType '%s' cannot be associated ('id': %d, 'context': '%s')", in.Type, x.ID, x.Context)
 	}
 	if u.Ranges == "" || strings.HasPrefix(x.Exten, "_") {
 		return nil
@@ -78,13 +78,4 @@ func useOf(ctx context.Context, c store.Conn, x *Extension) (*extensionUse, erro
 		}
 	}
 	return nil, nil
-}
-
-// contextNamed returns a context of any tenant. The caller does not change it.
-func contextNamed(ctx context.Context, c store.Conn, name string) (*Context, error) {
-	return crud.Remember(ctx, "confd_context", name, func() (*Context, error) {
-		return store.Get[*Context](ctx, c, `
-			SELECT id, uuid, tenant_uuid, name, label, type, user_ranges, group_ranges, queue_ranges, conference_room_ranges, incall_ranges, description, enabled
-			FROM confd_context WHERE name = $1`, name)
-	})
 }

@@ -10,6 +10,13 @@ import (
 // extenForm is a dialled number, or a pattern of numbers.
 const extenForm = `^(_[*#0-9_XxZzNn\[\].!-]{1,39}|[*#0-9]{1,40})$`
 
+// The characters of what a search finds objects by, folded: those of extensions in any context, and of provisioning codes.
+const (
+	extenCharacters        = digits + `+*#_xzn[].!-`
+	provisioningCharacters = digits
+	digits                 = "0123456789"
+)
+
 // isSIPSection refuses the names of the telephone system's own two sections.
 func isSIPSection(name string) bool { return name != "global" && name != "system" }
 

@@ -88,7 +88,7 @@ func declareFuncKeys(e *crud.Engine) {
 	put.Success, put.Body, put.Statuses = http.StatusNoContent, rest.SchemaOf[UserFuncKeys]().Partial(), []int{404, 412}
 	put.Transactional = true
 	whole := func(_ *rest.Request, s *keySet) (any, error) { return s.shown(), nil }
-	each := func(r *rest.Request, s *keySet) (any, error) { // who is denied one of the keys does not read it among all
+	each := func(r *rest.Request, s *keySet) (any, error) { // a caller who is denied one of the keys does not read it among all
 		return s.shown(), crud.NotDenied(r, s.all().accesses("read", s.own.userAccesses()...)...)
 	}
 	get.Handle, put.Handle = readKeys(e, ofUser, each), writeKeys(e, ofUser, replaceKeys, whole)

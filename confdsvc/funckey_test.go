@@ -180,8 +180,12 @@ func TestUserFuncKeys(t *testing.T) {
 			t.Errorf("a new user has %s", got)
 		}
 		give := path + "/templates/" + template.Text("id")
+		stale := c.Get("/users/" + user.Text("id")).Header.Get("ETag")
 		for range 2 {
 			c.Do(http.MethodPut, give, nil).Want(http.StatusNoContent).Empty()
+		}
+		for _, method := range []string{http.MethodPut, http.MethodDelete} {
+			c.Do(method, give, nil, resttest.IfMatch(stale)).Want(http.StatusPreconditionFailed)
 		}
 		if got := keysAt(c, path); got != "1 custom inherited, 2 custom inherited" {
 			t.Errorf("with a template: %s", got)
@@ -429,8 +433,12 @@ func TestDeniedFuncKeysAreNotRead(t *testing.T) {
 					}
 				}
 			}
-			if got := caller.Get("/funckeys/templates").List(); len(got.Items) != 1 {
-				t.Errorf("the list shows %v", got.Items)
+			got := caller.Get("/funckeys/templates").List()
+			if got.Total != len(got.Items) || (len(got.Items) == 0) != (denied == access+".read") {
+				t.Errorf("without %s the list shows %v", denied, got.Items)
+			}
+			if len(got.Items) > 0 && (len(got.Items[0]["keys"].(map[string]any)) == 0) != slices.Contains(refused, public) {
+				t.Errorf("without %s the list shows %v", denied, got.Items)
 			}
 		}
 		d.holding(t, w.tenants["a"], uuid, "confd.#", "!"+access+".1.delete").Do(http.MethodDelete, public, nil).Want(http.StatusForbidden)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/ringfence/ringfence/internal/crud"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 )
@@ -174,14 +175,14 @@ func (d *FuncKeyDestination) mayHaveLamp() bool {
 }
 
 // showKeyTargets fills in the attributes of their targets that the destinations of keys show.
-func showKeyTargets(ctx context.Context, c store.Conn, destinations []*Destination) error {
+func showKeyTargets(ctx context.Context, c store.Conn, e *crud.Engine, destinations []*Destination) error {
 	for _, d := range destinations {
 		if keys, ok := d.keys.(*keyCallsUser); ok {
 			href := fmt.Sprintf("%s/users/%d", prefix, keys.UserID)
 			keys.Href = &href
 		}
 	}
-	return showTargets(ctx, c, destinations)
+	return showTargets(ctx, c, e, destinations)
 }
 
 // FuncKeyType is a type of action of a function key.

@@ -79,15 +79,19 @@ func declareFuncKeyTemplates(e *crud.Engine) {
 		Keys: []string{"id"}, Order: columns, Filters: columns, SearchText: "search_text",
 		Virtual: map[string]string{"user_uuid": "SELECT CAST(u.uuid AS text) FROM confd_user u WHERE u.id = confd_func_key_template.user_id"},
 		Also:    alsoOfFuncKeys,
+		Apart:   map[string]func(*FuncKeyTemplate) []string{"keys": func(t *FuncKeyTemplate) []string { return t.Keys.positions() }},
 		Audited: auditUserFuncKeys,
 		Readable: func(r *rest.Request, _ func(any) string) string {
 			if r.Param("template_id") != "" {
-				return "id = id"
+				return ""
 			}
 			return "user_id IS NULL" // a list has only the public ones
 		},
 		Beside: []crud.Beside[FuncKeyTemplate]{{
-			From: "confd_func_key", By: "template_id", Load: loadFuncKeys, Blank: func(t *FuncKeyTemplate) { t.Keys = FuncKeys{} },
+			From: "confd_func_key", By: "template_id", Blank: func(t *FuncKeyTemplate) { t.Keys = FuncKeys{} },
+			Load: func(ctx context.Context, c store.Conn, templates []*FuncKeyTemplate) error {
+				return loadFuncKeys(ctx, c, e, templates)
+			},
 		}},
 		Prepare: func(_ context.Context, _ store.Conn, change *crud.Change[FuncKeyTemplate]) error {
 			change.New.Keys = change.New.Keys.settled(change.New.UserID == nil)
@@ -99,11 +103,12 @@ func declareFuncKeyTemplates(e *crud.Engine) {
 		Save: func(ctx context.Context, c store.Conn, change *crud.Change[FuncKeyTemplate]) error {
 			return saveFuncKeys(ctx, c, e, change)
 		},
-		Guard: func(_ context.Context, _ store.Conn, change *crud.Change[FuncKeyTemplate]) error {
-			if change.Old.UserID != nil {
-				return style.NotPermitted("Deleting private templates is not allowed.", "template_id", change.Old.ID)
+		Guard: func(ctx context.Context, c store.Conn, change *crud.Change[FuncKeyTemplate]) error {
+			t := change.Old
+			if t.UserID != nil {
+				return style.NotPermitted("Deleting private templates is not allowed.", "template_id", t.ID)
 			}
-			return nil
+			return crud.Of[User](e).NoneDenied(ctx, c, change.Request, fmt.Sprintf("funckeys.templates.%d.delete", t.ID), "func_key_template_id = $1", t.ID)
 		},
 	})
 }
@@ -154,7 +159,7 @@ func (keys FuncKeys) checkTwins() error {
 			continue
 		}
 		name, value := key.Destination.first()
-		return storedf("destination already exists ('%s': %s)", name, value)
+		return style.Storedf("destination already exists ('%s': %s)", name, value)
 	}
 	return nil
 }
@@ -189,7 +194,7 @@ type funcKeyRow struct {
 }
 
 // loadFuncKeys fills in the keys of some templates.
-func loadFuncKeys(ctx context.Context, c store.Conn, templates []*FuncKeyTemplate) error {
+func loadFuncKeys(ctx context.Context, c store.Conn, e *crud.Engine, templates []*FuncKeyTemplate) error {
 	byID, ids := make(map[int64]*FuncKeyTemplate, len(templates)), make([]any, len(templates))
 	for i, t := range templates {
 		t.Keys, ids[i], byID[t.ID] = FuncKeys{}, t.ID, t
@@ -211,7 +216,7 @@ func loadFuncKeys(ctx context.Context, c store.Conn, templates []*FuncKeyTemplat
 		key.Destination.Destination, found[i] = *d, d
 		t.Keys[strconv.FormatInt(row.Position, 10)] = key
 	}
-	return showKeyTargets(ctx, c, found)
+	return showKeyTargets(ctx, c, e, found)
 }
 
 // saveFuncKeys writes the keys of a template that differ from its old ones; the others keep their ids.
@@ -241,7 +246,7 @@ func saveFuncKeys(ctx context.Context, c store.Conn, e *crud.Engine, change *cru
 }
 
 // mayChangeFuncKeys refuses a caller who is denied to set or to delete, by the operation for one position, any of the keys that a request
-// changes. A user's own keys have two paths, and what the user's denies is not to be had by that of the private template.
+// changes. A user's own keys have two paths: a denial on the user's path counts on the private template's too.
 func mayChangeFuncKeys(change *crud.Change[FuncKeyTemplate], was FuncKeys) error {
 	var changed []string // "2.update"
 	for _, position := range was.positions() {
@@ -280,8 +285,8 @@ func (t *FuncKeyTemplate) userAccesses() []string {
 	return []string{fmt.Sprintf("confd.users.%d.funckeys.", *t.UserID), "confd.users." + *t.UserUUID + ".funckeys."}
 }
 
-// alsoOfFuncKeys returns the accesses of a request for a template by other paths: a user's own keys have those of the user too, and who
-// reads or deletes all of the keys does so with each.
+// alsoOfFuncKeys returns the accesses of a request for a template by other paths: a user's own keys also have the
+// user's paths, and a request that reads or deletes all keys reads or deletes each of them.
 func alsoOfFuncKeys(r *rest.Request, t *FuncKeyTemplate) []string {
 	does, is := strings.CutPrefix(r.Match().Access(), t.access())
 	if !is {
@@ -298,8 +303,8 @@ func alsoOfFuncKeys(r *rest.Request, t *FuncKeyTemplate) []string {
 	return out
 }
 
-// auditUserFuncKeys names a user's own keys as that in the audit: who is denied to read them by the user's path does not read there what
-// they were.
+// auditUserFuncKeys records a user's own keys under the user's path: a caller who is denied to read them by that path does not read them in
+// the audit either.
 func auditUserFuncKeys(t *FuncKeyTemplate, a *audit.Change) {
 	if t.UserID != nil {
 		id := strconv.FormatInt(*t.UserID, 10)
@@ -346,7 +351,7 @@ func insertFuncKey(ctx context.Context, c store.Conn, e *crud.Engine, t *FuncKey
 			return err
 		}
 		if !known {
-			return apierr.New(apierr.Invalid, "field '%s': %s was not found ('%s': %v)", target.key, target.title, target.key, value)
+			return crud.Missing(target.key, target.title, target.key, value)
 		}
 		columns, values, args = columns+", "+target.key, values+", $7", append(args, value)
 	}

@@ -23,7 +23,7 @@ type Group struct {
 	CallerIDMode          *string `db:"caller_id_mode" json:"caller_id_mode" enum:"prepend,overwrite,append"`
 	CallerIDName          *string `db:"caller_id_name" json:"caller_id_name" maxLength:"80"`
 	DTMFRecordToggle      bool    `db:"dtmf_record_toggle" json:"dtmf_record_toggle" default:"false"`
-	Timeout               *int64  `db:"timeout" json:"timeout" minimum:"0" maximum:"2147483647" doc:"In seconds. Null: it rings for ever."`
+	Timeout               *int64  `db:"timeout" json:"timeout" minimum:"0" maximum:"2147483647" doc:"In seconds. Null and 0 set no limit: then it rings for 3 hours, which is the longest."`
 	UserTimeout           *int64  `db:"user_timeout" json:"user_timeout" minimum:"0" maximum:"2147483647" default:"15" doc:"In seconds: how long it rings a member."`
 	RetryDelay            *int64  `db:"retry_delay" json:"retry_delay" minimum:"0" maximum:"2147483647" default:"5" doc:"In seconds, before it rings all members again."`
 	MusicOnHold           *string `db:"music_on_hold" json:"music_on_hold" maxLength:"128" doc:"The name of a music on hold, or default."`
@@ -84,11 +84,11 @@ func declareGroups(e *crud.Engine) {
 			"exten": `SELECT x.exten FROM confd_group_extension gx JOIN confd_extension x ON x.id = gx.extension_id
 				WHERE gx.group_uuid = confd_group.uuid`,
 		},
-		Found: []string{
-			`SELECT gx.group_uuid FROM confd_group_extension gx JOIN confd_extension x ON x.id = gx.extension_id
-				WHERE x.search_text LIKE %s ESCAPE '\'`,
+		Found: []crud.Elsewhere{
+			{Query: `SELECT gx.group_uuid FROM confd_group_extension gx JOIN confd_extension x ON x.id = gx.extension_id
+				WHERE x.search_text LIKE %s ESCAPE '\'`, Characters: extenCharacters},
 		},
-		Beside:  []crud.Beside[Group]{groupDestinations.beside(), groupNumbers()},
+		Beside:  []crud.Beside[Group]{groupDestinations.beside(e), groupNumbers()},
 		Prepare: nameGroup,
 		Validate: func(ctx context.Context, c store.Conn, change *crud.Change[Group]) error {
 			if err := checkMusicOnHold(ctx, c, e, change, change.New.TenantUUID, musicOfGroup); err != nil {
@@ -101,6 +101,9 @@ func declareGroups(e *crud.Engine) {
 				return err
 			}
 			return saveGroupNumbers(ctx, c, change)
+		},
+		Guard: func(ctx context.Context, c store.Conn, change *crud.Change[Group]) error {
+			return groupTarget.mayTake(ctx, c, e, change.Request, change.Old.ID)
 		},
 		Load: func(_ context.Context, _ store.Conn, groups []*Group) error {
 			for _, g := range groups {

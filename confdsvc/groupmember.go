@@ -156,7 +156,7 @@ func checkGroupNumbers(ctx context.Context, c store.Conn, change *crud.Change[Gr
 			return style.NotPermitted("Cannot associate same extensions more than once.", "exten", n.Exten, "context", n.Context)
 		}
 		seen[[2]string{n.Exten, n.Context}] = true
-		if err := notForeign(ctx, c, change.New.TenantUUID, "extensions", n.Context); err != nil {
+		if err := notForeign(ctx, c, change.New.TenantUUID, "extensions", "extensions", n.Context); err != nil {
 			return err
 		}
 	}

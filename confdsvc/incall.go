@@ -70,12 +70,12 @@ func declareIncalls(e *crud.Engine) {
 				WHERE x.exten = %s)`},
 			"user_id": {Condition: "id IN (SELECT of_incall_id FROM confd_destination WHERE user_id = %s)", Type: "integer"},
 		},
-		Found: []string{
-			`SELECT ix.incall_id FROM confd_incall_extension ix JOIN confd_extension x ON x.id = ix.extension_id
-				WHERE x.search_text LIKE %s ESCAPE '\'`,
+		Found: []crud.Elsewhere{
+			{Query: `SELECT ix.incall_id FROM confd_incall_extension ix JOIN confd_extension x ON x.id = ix.extension_id
+				WHERE x.search_text LIKE %s ESCAPE '\'`, Characters: extenCharacters},
 		},
 		Nested: []string{"extensions"},
-		Beside: []crud.Beside[Incall]{incallDestination.beside()},
+		Beside: []crud.Beside[Incall]{incallDestination.beside(e)},
 		Save: func(ctx context.Context, c store.Conn, change *crud.Change[Incall]) error {
 			if err := incallDestination.save(ctx, c, e, change.New.TenantUUID, change.Old, change.New); err != nil {
 				return err

@@ -67,7 +67,7 @@ func declareLines(e *crud.Engine) {
 		Order: columns, Filters: columns, Search: columns,
 		Virtual: map[string]string{
 			"name": ofEndpoint("name"), "protocol": ofEndpoint("protocol"), "caller_id_name": ofEndpoint("caller_id_name"),
-			"caller_id_num": ofEndpoint("caller_id_num"), "device_id": missing, "device_slot": "position",
+			"caller_id_num": ofEndpoint("caller_id_num"), "device_id": "CAST(NULL AS text)", "device_slot": "position",
 			"provisioning_extension": "provisioning_code",
 			"exten": `SELECT x.exten FROM confd_line_extension lx JOIN confd_extension x ON x.id = lx.extension_id
 				WHERE lx.line_id = confd_line.id ORDER BY x.id LIMIT 1`,

@@ -78,7 +78,7 @@ func prepareEndpointSIP(ctx context.Context, c store.Conn, change *crud.Change[E
 	return prepareSections(ctx, c, change)
 }
 
-// sentCallerID returns the changes of a line's caller ID that a client sent. It has none if what was sent is what is there.
+// sentCallerID returns the changes of a line's caller ID that a client sent. There are none if the client sent what is stored.
 func sentCallerID(change *crud.Change[Line]) (edits []func(id *sipCallerID)) {
 	var name, number *string
 	if change.Old != nil {
@@ -149,12 +149,18 @@ func editCallerID(ctx context.Context, c store.Conn, e *crud.Engine, r *rest.Req
 	if err != nil || len(found) == 0 {
 		return err
 	}
+	id := found[0].Endpoint.callerID()
+	for _, edit := range edits {
+		edit(&id)
+	}
+	if id == found[0].Endpoint.callerID() {
+		return nil
+	}
+	if err := all.NotDenied(r, found[0], "update"); err != nil {
+		return err
+	}
 	change := &crud.Change[EndpointSIP]{Request: r, Tenant: found[0].TenantUUID, Old: found[0]}
 	return all.Update(ctx, c, change, func(x *EndpointSIP) error {
-		id := x.Endpoint.callerID()
-		for _, edit := range edits {
-			edit(&id)
-		}
 		x.Endpoint.setCallerID(id)
 		return nil
 	})

@@ -75,18 +75,11 @@ var musicUses []func(ctx context.Context, c store.Conn, e *crud.Engine, gone *cr
 // forgetsMusic makes one of musicUses, for a collection whose table has the name in its column music_on_hold.
 func forgetsMusic[T any](field func(o *T) **string) func(context.Context, store.Conn, *crud.Engine, *crud.Change[MOH]) error {
 	return func(ctx context.Context, c store.Conn, e *crud.Engine, gone *crud.Change[MOH]) error {
-		k := crud.Of[T](e)
-		objects, err := k.Select(ctx, c, "music_on_hold = $1", gone.Old.Name)
-		if err != nil {
+		k, name := crud.Of[T](e), gone.Old.Name
+		if err := k.NoneDenied(ctx, c, gone.Request, "update", "music_on_hold = $1", name); err != nil {
 			return err
 		}
-		for _, o := range objects {
-			change := &crud.Change[T]{Request: gone.Request, Tenant: gone.Tenant, Old: o}
-			if err := k.Update(ctx, c, change, func(o *T) error { *field(o) = nil; return nil }); err != nil {
-				return err
-			}
-		}
-		return nil
+		return k.Repoint(ctx, c, gone.Request, "music_on_hold", name, nil, func(o *T) { *field(o) = nil })
 	}
 }
 
@@ -102,7 +95,7 @@ func checkMusicOnHold[T any](ctx context.Context, c store.Conn, e *crud.Engine, 
 	}
 	known, err := e.Has(ctx, c, tenantUUID, "moh", "name", *name)
 	if err == nil && !known {
-		err = targetMissing("music_on_hold", "MOH", *name)
+		err = crud.Missing("music_on_hold", "MOH", "music_on_hold", *name)
 	}
 	return err
 }

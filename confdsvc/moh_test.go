@@ -79,6 +79,11 @@ func TestMusicOnHold(t *testing.T) {
 			t.Errorf("the incall plays %v", got)
 		}
 		c.Do(http.MethodPut, "/incalls/"+incall.Text("id"), object{"description": "x"}).Want(http.StatusNoContent)
+		// Nothing that an earlier release has stored is in the way.
+		if _, err := db.Exec(t.Context(), "UPDATE confd_user SET mobile_fallback_enabled = true WHERE uuid = $1", user.Text("uuid")); err != nil {
+			t.Fatal(err)
+		}
+		c.Do(http.MethodPut, "/users/"+user.Text("uuid"), object{"music_on_hold": nil}).Want(http.StatusBadRequest)
 		c.Do(http.MethodDelete, "/moh/"+moh.Text("uuid"), nil).Want(http.StatusNoContent)
 		for path := range at {
 			if o := c.Get(path).Object(); o["music_on_hold"] != nil {

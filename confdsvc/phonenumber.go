@@ -30,6 +30,7 @@ func declarePhoneNumbers(e *crud.Engine) {
 	crud.Collect(e, crud.Resource[PhoneNumber]{
 		Path: "phone-numbers", Singular: "phone_number", Param: "phone_number_uuid", Title: "PhoneNumber",
 		Table: "confd_phone_number", Keys: []string{"uuid"},
+		Known: map[string]string{"main": "main"},
 		Order: columns, Filters: columns, SearchText: "search_text",
 		Prepare: func(_ context.Context, _ store.Conn, change *crud.Change[PhoneNumber]) error {
 			if change.Old == nil {
@@ -42,6 +43,12 @@ func declarePhoneNumbers(e *crud.Engine) {
 				return apierr.InvalidField("shared", "depends", "The main number is shared")
 			}
 			return nil
+		},
+		Guard: func(_ context.Context, _ store.Conn, change *crud.Change[PhoneNumber]) error {
+			if !change.Old.Main {
+				return nil
+			}
+			return crud.NotDenied(change.Request, "confd.phone-numbers.main.update") // the tenant has none then
 		},
 	})
 	mainPhoneNumber(e)
@@ -73,7 +80,7 @@ func mainPhoneNumber(e *crud.Engine) {
 				if has == nil {
 					return apierr.New(apierr.NotFound, "PhoneNumber was not found: the tenant has no main number")
 				}
-				if err := crud.NotDenied(r, "confd.phone-numbers."+has.UUID+".read"); err != nil {
+				if err := crud.Of[PhoneNumber](e).NotDenied(r, has, "read"); err != nil {
 					return err
 				}
 				shown, err = crud.Of[PhoneNumber](e).Find(ctx, c, scope, has.UUID)
@@ -111,14 +118,14 @@ func chooseMain(ctx context.Context, c store.Conn, e *crud.Engine, r *rest.Reque
 		return err
 	}
 	if len(own) == 0 {
-		return targetMissing("phone_number_uuid", "PhoneNumber", chosen)
+		return crud.Missing("phone_number_uuid", "PhoneNumber", "phone_number_uuid", chosen)
 	}
 	before, err := mainOf(ctx, c, e, scope)
 	if err != nil {
 		return err
 	}
 	change := func(n *PhoneNumber, edit func(n *PhoneNumber) error) error {
-		if err := crud.NotDenied(r, "confd.phone-numbers."+n.UUID+".update"); err != nil {
+		if err := numbers.NotDenied(r, n, "update"); err != nil {
 			return err
 		}
 		return numbers.Update(ctx, c, &crud.Change[PhoneNumber]{Request: r, Tenant: scope, Old: n}, edit)

@@ -2,7 +2,6 @@ package confdsvc_test
 
 import (
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 
@@ -66,36 +65,5 @@ func TestRegistrars(t *testing.T) {
 		}
 		master.Do(http.MethodDelete, one, nil).Want(http.StatusNoContent)
 		master.Get(one).Want(http.StatusNotFound).Says("Registrar was not found")
-	})
-}
-
-func TestExtensionFeatures(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db store.DB) {
-		w := newWorld(t, db)
-		a, master := w.as(t, "a"), w.as(t, "master")
-		all := a.Get("/extensions/features").List()
-		for _, feature := range []string{"enablednd", "fwdbusy", "fwdrna", "fwdunc", "fwdundoall", "pickup", "vmusermsg", "bsfilter", "phoneprogfunckey"} {
-			if !slices.Contains(all.Column("feature"), feature) {
-				t.Errorf("no %s among %v", feature, all.Column("feature"))
-			}
-		}
-		dnd := a.Get("/extensions/features?feature=enablednd&order=feature").List().Items[0]
-		one := "/extensions/features/" + dnd.Text("uuid")
-		a.Get(one).Want(http.StatusOK)
-		if dnd.Text("exten") != "*25" || dnd["enabled"] != true || dnd.Text("context") != "xivo-features" || a.Get("/extensions/features?search=*25").List().Total != 1 {
-			t.Errorf("%v", dnd)
-		}
-		a.Do(http.MethodPut, one, object{"exten": "*99"}).Want(http.StatusForbidden).Says("master tenant")
-		master.Do(http.MethodPut, one, object{"exten": "*20"}).Want(http.StatusBadRequest).Says("FeatureExtension already exists ('exten': '*20')")
-		for _, bad := range []any{nil, "", "abc", "_", 25, "*25\n"} {
-			master.Do(http.MethodPut, one, object{"exten": bad}).Want(http.StatusBadRequest).Says("exten")
-		}
-		master.Do(http.MethodPut, one, object{"exten": "*125", "enabled": false, "feature": "other", "context": "other"}).Want(http.StatusNoContent)
-		if got := a.Get(one).Object(); got.Text("exten") != "*125" || got["enabled"] != false || got.Text("feature") != "enablednd" || got.Text("context") != "xivo-features" {
-			t.Errorf("changed to %v", got)
-		}
-		for _, method := range []string{http.MethodPost, http.MethodDelete} {
-			master.Do(method, one, nil).Want(http.StatusMethodNotAllowed)
-		}
 	})
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
+	"github.com/ringfence/ringfence/authsvc"
 	"github.com/ringfence/ringfence/confdsvc"
 	"github.com/ringfence/ringfence/internal/rest/resttest"
 	"github.com/ringfence/ringfence/internal/store"
@@ -18,11 +19,43 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 
 // The definition is the contract: a review must see each change of it.
 func TestGoldenDefinition(t *testing.T) {
-	resttest.CheckGolden(t, newWorld(t, storetest.SQLite(t)).svc.Definition(), *update)
+	resttest.CheckGolden(t, definition(t), *update)
+}
+
+// definition returns the definition that the gateway serves: users have accounts, which the authentication service keeps.
+func definition(t *testing.T) []byte {
+	t.Helper()
+	svc, err := confdsvc.New(confdsvc.Options{DB: storetest.SQLite(t), Logins: new(authsvc.Service)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return svc.Definition()
+}
+
+// A body that makes a user names what it takes of the user's account, with limits, and with the descriptions of accounts.
+func TestDefinitionNamesLogins(t *testing.T) {
+	doc, err := openapi3.NewLoader().LoadFromData(definition(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	auth := doc.Paths.Value("/users").Post.RequestBody.Value.Content.Get("application/json").Schema.Value.Properties["auth"].Value
+	if len(auth.AllOf) != 1 || !auth.Nullable || auth.AllOf[0].Ref != "#/components/schemas/UserAuth" {
+		t.Fatalf("the account is %+v", auth)
+	}
+	login := auth.AllOf[0].Value
+	for name, want := range map[string]string{"username": "unique", "password": "Taken on create alone", "purpose": "is a person", "emails": "The addresses of the user."} {
+		p := login.Properties[name]
+		if p == nil || !strings.Contains(p.Value.Description, want) {
+			t.Errorf("%s is %+v", name, p)
+		}
+	}
+	if most := login.Properties["username"].Value.MaxLength; most == nil || *most != 256 {
+		t.Errorf("a user name has at most %v characters", most)
+	}
 }
 
 func TestDefinitionIsOpenAPI(t *testing.T) {
-	doc, err := openapi3.NewLoader().LoadFromData(newWorld(t, storetest.SQLite(t)).svc.Definition())
+	doc, err := openapi3.NewLoader().LoadFromData(definition(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,9 +94,9 @@ func TestDefinitionIsOpenAPI(t *testing.T) {
 }
 
 func TestDefinitionHasExamples(t *testing.T) {
-	definition := newWorld(t, storetest.SQLite(t)).svc.Definition()
-	resttest.CheckExamples(t, definition)
-	resttest.CheckDescriptions(t, definition)
+	text := definition(t)
+	resttest.CheckExamples(t, text)
+	resttest.CheckDescriptions(t, text)
 }
 
 // Every column is a field and every field a column, on both databases, and both are nullable or neither is.
@@ -116,7 +149,7 @@ func TestSearchedColumns(t *testing.T) {
 
 // Whatever a client may send has a limit, which the definition names.
 func TestDefinitionHasLimits(t *testing.T) {
-	doc, err := openapi3.NewLoader().LoadFromData(newWorld(t, storetest.SQLite(t)).svc.Definition())
+	doc, err := openapi3.NewLoader().LoadFromData(definition(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ringfence/ringfence/confdsvc"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
@@ -26,6 +27,28 @@ func TestSearchIsMadeOnce(t *testing.T) {
 			searches = nil
 			if got := c.Get("/users?" + query).List(); len(got.Items) != want || len(searches) != 1 {
 				t.Errorf("%s: %d users, with %d searches: %q", query, len(got.Items), len(searches), searches)
+			}
+		}
+	})
+}
+
+// A search looks for a number where the term may be one, and only there.
+func TestSearchForNumbers(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		looked := 0
+		w := newWorld(t, storetest.Watch(db, func(sql string, _ []any) {
+			if strings.Contains(sql, "confd_extension x") && strings.Contains(sql, "LIKE") {
+				looked++
+			}
+		}))
+		c := newCompany(w.as(t, "a"))
+		c.Create("/users", c.user("1234"))
+		for query, want := range map[string]struct{ users, looked int }{
+			"123": {1, 1}, "12%2034": {0, 1}, "1%2B2": {0, 1}, "N": {1, 1}, "_X": {0, 1}, "123a": {0, 0}, "al": {1, 0}, "%C3%A9": {1, 0},
+		} {
+			looked = 0
+			if got := c.Get("/users?search=" + query + "&limit=10").List(); len(got.Items) != want.users || looked != want.looked {
+				t.Errorf("%s: %d users, looked for numbers %d times, want %v", query, len(got.Items), looked, want)
 			}
 		}
 	})
@@ -54,5 +77,16 @@ func TestUsersAreFoundFromTheirNumber(t *testing.T) {
 	w.as(t, "a").Get("/users?exten=1000,1001").Want(200)
 	if len(plans) == 0 || slices.ContainsFunc(plans, func(step string) bool { return strings.HasPrefix(step, "SCAN ") }) {
 		t.Errorf("it reads whole tables: %q", plans)
+	}
+}
+
+// An extension has no characters that a search does not look for.
+func TestExtenCharacters(t *testing.T) {
+	for r := range rune(0x3000) {
+		for _, text := range []string{string(r), "_" + string(r), "+" + string(r), "_+" + string(r)} {
+			if folded := store.Fold(string(r)); confdsvc.IsExten(text) && !strings.Contains(confdsvc.ExtenCharacters, folded) {
+				t.Errorf("%q is missing", folded)
+			}
+		}
 	}
 }

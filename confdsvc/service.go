@@ -37,15 +37,12 @@ func New(o Options) (*rest.Service, error) {
 		Examples:    examples,
 		Docs:        docs,
 		Tags:        tags,
+		Words:       words,
+		Columns:     columns,
 		Errors:      rest.MessageList,
 	}
-	e := &crud.Engine{
-		Service: s.Name, Prefix: s.Prefix, DB: o.DB,
-		Style: style, Idempotency: new(crud.Idempotency), Notify: o.Changed,
-	}
-	for _, declare := range resources {
-		declare(e)
-	}
+	e := declared(o.DB)
+	e.Idempotency, e.Notify = new(crud.Idempotency), o.Changed
 	if o.Logins != nil {
 		nestLogins(e, o.Logins)
 	}
@@ -75,6 +72,15 @@ var clientIDs = map[string]string{
 
 // resources declare themselves, each in the init function of its file.
 var resources []func(e *crud.Engine)
+
+// declared returns an engine with all resources on a database.
+func declared(db store.DB) *crud.Engine {
+	e := &crud.Engine{Service: "confd", Prefix: prefix, DB: db, Style: style}
+	for _, declare := range resources {
+		declare(e)
+	}
+	return e
+}
 
 // style is the style of this service's replies: 201 for a POST, with the object's location, 204 for a PUT, and 400 for a refusal
 // because of stored data.
@@ -107,13 +113,13 @@ func statusOperations(installation func() string) []rest.Operation {
 			Method: http.MethodGet, Path: "/infos", Access: "confd.infos.read", ID: "get_infos", Tag: "infos",
 			Summary: "Which installation this is", Success: http.StatusOK, Reply: rest.SchemaOf[Infos](),
 			Handle: func(context.Context, *rest.Request) (rest.Reply, error) {
-				answer := Infos{Version: APIVersion}
+				infos := Infos{Version: APIVersion}
 				if installation != nil {
 					if uuid := installation(); uuid != "" {
-						answer.UUID = &uuid
+						infos.UUID = &uuid
 					}
 				}
-				return rest.Reply{Body: answer}, nil
+				return rest.Reply{Body: infos}, nil
 			},
 		},
 		{
@@ -124,11 +130,4 @@ func statusOperations(installation func() string) []rest.Operation {
 			},
 		},
 	}
-}
-
-// storedf refuses because of stored data, in the words that existing clients know.
-func storedf(format string, args ...any) error {
-	e := apierr.New(apierr.Invalid, format, args...)
-	e.ID = rest.ResourceError
-	return e
 }

@@ -2,7 +2,6 @@ package confdsvc
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -116,20 +115,14 @@ func optionNames(words string) map[string]bool {
 // contextOptions are an endpoint's options that lead calls to a context of the dialplan.
 var contextOptions = []string{"context", "message_context", "overlap_context", "subscribe_context"}
 
-// reachesOwnContexts refuses an option that leads calls into another tenant's context. An unknown context may be one of the
-// telephone system's own.
+// reachesOwnContexts refuses an option that leads calls into another tenant's context.
 func (o SIPOptions) reachesOwnContexts(ctx context.Context, c store.Conn, tenantUUID, field string) error {
 	for _, pair := range o.V {
 		if !slices.Contains(contextOptions, pair[0]) {
 			continue
 		}
-		in, err := contextNamed(ctx, c, pair[1])
-		switch {
-		case errors.Is(err, store.ErrNotFound):
-		case err != nil:
+		if err := notForeign(ctx, c, tenantUUID, field, pair[0], pair[1]); err != nil {
 			return err
-		case in.TenantUUID != tenantUUID:
-			return apierr.New(apierr.Invalid, "field '%s': Context was not found ('%s': '%s')", field, pair[0], pair[1])
 		}
 	}
 	return nil

@@ -7,7 +7,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/crud"
 	"github.com/ringfence/ringfence/internal/store"
 )
@@ -76,7 +75,7 @@ type sipKind struct {
 }
 
 // sipResource is the common part of both declarations.
-func sipResource[T any](kind sipKind, table, isTemplate string) crud.Resource[T] {
+func sipResource[T any](e *crud.Engine, kind sipKind, table, isTemplate string) crud.Resource[T] {
 	columns := []string{"label", "name", "asterisk_id", "template"}
 	return crud.Resource[T]{
 		Title: kind.title, Table: table, Keys: []string{"uuid"}, Order: columns, Filters: append(columns, "uuid"), SearchText: "search_text",
@@ -94,6 +93,12 @@ func sipResource[T any](kind sipKind, table, isTemplate string) crud.Resource[T]
 		Load: func(_ context.Context, _ store.Conn, objects []*T) error {
 			for _, o := range objects {
 				sectionsOf(o).showTransport()
+			}
+			return nil
+		},
+		Present: func(ctx context.Context, _ store.Conn, _ string, objects []*T) error {
+			for _, o := range objects {
+				sectionsOf(o).hideNames(ctx, e)
 			}
 			return nil
 		},
@@ -115,6 +120,18 @@ func sipResource[T any](kind sipKind, table, isTemplate string) crud.Resource[T]
 func (s *SIPSections) showTransport() {
 	if s.Transport = nil; s.TransportUUID != nil {
 		s.Transport = &SIPTransportRef{UUID: *s.TransportUUID, Name: s.TransportName}
+	}
+}
+
+// hideNames leaves out the names of templates and of a transport that the caller of ctx is denied to read.
+func (s *SIPSections) hideNames(ctx context.Context, e *crud.Engine) {
+	for i := range s.Templates {
+		if e.MayRead(ctx, "endpoints/sip/templates", s.Templates[i].UUID) != nil {
+			s.Templates[i].Label = nil
+		}
+	}
+	if s.Transport != nil && e.MayRead(ctx, "sip/transports", s.Transport.UUID) != nil {
+		s.Transport.Name = nil
 	}
 }
 
@@ -152,7 +169,7 @@ func (kind sipKind) check(ctx context.Context, c store.Conn, scope string, s *SI
 			return err
 		}
 		if there == 0 {
-			return apierr.New(apierr.Invalid, "field 'transport': Transport was not found ('uuid': '%s')", *s.TransportUUID)
+			return crud.Missing("transport", "Transport", "uuid", *s.TransportUUID)
 		}
 	}
 	return kind.checkParents(ctx, c, scope, s)
@@ -170,7 +187,7 @@ func (kind sipKind) save(ctx context.Context, c store.Conn, s *SIPSections, fres
 func nameSection(ctx context.Context, c store.Conn, title, column, sectionUUID, name string) error {
 	_, err := c.Exec(ctx, "INSERT INTO confd_sip_name (name, "+column+") VALUES ($1, $2) ON CONFLICT ("+column+") DO UPDATE SET name = excluded.name", name, sectionUUID)
 	if store.IsConstraint(err, store.Unique) {
-		return storedf("%s already exists ('name': '%s')", title, name)
+		return style.Storedf("%s already exists ('name': '%s')", title, name)
 	}
 	return err
 }

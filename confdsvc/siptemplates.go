@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/crud"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/tenant"
@@ -26,9 +25,9 @@ func (kind sipKind) checkParents(ctx context.Context, c store.Conn, scope string
 		case err != nil:
 			return err
 		case len(owners) == 0:
-			return apierr.New(apierr.Invalid, "field 'templates': SIPEndpointTemplate was not found ('uuid': '%s')", t.UUID)
+			return crud.Missing("templates", "SIPEndpointTemplate", "uuid", t.UUID)
 		case owners[0] != s.TenantUUID:
-			return storedf("different tenants ('endpoint_sip_tenant_uuid': '%s', 'template_tenant_uuid': '%s')", s.TenantUUID, owners[0])
+			return style.DifferentTenants("endpoint_sip", s.TenantUUID, "template", owners[0])
 		}
 	}
 	return kind.refuseCycle(ctx, c, s)

@@ -2,6 +2,7 @@ package confdsvc
 
 import (
 	"context"
+	"errors"
 
 	"github.com/google/uuid"
 
@@ -47,53 +48,71 @@ func declareSIPTransports(e *crud.Engine) {
 		Save: func(ctx context.Context, c store.Conn, change *crud.Change[SIPTransport]) error {
 			return nameSection(ctx, c, "Transport", "transport_uuid", change.New.UUID, change.New.Name)
 		},
-		Guard: transportIsUnused,
+		Guard: func(ctx context.Context, c store.Conn, change *crud.Change[SIPTransport]) error {
+			if err := mayTakeTransport(ctx, c, e, change); err != nil {
+				return err
+			}
+			return transportIsUnused(ctx, c, e, change)
+		},
 	})
 }
 
-// transportUsers are the tables whose rows use transports.
-var transportUsers = []string{"confd_endpoint_sip", "confd_endpoint_sip_template"}
-
-// transportIsUnused replaces a transport by the fallback, and refuses to delete a used one without a fallback.
-func transportIsUnused(ctx context.Context, c store.Conn, change *crud.Change[SIPTransport]) error {
-	gone := change.Old.UUID
-	fallback, sent := change.Request.Query("fallback")
-	if sent {
-		var err error
-		if fallback, err = fallbackFor(ctx, c, gone, fallback); err != nil {
-			return err
-		}
+// mayTakeTransport refuses a caller who is denied to change an endpoint or a template that has the transport.
+func mayTakeTransport(ctx context.Context, c store.Conn, e *crud.Engine, change *crud.Change[SIPTransport]) error {
+	r, gone := change.Request, change.Old.UUID
+	if err := crud.Of[EndpointSIP](e).NoneDenied(ctx, c, r, "update", "transport_uuid = $1", gone); err != nil {
+		return err
 	}
-	for _, table := range transportUsers {
-		if sent {
-			if _, err := c.Exec(ctx, "UPDATE "+table+" SET transport_uuid = $1 WHERE transport_uuid = $2", fallback, gone); err != nil {
-				return err
-			}
-			continue
-		}
-		used, err := store.Get[int](ctx, c, "SELECT count(*) FROM "+table+" WHERE transport_uuid = $1", gone)
-		if err != nil {
-			return err
-		}
-		if used > 0 {
-			return style.Associated("Transport", "EndpointSIP", "transport_uuid", gone)
-		}
-	}
-	return nil
+	return crud.Of[EndpointSIPTemplate](e).NoneDenied(ctx, c, r, "update", "transport_uuid = $1", gone)
 }
 
-// fallbackFor returns the canonical UUID of a transport that can replace another.
-func fallbackFor(ctx context.Context, c store.Conn, gone, typed string) (string, error) {
+// transportIsUnused replaces a transport by the fallback, and refuses to delete a used one without a fallback.
+func transportIsUnused(ctx context.Context, c store.Conn, e *crud.Engine, change *crud.Change[SIPTransport]) error {
+	gone := change.Old.UUID
+	typed, sent := change.Request.Query("fallback")
+	if !sent {
+		for _, table := range []string{"confd_endpoint_sip", "confd_endpoint_sip_template"} {
+			used, err := store.Get[int](ctx, c, "SELECT count(*) FROM "+table+" WHERE transport_uuid = $1", gone)
+			if err != nil {
+				return err
+			}
+			if used > 0 {
+				return style.Associated("Transport", "EndpointSIP", "transport_uuid", gone)
+			}
+		}
+		return nil
+	}
+	fallback, err := fallbackFor(ctx, c, gone, typed)
+	if err != nil {
+		return err
+	}
+	if err := useInstead[EndpointSIP](ctx, c, e, change, fallback); err != nil {
+		return err
+	}
+	return useInstead[EndpointSIPTemplate](ctx, c, e, change, fallback)
+}
+
+// useInstead gives the fallback to all objects that use a transport.
+func useInstead[T any](ctx context.Context, c store.Conn, e *crud.Engine, gone *crud.Change[SIPTransport], fallback *SIPTransportRef) error {
+	return crud.Of[T](e).Repoint(ctx, c, gone.Request, "transport_uuid", gone.Old.UUID, fallback.UUID, func(o *T) {
+		s := sectionsOf(o)
+		s.TransportUUID, s.TransportName = &fallback.UUID, fallback.Name
+		s.showTransport()
+	})
+}
+
+// fallbackFor returns the transport that can replace another.
+func fallbackFor(ctx context.Context, c store.Conn, gone, typed string) (*SIPTransportRef, error) {
 	id, err := uuid.Parse(typed)
 	if err != nil || len(typed) != 36 {
-		return "", apierr.InvalidField("fallback", "uuid", "Must be the UUID of a transport")
+		return nil, apierr.InvalidField("fallback", "uuid", "Must be the UUID of a transport")
 	}
 	if id.String() == gone {
-		return "", apierr.InvalidField("fallback", "self", "Must be another transport than the one that is deleted")
+		return nil, apierr.InvalidField("fallback", "self", "Must be another transport than the one that is deleted")
 	}
-	there, err := store.Get[int](ctx, c, "SELECT count(*) FROM confd_sip_transport WHERE uuid = $1", id.String())
-	if err == nil && there == 0 {
-		err = apierr.New(apierr.Invalid, "field 'fallback': Transport was not found ('uuid': '%s')", id)
+	name, err := store.Get[string](ctx, c, "SELECT name FROM confd_sip_transport WHERE uuid = $1", id.String())
+	if errors.Is(err, store.ErrNotFound) {
+		err = crud.Missing("fallback", "Transport", "uuid", id.String())
 	}
-	return id.String(), err
+	return &SIPTransportRef{UUID: id.String(), Name: &name}, err
 }

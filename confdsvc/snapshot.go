@@ -25,7 +25,6 @@ type Snapshot struct {
 	Incalls    []*Incall
 	Music      []*MOH
 	Keys       []*FuncKeyTemplate
-	Numbers    []*PhoneNumber
 	Customs    []*EndpointCustom
 	Transports []*SIPTransport
 	// Endpoints have the options of their templates.
@@ -51,10 +50,7 @@ type Snapshots struct{ engine *crud.Engine }
 
 // NewSnapshots prepares to read a database's snapshots.
 func NewSnapshots(db store.DB) *Snapshots {
-	e := &crud.Engine{Service: "confd", Prefix: prefix, DB: db, Style: style}
-	for _, declare := range resources {
-		declare(e)
-	}
+	e := declared(db)
 	e.Operations() // it makes the links known
 	return &Snapshots{e}
 }
@@ -100,7 +96,6 @@ func (s *Snapshot) readObjects(ctx context.Context, c store.Conn, e *crud.Engine
 		func() error { return all(ctx, c, e, &s.Incalls, incallDestination.loadAll) },
 		func() error { return all(ctx, c, e, &s.Music, nil) },
 		func() error { return s.readKeys(ctx, c, e) },
-		func() error { return all(ctx, c, e, &s.Numbers, nil) },
 		func() error { return all(ctx, c, e, &s.Customs, nil) },
 		func() error { return all(ctx, c, e, &s.Transports, nil) },
 	} {

@@ -42,7 +42,7 @@ type User struct {
 	CallRecordIncomingExternalEnabled bool      `db:"call_record_incoming_external_enabled" json:"call_record_incoming_external_enabled" default:"false"`
 	OnlineCallRecordEnabled           *bool     `db:"online_call_record_enabled" json:"online_call_record_enabled" null:"default" default:"false"`
 	SupervisionEnabled                *bool     `db:"supervision_enabled" json:"supervision_enabled" null:"default" default:"true"`
-	RingSeconds                       *int64    `db:"ring_seconds" json:"ring_seconds" null:"default" minimum:"0" maximum:"10800" default:"30"`
+	RingSeconds                       *int64    `db:"ring_seconds" json:"ring_seconds" null:"default" minimum:"0" maximum:"10800" default:"30" doc:"0 sets no limit: then it rings for 3 hours, which is the longest."`
 	SimultaneousCalls                 *int64    `db:"simultaneous_calls" json:"simultaneous_calls" null:"default" minimum:"1" maximum:"20" default:"5"`
 	CallPermissionPassword            *string   `db:"call_permission_password" json:"call_permission_password" pattern:"^[0-9#*]{1,16}$" example:"1234"`
 	SubscriptionType                  int64     `db:"subscription_type" json:"subscription_type" minimum:"0" maximum:"10" default:"0"`
@@ -78,9 +78,6 @@ func ofMainLine(column string) string {
 // order of CROSS JOIN; it means nothing to PostgreSQL.
 const hasNumber = `id IN (SELECT ul.user_id FROM confd_extension x CROSS JOIN confd_line_extension lx CROSS JOIN confd_user_line ul
 	WHERE lx.extension_id = x.id AND ul.line_id = lx.line_id AND x.exten IN (%s))`
-
-// missing is the expression of a column that belongs to a resource that does not exist yet: nothing has one.
-const missing = "CAST(NULL AS text)"
 
 // UserRef is a user as other objects show them.
 type UserRef struct {
@@ -124,13 +121,16 @@ func declareUsers(e *crud.Engine) {
 			"provisioning_code": ofMainLine("provisioning_code"), "exten": ofMainLine("exten"), "extension": ofMainLine("exten"),
 			"context": ofMainLine("context"),
 		},
-		Found: []string{
-			`SELECT ul.user_id FROM confd_extension x CROSS JOIN confd_line_extension lx CROSS JOIN confd_user_line ul
-				WHERE lx.extension_id = x.id AND ul.line_id = lx.line_id AND x.search_text LIKE %s ESCAPE '\'`,
-			`SELECT ul.user_id FROM confd_line l CROSS JOIN confd_user_line ul WHERE ul.line_id = l.id AND l.search_text LIKE %s ESCAPE '\'`,
+		Found: []crud.Elsewhere{
+			{Query: `SELECT ul.user_id FROM confd_extension x CROSS JOIN confd_line_extension lx CROSS JOIN confd_user_line ul
+				WHERE lx.extension_id = x.id AND ul.line_id = lx.line_id AND x.search_text LIKE %s ESCAPE '\'`, Characters: extenCharacters},
+			{Query: `SELECT ul.user_id FROM confd_line l CROSS JOIN confd_user_line ul WHERE ul.line_id = l.id AND l.search_text LIKE %s ESCAPE '\'`, Characters: provisioningCharacters},
 		},
-		Views:   userViews(),
-		Beside:  []crud.Beside[User]{userDestinations.beside()},
+		Apart: map[string]func(*User) []string{
+			"func_key_template_id": func(*User) []string { return []string{"funckeys.templates"} },
+		},
+		Views:   userViews(e),
+		Beside:  []crud.Beside[User]{userDestinations.beside(e)},
 		Nested:  []string{"voicemail", "lines", "incalls", "groups", "switchboards", "agent", "forwards", "fallbacks", "auth", "device_id"},
 		Prepare: prepareUser, Load: loadUsers,
 		Validate: func(ctx context.Context, c store.Conn, change *crud.Change[User]) error {
@@ -138,6 +138,9 @@ func declareUsers(e *crud.Engine) {
 				return err
 			}
 			return validateUser(ctx, c, change)
+		},
+		Guard: func(ctx context.Context, c store.Conn, change *crud.Change[User]) error {
+			return userTarget.mayTake(ctx, c, e, change.Request, change.Old.ID)
 		},
 		Save: func(ctx context.Context, c store.Conn, change *crud.Change[User]) error {
 			if err := mayTakeFuncKeyTemplate(change); err != nil {
@@ -184,10 +187,13 @@ func validateUser(ctx context.Context, c store.Conn, change *crud.Change[User]) 
 		return err
 	}
 	if u.MobileFallbackEnabled && u.MobilePhoneNumber == nil {
-		return storedf("PSTN fallback must be disabled when mobile phone number is not set")
+		return style.Storedf("PSTN fallback must be disabled when mobile phone number is not set")
 	}
 	return checkFuncKeyTemplate(ctx, c, change)
 }
+
+// different reports whether two texts differ. Null differs from everything.
+func different(a, b *string) bool { return a == nil || b == nil || *a != *b }
 
 // nameEmailFirst refuses an e-mail address that another user has where the username may be somebody's too: of two constraints that are
 // broken at once, each database names another one.
@@ -200,7 +206,7 @@ func nameEmailFirst(ctx context.Context, c store.Conn, change *crud.Change[User]
 	if err != nil || others == 0 {
 		return err
 	}
-	return storedf("User already exists ('email': '%s')", *u.Email)
+	return style.Storedf("User already exists ('email': '%s')", *u.Email)
 }
 
 // recordEverything sets the four flags that the deprecated one stands for. If it is sent together with some of them it must

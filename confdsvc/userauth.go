@@ -30,7 +30,7 @@ var usualLogin = map[string]string{
 func nestLogins(e *crud.Engine, logins Logins) {
 	schema := func() *rest.Schema {
 		s := *logins.LoginSchema()
-		s.Nullable = true
+		s.Nullable, s.Doc = true, "The account with which the user logs in: what it lacks is taken from the user. null makes none, and changes none."
 		return &s
 	}
 	crud.Nested[User]{
@@ -52,7 +52,7 @@ func nestLogins(e *crud.Engine, logins Logins) {
 			}
 			return logins.WriteLogin(ctx, c, change.Request, change.New.TenantUUID, change.New.UUID, change.Old == nil, login)
 		},
-		Show: func(_ context.Context, _ store.Conn, _ string, shown any) (any, error) { return shown, nil },
+		Show: func(_ context.Context, _ store.Conn, _ string, shown []any) ([]any, error) { return shown, nil },
 		Remove: func(ctx context.Context, c store.Conn, change *crud.Change[User]) error {
 			return logins.DeleteLogin(ctx, c, change.Request, change.Old.TenantUUID, change.Old.UUID)
 		},

@@ -3,8 +3,10 @@ package confdsvc
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"crypto/rand"
 	"encoding/csv"
+	"encoding/json"
 	"errors"
 	"io"
 	"regexp"
@@ -14,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/crud"
 )
 
 // csvRows reads the rows of a CSV file one by one.
@@ -180,7 +183,7 @@ func (r *csvRow) body(templates map[string]*string) (body map[string]any, ring *
 	ring, ringWrong := r.ring(body)
 	wrong = append(wrong, ringWrong...)
 	if name := r.text("call_permissions"); name != "" {
-		return nil, nil, apierr.New(apierr.Invalid, "field 'call_permissions': CallPermission was not found ('name': '%s')", name)
+		return nil, nil, crud.Missing("call_permissions", "CallPermission", "name", name)
 	}
 	if len(wrong) > 0 {
 		return nil, nil, &apierr.Error{Kind: apierr.Invalid, Fields: wrong}
@@ -204,7 +207,7 @@ func (c *csvColumn) value(text string) (any, *apierr.Field) {
 		if err != nil {
 			return nil, &apierr.Field{Name: c.name, Constraint: "type", Value: "integer", Message: "Must be an integer"}
 		}
-		return number(strconv.FormatInt(n, 10)), nil
+		return json.Number(strconv.FormatInt(n, 10)), nil
 	default:
 		return text, nil
 	}
@@ -228,13 +231,7 @@ func (r *csvRow) giveLine(body map[string]any, templates map[string]*string) []a
 	default:
 		return []apierr.Field{{Name: "line_protocol", Constraint: "enum", Value: map[string]any{"choices": csvProtocols}, Message: "Must be one of " + strings.Join(csvProtocols, ", ")}}
 	}
-	username, secret := r.text("sip_username"), r.text("sip_secret")
-	if username == "" {
-		username = randomSection()
-	}
-	if secret == "" {
-		secret = rand.Text()
-	}
+	username, secret := cmp.Or(r.text("sip_username"), randomSection()), cmp.Or(r.text("sip_secret"), rand.Text())
 	// A telephone finds its endpoint by its username, so both have one name.
 	endpoint := map[string]any{"name": username, "auth_section_options": []any{[]any{"username", username}, []any{"password", secret}}}
 	if template := templates[protocol]; template != nil {
@@ -244,11 +241,11 @@ func (r *csvRow) giveLine(body map[string]any, templates map[string]*string) []a
 	return nil
 }
 
-// csvShared is what several users may have together: the attribute of the user, the columns that say which one it is, and all that say how it
-// is. The row of each of the users says all of it, and an import makes it for the first of them.
+// csvShared is an object that several users may share: the user's attribute for it, the columns that identify it, and those that describe it.
+// The rows of all these users have all the columns, and an import makes the object for the first of them.
 type csvShared struct {
-	part      string
-	key, says []string
+	part           string
+	key, describes []string
 }
 
 var csvShareds = []csvShared{
@@ -267,7 +264,7 @@ type csvFirst struct {
 	at  int
 }
 
-// take returns the places of the rows before this one that have the same voicemail or line. It refuses a row that says something else of it.
+// take returns the places of the rows before this one that have the same voicemail or line. It refuses a row that describes it differently.
 func (s csvSharing) take(row *csvRow, at int) (map[string]int, *apierr.Error) {
 	shares := map[string]int{}
 	for _, shared := range csvShareds {
@@ -287,7 +284,7 @@ func (s csvSharing) take(row *csvRow, at int) (map[string]int, *apierr.Error) {
 			s[key] = csvFirst{row, at}
 			continue
 		}
-		for _, name := range shared.says {
+		for _, name := range shared.describes {
 			if row.text(name) != first.row.text(name) {
 				return nil, apierr.InvalidField(name, "conflict", "Must be as in row %d, which has the same %s", first.row.number, strings.Join(shared.key, " and "))
 			}

@@ -39,12 +39,15 @@ func declareUserExport(e *crud.Engine) {
 const exportedAtOnce = 500
 
 func exportUsers(ctx context.Context, e *crud.Engine, r *rest.Request) (rest.Reply, error) {
+	if err := crud.NotDenied(r, "confd.users.read"); err != nil {
+		return rest.Reply{}, err
+	}
 	scope, err := e.TenantOf(ctx, r)
 	if err != nil {
 		return rest.Reply{}, err
 	}
 	reader := &csvReader{engine: e, scope: scope}
-	users, err := reader.next(ctx) // before the answer begins: then a failure is a refusal
+	users, err := reader.next(ctx) // before the reply begins, so that a failure can still be a refusal
 	if err != nil {
 		return rest.Reply{}, err
 	}
@@ -65,8 +68,9 @@ func exportUsers(ctx context.Context, e *crud.Engine, r *rest.Request) (rest.Rep
 	return reply, nil
 }
 
-// csvReader reads a tenant's users: first those who are the main user of the line that their row has, or have none, and then the others in
-// the order in which they got theirs. An import gives a line to the users of its rows in their order, and the first is the main one.
+// csvReader reads a tenant's users in the order in which an import must make them: it gives a line to its users in the order of their rows,
+// and the first becomes the main user. So the users who have no line, or are the main user of theirs, come first, and then the others in the
+// order in which they got their lines.
 type csvReader struct {
 	engine *crud.Engine
 	scope  string

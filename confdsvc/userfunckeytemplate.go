@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 
-	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/crud"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
@@ -15,6 +15,8 @@ import (
 type UserFuncKeyTemplate struct {
 	UserID     int64 `db:"user_id" json:"user_id"`
 	TemplateID int64 `db:"template_id" json:"template_id"`
+
+	UserUUID string `db:"user_uuid" json:"-"`
 	crud.Hrefs
 }
 
@@ -70,7 +72,7 @@ func declareUserFuncKeyTemplates(e *crud.Engine) {
 		op.Tenanted, op.Statuses = true, []int{404}
 		if op.Method != http.MethodGet {
 			op.Transactional = true
-			op.Statuses = append(op.Statuses, 400)
+			op.Statuses = append(op.Statuses, 400, 412)
 		}
 		e.Add(op)
 	}
@@ -82,7 +84,7 @@ func giveTemplate(u *User, t *FuncKeyTemplate) (*int64, error) {
 	case t.UserID != nil:
 		return nil, style.NotPermitted("Cannot associate a private template with a user", "template_id", t.ID)
 	case u.TenantUUID != t.TenantUUID:
-		return nil, storedf("different tenants ('user_tenant_uuid': '%s', 'template_tenant_uuid': '%s')", u.TenantUUID, t.TenantUUID)
+		return nil, style.DifferentTenants("user", u.TenantUUID, "template", t.TenantUUID)
 	}
 	return &t.ID, nil
 }
@@ -97,6 +99,9 @@ func changeTemplate(e *crud.Engine, next func(u *User, t *FuncKeyTemplate) (*int
 		return rest.Reply{}, e.InTx(ctx, func(ctx context.Context, c store.Conn) error {
 			user, err := crud.Of[User](e).NamedIn(ctx, c, r, scope)
 			if err != nil {
+				return err
+			}
+			if err := crud.Of[User](e).Unchanged(ctx, c, r, scope, user.ID); err != nil {
 				return err
 			}
 			t, err := crud.Of[FuncKeyTemplate](e).NamedIn(ctx, c, r, scope)
@@ -130,8 +135,16 @@ func listAssociations(
 			if err != nil {
 				return err
 			}
-			items, err = store.Select[UserFuncKeyTemplate](ctx, c,
-				"SELECT id AS user_id, func_key_template_id AS template_id FROM confd_user WHERE "+column+" = $1 AND func_key_template_id IS NOT NULL ORDER BY id", id)
+			args := []any{id}
+			users := e.Visible(ctx, "users", "u", &args)
+			templates := e.Visible(ctx, "funckeys/templates", "t", &args)
+			items, err = store.Select[UserFuncKeyTemplate](ctx, c, `
+				SELECT u.id AS user_id, CAST(u.uuid AS text) AS user_uuid, t.id AS template_id
+				FROM confd_user u JOIN confd_func_key_template t ON t.id = u.func_key_template_id
+				WHERE u.`+column+` = $1 AND `+users+` AND `+templates+` ORDER BY u.id`, args...)
+			items = slices.DeleteFunc(items, func(item UserFuncKeyTemplate) bool {
+				return crud.Of[User](e).Withholds(ctx, &User{ID: item.UserID, UUID: item.UserUUID}, "func_key_template_id")
+			})
 			return err
 		})
 		for i := range items {
@@ -155,7 +168,7 @@ func checkFuncKeyTemplate(ctx context.Context, c store.Conn, change *crud.Change
 	if err != nil || n > 0 {
 		return err
 	}
-	return apierr.New(apierr.Invalid, "field 'func_key_template_id': FuncKeyTemplate was not found ('func_key_template_id': %d)", *id)
+	return crud.Missing("func_key_template_id", "FuncKeyTemplate", "func_key_template_id", *id)
 }
 
 // mayTakeFuncKeyTemplate refuses a caller who is denied to give a user their template by the operation for that, or to take it away.

@@ -2,7 +2,6 @@ package confdsvc
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -61,7 +60,7 @@ const (
 	maxRowErrors = 100
 	// importsAtOnce is how many imports one node reads and writes: each keeps its rows in memory.
 	importsAtOnce = 2
-	// importProgress is how often the log tells of one.
+	// importProgress is how often the progress of one is logged.
 	importProgress = 5 * time.Second
 )
 
@@ -97,6 +96,9 @@ func (i *userImport) handle(ctx context.Context, r *rest.Request) (rest.Reply, e
 	if err != nil {
 		return rest.Reply{}, err
 	}
+	if err := crud.NotDenied(r, "confd.users.create"); err != nil {
+		return rest.Reply{}, err
+	}
 	scope, err := i.engine.TenantOf(ctx, r)
 	if err != nil {
 		return rest.Reply{}, err
@@ -130,7 +132,7 @@ type importJob struct {
 	scope     string
 	trial     bool
 	began     time.Time
-	told      time.Time
+	logged    time.Time // when its progress was logged last
 	templates map[string]*string
 	errors    []RowError
 }
@@ -167,7 +169,7 @@ func (j *importJob) readTemplates(ctx context.Context) error {
 	})
 }
 
-// draftRows reads and checks the rows. It goes on after a wrong row, so that one import tells all that is wrong.
+// draftRows reads and checks the rows. It continues after a wrong row, so that one import reports all that is wrong.
 func (j *importJob) draftRows(ctx context.Context) ([]draftedRow, error) {
 	rows, wrong, err := newCSVRows(j.request.Body())
 	if wrong != nil {
@@ -252,7 +254,7 @@ func (j *importJob) write(ctx context.Context, drafts []draftedRow) ([]ImportedU
 				break
 			}
 			made = append(made, user)
-			j.tell(n+1, len(drafts))
+			j.logProgress(n+1, len(drafts))
 		}
 		if j.trial || len(j.errors) > 0 {
 			return errKeepNothing
@@ -314,20 +316,15 @@ func (j *importJob) create(ctx context.Context, c store.Conn, row *draftedRow) (
 
 // share gives the user of a row what rows before it have made.
 func (j *importJob) share(ctx context.Context, c store.Conn, row *draftedRow, out *ImportedUser, made []ImportedUser) error {
-	for part, n := range row.shares {
-		first := made[n]
-		var err error
-		switch {
-		case part == "voicemail" && first.VoicemailID != nil:
-			out.VoicemailID = first.VoicemailID
-			err = shareWith[Voicemail](ctx, c, j, *out.UserID, *first.VoicemailID)
-		case part == "lines" && first.LineID != nil:
-			out.LineID, out.SIPUUID, out.ExtensionID = first.LineID, first.SIPUUID, first.ExtensionID
-			err = shareWith[Line](ctx, c, j, *out.UserID, *first.LineID)
-		}
-		if err != nil {
+	if n, shares := row.shares["voicemail"]; shares && made[n].VoicemailID != nil {
+		out.VoicemailID = made[n].VoicemailID
+		if err := shareWith[Voicemail](ctx, c, j, *out.UserID, *out.VoicemailID); err != nil {
 			return err
 		}
+	}
+	if n, shares := row.shares["lines"]; shares && made[n].LineID != nil {
+		out.LineID, out.SIPUUID, out.ExtensionID = made[n].LineID, made[n].SIPUUID, made[n].ExtensionID
+		return shareWith[Line](ctx, c, j, *out.UserID, *out.LineID)
 	}
 	return nil
 }
@@ -356,13 +353,13 @@ func (j *importJob) ringFor(ctx context.Context, c store.Conn, user *User, incal
 	})
 }
 
-// tell tells the log of a long import.
-func (j *importJob) tell(done, of int) {
+// logProgress logs how far a long import is.
+func (j *importJob) logProgress(done, of int) {
 	now := time.Now()
-	if now.Sub(j.began) < importProgress || now.Sub(j.told) < importProgress && done < of {
+	if now.Sub(j.began) < importProgress || now.Sub(j.logged) < importProgress && done < of {
 		return
 	}
-	j.told = now
+	j.logged = now
 	slog.Info("importing users", "written", done, "of", of, "trial", j.trial, "tenant_uuid", j.scope)
 }
 
@@ -391,6 +388,3 @@ func (j *importJob) refuse(row *csvRow, e *apierr.Error) {
 		})
 	}
 }
-
-// number returns an integer as the parser of JSON does.
-func number(text string) any { return json.Number(text) }

@@ -84,7 +84,7 @@ func notMainOfMany(ctx context.Context, c store.Conn, userID, lineID int64) erro
 	if err != nil || len(users) < 2 || users[0] != userID {
 		return err
 	}
-	return storedf("There are secondary users associated to the line ('line_id': %d)", lineID)
+	return style.Storedf("There are secondary users associated to the line ('line_id': %d)", lineID)
 }
 
 // userMayHaveLines runs the checks of each added and each removed line.
@@ -118,5 +118,3 @@ func userMayHaveLines(ctx context.Context, c store.Conn, list *crud.Listing[User
 	}
 	return nil
 }
-
-func different(a, b *string) bool { return a == nil || b == nil || *a != *b }

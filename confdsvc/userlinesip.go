@@ -43,11 +43,12 @@ func userLineSIP(ctx context.Context, e *crud.Engine, r *rest.Request) (rest.Rep
 	}
 	var endpoint *EndpointSIP
 	err = e.DB.InReadTx(ctx, func(ctx context.Context, c store.Conn) error {
-		user, err := crud.Of[User](e).Find(ctx, c, scope, userUUID)
+		whole := crud.Whole(ctx)
+		user, err := crud.Of[User](e).Find(whole, c, scope, userUUID)
 		if err != nil {
 			return err
 		}
-		line, err := lineOf(ctx, c, e, scope, user, r.Param("line_id"))
+		line, err := lineOf(whole, c, e, scope, user, r.Param("line_id"))
 		if err != nil {
 			return err
 		}
@@ -56,6 +57,9 @@ func userLineSIP(ctx context.Context, e *crud.Engine, r *rest.Request) (rest.Rep
 		}
 		if line.EndpointSIP == nil {
 			return style.NotAssociated("Line", "SIPEndpoint", "line_id", line.ID)
+		}
+		if err := e.MayRead(ctx, "endpoints/sip", line.EndpointSIP.UUID); err != nil {
+			return err
 		}
 		if endpoint, err = crud.Of[EndpointSIP](e).Find(ctx, c, scope, line.EndpointSIP.UUID); err != nil || view == "" {
 			return err

@@ -29,7 +29,9 @@ func declareUserReads(e *crud.Engine) {
 		ID: "list_user_callerid_outgoing", Tag: "users", Summary: "List the caller IDs that a user can telephone with", Success: http.StatusOK,
 		Reply: rest.ListOf(rest.SchemaOf[OutgoingCallerID](), false), Statuses: []int{404}, Tenanted: true, Conditional: true,
 		Handle: ofUser(e, func(ctx context.Context, c store.Conn, user *User) (any, error) {
-			numbers, err := crud.Of[PhoneNumber](e).Select(ctx, c, "tenant_uuid = $1 AND shared", user.TenantUUID)
+			args := []any{user.TenantUUID}
+			visible := e.Visible(ctx, "phone-numbers", "confd_phone_number", &args)
+			numbers, err := crud.Of[PhoneNumber](e).Select(ctx, c, "tenant_uuid = $1 AND shared AND "+visible, args...)
 			if err != nil {
 				return nil, err
 			}

@@ -27,7 +27,8 @@ func TestTelephoneUsersAtOnce(t *testing.T) {
 			of.Create("/users", of.user("1000"))
 			for i := range each {
 				wg.Go(func() {
-					body := of.user(fmt.Sprint(1001 + i))
+					number := fmt.Sprint(1001 + i)
+					body := of.user(number)
 					wrong := i%4 == 3
 					if wrong { // the number is outside of the ranges, which is found last
 						body = of.user(fmt.Sprint(99001 + i))
@@ -37,8 +38,12 @@ func TestTelephoneUsersAtOnce(t *testing.T) {
 					case wrong && got.Status != http.StatusBadRequest, !wrong && got.Status != http.StatusCreated:
 						t.Errorf("%d: %d %s", i, got.Status, got.Body)
 					case !wrong:
+						made := got.Object()
+						if at(made, "lines.0.extensions.0.exten") != number || at(made, "firstname") != body["firstname"] {
+							t.Errorf("%s: the reply is another's: %s", number, got.Body)
+						}
 						mu.Lock()
-						of.made = append(of.made, got.Object().Text("uuid"))
+						of.made = append(of.made, made.Text("uuid"))
 						mu.Unlock()
 					}
 				})

@@ -32,8 +32,11 @@ func declareUserSubscriptions(e *crud.Engine) {
 			if err != nil {
 				return rest.Reply{}, err
 			}
+			args := []any{scope}
+			visible := e.Visible(ctx, "users", "confd_user", &args)
 			types, err := store.Select[UserSubscription](ctx, e.DB, `
-				SELECT subscription_type AS id, count(*) AS count FROM confd_user WHERE tenant_uuid = $1 GROUP BY subscription_type ORDER BY subscription_type`, scope)
+				SELECT subscription_type AS id, count(*) AS count FROM confd_user WHERE tenant_uuid = $1 AND `+visible+`
+				GROUP BY subscription_type ORDER BY subscription_type`, args...)
 			return rest.Reply{Body: UserSubscriptions{append([]UserSubscription{}, types...), len(types)}}, err
 		},
 	})

@@ -40,7 +40,7 @@ type UserDirectoryEntry struct {
 	Context           *string `json:"context"`
 }
 
-// UserLinePresence is what tells whether a user can be reached by telephone.
+// UserLinePresence shows whether a user can be reached by telephone.
 type UserLinePresence struct {
 	UUID       string       `json:"uuid" format:"uuid"`
 	TenantUUID string       `json:"tenant_uuid" format:"uuid"`
@@ -59,20 +59,20 @@ type userPhone struct {
 	VoicemailNumber  *string `db:"voicemail_number"`
 }
 
-func userViews() map[string]crud.View[User] {
+func userViews(e *crud.Engine) map[string]crud.View[User] {
 	return map[string]crud.View[User]{
-		"summary":       userView(summaryOf),
-		"directory":     userView(directoryEntryOf),
+		"summary":       userView(e, summaryOf),
+		"directory":     userView(e, directoryEntryOf),
 		"line_presence": {Of: []string{"lines"}, Item: rest.SchemaOf[UserLinePresence](), Show: showLinePresence},
 	}
 }
 
 // userView returns a view whose items are each made of one user and their phone.
-func userView[V any](item func(u *User, phone userPhone) V) crud.View[User] {
+func userView[V any](e *crud.Engine, item func(u *User, phone userPhone) V) crud.View[User] {
 	return crud.View[User]{
 		Of: []string{}, Item: rest.SchemaOf[V](),
 		Show: func(ctx context.Context, c store.Conn, users []*User) (any, error) {
-			phones, err := userPhones(ctx, c, users)
+			phones, err := userPhones(ctx, c, e, users)
 			if err != nil {
 				return nil, err
 			}
@@ -85,29 +85,38 @@ func userView[V any](item func(u *User, phone userPhone) V) crud.View[User] {
 	}
 }
 
-// userPhones returns the phones of users, by id. The first line and number are those that filters of users compare.
-func userPhones(ctx context.Context, c store.Conn, users []*User) (map[int64]userPhone, error) {
+// userPhones returns the phones of users, by id, as far as the caller of ctx may read them. The first line and number are those that
+// filters of users compare.
+func userPhones(ctx context.Context, c store.Conn, e *crud.Engine, users []*User) (map[int64]userPhone, error) {
 	phones := make(map[int64]userPhone, len(users))
 	for some := range slices.Chunk(users, 1000) { // databases limit the arguments of a statement
 		ids := make([]any, len(some))
 		for i, u := range some {
 			ids[i] = u.ID
 		}
+		args := slices.Clone(ids)
+		line, number, box := e.Visible(ctx, "lines", "l", &args), e.Visible(ctx, "extensions", "x", &args), e.Visible(ctx, "voicemails", "v", &args)
 		rows, err := store.Select[userPhone](ctx, c, `
 			SELECT u.id AS user_id, l.id AS line_id, l.provisioning_code, l.context, x.exten,
 				(SELECT p.protocol FROM confd_line_protocol p WHERE p.line_id = l.id) AS protocol,
 				v.number AS voicemail_number
 			FROM confd_user u
-				LEFT JOIN confd_user_line ul ON ul.user_id = u.id LEFT JOIN confd_line l ON l.id = ul.line_id
-				LEFT JOIN confd_line_extension lx ON lx.line_id = l.id LEFT JOIN confd_extension x ON x.id = lx.extension_id
-				LEFT JOIN confd_user_voicemail uv ON uv.user_id = u.id LEFT JOIN confd_voicemail v ON v.id = uv.voicemail_id
-			WHERE u.id IN (`+crud.Placeholders(1, len(ids))+`) ORDER BY ul.position, x.exten`, ids...)
+				LEFT JOIN confd_user_line ul ON ul.user_id = u.id LEFT JOIN confd_line l ON l.id = ul.line_id AND `+line+`
+				LEFT JOIN confd_line_extension lx ON lx.line_id = l.id LEFT JOIN confd_extension x ON x.id = lx.extension_id AND `+number+`
+				LEFT JOIN confd_user_voicemail uv ON uv.user_id = u.id LEFT JOIN confd_voicemail v ON v.id = uv.voicemail_id AND `+box+`
+			WHERE u.id IN (`+crud.Placeholders(1, len(ids))+`) ORDER BY ul.position, x.exten`, args...)
 		if err != nil {
 			return nil, err
 		}
 		for _, row := range rows {
 			if _, later := phones[row.UserID]; !later {
 				phones[row.UserID] = row
+			}
+		}
+		for _, u := range some {
+			if phone := phones[u.ID]; crud.Of[User](e).Withholds(ctx, u, "voicemail") {
+				phone.VoicemailNumber = nil
+				phones[u.ID] = phone
 			}
 		}
 	}

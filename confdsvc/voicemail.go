@@ -64,14 +64,16 @@ type UserVoicemail struct {
 func init() { resources = append(resources, declareVoicemails) }
 
 func declareVoicemails(e *crud.Engine) {
-	zones := declareZoneMessages(e)
 	columns := []string{"number", "name", "email", "context", "language", "timezone", "pager", "accesstype"}
 	crud.Collect(e, crud.Resource[Voicemail]{
 		Path: "voicemails", Singular: "voicemail", Param: "voicemail_id", Table: "confd_voicemail", Counted: true, Keys: []string{"id"},
 		Order: columns, Filters: columns,
 		SearchText: "search_text",
+		Guard: func(ctx context.Context, c store.Conn, change *crud.Change[Voicemail]) error {
+			return voicemailTarget.mayTake(ctx, c, e, change.Request, change.Old.ID)
+		},
 		Validate: func(ctx context.Context, c store.Conn, change *crud.Change[Voicemail]) error {
-			if err := refuseUnknownZone(ctx, c, zones, change); err != nil {
+			if err := refuseUnknownZone(ctx, c, e, change); err != nil {
 				return err
 			}
 			return validateVoicemail(ctx, c, e, change)

@@ -10,7 +10,6 @@ import (
 	"github.com/ringfence/ringfence/internal/crud"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
-	"github.com/ringfence/ringfence/internal/tenant"
 )
 
 // ZoneMessages are the ways to announce the time of a message. A voicemail's timezone names one of them.
@@ -59,9 +58,11 @@ func (ZoneMessageList) JSONSchema() *rest.Schema {
 	}
 }
 
+func init() { resources = append(resources, declareZoneMessages) }
+
 // declareZoneMessages declares the zones, which all tenants can read.
-func declareZoneMessages(e *crud.Engine) *crud.Documents[ZoneMessages] {
-	return crud.Document[ZoneMessages]{
+func declareZoneMessages(e *crud.Engine) {
+	crud.Document[ZoneMessages]{
 		Resource: crud.Resource[ZoneMessages]{
 			Path: "asterisk/voicemail/zonemessages", Singular: "asterisk_voicemail_zonemessages", Table: "confd_voicemail_zonemessages",
 			Scope: crud.Global, Only: []string{"read", "update"},
@@ -71,27 +72,17 @@ func declareZoneMessages(e *crud.Engine) *crud.Documents[ZoneMessages] {
 }
 
 // refuseUnknownZone refuses a timezone that names no zone message. A voicemail may keep one that it already has.
-func refuseUnknownZone(ctx context.Context, c store.Conn, zones *crud.Documents[ZoneMessages], change *crud.Change[Voicemail]) error {
+func refuseUnknownZone(ctx context.Context, c store.Conn, e *crud.Engine, change *crud.Change[Voicemail]) error {
 	name := change.New.Timezone
 	if name == nil || change.Old != nil && !different(change.Old.Timezone, name) {
 		return nil
 	}
-	master, err := tenant.Master(ctx, c)
+	zones, err := crud.OfAll[ZoneMessages](ctx, c, e)
 	if err != nil {
 		return err
 	}
-	kept, err := zones.Of(ctx, c, master)
-	if err != nil {
-		return err
-	}
-	var items []ZoneMessage
-	if kept != nil {
-		items = kept.Items.V
-	} else if err := json.Unmarshal([]byte(firstZoneMessages), &items); err != nil {
-		return err
-	}
-	if slices.ContainsFunc(items, func(z ZoneMessage) bool { return z.Name == *name }) {
+	if slices.ContainsFunc(zones.Items.V, func(z ZoneMessage) bool { return z.Name == *name }) {
 		return nil
 	}
-	return apierr.New(apierr.Invalid, "field 'timezone': Timezone was not found ('timezone': '%s')", *name)
+	return crud.Missing("timezone", "Timezone", "timezone", *name)
 }

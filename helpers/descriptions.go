@@ -34,3 +34,13 @@ var docs = map[string]string{
 	"status":       "Whether the part works: ok or fail.",
 	"uuid":         "The UUID.",
 }
+
+// words say how names are read where their letters do not tell.
+var words = map[string]string{
+	"/apply/preview":         "what would change",
+	"/commonconf_apply":      "live configuration",
+	"/commonconf_generate":   "generated configuration",
+	"/exec_request_handlers": "requests",
+	"moh":                    "music on hold",
+	"rolled_back":            "taken back",
+}

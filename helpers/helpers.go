@@ -140,7 +140,7 @@ func (s *Service) describe(prefix string, plain bool) *rest.Service {
 		Prefix:      prefix,
 		Title:       "Ringfence helpers",
 		Description: "Common actions on a telephony host. Behind the gate they need a token; on the loopback port they do not.",
-		Docs:        docs, Tags: tags,
+		Docs:        docs, Tags: tags, Words: words,
 		Examples: map[string]string{
 			"name": "extensions.conf", "diff": "+exten = 1001,1,Dial(PJSIP/1001)", "module": "res_pjsip.so", "command": "dialplan reload",
 			"message": "Not found",

@@ -3,11 +3,13 @@ package helpers_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/ringfence/ringfence/helpers"
 )
 
+// A PIN that a telephone has chosen is read and removed where it is, and nowhere else.
 func TestForgetPIN(t *testing.T) {
 	spool, elsewhere := t.TempDir(), t.TempDir()
 	write := func(name string) string {
@@ -24,6 +26,37 @@ func TestForgetPIN(t *testing.T) {
 	stranger := write(elsewhere + "/101/secret.conf")
 	if err := os.Symlink(elsewhere, spool+"/linked"); err != nil {
 		t.Fatal(err)
+	}
+	if err := os.WriteFile(write(spool+"/inside/104/secret.conf"), []byte(";!\n;! Automatically generated configuration file\n;!\n\n[general]\npassword = 0099\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	write(spool + "/inside/105/other")
+	write(spool + "/inside/107/secret.conf/other")
+	if err := os.Symlink("other", spool+"/inside/105/secret.conf"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(write(spool+"/inside/106/secret.conf"), []byte("[general]\n5678\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, read := range []struct {
+		spool, context, number, want string
+		fails                        bool
+	}{
+		{spool, "inside", "101", "5678", false},
+		{spool, "inside", "104", "0099", false},
+		{spool, "inside", "103", "", false},
+		{spool, "outside", "101", "", false},
+		{spool + "/none", "inside", "101", "", false},
+		{spool, "inside", "105", "", true},
+		{spool, "inside", "106", "", true},
+		{spool, "inside", "107", "", true},
+		{spool, "linked", "101", "", true},
+		{spool, "..", "101", "", true},
+	} {
+		pin, err := helpers.ChosenPIN(read.spool, read.context, read.number)
+		if pin != read.want || (err != nil) != read.fails || err != nil && strings.Contains(err.Error(), "5678") {
+			t.Errorf("%s@%s: %q, %v", read.number, read.context, pin, err)
+		}
 	}
 	for range 2 { // the second time there is none
 		if err := helpers.ForgetPIN(spool, "inside", "101"); err != nil {

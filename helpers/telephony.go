@@ -40,20 +40,20 @@ const (
 	JobWaiting    = "waiting"
 	JobRunning    = "running"
 	JobDone       = "done"
-	JobFailed     = "failed"      // and nothing was changed
+	JobFailed     = "failed"      // the message says why, and whether the files are live
 	JobRolledBack = "rolled_back" // and the generation before is live again
 )
 
-// Job is one change of the live configuration. Nothing in it is secret.
+// Job is one request to generate the configuration, and mostly to make it live. Nothing in it is secret.
 type Job struct {
 	UUID  string `json:"uuid" format:"uuid"`
 	State string `json:"state" enum:"waiting,running,done,failed,rolled_back"`
-	// Generation is the number of the generation that the job makes live; 0 while it has made none.
+	// Generation is the number of the generation that the job has made, or found live with the same files; 0 while there is none.
 	Generation int64       `json:"generation"`
 	CreatedAt  time.Time   `json:"created_at"`
 	StartedAt  *time.Time  `json:"started_at"`
 	EndedAt    *time.Time  `json:"ended_at"`
-	Message    string      `json:"message" doc:"Why it failed, or what was left out; empty otherwise."`
+	Message    string      `json:"message" doc:"Why it failed; empty otherwise."`
 	Files      []JobFile   `json:"files" doc:"The files that change."`
 	Modules    []JobModule `json:"modules" doc:"The modules that are reloaded, in order."`
 	Log        []JobEntry  `json:"log"`

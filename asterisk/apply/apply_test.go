@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -148,6 +149,39 @@ func TestGoneInBetween(t *testing.T) {
 	if n.livePJSIP() != telephones("alice", "bob") {
 		t.Errorf("live: %q", n.livePJSIP())
 	}
+}
+
+// A change that Asterisk, which is shutting down, has not taken is made again as soon as it can be: nobody has to ask for it.
+func TestMadeAgain(t *testing.T) {
+	var n *system
+	s := pbx(t, &n)
+	db := storetest.SQLite(t)
+	n = start(t, db, func(o *apply.Settings) {
+		withManager(s)(o)
+		o.Pause = time.Millisecond
+	}, true)
+	eventually(t, "the start is applied", func() bool { return n.livePJSIP() != "" })
+	var down atomic.Bool
+	down.Store(true)
+	s.Handle("Reload", func(c *amitest.Session, a ami.Message) {
+		if down.Load() {
+			c.Respond(a, "Error", "Message", "Asterisk is shutting down")
+			return
+		}
+		c.Event("Reload", "Module", a.Get("Module"), "Status", "0")
+		c.Respond(a, "Success", "Message", "Module Reloaded")
+	})
+	n.store("extensions.conf", alice, "pjsip.conf", telephones("alice", "bob"))
+	n.Changed()
+	eventually(t, "the change fails", func() bool {
+		failed, err := store.Get[int](t.Context(), db, `SELECT count(*) FROM asterisk_job WHERE state = 'failed' AND job LIKE '%has not reloaded them%'`)
+		return err == nil && failed > 0
+	})
+	down.Store(false)
+	eventually(t, "the change is live", func() bool {
+		_, err := os.Stat(filepath.Join(n.folder, "applying"))
+		return n.livePJSIP() == telephones("alice", "bob") && errors.Is(err, os.ErrNotExist)
+	})
 }
 
 // While Asterisk cannot be reached nothing changes; when it can, the change is made, if changes are to be live at once.

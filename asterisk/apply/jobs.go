@@ -173,7 +173,21 @@ func (q *jobs) find(ctx context.Context, id string) (helpers.Job, error) {
 
 // abandon ends the jobs that a node has left running.
 func (q *jobs) abandon(ctx context.Context) error {
-	rows, err := store.Select[jobRow](ctx, q.db, `SELECT id, kind, job FROM asterisk_job WHERE asterisk = $1 AND state = $2`, q.asterisk, helpers.JobRunning)
+	return q.fail(ctx, helpers.JobRunning, 0, "the node that did it has stopped in between")
+}
+
+// refuse ends the jobs that have waited for so long.
+func (q *jobs) refuse(ctx context.Context, patience time.Duration, why string) error {
+	return q.fail(ctx, helpers.JobWaiting, patience, why)
+}
+
+// fail ends the jobs that are in a state and were asked for so long ago.
+func (q *jobs) fail(ctx context.Context, state string, age time.Duration, why string) error {
+	rows, err := store.Select[jobRow](ctx, q.db, `SELECT id, kind, job FROM asterisk_job WHERE asterisk = $1 AND state = $2`, q.asterisk, state)
+	if err != nil || len(rows) == 0 {
+		return err
+	}
+	now, err := store.Get[time.Time](ctx, q.db, `SELECT now_utc()`)
 	if err != nil {
 		return err
 	}
@@ -182,8 +196,11 @@ func (q *jobs) abandon(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		now := time.Now().UTC()
-		job.State, job.EndedAt, job.Message = helpers.JobFailed, &now, "the node that did it has stopped in between"
+		if age > 0 && now.Sub(job.CreatedAt) < age {
+			continue
+		}
+		ended := now.UTC()
+		job.State, job.EndedAt, job.Message = helpers.JobFailed, &ended, why
 		if err := q.end(ctx, r.Kind, &job); err != nil {
 			return err
 		}

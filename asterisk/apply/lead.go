@@ -3,6 +3,7 @@ package apply
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -12,8 +13,9 @@ import (
 
 // lead gets the lease, if this node can have it, and does the jobs.
 func (s *Service) lead(ctx context.Context) {
-	var failing complaint
+	var failing, useless complaint
 	var seen waited
+	rest := s.settings.Poll
 	for ctx.Err() == nil {
 		may, err := s.mayLead(ctx, &seen)
 		if may {
@@ -22,19 +24,23 @@ func (s *Service) lead(ctx context.Context) {
 		if ctx.Err() == nil {
 			failing.about(err, "this node cannot configure Asterisk now; trying again")
 		}
-		if may {
-			s.leading(ctx)
+		rest = min(2*rest, s.settings.Reach) // of a node that cannot use its folder
+		if !may || s.leading(ctx, &useless) {
+			rest = s.settings.Poll
 		}
-		s.rest(ctx)
+		if !may && err == nil {
+			s.cannot(nil) // another node can
+		}
+		s.rest(ctx, rest)
 	}
 }
 
-// rest waits until there may be something to do.
-func (s *Service) rest(ctx context.Context) {
+// rest waits until there may be something to do, or for so long.
+func (s *Service) rest(ctx context.Context, length time.Duration) {
 	select {
 	case <-ctx.Done():
 	case <-s.wake:
-	case <-time.After(s.settings.Poll):
+	case <-time.After(length):
 	}
 }
 
@@ -61,17 +67,16 @@ func (s *Service) mayLead(ctx context.Context, seen *waited) (bool, error) {
 	return job != 0 && state.expired >= 0 && time.Since(seen.since) >= s.settings.Lease/3, nil
 }
 
-// leading does jobs while this node has the lease.
-func (s *Service) leading(ctx context.Context) {
+// leading does jobs while this node has the lease. It reports whether it could begin. If not, it has given the lease up.
+func (s *Service) leading(ctx context.Context, useless *complaint) (begun bool) {
 	defer s.leaves()
-	if err := s.holding(ctx, s.begin); err != nil {
-		if ctx.Err() == nil {
-			slog.Error("this node cannot configure Asterisk", "error", err)
-			if err := s.lease.release(ctx); err != nil { // another node may be able to
-				slog.Warn("another node has to wait until this one's right to configure Asterisk has expired", "error", err)
-			}
-		}
-		return
+	err := s.holding(ctx, s.begin)
+	if ctx.Err() != nil || errors.Is(err, errLeaseLost) || errors.Is(err, context.Canceled) { // also lost
+		return false
+	}
+	if useless.about(err, "this node cannot configure Asterisk; trying again"); err != nil {
+		s.giveUp(ctx, err)
+		return false
 	}
 	var failing complaint
 	renewed := time.Now()
@@ -83,19 +88,37 @@ func (s *Service) leading(ctx context.Context) {
 		}
 		if errors.Is(err, errLeaseLost) {
 			slog.Warn("another node configures Asterisk now")
-			return
+			return true
 		}
 		if ctx.Err() == nil {
 			failing.about(err, "Asterisk's configuration waits; trying again")
 		}
-		s.rest(ctx)
+		s.rest(ctx, s.settings.Poll)
 	}
+	return true
+}
+
+// giveUp lets another node try what this one cannot begin, for the reason why, and ends the jobs that no node has begun in time.
+func (s *Service) giveUp(ctx context.Context, why error) {
+	s.cannot(why)
+	err := s.jobs.refuse(ctx, s.settings.Reach, "no node can configure Asterisk: "+why.Error())
+	s.tell()
+	if err = errors.Join(err, s.lease.release(ctx)); err != nil && ctx.Err() == nil {
+		slog.Warn("another node has to wait until this one's right to configure Asterisk has expired", "error", err)
+	}
+}
+
+// cannot keeps why this node cannot configure Asterisk; nil if it can, or another one does.
+func (s *Service) cannot(why error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.useless = why
 }
 
 // due reports whether there is something to do.
 func (s *Service) due(ctx context.Context) (bool, error) {
 	if interrupted, err := s.store.Interrupted(); interrupted || err != nil {
-		return interrupted, err
+		return true, nil //nolint:nilerr // the work fails by it, and so do the jobs that wait
 	}
 	job, err := s.jobs.next(ctx)
 	return job != nil, err
@@ -145,23 +168,37 @@ func (s *Service) keepLease(ctx context.Context) {
 	}
 }
 
-// begin opens the folder, and ends what was interrupted.
+// begin opens the folder, and ends what was interrupted. Only the goroutine of Run changes the store.
 func (s *Service) begin(ctx context.Context) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.store == nil {
-		opened, err := generation.Open(ctx, s.settings.Folder, s.settings.Keep)
-		if err != nil {
+	opened := s.store
+	if opened == nil {
+		var err error
+		if opened, err = s.open(ctx); err != nil {
 			return err
 		}
-		s.store = opened
 	}
-	if err := s.jobs.abandon(ctx); err != nil {
-		return err
+	err := s.jobs.abandon(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.store, s.held = opened, err == nil; s.useless != nil {
+		s.Changed() // jobs have failed since
 	}
-	s.held = true
+	if s.held {
+		s.useless = nil
+	}
 	s.compare.Store(true) // another node may have had it
-	return nil
+	return err
+}
+
+// open opens the folder of the generations.
+func (s *Service) open(ctx context.Context) (*generation.Store, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.settings.Reach)
+	defer cancel()
+	opened, err := generation.Open(ctx, s.settings.Folder, s.settings.Keep)
+	if err != nil {
+		return nil, fmt.Errorf("the gateway's user must be able to write in %s, and no other process may have the file lock there: %w", s.settings.Folder, err)
+	}
+	return opened, nil
 }
 
 // close gives up what the service has.

@@ -1,13 +1,22 @@
 package apply_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/ringfence/ringfence/asterisk/apply"
 	"github.com/ringfence/ringfence/helpers"
+	"github.com/ringfence/ringfence/internal/asterisk/ami"
+	"github.com/ringfence/ringfence/internal/asterisk/ami/amitest"
+	"github.com/ringfence/ringfence/internal/asterisk/generation"
+	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
 
@@ -54,4 +63,232 @@ func TestPINs(t *testing.T) {
 	}) {
 		t.Errorf("nobody hears of it: %+v", job.Log)
 	}
+}
+
+// box is a mailbox: the PIN that confd has, and the one in its folder, which a telephone has chosen.
+type box struct {
+	*system
+	configured, inFolder string
+	forgotten, read      int
+	stays                bool // the folder is somebody else's: its PIN cannot be forgotten
+	telephones           []string
+}
+
+func (b *box) keep(stays bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.stays = stays
+}
+
+func (b *box) reads() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.read
+}
+
+func (b *box) telephone(name string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.telephones = append(b.telephones, name)
+}
+
+func (b *box) set(configured, inFolder string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.configured, b.inFolder = configured, inFolder
+}
+
+func (b *box) get() (configured, inFolder string, forgotten int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.configured, b.inFolder, b.forgotten
+}
+
+// options let a node read and change the mailbox.
+func (b *box) options(n *system, o *apply.Options) {
+	n.states = []apply.State{{Family: "ringfence", Key: "u/dnd", Device: "Custom:dnd-u"}}
+	o.States = n.stored
+	b.system = n
+	o.Generate = func(context.Context) (apply.Output, error) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		lines := "[internal]\n"
+		if b.configured != "" {
+			lines += "101 => " + b.configured + ",Alice,,,\n"
+		}
+		return apply.Output{Source: "a test", States: n.states, Files: generation.Files{
+			"extensions.conf": []byte(alice), "pjsip.conf": []byte(telephones(b.telephones...)), "voicemail.conf": []byte("[general]\npasswordlocation = spooldir\n" + lines),
+		}}, nil
+	}
+	o.Heard = func(event ami.Message) (apply.State, func(context.Context) error) {
+		pin := event.Get("NewPassword")
+		if pin == "" {
+			return apply.State{}, nil
+		}
+		return apply.ChosenPIN(apply.Mailbox{Context: event.Get("Context"), Number: event.Get("Mailbox")}, pin), func(context.Context) error {
+			b.set(pin, pin)
+			return nil
+		}
+	}
+	o.ReadPIN = func(apply.Mailbox) (string, error) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.read++
+		return b.inFolder, nil
+	}
+	o.KeepPIN = func(_ context.Context, _ apply.Mailbox, pin, last string) error {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if b.configured == last {
+			b.configured = pin
+		}
+		return nil
+	}
+	o.ForgetPIN = func(apply.Mailbox) error {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if b.stays {
+			return errors.New("permission denied")
+		}
+		b.inFolder = ""
+		b.forgotten++
+		return nil
+	}
+}
+
+// A PIN that a telephone has chosen is stored, also when nobody heard of it, and stays in its folder until another one is configured: also
+// if that is the one in the live files, with a change of other files, and if Asterisk does not read it at first.
+func TestChosenPINs(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		b := &box{configured: "1111", telephones: []string{"alice"}}
+		s := pbx(t, &b.system)
+		s.Handle("VoicemailUsersList", func(c *amitest.Session, a ami.Message) { c.Respond(a, "Error", "Message", "Permission denied") })
+		want := func(when, configured, inFolder string, forgotten, remembered int) {
+			t.Helper()
+			gotConfigured, gotInFolder, gotForgotten := b.get()
+			rows, err := store.Get[int](t.Context(), db, `SELECT count(*) FROM asterisk_state`)
+			if gotConfigured != configured || gotInFolder != inFolder || gotForgotten != forgotten || rows != remembered || err != nil {
+				t.Errorf("%s: configured %q, in the folder %q, forgotten %d times, %d remembered (%v), want %q, %q, %d and %d", when,
+					gotConfigured, gotInFolder, gotForgotten, rows, err, configured, inFolder, forgotten, remembered)
+			}
+		}
+		folder := t.TempDir()
+		begin := func() {
+			start(t, db, func(o *apply.Settings) {
+				withManager(s)(o)
+				o.Folder = folder
+			}, false, b.options)
+			b.folder = folder
+		}
+		applied := func() {
+			t.Helper()
+			wantState(t, do(t, b.system), helpers.JobDone, "")
+		}
+		byTelephone := func(pin string) {
+			t.Helper()
+			s.Event("VoicemailPasswordChange", "Context", "internal", "Mailbox", "101", "NewPassword", pin)
+			eventually(t, "the PIN is stored, and remembered", func() bool {
+				configured, _, _ := b.get()
+				known, err := store.Select[string](t.Context(), db, `SELECT value FROM asterisk_state WHERE at = 'voicemail/internal/101'`)
+				return err == nil && configured == pin && slices.Equal(known, []string{pin})
+			})
+		}
+		begin()
+		applied()
+		want("at first", "1111", "", 0, 0)
+		byTelephone("2222")
+		want("a telephone has chosen one", "2222", "2222", 0, 1)
+		applied()
+		want("it is live", "2222", "2222", 0, 1)
+		b.set("3333", "2222")
+		applied()
+		want("confd gets another one", "3333", "", 1, 0)
+		byTelephone("4444")
+		b.set("3333", "4444")
+		before := s.Reloads()
+		file := filepath.Join(b.folder, "live", "voicemail.conf")
+		was, err := os.Stat(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		applied()
+		want("confd gets the one in the live files", "3333", "", 2, 0)
+		is, err := os.Stat(file)
+		if err != nil || is.ModTime().Equal(was.ModTime()) || !slices.Equal(s.Reloads(), append(before, "app_voicemail")) {
+			t.Errorf("Asterisk reads nothing: %v, reloads %v, before %v", err, s.Reloads(), before)
+		}
+		applied()
+		want("once more", "3333", "", 2, 0)
+		byTelephone("4455")
+		b.set("3333", "4455")
+		b.telephone("bob")
+		var down atomic.Bool
+		down.Store(true)
+		s.Handle("Reload", func(c *amitest.Session, a ami.Message) {
+			if down.Load() && a.Get("Module") == "app_voicemail" {
+				c.Respond(a, "Error", "Message", "Asterisk is shutting down")
+				return
+			}
+			c.Event("Reload", "Module", a.Get("Module"), "Status", "0")
+			c.Respond(a, "Success", "Message", "Module Reloaded")
+		})
+		wantState(t, do(t, b.system), helpers.JobFailed, "count until the mailboxes are reloaded")
+		want("Asterisk has not read them", "3333", "", 3, 1)
+		down.Store(false)
+		before = s.Reloads()
+		applied()
+		want("Asterisk has read them", "3333", "", 4, 0)
+		if !slices.Equal(s.Reloads(), append(before, "app_voicemail")) {
+			t.Errorf("Asterisk reads nothing: reloads %v, before %v", s.Reloads(), before)
+		}
+
+		b.stop()
+		b.set("3333", "5555")
+		begin()
+		eventually(t, "what nobody heard of is stored", func() bool { configured, _, _ := b.get(); return configured == "5555" })
+		applied()
+		want("what nobody heard of", "5555", "5555", 4, 1)
+		b.stop()
+		b.set("6666", "7777")
+		begin()
+		applied()
+		want("both have changed it", "6666", "", 5, 0)
+		b.set("6666", "8888")
+		s.Disconnect()
+		eventually(t, "what was chosen while the connection was lost is stored", func() bool { configured, _, _ := b.get(); return configured == "8888" })
+		applied()
+		want("the connection was lost", "8888", "8888", 5, 1)
+		b.set("", "8888")
+		applied()
+		want("the mailbox is deleted", "", "8888", 5, 0)
+	})
+}
+
+// A PIN that was replaced in confd and cannot be forgotten is not taken for one that a telephone has chosen since.
+func TestAPINThatCannotBeForgotten(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		b := &box{configured: "1111", telephones: []string{"alice"}}
+		s := pbx(t, &b.system)
+		s.Handle("VoicemailUsersList", func(c *amitest.Session, a ami.Message) { c.Respond(a, "Error", "Message", "Permission denied") })
+		start(t, db, withManager(s), false, b.options)
+		wantState(t, do(t, b.system), helpers.JobDone, "")
+		b.set("3333", "2222")
+		b.keep(true)
+		if job := do(t, b.system); !strings.Contains(fmt.Sprint(job.Log), "the new PIN does not count") {
+			t.Errorf("nobody hears of it: %+v", job.Log)
+		}
+		for range 2 { // the second begins when the first has ended
+			before := b.reads()
+			s.Disconnect()
+			eventually(t, "the folders are read", func() bool { return b.reads() > before })
+		}
+		if configured, _, _ := b.get(); configured != "3333" {
+			t.Errorf("confd has %q", configured)
+		}
+		b.keep(false)
+		wantState(t, do(t, b.system), helpers.JobDone, "")
+		if configured, inFolder, forgotten := b.get(); configured != "3333" || inFolder != "" || forgotten != 1 {
+			t.Errorf("confd has %q, the folder %q, forgotten %d times", configured, inFolder, forgotten)
+		}
+	})
 }

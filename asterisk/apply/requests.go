@@ -76,7 +76,7 @@ func (s *Service) Job(ctx context.Context, id string) (helpers.Job, error) {
 func (s *Service) Preview(ctx context.Context) (helpers.Preview, error) {
 	preview := helpers.Preview{Files: []helpers.PreviewFile{}}
 	s.mu.Lock()
-	files, held := s.store, s.held
+	files, held, useless := s.store, s.held, s.useless
 	s.mu.Unlock()
 	if held {
 		state, err := s.lease.look(ctx)
@@ -84,6 +84,9 @@ func (s *Service) Preview(ctx context.Context) (helpers.Preview, error) {
 			return preview, err
 		}
 		held = state.own
+	}
+	if useless != nil {
+		return preview, apierr.New(apierr.Unavailable, "This node cannot configure Asterisk: %s", useless)
 	}
 	if !held || files == nil {
 		return preview, apierr.New(apierr.Unavailable, "Another node configures this Asterisk: ask that one")

@@ -23,10 +23,16 @@ type Options struct {
 	Heard func(event ami.Message) (state State, store func(ctx context.Context) error)
 	// Keep stores a state that a telephone has changed while nobody heard of it. Nil: the stored state stands.
 	Keep func(ctx context.Context, state State) error
+	// Lamp returns the device that shows a state with this key, or "". Nil: lamps of users who are gone stay in Asterisk's database.
+	Lamp func(key string) string
 	// States returns the users' states as they are stored, for a change while LiveReload is off. Nil: they wait for the next apply.
 	States func(ctx context.Context) ([]State, error)
 	// ForgetPIN removes the PIN that a telephone has given a mailbox, whose configured one is about to change. Nil: such a PIN stays.
 	ForgetPIN func(m Mailbox) error
+	// ReadPIN returns the PIN that a telephone has given a mailbox, or "". KeepPIN stores it, unless another one than last was configured
+	// meanwhile. Their errors never have a PIN in them. Nil: PINs of which nobody heard are not stored.
+	ReadPIN func(m Mailbox) (string, error)
+	KeepPIN func(ctx context.Context, m Mailbox, pin, last string) error
 	// LiveReload reports whether changes are to reach the telephone system at once.
 	LiveReload func(ctx context.Context) (bool, error)
 }
@@ -50,13 +56,15 @@ type Settings struct {
 	Name string
 	// Manager is how to reach Asterisk. Without an address the files are made, and nobody is told.
 	Manager ami.Options
+	// Log is the path of Asterisk's log: what it complains about while it reloads is in the log of the job. "": that is not read.
+	Log string
 	// Lease is how long a node that has died keeps the others waiting. Default: 15 s.
 	Lease time.Duration
 	// Idle is how often the node with the lease renews it while there is nothing to do. Default: 1 minute.
 	Idle time.Duration
 	// Poll is how often a node looks for jobs, and for the lease, when nobody tells it. Default: 1 s.
 	Poll time.Duration
-	// Reach is how long a job waits for an Asterisk that cannot be reached. Default: 10 s.
+	// Reach is how long a job waits for an Asterisk that cannot be reached, or for a node that can write in its folder. Default: 10 s.
 	Reach time.Duration
 	// Pause is the least time between two jobs that changes ask for. Default: 1 s.
 	Pause time.Duration
@@ -77,10 +85,15 @@ type Service struct {
 
 	heard chan heard
 
-	mu     sync.Mutex
-	store  *generation.Store
-	held   bool
-	agreed agreed
+	mu      sync.Mutex
+	store   *generation.Store
+	held    bool
+	useless error // why this node could not begin, although it had the lease
+	agreed  agreed
+	// Only the goroutine of Run has the rest.
+	owners     map[string]bool // of the states when they were made to agree last
+	unread     complaint       // of Asterisk's log
+	unreadPINs complaint
 	// compare says that Asterisk's states may have changed unheard.
 	compare atomic.Bool
 	news    chan struct{} // closed, and replaced, when a job has changed

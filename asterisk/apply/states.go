@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/ringfence/ringfence/internal/asterisk/ami"
@@ -30,8 +32,11 @@ func on(value string) string {
 	return ""
 }
 
-// exchangeStates makes the users' states agree, and leaves the files alone.
+// exchangeStates makes the users' states agree, and leaves the files alone. Another node may have asked for it.
 func (s *Service) exchangeStates(ctx context.Context) error {
+	if s.options.States == nil {
+		return nil
+	}
 	states, err := s.options.States(ctx)
 	if err != nil {
 		return err
@@ -43,13 +48,24 @@ func (s *Service) exchangeStates(ctx context.Context) error {
 // takes that of the other. If both have changed, which takes a broken connection between two that run, the stored value stands.
 //
 // The last value is written after the other side has taken it. Interrupted between the two, the next time finds that both sides agree.
+//
+// What Asterisk, or the memory, still has of a user who is gone is removed; see forget.
 func (s *Service) reconcile(ctx context.Context, states []State) (err error) {
-	if s.client == nil || len(states) == 0 {
-		return nil
-	}
 	last, err := s.agreed.all(ctx)
 	if err != nil {
 		return err
+	}
+	chosenPINs(last) // they are no states
+	owners := map[string]bool{}
+	for _, state := range states {
+		owners[owner(state.at())] = true
+	}
+	left := notOf(owners, last)
+	if s.client == nil {
+		return s.forget(ctx, left)
+	}
+	if len(left) > 0 || len(notOf(owners, s.owners)) > 0 { // Asterisk alone may have more of theirs
+		s.compare.Store(true)
 	}
 	theirs := last // while events come, Asterisk has nothing else
 	if s.compare.Swap(false) {
@@ -58,13 +74,77 @@ func (s *Service) reconcile(ctx context.Context, states []State) (err error) {
 				s.compare.Store(true)
 			}
 		}()
-		if theirs, err = s.theirs(ctx, states); err != nil {
+		if theirs, err = s.theirs(ctx, families(owners, last, s.owners), states); err != nil {
 			return fmt.Errorf("reading the state of users: %w", err)
 		}
+		if err := s.forget(ctx, append(left, notOf(owners, theirs)...)); err != nil {
+			return fmt.Errorf("removing the state of users who are gone: %w", err)
+		}
+		if err := s.keepPINs(ctx); err != nil {
+			return fmt.Errorf("storing the PINs that were chosen by telephone: %w", err)
+		}
 	}
+	s.owners = owners
 	for _, state := range states {
-		at := state.Family + "/" + state.Key
-		if err := s.agree(ctx, state, last[at], theirs[at]); err != nil {
+		if err := s.agree(ctx, state, last[state.at()], theirs[state.at()]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// at is where a state is: its family and its key.
+func (s State) at() string { return s.Family + "/" + s.Key }
+
+// owner returns whose a state is: its family, and the part of its key that names the user.
+func owner(at string) string {
+	family, key, _ := strings.Cut(at, "/")
+	user, _, _ := strings.Cut(key, "/")
+	return family + "/" + user
+}
+
+// notOf returns the places that are none of these owners', in order.
+func notOf[V any](owners map[string]bool, places map[string]V) []string {
+	var all []string
+	for _, at := range slices.Sorted(maps.Keys(places)) {
+		if !owners[owner(at)] {
+			all = append(all, at)
+		}
+	}
+	return all
+}
+
+// families returns the families in which there may be something.
+func families(owners map[string]bool, last map[string]string, before map[string]bool) map[string]bool {
+	all := map[string]bool{}
+	for _, at := range slices.Concat(slices.Collect(maps.Keys(owners)), slices.Collect(maps.Keys(last)), slices.Collect(maps.Keys(before))) {
+		family, _, _ := strings.Cut(at, "/")
+		all[family] = true
+	}
+	return all
+}
+
+// lamps is the family in which Asterisk keeps the states of devices such as Custom:x.
+const lamps = "CustomDevstate"
+
+// forget removes states of users who are gone: in Asterisk, with their lamps, and then in the memory. Interrupted in between, the next
+// time finds what is left. The same state may be there twice.
+func (s *Service) forget(ctx context.Context, places []string) error {
+	for _, at := range places {
+		family, key, _ := strings.Cut(at, "/")
+		if s.client != nil {
+			if s.options.Lamp != nil {
+				if lamp, is := strings.CutPrefix(s.options.Lamp(key), "Custom:"); is {
+					if err := ami.Delete(ctx, s.client, lamps, lamp); err != nil {
+						return err
+					}
+				}
+			}
+			if err := ami.Delete(ctx, s.client, family, key); err != nil {
+				return err
+			}
+		}
+		if err := s.agreed.set(ctx, at, ""); err != nil {
 			return err
 		}
 	}
@@ -94,38 +174,41 @@ func (s *Service) agree(ctx context.Context, state State, last, theirs string) e
 	if ours == last {
 		return nil
 	}
-	return s.agreed.set(ctx, state.Family+"/"+state.Key, ours)
+	return s.agreed.set(ctx, state.at(), ours)
 }
 
-// theirs returns the states that are on in Asterisk.
-func (s *Service) theirs(ctx context.Context, states []State) (map[string]string, error) {
+// theirs returns the states that Asterisk has in some families, each with the value that is on, or "". Before version 20.2, which cannot
+// list them, they are those that are asked for.
+func (s *Service) theirs(ctx context.Context, families map[string]bool, states []State) (map[string]string, error) {
 	all := map[string]string{}
-	trees := map[string]bool{}
-	for _, state := range states {
-		at := state.Family + "/" + state.Key
-		whole, asked := trees[state.Family]
-		if !asked {
-			values, err := ami.Tree(ctx, s.client, state.Family)
-			_, refused := errors.AsType[*ami.ResponseError](err)
-			if err != nil && !refused {
-				return nil, err
-			}
-			whole = !refused // before Asterisk 20.2 there is no such action
-			trees[state.Family] = whole
-			for key, value := range values {
-				all[state.Family+"/"+key] = on(value)
-			}
+	for _, family := range slices.Sorted(maps.Keys(families)) {
+		values, err := ami.Tree(ctx, s.client, family)
+		if _, refused := errors.AsType[*ami.ResponseError](err); refused {
+			err = s.asked(ctx, family, states, all)
 		}
-		if whole {
-			continue
-		}
-		value, _, err := ami.Value(ctx, s.client, state.Family, state.Key)
 		if err != nil {
 			return nil, err
 		}
-		all[at] = on(value)
+		for key, value := range values {
+			all[family+"/"+key] = on(value)
+		}
 	}
 	return all, nil
+}
+
+// asked asks Asterisk for the states of a family, one by one.
+func (s *Service) asked(ctx context.Context, family string, states []State, into map[string]string) error {
+	for _, state := range states {
+		if state.Family != family {
+			continue
+		}
+		value, _, err := ami.Value(ctx, s.client, family, state.Key)
+		if err != nil {
+			return err
+		}
+		into[state.at()] = on(value)
+	}
+	return nil
 }
 
 // agreed is the memory of the values on which both sides agreed last: those that are on.
@@ -213,7 +296,7 @@ func (s *Service) keepHeard(ctx context.Context) {
 			for {
 				err := h.store(ctx)
 				if err == nil {
-					err = s.agreed.set(ctx, h.state.Family+"/"+h.state.Key, on(h.state.Value))
+					err = s.agreed.set(ctx, h.state.at(), on(h.state.Value))
 				}
 				if ctx.Err() != nil {
 					return

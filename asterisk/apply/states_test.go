@@ -2,6 +2,7 @@ package apply_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/ringfence/ringfence/asterisk/apply"
@@ -143,12 +144,103 @@ func TestStatesApart(t *testing.T) {
 
 func byTelephone(t *testing.T, s *amitest.Server, key, value string) {
 	t.Helper()
+	inFamily(t, s, "ringfence", key, value)
+}
+
+// What is left of users who are gone is removed, on both sides, also what Asterisk alone keeps, and what was left while the gateway was
+// down. Others keep theirs.
+func TestStatesOfTheGone(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		var n *system
+		s := pbx(t, &n)
+		var states []apply.State
+		for _, user := range []string{"u", "v", "vv"} {
+			states = append(states, apply.State{Family: "ringfence", Key: user + "/dnd", Value: "1", On: true, Device: "Custom:dnd-" + user})
+		}
+		begin := func(states []apply.State) {
+			n = start(t, db, withManager(s), false, func(n *system, o *apply.Options) {
+				n.states = states
+				o.Keep, o.States = n.keep, n.stored
+				o.Lamp = func(key string) string {
+					user, name, _ := strings.Cut(key, "/")
+					return "Custom:" + name + "-" + user
+				}
+			})
+		}
+		set := func(states []apply.State) {
+			n.mu.Lock()
+			n.states = states
+			n.mu.Unlock()
+		}
+		alone := func(users ...string) {
+			for _, user := range users {
+				byTelephone(t, s, user+"/novoicemail", "1")
+				byTelephone(t, s, user+"/left-7", "0")
+				inFamily(t, s, "CustomDevstate", "novoicemail-"+user, "INUSE")
+				inFamily(t, s, "CustomDevstate", "dnd-"+user, "INUSE")
+			}
+			inFamily(t, s, "CustomDevstate", "door", "INUSE")
+			inFamily(t, s, "theirs", "v/dnd", "1")
+		}
+		want := func(when string, rows int, users ...string) {
+			t.Helper()
+			for _, user := range []string{"u", "v", "vv"} {
+				stays := slices.Contains(users, user)
+				for _, at := range []string{"ringfence " + user + "/novoicemail", "ringfence " + user + "/left-7", "CustomDevstate novoicemail-" + user, "CustomDevstate dnd-" + user, "ringfence " + user + "/dnd"} {
+					family, key, _ := strings.Cut(at, " ")
+					if _, there := s.Value(family, key); there != stays {
+						t.Errorf("%s: %s is there: %v", when, at, there)
+					}
+				}
+			}
+			for _, at := range []string{"CustomDevstate door", "theirs v/dnd"} {
+				family, key, _ := strings.Cut(at, " ")
+				if _, there := s.Value(family, key); !there {
+					t.Errorf("%s: %s is gone", when, at)
+				}
+			}
+			if got, err := store.Get[int](t.Context(), db, `SELECT count(*) FROM asterisk_state`); err != nil || got != rows {
+				t.Errorf("%s: %d rows, %v, want %d", when, got, err, rows)
+			}
+		}
+		begin(states)
+		wantState(t, do(t, n), helpers.JobDone, "")
+		alone("u", "v", "vv")
+		want("at first", 3, "u", "v", "vv")
+		set([]apply.State{states[0], states[2]})
+		wantState(t, do(t, n), helpers.JobDone, "")
+		want("one is deleted", 2, "u", "vv")
+		states[1].Value, states[1].On = "0", false
+		set(states)
+		wantState(t, do(t, n), helpers.JobDone, "")
+		want("somebody has the same key", 2, "u", "vv")
+		set(nil)
+		wantState(t, do(t, n), helpers.JobDone, "")
+		want("all are deleted", 0)
+		alone("v")
+		n.stop()
+		begin(states[:1])
+		wantState(t, do(t, n), helpers.JobDone, "")
+		if _, there := s.Value("ringfence", "v/novoicemail"); there {
+			t.Error("what was left while the gateway was down is still there")
+		}
+		n.stop()
+		n = start(t, db, nil, false) // no Asterisk any more
+		wantState(t, do(t, n), helpers.JobDone, "")
+		if rows, err := store.Get[int](t.Context(), db, `SELECT count(*) FROM asterisk_state`); err != nil || rows != 0 {
+			t.Errorf("%d rows are left, %v", rows, err)
+		}
+	})
+}
+
+func inFamily(t *testing.T, s *amitest.Server, family, key, value string) {
+	t.Helper()
 	conn, err := ami.Dial(t.Context(), s.Options())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if err := ami.Put(t.Context(), conn, "ringfence", key, value); err != nil {
+	if err := ami.Put(t.Context(), conn, family, key, value); err != nil {
 		t.Fatal(err)
 	}
 }

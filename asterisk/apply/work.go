@@ -16,8 +16,8 @@ import (
 
 // work ends an interrupted change, and does the jobs that wait.
 func (s *Service) work(ctx context.Context) error {
-	interrupted := s.recover(ctx) // the jobs that wait say so too, when they fail
 	for ctx.Err() == nil {
+		interrupted := s.recover(ctx) // the jobs that wait say so too, when they fail
 		row, err := s.jobs.next(ctx)
 		if err != nil || row == nil {
 			return errors.Join(err, interrupted)
@@ -49,6 +49,7 @@ func (s *Service) recover(ctx context.Context) error {
 	interrupted, err := s.store.Recover(ctx, asterisk)
 	if interrupted && err == nil {
 		slog.Warn("an interrupted change of Asterisk's configuration was taken back")
+		s.Changed() // it is made again
 	}
 	return err
 }
@@ -137,6 +138,10 @@ func (e *faultsError) Error() string {
 
 // generate does what a job of either kind begins with, and the rest of one that applies.
 func (s *Service) generate(ctx context.Context, kind string, r *run) error {
+	chosen, err := s.chosen(ctx) // the files have these, or newer ones of confd
+	if err != nil {
+		return err
+	}
 	out, err := s.options.Generate(ctx)
 	if err != nil {
 		return fmt.Errorf("generating: %w", err)
@@ -157,7 +162,7 @@ func (s *Service) generate(ctx context.Context, kind string, r *run) error {
 	if kind != kindApply {
 		return nil
 	}
-	if err := s.apply(ctx, g.Number, r); err != nil {
+	if err := s.apply(ctx, g.Number, r, chosen); err != nil {
 		return err
 	}
 	if err := s.reconcile(ctx, out.States); err != nil {
@@ -166,8 +171,8 @@ func (s *Service) generate(ctx context.Context, kind string, r *run) error {
 	return nil
 }
 
-// apply makes a generation live.
-func (s *Service) apply(ctx context.Context, n int64, r *run) error {
+// apply makes a generation live. chosen are the PINs of telephones that were stored before it was generated.
+func (s *Service) apply(ctx context.Context, n int64, r *run, chosen map[Mailbox]string) error {
 	change, err := s.store.Plan(n)
 	if err != nil {
 		return err
@@ -175,7 +180,13 @@ func (s *Service) apply(ctx context.Context, n int64, r *run) error {
 	if change.From == change.To || len(change.Files) == 0 && change.From != 0 {
 		r.job.Generation = change.From
 		r.logf("generation %d is live already, with the same files", change.From)
-		return nil
+		gone, err := s.forgetPINs(ctx, r, change, chosen)
+		if err != nil {
+			return err
+		}
+		s.reloading.Lock()
+		defer s.reloading.Unlock()
+		return s.forgotten(ctx, change, gone)
 	}
 	for _, f := range change.Files {
 		r.job.Files = append(r.job.Files, helpers.JobFile{Name: f.Name, Change: f.Change})
@@ -199,22 +210,28 @@ func (s *Service) apply(ctx context.Context, n int64, r *run) error {
 	}
 	s.reloading.Lock()
 	defer s.reloading.Unlock()
-	_, err = s.store.Apply(ctx, n, asterisk, func() error {
-		if err := s.stillLeads(ctx); err != nil {
+	var gone []Mailbox
+	err = s.listened(ctx, r, func() error {
+		_, err := s.store.Apply(ctx, n, asterisk, func() error {
+			if err := s.stillLeads(ctx); err != nil {
+				return err
+			}
+			gone, err = s.forgetPINs(ctx, r, change, chosen)
 			return err
-		}
-		return s.forgetPINs(r, change)
-	}, func(module string, err error) {
-		i := slices.IndexFunc(r.job.Modules, func(m helpers.JobModule) bool { return m.Module == module })
-		if r.job.Modules[i].State = moduleDone; err != nil {
-			r.job.Modules[i].State, r.job.Modules[i].Message = moduleFailed, err.Error()
-		}
-		_ = r.save(r.job) // its last state is stored with the end of the job
+		}, func(module string, err error) {
+			i := slices.IndexFunc(r.job.Modules, func(m helpers.JobModule) bool { return m.Module == module })
+			if r.job.Modules[i].State = moduleDone; err != nil {
+				r.job.Modules[i].State, r.job.Modules[i].Message = moduleFailed, err.Error()
+			}
+			_ = r.save(r.job) // its last state is stored with the end of the job
+		})
+		return err
 	})
-	if err == nil {
-		r.logf("generation %d is live", n)
+	if err != nil {
+		return err
 	}
-	return err
+	r.logf("generation %d is live", n)
+	return s.forgotten(ctx, change, gone)
 }
 
 var errLeaseLost = errors.New("another node configures this Asterisk now")

@@ -51,6 +51,7 @@ func (h *Host) authorize(ctx context.Context, r *rest.Request) (rest.Reply, erro
 		message[name] = values[0]
 	}
 	if reason, refused := message["error"]; refused {
+		h.forget(ctx, p)
 		slog.Info("an external service did not authorize", "type", authType, "user", p.UserUUID, "reason", errorCode(reason))
 		return with(forget, page.Reply(http.StatusBadRequest, "Not linked", "The external service answered: "+errorCode(reason)+".")), nil
 	}
@@ -59,7 +60,10 @@ func (h *Host) authorize(ctx context.Context, r *rest.Request) (rest.Reply, erro
 	go func() { //nolint:contextcheck // closing the window does not undo the authorization
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callbackTime)
 		defer cancel()
-		err := guarded(authType, func() error { return h.deliver(ctx, r, authType, p, run, message) })
+		err := guarded(authType, func() error {
+			return h.deliver(context.WithValue(ctx, takenKey{}, p.digest), r, authType, p, run, message)
+		})
+		h.forget(ctx, p)
 		if err != nil {
 			slog.Warn("an external authorization failed", "type", authType, "user", p.UserUUID, "error", err)
 		} else {

@@ -83,9 +83,9 @@ func (h *Host) throughPage(ctx context.Context, l *Link, begun *attempts, answer
 	if state == "" {
 		state = u.Query().Get("state")
 	}
-	var by *string
-	if caller := l.request.Principal(); caller != nil && caller.UserUUID != l.UserUUID {
-		by = &caller.UserUUID
+	by, err := h.rights.Vouchers(ctx, h.db, l.request.Principal(), l.UserUUID)
+	if err != nil {
+		return nil, err
 	}
 	p := pending{UserUUID: l.UserUUID, digest: sha256.Sum256([]byte(state))}
 	blob, err := h.seal([]byte(service), p.row(destinationRow, l.Type))
@@ -93,7 +93,7 @@ func (h *Host) throughPage(ctx context.Context, l *Link, begun *attempts, answer
 		return nil, err
 	}
 	n, err := h.db.Exec(ctx, `UPDATE auth_external_pending SET destination = $4, begun_by = $5 WHERE digest = $1 AND user_uuid = $2 AND auth_type = $3`,
-		p.digest[:], l.UserUUID, l.Type, blob, by)
+		p.digest[:], l.UserUUID, l.Type, blob, strings.Join(by, " "))
 	if err != nil {
 		return nil, fmt.Errorf("keeping the address of an authorization: %w", err)
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/url"
 	"regexp"
 	"slices"
@@ -18,6 +17,7 @@ import (
 	"github.com/ringfence/ringfence/internal/principal"
 	"github.com/ringfence/ringfence/internal/sealed"
 	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/webaddress"
 )
 
 // Host gives the external authentication plugins of one configuration their storage and the OAuth 2.0 helpers. It is safe for
@@ -53,8 +53,10 @@ type Rights interface {
 	MayActOn(ctx context.Context, c store.Conn, caller *principal.Principal, userUUID string) error
 	// MayConfigure refuses a caller who may not act on each of the tenant's users.
 	MayConfigure(ctx context.Context, c store.Conn, caller *principal.Principal, tenantUUID string) error
-	// StillMayActOn reports whether a user who could once act on another still may.
-	StillMayActOn(ctx context.Context, c store.Conn, callerUUID, userUUID string) (bool, error)
+	// Vouchers returns the users, other than that one, who answer for what a caller begins for a user.
+	Vouchers(ctx context.Context, c store.Conn, caller *principal.Principal, userUUID string) ([]string, error)
+	// StillMayActOn reports whether a voucher, who could once act on the user, still may.
+	StillMayActOn(ctx context.Context, c store.Conn, voucherUUID, userUUID string) (bool, error)
 }
 
 // NewHost returns a host without plugins, on the database of an engine and below its prefix. It declares on the engine how
@@ -109,16 +111,14 @@ func CheckPublicURL(address string) error {
 		return errors.New("the public URL is not of the form https://host[:port][/path]")
 	case u.RawQuery != "" || u.ForceQuery || strings.Contains(address, "#"):
 		return errors.New("the public URL has a query or a fragment")
-	case u.Scheme != "https" && (u.Scheme != "http" || !loopback(u.Hostname())):
+	case !webaddress.Private(u):
 		return errors.New("the public URL must begin with https://")
 	}
 	return nil
 }
 
-func loopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
-}
+// PrivateAddress reports whether secrets may be sent to an address: it is https, or http on this machine.
+func PrivateAddress(u *url.URL) bool { return webaddress.Private(u) }
 
 // BuildOAuth2RedirectURL returns the URL to which an external service sends users back, and which triggers the callback. It
 // depends only on the configuration, never on a request.

@@ -2,9 +2,11 @@ package external
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/audit"
@@ -130,29 +132,58 @@ func (l *Link) replace(ctx context.Context, before []byte, data any) (stored boo
 
 const replaceSQL = `UPDATE auth_external SET sealed = $4, renewing_until = NULL WHERE user_uuid = $1 AND auth_type = $2 AND sealed = $3`
 
-// mayAct refuses a caller who may not act on the user, by the state of c.
+// takenKey is the key of the digest of a callback's state in its context.
+type takenKey struct{}
+
+var errRemoved = Refuse(http.StatusBadRequest, nil, "This authorization was removed meanwhile, or its user was disabled")
+
+// mayAct refuses a caller who may not act on the user, by the state of c. Whom the external service has sent back has no token:
+// their state admits them, as long as nobody has removed it.
 func (l *Link) mayAct(ctx context.Context, c store.Conn) error {
-	if caller := l.request.Principal(); caller != nil {
-		return l.Host.rights.MayActOn(ctx, c, caller, l.UserUUID)
+	if digest, ok := ctx.Value(takenKey{}).([sha256.Size]byte); ok {
+		_, err := l.Host.findDigest(ctx, c, l.Type, digest, true)
+		if errors.Is(err, errUnknownState) {
+			return errRemoved
+		}
+		return err
 	}
-	return nil // the external service has sent somebody back, whom the state admits
+	caller := l.request.Principal()
+	if caller == nil {
+		return apierr.New(apierr.Forbidden, "Nobody may act on a user without a token")
+	}
+	return l.Host.rights.MayActOn(ctx, c, caller, l.UserUUID)
 }
 
 // change runs a statement on the link's row, and keeps it in the audit if it changed anything. $1 and $2 are the row's key. The
 // rights are checked again: the user may have been given more since the request came.
 func (l *Link) change(ctx context.Context, before, after *linkState, sql string, args ...any) (done bool, err error) {
-	err = l.Host.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
+	err = l.Host.db.InTx(ctx, func(ctx context.Context, tx store.Conn) (err error) {
 		if err := l.mayAct(ctx, tx); err != nil {
 			return err
 		}
-		n, err := tx.Exec(ctx, sql, append([]any{l.UserUUID, l.Type}, args...)...)
-		if done = n == 1; err != nil || !done {
-			return err
-		}
-		return l.audit(ctx, tx, before, after)
+		done, err = l.write(ctx, tx, before, after, sql, args...)
+		return err
 	})
 	l.changed = l.changed || done && err == nil
 	return done, err
+}
+
+// renewed is change for what the external service has done already: the caller's rights do not matter any more.
+func (l *Link) renewed(ctx context.Context, after *linkState, sql string, args ...any) (done bool, err error) {
+	err = l.Host.db.InTx(ctx, func(ctx context.Context, tx store.Conn) (err error) {
+		done, err = l.write(ctx, tx, l.state(true), after, sql, args...)
+		return err
+	})
+	return done, err
+}
+
+// write runs a statement on the link's row, and keeps it in the audit if it changed anything.
+func (l *Link) write(ctx context.Context, tx store.Conn, before, after *linkState, sql string, args ...any) (done bool, err error) {
+	n, err := tx.Exec(ctx, sql, append([]any{l.UserUUID, l.Type}, args...)...)
+	if err != nil || n != 1 {
+		return false, err
+	}
+	return true, l.audit(ctx, tx, before, after)
 }
 
 // auditBegun records, after a POST that has stored nothing, who began the link: users that the external service sends back have
@@ -192,12 +223,20 @@ func (l *Link) sealData(data any) ([]byte, error) {
 	return l.Host.seal(text, linkRow(l.UserUUID, l.Type))
 }
 
-// removeAll removes the stored data, and the user's pending authorizations. It returns ErrNotLinked if nothing is stored.
+// removeAll removes the stored data, and the user's authorizations that are pending or whose callback is running, in one transaction.
+// It returns ErrNotLinked if nothing is stored.
 func (l *Link) removeAll(ctx context.Context) error {
-	if _, err := l.Host.db.Exec(ctx, `DELETE FROM auth_external_pending WHERE user_uuid = $1 AND auth_type = $2`, l.UserUUID, l.Type); err != nil {
+	var removed bool
+	err := l.Host.db.InTx(ctx, func(ctx context.Context, tx store.Conn) (err error) {
+		if err := l.mayAct(ctx, tx); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, `DELETE FROM auth_external_pending WHERE user_uuid = $1 AND auth_type = $2`, l.UserUUID, l.Type); err != nil {
+			return err
+		}
+		removed, err = l.write(ctx, tx, l.state(true), nil, `DELETE FROM auth_external WHERE user_uuid = $1 AND auth_type = $2`)
 		return err
-	}
-	removed, err := l.change(ctx, l.state(true), nil, `DELETE FROM auth_external WHERE user_uuid = $1 AND auth_type = $2`)
+	})
 	if err == nil && !removed {
 		return ErrNotLinked
 	}

@@ -99,8 +99,7 @@ func (l *Link) renewNow(ctx context.Context, found storedLink,
 	})
 	switch {
 	case errors.Is(err, ErrGrantRevoked):
-		_, dropErr := l.Host.db.Exec(ctx, `DELETE FROM auth_external WHERE user_uuid = $1 AND auth_type = $2 AND sealed = $3`,
-			l.UserUUID, l.Type, found.sealed)
+		_, dropErr := l.renewed(ctx, nil, `DELETE FROM auth_external WHERE user_uuid = $1 AND auth_type = $2 AND sealed = $3`, found.sealed)
 		return nil, false, errors.Join(err, dropErr)
 	case err != nil:
 		_, freeErr := l.Host.db.Exec(ctx, `UPDATE auth_external SET renewing_until = NULL WHERE user_uuid = $1 AND auth_type = $2 AND sealed = $3`,
@@ -114,8 +113,8 @@ func (l *Link) renewNow(ctx context.Context, found storedLink,
 	if err != nil {
 		return nil, false, err
 	}
-	n, err := l.Host.db.Exec(ctx, replaceSQL, l.UserUUID, l.Type, found.sealed, blob)
-	return data, n == 1, err
+	stored, err = l.renewed(ctx, l.state(true), replaceSQL, found.sealed, blob)
+	return data, stored, err
 }
 
 // guarded runs a plugin's code on a goroutine outside of a server's handler, where a panic would end the process.

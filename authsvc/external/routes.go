@@ -120,8 +120,9 @@ func (h *Host) operation(p Plugin, route Route) rest.Operation {
 	case http.MethodPost:
 		op.Success, op.Statuses = http.StatusCreated, append(op.Statuses, http.StatusConflict)
 	case http.MethodDelete:
-		op.Success, op.Statuses = http.StatusNoContent, append(op.Statuses, http.StatusPreconditionFailed)
-	case http.MethodPut:
+		op.Success = http.StatusNoContent
+	}
+	if conditional(route) {
 		op.Statuses = append(op.Statuses, http.StatusPreconditionFailed)
 	}
 	op.Handle = func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
@@ -141,6 +142,11 @@ func (h *Host) operation(p Plugin, route Route) rest.Operation {
 	return op
 }
 
+// conditional reports whether a route changes what a GET of the same path returns, with its entity tag.
+func conditional(route Route) bool {
+	return route.Path == "" && (route.Method == http.MethodPut || route.Method == http.MethodDelete)
+}
+
 func (h *Host) serve(ctx context.Context, r *rest.Request, p Plugin, route Route) (any, error) {
 	l, err := h.linkOf(ctx, r, p.Type())
 	if err != nil {
@@ -150,7 +156,7 @@ func (h *Host) serve(ctx context.Context, r *rest.Request, p Plugin, route Route
 	if err != nil {
 		return nil, err
 	}
-	if r.HTTP.Header.Get("If-Match") != "" && route.Path == "" && (route.Method == http.MethodPut || route.Method == http.MethodDelete) {
+	if conditional(route) && len(r.HTTP.Header.Values("If-Match")) > 0 {
 		now, err := fetchLink(ctx, p, l)
 		if err != nil {
 			return nil, err

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -98,14 +99,14 @@ func (h *Host) RegisterOAuth2Callback(ctx context.Context, authType, userUUID, s
 
 // pending is an authorization requested from the external service, of an enabled user.
 type pending struct {
-	UserUUID    string  `db:"user_uuid"`
-	TenantUUID  string  `db:"tenant_uuid"`
-	Username    string  `db:"username"`
-	Tenant      string  `db:"tenant"`
-	Sealed      []byte  `db:"sealed"`
-	Destination []byte  `db:"destination"`
-	Browser     []byte  `db:"browser"`
-	BegunBy     *string `db:"begun_by"`
+	UserUUID    string `db:"user_uuid"`
+	TenantUUID  string `db:"tenant_uuid"`
+	Username    string `db:"username"`
+	Tenant      string `db:"tenant"`
+	Sealed      []byte `db:"sealed"`
+	Destination []byte `db:"destination"`
+	Browser     []byte `db:"browser"`
+	Vouchers    string `db:"begun_by"` // separated by spaces
 
 	digest [sha256.Size]byte
 	extra  []json.RawMessage
@@ -125,17 +126,26 @@ var errUnknownState = Refuse(http.StatusBadRequest, nil, "This authorization is 
 // errLostCallback says that nothing here can take the message. The state is not used up.
 var errLostCallback = Refuse(http.StatusBadRequest, nil, "This authorization was begun on another node, or before a restart")
 
-// find returns the authorization of a state. The user who began it must still be allowed to begin it.
+// find returns the authorization of a state that has not been taken.
 func (h *Host) find(ctx context.Context, c store.Conn, authType, state string) (pending, error) {
 	if len(state) < minState || len(state) > maxState {
 		return pending{}, errUnknownState
 	}
-	digest := sha256.Sum256([]byte(state))
+	return h.findDigest(ctx, c, authType, sha256.Sum256([]byte(state)), false)
+}
+
+// findDigest returns the authorization of a state, which has been taken or not: then its row has no destination any longer. All who
+// vouch for it must still be allowed to begin it.
+func (h *Host) findDigest(ctx context.Context, c store.Conn, authType string, digest [sha256.Size]byte, taken bool) (pending, error) {
+	destination := `IS NOT NULL`
+	if taken {
+		destination = `IS NULL`
+	}
 	p, err := store.Get[pending](ctx, c, `
 		SELECT p.user_uuid, u.tenant_uuid, coalesce(u.username, '') AS username, coalesce(t.name, t.slug) AS tenant,
-		       p.sealed, p.destination, p.browser, p.begun_by
+		       p.sealed, p.destination, p.browser, coalesce(p.begun_by, '') AS begun_by
 		FROM auth_external_pending p JOIN auth_user u ON u.uuid = p.user_uuid JOIN auth_tenant t ON t.uuid = u.tenant_uuid
-		WHERE p.digest = $1 AND p.auth_type = $2 AND p.expires_at > now_utc() AND p.destination IS NOT NULL AND u.enabled`, digest[:], authType)
+		WHERE p.digest = $1 AND p.auth_type = $2 AND p.expires_at > now_utc() AND u.enabled AND p.destination `+destination, digest[:], authType)
 	if errors.Is(err, store.ErrNotFound) {
 		return p, errUnknownState
 	}
@@ -143,20 +153,23 @@ func (h *Host) find(ctx context.Context, c store.Conn, authType, state string) (
 		return p, err
 	}
 	p.digest = digest
-	if p.BegunBy == nil {
-		return p, nil
+	for voucher := range strings.FieldsSeq(p.Vouchers) {
+		may, err := h.rights.StillMayActOn(ctx, c, voucher, p.UserUUID)
+		if err != nil {
+			return p, err
+		}
+		if !may {
+			slog.WarnContext(ctx, "an external link is refused: who began it may not act on the user any longer; begin it again", "type", authType,
+				"user_uuid", p.UserUUID, "begun_by", voucher)
+			return p, errUnknownState
+		}
 	}
-	may, err := h.rights.StillMayActOn(ctx, c, *p.BegunBy, p.UserUUID)
-	if err == nil && !may {
-		slog.WarnContext(ctx, "an external link is refused: who began it may not act on the user any longer; begin it again", "type", authType,
-			"user_uuid", p.UserUUID, "begun_by", *p.BegunBy)
-		err = errUnknownState
-	}
-	return p, err
+	return p, nil
 }
 
 // take uses a state up, on whichever node the message comes to, for the browser in which the person has agreed. Callers need no
-// token, so it reads before it writes.
+// token, so it reads before it writes. The row stays until the callback has ended (see forget): whoever removes the link meanwhile
+// removes the row too, and then the callback stores nothing.
 func (h *Host) take(ctx context.Context, authType, state, cookie string) (p pending, run *closure, err error) {
 	if p, err = h.find(ctx, h.db, authType, state); err != nil {
 		return p, nil, err
@@ -172,10 +185,14 @@ func (h *Host) take(ctx context.Context, authType, state, cookie string) (p pend
 		if p, err = h.find(ctx, tx, authType, state); err != nil {
 			return err
 		}
-		n, err := tx.Exec(ctx, `DELETE FROM auth_external_pending WHERE digest = $1`, p.digest[:])
-		if err == nil && (n == 0 || !p.agreed(cookie)) {
-			err = errUnknownState
+		if !p.agreed(cookie) {
+			return errUnknownState
 		}
+		now, err := store.Get[time.Time](ctx, tx, `SELECT now_utc()`)
+		if err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, `UPDATE auth_external_pending SET destination = NULL, expires_at = $2 WHERE digest = $1`, p.digest[:], now.Add(pendingTime))
 		return err
 	}); err != nil {
 		return p, nil, err
@@ -186,6 +203,13 @@ func (h *Host) take(ctx context.Context, authType, state, cookie string) (p pend
 		return p, nil, err
 	}
 	return p, run, decodeStored(text, &p.extra)
+}
+
+// forget removes the row of a state that has been taken. If it fails, the row expires.
+func (h *Host) forget(ctx context.Context, p pending) {
+	if _, err := h.db.Exec(ctx, `DELETE FROM auth_external_pending WHERE digest = $1`, p.digest[:]); err != nil {
+		slog.WarnContext(ctx, "a used authorization was not removed; it expires by itself", "error", err)
+	}
 }
 
 // closure is a callback registered in this process.

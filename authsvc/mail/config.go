@@ -5,7 +5,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"net"
 	"net/mail"
 	"net/netip"
 	"net/url"
@@ -13,6 +12,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"github.com/ringfence/ringfence/internal/webaddress"
 )
 
 // How the connection to the mail server is encrypted.
@@ -89,7 +90,7 @@ func (c Config) checkServer() error {
 		return fmt.Errorf("mail host %q is neither a name nor an IP address", c.Host)
 	case c.TLS != StartTLS && c.TLS != ImplicitTLS && c.TLS != NoTLS:
 		return fmt.Errorf("mail TLS %q is none of %s, %s and %s", c.TLS, StartTLS, ImplicitTLS, NoTLS)
-	case c.TLS == NoTLS && !isLoopback(c.Host):
+	case c.TLS == NoTLS && !webaddress.Local(c.Host):
 		return fmt.Errorf("mail TLS %q is for a mail server on this host, and %s is another", NoTLS, c.Host)
 	case c.TLS == NoTLS && c.CAFile != "":
 		return fmt.Errorf("a mail CA file is of no use with TLS %q", NoTLS)
@@ -205,7 +206,7 @@ func parseAbsolute(text string) (*url.URL, error) {
 		return nil, errors.New("it holds user information")
 	case !hostName.MatchString(u.Hostname()) && !isIP(u.Hostname()):
 		return nil, fmt.Errorf("%q has no host in ASCII", text)
-	case u.Scheme == "http" && !isLoopback(u.Hostname()):
+	case !webaddress.Private(u):
 		return nil, fmt.Errorf("%q begins with http://, which is for this host alone: tokens are in links", text)
 	}
 	return u, nil
@@ -214,9 +215,4 @@ func parseAbsolute(text string) (*url.URL, error) {
 func isIP(host string) bool {
 	address, err := netip.ParseAddr(host)
 	return err == nil && address.Zone() == ""
-}
-
-func isLoopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
 }

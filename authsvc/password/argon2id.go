@@ -39,9 +39,13 @@ func (p Params) check() error {
 	return nil
 }
 
-func encode(p Params, salt, key []byte) string {
+func (p Params) kind() Kind { return Kind(fmt.Sprintf("$argon2id$v=%d$%s$", argon2.Version, p)) }
+
+func encode(p Params, salt, key []byte) string { return string(p.kind()) + encodeKey(salt, key) }
+
+func encodeKey(salt, key []byte) string {
 	b64 := base64.RawStdEncoding
-	return fmt.Sprintf("$argon2id$v=%d$%s$%s$%s", argon2.Version, p, b64.EncodeToString(salt), b64.EncodeToString(key))
+	return b64.EncodeToString(salt) + "$" + b64.EncodeToString(key)
 }
 
 // decodeArgon2id reads a PHC string. Its error never holds the hash.

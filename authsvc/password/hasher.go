@@ -9,6 +9,7 @@ import (
 	"errors"
 	"log/slog"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -75,25 +76,23 @@ var ErrBusy = &apierr.Error{
 // Hasher hashes passwords, a bounded number at a time: each costs some 19 MiB and tens of milliseconds of a core. It is safe for
 // concurrent use.
 type Hasher struct {
-	// Argon2 is argon2.IDKey. Tests that count or delay the work replace it before the first hash.
+	// Argon2 is argon2.IDKey, and PBKDF2 is pbkdf2.Key with SHA-512. Tests that count or delay the work replace them before the first
+	// hash.
 	Argon2 func(password, salt []byte, time, memory uint32, threads uint8, keyLen uint32) []byte
+	PBKDF2 func(password string, salt []byte, rounds, keyLen int) ([]byte, error)
 
 	slots   chan struct{}
 	waiting atomic.Int64
 	// attempts counts the logins that have a place, in a slot or in the queue.
 	attempts atomic.Int64
-	inUse    atomic.Pointer[inUse]
-}
-
-// inUse holds the hasher's current settings.
-type inUse struct {
-	Settings
-	dummy string // compared with an unknown user's password
+	inUse    atomic.Pointer[Settings]
+	outdated atomic.Pointer[[]Kind]
 }
 
 // NewHasher returns a hasher with these settings, see Use.
 func NewHasher(s Settings) (*Hasher, error) {
-	h := &Hasher{Argon2: argon2.IDKey, slots: make(chan struct{}, runtime.GOMAXPROCS(0))}
+	h := &Hasher{Argon2: argon2.IDKey, PBKDF2: pbkdf2SHA512, slots: make(chan struct{}, runtime.GOMAXPROCS(0))}
+	h.Expect(nil)
 	return h, h.Use(s)
 }
 
@@ -103,7 +102,7 @@ func (h *Hasher) Use(s Settings) error {
 	if err != nil {
 		return err
 	}
-	h.inUse.Store(&inUse{s, encode(s.Params, make([]byte, saltLen), make([]byte, keyLen))})
+	h.inUse.Store(&s)
 	return nil
 }
 
@@ -135,8 +134,9 @@ func (h *Hasher) Hash(ctx context.Context, password string) (string, error) {
 	return encode(params, salt, key), nil
 }
 
-// storedHash is a stored hash: how to derive a key from a password, and the key of the right one.
+// storedHash is a stored hash: what it costs, how to derive a key from a password, and the key of the right one.
 type storedHash struct {
+	kind   Kind
 	derive derivation
 	want   []byte
 }
@@ -153,10 +153,10 @@ func (h *Hasher) argon2id(p Params, salt []byte, n uint32) derivation {
 // decode reads a stored hash of any kind. Its error never holds the hash.
 func (h *Hasher) decode(stored string) (storedHash, error) {
 	if strings.HasPrefix(stored, pbkdf2Prefix) {
-		return decodePBKDF2(stored)
+		return h.decodePBKDF2(stored)
 	}
 	p, salt, want, err := decodeArgon2id(stored)
-	return storedHash{h.argon2id(p, salt, uint32(len(want))), want}, err //nolint:gosec // decodeArgon2id bounds the length
+	return storedHash{p.kind(), h.argon2id(p, salt, uint32(len(want))), want}, err //nolint:gosec // decodeArgon2id bounds the length
 }
 
 // Current reports whether a stored hash uses the parameters of new ones.
@@ -165,26 +165,42 @@ func (h *Hasher) Current(stored string) bool {
 	return err == nil && p == h.inUse.Load().Params
 }
 
-// Verify reports whether the password is the one that was hashed. An empty stored hash (no such user, or no password) costs as
-// much time as a new one and never matches. Neither does one that is unreadable or too costly: nobody can log in with it. Its
-// response is the same, since another would reveal that the user exists; the log names the user.
+// Verify reports whether the password is the one that was hashed. An empty stored hash (no such user, or no password) never matches.
+// Neither does one that is unreadable or too costly: nobody can log in with it. Its response is the same, since another would reveal
+// that the user exists; the log names the user.
+//
+// A password that does not match always costs the same: one hash of each kind that is stored, new or outdated (see Expect), whether
+// there is a stored hash or not, and of whichever kind it is. A password that matches costs its own hash.
 func (h *Hasher) Verify(ctx context.Context, user, stored, password string) (bool, error) {
-	known := stored != ""
 	hash, err := h.decode(stored)
-	if err != nil {
+	known := err == nil
+	if !known && stored != "" {
+		slog.WarnContext(ctx, "a user cannot log in until the password is set anew", "user_uuid", user, "error", err)
+	}
+	current := h.CurrentKind()
+	kinds := append([]Kind{current}, slices.DeleteFunc(slices.Clone(*h.outdated.Load()), func(k Kind) bool { return k == current })...)
+	found, err := h.derive(ctx, password, func(password string) ([]byte, error) {
 		if known {
-			slog.WarnContext(ctx, "a user cannot log in until the password is set anew", "user_uuid", user, "error", err)
+			got, err := hash.derive(password)
+			if err != nil || subtle.ConstantTimeCompare(got, hash.want) == 1 {
+				return got, err
+			}
 		}
-		known = false
-		if hash, err = h.decode(h.inUse.Load().dummy); err != nil {
-			return false, err
+		for _, kind := range kinds {
+			if known && kind == hash.kind {
+				continue
+			}
+			dummy, err := h.decode(kind.dummy())
+			if err == nil {
+				_, err = dummy.derive(password)
+			}
+			if err != nil {
+				return nil, err
+			}
 		}
-	}
-	got, err := h.derive(ctx, password, hash.derive)
-	if err != nil {
-		return false, err
-	}
-	return subtle.ConstantTimeCompare(got, hash.want) == 1 && known, nil
+		return nil, nil
+	})
+	return found != nil, err
 }
 
 // derive waits for a slot, and releases it when the work has ended, not when the client leaves: argon2 cannot be interrupted, and

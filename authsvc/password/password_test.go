@@ -1,8 +1,15 @@
 package password_test
 
 import (
+	"crypto/pbkdf2"
+	"crypto/sha512"
+	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
+
+	"golang.org/x/crypto/argon2"
 
 	"github.com/ringfence/ringfence/authsvc/password"
 )
@@ -127,5 +134,69 @@ func TestParams(t *testing.T) {
 	s, err := password.Settings{}.WithDefaults()
 	if err != nil || s.Params != password.DefaultParams {
 		t.Errorf("%v, %v", s.Params, err)
+	}
+}
+
+// A password that does not match costs the same whatever is stored, if anything is: one hash of each kind.
+func TestFailuresCostTheSame(t *testing.T) {
+	t.Parallel()
+	h := newHasher(t)
+	right, err := h.Hash(t.Context(), "right")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	var done []string
+	did := func(format string, args ...any) {
+		mu.Lock()
+		defer mu.Unlock()
+		done = append(done, fmt.Sprintf(format, args...))
+	}
+	h.Argon2 = func(password, salt []byte, time, memory uint32, threads uint8, keyLen uint32) []byte {
+		did("argon2id %d %d %d", memory, time, threads)
+		return argon2.IDKey(password, salt, time, memory, threads, keyLen)
+	}
+	h.PBKDF2 = func(password string, salt []byte, rounds, keyLen int) ([]byte, error) {
+		did("PBKDF2 %d", rounds)
+		return pbkdf2.Key(sha512.New, password, salt, rounds, keyLen)
+	}
+	stored := map[string]string{
+		"none": "", "unreadable": "right", "too costly": "$pbkdf2-sha512$i=1000001$0001020304050607$" + strings.Repeat("00", 32),
+		"new": right, "earlier": strings.Replace(right, "m=64", "m=65", 1),
+		"imported":            "$pbkdf2-sha512$i=7$0001020304050607$" + strings.Repeat("00", 64),
+		"imported, a shorter": "$pbkdf2-sha512$i=7$000102030405060708$" + strings.Repeat("00", 32),
+		"other rounds":        "$pbkdf2-sha512$i=8$0001020304050607$" + strings.Repeat("00", 64),
+	}
+	cost := func(stored, password string) []string {
+		t.Helper()
+		done = nil
+		if ok, err := h.Verify(t.Context(), "", stored, password); err != nil || ok != (password == "right") {
+			t.Errorf("%v, %v", ok, err)
+		}
+		slices.Sort(done)
+		return done
+	}
+	var kinds []password.Kind
+	for _, one := range stored {
+		if kind, ok := h.KindOf(one); ok {
+			kinds = append(kinds, kind)
+		}
+	}
+	slices.Sort(kinds)
+	h.Expect(slices.Compact(kinds)) // with that of new hashes
+	want := []string{"PBKDF2 7", "PBKDF2 8", "argon2id 64 1 1", "argon2id 65 1 1"}
+	for name, hash := range stored {
+		if got := cost(hash, "wrong"); !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", name, got, want)
+		}
+	}
+	if got := cost(right, "right"); !slices.Equal(got, want[2:3]) {
+		t.Errorf("a success: %v", got)
+	}
+	h.Expect(nil)
+	for _, name := range []string{"none", "unreadable", "too costly", "new"} {
+		if got := cost(stored[name], "wrong"); !slices.Equal(got, want[2:3]) {
+			t.Errorf("%s: %v, want %v", name, got, want[2:3])
+		}
 	}
 }

@@ -22,7 +22,7 @@ const pbkdf2Prefix = "$pbkdf2-sha512$i="
 const maxRounds = 1_000_000
 
 // decodePBKDF2 reads a stored hash. Its error never holds the hash.
-func decodePBKDF2(text string) (storedHash, error) {
+func (h *Hasher) decodePBKDF2(text string) (storedHash, error) {
 	bad := errors.New("a stored PBKDF2 password hash is malformed")
 	parts := strings.Split(strings.TrimPrefix(text, pbkdf2Prefix), "$")
 	if len(parts) != 3 {
@@ -43,7 +43,11 @@ func decodePBKDF2(text string) (storedHash, error) {
 	if err != nil || len(want) < 32 || len(want) > sha512.Size {
 		return storedHash{}, bad
 	}
-	return storedHash{want: want, derive: func(password string) ([]byte, error) {
-		return pbkdf2.Key(sha512.New, password, salt, rounds, len(want))
-	}}, nil
+	return storedHash{Kind(fmt.Sprintf("%s%d$", pbkdf2Prefix, rounds)), func(password string) ([]byte, error) {
+		return h.PBKDF2(password, salt, rounds, len(want))
+	}, want}, nil
+}
+
+func pbkdf2SHA512(password string, salt []byte, rounds, keyLen int) ([]byte, error) {
+	return pbkdf2.Key(sha512.New, password, salt, rounds, keyLen)
 }

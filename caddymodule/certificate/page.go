@@ -154,7 +154,11 @@ func (p *Page) ofHandshake(r *http.Request) (*x509.Certificate, error) {
 	if err != nil {
 		return nil, err
 	}
-	chosen, err := config.GetCertificate(hello)
+	return leafOf(config.GetCertificate(hello))
+}
+
+// leafOf returns the certificate that was chosen for a handshake.
+func leafOf(chosen *tls.Certificate, err error) (*x509.Certificate, error) {
 	switch {
 	case err != nil:
 		return nil, err

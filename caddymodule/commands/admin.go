@@ -2,11 +2,10 @@ package commands
 
 import (
 	"bufio"
-	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,12 +15,13 @@ import (
 	"golang.org/x/term"
 
 	"github.com/ringfence/ringfence/authsvc"
+	"github.com/ringfence/ringfence/internal/operator"
 )
 
 func init() {
 	caddycmd.RegisterCommand(caddycmd.Command{
 		Name:  "admin",
-		Usage: "reset-password <username> [--stdin] [--administrator] [--data <folder>] [--database <address>]",
+		Usage: "reset-password <username> [--stdin] [--administrator] | answer-for <user> [--data <folder>] [--database <address>]",
 		Short: "Lets users in again from this machine",
 		Long: `
 What an operator of this machine does without logging in. It works on the
@@ -29,7 +29,7 @@ database itself: run it as the user that the gateway runs as, with the same
 RINGFENCE_DATA and RINGFENCE_DATABASE.
 `,
 		CobraFunc: func(cmd *cobra.Command) {
-			cmd.AddCommand(resetPasswordCommand())
+			cmd.AddCommand(resetPasswordCommand(), answerForCommand())
 			cmd.Args = cobra.NoArgs
 			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 		},
@@ -48,8 +48,8 @@ with this password from now on, and has no sessions left.
 With --administrator the user also gets every access again, by the policy of the
 first administrator. The user must be in the master tenant.
 
-A gateway on the embedded database must be stopped first. On PostgreSQL the
-gateways go on, and forget the user's sessions at once.
+The gateways go on, and forget the user's sessions at once. One that has the
+embedded database is asked to do it, through its admin socket.
 
     ringfence admin reset-password admin --administrator
     ringfence admin reset-password alice --stdin < new-password
@@ -67,7 +67,7 @@ gateways go on, and forget the user's sessions at once.
 func resetPassword(cmd *cobra.Command, args []string) error {
 	flag := func(name string) string { return cmd.Flags().Lookup(name).Value.String() }
 	at := placeOf(cmd)
-	recovery := authsvc.Recovery{Username: args[0], Password: rand.Text(), Administrator: flag("administrator") == "true"}
+	recovery := authsvc.Recovery{Username: args[0], Administrator: flag("administrator") == "true"}
 	given := flag("stdin") == "true"
 	if given {
 		var err error
@@ -75,12 +75,14 @@ func resetPassword(cmd *cobra.Command, args []string) error {
 			return err
 		}
 	}
-	done, err := recoverUser(cmd.Context(), at.database, recovery)
-	if err != nil {
+	credentials := filepath.Join(at.data, "admin-credentials")
+	kept, keptErr := firstUser(credentials) // now: a gateway that runs removes the file itself
+	var done authsvc.Recovered
+	if err := askLocal(cmd, operator.RecoverPath, recovery, &done); err != nil {
 		return err
 	}
 	if !given {
-		if _, err := fmt.Fprintf(cmd.OutOrStdout(), "username: %s\npassword: %s\n", done.Username, recovery.Password); err != nil {
+		if _, err := fmt.Fprintf(cmd.OutOrStdout(), "username: %s\npassword: %s\n", done.Username, done.Password); err != nil {
 			return err
 		}
 	}
@@ -91,14 +93,55 @@ func resetPassword(cmd *cobra.Command, args []string) error {
 	if len(done.Denials) > 0 {
 		notes = append(notes, fmt.Sprintf("Other policies of %s still deny %s.", done.Username, strings.Join(done.Denials, ", ")))
 	}
-	removed, err := removeStaleCredentials(filepath.Join(at.data, "admin-credentials"), done.Username)
-	if removed != "" {
-		notes = append(notes, removed)
+	if kept == done.Username {
+		if err := os.Remove(credentials); err != nil && !errors.Is(err, os.ErrNotExist) {
+			keptErr = err
+		} else {
+			notes = append(notes, credentials+", which had the old password, was removed.")
+		}
 	}
 	for _, note := range notes {
 		fmt.Fprintln(cmd.ErrOrStderr(), note)
 	}
-	return err
+	if keptErr != nil {
+		return fmt.Errorf("the password is set; the credentials of the first start, which may be out of date, cannot be removed: %w", keptErr)
+	}
+	return nil
+}
+
+func answerForCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "answer-for <user>",
+		Short: "Answers for the logins that a user has set up for others",
+		Long: `
+A password, an address or a directory lets somebody in only while the account
+that set it holds all that the user holds, in the user's tenant or above it.
+When an administrator loses rights, or a tenant moves away from them, those whose
+logins they have set up may be refused, and the gateway's log says so ("set_by").
+
+This command lets them in again: from now on nobody answers for what that
+administrator has set up but the operator of this machine. The administrator
+still knows the passwords that were never changed: have the users change them.
+
+The user is named by username, address or UUID, and may be deleted. The gateways
+go on. One that has the embedded database is asked to do it, through its admin
+socket.
+
+    ringfence admin answer-for alice
+`,
+		Args:         cobra.ExactArgs(1),
+		SilenceUsage: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var done authsvc.Answered
+			err := askLocal(cmd, operator.AnswerForPath, authsvc.Vouching{User: args[0]}, &done)
+			if err == nil {
+				fmt.Fprintf(cmd.ErrOrStderr(), "%s had set up %d ways to log in for others. They depend on nobody now.\n", args[0], done.Ways)
+			}
+			return err
+		},
+	}
+	addPlaceFlags(cmd)
+	return cmd
 }
 
 var errNoPassword = errors.New("the first line of standard input must be the password, and is empty")
@@ -127,32 +170,22 @@ func readPassword(in io.Reader, out io.Writer, prompt string) (string, error) {
 	return line, nil
 }
 
-// recoverUser recovers the user's account in the database of a gateway.
-func recoverUser(ctx context.Context, address string, recovery authsvc.Recovery) (done authsvc.Recovered, err error) {
-	db, err := openExisting(ctx, address)
+// askLocal has the services on the database of the command's gateway do something: in the gateway, or in this process.
+func askLocal(cmd *cobra.Command, path string, what, done any) (err error) {
+	c, closeAll, err := localClient(cmd)
 	if err != nil {
-		return done, err
+		return err
 	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	s, err := authsvc.New(authsvc.Options{DB: db})
-	if err != nil {
-		return done, fmt.Errorf("describing the authentication service: %w", err)
-	}
-	return s.Recover(ctx, recovery)
+	defer func() { err = errors.Join(err, closeAll()) }()
+	return c.Call(cmd.Context(), http.MethodPost, path, what, done)
 }
 
-// removeStaleCredentials removes the first start's credentials file if it is this user's, since its password is now wrong.
-func removeStaleCredentials(file, username string) (note string, err error) {
+// firstUser returns the user whose password the credentials of the first start have, or "" if there are none.
+func firstUser(file string) (string, error) {
 	text, err := os.ReadFile(file) //nolint:gosec // below the data folder
-	first, _, _ := strings.Cut(string(text), "\n")
-	if errors.Is(err, os.ErrNotExist) || err == nil && first != "username: "+username {
+	if errors.Is(err, os.ErrNotExist) {
 		return "", nil
 	}
-	if err == nil {
-		err = os.Remove(file)
-	}
-	if err != nil {
-		return "", fmt.Errorf("removing the outdated credentials of the first start: %w", err)
-	}
-	return file + ", which had the old password, was removed.", nil
+	first, _, _ := strings.Cut(string(text), "\n")
+	return strings.TrimPrefix(first, "username: "), err
 }

@@ -27,7 +27,8 @@ func init() {
 Asks the gateway that runs on this machine, on its plain port, to generate the
 configuration of Asterisk, to check it, to make it live and to reload what has
 changed, and shows what becomes of it. The command fails if that fails; then the
-configuration from before is live.
+configuration from before is live. It also fails if no gateway begins within a
+minute, and says what it waits for.
 
 With --dry-run it only shows how the live files would change, without passwords.
 
@@ -52,14 +53,19 @@ func runApply(cmd *cobra.Command, _ []string) error {
 
 // Apply asks the plain port of a gateway to configure Asterisk, or what that would change, and shows what becomes of it.
 func Apply(ctx context.Context, address string, dryRun bool, out io.Writer) error {
+	p := plainPort{address: address, quiet: 3 * time.Second, patience: time.Minute}
 	if dryRun {
-		return plainPort{address}.preview(ctx, out)
+		return p.preview(ctx, out)
 	}
-	return plainPort{address}.apply(ctx, out)
+	return p.apply(ctx, out)
 }
 
 // plainPort is the plain port of a gateway.
-type plainPort struct{ address string }
+type plainPort struct {
+	address string
+	// A job that has waited for quiet is said to wait, and one that has waited for patience is given up.
+	quiet, patience time.Duration
+}
 
 // maxAnswer is the longest answer read, in bytes: a preview may be long.
 const maxAnswer = 256 << 20
@@ -114,14 +120,39 @@ func (p plainPort) preview(ctx context.Context, out io.Writer) error {
 // jobEvery is how often a job is asked for.
 const jobEvery = 200 * time.Millisecond
 
+// waiting is since when a job has waited, and whether that was said.
+type waiting struct {
+	since time.Time
+	said  bool
+}
+
+// waitsFor says why a job may wait.
+const waitsFor = "The gateway that configures this Asterisk may have stopped, or may have something else to do first: its log tells. The job is done when it can"
+
+// awaits says once that a job waits, if it does so for long, and gives it up in the end.
+func (p plainPort) awaits(job *helpers.Job, w *waiting, out io.Writer) (err error) {
+	switch waits := time.Since(w.since); {
+	case job.State != helpers.JobWaiting:
+	case waits >= p.patience:
+		err = fmt.Errorf("no gateway has begun the job %s. %s", job.UUID, waitsFor)
+	case waits >= p.quiet && !w.said:
+		w.said = true
+		_, err = fmt.Fprintf(out, "waiting until a gateway begins the job %s\n%s\n", job.UUID, waitsFor)
+	}
+	return err
+}
+
 // apply starts a job and shows its log until it has ended.
 func (p plainPort) apply(ctx context.Context, out io.Writer) error {
 	var job helpers.Job
 	if err := p.call(ctx, http.MethodPost, "/apply", &job); err != nil {
 		return err
 	}
-	shown := 0
+	shown, w := 0, waiting{since: time.Now()}
 	for !job.Ended() {
+		if err := p.awaits(&job, &w, out); err != nil {
+			return err
+		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()

@@ -11,12 +11,8 @@ import (
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 	"github.com/spf13/cobra"
 
-	"github.com/ringfence/ringfence/authsvc"
 	"github.com/ringfence/ringfence/confdsvc"
-	"github.com/ringfence/ringfence/internal/local"
-	"github.com/ringfence/ringfence/internal/principal"
-	"github.com/ringfence/ringfence/internal/rest"
-	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/operator"
 )
 
 // maxDemo is how many users a demo may have: their numbers have six digits.
@@ -35,7 +31,8 @@ remove a demo, delete what its tenant has, and then the tenant.
 
 It works on the database itself: run it as the user that the gateway runs as,
 with the same RINGFENCE_DATA and RINGFENCE_DATABASE, once the gateway has created
-the database. A gateway on the embedded database must be stopped first.
+the database. The gateways go on. One that has the embedded database is asked to
+do it, through its admin socket.
 
     ringfence demo --users 200
 `,
@@ -56,55 +53,41 @@ func runDemo(cmd *cobra.Command, _ []string) (err error) {
 	if err != nil || users < 1 || users > maxDemo {
 		return fmt.Errorf("--users must be from 1 to %d", maxDemo)
 	}
-	db, err := openExisting(cmd.Context(), placeOf(cmd).database)
+	c, closeAll, err := localClient(cmd)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	company, err := newDemo(cmd.Context(), db, flag("tenant"))
+	defer func() { err = errors.Join(err, closeAll()) }()
+	company, err := newDemo(cmd.Context(), c, flag("tenant"))
 	if err != nil {
 		return err
 	}
 	if err := company.fill(cmd.Context(), users, progressOn[int](cmd.ErrOrStderr(), "users")); err != nil {
-		return fmt.Errorf("%w; the tenant %s keeps what was made until then", err, company.tenantUUID)
+		return fmt.Errorf("%w; the tenant %s keeps what was made until then", err, c.Tenant)
 	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "tenant: %s\nusers: %d\n", company.tenantUUID, users)
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "tenant: %s\nusers: %d\n", c.Tenant, users)
 	return err
 }
 
-// demo makes a company through the services, without a gateway before them.
-type demo struct {
-	auth, confd *rest.Service
-	caller      *principal.Principal
-	tenantUUID  string
-}
+// demo makes a company by the operations of the services, in the tenant of its client.
+type demo struct{ client *operator.Client }
 
 // newDemo creates the tenant. It refuses a name that a tenant has.
-func newDemo(ctx context.Context, db store.DB, name string) (*demo, error) {
-	auth, err := authsvc.New(authsvc.Options{DB: db})
-	if err != nil {
-		return nil, fmt.Errorf("describing the authentication service: %w", err)
-	}
-	d := &demo{auth: auth.REST()}
-	if d.confd, err = confdsvc.New(confdsvc.Options{DB: db}); err != nil {
-		return nil, fmt.Errorf("describing the configuration service: %w", err)
-	}
-	if d.caller, err = local.Caller(ctx, db, "#"); err != nil {
-		return nil, err
-	}
+func newDemo(ctx context.Context, c *operator.Client, name string) (demo, error) {
+	const tenants = "/api/auth/0.1/tenants"
 	var found struct{ Items []struct{ Name *string } }
-	if err := d.do(ctx, d.auth, http.MethodGet, "/tenants?name="+url.QueryEscape(name), nil, &found); err != nil {
-		return nil, err
+	if err := c.Call(ctx, http.MethodGet, tenants+"?name="+url.QueryEscape(name), nil, &found); err != nil {
+		return demo{}, err
 	}
 	if len(found.Items) > 0 {
-		return nil, fmt.Errorf("there is a tenant %q already; name another with --tenant", name)
+		return demo{}, fmt.Errorf("there is a tenant %q already; name another with --tenant", name)
 	}
 	var made struct{ UUID string }
-	if err := d.do(ctx, d.auth, http.MethodPost, "/tenants", map[string]any{"name": name}, &made); err != nil {
-		return nil, fmt.Errorf("creating the tenant: %w", err)
+	if err := c.Call(ctx, http.MethodPost, tenants, map[string]any{"name": name}, &made); err != nil {
+		return demo{}, fmt.Errorf("creating the tenant: %w", err)
 	}
-	d.tenantUUID = made.UUID
-	return d, nil
+	c.Tenant = made.UUID
+	return demo{c}, nil
 }
 
 // The first digits of the numbers of users, groups and incoming calls.
@@ -122,15 +105,15 @@ var (
 )
 
 // fill makes the company's contexts, users and groups.
-func (d *demo) fill(ctx context.Context, users int, progress func(done, of int)) error {
+func (d demo) fill(ctx context.Context, users int, progress func(done, of int)) error {
 	numbers := func(from int) []any {
 		return []any{map[string]any{"start": fmt.Sprint(from), "end": fmt.Sprint(from + maxDemo)}}
 	}
 	var inside, outside struct{ Name string }
-	if err := d.confdDo(ctx, "/contexts", map[string]any{"label": "Inside", "user_ranges": numbers(demoUsers), "group_ranges": numbers(demoGroups)}, &inside); err != nil {
+	if err := d.create(ctx, "/contexts", map[string]any{"label": "Inside", "user_ranges": numbers(demoUsers), "group_ranges": numbers(demoGroups)}, &inside); err != nil {
 		return err
 	}
-	if err := d.confdDo(ctx, "/contexts", map[string]any{"label": "From outside", "type": "incall", "incall_ranges": numbers(demoIncalls)}, &outside); err != nil {
+	if err := d.create(ctx, "/contexts", map[string]any{"label": "From outside", "type": "incall", "incall_ranges": numbers(demoIncalls)}, &outside); err != nil {
 		return err
 	}
 	var members []string
@@ -140,11 +123,11 @@ func (d *demo) fill(ctx context.Context, users int, progress func(done, of int))
 		for range min(demoAtOnce, users-done) {
 			first, last := demoFirst[done%len(demoFirst)], demoLast[done/len(demoFirst)%len(demoLast)]
 			fmt.Fprintf(&file, "%s,%s,user%d@%s.demo.invalid,sip,%s,%d,%s %s,%d,%s,%d,%s\n",
-				first, last, done+1, d.tenantUUID, inside.Name, demoUsers+done, first, last, demoUsers+done, inside.Name, demoIncalls+done, outside.Name)
+				first, last, done+1, d.client.Tenant, inside.Name, demoUsers+done, first, last, demoUsers+done, inside.Name, demoIncalls+done, outside.Name)
 			done++
 		}
 		var made confdsvc.ImportedUsers
-		if err := d.confdDo(ctx, "/users/import", file.String(), &made); err != nil {
+		if err := d.create(ctx, "/users/import", file.String(), &made); err != nil {
 			return fmt.Errorf("making users: %w", err)
 		}
 		for _, user := range made.Created {
@@ -156,7 +139,7 @@ func (d *demo) fill(ctx context.Context, users int, progress func(done, of int))
 }
 
 // groups makes the groups, of ten users at most.
-func (d *demo) groups(ctx context.Context, members []string, inside string) error {
+func (d demo) groups(ctx context.Context, members []string, inside string) error {
 	for i, label := range demoGroup {
 		var users []any
 		for j := i; j < len(members) && len(users) < 10; j += len(demoGroup) {
@@ -166,29 +149,31 @@ func (d *demo) groups(ctx context.Context, members []string, inside string) erro
 			return nil
 		}
 		var group struct{ UUID string }
-		if err := d.confdDo(ctx, "/groups", map[string]any{"label": label}, &group); err != nil {
+		if err := d.create(ctx, "/groups", map[string]any{"label": label}, &group); err != nil {
 			return fmt.Errorf("making groups: %w", err)
 		}
 		path := "/groups/" + group.UUID
 		var exten struct{ ID int64 }
-		if err := d.confdDo(ctx, "/extensions", map[string]any{"exten": fmt.Sprint(demoGroups + i), "context": inside}, &exten); err != nil {
+		if err := d.create(ctx, "/extensions", map[string]any{"exten": fmt.Sprint(demoGroups + i), "context": inside}, &exten); err != nil {
 			return fmt.Errorf("making groups: %w", err)
 		}
-		if err := d.do(ctx, d.confd, http.MethodPut, path+"/members/users", map[string]any{"users": users}, nil); err != nil {
+		if err := d.put(ctx, path+"/members/users", map[string]any{"users": users}); err != nil {
 			return fmt.Errorf("making groups: %w", err)
 		}
-		if err := d.do(ctx, d.confd, http.MethodPut, fmt.Sprintf("%s/extensions/%d", path, exten.ID), nil, nil); err != nil {
+		if err := d.put(ctx, fmt.Sprintf("%s/extensions/%d", path, exten.ID), nil); err != nil {
 			return fmt.Errorf("making groups: %w", err)
 		}
 	}
 	return nil
 }
 
-func (d *demo) confdDo(ctx context.Context, path string, body, into any) error {
-	return d.do(ctx, d.confd, http.MethodPost, path, body, into)
+// confd is the prefix of the configuration service.
+const confd = "/api/confd/1.1"
+
+func (d demo) create(ctx context.Context, path string, body, into any) error {
+	return d.client.Call(ctx, http.MethodPost, confd+path, body, into)
 }
 
-// do sends a request to a service, in the new tenant once there is one. A body that is text is CSV.
-func (d *demo) do(ctx context.Context, s *rest.Service, method, path string, body, into any) error {
-	return local.Call(ctx, s, d.caller, d.tenantUUID, method, path, body, into)
+func (d demo) put(ctx context.Context, path string, body any) error {
+	return d.client.Call(ctx, http.MethodPut, confd+path, body, nil)
 }

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -100,11 +101,11 @@ func installationOf(cmd *cobra.Command) (i doctor.Installation, err error) {
 			Apps struct{ Ringfence json.RawMessage }
 		}
 		if err := json.Unmarshal(text, &config); err != nil {
-			return i, fmt.Errorf("reading the configuration: %w", err)
+			return i, fmt.Errorf("reading the configuration: %w", doctor.Readable(err))
 		}
 		if config.Apps.Ringfence != nil {
 			if err := json.Unmarshal(config.Apps.Ringfence, &app); err != nil {
-				return i, fmt.Errorf("reading the option ringfence of the configuration: %w", err)
+				return i, fmt.Errorf("reading the option ringfence of the configuration: %w", doctor.Readable(err))
 			}
 		}
 		if i.Config, err = doctor.ReadConfig(text, caddy.DefaultAdminListen, replace); err != nil {
@@ -126,6 +127,16 @@ func installationOf(cmd *cobra.Command) (i doctor.Installation, err error) {
 	return i, nil
 }
 
+// ReadConfig returns what a configuration file says, or nil if none is named and there is no Caddyfile here.
+func ReadConfig(file string) (*doctor.Config, error) {
+	text, err := adapted(file)
+	if text == nil || err != nil {
+		return nil, err
+	}
+	replacer := caddy.NewReplacer()
+	return doctor.ReadConfig(text, caddy.DefaultAdminListen, func(text string) string { return replacer.ReplaceAll(text, "") })
+}
+
 // adapted returns a configuration file as JSON, or nil if none is named and there is no Caddyfile here.
 func adapted(file string) ([]byte, error) {
 	name := cmp.Or(file, "Caddyfile")
@@ -135,6 +146,9 @@ func adapted(file string) ([]byte, error) {
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the configuration: %w", err)
+	}
+	if len(bytes.TrimSpace(text)) == 0 {
+		return nil, fmt.Errorf("reading the configuration: %s is empty", name)
 	}
 	if strings.HasSuffix(name, ".json") {
 		return text, nil

@@ -16,7 +16,6 @@ import (
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 	"github.com/spf13/cobra"
 
-	"github.com/ringfence/ringfence/authsvc"
 	"github.com/ringfence/ringfence/internal/local"
 	"github.com/ringfence/ringfence/internal/operator"
 	"github.com/ringfence/ringfence/internal/private"
@@ -262,7 +261,8 @@ func remoteClient(cmd *cobra.Command, server string) (*operator.Client, error) {
 	}, nil
 }
 
-// localClient returns a client of the authentication service on the database here, as the operator of this machine.
+// localClient returns a client of the services on the database here, for the operator of this machine: of the gateway that has the database
+// open if no other process can open it, and otherwise of this process.
 func localClient(cmd *cobra.Command) (_ *operator.Client, closeAll func() error, err error) {
 	for _, name := range []string{"token-file", "cacert"} {
 		if flagOf(cmd, name) != "" {
@@ -278,18 +278,13 @@ func localClient(cmd *cobra.Command) (_ *operator.Client, closeAll func() error,
 	if err != nil {
 		return nil, nil, err
 	}
-	auth, err := authsvc.New(authsvc.Options{DB: db})
+	services, err := NewServices(db)
 	if err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("describing the authentication service: %w", err), db.Close())
-	}
-	caller, err := local.Caller(ctx, db, "#")
-	if err != nil {
-		auth.Close()
 		return nil, nil, errors.Join(err, db.Close())
 	}
-	client := &http.Client{Transport: local.Transport{Service: auth.REST(), Caller: caller}, CheckRedirect: operator.NoRedirects}
+	client := &http.Client{Transport: local.Transport{Handler: services}, CheckRedirect: operator.NoRedirects}
 	return &operator.Client{Server: "http://local", HTTP: client}, func() error {
-		auth.Close()
+		services.Auth.Close()
 		return db.Close()
 	}, nil
 }
@@ -310,10 +305,13 @@ func socketClient(ctx context.Context, cmd *cobra.Command, inUse error) (*operat
 	if err = c.Reach(ctx); err == nil {
 		return c, nil
 	}
+	err = fmt.Errorf("%w; the gateway that has it could not be asked at its admin socket %s (RINGFENCE_ADMIN_SOCKET): %w", inUse, socket, err)
+	if cmd.Flags().Lookup("server") == nil {
+		return nil, err
+	}
 	server := "--server https://localhost:" + cmp.Or(os.Getenv("RINGFENCE_HTTPS_PORT"), "8443") + " --cacert " + filepath.Join(at.data, "tls", "certificate.pem")
-	return nil, fmt.Errorf("%w; the gateway that has it could not be asked at its admin socket %s (RINGFENCE_ADMIN_SOCKET): %w; "+
-		"speak to it with a token: \"ringfence token add admin %[4]s --output token\", then \"%[5]s %[4]s --token-file token\"",
-		inUse, socket, err, server, cmd.CommandPath())
+	return nil, fmt.Errorf("%w; speak to it with a token: \"ringfence token add admin %[2]s --output token\", then \"%[3]s %[2]s --token-file token\"",
+		err, server, cmd.CommandPath())
 }
 
 // show prints a value as JSON if that is asked for, or in a form for people.

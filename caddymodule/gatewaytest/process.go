@@ -144,16 +144,21 @@ const patience = 3 * time.Minute
 // Ready waits until the gateway and its database are ready.
 func (p *Process) Ready(tb testing.TB) *Process {
 	tb.Helper()
-	ready := p.Status(tb.Context(), "GET", "/readyz", "", 200)
+	p.Until(tb, p.Status(tb.Context(), "GET", "/readyz", "", 200))
+	return p
+}
+
+// Until retries until try succeeds. It fails the test if the process ends before.
+func (p *Process) Until(tb testing.TB, try func() error) {
+	tb.Helper()
 	Eventually(tb, patience, func() error {
 		select {
 		case <-p.ended:
 			tb.Fatalf("the gateway ended: %v\n%s", p.err, p.Output())
 		default:
 		}
-		return ready()
+		return try()
 	})
-	return p
 }
 
 // Output returns what the process has written so far.

@@ -14,58 +14,80 @@ import (
 
 var printed = regexp.MustCompile(`\Ausername: admin\npassword: (\S{20,})\n`)
 
-// With the embedded database, an operator stops the gateway, resets the password, and starts the gateway again.
+// An operator resets the password beside the running gateway, on either database: the sessions end, and the file with the old password goes.
+// The same works once the gateway is stopped.
 func TestResetPasswordOfTheAdministrator(t *testing.T) {
-	p := gatewaytest.Start(t, gatewaytest.Settings{Env: []string{"RINGFENCE_ADMIN_PASSWORD="}}).Ready(t)
-	credentials := filepath.Join(p.Data, "admin-credentials")
-	first, err := os.ReadFile(credentials)
-	if err != nil {
-		t.Fatal(err)
-	}
-	old := printed.FindStringSubmatch(string(first))
-	if old == nil {
-		t.Fatalf("the file has %q", first)
-	}
-	token := p.Login(t, "admin", old[1])
-	out, status := run(t, p.Folder, p.Env, "admin", "reset-password", "admin")
-	if status == 0 || !strings.Contains(out, "the database file is in use") || !strings.Contains(out, "stop that one first") {
-		t.Errorf("while the gateway runs: status %d:\n%s", status, out)
-	}
-	p.Do(t, "GET", "/api/auth/0.1/users", token, "").Want(200)
-	p.Stop(t)
+	for name, address := range databases {
+		t.Run(name, func(t *testing.T) {
+			p := gatewaytest.Start(t, gatewaytest.Settings{Database: address(t), Env: []string{"RINGFENCE_ADMIN_PASSWORD="}}).Ready(t)
+			credentials := filepath.Join(p.Data, "admin-credentials")
+			first, err := os.ReadFile(credentials)
+			if err != nil {
+				t.Fatal(err)
+			}
+			old := printed.FindStringSubmatch(string(first))
+			if old == nil {
+				t.Fatalf("the file has %q", first)
+			}
+			token := p.Login(t, "admin", old[1])
+			for range 20 { // certainly cached
+				p.Do(t, "GET", "/api/confd/1.1/users", token, "").Want(200)
+			}
+			out, status := run(t, p.Folder, p.Env, "admin", "reset-password", "Admin", "--administrator")
+			got := printed.FindStringSubmatch(out)
+			if status != 0 || got == nil || got[1] == old[1] || !strings.Contains(out, "admin-credentials, which had the old password, was removed.") {
+				t.Fatalf("status %d:\n%s", status, out)
+			}
+			if _, err := os.Stat(credentials); !os.IsNotExist(err) {
+				t.Errorf("the file with the old password: %v", err)
+			}
+			gatewaytest.Eventually(t, heard, p.Status(t.Context(), "GET", "/api/confd/1.1/users", token, 401))
+			p.Do(t, "POST", "/api/auth/0.1/token", "", "{}", resttest.Basic("admin", old[1])).Want(401)
+			p.Do(t, "GET", "/api/auth/0.1/users", p.Login(t, "admin", got[1]), "").Want(200)
 
-	out, status = run(t, p.Folder, p.Env, "admin", "reset-password", "Admin", "--administrator")
-	got := printed.FindStringSubmatch(out)
-	if status != 0 || got == nil || got[1] == old[1] || !strings.Contains(out, "admin-credentials, which had the old password, was removed.") {
-		t.Fatalf("status %d:\n%s", status, out)
+			const chosen = "chosen by hand"
+			p.Stop(t)
+			if out, status := runIn(t, p.Folder, p.Env, chosen+"\nand not this\n", "admin", "reset-password", "admin", "--stdin"); status != 0 || out != "The password of admin is set.\n" {
+				t.Fatalf("once it is stopped: status %d:\n%s", status, out)
+			}
+			p.Run(t)
+			p.Ready(t)
+			p.Login(t, "admin", chosen)
+			p.Do(t, "POST", "/api/auth/0.1/token", "", "{}", resttest.Basic("admin", got[1])).Want(401)
+		})
 	}
-	if _, err := os.Stat(credentials); !os.IsNotExist(err) {
-		t.Errorf("the file with the old password: %v", err)
-	}
-	p.Run(t)
-	p.Ready(t)
-	p.Do(t, "POST", "/api/auth/0.1/token", "", "{}", resttest.Basic("admin", old[1])).Want(401)
-	p.Do(t, "GET", "/api/auth/0.1/users", token, "").Want(401)
-	p.Do(t, "GET", "/api/auth/0.1/users", p.Login(t, "admin", got[1]), "").Want(200)
 }
 
-// On PostgreSQL the gateways keep running, and forget the user's sessions.
-func TestResetPasswordBesideRunningGateways(t *testing.T) {
-	address, _ := emptyDatabase(t)
-	p := gatewaytest.Start(t, gatewaytest.Settings{Database: address}).Ready(t)
+// What the command refuses is refused by a running gateway too, and changes nothing; so does a socket that others can open.
+func TestResetPasswordIsRefusedAtTheSocket(t *testing.T) {
+	p := gatewaytest.Start(t, gatewaytest.Settings{}).Ready(t)
 	token := p.Login(t, "admin", gatewaytest.Password)
-	for range 20 { // certainly cached
-		p.Do(t, "GET", "/api/confd/1.1/users", token, "").Want(200)
+	refused := func(why, in string, env []string, args ...string) {
+		t.Helper()
+		out, status := runIn(t, p.Folder, append(p.Env, env...), in, append([]string{"admin", "reset-password"}, args...)...)
+		if status == 0 || !strings.Contains(out, why) || strings.Contains(out, "username: ") {
+			t.Errorf("%v: status %d, want %q:\n%s", args, status, why, out)
+		}
 	}
-	cmd := gatewaytest.Command(t, t.TempDir(), []string{"RINGFENCE_DATABASE=" + address}, "admin", "reset-password", "admin", "--stdin")
-	cmd.Stdin = strings.NewReader("chosen by hand\nand not this\n")
-	out, err := cmd.CombinedOutput()
-	if err != nil || string(out) != "The password of admin is set.\n" {
-		t.Fatalf("%v\n%s", err, out)
+	refused("there is no such user", "", nil, "nobody")
+	refused("Must have at least 8 characters", "short\n", nil, "admin", "--stdin")
+	refused("Must have at most 1024 bytes", strings.Repeat("x", 2000)+"\n", nil, "admin", "--stdin")
+	tenant := p.Do(t, "POST", "/api/auth/0.1/tenants", token, `{"name":"below"}`).Want(200).Text("uuid")
+	p.Do(t, "POST", "/api/auth/0.1/users", token, `{"username":"low","password":"long enough"}`, resttest.In(tenant)).Want(200)
+	refused("not in the master tenant", "", nil, "low", "--administrator")
+	other := gatewaytest.Start(t, gatewaytest.Settings{}).Ready(t)
+	refused("another database", "", []string{"RINGFENCE_ADMIN_SOCKET=" + filepath.Join(other.Data, "admin.sock")}, "admin")
+	if err := os.Chmod(filepath.Join(p.Data, "admin.sock"), 0o666); err != nil {
+		t.Fatal(err)
 	}
-	gatewaytest.Eventually(t, heard, p.Status(t.Context(), "GET", "/api/confd/1.1/users", token, 401))
-	p.Do(t, "POST", "/api/auth/0.1/token", "", "{}", resttest.Basic("admin", gatewaytest.Password)).Want(401)
-	p.Login(t, "admin", "chosen by hand")
+	refused("only its owner can open", "", nil, "admin")
+	for _, args := range [][]string{{"admin", "reset-password", "admin"}, {"demo"}} {
+		if out, status := run(t, p.Folder, p.Env, args...); status == 0 || strings.Contains(out, "--server") || !strings.Contains(out, "stop that one first") {
+			t.Errorf("%v: status %d:\n%s", args, status, out)
+		}
+	}
+	p.Do(t, "GET", "/api/auth/0.1/users", token, "").Want(200)
+	p.Login(t, "admin", gatewaytest.Password)
 }
 
 // Changing the password through the API removes the file with the first start's password, before the response.
@@ -133,7 +155,24 @@ func TestResetPasswordIsRefused(t *testing.T) {
 	p.Ready(t)
 	p.Login(t, "admin", gatewaytest.Password)
 	out, status := run(t, p.Folder, nil, "admin")
-	if status != 0 || !strings.Contains(out, "reset-password") {
+	if status != 0 || !strings.Contains(out, "reset-password") || !strings.Contains(out, "answer-for") {
 		t.Errorf("without more: status %d:\n%s", status, out)
+	}
+}
+
+// The operator of the machine answers for what a user has set up for others.
+func TestAnswerFor(t *testing.T) {
+	p := gatewaytest.Start(t, gatewaytest.Settings{}).Ready(t)
+	admin := p.Login(t, "admin", gatewaytest.Password)
+	p.Do(t, "POST", "/api/auth/0.1/users", admin, `{"username": "ann", "password": "the first of ann"}`).Want(200)
+	for who, want := range map[string]string{"nobody": "there is no such user", "Admin": "had set up 2 ways to log in for others"} {
+		if out, status := run(t, p.Folder, p.Env, "admin", "answer-for", who); (status == 0) != (who == "Admin") || !strings.Contains(out, want) {
+			t.Errorf("%s: status %d:\n%s", who, status, out)
+		}
+	}
+	p.Login(t, "ann", "the first of ann")
+	p.Stop(t)
+	if out, status := run(t, p.Folder, p.Env, "admin", "answer-for", "admin"); status != 0 || !strings.Contains(out, "had set up 0 ways") {
+		t.Errorf("of a gateway that was stopped: status %d:\n%s", status, out)
 	}
 }

@@ -35,6 +35,7 @@ func TestBehindALoadBalancer(t *testing.T) {
 			"NODE_2=localhost:" + second.HTTPSPort, "NODE_2_CERTIFICATE=" + certificate,
 		},
 	}).Ready(t)
+	balancer.Undeclared(t, "the load balancer answers 502 itself while it finds out that a node is gone")
 
 	token := balancer.Login(t, "admin", gatewaytest.Password)
 	first.Stop(t)

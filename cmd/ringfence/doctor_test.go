@@ -42,7 +42,19 @@ func TestDoctor(t *testing.T) {
 	if out, status := run(t, p.Folder, p.Env, "doctor", "--config", caddyfile()); status != 0 || strings.Count(out, "it is free") != 3 {
 		t.Errorf("after it was stopped: status %d:\n%s", status, out)
 	}
-	if out, status := run(t, folder, nil, "doctor", "--config", "missing"); status == 0 || !strings.Contains(out, "no such file") {
-		t.Errorf("without its configuration: status %d:\n%s", status, out)
+	for name, tt := range map[string]struct{ text, want string }{
+		"empty":           {"\n", "empty is empty"},
+		"broken":          {"ringfence {", "syntax error"},
+		"broken.json":     {"{", "unexpected end of JSON input"},
+		"servers.json":    {`{"apps": {"http": {"servers": []}}}`, "apps.http.servers cannot be array\n"},
+		"ringfence.json":  {`{"apps": {"ringfence": {"database": 5}}}`, "database cannot be number\n"},
+		"not-a-file.json": {"", "no such file"},
+	} {
+		if tt.text != "" {
+			written(t, folder, name, tt.text)
+		}
+		if out, status := run(t, folder, nil, "doctor", "--config", name); status == 0 || !strings.Contains(out, tt.want) {
+			t.Errorf("with the configuration %s: status %d, want %q:\n%s", name, status, tt.want, out)
+		}
 	}
 }

@@ -45,7 +45,7 @@ func private(t *testing.T) *pgserver.Server {
 	if _, err := pgserver.Programs(); err != nil {
 		t.Skip(err)
 	}
-	s, err := pgserver.Start(t.Context())
+	s, err := pgserver.Start(t.Context(), false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -233,18 +233,22 @@ func (w *writer) files(o Options, m *Manifest) error {
 		}
 		m.Files = append(m.Files, member)
 	}
-	return o.checkKeys(m.Keys, keys, "give this command the keys that the gateway has (RINGFENCE_SEALING_KEYS, or the file "+
+	from := "the file " + keyFile + " in the data folder"
+	if o.SealingKeys != "" {
+		from = "RINGFENCE_SEALING_KEYS"
+	}
+	return o.checkKeys(m.Keys, keys, from, "give this command the keys that the gateway has (RINGFENCE_SEALING_KEYS, or the file "+
 		keyFile+" in the data folder)")
 }
 
-// checkKeys refuses to go on without a key that a database needs.
-func (o Options) checkKeys(needed []string, have, advice string) error {
+// checkKeys refuses to go on without a key that a database needs. from says where those are that it has, and advice what to do.
+func (o Options) checkKeys(needed []string, have, from, advice string) error {
 	if o.WithoutKeys || len(needed) == 0 {
 		return nil
 	}
 	keys, err := sealed.ParseKeys(have)
 	if have != "" && err != nil {
-		return fmt.Errorf("reading the sealing keys: %w", err)
+		return fmt.Errorf("%s has no sealing keys that can be used: %w: %s; or say --without-keys, and lose what is sealed with them", from, err, advice)
 	}
 	for _, id := range needed {
 		if have == "" || !keys.Has(id) {

@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+
+	"github.com/ringfence/ringfence/internal/store/migrations"
 )
 
 // format is the version of the file. A change of what its members mean needs the next one.
@@ -65,11 +68,18 @@ const maxFile = 1 << 20
 
 // check refuses a manifest that this program does not understand, or that names what no backup has.
 func (m *Manifest) check() error {
+	latest, err := migrations.Latest()
 	switch {
-	case m.Format > format:
+	case err != nil:
+		return err
+	case m.Format > format || m.Schema > latest:
 		return fmt.Errorf("a newer release made it (%.40q): restore it with that one", m.Program)
 	case m.Format != format:
 		return fmt.Errorf("its format is %d, which no release has made", m.Format)
+	case m.Engine != "postgres" && m.Engine != "sqlite":
+		return fmt.Errorf("it was made from the database %.40q, which no release knows", m.Engine)
+	case strings.ContainsFunc(m.Program, func(r rune) bool { return !unicode.IsPrint(r) }): // a terminal would obey it
+		return fmt.Errorf("the program %.40q made it, which no release is", m.Program)
 	}
 	for _, f := range m.Files {
 		name, ok := strings.CutPrefix(f.Name, filePrefix)

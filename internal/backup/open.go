@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 )
@@ -37,6 +38,13 @@ type File struct {
 // Open opens a backup and checks all of it: that this program understands it, that it has what its manifest says and nothing else, and
 // that each row fits its table. Nothing is written.
 func Open(ctx context.Context, path string) (_ *File, err error) {
+	info, err := os.Stat(path)
+	if err == nil && info.Mode()&(fs.ModeNamedPipe|fs.ModeSocket|fs.ModeDevice) != 0 { // opening a pipe would wait for its writer
+		err = fmt.Errorf("the backup %s is not a file, and is read more than once: write what comes from there to a file first", path)
+	}
+	if err != nil {
+		return nil, err
+	}
 	file, err := os.Open(path) //nolint:gosec // the operator's own path
 	if err != nil {
 		return nil, err

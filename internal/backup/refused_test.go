@@ -16,7 +16,6 @@ import (
 
 	"github.com/ringfence/ringfence/internal/backup"
 	"github.com/ringfence/ringfence/internal/store"
-	"github.com/ringfence/ringfence/internal/store/migrations"
 	"github.com/ringfence/ringfence/internal/store/sqlite"
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
@@ -163,7 +162,9 @@ func TestHostileFilesAreRefused(t *testing.T) {
 	}{
 		"newer format":         {func(a *archive) { a.manifest.Format = 2 }, "a newer release made it"},
 		"no format":            {func(a *archive) { a.manifest.Format = 0 }, "no release has made"},
-		"newer schema":         {func(a *archive) { a.manifest.Schema = 1 << 40 }, migrations.ErrNewer.Error()},
+		"newer schema":         {func(a *archive) { a.manifest.Schema = 1 << 40 }, "a newer release made it"},
+		"another database":     {func(a *archive) { a.manifest.Engine = "mysql" }, "no release knows"},
+		"a terminal's command": {func(a *archive) { a.manifest.Program = "\x1b[2J" }, "no release is"},
 		"no such schema":       {func(a *archive) { a.manifest.Schema = 12 }, "no release had version 12"},
 		"another schema":       {func(a *archive) { a.manifest.Schema = 25 }, "of the schema"},
 		"a file outside":       {func(a *archive) { a.put("files/../../etc/passwd", "x") }, "which no backup has"},
@@ -188,7 +189,7 @@ func TestHostileFilesAreRefused(t *testing.T) {
 		"a row twice":          {func(a *archive) { a.put("tables/auth_used_uuid.jsonl", strings.Repeat(`["`+master+`"]`+"\n", 2)) }, "writing the rows"},
 		"null where none goes": {func(a *archive) { a.put("tables/auth_used_uuid.jsonl", "[null]\n") }, "writing the rows"},
 		"no key":               {func(a *archive) { a.put("files/sealing-key", "") }, "--without-keys"},
-		"not a key":            {func(a *archive) { a.put("files/sealing-key", "hush") }, "sealing keys"},
+		"not a key":            {func(a *archive) { a.put("files/sealing-key", "hush") }, "set RINGFENCE_SEALING_KEYS to the keys of the gateway that the backup is of"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := unpack(t, text)

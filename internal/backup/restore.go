@@ -7,8 +7,11 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/user"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/ringfence/ringfence/internal/private"
 	"github.com/ringfence/ringfence/internal/store"
@@ -18,6 +21,9 @@ import (
 
 // ErrNotEmpty says that a gateway has used the database that a backup would replace.
 var ErrNotEmpty = errors.New("the database is not empty; make a backup of it, and say --replace to throw away what it has")
+
+// Unfinished is the folder, in the data folder, of files that a restore has not put into their places: it runs, or was interrupted.
+const Unfinished = "restore.new"
 
 // Restore makes the installation that o names the one of the backup. It refuses a data folder or a database that a gateway uses, and a
 // database that is not empty unless replace is set. It returns the number of the rows.
@@ -36,7 +42,7 @@ func (f *File) Restore(ctx context.Context, o Options, replace bool) (n int64, e
 	}
 	// What is restored is made beside its place, to be renamed.
 	path, isSQLite := strings.CutPrefix(o.Database, sqliteScheme)
-	files, databases := filepath.Join(o.Data, "restore.new"), path+".restore.new"
+	files, databases := filepath.Join(o.Data, Unfinished), path+".restore.new"
 	if !isSQLite {
 		databases = filepath.Join(o.Data, "restore.database.new")
 	}
@@ -85,8 +91,11 @@ func lockData(o Options) (io.Closer, error) {
 	if _, err := open.Key(o.Database); err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(o.Data, 0o700); err != nil {
+	if err := private.MakeFolder(o.Data); err != nil {
 		return nil, fmt.Errorf("making the data folder: %w", err)
+	}
+	if err := ownData(o.Data); err != nil {
+		return nil, err
 	}
 	lock, err := private.TryLock(filepath.Join(o.Data, "lock"))
 	if held, ok := errors.AsType[*private.InUseError](err); ok {
@@ -96,6 +105,27 @@ func lockData(o Options) (io.Closer, error) {
 		return nil, fmt.Errorf("locking the data folder: %w", err)
 	}
 	return lock, nil
+}
+
+// ownData refuses to let root put files that only root can read into the data folder of a gateway that runs as another user: the user of the
+// folder, or of the lock that the gateway has made in it.
+func ownData(data string) error {
+	info, err := os.Stat(filepath.Join(data, "lock"))
+	if errors.Is(err, fs.ErrNotExist) {
+		info, err = os.Stat(data)
+	}
+	if err != nil {
+		return fmt.Errorf("examining the data folder: %w", err)
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || os.Geteuid() != 0 || stat.Uid == 0 {
+		return nil
+	}
+	name := "#" + strconv.FormatUint(uint64(stat.Uid), 10) // as sudo wants it
+	if owner, err := user.LookupId(name[1:]); err == nil {
+		name = owner.Username
+	}
+	return fmt.Errorf("the data folder %s belongs to the user %s, whose gateway could not read what root restores: run this command as that user (sudo -u '%s')", data, name, name)
 }
 
 // putFiles renames files, in a folder by the last part of their names, to their places in the data folder.
@@ -118,7 +148,10 @@ func (f *File) checkKeys(o Options) error {
 	if err != nil {
 		return err
 	}
+	const set = "set RINGFENCE_SEALING_KEYS to the keys of the gateway that the backup is of"
+	from, advice := "the backup", set
 	if keys == "" {
+		from, advice = "the file "+keyFile+" in the data folder", "copy the file "+keyFile+" from a node that has it to the data folder, or "+set
 		text, err := private.Read(filepath.Join(o.Data, keyFile), maxFile)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -126,9 +159,9 @@ func (f *File) checkKeys(o Options) error {
 		keys = string(text)
 	}
 	if o.SealingKeys != "" { // the gateway reads no file then
-		keys = o.SealingKeys
+		keys, from, advice = o.SealingKeys, "RINGFENCE_SEALING_KEYS", set
 	}
-	return o.checkKeys(f.Manifest.Keys, keys, "copy the file "+keyFile+" from a node that has it to the data folder, or set RINGFENCE_SEALING_KEYS")
+	return o.checkKeys(f.Manifest.Keys, keys, from, advice)
 }
 
 // stageFiles writes the files of the backup into a folder, and returns the names that they have in the data folder.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,6 +38,9 @@ func intoPostgres(ctx context.Context, o Options, from string, of int64, replace
 			return err
 		}
 	}
+	if err := foreign(ctx, db, tables); err != nil {
+		return err
+	}
 	if err := db.(store.Migrator).Migrate(ctx); err != nil {
 		return fmt.Errorf("making the tables: %w", err)
 	}
@@ -54,6 +58,24 @@ func intoPostgres(ctx context.Context, o Options, from string, of int64, replace
 		}
 		return fillPostgres(ctx, o, tx, tables, lite, of)
 	})
+}
+
+// foreign refuses a database in which another program has a table of ours: the migrations would stop at it, half done.
+func foreign(ctx context.Context, db store.DB, tables []table) error {
+	version, err := db.(store.Migrator).Version(ctx)
+	if err != nil || version > 0 {
+		return err
+	}
+	there, err := store.Select[string](ctx, db, "SELECT CAST(relname AS text) FROM pg_class WHERE relnamespace = CAST(current_schema() AS regnamespace)")
+	if err != nil {
+		return fmt.Errorf("looking for tables of another program: %w", err)
+	}
+	for _, t := range tables {
+		if slices.Contains(there, t.Name) {
+			return fmt.Errorf("the database has a table %s that no gateway has made: name an empty database", t.Name)
+		}
+	}
+	return nil
 }
 
 // leaving is how long a gateway that was stopped may take to be gone on the server.

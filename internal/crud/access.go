@@ -3,9 +3,11 @@ package crud
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/rest"
@@ -29,9 +31,14 @@ type aliases struct {
 
 func (k *Collection[T]) aliases(o *T) aliases {
 	s := aliases{param: k.Param}
-	for _, name := range slices.Concat(k.Keys, k.Names) {
+	for _, name := range k.names() {
 		if value := reflect.Indirect(reflect.ValueOf(k.field(o, name))); value.IsValid() {
 			s.keys = append(s.keys, fmt.Sprint(value.Interface()))
+		}
+	}
+	for _, word := range slices.Sorted(maps.Keys(k.Known)) {
+		if k.field(o, k.Known[word]) == true {
+			s.keys = append(s.keys, word)
 		}
 	}
 	return s
@@ -56,9 +63,7 @@ func refuseDenied(r *rest.Request, objects ...aliases) error {
 	}
 	for i := range accesses {
 		if access := accesses[i].Access(); access != asked && p.Denies(access) {
-			e := apierr.New(apierr.Forbidden, "Your token denies %s, which is the same object", access)
-			e.Details = map[string]any{"required_access": access}
-			return e
+			return notAllowed("Your token denies %s, which is the same object", access)
 		}
 	}
 	return nil
@@ -79,7 +84,7 @@ func MayNest(r *rest.Request, accesses ...string) error {
 		return err
 	}
 	p := r.Principal()
-	if p == nil || len(accesses) == 0 {
+	if len(accesses) == 0 {
 		return nil
 	}
 	allowed := r.Op().Method == http.MethodPost
@@ -92,13 +97,13 @@ func MayNest(r *rest.Request, accesses ...string) error {
 	return nil
 }
 
-// NotDenied refuses a caller who is denied an operation that a request amounts to.
+// NotDenied refuses a caller who is denied an operation that a request amounts to. Nobody may do anything without a token.
 func NotDenied(r *rest.Request, accesses ...string) error {
 	p := r.Principal()
-	if p == nil {
-		return nil
-	}
 	for _, access := range accesses {
+		if p == nil {
+			return notAllowed("A token with %s is needed for this", access)
+		}
 		if p.Denies(access) {
 			return notAllowed("Your token denies %s, which this contains", access)
 		}
@@ -116,9 +121,44 @@ func notAllowed(format, access string) error {
 func (k *Collection[T]) accesses(o *T, action string) []string {
 	var out []string
 	for _, key := range k.aliases(o).keys {
-		out = append(out, accessOf(k.engine.Service, "/"+k.Path+"/"+key, action))
+		out = append(out, k.engine.Service+"."+dotted(k.Path)+"."+wordOf(key)+"."+action)
 	}
 	return out
+}
+
+// wordOf returns a key as a word of an access.
+func wordOf(key string) string {
+	var b strings.Builder
+	rest.WriteWord(&b, key)
+	return b.String()
+}
+
+// NotDenied refuses a caller who is denied an operation on an object that a request amounts to.
+func (k *Collection[T]) NotDenied(r *rest.Request, o *T, action string) error {
+	return NotDenied(r, k.accesses(o, action)...)
+}
+
+// NoneDenied is NotDenied for all objects that a condition finds. They are looked up only if the caller is denied anything.
+func (k *Collection[T]) NoneDenied(ctx context.Context, c store.Conn, r *rest.Request, action, condition string, args ...any) error {
+	if !HasDenials(r) {
+		return nil
+	}
+	objects, err := k.Rows(ctx, c, condition, args...)
+	if err != nil {
+		return err
+	}
+	for _, o := range objects {
+		if err := k.NotDenied(r, o, action); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// HasDenials reports whether the caller is denied anything: without a token, everything.
+func HasDenials(r *rest.Request) bool {
+	p := r.Principal()
+	return p == nil || p.HasDenials()
 }
 
 // notDeniedList refuses a caller who is denied to replace the list of an object by an operation of its own.
@@ -151,7 +191,7 @@ func (j *joint[L, R]) pairAccesses(left *L, right *R, action string) []string {
 	var out []string
 	for _, near := range j.left.aliases(left).keys {
 		for _, far := range j.right.aliases(right).keys {
-			out = append(out, accessOf(j.engine.Service, "/"+j.left.Path+"/"+near+"/"+j.Path+"/"+far, action))
+			out = append(out, j.engine.Service+"."+dotted(j.left.Path)+"."+wordOf(near)+"."+dotted(j.Path)+"."+wordOf(far)+"."+action)
 		}
 	}
 	return out
@@ -175,6 +215,50 @@ func (j *joint[L, R]) notDeniedPair(r *rest.Request, left *L, right *R, action s
 		return nil
 	}
 	return NotDenied(r, j.pairAccesses(left, right, action)...)
+}
+
+// notDeniedEnd refuses a caller who is denied to end a link by any operation that ends it alone.
+func (j *joint[L, R]) notDeniedEnd(r *rest.Request, left *L, right *R) error {
+	switch {
+	case slices.Contains(j.Only, "delete"):
+		return NotDenied(r, j.pairAccesses(left, right, "delete")...)
+	case slices.Contains(j.Only, "delete_all"):
+		return j.left.NotDenied(r, left, dotted(j.Path)+".delete")
+	}
+	if err := j.Set.notDenied(r, j.left, left); err != nil {
+		return err
+	}
+	return j.SetBack.notDenied(r, j.right, right)
+}
+
+// mayUnlink refuses a caller who is denied to end a link of an object that is deleted: what a denial keeps from being taken away is not
+// taken away with it. Nobody needs more than the access of the deletion.
+func (k *Collection[T]) mayUnlink(ctx context.Context, c store.Conn, change *Change[T]) error {
+	if change.Request == nil || !HasDenials(change.Request) {
+		return nil
+	}
+	for _, unlink := range k.unlinks {
+		if err := unlink(ctx, c, change.Request, change.Old); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unlinks makes one of a collection's unlinks.
+func unlinks[O, P any](of *Collection[O], other *Collection[P], one, far *side, may func(r *rest.Request, o *O, p *P) error) {
+	of.unlinks = append(of.unlinks, func(ctx context.Context, c store.Conn, r *rest.Request, o *O) error {
+		linked, err := other.Rows(ctx, c, among(other.Keys[0], one, far, "$1"), of.Key(o))
+		if err != nil {
+			return err
+		}
+		for _, p := range linked {
+			if err := may(r, o, p); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // mayChange refuses a caller who is denied, by another operation, to make or to end one of the links that differ.
@@ -206,6 +290,9 @@ func (s *setter[N, F]) mayChange(ctx context.Context, c store.Conn, r *rest.Requ
 		return err
 	}
 	for _, o := range dropped {
+		if err := s.far.NotDenied(r, o, "read"); err != nil {
+			return err // the list that the caller read does not have it
+		}
 		if err := s.notDenied(r, near, o, "delete"); err != nil {
 			return err
 		}

@@ -44,7 +44,8 @@ type parent struct {
 	key func(ctx context.Context, c store.Conn, scope string, r *rest.Request) (any, error)
 }
 
-// parentOf is the parent that the path names by its key. A caller who is denied one of the actions on it is refused: they show the same.
+// parentOf is the parent that the path names by its key. It refuses a caller who is denied to read one of these paths below it, which show
+// the same.
 func parentOf[T any](k *Collection[T], same ...string) parent {
 	return parent{path: "/" + k.Path + "/{" + k.Param + "}", singular: k.Singular, key: func(ctx context.Context, c store.Conn, scope string, r *rest.Request) (any, error) {
 		o, err := k.row(ctx, c, scope, r.Param(k.Param))
@@ -54,8 +55,8 @@ func parentOf[T any](k *Collection[T], same ...string) parent {
 		if err := refuseDenied(r, k.aliases(o)); err != nil {
 			return nil, err
 		}
-		for _, action := range same {
-			if err := NotDenied(r, k.accesses(o, action)...); err != nil {
+		for _, path := range same {
+			if err := k.NotDenied(r, o, path+".read"); err != nil {
 				return nil, err
 			}
 		}

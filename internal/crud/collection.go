@@ -39,6 +39,10 @@ type Collection[T any] struct {
 	bodies func() *bodies
 	// document is set if the objects are documents, which all keys together name.
 	document *Document[T]
+	// apart are the attributes that clients also read by paths of their own.
+	apart []apart[T]
+	// unlinks refuse a caller who is denied to end the links of an object.
+	unlinks []func(ctx context.Context, c store.Conn, r *rest.Request, o *T) error
 	// guards check or prepare a delete, for links.
 	guards []func(ctx context.Context, c store.Conn, change *Change[T]) error
 }
@@ -49,6 +53,7 @@ type table interface {
 	column(name string) (column, bool)
 	owner() string
 	title() string
+	visible(ctx context.Context, of string, add func(value any) (placeholder string)) string
 }
 
 // Collect declares a collection on an engine.
@@ -104,10 +109,14 @@ func (k *Collection[T]) Find(ctx context.Context, c store.Conn, tenantUUID, key 
 }
 
 // NamedIn returns the object that the request's path names, with its own data and without what links show, in a transaction. It
-// refuses a caller who is denied the operation under another of the object's keys, or what the resource's Also returns.
+// returns not found if the resource's Readable hides the object, and refuses a caller who is denied the operation under another of the
+// object's keys, or what the resource's Also returns.
 func (k *Collection[T]) NamedIn(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) (*T, error) {
 	o, err := k.row(ctx, c, tenantUUID, r.Param(k.Param))
 	if err != nil {
+		return nil, err
+	}
+	if err := k.checkReadable(ctx, c, r, o); err != nil {
 		return nil, err
 	}
 	if err := refuseDenied(r, k.aliases(o)); err != nil {
@@ -147,12 +156,19 @@ func (k *Collection[T]) Those(ctx context.Context, c store.Conn, tenantUUID stri
 
 // asRead returns a tenant's objects as a client of the tenant reads them. $1 is the tenant.
 func (k *Collection[T]) asRead(ctx context.Context, c store.Conn, tenantUUID, condition string, args ...any) ([]*T, error) {
-	objects, err := store.Select[*T](ctx, c, "SELECT "+k.selected()+" FROM "+k.Table+" WHERE "+k.Owner+" = $1 AND "+condition,
-		slices.Concat([]any{tenantUUID}, args)...)
+	all := &arguments{slices.Concat([]any{tenantUUID}, args)}
+	where := k.Owner + " = $1"
+	if visible := k.visible(ctx, k.alias(), all.add); visible != "" {
+		where += " AND " + visible
+	}
+	objects, err := store.Select[*T](ctx, c, "SELECT "+k.selected()+" FROM "+k.Table+" WHERE "+where+" AND "+condition, all.values...)
 	if err != nil {
 		return nil, err
 	}
-	return objects, k.decorate(ctx, c, tenantUUID, objects)
+	if err := k.decorate(ctx, c, tenantUUID, objects); err != nil {
+		return nil, err
+	}
+	return objects, k.withhold(ctx, objects)
 }
 
 // Insert creates an object from change.New, in change.Tenant, and leaves there the object as a client reads it.

@@ -92,7 +92,7 @@ func kindOf(f reflect.StructField) kind {
 		t = t.Elem()
 	}
 	switch {
-	case t.Kind() == reflect.String && (f.Tag.Get("format") == "uuid"):
+	case t.Kind() == reflect.String && f.Tag.Get("format") == "uuid":
 		return identifier
 	case t.Kind() == reflect.String:
 		return text

@@ -30,7 +30,7 @@ func AddUp(ctx context.Context, db store.DB) error {
 // counted says that the transaction of ctx creates or deletes an object of a counted collection.
 func (k *Collection[T]) counted(ctx context.Context) {
 	if k.Counted {
-		ctx.Value(transactionKey{}).(*transaction).counted++
+		transactionOf(ctx).counted++
 	}
 }
 

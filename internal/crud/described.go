@@ -132,7 +132,7 @@ func (k *Collection[T]) describe(into *Described) {
 		d.Virtual = append(d.Virtual, name)
 	}
 	if len(d.Only) == 0 {
-		d.Only = []string{"list", "create", "read", "update", "delete"}
+		d.Only = actions
 	}
 	for _, c := range slices.Concat(k.ownerRefs, k.refs) {
 		d.References[c.name] = c.ref

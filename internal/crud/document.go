@@ -241,7 +241,7 @@ func (d *Documents[T]) create(ctx context.Context, r *rest.Request) (rest.Reply,
 	}
 	err = d.write(ctx, change, func(ctx context.Context, c store.Conn) error {
 		if change.Old != nil {
-			e := d.k.engine.Style.stored("%s already exists", d.k.title())
+			e := d.k.engine.Style.Storedf("%s already exists", d.k.title())
 			e.Resource = d.Path
 			return e
 		}
@@ -250,7 +250,7 @@ func (d *Documents[T]) create(ctx context.Context, r *rest.Request) (rest.Reply,
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	return d.reply(change.New)
+	return d.reply(ctx, change.New)
 }
 
 func (d *Documents[T]) update(ctx context.Context, r *rest.Request) (rest.Reply, error) {
@@ -270,7 +270,7 @@ func (d *Documents[T]) update(ctx context.Context, r *rest.Request) (rest.Reply,
 	if err != nil || !d.k.engine.Style.UpdateReply {
 		return rest.Reply{}, err
 	}
-	return d.reply(change.New)
+	return d.reply(ctx, change.New)
 }
 
 func (d *Documents[T]) remove(ctx context.Context, r *rest.Request) (rest.Reply, error) { //nolint:unparam // it is a rest.Handler
@@ -288,13 +288,13 @@ func (d *Documents[T]) remove(ctx context.Context, r *rest.Request) (rest.Reply,
 }
 
 // reply returns a written document without its write-only fields.
-func (d *Documents[T]) reply(o *T) (rest.Reply, error) {
+func (d *Documents[T]) reply(ctx context.Context, o *T) (rest.Reply, error) {
 	for i := range d.k.schema.Properties {
 		if p := &d.k.schema.Properties[i]; p.WriteOnly {
 			reflect.ValueOf(o).Elem().FieldByIndex(p.Index()).SetZero()
 		}
 	}
-	return d.k.reply(o, false)
+	return d.k.reply(ctx, o, false)
 }
 
 // place returns how the audit names the document with these values of the path's parameters. The words of the path are the

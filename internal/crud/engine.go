@@ -214,13 +214,13 @@ func Attempt(ctx context.Context, c store.Conn, fn func() error) error {
 
 // afterCommit registers fn to run after the transaction of ctx has committed.
 func afterCommit(ctx context.Context, fn func()) {
-	tx := ctx.Value(transactionKey{}).(*transaction) // writing without Engine.InTx is a mistake that every test sees
+	tx := transactionOf(ctx) // writing without Engine.InTx is a mistake that every test sees
 	tx.committed = append(tx.committed, fn)
 }
 
 // emit registers the event for Notify, after the transaction of ctx has committed.
 func emit(ctx context.Context, event Event) {
-	tx := ctx.Value(transactionKey{}).(*transaction)
+	tx := transactionOf(ctx)
 	tx.events = append(tx.events, event)
 }
 

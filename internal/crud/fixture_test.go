@@ -42,6 +42,8 @@ type world struct {
 	tenant string
 	things crud.Resource[Thing]
 	acl    []string
+	// readable is the collection's Readable: nil, unless a test sets it and mounts the service again.
+	readable func(r *rest.Request, add func(any) string) string
 
 	loads     []int    // how many things each Load got
 	committed []string // what Committed was called with
@@ -94,6 +96,7 @@ func (w *world) mount() {
 	w.things = crud.Resource[Thing]{
 		Path: "things", Singular: "thing", Param: "thing_uuid", Table: "thing", Keys: []string{"uuid"},
 		Order: []string{"name", "size", "uuid"}, Search: []string{"name", "size", "note"}, Filters: []string{"uuid", "name", "size"},
+		Readable: w.readable,
 		Receive: func(_ context.Context, change *crud.Change[Thing]) error {
 			change.Carry = "received"
 			return nil

@@ -15,6 +15,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -153,9 +154,11 @@ func readKey(lines []string) (string, error) {
 // keyed is a request with a key.
 type keyed struct {
 	tenant, key string
-	// digest names the request: the same caller, tenant, operation and key have the same. request is a digest of what it asks
-	// for, and of the key: a PIN in a body could be guessed from a digest of the body alone.
+	// digest identifies the request: it is equal for the same caller, tenant, operation and key. request is a digest of its content and
+	// of the key: a PIN in a body could be guessed from a digest of the body alone.
 	digest, request string
+	// accesses is a digest of the caller's accesses. A response is for those who have the same: others might not read what is in it.
+	accesses string
 }
 
 func newKeyed(r *rest.Request, scope, key string, body []byte) (*keyed, error) {
@@ -170,7 +173,8 @@ func newKeyed(r *rest.Request, scope, key string, body []byte) (*keyed, error) {
 	}
 	return &keyed{
 		tenant: scope, key: key, digest: digest(p.UserUUID, scope, r.HTTP.Method, r.HTTP.URL.Path, key),
-		request: digest(key, r.HTTP.URL.RawQuery, string(body)),
+		request:  digest(key, r.HTTP.URL.RawQuery, string(body)),
+		accesses: digest(slices.Compact(slices.Sorted(slices.Values(p.ACL.Patterns())))...),
 	}, nil
 }
 
@@ -188,6 +192,8 @@ type keptReply struct {
 	Status int             `json:"status"`
 	Header http.Header     `json:"header"`
 	Body   json.RawMessage `json:"body,omitempty"`
+	// Accesses is a digest of the accesses of the caller who got it.
+	Accesses string `json:"accesses"`
 }
 
 type keptRow struct {
@@ -211,7 +217,7 @@ func (k *keyed) claim(ctx context.Context, c store.Conn) (*keptRow, error) {
 }
 
 func (k *keyed) keep(ctx context.Context, c store.Conn, reply *rest.Reply) error {
-	kept := keptReply{Status: reply.Status, Header: reply.Header}
+	kept := keptReply{Status: reply.Status, Header: reply.Header, Accesses: k.accesses}
 	if reply.Body != nil {
 		var err error
 		if kept.Body, err = rest.Marshal(reply.Body); err != nil {
@@ -252,6 +258,10 @@ func (k *keyed) open(row *keptRow) (rest.Reply, error) {
 	var kept keptReply
 	if err := json.Unmarshal(plain, &kept); err != nil {
 		return rest.Reply{}, fmt.Errorf("reading a kept response: %w", err)
+	}
+	if kept.Accesses != k.accesses {
+		return rest.Reply{}, apierr.New(apierr.Forbidden,
+			"The request with this %s is done; its response is only for a token with the accesses of the one that sent it", keyHeader)
 	}
 	reply := rest.Reply{Status: kept.Status, Header: kept.Header}
 	if kept.Body != nil {

@@ -9,7 +9,7 @@ import (
 // most questions about them would be whether a row that the transaction has just made has links already.
 type knowledge struct {
 	// made are the objects that the transaction made; linked are those, and sides of joining tables, of which it made links. Both stay
-	// true of an object that an [Attempt] undoes: nothing with its key was there before, and with links it is asked about again.
+	// true after an [Attempt] has undone the object: no row with its key was there before, and one that had links is looked up again.
 	made, linked map[string]bool
 	// found are rows that it read, by their table, until one of that table changes, or any is deleted.
 	found map[string]map[string]any
@@ -47,7 +47,7 @@ func (k *knowledge) unlinked(s *side, key any) bool {
 }
 
 // knows returns what the transaction of ctx knows.
-func knows(ctx context.Context) *knowledge { return &ctx.Value(transactionKey{}).(*transaction).knows }
+func knows(ctx context.Context) *knowledge { return &transactionOf(ctx).knows }
 
 // RightUnlinked reports whether the transaction made the right object, and no link of it yet.
 func (p *Pair[L, R]) RightUnlinked(ctx context.Context) bool {

@@ -2,7 +2,9 @@ package crud
 
 import (
 	"context"
+	"fmt"
 	"reflect"
+	"slices"
 
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
@@ -149,17 +151,49 @@ func (l Link[L, R]) join(e *Engine) *joint[L, R] {
 	if j.Only == nil {
 		j.Only = []string{"put", "delete"}
 	}
+	if j.Set != nil {
+		j.Set = j.Set.of(j.right)
+	}
+	if j.SetBack != nil {
+		j.SetBack = j.SetBack.of(j.left)
+	}
 	if e.links == nil {
 		e.links = map[[2]reflect.Type]any{}
 	}
-	e.links[[2]reflect.Type{reflect.TypeFor[L](), reflect.TypeFor[R]()}] = j
+	types := [2]reflect.Type{reflect.TypeFor[L](), reflect.TypeFor[R]()}
+	if e.links[types] != nil {
+		panic(fmt.Sprintf("%s: two links of %s and %s", j.Table, types[0], types[1])) // a mistake in the declaration, which every start reports
+	}
+	e.links[types] = j
 	for _, s := range j.LeftShows {
-		j.left.show(s.of(), s.loader(j.near(), j.far()))
+		l := s.loader(j.near(), j.far())
+		j.left.show(s.of(), l)
+		if s.of() == reflect.TypeFor[L]() {
+			j.left.readApart(l.field, slices.Concat(j.reads("list", j.Path), j.reads("one", j.right.Singular))...)
+		}
 	}
 	for _, s := range j.RightShows {
-		j.right.show(s.of(), s.loader(j.far(), j.near()))
+		l := s.loader(j.far(), j.near())
+		j.right.show(s.of(), l)
+		if s.of() == reflect.TypeFor[R]() {
+			j.right.readApart(l.field, j.reads("list_back", j.left.Path)...)
+		}
 	}
-	guard(j.left, j.right, j.LeftDeleted, j.engine, j.Table, j.near(), j.far())
-	guard(j.right, j.left, j.RightDeleted, j.engine, j.Table, j.far(), j.near())
+	if len(j.Only) > 0 {
+		unlinks(j.left, j.right, j.near(), j.far(), j.notDeniedEnd)
+		unlinks(j.right, j.left, j.far(), j.near(), func(r *rest.Request, right *R, left *L) error { return j.notDeniedEnd(r, left, right) })
+	}
+	guard(j.left, j.right, j.LeftDeleted, e, j.near(), j.far())
+	guard(j.right, j.left, j.RightDeleted, e, j.far(), j.near())
 	return j
+}
+
+// jointOf returns the link of two collections, in this direction.
+func jointOf[L, R any](e *Engine) (*joint[L, R], error) {
+	types := [2]reflect.Type{reflect.TypeFor[L](), reflect.TypeFor[R]()}
+	j, ok := e.links[types].(*joint[L, R])
+	if !ok {
+		return nil, fmt.Errorf("%s: no link of %s and %s is declared", e.Service, types[0], types[1])
+	}
+	return j, nil
 }

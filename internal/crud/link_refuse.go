@@ -29,7 +29,7 @@ func SameTenant[L, R any](_ context.Context, _ store.Conn, pair *Pair[L, R]) err
 	if left == right || j.AcrossTenants {
 		return nil
 	}
-	return j.engine.Style.stored("different tenants ('%s_tenant_uuid': '%s', '%s_tenant_uuid': '%s')", j.left.Singular, left, j.right.Singular, right)
+	return j.engine.Style.DifferentTenants(j.left.Singular, left, j.right.Singular, right)
 }
 
 // LeftFree refuses if the left object is already linked with another.
@@ -38,7 +38,7 @@ func LeftFree[L, R any](ctx context.Context, c store.Conn, pair *Pair[L, R]) err
 	if j.LeftHas == Any {
 		return nil
 	}
-	held, err := held(ctx, c, j.Table, j.near(), j.far(), j.left.Key(pair.Left), j.right.Key(pair.Right))
+	held, err := held(ctx, c, j.near(), j.far(), j.left.Key(pair.Left), j.right.Key(pair.Right))
 	if err != nil || held == nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func RightFree[L, R any](ctx context.Context, c store.Conn, pair *Pair[L, R]) er
 	if j.RightHas == Any {
 		return nil
 	}
-	held, err := held(ctx, c, j.Table, j.far(), j.near(), j.right.Key(pair.Right), j.left.Key(pair.Left))
+	held, err := held(ctx, c, j.far(), j.near(), j.right.Key(pair.Right), j.left.Key(pair.Left))
 	if err != nil || held == nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func RightFree[L, R any](ctx context.Context, c store.Conn, pair *Pair[L, R]) er
 }
 
 // held returns the key of an object, other than except, that this one is linked with, or nil.
-func held(ctx context.Context, c store.Conn, joining string, one, other *side, key, except any) (any, error) {
+func held(ctx context.Context, c store.Conn, one, other *side, key, except any) (any, error) {
 	if tx := transactionOf(ctx); tx != nil && tx.knows.unlinked(one, key) {
 		return nil, nil
 	}
@@ -104,7 +104,7 @@ func held(ctx context.Context, c store.Conn, joining string, one, other *side, k
 	if except != nil {
 		condition, args = " AND "+other.column+" IS DISTINCT FROM $2", append(args, except)
 	}
-	found, err := store.Select[string](ctx, c, "SELECT coalesce(CAST("+other.column+" AS text), '') FROM "+joining+" WHERE "+one.column+" = $1"+condition+
+	found, err := store.Select[string](ctx, c, "SELECT coalesce(CAST("+other.column+" AS text), '') FROM "+one.joining+" WHERE "+one.column+" = $1"+condition+
 		" ORDER BY "+other.column+" LIMIT 1", args...)
 	if err != nil || len(found) == 0 {
 		return nil, err
@@ -115,20 +115,25 @@ func held(ctx context.Context, c store.Conn, joining string, one, other *side, k
 // Associated refuses because an object is linked with another: "User is associated with a Voicemail ('user_id': 1, ...)". keys
 // are alternating names and values.
 func (s Style) Associated(one, other string, keys ...any) error {
-	return s.stored("%s is associated with a %s (%s)", one, other, pairs(keys))
+	return s.Storedf("%s is associated with a %s (%s)", one, other, pairs(keys))
 }
 
 // NotAssociated refuses because an object is not linked with another that it needs.
 func (s Style) NotAssociated(one, other string, keys ...any) error {
-	return s.stored("%s must be associated with a %s (%s)", one, other, pairs(keys))
+	return s.Storedf("%s must be associated with a %s (%s)", one, other, pairs(keys))
 }
 
 // NotPermitted refuses with its own sentence.
 func (s Style) NotPermitted(sentence string, keys ...any) error {
 	if len(keys) == 0 {
-		return s.stored("Operation not permitted. %s", sentence)
+		return s.Storedf("Operation not permitted. %s", sentence)
 	}
-	return s.stored("Operation not permitted. %s (%s)", sentence, pairs(keys))
+	return s.Storedf("Operation not permitted. %s (%s)", sentence, pairs(keys))
+}
+
+// DifferentTenants refuses because two objects, by their names in the singular, belong to different tenants.
+func (s Style) DifferentTenants(one, oneTenant, other, otherTenant string) error {
+	return s.Storedf("different tenants ('%s_tenant_uuid': '%s', '%s_tenant_uuid': '%s')", one, oneTenant, other, otherTenant)
 }
 
 // pairs writes names and values in the form that existing clients know.
@@ -167,7 +172,7 @@ func sidesOf[O, P any](e *Engine) (near, far *side, err error) {
 }
 
 func refuseLinked[O any](ctx context.Context, c store.Conn, style Style, of *Collection[O], other string, near, far *side, o *O) error {
-	linked, err := held(ctx, c, near.joining, near, far, of.Key(o), nil)
+	linked, err := held(ctx, c, near, far, of.Key(o), nil)
 	if err != nil || linked == nil {
 		return err
 	}
@@ -175,7 +180,7 @@ func refuseLinked[O any](ctx context.Context, c store.Conn, style Style, of *Col
 }
 
 // guard makes a collection check a link when one of its objects is deleted.
-func guard[O, P any](of *Collection[O], other *Collection[P], d Deletion, e *Engine, joining string, one, far *side) {
+func guard[O, P any](of *Collection[O], other *Collection[P], d Deletion, e *Engine, one, far *side) {
 	switch d {
 	case Refuse:
 		of.guards = append(of.guards, func(ctx context.Context, c store.Conn, change *Change[O]) error {
@@ -183,15 +188,18 @@ func guard[O, P any](of *Collection[O], other *Collection[P], d Deletion, e *Eng
 		})
 	case Cascade:
 		of.guards = append(of.guards, func(ctx context.Context, c store.Conn, change *Change[O]) error {
-			linked, err := other.Select(ctx, c, other.Keys[0]+" IN (SELECT "+far.column+" FROM "+joining+" WHERE "+one.column+" = $1)", of.Key(change.Old))
+			linked, err := other.Select(ctx, c, other.Keys[0]+" IN (SELECT "+far.column+" FROM "+one.joining+" WHERE "+one.column+" = $1)", of.Key(change.Old))
 			if err != nil {
 				return err
 			}
-			knows(ctx).changes(joining)
-			if _, err := c.Exec(ctx, "DELETE FROM "+joining+" WHERE "+one.column+" = $1 AND "+far.column+" IS NOT NULL", of.Key(change.Old)); err != nil {
+			knows(ctx).changes(one.joining)
+			if _, err := c.Exec(ctx, "DELETE FROM "+one.joining+" WHERE "+one.column+" = $1 AND "+far.column+" IS NOT NULL", of.Key(change.Old)); err != nil {
 				return err
 			}
 			for _, o := range linked {
+				if err := other.NotDenied(change.Request, o, "delete"); err != nil {
+					return err
+				}
 				if err := other.Delete(ctx, c, &Change[P]{Request: change.Request, Tenant: change.Tenant, Old: o}); err != nil {
 					return err
 				}

@@ -27,15 +27,15 @@ func (j *joint[L, R]) operations() []rest.Operation {
 	const again = "To repeat it changes nothing."
 	put := rest.Operation{
 		Method: http.MethodPut, Path: one, ID: "associate_" + name, Summary: "Associate a " + left + " with a " + right,
-		Description: again, Success: http.StatusNoContent, Statuses: []int{400, 404}, Handle: j.put,
+		Description: again, Success: http.StatusNoContent, Statuses: []int{400, 404, 412}, Handle: j.put,
 	}
 	if j.Row != nil {
 		put.Description = "To repeat it changes what is sent of the association alone."
 		put.Body, put.BodyOptional = j.Row.schema.Partial(), true
 	}
-	ended := []int{404}
+	ended := []int{404, 412}
 	if j.engine.Style.Duplicate == apierr.Invalid {
-		ended = []int{400, 404}
+		ended = append(ended, 400)
 	}
 	made := map[string]rest.Operation{
 		"put": put,
@@ -116,12 +116,12 @@ func (j *joint[L, R]) backward() *setter[R, L] {
 	}
 }
 
-// reads returns the action of a path below a left object that shows the same as another, if Only names its operation.
+// reads returns the words of a path below an object that reads its links, if Only names the operation.
 func (j *joint[L, R]) reads(kind, path string) []string {
 	if !slices.Contains(j.Only, kind) {
 		return nil
 	}
-	return []string{dotted(path) + ".read"}
+	return []string{dotted(path)}
 }
 
 func (j *joint[L, R]) readOne() rest.Operation {
@@ -151,11 +151,15 @@ func (j *joint[L, R]) readOne() rest.Operation {
 				if err != nil {
 					return err
 				}
-				if err := NotDenied(r, j.right.accesses(object, "read")...); err != nil {
+				if err := j.right.NotDenied(r, object, "read"); err != nil {
 					return err
 				}
 				return j.right.decorate(ctx, c, scope, []*R{object})
 			})
+			if err != nil {
+				return rest.Reply{}, err
+			}
+			object, err = j.right.forCaller(ctx, object)
 			return rest.Reply{Body: object}, err
 		},
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -32,6 +31,9 @@ func (j *joint[L, R]) change(ctx context.Context, r *rest.Request, both bool, do
 			named = append(named, j.right.aliases(p.Right))
 		}
 		if err := refuseDenied(r, named...); err != nil {
+			return err
+		}
+		if err := j.left.Unchanged(ctx, c, r, scope, j.left.Key(p.Left)); err != nil {
 			return err
 		}
 		if err := j.own(ctx, c, p); err != nil {
@@ -136,7 +138,7 @@ func (j *joint[L, R]) insert(ctx context.Context, c store.Conn, p *Pair[L, R]) (
 	}
 	made, err := c.Exec(ctx, sql, args.values...)
 	if store.IsConstraint(err, store.Unique) { // two clients did it at once, and both had read before
-		refusal := j.engine.Style.stored("%s is associated with a %s already", j.left.title(), j.title())
+		refusal := j.engine.Style.Storedf("%s is associated with a %s already", j.left.title(), j.title())
 		refusal.Err = err
 		return 0, refusal
 	}
@@ -181,7 +183,7 @@ func (j *joint[L, R]) dissociate(ctx context.Context, c store.Conn, p *Pair[L, R
 	return j.concludePair(ctx, c, p)
 }
 
-// concludePair ends every change of a link: it runs the hooks, and keeps the change in the audit and emits its events.
+// concludePair ends every change of a link: it runs the hooks, emits the events, and writes the change to the audit.
 func (j *joint[L, R]) concludePair(ctx context.Context, c store.Conn, p *Pair[L, R]) error {
 	if j.Changed != nil {
 		if err := j.Changed(ctx, c, p); err != nil {
@@ -213,9 +215,9 @@ func (j *joint[L, R]) concludePair(ctx context.Context, c store.Conn, p *Pair[L,
 
 // Associate links two objects, as put does, in a transaction of Engine.InTx. It refuses a caller who may not do so under [MayNest].
 func Associate[L, R any](ctx context.Context, c store.Conn, e *Engine, r *rest.Request, tenantUUID string, left *L, right *R) error {
-	j, ok := e.links[[2]reflect.Type{reflect.TypeFor[L](), reflect.TypeFor[R]()}].(*joint[L, R])
-	if !ok {
-		return fmt.Errorf("no link of %T and %T is declared", left, right)
+	j, err := jointOf[L, R](e)
+	if err != nil {
+		return err
 	}
 	if err := j.mayNestPair(r, left, right, "update"); err != nil {
 		return err

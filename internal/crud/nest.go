@@ -17,7 +17,7 @@ import (
 // Nest is a [Nested] attribute of objects of L that stands for the objects of R that a [Link] joins with them.
 //
 // A POST makes them. A PUT makes those that are sent without a key, changes those that it names by their key, and takes the others
-// away: what is sent is the whole. To take an object away ends its link, and deletes it with what is nested in it, unless it is
+// away: what is sent is the whole list. To take an object away ends its link, and deletes it with what is nested in it, unless it is
 // linked with another object of L. A DELETE takes all of them away.
 type Nest[L, R any] struct {
 	Name string
@@ -54,7 +54,7 @@ type nest[L, R any] struct {
 func (n Nest[L, R]) On(e *Engine) {
 	b := &nest[L, R]{n, e}
 	nested := Nested[L]{
-		Name: n.Name, Inside: n.Inside, Write: b.write, Show: nil,
+		Name: n.Name, Inside: n.Inside, Write: b.write,
 		Body:    func() *rest.Schema { return b.shaped(b.body()) },
 		Partial: func() *rest.Schema { return b.shaped(b.partial()) },
 	}
@@ -70,9 +70,9 @@ func (n Nest[L, R]) On(e *Engine) {
 
 // link returns the link of the two collections.
 func (n *nest[L, R]) link() *joint[L, R] {
-	j, ok := n.engine.links[[2]reflect.Type{reflect.TypeFor[L](), reflect.TypeFor[R]()}].(*joint[L, R])
-	if !ok {
-		panic(fmt.Sprintf("no link of %s and %s is declared", reflect.TypeFor[L](), reflect.TypeFor[R]())) // a mistake in the declaration
+	j, err := jointOf[L, R](n.engine)
+	if err != nil {
+		panic(err) // a mistake in the declaration
 	}
 	return j
 }
@@ -131,7 +131,7 @@ type item[R any] struct {
 	fresh *R
 }
 
-// write makes, changes and takes away objects so that those that are linked are those that were sent.
+// write makes, changes and takes away objects so that exactly those that were sent are linked.
 func (n *nest[L, R]) write(ctx context.Context, c store.Conn, change *Change[L], sent any) (any, error) {
 	k := Of[R](n.engine)
 	if err := n.notDeniedList(change); err != nil {
@@ -216,7 +216,7 @@ func (n *nest[L, R]) resolve(ctx context.Context, c store.Conn, change *Change[L
 		if number, ok := key.(json.Number); ok {
 			key, _ = number.Int64()
 		}
-		return missing(n.Name, k.title(), k.Keys[0], key)
+		return Missing(n.Name, k.title(), k.Keys[0], key)
 	}
 	if change.Old != nil && !n.Many && len(linked) > 0 {
 		i.found = linked[0]
@@ -343,25 +343,31 @@ func (n *nest[L, R]) order(ctx context.Context, c store.Conn, change *Change[L],
 	return nil
 }
 
-// show returns what was made as a GET shows it.
-func (n *nest[L, R]) show(ctx context.Context, c store.Conn, scope string, made any) (any, error) {
+// show returns what was made for each of some objects of L, as a GET shows it.
+func (n *nest[L, R]) show(ctx context.Context, c store.Conn, scope string, made []any) ([]any, error) {
 	k := Of[R](n.engine)
-	shown := []*R{}
-	for _, m := range made.([]*Made[R]) {
-		o, err := k.find(ctx, c, scope, fmt.Sprint(k.Key(m.Object)))
-		if err != nil {
-			return nil, err
+	var keys []any
+	for _, of := range made {
+		for _, m := range of.([]*Made[R]) {
+			keys = append(keys, k.Key(m.Object))
 		}
-		shown = append(shown, o)
 	}
-	switch {
-	case n.Many:
-		return shown, nil
-	case len(shown) == 0:
-		return nil, nil
-	default:
-		return shown[0], nil
+	objects, err := k.findAll(ctx, c, scope, keys)
+	if err != nil {
+		return nil, err
 	}
+	shown := make([]any, len(made))
+	for i, of := range made {
+		count := len(of.([]*Made[R]))
+		switch {
+		case n.Many:
+			shown[i] = objects[:count:count]
+		case count > 0:
+			shown[i] = objects[0]
+		}
+		objects = objects[count:]
+	}
+	return shown, nil
 }
 
 // remove takes all the objects away.
@@ -382,6 +388,9 @@ func (n *nest[L, R]) remove(ctx context.Context, c store.Conn, change *Change[L]
 func (n *nest[L, R]) leave(ctx context.Context, c store.Conn, change *Change[L], left *L, right *R, checked bool) error {
 	j := n.link()
 	gone := &Change[R]{Request: change.Request, Tenant: j.right.tenantOf(right), Old: right}
+	if err := j.right.NotDenied(change.Request, right, "read"); err != nil {
+		return err // what the caller read does not have it
+	}
 	if n.Leave != nil {
 		if err := MayNest(change.Request, j.right.accesses(right, "update")...); err != nil {
 			return err

@@ -2,7 +2,6 @@ package crud
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
@@ -33,8 +32,8 @@ type Nested[T any] struct {
 	Prepare func(ctx context.Context, c store.Conn, change *Change[T], value any) error
 	// Write runs when the object is stored, and returns what it made.
 	Write func(ctx context.Context, c store.Conn, change *Change[T], value any) (made any, err error)
-	// Show turns what Write made into what the reply shows.
-	Show func(ctx context.Context, c store.Conn, scope string, made any) (shown any, err error)
+	// Show turns what Write made, for each of some objects, into what the reply of each shows.
+	Show func(ctx context.Context, c store.Conn, scope string, made []any) (shown []any, err error)
 	// Remove runs before the object is deleted.
 	Remove func(ctx context.Context, c store.Conn, change *Change[T]) error
 	// Inside says that the attribute is read only where the object itself is nested in another.
@@ -224,48 +223,6 @@ func (k *Collection[T]) removeNested(ctx context.Context, c store.Conn, change *
 	return nil
 }
 
-// showMade returns the reply of a POST: the object, with what was made.
-func (k *Collection[T]) showMade(ctx context.Context, c store.Conn, scope string, m *Made[T]) (*nestedReply, error) {
-	object, err := k.find(ctx, c, scope, fmt.Sprint(k.Key(m.Object)))
-	if err != nil {
-		return nil, err
-	}
-	reply := &nestedReply{object: object, nested: map[string]any{}}
-	for _, name := range k.Nested {
-		n := k.nestedAs(name)
-		if made, ok := m.nested[name]; ok && n.Show != nil {
-			if reply.nested[name], err = n.Show(ctx, c, scope, made); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return reply, nil
-}
-
-// nestedReply is an object with attributes that are shown differently, or added.
-type nestedReply struct {
-	object any
-	nested map[string]any
-}
-
-// MarshalJSON writes the object with those attributes in it.
-func (r *nestedReply) MarshalJSON() ([]byte, error) {
-	text, err := rest.Marshal(r.object)
-	if err != nil || len(r.nested) == 0 {
-		return text, err
-	}
-	all := map[string]json.RawMessage{}
-	if err := json.Unmarshal(text, &all); err != nil {
-		return nil, err
-	}
-	for name, value := range r.nested {
-		if all[name], err = rest.Marshal(value); err != nil {
-			return nil, err
-		}
-	}
-	return rest.Marshal(all)
-}
-
 // bodies are the schemas of the bodies and the reply of a collection with nested attributes.
 type bodies struct {
 	// create and reply are those of a POST; update is that of a PUT with recursive=true. inner and innerUpdate are those of an
@@ -291,7 +248,7 @@ func (k *Collection[T]) makeBodies() *bodies {
 	return out
 }
 
-// nesting returns the schema with those of the nested attributes. Of an attribute without one the schema says what it said.
+// nesting returns the schema with those of the nested attributes. An attribute without one keeps its schema.
 func (k *Collection[T]) nesting(s *rest.Schema, suffix string, of func(n *Nested[T]) func() *rest.Schema, inside bool) *rest.Schema {
 	out := *s
 	out.Properties = slices.Clone(s.Properties)

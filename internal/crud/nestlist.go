@@ -2,8 +2,6 @@ package crud
 
 import (
 	"context"
-	"fmt"
-	"reflect"
 
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
@@ -16,9 +14,9 @@ type NestList[L, R any] struct{ Name string }
 // On declares the attribute on an engine.
 func (n NestList[L, R]) On(e *Engine) {
 	setter := func() *setter[R, L] {
-		j, ok := e.links[[2]reflect.Type{reflect.TypeFor[L](), reflect.TypeFor[R]()}].(*joint[L, R])
-		if !ok || j.SetBack == nil {
-			panic(fmt.Sprintf("no list of %s with %s is declared", reflect.TypeFor[R](), reflect.TypeFor[L]())) // a mistake in the declaration
+		j, err := jointOf[L, R](e)
+		if err != nil {
+			panic(err) // a mistake in the declaration
 		}
 		return j.backward()
 	}
@@ -34,11 +32,7 @@ func (n NestList[L, R]) On(e *Engine) {
 				return nil, nil
 			}
 			s := setter()
-			var accesses []string
-			for _, key := range s.near.aliases(change.New).keys {
-				accesses = append(accesses, accessOf(e.Service, "/"+s.near.Path+"/"+key+"/"+s.list.Path, "update"))
-			}
-			if err := MayNest(change.Request, accesses...); err != nil {
+			if err := MayNest(change.Request, s.near.accesses(change.New, dotted(s.list.Path)+".update")...); err != nil {
 				return nil, err
 			}
 			return nil, s.write(ctx, c, change.Request, change.Tenant, change.New, items)

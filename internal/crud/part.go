@@ -49,6 +49,9 @@ func (p Part[T, P]) On(e *Engine) {
 		k := Of[T](e)
 		k.auditPart(func(o *T) any { return p.Field(o) })
 		schema := rest.SchemaOf[P]()
+		if len(p.Only) == 0 || slices.Contains(p.Only, "read") {
+			k.readApart(attributeOf(func(o *T) any { return p.Field(o) }), append(p.readNamed(), dotted(p.Path))...)
+		}
 		path := "/" + k.Path + "/{" + k.Param + "}/" + p.Path
 		id := cmp.Or(p.ID, k.Singular+"_"+underscored(p.Path))
 		body := schema.Partial()
@@ -90,6 +93,16 @@ func (p Part[T, P]) On(e *Engine) {
 	})
 }
 
+// readNamed returns the paths, as words, by which a client reads one property of the part.
+func (p Part[T, P]) readNamed() (paths []string) {
+	if p.Name != "" {
+		for _, property := range rest.SchemaOf[P]().Properties {
+			paths = append(paths, dotted(p.Path)+"."+property.Name)
+		}
+	}
+	return paths
+}
+
 // read returns the part, or the property of it that the path names if names is set.
 func (p Part[T, P]) read(k *Collection[T], names *rest.Schema) rest.Handler {
 	return func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
@@ -99,8 +112,15 @@ func (p Part[T, P]) read(k *Collection[T], names *rest.Schema) rest.Handler {
 		}
 		var o *T
 		err = k.engine.DB.InReadTx(ctx, func(ctx context.Context, c store.Conn) error {
-			o, err = k.NamedIn(ctx, c, r, scope)
-			return err
+			if o, err = k.NamedIn(ctx, c, r, scope); err != nil || names != nil {
+				return err
+			}
+			for _, path := range p.readNamed() {
+				if err := k.NotDenied(r, o, path+".read"); err != nil {
+					return err
+				}
+			}
+			return nil
 		})
 		if err != nil {
 			return rest.Reply{}, err

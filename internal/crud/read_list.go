@@ -62,8 +62,11 @@ func (k *Collection[T]) serveNarrowed(ctx context.Context, r *rest.Request, narr
 		args := &arguments{}
 		within := args.add(scope)
 		where := k.inScope(query.Recurse || narrow != nil, within)
-		if k.Readable != nil {
-			where += " AND " + k.Readable(r, args.add)
+		if readable := k.readable(r, args); readable != "" {
+			where += " AND " + readable
+		}
+		if visible := k.visible(ctx, k.alias(), args.add); visible != "" {
+			where += " AND " + visible
 		}
 		if narrow != nil {
 			more, err := narrow(ctx, c, scope, args)
@@ -76,7 +79,10 @@ func (k *Collection[T]) serveNarrowed(ctx context.Context, r *rest.Request, narr
 		if rows, found, err = k.page(ctx, c, query, where, within, args); err != nil {
 			return err
 		}
-		if found.Items, err = k.assemble(ctx, c, scope, rows, fields); err != nil || query.View == "" {
+		if found.Items, err = k.assemble(ctx, c, scope, rows, fields); err != nil {
+			return err
+		}
+		if err := k.withhold(ctx, found.Items); err != nil || query.View == "" {
 			return err
 		}
 		items, err := k.Views[query.View].Show(ctx, c, found.Items)
@@ -98,7 +104,7 @@ func (k *Collection[T]) checkFilters(filters []rest.Filter) error {
 	return nil
 }
 
-// page returns the rows of a query's page, of those for which where holds, and a page without items that tells how many there are.
+// page returns the rows of a query's page, of those for which where holds, and a page without items that has their number.
 // scope is the placeholder of the tenant in which the request acts.
 func (k *Collection[T]) page(ctx context.Context, c store.Conn, query rest.List, where, scope string, args *arguments) (rows []*flagged[T], found page[T], err error) {
 	everything := *args
@@ -116,7 +122,7 @@ func (k *Collection[T]) page(ctx context.Context, c store.Conn, query rest.List,
 		return rows, found, err
 	}
 	if filtered == unknown {
-		// The rows left for the last page tell how many there are. A full page, and one beyond the last, do not.
+		// The last page ends the list, so its rows give the number. A full page, and one beyond the last, do not.
 		filtered = query.Offset + len(rows)
 		if full := query.Limit > 0 && len(rows) == query.Limit; full || query.Offset > 0 && len(rows) == 0 {
 			if filtered, err = k.count(ctx, c, narrowed, matching); err != nil {

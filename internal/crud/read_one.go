@@ -2,6 +2,7 @@ package crud
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -20,7 +21,8 @@ func (k *Collection[T]) read(ctx context.Context, r *rest.Request) (rest.Reply, 
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	return rest.Reply{Body: object}, nil
+	object, err = k.forCaller(ctx, object)
+	return rest.Reply{Body: object}, err
 }
 
 // Named returns the object that the request's path names, as a GET of it does.
@@ -58,15 +60,24 @@ func (k *Collection[T]) named(ctx context.Context, r *rest.Request, view func(ct
 
 // checkReadable returns not found if the request may not read the object.
 func (k *Collection[T]) checkReadable(ctx context.Context, c store.Conn, r *rest.Request, object *T) error {
-	if k.Readable == nil {
+	args := &arguments{}
+	readable := k.readable(r, args)
+	if readable == "" {
 		return nil
 	}
-	args := &arguments{}
-	n, err := k.count(ctx, c, k.itself(object, args)+" AND "+k.Readable(r, args.add), *args)
+	n, err := k.count(ctx, c, k.itself(object, args)+" AND "+readable, *args)
 	if err == nil && n == 0 {
-		err = k.notFound(k.Keys[0], k.field(object, k.Keys[0]))
+		err = k.notFound(k.Keys[0], k.Key(object))
 	}
 	return err
+}
+
+// readable returns the condition of the resource's Readable, or "".
+func (k *Collection[T]) readable(r *rest.Request, args *arguments) string {
+	if k.Readable == nil {
+		return ""
+	}
+	return k.Readable(r, args.add)
 }
 
 // find returns the object that a path names, ready to be shown.
@@ -84,6 +95,36 @@ func (k *Collection[T]) find(ctx context.Context, c store.Conn, scope, typed str
 		return nil, err
 	}
 	return objects[0], nil
+}
+
+// findAll returns the objects with these keys, in this order, ready to be shown. It returns not found if the scope lacks one of them.
+func (k *Collection[T]) findAll(ctx context.Context, c store.Conn, scope string, keys []any) ([]*T, error) {
+	if len(keys) == 0 {
+		return []*T{}, nil
+	}
+	list, err := json.Marshal(keys)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := store.Select[*flagged[T]](ctx, c, k.queries().findAll, string(list), scope)
+	if err != nil {
+		return nil, err
+	}
+	found, err := k.assemble(ctx, c, scope, rows, nil)
+	if err != nil {
+		return nil, err
+	}
+	byKey := make(map[any]*T, len(found))
+	for _, o := range found {
+		byKey[k.Key(o)] = o
+	}
+	objects := make([]*T, len(keys))
+	for i, key := range keys {
+		if objects[i] = byKey[key]; objects[i] == nil {
+			return nil, k.notFound(k.Keys[0], key)
+		}
+	}
+	return objects, nil
 }
 
 // row returns the row that a path names, if the scope's tenant or one below it owns it, or it is shared. Anything else is not
@@ -112,7 +153,9 @@ func (k *Collection[T]) unknown(err error, key string, value any) error {
 // scope.
 type queries struct {
 	row, find map[string]string
-	// flagged is what such a statement, and that of a list, selects to fill a flagged.
+	// findAll finds the objects whose first key is in the JSON list $1.
+	findAll string
+	// flagged are the columns that such a statement, and that of a list, selects. They scan into a flagged.
 	flagged string
 	// loaders fill in the data from other tables: first the object's own, then that of the links.
 	loaders []loader
@@ -122,6 +165,7 @@ type queries struct {
 func (k *Collection[T]) makeQueries() *queries {
 	q := &queries{row: map[string]string{}, find: map[string]string{}, loaders: slices.Concat(k.beside, k.shows[reflect.TypeFor[T]()])}
 	q.flagged = k.selectedAs("object.") + ", " + flags(q.loaders, k.alias()+"."+k.Keys[0]) + " AS there"
+	q.findAll = "SELECT " + q.flagged + " FROM " + k.Table + " WHERE " + k.engine.listed(k.Keys[0], k.key().kind, "$1") + " AND " + k.inScope(true, "$2")
 	for _, key := range k.names() {
 		condition := k.byName[key].name + " = $1 AND " + k.inScope(true, "$2")
 		if slices.Contains(k.Names, key) {
@@ -137,7 +181,7 @@ func (k *Collection[T]) makeQueries() *queries {
 // keyed returns the column and the value of the key in the path, or "" if it cannot be one. Only a key's canonical form is
 // accepted: an object must not be reachable by a form that no access, or denial, names.
 func (k *Collection[T]) keyed(typed string) (column string, value any) {
-	for _, name := range slices.Concat(k.Keys, k.Names) {
+	for _, name := range k.names() {
 		if value, ok := k.byName[name].argument(typed); ok && fmt.Sprint(value) == typed {
 			return name, value
 		}

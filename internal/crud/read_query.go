@@ -3,6 +3,7 @@ package crud
 import (
 	"fmt"
 	"strings"
+	"unicode"
 
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
@@ -86,7 +87,8 @@ func (k *Collection[T]) search(term string, args *arguments) string {
 	if len(k.Search) == 0 && k.SearchText == "" && len(k.Found) == 0 {
 		return "1 = 1" // without an argument: PostgreSQL cannot infer the type of an unused one
 	}
-	pattern := strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(store.Fold(term))
+	term = store.Fold(term)
+	pattern := strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(term)
 	if k.engine.Style.SearchWords {
 		pattern = strings.Join(strings.Fields(pattern), "%")
 	}
@@ -98,14 +100,21 @@ func (k *Collection[T]) search(term string, args *arguments) string {
 	for _, name := range k.Search {
 		conditions = append(conditions, k.byName[name].searched()+" LIKE "+placeholder+` ESCAPE '\'`)
 	}
-	if len(k.Found) > 0 {
-		queries := make([]string, len(k.Found))
-		for i, query := range k.Found {
-			queries[i] = fmt.Sprintf(query, placeholder)
+	var queries []string
+	for _, f := range k.Found {
+		if f.mayHave(term) {
+			queries = append(queries, fmt.Sprintf(f.Query, placeholder))
 		}
+	}
+	if len(queries) > 0 {
 		conditions = append(conditions, k.engine.among(k.Keys[0], strings.Join(queries, " UNION ")))
 	}
 	return "(" + strings.Join(conditions, " OR ") + ")"
+}
+
+// mayHave reports whether the data may contain a folded term. Spaces say nothing: between words they stand for anything.
+func (f Elsewhere) mayHave(term string) bool {
+	return f.Characters == "" || !strings.ContainsFunc(term, func(r rune) bool { return !unicode.IsSpace(r) && !strings.ContainsRune(f.Characters, r) })
 }
 
 // among returns the condition for a column's value to be one that a query finds, in a form that an index serves beside other

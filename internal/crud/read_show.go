@@ -19,7 +19,7 @@ type flagged[T any] struct {
 	There  string `db:"there"`
 }
 
-// assemble turns rows into the objects that a client reads. The query of the rows also told which other tables have rows of them:
+// assemble turns rows into the objects that a client reads. The query of the rows has also found out which other tables have rows of them:
 // objects with none elsewhere take no further query. Linked objects in attributes that are not among fields are left out; nil is all
 // attributes.
 func (k *Collection[T]) assemble(ctx context.Context, c store.Conn, scope string, rows []*flagged[T], fields []string) ([]*T, error) {
@@ -127,13 +127,13 @@ func (k *Collection[T]) adapt(ctx context.Context, c store.Conn, scope string, o
 		}
 	}
 	for _, o := range objects {
-		k.link(o, k.field(o, k.Keys[0]))
+		k.locate(o, k.Key(o))
 	}
 	return nil
 }
 
-// link sets an object's location, if the service's style shows it.
-func (k *Collection[T]) link(o any, key any) {
+// locate sets an object's location, if the service's style shows it.
+func (k *Collection[T]) locate(o, key any) {
 	if !k.engine.Style.Location {
 		return
 	}
@@ -145,11 +145,6 @@ func (k *Collection[T]) link(o any, key any) {
 // at returns the path, behind the gate, of the object with a key.
 func (k *Collection[T]) at(key any) string {
 	return fmt.Sprintf("%s/%s/%v", k.engine.Prefix, k.Path, key)
-}
-
-// location returns the object's path behind the gate.
-func (k *Collection[T]) location(o *T) string {
-	return k.at(k.field(o, k.Keys[0]))
 }
 
 // field returns the value of a column's field.

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/ringfence/ringfence/internal/apierr"
-	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/tenant"
 )
@@ -49,7 +48,7 @@ func (k *Collection[T]) checkRefs(ctx context.Context, c store.Conn, change *Cha
 		case change.Old == nil:
 			change.Tenant = owner
 		case owner != scope:
-			return k.engine.Style.stored("different tenants ('%s_tenant_uuid': '%s', '%s_tenant_uuid': '%s')", k.Singular, scope, col.name, owner)
+			return k.engine.Style.DifferentTenants(k.Singular, scope, col.name, owner)
 		}
 	}
 	return nil
@@ -70,7 +69,7 @@ func (e *Engine) refer(ctx context.Context, c store.Conn, col column, scope stri
 			tenant.Below(t.owner(), "$2")+" ORDER BY "+t.owner()+" <> $2 LIMIT 1", value, scope)
 	})
 	if errors.Is(err, store.ErrNotFound) {
-		return "", missing(col.name, t.title(), col.name, value)
+		return "", Missing(col.name, t.title(), col.name, value)
 	}
 	return owner, err
 }
@@ -86,29 +85,8 @@ func (e *Engine) Has(ctx context.Context, c store.Conn, tenantUUID, path, column
 	return n > 0, err
 }
 
-// missing refuses a field of a body that names an object that does not exist, or that the caller does not see.
-func missing(field, title, key string, value any) error {
+// Missing refuses a field of a body that names an object that does not exist, or that the caller does not see: "field 'context': Context
+// was not found ('context': 'x')". title is what an object of its collection is called, and key the name of the value.
+func Missing(field, title, key string, value any) *apierr.Error {
 	return apierr.New(apierr.Invalid, "field '%s': %s was not found ('%s': %s)", field, title, key, quoted(value))
-}
-
-// auditedField is a field that the audit keeps.
-type auditedField struct {
-	name  string
-	index []int
-}
-
-// auditedFields returns the properties that are columns, or that a client may write.
-func auditedFields(schema *rest.Schema, columns []column) []auditedField {
-	kept := map[string]bool{}
-	for _, c := range columns {
-		kept[fmt.Sprint(c.index[0])] = true
-	}
-	var out []auditedField
-	for i := range schema.Properties {
-		p := &schema.Properties[i]
-		if index := p.Index(); len(index) > 0 && (!p.ReadOnly || kept[fmt.Sprint(index[0])]) {
-			out = append(out, auditedField{p.Name, index})
-		}
-	}
-	return out
 }

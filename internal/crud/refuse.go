@@ -15,8 +15,8 @@ import (
 	"github.com/ringfence/ringfence/internal/tenant"
 )
 
-// stored refuses because of stored data: a duplicate, an association.
-func (s Style) stored(format string, args ...any) *apierr.Error {
+// Storedf refuses because of stored data: a duplicate, an association.
+func (s Style) Storedf(format string, args ...any) *apierr.Error {
 	e := apierr.New(s.Duplicate, format, args...)
 	if s.Duplicate == apierr.Invalid {
 		e.ID = rest.ResourceError
@@ -82,7 +82,7 @@ func (k *Collection[T]) refused(err error, object *T) error {
 	case store.Unique:
 		e = k.duplicate(broken, object)
 	case store.ForeignKey:
-		e = k.engine.Style.stored("%s is associated with something else, or refers to what does not exist", k.title())
+		e = k.engine.Style.Storedf("%s is associated with something else, or refers to what does not exist", k.title())
 	default:
 		return err // earlier checks should have refused it
 	}
@@ -91,7 +91,7 @@ func (k *Collection[T]) refused(err error, object *T) error {
 }
 
 func (k *Collection[T]) duplicate(broken *store.ConstraintError, object *T) *apierr.Error {
-	e := k.engine.Style.stored("%s already exists", k.title())
+	e := k.engine.Style.Storedf("%s already exists", k.title())
 	var sent []any // names and values
 	for _, p := range k.clashing(broken) {
 		if e.Details == nil {

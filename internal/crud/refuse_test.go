@@ -1,13 +1,21 @@
 package crud_test
 
 import (
+	"context"
 	"fmt"
+	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/uuid"
 
+	"github.com/ringfence/ringfence/acl"
+	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/principal"
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/rest/resttest"
 	"github.com/ringfence/ringfence/internal/store"
 )
 
@@ -104,16 +112,53 @@ func TestAMistakeInADeclarationIsSeenAtOnce(t *testing.T) {
 		"search": {Search: []string{"parts"}},
 		"filter": {Filters: []string{"Name"}},
 		"key":    {Keys: []string{"id"}},
+		"alias":  {Aliases: map[string]string{"label": "title"}},
+		"values": {Several: []string{"names"}},
+		"shown":  {Shown: map[string]string{"title": "name"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			defer func() {
-				if recover() == nil {
-					t.Error("a column that is not there was taken")
-				}
-			}()
-			crud.Collect(&crud.Engine{Service: "test"}, resource)
+			mistake(t, "has no column", func() { crud.Collect(&crud.Engine{Service: "test"}, resource) })
 		})
 	}
+}
+
+// mistake fails the test unless a declaration panics with this text.
+func mistake(t *testing.T, want string, declare func()) {
+	t.Helper()
+	defer func() {
+		t.Helper()
+		if got := fmt.Sprint(recover()); !strings.Contains(got, want) {
+			t.Errorf("it panicked with %s, want %s", got, want)
+		}
+	}()
+	declare()
+}
+
+// Two collections have one link in a direction: a second one would take the place of the first.
+func TestASecondLinkIsSeenAtOnce(t *testing.T) {
+	e := &crud.Engine{Service: "test"}
+	crud.Collect(e, crud.Resource[Thing]{Path: "things", Singular: "thing", Param: "thing_uuid", Table: "thing", Keys: []string{"uuid"}})
+	for _, table := range []string{"pair", "other_pair"} {
+		crud.Link[Thing, Thing]{Table: table, LeftColumn: "one", RightColumn: "other"}.On(e)
+	}
+	mistake(t, "other_pair: two links", func() { e.Operations() })
+}
+
+// What a request may not read it may not change either.
+func TestWhatIsNotReadableIsNotChanged(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		w.readable = func(_ *rest.Request, add func(any) string) string { return "name <> " + add("hidden") }
+		w.mount()
+		shown := "/things/" + w.want(200, "POST", "/things", `{"name":"shown"}`)["uuid"].(string)
+		hidden := "/things/" + w.want(200, "POST", "/things", `{"name":"hidden"}`)["uuid"].(string)
+		for method, body := range map[string]string{"GET": "", "PUT": `{"size":1}`, "DELETE": ""} {
+			w.want(404, method, hidden, body)
+		}
+		w.want(200, "PUT", shown, `{"size":1}`)
+		if got := names(w.want(200, "GET", "/things", "")); !slices.Equal(got, []string{"shown"}) {
+			t.Errorf("the list is %q", got)
+		}
+	})
 }
 
 func TestPlaceholders(t *testing.T) {
@@ -124,5 +169,34 @@ func TestPlaceholders(t *testing.T) {
 		if got := crud.Placeholders(test.from, test.n); got != test.want {
 			t.Errorf("Placeholders(%d, %d) = %q", test.from, test.n, got)
 		}
+	}
+}
+
+// A request without a token is denied everything: an operation that is public by mistake does not get around a denial.
+func TestWithoutATokenAllIsDenied(t *testing.T) {
+	for name, check := range map[string]func(r *rest.Request) error{
+		"an operation":   func(r *rest.Request) error { return crud.NotDenied(r, "test.things.update") },
+		"what is nested": func(r *rest.Request) error { return crud.MayNest(r, "test.things.create") },
+		"whether to look": func(r *rest.Request) error {
+			if crud.HasDenials(r) {
+				return apierr.New(apierr.Forbidden, "Denied")
+			}
+			return nil
+		},
+	} {
+		svc := &rest.Service{Name: "test", Version: "1", Prefix: "/api/test", Errors: rest.AuthErrors, Operations: []rest.Operation{{
+			Method: http.MethodPost, Path: "/things", Public: true, ID: "make", Summary: "Make", Success: http.StatusNoContent, Statuses: []int{http.StatusForbidden},
+			Handle: func(_ context.Context, r *rest.Request) (rest.Reply, error) { return rest.Reply{}, check(r) },
+		}}}
+		if err := svc.Mount(); err != nil {
+			t.Fatal(err)
+		}
+		all, err := acl.Compile([]string{"#"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Log(name)
+		resttest.To(t, svc, "/api/test", nil).Do(http.MethodPost, "/things", nil).Want(http.StatusForbidden)
+		resttest.To(t, svc, "/api/test", &principal.Principal{ACL: all}).Do(http.MethodPost, "/things", nil).Want(http.StatusNoContent)
 	}
 }

@@ -4,13 +4,10 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"net/http"
 	"reflect"
 	"slices"
-	"strings"
 	"sync"
 
-	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/audit"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
@@ -35,6 +32,9 @@ type Resource[T any] struct {
 	// Names are text columns by which a path may also name an object, and which are unique only within a tenant: they are looked
 	// up in the tenant in which the request acts, and in what is shared with it.
 	Names []string
+	// Known are words by which other paths than the engine's name an object, each with the boolean column that is true in it: {"main":
+	// "main"}. What is denied under such a word is denied under the object's keys too.
+	Known map[string]string
 	// Owner is the column of the tenant that owns a row; "tenant_uuid" unless it is set.
 	Owner string
 	// Scope says who owns the objects, if each does not belong to one tenant.
@@ -70,16 +70,20 @@ type Resource[T any] struct {
 	// SearchText is a column, not a field of T, in which the database itself keeps the folded text of everything to be searched,
 	// with U+0001 between its parts. `search` looks there too, and such a column can have an index.
 	SearchText string
-	// Found are queries of the first keys of the objects that `search` finds by data in other tables; %s is the placeholder of
-	// the folded pattern. Each is a query of its own, so each can use its own index.
-	Found []string
+	// Found are the data in other tables by which `search` finds objects. Each has a query of its own, so each can use its own index.
+	Found []Elsewhere
 	// Shared is a further condition under which a row can be read from outside its tenant; %s is the scope's placeholder.
 	Shared string
 	// Counted says that the migration counts the table's rows, with @counted: the total of a list is then known without reading
 	// them. It is for objects that belong to one tenant, of which a tenant may have very many.
 	Counted bool
-	// Readable returns a further condition for the rows that a request may read, and adds its arguments; nil means no condition.
+	// Readable returns a further condition for the rows that a request may read, or change, and adds its arguments. If Readable is nil,
+	// or returns "", there is no such condition.
 	Readable func(r *rest.Request, add func(value any) (placeholder string)) string
+	// Apart are attributes that clients also read by operations that were added to the engine, by the paths of these after the object's
+	// key, as words of an access: "ranges.user". A caller who is denied to read one of them reads the attribute as if it was not set.
+	// Parts and links have theirs without being asked.
+	Apart map[string]func(o *T) []string
 	// Also returns the accesses by which a request could do the same with the object that its path names, by other paths than this
 	// one, or parts of it. The gate has not checked them: a caller who is denied one of them is refused.
 	Also func(r *rest.Request, object *T) []string
@@ -129,7 +133,7 @@ const tenantColumn = "tenant_uuid"
 // Change is one create (Old is nil), update, or delete (New is nil).
 type Change[T any] struct {
 	Request *rest.Request
-	// Sent is what the client sent; it tells null from absent.
+	// Sent is what the client sent; it distinguishes null from absent.
 	Sent rest.Object
 	// Tenant is the tenant in which the request acts.
 	Tenant   string
@@ -155,6 +159,14 @@ type View[T any] struct {
 	Of []string
 	// Show makes the items: a slice.
 	Show func(ctx context.Context, c store.Conn, objects []*T) (items any, err error)
+}
+
+// Elsewhere finds objects by data in another table.
+type Elsewhere struct {
+	// Query selects the first keys of the objects; %s is the placeholder of the folded pattern.
+	Query string
+	// Characters are all that the data has, folded. A term with another one takes no query. Empty: any.
+	Characters string
 }
 
 // Match is a filter by joined data.
@@ -198,13 +210,12 @@ func (r Resource[T]) on(e *Engine) *Collection[T] {
 		k.Rel = underscored(r.Path)
 	}
 	for alias, name := range r.Aliases {
-		k.byName[alias] = k.byName[name]
+		k.byName[alias] = k.mustHave(name)
 	}
 	k.check()
 	k.list = rest.ListSpec{Order: r.Order, Filters: r.Filters, Several: r.Several, Recurse: !r.Subtree && r.Scope == PerTenant}
 	if r.Views != nil {
-		k.list.Views, k.list.ViewItems = slices.AppendSeq([]string{}, maps.Keys(r.Views)), map[string]*rest.Schema{}
-		slices.Sort(k.list.Views)
+		k.list.Views, k.list.ViewItems = slices.Sorted(maps.Keys(r.Views)), map[string]*rest.Schema{}
 		for _, name := range k.list.Views {
 			k.list.ViewItems[name] = r.Views[name].Item
 		}
@@ -222,6 +233,9 @@ func (r Resource[T]) on(e *Engine) *Collection[T] {
 			},
 		})
 	}
+	for _, attribute := range slices.Sorted(maps.Keys(r.Apart)) {
+		k.apart = append(k.apart, apart[T]{attribute, r.Apart[attribute]})
+	}
 	k.queries = sync.OnceValue(k.makeQueries)
 	k.partial = k.schema.Partial()
 	k.bodies = sync.OnceValue(k.makeBodies)
@@ -235,9 +249,12 @@ func (k *Collection[T]) readViews() []string { return slices.Sorted(maps.Keys(k.
 
 // check panics if the declaration has a mistake, which every start reports.
 func (k *Collection[T]) check() {
-	for _, name := range slices.Concat(k.Order, k.Search, k.Filters, k.Keys, k.Names) {
-		if _, ok := k.byName[name]; !ok && k.Matches[name].Condition == "" {
-			panic(fmt.Sprintf("%s has no column %q", k.Path, name))
+	for _, name := range slices.Concat(k.Order, k.Search, k.Keys, k.Names, k.Several, slices.Collect(maps.Keys(k.Shown))) {
+		k.mustHave(name)
+	}
+	for _, name := range k.Filters {
+		if k.Matches[name].Condition == "" {
+			k.mustHave(name)
 		}
 	}
 	for _, c := range k.columns {
@@ -252,83 +269,11 @@ func (k *Collection[T]) check() {
 	}
 }
 
-func (k *Collection[T]) operations() []rest.Operation {
-	e, r := k.engine, &k.Resource
-	one := "/" + r.Path + "/{" + r.Param + "}"
-	plural := underscored(r.Path)
-	ended := []int{404, 412}
-	if e.Style.Duplicate == apierr.Invalid {
-		ended = append(ended, http.StatusBadRequest)
+// mustHave returns a column that the declaration names.
+func (k *Collection[T]) mustHave(name string) column {
+	c, ok := k.byName[name]
+	if !ok {
+		panic(fmt.Sprintf("%s has no column %q", k.Path, name))
 	}
-	updated := http.StatusNoContent
-	var updateReply *rest.Schema
-	if e.Style.UpdateReply {
-		updated, updateReply = http.StatusOK, k.schema
-	}
-	all := map[string]rest.Operation{
-		"list": {
-			Method: http.MethodGet, Path: "/" + r.Path, ID: "list_" + plural, Summary: "List " + spaced(plural),
-			Query: k.list.Parameters(), Success: http.StatusOK, Reply: rest.ListOf(k.schema, e.Style.Filtered), Fields: true, Handle: k.serveList,
-		},
-		"create": {
-			Method: http.MethodPost, Path: "/" + r.Path, ID: "create_" + r.Singular, Summary: "Create a " + spaced(r.Singular),
-			Body: k.bodies().create, Success: e.Style.CreateStatus, Reply: k.bodies().reply, Statuses: []int{int(e.Style.Duplicate)}, Handle: k.create,
-		},
-		"read": {
-			Method: http.MethodGet, Path: one, ID: "get_" + r.Singular, Summary: "Read a " + spaced(r.Singular),
-			Query: rest.ViewParameter(k.readViews(), "Another form of the object."), Success: http.StatusOK, Reply: k.schema, Statuses: []int{404}, Conditional: true, Fields: true,
-			Handle: k.read,
-		},
-		"update": {
-			Method: http.MethodPut, Path: one, ID: "update_" + r.Singular, Summary: "Update a " + spaced(r.Singular),
-			Description: "Fields that are not sent stay as they are.",
-			Body:        k.bodies().update, Success: updated, Reply: updateReply,
-			Statuses: []int{404, 412, int(e.Style.Duplicate)}, Handle: k.update,
-		},
-		"delete": {
-			Method: http.MethodDelete, Path: one, ID: "delete_" + r.Singular, Summary: "Delete a " + spaced(r.Singular),
-			Success: http.StatusNoContent, Statuses: ended, Handle: k.remove,
-		},
-	}
-	var out []rest.Operation
-	for _, name := range []string{"list", "create", "read", "update", "delete"} {
-		if len(r.Only) > 0 && !slices.Contains(r.Only, name) {
-			continue
-		}
-		op := all[name]
-		op.Tag, op.Tenanted = plural, true
-		op.Query = slices.Concat(op.Query, r.Query[name])
-		if len(r.Nested) > 0 {
-			if op.Body != nil {
-				op.MaxBody = maxLongBody
-			}
-			if name == "update" || name == "delete" {
-				op.Query = append(op.Query, recursiveParameter)
-			}
-		}
-		op.Access = accessOf(e.Service, op.Path, name)
-		switch {
-		case !k.slow():
-		case name == "create":
-			op.Ahead = func(ctx context.Context, r *rest.Request) (any, error) { return k.drafted(ctx, r) }
-		case name == "update":
-			op.Ahead = func(ctx context.Context, r *rest.Request) (any, error) { return k.edited(ctx, r) }
-		}
-		out = append(out, op)
-	}
-	return out
-}
-
-// underscored returns a path as a name of one word.
-func underscored(path string) string { return strings.NewReplacer("/", "_", "-", "_").Replace(path) }
-
-// dotted returns a path as words of an access.
-func dotted(path string) string { return strings.ReplaceAll(path, "/", ".") }
-
-func spaced(name string) string { return strings.ReplaceAll(name, "_", " ") }
-
-// capitalized returns a name as it begins a sentence.
-func capitalized(name string) string {
-	name = spaced(name)
-	return strings.ToUpper(name[:1]) + name[1:]
+	return c
 }

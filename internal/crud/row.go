@@ -90,8 +90,8 @@ func (r *Row) from(item any) (any, error) {
 	return row, r.schema.Object(sent).Into(row)
 }
 
-// says reports whether an item of a list has a value for a column.
-func (r *Row) says(item any, col column) bool {
+// sends reports whether an item of a list has a value for a column.
+func (r *Row) sends(item any, col column) bool {
 	sent, _ := item.(map[string]any)
 	for i := range r.schema.Properties {
 		if p := &r.schema.Properties[i]; slices.Equal(p.Index(), col.index) {

@@ -35,6 +35,16 @@ type List[N, F any] struct {
 	Added func(ctx context.Context, c store.Conn, list *Listing[N, F], added []*F) error
 }
 
+// of returns the list with its defaults, which depend on the collection of its items.
+func (l *List[N, F]) of(far *Collection[F]) *List[N, F] {
+	out := *l
+	out.Field = l.field()
+	if len(l.By) == 0 {
+		out.By = far.Keys
+	}
+	return &out
+}
+
 // field returns the body's attribute; "" if there is no list.
 func (l *List[N, F]) field() string {
 	if l == nil {
@@ -71,10 +81,6 @@ type setter[N, F any] struct {
 // operation returns the PUT of the list.
 func (s *setter[N, F]) operation() rest.Operation {
 	l := s.list
-	l.Field = l.field()
-	if len(l.By) == 0 {
-		l.By = s.far.Keys
-	}
 	item := &rest.Schema{Type: "object", Name: componentOf(s.near.Singular, l.Field)}
 	for _, by := range l.By {
 		p := s.far.schema.Property(by)
@@ -98,7 +104,7 @@ func (s *setter[N, F]) operation() rest.Operation {
 		Tag: underscored(s.near.Path), Tenanted: true,
 		Summary:     "Replace the " + spaced(l.Field) + " of a " + spaced(s.near.Singular),
 		Description: "The list replaces what there was, in this order; an empty one ends all.",
-		Body:        body, Success: http.StatusNoContent, Statuses: []int{400, 404}, Handle: s.handle,
+		Body:        body, Success: http.StatusNoContent, Statuses: []int{400, 404, 412}, Handle: s.handle,
 	}
 }
 
@@ -124,6 +130,9 @@ func (s *setter[N, F]) handle(ctx context.Context, r *rest.Request) (rest.Reply,
 		if err := refuseDenied(r, s.near.aliases(near)); err != nil {
 			return err
 		}
+		if err := s.near.Unchanged(ctx, c, r, scope, s.near.Key(near)); err != nil {
+			return err
+		}
 		return s.write(ctx, c, r, scope, near, items)
 	})
 	return rest.Reply{}, err
@@ -140,7 +149,7 @@ func (s *setter[N, F]) write(ctx context.Context, c store.Conn, r *rest.Request,
 		return err
 	}
 	if s.asBefore(far, before, items) {
-		return nil // what was read is written back: it is not refused for what has changed around it since
+		return nil // a client may write back what it has read, whatever else has changed since
 	}
 	if err := s.mayChange(ctx, c, r, near, far, before); err != nil {
 		return err
@@ -165,25 +174,25 @@ func (s *setter[N, F]) write(ctx context.Context, c store.Conn, r *rest.Request,
 	return s.conclude(ctx, c, r, scope, near, before, after)
 }
 
-// asBefore reports whether a list says what is stored: the same objects in the same order, with the same of their links.
+// asBefore reports whether a list is as it is stored: the same objects in the same order, with the same values of Row.
 func (s *setter[N, F]) asBefore(far []*F, before []entry, items []any) bool {
 	if len(far) != len(before) {
 		return false
 	}
 	for i, o := range far {
-		if fmt.Sprint(s.far.Key(o)) != before[i].Key || !s.saysRow(items[i], before[i].Row) {
+		if fmt.Sprint(s.far.Key(o)) != before[i].Key || !s.sameRow(items[i], before[i].Row) {
 			return false
 		}
 	}
 	return true
 }
 
-// saysRow reports whether an item says of its link what is stored, in the words of entries. Without a word of its own it gets its place.
-func (s *setter[N, F]) saysRow(item any, stored string) bool {
+// sameRow reports whether an item has the stored values of Row, as entries writes them. An item without any gets its place in the list.
+func (s *setter[N, F]) sameRow(item any, stored string) bool {
 	if s.row == nil {
 		return true
 	}
-	if !slices.ContainsFunc(s.row.columns, func(col column) bool { return s.row.says(item, col) }) {
+	if !slices.ContainsFunc(s.row.columns, func(col column) bool { return s.row.sends(item, col) }) {
 		return s.position == ""
 	}
 	row, err := s.row.from(item)
@@ -199,18 +208,25 @@ func (s *setter[N, F]) saysRow(item any, stored string) bool {
 
 // find returns the objects that the items name, in their order.
 func (s *setter[N, F]) find(ctx context.Context, c store.Conn, scope string, items []any) ([]*F, error) {
+	type name struct {
+		by    string
+		value any
+	}
+	names := make([]name, len(items))
+	for i, item := range items {
+		var err error
+		if names[i].by, names[i].value, err = s.named(i, item); err != nil {
+			return nil, err
+		}
+	}
 	out := make([]*F, 0, len(items))
-	found := map[string]*F{}
-	for some := range slices.Chunk(items, loadAtOnce/2) {
+	found := map[name]*F{}
+	for some := range slices.Chunk(names, loadAtOnce/2) {
 		args := &arguments{}
 		within := s.far.inScope(true, args.add(scope))
-		var conditions []string
-		for i, item := range some {
-			by, value, err := s.named(len(out)+i, item)
-			if err != nil {
-				return nil, err
-			}
-			conditions = append(conditions, by+" = "+args.add(value))
+		conditions := make([]string, len(some))
+		for i, n := range some {
+			conditions[i] = n.by + " = " + args.add(n.value)
 		}
 		rows, err := store.Select[*F](ctx, c, "SELECT "+s.far.selected()+" FROM "+s.far.Table+" WHERE "+within+" AND ("+strings.Join(conditions, " OR ")+")", args.values...)
 		if err != nil {
@@ -218,17 +234,13 @@ func (s *setter[N, F]) find(ctx context.Context, c store.Conn, scope string, ite
 		}
 		for _, row := range rows {
 			for _, by := range s.list.By {
-				found[by+"="+fmt.Sprint(s.far.field(row, by))] = row
+				found[name{by, s.far.field(row, by)}] = row
 			}
 		}
-		for i, item := range some {
-			by, value, err := s.named(i, item)
-			if err != nil {
-				return nil, err
-			}
-			o := found[by+"="+fmt.Sprint(value)]
+		for _, n := range some {
+			o := found[n]
 			if o == nil {
-				return nil, missing(s.list.Field, s.far.title(), by, value)
+				return nil, Missing(s.list.Field, s.far.title(), n.by, n.value)
 			}
 			out = append(out, o)
 		}
@@ -260,7 +272,7 @@ func (s *setter[N, F]) check(ctx context.Context, c store.Conn, l *Listing[N, F]
 	for _, o := range l.Far {
 		near, far := s.near.tenantOf(l.Near), s.far.tenantOf(o)
 		if near != far && !s.acrossTenants {
-			return s.engine.Style.stored("different tenants ('%s_tenant_uuid': '%s', '%s_tenant_uuid': '%s')", s.near.Singular, near, s.far.Singular, far)
+			return s.engine.Style.DifferentTenants(s.near.Singular, near, s.far.Singular, far)
 		}
 		key := fmt.Sprint(s.far.Key(o))
 		repeated = repeated || seen[key]
@@ -366,7 +378,7 @@ func (s *setter[N, F]) put(ctx context.Context, c store.Conn, near, far any, at 
 			return err
 		}
 		for _, col := range s.row.columns {
-			if (col.name == s.position || col.name == s.backward) && !s.row.says(item, col) {
+			if (col.name == s.position || col.name == s.backward) && !s.row.sends(item, col) {
 				continue // its place in the list sets it
 			}
 			set(col.name, args.add(s.row.value(row, col)))
@@ -401,7 +413,7 @@ func (s *setter[N, F]) added(ctx context.Context, c store.Conn, list *Listing[N,
 	return s.list.Added(ctx, c, list, fresh)
 }
 
-// conclude keeps the change in the audit and tells it, unless the list is unchanged.
+// conclude writes the change to the audit and emits its events, unless the list is unchanged.
 func (s *setter[N, F]) conclude(ctx context.Context, c store.Conn, r *rest.Request, scope string, near *N, before, after []entry) error {
 	if reflect.DeepEqual(before, after) {
 		return nil

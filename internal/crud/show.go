@@ -63,8 +63,8 @@ type linkable interface {
 	table
 	key() column
 	columnsAs(item []column, joining string) string
-	// link sets where the object with a key is; loaders are the links' loaders for a type that shows a part of an object.
-	link(o any, key any)
+	// locate sets where the object with a key is; loaders are the links' loaders for a type that shows a part of an object.
+	locate(o, key any)
 	loaders(of reflect.Type) []loader
 	on() *Engine
 }
@@ -128,12 +128,12 @@ func (s show[O, E]) loader(near, far *side) loader {
 	if near.position != "" {
 		order = near.joining + "." + near.position + ", " + order
 	}
-	query := sync.OnceValue(func() string { // when everything is declared
+	query := sync.OnceValue(func() [2]string { // its beginning, and its order: when everything is declared
 		of, id := far.collection.tableName(), far.collection.tableName()+"."+far.collection.key().name
-		return "SELECT CAST(" + near.joining + "." + near.column + " AS text) AS owner, " +
+		return [2]string{"SELECT CAST(" + near.joining + "." + near.column + " AS text) AS owner, " +
 			flags(far.collection.loaders(reflect.TypeFor[E]()), id) + " AS there" + far.collection.columnsAs(items, near.joining) +
 			" FROM " + near.joining + " JOIN " + of + " ON " + id + " = " + near.joining + "." + far.column +
-			" WHERE " + far.collection.on().listed(near.joining+"."+near.column, key.kind, "$1") + " ORDER BY " + order
+			" WHERE " + far.collection.on().listed(near.joining+"."+near.column, key.kind, "$1"), " ORDER BY " + order}
 	})
 	load := func(ctx context.Context, c store.Conn, scope string, objects any) error {
 		return s.fill(ctx, c, scope, far, key, query(), objects.([]*O))
@@ -153,7 +153,7 @@ func (s show[O, E]) loader(near, far *side) loader {
 }
 
 // fill loads the items of some objects with one query.
-func (s show[O, E]) fill(ctx context.Context, c store.Conn, scope string, far *side, key *column, query string, objects []*O) error {
+func (s show[O, E]) fill(ctx context.Context, c store.Conn, scope string, far *side, key *column, query [2]string, objects []*O) error {
 	found := make(map[string][]E, len(objects))
 	values := make([]any, 0, len(objects))
 	for _, o := range objects {
@@ -166,7 +166,11 @@ func (s show[O, E]) fill(ctx context.Context, c store.Conn, scope string, far *s
 	if err != nil {
 		return err
 	}
-	rows, err := store.Select[*joined[E]](ctx, c, query, string(keys))
+	args := &arguments{[]any{string(keys)}}
+	if visible := far.collection.visible(ctx, far.collection.tableName(), args.add); visible != "" {
+		query[0] += " AND " + visible
+	}
+	rows, err := store.Select[*joined[E]](ctx, c, query[0]+query[1], args.values...)
 	if err != nil {
 		return err
 	}
@@ -195,7 +199,7 @@ func completeItems[E any](ctx context.Context, c store.Conn, scope string, of li
 	}
 	key := columnNamed(columnsOf(reflect.TypeFor[E]()), of.key().name)
 	for _, item := range items {
-		of.link(item, reflect.ValueOf(item).Elem().FieldByIndex(key.index).Interface())
+		of.locate(item, reflect.ValueOf(item).Elem().FieldByIndex(key.index).Interface())
 	}
 	return nil
 }

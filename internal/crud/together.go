@@ -34,6 +34,8 @@ type queue struct {
 type share struct {
 	ctx context.Context //nolint:containedctx // the request's own: what it does runs with it
 	do  func(ctx context.Context, c store.Conn) error
+	// after is what the request reads when all is committed, or nil.
+	after reading
 
 	// done is closed when the fields below are set: the result, and whether it has to be tried in a transaction of its own.
 	done  chan struct{}
@@ -47,12 +49,13 @@ var errApart = errors.New("each is done by itself")
 // inTurn is InTx for a transaction that writes rows of many tables. Several that wait for their turn share one: it is committed with all that
 // they do, or undone, and then each runs by itself, so that no request fails because of another. If nobody knows whether it was
 // committed, all of them get that error. do sees what those before it in the transaction have written, as if they had been committed, which
-// they are, if it is.
-func (e *Engine) inTurn(ctx context.Context, do func(ctx context.Context, c store.Conn) error) error {
+// they are, if it is. What the requests read after the commit is then read for all at once, where that succeeds; after tells whether it
+// did.
+func (e *Engine) inTurn(ctx context.Context, do func(ctx context.Context, c store.Conn) error, after reading) error {
 	if transactionOf(ctx) != nil { // who has a transaction must not wait for those who wait for one
 		return e.InTx(ctx, do)
 	}
-	s := &share{ctx: ctx, do: do, done: make(chan struct{})}
+	s := &share{ctx: ctx, do: do, after: after, done: make(chan struct{})}
 	q := &e.nesting
 	if err := q.enter(ctx, s); err != nil {
 		return err
@@ -94,8 +97,9 @@ func (q *queue) enter(ctx context.Context, s *share) error {
 	}
 	select {
 	case q.turn <- struct{}{}:
-		if s != nil && s.isDone() {
+		if s != nil && !q.withdraw(s) { // somebody has taken it, and does what comes after the turn
 			q.leave()
+			<-done
 		}
 		return nil
 	case <-done:
@@ -125,7 +129,6 @@ func (q *queue) leave() { <-q.turn }
 
 // take returns the share whose turn it is, with others that wait. Nobody else does them.
 func (q *queue) take(s *share) []*share {
-	q.withdraw(s)
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	n := min(len(q.waiting), maxTogether-1)
@@ -134,7 +137,7 @@ func (q *queue) take(s *share) []*share {
 	return taken
 }
 
-// doAll does the shares in one transaction, tells each its result, and leaves the turn. A request that ends meanwhile undoes nothing. Each
+// doAll does the shares in one transaction, leaves the turn, and tells each its result. A request that ends meanwhile undoes nothing. Each
 // is done alone after whatever certainly undid the transaction. Once all have run, a panic or store.ErrUnavailable leaves open whether
 // it was committed, and nothing is done twice.
 func (e *Engine) doAll(q *queue, shares []*share) {
@@ -145,11 +148,14 @@ func (e *Engine) doAll(q *queue, shares []*share) {
 			err = fmt.Errorf("%w: panic, perhaps after the commit", store.ErrUnavailable)
 		}
 		alone := err != nil && (!ran || !errors.Is(err, store.ErrUnavailable))
+		q.leave()
+		if err == nil {
+			e.readAll(shares)
+		}
 		for _, s := range shares {
 			s.err, s.alone = err, alone
 			close(s.done)
 		}
-		q.leave()
 	}()
 	if len(shares) == 1 {
 		return

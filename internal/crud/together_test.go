@@ -52,7 +52,7 @@ func newCrowd(t *testing.T, db store.DB, failed func(n int64) error) *crowd {
 			began <- struct{}{}
 			<-c.leave
 			return nil
-		})
+		}, nil)
 	}()
 	<-began
 	return c
@@ -60,6 +60,12 @@ func newCrowd(t *testing.T, db store.DB, failed func(n int64) error) *crowd {
 
 // wait begins a request, and returns when it waits for its turn.
 func (c *crowd) wait(ctx context.Context, do func(ctx context.Context, conn store.Conn) error) <-chan error {
+	c.t.Helper()
+	return c.waitToRead(ctx, do, nil)
+}
+
+// waitToRead is wait of a request that reads something afterwards.
+func (c *crowd) waitToRead(ctx context.Context, do func(ctx context.Context, conn store.Conn) error, after reading) <-chan error {
 	c.t.Helper()
 	before := c.waiting()
 	result := make(chan error, 1)
@@ -69,7 +75,7 @@ func (c *crowd) wait(ctx context.Context, do func(ctx context.Context, conn stor
 				result <- fmt.Errorf("it panicked: %v", p)
 			}
 		}()
-		result <- c.engine.inTurn(ctx, do)
+		result <- c.engine.inTurn(ctx, do, after)
 	}()
 	for c.waiting() == before {
 		time.Sleep(time.Millisecond)
@@ -308,6 +314,73 @@ func TestTogetherSilence(t *testing.T) {
 			})
 		})
 	}
+}
+
+// relative is a reading that is done together with those of the same family.
+type relative struct {
+	family string
+	fails  func() error
+	read   bool
+	// times is how many readings there were.
+	times *int
+}
+
+func (r *relative) wasRead() bool { return r.read }
+
+func (r *relative) readAll(_ context.Context, others []*share) error {
+	*r.times++
+	if err := r.fails(); err != nil {
+		return err
+	}
+	for _, s := range others {
+		if o := s.after.(*relative); o.family == r.family {
+			o.read = true
+		}
+	}
+	return nil
+}
+
+// What requests read after their shared commit is read once for each kind of reply. If that fails, or panics, no request does.
+func TestTogetherReading(t *testing.T) {
+	before := slog.Default()
+	slog.SetDefault(slog.New(slog.DiscardHandler))
+	t.Cleanup(func() { slog.SetDefault(before) })
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		for name, step := range map[string]struct {
+			fails func() error
+			read  bool
+			times int
+		}{
+			"once for each kind": {func() error { return nil }, true, 2},
+			"fails":              {func() error { return store.ErrUnavailable }, false, 1},
+			"panics":             {func() error { panic("a mistake") }, false, 1},
+		} {
+			t.Run(name, func(t *testing.T) {
+				c := newCrowd(t, db, succeeds)
+				defer func() { _, _ = db.Exec(t.Context(), `DROP TABLE st_together`) }()
+				times := 0
+				readings, results := []*relative{}, []<-chan error{}
+				for n := range 6 {
+					r := &relative{family: fmt.Sprint(n % 2), fails: step.fails, times: &times}
+					readings, results = append(readings, r), append(results, c.waitToRead(t.Context(), insertNumber(n), r))
+				}
+				c.begin()
+				for i, r := range results {
+					if err := <-r; err != nil {
+						t.Error(err)
+					}
+					if readings[i].read != step.read {
+						t.Errorf("%d was read: %t", i, readings[i].read)
+					}
+				}
+				if times != step.times {
+					t.Errorf("read %d times, want %d", times, step.times)
+				}
+				c.wantNumbers(0, 1, 2, 3, 4, 5)
+				c.wantTransactions(1)
+			})
+		}
+	})
 }
 
 // What could not be added up is added up the next time.

@@ -18,9 +18,9 @@ type Ends[A, B any] struct {
 // Linked returns all links between two collections, of all tenants, in one statement: ordered by the left object's key and then as
 // the left object lists them. The link must be declared, and the engine's Operations called.
 func Linked[L, R, A, B any](ctx context.Context, c store.Conn, e *Engine) ([]Ends[A, B], error) {
-	j, ok := e.links[[2]reflect.Type{reflect.TypeFor[L](), reflect.TypeFor[R]()}].(*joint[L, R])
-	if !ok {
-		return nil, fmt.Errorf("%s: no link between %s and %s is declared", e.Service, reflect.TypeFor[L](), reflect.TypeFor[R]())
+	j, err := jointOf[L, R](e)
+	if err != nil {
+		return nil, err
 	}
 	order := j.LeftColumn
 	if j.Position != "" {

@@ -44,6 +44,7 @@ func (k *Collection[T]) tenantOf(o *T) string {
 	return owner
 }
 
+// run runs the hooks in this order, and returns the first error.
 func (k *Collection[T]) run(ctx context.Context, c store.Conn, change *Change[T], hooks ...func(context.Context, store.Conn, *Change[T]) error) error {
 	for _, hook := range hooks {
 		if hook != nil {
@@ -65,14 +66,19 @@ func (k *Collection[T]) validate(ctx context.Context, c store.Conn, change *Chan
 	return k.Validate(ctx, c, &copied)
 }
 
-func (k *Collection[T]) reply(o *T, created bool) (rest.Reply, error) {
-	tag, err := rest.ETag(o)
+// reply returns an object that was written, as far as the caller reads it, with its entity tag and, if it was created, its location.
+func (k *Collection[T]) reply(ctx context.Context, o *T, created bool) (rest.Reply, error) {
+	body, err := k.forCaller(ctx, o)
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	tag, err := rest.ETag(body)
 	if err != nil {
 		return rest.Reply{}, err
 	}
 	header := http.Header{"Etag": {tag}}
 	if created && k.engine.Style.Location {
-		header.Set("Location", k.location(o))
+		header.Set("Location", k.at(k.Key(o)))
 	}
-	return rest.Reply{Body: o, Header: header}, nil
+	return rest.Reply{Body: body, Header: header}, nil
 }

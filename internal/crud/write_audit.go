@@ -7,10 +7,11 @@ import (
 	"slices"
 
 	"github.com/ringfence/ringfence/internal/audit"
+	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// record keeps the change in the audit and tells it, unless nothing changed.
+// record writes a change to the audit and emits its event, unless nothing changed.
 func (k *Collection[T]) record(ctx context.Context, c store.Conn, change *Change[T]) error {
 	a := audit.Change{Tenant: change.Tenant, Resource: k.Path}
 	one := change.New
@@ -20,7 +21,7 @@ func (k *Collection[T]) record(ctx context.Context, c store.Conn, change *Change
 	if change.New != nil {
 		a.After = k.auditData(change.New)
 	}
-	k.located(&a, one)
+	k.identify(&a, one)
 	if change.Old != nil && change.New != nil && reflect.DeepEqual(a.Before, a.After) && k.sameColumns(change.Old, change.New) {
 		return nil
 	}
@@ -39,12 +40,12 @@ func (k *Collection[T]) sameColumns(one, other *T) bool {
 	})
 }
 
-// located identifies an audited object: its name, its tenant, and the keys by which it can be read.
-func (k *Collection[T]) located(a *audit.Change, o *T) {
+// identify fills in which object a change is of: its name, its tenant, and the keys by which it can be read.
+func (k *Collection[T]) identify(a *audit.Change, o *T) {
 	if k.document != nil {
 		a.Resource, a.Object = k.document.place(k.aliases(o).keys[1:])
 	} else {
-		a.Object, a.Keys = fmt.Sprint(k.field(o, k.Keys[0])), [][]string{k.aliases(o).keys}
+		a.Object, a.Keys = fmt.Sprint(k.Key(o)), [][]string{k.aliases(o).keys}
 	}
 	if _, ok := k.byName[k.Owner]; ok {
 		a.Tenant = fmt.Sprint(k.field(o, k.Owner))
@@ -77,4 +78,26 @@ func (k *Collection[T]) auditPart(field func(o *T) any) {
 			k.audited = append(k.audited, auditedField{p.Name, p.Index()})
 		}
 	}
+}
+
+// auditedField is a field that the audit keeps.
+type auditedField struct {
+	name  string
+	index []int
+}
+
+// auditedFields returns the properties that are columns, or that a client may write.
+func auditedFields(schema *rest.Schema, columns []column) []auditedField {
+	kept := map[int]bool{}
+	for _, c := range columns {
+		kept[c.index[0]] = true
+	}
+	var out []auditedField
+	for i := range schema.Properties {
+		p := &schema.Properties[i]
+		if index := p.Index(); len(index) > 0 && (!p.ReadOnly || kept[index[0]]) {
+			out = append(out, auditedField{p.Name, index})
+		}
+	}
+	return out
 }

@@ -21,35 +21,32 @@ func (k *Collection[T]) create(ctx context.Context, r *rest.Request) (rest.Reply
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	made, err := k.makeDraft(ctx, scope, draft)
-	if err != nil {
+	reply := &madeReply[T]{of: k, scope: scope}
+	if err := k.makeDraft(ctx, draft, reply); err != nil {
 		return rest.Reply{}, k.refused(err, &draft.object)
 	}
-	var shown *nestedReply
-	err = k.engine.inReadTx(ctx, func(ctx context.Context, c store.Conn) (err error) {
-		shown, err = k.showMade(ctx, c, scope, made)
-		return err
-	})
-	if err != nil { // it is made: somebody has deleted it since, or the database went away
-		return k.reply(made.Object, true)
+	if !reply.wasRead() && reply.read(ctx) != nil { // it is made: somebody has deleted it since, or the database has become unavailable
+		return k.reply(ctx, reply.made.Object, true)
 	}
-	reply, err := k.reply(shown.object.(*T), true)
-	reply.Body = shown
-	return reply, err
+	answer, err := k.reply(ctx, reply.shown.object.(*T), true)
+	reply.shown.object, answer.Body = answer.Body, reply.shown
+	return answer, err
 }
 
 // makeDraft makes an object and what is nested in it, in a transaction. The reply is read after the commit: what a transaction reads beside
 // what others write makes it run again.
-func (k *Collection[T]) makeDraft(ctx context.Context, scope string, draft *Draft[T]) (made *Made[T], err error) {
-	inTx := k.engine.InTx
-	if len(draft.nested) > 0 {
-		inTx = k.engine.inTurn
-	}
-	err = inTx(ctx, func(ctx context.Context, c store.Conn) (err error) {
-		made, err = k.Make(ctx, c, scope, draft)
+func (k *Collection[T]) makeDraft(ctx context.Context, draft *Draft[T], reply *madeReply[T]) error {
+	do := func(ctx context.Context, c store.Conn) (err error) {
+		reply.made, err = k.Make(ctx, c, reply.scope, draft)
 		return err
-	})
-	return made, err
+	}
+	if len(draft.nested) == 0 {
+		return k.engine.InTx(ctx, do)
+	}
+	if caller(ctx) != nil {
+		return k.engine.inTurn(ctx, do, nil) // what they are denied is theirs alone
+	}
+	return k.engine.inTurn(ctx, do, reply)
 }
 
 // createIn reads the body and lets insert write the object, in one transaction.
@@ -74,7 +71,7 @@ func (k *Collection[T]) createIn(ctx context.Context, r *rest.Request, insert fu
 	if err != nil {
 		return rest.Reply{}, k.refused(err, change.New)
 	}
-	return k.reply(change.New, true)
+	return k.reply(ctx, change.New, true)
 }
 
 // received returns the creation of the object that was sent, with its defaults, as Receive leaves it.

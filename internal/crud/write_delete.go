@@ -14,7 +14,7 @@ func (k *Collection[T]) remove(ctx context.Context, r *rest.Request) (rest.Reply
 		return rest.Reply{}, err
 	}
 	err = k.engine.InTx(ctx, func(ctx context.Context, c store.Conn) error {
-		if err := k.load(ctx, c, change, func(o *T) any { return o }); err != nil {
+		if err := k.load(ctx, c, change, nil); err != nil {
 			return err
 		}
 		if k.recursive(r) {
@@ -32,6 +32,9 @@ func (k *Collection[T]) remove(ctx context.Context, r *rest.Request) (rest.Reply
 
 // erase deletes a loaded object.
 func (k *Collection[T]) erase(ctx context.Context, c store.Conn, change *Change[T]) error {
+	if err := k.mayUnlink(ctx, c, change); err != nil {
+		return err
+	}
 	if err := k.run(ctx, c, change, k.Guard); err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package crud
 
 import (
 	"context"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -26,19 +27,23 @@ func (k *Collection[T]) update(ctx context.Context, r *rest.Request) (rest.Reply
 	if !k.engine.Style.UpdateReply {
 		return rest.Reply{}, nil
 	}
-	return k.reply(change.New, false)
+	return k.reply(ctx, change.New, false)
 }
 
 // updateNested changes the object that the request's path names and, if it is asked to, what is nested in it.
 func (k *Collection[T]) updateNested(ctx context.Context, change *Change[T], nested []sentNested[T]) error {
 	err := k.engine.InTx(ctx, func(ctx context.Context, c store.Conn) error {
-		if err := k.load(ctx, c, change, func(o *T) any { return o }); err != nil {
+		if err := k.load(ctx, c, change, nil); err != nil {
 			return err
 		}
-		if err := k.editNested(ctx, c, change, nested); err != nil {
+		kept, err := k.keepWithheld(ctx, change, nested)
+		if err != nil {
 			return err
 		}
-		_, err := writeNested(ctx, c, change, nested)
+		if err := k.editNested(ctx, c, change, kept); err != nil {
+			return err
+		}
+		_, err = writeNested(ctx, c, change, kept)
 		return err
 	})
 	if err != nil {
@@ -60,11 +65,11 @@ func (k *Collection[T]) editNested(ctx context.Context, c store.Conn, change *Ch
 // Edit changes the object that the request's path names, as a PUT of the fields that edit sets would: with Prepare, Validate,
 // Save, Changed and Committed. It serves operations that change a part of an object.
 func (k *Collection[T]) Edit(ctx context.Context, r *rest.Request, edit func(o *T) error) error {
-	return k.changeIn(ctx, &Change[T]{Request: r}, func(_ context.Context, _ store.Conn, o *T) error { return edit(o) }, func(o *T) any { return o })
+	return k.changeIn(ctx, &Change[T]{Request: r}, func(_ context.Context, _ store.Conn, o *T) error { return edit(o) }, nil)
 }
 
 // changeIn is change with an edit that reads the database. shown returns the part of the object that the client has read, and
-// names in If-Match.
+// names in If-Match; nil is the whole.
 func (k *Collection[T]) changeIn(
 	ctx context.Context, change *Change[T], edit func(ctx context.Context, c store.Conn, o *T) error, shown func(o *T) any,
 ) (err error) {
@@ -123,7 +128,31 @@ func (k *Collection[T]) load(ctx context.Context, c store.Conn, change *Change[T
 	if err := k.present(ctx, c, change.Tenant, []*T{change.Old}); err != nil {
 		return err
 	}
-	return rest.CheckIfMatch(change.Request.HTTP.Header, shown(change.Old))
+	if shown != nil {
+		return rest.CheckIfMatch(change.Request.HTTP.Header, shown(change.Old))
+	}
+	read, err := k.forCaller(ctx, change.Old)
+	if err != nil {
+		return err
+	}
+	return rest.CheckIfMatch(change.Request.HTTP.Header, read)
+}
+
+// Unchanged refuses to change what belongs to an object, such as its links, if If-Match says that the client has read another version of
+// the object, as a GET of it shows it to the caller. It runs in the transaction of the change.
+func (k *Collection[T]) Unchanged(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string, key any) error {
+	if len(r.HTTP.Header.Values("If-Match")) == 0 {
+		return nil
+	}
+	object, err := k.find(ctx, c, tenantUUID, fmt.Sprint(key))
+	if err != nil {
+		return err
+	}
+	read, err := k.forCaller(ctx, object)
+	if err != nil {
+		return err
+	}
+	return rest.CheckIfMatch(r.HTTP.Header, read)
 }
 
 // keepFixed undoes changes of fixed columns, before any hook reads them.
@@ -153,6 +182,28 @@ func (k *Collection[T]) writeChanges(ctx context.Context, c store.Conn, change *
 	knows(ctx).changes(k.Table)
 	_, err := c.Exec(ctx, "UPDATE "+k.Table+" SET "+strings.Join(sets, ", ")+" WHERE "+k.itself(change.Old, args), args.values...)
 	return err
+}
+
+// Repoint makes all objects, of any tenant, that refer to one object by a column refer to another one, before the first is deleted: with
+// an audit entry and an event for each, and without the resource's hooks, which could refuse what an earlier release has stored. edit does
+// to an object what the statement does to its row.
+func (k *Collection[T]) Repoint(ctx context.Context, c store.Conn, r *rest.Request, column string, from, to any, edit func(o *T)) error {
+	objects, err := k.Select(ctx, c, column+" = $1", from)
+	if err != nil || len(objects) == 0 {
+		return err
+	}
+	knows(ctx).changes(k.Table)
+	if _, err := c.Exec(ctx, "UPDATE "+k.Table+" SET "+column+" = $1 WHERE "+column+" = $2", to, from); err != nil {
+		return err
+	}
+	for _, old := range objects {
+		changed := *old
+		edit(&changed)
+		if err := k.record(ctx, c, &Change[T]{Request: r, Tenant: k.tenantOf(old), Old: old, New: &changed}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // The fixed columns are those of the key, the tenant, the database's own, and those set only on create.

@@ -25,6 +25,8 @@ func (i Installation) database(ctx context.Context) []Finding {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return []Finding{{subject, Warning, "the file is missing", "name the database with --database or --data; the first start of the gateway makes it"}}
+	case errors.Is(err, fs.ErrPermission):
+		return []Finding{{subject, Problem, err.Error(), asUser}}
 	case err != nil:
 		return []Finding{{subject, Problem, err.Error(), "correct RINGFENCE_DATABASE, or let the server accept the connection"}}
 	}

@@ -3,6 +3,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/ringfence/ringfence/internal/asterisk/ami"
 	"github.com/ringfence/ringfence/internal/private"
+	"github.com/ringfence/ringfence/internal/webaddress"
 )
 
 // State is what a finding says.
@@ -57,10 +59,25 @@ type Config struct {
 	// Admin is the address of the admin API: "unix/path|mode", host:port, or "off".
 	Admin string
 	// Listen are the addresses of the servers, and Upstreams those of the daemons behind them.
-	Listen, Upstreams []string
+	Listen    []Listener
+	Upstreams []string
 	// Certificates are the files of certificates of one's own.
-	Certificates []string
+	Certificates []Pair
+	// Managed are the names for which Caddy gets certificates, which it keeps in the folder Storage; "" if that is not known.
+	Managed []string
+	Storage string
+	// SelfSigned is set if the gateway's self-signed certificate is served, perhaps besides others.
+	SelfSigned bool
 }
+
+// Listener is an address on which a server listens.
+type Listener struct {
+	// Scheme is https or http, Address as ":8443", and Name one of the server's sites, or "" if it serves any name.
+	Scheme, Address, Name string
+}
+
+// Pair are the files of a certificate and of its key.
+type Pair struct{ Certificate, Key string }
 
 // patience bounds one question to the network.
 const patience = 3 * time.Second
@@ -76,8 +93,8 @@ func Examine(ctx context.Context, i Installation) []Finding {
 	} else {
 		findings = append(findings, i.Config.admin())
 		holder := i.running()
-		for _, address := range i.Config.Listen {
-			findings = append(findings, port(ctx, address, holder))
+		for _, listener := range i.Config.Listen {
+			findings = append(findings, port(ctx, listener, holder))
 		}
 		for _, address := range i.Config.Upstreams {
 			findings = append(findings, upstream(ctx, address))
@@ -103,12 +120,6 @@ func (i Installation) running() string {
 	return holder
 }
 
-// loopback reports whether a host is this machine for this machine alone.
-func loopback(host string) bool {
-	ip, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && ip.IsLoopback()
-}
-
 func (c *Config) admin() Finding {
 	const subject = "admin API"
 	path, isSocket := strings.CutPrefix(c.Admin, "unix/")
@@ -126,7 +137,7 @@ func (c *Config) admin() Finding {
 			}
 		}
 		return Finding{subject, OK, "it is the socket " + path + ", which only its owner may open", ""}
-	case err == nil && loopback(host):
+	case err == nil && webaddress.Local(host):
 		return Finding{
 			subject, Warning, "it is at " + c.Admin + ": every user and program of this machine can change the configuration",
 			"use a socket, as the Caddyfile that comes with ringfence does: admin unix/<data folder>/admin.sock|0600",
@@ -139,12 +150,11 @@ func (c *Config) admin() Finding {
 	}
 }
 
-// port examines an address on which a server listens: "https://:8443", of which only the scheme is made up.
-func port(ctx context.Context, listen, holder string) Finding {
-	scheme, address, _ := strings.Cut(listen, "://")
-	subject := "port " + address
+// port examines an address on which a server listens.
+func port(ctx context.Context, l Listener, holder string) Finding {
+	subject := "port " + l.Address
 	var config net.ListenConfig
-	probe, err := config.Listen(ctx, "tcp", address)
+	probe, err := config.Listen(ctx, "tcp", l.Address)
 	if err == nil {
 		_ = probe.Close()
 		if holder != "" {
@@ -155,7 +165,7 @@ func port(ctx context.Context, listen, holder string) Finding {
 	if os.IsPermission(err) {
 		return Finding{subject, Problem, "this user may not listen on it", "use a port above 1023, run this command as the gateway's user, or give the program the capability CAP_NET_BIND_SERVICE"}
 	}
-	if alive(ctx, scheme, address) {
+	if alive(ctx, l) {
 		return Finding{subject, OK, "a gateway listens", ""}
 	}
 	if holder != "" {
@@ -167,9 +177,10 @@ func port(ctx context.Context, listen, holder string) Finding {
 	return Finding{subject, Problem, "another program listens: " + err.Error(), "see who it is with \"ss -ltnp\", and stop it or use another port (RINGFENCE_HTTPS_PORT, RINGFENCE_HELPERS_PORT)"}
 }
 
-// alive reports whether a gateway answers at an address. It asks nothing that is worth protecting, so any certificate will do.
-func alive(ctx context.Context, scheme, address string) bool {
-	host, number, err := net.SplitHostPort(address)
+// alive reports whether a gateway answers at an address. It asks nothing that is worth protecting, so any certificate will do. A site that has
+// a name is asked for by it, since there is a certificate for no other.
+func alive(ctx context.Context, l Listener) bool {
+	host, number, err := net.SplitHostPort(l.Address)
 	if err != nil {
 		return false
 	}
@@ -178,13 +189,16 @@ func alive(ctx context.Context, scheme, address string) bool {
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, scheme+"://"+net.JoinHostPort(host, number)+"/healthz", http.NoBody)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, l.Scheme+"://"+net.JoinHostPort(cmp.Or(l.Name, host), number)+"/healthz", http.NoBody)
 	if err != nil {
 		return false
 	}
-	client := http.Client{
-		Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}, //nolint:gosec // see above
-	}
+	client := http.Client{Transport: &http.Transport{
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true, //nolint:gosec // see above
+		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, network, net.JoinHostPort(host, number))
+		},
+	}}
 	response, err := client.Do(r)
 	if err != nil {
 		return false
@@ -215,7 +229,7 @@ func (i Installation) manager(ctx context.Context) Finding {
 		return Finding{subject, OK, "no manager interface is configured", ""}
 	}
 	address, encrypted := strings.CutPrefix(o.Address, "tls://")
-	if host, _, err := net.SplitHostPort(address); err != nil || !encrypted && !loopback(host) {
+	if host, _, err := net.SplitHostPort(address); err != nil || !encrypted && !webaddress.Local(host) {
 		return Finding{
 			subject, Problem, "its manager interface is on another machine, or its address has no port: the secret is not sent there unencrypted",
 			"set RINGFENCE_ASTERISK_MANAGER to host:port on this machine, or to tls://host:port",

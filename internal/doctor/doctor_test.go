@@ -14,6 +14,7 @@ import (
 
 	"github.com/ringfence/ringfence/internal/asterisk/ami"
 	"github.com/ringfence/ringfence/internal/asterisk/ami/amitest"
+	"github.com/ringfence/ringfence/internal/backup"
 	"github.com/ringfence/ringfence/internal/private"
 	"github.com/ringfence/ringfence/internal/sealed"
 	"github.com/ringfence/ringfence/internal/selfsigned"
@@ -96,6 +97,10 @@ func TestFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	find(t, i.folder(), "data folder", Problem, log)
+	if err := os.Mkdir(filepath.Join(i.Data, backup.Unfinished), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	find(t, i.folder(), "data folder", Problem, "a restore has not ended")
 	i.Data = "/nowhere"
 	find(t, i.folder(), "data folder", Warning, "is missing")
 	for free, state := range map[uint64]State{0: Problem, noSpace: Warning, littleSpace: OK} {
@@ -220,7 +225,8 @@ func TestPorts(t *testing.T) {
 		{"http://" + free, "", OK},
 		{"http://" + free, "17", Problem},
 	} {
-		if f := port(t.Context(), tt.address, tt.holder); f.State != tt.state {
+		scheme, address, _ := strings.Cut(tt.address, "://")
+		if f := port(t.Context(), Listener{Scheme: scheme, Address: address}, tt.holder); f.State != tt.state {
 			t.Errorf("%s with %q: %+v", tt.address, tt.holder, f)
 		}
 	}
@@ -268,7 +274,7 @@ func TestReadConfig(t *testing.T) {
 			{"handler":"reverse_proxy","upstreams":[{"dial":"127.0.0.1:1"},{"dial":"{http.request.host}:1"},{"dial":"127.0.0.1:1"}]}]}]}]}]},
 		"b":{"listen":[":443"],"tls_connection_policies":[{}]}}},
 		"tls":{"certificates":{"load_files":[{"certificate":"{x}.pem","key":"k"}]}}}}`), "off", strings.NewReplacer("{x}", "y").Replace)
-	want := &Config{Admin: "y:2019", Listen: []string{"http://127.0.0.1:80", "https://:443"}, Upstreams: []string{"127.0.0.1:1"}, Certificates: []string{"y.pem"}}
+	want := &Config{Admin: "y:2019", Listen: []Listener{{"http", "127.0.0.1:80", ""}, {"https", ":443", ""}}, Upstreams: []string{"127.0.0.1:1"}, Certificates: []Pair{{"y.pem", "k"}}}
 	if err != nil || !reflect.DeepEqual(c, want) {
 		t.Errorf("%+v, %v", c, err)
 	}

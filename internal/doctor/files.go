@@ -1,18 +1,16 @@
 package doctor
 
 import (
-	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
-	"time"
+
+	"github.com/ringfence/ringfence/internal/backup"
 )
 
 // public are the files of the data folder that others may read: nothing in them is secret.
@@ -20,6 +18,9 @@ var public = []string{"tls/certificate.pem"}
 
 // left are the folders that are not looked into: others may have to read them, such as Asterisk.
 var left = []string{"asterisk"}
+
+// asUser is the advice when something cannot be read.
+const asUser = "run this command as the user that the gateway runs as"
 
 // folder examines who may read the data folder.
 func (i Installation) folder() []Finding {
@@ -29,7 +30,7 @@ func (i Installation) folder() []Finding {
 		return []Finding{{subject, Warning, i.Data + " is missing", "name it with --data or RINGFENCE_DATA; the first start of the gateway makes it"}}
 	}
 	if err != nil {
-		return []Finding{{subject, Problem, err.Error(), "run this command as the user that the gateway runs as"}}
+		return []Finding{{subject, Problem, err.Error(), asUser}}
 	}
 	var open, foreign, unreadable []string
 	err = filepath.WalkDir(i.Data, func(path string, entry fs.DirEntry, err error) error {
@@ -60,11 +61,19 @@ func (i Installation) folder() []Finding {
 		}
 	}
 	if err != nil {
-		findings = append(findings, Finding{subject, Problem, err.Error(), "run this command as the user that the gateway runs as"})
+		findings = append(findings, Finding{subject, Problem, err.Error(), asUser})
 	}
-	add(Problem, "it cannot be read", unreadable, "ls -ld")
+	if len(unreadable) > 0 {
+		findings = append(findings, Finding{subject, Problem, "it cannot be read: " + shown(unreadable), asUser})
+	}
 	add(Problem, "others than its owner may read or write it", open, "chmod go-rwx")
 	add(Warning, "its owner is not that of the folder, so that the gateway may not be able to write it", foreign, "chown --reference="+i.Data)
+	if _, err := os.Stat(filepath.Join(i.Data, backup.Unfinished)); err == nil {
+		findings = append(findings, Finding{
+			subject, Problem, "a restore has not ended: the keys may be older than the database",
+			"if none is running, stop the gateway and complete it: \"ringfence restore <backup> --replace\"",
+		})
+	}
 	if len(findings) == 0 {
 		findings = append(findings, Finding{subject, OK, "only its owner can read " + i.Data, ""})
 	}
@@ -124,64 +133,5 @@ func spaceFinding(subject, folder string, free uint64) Finding {
 		return Finding{subject, Warning, text, advice}
 	default:
 		return Finding{subject, OK, text, ""}
-	}
-}
-
-// certificates examines the self-signed certificate, and those of one's own.
-func (i Installation) certificates() []Finding {
-	var findings []Finding
-	if i.Config != nil {
-		for _, file := range i.Config.Certificates {
-			findings = append(findings, certificate("certificate "+file, file, i.PublicURL, false))
-		}
-	}
-	if len(findings) == 0 {
-		findings = append(findings, certificate("certificate", filepath.Join(i.Data, "tls", "certificate.pem"), i.PublicURL, true))
-	}
-	return findings
-}
-
-// soon is how long before its end a certificate should have been renewed. The gateway renews its own months before.
-const soon = 14 * 24 * time.Hour
-
-func certificate(subject, file, publicURL string, own bool) Finding {
-	text, err := os.ReadFile(file) //nolint:gosec // the operator's own file
-	if own && errors.Is(err, fs.ErrNotExist) {
-		return Finding{subject, OK, "there is no self-signed certificate yet; the first start of the gateway makes one", ""}
-	}
-	if err != nil {
-		return Finding{subject, Problem, err.Error(), "correct the path in the configuration, or let the gateway's user read it"}
-	}
-	block, _ := pem.Decode(text)
-	if block == nil {
-		return Finding{subject, Problem, file + " has no certificate in PEM", "put a certificate there"}
-	}
-	leaf, err := x509.ParseCertificate(block.Bytes)
-	if err != nil {
-		return Finding{subject, Problem, file + " cannot be read: " + err.Error(), "put a certificate there"}
-	}
-	renew := "renew it"
-	if own {
-		renew = "restart the gateway, which renews it, and compare this machine's clock"
-	}
-	now := time.Now()
-	switch until := leaf.NotAfter.UTC().Format(time.DateOnly); {
-	case now.Before(leaf.NotBefore):
-		return Finding{subject, Problem, "it is valid only from " + leaf.NotBefore.UTC().Format(time.RFC3339), "set this machine's clock"}
-	case now.After(leaf.NotAfter):
-		return Finding{subject, Problem, "it expired on " + until, renew}
-	case now.After(leaf.NotAfter.Add(-soon)):
-		return Finding{subject, Warning, "it expires on " + until, renew}
-	default:
-		host := "localhost"
-		if parsed, err := url.Parse(publicURL); err == nil && parsed.Hostname() != "" {
-			host = parsed.Hostname()
-		} else if !own {
-			return Finding{subject, OK, "it is valid until " + until, ""}
-		}
-		if err := leaf.VerifyHostname(host); err != nil {
-			return Finding{subject, Problem, "it is not for " + host + ", by which browsers reach the gateway", "restart the gateway, or use a certificate for that name, or correct RINGFENCE_PUBLIC_URL"}
-		}
-		return Finding{subject, OK, "it is valid until " + until + ", also for " + host, ""}
 	}
 }

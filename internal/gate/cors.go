@@ -15,31 +15,38 @@ const (
 	preflightAge   = "600" // seconds
 )
 
-// cors says which origins may call from a browser. No cookie is an identity here, so "*" gives a page only what its user has
-// entered in it.
-type cors struct {
-	every   bool
-	origins map[string]struct{}
+// cors says which origins may call from a browser.
+type cors struct{ origins map[string]struct{} }
+
+// CheckOrigins refuses what is no origin as browsers send it: a scheme, a host in lower case and perhaps a port, such as
+// "https://console.example.com".
+func CheckOrigins(origins []string) error {
+	for _, origin := range origins {
+		u, err := url.Parse(origin)
+		if err != nil || u.Host == "" || u.Scheme+"://"+u.Host != origin || strings.ToLower(origin) != origin || strings.Contains(origin, "*") ||
+			(u.Scheme != "https" && u.Scheme != "http") {
+			return fmt.Errorf("origin %q is not of the form https://host[:port], in lower case", origin)
+		}
+	}
+	return nil
 }
 
-func newCORS(origins []string) (cors, error) {
-	c := cors{origins: make(map[string]struct{}, len(origins))}
+// newCORS takes origins that CheckOrigins has passed.
+func newCORS(origins []string) cors {
+	c := cors{make(map[string]struct{}, len(origins))}
 	for _, origin := range origins {
-		if origin == "*" {
-			c.every = true
-			continue
-		}
-		u, err := url.Parse(origin)
-		if err != nil || u.Host == "" || u.Scheme+"://"+u.Host != origin || strings.ToLower(origin) != origin ||
-			(u.Scheme != "https" && u.Scheme != "http") {
-			return cors{}, fmt.Errorf("origin %q: an origin is a scheme, a host in lower case and perhaps a port: https://console.example.com", origin)
-		}
 		c.origins[origin] = struct{}{}
 	}
-	return c, nil
+	return c
 }
 
-func (c *cors) enabled() bool { return c.every || len(c.origins) > 0 }
+func (c *cors) enabled() bool { return len(c.origins) > 0 }
+
+// takes reports whether pages of the origin may call the services.
+func (c *cors) takes(origin string) bool {
+	_, ok := c.origins[origin]
+	return ok
+}
 
 // answer writes the headers that let a page of a configured origin read the response, and returns the origin that it allowed, or
 // "".
@@ -47,22 +54,13 @@ func (c *cors) answer(answer, request http.Header) string {
 	if !c.enabled() {
 		return ""
 	}
-	if !c.every {
-		answer["Vary"] = append(answer["Vary"], "Origin")
-	}
+	answer["Vary"] = append(answer["Vary"], "Origin")
 	sent := request["Origin"]
-	if len(sent) != 1 {
+	if len(sent) != 1 || !c.takes(sent[0]) {
 		return ""
 	}
-	origin := "*"
-	if !c.every {
-		origin = sent[0]
-		if _, ok := c.origins[origin]; !ok {
-			return ""
-		}
-	}
-	allow(answer, origin)
-	return origin
+	allow(answer, sent[0])
+	return sent[0]
 }
 
 func allow(answer http.Header, origin string) {

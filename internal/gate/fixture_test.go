@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -28,14 +29,14 @@ const (
 type known struct {
 	principals map[string]*principal.Principal
 	errs       map[string]error
-	lookups    int
+	lookups    atomic.Int64 // a watched request looks its token up in the background
 }
 
 func (k *known) Principal(_ context.Context, token string) (*principal.Principal, error) {
 	if !tokens.WellFormed(token) {
 		return nil, tokens.ErrMalformed
 	}
-	k.lookups++
+	k.lookups.Add(1)
 	if err := k.errs[token]; err != nil {
 		return nil, err
 	}

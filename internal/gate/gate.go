@@ -37,8 +37,7 @@ type Observer interface {
 type Config struct {
 	Routers []Router
 	Tokens  Tokens
-	// Origins are the origins whose pages may call the services from a browser: "https://console.example.com", or "*" for all.
-	// Default: none.
+	// Origins are the origins whose pages may call the services from a browser: see CheckOrigins. Default: none.
 	Origins []string
 	// Observer may be nil.
 	Observer Observer
@@ -76,15 +75,14 @@ func New(c Config) (*Gate, error) {
 	if err != nil {
 		return nil, err
 	}
-	origins, err := newCORS(c.Origins)
-	if err != nil {
+	if err := CheckOrigins(c.Origins); err != nil {
 		return nil, err
 	}
 	if c.Tokens == nil {
 		return nil, errors.New("the gate has no source of tokens")
 	}
 	g := &Gate{
-		routers: routers, tokens: c.Tokens, cors: origins, observer: c.Observer, forward: c.ForwardToken,
+		routers: routers, tokens: c.Tokens, cors: newCORS(c.Origins), observer: c.Observer, forward: c.ForwardToken,
 		tenant: c.Tenant, within: c.Within, follow: c.Follow,
 	}
 	if err := CheckIdentity(c.Identity); err != nil {
@@ -139,7 +137,9 @@ func (g *Gate) Admit(w http.ResponseWriter, r *http.Request) (Admission, bool) {
 	p := new(passage)
 	p.answer = measured{ResponseWriter: w, observer: g.observer, came: time.Now()}
 	w = &p.answer
-	id := g.setRequestID(p, w.Header(), r.Header)
+	id := rest.RequestID(r.Header[rest.RequestIDHeader], g.tokens.Shape)
+	p.ids = [...]string{id, id} // not one slice for both: a handler may write into its header's values
+	r.Header[rest.RequestIDHeader], w.Header()[rest.RequestIDHeader] = p.ids[0:1:1], p.ids[1:2:2]
 	origin := g.cors.answer(w.Header(), r.Header)
 
 	var err error

@@ -164,8 +164,8 @@ func TestNoLookUpForWhatIsNoToken(t *testing.T) {
 	} {
 		f.Admit(httptest.NewRecorder(), r)
 	}
-	if f.tokens.lookups != 0 {
-		t.Errorf("%d look-ups", f.tokens.lookups)
+	if n := f.tokens.lookups.Load(); n != 0 {
+		t.Errorf("%d look-ups", n)
 	}
 }
 
@@ -206,6 +206,8 @@ func TestNewRefuses(t *testing.T) {
 		{"origin without a scheme", gate.Config{Tokens: &known{}, Origins: []string{"example.com"}}},
 		{"origin with a path", gate.Config{Tokens: &known{}, Origins: []string{"https://example.com/"}}},
 		{"origin in upper case", gate.Config{Tokens: &known{}, Origins: []string{"https://Example.com"}}},
+		{"every origin", gate.Config{Tokens: &known{}, Origins: []string{"*"}}},
+		{"origins of a domain", gate.Config{Tokens: &known{}, Origins: []string{"https://*.example.com"}}},
 		{"origin of a file", gate.Config{Tokens: &known{}, Origins: []string{"null"}}},
 		{"origin of another scheme", gate.Config{Tokens: &known{}, Origins: []string{"ftp://example.com"}}},
 	} {

@@ -26,13 +26,13 @@ func TestPreflight(t *testing.T) {
 		vary    string
 	}{
 		{"configured", []string{"https://a.example", "https://b.example:8443"}, []string{"Origin", "https://b.example:8443", "Access-Control-Request-Method", "PUT"}, 200, "https://b.example:8443", "Origin"},
-		{"every origin", []string{"*"}, []string{"Origin", "null", "Access-Control-Request-Method", "PUT"}, 200, "*", ""},
+		{"no page's origin", []string{"https://a.example"}, []string{"Origin", "null", "Access-Control-Request-Method", "PUT"}, 405, "", "Origin"},
 		{"stranger", []string{"https://a.example"}, []string{"Origin", "https://evil.example", "Access-Control-Request-Method", "PUT"}, 405, "", "Origin"},
 		{"nearly", []string{"https://a.example"}, []string{"Origin", "https://a.example.evil", "Access-Control-Request-Method", "PUT"}, 405, "", "Origin"},
 		{"another scheme", []string{"https://a.example"}, []string{"Origin", "http://a.example", "Access-Control-Request-Method", "PUT"}, 405, "", "Origin"},
 		{"two origins", []string{"https://a.example"}, []string{"Origin", "https://a.example", "Origin", "https://a.example", "Access-Control-Request-Method", "PUT"}, 405, "", "Origin"},
 		{"no preflight", []string{"https://a.example"}, []string{"Origin", "https://a.example"}, 405, "https://a.example", "Origin"},
-		{"no origin", []string{"*"}, []string{"Access-Control-Request-Method", "PUT"}, 405, "", ""},
+		{"no origin", []string{"https://a.example"}, []string{"Access-Control-Request-Method", "PUT"}, 405, "", "Origin"},
 		{"none configured", nil, []string{"Origin", "https://a.example", "Access-Control-Request-Method", "PUT"}, 405, "", ""},
 	}
 	for _, tt := range tests {
@@ -62,7 +62,7 @@ func TestPreflight(t *testing.T) {
 		})
 	}
 	t.Run("malformed target", func(t *testing.T) {
-		f := newGate(t, "*")
+		f := newGate(t, "https://a.example")
 		w := httptest.NewRecorder()
 		f.Admit(w, request(t, "OPTIONS", "/a//b", "Origin", "https://a.example", "Access-Control-Request-Method", "PUT"))
 		if w.Code != 400 {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ringfence/ringfence/internal/principal"
+	"github.com/ringfence/ringfence/internal/rest"
 )
 
 // upstreamWriter passes on an upstream's response, without the headers that the upstream may not send: a token, an identity,
@@ -142,8 +143,8 @@ func (w *upstreamWriter) clean() {
 			}
 		}
 	}
-	if id := h[requestIDHeader]; len(id) != 1 || id[0] != w.id {
-		h[requestIDHeader] = []string{w.id}
+	if id := h[rest.RequestIDHeader]; len(id) != 1 || id[0] != w.id {
+		h[rest.RequestIDHeader] = []string{w.id}
 	}
 	if w.origin != "" {
 		allow(h, w.origin)

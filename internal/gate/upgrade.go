@@ -23,12 +23,6 @@ func (g *Gate) checkUpgrade(r *http.Request) *denial {
 	return nil
 }
 
-// takes reports whether pages of the origin may call the services.
-func (c *cors) takes(origin string) bool {
-	_, ok := c.origins[origin]
-	return ok || c.every
-}
-
 // sameOrigin reports whether the request goes to the origin of its page. A page that was loaded without TLS does not count as of
 // a gateway with TLS: anybody on the network could have written it.
 func sameOrigin(origin string, r *http.Request) bool {

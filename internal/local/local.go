@@ -3,12 +3,12 @@ package local
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
 
 	"github.com/google/uuid"
 
@@ -43,26 +43,24 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("%s %s: %d: %.500s", e.Method, e.Path, e.Status, e.Body)
 }
 
-// Call sends a request to a service, in a tenant if one is named, and reads the answer into a value unless that is nil. A body that is
-// text is CSV; every other one is sent as JSON. The error is store.ErrUnavailable if the database cannot be used, and a RefusedError if the
-// service refuses.
+// Call sends a request to a service, in a tenant if one is named, and reads the answer into a value unless that is nil. The error is
+// store.ErrUnavailable if the database cannot be used, and a RefusedError if the service refuses.
 func Call(ctx context.Context, s *rest.Service, caller *principal.Principal, tenantUUID, method, path string, body, into any) error {
-	text, isCSV := body.(string)
-	if !isCSV && body != nil {
-		encoded, err := json.Marshal(body)
-		if err != nil {
+	var text []byte
+	if body != nil {
+		var err error
+		if text, err = json.Marshal(body); err != nil {
 			return err
 		}
-		text = string(encoded)
 	}
-	r, err := http.NewRequestWithContext(principal.NewContext(ctx, caller), method, s.Prefix+path, strings.NewReader(text))
+	r, err := http.NewRequestWithContext(principal.NewContext(ctx, caller), method, s.Prefix+path, bytes.NewReader(text))
 	if err != nil {
 		return err
 	}
 	r.Header.Set("Accept", "application/json")
-	r.Header.Set("Content-Type", map[bool]string{false: "application/json", true: "text/csv"}[isCSV])
+	r.Header.Set("Content-Type", "application/json")
 	if tenantUUID != "" {
-		r.Header.Set("Wazo-Tenant", tenantUUID)
+		r.Header.Set(tenant.Header, tenantUUID)
 	}
 	w := serve(s, r)
 	if w.status == http.StatusServiceUnavailable {
@@ -77,28 +75,26 @@ func Call(ctx context.Context, s *rest.Service, caller *principal.Principal, ten
 	return json.Unmarshal(w.body.Bytes(), into)
 }
 
-// Transport sends requests to a service, as a caller whom no gate has to check. Their host does not matter.
-type Transport struct {
-	Service *rest.Service
-	Caller  *principal.Principal
-}
+// Transport sends requests to a handler of this process. Their host does not matter.
+type Transport struct{ Handler http.Handler }
 
 // RoundTrip implements http.RoundTripper.
 func (t Transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	w := serve(t.Service, r.Clone(principal.NewContext(r.Context(), t.Caller)))
+	w := serve(t.Handler, r.Clone(r.Context()))
 	return &http.Response{
 		StatusCode: w.status, Status: fmt.Sprint(w.status, " ", http.StatusText(w.status)), Header: w.header, Request: r,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, ContentLength: int64(w.body.Len()), Body: io.NopCloser(&w.body),
 	}, nil
 }
 
-func serve(s *rest.Service, r *http.Request) *answer {
+func serve(s http.Handler, r *http.Request) *answer {
 	if r.Body == nil {
 		r.Body = http.NoBody
 	}
 	r.RequestURI = r.URL.RequestURI()
 	w := &answer{header: http.Header{}}
 	s.ServeHTTP(w, r)
+	w.status = cmp.Or(w.status, http.StatusOK)
 	return w
 }
 

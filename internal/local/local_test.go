@@ -33,7 +33,6 @@ func service(t *testing.T, fault *error) *rest.Service {
 	s := &rest.Service{Name: "things", Version: "1.0", Prefix: "/api/things/1.0", Title: "Things", Errors: rest.MessageList, Operations: []rest.Operation{
 		{Method: "GET", Path: "/things", Access: "things.read", ID: "list_things", Summary: "List", Success: http.StatusOK, Handle: answer},
 		{Method: "PUT", Path: "/things", Access: "things.update", ID: "update_things", Summary: "Update", Success: http.StatusOK, Body: rest.SchemaOf[map[string]int](), Handle: answer},
-		{Method: "POST", Path: "/things", Access: "things.create", ID: "import_things", Summary: "Import", Success: http.StatusOK, Consumes: "text/csv", Body: &rest.Schema{Type: "string", Multiline: true}, Handle: answer},
 		{Method: "DELETE", Path: "/things", Access: "things.delete", ID: "delete_things", Summary: "Delete", Success: http.StatusNoContent, Handle: func(context.Context, *rest.Request) (rest.Reply, error) {
 			return rest.Reply{}, *fault
 		}},
@@ -56,7 +55,6 @@ func TestCall(t *testing.T) {
 	}{
 		{"GET", nil, heard{"u", "t", "application/json", ""}},
 		{"PUT", map[string]int{"a": 1}, heard{"u", "t", "application/json", `{"a":1}`}},
-		{"POST", "a,b\n", heard{"u", "t", "text/csv", "a,b\n"}},
 	} {
 		var got heard
 		if err := local.Call(t.Context(), s, caller, "t", tt.method, "/things", tt.body, &got); err != nil || got != tt.want {
@@ -84,11 +82,11 @@ func TestCall(t *testing.T) {
 	}
 }
 
-// An HTTP client speaks to the service as the caller, whatever the request's own context says.
+// An HTTP client speaks to a handler of this process.
 func TestTransport(t *testing.T) {
 	var fault error
-	c := &http.Client{Transport: local.Transport{Service: service(t, &fault), Caller: &principal.Principal{UserUUID: "u"}}}
-	ctx := principal.NewContext(t.Context(), &principal.Principal{UserUUID: "another"})
+	c := &http.Client{Transport: local.Transport{Handler: service(t, &fault)}}
+	ctx := principal.NewContext(t.Context(), &principal.Principal{UserUUID: "u"})
 	for method, want := range map[string]int{"GET": 200, "DELETE": 204} {
 		r, err := http.NewRequestWithContext(ctx, method, "http://anywhere/api/things/1.0/things?a=b", nil)
 		if err != nil {

@@ -60,20 +60,34 @@ func CheckServer(server string) error {
 // NoRedirects makes a client return a redirect as it is.
 func NoRedirects(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-// do sends a request, and reads the answer into a value unless that is nil. It returns the answer's ETag.
+// Call sends a request to a path of the server, and reads the answer into a value unless that is nil. A body that is text is CSV; every
+// other one is sent as JSON. The error is a RefusedError if the server refuses.
+func (c *Client) Call(ctx context.Context, method, path string, body, into any) error {
+	_, err := c.exchange(ctx, method, path, body, into)
+	return err
+}
+
+// do sends a request to the authentication service. It returns the answer's ETag.
 func (c *Client) do(ctx context.Context, method, path string, body, into any, edits ...func(*http.Request)) (etag string, err error) {
-	var text []byte
-	if body != nil {
+	return c.exchange(ctx, method, prefix+path, body, into, edits...)
+}
+
+func (c *Client) exchange(ctx context.Context, method, path string, body, into any, edits ...func(*http.Request)) (etag string, err error) {
+	csv, isCSV := body.(string)
+	text := []byte(csv)
+	if !isCSV && body != nil {
 		if text, err = json.Marshal(body); err != nil {
 			return "", err
 		}
 	}
-	r, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(c.Server, "/")+prefix+path, bytes.NewReader(text))
+	r, err := http.NewRequestWithContext(ctx, method, strings.TrimSuffix(c.Server, "/")+path, bytes.NewReader(text))
 	if err != nil {
 		return "", err
 	}
 	r.Header.Set("Accept", "application/json")
-	if body != nil {
+	if isCSV {
+		r.Header.Set("Content-Type", "text/csv")
+	} else if body != nil {
 		r.Header.Set("Content-Type", "application/json")
 	}
 	if c.Token != "" {
@@ -135,6 +149,9 @@ func (e *RefusedError) Error() string {
 	}
 }
 
+// maxShown is how much is shown of a refusal that has no message, in bytes.
+const maxShown = 500
+
 // refusal reads an error of the API.
 func refusal(response *http.Response, answer []byte) error {
 	var said struct {
@@ -148,9 +165,7 @@ func refusal(response *http.Response, answer []byte) error {
 		if said.Message == "" {
 			said.Message = cmp.Or(strings.Join(said.Reason, ", "), said.Error)
 		}
-		if said.Message != "" {
-			message = said.Message
-		}
+		message = cmp.Or(said.Message, string(answer[:min(len(answer), maxShown)])) // an import says which rows
 	}
 	for _, field := range slices.Sorted(maps.Keys(said.Details)) {
 		var wrong struct{ Message string }

@@ -176,6 +176,7 @@ func TestRefusals(t *testing.T) {
 		`{"reason":["one","two"]}`: "refused (400): one, two",
 		`["Input Error - name"]`:   "refused (400): Input Error - name",
 		`{"error":"not here"}`:     "refused (400): not here",
+		`{"failed":[{"row":1}]}`:   `refused (400): {"failed":[{"row":1}]}`,
 		`{"message":"\u001b[2J"}`:  "refused (400): �[2J",
 		`<html>`:                   "refused (400): Bad Request",
 		``:                         "refused (400): Bad Request",
@@ -217,6 +218,24 @@ func TestTokenStaysWithTheServer(t *testing.T) {
 	}
 	if g.headers[0].Get("X-Auth-Token") != "secret" || g.headers[1].Get("X-Auth-Token") != "" || g.requests[1] != `POST /token {"expiration":60}` {
 		t.Errorf("%v\n%q", g.headers, g.requests)
+	}
+}
+
+// A body that is text is CSV, any other one JSON, and one that is missing has no type.
+func TestCall(t *testing.T) {
+	g, c := newGateway(t, func(w http.ResponseWriter, _ *http.Request) { say(w, map[string]any{"made": 2}) })
+	c.Tenant = "there"
+	for body, want := range map[any][2]string{
+		"a,b\n":  {"text/csv", "POST /api/confd/1.1/things a,b"},
+		7:        {"application/json", "POST /api/confd/1.1/things 7"},
+		any(nil): {"", "POST /api/confd/1.1/things"},
+	} {
+		g.requests, g.headers = nil, nil
+		var answer struct{ Made int }
+		err := c.Call(t.Context(), http.MethodPost, "/api/confd/1.1/things", body, &answer)
+		if err != nil || answer.Made != 2 || g.headers[0].Get("Content-Type") != want[0] || g.requests[0] != want[1] || g.headers[0].Get("Wazo-Tenant") != "there" {
+			t.Errorf("%v: %v, %q, %v", body, err, g.requests, g.headers)
+		}
 	}
 }
 

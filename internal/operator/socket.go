@@ -8,10 +8,13 @@ import (
 	"time"
 )
 
-// A gateway serves the authentication service to the operator of its machine at SocketPath of its admin socket, if the file that
-// DatabaseHeader names, escaped as in a query, is its database.
+// A gateway serves its services to the operator of its machine at SocketPath of its admin socket, if the file that DatabaseHeader names,
+// escaped as in a query, is its database. Beside the services, RecoverPath lets a user in again, and AnswerForPath all whose logins
+// somebody else has set up.
 const (
 	SocketPath     = "/ringfence/operator"
+	RecoverPath    = "/recover"
+	AnswerForPath  = "/answer-for"
 	DatabaseHeader = "X-Ringfence-Database"
 )
 

@@ -82,10 +82,16 @@ func (p *Principal) Holds(access string) bool {
 // Covers reports whether the principal holds everything that the pattern stands for.
 func (p *Principal) Covers(pattern string) bool { return p.ACL.Covers(pattern, p.Binding()) }
 
-// Denies reports whether a pattern denies the principal the access, whatever grants it. It tries the patterns one by one.
-func (p *Principal) Denies(access string) bool {
-	pattern, _ := p.ACL.Deciding(access, p.Binding())
-	return strings.HasPrefix(pattern, "!")
+// HasDenials reports whether some pattern denies the principal anything.
+func (p *Principal) HasDenials() bool { return p.ACL.HasDenials() }
+
+// Denies reports whether a pattern denies the principal the access, whatever grants it.
+func (p *Principal) Denies(access string) bool { return p.ACL.Denies(access, p.Binding()) }
+
+// DeniedWords returns the words that make an access denied in the place between before and after, as in "confd.users." and ".read"; all
+// is true if every word does.
+func (p *Principal) DeniedWords(before, after string) (words []string, all bool) {
+	return p.ACL.DeniedWords(before, after, p.Binding())
 }
 
 type contextKey struct{}

@@ -102,6 +102,18 @@ func CreateBy(path string, write func(w io.Writer) error) error {
 	return syncFolder(folder)
 }
 
+// MakeFolder makes a folder, with those above it, for its owner alone if it is missing. A link that leads nowhere is refused.
+func MakeFolder(path string) error {
+	err := os.MkdirAll(path, 0o700)
+	if failed, ok := errors.AsType[*fs.PathError](err); ok && errors.Is(err, fs.ErrExist) {
+		link := filepath.Clean(failed.Path)
+		if to, none := os.Readlink(link); none == nil {
+			return fmt.Errorf("%s is a link to %s, which does not exist: make that folder, or remove the link", link, to)
+		}
+	}
+	return err
+}
+
 // Rename gives a file, which is on disk, another name in its folder or in another, and replaces the file that had that name.
 func Rename(from, to string) error {
 	if err := os.Rename(from, to); err != nil {

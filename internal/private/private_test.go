@@ -162,6 +162,28 @@ func TestReplaceKeepsWhatItCannotReplace(t *testing.T) {
 	}
 }
 
+// A folder behind a link is one; a link that leads nowhere is told from a file.
+func TestMakeFolder(t *testing.T) {
+	folder := t.TempDir()
+	link, nowhere := filepath.Join(folder, "link"), filepath.Join(folder, "nowhere")
+	if err := os.Symlink(nowhere, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{link, link + "/", filepath.Join(link, "below")} {
+		if err := private.MakeFolder(path); err == nil || !strings.Contains(err.Error(), link+" is a link to "+nowhere+", which does not exist: make that folder") {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	for _, path := range []string{nowhere, filepath.Join(link, "below"), link} {
+		if err := private.MakeFolder(path); err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
+		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o700 {
+			t.Errorf("%s: %v, %v", path, info, err)
+		}
+	}
+}
+
 func TestTemp(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "a")
 	names := map[string]bool{}

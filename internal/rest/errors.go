@@ -151,7 +151,7 @@ func WriteError(w http.ResponseWriter, r *http.Request, form ErrorForm, err erro
 	defer settle(w, r)()
 	e := Refusal(err)
 	if e.Kind == apierr.Internal || e.Kind == apierr.Unavailable && e.Err != nil {
-		logFailure(r, e, h.Get("X-Request-Id"), err)
+		logFailure(r, e, h.Get(RequestIDHeader), err)
 	}
 	if e.RetryAfter > 0 {
 		h.Set("Retry-After", strconv.Itoa(int(math.Ceil(e.RetryAfter.Seconds()))))
@@ -169,7 +169,7 @@ func WriteError(w http.ResponseWriter, r *http.Request, form ErrorForm, err erro
 	}
 	body, err := Marshal(form(e, time.Now()))
 	if err != nil { // details of a kind that JSON does not have
-		logFailure(r, e, h.Get("X-Request-Id"), fmt.Errorf("writing a refusal: %w", err))
+		logFailure(r, e, h.Get(RequestIDHeader), fmt.Errorf("writing a refusal: %w", err))
 		h.Set("Content-Length", "0")
 		w.WriteHeader(e.Status())
 		return

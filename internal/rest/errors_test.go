@@ -159,8 +159,7 @@ func TestRefusal(t *testing.T) {
 			s := mounted(t, rest.Operation{Method: http.MethodGet, Path: "/users", ID: "list_users", Handle: failing(c.err)})
 			log := logged(t)
 			w := httptest.NewRecorder()
-			w.Header().Set("X-Request-Id", "req-1")
-			s.ServeHTTP(w, request(t, http.MethodGet, "/users", ""))
+			s.ServeHTTP(w, request(t, http.MethodGet, "/users", "", "X-Request-Id: req-1"))
 			wantStatus(t, w, c.status)
 			if len(messages(t, w)) != 1 || strings.Contains(w.Body.String(), "SELECT") || strings.Contains(w.Body.String(), "users_email") {
 				t.Errorf("body %s", w.Body)

@@ -31,7 +31,7 @@ func (r *Request) Nest(n Nested) (*Request, error) {
 		RemoteAddr: outer.RemoteAddr, RequestURI: r.Service().Prefix + n.Path, ContentLength: int64(len(n.Body)), Body: http.NoBody,
 		Header: http.Header{"Accept": {jsonType}},
 	}
-	for _, name := range []string{"Wazo-Tenant", "X-Request-Id"} {
+	for _, name := range []string{"Wazo-Tenant", RequestIDHeader} {
 		if lines := outer.Header.Values(name); lines != nil {
 			inner.Header[http.CanonicalHeaderKey(name)] = lines
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"strings"
 
@@ -40,6 +41,13 @@ func (o Object) Values() map[string]any { return o.values }
 
 // Value returns what was sent: nil, bool, string, json.Number, []any or map[string]any.
 func (o Object) Value(name string) any { return o.values[name] }
+
+// Without returns what was sent but for one field.
+func (o Object) Without(name string) Object {
+	values := maps.Clone(o.values)
+	delete(values, name)
+	return Object{o.schema, values}
+}
 
 // Into sets the fields of *dst, a struct of the schema's type, that were sent and are not read-only; the others keep their
 // values. A slice, map or nested object is replaced, never merged: fields of a nested object that were not sent get their

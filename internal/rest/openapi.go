@@ -69,7 +69,7 @@ func newDefinition(s *Service, ops []Operation) *definition {
 }
 
 func document(s *Service, ops []Operation) (object, error) {
-	d := definer{service: s, examples: s.Examples, docs: s.Docs, schemas: object{}}
+	d := definer{service: s, examples: s.Examples, docs: s.Docs, words: s.Words, schemas: object{}}
 	d.schemas["Error"] = d.inline(d.refusal())
 	paths := object{}
 	for i := range ops {
@@ -81,6 +81,7 @@ func document(s *Service, ops []Operation) (object, error) {
 		}
 		item[strings.ToLower(op.Method)] = d.operation(op)
 	}
+	d.columns()
 	return object{
 		"openapi": "3.0.3",
 		"info":    object{"title": cmp.Or(s.Title, s.Name), "version": cmp.Or(s.Version, "1.0"), "description": s.Description},
@@ -120,6 +121,7 @@ type definer struct {
 	service  *Service
 	examples map[string]string
 	docs     map[string]string
+	words    map[string]string
 	schemas  object
 	err      error
 }
@@ -149,6 +151,9 @@ func (d *definer) operation(op *Operation) object {
 	}
 	if op.Tag != "" {
 		out["tags"] = []string{op.Tag}
+	}
+	if title := d.title(op.Path); title != "" {
+		out["x-title"] = title
 	}
 	if op.Public {
 		out["security"] = []object{}

@@ -61,6 +61,59 @@ func loaded(t testing.TB, text []byte) *openapi3.T {
 	return doc
 }
 
+// spoken is an object of which some names and values are not read as they are written.
+type spoken struct {
+	UUID     string `json:"uuid" format:"uuid" readOnly:"true"`
+	Exten    string `json:"exten" maxLength:"10"`
+	RingTime *int64 `json:"ring_time"`
+	Type     string `json:"type" enum:"all,one_by_one,incall"`
+}
+
+// A definition says how people read its names, where these do not say it themselves, and what people look for first.
+func TestDefinitionSpeaks(t *testing.T) {
+	nothing := func(method, path, id string) rest.Operation {
+		return rest.Operation{Method: method, Path: path, ID: id, Access: "confd.#", Reply: rest.SchemaOf[spoken]()}
+	}
+	service := func(columns ...string) *rest.Service {
+		s := declared(nothing(http.MethodGet, "/funckeys/templates", "a"), nothing(http.MethodPut, "/people/{person_id}/callerids/{id}", "b"),
+			nothing(http.MethodGet, "/incalls", "c"), nothing(http.MethodGet, "/sip/{id}/queue-members", "d"))
+		s.Words = map[string]string{"/funckeys/templates": "function key templates", "callerids": "caller IDs", "exten": "number", "type=all": "all at once", "incall": "incoming call", "incalls": "incoming calls"}
+		s.Columns = map[string][]string{"spoken": columns}
+		if err := s.Mount(); err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	doc := loaded(t, service("exten", "type").Definition())
+	for path, want := range map[string]string{
+		"/funckeys/templates": "Function key templates", "/people/{person_id}/callerids/{id}": "Caller IDs", "/incalls": "Incoming calls", "/sip/{id}/queue-members": "Queue members",
+	} {
+		for _, op := range doc.Paths.Value(path).Operations() {
+			if op.Extensions["x-title"] != want {
+				t.Errorf("%s is titled %v, want %s", path, op.Extensions["x-title"], want)
+			}
+		}
+	}
+	schema := doc.Components.Schemas["spoken"].Value
+	for name, want := range map[string]string{"uuid": "UUID", "exten": "Number", "ring_time": "", "type": ""} {
+		if got := schema.Properties[name].Value.Title; got != want {
+			t.Errorf("%s is read %q, want %q", name, got, want)
+		}
+	}
+	if got := schema.Properties["type"].Value.Extensions["x-enum-labels"]; !reflect.DeepEqual(got, map[string]any{"all": "All at once", "incall": "Incoming call"}) {
+		t.Errorf("the values are read %v", got)
+	}
+	if got := schema.Extensions["x-columns"]; !reflect.DeepEqual(got, []any{"exten", "type"}) {
+		t.Errorf("the columns are %v", got)
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("a column that is no attribute is taken")
+		}
+	}()
+	service("number").Definition()
+}
+
 func TestDefinition(t *testing.T) {
 	doc := loaded(t, described(t, rest.MessageList).Definition())
 	if doc.Info.Title != "Configuration" || doc.Info.Version != "1.1" || doc.Servers[0].URL != prefix {

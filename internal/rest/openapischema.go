@@ -174,6 +174,12 @@ func (d *definer) properties(s *Schema, out object) {
 		if p.Ref != "" {
 			beside["x-ref"] = p.Ref
 		}
+		if labels := d.labels(p.Name, p.Schema.Enum); len(labels) > 0 {
+			beside["x-enum-labels"] = labels
+		}
+		if label := d.label(s.Name, p.Name); label != "" {
+			beside["title"] = label
+		}
 		if _, ref := schema["$ref"]; ref && len(beside) > 0 {
 			schema = object{"allOf": []object{schema}}
 		}

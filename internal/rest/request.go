@@ -34,6 +34,9 @@ func newRequest(r *http.Request, m *Match) (*Request, error) {
 	if err != nil {
 		return nil, apierr.New(apierr.Invalid, "The query string is malformed")
 	}
+	if !m.Op.honoursIfMatch() && len(r.Header.Values("If-Match")) > 0 {
+		return nil, apierr.New(apierr.Invalid, "This operation changes nothing that has an entity tag; send no If-Match")
+	}
 	req := &Request{HTTP: r, match: m, query: query}
 	for i := range m.Op.Query {
 		p := &m.Op.Query[i]

@@ -16,11 +16,14 @@ import (
 	"github.com/ringfence/ringfence/internal/target"
 )
 
-// ServeHTTP serves the operation that the gate matched. Without a gate (the helpers' plain port, tests) it parses the target
-// itself, just as strictly. It never checks a token: that is the gate's work.
+// ServeHTTP serves the operation that the gate matched. Without a gate (the helpers' plain port, the admin socket, tests) it parses
+// the target itself, just as strictly, and gives request and response their ID. It never checks a token: that is the gate's work.
 func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m := FromContext(r.Context())
 	if m == nil {
+		id := RequestID(r.Header.Values(RequestIDHeader), nil)
+		r.Header.Set(RequestIDHeader, id)
+		w.Header().Set(RequestIDHeader, id)
 		var err error
 		if _, m, err = s.match(r); err != nil {
 			WriteError(w, r, s.Errors, err)
@@ -144,7 +147,7 @@ func (rep *Reply) stream(w http.ResponseWriter, r *http.Request, status int, op 
 	}
 	if err := rep.Stream(w); err != nil {
 		if r.Context().Err() == nil { // else the client is gone
-			logFailure(r, Refusal(err), h.Get("X-Request-Id"), fmt.Errorf("after the answer had begun: %w", err))
+			logFailure(r, Refusal(err), h.Get(RequestIDHeader), fmt.Errorf("after the answer had begun: %w", err))
 		}
 		panic(http.ErrAbortHandler)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"slices"
 )
 
 // Service is one API: its name is the first word of its accesses.
@@ -21,6 +22,12 @@ type Service struct {
 	Docs map[string]string
 	// Tags say, in a sentence each, what belongs to the operations' tags.
 	Tags map[string]string
+	// Words say how people read a name where its letters do not tell: "exten" is "number". They are of attributes, first by
+	// "Object.name"; of values, first by "name=value"; and of paths below the prefix or below an object, by "/endpoints/sip". A name
+	// of several words is read word by word, if it is not there itself. The definition shows them, for pages to label fields with.
+	Words map[string]string
+	// Columns are the attributes that people look for first in a list, by the names of the objects.
+	Columns map[string][]string
 	// Errors makes a refusal's body in the form that the service's clients expect.
 	Errors     ErrorForm
 	Operations []Operation
@@ -64,7 +71,8 @@ type Operation struct {
 	// Reply is the schema of the body of a success; nil if it has none.
 	Reply *Schema
 	// Statuses are the operation's own refusals, for the definition. Those that follow from the rest of the declaration (400,
-	// 401, 403, 406, 413, 415, 500, 503) are added.
+	// 401, 403, 406, 413, 415, 500, 503) are added. A PUT or DELETE that may refuse with 412 honours If-Match; whatever else
+	// changes something refuses a request that has it.
 	Statuses []int
 	// Replies are the schemas of the bodies of further responses, by their statuses. A refusal may have the usual form instead.
 	Replies map[int]*Schema
@@ -91,6 +99,19 @@ type Operation struct {
 	Tenanted bool
 
 	Handle Handler
+}
+
+// honoursIfMatch reports whether a request may have If-Match: a read may; what changes something, and cannot find that it was changed
+// before, refuses the header instead of ignoring it.
+func (op *Operation) honoursIfMatch() bool {
+	switch op.Method {
+	case http.MethodGet, http.MethodHead:
+		return true
+	case http.MethodPost: // it makes something; several operations at once have an If-Match each, in the body
+		return op.Unimplemented
+	default:
+		return op.Unimplemented || slices.Contains(op.Statuses, http.StatusPreconditionFailed)
+	}
 }
 
 // Handler does the work of an operation. An error that is neither an *apierr.Error nor one of package store's is logged and shown

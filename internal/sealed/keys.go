@@ -55,7 +55,7 @@ func ParseKeys(text string) (*Keys, error) {
 		}
 		secret, err := base64.StdEncoding.Strict().DecodeString(line)
 		if err != nil || len(secret) != KeySize {
-			return nil, fmt.Errorf("key %d is not %d bytes in base64; make one with: openssl rand -base64 %d", len(out.keys)+1, KeySize, KeySize)
+			return nil, fmt.Errorf("key %d is not %d bytes in base64, as openssl rand -base64 %d prints them", len(out.keys)+1, KeySize, KeySize)
 		}
 		aead, err := chacha20poly1305.NewX(secret)
 		if err != nil {

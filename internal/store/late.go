@@ -10,9 +10,10 @@ import (
 // Late is a DB that can be passed on before it is open, so that its users can be created without touching a disk or a network.
 // Until Set is called its methods wait, at most for the context and lateWait, and then return ErrUnavailable.
 type Late struct {
-	once sync.Once
-	set  chan struct{}
-	db   DB
+	once  sync.Once
+	set   chan struct{}
+	db    DB
+	probe *Probe
 }
 
 // lateWait covers the start: requests wait this long while the database is being opened.
@@ -21,7 +22,11 @@ const lateWait = 5 * time.Second
 var errNotOpen = errors.Join(ErrUnavailable, errors.New("it has not been opened yet"))
 
 // NewLate returns a DB to be set later.
-func NewLate() *Late { return &Late{set: make(chan struct{})} }
+func NewLate() *Late {
+	l := &Late{set: make(chan struct{})}
+	l.probe = NewProbe(func(ctx context.Context) error { return l.db.Ping(ctx) })
+	return l
+}
 
 // Set sets the open database. Only the first call counts; it reports whether it was the first.
 func (l *Late) Set(db DB) bool {
@@ -105,12 +110,12 @@ func (l *Late) InReadTx(ctx context.Context, fn func(ctx context.Context, tx Con
 	return db.InReadTx(ctx, fn)
 }
 
-// Ping does not wait: a database that is not open is unreachable.
+// Ping does not wait: a database that is not open is unreachable. Strangers may cause it as often as they like (see Probe).
 func (l *Late) Ping(ctx context.Context) error {
-	if db := l.Open(); db != nil {
-		return db.Ping(ctx)
+	if l.Open() == nil {
+		return errNotOpen
 	}
-	return errNotOpen
+	return l.probe.Ask(ctx)
 }
 
 // Notify implements DB.

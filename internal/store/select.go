@@ -33,6 +33,9 @@ func Select[T any](ctx context.Context, c Conn, sql string, args ...any) ([]T, e
 	}
 	out := []T{}
 	if err := scanner.ScanAll(&out, rows); err != nil { // closes rows
+		if failed := rows.Err(); failed != nil {
+			return nil, failed // the statement's own error
+		}
 		return nil, fmt.Errorf("scanning rows: %w", err)
 	}
 	return out, nil

@@ -166,3 +166,34 @@ func TestOfADeletedTenantOfAnotherServer(t *testing.T) {
 		}
 	})
 }
+
+// A slug that is taken by chance is drawn again, and the last draw counts too.
+func TestOfDrawsAnotherSlug(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		plant(t, db, [][2]string{{"master", "master"}, {"a", "master"}})
+		p := &principal.Principal{Affiliation: &principal.Affiliation{TenantUUID: uuid.NewString(), Remote: true}}
+		tenant.DrawSlugs("a", "a", "free")
+		if got, err := of(t, db, p); err != nil || got != p.TenantUUID {
+			t.Fatalf("%q, %v", got, err)
+		}
+		if slug, err := tenant.Slug(t.Context(), db, p.TenantUUID); err != nil || slug != "free" {
+			t.Errorf("the slug is %q, %v", slug, err)
+		}
+		tenant.DrawSlugs("a", "a", "a")
+		if _, err := of(t, db, &principal.Principal{Affiliation: &principal.Affiliation{TenantUUID: uuid.NewString(), Remote: true}}); err == nil || apierr.As(err) != nil {
+			t.Errorf("three slugs that are taken: %v", err)
+		}
+	})
+}
+
+// A text that is no UUID names no tenant.
+func TestIsMaster(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		uuids := plant(t, db, [][2]string{{"master", "master"}, {"a", "master"}})
+		for one, want := range map[string]bool{uuids["master"]: true, uuids["a"]: false, uuid.NewString(): false, "": false, "master": false} {
+			if got, err := tenant.IsMaster(t.Context(), db, one); err != nil || got != want {
+				t.Errorf("%q: %t, %v", one, got, err)
+			}
+		}
+	})
+}

@@ -45,31 +45,41 @@ func isUUID(text string) bool {
 
 // ensure adds a tenant of another auth server, if it is not known here, below a parent that is; otherwise below the master tenant.
 func ensure(ctx context.Context, c store.Conn, tenantUUID, parent string) error {
-	for range 3 { // by chance a slug may be taken
+	for range slugAttempts {
 		known, err := store.Get[int](ctx, c, `SELECT count(*) FROM auth_tenant WHERE uuid = $1`, tenantUUID)
 		if err != nil || known > 0 {
 			return err
 		}
-		master, err := Master(ctx, c)
-		if errors.Is(err, store.ErrNotFound) {
-			break
-		}
-		if err != nil {
-			return err
-		}
 		if !isUUID(parent) {
-			parent = master
-		}
-		slug := strings.ToLower(rand.Text()[:slugLength])
-		if _, err := c.Exec(ctx, `
-			INSERT INTO auth_tenant (uuid, parent_uuid, name, slug, remote) VALUES ($1, $2, 'of another auth server', $3, true)
-			ON CONFLICT DO NOTHING`, tenantUUID, parent, slug); err != nil {
-			if store.IsConstraint(err, store.Unique) {
-				return errUnauthorized() // it was here and was deleted; a UUID is never used twice
+			if parent, err = Master(ctx, c); errors.Is(err, store.ErrNotFound) {
+				return ErrNoMaster()
+			} else if err != nil {
+				return err
 			}
+		}
+		added, err := c.Exec(ctx, `
+			INSERT INTO auth_tenant (uuid, parent_uuid, name, slug, remote) VALUES ($1, $2, 'of another auth server', $3, true)
+			ON CONFLICT DO NOTHING`, tenantUUID, parent, newSlug())
+		switch {
+		case store.IsConstraint(err, store.Unique):
+			return errUnauthorized() // it was here and was deleted; a UUID is never used twice
+		case err != nil:
 			return fmt.Errorf("adding a tenant of another auth server: %w", err)
+		case added > 0:
+			return nil
 		}
 	}
+	return errors.New("adding a tenant of another auth server: every slug that was drawn is taken")
+}
+
+// slugAttempts is how often another slug is drawn because one is taken, or because another request has added the tenant.
+const slugAttempts = 3
+
+// newSlug draws the slug of a tenant; tests replace it.
+var newSlug = func() string { return strings.ToLower(rand.Text()[:slugLength]) }
+
+// ErrNoMaster returns the error of what needs the master tenant before the first start has made it.
+func ErrNoMaster() error {
 	e := apierr.New(apierr.Unavailable, "There is no master tenant yet")
 	e.ID, e.RetryAfter = "top-tenant-not-initialized", time.Second
 	return e

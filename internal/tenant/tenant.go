@@ -29,6 +29,11 @@ func Below(column, placeholder string) string {
 	return fmt.Sprintf("(%s = %s OR %s IN (%s))", column, placeholder, column, fmt.Sprintf(subtree, placeholder))
 }
 
+// Subtree returns the UUIDs of a tenant and of all below it.
+func Subtree(ctx context.Context, c store.Conn, root string) ([]string, error) {
+	return store.Select[string](ctx, c, `SELECT CAST(uuid AS text) FROM (`+fmt.Sprintf(subtree, "$1")+`) AS t`, root)
+}
+
 // Above returns a query of a tenant and all above it. placeholder is the tenant's.
 func Above(placeholder string) string {
 	return fmt.Sprintf(`WITH RECURSIVE up (uuid, parent_uuid) AS (
@@ -44,10 +49,14 @@ func Within(ctx context.Context, c store.Conn, tenant, root string) (bool, error
 }
 
 // IsMaster reports whether the tenant, in which the caller of ctx acts, has the rights of the master tenant: it is the root of the tree,
-// or the master tenant of the auth server that has issued the caller's token, if the operator has named it.
+// or the master tenant of the auth server that has issued the caller's token, if the operator has named it. A text that is no UUID names
+// no tenant: another auth server's own daemons may have none.
 func IsMaster(ctx context.Context, c store.Conn, tenant string) (bool, error) {
 	if p := principal.FromContext(ctx); p != nil && p.Affiliation != nil && p.Remote && p.Master && tenant == p.TenantUUID {
 		return true, nil
+	}
+	if !isUUID(tenant) {
+		return false, nil
 	}
 	n, err := store.Get[int](ctx, c, `SELECT count(*) FROM auth_tenant WHERE uuid = $1 AND parent_uuid = uuid`, tenant)
 	return n > 0, err

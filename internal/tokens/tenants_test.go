@@ -177,8 +177,11 @@ func TestWithinIsRationed(t *testing.T) {
 	s, f := newTree(t, tokens.Options{UnknownRate: 40, Staleness: 10 * time.Second})
 	token, below := f.issue(alice), uuid.NewString()
 	s.set(below, true)
-	if _, err := f.Within(t.Context(), token, below); err != nil {
-		t.Fatal(err)
+	for asked := -1; s.asked() != asked; { // until the answer is kept: a cache under load may drop one
+		asked = s.asked()
+		if _, err := f.Within(t.Context(), token, below); err != nil {
+			t.Fatal(err)
+		}
 	}
 	f.clock.forward(10 * time.Second)
 	var shed error

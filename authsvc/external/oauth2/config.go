@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -13,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/oauth2"
+
+	"github.com/ringfence/ringfence/authsvc/external"
 )
 
 // Config describes one service.
@@ -85,12 +86,10 @@ func checkURL(address string) error {
 		return errors.New("it is no URL")
 	case u.Host == "" || u.User != nil || strings.Contains(address, "#"):
 		return errors.New("it is not of the form https://host/path")
-	case u.Scheme == "https":
-		return nil
-	case u.Scheme == "http" && (u.Hostname() == "localhost" || net.ParseIP(u.Hostname()).IsLoopback()):
-		return nil
+	case !external.PrivateAddress(u):
+		return errors.New("it must begin with https://")
 	}
-	return errors.New("it must begin with https://")
+	return nil
 }
 
 func (c *Config) style() oauth2.AuthStyle {

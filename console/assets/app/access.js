@@ -70,42 +70,45 @@ const editor = (patterns) => {
 // policy is the page of one policy, or of a new one.
 export const policy = async (main, resource, id) => {
   const { service } = resource, path = id && service.prefix + fill(resource.itemPath, id);
+  const latest = async () => {
+    const { data, headers } = await call('GET', path);
+    return { object: data, tag: headers.get('ETag') };
+  };
   let before, tag;
   if (id) {
     try {
-      const { data, headers } = await call('GET', path);
-      [before, tag] = [data, headers.get('ETag')];
+      ({ object: before, tag } = await latest());
     } catch (problem) {
       put(main, h('h1', { tabindex: '-1' }, 'Not shown'), trouble(problem));
       return;
     }
   }
-  const patterns = editor(before?.acl ?? []);
+  const versioned = (version) => (version ? { 'If-Match': version } : {});
   const schema = (before ? resource.update : resource.create).requestBody.content['application/json'].schema;
-  const send = async (body) => {
-    const acl = patterns.read();
+  const patterns = { ...editor(before?.acl ?? []), name: 'acl', label: 'What it allows', before: before?.acl, refuse: () => {}, find: () => undefined };
+  const send = async (body, version) => {
     if (before) {
-      const changed = JSON.stringify(acl) !== JSON.stringify(before.acl);
-      if (!changed && Object.keys(body).length === 0) return say('Nothing was changed.');
-      if (changed && !await confirmed(before, acl)) return say('Nothing was changed.');
-      await call('PUT', path, { body: changed ? { ...body, acl } : body, headers: tag ? { 'If-Match': tag } : {} });
+      if (Object.keys(body).length === 0) return say('Nothing was changed.');
+      if (body.acl && !await confirmed(before, body.acl)) return say('Nothing was changed.');
+      await call('PUT', path, { body, headers: versioned(version) });
       await policy(main, resource, id);
+      main.querySelector('button[type="submit"]')?.focus({ preventScroll: true });
       return say('Saved. Tokens that are in use have the new rights already.');
     }
-    const { data } = await call('POST', service.prefix + resource.path, { body: { ...body, acl } });
+    const { data } = await call('POST', service.prefix + resource.path, { body: { ...body, acl: body.acl ?? [] } });
     return lead(`#/${resource.key}/${data.uuid}`, `The policy ${data.name} was created.`);
   };
-  const filled = form({ service, schema: { $ref: schema.$ref }, list: resource.list, before, hidden: ['acl', 'uuid'], action: before ? 'Save' : 'Create', send });
-  filled.querySelector('.actions').before(patterns.element);
+  const filled = form({ service, schema: { $ref: schema.$ref }, list: resource.list, before, version: { tag }, latest: before && latest, hidden: ['acl', 'uuid'], more: [patterns], action: before ? 'Save' : 'Create', send });
   put(main, 
     h('p', { class: 'crumbs' }, h('a', { href: `#/${resource.key}` }, resource.title)),
     h('header', { class: 'title' }, h('h1', { tabindex: '-1' }, before?.name ?? 'New policy'), before && h('button', { type: 'button', class: 'danger', disabled: before.read_only, click: async () => {
       if (!await ask(`Delete the policy ${before.name}?`, await losses(before, []))) return;
       try {
-        await call('DELETE', path);
+        await call('DELETE', path, { headers: versioned(tag) });
         lead(`#/${resource.key}`, `The policy ${before.name} was deleted.`);
       } catch (problem) {
-        say(trouble(problem), true);
+        if (problem.status === 412) await policy(main, resource, id);
+        say(problem.status === 412 ? 'Somebody else has changed this policy since you opened it. It was not deleted: this is how it is now.' : trouble(problem), true);
       }
     } }, 'Delete')),
     before?.read_only ? h('p', { class: 'denied' }, 'This policy belongs to the system, or to a tenant above: it cannot be changed here.') : '',
@@ -116,9 +119,11 @@ export const policy = async (main, resource, id) => {
 const losses = async (before, acl) => {
   const kept = reach(acl), lost = reach(before.acl).filter((o) => !kept.includes(o));
   const holders = new Map();
+  let others = false;
   for (const o of lost.slice(0, 5)) {
     try {
-      const { data } = await call('GET', `${auth().prefix}/access/holders`, { query: { access: concrete(o.access), recurse: 'true' } });
+      const { data } = await call('GET', `${auth().prefix}/access/holders`, { query: { access: concrete(o.access), recurse: 'true', limit: 1000 } });
+      others ||= data.total > data.items.length;
       for (const holder of data.items) {
         if (holder.through.length > 0 && holder.through.every((t) => t.policy_uuid === before.uuid)) holders.set(holder.user_uuid, holder.username ?? holder.user_uuid);
       }
@@ -130,7 +135,8 @@ const losses = async (before, acl) => {
   return h('div', {},
     h('p', {}, lost.length === 0 ? 'No operation of this gateway is lost as a whole; rights on some objects may be.' : `It takes away ${lost.length} operation${lost.length === 1 ? '' : 's'}:`),
     lost.length > 0 && h('ul', {}, lost.slice(0, 8).map((o) => h('li', {}, h('code', {}, o.access), ' ', o.summary)), lost.length > 8 && h('li', {}, `and ${lost.length - 8} more`)),
-    names.length > 0 && h('p', {}, h('b', {}, `${names.slice(0, 10).join(', ')}${names.length > 10 ? ` and ${names.length - 10} more` : ''}`), ' will not be able to do this any more.'));
+    names.length > 0 && h('p', {}, h('b', {}, `${names.slice(0, 10).join(', ')}${others ? ' and perhaps others' : names.length > 10 ? ` and ${names.length - 10} more` : ''}`), ' will not be able to do this any more.'),
+    names.length === 0 && others && h('p', {}, 'So many users may do this that nobody is named here.'));
 };
 
 const confirmed = async (before, acl) => {
@@ -151,13 +157,23 @@ export const who = async (main, query) => {
   const run = async () => {
     if (!input.value) return;
     history.replaceState(null, '', `#/who?${new URLSearchParams({ access: input.value, ...(below.checked && { recurse: 'true' }) })}`);
-    try {
-      const { data } = await call('GET', `${auth().prefix}/access/holders`, { query: { access: concrete(input.value), recurse: below.checked ? 'true' : '' } });
-      put(box, h('p', {}, explain(concrete(input.value)).replace(/^May/, `${data.total} user${data.total === 1 ? '' : 's'} may`)),
-        data.items.map((holder) => h('section', { class: 'holder' }, h('h2', {}, h('a', { href: `#/auth/users/${holder.user_uuid}` }, holder.username ?? holder.user_uuid)), through(holder.through))));
-    } catch (problem) {
-      put(box, trouble(problem));
-    }
+    const access = concrete(input.value), recurse = below.checked ? 'true' : '';
+    const found = h('div'), more = h('button', { type: 'button', click: () => show() }, 'More');
+    let shown = 0;
+    const show = async () => {
+      more.disabled = true;
+      try {
+        const { data } = await call('GET', `${auth().prefix}/access/holders`, { query: { access, recurse, offset: shown } });
+        if (shown === 0) put(box, h('p', {}, explain(access).replace(/^May/, `${data.total} user${data.total === 1 ? '' : 's'} may`)), found, h('p', {}, more));
+        found.append(...data.items.map((holder) => h('section', { class: 'holder' }, h('h2', {}, h('a', { href: `#/auth/users/${holder.user_uuid}` }, holder.username ?? holder.user_uuid)), through(holder.through))));
+        shown += data.items.length;
+        more.hidden = data.items.length === 0 || shown >= data.total;
+        more.disabled = false;
+      } catch (problem) {
+        put(box, trouble(problem));
+      }
+    };
+    await show();
   };
   put(main, h('h1', { tabindex: '-1' }, 'Who may do this?'),
     h('form', { method: 'post', class: 'question', submit: (event) => { event.preventDefault(); run(); } },

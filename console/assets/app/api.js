@@ -3,9 +3,13 @@
 // me is who is signed in: token, user (UUID), username, session, acl, expires, tenant (UUID), or nothing.
 export let me = null;
 
-// tenant is the tenant that the page acts in, by default the token's own.
+// tenant is the tenant that the page acts in, by default the token's own. A reload keeps it.
 export let tenant = '';
-export const useTenant = (uuid) => { tenant = uuid; };
+const chosen = 'ringfence-tenant';
+export const useTenant = (uuid) => {
+  tenant = uuid;
+  sessionStorage.setItem(chosen, uuid);
+};
 
 // auth is the path of the authentication service.
 let auth = '/api/auth/0.1';
@@ -30,9 +34,8 @@ const messagesOf = (status, body) => {
 export const call = async (method, path, { query = {}, body, headers = {}, signal } = {}) => {
   const url = new URL(path, location.origin);
   for (const [name, value] of Object.entries(query)) if (value !== '' && value != null) url.searchParams.set(name, value);
-  const sent = { Accept: 'application/json', ...headers };
+  const sent = { Accept: 'application/json', ...(me && tenant && { 'Wazo-Tenant': tenant }), ...headers };
   if (me) sent['X-Auth-Token'] = me.token;
-  if (me && tenant) sent['Wazo-Tenant'] = tenant;
   if (body !== undefined) sent['Content-Type'] = 'application/json';
   let answer, data;
   try {
@@ -114,6 +117,7 @@ const keep = async () => {
 
 const forget = async () => {
   sessionStorage.removeItem(place);
+  sessionStorage.removeItem(chosen);
   try {
     await fetch(half, { method: 'DELETE', headers: { 'Content-Type': 'application/json' } });
   } catch {
@@ -121,16 +125,18 @@ const forget = async () => {
   }
 };
 
-// resume takes up the session from before a reload of the page, if there was one.
+// resume takes up the session from before a reload of the page, if there was one. It returns why it could not, or nothing.
 export const resume = async () => {
   const kept = JSON.parse(sessionStorage.getItem(place) ?? 'null');
-  if (!kept) return;
+  if (!kept) return '';
   try {
     const answer = await fetch(half, { headers: { 'Content-Type': 'application/json' }, cache: 'no-store' });
     const [id, other] = ((await answer.json()).half ?? '').split('.');
-    if (id !== kept.id) return; // another tab has signed in since
+    if (id !== kept.id) return 'Another tab has signed in since, and a browser keeps one sign-in over a reload. Sign in again in this tab.';
+    tenant = sessionStorage.getItem(chosen) ?? '';
     me = { ...kept.rest, token: new TextDecoder().decode(mixed(bytes(other), bytes(kept.pad))) };
   } catch {
     sessionStorage.removeItem(place);
   }
+  return '';
 };

@@ -66,6 +66,21 @@ const itemsOf = (service, operation) => {
   return 'total' in properties ? Object.keys(properties).find((key) => properties[key].type === 'array') : undefined;
 };
 
+// titleOf returns what a path leads to: as one of its operations says or, where none does, from the path.
+const titleOf = (path, ...of) => of.find((o) => o?.['x-title'])?.['x-title'] ?? words(path.split('/').reverse().join(' '));
+
+// labelOf returns how people read the name of an attribute.
+export const labelOf = (schema, name) => schema?.title ?? words(name);
+
+// saidOf returns how people read one of the values that an attribute can have.
+export const saidOf = (schema, value) => schema?.['x-enum-labels']?.[value] ?? words(value);
+
+// kindOf returns the schema of one kind of object, of which the value of one attribute tells the kinds, and how people read that value.
+export const kindOf = (service, schema, value) => {
+  const kind = resolve(service, { $ref: schema.discriminator.mapping[value] });
+  return { schema: kind, said: saidOf(resolve(service, kind.properties?.[schema.discriminator.propertyName]), value) };
+};
+
 const parameters = (path) => [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]);
 
 const find = (service) => {
@@ -74,8 +89,8 @@ const find = (service) => {
   for (const path of Object.keys(paths)) {
     if (parameters(path).length > 0 || path.startsWith('/api/')) continue;
     const get = take(path, 'get'), key = `${service.name}${path}`;
-    if (!get) continue;
-    const base = { key, service, path, title: words(path.slice(1).split('/').reverse().join(' ').replace(/^templates (.*)$/, '$1 templates')), list: undefined };
+    if (!get || get.parameters?.some((p) => p.in === 'query' && p.required)) continue; // what answers a question is no list
+    const base = { key, service, path, title: titleOf(path.slice(1), get, take(path, 'put')), list: undefined };
     const items = itemsOf(service, get);
     if (!items) {
       if (take(path, 'put')) resources.set(key, { ...base, document: true, read: get, update: take(path, 'put'), remove: take(path, 'delete') });
@@ -98,7 +113,8 @@ const find = (service) => {
 const part = (service, take, itemPath, path) => {
   const rest = path.slice(itemPath.length + 1), inside = parameters(rest);
   const base = { path, name: rest.replace(/\/\{\w+\}$/, ''), get: take(path, 'get'), put: take(path, 'put'), remove: take(path, 'delete'), post: take(path, 'post') };
-  base.title = words(base.name.split('/').reverse().join(' '));
+  base.all = inside.length === 1 ? take(itemPath + '/' + base.name, 'delete') : undefined; // ends all links at once
+  base.title = titleOf(base.name, base.get, base.put, base.post);
   if (inside.length === 0) {
     const items = base.get && itemsOf(service, base.get);
     if (items) return { ...base, kind: 'list', items, schema: resolve(service, answer(service, base.get).properties[items].items) };
@@ -136,9 +152,13 @@ export const properties = (service, schema, list) => {
   return Object.entries(all).sort(([a], [b]) => at(a) - at(b) || a.localeCompare(b)).map(([name, value]) => [name, resolve(service, value)]);
 };
 
-// target finds the resource whose objects a name refers to: "user_uuid", "lines", "contexts.name".
-export const target = (service, name) => {
+// target finds the resource whose objects a name refers to: "user_uuid", "lines", "contexts.name". Of several it is the one whose objects
+// have a key like this one, "uuid" or "id".
+export const target = (service, name, key = name) => {
   const word = name.replace(/_(uuid|id)$/, '').replace(/\..*$/, '');
-  const candidates = [...resources.values()].filter((r) => r.service === service && r.list);
-  return candidates.find((r) => r.path === '/' + word) ?? candidates.find((r) => [word, word + 's', word.replace(/y$/, 'ies')].includes(r.path.split('/').at(-1)));
+  const candidates = [...resources.values()].filter((r) => r.service === service && r.list), path = (r) => r.path.replaceAll('-', '_');
+  const whole = candidates.find((r) => [`/${word}`, `/${word}s`, `/${word.split('_').at(-1)}s`].includes(path(r)));
+  const last = candidates.filter((r) => [word, word + 's', word.replace(/y$/, 'ies')].includes(path(r).split('/').at(-1)));
+  const kind = key.match(/(uuid|id)$/)?.[1];
+  return whole ?? last.find((r) => r.parameter === name) ?? last.find((r) => kind && r.parameter?.endsWith('_' + kind)) ?? last[0];
 };

@@ -30,13 +30,9 @@ export const later = (run, milliseconds = 250) => {
   };
 };
 
-const spelled = { firstname: 'first name', lastname: 'last name', fullname: 'full name', username: 'user name', exten: 'number', email: 'e-mail', emails: 'e-mails', acl: 'allows',
-  callerid: 'caller ID', funckeys: 'function keys', incalls: 'incoming calls', voicemails: 'voicemails', userfield: 'user field', moh: 'music on hold', blf: 'lamp', bsfilter: 'secretary filter', groupmember: 'member of a group', onlinerec: 'recording', cti: 'CTI', registrars: 'registrars' };
-
-// words makes "call_record_enabled" and "callRecord" readable: "Call record enabled".
+// words makes a name readable that nobody has said how to read: "call_record_enabled" and "callRecord" are "Call record enabled".
 export const words = (name) => {
-  const text = spelled[name] ?? String(name).replace(/[_-]+/g, ' ').replace(/([a-z])([A-Z])/g, '$1 $2').toLowerCase()
-    .replace(/\b(uuid|id|acl|sip|moh|ldap|saml|idp|url|dtmf|cti|bs)\b/g, (word) => word.toUpperCase());
+  const text = String(name).replace(/[_/-]+/g, ' ').replace(/([a-z])([A-Z])/g, '$1 $2').toLowerCase().replace(/\b(uuid|id|url)\b/g, (word) => word.toUpperCase());
   return text.charAt(0).toUpperCase() + text.slice(1);
 };
 
@@ -62,11 +58,14 @@ export const brief = (value) => {
   if (typeof value === 'object') {
     if (value.extensions?.length) return brief(value.extensions);
     if (value.firstname || value.lastname) return [value.firstname, value.lastname].filter(Boolean).join(' ');
+    if (value.start && value.end) return value.start === value.end ? String(value.start) : `${value.start} to ${value.end}`;
     const name = named.find((key) => value[key] != null && value[key] !== '');
     return name ? String(value[name]) : '';
   }
   return /^\d{4}-\d\d-\d\dT\d\d:\d\d/.test(value) ? moment(value) : String(value);
 };
+
+export const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 
 // ask shows a question over the page, and resolves to whether it was confirmed.
 export const ask = (title, text, action = 'Delete') => new Promise((resolve) => {

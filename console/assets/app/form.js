@@ -1,10 +1,10 @@
 // Forms that are made from the schemas of the definitions.
 import { call } from './api.js';
-import { may, properties, resolve, target } from './definitions.js';
-import { brief, fresh, h, later, literal, put, words } from './dom.js';
+import { kindOf, labelOf, may, properties, resolve, saidOf, target } from './definitions.js';
+import { brief, fresh, h, later, literal, put, same, words } from './dom.js';
+import { merged } from './merge.js';
 import { picker } from './picker.js';
-
-const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
+import { value as shown } from './shown.js';
 
 // hint says what may be entered: the description, unless it is the label again ("The first name."), and the limits that it does not tell.
 const hint = (name, schema) => {
@@ -13,9 +13,10 @@ const hint = (name, schema) => {
   if (schema.maximum !== undefined && schema.maximum < 2 ** 31 - 1) limits.push(`at most ${schema.maximum}`);
   if (schema.maxLength !== undefined && schema.maxLength < 64) limits.push(`up to ${schema.maxLength} characters`);
   if (schema.default !== undefined && schema.default !== null && !['object', 'boolean'].includes(typeof schema.default) && schema.default !== '' && !schema.enum) limits.push(`${schema.default} by default`);
+  const label = labelOf(schema, name);
   const text = limits.join(', ');
-  const description = schema.description?.replaceAll('`', '') ?? '';
-  const again = description.toLowerCase() === `the ${words(name).toLowerCase()}.`;
+  const description = schema.description?.replaceAll('`', '').replace(/ ?On create null stands for the default; an update refuses it\./, '') ?? ''; // of no use here
+  const again = description.toLowerCase() === `the ${label.toLowerCase()}.`;
   return [!again && description, text && text.charAt(0).toUpperCase() + text.slice(1) + '.'].filter(Boolean).join(' ');
 };
 
@@ -26,7 +27,8 @@ const field = (context, name, schema, before, required) => {
   const error = h('span', { class: 'error', id: `${id}-error` });
   const describedby = [about && `${id}-hint`, `${id}-error`].filter(Boolean).join(' ');
   const control = controlFor(context, name, schema, before, { id, 'aria-describedby': describedby, required });
-  const label = words(other ? name.replace(/_(id|uuid)$/, '') : name) + (required ? ' *' : '');
+  const said = /^(id|uuid)$/.test(name) && other ? other.title.replace(/s$/, '') : labelOf(schema, name).replace(other ? / (ID|UUID)$/ : /$^/, '');
+  const label = said + (required ? ' *' : '');
   const note = about && h('small', { id: `${id}-hint` }, about);
   const refuse = (text) => {
     error.textContent = text;
@@ -34,8 +36,11 @@ const field = (context, name, schema, before, required) => {
     if (text && control.input) control.input.focus();
   };
   const find = (message) => control.find?.(message) ?? (names(message, name) ? self : undefined);
-  const self = { name, read: control.read, refuse, find };
-  if (control.group) return { ...self, element: h('fieldset', {}, h('legend', {}, label), note, control.element, error) };
+  const self = { name, label: said, schema, read: control.read, refuse, find };
+  if (control.group) {
+    control.input?.setAttribute('aria-label', label);
+    return { ...self, element: h('fieldset', {}, h('legend', {}, label), note, control.element, error) };
+  }
   const row = control.input?.type === 'checkbox'
     ? h('div', { class: 'field check' }, control.element, h('label', { for: id }, label), note, error)
     : h('div', { class: 'field' }, h('label', { for: id }, label), control.element, note, error);
@@ -50,7 +55,7 @@ const among = (inputs, message) => inputs.reduce((found, input) => found ?? inpu
 
 const controlFor = (context, name, schema, before, attributes) => {
   if (schema.enum && schema.enum.length > 1) return choice(schema, before, attributes);
-  if (schema.discriminator) return variants(context, schema, before, attributes);
+  if (schema.discriminator) return variants({ ...context, of: undefined }, schema, before, attributes);
   if (schema.type === 'boolean') return toggle(schema, before, attributes);
   const other = referred(context, name, schema);
   if (other) return reference(other, name, schema, before, attributes);
@@ -58,16 +63,17 @@ const controlFor = (context, name, schema, before, attributes) => {
   if (schema.type === 'string') return text(context, name, schema, before, attributes);
   if (schema.type === 'array') {
     const items = resolve(context.service, schema.items);
-    return items.type === 'string' ? lines(before, attributes) : items.properties ? many(context, items, before) : raw(before, attributes);
+    if (items.type === 'array' && resolve(context.service, items.items).type === 'string') return pairs(before, attributes);
+    return items.type === 'string' ? lines(before, attributes) : items.properties ? many({ ...context, of: name }, items, before) : raw(before, attributes);
   }
-  if (schema.properties && Object.keys(schema.properties).length > 0) return group(context, schema, before);
+  if (schema.properties && Object.keys(schema.properties).length > 0) return group({ ...context, of: name }, schema, before);
   const entries = resolve(context.service, schema.additionalProperties);
-  if (entries.properties) return keyed(context, entries, before);
+  if (entries.properties) return keyed({ ...context, of: undefined }, entries, before);
   return raw(before, attributes);
 };
 
 const text = (context, name, schema, before, attributes) => {
-  const secret = schema.writeOnly && /password|secret/.test(name) || name === 'password';
+  const secret = schema.writeOnly && /password|secret/.test(name) || /^((old|new)_)?password$/.test(name);
   const long = schema.maxLength > 1000 && !secret;
   const type = attributes.type ?? (secret ? 'password' : schema.format === 'email' ? 'email' : 'text');
   const input = h(long ? 'textarea' : 'input', {
@@ -85,16 +91,18 @@ const text = (context, name, schema, before, attributes) => {
   };
 };
 
-// referred returns the resource whose objects a field names by their ids, if one can list them.
+// referred returns the resource whose objects a field names by their ids, if one can list them. In a list, such as "users", the items' own
+// id does.
 const referred = (context, name, schema) => {
-  if (!/_(id|uuid)$/.test(name) || schema['x-ref']?.includes('.')) return undefined;
-  const resource = target(context.service, schema['x-ref'] ?? name);
+  const own = /^(id|uuid)$/.test(name) && context.of;
+  if (!own && !/_(id|uuid)$/.test(name) || schema['x-ref']?.includes('.')) return undefined;
+  const resource = target(context.service, schema['x-ref'] ?? (own || name), name);
   return may(resource?.list) ? resource : undefined;
 };
 
 // reference is the id of another object, which one picks by its name.
 const reference = (resource, name, schema, before, attributes) => {
-  const { read, ...rest } = picker(resource, (object) => (/uuid$/.test(name) ? object.uuid : object.id), attributes, before);
+  const { read, ...rest } = picker(resource, (object) => (/uuid$/.test(name) ? object.uuid : object.id), attributes, { before });
   return { ...rest, read: () => {
     const value = read();
     if (value === undefined) return before == null ? undefined : schema.nullable ? null : '';
@@ -130,8 +138,8 @@ const toggle = (schema, before, attributes) => {
 
 const choice = (schema, before, attributes) => {
   const none = schema.nullable || !attributes.required;
-  const input = h('select', attributes, none && h('option', { value: '' }, schema.default == null ? '—' : `— (${schema.default})`),
-    schema.enum.filter((value) => value !== null).map((value) => h('option', { value, selected: value === before }, String(value))));
+  const input = h('select', attributes, none && h('option', { value: '' }, schema.default == null ? '—' : `— (${saidOf(schema, schema.default)})`),
+    schema.enum.filter((value) => value !== null).map((value) => h('option', { value, selected: value === before }, value === '' ? 'none' : saidOf(schema, value))));
   return {
     input, element: input,
     read: () => (input.value === '' ? (before == null ? undefined : null) : schema.enum.find((value) => String(value) === input.value)),
@@ -142,6 +150,23 @@ const lines = (before, attributes) => {
   const input = h('textarea', { ...attributes, rows: Math.min(8, Math.max(2, (before ?? []).length)), spellcheck: 'false', value: (before ?? []).join('\n') });
   input.classList.add('code');
   return { input, element: [input, h('small', {}, 'One on each line.')], read: () => input.value.split('\n').map((line) => line.trim()).filter(Boolean) };
+};
+
+// pairs are names and values: "name = value" on each line.
+const pairs = (before, attributes) => {
+  const first = (before ?? []).map(([name, value]) => `${name} = ${value}`).join('\n');
+  const { input } = lines([], attributes);
+  input.value = first;
+  input.rows = Math.min(8, Math.max(2, (before ?? []).length));
+  return {
+    input, element: [input, h('small', {}, 'One on each line: name = value.')],
+    read: () => {
+      if (input.value === first) return before;
+      const all = input.value.split('\n').filter((line) => line.trim() !== '').map((line) => line.match(/^([^=]*)=(.*)$/)?.slice(1).map((word) => word.trim()) ?? line);
+      const wrong = all.find((pair) => typeof pair === 'string');
+      return wrong === undefined ? all : new Error(`"${wrong}" has no = between a name and a value.`);
+    },
+  };
 };
 
 // raw is for what no schema describes: JSON.
@@ -203,7 +228,7 @@ const many = (context, schema, before) => {
 // keyed is a map of objects, such as function keys by their positions: a table with a row for each, in the order of the keys. What is
 // inherited is shown as it is; changed here, it is one's own.
 const keyed = (context, schema, before) => {
-  const shown = properties(context.service, schema).filter(([name, p]) => !p.readOnly && name !== 'inherited')
+  const columns = properties(context.service, schema).filter(([name, p]) => !p.readOnly && name !== 'inherited')
     .sort(([, a], [, b]) => (a.type === 'boolean') - (b.type === 'boolean') || !a.discriminator - !b.discriminator);
   const title = words(context.key ?? 'key'), rows = [];
   const body = h('tbody');
@@ -223,22 +248,22 @@ const keyed = (context, schema, before) => {
       row.key.setAttribute('aria-invalid', String(text !== ''));
       if (text) row.key.focus();
     };
-    row.cells = shown.map(([name, property]) => inCell(context, name, property, value?.[name], (schema.required ?? []).includes(name)));
+    row.cells = columns.map(([name, property]) => inCell(context, name, property, value?.[name], (schema.required ?? []).includes(name)));
     const drop = h('button', { type: 'button', click: () => remove(row) }, 'Remove');
     const label = () => {
-      for (const c of row.cells) c.label(`${words(c.name)}, ${title.toLowerCase()} ${row.key.value}`);
+      for (const c of row.cells) c.label(`${c.title}, ${title.toLowerCase()} ${row.key.value}`);
       drop.setAttribute('aria-label', `Remove ${title.toLowerCase()} ${row.key.value}`);
     };
     row.key.addEventListener('input', label);
     label();
-    row.element = h('tr', {}, cell(title, h('div', {}, row.key, error)), row.cells.map((c) => cell(words(c.name), c.element)), cell('', drop));
+    row.element = h('tr', {}, cell(title, h('div', {}, row.key, error)), row.cells.map((c) => cell(c.title, c.element)), cell('', drop));
     row.read = () => valuesOf(row.cells, undefined);
     rows.push(row);
     after ? after.replaceWith(row.element) : body.append(row.element);
     return row;
   };
   const addInherited = (key, value) => {
-    const element = h('tr', {}, cell(title, key), shown.map(([name]) => cell(words(name), h('span', {}, told(value[name])))),
+    const element = h('tr', {}, cell(title, key), columns.map(([name, p]) => cell(labelOf(p, name), h('span', {}, shown(context.service, name, p, value[name])))),
       cell('', h('button', { type: 'button', title: 'It comes from a template', 'aria-label': `Change here: ${title.toLowerCase()} ${key}`, click: () => {
         inherited.delete(key);
         add(key, value, element).cells[0].focus();
@@ -253,7 +278,7 @@ const keyed = (context, schema, before) => {
     add(String(last + 1)).cells[0].focus();
   } }, `Add a ${title.toLowerCase()}`);
   const table = h('div', { class: 'scroll' }, h('table', { class: 'keyed' }, h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, title),
-    shown.map(([name]) => h('th', { scope: 'col' }, words(name))), h('td', {}, ' '))), body));
+    columns.map(([name, p]) => h('th', { scope: 'col' }, labelOf(p, name))), h('td', {}, ' '))), body));
   return {
     group: true, element: [table, button],
     find: (message) => {
@@ -280,16 +305,12 @@ const keyed = (context, schema, before) => {
 const about = (value, message) => !(value instanceof Error) && Object.entries(value ?? {}).some(([name, inner]) =>
   (inner && typeof inner === 'object' ? about(inner, message) : message.includes(`'${name}': ${inner})`) || message.includes(`'${name}': '${inner}')`)));
 
-// told returns what an object is, in words: its type and its names.
-const told = (value) => (value && typeof value === 'object'
-  ? Object.entries(value).filter(([name, v]) => typeof v === 'string' && v !== '' && name !== 'href').map(([name, v]) => (name === 'type' ? words(v) : v)).join(' ') : brief(value));
-
 // inCell is a field in a cell of a table, which gets its label later.
 const inCell = (context, name, schema, before, required) => {
   const id = fresh(name), error = h('span', { class: 'error', id: `${id}-error` });
   const control = controlFor(context, name, schema, before, { id, 'aria-describedby': `${id}-error`, required });
   const self = {
-    name, read: control.read, element: h('div', {}, control.element, error),
+    name, title: labelOf(schema, name), read: control.read, element: h('div', {}, control.element, error),
     find: (message) => control.find?.(message) ?? (names(message, name) ? self : undefined),
     focus: () => control.input?.focus(),
     label: (text) => control.input?.setAttribute('aria-label', text),
@@ -307,7 +328,7 @@ const variants = (context, schema, before, attributes) => {
   const name = schema.discriminator.propertyName, kinds = schema.discriminator.mapping;
   const box = h('div');
   const input = h('select', attributes, h('option', { value: '' }, '—'),
-    Object.keys(kinds).map((kind) => h('option', { value: kind, selected: before?.[name] === kind }, words(kind))));
+    Object.keys(kinds).map((kind) => h('option', { value: kind, selected: before?.[name] === kind }, kindOf(context.service, schema, kind).said)));
   let inside;
   const show = () => {
     const kind = input.value;
@@ -336,7 +357,7 @@ const variants = (context, schema, before, attributes) => {
 const fields = (context, schema, before, hidden) => {
   const required = schema.required ?? [];
   return properties(context.service, schema, context.list)
-    .filter(([name, property]) => !property.readOnly && !hidden.includes(name) && !/^There are none/.test(property.description ?? '') && name !== 'links')
+    .filter(([name, property]) => !property.readOnly && !hidden.includes(name) && !(before ? /^(There are none|Taken on create alone)/ : /^There are none/).test(property.description ?? '') && name !== 'links')
     .map(([name, property]) => ({ name, before: before?.[name], ...field(context, name, property, before?.[name], required.includes(name)) }));
 };
 
@@ -358,35 +379,61 @@ const valuesOf = (inputs, before) => {
 // usual are the fields that a person mostly fills in; of the others, those that have no value yet are folded away.
 const usual = ['name', 'label', 'username', 'firstname', 'lastname', 'email', 'email_address', 'password', 'exten', 'number', 'context', 'type', 'user_ranges', 'destination', 'description'];
 
-// form makes a form for a schema. Key is the name of the keys of a map in it; inherits, whether its entries may come from elsewhere. Send receives what is to be sent, and may throw a Refused, whose messages are shown beside the fields
-// that they name.
-export const form = ({ service, schema, list, key, inherits = false, before, hidden = [], action = 'Save', whole = false, send }) => {
+// form makes a form for a schema. Key is the name of the keys of a map in it; inherits, whether its entries may come from elsewhere; more
+// are fields of the page itself, each like those that field returns. Send receives what is to be sent, and the tag of the version that it
+// changes, which is version.tag. It may throw a Refused, whose messages are shown beside the fields that they name. Latest reads again what
+// the form changes, and its tag, when somebody else has changed it since.
+export const form = ({ service, schema, list, key, inherits = false, before, version = {}, latest, hidden = [], more = [], action = 'Save', whole = false, send }) => {
   const context = { service, list, key, inherits };
-  const inputs = fields(context, schema, before, hidden);
+  const own = fields(context, schema, before, hidden), inputs = [...own, ...more];
   const required = schema.required ?? [];
   const filled = (value) => value != null && value !== '' && value !== false && value.length !== 0;
-  const plain = inputs.filter((f) => required.includes(f.name) || usual.includes(f.name) || filled(f.before));
-  const first = inputs.length <= (before ? 12 : 6) ? inputs : plain.length > 1 ? plain : inputs.slice(0, 6);
-  const more = inputs.filter((f) => !first.includes(f));
+  const plain = own.filter((f) => required.includes(f.name) || usual.includes(f.name) || filled(f.before));
+  const first = own.length <= (before ? 12 : 6) ? own : plain.length > 1 ? plain : own.slice(0, 6);
+  const folded = own.filter((f) => !first.includes(f));
   const general = h('div', { class: 'error', role: 'alert' });
   const button = h('button', { type: 'submit', class: 'primary' }, action);
-  const rest = more.length > 0 && h('details', {}, h('summary', {}, `${more.length} more fields`), more.map((f) => f.element));
+  const rest = folded.length > 0 && h('details', {}, h('summary', {}, `${folded.length} more field${folded.length === 1 ? '' : 's'}`), folded.map((f) => f.element));
+  const attempt = async (body) => {
+    put(general);
+    button.disabled = true;
+    try {
+      await send(body, version.tag);
+    } catch (problem) {
+      if (!problem.messages) throw problem;
+      put(general, problem.status === 412 && latest ? await conflict(body) : place(problem, inputs, rest));
+    } finally {
+      button.disabled = false;
+      if (document.activeElement === document.body && button.isConnected) button.focus(); // a button that is disabled loses the focus
+    }
+  };
   const submit = async (event) => {
     event.preventDefault();
     put(general);
     const body = valuesOf(inputs, whole ? undefined : before);
-    if (body instanceof Error) return;
-    button.disabled = true;
+    if (!(body instanceof Error)) await attempt(body);
+  };
+  // conflict tells what somebody else has changed since this form was opened, and offers to save both changes. What was typed stays.
+  const conflict = async (body) => {
+    let now;
     try {
-      await send(body);
+      now = await latest();
     } catch (problem) {
       if (!problem.messages) throw problem;
-      put(general, place(problem, inputs, rest));
-    } finally {
-      button.disabled = false;
+      return [h('p', {}, 'Somebody else has changed this since you opened it, and it cannot be read any more. What you have typed is not saved.'), place(problem, inputs, rest)];
     }
+    const theirs = inputs.filter(({ name }) => !same(now.object[name], before?.[name]));
+    const both = Object.fromEntries(Object.entries(body).map(([name, mine]) => [name, merged(inputs.find((f) => f.name === name)?.schema, before?.[name], mine, now.object[name])]));
+    const say = (input, object) => shown(service, input.name, input.schema ?? {}, object?.[input.name]) || 'nothing';
+    return h('div', { class: 'conflict' },
+      h('p', {}, 'Somebody else has changed this since you opened it. What you have typed is still here, and not saved yet.'),
+      theirs.length > 0 && h('ul', {}, theirs.map((f) => h('li', {}, h('b', {}, f.label ?? words(f.name)), ' was ', say(f, before), ' and is now ', say(f, now.object), '. ',
+        f.name in body && !same(body[f.name], now.object[f.name]) && (Array.isArray(body[f.name]) ? 'If you save, what both of you have added and removed counts.' : 'You have changed it too: if you save, yours counts.')))),
+      h('p', { class: 'actions' },
+        h('button', { type: 'button', class: 'primary', click: () => { version.tag = now.tag; return attempt(both); } }, 'Save mine too'),
+        h('button', { type: 'button', click: () => dispatchEvent(new HashChangeEvent('hashchange')) }, 'Discard mine')));
   };
-  return h('form', { method: 'post', submit, novalidate: true }, first.map((f) => f.element), rest, general, h('p', { class: 'actions' }, button));
+  return h('form', { method: 'post', submit, novalidate: true }, first.map((f) => f.element), rest, more.map((f) => f.element), general, h('p', { class: 'actions' }, button));
 };
 
 // place puts each message beside the field that it names, and returns what remains.

@@ -1,22 +1,24 @@
 // The page of one object: its fields, its parts and its links.
 import { call } from './api.js';
-import { bodyOf, fill, idOf, keyOf, may, properties, target } from './definitions.js';
-import { ask, brief, h, lead, put, say, words } from './dom.js';
+import { bodyOf, fill, idOf, keyOf, may, resolve, target } from './definitions.js';
+import { ask, brief, h, lead, put, same, say } from './dom.js';
 import { form, refusal } from './form.js';
 import { columnsOf, table } from './list.js';
 import { picker } from './picker.js';
+import { all, facts, nameLater, titled } from './shown.js';
+
+// versioned is the header of a change of what was read as this version.
+const versioned = (tag) => (tag ? { 'If-Match': tag } : {});
+
+// read returns an object and its version.
+const read = async (path) => {
+  const { data, headers } = await call('GET', path);
+  return { object: data, tag: headers.get('ETag') };
+};
 
 const trouble = (problem) => {
   if (!problem.messages) throw problem;
   return h('div', { class: 'error', role: 'alert' }, problem.messages.map((m) => h('p', {}, m)), refusal(problem));
-};
-
-// facts shows what only the service writes.
-const facts = (resource, object) => {
-  const shown = properties(resource.service, resource.schema ?? {}, resource.list)
-    .filter(([name, p]) => p.readOnly && name !== 'links' && object[name] != null && brief(object[name]) !== '');
-  return shown.length > 0 && h('details', { class: 'facts' }, h('summary', {}, 'Details'),
-    h('dl', {}, shown.map(([name]) => [h('dt', {}, words(name)), h('dd', {}, brief(object[name]))])));
 };
 
 export const create = (main, resource) => {
@@ -33,144 +35,211 @@ export const create = (main, resource) => {
 
 export const show = async (main, resource, id) => {
   const path = resource.service.prefix + fill(resource.itemPath, id);
-  let object, tag;
+  const crumbs = h('p', { class: 'crumbs' }, h('a', { href: `#/${resource.key}` }, resource.title));
+  let state; // the object as this page shows it, and its version
   try {
-    const { data, headers } = await call('GET', path);
-    [object, tag] = [data, headers.get('ETag')];
+    state = await read(path);
   } catch (problem) {
-    put(main, h('p', { class: 'crumbs' }, h('a', { href: `#/${resource.key}` }, resource.title)), h('h1', { tabindex: '-1' }, 'Not shown'), trouble(problem));
+    put(main, crumbs, h('h1', { tabindex: '-1' }, 'Not shown'), trouble(problem));
     return;
   }
-  const again = () => show(main, resource, id);
+  const { object } = state, details = h('div', {}, facts(resource, object));
+  // renew takes over the version that a change of these attributes has made, unless somebody else has changed others meanwhile.
+  const renew = async (names) => {
+    const now = await read(path);
+    if (!Object.keys({ ...state.object, ...now.object }).every((name) => names.includes(name) || same(state.object[name], now.object[name]))) return false;
+    Object.assign(state, now);
+    put(details, facts(resource, now.object));
+    return true;
+  };
+  const again = (part) => redraw(main, () => show(main, resource, id), part);
+  // outdated handles the refusal of a change that was made from an older version: the page is drawn anew, and says so.
+  const outdated = async (problem, part) => {
+    if (problem.status === 412) await again(part);
+    say(problem.status === 412 ? 'Somebody else has changed this since you opened it. Nothing was done: this is how it is now. Look at it, and do it again.' : trouble(problem), true);
+  };
   const remove = async () => {
     if (!await ask(`Delete ${brief(object)}?`, h('p', {}, 'This cannot be undone.'))) return;
     try {
-      await call('DELETE', path);
+      await call('DELETE', path, { headers: versioned(state.tag) });
       lead(`#/${resource.key}`, `${brief(object)} was deleted.`);
     } catch (problem) {
-      say(trouble(problem), true);
+      if (!problem.messages) throw problem;
+      await outdated(problem);
     }
   };
   const update = resource.update && may(resource.update, id);
-  put(main, 
-    h('p', { class: 'crumbs' }, h('a', { href: `#/${resource.key}` }, resource.title)),
-    h('header', { class: 'title' }, h('h1', { tabindex: '-1' }, brief(object) || id),
+  put(main, crumbs,
+    h('header', { class: 'title' }, titled(resource, object, id),
       resource.remove && h('button', { type: 'button', class: 'danger', disabled: !may(resource.remove, id), title: may(resource.remove, id) ? '' : `It takes ${resource.remove.access}`, click: remove }, 'Delete')),
-    facts(resource, object),
+    resource.update && details,
     resource.update ? [
       !update && h('p', { class: 'denied' }, 'You may see this, and not change it.'),
-      h('section', {}, form({ service: resource.service, schema: bodyOf(resource.service, resource.update), list: resource.list, key: keyOf(resource.service, resource.itemPath), before: object, hidden: writtenElsewhere(resource), send: async (body) => {
+      h('section', { class: 'whole' }, form({ service: resource.service, schema: bodyOf(resource.service, resource.update), list: resource.list, key: keyOf(resource.service, resource.itemPath), before: object, version: state, latest: () => read(path), hidden: writtenElsewhere(resource), send: async (body, version) => {
         if (Object.keys(body).length === 0) return say('Nothing was changed.');
-        const answer = await call(resource.update.method, path, { body, headers: tag ? { 'If-Match': tag } : {} });
+        await call(resource.update.method, path, { body, headers: versioned(version) });
         await again();
-        return say(answer.status === 204 || answer.status === 200 ? 'Saved.' : 'Done.');
+        return say('Saved.');
       } })),
-    ] : h('dl', {}, Object.entries(object).filter(([, value]) => brief(value) !== '').map(([name, value]) => [h('dt', {}, words(name)), h('dd', {}, typeof value === 'object' ? h('pre', {}, JSON.stringify(value, null, 1)) : brief(value))])));
+    ] : all(resource.service, resource.schema, object));
   const shown = (resource.parts ?? []).filter((part) => may(part.get ?? part.put, id) && !linkOf(resource, part));
-  main.append(...shown.map((part) => section(resource, part, id, object, again)));
+  main.append(...shown.map((part) => section({ resource, part, id, state, again, renew, outdated })));
 };
 
-// writtenElsewhere names the fields for which the object's page has a part.
-const writtenElsewhere = (resource) => (resource.parts ?? []).filter((p) => p.kind !== 'list').map((p) => p.name.split('/').at(-1));
+// redraw draws an object's page again, with the parts open that were open, and the focus on this part, or on the object's own form.
+const redraw = async (main, draw, focused) => {
+  const open = [...main.querySelectorAll('details.part[open]')].map((d) => d.dataset.path), top = window.scrollY;
+  await draw();
+  if (!main.isConnected) return; // another page was opened meanwhile
+  for (const part of main.querySelectorAll('details.part')) if (open.includes(part.dataset.path)) part.open = true;
+  const place = focused ? main.querySelector(`details.part[data-path="${CSS.escape(focused.path)}"] > summary`) : main.querySelector('section.whole button[type="submit"]');
+  place?.focus({ preventScroll: true });
+  window.scrollTo(0, top);
+};
+
+// writtenElsewhere names the fields that a change of the object does not change: those for which its page has a part, its key, and what
+// only a recursive change takes.
+const writtenElsewhere = (resource) => {
+  const own = resource.schema.properties ?? {}, sent = Object.keys(bodyOf(resource.service, resource.update).properties ?? {});
+  const nested = resource.update.parameters?.some((p) => p.name === 'recursive') ? sent.filter((name) => !own[name] || resolve(resource.service, own[name]).readOnly) : [];
+  return ['uuid', 'id', ...nested, ...(resource.parts ?? []).filter((p) => p.kind !== 'list').map((p) => p.name.split('/').at(-1))];
+};
 
 // linkOf returns the link that shows what a list has, if there is one.
 const linkOf = (resource, part) => part.kind === 'list' && resource.parts.find((p) => p.kind === 'link' && p.name === part.name);
 
+// typed is what was typed to add a link that was refused, by the link's path.
+const typed = new Map();
+
 // section is one part of an object. It is fetched when it is opened.
-const section = (resource, part, id, object, again) => {
-  const box = h('div', {}, h('p', {}, 'Loading…'));
-  const element = h('details', { class: 'part', toggle: async () => {
-    if (!element.open) return;
+const section = (page) => {
+  const { part } = page, box = h('div', {}, h('p', {}, 'Loading…')), summary = h('summary', {}, part.title);
+  const draw = async () => {
     try {
-      put(box, await contents[part.kind](resource, part, id, object, again));
+      put(box, await contents[part.kind]({ ...page, changed }));
     } catch (problem) {
       put(box, trouble(problem));
     }
-  } }, h('summary', {}, part.title), box);
+  };
+  // changed shows what a change has made of the part. If somebody else has changed the object meanwhile, the page is drawn anew.
+  const changed = async (said) => {
+    if (await page.renew(attributesOf(part))) {
+      await draw();
+      summary.focus({ preventScroll: true });
+    } else {
+      await page.again(part);
+    }
+    say(said);
+  };
+  const element = h('details', { class: 'part', 'data-path': part.path, toggle: () => element.open && draw() }, summary, box);
   return element;
 };
 
 const at = (resource, part, ...values) => resource.service.prefix + fill(part.path, ...values);
 
-// list shows what belongs to an object, with a button for each when it can be removed.
-const list = async (resource, part, id) => {
-  const { data } = await call('GET', at(resource, part, id));
-  const objects = data[part.items], other = target(resource.service, part.name);
-  if (objects.length === 0) return h('p', { class: 'empty' }, 'There are none.');
-  return table({ columns: columnsOf(resource.service, part.schema), objects, link: other?.read && ((o) => `#/${other.key}/${encodeURIComponent(idOf(other.parameter, o))}`) });
-};
-
 const contents = {
-  list,
-  shown: async (resource, part, id) => h('pre', {}, JSON.stringify((await call('GET', at(resource, part, id))).data, null, 1)),
-  document: async (resource, part, id) => {
-    const box = h('div');
-    const draw = async () => {
-      const { data, headers } = await call('GET', at(resource, part, id)), tag = headers.get('ETag');
-      put(box, form({ service: resource.service, schema: bodyOf(resource.service, part.put), key: keyOf(resource.service, part.path), inherits: true, before: data, whole: true, send: async (body) => {
-        await call('PUT', at(resource, part, id), { body, headers: tag ? { 'If-Match': tag } : {} });
-        await draw();
-        say(`${part.title} saved.`);
-      } }));
-    };
-    await draw();
-    return box;
+  // list shows what belongs to an object.
+  list: async ({ resource, part, id }) => {
+    const { data } = await call('GET', at(resource, part, id));
+    const objects = data[part.items], other = target(resource.service, part.name), { service } = resource;
+    if (objects.length === 0) return h('p', { class: 'empty' }, 'There are none.');
+    if (typeof objects[0] !== 'object') return h('ul', {}, objects.map((o) => h('li', {}, String(o))));
+    return table({ service, schema: part.schema, columns: columnsOf(service, part.schema), objects, link: other?.read && ((o) => `#/${other.key}/${encodeURIComponent(idOf(other.parameter, o))}`) });
   },
-  replaced: async (resource, part, id, object, again) => {
-    const schema = bodyOf(resource.service, part.put), name = Object.keys(schema.properties)[0];
-    const before = { [name]: part.name.split('/').reduce((value, word) => value?.[word], object) ?? object[name] ?? [] };
-    return form({ service: resource.service, schema, before, whole: true, send: async (body) => {
-      await call('PUT', at(resource, part, id), { body: { [name]: [], ...body } });
-      await again();
-      say(`${part.title} saved.`);
+  shown: async ({ resource, part, id }) => {
+    const schema = part.get.responses['200']?.content?.['application/json']?.schema ?? {};
+    return all(resource.service, resolve(resource.service, schema), (await call('GET', at(resource, part, id))).data);
+  },
+  document: async ({ resource, part, id, changed }) => {
+    const path = at(resource, part, id), { object: before, tag } = await read(path);
+    return form({ service: resource.service, schema: bodyOf(resource.service, part.put), key: keyOf(resource.service, part.path), inherits: true, before, version: { tag }, latest: () => read(path), whole: true, send: async (body, version) => {
+      await call('PUT', path, { body, headers: versioned(version) });
+      await changed(`${part.title} saved.`);
     } });
   },
-  link: async (resource, part, id, object, again) => {
+  // replaced is a list that has no version of its own: it is the object's.
+  replaced: async ({ resource, part, id, state, changed }) => {
+    const schema = bodyOf(resource.service, part.put), name = Object.keys(schema.properties)[0];
+    const path = resource.service.prefix + fill(resource.itemPath, id);
+    const listIn = (o) => ({ [name]: part.name.split('/').reduce((value, word) => value?.[word], o) ?? o[name] ?? undefined });
+    const latest = async () => {
+      const now = await read(path);
+      return { object: listIn(now.object), tag: now.tag };
+    };
+    return form({ service: resource.service, schema, before: listIn(state.object), version: state, latest, whole: true, send: async (body, version) => {
+      await call('PUT', at(resource, part, id), { body: schema.properties[name].type === 'array' ? { [name]: [], ...body } : body, headers: versioned(version) });
+      await changed(`${part.title} saved.`);
+    } });
+  },
+  link: async ({ resource, part, id, state, changed, outdated }) => {
     const other = target(resource.service, part.parameter) ?? target(resource.service, part.name);
-    const linked = await linkedTo(resource, part, id, object);
-    const change = async (method, otherID, done) => {
+    const linked = await linkedTo(resource, part, id, state.object);
+    const change = async (method, path, done, text = '') => {
       try {
-        await call(method, at(resource, part, id, otherID));
-        await again();
-        say(done);
+        await call(method, path, { headers: versioned(state.tag) });
+        await changed(done);
       } catch (problem) {
-        say(trouble(problem), true);
+        if (!problem.messages) throw problem;
+        typed.set(at(resource, part, id, ''), text);
+        await outdated(problem, part);
       }
+    };
+    const one = (otherID) => at(resource, part, id, otherID);
+    // end removes one link or, where there is no operation for one, all: an object that has several of them has no button.
+    const end = (o) => {
+      const otherID = idOf(part.parameter, o);
+      const [operation, path] = part.remove ? [part.remove, one(otherID)] : [part.all, resource.service.prefix + fill(part.all?.path ?? '', id)];
+      if (!operation || (!part.remove && linked.length > 1)) return '';
+      return h('button', { type: 'button', 'aria-label': `Remove ${brief(o)}`, disabled: !may(operation, id, otherID), click: () => change('DELETE', path, 'The link was removed.') }, 'Remove');
+    };
+    // nameOf is a link to an object: with its name, which the link may not tell.
+    const nameOf = (o) => {
+      const otherID = idOf(part.parameter, o), name = brief(o), link = h('a', { href: `#/${other.key}/${encodeURIComponent(otherID)}` }, name || String(otherID));
+      return !name || name === String(otherID) ? nameLater(other, otherID, link) : link;
     };
     const attributes = { 'aria-label': `Add to ${part.title}` };
     const chosen = other && may(other.list) ? picker(other, (o) => idOf(part.parameter, o), attributes)
       : ((input) => ({ input, element: input, read: () => input.value }))(h('input', { ...attributes, autocomplete: 'off' }));
+    chosen.input.value = typed.get(one('')) ?? '';
+    typed.clear();
     return [
       linked.length > 0 ? h('ul', { class: 'links' }, linked.map((o) => h('li', {},
-        other?.read ? h('a', { href: `#/${other.key}/${encodeURIComponent(idOf(other.parameter, o))}` }, brief(o)) : brief(o),
-        part.remove && h('button', { type: 'button', disabled: !may(part.remove, id, idOf(part.parameter, o)), click: () => change('DELETE', idOf(part.parameter, o), 'The link was removed.') }, 'Remove')))) : h('p', { class: 'empty' }, 'There are none.'),
+        other?.read ? nameOf(o) : brief(o), end(o)))) : h('p', { class: 'empty' }, 'There are none.'),
       h('form', { method: 'post', class: 'add', submit: (event) => {
         event.preventDefault();
         const value = chosen.read();
         if (value instanceof Error) say(value.message, true);
-        else if (value) change('PUT', value, 'The link was made.');
+        else if (value) return change('PUT', one(value), 'The link was made.', chosen.input.value);
+        return chosen.input.focus();
       } }, chosen.element, h('button', { type: 'submit', disabled: !may(part.put, id) }, 'Add')),
     ];
   },
 };
 
+// attributesOf names the attributes in which an object can show a part.
+const attributesOf = (part) => {
+  const words = part.name.split('/'), last = words.at(-1);
+  return [part.name.replaceAll('/', '_'), last, last.replace(/s$/, ''), part.name.replace(/s?\/|\//g, '_'), words[0]];
+};
+
 // linkedTo finds the objects of a link: in the object itself, or in the list beside it.
-const linkedTo = async (resource, part, id, object) => {
-  const last = part.name.split('/').at(-1), names = [part.name.replaceAll('/', '_'), last, last.replace(/s$/, ''), part.name.replace(/s?\/|\//g, '_')];
-  const own = names.find((name) => name in object);
+const linkedTo = async (resource, part, of, object) => {
+  const names = attributesOf(part).slice(0, 4), own = names.find((name) => name in object);
   if (own) return [object[own]].flat().filter(Boolean);
+  const [id, key] = names.flatMap((name) => [[`${name}_uuid`, 'uuid'], [`${name}_id`, 'id']]).find(([name]) => object[name] != null) ?? [];
+  if (id) return [{ [key]: object[id] }];
   const beside = resource.parts.find((p) => p.kind === 'list' && p.name === part.name);
-  return beside ? (await call('GET', at(resource, beside, id))).data[beside.items] : [];
+  return beside ? (await call('GET', at(resource, beside, of))).data[beside.items] : [];
 };
 
 // document is the page of settings that exist once.
 export const document = async (main, resource) => {
   const path = resource.service.prefix + resource.path;
   const title = h('h1', { tabindex: '-1' }, resource.title);
-  let data, tag;
+  const latest = () => read(path);
+  let object, tag;
   try {
-    const { data: found, headers } = await call('GET', path);
-    [data, tag] = [found, headers.get('ETag')];
+    ({ object, tag } = await latest());
   } catch (problem) {
     if (problem.status !== 404) {
       put(main, title, trouble(problem));
@@ -179,9 +248,11 @@ export const document = async (main, resource) => {
   }
   put(main, title,
     !may(resource.update) ? h('p', { class: 'denied' }, 'You may see this, and not change it.') : '',
-    form({ service: resource.service, schema: bodyOf(resource.service, resource.update), before: data, whole: true, send: async (body) => {
-      await call('PUT', path, { body, headers: tag ? { 'If-Match': tag } : {} });
+    object === undefined ? h('p', { class: 'empty' }, 'Nothing is set yet.') : '',
+    form({ service: resource.service, schema: bodyOf(resource.service, resource.update), before: object, version: { tag }, latest, whole: true, send: async (body, version) => {
+      await call('PUT', path, { body, headers: versioned(version) });
       await document(main, resource);
       say('Saved.');
+      main.querySelector('button[type="submit"]').focus({ preventScroll: true });
     } }));
 };

@@ -1,40 +1,53 @@
 // The page of a collection: search, order and pages are the server's.
-import { call } from './api.js';
-import { bodyOf, fill, idOf, may, properties } from './definitions.js';
-import { ask, brief, h, later, put, say, words } from './dom.js';
+import { Refused, call } from './api.js';
+import { bodyOf, fill, idOf, labelOf, may, properties, resolve } from './definitions.js';
+import { ask, brief, h, later, put, say } from './dom.js';
 import { refusal } from './form.js';
+import { nameLater, twin, value } from './shown.js';
 
 const size = 25;
-const wanted = ['at', 'name', 'label', 'username', 'firstname', 'lastname', 'exten', 'number', 'context', 'lines', 'extensions', 'voicemail', 'destination',
-  'members', 'user', 'emails', 'email', 'service', 'action', 'resource', 'object', 'type', 'protocol', 'feature', 'actor_uuid', 'client_id', 'created_at', 'expires_at', 'remote_addr',
-  'user_agent', 'current', 'mobile', 'acl', 'enabled', 'read_only', 'description', 'uuid', 'id'];
 
-// columnsOf picks the columns that tell the objects of a collection apart.
+// columnsOf picks the columns of a list: those that its objects are declared to have, otherwise what tells them apart, which is what the
+// service sorts by first, what each must have, and what else it sorts by.
 export const columnsOf = (service, schema, list, most = 6) => {
-  const all = properties(service, schema, list).filter(([, p]) => !p.writeOnly).map(([name]) => name);
-  const first = wanted.filter((name) => all.includes(name));
-  const columns = (first.some((name) => name !== 'uuid' && name !== 'id') ? first.filter((name) => name !== 'uuid' && name !== 'id') : first).slice(0, most);
-  return columns.length > 0 ? columns : all.slice(0, 5);
+  const all = properties(service, schema, list).filter(([name, p]) => !p.writeOnly && name !== 'links');
+  const names = all.map(([name]) => name), declared = schema['x-columns']?.filter((name) => names.includes(name)) ?? [];
+  if (declared.length > 0) return declared;
+  const sorted = list?.parameters?.find((p) => p.name === 'order')?.schema?.enum ?? [], required = resolve(service, schema).required ?? [];
+  const rank = ([name, p]) => [name === sorted[0], required.includes(name), /^(name|label|number)$/.test(name), sorted.includes(name), p.type !== 'object' && p.type !== 'array', true].indexOf(true);
+  const telling = all.filter(([name]) => !/(^|_)(id|uuid)$/.test(name));
+  return (telling.length > 1 ? telling : all).map((entry, at) => ({ entry, at })).sort((a, b) => rank(a.entry) - rank(b.entry) || a.at - b.at).map(({ entry: [name] }) => name).slice(0, most);
 };
 
 const orderOf = (resource) => resource.list.parameters?.find((p) => p.name === 'order')?.schema?.enum ?? [];
 const takes = (resource, name) => resource.list.parameters?.some((p) => p.in === 'query' && p.name === name);
 
-// table shows objects. Link returns the address of an object's page, or nothing. Extra returns more cells for a row.
-export const table = ({ columns, objects, link, sort, pick }) => h('div', { class: 'scroll' }, h('table', {},
-  h('thead', {}, h('tr', {}, pick && h('th', { class: 'pick' }, pick.all), columns.map((name) => h('th', { scope: 'col', 'aria-sort': sort?.state(name) }, sort?.can(name)
-    ? h('button', { type: 'button', class: 'plain', click: () => sort.by(name) }, words(name), { ascending: ' ↑', descending: ' ↓' }[sort.state(name)] ?? '')
-    : words(name))))),
-  h('tbody', {}, objects.map((object) => {
-    const named = columns.find((name) => brief(object[name]) !== '') ?? columns[0];
-    return h('tr', {}, pick && h('td', { class: 'pick' }, pick.one(object)), columns.map((name) => {
-      const text = brief(object[name]), to = name === named && link?.(object);
-      return h('td', { 'data-label': words(name) }, to ? h('a', { href: to }, text || '(unnamed)') : text);
-    }));
-  }))));
+// table shows objects. Link returns the address of an object's page, or nothing. Named returns what to show of an object in place of a text.
+export const table = ({ service, schema = {}, columns, objects, link, sort, pick, named = () => undefined }) => {
+  const of = Object.fromEntries(columns.map((name) => [name, resolve(service, schema.properties?.[name])]));
+  const label = (name) => labelOf(schema.properties?.[name] && of[name], name);
+  return h('div', { class: 'scroll' }, h('table', {},
+    h('thead', {}, h('tr', {}, pick && h('th', { class: 'pick' }, pick.all), columns.map((name) => h('th', { scope: 'col', 'aria-sort': sort?.state(name) }, sort?.can(name)
+      ? h('button', { type: 'button', class: 'plain', click: () => sort.by(name) }, label(name), { ascending: ' ↑', descending: ' ↓' }[sort.state(name)] ?? '')
+      : label(name))))),
+    h('tbody', {}, objects.map((object) => {
+      const first = columns.find((name) => value(service, name, of[name], object[name]) !== '') ?? columns[0];
+      return h('tr', {}, pick && h('td', { class: 'pick' }, pick.one(object)), columns.map((name) => {
+        const to = name === first && link?.(object);
+        const shown = named(name, object) ?? value(service, name, of[name], object[name]);
+        return h('td', { 'data-label': label(name) }, to && shown.tagName !== 'A' ? h('a', { href: to }, shown || '(unnamed)') : shown);
+      }));
+    }))));
+};
+
+// empty says that there is nothing, and what one can do about it.
+const empty = (resource, state, clear) => {
+  if (state.search) return h('p', { class: 'empty' }, `Nothing has "${state.search}" in it. `, h('button', { type: 'button', click: clear }, 'Show all'));
+  return h('p', { class: 'empty' }, 'There is nothing here yet. ', may(resource.create) && h('a', { href: `#/${resource.key}/+new` }, 'Make the first one'));
+};
 
 export const show = async (main, resource, query) => {
-  const columns = columnsOf(resource.service, resource.schema, resource.list, 9);
+  const { service } = resource, columns = columnsOf(service, resource.schema, resource.list), other = twin(resource);
   // What only happened, such as sessions, comes with the newest first.
   const when = !columns.some((name) => ['name', 'label', 'firstname', 'exten'].includes(name)) && ['at', 'created_at'].find((name) => orderOf(resource).includes(name));
   const state = { search: query.get('search') ?? '', order: query.get('order') ?? (when || ''), direction: query.get('direction') ?? (when && !query.has('order') ? 'desc' : 'asc'), page: Number(query.get('page') ?? 1), recurse: query.get('recurse') ?? '' };
@@ -77,13 +90,15 @@ export const show = async (main, resource, query) => {
 
   const draw = (data) => {
     const objects = data[resource.items], found = foundIn(data), last = lastPage(data);
-    put(rows, objects.length > 0 ? table({
-      columns: columns.filter((name) => name === state.order || objects.some((object) => brief(object[name]) !== '')), objects,
+    const simple = resource.schema.type && resource.schema.type !== 'object'; // a list of words
+    put(rows, objects.length > 0 ? table(simple ? { service, columns: ['name'], objects: objects.map((name) => ({ name })) } : {
+      service, schema: resource.schema, objects, columns: columns.filter((name) => name === state.order || objects.some((object) => value(service, name, {}, object[name]) !== '')),
+      named: (name, object) => (name === 'uuid' && other ? nameLater(other, object.uuid) : undefined),
       link: resource.itemPath && resource.read ? (object) => `${base}/${encodeURIComponent(idOf(resource.parameter, object))}` : undefined,
       sort: { can: (name) => orderOf(resource).includes(name), by: (name) => go({ order: name, direction: state.order === name && state.direction === 'asc' ? 'desc' : 'asc', page: 1 }),
         state: (name) => (state.order === name ? { asc: 'ascending', desc: 'descending' }[state.direction] : undefined) },
       pick: resource.remove && { all: pickAll(objects), one: (object) => pickOne(object) },
-    }) : h('p', { class: 'empty' }, state.search ? `Nothing has "${state.search}" in it.` : 'There is nothing here yet.'));
+    }) : empty(resource, state, () => { search.value = ''; go({ search: '', page: 1 }); search.focus(); }));
     put(pages, 
       h('span', {}, takes(resource, 'limit') ? `${found.toLocaleString()} in all, page ${state.page} of ${last}` : `${found.toLocaleString()} in all`),
       h('button', { type: 'button', disabled: state.page <= 1, click: () => go({ page: state.page - 1 }) }, 'Previous'),
@@ -112,23 +127,33 @@ export const show = async (main, resource, query) => {
   const offer = () => {
     bulk.hidden = picked.size === 0;
     put(bulk, `${picked.size} chosen: `,
-      switchable && h('button', { type: 'button', disabled: !may(resource.update), click: () => each('enabled', (path) => call('PUT', path, { body: { enabled: true } })) }, 'Enable'),
-      switchable && h('button', { type: 'button', disabled: !may(resource.update), click: () => each('disabled', (path) => call('PUT', path, { body: { enabled: false } })) }, 'Disable'),
+      switchable && h('button', { type: 'button', disabled: !may(resource.update), click: () => each('enabled', (path, headers) => call('PUT', path, { body: { enabled: true }, headers })) }, 'Enable'),
+      switchable && h('button', { type: 'button', disabled: !may(resource.update), click: () => each('disabled', (path, headers) => call('PUT', path, { body: { enabled: false }, headers })) }, 'Disable'),
       h('button', { type: 'button', class: 'danger', disabled: !may(resource.remove), click: async () => {
-        if (await ask(`Delete ${picked.size} of ${resource.title}?`, h('ul', {}, [...picked.values()].slice(0, 10).map((o) => h('li', {}, brief(o))), picked.size > 10 && h('li', {}, `and ${picked.size - 10} more`)))) await each('deleted', (path) => call('DELETE', path));
+        if (await ask(`Delete ${picked.size} of ${resource.title}?`, h('ul', {}, [...picked.values()].slice(0, 10).map((o) => h('li', {}, brief(o))), picked.size > 10 && h('li', {}, `and ${picked.size - 10} more`)))) await each('deleted', (path, headers) => call('DELETE', path, { headers }));
       } }, 'Delete'));
   };
+  // asRead returns the header for a change of an object as the list shows it. It refuses if the object has changed since.
+  const asRead = async (path, key, object) => {
+    if (!may(resource.read, key)) return {};
+    const { data, headers } = await call('GET', path), tag = headers.get('ETag');
+    const other = columns.find((name) => brief(data[name]) !== brief(object[name]));
+    if (other) throw new Refused(412, ['It has changed since it was listed: choose it again.'], { method: 'GET', path });
+    return tag ? { 'If-Match': tag } : {};
+  };
   const each = async (done, run) => {
-    const failed = [];
+    const failed = [], chosen = [...picked];
     let n = 0;
-    for (const [key, object] of picked) {
-      say(`${++n} of ${picked.size}…`);
+    for (const [key, object] of chosen) {
+      say(`${++n} of ${chosen.length}…`);
       try {
-        await run(resource.service.prefix + fill(resource.itemPath, key));
+        const path = service.prefix + fill(resource.itemPath, key);
+        await run(path, await asRead(path, key, object));
         picked.delete(key);
       } catch (problem) {
         if (!problem.messages) throw problem;
         failed.push(`${brief(object)}: ${problem.message}`);
+        if (problem.status === 412) picked.delete(key);
       }
     }
     say(failed.length > 0 ? `${n - failed.length} were ${done}, ${failed.length} were not. ${failed.slice(0, 3).join(' ')}` : `${n} were ${done}.`, failed.length > 0);

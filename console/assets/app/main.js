@@ -2,10 +2,12 @@
 import * as access from './access.js';
 import { call, changes, me, resume, signIn, signOut, tenant, useAuth, useTenant } from './api.js';
 import { load, may, resources, services } from './definitions.js';
-import { arrive, h, put, say } from './dom.js';
+import { arrive, brief, h, put, say } from './dom.js';
 import * as item from './item.js';
 import * as list from './list.js';
 import * as phone from './phone.js';
+import { picker } from './picker.js';
+import { forgetNames } from './shown.js';
 import * as start from './start.js';
 
 const main = document.getElementById('main'), nav = document.getElementById('nav'), head = document.getElementById('head');
@@ -71,16 +73,36 @@ const drawHead = async () => {
   const tenants = resources.get('auth/tenants');
   if (!may(tenants?.list)) return;
   try {
-    const { data } = await call('GET', tenants.service.prefix + tenants.path, { query: { limit: 1000 } });
-    if (data.items.length < 2) return;
-    const chooser = h('select', { id: 'tenant', change: () => {
-      useTenant(chooser.value === me.tenant ? '' : chooser.value);
-      route();
-    } }, data.items.map((t) => h('option', { value: t.uuid, selected: t.uuid === (tenant || me.tenant) }, t.name || t.slug || t.uuid)));
-    menu.after(h('label', { class: 'tenant' }, h('span', {}, 'Tenant '), chooser));
+    const { data } = await call('GET', tenants.service.prefix + tenants.path, { query: { limit: 50 }, headers: own() });
+    if (me && data.total > 1) menu.after(h('div', { class: 'tenant' }, h('label', { for: 'tenant' }, 'Tenant'), tenantChooser(tenants, data)));
   } catch (problem) {
     if (!problem.messages) throw problem;
+    if (me) menu.after(h('div', { class: 'tenant error', role: 'alert' }, `The tenants could not be loaded: ${problem.message} `, h('button', { type: 'button', click: drawHead }, 'Try again')));
   }
+};
+
+// own are the headers of a request in the token's own tenant, which sees all that one can choose.
+const own = () => (me.tenant ? { 'Wazo-Tenant': me.tenant } : {});
+
+// tenantChooser chooses among a few tenants in a list, and among many by a search.
+const tenantChooser = (tenants, data) => {
+  const act = (uuid) => {
+    useTenant(uuid === me.tenant ? '' : uuid);
+    const page = location.hash.slice(2).split('?')[0];
+    if (!page.includes('/') || resources.has(page)) route();
+    else location.hash = '#/' + page.split('/').slice(0, -1).join('/'); // the object is another tenant's
+  };
+  const now = tenant || me.tenant;
+  if (data.total <= data.items.length) {
+    const chooser = h('select', { id: 'tenant', 'aria-label': 'Tenant', change: () => act(chooser.value) }, data.items.map((t) => h('option', { value: t.uuid, selected: t.uuid === now }, brief(t))));
+    return chooser;
+  }
+  const chosen = picker(tenants, (t) => t.uuid, { id: 'tenant', 'aria-label': 'Tenant', focus: () => chosen.input.select(), change: () => {
+    const uuid = chosen.read();
+    if (uuid instanceof Error) say(uuid.message, true);
+    else act(uuid ?? me.tenant);
+  } }, { before: now, headers: own() });
+  return chosen.element;
 };
 
 const pages = { who: access.who, why: access.why, telephone: phone.show };
@@ -98,6 +120,7 @@ const route = async () => {
     else a.removeAttribute('aria-current');
   }
   arrive();
+  forgetNames();
   const place = h('div'); // of this page alone: one that is drawn late, after another was asked for, is not seen
   put(main, place);
   try {
@@ -154,9 +177,9 @@ const begin = async () => {
       document.getElementById('search')?.focus();
     }
   });
-  await resume();
+  const why = await resume();
   if (me) await inside();
-  else signInPage();
+  else signInPage(why);
 };
 
 begin().catch((problem) => say(`The console could not be loaded. If this browser does not trust the certificate, open ${location.origin}/console/ again and accept it. (${problem.message})`, true));

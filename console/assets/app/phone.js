@@ -3,6 +3,7 @@ import { call } from './api.js';
 import { may, resources } from './definitions.js';
 import { fresh, h, lead, put } from './dom.js';
 import { refusal } from './form.js';
+import { picker } from './picker.js';
 
 // input is a field. About says which of the gateway's messages belong to it, if its name does not.
 const input = (name, label, attributes = {}, note = '', about = new RegExp(`\\b${name}\\b`)) => {
@@ -16,13 +17,26 @@ const input = (name, label, attributes = {}, note = '', about = new RegExp(`\\b$
   };
 };
 
+// contextField chooses the context of the number by its name for people: there may be thousands.
+const contextField = (resource, query, preset) => {
+  const error = h('span', { class: 'error', id: 'context-error' });
+  const chosen = picker(resource, (c) => c.name, { id: 'context', 'aria-describedby': 'context-error' }, { preset, query });
+  return {
+    about: /\bcontext\b/i, read: chosen.read, row: h('div', { class: 'field' }, h('label', { for: 'context' }, 'Context'), chosen.element, error),
+    refuse: (text) => {
+      error.textContent = text;
+      if (text) chosen.input.focus();
+    },
+  };
+};
+
 export const show = async (main) => {
   const users = resources.get('confd/users'), contexts = resources.get('confd/contexts');
   if (!users || !contexts) {
     put(main, h('h1', { tabindex: '-1' }, 'New telephone user'), h('p', {}, 'This gateway has no telephony configuration.'));
     return;
   }
-  const { data } = await call('GET', contexts.service.prefix + contexts.path, { query: { type: 'internal', limit: 100 } });
+  const internal = { type: 'internal' }, { data } = await call('GET', contexts.service.prefix + contexts.path, { query: { ...internal, limit: 1 } });
   const first = input('firstname', 'First name *', { required: true }), last = input('lastname', 'Last name');
   const mail = input('email', 'E-mail address', { type: 'email' });
   const exten = input('exten', 'Number', { inputmode: 'numeric' }, 'Leave it empty for a user without a telephone.', /extension|exten\b/i);
@@ -30,18 +44,18 @@ export const show = async (main) => {
   box.element.checked = true;
   const login = input('login', 'With a login of the gateway', { type: 'checkbox' }, 'The user name is the e-mail address.');
   const password = input('password', 'Password of the login', { type: 'password', autocomplete: 'new-password' });
-  const context = h('select', { id: 'context' }, data.items.map((c) => h('option', { value: c.name }, c.label || c.name)));
-  const fields = [first, last, mail, exten, box, login, password], general = h('div', { class: 'error', role: 'alert' });
+  const context = contextField(contexts, internal, data.items[0]);
+  const fields = [first, last, mail, exten, context, box, login, password], general = h('div', { class: 'error', role: 'alert' });
   const button = h('button', { type: 'submit', class: 'primary' }, 'Create');
   password.row.hidden = true;
   login.element.addEventListener('change', () => { password.row.hidden = !login.element.checked; });
 
-  const body = () => {
+  const body = (inside) => {
     const name = [first.element.value, last.element.value].filter(Boolean).join(' ');
     const user = { firstname: first.element.value, lastname: last.element.value || null, email: mail.element.value || null };
     if (exten.element.value) {
-      user.lines = [{ context: context.value, endpoint_sip: {}, extensions: [{ exten: exten.element.value, context: context.value }] }];
-      if (box.element.checked) user.voicemail = { name, number: exten.element.value, context: context.value };
+      user.lines = [{ context: inside, endpoint_sip: {}, extensions: [{ exten: exten.element.value, context: inside }] }];
+      if (box.element.checked) user.voicemail = { name, number: exten.element.value, context: inside };
     }
     if (login.element.checked) user.auth = { username: mail.element.value || name, password: password.element.value };
     return user;
@@ -50,13 +64,16 @@ export const show = async (main) => {
     event.preventDefault();
     put(general);
     for (const field of fields) field.refuse('');
+    const inside = context.read(), wrong = inside instanceof Error ? inside.message : inside ? '' : 'Numbers live in a context: choose one.';
+    if (exten.element.value && wrong) return context.refuse(wrong);
     button.disabled = true; // a second click would make a second user
     try {
-      const { data: made } = await call('POST', users.service.prefix + users.path, { body: body() });
+      const { data: made } = await call('POST', users.service.prefix + users.path, { body: body(inside) });
       lead(`#/confd/users/${made.uuid ?? made.id}`, `${first.element.value} was created${exten.element.value ? ` with the number ${exten.element.value}` : ''}.`);
     } catch (problem) {
       button.disabled = false;
       if (!problem.messages) throw problem;
+      button.focus();
       const left = problem.messages.filter((message) => {
         const about = fields.find((field) => field.about.test(message));
         about?.refuse(message);
@@ -72,6 +89,6 @@ export const show = async (main) => {
     h('form', { method: 'post', submit, novalidate: true }, first.row, last.row, mail.row,
       data.items.length === 0
         ? h('p', { class: 'denied' }, 'There is no internal context yet, in which numbers live. ', h('a', { href: '#/confd/contexts/+new' }, 'Make one'), ' with a range of users\' numbers first.')
-        : [h('div', { class: 'field' }, h('label', { for: 'context' }, 'Context'), context), exten.row, box.row],
+        : [context.row, exten.row, box.row],
       login.row, password.row, general, h('p', { class: 'actions' }, button)));
 };

@@ -5,9 +5,9 @@ import { brief, fresh, h, later, put } from './dom.js';
 
 const identifies = (text) => /^(\d+|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i.test(text);
 
-// picker suggests objects of a resource. valueOf says what is sent for one; before is what was sent until now. Its read returns an
-// Error for a name that no object has.
-export const picker = (resource, valueOf, attributes, before) => {
+// picker suggests objects of a resource, which the server searches, among those that a query leaves. valueOf says what is sent for one;
+// before is what was sent until now, and preset an object to begin with. Its read returns an Error for a name that no object has.
+export const picker = (resource, valueOf, attributes, { before, preset, query = {}, headers = {} } = {}) => {
   const values = new Map(); // by what is shown
   const learn = (object) => {
     const name = brief(object) || String(valueOf(object));
@@ -16,17 +16,17 @@ export const picker = (resource, valueOf, attributes, before) => {
     return shown;
   };
   const list = h('datalist', { id: fresh('choices') });
-  const input = h('input', { ...attributes, type: 'text', list: list.id, value: before ?? '', autocomplete: 'off', spellcheck: 'false' });
+  const input = h('input', { ...attributes, type: 'text', list: list.id, value: preset ? learn(preset) : before ?? '', autocomplete: 'off', spellcheck: 'false' });
   const suggest = async () => {
     if (!input.isConnected) return; // the page was left
-    const { data } = await call('GET', resource.service.prefix + resource.path, { query: { limit: 30, search: values.has(input.value) ? '' : input.value } });
+    const { data } = await call('GET', resource.service.prefix + resource.path, { query: { ...query, limit: 30, search: values.has(input.value) ? '' : input.value }, headers });
     put(list, data[resource.items].map((object) => h('option', { value: learn(object) })));
   };
   const quietly = () => suggest().catch(() => put(list));
   input.addEventListener('focus', quietly, { once: true });
   input.addEventListener('input', later(quietly));
   if (before != null && resource.read) {
-    call('GET', resource.service.prefix + fill(resource.itemPath, before)).then(({ data }) => {
+    call('GET', resource.service.prefix + fill(resource.itemPath, before), { headers }).then(({ data }) => {
       if (input.value === String(before)) input.value = learn(data);
     }, () => {}); // it stays as it is sent
   }

@@ -474,3 +474,19 @@ func TestClientWithoutServer(t *testing.T) {
 		t.Errorf("Do: %v", err)
 	}
 }
+
+// After a refused login the client waits for a time of its own.
+func TestClientAfterARefusedLogin(t *testing.T) {
+	s := amitest.New(t)
+	tries := make(chan bool, 100)
+	s.Handle("Login", func(c *amitest.Session, a ami.Message) {
+		tries <- true
+		c.Respond(a, "Error", "Message", "Authentication failed")
+	})
+	o := s.Options()
+	o.RetryMin, o.RetryMax, o.RetryLogin = time.Hour, time.Hour, time.Millisecond
+	run(t, ami.NewClient(o, ami.Watch{}))
+	for range 3 {
+		<-tries
+	}
+}

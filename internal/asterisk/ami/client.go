@@ -54,7 +54,7 @@ func (c *Client) Run(ctx context.Context) {
 			wait = c.options.RetryMin
 		}
 		if errors.Is(err, ErrLogin) {
-			wait = c.options.RetryMax // each try is a line in Asterisk's security log
+			wait = c.options.RetryLogin
 		}
 		select {
 		case <-ctx.Done():

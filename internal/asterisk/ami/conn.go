@@ -24,8 +24,9 @@ type Options struct {
 	Timeout time.Duration
 	// ReloadTimeout bounds one reload, with all tries while another is in progress. Default: 60 s.
 	ReloadTimeout time.Duration
-	// RetryMin and RetryMax are the first and the longest wait before a Client connects again. Default: 250 ms, 30 s.
-	RetryMin, RetryMax time.Duration
+	// RetryMin and RetryMax are the first and the longest wait before a Client connects again, RetryLogin the one after a login that was
+	// refused: each is a line in Asterisk's security log. Default: 250 ms, 1 s, 30 s.
+	RetryMin, RetryMax, RetryLogin time.Duration
 	// Events receives every event, from one goroutine. It must not block. Nil: events are dropped.
 	Events func(Message)
 }
@@ -34,7 +35,8 @@ func (o Options) withDefaults() Options {
 	o.Timeout = cmp.Or(o.Timeout, 10*time.Second)
 	o.ReloadTimeout = cmp.Or(o.ReloadTimeout, time.Minute)
 	o.RetryMin = cmp.Or(o.RetryMin, 250*time.Millisecond)
-	o.RetryMax = cmp.Or(o.RetryMax, 30*time.Second)
+	o.RetryMax = cmp.Or(o.RetryMax, time.Second)
+	o.RetryLogin = cmp.Or(o.RetryLogin, 30*time.Second)
 	return o
 }
 

@@ -300,7 +300,7 @@ func (c *checker) find(context, exten string, visited map[string]bool) []conf.St
 	found := runnable(c.steps[context][exten])
 	if len(found) == 0 {
 		for pattern, steps := range c.steps[context] {
-			if strings.HasPrefix(pattern, "_") && matchPattern(pattern[1:], exten) {
+			if conf.Matches(pattern, exten) {
 				found = append(found, runnable(steps)...)
 			}
 		}
@@ -326,59 +326,4 @@ func runnable(steps []conf.Step) []conf.Step {
 		}
 	}
 	return all
-}
-
-// patternLetters are the digits that a letter of a pattern stands for.
-var patternLetters = map[byte]string{'X': "0-9", 'x': "0-9", 'Z': "1-9", 'z': "1-9", 'N': "2-9", 'n': "2-9"}
-
-// matchPattern reports whether an extension matches a pattern, which is given without its _.
-func matchPattern(pattern, exten string) bool {
-	for pattern != "" {
-		p := pattern[0]
-		if pattern = pattern[1:]; p == '-' {
-			continue
-		}
-		if p == '!' || p == '.' {
-			return p == '!' || exten != ""
-		}
-		if exten == "" {
-			return false
-		}
-		d := exten[0]
-		exten = exten[1:]
-		if digits, ok := patternLetters[p]; ok {
-			if !inSet(digits, d) {
-				return false
-			}
-			continue
-		}
-		if p == '[' {
-			set, rest, ok := strings.Cut(pattern, "]")
-			if !ok || !inSet(set, d) {
-				return false
-			}
-			pattern = rest
-			continue
-		}
-		if p != d {
-			return false
-		}
-	}
-	return exten == ""
-}
-
-func inSet(set string, d byte) bool {
-	for i := 0; i < len(set); i++ {
-		if i+2 < len(set) && set[i+1] == '-' {
-			if set[i] <= d && d <= set[i+2] {
-				return true
-			}
-			i += 2
-			continue
-		}
-		if set[i] == d {
-			return true
-		}
-	}
-	return false
 }

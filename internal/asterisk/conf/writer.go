@@ -164,8 +164,8 @@ func Plain(text string) string {
 // quotes escapes what would end a name between quotes.
 var quotes = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 
-// CallerID returns a caller ID with a name that users typed and a number, as the value of an option. The number may hold only digits
-// and a plus sign: of anything else nothing is written.
+// CallerID returns a caller ID with a name and a number that users typed, as the value of an option. Of the number only what can be dialled
+// is written; see Digits.
 func CallerID(name, number string) string {
 	name = strings.TrimSpace(Plain(name))
 	quoted := `"` + quotes.Replace(name) + `"`

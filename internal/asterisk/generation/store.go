@@ -281,6 +281,18 @@ func (s *Store) Stage(ctx context.Context, files Files, source string) (g Genera
 	return g, nil
 }
 
+// Touch gives a live file the time of now: Asterisk, which skips a file that is as it was, reads it once more when it is told to.
+func (s *Store) Touch(name string) error {
+	live, err := s.Live()
+	if err == nil {
+		err = s.root.Chtimes(path.Join(folderOf(live), name), time.Time{}, time.Now())
+	}
+	if err != nil {
+		return fmt.Errorf("touching a live file: %w", err)
+	}
+	return nil
+}
+
 func (s *Store) failed(n int64) bool {
 	_, err := s.root.Lstat(path.Join(folderOf(n), failedName))
 	return err == nil

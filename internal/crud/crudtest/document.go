@@ -98,7 +98,7 @@ func (x *documentTrial) set(c *Client, more Object) Object {
 		action, method = "update", http.MethodPut
 	}
 	op := x.d.Operations[action]
-	x.answersAsRead(c, op, c.Do(method, x.path, body).Want(op.Success))
+	x.repliesAsRead(c, op, c.Do(method, x.path, body).Want(op.Success))
 	return body
 }
 
@@ -106,11 +106,11 @@ func (x *documentTrial) set(c *Client, more Object) Object {
 func (x *documentTrial) put(c *Client, body any, edits ...resttest.Edit) {
 	x.Helper()
 	op := x.d.Operations["update"]
-	x.answersAsRead(c, op, c.Do(http.MethodPut, x.path, body, edits...).Want(op.Success))
+	x.repliesAsRead(c, op, c.Do(http.MethodPut, x.path, body, edits...).Want(op.Success))
 }
 
-// answersAsRead fails the test if a write returns the document differently than a read does.
-func (x *documentTrial) answersAsRead(c *Client, op rest.Operation, got resttest.Answer) {
+// repliesAsRead fails the test if a write returns the document differently than a read does.
+func (x *documentTrial) repliesAsRead(c *Client, op rest.Operation, got resttest.Answer) {
 	x.Helper()
 	switch {
 	case op.Reply == nil:

@@ -10,6 +10,16 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
+// auditEntry is the part of an entry that names the document.
+type auditEntry struct {
+	Tenant   string  `db:"tenant_uuid"`
+	Action   string  `db:"action"`
+	Resource string  `db:"resource"`
+	Object   string  `db:"object"`
+	Before   *string `db:"before"`
+	After    *string `db:"after"`
+}
+
 func (x *documentTrial) entries() []auditEntry {
 	x.Helper()
 	entries, err := store.Select[auditEntry](x.Context(), x.db, `

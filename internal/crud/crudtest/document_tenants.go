@@ -79,13 +79,3 @@ func (x *documentTrial) tenantHeader() {
 		x.Errorf("%d are stored", x.stored())
 	}
 }
-
-// auditEntry is the part of an entry that names the document.
-type auditEntry struct {
-	Tenant   string  `db:"tenant_uuid"`
-	Action   string  `db:"action"`
-	Resource string  `db:"resource"`
-	Object   string  `db:"object"`
-	Before   *string `db:"before"`
-	After    *string `db:"after"`
-}

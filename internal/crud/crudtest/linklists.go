@@ -100,6 +100,15 @@ func (x *linkTrial) list(d *crud.DescribedList, near, far *trial, backward bool)
 		}
 	})
 	is("refused lists", first, second)
+	stale := x.a.Get(near.at(one)).Want(http.StatusOK).Header.Get("ETag")
+	x.a.Do(http.MethodPut, path, body(second, third), resttest.IfMatch(stale)).Want(http.StatusNoContent)
+	x.audits(0, "a list for an object that has changed since it was read", func() {
+		for _, tag := range []string{stale, `"x"`} {
+			x.a.Do(http.MethodPut, path, body(first), resttest.IfMatch(tag)).Want(http.StatusPreconditionFailed)
+		}
+		x.a.Do(http.MethodPut, path, body(first), resttest.IfMatch("x")).Want(http.StatusBadRequest)
+	})
+	is("a list for an object that has changed since it was read", second, third)
 	put()
 	is("an empty list")
 	x.audits(0, "an empty list again", func() { put() })

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/rest/resttest"
 )
 
 // of is the same check of another collection.
@@ -93,17 +94,22 @@ func (x *linkTrial) link(left, right Object) {
 // end ends a link, by the operation that there is.
 func (x *linkTrial) end(left, right Object) {
 	x.Helper()
-	path := x.pair(left, right)
+	x.a.Do(http.MethodDelete, x.ending(left, right), nil).Want(http.StatusNoContent).Empty()
+}
+
+// ending is the path of the operation that ends a link.
+func (x *linkTrial) ending(left, right Object) string {
 	if !x.may("delete") {
-		path = x.below(left)
+		return x.below(left)
 	}
-	x.a.Do(http.MethodDelete, path, nil).Want(http.StatusNoContent).Empty()
+	return x.pair(left, right)
 }
 
 func (x *linkTrial) makeAndEnd() {
 	left, right := x.objects(x.a)
 	leftPath, rightPath := x.left.at(left), x.right.at(right)
-	leftBefore, rightBefore := x.a.Get(leftPath).Body, x.a.Get(rightPath).Body
+	leftRead := x.a.Get(leftPath)
+	leftBefore, tagBefore, rightBefore := leftRead.Body, leftRead.Header.Get("ETag"), x.a.Get(rightPath).Body
 	x.audits(1, "linking "+x.l.Path, func() { x.link(left, right) })
 	x.audits(0, "linking "+x.l.Path+" again", func() { x.link(left, right) })
 	for _, key := range x.left.called(left) { // by whichever keys
@@ -134,6 +140,14 @@ func (x *linkTrial) makeAndEnd() {
 			x.Errorf("%s: the one is %s, want %s", x.l.Path, got, want)
 		}
 	}
+	x.audits(0, "changing links of an object that has changed since it was read", func() {
+		if x.l.LeftShown {
+			x.a.Do(http.MethodPut, x.pair(left, right), nil, resttest.IfMatch(tagBefore)).Want(http.StatusPreconditionFailed)
+		}
+		x.a.Do(http.MethodPut, x.pair(left, right), nil, resttest.IfMatch(`"x"`)).Want(http.StatusPreconditionFailed)
+		x.a.Do(http.MethodDelete, x.ending(left, right), nil, resttest.IfMatch(`"x"`)).Want(http.StatusPreconditionFailed)
+	})
+	x.a.Do(http.MethodPut, x.pair(left, right), nil, resttest.IfMatch(x.a.Get(leftPath).Header.Get("ETag"))).Want(http.StatusNoContent)
 	x.audits(1, "ending "+x.l.Path, func() { x.end(left, right) })
 	x.audits(0, "ending "+x.l.Path+" again", func() { x.end(left, right) })
 	if after := x.a.Get(leftPath).Body; after != leftBefore {
@@ -252,7 +266,7 @@ func (x *linkTrial) linkedAcross() {
 	}
 }
 
-// strict: who may not make or end a strict link is answered the same whether there is one or not, and changes nothing.
+// strict: a caller who may not make or end a strict link gets the same refusal whether there is one or not, and changes nothing.
 func (x *linkTrial) strict() {
 	if !x.l.Strict {
 		return
@@ -287,7 +301,7 @@ func (x *linkTrial) strict() {
 	x.audits(1, "ending "+x.l.Path+" after refusals", func() { x.end(left, right) })
 }
 
-// denied: who is denied an operation by one key of an object is refused it by every other.
+// denied: a caller who is denied an operation by one key of an object is refused it by every other key.
 func (x *linkTrial) denied() {
 	left, right := x.objects(x.a)
 	x.link(left, right)

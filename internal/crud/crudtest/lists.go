@@ -266,7 +266,7 @@ func (x *trial) noNumbers(column string) {
 // recurses reports whether a list shows what the tenants below have when it is asked to.
 func (x *trial) recurses() bool { return x.k.Scope == crud.PerTenant && !x.k.Subtree }
 
-// badQueries: a bad query is 400, and the answer says which parameter.
+// badQueries: a bad query is 400, and the message names the parameter.
 func (x *trial) badQueries() {
 	o, all := x.make(x.a, nil), x.a.Get(x.all()).List()
 	x.holds(x.a, all, o)

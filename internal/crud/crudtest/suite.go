@@ -361,7 +361,7 @@ func (x *trial) make(c *Client, more Object) Object {
 	return x.r.Make(c, x.next())
 }
 
-// name is what tells an object from others: its first key, or the whole of it if it does not show the key.
+// name identifies an object: its first key, or the whole of it if it does not show the key.
 func (x *trial) name(o Object) string {
 	if _, ok := o[x.k.Keys[0]]; ok {
 		return o.Text(x.k.Keys[0])

@@ -34,7 +34,7 @@ func (x *trial) otherTenants() {
 	x.foreignListed(foreign, own, searched)
 }
 
-// foreign: each operation answers for another tenant's object as for one that does not exist, and changes nothing.
+// foreign: each operation refuses another tenant's object like one that does not exist, and changes nothing.
 func (x *trial) foreign(foreign Object) {
 	before := x.b.Get(x.at(foreign)).Body
 	for _, key := range x.k.Keys {

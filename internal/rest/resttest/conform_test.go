@@ -52,7 +52,8 @@ func TestConform(t *testing.T) {
 	} {
 		fake := &recorded{TB: t}
 		answer := &resttest.Answer{T: fake, Asked: tt.method + " " + tt.target, Status: tt.status, Header: http.Header{"Content-Type": {tt.kind}}, Body: tt.body}
-		definitions.Conform(fake, httptest.NewRequestWithContext(t.Context(), tt.method, tt.target, nil), answer)
+		r := httptest.NewRequestWithContext(t.Context(), tt.method, tt.target, nil)
+		definitions.Conform(fake, r.URL.EscapedPath(), r, answer)
 		if (fake.why == "") != (tt.want == "") || !strings.Contains(fake.why, tt.want) {
 			t.Errorf("%s %s %d %s: %q, want %q", tt.method, tt.target, tt.status, tt.body, fake.why, tt.want)
 		}

@@ -40,13 +40,13 @@ func ReadDefinitions(texts ...string) (Definitions, error) {
 	return all, nil
 }
 
-// Conform fails the test if the response to a request is not one that the definitions declare. Where they have no such operation, it does
-// nothing.
-func (d Definitions) Conform(tb testing.TB, r *http.Request, answer *Answer) {
+// Conform fails the test if the response to a request, for this path, is not one that the definitions declare. Where they have no such
+// operation, it does nothing.
+func (d Definitions) Conform(tb testing.TB, path string, r *http.Request, answer *Answer) {
 	tb.Helper()
 	for _, s := range d {
 		for _, p := range s.paths {
-			if p.of.MatchString(r.URL.EscapedPath()) {
+			if p.of.MatchString(path) {
 				s.definition.check(tb, p.path, r, answer)
 				return
 			}

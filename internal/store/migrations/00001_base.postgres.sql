@@ -1,6 +1,5 @@
 -- +goose Up
 -- fold drops case and accents, whatever the locale of the database. store.Fold does the same in Go.
--- +goose StatementBegin
 CREATE FUNCTION fold(x text) RETURNS text
 	LANGUAGE sql IMMUTABLE PARALLEL SAFE
 AS $fold$
@@ -21,18 +20,14 @@ ELSE replace(replace(replace(replace(replace(
 	'ß', 'ss'), 'æ', 'ae'), 'œ', 'oe'), 'þ', 'th'), 'ĳ', 'ij')
 END
 $fold$;
--- +goose StatementEnd
 
 -- now_utc is the time at which the statement began, by the clock of the database.
--- +goose StatementBegin
 CREATE FUNCTION now_utc() RETURNS timestamptz
 	LANGUAGE sql STABLE PARALLEL SAFE
 AS 'SELECT statement_timestamp()';
--- +goose StatementEnd
 
 -- index_search makes an index of trigrams on a table's search_text, so that a search reads only the rows that it finds. It needs
 -- the extension pg_trgm. Without pg_trgm, or without the right to create it, a search reads all rows of the tenant.
--- +goose StatementBegin
 CREATE FUNCTION index_search(of text) RETURNS void
 	LANGUAGE plpgsql
 AS $$
@@ -45,4 +40,3 @@ EXCEPTION WHEN insufficient_privilege OR undefined_object OR undefined_file THEN
 	RAISE NOTICE 'pg_trgm cannot be used: searches will read all rows';
 END
 $$;
--- +goose StatementEnd

@@ -1,5 +1,4 @@
 -- +goose Up
--- +goose StatementBegin
 -- count_change writes a row that a statement inserted or deleted to row_count.
 CREATE FUNCTION count_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -11,4 +10,3 @@ BEGIN
     RETURN NULL;
 END
 $$;
--- +goose StatementEnd

@@ -2,7 +2,8 @@
 //
 // # The text
 //
-// A migration is a file of SQL that begins with "-- +goose Up". Its number says when it runs; its name says what it is about.
+// A migration is a file of SQL that begins with "-- +goose Up". Its number says when it runs; its name says what it is about. It runs
+// as a whole, in one transaction, so it may have any statements, such as functions and triggers.
 // Both databases run the same file. A statement that only one of them needs, or that they write differently, is in a file of its
 // own with the database in its name (00006_audit_keep.postgres.sql); files for both databases may share a number.
 //
@@ -94,7 +95,12 @@ func (f folder) Open(name string) (fs.File, error) {
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
 	}
-	return fstest.MapFS{name: &fstest.MapFile{Data: []byte(rendered)}}.Open(name)
+	return fstest.MapFS{name: &fstest.MapFile{Data: []byte(whole(rendered))}}.Open(name)
+}
+
+// whole has goose send a file as one text: to find where a statement ends, it takes a buffer of 4 MB for each line.
+func whole(text string) string {
+	return "-- +goose Up\n-- +goose StatementBegin\n" + strings.TrimPrefix(text, "-- +goose Up\n") + "\n-- +goose StatementEnd\n"
 }
 
 func (f folder) Glob(pattern string) ([]string, error) {

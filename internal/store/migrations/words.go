@@ -15,34 +15,56 @@ var types = map[string]struct{ postgres, sqlite string }{
 	"bytes": {"bytea", "blob"},
 }
 
-// word finds the words, but not those in a comment or a string.
-var word = regexp.MustCompile(`--[^\n]*|'[^']*'|@([a-z_]+)(?:\(([a-z0-9_,\s]*)\))?`)
+// word is a word, or a comment or a string, in which there are none, at the beginning of a text.
+var word = regexp.MustCompile(`^(?:--[^\n]*|'[^']*'|@([a-z_]+)(?:\(([a-z0-9_,\s]*)\))?)`)
 
 // render writes the words of a migration for an engine.
 func render(text, engine string) (string, error) {
-	var unknown error
-	text = word.ReplaceAllStringFunc(text, func(found string) string {
-		m := word.FindStringSubmatch(found)
-		if m[1] == "" {
-			return found
+	var b strings.Builder
+	for {
+		at := strings.IndexAny(text, "-'@")
+		if at < 0 {
+			b.WriteString(text)
+			return b.String(), nil
 		}
-		if t, ok := types[m[1]]; ok && m[2] == "" {
-			return pick(engine, t.postgres, t.sqlite)
-		}
+		b.WriteString(text[:at])
+		text = text[at:]
+		m := word.FindStringSubmatch(text)
 		switch {
-		case m[1] == "search" && m[2] != "":
-			return searched(m[2], engine)
-		case m[1] == "search_index" && m[2] != "":
-			return pick(engine, "SELECT index_search('"+m[2]+"')", "SELECT 'a search reads all rows of the tenant'")
-		case m[1] == "counted" && m[2] != "":
-			return counted(m[2], engine)
-		case m[1] == "json" && m[2] != "":
-			return pick(engine, "CAST("+m[2]+" AS json)", m[2])
+		case m == nil:
+			b.WriteString(text[:1])
+			text = text[1:]
+			continue
+		case m[1] == "":
+			b.WriteString(m[0])
+		default:
+			expanded, ok := expand(m[1], m[2], engine)
+			if !ok {
+				return "", fmt.Errorf("%q is none of the words", m[0])
+			}
+			b.WriteString(expanded)
 		}
-		unknown = fmt.Errorf("%q is none of the words", found)
-		return found
-	})
-	return text, unknown
+		text = text[len(m[0]):]
+	}
+}
+
+// expand returns what a word with its argument means to an engine.
+func expand(name, argument, engine string) (text string, ok bool) {
+	if argument == "" {
+		t, ok := types[name]
+		return pick(engine, t.postgres, t.sqlite), ok
+	}
+	switch name {
+	case "search":
+		return searched(argument, engine), true
+	case "search_index":
+		return pick(engine, "SELECT index_search('"+argument+"')", "SELECT 'a search reads all rows of the tenant'"), true
+	case "counted":
+		return counted(argument, engine), true
+	case "json":
+		return pick(engine, "CAST("+argument+" AS json)", argument), true
+	}
+	return "", false
 }
 
 // searched returns the column of @search: "firstname lastname, email".
@@ -65,8 +87,8 @@ func counted(table, engine string) string {
 	trigger := func(event, row, n string) string {
 		head := "CREATE TRIGGER " + table + "_" + strings.ToLower(event) + "_counted AFTER " + event + " ON " + table
 		return pick(engine, head+" FOR EACH ROW EXECUTE FUNCTION count_change();\n",
-			"-- +goose StatementBegin\n"+head+" BEGIN INSERT INTO row_count (table_name, tenant_uuid, n) VALUES ('"+table+"', "+row+".tenant_uuid, "+n+
-				"); END;\n-- +goose StatementEnd\n")
+			head+" BEGIN INSERT INTO row_count (table_name, tenant_uuid, n) VALUES ('"+table+"', "+row+".tenant_uuid, "+n+
+				"); END;\n")
 	}
 	return trigger("INSERT", "NEW", "1") + trigger("DELETE", "OLD", "-1") +
 		"INSERT INTO row_count (table_name, tenant_uuid, n) SELECT '" + table + "', tenant_uuid, count(*) FROM " + table + " GROUP BY tenant_uuid"

@@ -35,7 +35,7 @@ type DB struct {
 
 // Open connects to the database at a libpq address, a URL or keyword=value pairs, and returns once the server has responded. If
 // the server is unreachable, or its host unknown, the error is store.ErrUnavailable, after at most 10 s. If it refuses the login
-// or does not know the database, the error is ErrRefused: waiting does not help. The text names host and database and never the
+// or does not know the database, the error is ErrRefused, and without the right to connect a RightError: waiting does not help. The text names host and database and never the
 // password. Open does not migrate.
 func Open(ctx context.Context, address string, o Options) (*DB, error) {
 	o = o.withDefaults()
@@ -54,6 +54,9 @@ func Open(ctx context.Context, address string, o Options) (*DB, error) {
 		pool.Close()
 		if says, ok := refusal(cfg.ConnConfig, err); ok {
 			return nil, fmt.Errorf("connecting to %s: %w: %s", place(cfg.ConnConfig), ErrRefused, says)
+		}
+		if lacking := lacksRight(cfg.ConnConfig.User, err); lacking != nil {
+			return nil, fmt.Errorf("connecting to %s: %w", place(cfg.ConnConfig), lacking)
 		}
 		return nil, fmt.Errorf("connecting to %s: %w", place(cfg.ConnConfig), translate(connecting, err))
 	}
@@ -123,7 +126,7 @@ func (db *DB) Exec(ctx context.Context, sql string, args ...any) (int64, error) 
 // InTx runs fn in one serializable transaction.
 func (db *DB) InTx(ctx context.Context, fn func(ctx context.Context, tx store.Conn) error) error {
 	for attempt := 1; ; attempt++ {
-		err := db.inTx(ctx, pgx.TxOptions{IsoLevel: pgx.Serializable}, fn)
+		err := db.inTx(ctx, fn)
 		if !retryable(err) || attempt == maxAttempts {
 			return err
 		}
@@ -135,26 +138,37 @@ func (db *DB) InTx(ctx context.Context, fn func(ctx context.Context, tx store.Co
 
 // InReadTx runs fn on one snapshot.
 func (db *DB) InReadTx(ctx context.Context, fn func(ctx context.Context, tx store.Conn) error) error {
-	return db.inTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, fn)
-}
-
-func (db *DB) inTx(ctx context.Context, o pgx.TxOptions, fn func(ctx context.Context, tx store.Conn) error) error {
-	began := time.Now()
-	c, err := db.conn(ctx)
+	t, end, err := db.begin(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
 	if err != nil {
 		return err
 	}
-	defer c.Release()
+	defer func() { go end() }() // what was read is read, however the transaction ends: nobody waits for that
+	return run(ctx, t, fn)
+}
+
+// begin begins a transaction. end undoes it, unless it was committed, and gives its connection back.
+func (db *DB) begin(ctx context.Context, o pgx.TxOptions) (t *tx, end func(), err error) {
+	began := time.Now()
+	c, err := db.conn(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
 	begun, err := c.BeginTx(ctx, o)
 	if err != nil {
-		return db.failed(ctx, began, err)
+		c.Release()
+		return nil, nil, db.failed(ctx, began, err)
 	}
-	defer func() { // no effect after a commit
+	end = func() {
+		defer c.Release()
 		undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 		defer cancel()
 		_ = begun.Rollback(undo)
-	}()
-	t := &tx{tx: begun, failed: func(err error) error { return db.failed(ctx, began, err) }}
+	}
+	return &tx{tx: begun, failed: func(err error) error { return db.failed(ctx, began, err) }}, end, nil
+}
+
+// run does the work of a transaction, up to the commit.
+func run(ctx context.Context, t *tx, fn func(ctx context.Context, tx store.Conn) error) error {
 	if err := fn(ctx, t); err != nil {
 		return err
 	}
@@ -164,7 +178,20 @@ func (db *DB) inTx(ctx context.Context, o pgx.TxOptions, fn func(ctx context.Con
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("committing: %w", translate(ctx, err))
 	}
-	if err := begun.Commit(ctx); err != nil {
+	return nil
+}
+
+func (db *DB) inTx(ctx context.Context, fn func(ctx context.Context, tx store.Conn) error) error {
+	began := time.Now()
+	t, end, err := db.begin(ctx, pgx.TxOptions{IsoLevel: pgx.Serializable})
+	if err != nil {
+		return err
+	}
+	defer end()
+	if err := run(ctx, t, fn); err != nil {
+		return err
+	}
+	if err := t.tx.Commit(ctx); err != nil {
 		translated := db.failed(ctx, began, err)
 		if !rolledBack(err) && !errors.Is(translated, store.ErrUnavailable) {
 			return fmt.Errorf("%w: committing: %w", store.ErrUnavailable, err) // nobody knows whether it was committed
@@ -218,11 +245,19 @@ func (db *DB) failed(ctx context.Context, began time.Time, err error) error {
 		}
 		db.mu.Unlock()
 	}
-	err = translate(ctx, err)
+	err = db.translate(ctx, err)
 	if broken, ok := errors.AsType[*store.ConstraintError](err); ok {
 		db.addColumns(ctx, broken)
 	}
 	return err
+}
+
+// translate translates an error of pgx, and says which right this database's user lacks.
+func (db *DB) translate(ctx context.Context, err error) error {
+	if lacking := lacksRight(db.config.ConnConfig.User, err); lacking != nil {
+		return lacking
+	}
+	return translate(ctx, err)
 }
 
 var (

@@ -117,7 +117,7 @@ func eventually(t *testing.T, try func() error) {
 // private is a server of the test's own, which it may stop and kill.
 func private(t *testing.T) *pgserver.Server {
 	t.Helper()
-	server, err := pgserver.Start(t.Context())
+	server, err := pgserver.Start(t.Context(), false)
 	if errors.Is(err, pgserver.ErrNoPrograms) {
 		t.Skip(err)
 	}

@@ -11,7 +11,7 @@ import (
 const maxStatements = 128
 
 // statements keeps the most recently used ones prepared. Parsing and planning a query costs SQLite as much as running it if it
-// finds one row. It is safe for concurrent use.
+// finds one row. It is safe for concurrent use. Its lock is never held while something waits for a connection.
 type statements struct {
 	db *sql.DB
 
@@ -20,13 +20,13 @@ type statements struct {
 	recent *list.List // of *statement, the most recently used first
 }
 
-// statement is a prepared text. Its lock is held while a query begins, and while it is closed.
+// statement is a prepared text, guarded by the lock of the statements.
 type statement struct {
-	text string
-
-	mu       sync.RWMutex
-	prepared *sql.Stmt // nil: not yet, or no longer
-	dropped  bool
+	text      string
+	prepared  *sql.Stmt // nil: not yet
+	preparing bool      // by a query; meanwhile others run the text as it is
+	using     int       // how many queries prepare it or begin with it
+	dropped   bool      // it is closed when none does
 }
 
 func newStatements(db *sql.DB) *statements {
@@ -35,67 +35,64 @@ func newStatements(db *sql.DB) *statements {
 
 // query runs a text on a connection of the pool.
 func (s *statements) query(ctx context.Context, text string, args []any) (*sql.Rows, error) {
-	e, known := s.entry(text)
-	if !known { // it may be used only once
+	e, prepared := s.begin(text)
+	if e == nil {
 		return s.db.QueryContext(ctx, text, args...) //nolint:sqlclosecheck // the caller closes the rows
 	}
-	if err := e.prepare(ctx, s.db); err != nil {
-		return nil, err
+	defer s.end(e)
+	if prepared == nil {
+		var err error
+		if prepared, err = s.prepare(ctx, e); err != nil {
+			return nil, err
+		}
 	}
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	if e.dropped {
-		return s.db.QueryContext(ctx, text, args...) //nolint:sqlclosecheck // the caller closes the rows
-	}
-	return e.prepared.QueryContext(ctx, args...) //nolint:sqlclosecheck // the caller closes the rows
+	return prepared.QueryContext(ctx, args...) //nolint:sqlclosecheck // the caller closes the rows
 }
 
-// entry returns the statement of a text, and whether it was there before.
-func (s *statements) entry(text string) (e *statement, known bool) {
-	var oldest *statement
+// begin returns the statement of a text, for the caller to prepare unless it is, and to end. It returns nil for a text to be run as it is:
+// it is new, and may be used only once, or another query is preparing it.
+func (s *statements) begin(text string) (*statement, *sql.Stmt) {
 	s.mu.Lock()
-	if found, ok := s.byText[text]; ok {
-		s.recent.MoveToFront(found)
-		e, known = found.Value.(*statement), true
-	} else {
-		e = &statement{text: text}
-		s.byText[text] = s.recent.PushFront(e)
+	defer s.mu.Unlock()
+	found, ok := s.byText[text]
+	if !ok {
+		s.byText[text] = s.recent.PushFront(&statement{text: text})
+		if s.recent.Len() > maxStatements {
+			oldest := s.recent.Remove(s.recent.Back()).(*statement)
+			delete(s.byText, oldest.text)
+			oldest.dropped = true
+			oldest.close()
+		}
+		return nil, nil
 	}
-	if s.recent.Len() > maxStatements {
-		oldest = s.recent.Remove(s.recent.Back()).(*statement)
-		delete(s.byText, oldest.text)
+	s.recent.MoveToFront(found)
+	e := found.Value.(*statement)
+	if e.preparing {
+		return nil, nil
 	}
-	s.mu.Unlock()
-	if oldest != nil {
-		oldest.drop()
-	}
-	return e, known
+	e.using++
+	e.preparing = e.prepared == nil
+	return e, e.prepared
 }
 
-// prepare prepares the statement, unless it was dropped.
-func (e *statement) prepare(ctx context.Context, db *sql.DB) error {
-	e.mu.RLock()
-	done := e.prepared != nil || e.dropped
-	e.mu.RUnlock()
-	if done {
-		return nil
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.prepared != nil || e.dropped {
-		return nil
-	}
-	var err error
-	e.prepared, err = db.PrepareContext(ctx, e.text)
-	return err
+func (s *statements) prepare(ctx context.Context, e *statement) (*sql.Stmt, error) {
+	prepared, err := s.db.PrepareContext(ctx, e.text)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e.prepared, e.preparing = prepared, false
+	return prepared, err
 }
 
-// drop closes the statement once no query is beginning with it. Rows that are being read keep what they need.
-func (e *statement) drop() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.dropped = true
-	if e.prepared != nil {
+func (s *statements) end(e *statement) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e.using--
+	e.close()
+}
+
+// close closes a statement that was dropped and that no query uses. Rows that are being read keep what they need.
+func (e *statement) close() {
+	if e.dropped && e.using == 0 && e.prepared != nil {
 		_ = e.prepared.Close() // its connections live on
 		e.prepared = nil
 	}

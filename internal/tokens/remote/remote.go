@@ -9,7 +9,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"os"
 	"strings"
@@ -22,6 +21,7 @@ import (
 	"github.com/ringfence/ringfence/internal/principal"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/tokens"
+	"github.com/ringfence/ringfence/internal/webaddress"
 )
 
 const (
@@ -129,22 +129,12 @@ func parseURL(text string, plain bool) (*url.URL, error) {
 		return nil, errors.New("remote auth server: the URL must be https://host[:port][/path]")
 	case u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
 		return nil, errors.New("remote auth server: the URL cannot hold credentials, a query or a fragment")
-	case u.Scheme == "https":
-		return u, nil
-	case u.Scheme == "http" && (plain || isLoopback(u.Hostname())):
+	case webaddress.Private(u), u.Scheme == "http" && plain:
 		return u, nil
 	case u.Scheme == "http":
 		return nil, errors.New("remote auth server: http:// is for this machine only, unless plain_http is given")
 	}
 	return nil, fmt.Errorf("remote auth server: the URL's scheme %q is not https", u.Scheme)
-}
-
-func isLoopback(host string) bool {
-	if host == "localhost" {
-		return true
-	}
-	addr, err := netip.ParseAddr(host)
-	return err == nil && addr.IsLoopback()
 }
 
 func readRoots(file string) (*x509.CertPool, error) {

@@ -29,6 +29,7 @@ const (
 
 // Server is one PostgreSQL cluster with its server process. Its methods are for one goroutine.
 type Server struct {
+	durable               bool
 	bin, folder, password string
 	port                  int
 	release               func() // the port
@@ -38,13 +39,14 @@ type Server struct {
 	ended   chan struct{} // closed when the process and all its children have ended
 }
 
-// Start creates a cluster and starts it. The caller calls Remove at the end.
-func Start(ctx context.Context) (*Server, error) {
+// Start creates a cluster and starts it. What it commits outlives the end of its processes; what is durable outlives the end of
+// the machine too, as an installation's does, and pays for it. The caller calls Remove at the end.
+func Start(ctx context.Context, durable bool) (*Server, error) {
 	bin, err := Programs()
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{bin: bin, password: rand.Text()}
+	s := &Server{durable: durable, bin: bin, password: rand.Text()}
 	if err := s.makeFolder(); err != nil {
 		return nil, err
 	}
@@ -120,8 +122,9 @@ func (s *Server) initialize(ctx context.Context) error {
 	if err := s.own(secret); err != nil {
 		return err
 	}
+	// SCRAM costs each connection thousands of hashes, on both sides.
 	arguments := []string{
-		"-D", s.path("data"), "-U", "postgres", "--auth=scram-sha-256", "--pwfile=" + secret,
+		"-D", s.path("data"), "-U", "postgres", "--auth=md5", "--pwfile=" + secret,
 		"--encoding=UTF8", "--no-sync", "--no-instructions",
 	}
 	// A locale that sorts by a language, as most installations have: sorting by bytes would hide differences from SQLite.
@@ -165,11 +168,15 @@ func (s *Server) Run(ctx context.Context) error {
 		return err
 	}
 	defer log.Close()
+	synced := "off"
+	if s.durable {
+		synced = "on"
+	}
 	// The process outlives ctx, which is only for starting it.
 	cmd := s.command(context.WithoutCancel(ctx), "postgres", "-D", s.path("data"),
 		"-c", "listen_addresses=127.0.0.1", "-c", "port="+strconv.Itoa(s.port),
 		"-c", "unix_socket_directories="+s.folder,
-		"-c", "fsync=on", "-c", "max_connections=200", "-c", "shared_buffers=64MB")
+		"-c", "fsync="+synced, "-c", "full_page_writes="+synced, "-c", "max_connections=200", "-c", "shared_buffers=64MB")
 	cmd.Stdout, cmd.Stderr = log, log
 	// The server's children inherit this end of the pipe: the pipe ends when the last of them has ended. Those of a killed server
 	// live until they notice, and respond meanwhile.
@@ -260,7 +267,7 @@ func (s *Server) Remove() error {
 
 // Standby creates and starts a second server that follows this one.
 func (s *Server) Standby(ctx context.Context) (*Server, error) {
-	standby := &Server{bin: s.bin, password: s.password}
+	standby := &Server{durable: s.durable, bin: s.bin, password: s.password}
 	if err := standby.makeFolder(); err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ func TestKillLeavesNobody(t *testing.T) {
 	if _, err := os.Stat("/proc/self/statm"); err != nil {
 		t.Skip(err)
 	}
-	server, err := pgserver.Start(t.Context())
+	server, err := pgserver.Start(t.Context(), false)
 	if errors.Is(err, pgserver.ErrNoPrograms) {
 		t.Skip(err)
 	}

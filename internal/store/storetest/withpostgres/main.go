@@ -1,7 +1,8 @@
 // Command withpostgres runs a command, such as `go test ./...`, with TEST_POSTGRES_DSN set. If it is set already, it stays;
-// otherwise it is the address of a private server that lives as long as the command.
+// otherwise it is the address of a private server that lives as long as the command. With -durable that server waits for the disk
+// at each commit, as one that is measured must.
 //
-//	go run ./internal/store/storetest/withpostgres -- go test ./...
+//	go run ./internal/store/storetest/withpostgres [-durable] -- go test ./...
 //
 // The server's programs must be installed. As root on a system with apt-get it installs them; otherwise it says what to do. The
 // exit status is the command's.
@@ -10,6 +11,7 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -22,15 +24,14 @@ import (
 const variable = "TEST_POSTGRES_DSN"
 
 func main() {
-	arguments := os.Args[1:]
-	if len(arguments) > 0 && arguments[0] == "--" {
-		arguments = arguments[1:]
-	}
-	if len(arguments) == 0 {
-		fmt.Fprintln(os.Stderr, "usage: withpostgres -- command [argument ...]")
+	durable := flag.Bool("durable", false, "wait for the disk at each commit")
+	flag.Usage = func() { fmt.Fprintln(os.Stderr, "usage: withpostgres [-durable] -- command [argument ...]") }
+	flag.Parse()
+	if flag.NArg() == 0 {
+		flag.Usage()
 		os.Exit(2)
 	}
-	status, err := run(arguments)
+	status, err := run(flag.Args(), *durable)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "withpostgres:", err)
 	}
@@ -38,7 +39,7 @@ func main() {
 }
 
 // run returns the command's status, or 1 and the error that came before it.
-func run(arguments []string) (int, error) {
+func run(arguments []string, durable bool) (int, error) {
 	program, err := exec.LookPath(arguments[0])
 	if err != nil {
 		return 1, err
@@ -56,7 +57,7 @@ func run(arguments []string) (int, error) {
 			return 1, err
 		}
 	}
-	server, err := pgserver.Start(ctx)
+	server, err := pgserver.Start(ctx, durable)
 	if err != nil {
 		return 1, fmt.Errorf("starting a private PostgreSQL: %w", err)
 	}

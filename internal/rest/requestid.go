@@ -1,28 +1,22 @@
-package gate
+package rest
 
 import (
 	"encoding/hex"
 	"math/rand/v2"
-	"net/http"
 
 	"github.com/ringfence/ringfence/internal/redact"
 )
 
-const requestIDHeader = "X-Request-Id"
+// RequestIDHeader has the ID of a request and of its response.
+const RequestIDHeader = "X-Request-Id"
 
-// setRequestID gives request and response one ID: the client's, if it is fit for a log, otherwise a new one. A text that could be
-// a token is not fit: IDs are echoed, logged and stored.
-func (g *Gate) setRequestID(p *passage, answer, request http.Header) string {
-	sent := request[requestIDHeader]
-	var id string
-	if len(sent) == 1 && isRequestID(sent[0]) && !g.tokens.Shape(sent[0]) && redact.String(sent[0]) == sent[0] {
-		id = sent[0]
-	} else {
-		id = newRequestID()
+// RequestID returns the ID that a client has sent, if it is fit for a log, otherwise a new one. IDs are echoed, logged and stored: a text
+// that could be a secret is not fit, nor is one that isToken takes for a token. sent has the lines of the header; isToken may be nil.
+func RequestID(sent []string, isToken func(string) bool) string {
+	if len(sent) == 1 && isRequestID(sent[0]) && (isToken == nil || !isToken(sent[0])) && redact.String(sent[0]) == sent[0] {
+		return sent[0]
 	}
-	p.ids = [...]string{id, id} // not one slice for both: a handler may write into its header's values
-	request[requestIDHeader], answer[requestIDHeader] = p.ids[0:1:1], p.ids[1:2:2]
-	return id
+	return newRequestID()
 }
 
 // isRequestID matches ^[A-Za-z0-9._-]{1,64}$.

@@ -1,0 +1,138 @@
+package apply
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"regexp"
+	"syscall"
+	"time"
+
+	"github.com/ringfence/ringfence/internal/asterisk/conf"
+)
+
+// Limits of what is read of Asterisk's log.
+const (
+	maxLogBytes    = 1 << 20
+	maxComplaints  = 20
+	logQuiet       = 50 * time.Millisecond // Asterisk writes its log a moment after it has answered
+	maxLogRestless = 20                    // how often it is looked at again while it grows
+)
+
+// logMark is a place in Asterisk's log.
+type logMark struct {
+	path string
+	info os.FileInfo
+}
+
+// openLog opens a log, which must be a file.
+func openLog(path string) (*os.File, os.FileInfo, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) //nolint:gosec // the operator has named it
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New(path + " is not a file")
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, f.Close())
+	}
+	return f, info, nil
+}
+
+// markLog returns where a log ends now.
+func markLog(path string) (logMark, error) {
+	f, info, err := openLog(path)
+	if err != nil {
+		return logMark{}, err
+	}
+	return logMark{path, info}, f.Close()
+}
+
+// complaints returns the warnings and the errors that the log has got since, once it has not grown for a moment. Those of calls are none.
+func (m logMark) complaints(ctx context.Context) ([]string, error) {
+	m.settle(ctx)
+	f, info, err := openLog(m.path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	from := m.info.Size()
+	if !os.SameFile(m.info, info) || info.Size() < from { // it was rotated
+		from = 0
+	}
+	if _, err := f.Seek(from, io.SeekStart); err != nil {
+		return nil, err
+	}
+	return complaintsIn(io.LimitReader(f, maxLogBytes))
+}
+
+// settle waits until the log has not grown for a moment.
+func (m logMark) settle(ctx context.Context) {
+	for size, i := int64(-1), 0; i < maxLogRestless && ctx.Err() == nil; i++ {
+		info, err := os.Stat(m.path)
+		if err != nil || info.Size() == size {
+			return
+		}
+		size = info.Size()
+		pause(ctx, logQuiet)
+	}
+}
+
+var (
+	// complaintForm is a warning or an error: one that concerns a call has the call's id behind that of the thread.
+	complaintForm = regexp.MustCompile(`^(?:\[[^\]]*\] ?)?(WARNING|ERROR)\[\d+\]:? (.*)$`)
+	// secretForm is a setting whose value nobody may read.
+	secretForm = regexp.MustCompile(`(?i)((?:password|passwd|secret|digest|cred|pin)[a-z0-9_-]*['"]?\s*[=:]>?\s*)\S.*`)
+)
+
+// complaintsIn returns the complaints of a log, each once.
+func complaintsIn(log io.Reader) ([]string, error) {
+	var all []string
+	seen := map[string]bool{}
+	lines := bufio.NewScanner(log)
+	lines.Buffer(nil, maxLogBytes)
+	for lines.Scan() {
+		found := complaintForm.FindStringSubmatch(lines.Text())
+		if found == nil {
+			continue
+		}
+		said := secretForm.ReplaceAllString(found[1]+" "+conf.Plain(found[2]), "${1}(hidden)")
+		if seen[said] {
+			continue
+		}
+		if seen[said] = true; len(all) == maxComplaints {
+			return append(all, "and more"), nil
+		}
+		all = append(all, said)
+	}
+	return all, lines.Err()
+}
+
+// listened runs do, and adds to the log of the job what Asterisk has complained about meanwhile. That its log cannot be read is said once,
+// and is no failure.
+func (s *Service) listened(ctx context.Context, r *run, do func() error) error {
+	if s.client == nil || s.settings.Log == "" {
+		return do()
+	}
+	mark, unread := markLog(s.settings.Log)
+	err := do()
+	if unread == nil {
+		var all []string
+		all, unread = mark.complaints(ctx)
+		for _, said := range all {
+			slog.Warn("Asterisk complains while it reloads", "job", r.job.UUID, "says", said)
+			r.logf("Asterisk's log: %s", said)
+		}
+	}
+	if unread != nil {
+		unread = fmt.Errorf("reading Asterisk's log: %w", unread)
+	}
+	s.unread.about(unread, "jobs do not show what Asterisk complains about: give the gateway's user the right to read its log, or name the file in RINGFENCE_ASTERISK_LOG")
+	return err
+}

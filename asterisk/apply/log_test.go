@@ -1,0 +1,141 @@
+package apply_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/ringfence/ringfence/asterisk/apply"
+	"github.com/ringfence/ringfence/helpers"
+	"github.com/ringfence/ringfence/internal/asterisk/ami"
+	"github.com/ringfence/ringfence/internal/asterisk/ami/amitest"
+	"github.com/ringfence/ringfence/internal/store/storetest"
+)
+
+// grumbling is a scripted Asterisk that writes a text into its log when it reloads the dialplan.
+func grumbling(t *testing.T, n **system, text func() string) (s *amitest.Server, log string) {
+	s = pbx(t, n)
+	log = filepath.Join(t.TempDir(), "messages.log")
+	s.Handle("Reload", func(c *amitest.Session, a ami.Message) {
+		if a.Get("Module") == "pbx_config" {
+			f, err := os.OpenFile(log, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+			if err == nil {
+				_, err = f.WriteString(text())
+				_ = f.Close()
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		c.Respond(a, "Success", "Message", "Module Reloaded")
+		c.Event("Reload", "Module", a.Get("Module"), "Status", "0")
+	})
+	return s, log
+}
+
+func withLog(s *amitest.Server, log string) func(*apply.Settings) {
+	return func(settings *apply.Settings) {
+		withManager(s)(settings)
+		settings.Log = log
+	}
+}
+
+// grumbles returns what a job shows of the log.
+func grumbles(job helpers.Job) (all []string) {
+	for _, entry := range job.Log {
+		if said, is := strings.CutPrefix(entry.Message, "Asterisk's log: "); is {
+			all = append(all, said)
+		}
+	}
+	return all
+}
+
+// A job shows what Asterisk complains about while it reloads, and nothing else of its log.
+func TestLogOfAsterisk(t *testing.T) {
+	var n *system
+	const head = "[Nov 22 23:04:24] "
+	says := ""
+	s, log := grumbling(t, &n, func() string { return says })
+	if err := os.WriteFile(log, []byte(head+"ERROR[1] old.c: long ago\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	n = start(t, storetest.SQLite(t), withLog(s, log), false)
+	users := 0
+	apply := func() helpers.Job {
+		users++
+		n.store("extensions.conf", alice+strings.Repeat("; again\n", users), "pjsip.conf", telephones("alice"))
+		return do(t, n)
+	}
+	wantSaid := func(when string, want ...string) {
+		t.Helper()
+		job := apply()
+		wantState(t, job, helpers.JobDone, "")
+		if got := grumbles(job); !slices.Equal(got, want) || job.Message != "" {
+			t.Errorf("%s: %q, want %q", when, got, want)
+		}
+	}
+	wantSaid("nothing")
+	says = head + "WARNING[2] pbx.c: no such label\x1b[31m\n" + head + "ERROR[2]: pbx.c:12 load: bad\n" + strings.Repeat(head+"ERROR[3] pbx.c: twice\n", 2) +
+		head + "NOTICE[2] x.c: fine\n" + head + "WARNING[2][C-0000001a] app.c: of a call\nWARNING in a text\n" + head + "ERROR[2] c.c: Error parsing password=hunter2 at line 3\n"
+	wantSaid("complaints", "WARNING pbx.c: no such label [31m", "ERROR pbx.c:12 load: bad", "ERROR pbx.c: twice", "ERROR c.c: Error parsing password=(hidden)")
+	says = ""
+	wantSaid("none again")
+	says = head + "ERROR[2] x.c: rotated\n"
+	if err := os.Rename(log, log+".1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(log, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wantSaid("another file", "ERROR x.c: rotated")
+	if err := os.Truncate(log, 0); err != nil {
+		t.Fatal(err)
+	}
+	wantSaid("a shorter file", "ERROR x.c: rotated")
+	says = ""
+	for i := range 100 {
+		says += head + "ERROR[2] x.c: number " + strings.Repeat("i", i) + "\n"
+	}
+	if got := grumbles(apply()); len(got) != 21 || got[20] != "and more" {
+		t.Errorf("many: %q", got)
+	}
+	says = strings.Repeat("x", 2<<20) + "\n"
+	wantState(t, apply(), helpers.JobDone, "")
+	// A change that is taken back shows them, too.
+	says = head + "ERROR[2] x.c: refused\n"
+	s.Handle("PJSIPShowEndpoints", func(c *amitest.Session, a ami.Message) { c.List(a, "EndpointList", "ObjectName") })
+	job := apply()
+	wantState(t, job, helpers.JobRolledBack, "")
+	if got := grumbles(job); !slices.Equal(got, []string{"ERROR x.c: refused"}) {
+		t.Errorf("taken back: %q", got)
+	}
+}
+
+// A log that cannot be read is said once, and is no failure.
+func TestLogThatCannotBeRead(t *testing.T) {
+	for _, put := range []func(path string) error{
+		func(string) error { return nil },
+		func(path string) error { return os.Mkdir(path, 0o700) },
+		func(path string) error { return syscall.Mkfifo(path, 0o600) },
+	} {
+		var n *system
+		said := logged(t)
+		s, log := grumbling(t, &n, func() string { return "" })
+		log += ".other"
+		if err := put(log); err != nil {
+			t.Fatal(err)
+		}
+		n = start(t, storetest.SQLite(t), withLog(s, log), false)
+		for i := range 3 {
+			n.store("extensions.conf", alice+strings.Repeat("; again\n", i), "pjsip.conf", telephones("alice"))
+			wantState(t, do(t, n), helpers.JobDone, "")
+		}
+		if got := strings.Count(said(), "jobs do not show what Asterisk complains about"); got != 1 {
+			t.Errorf("it is said %d times: %s", got, said())
+		}
+		n.stop()
+	}
+}

@@ -1,0 +1,54 @@
+package asterisk
+
+import (
+	"fmt"
+
+	"github.com/ringfence/ringfence/confdsvc"
+	"github.com/ringfence/ringfence/internal/asterisk/conf"
+)
+
+func init() {
+	parts = append(parts, part{"extensions.conf", 2, "pickups", writePickups})
+}
+
+// pickups is the context in which the numbers of a context tell whose call is picked up. It includes what the context includes.
+func pickups(c *confdsvc.Context) string { return fmt.Sprintf("ringfence-pickups-%d", c.ID) }
+
+// pickupMark is what all telephones of a user have, and by which a call that rings there is found: one of their numbers, or their UUID.
+func (p *plan) pickupMark(u *confdsvc.User) string {
+	if x := p.number(u); x != nil {
+		return x.Exten + "%" + x.Context
+	}
+	return u.UUID
+}
+
+// writePickups writes to whom each number belongs: a user has one mark, and may have several numbers and patterns.
+func writePickups(p *plan, w *conf.Writer) {
+	marks := map[string][]entry{} // by context
+	seen := map[[2]string]bool{}
+	for _, l := range p.Lines {
+		u := p.mainUser(l.ID)
+		if p.lines[l.ID] == nil || u == nil || u.TenantUUID != l.TenantUUID {
+			continue
+		}
+		for _, id := range p.LineExtensions[l.ID] {
+			x := p.extensions[id]
+			if x == nil || x.TenantUUID != l.TenantUUID || seen[[2]string{x.Context, x.Exten}] {
+				continue
+			}
+			seen[[2]string{x.Context, x.Exten}] = true
+			marks[x.Context] = append(marks[x.Context], entry{exten: x.Exten, steps: []step{{"Return", p.pickupMark(u)}}})
+		}
+	}
+	for _, c := range p.Contexts {
+		if p.contexts[c.Name] == nil {
+			continue
+		}
+		w.Section(pickups(c))
+		sortEntries(marks[c.Name])
+		writeEntries(w, marks[c.Name])
+		for _, other := range p.includes(c) {
+			w.Object("include", pickups(other))
+		}
+	}
+}

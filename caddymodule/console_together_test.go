@@ -1,0 +1,241 @@
+package caddymodule_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// Two operators work on the same objects. What one has saved since the other opened a page is told, and stays; what the other has typed
+// stays too.
+func TestConsoleOfTwoOperators(t *testing.T) {
+	g := loadDefault(t, "")
+	o := &operator{newBrowser(t), t, g.URL}
+	admin := g.admin(t)
+	const confd, auth = "/api/confd/1.1", "/api/auth/0.1"
+	in := g.Do(t, "POST", confd+"/contexts", admin, `{"label":"Inside"}`).Want(201).Text("name")
+	users := map[string]string{}
+	for _, name := range []string{"Bob", "Carol", "Dave"} {
+		users[name] = g.Do(t, "POST", confd+"/users", admin, `{"firstname":"`+name+`","lines":[{"context":"`+in+`","endpoint_sip":{}}]}`).Want(201).Text("uuid")
+	}
+	group := confd + "/groups/" + g.Do(t, "POST", confd+"/groups", admin, `{"label":"Sales"}`).Want(201).Text("uuid")
+	members := func(names ...string) {
+		t.Helper()
+		list := []map[string]string{}
+		for _, name := range names {
+			list = append(list, map[string]string{"uuid": users[name]})
+		}
+		body, _ := json.Marshal(map[string]any{"users": list})
+		g.Do(t, "PUT", group+"/members/users", admin, string(body)).Want(204)
+	}
+	are := func(names ...string) {
+		t.Helper()
+		body := g.Do(t, "GET", group, admin, "").Want(200).Body
+		for name, uuid := range users {
+			want := false
+			for _, n := range names {
+				want = want || n == name
+			}
+			if strings.Contains(body, uuid) != want {
+				t.Errorf("%s is a member: %v; the group is %s", name, !want, body)
+			}
+		}
+	}
+	members("Bob", "Carol")
+	o.goTo("", "Sign in")
+	o.signIn("admin", adminPassword)
+
+	// The members of a group: a colleague removes Bob, and the operator adds Dave to what was there before.
+	o.goTo("#"+strings.Replace(group, confd, "/confd", 1), "Sales")
+	o.press("Members: users")
+	o.press("Add one")
+	members("Carol")
+	o.script(t, fmt.Sprintf(`[...document.querySelectorAll('details.part[open] .row')].at(-1).querySelector('input').value = %q, ''`, users["Dave"]))
+	o.click("details.part[open] form button.primary")
+	o.reads("Somebody else has changed this since you opened it.")
+	o.reads("Users was Bob, Carol and is now Carol.")
+	are("Carol")
+	o.shoot(t, "12-both")
+	for _, violation := range o.violations() {
+		t.Error(violation)
+	}
+	o.press("Save mine too")
+	o.reads("Members: users saved.")
+	are("Carol", "Dave")
+	o.until(`document.querySelector('details.part[open]') && document.activeElement.textContent === 'Members: users'`, "the part is closed after it was saved, or has lost the focus")
+	o.clean(t, "after a change of the members", "412")
+
+	// A field of the object: both changes are kept.
+	o.enter("Label", "Sales and support")
+	g.Do(t, "PUT", group, admin, `{"ring_strategy":"least_recent"}`).Want(204)
+	o.click("section.whole button.primary")
+	o.reads("Ring strategy was All at once and is now Who was called least recently.")
+	o.until(`[...document.querySelectorAll('section.whole input')].some((i) => i.value === 'Sales and support')`, "what was typed is lost")
+	o.press("Save mine too")
+	o.until(`document.querySelector('main h1').textContent === 'Sales and support'`, "the group is not renamed")
+	if now := g.Do(t, "GET", group, admin, "").Want(200); now.Text("label") != "Sales and support" || now.Text("ring_strategy") != "least_recent" {
+		t.Errorf("the group is %s", now.Body)
+	}
+	o.until(`document.activeElement.matches('section.whole button.primary')`, "the focus is lost after saving")
+
+	// What a colleague has changed is not deleted unseen, neither from its page nor from the list.
+	g.Do(t, "PUT", group, admin, `{"label":"Marketing"}`).Want(204)
+	o.press("Delete")
+	o.see("dialog[open]")
+	o.click("dialog[open] .danger")
+	o.reads("Nothing was done: this is how it is now.")
+	o.until(`document.querySelector('main h1').textContent === 'Marketing'`, "the page shows what is not there any more")
+	o.goTo("#/confd/groups", "Groups")
+	o.see("td.pick input")
+	o.click("td.pick input")
+	g.Do(t, "PUT", group, admin, `{"label":"Support"}`).Want(204)
+	o.press("Delete")
+	o.see("dialog[open]")
+	o.click("dialog[open] .danger")
+	o.reads("It has changed since it was listed: choose it again.")
+	o.reads("Support")
+	g.Do(t, "GET", group, admin, "").Want(200)
+
+	// The patterns of a policy.
+	policy := auth + "/policies/" + g.Do(t, "POST", auth+"/policies", admin, `{"name":"reception","acl":["confd.users.read"]}`).Want(200).Text("uuid")
+	o.goTo("#"+strings.Replace(policy, auth, "/auth", 1), "reception")
+	o.press("Add a pattern")
+	o.hit("confd.lines.read")
+	g.Do(t, "PUT", policy, admin, `{"acl":["confd.users.read","confd.groups.read"]}`).Want(200)
+	o.press("Save")
+	o.reads("What it allows was confd.users.read and is now confd.users.read, confd.groups.read.")
+	o.press("Save mine too")
+	o.reads("Tokens that are in use have the new rights already.")
+	if acl := g.Do(t, "GET", policy, admin, "").Want(200).Body; !strings.Contains(acl, `["confd.users.read","confd.lines.read","confd.groups.read"]`) {
+		t.Errorf("the policy is %s", acl)
+	}
+	o.clean(t, "after changes of two", "412")
+}
+
+// Every change of what has a version names the version, whatever page makes it.
+func TestConsoleNamesVersions(t *testing.T) {
+	g := loadDefault(t, "")
+	o := &operator{newBrowser(t), t, g.URL}
+	admin := g.admin(t)
+	const confd, auth = "/api/confd/1.1", "/api/auth/0.1"
+	in := g.Do(t, "POST", confd+"/contexts", admin, `{"label":"Inside","user_ranges":[{"start":"1000","end":"1999"}]}`).Want(201).Text("name")
+	ada := g.Do(t, "POST", confd+"/users", admin, `{"firstname":"Ada","lines":[{"context":"`+in+`","endpoint_sip":{},"extensions":[{"exten":"1042","context":"`+in+`"}]}],"voicemail":{"name":"Ada","number":"1042","context":"`+in+`"}}`).Want(201).Text("uuid")
+	login := g.Do(t, "POST", auth+"/users", admin, `{"username":"ada"}`).Want(200).Text("uuid")
+	o.goTo("", "Sign in")
+	o.signIn("admin", adminPassword)
+	o.script(t, `window.changes = [], ((real) => { window.fetch = (url, options = {}) => {
+		if (['PUT', 'DELETE', 'PATCH'].includes(options.method)) window.changes.push(options.method + ' ' + new URL(url).pathname + ' ' + (options.headers['If-Match'] ?? 'none'));
+		return real(url, options);
+	}; })(window.fetch), ''`)
+	o.script(t, fmt.Sprintf(`location.hash = '#/confd/users/%s', ''`, ada))
+	o.until(`document.querySelector('main h1')?.textContent === 'Ada'`, "the user's page does not open")
+	o.enter("Last name", "Lovelace")
+	o.click("section.whole button.primary")
+	o.reads("Saved.")
+	for _, part := range []string{"Forwards", "Services", "Fallbacks", "Function keys"} {
+		o.press(part)
+		o.until(fmt.Sprintf(`[...document.querySelectorAll('details.part[open]')].some((d) => d.querySelector('summary').textContent === %q && d.querySelector('form button.primary'))`, part), "%s are not shown", part)
+		o.script(t, fmt.Sprintf(`[...document.querySelectorAll('details.part[open]')].find((d) => d.querySelector('summary').textContent === %q).querySelector('form button.primary').click(), ''`, part))
+		o.reads(part + " saved.")
+	}
+	o.press("Voicemails")
+	o.until(`document.querySelector('[aria-label="Remove Ada"]')`, "the voicemail cannot be taken away")
+	o.click(`[aria-label="Remove Ada"]`)
+	o.reads("The link was removed.")
+	o.script(t, fmt.Sprintf(`location.hash = '#/auth/users/%s', ''`, login))
+	o.until(`document.querySelector('main h1')?.textContent === 'ada'`, "the login's page does not open")
+	o.press("Password")
+	o.until(`document.querySelectorAll('details.part[open] input[type=password]').length === 2`, "passwords are shown while they are typed")
+	o.press("E-mails")
+	o.until(`[...document.querySelectorAll('details.part[open]')].some((d) => d.querySelector('summary').textContent === 'E-mails' && d.querySelector('form button.primary'))`, "the addresses are not shown")
+	o.script(t, `[...document.querySelectorAll('details.part[open]')].find((d) => d.querySelector('summary').textContent === 'E-mails').querySelector('form button.primary').click(), ''`)
+	o.reads("E-mails saved.")
+	o.press("Delete")
+	o.see("dialog[open]")
+	o.click("dialog[open] .danger")
+	o.reads("ada was deleted.")
+	var changes []string
+	if err := json.Unmarshal([]byte(o.script(t, `JSON.stringify(window.changes)`)), &changes); err != nil {
+		t.Fatal(err)
+	}
+	if len(changes) != 8 {
+		t.Errorf("the changes are %q", changes)
+	}
+	for _, change := range changes {
+		if strings.HasSuffix(change, " none") {
+			t.Errorf("a change names no version: %s", change)
+		}
+	}
+	o.clean(t, "after changes")
+}
+
+// Of many contexts and tenants any can be chosen: the server searches them. A list of tenants that does not come is told.
+func TestConsoleChoosesAmongMany(t *testing.T) {
+	g := loadDefault(t, "")
+	o := &operator{newBrowser(t), t, g.URL}
+	admin := g.admin(t)
+	for i := range 120 {
+		g.Do(t, "POST", "/api/confd/1.1/contexts", admin, fmt.Sprintf(`{"label":"Place %03d","user_ranges":[{"start":"1000","end":"1999"}]}`, i)).Want(201)
+	}
+	for i := range 60 {
+		g.Do(t, "POST", "/api/auth/0.1/tenants", admin, fmt.Sprintf(`{"name":"Branch %03d"}`, i)).Want(200)
+	}
+	o.goTo("", "Sign in")
+	o.script(t, `window.real = window.fetch, window.fetch = (url, options) => new URL(url, location).pathname.endsWith('/tenants')
+		? Promise.resolve(new Response('{"message": "The database is away"}', { status: 503, headers: { 'Content-Type': 'application/json' } })) : window.real(url, options), ''`)
+	o.signIn("admin", adminPassword)
+	o.reads("The tenants could not be loaded: The database is away")
+	o.script(t, `window.fetch = window.real, ''`)
+	o.click("#head .tenant button")
+	o.see("input#tenant")
+	o.goTo("#/telephone", "New telephone user")
+	o.until(`document.getElementById('context').value === 'Place 000'`, "no context is proposed")
+	o.enter("First name", "Ada")
+	o.enter("Number", "1042")
+	o.enter("Context", "Place 117")
+	o.until(`[...document.getElementById('context').list.options].some((o) => o.value === 'Place 117')`, "the context is not suggested")
+	o.press("Create")
+	o.reads("Ada was created with the number 1042.")
+	context := g.Do(t, "GET", "/api/confd/1.1/contexts?search=Place+117", admin, "").List().Items[0]["name"]
+	if made := g.Do(t, "GET", "/api/confd/1.1/extensions", admin, "").List().Items; len(made) != 1 || made[0]["context"] != context {
+		t.Errorf("the numbers are %v, the context is %v", made, context)
+	}
+
+	// A tenant that is not among the first, which a reload keeps.
+	o.enter("Tenant", "Branch 058")
+	o.until(`[...document.getElementById('tenant').list.options].some((o) => o.value === 'Branch 058')`, "the tenant is not suggested")
+	o.script(t, `document.getElementById('tenant').blur(), ''`)
+	o.goTo("#/confd/users", "Users")
+	o.reads("There is nothing here yet. Make the first one")
+	o.run(t, chromedp.Reload())
+	o.until(`document.getElementById('tenant')?.value === 'Branch 058'`, "a reload forgets the tenant")
+	o.reads("There is nothing here yet. Make the first one")
+	o.clean(t, "among many")
+}
+
+// Titles, labels, values and columns are those that the definitions say.
+func TestConsoleSpeaks(t *testing.T) {
+	g := loadDefault(t, "")
+	o := &operator{newBrowser(t), t, g.URL}
+	admin := g.admin(t)
+	ada := g.Do(t, "POST", "/api/confd/1.1/users", admin, `{"firstname":"Ada"}`).Want(201).JSON("id")
+	g.Do(t, "POST", "/api/confd/1.1/groups", admin, `{"label":"Sales","ring_strategy":"memorized_round_robin"}`).Want(201)
+	g.Do(t, "POST", "/api/confd/1.1/incalls", admin, fmt.Sprintf(`{"destination":{"type":"user","user_id":%v}}`, ada)).Want(201)
+	o.goTo("", "Sign in")
+	o.signIn("admin", adminPassword)
+	for _, title := range []string{"Function key templates", "SIP endpoint templates", "Incoming calls", "Music on hold", "Service codes", "Ways to log in", "LDAP directory"} {
+		o.until(fmt.Sprintf(`[...document.querySelectorAll('nav a')].some((a) => a.textContent === %q)`, title), "no page is called %s", title)
+	}
+	o.goTo("#/confd/groups", "Groups")
+	o.until(`[...document.querySelectorAll('tbody td')].map((td) => td.dataset.label + '=' + td.textContent).join().includes('Label=Sales,Ring strategy=In turn, from the last one called,Enabled=yes')`, "the columns are not those")
+	o.goTo("#/confd/groups/+new", "New")
+	o.until(`[...document.querySelectorAll('option')].some((o) => o.value === 'least_recent' && o.textContent === 'Who was called least recently')`, "the values are shown raw")
+	o.goTo("#/confd/incalls", "Incoming calls")
+	o.until(`[...document.querySelectorAll('tbody td')].some((td) => td.textContent === 'User: Ada')`, "the destination is not told")
+	o.goTo("#/auth/audit", "Audit")
+	o.until(`[...document.querySelectorAll('tbody td[data-label="Who"]')].some((td) => td.textContent === 'admin')`, "who did it is no name")
+	o.clean(t, "while titles were read")
+}

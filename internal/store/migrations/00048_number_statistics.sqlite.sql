@@ -1,0 +1,2 @@
+-- +goose Up
+SELECT 'SQLite reads all texts for a search';
