@@ -5,6 +5,7 @@ import (
 
 	"github.com/ringfence/ringfence/caddymodule/certificate"
 	"github.com/ringfence/ringfence/caddymodule/listener"
+	"github.com/ringfence/ringfence/caddymodule/pools"
 	"github.com/ringfence/ringfence/internal/gate"
 )
 
@@ -14,11 +15,9 @@ func Shares() map[string]int {
 	for name, pool := range map[string]*caddy.UsagePool{
 		"engines": engines, "metrics": metricsPool, "remotes": remotes,
 	} {
-		pool.Range(func(key, _ any) bool {
-			n, _ := pool.References(key)
+		for _, n := range pools.References(pool) {
 			shares[name] += n
-			return true
-		})
+		}
 	}
 	if n := certificate.Shares(); n > 0 {
 		shares["certificates"] = n

@@ -21,6 +21,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/ringfence/ringfence/caddymodule/logs"
+	"github.com/ringfence/ringfence/caddymodule/pools"
 	"github.com/ringfence/ringfence/internal/selfsigned"
 )
 
@@ -318,11 +319,9 @@ func InUse() []*selfsigned.Store {
 // Shares counts the configurations and sites that share an open certificate, over all folders.
 func Shares() int {
 	total := 0
-	certificates.Range(func(folder, _ any) bool {
-		n, _ := certificates.References(folder)
+	for _, n := range pools.References(certificates) {
 		total += n
-		return true
-	})
+	}
 	return total
 }
 

@@ -15,6 +15,8 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+
+	"github.com/ringfence/ringfence/caddymodule/pools"
 )
 
 // Network is TCP on sockets that outlive a reload:
@@ -38,10 +40,9 @@ var keptSockets = caddy.NewUsagePool()
 // Shares returns how many configurations have each socket open, by its address.
 func Shares() map[string]int {
 	shares := map[string]int{}
-	keptSockets.Range(func(address, _ any) bool {
-		shares[address.(string)], _ = keptSockets.References(address)
-		return true
-	})
+	for address, n := range pools.References(keptSockets) {
+		shares[address.(string)] = n
+	}
 	return shares
 }
 
