@@ -29,7 +29,7 @@ type aliases struct {
 	keys  []string
 }
 
-func (k *Collection[T]) aliases(o *T) aliases {
+func (k *CollectionOf[T]) aliases(o T) aliases {
 	s := aliases{param: k.Param}
 	for _, name := range k.names() {
 		if value := reflect.Indirect(reflect.ValueOf(k.field(o, name))); value.IsValid() {
@@ -70,7 +70,7 @@ func refuseDenied(r *rest.Request, objects ...aliases) error {
 }
 
 // refuseAlso refuses a caller who is denied the operation by another path of the object.
-func (k *Collection[T]) refuseAlso(r *rest.Request, o *T) error {
+func (k *CollectionOf[T]) refuseAlso(r *rest.Request, o T) error {
 	if k.Also == nil {
 		return nil
 	}
@@ -118,7 +118,7 @@ func notAllowed(format, access string) error {
 }
 
 // accesses returns the access of an operation on an object, by each of its keys.
-func (k *Collection[T]) accesses(o *T, action string) []string {
+func (k *CollectionOf[T]) accesses(o T, action string) []string {
 	var out []string
 	for _, key := range k.aliases(o).keys {
 		out = append(out, k.engine.Service+"."+dotted(k.Path)+"."+wordOf(key)+"."+action)
@@ -134,12 +134,12 @@ func wordOf(key string) string {
 }
 
 // NotDenied refuses a caller who is denied an operation on an object that a request amounts to.
-func (k *Collection[T]) NotDenied(r *rest.Request, o *T, action string) error {
+func (k *CollectionOf[T]) NotDenied(r *rest.Request, o T, action string) error {
 	return NotDenied(r, k.accesses(o, action)...)
 }
 
 // NoneDenied is NotDenied for all objects that a condition finds. They are looked up only if the caller is denied anything.
-func (k *Collection[T]) NoneDenied(ctx context.Context, c store.Conn, r *rest.Request, action, condition string, args ...any) error {
+func (k *CollectionOf[T]) NoneDenied(ctx context.Context, c store.Conn, r *rest.Request, action, condition string, args ...any) error {
 	if !HasDenials(r) {
 		return nil
 	}
@@ -162,7 +162,7 @@ func HasDenials(r *rest.Request) bool {
 }
 
 // notDeniedList refuses a caller who is denied to replace the list of an object by an operation of its own.
-func (n *nest[L, R]) notDeniedList(change *Change[L]) error {
+func (n *nest[L, R]) notDeniedList(change *ChangeOf[L]) error {
 	j := n.link()
 	if j.Set == nil {
 		return nil
@@ -171,7 +171,7 @@ func (n *nest[L, R]) notDeniedList(change *Change[L]) error {
 }
 
 // notDenied is NotDenied for the operation of a left object that Only has as this kind.
-func (j *joint[L, R]) notDenied(r *rest.Request, left *L, kind, path, action string) error {
+func (j *joint[L, R]) notDenied(r *rest.Request, left L, kind, path, action string) error {
 	if !slices.Contains(j.Only, kind) {
 		return nil
 	}
@@ -179,7 +179,7 @@ func (j *joint[L, R]) notDenied(r *rest.Request, left *L, kind, path, action str
 }
 
 // mayNestPair is MayNest for making or ending a link.
-func (j *joint[L, R]) mayNestPair(r *rest.Request, left *L, right *R, action string) error {
+func (j *joint[L, R]) mayNestPair(r *rest.Request, left L, right R, action string) error {
 	if action == "delete" && slices.Contains(j.Only, "delete_all") && !slices.Contains(j.Only, "delete") {
 		return MayNest(r, j.left.accesses(left, dotted(j.Path)+".delete")...)
 	}
@@ -187,7 +187,7 @@ func (j *joint[L, R]) mayNestPair(r *rest.Request, left *L, right *R, action str
 }
 
 // pairAccesses returns the access of an operation on a link, by each of the keys of both objects.
-func (j *joint[L, R]) pairAccesses(left *L, right *R, action string) []string {
+func (j *joint[L, R]) pairAccesses(left L, right R, action string) []string {
 	var out []string
 	for _, near := range j.left.aliases(left).keys {
 		for _, far := range j.right.aliases(right).keys {
@@ -198,7 +198,7 @@ func (j *joint[L, R]) pairAccesses(left *L, right *R, action string) []string {
 }
 
 // notDenied refuses a caller who is denied to replace the list of an object. Without a list nobody is.
-func (l *List[N, F]) notDenied(r *rest.Request, of *Collection[N], o *N) error {
+func (l *ListOf[N, F]) notDenied(r *rest.Request, of *CollectionOf[N], o N) error {
 	if l == nil {
 		return nil
 	}
@@ -206,7 +206,7 @@ func (l *List[N, F]) notDenied(r *rest.Request, of *Collection[N], o *N) error {
 }
 
 // notDeniedPair refuses a caller who is denied to make or to end a link by its own operation.
-func (j *joint[L, R]) notDeniedPair(r *rest.Request, left *L, right *R, action string) error {
+func (j *joint[L, R]) notDeniedPair(r *rest.Request, left L, right R, action string) error {
 	kind := "put"
 	if action == "delete" {
 		kind = "delete"
@@ -218,7 +218,7 @@ func (j *joint[L, R]) notDeniedPair(r *rest.Request, left *L, right *R, action s
 }
 
 // notDeniedEnd refuses a caller who is denied to end a link by any operation that ends it alone.
-func (j *joint[L, R]) notDeniedEnd(r *rest.Request, left *L, right *R) error {
+func (j *joint[L, R]) notDeniedEnd(r *rest.Request, left L, right R) error {
 	switch {
 	case slices.Contains(j.Only, "delete"):
 		return NotDenied(r, j.pairAccesses(left, right, "delete")...)
@@ -233,7 +233,7 @@ func (j *joint[L, R]) notDeniedEnd(r *rest.Request, left *L, right *R) error {
 
 // mayUnlink refuses a caller who is denied to end a link of an object that is deleted: what a denial keeps from being taken away is not
 // taken away with it. Nobody needs more than the access of the deletion.
-func (k *Collection[T]) mayUnlink(ctx context.Context, c store.Conn, change *Change[T]) error {
+func (k *CollectionOf[T]) mayUnlink(ctx context.Context, c store.Conn, change *ChangeOf[T]) error {
 	if change.Request == nil || !HasDenials(change.Request) {
 		return nil
 	}
@@ -246,8 +246,8 @@ func (k *Collection[T]) mayUnlink(ctx context.Context, c store.Conn, change *Cha
 }
 
 // unlinks makes one of a collection's unlinks.
-func unlinks[O, P any](of *Collection[O], other *Collection[P], one, far *side, may func(r *rest.Request, o *O, p *P) error) {
-	of.unlinks = append(of.unlinks, func(ctx context.Context, c store.Conn, r *rest.Request, o *O) error {
+func unlinks[O, P pointer](of *CollectionOf[O], other *CollectionOf[P], one, far *side, may func(r *rest.Request, o O, p P) error) {
+	of.unlinks = append(of.unlinks, func(ctx context.Context, c store.Conn, r *rest.Request, o O) error {
 		linked, err := other.Rows(ctx, c, among(other.Keys[0], one, far, "$1"), of.Key(o))
 		if err != nil {
 			return err
@@ -262,7 +262,7 @@ func unlinks[O, P any](of *Collection[O], other *Collection[P], one, far *side, 
 }
 
 // mayChange refuses a caller who is denied, by another operation, to make or to end one of the links that differ.
-func (s *setter[N, F]) mayChange(ctx context.Context, c store.Conn, r *rest.Request, near *N, far []*F, before []entry) error {
+func (s *setter[N, F]) mayChange(ctx context.Context, c store.Conn, r *rest.Request, near N, far []F, before []entry) error {
 	had, keeps := map[string]bool{}, map[string]bool{}
 	for _, old := range before {
 		had[old.Key] = true

@@ -9,7 +9,7 @@ import (
 
 // slow reports whether a nested attribute needs work that must not hold a transaction, such as the hash of a password. The operations that
 // take such an attribute then have Ahead.
-func (k *Collection[T]) slow() bool {
+func (k *CollectionOf[T]) slow() bool {
 	return slices.ContainsFunc(k.Nested, func(name string) bool {
 		n := k.nestedAs(name)
 		return n != nil && n.Receive != nil
@@ -17,8 +17,8 @@ func (k *Collection[T]) slow() bool {
 }
 
 // drafted returns the object that the body of a POST describes, as it was drafted ahead, or now.
-func (k *Collection[T]) drafted(ctx context.Context, r *rest.Request) (*Draft[T], error) {
-	if d, ok := r.Ahead.(*Draft[T]); ok {
+func (k *CollectionOf[T]) drafted(ctx context.Context, r *rest.Request) (*DraftOf[T], error) {
+	if d, ok := r.Ahead.(*DraftOf[T]); ok {
 		return d, nil
 	}
 	sent, err := r.Object()
@@ -29,14 +29,14 @@ func (k *Collection[T]) drafted(ctx context.Context, r *rest.Request) (*Draft[T]
 }
 
 // edited is what the body of a PUT changes.
-type edited[T any] struct {
+type edited[T pointer] struct {
 	sent   rest.Object
 	carry  any
 	nested []sentNested[T]
 }
 
 // edited returns what the body of a PUT changes, as it was read ahead, or now.
-func (k *Collection[T]) edited(ctx context.Context, r *rest.Request) (*edited[T], error) {
+func (k *CollectionOf[T]) edited(ctx context.Context, r *rest.Request) (*edited[T], error) {
 	if e, ok := r.Ahead.(*edited[T]); ok {
 		return e, nil
 	}
@@ -48,7 +48,7 @@ func (k *Collection[T]) edited(ctx context.Context, r *rest.Request) (*edited[T]
 	if err != nil {
 		return nil, err
 	}
-	change := &Change[T]{Request: r, Sent: sent}
+	change := &ChangeOf[T]{Request: r, Sent: sent}
 	if err := k.receive(ctx, change); err != nil {
 		return nil, err
 	}

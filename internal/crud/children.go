@@ -10,7 +10,7 @@ import (
 
 // Children lists the objects of a collection, C, that belong to one object of another, P: GET /{parents}/{id}/{children}. Both
 // collections are declared on the engine, before or after.
-type Children[P, C any] struct {
+type ChildrenOf[P, C pointer] struct {
 	// Column is the column of C that refers to the first key of the parent.
 	Column string
 	// Me is for parents that are the users who log in: it adds the list of the caller's own children, GET
@@ -19,12 +19,12 @@ type Children[P, C any] struct {
 }
 
 // On declares the lists on an engine.
-func (l Children[P, C]) On(e *Engine) {
+func (l ChildrenOf[P, C]) On(e *Engine) {
 	e.children = append(e.children, func() DescribedChildren {
-		return DescribedChildren{Parent: Of[P](e).Path, Child: Of[C](e).Path, Column: l.Column, Me: l.Me}
+		return DescribedChildren{Parent: collectionOf[P](e).Path, Child: collectionOf[C](e).Path, Column: l.Column, Me: l.Me}
 	})
 	e.declare(func() []rest.Operation {
-		parents, children := Of[P](e), Of[C](e)
+		parents, children := collectionOf[P](e), collectionOf[C](e)
 		plural, tag := underscored(children.Path), underscored(parents.Path)
 		theirs := func(placeholder string) string { return l.Column + " = " + placeholder }
 		of := parentOf(parents)
@@ -46,7 +46,7 @@ type parent struct {
 
 // parentOf is the parent that the path names by its key. It refuses a caller who is denied to read one of these paths below it, which show
 // the same.
-func parentOf[T any](k *Collection[T], same ...string) parent {
+func parentOf[T pointer](k *CollectionOf[T], same ...string) parent {
 	return parent{path: "/" + k.Path + "/{" + k.Param + "}", singular: k.Singular, key: func(ctx context.Context, c store.Conn, scope string, r *rest.Request) (any, error) {
 		o, err := k.row(ctx, c, scope, r.Param(k.Param))
 		if err != nil {
@@ -65,7 +65,7 @@ func parentOf[T any](k *Collection[T], same ...string) parent {
 }
 
 // callerOf is the parent that is the caller.
-func callerOf[T any](k *Collection[T]) parent {
+func callerOf[T pointer](k *CollectionOf[T]) parent {
 	return parent{path: "/" + k.Path + "/me", singular: k.Singular, key: func(ctx context.Context, c store.Conn, scope string, r *rest.Request) (any, error) {
 		o, err := k.row(ctx, c, scope, r.Principal().UserUUID)
 		if err != nil {
@@ -77,7 +77,7 @@ func callerOf[T any](k *Collection[T]) parent {
 
 // listOf returns the operation that lists a collection's objects for which a condition on a parent's key holds: GET
 // {parent}/{collection}.
-func listOf[T any](k *Collection[T], of parent, path, id, tag string, condition func(placeholder string) string) rest.Operation {
+func listOf[T pointer](k *CollectionOf[T], of parent, path, id, tag string, condition func(placeholder string) string) rest.Operation {
 	list := k.list
 	list.Recurse = false
 	return rest.Operation{

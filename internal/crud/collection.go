@@ -16,8 +16,8 @@ import (
 // Find, Select, Insert, Update and Delete are for other resources' hooks, and for operations that do several things in one
 // transaction. They take the Conn and the context of Engine.InTx (reads also those of a read transaction), and do everything
 // that an operation does: hooks, references, guards, embeds, audit.
-type Collection[T any] struct {
-	Resource[T]
+type CollectionOf[T pointer] struct {
+	ResourceOf[T]
 	engine  *Engine
 	columns []column
 	byName  map[string]column
@@ -38,13 +38,13 @@ type Collection[T any] struct {
 	// bodies are the schemas of what clients send and get, with what is nested.
 	bodies func() *bodies
 	// document is set if the objects are documents, which all keys together name.
-	document *Document[T]
+	document *DocumentOf[T]
 	// apart are the attributes that clients also read by paths of their own.
 	apart []apart[T]
 	// unlinks refuse a caller who is denied to end the links of an object.
-	unlinks []func(ctx context.Context, c store.Conn, r *rest.Request, o *T) error
+	unlinks []func(ctx context.Context, c store.Conn, r *rest.Request, o T) error
 	// guards check or prepare a delete, for links.
-	guards []func(ctx context.Context, c store.Conn, change *Change[T]) error
+	guards []func(ctx context.Context, c store.Conn, change *ChangeOf[T]) error
 }
 
 // table is the part of a collection that does not depend on its type.
@@ -56,13 +56,13 @@ type table interface {
 	visible(ctx context.Context, of string, add func(value any) (placeholder string)) string
 }
 
-// Collect declares a collection on an engine.
-func Collect[T any](e *Engine, r Resource[T]) *Collection[T] {
+// collect is [Collect].
+func collect[T pointer](e *Engine, r ResourceOf[T]) *CollectionOf[T] {
 	k := r.on(e)
 	if e.collections == nil {
 		e.collections, e.byPath = map[reflect.Type]any{}, map[string]table{}
 	}
-	t := reflect.TypeFor[T]()
+	t := structOf[T]()
 	if e.collections[t] != nil {
 		panic(fmt.Sprintf("%s: two collections of %s", r.Path, t)) // a mistake in the declaration, which every start reports
 	}
@@ -71,66 +71,66 @@ func Collect[T any](e *Engine, r Resource[T]) *Collection[T] {
 	return k
 }
 
-func (k *Collection[T]) tableName() string { return k.Table }
+func (k *CollectionOf[T]) tableName() string { return k.Table }
 
 // alias returns the name by which a statement knows the table, which may be a query in parentheses and its name.
-func (k *Collection[T]) alias() string { return k.Table[strings.LastIndexByte(k.Table, ' ')+1:] }
+func (k *CollectionOf[T]) alias() string { return k.Table[strings.LastIndexByte(k.Table, ' ')+1:] }
 
-func (k *Collection[T]) owner() string { return k.Owner }
+func (k *CollectionOf[T]) owner() string { return k.Owner }
 
-func (k *Collection[T]) on() *Engine { return k.engine }
+func (k *CollectionOf[T]) on() *Engine { return k.engine }
 
 // title returns the name of an object of the collection in refusals: "User".
-func (k *Collection[T]) title() string {
+func (k *CollectionOf[T]) title() string {
 	if k.Title != "" {
 		return k.Title
 	}
 	return capitalized(k.Singular)
 }
 
-func (k *Collection[T]) column(name string) (column, bool) {
+func (k *CollectionOf[T]) column(name string) (column, bool) {
 	c, ok := k.byName[name]
 	return c, ok
 }
 
 // key returns the column by which links name an object.
-func (k *Collection[T]) key() column { return k.byName[k.Keys[0]] }
+func (k *CollectionOf[T]) key() column { return k.byName[k.Keys[0]] }
 
 // Key returns the value of an object's first key.
-func (k *Collection[T]) Key(o *T) any { return k.field(o, k.Keys[0]) }
+func (k *CollectionOf[T]) Key(o T) any { return k.field(o, k.Keys[0]) }
 
 // TenantOf returns the tenant that owns an object, or "" if none does.
-func (k *Collection[T]) TenantOf(o *T) string { return k.tenantOf(o) }
+func (k *CollectionOf[T]) TenantOf(o T) string { return k.tenantOf(o) }
 
 // Find returns the object that a path with this key names for the tenant, ready to be shown. It returns not found if neither the
 // tenant nor one below it owns the object.
-func (k *Collection[T]) Find(ctx context.Context, c store.Conn, tenantUUID, key string) (*T, error) {
+func (k *CollectionOf[T]) Find(ctx context.Context, c store.Conn, tenantUUID, key string) (T, error) {
 	return k.find(ctx, c, tenantUUID, key)
 }
 
 // NamedIn returns the object that the request's path names, with its own data and without what links show, in a transaction. It
 // returns not found if the resource's Readable hides the object, and refuses a caller who is denied the operation under another of the
 // object's keys, or what the resource's Also returns.
-func (k *Collection[T]) NamedIn(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) (*T, error) {
+func (k *CollectionOf[T]) NamedIn(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) (T, error) {
 	o, err := k.row(ctx, c, tenantUUID, r.Param(k.Param))
 	if err != nil {
-		return nil, err
+		return null[T](), err
 	}
 	if err := k.checkReadable(ctx, c, r, o); err != nil {
-		return nil, err
+		return null[T](), err
 	}
 	if err := refuseDenied(r, k.aliases(o)); err != nil {
-		return nil, err
+		return null[T](), err
 	}
-	if err := k.own(ctx, c, []*T{o}); err != nil {
-		return nil, err
+	if err := k.own(ctx, c, []T{o}); err != nil {
+		return null[T](), err
 	}
 	return o, k.refuseAlso(r, o)
 }
 
 // Select returns the objects whose rows match the condition, of any tenant, ordered by their key, with their own data and
 // without what links show.
-func (k *Collection[T]) Select(ctx context.Context, c store.Conn, condition string, args ...any) ([]*T, error) {
+func (k *CollectionOf[T]) Select(ctx context.Context, c store.Conn, condition string, args ...any) ([]T, error) {
 	objects, err := k.Rows(ctx, c, condition, args...)
 	if err != nil {
 		return nil, err
@@ -139,29 +139,29 @@ func (k *Collection[T]) Select(ctx context.Context, c store.Conn, condition stri
 }
 
 // Rows returns the objects as Select does, with what their rows have alone.
-func (k *Collection[T]) Rows(ctx context.Context, c store.Conn, condition string, args ...any) ([]*T, error) {
-	return store.Select[*T](ctx, c, "SELECT "+k.selected()+" FROM "+k.Table+" WHERE "+condition+" ORDER BY "+k.Keys[0], args...)
+func (k *CollectionOf[T]) Rows(ctx context.Context, c store.Conn, condition string, args ...any) ([]T, error) {
+	return store.Select[T](ctx, c, "SELECT "+k.selected()+" FROM "+k.Table+" WHERE "+condition+" ORDER BY "+k.Keys[0], args...)
 }
 
 // After returns a tenant's next objects whose first key is greater than a value, ordered by it, as a client of the tenant reads
 // them: up to so many, and none after the last.
-func (k *Collection[T]) After(ctx context.Context, c store.Conn, tenantUUID string, key any, most int) ([]*T, error) {
+func (k *CollectionOf[T]) After(ctx context.Context, c store.Conn, tenantUUID string, key any, most int) ([]T, error) {
 	return k.asRead(ctx, c, tenantUUID, k.Keys[0]+" > $2 ORDER BY "+k.Keys[0]+" LIMIT $3", key, most)
 }
 
 // Those returns a tenant's objects that have one of these first keys, ordered by it, as a client of the tenant reads them.
-func (k *Collection[T]) Those(ctx context.Context, c store.Conn, tenantUUID string, keys ...any) ([]*T, error) {
+func (k *CollectionOf[T]) Those(ctx context.Context, c store.Conn, tenantUUID string, keys ...any) ([]T, error) {
 	return k.asRead(ctx, c, tenantUUID, k.Keys[0]+" IN ("+Placeholders(2, len(keys))+") ORDER BY "+k.Keys[0], keys...)
 }
 
 // asRead returns a tenant's objects as a client of the tenant reads them. $1 is the tenant.
-func (k *Collection[T]) asRead(ctx context.Context, c store.Conn, tenantUUID, condition string, args ...any) ([]*T, error) {
+func (k *CollectionOf[T]) asRead(ctx context.Context, c store.Conn, tenantUUID, condition string, args ...any) ([]T, error) {
 	all := &arguments{slices.Concat([]any{tenantUUID}, args)}
 	where := k.Owner + " = $1"
 	if visible := k.visible(ctx, k.alias(), all.add); visible != "" {
 		where += " AND " + visible
 	}
-	objects, err := store.Select[*T](ctx, c, "SELECT "+k.selected()+" FROM "+k.Table+" WHERE "+where+" AND "+condition, all.values...)
+	objects, err := store.Select[T](ctx, c, "SELECT "+k.selected()+" FROM "+k.Table+" WHERE "+where+" AND "+condition, all.values...)
 	if err != nil {
 		return nil, err
 	}
@@ -172,7 +172,7 @@ func (k *Collection[T]) asRead(ctx context.Context, c store.Conn, tenantUUID, co
 }
 
 // Insert creates an object from change.New, in change.Tenant, and leaves there the object as a client reads it.
-func (k *Collection[T]) Insert(ctx context.Context, c store.Conn, change *Change[T]) error {
+func (k *CollectionOf[T]) Insert(ctx context.Context, c store.Conn, change *ChangeOf[T]) error {
 	if err := k.insert(ctx, c, change); err != nil {
 		return k.refused(err, change.New)
 	}
@@ -180,7 +180,7 @@ func (k *Collection[T]) Insert(ctx context.Context, c store.Conn, change *Change
 }
 
 // Update changes change.Old, as Find or Select returned it, by edit, and leaves the result in change.New.
-func (k *Collection[T]) Update(ctx context.Context, c store.Conn, change *Change[T], edit func(o *T) error) error {
+func (k *CollectionOf[T]) Update(ctx context.Context, c store.Conn, change *ChangeOf[T], edit func(o T) error) error {
 	if err := k.edit(ctx, c, change, edit); err != nil {
 		return k.refused(err, change.New)
 	}
@@ -188,7 +188,7 @@ func (k *Collection[T]) Update(ctx context.Context, c store.Conn, change *Change
 }
 
 // Delete deletes change.Old.
-func (k *Collection[T]) Delete(ctx context.Context, c store.Conn, change *Change[T]) error {
+func (k *CollectionOf[T]) Delete(ctx context.Context, c store.Conn, change *ChangeOf[T]) error {
 	if err := k.erase(ctx, c, change); err != nil {
 		return k.refused(err, change.Old)
 	}
@@ -196,18 +196,18 @@ func (k *Collection[T]) Delete(ctx context.Context, c store.Conn, change *Change
 }
 
 // show adds a loader for the objects, or the parts of objects, of a type.
-func (k *Collection[T]) show(of reflect.Type, l loader) {
+func (k *CollectionOf[T]) show(of reflect.Type, l loader) {
 	if k.shows == nil {
 		k.shows = map[reflect.Type][]loader{}
 	}
 	k.shows[of] = append(k.shows[of], l)
 }
 
-func (k *Collection[T]) loaders(of reflect.Type) []loader { return k.shows[of] }
+func (k *CollectionOf[T]) loaders(of reflect.Type) []loader { return k.shows[of] }
 
 // columnsAs lists the columns of a type that shows a part of an object, for a SELECT of this table joined with others:
 // "confd_line.id AS \"item.id\"". Columns that the collection does not have are the joining table's.
-func (k *Collection[T]) columnsAs(item []column, joining string) string {
+func (k *CollectionOf[T]) columnsAs(item []column, joining string) string {
 	var out []byte
 	for _, c := range item {
 		of := joining
@@ -224,4 +224,4 @@ func (k *Collection[T]) columnsAs(item []column, joining string) string {
 }
 
 // names returns all names by which a path can name an object.
-func (k *Collection[T]) names() []string { return slices.Concat(k.Keys, k.Names) }
+func (k *CollectionOf[T]) names() []string { return slices.Concat(k.Keys, k.Names) }

@@ -28,7 +28,7 @@ func AddUp(ctx context.Context, db store.DB) error {
 }
 
 // counted says that the transaction of ctx creates or deletes an object of a counted collection.
-func (k *Collection[T]) counted(ctx context.Context) {
+func (k *CollectionOf[T]) counted(ctx context.Context) {
 	if k.Counted {
 		transactionOf(ctx).counted++
 	}

@@ -122,7 +122,7 @@ func (e *Engine) Described() Described {
 	return d
 }
 
-func (k *Collection[T]) describe(into *Described) {
+func (k *CollectionOf[T]) describe(into *Described) {
 	d := DescribedCollection{
 		Path: k.Path, Singular: k.Singular, Title: k.title(), Rel: k.Rel, Table: k.Table, Keys: k.Keys, Names: k.Names, Only: k.Only, Nested: k.Nested, Order: k.Order, Search: k.Search,
 		Filters: k.Filters, Searches: len(k.Search) > 0 || k.SearchText != "" || len(k.Found) > 0, Scope: k.Scope, Subtree: k.Subtree,
@@ -143,22 +143,22 @@ func (k *Collection[T]) describe(into *Described) {
 	into.Collections = append(into.Collections, d)
 }
 
-func (d *Documents[T]) describe(into *Described) {
+func (d *DocumentsOf[T]) describe(into *Described) {
 	out := DescribedDocument{
-		Path: d.Path, Parameters: d.Keys[1:], Table: d.Table, Scope: d.Scope, Blank: d.Blank != nil, Operations: d.operations,
+		Path: d.k.Path, Parameters: d.k.Keys[1:], Table: d.k.Table, Scope: d.k.Scope, Blank: d.Blank != nil, Operations: d.operations,
 	}
 	for _, c := range d.k.columns {
 		out.Columns = append(out.Columns, c.name)
 	}
-	out.Resource, out.Object = d.place(d.Keys[1:])
+	out.Resource, out.Object = d.place(d.k.Keys[1:])
 	if len(out.Parameters) > 0 {
 		out.Object = ""
 	}
 	into.Documents = append(into.Documents, out)
 }
 
-func (d *Documents[T]) row() (table string, zero any) {
-	return d.Table, reflect.Zero(reflect.TypeFor[T]()).Interface()
+func (d *DocumentsOf[T]) row() (table string, zero any) {
+	return d.k.Table, reflect.Zero(structOf[T]()).Interface()
 }
 
 func (j *joint[L, R]) describe(into *Described) {
@@ -170,10 +170,10 @@ func (j *joint[L, R]) describe(into *Described) {
 		d.Accesses[j.Only[i]] = op.Access
 	}
 	for _, s := range j.LeftShows {
-		d.LeftShown = d.LeftShown || s.of() == reflect.TypeFor[L]()
+		d.LeftShown = d.LeftShown || s.of() == structOf[L]()
 	}
 	for _, s := range j.RightShows {
-		d.RightShown = d.RightShown || s.of() == reflect.TypeFor[R]()
+		d.RightShown = d.RightShown || s.of() == structOf[R]()
 	}
 	if j.Row != nil {
 		d.Row = j.Row.schema.Partial()
@@ -187,6 +187,6 @@ func (j *joint[L, R]) describe(into *Described) {
 	into.Links = append(into.Links, d)
 }
 
-func (l *List[N, F]) describe(ordered bool) *DescribedList {
+func (l *ListOf[N, F]) describe(ordered bool) *DescribedList {
 	return &DescribedList{Path: l.Path, Field: l.Field, By: l.By, Ordered: ordered}
 }

@@ -20,16 +20,16 @@ import (
 // The Resource declares the path, the names, the table, the scope and the hooks; its options for lists and keys have no effect
 // here. The table has a column tenant_uuid, and a text column for each parameter of the path; together they are its key. A
 // document that is not per tenant is stored as the master tenant's.
-type Document[T any] struct {
-	Resource[T]
+type DocumentOf[T pointer] struct {
+	Resource ResourceOf[T]
 	// Blank makes the document that is read, with 200, while nothing is stored, from one that has its keys and its defaults:
 	// [Defaults] returns that one itself. A PUT then stores one, and a DELETE has nothing to do. If Blank is nil, a POST stores
 	// the first one, and everything else is 404 before that.
-	Blank func(fresh *T) any
+	Blank func(fresh T) any
 	// Allow refuses a change before any other check. Old is nil if nothing is stored.
-	Allow func(ctx context.Context, c store.Conn, change *Change[T]) error
+	Allow func(ctx context.Context, c store.Conn, change *ChangeOf[T]) error
 	// Audited returns what the audit keeps of a document, if that is not its fields.
-	Audited func(o *T) map[string]any
+	Audited func(o T) map[string]any
 	// Describe adapts an operation: create, read, update or delete.
 	Describe func(action string, op *rest.Operation)
 }
@@ -38,34 +38,34 @@ type Document[T any] struct {
 func Defaults[T any](fresh *T) any { return fresh }
 
 // Documents are the documents of all tenants, on an engine.
-type Documents[T any] struct {
-	Document[T]
-	k          *Collection[T]
+type DocumentsOf[T pointer] struct {
+	DocumentOf[T]
+	k          *CollectionOf[T]
 	operations map[string]rest.Operation
 }
 
 // On declares the document on an engine.
-func (d Document[T]) On(e *Engine) *Documents[T] {
-	template, err := pathtemplate.Parse("/" + d.Path)
+func (d DocumentOf[T]) On(e *Engine) *DocumentsOf[T] {
+	template, err := pathtemplate.Parse("/" + d.Resource.Path)
 	if err != nil {
 		panic(err) // a mistake in the declaration, which every start reports
 	}
-	d.Keys = append([]string{tenantColumn}, template.Parameters()...)
-	if len(d.Only) == 0 {
-		d.Only = []string{"read", "update", "delete"}
+	d.Resource.Keys = append([]string{tenantColumn}, template.Parameters()...)
+	if len(d.Resource.Only) == 0 {
+		d.Resource.Only = []string{"read", "update", "delete"}
 		if d.Blank == nil {
-			d.Only = append(d.Only, "create")
+			d.Resource.Only = append(d.Resource.Only, "create")
 		}
 	}
-	all := &Documents[T]{Document: d, k: d.on(e), operations: map[string]rest.Operation{}}
-	all.k.document = &all.Document
+	all := &DocumentsOf[T]{DocumentOf: d, k: d.Resource.on(e), operations: map[string]rest.Operation{}}
+	all.k.document = &all.DocumentOf
 	e.documents = append(e.documents, all)
 	e.declare(all.declare)
 	return all
 }
 
-func (d *Documents[T]) declare() []rest.Operation {
-	what, schema := spaced(d.Singular), d.k.schema
+func (d *DocumentsOf[T]) declare() []rest.Operation {
+	what, schema := spaced(d.k.Singular), d.k.schema
 	all := []rest.Operation{
 		{Method: http.MethodGet, ID: "read", Summary: "Read the " + what, Success: http.StatusOK, Reply: schema, Conditional: true, Fields: true, Handle: d.read},
 		{Method: http.MethodPost, ID: "create", Summary: "Create the " + what, Body: schema, Success: d.k.engine.Style.CreateStatus, Reply: schema, Handle: d.create},
@@ -81,10 +81,10 @@ func (d *Documents[T]) declare() []rest.Operation {
 	var out []rest.Operation
 	for _, op := range all {
 		action := op.ID
-		if !slices.Contains(d.Only, action) {
+		if !slices.Contains(d.k.Only, action) {
 			continue
 		}
-		op.Path, op.ID, op.Tag, op.Tenanted = "/"+d.Path, action+"_"+d.Singular, strings.SplitN(d.Path, "/", 2)[0], true
+		op.Path, op.ID, op.Tag, op.Tenanted = "/"+d.k.Path, action+"_"+d.k.Singular, strings.SplitN(d.k.Path, "/", 2)[0], true
 		op.Access = accessOf(d.k.engine.Service, op.Path, action)
 		switch {
 		case action == "create":
@@ -105,45 +105,45 @@ func (d *Documents[T]) declare() []rest.Operation {
 }
 
 // Of returns the document of a tenant, or nil. parameters are the values of the path's parameters, in their order.
-func (d *Documents[T]) Of(ctx context.Context, c store.Conn, tenantUUID string, parameters ...string) (*T, error) {
+func (d *DocumentsOf[T]) Of(ctx context.Context, c store.Conn, tenantUUID string, parameters ...string) (T, error) {
 	args := &arguments{}
-	conditions := make([]string, len(d.Keys))
+	conditions := make([]string, len(d.k.Keys))
 	for i, value := range append([]string{tenantUUID}, parameters...) {
-		conditions[i] = d.Keys[i] + " = " + args.add(value)
+		conditions[i] = d.k.Keys[i] + " = " + args.add(value)
 	}
-	o, err := store.Get[*T](ctx, c, "SELECT "+d.k.selected()+" FROM "+d.Table+" WHERE "+strings.Join(conditions, " AND "), args.values...)
+	o, err := store.Get[T](ctx, c, "SELECT "+d.k.selected()+" FROM "+d.k.Table+" WHERE "+strings.Join(conditions, " AND "), args.values...)
 	if errors.Is(err, store.ErrNotFound) {
-		return nil, nil
+		return null[T](), nil
 	}
 	if err != nil {
-		return nil, err
+		return null[T](), err
 	}
-	return o, d.k.own(ctx, c, []*T{o})
+	return o, d.k.own(ctx, c, []T{o})
 }
 
 // parameters returns the values of the path's parameters.
-func (d *Documents[T]) parameters(r *rest.Request) []string {
-	out := make([]string, 0, len(d.Keys))
-	for _, name := range d.Keys[1:] {
+func (d *DocumentsOf[T]) parameters(r *rest.Request) []string {
+	out := make([]string, 0, len(d.k.Keys))
+	for _, name := range d.k.Keys[1:] {
 		out = append(out, r.Param(name))
 	}
 	return out
 }
 
 // fresh returns a document with its keys and its defaults that is not stored.
-func (d *Documents[T]) fresh(tenantUUID string, parameters []string) (*T, error) {
-	o := new(T)
+func (d *DocumentsOf[T]) fresh(tenantUUID string, parameters []string) (T, error) {
+	o := fresh[T]()
 	if err := d.k.schema.SetDefaults(o); err != nil {
-		return nil, err
+		return null[T](), err
 	}
 	for i, value := range append([]string{tenantUUID}, parameters...) {
-		reflect.ValueOf(o).Elem().FieldByIndex(d.k.byName[d.Keys[i]].index).SetString(value)
+		reflect.ValueOf(o).Elem().FieldByIndex(d.k.byName[d.k.Keys[i]].index).SetString(value)
 	}
 	return o, nil
 }
 
 // none returns what a client reads while nothing is stored.
-func (d *Documents[T]) none(tenantUUID string, parameters []string) (any, error) {
+func (d *DocumentsOf[T]) none(tenantUUID string, parameters []string) (any, error) {
 	if d.Blank == nil {
 		return nil, d.k.notFound("", nil)
 	}
@@ -154,7 +154,7 @@ func (d *Documents[T]) none(tenantUUID string, parameters []string) (any, error)
 	return d.Blank(o), nil
 }
 
-func (d *Documents[T]) read(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+func (d *DocumentsOf[T]) read(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 	scope, err := d.k.engine.TenantOf(ctx, r)
 	if err != nil {
 		return rest.Reply{}, err
@@ -164,13 +164,13 @@ func (d *Documents[T]) read(ctx context.Context, r *rest.Request) (rest.Reply, e
 		if err := d.k.mayRead(ctx, c, scope); err != nil {
 			return err
 		}
-		if d.Scope == Global {
+		if d.k.Scope == Global {
 			if scope, err = tenant.Master(ctx, c); err != nil {
 				return err
 			}
 		}
 		o, err := d.Of(ctx, c, scope, d.parameters(r)...)
-		if body = o; err == nil && o == nil {
+		if body = o; err == nil && isNull(o) {
 			body, err = d.none(scope, d.parameters(r))
 		}
 		return err
@@ -179,16 +179,16 @@ func (d *Documents[T]) read(ctx context.Context, r *rest.Request) (rest.Reply, e
 }
 
 // write finds the document and lets do change it, in one transaction.
-func (d *Documents[T]) write(ctx context.Context, change *Change[T], do func(ctx context.Context, c store.Conn) error) error {
+func (d *DocumentsOf[T]) write(ctx context.Context, change *ChangeOf[T], do func(ctx context.Context, c store.Conn) error) error {
 	err := d.k.engine.InTx(ctx, func(ctx context.Context, c store.Conn) (err error) {
 		if err := d.k.mayWrite(ctx, c, change.Tenant); err != nil {
 			return err
 		}
-		change.New = nil // the transaction may run again
+		change.New = null[T]() // the transaction may run again
 		if change.Old, err = d.Of(ctx, c, change.Tenant, d.parameters(change.Request)...); err != nil {
 			return err
 		}
-		if change.Old == nil && d.Blank != nil && change.Request.Op().Method == http.MethodDelete {
+		if isNull(change.Old) && d.Blank != nil && change.Request.Op().Method == http.MethodDelete {
 			return d.checkIfMatch(change) // nothing to delete, so nothing to check
 		}
 		if err := d.k.run(ctx, c, change, d.Allow); err != nil {
@@ -203,9 +203,9 @@ func (d *Documents[T]) write(ctx context.Context, change *Change[T], do func(ctx
 }
 
 // checkIfMatch refuses a change if the document is not the one that the client has read, or does not exist.
-func (d *Documents[T]) checkIfMatch(change *Change[T]) error {
+func (d *DocumentsOf[T]) checkIfMatch(change *ChangeOf[T]) error {
 	var read any = change.Old
-	if change.Old == nil {
+	if isNull(change.Old) {
 		var err error
 		if read, err = d.none(change.Tenant, d.parameters(change.Request)); err != nil {
 			return err
@@ -214,17 +214,17 @@ func (d *Documents[T]) checkIfMatch(change *Change[T]) error {
 	return rest.CheckIfMatch(change.Request.HTTP.Header, read)
 }
 
-func (d *Documents[T]) receive(ctx context.Context, r *rest.Request) (*Change[T], error) {
+func (d *DocumentsOf[T]) receive(ctx context.Context, r *rest.Request) (*ChangeOf[T], error) {
 	scope, sent, err := d.k.engine.begin(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	change := &Change[T]{Request: r, Sent: sent, Tenant: scope}
+	change := &ChangeOf[T]{Request: r, Sent: sent, Tenant: scope}
 	return change, d.k.receive(ctx, change)
 }
 
 // make stores the first document.
-func (d *Documents[T]) make(ctx context.Context, c store.Conn, change *Change[T]) (err error) {
+func (d *DocumentsOf[T]) make(ctx context.Context, c store.Conn, change *ChangeOf[T]) (err error) {
 	if change.New, err = d.fresh(change.Tenant, d.parameters(change.Request)); err != nil {
 		return err
 	}
@@ -234,15 +234,15 @@ func (d *Documents[T]) make(ctx context.Context, c store.Conn, change *Change[T]
 	return d.k.insert(ctx, c, change)
 }
 
-func (d *Documents[T]) create(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+func (d *DocumentsOf[T]) create(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 	change, err := d.receive(ctx, r)
 	if err != nil {
 		return rest.Reply{}, err
 	}
 	err = d.write(ctx, change, func(ctx context.Context, c store.Conn) error {
-		if change.Old != nil {
+		if !isNull(change.Old) {
 			e := d.k.engine.Style.Storedf("%s already exists", d.k.title())
-			e.Resource = d.Path
+			e.Resource = d.k.Path
 			return e
 		}
 		return d.make(ctx, c, change)
@@ -253,7 +253,7 @@ func (d *Documents[T]) create(ctx context.Context, r *rest.Request) (rest.Reply,
 	return d.reply(ctx, change.New)
 }
 
-func (d *Documents[T]) update(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+func (d *DocumentsOf[T]) update(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 	change, err := d.receive(ctx, r)
 	if err != nil {
 		return rest.Reply{}, err
@@ -262,10 +262,10 @@ func (d *Documents[T]) update(ctx context.Context, r *rest.Request) (rest.Reply,
 		if err := d.checkIfMatch(change); err != nil {
 			return err
 		}
-		if change.Old == nil {
+		if isNull(change.Old) {
 			return d.make(ctx, c, change)
 		}
-		return d.k.edit(ctx, c, change, func(o *T) error { return change.Sent.Into(o) })
+		return d.k.edit(ctx, c, change, func(o T) error { return change.Sent.Into(o) })
 	})
 	if err != nil || !d.k.engine.Style.UpdateReply {
 		return rest.Reply{}, err
@@ -273,12 +273,12 @@ func (d *Documents[T]) update(ctx context.Context, r *rest.Request) (rest.Reply,
 	return d.reply(ctx, change.New)
 }
 
-func (d *Documents[T]) remove(ctx context.Context, r *rest.Request) (rest.Reply, error) { //nolint:unparam // it is a rest.Handler
+func (d *DocumentsOf[T]) remove(ctx context.Context, r *rest.Request) (rest.Reply, error) { //nolint:unparam // it is a rest.Handler
 	scope, err := d.k.engine.TenantOf(ctx, r)
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	change := &Change[T]{Request: r, Tenant: scope}
+	change := &ChangeOf[T]{Request: r, Tenant: scope}
 	return rest.Reply{}, d.write(ctx, change, func(ctx context.Context, c store.Conn) error {
 		if err := d.checkIfMatch(change); err != nil {
 			return err
@@ -288,7 +288,7 @@ func (d *Documents[T]) remove(ctx context.Context, r *rest.Request) (rest.Reply,
 }
 
 // reply returns a written document without its write-only fields.
-func (d *Documents[T]) reply(ctx context.Context, o *T) (rest.Reply, error) {
+func (d *DocumentsOf[T]) reply(ctx context.Context, o T) (rest.Reply, error) {
 	for i := range d.k.schema.Properties {
 		if p := &d.k.schema.Properties[i]; p.WriteOnly {
 			reflect.ValueOf(o).Elem().FieldByIndex(p.Index()).SetZero()
@@ -299,8 +299,8 @@ func (d *Documents[T]) reply(ctx context.Context, o *T) (rest.Reply, error) {
 
 // place returns how the audit names the document with these values of the path's parameters. The words of the path are the
 // resource. The values are the object or, if there are none, the last word is.
-func (d *Document[T]) place(parameters []string) (resource, object string) {
-	words := slices.DeleteFunc(strings.Split(d.Path, "/"), func(segment string) bool { return strings.HasPrefix(segment, "{") })
+func (d *DocumentOf[T]) place(parameters []string) (resource, object string) {
+	words := slices.DeleteFunc(strings.Split(d.Resource.Path, "/"), func(segment string) bool { return strings.HasPrefix(segment, "{") })
 	if len(parameters) > 0 {
 		return strings.Join(words, "/"), strings.Join(parameters, "/")
 	}

@@ -31,12 +31,12 @@ type Engine struct {
 	// process that dies between the two has notified nobody: anything derived from the data must be rebuilt at the start.
 	Notify func(events []Event)
 
-	collections map[reflect.Type]any    // *Collection[T], by T
+	collections map[reflect.Type]any    // *CollectionOf[T], by T
 	byPath      map[string]table        // the same, as a ref tag names them
 	links       map[[2]reflect.Type]any // *joint[L, R], by L and R
 	documents   []documented
 	children    []func() DescribedChildren
-	nested      map[reflect.Type]map[string]any // *Nested[T], by T and the attribute
+	nested      map[reflect.Type]map[string]any // *NestedOf[T], by T and the attribute
 	parts       []func() DescribedPart
 	nesting     queue
 	declared    []func() []rest.Operation
@@ -92,12 +92,11 @@ func (e *Engine) Rows() map[string]any {
 	return out
 }
 
-// Of returns the collection of T, which may be declared after its user, but before the first request. It panics if there is
-// none: a mistake in a declaration, which every start reports.
-func Of[T any](e *Engine) *Collection[T] {
-	k, ok := e.collections[reflect.TypeFor[T]()].(*Collection[T])
+// collectionOf is [Of].
+func collectionOf[T pointer](e *Engine) *CollectionOf[T] {
+	k, ok := e.collections[structOf[T]()].(*CollectionOf[T])
 	if !ok {
-		panic(fmt.Sprintf("%s: no collection of %s is declared", e.Service, reflect.TypeFor[T]()))
+		panic(fmt.Sprintf("%s: no collection of %s is declared", e.Service, structOf[T]()))
 	}
 	return k
 }

@@ -50,16 +50,15 @@ func (k *knowledge) unlinked(s *side, key any) bool {
 func knows(ctx context.Context) *knowledge { return &transactionOf(ctx).knows }
 
 // RightUnlinked reports whether the transaction made the right object, and no link of it yet.
-func (p *Pair[L, R]) RightUnlinked(ctx context.Context) bool {
+func (p *PairOf[L, R]) RightUnlinked(ctx context.Context) bool {
 	known, name := knows(ctx), fmt.Sprint(p.link.right.Table, " ", p.link.right.Key(p.Right))
 	return known.made[name] && !known.linked[name]
 }
 
-// Unlinked reports whether the transaction of ctx made the object of O, and no link of it with one of P yet. There is a link of the two
-// collections.
-func Unlinked[O, P any](ctx context.Context, e *Engine, o *O) bool {
+// unlinked is [Unlinked].
+func unlinked[O, P pointer](ctx context.Context, e *Engine, o O) bool {
 	near, _, err := sidesOf[O, P](e)
-	return err == nil && knows(ctx).unlinked(near, Of[O](e).Key(o))
+	return err == nil && knows(ctx).unlinked(near, collectionOf[O](e).Key(o))
 }
 
 // Remember returns what load returned for the key before in the transaction of ctx, unless an object of the table, or a link in it, changed,

@@ -49,7 +49,7 @@ const (
 //	set_back   PUT /{right}/{id}/{SetBack.Path}    the same from the other side
 //
 // Both collections are declared on the engine, before or after the link.
-type Link[L, R any] struct {
+type LinkOf[L, R pointer] struct {
 	Table string
 	// LeftColumn and RightColumn refer to the collections' first keys; by default "{singular}_{key}".
 	LeftColumn, RightColumn string
@@ -77,27 +77,27 @@ type Link[L, R any] struct {
 	// Row holds the other columns of the joining table: the body of put. [RowOf] makes it.
 	Row *Row
 	// Set and SetBack are the lists that `set` and `set_back` take.
-	Set     *List[L, R]
-	SetBack *List[R, L]
+	Set     *ListOf[L, R]
+	SetBack *ListOf[R, L]
 	// Allow refuses to make a link. By default it is All(SameTenant, LeftFree, RightFree).
-	Allow Check[L, R]
+	Allow CheckOf[L, R]
 	// MayEnd refuses to end a link; Right is nil if all of Left's links are ended.
-	MayEnd Check[L, R]
+	MayEnd CheckOf[L, R]
 	// Changed runs last in the transaction; Committed runs after the commit.
-	Changed   Check[L, R]
-	Committed func(pair *Pair[L, R])
+	Changed   CheckOf[L, R]
+	Committed func(pair *PairOf[L, R])
 }
 
 // Check refuses to make or to end a link. It runs in the transaction.
-type Check[L, R any] func(ctx context.Context, c store.Conn, pair *Pair[L, R]) error
+type CheckOf[L, R pointer] func(ctx context.Context, c store.Conn, pair *PairOf[L, R]) error
 
 // Pair is one link that is made or ended.
-type Pair[L, R any] struct {
+type PairOf[L, R pointer] struct {
 	Request *rest.Request
 	// Tenant is the tenant in which the request acts.
 	Tenant string
-	Left   *L
-	Right  *R // nil if all of Left's links are ended
+	Left   L
+	Right  R // nil if all of Left's links are ended
 	// Ends is true if the link is ended.
 	Ends bool
 	// Row holds the other columns of the joining table: a pointer to the struct that Link.Row was made of, or nil.
@@ -109,11 +109,11 @@ type Pair[L, R any] struct {
 }
 
 // joint is a Link whose collections are known.
-type joint[L, R any] struct {
-	Link[L, R]
+type joint[L, R pointer] struct {
+	LinkOf[L, R]
 	engine *Engine
-	left   *Collection[L]
-	right  *Collection[R]
+	left   *CollectionOf[L]
+	right  *CollectionOf[R]
 }
 
 func (j *joint[L, R]) joins() string { return j.Table }
@@ -127,15 +127,15 @@ func (j *joint[L, R]) far() *side {
 }
 
 // On declares the link on an engine.
-func (l Link[L, R]) On(e *Engine) {
+func (l LinkOf[L, R]) On(e *Engine) {
 	e.declare(func() []rest.Operation {
 		return l.join(e).operations()
 	})
 }
 
 // join finds the link's collections and registers the link with them: the fields that show it, and the guards.
-func (l Link[L, R]) join(e *Engine) *joint[L, R] {
-	j := &joint[L, R]{Link: l, engine: e, left: Of[L](e), right: Of[R](e)}
+func (l LinkOf[L, R]) join(e *Engine) *joint[L, R] {
+	j := &joint[L, R]{LinkOf: l, engine: e, left: collectionOf[L](e), right: collectionOf[R](e)}
 	if j.LeftColumn == "" {
 		j.LeftColumn = j.left.Singular + "_" + j.left.Keys[0]
 	}
@@ -160,7 +160,7 @@ func (l Link[L, R]) join(e *Engine) *joint[L, R] {
 	if e.links == nil {
 		e.links = map[[2]reflect.Type]any{}
 	}
-	types := [2]reflect.Type{reflect.TypeFor[L](), reflect.TypeFor[R]()}
+	types := [2]reflect.Type{structOf[L](), structOf[R]()}
 	if e.links[types] != nil {
 		panic(fmt.Sprintf("%s: two links of %s and %s", j.Table, types[0], types[1])) // a mistake in the declaration, which every start reports
 	}
@@ -168,20 +168,20 @@ func (l Link[L, R]) join(e *Engine) *joint[L, R] {
 	for _, s := range j.LeftShows {
 		l := s.loader(j.near(), j.far())
 		j.left.show(s.of(), l)
-		if s.of() == reflect.TypeFor[L]() {
+		if s.of() == structOf[L]() {
 			j.left.readApart(l.field, slices.Concat(j.reads("list", j.Path), j.reads("one", j.right.Singular))...)
 		}
 	}
 	for _, s := range j.RightShows {
 		l := s.loader(j.far(), j.near())
 		j.right.show(s.of(), l)
-		if s.of() == reflect.TypeFor[R]() {
+		if s.of() == structOf[R]() {
 			j.right.readApart(l.field, j.reads("list_back", j.left.Path)...)
 		}
 	}
 	if len(j.Only) > 0 {
 		unlinks(j.left, j.right, j.near(), j.far(), j.notDeniedEnd)
-		unlinks(j.right, j.left, j.far(), j.near(), func(r *rest.Request, right *R, left *L) error { return j.notDeniedEnd(r, left, right) })
+		unlinks(j.right, j.left, j.far(), j.near(), func(r *rest.Request, right R, left L) error { return j.notDeniedEnd(r, left, right) })
 	}
 	guard(j.left, j.right, j.LeftDeleted, e, j.near(), j.far())
 	guard(j.right, j.left, j.RightDeleted, e, j.far(), j.near())
@@ -189,8 +189,8 @@ func (l Link[L, R]) join(e *Engine) *joint[L, R] {
 }
 
 // jointOf returns the link of two collections, in this direction.
-func jointOf[L, R any](e *Engine) (*joint[L, R], error) {
-	types := [2]reflect.Type{reflect.TypeFor[L](), reflect.TypeFor[R]()}
+func jointOf[L, R pointer](e *Engine) (*joint[L, R], error) {
+	types := [2]reflect.Type{structOf[L](), structOf[R]()}
 	j, ok := e.links[types].(*joint[L, R])
 	if !ok {
 		return nil, fmt.Errorf("%s: no link of %s and %s is declared", e.Service, types[0], types[1])

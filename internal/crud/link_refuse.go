@@ -11,8 +11,8 @@ import (
 )
 
 // All runs the checks in this order and returns the first refusal.
-func All[L, R any](checks ...Check[L, R]) Check[L, R] {
-	return func(ctx context.Context, c store.Conn, pair *Pair[L, R]) error {
+func All[L, R pointer](checks ...CheckOf[L, R]) CheckOf[L, R] {
+	return func(ctx context.Context, c store.Conn, pair *PairOf[L, R]) error {
 		for _, check := range checks {
 			if err := check(ctx, c, pair); err != nil {
 				return err
@@ -23,7 +23,7 @@ func All[L, R any](checks ...Check[L, R]) Check[L, R] {
 }
 
 // SameTenant refuses to link objects of different tenants.
-func SameTenant[L, R any](_ context.Context, _ store.Conn, pair *Pair[L, R]) error {
+func SameTenant[L, R pointer](_ context.Context, _ store.Conn, pair *PairOf[L, R]) error {
 	j := pair.link
 	left, right := j.left.tenantOf(pair.Left), j.right.tenantOf(pair.Right)
 	if left == right || j.AcrossTenants {
@@ -33,7 +33,7 @@ func SameTenant[L, R any](_ context.Context, _ store.Conn, pair *Pair[L, R]) err
 }
 
 // LeftFree refuses if the left object is already linked with another.
-func LeftFree[L, R any](ctx context.Context, c store.Conn, pair *Pair[L, R]) error {
+func LeftFree[L, R pointer](ctx context.Context, c store.Conn, pair *PairOf[L, R]) error {
 	j := pair.link
 	if j.LeftHas == Any {
 		return nil
@@ -46,7 +46,7 @@ func LeftFree[L, R any](ctx context.Context, c store.Conn, pair *Pair[L, R]) err
 }
 
 // refuseFull refuses a link of an object that has MaxLinks already, if clients send its links as a list.
-func (j *joint[L, R]) refuseFull(ctx context.Context, c store.Conn, p *Pair[L, R]) error {
+func (j *joint[L, R]) refuseFull(ctx context.Context, c store.Conn, p *PairOf[L, R]) error {
 	if j.Set != nil {
 		if err := refuseFull(ctx, c, j.engine.Style, j.near(), j.left.Singular, j.Set.field(), j.left.Key(p.Left)); err != nil {
 			return err
@@ -83,7 +83,7 @@ func (j *joint[L, R]) title() string {
 }
 
 // RightFree refuses if the right object is already linked with another.
-func RightFree[L, R any](ctx context.Context, c store.Conn, pair *Pair[L, R]) error {
+func RightFree[L, R pointer](ctx context.Context, c store.Conn, pair *PairOf[L, R]) error {
 	j := pair.link
 	if j.RightHas == Any {
 		return nil
@@ -145,23 +145,22 @@ func pairs(keys []any) string {
 	return strings.Join(parts, ", ")
 }
 
-// RefuseLinked refuses if an object is linked with any object of type P: "Line is associated with a User ('line_id': 1, ...)". A
-// link of the two types is declared, in either direction.
-func RefuseLinked[P, O any](ctx context.Context, c store.Conn, e *Engine, o *O) error {
+// refuseAnyLinked is [RefuseLinked].
+func refuseAnyLinked[P, O pointer](ctx context.Context, c store.Conn, e *Engine, o O) error {
 	near, far, err := sidesOf[O, P](e)
 	if err != nil {
 		return err
 	}
-	return refuseLinked(ctx, c, e.Style, Of[O](e), Of[P](e).title(), near, far, o)
+	return refuseLinked(ctx, c, e.Style, collectionOf[O](e), collectionOf[P](e).title(), near, far, o)
 }
 
 // sidesOf returns the sides of the link of two collections, which is declared in either direction.
-func sidesOf[O, P any](e *Engine) (near, far *side, err error) {
+func sidesOf[O, P pointer](e *Engine) (near, far *side, err error) {
 	type sided interface {
 		near() *side
 		far() *side
 	}
-	of, other := reflect.TypeFor[O](), reflect.TypeFor[P]()
+	of, other := structOf[O](), structOf[P]()
 	if j, ok := e.links[[2]reflect.Type{of, other}].(sided); ok {
 		return j.near(), j.far(), nil
 	}
@@ -171,7 +170,7 @@ func sidesOf[O, P any](e *Engine) (near, far *side, err error) {
 	return nil, nil, fmt.Errorf("no link of %s and %s is declared", of, other)
 }
 
-func refuseLinked[O any](ctx context.Context, c store.Conn, style Style, of *Collection[O], other string, near, far *side, o *O) error {
+func refuseLinked[O pointer](ctx context.Context, c store.Conn, style Style, of *CollectionOf[O], other string, near, far *side, o O) error {
 	linked, err := held(ctx, c, near, far, of.Key(o), nil)
 	if err != nil || linked == nil {
 		return err
@@ -180,14 +179,14 @@ func refuseLinked[O any](ctx context.Context, c store.Conn, style Style, of *Col
 }
 
 // guard makes a collection check a link when one of its objects is deleted.
-func guard[O, P any](of *Collection[O], other *Collection[P], d Deletion, e *Engine, one, far *side) {
+func guard[O, P pointer](of *CollectionOf[O], other *CollectionOf[P], d Deletion, e *Engine, one, far *side) {
 	switch d {
 	case Refuse:
-		of.guards = append(of.guards, func(ctx context.Context, c store.Conn, change *Change[O]) error {
+		of.guards = append(of.guards, func(ctx context.Context, c store.Conn, change *ChangeOf[O]) error {
 			return refuseLinked(ctx, c, e.Style, of, other.title(), one, far, change.Old)
 		})
 	case Cascade:
-		of.guards = append(of.guards, func(ctx context.Context, c store.Conn, change *Change[O]) error {
+		of.guards = append(of.guards, func(ctx context.Context, c store.Conn, change *ChangeOf[O]) error {
 			linked, err := other.Select(ctx, c, other.Keys[0]+" IN (SELECT "+far.column+" FROM "+one.joining+" WHERE "+one.column+" = $1)", of.Key(change.Old))
 			if err != nil {
 				return err
@@ -200,7 +199,7 @@ func guard[O, P any](of *Collection[O], other *Collection[P], d Deletion, e *Eng
 				if err := other.NotDenied(change.Request, o, "delete"); err != nil {
 					return err
 				}
-				if err := other.Delete(ctx, c, &Change[P]{Request: change.Request, Tenant: change.Tenant, Old: o}); err != nil {
+				if err := other.Delete(ctx, c, &ChangeOf[P]{Request: change.Request, Tenant: change.Tenant, Old: o}); err != nil {
 					return err
 				}
 			}

@@ -93,7 +93,7 @@ func (j *joint[L, R]) forward() *setter[L, R] {
 	return &setter[L, R]{
 		engine: j.engine, joining: j.Table, nearColumn: j.LeftColumn, farColumn: j.RightColumn, position: j.Position, row: j.Row,
 		reverse: j.SetBack.field(), acrossTenants: j.AcrossTenants, near: j.left, far: j.right, list: j.Set,
-		notDenied: func(r *rest.Request, near *L, far *R, action string) error {
+		notDenied: func(r *rest.Request, near L, far R, action string) error {
 			if err := j.SetBack.notDenied(r, j.right, far); err != nil {
 				return err
 			}
@@ -107,7 +107,7 @@ func (j *joint[L, R]) backward() *setter[R, L] {
 	return &setter[R, L]{
 		engine: j.engine, joining: j.Table, nearColumn: j.RightColumn, farColumn: j.LeftColumn, backward: j.Position, row: j.Row,
 		reverse: j.Set.field(), acrossTenants: j.AcrossTenants, near: j.right, far: j.left, list: j.SetBack,
-		notDenied: func(r *rest.Request, near *R, far *L, action string) error {
+		notDenied: func(r *rest.Request, near R, far L, action string) error {
 			if err := j.Set.notDenied(r, j.left, far); err != nil {
 				return err
 			}
@@ -136,7 +136,7 @@ func (j *joint[L, R]) readOne() rest.Operation {
 			if err != nil {
 				return rest.Reply{}, err
 			}
-			var object *R
+			var object R
 			err = j.engine.DB.InReadTx(ctx, func(ctx context.Context, c store.Conn) error {
 				key, err := parentOf(j.left, j.reads("list", j.Path)...).key(ctx, c, scope, r)
 				if err != nil {
@@ -144,7 +144,7 @@ func (j *joint[L, R]) readOne() rest.Operation {
 				}
 				args := &arguments{}
 				where := j.right.inScope(true, args.add(scope)) + " AND " + among(j.right.Keys[0], j.near(), j.far(), args.add(key))
-				object, err = store.Get[*R](ctx, c, "SELECT "+j.right.selected()+" FROM "+j.right.Table+" WHERE "+where, args.values...)
+				object, err = store.Get[R](ctx, c, "SELECT "+j.right.selected()+" FROM "+j.right.Table+" WHERE "+where, args.values...)
 				if errors.Is(err, store.ErrNotFound) {
 					return j.right.notFound("", nil)
 				}
@@ -154,7 +154,7 @@ func (j *joint[L, R]) readOne() rest.Operation {
 				if err := j.right.NotDenied(r, object, "read"); err != nil {
 					return err
 				}
-				return j.right.decorate(ctx, c, scope, []*R{object})
+				return j.right.decorate(ctx, c, scope, []R{object})
 			})
 			if err != nil {
 				return rest.Reply{}, err
@@ -177,7 +177,7 @@ func (j *joint[L, R]) createOne(path string) rest.Operation {
 		Summary: "Create a " + spaced(j.right.Singular) + " for a " + spaced(j.left.Singular),
 		Body:    j.right.schema, Success: j.engine.Style.CreateStatus, Reply: j.right.schema, Statuses: []int{404}, Tenanted: true,
 		Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-			return j.right.createIn(ctx, r, func(ctx context.Context, c store.Conn, change *Change[R]) error {
+			return j.right.createIn(ctx, r, func(ctx context.Context, c store.Conn, change *ChangeOf[R]) error {
 				left, err := j.left.row(ctx, c, change.Tenant, r.Param(j.left.Param))
 				if err != nil {
 					return err
@@ -195,14 +195,14 @@ func (j *joint[L, R]) createOne(path string) rest.Operation {
 				if err := j.notDeniedPair(r, left, change.New, "update"); err != nil {
 					return err
 				}
-				pair := &Pair[L, R]{Request: r, Tenant: change.Tenant, Left: left, Right: change.New, link: j}
-				if err := j.left.own(ctx, c, []*L{left}); err != nil {
+				pair := &PairOf[L, R]{Request: r, Tenant: change.Tenant, Left: left, Right: change.New, link: j}
+				if err := j.left.own(ctx, c, []L{left}); err != nil {
 					return err
 				}
 				if err := j.associate(ctx, c, pair, nil); err != nil {
 					return err
 				}
-				return j.right.decorate(ctx, c, change.Tenant, []*R{change.New})
+				return j.right.decorate(ctx, c, change.Tenant, []R{change.New})
 			})
 		},
 	}

@@ -13,13 +13,13 @@ import (
 )
 
 // change finds both sides and runs do, in one transaction.
-func (j *joint[L, R]) change(ctx context.Context, r *rest.Request, both bool, do func(context.Context, store.Conn, *Pair[L, R]) error) (rest.Reply, error) { //nolint:unparam // as a rest.Handler returns it
+func (j *joint[L, R]) change(ctx context.Context, r *rest.Request, both bool, do func(context.Context, store.Conn, *PairOf[L, R]) error) (rest.Reply, error) { //nolint:unparam // as a rest.Handler returns it
 	scope, err := j.engine.TenantOf(ctx, r)
 	if err != nil {
 		return rest.Reply{}, err
 	}
 	err = j.engine.InTx(ctx, func(ctx context.Context, c store.Conn) error {
-		p := &Pair[L, R]{Request: r, Tenant: scope, link: j}
+		p := &PairOf[L, R]{Request: r, Tenant: scope, link: j}
 		if p.Left, err = j.left.row(ctx, c, scope, r.Param(j.left.Param)); err != nil {
 			return err
 		}
@@ -45,11 +45,11 @@ func (j *joint[L, R]) change(ctx context.Context, r *rest.Request, both bool, do
 }
 
 // own loads the fields of both objects that hooks and checks read.
-func (j *joint[L, R]) own(ctx context.Context, c store.Conn, p *Pair[L, R]) error {
-	if err := j.left.own(ctx, c, []*L{p.Left}); err != nil || p.Right == nil {
+func (j *joint[L, R]) own(ctx context.Context, c store.Conn, p *PairOf[L, R]) error {
+	if err := j.left.own(ctx, c, []L{p.Left}); err != nil || isNull(p.Right) {
 		return err
 	}
-	return j.right.own(ctx, c, []*R{p.Right})
+	return j.right.own(ctx, c, []R{p.Right})
 }
 
 func (j *joint[L, R]) put(ctx context.Context, r *rest.Request) (rest.Reply, error) {
@@ -61,13 +61,13 @@ func (j *joint[L, R]) put(ctx context.Context, r *rest.Request) (rest.Reply, err
 		}
 		sent = &object
 	}
-	return j.change(ctx, r, true, func(ctx context.Context, c store.Conn, p *Pair[L, R]) error {
+	return j.change(ctx, r, true, func(ctx context.Context, c store.Conn, p *PairOf[L, R]) error {
 		return j.associate(ctx, c, p, sent)
 	})
 }
 
 // associate makes the link, or changes its row if it exists.
-func (j *joint[L, R]) associate(ctx context.Context, c store.Conn, p *Pair[L, R], sent *rest.Object) error {
+func (j *joint[L, R]) associate(ctx context.Context, c store.Conn, p *PairOf[L, R], sent *rest.Object) error {
 	if j.Strict {
 		return j.make(ctx, c, p)
 	}
@@ -105,7 +105,7 @@ func (j *joint[L, R]) associate(ctx context.Context, c store.Conn, p *Pair[L, R]
 }
 
 // make makes the link if it is allowed.
-func (j *joint[L, R]) make(ctx context.Context, c store.Conn, p *Pair[L, R]) error {
+func (j *joint[L, R]) make(ctx context.Context, c store.Conn, p *PairOf[L, R]) error {
 	if err := j.Allow(ctx, c, p); err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func (j *joint[L, R]) make(ctx context.Context, c store.Conn, p *Pair[L, R]) err
 }
 
 // insert writes the row of a link, and returns how many rows it wrote: none if a strict link exists already.
-func (j *joint[L, R]) insert(ctx context.Context, c store.Conn, p *Pair[L, R]) (int64, error) {
+func (j *joint[L, R]) insert(ctx context.Context, c store.Conn, p *PairOf[L, R]) (int64, error) {
 	left := j.left.Key(p.Left)
 	args := &arguments{}
 	names := []string{j.LeftColumn, j.RightColumn}
@@ -148,14 +148,14 @@ func (j *joint[L, R]) insert(ctx context.Context, c store.Conn, p *Pair[L, R]) (
 }
 
 func (j *joint[L, R]) drop(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-	return j.change(ctx, r, true, func(ctx context.Context, c store.Conn, p *Pair[L, R]) error {
+	return j.change(ctx, r, true, func(ctx context.Context, c store.Conn, p *PairOf[L, R]) error {
 		p.Ends = true
 		return j.dissociate(ctx, c, p, j.LeftColumn+" = $1 AND "+j.RightColumn+" = $2", j.left.Key(p.Left), j.right.Key(p.Right))
 	})
 }
 
 func (j *joint[L, R]) dropAll(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-	return j.change(ctx, r, false, func(ctx context.Context, c store.Conn, p *Pair[L, R]) error {
+	return j.change(ctx, r, false, func(ctx context.Context, c store.Conn, p *PairOf[L, R]) error {
 		p.Ends = true
 		return j.dissociate(ctx, c, p, j.LeftColumn+" = $1", j.left.Key(p.Left))
 	})
@@ -163,7 +163,7 @@ func (j *joint[L, R]) dropAll(ctx context.Context, r *rest.Request) (rest.Reply,
 
 // dissociate ends the links for which the condition holds. Ending a link that does not exist changes nothing, and only MayEnd of a
 // strict link refuses it.
-func (j *joint[L, R]) dissociate(ctx context.Context, c store.Conn, p *Pair[L, R], condition string, args ...any) error {
+func (j *joint[L, R]) dissociate(ctx context.Context, c store.Conn, p *PairOf[L, R], condition string, args ...any) error {
 	if !j.Strict {
 		there, err := store.Get[int](ctx, c, "SELECT count(*) FROM "+j.Table+" WHERE "+condition, args...)
 		if err != nil || there == 0 {
@@ -184,7 +184,7 @@ func (j *joint[L, R]) dissociate(ctx context.Context, c store.Conn, p *Pair[L, R
 }
 
 // concludePair ends every change of a link: it runs the hooks, emits the events, and writes the change to the audit.
-func (j *joint[L, R]) concludePair(ctx context.Context, c store.Conn, p *Pair[L, R]) error {
+func (j *joint[L, R]) concludePair(ctx context.Context, c store.Conn, p *PairOf[L, R]) error {
 	if j.Changed != nil {
 		if err := j.Changed(ctx, c, p); err != nil {
 			return err
@@ -200,7 +200,7 @@ func (j *joint[L, R]) concludePair(ctx context.Context, c store.Conn, p *Pair[L,
 		Tenant: cmp.Or(j.left.tenantOf(p.Left), p.Tenant), Resource: j.left.Path + "/" + j.Path, Object: left,
 		Keys: [][]string{j.left.aliases(p.Left).keys}, After: pair,
 	}
-	if p.Right != nil {
+	if !isNull(p.Right) {
 		right := fmt.Sprint(j.right.Key(p.Right))
 		emit(ctx, Event{Resource: j.right.Path, Key: right, Tenant: j.right.tenantOf(p.Right)})
 		pair[j.right.Singular] = j.right.Key(p.Right)
@@ -214,7 +214,7 @@ func (j *joint[L, R]) concludePair(ctx context.Context, c store.Conn, p *Pair[L,
 }
 
 // Associate links two objects, as put does, in a transaction of Engine.InTx. It refuses a caller who may not do so under [MayNest].
-func Associate[L, R any](ctx context.Context, c store.Conn, e *Engine, r *rest.Request, tenantUUID string, left *L, right *R) error {
+func Associate[L, R pointer](ctx context.Context, c store.Conn, e *Engine, r *rest.Request, tenantUUID string, left L, right R) error {
 	j, err := jointOf[L, R](e)
 	if err != nil {
 		return err
@@ -222,5 +222,5 @@ func Associate[L, R any](ctx context.Context, c store.Conn, e *Engine, r *rest.R
 	if err := j.mayNestPair(r, left, right, "update"); err != nil {
 		return err
 	}
-	return j.associate(ctx, c, &Pair[L, R]{Request: r, Tenant: tenantUUID, Left: left, Right: right, link: j}, nil)
+	return j.associate(ctx, c, &PairOf[L, R]{Request: r, Tenant: tenantUUID, Left: left, Right: right, link: j}, nil)
 }

@@ -1,7 +1,6 @@
 package crud
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -19,20 +18,20 @@ import (
 // A POST makes them. A PUT makes those that are sent without a key, changes those that it names by their key, and takes the others
 // away: what is sent is the whole list. To take an object away ends its link, and deletes it with what is nested in it, unless it is
 // linked with another object of L. A DELETE takes all of them away.
-type Nest[L, R any] struct {
+type NestOf[L, R pointer] struct {
 	Name string
 	// Many says that the attribute is a list, of at most [MaxLinks] objects. Without it the attribute is one object or null.
 	Many bool
 	// Fills are attributes of R that need not be sent, since Complete fills them in.
 	Fills []string
 	// Complete fills in a new object before it is made for of.New.
-	Complete func(ctx context.Context, c store.Conn, of *Change[L], o *R) error
+	Complete func(ctx context.Context, c store.Conn, of *ChangeOf[L], o R) error
 	// Existing returns the object to be linked instead of a new one, or nil.
-	Existing func(ctx context.Context, c store.Conn, of *Change[L], o *R) (*R, error)
+	Existing func(ctx context.Context, c store.Conn, of *ChangeOf[L], o R) (R, error)
 	// Refers says that an object of R itself refers to that of L, and that Complete sees to it: there is no link to make.
 	Refers bool
 	// Leave replaces what taking away does.
-	Leave func(ctx context.Context, c store.Conn, change *Change[R]) error
+	Leave func(ctx context.Context, c store.Conn, change *ChangeOf[R]) error
 	// Stays says that deleting the object of L leaves those of R alone, or deletes them without help.
 	Stays bool
 	// Shown says that the reply of a POST shows the objects whole, and not as L shows them.
@@ -41,25 +40,25 @@ type Nest[L, R any] struct {
 	Inside bool
 	// Restore completes what was sent for an object that is there with what objects of L do not show of it: a client that sends back
 	// what it has read changes nothing. sent is a copy of its own; the values in it are not.
-	Restore func(o *R, sent map[string]any)
+	Restore func(o R, sent map[string]any)
 }
 
 // nest is a Nest whose collections are known.
-type nest[L, R any] struct {
-	Nest[L, R]
+type nest[L, R pointer] struct {
+	NestOf[L, R]
 	engine *Engine
 }
 
 // On declares the attribute on an engine.
-func (n Nest[L, R]) On(e *Engine) {
+func (n NestOf[L, R]) On(e *Engine) {
 	b := &nest[L, R]{n, e}
-	nested := Nested[L]{
+	nested := NestedOf[L]{
 		Name: n.Name, Inside: n.Inside, Write: b.write,
 		Body:    func() *rest.Schema { return b.shaped(b.body()) },
 		Partial: func() *rest.Schema { return b.shaped(b.partial()) },
 	}
 	if n.Shown {
-		nested.Reply = func() *rest.Schema { return b.shaped(Of[R](e).bodies().reply) }
+		nested.Reply = func() *rest.Schema { return b.shaped(collectionOf[R](e).bodies().reply) }
 		nested.Show = b.show
 	}
 	if !n.Stays {
@@ -90,12 +89,12 @@ func (n *nest[L, R]) shaped(one *rest.Schema) *rest.Schema {
 
 // body returns the schema of a new object.
 func (n *nest[L, R]) body() *rest.Schema {
-	s := Of[R](n.engine).bodies().inner
+	s := collectionOf[R](n.engine).bodies().inner
 	if len(n.Fills) == 0 {
 		return s
 	}
 	out := *s
-	out.Name = Of[L](n.engine).schema.Name + out.Name
+	out.Name = collectionOf[L](n.engine).schema.Name + out.Name
 	out.Properties = nil
 	for _, p := range s.Properties {
 		for _, name := range n.Fills {
@@ -108,7 +107,7 @@ func (n *nest[L, R]) body() *rest.Schema {
 
 // partial returns the schema of an object in a PUT: one that is named by its key, or a new one.
 func (n *nest[L, R]) partial() *rest.Schema {
-	k := Of[R](n.engine)
+	k := collectionOf[R](n.engine)
 	out := *k.bodies().innerUpdate
 	out.Name = k.schema.Name + "Nested"
 	out.Properties = nil
@@ -122,18 +121,26 @@ func (n *nest[L, R]) partial() *rest.Schema {
 }
 
 // item is one object that was sent.
-type item[R any] struct {
+type item[R pointer] struct {
 	at     string // its place in the attribute: "[2]"
 	values map[string]any
 	// found is an object that is there; draft describes a new one.
-	found *R
-	draft *Draft[R]
-	fresh *R
+	found R
+	draft *DraftOf[R]
+	fresh R
+}
+
+// object returns the object that the item stands for.
+func (i *item[R]) object() R {
+	if isNull(i.fresh) {
+		return i.found
+	}
+	return i.fresh
 }
 
 // write makes, changes and takes away objects so that exactly those that were sent are linked.
-func (n *nest[L, R]) write(ctx context.Context, c store.Conn, change *Change[L], sent any) (any, error) {
-	k := Of[R](n.engine)
+func (n *nest[L, R]) write(ctx context.Context, c store.Conn, change *ChangeOf[L], sent any) (any, error) {
+	k := collectionOf[R](n.engine)
 	if err := n.notDeniedList(change); err != nil {
 		return nil, err
 	}
@@ -146,7 +153,7 @@ func (n *nest[L, R]) write(ctx context.Context, c store.Conn, change *Change[L],
 		if err := n.resolve(ctx, c, change, &items[i], linked); err != nil {
 			return nil, within(err, items[i].at)
 		}
-		if o := items[i].found; o != nil && n.among(items[:i], o) {
+		if o := items[i].found; !isNull(o) && n.among(items[:i], o) {
 			return nil, n.engine.Style.NotPermitted("Cannot associate same " + spaced(k.Singular) + " more than once.")
 		}
 	}
@@ -157,11 +164,11 @@ func (n *nest[L, R]) write(ctx context.Context, c store.Conn, change *Change[L],
 			}
 		}
 	}
-	made := make([]*Made[R], 0, len(items))
+	made := make([]*MadeOf[R], 0, len(items))
 	for i := range items {
 		one, err := n.put(ctx, c, change, &items[i])
 		if err != nil {
-			return nil, within(k.refused(err, cmp.Or(items[i].fresh, items[i].found)), items[i].at)
+			return nil, within(k.refused(err, items[i].object()), items[i].at)
 		}
 		made = append(made, one)
 	}
@@ -185,18 +192,18 @@ func (n *nest[L, R]) items(sent any) []item[R] {
 }
 
 // linked returns the objects that the object is linked with: none if it is new.
-func (n *nest[L, R]) linked(ctx context.Context, c store.Conn, change *Change[L]) ([]*R, error) {
-	if change.Old == nil {
+func (n *nest[L, R]) linked(ctx context.Context, c store.Conn, change *ChangeOf[L]) ([]R, error) {
+	if isNull(change.Old) {
 		return nil, nil
 	}
 	j := n.link()
 	return j.right.Select(ctx, c, among(j.right.Keys[0], j.near(), j.far(), "$1"), j.left.Key(change.Old))
 }
 
-func (n *nest[L, R]) among(items []item[R], o *R) bool {
-	k := Of[R](n.engine)
+func (n *nest[L, R]) among(items []item[R], o R) bool {
+	k := collectionOf[R](n.engine)
 	for i := range items {
-		if items[i].found != nil && k.Key(items[i].found) == k.Key(o) {
+		if !isNull(items[i].found) && k.Key(items[i].found) == k.Key(o) {
 			return true
 		}
 	}
@@ -204,9 +211,9 @@ func (n *nest[L, R]) among(items []item[R], o *R) bool {
 }
 
 // resolve finds the object that an item stands for, or drafts a new one.
-func (n *nest[L, R]) resolve(ctx context.Context, c store.Conn, change *Change[L], i *item[R], linked []*R) (err error) {
-	k := Of[R](n.engine)
-	if key := i.values[k.Keys[0]]; change.Old != nil && key != nil {
+func (n *nest[L, R]) resolve(ctx context.Context, c store.Conn, change *ChangeOf[L], i *item[R], linked []R) (err error) {
+	k := collectionOf[R](n.engine)
+	if key := i.values[k.Keys[0]]; !isNull(change.Old) && key != nil {
 		for _, o := range linked {
 			if fmt.Sprint(k.Key(o)) == strings.ToLower(fmt.Sprint(key)) {
 				i.found = o
@@ -218,12 +225,12 @@ func (n *nest[L, R]) resolve(ctx context.Context, c store.Conn, change *Change[L
 		}
 		return Missing(n.Name, k.title(), k.Keys[0], key)
 	}
-	if change.Old != nil && !n.Many && len(linked) > 0 {
+	if !isNull(change.Old) && !n.Many && len(linked) > 0 {
 		i.found = linked[0]
 		return nil
 	}
 	body := n.body()
-	if change.Old != nil { // a PUT has checked what an update takes
+	if !isNull(change.Old) { // a PUT has checked what an update takes
 		if wrong := body.Validate("", i.values); len(wrong) > 0 {
 			return &apierr.Error{Kind: apierr.Invalid, Fields: wrong}
 		}
@@ -231,8 +238,7 @@ func (n *nest[L, R]) resolve(ctx context.Context, c store.Conn, change *Change[L
 	if i.draft, err = k.draft(ctx, change.Request, body.Object(i.values), true); err != nil {
 		return err
 	}
-	fresh := i.draft.object
-	i.fresh = &fresh
+	i.fresh = cloned(i.draft.object)
 	if n.Complete != nil {
 		if err := n.Complete(ctx, c, change, i.fresh); err != nil {
 			return err
@@ -245,13 +251,13 @@ func (n *nest[L, R]) resolve(ctx context.Context, c store.Conn, change *Change[L
 }
 
 // put makes or changes the object of an item, and links it.
-func (n *nest[L, R]) put(ctx context.Context, c store.Conn, change *Change[L], i *item[R]) (*Made[R], error) {
+func (n *nest[L, R]) put(ctx context.Context, c store.Conn, change *ChangeOf[L], i *item[R]) (*MadeOf[R], error) {
 	j := n.link()
 	r, owner := change.Request, j.left.tenantOf(change.New)
-	var made *Made[R]
+	var made *MadeOf[R]
 	var err error
 	switch {
-	case i.found == nil:
+	case isNull(i.found):
 		if err := MayNest(r, accessOf(n.engine.Service, "/"+j.right.Path, "create")); err != nil {
 			return nil, err
 		}
@@ -262,8 +268,8 @@ func (n *nest[L, R]) put(ctx context.Context, c store.Conn, change *Change[L], i
 			return nil, err
 		}
 	case i.draft != nil: // it is there already
-		made = &Made[R]{Object: i.found}
-		if made.nested, err = writeNested(ctx, c, &Change[R]{Request: r, Sent: i.draft.sent, Tenant: owner, Old: i.found, New: i.found}, i.draft.nested); err != nil {
+		made = &MadeOf[R]{Object: i.found}
+		if made.nested, err = writeNested(ctx, c, &ChangeOf[R]{Request: r, Sent: i.draft.sent, Tenant: owner, Old: i.found, New: i.found}, i.draft.nested); err != nil {
 			return nil, err
 		}
 	default:
@@ -278,8 +284,8 @@ func (n *nest[L, R]) put(ctx context.Context, c store.Conn, change *Change[L], i
 }
 
 // edit changes an object that is linked.
-func (n *nest[L, R]) edit(ctx context.Context, c store.Conn, r *rest.Request, owner string, i *item[R]) (*Made[R], error) {
-	k := Of[R](n.engine)
+func (n *nest[L, R]) edit(ctx context.Context, c store.Conn, r *rest.Request, owner string, i *item[R]) (*MadeOf[R], error) {
+	k := collectionOf[R](n.engine)
 	values := i.values
 	if n.Restore != nil {
 		values = maps.Clone(values)
@@ -290,7 +296,7 @@ func (n *nest[L, R]) edit(ctx context.Context, c store.Conn, r *rest.Request, ow
 	if err != nil {
 		return nil, err
 	}
-	change := &Change[R]{Request: r, Sent: sent, Tenant: owner, Old: i.found}
+	change := &ChangeOf[R]{Request: r, Sent: sent, Tenant: owner, Old: i.found}
 	if err := k.editNested(ctx, c, change, nested); err != nil {
 		return nil, k.refused(err, change.New)
 	}
@@ -300,13 +306,13 @@ func (n *nest[L, R]) edit(ctx context.Context, c store.Conn, r *rest.Request, ow
 		}
 	}
 	made, err := writeNested(ctx, c, change, nested)
-	return &Made[R]{change.New, made}, err
+	return &MadeOf[R]{change.New, made}, err
 }
 
 // associate links the two objects, unless they are.
-func (n *nest[L, R]) associate(ctx context.Context, c store.Conn, change *Change[L], right *R) error {
+func (n *nest[L, R]) associate(ctx context.Context, c store.Conn, change *ChangeOf[L], right R) error {
 	j := n.link()
-	if change.Old != nil {
+	if !isNull(change.Old) {
 		there, err := store.Get[int](ctx, c, "SELECT count(*) FROM "+j.Table+" WHERE "+j.LeftColumn+" = $1 AND "+j.RightColumn+" = $2",
 			j.left.Key(change.Old), j.right.Key(right))
 		if err != nil || there > 0 {
@@ -316,7 +322,7 @@ func (n *nest[L, R]) associate(ctx context.Context, c store.Conn, change *Change
 	if err := j.mayNestPair(change.Request, change.New, right, "update"); err != nil {
 		return err
 	}
-	p := &Pair[L, R]{Request: change.Request, Tenant: change.Tenant, Left: change.New, Right: right, link: j}
+	p := &PairOf[L, R]{Request: change.Request, Tenant: change.Tenant, Left: change.New, Right: right, link: j}
 	row, err := j.Row.fresh()
 	if err != nil {
 		return err
@@ -326,8 +332,8 @@ func (n *nest[L, R]) associate(ctx context.Context, c store.Conn, change *Change
 }
 
 // order gives the links the order of the list.
-func (n *nest[L, R]) order(ctx context.Context, c store.Conn, change *Change[L], made []*Made[R]) error {
-	if change.Old == nil || n.Refers {
+func (n *nest[L, R]) order(ctx context.Context, c store.Conn, change *ChangeOf[L], made []*MadeOf[R]) error {
+	if isNull(change.Old) || n.Refers {
 		return nil
 	}
 	j := n.link()
@@ -345,10 +351,10 @@ func (n *nest[L, R]) order(ctx context.Context, c store.Conn, change *Change[L],
 
 // show returns what was made for each of some objects of L, as a GET shows it.
 func (n *nest[L, R]) show(ctx context.Context, c store.Conn, scope string, made []any) ([]any, error) {
-	k := Of[R](n.engine)
+	k := collectionOf[R](n.engine)
 	var keys []any
 	for _, of := range made {
-		for _, m := range of.([]*Made[R]) {
+		for _, m := range of.([]*MadeOf[R]) {
 			keys = append(keys, k.Key(m.Object))
 		}
 	}
@@ -358,7 +364,7 @@ func (n *nest[L, R]) show(ctx context.Context, c store.Conn, scope string, made 
 	}
 	shown := make([]any, len(made))
 	for i, of := range made {
-		count := len(of.([]*Made[R]))
+		count := len(of.([]*MadeOf[R]))
 		switch {
 		case n.Many:
 			shown[i] = objects[:count:count]
@@ -371,7 +377,7 @@ func (n *nest[L, R]) show(ctx context.Context, c store.Conn, scope string, made 
 }
 
 // remove takes all the objects away.
-func (n *nest[L, R]) remove(ctx context.Context, c store.Conn, change *Change[L]) error {
+func (n *nest[L, R]) remove(ctx context.Context, c store.Conn, change *ChangeOf[L]) error {
 	linked, err := n.linked(ctx, c, change)
 	if err != nil {
 		return err
@@ -385,9 +391,9 @@ func (n *nest[L, R]) remove(ctx context.Context, c store.Conn, change *Change[L]
 }
 
 // leave takes an object away. checked says that the link may refuse to end.
-func (n *nest[L, R]) leave(ctx context.Context, c store.Conn, change *Change[L], left *L, right *R, checked bool) error {
+func (n *nest[L, R]) leave(ctx context.Context, c store.Conn, change *ChangeOf[L], left L, right R, checked bool) error {
 	j := n.link()
-	gone := &Change[R]{Request: change.Request, Tenant: j.right.tenantOf(right), Old: right}
+	gone := &ChangeOf[R]{Request: change.Request, Tenant: j.right.tenantOf(right), Old: right}
 	if err := j.right.NotDenied(change.Request, right, "read"); err != nil {
 		return err // what the caller read does not have it
 	}
@@ -400,7 +406,7 @@ func (n *nest[L, R]) leave(ctx context.Context, c store.Conn, change *Change[L],
 	if err := j.mayNestPair(change.Request, left, right, "delete"); err != nil {
 		return err
 	}
-	p := &Pair[L, R]{Request: change.Request, Tenant: change.Tenant, Left: left, Right: right, Ends: true, link: j}
+	p := &PairOf[L, R]{Request: change.Request, Tenant: change.Tenant, Left: left, Right: right, Ends: true, link: j}
 	if checked && j.MayEnd != nil {
 		if err := j.MayEnd(ctx, c, p); err != nil {
 			return err

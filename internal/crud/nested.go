@@ -21,7 +21,7 @@ import (
 //
 // A POST takes the access of the POST alone, and a caller who is denied an operation that it contains is refused. Under PUT and
 // DELETE the caller must hold the accesses of all that they contain: those of a user's own object are often given to the user.
-type Nested[T any] struct {
+type NestedOf[T pointer] struct {
 	Name string
 	// Body is the attribute's schema in a POST, Partial that in a PUT, and Reply that in the reply of a POST. Without Reply the
 	// attribute is shown as a GET shows it.
@@ -29,23 +29,23 @@ type Nested[T any] struct {
 	// Receive runs before the transaction, for slow work. It turns what was sent, in a body, into the value for the other hooks.
 	Receive func(ctx context.Context, r *rest.Request, body rest.Object, sent any) (value any, err error)
 	// Prepare runs before the object is checked and stored, and changes it.
-	Prepare func(ctx context.Context, c store.Conn, change *Change[T], value any) error
+	Prepare func(ctx context.Context, c store.Conn, change *ChangeOf[T], value any) error
 	// Write runs when the object is stored, and returns what it made.
-	Write func(ctx context.Context, c store.Conn, change *Change[T], value any) (made any, err error)
+	Write func(ctx context.Context, c store.Conn, change *ChangeOf[T], value any) (made any, err error)
 	// Show turns what Write made, for each of some objects, into what the reply of each shows.
 	Show func(ctx context.Context, c store.Conn, scope string, made []any) (shown []any, err error)
 	// Remove runs before the object is deleted.
-	Remove func(ctx context.Context, c store.Conn, change *Change[T]) error
+	Remove func(ctx context.Context, c store.Conn, change *ChangeOf[T]) error
 	// Inside says that the attribute is read only where the object itself is nested in another.
 	Inside bool
 }
 
 // On declares the attribute on an engine.
-func (n Nested[T]) On(e *Engine) {
+func (n NestedOf[T]) On(e *Engine) {
 	if e.nested == nil {
 		e.nested = map[reflect.Type]map[string]any{}
 	}
-	of := reflect.TypeFor[T]()
+	of := structOf[T]()
 	if e.nested[of] == nil {
 		e.nested[of] = map[string]any{}
 	}
@@ -56,13 +56,13 @@ func (n Nested[T]) On(e *Engine) {
 }
 
 // nestedAs returns the declaration of a nested attribute, or nil.
-func (k *Collection[T]) nestedAs(name string) *Nested[T] {
-	n, _ := k.engine.nested[reflect.TypeFor[T]()][name].(*Nested[T])
+func (k *CollectionOf[T]) nestedAs(name string) *NestedOf[T] {
+	n, _ := k.engine.nested[structOf[T]()][name].(*NestedOf[T])
 	return n
 }
 
 // Draft is a new object as a client sent it, with what is nested in it: checked, and not yet stored.
-type Draft[T any] struct {
+type DraftOf[T pointer] struct {
 	request *rest.Request
 	sent    rest.Object
 	object  T
@@ -71,26 +71,20 @@ type Draft[T any] struct {
 }
 
 // sentNested is what a client sent for one nested attribute. Its declaration is nil if it stands for nothing.
-type sentNested[T any] struct {
-	*Nested[T]
+type sentNested[T pointer] struct {
+	*NestedOf[T]
 	value any
 }
 
 // Made is an object that was made, with what was made for the attributes nested in it.
-type Made[T any] struct {
-	Object *T
+type MadeOf[T pointer] struct {
+	Object T
 	nested map[string]any
-}
-
-// InnerOf returns the objects that were made, or found and linked, for a nested attribute, in their order; nil if it was not sent.
-func InnerOf[C, T any](m *Made[T], name string) []*Made[C] {
-	inner, _ := m.nested[name].([]*Made[C])
-	return inner
 }
 
 // Draft checks a body as a POST does, and does the slow work of creating the object: it is called before the transaction. The
 // values are as rest.ParseJSON returns them.
-func (k *Collection[T]) Draft(ctx context.Context, r *rest.Request, values map[string]any) (*Draft[T], error) {
+func (k *CollectionOf[T]) Draft(ctx context.Context, r *rest.Request, values map[string]any) (*DraftOf[T], error) {
 	body := k.bodies().create
 	if wrong := body.Validate("", values); len(wrong) > 0 {
 		return nil, &apierr.Error{Kind: apierr.Invalid, Fields: wrong}
@@ -99,7 +93,7 @@ func (k *Collection[T]) Draft(ctx context.Context, r *rest.Request, values map[s
 }
 
 // draft is Draft of a checked body.
-func (k *Collection[T]) draft(ctx context.Context, r *rest.Request, sent rest.Object, inside bool) (*Draft[T], error) {
+func (k *CollectionOf[T]) draft(ctx context.Context, r *rest.Request, sent rest.Object, inside bool) (*DraftOf[T], error) {
 	change, err := k.received(ctx, r, sent)
 	if err != nil {
 		return nil, err
@@ -108,11 +102,11 @@ func (k *Collection[T]) draft(ctx context.Context, r *rest.Request, sent rest.Ob
 	if err != nil {
 		return nil, err
 	}
-	return &Draft[T]{request: r, sent: sent, object: *change.New, carry: change.Carry, nested: nested}, nil
+	return &DraftOf[T]{request: r, sent: sent, object: change.New, carry: change.Carry, nested: nested}, nil
 }
 
 // receiveNested reads the nested attributes that were sent.
-func (k *Collection[T]) receiveNested(ctx context.Context, r *rest.Request, sent rest.Object, inside bool) ([]sentNested[T], error) {
+func (k *CollectionOf[T]) receiveNested(ctx context.Context, r *rest.Request, sent rest.Object, inside bool) ([]sentNested[T], error) {
 	var out []sentNested[T]
 	for _, name := range k.Nested {
 		n := k.nestedAs(name)
@@ -152,17 +146,16 @@ func asks(value any) bool {
 
 // Make creates an object and what is nested in it, in a transaction of Engine.InTx, for a request in a tenant. It fills in what is
 // stored; Find reads the object as a client does.
-func (k *Collection[T]) Make(ctx context.Context, c store.Conn, tenantUUID string, d *Draft[T]) (*Made[T], error) {
+func (k *CollectionOf[T]) Make(ctx context.Context, c store.Conn, tenantUUID string, d *DraftOf[T]) (*MadeOf[T], error) {
 	if err := k.mayWrite(ctx, c, tenantUUID); err != nil {
 		return nil, err
 	}
-	fresh := d.object
-	return k.make(ctx, c, tenantUUID, d, &fresh)
+	return k.make(ctx, c, tenantUUID, d, cloned(d.object))
 }
 
 // make is Make of an object that a draft describes.
-func (k *Collection[T]) make(ctx context.Context, c store.Conn, tenantUUID string, d *Draft[T], fresh *T) (*Made[T], error) {
-	change := &Change[T]{Request: d.request, Sent: d.sent, Tenant: tenantUUID, New: fresh, Carry: d.carry}
+func (k *CollectionOf[T]) make(ctx context.Context, c store.Conn, tenantUUID string, d *DraftOf[T], fresh T) (*MadeOf[T], error) {
+	change := &ChangeOf[T]{Request: d.request, Sent: d.sent, Tenant: tenantUUID, New: fresh, Carry: d.carry}
 	if err := prepareNested(ctx, c, change, d.nested); err != nil {
 		return nil, err
 	}
@@ -172,18 +165,18 @@ func (k *Collection[T]) make(ctx context.Context, c store.Conn, tenantUUID strin
 	if err := k.run(ctx, c, change, k.Save); err != nil {
 		return nil, k.refused(err, change.New)
 	}
-	if err := k.fill(ctx, c, []*T{change.New}); err != nil {
+	if err := k.fill(ctx, c, []T{change.New}); err != nil {
 		return nil, err
 	}
 	if err := k.conclude(ctx, c, change); err != nil {
 		return nil, k.refused(err, change.New)
 	}
 	nested, err := writeNested(ctx, c, change, d.nested)
-	return &Made[T]{change.New, nested}, err
+	return &MadeOf[T]{change.New, nested}, err
 }
 
 // prepareNested lets the nested attributes change the object before it is checked.
-func prepareNested[T any](ctx context.Context, c store.Conn, change *Change[T], sent []sentNested[T]) error {
+func prepareNested[T pointer](ctx context.Context, c store.Conn, change *ChangeOf[T], sent []sentNested[T]) error {
 	for _, n := range sent {
 		if n.Prepare == nil {
 			continue
@@ -196,7 +189,7 @@ func prepareNested[T any](ctx context.Context, c store.Conn, change *Change[T], 
 }
 
 // writeNested writes what is nested in a stored object, and returns what it made, by the attributes' names.
-func writeNested[T any](ctx context.Context, c store.Conn, change *Change[T], sent []sentNested[T]) (map[string]any, error) {
+func writeNested[T pointer](ctx context.Context, c store.Conn, change *ChangeOf[T], sent []sentNested[T]) (map[string]any, error) {
 	made := make(map[string]any, len(sent))
 	for _, n := range sent {
 		if n.Write == nil {
@@ -212,7 +205,7 @@ func writeNested[T any](ctx context.Context, c store.Conn, change *Change[T], se
 }
 
 // removeNested takes away what is nested in an object before it is deleted.
-func (k *Collection[T]) removeNested(ctx context.Context, c store.Conn, change *Change[T]) error {
+func (k *CollectionOf[T]) removeNested(ctx context.Context, c store.Conn, change *ChangeOf[T]) error {
 	for _, name := range k.Nested {
 		if n := k.nestedAs(name); n != nil && n.Remove != nil {
 			if err := n.Remove(ctx, c, change); err != nil {
@@ -231,15 +224,15 @@ type bodies struct {
 }
 
 // makeBodies makes them, once, when everything is declared.
-func (k *Collection[T]) makeBodies() *bodies {
+func (k *CollectionOf[T]) makeBodies() *bodies {
 	if len(k.Nested) == 0 {
 		return &bodies{create: k.schema, reply: k.schema, update: k.partial, inner: k.schema, innerUpdate: k.partial}
 	}
-	body := func(n *Nested[T]) func() *rest.Schema { return n.Body }
-	partial := func(n *Nested[T]) func() *rest.Schema { return n.Partial }
+	body := func(n *NestedOf[T]) func() *rest.Schema { return n.Body }
+	partial := func(n *NestedOf[T]) func() *rest.Schema { return n.Partial }
 	out := &bodies{
 		create: k.nesting(k.schema, "Create", body, false), update: k.nesting(k.partial, "", partial, false),
-		reply: k.nesting(k.schema, "Created", func(n *Nested[T]) func() *rest.Schema { return n.Reply }, false),
+		reply: k.nesting(k.schema, "Created", func(n *NestedOf[T]) func() *rest.Schema { return n.Reply }, false),
 	}
 	out.inner, out.innerUpdate = out.create, out.update
 	if slices.ContainsFunc(k.Nested, func(name string) bool { n := k.nestedAs(name); return n != nil && n.Inside }) {
@@ -249,7 +242,7 @@ func (k *Collection[T]) makeBodies() *bodies {
 }
 
 // nesting returns the schema with those of the nested attributes. An attribute without one keeps its schema.
-func (k *Collection[T]) nesting(s *rest.Schema, suffix string, of func(n *Nested[T]) func() *rest.Schema, inside bool) *rest.Schema {
+func (k *CollectionOf[T]) nesting(s *rest.Schema, suffix string, of func(n *NestedOf[T]) func() *rest.Schema, inside bool) *rest.Schema {
 	out := *s
 	out.Properties = slices.Clone(s.Properties)
 	changed := false
@@ -280,7 +273,7 @@ func (k *Collection[T]) nesting(s *rest.Schema, suffix string, of func(n *Nested
 }
 
 // recursive reports whether a request changes what is nested too.
-func (k *Collection[T]) recursive(r *rest.Request) bool {
+func (k *CollectionOf[T]) recursive(r *rest.Request) bool {
 	asked, _ := r.Query("recursive")
 	return len(k.Nested) > 0 && asked == "true"
 }

@@ -9,10 +9,10 @@ import (
 
 // NestList is a [Nested] attribute of objects of R that names objects of L that exist, with which it links them: the list of the
 // SetBack of their [Link].
-type NestList[L, R any] struct{ Name string }
+type NestListOf[L, R pointer] struct{ Name string }
 
 // On declares the attribute on an engine.
-func (n NestList[L, R]) On(e *Engine) {
+func (n NestListOf[L, R]) On(e *Engine) {
 	setter := func() *setter[R, L] {
 		j, err := jointOf[L, R](e)
 		if err != nil {
@@ -24,11 +24,11 @@ func (n NestList[L, R]) On(e *Engine) {
 		s := *setter().operation().Body.Property(n.Name).Schema
 		return &s
 	}
-	Nested[R]{
+	NestedOf[R]{
 		Name: n.Name, Body: schema, Partial: schema,
-		Write: func(ctx context.Context, c store.Conn, change *Change[R], value any) (any, error) {
+		Write: func(ctx context.Context, c store.Conn, change *ChangeOf[R], value any) (any, error) {
 			items, _ := value.([]any)
-			if len(items) == 0 && change.Old == nil {
+			if len(items) == 0 && isNull(change.Old) {
 				return nil, nil
 			}
 			s := setter()

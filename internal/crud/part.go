@@ -18,14 +18,14 @@ import (
 //
 // A part is a field of the object: either a struct whose columns are the table's (tag `prefix`), or one that the resource's
 // hooks load and save. A PUT of it is an update of the object, with the resource's hooks.
-type Part[T, P any] struct {
+type PartOf[T, P pointer] struct {
 	Path string
 	// ID is the part's name in the operations' ids, if that is not the path: "user_fallback". Without a final s it is the name of
 	// one property. Only limits the operations to those named: read, update.
 	ID   string
 	Only []string
 	// Field is the object's field that holds the part. The field is read-only in the object itself.
-	Field func(o *T) *P
+	Field func(o T) P
 	// Name is the path parameter that names a property: "forward_name".
 	Name string
 	// Whole says that a PUT replaces the part: a field that is not sent becomes null or, if it is required, is refused. Without
@@ -34,23 +34,23 @@ type Part[T, P any] struct {
 	// Nested says that the body of the object may have the part too, under its path: see [Nested].
 	Nested bool
 	// Merge, if set, may merge what the client sent with what is stored, and refuse it.
-	Merge func(ctx context.Context, c store.Conn, old, changed *P, sent rest.Object) error
+	Merge func(ctx context.Context, c store.Conn, old, changed P, sent rest.Object) error
 }
 
 // On declares the part on an engine.
-func (p Part[T, P]) On(e *Engine) {
+func (p PartOf[T, P]) On(e *Engine) {
 	e.parts = append(e.parts, func() DescribedPart {
-		return DescribedPart{Of: Of[T](e).Path, Path: p.Path, Named: p.Name != "", Whole: p.Whole, Only: p.Only, Schema: rest.SchemaOf[P]()}
+		return DescribedPart{Of: collectionOf[T](e).Path, Path: p.Path, Named: p.Name != "", Whole: p.Whole, Only: p.Only, Schema: rest.SchemaFor(structOf[P]())}
 	})
 	if p.Nested {
 		p.nested(e).On(e)
 	}
 	e.declare(func() []rest.Operation {
-		k := Of[T](e)
-		k.auditPart(func(o *T) any { return p.Field(o) })
-		schema := rest.SchemaOf[P]()
+		k := collectionOf[T](e)
+		k.auditPart(func(o T) any { return p.Field(o) })
+		schema := rest.SchemaFor(structOf[P]())
 		if len(p.Only) == 0 || slices.Contains(p.Only, "read") {
-			k.readApart(attributeOf(func(o *T) any { return p.Field(o) }), append(p.readNamed(), dotted(p.Path))...)
+			k.readApart(attributeOf(func(o T) any { return p.Field(o) }), append(p.readNamed(), dotted(p.Path))...)
 		}
 		path := "/" + k.Path + "/{" + k.Param + "}/" + p.Path
 		id := cmp.Or(p.ID, k.Singular+"_"+underscored(p.Path))
@@ -94,9 +94,9 @@ func (p Part[T, P]) On(e *Engine) {
 }
 
 // readNamed returns the paths, as words, by which a client reads one property of the part.
-func (p Part[T, P]) readNamed() (paths []string) {
+func (p PartOf[T, P]) readNamed() (paths []string) {
 	if p.Name != "" {
-		for _, property := range rest.SchemaOf[P]().Properties {
+		for _, property := range rest.SchemaFor(structOf[P]()).Properties {
 			paths = append(paths, dotted(p.Path)+"."+property.Name)
 		}
 	}
@@ -104,13 +104,13 @@ func (p Part[T, P]) readNamed() (paths []string) {
 }
 
 // read returns the part, or the property of it that the path names if names is set.
-func (p Part[T, P]) read(k *Collection[T], names *rest.Schema) rest.Handler {
+func (p PartOf[T, P]) read(k *CollectionOf[T], names *rest.Schema) rest.Handler {
 	return func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 		scope, err := k.engine.TenantOf(ctx, r)
 		if err != nil {
 			return rest.Reply{}, err
 		}
-		var o *T
+		var o T
 		err = k.engine.DB.InReadTx(ctx, func(ctx context.Context, c store.Conn) error {
 			if o, err = k.NamedIn(ctx, c, r, scope); err != nil || names != nil {
 				return err
@@ -137,7 +137,7 @@ func (p Part[T, P]) read(k *Collection[T], names *rest.Schema) rest.Handler {
 }
 
 // named returns the property that a path names.
-func (p Part[T, P]) named(schema *rest.Schema, part *P, r *rest.Request) (reflect.Value, error) {
+func (p PartOf[T, P]) named(schema *rest.Schema, part P, r *rest.Request) (reflect.Value, error) {
 	property := schema.Property(r.Param(p.Name))
 	if property == nil {
 		return reflect.Value{}, apierr.New(apierr.NotFound, "%s has no such part", capitalized(p.Path))
@@ -145,67 +145,67 @@ func (p Part[T, P]) named(schema *rest.Schema, part *P, r *rest.Request) (reflec
 	return reflect.ValueOf(part).Elem().FieldByIndex(property.Index()), nil
 }
 
-func (p Part[T, P]) write(k *Collection[T]) rest.Handler {
+func (p PartOf[T, P]) write(k *CollectionOf[T]) rest.Handler {
 	return func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 		scope, sent, err := k.engine.begin(ctx, r)
 		if err != nil {
 			return rest.Reply{}, err
 		}
-		return rest.Reply{}, p.update(ctx, k, r, scope, func(ctx context.Context, c store.Conn, part *P) error {
+		return rest.Reply{}, p.update(ctx, k, r, scope, func(ctx context.Context, c store.Conn, part P) error {
 			return p.take(ctx, c, part, sent)
 		}, sent)
 	}
 }
 
 // take changes the part as a client sent it.
-func (p Part[T, P]) take(ctx context.Context, c store.Conn, part *P, sent rest.Object) error {
-	old := *part
+func (p PartOf[T, P]) take(ctx context.Context, c store.Conn, part P, sent rest.Object) error {
+	old := cloned(part)
 	if p.Whole {
-		*part = *new(P)
+		reflect.ValueOf(part).Elem().SetZero()
 	}
 	if err := sent.Into(part); err != nil {
 		return err
 	}
-	return p.merge(ctx, c, &old, part, sent)
+	return p.merge(ctx, c, old, part, sent)
 }
 
 // nested returns the attribute by which the object's body has the part.
-func (p Part[T, P]) nested(e *Engine) Nested[T] {
+func (p PartOf[T, P]) nested(e *Engine) NestedOf[T] {
 	schema := func() *rest.Schema {
-		body := *rest.SchemaOf[P]().Partial()
+		body := *rest.SchemaFor(structOf[P]()).Partial()
 		if p.Whole {
-			body = *rest.SchemaOf[P]()
+			body = *rest.SchemaFor(structOf[P]())
 		}
 		body.Nullable = true
 		return &body
 	}
-	return Nested[T]{
+	return NestedOf[T]{
 		Name: p.Path, Body: schema, Partial: schema,
-		Prepare: func(ctx context.Context, c store.Conn, change *Change[T], value any) error {
+		Prepare: func(ctx context.Context, c store.Conn, change *ChangeOf[T], value any) error {
 			values, sent := value.(map[string]any)
 			if !sent {
 				return nil
 			}
 			part := schema().Object(values)
-			if change.Old != nil {
-				if err := p.mayNest(Of[T](e), change.Request, change.Old, part); err != nil {
+			if !isNull(change.Old) {
+				if err := p.mayNest(collectionOf[T](e), change.Request, change.Old, part); err != nil {
 					return err
 				}
 			}
 			return p.take(ctx, c, p.Field(change.New), part)
 		},
-		Write: func(_ context.Context, _ store.Conn, change *Change[T], value any) (any, error) {
+		Write: func(_ context.Context, _ store.Conn, change *ChangeOf[T], value any) (any, error) {
 			values, sent := value.(map[string]any)
-			if !sent || change.Old != nil {
+			if !sent || !isNull(change.Old) {
 				return nil, nil
 			}
-			return nil, p.mayNest(Of[T](e), change.Request, change.New, schema().Object(values)) // now the object has its keys
+			return nil, p.mayNest(collectionOf[T](e), change.Request, change.New, schema().Object(values)) // now the object has its keys
 		},
 	}
 }
 
 // mayNest refuses a caller who may not change the part, as it was sent, by its own operations.
-func (p Part[T, P]) mayNest(k *Collection[T], r *rest.Request, o *T, sent rest.Object) error {
+func (p PartOf[T, P]) mayNest(k *CollectionOf[T], r *rest.Request, o T, sent rest.Object) error {
 	if err := MayNest(r, k.accesses(o, dotted(p.Path)+".update")...); err != nil {
 		return err
 	}
@@ -213,11 +213,11 @@ func (p Part[T, P]) mayNest(k *Collection[T], r *rest.Request, o *T, sent rest.O
 }
 
 // notDenied refuses a caller who is denied to change a property that was sent by its own operation.
-func (p Part[T, P]) notDenied(k *Collection[T], r *rest.Request, o *T, sent rest.Object) error {
+func (p PartOf[T, P]) notDenied(k *CollectionOf[T], r *rest.Request, o T, sent rest.Object) error {
 	if p.Name == "" {
 		return nil
 	}
-	for _, property := range rest.SchemaOf[P]().Properties {
+	for _, property := range rest.SchemaFor(structOf[P]()).Properties {
 		if !sent.Has(property.Name) {
 			continue
 		}
@@ -228,41 +228,41 @@ func (p Part[T, P]) notDenied(k *Collection[T], r *rest.Request, o *T, sent rest
 	return nil
 }
 
-func (p Part[T, P]) merge(ctx context.Context, c store.Conn, old, changed *P, sent rest.Object) error {
+func (p PartOf[T, P]) merge(ctx context.Context, c store.Conn, old, changed P, sent rest.Object) error {
 	if p.Merge == nil {
 		return nil
 	}
 	return p.Merge(ctx, c, old, changed, sent)
 }
 
-func (p Part[T, P]) writeNamed(k *Collection[T], schema *rest.Schema) rest.Handler {
+func (p PartOf[T, P]) writeNamed(k *CollectionOf[T], schema *rest.Schema) rest.Handler {
 	return func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 		scope, body, err := k.engine.begin(ctx, r)
 		if err != nil {
 			return rest.Reply{}, err
 		}
 		sent := schema.Object(map[string]any{r.Param(p.Name): body.Values()})
-		return rest.Reply{}, p.update(ctx, k, r, scope, func(ctx context.Context, c store.Conn, part *P) error {
-			old := *part
+		return rest.Reply{}, p.update(ctx, k, r, scope, func(ctx context.Context, c store.Conn, part P) error {
+			old := cloned(part)
 			if _, err := p.named(schema, part, r); err != nil {
 				return err
 			}
 			if err := sent.Into(part); err != nil {
 				return err
 			}
-			return p.merge(ctx, c, &old, part, sent)
+			return p.merge(ctx, c, old, part, sent)
 		}, sent)
 	}
 }
 
 // update changes the part of the object that the request's path names.
-func (p Part[T, P]) update(
-	ctx context.Context, k *Collection[T], r *rest.Request, scope string, edit func(ctx context.Context, c store.Conn, part *P) error, sent rest.Object,
+func (p PartOf[T, P]) update(
+	ctx context.Context, k *CollectionOf[T], r *rest.Request, scope string, edit func(ctx context.Context, c store.Conn, part P) error, sent rest.Object,
 ) error {
-	return k.changeIn(ctx, &Change[T]{Request: r, Tenant: scope}, func(ctx context.Context, c store.Conn, o *T) error {
+	return k.changeIn(ctx, &ChangeOf[T]{Request: r, Tenant: scope}, func(ctx context.Context, c store.Conn, o T) error {
 		if err := p.notDenied(k, r, o, sent); err != nil {
 			return err
 		}
 		return edit(ctx, c, p.Field(o))
-	}, func(o *T) any { return p.Field(o) })
+	}, func(o T) any { return p.Field(o) })
 }

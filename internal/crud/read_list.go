@@ -13,8 +13,8 @@ import (
 )
 
 // page is the body of a list.
-type page[T any] struct {
-	Items    []*T `json:"items"`
+type page[T pointer] struct {
+	Items    []T  `json:"items"`
 	Total    int  `json:"total"`
 	Filtered *int `json:"filtered,omitempty"`
 }
@@ -26,7 +26,7 @@ type viewed struct {
 	Filtered *int `json:"filtered,omitempty"`
 }
 
-func (k *Collection[T]) serveList(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+func (k *CollectionOf[T]) serveList(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 	return k.serveNarrowed(ctx, r, nil)
 }
 
@@ -34,7 +34,7 @@ func (k *Collection[T]) serveList(ctx context.Context, r *rest.Request) (rest.Re
 type narrowing func(ctx context.Context, c store.Conn, scope string, args *arguments) (string, error)
 
 // serveNarrowed lists the tenant's objects; with a narrowing, it lists those of the tenant's subtree that match.
-func (k *Collection[T]) serveNarrowed(ctx context.Context, r *rest.Request, narrow narrowing) (rest.Reply, error) {
+func (k *CollectionOf[T]) serveNarrowed(ctx context.Context, r *rest.Request, narrow narrowing) (rest.Reply, error) {
 	query, err := r.List(k.list)
 	if err != nil {
 		return rest.Reply{}, err
@@ -93,7 +93,7 @@ func (k *Collection[T]) serveNarrowed(ctx context.Context, r *rest.Request, narr
 }
 
 // checkFilters refuses anything but true and false for the boolean parameters.
-func (k *Collection[T]) checkFilters(filters []rest.Filter) error {
+func (k *CollectionOf[T]) checkFilters(filters []rest.Filter) error {
 	for _, f := range filters {
 		if _, ok := rest.ParseBool(f.Value); !ok && k.Matches[f.Name].Condition == "" && k.byName[f.Name].kind == boolean {
 			err := rest.NotBool(f.Name)
@@ -106,7 +106,7 @@ func (k *Collection[T]) checkFilters(filters []rest.Filter) error {
 
 // page returns the rows of a query's page, of those for which where holds, and a page without items that has their number.
 // scope is the placeholder of the tenant in which the request acts.
-func (k *Collection[T]) page(ctx context.Context, c store.Conn, query rest.List, where, scope string, args *arguments) (rows []*flagged[T], found page[T], err error) {
+func (k *CollectionOf[T]) page(ctx context.Context, c store.Conn, query rest.List, where, scope string, args *arguments) (rows []*flagged[T], found page[T], err error) {
 	everything := *args
 	conditions := []string{where}
 	for _, f := range query.Filters {
@@ -142,7 +142,7 @@ func (k *Collection[T]) page(ctx context.Context, c store.Conn, query rest.List,
 
 // rows returns the rows of a page, and how many match, or unknown. Those that match are narrowed from where: both have arguments of
 // their own.
-func (k *Collection[T]) rows(
+func (k *CollectionOf[T]) rows(
 	ctx context.Context, c store.Conn, query rest.List, by order, where string, everything arguments, narrowed string, matching arguments,
 ) (rows []*flagged[T], filtered int, err error) {
 	filtered = unknown
@@ -168,7 +168,7 @@ func (k *Collection[T]) rows(
 	return rows, filtered, err
 }
 
-func (k *Collection[T]) flagged(ctx context.Context, c store.Conn, from string, by order, args *arguments) ([]*flagged[T], error) {
+func (k *CollectionOf[T]) flagged(ctx context.Context, c store.Conn, from string, by order, args *arguments) ([]*flagged[T], error) {
 	return store.Select[*flagged[T]](ctx, c, "SELECT "+k.queries().flagged+" FROM "+from+by.String(), args.values...)
 }
 
@@ -181,7 +181,7 @@ const (
 
 // findKeys returns how many rows match a search, and if they are few, their keys in the list's order: a search is expensive, and
 // need not run again for a page that the keys can find.
-func (k *Collection[T]) findKeys(ctx context.Context, c store.Conn, where string, by order, args arguments) (found int, keys []json.RawMessage, err error) {
+func (k *CollectionOf[T]) findKeys(ctx context.Context, c store.Conn, where string, by order, args arguments) (found int, keys []json.RawMessage, err error) {
 	sorted := order{by: "sorted", key: "key", direction: by.direction}.String()
 	list := "json_group_array(key" + sorted + ")"
 	if k.engine.DB.Engine() == "postgres" {
@@ -203,7 +203,7 @@ func (k *Collection[T]) findKeys(ctx context.Context, c store.Conn, where string
 }
 
 // count returns how many rows match. How many there are in all is known, if the collection is counted.
-func (k *Collection[T]) count(ctx context.Context, c store.Conn, where string, args arguments) (int, error) {
+func (k *CollectionOf[T]) count(ctx context.Context, c store.Conn, where string, args arguments) (int, error) {
 	if k.Counted && (where == k.inScope(false, "$1") || where == k.inScope(true, "$1")) {
 		return store.Get[int](ctx, c, "SELECT CAST(coalesce(sum(n), 0) AS bigint) FROM row_count WHERE table_name = '"+k.Table+"' AND "+where, args.values...)
 	}
@@ -218,7 +218,7 @@ func (o order) String() string {
 }
 
 // ordered returns the order that a query asks for.
-func (k *Collection[T]) ordered(query rest.List, scope string) order {
+func (k *CollectionOf[T]) ordered(query rest.List, scope string) order {
 	col := k.shown(query.Order, scope)
 	direction := " ASC"
 	if query.Desc {
@@ -243,7 +243,7 @@ func bounds(query rest.List, args *arguments) (sql string) {
 }
 
 // collation makes PostgreSQL sort text by its bytes, as SQLite does, whatever the locale of the database is.
-func (k *Collection[T]) collation(c column) string {
+func (k *CollectionOf[T]) collation(c column) string {
 	if c.kind == text && k.engine.DB.Engine() == "postgres" {
 		return ` COLLATE "C"`
 	}

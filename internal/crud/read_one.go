@@ -5,14 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-func (k *Collection[T]) read(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+func (k *CollectionOf[T]) read(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 	view, err := r.View(k.readViews())
 	if err != nil {
 		return rest.Reply{}, err
@@ -26,17 +25,17 @@ func (k *Collection[T]) read(ctx context.Context, r *rest.Request) (rest.Reply, 
 }
 
 // Named returns the object that the request's path names, as a GET of it does.
-func (k *Collection[T]) Named(ctx context.Context, r *rest.Request) (*T, error) {
+func (k *CollectionOf[T]) Named(ctx context.Context, r *rest.Request) (T, error) {
 	return k.named(ctx, r, nil)
 }
 
 // named is Named, in the form of view if it is not nil.
-func (k *Collection[T]) named(ctx context.Context, r *rest.Request, view func(ctx context.Context, c store.Conn, object *T) error) (*T, error) {
+func (k *CollectionOf[T]) named(ctx context.Context, r *rest.Request, view func(ctx context.Context, c store.Conn, object T) error) (T, error) {
 	scope, err := k.engine.TenantOf(ctx, r)
 	if err != nil {
-		return nil, err
+		return null[T](), err
 	}
-	var object *T
+	var object T
 	err = k.engine.DB.InReadTx(ctx, func(ctx context.Context, c store.Conn) (err error) {
 		if err := k.mayRead(ctx, c, scope); err != nil {
 			return err
@@ -59,7 +58,7 @@ func (k *Collection[T]) named(ctx context.Context, r *rest.Request, view func(ct
 }
 
 // checkReadable returns not found if the request may not read the object.
-func (k *Collection[T]) checkReadable(ctx context.Context, c store.Conn, r *rest.Request, object *T) error {
+func (k *CollectionOf[T]) checkReadable(ctx context.Context, c store.Conn, r *rest.Request, object T) error {
 	args := &arguments{}
 	readable := k.readable(r, args)
 	if readable == "" {
@@ -73,7 +72,7 @@ func (k *Collection[T]) checkReadable(ctx context.Context, c store.Conn, r *rest
 }
 
 // readable returns the condition of the resource's Readable, or "".
-func (k *Collection[T]) readable(r *rest.Request, args *arguments) string {
+func (k *CollectionOf[T]) readable(r *rest.Request, args *arguments) string {
 	if k.Readable == nil {
 		return ""
 	}
@@ -81,26 +80,26 @@ func (k *Collection[T]) readable(r *rest.Request, args *arguments) string {
 }
 
 // find returns the object that a path names, ready to be shown.
-func (k *Collection[T]) find(ctx context.Context, c store.Conn, scope, typed string) (*T, error) {
+func (k *CollectionOf[T]) find(ctx context.Context, c store.Conn, scope, typed string) (T, error) {
 	key, value := k.keyed(typed)
 	if key == "" {
-		return nil, k.notFound("", nil)
+		return null[T](), k.notFound("", nil)
 	}
 	found, err := store.Get[*flagged[T]](ctx, c, k.queries().find[key], value, scope)
 	if err != nil {
-		return nil, k.unknown(err, key, value)
+		return null[T](), k.unknown(err, key, value)
 	}
 	objects, err := k.assemble(ctx, c, scope, []*flagged[T]{found}, nil)
 	if err != nil {
-		return nil, err
+		return null[T](), err
 	}
 	return objects[0], nil
 }
 
 // findAll returns the objects with these keys, in this order, ready to be shown. It returns not found if the scope lacks one of them.
-func (k *Collection[T]) findAll(ctx context.Context, c store.Conn, scope string, keys []any) ([]*T, error) {
+func (k *CollectionOf[T]) findAll(ctx context.Context, c store.Conn, scope string, keys []any) ([]T, error) {
 	if len(keys) == 0 {
-		return []*T{}, nil
+		return []T{}, nil
 	}
 	list, err := json.Marshal(keys)
 	if err != nil {
@@ -114,13 +113,13 @@ func (k *Collection[T]) findAll(ctx context.Context, c store.Conn, scope string,
 	if err != nil {
 		return nil, err
 	}
-	byKey := make(map[any]*T, len(found))
+	byKey := make(map[any]T, len(found))
 	for _, o := range found {
 		byKey[k.Key(o)] = o
 	}
-	objects := make([]*T, len(keys))
+	objects := make([]T, len(keys))
 	for i, key := range keys {
-		if objects[i] = byKey[key]; objects[i] == nil {
+		if objects[i] = byKey[key]; isNull(objects[i]) {
 			return nil, k.notFound(k.Keys[0], key)
 		}
 	}
@@ -129,20 +128,20 @@ func (k *Collection[T]) findAll(ctx context.Context, c store.Conn, scope string,
 
 // row returns the row that a path names, if the scope's tenant or one below it owns it, or it is shared. Anything else is not
 // found, in one way.
-func (k *Collection[T]) row(ctx context.Context, c store.Conn, scope, typed string) (*T, error) {
+func (k *CollectionOf[T]) row(ctx context.Context, c store.Conn, scope, typed string) (T, error) {
 	key, value := k.keyed(typed)
 	if key == "" {
-		return nil, k.notFound("", nil)
+		return null[T](), k.notFound("", nil)
 	}
-	object, err := store.Get[*T](ctx, c, k.queries().row[key], value, scope)
+	object, err := store.Get[T](ctx, c, k.queries().row[key], value, scope)
 	if err != nil {
-		return nil, k.unknown(err, key, value)
+		return null[T](), k.unknown(err, key, value)
 	}
 	return object, nil
 }
 
 // unknown returns the refusal of a path that names nothing in the scope.
-func (k *Collection[T]) unknown(err error, key string, value any) error {
+func (k *CollectionOf[T]) unknown(err error, key string, value any) error {
 	if !errors.Is(err, store.ErrNotFound) {
 		return err
 	}
@@ -162,8 +161,8 @@ type queries struct {
 }
 
 // makeQueries writes them, once, when everything is declared.
-func (k *Collection[T]) makeQueries() *queries {
-	q := &queries{row: map[string]string{}, find: map[string]string{}, loaders: slices.Concat(k.beside, k.shows[reflect.TypeFor[T]()])}
+func (k *CollectionOf[T]) makeQueries() *queries {
+	q := &queries{row: map[string]string{}, find: map[string]string{}, loaders: slices.Concat(k.beside, k.shows[structOf[T]()])}
 	q.flagged = k.selectedAs("object.") + ", " + flags(q.loaders, k.alias()+"."+k.Keys[0]) + " AS there"
 	q.findAll = "SELECT " + q.flagged + " FROM " + k.Table + " WHERE " + k.engine.listed(k.Keys[0], k.key().kind, "$1") + " AND " + k.inScope(true, "$2")
 	for _, key := range k.names() {
@@ -180,7 +179,7 @@ func (k *Collection[T]) makeQueries() *queries {
 
 // keyed returns the column and the value of the key in the path, or "" if it cannot be one. Only a key's canonical form is
 // accepted: an object must not be reachable by a form that no access, or denial, names.
-func (k *Collection[T]) keyed(typed string) (column string, value any) {
+func (k *CollectionOf[T]) keyed(typed string) (column string, value any) {
 	for _, name := range k.names() {
 		if value, ok := k.byName[name].argument(typed); ok && fmt.Sprint(value) == typed {
 			return name, value

@@ -11,7 +11,7 @@ import (
 )
 
 // inScope returns the condition for the rows that a list shows.
-func (k *Collection[T]) inScope(recurse bool, scope string) string {
+func (k *CollectionOf[T]) inScope(recurse bool, scope string) string {
 	if k.Scope != PerTenant {
 		return "CAST(" + scope + " AS text) IS NOT NULL" // every placeholder must be used, and have a type
 	}
@@ -33,7 +33,7 @@ func (e *Engine) listed(column string, of kind, list string) string {
 	return e.among(column, "SELECT value FROM json_each("+list+")")
 }
 
-func (k *Collection[T]) filter(f rest.Filter, scope string, args *arguments) string {
+func (k *CollectionOf[T]) filter(f rest.Filter, scope string, args *arguments) string {
 	if m, ok := k.Matches[f.Name]; ok {
 		if m.Several {
 			typed := strings.Split(f.Value, ",")
@@ -62,7 +62,7 @@ func (k *Collection[T]) filter(f rest.Filter, scope string, args *arguments) str
 }
 
 // shown returns a column as the tenant of the scope reads it.
-func (k *Collection[T]) shown(name, scope string) column {
+func (k *CollectionOf[T]) shown(name, scope string) column {
 	col := k.byName[name]
 	if expression, ok := k.Shown[name]; ok {
 		col.name = "(" + strings.ReplaceAll(expression, "%[1]s", scope) + ")"
@@ -71,7 +71,7 @@ func (k *Collection[T]) shown(name, scope string) column {
 }
 
 // anyOf returns the condition for a list of UUIDs, as existing clients send it.
-func (k *Collection[T]) anyOf(col column, typed []string, args *arguments) string {
+func (k *CollectionOf[T]) anyOf(col column, typed []string, args *arguments) string {
 	conditions := []string{"1 = 0"}
 	for _, t := range typed[:min(len(typed), rest.MaxLimit)] {
 		if value, possible := col.argument(t); possible {
@@ -83,7 +83,7 @@ func (k *Collection[T]) anyOf(col column, typed []string, args *arguments) strin
 
 // search looks for the literal term in every searched column: %, _ and \ have no special meaning. A collection without such
 // columns ignores the term.
-func (k *Collection[T]) search(term string, args *arguments) string {
+func (k *CollectionOf[T]) search(term string, args *arguments) string {
 	if len(k.Search) == 0 && k.SearchText == "" && len(k.Found) == 0 {
 		return "1 = 1" // without an argument: PostgreSQL cannot infer the type of an unused one
 	}
@@ -126,10 +126,10 @@ func (e *Engine) among(column, query string) string {
 	return column + " IN (" + query + ")"
 }
 
-func (k *Collection[T]) selected() string { return k.selectedAs("") }
+func (k *CollectionOf[T]) selected() string { return k.selectedAs("") }
 
 // selectedAs selects the columns under names that scan into a field of that prefix.
-func (k *Collection[T]) selectedAs(prefix string) string {
+func (k *CollectionOf[T]) selectedAs(prefix string) string {
 	names := make([]string, len(k.columns))
 	for i, c := range k.columns {
 		if c.scan = prefix + c.scan; prefix == "" {

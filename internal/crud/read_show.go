@@ -14,7 +14,7 @@ import (
 const loadAtOnce = 1000
 
 // flagged is a row with a digit for each loader, which says whether there is anything to load.
-type flagged[T any] struct {
+type flagged[T pointer] struct {
 	Object T      `db:"object"`
 	There  string `db:"there"`
 }
@@ -22,10 +22,10 @@ type flagged[T any] struct {
 // assemble turns rows into the objects that a client reads. The query of the rows has also found out which other tables have rows of them:
 // objects with none elsewhere take no further query. Linked objects in attributes that are not among fields are left out; nil is all
 // attributes.
-func (k *Collection[T]) assemble(ctx context.Context, c store.Conn, scope string, rows []*flagged[T], fields []string) ([]*T, error) {
-	objects := make([]*T, len(rows))
+func (k *CollectionOf[T]) assemble(ctx context.Context, c store.Conn, scope string, rows []*flagged[T], fields []string) ([]T, error) {
+	objects := make([]T, len(rows))
 	for i, row := range rows {
-		objects[i] = &row.Object
+		objects[i] = row.Object
 	}
 	for i, l := range k.queries().loaders {
 		if i == len(k.beside) {
@@ -46,8 +46,8 @@ func (k *Collection[T]) assemble(ctx context.Context, c store.Conn, scope string
 }
 
 // loadThere fills in a field of the objects that have something to load, and blanks it in the others.
-func loadThere[O any](ctx context.Context, c store.Conn, scope string, l loader, objects []*O, there func(i int) bool) error {
-	var with, without []*O
+func loadThere[O pointer](ctx context.Context, c store.Conn, scope string, l loader, objects []O, there func(i int) bool) error {
+	var with, without []O
 	for i, o := range objects {
 		if there(i) {
 			with = append(with, o)
@@ -60,7 +60,7 @@ func loadThere[O any](ctx context.Context, c store.Conn, scope string, l loader,
 }
 
 // loadAll fills in a field of objects, in parts.
-func loadAll[O any](ctx context.Context, c store.Conn, scope string, l loader, objects []*O) error {
+func loadAll[O pointer](ctx context.Context, c store.Conn, scope string, l loader, objects []O) error {
 	for some := range slices.Chunk(objects, loadAtOnce) {
 		if err := l.load(ctx, c, scope, some); err != nil {
 			return err
@@ -79,7 +79,7 @@ func flags(loaders []loader, key string) string {
 }
 
 // decorate turns rows into the objects that a client reads.
-func (k *Collection[T]) decorate(ctx context.Context, c store.Conn, scope string, objects []*T) error {
+func (k *CollectionOf[T]) decorate(ctx context.Context, c store.Conn, scope string, objects []T) error {
 	if err := k.own(ctx, c, objects); err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (k *Collection[T]) decorate(ctx context.Context, c store.Conn, scope string
 }
 
 // own fills in the fields of an object that hooks store outside the row.
-func (k *Collection[T]) own(ctx context.Context, c store.Conn, objects []*T) error {
+func (k *CollectionOf[T]) own(ctx context.Context, c store.Conn, objects []T) error {
 	for _, l := range k.beside {
 		if err := loadAll(ctx, c, "", l, objects); err != nil {
 			return err
@@ -97,7 +97,7 @@ func (k *Collection[T]) own(ctx context.Context, c store.Conn, objects []*T) err
 }
 
 // fill runs the resource's Load.
-func (k *Collection[T]) fill(ctx context.Context, c store.Conn, objects []*T) error {
+func (k *CollectionOf[T]) fill(ctx context.Context, c store.Conn, objects []T) error {
 	if k.Load == nil {
 		return nil
 	}
@@ -110,8 +110,8 @@ func (k *Collection[T]) fill(ctx context.Context, c store.Conn, objects []*T) er
 }
 
 // present adds the rest: the linked objects, how they look to the tenant that reads them, and where they are.
-func (k *Collection[T]) present(ctx context.Context, c store.Conn, scope string, objects []*T) error {
-	for _, l := range k.shows[reflect.TypeFor[T]()] {
+func (k *CollectionOf[T]) present(ctx context.Context, c store.Conn, scope string, objects []T) error {
+	for _, l := range k.shows[structOf[T]()] {
 		if err := loadAll(ctx, c, scope, l, objects); err != nil {
 			return err
 		}
@@ -120,7 +120,7 @@ func (k *Collection[T]) present(ctx context.Context, c store.Conn, scope string,
 }
 
 // adapt shows objects as the tenant that reads them sees them, and where they are.
-func (k *Collection[T]) adapt(ctx context.Context, c store.Conn, scope string, objects []*T) error {
+func (k *CollectionOf[T]) adapt(ctx context.Context, c store.Conn, scope string, objects []T) error {
 	if k.Present != nil {
 		if err := k.Present(ctx, c, scope, objects); err != nil {
 			return err
@@ -133,7 +133,7 @@ func (k *Collection[T]) adapt(ctx context.Context, c store.Conn, scope string, o
 }
 
 // locate sets an object's location, if the service's style shows it.
-func (k *Collection[T]) locate(o, key any) {
+func (k *CollectionOf[T]) locate(o, key any) {
 	if !k.engine.Style.Location {
 		return
 	}
@@ -143,11 +143,11 @@ func (k *Collection[T]) locate(o, key any) {
 }
 
 // at returns the path, behind the gate, of the object with a key.
-func (k *Collection[T]) at(key any) string {
+func (k *CollectionOf[T]) at(key any) string {
 	return fmt.Sprintf("%s/%s/%v", k.engine.Prefix, k.Path, key)
 }
 
 // field returns the value of a column's field.
-func (k *Collection[T]) field(o *T, name string) any {
+func (k *CollectionOf[T]) field(o T, name string) any {
 	return reflect.ValueOf(o).Elem().FieldByIndex(k.byName[name].index).Interface()
 }

@@ -26,17 +26,17 @@ func refsOf(columns []column, owner bool) []column {
 
 // checkRefs refuses changed values of these ref columns that name nothing. A new object takes the tenant of its owner, and later
 // refuses an owner of another tenant.
-func (k *Collection[T]) checkRefs(ctx context.Context, c store.Conn, change *Change[T], refs []column) error {
+func (k *CollectionOf[T]) checkRefs(ctx context.Context, c store.Conn, change *ChangeOf[T], refs []column) error {
 	for _, col := range refs {
 		value := reflect.ValueOf(change.New).Elem().FieldByIndex(col.index)
-		if change.Old != nil && reflect.DeepEqual(value.Interface(), reflect.ValueOf(change.Old).Elem().FieldByIndex(col.index).Interface()) {
+		if !isNull(change.Old) && reflect.DeepEqual(value.Interface(), reflect.ValueOf(change.Old).Elem().FieldByIndex(col.index).Interface()) {
 			continue
 		}
 		if value = reflect.Indirect(value); !value.IsValid() {
 			continue // null refers to nothing
 		}
 		scope := change.Tenant
-		if change.Old != nil {
+		if !isNull(change.Old) {
 			scope = k.tenantOf(change.Old)
 		}
 		owner, err := k.engine.refer(ctx, c, col, scope, value.Interface())
@@ -45,7 +45,7 @@ func (k *Collection[T]) checkRefs(ctx context.Context, c store.Conn, change *Cha
 		}
 		switch {
 		case !col.owns:
-		case change.Old == nil:
+		case isNull(change.Old):
 			change.Tenant = owner
 		case owner != scope:
 			return k.engine.Style.DifferentTenants(k.Singular, scope, col.name, owner)

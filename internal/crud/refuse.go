@@ -25,7 +25,7 @@ func (s Style) Storedf(format string, args ...any) *apierr.Error {
 }
 
 // notFound refuses a path that names nothing. The details show only a well-formed key; any other is null.
-func (k *Collection[T]) notFound(key string, value any) error {
+func (k *CollectionOf[T]) notFound(key string, value any) error {
 	e := apierr.New(apierr.NotFound, "%s was not found", k.title())
 	if key != "" {
 		e.Message += fmt.Sprintf(" ('%s': %s)", key, quoted(value))
@@ -36,7 +36,7 @@ func (k *Collection[T]) notFound(key string, value any) error {
 }
 
 // mayRead refuses to show the master tenant's own objects to another tenant.
-func (k *Collection[T]) mayRead(ctx context.Context, c store.Conn, scope string) error {
+func (k *CollectionOf[T]) mayRead(ctx context.Context, c store.Conn, scope string) error {
 	if k.Scope != Master {
 		return nil
 	}
@@ -44,7 +44,7 @@ func (k *Collection[T]) mayRead(ctx context.Context, c store.Conn, scope string)
 }
 
 // mayWrite refuses changes of objects that no single tenant owns to every tenant but the master.
-func (k *Collection[T]) mayWrite(ctx context.Context, c store.Conn, scope string) error {
+func (k *CollectionOf[T]) mayWrite(ctx context.Context, c store.Conn, scope string) error {
 	if k.Scope == PerTenant {
 		return nil
 	}
@@ -69,7 +69,7 @@ func quoted(value any) string {
 
 // refused translates a broken constraint for a client. object is the one that broke it. Nothing is said of the object that was
 // there before, which may be another tenant's.
-func (k *Collection[T]) refused(err error, object *T) error {
+func (k *CollectionOf[T]) refused(err error, object T) error {
 	if apierr.As(err) != nil {
 		return err // a hook has a better error
 	}
@@ -90,7 +90,7 @@ func (k *Collection[T]) refused(err error, object *T) error {
 	return e
 }
 
-func (k *Collection[T]) duplicate(broken *store.ConstraintError, object *T) *apierr.Error {
+func (k *CollectionOf[T]) duplicate(broken *store.ConstraintError, object T) *apierr.Error {
 	e := k.engine.Style.Storedf("%s already exists", k.title())
 	var sent []any // names and values
 	for _, p := range k.clashing(broken) {
@@ -110,7 +110,7 @@ func (k *Collection[T]) duplicate(broken *store.ConstraintError, object *T) *api
 
 // clashing returns the properties in a broken constraint that a client sends and can read, in the order of the struct. If a
 // trigger or a hook wrote another table than the collection's own, it returns the keys.
-func (k *Collection[T]) clashing(broken *store.ConstraintError) []*rest.Property {
+func (k *CollectionOf[T]) clashing(broken *store.ConstraintError) []*rest.Property {
 	var out []*rest.Property
 	for _, col := range k.columns {
 		if !slices.Contains(broken.Columns, col.name) || broken.Table != k.Table && !slices.Contains(k.Keys, col.name) {
@@ -127,7 +127,7 @@ func (k *Collection[T]) clashing(broken *store.ConstraintError) []*rest.Property
 }
 
 // property returns the property that a column stores, or nil.
-func (k *Collection[T]) property(col column) *rest.Property {
+func (k *CollectionOf[T]) property(col column) *rest.Property {
 	for i := range k.schema.Properties {
 		if p := &k.schema.Properties[i]; slices.Equal(p.Index(), col.index) {
 			return p

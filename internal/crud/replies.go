@@ -21,10 +21,10 @@ type reading interface {
 }
 
 // madeReply is the reply of a POST: the object, with what was made for the attributes nested in it. shown is nil until it is read.
-type madeReply[T any] struct {
-	of    *Collection[T]
+type madeReply[T pointer] struct {
+	of    *CollectionOf[T]
 	scope string
-	made  *Made[T]
+	made  *MadeOf[T]
 	shown *nestedReply
 }
 
@@ -37,7 +37,7 @@ func (m *madeReply[T]) read(ctx context.Context) error {
 
 func (m *madeReply[T]) readAll(ctx context.Context, others []*share) error {
 	var same []*madeReply[T]
-	var made []*Made[T]
+	var made []*MadeOf[T]
 	for _, s := range others {
 		if o, ok := s.after.(*madeReply[T]); ok && o.of == m.of && o.scope == m.scope {
 			same, made = append(same, o), append(made, o.made)
@@ -75,7 +75,7 @@ func (e *Engine) readAll(shares []*share) {
 }
 
 // showMade returns the replies for what was made. It returns not found if one of the objects was deleted since.
-func (k *Collection[T]) showMade(ctx context.Context, c store.Conn, scope string, made []*Made[T]) ([]*nestedReply, error) {
+func (k *CollectionOf[T]) showMade(ctx context.Context, c store.Conn, scope string, made []*MadeOf[T]) ([]*nestedReply, error) {
 	keys := make([]any, len(made))
 	for i, m := range made {
 		keys[i] = k.Key(m.Object)

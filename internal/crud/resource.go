@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"sync"
 
@@ -15,7 +14,7 @@ import (
 
 // Resource declares one collection of objects of type T. It gives the routes, the required accesses, the SQL, the validation and
 // the definition. See doc.go for T's struct tags.
-type Resource[T any] struct {
+type ResourceOf[T pointer] struct {
 	// Path is the collection's path, without leading and trailing slashes: "users", "endpoints/sip".
 	Path string
 	// Singular is the name of one object: "user". Param is its path parameter: "user_id". Title is its name in refusals, if that
@@ -57,10 +56,10 @@ type Resource[T any] struct {
 	Matches map[string]Match
 	// Views are other forms of a list's objects, which the query parameter `view` names. An unknown view is refused; if Views is
 	// nil there is no such parameter.
-	Views map[string]View[T]
+	Views map[string]ViewOf[T]
 	// ReadViews are other forms of one object, which the query parameter `view` of its GET names: each changes the object that is
 	// shown.
-	ReadViews map[string]func(ctx context.Context, c store.Conn, object *T) error
+	ReadViews map[string]func(ctx context.Context, c store.Conn, object T) error
 	// Query are further query parameters of operations, by the names that Only has. The hooks read them from Change.Request.
 	Query map[string][]rest.Parameter
 	// Nested are the attributes by which a client writes more than the object, in the order in which that is done: see [Nested].
@@ -83,36 +82,36 @@ type Resource[T any] struct {
 	// Apart are attributes that clients also read by operations that were added to the engine, by the paths of these after the object's
 	// key, as words of an access: "ranges.user". A caller who is denied to read one of them reads the attribute as if it was not set.
 	// Parts and links have theirs without being asked.
-	Apart map[string]func(o *T) []string
+	Apart map[string]func(o T) []string
 	// Also returns the accesses by which a request could do the same with the object that its path names, by other paths than this
 	// one, or parts of it. The gate has not checked them: a caller who is denied one of them is refused.
-	Also func(r *rest.Request, object *T) []string
+	Also func(r *rest.Request, object T) []string
 	// Audited changes how the audit names an object which not everybody may read who may read the collection's: as a part of another.
-	Audited func(object *T, a *audit.Change)
+	Audited func(object T, a *audit.Change)
 
 	// All hooks may be nil. Those that take a Conn run in the transaction, and may run again with it.
 
 	// Receive runs before the transaction of a create or an update, for slow work.
-	Receive func(ctx context.Context, change *Change[T]) error
+	Receive func(ctx context.Context, change *ChangeOf[T]) error
 	// Prepare runs before Validate, on create and on every update. It fills in the fields that the server decides, and normalizes
 	// what was sent. It is the only hook that may change Change.New; on an update the engine undoes its changes of fixed columns.
-	Prepare func(ctx context.Context, c store.Conn, change *Change[T]) error
+	Prepare func(ctx context.Context, c store.Conn, change *ChangeOf[T]) error
 	// Validate refuses, on create and on every update, what the schema cannot. It changes nothing: it gets a copy of the object.
-	Validate func(ctx context.Context, c store.Conn, change *Change[T]) error
+	Validate func(ctx context.Context, c store.Conn, change *ChangeOf[T]) error
 	// Save writes the data in other tables, after the row. Like all later hooks, it does not change the object.
-	Save func(ctx context.Context, c store.Conn, change *Change[T]) error
+	Save func(ctx context.Context, c store.Conn, change *ChangeOf[T]) error
 	// Guard refuses a delete, and reads what later hooks need of the object before it is gone.
-	Guard func(ctx context.Context, c store.Conn, change *Change[T]) error
+	Guard func(ctx context.Context, c store.Conn, change *ChangeOf[T]) error
 	// Load fills in the fields that are not columns, for at most 1000 objects at a time, with one query each.
-	Load func(ctx context.Context, c store.Conn, objects []*T) error
+	Load func(ctx context.Context, c store.Conn, objects []T) error
 	// Beside are an object's own data in other tables, each by the column that refers to the object. They are filled in before
 	// Load, and not queried if there are no rows.
-	Beside []Beside[T]
+	Beside []BesideOf[T]
 	// Present adapts objects to the tenant that reads them, after Load. It has no effect on stored data.
-	Present func(ctx context.Context, c store.Conn, tenant string, objects []*T) error
+	Present func(ctx context.Context, c store.Conn, tenant string, objects []T) error
 	// Changed runs last in the transaction; Committed runs after the commit, before the reply.
-	Changed   func(ctx context.Context, c store.Conn, change *Change[T]) error
-	Committed func(change *Change[T])
+	Changed   func(ctx context.Context, c store.Conn, change *ChangeOf[T]) error
+	Committed func(change *ChangeOf[T])
 }
 
 // Scope says who owns the objects of a collection.
@@ -131,34 +130,34 @@ const (
 const tenantColumn = "tenant_uuid"
 
 // Change is one create (Old is nil), update, or delete (New is nil).
-type Change[T any] struct {
+type ChangeOf[T pointer] struct {
 	Request *rest.Request
 	// Sent is what the client sent; it distinguishes null from absent.
 	Sent rest.Object
 	// Tenant is the tenant in which the request acts.
 	Tenant   string
-	Old, New *T
+	Old, New T
 	// Carry passes a value from one hook to a later one.
 	Carry any
 }
 
 // Beside is an object's own data in another table.
-type Beside[T any] struct {
+type BesideOf[T pointer] struct {
 	// From is the table, and By its column that refers to the first key.
 	From, By string
 	// Load fills it in for at most 1000 objects, with one query; Blank fills it in if there are no rows.
-	Load  func(ctx context.Context, c store.Conn, objects []*T) error
-	Blank func(o *T)
+	Load  func(ctx context.Context, c store.Conn, objects []T) error
+	Blank func(o T)
 }
 
 // View is another form of a list's objects.
-type View[T any] struct {
+type ViewOf[T pointer] struct {
 	// Item describes an item, for the definition.
 	Item *rest.Schema
 	// Of are the attributes that items are made of: linked objects in other attributes are not loaded.
 	Of []string
 	// Show makes the items: a slice.
-	Show func(ctx context.Context, c store.Conn, objects []*T) (items any, err error)
+	Show func(ctx context.Context, c store.Conn, objects []T) (items any, err error)
 }
 
 // Elsewhere finds objects by data in another table.
@@ -187,8 +186,8 @@ type Match struct {
 var matchKinds = map[string]kind{"": text, "uuid": identifier, "integer": integer, "date-time": other}
 
 // on prepares the resource.
-func (r Resource[T]) on(e *Engine) *Collection[T] {
-	k := &Collection[T]{Resource: r, engine: e, columns: columnsOf(reflect.TypeFor[T]()), byName: map[string]column{}, schema: rest.SchemaOf[T]()}
+func (r ResourceOf[T]) on(e *Engine) *CollectionOf[T] {
+	k := &CollectionOf[T]{ResourceOf: r, engine: e, columns: columnsOf(structOf[T]()), byName: map[string]column{}, schema: rest.SchemaFor(structOf[T]())}
 	for name, expression := range r.Virtual {
 		k.byName[name] = column{name: "(" + expression + ")", kind: text, virtual: true}
 	}
@@ -224,10 +223,10 @@ func (r Resource[T]) on(e *Engine) *Collection[T] {
 		k.beside = append(k.beside, loader{
 			from: b.From, by: b.By,
 			load: func(ctx context.Context, c store.Conn, _ string, objects any) error {
-				return b.Load(ctx, c, objects.([]*T))
+				return b.Load(ctx, c, objects.([]T))
 			},
 			blank: func(objects any) {
-				for _, o := range objects.([]*T) {
+				for _, o := range objects.([]T) {
 					b.Blank(o)
 				}
 			},
@@ -245,10 +244,10 @@ func (r Resource[T]) on(e *Engine) *Collection[T] {
 	return k
 }
 
-func (k *Collection[T]) readViews() []string { return slices.Sorted(maps.Keys(k.ReadViews)) }
+func (k *CollectionOf[T]) readViews() []string { return slices.Sorted(maps.Keys(k.ReadViews)) }
 
 // check panics if the declaration has a mistake, which every start reports.
-func (k *Collection[T]) check() {
+func (k *CollectionOf[T]) check() {
 	for _, name := range slices.Concat(k.Order, k.Search, k.Keys, k.Names, k.Several, slices.Collect(maps.Keys(k.Shown))) {
 		k.mustHave(name)
 	}
@@ -270,7 +269,7 @@ func (k *Collection[T]) check() {
 }
 
 // mustHave returns a column that the declaration names.
-func (k *Collection[T]) mustHave(name string) column {
+func (k *CollectionOf[T]) mustHave(name string) column {
 	c, ok := k.byName[name]
 	if !ok {
 		panic(fmt.Sprintf("%s has no column %q", k.Path, name))

@@ -14,7 +14,7 @@ import (
 var actions = []string{"list", "create", "read", "update", "delete"}
 
 // operations returns those of the collection that Only names.
-func (k *Collection[T]) operations() []rest.Operation {
+func (k *CollectionOf[T]) operations() []rest.Operation {
 	all := map[string]rest.Operation{
 		"list": k.listOperation(), "create": k.createOperation(), "read": k.readOperation(), "update": k.updateOperation(), "delete": k.deleteOperation(),
 	}
@@ -41,9 +41,9 @@ func (k *Collection[T]) operations() []rest.Operation {
 }
 
 // onePath is the path of one object.
-func (k *Collection[T]) onePath() string { return "/" + k.Path + "/{" + k.Param + "}" }
+func (k *CollectionOf[T]) onePath() string { return "/" + k.Path + "/{" + k.Param + "}" }
 
-func (k *Collection[T]) listOperation() rest.Operation {
+func (k *CollectionOf[T]) listOperation() rest.Operation {
 	plural := underscored(k.Path)
 	return rest.Operation{
 		Method: http.MethodGet, Path: "/" + k.Path, ID: "list_" + plural, Summary: "List " + spaced(plural),
@@ -51,7 +51,7 @@ func (k *Collection[T]) listOperation() rest.Operation {
 	}
 }
 
-func (k *Collection[T]) createOperation() rest.Operation {
+func (k *CollectionOf[T]) createOperation() rest.Operation {
 	op := rest.Operation{
 		Method: http.MethodPost, Path: "/" + k.Path, ID: "create_" + k.Singular, Summary: "Create a " + spaced(k.Singular),
 		Body: k.bodies().create, Success: k.engine.Style.CreateStatus, Reply: k.bodies().reply, Statuses: []int{int(k.engine.Style.Duplicate)},
@@ -63,7 +63,7 @@ func (k *Collection[T]) createOperation() rest.Operation {
 	return op
 }
 
-func (k *Collection[T]) readOperation() rest.Operation {
+func (k *CollectionOf[T]) readOperation() rest.Operation {
 	return rest.Operation{
 		Method: http.MethodGet, Path: k.onePath(), ID: "get_" + k.Singular, Summary: "Read a " + spaced(k.Singular),
 		Query: rest.ViewParameter(k.readViews(), "Another form of the object."), Success: http.StatusOK, Reply: k.schema,
@@ -71,7 +71,7 @@ func (k *Collection[T]) readOperation() rest.Operation {
 	}
 }
 
-func (k *Collection[T]) updateOperation() rest.Operation {
+func (k *CollectionOf[T]) updateOperation() rest.Operation {
 	op := rest.Operation{
 		Method: http.MethodPut, Path: k.onePath(), ID: "update_" + k.Singular, Summary: "Update a " + spaced(k.Singular),
 		Description: "Fields that are not sent stay as they are.", Body: k.bodies().update, Success: http.StatusNoContent,
@@ -86,7 +86,7 @@ func (k *Collection[T]) updateOperation() rest.Operation {
 	return op
 }
 
-func (k *Collection[T]) deleteOperation() rest.Operation {
+func (k *CollectionOf[T]) deleteOperation() rest.Operation {
 	op := rest.Operation{
 		Method: http.MethodDelete, Path: k.onePath(), ID: "delete_" + k.Singular, Summary: "Delete a " + spaced(k.Singular),
 		Success: http.StatusNoContent, Statuses: []int{404, 412}, Handle: k.remove,

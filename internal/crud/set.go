@@ -19,7 +19,7 @@ import (
 
 // List is an operation that replaces all links of one object, N, by links with the objects of a list, F: PUT /{near}/{id}/{Path}
 // with {"{Field}": [{"id": 1}, ...]}. The order is kept; an empty list ends all links.
-type List[N, F any] struct {
+type ListOf[N, F pointer] struct {
 	Path string
 	// ID is the operation's id, if it is not "associate_{near}_{path}".
 	ID string
@@ -30,13 +30,13 @@ type List[N, F any] struct {
 	// Repeated is the sentence that refuses a repeated object: "Cannot associate same user more than once."
 	Repeated string
 	// Check refuses a list, after all items were found to be of the near object's tenant.
-	Check func(ctx context.Context, c store.Conn, list *Listing[N, F]) error
+	Check func(ctx context.Context, c store.Conn, list *ListingOf[N, F]) error
 	// Added runs after the list is written, with the objects that were not in it before.
-	Added func(ctx context.Context, c store.Conn, list *Listing[N, F], added []*F) error
+	Added func(ctx context.Context, c store.Conn, list *ListingOf[N, F], added []F) error
 }
 
 // of returns the list with its defaults, which depend on the collection of its items.
-func (l *List[N, F]) of(far *Collection[F]) *List[N, F] {
+func (l *ListOf[N, F]) of(far *CollectionOf[F]) *ListOf[N, F] {
 	out := *l
 	out.Field = l.field()
 	if len(l.By) == 0 {
@@ -46,7 +46,7 @@ func (l *List[N, F]) of(far *Collection[F]) *List[N, F] {
 }
 
 // field returns the body's attribute; "" if there is no list.
-func (l *List[N, F]) field() string {
+func (l *ListOf[N, F]) field() string {
 	if l == nil {
 		return ""
 	}
@@ -54,14 +54,14 @@ func (l *List[N, F]) field() string {
 }
 
 // Listing is one replacement of a list.
-type Listing[N, F any] struct {
+type ListingOf[N, F pointer] struct {
 	Request *rest.Request
-	Near    *N
-	Far     []*F
+	Near    N
+	Far     []F
 }
 
 // setter knows where a list is stored.
-type setter[N, F any] struct {
+type setter[N, F pointer] struct {
 	engine        *Engine
 	joining       string
 	nearColumn    string
@@ -71,11 +71,11 @@ type setter[N, F any] struct {
 	reverse       string // the attribute of the reverse list, which must not grow beyond MaxLinks; "" if there is none
 	row           *Row
 	acrossTenants bool
-	near          *Collection[N]
-	far           *Collection[F]
-	list          *List[N, F]
+	near          *CollectionOf[N]
+	far           *CollectionOf[F]
+	list          *ListOf[N, F]
 	// notDenied refuses a caller who is denied to make (update) or to end (delete) one of the links by another operation.
-	notDenied func(r *rest.Request, near *N, far *F, action string) error
+	notDenied func(r *rest.Request, near N, far F, action string) error
 }
 
 // operation returns the PUT of the list.
@@ -139,7 +139,7 @@ func (s *setter[N, F]) handle(ctx context.Context, r *rest.Request) (rest.Reply,
 }
 
 // write makes the items the list of an object.
-func (s *setter[N, F]) write(ctx context.Context, c store.Conn, r *rest.Request, scope string, near *N, items []any) error {
+func (s *setter[N, F]) write(ctx context.Context, c store.Conn, r *rest.Request, scope string, near N, items []any) error {
 	far, err := s.find(ctx, c, scope, items)
 	if err != nil {
 		return err
@@ -154,7 +154,7 @@ func (s *setter[N, F]) write(ctx context.Context, c store.Conn, r *rest.Request,
 	if err := s.mayChange(ctx, c, r, near, far, before); err != nil {
 		return err
 	}
-	list := &Listing[N, F]{Request: r, Near: near, Far: far}
+	list := &ListingOf[N, F]{Request: r, Near: near, Far: far}
 	if err := s.check(ctx, c, list); err != nil {
 		return err
 	}
@@ -175,7 +175,7 @@ func (s *setter[N, F]) write(ctx context.Context, c store.Conn, r *rest.Request,
 }
 
 // asBefore reports whether a list is as it is stored: the same objects in the same order, with the same values of Row.
-func (s *setter[N, F]) asBefore(far []*F, before []entry, items []any) bool {
+func (s *setter[N, F]) asBefore(far []F, before []entry, items []any) bool {
 	if len(far) != len(before) {
 		return false
 	}
@@ -207,7 +207,7 @@ func (s *setter[N, F]) sameRow(item any, stored string) bool {
 }
 
 // find returns the objects that the items name, in their order.
-func (s *setter[N, F]) find(ctx context.Context, c store.Conn, scope string, items []any) ([]*F, error) {
+func (s *setter[N, F]) find(ctx context.Context, c store.Conn, scope string, items []any) ([]F, error) {
 	type name struct {
 		by    string
 		value any
@@ -219,8 +219,8 @@ func (s *setter[N, F]) find(ctx context.Context, c store.Conn, scope string, ite
 			return nil, err
 		}
 	}
-	out := make([]*F, 0, len(items))
-	found := map[name]*F{}
+	out := make([]F, 0, len(items))
+	found := map[name]F{}
 	for some := range slices.Chunk(names, loadAtOnce/2) {
 		args := &arguments{}
 		within := s.far.inScope(true, args.add(scope))
@@ -228,7 +228,7 @@ func (s *setter[N, F]) find(ctx context.Context, c store.Conn, scope string, ite
 		for i, n := range some {
 			conditions[i] = n.by + " = " + args.add(n.value)
 		}
-		rows, err := store.Select[*F](ctx, c, "SELECT "+s.far.selected()+" FROM "+s.far.Table+" WHERE "+within+" AND ("+strings.Join(conditions, " OR ")+")", args.values...)
+		rows, err := store.Select[F](ctx, c, "SELECT "+s.far.selected()+" FROM "+s.far.Table+" WHERE "+within+" AND ("+strings.Join(conditions, " OR ")+")", args.values...)
 		if err != nil {
 			return nil, err
 		}
@@ -239,7 +239,7 @@ func (s *setter[N, F]) find(ctx context.Context, c store.Conn, scope string, ite
 		}
 		for _, n := range some {
 			o := found[n]
-			if o == nil {
+			if isNull(o) {
 				return nil, Missing(s.list.Field, s.far.title(), n.by, n.value)
 			}
 			out = append(out, o)
@@ -263,8 +263,8 @@ func (s *setter[N, F]) named(at int, item any) (by string, value any, err error)
 	return "", nil, apierr.InvalidField(fmt.Sprintf("%s[%d].%s", s.list.Field, at, s.list.By[0]), "required", "Is required")
 }
 
-func (s *setter[N, F]) check(ctx context.Context, c store.Conn, l *Listing[N, F]) error {
-	if err := s.near.own(ctx, c, []*N{l.Near}); err != nil {
+func (s *setter[N, F]) check(ctx context.Context, c store.Conn, l *ListingOf[N, F]) error {
+	if err := s.near.own(ctx, c, []N{l.Near}); err != nil {
 		return err
 	}
 	seen := map[string]bool{}
@@ -305,7 +305,7 @@ func (l entry) MarshalText() ([]byte, error) {
 }
 
 // entries returns the links of an object, in their order.
-func (s *setter[N, F]) entries(ctx context.Context, c store.Conn, near *N) ([]entry, error) {
+func (s *setter[N, F]) entries(ctx context.Context, c store.Conn, near N) ([]entry, error) {
 	order := s.farColumn
 	if s.position != "" {
 		order = s.position + ", " + s.farColumn
@@ -323,7 +323,7 @@ func (s *setter[N, F]) entries(ctx context.Context, c store.Conn, near *N) ([]en
 }
 
 // replace writes the list. A link that stays keeps its row: its creation time, and its place in the reverse list.
-func (s *setter[N, F]) replace(ctx context.Context, c store.Conn, near *N, far []*F, items []any) error {
+func (s *setter[N, F]) replace(ctx context.Context, c store.Conn, near N, far []F, items []any) error {
 	key := s.near.Key(near)
 	args := &arguments{}
 	drop := "DELETE FROM " + s.joining + " WHERE " + s.nearColumn + " = " + args.add(key)
@@ -347,7 +347,7 @@ func (s *setter[N, F]) replace(ctx context.Context, c store.Conn, near *N, far [
 }
 
 // refuseFull refuses if the reverse list of one of the objects has become too long.
-func (s *setter[N, F]) refuseFull(ctx context.Context, c store.Conn, far []*F) error {
+func (s *setter[N, F]) refuseFull(ctx context.Context, c store.Conn, far []F) error {
 	if s.reverse == "" || len(far) == 0 {
 		return nil
 	}
@@ -403,18 +403,18 @@ func (s *setter[N, F]) put(ctx context.Context, c store.Conn, near, far any, at 
 }
 
 // added calls the hook for the objects that were not in the list before.
-func (s *setter[N, F]) added(ctx context.Context, c store.Conn, list *Listing[N, F], before []entry) error {
+func (s *setter[N, F]) added(ctx context.Context, c store.Conn, list *ListingOf[N, F], before []entry) error {
 	if s.list.Added == nil {
 		return nil
 	}
-	fresh := slices.DeleteFunc(slices.Clone(list.Far), func(o *F) bool {
+	fresh := slices.DeleteFunc(slices.Clone(list.Far), func(o F) bool {
 		return slices.ContainsFunc(before, func(old entry) bool { return old.Key == fmt.Sprint(s.far.Key(o)) })
 	})
 	return s.list.Added(ctx, c, list, fresh)
 }
 
 // conclude writes the change to the audit and emits its events, unless the list is unchanged.
-func (s *setter[N, F]) conclude(ctx context.Context, c store.Conn, r *rest.Request, scope string, near *N, before, after []entry) error {
+func (s *setter[N, F]) conclude(ctx context.Context, c store.Conn, r *rest.Request, scope string, near N, before, after []entry) error {
 	if reflect.DeepEqual(before, after) {
 		return nil
 	}

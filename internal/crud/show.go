@@ -69,33 +69,16 @@ type linkable interface {
 	on() *Engine
 }
 
-// Many shows all objects of the other side as a list, in the link's order, otherwise in the order of their keys. E has `db` tags
-// that name columns of the other side, or, with the tag joining:"true", of the joining table; one of them is the other side's
-// first key.
-func Many[O, E any](field func(o *O) *[]E) Show {
-	return show[O, E]{field: attributeOf(func(o *O) any { return field(o) }), set: func(o *O, items []E) { *field(o) = items }}
-}
-
-// One shows the one object of the other side, or null. E is as for [Many].
-func One[O, E any](field func(o *O) **E) Show {
-	return show[O, E]{field: attributeOf(func(o *O) any { return field(o) }), set: func(o *O, items []E) {
-		*field(o) = nil
-		if len(items) > 0 {
-			*field(o) = &items[0]
-		}
-	}}
-}
-
-type show[O, E any] struct {
+type show[O, E pointer] struct {
 	field string
-	set   func(o *O, items []E)
+	set   func(o O, items []E)
 }
 
 // attributeOf returns the name of an object's attribute that is the field, or that has it somewhere inside, or "".
-func attributeOf[O any](field func(o *O) any) string {
-	o := new(O)
+func attributeOf[O pointer](field func(o O) any) string {
+	o := fresh[O]()
 	place := reflect.ValueOf(field(o)).Pointer()
-	schema := rest.SchemaOf[O]()
+	schema := rest.SchemaFor(structOf[O]())
 	for i := range schema.Properties {
 		p := &schema.Properties[i]
 		if len(p.Index()) == 0 {
@@ -109,20 +92,20 @@ func attributeOf[O any](field func(o *O) any) string {
 	return ""
 }
 
-func (show[O, E]) of() reflect.Type { return reflect.TypeFor[O]() }
+func (show[O, E]) of() reflect.Type { return structOf[O]() }
 
 // joined is a row of a loader's query.
-type joined[E any] struct {
+type joined[E pointer] struct {
 	Owner string `db:"owner"`
 	There string `db:"there"` // as in flagged
 	Item  E      `db:"item"`
 }
 
 func (s show[O, E]) loader(near, far *side) loader {
-	keys, items := columnsOf(reflect.TypeFor[O]()), columnsOf(reflect.TypeFor[E]())
+	keys, items := columnsOf(structOf[O]()), columnsOf(structOf[E]())
 	key := columnNamed(keys, near.collection.key().name)
 	if key == nil || columnNamed(items, far.collection.key().name) == nil {
-		panic(fmt.Sprintf("%s and %s must both have a `db` tag for the key that they are linked by", reflect.TypeFor[O](), reflect.TypeFor[E]()))
+		panic(fmt.Sprintf("%s and %s must both have a `db` tag for the key that they are linked by", structOf[O](), structOf[E]()))
 	}
 	order := far.collection.tableName() + "." + far.collection.key().name
 	if near.position != "" {
@@ -131,15 +114,15 @@ func (s show[O, E]) loader(near, far *side) loader {
 	query := sync.OnceValue(func() [2]string { // its beginning, and its order: when everything is declared
 		of, id := far.collection.tableName(), far.collection.tableName()+"."+far.collection.key().name
 		return [2]string{"SELECT CAST(" + near.joining + "." + near.column + " AS text) AS owner, " +
-			flags(far.collection.loaders(reflect.TypeFor[E]()), id) + " AS there" + far.collection.columnsAs(items, near.joining) +
+			flags(far.collection.loaders(structOf[E]()), id) + " AS there" + far.collection.columnsAs(items, near.joining) +
 			" FROM " + near.joining + " JOIN " + of + " ON " + id + " = " + near.joining + "." + far.column +
 			" WHERE " + far.collection.on().listed(near.joining+"."+near.column, key.kind, "$1"), " ORDER BY " + order}
 	})
 	load := func(ctx context.Context, c store.Conn, scope string, objects any) error {
-		return s.fill(ctx, c, scope, far, key, query(), objects.([]*O))
+		return s.fill(ctx, c, scope, far, key, query(), objects.([]O))
 	}
 	blank := func(objects any) {
-		for _, o := range objects.([]*O) {
+		for _, o := range objects.([]O) {
 			s.set(o, []E{})
 		}
 	}
@@ -153,7 +136,7 @@ func (s show[O, E]) loader(near, far *side) loader {
 }
 
 // fill loads the items of some objects with one query.
-func (s show[O, E]) fill(ctx context.Context, c store.Conn, scope string, far *side, key *column, query [2]string, objects []*O) error {
+func (s show[O, E]) fill(ctx context.Context, c store.Conn, scope string, far *side, key *column, query [2]string, objects []O) error {
 	found := make(map[string][]E, len(objects))
 	values := make([]any, 0, len(objects))
 	for _, o := range objects {
@@ -187,17 +170,17 @@ func (s show[O, E]) fill(ctx context.Context, c store.Conn, scope string, far *s
 }
 
 // completeItems turns rows that show a part of a collection's objects into what a client reads.
-func completeItems[E any](ctx context.Context, c store.Conn, scope string, of linkable, rows []*joined[E]) error {
-	items := make([]*E, len(rows))
+func completeItems[E pointer](ctx context.Context, c store.Conn, scope string, of linkable, rows []*joined[E]) error {
+	items := make([]E, len(rows))
 	for i, row := range rows {
-		items[i] = &row.Item
+		items[i] = row.Item
 	}
-	for i, l := range of.loaders(reflect.TypeFor[E]()) {
+	for i, l := range of.loaders(structOf[E]()) {
 		if err := loadThere(ctx, c, scope, l, items, func(row int) bool { return rows[row].There[i] != '0' }); err != nil {
 			return err
 		}
 	}
-	key := columnNamed(columnsOf(reflect.TypeFor[E]()), of.key().name)
+	key := columnNamed(columnsOf(structOf[E]()), of.key().name)
 	for _, item := range items {
 		of.locate(item, reflect.ValueOf(item).Elem().FieldByIndex(key.index).Interface())
 	}

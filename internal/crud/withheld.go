@@ -26,7 +26,7 @@ func caller(ctx context.Context) *principal.Principal {
 
 // denied returns the condition for the rows whose objects the caller of ctx is denied to read, under any of their keys, or "" if nothing
 // is denied. of is the name of the table in the statement; add adds a value. There are never more than acl.MaxPatterns values.
-func (k *Collection[T]) denied(ctx context.Context, of string, add func(value any) (placeholder string)) string {
+func (k *CollectionOf[T]) denied(ctx context.Context, of string, add func(value any) (placeholder string)) string {
 	p := caller(ctx)
 	if p == nil {
 		return ""
@@ -58,7 +58,7 @@ func (k *Collection[T]) denied(ctx context.Context, of string, add func(value an
 }
 
 // visible returns the condition for the rows whose objects the caller of ctx is not denied to read, or "" if nothing is denied.
-func (k *Collection[T]) visible(ctx context.Context, of string, add func(value any) (placeholder string)) string {
+func (k *CollectionOf[T]) visible(ctx context.Context, of string, add func(value any) (placeholder string)) string {
 	denied := k.denied(ctx, of, add)
 	if denied == "" {
 		return ""
@@ -94,21 +94,21 @@ func (e *Engine) MayRead(ctx context.Context, path, key string) error {
 func Whole(ctx context.Context) context.Context { return principal.NewContext(ctx, nil) }
 
 // apart is an attribute that clients also read by paths of their own below the object.
-type apart[T any] struct {
+type apart[T pointer] struct {
 	attribute string
 	// paths returns those of an object, as words after its key: "forwards", "forwards.busy".
-	paths func(o *T) []string
+	paths func(o T) []string
 }
 
 // readApart adds an attribute that clients also read by these paths below the object.
-func (k *Collection[T]) readApart(attribute string, paths ...string) {
+func (k *CollectionOf[T]) readApart(attribute string, paths ...string) {
 	if attribute != "" && len(paths) > 0 {
-		k.apart = append(k.apart, apart[T]{attribute, func(*T) []string { return paths }})
+		k.apart = append(k.apart, apart[T]{attribute, func(T) []string { return paths }})
 	}
 }
 
 // withheld returns the attributes of an object that the caller of ctx is denied to read by one of their own paths.
-func (k *Collection[T]) withheld(ctx context.Context, o *T) []string {
+func (k *CollectionOf[T]) withheld(ctx context.Context, o T) []string {
 	p := caller(ctx)
 	if p == nil {
 		return nil
@@ -126,12 +126,12 @@ func (k *Collection[T]) withheld(ctx context.Context, o *T) []string {
 }
 
 // Withholds reports whether the caller of ctx is denied to read an attribute of an object by one of the attribute's own paths.
-func (k *Collection[T]) Withholds(ctx context.Context, o *T, attribute string) bool {
+func (k *CollectionOf[T]) Withholds(ctx context.Context, o T, attribute string) bool {
 	return slices.Contains(k.withheld(ctx, o), attribute)
 }
 
 // withhold empties the attributes of objects that the caller of ctx is denied to read.
-func (k *Collection[T]) withhold(ctx context.Context, objects []*T) error {
+func (k *CollectionOf[T]) withhold(ctx context.Context, objects []T) error {
 	for _, o := range objects {
 		if err := k.empty(o, k.withheld(ctx, o)); err != nil {
 			return err
@@ -141,11 +141,11 @@ func (k *Collection[T]) withhold(ctx context.Context, objects []*T) error {
 }
 
 // empty makes attributes of an object what they are where nothing was set.
-func (k *Collection[T]) empty(o *T, names []string) error {
+func (k *CollectionOf[T]) empty(o T, names []string) error {
 	if len(names) == 0 {
 		return nil
 	}
-	unset := new(T)
+	unset := fresh[T]()
 	if err := k.schema.SetDefaults(unset); err != nil {
 		return err
 	}
@@ -157,18 +157,18 @@ func (k *Collection[T]) empty(o *T, names []string) error {
 }
 
 // forCaller returns what the caller of ctx reads of an object, which stays as it is.
-func (k *Collection[T]) forCaller(ctx context.Context, o *T) (*T, error) {
+func (k *CollectionOf[T]) forCaller(ctx context.Context, o T) (T, error) {
 	names := k.withheld(ctx, o)
 	if len(names) == 0 {
 		return o, nil
 	}
-	shown := *o
-	return &shown, k.empty(&shown, names)
+	shown := cloned(o)
+	return shown, k.empty(shown, names)
 }
 
 // keepWithheld takes out of what was sent the attributes that the caller of ctx has read as empty because they are denied them, and sends
 // back so: what was read can be written back. It returns the others of those that are nested.
-func (k *Collection[T]) keepWithheld(ctx context.Context, change *Change[T], nested []sentNested[T]) ([]sentNested[T], error) {
+func (k *CollectionOf[T]) keepWithheld(ctx context.Context, change *ChangeOf[T], nested []sentNested[T]) ([]sentNested[T], error) {
 	names := k.withheld(ctx, change.Old)
 	if len(names) == 0 {
 		return nested, nil

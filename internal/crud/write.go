@@ -9,15 +9,15 @@ import (
 )
 
 // complete runs the steps after the row is written. If the reply has the object, it turns New into what a client reads.
-func (k *Collection[T]) complete(ctx context.Context, c store.Conn, change *Change[T]) error {
+func (k *CollectionOf[T]) complete(ctx context.Context, c store.Conn, change *ChangeOf[T]) error {
 	if err := k.run(ctx, c, change, k.Save); err != nil {
 		return err
 	}
-	if err := k.own(ctx, c, []*T{change.New}); err != nil {
+	if err := k.own(ctx, c, []T{change.New}); err != nil {
 		return err
 	}
-	if change.Old == nil || k.engine.Style.UpdateReply {
-		if err := k.present(ctx, c, change.Tenant, []*T{change.New}); err != nil {
+	if isNull(change.Old) || k.engine.Style.UpdateReply {
+		if err := k.present(ctx, c, change.Tenant, []T{change.New}); err != nil {
 			return err
 		}
 	}
@@ -25,7 +25,7 @@ func (k *Collection[T]) complete(ctx context.Context, c store.Conn, change *Chan
 }
 
 // conclude ends every change: the last hook, the audit, and the work for after the commit.
-func (k *Collection[T]) conclude(ctx context.Context, c store.Conn, change *Change[T]) error {
+func (k *CollectionOf[T]) conclude(ctx context.Context, c store.Conn, change *ChangeOf[T]) error {
 	if err := k.run(ctx, c, change, k.Changed); err != nil {
 		return err
 	}
@@ -36,7 +36,7 @@ func (k *Collection[T]) conclude(ctx context.Context, c store.Conn, change *Chan
 }
 
 // tenantOf returns the tenant that owns the object, or "".
-func (k *Collection[T]) tenantOf(o *T) string {
+func (k *CollectionOf[T]) tenantOf(o T) string {
 	if _, ok := k.byName[tenantColumn]; !ok {
 		return ""
 	}
@@ -45,7 +45,7 @@ func (k *Collection[T]) tenantOf(o *T) string {
 }
 
 // run runs the hooks in this order, and returns the first error.
-func (k *Collection[T]) run(ctx context.Context, c store.Conn, change *Change[T], hooks ...func(context.Context, store.Conn, *Change[T]) error) error {
+func (k *CollectionOf[T]) run(ctx context.Context, c store.Conn, change *ChangeOf[T], hooks ...func(context.Context, store.Conn, *ChangeOf[T]) error) error {
 	for _, hook := range hooks {
 		if hook != nil {
 			if err := hook(ctx, c, change); err != nil {
@@ -57,17 +57,17 @@ func (k *Collection[T]) run(ctx context.Context, c store.Conn, change *Change[T]
 }
 
 // validate runs the hook on a copy, so what was validated is stored.
-func (k *Collection[T]) validate(ctx context.Context, c store.Conn, change *Change[T]) error {
+func (k *CollectionOf[T]) validate(ctx context.Context, c store.Conn, change *ChangeOf[T]) error {
 	if k.Validate == nil {
 		return nil
 	}
-	copied, object := *change, *change.New
-	copied.New = &object
+	copied := *change
+	copied.New = cloned(change.New)
 	return k.Validate(ctx, c, &copied)
 }
 
 // reply returns an object that was written, as far as the caller reads it, with its entity tag and, if it was created, its location.
-func (k *Collection[T]) reply(ctx context.Context, o *T, created bool) (rest.Reply, error) {
+func (k *CollectionOf[T]) reply(ctx context.Context, o T, created bool) (rest.Reply, error) {
 	body, err := k.forCaller(ctx, o)
 	if err != nil {
 		return rest.Reply{}, err

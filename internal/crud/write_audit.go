@@ -12,17 +12,17 @@ import (
 )
 
 // record writes a change to the audit and emits its event, unless nothing changed.
-func (k *Collection[T]) record(ctx context.Context, c store.Conn, change *Change[T]) error {
+func (k *CollectionOf[T]) record(ctx context.Context, c store.Conn, change *ChangeOf[T]) error {
 	a := audit.Change{Tenant: change.Tenant, Resource: k.Path}
 	one := change.New
-	if change.Old != nil {
+	if !isNull(change.Old) {
 		one, a.Before = change.Old, k.auditData(change.Old)
 	}
-	if change.New != nil {
+	if !isNull(change.New) {
 		a.After = k.auditData(change.New)
 	}
 	k.identify(&a, one)
-	if change.Old != nil && change.New != nil && reflect.DeepEqual(a.Before, a.After) && k.sameColumns(change.Old, change.New) {
+	if !isNull(change.Old) && !isNull(change.New) && reflect.DeepEqual(a.Before, a.After) && k.sameColumns(change.Old, change.New) {
 		return nil
 	}
 	emit(ctx, Event{Resource: a.Resource, Key: a.Object, Tenant: k.tenantOf(one)})
@@ -33,7 +33,7 @@ func (k *Collection[T]) record(ctx context.Context, c store.Conn, change *Change
 }
 
 // sameColumns reports whether an object's row is unchanged, including columns that nobody is shown.
-func (k *Collection[T]) sameColumns(one, other *T) bool {
+func (k *CollectionOf[T]) sameColumns(one, other T) bool {
 	before, after := reflect.ValueOf(one).Elem(), reflect.ValueOf(other).Elem()
 	return !slices.ContainsFunc(k.columns, func(col column) bool {
 		return !k.fixed(col) && !reflect.DeepEqual(before.FieldByIndex(col.index).Interface(), after.FieldByIndex(col.index).Interface())
@@ -41,7 +41,7 @@ func (k *Collection[T]) sameColumns(one, other *T) bool {
 }
 
 // identify fills in which object a change is of: its name, its tenant, and the keys by which it can be read.
-func (k *Collection[T]) identify(a *audit.Change, o *T) {
+func (k *CollectionOf[T]) identify(a *audit.Change, o T) {
 	if k.document != nil {
 		a.Resource, a.Object = k.document.place(k.aliases(o).keys[1:])
 	} else {
@@ -53,7 +53,7 @@ func (k *Collection[T]) identify(a *audit.Change, o *T) {
 }
 
 // auditData returns an object's own data: its columns, and the fields that a client may write.
-func (k *Collection[T]) auditData(o *T) map[string]any {
+func (k *CollectionOf[T]) auditData(o T) map[string]any {
 	if k.document != nil && k.document.Audited != nil {
 		return k.document.Audited(o)
 	}
@@ -67,8 +67,8 @@ func (k *Collection[T]) auditData(o *T) map[string]any {
 }
 
 // auditPart adds a part of the object to the fields that the audit keeps.
-func (k *Collection[T]) auditPart(field func(o *T) any) {
-	o := new(T)
+func (k *CollectionOf[T]) auditPart(field func(o T) any) {
+	o := fresh[T]()
 	for i := range k.schema.Properties {
 		p := &k.schema.Properties[i]
 		if len(p.Index()) == 0 || reflect.ValueOf(o).Elem().FieldByIndex(p.Index()).Addr().Interface() != field(o) {

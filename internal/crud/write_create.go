@@ -9,7 +9,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-func (k *Collection[T]) create(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+func (k *CollectionOf[T]) create(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 	if len(k.Nested) == 0 {
 		return k.createIn(ctx, r, k.insert)
 	}
@@ -23,19 +23,19 @@ func (k *Collection[T]) create(ctx context.Context, r *rest.Request) (rest.Reply
 	}
 	reply := &madeReply[T]{of: k, scope: scope}
 	if err := k.makeDraft(ctx, draft, reply); err != nil {
-		return rest.Reply{}, k.refused(err, &draft.object)
+		return rest.Reply{}, k.refused(err, draft.object)
 	}
 	if !reply.wasRead() && reply.read(ctx) != nil { // it is made: somebody has deleted it since, or the database has become unavailable
 		return k.reply(ctx, reply.made.Object, true)
 	}
-	answer, err := k.reply(ctx, reply.shown.object.(*T), true)
+	answer, err := k.reply(ctx, reply.shown.object.(T), true)
 	reply.shown.object, answer.Body = answer.Body, reply.shown
 	return answer, err
 }
 
 // makeDraft makes an object and what is nested in it, in a transaction. The reply is read after the commit: what a transaction reads beside
 // what others write makes it run again.
-func (k *Collection[T]) makeDraft(ctx context.Context, draft *Draft[T], reply *madeReply[T]) error {
+func (k *CollectionOf[T]) makeDraft(ctx context.Context, draft *DraftOf[T], reply *madeReply[T]) error {
 	do := func(ctx context.Context, c store.Conn) (err error) {
 		reply.made, err = k.Make(ctx, c, reply.scope, draft)
 		return err
@@ -50,7 +50,7 @@ func (k *Collection[T]) makeDraft(ctx context.Context, draft *Draft[T], reply *m
 }
 
 // createIn reads the body and lets insert write the object, in one transaction.
-func (k *Collection[T]) createIn(ctx context.Context, r *rest.Request, insert func(context.Context, store.Conn, *Change[T]) error) (rest.Reply, error) {
+func (k *CollectionOf[T]) createIn(ctx context.Context, r *rest.Request, insert func(context.Context, store.Conn, *ChangeOf[T]) error) (rest.Reply, error) {
 	scope, sent, err := k.engine.begin(ctx, r)
 	if err != nil {
 		return rest.Reply{}, err
@@ -59,10 +59,9 @@ func (k *Collection[T]) createIn(ctx context.Context, r *rest.Request, insert fu
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	received := *change.New
+	received := change.New
 	err = k.engine.InTx(ctx, func(ctx context.Context, c store.Conn) error {
-		fresh := received // the transaction may run again
-		change.New, change.Tenant = &fresh, scope
+		change.New, change.Tenant = cloned(received), scope // the transaction may run again
 		if err := k.mayWrite(ctx, c, scope); err != nil {
 			return err
 		}
@@ -75,8 +74,8 @@ func (k *Collection[T]) createIn(ctx context.Context, r *rest.Request, insert fu
 }
 
 // received returns the creation of the object that was sent, with its defaults, as Receive leaves it.
-func (k *Collection[T]) received(ctx context.Context, r *rest.Request, sent rest.Object) (*Change[T], error) {
-	change := &Change[T]{Request: r, Sent: sent, New: new(T)}
+func (k *CollectionOf[T]) received(ctx context.Context, r *rest.Request, sent rest.Object) (*ChangeOf[T], error) {
+	change := &ChangeOf[T]{Request: r, Sent: sent, New: fresh[T]()}
 	if err := k.schema.SetDefaults(change.New); err != nil {
 		return nil, err
 	}
@@ -86,7 +85,7 @@ func (k *Collection[T]) received(ctx context.Context, r *rest.Request, sent rest
 	return change, k.receive(ctx, change)
 }
 
-func (k *Collection[T]) receive(ctx context.Context, change *Change[T]) error {
+func (k *CollectionOf[T]) receive(ctx context.Context, change *ChangeOf[T]) error {
 	if k.Receive == nil {
 		return nil
 	}
@@ -94,7 +93,7 @@ func (k *Collection[T]) receive(ctx context.Context, change *Change[T]) error {
 }
 
 // insert writes the row and the object's other data, and leaves in change.New the object as a client reads it.
-func (k *Collection[T]) insert(ctx context.Context, c store.Conn, change *Change[T]) error {
+func (k *CollectionOf[T]) insert(ctx context.Context, c store.Conn, change *ChangeOf[T]) error {
 	if err := k.insertRow(ctx, c, change); err != nil {
 		return err
 	}
@@ -102,7 +101,7 @@ func (k *Collection[T]) insert(ctx context.Context, c store.Conn, change *Change
 }
 
 // insertRow checks a new object, and writes its row.
-func (k *Collection[T]) insertRow(ctx context.Context, c store.Conn, change *Change[T]) error {
+func (k *CollectionOf[T]) insertRow(ctx context.Context, c store.Conn, change *ChangeOf[T]) error {
 	if err := k.checkRefs(ctx, c, change, k.ownerRefs); err != nil {
 		return err
 	}
@@ -132,14 +131,14 @@ func (k *Collection[T]) insertRow(ctx context.Context, c store.Conn, change *Cha
 	if err != nil {
 		return err
 	}
-	k.copyColumns(change.New, &stored)
+	k.copyColumns(change.New, stored)
 	knows(ctx).makes(k.Table, k.Key(change.New))
 	k.counted(ctx)
 	return nil
 }
 
 // copyColumns copies the columns of a row and leaves the other fields.
-func (k *Collection[T]) copyColumns(to, from *T) {
+func (k *CollectionOf[T]) copyColumns(to, from T) {
 	dst, src := reflect.ValueOf(to).Elem(), reflect.ValueOf(from).Elem()
 	for _, col := range k.columns {
 		dst.FieldByIndex(col.index).Set(src.FieldByIndex(col.index))

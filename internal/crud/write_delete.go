@@ -7,8 +7,8 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-func (k *Collection[T]) remove(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-	change := &Change[T]{Request: r}
+func (k *CollectionOf[T]) remove(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+	change := &ChangeOf[T]{Request: r}
 	var err error
 	if change.Tenant, err = k.engine.TenantOf(ctx, r); err != nil {
 		return rest.Reply{}, err
@@ -31,7 +31,7 @@ func (k *Collection[T]) remove(ctx context.Context, r *rest.Request) (rest.Reply
 }
 
 // erase deletes a loaded object.
-func (k *Collection[T]) erase(ctx context.Context, c store.Conn, change *Change[T]) error {
+func (k *CollectionOf[T]) erase(ctx context.Context, c store.Conn, change *ChangeOf[T]) error {
 	if err := k.mayUnlink(ctx, c, change); err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-func (k *Collection[T]) update(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+func (k *CollectionOf[T]) update(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 	scope, err := k.engine.TenantOf(ctx, r)
 	if err != nil {
 		return rest.Reply{}, err
@@ -20,7 +20,7 @@ func (k *Collection[T]) update(ctx context.Context, r *rest.Request) (rest.Reply
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	change := &Change[T]{Request: r, Sent: asked.sent, Tenant: scope, Carry: asked.carry}
+	change := &ChangeOf[T]{Request: r, Sent: asked.sent, Tenant: scope, Carry: asked.carry}
 	if err := k.updateNested(ctx, change, asked.nested); err != nil {
 		return rest.Reply{}, err
 	}
@@ -31,7 +31,7 @@ func (k *Collection[T]) update(ctx context.Context, r *rest.Request) (rest.Reply
 }
 
 // updateNested changes the object that the request's path names and, if it is asked to, what is nested in it.
-func (k *Collection[T]) updateNested(ctx context.Context, change *Change[T], nested []sentNested[T]) error {
+func (k *CollectionOf[T]) updateNested(ctx context.Context, change *ChangeOf[T], nested []sentNested[T]) error {
 	err := k.engine.InTx(ctx, func(ctx context.Context, c store.Conn) error {
 		if err := k.load(ctx, c, change, nil); err != nil {
 			return err
@@ -53,8 +53,8 @@ func (k *Collection[T]) updateNested(ctx context.Context, change *Change[T], nes
 }
 
 // editNested changes a loaded object as the client sent it, with what nested attributes change in the object itself.
-func (k *Collection[T]) editNested(ctx context.Context, c store.Conn, change *Change[T], nested []sentNested[T]) error {
-	return k.edit(ctx, c, change, func(o *T) error {
+func (k *CollectionOf[T]) editNested(ctx context.Context, c store.Conn, change *ChangeOf[T], nested []sentNested[T]) error {
+	return k.edit(ctx, c, change, func(o T) error {
 		if err := change.Sent.Into(o); err != nil {
 			return err
 		}
@@ -64,14 +64,14 @@ func (k *Collection[T]) editNested(ctx context.Context, c store.Conn, change *Ch
 
 // Edit changes the object that the request's path names, as a PUT of the fields that edit sets would: with Prepare, Validate,
 // Save, Changed and Committed. It serves operations that change a part of an object.
-func (k *Collection[T]) Edit(ctx context.Context, r *rest.Request, edit func(o *T) error) error {
-	return k.changeIn(ctx, &Change[T]{Request: r}, func(_ context.Context, _ store.Conn, o *T) error { return edit(o) }, nil)
+func (k *CollectionOf[T]) Edit(ctx context.Context, r *rest.Request, edit func(o T) error) error {
+	return k.changeIn(ctx, &ChangeOf[T]{Request: r}, func(_ context.Context, _ store.Conn, o T) error { return edit(o) }, nil)
 }
 
 // changeIn is change with an edit that reads the database. shown returns the part of the object that the client has read, and
 // names in If-Match; nil is the whole.
-func (k *Collection[T]) changeIn(
-	ctx context.Context, change *Change[T], edit func(ctx context.Context, c store.Conn, o *T) error, shown func(o *T) any,
+func (k *CollectionOf[T]) changeIn(
+	ctx context.Context, change *ChangeOf[T], edit func(ctx context.Context, c store.Conn, o T) error, shown func(o T) any,
 ) (err error) {
 	if change.Tenant == "" {
 		if change.Tenant, err = k.engine.TenantOf(ctx, change.Request); err != nil {
@@ -82,7 +82,7 @@ func (k *Collection[T]) changeIn(
 		if err := k.load(ctx, c, change, shown); err != nil {
 			return err
 		}
-		return k.edit(ctx, c, change, func(o *T) error { return edit(ctx, c, o) })
+		return k.edit(ctx, c, change, func(o T) error { return edit(ctx, c, o) })
 	})
 	if err != nil {
 		return k.refused(err, change.New)
@@ -91,9 +91,8 @@ func (k *Collection[T]) changeIn(
 }
 
 // edit changes a loaded object.
-func (k *Collection[T]) edit(ctx context.Context, c store.Conn, change *Change[T], edit func(o *T) error) error {
-	updated := *change.Old
-	change.New = &updated
+func (k *CollectionOf[T]) edit(ctx context.Context, c store.Conn, change *ChangeOf[T], edit func(o T) error) error {
+	change.New = cloned(change.Old)
 	if err := edit(change.New); err != nil {
 		return err
 	}
@@ -115,7 +114,7 @@ func (k *Collection[T]) edit(ctx context.Context, c store.Conn, change *Change[T
 }
 
 // load finds the object to change, and refuses if it is not the one that the client has read.
-func (k *Collection[T]) load(ctx context.Context, c store.Conn, change *Change[T], shown func(o *T) any) (err error) {
+func (k *CollectionOf[T]) load(ctx context.Context, c store.Conn, change *ChangeOf[T], shown func(o T) any) (err error) {
 	if err := k.mayWrite(ctx, c, change.Tenant); err != nil {
 		return err
 	}
@@ -125,7 +124,7 @@ func (k *Collection[T]) load(ctx context.Context, c store.Conn, change *Change[T
 	if len(change.Request.HTTP.Header.Values("If-Match")) == 0 && !k.engine.Style.UpdateReply {
 		return nil
 	}
-	if err := k.present(ctx, c, change.Tenant, []*T{change.Old}); err != nil {
+	if err := k.present(ctx, c, change.Tenant, []T{change.Old}); err != nil {
 		return err
 	}
 	if shown != nil {
@@ -140,7 +139,7 @@ func (k *Collection[T]) load(ctx context.Context, c store.Conn, change *Change[T
 
 // Unchanged refuses to change what belongs to an object, such as its links, if If-Match says that the client has read another version of
 // the object, as a GET of it shows it to the caller. It runs in the transaction of the change.
-func (k *Collection[T]) Unchanged(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string, key any) error {
+func (k *CollectionOf[T]) Unchanged(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string, key any) error {
 	if len(r.HTTP.Header.Values("If-Match")) == 0 {
 		return nil
 	}
@@ -156,7 +155,7 @@ func (k *Collection[T]) Unchanged(ctx context.Context, c store.Conn, r *rest.Req
 }
 
 // keepFixed undoes changes of fixed columns, before any hook reads them.
-func (k *Collection[T]) keepFixed(change *Change[T]) {
+func (k *CollectionOf[T]) keepFixed(change *ChangeOf[T]) {
 	before, after := reflect.ValueOf(change.Old).Elem(), reflect.ValueOf(change.New).Elem()
 	for _, col := range k.columns {
 		if k.fixed(col) {
@@ -166,7 +165,7 @@ func (k *Collection[T]) keepFixed(change *Change[T]) {
 }
 
 // writeChanges writes the columns that differ. Fixed columns never do.
-func (k *Collection[T]) writeChanges(ctx context.Context, c store.Conn, change *Change[T]) error {
+func (k *CollectionOf[T]) writeChanges(ctx context.Context, c store.Conn, change *ChangeOf[T]) error {
 	before, after := reflect.ValueOf(change.Old).Elem(), reflect.ValueOf(change.New).Elem()
 	args := &arguments{}
 	var sets []string
@@ -187,7 +186,7 @@ func (k *Collection[T]) writeChanges(ctx context.Context, c store.Conn, change *
 // Repoint makes all objects, of any tenant, that refer to one object by a column refer to another one, before the first is deleted: with
 // an audit entry and an event for each, and without the resource's hooks, which could refuse what an earlier release has stored. edit does
 // to an object what the statement does to its row.
-func (k *Collection[T]) Repoint(ctx context.Context, c store.Conn, r *rest.Request, column string, from, to any, edit func(o *T)) error {
+func (k *CollectionOf[T]) Repoint(ctx context.Context, c store.Conn, r *rest.Request, column string, from, to any, edit func(o T)) error {
 	objects, err := k.Select(ctx, c, column+" = $1", from)
 	if err != nil || len(objects) == 0 {
 		return err
@@ -197,9 +196,9 @@ func (k *Collection[T]) Repoint(ctx context.Context, c store.Conn, r *rest.Reque
 		return err
 	}
 	for _, old := range objects {
-		changed := *old
-		edit(&changed)
-		if err := k.record(ctx, c, &Change[T]{Request: r, Tenant: k.tenantOf(old), Old: old, New: &changed}); err != nil {
+		changed := cloned(old)
+		edit(changed)
+		if err := k.record(ctx, c, &ChangeOf[T]{Request: r, Tenant: k.tenantOf(old), Old: old, New: changed}); err != nil {
 			return err
 		}
 	}
@@ -207,7 +206,7 @@ func (k *Collection[T]) Repoint(ctx context.Context, c store.Conn, r *rest.Reque
 }
 
 // The fixed columns are those of the key, the tenant, the database's own, and those set only on create.
-func (k *Collection[T]) fixed(col column) bool {
+func (k *CollectionOf[T]) fixed(col column) bool {
 	if col.fixed || col.generated || col.computed || col.name == tenantColumn {
 		return true
 	}
@@ -220,7 +219,7 @@ func (k *Collection[T]) fixed(col column) bool {
 }
 
 // itself returns the condition for the object's own row.
-func (k *Collection[T]) itself(o *T, args *arguments) string {
+func (k *CollectionOf[T]) itself(o T, args *arguments) string {
 	keys := k.Keys[:1]
 	if k.document != nil {
 		keys = k.Keys

@@ -136,7 +136,7 @@ func (d *definer) fail(err error) {
 func (d *definer) refusal() *Schema {
 	body := d.service.Errors(&apierr.Error{Kind: apierr.Invalid, Message: "x"}, time.Time{})
 	t := reflect.TypeOf(body)
-	s := *schemaOfType(t)
+	s := *SchemaFor(t)
 	s.Name = ""
 	return &s
 }

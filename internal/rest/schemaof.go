@@ -15,9 +15,10 @@ import (
 
 // SchemaOf returns the schema of a type, from its struct tags. It is made once for each type, and must not be changed. SchemaOf
 // panics on a tag that makes no sense: a mistake in the declaration, which shows when the program starts and in every test.
-func SchemaOf[T any]() *Schema { return schemaOfType(reflect.TypeFor[T]()) }
+func SchemaOf[T any]() *Schema { return SchemaFor(reflect.TypeFor[T]()) }
 
-func schemaOfType(t reflect.Type) *Schema {
+// SchemaFor is [SchemaOf] for a type that is known as a value.
+func SchemaFor(t reflect.Type) *Schema {
 	return once(t, func() *Schema { return schemaOf(place{text: t.String()}, t, "") })
 }
 

@@ -1,0 +1,118 @@
+package crud
+
+import (
+	"context"
+	"reflect"
+
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// The engine's types have two names: one by the type of an object, which declarations and hooks use, and one by the type of the pointer to
+// it, which the engine's own code uses. Go compiles generic code once for each shape of its type arguments, and all pointers have one: forty
+// resources take no more code, and no longer to compile, than one.
+type (
+	Beside[T any]      = BesideOf[*T]
+	Change[T any]      = ChangeOf[*T]
+	Check[L, R any]    = CheckOf[*L, *R]
+	Children[P, C any] = ChildrenOf[*P, *C]
+	Collection[T any]  = CollectionOf[*T]
+	Document[T any]    = DocumentOf[*T]
+	Documents[T any]   = DocumentsOf[*T]
+	Draft[T any]       = DraftOf[*T]
+	Link[L, R any]     = LinkOf[*L, *R]
+	List[N, F any]     = ListOf[*N, *F]
+	Listing[N, F any]  = ListingOf[*N, *F]
+	Made[T any]        = MadeOf[*T]
+	Nest[L, R any]     = NestOf[*L, *R]
+	Nested[T any]      = NestedOf[*T]
+	NestList[L, R any] = NestListOf[*L, *R]
+	Pair[L, R any]     = PairOf[*L, *R]
+	Part[T, P any]     = PartOf[*T, *P]
+	Resource[T any]    = ResourceOf[*T]
+	View[T any]        = ViewOf[*T]
+)
+
+// pointer is a pointer to a struct. Go compiles code once for all pointers only under a constraint that asks for no more than methods.
+type pointer any
+
+// structOf returns the type that T points to.
+func structOf[T pointer]() reflect.Type { return reflect.TypeFor[T]().Elem() }
+
+// fresh returns a pointer to a zero value of the type that T points to.
+func fresh[T pointer]() T { return reflect.New(structOf[T]()).Interface().(T) }
+
+// cloned returns a pointer to a copy of what o points to.
+func cloned[T pointer](o T) T {
+	out := fresh[T]()
+	reflect.ValueOf(out).Elem().Set(reflect.ValueOf(o).Elem())
+	return out
+}
+
+// null returns the null pointer.
+func null[T pointer]() (nothing T) { return nothing }
+
+// isNull reports whether a pointer is null.
+func isNull[T pointer](o T) bool { return any(o) == any(null[T]()) }
+
+// Collect declares a collection on an engine.
+func Collect[T any](e *Engine, r Resource[T]) *Collection[T] { return collect(e, r) }
+
+// Of returns the collection of T, which may be declared after its user, but before the first request. It panics if there is
+// none: a mistake in a declaration, which every start reports.
+func Of[T any](e *Engine) *Collection[T] { return collectionOf[*T](e) }
+
+// Unlinked reports whether the transaction of ctx made the object of O, and no link of it with one of P yet. There is a link of the two
+// collections.
+func Unlinked[O, P any](ctx context.Context, e *Engine, o *O) bool {
+	return unlinked[*O, *P](ctx, e, o)
+}
+
+// RefuseLinked refuses if an object is linked with any object of type P: "Line is associated with a User ('line_id': 1, ...)". A
+// link of the two types is declared, in either direction.
+func RefuseLinked[P, O any](ctx context.Context, c store.Conn, e *Engine, o *O) error {
+	return refuseAnyLinked[*P](ctx, c, e, o)
+}
+
+// InnerOf returns the objects that were made, or found and linked, for a nested attribute, in their order; nil if it was not sent.
+func InnerOf[C, T any](m *Made[T], name string) []*Made[C] {
+	inner, _ := m.nested[name].([]*Made[C])
+	return inner
+}
+
+// Many shows all objects of the other side as a list, in the link's order, otherwise in the order of their keys. E has `db` tags
+// that name columns of the other side, or, with the tag joining:"true", of the joining table; one of them is the other side's
+// first key.
+func Many[O, E any](field func(o *O) *[]E) Show {
+	return show[*O, *E]{field: attributeOf(func(o *O) any { return field(o) }), set: func(o *O, items []*E) {
+		values := make([]E, len(items))
+		for i, item := range items {
+			values[i] = *item
+		}
+		*field(o) = values
+	}}
+}
+
+// One shows the one object of the other side, or null. E is as for [Many].
+func One[O, E any](field func(o *O) **E) Show {
+	return show[*O, *E]{field: attributeOf(func(o *O) any { return field(o) }), set: func(o *O, items []*E) {
+		*field(o) = nil
+		if len(items) > 0 {
+			*field(o) = items[0]
+		}
+	}}
+}
+
+// Linked returns all links between two collections, of all tenants, in one statement: ordered by the left object's key and then as
+// the left object lists them. The link must be declared, and the engine's Operations called.
+func Linked[L, R, A, B any](ctx context.Context, c store.Conn, e *Engine) ([]Ends[A, B], error) {
+	j, err := jointOf[*L, *R](e)
+	if err != nil {
+		return nil, err
+	}
+	return store.Select[Ends[A, B]](ctx, c, j.ends())
+}
+
+// OfAll returns a document that all tenants share as they read it: with its defaults while nothing is stored.
+func OfAll[T any](ctx context.Context, c store.Conn, e *Engine) (*T, error) {
+	return ofAll[*T](ctx, c, e)
+}
