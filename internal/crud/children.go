@@ -8,7 +8,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// Children lists the objects of a collection, C, that belong to one object of another, P: GET /{parents}/{id}/{children}. Both
+// ChildrenOf lists the objects of a collection, C, that belong to one object of another, P: GET /{parents}/{id}/{children}. Both
 // collections are declared on the engine, before or after.
 type ChildrenOf[P, C pointer] struct {
 	// Column is the column of C that refers to the first key of the parent.

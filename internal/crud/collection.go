@@ -11,7 +11,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// Collection is a Resource on its engine, prepared once, when the service is described.
+// CollectionOf is a Resource on its engine, prepared once, when the service is described.
 //
 // Find, Select, Insert, Update and Delete are for other resources' hooks, and for operations that do several things in one
 // transaction. They take the Conn and the context of Engine.InTx (reads also those of a read transaction), and do everything

@@ -14,7 +14,7 @@ import (
 	"github.com/ringfence/ringfence/internal/tenant"
 )
 
-// Document is one object that each tenant has at a path without a key, such as a configuration: GET, PUT and DELETE /{Path}, and
+// DocumentOf is one object that each tenant has at a path without a key, such as a configuration: GET, PUT and DELETE /{Path}, and
 // POST if Blank is nil. A PUT must contain the required fields; fields that it does not contain stay as they are.
 //
 // The Resource declares the path, the names, the table, the scope and the hooks; its options for lists and keys have no effect
@@ -37,7 +37,7 @@ type DocumentOf[T pointer] struct {
 // Defaults is the Blank of documents that are read with their defaults while nothing is stored.
 func Defaults[T any](fresh *T) any { return fresh }
 
-// Documents are the documents of all tenants, on an engine.
+// DocumentsOf are the documents of all tenants, on an engine.
 type DocumentsOf[T pointer] struct {
 	DocumentOf[T]
 	k          *CollectionOf[T]

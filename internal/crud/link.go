@@ -35,7 +35,7 @@ const (
 	Cascade
 )
 
-// Link joins the objects of two collections by a table that has a column for each side. It has these operations, limited to
+// LinkOf joins the objects of two collections by a table that has a column for each side. It has these operations, limited to
 // those that Only names; without Only it has put and delete:
 //
 //	put        PUT /{left}/{id}/{path}/{id}        makes the link; to repeat it changes nothing but the columns of Row
@@ -88,10 +88,10 @@ type LinkOf[L, R pointer] struct {
 	Committed func(pair *PairOf[L, R])
 }
 
-// Check refuses to make or to end a link. It runs in the transaction.
+// CheckOf refuses to make or to end a link. It runs in the transaction.
 type CheckOf[L, R pointer] func(ctx context.Context, c store.Conn, pair *PairOf[L, R]) error
 
-// Pair is one link that is made or ended.
+// PairOf is one link that is made or ended.
 type PairOf[L, R pointer] struct {
 	Request *rest.Request
 	// Tenant is the tenant in which the request acts.

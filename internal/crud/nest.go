@@ -13,7 +13,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// Nest is a [Nested] attribute of objects of L that stands for the objects of R that a [Link] joins with them.
+// NestOf is a [Nested] attribute of objects of L that stands for the objects of R that a [Link] joins with them.
 //
 // A POST makes them. A PUT makes those that are sent without a key, changes those that it names by their key, and takes the others
 // away: what is sent is the whole list. To take an object away ends its link, and deletes it with what is nested in it, unless it is

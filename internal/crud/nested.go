@@ -12,7 +12,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// Nested is an attribute of an object of type T by which a client writes more than the object: other objects that are linked with
+// NestedOf is an attribute of an object of type T by which a client writes more than the object: other objects that are linked with
 // it, or a part of it. The body of a POST may have it, and that of a PUT with recursive=true; a DELETE with recursive=true takes
 // away what it stands for. It all happens in the transaction of the object, in the order of the resource's Nested.
 //
@@ -61,7 +61,7 @@ func (k *CollectionOf[T]) nestedAs(name string) *NestedOf[T] {
 	return n
 }
 
-// Draft is a new object as a client sent it, with what is nested in it: checked, and not yet stored.
+// DraftOf is a new object as a client sent it, with what is nested in it: checked, and not yet stored.
 type DraftOf[T pointer] struct {
 	request *rest.Request
 	sent    rest.Object
@@ -76,7 +76,7 @@ type sentNested[T pointer] struct {
 	value any
 }
 
-// Made is an object that was made, with what was made for the attributes nested in it.
+// MadeOf is an object that was made, with what was made for the attributes nested in it.
 type MadeOf[T pointer] struct {
 	Object T
 	nested map[string]any

@@ -7,7 +7,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// NestList is a [Nested] attribute of objects of R that names objects of L that exist, with which it links them: the list of the
+// NestListOf is a [Nested] attribute of objects of R that names objects of L that exist, with which it links them: the list of the
 // SetBack of their [Link].
 type NestListOf[L, R pointer] struct{ Name string }
 

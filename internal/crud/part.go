@@ -13,7 +13,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// Part is a part of an object with its own path: GET and PUT /{collection}/{id}/{Path}. With Name each property of it has a path
+// PartOf is a part of an object with its own path: GET and PUT /{collection}/{id}/{Path}. With Name each property of it has a path
 // too: GET and PUT /{collection}/{id}/{Path}/{name}; all properties then have one type.
 //
 // A part is a field of the object: either a struct whose columns are the table's (tag `prefix`), or one that the resource's

@@ -12,7 +12,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// Resource declares one collection of objects of type T. It gives the routes, the required accesses, the SQL, the validation and
+// ResourceOf declares one collection of objects of type T. It gives the routes, the required accesses, the SQL, the validation and
 // the definition. See doc.go for T's struct tags.
 type ResourceOf[T pointer] struct {
 	// Path is the collection's path, without leading and trailing slashes: "users", "endpoints/sip".
@@ -129,7 +129,7 @@ const (
 // tenantColumn is the column of the tenant that owns an object.
 const tenantColumn = "tenant_uuid"
 
-// Change is one create (Old is nil), update, or delete (New is nil).
+// ChangeOf is one create (Old is nil), update, or delete (New is nil).
 type ChangeOf[T pointer] struct {
 	Request *rest.Request
 	// Sent is what the client sent; it distinguishes null from absent.
@@ -141,7 +141,7 @@ type ChangeOf[T pointer] struct {
 	Carry any
 }
 
-// Beside is an object's own data in another table.
+// BesideOf is an object's own data in another table.
 type BesideOf[T pointer] struct {
 	// From is the table, and By its column that refers to the first key.
 	From, By string
@@ -150,7 +150,7 @@ type BesideOf[T pointer] struct {
 	Blank func(o T)
 }
 
-// View is another form of a list's objects.
+// ViewOf is another form of a list's objects.
 type ViewOf[T pointer] struct {
 	// Item describes an item, for the definition.
 	Item *rest.Schema

@@ -17,7 +17,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// List is an operation that replaces all links of one object, N, by links with the objects of a list, F: PUT /{near}/{id}/{Path}
+// ListOf is an operation that replaces all links of one object, N, by links with the objects of a list, F: PUT /{near}/{id}/{Path}
 // with {"{Field}": [{"id": 1}, ...]}. The order is kept; an empty list ends all links.
 type ListOf[N, F pointer] struct {
 	Path string
@@ -53,7 +53,7 @@ func (l *ListOf[N, F]) field() string {
 	return cmp.Or(l.Field, l.Path[strings.LastIndex(l.Path, "/")+1:])
 }
 
-// Listing is one replacement of a list.
+// ListingOf is one replacement of a list.
 type ListingOf[N, F pointer] struct {
 	Request *rest.Request
 	Near    N
