@@ -10,6 +10,7 @@ import (
 // The engine's types have two names: one by the type of an object, which declarations and hooks use, and one by the type of the pointer to
 // it, which the engine's own code uses. Go compiles generic code once for each shape of its type arguments, and all pointers have one: forty
 // resources take no more code, and no longer to compile, than one. Where a comment speaks of an object or a field of T, it is what T points to.
+
 type (
 	Beside[T any]      = BesideOf[*T]
 	Change[T any]      = ChangeOf[*T]
