@@ -119,7 +119,9 @@ func startReal(t *testing.T, s *confdsvc.Snapshot) *pbxUnderTest {
 		ReadPIN: func(m apply.Mailbox) (string, error) {
 			return helpers.ChosenPIN(a.dir+"/spool/voicemail", m.Context, m.Number)
 		},
-		KeepPIN:    func(_ context.Context, m apply.Mailbox, pin, last string) error { a.keepPIN(m, pin, &last); return nil },
+		KeepPIN: func(_ context.Context, m apply.Mailbox, pin, last string) (bool, error) {
+			return a.keepPIN(m, pin, &last), nil
+		},
 		LiveReload: func(context.Context) (bool, error) { return false, nil },
 	}, apply.Settings{
 		Folder: a.dir + "/generated", Name: "real", Poll: 10 * time.Millisecond, Pause: 10 * time.Millisecond,

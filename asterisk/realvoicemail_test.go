@@ -121,14 +121,15 @@ func (a *pbxUnderTest) mailed() (m mailed) {
 }
 
 // keepPIN stores a PIN that was chosen by telephone, as the gateway does.
-func (a *pbxUnderTest) keepPIN(m apply.Mailbox, pin string, last *string) {
+func (a *pbxUnderTest) keepPIN(m apply.Mailbox, pin string, last *string) (stored bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, v := range a.snapshot.Voicemails {
 		if v.Context == m.Context && v.Number == m.Number && (last == nil || asterisk.PIN(v) == *last) {
-			v.Password = &pin
+			v.Password, stored = &pin, true
 		}
 	}
+	return stored
 }
 
 // pin returns the PIN that is stored for a voicemail.

@@ -57,7 +57,7 @@ func (t *telephone) use(s phoneSettings) {
 		Heard:    t.heard, Keep: t.keep, States: t.states, Lamp: lampOf,
 		ForgetPIN: func(m apply.Mailbox) error { return helpers.ForgetPIN(s.voicemail, m.Context, m.Number) },
 		ReadPIN:   func(m apply.Mailbox) (string, error) { return helpers.ChosenPIN(s.voicemail, m.Context, m.Number) },
-		KeepPIN: func(ctx context.Context, m apply.Mailbox, pin, last string) error {
+		KeepPIN: func(ctx context.Context, m apply.Mailbox, pin, last string) (bool, error) {
 			return t.storePIN(ctx, m, pin, &last)
 		},
 		LiveReload: func(ctx context.Context) (bool, error) {
@@ -117,21 +117,21 @@ func (t *telephone) generate(ctx context.Context, s phoneSettings) (apply.Output
 		Files:  generation.Files(files),
 		Source: fmt.Sprintf("%d users, %d lines and %d extensions", len(snapshot.Users), len(snapshot.Lines), len(snapshot.Extensions)),
 	}
-	out.States = statesOf(snapshot)
+	out.States = statesOf(snapshot.Users)
 	return out, nil
 }
 
 // states returns the users' states as they are stored.
 func (t *telephone) states(ctx context.Context) ([]apply.State, error) {
-	snapshot, err := t.snapshots.Read(ctx)
+	users, err := t.snapshots.Users(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return statesOf(snapshot), nil
+	return statesOf(users), nil
 }
 
-func statesOf(snapshot *confdsvc.Snapshot) (all []apply.State) {
-	for _, u := range snapshot.Users {
+func statesOf(users []*confdsvc.User) (all []apply.State) {
+	for _, u := range users {
 		for _, state := range asterisk.StateOf(u) {
 			all = append(all, stateOf(state))
 		}

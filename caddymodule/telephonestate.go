@@ -38,7 +38,10 @@ var stateAccesses = []string{"confd.users.*.update", "confd.users.*.services.*.u
 func (t *telephone) heard(event ami.Message) (apply.State, func(ctx context.Context) error) {
 	if event.Event() == asterisk.PINEvent {
 		m, pin := apply.Mailbox{Context: event.Get("Context"), Number: event.Get("Mailbox")}, event.Get("NewPassword")
-		return apply.ChosenPIN(m, pin), func(ctx context.Context) error { return t.storePIN(ctx, m, pin, nil) }
+		return apply.ChosenPIN(m, pin), func(ctx context.Context) error {
+			_, err := t.storePIN(ctx, m, pin, nil)
+			return err
+		}
 	}
 	if event.Event() != "UserEvent" || event.Get("UserEvent") != asterisk.StateEvent {
 		return apply.State{}, nil
@@ -82,37 +85,47 @@ func (t *telephone) store(ctx context.Context, state asterisk.State) error {
 }
 
 // pinAccesses are all that this process may do with a PIN that a telephone has chosen.
-var pinAccesses = []string{"confd.voicemails.read", "confd.voicemails.*.update"}
+var pinAccesses = []string{"confd.voicemails.read", "confd.voicemails.*.read", "confd.voicemails.*.update"}
 
 // maxPIN is how many digits a PIN may have in confd.
 const maxPIN = 80
 
-// storePIN stores the PIN that a telephone has chosen for a mailbox, if that is one of confd's. With last, one that confd has changed since
-// it was last stands. An error has no PIN in it.
-func (t *telephone) storePIN(ctx context.Context, m apply.Mailbox, pin string, last *string) error {
+// storePIN stores the PIN that a telephone has chosen for a mailbox, if that is one of confd's, and reports whether confd has it now. With
+// last, one that confd has changed since it was last stands; without, one that confd changes while this runs. An error has no PIN in it.
+func (t *telephone) storePIN(ctx context.Context, m apply.Mailbox, pin string, last *string) (stored bool, err error) {
 	if pin == "" || len(pin) > maxPIN || strings.Trim(pin, "0123456789") != "" {
-		return errors.New("a PIN in confd has up to 80 digits, and nothing else")
+		return false, errors.New("a PIN in confd has up to 80 digits, and nothing else")
 	}
 	caller, err := local.Caller(ctx, t.db, pinAccesses...)
 	if err != nil {
-		return err
+		return false, err
 	}
 	var found struct{ Items []*confdsvc.Voicemail }
 	query := url.Values{"recurse": {"true"}, "context": {m.Context}, "number": {m.Number}}
 	if err := local.Call(ctx, t.confd, caller, "", http.MethodGet, "/voicemails?"+query.Encode(), nil, &found); err != nil {
-		return fmt.Errorf("looking for the voicemail: %w", err)
+		return false, fmt.Errorf("looking for the voicemail: %w", err)
 	}
 	for _, v := range found.Items {
-		if v.Context != m.Context || v.Number != m.Number || asterisk.PIN(v) == pin || last != nil && asterisk.PIN(v) != *last {
+		if v.Context != m.Context || v.Number != m.Number {
 			continue
 		}
-		err := local.Call(ctx, t.confd, caller, "", http.MethodPut, fmt.Sprintf("/voicemails/%d", v.ID), map[string]string{"password": pin}, nil)
-		if refused, ok := errors.AsType[*local.RefusedError](err); ok {
-			return fmt.Errorf("confd refuses it with status %d", refused.Status)
+		before := asterisk.PIN(v)
+		if last != nil {
+			before = *last
 		}
-		return err
+		err := local.Update(ctx, t.confd, caller, fmt.Sprintf("/voicemails/%d", v.ID), func(now *confdsvc.Voicemail) any {
+			current := asterisk.PIN(now)
+			if stored = current == pin || current == before; !stored || current == pin {
+				return nil
+			}
+			return map[string]string{"password": pin}
+		})
+		if refused, ok := errors.AsType[*local.RefusedError](err); ok {
+			return false, fmt.Errorf("confd refuses it with status %d", refused.Status)
+		}
+		return stored && err == nil, err
 	}
-	return nil
+	return false, nil
 }
 
 func stateOf(s asterisk.State) apply.State {

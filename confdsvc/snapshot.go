@@ -71,6 +71,14 @@ func (r *Snapshots) Read(ctx context.Context) (*Snapshot, error) {
 	return s, err
 }
 
+// Users returns the users, without their fallbacks.
+func (r *Snapshots) Users(ctx context.Context) (users []*User, err error) {
+	err = r.engine.DB.InReadTx(ctx, func(ctx context.Context, c store.Conn) error {
+		return all(ctx, c, r.engine, &users, nil)
+	})
+	return users, err
+}
+
 func (s *Snapshot) readTenants(ctx context.Context, c store.Conn, _ *crud.Engine) (err error) {
 	s.Slugs, err = tenant.Slugs(ctx, c)
 	return err

@@ -74,11 +74,14 @@ func (s *Service) keepPINs(ctx context.Context) error {
 		if pin == "" || pin == last {
 			continue
 		}
-		if err := s.options.KeepPIN(ctx, m, pin, last); err != nil {
-			if errors.Is(err, store.ErrUnavailable) {
-				return err
-			}
+		stored, err := s.options.KeepPIN(ctx, m, pin, last)
+		if errors.Is(err, store.ErrUnavailable) {
+			return err
+		}
+		if err != nil {
 			slog.Warn("a PIN that was chosen by telephone is not stored", "mailbox", m.Number, "context", m.Context, "error", err)
+		}
+		if err != nil || !stored {
 			continue
 		}
 		if err := s.agreed.set(ctx, ChosenPIN(m, pin).at(), pin); err != nil {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/ringfence/ringfence/asterisk/apply"
 	"github.com/ringfence/ringfence/helpers"
@@ -70,7 +71,8 @@ type box struct {
 	*system
 	configured, inFolder string
 	forgotten, read      int
-	stays                bool // the folder is somebody else's: its PIN cannot be forgotten
+	stays                bool     // the folder is somebody else's: its PIN cannot be forgotten
+	replaced             []string // the PINs in place of which one was stored that somebody heard of
 	telephones           []string
 }
 
@@ -78,6 +80,12 @@ func (b *box) keep(stays bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.stays = stays
+}
+
+func (b *box) overwritten() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.replaced)
 }
 
 func (b *box) reads() int {
@@ -126,7 +134,10 @@ func (b *box) options(n *system, o *apply.Options) {
 			return apply.State{}, nil
 		}
 		return apply.ChosenPIN(apply.Mailbox{Context: event.Get("Context"), Number: event.Get("Mailbox")}, pin), func(context.Context) error {
-			b.set(pin, pin)
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			b.replaced = append(b.replaced, b.configured)
+			b.configured, b.inFolder = pin, pin
 			return nil
 		}
 	}
@@ -136,13 +147,13 @@ func (b *box) options(n *system, o *apply.Options) {
 		b.read++
 		return b.inFolder, nil
 	}
-	o.KeepPIN = func(_ context.Context, _ apply.Mailbox, pin, last string) error {
+	o.KeepPIN = func(_ context.Context, _ apply.Mailbox, pin, last string) (bool, error) {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		if b.configured == last {
 			b.configured = pin
 		}
-		return nil
+		return b.configured == pin, nil
 	}
 	o.ForgetPIN = func(apply.Mailbox) error {
 		b.mu.Lock()
@@ -261,6 +272,98 @@ func TestChosenPINs(t *testing.T) {
 		b.set("", "8888")
 		applied()
 		want("the mailbox is deleted", "", "8888", 5, 0)
+	})
+}
+
+// A PIN of which a node hears late is none of its own news: another node has stored it, and a newer one of confd stands, whether it was
+// applied or not.
+func TestPINHeardLate(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		for name, test := range map[string]struct {
+			late time.Duration // what counts as late
+			away int32         // how often the database is
+			set  [2]string     // the PIN of confd, and the one in the folder, when the node hears of it
+			want string
+		}{
+			"at once":                         {time.Hour, 0, [2]string{"1111", "2222"}, "2222"},
+			"late":                            {1, 0, [2]string{"1111", "2222"}, "2222"},
+			"late, and confd has a newer one": {1, 0, [2]string{"3333", "2222"}, "3333"},
+			"late, and a newer one of confd was applied":      {1, 0, [2]string{"1111", ""}, "1111"},
+			"without the database":                            {time.Hour, 1, [2]string{"1111", "2222"}, "2222"},
+			"without the database, and confd has a newer one": {time.Hour, 1, [2]string{"3333", "2222"}, "3333"},
+		} {
+			t.Run(name, func(t *testing.T) {
+				b := &box{configured: "1111", telephones: []string{"alice"}}
+				s := pbx(t, &b.system)
+				s.Handle("VoicemailUsersList", func(c *amitest.Session, a ami.Message) { c.Respond(a, "Error", "Message", "Permission denied") })
+				var away atomic.Int32
+				away.Store(test.away)
+				start(t, db, func(o *apply.Settings) {
+					withManager(s)(o)
+					o.Late, o.Name = test.late, name
+				}, false, b.options, func(_ *system, o *apply.Options) {
+					heard := o.Heard
+					o.Heard = func(event ami.Message) (apply.State, func(context.Context) error) {
+						state, keep := heard(event)
+						if keep == nil {
+							return state, nil
+						}
+						return state, func(ctx context.Context) error {
+							if away.Add(-1) >= 0 {
+								return store.ErrUnavailable
+							}
+							return keep(ctx)
+						}
+					}
+				})
+				wantState(t, do(t, b.system), helpers.JobDone, "")
+				b.set(test.set[0], test.set[1])
+				before := b.reads()
+				s.Event("VoicemailPasswordChange", "Context", "internal", "Mailbox", "101", "NewPassword", "2222")
+				eventually(t, "the PIN is stored, or the folder was looked at", func() bool {
+					configured, _, _ := b.get()
+					return configured == "2222" || b.reads() > before
+				})
+				wantState(t, do(t, b.system), helpers.JobDone, "") // the job before has ended
+				configured, inFolder, _ := b.get()
+				if configured != test.want || inFolder != "" && inFolder != test.want {
+					t.Errorf("confd has %q, the folder %q, want %q", configured, inFolder, test.want)
+				}
+			})
+		}
+	})
+}
+
+// A PIN that another node has stored already is not stored over a newer one.
+func TestPINHeardTwice(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		b := &box{configured: "1111", telephones: []string{"alice"}}
+		s := pbx(t, &b.system)
+		s.Handle("VoicemailUsersList", func(c *amitest.Session, a ami.Message) { c.Respond(a, "Error", "Message", "Permission denied") })
+		start(t, db, func(o *apply.Settings) {
+			withManager(s)(o)
+			o.Late = time.Hour
+		}, false, b.options)
+		wantState(t, do(t, b.system), helpers.JobDone, "")
+		chosen := func(pin string) {
+			s.Event("VoicemailPasswordChange", "Context", "internal", "Mailbox", "101", "NewPassword", pin)
+		}
+		remembered := func(pin string) {
+			t.Helper()
+			eventually(t, pin+" is remembered", func() bool {
+				known, err := store.Select[string](t.Context(), db, `SELECT value FROM asterisk_state WHERE at = 'voicemail/internal/101'`)
+				return err == nil && slices.Equal(known, []string{pin})
+			})
+		}
+		chosen("2222")
+		remembered("2222")
+		b.set("3333", "2222")
+		chosen("2222") // the other node has stored it
+		chosen("0")    // it comes after that
+		remembered("0")
+		if before := b.overwritten(); !slices.Equal(before, []string{"1111", "3333"}) {
+			t.Errorf("telephones have replaced %v", before)
+		}
 	})
 }
 

@@ -25,14 +25,15 @@ type Options struct {
 	Keep func(ctx context.Context, state State) error
 	// Lamp returns the device that shows a state with this key, or "". Nil: lamps of users who are gone stay in Asterisk's database.
 	Lamp func(key string) string
-	// States returns the users' states as they are stored, for a change while LiveReload is off. Nil: they wait for the next apply.
+	// States returns the users' states as they are stored now. Nil: they are those of the last [Output], and reach Asterisk by applies
+	// alone.
 	States func(ctx context.Context) ([]State, error)
 	// ForgetPIN removes the PIN that a telephone has given a mailbox, whose configured one is about to change. Nil: such a PIN stays.
 	ForgetPIN func(m Mailbox) error
 	// ReadPIN returns the PIN that a telephone has given a mailbox, or "". KeepPIN stores it, unless another one than last was configured
-	// meanwhile. Their errors never have a PIN in them. Nil: PINs of which nobody heard are not stored.
+	// meanwhile, and reports whether it is stored now. Their errors never have a PIN in them. Nil: PINs of which nobody heard are not stored.
 	ReadPIN func(m Mailbox) (string, error)
-	KeepPIN func(ctx context.Context, m Mailbox, pin, last string) error
+	KeepPIN func(ctx context.Context, m Mailbox, pin, last string) (stored bool, err error)
 	// LiveReload reports whether changes are to reach the telephone system at once.
 	LiveReload func(ctx context.Context) (bool, error)
 }
@@ -68,6 +69,8 @@ type Settings struct {
 	Reach time.Duration
 	// Pause is the least time between two jobs that changes ask for. Default: 1 s.
 	Pause time.Duration
+	// Late is how long after it was heard a change of a telephone is stored without looking what else has changed. Default: 250 ms.
+	Late time.Duration
 }
 
 // Service applies. It is safe for concurrent use, and implements [helpers.Telephony] and [helpers.Commands].
@@ -107,6 +110,7 @@ func New(o Options, s Settings) *Service {
 	s.Poll = cmp.Or(s.Poll, time.Second)
 	s.Reach = cmp.Or(s.Reach, 10*time.Second)
 	s.Pause = cmp.Or(s.Pause, time.Second)
+	s.Late = cmp.Or(s.Late, 250*time.Millisecond)
 	service := &Service{
 		options: o, settings: s,
 		jobs:  jobs{o.DB, s.Name},

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/ringfence/ringfence/internal/asterisk/ami"
 	"github.com/ringfence/ringfence/internal/store"
@@ -37,11 +38,15 @@ func (s *Service) exchangeStates(ctx context.Context) error {
 	if s.options.States == nil {
 		return nil
 	}
-	states, err := s.options.States(ctx)
-	if err != nil {
-		return err
+	return s.reconcile(ctx, s.options.States)
+}
+
+// meet makes the users' states agree if they may differ and Asterisk is there: what either side has changed while it could not reach the
+// other waits for no file and no reload. What fails is tried again, and told, at the end of the job.
+func (s *Service) meet(ctx context.Context) {
+	if s.client != nil && s.compare.Load() && s.client.Ready() {
+		_ = s.exchangeStates(ctx)
 	}
-	return s.reconcile(ctx, states)
 }
 
 // reconcile makes the states that are stored and those of Asterisk agree. A side that still has the value on which both agreed last
@@ -50,12 +55,24 @@ func (s *Service) exchangeStates(ctx context.Context) error {
 // The last value is written after the other side has taken it. Interrupted between the two, the next time finds that both sides agree.
 //
 // What Asterisk, or the memory, still has of a user who is gone is removed; see forget.
-func (s *Service) reconcile(ctx context.Context, states []State) (err error) {
+//
+// The stored states are read when Asterisk is there and after the last values, and both are written in the other order. So what a client or
+// a telephone changes meanwhile may look like news of the API, which Asterisk is told once more, but never like an old value.
+func (s *Service) reconcile(ctx context.Context, read func(context.Context) ([]State, error)) (err error) {
+	if s.client != nil && s.compare.Load() {
+		if _, err := s.reach(ctx); err != nil {
+			return err
+		}
+	}
 	last, err := s.agreed.all(ctx)
 	if err != nil {
 		return err
 	}
 	chosenPINs(last) // they are no states
+	states, err := read(ctx)
+	if err != nil {
+		return err
+	}
 	owners := map[string]bool{}
 	for _, state := range states {
 		owners[owner(state.at())] = true
@@ -232,6 +249,14 @@ func (a *agreed) all(ctx context.Context) (map[string]string, error) {
 	return all, nil
 }
 
+func (a *agreed) get(ctx context.Context, at string) (string, error) {
+	values, err := store.Select[string](ctx, a.db, `SELECT value FROM asterisk_state WHERE asterisk = $1 AND at = $2`, a.asterisk, at)
+	if err != nil || len(values) == 0 {
+		return "", err
+	}
+	return values[0], nil
+}
+
 func (a *agreed) set(ctx context.Context, at, value string) error {
 	sql, args := `DELETE FROM asterisk_state WHERE asterisk = $1 AND at = $2`, []any{a.asterisk, at}
 	if value != "" {
@@ -243,6 +268,9 @@ func (a *agreed) set(ctx context.Context, at, value string) error {
 }
 
 func (s *Service) tellState(ctx context.Context, state State) error {
+	if _, err := s.reach(ctx); err != nil { // before it has booted it has no lamps
+		return err
+	}
 	if err := ami.Put(ctx, s.client, state.Family, state.Key, state.Value); err != nil {
 		return err
 	}
@@ -262,6 +290,7 @@ func (s *Service) tellState(ctx context.Context, state State) error {
 type heard struct {
 	state State
 	store func(ctx context.Context) error
+	at    time.Time
 }
 
 // maxHeard is how many changes of telephones may wait to be stored.
@@ -277,36 +306,62 @@ func (s *Service) hear(event ami.Message) {
 		return
 	}
 	select {
-	case s.heard <- heard{state, keep}:
+	case s.heard <- heard{state, keep, time.Now()}:
 	default:
 		slog.Warn("too many changes of telephones wait: all will be compared", "key", state.Key)
-		s.compare.Store(true)
-		poke(s.changed)
+		s.compareLater()
 	}
 }
 
-// keepHeard stores what telephones change, in their order. While the database cannot be used, it tries again.
+// compareLater treats changes of telephones as if nobody had heard of them: the next job compares all values.
+func (s *Service) compareLater() {
+	s.compare.Store(true)
+	poke(s.changed)
+}
+
+// keepHeard stores what telephones change, in their order.
 func (s *Service) keepHeard(ctx context.Context) {
+	var failing complaint
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case h := <-s.heard:
-			var failing complaint
-			for {
-				err := h.store(ctx)
-				if err == nil {
-					err = s.agreed.set(ctx, h.state.at(), on(h.state.Value))
-				}
-				if ctx.Err() != nil {
-					return
-				}
-				failing.about(err, "a change of a telephone is not stored")
-				if !errors.Is(err, store.ErrUnavailable) {
-					break
-				}
-				pause(ctx, s.settings.Poll)
+			err := s.keepFresh(ctx, h)
+			if ctx.Err() != nil {
+				return
 			}
+			failing.about(err, "a change of a telephone is not stored")
 		}
 	}
+}
+
+// keepFresh stores a change of a telephone. If it cannot be stored at once, it is compared later: another node may have stored it long ago,
+// and a client may have replaced it since.
+func (s *Service) keepFresh(ctx context.Context, h heard) error {
+	if time.Since(h.at) > s.settings.Late {
+		s.compareLater()
+		return nil
+	}
+	err := s.keepNew(ctx, h)
+	if errors.Is(err, store.ErrUnavailable) {
+		s.compareLater()
+	}
+	return err
+}
+
+// keepNew stores a change of a telephone, unless it is a PIN that was stored already: confd may have another one since, which will be
+// applied soon.
+func (s *Service) keepNew(ctx context.Context, h heard) error {
+	value := on(h.state.Value)
+	if h.state.Family == pinFamily {
+		value = h.state.Value // 0 is a PIN, too
+		if known, err := s.agreed.get(ctx, h.state.at()); err != nil || known == value {
+			return err
+		}
+	}
+	if err := h.store(ctx); err != nil {
+		return err
+	}
+	return s.agreed.set(ctx, h.state.at(), value)
 }

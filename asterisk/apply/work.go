@@ -138,6 +138,9 @@ func (e *faultsError) Error() string {
 
 // generate does what a job of either kind begins with, and the rest of one that applies.
 func (s *Service) generate(ctx context.Context, kind string, r *run) error {
+	if kind == kindApply {
+		s.meet(ctx)
+	}
 	chosen, err := s.chosen(ctx) // the files have these, or newer ones of confd
 	if err != nil {
 		return err
@@ -165,7 +168,11 @@ func (s *Service) generate(ctx context.Context, kind string, r *run) error {
 	if err := s.apply(ctx, g.Number, r, chosen); err != nil {
 		return err
 	}
-	if err := s.reconcile(ctx, out.States); err != nil {
+	states := s.options.States
+	if states == nil {
+		states = func(context.Context) ([]State, error) { return out.States, nil }
+	}
+	if err := s.reconcile(ctx, states); err != nil {
 		return fmt.Errorf("the files are live, but %w", err)
 	}
 	return nil
@@ -202,6 +209,7 @@ func (s *Service) apply(ctx context.Context, n int64, r *run, chosen map[Mailbox
 	if err != nil {
 		return err
 	}
+	s.meet(ctx) // it may have been away until now
 	if asterisk, ok := asterisk.(*running); ok {
 		asterisk.warn = func(message string) {
 			slog.Warn(message)

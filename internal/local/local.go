@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -46,16 +47,48 @@ func (e *RefusedError) Error() string {
 // Call sends a request to a service, in a tenant if one is named, and reads the answer into a value unless that is nil. The error is
 // store.ErrUnavailable if the database cannot be used, and a RefusedError if the service refuses.
 func Call(ctx context.Context, s *rest.Service, caller *principal.Principal, tenantUUID, method, path string, body, into any) error {
+	_, err := call(ctx, s, caller, tenantUUID, method, path, "", body, into)
+	return err
+}
+
+// maxUpdates is how often Update begins.
+const maxUpdates = 5
+
+// Update changes an object as it is now: change gets it, and returns the body of a PUT, or nil to leave it as it is. If somebody else has
+// changed it meanwhile, all begins once more.
+func Update[T any](ctx context.Context, s *rest.Service, caller *principal.Principal, path string, change func(current *T) any) (err error) {
+	for range maxUpdates {
+		var current T
+		tag, err := call(ctx, s, caller, "", http.MethodGet, path, "", nil, &current)
+		if err != nil {
+			return err
+		}
+		body := change(&current)
+		if body == nil {
+			return nil
+		}
+		_, err = call(ctx, s, caller, "", http.MethodPut, path, tag, body, nil)
+		if refused, ok := errors.AsType[*RefusedError](err); !ok || refused.Status != http.StatusPreconditionFailed {
+			return err
+		}
+	}
+	return fmt.Errorf("PUT %s: somebody else changes it all the time: %w", path, store.ErrUnavailable)
+}
+
+// call is Call, for an object that is still as the tag says, unless that is "". It returns the tag of the answer.
+func call(ctx context.Context, s *rest.Service, caller *principal.Principal, tenantUUID, method, path, match string, body, into any) (tag string, err error) {
 	var text []byte
 	if body != nil {
-		var err error
 		if text, err = json.Marshal(body); err != nil {
-			return err
+			return "", err
 		}
 	}
 	r, err := http.NewRequestWithContext(principal.NewContext(ctx, caller), method, s.Prefix+path, bytes.NewReader(text))
 	if err != nil {
-		return err
+		return "", err
+	}
+	if match != "" {
+		r.Header.Set("If-Match", match)
 	}
 	r.Header.Set("Accept", "application/json")
 	r.Header.Set("Content-Type", "application/json")
@@ -64,15 +97,16 @@ func Call(ctx context.Context, s *rest.Service, caller *principal.Principal, ten
 	}
 	w := serve(s, r)
 	if w.status == http.StatusServiceUnavailable {
-		return fmt.Errorf("%s %s: %w", method, path, store.ErrUnavailable)
+		return "", fmt.Errorf("%s %s: %w", method, path, store.ErrUnavailable)
 	}
 	if w.status >= http.StatusBadRequest {
-		return &RefusedError{method, path, w.status, w.body.Bytes()}
+		return "", &RefusedError{method, path, w.status, w.body.Bytes()}
 	}
+	tag = w.header.Get("ETag")
 	if into == nil || w.body.Len() == 0 {
-		return nil
+		return tag, nil
 	}
-	return json.Unmarshal(w.body.Bytes(), into)
+	return tag, json.Unmarshal(w.body.Bytes(), into)
 }
 
 // Transport sends requests to a handler of this process. Their host does not matter.

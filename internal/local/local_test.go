@@ -2,6 +2,7 @@ package local_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -79,6 +80,49 @@ func TestCall(t *testing.T) {
 	}
 	if err := local.Call(t.Context(), s, caller, "", "GET", "/things", func() {}, nil); err == nil {
 		t.Error("a function was sent")
+	}
+}
+
+type thing struct{ A, B int }
+
+// An object is changed as it is when it is changed, also if somebody else changes it meanwhile.
+func TestUpdate(t *testing.T) {
+	stored, busy := thing{A: 1}, 2
+	s := &rest.Service{Name: "things", Version: "1.0", Prefix: "/api/things/1.0", Title: "Things", Errors: rest.MessageList, Operations: []rest.Operation{
+		{Method: "GET", Path: "/thing", Access: "things.thing.read", ID: "get_thing", Summary: "Get", Success: http.StatusOK, Conditional: true, Handle: func(context.Context, *rest.Request) (rest.Reply, error) {
+			read := stored
+			if busy != 0 {
+				stored.B++ // by somebody else, before this one can
+				busy--
+			}
+			return rest.Reply{Body: read}, nil
+		}},
+		{Method: "PUT", Path: "/thing", Access: "things.thing.update", ID: "update_thing", Summary: "Update", Success: http.StatusNoContent, Statuses: []int{http.StatusPreconditionFailed}, Body: rest.SchemaOf[map[string]int](), Handle: func(_ context.Context, r *rest.Request) (rest.Reply, error) {
+			if err := rest.CheckIfMatch(r.HTTP.Header, stored); err != nil {
+				return rest.Reply{}, err
+			}
+			return rest.Reply{}, json.NewDecoder(r.HTTP.Body).Decode(&stored)
+		}},
+	}}
+	if err := s.Mount(); err != nil {
+		t.Fatal(err)
+	}
+	update := func(change func(*thing) any) error {
+		return local.Update(t.Context(), s, &principal.Principal{}, "/thing", change)
+	}
+	double := func(now *thing) any { return thing{2 * now.A, 10 * now.B} }
+	if err := update(double); err != nil || (stored != thing{2, 20}) {
+		t.Errorf("%+v, %v", stored, err)
+	}
+	if err := update(func(*thing) any { return nil }); err != nil || (stored != thing{2, 20}) {
+		t.Errorf("nothing is to change: %+v, %v", stored, err)
+	}
+	busy = -1 // always
+	if err := update(double); !errors.Is(err, store.ErrUnavailable) || stored.A != 2 {
+		t.Errorf("it changes all the time: %+v, %v", stored, err)
+	}
+	if err := local.Update(t.Context(), s, &principal.Principal{}, "/nothing", double); err == nil || !strings.Contains(err.Error(), "404") {
+		t.Errorf("no such object: %v", err)
 	}
 }
 

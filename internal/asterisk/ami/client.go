@@ -43,23 +43,16 @@ func NewClient(o Options, w Watch) *Client {
 
 // Run keeps a connection until ctx ends.
 func (c *Client) Run(ctx context.Context) {
-	wait := c.options.RetryMin
+	next := c.options.waits()
 	for ctx.Err() == nil {
-		since := time.Now()
-		err := c.once(ctx)
+		lasted, err := c.once(ctx)
 		if ctx.Err() != nil {
 			break
 		}
-		if time.Since(since) > c.options.RetryMax {
-			wait = c.options.RetryMin
-		}
-		if errors.Is(err, ErrLogin) {
-			wait = c.options.RetryLogin
-		}
+		wait := next.after(lasted, err, c.options)
 		select {
 		case <-ctx.Done():
 		case <-time.After(wait/2 + rand.N(wait/2+1)): //nolint:gosec // spreads the tries of several nodes
-			wait = min(2*wait, c.options.RetryMax)
 		}
 	}
 	c.mu.Lock()
@@ -68,8 +61,43 @@ func (c *Client) Run(ctx context.Context) {
 	c.set(nil, context.Cause(ctx))
 }
 
-// once connects and stays connected. It returns why it is not any more.
-func (c *Client) once(ctx context.Context) error {
+// waits are those before the next try, after a connection that failed or has ended, and after a login that was refused.
+type waits struct{ failed, login time.Duration }
+
+// waits returns the first ones.
+func (o Options) waits() waits { return waits{o.RetryMin, min(o.RetryMax, o.RetryLogin)} }
+
+// after returns how long to wait after an error of a connection that lasted so long, and lets the waits grow.
+func (w *waits) after(lasted time.Duration, err error, o Options) (wait time.Duration) {
+	if lasted > o.RetryMax {
+		*w = o.waits()
+	}
+	switch {
+	case isUnreachable(err):
+		return o.RetryMin
+	case errors.Is(err, ErrLogin): // an Asterisk that has just opened its port may not know its accounts yet
+		wait, w.login = w.login, min(2*w.login, o.RetryLogin)
+	default:
+		wait, w.failed = w.failed, min(2*w.failed, o.RetryMax)
+	}
+	return wait
+}
+
+func isUnreachable(err error) bool {
+	_, is := errors.AsType[unreachableError](err)
+	return is
+}
+
+// same reports whether two errors are the same news. Whether an Asterisk that is away refuses connections or does not answer is none.
+func same(a, b error) bool {
+	if a == nil || b == nil {
+		return (a == nil) == (b == nil)
+	}
+	return a.Error() == b.Error() || isUnreachable(a) && isUnreachable(b)
+}
+
+// once connects and stays connected. It returns why it is not any more, and how long it was.
+func (c *Client) once(ctx context.Context) (lasted time.Duration, err error) {
 	conn, err := Dial(ctx, c.options)
 	if err == nil {
 		defer func() { _ = conn.Close() }()
@@ -79,8 +107,9 @@ func (c *Client) once(ctx context.Context) error {
 	}
 	if err != nil {
 		c.set(nil, err)
-		return err
+		return 0, err
 	}
+	since := time.Now()
 	c.set(conn, nil)
 	if c.booted != nil && conn.Booted(ctx) == nil {
 		c.booted()
@@ -88,15 +117,15 @@ func (c *Client) once(ctx context.Context) error {
 	select {
 	case <-conn.Done():
 	case <-ctx.Done():
-		return ctx.Err()
+		return 0, ctx.Err()
 	}
 	c.set(nil, conn.Err())
-	return conn.Err()
+	return time.Since(since), conn.Err()
 }
 
 func (c *Client) set(conn *Conn, err error) {
 	c.mu.Lock()
-	news := !c.ended && ((err == nil) != (c.err == nil) || (err != nil && err.Error() != c.err.Error()))
+	news := !c.ended && !same(err, c.err)
 	c.current, c.err = conn, err
 	close(c.changed)
 	c.changed = make(chan struct{})
@@ -123,6 +152,22 @@ func (c *Client) Conn(ctx context.Context) (*Conn, error) {
 		case <-ctx.Done():
 			return nil, errors.Join(ctx.Err(), err)
 		}
+	}
+}
+
+// Ready reports whether there is a connection, to an Asterisk that has booted.
+func (c *Client) Ready() bool {
+	c.mu.Lock()
+	conn := c.current
+	c.mu.Unlock()
+	if conn == nil || conn.Err() != nil {
+		return false
+	}
+	select {
+	case <-conn.booted:
+		return true
+	default:
+		return false
 	}
 }
 

@@ -24,7 +24,8 @@ type Options struct {
 	Timeout time.Duration
 	// ReloadTimeout bounds one reload, with all tries while another is in progress. Default: 60 s.
 	ReloadTimeout time.Duration
-	// RetryMin and RetryMax are the first and the longest wait before a Client connects again, RetryLogin the one after a login that was
+	// RetryMin is how long a Client waits before it connects again, as long as nobody listens: that costs nobody anything, and Asterisk is
+	// back at any moment. The wait grows up to RetryMax while connections are made, and fail, and up to RetryLogin while logins are
 	// refused: each is a line in Asterisk's security log. Default: 250 ms, 1 s, 30 s.
 	RetryMin, RetryMax, RetryLogin time.Duration
 	// Events receives every event, from one goroutine. It must not block. Nil: events are dropped.
@@ -74,6 +75,15 @@ type Conn struct {
 	watchers map[*watcher]bool
 }
 
+// maxConnect bounds a try to connect, within Timeout: an Asterisk on another machine that is being started again does not answer at all,
+// and is there long before the system would have asked it again.
+const maxConnect = 2 * time.Second
+
+// unreachableError says that there is no connection, because nobody listens or answers.
+type unreachableError struct{ error }
+
+func (e unreachableError) Unwrap() error { return e.error }
+
 // pending is an action whose response is awaited.
 type pending struct {
 	list     bool // events with its ActionID follow the response
@@ -104,7 +114,7 @@ func Dial(ctx context.Context, o Options) (*Conn, error) {
 	defer cancel()
 	conn, err := dial(ctx, o.Address)
 	if err != nil {
-		return nil, fmt.Errorf("connecting to the manager interface: %w", err)
+		return nil, fmt.Errorf("connecting to the manager interface: %w", withoutPort(err))
 	}
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 	c, err := login(conn, o)
@@ -113,16 +123,41 @@ func Dial(ctx context.Context, o Options) (*Conn, error) {
 	}
 	if err != nil {
 		_ = conn.Close()
-		return nil, fmt.Errorf("logging in to the manager interface: %w", err)
+		return nil, fmt.Errorf("logging in to the manager interface: %w", withoutPort(err))
 	}
 	return c, nil
 }
 
 func dial(ctx context.Context, address string) (net.Conn, error) {
-	if address, ok := strings.CutPrefix(address, "tls://"); ok {
-		return (&tls.Dialer{Config: &tls.Config{MinVersion: tls.VersionTLS12}}).DialContext(ctx, "tcp", address)
+	address, encrypted := strings.CutPrefix(address, "tls://")
+	conn, err := (&net.Dialer{Timeout: maxConnect}).DialContext(ctx, "tcp", address)
+	if _, unknown := errors.AsType[*net.DNSError](err); err != nil && !unknown {
+		err = unreachableError{err}
 	}
-	return new(net.Dialer).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	if !encrypted {
+		return conn, nil
+	}
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	secure := tls.Client(conn, &tls.Config{ServerName: host, MinVersion: tls.VersionTLS12})
+	if err := secure.HandshakeContext(ctx); err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	return secure, nil
+}
+
+// withoutPort takes this side's port out of an error: it is another one each time, and makes the same error look like a new one.
+func withoutPort(err error) error {
+	if at, ok := errors.AsType[*net.OpError](err); ok {
+		at.Source = nil
+	}
+	return err
 }
 
 // login reads the banner, logs in, and starts to read.
