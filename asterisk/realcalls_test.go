@@ -60,8 +60,6 @@ func TestRealCalls(t *testing.T) {
 		t.Helper()
 		for _, p := range all {
 			p.t = t
-			p.log()
-			p.when("answer")
 			if does := what[p]; does != "" {
 				p.when(does)
 			}
@@ -72,14 +70,7 @@ func TestRealCalls(t *testing.T) {
 			if t.Failed() {
 				t.Log(a.log()[a.read:])
 			}
-			for _, p := range all {
-				p.hangUpAll()
-			}
-			a.idle()
-			news := a.news()
-			if all := complaints(news); len(all) > 0 {
-				t.Errorf("complaints: %s", strings.Join(all, ""))
-			}
+			a.rest(t.Name(), "answer", all)
 		})
 	}
 	// status dials and checks the final status.

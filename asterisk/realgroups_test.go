@@ -45,16 +45,8 @@ func TestRealGroups(t *testing.T) {
 	a.clean("the first apply")
 	alice, bobPhone, carolPhone, davePhone := a.phone(t, "alice"), a.phone(t, "bob"), a.phone(t, "carol"), a.phone(t, "dave")
 	reset := func(t *testing.T, does string) {
-		for _, p := range []*phone{alice, bobPhone, carolPhone, davePhone} {
-			p.hangUpAll()
-		}
-		a.idle()
-		for _, p := range []*phone{alice, bobPhone, carolPhone, davePhone} {
-			p.log()
-			p.when(does)
-		}
+		a.rest(t.Name(), does, []*phone{alice, bobPhone, carolPhone, davePhone})
 		davePhone.when("answer")
-		a.clean(t.Name())
 	}
 	for i, strategy := range strategies {
 		t.Run(strategy, func(t *testing.T) {

@@ -101,6 +101,7 @@ func (a *pbxUnderTest) clean(when string) {
 func (a *pbxUnderTest) rest(when, next string, phones []*phone) {
 	a.t.Helper()
 	for _, p := range phones {
+		p.when("busy") // nobody is called back into a call that is to end
 		p.hangUpAll()
 	}
 	a.idle()

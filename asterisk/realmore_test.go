@@ -55,8 +55,6 @@ func TestRealDestinations(t *testing.T) {
 	run := func(name string, what map[*phone]string, dial *phone, number string, want int, heard ...string) {
 		t.Helper()
 		for _, p := range all {
-			p.log()
-			p.when("answer")
 			if does := what[p]; does != "" {
 				p.when(does)
 			}
@@ -73,11 +71,7 @@ func TestRealDestinations(t *testing.T) {
 			}
 			wait(t, name+": "+one, func() bool { return strings.Contains(a.log()[a.read:], one) }, func() string { return a.log()[a.read:] })
 		}
-		for _, p := range all {
-			p.hangUpAll()
-		}
-		a.idle()
-		a.clean(name)
+		a.rest(name, "answer", all)
 	}
 	ring, busy := map[*phone]string{carolPhone: "ring", bobPhone: "ring"}, map[*phone]string{carolPhone: "busy", bobPhone: "busy"}
 	run("busy to a voicemail", busy, alice, "103", 200, "VoiceMail(\"PJSIP/alice", "104@"+inside+",bs", "beep.")
@@ -191,15 +185,7 @@ func TestRealPickupsAndTransfers(t *testing.T) {
 	alice, bobPhone, carolPhone, davePhone := a.phone(t, "alice"), a.phone(t, "bob"), a.phone(t, "carol"), a.phone(t, "dave")
 	rest := func(when string) {
 		t.Helper()
-		for _, p := range []*phone{alice, bobPhone, carolPhone, davePhone} {
-			p.hangUpAll()
-		}
-		a.idle()
-		for _, p := range []*phone{alice, bobPhone, carolPhone, davePhone} {
-			p.log()
-			p.when("answer")
-		}
-		a.clean(when)
+		a.rest(when, "answer", []*phone{alice, bobPhone, carolPhone, davePhone})
 	}
 	for _, test := range [][2]string{{"102", "*8102"}, {"200", "*8102"}, {"102", "*8"}} {
 		bobPhone.when("ring")

@@ -36,8 +36,6 @@ func TestRealTransfers(t *testing.T) {
 			}
 			for _, p := range all {
 				p.t = t
-				p.log()
-				p.when("answer")
 			}
 			for p, what := range does {
 				p.when(what)
@@ -48,12 +46,7 @@ func TestRealTransfers(t *testing.T) {
 				if t.Failed() {
 					t.Log(a.log()[a.read:])
 				}
-				for _, p := range all {
-					p.when("busy") // nobody is called back into a call that is to end
-					p.hangUpAll()
-				}
-				a.idle()
-				a.clean(name)
+				a.rest(name, "answer", all)
 			})
 			c, got := alice.dial("102")
 			if got != 200 {
@@ -258,10 +251,7 @@ func TestRealDISA(t *testing.T) {
 	}
 	end := func(when string) {
 		t.Helper()
-		alice.hangUpAll()
-		bobPhone.hangUpAll()
-		a.idle()
-		a.clean(when)
+		a.rest(when, "answer", []*phone{alice, bobPhone})
 	}
 	c := begin("5550103")
 	c.press("1234#")

@@ -55,15 +55,7 @@ func TestRealTransports(t *testing.T) {
 	phones := []*phone{udp, tcp, encrypted, first, second}
 	rest := func(when string) {
 		t.Helper()
-		for _, p := range phones {
-			p.hangUpAll()
-		}
-		a.idle()
-		for _, p := range phones {
-			p.log()
-			p.when("answer")
-		}
-		a.clean(when)
+		a.rest(when, "answer", phones)
 	}
 	plain := map[string]*phone{"101": udp, "102": tcp, "103": encrypted}
 	for _, from := range plain {
