@@ -90,6 +90,14 @@ func (s *Service) leading(ctx context.Context, useless *complaint) (begun bool) 
 			slog.Warn("another node configures Asterisk now")
 			return true
 		}
+		if _, other := errors.AsType[*otherFolderError](err); other { // the job and the log say so
+			if err := s.lease.release(ctx); err != nil && ctx.Err() == nil {
+				slog.Warn("another node has to wait until this one's right to configure Asterisk has expired", "error", err)
+			}
+			s.leaves()
+			pause(ctx, s.settings.Reach) // the others go first
+			return true
+		}
 		if ctx.Err() == nil {
 			failing.about(err, "Asterisk's configuration waits; trying again")
 		}
@@ -177,9 +185,13 @@ func (s *Service) begin(ctx context.Context) error {
 			return err
 		}
 	}
-	err := s.jobs.abandon(ctx)
+	id, err := folderID(s.settings.Folder)
+	if err == nil {
+		err = s.jobs.abandon(ctx)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.id = id
 	if s.store, s.held = opened, err == nil; s.useless != nil {
 		s.Changed() // jobs have failed since
 	}

@@ -76,7 +76,7 @@ func (s *Service) Job(ctx context.Context, id string) (helpers.Job, error) {
 func (s *Service) Preview(ctx context.Context) (helpers.Preview, error) {
 	preview := helpers.Preview{Files: []helpers.PreviewFile{}}
 	s.mu.Lock()
-	files, held, useless := s.store, s.held, s.useless
+	files, id, held, useless := s.store, s.id, s.held, s.useless
 	s.mu.Unlock()
 	if held {
 		state, err := s.lease.look(ctx)
@@ -95,6 +95,7 @@ func (s *Service) Preview(ctx context.Context) (helpers.Preview, error) {
 	if err != nil {
 		return preview, fmt.Errorf("generating: %w", err)
 	}
+	out.Files = named(out.Files, id)
 	number, err := files.Live()
 	if err != nil {
 		return preview, err

@@ -17,6 +17,8 @@ type running struct {
 	client *ami.Client
 	// warn says what could not be looked at.
 	warn func(message string)
+	// folder is where this node's files are, and id its name, or "" if that is not known.
+	folder, id string
 }
 
 // Reload implements [generation.Asterisk].
@@ -31,6 +33,9 @@ func (a *running) Reload(ctx context.Context, module string) error {
 // Verify implements [generation.Asterisk]: every telephone, queue and mailbox must be there, and some contexts. What the account may not
 // ask for is left out: a reload has said whether it worked.
 func (a *running) Verify(ctx context.Context, files generation.Files) error {
+	if err := a.checkFolder(ctx); err != nil {
+		return err
+	}
 	for _, one := range []struct {
 		file, what string
 		modules    string // what to look for in modules.conf

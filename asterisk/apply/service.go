@@ -90,6 +90,7 @@ type Service struct {
 
 	mu      sync.Mutex
 	store   *generation.Store
+	id      string // the name of its folder
 	held    bool
 	useless error // why this node could not begin, although it had the lease
 	agreed  agreed

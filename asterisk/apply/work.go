@@ -85,7 +85,8 @@ func (r *run) logf(format string, args ...any) {
 	r.job.Log = append(r.job.Log, helpers.JobEntry{At: time.Now().UTC(), Message: message})
 }
 
-// do does one job and stores what became of it. An error is one of storing it: the job itself may fail without one.
+// do does one job and stores what became of it. An error is one of storing it, or says that Asterisk reads another folder: otherwise the
+// job itself may fail without one.
 func (s *Service) do(ctx context.Context, kind string, r *run) error {
 	now := time.Now().UTC()
 	r.job.State, r.job.StartedAt = helpers.JobRunning, &now
@@ -118,6 +119,9 @@ func (s *Service) do(ctx context.Context, kind string, r *run) error {
 	if err := r.end(r.job); err != nil {
 		return fmt.Errorf("ending a job: %w", err)
 	}
+	if other, is := errors.AsType[*otherFolderError](err); is {
+		return other // the next jobs are for the node that has the right folder
+	}
 	return nil
 }
 
@@ -149,7 +153,7 @@ func (s *Service) generate(ctx context.Context, kind string, r *run) error {
 	if err != nil {
 		return fmt.Errorf("generating: %w", err)
 	}
-	files := out.Files
+	files := named(out.Files, s.id)
 	if found := check.Files(files, nil); len(found) > 0 {
 		for _, f := range found {
 			r.logf("%s", f)
@@ -224,6 +228,11 @@ func (s *Service) apply(ctx context.Context, n int64, r *run, chosen map[Mailbox
 			if err := s.stillLeads(ctx); err != nil {
 				return err
 			}
+			if asterisk, ok := asterisk.(*running); ok && change.From != 0 {
+				if err := asterisk.checkFolder(ctx); err != nil {
+					return err
+				}
+			}
 			gone, err = s.forgetPINs(ctx, r, change, chosen)
 			return err
 		}, func(module string, err error) {
@@ -267,5 +276,5 @@ func (s *Service) reach(ctx context.Context) (generation.Asterisk, error) {
 	if err := conn.Booted(ctx); err != nil {
 		return nil, err
 	}
-	return &running{s.client, func(message string) { slog.Warn(message) }}, nil
+	return &running{s.client, func(message string) { slog.Warn(message) }, s.settings.Folder, s.id}, nil
 }

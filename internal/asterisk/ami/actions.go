@@ -111,9 +111,24 @@ func names(ctx context.Context, d Doer, action, event string, name func(Message)
 
 // HasContext reports whether Asterisk's dialplan has a context. It needs write = reporting.
 func HasContext(ctx context.Context, d Doer, name string) (bool, error) {
+	events, err := dialplan(ctx, d, name)
+	return err == nil && len(events) > 0, err
+}
+
+// Extensions returns the extensions of a context in Asterisk's dialplan, one for each of their priorities, or none if there is no such
+// context. It needs write = reporting.
+func Extensions(ctx context.Context, d Doer, name string) (all []string, err error) {
+	events, err := dialplan(ctx, d, name)
+	for _, e := range events {
+		all = append(all, e.Get("Extension"))
+	}
+	return all, err
+}
+
+func dialplan(ctx context.Context, d Doer, name string) ([]Message, error) {
 	events, err := d.List(ctx, Action{"ShowDialPlan", []Header{{"Context", name}}})
 	if refused, ok := errors.AsType[*ResponseError](err); ok && strings.HasPrefix(refused.Message, "Did not find context") {
-		return false, nil
+		return nil, nil
 	}
-	return err == nil && len(events) > 0, err
+	return events, err
 }

@@ -225,6 +225,9 @@ func TestActions(t *testing.T) {
 		if got, err := ami.HasContext(ctx, c, name); got != want || err != nil {
 			t.Errorf("HasContext(%s): %v, %v", name, got, err)
 		}
+		if got, err := ami.Extensions(ctx, c, name); len(got) > 0 != want || want && got[0] != "101" || err != nil {
+			t.Errorf("Extensions(%s): %v, %v", name, got, err)
+		}
 	}
 	s.Handle("Command", func(c *amitest.Session, a ami.Message) {
 		c.Raw("Response: Success\r\nActionID: " + a.Get("ActionID") + "\r\nMessage: Command output follows\r\nOutput: one: 1\r\nOutput: \r\nOutput:  two\r\n\r\n")
