@@ -70,7 +70,7 @@ type pbxUnderTest struct {
 	t         *testing.T
 	command   []string // what starts it, or talks to it
 	dir       string
-	ports     map[string]int // sip (UDP and TCP), sips, http, https and manager
+	ports     map[string]int // sip (UDP and TCP), sips, http, https, manager and managers (over TLS)
 	authority *x509.CertPool // that of its certificate
 	process   *exec.Cmd
 	ended     chan struct{} // closed when the process has ended
@@ -139,7 +139,7 @@ func bootReal(t *testing.T) *pbxUnderTest {
 	t.Helper()
 	command, moduleFolder, dataFolder, samples := findAsterisk(t)
 	ports := map[string]int{}
-	for _, name := range []string{"sip", "sips", "http", "https", "manager"} {
+	for _, name := range []string{"sip", "sips", "http", "https", "manager", "managers"} {
 		n, release, err := freeport.Reserve()
 		if err != nil {
 			t.Fatal(err)
@@ -192,7 +192,8 @@ func bootReal(t *testing.T) *pbxUnderTest {
 	fmt.Fprintf(&conf, "astmoddir => %s\n[options]\nentityid = 02:00:00:00:00:01\n", moduleFolder)
 	write("etc/asterisk.conf", conf.String())
 	write("etc/logger.conf", "[general]\n[logfiles]\nfull => notice,warning,error,verbose(5)\n")
-	write("etc/manager.conf", fmt.Sprintf("[general]\nenabled = yes\nbindaddr = 127.0.0.1\nport = %d\n[ringfence]\nsecret = s\nread = system,user\nwrite = system,call,reporting,command\n", a.ports["manager"]))
+	write("etc/manager.conf", fmt.Sprintf("[general]\nenabled = yes\nbindaddr = 127.0.0.1\nport = %d\ntlsenable = yes\ntlsbindaddr = %s\ntlscertfile = %[3]s/etc/cert.pem\ntlsprivatekey = %[3]s/etc/key.pem\n"+
+		"[ringfence]\nsecret = s\nread = system,user\nwrite = system,call,reporting,command\n", a.ports["manager"], a.at("managers"), dir))
 	certificate, key := a.certify()
 	write("etc/cert.pem", certificate)
 	write("etc/key.pem", key)

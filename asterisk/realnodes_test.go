@@ -25,7 +25,7 @@ type cluster struct {
 	admin string
 }
 
-// startCluster starts them, with Alice (101) and Bob (102), who have telephones and mailboxes, and a context that changes reach at once.
+// startCluster starts them, the second of which speaks to Asterisk over TLS, with Alice (101) and Bob (102), who have telephones and mailboxes, and a context that changes reach at once.
 func startCluster(t *testing.T) (c *cluster, context string) {
 	t.Helper()
 	findAsterisk(t)
@@ -52,6 +52,7 @@ func startCluster(t *testing.T) (c *cluster, context string) {
 	}
 	first.Env = append(first.Env, settings.Env...)
 	first.Run(t)
+	settings.Env = append(settings.Env, "RINGFENCE_ASTERISK_MANAGER=tls://"+c.at("managers"), "SSL_CERT_FILE="+c.dir+"/etc/cert.pem")
 	c.nodes = []*gatewaytest.Process{first.Ready(t), gatewaytest.Start(t, settings).Ready(t)}
 	return c, context
 }
@@ -188,7 +189,7 @@ func (c *cluster) manager(open string) {
 }
 
 // Of two gateways one configures Asterisk, and another one does when it is killed. What telephones and the API change reaches the other side,
-// also what they change while the connection to Asterisk, or Asterisk itself, is away.
+// also what they change while the connection to Asterisk, Asterisk itself, or all gateways are away.
 func TestRealNodes(t *testing.T) {
 	c, context := startCluster(t)
 	wait(t, "the start is applied", func() bool { return strings.Contains(c.cli("pjsip show endpoints"), "Objects found: 2") }, c.log)
@@ -272,12 +273,20 @@ func TestRealNodes(t *testing.T) {
 	c.has(t, bobUUID, "dnd", "0")
 	wait(t, "what was changed while Asterisk was away is live", func() bool { return strings.Contains(c.cli("pjsip show endpoints"), "Objects found: 5") }, c.log)
 	dial(c.phone(t, "erin"), "102", 200)
-	for operation, want := range map[string]float64{"update_user_service": 4, "update_user_forward": 2, "update_voicemail": 2} {
+
+	for _, n := range c.nodes {
+		n.Stop(t)
+	}
+	dial(bobPhone, "*25", 200)
+	follows.Run(t)
+	c.nodes = []*gatewaytest.Process{follows.Ready(t)}
+	c.shows(t, follows, "/users/"+bobUUID+"/services/dnd", `"enabled":true`)
+	for operation, want := range map[string]float64{"update_user_service": 5, "update_user_forward": 2, "update_voicemail": 2} {
 		if got := c.changes(t, operation); got != want {
 			t.Errorf("the audit has %v entries of %s, want %v", got, operation, want)
 		}
 	}
-	for _, n := range c.nodes {
+	for _, n := range []*gatewaytest.Process{leads, follows} {
 		if strings.Contains(n.Output(), "5678") || strings.Contains(n.Output(), "9012") {
 			t.Errorf("a PIN is in the log:\n%s", n.Output())
 		}
