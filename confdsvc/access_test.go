@@ -65,6 +65,13 @@ func newDoorkeeper(t *testing.T, svc *rest.Service) *doorkeeper {
 	return d
 }
 
+// guardedCompany returns a company of the tenant "a", and the doorkeeper of its service.
+func guardedCompany(t *testing.T, db store.DB) (*world, company, *doorkeeper) {
+	t.Helper()
+	w := newWorld(t, db)
+	return w, newCompany(w.as(t, "a")), newDoorkeeper(t, w.svc)
+}
+
 func (*doorkeeper) Shape(string) bool { return true }
 
 func (d *doorkeeper) Principal(_ context.Context, token string) (*principal.Principal, error) {

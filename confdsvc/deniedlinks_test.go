@@ -17,9 +17,7 @@ import (
 // side, or by making what it joins.
 func TestDeniedLinks(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
-		w := newWorld(t, db)
-		c := newCompany(w.as(t, "a"))
-		d := newDoorkeeper(t, w.svc)
+		w, c, d := guardedCompany(t, db)
 		al, bo := c.Create("/users", c.user("1001")), c.Create("/users", c.user("1002"))
 		user, group := "/users/"+al.Text("uuid"), "/groups/"+c.group
 		c.Do(http.MethodPut, user+"/groups", object{"groups": []any{}}).Want(http.StatusNoContent)
@@ -71,9 +69,7 @@ func TestDeniedLinks(t *testing.T) {
 // A user's voicemail has two paths below the user: who is denied to read it by one does not read it by the other.
 func TestDeniedVoicemailOfAUser(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
-		w := newWorld(t, db)
-		c := newCompany(w.as(t, "a"))
-		d := newDoorkeeper(t, w.svc)
+		w, c, d := guardedCompany(t, db)
 		al := c.Create("/users", c.user("1001"))
 		user, box := "/users/"+al.Text("uuid"), fmt.Sprint(at(al, "voicemail.id"))
 		for denied, refused := range map[string]string{

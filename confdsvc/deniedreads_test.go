@@ -142,9 +142,7 @@ func TestNoCollectionListsDeniedObjects(t *testing.T) {
 // What is denied is not shown as a part of something else either.
 func TestDeniedObjectsAreNotEmbedded(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
-		w := newWorld(t, db)
-		c := newCompany(w.as(t, "a"))
-		d := newDoorkeeper(t, w.svc)
+		w, c, d := guardedCompany(t, db)
 		al := c.Create("/users", c.user("1001"))
 		user, line := "/users/"+al.Text("uuid"), fmt.Sprint(at(al, "lines.0.id"))
 		number, box, incall := fmt.Sprint(at(al, "lines.0.extensions.0.id")), fmt.Sprint(at(al, "voicemail.id")), fmt.Sprint(at(al, "incalls.0.id"))
@@ -200,9 +198,7 @@ func TestDeniedObjectsAreNotEmbedded(t *testing.T) {
 // What is denied of an object by a path of its own is not shown in the whole object, and what was read so can be written back.
 func TestDeniedPartsAreNotShown(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
-		w := newWorld(t, db)
-		c := newCompany(w.as(t, "a"))
-		d := newDoorkeeper(t, w.svc)
+		w, c, d := guardedCompany(t, db)
 		al := c.Create("/users", c.user("1001"))
 		user := "/users/" + al.Text("uuid")
 		c.Do(http.MethodPut, user+"/services", object{"dnd": object{"enabled": true}}).Want(http.StatusNoContent)
@@ -262,9 +258,7 @@ func TestDeniedPartsAreNotShown(t *testing.T) {
 // What a list does not show to a caller is not taken away when they write the list back.
 func TestDeniedLinksStayInLists(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
-		w := newWorld(t, db)
-		c := newCompany(w.as(t, "a"))
-		d := newDoorkeeper(t, w.svc)
+		w, c, d := guardedCompany(t, db)
 		al := c.Create("/users", c.user("1001"))
 		user := "/users/" + al.Text("uuid")
 		for _, test := range []struct {
@@ -291,9 +285,7 @@ func TestDeniedLinksStayInLists(t *testing.T) {
 // Replies that are read together each show what their own caller may read.
 func TestDeniedObjectsInRepliesAtOnce(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
-		w := newWorld(t, db)
-		c := newCompany(w.as(t, "a"))
-		d := newDoorkeeper(t, w.svc)
+		w, c, d := guardedCompany(t, db)
 		denied := d.holding(t, w.tenants["a"], uuid.NewString(), "confd.#", "!confd.groups."+c.group+".read", "!confd.users.*.forwards.read")
 		all := d.holding(t, w.tenants["a"], uuid.NewString(), "confd.#")
 		var wg sync.WaitGroup

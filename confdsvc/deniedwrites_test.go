@@ -17,9 +17,7 @@ import (
 // enough for everybody who is denied nothing.
 func TestDeniedLinksAreNotDeleted(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
-		w := newWorld(t, db)
-		c := newCompany(w.as(t, "a"))
-		d := newDoorkeeper(t, w.svc)
+		w, c, d := guardedCompany(t, db)
 		al := c.Create("/users", c.user("1001"))
 		user, line := "/users/"+al.Text("uuid"), fmt.Sprint(at(al, "lines.0.id"))
 		sip := at(al, "lines.0.endpoint_sip.uuid").(string)
@@ -95,9 +93,7 @@ func TestDeniedLinksAreNotDeleted(t *testing.T) {
 // access.
 func TestDeniedEndpointOfALine(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
-		w := newWorld(t, db)
-		c := newCompany(w.as(t, "a"))
-		d := newDoorkeeper(t, w.svc)
+		w, c, d := guardedCompany(t, db)
 		al := c.Create("/users", c.user("1001"))
 		line, sip := "/lines/"+fmt.Sprint(at(al, "lines.0.id")), at(al, "lines.0.endpoint_sip.uuid").(string)
 		caller := d.holding(t, w.tenants["a"], uuid.NewString(), "confd.#", "!confd.endpoints.sip."+sip+".update")
