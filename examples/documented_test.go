@@ -23,10 +23,10 @@ var notRun = map[string]string{
 	"make check":              "it runs this test",
 	"sudo make asterisk-root": "it fetches packages, and needs root",
 	"make test-asterisk":      "it needs an Asterisk: the tests say so if there is none",
-	"go test ./confdsvc ./internal/store/migrations":       "it needs the resource that the guide adds: TestAddingAResource adds it and runs its tests",
-	"go test ./confdsvc -run TestGoldenDefinition -update": "it rewrites the golden files",
+	"go test ./confdsvc ./internal/store/migrations":       "it needs the resource that the guide adds: TestAddingAResource adds it, and runs the tests that are about it",
+	"go test ./confdsvc -run TestGoldenDefinition -update": "it rewrites the golden file of this tree, which TestGoldenDefinition compares",
 	"install -d -o ringfence -g asterisk":                  "the users ringfence and asterisk are an installation's",
-	"sudo -u ringfence":                                    "the user ringfence is an installation's: the same command is run as the user of the test",
+	"sudo -u ringfence":                                    "the user ringfence and its environment are an installation's: the next command there is the same one, for the gateway of the test",
 }
 
 var (
@@ -76,6 +76,7 @@ func TestDocumentedCommands(t *testing.T) {
 				}
 				if known != "" {
 					t.Logf("%s: not run: %s: %s", filepath.Base(name), line, notRun[known])
+					unspoilt(t, shell, line)
 					delete(unused, known)
 				}
 				return known != ""
@@ -90,6 +91,17 @@ func TestDocumentedCommands(t *testing.T) {
 	}
 	for command := range unused {
 		t.Errorf("no document has the command %q any more", command)
+	}
+}
+
+// unspoilt checks of a command that is not run what can be told without: that a shell understands it, and that make knows its target.
+func unspoilt(t *testing.T, shell, line string) {
+	t.Helper()
+	if out, err := exec.CommandContext(t.Context(), shell, "-n", "-c", line).CombinedOutput(); err != nil {
+		t.Errorf("no shell understands %q: %v: %s", line, err, out)
+	}
+	if m := regexp.MustCompile(`^(?:sudo )?make ([a-z-]+)`).FindStringSubmatch(line); m != nil && !strings.Contains(read(t, "Makefile"), "\n"+m[1]+":") {
+		t.Errorf("%q: the Makefile has no target %s", line, m[1])
 	}
 }
 
