@@ -51,7 +51,7 @@ func startBrowser(t *testing.T, more ...chromedp.ExecAllocatorOption) *browser {
 	}
 	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]),
 		chromedp.ExecPath(program), chromedp.UserDataDir(t.TempDir()), chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU,
-		chromedp.WindowSize(1280, 900))
+		chromedp.WindowSize(1280, 900), chromedp.Flag("force-prefers-reduced-motion", true)) // a click misses what still scrolls
 	options = append(options, more...)
 	within, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	t.Cleanup(cancel)
