@@ -25,9 +25,9 @@ type AuditEntry struct {
 	SessionUUID *string          `db:"session_uuid" json:"session_uuid" format:"uuid" readOnly:"true"`
 	RequestID   string           `db:"request_id" json:"request_id" readOnly:"true" doc:"The X-Request-Id of the request."`
 	Service     string           `db:"service" json:"service" readOnly:"true"`
-	Action      string           `db:"action" json:"action" readOnly:"true" doc:"The operation's operationId."`
-	Resource    string           `db:"resource" json:"resource" readOnly:"true"`
-	Object      string           `db:"object" json:"object" readOnly:"true" doc:"The key of what was changed."`
+	Action      string           `db:"action" json:"action" names:"operations.id" readOnly:"true" doc:"The operation's operationId."`
+	Resource    string           `db:"resource" json:"resource" names:"operations.path" readOnly:"true"`
+	Object      string           `db:"object" json:"object" names:"operations.keys" readOnly:"true" doc:"The key of what was changed."`
 	Before      *store.JSON[any] `db:"before" json:"before" readOnly:"true" doc:"The object before, without its secrets; null when it was made."`
 	After       *store.JSON[any] `db:"after" json:"after" readOnly:"true" doc:"The object after; null when it was deleted."`
 }

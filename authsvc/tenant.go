@@ -20,11 +20,11 @@ import (
 // Tenant is a node of the tree that everything belongs to.
 type Tenant struct {
 	UUID          string   `db:"uuid" json:"uuid" format:"uuid" doc:"Taken from the body on create, when it is sent."`
-	ParentUUID    string   `db:"parent_uuid" json:"parent_uuid" format:"uuid" readOnly:"true" doc:"The master tenant is its own parent."`
+	ParentUUID    string   `db:"parent_uuid" json:"parent_uuid" format:"uuid" names:"tenants.uuid" readOnly:"true" doc:"The master tenant is its own parent."`
 	Name          *string  `db:"name" json:"name" minLength:"1" maxLength:"128" doc:"Other tenants may have it too."`
 	Slug          *string  `db:"slug" json:"slug" minLength:"1" maxLength:"10" pattern:"^[a-zA-Z0-9_]+$" fixed:"true" doc:"Unique in the installation; never changes."`
 	Phone         *string  `db:"phone" json:"phone" minLength:"1" maxLength:"32"`
-	ContactUUID   *string  `db:"contact_uuid" json:"contact" format:"uuid"`
+	ContactUUID   *string  `db:"contact_uuid" json:"contact" format:"uuid" names:"users.uuid"`
 	DefaultMethod string   `db:"default_authentication_method" json:"default_authentication_method" enum:"native,ldap,saml" default:"native"`
 	DomainNames   []string `json:"domain_names" default:"[]" maxItems:"100" items.maxLength:"253" doc:"Unique in the installation."`
 	Address       address  `json:"address"`

@@ -57,7 +57,7 @@ var words = map[string]string{
 
 // columns are the attributes that people look for first in lists.
 var columns = map[string][]string{
-	"AuditEntry":   {"at", "actor_uuid", "action", "resource", "object"},
+	"AuditEntry":   {"at", "actor_uuid", "action", "service", "resource", "object"},
 	"Group":        {"name", "slug", "read_only"},
 	"Policy":       {"name", "acl", "description", "read_only"},
 	"RefreshToken": {"username", "client_id", "created_at", "remote_addr", "user_agent", "mobile"},

@@ -221,21 +221,78 @@ func TestConsoleSpeaks(t *testing.T) {
 	g := loadDefault(t, "")
 	o := &operator{newBrowser(t), t, g.URL}
 	admin := g.admin(t)
-	ada := g.Do(t, "POST", "/api/confd/1.1/users", admin, `{"firstname":"Ada"}`).Want(201).JSON("id")
-	g.Do(t, "POST", "/api/confd/1.1/groups", admin, `{"label":"Sales","ring_strategy":"memorized_round_robin"}`).Want(201)
-	g.Do(t, "POST", "/api/confd/1.1/incalls", admin, fmt.Sprintf(`{"destination":{"type":"user","user_id":%v}}`, ada)).Want(201)
+	const confd = "/api/confd/1.1"
+	in := g.Do(t, "POST", confd+"/contexts", admin, `{"label":"Inside","user_ranges":[{"start":"1000","end":"1999"}],"group_ranges":[{"start":"2000","end":"2999"}]}`).Want(201).Text("name")
+	user := g.Do(t, "POST", confd+"/users", admin, `{"firstname":"Ada","lines":[{"context":"`+in+`","endpoint_sip":{}}]}`).Want(201)
+	ada := user.JSON("id")
+	sales := g.Do(t, "POST", confd+"/groups", admin, `{"label":"Sales","ring_strategy":"memorized_round_robin"}`).Want(201)
+	for _, destination := range []string{
+		fmt.Sprintf(`{"type":"user","user_id":%v}`, ada), fmt.Sprintf(`{"type":"group","group_id":%v,"ring_time":30}`, sales.JSON("id")),
+		`{"type":"hangup","cause":"busy","timeout":5}`,
+	} {
+		g.Do(t, "POST", confd+"/incalls", admin, `{"destination":`+destination+`}`).Want(201)
+	}
+	exten := g.Do(t, "POST", confd+"/extensions", admin, `{"exten":"2000","context":"`+in+`"}`).Want(201).JSON("id")
+	g.Do(t, "PUT", confd+"/groups/"+sales.Text("uuid")+"/members/users", admin, `{"users":[{"uuid":"`+user.Text("uuid")+`"}]}`).Want(204)
+	g.Do(t, "PUT", fmt.Sprint(confd, "/groups/", sales.Text("uuid"), "/extensions/", exten), admin, "").Want(204)
+	g.Do(t, "PUT", confd+"/asterisk/voicemail/general", admin, `{"options":{"maxmsg":"100"}}`).Want(204)
 	o.goTo("", "Sign in")
 	o.signIn("admin", adminPassword)
 	for _, title := range []string{"Function key templates", "SIP endpoint templates", "Incoming calls", "Music on hold", "Service codes", "Ways to log in", "LDAP directory"} {
 		o.until(fmt.Sprintf(`[...document.querySelectorAll('nav a')].some((a) => a.textContent === %q)`, title), "no page is called %s", title)
 	}
 	o.goTo("#/confd/groups", "Groups")
-	o.until(`[...document.querySelectorAll('tbody td')].map((td) => td.dataset.label + '=' + td.textContent).join().includes('Label=Sales,Ring strategy=In turn, from the last one called,Enabled=yes')`, "the columns are not those")
+	o.until(`[...document.querySelectorAll('tbody td')].map((td) => td.dataset.label + '=' + td.textContent).join().includes('Label=Sales,Extensions=2000,Members=Ada,Ring strategy=In turn, from the last one called,Enabled=yes')`, "the columns are not those")
 	o.goTo("#/confd/groups/+new", "New")
 	o.until(`[...document.querySelectorAll('option')].some((o) => o.value === 'least_recent' && o.textContent === 'Who was called least recently')`, "the values are shown raw")
 	o.goTo("#/confd/incalls", "Incoming calls")
-	o.until(`[...document.querySelectorAll('tbody td')].some((td) => td.textContent === 'User: Ada')`, "the destination is not told")
+	for _, destination := range []string{"User: Ada", "Group: Sales", "Hangup: busy: timeout 5"} {
+		o.until(fmt.Sprintf(`[...document.querySelectorAll('tbody td')].some((td) => td.textContent === %q)`, destination), "the destination %s is not told", destination)
+	}
+
+	// What other objects have for a name of their own is shown by the names that these have for people.
+	cell := func(label, text string) {
+		t.Helper()
+		o.until(fmt.Sprintf(`[...document.querySelectorAll('tbody td[data-label="%s"]')].some((td) => td.textContent === %q)`, label, text), "the column %s does not have %s", label, text)
+	}
+	o.goTo("#/confd/users", "Users")
+	cell("Groups", "Sales")
+	o.goTo("#/confd/lines", "Lines")
+	cell("Context", "Inside")
+	o.goTo("#/confd/extensions", "Extensions")
+	cell("Group", "Sales")
+	o.goTo("#/confd/groups/"+sales.Text("uuid"), "Sales")
+	o.until(`[...document.querySelectorAll('details.facts dt')].some((dt) => dt.textContent === 'Tenant' && dt.nextSibling.textContent === 'master')`, "the tenant is not named")
+	o.goTo("#/confd/sip/transports", "SIP transports")
+	o.until(`[...document.querySelectorAll('tbody td')].some((td) => /^protocol = udp, bind = /.test(td.textContent))`, "options are not told as names and values")
+
+	// A form speaks of its own fields, and has no JSON.
+	o.goTo("#/confd/voicemails/+new", "New")
+	o.until(`document.querySelector('main').textContent.includes('Needs email and “Attach audio”')`, "a hint names a field as the API does")
+	o.until(`document.querySelector('main form') && !/\bnull\b/.test(document.querySelector('main form').textContent)`, "a hint speaks of null")
+	o.goTo("#/confd/asterisk/voicemail/general", "General settings of voicemails")
+	o.until(`document.querySelector('main form textarea')?.value === 'maxmsg = 100'`, "the options are no names and values")
+	o.enter("Options", "maxmsg = 200\ngreeting = a = b")
+	o.press("Save")
+	o.reads("Saved.")
+	if now := g.Do(t, "GET", confd+"/asterisk/voicemail/general", admin, "").Want(200).Body; !strings.Contains(now, `{"greeting":"a = b","maxmsg":"200"}`) {
+		t.Errorf("the settings are %s", now)
+	}
 	o.goTo("#/auth/audit", "Audit")
 	o.until(`[...document.querySelectorAll('tbody td[data-label="Who"]')].some((td) => td.textContent === 'admin')`, "who did it is no name")
-	o.clean(t, "while titles were read")
+	row := func(id, action, resource, object string) {
+		t.Helper()
+		o.until(fmt.Sprintf(`[...document.querySelectorAll('tbody tr')].some((tr) => ['Action', 'Resource', 'Object'].map((name) => tr.querySelector('[data-label="' + name + '"]').textContent).join(' | ') === %q
+			&& tr.querySelector('[data-label="Action"] span').title === %q)`, action+" | "+resource+" | "+object, id), "%s is not told in words", id)
+	}
+	row("create_group", "Create a group", "Groups", "Sales")
+	row("create_user", "Create a user", "Users", "Ada")
+	row("associate_group_extension", summary(t, g, "associate_group_extension"), "Groups: extensions", "Sales, 2000")
+	o.script(t, `[...document.querySelectorAll('tbody tr')].find((tr) => tr.textContent.includes('Create a group')).querySelector('a').click(), ''`)
+	o.until(`document.querySelector('main h1')?.textContent === 'Create a group'`, "an entry has a number for a title")
+	o.until(`[...document.querySelectorAll('main dd a')].some((a) => a.textContent === 'Sales' && a.hash.startsWith('#/confd/groups/'))`, "an entry does not lead to what was made")
+	g.Do(t, "DELETE", confd+"/groups/"+sales.Text("uuid"), admin, "").Want(204)
+	o.goTo("#/auth/audit", "Audit")
+	row("delete_group", "Delete a group", "Groups", "Sales") // by what it was
+	o.clean(t, "while titles were read", "404")              // of the group that is gone
 }

@@ -403,8 +403,12 @@ func TestConsoleIsAccessible(t *testing.T) {
 	o := &operator{newBrowser(t), t, g.URL}
 	admin := g.admin(t)
 	in := g.Do(t, "POST", "/api/confd/1.1/contexts", admin, `{"label":"Inside","user_ranges":[{"start":"1000","end":"1999"}]}`).Want(201).Text("name")
-	g.Do(t, "POST", "/api/auth/0.1/tenants", admin, `{"name":"A customer with a long name","slug":"west"}`).Want(200)
+	west := g.Do(t, "POST", "/api/auth/0.1/tenants", admin, `{"name":"A customer with a long name","slug":"west"}`).Want(200).Text("uuid")
 	user := g.Do(t, "POST", "/api/confd/1.1/users", admin, `{"firstname":"Ada","lastname":"Lovelace","lines":[{"context":"`+in+`","endpoint_sip":{},"extensions":[{"exten":"1042","context":"`+in+`"}]}]}`).Want(201).Text("uuid")
+	group := g.Do(t, "POST", "/api/confd/1.1/groups", admin, `{"label":"Sales"}`).Want(201)
+	g.Do(t, "POST", "/api/confd/1.1/incalls", admin, fmt.Sprintf(`{"destination":{"type":"group","group_id":%v}}`, group.JSON("id"))).Want(201)
+	g.Do(t, "PUT", "/api/confd/1.1/groups/"+group.Text("uuid")+"/members/users", admin, `{"users":[{"uuid":"`+user+`"}]}`).Want(204)
+	entry := g.Do(t, "GET", "/api/auth/0.1/audit?action=create_group&service=confd", admin, "").List().Items[0]["id"]
 	o.goTo("", "Sign in")
 	check := func(name string) {
 		t.Helper()
@@ -433,11 +437,19 @@ func TestConsoleIsAccessible(t *testing.T) {
 		{"sessions", "#/auth/sessions", "Sessions", "td"},
 		{"audit", "#/auth/audit", "Audit", "td"},
 		{"settings", "#/confd/asterisk/voicemail/general", "General settings of voicemails", "form"},
+		{"group", "#/confd/groups/" + group.Text("uuid"), "Sales", "details.part"},
+		{"incalls", "#/confd/incalls", "Incoming calls", "td a"},
+		{"tenant", "#/auth/tenants/" + west, "A customer with a long name", "details.part"},
+		{"entry", fmt.Sprint("#/auth/audit/", entry), "Create a group", "dl"},
 		{"why", "#/why?method=GET&path=/api/confd/1.1/users", "Why was I refused?", ".verdict"},
 		{"who", "#/who?access=confd.users.read", "Who may do this?", ".holder"},
 	} {
 		o.goTo(page.hash, page.title)
 		o.see("main " + page.ready)
+		if page.name == "group" {
+			o.press("Members: users")
+			o.see(".many .row")
+		}
 		check(page.name)
 	}
 	g.Do(t, "PUT", "/api/confd/1.1/users/"+user+"/funckeys", admin, `{"keys":{"1":{"destination":{"type":"custom","exten":"*21"},"label":"Forward"},"2":{"destination":{"type":"service","service":"enablednd"}}}}`).Want(204)

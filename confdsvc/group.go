@@ -26,7 +26,7 @@ type Group struct {
 	Timeout               *int64  `db:"timeout" json:"timeout" minimum:"0" maximum:"2147483647" doc:"In seconds. Null and 0 set no limit: then it rings for 3 hours, which is the longest."`
 	UserTimeout           *int64  `db:"user_timeout" json:"user_timeout" minimum:"0" maximum:"2147483647" default:"15" doc:"In seconds: how long it rings a member."`
 	RetryDelay            *int64  `db:"retry_delay" json:"retry_delay" minimum:"0" maximum:"2147483647" default:"5" doc:"In seconds, before it rings all members again."`
-	MusicOnHold           *string `db:"music_on_hold" json:"music_on_hold" maxLength:"128" doc:"The name of a music on hold, or default."`
+	MusicOnHold           *string `db:"music_on_hold" json:"music_on_hold" maxLength:"128" names:"moh.name" doc:"The name of a music on hold, or default."`
 	RingInUse             bool    `db:"ring_in_use" json:"ring_in_use" default:"true" doc:"Whether it rings members who are on the telephone."`
 	MarkAnsweredElsewhere bool    `db:"mark_answered_elsewhere" json:"mark_answered_elsewhere" default:"false"`
 	Enabled               bool    `db:"enabled" json:"enabled" default:"true"`

@@ -24,7 +24,7 @@ type Line struct {
 	Position              int64   `db:"position" json:"position" minimum:"1" maximum:"2147483647" default:"1"`
 	CallerIDName          *string `db:"caller_id_name" computed:"true" json:"caller_id_name" maxLength:"4096" doc:"The name in the option callerid of its SIP endpoint."`
 	CallerIDNum           *string `db:"caller_id_num" computed:"true" json:"caller_id_num" maxLength:"80" pattern:"^[0-9]+$" example:"1000" doc:"The number there."`
-	Registrar             string  `db:"registrar" json:"registrar" maxLength:"128" default:"default"`
+	Registrar             string  `db:"registrar" json:"registrar" maxLength:"128" names:"registrars.id" default:"default"`
 	IsWebRTC              bool    `json:"is_webrtc" readOnly:"true"`
 	crud.Hrefs
 

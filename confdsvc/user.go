@@ -30,7 +30,7 @@ type User struct {
 	MobileFallbackEnabled             bool      `db:"mobile_fallback_enabled" json:"mobile_fallback_enabled" default:"false"`
 	Username                          *string   `db:"username" json:"username" pattern:"^[a-zA-Z0-9._~!$&'()*+,;=%@-]{2,254}$" doc:"Unique among the users of all tenants."`
 	Password                          *string   `db:"password" json:"password" pattern:"^[a-zA-Z0-9._~!$&'()*+,;=%-]{4,64}$" doc:"Not the password of the authentication service."`
-	MusicOnHold                       *string   `db:"music_on_hold" json:"music_on_hold" maxLength:"128" doc:"The name of a music on hold, or default."`
+	MusicOnHold                       *string   `db:"music_on_hold" json:"music_on_hold" maxLength:"128" names:"moh.name" doc:"The name of a music on hold, or default."`
 	PreprocessSubroutine              *string   `db:"preprocess_subroutine" json:"preprocess_subroutine" maxLength:"79"`
 	Userfield                         *string   `db:"userfield" json:"userfield" maxLength:"128"`
 	CallTransferEnabled               *bool     `db:"call_transfer_enabled" json:"call_transfer_enabled" null:"default" default:"false"`
@@ -47,7 +47,7 @@ type User struct {
 	CallPermissionPassword            *string   `db:"call_permission_password" json:"call_permission_password" pattern:"^[0-9#*]{1,16}$" example:"1234"`
 	SubscriptionType                  int64     `db:"subscription_type" json:"subscription_type" minimum:"0" maximum:"10" default:"0"`
 	Enabled                           *bool     `db:"enabled" json:"enabled" null:"default" default:"true"`
-	FuncKeyTemplateID                 *int64    `db:"func_key_template_id" json:"func_key_template_id" minimum:"0" maximum:"9007199254740991" doc:"Whose keys the user has where they have none of their own."`
+	FuncKeyTemplateID                 *int64    `db:"func_key_template_id" json:"func_key_template_id" minimum:"0" maximum:"9007199254740991" names:"funckeys/templates.id" doc:"Whose keys the user has where they have none of their own."`
 	CreatedAt                         time.Time `db:"created_at" json:"created_at" readOnly:"true" generated:"true"`
 	crud.Hrefs
 

@@ -104,6 +104,7 @@ type plan struct {
 	Span    span           `json:"span" example:"7"`
 	Spans   []span         `json:"spans" items.maxLength:"3"`
 	Context *string        `json:"context" ref:"contexts.name" doc:"Where." format:"test-number"`
+	Music   string         `json:"music" names:"moh.name"`
 	Even    string         `json:"even" format:"test-even"`
 	Any     carelessAny    `json:"any"`
 	List    carelessList   `json:"list"`
@@ -229,7 +230,7 @@ func TestDefinitionOfTypesThatKnowTheirSchema(t *testing.T) {
 		t.Errorf("user_id: %+v", p)
 	}
 	s := rest.SchemaOf[plan]()
-	if s.Property("context").Ref != "contexts.name" || s.Property("even").Ref != "" {
+	if s.Property("context").Ref != "contexts.name" || s.Property("music").Ref != "moh.name" || s.Property("even").Ref != "" {
 		t.Error("references")
 	}
 }
@@ -328,6 +329,16 @@ func TestDeclarationsPanic(t *testing.T) {
 				F string `json:"f" ref:"contexts"`
 			}]()
 		}, "ref is a collection and one of its attributes"},
+		"names of nothing": {func() {
+			rest.SchemaOf[struct {
+				F string `json:"f" names:"contexts"`
+			}]()
+		}, "names is a collection and one of its attributes"},
+		"a reference that is checked and is not": {func() {
+			rest.SchemaOf[struct {
+				F string `json:"f" ref:"contexts.name" names:"contexts.name"`
+			}]()
+		}, "it has both ref and names"},
 		"a reference of a boolean": {func() {
 			rest.SchemaOf[struct {
 				F bool `json:"f" ref:"contexts.name"`

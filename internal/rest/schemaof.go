@@ -183,7 +183,7 @@ var tagTypes = map[string][]string{
 	"minLength": {"string"}, "maxLength": {"string"}, "pattern": {"string"}, "enum": {"string"},
 	"format": {"string"}, "multiline": {"string"},
 	"minimum": {"integer", "number"}, "maximum": {"integer", "number"},
-	"minItems": {"array"}, "maxItems": {"array"}, "ref": {"string", "integer", "array"},
+	"minItems": {"array"}, "maxItems": {"array"}, "ref": {"string", "integer", "array"}, "names": {"string", "integer", "array"},
 }
 
 func (s *Schema) constrain(at place, tag reflect.StructTag) {
@@ -350,12 +350,21 @@ func itemTag(at place, tag reflect.StructTag) reflect.StructTag {
 
 var refForm = regexp.MustCompile(`^[a-z_]+(/[a-z_]+)*\.[a-z_]+$`)
 
+// refTag returns what a value refers to. The tag ref says that the engine checks it, names that it does not.
 func refTag(at place, tag reflect.StructTag) string {
-	ref, ok := tag.Lookup("ref")
-	if ok && !refForm.MatchString(ref) {
-		at.panicf("ref is a collection and one of its attributes, as in contexts.name, not %q", ref)
+	found := ""
+	for _, key := range []string{"ref", "names"} {
+		ref, ok := tag.Lookup(key)
+		switch {
+		case ok && !refForm.MatchString(ref):
+			at.panicf("%s is a collection and one of its attributes, as in contexts.name, not %q", key, ref)
+		case ok && found != "":
+			at.panicf("it has both ref and names")
+		case ok:
+			found = ref
+		}
 	}
-	return ref
+	return found
 }
 
 func boolTag(at place, tag reflect.StructTag, key string) bool {

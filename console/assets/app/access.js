@@ -1,9 +1,10 @@
 // Rights explained: the editor of a policy, who may do something, and why something was refused.
 import { call, me } from './api.js';
 import { explain, fault, matches } from './acl.js';
-import { fill, operations, resources } from './definitions.js';
+import { fill, may, operations, resources } from './definitions.js';
 import { ask, h, later, lead, literal, put, say } from './dom.js';
 import { form, refusal } from './form.js';
+import { picker } from './picker.js';
 
 const auth = () => [...resources.values()].find((r) => r.service.name === 'auth')?.service;
 const trouble = (problem) => {
@@ -20,7 +21,9 @@ const reach = (patterns) => operations.filter(({ access }) => access &&
   !patterns.some((p) => p.startsWith('!') && matches(p.slice(1), concrete(access))));
 
 // stands reports whether a pattern grants an operation for some objects.
-const stands = (pattern, access) => matches(pattern, concrete(access)) || alike(pattern.split('.'), access.split('.'));
+const stands = (pattern, access) => matches(pattern, concrete(access)) || matches(pattern, own(access)) || alike(pattern.split('.'), access.split('.'));
+// own is an access to what is the user's own.
+const own = (access) => concrete(access.replace(/\{user_\w+\}/, 'me').replace(/\{session_\w+\}/, 'my_session'));
 const alike = (pattern, access) => pattern.length === access.length && !pattern.includes('#') &&
   pattern.every((word, i) => word === '*' || word === access[i] || access[i].startsWith('{'));
 
@@ -147,6 +150,9 @@ const confirmed = async (before, acl) => {
 const through = (sources) => (sources.length === 0 ? '' : h('ul', {}, sources.map((s) => h('li', {}, h('code', {}, s.pattern), ' in the policy ',
   h('a', { href: `#/auth/policies/${s.policy_uuid}` }, s.policy_name), s.group_uuid ? [' through the group ', h('a', { href: `#/auth/groups/${s.group_uuid}` }, s.group_name)] : ' of the user'))));
 
+// asked is a field of a question.
+const asked = (id, label, ...content) => h('div', { class: 'field' }, h('label', { for: id }, label), content);
+
 // who tells who has an access.
 export const who = async (main, query) => {
   const box = h('div', { 'aria-live': 'polite' });
@@ -177,7 +183,8 @@ export const who = async (main, query) => {
   };
   put(main, h('h1', { tabindex: '-1' }, 'Who may do this?'),
     h('form', { method: 'post', class: 'question', submit: (event) => { event.preventDefault(); run(); } },
-      h('label', { for: 'access' }, 'Access'), input, names, h('label', {}, below, ' Tenants below too'), h('button', { type: 'submit', class: 'primary' }, 'Ask')), box);
+      asked('access', 'Access', input, names), h('label', {}, below, ' Tenants below too'), h('button', { type: 'submit', class: 'primary' }, 'Ask')),
+    h('p', { class: 'quiet' }, 'An access is what an operation takes; the API explorer tells it of each.'), box);
   await run();
 };
 
@@ -203,13 +210,19 @@ export const why = async (main, query) => {
   const box = h('div', { 'aria-live': 'polite' });
   const method = h('select', { id: 'method' }, ['GET', 'POST', 'PUT', 'DELETE', 'HEAD', 'PATCH'].map((m) => h('option', { value: m, selected: m === query.get('method') }, m)));
   const path = h('input', { id: 'path', class: 'code', required: true, value: query.get('path') ?? '', placeholder: '/api/confd/1.1/users', spellcheck: 'false' });
-  const user = h('input', { id: 'user', class: 'code', value: query.get('user_uuid') ?? '', placeholder: me?.user, spellcheck: 'false' });
+  const users = resources.get('auth/users'), attributes = { id: 'user', placeholder: me?.username, 'aria-describedby': 'user-error' };
+  const user = users && may(users.list) ? picker(users, (u) => u.uuid, attributes, { before: query.get('user_uuid') ?? '' })
+    : ((input) => ({ input, element: input, read: () => input.value }))(h('input', { ...attributes, value: query.get('user_uuid') ?? '', spellcheck: 'false' }));
+  const unknown = h('span', { class: 'error', id: 'user-error', role: 'alert' });
   const run = async () => {
     if (!path.value) return;
-    const asked = { method: method.value, path: path.value, ...(user.value && { user_uuid: user.value }) };
-    history.replaceState(null, '', `#/why?${new URLSearchParams(asked)}`);
+    const other = user.read();
+    put(unknown, other instanceof Error && other.message);
+    if (other instanceof Error) return user.input.focus();
+    const question = { method: method.value, path: path.value, ...(other && { user_uuid: other }) };
+    history.replaceState(null, '', `#/why?${new URLSearchParams(question)}`);
     try {
-      const { data } = await call('GET', `${auth().prefix}/explain`, { query: asked });
+      const { data } = await call('GET', `${auth().prefix}/explain`, { query: question });
       put(box, 
         h('p', { class: data.allowed ? 'verdict good' : 'verdict bad' }, data.allowed ? 'Allowed' : 'Refused'),
         data.public ? h('p', {}, 'This operation asks for no token.') : h('p', {}, 'It takes the access ', h('code', {}, data.required_access), '. ', explain(data.required_access).replace(/^May/, 'Who has it may')),
@@ -217,12 +230,13 @@ export const why = async (main, query) => {
         through(data.through ?? []),
         data.required_access && h('p', {}, h('a', { href: `#/who?${new URLSearchParams({ access: data.required_access })}` }, 'Who may do this?')));
     } catch (problem) {
-      put(box, problem.status === 403 && !user.value ? guess(method.value, path.value) : trouble(problem));
+      put(box, problem.status === 403 && !other ? guess(method.value, path.value) : trouble(problem));
     }
   };
   put(main, h('h1', { tabindex: '-1' }, 'Why was I refused?'),
     h('form', { method: 'post', class: 'question', submit: (event) => { event.preventDefault(); run(); } },
-      h('label', { for: 'method' }, 'Method'), method, h('label', { for: 'path' }, 'Path'), path, h('label', { for: 'user' }, 'Another user (UUID)'), user,
-      h('button', { type: 'submit', class: 'primary' }, 'Ask')), box);
+      asked('method', 'Method', method), asked('path', 'Path', path), asked('user', 'Another user', user.element, unknown),
+      h('button', { type: 'submit', class: 'primary' }, 'Ask')),
+    h('p', { class: 'quiet' }, 'What was asked, as the gateway has refused it. The answer names the pattern that decides, and where it comes from.'), box);
   await run();
 };

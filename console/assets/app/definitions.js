@@ -129,6 +129,18 @@ const part = (service, take, itemPath, path) => {
 export const idOf = (parameter, object) =>
   object[parameter] ?? (/uuid$/.test(parameter) ? object.uuid ?? object.id : object.id ?? object.uuid);
 
+// referred returns the resource whose objects a value names, and by which of their attributes: as the definition says or, of ids, as the
+// name of the value does.
+export const referred = (service, name, schema) => {
+  const [from, by = name.match(/(?<=_)(id|uuid)$/)?.[1]] = (schema?.['x-ref'] ?? '').split('.');
+  if (!by) return undefined;
+  const resource = target(service, from || name, from ? by : name);
+  return resource && { resource, by };
+};
+
+// takes reports whether an operation knows a parameter of the query.
+export const takes = (operation, name) => Boolean(operation?.parameters?.some((p) => p.in === 'query' && p.name === name));
+
 // keyOf names the keys of what is below a path: "position", if there is a path below it that ends so.
 export const keyOf = (service, path) => Object.keys(service.definition.paths)
   .find((other) => path && other.startsWith(path + '/{') && parameters(other).length === parameters(path).length + 1 && other.endsWith('}'))?.match(/\{(\w+)\}$/)[1];

@@ -52,11 +52,12 @@ export const brief = (value) => {
   if (value == null || value === '') return '';
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
   if (Array.isArray(value)) {
+    if (value.length > 0 && value.every((item) => Array.isArray(item) && item.length === 2)) return brief(value.map((pair) => pair.join(' = ')));
     const shown = value.slice(0, 3).map(brief).filter(Boolean).join(', ');
     return value.length > 3 ? `${shown} and ${value.length - 3} more` : shown;
   }
   if (typeof value === 'object') {
-    if (value.extensions?.length) return brief(value.extensions);
+    if (value.extensions?.length && !value.label) return brief(value.extensions);
     if (value.firstname || value.lastname) return [value.firstname, value.lastname].filter(Boolean).join(' ');
     if (value.start && value.end) return value.start === value.end ? String(value.start) : `${value.start} to ${value.end}`;
     const name = named.find((key) => value[key] != null && value[key] !== '');

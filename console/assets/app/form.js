@@ -1,13 +1,13 @@
 // Forms that are made from the schemas of the definitions.
-import { call } from './api.js';
-import { kindOf, labelOf, may, properties, resolve, saidOf, target } from './definitions.js';
+import { kindOf, labelOf, may, properties, referred, resolve, saidOf, target } from './definitions.js';
 import { brief, fresh, h, later, literal, put, same, words } from './dom.js';
 import { merged } from './merge.js';
 import { picker } from './picker.js';
 import { value as shown } from './shown.js';
 
 // hint says what may be entered: the description, unless it is the label again ("The first name."), and the limits that it does not tell.
-const hint = (name, schema) => {
+// It is written for clients of the API: of null, and of the other fields, it speaks here as the form shows them.
+const hint = (context, name, schema) => {
   const limits = [];
   if (schema.minimum !== undefined && schema.minimum > 0) limits.push(`at least ${schema.minimum}`);
   if (schema.maximum !== undefined && schema.maximum < 2 ** 31 - 1) limits.push(`at most ${schema.maximum}`);
@@ -15,7 +15,9 @@ const hint = (name, schema) => {
   if (schema.default !== undefined && schema.default !== null && !['object', 'boolean'].includes(typeof schema.default) && schema.default !== '' && !schema.enum) limits.push(`${schema.default} by default`);
   const label = labelOf(schema, name);
   const text = limits.join(', ');
-  const description = schema.description?.replaceAll('`', '').replace(/ ?On create null stands for the default; an update refuses it\./, '') ?? ''; // of no use here
+  const description = schema.description?.replaceAll('`', '').replace(/ ?On create null stands for the default; an update refuses it\./, '') // of no use here
+    .replace(/\bnull\b/g, 'empty').replace(/\bNull\b/g, 'Empty')
+    .replace(/(?<![{\w])[a-z]+(_[a-z0-9]+)+\b/g, (other) => (context.beside?.[other] ? `“${labelOf(resolve(context.service, context.beside[other]), other)}”` : other)) ?? '';
   const again = description.toLowerCase() === `the ${label.toLowerCase()}.`;
   return [!again && description, text && text.charAt(0).toUpperCase() + text.slice(1) + '.'].filter(Boolean).join(' ');
 };
@@ -23,7 +25,8 @@ const hint = (name, schema) => {
 // field returns an input for a value of a schema: its element, read (undefined: leave it out; an Error: it cannot be read), refuse, which
 // shows what the gateway says about it, and find, which returns the innermost field that a message is about. Before is the value until now.
 const field = (context, name, schema, before, required) => {
-  const other = referred(context, name, schema), id = fresh(name), about = other ? '' : hint(name, schema);
+  const other = offered(context, name, schema)?.resource, id = fresh(name);
+  const about = other && (!schema.description || /^(The (id|uuid|name|number) of (an?|the) [\w ]+|Its (id|uuid|number))\.$/i.test(schema.description)) ? '' : hint(context, name, schema);
   const error = h('span', { class: 'error', id: `${id}-error` });
   const describedby = [about && `${id}-hint`, `${id}-error`].filter(Boolean).join(' ');
   const control = controlFor(context, name, schema, before, { id, 'aria-describedby': describedby, required });
@@ -56,19 +59,23 @@ const among = (inputs, message) => inputs.reduce((found, input) => found ?? inpu
 const controlFor = (context, name, schema, before, attributes) => {
   if (schema.enum && schema.enum.length > 1) return choice(schema, before, attributes);
   if (schema.discriminator) return variants({ ...context, of: undefined }, schema, before, attributes);
+  if (schema.type === 'boolean' && schema.nullable && schema.default === undefined) {
+    return choice({ ...schema, enum: [true, false], 'x-enum-labels': { true: 'Yes', false: 'No' } }, before, attributes);
+  }
   if (schema.type === 'boolean') return toggle(schema, before, attributes);
-  const other = referred(context, name, schema);
-  if (other) return reference(other, name, schema, before, attributes);
+  const other = offered(context, name, schema);
+  if (other) return reference(context, other, schema, before, attributes);
   if (schema.type === 'integer' || schema.type === 'number') return text(context, name, schema, before, { ...attributes, type: 'number', step: schema.type === 'integer' ? 1 : 'any', min: schema.minimum, max: schema.maximum > 2 ** 31 ? undefined : schema.maximum });
   if (schema.type === 'string') return text(context, name, schema, before, attributes);
   if (schema.type === 'array') {
     const items = resolve(context.service, schema.items);
     if (items.type === 'array' && resolve(context.service, items.items).type === 'string') return pairs(before, attributes);
-    return items.type === 'string' ? lines(before, attributes) : items.properties ? many({ ...context, of: name }, items, before) : raw(before, attributes);
+    return items.type === 'string' ? lines(before, attributes) : items.properties ? many({ ...context, of: name }, items, before, labelOf(schema, name)) : raw(before, attributes);
   }
   if (schema.properties && Object.keys(schema.properties).length > 0) return group({ ...context, of: name }, schema, before);
   const entries = resolve(context.service, schema.additionalProperties);
   if (entries.properties) return keyed({ ...context, of: undefined }, entries, before);
+  if (entries.type === 'string' || (texts(schema.example) && texts(before ?? {}))) return named(before, attributes);
   return raw(before, attributes);
 };
 
@@ -80,9 +87,8 @@ const text = (context, name, schema, before, attributes) => {
     ...attributes, ...(!long && { type }), value: before ?? '', maxlength: schema.maxLength, spellcheck: 'false',
     autocomplete: secret ? 'new-password' : 'off', ...(long && { rows: 2 }),
   });
-  const element = secret ? input : suggest(context, schema, input);
   return {
-    input, element,
+    input, element: input,
     read: () => {
       const value = input.value;
       if (value === '') return before == null ? undefined : schema.nullable ? null : type === 'number' ? undefined : '';
@@ -91,41 +97,26 @@ const text = (context, name, schema, before, attributes) => {
   };
 };
 
-// referred returns the resource whose objects a field names by their ids, if one can list them. In a list, such as "users", the items' own
-// id does.
-const referred = (context, name, schema) => {
-  const own = /^(id|uuid)$/.test(name) && context.of;
-  if (!own && !/_(id|uuid)$/.test(name) || schema['x-ref']?.includes('.')) return undefined;
-  const resource = target(context.service, schema['x-ref'] ?? (own || name), name);
-  return may(resource?.list) ? resource : undefined;
+// offered returns the resource whose objects a field names, and by which of their attributes, if one can list them. In a list, such as
+// "users", the items' own id does.
+const offered = (context, name, schema) => {
+  const own = /^(id|uuid)$/.test(name) && context.of && !schema['x-ref'];
+  const found = own ? { resource: target(context.service, context.of, name), by: name, own } : referred(context.service, name, schema);
+  return may(found?.resource?.list) ? found : undefined;
 };
 
-// reference is the id of another object, which one picks by its name.
-const reference = (resource, name, schema, before, attributes) => {
-  const { read, ...rest } = picker(resource, (object) => (/uuid$/.test(name) ? object.uuid : object.id), attributes, { before });
+// reference is what names another object, which one picks by its name for people.
+const reference = (context, { resource, by, own }, schema, before, attributes) => {
+  const key = /^(id|uuid)$/.test(by), known = own && before != null && brief(context.item) !== String(before) && context.item;
+  const { read, ...rest } = picker(resource, (object) => object[by], attributes, {
+    before, preset: known || undefined, by: key ? undefined : by, free: schema.type === 'string' && schema.format !== 'uuid',
+    headers: context.tenant ? { 'Wazo-Tenant': context.tenant } : {},
+  });
   return { ...rest, read: () => {
     const value = read();
     if (value === undefined) return before == null ? undefined : schema.nullable ? null : '';
     return schema.type === 'integer' && !(value instanceof Error) ? Number(value) : value;
   } };
-};
-
-// suggest lists the names that a field may have: those of the objects that it refers to.
-const suggest = (context, schema, input) => {
-  const [from, by] = (schema['x-ref'] ?? '').split('.');
-  const resource = by && target(context.service, from);
-  if (!resource) return input;
-  const list = h('datalist', { id: `${input.id}-list` });
-  input.setAttribute('list', list.id);
-  const fetchSome = async () => {
-    if (!input.isConnected) return; // the page was left
-    const { data } = await call('GET', resource.service.prefix + resource.path, { query: { limit: 30, search: input.value } });
-    put(list, data[resource.items].map((item) => h('option', { value: item[by] }, item.label && item.label !== item[by] ? item.label : brief(item))));
-  };
-  const quietly = () => fetchSome().catch(() => put(list));
-  input.addEventListener('focus', quietly, { once: true });
-  input.addEventListener('input', later(quietly));
-  return [input, list];
 };
 
 const toggle = (schema, before, attributes) => {
@@ -169,6 +160,18 @@ const pairs = (before, attributes) => {
   };
 };
 
+// texts reports whether a value is a map of texts.
+const texts = (value) => value != null && Object.getPrototypeOf(value) === Object.prototype && Object.values(value).every((text) => typeof text === 'string');
+
+// named are texts by their names, such as options: they are edited as pairs are.
+const named = (before, attributes) => {
+  const { read, ...rest } = pairs(before && Object.entries(before), attributes);
+  return { ...rest, read: () => {
+    const value = read();
+    return Array.isArray(value) ? Object.fromEntries(value) : value;
+  } };
+};
+
 // raw is for what no schema describes: JSON.
 const raw = (before, attributes) => {
   const first = before === undefined ? '' : JSON.stringify(before, null, 1);
@@ -189,7 +192,7 @@ const raw = (before, attributes) => {
 
 // group is an object inside of another.
 const group = (context, schema, before) => {
-  const inside = fields(context, schema, before ?? {}, []);
+  const inside = fields({ ...context, item: before }, schema, before ?? {}, []);
   return { group: true, find: (message) => among(inside, message), element: inside.map((f) => f.element), read: () => {
     const value = valuesOf(inside, {});
     return value instanceof Error ? value : Object.keys(value).length > 0 || before ? { ...kept(context, schema, before), ...value } : undefined;
@@ -202,25 +205,83 @@ const kept = (context, schema, before) => {
   return Object.fromEntries(Object.entries(before ?? {}).filter(([name]) => written.includes(name)));
 };
 
-const many = (context, schema, before) => {
-  const rows = [];
-  const list = h('div', { class: 'many' });
-  const add = (value) => {
-    const row = group(context, schema, value);
-    row.element = h('div', { class: 'row' }, row.element, h('button', { type: 'button', click: () => {
-      rows.splice(rows.indexOf(row), 1);
-      row.element.remove();
-    } }, 'Remove'));
-    rows.push(row);
-    list.append(row.element);
+const size = 25;
+
+// many is a list of objects. Of a long one a page is shown, and the fields of the others are not made before they are.
+const many = (context, schema, before, title) => {
+  const list = h('div', { class: 'many' }), pages = h('nav', { class: 'pages', 'aria-label': `Pages of ${title}` });
+  const found = h('span', { role: 'status' });
+  const search = h('input', { type: 'search', placeholder: 'Search', 'aria-label': `Search ${title}`, autocomplete: 'off', input: later(() => turn(1)),
+    keydown: (event) => { if (event.key === 'Enter') event.preventDefault(); } }); // it saves nothing
+  const tools = h('div', { class: 'tools' }, search);
+  let page = 1;
+  const row = (value, made = value === undefined) => {
+    let inside;
+    const self = {
+      // a row that was just added is found by any search
+      has: (text) => made || brief(value).toLowerCase().includes(text),
+      find: (message) => (inside ? inside.find(message) : about(value, message) ? (self.show(), inside.find(message)) : undefined),
+      read: () => (inside ? inside.read() ?? {} : kept(context, schema, value)),
+      show: () => {
+        if (!self.element?.isConnected) turn(Math.ceil((shown().indexOf(self) + 1) / size) || turnTo(self));
+      },
+      draw: () => {
+        if (!inside) {
+          inside = group(context, schema, value);
+          self.element = h('div', { class: 'row' }, inside.element, h('button', { type: 'button', 'aria-label': `Remove ${brief(value)}`.trim(), click: () => {
+            rows.splice(rows.indexOf(self), 1);
+            turn(page);
+            button.focus();
+          } }, 'Remove'));
+        }
+        return self.element;
+      },
+    };
+    return self;
   };
-  for (const value of before ?? []) add(value);
+  const rows = (before ?? []).map((value) => row(value));
+  const shown = () => {
+    const text = search.value.trim().toLowerCase();
+    return text ? rows.filter((r) => r.has(text)) : rows;
+  };
+  // turnTo ends the search, and returns the page of a row.
+  const turnTo = (one) => {
+    search.value = '';
+    return Math.ceil((rows.indexOf(one) + 1) / size);
+  };
+  const turn = (to) => {
+    const chosen = shown(), last = Math.max(1, Math.ceil(chosen.length / size));
+    page = Math.min(to, last);
+    put(list, chosen.slice((page - 1) * size, page * size).map((r) => r.draw()));
+    pages.hidden = tools.hidden = rows.length <= size && !search.value;
+    if (pages.hidden) return put(pages);
+    put(found, `${chosen.length.toLocaleString()}${search.value ? ' found' : ' in all'}, page ${page} of ${last}`);
+    return put(pages, found,
+      h('button', { type: 'button', disabled: page <= 1, click: () => turn(page - 1) }, 'Previous'),
+      h('button', { type: 'button', disabled: page >= last, click: () => turn(page + 1) }, 'Next'));
+  };
+  const button = h('button', { type: 'button', click: () => {
+    const added = row();
+    rows.push(added);
+    turn(turnTo(added));
+    added.element.querySelector('input, select, textarea')?.focus();
+  } }, 'Add one');
+  turn(1);
   return {
     group: true, find: (message) => among(rows, message),
-    element: [list, h('button', { type: 'button', click: () => add() }, 'Add one')],
+    element: [tools, list, pages, button],
     read: () => {
-      const values = rows.map((row) => row.read() ?? {});
-      return values.find((value) => value instanceof Error) ?? (values.length === 0 && !before?.length ? undefined : values);
+      const values = [];
+      for (const one of rows) {
+        const value = one.read();
+        if (value instanceof Error) {
+          one.show();
+          one.read(); // says it again, and has the focus
+          return value;
+        }
+        values.push(value);
+      }
+      return values.length === 0 && !before?.length ? undefined : values;
     },
   };
 };
@@ -324,8 +385,8 @@ const inCell = (context, name, schema, before, required) => {
 };
 
 // variants is an object of which one property, such as type, says what else it has.
-const variants = (context, schema, before, attributes) => {
-  const name = schema.discriminator.propertyName, kinds = schema.discriminator.mapping;
+const variants = (context, schema, before, attributes, outer = []) => {
+  const name = schema.discriminator.propertyName, kinds = schema.discriminator.mapping, told = [...outer, name];
   const box = h('div');
   const input = h('select', attributes, h('option', { value: '' }, '—'),
     Object.keys(kinds).map((kind) => h('option', { value: kind, selected: before?.[name] === kind }, kindOf(context.service, schema, kind).said)));
@@ -334,12 +395,15 @@ const variants = (context, schema, before, attributes) => {
     const kind = input.value;
     put(box);
     inside = undefined;
-    if (!kind) return;
+    if (!kind) return undefined;
     const value = before?.[name] === kind ? before : undefined;
     const found = resolve(context.service, { $ref: kinds[kind] });
-    inside = found.discriminator ? variants(context, found, value, { 'aria-label': words(found.discriminator.propertyName) })
-      : group(context, { ...found, properties: Object.fromEntries(Object.entries(found.properties ?? {}).filter(([key]) => key !== name)) }, value);
-    box.append(...[inside.element].flat());
+    const id = fresh('kind');
+    inside = found.discriminator ? variants(context, found, value, { id }, told)
+      : group(context, { ...found, properties: Object.fromEntries(Object.entries(found.properties ?? {}).filter(([key]) => !told.includes(key))) }, value);
+    if (!found.discriminator) return box.append(...inside.element);
+    const [chosen, ...rest] = inside.element;
+    return box.append(h('div', { class: 'field' }, h('label', { for: id }, words(found.discriminator.propertyName)), chosen), ...rest);
   };
   input.addEventListener('change', show);
   show();
@@ -355,10 +419,10 @@ const variants = (context, schema, before, attributes) => {
 
 // fields makes the inputs of an object's properties, but for those that only the service writes.
 const fields = (context, schema, before, hidden) => {
-  const required = schema.required ?? [];
+  const required = schema.required ?? [], inside = { ...context, beside: schema.properties };
   return properties(context.service, schema, context.list)
     .filter(([name, property]) => !property.readOnly && !hidden.includes(name) && !(before ? /^(There are none|Taken on create alone)/ : /^There are none/).test(property.description ?? '') && name !== 'links')
-    .map(([name, property]) => ({ name, before: before?.[name], ...field(context, name, property, before?.[name], required.includes(name)) }));
+    .map(([name, property]) => ({ name, before: before?.[name], ...field(inside, name, property, before?.[name], required.includes(name)) }));
 };
 
 // valuesOf reads all fields. With a whole object as before, it returns only what has changed.
@@ -381,10 +445,10 @@ const usual = ['name', 'label', 'username', 'firstname', 'lastname', 'email', 'e
 
 // form makes a form for a schema. Key is the name of the keys of a map in it; inherits, whether its entries may come from elsewhere; more
 // are fields of the page itself, each like those that field returns. Send receives what is to be sent, and the tag of the version that it
-// changes, which is version.tag. It may throw a Refused, whose messages are shown beside the fields that they name. Latest reads again what
+// changes, which is version.tag. Tenant is the tenant whose objects it may name, if that is not the one that the page acts in. It may throw a Refused, whose messages are shown beside the fields that they name. Latest reads again what
 // the form changes, and its tag, when somebody else has changed it since.
-export const form = ({ service, schema, list, key, inherits = false, before, version = {}, latest, hidden = [], more = [], action = 'Save', whole = false, send }) => {
-  const context = { service, list, key, inherits };
+export const form = ({ service, schema, list, key, tenant, inherits = false, before, version = {}, latest, hidden = [], more = [], action = 'Save', whole = false, send }) => {
+  const context = { service, list, key, tenant, inherits };
   const own = fields(context, schema, before, hidden), inputs = [...own, ...more];
   const required = schema.required ?? [];
   const filled = (value) => value != null && value !== '' && value !== false && value.length !== 0;

@@ -1,9 +1,9 @@
 // The page of one object: its fields, its parts and its links.
 import { call } from './api.js';
-import { bodyOf, fill, idOf, keyOf, may, resolve, target } from './definitions.js';
+import { bodyOf, fill, idOf, keyOf, may, resolve, takes, target } from './definitions.js';
 import { ask, brief, h, lead, put, same, say } from './dom.js';
 import { form, refusal } from './form.js';
-import { columnsOf, table } from './list.js';
+import { columnsOf, kept, listed, pager, table } from './list.js';
 import { picker } from './picker.js';
 import { all, facts, nameLater, titled } from './shown.js';
 
@@ -15,6 +15,9 @@ const read = async (path) => {
   const { data, headers } = await call('GET', path);
   return { object: data, tag: headers.get('ETag') };
 };
+
+// tenantOf is the tenant whose objects an object may name: its own or, of what is below a tenant and no object of one, itself.
+const tenantOf = (object) => object.tenant_uuid ?? (object.parent_uuid && object.uuid);
 
 const trouble = (problem) => {
   if (!problem.messages) throw problem;
@@ -75,7 +78,7 @@ export const show = async (main, resource, id) => {
     resource.update && details,
     resource.update ? [
       !update && h('p', { class: 'denied' }, 'You may see this, and not change it.'),
-      h('section', { class: 'whole' }, form({ service: resource.service, schema: bodyOf(resource.service, resource.update), list: resource.list, key: keyOf(resource.service, resource.itemPath), before: object, version: state, latest: () => read(path), hidden: writtenElsewhere(resource), send: async (body, version) => {
+      h('section', { class: 'whole' }, form({ service: resource.service, schema: bodyOf(resource.service, resource.update), list: resource.list, key: keyOf(resource.service, resource.itemPath), tenant: tenantOf(object), before: object, version: state, latest: () => read(path), hidden: writtenElsewhere(resource), send: async (body, version) => {
         if (Object.keys(body).length === 0) return say('Nothing was changed.');
         await call(resource.update.method, path, { body, headers: versioned(version) });
         await again();
@@ -140,19 +143,20 @@ const at = (resource, part, ...values) => resource.service.prefix + fill(part.pa
 const contents = {
   // list shows what belongs to an object.
   list: async ({ resource, part, id }) => {
-    const { data } = await call('GET', at(resource, part, id));
-    const objects = data[part.items], other = target(resource.service, part.name), { service } = resource;
-    if (objects.length === 0) return h('p', { class: 'empty' }, 'There are none.');
-    if (typeof objects[0] !== 'object') return h('ul', {}, objects.map((o) => h('li', {}, String(o))));
-    return table({ service, schema: part.schema, columns: columnsOf(service, part.schema), objects, link: other?.read && ((o) => `#/${other.key}/${encodeURIComponent(idOf(other.parameter, o))}`) });
+    const other = target(resource.service, part.name), { service } = resource;
+    return pager(part.title, await listed(at(resource, part, id), part.get, part.items), (objects) => {
+      if (objects.length === 0) return h('p', { class: 'empty' }, 'There are none.');
+      if (typeof objects[0] !== 'object') return h('ul', {}, objects.map((o) => h('li', {}, String(o))));
+      return table({ service, schema: part.schema, columns: columnsOf(service, part.schema), objects, link: other?.read && ((o) => `#/${other.key}/${encodeURIComponent(idOf(other.parameter, o))}`) });
+    }, !takes(part.get, 'limit') || takes(part.get, 'search'));
   },
   shown: async ({ resource, part, id }) => {
     const schema = part.get.responses['200']?.content?.['application/json']?.schema ?? {};
     return all(resource.service, resolve(resource.service, schema), (await call('GET', at(resource, part, id))).data);
   },
-  document: async ({ resource, part, id, changed }) => {
+  document: async ({ resource, part, id, state, changed }) => {
     const path = at(resource, part, id), { object: before, tag } = await read(path);
-    return form({ service: resource.service, schema: bodyOf(resource.service, part.put), key: keyOf(resource.service, part.path), inherits: true, before, version: { tag }, latest: () => read(path), whole: true, send: async (body, version) => {
+    return form({ service: resource.service, schema: bodyOf(resource.service, part.put), key: keyOf(resource.service, part.path), tenant: tenantOf(state.object), inherits: true, before, version: { tag }, latest: () => read(path), whole: true, send: async (body, version) => {
       await call('PUT', path, { body, headers: versioned(version) });
       await changed(`${part.title} saved.`);
     } });
@@ -166,14 +170,14 @@ const contents = {
       const now = await read(path);
       return { object: listIn(now.object), tag: now.tag };
     };
-    return form({ service: resource.service, schema, before: listIn(state.object), version: state, latest, whole: true, send: async (body, version) => {
+    return form({ service: resource.service, schema, tenant: tenantOf(state.object), before: listIn(state.object), version: state, latest, whole: true, send: async (body, version) => {
       await call('PUT', at(resource, part, id), { body: schema.properties[name].type === 'array' ? { [name]: [], ...body } : body, headers: versioned(version) });
       await changed(`${part.title} saved.`);
     } });
   },
   link: async ({ resource, part, id, state, changed, outdated }) => {
     const other = target(resource.service, part.parameter) ?? target(resource.service, part.name);
-    const linked = await linkedTo(resource, part, id, state.object);
+    const [source, searches] = await linkedTo(resource, part, id, state.object);
     const change = async (method, path, done, text = '') => {
       try {
         await call(method, path, { headers: versioned(state.tag) });
@@ -186,10 +190,10 @@ const contents = {
     };
     const one = (otherID) => at(resource, part, id, otherID);
     // end removes one link or, where there is no operation for one, all: an object that has several of them has no button.
-    const end = (o) => {
+    const end = (o, total) => {
       const otherID = idOf(part.parameter, o);
       const [operation, path] = part.remove ? [part.remove, one(otherID)] : [part.all, resource.service.prefix + fill(part.all?.path ?? '', id)];
-      if (!operation || (!part.remove && linked.length > 1)) return '';
+      if (!operation || (!part.remove && total > 1)) return '';
       return h('button', { type: 'button', 'aria-label': `Remove ${brief(o)}`, disabled: !may(operation, id, otherID), click: () => change('DELETE', path, 'The link was removed.') }, 'Remove');
     };
     // nameOf is a link to an object: with its name, which the link may not tell.
@@ -198,13 +202,13 @@ const contents = {
       return !name || name === String(otherID) ? nameLater(other, otherID, link) : link;
     };
     const attributes = { 'aria-label': `Add to ${part.title}` };
-    const chosen = other && may(other.list) ? picker(other, (o) => idOf(part.parameter, o), attributes)
+    const chosen = other && may(other.list) ? picker(other, (o) => idOf(part.parameter, o), attributes, { headers: state.object.tenant_uuid ? { 'Wazo-Tenant': state.object.tenant_uuid } : {} })
       : ((input) => ({ input, element: input, read: () => input.value }))(h('input', { ...attributes, autocomplete: 'off' }));
     chosen.input.value = typed.get(one('')) ?? '';
     typed.clear();
     return [
-      linked.length > 0 ? h('ul', { class: 'links' }, linked.map((o) => h('li', {},
-        other?.read ? nameOf(o) : brief(o), end(o)))) : h('p', { class: 'empty' }, 'There are none.'),
+      await pager(part.title, source, (linked, total) => (total > 0 ? h('ul', { class: 'links' }, linked.map((o) => h('li', {},
+        other?.read ? nameOf(o) : brief(o), end(o, total)))) : h('p', { class: 'empty' }, 'There are none.')), searches),
       h('form', { method: 'post', class: 'add', submit: (event) => {
         event.preventDefault();
         const value = chosen.read();
@@ -222,14 +226,14 @@ const attributesOf = (part) => {
   return [part.name.replaceAll('/', '_'), last, last.replace(/s$/, ''), part.name.replace(/s?\/|\//g, '_'), words[0]];
 };
 
-// linkedTo finds the objects of a link: in the object itself, or in the list beside it.
+// linkedTo returns a source of the objects of a link, which are in the object itself or in the list beside it, and whether it can search.
 const linkedTo = async (resource, part, of, object) => {
   const names = attributesOf(part).slice(0, 4), own = names.find((name) => name in object);
-  if (own) return [object[own]].flat().filter(Boolean);
+  if (own) return [kept([object[own]].flat().filter(Boolean)), true];
   const [id, key] = names.flatMap((name) => [[`${name}_uuid`, 'uuid'], [`${name}_id`, 'id']]).find(([name]) => object[name] != null) ?? [];
-  if (id) return [{ [key]: object[id] }];
+  if (id) return [kept([{ [key]: object[id] }]), false];
   const beside = resource.parts.find((p) => p.kind === 'list' && p.name === part.name);
-  return beside ? (await call('GET', at(resource, beside, of))).data[beside.items] : [];
+  return beside ? [await listed(at(resource, beside, of), beside.get, beside.items), !takes(beside.get, 'limit') || takes(beside.get, 'search')] : [kept([]), false];
 };
 
 // document is the page of settings that exist once.

@@ -1,9 +1,9 @@
 // The page of a collection: search, order and pages are the server's.
 import { Refused, call } from './api.js';
-import { bodyOf, fill, idOf, labelOf, may, properties, resolve } from './definitions.js';
+import { bodyOf, fill, idOf, may, properties, resolve, takes } from './definitions.js';
 import { ask, brief, h, later, put, say } from './dom.js';
 import { refusal } from './form.js';
-import { nameLater, twin, value } from './shown.js';
+import { heading, nameLater, twin, value } from './shown.js';
 
 const size = 25;
 
@@ -16,16 +16,15 @@ export const columnsOf = (service, schema, list, most = 6) => {
   const sorted = list?.parameters?.find((p) => p.name === 'order')?.schema?.enum ?? [], required = resolve(service, schema).required ?? [];
   const rank = ([name, p]) => [name === sorted[0], required.includes(name), /^(name|label|number)$/.test(name), sorted.includes(name), p.type !== 'object' && p.type !== 'array', true].indexOf(true);
   const telling = all.filter(([name]) => !/(^|_)(id|uuid)$/.test(name));
-  return (telling.length > 1 ? telling : all).map((entry, at) => ({ entry, at })).sort((a, b) => rank(a.entry) - rank(b.entry) || a.at - b.at).map(({ entry: [name] }) => name).slice(0, most);
+  return (telling.length > 1 || telling.some(([name]) => /^(name|label)$/.test(name)) ? telling : all).map((entry, at) => ({ entry, at })).sort((a, b) => rank(a.entry) - rank(b.entry) || a.at - b.at).map(({ entry: [name] }) => name).slice(0, most);
 };
 
 const orderOf = (resource) => resource.list.parameters?.find((p) => p.name === 'order')?.schema?.enum ?? [];
-const takes = (resource, name) => resource.list.parameters?.some((p) => p.in === 'query' && p.name === name);
 
 // table shows objects. Link returns the address of an object's page, or nothing. Named returns what to show of an object in place of a text.
 export const table = ({ service, schema = {}, columns, objects, link, sort, pick, named = () => undefined }) => {
   const of = Object.fromEntries(columns.map((name) => [name, resolve(service, schema.properties?.[name])]));
-  const label = (name) => labelOf(schema.properties?.[name] && of[name], name);
+  const label = (name) => heading(service, name, schema.properties?.[name] && of[name]);
   return h('div', { class: 'scroll' }, h('table', {},
     h('thead', {}, h('tr', {}, pick && h('th', { class: 'pick' }, pick.all), columns.map((name) => h('th', { scope: 'col', 'aria-sort': sort?.state(name) }, sort?.can(name)
       ? h('button', { type: 'button', class: 'plain', click: () => sort.by(name) }, label(name), { ascending: ' ↑', descending: ' ↓' }[sort.state(name)] ?? '')
@@ -34,10 +33,54 @@ export const table = ({ service, schema = {}, columns, objects, link, sort, pick
       const first = columns.find((name) => value(service, name, of[name], object[name]) !== '') ?? columns[0];
       return h('tr', {}, pick && h('td', { class: 'pick' }, pick.one(object)), columns.map((name) => {
         const to = name === first && link?.(object);
-        const shown = named(name, object) ?? value(service, name, of[name], object[name]);
+        const shown = named(name, object) ?? value(service, name, of[name], object[name], object);
         return h('td', { 'data-label': label(name) }, to && shown.tagName !== 'A' ? h('a', { href: to }, shown || '(unnamed)') : shown);
       }));
     }))));
+};
+
+// pager shows some of what source has at a time. Source returns objects, from an offset on and at most a limit, among those that a text
+// finds, and how many these are; render shows them.
+export const pager = async (title, source, render, searches) => {
+  let page = 1, asked = 0;
+  const rows = h('div', { 'aria-live': 'polite' }), pages = h('nav', { class: 'pages', 'aria-label': `Pages of ${title}` });
+  const search = h('input', { type: 'search', placeholder: 'Search', 'aria-label': `Search ${title}`, autocomplete: 'off', input: later(() => turn(1)) });
+  const tools = h('div', { class: 'tools', hidden: true }, search);
+  const show = async (to) => {
+    const mine = ++asked, text = search.value.trim();
+    const { objects, total } = await source({ search: text, limit: size, offset: (to - 1) * size });
+    const last = Math.max(1, Math.ceil(total / size));
+    if (mine !== asked) return undefined; // another was asked for meanwhile
+    if (to > last) return show(last); // the objects of this page are gone
+    page = to;
+    put(rows, text && total === 0 ? h('p', { class: 'empty' }, `Nothing has "${text}" in it.`) : render(objects, total));
+    pages.hidden = last === 1 && !text;
+    tools.hidden = pages.hidden || !searches;
+    return put(pages, !pages.hidden && [h('span', {}, `${total.toLocaleString()} ${text ? 'found' : 'in all'}, page ${page} of ${last}`),
+      h('button', { type: 'button', disabled: page <= 1, click: () => turn(page - 1) }, 'Previous'),
+      h('button', { type: 'button', disabled: page >= last, click: () => turn(page + 1) }, 'Next')]);
+  };
+  const turn = (to) => show(to).catch((problem) => {
+    if (!problem.messages) throw problem;
+    put(rows, h('div', { class: 'error', role: 'alert' }, problem.messages.map((m) => h('p', {}, m)), refusal(problem)));
+  });
+  await show(page);
+  return [tools, rows, pages];
+};
+
+// kept is a source of objects that are all at hand.
+export const kept = (objects) => ({ search, limit, offset }) => {
+  const text = search.toLowerCase(), found = text ? objects.filter((o) => brief(o).toLowerCase().includes(text)) : objects;
+  return { objects: found.slice(offset, offset + limit), total: found.length };
+};
+
+// listed is a source of the objects of a list, of which the server has the pages if it can.
+export const listed = async (path, operation, items) => {
+  if (!takes(operation, 'limit')) return kept((await call('GET', path)).data[items]);
+  return async ({ search, limit, offset }) => {
+    const { data } = await call('GET', path, { query: { limit, offset, ...(takes(operation, 'search') && { search }) } });
+    return { objects: data[items], total: (search ? data.filtered : data.total) ?? data.total };
+  };
 };
 
 // empty says that there is nothing, and what one can do about it.
@@ -70,7 +113,7 @@ export const show = async (main, resource, query) => {
     try {
       const { data } = await call('GET', resource.service.prefix + resource.path, { signal: asked.signal, query: {
         search: state.search, order: state.order, direction: state.order && state.direction, recurse: state.recurse,
-        ...(takes(resource, 'limit') && { limit: size, offset: (state.page - 1) * size }),
+        ...(takes(resource.list, 'limit') && { limit: size, offset: (state.page - 1) * size }),
       } });
       const last = lastPage(data);
       if (state.page > last) return go({ page: last }); // the rows of this page are gone
@@ -100,9 +143,10 @@ export const show = async (main, resource, query) => {
       pick: resource.remove && { all: pickAll(objects), one: (object) => pickOne(object) },
     }) : empty(resource, state, () => { search.value = ''; go({ search: '', page: 1 }); search.focus(); }));
     put(pages, 
-      h('span', {}, takes(resource, 'limit') ? `${found.toLocaleString()} in all, page ${state.page} of ${last}` : `${found.toLocaleString()} in all`),
-      h('button', { type: 'button', disabled: state.page <= 1, click: () => go({ page: state.page - 1 }) }, 'Previous'),
-      h('button', { type: 'button', disabled: !takes(resource, 'limit') || state.page >= last, click: () => go({ page: state.page + 1 }) }, 'Next'));
+      h('span', {}, takes(resource.list, 'limit') ? `${found.toLocaleString()} in all, page ${state.page} of ${last}` : `${found.toLocaleString()} in all`),
+      takes(resource.list, 'limit') && [
+        h('button', { type: 'button', disabled: state.page <= 1, click: () => go({ page: state.page - 1 }) }, 'Previous'),
+        h('button', { type: 'button', disabled: state.page >= last, click: () => go({ page: state.page + 1 }) }, 'Next')]);
   };
 
   const id = (object) => idOf(resource.parameter, object);
@@ -170,7 +214,7 @@ export const show = async (main, resource, query) => {
         ? h('a', { class: 'button primary', href: `${base}/+new` }, 'New')
         : h('span', { class: 'denied', title: `It takes the access ${resource.create.access}` }, 'You may not create any')),
       resource.key === 'confd/users' && may(resource.create) && h('a', { class: 'button', href: '#/telephone' }, 'New telephone user')),
-    h('div', { class: 'tools' }, takes(resource, 'search') && search, takes(resource, 'recurse') && h('label', {}, below, ' Tenants below too')),
+    h('div', { class: 'tools' }, takes(resource.list, 'search') && search, takes(resource.list, 'recurse') && h('label', {}, below, ' Tenants below too')),
     bulk, rows, pages);
   await fetchPage();
 };

@@ -1,13 +1,22 @@
 // A field in which one picks an object by its name, and which sends what identifies the object.
 import { call } from './api.js';
-import { fill } from './definitions.js';
+import { fill, may, takes } from './definitions.js';
 import { brief, fresh, h, later, put } from './dom.js';
+
+// objectBy reads the object that has a value of an attribute, or of its key; undefined, if it cannot be asked for.
+export const objectBy = async (resource, by, value, headers = {}) => {
+  const path = resource.service.prefix;
+  if (!by) return may(resource.read, value) ? (await call('GET', path + fill(resource.itemPath, value), { headers })).data : undefined;
+  if (!takes(resource.list, by) || !may(resource.list)) return undefined;
+  return (await call('GET', path + resource.path, { query: { [by]: value, limit: 1 }, headers })).data[resource.items][0];
+};
 
 const identifies = (text) => /^(\d+|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i.test(text);
 
 // picker suggests objects of a resource, which the server searches, among those that a query leaves. valueOf says what is sent for one;
-// before is what was sent until now, and preset an object to begin with. Its read returns an Error for a name that no object has.
-export const picker = (resource, valueOf, attributes, { before, preset, query = {}, headers = {} } = {}) => {
+// before is what was sent until now, and preset an object to begin with; by is the attribute that is sent, if that is no key of the objects.
+// Its read returns an Error for a name that no object has, unless any text may be sent.
+export const picker = (resource, valueOf, attributes, { before, preset, by, free = false, query = {}, headers = {} } = {}) => {
   const values = new Map(); // by what is shown
   const learn = (object) => {
     const name = brief(object) || String(valueOf(object));
@@ -25,9 +34,9 @@ export const picker = (resource, valueOf, attributes, { before, preset, query = 
   const quietly = () => suggest().catch(() => put(list));
   input.addEventListener('focus', quietly, { once: true });
   input.addEventListener('input', later(quietly));
-  if (before != null && resource.read) {
-    call('GET', resource.service.prefix + fill(resource.itemPath, before), { headers }).then(({ data }) => {
-      if (input.value === String(before)) input.value = learn(data);
+  if (before != null && before !== '' && !preset) {
+    objectBy(resource, by, before, headers).then((found) => {
+      if (found && input.value === String(before)) input.value = learn(found);
     }, () => {}); // it stays as it is sent
   }
   return {
@@ -35,7 +44,7 @@ export const picker = (resource, valueOf, attributes, { before, preset, query = 
     read: () => {
       const text = input.value.trim();
       if (text === '') return undefined;
-      return values.get(text) ?? (identifies(text) ? text : new Error(`There is no "${text}" here: choose one of the list.`));
+      return values.get(text) ?? (free || identifies(text) ? text : new Error(`There is no "${text}" here: choose one of the list.`));
     },
   };
 };

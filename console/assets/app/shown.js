@@ -1,45 +1,98 @@
 // How values are shown to people who read them: names for ids, words for values, tables for lists.
-import { call } from './api.js';
-import { fill, idOf, kindOf, labelOf, may, properties, resolve, resources, saidOf, target } from './definitions.js';
-import { brief, h } from './dom.js';
+import { idOf, kindOf, labelOf, may, operations, properties, referred as namedBy, resolve, resources, saidOf, target } from './definitions.js';
+import { brief, h, moment, put, words } from './dom.js';
+import { objectBy } from './picker.js';
 
-// names are those of objects that something on this page refers to, by their paths.
-const names = new Map();
-export const forgetNames = () => names.clear();
+// found are the objects that something on this page refers to, by where they are.
+const found = new Map();
+export const forgetNames = () => found.clear();
 
-const nameOf = (resource, id) => {
-  const path = resource.service.prefix + fill(resource.itemPath, id);
-  if (!names.has(path)) names.set(path, call('GET', path).then(({ data }) => brief(data), () => ''));
-  return names.get(path);
+const seek = (resource, value, by) => {
+  const key = [resource.key, by, value].join(' ');
+  if (!found.has(key)) found.set(key, objectBy(resource, by, value).catch(() => undefined));
+  return found.get(key);
 };
 
-// referred returns the resource whose object an attribute names by its id, if one may read it.
+// referred returns what a value names, if one may read it.
 const referred = (service, name, schema) => {
-  if (!/_(id|uuid)$/.test(name)) return undefined;
-  const resource = target(service, schema?.['x-ref'] ?? name);
+  const { resource, by } = namedBy(service, name, schema) ?? {};
   const other = resource && !('name' in (resource.schema?.properties ?? {})) ? twin(resource) ?? resource : resource;
-  return other?.read && may(other.read) ? other : undefined;
+  return other?.read && may(other.read) ? { resource: other, by: /^(id|uuid)$/.test(by) ? undefined : by } : undefined;
 };
+
+// heading returns how people read the name of an attribute of which the value is shown: of what names an object, its name is.
+export const heading = (service, name, schema, label = labelOf(schema, name)) => (referred(service, name, schema) ? label.replace(/ (ID|UUID)$/, '') : label);
 
 // nameLater is a text that the name of an object replaces as soon as it is known.
 export const nameLater = (resource, id, element = h('span', {}, String(id))) => {
-  nameOf(resource, id).then((name) => { if (name) element.textContent = name; });
+  seek(resource, id).then((object) => { if (object && brief(object)) element.textContent = brief(object); });
   return element;
 };
 
-// named is a link to an object of which one knows the id: with its name, as soon as it is known.
-const named = (resource, id) => nameLater(resource, id, h('a', { href: `#/${resource.key}/${encodeURIComponent(id)}` }, String(id)));
+const linkTo = (resource, id, ...text) => h('a', { href: `#/${resource.key}/${encodeURIComponent(id)}` }, text);
+
+// named is a link to an object of which one knows the key, or another attribute: with its name, as soon as it is known.
+const named = ({ resource, by }, value) => {
+  if (!by) return nameLater(resource, value, linkTo(resource, value, String(value)));
+  const element = h('span', {}, String(value));
+  seek(resource, value, by).then((object) => { if (object) put(element, linkTo(resource, idOf(resource.parameter, object), brief(object))); });
+  return element;
+};
+
+// labelled shows objects of a resource with the labels that they have for people, where what refers to them tells their names alone.
+const labelled = (service, name, content) => {
+  const items = [content].flat(), resource = items.length > 0 && items.every((item) => item?.name && !item.label && (item.uuid ?? item.id)) ? target(service, name) : undefined;
+  if (!resource?.read || !may(resource.read) || !resource.schema?.properties?.label) return undefined;
+  const told = items.slice(0, 3).flatMap((item, i) => [i > 0 && ', ', nameLater(resource, idOf(resource.parameter, item), h('span', {}, item.name))]);
+  return h('span', {}, told, items.length > 3 && ` and ${items.length - 3} more`);
+};
 
 // twin returns the resource of another service whose object has the same UUID, and a name: a tenant of the telephony is one of the gateway.
 export const twin = (resource) => [...resources.values()].find((other) => other !== resource && other.path === resource.path && other.read && may(other.read) &&
   /uuid$/.test(other.parameter) && 'name' in (other.schema?.properties ?? {}));
 
-// value shows one value of an attribute, in a few words.
-export const value = (service, name, schema, content) => {
+// done shows what an entry of the audit tells by the words of the definition: the operation, the kind of what it has changed, and the
+// changed objects themselves. Of these the entry has what they were, or are; it also names those that are gone.
+const done = {
+  'operations.id': (entry, id) => operations.find((o) => o.service.name === entry.service && o.operationId === id)?.summary,
+  'operations.path': (entry) => {
+    const { of, part } = about(entry);
+    return of && [of.title, part && (of.parts?.find((p) => p.name === part)?.title ?? words(part)).toLowerCase()].filter(Boolean).join(': ');
+  },
+  'operations.keys': (entry, keys) => {
+    const { of, part, parameters = [] } = about(entry), values = String(keys).split('/');
+    if (!of) return undefined;
+    const now = entry.after ?? entry.before, name = !part && now && typeof now === 'object' ? brief(now) : '';
+    if (name && values.length === 1) return entry.after && of.read && may(of.read, keys) ? linkTo(of, keys, name) : name;
+    const kinds = values.length === 1 ? [of] : parameters.map((parameter, i) => (i === 0 ? of : target(of.service, parameter)));
+    if (kinds.length !== values.length) return undefined;
+    return h('span', {}, values.flatMap((value, i) => [i > 0 && ', ', kinds[i]?.read && may(kinds[i].read, value) ? named({ resource: kinds[i] }, value) : value]));
+  },
+};
+
+// about tells what an entry of the audit is about: a resource, the part of its objects, if it is one, and the parameters of the part's path.
+const about = ({ service, resource, object }) => {
+  const path = String(resource).split('/'), at = path.map((_, i) => path.length - i).find((n) => resources.has([service, ...path.slice(0, n)].join('/')));
+  if (!at) return {};
+  const of = resources.get([service, ...path.slice(0, at)].join('/'));
+  const parameters = operations.filter((o) => o.service.name === service && o.path.replace(/\/\{\w+\}/g, '') === `/${resource}`)
+    .map((o) => [...o.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1])).find((all) => all.length === String(object).split('/').length);
+  return { of, part: path.slice(at).join('/'), parameters };
+};
+
+// value shows one value of an attribute, in a few words. Object is what has the attribute.
+export const value = (service, name, schema, content, object) => {
   if (content == null || content === '') return '';
   if (schema?.enum && typeof content === 'string') return saidOf(schema, content);
+  if (object && done[schema?.['x-ref']]) {
+    const said = done[schema['x-ref']](object, content) ?? (schema['x-ref'] === 'operations.id' ? words(content) : String(content));
+    return h('span', { title: String(content) }, said);
+  }
+  if (schema?.format === 'date-time' && typeof content === 'string') return h('time', { datetime: content }, moment(content));
   const other = typeof content !== 'object' && referred(service, name, schema);
   if (other) return named(other, content);
+  const people = typeof content === 'object' && labelled(service, name, content);
+  if (people) return people;
   if (schema?.discriminator && typeof content === 'object') return told(service, schema, content);
   if (Array.isArray(content) && content.some((item) => item && typeof item === 'object' && !brief(item))) return `${content.length}`;
   if (typeof content === 'object' && !Array.isArray(content) && !brief(content)) {
@@ -49,14 +102,16 @@ export const value = (service, name, schema, content) => {
   return brief(content);
 };
 
-// told returns what an object of one of several kinds is, in words: its kind and its names.
-export const told = (service, schema, content) => {
+// told returns what an object of one of several kinds is, in words: its kind and its names or, without any, its numbers.
+export const told = (service, schema, content, outer = []) => {
   const by = schema.discriminator?.propertyName;
   if (!by || !schema.discriminator.mapping[content[by]]) return brief(content);
-  const kind = kindOf(service, schema, content[by]);
-  if (kind.schema.discriminator) return told(service, kind.schema, content);
-  const rest = Object.entries(content).filter(([name, v]) => name !== by && name !== 'href' && !/_(id|uuid)$/.test(name) && ['string', 'number'].includes(typeof v) && v !== '');
-  return [kind.said, rest.map(([, v]) => v).join(' ')].filter(Boolean).join(': ');
+  const kind = kindOf(service, schema, content[by]), known = [...outer, by];
+  if (kind.schema.discriminator) return `${kind.said}: ${told(service, kind.schema, content, known).replace(/^./, (letter) => letter.toLowerCase())}`;
+  const rest = Object.entries(content).filter(([name, v]) => !known.includes(name) && name !== 'href' && !/_(id|uuid)$/.test(name) && ['string', 'number'].includes(typeof v) && v !== '');
+  const names = rest.filter(([name, v]) => typeof v === 'string' && !(name.endsWith('_name') && content[name.replace(/name$/, 'label')]));
+  const numbers = rest.filter(([, v]) => typeof v === 'number').map(([name, v]) => `${labelOf(resolve(service, kind.schema.properties?.[name]), name).toLowerCase()} ${v}`);
+  return [kind.said, names.length > 0 ? names.map(([, v]) => v).join(' ') : numbers.join(', ')].filter(Boolean).join(': ');
 };
 
 // all shows a value as a whole: the attributes of an object, and lists as tables.
@@ -67,10 +122,10 @@ export const all = (service, schema, content) => {
     if (content.every((item) => item && typeof item === 'object' && !Array.isArray(item))) {
       const items = resolve(service, resolved.items);
       const columns = [...new Set(content.flatMap((item) => Object.keys(item)))].filter((name) => name !== 'links' && content.some((item) => value(service, name, {}, item[name]) !== ''));
-      return h('div', { class: 'scroll' }, h('table', {}, h('thead', {}, h('tr', {}, columns.map((name) => h('th', { scope: 'col' }, labelOf(resolve(service, items.properties?.[name]), name))))),
+      return h('div', { class: 'scroll' }, h('table', {}, h('thead', {}, h('tr', {}, columns.map((name) => h('th', { scope: 'col' }, heading(service, name, resolve(service, items.properties?.[name])))))),
         h('tbody', {}, content.map((item) => h('tr', {}, columns.map((name) => {
           const inner = resolve(service, items.properties?.[name]);
-          return h('td', { 'data-label': labelOf(inner, name) }, h('div', {}, value(service, name, inner, item[name])));
+          return h('td', { 'data-label': heading(service, name, inner) }, h('div', {}, value(service, name, inner, item[name], item)));
         }))))));
     }
     return h('ul', {}, content.map((item) => h('li', {}, Array.isArray(item) ? item.join(' = ') : brief(item))));
@@ -80,7 +135,7 @@ export const all = (service, schema, content) => {
     if (entries.length === 0) return 'nothing';
     return h('dl', {}, entries.map(([name, v]) => {
       const inner = resolve(service, resolved.properties?.[name] ?? resolved.additionalProperties);
-      return [h('dt', {}, labelOf(resolved.properties?.[name] && inner, name)), h('dd', {}, v && typeof v === 'object' ? all(service, inner, v) : value(service, name, inner, v))];
+      return [h('dt', {}, heading(service, name, inner, labelOf(resolved.properties?.[name] && inner, name))), h('dd', {}, v && typeof v === 'object' ? all(service, inner, v) : value(service, name, inner, v, content))];
     }));
   }
   return brief(content);
@@ -91,12 +146,13 @@ export const facts = (resource, object) => {
   const shown = properties(resource.service, resource.schema ?? {}, resource.list)
     .filter(([name, p]) => p.readOnly && name !== 'links' && object[name] != null && value(resource.service, name, p, object[name]) !== '');
   return shown.length > 0 && h('details', { class: 'facts' }, h('summary', {}, 'Details'),
-    h('dl', {}, shown.map(([name, p]) => [h('dt', {}, labelOf(p, name)), h('dd', {}, value(resource.service, name, p, object[name]))])));
+    h('dl', {}, shown.map(([name, p]) => [h('dt', {}, heading(resource.service, name, p)), h('dd', {}, value(resource.service, name, p, object[name], object))])));
 };
 
 // titled returns the name of an object, or its id, which the name of its twin replaces as soon as that is known.
 export const titled = (resource, object, id) => {
-  const name = brief(object), title = h('h1', { tabindex: '-1' }, name || id);
+  const said = Object.keys(object).map((name) => [name, resolve(resource.service, resource.schema?.properties?.[name])]).find(([, p]) => p['x-ref'] === 'operations.id');
+  const name = said ? value(resource.service, ...said, object[said[0]], object).textContent : brief(object), title = h('h1', { tabindex: '-1' }, name || id);
   const other = (!name || name === object.uuid) && object.uuid && twin(resource);
   return other ? nameLater(other, object.uuid, title) : title;
 };
