@@ -23,10 +23,11 @@ import (
 // server is the service with its cache and without a gate. Like the gate, it finds the principal of the token; unlike the gate,
 // it checks no access, so that the tests exercise the service's own rules.
 type server struct {
-	t     *testing.T
-	db    store.DB
-	svc   *authsvc.Service
-	cache *tokens.Cache
+	t      *testing.T
+	db     store.DB
+	svc    *authsvc.Service
+	cache  *tokens.Cache
+	client *resttest.Client
 	// tenantChanges counts what the service says of tenants.
 	tenantChanges *atomic.Int64
 }
@@ -66,6 +67,9 @@ var cheapest = authsvc.Settings{Passwords: password.Settings{Params: cheap, Shor
 // lenient are limits that no test reaches by accident.
 var lenient = authsvc.Limits{FreeGuesses: 1_000_000, NetworkGuesses: authsvc.Rate{Burst: 1_000_000, Every: time.Second}}
 
+// smallCache is for the tokens of a test. One for those of an installation takes longer to empty than most tests.
+var smallCache = tokens.Options{Capacity: 10_000}
+
 const adminPassword = "the administrator's password"
 
 func newServer(t *testing.T, db store.DB) *server {
@@ -92,20 +96,26 @@ func newNode(t *testing.T, db store.DB, box authsvc.Sealer) *server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cache, err := tokens.NewCache(svc, tokens.Options{})
+	cache, err := tokens.NewCache(svc, smallCache)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(cache.Close)
 	svc.UseCache(cache)
-	s.svc, s.cache = svc, cache
+	s.svc, s.cache, s.client = svc, cache, clientOf(t, svc)
 	return s
+}
+
+func clientOf(t *testing.T, svc *authsvc.Service) *resttest.Client {
+	t.Helper()
+	return resttest.To(t, svc.REST(), "/api/auth/0.1", nil)
 }
 
 // do sends a request of the token's owner; an empty token is not sent.
 func (s *server) do(method, path, token, body string, edits ...resttest.Edit) resttest.Answer {
 	s.t.Helper()
-	client := resttest.To(s.t, s.svc.REST(), "/api/auth/0.1", nil)
+	client := *s.client
+	client.T = s.t
 	if token != "" {
 		p, err := s.cache.Principal(s.t.Context(), token)
 		if err != nil {

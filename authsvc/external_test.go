@@ -83,7 +83,7 @@ func (g *gateways) start(o authsvc.Options) *server {
 	if err != nil {
 		g.t.Fatal(err)
 	}
-	cache, err := tokens.NewCache(svc, tokens.Options{})
+	cache, err := tokens.NewCache(svc, smallCache)
 	if err != nil {
 		g.t.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func (g *gateways) start(o authsvc.Options) *server {
 	}); err != nil {
 		g.t.Fatal(err)
 	}
-	return &server{t: g.t, svc: svc, cache: cache}
+	return &server{t: g.t, svc: svc, cache: cache, client: clientOf(g.t, svc)}
 }
 
 func (g *gateways) newUser(n *server, token, name string, edit ...func(*http.Request)) string {

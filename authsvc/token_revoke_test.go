@@ -164,7 +164,7 @@ func TestOtherNodesHear(t *testing.T) {
 	other := newNode(t, open(), nil)
 	// With a clock that stands still, a cache never looks a token up again by itself.
 	now := time.Now()
-	cache, err := tokens.NewCache(other.svc, tokens.Options{Now: func() time.Time { return now }})
+	cache, err := tokens.NewCache(other.svc, tokens.Options{Capacity: smallCache.Capacity, Now: func() time.Time { return now }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -74,6 +74,7 @@ func Command(tb testing.TB, folder string, env []string, args ...string) *exec.C
 	}
 	cmd := exec.CommandContext(tb.Context(), self, args...) //nolint:gosec // this program
 	cmd.Dir = folder
+	cmd.Env = []string{"GORACE=atexit_sleep_ms=0"} // otherwise the race detector waits for a second at the end of each process
 	for _, v := range os.Environ() {
 		if !strings.HasPrefix(v, "RINGFENCE_") && !strings.HasPrefix(v, "CADDY_") {
 			cmd.Env = append(cmd.Env, v)

@@ -10,26 +10,46 @@ import (
 // The engine's types have two names: one by the type of an object, which declarations and hooks use, and one by the type of the pointer to
 // it, which the engine's own code uses. Go compiles generic code once for each shape of its type arguments, and all pointers have one: forty
 // resources take no more code, and no longer to compile, than one. Where a comment speaks of an object or a field of T, it is what T points to.
+
 type (
-	Beside[T any]      = BesideOf[*T]
-	Change[T any]      = ChangeOf[*T]
-	Check[L, R any]    = CheckOf[*L, *R]
+	// Beside is an object's own data in another table.
+	Beside[T any] = BesideOf[*T]
+	// Change is one create (Old is nil), update, or delete (New is nil).
+	Change[T any] = ChangeOf[*T]
+	// Check refuses to make or to end a link.
+	Check[L, R any] = CheckOf[*L, *R]
+	// Children lists the objects of a collection that belong to one object of another.
 	Children[P, C any] = ChildrenOf[*P, *C]
-	Collection[T any]  = CollectionOf[*T]
-	Document[T any]    = DocumentOf[*T]
-	Documents[T any]   = DocumentsOf[*T]
-	Draft[T any]       = DraftOf[*T]
-	Link[L, R any]     = LinkOf[*L, *R]
-	List[N, F any]     = ListOf[*N, *F]
-	Listing[N, F any]  = ListingOf[*N, *F]
-	Made[T any]        = MadeOf[*T]
-	Nest[L, R any]     = NestOf[*L, *R]
-	Nested[T any]      = NestedOf[*T]
+	// Collection is a Resource on its engine.
+	Collection[T any] = CollectionOf[*T]
+	// Document is one object that each tenant has at a path without a key.
+	Document[T any] = DocumentOf[*T]
+	// Documents are the documents of all tenants, on an engine.
+	Documents[T any] = DocumentsOf[*T]
+	// Draft is a new object as a client sent it, checked and not yet stored.
+	Draft[T any] = DraftOf[*T]
+	// Link joins the objects of two collections.
+	Link[L, R any] = LinkOf[*L, *R]
+	// List is an operation that replaces all links of an object.
+	List[N, F any] = ListOf[*N, *F]
+	// Listing is one replacement of a list.
+	Listing[N, F any] = ListingOf[*N, *F]
+	// Made is an object that was made, with what is nested in it.
+	Made[T any] = MadeOf[*T]
+	// Nest is an attribute of an object that stands for objects linked with it.
+	Nest[L, R any] = NestOf[*L, *R]
+	// Nested is an attribute by which a client writes more than the object.
+	Nested[T any] = NestedOf[*T]
+	// NestList is an attribute that names objects to be linked with.
 	NestList[L, R any] = NestListOf[*L, *R]
-	Pair[L, R any]     = PairOf[*L, *R]
-	Part[T, P any]     = PartOf[*T, *P]
-	Resource[T any]    = ResourceOf[*T]
-	View[T any]        = ViewOf[*T]
+	// Pair is one link that is made or ended.
+	Pair[L, R any] = PairOf[*L, *R]
+	// Part is a part of an object with its own path.
+	Part[T, P any] = PartOf[*T, *P]
+	// Resource declares one collection of objects.
+	Resource[T any] = ResourceOf[*T]
+	// View is another form of a list's objects.
+	View[T any] = ViewOf[*T]
 )
 
 // pointer is a pointer to a struct. Go compiles code once for all pointers only under a constraint that asks for no more than methods.

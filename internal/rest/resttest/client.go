@@ -27,8 +27,9 @@ type Client struct {
 	Check func(r *http.Request, answer *Answer)
 
 	send func(r *http.Request) (*http.Response, error)
-	// service, if it is known, declares what the answers may be.
-	service *rest.Service
+	// service, if it is known, declares what the answers may be, in its definition.
+	service    *rest.Service
+	definition func() (*declaration, error)
 }
 
 // Edit changes a request before it is sent.
@@ -38,15 +39,17 @@ type Edit = func(r *http.Request)
 // declares; a benchmark does not look, since it would measure that too.
 func To(tb testing.TB, handler http.Handler, base string, p *principal.Principal) *Client {
 	tb.Helper()
-	service, _ := handler.(*rest.Service)
-	if _, measured := tb.(*testing.B); measured {
-		service = nil
-	}
-	return &Client{T: tb, Base: base, Principal: p, service: service, send: func(r *http.Request) (*http.Response, error) {
+	c := &Client{T: tb, Base: base, Principal: p, send: func(r *http.Request) (*http.Response, error) {
 		recorder := httptest.NewRecorder()
 		handler.ServeHTTP(recorder, received(r))
 		return recorder.Result(), nil
 	}}
+	if service, ok := handler.(*rest.Service); ok {
+		if _, measured := tb.(*testing.B); !measured {
+			c.service, c.definition = service, definitionOf(service)
+		}
+	}
+	return c
 }
 
 // received turns a client's request into the request that a server gets.
@@ -142,7 +145,7 @@ func (c *Client) Try(ctx context.Context, method, path string, body any, edits .
 	read, err := io.ReadAll(response.Body)
 	answer := Answer{c.T, method + " " + path, response.StatusCode, response.Header, string(read)}
 	if c.service != nil && err == nil {
-		conform(c.T, c.service, r, &answer)
+		c.conform(r, &answer)
 	}
 	if c.Check != nil && err == nil {
 		c.Check(r, &answer)

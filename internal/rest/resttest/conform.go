@@ -22,17 +22,21 @@ import (
 
 // conform fails the test if a response of the service is not one that the service's definition declares: its status, its media
 // type, and its body, which may have no field that is not declared either.
-func conform(tb testing.TB, service *rest.Service, r *http.Request, answer *Answer) {
-	tb.Helper()
+func (c *Client) conform(r *http.Request, answer *Answer) {
+	c.T.Helper()
 	t, err := target.Parse(r.RequestURI)
 	if err != nil {
 		return
 	}
-	m, ok := service.Match(r.Method, &t)
+	m, ok := c.service.Match(r.Method, &t)
 	if !ok || m.Op == nil {
 		return
 	}
-	definitionOf(tb, service).check(tb, m.Op.Path, r, answer)
+	d, err := c.definition()
+	if err != nil {
+		c.T.Fatalf("the definition of %s: %v", c.service.Name, err)
+	}
+	d.check(c.T, m.Op.Path, r, answer)
 }
 
 // declaration is a service's definition, as a test reads it.
@@ -133,12 +137,18 @@ func declared(op *openapi3.Operation, r *http.Request, answer *Answer, item *ope
 	return schema.VisitJSON(body, openapi3.VisitAsResponse())
 }
 
-// definitions are the definitions of the services, read once for each set of operations: to write and to read one takes longer than
-// most tests.
-var definitions sync.Map // from the operations' IDs to func() (*declaration, error)
+// definitions are those of services, each read once: to write and to read one takes longer than most tests.
+var definitions sync.Map // from what tells them apart to func() (*declaration, error)
 
-func definitionOf(tb testing.TB, service *rest.Service) *declaration {
-	tb.Helper()
+// definitionOf returns a function that reads the definition of a service.
+func definitionOf(service *rest.Service) func() (*declaration, error) {
+	shared := func(key string) (*declaration, error) {
+		read, _ := definitions.LoadOrStore(key, sync.OnceValues(func() (*declaration, error) { return readDefinition(service.Definition()) }))
+		return read.(func() (*declaration, error))()
+	}
+	if len(service.Operations) <= 15 { // a test's own, whose operations may have the names of others
+		return func() (*declaration, error) { return shared(string(service.Definition())) }
+	}
 	key := make([]string, 0, 2*len(service.Operations)+1)
 	key = append(key, service.Prefix)
 	for i := range service.Operations {
@@ -148,16 +158,7 @@ func definitionOf(tb testing.TB, service *rest.Service) *declaration {
 			key = append(key, strconv.Itoa(len(op.Reply.Properties)))
 		}
 	}
-	read := sync.OnceValues(func() (*declaration, error) { return readDefinition(service.Definition()) })
-	if len(service.Operations) > 15 { // a service of ours; those that tests make for themselves differ otherwise
-		shared, _ := definitions.LoadOrStore(strings.Join(key, " "), read)
-		read = shared.(func() (*declaration, error))
-	}
-	d, err := read()
-	if err != nil {
-		tb.Fatalf("the definition of %s: %v", service.Name, err)
-	}
-	return d
+	return func() (*declaration, error) { return shared(strings.Join(key, " ")) }
 }
 
 func readDefinition(text []byte) (*declaration, error) {
