@@ -76,7 +76,8 @@ func Command(tb testing.TB, folder string, env []string, args ...string) *exec.C
 	cmd.Dir = folder
 	cmd.Env = []string{"GORACE=atexit_sleep_ms=0"} // otherwise the race detector waits for a second at the end of each process
 	for _, v := range os.Environ() {
-		if !strings.HasPrefix(v, "RINGFENCE_") && !strings.HasPrefix(v, "CADDY_") {
+		// GOGC may be set for the tests, and would replace what the program chooses.
+		if !strings.HasPrefix(v, "RINGFENCE_") && !strings.HasPrefix(v, "CADDY_") && !strings.HasPrefix(v, "GOGC=") {
 			cmd.Env = append(cmd.Env, v)
 		}
 	}
