@@ -53,7 +53,7 @@ func (k *CollectionOf[T]) listOperation() rest.Operation {
 
 func (k *CollectionOf[T]) createOperation() rest.Operation {
 	op := rest.Operation{
-		Method: http.MethodPost, Path: "/" + k.Path, ID: "create_" + k.Singular, Summary: "Create a " + spaced(k.Singular),
+		Method: http.MethodPost, Path: "/" + k.Path, ID: "create_" + k.Singular, Summary: "Create " + indefinite(k.Singular),
 		Body: k.bodies().create, Success: k.engine.Style.CreateStatus, Reply: k.bodies().reply, Statuses: []int{int(k.engine.Style.Duplicate)},
 		Handle: k.create,
 	}
@@ -65,7 +65,7 @@ func (k *CollectionOf[T]) createOperation() rest.Operation {
 
 func (k *CollectionOf[T]) readOperation() rest.Operation {
 	return rest.Operation{
-		Method: http.MethodGet, Path: k.onePath(), ID: "get_" + k.Singular, Summary: "Read a " + spaced(k.Singular),
+		Method: http.MethodGet, Path: k.onePath(), ID: "get_" + k.Singular, Summary: "Read " + indefinite(k.Singular),
 		Query: rest.ViewParameter(k.readViews(), "Another form of the object."), Success: http.StatusOK, Reply: k.schema,
 		Statuses: []int{404}, Conditional: true, Fields: true, Handle: k.read,
 	}
@@ -73,7 +73,7 @@ func (k *CollectionOf[T]) readOperation() rest.Operation {
 
 func (k *CollectionOf[T]) updateOperation() rest.Operation {
 	op := rest.Operation{
-		Method: http.MethodPut, Path: k.onePath(), ID: "update_" + k.Singular, Summary: "Update a " + spaced(k.Singular),
+		Method: http.MethodPut, Path: k.onePath(), ID: "update_" + k.Singular, Summary: "Update " + indefinite(k.Singular),
 		Description: "Fields that are not sent stay as they are.", Body: k.bodies().update, Success: http.StatusNoContent,
 		Statuses: []int{404, 412, int(k.engine.Style.Duplicate)}, Handle: k.update,
 	}
@@ -88,7 +88,7 @@ func (k *CollectionOf[T]) updateOperation() rest.Operation {
 
 func (k *CollectionOf[T]) deleteOperation() rest.Operation {
 	op := rest.Operation{
-		Method: http.MethodDelete, Path: k.onePath(), ID: "delete_" + k.Singular, Summary: "Delete a " + spaced(k.Singular),
+		Method: http.MethodDelete, Path: k.onePath(), ID: "delete_" + k.Singular, Summary: "Delete " + indefinite(k.Singular),
 		Success: http.StatusNoContent, Statuses: []int{404, 412}, Handle: k.remove,
 	}
 	if k.engine.Style.Duplicate == apierr.Invalid {
@@ -104,6 +104,14 @@ func underscored(path string) string { return strings.NewReplacer("/", "_", "-",
 func dotted(path string) string { return strings.ReplaceAll(path, "/", ".") }
 
 func spaced(name string) string { return strings.ReplaceAll(name, "_", " ") }
+
+// indefinite returns one object by its name in the singular: "an incall", "a user".
+func indefinite(singular string) string {
+	if strings.ContainsAny(singular[:1], "aeio") {
+		return "an " + spaced(singular)
+	}
+	return "a " + spaced(singular)
+}
 
 // capitalized returns a name as it begins a sentence.
 func capitalized(name string) string {
