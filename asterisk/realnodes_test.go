@@ -234,8 +234,8 @@ func TestRealNodes(t *testing.T) {
 	}
 	follows.Do(t, "PUT", "/api/confd/1.1/users/"+bobUUID+"/services/dnd", c.admin, `{"enabled": false}`).Want(204)
 	c.has(t, bobUUID, "dnd", "0")
-	c.chooses(bobPhone, "1234", "5678")
-	c.shows(t, follows, "/voicemails?number=102", `"password":"5678"`)
+	c.chooses(bobPhone, "1234", "56785678")
+	c.shows(t, follows, "/voicemails?number=102", `"password":"56785678"`)
 
 	leads.Kill(t)
 	c.nodes = []*gatewaytest.Process{follows}
@@ -258,12 +258,12 @@ func TestRealNodes(t *testing.T) {
 	}, func() string { return c.cli("manager show connected") + c.log()[c.read:] })
 	dial(davePhone, "102", 200) // Alice answers
 	dial(bobPhone, "*20", 200)
-	c.chooses(bobPhone, "5678", "9012")
+	c.chooses(bobPhone, "56785678", "90129012")
 	leads.Do(t, "PUT", "/api/confd/1.1/users/"+bobUUID+"/services/dnd", c.admin, `{"enabled": true}`).Want(204)
 	c.manager("yes")
 	c.has(t, bobUUID, "dnd", "1")
 	c.shows(t, leads, "/users/"+bobUUID+"/forwards/unconditional", `"enabled":false`)
-	c.shows(t, leads, "/voicemails?number=102", `"password":"9012"`)
+	c.shows(t, leads, "/voicemails?number=102", `"password":"90129012"`)
 
 	c.cli("core stop now")
 	<-c.ended
@@ -287,7 +287,7 @@ func TestRealNodes(t *testing.T) {
 		}
 	}
 	for _, n := range []*gatewaytest.Process{leads, follows} {
-		if strings.Contains(n.Output(), "5678") || strings.Contains(n.Output(), "9012") {
+		if strings.Contains(n.Output(), "56785678") || strings.Contains(n.Output(), "90129012") {
 			t.Errorf("a PIN is in the log:\n%s", n.Output())
 		}
 	}

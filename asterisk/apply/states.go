@@ -41,10 +41,10 @@ func (s *Service) exchangeStates(ctx context.Context) error {
 	return s.reconcile(ctx, s.options.States)
 }
 
-// meet makes the users' states agree if they may differ and Asterisk is there: what either side has changed while it could not reach the
-// other waits for no file and no reload. What fails is tried again, and told, at the end of the job.
+// meet makes the users' states agree if Asterisk is there: they wait for no file and no reload. What fails is tried again, and told, at the
+// end of the job.
 func (s *Service) meet(ctx context.Context) {
-	if s.client != nil && s.compare.Load() && s.client.Ready() {
+	if s.client != nil && s.client.Ready() {
 		_ = s.exchangeStates(ctx)
 	}
 }

@@ -213,7 +213,9 @@ func (s *Service) apply(ctx context.Context, n int64, r *run, chosen map[Mailbox
 	if err != nil {
 		return err
 	}
-	s.meet(ctx) // it may have been away until now
+	if s.compare.Load() { // it was away until now
+		s.meet(ctx)
+	}
 	if asterisk, ok := asterisk.(*running); ok {
 		asterisk.warn = func(message string) {
 			slog.Warn(message)

@@ -26,7 +26,7 @@ type Options struct {
 	ReloadTimeout time.Duration
 	// RetryMin is how long a Client waits before it connects again, as long as nobody listens: that costs nobody anything, and Asterisk is
 	// back at any moment. The wait grows up to RetryMax while connections are made, and fail, and up to RetryLogin while logins are
-	// refused: each is a line in Asterisk's security log. Default: 250 ms, 1 s, 30 s.
+	// refused: each is a line in Asterisk's security log. Default: 250 ms, 500 ms, 30 s.
 	RetryMin, RetryMax, RetryLogin time.Duration
 	// Events receives every event, from one goroutine. It must not block. Nil: events are dropped.
 	Events func(Message)
@@ -36,7 +36,7 @@ func (o Options) withDefaults() Options {
 	o.Timeout = cmp.Or(o.Timeout, 10*time.Second)
 	o.ReloadTimeout = cmp.Or(o.ReloadTimeout, time.Minute)
 	o.RetryMin = cmp.Or(o.RetryMin, 250*time.Millisecond)
-	o.RetryMax = cmp.Or(o.RetryMax, time.Second)
+	o.RetryMax = cmp.Or(o.RetryMax, 500*time.Millisecond)
 	o.RetryLogin = cmp.Or(o.RetryLogin, 30*time.Second)
 	return o
 }
