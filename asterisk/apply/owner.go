@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -50,10 +51,7 @@ func named(files generation.Files, id string) generation.Files {
 	if !is || id == "" {
 		return files
 	}
-	all := generation.Files{}
-	for name, content := range files {
-		all[name] = content
-	}
+	all := maps.Clone(files)
 	all[file] = slices.Concat(bytes.TrimRight(dialplan, "\n"), []byte("\n\n["+folderContext+"]\nexten = "+id+",1,NoOp()\n"))
 	return all
 }

@@ -199,16 +199,7 @@ func (s *Service) apply(ctx context.Context, n int64, r *run, chosen map[Mailbox
 		defer s.reloading.Unlock()
 		return s.forgotten(ctx, change, gone)
 	}
-	for _, f := range change.Files {
-		r.job.Files = append(r.job.Files, helpers.JobFile{Name: f.Name, Change: f.Change})
-	}
-	state, why := moduleWaiting, ""
-	if s.client == nil {
-		state, why = moduleSkipped, "no Asterisk is configured"
-	}
-	for _, m := range change.Modules {
-		r.job.Modules = append(r.job.Modules, helpers.JobModule{Module: m, State: state, Message: why})
-	}
+	s.tellOf(r, change)
 	asterisk, err := s.reach(ctx)
 	if err != nil {
 		return err
@@ -251,6 +242,20 @@ func (s *Service) apply(ctx context.Context, n int64, r *run, chosen map[Mailbox
 	}
 	r.logf("generation %d is live", n)
 	return s.forgotten(ctx, change, gone)
+}
+
+// tellOf lists in a job what it is going to change.
+func (s *Service) tellOf(r *run, change generation.Change) {
+	for _, f := range change.Files {
+		r.job.Files = append(r.job.Files, helpers.JobFile{Name: f.Name, Change: f.Change})
+	}
+	state, why := moduleWaiting, ""
+	if s.client == nil {
+		state, why = moduleSkipped, "no Asterisk is configured"
+	}
+	for _, m := range change.Modules {
+		r.job.Modules = append(r.job.Modules, helpers.JobModule{Module: m, State: state, Message: why})
+	}
 }
 
 var errLeaseLost = errors.New("another node configures this Asterisk now")

@@ -497,11 +497,20 @@ func TestWaits(t *testing.T) {
 		err    error
 		want   time.Duration
 	}{
-		{0, away, 250 * ms}, {0, away, 250 * ms}, {0, away, 250 * ms},
-		{0, io.EOF, 250 * ms}, {10 * ms, io.EOF, 500 * ms}, {0, nowhere, 1000 * ms}, {0, io.EOF, 1000 * ms},
 		{0, away, 250 * ms},
-		{0, ami.ErrLogin, 1000 * ms}, {0, ami.ErrLogin, 2000 * ms}, {0, away, 250 * ms}, {0, ami.ErrLogin, 3000 * ms},
-		{time.Hour, io.EOF, 250 * ms}, {0, ami.ErrLogin, 1000 * ms},
+		{0, away, 250 * ms},
+		{0, away, 250 * ms},
+		{0, io.EOF, 250 * ms},
+		{10 * ms, io.EOF, 500 * ms},
+		{0, nowhere, 1000 * ms},
+		{0, io.EOF, 1000 * ms},
+		{0, away, 250 * ms},
+		{0, ami.ErrLogin, 1000 * ms},
+		{0, ami.ErrLogin, 2000 * ms},
+		{0, away, 250 * ms},
+		{0, ami.ErrLogin, 3000 * ms},
+		{time.Hour, io.EOF, 250 * ms},
+		{0, ami.ErrLogin, 1000 * ms},
 	} {
 		if got := w(step.lasted, step.err); got != step.want {
 			t.Errorf("%d: after %v that lasted %s: %s, want %s", i, step.err, step.lasted, got, step.want)
