@@ -235,6 +235,7 @@ func (s *Service) apply(ctx context.Context, n int64, r *run, chosen map[Mailbox
 			}
 			_ = r.save(r.job) // its last state is stored with the end of the job
 		})
+		s.meet(ctx) // what has changed since does not wait until Asterisk's log is quiet
 		return err
 	})
 	if err != nil {
