@@ -19,9 +19,10 @@ help: ## list the targets
 # and with the paths of the sources, like tests and linters, which then need not compile all of Caddy again.
 PGO      ?= auto
 # Nothing else uses the profile: vet, tests and linters would compile all of Caddy once more with it. Nobody debugs these programs, and what a
-# debugger needs takes a sixth of the time of compiling; nor do they need C, without which the release runs anywhere.
+# debugger needs takes a sixth of the time of compiling; nor do they need C, without which the release runs anywhere. What the caller says comes last,
+# and wins: one is the make around this one.
 PLAIN    := -pgo=off -gcflags=all=-dwarf=false
-export GOFLAGS := $(GOFLAGS) $(PLAIN)
+export GOFLAGS := $(PLAIN) $(GOFLAGS)
 export CGO_ENABLED ?= 0
 # The compiler and the linter collect their garbage less often: a tenth of their time for half a gigabyte.
 COMPILE  := GOGC=400
