@@ -39,9 +39,10 @@ run: build ## build (without the profile) and start the gateway with the Caddyfi
 	$(BIN) run --config Caddyfile
 
 # What is not watched for races, since watching takes most of the tests' time and finds nothing: SQLite is C that was translated to Go, and shares
-# no memory with the tests; the others compute, on what reflect, which is watched, reads for them. Pointers that unsafe code makes are checked
-# where that is ours: elsewhere the checks take a quarter of the time. The race detector itself is C.
-UNWATCHED := modernc.org/... encoding/json regexp/... github.com/getkin/kin-openapi/... github.com/alecthomas/chroma/... go.yaml.in/yaml/v3
+# no memory with the tests; the others compute. A package that uses sync.Map or sync.OnceValue must be watched, such as encoding/json and
+# kin-openapi: it brings a copy of their generic code, the linker keeps one copy for all packages, and an unwatched one hides who waits for whom.
+# Pointers that unsafe code makes are checked where that is ours: elsewhere the checks take a quarter of the time. The race detector itself is C.
+UNWATCHED := modernc.org/... regexp/... github.com/alecthomas/chroma/... go.yaml.in/yaml/v3
 WATCHED  := -race "-gcflags=all=-dwarf=false -d=checkptr=0" -gcflags=github.com/ringfence/ringfence/internal/tokens=-dwarf=false $(foreach p,$(UNWATCHED),"-gcflags=$p=-dwarf=false -race=false -d=checkptr=0")
 # Nor does a program that ends wait a second for more races. What tests leave behind is collected less often.
 WATCHING := CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 GOGC=200
