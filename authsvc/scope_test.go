@@ -2,10 +2,13 @@ package authsvc_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/uuid"
 
 	"github.com/ringfence/ringfence/internal/rest/resttest"
 	"github.com/ringfence/ringfence/internal/store"
@@ -200,6 +203,50 @@ func TestPoliciesAreGivenFromAbove(t *testing.T) {
 		} {
 			if a := s.do("PUT", path, admin, ""); a.Status != status {
 				t.Errorf("%s: %d, want %d: %s", path, a.Status, status, a.Body)
+			}
+		}
+	})
+}
+
+// A caller who is denied an object, or its links, does not find others by it.
+func TestDeniedObjectsFindNothing(t *testing.T) {
+	each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		admin := s.admin()
+		policy := s.do("POST", "/policies", admin, `{"name":"secret"}`).Text("uuid")
+		group := s.do("POST", "/groups", admin, `{"name":"team"}`).Text("uuid")
+		ann := s.do("POST", "/users", admin, `{"username":"ann"}`).Text("uuid")
+		bob := s.do("POST", "/users", admin, `{"username":"bob"}`).Text("uuid")
+		s.do("PUT", "/groups/"+group+"/users/"+ann, admin, "").Want(204)
+		s.do("PUT", "/groups/"+group+"/policies/"+policy, admin, "").Want(204)
+		s.do("PUT", "/users/"+bob+"/policies/"+policy, admin, "").Want(204)
+		for n, test := range []struct {
+			denied, query string
+			found, left   int
+		}{
+			{"policies." + policy, "/users?policy_uuid=" + policy, 1, 0},
+			{"policies.secret", "/users?policy_slug=secret", 1, 0},
+			{"users." + bob + ".policies", "/users?policy_slug=secret", 1, 0},
+			{"policies." + policy, "/users?has_policy_uuid=" + policy, 2, 0},
+			{"policies." + policy, "/users?has_policy_slug=secret", 2, 0},
+			{"groups." + group, "/users?has_policy_slug=secret", 2, 1},
+			{"groups." + group + ".policies", "/users?has_policy_uuid=" + policy, 2, 1},
+			{"groups." + group, "/users?group_uuid=" + group, 1, 0},
+			{"users.*.groups", "/users?group_uuid=" + group, 1, 0},
+			{"groups." + group + ".users", "/users?group_uuid=" + group, 1, 0},
+			{"users." + ann, "/groups?user_uuid=" + ann, 2, 0},
+			{"policies." + policy, "/groups?policy_slug=secret&search=team", 1, 0},
+			{"policies." + policy, "/groups?policy_uuid=" + policy, 1, 0},
+			{"users." + bob, "/policies?user_uuid=" + bob, 1, 0},
+			{"groups." + group, "/policies?group_uuid=" + group, 1, 0},
+			{"groups." + uuid.NewString(), "/policies?group_uuid=" + group, 1, 1},
+		} {
+			if got := s.do("GET", test.query, admin, "").List().Filtered; got != test.found {
+				t.Errorf("%s finds %d for everybody, want %d", test.query, got, test.found)
+			}
+			_, _, token := s.account(admin, fmt.Sprint("no", n), "auth.#", "!auth."+test.denied+".read")
+			if got := s.do("GET", test.query, token, "").List().Filtered; got != test.left {
+				t.Errorf("%s finds %d without %s, want %d", test.query, got, test.denied, test.left)
 			}
 		}
 	})

@@ -47,6 +47,7 @@ type address struct {
 }
 
 func (s *Service) declareTenants(e *crud.Engine) {
+	e.Reads(crud.Source{Table: "auth_tenant_domain", Refers: map[string]string{"tenant_uuid": "tenants"}})
 	s.tenants = crud.Collect(e, crud.Resource[Tenant]{
 		Path: "tenants", Singular: "tenant", Param: "tenant_uuid", Table: "auth_tenant", Keys: []string{"uuid"},
 		Owner: "uuid", Subtree: true,

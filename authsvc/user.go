@@ -44,6 +44,7 @@ type Email struct {
 }
 
 func (s *Service) declareUsers(e *crud.Engine) {
+	e.Reads(crud.Source{Table: "auth_email", Refers: map[string]string{"user_uuid": "users"}})
 	s.users = crud.Collect(e, crud.Resource[User]{
 		Path: "users", Singular: "user", Param: "user_uuid", Table: "auth_user", Keys: []string{"uuid"},
 		Order:  []string{"username", "firstname", "lastname"},

@@ -24,3 +24,6 @@ func IsExten(text string) bool {
 
 // ExtenCharacters are what a search expects in extensions.
 const ExtenCharacters = extenCharacters
+
+// ViewSources returns the views that the service's lists find objects by.
+func ViewSources() []crud.Source { return []crud.Source{userNumbers, lineProtocols} }

@@ -56,6 +56,7 @@ var incallDestination = destinationOwner[Incall]{
 
 func declareIncalls(e *crud.Engine) {
 	columns := []string{"exten", "preprocess_subroutine", "greeting_sound", "description", "user_id"}
+	e.Reads(crud.Source{Table: "confd_destination", Refers: map[string]string{"of_incall_id": "incalls", "user_id": "users"}})
 	crud.Collect(e, crud.Resource[Incall]{
 		Path: "incalls", Singular: "incall", Param: "incall_id", Table: "confd_incall", Counted: true, Keys: []string{"id"},
 		Order: columns, Filters: columns, SearchText: "search_text",

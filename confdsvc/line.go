@@ -52,6 +52,15 @@ func init() {
 
 var lineExtension = extensionUse{Kind: "user", Owner: "line", Table: "confd_line_extension", Type: "internal", Ranges: "user"}
 
+// lineProtocols is the view of all lines' endpoints.
+var lineProtocols = crud.Source{
+	Table: "confd_line_protocol",
+	Query: `SELECT le.line_id, CASE WHEN le.sip_uuid IS NULL THEN 'custom' ELSE 'sip' END AS protocol, coalesce(s.name, o.interface) AS name,
+			s.caller_id_name, s.caller_id_num
+		FROM confd_line_endpoint le LEFT JOIN confd_endpoint_sip s ON s.uuid = le.sip_uuid LEFT JOIN confd_endpoint_custom o ON o.id = le.custom_id
+		WHERE le.sip_uuid IS NOT NULL OR le.custom_id IS NOT NULL`,
+}
+
 // ofEndpoint returns a column of the view of all lines' endpoints.
 func ofEndpoint(column string) string {
 	return "SELECT v." + column + " FROM confd_line_protocol v WHERE v.line_id = confd_line.id"
@@ -62,6 +71,7 @@ func declareLines(e *crud.Engine) {
 		"name", "context", "provisioning_code", "provisioning_extension", "position", "device_slot", "protocol", "device_id",
 		"caller_id_name", "caller_id_num", "exten",
 	}
+	e.Reads(lineProtocols)
 	crud.Collect(e, crud.Resource[Line]{
 		Path: "lines", Singular: "line", Param: "line_id", Table: "confd_line", Counted: true, Keys: []string{"id"},
 		Order: columns, Filters: columns, Search: columns,

@@ -69,6 +69,14 @@ type User struct {
 	Queues                []QueueRef          `json:"queues" readOnly:"true"`
 }
 
+// userNumbers is the view of the lines that users have, and of their numbers.
+var userNumbers = crud.Source{
+	Table: "confd_user_number",
+	Query: `SELECT ul.user_id, ul.position, l.provisioning_code, l.context, x.exten
+		FROM confd_user_line ul JOIN confd_line l ON l.id = ul.line_id
+			LEFT JOIN confd_line_extension lx ON lx.line_id = l.id LEFT JOIN confd_extension x ON x.id = lx.extension_id`,
+}
+
 // ofMainLine returns a column of the view of the lines that users have, and of their numbers.
 func ofMainLine(column string) string {
 	return "SELECT n." + column + " FROM confd_user_number n WHERE n.user_id = confd_user.id ORDER BY n.position, n.exten LIMIT 1"
@@ -101,6 +109,7 @@ func declareUsers(e *crud.Engine) {
 		"mobile_phone_number", "music_on_hold", "outgoing_caller_id", "preprocess_subroutine", "voicemail_number",
 		"provisioning_code", "exten", "extension", "context", "username", "enabled", "subscription_type",
 	}
+	e.Reads(userNumbers)
 	crud.Collect(e, crud.Resource[User]{
 		Path: "users", Singular: "user", Param: "user_id", Table: "confd_user", Counted: true, Keys: []string{"id", "uuid"},
 		Order: columns, Filters: columns,

@@ -53,6 +53,10 @@ type table interface {
 	column(name string) (column, bool)
 	owner() string
 	title() string
+	key() column
+	reads() []string
+	findsApart() string
+	denied(ctx context.Context, of string, add func(value any) (placeholder string)) string
 	visible(ctx context.Context, of string, add func(value any) (placeholder string)) string
 }
 

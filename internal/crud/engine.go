@@ -38,6 +38,8 @@ type Engine struct {
 	children    []func() DescribedChildren
 	nested      map[reflect.Type]map[string]any // *NestedOf[T], by T and the attribute
 	parts       []func() DescribedPart
+	sources     []Source
+	origins     map[string]origin // the tables that SQL of the declarations reads
 	nesting     queue
 	declared    []func() []rest.Operation
 	// derived are the operations of the declarations; added are the others.
@@ -65,6 +67,7 @@ func (e *Engine) Operations() []rest.Operation {
 	for _, operations := range e.declared {
 		e.derived = append(e.derived, operations()...)
 	}
+	e.originate()
 	for i := range e.derived {
 		e.derived[i].Transactional = e.derived[i].Method != http.MethodGet
 	}

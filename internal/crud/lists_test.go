@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/ringfence/ringfence/internal/crud"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 )
@@ -155,6 +156,38 @@ func TestLongLists(t *testing.T) {
 		}
 		if l := w.want(200, "GET", "/things?limit=5000", ""); len(names(l)) != rest.MaxLimit || l["total"] != float64(many) {
 			t.Errorf("%d items, total %v", len(names(l)), l["total"])
+		}
+	})
+}
+
+// SQL of a list that reads a table which nobody declares would find objects by what a caller is denied to read: the start ends.
+func TestEveryTableThatListsReadIsDeclared(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		for sql, known := range map[string]bool{
+			"SELECT p.name FROM part p WHERE p.thing_uuid = thing.uuid":                       true,
+			"SELECT p.name FROM part AS p JOIN pair ON one = p.thing_uuid":                    true,
+			"SELECT p.name FROM part p JOIN stranger s ON s.uuid = p.thing_uuid":              false,
+			"SELECT p.name FROM stranger p":                                                   false,
+			"SELECT name FROM part, pair WHERE one = thing_uuid":                              false,
+			"SELECT name FROM (SELECT thing_uuid AS name FROM part) AS inner":                 true,
+			"SELECT name FROM part from_part WHERE thing_uuid IN (SELECT one from pair)":      false,
+			"SELECT name FROM thing other WHERE other.uuid = thing.uuid AND thing.name = 'x'": true,
+			"SELECT o.name FROM stranger.thing o":                                             false,
+		} {
+			refused := func() (refused any) {
+				defer func() { refused = recover() }()
+				e := &crud.Engine{Service: "test", DB: w.db}
+				things := w.things
+				things.Virtual = map[string]string{"more": sql}
+				crud.Collect(e, things)
+				crud.Link[Thing, Thing]{Table: "pair", LeftColumn: "one", RightColumn: "other"}.On(e)
+				e.Reads(crud.Source{Table: "part", Refers: map[string]string{"thing_uuid": "things"}})
+				e.Operations()
+				return nil
+			}()
+			if (refused == nil) != known {
+				t.Errorf("%s: %v", sql, refused)
+			}
 		}
 	})
 }

@@ -107,17 +107,18 @@ func (k *CollectionOf[T]) checkFilters(filters []rest.Filter) error {
 // page returns the rows of a query's page, of those for which where holds, and a page without items that has their number.
 // scope is the placeholder of the tenant in which the request acts.
 func (k *CollectionOf[T]) page(ctx context.Context, c store.Conn, query rest.List, where, scope string, args *arguments) (rows []*flagged[T], found page[T], err error) {
+	by, where := k.ordered(ctx, query, where, scope, args)
 	everything := *args
 	conditions := []string{where}
 	for _, f := range query.Filters {
-		conditions = append(conditions, k.filter(f, scope, args))
+		conditions = append(conditions, k.filter(ctx, f, scope, args))
 	}
 	if query.Search != "" {
-		conditions = append(conditions, k.search(query.Search, args))
+		conditions = append(conditions, k.search(ctx, query.Search, args))
 	}
 	narrowed := strings.Join(conditions, " AND ")
 	matching := *args
-	rows, filtered, err := k.rows(ctx, c, query, k.ordered(query, scope), where, everything, narrowed, matching)
+	rows, filtered, err := k.rows(ctx, c, query, by, where, everything, narrowed, matching)
 	if err != nil {
 		return rows, found, err
 	}
@@ -217,14 +218,19 @@ func (o order) String() string {
 	return " ORDER BY " + o.by + o.direction + " NULLS LAST, " + o.key + o.direction
 }
 
-// ordered returns the order that a query asks for.
-func (k *CollectionOf[T]) ordered(query rest.List, scope string) order {
-	col := k.shown(query.Order, scope)
+// ordered returns the order that a query asks for, and where with a use of each value that it has added to args for the order: every
+// statement has all of the values, and PostgreSQL needs to know their types.
+func (k *CollectionOf[T]) ordered(ctx context.Context, query rest.List, where, scope string, args *arguments) (order, string) {
+	col := k.seen(ctx, k.shown(query.Order, scope), func(value any) string {
+		placeholder := args.add(value)
+		where += " AND CAST(" + placeholder + " AS json) IS NOT NULL"
+		return placeholder
+	})
 	direction := " ASC"
 	if query.Desc {
 		direction = " DESC"
 	}
-	return order{by: col.sorted() + k.collation(col), key: k.Keys[0], direction: direction}
+	return order{by: col.sorted() + k.collation(col), key: k.Keys[0], direction: direction}, where
 }
 
 // bounds returns the bounds of a list's page. The limit is no argument: PostgreSQL makes a plan for a statement once, and not each time,

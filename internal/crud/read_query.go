@@ -1,6 +1,7 @@
 package crud
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"unicode"
@@ -33,18 +34,18 @@ func (e *Engine) listed(column string, of kind, list string) string {
 	return e.among(column, "SELECT value FROM json_each("+list+")")
 }
 
-func (k *CollectionOf[T]) filter(f rest.Filter, scope string, args *arguments) string {
+func (k *CollectionOf[T]) filter(ctx context.Context, f rest.Filter, scope string, args *arguments) string {
 	if m, ok := k.Matches[f.Name]; ok {
 		if m.Several {
 			typed := strings.Split(f.Value, ",")
-			return fmt.Sprintf(m.Condition, args.addAll(typed[:min(len(typed), rest.MaxLimit)]))
+			return fmt.Sprintf(k.engine.seen(ctx, m.Condition, args.add), args.addAll(typed[:min(len(typed), rest.MaxLimit)]))
 		}
 		value, possible := column{kind: matchKinds[m.Type]}.argument(f.Value)
 		if !possible {
 			return "1 = 0"
 		}
 		placeholder := args.add(value)
-		condition := fmt.Sprintf(m.Condition, placeholder)
+		condition := fmt.Sprintf(k.engine.seen(ctx, m.Condition, args.add), placeholder)
 		if m.Of != "" {
 			condition += " AND " + placeholder + " IN (SELECT uuid FROM " + m.Of + " WHERE " + tenant.Below("tenant_uuid", scope) + ")"
 		}
@@ -58,7 +59,7 @@ func (k *CollectionOf[T]) filter(f rest.Filter, scope string, args *arguments) s
 	if !possible {
 		return "1 = 0"
 	}
-	return col.name + " = " + args.add(value)
+	return k.seen(ctx, col, args.add).name + " = " + args.add(value)
 }
 
 // shown returns a column as the tenant of the scope reads it.
@@ -83,7 +84,7 @@ func (k *CollectionOf[T]) anyOf(col column, typed []string, args *arguments) str
 
 // search looks for the literal term in every searched column: %, _ and \ have no special meaning. A collection without such
 // columns ignores the term.
-func (k *CollectionOf[T]) search(term string, args *arguments) string {
+func (k *CollectionOf[T]) search(ctx context.Context, term string, args *arguments) string {
 	if len(k.Search) == 0 && k.SearchText == "" && len(k.Found) == 0 {
 		return "1 = 1" // without an argument: PostgreSQL cannot infer the type of an unused one
 	}
@@ -98,12 +99,12 @@ func (k *CollectionOf[T]) search(term string, args *arguments) string {
 		conditions = append(conditions, k.SearchText+" LIKE "+placeholder+` ESCAPE '\'`)
 	}
 	for _, name := range k.Search {
-		conditions = append(conditions, k.byName[name].searched()+" LIKE "+placeholder+` ESCAPE '\'`)
+		conditions = append(conditions, k.seen(ctx, k.byName[name], args.add).searched()+" LIKE "+placeholder+` ESCAPE '\'`)
 	}
 	var queries []string
 	for _, f := range k.Found {
 		if f.mayHave(term) {
-			queries = append(queries, fmt.Sprintf(f.Query, placeholder))
+			queries = append(queries, fmt.Sprintf(k.engine.seen(ctx, f.Query, args.add), placeholder))
 		}
 	}
 	if len(queries) > 0 {

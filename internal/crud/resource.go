@@ -43,7 +43,8 @@ type ResourceOf[T pointer] struct {
 	// Order are the columns by which a list may be sorted, the default first; Search those in which a term is looked for; Filters
 	// those that a query may fix. Each is a column of T, or one of Virtual.
 	Order, Search, Filters []string
-	// Virtual are SQL expressions of type text over the table's columns, by name: {"fullname": "firstname || ' ' || lastname"}.
+	// Virtual are SQL expressions of type text over the table's columns, by name: {"fullname": "firstname || ' ' || lastname"}. They, Matches
+	// and Found may read other tables, by FROM and JOIN: those of collections, of links, and of a [Source].
 	Virtual map[string]string
 	// Aliases are further names of filters on columns.
 	Aliases map[string]string

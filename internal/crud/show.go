@@ -61,7 +61,6 @@ type side struct {
 // linkable is the part of a collection that a link's loaders need.
 type linkable interface {
 	table
-	key() column
 	columnsAs(item []column, joining string) string
 	// locate sets where the object with a key is; loaders are the links' loaders for a type that shows a part of an object.
 	locate(o, key any)

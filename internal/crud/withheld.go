@@ -27,11 +27,20 @@ func caller(ctx context.Context) *principal.Principal {
 // denied returns the condition for the rows whose objects the caller of ctx is denied to read, under any of their keys, or "" if nothing
 // is denied. of is the name of the table in the statement; add adds a value. There are never more than acl.MaxPatterns values.
 func (k *CollectionOf[T]) denied(ctx context.Context, of string, add func(value any) (placeholder string)) string {
+	return k.deniedBy(ctx, of, "", add)
+}
+
+// deniedBy is denied for a path below the object, as words: "forwards.busy". With "" it is for the object.
+func (k *CollectionOf[T]) deniedBy(ctx context.Context, of, path string, add func(value any) (placeholder string)) string {
 	p := caller(ctx)
 	if p == nil {
 		return ""
 	}
-	words, all := p.DeniedWords(k.engine.Service+"."+dotted(k.Path)+".", ".read")
+	after := ".read"
+	if path != "" {
+		after = "." + path + after
+	}
+	words, all := p.DeniedWords(k.engine.Service+"."+dotted(k.Path)+".", after)
 	if all {
 		return "1 = 1"
 	}
