@@ -97,6 +97,31 @@ func TestNobodyConfiguresAnExternalServiceForTheMorePrivileged(t *testing.T) {
 	})
 }
 
+// What somebody has stored at a user's external service stays when the user gets more rights, as decided: it gives nothing here. Whoever has
+// stored it reaches it no more, the audit names them, and the user reads and removes it.
+func TestAStoredLinkGivesItsMakerNothingLater(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		g := newGateways(t, db, oauth2test.Options{})
+		n := g.node
+		user, _, own := n.account(g.admin, "user", "auth.users.me.#")
+		clerk, _, token := n.account(g.admin, "clerk", externalOfAll...)
+		path := "/users/" + user + "/external/mobile"
+		n.do("POST", path, token, `{"token":"the clerk's"}`).Want(201)
+		n.do("PUT", "/users/"+user+"/policies/"+n.mighty(g.admin), g.admin, "").Want(204)
+		for _, method := range []string{"GET", "PUT", "DELETE"} {
+			n.do(method, path, token, map[string]string{"PUT": "{}"}[method]).Want(403)
+		}
+		if a := n.do("GET", path, own, "").Want(200); a.Text("token") != "the clerk's" {
+			t.Errorf("the user reads %s", a.Body)
+		}
+		if entries := n.do("GET", "/audit?resource=users/external&actor_uuid="+clerk, g.admin, "").List(); len(entries.Items) != 1 {
+			t.Errorf("the audit has %v", entries.Items)
+		}
+		n.do("DELETE", path, own, "").Want(204)
+	})
+}
+
 // Neither the configuration of an external service nor a link with it lets anybody in: nothing by which users log in depends on them, so
 // nobody vouches for them.
 func TestALinkLetsNobodyIn(t *testing.T) {

@@ -99,6 +99,29 @@ func TestWhoIsLetInByAnotherShedsNoAnswer(t *testing.T) {
 	})
 }
 
+// Nor does a row of password changes: whoever has set the first password answers for the last one, whoever has changed those between.
+func TestARowOfPasswordsGainsNothing(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		c := newChain(newServer(t, db))
+		c.do("PUT", "/users/"+c.middle+"/password", c.session, change("planted", "chosen")).Want(204)
+		third := c.do("POST", "/users", c.admin, `{"username":"third"}`).Want(200).Text("uuid")
+		c.plant(c.login("middle", "chosen"), third, "planted")
+		session := c.login("third", "planted")
+		c.do("PUT", "/users/"+third+"/password", session, change("planted", "chosen")).Want(204)
+		c.lives(session, true)
+		c.promote(third) // the middle user does not cover them any more either
+		c.lives(session, false)
+		c.promote(c.middle)
+		for _, name := range []string{"middle", "third"} {
+			c.do("POST", "/token", "", "{}", resttest.Basic(name, "chosen")).Want(401)
+		}
+		c.lives(session, false)
+		c.plant(c.admin, third, "the administrator's")
+		c.login("third", "the administrator's")
+	})
+}
+
 // The same for what lets users in by a directory.
 func TestWhoIsLetInByAnotherShedsNoDirectory(t *testing.T) {
 	d := ldaptest.Start(t)
