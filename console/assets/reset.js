@@ -16,6 +16,7 @@
   const show = (form) => {
     choose.hidden = form !== choose;
     ask.hidden = form !== ask;
+    byID('after').hidden = Boolean(form);
     byID('title').textContent = form === ask ? 'Ask for a new password' : 'Choose a new password';
     (form ? form.querySelector('input') : byID('title')).focus();
   };
