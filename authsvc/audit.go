@@ -2,6 +2,7 @@ package authsvc
 
 import (
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -24,7 +25,7 @@ type AuditEntry struct {
 	ActorUUID   *string          `db:"actor_uuid" json:"actor_uuid" format:"uuid" ref:"users.uuid" readOnly:"true" doc:"The user; null when nobody was logged in."`
 	SessionUUID *string          `db:"session_uuid" json:"session_uuid" format:"uuid" readOnly:"true"`
 	RequestID   string           `db:"request_id" json:"request_id" readOnly:"true" doc:"The X-Request-Id of the request."`
-	Service     string           `db:"service" json:"service" readOnly:"true"`
+	Service     string           `db:"service" json:"service" names:"services.name" readOnly:"true"`
 	Action      string           `db:"action" json:"action" names:"operations.id" readOnly:"true" doc:"The operation's operationId."`
 	Resource    string           `db:"resource" json:"resource" names:"operations.path" readOnly:"true"`
 	Object      string           `db:"object" json:"object" names:"operations.keys" readOnly:"true" doc:"The key of what was changed."`
@@ -46,20 +47,59 @@ func (s *Service) declareAudit(e *crud.Engine) {
 			"since": {Condition: "at >= %s", Type: "date-time"},
 			"until": {Condition: "at < %s", Type: "date-time"},
 		},
+		Said: s.saidEntries,
 		Only: []string{"list", "read"}, Subtree: true, Shared: ofGoneTenants,
 		Readable: func(r *rest.Request, add func(any) string) string { return s.readableEntries(r.Principal(), add) },
 	})
 }
 
-// audited is a service whose changes are in the audit, and the accesses needed to read an object of each of its resources.
+// audited is a service whose changes are in the audit: the accesses needed to read an object of each of its resources, and the folded
+// summaries of its operations, by their ids.
 type audited struct {
-	service  string
-	readings map[string][]reading
+	service   string
+	readings  map[string][]reading
+	summaries map[string]string
 }
 
 // Audits adds another service whose changes are in the audit. It must be called before the first request.
 func (s *Service) Audits(other *rest.Service) {
-	s.audited = append(s.audited, audited{other.Name, readings(other)})
+	summaries := map[string]string{}
+	for i := range other.Operations {
+		if op := &other.Operations[i]; op.Method != http.MethodGet {
+			summaries[op.ID] = store.Fold(op.Summary)
+		}
+	}
+	s.audited = append(s.audited, audited{other.Name, readings(other), summaries})
+}
+
+// saidEntries returns the condition for the entries of operations whose summaries have these words, in this order: people read an
+// action by its summary.
+func (s *Service) saidEntries(words []string, add func(any) string) string {
+	var conditions []string
+	for _, a := range s.audited {
+		var actions []string
+		for _, id := range slices.Sorted(maps.Keys(a.summaries)) {
+			if inOrder(a.summaries[id], words) {
+				actions = append(actions, add(id))
+			}
+		}
+		if len(actions) > 0 {
+			conditions = append(conditions, "(service = "+add(a.service)+" AND action IN ("+strings.Join(actions, ", ")+"))")
+		}
+	}
+	return strings.Join(conditions, " OR ")
+}
+
+// inOrder reports whether a text has all words, one after the other.
+func inOrder(text string, words []string) bool {
+	for _, word := range words {
+		_, rest, found := strings.Cut(text, word)
+		if !found {
+			return false
+		}
+		text = rest
+	}
+	return true
 }
 
 // readableEntries returns the condition for the entries of the audit that a user may read: those of objects that the user may

@@ -1,6 +1,7 @@
 package authsvc_test
 
 import (
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -71,6 +72,35 @@ func TestAuditIsForWhoMayReadTheObject(t *testing.T) {
 						t.Errorf("%q: %s: %q of %d", c.holds, query+object, got, l.Total)
 					}
 				}
+			}
+		}
+	})
+}
+
+// A search of the audit finds what was done by the words in which people read it, and by the names that programs know.
+func TestAuditIsSearchedInWords(t *testing.T) {
+	each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		admin := s.admin()
+		user, policy := s.do("POST", "/users", admin, `{"username":"ann"}`).Text("uuid"), s.do("POST", "/policies", admin, `{"name":"p"}`).Text("uuid")
+		s.do("PUT", "/users/"+user+"/policies/"+policy, admin, "").Want(204)
+		s.do("PUT", "/users/"+user, admin, `{"firstname":"Ann"}`).Want(200)
+		for search, want := range map[string][]string{
+			"update a user":       {"update_user"},
+			"UPDATE  USER":        {"update_user"},
+			"user update":         nil, // not in this order
+			"associate with a po": {"associate_user_policy"},
+			"associate_user":      {"associate_user_policy"},
+			"create a policy":     {"create_policy"},
+			"update a us%":        nil,
+		} {
+			l := s.do("GET", "/audit?search="+url.QueryEscape(search), admin, "").List()
+			var got []string
+			for _, item := range l.Items {
+				got = append(got, item["action"].(string))
+			}
+			if !slices.Equal(got, want) || l.Filtered != len(want) {
+				t.Errorf("%q finds %q, %d in all, want %q", search, got, l.Filtered, want)
 			}
 		}
 	})

@@ -138,6 +138,7 @@ func (s *Service) declare() {
 		Service: "auth",
 		Prefix:  prefix,
 		DB:      s.db,
+		Words:   words,
 		Style: crud.Style{
 			Filtered: true, CreateStatus: http.StatusOK, UpdateReply: true, SearchWords: true, Duplicate: apierr.Conflict,
 		},

@@ -50,7 +50,7 @@ func TestConsoleOfTwoOperators(t *testing.T) {
 
 	// The members of a group: a colleague removes Bob, and the operator adds Dave to what was there before.
 	o.goTo("#"+strings.Replace(group, confd, "/confd", 1), "Sales")
-	o.press("Members: users")
+	o.press("Users who are members")
 	o.press("Add one")
 	members("Carol")
 	o.script(t, fmt.Sprintf(`[...document.querySelectorAll('details.part[open] .row')].at(-1).querySelector('input').value = %q, ''`, users["Dave"]))
@@ -63,9 +63,9 @@ func TestConsoleOfTwoOperators(t *testing.T) {
 		t.Error(violation)
 	}
 	o.press("Save mine too")
-	o.reads("Members: users saved.")
+	o.reads("Users who are members saved.")
 	are("Carol", "Dave")
-	o.until(`document.querySelector('details.part[open]') && document.activeElement.textContent === 'Members: users'`, "the part is closed after it was saved, or has lost the focus")
+	o.until(`document.querySelector('details.part[open]') && document.activeElement.textContent === 'Users who are members'`, "the part is closed after it was saved, or has lost the focus")
 	o.clean(t, "after a change of the members", "412")
 
 	// A field of the object: both changes are kept.
@@ -243,7 +243,7 @@ func TestConsoleSpeaks(t *testing.T) {
 	}
 	o.goTo("#/confd/groups", "Groups")
 	o.until(`[...document.querySelectorAll('tbody td')].map((td) => td.dataset.label + '=' + td.textContent).join().includes('Label=Sales,Extensions=2000,Members=Ada,Ring strategy=In turn, from the last one called,Enabled=yes')`, "the columns are not those")
-	o.goTo("#/confd/groups/+new", "New")
+	o.goTo("#/confd/groups/+new", "Create a group")
 	o.until(`[...document.querySelectorAll('option')].some((o) => o.value === 'least_recent' && o.textContent === 'Who was called least recently')`, "the values are shown raw")
 	o.goTo("#/confd/incalls", "Incoming calls")
 	for _, destination := range []string{"User: Ada", "Group: Sales", "Hangup: busy: timeout 5"} {
@@ -266,8 +266,12 @@ func TestConsoleSpeaks(t *testing.T) {
 	o.goTo("#/confd/sip/transports", "SIP transports")
 	o.until(`[...document.querySelectorAll('tbody td')].some((td) => /^protocol = udp, bind = /.test(td.textContent))`, "options are not told as names and values")
 
+	o.goTo("#/confd/extensions/features", "Service codes")
+	cell("Feature", "End all forwards")
+	o.goTo("#/confd/moh/+new", "Create a music on hold")
+
 	// A form speaks of its own fields, and has no JSON.
-	o.goTo("#/confd/voicemails/+new", "New")
+	o.goTo("#/confd/voicemails/+new", "Create a voicemail")
 	o.until(`document.querySelector('main').textContent.includes('Needs email and “Attach audio”')`, "a hint names a field as the API does")
 	o.until(`document.querySelector('main form') && !/\bnull\b/.test(document.querySelector('main form').textContent)`, "a hint speaks of null")
 	o.goTo("#/confd/asterisk/voicemail/general", "General settings of voicemails")
@@ -288,6 +292,9 @@ func TestConsoleSpeaks(t *testing.T) {
 	row("create_group", "Create a group", "Groups", "Sales")
 	row("create_user", "Create a user", "Users", "Ada")
 	row("associate_group_extension", summary(t, g, "associate_group_extension"), "Groups: extensions", "Sales, 2000")
+	cell("Service", "Telephony")
+	o.enter("Search Audit", "create a GROUP") // as the page tells it
+	o.until(`((rows) => rows.length > 0 && rows.every((row) => row.textContent === 'Create a group'))([...document.querySelectorAll('tbody td[data-label="Action"]')])`, "what people read does not find an action")
 	o.script(t, `[...document.querySelectorAll('tbody tr')].find((tr) => tr.textContent.includes('Create a group')).querySelector('a').click(), ''`)
 	o.until(`document.querySelector('main h1')?.textContent === 'Create a group'`, "an entry has a number for a title")
 	o.until(`[...document.querySelectorAll('main dd a')].some((a) => a.textContent === 'Sales' && a.hash.startsWith('#/confd/groups/'))`, "an entry does not lead to what was made")

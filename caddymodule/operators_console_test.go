@@ -122,7 +122,7 @@ func TestOperatorsConsole(t *testing.T) {
 	o.reads("The policy reception was created.")
 
 	// A context, then a user with a telephone and a voicemail.
-	o.goTo("#/confd/contexts/+new", "New")
+	o.goTo("#/confd/contexts/+new", "Create a context")
 	o.enter("Label", "Inside")
 	o.click("main form fieldset button")
 	o.enter("Start", "1000")
@@ -178,7 +178,7 @@ func TestOperatorsConsole(t *testing.T) {
 	}
 
 	// A login that may only read users.
-	o.goTo("#/auth/users/+new", "New")
+	o.goTo("#/auth/users/+new", "Create a user")
 	o.enter("User name", "reception")
 	o.enter("Password", "a-long-password")
 	o.press("Create")
@@ -271,11 +271,11 @@ func TestOperatorsConsoleAfterAChange(t *testing.T) {
 	o.goTo("#/confd/groups/"+group, "Sales")
 	for _, user := range []string{bob, carol} {
 		o.script(t, `document.getElementById('state').textContent = '', document.querySelectorAll('details.part[open]').forEach((d) => { d.open = false; }), ''`)
-		o.press("Members: users")
+		o.press("Users who are members")
 		o.press("Add one")
 		o.script(t, fmt.Sprintf(`[...document.querySelectorAll('details.part[open] .row')].at(-1).querySelector('input').value = %q`, user))
 		o.script(t, `document.querySelector('details.part[open] form button.primary').click(), ''`)
-		o.reads("Members: users saved.")
+		o.reads("Users who are members saved.")
 	}
 	members := g.Do(t, "GET", "/api/confd/1.1/groups/"+group, admin, "").Want(200)
 	if !strings.Contains(members.Body, bob) || !strings.Contains(members.Body, carol) {
@@ -290,19 +290,19 @@ func TestOperatorsConsoleAfterAChange(t *testing.T) {
 	o.script(t, `document.querySelector('tbody td.pick input').click(), ''`)
 	o.press("Delete")
 	o.press("Delete") // in the dialog
-	o.reads("25 in all, page 1 of 1")
+	o.reads("25 in all")
 	o.until(`document.querySelectorAll('tbody tr').length === 25 && !location.hash.includes('page=')`, "the page before is not shown")
 
 	// The tenant that was chosen is forgotten at the sign-out.
 	o.script(t, fmt.Sprintf(`((chooser) => { chooser.value = %q; chooser.dispatchEvent(new Event('change')); return ''; })(document.getElementById('tenant'))`, west))
-	o.reads("0 in all, page 1 of 1")
+	o.reads("There is nothing here yet.")
 	o.press("Start")
 	o.reads("Welcome, admin")
 	o.press("Sign out")
 	o.reads("Signed out.")
 	o.signIn("admin", adminPassword)
 	o.goTo("#/confd/users", "Users")
-	o.reads("25 in all, page 1 of 1")
+	o.reads("25 in all")
 	o.clean(t, "after changes")
 }
 
@@ -430,8 +430,8 @@ func TestConsoleIsAccessible(t *testing.T) {
 	for _, page := range []struct{ name, hash, title, ready string }{
 		{"users", "#/confd/users", "Users", "td a"},
 		{"user", "#/confd/users/" + user, "Ada Lovelace", "details.part"},
-		{"new", "#/confd/groups/+new", "New", "form"},
-		{"context", "#/confd/contexts/+new", "New", "form"},
+		{"new", "#/confd/groups/+new", "Create a group", "form"},
+		{"context", "#/confd/contexts/+new", "Create a context", "form"},
 		{"telephone", "#/telephone", "New telephone user", "form"},
 		{"policy", "#/auth/policies/+new", "New policy", ".patterns"},
 		{"sessions", "#/auth/sessions", "Sessions", "td"},
@@ -447,7 +447,7 @@ func TestConsoleIsAccessible(t *testing.T) {
 		o.goTo(page.hash, page.title)
 		o.see("main " + page.ready)
 		if page.name == "group" {
-			o.press("Members: users")
+			o.press("Users who are members")
 			o.see(".many .row")
 		}
 		check(page.name)

@@ -75,7 +75,7 @@ var resources []func(e *crud.Engine)
 
 // declared returns an engine with all resources on a database.
 func declared(db store.DB) *crud.Engine {
-	e := &crud.Engine{Service: "confd", Prefix: prefix, DB: db, Style: style}
+	e := &crud.Engine{Service: "confd", Prefix: prefix, DB: db, Style: style, Words: words}
 	for _, declare := range resources {
 		declare(e)
 	}

@@ -15,7 +15,7 @@ import (
 // ZoneMessages are the ways to announce the time of a message. A voicemail's timezone names one of them.
 type ZoneMessages struct {
 	TenantUUID string          `db:"tenant_uuid" json:"-"`
-	Items      ZoneMessageList `db:"items" json:"items" required:"true"`
+	Items      ZoneMessageList `db:"items" json:"items" required:"true" doc:"The ways to announce the time, by their names."`
 }
 
 // ZoneMessage is one way to announce the time.

@@ -82,7 +82,7 @@ func listOf[T pointer](k *CollectionOf[T], of parent, path, id, tag string, cond
 	list.Recurse = false
 	return rest.Operation{
 		Method: http.MethodGet, Path: path, Access: accessOf(k.engine.Service, path, "read"), ID: id, Tag: tag,
-		Summary: "List the " + spaced(underscored(k.Path)) + " of " + indefinite(of.singular),
+		Summary: "List the " + k.engine.several(k.Path) + " of " + k.engine.one(of.singular),
 		Query:   list.Parameters(), Success: http.StatusOK, Reply: rest.ListOf(k.schema, k.engine.Style.Filtered),
 		Statuses: []int{404}, Tenanted: true, Fields: true,
 		Handle: func(ctx context.Context, req *rest.Request) (rest.Reply, error) {

@@ -65,7 +65,7 @@ func (d DocumentOf[T]) On(e *Engine) *DocumentsOf[T] {
 }
 
 func (d *DocumentsOf[T]) declare() []rest.Operation {
-	what, schema := spaced(d.k.Singular), d.k.schema
+	what, schema := d.k.engine.several(d.k.Path), d.k.schema
 	all := []rest.Operation{
 		{Method: http.MethodGet, ID: "read", Summary: "Read the " + what, Success: http.StatusOK, Reply: schema, Conditional: true, Fields: true, Handle: d.read},
 		{Method: http.MethodPost, ID: "create", Summary: "Create the " + what, Body: schema, Success: d.k.engine.Style.CreateStatus, Reply: schema, Handle: d.create},

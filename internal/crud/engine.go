@@ -23,6 +23,8 @@ type Engine struct {
 	Prefix  string
 	DB      store.DB
 	Style   Style
+	// Words say how people read the names of resources, as those of [rest.Service.Words] do: operations tell by them what they do.
+	Words map[string]string
 	// Idempotency, if set, lets POST operations be repeated.
 	Idempotency *Idempotency
 	// Enter, if set, runs before anything else that a request does in its tenant.

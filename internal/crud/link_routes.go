@@ -15,7 +15,7 @@ import (
 func (j *joint[L, R]) operations() []rest.Operation {
 	all := "/" + j.left.Path + "/{" + j.left.Param + "}/" + j.Path
 	one := all + "/{" + j.right.Param + "}"
-	left, right := indefinite(j.left.Singular), indefinite(j.right.Singular)
+	left, right := j.engine.one(j.left.Singular), j.engine.one(j.right.Singular)
 	name := j.left.Singular + "_" + j.right.Singular
 	if j.Path != j.right.Path {
 		name = j.left.Singular + "_" + underscored(j.Path)
@@ -44,7 +44,7 @@ func (j *joint[L, R]) operations() []rest.Operation {
 			Description: again, Success: http.StatusNoContent, Statuses: ended, Handle: j.drop,
 		},
 		"delete_all": {
-			Method: http.MethodDelete, Path: all, ID: "dissociate_" + name, Summary: "Dissociate " + left + " from every " + spaced(j.right.Singular),
+			Method: http.MethodDelete, Path: all, ID: "dissociate_" + name, Summary: "Dissociate " + left + " from every " + rest.Reading(j.engine.Words, j.right.Singular),
 			Description: again, Success: http.StatusNoContent, Statuses: ended, Handle: j.dropAll,
 		},
 	}
@@ -129,7 +129,7 @@ func (j *joint[L, R]) readOne() rest.Operation {
 	return rest.Operation{
 		Method: http.MethodGet, Path: path, Access: accessOf(j.engine.Service, path, "read"),
 		ID: "get_" + j.left.Singular + "_" + j.right.Singular, Tag: underscored(j.left.Path),
-		Summary: "Read the " + spaced(j.right.Singular) + " of " + indefinite(j.left.Singular),
+		Summary: "Read the " + rest.Reading(j.engine.Words, j.right.Singular) + " of " + j.engine.one(j.left.Singular),
 		Success: http.StatusOK, Reply: j.right.schema, Statuses: []int{404}, Tenanted: true, Conditional: true, Fields: true,
 		Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 			scope, err := j.engine.TenantOf(ctx, r)
@@ -174,7 +174,7 @@ func (j *joint[L, R]) createOne(path string) rest.Operation {
 	return rest.Operation{
 		Method: http.MethodPost, Path: path, Access: accessOf(j.engine.Service, path, "create"),
 		ID: "create_" + j.left.Singular + "_" + j.right.Singular, Tag: underscored(j.left.Path),
-		Summary: "Create " + indefinite(j.right.Singular) + " for " + indefinite(j.left.Singular),
+		Summary: "Create " + j.engine.one(j.right.Singular) + " for " + j.engine.one(j.left.Singular),
 		Body:    j.right.schema, Success: j.engine.Style.CreateStatus, Reply: j.right.schema, Statuses: []int{404}, Tenanted: true,
 		Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 			return j.right.createIn(ctx, r, func(ctx context.Context, c store.Conn, change *ChangeOf[R]) error {

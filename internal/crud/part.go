@@ -58,7 +58,7 @@ func (p PartOf[T, P]) On(e *Engine) {
 		if p.Whole {
 			body = schema
 		}
-		what := strings.ReplaceAll(p.Path, "/", " ") + " of " + indefinite(k.Singular)
+		what := e.several(p.Path) + " of " + e.one(k.Singular)
 		ops := []rest.Operation{
 			{Method: http.MethodGet, Path: path, ID: "get_" + id, Summary: "Read the " + what, Reply: schema, Handle: p.read(k, nil)},
 			{Method: http.MethodPut, Path: path, ID: "update_" + id, Summary: "Change the " + what, Body: body, Handle: p.write(k)},

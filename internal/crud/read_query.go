@@ -101,6 +101,11 @@ func (k *CollectionOf[T]) search(ctx context.Context, term string, args *argumen
 	for _, name := range k.Search {
 		conditions = append(conditions, k.seen(ctx, k.byName[name], args.add).searched()+" LIKE "+placeholder+` ESCAPE '\'`)
 	}
+	if k.Said != nil {
+		if said := k.Said(strings.Fields(term), args.add); said != "" {
+			conditions = append(conditions, said)
+		}
+	}
 	var queries []string
 	for _, f := range k.Found {
 		if f.mayHave(term) {

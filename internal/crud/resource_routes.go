@@ -46,14 +46,14 @@ func (k *CollectionOf[T]) onePath() string { return "/" + k.Path + "/{" + k.Para
 func (k *CollectionOf[T]) listOperation() rest.Operation {
 	plural := underscored(k.Path)
 	return rest.Operation{
-		Method: http.MethodGet, Path: "/" + k.Path, ID: "list_" + plural, Summary: "List " + spaced(plural),
+		Method: http.MethodGet, Path: "/" + k.Path, ID: "list_" + plural, Summary: "List " + k.engine.several(k.Path),
 		Query: k.list.Parameters(), Success: http.StatusOK, Reply: rest.ListOf(k.schema, k.engine.Style.Filtered), Fields: true, Handle: k.serveList,
 	}
 }
 
 func (k *CollectionOf[T]) createOperation() rest.Operation {
 	op := rest.Operation{
-		Method: http.MethodPost, Path: "/" + k.Path, ID: "create_" + k.Singular, Summary: "Create " + indefinite(k.Singular),
+		Method: http.MethodPost, Path: "/" + k.Path, ID: "create_" + k.Singular, Summary: "Create " + k.engine.one(k.Singular),
 		Body: k.bodies().create, Success: k.engine.Style.CreateStatus, Reply: k.bodies().reply, Statuses: []int{int(k.engine.Style.Duplicate)},
 		Handle: k.create,
 	}
@@ -65,7 +65,7 @@ func (k *CollectionOf[T]) createOperation() rest.Operation {
 
 func (k *CollectionOf[T]) readOperation() rest.Operation {
 	return rest.Operation{
-		Method: http.MethodGet, Path: k.onePath(), ID: "get_" + k.Singular, Summary: "Read " + indefinite(k.Singular),
+		Method: http.MethodGet, Path: k.onePath(), ID: "get_" + k.Singular, Summary: "Read " + k.engine.one(k.Singular),
 		Query: rest.ViewParameter(k.readViews(), "Another form of the object."), Success: http.StatusOK, Reply: k.schema,
 		Statuses: []int{404}, Conditional: true, Fields: true, Handle: k.read,
 	}
@@ -73,7 +73,7 @@ func (k *CollectionOf[T]) readOperation() rest.Operation {
 
 func (k *CollectionOf[T]) updateOperation() rest.Operation {
 	op := rest.Operation{
-		Method: http.MethodPut, Path: k.onePath(), ID: "update_" + k.Singular, Summary: "Update " + indefinite(k.Singular),
+		Method: http.MethodPut, Path: k.onePath(), ID: "update_" + k.Singular, Summary: "Update " + k.engine.one(k.Singular),
 		Description: "Fields that are not sent stay as they are.", Body: k.bodies().update, Success: http.StatusNoContent,
 		Statuses: []int{404, 412, int(k.engine.Style.Duplicate)}, Handle: k.update,
 	}
@@ -88,7 +88,7 @@ func (k *CollectionOf[T]) updateOperation() rest.Operation {
 
 func (k *CollectionOf[T]) deleteOperation() rest.Operation {
 	op := rest.Operation{
-		Method: http.MethodDelete, Path: k.onePath(), ID: "delete_" + k.Singular, Summary: "Delete " + indefinite(k.Singular),
+		Method: http.MethodDelete, Path: k.onePath(), ID: "delete_" + k.Singular, Summary: "Delete " + k.engine.one(k.Singular),
 		Success: http.StatusNoContent, Statuses: []int{404, 412}, Handle: k.remove,
 	}
 	if k.engine.Style.Duplicate == apierr.Invalid {
@@ -105,12 +105,16 @@ func dotted(path string) string { return strings.ReplaceAll(path, "/", ".") }
 
 func spaced(name string) string { return strings.ReplaceAll(name, "_", " ") }
 
-// indefinite returns one object by its name in the singular: "an incall", "a user".
-func indefinite(singular string) string {
-	if strings.ContainsAny(singular[:1], "aeio") {
-		return "an " + spaced(singular)
+// several returns how people read what is at a path: "incoming calls".
+func (e *Engine) several(path string) string { return rest.Reading(e.Words, "/"+path, path) }
+
+// one returns how people read one object, by its name in the singular: "an incoming call", "a user".
+func (e *Engine) one(singular string) string {
+	text := rest.Reading(e.Words, singular)
+	if strings.ContainsAny(text[:1], "aeio") {
+		return "an " + text
 	}
-	return "a " + spaced(singular)
+	return "a " + text
 }
 
 // capitalized returns a name as it begins a sentence.

@@ -102,7 +102,7 @@ func (s *setter[N, F]) operation() rest.Operation {
 		Method: http.MethodPut, Path: path, Access: accessOf(s.engine.Service, path, "update"),
 		ID:  cmp.Or(l.ID, "associate_"+s.near.Singular+"_"+underscored(l.Path)),
 		Tag: underscored(s.near.Path), Tenanted: true,
-		Summary:     "Replace the " + spaced(l.Field) + " of " + indefinite(s.near.Singular),
+		Summary:     "Replace the " + s.engine.several(l.Path) + " of " + s.engine.one(s.near.Singular),
 		Description: "The list replaces what there was, in this order; an empty one ends all.",
 		Body:        body, Success: http.StatusNoContent, Statuses: []int{400, 404, 412}, Handle: s.handle,
 	}

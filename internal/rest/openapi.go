@@ -134,10 +134,17 @@ func (d *definer) fail(err error) {
 
 // refusal returns the schema of the service's refusals, from the form that makes them.
 func (d *definer) refusal() *Schema {
-	body := d.service.Errors(&apierr.Error{Kind: apierr.Invalid, Message: "x"}, time.Time{})
+	body := d.service.Errors(&apierr.Error{Kind: apierr.Invalid, Message: "What was refused, and why"}, time.Time{})
 	t := reflect.TypeOf(body)
 	s := *SchemaFor(t)
 	s.Name = ""
+	if len(s.Properties) == 0 { // otherwise each property has an example of its own
+		text, err := Marshal(body)
+		if err != nil {
+			d.fail(err)
+		}
+		s.Example = text
+	}
 	return &s
 }
 

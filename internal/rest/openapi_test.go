@@ -67,6 +67,7 @@ type spoken struct {
 	Exten    string `json:"exten" maxLength:"10"`
 	RingTime *int64 `json:"ring_time"`
 	Type     string `json:"type" enum:"all,one_by_one,incall"`
+	Code     string `json:"code" maxLength:"10"`
 }
 
 // A definition says how people read its names, where these do not say it themselves, and what people look for first.
@@ -77,7 +78,7 @@ func TestDefinitionSpeaks(t *testing.T) {
 	service := func(columns ...string) *rest.Service {
 		s := declared(nothing(http.MethodGet, "/funckeys/templates", "a"), nothing(http.MethodPut, "/people/{person_id}/callerids/{id}", "b"),
 			nothing(http.MethodGet, "/incalls", "c"), nothing(http.MethodGet, "/sip/{id}/queue-members", "d"))
-		s.Words = map[string]string{"/funckeys/templates": "function key templates", "callerids": "caller IDs", "exten": "number", "type=all": "all at once", "incall": "incoming call", "incalls": "incoming calls"}
+		s.Words = map[string]string{"/funckeys/templates": "function key templates", "callerids": "caller IDs", "exten": "number", "type=all": "all at once", "code=fwdunc": "forward all calls", "code=paging": "paging", "incall": "incoming call", "incalls": "incoming calls"}
 		s.Columns = map[string][]string{"spoken": columns}
 		if err := s.Mount(); err != nil {
 			t.Fatal(err)
@@ -102,6 +103,10 @@ func TestDefinitionSpeaks(t *testing.T) {
 	}
 	if got := schema.Properties["type"].Value.Extensions["x-enum-labels"]; !reflect.DeepEqual(got, map[string]any{"all": "All at once", "incall": "Incoming call"}) {
 		t.Errorf("the values are read %v", got)
+	}
+	// Of an attribute that may have any text they are those that somebody has said.
+	if got := schema.Properties["code"].Value.Extensions["x-enum-labels"]; !reflect.DeepEqual(got, map[string]any{"fwdunc": "Forward all calls"}) {
+		t.Errorf("the codes are read %v", got)
 	}
 	if got := schema.Extensions["x-columns"]; !reflect.DeepEqual(got, []any{"exten", "type"}) {
 		t.Errorf("the columns are %v", got)

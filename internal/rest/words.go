@@ -17,20 +17,23 @@ var commonWords = map[string]string{
 	"ldap": "LDAP", "pbx": "PBX", "pin": "PIN", "saml": "SAML", "sha256": "SHA-256", "sip": "SIP", "url": "URL", "username": "user name", "utc": "UTC", "uuid": "UUID", "zip": "ZIP",
 }
 
-// reading returns how people read a name, as it begins a sentence: "Ring strategy". The first of the keys that the words have decides;
-// otherwise the last key is read word by word.
-func (d *definer) reading(keys ...string) string {
+// Reading returns how people read a name inside of a sentence: "ring strategy". Words are those of a service ([Service.Words]). The first of
+// the keys that they have decides; otherwise the last key is read word by word.
+func Reading(words map[string]string, keys ...string) string {
 	for _, key := range keys {
-		if text := cmp.Or(d.words[key], commonWords[key]); text != "" {
-			return sentence(text)
+		if text := cmp.Or(words[key], commonWords[key]); text != "" {
+			return text
 		}
 	}
 	parts := strings.FieldsFunc(keys[len(keys)-1], separates)
 	for i, part := range parts {
-		parts[i] = cmp.Or(d.words[part], commonWords[part], part)
+		parts[i] = cmp.Or(words[part], commonWords[part], part)
 	}
-	return sentence(strings.Join(parts, " "))
+	return strings.Join(parts, " ")
 }
+
+// reading returns how people read a name, as it begins a sentence: "Ring strategy".
+func (d *definer) reading(keys ...string) string { return sentence(Reading(d.words, keys...)) }
 
 // plain is the reading of a name that anybody finds without words: a client that knows none shows it so.
 func plain(name string) string {
@@ -55,9 +58,17 @@ func (d *definer) label(object, name string) string {
 	return ""
 }
 
-// labels returns how the values of an attribute are read, those that are not read as they are written.
+// labels returns how the values of an attribute are read, those that are not read as they are written. Of an attribute that may have any
+// text they are those that the words have by "name=value".
 func (d *definer) labels(name string, values []string) object {
 	out := object{}
+	if values == nil {
+		for key := range d.words {
+			if value, ok := strings.CutPrefix(key, name+"="); ok {
+				values = append(values, value)
+			}
+		}
+	}
 	for _, value := range values {
 		if text := d.reading(name+"="+value, value); text != "" && text != plain(value) {
 			out[value] = text

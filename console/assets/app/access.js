@@ -5,6 +5,7 @@ import { fill, may, operations, resources } from './definitions.js';
 import { ask, h, later, lead, literal, put, say } from './dom.js';
 import { form, refusal } from './form.js';
 import { picker } from './picker.js';
+import { crumbs } from './shown.js';
 
 const auth = () => [...resources.values()].find((r) => r.service.name === 'auth')?.service;
 const trouble = (problem) => {
@@ -82,7 +83,7 @@ export const policy = async (main, resource, id) => {
     try {
       ({ object: before, tag } = await latest());
     } catch (problem) {
-      put(main, h('h1', { tabindex: '-1' }, 'Not shown'), trouble(problem));
+      put(main, crumbs(resource), h('h1', { tabindex: '-1' }, 'Not shown'), trouble(problem));
       return;
     }
   }
@@ -103,7 +104,7 @@ export const policy = async (main, resource, id) => {
   };
   const filled = form({ service, schema: { $ref: schema.$ref }, list: resource.list, before, version: { tag }, latest: before && latest, hidden: ['acl', 'uuid'], more: [patterns], action: before ? 'Save' : 'Create', send });
   put(main, 
-    h('p', { class: 'crumbs' }, h('a', { href: `#/${resource.key}` }, resource.title)),
+    crumbs(resource),
     h('header', { class: 'title' }, h('h1', { tabindex: '-1' }, before?.name ?? 'New policy'), before && h('button', { type: 'button', class: 'danger', disabled: before.read_only, click: async () => {
       if (!await ask(`Delete the policy ${before.name}?`, await losses(before, []))) return;
       try {

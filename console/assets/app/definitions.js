@@ -5,6 +5,10 @@ import { words } from './dom.js';
 
 // services are the services of this gateway, each with its definition once it was loaded.
 export let services = [];
+// sectionOf returns the part of the console in which the pages of a service are.
+const sections = { auth: 'People and rights', confd: 'Telephony', sysconfd: 'System' };
+export const sectionOf = (service) => sections[service.name] ?? service.title;
+
 // resources are the collections and documents of all services, by service and path: "confd/users".
 export const resources = new Map();
 // operations are all that a request can be: method, path, access and what it does.
@@ -102,11 +106,14 @@ const find = (service) => {
       ...base, list: get, items, schema: resolve(service, listed), create: take(path, 'post'), itemPath,
       ...(itemPath && {
         parameter: parameters(itemPath)[0], read: take(itemPath, 'get'), update: take(itemPath, 'put'), remove: take(itemPath, 'delete'),
-        parts: Object.keys(paths).filter((other) => other.startsWith(itemPath + '/')).map((other) => part(service, take, itemPath, other)).filter(Boolean),
+        parts: apart(Object.keys(paths).filter((other) => other.startsWith(itemPath + '/')).map((other) => part(service, take, itemPath, other)).filter(Boolean)),
       }),
     });
   }
 };
+
+// apart tells parts from each other that have one title: a list that is replaced as a whole is beside the links of the same name for its order.
+const apart = (parts) => parts.map((p) => (p.kind === 'replaced' && parts.some((other) => other.kind === 'link' && other.title === p.title) ? { ...p, title: `${p.title}, in their order` } : p));
 
 // part is what belongs to one object: a document of its own (forwards), a list (sessions), a link to objects of another resource (lines
 // of a user), or a list that is replaced as a whole (members).

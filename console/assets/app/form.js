@@ -5,6 +5,28 @@ import { merged } from './merge.js';
 import { picker } from './picker.js';
 import { value as shown } from './shown.js';
 
+// apiOnly is what descriptions tell clients of the API, and what of it people at a form read in its place.
+const apiOnly = [
+  [/ ?On create null stands for the default; an update refuses it\./, ''],
+  [/ ?Must be sent on create; the name is taken for it, if that is sent alone\./, ''],
+  [/ ?Taken on create alone\./, ''],
+  [/Taken on create alone: (.)/, (_, letter) => letter.toUpperCase()],
+  [/(, unless it is|when it is not) sent\b/g, (_, form) => (form.startsWith(',') ? ', if it is left empty' : 'when it is left empty')],
+  [/\bnull\b/g, 'empty'], [/\bNull\b/g, 'Empty'],
+];
+
+// withoutRaw leaves out of a description what tells a choice's values by their raw names: the form has words for these.
+const withoutRaw = (schema, description) => {
+  const raw = (schema.enum ?? []).filter(Boolean).map((value) => literal(String(value)));
+  if (raw.length < 2) return description;
+  const told = new RegExp(`(^|[^\\w])(${raw.join('|')})(?![\\w])`);
+  return description.split(/(?<=\.)\s+/).map((sentence) => {
+    const [first, ...rest] = sentence.split(/(?<=[:;])\s+/);
+    if (new RegExp(`^(${raw.join('|')}):$`).test(first)) return '';
+    return rest.some((clause) => told.test(clause)) ? first.replace(/[:;]$/, '.') : sentence;
+  }).filter(Boolean).join(' ');
+};
+
 // hint says what may be entered: the description, unless it is the label again ("The first name."), and the limits that it does not tell.
 // It is written for clients of the API: of null, and of the other fields, it speaks here as the form shows them.
 const hint = (context, name, schema) => {
@@ -15,21 +37,21 @@ const hint = (context, name, schema) => {
   if (schema.default !== undefined && schema.default !== null && !['object', 'boolean'].includes(typeof schema.default) && schema.default !== '' && !schema.enum) limits.push(`${schema.default} by default`);
   const label = labelOf(schema, name);
   const text = limits.join(', ');
-  const description = schema.description?.replaceAll('`', '').replace(/ ?On create null stands for the default; an update refuses it\./, '') // of no use here
-    .replace(/\bnull\b/g, 'empty').replace(/\bNull\b/g, 'Empty')
-    .replace(/(?<![{\w])[a-z]+(_[a-z0-9]+)+\b/g, (other) => (context.beside?.[other] ? `“${labelOf(resolve(context.service, context.beside[other]), other)}”` : other)) ?? '';
+  const description = apiOnly.reduce((read, [said, instead]) => read.replace(said, instead), withoutRaw(schema, (schema.description ?? '').replaceAll('`', '')))
+    .replace(/(?<![{\w])[a-z]+(_[a-z0-9]+)+\b/g, (other) => (context.beside?.[other] ? `“${labelOf(resolve(context.service, context.beside[other]), other)}”` : other));
   const again = description.toLowerCase() === `the ${label.toLowerCase()}.`;
   return [!again && description, text && text.charAt(0).toUpperCase() + text.slice(1) + '.'].filter(Boolean).join(' ');
 };
 
 // field returns an input for a value of a schema: its element, read (undefined: leave it out; an Error: it cannot be read), refuse, which
 // shows what the gateway says about it, and find, which returns the innermost field that a message is about. Before is the value until now.
-const field = (context, name, schema, before, required) => {
+const field = (context, name, schema, before, required, fixed = false) => {
   const other = offered(context, name, schema)?.resource, id = fresh(name);
   const about = other && (!schema.description || /^(The (id|uuid|name|number) of (an?|the) [\w ]+|Its (id|uuid|number))\.$/i.test(schema.description)) ? '' : hint(context, name, schema);
   const error = h('span', { class: 'error', id: `${id}-error` });
   const describedby = [about && `${id}-hint`, `${id}-error`].filter(Boolean).join(' ');
   const control = controlFor(context, name, schema, before, { id, 'aria-describedby': describedby, required });
+  if (fixed && control.input) control.input.disabled = true;
   const said = /^(id|uuid)$/.test(name) && other ? other.title.replace(/s$/, '') : labelOf(schema, name).replace(other ? / (ID|UUID)$/ : /$^/, '');
   const label = said + (required ? ' *' : '');
   const note = about && h('small', { id: `${id}-hint` }, about);
@@ -81,7 +103,7 @@ const controlFor = (context, name, schema, before, attributes) => {
 
 const text = (context, name, schema, before, attributes) => {
   const secret = schema.writeOnly && /password|secret/.test(name) || /^((old|new)_)?password$/.test(name);
-  const long = schema.maxLength > 1000 && !secret;
+  const long = schema.maxLength > 1000 && !secret && !/(^|_)(name|id|number)$/.test(name); // such are of one line, however long
   const type = attributes.type ?? (secret ? 'password' : schema.format === 'email' ? 'email' : 'text');
   const input = h(long ? 'textarea' : 'input', {
     ...attributes, ...(!long && { type }), value: before ?? '', maxlength: schema.maxLength, spellcheck: 'false',
@@ -417,12 +439,20 @@ const variants = (context, schema, before, attributes, outer = []) => {
   };
 };
 
-// fields makes the inputs of an object's properties, but for those that only the service writes.
+// noField is what the description of an attribute begins with that no form has: of which there is nothing, or another attribute for it;
+// noFieldLater is the same of an object that is there already.
+const noField = /^(There are none|Deprecated:|The reverse of |Taken from the body on create)/, noFieldLater = /^Taken on create alone/;
+
+// fields makes the inputs of an object's properties, but for those that only the service writes. What never changes can be read alone.
 const fields = (context, schema, before, hidden) => {
-  const required = schema.required ?? [], inside = { ...context, beside: schema.properties };
+  const inside = { ...context, beside: schema.properties };
+  const required = (name, property) => (schema.required ?? []).includes(name) || (!before && /^Must be sent on create/.test(property.description ?? ''));
   return properties(context.service, schema, context.list)
-    .filter(([name, property]) => !property.readOnly && !hidden.includes(name) && !(before ? /^(There are none|Taken on create alone)/ : /^There are none/).test(property.description ?? '') && name !== 'links')
-    .map(([name, property]) => ({ name, before: before?.[name], ...field(inside, name, property, before?.[name], required.includes(name)) }));
+    .filter(([name, { readOnly, description = '' }]) => !readOnly && !hidden.includes(name) && name !== 'links' && !noField.test(description) && !(before && noFieldLater.test(description)))
+    .map(([name, property]) => {
+      const fixed = before && /\bnever changes\.|\bSet on create\./.test(property.description ?? '');
+      return { name, before: before?.[name], ...field(inside, name, property, before?.[name], required(name, property), fixed) };
+    });
 };
 
 // valuesOf reads all fields. With a whole object as before, it returns only what has changed.

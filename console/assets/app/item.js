@@ -5,7 +5,7 @@ import { ask, brief, h, lead, put, same, say } from './dom.js';
 import { form, refusal } from './form.js';
 import { columnsOf, kept, listed, pager, table } from './list.js';
 import { picker } from './picker.js';
-import { all, facts, nameLater, titled } from './shown.js';
+import { all, crumbs, facts, nameLater, titled } from './shown.js';
 
 // versioned is the header of a change of what was read as this version.
 const versioned = (tag) => (tag ? { 'If-Match': tag } : {});
@@ -26,8 +26,8 @@ const trouble = (problem) => {
 
 export const create = (main, resource) => {
   put(main, 
-    h('p', { class: 'crumbs' }, h('a', { href: `#/${resource.key}` }, resource.title)),
-    h('h1', { tabindex: '-1' }, 'New'),
+    crumbs(resource),
+    h('h1', { tabindex: '-1' }, resource.create.summary ?? 'New'),
     may(resource.create) ? '' : h('p', { class: 'denied' }, `Your token does not have the access ${resource.create.access}: the gateway will refuse this.`),
     form({ service: resource.service, schema: bodyOf(resource.service, resource.create), list: resource.list, key: keyOf(resource.service, resource.itemPath), action: 'Create', send: async (body) => {
       const { data } = await call('POST', resource.service.prefix + resource.path, { body });
@@ -38,12 +38,11 @@ export const create = (main, resource) => {
 
 export const show = async (main, resource, id) => {
   const path = resource.service.prefix + fill(resource.itemPath, id);
-  const crumbs = h('p', { class: 'crumbs' }, h('a', { href: `#/${resource.key}` }, resource.title));
   let state; // the object as this page shows it, and its version
   try {
     state = await read(path);
   } catch (problem) {
-    put(main, crumbs, h('h1', { tabindex: '-1' }, 'Not shown'), trouble(problem));
+    put(main, crumbs(resource), h('h1', { tabindex: '-1' }, 'Not shown'), trouble(problem));
     return;
   }
   const { object } = state, details = h('div', {}, facts(resource, object));
@@ -72,7 +71,7 @@ export const show = async (main, resource, id) => {
     }
   };
   const update = resource.update && may(resource.update, id);
-  put(main, crumbs,
+  put(main, crumbs(resource),
     h('header', { class: 'title' }, titled(resource, object, id),
       resource.remove && h('button', { type: 'button', class: 'danger', disabled: !may(resource.remove, id), title: may(resource.remove, id) ? '' : `It takes ${resource.remove.access}`, click: remove }, 'Delete')),
     resource.update && details,
@@ -85,7 +84,7 @@ export const show = async (main, resource, id) => {
         return say('Saved.');
       } })),
     ] : all(resource.service, resource.schema, object));
-  const shown = (resource.parts ?? []).filter((part) => may(part.get ?? part.put, id) && !linkOf(resource, part));
+  const shown = (resource.parts ?? []).filter((part) => may(part.get ?? part.put, id) && !linkOf(resource, part) && !linked(resource, part));
   main.append(...shown.map((part) => section({ resource, part, id, state, again, renew, outdated })));
 };
 
@@ -110,6 +109,9 @@ const writtenElsewhere = (resource) => {
 
 // linkOf returns the link that shows what a list has, if there is one.
 const linkOf = (resource, part) => part.kind === 'list' && resource.parts.find((p) => p.kind === 'link' && p.name === part.name);
+
+// linked reports whether the page shows the one object of a part by a link already.
+const linked = (resource, part) => part.kind === 'shown' && resource.parts.some((p) => p.kind === 'link' && p.name === `${part.name}s`);
 
 // typed is what was typed to add a link that was refused, by the link's path.
 const typed = new Map();
@@ -201,7 +203,7 @@ const contents = {
       const otherID = idOf(part.parameter, o), name = brief(o), link = h('a', { href: `#/${other.key}/${encodeURIComponent(otherID)}` }, name || String(otherID));
       return !name || name === String(otherID) ? nameLater(other, otherID, link) : link;
     };
-    const attributes = { 'aria-label': `Add to ${part.title}` };
+    const attributes = { 'aria-label': `Add to ${part.title}`, placeholder: 'Type to find' };
     const chosen = other && may(other.list) ? picker(other, (o) => idOf(part.parameter, o), attributes, { headers: state.object.tenant_uuid ? { 'Wazo-Tenant': state.object.tenant_uuid } : {} })
       : ((input) => ({ input, element: input, read: () => input.value }))(h('input', { ...attributes, autocomplete: 'off' }));
     chosen.input.value = typed.get(one('')) ?? '';
@@ -250,7 +252,7 @@ export const document = async (main, resource) => {
       return;
     }
   }
-  put(main, title,
+  put(main, crumbs(resource, false), title,
     !may(resource.update) ? h('p', { class: 'denied' }, 'You may see this, and not change it.') : '',
     object === undefined ? h('p', { class: 'empty' }, 'Nothing is set yet.') : '',
     form({ service: resource.service, schema: bodyOf(resource.service, resource.update), before: object, version: { tag }, latest, whole: true, send: async (body, version) => {

@@ -3,7 +3,7 @@ import { Refused, call } from './api.js';
 import { bodyOf, fill, idOf, may, properties, resolve, takes } from './definitions.js';
 import { ask, brief, h, later, put, say } from './dom.js';
 import { refusal } from './form.js';
-import { heading, nameLater, twin, value } from './shown.js';
+import { crumbs, heading, nameLater, twin, value } from './shown.js';
 
 const size = 25;
 
@@ -39,6 +39,9 @@ export const table = ({ service, schema = {}, columns, objects, link, sort, pick
     }))));
 };
 
+// counted tells how many there are, and which of the pages is shown, if there are several.
+const counted = (total, text, page, last) => `${total.toLocaleString()} ${text ? 'found' : 'in all'}${last > 1 ? `, page ${page} of ${last}` : ''}`;
+
 // pager shows some of what source has at a time. Source returns objects, from an offset on and at most a limit, among those that a text
 // finds, and how many these are; render shows them.
 export const pager = async (title, source, render, searches) => {
@@ -56,9 +59,9 @@ export const pager = async (title, source, render, searches) => {
     put(rows, text && total === 0 ? h('p', { class: 'empty' }, `Nothing has "${text}" in it.`) : render(objects, total));
     pages.hidden = last === 1 && !text;
     tools.hidden = pages.hidden || !searches;
-    return put(pages, !pages.hidden && [h('span', {}, `${total.toLocaleString()} ${text ? 'found' : 'in all'}, page ${page} of ${last}`),
+    return put(pages, !pages.hidden && [h('span', {}, counted(total, text, page, last)), last > 1 && [
       h('button', { type: 'button', disabled: page <= 1, click: () => turn(page - 1) }, 'Previous'),
-      h('button', { type: 'button', disabled: page >= last, click: () => turn(page + 1) }, 'Next')]);
+      h('button', { type: 'button', disabled: page >= last, click: () => turn(page + 1) }, 'Next')]]);
   };
   const turn = (to) => show(to).catch((problem) => {
     if (!problem.messages) throw problem;
@@ -142,9 +145,8 @@ export const show = async (main, resource, query) => {
         state: (name) => (state.order === name ? { asc: 'ascending', desc: 'descending' }[state.direction] : undefined) },
       pick: resource.remove && { all: pickAll(objects), one: (object) => pickOne(object) },
     }) : empty(resource, state, () => { search.value = ''; go({ search: '', page: 1 }); search.focus(); }));
-    put(pages, 
-      h('span', {}, takes(resource.list, 'limit') ? `${found.toLocaleString()} in all, page ${state.page} of ${last}` : `${found.toLocaleString()} in all`),
-      takes(resource.list, 'limit') && [
+    put(pages, objects.length > 0 && h('span', {}, counted(found, state.search, state.page, last)),
+      last > 1 && takes(resource.list, 'limit') && [
         h('button', { type: 'button', disabled: state.page <= 1, click: () => go({ page: state.page - 1 }) }, 'Previous'),
         h('button', { type: 'button', disabled: state.page >= last, click: () => go({ page: state.page + 1 }) }, 'Next')]);
   };
@@ -208,7 +210,7 @@ export const show = async (main, resource, query) => {
   const search = h('input', { type: 'search', id: 'search', value: state.search, placeholder: 'Search', 'aria-label': `Search ${resource.title}`, autocomplete: 'off', input: later(() => go({ search: search.value, page: 1 })) });
   const below = h('input', { type: 'checkbox', id: 'recurse', change: () => go({ recurse: below.checked ? 'true' : '', page: 1 }) });
   below.checked = state.recurse === 'true';
-  put(main, 
+  put(main, crumbs(resource, false),
     h('header', { class: 'title' }, h('h1', { tabindex: '-1' }, resource.title),
       resource.create && (may(resource.create)
         ? h('a', { class: 'button primary', href: `${base}/+new` }, 'New')

@@ -1,13 +1,13 @@
 // The console: signs in, shows where one can go, and leads there.
 import * as access from './access.js';
 import { call, changes, me, resume, signIn, signOut, tenant, useAuth, useTenant } from './api.js';
-import { load, may, resources, services } from './definitions.js';
+import { load, may, resources, sectionOf, services } from './definitions.js';
 import { arrive, brief, h, put, say } from './dom.js';
 import * as item from './item.js';
 import * as list from './list.js';
 import * as phone from './phone.js';
 import { picker } from './picker.js';
-import { forgetNames } from './shown.js';
+import { forgetNames, twin } from './shown.js';
 import * as start from './start.js';
 
 const main = document.getElementById('main'), nav = document.getElementById('nav'), head = document.getElementById('head');
@@ -43,14 +43,15 @@ const signInPage = (why = '') => {
   username.focus();
 };
 
-const groups = [['auth', 'People and rights'], ['confd', 'Telephony'], ['sysconfd', 'System']];
+const ahead = ['auth', 'confd', 'sysconfd'];
 const first = ['users', 'groups', 'policies', 'tenants', 'sessions', 'tokens', 'audit', 'lines', 'extensions', 'voicemails', 'incalls', 'contexts'];
-const rank = (r) => (first.includes(r.path.slice(1)) ? first.indexOf(r.path.slice(1)) : first.length);
+// What only adds to another's objects, as the telephony does to tenants, is no page that one looks for first.
+const rank = (r) => (first.includes(r.path.slice(1)) && ('name' in (r.schema?.properties ?? {}) || !twin(r)) ? first.indexOf(r.path.slice(1)) : first.length);
 
 const drawNav = () => {
   const link = (to, text, denied) => h('li', {}, h('a', { href: to, class: denied ? 'denied' : undefined, title: denied ? 'Your token may not see this' : undefined }, text));
-  const known = groups.map(([name]) => name);
-  const sections = [...groups, ...services.filter((s) => !known.includes(s.name)).map((s) => [s.name, s.title])];
+  const place = (service) => (ahead.includes(service.name) ? ahead.indexOf(service.name) : ahead.length);
+  const sections = [...services].sort((a, b) => place(a) - place(b)).map((s) => [s.name, sectionOf(s)]);
   put(nav, h('ul', {}, link('#/', 'Start')),
     sections.map(([name, title]) => {
       const own = [...resources.values()].filter((r) => r.service.name === name).sort((a, b) => rank(a) - rank(b) || a.title.localeCompare(b.title));
@@ -145,7 +146,7 @@ const page = (place, words, query) => {
   const resource = resources.get(words.slice(0, -1).join('/')), id = words.at(-1);
   if (resource?.key === 'auth/policies') return access.policy(place, resource, id === '+new' ? '' : id);
   if (resource?.create && id === '+new') return item.create(place, resource);
-  if (resource?.itemPath) return item.show(place, resource, id);
+  if (resource?.itemPath && resource.read) return item.show(place, resource, id);
   return put(place, h('h1', { tabindex: '-1' }, 'No such page'), h('p', {}, h('a', { href: '#/' }, 'To the start')));
 };
 

@@ -4,6 +4,7 @@ import { may, resources } from './definitions.js';
 import { fresh, h, lead, put } from './dom.js';
 import { refusal } from './form.js';
 import { picker } from './picker.js';
+import { crumbs } from './shown.js';
 
 // input is a field. About says which of the gateway's messages belong to it, if its name does not.
 const input = (name, label, attributes = {}, note = '', about = new RegExp(`\\b${name}\\b`)) => {
@@ -83,7 +84,7 @@ export const show = async (main) => {
     }
   };
   put(main, 
-    h('p', { class: 'crumbs' }, h('a', { href: '#/confd/users' }, 'Users')),
+    crumbs(users),
     h('h1', { tabindex: '-1' }, 'New telephone user'),
     may(users.create) ? '' : h('p', { class: 'denied' }, 'Your token may not create users: the gateway will refuse this.'),
     h('form', { method: 'post', submit, novalidate: true }, first.row, last.row, mail.row,

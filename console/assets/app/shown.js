@@ -1,5 +1,5 @@
 // How values are shown to people who read them: names for ids, words for values, tables for lists.
-import { idOf, kindOf, labelOf, may, operations, properties, referred as namedBy, resolve, resources, saidOf, target } from './definitions.js';
+import { idOf, kindOf, labelOf, may, operations, properties, referred as namedBy, resolve, resources, saidOf, sectionOf, services, target } from './definitions.js';
 import { brief, h, moment, put, words } from './dom.js';
 import { objectBy } from './picker.js';
 
@@ -29,6 +29,9 @@ export const nameLater = (resource, id, element = h('span', {}, String(id))) => 
   return element;
 };
 
+// crumbs tell where a page is: in a part of the console and, of an object, below the list of its like.
+export const crumbs = (resource, below = true) => h('p', { class: 'crumbs' }, sectionOf(resource.service), below && [' › ', h('a', { href: `#/${resource.key}` }, resource.title)]);
+
 const linkTo = (resource, id, ...text) => h('a', { href: `#/${resource.key}/${encodeURIComponent(id)}` }, text);
 
 // named is a link to an object of which one knows the key, or another attribute: with its name, as soon as it is known.
@@ -39,11 +42,12 @@ const named = ({ resource, by }, value) => {
   return element;
 };
 
-// labelled shows objects of a resource with the labels that they have for people, where what refers to them tells their names alone.
+// labelled shows objects of a resource with the names that they have for people, where what refers to them tells other names, or ids alone.
 const labelled = (service, name, content) => {
-  const items = [content].flat(), resource = items.length > 0 && items.every((item) => item?.name && !item.label && (item.uuid ?? item.id)) ? target(service, name) : undefined;
-  if (!resource?.read || !may(resource.read) || !resource.schema?.properties?.label) return undefined;
-  const told = items.slice(0, 3).flatMap((item, i) => [i > 0 && ', ', nameLater(resource, idOf(resource.parameter, item), h('span', {}, item.name))]);
+  const items = [content].flat(), bare = (item) => item && typeof item === 'object' && brief(item) === String(item.uuid ?? item.id);
+  const resource = items.length > 0 && items.every((item) => bare(item) || (item?.name && !item.label && (item.uuid ?? item.id))) ? target(service, name) : undefined;
+  if (!resource?.read || !may(resource.read) || !(resource.schema?.properties?.label || items.every(bare))) return undefined;
+  const told = items.slice(0, 3).flatMap((item, i) => [i > 0 && ', ', nameLater(resource, idOf(resource.parameter, item), h('span', {}, brief(item)))]);
   return h('span', {}, told, items.length > 3 && ` and ${items.length - 3} more`);
 };
 
@@ -54,6 +58,7 @@ export const twin = (resource) => [...resources.values()].find((other) => other 
 // done shows what an entry of the audit tells by the words of the definition: the operation, the kind of what it has changed, and the
 // changed objects themselves. Of these the entry has what they were, or are; it also names those that are gone.
 const done = {
+  'services.name': (entry, name) => services.filter((s) => s.name === name).map(sectionOf)[0],
   'operations.id': (entry, id) => operations.find((o) => o.service.name === entry.service && o.operationId === id)?.summary,
   'operations.path': (entry) => {
     const { of, part } = about(entry);
@@ -63,7 +68,7 @@ const done = {
     const { of, part, parameters = [] } = about(entry), values = String(keys).split('/');
     if (!of) return undefined;
     const now = entry.after ?? entry.before, name = !part && now && typeof now === 'object' ? brief(now) : '';
-    if (name && values.length === 1) return entry.after && of.read && may(of.read, keys) ? linkTo(of, keys, name) : name;
+    if (name && name !== String(keys) && values.length === 1) return entry.after && of.read && may(of.read, keys) ? linkTo(of, keys, name) : name;
     const kinds = values.length === 1 ? [of] : parameters.map((parameter, i) => (i === 0 ? of : target(of.service, parameter)));
     if (kinds.length !== values.length) return undefined;
     return h('span', {}, values.flatMap((value, i) => [i > 0 && ', ', kinds[i]?.read && may(kinds[i].read, value) ? named({ resource: kinds[i] }, value) : value]));
@@ -83,10 +88,10 @@ const about = ({ service, resource, object }) => {
 // value shows one value of an attribute, in a few words. Object is what has the attribute.
 export const value = (service, name, schema, content, object) => {
   if (content == null || content === '') return '';
-  if (schema?.enum && typeof content === 'string') return saidOf(schema, content);
+  if ((schema?.enum || schema?.['x-enum-labels']) && typeof content === 'string') return saidOf(schema, content);
   if (object && done[schema?.['x-ref']]) {
     const said = done[schema['x-ref']](object, content) ?? (schema['x-ref'] === 'operations.id' ? words(content) : String(content));
-    return h('span', { title: String(content) }, said);
+    return h('span', { title: String(content), class: schema['x-ref'] === 'services.name' && 'whole' }, said);
   }
   if (schema?.format === 'date-time' && typeof content === 'string') return h('time', { datetime: content }, moment(content));
   const other = typeof content !== 'object' && referred(service, name, schema);

@@ -52,6 +52,7 @@ const health = (seen) => {
       h('dt', {}, 'Database'), h('dd', {}, seen.database),
       h('dt', {}, 'Sessions'), h('dd', {}, String(seen.sessions)),
       certificate && [h('dt', {}, 'Certificate'), h('dd', {}, `${days} days left, for ${certificate.names.join(', ')}`, h('br'), h('code', { class: 'long' }, certificate.sha256))]),
+    h('p', { class: 'quiet' }, 'Minute by minute, in the last hour:'),
     h('div', { class: 'plots' }, plot('Logins', seen.logins.map((m) => m.succeeded)), plot('Refused logins', seen.logins.map((m) => m.refused)),
       Object.entries(seen.denials).map(([reason, minutes]) => plot(`Refused: ${words(reason).toLowerCase()}`, minutes))));
 };
