@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/ringfence/ringfence/internal/apierr"
@@ -144,7 +145,7 @@ func (g *Gate) Admit(w http.ResponseWriter, r *http.Request) (Admission, bool) {
 
 	var err error
 	if p.target, err = target.Parse(r.RequestURI); err != nil {
-		g.refuse(w, r, Need{}, malformed(err))
+		g.refuse(w, r, Need{Errors: g.errorsBelow(r.RequestURI)}, malformed(err))
 		return Admission{}, false
 	}
 	canonicalise(r, &p.target)
@@ -198,7 +199,23 @@ func (g *Gate) route(method string, t *target.Target) (Need, bool) {
 			return need, true
 		}
 	}
-	return Need{}, false
+	return Need{Errors: g.errorsBelow(t.Path())}, false
+}
+
+// errorsBelow returns the form of refusals for a target that leads to no service: that of our own service below whose path it is, whatever
+// version it names and whatever is wrong with the rest. It is nil for all others.
+func (g *Gate) errorsBelow(uri string) rest.ErrorForm {
+	path, _, _ := strings.Cut(uri, "?")
+	for _, router := range g.routers {
+		own, ok := router.(inTree)
+		if !ok {
+			continue
+		}
+		if _, ok := below(strings.TrimSuffix(own.service.Prefix, "/"+own.service.Version), path); ok {
+			return own.service.Errors
+		}
+	}
+	return nil
 }
 
 // decide checks that the method, the token and the access are allowed (docs/design.md, The gate). It returns no principal for a

@@ -135,6 +135,15 @@ func TestRefusalsTakeTheServicesForm(t *testing.T) {
 		{"/api/calls/1.0/x", token, []string{`"error_id":"forbidden"`, `"required_access":"calls.x.read"`, `"status_code":403`}},
 		{"/api/calls/1.0/x", "", []string{`"error_id":"unauthorized"`, `"required_access":"calls.x.read"`}},
 		{"/x", "", []string{`"error_id":"not-found"`}},
+		// What leads nowhere has the form of the service below whose path it is, also where it cannot be read.
+		{"/api/confd/1.10/users", token, []string{`["Resource Not Found - `}},
+		{"/api/confd", token, []string{`["Resource Not Found - `}},
+		{"/api/confd/1.1//users", token, []string{`["Input Error - The path has an empty segment`}},
+		{"/api/confd/1.1/users?a=%00", token, []string{`["Input Error - The query has a NUL`}},
+		{"/api/confd?a=%00", token, []string{`["Input Error - The query has a NUL`}},
+		{"/api/confd/" + strings.Repeat("a", 2048), token, []string{`["The request target is longer than 2048 bytes`}},
+		{"/api/confd2//x", token, []string{`"error_id":"invalid-data"`}},
+		{"/api/calls/1.0//x", token, []string{`"error_id":"invalid-data"`}},
 	}
 	for _, tt := range tests {
 		w := httptest.NewRecorder()
