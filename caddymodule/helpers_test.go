@@ -95,6 +95,9 @@ func TestHelperEndpoints(t *testing.T) {
 	g.Do(t, "GET", "/api/sysconfd/commonconf_apply", reader, "").Want(403)
 	rebound := resttest.Header("Origin", "https://evil.example")
 	g.Do(t, "GET", g.Helpers+"/delete_voicemail?name=1001", "", "", rebound).Want(403)
+	for _, path := range []string{"/delete_voicemail?name=1001", "/commonconf_apply", "/metrics", "/"} { // a tool must not take an empty 200 for success
+		g.Do(t, "GET", g.Helpers+path, "", "", func(r *http.Request) { r.Host = "evil.example" }).Want(403).Says("Host: localhost")
+	}
 	if gone(box) {
 		t.Fatal("the voicemail was deleted by somebody who may not")
 	}
