@@ -15,8 +15,14 @@ import (
 func (s *Service) lead(ctx context.Context) {
 	var failing, useless complaint
 	var seen waited
+	var said time.Time
 	rest := s.settings.Poll
 	for ctx.Err() == nil {
+		if s.mute(ctx, &useless) {
+			s.rest(ctx, s.settings.Reach/4)
+			continue
+		}
+		s.say(ctx, &said)
 		may, err := s.mayLead(ctx, &seen)
 		if may {
 			may, err = s.lease.get(ctx)
@@ -33,6 +39,44 @@ func (s *Service) lead(ctx context.Context) {
 		}
 		s.rest(ctx, rest)
 	}
+}
+
+// errMute says that another node can tell Asterisk what this one cannot.
+var errMute = errors.New("this node has no manager interface of Asterisk (the option manager), and another one that configures the Asterisk of this name " +
+	"had one within the last day: nobody would tell Asterisk. Give this node the same manager, or another name (RINGFENCE_ASTERISK_NAME)")
+
+// mute reports whether this node must leave the Asterisk to others: it could not tell it of its files, and another node can. It ends the
+// jobs that have waited for long, and that nobody does.
+func (s *Service) mute(ctx context.Context, useless *complaint) bool {
+	if s.client != nil {
+		return false
+	}
+	if others, err := s.lease.othersReach(ctx); err != nil || !others {
+		return false // without the database it gets no lease, and does no job
+	}
+	useless.about(errMute, "this node does not configure Asterisk")
+	s.cannot(errMute)
+	if state, err := s.lease.look(ctx); err == nil && (state.none || state.own || state.expired > 0) {
+		if err := s.jobs.refuse(ctx, s.settings.Reach, errMute.Error()); err != nil && ctx.Err() == nil {
+			slog.Warn("jobs wait for a node that reaches Asterisk", "error", err)
+		}
+		s.tell()
+	}
+	return true
+}
+
+// say tells nodes that cannot tell Asterisk of their files that this one can, now and then.
+func (s *Service) say(ctx context.Context, said *time.Time) {
+	if s.client == nil || !said.IsZero() && time.Since(*said) < s.settings.Idle {
+		return
+	}
+	if err := s.lease.reaches(ctx); err != nil {
+		if ctx.Err() == nil {
+			slog.Warn("a node without a manager interface may configure this Asterisk", "error", err)
+		}
+		return
+	}
+	*said = time.Now()
 }
 
 // rest waits until there may be something to do, or for so long.
@@ -79,10 +123,15 @@ func (s *Service) leading(ctx context.Context, useless *complaint) (begun bool) 
 		return false
 	}
 	var failing complaint
-	renewed := time.Now()
+	renewed, said := time.Now(), time.Now()
 	for ctx.Err() == nil {
+		s.say(ctx, &said)
 		due, err := s.due(ctx)
 		if err == nil && (due || time.Since(renewed) >= s.settings.Idle) {
+			if s.mute(ctx, useless) {
+				s.letGo(ctx)
+				return true
+			}
 			err = s.holding(ctx, s.work)
 			renewed = time.Now()
 		}
@@ -91,9 +140,7 @@ func (s *Service) leading(ctx context.Context, useless *complaint) (begun bool) 
 			return true
 		}
 		if _, other := errors.AsType[*otherFolderError](err); other { // the job and the log say so
-			if err := s.lease.release(ctx); err != nil && ctx.Err() == nil {
-				slog.Warn("another node has to wait until this one's right to configure Asterisk has expired", "error", err)
-			}
+			s.letGo(ctx)
 			s.leaves()
 			pause(ctx, s.settings.Reach) // the others go first
 			return true
@@ -104,6 +151,13 @@ func (s *Service) leading(ctx context.Context, useless *complaint) (begun bool) 
 		s.rest(ctx, s.settings.Poll)
 	}
 	return true
+}
+
+// letGo gives the lease up.
+func (s *Service) letGo(ctx context.Context) {
+	if err := s.lease.release(ctx); err != nil && ctx.Err() == nil {
+		slog.Warn("another node has to wait until this one's right to configure Asterisk has expired", "error", err)
+	}
 }
 
 // giveUp lets another node try what this one cannot begin, for the reason why, and ends the jobs that no node has begun in time.

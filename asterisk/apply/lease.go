@@ -17,6 +17,9 @@ type lease struct {
 	length time.Duration
 }
 
+// remembered is for how long a node that can tell the Asterisk keeps those that cannot from getting the lease, after it has stopped.
+const remembered = 24 * time.Hour
+
 // leaseState is what is known of a lease.
 type leaseState struct {
 	// own is set if this node had it last, none if nobody had.
@@ -75,6 +78,34 @@ func (l *lease) renew(ctx context.Context) (held bool, err error) {
 		return false, fmt.Errorf("renewing the lease of the Asterisk: %w", err)
 	}
 	return held, nil
+}
+
+// reach returns the row that says which node last could tell the Asterisk. No Asterisk has a name with a blank.
+func (l *lease) reach() string { return l.name + " manager" }
+
+// reaches tells the other nodes that this one can tell the Asterisk, now and until it says so again.
+func (l *lease) reaches(ctx context.Context) error {
+	err := l.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
+		now, err := store.Get[time.Time](ctx, tx, `SELECT now_utc()`)
+		if err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, `INSERT INTO asterisk_lease (asterisk, holder, expires_at) VALUES ($1, $2, $3)
+			ON CONFLICT (asterisk) DO UPDATE SET holder = excluded.holder, expires_at = excluded.expires_at`, l.reach(), l.holder, now.Add(remembered))
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("saying that this node reaches the Asterisk: %w", err)
+	}
+	return nil
+}
+
+// othersReach reports whether another node has said so.
+func (l *lease) othersReach(ctx context.Context) (bool, error) {
+	said := *l
+	said.name = l.reach()
+	state, err := said.look(ctx)
+	return !state.none && !state.own && state.expired < 0, err
 }
 
 // release gives the lease up, if this node has it.

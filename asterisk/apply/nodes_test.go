@@ -3,6 +3,7 @@ package apply_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -83,5 +84,45 @@ func TestDeadNode(t *testing.T) {
 		if _, err := n.Apply(t.Context(), helpers.ApplyOptions{}); err != nil || n.times() != before {
 			t.Errorf("Apply: %v, generated %d times more", err, n.times()-before)
 		}
+	})
+}
+
+// A node that cannot tell Asterisk of its files leaves the jobs to one that can, also when it was there first, and while that one is away.
+func TestNodeWithoutManager(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		var able *system
+		s := pbx(t, &able)
+		unable := start(t, db, func(o *apply.Settings) { o.Reach = 20 * time.Millisecond }, false)
+		wantState(t, do(t, unable), helpers.JobDone, "")
+		able = start(t, db, withManager(s), false)
+		said := func() int {
+			n, err := store.Get[int](t.Context(), db, `SELECT count(*) FROM asterisk_lease WHERE asterisk = 'main manager'`)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+		eventually(t, "the node says that it has a manager interface", func() bool { return said() == 1 })
+		for range 2 {
+			wantState(t, do(t, unable), helpers.JobDone, "")
+		}
+		if able.times() != 2 || unable.times() != 1 || len(s.Reloads()) != 2 {
+			t.Errorf("generated: %d by the one that can, %d by the other; reloads %v", able.times(), unable.times(), s.Reloads())
+		}
+		able.stop()
+		if job, err := unable.Apply(t.Context(), helpers.ApplyOptions{Wait: true}); err != nil || job.State != helpers.JobFailed || !strings.Contains(job.Message, "has no manager interface of Asterisk") {
+			t.Errorf("alone: %+v", job)
+		}
+		if _, err := unable.Preview(t.Context()); err == nil || !strings.Contains(err.Error(), "RINGFENCE_ASTERISK_NAME") {
+			t.Errorf("Preview: %v", err)
+		}
+		if unable.times() != 1 {
+			t.Errorf("generated %d times", unable.times())
+		}
+		// It has gone for good.
+		if n, err := db.Exec(t.Context(), `UPDATE asterisk_lease SET expires_at = $1 WHERE asterisk = 'main manager'`, time.Now().Add(-time.Second)); n != 1 || err != nil {
+			t.Fatalf("%d rows, %v", n, err)
+		}
+		wantState(t, do(t, unable), helpers.JobDone, "")
 	})
 }

@@ -225,7 +225,8 @@ func TestStatesOfTheGone(t *testing.T) {
 			t.Error("what was left while the gateway was down is still there")
 		}
 		n.stop()
-		n = start(t, db, nil, false) // no Asterisk any more
+		folder := n.folder
+		n = start(t, db, func(o *apply.Settings) { o.Folder = folder }, false) // no Asterisk any more
 		wantState(t, do(t, n), helpers.JobDone, "")
 		if rows, err := store.Get[int](t.Context(), db, `SELECT count(*) FROM asterisk_state`); err != nil || rows != 0 {
 			t.Errorf("%d rows are left, %v", rows, err)
