@@ -19,11 +19,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ringfence/ringfence/asterisk"
+	"github.com/ringfence/ringfence/caddymodule/commands"
 	"github.com/ringfence/ringfence/internal/asterisk/generation"
 )
 
 func init() {
-	caddycmd.RegisterCommand(caddycmd.Command{
+	commands.Register(caddycmd.Command{
 		Name:  "asterisk",
 		Usage: "install --etc <folder> [--folder <folder>] [--yes]",
 		Short: "Prepares an Asterisk on this machine",

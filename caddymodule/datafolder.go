@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -43,7 +44,13 @@ func (a *App) lockData() error {
 	}
 	_, _, err = dataFolders.LoadOrNew(path, func() (caddy.Destructor, error) {
 		lock, err := private.TryLock(filepath.Join(path, "lock"))
-		return folderLock{lock}, err
+		if err != nil {
+			return nil, err
+		}
+		if err := a.checkFolder(path); err != nil {
+			return nil, errors.Join(err, lock.Close())
+		}
+		return folderLock{lock}, nil
 	})
 	if held, ok := errors.AsType[*private.InUseError](err); ok {
 		return fmt.Errorf("the data folder %s is in use by process %s: stop that one first, or give this one another folder (RINGFENCE_DATA)", path, held.Holder)
@@ -52,6 +59,25 @@ func (a *App) lockData() error {
 		return fmt.Errorf("locking the data folder (RINGFENCE_DATA): %w", err)
 	}
 	a.locked = path
+	return nil
+}
+
+// checkFolder refuses a folder in which nothing can be made, before something less plain does, and warns of one in which others can.
+func (a *App) checkFolder(path string) error {
+	tried, err := private.Temp(path, ".writable-*", nil)
+	if err != nil {
+		return fmt.Errorf("%w: let the user that the gateway runs as write there", err)
+	}
+	if err := os.Remove(tried); err != nil {
+		return err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if info.Mode().Perm()&0o022 != 0 {
+		a.log.Warn("others can replace the files of the data folder: take the right from them, with chmod go-w", "folder", path)
+	}
 	return nil
 }
 

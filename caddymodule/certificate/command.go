@@ -19,7 +19,7 @@ import (
 )
 
 func init() {
-	caddycmd.RegisterCommand(caddycmd.Command{
+	commands.Register(caddycmd.Command{
 		Name:  "certificate",
 		Usage: "[--config <file>] [--data <folder>] [--pem]",
 		Short: "Shows the gateway's certificate and its fingerprint",

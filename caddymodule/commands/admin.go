@@ -19,7 +19,7 @@ import (
 )
 
 func init() {
-	caddycmd.RegisterCommand(caddycmd.Command{
+	Register(caddycmd.Command{
 		Name:  "admin",
 		Usage: "reset-password <username> [--stdin] [--administrator] | answer-for <user> [--data <folder>] [--database <address>]",
 		Short: "Lets users in again from this machine",

@@ -19,7 +19,7 @@ import (
 )
 
 func init() {
-	caddycmd.RegisterCommand(caddycmd.Command{
+	Register(caddycmd.Command{
 		Name:  "apply",
 		Usage: "[--dry-run] [--address <url>]",
 		Short: "Makes the stored configuration that of Asterisk",
@@ -79,7 +79,7 @@ func (p plainPort) call(ctx context.Context, method, path string, into any) erro
 	r.Header.Set("Accept", "application/json")
 	response, err := http.DefaultClient.Do(r)
 	if err != nil {
-		return fmt.Errorf("asking the gateway: %w", err)
+		return fmt.Errorf("asking the gateway: %w; start it, or name its plain port with --address", err)
 	}
 	defer func() { _ = response.Body.Close() }()
 	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))

@@ -18,7 +18,7 @@ import (
 )
 
 func init() {
-	caddycmd.RegisterCommand(caddycmd.Command{
+	Register(caddycmd.Command{
 		Name:  "backup",
 		Usage: "--output <file> [--data <folder>] [--database <address>] [--without-keys] [--json]",
 		Short: "Writes everything that an installation is to one file",
@@ -48,7 +48,7 @@ made from the database, such as the configuration of Asterisk.
 			addPlaceFlags(cmd)
 		},
 	})
-	caddycmd.RegisterCommand(caddycmd.Command{
+	Register(caddycmd.Command{
 		Name:  "restore",
 		Usage: "<file> [--replace] [--data <folder>] [--database <address>] [--without-keys] [--json]",
 		Short: "Makes an installation of a backup",

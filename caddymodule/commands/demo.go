@@ -19,7 +19,7 @@ import (
 const maxDemo = 90_000
 
 func init() {
-	caddycmd.RegisterCommand(caddycmd.Command{
+	Register(caddycmd.Command{
 		Name:  "demo",
 		Usage: "--users <number> [--tenant <name>] [--data <folder>] [--database <address>]",
 		Short: "Adds a made-up company, in a tenant of its own",

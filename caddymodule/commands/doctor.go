@@ -22,7 +22,7 @@ import (
 )
 
 func init() {
-	caddycmd.RegisterCommand(caddycmd.Command{
+	Register(caddycmd.Command{
 		Name:  "doctor",
 		Usage: "[--config <file>] [--data <folder>] [--database <address>] [--json]",
 		Short: "Examines an installation, and says what to do",

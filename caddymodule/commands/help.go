@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
+	"github.com/spf13/cobra"
 )
 
 // groups are the commands that the help shows, in its order; those of Caddy that are not here come after them.
@@ -56,7 +57,46 @@ func Intercept(args []string) (help string, err error) {
 			return "", fmt.Errorf("there is no command %s: it would put a program without ringfence in the place of this one; docs/operations.md says how to upgrade", name)
 		}
 	}
+	if len(args) > 1 && args[0] == "help" && !strings.HasPrefix(args[1], "-") {
+		if _, known := caddycmd.Commands()[args[1]]; !known {
+			return "", fmt.Errorf("there is no command %q; \"ringfence help\" lists those that there are", args[1])
+		}
+	}
 	return "", nil
+}
+
+// Register registers a command of ours. Its help does not lead to Caddy's documents, and who writes it wrongly reads how it is written.
+func Register(c caddycmd.Command) {
+	build := c.CobraFunc
+	c.CobraFunc = func(cmd *cobra.Command) {
+		build(cmd)
+		cmd.SetHelpTemplate(new(cobra.Command).HelpTemplate())
+		cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+			return fmt.Errorf("%w; \"%s --help\" lists the flags", err, cmd.CommandPath())
+		})
+		explainArguments(cmd)
+	}
+	caddycmd.RegisterCommand(c)
+}
+
+// explainArguments lets a command and those below it say which arguments they take, if it is given others.
+func explainArguments(cmd *cobra.Command) {
+	if check := cmd.Args; check != nil {
+		cmd.Args = func(cmd *cobra.Command, args []string) error {
+			err := check(cmd, args)
+			switch {
+			case err == nil:
+				return nil
+			case cmd.HasSubCommands():
+				return fmt.Errorf("%w; \"%s --help\" lists its commands", err, cmd.CommandPath())
+			default:
+				return fmt.Errorf("%w; write: %s", err, cmd.UseLine())
+			}
+		}
+	}
+	for _, below := range cmd.Commands() {
+		explainArguments(below)
+	}
 }
 
 // rootHelp lists all commands.

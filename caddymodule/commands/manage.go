@@ -24,7 +24,7 @@ import (
 
 func init() {
 	for _, k := range operator.Kinds {
-		caddycmd.RegisterCommand(caddycmd.Command{
+		Register(caddycmd.Command{
 			Name:  k.Name,
 			Usage: strings.Join(k.Verbs, "|"),
 			Short: map[string]string{
@@ -102,6 +102,7 @@ func verbCommand(k operator.Kind, verb string) *cobra.Command {
 			cmd.Long += "\n\nOn a terminal it asks for the password; an empty one makes a user who cannot log in."
 			cmd.Flags().Bool("password-stdin", false, "Read the password from standard input")
 		}
+		cmd.Args = cobra.MinimumNArgs(1)
 		cmd.RunE = run(func(c *operator.Client, cmd *cobra.Command, args []string) error {
 			password, err := passwordOfNew(cmd, k)
 			if err != nil {
@@ -139,6 +140,13 @@ func loginCommand(cmd *cobra.Command) *cobra.Command {
 		if err != nil {
 			return err
 		}
+		if cmd.Flags().Changed("expiration") && expiration < time.Second {
+			return errors.New("--expiration must be 1s or more, such as 30m or 12h")
+		}
+		file := flagOf(cmd, "output")
+		if _, err := os.Lstat(file); file != "" && err == nil { // before a session begins that nobody could use
+			return fmt.Errorf("%s exists, and is not replaced: name another file, or remove it", file)
+		}
 		password, err := readPassword(cmd.InOrStdin(), cmd.ErrOrStderr(), "Password: ")
 		if err != nil {
 			return err
@@ -148,7 +156,7 @@ func loginCommand(cmd *cobra.Command) *cobra.Command {
 			return err
 		}
 		token, _ := o["token"].(string)
-		if file := flagOf(cmd, "output"); file != "" {
+		if file != "" {
 			return private.Create(file, []byte(token+"\n"))
 		}
 		return show(cmd, o, func() error {

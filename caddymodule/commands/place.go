@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -42,6 +43,9 @@ func openExisting(ctx context.Context, address string) (db store.DB, err error) 
 	defer cancel()
 	if path, ok := strings.CutPrefix(address, "sqlite://"); ok {
 		if _, err := os.Stat(path); err != nil { // opening it would make it
+			if errors.Is(err, fs.ErrPermission) {
+				return nil, fmt.Errorf("only the user that the gateway runs as can open its database; run this as that user: %w", err)
+			}
 			return nil, fmt.Errorf("there is no database to change, name another with --data or --database: %w", err)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -69,7 +70,7 @@ func listenKept(ctx context.Context, _, host, portRange string, portOffset uint,
 	shared, _, err := keptSockets.LoadOrNew(address, func() (caddy.Destructor, error) {
 		listener, err := config.Listen(ctx, "tcp", address)
 		if err != nil {
-			return nil, err
+			return nil, explain(err)
 		}
 		s := &keptSocket{TCPListener: listener.(*net.TCPListener)}
 		s.changed = sync.NewCond(&s.mu)
@@ -84,6 +85,18 @@ func listenKept(ctx context.Context, _, host, portRange string, portOffset uint,
 		return nil, fmt.Errorf("sharing the socket of %s: %w", address, err)
 	}
 	return listener, nil
+}
+
+// explain says what to do about a port that cannot be had.
+func explain(err error) error {
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return fmt.Errorf("%w: end the program that has this port, or choose another one (RINGFENCE_HTTPS_PORT, RINGFENCE_HELPERS_PORT)", err)
+	case errors.Is(err, syscall.EACCES):
+		return fmt.Errorf("%w: choose a port above 1023, or give the program the capability CAP_NET_BIND_SERVICE", err)
+	default:
+		return err
+	}
 }
 
 // open opens one configuration's listener. It accepts at once if it is the only one.

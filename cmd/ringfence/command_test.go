@@ -92,13 +92,13 @@ func TestHelp(t *testing.T) {
 			}
 		}
 	}
-	for _, args := range [][]string{{"upgrade"}, {"add-package", "x"}, {"remove-package"}, {"help", "upgrade"}} {
+	for _, args := range [][]string{{"upgrade"}, {"add-package", "x"}, {"remove-package"}, {"help", "upgrade"}, {"help", "nothing"}} {
 		if out, status := run(t, folder, nil, args...); status == 0 || !strings.Contains(out, "there is no command") {
 			t.Errorf("%v: status %d:\n%s", args, status, out)
 		}
 	}
 	for _, name := range []string{"backup", "restore", "doctor", "user", "token"} {
-		if out, status := run(t, folder, nil, "help", name); status != 0 || !strings.Contains(out, "ringfence "+name) {
+		if out, status := run(t, folder, nil, "help", name); status != 0 || !strings.Contains(out, "ringfence "+name) || strings.Contains(out, "caddyserver.com") {
 			t.Errorf("help %s: status %d:\n%s", name, status, out)
 		}
 	}

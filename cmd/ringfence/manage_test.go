@@ -191,6 +191,11 @@ func TestManageIsRefused(t *testing.T) {
 		{with("user", "add", "username=x", "password=hush"), "seen by others"},
 		{with("user", "add", "usernam=x"), "is no attribute of a user"},
 		{with("user", "add", "uuid"), "is no attribute of a user"},
+		{with("user", "add", "username"), "write username=<value>"},
+		{with("user", "add"), "write: ringfence user add <attribute>=<value>..."},
+		{with("user", "set", "admin", "password=hush"), "ringfence admin reset-password"},
+		{with("user", "show"), "write: ringfence user show <username or uuid>"},
+		{with("user", "list", "--limit", "3"), "\"ringfence user list --help\" lists the flags"},
 		{with("user", "add", "username=x", "username=y"), "given twice"},
 		{with("user", "add", "username=x", "purpose=none"), "purpose"},
 		{with("user", "set", "admin", "enabled=maybe"), "must be true or false"},
@@ -213,7 +218,11 @@ func TestManageIsRefused(t *testing.T) {
 		{[]string{"user", "list", "--token-file", "token"}, "is for --server"},
 		{[]string{"user", "list"}, "there is no database"},
 		{[]string{"token", "add", "admin"}, "name it with --server"},
+		{[]string{"token", "add", "admin", "--server", server, "--cacert", "gateway.pem", "--output", "token"}, "is not replaced"},
+		{[]string{"token", "add", "admin", "--server", server, "--cacert", "gateway.pem", "--expiration", "500ms"}, "must be 1s or more"},
 		{[]string{"user", "nothing"}, "unknown command"},
+		{[]string{"user", "nothing"}, "\"ringfence user --help\" lists its commands"},
+		{[]string{"restore"}, "write: ringfence restore <file>"},
 	} {
 		out, status := run(t, folder, nil, tt.args...)
 		if status == 0 || !strings.Contains(out, tt.want) || strings.Contains(out, "hush") || strings.Contains(out, token) {

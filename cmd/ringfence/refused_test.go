@@ -58,7 +58,7 @@ func TestRefusedStarts(t *testing.T) {
 		defer func() { _ = listener.Close() }()
 		_, taken, _ := net.SplitHostPort(listener.Addr().String())
 		out, status := run(t, t.TempDir(), []string{"RINGFENCE_HTTPS_PORT=" + taken, "RINGFENCE_HELPERS_PORT=" + gatewaytest.FreePort(t)}, "run", "--config", caddyfile())
-		if status == 0 || !strings.Contains(out, "address already in use") || strings.Contains(out, "ringfence is running") {
+		if status == 0 || !strings.Contains(out, "address already in use: end the program") || strings.Contains(out, "ringfence is running") {
 			t.Errorf("status %d:\n%s", status, out)
 		}
 	})
@@ -180,9 +180,46 @@ func TestRefusedByPostgreSQL(t *testing.T) {
 }
 
 func TestReadOnlyDataFolder(t *testing.T) {
+	for name, files := range map[string][]string{"new": nil, "old": {"lock", "ringfence.db.lock"}} {
+		t.Run(name, func(t *testing.T) { readOnlyDataFolder(t, files) })
+	}
+}
+
+// Somebody who can replace the database or the keys is everybody: the gateway tells the operator.
+func TestDataFolderOfOthers(t *testing.T) {
+	p := gatewaytest.Start(t, gatewaytest.Settings{}).Ready(t)
+	const warning = "others can replace the files of the data folder"
+	if strings.Contains(p.Output(), warning) {
+		t.Errorf("warned of its own folder:\n%s", p.Output())
+	}
+	p.Stop(t)
+	if err := os.Chmod(p.Data, 0o770); err != nil {
+		t.Fatal(err)
+	}
+	p.Run(t)
+	p.Ready(t)
+	if !strings.Contains(p.Output(), warning) {
+		t.Errorf("no warning:\n%s", p.Output())
+	}
+}
+
+// readOnlyDataFolder starts a gateway on a folder in which nothing can be made or removed, with files that can be written.
+func readOnlyDataFolder(t *testing.T, files []string) {
+	t.Helper()
 	folder := t.TempDir()
 	data := filepath.Join(folder, "data")
-	if err := os.Mkdir(data, 0o500); err != nil {
+	if err := os.Mkdir(data, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		if err := os.WriteFile(filepath.Join(data, name), nil, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(filepath.Join(data, name), 0o666); err != nil { // whoever runs it may write them
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chmod(data, 0o500); err != nil {
 		t.Fatal(err)
 	}
 	cmd := gatewaytest.Command(t, folder, freePorts(t), "run", "--config", caddyfile())
@@ -190,7 +227,7 @@ func TestReadOnlyDataFolder(t *testing.T) {
 		unprivileged(t, cmd, folder, data)
 	}
 	out, err := cmd.CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "data") || !strings.Contains(string(out), "permission denied") || bytes.Contains(out, []byte("goroutine ")) {
+	if err == nil || !strings.Contains(string(out), "data folder (RINGFENCE_DATA)") || !strings.Contains(string(out), "permission denied") || bytes.Contains(out, []byte("goroutine ")) {
 		t.Errorf("%v:\n%s", err, out)
 	}
 }

@@ -169,8 +169,11 @@ func refusal(response *http.Response, answer []byte) error {
 	}
 	for _, field := range slices.Sorted(maps.Keys(said.Details)) {
 		var wrong struct{ Message string }
-		if err := json.Unmarshal(said.Details[field], &wrong); err == nil && wrong.Message != "" {
-			message += "; " + field + ": " + wrong.Message
+		if err := json.Unmarshal(said.Details[field], &wrong); err != nil || wrong.Message == "" {
+			continue
+		}
+		if text := field + ": " + wrong.Message; !strings.Contains(message, text) { // the message is of one field already
+			message += "; " + text
 		}
 	}
 	var list []string

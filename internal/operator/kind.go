@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -113,9 +114,13 @@ func (k Kind) parse(given []string, create bool) (map[string]any, error) {
 		name, value, found := strings.Cut(text, "=")
 		kind, ok := known[name]
 		switch {
+		case name == "password" && found && create:
+			return nil, errors.New("a password in an argument is seen by others: leave it out, and you are asked for it, or give it with --password-stdin")
 		case name == "password" && found:
-			return nil, fmt.Errorf("a password in an argument is seen by others: leave it out, and you are asked for it, or give it with --password-stdin")
-		case !found || !ok:
+			return nil, errors.New("a password in an argument is seen by others: on the gateway's machine, \"ringfence admin reset-password\" gives a user another one")
+		case ok && !found:
+			return nil, fmt.Errorf("%[1]s needs a value: write %[1]s=<value>", name)
+		case !ok:
 			return nil, fmt.Errorf("%q is no attribute of a %s; write <attribute>=<value>, with one of %s", printable(name), k.Name,
 				strings.Join(slices.Sorted(maps.Keys(known)), ", "))
 		}

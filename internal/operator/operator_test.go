@@ -173,6 +173,7 @@ func TestSetKeepsTheRest(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"message":"No such user","details":{"username":{"message":"too long"},"other":1}}`: "refused (400): No such user; username: too long",
+		`{"message":"name: too long","details":{"name":{"message":"too long"}}}`:             "refused (400): name: too long",
 		`{"reason":["one","two"]}`: "refused (400): one, two",
 		`["Input Error - name"]`:   "refused (400): Input Error - name",
 		`{"error":"not here"}`:     "refused (400): not here",
