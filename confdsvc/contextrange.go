@@ -17,8 +17,8 @@ import (
 
 // Range is a range of numbers, including both ends. The numbers are texts of one length: 0100 is not 100.
 type Range struct {
-	Start string `json:"start" required:"true" pattern:"^[0-9]{1,16}$" example:"1000"`
-	End   string `json:"end" pattern:"^[0-9]{1,16}$" example:"1999" doc:"The start, unless it is sent."`
+	Start string `json:"start" required:"true" pattern:"^[0-9]+$" maxLength:"16" example:"1000"`
+	End   string `json:"end" pattern:"^[0-9]+$" maxLength:"16" example:"1999" doc:"The start, unless it is sent."`
 }
 
 // IncallRange is a range of numbers for incoming calls. Only the last did_length digits of a number count, or all of them if it

@@ -58,6 +58,11 @@ func TestDestinationsReadBack(t *testing.T) {
 		if again := c.Get(path).Object(); !reflect.DeepEqual(again, read) {
 			t.Errorf("%v became %v", read, again)
 		}
+		c.Do(http.MethodPut, "/users/"+target.Text("id"), object{"lastname": nil}).Want(http.StatusNoContent)
+		shown := c.Get(path).Object()["fail_destination"].(map[string]any)
+		if last, there := shown["user_lastname"]; !there || last != nil {
+			t.Errorf("without a lastname: %v", shown)
+		}
 		// Deleting a target also removes the destination.
 		c.Do(http.MethodDelete, "/users/"+target.Text("id"), nil).Want(http.StatusNoContent)
 		if gone := c.Get(path).Object(); gone["fail_destination"] != nil {

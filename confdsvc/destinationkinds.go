@@ -31,7 +31,7 @@ type (
 		RingTime  *float64 `json:"ring_time" minimum:"0" maximum:"2147483647" doc:"In seconds."`
 		MOHUUID   *string  `json:"moh_uuid" format:"uuid"`
 		Firstname *string  `json:"user_firstname,omitempty" readOnly:"true"`
-		Lastname  *string  `json:"user_lastname,omitempty" readOnly:"true"`
+		Lastname  *string  `json:"user_lastname" readOnly:"true"`
 	}
 	toGroup struct {
 		GroupID  int64    `json:"group_id" required:"true" minimum:"0" maximum:"9007199254740991"`

@@ -14,7 +14,7 @@ func takeLabel[T any](change *crud.Change[T], label *string) error {
 	}
 	name, sent := change.Sent.Value("name").(string)
 	if !sent {
-		return apierr.InvalidField("label", "required", "Is required")
+		return &apierr.Error{Kind: apierr.Invalid, Fields: []apierr.Field{{Name: "label", Constraint: "required", Value: "required", Message: "Is required"}}}
 	}
 	if wrong := rest.SchemaOf[T]().Property("label").Schema.Validate("label", name); len(wrong) > 0 {
 		return &apierr.Error{Kind: apierr.Invalid, Fields: wrong}

@@ -86,7 +86,13 @@ func declareLines(e *crud.Engine) {
 			From: "confd_line_endpoint", By: "line_id", Load: loadWebRTC(e), Blank: func(l *Line) { l.IsWebRTC = false },
 		}},
 		Nested:  []string{"endpoint_sip", "endpoint_sccp", "endpoint_custom", "extensions"},
-		Prepare: provisionLine, Validate: checkCallerID, Save: saveCallerID(e),
+		Prepare: provisionLine, Save: saveCallerID(e),
+		Validate: func(ctx context.Context, c store.Conn, change *crud.Change[Line]) error {
+			if err := checkRegistrar(ctx, c, change); err != nil {
+				return err
+			}
+			return checkCallerID(ctx, c, change)
+		},
 	})
 	crud.Link[Line, Extension]{
 		Table: "confd_line_extension", LeftHas: crud.AtMostOne, Only: []string{"put", "delete", "create"},

@@ -14,7 +14,7 @@ func init() {
 	samples["lines"] = crudtest.Resource{
 		Minimal: func(c *crudtest.Client, _ int) object { return object{"context": contextOf(c)} },
 		Values:  func(n int) object { return object{"provisioning_code": fmt.Sprint(100000 + n)} },
-		Except:  []string{"caller_id_name", "caller_id_num"}, // they need an endpoint
+		Except:  []string{"caller_id_name", "caller_id_num", "registrar"}, // they need an endpoint, or a registrar
 		Follow:  map[string][]string{"provisioning_code": {"provisioning_extension"}, "position": {"device_slot"}},
 		Links: map[string]crudtest.Link{
 			"extensions": {Ready: func(c *crudtest.Client, line, _ object) { giveEndpoint(c, line) }, Kept: []string{"right"}},

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/ringfence/ringfence/confdsvc"
+	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/rest/resttest"
 	"github.com/ringfence/ringfence/internal/store"
@@ -145,6 +146,31 @@ func TestIdempotencyKeyInUse(t *testing.T) {
 		c.Do(http.MethodPost, "/users", other, keyed("k")).Want(http.StatusUnprocessableEntity).Says("another request")
 		if l := c.Get("/users").List(); l.Total != 2 {
 			t.Errorf("%d users", l.Total)
+		}
+	})
+}
+
+// takenLogins refuses each account, since its username is another one's.
+type takenLogins struct{ slowLogins }
+
+func (*takenLogins) WriteLogin(context.Context, store.Conn, *rest.Request, string, string, bool, any) (any, error) {
+	return nil, &apierr.Error{Kind: apierr.Conflict, Fields: []apierr.Field{{Name: "username", Constraint: "unique", Value: "unique", Message: "Is taken"}}}
+}
+
+func TestUserWithTakenLogin(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		watched := &inTxDB{DB: db}
+		svc, err := confdsvc.New(confdsvc.Options{DB: watched, Logins: &takenLogins{slowLogins{t: t, db: watched}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := newWorld(t, db)
+		w.svc = svc
+		c := w.as(t, "a")
+		c.Do(http.MethodPost, "/users", object{"firstname": "Al", "auth": object{}}).Want(http.StatusBadRequest).
+			Says("Resource Error - auth: {'username': ['Is taken']}")
+		if all := c.Get("/users").List(); all.Total != 0 {
+			t.Errorf("%d users were made", all.Total)
 		}
 	})
 }

@@ -53,3 +53,16 @@ func declareRegistrars(e *crud.Engine) {
 		},
 	})
 }
+
+// checkRegistrar refuses a registrar of a line that does not exist. A line keeps one that was deleted.
+func checkRegistrar(ctx context.Context, c store.Conn, change *crud.Change[Line]) error {
+	id := change.New.Registrar
+	if id == "default" || change.Old != nil && change.Old.Registrar == id {
+		return nil
+	}
+	n, err := store.Get[int](ctx, c, `SELECT count(*) FROM confd_registrar WHERE id = $1`, id)
+	if err == nil && n == 0 {
+		err = crud.Missing("registrar", "Registrar", "registrar", id)
+	}
+	return err
+}

@@ -63,7 +63,16 @@ func TestRegistrars(t *testing.T) {
 		} {
 			a.Do(try.method, try.path, object{"main_host": "h", "proxy_main_host": "h"}).Want(http.StatusForbidden).Says("master tenant")
 		}
+		line := a.Create("/lines", object{"context": "default", "registrar": o["id"]})
+		if line["registrar"] != o["id"] {
+			t.Errorf("the line has %v", line["registrar"])
+		}
+		unknown := object{"context": line["context"], "registrar": "nowhere"}
+		for _, try := range [][2]string{{http.MethodPost, "/lines"}, {http.MethodPut, "/lines/" + line.Text("id")}} {
+			a.Do(try[0], try[1], unknown).Want(http.StatusBadRequest).Says("Input Error - field 'registrar': Registrar was not found ('registrar': 'nowhere')")
+		}
 		master.Do(http.MethodDelete, one, nil).Want(http.StatusNoContent)
+		a.Do(http.MethodPut, "/lines/"+line.Text("id"), a.Get("/lines/"+line.Text("id")).Object()).Want(http.StatusNoContent)
 		master.Get(one).Want(http.StatusNotFound).Says("Registrar was not found")
 	})
 }

@@ -3,6 +3,7 @@ package confdsvc
 import (
 	"context"
 
+	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/crud"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
@@ -50,7 +51,13 @@ func nestLogins(e *crud.Engine, logins Logins) {
 			if login == nil {
 				return nil, nil
 			}
-			return logins.WriteLogin(ctx, c, change.Request, change.New.TenantUUID, change.New.UUID, change.Old == nil, login)
+			shown, err := logins.WriteLogin(ctx, c, change.Request, change.New.TenantUUID, change.New.UUID, change.Old == nil, login)
+			if e := apierr.As(err); e != nil && e.Kind == apierr.Conflict {
+				taken := *e
+				taken.Kind, taken.ID = apierr.Invalid, rest.ResourceError // as every other attribute that somebody else has
+				err = &taken
+			}
+			return shown, err
 		},
 		Show: func(_ context.Context, _ store.Conn, _ string, shown []any) ([]any, error) { return shown, nil },
 		Remove: func(ctx context.Context, c store.Conn, change *crud.Change[User]) error {

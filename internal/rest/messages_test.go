@@ -25,6 +25,7 @@ type compared struct {
 	Age    *int64          `json:"age" minimum:"1" maximum:"20"`
 	Many   *int64          `json:"many" minimum:"0"`
 	Few    *int64          `json:"few" maximum:"9"`
+	Most   *int64          `json:"most" minimum:"0" maximum:"2147483647"`
 	On     bool            `json:"on"`
 	Ratio  *float64        `json:"ratio"`
 	Ranges []comparedRange `json:"user_ranges" maxItems:"3"`
@@ -63,6 +64,8 @@ func TestMessagesOfFields(t *testing.T) {
 		`{"name":"a","age":1.5}`:                               {"age: ['Not a valid integer.']"},
 		`{"name":"a","many":-1}`:                               {"many: ['Must be greater than or equal to 0.']"},
 		`{"name":"a","few":10}`:                                {"few: ['Must be less than or equal to 9.']"},
+		`{"name":"a","most":-1}`:                               {"most: ['Must be greater than or equal to 0.']"},
+		`{"name":"a","most":2147483648}`:                       {"most: ['Must be greater than or equal to 0 and less than or equal to 2147483647.']"},
 		`{"name":"a","on":"true"}`:                             {"on: ['Not a valid boolean.']"},
 		`{"name":"a","ratio":true}`:                            {"ratio: ['Not a valid number.']"},
 		`{"name":"a","user_ranges":{}}`:                        {"user_ranges: ['Not a valid list.']"},

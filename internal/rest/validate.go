@@ -239,7 +239,7 @@ func (s *Schema) validateInteger(path, text string) []apierr.Field {
 		return wrong(path, "type", "integer", "Must be an integer of at most 64 bits, without fraction or exponent")
 	}
 	if s.Minimum != nil && n < *s.Minimum || s.Maximum != nil && n > *s.Maximum {
-		return s.outOfRange(path)
+		return s.outOfRange(path, s.Minimum != nil && n < *s.Minimum)
 	}
 	return nil
 }
@@ -250,14 +250,15 @@ func (s *Schema) validateNumber(path string, number json.Number) []apierr.Field 
 		return wrong(path, "type", "number", "Must be a number that a 64-bit float can hold")
 	}
 	if s.Minimum != nil && f < float64(*s.Minimum) || s.Maximum != nil && f > float64(*s.Maximum) {
-		return s.outOfRange(path)
+		return s.outOfRange(path, s.Minimum != nil && f < float64(*s.Minimum))
 	}
 	return nil
 }
 
-func (s *Schema) outOfRange(path string) []apierr.Field {
+// outOfRange refuses a number. Of one that is below its range a maximum that only bounds what can be stored is not told.
+func (s *Schema) outOfRange(path string, below bool) []apierr.Field {
 	switch {
-	case s.Maximum == nil:
+	case s.Maximum == nil || below && *s.Maximum >= math.MaxInt32:
 		return wrong(path, "range", map[string]any{"min": *s.Minimum}, "Must be %d or more", *s.Minimum)
 	case s.Minimum == nil:
 		return wrong(path, "range", map[string]any{"max": *s.Maximum}, "Must be %d or less", *s.Maximum)
