@@ -26,7 +26,7 @@ var docs = map[string]string{
 	"{access}":             "An ACL pattern, percent-encoded: # as %23.",
 	"{audit_entry_id}":     "The number of the entry.",
 	"{auth_type}":          "The external service: google, microsoft, mobile, or another plugin's name.",
-	"{client_id}":          "The name by which the program asked for the refresh token.",
+	"{client_id}":          "The name by which the program asked for the refresh token; or the token's uuid, if a path cannot have the name.",
 	"{email_uuid}":         "The UUID of the address.",
 	"{group_uuid}":         "The UUID of the group.",
 	"{idp_type}":           "The way to log in: native, ldap, saml, or default.",

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/google/uuid"
@@ -14,13 +15,14 @@ import (
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/sealed"
 	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/target"
 	"github.com/ringfence/ringfence/internal/tenant"
 	"github.com/ringfence/ringfence/internal/tokens"
 )
 
 // RefreshToken lets a client log in again without a password. Its value is never listed.
 type RefreshToken struct {
-	UUID       string   `db:"uuid" json:"-"`
+	UUID       string   `db:"uuid" json:"uuid" format:"uuid" readOnly:"true" doc:"Names it in a path that its client_id cannot be part of; it is not the refresh token."`
 	ClientID   string   `db:"client_id" json:"client_id" readOnly:"true"`
 	Created    string   `json:"created_at" format:"date-time" readOnly:"true"`
 	Mobile     bool     `db:"mobile" json:"mobile" readOnly:"true"`
@@ -57,7 +59,7 @@ func (s *Service) declareRefreshTokens(e *crud.Engine) {
 	drop := rest.Operation{
 		Method: http.MethodDelete, Path: "/users/{user_uuid}/tokens/{client_id}", Access: "auth.users.{user_uuid}.tokens.{client_id}.delete",
 		ID: "delete_user_refresh_token", Tag: "users", Summary: "Delete a refresh token of a user",
-		Description: "Tokens that were made with it live on.", Success: http.StatusNoContent, Statuses: []int{404}, Tenanted: true,
+		Description: "Tokens that were made with it live on. One whose client_id cannot be part of a path, such as `my app`, is named by its uuid.", Success: http.StatusNoContent, Statuses: []int{404}, Tenanted: true,
 		Handle: s.dropRefreshToken,
 	}
 	mine := drop
@@ -91,17 +93,43 @@ func (s *Service) dropRefreshToken(ctx context.Context, r *rest.Request) (rest.R
 		if err := mayDemote(ctx, tx, r.Principal(), oneUser(user)); err != nil {
 			return err
 		}
-		n, err := tx.Exec(ctx, `DELETE FROM auth_refresh_token WHERE client_id = $1 AND user_uuid = $2`, r.Param("client_id"), user)
+		clientID, err := store.Get[string](ctx, tx, `SELECT client_id FROM auth_refresh_token WHERE client_id = $1 AND user_uuid = $2`, r.Param("client_id"), user)
+		if errors.Is(err, store.ErrNotFound) {
+			clientID, err = clientOf(ctx, tx, r.Param("client_id"), user)
+		}
+		if errors.Is(err, store.ErrNotFound) {
+			return unknownClient(r.Param("client_id"), user)
+		}
 		if err != nil {
 			return err
 		}
-		if n == 0 {
-			return unknownClient(r.Param("client_id"), user)
+		if _, err := tx.Exec(ctx, `DELETE FROM auth_refresh_token WHERE client_id = $1 AND user_uuid = $2`, clientID, user); err != nil {
+			return err
 		}
 		return audit.Write(ctx, tx, r, audit.Change{
-			Tenant: of, Resource: "users/tokens", Object: user, Before: map[string]any{"client_id": r.Param("client_id")},
+			Tenant: of, Resource: "users/tokens", Object: user, Before: map[string]any{"client_id": clientID},
 		})
 	})
+}
+
+// clientOf returns the client of a user's refresh token that a path names by its UUID, or store.ErrNotFound. Only a token that no path can name
+// by its client is named so: a denial of one client holds.
+func clientOf(ctx context.Context, tx store.Conn, text, user string) (string, error) {
+	id, err := uuid.Parse(text)
+	if err != nil {
+		return "", store.ErrNotFound
+	}
+	clientID, err := store.Get[string](ctx, tx, `SELECT client_id FROM auth_refresh_token WHERE uuid = $1 AND user_uuid = $2`, id.String(), user)
+	if err == nil && isSegment(clientID) {
+		return "", store.ErrNotFound
+	}
+	return clientID, err
+}
+
+// isSegment reports whether a path can have the text as a segment.
+func isSegment(text string) bool {
+	t, err := target.Parse("/" + url.PathEscape(text))
+	return err == nil && t.Len() == 1 && !t.HasWild() && t.Segment(0) == text
 }
 
 func unknownClient(clientID, user string) error {

@@ -1,8 +1,10 @@
 package authsvc_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -59,6 +61,24 @@ func TestRefreshTokens(t *testing.T) {
 
 		s.do("DELETE", "/users/me/tokens/desk", token, "").Want(204)
 		s.do("DELETE", "/users/me/tokens/desk", token, "").Want(404)
+
+		// A path cannot have every name. A refresh token with such a name is deleted by its UUID, and no other is.
+		for _, client := range []string{"my app", "a/b", "..", "50%", "a#b", strings.ToUpper(uuid.NewString()), strings.Repeat("x", 129), "pål"} {
+			body, err := json.Marshal(map[string]string{"access_type": "offline", "client_id": client})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.do("POST", "/token", "", string(body), in).Want(200)
+			found := s.do("GET", "/users/me/tokens?search="+url.QueryEscape(client), token, "").Want(200).List()
+			if len(found.Items) != 1 {
+				t.Fatalf("%q: %v", client, found.Items)
+			}
+			path := "/users/" + user + "/tokens/" + found.Items[0].Text("uuid")
+			s.do("DELETE", path, admin, "").Want(204)
+			s.do("DELETE", path, admin, "").Want(404)
+		}
+		phone := s.do("GET", "/users/me/tokens?search=phone", token, "").Want(200).List()
+		s.do("DELETE", "/users/me/tokens/"+phone.Items[0].Text("uuid"), token, "").Want(404)
 		s.do("POST", "/token", "", `{"refresh_token":"`+first+`","client_id":"phone"}`).Want(200)
 
 		// A mobile login replaces the client's refresh token, and ends the sessions made with it.
