@@ -1,6 +1,7 @@
 package caddymodule_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -43,6 +44,9 @@ func TestConnectingInABrowser(t *testing.T) {
 	b.run(t, chromedp.Click(chromedp.CSS("button")), chromedp.WaitNotPresent(chromedp.CSS("form")))
 	if got := heading(); got != "Linked" {
 		t.Errorf("then it says %q", got)
+	}
+	if said := b.script(t, `document.body.innerText`); !strings.Contains(said, "Your Calendar account may now be used for the user mallory <b>of</b> acme.") {
+		t.Errorf("it says %q", said)
 	}
 	b.shoot(t, "connect-2-linked")
 	b.clean(t, "after the person has agreed")

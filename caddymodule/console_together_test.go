@@ -274,6 +274,12 @@ func TestConsoleSpeaks(t *testing.T) {
 	o.goTo("#/confd/voicemails/+new", "Create a voicemail")
 	o.until(`document.querySelector('main').textContent.includes('Needs email and “Attach audio”')`, "a hint names a field as the API does")
 	o.until(`document.querySelector('main form') && !/\bnull\b/.test(document.querySelector('main form').textContent)`, "a hint speaks of null")
+	o.goTo("#/confd/incalls/+new", "Create an incoming call")
+	o.until(`document.querySelector('main form > *').textContent.startsWith('Destination *')`, "what must be there is not the first field")
+	o.goTo("#/auth/users/+new", "Create a user")
+	o.until(`document.querySelector('main form') && !/Taken (from|on)|is not sent|user is a person/.test(document.querySelector('main form').textContent)`, "a hint speaks to programs")
+	o.goTo("#/auth/idp", "Ways to log in")
+	cell("Name", "Password kept here")
 	o.goTo("#/confd/asterisk/voicemail/general", "General settings of voicemails")
 	o.until(`document.querySelector('main form textarea')?.value === 'maxmsg = 100'`, "the options are no names and values")
 	o.enter("Options", "maxmsg = 200\ngreeting = a = b")
@@ -301,5 +307,11 @@ func TestConsoleSpeaks(t *testing.T) {
 	g.Do(t, "DELETE", confd+"/groups/"+sales.Text("uuid"), admin, "").Want(204)
 	o.goTo("#/auth/audit", "Audit")
 	row("delete_group", "Delete a group", "Groups", "Sales") // by what it was
-	o.clean(t, "while titles were read", "404")              // of the group that is gone
+	team := g.Do(t, "POST", "/api/auth/0.1/groups", admin, `{"name":"team","slug":"first"}`).Want(200).Text("uuid")
+	o.goTo("#/auth/groups/"+team, "team")
+	o.until(`[...document.querySelectorAll('main label')].some((l) => l.textContent === 'Slug' && document.getElementById(l.htmlFor).disabled && document.getElementById(l.htmlFor).value === 'first')`, "what never changes can be written")
+	o.enter("Name", "reception")
+	o.click("section.whole button.primary")
+	o.reads("Saved.")
+	o.clean(t, "while titles were read", "404") // of the group that is gone
 }

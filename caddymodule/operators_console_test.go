@@ -468,5 +468,34 @@ func TestConsoleIsAccessible(t *testing.T) {
 	o.press("Fallbacks")
 	o.until(`document.querySelector('[aria-label="Busy destination"]')`, "the fallbacks are not shown")
 	check("fallbacks")
+
+	// The menu of a small screen closes by the keyboard, and one is where one was.
+	o.run(t, emulate(360, 900, "dark"))
+	o.click("#menu")
+	o.until(`document.getElementById('nav').offsetParent !== null || getComputedStyle(document.getElementById('nav')).display === 'block'`, "the menu does not open")
+	o.script(t, `document.querySelector('nav a').focus(), ''`)
+	o.hit(kb.Escape)
+	o.until(`getComputedStyle(document.getElementById('nav')).display === 'none' && document.activeElement.id === 'menu' && document.activeElement.getAttribute('aria-expanded') === 'false'`, "the menu does not close")
 	o.clean(t, "on all pages")
+
+	// The pages beside the console.
+	for _, page := range []struct{ name, path, ready string }{
+		{"reset", "/console/reset.html", "#after"}, // the gateway sends no mails
+		{"certificate", "/certificate", "#fingerprint"},
+	} {
+		o.run(t, chromedp.Navigate(g.URL+page.path))
+		o.see(page.ready)
+		check(page.name)
+	}
+	o.run(t, chromedp.Navigate(g.URL+"/console/api/?service=confd"))
+	o.until(`document.querySelectorAll('.opblock').length > 50`, "the operations are not shown")
+	for _, look := range []struct {
+		width        int
+		scheme, dark string
+	}{{360, "dark", "true"}, {1400, "light", "false"}} { // what is inside of Swagger UI is its own
+		o.run(t, emulate(look.width, 900, look.scheme))
+		if seen := o.script(t, `[document.documentElement.scrollWidth > innerWidth, getComputedStyle(document.getElementById('swagger-ui')).filter !== 'none', document.querySelector('.operation-filter-input').offsetWidth > innerWidth * 0.8].join()`); seen != "false,"+look.dark+",true" {
+			t.Errorf("the explorer at %d pixels, %s: too wide, dark, a wide search: %s", look.width, look.scheme, seen)
+		}
+	}
 }

@@ -118,7 +118,7 @@ var words = map[string]string{
 
 // columns are the attributes that people look for first in lists.
 var columns = map[string][]string{
-	"Context":             {"label", "name", "type", "user_ranges", "description"},
+	"Context":             {"label", "type", "user_ranges", "description"},
 	"EndpointCustom":      {"interface", "line", "enabled"},
 	"EndpointSIP":         {"label", "name", "line", "templates", "transport"},
 	"EndpointSIPTemplate": {"label", "name", "templates", "transport"},
@@ -128,7 +128,7 @@ var columns = map[string][]string{
 	"Group":               {"label", "extensions", "members", "ring_strategy", "enabled"},
 	"Incall":              {"extensions", "destination", "description"},
 	"Line":                {"name", "users", "extensions", "context", "protocol"},
-	"MOH":                 {"label", "name", "mode", "files"},
+	"MOH":                 {"label", "mode", "files"},
 	"OutgoingCallerID":    {"number", "type"},
 	"PhoneNumber":         {"number", "caller_id_name", "main", "shared"},
 	"Registrar":           {"name", "main_host", "backup_host", "deletable"},

@@ -79,7 +79,7 @@ func (h *Host) authorize(ctx context.Context, r *rest.Request) (rest.Reply, erro
 	case <-ctx.Done():
 		return rest.Reply{}, ctx.Err()
 	}
-	return with(forget, page.Reply(http.StatusOK, "Linked", fmt.Sprintf("%s may now be used for the user %s.", authType, p.name()))), nil
+	return with(forget, page.Reply(http.StatusOK, "Linked", fmt.Sprintf("Your %s account may now be used for the user %s.", titled(authType), p.name()))), nil
 }
 
 // deliver gives the message to the closure of this process, or to the plugin.

@@ -145,10 +145,13 @@ func (h *Host) ask(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 		cookie = newCookie()
 	}
 	return with(setCookie(name, cookie, int(pendingTime.Seconds())), page.Ask(page.Question{
-		Service: strings.ToUpper(authType[:1]) + authType[1:], User: p.name(), Tenant: p.Tenant,
+		Service: titled(authType), User: p.name(), Tenant: p.Tenant,
 		Token: formToken(cookie, state), Destination: service.Scheme + "://" + service.Host,
 	})), nil
 }
+
+// titled returns a kind of account as people read it.
+func titled(authType string) string { return strings.ToUpper(authType[:1]) + authType[1:] }
 
 var errNotAsked = Refuse(http.StatusBadRequest, nil, "This form was not shown in this browser, or its cookie was not kept")
 

@@ -16,7 +16,8 @@ import (
 //go:embed page.html
 var source string
 
-const style = "body{font:16px/1.5 system-ui,sans-serif;max-width:32em;margin:20vh auto;padding:0 1em;overflow-wrap:anywhere}button{font:inherit;padding:.3em 1em}"
+const style = ":root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;max-width:32em;margin:12vh auto;padding:0 1em;overflow-wrap:anywhere}" +
+	"h1{font-size:1.5em;line-height:1.25}button{font:inherit;padding:.4em 1em;max-width:100%;overflow-wrap:anywhere}"
 
 var (
 	text = template.Must(template.New("page").Parse(source))

@@ -174,7 +174,7 @@ func (d *definer) properties(s *Schema, out object) {
 		if p.Ref != "" {
 			beside["x-ref"] = p.Ref
 		}
-		if labels := d.labels(p.Name, p.Schema.Enum); len(labels) > 0 {
+		if labels := d.labels(s.Name, p.Name, p.Schema.Enum); len(labels) > 0 {
 			beside["x-enum-labels"] = labels
 		}
 		if label := d.label(s.Name, p.Name); label != "" {

@@ -23,7 +23,7 @@ type Service struct {
 	// Tags say, in a sentence each, what belongs to the operations' tags.
 	Tags map[string]string
 	// Words say how people read a name where its letters do not tell: "exten" is "number". They are of attributes, first by
-	// "Object.name"; of values, first by "name=value"; and of paths below the prefix or below an object, by "/endpoints/sip". A name
+	// "Object.name"; of values, first by "Object.name=value" or "name=value"; and of paths below the prefix or below an object, by "/endpoints/sip". A name
 	// of several words is read word by word, if it is not there itself. The definition shows them, for pages to label fields with.
 	Words map[string]string
 	// Columns are the attributes that people look for first in a list, by the names of the objects.

@@ -59,18 +59,20 @@ func (d *definer) label(object, name string) string {
 }
 
 // labels returns how the values of an attribute are read, those that are not read as they are written. Of an attribute that may have any
-// text they are those that the words have by "name=value".
-func (d *definer) labels(name string, values []string) object {
+// text, or texts, they are those that the words have by "name=value" or "Object.name=value".
+func (d *definer) labels(of, name string, values []string) object {
 	out := object{}
 	if values == nil {
 		for key := range d.words {
-			if value, ok := strings.CutPrefix(key, name+"="); ok {
-				values = append(values, value)
+			for _, attribute := range []string{name, of + "." + name} {
+				if value, ok := strings.CutPrefix(key, attribute+"="); ok {
+					values = append(values, value)
+				}
 			}
 		}
 	}
 	for _, value := range values {
-		if text := d.reading(name+"="+value, value); text != "" && text != plain(value) {
+		if text := d.reading(of+"."+name+"="+value, name+"="+value, value); text != "" && text != plain(value) {
 			out[value] = text
 		}
 	}

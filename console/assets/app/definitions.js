@@ -100,10 +100,10 @@ const find = (service) => {
       if (take(path, 'put')) resources.set(key, { ...base, document: true, read: get, update: take(path, 'put'), remove: take(path, 'delete') });
       continue;
     }
-    const listed = answer(service, get).properties[items].items;
+    const { items: listed, 'x-enum-labels': labels } = answer(service, get).properties[items];
     const itemPath = Object.keys(paths).find((other) => other.startsWith(path + '/') && /^\{\w+\}$/.test(other.slice(path.length + 1)) && (paths[other].get || paths[other].delete));
     resources.set(key, {
-      ...base, list: get, items, schema: resolve(service, listed), create: take(path, 'post'), itemPath,
+      ...base, list: get, items, schema: { ...resolve(service, listed), ...(labels && { 'x-enum-labels': labels }) }, create: take(path, 'post'), itemPath,
       ...(itemPath && {
         parameter: parameters(itemPath)[0], read: take(itemPath, 'get'), update: take(itemPath, 'put'), remove: take(itemPath, 'delete'),
         parts: apart(Object.keys(paths).filter((other) => other.startsWith(itemPath + '/')).map((other) => part(service, take, itemPath, other)).filter(Boolean)),

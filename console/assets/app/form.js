@@ -12,7 +12,8 @@ const apiOnly = [
   [/ ?Taken on create alone\./, ''],
   [/Taken on create alone: (.)/, (_, letter) => letter.toUpperCase()],
   [/(, unless it is|when it is not) sent\b/g, (_, form) => (form.startsWith(',') ? ', if it is left empty' : 'when it is left empty')],
-  [/\bnull\b/g, 'empty'], [/\bNull\b/g, 'Empty'],
+  [/; null if there is none\b/, ''], [/ ?In a body it may be [^.]*\./, ''], [/^Whether it is in use\.$/, ''],
+  [/(^|\. )null\b/g, '$1Empty'], [/\bnull\b/g, 'empty'], [/\bNull\b/g, 'Empty'],
 ];
 
 // withoutRaw leaves out of a description what tells a choice's values by their raw names: the form has words for these.
@@ -61,7 +62,7 @@ const field = (context, name, schema, before, required, fixed = false) => {
     if (text && control.input) control.input.focus();
   };
   const find = (message) => control.find?.(message) ?? (names(message, name) ? self : undefined);
-  const self = { name, label: said, schema, read: control.read, refuse, find };
+  const self = { name, label: said, required, schema, read: control.read, refuse, find };
   if (control.group) {
     control.input?.setAttribute('aria-label', label);
     return { ...self, element: h('fieldset', {}, h('legend', {}, label), note, control.element, error) };
@@ -479,10 +480,11 @@ const usual = ['name', 'label', 'username', 'firstname', 'lastname', 'email', 'e
 // the form changes, and its tag, when somebody else has changed it since.
 export const form = ({ service, schema, list, key, tenant, inherits = false, before, version = {}, latest, hidden = [], more = [], action = 'Save', whole = false, send }) => {
   const context = { service, list, key, tenant, inherits };
-  const own = fields(context, schema, before, hidden), inputs = [...own, ...more];
-  const required = schema.required ?? [];
+  // A new object begins with what it must have, and what most have.
+  const rank = (f) => (before ? 0 : [f.required, usual.includes(f.name), true].indexOf(true));
+  const own = fields(context, schema, before, hidden).sort((a, b) => rank(a) - rank(b)), inputs = [...own, ...more];
   const filled = (value) => value != null && value !== '' && value !== false && value.length !== 0;
-  const plain = own.filter((f) => required.includes(f.name) || usual.includes(f.name) || filled(f.before));
+  const plain = own.filter((f) => f.required || usual.includes(f.name) || filled(f.before));
   const first = own.length <= (before ? 12 : 6) ? own : plain.length > 1 ? plain : own.slice(0, 6);
   const folded = own.filter((f) => !first.includes(f));
   const general = h('div', { class: 'error', role: 'alert' });

@@ -217,7 +217,7 @@ const contents = {
         if (value instanceof Error) say(value.message, true);
         else if (value) return change('PUT', one(value), 'The link was made.', chosen.input.value);
         return chosen.input.focus();
-      } }, chosen.element, h('button', { type: 'submit', disabled: !may(part.put, id) }, 'Add')),
+      } }, chosen.element, h('button', { type: 'submit', disabled: !may(part.put, id) }, part.remove || part.all ? 'Add' : 'Change')),
     ];
   },
 };
@@ -248,7 +248,7 @@ export const document = async (main, resource) => {
     ({ object, tag } = await latest());
   } catch (problem) {
     if (problem.status !== 404) {
-      put(main, title, trouble(problem));
+      put(main, crumbs(resource, false), title, trouble(problem));
       return;
     }
   }

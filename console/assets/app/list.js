@@ -22,9 +22,10 @@ export const columnsOf = (service, schema, list, most = 6) => {
 const orderOf = (resource) => resource.list.parameters?.find((p) => p.name === 'order')?.schema?.enum ?? [];
 
 // table shows objects. Link returns the address of an object's page, or nothing. Named returns what to show of an object in place of a text.
-export const table = ({ service, schema = {}, columns, objects, link, sort, pick, named = () => undefined }) => {
+// Label reads the names of columns, if their attributes do not tell it.
+export const table = ({ service, schema = {}, columns, objects, link, sort, pick, named = () => undefined, label: labelled = () => undefined }) => {
   const of = Object.fromEntries(columns.map((name) => [name, resolve(service, schema.properties?.[name])]));
-  const label = (name) => heading(service, name, schema.properties?.[name] && of[name]);
+  const label = (name) => labelled(name) ?? heading(service, name, schema.properties?.[name] && of[name]);
   return h('div', { class: 'scroll' }, h('table', {},
     h('thead', {}, h('tr', {}, pick && h('th', { class: 'pick' }, pick.all), columns.map((name) => h('th', { scope: 'col', 'aria-sort': sort?.state(name) }, sort?.can(name)
       ? h('button', { type: 'button', class: 'plain', click: () => sort.by(name) }, label(name), { ascending: ' ↑', descending: ' ↓' }[sort.state(name)] ?? '')
@@ -137,9 +138,10 @@ export const show = async (main, resource, query) => {
   const draw = (data) => {
     const objects = data[resource.items], found = foundIn(data), last = lastPage(data);
     const simple = resource.schema.type && resource.schema.type !== 'object'; // a list of words
-    put(rows, objects.length > 0 ? table(simple ? { service, columns: ['name'], objects: objects.map((name) => ({ name })) } : {
+    put(rows, objects.length > 0 ? table(simple ? { service, schema: { properties: { name: resource.schema } }, columns: ['name'], objects: objects.map((name) => ({ name })) } : {
       service, schema: resource.schema, objects, columns: columns.filter((name) => name === state.order || objects.some((object) => value(service, name, {}, object[name]) !== '')),
       named: (name, object) => (name === 'uuid' && other ? nameLater(other, object.uuid) : undefined),
+      label: (name) => (name === 'uuid' && other ? other.title.replace(/s$/, '') : undefined),
       link: resource.itemPath && resource.read ? (object) => `${base}/${encodeURIComponent(idOf(resource.parameter, object))}` : undefined,
       sort: { can: (name) => orderOf(resource).includes(name), by: (name) => go({ order: name, direction: state.order === name && state.direction === 'asc' ? 'desc' : 'asc', page: 1 }),
         state: (name) => (state.order === name ? { asc: 'ascending', desc: 'descending' }[state.direction] : undefined) },

@@ -64,11 +64,14 @@ const drawNav = () => {
     h('h2', {}, 'For developers'), h('ul', {}, link('api/', 'API explorer')));
 };
 
+// unfold shows the menu over the page, where there is no room beside it, or hides it.
+const unfold = (open) => {
+  document.body.classList.toggle('menu', open);
+  document.getElementById('menu')?.setAttribute('aria-expanded', String(open));
+};
+
 const drawHead = async () => {
-  const menu = h('button', { type: 'button', id: 'menu', 'aria-controls': 'nav', 'aria-expanded': 'false', click: () => {
-    const open = document.body.classList.toggle('menu');
-    menu.setAttribute('aria-expanded', String(open));
-  } }, 'Menu');
+  const menu = h('button', { type: 'button', id: 'menu', 'aria-controls': 'nav', 'aria-expanded': 'false', click: () => unfold(!document.body.classList.contains('menu')) }, 'Menu');
   const out = h('button', { type: 'button', id: 'logout', click: () => signOut().catch((problem) => say(problem.message, true)) }, 'Sign out');
   put(head, menu, h('span', { class: 'who' }, me.username), out);
   const tenants = resources.get('auth/tenants');
@@ -113,8 +116,7 @@ const route = async () => {
   if (!me) return;
   const [path, query] = location.hash.slice(1).split('?');
   const words = path.split('/').filter(Boolean).map(decodeURIComponent);
-  document.body.classList.remove('menu');
-  document.getElementById('menu')?.setAttribute('aria-expanded', 'false');
+  unfold(false);
   for (const a of nav.querySelectorAll('a')) {
     const to = a.getAttribute('href');
     if (to === '#' + path || (to !== '#/' && path.startsWith(to.slice(1) + '/'))) a.setAttribute('aria-current', 'page');
@@ -173,6 +175,10 @@ const begin = async () => {
   addEventListener('hashchange', route);
   addEventListener('unhandledrejection', (event) => say(`This page has a fault: ${event.reason?.message ?? event.reason}`, true));
   addEventListener('keydown', (event) => {
+    if (event.key === 'Escape' && document.body.classList.contains('menu')) {
+      unfold(false);
+      document.getElementById('menu').focus();
+    }
     if (event.key === '/' && !/^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) {
       event.preventDefault();
       document.getElementById('search')?.focus();
