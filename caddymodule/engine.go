@@ -80,16 +80,17 @@ func newEngine(key, data, keys string) (*engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("describing the authentication service: %w", err)
 	}
-	confd, err := confdsvc.New(confdsvc.Options{DB: db, Installation: auth.Installation, Logins: auth, Changed: phone.changed})
+	confd, err := confdsvc.New(confdsvc.Options{DB: db, Installation: auth.Installation, Logins: auth, Changed: phone.changed, Files: phone.filesChanged})
 	if err != nil {
 		return nil, fmt.Errorf("describing the configuration service: %w", err)
 	}
 	phone.confd = confd
 	auth.Audits(confd)
-	help, err := helpers.New(helpers.Options{DB: db, Names: confdsvc.Names{DB: db}, Telephony: phone, Commands: phone})
+	help, err := helpers.New(helpers.Options{DB: db, Names: confdsvc.Names{DB: db}, Telephony: phone, Commands: phone, Follows: phone.snapshots.LiveReload})
 	if err != nil {
 		return nil, fmt.Errorf("describing the helper endpoints: %w", err)
 	}
+	phone.files = help
 	auth.Audits(help.REST())
 	metrics, err := useMetrics()
 	if err != nil {

@@ -132,3 +132,42 @@ func TestHelperEndpoints(t *testing.T) {
 		t.Errorf("the audit has %v", entries.Items)
 	}
 }
+
+// What confd moves or deletes takes its files with it.
+func TestFilesFollowChanges(t *testing.T) {
+	g := loadDefault(t, "")
+	admin := g.admin(t)
+	const api = "/api/confd/1.1"
+	spool := filepath.Join(g.dir, "data", "asterisk", "voicemail")
+	in := g.Do(t, "POST", api+"/contexts", admin, `{"label":"inside"}`).Want(201)
+	context := in.Text("name")
+	message := func(number string) string { return filepath.Join(spool, context, number, "INBOX", "msg0000.txt") }
+	leave := func(number string) {
+		if err := os.MkdirAll(filepath.Dir(message(number)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(message(number), []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := func(there, gone string) {
+		t.Helper()
+		gatewaytest.Eventually(t, time.Minute, func() error {
+			if _, err := os.Lstat(there); there != "" && err != nil {
+				return err
+			}
+			if _, err := os.Lstat(gone); !os.IsNotExist(err) {
+				return fmt.Errorf("%s: %v", gone, err)
+			}
+			return nil
+		})
+	}
+	box := api + g.Do(t, "POST", api+"/voicemails", admin, `{"name":"V","number":"1001","context":"`+context+`"}`).Want(201).Header.Get("Location")[len(api):]
+	leave("1001")
+	g.Do(t, "PUT", box, admin, `{"number":"1002"}`).Want(204)
+	want(message("1002"), message("1001"))
+	g.Do(t, "DELETE", box, admin, "").Want(204)
+	want("", message("1002"))
+	g.Do(t, "DELETE", fmt.Sprintf("%s/contexts/%v", api, in.JSON("id")), admin, "").Want(204)
+	want("", filepath.Join(spool, context))
+}

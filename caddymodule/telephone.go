@@ -22,7 +22,8 @@ import (
 type telephone struct {
 	db        store.DB
 	snapshots *confdsvc.Snapshots
-	confd     *rest.Service // set before the first use
+	confd     *rest.Service    // set before the first use
+	files     *helpers.Service // so is this
 
 	mu       sync.Mutex
 	settings phoneSettings
@@ -160,6 +161,11 @@ func musicIn(folder string) func(name string) string {
 
 // changed hears of committed changes in confd.
 func (t *telephone) changed([]crud.Event) { t.tenantChanged() }
+
+// filesChanged hears which files have to follow a committed change in confd.
+func (t *telephone) filesChanged(change confdsvc.FilesChange) {
+	t.files.Follow(helpers.Following(change))
+}
 
 // tenantChanged hears of committed changes of tenants, whose objects come and go with them.
 func (t *telephone) tenantChanged() {

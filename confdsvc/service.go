@@ -26,6 +26,8 @@ type Options struct {
 	Logins Logins
 	// Changed, if set, hears of the changes of each transaction after its commit. It must not block.
 	Changed func(events []crud.Event)
+	// Files, if set, hears which files of the telephone system have to follow a change, after its commit. It must not block.
+	Files func(change FilesChange)
 }
 
 // New describes the service.
@@ -45,6 +47,9 @@ func New(o Options) (*rest.Service, error) {
 	e.Idempotency, e.Notify = new(crud.Idempotency), o.Changed
 	if o.Logins != nil {
 		nestLogins(e, o.Logins)
+	}
+	if o.Files != nil {
+		tellFiles(e, o.Files)
 	}
 	e.AddBulk()
 	s.Operations = append(e.Operations(), statusOperations(o.Installation)...)

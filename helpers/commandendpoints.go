@@ -131,7 +131,7 @@ func (e *endpoints) execRequest(ctx context.Context, r *rest.Request) (rest.Repl
 		return rest.Reply{}, err
 	}
 	if err := e.queue.add(id, want.IPBX, chown, about); err != nil {
-		e.note(audit.Change{Resource: commandResource, Object: id, After: map[string]any{"state": stateRefused}})
+		e.note(commandResource, audit.Change{Resource: commandResource, Object: id, After: map[string]any{"state": stateRefused}})
 		return rest.Reply{}, err
 	}
 	slog.Info("commands were requested", "request_uuid", id, "commands", want.IPBX, "autoprov", chown, "request_id", r.HTTP.Header.Get("X-Request-Id"))
@@ -155,14 +155,14 @@ func (s *Service) executed(all []Execution) {
 		}
 		changes[i] = audit.Change{Resource: commandResource, Object: x.UUID, After: map[string]any{"state": x.State, "commands": commands}}
 	}
-	s.note(changes...)
+	s.note(commandResource, changes...)
 }
 
 // noteTimeout is how long the audit may take to be written after a request.
 const noteTimeout = time.Minute
 
-// note records, for the master tenant, what became of requests for commands.
-func (s *Service) note(changes ...audit.Change) {
+// note records, for the master tenant, what the service does without a request, or after it.
+func (s *Service) note(action string, changes ...audit.Change) {
 	ctx, cancel := context.WithTimeout(context.Background(), noteTimeout)
 	defer cancel()
 	err := s.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
@@ -173,14 +173,14 @@ func (s *Service) note(changes ...audit.Change) {
 		ctx, batch := audit.Collecting(ctx)
 		for _, c := range changes {
 			c.Tenant = master
-			if err := audit.Note(ctx, tx, serviceName, commandResource, c); err != nil {
+			if err := audit.Note(ctx, tx, serviceName, action, c); err != nil {
 				return err
 			}
 		}
 		return batch.Flush(ctx, tx)
 	})
 	if err != nil {
-		slog.Error("what became of commands is not in the audit", "requests", len(changes), "first", changes[0].Object, "error", err)
+		slog.Error("what the helper endpoints did is not in the audit", "operation", action, "entries", len(changes), "first", changes[0].Object, "error", err)
 	}
 }
 

@@ -19,6 +19,9 @@ func (s *Service) Tries(pause func()) {
 	}
 }
 
+// Restless makes the service try files that are in use again without a pause.
+func (s *Service) Restless() { s.follower.pause = time.Millisecond }
+
 // Unhurried gives commands all the time that a test takes.
 func (s *Service) Unhurried() { s.queue.timeout = time.Hour }
 

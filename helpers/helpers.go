@@ -4,6 +4,7 @@
 //   - files of voicemails and of music on hold are deleted and moved: voicemail.go, moh.go, on folder.go, trash.go, lock.go and journal.go
 //   - commands of Asterisk are executed one after the other: queue.go, commands.go
 //   - the telephone system is configured from what is stored: telephony.go
+//   - the files of what the configuration moves or deletes follow it: follow.go
 //   - guard.go keeps web pages away from the plain port; scope.go keeps the tenants apart
 //
 // Nothing is ever executed by a shell or another program.
@@ -36,6 +37,8 @@ type Options struct {
 	Telephony Telephony
 	// Commands executes Asterisk's commands; nil if there is no Asterisk.
 	Commands Commands
+	// Follows reports whether files follow changes of the configuration; nil if they always do.
+	Follows func(ctx context.Context) (bool, error)
 }
 
 // Settings are what a configuration may change while the service runs.
@@ -58,6 +61,10 @@ type Service struct {
 	patience  patience
 	settings  atomic.Pointer[Settings]
 	queue     *queue
+	follows   func(ctx context.Context) (bool, error)
+	follower  follower
+	closing   context.Context // ends when the service is closed
+	close     context.CancelFunc
 	recovery  sync.WaitGroup
 	gated     *rest.Service
 	plain     *rest.Service
@@ -72,6 +79,11 @@ func New(o Options) (*Service, error) {
 	if s.commands == nil {
 		s.commands = noCommands{}
 	}
+	if s.follows = o.Follows; s.follows == nil {
+		s.follows = func(context.Context) (bool, error) { return true, nil }
+	}
+	s.follower.pause = followPause
+	s.closing, s.close = context.WithCancel(context.Background())
 	s.settings.Store(new(Settings))
 	s.queue = newQueue(s.execute, s.executed)
 	s.gated = s.describe(GatedPrefix, false)
@@ -101,9 +113,10 @@ func (s *Service) Use(settings Settings) {
 		"plain_port", !settings.PlainOff)
 }
 
-// Close ends the execution of commands.
+// Close ends the execution of commands. Files that are not in use still follow the changes before it.
 func (s *Service) Close() {
 	s.queue.close()
+	s.close()
 	s.recovery.Wait()
 }
 

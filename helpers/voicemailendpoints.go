@@ -5,7 +5,6 @@ import (
 	"net/http"
 
 	"github.com/ringfence/ringfence/internal/apierr"
-	"github.com/ringfence/ringfence/internal/audit"
 	"github.com/ringfence/ringfence/internal/rest"
 )
 
@@ -83,7 +82,7 @@ func (e *endpoints) deleteVoicemail(ctx context.Context, r *rest.Request) (rest.
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	record := s.change(ctx, r, audit.Change{Resource: "voicemails", Object: m.String(), Keys: [][]string{{m.String()}}, Before: m})
+	record := s.change(ctx, r, removal(m))
 	return done, e.withSpool(func(all spool) error { return all.remove(ctx, m, record) })
 }
 
@@ -129,9 +128,7 @@ func (e *endpoints) moveVoicemail(ctx context.Context, r *rest.Request) (rest.Re
 			return rest.Reply{}, err
 		}
 	}
-	record := s.change(ctx, r, audit.Change{
-		Resource: "voicemails", Object: from.String(), Keys: [][]string{{from.String(), to.String()}}, Before: from, After: to,
-	})
+	record := s.change(ctx, r, relocation(from, to))
 	if err := e.withSpool(func(all spool) error { return all.relocate(ctx, from, to, record) }); !isNotFound(err) {
 		return done, err
 	}
@@ -159,9 +156,7 @@ func (e *endpoints) deleteContext(ctx context.Context, r *rest.Request) (rest.Re
 	if err := s.context(ctx, name); err != nil {
 		return rest.Reply{}, err
 	}
-	record := s.change(ctx, r, audit.Change{
-		Resource: "voicemails_context", Object: name, Keys: [][]string{{name}}, Before: map[string]string{"context": name},
-	})
+	record := s.change(ctx, r, contextChange(name))
 	if err := e.withSpool(func(all spool) error { return all.removeContext(ctx, name, record) }); !isNotFound(err) {
 		return done, err
 	}
@@ -191,10 +186,7 @@ func (e *endpoints) mohOperations() []rest.Operation {
 			if err := s.moh(ctx, name); err != nil {
 				return rest.Reply{}, err
 			}
-			record := s.change(ctx, r, audit.Change{
-				Resource: "moh", Object: name, Keys: [][]string{{name}}, Before: map[string]string{"name": name},
-			})
-			return done, removeMOH(e.settings.Load().MOH, name, record)
+			return done, removeMOH(e.settings.Load().MOH, name, s.change(ctx, r, mohChange(name)))
 		},
 	}}
 }
