@@ -57,7 +57,7 @@ func (e *endpoints) applyCommon(ctx context.Context, r *rest.Request) (rest.Repl
 
 // failed keeps what a client must not read in the log, and says the rest in the words that existing clients know.
 func failed(ctx context.Context, err error, message string) error {
-	if apierr.As(err) != nil || ctx.Err() != nil {
+	if apierr.As(err) != nil || apierr.OfSentinel(err) != nil || ctx.Err() != nil {
 		return err
 	}
 	return &apierr.Error{Kind: apierr.Internal, Message: message, Err: err}

@@ -3,6 +3,7 @@ package helpers_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -90,6 +91,11 @@ func TestTelephony(t *testing.T) {
 			}
 			*s = system{db: db, err: apierr.New(apierr.Conflict, "it is being restored")}
 			c.Get("/commonconf_apply").Want(409).Says("it is being restored")
+			*s = system{db: db, err: fmt.Errorf("asking for a job: %w", store.ErrUnavailable)}
+			for _, path := range []string{"GET /commonconf_apply", "POST /commonconf_generate", "POST /apply", "GET /apply/preview"} {
+				method, path, _ := strings.Cut(path, " ")
+				c.Do(method, path, nil).Want(503).Says("The database cannot answer now")
+			}
 			*s = system{db: db, err: errors.New("password of the manager: hunter2")}
 			for path, says := range map[string]string{
 				"GET /commonconf_apply": "can't apply commonconf changes", "POST /commonconf_generate": "can't generate commonconf file",
