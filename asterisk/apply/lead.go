@@ -126,6 +126,7 @@ func (s *Service) leading(ctx context.Context, useless *complaint) (begun bool) 
 	renewed, said := time.Now(), time.Now()
 	for ctx.Err() == nil {
 		s.say(ctx, &said)
+		s.readsAgain(ctx)
 		due, err := s.due(ctx)
 		if err == nil && (due || time.Since(renewed) >= s.settings.Idle) {
 			if s.mute(ctx, useless) {
@@ -142,6 +143,7 @@ func (s *Service) leading(ctx context.Context, useless *complaint) (begun bool) 
 		if _, other := errors.AsType[*otherFolderError](err); other { // the job and the log say so
 			s.letGo(ctx)
 			s.leaves()
+			s.refused()
 			pause(ctx, s.settings.Reach) // the others go first
 			return true
 		}

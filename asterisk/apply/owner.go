@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -62,6 +64,36 @@ type otherFolderError struct{ folder string }
 func (e *otherFolderError) Error() string {
 	return fmt.Sprintf("Asterisk reads the files of another folder, not those in %s: nodes that configure one Asterisk share its folder, "+
 		"and those of another Asterisk have another name (RINGFENCE_ASTERISK_NAME); if this folder is the right one, restart Asterisk", e.folder)
+}
+
+// elsewhere is what a node remembers whose job was refused because Asterisk reads another folder: the change is not applied yet.
+type elsewhere struct {
+	refused bool
+	asked   time.Time // when Asterisk was asked last which folder it reads
+}
+
+// refused gives a refused change to another node, once: if this one gets that job too, there is no other.
+func (s *Service) refused() {
+	if !s.elsewhere.refused {
+		s.Changed()
+	}
+	s.elsewhere = elsewhere{refused: true, asked: time.Now()}
+}
+
+// readsAgain asks for a change that was refused once more, as soon as Asterisk reads this node's folder. It asks Asterisk now and then.
+func (s *Service) readsAgain(ctx context.Context) {
+	if !s.elsewhere.refused || s.client == nil || !s.client.Ready() || time.Since(s.elsewhere.asked) < s.settings.Reach {
+		return
+	}
+	s.elsewhere.asked = time.Now()
+	ctx, cancel := context.WithTimeout(ctx, s.settings.Reach)
+	defer cancel()
+	if (&running{client: s.client, folder: s.settings.Folder, id: s.id}).checkFolder(ctx) != nil {
+		return
+	}
+	slog.Info("Asterisk reads the files of this folder now: what was refused is applied", "folder", s.settings.Folder)
+	s.elsewhere = elsewhere{}
+	s.Changed()
 }
 
 // checkFolder returns an error if Asterisk says that it reads another folder than the one with this name. One that does not say, as

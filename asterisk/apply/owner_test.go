@@ -4,7 +4,10 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/ringfence/ringfence/asterisk/apply"
 	"github.com/ringfence/ringfence/helpers"
@@ -80,5 +83,63 @@ func TestFolderThatAsteriskDoesNotRead(t *testing.T) {
 		begin(fresh)
 		wantState(t, do(t, b.system), helpers.JobRolledBack, "Asterisk reads the files of another folder")
 		pins("a new folder", "5678", "5678")
+	})
+}
+
+// A change that was refused, because Asterisk reads another folder, is applied once Asterisk reads the right one: nobody has to change
+// anything. Until then it is tried only once more, for another node that may be there.
+func TestRefusedChangeIsAppliedLater(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		var n *system
+		s := pbx(t, &n)
+		var right atomic.Bool
+		folder := t.TempDir()
+		s.Handle("ShowDialPlan", func(c *amitest.Session, a ami.Message) {
+			switch {
+			case a.Get("Context") != "ringfence-folder":
+				c.List(a, "ListDialplan", "Extension", "101")
+			case right.Load():
+				id, _ := os.ReadFile(filepath.Join(folder, "id"))
+				c.List(a, "ListDialplan", "Extension", strings.TrimSpace(string(id)))
+			default:
+				c.List(a, "ListDialplan", "Extension", "0f0e0d0c-0b0a-4000-8000-000000000001")
+			}
+		})
+		right.Store(true)
+		n = start(t, db, func(o *apply.Settings) {
+			withManager(s)(o)
+			o.Folder, o.Reach, o.Pause = folder, 100*time.Millisecond, time.Millisecond
+		}, true)
+		n.folder = folder
+		eventually(t, "the start is applied", func() bool {
+			done, err := store.Get[int](t.Context(), db, `SELECT count(*) FROM asterisk_job WHERE state = 'done'`)
+			return err == nil && done > 0
+		})
+		failed := func() int {
+			count, err := store.Get[int](t.Context(), db, `SELECT count(*) FROM asterisk_job WHERE state IN ('failed', 'rolled_back') AND job LIKE '%of another folder%'`)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return count
+		}
+		asked := func() (times int) {
+			for _, a := range s.Actions() {
+				if a.Get("Context") == "ringfence-folder" {
+					times++
+				}
+			}
+			return times
+		}
+		right.Store(false)
+		n.store("extensions.conf", alice, "pjsip.conf", telephones("alice", "bob"))
+		n.Changed()
+		eventually(t, "the change was refused twice", func() bool { return failed() == 2 })
+		before := asked()
+		eventually(t, "Asterisk is asked again", func() bool { return asked() >= before+4 })
+		if again := failed(); again != 2 || n.livePJSIP() != telephones("alice") {
+			t.Errorf("refused %d times, live %q", again, n.livePJSIP())
+		}
+		right.Store(true)
+		eventually(t, "the change is live", func() bool { return n.livePJSIP() == telephones("alice", "bob") })
 	})
 }

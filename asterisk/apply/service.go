@@ -98,6 +98,7 @@ type Service struct {
 	owners     map[string]bool // of the states when they were made to agree last
 	unread     complaint       // of Asterisk's log
 	unreadPINs complaint
+	elsewhere  elsewhere
 	// compare says that Asterisk's states may have changed unheard.
 	compare atomic.Bool
 	news    chan struct{} // closed, and replaced, when a job has changed

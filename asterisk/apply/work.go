@@ -242,6 +242,7 @@ func (s *Service) apply(ctx context.Context, n int64, r *run, chosen map[Mailbox
 		return err
 	}
 	r.logf("generation %d is live", n)
+	s.elsewhere = elsewhere{}
 	return s.forgotten(ctx, change, gone)
 }
 
