@@ -226,7 +226,8 @@ func createAllUsers(ctx context.Context, c store.Conn, tenantUUID string) error 
 	return createConfigured(ctx, c, tenantUUID)
 }
 
-// guardTenant refuses to delete a tenant that has tenants below it; its own users, groups and policies are deleted with it.
+// guardTenant refuses to delete a tenant that has tenants below it; its own users, groups and policies, and what other services have for it,
+// are deleted with it.
 func (s *Service) guardTenant(ctx context.Context, c store.Conn, change *crud.Change[Tenant]) error {
 	t := change.Old
 	if t.UUID == change.Tenant || t.UUID == t.ParentUUID { // the caller's own tenant is in reach only if the request acts in it
@@ -249,6 +250,11 @@ func (s *Service) guardTenant(ctx context.Context, c store.Conn, change *crud.Ch
 	}
 	if err := mayTake(ctx, c, change.Request.Principal(), accesses, usersOf(t.UUID)); err != nil {
 		return err
+	}
+	if s.emptyTenant != nil {
+		if err := s.emptyTenant(ctx, c, change.Request, t.UUID); err != nil {
+			return err
+		}
 	}
 	if err := depart(ctx, c, usersOf(t.UUID)); err != nil {
 		return err

@@ -171,3 +171,28 @@ func TestFilesFollowChanges(t *testing.T) {
 	g.Do(t, "DELETE", fmt.Sprintf("%s/contexts/%v", api, in.JSON("id")), admin, "").Want(204)
 	want("", filepath.Join(spool, context))
 }
+
+// A tenant is deleted with its telephones, its voicemails, and the files of these.
+func TestTenantWithTelephonesIsDeleted(t *testing.T) {
+	g := loadDefault(t, "")
+	admin := g.admin(t)
+	tenant := g.Do(t, "POST", "/api/auth/0.1/tenants", admin, `{"name":"other"}`).Want(200).Text("uuid")
+	context := g.Do(t, "POST", "/api/confd/1.1/contexts", admin, `{"label":"theirs"}`, resttest.In(tenant)).Want(201).Text("name")
+	user := g.Do(t, "POST", "/api/confd/1.1/users", admin,
+		`{"firstname":"Al","voicemail":{"name":"Al","number":"1001","context":"`+context+`"}}`, resttest.In(tenant)).Want(201).Text("uuid")
+	box := filepath.Join(g.dir, "data", "asterisk", "voicemail", context, "1001")
+	if err := os.MkdirAll(box, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	_, _, denied := g.Account(t, admin, "denied", "#", "!confd.voicemails.*.delete")
+	g.Do(t, "DELETE", "/api/auth/0.1/tenants/"+tenant, denied, "").Want(403)
+	g.Do(t, "GET", "/api/confd/1.1/users/"+user, admin, "").Want(200)
+	g.Do(t, "DELETE", "/api/auth/0.1/tenants/"+tenant, admin, "").Want(204)
+	g.Do(t, "GET", "/api/confd/1.1/users/"+user, admin, "").Want(404)
+	gatewaytest.Eventually(t, time.Minute, func() error {
+		if _, err := os.Lstat(filepath.Dir(box)); !os.IsNotExist(err) {
+			return fmt.Errorf("the files of the voicemails: %v", err)
+		}
+		return nil
+	})
+}

@@ -216,8 +216,8 @@ func Attempt(ctx context.Context, c store.Conn, fn func() error) error {
 	return err
 }
 
-// afterCommit registers fn to run after the transaction of ctx has committed.
-func afterCommit(ctx context.Context, fn func()) {
+// AfterCommit registers fn to run after the transaction of ctx, which is an engine's, has committed. It must not block.
+func AfterCommit(ctx context.Context, fn func()) {
 	tx := transactionOf(ctx) // writing without Engine.InTx is a mistake that every test sees
 	tx.committed = append(tx.committed, fn)
 }

@@ -191,7 +191,7 @@ func (j *joint[L, R]) concludePair(ctx context.Context, c store.Conn, p *PairOf[
 		}
 	}
 	if j.Committed != nil {
-		afterCommit(ctx, func() { j.Committed(p) })
+		AfterCommit(ctx, func() { j.Committed(p) })
 	}
 	left := fmt.Sprint(j.left.Key(p.Left))
 	emit(ctx, Event{Resource: j.left.Path, Key: left, Tenant: j.left.tenantOf(p.Left)})

@@ -237,7 +237,7 @@ func TestTogetherPanicsAfterCommit(t *testing.T) {
 	t.Cleanup(func() { slog.SetDefault(before) })
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		for name, register := range map[string]func(ctx context.Context){
-			"after the commit": func(ctx context.Context) { afterCommit(ctx, func() { panic("the PIN is 4711") }) },
+			"after the commit": func(ctx context.Context) { AfterCommit(ctx, func() { panic("the PIN is 4711") }) },
 			"notify":           func(ctx context.Context) { emit(ctx, Event{Resource: "numbers"}) },
 		} {
 			t.Run(name, func(t *testing.T) {

@@ -30,7 +30,7 @@ func (k *CollectionOf[T]) conclude(ctx context.Context, c store.Conn, change *Ch
 		return err
 	}
 	if k.Committed != nil {
-		afterCommit(ctx, func() { k.Committed(change) })
+		AfterCommit(ctx, func() { k.Committed(change) })
 	}
 	return k.record(ctx, c, change)
 }

@@ -1,0 +1,96 @@
+package confdsvc_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/ringfence/ringfence/acl"
+	"github.com/ringfence/ringfence/confdsvc"
+	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/principal"
+	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/store/storetest"
+)
+
+// All that a tenant has goes with it, and nothing of others; a caller who is denied to delete a part of it does not delete it so.
+func TestEmptyTenant(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		w := newWorld(t, db)
+		c := newCompany(w.as(t, "b"))
+		user := c.Create("/users", c.user("1001"))
+		c.Create("/users", object{"firstname": "Bo"})
+		template := c.Create("/funckeys/templates", object{"name": "T", "keys": object{"1": object{"destination": object{"type": "user", "user_id": user["id"]}}}})
+		c.Do(http.MethodPut, "/users/"+user.Text("id")+"/funckeys/templates/"+template.Text("id"), nil).Want(http.StatusNoContent)
+		c.Do(http.MethodPut, "/users/"+user.Text("id")+"/funckeys/1", object{"destination": object{"type": "custom", "exten": "1"}}).Want(http.StatusNoContent)
+		c.Do(http.MethodPut, "/groups/"+c.group+"/fallbacks", object{"noanswer_destination": object{"type": "user", "user_id": user["id"]}}).Want(http.StatusNoContent)
+		c.Create("/lines", object{"context": c.in, "endpoint_custom": object{"interface": "Local/1@x"}})
+		c.Create("/phone-numbers", object{"number": "123"})
+		music := c.Create("/moh", object{"label": "M", "mode": "files"})
+		c.Do(http.MethodPut, "/users/"+user.Text("id"), object{"music_on_hold": music["name"]}).Want(http.StatusNoContent)
+		c.Do(http.MethodPut, "/voicemails/transcription", object{"enabled": true}).Want(http.StatusNoContent)
+		other := newCompany(w.as(t, "a"))
+		kept := other.Create("/users", other.user("1001"))
+
+		rows := func(table, tenant string) int {
+			n, err := store.Get[int](t.Context(), db, "SELECT count(*) FROM "+table+" WHERE tenant_uuid = $1", w.tenants[tenant])
+			if err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+		var tables []string
+		for _, k := range confdsvc.Described().Collections {
+			if k.Schema.Property("tenant_uuid") == nil {
+				continue
+			}
+			tables = append(tables, k.Table)
+			if rows(k.Table, "b") == 0 {
+				t.Errorf("%s: the test makes none", k.Path)
+			}
+		}
+		var told []confdsvc.FilesChange
+		empty := confdsvc.Emptier(db, func(change confdsvc.FilesChange) { told = append(told, change) })
+		remove := func(accesses ...string) error {
+			set, err := acl.Compile(accesses)
+			if err != nil {
+				t.Fatal(err)
+			}
+			caller := &principal.Principal{UserUUID: uuid.NewString(), ACL: set, Affiliation: &principal.Affiliation{TenantUUID: w.tenants["master"]}}
+			r := httptest.NewRequest(http.MethodDelete, "/", nil)
+			request := &rest.Request{HTTP: r.WithContext(principal.NewContext(r.Context(), caller))}
+			return (&crud.Engine{DB: db}).InTx(t.Context(), func(ctx context.Context, tx store.Conn) error {
+				if err := empty(ctx, tx, request, w.tenants["b"]); err != nil {
+					return err
+				}
+				_, err := tx.Exec(ctx, `DELETE FROM auth_tenant WHERE uuid = $1`, w.tenants["b"])
+				return err
+			})
+		}
+		if err := remove("auth.#", "!confd.voicemails.*.delete"); err == nil || len(told) > 0 || rows("confd_user", "b") != 2 {
+			t.Errorf("a caller who is denied to delete voicemails: %v, told of %v", err, told)
+		}
+		if err := remove("auth.#", "!auth.users.read"); err != nil {
+			t.Fatal(err)
+		}
+		for _, table := range tables {
+			if n := rows(table, "b"); n != 0 {
+				t.Errorf("%s has %d rows left", table, n)
+			}
+		}
+		for _, want := range []confdsvc.FilesChange{{Context: c.in}, {MOH: music.Text("name")}} {
+			if !slices.Contains(told, want) {
+				t.Errorf("told of %v, not of %v", told, want)
+			}
+		}
+		other.Get("/users/" + kept.Text("id")).Want(http.StatusOK).Says("1001")
+		if all := w.as(t, "master").Get("/users?recurse=true").List(); all.Total != 1 {
+			t.Errorf("%d users are counted", all.Total)
+		}
+	})
+}
