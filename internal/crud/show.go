@@ -103,7 +103,8 @@ type joined[E pointer] struct {
 func (s show[O, E]) loader(near, far *side) loader {
 	keys, items := columnsOf(structOf[O]()), columnsOf(structOf[E]())
 	key := columnNamed(keys, near.collection.key().name)
-	if key == nil || columnNamed(items, far.collection.key().name) == nil {
+	id := columnNamed(items, far.collection.key().name)
+	if key == nil || id == nil {
 		panic(fmt.Sprintf("%s and %s must both have a `db` tag for the key that they are linked by", structOf[O](), structOf[E]()))
 	}
 	order := far.collection.tableName() + "." + far.collection.key().name
@@ -118,7 +119,7 @@ func (s show[O, E]) loader(near, far *side) loader {
 			" WHERE " + far.collection.on().listed(near.joining+"."+near.column, key.kind, "$1"), " ORDER BY " + order}
 	})
 	load := func(ctx context.Context, c store.Conn, scope string, objects any) error {
-		return s.fill(ctx, c, scope, far, key, query(), objects.([]O))
+		return s.fill(ctx, c, scope, far, key, id, query(), objects.([]O))
 	}
 	blank := func(objects any) {
 		for _, o := range objects.([]O) {
@@ -135,7 +136,7 @@ func (s show[O, E]) loader(near, far *side) loader {
 }
 
 // fill loads the items of some objects with one query.
-func (s show[O, E]) fill(ctx context.Context, c store.Conn, scope string, far *side, key *column, query [2]string, objects []O) error {
+func (s show[O, E]) fill(ctx context.Context, c store.Conn, scope string, far *side, key, id *column, query [2]string, objects []O) error {
 	found := make(map[string][]E, len(objects))
 	values := make([]any, 0, len(objects))
 	for _, o := range objects {
@@ -156,7 +157,7 @@ func (s show[O, E]) fill(ctx context.Context, c store.Conn, scope string, far *s
 	if err != nil {
 		return err
 	}
-	if err := completeItems(ctx, c, scope, far.collection, rows); err != nil {
+	if err := completeItems(ctx, c, scope, far.collection, id, rows); err != nil {
 		return err
 	}
 	for _, row := range rows {
@@ -168,8 +169,8 @@ func (s show[O, E]) fill(ctx context.Context, c store.Conn, scope string, far *s
 	return nil
 }
 
-// completeItems turns rows that show a part of a collection's objects into what a client reads.
-func completeItems[E pointer](ctx context.Context, c store.Conn, scope string, of linkable, rows []*joined[E]) error {
+// completeItems turns rows that show a part of a collection's objects into what a client reads. id is the column of E with their key.
+func completeItems[E pointer](ctx context.Context, c store.Conn, scope string, of linkable, id *column, rows []*joined[E]) error {
 	items := make([]E, len(rows))
 	for i, row := range rows {
 		items[i] = row.Item
@@ -179,9 +180,8 @@ func completeItems[E pointer](ctx context.Context, c store.Conn, scope string, o
 			return err
 		}
 	}
-	key := columnNamed(columnsOf(structOf[E]()), of.key().name)
 	for _, item := range items {
-		of.locate(item, reflect.ValueOf(item).Elem().FieldByIndex(key.index).Interface())
+		of.locate(item, reflect.ValueOf(item).Elem().FieldByIndex(id.index).Interface())
 	}
 	return nil
 }
