@@ -54,3 +54,6 @@ func MemoryLimit(live uint64, ceiling int64) int64 { return memoryLimit(live, ce
 
 // GateOf returns the handler of a gate.
 func GateOf(g *gate.Gate) *Gate { return &Gate{gate: g, app: new(App)} }
+
+// Overdue returns from when on one of some certificates should have been renewed.
+var Overdue = overdue

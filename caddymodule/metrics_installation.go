@@ -21,6 +21,9 @@ var (
 		"Logins that this node has decided, by outcome: succeeded, refused, or throttled, which is refused without a look at the password.", []string{"outcome"}, nil)
 	certificateExpiry = prometheus.NewDesc("ringfence_certificate_expiry_timestamp_seconds",
 		"When the certificate ends that the sites serve; the earliest end, if there are several.", nil, nil)
+	certificateOverdue = prometheus.NewDesc("ringfence_certificate_renewal_overdue_timestamp_seconds",
+		"From when on a certificate that the sites serve should have been renewed: when a sixth of its lifetime is left, or two weeks if that is less; "+
+			"the earliest, if there are several.", nil, nil)
 )
 
 // scrapeTimeout bounds what a scrape asks of the database.
@@ -28,7 +31,7 @@ const scrapeTimeout = 2 * time.Second
 
 // Describe implements prometheus.Collector.
 func (installationStats) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{databaseUp, sessions, logins, certificateExpiry} {
+	for _, d := range []*prometheus.Desc{databaseUp, sessions, logins, certificateExpiry, certificateOverdue} {
 		ch <- d
 	}
 }
@@ -55,5 +58,19 @@ func (s installationStats) Collect(ch chan<- prometheus.Metric) {
 	if served := certificate.Served(s.app.ctx); len(served) > 0 {
 		first := slices.MinFunc(served, func(a, b *x509.Certificate) int { return a.NotAfter.Compare(b.NotAfter) })
 		gauge(certificateExpiry, float64(first.NotAfter.Unix()))
+		gauge(certificateOverdue, float64(overdue(served).Unix()))
 	}
+}
+
+// overdue returns from when on one of some certificates should have been renewed. Caddy renews one when a third of its lifetime is left, and
+// this program a self-signed one much earlier.
+func overdue(served []*x509.Certificate) (earliest time.Time) {
+	const weeks = 14 * 24 * time.Hour
+	for _, leaf := range served {
+		from := leaf.NotAfter.Add(-min(leaf.NotAfter.Sub(leaf.NotBefore)/6, weeks))
+		if earliest.IsZero() || from.Before(earliest) {
+			earliest = from
+		}
+	}
+	return earliest
 }
