@@ -88,7 +88,9 @@ func TestEmptyTenant(t *testing.T) {
 				t.Errorf("told of %v, not of %v", told, want)
 			}
 		}
-		other.Get("/users/" + kept.Text("id")).Want(http.StatusOK).Says("1001")
+		if got := other.Get("/users/" + kept.Text("id")).Want(http.StatusOK).Object(); at(got, "lines.0.extensions.0.exten") != "1001" || at(got, "voicemail.name") != "Al" {
+			t.Errorf("another tenant's user became %v", got)
+		}
 		if all := w.as(t, "master").Get("/users?recurse=true").List(); all.Total != 1 {
 			t.Errorf("%d users are counted", all.Total)
 		}
