@@ -49,11 +49,13 @@ func (db *DB) check(ctx context.Context) error {
 	return nil
 }
 
+func (db *DB) damage(what string) error { return damage(db.path, what) }
+
 // damage makes an ErrDamaged, not a store.ErrUnavailable: waiting does not repair a file.
-func (db *DB) damage(what string) error {
+func damage(path, what string) error {
 	return fmt.Errorf("%w: %s: %s; it was left as it is: put a backup in its place, "+
 		"or save what can still be read with \"sqlite3 %s .recover | sqlite3 recovered.db\", and look at what is lost before you use that",
-		ErrDamaged, db.path, what, db.path)
+		ErrDamaged, path, what, path)
 }
 
 // translate calls the function of this name. After an error that means damage, every statement is store.ErrUnavailable. Reads

@@ -169,15 +169,24 @@ func resolve(path string) (string, error) {
 	return found, err
 }
 
+// header is how every database of SQLite begins.
+const header = "SQLite format 3\x00"
+
 // makePrivate creates the file if it is missing, and keeps others from it and its companions. SQLite gives new companions the
-// file's mode.
+// file's mode. It refuses a file that is no database: it is somebody else's, and SQLite would take a short one for an empty database.
 func makePrivate(path string) error {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // the operator's own path
 	if err != nil {
 		return err
 	}
-	if err := file.Close(); err != nil {
+	begin, err := io.ReadAll(io.LimitReader(file, int64(len(header))))
+	if err = errors.Join(err, file.Close()); err != nil {
 		return err
+	}
+	if len(begin) > 0 && string(begin) != header {
+		if _, err := os.Lstat(path + "-journal"); err != nil { // which mends a file whose making was interrupted
+			return damage(path, "file is not a database")
+		}
 	}
 	for _, name := range []string{path, path + "-wal", path + "-shm"} {
 		if err := os.Chmod(name, 0o600); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -103,6 +103,32 @@ func TestFileModes(t *testing.T) {
 	check()
 }
 
+// A mistyped path must not take another program's file from it.
+func TestFileOfAnotherProgramStaysAsItIs(t *testing.T) {
+	for name, text := range map[string]string{"text": "root:x:0:0:root:/root:/bin/bash\n", "short": "x"} {
+		file := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(file, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if db, err := sqlite.Open(t.Context(), file); !errors.Is(err, sqlite.ErrDamaged) {
+			t.Errorf("%s: %v", name, err)
+			if db != nil {
+				_ = db.Close()
+			}
+		}
+		info, err := os.Stat(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if now, err := os.ReadFile(file); err != nil || string(now) != text || info.Mode() != 0o644 {
+			t.Errorf("%s: mode %v, %d bytes, %v", name, info.Mode(), len(now), err)
+		}
+	}
+}
+
 func TestSecondOpenIsRefused(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "x.db")
 	link := filepath.Join(t.TempDir(), "link.db")
