@@ -44,8 +44,8 @@ func (s *Service) declareAudit(e *crud.Engine) {
 		Search:  []string{"action", "resource", "object"},
 		Filters: []string{"actor_uuid", "session_uuid", "request_id", "service", "action", "resource", "object", "since", "until"},
 		Matches: map[string]crud.Match{
-			"since": {Condition: "at >= %s", Type: "date-time"},
-			"until": {Condition: "at < %s", Type: "date-time"},
+			"since": {Condition: "at >= %s", Type: "date-time", Doc: "Only entries from this time on, as RFC 3339 writes it."},
+			"until": {Condition: "at < %s", Type: "date-time", Doc: "Only entries before this time, as RFC 3339 writes it."},
 		},
 		Said: s.saidEntries,
 		Only: []string{"list", "read"}, Subtree: true, Shared: ofGoneTenants,

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/chromedp"
+
 	"github.com/ringfence/ringfence/internal/rest/resttest"
 )
 
@@ -183,4 +185,86 @@ func TestConsolePagesMembers(t *testing.T) {
 	o.reads("1 found")
 	o.reads("member-047")
 	o.clean(t, "while members were paged")
+}
+
+// Of a list one sees what one chooses by the names of other objects, by kinds, and by times; its address keeps it.
+func TestConsoleFiltersLists(t *testing.T) {
+	g := loadDefault(t, "")
+	o := &operator{newBrowser(t), t, g.URL}
+	admin := g.admin(t)
+	const confd, auth = "/api/confd/1.1", "/api/auth/0.1"
+	g.Do(t, "POST", auth+"/users", admin, `{"username":"grace","password":"a-long-password"}`).Want(200)
+	login := g.Do(t, "GET", auth+"/users?username=grace", admin, "").List().Items[0]["uuid"]
+	policy := g.Do(t, "POST", auth+"/policies", admin, `{"name":"all","acl":["#"]}`).Want(200).Text("uuid")
+	g.Do(t, "PUT", fmt.Sprint(auth, "/users/", login, "/policies/", policy), admin, "").Want(204)
+	g.Do(t, "POST", confd+"/groups", g.Login(t, "grace", "a-long-password"), `{"label":"Hers"}`).Want(201)
+	g.Do(t, "POST", confd+"/groups", admin, `{"label":"Mine"}`).Want(201)
+	shows := func(what string, rows string) {
+		t.Helper()
+		o.until(fmt.Sprintf(`[...document.querySelectorAll('tbody td[data-label="Object"]')].map((td) => td.textContent).join() === %q`, rows), "%s does not show %s", what, rows)
+	}
+	o.goTo("", "Sign in")
+	o.signIn("admin", adminPassword)
+	o.goTo("#/auth/audit", "Audit")
+	o.press("Filters")
+	choose := func(label, said string) {
+		t.Helper()
+		o.until(fmt.Sprintf(`((asked, said) => {
+			const label = [...document.querySelectorAll('details.filters label')].find((l) => l.textContent === asked), input = label && document.getElementById(label.htmlFor);
+			const option = input && [...(input.list ?? input).options].find((o) => (input.list ? o.value : o.textContent) === said);
+			if (!option) {
+				input?.dispatchEvent(new Event('focus'));
+				return false;
+			}
+			input.value = option.value;
+			input.dispatchEvent(new Event('change', { bubbles: true }));
+			return true;
+		})(%q, %q)`, label, said), "%s has no %s", label, said)
+	}
+	choose("Service", "Telephony")
+	shows("the telephony", "Mine,Hers")
+	choose("Who", "grace")
+	shows("grace", "Hers")
+	o.reads("1 found")
+	o.run(t, chromedp.Reload())
+	shows("the address", "Hers")
+	o.until(`[...document.querySelectorAll('details.filters[open] input')].some((i) => i.value === 'grace')`, "the filters are not shown after a reload")
+	o.script(t, `((input) => { input.value = '2001-01-01T00:00'; input.dispatchEvent(new Event('change', { bubbles: true })); return ''; })([...document.querySelectorAll('details.filters input[type="datetime-local"]')].at(-1))`)
+	o.reads("Nothing is of this kind.")
+	o.press("Show all")
+	o.until(`document.querySelectorAll('tbody tr').length > 3 && !location.hash.includes('actor_uuid')`, "not all are shown again")
+	o.goTo("#/auth/users?purpose=internal", "Users")
+	o.reads("1 found")
+	o.clean(t, "while lists were filtered")
+}
+
+// An operator sets the password of somebody who has forgotten it.
+func TestConsoleSetsAPassword(t *testing.T) {
+	g := loadDefault(t, "")
+	o := &operator{newBrowser(t), t, g.URL}
+	admin := g.admin(t)
+	const auth = "/api/auth/0.1"
+	login := g.Do(t, "POST", auth+"/users", admin, `{"username":"grace","password":"a-long-password"}`).Want(200).Text("uuid")
+	reader := g.Do(t, "POST", auth+"/policies", admin, `{"name":"reader","acl":["auth.users.#.read","auth.users.read"]}`).Want(200).Text("uuid")
+	g.Do(t, "PUT", auth+"/users/"+login+"/policies/"+reader, admin, "").Want(204)
+	o.goTo("", "Sign in")
+	o.signIn("admin", adminPassword)
+	o.goTo("#/auth/users/"+login, "grace")
+	o.press("New password")
+	o.enter("Password", "another-long-password")
+	o.click("details.part[open] button.primary")
+	o.reads("New password: done.")
+	g.Login(t, "grace", "another-long-password")
+	o.press("Sign out")
+	o.reads("Signed out.")
+
+	// Who may not do so is not offered it.
+	o.goTo("#/", "Sign in")
+	o.signIn("grace", "another-long-password")
+	o.goTo("#/auth/users/"+login, "grace")
+	o.see("details.part")
+	if titles := o.script(t, `[...document.querySelectorAll('details.part > summary')].map((s) => s.textContent).join()`); strings.Contains(titles, "New password") || !strings.Contains(titles, "Sessions") {
+		t.Errorf("a reader is offered %s", titles)
+	}
+	o.clean(t, "while a password was set")
 }

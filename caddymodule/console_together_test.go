@@ -147,7 +147,7 @@ func TestConsoleNamesVersions(t *testing.T) {
 	o.reads("The link was removed.")
 	o.script(t, fmt.Sprintf(`location.hash = '#/auth/users/%s', ''`, login))
 	o.until(`document.querySelector('main h1')?.textContent === 'ada'`, "the login's page does not open")
-	o.press("Password")
+	o.press("Password, with the old one")
 	o.until(`document.querySelectorAll('details.part[open] input[type=password]').length === 2`, "passwords are shown while they are typed")
 	o.press("E-mails")
 	o.until(`[...document.querySelectorAll('details.part[open]')].some((d) => d.querySelector('summary').textContent === 'E-mails' && d.querySelector('form button.primary'))`, "the addresses are not shown")

@@ -176,6 +176,8 @@ type Elsewhere struct {
 type Match struct {
 	// Condition holds for the matching rows; %s is the placeholder of the client's value, %[1]s if it is used twice.
 	Condition string
+	// Doc describes the filter, unless its value is that of an attribute.
+	Doc string
 	// Of is the table of the object that a UUID names, if it belongs to a tenant: an object that the request's tenant cannot see
 	// matches nothing.
 	Of string
@@ -216,7 +218,10 @@ func (r ResourceOf[T]) on(e *Engine) *CollectionOf[T] {
 		k.byName[alias] = k.mustHave(name)
 	}
 	k.check()
-	k.list = rest.ListSpec{Order: r.Order, Filters: r.Filters, Several: r.Several, Recurse: !r.Subtree && r.Scope == PerTenant}
+	k.list = rest.ListSpec{Order: r.Order, Filters: r.Filters, Several: r.Several, Recurse: !r.Subtree && r.Scope == PerTenant, Docs: map[string]string{}}
+	for name, match := range r.Matches {
+		k.list.Docs[name] = match.Doc
+	}
 	if r.Views != nil {
 		k.list.Views, k.list.ViewItems = slices.Sorted(maps.Keys(r.Views)), map[string]*rest.Schema{}
 		for _, name := range k.list.Views {

@@ -28,6 +28,8 @@ type ListSpec struct {
 	Order []string
 	// Filters lists the parameters that select items with exactly that value.
 	Filters []string
+	// Docs describe filters that do not compare a column.
+	Docs map[string]string
 	// Several lists the filters that accept up to MaxSeveral values, each sent separately or separated by commas.
 	Several []string
 	// Recurse adds `recurse`, which includes the tenants below.
@@ -76,7 +78,7 @@ func (s ListSpec) Parameters() []Parameter {
 		out = append(out, view)
 	}
 	for _, f := range s.Filters {
-		p := Parameter{Name: f, Description: "Only items with exactly this value.", Schema: &Schema{Type: "string"}}
+		p := Parameter{Name: f, Description: cmp.Or(s.Docs[f], "Only items with exactly this value."), Schema: &Schema{Type: "string"}}
 		if slices.Contains(s.Several, f) {
 			p.Repeated, p.Schema = true, &Schema{Type: "array", Items: p.Schema}
 			p.Description = "Only items with one of these values, of which there are " + strconv.Itoa(MaxSeveral) + " at most: with commas between them, or each sent by itself."

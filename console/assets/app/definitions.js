@@ -106,7 +106,8 @@ const find = (service) => {
       ...base, list: get, items, schema: { ...resolve(service, listed), ...(labels && { 'x-enum-labels': labels }) }, create: take(path, 'post'), itemPath,
       ...(itemPath && {
         parameter: parameters(itemPath)[0], read: take(itemPath, 'get'), update: take(itemPath, 'put'), remove: take(itemPath, 'delete'),
-        parts: apart(Object.keys(paths).filter((other) => other.startsWith(itemPath + '/')).map((other) => part(service, take, itemPath, other)).filter(Boolean)),
+        parts: apart(Object.keys(paths).filter((other) => other.startsWith(itemPath + '/')).map((other) => part(service, take, itemPath, other)).filter(Boolean)
+          .concat(Object.keys(paths).filter((other) => other.startsWith(path + '/')).map((other) => asked(take, parameters(itemPath)[0], other)).filter(Boolean))),
       }),
     });
   }
@@ -130,6 +131,15 @@ const part = (service, take, itemPath, path) => {
   }
   if (inside.length === 1 && rest.endsWith('}') && base.put && !base.put.requestBody?.required) return { ...base, kind: 'link', parameter: inside[0] };
   return undefined;
+};
+
+// asked is what one can ask for one object by an operation that stands beside it, and names the object in its query: a new password, of an
+// operator who is no user with the link of a mail. What is public besides has the access in its description.
+const asked = (take, parameter, path) => {
+  const post = parameters(path).length === 0 && take(path, 'post');
+  if (!post || !post.requestBody || !post.parameters?.some((p) => p.in === 'query' && p.required && p.name === parameter)) return undefined;
+  const access = post.access ?? post.description?.match(/\bholds ([\w.{}]+)\.\w+/)?.[0].slice('holds '.length);
+  return { path, name: path.slice(1), kind: 'asked', title: titleOf(path, post), post: { ...post, access }, parameter };
 };
 
 // idOf returns how a path names an object.

@@ -1,5 +1,5 @@
 // Forms that are made from the schemas of the definitions.
-import { kindOf, labelOf, may, properties, referred, resolve, saidOf, target } from './definitions.js';
+import { kindOf, labelOf, may, properties, referred, resolve, saidOf, sectionOf, services, target } from './definitions.js';
 import { brief, fresh, h, later, literal, put, same, words } from './dom.js';
 import { merged } from './merge.js';
 import { picker } from './picker.js';
@@ -30,7 +30,7 @@ const withoutRaw = (schema, description) => {
 
 // hint says what may be entered: the description, unless it is the label again ("The first name."), and the limits that it does not tell.
 // It is written for clients of the API: of null, and of the other fields, it speaks here as the form shows them.
-const hint = (context, name, schema) => {
+const hint = (context, name, schema, required) => {
   const limits = [];
   if (schema.minimum !== undefined && schema.minimum > 0) limits.push(`at least ${schema.minimum}`);
   if (schema.maximum !== undefined && schema.maximum < 2 ** 31 - 1) limits.push(`at most ${schema.maximum}`);
@@ -38,7 +38,7 @@ const hint = (context, name, schema) => {
   if (schema.default !== undefined && schema.default !== null && !['object', 'boolean'].includes(typeof schema.default) && schema.default !== '' && !schema.enum) limits.push(`${schema.default} by default`);
   const label = labelOf(schema, name);
   const text = limits.join(', ');
-  const description = apiOnly.reduce((read, [said, instead]) => read.replace(said, instead), withoutRaw(schema, (schema.description ?? '').replaceAll('`', '')))
+  const description = apiOnly.reduce((read, [said, instead]) => read.replace(said, instead), withoutRaw(schema, (schema.description ?? '').replaceAll('`', '').replace(required ? /^null\b[^.]*\./ : /$^/, '')))
     .replace(/(?<![{\w])[a-z]+(_[a-z0-9]+)+\b/g, (other) => (context.beside?.[other] ? `“${labelOf(resolve(context.service, context.beside[other]), other)}”` : other));
   const again = description.toLowerCase() === `the ${label.toLowerCase()}.`;
   return [!again && description, text && text.charAt(0).toUpperCase() + text.slice(1) + '.'].filter(Boolean).join(' ');
@@ -48,7 +48,7 @@ const hint = (context, name, schema) => {
 // shows what the gateway says about it, and find, which returns the innermost field that a message is about. Before is the value until now.
 const field = (context, name, schema, before, required, fixed = false) => {
   const other = offered(context, name, schema)?.resource, id = fresh(name);
-  const about = other && (!schema.description || /^(The (id|uuid|name|number) of (an?|the) [\w ]+|Its (id|uuid|number))\.$/i.test(schema.description)) ? '' : hint(context, name, schema);
+  const about = other && (!schema.description || /^(The (id|uuid|name|number) of (an?|the) [\w ]+|Its (id|uuid|number))\.$/i.test(schema.description)) ? '' : hint(context, name, schema, required);
   const error = h('span', { class: 'error', id: `${id}-error` });
   const describedby = [about && `${id}-hint`, `${id}-error`].filter(Boolean).join(' ');
   const control = controlFor(context, name, schema, before, { id, 'aria-describedby': describedby, required });
@@ -82,6 +82,7 @@ const among = (inputs, message) => inputs.reduce((found, input) => found ?? inpu
 const controlFor = (context, name, schema, before, attributes) => {
   if (schema.enum && schema.enum.length > 1) return choice(schema, before, attributes);
   if (schema.discriminator) return variants({ ...context, of: undefined }, schema, before, attributes);
+  if (schema.format === 'moment') return clock(before, attributes);
   if (schema.type === 'boolean' && schema.nullable && schema.default === undefined) {
     return choice({ ...schema, enum: [true, false], 'x-enum-labels': { true: 'Yes', false: 'No' } }, before, attributes);
   }
@@ -100,6 +101,13 @@ const controlFor = (context, name, schema, before, attributes) => {
   if (entries.properties) return keyed({ ...context, of: undefined }, entries, before);
   if (entries.type === 'string' || (texts(schema.example) && texts(before ?? {}))) return named(before, attributes);
   return raw(before, attributes);
+};
+
+// clock is a moment that one chooses by the clock of this place.
+const clock = (before, attributes) => {
+  const at = new Date(before ?? ''), here = Number.isNaN(at.getTime()) ? '' : new Date(at - at.getTimezoneOffset() * 60000).toISOString().slice(0, 16);
+  const input = h('input', { ...attributes, type: 'datetime-local', value: here });
+  return { input, element: input, read: () => (input.value ? new Date(input.value).toISOString() : undefined) };
 };
 
 const text = (context, name, schema, before, attributes) => {
@@ -443,6 +451,35 @@ const variants = (context, schema, before, attributes, outer = []) => {
 // noField is what the description of an attribute begins with that no form has: of which there is nothing, or another attribute for it;
 // noFieldLater is the same of an object that is there already.
 const noField = /^(There are none|Deprecated:|The reverse of |Taken from the body on create)/, noFieldLater = /^Taken on create alone/;
+
+// filters are fields for those parameters of a list that people can choose a value of: of what names another object, of an attribute that has
+// few values, and of a time. Set are their values until now, by their names; changed is called with those that they have then.
+export const filters = (resource, set, changed) => {
+  const { service, schema, list } = resource;
+  const choosable = (name, property, description) => {
+    if (/RFC 3339/.test(description)) return { type: 'string', format: 'moment' };
+    if (property['x-ref'] === 'services.name') return { enum: services.map((s) => s.name), 'x-enum-labels': Object.fromEntries(services.map((s) => [s.name, sectionOf(s)])) };
+    if (property.enum?.length > 1) return { enum: property.enum.filter((value) => value !== null), 'x-enum-labels': property['x-enum-labels'] };
+    if (property.type === 'boolean') return { enum: ['true', 'false'], 'x-enum-labels': { true: 'Yes', false: 'No' } };
+    return offered({ service }, name, property)?.resource.read && { type: 'string', 'x-ref': property['x-ref'] };
+  };
+  const made = (list.parameters ?? []).filter((p) => p.in === 'query' && p.schema?.type !== 'array').map(({ name, description }) => {
+    const property = resolve(service, schema?.properties?.[name]), asked = choosable(name, property, description);
+    return asked && field({ service }, name, { ...asked, title: property.title }, set[name]);
+  }).filter(Boolean);
+  if (made.length === 0) return false;
+  const element = h('details', { class: 'filters' }, h('summary', {}, 'Filters'), h('div', { class: 'question', change: () => {
+    const values = {};
+    for (const one of made) {
+      const value = one.read();
+      one.refuse(value instanceof Error ? value.message : '');
+      if (value != null && !(value instanceof Error)) values[one.name] = value;
+    }
+    changed(values);
+  } }, made.map((one) => one.element)));
+  element.open = Object.keys(set).length > 0;
+  return element;
+};
 
 // fields makes the inputs of an object's properties, but for those that only the service writes. What never changes can be read alone.
 const fields = (context, schema, before, hidden) => {

@@ -84,7 +84,7 @@ export const show = async (main, resource, id) => {
         return say('Saved.');
       } })),
     ] : all(resource.service, resource.schema, object));
-  const shown = (resource.parts ?? []).filter((part) => may(part.get ?? part.put, id) && !linkOf(resource, part) && !linked(resource, part));
+  const shown = (resource.parts ?? []).filter((part) => may(part.get ?? part.put ?? part.post, id) && !linkOf(resource, part) && !linked(resource, part));
   main.append(...shown.map((part) => section({ resource, part, id, state, again, renew, outdated })));
 };
 
@@ -177,6 +177,10 @@ const contents = {
       await changed(`${part.title} saved.`);
     } });
   },
+  asked: async ({ resource, part, id, changed }) => form({ service: resource.service, schema: bodyOf(resource.service, part.post), whole: true, send: async (body) => {
+    await call('POST', resource.service.prefix + part.path, { query: { [part.parameter]: id }, body });
+    await changed(`${part.title}: done.`);
+  } }),
   link: async ({ resource, part, id, state, changed, outdated }) => {
     const other = target(resource.service, part.parameter) ?? target(resource.service, part.name);
     const [source, searches] = await linkedTo(resource, part, id, state.object);

@@ -2,7 +2,7 @@
 import { Refused, call } from './api.js';
 import { bodyOf, fill, idOf, may, properties, resolve, takes } from './definitions.js';
 import { ask, brief, h, later, put, say } from './dom.js';
-import { refusal } from './form.js';
+import { filters, refusal } from './form.js';
 import { crumbs, heading, nameLater, twin, value } from './shown.js';
 
 const size = 25;
@@ -87,9 +87,11 @@ export const listed = async (path, operation, items) => {
   };
 };
 
+const filtering = (state) => Object.keys(state.filters).length > 0;
+
 // empty says that there is nothing, and what one can do about it.
 const empty = (resource, state, clear) => {
-  if (state.search) return h('p', { class: 'empty' }, `Nothing has "${state.search}" in it. `, h('button', { type: 'button', click: clear }, 'Show all'));
+  if (state.search || filtering(state)) return h('p', { class: 'empty' }, state.search ? `Nothing ${filtering(state) ? 'of this kind ' : ''}has "${state.search}" in it. ` : 'Nothing is of this kind. ', h('button', { type: 'button', click: clear }, 'Show all'));
   return h('p', { class: 'empty' }, 'There is nothing here yet. ', may(resource.create) && h('a', { href: `#/${resource.key}/+new` }, 'Make the first one'));
 };
 
@@ -97,13 +99,15 @@ export const show = async (main, resource, query) => {
   const { service } = resource, columns = columnsOf(service, resource.schema, resource.list), other = twin(resource);
   // What only happened, such as sessions, comes with the newest first.
   const when = !columns.some((name) => ['name', 'label', 'firstname', 'exten'].includes(name)) && ['at', 'created_at'].find((name) => orderOf(resource).includes(name));
-  const state = { search: query.get('search') ?? '', order: query.get('order') ?? (when || ''), direction: query.get('direction') ?? (when && !query.has('order') ? 'desc' : 'asc'), page: Number(query.get('page') ?? 1), recurse: query.get('recurse') ?? '' };
+  const state = { search: query.get('search') ?? '', order: query.get('order') ?? (when || ''), direction: query.get('direction') ?? (when && !query.has('order') ? 'desc' : 'asc'), page: Number(query.get('page') ?? 1), recurse: query.get('recurse') ?? '', filters: {} };
+  for (const [name, value] of query) if (!(name in state) && takes(resource.list, name)) state.filters[name] = value;
   const picked = new Map();
   const base = `#/${resource.key}`;
   const go = (change) => {
     if (!rows.isConnected) return undefined; // what was typed last, and then another page was opened
     Object.assign(state, change);
-    const kept = new URLSearchParams(Object.entries(state).filter(([name, value]) => value && !(name === 'page' && value === 1) && !(name === 'direction' && !state.order)));
+    const { filters: chosen, ...rest } = state;
+    const kept = new URLSearchParams([...Object.entries(rest).filter(([name, value]) => value && !(name === 'page' && value === 1) && !(name === 'direction' && !state.order)), ...Object.entries(chosen)]);
     history.replaceState(null, '', `${base}${kept.size > 0 ? '?' + kept : ''}`);
     return fetchPage();
   };
@@ -116,7 +120,7 @@ export const show = async (main, resource, query) => {
     rows.setAttribute('aria-busy', 'true');
     try {
       const { data } = await call('GET', resource.service.prefix + resource.path, { signal: asked.signal, query: {
-        search: state.search, order: state.order, direction: state.order && state.direction, recurse: state.recurse,
+        ...state.filters, search: state.search, order: state.order, direction: state.order && state.direction, recurse: state.recurse,
         ...(takes(resource.list, 'limit') && { limit: size, offset: (state.page - 1) * size }),
       } });
       const last = lastPage(data);
@@ -132,7 +136,7 @@ export const show = async (main, resource, query) => {
     return undefined;
   };
 
-  const foundIn = (data) => (state.search ? data.filtered : data.total) ?? data.total ?? data[resource.items].length;
+  const foundIn = (data) => (state.search || filtering(state) ? data.filtered : data.total) ?? data.total ?? data[resource.items].length;
   const lastPage = (data) => Math.max(1, Math.ceil(foundIn(data) / size));
 
   const draw = (data) => {
@@ -146,8 +150,13 @@ export const show = async (main, resource, query) => {
       sort: { can: (name) => orderOf(resource).includes(name), by: (name) => go({ order: name, direction: state.order === name && state.direction === 'asc' ? 'desc' : 'asc', page: 1 }),
         state: (name) => (state.order === name ? { asc: 'ascending', desc: 'descending' }[state.direction] : undefined) },
       pick: resource.remove && { all: pickAll(objects), one: (object) => pickOne(object) },
-    }) : empty(resource, state, () => { search.value = ''; go({ search: '', page: 1 }); search.focus(); }));
-    put(pages, objects.length > 0 && h('span', {}, counted(found, state.search, state.page, last)),
+    }) : empty(resource, state, () => {
+      search.value = '';
+      drawFilters({});
+      go({ search: '', filters: {}, page: 1 });
+      search.focus();
+    }));
+    put(pages, objects.length > 0 && h('span', {}, counted(found, state.search || filtering(state), state.page, last)),
       last > 1 && takes(resource.list, 'limit') && [
         h('button', { type: 'button', disabled: state.page <= 1, click: () => go({ page: state.page - 1 }) }, 'Previous'),
         h('button', { type: 'button', disabled: state.page >= last, click: () => go({ page: state.page + 1 }) }, 'Next')]);
@@ -212,6 +221,9 @@ export const show = async (main, resource, query) => {
   const search = h('input', { type: 'search', id: 'search', value: state.search, placeholder: 'Search', 'aria-label': `Search ${resource.title}`, autocomplete: 'off', input: later(() => go({ search: search.value, page: 1 })) });
   const below = h('input', { type: 'checkbox', id: 'recurse', change: () => go({ recurse: below.checked ? 'true' : '', page: 1 }) });
   below.checked = state.recurse === 'true';
+  const kinds = h('div');
+  const drawFilters = (set) => put(kinds, filters(resource, set, (values) => go({ filters: values, page: 1 })));
+  drawFilters(state.filters);
   put(main, crumbs(resource, false),
     h('header', { class: 'title' }, h('h1', { tabindex: '-1' }, resource.title),
       resource.create && (may(resource.create)
@@ -219,6 +231,6 @@ export const show = async (main, resource, query) => {
         : h('span', { class: 'denied', title: `It takes the access ${resource.create.access}` }, 'You may not create any')),
       resource.key === 'confd/users' && may(resource.create) && h('a', { class: 'button', href: '#/telephone' }, 'New telephone user')),
     h('div', { class: 'tools' }, takes(resource.list, 'search') && search, takes(resource.list, 'recurse') && h('label', {}, below, ' Tenants below too')),
-    bulk, rows, pages);
+    kinds, bulk, rows, pages);
   await fetchPage();
 };

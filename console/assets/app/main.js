@@ -7,7 +7,7 @@ import * as item from './item.js';
 import * as list from './list.js';
 import * as phone from './phone.js';
 import { picker } from './picker.js';
-import { forgetNames, twin } from './shown.js';
+import { forgetNames } from './shown.js';
 import * as start from './start.js';
 
 const main = document.getElementById('main'), nav = document.getElementById('nav'), head = document.getElementById('head');
@@ -46,7 +46,9 @@ const signInPage = (why = '') => {
 const ahead = ['auth', 'confd', 'sysconfd'];
 const first = ['users', 'groups', 'policies', 'tenants', 'sessions', 'tokens', 'audit', 'lines', 'extensions', 'voicemails', 'incalls', 'contexts'];
 // What only adds to another's objects, as the telephony does to tenants, is no page that one looks for first.
-const rank = (r) => (first.includes(r.path.slice(1)) && ('name' in (r.schema?.properties ?? {}) || !twin(r)) ? first.indexOf(r.path.slice(1)) : first.length);
+const named = (r) => 'name' in (r.schema?.properties ?? {});
+const adds = (r) => !named(r) && [...resources.values()].some((other) => other !== r && other.path === r.path && named(other));
+const rank = (r) => (first.includes(r.path.slice(1)) && !adds(r) ? first.indexOf(r.path.slice(1)) : first.length);
 
 const drawNav = () => {
   const link = (to, text, denied) => h('li', {}, h('a', { href: to, class: denied ? 'denied' : undefined, title: denied ? 'Your token may not see this' : undefined }, text));
