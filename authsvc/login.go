@@ -21,9 +21,13 @@ import (
 type credentials struct{ login, password string }
 
 // basicCredentials reads HTTP Basic credentials in UTF-8, or else in Latin-1, since existing clients send either. Missing,
-// malformed and half-empty credentials all count as none.
+// malformed and half-empty credentials all count as none, and so do two: what is before the gateway may read the other ones.
 func basicCredentials(r *http.Request) (credentials, bool) {
-	scheme, encoded, ok := strings.Cut(r.Header.Get("Authorization"), " ")
+	lines := r.Header["Authorization"]
+	if len(lines) != 1 {
+		return credentials{}, false
+	}
+	scheme, encoded, ok := strings.Cut(lines[0], " ")
 	if !ok || !strings.EqualFold(scheme, "Basic") {
 		return credentials{}, false
 	}

@@ -117,6 +117,10 @@ func TestTokenRequests(t *testing.T) {
 			{"unknown", "{}", resttest.Basic("nobody", "x"), 401},
 			{"none", "{}", func(*http.Request) {}, 401},
 			{"empty pair", "{}", authorization("Basic Og=="), 401},
+			{"two", "{}", func(r *http.Request) {
+				in(r)
+				r.Header.Add("Authorization", r.Header.Get("Authorization"))
+			}, 401},
 			{"empty password", "{}", resttest.Basic("Jörg", ""), 401},
 			{"empty name", "{}", resttest.Basic("", "x"), 401},
 			{"no colon", "{}", authorization("Basic " + encode([]byte("Jörg"))), 401},
