@@ -62,6 +62,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"regexp"
 	"slices"
 	"strings"
 	"testing/fstest" // a file system in memory; it does not import testing
@@ -109,6 +110,30 @@ func (f folder) Glob(pattern string) ([]string, error) {
 		part := strings.Split(name, ".")
 		return len(part) == 3 && part[1] != f.engine
 	}), err
+}
+
+// made finds what a migration makes that needs a name which is not in use.
+var made = regexp.MustCompile(`\bCREATE (?:UNIQUE )?(?:TABLE|VIEW|INDEX) (?:IF NOT EXISTS )?(\w+)`)
+
+// Names returns the names of the tables, views and indexes that all migrations make for an engine, also of those that later ones remove.
+func Names(engine string) ([]string, error) {
+	files := Files(engine)
+	paths, err := fs.Glob(files, "*.sql")
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, path := range paths {
+		text, err := fs.ReadFile(files, path)
+		if err != nil {
+			return nil, err
+		}
+		for _, found := range made.FindAllStringSubmatch(string(text), -1) {
+			names = append(names, found[1])
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
 }
 
 // Latest returns the version of this program's schema.

@@ -22,6 +22,9 @@ const migrationLock int64 = 0x72696e6766656e63
 // A node that finds the lock taken tries again each second, at most so many times.
 const lockSeconds = 300
 
+// ErrTaken says that a database in which this program would make its tables has some of the same names, which it has not made.
+var ErrTaken = errors.New("somebody else has tables in the database that are called like those of this program")
+
 // Migrate brings the schema to this program's. It uses its own connection, without the statement timeout of the pool. That must
 // be to the server itself or to a session pooler: the lock belongs to the session.
 func (db *DB) Migrate(ctx context.Context) error {
@@ -33,6 +36,9 @@ func (db *DB) Migrate(ctx context.Context) error {
 	direct.SetMaxOpenConns(2)
 
 	if err := suitable(ctx, direct); err != nil {
+		return db.translate(ctx, err)
+	}
+	if err := vacant(ctx, direct); err != nil {
 		return db.translate(ctx, err)
 	}
 	locker, err := lock.NewPostgresSessionLocker(
@@ -52,6 +58,26 @@ func (db *DB) Version(ctx context.Context) (int64, error) {
 		return 0, nil
 	}
 	return version, err
+}
+
+// vacant refuses a database that has had no migration, and in which somebody else has made what a migration would make: the first ones
+// would be done, and the others not. A node that migrates makes the migrations' table before anything else, so both are seen at one moment.
+func vacant(ctx context.Context, db *sql.DB) error {
+	names, err := migrations.Names("postgres")
+	if err != nil {
+		return err
+	}
+	var schema, taken string
+	if err := db.QueryRowContext(ctx, `SELECT coalesce(CAST(current_schema() AS text), ''), coalesce(string_agg(CAST(c.relname AS text), ', ' ORDER BY c.relname), '')
+		FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+		WHERE n.nspname = current_schema() AND c.relname = ANY (CAST($1 AS text[]))
+		  AND NOT EXISTS (SELECT FROM pg_class m WHERE m.relnamespace = n.oid AND m.relname = $2)`, names, migrations.Table).Scan(&schema, &taken); err != nil {
+		return fmt.Errorf("looking for tables of somebody else: %w", err)
+	}
+	if taken != "" {
+		return fmt.Errorf("%w: the schema %s has %s; nothing was changed: give this program a database or a schema of its own", ErrTaken, schema, taken)
+	}
+	return nil
 }
 
 // suitable refuses a database on which the schema cannot work, with a reason.

@@ -154,3 +154,37 @@ func TestUnsuitableDatabaseIsRefused(t *testing.T) {
 	}
 	do(t, server, "DROP DATABASE "+name)
 }
+
+// A database in which somebody else has a table of the same name is left as it is, and the error names the table.
+func TestTablesOfSomebodyElse(t *testing.T) {
+	for _, foreign := range []string{"CREATE TABLE auth_user (id bigint)", "CREATE VIEW confd_line_protocol AS SELECT 1 AS x", "CREATE TABLE x (id bigint); CREATE INDEX confd_user_uuid ON x (id)"} {
+		dsn := emptyDatabase(t)
+		db := open(t, dsn, postgres.Options{})
+		for sql := range strings.SplitSeq(foreign, "; ") {
+			if _, err := db.Exec(t.Context(), sql); err != nil {
+				t.Fatal(err)
+			}
+		}
+		const all = "SELECT coalesce(string_agg(CAST(relname AS text), ' ' ORDER BY relname), '') FROM pg_class WHERE relnamespace = CAST('public' AS regnamespace)"
+		before := get[string](t, db, all)
+		name := strings.Fields(strings.Split(foreign, "; ")[strings.Count(foreign, "; ")])[2]
+		if err := db.Migrate(t.Context()); !errors.Is(err, postgres.ErrTaken) || !strings.Contains(err.Error(), "the schema public has "+name) {
+			t.Errorf("%s: %v", foreign, err)
+		}
+		if after := get[string](t, db, all); after != before {
+			t.Errorf("%s: the schema has %s, and had %s", foreign, after, before)
+		}
+	}
+	// Tables of other names, and of the same name in another schema, are no matter; nor is a second start.
+	db := open(t, emptyDatabase(t), postgres.Options{})
+	for _, sql := range []string{"CREATE SCHEMA other", "CREATE TABLE other.auth_user (id bigint)", "CREATE TABLE strangers (id bigint)"} {
+		if _, err := db.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		if err := db.Migrate(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+}
