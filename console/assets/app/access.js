@@ -102,10 +102,10 @@ export const policy = async (main, resource, id) => {
     const { data } = await call('POST', service.prefix + resource.path, { body: { ...body, acl: body.acl ?? [] } });
     return lead(`#/${resource.key}/${data.uuid}`, `The policy ${data.name} was created.`);
   };
-  const filled = form({ service, schema: { $ref: schema.$ref }, list: resource.list, before, version: { tag }, latest: before && latest, hidden: ['acl', 'uuid'], more: [patterns], action: before ? 'Save' : 'Create', send });
+  const filled = form({ service, schema: { $ref: schema.$ref }, list: resource.list, before, version: { tag }, latest: before && latest, hidden: ['acl', 'uuid'], more: [patterns], action: before ? 'Save' : 'Create', locked: before && (before.read_only || !may(resource.update, id)), send });
   put(main, 
     crumbs(resource),
-    h('header', { class: 'title' }, h('h1', { tabindex: '-1' }, before?.name ?? 'New policy'), before && h('button', { type: 'button', class: 'danger', disabled: before.read_only, click: async () => {
+    h('header', { class: 'title' }, h('h1', { tabindex: '-1' }, before?.name ?? 'New policy'), before && h('button', { type: 'button', class: 'danger', disabled: before.read_only || !may(resource.remove, id), click: async () => {
       if (!await ask(`Delete the policy ${before.name}?`, await losses(before, []))) return;
       try {
         await call('DELETE', path, { headers: versioned(tag) });
@@ -115,7 +115,8 @@ export const policy = async (main, resource, id) => {
         say(problem.status === 412 ? 'Somebody else has changed this policy since you opened it. It was not deleted: this is how it is now.' : trouble(problem), true);
       }
     } }, 'Delete')),
-    before?.read_only ? h('p', { class: 'denied' }, 'This policy belongs to the system, or to a tenant above: it cannot be changed here.') : '',
+    before?.read_only ? h('p', { class: 'denied' }, 'This policy belongs to the system, or to a tenant above: it cannot be changed here.')
+      : before && !may(resource.update, id) ? h('p', { class: 'denied' }, 'You may see this, and not change it.') : '',
     filled);
 };
 

@@ -514,8 +514,8 @@ const usual = ['name', 'label', 'username', 'firstname', 'lastname', 'email', 'e
 // form makes a form for a schema. Key is the name of the keys of a map in it; inherits, whether its entries may come from elsewhere; more
 // are fields of the page itself, each like those that field returns. Send receives what is to be sent, and the tag of the version that it
 // changes, which is version.tag. Tenant is the tenant whose objects it may name, if that is not the one that the page acts in. It may throw a Refused, whose messages are shown beside the fields that they name. Latest reads again what
-// the form changes, and its tag, when somebody else has changed it since.
-export const form = ({ service, schema, list, key, tenant, inherits = false, before, version = {}, latest, hidden = [], more = [], action = 'Save', whole = false, send }) => {
+// the form changes, and its tag, when somebody else has changed it since. What is locked can be read alone.
+export const form = ({ service, schema, list, key, tenant, inherits = false, before, version = {}, latest, hidden = [], more = [], action = 'Save', whole = false, locked = false, send }) => {
   const context = { service, list, key, tenant, inherits };
   // A new object begins with what it must have, and what most have.
   const rank = (f) => (before ? 0 : [f.required, usual.includes(f.name), true].indexOf(true));
@@ -566,7 +566,9 @@ export const form = ({ service, schema, list, key, tenant, inherits = false, bef
         h('button', { type: 'button', class: 'primary', click: () => { version.tag = now.tag; return attempt(both); } }, 'Save mine too'),
         h('button', { type: 'button', click: () => dispatchEvent(new HashChangeEvent('hashchange')) }, 'Discard mine')));
   };
-  return h('form', { method: 'post', submit, novalidate: true }, first.map((f) => f.element), rest, more.map((f) => f.element), general, h('p', { class: 'actions' }, button));
+  const element = h('form', { method: 'post', submit, novalidate: true }, first.map((f) => f.element), rest, more.map((f) => f.element), general, h('p', { class: 'actions' }, button));
+  if (locked) for (const control of element.querySelectorAll('input, select, textarea, button')) control.disabled ||= !control.closest('.tools, .pages');
+  return element;
 };
 
 // place puts each message beside the field that it names, and returns what remains.

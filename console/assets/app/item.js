@@ -77,7 +77,7 @@ export const show = async (main, resource, id) => {
     resource.update && details,
     resource.update ? [
       !update && h('p', { class: 'denied' }, 'You may see this, and not change it.'),
-      h('section', { class: 'whole' }, form({ service: resource.service, schema: bodyOf(resource.service, resource.update), list: resource.list, key: keyOf(resource.service, resource.itemPath), tenant: tenantOf(object), before: object, version: state, latest: () => read(path), hidden: writtenElsewhere(resource), send: async (body, version) => {
+      h('section', { class: 'whole' }, form({ service: resource.service, schema: bodyOf(resource.service, resource.update), list: resource.list, key: keyOf(resource.service, resource.itemPath), tenant: tenantOf(object), before: object, version: state, latest: () => read(path), hidden: writtenElsewhere(resource), locked: !update, send: async (body, version) => {
         if (Object.keys(body).length === 0) return say('Nothing was changed.');
         await call(resource.update.method, path, { body, headers: versioned(version) });
         await again();
@@ -158,7 +158,7 @@ const contents = {
   },
   document: async ({ resource, part, id, state, changed }) => {
     const path = at(resource, part, id), { object: before, tag } = await read(path);
-    return form({ service: resource.service, schema: bodyOf(resource.service, part.put), key: keyOf(resource.service, part.path), tenant: tenantOf(state.object), inherits: true, before, version: { tag }, latest: () => read(path), whole: true, send: async (body, version) => {
+    return form({ service: resource.service, schema: bodyOf(resource.service, part.put), key: keyOf(resource.service, part.path), tenant: tenantOf(state.object), inherits: true, locked: !may(part.put, id), before, version: { tag }, latest: () => read(path), whole: true, send: async (body, version) => {
       await call('PUT', path, { body, headers: versioned(version) });
       await changed(`${part.title} saved.`);
     } });
@@ -259,7 +259,7 @@ export const document = async (main, resource) => {
   put(main, crumbs(resource, false), title,
     !may(resource.update) ? h('p', { class: 'denied' }, 'You may see this, and not change it.') : '',
     object === undefined ? h('p', { class: 'empty' }, 'Nothing is set yet.') : '',
-    form({ service: resource.service, schema: bodyOf(resource.service, resource.update), before: object, version: { tag }, latest, whole: true, send: async (body, version) => {
+    form({ service: resource.service, schema: bodyOf(resource.service, resource.update), before: object, version: { tag }, latest, whole: true, locked: !may(resource.update), send: async (body, version) => {
       await call('PUT', path, { body, headers: versioned(version) });
       await document(main, resource);
       say('Saved.');

@@ -87,6 +87,7 @@ export const listed = async (path, operation, items) => {
   };
 };
 
+const were = (n) => `${n} ${n === 1 ? 'was' : 'were'}`;
 const filtering = (state) => Object.keys(state.filters).length > 0;
 
 // empty says that there is nothing, and what one can do about it.
@@ -187,7 +188,7 @@ export const show = async (main, resource, query) => {
       switchable && h('button', { type: 'button', disabled: !may(resource.update), click: () => each('enabled', (path, headers) => call('PUT', path, { body: { enabled: true }, headers })) }, 'Enable'),
       switchable && h('button', { type: 'button', disabled: !may(resource.update), click: () => each('disabled', (path, headers) => call('PUT', path, { body: { enabled: false }, headers })) }, 'Disable'),
       h('button', { type: 'button', class: 'danger', disabled: !may(resource.remove), click: async () => {
-        if (await ask(`Delete ${picked.size} of ${resource.title}?`, h('ul', {}, [...picked.values()].slice(0, 10).map((o) => h('li', {}, brief(o))), picked.size > 10 && h('li', {}, `and ${picked.size - 10} more`)))) await each('deleted', (path, headers) => call('DELETE', path, { headers }));
+        if (await ask(picked.size === 1 ? 'Delete this one?' : `Delete these ${picked.size}?`, h('ul', {}, [...picked.values()].slice(0, 10).map((o) => h('li', {}, brief(o))), picked.size > 10 && h('li', {}, `and ${picked.size - 10} more`)))) await each('deleted', (path, headers) => call('DELETE', path, { headers }));
       } }, 'Delete'));
   };
   // asRead returns the header for a change of an object as the list shows it. It refuses if the object has changed since.
@@ -213,7 +214,7 @@ export const show = async (main, resource, query) => {
         if (problem.status === 412) picked.delete(key);
       }
     }
-    say(failed.length > 0 ? `${n - failed.length} were ${done}, ${failed.length} were not. ${failed.slice(0, 3).join(' ')}` : `${n} were ${done}.`, failed.length > 0);
+    say(failed.length > 0 ? `${were(n - failed.length)} ${done}, ${were(failed.length)} not. ${failed.slice(0, 3).join(' ')}` : `${were(n)} ${done}.`, failed.length > 0);
     offer();
     await fetchPage();
   };
