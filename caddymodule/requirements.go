@@ -29,6 +29,9 @@ func (a *App) requirements(method, path string) (authsvc.Requirement, error) {
 	if best < 0 {
 		return authsvc.Requirement{}, apierr.New(apierr.NotFound, "No service is served at this path")
 	}
+	if err := gate.Check(method, &t, &found); err != nil {
+		return authsvc.Requirement{}, err
+	}
 	return authsvc.Requirement{Service: found.Service, Access: found.Access, Public: found.Public}, nil
 }
 

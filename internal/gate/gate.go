@@ -227,9 +227,9 @@ func (g *Gate) decide(r *http.Request, t *target.Target, need *Need, known bool)
 	case !known:
 		return nil, deny("not_found", apierr.NotFound, "No service is served at this path")
 	case t.HasWild() && !need.Pattern:
-		return nil, deny("pattern", apierr.Invalid, "The path has *, # or ! or a segment longer than 128 bytes, and takes no ACL pattern there")
+		return nil, deny("pattern", apierr.Invalid, noPattern)
 	case t.RawQuery() != "" && overridesMethod(t.RawQuery()):
-		return nil, deny("method_override", apierr.Invalid, "The query parameter _method is not taken; send the method itself")
+		return nil, deny("method_override", apierr.Invalid, noOverride)
 	case len(r.Header["X-Auth-Token"]) > 1:
 		return nil, deny("token_duplicate", apierr.Invalid, "The header X-Auth-Token was sent twice")
 	case len(r.Header["Wazo-Tenant"]) > 1:
@@ -255,6 +255,26 @@ func (g *Gate) decide(r *http.Request, t *target.Target, need *Need, known bool)
 		}
 	}
 	return who, nil
+}
+
+const (
+	noPattern  = "The path has *, # or ! or a segment longer than 128 bytes, and takes no ACL pattern there"
+	noOverride = "The query parameter _method is not taken; send the method itself"
+)
+
+// Check returns why every gate refuses a method on a target, whatever the token, that needs this, or nil: an error of the field "method" or
+// "path".
+func Check(method string, t *target.Target, need *Need) error {
+	switch {
+	case action(method) == "":
+		return apierr.InvalidField("method", "enum", "Must be one of %s", allowedMethods)
+	case t.HasWild() && !need.Pattern:
+		return apierr.InvalidField("path", "path", noPattern)
+	case overridesMethod(t.RawQuery()):
+		return apierr.InvalidField("path", "path", noOverride)
+	default:
+		return nil
+	}
 }
 
 func (g *Gate) refuse(w http.ResponseWriter, r *http.Request, need Need, d *denial) {
