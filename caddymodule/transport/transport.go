@@ -85,6 +85,14 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.direct.RoundTrip(r)
 }
 
+// Near returns the way to daemons nearby, or nil if the options or the environment do not leave the common case to it.
+func (t *Transport) Near() *direct.Transport {
+	if t.proxied {
+		return nil
+	}
+	return t.direct
+}
+
 // Cleanup closes the connections that are kept. Requests that are under way go on, and close theirs.
 func (t *Transport) Cleanup() error {
 	if t.direct != nil {

@@ -47,10 +47,20 @@ type Transport struct {
 
 // RoundTrip implements http.RoundTripper.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	if !takes(r) {
+	if r.URL.Scheme != "http" || !Takes(r) {
 		return t.Else.RoundTrip(r)
 	}
 	network, address := t.Address(r)
+	var informed func(int, textproto.MIMEHeader) error
+	if trace := httptrace.ContextClientTrace(r.Context()); trace != nil {
+		informed = trace.Got1xxResponse
+	}
+	return t.Exchange(r, network, address, informed)
+}
+
+// Exchange is RoundTrip for a request that Takes allows, to that address. informed is called with each 1xx answer; its error ends the request.
+// If it is nil, they are left out.
+func (t *Transport) Exchange(r *http.Request, network, address string, informed func(status int, header textproto.MIMEHeader) error) (*http.Response, error) {
 	at := place{network, address}
 	var body []byte // nil until it is read
 	for {
@@ -69,7 +79,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 				continue
 			}
 		}
-		response, err := c.exchange(r, body)
+		response, err := c.exchange(r, body, informed)
 		if err == nil {
 			return response, nil
 		}
@@ -113,9 +123,9 @@ func (t *Transport) CloseIdleConnections() {
 	}
 }
 
-// takes reports whether a request is of the common case.
-func takes(r *http.Request) bool {
-	if r.URL.Scheme != "http" || r.Method == http.MethodConnect || r.Close || len(r.TransferEncoding) > 0 || len(r.Trailer) > 0 ||
+// Takes reports whether a request is of the common case. It must be for HTTP in clear text.
+func Takes(r *http.Request) bool {
+	if r.Method == http.MethodConnect || r.Close || len(r.TransferEncoding) > 0 || len(r.Trailer) > 0 ||
 		r.Header["Upgrade"] != nil || r.Header["Expect"] != nil || r.Host == "" && r.URL.Host == "" {
 		return false
 	}
@@ -176,17 +186,17 @@ func (c *conn) mayRepeat(r *http.Request, body []byte, err error) bool {
 }
 
 // exchange sends the request, after begin, and reads the answer's header. The answer's body gives the connection back.
-func (c *conn) exchange(r *http.Request, body []byte) (*http.Response, error) {
+func (c *conn) exchange(r *http.Request, body []byte, informed func(int, textproto.MIMEHeader) error) (*http.Response, error) {
 	if err := c.send(r, body); err != nil && !c.hears() {
-		return nil, fmt.Errorf("sending to %s: %w", c.at.address, err)
+		return nil, &exchangeError{"sending to", c.at.address, err}
 	}
 	var response *http.Response
 	err := c.within(c.transport.HeaderTimeout, func() (err error) {
-		response, err = c.receive(r) //nolint:bodyclose // the caller closes it
+		response, err = c.receive(r, informed) //nolint:bodyclose // the caller closes it
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("reading the answer of %s: %w", c.at.address, err)
+		return nil, &exchangeError{"reading the answer of", c.at.address, err}
 	}
 	c.ends = c.ends || response.Close
 	if response.Body == http.NoBody {
@@ -199,6 +209,12 @@ func (c *conn) exchange(r *http.Request, body []byte) (*http.Response, error) {
 
 // send writes the request.
 func (c *conn) send(r *http.Request, body []byte) error {
+	if writeHeader(c.out, r) {
+		if _, err := c.out.Write(body); err != nil {
+			return err
+		}
+		return c.out.Flush()
+	}
 	if body != nil {
 		with := *r
 		with.Body = io.NopCloser(bytes.NewReader(body))
@@ -220,6 +236,20 @@ func (c *conn) hears() bool {
 		_, err := c.in.Peek(1)
 		return err
 	}) == nil
+}
+
+// exchangeError is a failure on a connection. It is a net.Error itself, since reverse_proxy looks for one without unwrapping: 504.
+type exchangeError struct {
+	doing, address string
+	err            error
+}
+
+func (e *exchangeError) Error() string   { return e.doing + " " + e.address + ": " + e.err.Error() }
+func (e *exchangeError) Unwrap() error   { return e.err }
+func (e *exchangeError) Temporary() bool { return false }
+func (e *exchangeError) Timeout() bool {
+	late, ok := errors.AsType[net.Error](e.err)
+	return ok && late.Timeout()
 }
 
 // timeoutError says that the daemon took too long. It is a net.Error.
@@ -244,7 +274,7 @@ func (c *conn) within(d time.Duration, do func() error) error {
 }
 
 // receive reads the header of the answer.
-func (c *conn) receive(r *http.Request) (*http.Response, error) {
+func (c *conn) receive(r *http.Request, informed func(int, textproto.MIMEHeader) error) (*http.Response, error) {
 	c.left = c.transport.MaxHeader
 	if c.left <= 0 {
 		c.left = defaultHeader
@@ -255,8 +285,7 @@ func (c *conn) receive(r *http.Request) (*http.Response, error) {
 	}
 	c.answered = true
 	limit := c.left
-	trace := httptrace.ContextClientTrace(r.Context())
-	for informed := 0; ; {
+	for left := mostInformed; ; {
 		response, err := http.ReadResponse(c.in, r)
 		switch {
 		case err != nil:
@@ -266,13 +295,13 @@ func (c *conn) receive(r *http.Request) (*http.Response, error) {
 		case response.StatusCode >= 200:
 			c.left = unlimited
 			return response, nil
-		case trace != nil && trace.Got1xxResponse != nil:
-			if err := trace.Got1xxResponse(response.StatusCode, textproto.MIMEHeader(response.Header)); err != nil {
+		case informed != nil:
+			if err := informed(response.StatusCode, textproto.MIMEHeader(response.Header)); err != nil {
 				return nil, err
 			}
 			c.left = limit // who heard of it limits their number
 		default:
-			if informed++; informed > mostInformed {
+			if left--; left < 0 {
 				return nil, errors.New("it sends 1xx answers without end")
 			}
 		}
