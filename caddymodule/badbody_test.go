@@ -18,7 +18,7 @@ func TestMalformedBodies(t *testing.T) {
 		w.WriteHeader(http.StatusNoContent)
 	}))
 	t.Cleanup(reads.Close)
-	g.routes = echoGate + "reverse_proxy " + reads.Listener.Addr().String()
+	g.routes = echoGate + "ringfence_proxy " + reads.Listener.Addr().String()
 	g.load(t)
 	admin := g.admin(t)
 	_, _, token := g.Account(t, admin, "client", "echo.#", "auth.#")

@@ -78,6 +78,7 @@ func TestCorpus(t *testing.T) {
 		{"handler", "test_handler", nil},
 		{"reverse_proxy", proxy, nil},
 		{"reverse_proxy, transport ringfence", proxy + " {\ntransport ringfence\n}", nil},
+		{"ringfence_proxy", "ringfence_proxy " + daemon.Listener.Addr().String(), nil},
 		{"reverse_proxy and strange headers", proxy, expectStrangeHeaders},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/ringfence/ringfence/caddymodule/logs"
-	_ "github.com/ringfence/ringfence/caddymodule/transport" // reverse_proxy finds it by its name
+	_ "github.com/ringfence/ringfence/caddymodule/proxy" // with the transport that reverse_proxy finds by its name
 	"github.com/ringfence/ringfence/internal/gate"
 	"github.com/ringfence/ringfence/internal/principal"
 	"github.com/ringfence/ringfence/internal/rest"

@@ -223,7 +223,7 @@ func TestNoRequestIsLostInAReload(t *testing.T) {
 	t.Cleanup(slow.Close)
 	g := newGateway(t)
 	g.handover = "1m" // much longer than a request takes, even on a slow machine
-	routes := echoGate + "reverse_proxy " + slow.Listener.Addr().String()
+	routes := echoGate + "ringfence_proxy " + slow.Listener.Addr().String()
 	g.routes = routes
 	g.load(t)
 	w := echoWorld(t, g)

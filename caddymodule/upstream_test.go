@@ -29,7 +29,7 @@ func daemon(t *testing.T) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(describer))
 	t.Cleanup(server.Close)
-	return "reverse_proxy " + server.Listener.Addr().String() + " {\ntransport ringfence\n}"
+	return "ringfence_proxy " + server.Listener.Addr().String()
 }
 
 func TestStripPrefix(t *testing.T) {

@@ -113,10 +113,12 @@ func TestStreamEndsWithItsToken(t *testing.T) {
 	}))
 	t.Cleanup(streams.Close)
 	for _, http2 := range []bool{false, true} {
-		for _, path := range []string{"/pub/silent", "/pub/busy"} {
+		for path, proxy := range map[string]string{
+			"/pub/silent": "reverse_proxy ", "/pub/busy": "reverse_proxy ", "/pub/short/silent": "ringfence_proxy ", "/pub/short/busy": "ringfence_proxy ",
+		} {
 			t.Run(fmt.Sprintf("HTTP/2 %t%s", http2, path), func(t *testing.T) {
 				g := newGateway(t)
-				g.routes = echoGate + "reverse_proxy " + streams.Listener.Addr().String()
+				g.routes = echoGate + proxy + streams.Listener.Addr().String()
 				g.load(t)
 				_, _, token := account(t, g, g.admin(t), 3600)
 				client := insecureClient(t, http2)

@@ -246,7 +246,7 @@ func TestProxiesHaveTimeouts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		proxies := strings.Count(string(text), "\treverse_proxy ")
+		proxies := strings.Count(string(text), "\treverse_proxy ") + strings.Count(string(text), "\tringfence_proxy ")
 		for _, timeout := range []string{"dial_timeout", "response_header_timeout", "read_timeout", "write_timeout"} {
 			if n := strings.Count(string(text), timeout+" "); n != proxies || n == 0 {
 				t.Errorf("%s: %d proxies, %d times %s", name, proxies, n, timeout)

@@ -70,7 +70,6 @@ func TestBackupIsRefused(t *testing.T) {
 		{[]string{"backup", "--output", "b.zip", "--database", "mysql://x:hush@h"}, "a database address is"},
 		{[]string{"backup", "--output", "b.zip", "--database", "postgres://x:hush@127.0.0.1:1/x"}, "connecting to"},
 		{[]string{"backup", "b.zip"}, "unknown command"},
-		{[]string{"backup", "--output", "mistyped/b.zip"}, "mistyped does not exist: correct the path"},
 		{[]string{"restore"}, "accepts 1 arg"},
 		{[]string{"restore", "missing.zip"}, "no such file"},
 		{[]string{"restore", "junk.zip"}, "not a whole one"},

@@ -46,9 +46,6 @@ func (f *File) Restore(ctx context.Context, o Options, replace bool) (n int64, e
 	if !isSQLite {
 		databases = filepath.Join(o.Data, "restore.database.new")
 	}
-	if err := private.NeedFolder(databases); err != nil {
-		return 0, err
-	}
 	for _, folder := range []string{files, databases} {
 		if err := os.RemoveAll(folder); err != nil { // an interrupted process has left it; the lock of the data folder keeps others out
 			return 0, err

@@ -17,10 +17,11 @@ type site struct {
 	paths []string
 }
 
-// The gated routes: in front of Caddy's transport, of ours, of a fixed answer and of a service.
+// The gated routes: in front of Caddy's transport, of ours, of our proxy, of a fixed answer and of a service.
 const (
 	gatedProxy   = "gate, reverse_proxy"
 	gatedDirect  = "gate, transport ringfence"
+	gatedShort   = "gate, ringfence_proxy"
 	gatedAnswer  = "gate, respond"
 	gatedService = "gate, a service of ours"
 )
@@ -41,6 +42,8 @@ func gatedSites(upstreamAddress, authAddress string) []site {
 		{"reverse_proxy", proxy, paths},
 		{gatedDirect, gate + direct, paths},
 		{"transport ringfence", direct, paths},
+		{gatedShort, gate + "ringfence_proxy " + upstreamAddress, paths},
+		{"ringfence_proxy", "ringfence_proxy " + upstreamAddress, paths},
 		{gatedAnswer, gate + answer, paths},
 		{"respond", answer, paths},
 		{"forward_auth, reverse_proxy", forward + proxy, paths},

@@ -41,7 +41,7 @@ func (b *bench) recordProfile(file string) error {
 	if err != nil {
 		return err
 	}
-	mix, err := byName(variants, gatedDirect, gatedDirect, gatedDirect, gatedProxy, gatedAnswer, gatedService)
+	mix, err := byName(variants, gatedShort, gatedShort, gatedShort, gatedDirect, gatedProxy, gatedAnswer, gatedService)
 	if err != nil {
 		return err
 	}

@@ -163,7 +163,7 @@ func (c *Config) addUpstreams(at any, replace func(string) string) {
 			c.addUpstreams(item, replace)
 		}
 	case map[string]any:
-		if at["handler"] == "reverse_proxy" {
+		if at["handler"] == "reverse_proxy" || at["handler"] == "ringfence_proxy" {
 			list, _ := at["upstreams"].([]any)
 			for _, item := range list {
 				upstream, _ := item.(map[string]any)

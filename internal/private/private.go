@@ -82,13 +82,12 @@ func Create(path string, content []byte) error {
 	return err
 }
 
-// CreateBy is Create of a file of any size, whose content write writes, in a folder that must exist: see [NeedFolder]. If write fails, no
-// file is there.
+// CreateBy is Create of a file of any size, whose content write writes. If write fails, no file is there.
 func CreateBy(path string, write func(w io.Writer) error) error {
-	if err := NeedFolder(path); err != nil {
+	folder := filepath.Dir(path)
+	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return err
 	}
-	folder := filepath.Dir(path)
 	f, err := os.CreateTemp(folder, "."+filepath.Base(path)+"-*") // mode 0600
 	if err != nil {
 		return err
@@ -101,20 +100,6 @@ func CreateBy(path string, write func(w io.Writer) error) error {
 		return err
 	}
 	return syncFolder(folder)
-}
-
-// NeedFolder returns an error that says what to do if the folder of a path, which somebody has typed, does not exist.
-func NeedFolder(path string) error {
-	folder := filepath.Dir(path)
-	info, err := os.Stat(folder)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("the folder %s does not exist: correct the path, or make the folder first", folder)
-	case err == nil && !info.IsDir():
-		return fmt.Errorf("%s is not a folder: correct the path", folder)
-	default:
-		return err
-	}
 }
 
 // MakeFolder makes a folder, with those above it, for its owner alone if it is missing. A link that leads nowhere is refused.

@@ -67,14 +67,9 @@ func Master(ctx context.Context, c store.Conn) (string, error) {
 	return store.Get[string](ctx, c, `SELECT uuid FROM auth_tenant WHERE uuid = parent_uuid`)
 }
 
-// Slug returns the tenant's short name, which is the prefix of some of its objects' names. A tenant that was deleted since the request
-// began is refused as Of refuses it.
+// Slug returns the tenant's short name, which is the prefix of some of its objects' names.
 func Slug(ctx context.Context, c store.Conn, tenant string) (string, error) {
-	slug, err := store.Get[string](ctx, c, `SELECT slug FROM auth_tenant WHERE uuid = $1`, tenant)
-	if errors.Is(err, store.ErrNotFound) {
-		err = errUnauthorized()
-	}
-	return slug, err
+	return store.Get[string](ctx, c, `SELECT slug FROM auth_tenant WHERE uuid = $1`, tenant)
 }
 
 // Slugs returns the short names of all tenants, by UUID.

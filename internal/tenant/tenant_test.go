@@ -5,7 +5,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/storetest"
 	"github.com/ringfence/ringfence/internal/tenant"
@@ -41,19 +40,6 @@ func TestWithin(t *testing.T) {
 					t.Errorf("%s within %s: %t, %v, want %t", one, root, got, err, want)
 				}
 			}
-		}
-	})
-}
-
-func TestSlug(t *testing.T) {
-	storetest.Each(t, func(t *testing.T, db store.DB) {
-		uuids := plant(t, db, [][2]string{{"master", "master"}, {"a", "master"}})
-		if slug, err := tenant.Slug(t.Context(), db, uuids["a"]); slug != "a" || err != nil {
-			t.Errorf("%q, %v", slug, err)
-		}
-		_, err := tenant.Slug(t.Context(), db, uuid.NewString())
-		if e := apierr.As(err); e == nil || e.Kind != apierr.Unauthorized || e.ID != "unauthorized-tenant" {
-			t.Errorf("of a tenant that is gone: %v", err)
 		}
 	})
 }

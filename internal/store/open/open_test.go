@@ -14,14 +14,8 @@ import (
 
 func TestOpen(t *testing.T) {
 	t.Chdir(t.TempDir())
-	folder := filepath.Join(t.TempDir(), "a b%20")
-	for _, made := range []string{"data", folder} {
-		if err := os.Mkdir(made, 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
 	for _, c := range []struct{ name, address, file string }{
-		{"absolute", "sqlite://" + filepath.Join(folder, "one.db"), ""},
+		{"absolute", "sqlite://" + filepath.Join(t.TempDir(), "a b%20", "one.db"), ""},
 		{"relative", "sqlite://./data/two.db", "data/two.db"},
 		{"bare", "sqlite://three.db", "three.db"},
 	} {

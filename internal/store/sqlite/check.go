@@ -61,7 +61,7 @@ func damage(path, what string) error {
 // translate calls the function of this name. After an error that means damage, every statement is store.ErrUnavailable. Reads
 // may return half of what was written, and writes may be lost with the file.
 func (db *DB) translate(ctx context.Context, err error) error {
-	if err != nil && damaged(err) && db.broken.CompareAndSwap(false, true) && !db.opening { // Open returns it
+	if err != nil && damaged(err) && db.broken.CompareAndSwap(false, true) {
 		slog.ErrorContext(ctx, "the database file is damaged: nothing is read or written until the next start", "error", db.damage(err.Error()))
 	}
 	return translate(ctx, err)

@@ -22,8 +22,6 @@ type DB struct {
 	writer, reader *sql.DB
 	statements     *statements // of the reader
 	broken         atomic.Bool // damage was found
-	// opening is true until the file was checked, before anybody else uses it.
-	opening bool
 
 	closing sync.Once
 	closed  error

@@ -24,8 +24,8 @@ const (
 	busyTimeout = "busy_timeout(5000)"
 )
 
-// Open opens the database file at a path. It creates the file if it is missing, with mode 0600, as SQLite's files beside it have; its folder
-// must exist. It refuses a file that another Open holds, in this process or any other. It refuses a damaged
+// Open opens the database file at a path. It creates the file and its folder if they are missing: the folder 0700, the file and
+// SQLite's files beside it 0600. It refuses a file that another Open holds, in this process or any other. It refuses a damaged
 // file too (ErrDamaged), as far as it can tell within two seconds. Open does not migrate.
 func Open(ctx context.Context, path string) (_ *DB, err error) {
 	path, err = resolve(path)
@@ -58,7 +58,7 @@ func Open(ctx context.Context, path string) (_ *DB, err error) {
 	reader.SetMaxOpenConns(readers)
 	reader.SetMaxIdleConns(readers)
 
-	db := &DB{path: path, lock: lock, writer: writer, reader: reader, statements: newStatements(reader), opening: true}
+	db := &DB{path: path, lock: lock, writer: writer, reader: reader, statements: newStatements(reader)}
 	// The first read of the file, by the connection that may recover it after a crash.
 	_, err = db.Exec(ctx, "SELECT count(*) FROM sqlite_master")
 	switch {
@@ -74,7 +74,6 @@ func Open(ctx context.Context, path string) (_ *DB, err error) {
 		_ = writer.Close()
 		return nil, err
 	}
-	db.opening = false
 	return db, nil
 }
 
@@ -92,11 +91,10 @@ func OpenBeside(ctx context.Context, path string) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	db := &DB{path: path, lock: io.NopCloser(nil), writer: reader, reader: reader, statements: newStatements(reader), opening: true}
+	db := &DB{path: path, lock: io.NopCloser(nil), writer: reader, reader: reader, statements: newStatements(reader)}
 	if err := db.check(ctx); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	db.opening = false
 	return db, nil
 }
 
@@ -154,13 +152,13 @@ func pool(path, own string) (*sql.DB, error) {
 	return sql.OpenDB(connector), nil
 }
 
-// resolve returns the path that identifies the file, whatever link led to it.
+// resolve creates the folder of a path and returns the path that identifies the file, whatever link led to it.
 func resolve(path string) (string, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
 		return "", err
 	}
-	if err := private.NeedFolder(abs); err != nil {
+	if err := os.MkdirAll(filepath.Dir(abs), 0o700); err != nil {
 		return "", err
 	}
 	found, err := filepath.EvalSymlinks(abs)
