@@ -323,3 +323,71 @@ func TestOtherPluginsWithoutANewService(t *testing.T) {
 type badType struct{}
 
 func (badType) Type() string { return "two.words" }
+
+// returning is a badge that takes messages on any node.
+type returning struct {
+	badge
+	authorized func(ctx context.Context, l *external.Link) error
+}
+
+func (r returning) Authorized(ctx context.Context, l *external.Link, _ []json.RawMessage, _ external.Message) error {
+	return r.authorized(ctx, l)
+}
+
+// A callback that stores with another context than its own cannot restore a link that was removed meanwhile: a closure stores nothing, and
+// an Authorizer, whose link knows its state, is refused once that is gone.
+func TestACallbackThatStoresWithAnotherContext(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		g := newGateways(t, db, oauth2test.Options{})
+		path, state := "/users/"+g.user+"/external/badge", strings.Repeat("s", 30)
+		back, err := url.Parse(redirectURL("badge") + "?state=" + state)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, another := g.node, false
+		removes := false
+		save := func(ctx context.Context, l *external.Link) error {
+			if removes {
+				n.do("DELETE", path, g.admin, "")
+			}
+			if another {
+				ctx = context.WithoutCancel(t.Context())
+			}
+			return l.Save(ctx, "done")
+		}
+		closure := badge{create: func(ctx context.Context, l *external.Link, _ json.RawMessage) (any, error) {
+			return badgeBegun(state), l.Host.RegisterOAuth2Callback(ctx, l.Type, l.UserUUID, state,
+				func(ctx context.Context, _ []any, _ external.Message) error { return save(ctx, l) })
+		}}
+		authorizer := returning{authorized: save, badge: badge{create: func(ctx context.Context, l *external.Link, _ json.RawMessage) (any, error) {
+			return badgeBegun(state), l.Host.RegisterOAuth2Callback(ctx, l.Type, l.UserUUID, state, nil)
+		}}}
+		for _, test := range []struct {
+			plugin           external.Plugin
+			another, removes bool
+			status           int
+		}{
+			{closure, false, false, 200},
+			{closure, false, true, 400},
+			{closure, true, false, 500},
+			{closure, true, true, 500},
+			{authorizer, false, false, 200},
+			{authorizer, false, true, 400},
+			{authorizer, true, false, 200},
+			{authorizer, true, true, 400},
+		} {
+			n, another, removes = g.newNode(test.plugin), test.another, test.removes
+			g.connect(n, n.do("POST", path, g.admin, "").Want(201).Text("authorization_url"))
+			if a := g.visit(n, back); a.Status != test.status {
+				t.Errorf("%T, another context %t, removed meanwhile %t: %d %s", test.plugin, another, removes, a.Status, a.Body)
+			}
+			n.do("GET", path, g.admin, "").Want(map[bool]int{true: 200, false: 404}[test.status == 200])
+			if test.status == 200 {
+				n.do("DELETE", path, g.admin, "").Want(204)
+			} else if _, err := db.Exec(t.Context(), `DELETE FROM auth_external_pending`); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}

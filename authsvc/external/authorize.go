@@ -91,7 +91,7 @@ func (h *Host) deliver(ctx context.Context, r *rest.Request, authType string, p 
 	if !ok {
 		return errLostCallback // a reload has dropped it; another request with the same state cannot have taken it
 	}
-	l := &Link{Type: authType, UserUUID: p.UserUUID, TenantUUID: p.TenantUUID, Host: h, request: r}
+	l := &Link{Type: authType, UserUUID: p.UserUUID, TenantUUID: p.TenantUUID, Host: h, request: r, taken: &p.digest}
 	return a.Authorized(ctx, l, p.extra, message)
 }
 

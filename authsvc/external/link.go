@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync/atomic"
 
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/audit"
@@ -14,7 +15,8 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// Link is one user's link to one external service, on which a plugin works. Its stored data is encrypted at rest, one JSON value
+// Link is one user's link to one external service, on which a plugin works, for one request. A callback that a plugin has registered may
+// use the link of the request that registered it, with the context that it is given: with another one nothing is stored. Its stored data is encrypted at rest, one JSON value
 // for each user and type.
 type Link struct {
 	// Type is the plugin's; UserUUID and TenantUUID are the user's.
@@ -24,6 +26,10 @@ type Link struct {
 
 	request *rest.Request // for the audit
 	changed bool          // by this request
+	// taken is the digest of the state of the callback that works on the link, or nil. over is set when the request has ended that the link
+	// was made for: what a callback stores later needs its state, and not the rights of who has begun.
+	taken *[sha256.Size]byte
+	over  atomic.Bool
 }
 
 // Load reads the stored data; ErrNotLinked if there is none.
@@ -135,17 +141,27 @@ const replaceSQL = `UPDATE auth_external SET sealed = $4, renewing_until = NULL 
 // takenKey is the key of the digest of a callback's state in its context.
 type takenKey struct{}
 
+// errOver is a mistake in a plugin.
+var errOver = errors.New("the plugin stores something after the request has ended that its link belongs to, and not with the context of a callback")
+
 var errRemoved = Refuse(http.StatusBadRequest, nil, "This authorization was removed meanwhile, or its user was disabled")
 
 // mayAct refuses a caller who may not act on the user, by the state of c. Whom the external service has sent back has no token:
 // their state admits them, as long as nobody has removed it.
 func (l *Link) mayAct(ctx context.Context, c store.Conn) error {
-	if digest, ok := ctx.Value(takenKey{}).([sha256.Size]byte); ok {
+	digest, ok := ctx.Value(takenKey{}).([sha256.Size]byte)
+	if l.taken != nil { // whatever context the plugin uses
+		digest, ok = *l.taken, true
+	}
+	if ok {
 		_, err := l.Host.findDigest(ctx, c, l.Type, digest, true)
 		if errors.Is(err, errUnknownState) {
 			return errRemoved
 		}
 		return err
+	}
+	if l.over.Load() {
+		return errOver
 	}
 	caller := l.request.Principal()
 	if caller == nil {

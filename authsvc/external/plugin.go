@@ -112,7 +112,7 @@ type Message map[string]string
 
 // Callback is called when a user has authorized the service on the external side, with the extra arguments of its registration
 // and, last, the message. It is called outside the request's goroutine, and has half a minute. What it stores with this ctx is refused
-// if the link was removed since it was begun.
+// if the link was removed since it was begun; with another ctx it stores nothing.
 type Callback func(ctx context.Context, extra []any, message Message) error
 
 // The errors of plugins and their links.

@@ -152,6 +152,7 @@ func (h *Host) serve(ctx context.Context, r *rest.Request, p Plugin, route Route
 	if err != nil {
 		return nil, err
 	}
+	defer l.over.Store(true)
 	body, err := bodyOf(r)
 	if err != nil {
 		return nil, err
