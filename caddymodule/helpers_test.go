@@ -156,8 +156,8 @@ func TestFilesFollowChanges(t *testing.T) {
 			if _, err := os.Lstat(there); there != "" && err != nil {
 				return err
 			}
-			if _, err := os.Lstat(gone); !os.IsNotExist(err) {
-				return fmt.Errorf("%s: %v", gone, err)
+			if _, err := os.Lstat(gone); err == nil {
+				return fmt.Errorf("%s is not gone", gone)
 			}
 			return nil
 		})

@@ -142,9 +142,14 @@ const asked = (take, parameter, path) => {
   return { path, name: path.slice(1), kind: 'asked', title: titleOf(path, post), post: { ...post, access }, parameter };
 };
 
-// idOf returns how a path names an object.
-export const idOf = (parameter, object) =>
-  object[parameter] ?? (/uuid$/.test(parameter) ? object.uuid ?? object.id : object.id ?? object.uuid);
+// inPath are the texts that can be part of a path and mean themselves there: UUIDs would be written in lower case.
+const inPath = /^(?![\da-f-]{36}$)[\w.~@:+-]{1,128}$/i;
+
+// idOf returns how a path names an object: by its UUID if a path cannot have what it is usually named by.
+export const idOf = (parameter, object) => {
+  const id = object[parameter] ?? (/uuid$/.test(parameter) ? object.uuid ?? object.id : object.id ?? object.uuid);
+  return typeof id === 'string' && !inPath.test(id) ? object.uuid ?? id : id;
+};
 
 // referred returns the resource whose objects a value names, and by which of their attributes: as the definition says or, of ids, as the
 // name of the value does.
