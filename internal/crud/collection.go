@@ -56,6 +56,7 @@ type table interface {
 	key() column
 	reads() []string
 	findsApart() string
+	noneOfTenantDenied(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) error
 	denied(ctx context.Context, of string, add func(value any) (placeholder string)) string
 	visible(ctx context.Context, of string, add func(value any) (placeholder string)) string
 }

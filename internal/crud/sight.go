@@ -149,6 +149,7 @@ func (e *Engine) knows(table string) bool {
 // joining is a link, whatever its types are.
 type joining interface {
 	joins() string
+	ofTenant() string
 	hidden(ctx context.Context, of string, add func(value any) (placeholder string)) string
 }
 
