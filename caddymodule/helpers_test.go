@@ -1,6 +1,7 @@
 package caddymodule_test
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -190,8 +191,8 @@ func TestTenantWithTelephonesIsDeleted(t *testing.T) {
 	g.Do(t, "DELETE", "/api/auth/0.1/tenants/"+tenant, admin, "").Want(204)
 	g.Do(t, "GET", "/api/confd/1.1/users/"+user, admin, "").Want(404)
 	gatewaytest.Eventually(t, time.Minute, func() error {
-		if _, err := os.Lstat(filepath.Dir(box)); !os.IsNotExist(err) {
-			return fmt.Errorf("the files of the voicemails: %v", err)
+		if _, err := os.Lstat(filepath.Dir(box)); err == nil {
+			return errors.New("the files of the voicemails are there")
 		}
 		return nil
 	})

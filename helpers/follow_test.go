@@ -28,7 +28,12 @@ func TestFilesFollow(t *testing.T) {
 			{Context: "ctx-a", Number: "1001", ToContext: "ctx-a", ToNumber: "1002"},
 			{Context: "ctx-a", Number: "1002", ToContext: "ctx-new", ToNumber: "1003"},
 			{Context: "ctx-a", Number: "1005"},
-			{Context: "ctx-a", Number: "9"}, {Context: "nowhere", Number: "9"}, {Context: "nowhere"}, {MOH: "moh-a-" + uuid.NewString()}, // without files
+			// These have no files.
+			{Context: "ctx-a", Number: "9"},
+			{Context: "nowhere", Number: "9"},
+			{Context: "nowhere"},
+			{MOH: "moh-a-" + uuid.NewString()},
+			// These have some.
 			{Context: "ctx-b"},
 			{MOH: music},
 		} {
