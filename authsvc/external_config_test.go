@@ -132,6 +132,14 @@ func TestEachTenantHasItsOwnConfigurationAndUsers(t *testing.T) {
 			}
 		}
 
+		// Nobody sees a user whom they are denied to read.
+		_, _, denied := g.node.account(g.admin, "denied", "auth.#", "!auth.users."+their+".read")
+		for query, want := range map[string]float64{"?recurse=true": 1, "?recurse=true&search=" + their: 0, "?recurse=true&search=" + g.user: 1} {
+			if a := n.do("GET", "/external/mobile/users"+query, denied, "").Want(200); a.JSON("total") != 1.0 || a.JSON("filtered") != want || strings.Contains(a.Body, their) {
+				t.Errorf("users%s without one: %s", query, a.Body)
+			}
+		}
+
 		// A tenant below sees nothing of those above.
 		_, policy, _ := g.node.account(g.admin, "stranger", "auth.#")
 		n.do("PUT", "/users/"+their+"/policies/"+policy, g.admin, "").Want(204)

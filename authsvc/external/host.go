@@ -30,6 +30,7 @@ type Host struct {
 
 // shared outlives a configuration.
 type shared struct {
+	engine   *crud.Engine
 	db       store.DB
 	sealer   Sealer
 	rights   Rights
@@ -62,7 +63,7 @@ type Rights interface {
 // NewHost returns a host without plugins, on the database of an engine and below its prefix. It declares on the engine how
 // tenants configure external services. Without a sealer nothing can be stored.
 func NewHost(e *crud.Engine, sealer Sealer, rights Rights) *Host {
-	h := &Host{shared: &shared{db: e.DB, sealer: sealer, rights: rights, prefix: e.Prefix, closures: newClosures(), renewals: new(singleflight.Group)}}
+	h := &Host{shared: &shared{engine: e, db: e.DB, sealer: sealer, rights: rights, prefix: e.Prefix, closures: newClosures(), renewals: new(singleflight.Group)}}
 	h.declareConfigs(e)
 	return h
 }

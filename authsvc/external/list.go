@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"net/http"
 	"slices"
@@ -206,8 +207,10 @@ func (h *Host) listLinkedUsers(ctx context.Context, r *rest.Request) (rest.Reply
 	if query.Recurse {
 		inScope = tenant.Below("u.tenant_uuid", "$2")
 	}
-	from := ` FROM auth_external e JOIN auth_user u ON u.uuid = e.user_uuid WHERE e.auth_type = $1 AND ` + inScope
-	narrowed := from + ` AND CAST(e.user_uuid AS text) LIKE $3 ESCAPE '\'`
+	args := []any{authType, scope}
+	from := ` FROM auth_external e JOIN auth_user u ON u.uuid = e.user_uuid WHERE e.auth_type = $1 AND ` + inScope +
+		" AND " + h.engine.Visible(ctx, "users", "u", &args)
+	narrowed := fmt.Sprintf(`%s AND CAST(e.user_uuid AS text) LIKE $%d ESCAPE '\'`, from, len(args)+1)
 	pattern := "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(store.Fold(query.Search)) + "%"
 	direction := " ASC"
 	if query.Desc {
@@ -219,15 +222,15 @@ func (h *Host) listLinkedUsers(ctx context.Context, r *rest.Request) (rest.Reply
 	}
 	var answer linkedUsers
 	err = h.db.InReadTx(ctx, func(ctx context.Context, c store.Conn) (err error) {
-		answer.Items, err = store.Select[linkedUser](ctx, c, `SELECT e.user_uuid`+narrowed+` ORDER BY e.user_uuid`+direction+` LIMIT $4 OFFSET $5`,
-			authType, scope, pattern, limit, query.Offset)
-		if err != nil {
+		if answer.Total, err = store.Get[int](ctx, c, `SELECT count(*)`+from, args...); err != nil {
 			return err
 		}
-		if answer.Total, err = store.Get[int](ctx, c, `SELECT count(*)`+from, authType, scope); err != nil {
+		args = append(args, pattern)
+		if answer.Filtered, err = store.Get[int](ctx, c, `SELECT count(*)`+narrowed, args...); err != nil {
 			return err
 		}
-		answer.Filtered, err = store.Get[int](ctx, c, `SELECT count(*)`+narrowed, authType, scope, pattern)
+		page := fmt.Sprintf(` ORDER BY e.user_uuid%s LIMIT $%d OFFSET $%d`, direction, len(args)+1, len(args)+2)
+		answer.Items, err = store.Select[linkedUser](ctx, c, `SELECT e.user_uuid`+narrowed+page, append(args, limit, query.Offset)...)
 		return err
 	})
 	return rest.Reply{Body: answer}, err
