@@ -35,7 +35,7 @@ func TestUserWithLogin(t *testing.T) {
 	_, _, maker := g.Account(t, admin, "maker", "confd.users.create", "auth.users.create")
 	logins += 2
 	g.Do(t, http.MethodPost, users, clerk, body("bo", "")).Want(http.StatusForbidden)
-	g.Do(t, http.MethodPost, users, admin, `{"firstname":"X","auth":{"username":"al","password":"Correct.horse-al"}}`).Want(http.StatusConflict)
+	g.Do(t, http.MethodPost, users, admin, `{"firstname":"X","auth":{"username":"al","password":"Correct.horse-al"}}`).Want(http.StatusBadRequest).Says("already used")
 	g.Do(t, http.MethodPost, users, admin, `{"firstname":"X","auth":{"password":5}}`).Want(http.StatusBadRequest).Says("auth: {'password': ")
 	g.Do(t, http.MethodPost, users, admin, `{"firstname":"X","auth":{"email_address":"no"}}`).Want(http.StatusBadRequest).Says("auth: {'email_address': ")
 	g.Do(t, http.MethodPost, users, admin, `{"firstname":"X","auth":[]}`).Want(http.StatusBadRequest).Says("auth")
