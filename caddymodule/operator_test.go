@@ -1,0 +1,89 @@
+package caddymodule_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// operator is a person at the console.
+type operator struct {
+	*browser
+	t   *testing.T
+	url string
+}
+
+// goTo opens a page, which has this title.
+func (o *operator) goTo(page, title string) {
+	o.t.Helper()
+	o.run(o.t, chromedp.Navigate(o.url+"/console/"+page))
+	o.until(fmt.Sprintf(`document.querySelector('main h1')?.textContent === %q`, title), "the page %s does not open", page)
+}
+
+func (o *operator) see(selector string) {
+	o.t.Helper()
+	o.run(o.t, chromedp.WaitVisible(chromedp.CSS(selector)))
+}
+
+func (o *operator) click(selector string) {
+	o.t.Helper()
+	o.run(o.t, chromedp.Click(chromedp.CSS(selector)))
+}
+
+// enter replaces what a field with this label has.
+func (o *operator) enter(label, text string) {
+	o.t.Helper()
+	id := o.script(o.t, fmt.Sprintf(`((asked) => {
+		const label = [...document.querySelectorAll('label')].find((l) => l.textContent.trim().replace(/ \*$/, '') === asked && l.offsetParent);
+		const field = label ? document.getElementById(label.htmlFor) : document.querySelector('[aria-label="' + asked + '"]');
+		if (!field) return '';
+		field.value = '';
+		return field.id ||= 'entered-' + Math.random().toString(36).slice(2);
+	})(%q)`, label))
+	if id == "" {
+		o.shoot(o.t, "failed")
+		o.t.Fatalf("no field is called %q", label)
+	}
+	o.run(o.t, chromedp.SendKeys(chromedp.CSS("#"+id), text))
+}
+
+// press clicks the button or the link with this text.
+func (o *operator) press(text string) {
+	o.t.Helper()
+	o.until(fmt.Sprintf(`(() => {
+		const all = ['dialog[open] button', 'main button, main a, main summary', '#top button', 'nav a'].flatMap((s) => [...document.querySelectorAll(s)]);
+		const found = all.find((b) => b.textContent.trim() === %q && b.offsetParent && !b.disabled);
+		found?.click();
+		return Boolean(found);
+	})()`, text), "there is no %q to press", text)
+}
+
+// hit presses keys, which go to the element that has the focus.
+func (o *operator) hit(keys ...string) {
+	o.t.Helper()
+	o.run(o.t, chromedp.KeyEvent(strings.Join(keys, "")))
+}
+
+// until waits for a condition.
+func (o *operator) until(condition, problem string, args ...any) {
+	o.t.Helper()
+	if _, err := chromedp.Run(o, chromedp.Poll[bool]("Boolean("+condition+")")); err != nil {
+		o.shoot(o.t, "failed")
+		o.t.Fatalf(problem+": %v; the page says %q and complained %q", append(args, err, o.script(o.t, `document.body.innerText`), o.complained())...)
+	}
+}
+
+// reads waits until the page has this text.
+func (o *operator) reads(text string) {
+	o.t.Helper()
+	o.until(fmt.Sprintf(`document.body.innerText.includes(%q)`, text), "the page does not have %q", text)
+}
+
+func (o *operator) signIn(username, password string) {
+	o.t.Helper()
+	o.see("#login")
+	o.run(o.t, chromedp.SendKeys(chromedp.CSS("#username"), username), chromedp.SendKeys(chromedp.CSS("#password"), password+"\r"), chromedp.WaitVisible(chromedp.CSS("#logout")))
+	o.reads("Welcome, " + username)
+}
