@@ -149,7 +149,8 @@ func TestUndecidedGuessesAreBounded(t *testing.T) {
 // unknown name, a forbidden address.
 func TestTroubleTakesAllTheTime(t *testing.T) {
 	t.Parallel()
-	s := newServer(t, storetest.SQLite(t))
+	db := storetest.SQLite(t)
+	s := newServer(t, db)
 	admin := s.admin()
 	const all = 500 * time.Millisecond
 	s.svc.UseDirectoryTimeout(all)
@@ -182,12 +183,16 @@ func TestTroubleTakesAllTheTime(t *testing.T) {
 		"silent":       fmt.Sprintf(`"host":"127.0.0.1","port":%d`, silent),
 		"other":        fmt.Sprintf(`"host":"127.0.0.1","port":%d`, other),
 		"nobody":       `"host":"nobody.invalid","port":389`,
-		"out of reach": fmt.Sprintf(`"host":"0.0.0.0","port":%d`, silent),
+		"out of reach": fmt.Sprintf(`"host":"192.0.2.1","port":%d`, silent),
 	} {
 		tenant := s.tenant(admin, strings.ReplaceAll(name, " ", "-"))
 		s.do("PUT", "/backends/ldap", admin, `{`+where+`,"user_base_dn":"dc=example","user_login_attribute":"uid","user_email_attribute":"mail"}`, resttest.In(tenant)).Want(200)
 		for _, security := range []string{"", "tls", "ldaps"} {
 			s.do("PUT", "/backends/ldap", admin, strings.Replace(`{`+where+`,"protocol_security":"S","user_base_dn":"dc=example","user_login_attribute":"uid","user_email_attribute":"mail"}`, `"S"`, `"`+security+`"`, 1), resttest.In(tenant)).Want(200)
+			// As if the operator had allowed it once: setting it is refused.
+			if _, err := db.Exec(t.Context(), "UPDATE auth_ldap_config SET host = '0.0.0.0' WHERE host = '192.0.2.1'"); err != nil {
+				t.Fatal(err)
+			}
 			began := time.Now()
 			s.undecided(`{"tenant_id":"`+tenant+`"}`, "alice", "x")
 			if took := time.Since(began); took < all {

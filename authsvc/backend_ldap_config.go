@@ -16,7 +16,7 @@ import (
 type LDAPConfig struct {
 	TenantUUID         string  `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
 	Host               string  `db:"host" json:"host" required:"true" minLength:"1" maxLength:"512" doc:"A name or an IP address, which the certificate has to bear."`
-	Port               int     `db:"port" json:"port" required:"true" minimum:"1" maximum:"65535"`
+	Port               int     `db:"port" json:"port" required:"true" minimum:"1" maximum:"65535" example:"636"`
 	ProtocolVersion    int     `db:"protocol_version" json:"protocol_version" minimum:"2" maximum:"3" default:"3"`
 	ProtocolSecurity   *string `db:"protocol_security" json:"protocol_security" enum:",tls,ldaps" doc:"tls: StartTLS. null: passwords cross the network as they are."`
 	BindDN             *string `db:"bind_dn" json:"bind_dn" maxLength:"256" doc:"The service account that looks for users; without it, or its password, users bind directly."`
@@ -49,7 +49,7 @@ func (s *Service) declareDirectories(e *crud.Engine) {
 	s.directories = crud.Document[LDAPConfig]{
 		Resource: crud.Resource[LDAPConfig]{
 			Path: "backends/ldap", Singular: "ldap_config", Table: "auth_ldap_config",
-			Prepare: s.prepareLDAP, Validate: validateLDAP, Save: vouchForDirectory, Changed: s.forgetEntries,
+			Prepare: s.prepareLDAP, Validate: s.validateLDAP, Save: vouchForDirectory, Changed: s.forgetEntries,
 			Committed: func(change *crud.Change[LDAPConfig]) {
 				if change.New == nil {
 					s.forgetHere(forgetAll())
@@ -145,10 +145,18 @@ func (s *Service) prepareLDAP(_ context.Context, _ store.Conn, change *crud.Chan
 // validateLDAP refuses a configuration that no directory can be queried with. It also refuses to send the stored password to a
 // server that it was not meant for: a user who may change the configuration may not read it, and could otherwise have the
 // password sent to themselves.
-func validateLDAP(_ context.Context, _ store.Conn, change *crud.Change[LDAPConfig]) error {
+func (s *Service) validateLDAP(_ context.Context, _ store.Conn, change *crud.Change[LDAPConfig]) error {
 	before, c := change.Old, change.New
-	if err := c.check(); err != nil || c.Sealed == nil || change.Sent.Has("bind_password") {
+	if err := c.check(); err != nil {
 		return err
+	}
+	if before == nil || c.Host != before.Host {
+		if err := s.settings.Load().Directories.CheckHost(c.Host); err != nil { // every login would fail
+			return apierr.InvalidField("host", "reach", "Is refused: %v", err)
+		}
+	}
+	if c.Sealed == nil || change.Sent.Has("bind_password") {
+		return nil
 	}
 	if c.Host != before.Host || c.Port != before.Port || different(c.BindDN, before.BindDN) || weaker(c.ProtocolSecurity, before.ProtocolSecurity) {
 		return apierr.InvalidField("bind_password", "required", "Must be sent again with another host, port or bind_dn, and when protocol_security is given up")

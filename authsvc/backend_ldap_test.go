@@ -234,3 +234,21 @@ func TestLDAPConfigActsOnItsUsers(t *testing.T) {
 		s.do("PUT", "/backends/ldap", clerk, config).Lacks("confd.#")
 	})
 }
+
+// A directory at an address that the operator lets nobody reach is refused when it is set, and not only at every login.
+func TestLDAPOutOfReachIsRefused(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		admin := s.admin()
+		put := func(host string) resttest.Answer {
+			return s.do("PUT", "/backends/ldap", admin, fmt.Sprintf(`{"host":%q,"port":389,"user_base_dn":"dc=x","user_login_attribute":"uid","user_email_attribute":"mail"}`, host))
+		}
+		for _, host := range []string{"169.254.169.254", "0.0.0.0", "::", "fe80::1", "::ffff:169.254.169.254"} {
+			if a := put(host).Want(400); !strings.Contains(a.Text("details.host.message"), "directories { allow }") {
+				t.Errorf("%s: %s", host, a.Body)
+			}
+		}
+		put("10.1.2.3").Want(200)
+		put("ldap.example.com").Want(200)
+	})
+}

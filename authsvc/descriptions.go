@@ -142,3 +142,16 @@ var docs = map[string]string{
 	"xivo_uuid":                     "The UUID of the installation.",
 	"zip_code":                      "The postal code.",
 }
+
+// helps are what people at a form read of attributes whose descriptions speak to programs.
+var helps = map[string]string{
+	"Group.slug":                   "Made from the name when it is left empty. A short name of letters, digits, _ and -.",
+	"LDAPConfig.bind_password":     "Never shown. Stays as it is when it is left empty and neither the server, its security nor bind_dn changes.",
+	"LDAPConfig.protocol_security": "Empty: passwords cross the network as they are.",
+	"Policy.slug":                  "Made from the name when it is left empty. A short name of letters, digits, _ and -.",
+	"adminEmail.confirmed":         "Empty: as it is; a new address is not.",
+	"authentication_method":        "The way in which the user logs in.",
+	"newPassword.password":         "",
+	"purpose":                      "What the user is.",
+	"search_filters":               "A filter for the search, in which {username} stands for the login. Empty: the login attribute must be the login; or any entry, where users bind directly.",
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 
 	"github.com/ringfence/ringfence/authsvc/mail"
 	"github.com/ringfence/ringfence/authsvc/page"
@@ -16,8 +17,11 @@ import (
 	"github.com/ringfence/ringfence/internal/tenant"
 )
 
+// confirmAccess lets an administrator confirm an address.
+const confirmAccess = "auth.emails.{email_uuid}.confirm.update"
+
 func (s *Service) confirmOperations() []rest.Operation {
-	const who = "Takes the token of the mail, which is good once, or the token of a user who holds auth.emails.{email_uuid}.confirm.update."
+	const who = "Takes the token of the mail, which is good once, or the token of a user who holds " + confirmAccess + "."
 	return []rest.Operation{
 		{
 			Method: http.MethodGet, Path: "/users/{user_uuid}/emails/{email_uuid}/confirm",
@@ -29,12 +33,12 @@ func (s *Service) confirmOperations() []rest.Operation {
 			},
 		},
 		{
-			Method: http.MethodGet, Path: "/emails/{email_uuid}/confirm", Public: true, ID: "confirm_email_by_link", Tag: "emails",
+			Method: http.MethodGet, Path: "/emails/{email_uuid}/confirm", Public: true, Instead: confirmAccess, ID: "confirm_email_by_link", Tag: "emails",
 			Summary: "Confirm an address, from the link in the mail", Description: who, Query: []rest.Parameter{tokenParameter},
 			Success: http.StatusOK, Produces: "text/html; charset=utf-8", Statuses: []int{401, 403, 404, 429}, Handle: s.confirmByLink,
 		},
 		{
-			Method: http.MethodPut, Path: "/emails/{email_uuid}/confirm", Public: true, ID: "confirm_email", Tag: "emails",
+			Method: http.MethodPut, Path: "/emails/{email_uuid}/confirm", Public: true, Instead: confirmAccess, ID: "confirm_email", Tag: "emails",
 			Summary: "Confirm an address", Description: who,
 			Success: http.StatusNoContent, Statuses: []int{401, 403, 404, 429},
 			Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
@@ -165,7 +169,7 @@ func (s *Service) confirm(ctx context.Context, r *rest.Request, token string) (a
 	if err != nil {
 		return "", err
 	}
-	by, err := s.presented(ctx, r, confirmsAddress, token, token, "auth.emails."+email+".confirm.update", func(link singleUse) bool { return link.EmailUUID == email })
+	by, err := s.presented(ctx, r, confirmsAddress, token, token, strings.ReplaceAll(confirmAccess, "{email_uuid}", email), func(link singleUse) bool { return link.EmailUUID == email })
 	if err != nil {
 		return "", err
 	}

@@ -67,7 +67,7 @@ type holdersAnswer struct {
 }
 
 func (s *Service) explainOperations() []rest.Operation {
-	text, one, zero := &rest.Schema{Type: "string"}, int64(1), int64(0)
+	text, one, zero, shortest, longest := &rest.Schema{Type: "string"}, int64(1), int64(0), 1, acl.MaxBytes
 	return []rest.Operation{
 		{
 			Method: http.MethodGet, Path: "/explain", Access: "auth.explain.read", ID: "explain", Tag: "access",
@@ -75,7 +75,7 @@ func (s *Service) explainOperations() []rest.Operation {
 			Description: "For one's own token, or for a user that one may read: " +
 				"the access that the request needs, the decision, and which pattern of which policy makes it.",
 			Query: []rest.Parameter{
-				{Name: "method", Description: "GET, PUT...", Schema: text, Required: true},
+				{Name: "method", Description: "Of the request.", Schema: &rest.Schema{Type: "string", Enum: []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"}}, Required: true},
 				{Name: "path", Description: "The path as a client sends it: /api/confd/1.1/users/17", Schema: text, Required: true},
 				{Name: "user_uuid", Description: "Another user than oneself.", Schema: &rest.Schema{Type: "string", Format: "uuid"}},
 			},
@@ -86,7 +86,7 @@ func (s *Service) explainOperations() []rest.Operation {
 			Summary:     "Who holds an access, and through what?",
 			Description: "The enabled users, in the order of their UUIDs, a page at a time.",
 			Query: []rest.Parameter{
-				{Name: "access", Description: "confd.voicemails.5.delete", Schema: text, Required: true},
+				{Name: "access", Description: "confd.voicemails.5.delete", Schema: &rest.Schema{Type: "string", MinLength: &shortest, MaxLength: &longest}, Required: true},
 				{Name: "limit", Description: fmt.Sprintf("How many users to answer at most: %d if it is not sent, and %d at most.", holdersPage, rest.MaxLimit), Schema: &rest.Schema{Type: "integer", Minimum: &one}},
 				{Name: "offset", Description: "How many users to skip first.", Schema: &rest.Schema{Type: "integer", Minimum: &zero}},
 				{Name: "recurse", Description: "Also the users of the tenants below.", Schema: &rest.Schema{Type: "boolean"}},

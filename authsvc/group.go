@@ -17,7 +17,7 @@ type Group struct {
 	UUID       string  `db:"uuid" json:"uuid" format:"uuid" readOnly:"true"`
 	TenantUUID string  `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
 	Name       string  `db:"name" json:"name" required:"true" minLength:"1" maxLength:"128"`
-	Slug       *string `db:"slug" json:"slug" minLength:"1" maxLength:"80" format:"slug" fixed:"true" doc:"Made from the name when it is not sent; never changes."`
+	Slug       *string `db:"slug" json:"slug" minLength:"1" maxLength:"80" format:"slug" fixed:"true" doc:"Made from the name when it is not sent."`
 	ReadOnly   bool    `json:"read_only" readOnly:"true"`
 	// SystemManaged groups belong to the server: nobody changes their name or their users by hand.
 	SystemManaged bool `db:"system_managed" json:"system_managed" readOnly:"true"`

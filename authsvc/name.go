@@ -40,6 +40,15 @@ func checkName(field, name string) (tidy, key string, err error) {
 	return tidy, key, nil
 }
 
+// checkUsername is checkName of a username. It refuses one that no login can carry, unless the user has it already: a colon ends the name
+// in HTTP Basic authentication (RFC 7617).
+func checkUsername(name string, before *string) (tidy, key string, err error) {
+	if strings.Contains(name, ":") && different(&name, before) {
+		return "", "", apierr.InvalidField("username", "characters", "May not hold a colon, which ends the name in a login")
+	}
+	return checkName("username", name)
+}
+
 // mixed reports whether a word has letters of more than one of the alphabets whose letters look alike.
 func mixed(word string) bool {
 	found := 0

@@ -6,6 +6,9 @@ import (
 
 	"github.com/ringfence/ringfence/authsvc"
 	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/rest/resttest"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/store/storetest"
 )
 
 // A name is the same name however it is typed.
@@ -72,4 +75,23 @@ func TestCheckName(t *testing.T) {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
+}
+
+// A login by HTTP Basic ends the name at its first colon: who had one in it could never log in.
+func TestUsernamesHoldNoColon(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		admin := s.admin()
+		s.do("POST", "/users", admin, `{"username":"olga:smith","password":"secret of olga"}`).Want(400)
+		olga := s.do("POST", "/users", admin, `{"username":"olga","password":"secret of olga"}`).Want(200).Text("uuid")
+		s.do("PUT", "/users/"+olga, admin, `{"username":"olga:smith"}`).Want(400)
+
+		// One from before this rule can be changed, and loses nothing.
+		if _, err := db.Exec(t.Context(), "UPDATE auth_user SET username = 'olga:smith' WHERE uuid = $1", olga); err != nil {
+			t.Fatal(err)
+		}
+		s.do("PUT", "/users/"+olga, admin, `{"username":"olga:smith","firstname":"Olga"}`).Want(200)
+		s.do("PUT", "/users/"+olga, admin, `{"username":"olga","firstname":"Olga"}`).Want(200)
+		s.do("POST", "/token", "", "{}", resttest.Basic("olga", "secret of olga")).Want(200)
+	})
 }

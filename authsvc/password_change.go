@@ -16,7 +16,7 @@ import (
 // passwordChange is the body of PUT /users/{user_uuid}/password.
 type passwordChange struct {
 	Old string `json:"old_password" required:"true" minLength:"1" maxLength:"1024"`
-	New string `json:"new_password" required:"true" minLength:"1" maxLength:"1024"`
+	New string `json:"new_password" required:"true" minLength:"1" maxLength:"1024" doc:"At least 8 characters, or as many as the installation asks for."`
 }
 
 // passwordOperations change and reset passwords.

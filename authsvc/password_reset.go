@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -18,9 +19,12 @@ import (
 	"github.com/ringfence/ringfence/internal/tenant"
 )
 
+// resetAccess lets an administrator set a user's password.
+const resetAccess = "auth.users.password.reset.{user_uuid}.create"
+
 // newPassword is the body of POST /users/password/reset.
 type newPassword struct {
-	Password *string `json:"password" required:"true" minLength:"1" maxLength:"1024" doc:"null removes the password: nobody can log in with one."`
+	Password *string `json:"password" required:"true" minLength:"1" maxLength:"1024" doc:"At least 8 characters, or as many as the installation asks for. null removes the password: nobody can log in with one."`
 }
 
 var emailSchema = rest.Schema{Type: "string", Format: "email"}
@@ -43,10 +47,10 @@ func (s *Service) passwordResetOperations() []rest.Operation {
 			Success: http.StatusNoContent, Statuses: []int{400, 429}, Handle: s.requestReset,
 		},
 		{
-			Method: http.MethodPost, Path: "/users/password/reset", Public: true, ID: "reset_password", Tag: "users",
+			Method: http.MethodPost, Path: "/users/password/reset", Public: true, Instead: resetAccess, ID: "reset_password", Tag: "users",
 			Summary: "Set a user's password, with the token of a mail or as an administrator",
 			Description: "Takes the token of the mail, which is good once, or the token of a user who holds " +
-				"auth.users.password.reset.{user_uuid}.create, and all that the user holds. " +
+				resetAccess + ", and all that the user holds. " +
 				"Ends all of the user's sessions, and deletes the user's refresh tokens.",
 			Query: []rest.Parameter{
 				{Name: "user_uuid", Description: "Whose password it is.", Required: true, Schema: &rest.Schema{Type: "string", Format: "uuid"}},
@@ -180,7 +184,7 @@ func (s *Service) resetPassword(ctx context.Context, r *rest.Request) (rest.Repl
 	}
 	user, token := parsed.String(), sentToken(r)
 	// This is checked before a stranger causes the work of a hash. Only a mail's token may be in a URL.
-	by, err := s.presented(ctx, r, resetsPassword, token, r.HTTP.Header.Get("X-Auth-Token"), "auth.users.password.reset."+user+".create", func(link singleUse) bool { return link.UserUUID == user })
+	by, err := s.presented(ctx, r, resetsPassword, token, r.HTTP.Header.Get("X-Auth-Token"), strings.ReplaceAll(resetAccess, "{user_uuid}", user), func(link singleUse) bool { return link.UserUUID == user })
 	if err != nil {
 		return rest.Reply{}, err
 	}

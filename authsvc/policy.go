@@ -21,11 +21,11 @@ type Policy struct {
 	UUID        string   `db:"uuid" json:"uuid" format:"uuid" readOnly:"true"`
 	TenantUUID  string   `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
 	Name        string   `db:"name" json:"name" required:"true" minLength:"1" maxLength:"80"`
-	Slug        *string  `db:"slug" json:"slug" minLength:"1" maxLength:"80" format:"slug" fixed:"true" doc:"Made from the name when it is not sent; never changes."`
+	Slug        *string  `db:"slug" json:"slug" minLength:"1" maxLength:"80" format:"slug" fixed:"true" doc:"Made from the name when it is not sent."`
 	Description *string  `db:"description" json:"description" multiline:"true" maxLength:"4096"`
-	ACL         []string `json:"acl" default:"[]" maxItems:"1000" doc:"Patterns of accesses, in the order in which they were sent."`
+	ACL         []string `json:"acl" default:"[]" maxItems:"1000" items.maxLength:"257" items.example:"confd.users.read" doc:"Patterns of accesses, in the order in which they were sent."`
 	ReadOnly    bool     `json:"read_only" readOnly:"true"`
-	Shared      bool     `db:"shared" json:"shared" default:"false" fixed:"true" doc:"Visible, read-only, in the tenants below. Set on create."`
+	Shared      bool     `db:"shared" json:"shared" default:"false" fixed:"true" doc:"Visible, read-only, in the tenants below."`
 
 	NameKey       string `db:"name_key" json:"-" of:"name"`
 	SlugKey       string `db:"slug_key" json:"-" of:"slug" fixed:"true"`

@@ -21,7 +21,7 @@ import (
 // registration is the body of POST /users/register.
 type registration struct {
 	Username     string  `json:"username" minLength:"1" maxLength:"256" doc:"Left out, the user logs in with the address, once it is confirmed. It may be no other address."`
-	Password     string  `json:"password" required:"true" minLength:"1" maxLength:"1024"`
+	Password     string  `json:"password" required:"true" minLength:"1" maxLength:"1024" doc:"At least 8 characters, or as many as the installation asks for."`
 	Firstname    *string `json:"firstname" maxLength:"256"`
 	Lastname     *string `json:"lastname" maxLength:"256"`
 	EmailAddress string  `json:"email_address" required:"true" format:"email" maxLength:"254"`
@@ -98,7 +98,7 @@ func (b *registration) user() (*User, error) {
 	if b.Username == "" {
 		return u, nil
 	}
-	username, key, err := checkName("username", b.Username)
+	username, key, err := checkUsername(b.Username, nil)
 	if err != nil || key == address {
 		return u, err
 	}

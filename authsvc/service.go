@@ -116,6 +116,7 @@ func New(o Options) (*Service, error) {
 		Description: "Users, policies and tokens. Get a token with `POST /token`, and send it in `X-Auth-Token`.",
 		Examples:    examples,
 		Docs:        docs,
+		Helps:       helps,
 		Tags:        tags,
 		Words:       words,
 		Columns:     columns,

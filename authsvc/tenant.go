@@ -19,10 +19,10 @@ import (
 
 // Tenant is a node of the tree that everything belongs to.
 type Tenant struct {
-	UUID          string   `db:"uuid" json:"uuid" format:"uuid" doc:"Taken from the body on create, when it is sent."`
+	UUID          string   `db:"uuid" json:"uuid" format:"uuid" fixed:"true" doc:"Taken from the body on create, when it is sent."`
 	ParentUUID    string   `db:"parent_uuid" json:"parent_uuid" format:"uuid" names:"tenants.uuid" readOnly:"true" doc:"The master tenant is its own parent."`
 	Name          *string  `db:"name" json:"name" minLength:"1" maxLength:"128" doc:"Other tenants may have it too."`
-	Slug          *string  `db:"slug" json:"slug" minLength:"1" maxLength:"10" pattern:"^[a-zA-Z0-9_]+$" fixed:"true" doc:"Unique in the installation; never changes."`
+	Slug          *string  `db:"slug" json:"slug" minLength:"1" maxLength:"10" pattern:"^[a-zA-Z0-9_]+$" fixed:"true" doc:"Unique in the installation."`
 	Phone         *string  `db:"phone" json:"phone" minLength:"1" maxLength:"32"`
 	ContactUUID   *string  `db:"contact_uuid" json:"contact" format:"uuid" names:"users.uuid"`
 	DefaultMethod string   `db:"default_authentication_method" json:"default_authentication_method" enum:"native,ldap,saml" default:"native"`
@@ -155,7 +155,8 @@ func validateTenant(ctx context.Context, c store.Conn, change *crud.Change[Tenan
 			return err
 		}
 	}
-	if t.ContactUUID != nil {
+	// A new tenant has no users yet: its first contact is one of the tenant that makes it, and may stay.
+	if t.ContactUUID != nil && (change.Old == nil || different(change.Old.ContactUUID, t.ContactUUID)) {
 		within := change.Tenant
 		if change.Old != nil {
 			within = t.UUID

@@ -48,6 +48,12 @@ func TestTenants(t *testing.T) {
 			}
 		}
 		s.do("PUT", "/tenants/"+uuid, admin, `{"phone":null}`, resttest.IfMatch(one.Header.Get("ETag"))).Want(412)
+		// The first contact is one of the tenant above, and what was read can be sent back.
+		above := s.do("POST", "/users", admin, `{}`).Text("uuid")
+		led := s.do("POST", "/tenants", admin, `{"name":"Led","contact":"`+above+`"}`).Want(200)
+		if kept := s.do("PUT", "/tenants/"+led.Text("uuid"), admin, led.Body).Want(200); kept.Text("contact") != above {
+			t.Errorf("the contact is %s", kept.Body)
+		}
 		domains := s.do("GET", "/tenants/"+uuid+"/domains", admin, "").List()
 		if domains.Total != 2 || !slices.Equal(domains.Column("name"), []string{"a.example.com", "c.example.com"}) {
 			t.Errorf("domains: %+v", domains)

@@ -37,10 +37,10 @@ func (s *Service) tokenOperations() []rest.Operation {
 	}
 	return []rest.Operation{
 		{
-			Method: http.MethodPost, Path: "/token", Public: true, ID: "create_token", Tag: "token",
+			Method: http.MethodPost, Path: "/token", Public: true, Basic: true, ID: "create_token", Tag: "token",
 			Summary:     "Create a token",
 			Description: "Send the username (or a confirmed address) and the password by HTTP Basic authentication.",
-			Body:        rest.SchemaOf[tokenRequest](), BodyOptional: true, MaxBody: maxAuthBody,
+			Body:        rest.SchemaOf[tokenRequest]().Exemplified(`{"expiration":3600}`), BodyOptional: true, MaxBody: maxAuthBody,
 			Success: http.StatusOK, Reply: rest.SchemaOf[tokenAnswer](), Statuses: []int{400, 401, 429, 501},
 			Handle: s.countingLogins(s.createToken),
 		},
@@ -61,7 +61,7 @@ func (s *Service) tokenOperations() []rest.Operation {
 		},
 		{
 			Method: http.MethodPost, Path: "/token/{token}/scopes/check", Public: true, ID: "check_scopes", Tag: "token",
-			Summary: "Check several accesses of a token", Body: rest.SchemaOf[scopesRequest](),
+			Summary: "Check several accesses of a token", Body: rest.SchemaOf[scopesRequest]().Exemplified(`{"scopes":["confd.users.read"]}`),
 			Success: http.StatusOK, Reply: rest.SchemaOf[scopesAnswer](), Statuses: []int{403, 404}, Handle: s.checkScopes,
 		},
 	}

@@ -18,7 +18,7 @@ import (
 
 // User can log in. The API never returns the password: only its hash is stored, beside the row.
 type User struct {
-	UUID                 string  `db:"uuid" json:"uuid" format:"uuid" doc:"Taken from the body on create, when it is sent."`
+	UUID                 string  `db:"uuid" json:"uuid" format:"uuid" fixed:"true" doc:"Taken from the body on create, when it is sent."`
 	TenantUUID           string  `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
 	Username             *string `db:"username" json:"username" minLength:"1" maxLength:"256" doc:"Login name, unique whatever its case."`
 	Firstname            *string `db:"firstname" json:"firstname" maxLength:"256"`
@@ -30,8 +30,8 @@ type User struct {
 
 	CreatedAt time.Time `db:"created_at" json:"-"`
 
-	Password     *string `json:"password,omitempty" writeOnly:"true" minLength:"1" maxLength:"1024" doc:"Taken on create alone."`
-	EmailAddress *string `json:"email_address,omitempty" writeOnly:"true" format:"email" maxLength:"254" doc:"Taken on create alone: the main address, confirmed."`
+	Password     *string `json:"password,omitempty" writeOnly:"true" minLength:"1" maxLength:"1024" fixed:"true" doc:"At least 8 characters, or as many as the installation asks for."`
+	EmailAddress *string `json:"email_address,omitempty" writeOnly:"true" format:"email" maxLength:"254" fixed:"true" doc:"The main address, confirmed."`
 }
 
 // Email is one of a user's addresses.
@@ -109,7 +109,11 @@ func prepareUser(ctx context.Context, c store.Conn, change *crud.Change[User]) e
 	if change.New.Username == nil {
 		return nil
 	}
-	tidy, _, err := checkName("username", *change.New.Username)
+	var before *string
+	if change.Old != nil {
+		before = change.Old.Username
+	}
+	tidy, _, err := checkUsername(*change.New.Username, before)
 	change.New.Username = &tidy
 	return err
 }

@@ -129,10 +129,15 @@ func TestConsoleIsAccessible(t *testing.T) {
 	}
 	o.run(t, chromedp.Navigate(g.URL+"/console/api/?service=confd"))
 	o.until(`document.querySelectorAll('.opblock').length > 50`, "the operations are not shown")
+	for _, violation := range o.violations() {
+		if strings.HasPrefix(violation, "color-contrast") {
+			t.Errorf("the explorer: %s", violation)
+		}
+	}
 	for _, look := range []struct {
 		width        int
 		scheme, dark string
-	}{{360, "dark", "true"}, {1400, "light", "false"}} { // what is inside of Swagger UI is its own
+	}{{360, "dark", "true"}, {1400, "light", "false"}} { // what else is inside of Swagger UI is its own
 		o.run(t, emulate(look.width, 900, look.scheme))
 		if seen := o.script(t, `[document.documentElement.scrollWidth > innerWidth, getComputedStyle(document.getElementById('swagger-ui')).filter !== 'none', document.querySelector('.operation-filter-input').offsetWidth > innerWidth * 0.8].join()`); seen != "false,"+look.dark+",true" {
 			t.Errorf("the explorer at %d pixels, %s: too wide, dark, a wide search: %s", look.width, look.scheme, seen)

@@ -237,34 +237,3 @@ func TestConsoleFiltersLists(t *testing.T) {
 	o.reads("1 found")
 	o.clean(t, "while lists were filtered")
 }
-
-// An operator sets the password of somebody who has forgotten it.
-func TestConsoleSetsAPassword(t *testing.T) {
-	g := loadDefault(t, "")
-	o := &operator{newBrowser(t), t, g.URL}
-	admin := g.admin(t)
-	const auth = "/api/auth/0.1"
-	login := g.Do(t, "POST", auth+"/users", admin, `{"username":"grace","password":"a-long-password"}`).Want(200).Text("uuid")
-	reader := g.Do(t, "POST", auth+"/policies", admin, `{"name":"reader","acl":["auth.users.#.read","auth.users.read"]}`).Want(200).Text("uuid")
-	g.Do(t, "PUT", auth+"/users/"+login+"/policies/"+reader, admin, "").Want(204)
-	o.goTo("", "Sign in")
-	o.signIn("admin", adminPassword)
-	o.goTo("#/auth/users/"+login, "grace")
-	o.press("New password")
-	o.enter("Password", "another-long-password")
-	o.click("details.part[open] button.primary")
-	o.reads("New password: done.")
-	g.Login(t, "grace", "another-long-password")
-	o.press("Sign out")
-	o.reads("Signed out.")
-
-	// Who may not do so is not offered it.
-	o.goTo("#/", "Sign in")
-	o.signIn("grace", "another-long-password")
-	o.goTo("#/auth/users/"+login, "grace")
-	o.see("details.part")
-	if titles := o.script(t, `[...document.querySelectorAll('details.part > summary')].map((s) => s.textContent).join()`); strings.Contains(titles, "New password") || !strings.Contains(titles, "Sessions") {
-		t.Errorf("a reader is offered %s", titles)
-	}
-	o.clean(t, "while a password was set")
-}

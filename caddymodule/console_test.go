@@ -48,6 +48,12 @@ func TestExplorerInABrowser(t *testing.T) {
 	}
 	b.shoot(t, "3-signed-in")
 
+	const head = chromedp.CSS("#operations-status-check_status")
+	b.run(t, chromedp.Click(head+" .opblock-summary-control"), chromedp.Click(head+" .try-out__btn"), chromedp.Click(head+" .execute"), chromedp.WaitVisible(head+" pre.curl"))
+	if line := b.script(t, fmt.Sprintf(`document.querySelector(%q).innerText`, head+" pre.curl")); !strings.HasPrefix(line, "curl --cacert ringfence.pem --head 'https://") {
+		t.Errorf("the line for curl is %q", line)
+	}
+
 	_, err := chromedp.Run(b, chromedp.Evaluate[chromedp.Void](`{
 		const service = document.getElementById("service");
 		service.value = "confd";
@@ -64,12 +70,20 @@ func TestExplorerInABrowser(t *testing.T) {
 	if line := b.script(t, fmt.Sprintf(`document.querySelector(%q).innerText`, operation+" .curl-command")); !strings.Contains(line, "--cacert") || !strings.Contains(line, `"X-Auth-Token: $TOKEN"`) || strings.Contains(line, "rft_") {
 		t.Errorf("the line for curl is %q", line)
 	}
+	b.script(t, `navigator.clipboard.writeText = async (text) => { window.copied = text; }; ""`)
+	b.run(t, chromedp.Click(operation+" .curl-command .copy-to-clipboard button"))
+	if copied := b.script(t, `window.copied ?? ""`); !strings.HasPrefix(copied, "curl --cacert ") {
+		t.Errorf("copied is %q", copied)
+	}
 
 	// A reload keeps the session, and a link to an operation opens it; the search finds operations by their access.
 	b.run(t, chromedp.Navigate(g.URL+"/console/api/?service=confd&again#/users/list_user"), chromedp.WaitVisible(logout), chromedp.WaitVisible(operation+" .try-out__btn"))
 	if above := b.script(t, fmt.Sprintf(`String(document.querySelector(%q).getBoundingClientRect().top < 0)`, operation)); above == "true" {
 		t.Error("the operation of a link is not in sight")
 	}
+	const elsewhere = chromedp.CSS("#operations-timezones-list_timezones")
+	b.script(t, `location.hash = "#/timezones/list_timezones"; ""`)
+	b.run(t, chromedp.WaitVisible(elsewhere+" .try-out__btn"))
 	b.run(t, chromedp.SendKeys(chromedp.CSS(".operation-filter-input"), "confd.timezones.read"))
 	if _, err := chromedp.Run(b, chromedp.Poll[bool](`document.querySelectorAll(".opblock").length === 1`)); err != nil {
 		t.Errorf("the search does not find one operation: %v", err)
@@ -77,6 +91,26 @@ func TestExplorerInABrowser(t *testing.T) {
 	b.clean(t, "after a search", "escaping deep link") // Swagger UI's, about any link with an underscore
 	b.run(t, chromedp.Navigate(g.URL+"/console/api/?service=confd"), chromedp.WaitVisible(chromedp.CSS(".opblock")),
 		chromedp.Click(operation+" .opblock-summary-control"), chromedp.Click(operation+" .try-out__btn"))
+
+	// Where a definition cannot be loaded, the page says what to do, and leads there.
+	choose := func(service string) {
+		t.Helper()
+		b.script(t, fmt.Sprintf(`{ const service = document.getElementById("service"); service.value = %q; service.dispatchEvent(new Event("change")); "" }`, service))
+	}
+	b.run(t, offline(true))
+	choose("auth")
+	b.run(t, chromedp.WaitVisible(chromedp.CSS(`#state a[href="`+g.URL+`/"]`)))
+	if said := b.said(t); !strings.Contains(said, "accept the certificate") {
+		t.Errorf("without the definition the page says %q", said)
+	}
+	b.run(t, offline(false))
+	b.complained()
+	choose("confd")
+	b.run(t, chromedp.WaitVisible(chromedp.CSS(".opblock")))
+	if said := b.said(t); !strings.Contains(said, "Signed in") {
+		t.Errorf("with the definition the page says %q", said)
+	}
+	b.run(t, chromedp.Click(operation+" .opblock-summary-control"), chromedp.Click(operation+" .try-out__btn"))
 
 	b.run(t, chromedp.Click(logout), chromedp.WaitVisible(login))
 	if said := b.said(t); !strings.Contains(said, "Signed out") {

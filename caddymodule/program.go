@@ -87,7 +87,8 @@ func prepare(args []string) error {
 			return err
 		}
 	}
-	return useSocket(command == "run" || command == "start")
+	asksHelp := slices.Contains(args, "--help") || slices.Contains(args, "-h")
+	return useSocket((command == "run" || command == "start") && !asksHelp)
 }
 
 func checkPort(name string) error {

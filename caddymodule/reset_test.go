@@ -35,7 +35,7 @@ func TestPasswordResetInABrowser(t *testing.T) {
 		}
 	}
 
-	saying("holds no link", chromedp.Navigate(g.URL+"/console/reset.html"), chromedp.WaitVisible(login))
+	saying("you need the link of a mail", chromedp.Navigate(g.URL+"/console/reset.html"), chromedp.WaitVisible(login))
 	saying("is on its way", chromedp.SendKeys(login, "ada"), chromedp.Click(send), chromedp.WaitNotVisible(login))
 	b.clean(t, "after asking for a link")
 	link := mails.Next(t).Link(t)
@@ -91,4 +91,20 @@ func TestPasswordResetInABrowser(t *testing.T) {
 	if strings.Contains(g.logged(t), token) {
 		t.Error("the token is in the log")
 	}
+}
+
+// The page that says that an address is confirmed is as dark as the other pages, for those who prefer it, and no wider than a telephone.
+func TestConfirmingInABrowser(t *testing.T) {
+	b := newBrowser(t)
+	mails := mailtest.Start(t, mailtest.Options{})
+	g := newGateway(t)
+	g.app = "public_url " + g.URL + "\n" + mailOptions(mails, "") + "self_registration"
+	g.load(t)
+	g.Do(t, "POST", api+"/users/register", "", `{"username":"ada","password":"the first","email_address":"`+strings.Repeat("a", 60)+`@example.org"}`).Want(200)
+	b.run(t, emulate(360, 800, "dark"), chromedp.Navigate(mails.Next(t).Link(t)), chromedp.WaitVisible(chromedp.CSS("strong")))
+	b.shoot(t, "confirmed")
+	if seen := b.script(t, `[getComputedStyle(document.body).backgroundColor, getComputedStyle(document.querySelector('p')).color, document.documentElement.scrollWidth].join(' ')`); seen != "rgb(18, 24, 31) rgb(231, 237, 243) 360" {
+		t.Errorf("its colours and its width are %s", seen)
+	}
+	b.clean(t, "when the address is confirmed")
 }

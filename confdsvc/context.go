@@ -19,7 +19,7 @@ type Context struct {
 	UUID                 string                    `db:"uuid" json:"uuid" format:"uuid" readOnly:"true"`
 	TenantUUID           string                    `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
 	Name                 string                    `db:"name" json:"name" readOnly:"true" doc:"Made from the tenant, the type and the UUID; what other objects name the context by."`
-	Label                string                    `db:"label" json:"label" minLength:"1" maxLength:"128" doc:"Must be sent on create; the name is taken for it, if that is sent alone."`
+	Label                string                    `db:"label" json:"label" minLength:"1" maxLength:"128" required:"true" or:"name"`
 	Type                 string                    `db:"type" json:"type" enum:"internal,incall,outcall,services,others" default:"internal"`
 	UserRanges           store.JSON[[]Range]       `db:"user_ranges" json:"user_ranges" default:"[]" maxItems:"1000"`
 	GroupRanges          store.JSON[[]Range]       `db:"group_ranges" json:"group_ranges" default:"[]" maxItems:"1000"`
@@ -70,9 +70,6 @@ func prepareContext(ctx context.Context, c store.Conn, change *crud.Change[Conte
 	o.endRanges()
 	if change.Old != nil {
 		return nil
-	}
-	if err := takeLabel(change, &o.Label); err != nil {
-		return err
 	}
 	o.UUID = uuid.NewString()
 	slug, err := tenant.Slug(ctx, c, change.Tenant)

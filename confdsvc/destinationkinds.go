@@ -71,7 +71,7 @@ type (
 	}
 	toExtension struct {
 		Exten   string `json:"exten" required:"true" pattern:"^[0-9*#]{1,255}$" example:"1000"`
-		Context string `json:"context" required:"true" format:"context-name"`
+		Context string `json:"context" required:"true" format:"context-name" names:"contexts.name"`
 	}
 	toSound struct {
 		Filename string `json:"filename" required:"true" maxLength:"255" example:"tt-weasels"`
@@ -85,11 +85,11 @@ type (
 		Timeout *float64 `json:"timeout" minimum:"0" maximum:"2147483647" doc:"In seconds."`
 	}
 	toDISA struct {
-		Context string  `json:"context" required:"true" format:"context-name"`
+		Context string  `json:"context" required:"true" format:"context-name" names:"contexts.name"`
 		PIN     *string `json:"pin" pattern:"^[0-9]{1,40}$" example:"1234"`
 	}
 	inContext struct {
-		Context string `json:"context" required:"true" format:"context-name"`
+		Context string `json:"context" required:"true" format:"context-name" names:"contexts.name"`
 	}
 	toMail struct {
 		Email string `json:"email" required:"true" format:"email" maxLength:"80"`

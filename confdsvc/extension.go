@@ -18,7 +18,7 @@ type Extension struct {
 	TenantUUID string `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
 	Exten      string `db:"exten" json:"exten" required:"true" maxLength:"40" doc:"Digits, * and #; or _ and a pattern."`
 	Context    string `db:"context" json:"context" required:"true" maxLength:"128" ref:"contexts.name" owner:"true"`
-	Commented  bool   `json:"commented" doc:"The reverse of enabled."`
+	Commented  bool   `json:"commented" deprecated:"true" doc:"The reverse of enabled."`
 	Enabled    bool   `db:"enabled" json:"enabled" default:"true"`
 	crud.Hrefs
 

@@ -63,7 +63,7 @@ func init() {
 		},
 		rest.Format{
 			Name: "locale", Pattern: `^[a-z]{2}_[A-Z]{2}$`, Example: "en_US",
-			Doc: "A language and a country.",
+			Doc: "A language and a country, such as de_DE.",
 		},
 	)
 }

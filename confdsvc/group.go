@@ -17,7 +17,7 @@ type Group struct {
 	UUID                  string  `db:"uuid" json:"uuid" format:"uuid" readOnly:"true"`
 	TenantUUID            string  `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
 	Name                  string  `db:"name" json:"name" readOnly:"true" doc:"Made from the tenant and the UUID."`
-	Label                 string  `db:"label" json:"label" maxLength:"128" pattern:"^[-_.a-zA-Z0-9 ]+$" example:"Sales" doc:"Must be sent on create; the name is taken for it, if that is sent alone."`
+	Label                 string  `db:"label" json:"label" maxLength:"128" pattern:"^[-_.a-zA-Z0-9 ]+$" example:"Sales" required:"true" or:"name"`
 	PreprocessSubroutine  *string `db:"preprocess_subroutine" json:"preprocess_subroutine" maxLength:"79"`
 	RingStrategy          string  `db:"ring_strategy" json:"ring_strategy" enum:"all,random,least_recent,linear,fewest_calls,memorized_round_robin,weight_random" default:"all"`
 	CallerIDMode          *string `db:"caller_id_mode" json:"caller_id_mode" enum:"prepend,overwrite,append"`
@@ -125,10 +125,10 @@ func declareGroups(e *crud.Engine) {
 }
 
 func nameGroup(ctx context.Context, c store.Conn, change *crud.Change[Group]) error {
-	g := change.New
-	if err := takeLabel(change, &g.Label); err != nil || change.Old != nil {
-		return err
+	if change.Old != nil {
+		return nil
 	}
+	g := change.New
 	g.UUID = uuid.NewString()
 	slug, err := tenant.Slug(ctx, c, change.Tenant)
 	g.Name = fmt.Sprintf("grp-%s-%s", slug, g.UUID)

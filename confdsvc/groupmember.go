@@ -26,7 +26,7 @@ type GroupUser struct {
 // GroupNumber is a number that a group rings, whether it exists here or not.
 type GroupNumber struct {
 	Exten    string `db:"exten" json:"exten" required:"true" format:"exten"`
-	Context  string `db:"context" json:"context" required:"true" format:"context-name"`
+	Context  string `db:"context" json:"context" required:"true" format:"context-name" names:"contexts.name"`
 	Priority int64  `db:"priority" json:"priority" minimum:"0" maximum:"2147483647" doc:"Its place in the list, unless it is sent."`
 }
 

@@ -19,7 +19,7 @@ type Incall struct {
 	CallerIDMode         *string     `db:"caller_id_mode" json:"caller_id_mode" enum:"prepend,overwrite,append"`
 	CallerIDName         *string     `db:"caller_id_name" json:"caller_id_name" maxLength:"80"`
 	Description          *string     `db:"description" json:"description" multiline:"true" maxLength:"4096"`
-	Destination          Destination `json:"destination" required:"true" doc:"It is none once what it led to is deleted."`
+	Destination          Destination `json:"destination" required:"true" doc:"Where the calls go. It is none once what it led to is deleted."`
 	UserID               *int64      `db:"user_id" computed:"true" json:"-"`
 	crud.Hrefs
 

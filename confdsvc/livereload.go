@@ -9,7 +9,7 @@ import (
 // LiveReload says whether changes of the configuration reach the telephone system at once.
 type LiveReload struct {
 	TenantUUID string `db:"tenant_uuid" json:"-" format:"uuid"`
-	Enabled    bool   `db:"enabled" json:"enabled" required:"true" default:"true"`
+	Enabled    bool   `db:"enabled" json:"enabled" required:"true" default:"true" doc:"Whether changes reach the telephone system at once."`
 }
 
 func init() {

@@ -17,8 +17,8 @@ type MOH struct {
 	UUID        string  `db:"uuid" json:"uuid" format:"uuid" readOnly:"true"`
 	TenantUUID  string  `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true"`
 	Name        string  `db:"name" json:"name" readOnly:"true" doc:"Made from the tenant and the UUID; what other objects name it by."`
-	Label       string  `db:"label" json:"label" maxLength:"128" doc:"Must be sent on create; the name is taken for it, if that is sent alone."`
-	Mode        string  `db:"mode" json:"mode" required:"true" enum:"custom,files,mp3"`
+	Label       string  `db:"label" json:"label" maxLength:"128" required:"true" or:"name"`
+	Mode        string  `db:"mode" json:"mode" required:"true" enum:"files,custom,mp3"`
 	Application *string `db:"application" json:"application" maxLength:"256" doc:"The program that plays in the mode custom, with its arguments."`
 	Sort        *string `db:"sort" json:"sort" enum:"alphabetical,random,random_start" doc:"The order of the files."`
 	crud.Hrefs
@@ -58,10 +58,10 @@ func declareMOH(e *crud.Engine) {
 }
 
 func nameMOH(ctx context.Context, c store.Conn, change *crud.Change[MOH]) error {
-	m := change.New
-	if err := takeLabel(change, &m.Label); err != nil || change.Old != nil {
-		return err
+	if change.Old != nil {
+		return nil
 	}
+	m := change.New
 	m.UUID = uuid.NewString()
 	slug, err := tenant.Slug(ctx, c, change.Tenant)
 	m.Name = fmt.Sprintf("moh-%s-%s", slug, m.UUID)

@@ -92,7 +92,7 @@ func mainPhoneNumber(e *crud.Engine) {
 	e.Add(rest.Operation{
 		Method: http.MethodPut, Path: path, Access: "confd.phone-numbers.main.update", ID: "set_phone_number_main", Tag: "phone_numbers",
 		Summary: "Choose the main number of a tenant", Description: "It is shared from then on.",
-		Body: rest.SchemaOf[MainPhoneNumber](), Success: http.StatusNoContent, Tenanted: true, Transactional: true,
+		Body: rest.SchemaOf[MainPhoneNumber](), Success: http.StatusNoContent, Tenanted: true, Transactional: true, Located: true,
 		Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 			scope, err := e.TenantOf(ctx, r)
 			if err != nil {

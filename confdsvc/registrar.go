@@ -12,7 +12,7 @@ import (
 
 // Registrar is a server where telephones register, with the addresses by which they reach it.
 type Registrar struct {
-	ID                string  `db:"id" json:"id" pattern:"^[a-zA-Z0-9_-]{1,128}$" fixed:"true" example:"branch" doc:"Chosen at random when it is not sent; never changes."`
+	ID                string  `db:"id" json:"id" pattern:"^[a-zA-Z0-9_-]{1,128}$" fixed:"true" example:"branch" doc:"Chosen at random when it is not sent."`
 	Deletable         bool    `db:"deletable" json:"deletable" default:"true"`
 	Name              *string `db:"name" json:"name" maxLength:"255"`
 	MainHost          string  `db:"main_host" json:"main_host" required:"true" minLength:"1" format:"host"`

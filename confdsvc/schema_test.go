@@ -99,6 +99,13 @@ func TestDefinitionHasExamples(t *testing.T) {
 	resttest.CheckDescriptions(t, text)
 }
 
+// Whoever executes in the explorer what the definition offers is not refused for it.
+func TestExamplesCanBeSent(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		resttest.SendExamples(newWorld(t, db).as(t, "a"))
+	})
+}
+
 // Every column is a field and every field a column, on both databases, and both are nullable or neither is.
 func TestColumnsAreFields(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {

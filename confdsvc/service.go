@@ -38,6 +38,7 @@ func New(o Options) (*rest.Service, error) {
 		Description: "Users, voicemails and what else a telephony platform is made of.",
 		Examples:    examples,
 		Docs:        docs,
+		Helps:       helps,
 		Tags:        tags,
 		Words:       words,
 		Columns:     columns,

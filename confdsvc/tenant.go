@@ -14,10 +14,10 @@ import (
 type Tenant struct {
 	UUID              string  `db:"uuid" json:"uuid" format:"uuid" readOnly:"true"`
 	Generated         bool    `json:"sip_templates_generated" readOnly:"true"`
-	Global            *string `db:"global_sip_template_uuid" json:"global_sip_template_uuid" format:"uuid" readOnly:"true"`
-	WebRTC            *string `db:"webrtc_sip_template_uuid" json:"webrtc_sip_template_uuid" format:"uuid" readOnly:"true"`
-	RegistrationTrunk *string `db:"registration_trunk_sip_template_uuid" json:"registration_trunk_sip_template_uuid" format:"uuid" readOnly:"true"`
-	MeetingGuest      *string `db:"meeting_guest_sip_template_uuid" json:"meeting_guest_sip_template_uuid" format:"uuid" readOnly:"true"`
+	Global            *string `db:"global_sip_template_uuid" json:"global_sip_template_uuid" format:"uuid" names:"endpoints/sip/templates.uuid" readOnly:"true"`
+	WebRTC            *string `db:"webrtc_sip_template_uuid" json:"webrtc_sip_template_uuid" format:"uuid" names:"endpoints/sip/templates.uuid" readOnly:"true"`
+	RegistrationTrunk *string `db:"registration_trunk_sip_template_uuid" json:"registration_trunk_sip_template_uuid" format:"uuid" names:"endpoints/sip/templates.uuid" readOnly:"true"`
+	MeetingGuest      *string `db:"meeting_guest_sip_template_uuid" json:"meeting_guest_sip_template_uuid" format:"uuid" names:"endpoints/sip/templates.uuid" readOnly:"true"`
 }
 
 func init() { resources = append(resources, declareTenants) }

@@ -35,7 +35,7 @@ type User struct {
 	Userfield                         *string   `db:"userfield" json:"userfield" maxLength:"128"`
 	CallTransferEnabled               *bool     `db:"call_transfer_enabled" json:"call_transfer_enabled" null:"default" default:"false"`
 	DTMFHangupEnabled                 *bool     `db:"dtmf_hangup_enabled" json:"dtmf_hangup_enabled" null:"default" default:"false"`
-	CallRecordEnabled                 *bool     `json:"call_record_enabled" null:"default" doc:"Deprecated: all four of call_record_*_enabled at once."`
+	CallRecordEnabled                 *bool     `json:"call_record_enabled" null:"default" deprecated:"true" doc:"All four of call_record_*_enabled at once."`
 	CallRecordOutgoingExternalEnabled bool      `db:"call_record_outgoing_external_enabled" json:"call_record_outgoing_external_enabled" default:"false"`
 	CallRecordOutgoingInternalEnabled bool      `db:"call_record_outgoing_internal_enabled" json:"call_record_outgoing_internal_enabled" default:"false"`
 	CallRecordIncomingInternalEnabled bool      `db:"call_record_incoming_internal_enabled" json:"call_record_incoming_internal_enabled" default:"false"`

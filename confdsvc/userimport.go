@@ -78,7 +78,7 @@ func declareUserImport(e *crud.Engine) {
 		Query: []rest.Parameter{{
 			Name: "dry_run", Description: "`true`: try it, report what is wrong, and keep nothing. The status is then 200.", Schema: &rest.Schema{Type: "boolean"},
 		}},
-		Body: &rest.Schema{Type: "string", Multiline: true}, Consumes: csvType, MaxBody: maxImport,
+		Body: (&rest.Schema{Type: "string", Multiline: true}).Exemplified(`"firstname,lastname\nAda,Lovelace\n"`), Consumes: csvType, MaxBody: maxImport,
 		Success: http.StatusCreated, Reply: rest.SchemaOf[ImportedUsers](), Statuses: []int{http.StatusTooManyRequests}, Tenanted: true,
 		Replies: map[int]*rest.Schema{http.StatusOK: rest.SchemaOf[ImportedUsers](), http.StatusBadRequest: rest.SchemaOf[ImportRefusal]()},
 		Handle:  i.handle,

@@ -6,7 +6,7 @@ import "github.com/ringfence/ringfence/internal/crud"
 // this system itself does not.
 type VoicemailTranscription struct {
 	TenantUUID string `db:"tenant_uuid" json:"-" format:"uuid"`
-	Enabled    bool   `db:"enabled" json:"enabled" required:"true" default:"false"`
+	Enabled    bool   `db:"enabled" json:"enabled" required:"true" default:"false" doc:"Whether messages are to be written down, by a service that does that."`
 }
 
 func init() {

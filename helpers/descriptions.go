@@ -41,6 +41,8 @@ var words = map[string]string{
 	"/commonconf_apply":      "live configuration",
 	"/commonconf_generate":   "generated configuration",
 	"/exec_request_handlers": "requests",
+	"chown_autoprov_config":  "give the autoprovisioning file to its owner",
+	"ipbx":                   "commands",
 	"moh":                    "music on hold",
 	"rolled_back":            "taken back",
 }

@@ -8,8 +8,10 @@ import (
 	"github.com/ringfence/ringfence/internal/apierr"
 )
 
-// mohPattern is of the names that confd gives to music on hold.
-var mohPattern = regexp.MustCompile(`\Amoh-[A-Za-z0-9_]{1,10}-[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}\z`)
+// mohForm is that of the names that confd gives to music on hold.
+const mohForm = `^moh-[A-Za-z0-9_]{1,10}-[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`
+
+var mohPattern = regexp.MustCompile(mohForm)
 
 func checkMOH(name string) error {
 	if !mohPattern.MatchString(name) {

@@ -21,9 +21,15 @@ type mailbox struct {
 // String returns the mailbox as Asterisk writes it.
 func (m mailbox) String() string { return m.Number + "@" + m.Context }
 
+// The forms of the name of a context and of the number of a voicemail.
+const (
+	contextForm = `^[A-Za-z0-9_-]{1,79}$`
+	numberForm  = `^[0-9]{1,40}$`
+)
+
 var (
-	contextPattern = regexp.MustCompile(`\A[A-Za-z0-9_-]{1,79}\z`)
-	numberPattern  = regexp.MustCompile(`\A[0-9]{1,40}\z`)
+	contextPattern = regexp.MustCompile(contextForm)
+	numberPattern  = regexp.MustCompile(numberForm)
 )
 
 func checkContext(field, name string) error {

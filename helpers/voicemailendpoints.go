@@ -8,8 +8,9 @@ import (
 	"github.com/ringfence/ringfence/internal/rest"
 )
 
-func parameter(name, description string, required bool) rest.Parameter {
-	return rest.Parameter{Name: name, Description: description, Required: required, Schema: &rest.Schema{Type: "string"}}
+// parameter declares a query parameter whose value has a form, which the handler checks.
+func parameter(name, form, description string, required bool) rest.Parameter {
+	return rest.Parameter{Name: name, Description: description, Required: required, Schema: &rest.Schema{Type: "string", Pattern: form}}
 }
 
 // voicemailOperations delete and move the messages of voicemails. Existing tools do both by GET: another method does the same, and all
@@ -19,9 +20,9 @@ func (e *endpoints) voicemailOperations() []rest.Operation {
 		Method: http.MethodDelete, Path: "/delete_voicemail", Access: "sysconfd.voicemails.delete",
 		ID: "remove_voicemail", Tag: "voicemails", Summary: "Delete the messages and greetings of a voicemail",
 		Query: []rest.Parameter{
-			parameter("name", "The voicemail's number.", false),
-			parameter("mailbox", "The same as name, which must be sent if this is not.", false),
-			parameter("context", "The voicemail's context. Default: the tenant's internal context; on the loopback port that of the only tenant.", false),
+			parameter("name", numberForm, "The voicemail's number.", false),
+			parameter("mailbox", numberForm, "The same as name, which must be sent if this is not.", false),
+			parameter("context", contextForm, "The voicemail's context. Default: the tenant's internal context; on the loopback port that of the only tenant.", false),
 		},
 		Success: http.StatusOK, Reply: doneSchema(), Statuses: []int{http.StatusNotFound, http.StatusConflict},
 		Handle: e.deleteVoicemail,
@@ -30,8 +31,8 @@ func (e *endpoints) voicemailOperations() []rest.Operation {
 		Method: http.MethodPost, Path: "/move_voicemail", Access: "sysconfd.voicemails.update",
 		ID: "relocate_voicemail", Tag: "voicemails", Summary: "Give the messages and greetings of a voicemail another place",
 		Query: []rest.Parameter{
-			parameter("old_mailbox", "The number until now.", true), parameter("old_context", "The context until now.", true),
-			parameter("new_mailbox", "The number from now on.", true), parameter("new_context", "The context from now on.", true),
+			parameter("old_mailbox", numberForm, "The number until now.", true), parameter("old_context", contextForm, "The context until now.", true),
+			parameter("new_mailbox", numberForm, "The number from now on.", true), parameter("new_context", contextForm, "The context from now on.", true),
 		},
 		Success: http.StatusOK, Reply: doneSchema(), Statuses: []int{http.StatusNotFound, http.StatusConflict},
 		Handle: e.moveVoicemail,
@@ -41,7 +42,7 @@ func (e *endpoints) voicemailOperations() []rest.Operation {
 		{
 			Method: http.MethodDelete, Path: "/voicemails_context", Access: "sysconfd.voicemails_context.delete",
 			ID: "delete_voicemails_context", Tag: "voicemails", Summary: "Delete the messages and greetings of all voicemails of a context",
-			Query:   []rest.Parameter{parameter("context", "The context.", true)},
+			Query:   []rest.Parameter{parameter("context", contextForm, "The context.", true)},
 			Success: http.StatusOK, Reply: doneSchema(), Statuses: []int{http.StatusNotFound, http.StatusConflict},
 			Handle: e.deleteContext,
 		},
@@ -172,7 +173,7 @@ func (e *endpoints) mohOperations() []rest.Operation {
 	return []rest.Operation{{
 		Method: http.MethodDelete, Path: "/moh", Access: "sysconfd.moh.delete",
 		ID: "delete_moh", Tag: "moh", Summary: "Delete the files of a music on hold",
-		Query:   []rest.Parameter{parameter("name", "The name that confd has given to it.", true)},
+		Query:   []rest.Parameter{parameter("name", mohForm, "The name that confd has given to it.", true)},
 		Success: http.StatusOK, Reply: doneSchema(), Statuses: []int{http.StatusNotFound, http.StatusConflict},
 		Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 			name, _ := r.Query("name")

@@ -65,7 +65,7 @@ func (h *shared) declareConfigs(e *crud.Engine) {
 func describeConfig(action string, op *rest.Operation) {
 	const who = "Everybody's credentials pass through the client that is configured, so it takes somebody who may act on all the tenant's users."
 	op.Access = "auth.{auth_type}.external.config." + action
-	op.Statuses = append(op.Statuses, http.StatusNotImplemented)
+	op.Statuses, op.Tagged = append(op.Statuses, http.StatusNotImplemented), false
 	handle, body, header := op.Handle, any(nil), http.Header(nil)
 	switch action {
 	case "read":

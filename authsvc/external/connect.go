@@ -127,7 +127,7 @@ func (h *Host) connectOperations() []rest.Operation {
 	agree.Method, agree.ID, agree.Summary = http.MethodPost, "connect_external", "Take the person's word, and lead on to the external service"
 	agree.Description = "Sent by the page's form, with the page's cookie. Sets the cookie without which the external service sends nobody back."
 	agree.Body, agree.Consumes, agree.MaxBody = rest.SchemaOf[connectForm](), "application/x-www-form-urlencoded", maxForm
-	agree.Success, agree.Handle = http.StatusSeeOther, h.agree
+	agree.Success, agree.Located, agree.Handle = http.StatusSeeOther, true, h.agree
 	return []rest.Operation{ask, agree}
 }
 

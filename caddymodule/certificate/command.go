@@ -74,7 +74,7 @@ func showCertificate(cmd *cobra.Command, _ []string) error {
 		return err
 	}
 	options := selfsigned.Options{OnReplace: func(r selfsigned.Replacement) {
-		fmt.Fprintf(cmd.ErrOrStderr(), "The certificate %s, and was replaced.\nold SHA-256  %s\nnew SHA-256  %s\n", r.Reason, r.Old, r.New)
+		fmt.Fprintf(cmd.ErrOrStderr(), "Another certificate is served than before: the old one %s.\nold SHA-256  %s\nnew SHA-256  %s\n", r.Reason, r.Old, r.New)
 	}}
 	if _, err := os.Stat(filepath.Join(folder, "certificate.pem")); errors.Is(err, fs.ErrNotExist) {
 		// The gateway decides which names an existing certificate must have.

@@ -1,13 +1,17 @@
 package commands
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"os/signal"
+	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/caddyserver/caddy/v2"
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
@@ -88,12 +92,30 @@ func backupOptions(cmd *cobra.Command) backup.Options {
 	}
 }
 
+// untilInterrupted returns a context that ends when the process is asked to end, so that a command removes what it has not finished,
+// which has secrets. What the shell has let it ignore, as nohup does, stays ignored.
+func untilInterrupted(cmd *cobra.Command) (context.Context, context.CancelFunc) {
+	signals := slices.DeleteFunc([]os.Signal{os.Interrupt, syscall.SIGHUP}, signal.Ignored)
+	return signal.NotifyContext(cmd.Context(), append(signals, syscall.SIGTERM)...)
+}
+
+// interrupted says what has become of a command that failed because it was interrupted.
+func interrupted(ctx context.Context, err error, outcome string) error {
+	if err != nil && ctx.Err() != nil {
+		return fmt.Errorf("interrupted: %s", outcome)
+	}
+	return err
+}
+
 func runBackup(cmd *cobra.Command, _ []string) (err error) {
+	ctx, stop := untilInterrupted(cmd)
+	defer stop()
+	defer func() { err = interrupted(ctx, err, "there is no backup") }()
 	file := cmd.Flags().Lookup("output").Value.String()
 	out := cmd.OutOrStdout()
 	var m *backup.Manifest
 	create := func(w io.Writer) error {
-		m, err = backup.Create(cmd.Context(), backupOptions(cmd), w)
+		m, err = backup.Create(ctx, backupOptions(cmd), w)
 		return err
 	}
 	switch {
@@ -122,12 +144,17 @@ func runBackup(cmd *cobra.Command, _ []string) (err error) {
 }
 
 func runRestore(cmd *cobra.Command, args []string) error {
-	f, err := backup.Open(cmd.Context(), args[0])
+	ctx, stop := untilInterrupted(cmd)
+	defer stop()
+	f, err := backup.Open(ctx, args[0])
 	if err != nil {
-		return err
+		return interrupted(ctx, err, "nothing was restored")
 	}
 	defer func() { _ = f.Close() }()
-	if _, err := f.Restore(cmd.Context(), backupOptions(cmd), cmd.Flags().Lookup("replace").Value.String() == "true"); err != nil {
+	if _, err := f.Restore(ctx, backupOptions(cmd), cmd.Flags().Lookup("replace").Value.String() == "true"); err != nil {
+		if ctx.Err() != nil {
+			return fmt.Errorf("interrupted: restore once more, with --replace if the database is not empty: %w", err)
+		}
 		return err
 	}
 	return tell(cmd, cmd.OutOrStdout(), args[0], &f.Manifest, "restored")

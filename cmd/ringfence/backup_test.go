@@ -1,7 +1,10 @@
 package main_test
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +12,8 @@ import (
 
 	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
 	"github.com/ringfence/ringfence/internal/rest/resttest"
+	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/store/postgres"
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
 
@@ -53,6 +58,51 @@ func TestBackupMovesAnInstallation(t *testing.T) {
 			t.Error("another certificate")
 		}
 		from, env = folder, next.Env
+	}
+}
+
+// Ctrl-C leaves no half of a backup, which would have secrets.
+func TestInterruptedBackupLeavesNothing(t *testing.T) {
+	address := storetest.PostgresDSN(t)
+	db, err := postgres.Open(t.Context(), address, postgres.Options{MaxConns: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	folder := t.TempDir()
+	var said bytes.Buffer
+	err = db.InTx(t.Context(), func(ctx context.Context, tx store.Conn) error {
+		if _, err := tx.Exec(ctx, "LOCK TABLE audit IN ACCESS EXCLUSIVE MODE"); err != nil { // the backup waits for it
+			return err
+		}
+		cmd := gatewaytest.Command(t, folder, []string{"RINGFENCE_DATABASE=" + address}, "backup", "--output", "b.zip")
+		cmd.Stderr = &said
+		if err := cmd.Start(); err != nil {
+			return err
+		}
+		gatewaytest.Eventually(t, patience, func() error {
+			waiting, err := store.Get[int](ctx, tx, "SELECT count(*) FROM pg_locks WHERE NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())")
+			if err == nil && waiting == 0 {
+				err = errors.New("it does not wait for the table")
+			}
+			return err
+		})
+		if err := cmd.Process.Signal(os.Interrupt); err != nil {
+			return err
+		}
+		if err := cmd.Wait(); err == nil || cmd.ProcessState.ExitCode() != 1 {
+			t.Errorf("it ended with %v", err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(said.String(), "interrupted: there is no backup") {
+		t.Errorf("it said %q", said.String())
+	}
+	if entries, err := os.ReadDir(folder); err != nil || len(entries) > 0 {
+		t.Errorf("it left %v, %v", entries, err)
 	}
 }
 

@@ -105,4 +105,10 @@ func TestHelp(t *testing.T) {
 	if out, status := run(t, folder, nil, "user", "set", "--help"); status != 0 || !strings.Contains(out, "firstname=<text>") {
 		t.Errorf("status %d:\n%s", status, out)
 	}
+	if out, status := run(t, folder, nil, "run", "--help"); status != 0 || !strings.Contains(out, "--config") {
+		t.Errorf("status %d:\n%s", status, out)
+	}
+	if left, err := os.ReadDir(folder); err != nil || len(left) > 0 {
+		t.Errorf("to ask for help has made %v (%v)", left, err)
+	}
 }

@@ -43,6 +43,23 @@ func TestUnit(t *testing.T) {
 	}
 }
 
+// Who follows docs/apply.md has the gateway write to Asterisk's folders, which the unit must let it do.
+func TestUnitWritesForAsterisk(t *testing.T) {
+	var writable []string
+	for _, m := range regexp.MustCompile(`(?m)^ReadWritePaths=(.*)$`).FindAllStringSubmatch(deployed(t, "deploy/ringfence.service"), -1) {
+		writable = append(writable, strings.Fields(m[1])...)
+	}
+	folders := regexp.MustCompile(`RINGFENCE_\w+_FOLDER=(/\S+)`).FindAllStringSubmatch(deployed(t, "docs/apply.md"), -1)
+	if len(folders) != 3 {
+		t.Fatalf("docs/apply.md names %q", folders)
+	}
+	for _, m := range folders {
+		if !slices.Contains(writable, "-"+m[1]) { // the unit starts without it too
+			t.Errorf("%s is read-only for the unit", m[1])
+		}
+	}
+}
+
 // The image has a static program and no root, and is made of files that are there.
 func TestDockerfile(t *testing.T) {
 	text := deployed(t, "deploy/Dockerfile")

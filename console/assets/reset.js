@@ -108,7 +108,7 @@
     history.replaceState(null, '', location.pathname);
     user = link.get('user_uuid') ?? '';
     token = link.get('token') ?? '';
-    say(user && token ? '' : 'The address of this page holds no link of a mail. Ask for one here.');
+    say(user && token ? '' : 'To choose a new password you need the link of a mail. You get one, if your account has a confirmed address.');
     show(user && token ? choose : ask);
     if (!user || !token) checkMails();
   };

@@ -325,6 +325,42 @@ func TestReplaceDamaged(t *testing.T) {
 	}
 }
 
+// A mistyped address costs nobody a file: neither another program's database, nor what is no database at all.
+func TestRestoreLeavesFilesOfOthers(t *testing.T) {
+	file, _ := sample(t)
+	folder := t.TempDir()
+	foreign := filepath.Join(folder, "foreign.db")
+	db, err := sqlite.Open(t.Context(), foreign)
+	if err != nil {
+		t.Fatal(err)
+	}
+	execute(t, db, "CREATE TABLE bookmarks (address TEXT)")
+	execute(t, db, "INSERT INTO bookmarks VALUES ('https://example.com')")
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	text := filepath.Join(folder, "letter.txt")
+	if err := os.WriteFile(text, bytes.Repeat([]byte("Dear Olga, "), 500), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{foreign, text} {
+		before, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, replace := range []bool{false, true} {
+			target := engines["sqlite"](t)
+			target.address = "sqlite://" + path
+			if err := target.restore(t, file, replace); err == nil || !strings.Contains(err.Error(), path) {
+				t.Errorf("replace %v of %s: %v", replace, filepath.Base(path), err)
+			}
+		}
+		if after, err := os.ReadFile(path); err != nil || !bytes.Equal(before, after) {
+			t.Errorf("%s was changed: %v", filepath.Base(path), err)
+		}
+	}
+}
+
 // The newest rows are in SQLite's log, which a copy of the file does not have. A process that was killed leaves it.
 func TestBackupHasTheNewestRows(t *testing.T) {
 	source := engines["sqlite"](t)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/ringfence/ringfence/internal/private"
 	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/store/migrations"
 	"github.com/ringfence/ringfence/internal/store/open"
 	"github.com/ringfence/ringfence/internal/store/sqlite"
 )
@@ -65,14 +66,7 @@ func (f *File) Restore(ctx context.Context, o Options, replace bool) (n int64, e
 	}
 	if isSQLite {
 		err = sqlite.Replace(ctx, path, made, func(ctx context.Context, old *sqlite.DB, broken error) error {
-			switch {
-			case replace:
-				return nil
-			case old == nil:
-				return broken
-			default:
-				return empty(ctx, old)
-			}
+			return mayReplace(ctx, o, path, old, broken, replace)
 		})
 	} else {
 		err = intoPostgres(ctx, o, made, n, replace)
@@ -262,6 +256,41 @@ func (f *File) counted(o Options, before int64) rows {
 			return fn(row)
 		})
 	}
+}
+
+// mayReplace refuses a file that no gateway has made, one that a gateway has used unless replace is set, and one that is damaged
+// likewise. old is nil where there is no file, or, with the error broken, one that cannot be read.
+func mayReplace(ctx context.Context, o Options, path string, old *sqlite.DB, broken error, replace bool) error {
+	switch {
+	case old == nil && errors.Is(broken, sqlite.ErrDamaged) && replace:
+		// Of a damaged file only its place and its beginning say whose it is.
+		if lite, err := sqlite.IsDatabase(path); err != nil || lite || filepath.Clean(filepath.Dir(path)) == filepath.Clean(o.Data) {
+			return err
+		}
+		return fmt.Errorf("%s is no database, and is not in the data folder: name another file, or move it away", path)
+	case old == nil:
+		return broken
+	}
+	ours, err := ofGateway(ctx, old)
+	if err != nil {
+		return err
+	}
+	if !ours {
+		return fmt.Errorf("%s is the database of another program: name another file, or move it away", path)
+	}
+	if replace {
+		return nil
+	}
+	return empty(ctx, old)
+}
+
+// ofGateway reports whether a SQLite database is a gateway's, or has nothing.
+func ofGateway(ctx context.Context, old *sqlite.DB) (bool, error) {
+	ours, err := store.Get[bool](ctx, old, "SELECT count(*) = 0 OR sum(name = $1) > 0 FROM sqlite_master", migrations.Table)
+	if err != nil {
+		return false, fmt.Errorf("looking for tables of another program: %w", err)
+	}
+	return ours, nil
 }
 
 // empty refuses a database that a gateway has used: each has a tenant.

@@ -201,8 +201,8 @@ func (t table) decode(line []byte, row []any) error {
 	return nil
 }
 
-// atOnce is how many rows one statement inserts, as far as its arguments are few enough for both databases.
-const atOnce, maxArguments = 200, 30_000
+// atOnce is how many arguments a statement that inserts rows has, about. SQLite's driver looks for each of them among all.
+var atOnce = map[string]int{"sqlite": 100, "postgres": 3000}
 
 // load inserts all rows of a table, and returns how many there were.
 func (t table) load(ctx context.Context, tx store.Conn, engine string, from rows) (n int64, err error) {
@@ -211,7 +211,7 @@ func (t table) load(ctx context.Context, tx store.Conn, engine string, from rows
 		head += "OVERRIDING SYSTEM VALUE "
 	}
 	head += "VALUES "
-	batch := min(atOnce, maxArguments/len(t.Columns))
+	batch := max(1, atOnce[engine]/len(t.Columns))
 	var arguments []any
 	insert := func() error {
 		if len(arguments) == 0 {

@@ -59,7 +59,7 @@ func (e *Engine) AddBulk() {
 			"If one is refused, nothing is changed; each message then begins with the operation's position, and the status is that of "+
 			"the first. `GET` is not taken, nor an operation that does more than change stored data.", maxBulk),
 		Query: []rest.Parameter{{Name: "dry_run", Description: "Do everything, and then undo it.", Schema: &rest.Schema{Type: "boolean"}}},
-		Body:  rest.SchemaOf[BulkRequest](), MaxBody: maxLongBody, Success: http.StatusOK, Reply: rest.SchemaOf[BulkReply](),
+		Body:  rest.SchemaOf[BulkRequest]().Exemplified(`{"dry_run":true,"operations":[{"method":"POST","path":"/users","body":{"firstname":"Ada"}}]}`), MaxBody: maxLongBody, Success: http.StatusOK, Reply: rest.SchemaOf[BulkReply](),
 		Statuses: []int{404, 405, 412}, Tenanted: true, Idempotent: true, Handle: e.bulk,
 		Ahead: func(ctx context.Context, r *rest.Request) (any, error) { return e.beginBulk(ctx, r) },
 	})

@@ -2,6 +2,7 @@ package crud
 
 import (
 	"cmp"
+	"maps"
 	"reflect"
 	"slices"
 
@@ -28,6 +29,7 @@ type DescribedCollection struct {
 	Keys, Names, Only          []string
 	Nested                     []string // the attributes that write more than the object
 	Order, Search, Filters     []string
+	Moments                    []string // of Filters those that take a moment
 	Virtual                    []string // of Order, Search and Filters those that are no column of their own
 	Searches                   bool     // a search looks somewhere
 	Scope                      Scope
@@ -125,7 +127,7 @@ func (e *Engine) Described() Described {
 func (k *CollectionOf[T]) describe(into *Described) {
 	d := DescribedCollection{
 		Path: k.Path, Singular: k.Singular, Title: k.title(), Rel: k.Rel, Table: k.Table, Keys: k.Keys, Names: k.Names, Only: k.Only, Nested: k.Nested, Order: k.Order, Search: k.Search,
-		Filters: k.Filters, Searches: len(k.Search) > 0 || k.SearchText != "" || len(k.Found) > 0, Scope: k.Scope, Subtree: k.Subtree,
+		Filters: k.Filters, Moments: slices.Sorted(maps.Keys(k.list.Formats)), Searches: len(k.Search) > 0 || k.SearchText != "" || len(k.Found) > 0, Scope: k.Scope, Subtree: k.Subtree,
 		Schema: k.schema, References: map[string]string{},
 	}
 	for name := range k.Virtual {

@@ -68,7 +68,7 @@ func (d *DocumentsOf[T]) declare() []rest.Operation {
 	what, schema := d.k.engine.several(d.k.Path), d.k.schema
 	all := []rest.Operation{
 		{Method: http.MethodGet, ID: "read", Summary: "Read the " + what, Success: http.StatusOK, Reply: schema, Conditional: true, Fields: true, Handle: d.read},
-		{Method: http.MethodPost, ID: "create", Summary: "Create the " + what, Body: schema, Success: d.k.engine.Style.CreateStatus, Reply: schema, Handle: d.create},
+		{Method: http.MethodPost, ID: "create", Summary: "Create the " + what, Body: schema, Success: d.k.engine.Style.CreateStatus, Reply: schema, Tagged: true, Handle: d.create},
 		{
 			Method: http.MethodPut, ID: "update", Summary: "Change the " + what, Description: "What is not sent and not required stays as it is.",
 			Body: schema, Success: http.StatusNoContent, Statuses: []int{http.StatusPreconditionFailed}, Handle: d.update,
@@ -93,7 +93,7 @@ func (d *DocumentsOf[T]) declare() []rest.Operation {
 			op.Statuses = append(op.Statuses, http.StatusNotFound)
 		}
 		if action == "update" && d.k.engine.Style.UpdateReply {
-			op.Success, op.Reply = http.StatusOK, schema
+			op.Success, op.Reply, op.Tagged = http.StatusOK, schema, true
 		}
 		if d.Describe != nil {
 			d.Describe(action, &op)

@@ -176,6 +176,7 @@ func (j *joint[L, R]) createOne(path string) rest.Operation {
 		ID: "create_" + j.left.Singular + "_" + j.right.Singular, Tag: underscored(j.left.Path),
 		Summary: "Create " + j.engine.one(j.right.Singular) + " for " + j.engine.one(j.left.Singular),
 		Body:    j.right.schema, Success: j.engine.Style.CreateStatus, Reply: j.right.schema, Statuses: []int{404}, Tenanted: true,
+		Tagged: true, Located: j.engine.Style.Location,
 		Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 			return j.right.createIn(ctx, r, func(ctx context.Context, c store.Conn, change *ChangeOf[R]) error {
 				left, err := j.left.row(ctx, c, change.Tenant, r.Param(j.left.Param))

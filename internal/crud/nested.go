@@ -248,7 +248,7 @@ func (k *CollectionOf[T]) nesting(s *rest.Schema, suffix string, of func(n *Nest
 	changed := false
 	for _, name := range k.Nested {
 		n := k.nestedAs(name)
-		p := rest.Property{Name: name, Schema: &rest.Schema{Nullable: true, Multiline: true, Doc: "There are none: it may only be null or empty."}}
+		p := rest.Property{Name: name, Deprecated: n == nil, Schema: &rest.Schema{Nullable: true, Multiline: true, Doc: "There are none: it may only be null or empty."}}
 		if n != nil {
 			schema := of(n)
 			if schema == nil || n.Inside && !inside {

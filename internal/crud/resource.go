@@ -181,8 +181,8 @@ type Match struct {
 	// Of is the table of the object that a UUID names, if it belongs to a tenant: an object that the request's tenant cannot see
 	// matches nothing.
 	Of string
-	// Type is the type of the value: "uuid", "integer", or "date-time" as RFC 3339 writes it. A value of another form matches
-	// nothing. If it is empty, any text may match.
+	// Type is the type of the value: "uuid" or "integer", of which a value of another form matches nothing, or "date-time" as RFC 3339
+	// writes it, of which it is refused. If it is empty, any text may match.
 	Type string
 	// Several says that the value may be several texts, with commas in between: %s is the list of their placeholders.
 	Several bool
@@ -218,9 +218,17 @@ func (r ResourceOf[T]) on(e *Engine) *CollectionOf[T] {
 		k.byName[alias] = k.mustHave(name)
 	}
 	k.check()
-	k.list = rest.ListSpec{Order: r.Order, Filters: r.Filters, Several: r.Several, Recurse: !r.Subtree && r.Scope == PerTenant, Docs: map[string]string{}}
+	k.list = rest.ListSpec{Order: r.Order, Filters: r.Filters, Several: r.Several, Recurse: !r.Subtree && r.Scope == PerTenant, Docs: map[string]string{}, Formats: map[string]string{}}
 	for name, match := range r.Matches {
 		k.list.Docs[name] = match.Doc
+		if match.Type == "date-time" {
+			k.list.Formats[name] = match.Type
+		}
+	}
+	for _, name := range r.Filters {
+		if k.byName[name].kind == boolean {
+			k.list.Booleans = append(k.list.Booleans, name)
+		}
 	}
 	if r.Views != nil {
 		k.list.Views, k.list.ViewItems = slices.Sorted(maps.Keys(r.Views)), map[string]*rest.Schema{}

@@ -55,7 +55,7 @@ func (k *CollectionOf[T]) createOperation() rest.Operation {
 	op := rest.Operation{
 		Method: http.MethodPost, Path: "/" + k.Path, ID: "create_" + k.Singular, Summary: "Create " + k.engine.one(k.Singular),
 		Body: k.bodies().create, Success: k.engine.Style.CreateStatus, Reply: k.bodies().reply, Statuses: []int{int(k.engine.Style.Duplicate)},
-		Handle: k.create,
+		Tagged: true, Located: k.engine.Style.Location, Handle: k.create,
 	}
 	if k.slow() {
 		op.Ahead = func(ctx context.Context, r *rest.Request) (any, error) { return k.drafted(ctx, r) }
@@ -78,7 +78,7 @@ func (k *CollectionOf[T]) updateOperation() rest.Operation {
 		Statuses: []int{404, 412, int(k.engine.Style.Duplicate)}, Handle: k.update,
 	}
 	if k.engine.Style.UpdateReply {
-		op.Success, op.Reply = http.StatusOK, k.schema
+		op.Success, op.Reply, op.Tagged = http.StatusOK, k.schema, true
 	}
 	if k.slow() {
 		op.Ahead = func(ctx context.Context, r *rest.Request) (any, error) { return k.edited(ctx, r) }

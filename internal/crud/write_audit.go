@@ -52,7 +52,7 @@ func (k *CollectionOf[T]) identify(a *audit.Change, o T) {
 	}
 }
 
-// auditData returns an object's own data: its columns, and the fields that a client may write.
+// auditData returns an object's own data: its columns, and the fields that a client may write and read.
 func (k *CollectionOf[T]) auditData(o T) map[string]any {
 	if k.document != nil && k.document.Audited != nil {
 		return k.document.Audited(o)
@@ -86,7 +86,7 @@ type auditedField struct {
 	index []int
 }
 
-// auditedFields returns the properties that are columns, or that a client may write.
+// auditedFields returns the properties that are columns, or that a client may write and read: of what is never shown, an object has nothing.
 func auditedFields(schema *rest.Schema, columns []column) []auditedField {
 	kept := map[int]bool{}
 	for _, c := range columns {
@@ -95,7 +95,7 @@ func auditedFields(schema *rest.Schema, columns []column) []auditedField {
 	var out []auditedField
 	for i := range schema.Properties {
 		p := &schema.Properties[i]
-		if index := p.Index(); len(index) > 0 && (!p.ReadOnly || kept[index[0]]) {
+		if index := p.Index(); len(index) > 0 && (kept[index[0]] || !p.ReadOnly && !p.WriteOnly) {
 			out = append(out, auditedField{p.Name, index})
 		}
 	}

@@ -76,6 +76,16 @@ func (d *Definition) Shown() ([]byte, error) {
 	} else {
 		shown["servers"] = []any{map[string]any{"url": d.Prefix()}}
 	}
+	paths, _ := shown["paths"].(map[string]any)
+	for _, item := range paths { // a path and an operation may name servers of their own, which pages of this gateway cannot reach
+		item, _ := item.(map[string]any)
+		delete(item, "servers")
+		for _, operation := range item {
+			operation, _ := operation.(map[string]any)
+			delete(operation, "servers")
+			delete(operation, "schemes")
+		}
+	}
 	return rest.Marshal(shown)
 }
 

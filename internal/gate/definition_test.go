@@ -370,6 +370,14 @@ func TestDefinitionShown(t *testing.T) {
 			`{"openapi": "3.0.3", "servers": [{"url": "http://agentd:9493/1.0"}], "paths": {}}`,
 			`{"openapi":"3.0.3","paths":{},"servers":[{"url":"/api/agentd"}]}`,
 		},
+		"servers of a path and of an operation": {
+			`{"openapi": "3.0.3", "paths": {"/agents": {"servers": [{"url": "http://a"}], "parameters": [], "get": {"servers": [{"url": "http://b"}], "responses": {}}}}}`,
+			`{"openapi":"3.0.3","paths":{"/agents":{"get":{"responses":{}},"parameters":[]}},"servers":[{"url":"/api/agentd"}]}`,
+		},
+		"schemes of an operation": {
+			`{"swagger": "2.0", "paths": {"/agents": {"get": {"schemes": ["http"], "responses": {}}}}}`,
+			`{"basePath":"/api/agentd","paths":{"/agents":{"get":{"responses":{}}}},"swagger":"2.0"}`,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -317,3 +317,18 @@ func TestTable(t *testing.T) {
 		}
 	}
 }
+
+// A policy with many accesses does not make each line of the list as wide; its own page has them all.
+func TestTableShortensLists(t *testing.T) {
+	policy := operator.Object{"name": "many", "acl": []any{"a.read", "b.read", "c.read", "d.read", "e.read"}}
+	var table, whole bytes.Buffer
+	if err := operator.WriteTable(&table, operator.Find("policy"), []operator.Object{policy}); err != nil {
+		t.Fatal(err)
+	}
+	if text := table.String(); !strings.Contains(text, "a.read, b.read, c.read and 2 more") || strings.Contains(text, "d.read") {
+		t.Errorf("the table is\n%s", text)
+	}
+	if err := operator.WriteObject(&whole, policy); err != nil || !strings.Contains(whole.String(), "d.read, e.read") {
+		t.Errorf("the object is\n%s%v", whole.String(), err)
+	}
+}

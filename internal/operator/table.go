@@ -10,6 +10,9 @@ import (
 	"unicode"
 )
 
+// longestList is how many items of a list a table shows: one policy with many accesses would make every line as wide. [WriteObject] shows all.
+const longestList = 3
+
 // WriteTable writes objects as a table for people.
 func WriteTable(w io.Writer, k Kind, objects []Object) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -17,7 +20,11 @@ func WriteTable(w io.Writer, k Kind, objects []Object) error {
 	for _, o := range objects {
 		var cells []string
 		for _, column := range k.Columns {
-			cells = append(cells, cell(o[column]))
+			text := cell(o[column])
+			if list, ok := o[column].([]any); ok && len(list) > longestList {
+				text = fmt.Sprintf("%s and %d more", cell(list[:longestList]), len(list)-longestList)
+			}
+			cells = append(cells, text)
 		}
 		fmt.Fprintln(t, strings.Join(cells, "\t"))
 	}

@@ -30,8 +30,12 @@ type ListSpec struct {
 	Filters []string
 	// Docs describe filters that do not compare a column.
 	Docs map[string]string
+	// Formats of filters refuse other values.
+	Formats map[string]string
 	// Several lists the filters that accept up to MaxSeveral values, each sent separately or separated by commas.
 	Several []string
+	// Booleans lists the filters whose value is true or false.
+	Booleans []string
 	// Recurse adds `recurse`, which includes the tenants below.
 	Recurse bool
 	// Views lists the values of `view`; nil means that there is no such parameter. ViewItems describes the items of each.
@@ -78,7 +82,10 @@ func (s ListSpec) Parameters() []Parameter {
 		out = append(out, view)
 	}
 	for _, f := range s.Filters {
-		p := Parameter{Name: f, Description: cmp.Or(s.Docs[f], "Only items with exactly this value."), Schema: &Schema{Type: "string"}}
+		p := Parameter{Name: f, Description: cmp.Or(s.Docs[f], "Only items with exactly this value."), Schema: &Schema{Type: "string", Format: s.Formats[f]}}
+		if slices.Contains(s.Booleans, f) {
+			p.Schema.Enum = []string{"true", "false"}
+		}
 		if slices.Contains(s.Several, f) {
 			p.Repeated, p.Schema = true, &Schema{Type: "array", Items: p.Schema}
 			p.Description = "Only items with one of these values, of which there are " + strconv.Itoa(MaxSeveral) + " at most: with commas between them, or each sent by itself."
@@ -140,9 +147,26 @@ func (r *Request) list(spec ListSpec) (q List, err error) {
 		if slices.Contains(spec.Several, f) && strings.Count(joined, ",") >= MaxSeveral {
 			return q, invalidParameter(f, "length", map[string]any{"max": MaxSeveral}, "Must have at most %d values", MaxSeveral)
 		}
+		if err := spec.checkFormat(f, joined); err != nil {
+			return q, err
+		}
 		q.Filters = append(q.Filters, Filter{f, joined})
 	}
 	return q, nil
+}
+
+// checkFormat refuses a filter's value that is not of the filter's format, if it has one.
+func (s ListSpec) checkFormat(filter, value string) error {
+	format := formats[s.Formats[filter]]
+	if format == nil {
+		return nil
+	}
+	fields := format.validate(filter, value)
+	if len(fields) == 0 {
+		return nil
+	}
+	fields[0].Query = true
+	return &apierr.Error{Kind: apierr.Invalid, Fields: fields}
 }
 
 // ViewParameter is the query parameter of an operation that answers in these forms, beside the plain one; none where views is nil.

@@ -90,7 +90,25 @@ func (op *Operation) check(service string) error {
 	if err := op.Body.compile(); err != nil {
 		return fmt.Errorf("body: %w", err)
 	}
+	if err := op.checkExample(); err != nil {
+		return fmt.Errorf("example: %w", err)
+	}
 	return op.checkAccess(service)
+}
+
+// checkExample refuses an example that the operation would refuse.
+func (op *Operation) checkExample() error {
+	if op.Body == nil || op.Body.Example == nil {
+		return nil
+	}
+	value, err := ParseJSON(op.Body.Example)
+	if err != nil {
+		return err
+	}
+	if wrong := op.Body.Validate("", value); len(wrong) > 0 {
+		return fmt.Errorf("%s: %s", wrong[0].Name, wrong[0].Message)
+	}
+	return nil
 }
 
 // checkPath refuses a template that no canonical target can match.

@@ -60,7 +60,7 @@ func (o Object) Into(dst any) error {
 	}
 	for i := range o.schema.Properties {
 		p := &o.schema.Properties[i]
-		value, sent := o.values[p.Name]
+		value, sent := p.in(o.values)
 		if !sent || p.ReadOnly || p.index == nil {
 			continue
 		}
@@ -156,7 +156,7 @@ func (s *Schema) takenObject(sent map[string]any) map[string]any {
 	out := make(map[string]any, len(s.Properties))
 	for i := range s.Properties {
 		p := &s.Properties[i]
-		if value, ok := sent[p.Name]; ok && !p.ReadOnly {
+		if value, ok := p.in(sent); ok && !p.ReadOnly {
 			out[p.Name] = p.Schema.taken(value)
 		} else if p.Schema.Default != nil {
 			out[p.Name] = p.Schema.Default

@@ -69,7 +69,7 @@ func newDefinition(s *Service, ops []Operation) *definition {
 }
 
 func document(s *Service, ops []Operation) (object, error) {
-	d := definer{service: s, examples: s.Examples, docs: s.Docs, words: s.Words, schemas: object{}}
+	d := definer{service: s, examples: s.Examples, docs: s.Docs, helps: s.Helps, words: s.Words, schemas: object{}}
 	d.schemas["Error"] = d.inline(d.refusal())
 	paths := object{}
 	for i := range ops {
@@ -82,19 +82,20 @@ func document(s *Service, ops []Operation) (object, error) {
 		item[strings.ToLower(op.Method)] = d.operation(op)
 	}
 	d.columns()
+	schemes := object{"token": object{
+		"type": "apiKey", "in": "header", "name": "X-Auth-Token",
+		"description": "An access token, from POST /token of the authentication service.",
+	}}
+	if slices.ContainsFunc(ops, func(op Operation) bool { return op.Basic }) {
+		schemes["basic"] = object{"type": "http", "scheme": "basic", "description": "A user's name or confirmed address, and the password."}
+	}
 	return object{
-		"openapi": "3.0.3",
-		"info":    object{"title": cmp.Or(s.Title, s.Name), "version": cmp.Or(s.Version, "1.0"), "description": s.Description},
-		"servers": []object{{"url": cmp.Or(s.Prefix, "/")}},
-		"tags":    tagsOf(s, ops),
-		"paths":   paths,
-		"components": object{
-			"schemas": d.schemas,
-			"securitySchemes": object{"token": object{
-				"type": "apiKey", "in": "header", "name": "X-Auth-Token",
-				"description": "An access token, from POST /token of the authentication service.",
-			}},
-		},
+		"openapi":    "3.0.3",
+		"info":       object{"title": cmp.Or(s.Title, s.Name), "version": cmp.Or(s.Version, "1.0"), "description": s.Description},
+		"servers":    []object{{"url": cmp.Or(s.Prefix, "/")}},
+		"tags":       tagsOf(s, ops),
+		"paths":      paths,
+		"components": object{"schemas": d.schemas, "securitySchemes": schemes},
 	}, d.err
 }
 
@@ -121,6 +122,7 @@ type definer struct {
 	service  *Service
 	examples map[string]string
 	docs     map[string]string
+	helps    map[string]string
 	words    map[string]string
 	schemas  object
 	err      error
@@ -162,8 +164,17 @@ func (d *definer) operation(op *Operation) object {
 	if title := d.title(op.Path); title != "" {
 		out["x-title"] = title
 	}
+	if op.Unimplemented {
+		out["x-unimplemented"] = true
+	}
 	if op.Public {
 		out["security"] = []object{}
+		if op.Basic {
+			out["security"] = []object{{"basic": []string{}}, {}}
+		}
+		if op.Instead != "" {
+			out["x-instead-acl"] = op.Instead
+		}
 	} else {
 		out["security"] = []object{{"token": []string{}}}
 		out["x-required-acl"] = d.service.RequiredAccess(op)
@@ -171,10 +182,24 @@ func (d *definer) operation(op *Operation) object {
 	if op.Body != nil {
 		out["requestBody"] = object{
 			"required": !op.BodyOptional,
-			"content":  object{cmp.Or(op.Consumes, jsonType): object{"schema": d.schema(op.Body)}},
+			"content":  object{cmp.Or(op.Consumes, jsonType): d.body(op)},
 		}
 	}
 	return out
+}
+
+// body returns a body's schema, and the example of it that a console offers to send.
+func (d *definer) body(op *Operation) object {
+	if op.Body.Name == "" || op.Body.Example == nil {
+		out := object{"schema": d.schema(op.Body)}
+		if sent, ok := d.sent(op.Body).(object); ok && len(sent) > 0 {
+			out["example"] = d.plain(sent)
+		}
+		return out
+	}
+	schema := *op.Body
+	schema.Example = nil
+	return object{"schema": d.schema(&schema), "example": decoded(op.Body.Example)}
 }
 
 func (d *definer) description(op *Operation) string {
@@ -230,6 +255,18 @@ func (d *definer) parameters(op *Operation) []object {
 			"description": "Any text that no other request of the caller has. A request that is sent again with it does nothing, and gets the same response, for a day.",
 		})
 	}
+	if op.Conditional {
+		out = append(out, object{
+			"name": "If-None-Match", "in": "header", "schema": object{"type": "string"},
+			"description": "The entity tag of what the client has: while that is what there is, the response is 304.",
+		})
+	}
+	if op.Method != http.MethodGet && slices.Contains(op.Statuses, http.StatusPreconditionFailed) && op.honoursIfMatch() {
+		out = append(out, object{
+			"name": "If-Match", "in": "header", "schema": object{"type": "string"},
+			"description": "The entity tag of what the client has read: if that has changed since, nothing is done, and the response is 412.",
+		})
+	}
 	if op.Tenanted {
 		out = append(out, object{
 			"name": "Wazo-Tenant", "in": "header", "schema": object{"type": "string", "format": "uuid"},
@@ -268,12 +305,18 @@ func (d *definer) responses(op *Operation) object {
 		content[op.Also] = object{"schema": object{"type": "string"}}
 	}
 	out := object{strconv.Itoa(op.Success): success}
+	headers := object{}
+	if op.Conditional || op.Tagged {
+		headers["ETag"] = header("Changes whenever the object does; send it back in If-Match to change only what you have read.")
+	}
 	if op.Conditional {
-		success["headers"] = object{"ETag": object{
-			"description": "Changes whenever the object does; send it back in If-Match to change only what you have read.",
-			"schema":      object{"type": "string"},
-		}}
-		out["304"] = object{"description": "The object has still the entity tag that If-None-Match names"}
+		out["304"] = object{"description": "The object has still the entity tag that If-None-Match names", "headers": headers}
+	}
+	if op.Located {
+		headers["Location"] = header("Where what was made is, or where to go on.")
+	}
+	if len(headers) > 0 {
+		success["headers"] = headers
 	}
 	for _, status := range d.refusals(op) {
 		refusal := object{"description": statusText(status)}
@@ -283,6 +326,9 @@ func (d *definer) responses(op *Operation) object {
 				content[op.Produces] = object{"schema": object{}}
 			}
 			refusal["content"] = content
+		}
+		if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable || status == http.StatusConflict && op.Idempotent {
+			refusal["headers"] = object{"Retry-After": header("In how many seconds to try again.")}
 		}
 		out[strconv.Itoa(status)] = refusal
 	}
@@ -296,11 +342,17 @@ func (d *definer) responses(op *Operation) object {
 	return out
 }
 
+// header describes a header of a response.
+func header(description string) object {
+	return object{"description": description, "schema": object{"type": "string"}}
+}
+
 // statusText is never empty: a response must have a description.
 func statusText(status int) string { return cmp.Or(http.StatusText(status), "Success") }
 
 func (d *definer) refusals(op *Operation) []int {
-	all := append([]int{http.StatusInternalServerError, http.StatusServiceUnavailable}, op.Statuses...)
+	// Every target can be malformed, or too long.
+	all := append([]int{http.StatusBadRequest, http.StatusRequestURITooLong, http.StatusInternalServerError, http.StatusServiceUnavailable}, op.Statuses...)
 	if !op.Public {
 		all = append(all, http.StatusUnauthorized, http.StatusForbidden)
 	}
@@ -314,16 +366,10 @@ func (d *definer) refusals(op *Operation) []int {
 		all = append(all, http.StatusPreconditionFailed)
 	}
 	if strings.Contains(op.Path, "{") {
-		all = append(all, http.StatusBadRequest, http.StatusNotFound)
+		all = append(all, http.StatusNotFound)
 	}
-	if op.Method != http.MethodGet && op.Method != http.MethodHead {
-		all = append(all, http.StatusBadRequest)
-		if !op.Public {
-			all = append(all, http.StatusConflict)
-		}
-	}
-	if op.Body != nil || op.Conditional || len(op.Query) > 0 {
-		all = append(all, http.StatusBadRequest)
+	if op.Method != http.MethodGet && op.Method != http.MethodHead && !op.Public {
+		all = append(all, http.StatusConflict)
 	}
 	slices.Sort(all)
 	return slices.Compact(all)

@@ -24,7 +24,7 @@ func described(t testing.TB, form rest.ErrorForm) *rest.Service {
 		},
 		rest.Operation{
 			Method: http.MethodPost, Path: "/people", ID: "create_person", Tag: "people", Access: "confd.people.create", Description: "Makes one.",
-			Body: rest.SchemaOf[person](), Reply: rest.SchemaOf[person](), Success: http.StatusCreated, Statuses: []int{409},
+			Body: rest.SchemaOf[person](), Reply: rest.SchemaOf[person](), Success: http.StatusCreated, Statuses: []int{409}, Tagged: true, Located: true,
 		},
 		rest.Operation{
 			Method: http.MethodGet, Path: "/people/{person_id}", ID: "get_person", Access: "confd.people.{person_id}.read",
@@ -154,15 +154,21 @@ func TestDefinition(t *testing.T) {
 	if create.Description != "**Required ACL:** `confd.people.create`\n\nMakes one." || !create.RequestBody.Value.Required {
 		t.Errorf("%q %v", create.Description, create.RequestBody.Value.Required)
 	}
-	if got := statuses(create); got != "201 400 401 403 406 409 413 415 500 503" {
+	if got := statuses(create); got != "201 400 401 403 406 409 413 414 415 500 503" {
 		t.Errorf("statuses of a create: %s", got)
 	}
+	if made := create.Responses.Status(201).Value.Headers; made["ETag"] == nil || made["Location"] == nil {
+		t.Errorf("headers of a create: %v", made)
+	}
 	read := doc.Paths.Value("/people/{person_id}").Get
-	if got := statuses(read); got != "200 304 400 401 403 404 406 412 413 415 500 503" {
+	if got := statuses(read); got != "200 304 400 401 403 404 406 412 413 414 415 500 503" {
 		t.Errorf("statuses of a read: %s", got)
 	}
-	if read.Responses.Status(200).Value.Headers["ETag"] == nil {
+	if read.Responses.Status(200).Value.Headers["ETag"] == nil || read.Responses.Status(304).Value.Headers["ETag"] == nil {
 		t.Error("no ETag")
+	}
+	if read.Parameters.GetByInAndName("header", "If-None-Match") == nil || read.Responses.Status(503).Value.Headers["Retry-After"] == nil {
+		t.Error("no If-None-Match, or no Retry-After")
 	}
 	if p := read.Parameters.GetByInAndName("path", "person_id"); p == nil || !p.Required {
 		t.Errorf("person_id: %+v", p)
@@ -175,7 +181,7 @@ func TestDefinition(t *testing.T) {
 		t.Errorf("%v", undocumented.Extensions)
 	}
 	export := doc.Paths.Value("/export").Get
-	if export.Responses.Status(200).Value.Content["text/csv"] == nil || statuses(export) != "200 401 403 413 415 500 503" {
+	if export.Responses.Status(200).Value.Content["text/csv"] == nil || statuses(export) != "200 400 401 403 413 414 415 500 503" {
 		t.Errorf("%s", statuses(export))
 	}
 	acl := doc.Paths.Value("/policies/{policy}/acl/{access}").Put
@@ -375,4 +381,51 @@ func TestSchemasOfOneName(t *testing.T) {
 		}
 	}
 	mounted(t, rest.Operation{Method: http.MethodGet, Path: "/x", Reply: one()}, rest.Operation{Method: http.MethodGet, Path: "/y", Reply: one()})
+}
+
+// offered is an object of which only some fields are harmless to send.
+type offered struct {
+	UUID     string   `json:"uuid" format:"uuid"`
+	Label    string   `json:"label" maxLength:"20"`
+	Context  string   `json:"context" required:"true" names:"contexts.name" example:"default"`
+	Other    *string  `json:"other" names:"contexts.name"`
+	Password string   `json:"password" maxLength:"20"`
+	Secret   string   `json:"secret" writeOnly:"true"`
+	Kind     string   `json:"kind" enum:"a,b"`
+	Enabled  bool     `json:"enabled" default:"true"`
+	Goal     goal     `json:"goal" required:"true"`
+	Tags     []string `json:"tags"`
+	ID       int64    `json:"id" readOnly:"true"`
+}
+
+// A console offers a body that can be sent as it stands: it has what is required, and texts, but no key, no password and nothing that need
+// not be named.
+func TestExampleOfABody(t *testing.T) {
+	operation := func(id string, body *rest.Schema) rest.Operation {
+		return rest.Operation{Method: http.MethodPut, Path: "/" + id, ID: id, Access: "confd.#", Body: body, Success: http.StatusNoContent}
+	}
+	s := declared(operation("parts", rest.SchemaOf[offered]()), operation("whole", rest.SchemaOf[offered]().Exemplified(`{"context":"x","goal":{"type":"none"}}`)),
+		operation("nothing", rest.SchemaOf[struct {
+			Enabled bool `json:"enabled"`
+		}]()))
+	s.Examples = map[string]string{"label": "Sales"}
+	if err := s.Mount(); err != nil {
+		t.Fatal(err)
+	}
+	doc := loaded(t, s.Definition())
+	for path, want := range map[string]string{
+		"/parts": `{"context":"default","goal":{"type":"none"},"label":"Sales"}`, "/whole": `{"context":"x","goal":{"type":"none"}}`, "/nothing": `null`,
+	} {
+		content := doc.Paths.Value(path).Put.RequestBody.Value.Content["application/json"]
+		if got, err := json.Marshal(content.Example); err != nil || string(got) != want {
+			t.Errorf("%s: %s, want %s (%v)", path, got, want, err)
+		}
+		if path != "/nothing" && content.Schema.Ref != "#/components/schemas/offered" {
+			t.Errorf("%s: %+v", path, content.Schema)
+		}
+	}
+	wrong := declared(operation("wrong", rest.SchemaOf[offered]().Exemplified(`{"goal":{"type":"none"}}`)))
+	if err := wrong.Mount(); err == nil || !strings.Contains(err.Error(), "context: Is required") {
+		t.Errorf("an example that is refused: %v", err)
+	}
 }

@@ -1,7 +1,6 @@
 package rest
 
 import (
-	"cmp"
 	"encoding/json"
 	"maps"
 	"strconv"
@@ -21,7 +20,7 @@ func (d *definer) schema(s *Schema) object {
 		beside["description"] = s.Doc
 	}
 	if s.Nullable {
-		beside["nullable"] = true
+		beside["nullable"], beside["type"] = true, s.Type // of which OpenAPI 3.0.3 wants both in one place
 	}
 	if s.Default != nil {
 		beside["default"] = decoded(s.Default)
@@ -106,12 +105,45 @@ func (d *definer) union(s *Schema, out object) {
 	out["discriminator"] = object{"propertyName": s.Union.By, "mapping": mapping}
 }
 
-func (d *definer) example(s *Schema) any {
-	text, err := Marshal(s.example())
+func (d *definer) example(s *Schema) any { return d.plain(s.example()) }
+
+// plain returns an example in a form that JSON and YAML encode alike.
+func (d *definer) plain(example any) any {
+	text, err := Marshal(example)
 	if err != nil {
 		d.fail(err)
 	}
 	return decoded(text)
+}
+
+// sent returns a value that can be sent as it stands: what is required, and texts. It chooses no key and no password, and names no object
+// that need not be named, since that one may not exist.
+func (d *definer) sent(s *Schema) any {
+	switch {
+	case s.Example == nil && s.Union != nil:
+		return d.sent(s.Union.Kinds[0].Schema)
+	case s.Example != nil || s.Type != "object" || s.Values != nil:
+		return s.example()
+	}
+	out := object{}
+	for i := range s.Properties {
+		p := &s.Properties[i]
+		text, ok := d.examples[p.Name]
+		switch {
+		case p.ReadOnly || !p.Required && !p.isText():
+		case ok && p.Schema.needsExample():
+			out[p.Name] = text
+		default:
+			out[p.Name] = d.sent(p.Schema)
+		}
+	}
+	return out
+}
+
+// isText reports whether a property is a text that means nothing but itself.
+func (p *Property) isText() bool {
+	s := p.Schema
+	return s.Type == "string" && s.Default == nil && len(s.Enum) == 0 && s.Format != "uuid" && p.Ref == "" && !p.WriteOnly && !strings.Contains(p.Name, "password")
 }
 
 // doc returns a schema's description, followed by its format's.
@@ -151,6 +183,71 @@ func enum(s *Schema) []any {
 	return out
 }
 
+// described returns what a property of an object says about itself, where that is not what its schema says: the description, to which how
+// it is sent belongs, and what people at a form read instead (x-help).
+func (d *definer) described(of string, p *Property, schema object) object {
+	said, _ := schema["description"].(string)
+	from := of + "." + p.Name // what says it
+	if said == "" {
+		said, from = told(d.docs, of, p.Name)
+	}
+	whole := strings.TrimSpace(said + p.rules())
+	help, key := told(d.helps, of, p.Name)
+	if key == "" || key == p.Name && from != p.Name { // there is none, or it is of other attributes that have this name
+		help = said
+	}
+	out := object{}
+	if whole != schema["description"] && whole != "" {
+		out["description"] = whole
+	}
+	if help != whole && !p.ReadOnly {
+		out["x-help"] = help
+	}
+	return out
+}
+
+// told returns what a table has about an attribute of an object, or else about any attribute of that name. What is sent of an object is
+// described as what is read of it. It returns the key as well, "" if there is none.
+func told(table map[string]string, of, name string) (text, key string) {
+	for _, key := range []string{of + "." + name, kind(of) + "." + name, name} {
+		if text, ok := table[key]; ok {
+			return text, key
+		}
+	}
+	return "", ""
+}
+
+// rules are sentences on how a client sends the property, each with a space before it.
+func (p *Property) rules() string {
+	var rules string
+	if p.Or != "" {
+		rules += " Must be sent on create; the " + p.Or + " is taken for it, if that is sent alone."
+	}
+	if p.Fixed {
+		if p.WriteOnly {
+			rules += " Taken on create alone."
+		} else {
+			rules += " It never changes."
+		}
+	}
+	if p.Schema.NullIsDefault {
+		rules += " On create null stands for the default; an update refuses it."
+	}
+	return rules
+}
+
+// mark tells how the property is sent, and whether.
+func (p *Property) mark(out object) {
+	for key, is := range map[string]bool{"x-fixed": p.Fixed, "deprecated": p.Deprecated, "readOnly": p.ReadOnly, "writeOnly": p.WriteOnly} {
+		if is {
+			out[key] = true
+		}
+	}
+	if p.Or != "" {
+		out["x-or"] = p.Or
+	}
+}
+
 func (d *definer) properties(s *Schema, out object) {
 	props, required := object{}, []string{}
 	for i := range s.Properties {
@@ -159,18 +256,8 @@ func (d *definer) properties(s *Schema, out object) {
 		if example, ok := d.examples[p.Name]; ok && p.Schema.needsExample() {
 			schema["example"] = example
 		}
-		beside := object{}
-		if _, ok := schema["description"]; !ok {
-			if doc := cmp.Or(d.docs[s.Name+"."+p.Name], d.docs[p.Name]); doc != "" {
-				beside["description"] = doc
-			}
-		}
-		if p.ReadOnly {
-			beside["readOnly"] = true
-		}
-		if p.WriteOnly {
-			beside["writeOnly"] = true
-		}
+		beside := d.described(s.Name, p, schema)
+		p.mark(beside)
 		if p.Ref != "" {
 			beside["x-ref"] = p.Ref
 		}
@@ -185,7 +272,7 @@ func (d *definer) properties(s *Schema, out object) {
 		}
 		maps.Copy(schema, beside)
 		props[p.Name] = schema
-		if p.Required {
+		if p.Required && p.Or == "" {
 			required = append(required, p.Name)
 		}
 	}

@@ -17,6 +17,9 @@ import (
 //	json       the name; "-" leaves the field out
 //	doc        what it is
 //	required   "true": must be sent on create
+//	or         "name": on create, name is taken for it if that is sent alone
+//	fixed      "true": set on create and never changed; a value sent later is ignored
+//	deprecated "true": clients should not send it
 //	readOnly   "true": ignored when sent
 //	writeOnly  "true": never answered
 //	null       "default": null is taken on create alone, where it stands for the default or, without one, for what is not sent
@@ -73,10 +76,15 @@ type Schema struct {
 
 // Property is one property of an object.
 type Property struct {
-	Name      string
-	Required  bool
-	ReadOnly  bool
-	WriteOnly bool
+	Name     string
+	Required bool
+	// Or is the attribute that is taken for this one on create, if it is sent alone; "" is none. It is always an older name.
+	Or string
+	// Fixed says that it is set on create and never changed. This package does not enforce it.
+	Fixed      bool
+	Deprecated bool
+	ReadOnly   bool
+	WriteOnly  bool
 	// Ref is what the value refers to: "contexts.name" is the name of a context. This package does not check it.
 	Ref    string
 	Schema *Schema
@@ -87,6 +95,15 @@ type Property struct {
 // Index returns the index, for reflect's FieldByIndex, of the struct field that the property was made from; nil if it was made by
 // hand.
 func (p *Property) Index() []int { return p.index }
+
+// in returns what an object was sent with for the property.
+func (p *Property) in(object map[string]any) (value any, sent bool) {
+	value, sent = object[p.Name]
+	if !sent && p.Or != "" {
+		value, sent = object[p.Or]
+	}
+	return value, sent
+}
 
 // Property returns the property of that name, or nil.
 func (s *Schema) Property(name string) *Property {
@@ -119,7 +136,7 @@ func (s *Schema) Partial() *Schema {
 	p.Properties = slices.Clone(s.Properties)
 	for i := range p.Properties {
 		property := &p.Properties[i]
-		property.Required = false
+		property.Required, property.Or = false, ""
 		if property.Schema.Default != nil || property.Schema.NullIsDefault {
 			schema := *property.Schema
 			schema.Default = nil
@@ -130,6 +147,13 @@ func (s *Schema) Partial() *Schema {
 		}
 	}
 	return &p
+}
+
+// Exemplified returns the schema with an example of the whole, as JSON, where what is made of the parts' examples is not a good one.
+func (s *Schema) Exemplified(example string) *Schema {
+	e := *s
+	e.Example = json.RawMessage(example)
+	return &e
 }
 
 // ListOf returns the schema of a list's body. filtered says that the service's lists also count the items that match the filters.

@@ -164,13 +164,16 @@ func propertiesOf(at place, t reflect.Type, index []int) []Property {
 			at.panicf(`it has no json tag; one of "-" leaves it out`)
 		default:
 			add(Property{
-				Name:      name,
-				Required:  boolTag(at, f.Tag, "required"),
-				ReadOnly:  boolTag(at, f.Tag, "readOnly"),
-				WriteOnly: boolTag(at, f.Tag, "writeOnly"),
-				Ref:       refTag(at, f.Tag),
-				Schema:    schemaOf(at, f.Type, f.Tag),
-				index:     place,
+				Name:       name,
+				Required:   boolTag(at, f.Tag, "required"),
+				Or:         orTag(at, f.Tag),
+				Fixed:      boolTag(at, f.Tag, "fixed"),
+				Deprecated: boolTag(at, f.Tag, "deprecated"),
+				ReadOnly:   boolTag(at, f.Tag, "readOnly"),
+				WriteOnly:  boolTag(at, f.Tag, "writeOnly"),
+				Ref:        refTag(at, f.Tag),
+				Schema:     schemaOf(at, f.Type, f.Tag),
+				index:      place,
 			})
 		}
 	}
@@ -179,7 +182,7 @@ func propertiesOf(at place, t reflect.Type, index []int) []Property {
 
 // tagTypes lists the JSON types for which a tag means something; none: all.
 var tagTypes = map[string][]string{
-	"doc": nil, "required": nil, "readOnly": nil, "writeOnly": nil, "null": nil, "default": nil, "example": nil,
+	"doc": nil, "required": nil, "or": nil, "fixed": nil, "deprecated": nil, "readOnly": nil, "writeOnly": nil, "null": nil, "default": nil, "example": nil,
 	"minLength": {"string"}, "maxLength": {"string"}, "pattern": {"string"}, "enum": {"string"},
 	"format": {"string"}, "multiline": {"string"},
 	"minimum": {"integer", "number"}, "maximum": {"integer", "number"},
@@ -269,7 +272,6 @@ func (s *Schema) setNull(at place, tag reflect.StructTag) {
 	case "":
 	case "default":
 		s.Nullable, s.NullIsDefault = true, true
-		s.Doc = strings.TrimSpace(s.Doc + " On create null stands for the default; an update refuses it.")
 	default:
 		at.panicf("null is %q, not default", tag.Get("null"))
 	}
@@ -365,6 +367,14 @@ func refTag(at place, tag reflect.StructTag) string {
 		}
 	}
 	return found
+}
+
+func orTag(at place, tag reflect.StructTag) string {
+	other, ok := tag.Lookup("or")
+	if ok && (other == "" || !boolTag(at, tag, "required")) {
+		at.panicf("or names an attribute that is taken for one that is required")
+	}
+	return other
 }
 
 func boolTag(at place, tag reflect.StructTag, key string) bool {

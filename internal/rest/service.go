@@ -20,6 +20,9 @@ type Service struct {
 	// Docs describe attributes that say nothing of themselves, by their names, or first by "Object.name" where one name has several
 	// meanings; and the parameters of paths, by "{name}".
 	Docs map[string]string
+	// Helps are what people at a form read of attributes instead of the description, which tells programs of null, of values as they are
+	// sent, and of what not to send. Empty: nothing. They are found as Docs are.
+	Helps map[string]string
 	// Tags say, in a sentence each, what belongs to the operations' tags.
 	Tags map[string]string
 	// Words say how people read a name where its letters do not tell: "exten" is "number". They are of attributes, first by
@@ -49,6 +52,12 @@ type Operation struct {
 	Access string
 	// Public operations need no token.
 	Public bool
+	// Instead is the access of a token with which a public operation takes its caller at once, where others prove themselves by something
+	// else, such as the link of a mail. It is written as Access is, and the handler checks it.
+	Instead string
+	// Basic says that a public operation takes a name and a password by HTTP Basic authentication (RFC 7617), from those who send nothing
+	// else to be known by. The handler reads them.
+	Basic bool
 	// Pattern names the one path parameter that may hold an ACL pattern.
 	Pattern string
 
@@ -95,6 +104,8 @@ type Operation struct {
 	Ahead func(ctx context.Context, r *Request) (any, error)
 	// Idempotent operations take the header Idempotency-Key.
 	Idempotent bool
+	// Tagged operations answer with the entity tag of what they made or changed, and Located ones say where it is, or where to go on.
+	Tagged, Located bool
 	// Tenanted operations read the Wazo-Tenant header.
 	Tenanted bool
 

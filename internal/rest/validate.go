@@ -98,13 +98,13 @@ func (s *Schema) validateObject(path string, object map[string]any) []apierr.Fie
 	known := 0
 	for i := range s.Properties {
 		p := &s.Properties[i]
-		value, sent := object[p.Name]
-		if sent {
+		if _, own := object[p.Name]; own {
 			known++
 		}
 		if p.ReadOnly {
 			continue
 		}
+		value, sent := p.in(object)
 		switch {
 		case sent:
 			out = append(out, p.Schema.Validate(join(path, p.Name), value)...)

@@ -49,13 +49,18 @@ func sentence(text string) string {
 
 // label returns the title of an attribute, or "" if its name is read as it is written. What is sent of an object is called as what is read.
 func (d *definer) label(object, name string) string {
-	for _, suffix := range []string{"Update", "Inside", "Create", "Created"} {
-		object = strings.TrimSuffix(object, suffix)
-	}
-	if text := d.reading(object+"."+name, name); text != plain(name) {
+	if text := d.reading(kind(object)+"."+name, name); text != plain(name) {
 		return text
 	}
 	return ""
+}
+
+// kind returns the name of an object whose schema is one of what is sent of it.
+func kind(object string) string {
+	for _, suffix := range []string{"Update", "Inside", "Create", "Created", "Nested"} {
+		object = strings.TrimSuffix(object, suffix)
+	}
+	return object
 }
 
 // labels returns how the values of an attribute are read, those that are not read as they are written. Of an attribute that may have any

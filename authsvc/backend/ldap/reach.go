@@ -77,6 +77,19 @@ func (r *Reach) check(host string, address netip.Addr) error {
 	return nil
 }
 
+// CheckHost returns [ErrOutOfReach] if a host is an address that is refused, or this machine's own name for itself. Of other names
+// only the address that they lead to tells, when it is dialled.
+func (r *Reach) CheckHost(host string) error {
+	address, err := netip.ParseAddr(host)
+	switch {
+	case err == nil:
+		return r.check(host, address)
+	case hostKey(host) == "localhost" && r.check(host, netip.IPv6Loopback()) != nil:
+		return r.check(host, netip.AddrFrom4([4]byte{127, 0, 0, 1}))
+	}
+	return nil
+}
+
 // control returns a function for net.Dialer that checks the address of each connection attempt, after its name is resolved and
 // before anything is sent.
 func (r *Reach) control(host string) func(network, address string, _ syscall.RawConn) error {

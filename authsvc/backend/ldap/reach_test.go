@@ -101,3 +101,20 @@ func TestNothingOutOfReachIsConnectedTo(t *testing.T) {
 	_, err = ldap.Authenticate(t.Context(), config, "alice", "x")
 	wantTrouble(t, err, "directories { allow }")
 }
+
+// A host that is certainly refused is known before it is dialled.
+func TestCheckHost(t *testing.T) {
+	t.Parallel()
+	var byDefault *ldap.Reach
+	here := &ldap.Reach{Allow: places(t, "127.0.0.1")}
+	for host, refused := range map[string]bool{"127.0.0.1": true, "::1": true, "localhost": true, "LocalHost.": true, "10.0.0.1": false, "ldap.example.com": false} {
+		if err := byDefault.CheckHost(host); errors.Is(err, ldap.ErrOutOfReach) != refused {
+			t.Errorf("%s: %v", host, err)
+		}
+	}
+	for _, host := range []string{"127.0.0.1", "localhost"} {
+		if err := here.CheckHost(host); err != nil {
+			t.Errorf("%s, which is allowed: %v", host, err)
+		}
+	}
+}

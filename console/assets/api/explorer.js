@@ -6,8 +6,8 @@ const byID = (id) => document.getElementById(id);
 const state = byID('state'), select = byID('service');
 let authPrefix = '';
 
-const say = (text, wrong) => {
-  state.textContent = text;
+const say = (text, wrong, ...more) => {
+  state.replaceChildren(text, ...more);
   state.classList.toggle('wrong', Boolean(wrong));
 };
 
@@ -20,8 +20,18 @@ const drawSession = () => {
 // A link names a service and an operation: api/?service=confd#/users/list_user.
 const asked = () => new URLSearchParams(location.search).get('service');
 
-const certificate = (definition) => `The definition at ${definition} could not be loaded. The usual reason is that this browser does not trust the gateway's certificate: ` +
-  `open ${location.origin}/ in it, accept the certificate, and reload this page.`;
+let missing = false;
+
+// sayMissing tells that a file of the gateway cannot be loaded, and what to do if it did not even answer.
+const sayMissing = (file, answer) => {
+  missing = true;
+  if (answer) {
+    say(`${file} could not be loaded: the gateway answers ${answer.status}.`, true);
+    return;
+  }
+  const link = Object.assign(document.createElement('a'), { href: `${location.origin}/`, target: '_blank', rel: 'noopener', textContent: `open ${location.origin}/` });
+  say(`${file} could not be loaded. The usual reason is that this browser does not trust the gateway's certificate: `, true, link, ' in it, accept the certificate, and reload this page.');
+};
 
 // quoted makes a text one word of a shell.
 const quoted = (text) => `'${String(text).replaceAll("'", `'\\''`)}'`;
@@ -30,7 +40,8 @@ const quoted = (text) => `'${String(text).replaceAll("'", `'\\''`)}'`;
 const curl = (request) => {
   const headers = Object.entries(request.headers ?? {}).filter(([name]) => name.toLowerCase() !== 'x-auth-token').map(([name, value]) => ` \\\n  -H ${quoted(`${name}: ${value}`)}`);
   const token = Object.keys(request.headers ?? {}).some((name) => name.toLowerCase() === 'x-auth-token') ? ' \\\n  -H "X-Auth-Token: $TOKEN"' : '';
-  return `curl --cacert ringfence.pem -X ${request.method} ${quoted(request.url)}${headers.join('')}${token}${typeof request.body === 'string' ? ` \\\n  -d ${quoted(request.body)}` : ''}`;
+  const method = request.method === 'HEAD' ? '--head' : `-X ${request.method}`; // with -X HEAD curl would wait for a body
+  return `curl --cacert ringfence.pem ${method} ${quoted(request.url)}${headers.join('')}${token}${typeof request.body === 'string' ? ` \\\n  --data-raw ${quoted(request.body)}` : ''}`;
 };
 
 // plugin changes Swagger UI: the search looks at each operation's path, summary and access; its own Authorize is left out, as the session
@@ -41,14 +52,22 @@ const plugin = (system) => ({
     .filter((tag) => tag.get('operations').size > 0) },
   components: { authorizeBtn: () => null, authorizeOperationBtn: () => null },
   wrapComponents: { curl: (Original) => (props) => {
-    const request = props.request?.toJS?.() ?? {};
-    return system.React.createElement('div', { className: 'curl-command' }, system.React.createElement('h4', null, 'Curl'),
-      system.React.createElement('pre', { className: 'curl microlight' }, request.url ? curl(request) : system.React.createElement(Original, props)));
+    const request = props.request?.toJS?.() ?? {}, h = system.React.createElement;
+    if (!request.url) return h(Original, props);
+    const line = curl(request);
+    return h('div', { className: 'curl-command' }, h('h4', null, 'Curl'),
+      h('div', { className: 'copy-to-clipboard' }, h('button', { type: 'button', title: 'Copy', 'aria-label': 'Copy the line for curl', onClick: () => navigator.clipboard.writeText(line) })),
+      h('pre', { className: 'curl microlight' }, line));
   } },
 });
 
+let explorer;
+
+// A link that is opened where the page is open already changes only what is behind the #.
+addEventListener('hashchange', () => explorer?.layoutActions.parseDeepLinkHash(location.hash));
+
 // show draws a service. Who follows a link to an operation comes back to it after choosing a service or a reload.
-const show = (service) => window.SwaggerUIBundle({
+const show = (service) => { explorer = window.SwaggerUIBundle({
   url: service.definition,
   dom_id: '#swagger-ui',
   deepLinking: true,
@@ -72,14 +91,18 @@ const show = (service) => window.SwaggerUIBundle({
     filter?.setAttribute('placeholder', 'Search: path, access or words');
     filter?.setAttribute('aria-label', 'Search operations');
   },
-});
+}); };
 
 const open = async (service) => {
   const answer = await fetch(service.definition, { headers: { Accept: 'application/json' } }).catch(() => null);
   if (!answer?.ok) {
     byID('swagger-ui').replaceChildren();
-    say(certificate(service.definition), true);
+    sayMissing(service.definition, answer);
     return;
+  }
+  if (missing) {
+    missing = false;
+    if (authPrefix) drawSession(); else say('');
   }
   show(service);
 };
@@ -98,7 +121,12 @@ const login = async (event) => {
 };
 
 const start = async () => {
-  const services = await (await fetch('../services.json')).json();
+  const answer = await fetch('../services.json').catch(() => null);
+  if (!answer?.ok) {
+    sayMissing('services.json', answer);
+    return;
+  }
+  const services = await answer.json();
   const auth = services.find((service) => service.name === 'auth');
   if (auth) {
     authPrefix = auth.prefix;
@@ -108,8 +136,9 @@ const start = async () => {
     changes.addEventListener('signed-in', drawSession);
     changes.addEventListener('signed-out', () => { drawSession(); say('Signed out.'); });
     changes.addEventListener('ended', () => { drawSession(); say('Your session has ended. Sign in again.', true); });
-    await resume();
+    const lost = await resume();
     drawSession();
+    if (lost) say(lost, true);
   }
   select.append(...services.map((service) => new Option(service.title, service.name)));
   const wanted = services.find((service) => service.name === asked()) ?? services[0];
@@ -121,4 +150,4 @@ const start = async () => {
   await open(wanted);
 };
 
-start().catch((problem) => say(`${certificate('services.json')} (${problem.message})`, true));
+start().catch((problem) => say(problem.message, true));

@@ -1,6 +1,6 @@
 // Rights explained: the editor of a policy, who may do something, and why something was refused.
 import { call, me } from './api.js';
-import { explain, fault, matches } from './acl.js';
+import { allows, explain, fault, instances, matches } from './acl.js';
 import { fill, may, operations, resources } from './definitions.js';
 import { ask, h, later, lead, literal, put, say } from './dom.js';
 import { form, refusal } from './form.js';
@@ -13,20 +13,30 @@ const trouble = (problem) => {
   return h('div', { class: 'error', role: 'alert' }, problem.messages.map((m) => h('p', {}, m)), refusal(problem));
 };
 
-// concrete puts a word that nobody names in the place of each parameter, so that patterns can be tried on an operation.
+// concrete puts a word that nobody names in the place of each parameter.
 const concrete = (access) => access.replace(/\{\w+\}/g, 'x');
 
-// reach lists the operations for which a list of patterns may be enough.
-const reach = (patterns) => operations.filter(({ access }) => access &&
-  patterns.some((p) => !p.startsWith('!') && stands(p, access)) &&
-  !patterns.some((p) => p.startsWith('!') && matches(p.slice(1), concrete(access))));
+const split = (patterns) => [patterns.filter((p) => !p.startsWith('!')), patterns.filter((p) => p.startsWith('!')).map((p) => p.slice(1))];
 
-// stands reports whether a pattern grants an operation for some objects.
-const stands = (pattern, access) => matches(pattern, concrete(access)) || matches(pattern, own(access)) || alike(pattern.split('.'), access.split('.'));
-// own is an access to what is the user's own.
-const own = (access) => concrete(access.replace(/\{user_\w+\}/, 'me').replace(/\{session_\w+\}/, 'my_session'));
-const alike = (pattern, access) => pattern.length === access.length && !pattern.includes('#') &&
-  pattern.every((word, i) => word === '*' || word === access[i] || access[i].startsWith('{'));
+// stands reports whether a pattern, without its !, stands for an operation on some objects.
+const stands = (pattern, { access }) => Boolean(access) && instances(pattern, access).length > 0;
+
+// reach lists the operations for which a list of patterns may be enough.
+const reach = (patterns) => {
+  const [grants, denials] = split(patterns);
+  return operations.filter(({ access }) => access && grants.some((p) => instances(p, access).some((one) => !denials.some((d) => matches(d, one)))));
+};
+
+// taken lists what an edit of a policy takes away: operations, each with an access of it that is lost. What it denies now, it denies to
+// whoever has the policy, wherever else they have it from.
+const taken = (before, after) => {
+  const removed = split(before.filter((p) => !after.includes(p)))[0], [, had] = split(before), denied = split(after)[1].filter((d) => !had.includes(d));
+  return operations.filter((o) => o.access).flatMap((o) => {
+    const lost = removed.flatMap((p) => instances(p, o.access)).find((one) => allows(before, one) && !allows(after, one)) ??
+      denied.flatMap((d) => instances(d, o.access)).find((one) => !had.some((d) => matches(d, one)));
+    return lost ? [{ ...o, lost }] : [];
+  });
+};
 
 // editor is a list of patterns, each with what it says and what it would match among the operations that exist.
 const editor = (patterns) => {
@@ -38,18 +48,24 @@ const editor = (patterns) => {
     put(total, `Altogether ${found.length} of ${operations.filter((o) => o.access).length} operations.`);
   };
   const add = (value = '') => {
-    const about = h('p', { class: 'about', 'aria-live': 'polite' }), shown = h('details', { hidden: true });
-    const input = h('input', { value, spellcheck: 'false', autocomplete: 'off', class: 'code', 'aria-label': 'Pattern', placeholder: 'confd.users.*.read', input: later(() => draw(), 120) });
+    const about = h('p', { class: 'about', 'aria-live': 'polite' }), box = h('ul');
+    let found = [];
+    const fillBox = () => shown.open && put(box, found.slice(0, 60).map((o) => h('li', {}, h('b', {}, o.method), ' ', h('code', {}, o.service.prefix + o.path), ' ', o.summary)), found.length > 60 && h('li', {}, `and ${found.length - 60} more`));
+    const summary = h('summary'), shown = h('details', { hidden: true, toggle: fillBox }, summary, box);
     const draw = () => {
-      const pattern = input.value.trim();
+      const pattern = input.value.trim(), wrong = pattern !== '' && fault(pattern) !== '';
       about.textContent = pattern === '' ? '' : explain(pattern);
-      about.classList.toggle('wrong', pattern !== '' && fault(pattern) !== '');
-      const found = pattern === '' || fault(pattern) ? [] : operations.filter(({ access }) => access && stands(pattern.replace(/^!/, ''), access));
-      shown.hidden = pattern === '' || fault(pattern) !== '';
-      put(shown, h('summary', {}, found.length === 0 ? 'No operation of this gateway' : `${found.length} operation${found.length === 1 ? '' : 's'}`),
-        h('ul', {}, found.slice(0, 60).map((o) => h('li', {}, h('b', {}, o.method), ' ', h('code', {}, o.service.prefix + o.path), ' ', o.summary)), found.length > 60 && h('li', {}, `and ${found.length - 60} more`)));
-      count();
+      about.classList.toggle('wrong', wrong);
+      found = pattern === '' || wrong ? [] : operations.filter((o) => stands(pattern.replace(/^!/, ''), o));
+      shown.hidden = pattern === '' || wrong;
+      put(summary, found.length === 0 ? 'No operation of this gateway' : `${found.length} operation${found.length === 1 ? '' : 's'}`);
+      fillBox();
     };
+    const typed = later(() => {
+      draw();
+      count();
+    }, 120);
+    const input = h('input', { value, spellcheck: 'false', autocomplete: 'off', class: 'code', 'aria-label': 'Pattern', placeholder: 'confd.users.*.read', input: typed });
     const row = { input, element: h('li', {}, h('div', { class: 'pattern' }, input, h('button', { type: 'button', click: () => {
       rows.splice(rows.indexOf(row), 1);
       row.element.remove();
@@ -116,32 +132,39 @@ export const policy = async (main, resource, id) => {
       }
     } }, 'Delete')),
     before?.read_only ? h('p', { class: 'denied' }, 'This policy belongs to the system, or to a tenant above: it cannot be changed here.')
-      : before && !may(resource.update, id) ? h('p', { class: 'denied' }, 'You may see this, and not change it.') : '',
+      : before && !may(resource.update, id) ? h('p', { class: 'denied' }, 'You may see this, and not change it.')
+        : !before && !may(resource.create) ? h('p', { class: 'denied' }, `Your token does not have the access ${resource.create.access}: the gateway will refuse this.`) : '',
     filled);
 };
 
-// losses tells what an edit takes away, and from whom.
+// losses tells what an edit takes away, and from whom: from those who hold it through this policy alone and, what it denies now, from all
+// who have the policy.
 const losses = async (before, acl) => {
-  const kept = reach(acl), lost = reach(before.acl).filter((o) => !kept.includes(o));
-  const holders = new Map();
-  let others = false;
-  for (const o of lost.slice(0, 5)) {
-    try {
-      const { data } = await call('GET', `${auth().prefix}/access/holders`, { query: { access: concrete(o.access), recurse: 'true', limit: 1000 } });
-      others ||= data.total > data.items.length;
-      for (const holder of data.items) {
-        if (holder.through.length > 0 && holder.through.every((t) => t.policy_uuid === before.uuid)) holders.set(holder.user_uuid, holder.username ?? holder.user_uuid);
+  const lost = taken(before.acl, acl), denies = split(acl.filter((p) => !before.acl.includes(p)))[1], names = new Map();
+  const every = Math.ceil(lost.length / 24), asked = lost.filter((_, i) => i % every === 0);
+  let others = asked.length < lost.length;
+  const list = async (path, query) => {
+    const { data } = await call('GET', auth().prefix + path, { query: { ...query, recurse: 'true', limit: 1000 } });
+    others ||= (data.filtered ?? data.total) > data.items.length;
+    return data.items;
+  };
+  try {
+    const owners = new Set((denies.length > 0 ? await list('/users', { has_policy_uuid: before.uuid }) : []).map((user) => user.uuid));
+    await Promise.all(asked.map(async ({ lost: access }) => {
+      const denied = denies.some((d) => matches(d, access));
+      for (const holder of await list('/access/holders', { access })) {
+        if (denied ? owners.has(holder.user_uuid) : holder.through.every((t) => t.policy_uuid === before.uuid)) names.set(holder.user_uuid, { name: holder.username ?? holder.user_uuid, lost: (names.get(holder.user_uuid)?.lost ?? 0) + 1 });
       }
-    } catch (problem) {
-      if (!problem.messages) throw problem; // who may not ask is warned without names
-    }
+    }));
+  } catch (problem) {
+    if (!problem.messages) throw problem; // who may not ask is warned without names
   }
-  const names = [...holders.values()];
+  const some = [...names.values()].map(({ name }) => name).sort(), all = [...names.values()].every((one) => one.lost === asked.length);
   return h('div', {},
-    h('p', {}, lost.length === 0 ? 'No operation of this gateway is lost as a whole; rights on some objects may be.' : `It takes away ${lost.length} operation${lost.length === 1 ? '' : 's'}:`),
-    lost.length > 0 && h('ul', {}, lost.slice(0, 8).map((o) => h('li', {}, h('code', {}, o.access), ' ', o.summary)), lost.length > 8 && h('li', {}, `and ${lost.length - 8} more`)),
-    names.length > 0 && h('p', {}, h('b', {}, `${names.slice(0, 10).join(', ')}${others ? ' and perhaps others' : names.length > 10 ? ` and ${names.length - 10} more` : ''}`), ' will not be able to do this any more.'),
-    names.length === 0 && others && h('p', {}, 'So many users may do this that nobody is named here.'));
+    h('p', {}, lost.length === 0 ? 'No operation of this gateway is lost.' : `It takes away ${lost.length} operation${lost.length === 1 ? '' : 's'}, altogether or on some objects:`),
+    lost.length > 0 && h('ul', {}, lost.slice(0, 8).map((o) => h('li', {}, h('code', {}, o.lost === concrete(o.access) ? o.access : o.lost), ' ', o.summary)), lost.length > 8 && h('li', {}, `and ${lost.length - 8} more`)),
+    some.length > 0 && h('p', {}, h('b', {}, `${some.slice(0, 10).join(', ')}${some.length > 10 ? ` and ${some.length - 10} more` : ''}${others ? ', and perhaps others,' : ''}`), ` will not be able to do ${all ? 'this' : 'some of this'} any more.`),
+    some.length === 0 && others && h('p', {}, 'So many users may do this that nobody is named here.'));
 };
 
 const confirmed = async (before, acl) => {
@@ -228,7 +251,7 @@ export const why = async (main, query) => {
       put(box, 
         h('p', { class: data.allowed ? 'verdict good' : 'verdict bad' }, data.allowed ? 'Allowed' : 'Refused'),
         data.public ? h('p', {}, 'This operation asks for no token.') : h('p', {}, 'It takes the access ', h('code', {}, data.required_access), '. ', explain(data.required_access).replace(/^May/, 'Who has it may')),
-        data.pattern ? h('p', {}, 'What decides is the pattern ', h('code', {}, data.pattern), ': ', explain(data.pattern)) : !data.public && h('p', {}, 'No pattern that the user holds matches it.'),
+        data.pattern ? h('p', {}, 'What decides is the pattern ', h('code', {}, data.pattern), ': ', explain(data.pattern)) : !data.public && h('p', {}, data.allowed ? 'The patterns that the user holds stand for all of it, together.' : 'No pattern that the user holds matches it.'),
         through(data.through ?? []),
         data.required_access && h('p', {}, h('a', { href: `#/who?${new URLSearchParams({ access: data.required_access })}` }, 'Who may do this?')));
     } catch (problem) {

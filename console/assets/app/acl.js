@@ -23,6 +23,21 @@ export const matches = (pattern, access, who = {}) => {
   return positions.has(asked.length);
 };
 
+// instances are accesses that a pattern, without its !, stands for, among those that an operation takes: {} of its access is a word of the
+// path, which is here what the pattern asks for or, if that is any word, one that nobody names.
+export const instances = (pattern, operation) => {
+  const asked = pattern.split('.'), given = operation.split('.');
+  const rest = (at, to) => {
+    if (at === asked.length || to === given.length) return at === asked.length && to === given.length ? [[]] : [];
+    const word = asked[at], any = word === '*' || word === '#', open = given[to].startsWith('{');
+    const self = isUUID(word) && (given[to] === 'me' || given[to] === 'my_session'); // that user, by their own path
+    if (!any && !self && (open ? /[{}]/.test(word) : given[to] !== word)) return [];
+    const after = [...rest(at + 1, to + 1), ...(word === '#' ? rest(at, to + 1) : [])];
+    return after.map((words) => [any ? (open ? 'x' : given[to]) : word, ...words]);
+  };
+  return rest(0, 0).map((words) => words.join('.'));
+};
+
 // allows reports whether a list of patterns grants an access: a denial wins.
 export const allows = (patterns, access, who) =>
   patterns.some((p) => !p.startsWith('!') && matches(p, access, who)) &&
@@ -32,6 +47,7 @@ export const allows = (patterns, access, who) =>
 export const fault = (pattern) => {
   const text = pattern.startsWith('!') ? pattern.slice(1) : pattern;
   if (text === '') return 'A pattern has at least one word.';
+  if (text.includes('!')) return 'A ! stands only in front of the whole pattern, and once.';
   if (/\s/.test(text)) return 'A pattern has no spaces: put each pattern on a line of its own.';
   if (text.split('.').includes('')) return 'There is an empty word: two dots in a row, or one at an end.';
   if (text.split('.').some((word) => word.length > 1 && /[*#]/.test(word))) return '* and # stand for whole words, between dots.';

@@ -24,7 +24,7 @@ export class Refused extends Error {
 }
 
 const messagesOf = (status, body) => {
-  if (Array.isArray(body)) return body.map(String);
+  if (Array.isArray(body)) return body.map((message) => String(message).replace(/^(Input|Resource) (Error|Not Found) - /, '')); // programs read the kind
   const reasons = Array.isArray(body?.reason) ? body.reason : [];
   if (reasons.length > 0) return reasons.map(String);
   return [body?.message ?? body?.error ?? `The gateway answered with the status ${status}.`];
@@ -50,21 +50,26 @@ export const call = async (method, path, { query = {}, body, headers = {}, signa
     throw new Refused(0, [`The gateway cannot be reached: ${problem.message}.`], { method, path: url.pathname });
   }
   if (answer.ok) return { data, headers: answer.headers, status: answer.status };
-  if (answer.status === 401 && me && sent['X-Auth-Token'] === me.token) ended();
   const wait = answer.headers.get('Retry-After');
-  const messages = messagesOf(answer.status, data);
+  const messages = messagesOf(answer.status, data), chosenIsGone = sent['Wazo-Tenant'] && messages[0].startsWith('Unauthorized tenant');
+  if (answer.status === 401 && me && sent['X-Auth-Token'] === me.token) {
+    if (!chosenIsGone) ended();
+    else if (tenant === sent['Wazo-Tenant']) tell('tenant-gone');
+  }
   if (wait) messages.push(`Try again in ${wait} seconds.`);
   throw new Refused(answer.status, messages, { method, path: url.pathname }, data);
 };
 
-// The page listens for signed-in, signed-out and ended (the gateway does not know the token any more).
+// The page listens for signed-in, signed-out, ended (the gateway does not know the token any more; its detail is who was signed in, and in
+// which tenant) and tenant-gone (it knows the token, and not the chosen tenant).
 export const changes = new EventTarget();
-const tell = (name) => changes.dispatchEvent(new Event(name));
+const tell = (name, detail) => changes.dispatchEvent(new CustomEvent(name, { detail }));
 
 const ended = () => {
+  const { user } = me, was = { user, tenant };
   me = null;
   forget();
-  tell('ended');
+  tell('ended', was);
 };
 
 export const signIn = async (username, password) => {
@@ -115,28 +120,47 @@ const keep = async () => {
   }
 };
 
+// theirs reads the half in the cookie, and its id, which tells whose it is: another tab may have signed in since.
+const theirs = async () => {
+  const answer = await fetch(half, { headers: { 'Content-Type': 'application/json' }, cache: 'no-store' });
+  return ((await answer.json()).half ?? '').split('.');
+};
+
 const forget = async () => {
+  const kept = JSON.parse(sessionStorage.getItem(place) ?? 'null');
   sessionStorage.removeItem(place);
   sessionStorage.removeItem(chosen);
   try {
-    await fetch(half, { method: 'DELETE', headers: { 'Content-Type': 'application/json' } });
+    if (kept && (await theirs())[0] === kept.id) await fetch(half, { method: 'DELETE', headers: { 'Content-Type': 'application/json' } });
   } catch {
     // The half that is left there tells nothing.
   }
 };
 
-// resume takes up the session from before a reload of the page, if there was one. It returns why it could not, or nothing.
+// resume takes up the session from before a reload of the page, if there was one, with the rights that it has now. It returns why it could
+// not, or nothing.
 export const resume = async () => {
   const kept = JSON.parse(sessionStorage.getItem(place) ?? 'null');
   if (!kept) return '';
   try {
-    const answer = await fetch(half, { headers: { 'Content-Type': 'application/json' }, cache: 'no-store' });
-    const [id, other] = ((await answer.json()).half ?? '').split('.');
-    if (id !== kept.id) return 'Another tab has signed in since, and a browser keeps one sign-in over a reload. Sign in again in this tab.';
-    tenant = sessionStorage.getItem(chosen) ?? '';
+    const [id, other] = await theirs();
+    if (id && id !== kept.id) return 'Another tab has signed in since, and a browser keeps one sign-in over a reload. Sign in again in this tab.';
     me = { ...kept.rest, token: new TextDecoder().decode(mixed(bytes(other), bytes(kept.pad))) };
   } catch {
     sessionStorage.removeItem(place);
+    return '';
+  }
+  try {
+    const { data: { data } } = await call('GET', `${auth}/token/${encodeURIComponent(me.token)}`);
+    Object.assign(me, { acl: data.acl ?? [], expires: data.utc_expires_at });
+    tenant = sessionStorage.getItem(chosen) ?? '';
+  } catch (problem) {
+    if (problem.status === 404) {
+      me = null;
+      forget();
+      return 'Your session has ended. Sign in again; you come back to this page.';
+    }
+    tenant = sessionStorage.getItem(chosen) ?? '';
   }
   return '';
 };

@@ -61,7 +61,7 @@ export const resolve = (service, schema) => {
 };
 
 const json = (content) => content?.content?.['application/json']?.schema;
-const answer = (service, operation) => resolve(service, json(operation?.responses?.['200']));
+export const answer = (service, operation) => resolve(service, json(operation?.responses?.['200']));
 export const bodyOf = (service, operation) => resolve(service, json(operation?.requestBody));
 
 // itemsOf returns the property in which a list's answer has its objects: nearly always "items".
@@ -93,7 +93,7 @@ const find = (service) => {
   for (const path of Object.keys(paths)) {
     if (parameters(path).length > 0 || path.startsWith('/api/')) continue;
     const get = take(path, 'get'), key = `${service.name}${path}`;
-    if (!get || get.parameters?.some((p) => p.in === 'query' && p.required)) continue; // what answers a question is no list
+    if (!get || get['x-unimplemented'] || get.parameters?.some((p) => p.in === 'query' && p.required)) continue; // what answers a question is no list
     const base = { key, service, path, title: titleOf(path.slice(1), get, take(path, 'put')), list: undefined };
     const items = itemsOf(service, get);
     if (!items) {
@@ -134,12 +134,11 @@ const part = (service, take, itemPath, path) => {
 };
 
 // asked is what one can ask for one object by an operation that stands beside it, and names the object in its query: a new password, of an
-// operator who is no user with the link of a mail. What is public besides has the access in its description.
+// operator who is no user with the link of a mail.
 const asked = (take, parameter, path) => {
   const post = parameters(path).length === 0 && take(path, 'post');
   if (!post || !post.requestBody || !post.parameters?.some((p) => p.in === 'query' && p.required && p.name === parameter)) return undefined;
-  const access = post.access ?? post.description?.match(/\bholds ([\w.{}]+)\.\w+/)?.[0].slice('holds '.length);
-  return { path, name: path.slice(1), kind: 'asked', title: titleOf(path, post), post: { ...post, access }, parameter };
+  return { path, name: path.slice(1), kind: 'asked', title: titleOf(path, post), post: { ...post, access: post.access ?? post['x-instead-acl'] }, parameter };
 };
 
 // inPath are the texts that can be part of a path and mean themselves there: UUIDs would be written in lower case.
@@ -178,12 +177,17 @@ export const may = (operation, ...values) => {
   return Boolean(me) && allows(me.acl, access, me);
 };
 
-// properties lists those of a schema in the order in which the service names them; otherwise those that must be sent come first.
+// natural is the order in which people expect attributes of which the service names none.
+const natural = ['name', 'label', 'number', 'exten', 'context', 'firstname', 'lastname', 'username', 'email', 'email_address', 'password',
+  'line_1', 'line_2', 'zip_code', 'city', 'state', 'country'];
+
+// properties lists those of a schema in the order in which the service names them; otherwise those that must be sent come first, in theirs.
 export const properties = (service, schema, list) => {
   const { properties: all = {}, required = [] } = resolve(service, schema);
   const order = list?.parameters?.find((p) => p.name === 'fields')?.schema?.items?.enum ?? [];
-  const at = (name) => (order.includes(name) ? order.indexOf(name) : required.includes(name) ? order.length : order.length + 1);
-  return Object.entries(all).sort(([a], [b]) => at(a) - at(b) || a.localeCompare(b)).map(([name, value]) => [name, resolve(service, value)]);
+  const at = (name) => (order.includes(name) ? order.indexOf(name) : required.includes(name) ? order.length + required.indexOf(name) : order.length + required.length);
+  const rank = (name) => (natural.includes(name) ? natural.indexOf(name) : natural.length);
+  return Object.entries(all).sort(([a], [b]) => at(a) - at(b) || rank(a) - rank(b) || a.localeCompare(b)).map(([name, value]) => [name, resolve(service, value)]);
 };
 
 // target finds the resource whose objects a name refers to: "user_uuid", "lines", "contexts.name". Of several it is the one whose objects

@@ -42,7 +42,7 @@ export const moment = (text) => {
   return Number.isNaN(at.getTime()) ? text : at.toLocaleString();
 };
 
-const named = ['fullname', 'label', 'name', 'exten', 'username', 'address', 'number', 'user_name', 'type', 'uuid', 'id'];
+const named = ['fullname', 'label', 'name', 'exten', 'username', 'address', 'number', 'interface', 'user_name', 'type', 'uuid', 'id'];
 
 // literal makes a text a part of a regular expression that stands for the text itself.
 export const literal = (text) => text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
@@ -57,6 +57,8 @@ export const brief = (value) => {
     return value.length > 3 ? `${shown} and ${value.length - 3} more` : shown;
   }
   if (typeof value === 'object') {
+    const lists = Object.values(value);
+    if (lists.length > 1 && lists.every(Array.isArray)) return brief(lists.flat());
     if (value.extensions?.length && !value.label) return brief(value.extensions);
     if (value.firstname || value.lastname) return [value.firstname, value.lastname].filter(Boolean).join(' ');
     if (value.start && value.end) return value.start === value.end ? String(value.start) : `${value.start} to ${value.end}`;
@@ -65,6 +67,9 @@ export const brief = (value) => {
   }
   return /^\d{4}-\d\d-\d\dT\d\d:\d\d/.test(value) ? moment(value) : String(value);
 };
+
+// broken is a text whose long words, such as addresses, can go on in another line behind a sign.
+export const broken = (text) => text.split(/(\s+)/).map((word) => (word.length > 16 ? word.split(/(?<=[@._/:-])(?=\w)/).map((part, i) => [i > 0 && h('wbr'), part]) : word));
 
 export const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 

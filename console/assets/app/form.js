@@ -1,36 +1,14 @@
 // Forms that are made from the schemas of the definitions.
+import { me } from './api.js';
 import { kindOf, labelOf, may, properties, referred, resolve, saidOf, sectionOf, services, target } from './definitions.js';
 import { brief, fresh, h, later, literal, put, same, words } from './dom.js';
 import { merged } from './merge.js';
-import { picker } from './picker.js';
+import { picker, spoken } from './picker.js';
 import { value as shown } from './shown.js';
 
-// apiOnly is what descriptions tell clients of the API, and what of it people at a form read in its place.
-const apiOnly = [
-  [/ ?On create null stands for the default; an update refuses it\./, ''],
-  [/ ?Must be sent on create; the name is taken for it, if that is sent alone\./, ''],
-  [/ ?Taken on create alone\./, ''],
-  [/Taken on create alone: (.)/, (_, letter) => letter.toUpperCase()],
-  [/(, unless it is|when it is not) sent\b/g, (_, form) => (form.startsWith(',') ? ', if it is left empty' : 'when it is left empty')],
-  [/; null if there is none\b/, ''], [/ ?In a body it may be [^.]*\./, ''], [/^Whether it is in use\.$/, ''],
-  [/(^|\. )null\b/g, '$1Empty'], [/\bnull\b/g, 'empty'], [/\bNull\b/g, 'Empty'],
-];
-
-// withoutRaw leaves out of a description what tells a choice's values by their raw names: the form has words for these.
-const withoutRaw = (schema, description) => {
-  const raw = (schema.enum ?? []).filter(Boolean).map((value) => literal(String(value)));
-  if (raw.length < 2) return description;
-  const told = new RegExp(`(^|[^\\w])(${raw.join('|')})(?![\\w])`);
-  return description.split(/(?<=\.)\s+/).map((sentence) => {
-    const [first, ...rest] = sentence.split(/(?<=[:;])\s+/);
-    if (new RegExp(`^(${raw.join('|')}):$`).test(first)) return '';
-    return rest.some((clause) => told.test(clause)) ? first.replace(/[:;]$/, '.') : sentence;
-  }).filter(Boolean).join(' ');
-};
-
-// hint says what may be entered: the description, unless it is the label again ("The first name."), and the limits that it does not tell.
-// It is written for clients of the API: of null, and of the other fields, it speaks here as the form shows them.
-const hint = (context, name, schema, required) => {
+// hint says what may be entered: what the definition has for people, unless it is the label again ("The first name."), and the limits that
+// it does not tell. Other fields that it names are called as the form shows them.
+const hint = (context, name, schema) => {
   const limits = [];
   if (schema.minimum !== undefined && schema.minimum > 0) limits.push(`at least ${schema.minimum}`);
   if (schema.maximum !== undefined && schema.maximum < 2 ** 31 - 1) limits.push(`at most ${schema.maximum}`);
@@ -38,23 +16,26 @@ const hint = (context, name, schema, required) => {
   if (schema.default !== undefined && schema.default !== null && !['object', 'boolean'].includes(typeof schema.default) && schema.default !== '' && !schema.enum) limits.push(`${schema.default} by default`);
   const label = labelOf(schema, name);
   const text = limits.join(', ');
-  const description = apiOnly.reduce((read, [said, instead]) => read.replace(said, instead), withoutRaw(schema, (schema.description ?? '').replaceAll('`', '').replace(required ? /^null\b[^.]*\./ : /$^/, '')))
+  const description = saidFor(schema).replaceAll('`', '')
     .replace(/(?<![{\w])[a-z]+(_[a-z0-9]+)+\b/g, (other) => (context.beside?.[other] ? `“${labelOf(resolve(context.service, context.beside[other]), other)}”` : other));
   const again = description.toLowerCase() === `the ${label.toLowerCase()}.`;
   return [!again && description, text && text.charAt(0).toUpperCase() + text.slice(1) + '.'].filter(Boolean).join(' ');
 };
 
+// saidFor returns what people read about a field.
+const saidFor = (schema) => schema['x-help'] ?? schema.description ?? '';
+
 // field returns an input for a value of a schema: its element, read (undefined: leave it out; an Error: it cannot be read), refuse, which
 // shows what the gateway says about it, and find, which returns the innermost field that a message is about. Before is the value until now.
 const field = (context, name, schema, before, required, fixed = false) => {
   const other = offered(context, name, schema)?.resource, id = fresh(name);
-  const about = other && (!schema.description || /^(The (id|uuid|name|number) of (an?|the) [\w ]+|Its (id|uuid|number))\.$/i.test(schema.description)) ? '' : hint(context, name, schema, required);
+  const about = other && (!saidFor(schema) || /^(The (id|uuid|name|number) of (an?|the) [\w ]+|Its (id|uuid|number))\.$/i.test(saidFor(schema))) ? '' : hint(context, name, schema);
   const error = h('span', { class: 'error', id: `${id}-error` });
   const describedby = [about && `${id}-hint`, `${id}-error`].filter(Boolean).join(' ');
   const control = controlFor(context, name, schema, before, { id, 'aria-describedby': describedby, required });
   if (fixed && control.input) control.input.disabled = true;
   const said = /^(id|uuid)$/.test(name) && other ? other.title.replace(/s$/, '') : labelOf(schema, name).replace(other ? / (ID|UUID)$/ : /$^/, '');
-  const label = said + (required ? ' *' : '');
+  const label = said + (required && control.input?.type !== 'checkbox' ? ' *' : ''); // a box is always filled in
   const note = about && h('small', { id: `${id}-hint` }, about);
   const refuse = (text) => {
     error.textContent = text;
@@ -62,7 +43,7 @@ const field = (context, name, schema, before, required, fixed = false) => {
     if (text && control.input) control.input.focus();
   };
   const find = (message) => control.find?.(message) ?? (names(message, name) ? self : undefined);
-  const self = { name, label: said, required, schema, read: control.read, refuse, find };
+  const self = { name, label: said, required, schema, first: before == null ? undefined : control.read(), read: control.read, refuse, find };
   if (control.group) {
     control.input?.setAttribute('aria-label', label);
     return { ...self, element: h('fieldset', {}, h('legend', {}, label), note, control.element, error) };
@@ -73,8 +54,13 @@ const field = (context, name, schema, before, required, fixed = false) => {
   return { ...self, element: row };
 };
 
-// names reports whether a message is about a field of this name.
-const names = (message, name) => new RegExp(`(^|['"\\s])${literal(name)}(['":\\s.[]|$)`).test(message);
+// names reports whether a message is about a field of this name. One that quotes the names of fields as keys, or begins with the path of a
+// field, has other words as well.
+const names = (message, name) => {
+  if (/\{'\w+': [[{]/.test(message)) return new RegExp(`(^|[\\s{])'?${literal(name)}'?: `).test(message);
+  const path = message.match(/^([\w.[\]]+): /)?.[1];
+  return path ? path.split(/[.[\]]+/).includes(name) : new RegExp(`(^|['"\\s])${literal(name)}(['":\\s.[]|$)`).test(message);
+};
 
 // among returns the first that fields find for a message.
 const among = (inputs, message) => inputs.reduce((found, input) => found ?? input.find(message), undefined);
@@ -94,7 +80,7 @@ const controlFor = (context, name, schema, before, attributes) => {
   if (schema.type === 'array') {
     const items = resolve(context.service, schema.items);
     if (items.type === 'array' && resolve(context.service, items.items).type === 'string') return pairs(before, attributes);
-    return items.type === 'string' ? lines(before, attributes) : items.properties ? many({ ...context, of: name }, items, before, labelOf(schema, name)) : raw(before, attributes);
+    return items.type === 'string' ? lines(before, attributes) : items.properties ? many({ ...context, of: name }, once(items), before, labelOf(schema, name)) : raw(before, attributes);
   }
   if (schema.properties && Object.keys(schema.properties).length > 0) return group({ ...context, of: name }, schema, before);
   const entries = resolve(context.service, schema.additionalProperties);
@@ -107,7 +93,7 @@ const controlFor = (context, name, schema, before, attributes) => {
 const clock = (before, attributes) => {
   const at = new Date(before ?? ''), here = Number.isNaN(at.getTime()) ? '' : new Date(at - at.getTimezoneOffset() * 60000).toISOString().slice(0, 16);
   const input = h('input', { ...attributes, type: 'datetime-local', value: here });
-  return { input, element: input, read: () => (input.value ? new Date(input.value).toISOString() : undefined) };
+  return { input, element: input, read: () => (input.validity.badInput ? new Error('This is no whole date and time.') : input.value ? new Date(input.value).toISOString() : undefined) };
 };
 
 const text = (context, name, schema, before, attributes) => {
@@ -115,14 +101,17 @@ const text = (context, name, schema, before, attributes) => {
   const long = schema.maxLength > 1000 && !secret && !/(^|_)(name|id|number)$/.test(name); // such are of one line, however long
   const type = attributes.type ?? (secret ? 'password' : schema.format === 'email' ? 'email' : 'text');
   const input = h(long ? 'textarea' : 'input', {
-    ...attributes, ...(!long && { type }), value: before ?? '', maxlength: schema.maxLength, spellcheck: 'false',
+    ...attributes, ...(!long && { type }), value: before ?? '', spellcheck: 'false', // no maxlength: it would cut what is pasted, and say nothing
     autocomplete: secret ? 'new-password' : 'off', ...(long && { rows: 2 }),
   });
+  const first = input.value; // which a browser may show otherwise than it is
   return {
     input, element: input,
     read: () => {
       const value = input.value;
-      if (value === '') return before == null ? undefined : schema.nullable ? null : type === 'number' ? undefined : '';
+      if (input.validity.badInput) return new Error('This is no number.');
+      if (value === first) return before ?? undefined;
+      if (value === '') return schema.nullable || type === 'number' ? null : '';
       return type === 'number' ? Number(value) : value;
     },
   };
@@ -138,7 +127,7 @@ const offered = (context, name, schema) => {
 
 // reference is what names another object, which one picks by its name for people.
 const reference = (context, { resource, by, own }, schema, before, attributes) => {
-  const key = /^(id|uuid)$/.test(by), known = own && before != null && brief(context.item) !== String(before) && context.item;
+  const key = /^(id|uuid)$/.test(by), known = own && before != null && brief(context.item) !== String(before) && (context.item.label || !resource.schema?.properties?.label) && context.item;
   const { read, ...rest } = picker(resource, (object) => object[by], attributes, {
     before, preset: known || undefined, by: key ? undefined : by, free: schema.type === 'string' && schema.format !== 'uuid',
     headers: context.tenant ? { 'Wazo-Tenant': context.tenant } : {},
@@ -171,7 +160,8 @@ const choice = (schema, before, attributes) => {
 const lines = (before, attributes) => {
   const input = h('textarea', { ...attributes, rows: Math.min(8, Math.max(2, (before ?? []).length)), spellcheck: 'false', value: (before ?? []).join('\n') });
   input.classList.add('code');
-  return { input, element: [input, h('small', {}, 'One on each line.')], read: () => input.value.split('\n').map((line) => line.trim()).filter(Boolean) };
+  const first = input.value;
+  return { input, element: [input, h('small', {}, 'One on each line.')], read: () => (before && input.value === first ? before : input.value.split('\n').map((line) => line.trim()).filter(Boolean)) };
 };
 
 // pairs are names and values: "name = value" on each line.
@@ -199,7 +189,9 @@ const named = (before, attributes) => {
   const { read, ...rest } = pairs(before && Object.entries(before), attributes);
   return { ...rest, read: () => {
     const value = read();
-    return Array.isArray(value) ? Object.fromEntries(value) : value;
+    if (!Array.isArray(value)) return value;
+    const twice = value.find(([name], at) => value.some(([other], i) => i < at && other === name));
+    return twice ? new Error(`There is another "${twice[0]}".`) : Object.fromEntries(value);
   } };
 };
 
@@ -223,7 +215,7 @@ const raw = (before, attributes) => {
 
 // group is an object inside of another.
 const group = (context, schema, before) => {
-  const inside = fields({ ...context, item: before }, schema, before ?? {}, []);
+  const inside = fields({ ...context, list: undefined, item: before }, schema, before ?? {}, []);
   return { group: true, find: (message) => among(inside, message), element: inside.map((f) => f.element), read: () => {
     const value = valuesOf(inside, {});
     return value instanceof Error ? value : Object.keys(value).length > 0 || before ? { ...kept(context, schema, before), ...value } : undefined;
@@ -234,6 +226,12 @@ const group = (context, schema, before) => {
 const kept = (context, schema, before) => {
   const written = properties(context.service, schema).filter(([, p]) => !p.readOnly).map(([name]) => name);
   return Object.fromEntries(Object.entries(before ?? {}).filter(([name]) => written.includes(name)));
+};
+
+// once is a schema of items that are picked once: by their UUIDs alone, if their numbers could be sent too.
+const once = (schema) => {
+  const { id, ...rest } = schema.properties ?? {};
+  return id && rest.uuid && !(schema.required ?? []).includes('id') ? { ...schema, properties: rest } : schema;
 };
 
 const size = 25;
@@ -299,7 +297,12 @@ const many = (context, schema, before, title) => {
   } }, 'Add one');
   turn(1);
   return {
-    group: true, find: (message) => among(rows, message),
+    group: true, find: (message) => {
+      const at = message.match(new RegExp(`(^|\\W)${literal(context.of)}(\\[|'?: \\{)(\\d+)`))?.[3];
+      if (!rows[at]) return among(rows, message);
+      rows[at].show();
+      return rows[at].find(message);
+    },
     element: [tools, list, pages, button],
     read: () => {
       const values = [];
@@ -448,23 +451,19 @@ const variants = (context, schema, before, attributes, outer = []) => {
   };
 };
 
-// noField is what the description of an attribute begins with that no form has: of which there is nothing, or another attribute for it;
-// noFieldLater is the same of an object that is there already.
-const noField = /^(There are none|Deprecated:|The reverse of |Taken from the body on create)/, noFieldLater = /^Taken on create alone/;
-
 // filters are fields for those parameters of a list that people can choose a value of: of what names another object, of an attribute that has
 // few values, and of a time. Set are their values until now, by their names; changed is called with those that they have then.
 export const filters = (resource, set, changed) => {
   const { service, schema, list } = resource;
-  const choosable = (name, property, description) => {
-    if (/RFC 3339/.test(description)) return { type: 'string', format: 'moment' };
+  const choosable = (name, property, { format }) => {
+    if (format === 'date-time') return { type: 'string', format: 'moment' };
     if (property['x-ref'] === 'services.name') return { enum: services.map((s) => s.name), 'x-enum-labels': Object.fromEntries(services.map((s) => [s.name, sectionOf(s)])) };
     if (property.enum?.length > 1) return { enum: property.enum.filter((value) => value !== null), 'x-enum-labels': property['x-enum-labels'] };
     if (property.type === 'boolean') return { enum: ['true', 'false'], 'x-enum-labels': { true: 'Yes', false: 'No' } };
     return offered({ service }, name, property)?.resource.read && { type: 'string', 'x-ref': property['x-ref'] };
   };
-  const made = (list.parameters ?? []).filter((p) => p.in === 'query' && p.schema?.type !== 'array').map(({ name, description }) => {
-    const property = resolve(service, schema?.properties?.[name]), asked = choosable(name, property, description);
+  const made = (list.parameters ?? []).filter((p) => p.in === 'query' && p.schema?.type !== 'array').map(({ name, schema: own }) => {
+    const property = resolve(service, schema?.properties?.[name]), asked = choosable(name, property, own ?? {});
     return asked && field({ service }, name, { ...asked, title: property.title }, set[name]);
   }).filter(Boolean);
   if (made.length === 0) return false;
@@ -481,19 +480,22 @@ export const filters = (resource, set, changed) => {
   return element;
 };
 
-// fields makes the inputs of an object's properties, but for those that only the service writes. What never changes can be read alone.
+// fieldless tells of what no form has a field: what only the service writes, what clients should not send, a UUID that a client may choose,
+// and, of an object that is there, what is taken on create alone and never shown.
+const fieldless = (name, p, before) => p.readOnly || p.deprecated || name === 'links' || (p['x-fixed'] && (p.format === 'uuid' || (before && p.writeOnly)));
+
+// fields makes the inputs of an object's properties. What never changes can be read alone.
 const fields = (context, schema, before, hidden) => {
   const inside = { ...context, beside: schema.properties };
-  const required = (name, property) => (schema.required ?? []).includes(name) || (!before && /^Must be sent on create/.test(property.description ?? ''));
   return properties(context.service, schema, context.list)
-    .filter(([name, { readOnly, description = '' }]) => !readOnly && !hidden.includes(name) && name !== 'links' && !noField.test(description) && !(before && noFieldLater.test(description)))
+    .filter(([name, property]) => !hidden.includes(name) && !fieldless(name, property, before))
     .map(([name, property]) => {
-      const fixed = before && /\bnever changes\.|\bSet on create\./.test(property.description ?? '');
-      return { name, before: before?.[name], ...field(inside, name, property, before?.[name], required(name, property), fixed) };
+      const required = (schema.required ?? []).includes(name) || (!before && property['x-or'] !== undefined);
+      return { name, before: before?.[name], ...field(inside, name, property, before?.[name], required, before && property['x-fixed']) };
     });
 };
 
-// valuesOf reads all fields. With a whole object as before, it returns only what has changed.
+// valuesOf reads all fields. With a whole object as before, it returns only what has changed: neither what reads as it did at first.
 const valuesOf = (inputs, before) => {
   const body = {};
   for (const input of inputs) {
@@ -503,7 +505,7 @@ const valuesOf = (inputs, before) => {
       input.refuse(value.message);
       return value;
     }
-    if (value !== undefined && !(before && input.name in before && same(value, before[input.name]))) body[input.name] = value;
+    if (value !== undefined && !(before && input.name in before && (same(value, before[input.name]) || same(value, input.first)))) body[input.name] = value;
   }
   return body;
 };
@@ -534,6 +536,7 @@ export const form = ({ service, schema, list, key, tenant, inherits = false, bef
       await send(body, version.tag);
     } catch (problem) {
       if (!problem.messages) throw problem;
+      if (problem.status === 401 && !me) return; // the session has ended, and the page asks for another
       put(general, problem.status === 412 && latest ? await conflict(body) : place(problem, inputs, rest));
     } finally {
       button.disabled = false;
@@ -581,11 +584,11 @@ const place = (problem, inputs, rest) => {
     about.refuse(inner(message));
     return false;
   });
-  return left.length === 0 ? [] : [left.map((message) => h('p', {}, message)), refusal(problem)].flat().filter(Boolean);
+  return left.length === 0 ? [] : [left.map((message) => h('p', {}, spoken(message))), refusal(problem)].flat().filter(Boolean);
 };
 
 // inner returns what a message says about the innermost of the fields that it names.
-const inner = (message) => message.match(/\[?["']([^"']+)["']\]\}*$/)?.[1] ?? message;
+const inner = (message) => spoken(message.match(/\[?["']([^"']+)["']\]\}*$/)?.[1] ?? message);
 
 // refusal leads from a 403 to its reasons.
 export const refusal = (problem) => {

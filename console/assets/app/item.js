@@ -1,6 +1,6 @@
 // The page of one object: its fields, its parts and its links.
 import { call } from './api.js';
-import { bodyOf, fill, idOf, keyOf, may, resolve, takes, target } from './definitions.js';
+import { bodyOf, fill, idOf, keyOf, may, referred, resolve, takes, target } from './definitions.js';
 import { ask, brief, h, lead, put, same, say } from './dom.js';
 import { form, refusal } from './form.js';
 import { columnsOf, kept, listed, pager, table } from './list.js';
@@ -184,7 +184,10 @@ const contents = {
   link: async ({ resource, part, id, state, changed, outdated }) => {
     const other = target(resource.service, part.parameter) ?? target(resource.service, part.name);
     const [source, searches] = await linkedTo(resource, part, id, state.object);
+    let busy = false; // a second click would meet the version that the first one has made
     const change = async (method, path, done, text = '') => {
+      if (busy) return;
+      busy = true;
       try {
         await call(method, path, { headers: versioned(state.tag) });
         await changed(done);
@@ -192,6 +195,8 @@ const contents = {
         if (!problem.messages) throw problem;
         typed.set(at(resource, part, id, ''), text);
         await outdated(problem, part);
+      } finally {
+        busy = false;
       }
     };
     const one = (otherID) => at(resource, part, id, otherID);
@@ -242,11 +247,22 @@ const linkedTo = async (resource, part, of, object) => {
   return beside ? [await listed(at(resource, beside, of), beside.get, beside.items), !takes(beside.get, 'limit') || takes(beside.get, 'search')] : [kept([]), false];
 };
 
+// itself is what a document's form calls by a name of its own: of one that is an object of a collection, such as the main phone number,
+// the key of the object, which is sent as "phone_number_uuid".
+const itself = (resource, schema, object) => Object.fromEntries(Object.entries(schema.properties ?? {}).flatMap(([name, property]) => {
+  const { resource: other, by } = name in object ? {} : referred(resource.service, name, resolve(resource.service, property)) ?? {};
+  return other && resource.path.startsWith(other.path + '/') && object[by] != null ? [[name, object[by]]] : [];
+}));
+
 // document is the page of settings that exist once.
 export const document = async (main, resource) => {
   const path = resource.service.prefix + resource.path;
   const title = h('h1', { tabindex: '-1' }, resource.title);
-  const latest = () => read(path);
+  const schema = bodyOf(resource.service, resource.update);
+  const latest = async () => {
+    const now = await read(path);
+    return { ...now, object: { ...now.object, ...itself(resource, schema, now.object) } };
+  };
   let object, tag;
   try {
     ({ object, tag } = await latest());
@@ -256,10 +272,25 @@ export const document = async (main, resource) => {
       return;
     }
   }
-  put(main, crumbs(resource, false), title,
+  const some = Object.entries(object ?? {}).some(([name, value]) => name !== 'tenant_uuid' && value != null);
+  const remove = async () => {
+    if (!await ask(`Delete: ${resource.title}?`, h('p', {}, 'This cannot be undone.'))) return;
+    try {
+      await call('DELETE', path, { headers: versioned(tag) });
+    } catch (problem) {
+      if (!problem.messages) throw problem;
+      if (problem.status !== 412) return say(trouble(problem), true);
+      await document(main, resource);
+      return say('Somebody else has changed this since you opened it. It was not deleted: this is how it is now.', true);
+    }
+    await document(main, resource);
+    return say(`${resource.title}: deleted.`);
+  };
+  put(main, crumbs(resource, false), resource.remove && some
+    ? h('header', { class: 'title' }, title, h('button', { type: 'button', class: 'danger', disabled: !may(resource.remove), title: may(resource.remove) ? '' : `It takes ${resource.remove.access}`, click: remove }, 'Delete')) : title,
     !may(resource.update) ? h('p', { class: 'denied' }, 'You may see this, and not change it.') : '',
-    object === undefined ? h('p', { class: 'empty' }, 'Nothing is set yet.') : '',
-    form({ service: resource.service, schema: bodyOf(resource.service, resource.update), before: object, version: { tag }, latest, whole: true, locked: !may(resource.update), send: async (body, version) => {
+    some ? '' : h('p', { class: 'empty' }, 'Nothing is set yet.'),
+    form({ service: resource.service, schema, before: object, version: { tag }, latest, whole: true, locked: !may(resource.update), send: async (body, version) => {
       await call('PUT', path, { body, headers: versioned(version) });
       await document(main, resource);
       say('Saved.');

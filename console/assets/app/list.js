@@ -1,7 +1,7 @@
 // The page of a collection: search, order and pages are the server's.
 import { Refused, call } from './api.js';
 import { bodyOf, fill, idOf, may, properties, resolve, takes } from './definitions.js';
-import { ask, brief, h, later, put, say } from './dom.js';
+import { ask, brief, broken, h, later, put, say } from './dom.js';
 import { filters, refusal } from './form.js';
 import { crumbs, heading, nameLater, twin, value } from './shown.js';
 
@@ -35,7 +35,8 @@ export const table = ({ service, schema = {}, columns, objects, link, sort, pick
       return h('tr', {}, pick && h('td', { class: 'pick' }, pick.one(object)), columns.map((name) => {
         const to = name === first && link?.(object);
         const shown = named(name, object) ?? value(service, name, of[name], object[name], object);
-        return h('td', { 'data-label': label(name) }, to && shown.tagName !== 'A' ? h('a', { href: to }, shown || '(unnamed)') : shown);
+        const text = typeof shown === 'string' ? broken(shown || (to ? '(unnamed)' : '')) : shown;
+        return h('td', { 'data-label': label(name) }, to && shown.tagName !== 'A' ? h('a', { href: to }, text) : text);
       }));
     }))));
 };

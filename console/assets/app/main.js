@@ -2,7 +2,8 @@
 import * as access from './access.js';
 import { call, changes, me, resume, signIn, signOut, tenant, useAuth, useTenant } from './api.js';
 import { load, may, resources, sectionOf, services } from './definitions.js';
-import { arrive, brief, h, put, say } from './dom.js';
+import { arrive, brief, h, lead, put, say } from './dom.js';
+import { refusal } from './form.js';
 import * as item from './item.js';
 import * as list from './list.js';
 import * as phone from './phone.js';
@@ -54,7 +55,8 @@ const drawNav = () => {
   const link = (to, text, denied) => h('li', {}, h('a', { href: to, class: denied ? 'denied' : undefined, title: denied ? 'Your token may not see this' : undefined }, text));
   const place = (service) => (ahead.includes(service.name) ? ahead.indexOf(service.name) : ahead.length);
   const sections = [...services].sort((a, b) => place(a) - place(b)).map((s) => [s.name, sectionOf(s)]);
-  put(nav, h('ul', {}, link('#/', 'Start')),
+  const account = may(resources.get('auth/users')?.read, me.user) && link(`#/auth/users/${me.user}`, 'Your account');
+  put(nav, h('ul', {}, link('#/', 'Start'), account),
     sections.map(([name, title]) => {
       const own = [...resources.values()].filter((r) => r.service.name === name).sort((a, b) => rank(a) - rank(b) || a.title.localeCompare(b.title));
       const seen = (r) => may(r.list ?? r.read);
@@ -113,17 +115,61 @@ const tenantChooser = (tenants, data) => {
 
 const pages = { who: access.who, why: access.why, telephone: phone.show };
 
+// mark marks the page's place in the menu, of which no other is nearer, and unfolds what hides it.
+const mark = (path) => {
+  const near = (a) => ((to) => (to === `#${path}` || (to !== '#/' && `#${path}`.startsWith(`${to}/`)) ? to.length : 0))(a.getAttribute('href'));
+  const links = [...nav.querySelectorAll('a')], nearest = Math.max(...links.map(near));
+  for (const a of links) {
+    if (nearest > 0 && near(a) === nearest) a.setAttribute('aria-current', 'page');
+    else a.removeAttribute('aria-current');
+  }
+  const folded = nav.querySelector('[aria-current]')?.closest('details');
+  if (folded) folded.open = true;
+};
+
+// typed tells whether the page has a form in which something was typed that is not saved.
+let typed = false;
+main.addEventListener('input', (event) => { typed ||= Boolean(event.target.closest('form')?.querySelector('button.primary') && !event.target.closest('#login, .question')); });
+
+// left is the page on which a session has ended, who was signed in, and the tenant: they come back to it, and to what they have typed.
+let left;
+const leave = ({ user, tenant: chosen }) => {
+  left = { user, chosen, hash: location.hash, place: typed && main.firstElementChild };
+  signInPage('Your session has ended. Sign in again; you come back to this page.');
+};
+
+const enter = async () => {
+  const { user, chosen, hash, place } = left ?? {};
+  left = undefined;
+  if (chosen && user === me.user) useTenant(chosen);
+  if (!place || user !== me.user || hash !== location.hash) return inside();
+  document.body.classList.remove('outside');
+  drawNav();
+  mark(hash.slice(1).split('?')[0]);
+  put(main, place);
+  say('You are signed in again. What you have typed is as you left it.');
+  place.querySelector('button[type="submit"].primary')?.focus();
+  return drawHead();
+};
+
+// home leads to the start in one's own tenant, when the chosen one is gone.
+const home = async () => {
+  useTenant('');
+  const there = location.hash === '#/';
+  lead('#/', 'The tenant that you have chosen is not there any more, or not yours: this is your own.');
+  if (there) await route();
+  await drawHead();
+};
+
 // route shows the page that the address names.
 const route = async () => {
   if (!me) return;
   const [path, query] = location.hash.slice(1).split('?');
   const words = path.split('/').filter(Boolean).map(decodeURIComponent);
   unfold(false);
-  for (const a of nav.querySelectorAll('a')) {
-    const to = a.getAttribute('href');
-    if (to === '#' + path || (to !== '#/' && path.startsWith(to.slice(1) + '/'))) a.setAttribute('aria-current', 'page');
-    else a.removeAttribute('aria-current');
-  }
+  mark(path);
+  typed = false;
+  document.querySelector('dialog[open]')?.close(); // what it asks is about the page before
   arrive();
   forgetNames();
   const place = h('div'); // of this page alone: one that is drawn late, after another was asked for, is not seen
@@ -132,7 +178,7 @@ const route = async () => {
     await page(place, words, new URLSearchParams(query));
   } catch (problem) {
     if (!problem.messages) throw problem;
-    put(place, h('h1', { tabindex: '-1' }, 'Not shown'), h('p', { class: 'error', role: 'alert' }, problem.message));
+    put(place, h('h1', { tabindex: '-1' }, 'Not shown'), h('p', { class: 'error', role: 'alert' }, problem.message), refusal(problem));
   }
   if (!place.isConnected) return;
   const title = place.querySelector('h1');
@@ -171,9 +217,10 @@ const begin = async () => {
     return;
   }
   useAuth(auth.prefix);
-  changes.addEventListener('signed-in', inside);
+  changes.addEventListener('signed-in', enter);
   changes.addEventListener('signed-out', () => signInPage('Signed out.'));
-  changes.addEventListener('ended', () => signInPage('Your session has ended. Sign in again; you come back to this page.'));
+  changes.addEventListener('ended', (event) => leave(event.detail));
+  changes.addEventListener('tenant-gone', home);
   addEventListener('hashchange', route);
   addEventListener('unhandledrejection', (event) => say(`This page has a fault: ${event.reason?.message ?? event.reason}`, true));
   addEventListener('keydown', (event) => {

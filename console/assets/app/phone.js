@@ -3,7 +3,7 @@ import { call } from './api.js';
 import { may, resources } from './definitions.js';
 import { fresh, h, lead, put } from './dom.js';
 import { refusal } from './form.js';
-import { picker } from './picker.js';
+import { picker, spoken } from './picker.js';
 import { crumbs } from './shown.js';
 
 // input is a field. About says which of the gateway's messages belong to it, if its name does not.
@@ -77,10 +77,10 @@ export const show = async (main) => {
       button.focus();
       const left = problem.messages.filter((message) => {
         const about = fields.find((field) => field.about.test(message));
-        about?.refuse(message);
+        about?.refuse(spoken(message));
         return !about;
       });
-      put(general, left.map((m) => h('p', {}, m)), refusal(problem));
+      put(general, left.map((m) => h('p', {}, spoken(m))), refusal(problem));
     }
   };
   put(main, 

@@ -13,6 +13,10 @@ export const objectBy = async (resource, by, value, headers = {}) => {
 
 const identifies = (text) => /^(\d+|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i.test(text);
 
+// told are the names that this page has shown for what is sent, where that is no name for people; spoken writes them into a message.
+const told = new Map();
+export const spoken = (message) => [...told].reduce((text, [sent, name]) => text.replaceAll(sent, name), message);
+
 // picker suggests objects of a resource, which the server searches, among those that a query leaves. valueOf says what is sent for one;
 // before is what was sent until now, and preset an object to begin with; by is the attribute that is sent, if that is no key of the objects.
 // Its read returns an Error for a name that no object has, unless any text may be sent.
@@ -22,6 +26,7 @@ export const picker = (resource, valueOf, attributes, { before, preset, by, free
     const name = brief(object) || String(valueOf(object));
     const shown = [undefined, valueOf(object)].includes(values.get(name)) ? name : `${name} (${valueOf(object)})`;
     values.set(shown, valueOf(object));
+    if (String(valueOf(object)).length > 16) told.set(String(valueOf(object)), name);
     return shown;
   };
   const list = h('datalist', { id: fresh('choices') });

@@ -1,6 +1,6 @@
 // How values are shown to people who read them: names for ids, words for values, tables for lists.
-import { idOf, kindOf, labelOf, may, operations, properties, referred as namedBy, resolve, resources, saidOf, sectionOf, services, target } from './definitions.js';
-import { brief, h, moment, put, words } from './dom.js';
+import { answer, idOf, kindOf, labelOf, may, operations, properties, referred as namedBy, resolve, resources, saidOf, sectionOf, services, target } from './definitions.js';
+import { brief, broken, h, moment, put, same, words } from './dom.js';
 import { objectBy } from './picker.js';
 
 // found are the objects that something on this page refers to, by where they are.
@@ -25,7 +25,7 @@ export const heading = (service, name, schema, label = labelOf(schema, name)) =>
 
 // nameLater is a text that the name of an object replaces as soon as it is known.
 export const nameLater = (resource, id, element = h('span', {}, String(id))) => {
-  seek(resource, id).then((object) => { if (object && brief(object)) element.textContent = brief(object); });
+  seek(resource, id).then((object) => { if (object && brief(object)) put(element, broken(brief(object))); });
   return element;
 };
 
@@ -114,14 +114,45 @@ export const told = (service, schema, content, outer = []) => {
   const kind = kindOf(service, schema, content[by]), known = [...outer, by];
   if (kind.schema.discriminator) return `${kind.said}: ${told(service, kind.schema, content, known).replace(/^./, (letter) => letter.toLowerCase())}`;
   const rest = Object.entries(content).filter(([name, v]) => !known.includes(name) && name !== 'href' && !/_(id|uuid)$/.test(name) && ['string', 'number'].includes(typeof v) && v !== '');
+  const said = (name, v) => ((p) => (p.enum ? saidOf(p, v) : v))(resolve(service, kind.schema.properties?.[name]));
   const names = rest.filter(([name, v]) => typeof v === 'string' && !(name.endsWith('_name') && content[name.replace(/name$/, 'label')]));
   const numbers = rest.filter(([, v]) => typeof v === 'number').map(([name, v]) => `${labelOf(resolve(service, kind.schema.properties?.[name]), name).toLowerCase()} ${v}`);
-  return [kind.said, names.length > 0 ? names.map(([, v]) => v).join(' ') : numbers.join(', ')].filter(Boolean).join(': ');
+  return [kind.said, names.length > 0 ? names.map(([name, v]) => said(name, v)).join(' ') : numbers.join(', ')].filter(Boolean).join(': ');
+};
+
+// meant is what told tells, with links to what it names by a number alone.
+const meant = (service, schema, content) => {
+  const text = told(service, schema, content), kind = kindOf(service, schema, content[schema.discriminator.propertyName]).schema;
+  const others = text.includes(': ') ? [] : Object.entries(content).map(([name, v]) => [referred(service, name, resolve(service, kind.properties?.[name])), v]).filter(([other, v]) => other && v != null);
+  return others.length > 0 ? h('span', {}, text, ': ', named(...others[0])) : text;
+};
+
+// state shows what the audit has of an object, before or after a change, as the pages of its kind do; of what there is of both, what differs.
+const state = (entry, content, other) => {
+  const { of, part } = about(entry), plain = (v) => v && typeof v === 'object' && !Array.isArray(v);
+  if (!of || !plain(content)) return undefined;
+  const { service } = of, get = of.parts?.find((p) => p.name === part && p.kind !== 'list')?.get;
+  const schema = part ? answer(service, get) : of.schema;
+  if (!schema.properties) return h('dl', {}, Object.entries(content).map(([name, v]) => [h('dt', {}, words(name)), h('dd', {}, members(target(service, name), v))]));
+  const changed = plain(other) ? Object.fromEntries(Object.entries(content).filter(([name, v]) => !same(v, other[name]))) : content;
+  return changed === content ? all(service, schema, content)
+    : [all(service, schema, changed), h('details', {}, h('summary', {}, 'With what stayed the same'), all(service, schema, content))];
+};
+
+// members shows the keys that the audit has of what a change has put together, such as "12 (priority 0)", by the names of what they are of.
+const members = (resource, content) => {
+  const one = (text) => {
+    const [, key, rest] = String(text).match(/^(\S+)(.*)$/s) ?? [];
+    return key && resource?.read && may(resource.read, key) ? [named({ resource }, key), rest] : brief(text);
+  };
+  if (!Array.isArray(content)) return one(content);
+  return content.length > 0 ? h('ul', {}, content.map((item) => h('li', {}, one(item)))) : 'none';
 };
 
 // all shows a value as a whole: the attributes of an object, and lists as tables.
 export const all = (service, schema, content) => {
   const resolved = resolve(service, schema);
+  if (content?.[resolved.discriminator?.propertyName] in (resolved.discriminator?.mapping ?? {})) return meant(service, resolved, content);
   if (Array.isArray(content)) {
     if (content.length === 0) return 'none';
     if (content.every((item) => item && typeof item === 'object' && !Array.isArray(item))) {
@@ -138,9 +169,11 @@ export const all = (service, schema, content) => {
   if (content && typeof content === 'object') {
     const entries = Object.entries(content).filter(([name, v]) => name !== 'links' && v != null && v !== '' && !(Array.isArray(v) && v.length === 0));
     if (entries.length === 0) return 'nothing';
+    const changed = resolve(service, resolved.properties?.object)['x-ref'] === 'operations.keys'; // by an entry of the audit
     return h('dl', {}, entries.map(([name, v]) => {
       const inner = resolve(service, resolved.properties?.[name] ?? resolved.additionalProperties);
-      return [h('dt', {}, heading(service, name, inner, labelOf(resolved.properties?.[name] && inner, name))), h('dd', {}, v && typeof v === 'object' ? all(service, inner, v) : value(service, name, inner, v, content))];
+      return [h('dt', {}, heading(service, name, inner, labelOf(resolved.properties?.[name] && inner, name))), h('dd', {}, changed && /^(before|after)$/.test(name) && state(content, v, content[name === 'after' ? 'before' : 'after'])
+        || (v && typeof v === 'object' ? all(service, inner, v) : value(service, name, inner, v, content)))];
     }));
   }
   return brief(content);
@@ -157,7 +190,7 @@ export const facts = (resource, object) => {
 // titled returns the name of an object, or its id, which the name of its twin replaces as soon as that is known.
 export const titled = (resource, object, id) => {
   const said = Object.keys(object).map((name) => [name, resolve(resource.service, resource.schema?.properties?.[name])]).find(([, p]) => p['x-ref'] === 'operations.id');
-  const name = said ? value(resource.service, ...said, object[said[0]], object).textContent : brief(object), title = h('h1', { tabindex: '-1' }, name || id);
+  const name = said ? value(resource.service, ...said, object[said[0]], object).textContent : brief(object), title = h('h1', { tabindex: '-1' }, broken(name || String(id)));
   const other = (!name || name === object.uuid) && object.uuid && twin(resource);
   return other ? nameLater(other, object.uuid, title) : title;
 };

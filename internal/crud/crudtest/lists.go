@@ -231,6 +231,10 @@ func (x *trial) filters() {
 	o := x.make(x.a, more)
 	x.make(x.a, nil)
 	for _, column := range x.k.Filters {
+		if slices.Contains(x.k.Moments, column) {
+			x.noMoments(column)
+			continue
+		}
 		value, there := o[column]
 		if !there || value == nil {
 			if got := x.a.Get(x.all() + "?" + column + "=nobody%20has%20this").List(); x.count(got) != 0 || len(got.Items) != 0 {
@@ -249,6 +253,16 @@ func (x *trial) filters() {
 		}
 		if _, whole := value.(json.Number); whole {
 			x.noNumbers(column)
+		}
+	}
+}
+
+// noMoments: a filter by a moment refuses what is none.
+func (x *trial) noMoments(column string) {
+	x.Helper()
+	for _, value := range []string{"nobody%20has%20this", "2026-01-31", "2026-01-31T12:00:00", ""} {
+		if got := x.a.Get(x.all() + "?" + column + "=" + value); got.Status != http.StatusBadRequest {
+			x.Errorf("filter %s=%s: %d", column, value, got.Status)
 		}
 	}
 }

@@ -107,6 +107,13 @@ func declared(op *openapi3.Operation, r *http.Request, answer *Answer, item *ope
 		return nil
 	case response == nil:
 		return errors.New("it has no such status")
+	}
+	for _, name := range []string{"ETag", "Location", "Retry-After"} {
+		if answer.Header.Get(name) != "" && response.Value.Headers[name] == nil {
+			return fmt.Errorf("it has no %s", name)
+		}
+	}
+	switch {
 	case answer.Body == "" && (r.Method == http.MethodHead || answer.Status/100 == 3 || len(response.Value.Content) == 0):
 		return nil
 	case len(response.Value.Content) == 0:

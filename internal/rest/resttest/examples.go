@@ -3,6 +3,10 @@ package resttest
 
 import (
 	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -37,6 +41,44 @@ func CheckDescriptions(t testing.TB, definition []byte) {
 				t.Errorf("%s.%s is not described", name, field)
 			}
 		}
+	}
+}
+
+// SendExamples sends each body that the client's service offers as an example, to the path that it offers. Nothing may be wrong with one,
+// except that there is no object of that name, or that there is one already.
+func SendExamples(c *Client) {
+	c.T.Helper()
+	d, err := c.definition()
+	if err != nil {
+		c.T.Fatal(err)
+	}
+	sent := 0
+	for path, item := range d.whole.Paths.Map() {
+		for method, op := range item.Operations() {
+			if op.RequestBody == nil || slices.ContainsFunc(op.Parameters, func(p *openapi3.ParameterRef) bool { return p.Value.In == "query" && p.Value.Required }) {
+				continue
+			}
+			content := op.RequestBody.Value.Content["application/json"]
+			if content == nil || content.Example == nil {
+				continue
+			}
+			for _, p := range op.Parameters {
+				path = strings.ReplaceAll(path, "{"+p.Value.Name+"}", fmt.Sprint(p.Value.Example))
+			}
+			body, err := json.Marshal(content.Example)
+			if err != nil {
+				c.T.Fatal(err)
+			}
+			sent++
+			a := c.Do(method, path, string(body))
+			wrong := a.Status == http.StatusBadRequest && !strings.Contains(a.Body, "was not found") && !strings.Contains(a.Body, "already exists")
+			if wrong || a.Status == http.StatusInternalServerError {
+				c.T.Errorf("%s %s: the example %s: %d %s", method, path, body, a.Status, a.Body)
+			}
+		}
+	}
+	if sent == 0 {
+		c.T.Error("there is no example")
 	}
 }
 
@@ -92,5 +134,32 @@ func CheckExamples(t testing.TB, definition []byte) {
 	}
 	if checked == 0 {
 		t.Error("there is no example")
+	}
+	for path, item := range doc.Paths.Map() {
+		for method, op := range item.Operations() {
+			checkBody(t, method+" "+path, op)
+		}
+	}
+}
+
+// checkBody checks that the example of an operation's body is valid, and sets no password and no key that need not be set.
+func checkBody(t testing.TB, where string, op *openapi3.Operation) {
+	t.Helper()
+	if op.RequestBody == nil {
+		return
+	}
+	content := op.RequestBody.Value.Content["application/json"]
+	if content == nil || content.Example == nil {
+		return
+	}
+	if err := content.Schema.Value.VisitJSON(content.Example, openapi3.VisitAsRequest()); err != nil {
+		t.Errorf("%s: the example %v of its body is not valid: %v", where, content.Example, err)
+	}
+	example, _ := content.Example.(map[string]any)
+	for name := range example {
+		property := content.Schema.Value.Properties[name]
+		if property != nil && !slices.Contains(content.Schema.Value.Required, name) && (property.Value.WriteOnly || property.Value.Format == "uuid") {
+			t.Errorf("%s: the example of its body sets %s", where, name)
+		}
 	}
 }

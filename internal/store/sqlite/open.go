@@ -172,6 +172,16 @@ func resolve(path string) (string, error) {
 // header is how every database of SQLite begins.
 const header = "SQLite format 3\x00"
 
+// IsDatabase reports whether a file begins as every database of SQLite does.
+func IsDatabase(path string) (bool, error) {
+	file, err := os.Open(path) //nolint:gosec // the operator's own path
+	if err != nil {
+		return false, err
+	}
+	begin, err := io.ReadAll(io.LimitReader(file, int64(len(header))))
+	return string(begin) == header, errors.Join(err, file.Close())
+}
+
 // makePrivate creates the file if it is missing, and keeps others from it and its companions. SQLite gives new companions the
 // file's mode. It refuses a file that is no database: it is somebody else's, and SQLite would take a short one for an empty database.
 func makePrivate(path string) error {
