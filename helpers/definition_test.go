@@ -2,6 +2,7 @@ package helpers_test
 
 import (
 	"flag"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -46,9 +47,33 @@ func TestHostileRequests(t *testing.T) {
 			Client: w.inProcess("master", "#"), Params: map[string]string{"request_uuid": id, "job_uuid": jobUUID},
 			State: func() string {
 				// What GET /commonconf_apply does with success is in the audit, and no refusal.
-				rows := slices.DeleteFunc(strings.Split(contents(), "\n"), func(row string) bool { return strings.Contains(row, "commonconf_apply") })
+				rows := slices.DeleteFunc(settled(contents), func(row string) bool { return strings.Contains(row, "commonconf_apply") })
 				return strings.Join(rows, "\n") + strings.Join(w.files(w.spool), "\n") + strings.Join(w.files(w.moh), "\n")
 			},
 		}.Run(t)
 	})
+}
+
+// waitingState is in the audit's row of a request for commands that was accepted. PostgreSQL doubles the quotes.
+var waitingState = regexp.MustCompile(`"+state"+:"+waiting"`)
+
+// settled returns the rows of the database when the audit has what became of every accepted request for commands: it is written after
+// the answer.
+func settled(contents func() string) []string {
+	for {
+		rows := strings.Split(contents(), "\n")
+		waiting := 0
+		for _, row := range rows {
+			switch {
+			case !strings.Contains(row, "exec_request_handlers"):
+			case waitingState.MatchString(row):
+				waiting++
+			default:
+				waiting--
+			}
+		}
+		if waiting == 0 {
+			return rows
+		}
+	}
 }
