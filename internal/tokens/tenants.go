@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sync/singleflight"
 
@@ -15,6 +16,9 @@ import (
 // tenantSlots is how many answers about tenants are kept at most: 0.5 MB.
 const tenantSlots = 1 << 12
 
+// rememberedYes is how long a yes keeps its place after it cannot be used any more: who asks again is not rationed.
+const rememberedYes = int64(10 * time.Minute)
+
 // seenTenant is an answer of a [Tenanted] source: whether a tenant is a token's own or below it.
 type seenTenant struct {
 	pair   Digest // of the token and the tenant
@@ -23,11 +27,21 @@ type seenTenant struct {
 	number uint64
 }
 
-// seenTenants is a table of answers, in which a newer one replaces an older one.
+// seenTenants is a table of answers, in which a newer one replaces an older one, but a no does not replace the yes of another pair: a
+// flood of refused tenants would make known ones unknown.
 type seenTenants [tenantSlots]atomic.Pointer[seenTenant]
 
 func (s *seenTenants) slot(pair *Digest) *atomic.Pointer[seenTenant] {
 	return &s[binary.LittleEndian.Uint32(pair[:])%tenantSlots]
+}
+
+// add keeps an answer. Of two at one time, any may stay.
+func (s *seenTenants) add(t *seenTenant, now int64) {
+	slot := s.slot(&t.pair)
+	if old := slot.Load(); old != nil && old.within && !t.within && old.pair != t.pair && now < old.until+rememberedYes {
+		return
+	}
+	slot.Store(t)
 }
 
 func (s *seenTenants) find(pair *Digest) *seenTenant {
@@ -111,6 +125,7 @@ func (c *Cache) askWithin(ctx context.Context, source Tenanted, q question, rati
 		life = min(life, int64(unknownLife))
 		c.ration.spend(c.options.Now(), from)
 	}
-	c.tenants.slot(&q.pair).Store(&seenTenant{pair: q.pair, within: within, until: c.instant(asked) + life, number: n})
+	began := c.instant(asked)
+	c.tenants.add(&seenTenant{pair: q.pair, within: within, until: began + life, number: n}, began)
 	return within, nil
 }
