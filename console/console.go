@@ -74,6 +74,10 @@ func New(entries []Entry) (http.Handler, error) {
 			w.WriteHeader(http.StatusMethodNotAllowed)
 			return
 		}
+		if path := strings.Trim(r.URL.Path, "/"); strings.Contains(r.URL.Path, "//") || path != "" && !fs.ValidPath(path) {
+			http.NotFound(w, r) // the file server cleans such a path, or fails
+			return
+		}
 		switch {
 		case r.URL.Path == "/services.json":
 			h.Set("Content-Type", "application/json")

@@ -30,6 +30,12 @@ func TestConsole(t *testing.T) {
 		{"swagger ui", "GET", "/console/ui/swagger-ui-bundle.js", 200, "SwaggerUIBundle"},
 		{"password reset", "GET", "/console/reset.html", 200, `<script src="reset.js"`},
 		{"unknown", "GET", "/console/nothing", 404, ""},
+		{"two slashes", "GET", "/console//", 404, ""},
+		{"dots", "GET", "/console/app/../", 404, ""},
+		{"dots in the explorer", "GET", "/console/api/../", 404, ""},
+		{"dots in Swagger UI", "GET", "/console/ui/../ui/swagger-ui-bundle.js", 404, ""},
+		{"no UTF-8", "GET", "/console/%ff", 404, ""},
+		{"a null byte", "GET", "/console/%00", 404, ""},
 		{"no writes", "POST", "/console/", 405, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
