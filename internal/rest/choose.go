@@ -32,8 +32,9 @@ func (op *Operation) addChoice() error {
 	}
 	op.Query = append(slices.Clone(op.Query), Parameter{
 		Name: fieldsParameter, Repeated: true,
-		Description: "Only these attributes, with commas between them or each sent by itself. The entity tag is that of the whole object.",
-		Schema:      &Schema{Type: "array", Items: &Schema{Type: "string", Enum: one.Names()}},
+		Description: "Only these attributes, with commas between them or each sent by itself. The reply has no others, " +
+			"not even those that its schema calls required. The entity tag is that of the whole object.",
+		Schema: &Schema{Type: "array", Items: &Schema{Type: "string", Enum: one.Names()}},
 	})
 	return nil
 }

@@ -39,30 +39,28 @@ func (c *Client) conform(r *http.Request, answer *Answer) {
 	d.check(c.T, m.Op.Path, r, answer)
 }
 
-// declaration is a service's definition, as a test reads it.
-type declaration struct {
-	whole *openapi3.T                 // its objects have no fields that it does not declare
-	part  func() (*openapi3.T, error) // the same, and no field is required: what a client gets that asks for some fields
-}
+// declaration is a service's definition, as a test reads it: its objects have no fields that it does not declare.
+type declaration struct{ *openapi3.T }
 
 // check fails the test if the operation at a path of the definition does not have the response.
 func (d *declaration) check(tb testing.TB, path string, r *http.Request, answer *Answer) {
 	tb.Helper()
-	doc := d.whole
 	query, _ := url.ParseQuery(r.URL.RawQuery)
-	if query.Has("fields") {
-		var err error
-		if doc, err = d.part(); err != nil {
-			tb.Fatal(err)
-		}
-	}
-	op := doc.Paths.Value(path).GetOperation(r.Method)
+	op := d.Paths.Value(path).GetOperation(r.Method)
 	if op == nil {
 		return
 	}
-	item, err := itemOf(doc, op, query.Get("view"))
+	success := func(s *openapi3.Schema) *openapi3.Schema { return s }
+	item, err := itemOf(d.T, op, query.Get("view"))
+	switch {
+	case item != nil:
+		success = func(s *openapi3.Schema) *openapi3.Schema { return listOf(s, item) }
+	case query.Has("fields") && op.Parameters.GetByInAndName("query", "fields") != nil:
+		fields := strings.Split(strings.Join(query["fields"], ","), ",")
+		success = func(s *openapi3.Schema) *openapi3.Schema { return chosen(s, fields) }
+	}
 	if err == nil {
-		err = declared(op, r, answer, item)
+		err = declared(op, r, answer, success)
 	}
 	if err != nil {
 		tb.Errorf("%s: the definition of %s does not have the response %d: %v\n%.2000s", answer.Asked, op.OperationID, answer.Status, err, answer.Body)
@@ -96,11 +94,27 @@ func listOf(list *openapi3.Schema, item *openapi3.SchemaRef) *openapi3.Schema {
 	return &other
 }
 
+// chosen is the schema of the reply to a client that asks for some fields: an object, or each item of a list, has exactly these.
+func chosen(reply *openapi3.Schema, fields []string) *openapi3.Schema {
+	if items := reply.Properties["items"]; items != nil && items.Value.Items != nil {
+		return listOf(reply, &openapi3.SchemaRef{Value: chosen(items.Value.Items.Value, fields)})
+	}
+	whole := whole(reply)
+	part := *whole
+	part.Nullable, part.Required, part.Properties = reply.Nullable, fields, openapi3.Schemas{}
+	for _, name := range fields {
+		if p := whole.Properties[name]; p != nil {
+			part.Properties[name] = p
+		}
+	}
+	return &part
+}
+
 // statusClientGone is the status of a response that nobody is there to read.
 const statusClientGone = 499
 
-// declared returns why an operation has not declared a response. item is the schema of a list's items, if they are not the usual ones.
-func declared(op *openapi3.Operation, r *http.Request, answer *Answer, item *openapi3.SchemaRef) error {
+// declared returns why an operation has not declared a response. success returns the schema that the request gives the operation's reply.
+func declared(op *openapi3.Operation, r *http.Request, answer *Answer, success func(*openapi3.Schema) *openapi3.Schema) error {
 	response := op.Responses.Value(strconv.Itoa(answer.Status))
 	switch {
 	case answer.Status == statusClientGone:
@@ -138,8 +152,8 @@ func declared(op *openapi3.Operation, r *http.Request, answer *Answer, item *ope
 		return err
 	}
 	schema := content.Schema.Value
-	if item != nil && answer.Status == http.StatusOK {
-		schema = listOf(schema, item)
+	if answer.Status == http.StatusOK {
+		schema = success(schema)
 	}
 	return schema.VisitJSON(body, openapi3.VisitAsResponse())
 }
@@ -168,27 +182,13 @@ func definitionOf(service *rest.Service) func() (*declaration, error) {
 	return func() (*declaration, error) { return shared(strings.Join(key, " ")) }
 }
 
+// readDefinition reads a definition, and closes its objects to fields that it does not declare.
 func readDefinition(text []byte) (*declaration, error) {
-	whole, err := strictly(text, false)
-	// Few tests ask for some fields, and to read a definition takes seconds with the race detector.
-	part := sync.OnceValues(func() (*openapi3.T, error) { return strictly(text, true) })
-	return &declaration{whole, part}, err
-}
-
-// strictly reads a definition, and closes its objects to fields that it does not declare. If part is set, no field is required.
-func strictly(text []byte, part bool) (*openapi3.T, error) {
 	doc, err := openapi3.NewLoader().LoadFromData(text)
 	if err != nil {
 		return nil, err
 	}
 	seen := map[*openapi3.Schema]bool{}
-	defer func() {
-		for s := range seen {
-			if part {
-				s.Required = nil
-			}
-		}
-	}()
 	for _, s := range doc.Components.Schemas {
 		closeObjects(s.Value, seen)
 	}
@@ -203,7 +203,7 @@ func strictly(text []byte, part bool) (*openapi3.T, error) {
 			}
 		}
 	}
-	return doc, nil
+	return &declaration{doc}, nil
 }
 
 func closeObjects(s *openapi3.Schema, seen map[*openapi3.Schema]bool) {

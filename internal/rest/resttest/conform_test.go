@@ -47,6 +47,11 @@ func TestConform(t *testing.T) {
 		{"GET", "/api/confd/1.1/contexts?fields=id", 200, "application/json", `{"total":1,"items":[{"id":1}]}`, ""},
 		{"GET", "/api/confd/1.1/contexts?fields=id", 200, "application/json", `{"total":1,"items":[{"id":"1"}]}`, "integer"},
 		{"GET", "/api/confd/1.1/contexts?fields=id", 200, "application/json", `{"total":1,"items":[{"id":1,"x":1}]}`, "x"},
+		{"GET", "/api/confd/1.1/contexts?fields=id", 200, "application/json", `{"total":1,"items":[{"id":1,"name":"default"}]}`, "name"},
+		{"GET", "/api/confd/1.1/contexts?fields=id,name", 200, "application/json", `{"total":1,"items":[{"id":1}]}`, "name"},
+		{"GET", "/api/confd/1.1/contexts?fields=id&fields=name", 200, "application/json", `{"total":1,"items":[{"id":1,"name":"default"}]}`, ""},
+		{"GET", "/api/confd/1.1/contexts/1?fields=id", 200, "application/json", `{"id":1}`, ""},
+		{"GET", "/api/confd/1.1/contexts/1?fields=id", 200, "application/json", `{"id":1,"name":"default"}`, "name"},
 		{"GET", "/api/confd/1.1/nothing", 418, "text/html", "", ""},
 		{"GET", "/elsewhere", 418, "text/html", "", ""},
 	} {

@@ -53,7 +53,7 @@ func SendExamples(c *Client) {
 		c.T.Fatal(err)
 	}
 	sent := 0
-	for path, item := range d.whole.Paths.Map() {
+	for path, item := range d.Paths.Map() {
 		for method, op := range item.Operations() {
 			if op.RequestBody == nil || slices.ContainsFunc(op.Parameters, func(p *openapi3.ParameterRef) bool { return p.Value.In == "query" && p.Value.Required }) {
 				continue

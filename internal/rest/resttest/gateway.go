@@ -30,8 +30,8 @@ func ReadDefinitions(texts ...string) (Definitions, error) {
 			return nil, err
 		}
 		s := served{definition: d}
-		for path := range d.whole.Paths.Map() {
-			pattern := regexp.MustCompile(`\\\{\w+\\\}`).ReplaceAllString(regexp.QuoteMeta(d.whole.Servers[0].URL+path), `[^/]+`)
+		for path := range d.Paths.Map() {
+			pattern := regexp.MustCompile(`\\\{\w+\\\}`).ReplaceAllString(regexp.QuoteMeta(d.Servers[0].URL+path), `[^/]+`)
 			s.paths = append(s.paths, servedPath{path, regexp.MustCompile("^" + pattern + "$")})
 		}
 		slices.SortFunc(s.paths, func(a, b servedPath) int { return strings.Count(a.path, "{") - strings.Count(b.path, "{") })
