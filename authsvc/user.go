@@ -66,8 +66,17 @@ func (s *Service) declareUsers(e *crud.Engine) {
 			"emails": "SELECT coalesce(string_agg(e.address, ' '), '') FROM auth_email e WHERE e.user_uuid = auth_user.uuid",
 		},
 		Receive: s.receiveUser, Prepare: prepareUser, Validate: validateUser, Save: s.saveUser, Guard: s.guardUser,
-		Load: loadEmails, Changed: s.announceUser, Committed: s.forgetChangedUser,
+		Load: loadEmails, Changed: s.announceUser, Committed: s.forgetChangedUser, Audited: auditEmails,
 	})
+}
+
+// auditEmails adds the addresses, which are logins, to what the audit keeps of a user. PUT /users/{user_uuid} does not change them.
+func auditEmails(u *User, change *audit.Change) {
+	for _, picture := range []any{change.Before, change.After} {
+		if user, ok := picture.(map[string]any); ok {
+			user["emails"] = u.Emails
+		}
+	}
 }
 
 // onlyOnCreate lists attributes of a new user, and where to change them for an existing one.

@@ -139,7 +139,7 @@ func (s *Service) loginOf(ctx context.Context, c store.Conn, tenantUUID, userUUI
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
-	return found[0], nil
+	return found[0], loadEmails(ctx, c, found)
 }
 
 // needs refuses a caller who does not hold an access.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -49,6 +50,13 @@ func TestCreateUser(t *testing.T) {
 			t.Errorf("created %s\nread    %s", everything.Body, read.Body)
 		}
 
+		// The audit has the addresses, which are logins, and of the password nothing.
+		entries := s.do("GET", "/audit?object="+strings.ToLower(id), admin, "").Want(200)
+		after, _ := entries.List().Items[0]["after"].(map[string]any)
+		if !reflect.DeepEqual(after["emails"], emails) || strings.Contains(entries.Body, "pass phrase") || strings.Contains(entries.Body, "argon2") {
+			t.Errorf("in the audit: %s", entries.Body)
+		}
+
 		nothing := s.do("POST", "/users", admin, `{}`).Want(200)
 		for name, want := range map[string]any{
 			"username": nil, "firstname": nil, "lastname": nil, "purpose": "user", "enabled": true, "authentication_method": "default",
@@ -64,6 +72,12 @@ func TestCreateUser(t *testing.T) {
 			}
 		}
 		s.do("POST", "/users", admin, `{"uuid":"`+strings.ToLower(id)+`"}`).Refused(409, "conflict").JSON("details.uuid")
+
+		s.do("DELETE", "/users/"+strings.ToLower(id), admin, "").Want(204)
+		gone := s.do("GET", "/audit?action=delete_user&object="+strings.ToLower(id), admin, "").List().Items
+		if before, _ := gone[0]["before"].(map[string]any); !reflect.DeepEqual(before["emails"], emails) {
+			t.Errorf("the audit of the deletion: %v", gone)
+		}
 	})
 }
 
