@@ -160,6 +160,17 @@ func TestNotAvailableYet(t *testing.T) {
 			c.Do(http.MethodPut, path+"?recursive=True", body).Want(http.StatusNoContent)
 			c.Do(http.MethodPut, path, body).Want(http.StatusNoContent)
 		}
+		// What is empty has the type of what would be there.
+		for name, values := range map[string][]any{
+			"switchboards": {"", 0, false, object{}}, "agent": {"", []any{}, 0, false}, "device_id": {[]any{}, object{}, 0, false},
+			"lines": {"", 0, false, object{}, []any{object{"context": "default", "endpoint_sccp": ""}}, []any{object{"context": "default", "endpoint_sccp": []any{}}}},
+		} {
+			for _, value := range values {
+				body := object{"firstname": "Al", name: value}
+				c.Do(http.MethodPost, "/users", body).Want(http.StatusBadRequest).Says("Input Error - " + name + ":")
+				c.Do(http.MethodPut, path+"?recursive=true", body).Want(http.StatusBadRequest).Says("Input Error - " + name + ":")
+			}
+		}
 		c.Get("/users?view=x&view=y").Want(http.StatusBadRequest).Says("view")
 		if l := c.Get("/users").List(); l.Total != 1 {
 			t.Errorf("a refused create made something: total %d", l.Total)

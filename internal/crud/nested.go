@@ -248,7 +248,8 @@ func (k *CollectionOf[T]) nesting(s *rest.Schema, suffix string, of func(n *Nest
 	changed := false
 	for _, name := range k.Nested {
 		n := k.nestedAs(name)
-		p := rest.Property{Name: name, Deprecated: n == nil, Schema: &rest.Schema{Nullable: true, Multiline: true, Doc: "There are none: it may only be null or empty."}}
+		at := slices.IndexFunc(out.Properties, func(q rest.Property) bool { return q.Name == name })
+		p := rest.Property{Name: name, Deprecated: n == nil}
 		if n != nil {
 			schema := of(n)
 			if schema == nil || n.Inside && !inside {
@@ -257,9 +258,11 @@ func (k *CollectionOf[T]) nesting(s *rest.Schema, suffix string, of func(n *Nest
 			p.Schema = schema()
 		} else if suffix == "Created" {
 			continue
+		} else if p.Schema = ofNobody("string"); at >= 0 {
+			p.Schema = ofNobody(out.Properties[at].Schema.Type)
 		}
 		changed = true
-		if at := slices.IndexFunc(out.Properties, func(q rest.Property) bool { return q.Name == name }); at >= 0 {
+		if at >= 0 {
 			out.Properties[at] = p
 		} else {
 			p.WriteOnly = suffix != "Created"
@@ -270,6 +273,15 @@ func (k *CollectionOf[T]) nesting(s *rest.Schema, suffix string, of func(n *Nest
 		out.Name += suffix
 	}
 	return &out
+}
+
+// ofNobody returns the schema of an attribute that refers to objects that nobody has. Its values have the type of what would be there.
+func ofNobody(jsonType string) *rest.Schema {
+	wanted := &rest.Schema{Type: jsonType}
+	return &rest.Schema{
+		Nullable: true, Multiline: true, Doc: "There are none: it may only be null or empty.",
+		Check: func(value any) []apierr.Field { return wanted.Validate("", value) },
+	}
 }
 
 // recursive reports whether a request changes what is nested too.
