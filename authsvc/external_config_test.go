@@ -76,6 +76,8 @@ func TestExternalBodiesAreChecked(t *testing.T) {
 	long := strings.Repeat("x", 513)
 	for _, c := range []struct{ name, method, path, body, field string }{
 		{"a wrong type", "POST", "/external/x/config", `{"client_id":1}`, "client_id"},
+		{"a number for a key", "POST", "/external/mobile/config", `{"ios_apn_private":5}`, "ios_apn_private"},
+		{"an empty list for a key", "PUT", "/external/google/config", `{"ios_apn_private":[]}`, "ios_apn_private"},
 		{"a twin", "POST", "/external/x/config", `{"client_id":"a","Client_ID":"b"}`, "Client_ID"},
 		{"a control character", "POST", "/external/x/config", `{"client_id":"a\u0000"}`, "client_id"},
 		{"a control character in something unknown", "POST", "/external/x/config", `{"other":["a\u0000"]}`, "other[0]"},

@@ -42,7 +42,14 @@ var free = &rest.Schema{Type: "object", Values: &rest.Schema{Nullable: true, Mul
 // sentConfig is the schema of a client's body: the known settings, and any others.
 var sentConfig = func() *rest.Schema {
 	s := *rest.SchemaOf[externalConfig]()
-	s.Open, s.Check = true, func(value any) []apierr.Field { return free.Validate("", value) }
+	s.Open, s.Check = true, func(value any) []apierr.Field {
+		sent, _ := value.(map[string]any)
+		switch sent["ios_apn_private"].(type) {
+		case nil, string, bool:
+			return free.Validate("", value)
+		}
+		return []apierr.Field{{Name: "ios_apn_private", Constraint: "type", Value: "string", Message: "Must be a string, or true or false"}}
+	}
 	return &s
 }()
 
