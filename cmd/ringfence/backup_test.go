@@ -75,7 +75,7 @@ func TestInterruptedBackupLeavesNothing(t *testing.T) {
 		if _, err := tx.Exec(ctx, "LOCK TABLE audit IN ACCESS EXCLUSIVE MODE"); err != nil { // the backup waits for it
 			return err
 		}
-		cmd := gatewaytest.Command(t, folder, []string{"RINGFENCE_DATABASE=" + address}, "backup", "--output", "b.zip")
+		cmd := gatewaytest.Command(t, folder, []string{"RINGFENCE_DATABASE=" + address + "&lock_timeout=0&statement_timeout=0"}, "backup", "--output", "b.zip") // it waits until it is interrupted
 		cmd.Stderr = &said
 		if err := cmd.Start(); err != nil {
 			return err
