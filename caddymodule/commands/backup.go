@@ -146,12 +146,19 @@ func runBackup(cmd *cobra.Command, _ []string) (err error) {
 func runRestore(cmd *cobra.Command, args []string) error {
 	ctx, stop := untilInterrupted(cmd)
 	defer stop()
+	options, replace := backupOptions(cmd), cmd.Flags().Lookup("replace").Value.String() == "true"
+	if _, err := os.Stat(args[0]); err != nil {
+		return err
+	}
+	if err := backup.Check(ctx, options, replace); err != nil {
+		return interrupted(ctx, err, "nothing was restored")
+	}
 	f, err := backup.Open(ctx, args[0])
 	if err != nil {
 		return interrupted(ctx, err, "nothing was restored")
 	}
 	defer func() { _ = f.Close() }()
-	if _, err := f.Restore(ctx, backupOptions(cmd), cmd.Flags().Lookup("replace").Value.String() == "true"); err != nil {
+	if _, err := f.Restore(ctx, options, replace); err != nil {
 		if ctx.Err() != nil {
 			return fmt.Errorf("interrupted: restore once more, with --replace if the database is not empty: %w", err)
 		}

@@ -206,6 +206,7 @@ func TestManageIsRefused(t *testing.T) {
 		{with("user", "set", "admin", "--add-policy", "nothing"), "there is no policy"},
 		{with("user", "list", "--tenant", "nothing"), "there is no tenant"},
 		{with("token", "remove", "admin"), "not the UUID of a token"},
+		{with("token", "remove", "8a9f6a0e-2b0f-4c1a-9d3e-7f2f0b1c2d3e"), "there is no session 8a9f6a0e"},
 		{with("user", "list", "--data", "x"), "use one of them"},
 		{[]string{"user", "list", "--server", server, "--token-file", "token"}, "--cacert gateway.pem"},
 		{[]string{"user", "list", "--server", server, "--cacert", "gateway.pem"}, "refused (401)"},

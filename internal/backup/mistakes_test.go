@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/ringfence/ringfence/internal/backup"
+	"github.com/ringfence/ringfence/internal/private"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/open"
 	"github.com/ringfence/ringfence/internal/store/storetest"
@@ -57,6 +58,45 @@ func TestRootDoesNotRestoreForOthers(t *testing.T) {
 	}
 	if err := target.restore(t, file, false); err != nil {
 		t.Error(err)
+	}
+}
+
+// What would stop a restore is found without the backup, whose reading takes its time.
+func TestCheck(t *testing.T) {
+	file, _ := sample(t)
+	for engine, prepare := range engines {
+		t.Run(engine, func(t *testing.T) {
+			target := prepare(t)
+			check := func(want string, replace bool) {
+				t.Helper()
+				if err := backup.Check(t.Context(), target.options(), replace); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+					t.Errorf("it says %v, and not %q", err, want)
+				}
+			}
+			check("", false)
+			if left, err := os.ReadDir(target.data); err != nil || len(left) > 0 {
+				t.Errorf("it left %v, %v", left, err)
+			}
+			if err := target.restore(t, file, false); err != nil {
+				t.Fatal(err)
+			}
+			check("the database is not empty", false)
+			check("", true)
+			lock, err := private.TryLock(filepath.Join(target.data, "lock"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			check("is in use by process", true)
+			_ = lock.Close()
+			if engine == "postgres" {
+				target.opened(t)
+				check("gateways use the database", true)
+				target.address = "postgres://nobody@127.0.0.1:1/none"
+				check("connecting to database", true)
+			}
+			target.address = "mysql://x"
+			check("a database address is", true)
+		})
 	}
 }
 

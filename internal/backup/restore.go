@@ -26,6 +26,44 @@ var ErrNotEmpty = errors.New("the database is not empty; make a backup of it, an
 // Unfinished is the folder, in the data folder, of files that a restore has not put into their places: it runs, or was interrupted.
 const Unfinished = "restore.new"
 
+// Check refuses what Restore would refuse, as far as it is seen without the backup: a data folder or a database that a gateway uses, a
+// database that cannot be reached, and one that is not empty unless replace is set. It changes nothing, and spares an operator the reading
+// of a large backup for an address that is wrong.
+func Check(ctx context.Context, o Options, replace bool) (err error) {
+	if _, err := open.Key(o.Database); err != nil {
+		return err
+	}
+	if _, err := os.Stat(o.Data); err == nil {
+		if err := ownData(o.Data); err != nil {
+			return err
+		}
+	}
+	if holder, err := private.LockHolder(filepath.Join(o.Data, "lock")); err == nil && holder != "" {
+		return inUse(o.Data, holder)
+	}
+	db, err := open.Beside(ctx, o.Database)
+	if err != nil {
+		if strings.HasPrefix(o.Database, sqliteScheme) { // a file may be missing; what becomes of a damaged one, Restore decides
+			return nil
+		}
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	if !strings.HasPrefix(o.Database, sqliteScheme) {
+		if err := nobodyElse(ctx, db); err != nil {
+			return err
+		}
+	}
+	if replace {
+		return nil
+	}
+	return empty(ctx, db)
+}
+
+func inUse(data, holder string) error {
+	return fmt.Errorf("the data folder %s is in use by process %s: stop that one first", data, holder)
+}
+
 // Restore makes the installation that o names the one of the backup. It refuses a data folder or a database that a gateway uses, and a
 // database that is not empty unless replace is set. It returns the number of the rows.
 //
@@ -93,7 +131,7 @@ func lockData(o Options) (io.Closer, error) {
 	}
 	lock, err := private.TryLock(filepath.Join(o.Data, "lock"))
 	if held, ok := errors.AsType[*private.InUseError](err); ok {
-		return nil, fmt.Errorf("the data folder %s is in use by process %s: stop that one first", o.Data, held.Holder)
+		return nil, inUse(o.Data, held.Holder)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("locking the data folder: %w", err)

@@ -185,13 +185,34 @@ func (c *Client) Set(ctx context.Context, k Kind, name string, given []string, c
 	return o, c.send(ctx, id, links)
 }
 
-// Remove deletes an object. It returns the object's UUID.
+// Remove deletes an object. It returns the object's UUID. That there is none is an error.
 func (c *Client) Remove(ctx context.Context, k Kind, name string) (string, error) {
 	id, err := c.find(ctx, k, name)
-	if err == nil {
-		_, err = c.do(ctx, http.MethodDelete, "/"+k.Plural+"/"+id, nil, nil)
+	if err != nil {
+		return id, err
 	}
-	return id, err
+	there := true
+	if k.Key == "" { // the API answers the same whether there is such a session or not
+		if there, err = c.lists(ctx, k, id); err != nil {
+			return id, err
+		}
+	}
+	if _, err := c.do(ctx, http.MethodDelete, "/"+k.Plural+"/"+id, nil, nil); err != nil {
+		return id, err
+	}
+	if !there { // said only now: it may have been missed in the list, and must have ended all the same
+		return id, fmt.Errorf("there is no session %s, or it has ended; \"ringfence %s list\" shows them", id, k.Name)
+	}
+	return id, nil
+}
+
+// lists reports whether an object is in the list of its kind. It is taken to be for a caller who may not see the list.
+func (c *Client) lists(ctx context.Context, k Kind, id string) (bool, error) {
+	all, err := c.List(ctx, k, "")
+	if refused, ok := errors.AsType[*RefusedError](err); ok && refused.Status == http.StatusForbidden {
+		return true, nil
+	}
+	return slices.ContainsFunc(all, func(o Object) bool { return o["uuid"] == id }), err
 }
 
 // Login returns a token of a user, as the API does, for so many seconds, or for the server's default if that is 0.

@@ -109,6 +109,32 @@ func TestFind(t *testing.T) {
 	}
 }
 
+// The API answers the same whether there was a session or not. The command says which, and ends it in any case; to a caller who may not see
+// the list, it says what the API says.
+func TestRemoveSession(t *testing.T) {
+	for list, want := range map[string]string{
+		`{"items":[{"uuid":"` + id + `"}]}`: "", `{"items":[]}`: "there is no session " + id, "403": "", "503": "refused (503)",
+	} {
+		g, c := newGateway(t, func(w http.ResponseWriter, r *http.Request) {
+			switch status, err := strconv.Atoi(list); {
+			case r.Method == http.MethodDelete:
+				w.WriteHeader(http.StatusNoContent)
+			case err == nil:
+				w.WriteHeader(status)
+			default:
+				_, _ = io.WriteString(w, list)
+			}
+		})
+		_, err := c.Remove(t.Context(), operator.Find("token"), id)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: it says %v", list, err)
+		}
+		if deleted := slices.Contains(g.requests, "DELETE /sessions/"+id); deleted != (list != "503") {
+			t.Errorf("%s: requests %q", list, g.requests)
+		}
+	}
+}
+
 // What is to be attached is found before anything is made.
 func TestAddNothingByHalf(t *testing.T) {
 	g, c := newGateway(t, func(w http.ResponseWriter, r *http.Request) {
