@@ -10,6 +10,7 @@ import (
 	"github.com/ringfence/ringfence/internal/backup"
 	"github.com/ringfence/ringfence/internal/private"
 	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/store/migrations"
 	"github.com/ringfence/ringfence/internal/store/open"
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
@@ -96,6 +97,33 @@ func TestCheck(t *testing.T) {
 			}
 			target.address = "mysql://x"
 			check("a database address is", true)
+		})
+	}
+}
+
+// Who rolls back restores over what a newer release has migrated. A file is replaced; of a PostgreSQL database, this program does not know all
+// tables, and says to use an empty one.
+func TestOverANewerSchema(t *testing.T) {
+	file, _ := sample(t)
+	for engine, prepare := range engines {
+		t.Run(engine, func(t *testing.T) {
+			target := prepare(t)
+			if err := target.restore(t, file, false); err != nil {
+				t.Fatal(err)
+			}
+			db, err := open.Open(t.Context(), target.address)
+			if err != nil {
+				t.Fatal(err)
+			}
+			execute(t, db, "INSERT INTO "+migrations.Table+" (version_id, is_applied) VALUES (99999, true)")
+			if err := db.Close(); err != nil {
+				t.Fatal(err)
+			}
+			for _, err := range []error{backup.Check(t.Context(), target.options(), true), target.restore(t, file, true)} {
+				if engine == "sqlite" && err != nil || engine == "postgres" && (err == nil || !strings.Contains(err.Error(), "make an empty database")) {
+					t.Errorf("it says %v", err)
+				}
+			}
 		})
 	}
 }

@@ -50,9 +50,7 @@ func Check(ctx context.Context, o Options, replace bool) (err error) {
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	if !strings.HasPrefix(o.Database, sqliteScheme) {
-		if err := nobodyElse(ctx, db); err != nil {
-			return err
-		}
+		return mayFill(ctx, db, replace)
 	}
 	if replace {
 		return nil

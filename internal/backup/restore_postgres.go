@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/store/migrations"
 	"github.com/ringfence/ringfence/internal/store/open"
 	"github.com/ringfence/ringfence/internal/store/sqlite"
 )
@@ -30,13 +31,8 @@ func intoPostgres(ctx context.Context, o Options, from string, of int64, replace
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	if err := nobodyElse(ctx, db); err != nil {
+	if err := mayFill(ctx, db, replace); err != nil {
 		return err
-	}
-	if !replace {
-		if err := empty(ctx, db); err != nil {
-			return err
-		}
 	}
 	if err := foreign(ctx, db, tables); err != nil {
 		return err
@@ -58,6 +54,29 @@ func intoPostgres(ctx context.Context, o Options, from string, of int64, replace
 		}
 		return fillPostgres(ctx, o, tx, tables, lite, of)
 	})
+}
+
+// mayFill refuses a database that a gateway uses, one that a newer release has migrated, and one that is not empty unless replace is set.
+func mayFill(ctx context.Context, db store.DB, replace bool) error {
+	if err := nobodyElse(ctx, db); err != nil {
+		return err
+	}
+	have, err := db.(store.Migrator).Version(ctx)
+	if err != nil {
+		return err
+	}
+	latest, err := migrations.Latest()
+	if err != nil {
+		return err
+	}
+	if have > latest { // the tables that this program does not know would stay
+		return fmt.Errorf("a newer release has migrated the database (to version %d, and this program knows up to %d): make an empty database (createdb), "+
+			"name that one in RINGFENCE_DATABASE, and restore into it", have, latest)
+	}
+	if replace {
+		return nil
+	}
+	return empty(ctx, db)
 }
 
 // foreign refuses a database in which another program has a table of ours: the migrations would stop at it, half done.
