@@ -1,6 +1,9 @@
 package main_test
 
 import (
+	"bytes"
+	"crypto/tls"
+	"encoding/pem"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
+	"github.com/ringfence/ringfence/internal/selfsigned"
 )
 
 func deployed(t *testing.T, name string) string {
@@ -41,6 +45,74 @@ func TestUnit(t *testing.T) {
 			t.Errorf("%v: %v\n%s", args[0], err, out)
 		}
 	}
+}
+
+// A certificate of one's own that was renewed is served after the unit's reload, and one that cannot be used changes nothing. Until the reload,
+// doctor says that another one is served.
+func TestUnitReloadsCertificate(t *testing.T) {
+	folder := t.TempDir()
+	certificate, key := filepath.Join(folder, "pbx.pem"), filepath.Join(folder, "pbx.key")
+	renew := func() (text []byte) {
+		t.Helper()
+		made := t.TempDir()
+		s, err := selfsigned.Open(made, selfsigned.Options{Names: []string{"localhost"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Close()
+		for from, to := range map[string]string{"key.pem": key, "certificate.pem": certificate} {
+			if text, err = os.ReadFile(filepath.Join(made, from)); err == nil {
+				err = os.WriteFile(to, text, 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		text, err = os.ReadFile(certificate)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	first := renew()
+	config := filepath.Join(folder, "Caddyfile")
+	text := strings.Replace(deployed(t, "Caddyfile"), "tls {\n\t\tget_certificate ringfence_self_signed\n\t}", "tls "+certificate+" "+key, 1)
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := gatewaytest.Start(t, gatewaytest.Settings{Config: config}).Ready(t)
+	serves := func(want []byte) {
+		t.Helper()
+		conn, err := (&tls.Dialer{Config: &tls.Config{ServerName: "localhost", InsecureSkipVerify: true}}).DialContext(t.Context(), "tcp", "localhost:"+p.HTTPSPort)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = conn.Close() }()
+		if block, _ := pem.Decode(want); !bytes.Equal(conn.(*tls.Conn).ConnectionState().PeerCertificates[0].Raw, block.Bytes) {
+			t.Error("another certificate is served")
+		}
+	}
+	reload := regexp.MustCompile(`(?m)^ExecReload=/usr/local/bin/ringfence (.*)$`).FindStringSubmatch(deployed(t, "deploy/ringfence.service"))
+	args := strings.Fields(strings.Replace(reload[1], "/etc/ringfence/Caddyfile", config, 1))
+	second := renew()
+	serves(first)
+	if out, _ := run(t, p.Folder, p.Env, "doctor", "--config", config); !strings.Contains(out, "the gateway serves another one") {
+		t.Errorf("doctor says\n%s", out)
+	}
+	if out, status := run(t, p.Folder, p.Env, args...); status != 0 {
+		t.Errorf("status %d:\n%s", status, out)
+	}
+	serves(second)
+	if out, _ := run(t, p.Folder, p.Env, "doctor", "--config", config); strings.Contains(out, "the gateway serves another one") {
+		t.Errorf("doctor says\n%s", out)
+	}
+	if err := os.WriteFile(certificate, first, 0o600); err != nil { // not the key's
+		t.Fatal(err)
+	}
+	if out, status := run(t, p.Folder, p.Env, args...); status == 0 || !strings.Contains(out, "private key does not match") {
+		t.Errorf("status %d:\n%s", status, out)
+	}
+	serves(second)
 }
 
 // Who follows docs/apply.md has the gateway write to Asterisk's folders, which the unit must let it do.

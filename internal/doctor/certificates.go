@@ -1,25 +1,29 @@
 package doctor
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 )
 
 // certificates examines the certificates of one's own and those that Caddy gets, or the self-signed one if there is none of them.
-func (i Installation) certificates() []Finding {
+func (i Installation) certificates(ctx context.Context) []Finding {
 	var findings []Finding
 	if c := i.Config; c != nil {
 		for _, pair := range c.Certificates {
 			findings = append(findings, certificate("certificate "+pair.Certificate, pair.Certificate, i.PublicURL, false), key(pair))
+			findings = append(findings, i.served(ctx, pair)...)
 		}
 		for _, name := range c.obtained() {
 			findings = append(findings, i.managed(name))
@@ -160,12 +164,72 @@ func key(pair Pair) Finding {
 	if mode := info.Mode().Perm(); mode&0o007 != 0 { // a group may be meant to read it, such as Debian's ssl-cert
 		return Finding{subject, Problem, fmt.Sprintf("every user of this machine may read or write it (mode %04o)", mode), "run \"chmod o-rwx " + pair.Key + "\""}
 	}
-	if _, err := read(pair.Certificate); err == nil { // which is reported elsewhere
-		if _, err := tls.LoadX509KeyPair(pair.Certificate, pair.Key); err != nil {
-			return Finding{subject, Problem, "the gateway cannot use it with " + pair.Certificate + ": " + err.Error(), "put the key of that certificate there"}
-		}
+	if _, err := os.ReadFile(pair.Key); err != nil {
+		return Finding{subject, Problem, err.Error(), "let the gateway's user read it, or run this command as that user"}
+	}
+	if _, err := read(pair.Certificate); err != nil { // which is reported elsewhere
+		return Finding{subject, OK, "only those who should can read it", ""}
+	}
+	if _, err := tls.LoadX509KeyPair(pair.Certificate, pair.Key); err != nil {
+		return Finding{subject, Problem, "the gateway cannot use it with " + pair.Certificate + ": " + err.Error(), "put the key of that certificate there"}
 	}
 	return Finding{subject, OK, "it is the certificate's", ""}
+}
+
+// served examines whether a gateway that runs serves a certificate of one's own as its file is now: it reads the file when it starts, and when
+// it is told to.
+func (i Installation) served(ctx context.Context, pair Pair) []Finding {
+	leaf, err := read(pair.Certificate)
+	if err != nil || i.running() == "" {
+		return nil
+	}
+	known := []*x509.Certificate{leaf}
+	issued, _ := i.Config.Issued()
+	for _, other := range issued {
+		known = append(known, other.Certificate)
+	}
+	if own, err := read(filepath.Join(i.Data, "tls", "certificate.pem")); err == nil {
+		known = append(known, own)
+	}
+	var old *x509.Certificate
+	for _, l := range i.Config.Listen {
+		found := l.serves(ctx, leaf)
+		if found != nil && slices.ContainsFunc(known, found.Equal) {
+			return nil
+		}
+		if found != nil {
+			old = found
+		}
+	}
+	if old == nil {
+		return nil
+	}
+	return []Finding{{
+		"certificate " + pair.Certificate, Warning,
+		"the gateway serves another one, which is valid until " + old.NotAfter.UTC().Format(time.DateOnly) + ": the file was replaced after it was read",
+		"run \"ringfence reload --force\" with the gateway's configuration: it reads the file again",
+	}}
+}
+
+// serves returns the certificate that a listener serves for the first name of another one, or nil if it serves none.
+func (l Listener) serves(ctx context.Context, other *x509.Certificate) *x509.Certificate {
+	host, number, err := l.here()
+	if l.Scheme != "https" || err != nil {
+		return nil
+	}
+	name := host
+	if len(other.DNSNames) > 0 {
+		name = strings.Replace(other.DNSNames[0], "*", "any", 1)
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	dialer := tls.Dialer{Config: &tls.Config{ServerName: name, InsecureSkipVerify: true}} //nolint:gosec // it is only looked at
+	conn, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(host, number))
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = conn.Close() }()
+	return conn.(*tls.Conn).ConnectionState().PeerCertificates[0]
 }
 
 // managed examines the certificate that Caddy gets for a name.

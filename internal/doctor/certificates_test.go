@@ -1,6 +1,9 @@
 package doctor
 
 import (
+	"crypto/tls"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -31,6 +34,10 @@ func TestKeys(t *testing.T) {
 	if err := os.Chmod(exposed.Key, 0o644); err != nil {
 		t.Fatal(err)
 	}
+	folder := filepath.Join(t.TempDir(), "key.pem")
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
 	for _, tt := range []struct {
 		pair  Pair
 		state State
@@ -40,11 +47,45 @@ func TestKeys(t *testing.T) {
 		{exposed, Problem, "mode 0644"},
 		{Pair{good.Certificate, other.Key}, Problem, "cannot use it"},
 		{Pair{good.Certificate, "/nowhere.pem"}, Problem, "no such file"},
+		{Pair{good.Certificate, folder}, Problem, "is a directory"},
 	} {
 		i := Installation{Config: &Config{Certificates: []Pair{tt.pair}}}
-		find(t, i.certificates(), "key "+tt.pair.Key, tt.state, tt.text)
-		find(t, i.certificates(), "certificate "+tt.pair.Certificate, OK, "valid until")
+		find(t, i.certificates(t.Context()), "key "+tt.pair.Key, tt.state, tt.text)
+		find(t, i.certificates(t.Context()), "certificate "+tt.pair.Certificate, OK, "valid until")
 	}
+}
+
+// A certificate that was renewed, and that the gateway has not read, is not the one that clients see.
+func TestServedCertificate(t *testing.T) {
+	old, renewed := pair(t, time.Now(), "pbx.example.com"), pair(t, time.Now(), "pbx.example.com")
+	given, err := tls.LoadX509KeyPair(old.Certificate, old.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(http.NotFoundHandler())
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{given}} //nolint:gosec // the test's
+	server.StartTLS()
+	defer server.Close()
+	listen := []Listener{{"http", "127.0.0.1:1", ""}, {"https", "127.0.0.1:1", ""}, {"https", server.Listener.Addr().String(), ""}}
+	i := Installation{Data: t.TempDir(), Config: &Config{Listen: listen, Certificates: []Pair{renewed}}}
+	none := func() {
+		t.Helper()
+		if findings := i.served(t.Context(), renewed); findings != nil {
+			t.Errorf("the findings are %+v", findings)
+		}
+	}
+	none() // no gateway runs
+	lock, err := private.TryLock(filepath.Join(i.Data, "lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	find(t, i.certificates(t.Context()), "certificate "+renewed.Certificate, Warning, "serves another one")
+	i.Config.Certificates = []Pair{renewed, old} // two for one name
+	none()
+	i.Config.Certificates = []Pair{renewed}
+	server.Close() // nobody serves
+	none()
 }
 
 // A certificate that Caddy gets is found where Caddy keeps it; one of one's own for the same name takes its place.
@@ -52,7 +93,7 @@ func TestManagedCertificates(t *testing.T) {
 	i := Installation{Data: t.TempDir(), Config: &Config{Managed: []string{"pbx.example.com"}}}
 	is := func(state State, text string) {
 		t.Helper()
-		findings := i.certificates()
+		findings := i.certificates(t.Context())
 		if find(t, findings, "certificate for pbx.example.com", state, text); len(findings) != 1 {
 			t.Errorf("the findings are %+v", findings)
 		}
@@ -94,7 +135,7 @@ func TestManagedCertificates(t *testing.T) {
 		t.Errorf("issued are %+v, %v", all, err)
 	}
 	i.Config.Certificates = []Pair{pair(t, time.Now(), "pbx.example.com")}
-	if findings := i.certificates(); slices.ContainsFunc(findings, func(f Finding) bool { return strings.HasPrefix(f.Subject, "certificate for") }) {
+	if findings := i.certificates(t.Context()); slices.ContainsFunc(findings, func(f Finding) bool { return strings.HasPrefix(f.Subject, "certificate for") }) {
 		t.Errorf("the findings are %+v", findings)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,20 +16,66 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/migrations"
 	"github.com/ringfence/ringfence/internal/store/open"
+	"github.com/ringfence/ringfence/internal/store/sqlite"
 )
+
+const sqliteScheme = "sqlite://"
+
+// made is the file in the data folder that names the SQLite databases that were made for it, relative to the folder where they are below it.
+const made = "databases"
+
+// lost says that the SQLite file is missing or empty that was made for the data folder, or "".
+func (i Installation) lost() string {
+	path, isSQLite := strings.CutPrefix(i.Database, sqliteScheme)
+	if !isSQLite {
+		return ""
+	}
+	text, err := private.Read(filepath.Join(i.Data, made), 64<<10)
+	key, unreadable := open.Key(i.Database)
+	folder, missing := filepath.Abs(i.Data)
+	if resolved, err := filepath.EvalSymlinks(folder); err == nil {
+		folder = resolved
+	}
+	if errors.Join(err, unreadable, missing) != nil {
+		return ""
+	}
+	if !slices.ContainsFunc(strings.Split(string(text), "\n"), func(line string) bool {
+		return line != "" && (sqliteScheme+line == key || sqliteScheme+filepath.Join(folder, line) == key)
+	}) {
+		return ""
+	}
+	switch info, err := os.Stat(path); {
+	case errors.Is(err, fs.ErrNotExist):
+		return "the file " + path + " is missing"
+	case err == nil && info.Size() == 0:
+		return "the file " + path + " is empty"
+	default:
+		return ""
+	}
+}
 
 func (i Installation) database(ctx context.Context) []Finding {
 	const subject = "database"
 	ctx, cancel := context.WithTimeout(ctx, 10*patience)
 	defer cancel()
+	if lost := i.lost(); lost != "" {
+		return []Finding{{
+			subject, Problem, lost + ", and the data folder says that it was made: the gateway does not start",
+			"mount its volume, or put a backup in its place (\"ringfence restore <backup>\"); to begin anew, with a new administrator, delete " + filepath.Join(i.Data, made),
+		}}
+	}
 	db, err := open.Beside(ctx, i.Database)
 	switch {
+	case errors.Is(err, sqlite.ErrDamaged):
+		return []Finding{{subject, Problem, err.Error(), "stop the gateway, and restore a backup: \"ringfence restore <backup> --replace\""}}
 	case errors.Is(err, fs.ErrNotExist):
 		return []Finding{{subject, Warning, "the file is missing", "name the database with --database or --data; the first start of the gateway makes it"}}
 	case errors.Is(err, fs.ErrPermission):
 		return []Finding{{subject, Problem, err.Error(), asUser}}
+	case err != nil && strings.HasPrefix(i.Database, sqliteScheme):
+		return []Finding{{subject, Problem, err.Error(), "correct RINGFENCE_DATABASE, or let the gateway's user read and write the file, those beside it, and its folder"}}
 	case err != nil:
-		return []Finding{{subject, Problem, err.Error(), "correct RINGFENCE_DATABASE, or let the server accept the connection"}}
+		return []Finding{{subject, Problem, err.Error(), "correct RINGFENCE_DATABASE, start the server, or let it accept the connection"}}
 	}
 	defer func() { _ = db.Close() }()
 	findings := []Finding{{subject, OK, "it can be read (" + db.Engine() + ")", ""}}

@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/netip"
@@ -87,12 +88,12 @@ func Examine(ctx context.Context, i Installation) []Finding {
 	findings := i.folder()
 	findings = append(findings, i.space())
 	findings = append(findings, i.database(ctx)...)
-	findings = append(findings, i.certificates()...)
+	findings = append(findings, i.certificates(ctx)...)
 	if i.Config == nil {
 		findings = append(findings, Finding{"configuration", Warning, "it was not found, so that ports, the admin API and upstreams were not looked at", "name it with --config"})
 	} else {
-		findings = append(findings, i.Config.admin())
 		holder := i.running()
+		findings = append(findings, i.Config.admin(holder))
 		for _, listener := range i.Config.Listen {
 			findings = append(findings, port(ctx, listener, holder))
 		}
@@ -120,7 +121,8 @@ func (i Installation) running() string {
 	return holder
 }
 
-func (c *Config) admin() Finding {
+// admin examines who can reach the admin API of the gateway holder, which is "" if none runs.
+func (c *Config) admin(holder string) Finding {
 	const subject = "admin API"
 	path, isSocket := strings.CutPrefix(c.Admin, "unix/")
 	path, _, _ = strings.Cut(path, "|")
@@ -130,6 +132,12 @@ func (c *Config) admin() Finding {
 		return Finding{subject, OK, "it is off", ""}
 	case isSocket:
 		info, err := os.Stat(path)
+		if errors.Is(err, fs.ErrNotExist) && holder != "" {
+			return Finding{
+				subject, Problem, "its socket " + path + " is missing, although the gateway runs (process " + holder + "): it can neither be reloaded nor stopped by a command",
+				"set RINGFENCE_ADMIN_SOCKET and RINGFENCE_DATA to what the gateway has; if they are, restart it",
+			}
+		}
 		if err == nil && info.Mode().Perm()&0o077 != 0 {
 			return Finding{
 				subject, Problem, fmt.Sprintf("other users may open its socket %s (mode %04o), and so change the configuration", path, info.Mode().Perm()),
@@ -162,11 +170,25 @@ func port(ctx context.Context, l Listener, holder string) Finding {
 		}
 		return Finding{subject, OK, "it is free for the gateway, which does not run", ""}
 	}
-	if os.IsPermission(err) {
-		return Finding{subject, Problem, "this user may not listen on it", "use a port above 1023, run this command as the gateway's user, or give the program the capability CAP_NET_BIND_SERVICE"}
-	}
-	if alive(ctx, l) {
+	if alive(ctx, l) { // even if this command may not listen: a unit may have given the gateway a right that its user does not have
 		return Finding{subject, OK, "a gateway listens", ""}
+	}
+	return taken(subject, err, holder)
+}
+
+// taken says why a port is not free, on which no gateway answers.
+func taken(subject string, err error, holder string) Finding {
+	if errors.Is(err, fs.ErrPermission) && holder != "" {
+		return Finding{
+			subject, Warning, "no gateway answers there, although one runs (process " + holder + "); this user may not listen on it",
+			"look into the gateway's log; \"ss -ltn\" shows whether anybody listens",
+		}
+	}
+	if errors.Is(err, fs.ErrPermission) {
+		return Finding{
+			subject, Warning, "this user may not listen on it, and nor may a gateway that has no more rights",
+			"use a port above 1023, or give the gateway the capability CAP_NET_BIND_SERVICE, as the unit of systemd does that comes with it",
+		}
 	}
 	if holder != "" {
 		return Finding{
@@ -180,12 +202,9 @@ func port(ctx context.Context, l Listener, holder string) Finding {
 // alive reports whether a gateway answers at an address. It asks nothing that is worth protecting, so any certificate will do. A site that has
 // a name is asked for by it, since there is a certificate for no other.
 func alive(ctx context.Context, l Listener) bool {
-	host, number, err := net.SplitHostPort(l.Address)
+	host, number, err := l.here()
 	if err != nil {
 		return false
-	}
-	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
-		host = "localhost"
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -205,6 +224,15 @@ func alive(ctx context.Context, l Listener) bool {
 	}
 	_ = response.Body.Close()
 	return response.StatusCode == http.StatusOK
+}
+
+// here returns the host and the port by which this machine reaches a listener.
+func (l Listener) here() (host, number string, err error) {
+	host, number, err = net.SplitHostPort(l.Address)
+	if ip, notIP := netip.ParseAddr(host); host == "" || notIP == nil && ip.IsUnspecified() {
+		host = "localhost"
+	}
+	return host, number, err
 }
 
 func upstream(ctx context.Context, address string) Finding {

@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -141,9 +142,50 @@ func TestDatabase(t *testing.T) {
 	find(t, Installation{Database: "sqlite:///nowhere/x.db"}.database(t.Context()), "database", Warning, "missing")
 	unreachable := Installation{Database: "postgres://x:hush@127.0.0.1:1/x"}.database(t.Context())
 	find(t, unreachable, "database", Problem, "connecting")
-	if strings.Contains(unreachable[0].Text, "hush") {
-		t.Errorf("a secret is shown: %+v", unreachable)
+	if text := unreachable[0].Text; strings.Contains(text, "hush") || strings.Contains(text, "\n") || strings.Count(text, "refused") != 1 {
+		t.Errorf("a secret is shown, or the same twice: %+v", unreachable)
 	}
+}
+
+// What the gateway would refuse to start with is a problem, and the advice is for a file.
+func TestLostFile(t *testing.T) {
+	i, db := healthy(t, "sqlite")
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	file := strings.TrimPrefix(i.Database, "sqlite://")
+	advice := func(state State, text, advice string) {
+		t.Helper()
+		findings := i.database(t.Context())
+		if find(t, findings, "database", state, text); !strings.Contains(findings[0].Advice, advice) {
+			t.Errorf("the advice is %q", findings[0].Advice)
+		}
+	}
+	write := func(path, text string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(file, strings.Repeat("no database ", 1000))
+	advice(Problem, "damaged", "restore a backup")
+	write(file, "")
+	find(t, i.database(t.Context()), "schema", Warning, "no gateway has ever used")
+	for _, line := range []string{"ringfence.db", file} {
+		write(filepath.Join(i.Data, "databases"), "other.db\n"+line+"\n")
+		write(file, "")
+		advice(Problem, "is empty, and the data folder says that it was made", "ringfence restore")
+		if err := os.Remove(file); err != nil {
+			t.Fatal(err)
+		}
+		advice(Problem, "is missing, and the data folder says that it was made", "ringfence restore")
+	}
+	write(filepath.Join(i.Data, "databases"), "other.db\n")
+	advice(Warning, "missing", "the first start")
+	if err := os.Mkdir(file, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	advice(Problem, "unable to open", "let the gateway's user read")
 }
 
 func TestClock(t *testing.T) {
@@ -197,10 +239,26 @@ func TestAdminAPI(t *testing.T) {
 		"off": OK, "unix//nowhere/admin.sock|0600": OK, "unix/" + socket: Problem, "localhost:2019": Warning, "127.0.0.1:2019": Warning, "[::1]:2019": Warning,
 		":2019": Problem, "0.0.0.0:2019": Problem, "[::]:2019": Problem, "192.0.2.7:2019": Problem, "pbx.example.com:2019": Problem, "": Problem,
 	} {
-		if f := (&Config{Admin: address}).admin(); f.State != state {
+		if f := (&Config{Admin: address}).admin(""); f.State != state {
 			t.Errorf("%s: %+v", address, f)
 		}
 	}
+}
+
+// A gateway whose socket is elsewhere, or was deleted, can be neither reloaded nor stopped by a command.
+func TestMissingSocket(t *testing.T) {
+	c := &Config{Admin: "unix/" + filepath.Join(t.TempDir(), "admin.sock") + "|0600"}
+	find(t, []Finding{c.admin("")}, "admin API", OK, "")
+	find(t, []Finding{c.admin("17")}, "admin API", Problem, "is missing, although the gateway runs (process 17)")
+}
+
+// A port below 1024 is refused to a user, which does not mean that somebody has it.
+func TestRefusedPort(t *testing.T) {
+	err := error(&net.OpError{Op: "listen", Err: os.NewSyscallError("bind", syscall.EACCES)})
+	find(t, []Finding{taken("port :443", err, "")}, "port :443", Warning, "may not listen")
+	find(t, []Finding{taken("port :443", err, "17")}, "port :443", Warning, "no gateway answers there, although one runs")
+	err = &net.OpError{Op: "listen", Err: os.NewSyscallError("bind", syscall.EADDRINUSE)}
+	find(t, []Finding{taken("port :443", err, "")}, "port :443", Problem, "another program listens")
 }
 
 func TestPorts(t *testing.T) {

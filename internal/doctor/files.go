@@ -20,7 +20,7 @@ var public = []string{"tls/certificate.pem"}
 var left = []string{"asterisk"}
 
 // asUser is the advice when something cannot be read.
-const asUser = "run this command as the user that the gateway runs as"
+const asUser = "run this command as the user that the gateway runs as; if you are, give that user the file, with the folders above it"
 
 // folder examines who may read the data folder.
 func (i Installation) folder() []Finding {

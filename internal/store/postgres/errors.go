@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -134,7 +135,25 @@ func translate(ctx context.Context, err error) error {
 	if errors.Is(err, store.ErrUnavailable) || !unavailable(err, pg) {
 		return err
 	}
+	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
+		err = unconnected{err}
+	}
 	return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+}
+
+// unconnected is an error of a connection, in one line. pgx's has a line for each way to connect, and most say the same.
+type unconnected struct{ error }
+
+func (u unconnected) Unwrap() error { return u.error }
+
+func (u unconnected) Error() string {
+	var said []string
+	for line := range strings.Lines(u.error.Error()) {
+		if line = strings.TrimSpace(line); line != "" && !slices.Contains(said, line) {
+			said = append(said, line)
+		}
+	}
+	return strings.ReplaceAll(strings.Join(said, "; "), ":; ", ": ")
 }
 
 // stopped reports an error that the end of a context may have caused.
