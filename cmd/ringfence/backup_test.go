@@ -124,6 +124,7 @@ func TestBackupIsRefused(t *testing.T) {
 		{[]string{"restore", "missing.zip"}, "no such file"},
 		{[]string{"restore", "junk.zip"}, "not a whole one"},
 		{[]string{"restore", "."}, "not a file"},
+		{[]string{"restore", "junk.zip", "--database", "postgres://x:hush@127.0.0.1:1/x"}, "connecting to"}, // before the file is read
 	} {
 		out, status := run(t, folder, nil, tt.args...)
 		if status == 0 || !strings.Contains(out, tt.want) || strings.Contains(out, "hush") {

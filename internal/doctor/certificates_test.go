@@ -63,7 +63,7 @@ func TestServedCertificate(t *testing.T) {
 		t.Fatal(err)
 	}
 	server := httptest.NewUnstartedServer(http.NotFoundHandler())
-	server.TLS = &tls.Config{Certificates: []tls.Certificate{given}} //nolint:gosec // the test's
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{given}}
 	server.StartTLS()
 	defer server.Close()
 	listen := []Listener{{"http", "127.0.0.1:1", ""}, {"https", "127.0.0.1:1", ""}, {"https", server.Listener.Addr().String(), ""}}
