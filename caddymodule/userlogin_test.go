@@ -68,4 +68,18 @@ func TestUserWithLogin(t *testing.T) {
 		g.Do(t, http.MethodGet, accounts+"/"+gone, admin, "").Want(http.StatusNotFound)
 	}
 	g.Do(t, http.MethodGet, "/api/confd/1.1/infos", mine, "").Want(http.StatusUnauthorized)
+
+	// The audit has the address of the account when it was made, and when it was deleted.
+	for action, picture := range map[string]string{"create_user": "after", "delete_user": "before"} {
+		entries := g.Do(t, http.MethodGet, "/api/auth/0.1/audit?action="+action+"&object="+id, admin, "").Want(http.StatusOK)
+		found := false
+		for _, entry := range entries.List().Items {
+			user, _ := entry[picture].(map[string]any)
+			emails, _ := user["emails"].([]any)
+			found = found || len(emails) == 1 && emails[0].(map[string]any)["address"] == "al@example.org"
+		}
+		if !found {
+			t.Errorf("%s: %s", action, entries.Body)
+		}
+	}
 }
