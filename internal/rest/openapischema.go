@@ -61,6 +61,7 @@ func (d *definer) inline(s *Schema) object {
 	set("type", s.Type, s.Type != "")
 	set("format", s.Format, s.Format != "")
 	set("description", s.doc(), s.doc() != "")
+	// Of what may be anything OpenAPI 3.0.3 takes null without it, but validators do not; a union of all types would take its type from generated clients.
 	set("nullable", true, s.Nullable)
 	set("pattern", s.pattern(), s.pattern() != "")
 	set("default", decoded(s.Default), s.Default != nil)
