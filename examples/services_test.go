@@ -237,6 +237,11 @@ func TestSeveralNodes(t *testing.T) {
 	for _, p := range []*gatewaytest.Process{balancer, node1, node2} {
 		p.Do(t, "GET", users, token, "").Want(200)
 	}
+	for _, p := range []*gatewaytest.Process{node1, node2} { // the alerts of deploy/ watch each node
+		if metrics := p.Do(t, "GET", p.Helpers+"/metrics", "", "").Want(200).Body; !strings.Contains(metrics, "\nringfence_database_up 1\n") {
+			t.Errorf("the metrics are\n%s", metrics)
+		}
+	}
 	node1.Do(t, "DELETE", "/api/auth/0.1/token/"+token, "", "").Want(200)
 	const heard = 15 * time.Second // sooner than node 2 would look again by itself
 	gatewaytest.Eventually(t, heard, node2.Status(t.Context(), "GET", users, token, 401))
