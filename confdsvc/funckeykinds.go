@@ -160,18 +160,13 @@ var funcKeyKinds = []destinationKind{
 	kind[keyRecords]("onlinerec", "", nil),
 }
 
-// lampKinds are the types, and for the type service the services, whose keys can have a lamp.
-var (
-	lampKinds    = []string{"agent", "bsfilter", "conference", "custom", "forward", "groupmember", "park_position", "user"}
-	lampServices = []string{"callrecord", "enablednd", "enablevm", "incallfilter"}
-)
-
 // mayHaveLamp reports whether a lamp can show the state of a key's destination.
 func (d *FuncKeyDestination) mayHaveLamp() bool {
+	when := rest.SchemaOf[FuncKey]().Property("blf").When
 	if keys, ok := d.keys.(*keyService); ok {
-		return slices.Contains(lampServices, keys.Service)
+		return slices.Contains(when["destination.service"], keys.Service)
 	}
-	return slices.Contains(lampKinds, d.kind.name)
+	return slices.Contains(when["destination.type"], d.kind.name)
 }
 
 // showKeyTargets fills in the attributes of their targets that the destinations of keys show.

@@ -30,7 +30,7 @@ type FuncKeyTemplate struct {
 // FuncKey is one key of a telephone.
 type FuncKey struct {
 	ID          *int64             `json:"id" readOnly:"true"`
-	BLF         bool               `json:"blf" default:"true" doc:"Whether a lamp shows the state of what it leads to. It is false where nothing could be shown."`
+	BLF         bool               `json:"blf" default:"true" when:"destination.type=agent,bsfilter,conference,custom,forward,groupmember,park_position,user;destination.service=callrecord,enablednd,enablevm,incallfilter" doc:"Whether a lamp shows the state of what it leads to. It is false where nothing could be shown."`
 	Inherited   bool               `json:"inherited" default:"false" doc:"Whether a user has it from a template. Such a key is left out when a user's keys are written."`
 	Label       *string            `json:"label" maxLength:"128"`
 	Destination FuncKeyDestination `json:"destination" required:"true"`

@@ -104,7 +104,7 @@ type plan struct {
 	Span    span           `json:"span" example:"7"`
 	Spans   []span         `json:"spans" items.maxLength:"3"`
 	Context *string        `json:"context" ref:"contexts.name" doc:"Where." format:"test-number"`
-	Music   string         `json:"music" names:"moh.name"`
+	Music   string         `json:"music" names:"moh.name" when:"goal.type=user,none;span=1"`
 	Even    string         `json:"even" format:"test-even"`
 	Any     carelessAny    `json:"any"`
 	List    carelessList   `json:"list"`
@@ -222,6 +222,9 @@ func TestDefinitionOfTypesThatKnowTheirSchema(t *testing.T) {
 	}
 	if p := properties["context"].Value; p.Extensions["x-ref"] != "contexts.name" || p.Description != "Where. A number." || p.Example != "100" || p.Pattern != `^(_[0-9X]{1,4}|[0-9]{1,4})$` || p.Format != "test-number" {
 		t.Errorf("context: %+v", p)
+	}
+	if got := fmt.Sprint(properties["music"].Value.Extensions["x-when"]); got != "map[goal.type:[user none] span:[1]]" {
+		t.Errorf("music counts when %s", got)
 	}
 	if p := properties["span"].Value; p.Description != "Of itself. A number." || p.Example != "7" {
 		t.Errorf("span: %+v", p)
@@ -349,6 +352,11 @@ func TestDeclarationsPanic(t *testing.T) {
 				F []string `json:"f" items.ref:"contexts.name"`
 			}]()
 		}, "ref is about a field"},
+		"values that count when nobody knows": {func() {
+			rest.SchemaOf[struct {
+				F bool `json:"f" when:"kind"`
+			}]()
+		}, "when is attributes with values"},
 		"a type's unknown format": {func() {
 			rest.SchemaOf[struct {
 				F badType `json:"f"`

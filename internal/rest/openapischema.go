@@ -247,6 +247,9 @@ func (p *Property) mark(out object) {
 	if p.Or != "" {
 		out["x-or"] = p.Or
 	}
+	if p.When != nil {
+		out["x-when"] = p.When
+	}
 }
 
 func (d *definer) properties(s *Schema, out object) {

@@ -86,7 +86,10 @@ type Property struct {
 	ReadOnly   bool
 	WriteOnly  bool
 	// Ref is what the value refers to: "contexts.name" is the name of a context. This package does not check it.
-	Ref    string
+	Ref string
+	// When says when the value counts: while one of these attributes, of what stands beside it, has one of these values.
+	// "destination.type" is an attribute of an attribute. It is nil if the value always counts. This package does not enforce it.
+	When   map[string][]string
 	Schema *Schema
 
 	index []int // of the struct field

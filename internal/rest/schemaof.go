@@ -172,6 +172,7 @@ func propertiesOf(at place, t reflect.Type, index []int) []Property {
 				ReadOnly:   boolTag(at, f.Tag, "readOnly"),
 				WriteOnly:  boolTag(at, f.Tag, "writeOnly"),
 				Ref:        refTag(at, f.Tag),
+				When:       whenTag(at, f.Tag),
 				Schema:     schemaOf(at, f.Type, f.Tag),
 				index:      place,
 			})
@@ -182,7 +183,7 @@ func propertiesOf(at place, t reflect.Type, index []int) []Property {
 
 // tagTypes lists the JSON types for which a tag means something; none: all.
 var tagTypes = map[string][]string{
-	"doc": nil, "required": nil, "or": nil, "fixed": nil, "deprecated": nil, "readOnly": nil, "writeOnly": nil, "null": nil, "default": nil, "example": nil,
+	"doc": nil, "required": nil, "or": nil, "fixed": nil, "deprecated": nil, "readOnly": nil, "writeOnly": nil, "null": nil, "default": nil, "example": nil, "when": nil,
 	"minLength": {"string"}, "maxLength": {"string"}, "pattern": {"string"}, "enum": {"string"},
 	"format": {"string"}, "multiline": {"string"},
 	"minimum": {"integer", "number"}, "maximum": {"integer", "number"},
@@ -367,6 +368,25 @@ func refTag(at place, tag reflect.StructTag) string {
 		}
 	}
 	return found
+}
+
+var whenForm = regexp.MustCompile(`^[a-z_.]+=[a-z0-9_,]+$`)
+
+// whenTag returns when a value counts.
+func whenTag(at place, tag reflect.StructTag) map[string][]string {
+	text, ok := tag.Lookup("when")
+	if !ok {
+		return nil
+	}
+	when := map[string][]string{}
+	for part := range strings.SplitSeq(text, ";") {
+		if !whenForm.MatchString(part) {
+			at.panicf("when is attributes with values, as in kind=one,other;target.kind=one, not %q", text)
+		}
+		name, values, _ := strings.Cut(part, "=")
+		when[name] = strings.Split(values, ",")
+	}
+	return when
 }
 
 func orTag(at place, tag reflect.StructTag) string {
