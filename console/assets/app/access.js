@@ -4,7 +4,7 @@ import { allows, explain, fault, instances, matches } from './acl.js';
 import { fill, may, operations, resources } from './definitions.js';
 import { ask, h, later, lead, literal, put, say } from './dom.js';
 import { form, refusal } from './form.js';
-import { picker } from './picker.js';
+import { picker, settled } from './picker.js';
 import { crumbs } from './shown.js';
 
 const auth = () => [...resources.values()].find((r) => r.service.name === 'auth')?.service;
@@ -241,6 +241,7 @@ export const why = async (main, query) => {
   const unknown = h('span', { class: 'error', id: 'user-error', role: 'alert' });
   const run = async () => {
     if (!path.value) return;
+    await settled(main);
     const other = user.read();
     put(unknown, other instanceof Error && other.message);
     if (other instanceof Error) return user.input.focus();

@@ -125,7 +125,8 @@ const part = (service, take, itemPath, path) => {
   base.title = titleOf(base.name, base.get, base.put, base.post);
   if (inside.length === 0) {
     const items = base.get && itemsOf(service, base.get);
-    if (items) return { ...base, kind: 'list', items, schema: resolve(service, answer(service, base.get).properties[items].items) };
+    const one = Object.keys(service.definition.paths).find((other) => other.startsWith(path + '/') && /^\{\w+\}$/.test(other.slice(path.length + 1)));
+    if (items) return { ...base, kind: 'list', items, schema: resolve(service, answer(service, base.get).properties[items].items), end: one && take(one, 'delete'), parameter: one && parameters(one).at(-1) };
     if (base.get) return { ...base, kind: base.put ? 'document' : 'shown' };
     return base.put && bodyOf(service, base.put).properties ? { ...base, kind: 'replaced' } : undefined;
   }
@@ -161,6 +162,9 @@ export const referred = (service, name, schema) => {
 
 // takes reports whether an operation knows a parameter of the query.
 export const takes = (operation, name) => Boolean(operation?.parameters?.some((p) => p.in === 'query' && p.name === name));
+
+// alone is what one may delete together with an object, where its service can.
+export const alone = 'With what only it uses, such as lines, numbers and voicemails';
 
 // keyOf names the keys of what is below a path: "position", if there is a path below it that ends so.
 export const keyOf = (service, path) => Object.keys(service.definition.paths)

@@ -89,6 +89,12 @@ export const ask = (title, text, action = 'Delete') => new Promise((resolve) => 
   dialog.showModal();
 });
 
+// tick is a box with what it means, for a question. It is read when the question was answered.
+export const tick = (text) => {
+  const box = h('input', { type: 'checkbox', id: fresh('tick') });
+  return { element: h('p', { class: 'field check' }, box, h('label', { for: box.id }, text)), ticked: () => box.checked };
+};
+
 // say shows a message in the page's line of messages, which screen readers read out.
 export const say = (text, wrong = false) => {
   const state = document.getElementById('state');

@@ -1,9 +1,9 @@
 // Forms that are made from the schemas of the definitions.
 import { me } from './api.js';
 import { kindOf, labelOf, may, properties, referred, resolve, saidOf, sectionOf, services, target } from './definitions.js';
-import { brief, fresh, h, later, literal, put, same, words } from './dom.js';
+import { brief, fresh, h, later, literal, put, same, say as tell, words } from './dom.js';
 import { merged } from './merge.js';
-import { picker, spoken } from './picker.js';
+import { picker, settled, spoken } from './picker.js';
 import { value as shown } from './shown.js';
 
 // hint says what may be entered: what the definition has for people, unless it is the label again ("The first name."), and the limits that
@@ -22,6 +22,16 @@ const hint = (context, name, schema) => {
   return [!again && description, text && text.charAt(0).toUpperCase() + text.slice(1) + '.'].filter(Boolean).join(' ');
 };
 
+// spelt adds to the refusal of a text what it may have, if a simple pattern says so: "Only letters and digits."
+const spelt = (text, pattern) => {
+  const [, set, least, most] = (/expected pattern/.test(text) && pattern?.match(/^\^(?: \*)?\[([^\]\\^]+)\](?:\{(\d+),(\d+)\}|[+*])(?: \*)?\$$/)) || [];
+  if (!set) return text;
+  const kinds = [['a-zA-Z', 'letters'], ['A-Za-z', 'letters'], ['A-Z', 'capital letters'], ['0-9', 'digits'], [' ', 'spaces']].filter(([range]) => set.includes(range));
+  const signs = kinds.reduce((rest, [range]) => rest.replace(range, ''), set);
+  const parts = [...new Set(kinds.filter(([range], i) => kinds.findIndex(([other]) => other.includes(range)) === i).map(([, kind]) => kind)), signs && [...signs].join(' ')].filter(Boolean);
+  return `${text} Only ${parts.length > 1 ? `${parts.slice(0, -1).join(', ')} and ${parts.at(-1)}` : parts[0]}${most ? `, from ${least} to ${most} of them` : ''}`.replace(/[^.]$/, '$&.');
+};
+
 // saidFor returns what people read about a field.
 const saidFor = (schema) => schema['x-help'] ?? schema.description ?? '';
 
@@ -32,13 +42,13 @@ const field = (context, name, schema, before, required, fixed = false) => {
   const about = other && (!saidFor(schema) || /^(The (id|uuid|name|number) of (an?|the) [\w ]+|Its (id|uuid|number))\.$/i.test(saidFor(schema))) ? '' : hint(context, name, schema);
   const error = h('span', { class: 'error', id: `${id}-error` });
   const describedby = [about && `${id}-hint`, `${id}-error`].filter(Boolean).join(' ');
-  const control = controlFor(context, name, schema, before, { id, 'aria-describedby': describedby, required });
+  const control = controlFor(context, name, schema, before, { id, 'data-name': name, 'aria-describedby': describedby, required });
   if (fixed && control.input) control.input.disabled = true;
   const said = /^(id|uuid)$/.test(name) && other ? other.title.replace(/s$/, '') : labelOf(schema, name).replace(other ? / (ID|UUID)$/ : /$^/, '');
   const label = said + (required && control.input?.type !== 'checkbox' ? ' *' : ''); // a box is always filled in
   const note = about && h('small', { id: `${id}-hint` }, about);
   const refuse = (text) => {
-    error.textContent = text;
+    error.textContent = spelt(text, schema.pattern);
     control.input?.setAttribute('aria-invalid', String(text !== ''));
     if (text && control.input) control.input.focus();
   };
@@ -137,6 +147,20 @@ const reference = (context, { resource, by, own }, schema, before, attributes) =
     if (value === undefined) return before == null ? undefined : schema.nullable ? null : '';
     return schema.type === 'integer' && !(value instanceof Error) ? Number(value) : value;
   } };
+};
+
+// bound locks a box, and takes its tick away, while it does not count: while none of what its schema names beside it (x-when) has one of the
+// values there. Where it begins to count, it is as it is by default.
+const bound = (box, schema, place) => {
+  const counts = () => Object.entries(schema['x-when']).some(([path, values]) => values.includes(place.querySelector(`[data-name="${path.split('.').at(-1)}"]`)?.value));
+  let counted = true;
+  const follow = () => {
+    const now = counts();
+    if (now !== counted) Object.assign(box, { checked: now && schema.default, disabled: !now, title: now ? '' : 'There is none for this kind' });
+    counted = now;
+  };
+  place.addEventListener('change', follow);
+  follow();
 };
 
 const toggle = (schema, before, attributes) => {
@@ -352,6 +376,7 @@ const keyed = (context, schema, before) => {
     row.key.addEventListener('input', label);
     label();
     row.element = h('tr', {}, cell(title, h('div', {}, row.key, error)), row.cells.map((c) => cell(c.title, c.element)), cell('', drop));
+    columns.forEach(([, property], i) => property['x-when'] && bound(row.cells[i].input, property, row.element));
     row.read = () => valuesOf(row.cells, undefined);
     rows.push(row);
     after ? after.replaceWith(row.element) : body.append(row.element);
@@ -405,7 +430,7 @@ const inCell = (context, name, schema, before, required) => {
   const id = fresh(name), error = h('span', { class: 'error', id: `${id}-error` });
   const control = controlFor(context, name, schema, before, { id, 'aria-describedby': `${id}-error`, required });
   const self = {
-    name, title: labelOf(schema, name), read: control.read, element: h('div', {}, control.element, error),
+    name, title: labelOf(schema, name), read: control.read, input: control.input, element: h('div', {}, control.element, error),
     find: (message) => control.find?.(message) ?? (names(message, name) ? self : undefined),
     focus: () => control.input?.focus(),
     label: (text) => control.input?.setAttribute('aria-label', text),
@@ -422,7 +447,7 @@ const inCell = (context, name, schema, before, required) => {
 const variants = (context, schema, before, attributes, outer = []) => {
   const name = schema.discriminator.propertyName, kinds = schema.discriminator.mapping, told = [...outer, name];
   const box = h('div');
-  const input = h('select', attributes, h('option', { value: '' }, '—'),
+  const input = h('select', { ...attributes, 'data-name': name }, h('option', { value: '' }, '—'),
     Object.keys(kinds).map((kind) => h('option', { value: kind, selected: before?.[name] === kind }, kindOf(context.service, schema, kind).said)));
   let inside;
   const show = () => {
@@ -502,8 +527,8 @@ const valuesOf = (inputs, before) => {
     input.refuse('');
     const value = input.read();
     if (value instanceof Error) {
-      input.refuse(value.message);
-      return value;
+      if (!value.said) input.refuse(value.message); // the innermost field says it, and has the focus
+      return Object.assign(value, { said: true });
     }
     if (value !== undefined && !(before && input.name in before && (same(value, before[input.name]) || same(value, input.first)))) body[input.name] = value;
   }
@@ -531,6 +556,7 @@ export const form = ({ service, schema, list, key, tenant, inherits = false, bef
   const rest = folded.length > 0 && h('details', {}, h('summary', {}, `${folded.length} more field${folded.length === 1 ? '' : 's'}`), folded.map((f) => f.element));
   const attempt = async (body) => {
     put(general);
+    tell(''); // what was said of the time before
     button.disabled = true;
     try {
       await send(body, version.tag);
@@ -543,9 +569,15 @@ export const form = ({ service, schema, list, key, tenant, inherits = false, bef
       if (document.activeElement === document.body && button.isConnected) button.focus(); // a button that is disabled loses the focus
     }
   };
+  let settling = false;
   const submit = async (event) => {
     event.preventDefault();
+    if (settling) return; // a double click
     put(general);
+    settling = true;
+    await settled(element);
+    settling = false;
+    if (!element.isConnected) return; // the page was left, or the session has ended
     const body = valuesOf(inputs, whole ? undefined : before);
     if (!(body instanceof Error)) await attempt(body);
   };
@@ -587,8 +619,8 @@ const place = (problem, inputs, rest) => {
   return left.length === 0 ? [] : [left.map((message) => h('p', {}, spoken(message))), refusal(problem)].flat().filter(Boolean);
 };
 
-// inner returns what a message says about the innermost of the fields that it names.
-const inner = (message) => spoken(message.match(/\[?["']([^"']+)["']\]\}*$/)?.[1] ?? message);
+// inner returns what a message says about the innermost of the fields that it names: it stands beside that one.
+export const inner = (message) => spoken(message.match(/\[?["']([^"']+)["']\]\}*$/)?.[1] ?? message.replace(/^[\w.[\]]+: (?=\w)/, ''));
 
 // refusal leads from a 403 to its reasons.
 export const refusal = (problem) => {

@@ -1,10 +1,10 @@
 // The page of one object: its fields, its parts and its links.
 import { call } from './api.js';
-import { bodyOf, fill, idOf, keyOf, may, referred, resolve, takes, target } from './definitions.js';
-import { ask, brief, h, lead, put, same, say } from './dom.js';
+import { alone, bodyOf, fill, idOf, keyOf, may, referred, resolve, takes, target } from './definitions.js';
+import { ask, brief, h, lead, put, same, say, tick } from './dom.js';
 import { form, refusal } from './form.js';
 import { columnsOf, kept, listed, pager, table } from './list.js';
-import { picker } from './picker.js';
+import { picker, settled } from './picker.js';
 import { all, crumbs, facts, nameLater, titled } from './shown.js';
 
 // versioned is the header of a change of what was read as this version.
@@ -61,9 +61,10 @@ export const show = async (main, resource, id) => {
     say(problem.status === 412 ? 'Somebody else has changed this since you opened it. Nothing was done: this is how it is now. Look at it, and do it again.' : trouble(problem), true);
   };
   const remove = async () => {
-    if (!await ask(`Delete ${brief(object)}?`, h('p', {}, 'This cannot be undone.'))) return;
+    const more = takes(resource.remove, 'recursive') && tick(alone);
+    if (!await ask(`Delete ${brief(object)}?`, [h('p', {}, 'This cannot be undone.'), more && more.element])) return;
     try {
-      await call('DELETE', path, { headers: versioned(state.tag) });
+      await call('DELETE', path, { query: { recursive: more && more.ticked() ? 'true' : '' }, headers: versioned(state.tag) });
       lead(`#/${resource.key}`, `${brief(object)} was deleted.`);
     } catch (problem) {
       if (!problem.messages) throw problem;
@@ -143,13 +144,23 @@ const section = (page) => {
 const at = (resource, part, ...values) => resource.service.prefix + fill(part.path, ...values);
 
 const contents = {
-  // list shows what belongs to an object.
-  list: async ({ resource, part, id }) => {
+  // list shows what belongs to an object, such as its sessions, of which one can be ended.
+  list: async ({ resource, part, id, changed }) => {
     const other = target(resource.service, part.name), { service } = resource;
+    const end = async (key) => {
+      if (!await ask(`${part.end.summary}?`, h('p', {}, 'This cannot be undone.'))) return;
+      try {
+        await call('DELETE', service.prefix + fill(part.end.path, id, key));
+        await changed(`${part.title}: one was deleted.`);
+      } catch (problem) {
+        say(trouble(problem), true);
+      }
+    };
+    const ends = part.end && may(part.end, id) && { all: '', one: (o) => h('button', { type: 'button', class: 'danger', 'aria-label': `Delete ${brief(o)}`, click: () => end(idOf(part.parameter, o)) }, 'Delete') };
     return pager(part.title, await listed(at(resource, part, id), part.get, part.items), (objects) => {
       if (objects.length === 0) return h('p', { class: 'empty' }, 'There are none.');
       if (typeof objects[0] !== 'object') return h('ul', {}, objects.map((o) => h('li', {}, String(o))));
-      return table({ service, schema: part.schema, columns: columnsOf(service, part.schema), objects, link: other?.read && ((o) => `#/${other.key}/${encodeURIComponent(idOf(other.parameter, o))}`) });
+      return table({ service, schema: part.schema, columns: columnsOf(service, part.schema), objects, pick: ends, link: other?.read && ((o) => `#/${other.key}/${encodeURIComponent(idOf(other.parameter, o))}`) });
     }, !takes(part.get, 'limit') || takes(part.get, 'search'));
   },
   shown: async ({ resource, part, id }) => {
@@ -220,8 +231,9 @@ const contents = {
     return [
       await pager(part.title, source, (linked, total) => (total > 0 ? h('ul', { class: 'links' }, linked.map((o) => h('li', {},
         other?.read ? nameOf(o) : brief(o), end(o, total)))) : h('p', { class: 'empty' }, 'There are none.')), searches),
-      h('form', { method: 'post', class: 'add', submit: (event) => {
+      h('form', { method: 'post', class: 'add', submit: async (event) => {
         event.preventDefault();
+        await settled(event.target);
         const value = chosen.read();
         if (value instanceof Error) say(value.message, true);
         else if (value) return change('PUT', one(value), 'The link was made.', chosen.input.value);

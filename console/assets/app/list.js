@@ -1,7 +1,7 @@
 // The page of a collection: search, order and pages are the server's.
 import { Refused, call } from './api.js';
-import { bodyOf, fill, idOf, may, properties, resolve, takes } from './definitions.js';
-import { ask, brief, broken, h, later, put, say } from './dom.js';
+import { alone, bodyOf, fill, idOf, may, properties, resolve, takes } from './definitions.js';
+import { ask, brief, broken, h, later, put, say, tick } from './dom.js';
 import { filters, refusal } from './form.js';
 import { crumbs, heading, nameLater, twin, value } from './shown.js';
 
@@ -189,7 +189,10 @@ export const show = async (main, resource, query) => {
       switchable && h('button', { type: 'button', disabled: !may(resource.update), click: () => each('enabled', (path, headers) => call('PUT', path, { body: { enabled: true }, headers })) }, 'Enable'),
       switchable && h('button', { type: 'button', disabled: !may(resource.update), click: () => each('disabled', (path, headers) => call('PUT', path, { body: { enabled: false }, headers })) }, 'Disable'),
       h('button', { type: 'button', class: 'danger', disabled: !may(resource.remove), click: async () => {
-        if (await ask(picked.size === 1 ? 'Delete this one?' : `Delete these ${picked.size}?`, h('ul', {}, [...picked.values()].slice(0, 10).map((o) => h('li', {}, brief(o))), picked.size > 10 && h('li', {}, `and ${picked.size - 10} more`)))) await each('deleted', (path, headers) => call('DELETE', path, { headers }));
+        const more = takes(resource.remove, 'recursive') && tick(alone);
+        const those = h('ul', {}, [...picked.values()].slice(0, 10).map((o) => h('li', {}, brief(o))), picked.size > 10 && h('li', {}, `and ${picked.size - 10} more`));
+        if (!await ask(picked.size === 1 ? 'Delete this one?' : `Delete these ${picked.size}?`, [those, more && more.element])) return;
+        await each('deleted', (path, headers) => call('DELETE', path, { query: { recursive: more && more.ticked() ? 'true' : '' }, headers }));
       } }, 'Delete'));
   };
   // asRead returns the header for a change of an object as the list shows it. It refuses if the object has changed since.

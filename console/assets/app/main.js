@@ -7,7 +7,7 @@ import { refusal } from './form.js';
 import * as item from './item.js';
 import * as list from './list.js';
 import * as phone from './phone.js';
-import { picker } from './picker.js';
+import { picker, settled } from './picker.js';
 import { forgetNames } from './shown.js';
 import * as start from './start.js';
 
@@ -105,7 +105,8 @@ const tenantChooser = (tenants, data) => {
     const chooser = h('select', { id: 'tenant', 'aria-label': 'Tenant', change: () => act(chooser.value) }, data.items.map((t) => h('option', { value: t.uuid, selected: t.uuid === now }, brief(t))));
     return chooser;
   }
-  const chosen = picker(tenants, (t) => t.uuid, { id: 'tenant', 'aria-label': 'Tenant', focus: () => chosen.input.select(), change: () => {
+  const chosen = picker(tenants, (t) => t.uuid, { id: 'tenant', 'aria-label': 'Tenant', focus: () => chosen.input.select(), change: async () => {
+    await settled(head);
     const uuid = chosen.read();
     if (uuid instanceof Error) say(uuid.message, true);
     else act(uuid ?? me.tenant);

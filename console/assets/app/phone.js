@@ -2,8 +2,8 @@
 import { call } from './api.js';
 import { may, resources } from './definitions.js';
 import { fresh, h, lead, put } from './dom.js';
-import { refusal } from './form.js';
-import { picker, spoken } from './picker.js';
+import { inner, refusal } from './form.js';
+import { picker, settled, spoken } from './picker.js';
 import { crumbs } from './shown.js';
 
 // input is a field. About says which of the gateway's messages belong to it, if its name does not.
@@ -14,7 +14,10 @@ const input = (name, label, attributes = {}, note = '', about = new RegExp(`\\b$
   const check = attributes.type === 'checkbox';
   return {
     about, element, row: h('div', { class: check ? 'field check' : 'field' }, check ? [element, h('label', { for: id }, label)] : [h('label', { for: id }, label), element], note && h('small', {}, note), error),
-    refuse: (text) => { error.textContent = text; },
+    refuse: (text) => {
+      error.textContent = text;
+      element.setAttribute('aria-invalid', String(text !== ''));
+    },
   };
 };
 
@@ -24,8 +27,10 @@ const contextField = (resource, query, preset) => {
   const chosen = picker(resource, (c) => c.name, { id: 'context', 'aria-describedby': 'context-error' }, { preset, query });
   return {
     about: /\bcontext\b/i, read: chosen.read, row: h('div', { class: 'field' }, h('label', { for: 'context' }, 'Context'), chosen.element, error),
+    element: chosen.input,
     refuse: (text) => {
       error.textContent = text;
+      chosen.input.setAttribute('aria-invalid', String(text !== ''));
       if (text) chosen.input.focus();
     },
   };
@@ -65,6 +70,9 @@ export const show = async (main) => {
     event.preventDefault();
     put(general);
     for (const field of fields) field.refuse('');
+    button.disabled = true; // a second click would make a second user
+    await settled(main);
+    button.disabled = false;
     const inside = context.read(), wrong = inside instanceof Error ? inside.message : inside ? '' : 'Numbers live in a context: choose one.';
     if (exten.element.value && wrong) return context.refuse(wrong);
     button.disabled = true; // a second click would make a second user
@@ -77,9 +85,10 @@ export const show = async (main) => {
       button.focus();
       const left = problem.messages.filter((message) => {
         const about = fields.find((field) => field.about.test(message));
-        about?.refuse(spoken(message));
+        about?.refuse(inner(message));
         return !about;
       });
+      fields.find((field) => field.element.getAttribute('aria-invalid') === 'true')?.element.focus();
       put(general, left.map((m) => h('p', {}, spoken(m))), refusal(problem));
     }
   };

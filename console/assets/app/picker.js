@@ -11,11 +11,17 @@ export const objectBy = async (resource, by, value, headers = {}) => {
   return (await call('GET', path + resource.path, { query: { [by]: value, limit: 1 }, headers })).data[resource.items][0];
 };
 
-const identifies = (text) => /^(\d+|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i.test(text);
+const identifies = (text) => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text); // digits may be the name of one and the id of another
 
 // told are the names that this page has shown for what is sent, where that is no name for people; spoken writes them into a message.
 const told = new Map();
 export const spoken = (message) => [...told].reduce((text, [sent, name]) => text.replaceAll(sent, name), message);
+
+// seeks are the pickers by their inputs: each looks for what was typed so fast that no suggestion has come.
+const seeks = new WeakMap();
+
+// settled waits until the pickers inside of an element know what was typed in them, if there is such an object.
+export const settled = (element) => Promise.all([...element.querySelectorAll('input')].map((input) => seeks.get(input)?.()));
 
 // picker suggests objects of a resource, which the server searches, among those that a query leaves. valueOf says what is sent for one;
 // before is what was sent until now, and preset an object to begin with; by is the attribute that is sent, if that is no key of the objects.
@@ -31,12 +37,19 @@ export const picker = (resource, valueOf, attributes, { before, preset, by, free
   };
   const list = h('datalist', { id: fresh('choices') });
   const input = h('input', { ...attributes, type: 'text', list: list.id, value: preset ? learn(preset) : before ?? '', autocomplete: 'off', spellcheck: 'false' });
+  const search = async (text) => (await call('GET', resource.service.prefix + resource.path, { query: { ...query, limit: 30, search: text }, headers })).data[resource.items].map(learn);
   const suggest = async () => {
     if (!input.isConnected) return; // the page was left
-    const { data } = await call('GET', resource.service.prefix + resource.path, { query: { ...query, limit: 30, search: values.has(input.value) ? '' : input.value }, headers });
-    put(list, data[resource.items].map((object) => h('option', { value: learn(object) })));
+    put(list, (await search(values.has(input.value) ? '' : input.value)).map((value) => h('option', { value })));
   };
   const quietly = () => suggest().catch(() => put(list));
+  const known = (text) => text === '' || text === String(before ?? '') || values.has(text) || identifies(text);
+  let trouble = '';
+  seeks.set(input, async () => {
+    const text = input.value.trim();
+    trouble = '';
+    if (!known(text)) await search(text).catch((problem) => { trouble = problem.message; });
+  });
   input.addEventListener('focus', quietly, { once: true });
   input.addEventListener('input', later(quietly));
   if (before != null && before !== '' && !preset) {
@@ -49,7 +62,7 @@ export const picker = (resource, valueOf, attributes, { before, preset, by, free
     read: () => {
       const text = input.value.trim();
       if (text === '') return undefined;
-      return values.get(text) ?? (free || identifies(text) ? text : new Error(`There is no "${text}" here: choose one of the list.`));
+      return values.get(text) ?? (free || known(text) ? text : new Error(trouble || `There is no "${text}" here: choose one of the list.`));
     },
   };
 };

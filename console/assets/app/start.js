@@ -65,7 +65,7 @@ export const show = async (main) => {
   ]);
   const next = [];
   if (contexts === 0) next.push(['Make an internal context', '#/confd/contexts/+new', 'Numbers live in contexts: give it a range for users.']);
-  if (phones === 0) next.push(['Add a telephone user', '#/telephone', 'A line, a number and a voicemail in one step.']);
+  if (contexts !== 0 && may(resources.get('confd/users')?.create)) next.push(['Add a telephone user', '#/telephone', 'A line, a number and a voicemail in one step.']);
   if (users !== null && users <= 1) next.push(['Add a login', '#/auth/users/+new', 'For each person and each program that uses the API.']);
   if (policies !== null) next.push(['Look at the policies', '#/auth/policies', 'What users may do is a list of patterns, explained in words.']);
   next.push(['Try an operation', 'api/', 'The API explorer has all of them, with their fields.']);
