@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"github.com/ringfence/ringfence/authsvc"
 	"github.com/ringfence/ringfence/confdsvc"
 	"github.com/ringfence/ringfence/helpers"
+	"github.com/ringfence/ringfence/internal/made"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/sealed"
 	"github.com/ringfence/ringfence/internal/store"
@@ -133,14 +133,13 @@ func (e *engine) startOnce(ctx context.Context, address string, admin authsvc.Ad
 	if e.started.Load() {
 		return authsvc.FirstStart{}, e.auth.UseConfigured(ctx, configured)
 	}
-	path, _ := strings.CutPrefix(e.key, "sqlite://")
-	if path == e.key {
-		path = ""
+	file, err := made.Of(e.data, address)
+	if err != nil {
+		return authsvc.FirstStart{}, err
 	}
-	file := madeDatabase{data: e.data, path: path}
-	known, err := file.known()
+	known, err := file.Known()
 	if err == nil && e.db.Open() == nil {
-		err = file.check(known)
+		err = file.Check(known)
 	}
 	if err != nil {
 		return authsvc.FirstStart{}, err
@@ -165,12 +164,12 @@ func (e *engine) startOnce(ctx context.Context, address string, admin authsvc.Ad
 	admin.Made = known
 	first, err := e.auth.Bootstrap(ctx, admin)
 	if errors.Is(err, authsvc.ErrEmpty) {
-		err = file.lost("has nothing in it")
+		err = file.Lost("has nothing in it")
 	}
 	if err != nil {
 		return first, err
 	}
-	if err := file.remember(known); err != nil {
+	if err := file.Remember(known); err != nil {
 		return first, err
 	}
 	if err := e.auth.UseConfigured(ctx, configured); err != nil {

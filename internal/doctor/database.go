@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/ringfence/ringfence/internal/made"
 	"github.com/ringfence/ringfence/internal/private"
 	"github.com/ringfence/ringfence/internal/sealed"
 	"github.com/ringfence/ringfence/internal/store"
@@ -21,47 +21,28 @@ import (
 
 const sqliteScheme = "sqlite://"
 
-// made is the file in the data folder that names the SQLite databases that were made for it, relative to the folder where they are below it.
-const made = "databases"
-
-// lost says that the SQLite file is missing or empty that was made for the data folder, or "".
-func (i Installation) lost() string {
-	path, isSQLite := strings.CutPrefix(i.Database, sqliteScheme)
-	if !isSQLite {
-		return ""
+// lost says that the database was made for the data folder and is not there, if so.
+func (i Installation) lost() *made.LostError {
+	file, err := made.Of(i.Data, i.Database)
+	if err != nil {
+		return nil // which is reported elsewhere
 	}
-	text, err := private.Read(filepath.Join(i.Data, made), 64<<10)
-	key, unreadable := open.Key(i.Database)
-	folder, missing := filepath.Abs(i.Data)
-	if resolved, err := filepath.EvalSymlinks(folder); err == nil {
-		folder = resolved
+	known, err := file.Known()
+	if err != nil {
+		return nil
 	}
-	if errors.Join(err, unreadable, missing) != nil {
-		return ""
-	}
-	if !slices.ContainsFunc(strings.Split(string(text), "\n"), func(line string) bool {
-		return line != "" && (sqliteScheme+line == key || sqliteScheme+filepath.Join(folder, line) == key)
-	}) {
-		return ""
-	}
-	switch info, err := os.Stat(path); {
-	case errors.Is(err, fs.ErrNotExist):
-		return "the file " + path + " is missing"
-	case err == nil && info.Size() == 0:
-		return "the file " + path + " is empty"
-	default:
-		return ""
-	}
+	lost, _ := errors.AsType[*made.LostError](file.Check(known))
+	return lost
 }
 
 func (i Installation) database(ctx context.Context) []Finding {
 	const subject = "database"
 	ctx, cancel := context.WithTimeout(ctx, 10*patience)
 	defer cancel()
-	if lost := i.lost(); lost != "" {
+	if lost := i.lost(); lost != nil {
 		return []Finding{{
-			subject, Problem, lost + ", and the data folder says that it was made: the gateway does not start",
-			"mount its volume, or put a backup in its place (\"ringfence restore <backup>\"); to begin anew, with a new administrator, delete " + filepath.Join(i.Data, made),
+			subject, Problem, "the file " + lost.Path + " " + lost.How + ", and the data folder says that it was made: the gateway does not start",
+			"mount its volume, or put a backup in its place (\"ringfence restore <backup>\"); to begin anew, with a new administrator, delete " + lost.File,
 		}}
 	}
 	db, err := open.Beside(ctx, i.Database)

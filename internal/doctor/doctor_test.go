@@ -16,6 +16,7 @@ import (
 	"github.com/ringfence/ringfence/internal/asterisk/ami"
 	"github.com/ringfence/ringfence/internal/asterisk/ami/amitest"
 	"github.com/ringfence/ringfence/internal/backup"
+	"github.com/ringfence/ringfence/internal/made"
 	"github.com/ringfence/ringfence/internal/private"
 	"github.com/ringfence/ringfence/internal/sealed"
 	"github.com/ringfence/ringfence/internal/selfsigned"
@@ -171,16 +172,22 @@ func TestLostFile(t *testing.T) {
 	advice(Problem, "damaged", "restore a backup")
 	write(file, "")
 	find(t, i.database(t.Context()), "schema", Warning, "no gateway has ever used")
-	for _, line := range []string{"ringfence.db", file} {
-		write(filepath.Join(i.Data, "databases"), "other.db\n"+line+"\n")
-		write(file, "")
-		advice(Problem, "is empty, and the data folder says that it was made", "ringfence restore")
-		if err := os.Remove(file); err != nil {
-			t.Fatal(err)
-		}
-		advice(Problem, "is missing, and the data folder says that it was made", "ringfence restore")
+	names := filepath.Join(i.Data, "databases")
+	write(names, "other.db\n")
+	known, err := made.Of(i.Data, i.Database)
+	if err == nil {
+		err = known.Remember(false)
 	}
-	write(filepath.Join(i.Data, "databases"), "other.db\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(file, "")
+	advice(Problem, "is empty, and the data folder says that it was made", "ringfence restore")
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	advice(Problem, "is missing, and the data folder says that it was made", "ringfence restore")
+	write(names, "other.db\n")
 	advice(Warning, "missing", "the first start")
 	if err := os.Mkdir(file, 0o700); err != nil {
 		t.Fatal(err)
