@@ -134,6 +134,10 @@ func TestConsolePlacesRefusals(t *testing.T) {
 	// Settings that exist once: what is said of one field names others, and they can be deleted.
 	o.script(t, `location.hash = '#/auth/backends/ldap', ''`)
 	o.until(`document.querySelector('main h1')?.textContent === 'LDAP directory' && document.querySelector('main form')`, "the directory does not open")
+	o.enter("Host", "ldap.example.com")
+	o.press("Save")
+	o.until(`['port', 'user_base_dn', 'user_login_attribute', 'user_email_attribute'].every((name) =>
+		[...document.querySelectorAll('main [aria-invalid=true]')].some((i) => i.dataset.name === name && document.getElementById(i.id + '-error').textContent === 'Is required'))`, "what is missing is not said beside each field")
 	ids := o.script(t, `JSON.stringify([...document.querySelectorAll('main label')].map((l) => l.textContent))`)
 	for _, field := range [][2]string{{"Host", "ldap.example.com"}, {"Port", "389"}, {"DN of the users", "dc=x"}, {"User login attribute", "uid"}, {"User e-mail attribute", "mail"}, {"DN to search with", "cn=x"}, {"Bind password", "secret"}} {
 		if !strings.Contains(ids, field[0]) {
@@ -154,7 +158,16 @@ func TestConsolePlacesRefusals(t *testing.T) {
 		t.Errorf("the deleted directory is %s", left)
 	}
 	o.reads("Nothing is set yet.")
-	o.clean(t, "after refusals", "400")
+
+	// What somebody else has deleted meanwhile is not there any more, which is what one wanted.
+	policy := g.Do(t, "POST", auth+"/policies", admin, `{"name":"Brief"}`).Want(200).Text("uuid")
+	o.goTo("#/auth/policies/"+policy, "Brief")
+	g.Do(t, "DELETE", auth+"/policies/"+policy, admin, "").Want(204)
+	o.press("Delete")
+	o.see("dialog[open]")
+	o.click("dialog[open] .danger")
+	o.reads("The policy Brief was already deleted.")
+	o.clean(t, "after refusals", "400", "404")
 }
 
 // What a form has fields for, what it asks for and what it locks are marks of the definition, not words of its descriptions.

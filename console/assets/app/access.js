@@ -1,5 +1,5 @@
 // Rights explained: the editor of a policy, who may do something, and why something was refused.
-import { call, me } from './api.js';
+import { call, erase, me } from './api.js';
 import { allows, explain, fault, instances, matches } from './acl.js';
 import { fill, may, operations, resources } from './definitions.js';
 import { ask, h, later, lead, literal, put, say } from './dom.js';
@@ -124,8 +124,8 @@ export const policy = async (main, resource, id) => {
     h('header', { class: 'title' }, h('h1', { tabindex: '-1' }, before?.name ?? 'New policy'), before && h('button', { type: 'button', class: 'danger', disabled: before.read_only || !may(resource.remove, id), click: async () => {
       if (!await ask(`Delete the policy ${before.name}?`, await losses(before, []))) return;
       try {
-        await call('DELETE', path, { headers: versioned(tag) });
-        lead(`#/${resource.key}`, `The policy ${before.name} was deleted.`);
+        const there = await erase(path, { headers: versioned(tag) });
+        lead(`#/${resource.key}`, `The policy ${before.name} was ${there ? '' : 'already '}deleted.`);
       } catch (problem) {
         if (problem.status === 412) await policy(main, resource, id);
         say(problem.status === 412 ? 'Somebody else has changed this policy since you opened it. It was not deleted: this is how it is now.' : trouble(problem), true);

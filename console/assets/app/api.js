@@ -23,12 +23,20 @@ export class Refused extends Error {
   }
 }
 
-const messagesOf = (status, body) => {
-  if (Array.isArray(body)) return body.map((message) => String(message).replace(/^(Input|Resource) (Error|Not Found) - /, '')); // programs read the kind
-  const reasons = Array.isArray(body?.reason) ? body.reason : [];
-  if (reasons.length > 0) return reasons.map(String);
-  return [body?.message ?? body?.error ?? `The gateway answered with the status ${status}.`];
+// detailed returns the messages about fields that a sentence joins, each by itself, and what else it says.
+const detailed = (sentence, details) => {
+  const parts = Object.entries(details ?? {}).map(([name, detail]) => `${name}: ${detail?.message}`).filter((part) => sentence.includes(part));
+  return [...parts.reduce((left, part) => left.replace(part, ''), sentence).split('; '), ...parts].filter(Boolean);
 };
+
+// messagesOf returns what a body says to people. What kind of refusal it is, and the id of what is not there, are for programs.
+const messagesOf = (status, body) => {
+  if (Array.isArray(body)) return body.map((message) => named(status, String(message).replace(/^(Input|Resource) (Error|Not Found) - /, '')));
+  const reasons = Array.isArray(body?.reason) && body.reason.length > 0 ? body.reason : [body?.message ?? body?.error ?? `The gateway answered with the status ${status}.`];
+  return reasons.flatMap((reason) => detailed(named(status, String(reason)), body?.details));
+};
+
+const named = (status, message) => status === 404 ? message.replace(/ \('\w+': [^()]*\)$/, '') : message;
 
 // call sends a request, and returns what came: data, headers and status. Path begins with a service's prefix.
 export const call = async (method, path, { query = {}, body, headers = {}, signal } = {}) => {
@@ -58,6 +66,17 @@ export const call = async (method, path, { query = {}, body, headers = {}, signa
   }
   if (wait) messages.push(`Try again in ${wait} seconds.`);
   throw new Refused(answer.status, messages, { method, path: url.pathname }, data);
+};
+
+// erase deletes what a path leads to, and reports whether it was there still.
+export const erase = async (path, options) => {
+  try {
+    await call('DELETE', path, options);
+    return true;
+  } catch (problem) {
+    if (problem.status !== 404) throw problem;
+    return false;
+  }
 };
 
 // The page listens for signed-in, signed-out, ended (the gateway does not know the token any more; its detail is who was signed in, and in

@@ -1,5 +1,5 @@
 // The page of one object: its fields, its parts and its links.
-import { call } from './api.js';
+import { call, erase } from './api.js';
 import { alone, bodyOf, fill, idOf, keyOf, may, referred, resolve, takes, target } from './definitions.js';
 import { ask, brief, h, lead, put, same, say, tick } from './dom.js';
 import { form, refusal } from './form.js';
@@ -64,8 +64,8 @@ export const show = async (main, resource, id) => {
     const more = takes(resource.remove, 'recursive') && tick(alone);
     if (!await ask(`Delete ${brief(object)}?`, [h('p', {}, 'This cannot be undone.'), more && more.element])) return;
     try {
-      await call('DELETE', path, { query: { recursive: more && more.ticked() ? 'true' : '' }, headers: versioned(state.tag) });
-      lead(`#/${resource.key}`, `${brief(object)} was deleted.`);
+      const there = await erase(path, { query: { recursive: more && more.ticked() ? 'true' : '' }, headers: versioned(state.tag) });
+      lead(`#/${resource.key}`, `${brief(object)} was ${there ? '' : 'already '}deleted.`);
     } catch (problem) {
       if (!problem.messages) throw problem;
       await outdated(problem);
@@ -150,7 +150,7 @@ const contents = {
     const end = async (key) => {
       if (!await ask(`${part.end.summary}?`, h('p', {}, 'This cannot be undone.'))) return;
       try {
-        await call('DELETE', service.prefix + fill(part.end.path, id, key));
+        await erase(service.prefix + fill(part.end.path, id, key));
         await changed(`${part.title}: one was deleted.`);
       } catch (problem) {
         say(trouble(problem), true);

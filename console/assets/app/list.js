@@ -1,5 +1,5 @@
 // The page of a collection: search, order and pages are the server's.
-import { Refused, call } from './api.js';
+import { Refused, call, erase } from './api.js';
 import { alone, bodyOf, fill, idOf, may, properties, resolve, takes } from './definitions.js';
 import { ask, brief, broken, h, later, put, say, tick } from './dom.js';
 import { filters, refusal } from './form.js';
@@ -192,7 +192,7 @@ export const show = async (main, resource, query) => {
         const more = takes(resource.remove, 'recursive') && tick(alone);
         const those = h('ul', {}, [...picked.values()].slice(0, 10).map((o) => h('li', {}, brief(o))), picked.size > 10 && h('li', {}, `and ${picked.size - 10} more`));
         if (!await ask(picked.size === 1 ? 'Delete this one?' : `Delete these ${picked.size}?`, [those, more && more.element])) return;
-        await each('deleted', (path, headers) => call('DELETE', path, { query: { recursive: more && more.ticked() ? 'true' : '' }, headers }));
+        await each('deleted', (path, headers) => erase(path, { query: { recursive: more && more.ticked() ? 'true' : '' }, headers }));
       } }, 'Delete'));
   };
   // asRead returns the header for a change of an object as the list shows it. It refuses if the object has changed since.
