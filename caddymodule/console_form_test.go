@@ -138,6 +138,9 @@ func TestConsolePlacesRefusals(t *testing.T) {
 	o.press("Save")
 	o.until(`['port', 'user_base_dn', 'user_login_attribute', 'user_email_attribute'].every((name) =>
 		[...document.querySelectorAll('main [aria-invalid=true]')].some((i) => i.dataset.name === name && document.getElementById(i.id + '-error').textContent === 'Is required'))`, "what is missing is not said beside each field")
+	if name := o.script(t, `document.activeElement.dataset.name ?? ''`); name != "port" {
+		t.Errorf("the focus is at %q, and not at the first field that was refused", name)
+	}
 	ids := o.script(t, `JSON.stringify([...document.querySelectorAll('main label')].map((l) => l.textContent))`)
 	for _, field := range [][2]string{{"Host", "ldap.example.com"}, {"Port", "389"}, {"DN of the users", "dc=x"}, {"User login attribute", "uid"}, {"User e-mail attribute", "mail"}, {"DN to search with", "cn=x"}, {"Bind password", "secret"}} {
 		if !strings.Contains(ids, field[0]) {

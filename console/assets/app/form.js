@@ -616,6 +616,7 @@ const place = (problem, inputs, rest) => {
     about.refuse(inner(message));
     return false;
   });
+  inputs[0]?.element.closest('form')?.querySelector('[aria-invalid=true]')?.focus(); // reading goes on at the first of them
   return left.length === 0 ? [] : [left.map((message) => h('p', {}, spoken(message))), refusal(problem)].flat().filter(Boolean);
 };
 
