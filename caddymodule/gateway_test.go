@@ -139,16 +139,21 @@ func (g *gateway) load(t *testing.T) {
 // reload returns when only the new configuration serves.
 func (g *gateway) reload(t *testing.T) error {
 	t.Helper()
-	if err := caddy.Load(g.adapt(t, g.caddyfile()), true); err != nil {
-		return err
-	}
+	return g.use(t, g.caddyfile())
+}
+
+// use loads a configuration, and returns when only that one serves, or, if it is refused, the one before.
+func (g *gateway) use(t *testing.T, caddyfile string) error {
+	t.Helper()
+	err := caddy.Load(g.adapt(t, caddyfile), true)
 	gatewaytest.Eventually(t, time.Minute, func() error {
 		if n := caddymodule.Listening(); n > 1 {
 			return fmt.Errorf("%d configurations listen", n)
 		}
 		return nil
 	})
-	return nil
+	g.CloseIdleConnections() // the one before serves what comes on a connection that it has not closed yet
+	return err
 }
 
 func (g *gateway) logged(t *testing.T) string {

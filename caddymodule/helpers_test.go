@@ -10,9 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/caddyserver/caddy/v2"
-
-	"github.com/ringfence/ringfence/caddymodule"
 	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
 	"github.com/ringfence/ringfence/internal/rest/resttest"
 )
@@ -24,16 +21,7 @@ func TestHelperOptions(t *testing.T) {
 	g.routes = "respond 404"
 	configure := func(options string) error {
 		g.app = "helpers {\n" + options + "\n}"
-		text := g.caddyfile() + "\nhttp://:" + g.helpers + " {\nbind ringfence_tcp/127.0.0.1\nringfence_helpers open\n}\n"
-		err := caddy.Load(g.adapt(t, text), true)
-		gatewaytest.Eventually(t, time.Minute, func() error { // only the new configuration serves
-			if n := caddymodule.Listening(); n > 1 {
-				return fmt.Errorf("%d configurations listen", n)
-			}
-			return nil
-		})
-		g.CloseIdleConnections()
-		return err
+		return g.use(t, g.caddyfile()+"\nhttp://:"+g.helpers+" {\nbind ringfence_tcp/127.0.0.1\nringfence_helpers open\n}\n")
 	}
 	t.Cleanup(func() { stop(t) })
 	folders := [2]string{t.TempDir(), t.TempDir()}
