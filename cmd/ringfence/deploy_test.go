@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/tls"
 	"encoding/pem"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -81,16 +82,20 @@ func TestUnitReloadsCertificate(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := gatewaytest.Start(t, gatewaytest.Settings{Config: config}).Ready(t)
-	serves := func(want []byte) {
+	serves := func(want []byte) { // once the configuration before does not accept any more
 		t.Helper()
-		conn, err := (&tls.Dialer{Config: &tls.Config{ServerName: "localhost", InsecureSkipVerify: true}}).DialContext(t.Context(), "tcp", "localhost:"+p.HTTPSPort)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = conn.Close() }()
-		if block, _ := pem.Decode(want); !bytes.Equal(conn.(*tls.Conn).ConnectionState().PeerCertificates[0].Raw, block.Bytes) {
-			t.Error("another certificate is served")
-		}
+		block, _ := pem.Decode(want)
+		gatewaytest.Eventually(t, patience, func() error {
+			conn, err := (&tls.Dialer{Config: &tls.Config{ServerName: "localhost", InsecureSkipVerify: true}}).DialContext(t.Context(), "tcp", "localhost:"+p.HTTPSPort)
+			if err != nil {
+				return err
+			}
+			defer func() { _ = conn.Close() }()
+			if !bytes.Equal(conn.(*tls.Conn).ConnectionState().PeerCertificates[0].Raw, block.Bytes) {
+				return errors.New("another certificate is served")
+			}
+			return nil
+		})
 	}
 	reload := regexp.MustCompile(`(?m)^ExecReload=/usr/local/bin/ringfence (.*)$`).FindStringSubmatch(deployed(t, "deploy/ringfence.service"))
 	args := strings.Fields(strings.Replace(reload[1], "/etc/ringfence/Caddyfile", config, 1))
