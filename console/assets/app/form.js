@@ -22,14 +22,24 @@ const hint = (context, name, schema) => {
   return [!again && description, text && text.charAt(0).toUpperCase() + text.slice(1) + '.'].filter(Boolean).join(' ');
 };
 
-// spelt adds to the refusal of a text what it may have, if a simple pattern says so: "Only letters and digits."
+// ranges are the parts of a pattern's set of characters that have a name; the longer ones come first.
+const ranges = [['a-zA-Z', 'letters'], ['A-Za-z', 'letters'], ['A-Z', 'capital letters'], ['a-z', 'small letters'], ['0-9', 'digits'], [' ', 'spaces']];
+
+// spelt adds to the refusal of a text what it may have, if its pattern is one set of characters: "Only letters and digits."
 const spelt = (text, pattern) => {
   const [, set, least, most] = (/expected pattern/.test(text) && pattern?.match(/^\^(?: \*)?\[([^\]\\^]+)\](?:\{(\d+),(\d+)\}|[+*])(?: \*)?\$$/)) || [];
   if (!set) return text;
-  const kinds = [['a-zA-Z', 'letters'], ['A-Za-z', 'letters'], ['A-Z', 'capital letters'], ['0-9', 'digits'], [' ', 'spaces']].filter(([range]) => set.includes(range));
-  const signs = kinds.reduce((rest, [range]) => rest.replace(range, ''), set);
-  const parts = [...new Set(kinds.filter(([range], i) => kinds.findIndex(([other]) => other.includes(range)) === i).map(([, kind]) => kind)), signs && [...signs].join(' ')].filter(Boolean);
-  return `${text} Only ${parts.length > 1 ? `${parts.slice(0, -1).join(', ')} and ${parts.at(-1)}` : parts[0]}${most ? `, from ${least} to ${most} of them` : ''}`.replace(/[^.]$/, '$&.');
+  const parts = [];
+  let signs = set;
+  for (const [range, name] of ranges) {
+    if (!signs.includes(range)) continue;
+    parts.push(name);
+    signs = signs.replace(range, '');
+  }
+  if (signs) parts.push([...signs].join(' '));
+  const last = parts.pop();
+  const told = `${text} Only ${[parts.join(', '), last].filter(Boolean).join(' and ')}${most ? `, from ${least} to ${most} of them` : ''}`;
+  return told.endsWith('.') ? told : told + '.'; // which may be the last of the signs
 };
 
 // saidFor returns what people read about a field.
