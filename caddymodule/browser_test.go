@@ -53,7 +53,7 @@ func startBrowser(t *testing.T, more ...chromedp.ExecAllocatorOption) *browser {
 		chromedp.ExecPath(program), chromedp.UserDataDir(t.TempDir()), chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU,
 		chromedp.WindowSize(1280, 900), chromedp.Flag("force-prefers-reduced-motion", true)) // a click misses what still scrolls
 	options = append(options, more...)
-	within, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	within, cancel := context.WithTimeout(t.Context(), 5*pagePatience)
 	t.Cleanup(cancel)
 	allocator, cancel := chromedp.NewExecAllocator(within, options...)
 	t.Cleanup(cancel)
@@ -138,6 +138,15 @@ func (b *browser) run(t *testing.T, steps ...chromedp.Action[chromedp.Void]) {
 			t.Fatalf("step %d: %v; the page complained %q", i, err, b.complained())
 		}
 	}
+}
+
+// pagePatience is how long a page may take for anything, whatever the machine is busy with.
+const pagePatience = 2 * time.Minute
+
+// poll waits until a condition holds.
+func (b *browser) poll(condition string) error {
+	_, err := chromedp.Run(b, chromedp.Poll[bool](condition, chromedp.WithPollingTimeout(pagePatience)))
+	return err
 }
 
 // said returns the page's message, which all pages of the console have in one element.

@@ -34,7 +34,7 @@ func TestConsoleKnowsTheLanguage(t *testing.T) {
 		const [patterns, accesses] = %s, who = { user: %q, session: %q };
 		window.answers = JSON.stringify(patterns.map((p) => fault(p) ? 'fault' : accesses.map((a) => allows(['#', p], a, who) && (p.startsWith('!') || allows([p], a, who)) ? '1' : '0').join('')));
 	}), ''`, list, user, session))
-	if _, err := chromedp.Run(b, chromedp.Poll[bool](`window.answers !== undefined`)); err != nil {
+	if err := b.poll(`window.answers !== undefined`); err != nil {
 		t.Fatal(err)
 	}
 	var answers []string

@@ -23,9 +23,7 @@ func TestExplorerInABrowser(t *testing.T) {
 	answered := func(status string) {
 		t.Helper()
 		b.run(t, chromedp.Click(operation+" .execute"))
-		_, err := chromedp.Run(b, chromedp.Poll[bool](fmt.Sprintf(
-			`document.querySelector(%q)?.innerText.startsWith(%q) ?? false`, executed+" .response .response-col_status", status)))
-		if err != nil {
+		if err := b.poll(fmt.Sprintf(`document.querySelector(%q)?.innerText.startsWith(%q) ?? false`, executed+" .response .response-col_status", status)); err != nil {
 			b.shoot(t, "failed")
 			t.Fatalf("the operation is not answered with %s: %v", status, err)
 		}
@@ -85,7 +83,7 @@ func TestExplorerInABrowser(t *testing.T) {
 	b.script(t, `location.hash = "#/timezones/list_timezones"; ""`)
 	b.run(t, chromedp.WaitVisible(elsewhere+" .try-out__btn"))
 	b.run(t, chromedp.SendKeys(chromedp.CSS(".operation-filter-input"), "confd.timezones.read"))
-	if _, err := chromedp.Run(b, chromedp.Poll[bool](`document.querySelectorAll(".opblock").length === 1`)); err != nil {
+	if err := b.poll(`document.querySelectorAll(".opblock").length === 1`); err != nil {
 		t.Errorf("the search does not find one operation: %v", err)
 	}
 	b.clean(t, "after a search", "escaping deep link") // Swagger UI's, about any link with an underscore

@@ -69,7 +69,7 @@ func (o *operator) hit(keys ...string) {
 // until waits for a condition.
 func (o *operator) until(condition, problem string, args ...any) {
 	o.t.Helper()
-	if _, err := chromedp.Run(o, chromedp.Poll[bool]("Boolean("+condition+")")); err != nil {
+	if err := o.poll("Boolean(" + condition + ")"); err != nil {
 		o.shoot(o.t, "failed")
 		o.t.Fatalf(problem+": %v; the page says %q and complained %q", append(args, err, o.script(o.t, `document.body.innerText`), o.complained())...)
 	}

@@ -29,7 +29,7 @@ func TestPasswordResetInABrowser(t *testing.T) {
 	saying := func(want string, steps ...chromedp.Action[chromedp.Void]) {
 		t.Helper()
 		b.run(t, steps...)
-		if _, err := chromedp.Run(b, chromedp.Poll[bool](`document.querySelector("#state").innerText.includes("`+want+`")`)); err != nil {
+		if err := b.poll(`document.querySelector("#state").innerText.includes("` + want + `")`); err != nil {
 			b.shoot(t, "failed")
 			t.Fatalf("the page says %q, want %q: %v", b.said(t), want, err)
 		}
