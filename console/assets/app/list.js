@@ -2,7 +2,8 @@
 import { Refused, call, erase } from './api.js';
 import { alone, bodyOf, fill, idOf, may, properties, resolve, takes } from './definitions.js';
 import { ask, brief, broken, h, later, put, say, tick } from './dom.js';
-import { filters, refusal } from './form.js';
+import { filters } from './fields.js';
+import { refusal } from './form.js';
 import { crumbs, heading, nameLater, twin, value } from './shown.js';
 
 const size = 25;
