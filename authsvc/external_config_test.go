@@ -55,6 +55,13 @@ func TestExternalConfig(t *testing.T) {
 		// A type without a plugin: other daemons store their settings here.
 		n.do("POST", "/external/Other_1/config", admin, `{"k":"v"}`).Want(201)
 		n.do("GET", "/external/Other_1/users", admin, "").Want(200)
+		// A key has several lines; some clients send whether there is one.
+		for _, key := range []string{`"-----BEGIN PRIVATE KEY-----\nx\n"`, "true", "false", "null"} {
+			n.do("PUT", "/external/Other_1/config", admin, `{"ios_apn_private":`+key+`}`).Want(204)
+			if a := n.do("GET", "/external/Other_1/config", admin, "").Want(200); !strings.Contains(a.Body, `"ios_apn_private":`+key) {
+				t.Errorf("after the key %s: %s", key, a.Body)
+			}
+		}
 		if a := n.do("GET", "/external/nothing/users", admin, "").Want(404); a.Text("error_id") != "unknown-external-auth-type" {
 			t.Errorf("users of an unknown type: %s", a.Body)
 		}

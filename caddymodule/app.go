@@ -189,7 +189,7 @@ func (a *App) resolve(repl *caddy.Replacer) {
 		*field = cmp.Or(repl.ReplaceAll(*field, ""), repl.ReplaceAll("{env."+env+"}", ""), fallback)
 	}
 	setting(&a.Data, "RINGFENCE_DATA", "data")
-	setting(&a.Database, "RINGFENCE_DATABASE", "sqlite://"+filepath.Join(a.Data, "ringfence.db"))
+	setting(&a.Database, "RINGFENCE_DATABASE", open.SQLiteScheme+filepath.Join(a.Data, "ringfence.db"))
 	setting(&a.AdminUsername, "RINGFENCE_ADMIN_USERNAME", "admin")
 	setting(&a.AdminPassword, "RINGFENCE_ADMIN_PASSWORD", "")
 	setting(&a.PublicURL, "RINGFENCE_PUBLIC_URL", "")

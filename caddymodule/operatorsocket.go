@@ -13,6 +13,7 @@ import (
 
 	"github.com/ringfence/ringfence/caddymodule/commands"
 	"github.com/ringfence/ringfence/internal/operator"
+	"github.com/ringfence/ringfence/internal/store/open"
 )
 
 func init() { caddy.RegisterModule(new(operatorSocket)) }
@@ -76,7 +77,7 @@ func engineWith(header string) (*engine, error) {
 	}
 	var key any
 	engines.Range(func(k, _ any) bool {
-		file, embedded := strings.CutPrefix(k.(string), "sqlite://")
+		file, embedded := strings.CutPrefix(k.(string), open.SQLiteScheme)
 		if has, err := os.Stat(file); embedded && err == nil && os.SameFile(has, asked) {
 			key = k
 		}

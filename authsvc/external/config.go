@@ -32,8 +32,22 @@ type externalConfig struct {
 	FCMSenderID           *string `json:"fcm_sender_id" maxLength:"1024"`
 	FCMServiceAccountInfo *string `json:"fcm_service_account_info" multiline:"true" maxLength:"16384" doc:"JSON, as text."`
 	IOSAPNCertificate     *string `json:"ios_apn_certificate" multiline:"true" maxLength:"16384"`
-	IOSAPNPrivate         any     `json:"ios_apn_private" doc:"The private key, or whether there is one."`
+	IOSAPNPrivate         pushKey `json:"ios_apn_private" doc:"The private key, or whether there is one."`
 	UseSandbox            *bool   `json:"use_sandbox"`
+}
+
+// pushKey is the private key of Apple's push service, or whether there is one.
+type pushKey struct{ json.RawMessage }
+
+// JSONSchema returns the schema of a text, true, false or null.
+func (pushKey) JSONSchema() *rest.Schema {
+	return &rest.Schema{Nullable: true, Multiline: true, Check: func(value any) []apierr.Field {
+		switch value.(type) {
+		case nil, string, bool:
+			return nil
+		}
+		return []apierr.Field{{Constraint: "type", Value: "string", Message: "Must be a string, or true or false"}}
+	}}
 }
 
 // free is the schema of settings that nobody has described. A private key has several lines.
@@ -42,14 +56,7 @@ var free = &rest.Schema{Type: "object", Values: &rest.Schema{Nullable: true, Mul
 // sentConfig is the schema of a client's body: the known settings, and any others.
 var sentConfig = func() *rest.Schema {
 	s := *rest.SchemaOf[externalConfig]()
-	s.Open, s.Check = true, func(value any) []apierr.Field {
-		sent, _ := value.(map[string]any)
-		switch sent["ios_apn_private"].(type) {
-		case nil, string, bool:
-			return free.Validate("", value)
-		}
-		return []apierr.Field{{Name: "ios_apn_private", Constraint: "type", Value: "string", Message: "Must be a string, or true or false"}}
-	}
+	s.Open, s.Check = true, func(value any) []apierr.Field { return free.Validate("", value) }
 	return &s
 }()
 

@@ -19,6 +19,7 @@ import (
 
 	"github.com/ringfence/ringfence/internal/asterisk/ami"
 	"github.com/ringfence/ringfence/internal/doctor"
+	"github.com/ringfence/ringfence/internal/store/open"
 )
 
 func init() {
@@ -116,7 +117,7 @@ func installationOf(cmd *cobra.Command) (i doctor.Installation, err error) {
 		return cmp.Or(replace(configured), os.Getenv(env), fallback)
 	}
 	i.Data = cmp.Or(flag("data"), setting(app.Data, "RINGFENCE_DATA", "data"))
-	i.Database = cmp.Or(flag("database"), setting(app.Database, "RINGFENCE_DATABASE", "sqlite://"+filepath.Join(i.Data, "ringfence.db")))
+	i.Database = cmp.Or(flag("database"), setting(app.Database, "RINGFENCE_DATABASE", open.SQLiteScheme+filepath.Join(i.Data, "ringfence.db")))
 	i.SealingKeys = setting(app.SealingKeys, "RINGFENCE_SEALING_KEYS", "")
 	i.PublicURL = setting(app.PublicURL, "RINGFENCE_PUBLIC_URL", "")
 	i.Manager = ami.Options{

@@ -19,6 +19,7 @@ import (
 	"github.com/ringfence/ringfence/internal/local"
 	"github.com/ringfence/ringfence/internal/operator"
 	"github.com/ringfence/ringfence/internal/private"
+	"github.com/ringfence/ringfence/internal/store/open"
 	"github.com/ringfence/ringfence/internal/store/sqlite"
 )
 
@@ -301,7 +302,7 @@ func localClient(cmd *cobra.Command) (_ *operator.Client, closeAll func() error,
 // be opened.
 func socketClient(ctx context.Context, cmd *cobra.Command, inUse error) (*operator.Client, error) {
 	at := placeOf(cmd)
-	file, err := filepath.Abs(strings.TrimPrefix(at.database, "sqlite://"))
+	file, err := filepath.Abs(strings.TrimPrefix(at.database, open.SQLiteScheme))
 	if err != nil {
 		return nil, err
 	}

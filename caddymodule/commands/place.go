@@ -31,7 +31,7 @@ func addPlaceFlags(cmd *cobra.Command) {
 func placeOf(cmd *cobra.Command) place {
 	flag := func(name string) string { return cmd.Flags().Lookup(name).Value.String() }
 	data := cmp.Or(flag("data"), os.Getenv("RINGFENCE_DATA"), "data")
-	return place{data, cmp.Or(flag("database"), os.Getenv("RINGFENCE_DATABASE"), "sqlite://"+filepath.Join(data, "ringfence.db"))}
+	return place{data, cmp.Or(flag("database"), os.Getenv("RINGFENCE_DATABASE"), open.SQLiteScheme+filepath.Join(data, "ringfence.db"))}
 }
 
 // openTimeout bounds opening and migrating.
@@ -41,7 +41,7 @@ const openTimeout = 2 * time.Minute
 func openExisting(ctx context.Context, address string) (db store.DB, err error) {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
-	if path, ok := strings.CutPrefix(address, "sqlite://"); ok {
+	if path, ok := strings.CutPrefix(address, open.SQLiteScheme); ok {
 		if _, err := os.Stat(path); err != nil { // opening it would make it
 			if errors.Is(err, fs.ErrPermission) {
 				return nil, fmt.Errorf("only the user that the gateway runs as can open its database; run this as that user: %w", err)

@@ -46,8 +46,6 @@ func (o Options) progress(done, of int64) {
 // ErrUnused says that no gateway has ever used a database.
 var ErrUnused = errors.New("no gateway has ever used this database; name another with --data or --database")
 
-const sqliteScheme = "sqlite://"
-
 // Create writes a backup. The database may be in use: the backup has what was committed when it was begun.
 //
 // The files are read after the database. A sealing key is used by the database only once it is in its file, so every key that the rows

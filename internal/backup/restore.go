@@ -43,13 +43,13 @@ func Check(ctx context.Context, o Options, replace bool) (err error) {
 	}
 	db, err := open.Beside(ctx, o.Database)
 	if err != nil {
-		if strings.HasPrefix(o.Database, sqliteScheme) { // a file may be missing; what becomes of a damaged one, Restore decides
+		if strings.HasPrefix(o.Database, open.SQLiteScheme) { // a file may be missing; what becomes of a damaged one, Restore decides
 			return nil
 		}
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	if !strings.HasPrefix(o.Database, sqliteScheme) {
+	if !strings.HasPrefix(o.Database, open.SQLiteScheme) {
 		return mayFill(ctx, db, replace)
 	}
 	if replace {
@@ -78,7 +78,7 @@ func (f *File) Restore(ctx context.Context, o Options, replace bool) (n int64, e
 		return 0, err
 	}
 	// What is restored is made beside its place, to be renamed.
-	path, isSQLite := strings.CutPrefix(o.Database, sqliteScheme)
+	path, isSQLite := strings.CutPrefix(o.Database, open.SQLiteScheme)
 	files, databases := filepath.Join(o.Data, Unfinished), path+".restore.new"
 	if !isSQLite {
 		databases = filepath.Join(o.Data, "restore.database.new")

@@ -19,8 +19,6 @@ import (
 	"github.com/ringfence/ringfence/internal/store/sqlite"
 )
 
-const sqliteScheme = "sqlite://"
-
 // lost says that the database was made for the data folder and is not there, if so.
 func (i Installation) lost() *made.LostError {
 	file, err := made.Of(i.Data, i.Database)
@@ -53,7 +51,7 @@ func (i Installation) database(ctx context.Context) []Finding {
 		return []Finding{{subject, Warning, "the file is missing", "name the database with --database or --data; the first start of the gateway makes it"}}
 	case errors.Is(err, fs.ErrPermission):
 		return []Finding{{subject, Problem, err.Error(), asUser}}
-	case err != nil && strings.HasPrefix(i.Database, sqliteScheme):
+	case err != nil && strings.HasPrefix(i.Database, open.SQLiteScheme):
 		return []Finding{{subject, Problem, err.Error(), "correct RINGFENCE_DATABASE, or let the gateway's user read and write the file, those beside it, and its folder"}}
 	case err != nil:
 		return []Finding{{subject, Problem, err.Error(), "correct RINGFENCE_DATABASE, start the server, or let it accept the connection"}}

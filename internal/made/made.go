@@ -36,7 +36,7 @@ func Of(data, address string) (Database, error) {
 	if err != nil {
 		return Database{}, err
 	}
-	path, isFile := strings.CutPrefix(key, "sqlite://")
+	path, isFile := strings.CutPrefix(key, open.SQLiteScheme)
 	if !isFile {
 		path = ""
 	}

@@ -21,7 +21,8 @@ import (
 var ErrAddress = errors.New("a database address is sqlite:///absolute/path, sqlite://relative/path, " +
 	"or postgres://user@host/database, with a :password behind the user")
 
-const sqliteScheme = "sqlite://"
+// SQLiteScheme begins the address of an SQLite file: its path follows.
+const SQLiteScheme = "sqlite://"
 
 // Open opens the database at an address:
 //
@@ -36,7 +37,7 @@ func Open(ctx context.Context, address string) (store.DB, error) {
 	case err != nil:
 		return nil, err
 	case engine == "sqlite":
-		db, err := sqlite.Open(ctx, strings.TrimPrefix(address, sqliteScheme))
+		db, err := sqlite.Open(ctx, strings.TrimPrefix(address, SQLiteScheme))
 		if err != nil {
 			return nil, err // not a nil *sqlite.DB in the interface
 		}
@@ -56,7 +57,7 @@ func Beside(ctx context.Context, address string) (store.DB, error) {
 	case err != nil:
 		return nil, err
 	case engine == "sqlite":
-		db, err := sqlite.OpenBeside(ctx, strings.TrimPrefix(address, sqliteScheme))
+		db, err := sqlite.OpenBeside(ctx, strings.TrimPrefix(address, SQLiteScheme))
 		if err != nil {
 			return nil, err
 		}
@@ -81,11 +82,11 @@ func Key(address string) (string, error) {
 		sum := sha256.Sum256([]byte(address))
 		return "postgres:" + hex.EncodeToString(sum[:]), nil
 	}
-	path, err := filepath.Abs(strings.TrimPrefix(address, sqliteScheme))
+	path, err := filepath.Abs(strings.TrimPrefix(address, SQLiteScheme))
 	if err != nil {
 		return "", fmt.Errorf("reading the database's path: %w", err)
 	}
-	return sqliteScheme + followLinks(path), nil
+	return SQLiteScheme + followLinks(path), nil
 }
 
 // followLinks resolves the part of a path that exists.
@@ -101,7 +102,7 @@ func followLinks(path string) string {
 }
 
 func engineOf(address string) (string, error) {
-	if path, ok := strings.CutPrefix(address, sqliteScheme); ok {
+	if path, ok := strings.CutPrefix(address, SQLiteScheme); ok {
 		switch {
 		case path == "" || os.IsPathSeparator(path[len(path)-1]):
 			return "", fmt.Errorf("no file is named: %w", ErrAddress)
