@@ -41,7 +41,7 @@ func BenchmarkGenerate(b *testing.B) {
 					b.Fatal(err)
 				}
 				read := time.Now()
-				files, err := asterisk.Generate(s, asterisk.Options{})
+				files, _, err := asterisk.Generate(s, asterisk.Options{})
 				if err != nil || len(files["pjsip.conf"]) < manyUsers*500 {
 					b.Fatal(len(files["pjsip.conf"]), err)
 				}

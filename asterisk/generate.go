@@ -8,6 +8,7 @@ import (
 
 	"github.com/ringfence/ringfence/confdsvc"
 	"github.com/ringfence/ringfence/internal/asterisk/conf"
+	"github.com/ringfence/ringfence/internal/asterisk/leftout"
 )
 
 // Files are the generated files, by name.
@@ -26,15 +27,15 @@ type part struct {
 	// rank is the place of the part in its file; parts of one rank are in the order of their names.
 	rank int
 	name string
-	// write adds the part. What it must leave out because it would be wrong, it leaves out.
+	// write adds the part. What it must leave out because it would be wrong, it leaves out, and names by the plan's leave.
 	write func(p *plan, w *conf.Writer)
 }
 
 // parts are all parts, each added by its own file.
 var parts []part
 
-// Generate returns the files for a snapshot.
-func Generate(s *confdsvc.Snapshot, o Options) (Files, error) {
+// Generate returns the files for a snapshot, and what they lack of it, and why.
+func Generate(s *confdsvc.Snapshot, o Options) (Files, []leftout.Omission, error) {
 	p := newPlan(s, o)
 	all := slices.SortedFunc(slices.Values(parts), func(a, b part) int {
 		return cmp.Or(cmp.Compare(a.file, b.file), cmp.Compare(a.rank, b.rank), cmp.Compare(a.name, b.name))
@@ -49,11 +50,11 @@ func Generate(s *confdsvc.Snapshot, o Options) (Files, error) {
 		}
 		text, err := w.Bytes()
 		if err != nil {
-			return nil, fmt.Errorf("writing %s: %w", name, err)
+			return nil, nil, fmt.Errorf("writing %s: %w", name, err)
 		}
 		files[name] = text
 	}
-	return files, nil
+	return files, p.left, nil
 }
 
 //go:embed static

@@ -20,7 +20,7 @@ var update = flag.Bool("update", false, "write the golden files")
 
 func generate(tb testing.TB, s *confdsvc.Snapshot) asterisk.Files {
 	tb.Helper()
-	files, err := asterisk.Generate(s, asterisk.Options{})
+	files, _, err := asterisk.Generate(s, asterisk.Options{})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -256,7 +256,7 @@ func TestSameDataGivesSameBytes(t *testing.T) {
 func TestMusicFolders(t *testing.T) {
 	s := company(t)
 	s.Music = []*confdsvc.MOH{{UUID: "m", TenantUUID: acme, Name: "moh-acme-1", Mode: "files"}, {UUID: "n", TenantUUID: acme, Name: "moh-acme-2", Mode: "files"}}
-	files, err := asterisk.Generate(s, asterisk.Options{Music: func(name string) string {
+	files, _, err := asterisk.Generate(s, asterisk.Options{Music: func(name string) string {
 		return map[string]string{"moh-acme-1": "/srv/music/moh-acme-1"}[name]
 	}})
 	if err != nil {

@@ -224,7 +224,7 @@ func TestLongValuesAreLeftOut(t *testing.T) {
 			s.Voicemails[0].Options.V = append(s.Voicemails[0].Options.V, []string{"emailbody", long}, []string{"emailsubject", long[:999]}, []string{"fromstring", "x"})
 		}
 		s.Voicemails[0].Options.V = append(s.Voicemails[0].Options.V, []string{"emailbody", "last"})
-		files, err := asterisk.Generate(s, asterisk.Options{})
+		files, _, err := asterisk.Generate(s, asterisk.Options{})
 		if err != nil {
 			t.Fatalf("%s: %v", char, err)
 		}

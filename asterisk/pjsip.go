@@ -9,6 +9,7 @@ import (
 
 	"github.com/ringfence/ringfence/confdsvc"
 	"github.com/ringfence/ringfence/internal/asterisk/conf"
+	"github.com/ringfence/ringfence/internal/asterisk/leftout"
 )
 
 func init() {
@@ -27,13 +28,21 @@ func writeSIPGlobal(_ *plan, w *conf.Writer) {
 	w.Set("type", "system")
 }
 
-// isTransport reports whether Asterisk can open a transport: without an address, or without a certificate where the protocol needs
+// transportFault says why Asterisk cannot open a transport, or nothing: without an address, or without a certificate where the protocol needs
 // one, it refuses it.
-func isTransport(t *confdsvc.SIPTransport) bool {
+func transportFault(t *confdsvc.SIPTransport) string {
 	bind, _ := t.Options.Last("bind")
 	protocol, _ := t.Options.Last("protocol")
 	certificate, _ := t.Options.Last("cert_file")
-	return conf.IsSectionName(t.Name) && transportForms.allow("bind", bind) && (protocol != "tls" || certificate != "")
+	switch {
+	case !conf.IsSectionName(t.Name):
+		return "its name has a character that Asterisk cannot read there"
+	case !transportForms.allow("bind", bind):
+		return "its option bind is no address"
+	case protocol == "tls" && certificate == "":
+		return "its protocol is tls, and it has no cert_file"
+	}
+	return ""
 }
 
 func writeTransports(p *plan, w *conf.Writer) {
@@ -45,7 +54,7 @@ func writeTransports(p *plan, w *conf.Writer) {
 		}
 		w.Section(t.Name)
 		w.Set("type", "transport")
-		writeOptions(w, t.Options, transportForms)
+		writeOptions(w, t.Options, transportForms, p.optionOf(leftout.Omission{Kind: "transport", Key: t.UUID, Name: t.Name}, "options."))
 		if protocol, _ := t.Options.Last("protocol"); protocol == "tls" && !choosesTLS(t.Options) {
 			w.Set("method", "tlsv1_2")
 		}
@@ -63,22 +72,46 @@ func choosesTLS(o confdsvc.SIPOptions) bool {
 // long would keep all tenants from being written.
 const maxValue = 1000
 
+// omit names an option that a section does not get, and why.
+type omit func(option, why string)
+
+// optionOf returns what names the options of an object that begin with this.
+func (p *plan) optionOf(o leftout.Omission, begin string) omit {
+	return func(option, why string) {
+		o.Option = begin + option
+		p.leave(o, why)
+	}
+}
+
+// The reasons for which options are left out.
+const (
+	noForm    = "the files have it from elsewhere, or never: it could name a file, a profile or another section"
+	wrongForm = "Asterisk would refuse its value, or could not read it"
+	notTheirs = "its value is nothing that the tenant has"
+)
+
 // writeOptions writes the options that have a form, in their order. One with another value would make Asterisk refuse the whole
-// section, and is left out; so is one without a form.
-func writeOptions(w *conf.Writer, options confdsvc.SIPOptions, forms optionForms) {
+// section, and is left out; so is one without a form. Those of apart are written elsewhere.
+func writeOptions(w *conf.Writer, options confdsvc.SIPOptions, forms optionForms, omit omit, apart ...string) {
 	for _, pair := range options.V {
 		value := strings.TrimSpace(conf.Plain(pair[1]))
 		if pair[0] == "allow" || pair[0] == "disallow" {
 			value = strings.ReplaceAll(value, " ", "")
 		}
-		if conf.Fits(value, maxValue) && forms.allow(pair[0], value) {
+		switch {
+		case slices.Contains(apart, pair[0]):
+		case forms[pair[0]] == nil:
+			omit(pair[0], noForm)
+		case !conf.Fits(value, maxValue) || !forms.allow(pair[0], value):
+			omit(pair[0], wrongForm)
+		default:
 			w.Set(pair[0], value)
 		}
 	}
 }
 
 // withTimers returns options without the shortest session if it is longer than a session: Asterisk would refuse the endpoint.
-func withTimers(o confdsvc.SIPOptions) confdsvc.SIPOptions {
+func withTimers(o confdsvc.SIPOptions, omit omit) confdsvc.SIPOptions {
 	seconds := func(name string, otherwise int) int {
 		value, _ := o.Last(name)
 		if n, err := strconv.Atoi(strings.TrimSpace(value)); err == nil && endpointForms.allow(name, strings.TrimSpace(value)) {
@@ -88,30 +121,36 @@ func withTimers(o confdsvc.SIPOptions) confdsvc.SIPOptions {
 	}
 	if seconds("timers_min_se", 90) > seconds("timers_sess_expires", 1800) {
 		o.V = slices.DeleteFunc(slices.Clone(o.V), func(pair []string) bool { return pair[0] == "timers_min_se" })
+		omit("timers_min_se", "the shortest session would be longer than timers_sess_expires")
 	}
 	return o
 }
 
-// isUsable reports whether a telephone can use an endpoint. One without a username and a password would let everybody telephone, and
+// unusable says why no telephone can use an endpoint, or nothing. One without a username and a password would let everybody telephone, and
 // the name anonymous is that of everybody whom Asterisk does not know.
-func isUsable(e *confdsvc.EndpointSIP) bool {
-	username, _ := e.Auth.Last("username")
-	password, _ := e.Auth.Last("password")
-	clean := func(s string) bool {
-		return s != "" && conf.Plain(s) == s && strings.TrimSpace(s) == s && conf.Fits(s, maxValue)
+func unusable(e *confdsvc.EndpointSIP) string {
+	name := strings.ToLower(e.Name)
+	if !conf.IsSectionName(e.Name) || e.Name == "global" || e.Name == "system" || strings.HasPrefix(name, "anonymous") {
+		return "its endpoint's name is kept for something else, or has a character that Asterisk cannot read there"
 	}
-	return clean(username) && clean(password) && conf.IsSectionName(e.Name) && e.Name != "global" && e.Name != "system" &&
-		!strings.HasPrefix(strings.ToLower(e.Name), "anonymous")
+	for _, option := range login {
+		value, _ := e.Auth.Last(option)
+		switch {
+		case value == "":
+			return "its endpoint has no login: auth_section_options needs a username and a password"
+		case strings.TrimSpace(value) != value:
+			return "the " + option + " of its endpoint begins or ends with a blank, which Asterisk drops"
+		case conf.Plain(value) != value || !conf.Fits(value, maxValue):
+			return "the " + option + " of its endpoint is too long, or has a character that Asterisk cannot read"
+		}
+	}
+	return ""
 }
 
 func writeSIPLines(p *plan, w *conf.Writer) {
 	for _, l := range p.Lines {
-		e := p.endpoints[p.LineSIP[l.ID]]
-		if e == nil {
-			continue
-		}
-		if _, rings := p.device(l.ID); rings {
-			writeSIPLine(p, w, p.lines[l.ID], e)
+		if e := p.endpoints[p.LineSIP[l.ID]]; e != nil && e.TenantUUID == l.TenantUUID && p.lineFault(l) == "" {
+			writeSIPLine(p, w, l, e)
 		}
 	}
 }
@@ -122,47 +161,88 @@ func writeSIPLine(p *plan, w *conf.Writer, l *confdsvc.Line, e *confdsvc.Endpoin
 	w.Set("type", "endpoint")
 	w.Set("aors", e.Name)
 	w.Set("auth", e.Name)
-	if e.Transport != nil && e.Transport.Name != nil && p.transports[*e.Transport.Name] {
-		w.Set("transport", *e.Transport.Name)
+	named := p.named(l)
+	if e.Transport != nil && e.Transport.Name != nil {
+		if p.transports[*e.Transport.Name] {
+			w.Set("transport", *e.Transport.Name)
+		} else {
+			p.optionOf(named, "")("transport", "that transport is left out")
+		}
 	}
 	in := p.dialsIn(l, e)
 	w.Set("context", in)
-	for _, name := range []string{"message_context", "subscribe_context", "overlap_context"} {
-		if value, _ := e.Endpoint.Last(name); p.contextOf(l.TenantUUID, value) != nil {
+	omit := p.optionOf(named, "endpoint_section_options.")
+	for _, name := range []string{"context", "message_context", "subscribe_context", "overlap_context"} {
+		switch value, typed := e.Endpoint.Last(name); {
+		case typed && p.contextOf(l.TenantUUID, value) == nil:
+			omit(name, notTheirs)
+		case typed && name != "context":
 			w.Set(name, value)
 		}
 	}
 	w.Set("callerid", p.callerID(e, u))
-	writePickupGroups(w, l.TenantUUID, e.Endpoint)
-	writeOptions(w, withTimers(e.Endpoint), endpointForms)
+	if typed, _ := e.Endpoint.Last("callerid"); !conf.Fits(typed, maxValue) {
+		omit("callerid", wrongForm)
+	}
+	writePickupGroups(w, l.TenantUUID, e.Endpoint, omit)
+	writeOptions(w, withTimers(e.Endpoint, omit), endpointForms, omit, apart...)
 	if codecs, _ := e.Endpoint.Last("allow"); !endpointForms.allow("allow", strings.ReplaceAll(codecs, " ", "")) {
 		w.Set("allow", "!all,ulaw,alaw") // Asterisk's own default is no codec: such a telephone could ring, and not be answered
 	}
-	if music, _ := e.Endpoint.Last("moh_suggest"); p.musicOf(l.TenantUUID, &music) != "" {
+	music, typed := e.Endpoint.Last("moh_suggest")
+	if music = p.musicOf(l.TenantUUID, &music); typed && music == "" {
+		omit("moh_suggest", notTheirs)
+	}
+	if music == "" && u != nil {
+		music = p.musicOf(l.TenantUUID, u.MusicOnHold)
+	}
+	if music != "" {
 		w.Set("moh_suggest", music)
-	} else if u != nil && p.musicOf(l.TenantUUID, u.MusicOnHold) != "" {
-		w.Set("moh_suggest", *u.MusicOnHold)
 	}
 	p.writeLineVariables(w, l, u, in)
 	for _, pair := range e.Endpoint.V {
-		if pair[0] == "set_var" {
-			writeVariable(w, pair[1])
+		if pair[0] == "set_var" && !writeVariable(w, pair[1]) {
+			omit("set_var", "Asterisk or the dialplan obeys this variable, or its value separates arguments")
 		}
 	}
 	w.Section(e.Name)
 	w.Set("type", "aor")
-	writeOptions(w, e.AOR, aorForms)
+	writeOptions(w, e.AOR, aorForms, p.optionOf(named, "aor_section_options."))
 	if _, limited := e.AOR.Last("max_contacts"); !limited {
 		w.Set("max_contacts", "1") // Asterisk's own default is none
 	}
 	w.Section(e.Name)
 	w.Set("type", "auth")
 	w.Set("auth_type", "userpass")
-	for _, name := range []string{"username", "password"} {
+	for _, name := range login {
 		value, _ := e.Auth.Last(name)
 		w.Set(name, value)
 	}
-	writeOptions(w, e.Auth, authForms)
+	writeOptions(w, e.Auth, authForms, p.optionOf(named, "auth_section_options."), "username", "password", "auth_type")
+	p.leaveSections(named, e)
+}
+
+// leaveSections names the sections of an endpoint that are not those of a telephone.
+func (p *plan) leaveSections(o leftout.Omission, e *confdsvc.EndpointSIP) {
+	for _, one := range []struct {
+		name    string
+		options confdsvc.SIPOptions
+	}{
+		{"identify", e.Identify}, {"registration", e.Registration}, {"registration_outbound_auth", e.RegistrationAuth}, {"outbound_auth", e.OutboundAuth},
+	} {
+		if len(one.options.V) > 0 {
+			p.optionOf(o, one.name)("_section_options", "a telephone has no such section")
+		}
+	}
+}
+
+// login are the options with which a telephone says who it is.
+var login = []string{"username", "password"}
+
+// apart are the options of an endpoint that are not written as they are.
+var apart = []string{
+	"context", "message_context", "subscribe_context", "overlap_context", "callerid", "call_group", "pickup_group", "named_call_group", "named_pickup_group",
+	"moh_suggest", "set_var",
 }
 
 // dialsIn returns the context in which a line dials: the one that its endpoint names, if it is the tenant's own, or the line's.
@@ -202,14 +282,21 @@ const maxGroups = 50
 
 // writePickupGroups writes who may pick up whose calls. The groups belong to the tenant: so their names hold it, and the numbered
 // ones, which all tenants would share, become named ones.
-func writePickupGroups(w *conf.Writer, tenantUUID string, o confdsvc.SIPOptions) {
+func writePickupGroups(w *conf.Writer, tenantUUID string, o confdsvc.SIPOptions, omit omit) {
 	for _, kind := range []string{"call", "pickup"} {
 		var names []string
 		for _, option := range []string{kind + "_group", "named_" + kind + "_group"} {
-			value, _ := o.Last(option)
+			value, typed := o.Last(option)
 			for name := range strings.SplitSeq(value, ",") {
-				if name = strings.TrimSpace(name); len(names) < maxGroups && groupForm.MatchString(name) && !slices.Contains(names, tenantUUID+"-"+name) {
-					names = append(names, tenantUUID+"-"+name)
+				name = tenantUUID + "-" + strings.TrimSpace(name)
+				switch {
+				case !typed || slices.Contains(names, name):
+				case len(names) == maxGroups:
+					omit(option, "a telephone is in 50 groups at most")
+				case !groupForm.MatchString(name[len(tenantUUID)+1:]):
+					omit(option, wrongForm)
+				default:
+					names = append(names, name)
 				}
 			}
 		}
@@ -256,10 +343,13 @@ var (
 	reservedVariable = regexp.MustCompile(`(?i)^_*(RINGFENCE|WAZO|XIVO|TRANSFER_CONTEXT|FORWARD_CONTEXT|PICKUPMARK|GOSUB|MACRO|ARG[0-9]|LOCAL|DIAL|BLIND|ATTENDED|VM_|CALLBACK)`)
 )
 
-// writeVariable writes a variable of somebody's own. Its value has no character that separates the arguments of applications.
-func writeVariable(w *conf.Writer, typed string) {
+// writeVariable writes a variable of somebody's own, and reports whether it may be written. Its value has no character that separates
+// the arguments of applications.
+func writeVariable(w *conf.Writer, typed string) bool {
 	name, value, assigned := strings.Cut(conf.Plain(typed), "=")
-	if assigned && variableForm.MatchString(name) && !reservedVariable.MatchString(name) && conf.Fits(value, maxValue) && !strings.ContainsAny(value, ",^") {
-		w.Set("set_var", name+"="+value)
+	if !assigned || !variableForm.MatchString(name) || reservedVariable.MatchString(name) || !conf.Fits(value, maxValue) || strings.ContainsAny(value, ",^") {
+		return false
 	}
+	w.Set("set_var", name+"="+value)
+	return true
 }

@@ -1,12 +1,16 @@
 package asterisk
 
 import (
+	"cmp"
+	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/ringfence/ringfence/confdsvc"
 	"github.com/ringfence/ringfence/internal/asterisk/conf"
+	"github.com/ringfence/ringfence/internal/asterisk/leftout"
 )
 
 // plan is a snapshot, with what generators look up in it. It holds only what works: nothing that is disabled.
@@ -24,7 +28,7 @@ type plan struct {
 	groups     map[int64]*confdsvc.Group
 	music      map[string]*confdsvc.MOH // by name
 	musicUUIDs map[string]*confdsvc.MOH
-	endpoints  map[string]*confdsvc.EndpointSIP // by UUID: those with which somebody can telephone
+	endpoints  map[string]*confdsvc.EndpointSIP // by UUID, also those with which nobody can telephone, as the next
 	customs    map[int64]*confdsvc.EndpointCustom
 	transports map[string]bool   // the names of those that are written
 	features   map[string]string // the numbers, or patterns, of feature codes, by feature
@@ -34,6 +38,7 @@ type plan struct {
 	leads    map[[2]string]bool
 	patterns map[string][]string
 	lit      map[[2]string]bool // which numbers of which contexts have a lamp
+	left     []leftout.Omission // what the files lack
 }
 
 // isOn reads an attribute that is true while nobody has set it.
@@ -50,42 +55,56 @@ func text(s *string) string {
 	return *s
 }
 
-// index returns the objects that pass, by their keys.
-func index[K comparable, T any](objects []*T, key func(o *T) K, pass func(o *T) bool) map[K]*T {
+// index returns the objects without a fault, by their keys.
+func index[K comparable, T any](objects []*T, key func(o *T) K, fault func(o *T) string) map[K]*T {
 	out := make(map[K]*T, len(objects))
 	for _, o := range objects {
-		if pass == nil || pass(o) {
+		if fault == nil || fault(o) == "" {
 			out[key(o)] = o
 		}
 	}
 	return out
 }
 
+// leaveOut names the objects that have a fault.
+func leaveOut[T any](p *plan, objects []*T, fault func(o *T) string, name func(o *T) leftout.Omission) {
+	for _, o := range objects {
+		if why := fault(o); why != "" {
+			p.leave(name(o), why)
+		}
+	}
+}
+
+// leave names what the files lack, and why.
+func (p *plan) leave(o leftout.Omission, why string) {
+	o.Tenant, o.Reason = p.Slugs[o.TenantUUID], why
+	p.left = append(p.left, o)
+}
+
+// disabled is the fault of what somebody has disabled.
+const disabled = "it is disabled"
+
 func newPlan(s *confdsvc.Snapshot, o Options) *plan {
 	p := &plan{Snapshot: s, options: o, transports: map[string]bool{}, features: map[string]string{}, entries: map[string][]entry{}, leads: map[[2]string]bool{}, patterns: map[string][]string{}, lit: map[[2]string]bool{}}
-	works := func(c *confdsvc.Context) bool { return c.Enabled && conf.IsSectionName(c.Name) && !isOurs(c.Name) }
-	p.contexts = index(s.Contexts, func(c *confdsvc.Context) string { return c.Name }, works)
-	p.contextIDs = index(s.Contexts, func(c *confdsvc.Context) int64 { return c.ID }, works)
-	p.users = index(s.Users, func(u *confdsvc.User) int64 { return u.ID }, func(u *confdsvc.User) bool { return isOn(u.Enabled) })
-	p.lines = index(s.Lines, func(l *confdsvc.Line) int64 { return l.ID }, func(l *confdsvc.Line) bool { return p.contextOf(l.TenantUUID, l.Context) != nil })
-	p.extensions = index(s.Extensions, func(x *confdsvc.Extension) int64 { return x.ID }, func(x *confdsvc.Extension) bool {
-		return x.Enabled && isExten(x.Exten) && p.contextOf(x.TenantUUID, x.Context) != nil
+	p.contexts = index(s.Contexts, func(c *confdsvc.Context) string { return c.Name }, contextFault)
+	p.contextIDs = index(s.Contexts, func(c *confdsvc.Context) int64 { return c.ID }, contextFault)
+	p.users = index(s.Users, func(u *confdsvc.User) int64 { return u.ID }, func(u *confdsvc.User) string {
+		if !isOn(u.Enabled) {
+			return disabled
+		}
+		return ""
 	})
-	hasBox := func(v *confdsvc.Voicemail) bool {
-		return v.Enabled && isDigits(v.Number) && p.contextOf(v.TenantUUID, v.Context) != nil
-	}
-	p.voicemails = index(s.Voicemails, func(v *confdsvc.Voicemail) int64 { return v.ID }, hasBox)
-	p.mailboxes = index(s.Voicemails, mailbox, hasBox)
-	p.groups = index(s.Groups, func(g *confdsvc.Group) int64 { return g.ID }, func(g *confdsvc.Group) bool { return g.Enabled && conf.IsSectionName(g.Name) })
-	isMusic := func(m *confdsvc.MOH) bool {
-		return conf.IsSectionName(m.Name) && m.Name != "default" && m.Name != "general"
-	}
-	p.music = index(s.Music, func(m *confdsvc.MOH) string { return m.Name }, isMusic)
-	p.musicUUIDs = index(s.Music, func(m *confdsvc.MOH) string { return m.UUID }, isMusic)
-	p.endpoints = index(s.Endpoints, func(e *confdsvc.EndpointSIP) string { return e.UUID }, isUsable)
-	p.customs = index(s.Customs, func(e *confdsvc.EndpointCustom) int64 { return e.ID }, func(e *confdsvc.EndpointCustom) bool { return e.Enabled })
+	p.lines = index(s.Lines, func(l *confdsvc.Line) int64 { return l.ID }, func(l *confdsvc.Line) string { return p.placeFault(l.TenantUUID, l.Context) })
+	p.extensions = index(s.Extensions, func(x *confdsvc.Extension) int64 { return x.ID }, p.extensionFault)
+	p.voicemails = index(s.Voicemails, func(v *confdsvc.Voicemail) int64 { return v.ID }, p.voicemailFault)
+	p.mailboxes = index(s.Voicemails, mailbox, p.voicemailFault)
+	p.groups = index(s.Groups, func(g *confdsvc.Group) int64 { return g.ID }, groupFault)
+	p.music = index(s.Music, func(m *confdsvc.MOH) string { return m.Name }, musicFault)
+	p.musicUUIDs = index(s.Music, func(m *confdsvc.MOH) string { return m.UUID }, musicFault)
+	p.endpoints = index(s.Endpoints, func(e *confdsvc.EndpointSIP) string { return e.UUID }, nil)
+	p.customs = index(s.Customs, func(e *confdsvc.EndpointCustom) int64 { return e.ID }, nil)
 	for _, t := range s.Transports {
-		p.transports[t.Name] = isTransport(t)
+		p.transports[t.Name] = transportFault(t) == ""
 	}
 	for _, f := range s.Features {
 		if f.Enabled && isExten(f.Exten) {
@@ -93,7 +112,108 @@ func newPlan(s *confdsvc.Snapshot, o Options) *plan {
 		}
 	}
 	p.enter()
+	p.leaveFaults()
 	return p
+}
+
+// leaveFaults names the objects that the files do not have. Users have none of their own: their lines tell of them.
+func (p *plan) leaveFaults() {
+	leaveOut(p, p.Lines, p.lineFault, p.named)
+	for _, l := range p.Lines {
+		if c := p.customs[p.LineCustom[l.ID]]; c != nil && customSuffix(c) != text(c.InterfaceSuffix) {
+			p.optionOf(p.named(l), "")("interface_suffix", wrongForm)
+		}
+	}
+	leaveOut(p, p.Extensions, p.extensionFault, func(x *confdsvc.Extension) leftout.Omission {
+		return leftout.Omission{TenantUUID: x.TenantUUID, Kind: "extension", Key: fmt.Sprint(x.ID), Name: x.Exten}
+	})
+	leaveOut(p, p.Contexts, contextFault, func(c *confdsvc.Context) leftout.Omission {
+		return leftout.Omission{TenantUUID: c.TenantUUID, Kind: "context", Key: fmt.Sprint(c.ID), Name: c.Label}
+	})
+	leaveOut(p, p.Voicemails, p.voicemailFault, func(v *confdsvc.Voicemail) leftout.Omission {
+		return leftout.Omission{TenantUUID: v.TenantUUID, Kind: "voicemail", Key: fmt.Sprint(v.ID), Name: v.Number}
+	})
+	leaveOut(p, p.Groups, groupFault, func(g *confdsvc.Group) leftout.Omission {
+		return leftout.Omission{TenantUUID: g.TenantUUID, Kind: "group", Key: g.UUID, Name: g.Label}
+	})
+	leaveOut(p, p.Music, musicFault, func(m *confdsvc.MOH) leftout.Omission {
+		return leftout.Omission{TenantUUID: m.TenantUUID, Kind: "moh", Key: m.UUID, Name: m.Label}
+	})
+	leaveOut(p, p.Transports, transportFault, func(t *confdsvc.SIPTransport) leftout.Omission {
+		return leftout.Omission{Kind: "transport", Key: t.UUID, Name: t.Name}
+	})
+}
+
+// named returns how a line is named: as its endpoint, and with its main user.
+func (p *plan) named(l *confdsvc.Line) leftout.Omission {
+	o := leftout.Omission{TenantUUID: l.TenantUUID, Kind: "line", Key: fmt.Sprint(l.ID)}
+	if e := p.endpoints[p.LineSIP[l.ID]]; e != nil {
+		o.Name = e.Name
+	} else if c := p.customs[p.LineCustom[l.ID]]; c != nil {
+		o.Name = c.Interface
+	}
+	if users := p.LineUsers[l.ID]; len(users) > 0 {
+		if at, found := slices.BinarySearchFunc(p.Users, users[0], func(u *confdsvc.User, id int64) int { return cmp.Compare(u.ID, id) }); found {
+			o.UserUUID, o.User = p.Users[at].UUID, strings.TrimSpace(p.Users[at].Firstname+" "+text(p.Users[at].Lastname))
+		}
+	}
+	return o
+}
+
+// contextFault says why a context is in no file, or nothing. So do the next for other objects.
+func contextFault(c *confdsvc.Context) string {
+	switch {
+	case !c.Enabled:
+		return disabled
+	case !conf.IsSectionName(c.Name) || isOurs(c.Name):
+		return "its name " + strconv.Quote(c.Name) + " is kept for something else, or has a character that Asterisk cannot read there"
+	}
+	return ""
+}
+
+// placeFault is the fault of an object in a context that does not work.
+func (p *plan) placeFault(tenantUUID, context string) string {
+	if p.contextOf(tenantUUID, context) == nil {
+		return "its context " + strconv.Quote(context) + " is disabled or left out, or another tenant's"
+	}
+	return ""
+}
+
+func (p *plan) extensionFault(x *confdsvc.Extension) string {
+	switch {
+	case !x.Enabled:
+		return disabled
+	case !isExten(x.Exten):
+		return "it is no number, and no pattern, that Asterisk can read"
+	}
+	return p.placeFault(x.TenantUUID, x.Context)
+}
+
+func (p *plan) voicemailFault(v *confdsvc.Voicemail) string {
+	switch {
+	case !v.Enabled:
+		return disabled
+	case !isDigits(v.Number):
+		return "its number is more than digits"
+	}
+	return p.placeFault(v.TenantUUID, v.Context)
+}
+
+func groupFault(g *confdsvc.Group) string {
+	switch {
+	case !g.Enabled:
+		return disabled
+	case !conf.IsSectionName(g.Name):
+		return "its name " + strconv.Quote(g.Name) + " has a character that Asterisk cannot read there"
+	}
+	return ""
+}
+
+func musicFault(m *confdsvc.MOH) string {
+	if !conf.IsSectionName(m.Name) || m.Name == "default" || m.Name == "general" {
+		return "its name " + strconv.Quote(m.Name) + " is kept for something else, or has a character that Asterisk cannot read there"
+	}
+	return ""
 }
 
 // ownNames are sections that extensions.conf, voicemail.conf or the generator keep for themselves.
@@ -171,21 +291,34 @@ type device struct {
 	watch, dial string
 }
 
-// device returns what a line rings, and whether there is anything. The telephone of a disabled user is none.
-func (p *plan) device(lineID int64) (device, bool) {
+// lineFault says why a line rings nothing, and no telephone can use it, or nothing.
+func (p *plan) lineFault(l *confdsvc.Line) string {
+	if p.lines[l.ID] == nil {
+		return p.placeFault(l.TenantUUID, l.Context)
+	}
+	_, fault := p.device(l.ID)
+	return fault
+}
+
+// device returns what a line of p.lines rings or, if there is nothing, why. The telephone of a disabled user is none.
+func (p *plan) device(lineID int64) (d device, fault string) {
 	l := p.lines[lineID]
-	if l == nil || len(p.LineUsers[lineID]) > 0 && p.mainUser(lineID) == nil {
-		return device{}, false
+	if len(p.LineUsers[lineID]) > 0 && p.mainUser(lineID) == nil {
+		return d, "its user is disabled"
 	}
 	if e := p.endpoints[p.LineSIP[lineID]]; e != nil && e.TenantUUID == l.TenantUUID {
-		return device{watch: "PJSIP/" + e.Name, dial: "${PJSIP_DIAL_CONTACTS(" + e.Name + ")}"}, true
+		return device{watch: "PJSIP/" + e.Name, dial: "${PJSIP_DIAL_CONTACTS(" + e.Name + ")}"}, unusable(e)
 	}
 	if c := p.customs[p.LineCustom[lineID]]; c != nil && c.TenantUUID == l.TenantUUID {
-		if name, ok := customInterface(p, c); ok {
-			return device{watch: name, dial: name + customSuffix(c)}, true
+		if !c.Enabled {
+			return d, "its endpoint is disabled"
 		}
+		if name, ok := customInterface(p, c); ok {
+			return device{watch: name, dial: name + customSuffix(c)}, ""
+		}
+		return d, "its interface is none of a number of its tenant, and none of hardware"
 	}
-	return device{}, false
+	return d, "it has no endpoint of its tenant"
 }
 
 // maxDevices is how many bytes the names of what rings for a user have at most: more would not fit into a line.
@@ -198,7 +331,7 @@ func (p *plan) devices(u *confdsvc.User) (all []device) {
 		if l := p.lines[id]; l == nil || l.TenantUUID != u.TenantUUID {
 			continue
 		}
-		if d, ok := p.device(id); ok && !slices.Contains(all, d) && size+len(d.dial) < maxDevices {
+		if d, fault := p.device(id); fault == "" && !slices.Contains(all, d) && size+len(d.dial) < maxDevices {
 			all, size = append(all, d), size+len(d.dial)+1
 		}
 	}

@@ -305,7 +305,7 @@ func (a *pbxUnderTest) set(s *confdsvc.Snapshot) {
 
 func (a *pbxUnderTest) generate(ctx context.Context) (apply.Output, error) {
 	a.mu.Lock()
-	files, err := asterisk.Generate(a.snapshot, asterisk.Options{})
+	files, _, err := asterisk.Generate(a.snapshot, asterisk.Options{})
 	a.mu.Unlock()
 	states, _ := a.stored(ctx)
 	return apply.Output{Files: generation.Files(files), Source: "a test", States: states}, err

@@ -47,7 +47,7 @@ func lineNumbers(p *plan, add func(context string, e entry)) {
 				if isOn(u.SupervisionEnabled) && !strings.HasPrefix(x.Exten, "_") {
 					e.hint = watched(p.devices(u))
 				}
-			} else if d, ok := p.device(l.ID); ok && len(p.LineUsers[l.ID]) == 0 {
+			} else if d, fault := p.device(l.ID); fault == "" && len(p.LineUsers[l.ID]) == 0 {
 				e.steps = []step{
 					{"Set", "RINGFENCE_DEVICES=" + d.dial},
 					{"GotoIf", "$[${LEN(${RINGFENCE_DEVICES})} = 0]?ringfence-end,fail,1"},

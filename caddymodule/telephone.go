@@ -110,12 +110,12 @@ func (t *telephone) generate(ctx context.Context, s phoneSettings) (apply.Output
 	if err != nil {
 		return apply.Output{}, err
 	}
-	files, err := asterisk.Generate(snapshot, asterisk.Options{Music: musicIn(s.music)})
+	files, left, err := asterisk.Generate(snapshot, asterisk.Options{Music: musicIn(s.music)})
 	if err != nil {
 		return apply.Output{}, err
 	}
 	out := apply.Output{
-		Files:  generation.Files(files),
+		Files: generation.Files(files), LeftOut: left,
 		Source: fmt.Sprintf("%d users, %d lines and %d extensions", len(snapshot.Users), len(snapshot.Lines), len(snapshot.Extensions)),
 	}
 	out.States = statesOf(snapshot.Users)

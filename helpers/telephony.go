@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/asterisk/leftout"
 	"github.com/ringfence/ringfence/internal/store"
 )
 
@@ -49,14 +50,15 @@ type Job struct {
 	UUID  string `json:"uuid" format:"uuid"`
 	State string `json:"state" enum:"waiting,running,done,failed,rolled_back"`
 	// Generation is the number of the generation that the job has made, or found live with the same files; 0 while there is none.
-	Generation int64       `json:"generation"`
-	CreatedAt  time.Time   `json:"created_at"`
-	StartedAt  *time.Time  `json:"started_at"`
-	EndedAt    *time.Time  `json:"ended_at"`
-	Message    string      `json:"message" doc:"Why it failed; empty otherwise."`
-	Files      []JobFile   `json:"files" doc:"The files that change."`
-	Modules    []JobModule `json:"modules" doc:"The modules that are reloaded, in order."`
-	Log        []JobEntry  `json:"log"`
+	Generation int64             `json:"generation"`
+	CreatedAt  time.Time         `json:"created_at"`
+	StartedAt  *time.Time        `json:"started_at"`
+	EndedAt    *time.Time        `json:"ended_at"`
+	Message    string            `json:"message" doc:"Why it failed; empty otherwise."`
+	Files      []JobFile         `json:"files" doc:"The files that change."`
+	Modules    []JobModule       `json:"modules" doc:"The modules that are reloaded, in order."`
+	LeftOut    leftout.Omissions `json:"left_out" doc:"What is stored and not in the files, and why."`
+	Log        []JobEntry        `json:"log"`
 }
 
 // Ended reports whether the job's state is final.
@@ -83,8 +85,9 @@ type JobEntry struct {
 
 // Preview is how the live configuration would change.
 type Preview struct {
-	Changed bool          `json:"changed"`
-	Files   []PreviewFile `json:"files" doc:"The files that would change."`
+	Changed bool              `json:"changed"`
+	Files   []PreviewFile     `json:"files" doc:"The files that would change."`
+	LeftOut leftout.Omissions `json:"left_out" doc:"What is stored and would not be in the files, and why."`
 }
 
 // PreviewFile is how a file would change.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ringfence/ringfence/helpers"
 	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/asterisk/leftout"
 	"github.com/ringfence/ringfence/internal/rest/resttest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/storetest"
@@ -28,7 +29,7 @@ type system struct {
 func (s *system) made() helpers.Job {
 	job := s.job
 	job.UUID, job.CreatedAt, job.Generation = jobUUID, time.Unix(0, 0).UTC(), 7
-	job.Files, job.Modules, job.Log = []helpers.JobFile{}, []helpers.JobModule{}, []helpers.JobEntry{}
+	job.Files, job.Modules, job.LeftOut, job.Log = []helpers.JobFile{}, []helpers.JobModule{}, leftout.Of(nil), []helpers.JobEntry{}
 	if job.State == "" {
 		job.State = helpers.JobDone
 	}
@@ -60,7 +61,7 @@ func (s *system) Job(_ context.Context, uuid string) (helpers.Job, error) {
 }
 
 func (s *system) Preview(context.Context) (helpers.Preview, error) {
-	return helpers.Preview{Files: []helpers.PreviewFile{}}, s.err
+	return helpers.Preview{Files: []helpers.PreviewFile{}, LeftOut: leftout.Of(nil)}, s.err
 }
 
 func TestTelephony(t *testing.T) {

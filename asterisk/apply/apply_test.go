@@ -2,6 +2,7 @@ package apply_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/asterisk/ami"
 	"github.com/ringfence/ringfence/internal/asterisk/ami/amitest"
+	"github.com/ringfence/ringfence/internal/asterisk/leftout"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
@@ -53,6 +55,38 @@ func TestFolderOnly(t *testing.T) {
 		}
 		if err := n.Execute(t.Context(), "core reload"); !errors.Is(err, helpers.ErrNoAsterisk) {
 			t.Errorf("Execute: %v", err)
+		}
+	})
+}
+
+// What the files lack is told by the preview and by the job, also by one that finds nothing to change: some of it by name, all of it by number,
+// and whole objects before options.
+func TestLeftOut(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		n := start(t, db, nil, false)
+		wantState(t, do(t, n), helpers.JobDone, "")
+		n.mu.Lock()
+		for i := range 120 {
+			n.left = append(n.left, leftout.Omission{Kind: "line", Key: fmt.Sprint(i), Option: "endpoint_section_options.acl", Reason: "it names a profile"})
+		}
+		n.left = append(n.left, leftout.Omission{Kind: "line", Key: "120", Reason: "its endpoint has no login"})
+		n.mu.Unlock()
+		preview, err := n.Preview(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		job := do(t, n)
+		wantState(t, job, helpers.JobDone, "")
+		kept, err := n.Job(t.Context(), job.UUID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for what, got := range map[string]leftout.Omissions{"the preview": preview.LeftOut, "the job": job.LeftOut, "the job that is kept": kept.LeftOut} {
+			lines := got.Lines()
+			if got.Total != 121 || len(got.Items) != 100 || lines[0] != "line 120: its endpoint has no login" ||
+				lines[1] != "the option endpoint_section_options.acl of line 0: it names a profile" || lines[100] != "and 21 more" {
+				t.Errorf("%s tells %d: %q", what, got.Total, lines)
+			}
 		}
 	})
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ringfence/ringfence/helpers"
 	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/asterisk/leftout"
 	"github.com/ringfence/ringfence/internal/audit"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/tenant"
@@ -46,6 +47,7 @@ type jobRow struct {
 }
 
 func (r jobRow) decode() (j helpers.Job, err error) {
+	j.LeftOut = leftout.Of(nil) // what an older node has stored tells of none
 	if err = json.Unmarshal([]byte(r.Job), &j); err != nil {
 		return j, fmt.Errorf("reading a job: %w", err)
 	}
@@ -94,7 +96,7 @@ func (q *jobs) add(ctx context.Context, tx store.Conn, kind string, job *helpers
 	}
 	*job = helpers.Job{
 		UUID: uuid.NewString(), State: helpers.JobWaiting, CreatedAt: now.UTC(),
-		Files: []helpers.JobFile{}, Modules: []helpers.JobModule{}, Log: []helpers.JobEntry{},
+		Files: []helpers.JobFile{}, Modules: []helpers.JobModule{}, LeftOut: leftout.Of(nil), Log: []helpers.JobEntry{},
 	}
 	text, err := json.Marshal(job)
 	if err != nil {

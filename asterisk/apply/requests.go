@@ -8,6 +8,7 @@ import (
 	"github.com/ringfence/ringfence/helpers"
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/asterisk/generation"
+	"github.com/ringfence/ringfence/internal/asterisk/leftout"
 )
 
 func (s *Service) ask(ctx context.Context, kind string, record helpers.Recorder) (helpers.Job, error) {
@@ -74,7 +75,7 @@ func (s *Service) Job(ctx context.Context, id string) (helpers.Job, error) {
 
 // Preview implements [helpers.Telephony].
 func (s *Service) Preview(ctx context.Context) (helpers.Preview, error) {
-	preview := helpers.Preview{Files: []helpers.PreviewFile{}}
+	preview := helpers.Preview{Files: []helpers.PreviewFile{}, LeftOut: leftout.Of(nil)}
 	s.mu.Lock()
 	files, id, held, useless := s.store, s.id, s.held, s.useless
 	s.mu.Unlock()
@@ -95,6 +96,7 @@ func (s *Service) Preview(ctx context.Context) (helpers.Preview, error) {
 	if err != nil {
 		return preview, fmt.Errorf("generating: %w", err)
 	}
+	preview.LeftOut = leftout.Of(out.LeftOut)
 	out.Files = named(out.Files, id)
 	number, err := files.Live()
 	if err != nil {

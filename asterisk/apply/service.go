@@ -10,6 +10,7 @@ import (
 
 	"github.com/ringfence/ringfence/internal/asterisk/ami"
 	"github.com/ringfence/ringfence/internal/asterisk/generation"
+	"github.com/ringfence/ringfence/internal/asterisk/leftout"
 	"github.com/ringfence/ringfence/internal/store"
 )
 
@@ -43,6 +44,8 @@ type Output struct {
 	Files generation.Files
 	// Source says in a few words what it was made from.
 	Source string
+	// LeftOut is what the files lack of what is stored.
+	LeftOut []leftout.Omission
 	// States are the users' states for Asterisk's own database.
 	States []State
 }

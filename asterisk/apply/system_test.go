@@ -16,6 +16,7 @@ import (
 	"github.com/ringfence/ringfence/internal/asterisk/ami"
 	"github.com/ringfence/ringfence/internal/asterisk/ami/amitest"
 	"github.com/ringfence/ringfence/internal/asterisk/generation"
+	"github.com/ringfence/ringfence/internal/asterisk/leftout"
 	"github.com/ringfence/ringfence/internal/store"
 )
 
@@ -27,6 +28,7 @@ type system struct {
 
 	mu        sync.Mutex
 	files     generation.Files
+	left      []leftout.Omission
 	states    []apply.State
 	live      bool
 	generated int
@@ -57,7 +59,7 @@ func (s *system) generate(context.Context) (apply.Output, error) {
 	if s.files == nil {
 		return apply.Output{}, errors.New("nothing to generate from")
 	}
-	return apply.Output{Files: s.files, Source: "a test", States: slices.Clone(s.states)}, nil
+	return apply.Output{Files: s.files, Source: "a test", LeftOut: slices.Clone(s.left), States: slices.Clone(s.states)}, nil
 }
 
 // store makes these the files that are generated from now on.

@@ -12,6 +12,7 @@ import (
 	"github.com/ringfence/ringfence/helpers"
 	"github.com/ringfence/ringfence/internal/asterisk/check"
 	"github.com/ringfence/ringfence/internal/asterisk/generation"
+	"github.com/ringfence/ringfence/internal/asterisk/leftout"
 )
 
 // work ends an interrupted change, and does the jobs that wait.
@@ -153,6 +154,7 @@ func (s *Service) generate(ctx context.Context, kind string, r *run) error {
 	if err != nil {
 		return fmt.Errorf("generating: %w", err)
 	}
+	r.job.LeftOut = leftout.Of(out.LeftOut)
 	files := named(out.Files, s.id)
 	if found := check.Files(files, nil); len(found) > 0 {
 		for _, f := range found {

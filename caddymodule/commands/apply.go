@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ringfence/ringfence/helpers"
+	"github.com/ringfence/ringfence/internal/asterisk/leftout"
 )
 
 func init() {
@@ -26,9 +27,10 @@ func init() {
 		Long: `
 Asks the gateway that runs on this machine, on its plain port, to generate the
 configuration of Asterisk, to check it, to make it live and to reload what has
-changed, and shows what becomes of it. The command fails if that fails; then the
-configuration from before is live. It also fails if no gateway begins within a
-minute, and says what it waits for.
+changed, and shows what becomes of it. It names what is stored and not in the
+files, such as lines without a login, and why. The command fails if that fails;
+then the configuration from before is live. It also fails if no gateway begins
+within a minute, and says what it waits for.
 
 With --dry-run it only shows how the live files would change, without passwords.
 
@@ -106,11 +108,22 @@ func (p plainPort) preview(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	if !preview.Changed {
-		_, err := fmt.Fprintln(out, "nothing would change")
-		return err
+		if _, err := fmt.Fprintln(out, "nothing would change"); err != nil {
+			return err
+		}
 	}
 	for _, f := range preview.Files {
 		if _, err := io.WriteString(out, f.Diff); err != nil {
+			return err
+		}
+	}
+	return writeLeftOut(out, preview.LeftOut)
+}
+
+// writeLeftOut names what is not in the files.
+func writeLeftOut(out io.Writer, l leftout.Omissions) error {
+	for _, line := range l.Lines() {
+		if _, err := fmt.Fprintln(out, "left out: "+line); err != nil {
 			return err
 		}
 	}
@@ -167,6 +180,9 @@ func (p plainPort) apply(ctx context.Context, out io.Writer) error {
 				return err
 			}
 		}
+	}
+	if err := writeLeftOut(out, job.LeftOut); err != nil {
+		return err
 	}
 	for _, m := range job.Modules {
 		if _, err := fmt.Fprintf(out, "%s: %s %s\n", m.Module, m.State, m.Message); err != nil {

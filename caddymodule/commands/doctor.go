@@ -3,6 +3,7 @@ package commands
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,8 +18,12 @@ import (
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 	"github.com/spf13/cobra"
 
+	"github.com/ringfence/ringfence/asterisk"
+	"github.com/ringfence/ringfence/confdsvc"
 	"github.com/ringfence/ringfence/internal/asterisk/ami"
+	"github.com/ringfence/ringfence/internal/asterisk/leftout"
 	"github.com/ringfence/ringfence/internal/doctor"
+	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/open"
 )
 
@@ -30,7 +35,9 @@ func init() {
 		Long: `
 Looks at the database and its schema, the sealing key, the certificate, the ports,
 the admin API, the daemons behind the gateway, Asterisk, the clocks, the modes of
-the files and the space on the disk. It changes nothing. The gateway may run.
+the files and the space on the disk. It names what is stored and not in Asterisk's
+files, such as lines without a login, and why. It changes nothing. The gateway may
+run.
 
 Run it as the user that the gateway runs as, with the same environment and the
 same Caddyfile. It fails if there is a problem; a warning can wait.
@@ -120,12 +127,23 @@ func installationOf(cmd *cobra.Command) (i doctor.Installation, err error) {
 	i.Database = cmp.Or(flag("database"), setting(app.Database, "RINGFENCE_DATABASE", open.SQLiteScheme+filepath.Join(i.Data, "ringfence.db")))
 	i.SealingKeys = setting(app.SealingKeys, "RINGFENCE_SEALING_KEYS", "")
 	i.PublicURL = setting(app.PublicURL, "RINGFENCE_PUBLIC_URL", "")
+	i.LeftOut = leftOut
 	i.Manager = ami.Options{
 		Address:  setting(app.Asterisk.Manager, "RINGFENCE_ASTERISK_MANAGER", ""),
 		Username: setting(app.Asterisk.Username, "RINGFENCE_ASTERISK_USERNAME", "ringfence"),
 		Secret:   setting(app.Asterisk.Secret, "RINGFENCE_ASTERISK_SECRET", ""),
 	}
 	return i, nil
+}
+
+// leftOut returns what Asterisk's files lack of what is stored.
+func leftOut(ctx context.Context, db store.DB) ([]leftout.Omission, error) {
+	snapshot, err := confdsvc.NewSnapshots(db).Read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	_, left, err := asterisk.Generate(snapshot, asterisk.Options{})
+	return left, err
 }
 
 // ReadConfig returns what a configuration file says, or nil if none is named and there is no Caddyfile here.

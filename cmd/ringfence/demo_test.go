@@ -82,9 +82,12 @@ func configuresAsterisk(t *testing.T, address string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files, err := asterisk.Generate(snapshot, asterisk.Options{})
+	files, left, err := asterisk.Generate(snapshot, asterisk.Options{})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if len(left) > 0 {
+		t.Errorf("left out are %v", left)
 	}
 	for _, wrong := range check.Files(files, nil) {
 		t.Error(wrong)

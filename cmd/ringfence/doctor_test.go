@@ -24,6 +24,12 @@ func TestDoctor(t *testing.T) {
 	if status != 0 || strings.Count(out, "a gateway listens") != 3 || strings.Contains(out, "problem") {
 		t.Errorf("while it runs: status %d:\n%s", status, out)
 	}
+	admin := p.Login(t, "admin", gatewaytest.Password)
+	in := p.Do(t, "POST", "/api/confd/1.1/contexts", admin, `{"label":"Inside"}`).Want(201).Text("name")
+	p.Do(t, "POST", "/api/confd/1.1/users", admin, `{"firstname":"Ada","lines":[{"context":"`+in+`","endpoint_sip":{"name":"ada"}}]}`).Want(201)
+	if out, status := run(t, p.Folder, p.Env, "doctor", "--config", caddyfile()); status != 0 || !strings.Contains(out, "(ada) of Ada, tenant master: its endpoint has no login") {
+		t.Errorf("with a telephone that nobody can use: status %d:\n%s", status, out)
+	}
 	if err := os.Chmod(filepath.Join(p.Data, "admin.sock"), 0o666); err != nil {
 		t.Fatal(err)
 	}
@@ -34,7 +40,7 @@ func TestDoctor(t *testing.T) {
 		t.Fatalf("status %d, %v:\n%s", status, err, out)
 	}
 	for _, f := range findings {
-		if bad := f.Subject == "admin API"; bad != (f.State == "problem") || (f.State == "ok") != (f.Advice == "") {
+		if bad := f.Subject == "admin API"; bad != (f.State == "problem") || (f.State == "ok") != (f.Advice == "") || f.Subject == "telephony" && f.State != "warning" {
 			t.Errorf("%+v", f)
 		}
 	}

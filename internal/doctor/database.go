@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ringfence/ringfence/internal/asterisk/leftout"
 	"github.com/ringfence/ringfence/internal/made"
 	"github.com/ringfence/ringfence/internal/private"
 	"github.com/ringfence/ringfence/internal/sealed"
@@ -63,7 +64,27 @@ func (i Installation) database(ctx context.Context) []Finding {
 	if used {
 		findings = append(findings, clock(ctx, db), i.keys(ctx, db))
 	}
+	if schema.State == OK && i.LeftOut != nil {
+		findings = append(findings, i.telephony(ctx, db))
+	}
 	return findings
+}
+
+// telephony names what Asterisk's files lack of what is stored.
+func (i Installation) telephony(ctx context.Context, db store.DB) Finding {
+	const subject = "telephony"
+	left, err := i.LeftOut(ctx, db)
+	switch {
+	case err != nil:
+		return Finding{subject, Warning, "what is stored cannot be made files of Asterisk: " + err.Error(), "look into the gateway's log, and let the database's user read its tables"}
+	case len(left) > 0:
+		return Finding{
+			subject, Warning, "what is stored is not in Asterisk's files as a whole:\n  " + strings.Join(leftout.Of(left).Lines(), "\n  "),
+			"give each what it lacks; what is disabled on purpose may stay so",
+		}
+	default:
+		return Finding{subject, OK, "Asterisk's files have all that is stored", ""}
+	}
 }
 
 // version examines the schema, and reports whether it can be read.

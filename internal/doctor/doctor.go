@@ -18,7 +18,9 @@ import (
 	"time"
 
 	"github.com/ringfence/ringfence/internal/asterisk/ami"
+	"github.com/ringfence/ringfence/internal/asterisk/leftout"
 	"github.com/ringfence/ringfence/internal/private"
+	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/webaddress"
 )
 
@@ -51,6 +53,8 @@ type Installation struct {
 	PublicURL string
 	// Manager is Asterisk's manager interface; without an address there is none.
 	Manager ami.Options
+	// LeftOut returns what Asterisk's files lack of what a database of this program's schema stores. Nil: that is not looked at.
+	LeftOut func(ctx context.Context, db store.DB) ([]leftout.Omission, error)
 	// Config is what the configuration says, or nil if it is not known.
 	Config *Config
 }

@@ -1,6 +1,8 @@
 package doctor
 
 import (
+	"context"
+	"errors"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -15,6 +17,7 @@ import (
 
 	"github.com/ringfence/ringfence/internal/asterisk/ami"
 	"github.com/ringfence/ringfence/internal/asterisk/ami/amitest"
+	"github.com/ringfence/ringfence/internal/asterisk/leftout"
 	"github.com/ringfence/ringfence/internal/backup"
 	"github.com/ringfence/ringfence/internal/made"
 	"github.com/ringfence/ringfence/internal/private"
@@ -76,6 +79,28 @@ func TestHealthy(t *testing.T) {
 			for _, subject := range []string{"data folder", "database", "schema", "clock", "sealing key", "certificate", "admin API", "Asterisk"} {
 				find(t, findings, subject, OK, "")
 			}
+		})
+	}
+}
+
+// What is stored and is not in Asterisk's files is named, unless the schema is not this program's.
+func TestLeftOut(t *testing.T) {
+	for _, engine := range []string{"sqlite", "postgres"} {
+		t.Run(engine, func(t *testing.T) {
+			i, _ := healthy(t, engine)
+			var left []leftout.Omission
+			var failure error
+			i.LeftOut = func(ctx context.Context, db store.DB) ([]leftout.Omission, error) {
+				if _, err := store.Get[int](ctx, db, "SELECT count(*) FROM confd_line"); err != nil {
+					t.Error(err)
+				}
+				return left, failure
+			}
+			find(t, i.database(t.Context()), "telephony", OK, "have all that is stored")
+			left = []leftout.Omission{{Kind: "line", Key: "12", Name: "ada", Reason: "its endpoint has no login"}, {Kind: "line", Key: "13", Reason: "its user is disabled"}}
+			find(t, i.database(t.Context()), "telephony", Warning, "line 12 (ada): its endpoint has no login\n  line 13: its user is disabled")
+			failure = errors.New("permission denied")
+			find(t, i.database(t.Context()), "telephony", Warning, "permission denied")
 		})
 	}
 }
