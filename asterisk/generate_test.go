@@ -243,6 +243,35 @@ func TestCodecs(t *testing.T) {
 	}
 }
 
+// A telephone that comes back takes its own place, and may be at as many places as its user has lines, or its line users, unless it is said
+// otherwise.
+func TestAddressDefaults(t *testing.T) {
+	s := company(t)
+	s.Endpoints[1].AOR.V = nil
+	s.Endpoints[2].AOR.V = [][]string{{"max_contacts", "many"}, {"remove_existing", "no"}, {"remove_unavailable", "no"}, {"qualify_frequency", "0"}}
+	s.LineUsers[3] = []int64{2, 1}
+	f, err := conf.Parse(generate(t, s)["pjsip.conf"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string][]string{"alice": {"1", "yes", "yes", "60"}, "alice-web": {"2", "yes", "yes", "60"}, "bob": {"2", "no", "no", "0"}}
+	seen := 0
+	for _, section := range f.Sections {
+		if kind, _ := section.Get("type"); kind != "aor" {
+			continue
+		}
+		seen++
+		for i, option := range []string{"max_contacts", "remove_existing", "remove_unavailable", "qualify_frequency"} {
+			if got := section.All(option); !slices.Equal(got, want[section.Name][i:i+1]) {
+				t.Errorf("%s: %s = %q, want %s", section.Name, option, got, want[section.Name][i])
+			}
+		}
+	}
+	if seen != len(want) {
+		t.Errorf("%d aors", seen)
+	}
+}
+
 func TestSameDataGivesSameBytes(t *testing.T) {
 	first := generate(t, company(t))
 	for range 20 {

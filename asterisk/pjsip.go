@@ -208,9 +208,7 @@ func writeSIPLine(p *plan, w *conf.Writer, l *confdsvc.Line, e *confdsvc.Endpoin
 	w.Section(e.Name)
 	w.Set("type", "aor")
 	writeOptions(w, e.AOR, aorForms, p.optionOf(named, "aor_section_options."))
-	if _, limited := e.AOR.Last("max_contacts"); !limited {
-		w.Set("max_contacts", "1") // Asterisk's own default is none
-	}
+	p.writeAORDefaults(w, l, u, e.AOR)
 	w.Section(e.Name)
 	w.Set("type", "auth")
 	w.Set("auth_type", "userpass")
@@ -220,6 +218,21 @@ func writeSIPLine(p *plan, w *conf.Writer, l *confdsvc.Line, e *confdsvc.Endpoin
 	}
 	writeOptions(w, e.Auth, authForms, p.optionOf(named, "auth_section_options."), "username", "password", "auth_type")
 	p.leaveSections(named, e)
+}
+
+// writeAORDefaults writes what neither an endpoint nor its templates say of where its telephone is. There may be a telephone for each user of the
+// line, and for each line of its user. A new one takes the place of one that does not answer, or else of the oldest: Asterisk would refuse a
+// telephone that comes back with another port until what it said before expires.
+func (p *plan) writeAORDefaults(w *conf.Writer, l *confdsvc.Line, u *confdsvc.User, typed confdsvc.SIPOptions) {
+	most := max(1, len(p.LineUsers[l.ID]))
+	if u != nil {
+		most = max(most, len(p.UserLines[u.ID]))
+	}
+	for _, option := range [][2]string{{"max_contacts", strconv.Itoa(most)}, {"remove_existing", "yes"}, {"remove_unavailable", "yes"}, {"qualify_frequency", "60"}} {
+		if value, _ := typed.Last(option[0]); !aorForms.allow(option[0], strings.TrimSpace(value)) {
+			w.Set(option[0], option[1])
+		}
+	}
 }
 
 // leaveSections names the sections of an endpoint that are not those of a telephone.

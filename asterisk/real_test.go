@@ -490,3 +490,23 @@ func TestRealAsterisk(t *testing.T) {
 	a.idle()
 	a.clean("a call")
 }
+
+// A telephone without a template that was started again, and has another port, takes its own place at once: calls reach it alone.
+func TestRealTelephoneComesBack(t *testing.T) {
+	s := office(t)
+	a := startReal(t, s)
+	a.apply()
+	alice, before := a.phone(t, "alice"), a.phone(t, "carol")
+	after := a.phone(t, "carol")
+	c, status := alice.dial("103")
+	if status != 200 {
+		t.Fatalf("status %d\n%s", status, a.log())
+	}
+	after.saw("answers")
+	c.hangUp()
+	a.idle()
+	if before.count("rings") > 0 {
+		t.Error("the telephone as it was before rang too")
+	}
+	a.clean("a telephone came back")
+}
