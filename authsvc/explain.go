@@ -97,13 +97,16 @@ func (s *Service) explainOperations() []rest.Operation {
 }
 
 func (s *Service) explain(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-	method, _ := r.Query("method")
+	method, err := r.Choice("method")
+	if err != nil {
+		return rest.Reply{}, err
+	}
 	path, _ := r.Query("path")
 	f := s.requirements.Load()
 	if f == nil {
 		return rest.Reply{}, apierr.New(apierr.Unavailable, "No gate is in front of this service")
 	}
-	need, err := (*f)(strings.ToUpper(method), path)
+	need, err := (*f)(method, path)
 	if err != nil {
 		return rest.Reply{}, err
 	}
@@ -112,7 +115,7 @@ func (s *Service) explain(ctx context.Context, r *rest.Request) (rest.Reply, err
 		return rest.Reply{}, err
 	}
 	out := explanation{
-		Method: strings.ToUpper(method), Path: path, Service: need.Service, UserUUID: who.UserUUID,
+		Method: method, Path: path, Service: need.Service, UserUUID: who.UserUUID,
 		RequiredAccess: need.Access, Public: need.Public, Allowed: need.Public, Through: []source{},
 	}
 	if need.Public {

@@ -64,6 +64,7 @@ func TestExplain(t *testing.T) {
 		adminUUID := s.do("GET", "/token/"+admin, "", "").Want(200).Text("data.auth_id")
 		s.do("GET", "/explain?method=GET&path=/api/confd/1.1/users/1&user_uuid="+adminUUID, token, "").Want(403)
 		s.do("GET", "/explain?method=GET", token, "").Want(400)
+		s.do("GET", "/explain?method=FETCH&path=/api/confd/1.1/users/17", token, "").Want(400).Says("Must be one of GET")
 
 		holders := s.do("GET", "/access/holders?access=confd.users.17.read", admin, "").Want(200)
 		if holders.JSON("total") != 2.0 || !strings.Contains(holders.Body, user) {

@@ -137,9 +137,9 @@ func freeRanges(e *crud.Engine) {
 			Schema: &rest.Schema{Type: "string", Enum: []string{"available", "all"}},
 		}},
 		Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-			availability, sent := r.Query("availability")
-			if sent && availability != "available" && availability != "all" {
-				return rest.Reply{}, apierr.InvalidField("availability", "enum", "Must be available or all")
+			availability, err := r.Choice("availability")
+			if err != nil {
+				return rest.Reply{}, err
 			}
 			scope, err := e.TenantOf(ctx, r)
 			if err != nil {

@@ -105,8 +105,7 @@ func checkCallerID(ctx context.Context, c store.Conn, change *crud.Change[Line])
 	if len(sentCallerID(change)) == 0 {
 		return nil
 	}
-	recursive, _ := change.Request.Query("recursive")
-	if change.Sent.Value("endpoint_sip") != nil && (change.Old == nil || recursive == "true") {
+	if change.Sent.Value("endpoint_sip") != nil && (change.Old == nil || change.Request.Bool("recursive")) {
 		return nil
 	}
 	sip, err := sipOfLine(ctx, c, change.New.ID)

@@ -157,7 +157,9 @@ func TestNotAvailableYet(t *testing.T) {
 			body := object{"firstname": "Al", name: value}
 			c.Do(http.MethodPost, "/users", body).Want(http.StatusBadRequest).Says("Input Error - field '" + name + "':").Says("was not found")
 			c.Do(http.MethodPut, path+"?recursive=true", body).Want(http.StatusBadRequest).Says("was not found")
-			c.Do(http.MethodPut, path+"?recursive=True", body).Want(http.StatusNoContent)
+			c.Do(http.MethodPut, path+"?recursive=True", body).Want(http.StatusBadRequest).Says("was not found")
+			c.Do(http.MethodPut, path+"?recursive=yes", body).Want(http.StatusBadRequest).Says("recursive")
+			c.Do(http.MethodPut, path+"?recursive=False", body).Want(http.StatusNoContent)
 			c.Do(http.MethodPut, path, body).Want(http.StatusNoContent)
 		}
 		// What is empty has the type of what would be there.

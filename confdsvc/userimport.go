@@ -92,10 +92,6 @@ type userImport struct {
 }
 
 func (i *userImport) handle(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-	trial, err := r.Bool("dry_run")
-	if err != nil {
-		return rest.Reply{}, err
-	}
 	if err := crud.NotDenied(r, "confd.users.create"); err != nil {
 		return rest.Reply{}, err
 	}
@@ -111,14 +107,14 @@ func (i *userImport) handle(ctx context.Context, r *rest.Request) (rest.Reply, e
 		e.RetryAfter = 30 * time.Second
 		return rest.Reply{}, e
 	}
-	job := &importJob{engine: i.engine, request: r, scope: scope, trial: trial, began: time.Now()}
+	job := &importJob{engine: i.engine, request: r, scope: scope, trial: r.Bool("dry_run"), began: time.Now()}
 	made, err := job.run(ctx)
 	switch {
 	case err != nil:
 		return rest.Reply{}, err
 	case len(job.errors) > 0:
 		return rest.Reply{Status: http.StatusBadRequest, Body: ImportRefusal{job.errors}}, nil
-	case trial:
+	case job.trial:
 		return rest.Reply{Status: http.StatusOK, Body: ImportedUsers{made}}, nil
 	default:
 		return rest.Reply{Body: ImportedUsers{made}}, nil

@@ -103,15 +103,11 @@ func (e *Engine) bulk(ctx context.Context, r *rest.Request) (rest.Reply, error) 
 
 // beginBulk reads a bulk request, and does what its operations need to do before the transaction.
 func (e *Engine) beginBulk(ctx context.Context, r *rest.Request) (*bulkRun, error) {
-	dry, err := r.Bool("dry_run")
-	if err != nil {
-		return nil, err
-	}
 	asked, err := rest.Decode[BulkRequest](r)
 	if err != nil {
 		return nil, err
 	}
-	run := &bulkRun{engine: e, request: r, asked: asked.Operations, dry: dry || asked.DryRun, begun: make([]begunOperation, len(asked.Operations))}
+	run := &bulkRun{engine: e, request: r, asked: asked.Operations, dry: r.Bool("dry_run") || asked.DryRun, begun: make([]begunOperation, len(asked.Operations))}
 	for i := range run.asked {
 		one, err := run.nest(&run.asked[i])
 		if err != nil || one.Op().Ahead == nil {

@@ -286,12 +286,11 @@ func ofNobody(jsonType string) *rest.Schema {
 
 // recursive reports whether a request changes what is nested too.
 func (k *CollectionOf[T]) recursive(r *rest.Request) bool {
-	asked, _ := r.Query("recursive")
-	return len(k.Nested) > 0 && asked == "true"
+	return len(k.Nested) > 0 && r.Bool("recursive")
 }
 
 var recursiveParameter = rest.Parameter{
-	Name: "recursive", Description: "`true`: what is nested in the object too. Any other value means nothing.", Schema: &rest.Schema{Type: "string"},
+	Name: "recursive", Description: "`true`: what is nested in the object too.", Boolean: true, Schema: &rest.Schema{Type: "string"},
 }
 
 // within puts a refusal's fields under the attribute or the item that they are in: "exten" becomes "extensions[0].exten".

@@ -96,9 +96,7 @@ func (k *CollectionOf[T]) serveNarrowed(ctx context.Context, r *rest.Request, na
 func (k *CollectionOf[T]) checkFilters(filters []rest.Filter) error {
 	for _, f := range filters {
 		if _, ok := rest.ParseBool(f.Value); !ok && k.Matches[f.Name].Condition == "" && k.byName[f.Name].kind == boolean {
-			err := rest.NotBool(f.Name)
-			apierr.As(err).ID = rest.InvalidListParam
-			return err
+			return rest.NotBool(f.Name)
 		}
 	}
 	return nil

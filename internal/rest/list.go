@@ -131,9 +131,7 @@ func (r *Request) list(spec ListSpec) (q List, err error) {
 		return q, invalidParameter("search", "length", map[string]any{"max": MaxSearch}, "Must have at most %d characters", MaxSearch)
 	}
 	if spec.Recurse {
-		if q.Recurse, err = r.Bool("recurse"); err != nil {
-			return q, err
-		}
+		q.Recurse = r.Bool("recurse")
 	}
 	if q.View, err = r.View(spec.Views); err != nil {
 		return q, err
@@ -220,26 +218,30 @@ func (r *Request) count(name string, least int) (int, error) {
 	return n, nil
 }
 
-// Bool reads a boolean query parameter, false if absent. Existing clients write it in several ways (`recurse=False`), so several
-// are accepted.
-func (r *Request) Bool(name string) (bool, error) {
-	v, ok := r.Query(name)
-	if !ok {
-		return false, nil
+// Choice returns a query parameter that the operation declares with an Enum, "" if it is absent. Another value is refused.
+func (r *Request) Choice(name string) (string, error) {
+	v, sent := r.Query(name)
+	for _, p := range r.Op().Query {
+		if p.Name == name && sent && !slices.Contains(p.Schema.Enum, v) {
+			return "", invalidParameter(name, "enum", map[string]any{"choices": p.Schema.Enum}, "Must be one of %s", strings.Join(p.Schema.Enum, ", "))
+		}
 	}
-	value, ok := ParseBool(v)
-	if !ok {
-		return false, NotBool(name)
-	}
-	return value, nil
+	return v, nil
 }
 
-// ParseBool reads a boolean as existing clients write one in a query.
+// Bool returns a boolean query parameter that the operation declares as one, false if it is absent. What is not a boolean has been refused before.
+func (r *Request) Bool(name string) bool {
+	v, _ := r.Query(name)
+	value, _ := ParseBool(v)
+	return value
+}
+
+// ParseBool reads a boolean as a query has it: true, false, 1 or 0, in any case. Every Python client writes `True`.
 func ParseBool(typed string) (value, ok bool) {
 	switch strings.ToLower(typed) {
-	case "true", "1", "yes", "on", "t", "y":
+	case "true", "1":
 		return true, true
-	case "false", "0", "no", "off", "f", "n":
+	case "false", "0":
 		return false, true
 	default:
 		return false, false
@@ -249,6 +251,6 @@ func ParseBool(typed string) (value, ok bool) {
 // NotBool refuses a query parameter that is not a boolean.
 func NotBool(name string) error {
 	e := apierr.InvalidField(name, "type", "Must be true or false")
-	e.Fields[0].Value, e.Fields[0].Query = "boolean", true
+	e.ID, e.Fields[0].Value, e.Fields[0].Query = InvalidListParam, "boolean", true
 	return e
 }

@@ -162,6 +162,8 @@ type Parameter struct {
 	// Repeated says that it may be sent more than once.
 	Repeated bool
 	// Views describes the items of the answer by the parameter's values, where they are others than the operation's own.
+	// Boolean says that it is read by [Request.Bool], although its schema, which existing clients know, is of text.
+	Boolean bool
 	Views map[string]*Schema
 }
 
