@@ -119,7 +119,6 @@ func keysOfUser(ctx context.Context, c store.Conn, e *crud.Engine, user *User) (
 // addPositions adds the operations on one key of a set.
 func addPositions(e *crud.Engine, of keyHolder, path, access, id, tag string) {
 	shown := func(r *rest.Request, s *keySet) (any, error) { return s.one(s.all(), r.Param("position")) }
-	own := func(r *rest.Request, s *keySet) (any, error) { return s.one(s.own.Keys, r.Param("position")) }
 	schema := rest.SchemaOf[FuncKey]()
 	for _, op := range []rest.Operation{
 		{
@@ -132,7 +131,7 @@ func addPositions(e *crud.Engine, of keyHolder, path, access, id, tag string) {
 		},
 		{
 			Method: http.MethodDelete, ID: "delete_" + id, Access: ".delete", Summary: "Delete a function key", Success: http.StatusNoContent,
-			Statuses: []int{400, 404, 412}, Handle: writeKeys(e, of, dropKey, own),
+			Statuses: []int{400, 404, 412}, Handle: writeKeys(e, of, dropKey, shown),
 		},
 	} {
 		op.Path, op.Access, op.Tag, op.Tenanted = path+"/{position}", access+".{position}"+op.Access, tag, true

@@ -128,21 +128,21 @@ func (p PartOf[T, P]) read(k *CollectionOf[T], names *rest.Schema) rest.Handler 
 		if names == nil {
 			return rest.Reply{Body: p.Field(o)}, nil
 		}
-		field, err := p.named(names, p.Field(o), r)
+		property, err := p.named(names, r)
 		if err != nil {
 			return rest.Reply{}, err
 		}
-		return rest.Reply{Body: field.Interface()}, nil
+		return rest.Reply{Body: property(p.Field(o))}, nil
 	}
 }
 
-// named returns the property that a path names.
-func (p PartOf[T, P]) named(schema *rest.Schema, part P, r *rest.Request) (reflect.Value, error) {
+// named returns what reads the property that a path names.
+func (p PartOf[T, P]) named(schema *rest.Schema, r *rest.Request) (func(part P) any, error) {
 	property := schema.Property(r.Param(p.Name))
 	if property == nil {
-		return reflect.Value{}, apierr.New(apierr.NotFound, "%s has no such part", capitalized(p.Path))
+		return nil, apierr.New(apierr.NotFound, "%s has no such part", capitalized(p.Path))
 	}
-	return reflect.ValueOf(part).Elem().FieldByIndex(property.Index()), nil
+	return func(part P) any { return reflect.ValueOf(part).Elem().FieldByIndex(property.Index()).Interface() }, nil
 }
 
 func (p PartOf[T, P]) write(k *CollectionOf[T]) rest.Handler {
@@ -153,7 +153,7 @@ func (p PartOf[T, P]) write(k *CollectionOf[T]) rest.Handler {
 		}
 		return rest.Reply{}, p.update(ctx, k, r, scope, func(ctx context.Context, c store.Conn, part P) error {
 			return p.take(ctx, c, part, sent)
-		}, sent)
+		}, func(part P) any { return part }, sent)
 	}
 }
 
@@ -241,28 +241,30 @@ func (p PartOf[T, P]) writeNamed(k *CollectionOf[T], schema *rest.Schema) rest.H
 		if err != nil {
 			return rest.Reply{}, err
 		}
+		property, err := p.named(schema, r)
+		if err != nil {
+			return rest.Reply{}, err
+		}
 		sent := schema.Object(map[string]any{r.Param(p.Name): body.Values()})
 		return rest.Reply{}, p.update(ctx, k, r, scope, func(ctx context.Context, c store.Conn, part P) error {
 			old := cloned(part)
-			if _, err := p.named(schema, part, r); err != nil {
-				return err
-			}
 			if err := sent.Into(part); err != nil {
 				return err
 			}
 			return p.merge(ctx, c, old, part, sent)
-		}, sent)
+		}, property, sent)
 	}
 }
 
-// update changes the part of the object that the request's path names.
+// update changes the part of the object that the request's path names. shown returns what a GET of the same path shows of the part.
 func (p PartOf[T, P]) update(
-	ctx context.Context, k *CollectionOf[T], r *rest.Request, scope string, edit func(ctx context.Context, c store.Conn, part P) error, sent rest.Object,
+	ctx context.Context, k *CollectionOf[T], r *rest.Request, scope string,
+	edit func(ctx context.Context, c store.Conn, part P) error, shown func(part P) any, sent rest.Object,
 ) error {
 	return k.changeIn(ctx, &ChangeOf[T]{Request: r, Tenant: scope}, func(ctx context.Context, c store.Conn, o T) error {
 		if err := p.notDenied(k, r, o, sent); err != nil {
 			return err
 		}
 		return edit(ctx, c, p.Field(o))
-	}, func(o T) any { return p.Field(o) })
+	}, func(o T) any { return shown(p.Field(o)) })
 }

@@ -96,6 +96,9 @@ func (x *trial) part(d crud.DescribedPart) {
 			if got := x.a.Get(named).Want(http.StatusOK).Object(); !before.Same(p.Name, got) {
 				x.Errorf("%s is %v, and %v of the whole", named, got, before[p.Name])
 			}
+			tag := x.a.Get(named).Header.Get("ETag")
+			x.a.Do(http.MethodPut, named, before[p.Name], resttest.IfMatch(tag)).Want(http.StatusNoContent)
+			x.a.Do(http.MethodPut, named, before[p.Name], resttest.IfMatch(read.Header.Get("ETag"))).Want(http.StatusPreconditionFailed) // the whole's
 			x.audits(0, "the same "+named, func() { x.a.Do(http.MethodPut, named, before[p.Name]).Want(http.StatusNoContent).Empty() })
 		}
 	}
@@ -157,6 +160,7 @@ func (x *trial) changePart(d crud.DescribedPart, path string, before Object) {
 	}
 	x.a.Get(path + "/nothing").Want(http.StatusNotFound)
 	x.a.Do(http.MethodPut, path+"/nothing", before[d.Schema.Properties[0].Name]).Want(http.StatusNotFound)
+	x.a.Do(http.MethodPut, path+"/nothing", before[d.Schema.Properties[0].Name], resttest.IfMatch(`"x"`)).Want(http.StatusNotFound)
 	for name := range change {
 		put(path+"/"+name, before[name])
 	}
