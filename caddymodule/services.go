@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
-	"strings"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
@@ -71,7 +69,7 @@ func (g *gated) Validate() error {
 
 // serve passes the request to the service. A missing Accept header means that any response is acceptable (RFC 7231, 5.3.2).
 func (g *gated) serve(w http.ResponseWriter, r *http.Request, service http.Handler) {
-	if g.Accept == lenient && !slices.ContainsFunc(r.Header["Accept"], func(line string) bool { return strings.Trim(line, " \t,") != "" }) {
+	if g.Accept == lenient && rest.AcceptsNothing(r.Header) {
 		r.Header["Accept"] = []string{"*/*"}
 	}
 	service.ServeHTTP(w, r)

@@ -50,7 +50,9 @@ type Error struct {
 	RetryAfter time.Duration
 	// Allow lists the methods of a MethodNotAllowed.
 	Allow []string
-	Err   error
+	// Accept are the media types that a NotAcceptable or UnsupportedMediaType asks for instead (RFC 9110, 12.5.1).
+	Accept string
+	Err    error
 }
 
 // Field is one wrong field of a body, or one wrong query parameter.

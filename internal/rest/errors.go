@@ -140,7 +140,8 @@ const statusClientGone = 499
 
 // WriteError writes a refusal as the response. What no client should read is
 // logged, with the request id that the gate has put into the response's header: as a warning when the database
-// is unreachable, else as an error. 406 and 415 have an empty body.
+// is unreachable, else as an error. 406 and 415 have an empty body;
+// their header Accept says what to send.
 func WriteError(w http.ResponseWriter, r *http.Request, form ErrorForm, err error) {
 	h := w.Header()
 	h.Set("Cache-Control", "no-store")
@@ -158,6 +159,9 @@ func WriteError(w http.ResponseWriter, r *http.Request, form ErrorForm, err erro
 	}
 	if len(e.Allow) > 0 {
 		h.Set("Allow", strings.Join(e.Allow, ", "))
+	}
+	if e.Accept != "" {
+		h.Set("Accept", e.Accept)
 	}
 	if e.Kind == apierr.NotAcceptable || e.Kind == apierr.UnsupportedMediaType {
 		h.Set("Content-Length", "0")

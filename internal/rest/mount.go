@@ -52,7 +52,7 @@ func (s *Service) mount() error {
 	if err := checkNames(ops); err != nil {
 		return err
 	}
-	s.Operations, s.routes, s.spec = ops, routes, newDefinition(s, ops)
+	s.Operations, s.routes, s.spec, s.strangers = ops, routes, newDefinition(s, ops), new(strangers)
 	return nil
 }
 

@@ -1,10 +1,14 @@
 package rest
 
 import (
+	"io"
+	"log/slog"
 	"mime"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/ringfence/ringfence/internal/apierr"
 )
@@ -13,6 +17,59 @@ const (
 	jsonType = "application/json"
 	htmlType = "text/html"
 )
+
+// AcceptsNothing reports whether a request has no Accept header, or an empty one.
+func AcceptsNothing(header http.Header) bool {
+	return !slices.ContainsFunc(header["Accept"], func(line string) bool { return strings.Trim(line, " \t,") != "" })
+}
+
+// admitAnswer refuses a request that does not accept what the operation answers with. What takes or gives another type than JSON does not
+// ask for the header: clients that send or want a file do not think of the form of its refusals.
+func (s *Service) admitAnswer(r *http.Request, op *Operation) error {
+	if op.Produces != "" || acceptable(r.Header, jsonType) || op.Also != "" && acceptable(r.Header, op.Also) {
+		return nil
+	}
+	if AcceptsNothing(r.Header) {
+		if op.Also != "" || op.Consumes != "" {
+			return nil
+		}
+		s.strangers.meet(s.Name, r.UserAgent())
+	}
+	types := jsonType
+	if also, _, _ := strings.Cut(op.Also, ";"); also != "" {
+		types += ", " + also
+	}
+	return &apierr.Error{Kind: apierr.NotAcceptable, Message: "Send Accept: " + types, Accept: types}
+}
+
+// strangers are the client programs that sent no Accept header and were refused for it.
+type strangers struct {
+	mu   sync.Mutex
+	seen map[string]bool
+}
+
+// maxStrangers and maxStranger are how many client programs are told apart, and by how much of their names: anybody can choose one.
+const (
+	maxStrangers = 100
+	maxStranger  = 200
+)
+
+// meet logs, once for each client program, what would let it in.
+func (s *strangers) meet(service, program string) {
+	program = strings.ToValidUTF8(program[:min(len(program), maxStranger)], "")
+	s.mu.Lock()
+	known := s.seen[program] || len(s.seen) >= maxStrangers
+	if s.seen == nil {
+		s.seen = map[string]bool{}
+	}
+	if !known {
+		s.seen[program] = true
+	}
+	s.mu.Unlock()
+	if !known {
+		slog.Warn("a client program sends no Accept header and gets 406; `accept lenient` in this service's directive lets it in", "service", service, "user_agent", program)
+	}
+}
 
 // acceptable reports whether the Accept header accepts the media type. An absent header accepts nothing.
 func acceptable(header http.Header, mediaType string) bool {
@@ -83,14 +140,20 @@ func admitBody(w http.ResponseWriter, r *http.Request, mediaType string, limit i
 	if r.ContentLength > limit {
 		return &apierr.Error{Kind: apierr.TooLarge, Message: tooLargeMessage}
 	}
-	r.Body = http.MaxBytesReader(w, r.Body, limit)
+	r.Body = limited{http.MaxBytesReader(w, r.Body, limit), r.Body}
 	return nil
+}
+
+// limited is a body of which only so much is read, and the whole of it.
+type limited struct {
+	io.ReadCloser
+	whole io.Reader
 }
 
 // checkContentType refuses a body that does not declare the media type, usually JSON, in UTF-8. A simple cross-site form cannot
 // declare JSON, which is one reason for the check.
 func checkContentType(header http.Header, mediaType string) error {
-	refused := &apierr.Error{Kind: apierr.UnsupportedMediaType, Message: "Send Content-Type: " + mediaType}
+	refused := &apierr.Error{Kind: apierr.UnsupportedMediaType, Message: "Send Content-Type: " + mediaType, Accept: mediaType}
 	lines := header["Content-Type"]
 	if len(lines) != 1 {
 		return refused

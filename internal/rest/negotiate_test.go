@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -75,6 +76,49 @@ func TestAcceptOfOtherTypes(t *testing.T) {
 	wantStatus(t, w, http.StatusOK)
 	if w.Header().Get("Content-Type") != "text/csv" || w.Body.String() != "a,b\r\n" {
 		t.Errorf("%v %q", w.Header(), w.Body)
+	}
+}
+
+// What takes or gives files asks for no Accept header, but obeys one.
+func TestAcceptOfFiles(t *testing.T) {
+	s := mounted(t,
+		rest.Operation{Method: http.MethodGet, Path: "/export", Also: "text/csv; charset=utf-8", Handle: answering(rest.Reply{Body: 1})},
+		rest.Operation{Method: http.MethodPost, Path: "/import", Consumes: "text/csv", Body: &rest.Schema{Type: "string"}, Handle: answering(rest.Reply{Body: 1})},
+	)
+	for _, c := range []struct{ method, path, body string }{{http.MethodGet, "/export", ""}, {http.MethodPost, "/import", "a,b\n"}} {
+		for _, none := range []string{"", " , "} {
+			wantStatus(t, call(t, s, c.method, c.path, c.body, "Accept: "+none, "Content-Type: text/csv"), http.StatusOK)
+		}
+		wantEmpty(t, call(t, s, c.method, c.path, c.body, "Accept: text/html", "Content-Type: text/csv"), http.StatusNotAcceptable)
+	}
+	if got := call(t, s, http.MethodGet, "/export", "", "Accept: text/html").Header().Get("Accept"); got != "application/json, text/csv" {
+		t.Errorf("Accept: %s", got)
+	}
+	if got := call(t, s, http.MethodPost, "/import", "{}", "Content-Type: application/json").Header().Get("Accept"); got != "text/csv" {
+		t.Errorf("Accept: %s", got)
+	}
+}
+
+// A program that sends no Accept header is named in the log once, with what would let it in. Those that are remembered are bounded.
+func TestStrangersAreLoggedOnce(t *testing.T) {
+	log := logged(t)
+	s := mounted(t, rest.Operation{Method: http.MethodGet, Path: "/users", Handle: answering(rest.Reply{Body: 1})})
+	for range 3 {
+		for _, program := range []string{"old-client/1.0", "", "other\x7f/2"} {
+			wantEmpty(t, call(t, s, http.MethodGet, "/users", "", "Accept: ", "User-Agent: "+program), http.StatusNotAcceptable)
+		}
+		call(t, s, http.MethodGet, "/users", "", "Accept: text/html", "User-Agent: a browser")
+		call(t, s, http.MethodGet, "/users", "", "User-Agent: a good one")
+	}
+	if lines := strings.Count(log.String(), "accept lenient"); lines != 3 || !strings.Contains(log.String(), "old-client/1.0") || strings.Contains(log.String(), "browser") {
+		t.Errorf("%s", log)
+	}
+	log.Reset()
+	for n := range 200 {
+		call(t, s, http.MethodGet, "/users", "", "Accept: ", "User-Agent: "+strings.Repeat("x", n*10)+strconv.Itoa(n))
+	}
+	if lines := strings.Count(log.String(), "accept lenient"); lines > 100 || log.Len() > 100_000 {
+		t.Errorf("%d lines, %d bytes", lines, log.Len())
 	}
 }
 

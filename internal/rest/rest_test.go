@@ -122,6 +122,9 @@ func wantEmpty(t testing.TB, w *httptest.ResponseRecorder, status int) {
 	if w.Body.Len() != 0 || w.Header().Get("Content-Length") != "0" || w.Header().Get("Content-Type") != "" {
 		t.Errorf("the answer is not empty: %v %q", w.Header(), w.Body)
 	}
+	if asked := w.Header().Get("Accept"); asked == "" && status != http.StatusInternalServerError {
+		t.Errorf("%d does not say what to send", status)
+	}
 }
 
 // messages returns confd's list of sentences.

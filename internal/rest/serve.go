@@ -69,8 +69,8 @@ func unmatched(m *Match) error {
 func (s *Service) serve(w http.ResponseWriter, r *http.Request, m *Match) error {
 	op := m.Op
 	if !op.Unimplemented {
-		if op.Produces == "" && !acceptable(r.Header, jsonType) && (op.Also == "" || !acceptable(r.Header, op.Also)) {
-			return &apierr.Error{Kind: apierr.NotAcceptable, Message: "Send Accept: " + jsonType}
+		if err := s.admitAnswer(r, op); err != nil {
+			return err
 		}
 		if err := admitBody(w, r, cmp.Or(op.Consumes, jsonType), cmp.Or(op.MaxBody, DefaultMaxBody)); err != nil {
 			return err

@@ -35,8 +35,9 @@ type Service struct {
 	Errors     ErrorForm
 	Operations []Operation
 
-	routes *routes
-	spec   *definition
+	routes    *routes
+	spec      *definition
+	strangers *strangers
 }
 
 // Operation is one method on one path, declared once: route, required access, validation and definition all follow from it.
@@ -161,9 +162,9 @@ type Parameter struct {
 	Required    bool
 	// Repeated says that it may be sent more than once.
 	Repeated bool
-	// Views describes the items of the answer by the parameter's values, where they are others than the operation's own.
 	// Boolean says that it is read by [Request.Bool], although its schema, which existing clients know, is of text.
 	Boolean bool
+	// Views describes the items of the answer by the parameter's values, where they are others than the operation's own.
 	Views map[string]*Schema
 }
 
