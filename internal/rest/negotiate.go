@@ -130,7 +130,7 @@ func admitBody(w http.ResponseWriter, r *http.Request, mediaType string, limit i
 		// A body of unknown length may be empty: in HTTP/3 every request without a body has an unknown length, and so has an
 		// empty chunked one.
 		if r.ContentLength < 0 {
-			if n, ended := drain(w, r, settleSize, settleTime); ended && n == 0 {
+			if n, ended := drain(w, r, settleSize, settleTime, settleTime); ended && n == 0 {
 				r.Body = http.NoBody
 				return nil
 			}
