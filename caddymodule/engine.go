@@ -34,6 +34,7 @@ type engine struct {
 	data string // the data folder
 	keys string // the sealing keys, or "" for those in the data folder
 	db   *store.Late
+	room *store.Probe // of the data folder
 	auth *authsvc.Service
 	// confd is the telephony configuration service; helpers the helper endpoints.
 	confd   *rest.Service
@@ -103,6 +104,7 @@ func newEngine(key, data, keys string) (*engine, error) {
 	auth.UseCache(cache)
 	auth.UseNode(describeNode)
 	e := &engine{key: key, data: data, db: db, auth: auth, confd: confd, helpers: help, telephone: phone, cache: cache, metrics: metrics, box: box, keys: keys}
+	e.room = store.NewProbe(func(context.Context) error { return tryRoom(data) })
 	e.ctx, e.cancel = context.WithCancel(context.Background())
 	return e, nil
 }
@@ -237,7 +239,10 @@ func (e *engine) ready(ctx context.Context) error {
 	if !e.started.Load() {
 		return errNotStarted
 	}
-	return e.db.Ping(ctx)
+	if err := e.db.Ping(ctx); err != nil {
+		return err
+	}
+	return e.room.Ask(ctx)
 }
 
 // Destruct stops the background work and closes the database, when no configuration uses it any more.

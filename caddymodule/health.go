@@ -2,8 +2,12 @@ package caddymodule
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"sync/atomic"
+	"syscall"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
@@ -16,8 +20,9 @@ func init() {
 	httpcaddyfile.RegisterDirectiveOrder("ringfence_health", httpcaddyfile.Before, "redir") // and so before every gate
 }
 
-// Health serves GET /healthz, 200 while the process lives, and GET /readyz, 200 while the database is reachable and 503 while it
-// is not, as of a second ago at most. Both are for load balancers: they need no token, and reveal only the state. It passes other paths on.
+// Health serves GET /healthz, 200 while the process lives, and GET /readyz, 200 while the database is reachable and the data folder can be
+// written, and 503 with the reason otherwise, as of a second ago at most. Both are for load balancers: they need no token, and reveal only the
+// state. It passes other paths on.
 type Health struct {
 	app     *App
 	unready atomic.Bool
@@ -46,7 +51,7 @@ func (h *Health) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhtt
 		h.log(err)
 		if err != nil {
 			w.Header().Set("Retry-After", "2")
-			return state(w, r, http.StatusServiceUnavailable, "database unavailable")
+			return state(w, r, http.StatusServiceUnavailable, unreadiness(err))
 		}
 		return state(w, r, http.StatusOK, "ready")
 	default:
@@ -60,10 +65,46 @@ func (h *Health) log(err error) {
 		return
 	}
 	if err != nil {
-		h.app.log.Warn("not ready: the database does not answer", "error", err)
+		h.app.log.Warn("not ready: "+unreadiness(err), "error", err)
 		return
 	}
-	h.app.log.Info("ready again: the database answers")
+	h.app.log.Info("ready again")
+}
+
+// errUnwritable is that the data folder cannot be written, and errNoRoom that its disk is full.
+var (
+	errUnwritable = errors.New("data folder not writable")
+	errNoRoom     = errors.New("disk full")
+)
+
+// unreadiness says in a few words why no requests can be served now.
+func unreadiness(err error) string {
+	for _, reason := range []error{errNoRoom, errUnwritable} {
+		if errors.Is(err, reason) {
+			return reason.Error()
+		}
+	}
+	return "database unavailable"
+}
+
+// roomTried is how much is written to see whether there is room: more than an ordinary transaction adds to a database.
+const roomTried = 64 << 10
+
+// tryRoom returns an error if the data folder cannot take another file. It tries, because quotas and broken disks do not show in numbers.
+func tryRoom(folder string) error {
+	name := filepath.Join(folder, ".room")
+	err := os.WriteFile(name, make([]byte, roomTried), 0o600)
+	if removed := os.Remove(name); err == nil { // what was written of it too
+		err = removed
+	}
+	switch {
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return fmt.Errorf("%w: %w", errNoRoom, err)
+	case err != nil:
+		return fmt.Errorf("%w: %w", errUnwritable, err)
+	default:
+		return nil
+	}
 }
 
 func state(w http.ResponseWriter, r *http.Request, status int, text string) error {

@@ -124,6 +124,33 @@ func TestReadmeQuickstart(t *testing.T) {
 		`"items":`, `"total":`, "confd.voicemails.read", "Unauthorized for confd.users.read", "unknown, expired or revoked",
 		`"items":`, "Unauthorized for confd.voicemails.1.delete", "Unauthorized for confd.users.read", // olga
 		`"allowed":false`, `"username":"olga"`, `"group_name":"operators"`, `"action":"create_user"`)
+	ignored := read(t, ".gitignore")
+	for _, made := range []string{"bin", "data", "ringfence.pem"} {
+		if _, err := os.Stat(filepath.Join(p.Folder, made)); err != nil || !regexp.MustCompile(`(?m)^/`+regexp.QuoteMeta(made)+`/?$`).MatchString(ignored) {
+			t.Errorf("%s: it is not there, or git would take it: %v", made, err)
+		}
+	}
+	if files, err := os.ReadDir(p.Folder); err != nil || len(files) > 3 {
+		t.Errorf("the quickstart makes more: %v %v", files, err)
+	}
+
+	// Again, after the administrator's password has changed, which removes the file that has it.
+	credentials, err := os.ReadFile(filepath.Join(p.Folder, "data", "admin-credentials"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, old, _ := strings.Cut(string(credentials), "password: ")
+	old, _, _ = strings.Cut(old, "\n")
+	const changed = "Another.password-1"
+	admin := p.Login(t, "admin", old)
+	me := p.Do(t, "GET", "/api/auth/0.1/token/"+admin, "", "").Want(200).Text("data.auth_id")
+	p.Do(t, "PUT", "/api/auth/0.1/users/"+me+"/password", admin, `{"old_password":"`+old+`","new_password":"`+changed+`"}`).Want(204)
+	again := exec.CommandContext(t.Context(), shell, "-euo", "pipefail", "-c", "PASSWORD='"+changed+"'\n"+strings.Replace(quickstart(t), "https://localhost:8443", "https://localhost:"+p.HTTPSPort, 1))
+	again.Dir = p.Folder
+	if out, err = again.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	printed(t, string(out), `"items":`, `"total":`, "confd.voicemails.read", "Unauthorized for confd.users.read", "unknown, expired or revoked")
 }
 
 func TestQuickstartScript(t *testing.T) {

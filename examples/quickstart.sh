@@ -36,8 +36,8 @@ done
 
 bin/ringfence certificate --pem > ringfence.pem
 URL=https://localhost:$RINGFENCE_HTTPS_PORT
-PASSWORD=$(sed -n 's/^password: //p' data/admin-credentials)
-rf() { curl -sS -w '%{stderr}%{http_code}\n' --cacert ringfence.pem -H 'Accept: application/json' -H 'Content-Type: application/json' "$@"; }
+PASSWORD=${PASSWORD:-$(sed -n 's/^password: //p' data/admin-credentials)}
+rf() { curl -sS -w '\n%{stderr}%{http_code}\n' --cacert ringfence.pem -H 'Accept: application/json' -H 'Content-Type: application/json' "$@"; }
 field() { sed -nE "s/.*\"$1\": ?\"([^\"]*)\".*/\1/p" | head -n 1; }
 name=my-client-$(date +%s) # names are taken once
 
