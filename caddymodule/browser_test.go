@@ -2,6 +2,8 @@ package caddymodule_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net/url"
 	"os"
 	"os/exec"
@@ -15,6 +17,8 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
+
+	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
 )
 
 // browser is a headless Chromium that records the complaints of its pages and the hosts that they contact.
@@ -23,6 +27,7 @@ type browser struct {
 
 	mu         sync.Mutex
 	complaints []string
+	marks      int
 	asked      map[string]bool // by host
 	urls       []string
 }
@@ -122,11 +127,30 @@ func (b *browser) shoot(t *testing.T, name string) {
 // clean fails the test if the page has complained since the last check, except for complaints that contain one of but.
 func (b *browser) clean(t *testing.T, when string, but ...string) {
 	t.Helper()
+	b.settle(t)
 	for _, c := range b.complained() {
 		if !slices.ContainsFunc(but, func(known string) bool { return strings.Contains(c, known) }) {
 			t.Errorf("%s the page complains: %s", when, c)
 		}
 	}
+}
+
+// settle waits until all that the page has complained of has come: what it is made to complain of now comes last.
+func (b *browser) settle(t *testing.T) {
+	t.Helper()
+	b.marks++
+	mark := fmt.Sprintf("mark %d of the test", b.marks)
+	b.script(t, `console.error("`+mark+`"), ""`)
+	gatewaytest.Eventually(t, pagePatience, func() error {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		at := slices.IndexFunc(b.complaints, func(c string) bool { return strings.Contains(c, mark) })
+		if at < 0 {
+			return errors.New("the page's complaints have not all come")
+		}
+		b.complaints = slices.Delete(b.complaints, at, at+1)
+		return nil
+	})
 }
 
 // run takes the steps, or ends the test.
