@@ -19,6 +19,9 @@ type Options struct {
 	// Music returns the folder with the files of a music on hold, as Asterisk sees it, or "" if there is none. Without one, which nil
 	// means for all, Asterisk would refuse the class: then it plays the default music.
 	Music func(name string) string
+	// Interfaces are the channels of the machine that custom endpoints of all tenants may name, such as SCCP/door, or SCCP/* for all of a
+	// technology. Nil: none.
+	Interfaces []string
 }
 
 // part writes a part of one file.

@@ -12,7 +12,7 @@ import (
 // leftOut returns what the files lack of a snapshot, a line for each.
 func leftOut(tb testing.TB, s *confdsvc.Snapshot) (lines []string) {
 	tb.Helper()
-	_, left, err := asterisk.Generate(s, asterisk.Options{})
+	_, left, err := asterisk.Generate(s, asterisk.Options{Interfaces: []string{"DAHDI/*"}})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -64,7 +64,11 @@ func TestWhatTheFilesLackIsNamed(t *testing.T) {
 		"a reserved name":            {func(s *confdsvc.Snapshot) { s.Endpoints[2].Name = "Anonymous" }, []string{"line 3 (Anonymous) of Bob, tenant acme: its endpoint's name is kept"}},
 		"a disabled custom endpoint": {custom(confdsvc.EndpointCustom{Interface: "DAHDI/1"}), []string{"line 3 (DAHDI/1) of Bob, tenant acme: its endpoint is disabled"}},
 		"another interface":          {custom(confdsvc.EndpointCustom{Interface: "PJSIP/alice", Enabled: true}), []string{"line 3 (PJSIP/alice) of Bob, tenant acme: its interface is none"}},
-		"a suffix":                   {custom(confdsvc.EndpointCustom{Interface: "DAHDI/1", InterfaceSuffix: new("/a,b"), Enabled: true}), []string{"the option interface_suffix of line 3 (DAHDI/1)"}},
+		"hardware that is not listed": {
+			custom(confdsvc.EndpointCustom{Interface: "SCCP/door", Enabled: true}),
+			[]string{"line 3 (SCCP/door) of Bob, tenant acme: its interface is none of a number of its tenant, and none that the operator lists"},
+		},
+		"a suffix": {custom(confdsvc.EndpointCustom{Interface: "DAHDI/1", InterfaceSuffix: new("/a,b"), Enabled: true}), []string{"the option interface_suffix of line 3 (DAHDI/1)"}},
 		"a disabled context": {
 			func(s *confdsvc.Snapshot) { s.Contexts[0].Enabled = false },
 			[]string{
@@ -112,5 +116,43 @@ func TestWhatTheFilesLackIsNamed(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A custom endpoint reaches the hardware that the operator lists, and no other.
+func TestOnlyListedInterfaces(t *testing.T) {
+	for _, test := range []struct {
+		listed []string
+		name   string
+		taken  bool
+	}{
+		{nil, "SCCP/door", false},
+		{[]string{"SCCP/door"}, "SCCP/door", true},
+		{[]string{"SCCP/door"}, "SCCP/door2", false},
+		{[]string{"SCCP/door"}, "sccp/door", false},
+		{[]string{"DAHDI/1", "SCCP/*"}, "SCCP/door", true},
+		{[]string{"SCCP/*"}, "DAHDI/1", false},
+		{[]string{"SCCP/*"}, "SCCP/a&PJSIP/alice", false},
+		{nil, "Local/101@" + inside, true},
+	} {
+		s := company(t)
+		s.Customs = []*confdsvc.EndpointCustom{{ID: 1, TenantUUID: acme, Interface: test.name, Enabled: true}}
+		s.LineCustom = map[int64]int64{3: 1}
+		delete(s.LineSIP, 3)
+		files, _, err := asterisk.Generate(s, asterisk.Options{Interfaces: test.listed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if taken := strings.Contains(string(files["extensions.conf"]), test.name); taken != test.taken {
+			t.Errorf("%v, %s: %t", test.listed, test.name, taken)
+		}
+	}
+	if err := asterisk.CheckInterfaces([]string{"SCCP/*", "DAHDI/1"}); err != nil {
+		t.Error(err)
+	}
+	for _, bad := range []string{"*", "SCCP", "SCCP/", "PJSIP/*", "PJSIP/alice", "Local/1@x", "SCCP/a*", "SCCP/a&b"} {
+		if asterisk.CheckInterfaces([]string{bad}) == nil {
+			t.Errorf("%s is taken", bad)
+		}
 	}
 }

@@ -316,7 +316,7 @@ func (p *plan) device(lineID int64) (d device, fault string) {
 		if name, ok := customInterface(p, c); ok {
 			return device{watch: name, dial: name + customSuffix(c)}, ""
 		}
-		return d, "its interface is none of a number of its tenant, and none of hardware"
+		return d, "its interface is none of a number of its tenant, and none that the operator lists (RINGFENCE_ASTERISK_INTERFACES)"
 	}
 	return d, "it has no endpoint of its tenant"
 }
@@ -347,20 +347,37 @@ func watched(devices []device) string {
 	return strings.Join(names, "&")
 }
 
-// localForm is a custom interface that leads into the dialplan, hardwareForm one that leads to a channel of the machine.
+// localForm is a custom interface that leads into the dialplan, hardwareForm one that may lead to a channel of the machine.
 var (
 	localForm    = regexp.MustCompile(`^Local/([0-9*#]{1,40})@([A-Za-z0-9_-]{1,79})$`)
 	hardwareForm = regexp.MustCompile(`^(DAHDI|dahdi|SCCP|sccp|Custom|Dongle)/[A-Za-z0-9._-]{1,100}$`)
 	suffixForm   = regexp.MustCompile(`^/[A-Za-z]{1,8}$`)
 )
 
-// customInterface returns the interface of a custom endpoint. It may lead to hardware, or to a number of the tenant's own: another
-// endpoint's name would ring, and watch, another tenant's telephone.
+// customInterface returns the interface of a custom endpoint. It may lead to hardware that the operator lists, or to a number of the tenant's
+// own: another name would ring, and watch, another tenant's telephone.
 func customInterface(p *plan, c *confdsvc.EndpointCustom) (string, bool) {
 	if m := localForm.FindStringSubmatch(c.Interface); m != nil {
 		return c.Interface, p.contextOf(c.TenantUUID, m[2]) != nil
 	}
-	return c.Interface, hardwareForm.MatchString(c.Interface)
+	return c.Interface, hardwareForm.MatchString(c.Interface) && slices.ContainsFunc(p.options.Interfaces, func(listed string) bool {
+		technology, all := strings.CutSuffix(listed, "*")
+		return c.Interface == listed || all && strings.HasPrefix(c.Interface, technology)
+	})
+}
+
+// CheckInterfaces refuses a list of interfaces in which one could not be that of any custom endpoint.
+func CheckInterfaces(listed []string) error {
+	for _, one := range listed {
+		technology, all := strings.CutSuffix(one, "/*")
+		if all {
+			one = technology + "/x"
+		}
+		if !hardwareForm.MatchString(one) {
+			return fmt.Errorf("%q is no interface, such as SCCP/door, and no technology with all of its interfaces, such as SCCP/*", one)
+		}
+	}
+	return nil
 }
 
 func customSuffix(c *confdsvc.EndpointCustom) string {

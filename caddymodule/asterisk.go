@@ -9,6 +9,7 @@ import (
 
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 
+	"github.com/ringfence/ringfence/asterisk"
 	"github.com/ringfence/ringfence/asterisk/apply"
 	"github.com/ringfence/ringfence/internal/asterisk/ami"
 )
@@ -31,6 +32,9 @@ type Asterisk struct {
 	// Log is Asterisk's log: what it complains about while it reloads is shown with the job. Default: RINGFENCE_ASTERISK_LOG from the
 	// environment, else /var/log/asterisk/messages.log if Asterisk is on this machine.
 	Log string `json:"log,omitempty"`
+	// Interfaces are the channels of the machine that custom endpoints may name, with blanks between them: "SCCP/* DAHDI/1". Default:
+	// RINGFENCE_ASTERISK_INTERFACES from the environment, else none.
+	Interfaces string `json:"interfaces,omitempty"`
 
 	live bool // changes reach it at once, if confd's configuration says so
 }
@@ -51,6 +55,7 @@ func (a *App) resolveAsterisk(setting func(field *string, env, fallback string))
 		log = "/var/log/asterisk/messages.log"
 	}
 	setting(&s.Log, "RINGFENCE_ASTERISK_LOG", log)
+	setting(&s.Interfaces, "RINGFENCE_ASTERISK_INTERFACES", "")
 	// Where there is neither an Asterisk nor a folder for one, files are made only when somebody asks for them.
 	s.live = s.Manager != "" || s.Folder != ""
 	if s.Folder == "" {
@@ -63,6 +68,9 @@ const maxAsteriskName = 64
 func (s *Asterisk) validate() error {
 	if len(s.Name) > maxAsteriskName || strings.ContainsFunc(s.Name, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
 		return fmt.Errorf("the name of the Asterisk (RINGFENCE_ASTERISK_NAME) is longer than %d bytes, or has a blank or a character that is not ASCII", maxAsteriskName)
+	}
+	if err := asterisk.CheckInterfaces(strings.Fields(s.Interfaces)); err != nil {
+		return fmt.Errorf("the interfaces of the Asterisk (RINGFENCE_ASTERISK_INTERFACES): %w", err)
 	}
 	if s.Manager == "" {
 		return nil
@@ -107,6 +115,7 @@ func (s phoneSettings) apply() apply.Settings {
 //	    username <name>
 //	    secret   <secret>
 //	    log      <file>
+//	    interfaces "SCCP/* DAHDI/1"
 //	}
 func (a *App) parseAsterisk(d *caddyfile.Dispenser) error {
 	s, err := once(d, "asterisk", &a.Asterisk)
@@ -115,5 +124,6 @@ func (a *App) parseAsterisk(d *caddyfile.Dispenser) error {
 	}
 	return block(d, "asterisk", map[string]value{
 		"name": text(&s.Name), "folder": text(&s.Folder), "manager": text(&s.Manager), "username": text(&s.Username), "secret": text(&s.Secret), "log": text(&s.Log),
+		"interfaces": text(&s.Interfaces),
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 
 	"github.com/ringfence/ringfence/asterisk"
@@ -110,7 +111,7 @@ func (t *telephone) generate(ctx context.Context, s phoneSettings) (apply.Output
 	if err != nil {
 		return apply.Output{}, err
 	}
-	files, left, err := asterisk.Generate(snapshot, asterisk.Options{Music: musicIn(s.music)})
+	files, left, err := asterisk.Generate(snapshot, asterisk.Options{Music: musicIn(s.music), Interfaces: strings.Fields(s.Interfaces)})
 	if err != nil {
 		return apply.Output{}, err
 	}

@@ -102,7 +102,7 @@ func installationOf(cmd *cobra.Command) (i doctor.Installation, err error) {
 		Data, Database string
 		SealingKeys    string `json:"sealing_keys"`
 		PublicURL      string `json:"public_url"`
-		Asterisk       struct{ Manager, Username, Secret string }
+		Asterisk       struct{ Manager, Username, Secret, Interfaces string }
 	}
 	if text != nil {
 		var config struct {
@@ -127,7 +127,7 @@ func installationOf(cmd *cobra.Command) (i doctor.Installation, err error) {
 	i.Database = cmp.Or(flag("database"), setting(app.Database, "RINGFENCE_DATABASE", open.SQLiteScheme+filepath.Join(i.Data, "ringfence.db")))
 	i.SealingKeys = setting(app.SealingKeys, "RINGFENCE_SEALING_KEYS", "")
 	i.PublicURL = setting(app.PublicURL, "RINGFENCE_PUBLIC_URL", "")
-	i.LeftOut = leftOut
+	i.LeftOut = leftOut(setting(app.Asterisk.Interfaces, "RINGFENCE_ASTERISK_INTERFACES", ""))
 	i.Manager = ami.Options{
 		Address:  setting(app.Asterisk.Manager, "RINGFENCE_ASTERISK_MANAGER", ""),
 		Username: setting(app.Asterisk.Username, "RINGFENCE_ASTERISK_USERNAME", "ringfence"),
@@ -136,14 +136,16 @@ func installationOf(cmd *cobra.Command) (i doctor.Installation, err error) {
 	return i, nil
 }
 
-// leftOut returns what Asterisk's files lack of what is stored.
-func leftOut(ctx context.Context, db store.DB) ([]leftout.Omission, error) {
-	snapshot, err := confdsvc.NewSnapshots(db).Read(ctx)
-	if err != nil {
-		return nil, err
+// leftOut returns what returns what Asterisk's files lack of what is stored, where custom endpoints may name these interfaces.
+func leftOut(interfaces string) func(ctx context.Context, db store.DB) ([]leftout.Omission, error) {
+	return func(ctx context.Context, db store.DB) ([]leftout.Omission, error) {
+		snapshot, err := confdsvc.NewSnapshots(db).Read(ctx)
+		if err != nil {
+			return nil, err
+		}
+		_, left, err := asterisk.Generate(snapshot, asterisk.Options{Interfaces: strings.Fields(interfaces)})
+		return left, err
 	}
-	_, left, err := asterisk.Generate(snapshot, asterisk.Options{})
-	return left, err
 }
 
 // ReadConfig returns what a configuration file says, or nil if none is named and there is no Caddyfile here.
