@@ -7,7 +7,19 @@ import (
 	"strings"
 
 	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/rest"
 )
+
+// Local serves what next serves to tools of this machine, and refuses everybody else as the plain port does: see checkLocal.
+func Local(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := checkLocal(r); err != nil {
+			rest.WriteError(w, r, rest.CodeMessage, err)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
 
 // checkLocal refuses a request on the plain port that no tool of this machine has made of its own accord. There is no token, so a web page
 // that a browser on this machine shows must not reach the endpoints: not by a name of its own that leads to a loopback

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -226,6 +227,8 @@ func (g *Gate) decide(r *http.Request, t *target.Target, need *Need, known bool)
 		return nil, g.badMethod()
 	case !known:
 		return nil, deny("not_found", apierr.NotFound, "No service is served at this path")
+	case wrongLength(r.Header["Content-Length"]):
+		return nil, deny("content_length", apierr.Invalid, "The header content-length is no number, or has several values that differ")
 	case t.HasWild() && !need.Pattern:
 		return nil, deny("pattern", apierr.Invalid, noPattern)
 	case t.RawQuery() != "" && overridesMethod(t.RawQuery()):
@@ -255,6 +258,11 @@ func (g *Gate) decide(r *http.Request, t *target.Target, need *Need, known bool)
 		}
 	}
 	return who, nil
+}
+
+// wrongLength reports whether the length of a body is not one number. In HTTP/2 net/http takes the first of several, and 0 for what is none.
+func wrongLength(values []string) bool {
+	return slices.ContainsFunc(values, func(v string) bool { return v != values[0] || v == "" || strings.Trim(v, "0123456789") != "" })
 }
 
 const (

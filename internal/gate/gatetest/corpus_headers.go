@@ -123,6 +123,16 @@ func (c *corpus) http2() {
 	add("upper case name", []int{400}, upper)
 	add("name with a space", []int{400}, append(c.h2(http.MethodGet, path, nil), Field{"x-ringfence user", "root"}))
 	add("authority and another host", nil, c.h2(http.MethodGet, path, []Field{{"host", "evil"}}))
+	for name, lengths := range map[string][]string{
+		"two lengths": {"2", "5"}, "two lengths, the second one right": {"0", "2"}, "two lengths in one line": {"2, 5"}, "a length that is no number": {"x"},
+		"a length with a sign": {"+2"}, "an empty length": {""},
+	} {
+		fields := []Field{{"content-type", "application/json"}}
+		for _, length := range lengths {
+			fields = append(fields, Field{"content-length", length})
+		}
+		c.cases = append(c.cases, Case{Name: "h2 " + name, Body: "{}", H2: c.h2(http.MethodPost, path, fields), Want: []int{400}})
+	}
 	c.cases = append(c.cases,
 		Case{
 			Name: "h2 trailer", Body: "{}", Trailers: []Field{{"x-ringfence-user", "root"}, {"x-auth-token", "x"}},
