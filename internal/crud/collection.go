@@ -55,6 +55,9 @@ type table interface {
 	title() string
 	key() column
 	reads() []string
+	mayRead(ctx context.Context, c store.Conn, scope string) error
+	mayWrite(ctx context.Context, c store.Conn, scope string) error
+	there(ctx context.Context, c store.Conn, r *rest.Request, scope, typed string) error
 	findsApart() string
 	noneOfTenantDenied(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) error
 	denied(ctx context.Context, of string, add func(value any) (placeholder string)) string

@@ -94,6 +94,8 @@ type DescribedDocument struct {
 type documented interface {
 	describer
 	row() (table string, zero any)
+	path() string
+	table() table
 }
 
 // describer is a collection or a link, whatever its types are.
@@ -162,6 +164,10 @@ func (d *DocumentsOf[T]) describe(into *Described) {
 func (d *DocumentsOf[T]) row() (table string, zero any) {
 	return d.k.Table, reflect.Zero(structOf[T]()).Interface()
 }
+
+func (d *DocumentsOf[T]) path() string { return d.k.Path }
+
+func (d *DocumentsOf[T]) table() table { return d.k }
 
 func (j *joint[L, R]) describe(into *Described) {
 	d := DescribedLink{

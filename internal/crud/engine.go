@@ -76,6 +76,9 @@ func (e *Engine) Operations() []rest.Operation {
 	all := slices.Concat(e.derived, e.added)
 	for i := range all {
 		op := &all[i]
+		if e.Style.PathFirst && op.Body != nil {
+			op.Handle = e.inOrder(*op)
+		}
 		if e.Idempotency != nil && op.Method == http.MethodPost && (op.Transactional || op.Idempotent) {
 			op.Idempotent, op.Handle = true, e.idempotent(op.Handle)
 			op.Statuses = append(slices.Clone(op.Statuses), http.StatusConflict, http.StatusUnprocessableEntity)
@@ -241,6 +244,8 @@ type Style struct {
 	Location bool
 	// SearchWords lets a search of several words match with anything between them.
 	SearchWords bool
+	// PathFirst refuses a path that names nothing, and a tenant that may not do it, before the body.
+	PathFirst bool
 	// Duplicate is the kind of error for a duplicate, or for deleting an object that others refer to.
 	Duplicate apierr.Kind
 }

@@ -115,10 +115,13 @@ func (k *CollectionOf[T]) edit(ctx context.Context, c store.Conn, change *Change
 
 // load finds the object to change, and refuses if it is not the one that the client has read.
 func (k *CollectionOf[T]) load(ctx context.Context, c store.Conn, change *ChangeOf[T], shown func(o T) any) (err error) {
-	if err := k.mayWrite(ctx, c, change.Tenant); err != nil {
+	if err := k.mayRead(ctx, c, change.Tenant); err != nil {
 		return err
 	}
 	if change.Old, err = k.NamedIn(ctx, c, change.Request, change.Tenant); err != nil {
+		return err
+	}
+	if err := k.mayWrite(ctx, c, change.Tenant); err != nil {
 		return err
 	}
 	if len(change.Request.HTTP.Header.Values("If-Match")) == 0 && !k.engine.Style.UpdateReply {
