@@ -52,5 +52,5 @@ func declareEndpointsCustom(e *crud.Engine) {
 		MayEnd:      lineCanLoseEndpoint[EndpointCustom](e),
 		Changed:     rememberEndpoint[EndpointCustom],
 	}.On(e)
-	crud.Nest[Line, EndpointCustom]{Name: "endpoint_custom", Stays: true}.On(e)
+	crud.Nest[Line, EndpointCustom]{Name: "endpoint_custom", Stays: true, Shown: true}.On(e)
 }

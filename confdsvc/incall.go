@@ -100,13 +100,22 @@ func declareIncalls(e *crud.Engine) {
 		Allow:      crud.All(crud.SameTenant, crud.LeftFree, crud.RightFree, fits[Incall](incallExtension)),
 	}.On(e)
 	crud.Nest[Incall, Extension]{
-		Name: "extensions", Many: true, Existing: numberThere[Incall](e), Complete: rangeHoldsNumber(e), Inside: true,
+		Name: "extensions", Many: true, Existing: numberThere[Incall](e), Complete: rangeHoldsNumber(e), Linked: rangeHoldsNumber(e), Inside: true,
 	}.On(e)
 	crud.Nest[User, Incall]{
 		Name: "incalls", Many: true, Fills: []string{"destination"}, Refers: true, Stays: true, Shown: true,
 		Complete: func(_ context.Context, _ store.Conn, of *crud.Change[User], i *Incall) (err error) {
 			i.Destination, err = leadsToUser(of.New)
 			return err
+		},
+		Linked: func(ctx context.Context, c store.Conn, of *crud.Change[User], i *Incall) error {
+			if err := crud.MayNest(of.Request, fmt.Sprintf("confd.incalls.%d.update", i.ID)); err != nil {
+				return err
+			}
+			return crud.Of[Incall](e).Update(ctx, c, &crud.Change[Incall]{Request: of.Request, Tenant: of.Tenant, Old: i}, func(o *Incall) (err error) {
+				o.Destination, err = leadsToUser(of.New)
+				return err
+			})
 		},
 		Leave: func(ctx context.Context, c store.Conn, change *crud.Change[Incall]) error {
 			return crud.Of[Incall](e).Update(ctx, c, change, func(i *Incall) error {

@@ -85,7 +85,7 @@ func declareLines(e *crud.Engine) {
 		Beside: []crud.Beside[Line]{{
 			From: "confd_line_endpoint", By: "line_id", Load: loadWebRTC(e), Blank: func(l *Line) { l.IsWebRTC = false },
 		}},
-		Nested:  []string{"endpoint_sip", "endpoint_sccp", "endpoint_custom", "extensions"},
+		Nested:  []string{"endpoint_sip", "endpoint_sccp", "endpoint_custom", "extensions", "device_id"},
 		Prepare: provisionLine, Save: saveCallerID(e),
 		Validate: func(ctx context.Context, c store.Conn, change *crud.Change[Line]) error {
 			if err := checkRegistrar(ctx, c, change); err != nil {

@@ -3,6 +3,7 @@ package confdsvc_test
 import (
 	"fmt"
 	"net/http"
+	"reflect"
 	"testing"
 
 	"github.com/ringfence/ringfence/internal/crud/crudtest"
@@ -61,5 +62,24 @@ func TestTelephone(t *testing.T) {
 		c.Get("/endpoints/custom/" + e.Text("id")).Want(http.StatusNotFound)
 		c.Do(http.MethodDelete, "/extensions/"+x.Text("id"), nil).Want(http.StatusNoContent)
 		c.Do(http.MethodDelete, "/contexts/"+in.Text("id"), nil).Want(http.StatusNoContent)
+	})
+}
+
+// The reply to a line that is made with its endpoint has the whole endpoint, with what the client cannot know yet.
+func TestLineAnswersWithItsEndpoint(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		c := newWorld(t, db).as(t, "a")
+		sip := c.Create("/lines", object{"context": "default", "endpoint_sip": object{"auth_section_options": pairs("username=al password=secret")}})
+		custom := c.Create("/lines", object{"context": "default", "endpoint_custom": object{"interface": "Local/1@x"}})
+		for path, shown := range map[string]any{
+			"/endpoints/sip/" + fmt.Sprint(at(sip, "endpoint_sip.uuid")): sip["endpoint_sip"], "/endpoints/custom/" + fmt.Sprint(at(custom, "endpoint_custom.id")): custom["endpoint_custom"],
+		} {
+			if got := c.Get(path).Object(); !reflect.DeepEqual(map[string]any(got), shown) {
+				t.Errorf("%v, and the reply has %v", got, shown)
+			}
+		}
+		if made := c.Create("/lines", object{"context": "default"}); made["endpoint_sip"] != nil || made["endpoint_custom"] != nil {
+			t.Errorf("%v", made)
+		}
 	})
 }

@@ -176,7 +176,7 @@ func completeEndpointSIP(_ context.Context, _ store.Conn, of *crud.Change[Line],
 	}
 	if of.New.mainUser != nil {
 		if exten := firstExten(of.Sent.Value("extensions")); exten != "" {
-			id = callerIDOf(of.New.mainUser.Firstname, of.New.mainUser.Lastname, exten)
+			id = of.New.mainUser.callerIDWith(exten)
 		}
 	}
 	if id != x.Endpoint.callerID() {
@@ -196,10 +196,14 @@ func firstExten(extensions any) string {
 	return exten
 }
 
-// callerIDOf returns the caller ID of a line whose main user has a number. A pattern of numbers is none.
-func callerIDOf(first string, last *string, exten string) sipCallerID {
-	id := parseCallerID(callerID(first, last))
-	if !strings.HasPrefix(exten, "_") {
+// callerIDWith returns the caller ID of a line whose main user this is: the user's own, or their names. Without a number of its own it has
+// the line's; a pattern of numbers is none.
+func (u *User) callerIDWith(exten string) sipCallerID {
+	id := parseCallerID(callerID(u.Firstname, u.Lastname))
+	if u.CallerID != nil {
+		id = parseCallerID(*u.CallerID)
+	}
+	if id.number == "" && !strings.HasPrefix(exten, "_") {
 		id.number = exten
 	}
 	return id
@@ -217,33 +221,86 @@ var lineIdentity = fmt.Sprintf(`
 	SELECT l.user_id, l.exten, CAST(l.sip_uuid AS text) AS sip_uuid,
 		(SELECT u.firstname FROM confd_user u WHERE u.id = l.user_id) AS firstname,
 		(SELECT u.lastname FROM confd_user u WHERE u.id = l.user_id) AS lastname,
+		(SELECT u.caller_id FROM confd_user u WHERE u.id = l.user_id) AS caller_id,
 		(SELECT s.endpoint_section_options FROM confd_endpoint_sip s WHERE s.uuid = l.sip_uuid) AS options
 	FROM (
 		SELECT le.sip_uuid, `+mainUser+` AS user_id,
 			(SELECT x.exten FROM confd_extension x WHERE x.id = (
 				SELECT lx.extension_id FROM confd_line_extension lx WHERE lx.line_id = le.line_id ORDER BY lx.extension_id + 0 LIMIT 1)) AS exten
 		FROM confd_line_endpoint le WHERE le.line_id = $1 AND le.sip_uuid IS NOT NULL) AS l
-	WHERE l.user_id IS NOT NULL AND l.exten IS NOT NULL`, "le.line_id")
+	WHERE l.user_id IS NOT NULL`, "le.line_id")
 
-// identifyLine sets the caller ID of a line when its main user and its number meet: the user's name, and the number.
+// identifyLine sets the caller ID of a line when its main user and its number meet: the user's, with the number.
 func identifyLine(ctx context.Context, c store.Conn, e *crud.Engine, r *rest.Request, lineID int64, userID *int64) error {
-	found, err := store.Select[struct {
-		UserID    int64   `db:"user_id"`
-		Firstname string  `db:"firstname"`
-		Lastname  *string `db:"lastname"`
-		Exten     string  `db:"exten"`
-		SIPUUID   string  `db:"sip_uuid"`
-		Options   SIPOptions
-	}](ctx, c, lineIdentity, lineID)
-	if err != nil || len(found) == 0 {
+	with, err := lineIdentityOf(ctx, c, lineID)
+	if err != nil || with == nil || with.Exten == nil || userID != nil && *userID != with.UserID {
 		return err
 	}
-	with := found[0]
-	id := callerIDOf(with.Firstname, with.Lastname, with.Exten)
-	if userID != nil && *userID != with.UserID || id == with.Options.callerID() {
+	return with.put(ctx, c, e, r, with.user().callerIDWith(*with.Exten))
+}
+
+// identity is what makes a line's caller ID, and the options of the endpoint that has it.
+type identity struct {
+	UserID    int64   `db:"user_id"`
+	Firstname string  `db:"firstname"`
+	Lastname  *string `db:"lastname"`
+	CallerID  *string `db:"caller_id"`
+	Exten     *string `db:"exten"`
+	SIPUUID   string  `db:"sip_uuid"`
+	Options   SIPOptions
+}
+
+// lineIdentityOf returns what makes a line's caller ID. It is nil for a line without a main user, or without a SIP endpoint.
+func lineIdentityOf(ctx context.Context, c store.Conn, lineID int64) (*identity, error) {
+	found, err := store.Select[*identity](ctx, c, lineIdentity, lineID)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return found[0], nil
+}
+
+func (i *identity) user() *User {
+	return &User{Firstname: i.Firstname, Lastname: i.Lastname, CallerID: i.CallerID}
+}
+
+// put gives the line a caller ID, if it has another.
+func (i *identity) put(ctx context.Context, c store.Conn, e *crud.Engine, r *rest.Request, id sipCallerID) error {
+	if id == i.Options.callerID() {
 		return nil
 	}
-	return editCallerID(ctx, c, e, r, with.SIPUUID, []func(*sipCallerID){func(of *sipCallerID) { *of = id }})
+	return editCallerID(ctx, c, e, r, i.SIPUUID, []func(*sipCallerID){func(of *sipCallerID) { *of = id }})
+}
+
+// identifyLinesOf sets the caller IDs of the lines whose main user has changed their own. If that has no number, a line
+// without one keeps what its caller ID has, unless it was the user's.
+func identifyLinesOf(ctx context.Context, c store.Conn, e *crud.Engine, change *crud.Change[User]) error {
+	if change.Old == nil || !different(change.Old.CallerID, change.New.CallerID) {
+		return nil
+	}
+	lines, err := store.Select[int64](ctx, c, `SELECT line_id FROM confd_user_line WHERE user_id = $1 ORDER BY position, id`, change.New.ID)
+	if err != nil {
+		return err
+	}
+	before := change.Old.callerIDWith("")
+	for _, line := range lines {
+		with, err := lineIdentityOf(ctx, c, line)
+		if err != nil {
+			return err
+		}
+		if with == nil || with.UserID != change.New.ID {
+			continue
+		}
+		number := with.Options.callerID().number
+		if with.Exten != nil {
+			number = *with.Exten
+		} else if number == before.number {
+			number = ""
+		}
+		if err := with.put(ctx, c, e, change.Request, change.New.callerIDWith(number)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // identifiesUser sets the caller ID of a line that gets its main user.

@@ -106,11 +106,12 @@ func TestCallerIDOfLine(t *testing.T) {
 	})
 }
 
-// When a line has its main user and its number, it calls by the user's name and that number, whichever came last.
+// When a line has its main user and its number, it calls by the user's caller ID, and by that number if the caller ID has none, whichever
+// came last.
 func TestCallerIDOfUserAndNumber(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		c := newCompany(newWorld(t, db).as(t, "a"))
-		al := "/users/" + c.Create("/users", object{"firstname": `Al "X"`, "lastname": "One", "caller_id": `"Other" <9>`}).Text("id")
+		al := "/users/" + c.Create("/users", object{"firstname": `Al "X"`, "lastname": "One"}).Text("id")
 		bo := "/users/" + c.Create("/users", object{"firstname": "Bo"}).Text("id")
 		line := func() string {
 			return "/lines/" + c.Create("/lines", object{"context": c.in, "endpoint_sip": object{"endpoint_section_options": pairs("callerid=Old")}}).Text("id")
@@ -159,6 +160,38 @@ func TestCallerIDOfUserAndNumber(t *testing.T) {
 		}).Want(http.StatusNoContent)
 		wantCallerID(c.Client, nested, `Al One|1006|"Al One" <1006>`)
 		giveLine(c.Client, c.Create("/users", object{"firstname": "Di"})) // a custom endpoint has no caller ID
+
+		// Their own caller ID counts before their names, and reaches the lines whose main user they are whenever it changes.
+		for _, step := range []struct{ callerID, one, three string }{
+			{`"Sales"`, `Sales|1001|"Sales" <1001>`, `Sales|<nil>|"Sales"`}, {`"Al" <+339>`, `Al|<nil>|"Al" <+339>`, `Al|<nil>|"Al" <+339>`},
+			{`"Al" <9>`, `Al|9|"Al" <9>`, `Al|9|"Al" <9>`}, {`"Bo"`, `Bo|1001|"Bo" <1001>`, `Bo|<nil>|"Bo"`},
+		} {
+			put(bo + one)
+			c.Do(http.MethodPut, al, object{"caller_id": step.callerID}).Want(http.StatusNoContent)
+			wantCallerID(c.Client, one, step.one)
+			wantCallerID(c.Client, three, step.three)
+			c.Do(http.MethodPut, bo, object{"caller_id": step.callerID + " "}).Want(http.StatusBadRequest)
+		}
+		five := line() // without a number
+		put(al + five)
+		c.Do(http.MethodPut, al, object{"caller_id": `"Cy"`}).Want(http.StatusNoContent)
+		wantCallerID(c.Client, five, `Cy|<nil>|"Cy"`)
+		c.Do(http.MethodPut, five, object{"caller_id_num": "5"}).Want(http.StatusNoContent)
+		for _, step := range [][2]string{{`"Di"`, `Di|5|"Di" <5>`}, {`"Di" <6>`, `Di|6|"Di" <6>`}, {`"Bo"`, `Bo|<nil>|"Bo"`}} {
+			c.Do(http.MethodPut, al, object{"caller_id": step[0]}).Want(http.StatusNoContent)
+			wantCallerID(c.Client, five, step[1])
+		}
+		c.Do(http.MethodPut, al, object{"firstname": "Zoe"}).Want(http.StatusNoContent)
+		wantCallerID(c.Client, one, `Bo|1001|"Bo" <1001>`)
+		withOwn := c.user("1007")
+		withOwn["caller_id"] = `"Desk 7" <77>`
+		for range 2 {
+			made := c.Create("/users", withOwn)
+			wantCallerID(c.Client, fmt.Sprintf("/lines/%v", at(made, "lines.0.id")), `Desk 7|77|"Desk 7" <77>`)
+			withOwn = object{"firstname": "Ed", "caller_id": `"Desk 7" <77>`, "lines": []any{object{
+				"context": c.in, "endpoint_sip": object{}, "extensions": []any{object{"exten": "1008"}},
+			}}}
+		}
 	})
 }
 

@@ -398,3 +398,95 @@ func TestNestedUsersForOneNumber(t *testing.T) {
 		}
 	})
 }
+
+// What is named by its key is linked, and not made or changed.
+func TestNestedUserLinksWhatIsThere(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		w := newWorld(t, db)
+		c, other := newCompany(w.as(t, "a")), newCompany(w.as(t, "b"))
+		box := c.Create("/voicemails", object{"name": "Box", "number": "1001", "context": c.in})
+		number := c.Create("/extensions", object{"exten": "1001", "context": c.in})
+		outside := c.Create("/extensions", object{"exten": "5551", "context": c.from})
+		incall := c.Create("/incalls", object{"destination": object{"type": "none"}})
+		sip := c.Create("/endpoints/sip", object{"label": "desk"})
+		line := c.Create("/lines", object{"context": c.in, "endpoint_custom": object{"interface": "Local/1@x"}})
+		before := counts(t, db)
+		made := c.Create("/users", object{
+			"firstname": "Al", "voicemail": object{"id": box["id"], "name": "Other"},
+			"lines": []any{
+				object{"context": c.in, "endpoint_sip": object{"uuid": sip["uuid"]}, "extensions": []any{object{"id": number["id"]}}}, object{"id": line["id"]},
+			},
+			"incalls": []any{object{"extensions": []any{object{"id": outside["id"]}}}, object{"id": incall["id"]}},
+		})
+		got := c.Get("/users/" + made.Text("id")).Object()
+		for path, want := range map[string]any{
+			"voicemail.id": box["id"], "voicemail.name": "Box", "lines.0.extensions.0.id": number["id"], "lines.0.endpoint_sip.uuid": sip["uuid"],
+			"lines.1.id": line["id"], "incalls.0.id": incall["id"], "incalls.1.extensions.0.id": outside["id"],
+		} {
+			if at(got, path) != want {
+				t.Errorf("%s is %v, want %v: %v", path, at(got, path), want, got)
+			}
+		}
+		wantCallerID(c.Client, fmt.Sprintf("/lines/%v", at(made, "lines.0.id")), `Al|1001|"Al" <1001>`)
+		if in := c.Get("/contexts?type=incall").List().Items[0]; at(in, "incall_ranges.0.start") != "5551" {
+			t.Errorf("the range of the incall: %v", in["incall_ranges"])
+		}
+		after := counts(t, db)
+		for table, more := range map[string]int{"confd_user": 1, "confd_line": 1, "confd_incall": 1, "confd_voicemail": 0, "confd_extension": 0, "confd_endpoint_sip": 0} {
+			if after[table] != before[table]+more {
+				t.Errorf("%s has %d more rows, want %d", table, after[table]-before[table], more)
+			}
+		}
+		foreignBox := other.Create("/voicemails", object{"name": "Box", "number": "1001", "context": other.in})
+		below := w.as(t, "a1").Create("/voicemails", object{"name": "Box", "number": "1001", "context": "of-a1"})
+		for name, bad := range map[string]struct {
+			body object
+			says string
+		}{
+			"no voicemail":       {object{"voicemail": object{"id": 987654}}, "field 'voicemail': Voicemail was not found ('id': 987654)"},
+			"a foreign one":      {object{"voicemail": object{"id": foreignBox["id"]}}, "Voicemail was not found"},
+			"one of a tenant":    {object{"voicemail": object{"id": below["id"]}}, "different tenants"},
+			"no key":             {object{"voicemail": object{"id": nil}}, "voicemail: {'number': ['Missing data for required field.']"},
+			"a key of no type":   {object{"voicemail": object{"id": "1"}}, "voicemail: {'id': ['Not a valid integer.']}"},
+			"no number":          {object{"incalls": []any{object{"extensions": []any{object{"id": 987654}}}}}, "Extension was not found"},
+			"a number in use":    {object{"incalls": []any{object{"extensions": []any{object{"id": outside["id"]}}}}}, "Incall is associated with a Extension"},
+			"a line twice":       {object{"lines": []any{object{"id": line["id"]}, object{"id": line["id"]}}}, "same line more than once"},
+			"a device":           {object{"device_id": "abc"}, "Input Error - field 'device_id': Device was not found ('device_id': 'abc')"},
+			"a device of a line": {object{"lines": []any{object{"context": c.in, "endpoint_sip": object{}, "device_id": "abc"}}}, "Device was not found ('device_id': 'abc')"},
+		} {
+			body := object{"firstname": "Bo"}
+			maps.Copy(body, bad.body)
+			if got := c.Do(http.MethodPost, "/users", body).Want(http.StatusBadRequest); !strings.Contains(got.Body, bad.says) {
+				t.Errorf("%s: %s", name, got.Body)
+			}
+			if now := counts(t, db); now["confd_user"] != after["confd_user"] || now["confd_line"] != after["confd_line"] {
+				t.Fatalf("%s left something", name)
+			}
+		}
+		nameless := c.Create("/users", object{
+			"firstname": "Cy", "lastname": "Two", "device_id": nil, "voicemail": object{"number": "1002", "context": c.in},
+			"lines": []any{object{"context": c.in, "endpoint_sip": object{}, "device_id": ""}},
+		})
+		if at(nameless, "voicemail.name") != "Cy Two" {
+			t.Errorf("the voicemail is %v", nameless["voicemail"])
+		}
+	})
+}
+
+// Who is denied to link something is denied to name it in a user.
+func TestNestedLinksAreDenied(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		w := newWorld(t, db)
+		c := newCompany(w.as(t, "a"))
+		box := c.Create("/voicemails", object{"name": "Box", "number": "1001", "context": c.in})
+		incall := c.Create("/incalls", object{"destination": object{"type": "none"}})
+		d := newDoorkeeper(t, w.svc)
+		for denied, body := range map[string]object{
+			"!confd.users.*.voicemails." + box.Text("id") + ".update": {"voicemail": object{"id": box["id"]}},
+			"!confd.incalls." + incall.Text("id") + ".update":         {"incalls": []any{object{"id": incall["id"]}}},
+		} {
+			body["firstname"] = "Al"
+			d.holding(t, w.tenants["a"], "", "confd.#", denied).Do(http.MethodPost, "/users", body).Want(http.StatusForbidden)
+		}
+	})
+}

@@ -24,7 +24,7 @@ type User struct {
 	Country                           *string   `json:"country" readOnly:"true"`
 	Language                          *string   `db:"language" json:"language" format:"locale"`
 	Description                       *string   `db:"description" json:"description" multiline:"true" maxLength:"4096"`
-	CallerID                          *string   `db:"caller_id" json:"caller_id" null:"default" maxLength:"160" format:"caller-id" doc:"Made from the names on create when it is not sent."`
+	CallerID                          *string   `db:"caller_id" json:"caller_id" null:"default" maxLength:"160" format:"caller-id" doc:"Made from the names on create when it is not sent. The lines whose main user this is get its name, and its number if it has one."`
 	OutgoingCallerID                  *string   `db:"outgoing_caller_id" json:"outgoing_caller_id" maxLength:"80" doc:"default, anonymous, or a caller ID."`
 	MobilePhoneNumber                 *string   `db:"mobile_phone_number" json:"mobile_phone_number" maxLength:"80" pattern:"^[+]?[0-9*#]+$" example:"+15551234"`
 	MobileFallbackEnabled             bool      `db:"mobile_fallback_enabled" json:"mobile_fallback_enabled" default:"false"`
@@ -155,6 +155,9 @@ func declareUsers(e *crud.Engine) {
 			if err := mayTakeFuncKeyTemplate(change); err != nil {
 				return err
 			}
+			if err := identifyLinesOf(ctx, c, e, change); err != nil {
+				return err
+			}
 			return userDestinations.save(ctx, c, e, change.New.TenantUUID, change.Old, change.New)
 		},
 	})
@@ -179,15 +182,23 @@ const callerIDName = 158
 
 // callerID returns a user's names between quotes, without characters that would end the quotes early.
 func callerID(first string, last *string) string {
-	name := first
-	if last != nil {
-		name += " " + *last
+	name := strings.TrimSpace(strings.NewReplacer(`"`, "", `\`, "").Replace(fullName(first, last)))
+	return `"` + cut(name, callerIDName) + `"`
+}
+
+func fullName(first string, last *string) string {
+	if last == nil {
+		return first
 	}
-	name = strings.TrimSpace(strings.NewReplacer(`"`, "", `\`, "").Replace(name))
-	if runes := []rune(name); len(runes) > callerIDName {
-		name = string(runes[:callerIDName])
+	return strings.TrimSpace(first + " " + *last)
+}
+
+// cut returns the first characters of a text, up to so many.
+func cut(text string, most int) string {
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most])
 	}
-	return `"` + name + `"`
+	return text
 }
 
 func validateUser(ctx context.Context, c store.Conn, change *crud.Change[User]) error {
@@ -218,38 +229,48 @@ func nameEmailFirst(ctx context.Context, c store.Conn, change *crud.Change[User]
 	return style.Storedf("User already exists ('email': '%s')", *u.Email)
 }
 
-// recordEverything sets the four flags that the deprecated one stands for. If it is sent together with some of them it must
-// agree with them, as it does if a client sends back what it read.
+// recordEverything sets the four flags that the deprecated one stands for. Those that are sent beside it must agree with it, as they do in
+// what a client has read: there it is false beside some that are true.
 func recordEverything(change *crud.Change[User]) error {
 	all, sent := change.Sent.Value("call_record_enabled").(bool)
 	if !sent {
 		return nil
 	}
 	u := change.New
-	flags := map[string]*bool{
+	var others []*bool
+	agree := true
+	for name, flag := range map[string]*bool{
 		"call_record_outgoing_external_enabled": &u.CallRecordOutgoingExternalEnabled,
 		"call_record_outgoing_internal_enabled": &u.CallRecordOutgoingInternalEnabled,
 		"call_record_incoming_internal_enabled": &u.CallRecordIncomingInternalEnabled,
 		"call_record_incoming_external_enabled": &u.CallRecordIncomingExternalEnabled,
-	}
-	for name := range flags {
+	} {
 		if change.Sent.Has(name) {
-			if all != recordsEverything(u) {
-				return apierr.InvalidField("call_record_enabled", "conflict", "Contradicts the other call_record_*_enabled that were sent")
-			}
-			return nil
+			agree = agree && *flag == all
+		} else {
+			others = append(others, flag)
 		}
 	}
-	for _, flag := range flags {
-		*flag = all
+	asRead := all == recordsEverything(u) && (len(others) == 0 || change.Old != nil && change.Old.recording() == u.recording())
+	switch {
+	case agree:
+		for _, flag := range others {
+			*flag = all
+		}
+	case !asRead:
+		return apierr.InvalidField("call_record_enabled", "conflict", "Contradicts the other call_record_*_enabled that were sent")
 	}
 	return nil
 }
 
-func recordsEverything(u *User) bool {
-	return u.CallRecordOutgoingExternalEnabled && u.CallRecordOutgoingInternalEnabled &&
-		u.CallRecordIncomingInternalEnabled && u.CallRecordIncomingExternalEnabled
+// recording returns which calls of the user are recorded.
+func (u *User) recording() [4]bool {
+	return [4]bool{
+		u.CallRecordOutgoingExternalEnabled, u.CallRecordOutgoingInternalEnabled, u.CallRecordIncomingInternalEnabled, u.CallRecordIncomingExternalEnabled,
+	}
 }
+
+func recordsEverything(u *User) bool { return u.recording() == [4]bool{true, true, true, true} }
 
 // loadUsers fills in the fields that are not columns.
 func loadUsers(_ context.Context, _ store.Conn, users []*User) error {

@@ -200,7 +200,12 @@ func TestCallRecordEnabled(t *testing.T) {
 			{`{"call_record_incoming_internal_enabled":false}`, 204, "false true true false true"},
 			{`{"call_record_enabled":null}`, 400, "false true true false true"},
 			{`{"call_record_enabled":true,"call_record_outgoing_internal_enabled":false}`, 400, "false true true false true"},
-			{`{"call_record_enabled":false,"call_record_outgoing_internal_enabled":false}`, 204, "false true false false true"},
+			{`{"call_record_enabled":false,"call_record_outgoing_internal_enabled":true}`, 204, "false true true false true"}, // as it is read
+			{`{"call_record_enabled":false,"call_record_incoming_internal_enabled":true}`, 400, "false true true false true"},
+			{`{"call_record_enabled":false,"call_record_outgoing_internal_enabled":false}`, 204, "false false false false false"},
+			{`{"call_record_enabled":true,"call_record_incoming_external_enabled":true}`, 204, "true true true true true"},
+			{`{"call_record_enabled":false,"call_record_outgoing_external_enabled":true,"call_record_outgoing_internal_enabled":false,
+				"call_record_incoming_internal_enabled":false,"call_record_incoming_external_enabled":false}`, 204, "false true false false false"},
 			{`{"call_record_enabled":true}`, 204, "true true true true true"},
 			{`{"call_record_enabled":false}`, 204, "false false false false false"},
 		} {
@@ -208,6 +213,13 @@ func TestCallRecordEnabled(t *testing.T) {
 			if got := flags(); got != step.want {
 				t.Errorf("after %s: %s", step.body, got)
 			}
+		}
+		for body, status := range map[string]int{
+			`{"firstname":"Al","call_record_enabled":false,"call_record_incoming_internal_enabled":true}`: 400,
+			`{"firstname":"Al","call_record_enabled":true,"call_record_incoming_internal_enabled":false}`: 400,
+			`{"firstname":"Al","call_record_enabled":true,"call_record_incoming_internal_enabled":true}`:  201,
+		} {
+			c.Do(http.MethodPost, "/users", body).Want(status)
 		}
 	})
 }

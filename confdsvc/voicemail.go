@@ -87,8 +87,19 @@ func declareVoicemails(e *crud.Engine) {
 		LeftDeleted: crud.Refuse, RightDeleted: crud.Refuse,
 		Allow: crud.All(crud.SameTenant, crud.LeftFree, voicemailIsPersonal),
 	}.On(e)
-	crud.Nest[User, Voicemail]{Name: "voicemail", Shown: true}.On(e)
+	crud.Nest[User, Voicemail]{
+		Name: "voicemail", Shown: true, Fills: []string{"name"},
+		Complete: func(_ context.Context, _ store.Conn, of *crud.Change[User], v *Voicemail) error {
+			if v.Name == "" {
+				v.Name = cut(fullName(of.New.Firstname, of.New.Lastname), voicemailName)
+			}
+			return nil
+		},
+	}.On(e)
 }
+
+// voicemailName is how long the name of a voicemail may be.
+const voicemailName = 80
 
 func voicemailIsPersonal(_ context.Context, _ store.Conn, pair *crud.Pair[User, Voicemail]) error {
 	if pair.Right.AccessType == "global" {

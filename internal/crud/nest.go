@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/ringfence/ringfence/internal/apierr"
@@ -15,7 +16,7 @@ import (
 
 // NestOf is a [Nested] attribute of objects of L that stands for the objects of R that a [Link] joins with them.
 //
-// A POST makes them. A PUT makes those that are sent without a key, changes those that it names by their key, and takes the others
+// A POST makes them, and links those that are named by their key; what else it has of these is not read. A PUT makes those that are sent without a key, changes those that it names by their key, and takes the others
 // away: what is sent is the whole list. To take an object away ends its link, and deletes it with what is nested in it, unless it is
 // linked with another object of L. A DELETE takes all of them away.
 type NestOf[L, R pointer] struct {
@@ -26,15 +27,17 @@ type NestOf[L, R pointer] struct {
 	Fills []string
 	// Complete fills in a new object before it is made for of.New.
 	Complete func(ctx context.Context, c store.Conn, of *ChangeOf[L], o R) error
+	// Linked runs for an object that a POST names by its key, before it is linked.
+	Linked func(ctx context.Context, c store.Conn, of *ChangeOf[L], o R) error
 	// Existing returns the object to be linked instead of a new one, or nil.
 	Existing func(ctx context.Context, c store.Conn, of *ChangeOf[L], o R) (R, error)
-	// Refers says that an object of R itself refers to that of L, and that Complete sees to it: there is no link to make.
+	// Refers says that an object of R itself refers to that of L, and that Complete and Linked see to it: there is no link to make.
 	Refers bool
 	// Leave replaces what taking away does.
 	Leave func(ctx context.Context, c store.Conn, change *ChangeOf[R]) error
 	// Stays says that deleting the object of L leaves those of R alone, or deletes them without help.
 	Stays bool
-	// Shown says that the reply of a POST shows the objects whole, and not as L shows them.
+	// Shown says that the reply of a POST shows the objects as that of their own POST does, and not as L shows them.
 	Shown bool
 	// Inside says that the attribute is read only where the object of L is nested itself.
 	Inside bool
@@ -87,18 +90,19 @@ func (n *nest[L, R]) shaped(one *rest.Schema) *rest.Schema {
 	return &out
 }
 
-// body returns the schema of a new object.
+// body returns the schema of an object in a POST: a new one, or one that is named by its key.
 func (n *nest[L, R]) body() *rest.Schema {
-	s := collectionOf[R](n.engine).bodies().inner
-	if len(n.Fills) == 0 {
-		return s
-	}
-	out := *s
-	out.Name = collectionOf[L](n.engine).schema.Name + out.Name
+	k := collectionOf[R](n.engine)
+	out := *k.bodies().inner
+	out.Name = collectionOf[L](n.engine).schema.Name + "Nested" + k.schema.Name
+	out.Key = k.Keys[0]
 	out.Properties = nil
-	for _, p := range s.Properties {
-		for _, name := range n.Fills {
-			p.Required = p.Required && p.Name != name
+	for _, p := range k.bodies().inner.Properties {
+		p.Required = p.Required && !slices.Contains(n.Fills, p.Name)
+		if p.Name == out.Key {
+			key := *p.Schema
+			key.Nullable = true
+			p.ReadOnly, p.Schema = false, &key
 		}
 		out.Properties = append(out.Properties, p)
 	}
@@ -213,17 +217,18 @@ func (n *nest[L, R]) among(items []item[R], o R) bool {
 // resolve finds the object that an item stands for, or drafts a new one.
 func (n *nest[L, R]) resolve(ctx context.Context, c store.Conn, change *ChangeOf[L], i *item[R], linked []R) (err error) {
 	k := collectionOf[R](n.engine)
-	if key := i.values[k.Keys[0]]; !isNull(change.Old) && key != nil {
+	if key := i.values[k.Keys[0]]; key != nil {
+		if isNull(change.Old) {
+			i.found, err = n.named(ctx, c, change, key)
+			return err
+		}
 		for _, o := range linked {
 			if fmt.Sprint(k.Key(o)) == strings.ToLower(fmt.Sprint(key)) {
 				i.found = o
 				return nil
 			}
 		}
-		if number, ok := key.(json.Number); ok {
-			key, _ = number.Int64()
-		}
-		return Missing(n.Name, k.title(), k.Keys[0], key)
+		return n.missing(key)
 	}
 	if !isNull(change.Old) && !n.Many && len(linked) > 0 {
 		i.found = linked[0]
@@ -250,6 +255,33 @@ func (n *nest[L, R]) resolve(ctx context.Context, c store.Conn, change *ChangeOf
 	return err
 }
 
+func (n *nest[L, R]) missing(key any) error {
+	k := collectionOf[R](n.engine)
+	if number, ok := key.(json.Number); ok {
+		key, _ = number.Int64()
+	}
+	return Missing(n.Name, k.title(), k.Keys[0], key)
+}
+
+// named returns the object that a new object of L is to be linked with.
+func (n *nest[L, R]) named(ctx context.Context, c store.Conn, change *ChangeOf[L], key any) (R, error) {
+	l, k := collectionOf[L](n.engine), collectionOf[R](n.engine)
+	o, err := k.row(ctx, c, change.Tenant, strings.ToLower(fmt.Sprint(key)))
+	switch e := apierr.As(err); {
+	case e != nil && e.Kind == apierr.NotFound:
+		return null[R](), n.missing(key)
+	case err != nil:
+		return null[R](), err
+	}
+	if owner, theirs := l.tenantOf(change.New), k.tenantOf(o); owner != theirs {
+		return null[R](), n.engine.Style.DifferentTenants(l.Singular, owner, k.Singular, theirs)
+	}
+	if err := k.own(ctx, c, []R{o}); err != nil || n.Linked == nil {
+		return o, err
+	}
+	return o, n.Linked(ctx, c, change, o)
+}
+
 // put makes or changes the object of an item, and links it.
 func (n *nest[L, R]) put(ctx context.Context, c store.Conn, change *ChangeOf[L], i *item[R]) (*MadeOf[R], error) {
 	j := n.link()
@@ -267,6 +299,8 @@ func (n *nest[L, R]) put(ctx context.Context, c store.Conn, change *ChangeOf[L],
 		if made, err = j.right.make(ctx, c, owner, i.draft, i.fresh); err != nil {
 			return nil, err
 		}
+	case i.draft == nil && isNull(change.Old): // it was named by its key
+		made = &MadeOf[R]{Object: i.found}
 	case i.draft != nil: // it is there already
 		made = &MadeOf[R]{Object: i.found}
 		if made.nested, err = writeNested(ctx, c, &ChangeOf[R]{Request: r, Sent: i.draft.sent, Tenant: owner, Old: i.found, New: i.found}, i.draft.nested); err != nil {
@@ -349,16 +383,13 @@ func (n *nest[L, R]) order(ctx context.Context, c store.Conn, change *ChangeOf[L
 	return nil
 }
 
-// show returns what was made for each of some objects of L, as a GET shows it.
+// show returns what was made for each of some objects of L, as the reply of a POST shows it.
 func (n *nest[L, R]) show(ctx context.Context, c store.Conn, scope string, made []any) ([]any, error) {
-	k := collectionOf[R](n.engine)
-	var keys []any
+	var all []*MadeOf[R]
 	for _, of := range made {
-		for _, m := range of.([]*MadeOf[R]) {
-			keys = append(keys, k.Key(m.Object))
-		}
+		all = append(all, of.([]*MadeOf[R])...)
 	}
-	objects, err := k.findAll(ctx, c, scope, keys)
+	objects, err := collectionOf[R](n.engine).showMade(ctx, c, scope, all)
 	if err != nil {
 		return nil, err
 	}

@@ -262,6 +262,13 @@ func (d *definer) properties(s *Schema, out object) {
 		}
 		beside := d.described(s.Name, p, schema)
 		p.mark(beside)
+		switch {
+		case s.Key == "":
+		case p.Name == s.Key:
+			beside["x-key"] = true
+		case p.Required && p.Or == "":
+			beside["x-or"] = s.Key
+		}
 		if p.Ref != "" {
 			beside["x-ref"] = p.Ref
 		}
@@ -276,7 +283,7 @@ func (d *definer) properties(s *Schema, out object) {
 		}
 		maps.Copy(schema, beside)
 		props[p.Name] = schema
-		if p.Required && p.Or == "" {
+		if p.Required && p.Or == "" && s.Key == "" {
 			required = append(required, p.Name)
 		}
 	}

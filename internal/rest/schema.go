@@ -70,6 +70,9 @@ type Schema struct {
 	// that it returns are relative to the value: "timeout", "[2].exten", or "" for the value itself.
 	Check func(value any) []apierr.Field
 
+	// Key is the property by which an object stands for one that exists: nothing else is required beside it. "" is none.
+	Key string
+
 	re   *regexp.Regexp
 	made reflect.Type // the struct that SchemaOf made it from
 }

@@ -108,7 +108,7 @@ func (s *Schema) validateObject(path string, object map[string]any) []apierr.Fie
 		switch {
 		case sent:
 			out = append(out, p.Schema.Validate(join(path, p.Name), value)...)
-		case p.Required:
+		case p.Required && (s.Key == "" || object[s.Key] == nil):
 			out = append(out, wrong(join(path, p.Name), "required", "required", "Is required")...)
 		}
 	}

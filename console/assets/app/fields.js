@@ -375,9 +375,9 @@ export const filters = (resource, set, changed) => {
   return element;
 };
 
-// fieldless tells of what no form has a field: what only the service writes, what clients should not send, a UUID that a client may choose,
-// and, of an object that is there, what is taken on create alone and never shown.
-const fieldless = (name, p, before) => p.readOnly || p.deprecated || name === 'links' || (p['x-fixed'] && (p.format === 'uuid' || (before && p.writeOnly)));
+// fieldless tells of what no form has a field: what only the service writes, what clients should not send, the key that stands for an object
+// that is there, a UUID that a client may choose, and, of an object that is there, what is taken on create alone and never shown.
+const fieldless = (name, p, before) => p.readOnly || p.deprecated || p['x-key'] || name === 'links' || (p['x-fixed'] && (p.format === 'uuid' || (before && p.writeOnly)));
 
 // fields makes the inputs of an object's properties. What never changes can be read alone.
 export const fields = (context, schema, before, hidden) => {

@@ -38,6 +38,8 @@ func Breaks(older, newer []byte) ([]string, error) {
 
 type breaks struct {
 	found []string
+	// reply says that it is a reply that is compared: it may promise more.
+	reply bool
 	// path are the schemas that are being compared, for those that hold themselves.
 	path []*openapi3.Schema
 }
@@ -74,7 +76,9 @@ func (b *breaks) operation(where string, was, is *openapi3.Operation) {
 		case now == nil && status < fmt.Sprint(http.StatusBadRequest):
 			b.add(where, "does not answer "+status)
 		case now != nil:
+			b.reply = true
 			b.content(where+", "+status, response.Value.Content, now.Value.Content)
+			b.reply = false
 		}
 	}
 }
@@ -102,6 +106,9 @@ func (b *breaks) schema(where string, was, is *openapi3.SchemaRef) {
 	}
 	b.path = append(b.path, older)
 	defer func() { b.path = b.path[:len(b.path)-1] }()
+	if b.reply && older.Format == "" && older.Type.Is("string") && newer.Type.Is("string") {
+		older, newer = unformatted(older), unformatted(newer)
+	}
 	if types(older) != types(newer) || older.Format != newer.Format && older.Format != "" {
 		b.add(where, fmt.Sprintf("was %s and is %s", types(older), types(newer)))
 		return
@@ -119,7 +126,7 @@ func (b *breaks) schema(where string, was, is *openapi3.SchemaRef) {
 		b.schema(where+": "+name, property, newer.Properties[name])
 	}
 	for _, name := range newer.Required {
-		if !slices.Contains(older.Required, name) {
+		if !b.reply && !slices.Contains(older.Required, name) {
 			b.add(where+": "+name, "has become required")
 		}
 	}
@@ -141,6 +148,13 @@ func whole(s *openapi3.Schema) *openapi3.Schema {
 		return s.AllOf[0].Value
 	}
 	return s
+}
+
+// unformatted returns the schema of a text without its format.
+func unformatted(s *openapi3.Schema) *openapi3.Schema {
+	out := *s
+	out.Format = ""
+	return &out
 }
 
 func types(s *openapi3.Schema) string {
