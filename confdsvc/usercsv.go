@@ -4,12 +4,13 @@ import (
 	"cmp"
 	"regexp"
 	"strconv"
+	"strings"
 )
 
 // csvType is the media type of lists of users as spreadsheets read and write them (RFC 4180).
 const csvType = "text/csv"
 
-// csvUser is a user with what the columns of a CSV file say of them: of several lines the main one, of several numbers the first. No column
+// csvUser is a user with what the columns of a CSV file say of them: of several lines the main one, of several numbers of it the first. No column
 // says what a custom endpoint rings, so a line with one, or without an endpoint, is left out: nothing could make it again.
 type csvUser struct {
 	user      *User
@@ -75,8 +76,8 @@ var csvColumns = []csvColumn{
 	{name: "sip_username", export: func(x *csvUser) string { return x.sipAuth("username") }, path: csvIgnored},
 	{name: "sip_secret", export: func(x *csvUser) string { return x.sipAuth("password") }, path: csvIgnored},
 	{name: "exten", export: func(x *csvUser) string { return x.lineExtension().Exten }, path: "lines[0].extensions[0].exten"},
-	{name: "incall_exten", export: func(x *csvUser) string { return x.incallExtension().Exten }, path: "incalls[0].extensions[0].exten"},
-	{name: "incall_context", export: func(x *csvUser) string { return x.incallExtension().Context }, path: "incalls[0].extensions[0].context"},
+	{name: "incall_exten", export: func(x *csvUser) string { return x.ofIncalls(func(e ExtensionRef) string { return e.Exten }) }, path: csvIgnored},
+	{name: "incall_context", export: func(x *csvUser) string { return x.ofIncalls(func(e ExtensionRef) string { return e.Context }) }, path: csvIgnored},
 	{name: "call_permissions", export: func(*csvUser) string { return "" }, path: csvIgnored},
 	{name: "username", export: func(x *csvUser) string { return cell(x.user.Username) }},
 	{name: "password"},
@@ -141,13 +142,18 @@ func (x *csvUser) lineExtension() ExtensionRef {
 	return x.user.Lines[0].Extensions[0]
 }
 
-func (x *csvUser) incallExtension() ExtensionRef {
+// csvSeparator stands between the values of a cell that has several.
+const csvSeparator = ";"
+
+// ofIncalls returns something of each number by which incoming calls reach the user.
+func (x *csvUser) ofIncalls(of func(ExtensionRef) string) string {
+	var all []string
 	for _, incall := range x.user.Incalls {
-		if len(incall.Extensions) > 0 {
-			return incall.Extensions[0]
+		for _, number := range incall.Extensions {
+			all = append(all, of(number))
 		}
 	}
-	return ExtensionRef{}
+	return strings.Join(all, csvSeparator)
 }
 
 // cell writes a value: null as nothing, booleans as 0 and 1.

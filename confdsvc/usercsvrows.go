@@ -34,6 +34,8 @@ type csvRow struct {
 	number int // 1 is the row after the names of the columns
 	line   int
 	cells  map[*csvColumn]string
+	// typed are the cells that name contexts by their labels.
+	typed map[*csvColumn]string
 }
 
 // longestRow is how many bytes a row may have.
@@ -151,15 +153,88 @@ func (r *csvRow) shown() map[string]string {
 	out := map[string]string{}
 	for column, text := range r.cells {
 		if !slices.Contains(csvSecrets, column.name) {
-			out[column.name] = text
+			out[column.name] = cmp.Or(r.typed[column], text)
 		}
 	}
 	return out
 }
 
 // text returns the cell of a column, by its name.
-func (r *csvRow) text(name string) string {
-	return r.cells[&csvColumns[slices.IndexFunc(csvColumns, func(c csvColumn) bool { return c.name == name })]]
+func (r *csvRow) text(name string) string { return r.cells[columnNamed(name)] }
+
+func columnNamed(name string) *csvColumn {
+	return &csvColumns[slices.IndexFunc(csvColumns, func(c csvColumn) bool { return c.name == name })]
+}
+
+// texts returns the values of a cell that has several, by the name of its column.
+func (r *csvRow) texts(name string) []string {
+	text := r.text(name)
+	if text == "" {
+		return nil
+	}
+	values := strings.Split(text, csvSeparator)
+	for i := range values {
+		values[i] = strings.TrimSpace(values[i])
+	}
+	return values
+}
+
+// csvContexts are the contexts of a tenant. A cell names one by its name, or by a label that no other has of those of its kind.
+type csvContexts struct {
+	names map[string]bool
+	// labelled are the names of those with a label, and of those of a type with a label.
+	labelled map[[2]string][]string
+}
+
+// csvContextColumns are the columns that name contexts, each with the type that it names where several have a label.
+var csvContextColumns = []struct{ name, kind string }{{"context", "internal"}, {"voicemail_context", "internal"}, {"incall_context", "incall"}}
+
+// add adds a context.
+func (x *csvContexts) add(name, label, kind string) {
+	x.names[name] = true
+	for _, of := range []string{"", kind} {
+		x.labelled[[2]string{of, label}] = append(x.labelled[[2]string{of, label}], name)
+	}
+}
+
+// named returns the name of the context that a column names.
+func (x *csvContexts) named(column, kind, text string) (string, *apierr.Error) {
+	if x.names[text] {
+		return text, nil
+	}
+	found := x.labelled[[2]string{"", text}]
+	if of := x.labelled[[2]string{kind, text}]; len(found) > 1 && len(of) == 1 {
+		found = of
+	}
+	switch len(found) {
+	case 0:
+		return "", crud.Missing(column, "Context", column, text)
+	case 1:
+		return found[0], nil
+	default:
+		return "", apierr.InvalidField(column, "ambiguous", "Several contexts have this label; name the one by its name")
+	}
+}
+
+// nameContexts replaces labels by the names of the contexts that have them.
+func (r *csvRow) nameContexts(contexts *csvContexts) *apierr.Error {
+	for _, column := range csvContextColumns {
+		texts := r.texts(column.name)
+		for i, text := range texts {
+			name, refused := contexts.named(column.name, column.kind, text)
+			if refused != nil {
+				return refused
+			}
+			texts[i] = name
+		}
+		if at := columnNamed(column.name); len(texts) > 0 {
+			if r.typed == nil {
+				r.typed = map[*csvColumn]string{}
+			}
+			r.typed[at], r.cells[at] = r.cells[at], strings.Join(texts, csvSeparator)
+		}
+	}
+	return nil
 }
 
 // body returns the body of POST /users that says the same as the row. ring is how long an incoming call rings.
@@ -180,6 +255,7 @@ func (r *csvRow) body(templates map[string]*string) (body map[string]any, ring *
 		put(body, column.at(), value)
 	}
 	wrong = append(wrong, r.giveLine(body, templates)...)
+	wrong = append(wrong, r.giveIncalls(body)...)
 	ring, ringWrong := r.ring(body)
 	wrong = append(wrong, ringWrong...)
 	if name := r.text("call_permissions"); name != "" {
@@ -213,21 +289,19 @@ func (c *csvColumn) value(text string) (any, *apierr.Field) {
 	}
 }
 
-// csvLineColumns are the columns that need a line.
+// csvLineColumns are the columns that need a line: without any of them there is none, whatever it would speak.
 var csvLineColumns = []string{"provisioning_code", "context", "sip_username", "sip_secret", "exten"}
 
 // giveLine completes the user's line, with the endpoint that the protocol asks for. Credentials that the row does not have are random.
 func (r *csvRow) giveLine(body map[string]any, templates map[string]*string) []apierr.Field {
 	protocol := r.text("line_protocol")
+	column := slices.IndexFunc(csvLineColumns, func(name string) bool { return r.text(name) != "" })
 	switch {
+	case column < 0 && (protocol == "" || slices.Contains(csvProtocols, protocol)):
+		return nil
 	case slices.Contains(csvProtocols, protocol):
 	case protocol == "":
-		for _, name := range csvLineColumns {
-			if r.text(name) != "" {
-				return []apierr.Field{{Name: "line_protocol", Constraint: "depends", Message: "Is required beside " + name}}
-			}
-		}
-		return nil
+		return []apierr.Field{{Name: "line_protocol", Constraint: "depends", Message: "Is required beside " + csvLineColumns[column]}}
 	default:
 		return []apierr.Field{{Name: "line_protocol", Constraint: "enum", Value: map[string]any{"choices": csvProtocols}, Message: "Must be one of " + strings.Join(csvProtocols, ", ")}}
 	}
@@ -238,6 +312,29 @@ func (r *csvRow) giveLine(body map[string]any, templates map[string]*string) []a
 		endpoint["templates"] = []any{map[string]any{"uuid": *template}}
 	}
 	put(body, "lines[0].endpoint_sip", endpoint)
+	return nil
+}
+
+// giveIncalls makes an incall of each number by which incoming calls reach the user. Their contexts are as many, or one for all.
+func (r *csvRow) giveIncalls(body map[string]any) []apierr.Field {
+	extens, contexts := r.texts("incall_exten"), r.texts("incall_context")
+	if len(contexts) > 1 && len(contexts) != len(extens) {
+		return []apierr.Field{{Name: "incall_context", Constraint: "depends", Message: "Must be one, or as many as there are in incall_exten"}}
+	}
+	var incalls []any
+	for i := range max(len(extens), len(contexts)) {
+		extension := map[string]any{}
+		if len(extens) > 0 {
+			extension["exten"] = extens[i]
+		}
+		if len(contexts) > 0 {
+			extension["context"] = contexts[min(i, len(contexts)-1)]
+		}
+		incalls = append(incalls, map[string]any{"extensions": []any{extension}})
+	}
+	if len(incalls) > 0 {
+		body["incalls"] = incalls
+	}
 	return nil
 }
 
@@ -351,6 +448,10 @@ func csvColumnOf(path string) string {
 		return "sip_secret"
 	case strings.HasPrefix(path, auth), path == "lines[0].endpoint_sip.name":
 		return "sip_username"
+	case strings.HasPrefix(path, "incalls[") && strings.HasSuffix(path, ".exten"):
+		return "incall_exten"
+	case strings.HasPrefix(path, "incalls[") && strings.HasSuffix(path, ".context"):
+		return "incall_context"
 	}
 	for i := range csvColumns {
 		if csvColumns[i].at() == path {

@@ -1,6 +1,7 @@
 package confdsvc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,7 +30,7 @@ type ImportedUser struct {
 	SIPUUID           *string `json:"sip_uuid" format:"uuid"`
 	SCCPID            *int64  `json:"sccp_id"`
 	ExtensionID       *int64  `json:"extension_id"`
-	IncallExtensionID *int64  `json:"incall_extension_id"`
+	IncallExtensionID *int64  `json:"incall_extension_id" doc:"The first, if there are several."`
 	CallPermissionIDs []int64 `json:"call_permission_ids"`
 }
 
@@ -72,7 +73,9 @@ func declareUserImport(e *crud.Engine) {
 		Method: http.MethodPost, Path: "/users/import", Access: "confd.users.import.create", ID: "import_users_csv", Tag: "users",
 		Summary: "Import users, with their lines, numbers and voicemails, from CSV",
 		Description: "The body is CSV in UTF-8, with commas, whose first row names the columns: those of an export, and `password` and `incall_ring_seconds`. " +
-			"Other columns, and `uuid`, are ignored; an empty cell is as if the column was not there. Booleans are 0 and 1. All rows are imported or none: " +
+			"Other columns, and `uuid`, are ignored; an empty cell is as if the column was not there. " +
+			"A context is named by its name, or by its label if no other context has it; `incall_exten` and `incall_context` may have several values with semicolons between them. " +
+			"A row whose line has neither a number nor anything else makes a user without a line. Booleans are 0 and 1. All rows are imported or none: " +
 			"400 lists what is wrong with which rows, in the form `{\"errors\": [{\"message\", \"timestamp\", \"details\": {\"row_number\", \"line\", \"row\"}}]}`. " +
 			fmt.Sprintf("At most %d rows and %d MiB.", maxImportedRows, maxImport>>20),
 		Query: []rest.Parameter{{
@@ -130,6 +133,7 @@ type importJob struct {
 	began     time.Time
 	logged    time.Time // when its progress was logged last
 	templates map[string]*string
+	contexts  csvContexts
 	errors    []RowError
 }
 
@@ -138,13 +142,15 @@ type draftedRow struct {
 	*csvRow
 	draft       *crud.Draft[User]
 	ringSeconds *float64
+	// refused says which context the row names that there is not. It is told beside what else is wrong when the rows are written.
+	refused *apierr.Error
 	// shares are the rows before it that make what its user has together with theirs, by the attribute of the user.
 	shares map[string]int
 }
 
 // run reads all rows, and only then writes them: a transaction does not wait for a client.
 func (j *importJob) run(ctx context.Context) ([]ImportedUser, error) {
-	if err := j.readTemplates(ctx); err != nil {
+	if err := j.readNames(ctx); err != nil {
 		return nil, err
 	}
 	drafts, err := j.draftRows(ctx)
@@ -154,14 +160,26 @@ func (j *importJob) run(ctx context.Context) ([]ImportedUser, error) {
 	return j.write(ctx, drafts)
 }
 
-// readTemplates looks up the SIP templates of the tenant.
-func (j *importJob) readTemplates(ctx context.Context) error {
+// readNames looks up the SIP templates and the contexts of the tenant.
+func (j *importJob) readNames(ctx context.Context) error {
 	return j.engine.DB.InReadTx(ctx, func(ctx context.Context, c store.Conn) error {
 		tenant, err := crud.Of[Tenant](j.engine).Find(ctx, c, j.scope, j.scope)
-		if err == nil {
-			j.templates = map[string]*string{"sip": tenant.Global, "webrtc": tenant.WebRTC}
+		if err != nil {
+			return err
 		}
-		return err
+		j.templates = map[string]*string{"sip": tenant.Global, "webrtc": tenant.WebRTC}
+		args := []any{j.scope}
+		visible := j.engine.Visible(ctx, "contexts", "confd_context", &args)
+		contexts, err := store.Select[struct{ Name, Label, Type string }](ctx, c, `
+			SELECT name, CASE WHEN `+visible+` THEN label ELSE name END AS label, type FROM confd_context WHERE tenant_uuid = $1`, args...)
+		if err != nil {
+			return err
+		}
+		j.contexts = csvContexts{names: map[string]bool{}, labelled: map[[2]string][]string{}}
+		for _, one := range contexts {
+			j.contexts.add(one.Name, one.Label, one.Type)
+		}
+		return nil
 	})
 }
 
@@ -204,6 +222,7 @@ func (j *importJob) draftRows(ctx context.Context) ([]draftedRow, error) {
 
 // draftRow checks one row, which is to be written at this place.
 func (j *importJob) draftRow(ctx context.Context, row *csvRow, shared csvSharing, at int) (draftedRow, error) {
+	noContext := row.nameContexts(&j.contexts)
 	body, ring, refused := row.body(j.templates)
 	if refused != nil {
 		return draftedRow{}, refused
@@ -216,7 +235,7 @@ func (j *importJob) draftRow(ctx context.Context, row *csvRow, shared csvSharing
 		delete(body, part)
 	}
 	draft, err := crud.Of[User](j.engine).Draft(ctx, j.request, body)
-	return draftedRow{row, draft, ring, shares}, err
+	return draftedRow{row, draft, ring, noContext, shares}, err
 }
 
 // errKeepNothing ends a transaction that is not to be kept.
@@ -238,6 +257,9 @@ func (j *importJob) write(ctx context.Context, drafts []draftedRow) ([]ImportedU
 			row := &drafts[n]
 			var user ImportedUser
 			err := crud.Attempt(ctx, c, func() (err error) {
+				if row.refused != nil {
+					return row.refused
+				}
 				if user, err = j.create(ctx, c, row); err == nil {
 					err = j.share(ctx, c, row, &user, made)
 				}
@@ -299,7 +321,7 @@ func (j *importJob) create(ctx context.Context, c store.Conn, row *draftedRow) (
 	}
 	for _, incall := range crud.InnerOf[Incall](m, "incalls") {
 		for _, x := range crud.InnerOf[Extension](incall, "extensions") {
-			out.IncallExtensionID = &x.Object.ID
+			out.IncallExtensionID = cmp.Or(out.IncallExtensionID, &x.Object.ID)
 		}
 		if row.ringSeconds != nil {
 			if err := j.ringFor(ctx, c, m.Object, incall.Object, row.ringSeconds); err != nil {

@@ -312,28 +312,30 @@ func TestImportIsAllOrNothing(t *testing.T) {
 			"firstname,ring_seconds,email,enabled\nAl,x,al,maybe\n\"\",1,,\nBo,99999,,1\n": {
 				"1: Input Error - enabled: ['Must be 0 or 1", "1: Input Error - ring_seconds: ['Not a valid integer.", "2: Input Error - firstname: ['Missing data for required field.']", "3: Input Error - ring_seconds: ",
 			},
-			"firstname,lastname\n,Al\n":                     {"1: Input Error - firstname: ['Missing data for required field.']"},
-			"firstname,lastname\nAl\nBo,B,C\n":              {"1: Input Error - The row has 1 cells, and the first row names 2", "2: Input Error - The row has 3 cells"},
-			"firstname,lastname\nAl,\"B\nBo,C\n":            {"1: Input Error - The quotes are wrong"},
-			"firstname,lastname\nCy,C\nAl,B\"b\nBo,C\n":     {"2: Input Error - The quotes are wrong at line 3, column 5"},
-			"firstname\nAl\n\xff\nBo\n":                     {"2: Input Error - The row is not in UTF-8"},
-			"firstname,userfield\nAl,\"a\nb\"\n":            {"1: Input Error - userfield: ['May not hold control characters"},
-			"firstname\n\"A\x00l\"\n":                       {"1: Input Error - firstname: ['May not hold control characters"},
-			"firstname\n" + strings.Repeat("x", 70_000):     {"1: Input Error - The row has more than 65536 bytes"},
-			"firstname,firstname\nAl,Bo\n":                  {"0: Input Error - firstname: ['Two columns"},
-			"Firstname\nAl\n":                               {"0: Input Error - firstname: ['The column is named in another spelling"},
-			"firstname, lastname\nAl,B\n":                   {"0: Input Error - lastname: ['The column is named in another spelling"},
-			"firstname;lastname\nAl;B\n":                    {"0: Input Error - firstname: ['No column has this name"},
-			"lastname\nB\n":                                 {"0: Input Error - firstname: ['No column"},
-			"first\"name\nB\n":                              {"0: Input Error - The quotes are wrong"},
-			"\xff\xfef\x00i\x00":                            {"0: Input Error - The file is in UTF-16"},
-			"\ufeff":                                        {"0: Input Error - The file is empty"},
-			"firstname,exten,context\nAl,1001,x\n":          {"1: Input Error - line_protocol: ['Is required beside"},
-			"firstname,line_protocol,context\nAl,sccp,IN\n": {"1: Input Error - line_protocol: ['Must be one of: sip, webrtc."},
-			"firstname,line_protocol\nAl,sip\n":             {"1: Input Error - context: ['Missing data for required field.']"},
-			"firstname,voicemail_number\nAl,1\n":            {"1: Input Error - voicemail_name: ['Missing data for required field.']", "1: Input Error - voicemail_context: ['Missing data for required field.']"},
-			"firstname,incall_ring_seconds\nAl,1\n":         {"1: Input Error - incall_ring_seconds: ['Needs incall_exten"},
-			"firstname,call_permissions\nAl,intl;nat\n":     {"1: Input Error - field 'call_permissions': CallPermission was not found"},
+			"firstname,lastname\n,Al\n":                                          {"1: Input Error - firstname: ['Missing data for required field.']"},
+			"firstname,lastname\nAl\nBo,B,C\n":                                   {"1: Input Error - The row has 1 cells, and the first row names 2", "2: Input Error - The row has 3 cells"},
+			"firstname,lastname\nAl,\"B\nBo,C\n":                                 {"1: Input Error - The quotes are wrong"},
+			"firstname,lastname\nCy,C\nAl,B\"b\nBo,C\n":                          {"2: Input Error - The quotes are wrong at line 3, column 5"},
+			"firstname\nAl\n\xff\nBo\n":                                          {"2: Input Error - The row is not in UTF-8"},
+			"firstname,userfield\nAl,\"a\nb\"\n":                                 {"1: Input Error - userfield: ['May not hold control characters"},
+			"firstname\n\"A\x00l\"\n":                                            {"1: Input Error - firstname: ['May not hold control characters"},
+			"firstname\n" + strings.Repeat("x", 70_000):                          {"1: Input Error - The row has more than 65536 bytes"},
+			"firstname,firstname\nAl,Bo\n":                                       {"0: Input Error - firstname: ['Two columns"},
+			"Firstname\nAl\n":                                                    {"0: Input Error - firstname: ['The column is named in another spelling"},
+			"firstname, lastname\nAl,B\n":                                        {"0: Input Error - lastname: ['The column is named in another spelling"},
+			"firstname;lastname\nAl;B\n":                                         {"0: Input Error - firstname: ['No column has this name"},
+			"lastname\nB\n":                                                      {"0: Input Error - firstname: ['No column"},
+			"first\"name\nB\n":                                                   {"0: Input Error - The quotes are wrong"},
+			"\xff\xfef\x00i\x00":                                                 {"0: Input Error - The file is in UTF-16"},
+			"\ufeff":                                                             {"0: Input Error - The file is empty"},
+			"firstname,exten,context\nAl,1001,x\n":                               {"1: Input Error - line_protocol: ['Is required beside"},
+			"firstname,line_protocol,context\nAl,sccp,IN\n":                      {"1: Input Error - line_protocol: ['Must be one of: sip, webrtc."},
+			"firstname,line_protocol,exten\nAl,sip,1001\n":                       {"1: Input Error - context: ['Missing data for required field.']"},
+			"firstname,voicemail_number\nAl,1\n":                                 {"1: Input Error - voicemail_context: ['Missing data for required field.']"},
+			"firstname,incall_exten,incall_context\nAl,5001;5002,OUT;\n":         {"1: Input Error - field 'incall_context': Context was not found"},
+			"firstname,incall_exten,incall_context\nAl,5001;5002;5003,OUT;OUT\n": {"1: Input Error - incall_context: ['Must be one, or as many"},
+			"firstname,incall_ring_seconds\nAl,1\n":                              {"1: Input Error - incall_ring_seconds: ['Needs incall_exten"},
+			"firstname,call_permissions\nAl,intl;nat\n":                          {"1: Input Error - field 'call_permissions': CallPermission was not found"},
 			"firstname,line_protocol,context,sip_username,sip_secret,password,call_permission_password\nAl,sip,IN,a b/c,x,yyyy,zz\n": {
 				"1: Input Error - call_permission_password: ", "1: Input Error - sip_username: ",
 			},
@@ -449,6 +451,43 @@ func TestExportOfAnyLineIsImported(t *testing.T) {
 					t.Errorf("%s of %s: %q, before %q", column, name, cell, before[name][column])
 				}
 			}
+		}
+	})
+}
+
+// A context is named by its label where that says which it is, and never if another tenant has it, whoever imports.
+func TestImportNamesContexts(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		w := newWorld(t, db)
+		c := w.as(t, "a")
+		inside, outside := importContexts(c)
+		for _, twice := range []string{"internal", "incall"} {
+			c.Create("/contexts", object{"label": "Paris", "type": twice, twice + "_ranges": []any{}})
+		}
+		const columns = "firstname,line_protocol,context,exten,voicemail_number,voicemail_context,incall_exten,incall_context\n"
+		importUsers(c, columns+
+			strings.NewReplacer("IN", inside, "OUT", outside).Replace("Al,sip,in,1001,1001,in,5001; 5002,out\nBo,sip,IN,1002,1001,in,5003;5004,out;OUT\nCy,sip,Paris,,,,,\nDi,sip,,,,,,\n")).
+			Want(http.StatusCreated)
+		rows := exported(c)
+		for name, want := range map[string][]string{
+			"Al": {inside, inside, "5001;5002", outside + ";" + outside}, "Bo": {inside, inside, "5003;5004", outside + ";" + outside}, "Di": {"", "", "", ""},
+		} {
+			row := rows[name]
+			if got := []string{row["context"], row["voicemail_context"], row["incall_exten"], row["incall_context"]}; !reflect.DeepEqual(got, want) {
+				t.Errorf("%s: %q, want %q", name, got, want)
+			}
+		}
+		if l := c.Get("/lines?context=" + rows["Cy"]["context"]).List(); rows["Cy"]["context"] == "" || l.Total != 1 {
+			t.Errorf("Cy's line: %v", l.Items)
+		}
+		if l := c.Get("/users?firstname=Di").List(); l.Total != 1 || len(l.Items[0]["lines"].([]any)) != 0 {
+			t.Errorf("Di: %v", l.Items)
+		}
+		c.Create("/contexts", object{"label": "Paris"})
+		wrongRows(importUsers(c, columns+"Ed,sip,Paris,,,,,\n").For(t), "1: Input Error - context: ['Several contexts have this label")
+		master := w.as(t, "master")
+		for _, name := range []string{inside, "in", "default"} {
+			wrongRows(importUsers(master, columns+"Ed,sip,"+name+",,,,,\n").For(t), "1: Input Error - field 'context': Context was not found")
 		}
 	})
 }
