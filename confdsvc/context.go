@@ -69,7 +69,7 @@ func prepareContext(ctx context.Context, c store.Conn, change *crud.Change[Conte
 	o := change.New
 	o.endRanges()
 	if change.Old != nil {
-		return nil
+		return relabelled(change, o.Name, &o.Label)
 	}
 	o.UUID = uuid.NewString()
 	slug, err := tenant.Slug(ctx, c, change.Tenant)

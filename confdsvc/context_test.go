@@ -47,7 +47,7 @@ func TestContextIsPreparedOnCreateAndUpdate(t *testing.T) {
 			"name": "another", "user_ranges": []any{object{"start": "200"}}, "incall_ranges": []any{object{"start": "0300", "did_length": 2}},
 		}).Want(http.StatusNoContent)
 		got := c.Get(path)
-		if o := got.Object(); o["label"] != "old name" || o["name"] != made["name"] || o["uuid"] != made["uuid"] {
+		if o := got.Object(); o["label"] != "another" || o["name"] != made["name"] || o["uuid"] != made["uuid"] {
 			t.Errorf("it is %v, and was %v", o, made)
 		}
 		for _, ranges := range []string{`"user_ranges":[{"start":"200","end":"200"}]`, `{"start":"0300","end":"0300","did_length":2}`} {

@@ -162,6 +162,7 @@ func TestSIPReferences(t *testing.T) {
 				{object{"templates": nil}, "templates"},
 				{object{"transport": nobodys}, "field 'transport': Transport was not found"},
 				{object{"transport": object{}}, "transport: {'uuid': ['"},
+				{object{"auth_section_options": pairs("@mine=1")}, "'auth_section_options: invalid variable (@mine)'"},
 				{object{"aor_section_options": pairs("nothing=1")}, "'aor_section_options: invalid variable (nothing)' must be one of (authenticate_qualify, contact"},
 				{object{"auth_section_options": pairs("max_contacts=1")}, "'auth_section_options: invalid variable (max_contacts)'"},
 				{object{"endpoint_section_options": pairs("type=endpoint")}, "invalid variable (type)"},
@@ -183,6 +184,12 @@ func TestSIPReferences(t *testing.T) {
 			master.Do(http.MethodPut, one, object{"templates": uses(foreign)}).Want(http.StatusBadRequest).Says("different tenants")
 			a.Do(http.MethodPut, one, object{"endpoint_section_options": pairs("context=default subscribe_context=of-the-telephone-system")}).Want(http.StatusNoContent)
 			a.Do(http.MethodPut, one, object{"templates": []any{}}).Want(http.StatusNoContent)
+			// What begins with @ is somebody's own, and is kept.
+			kept := object{"aor_section_options": pairs("@mine=1"), "endpoint_section_options": pairs("@mine=2")}
+			a.Do(http.MethodPut, one, kept).Want(http.StatusNoContent)
+			if got := a.Get(one).Object(); !got.Same("aor_section_options", kept["aor_section_options"]) || !got.Same("endpoint_section_options", kept["endpoint_section_options"]) {
+				t.Errorf("%v", got)
+			}
 		}
 		// A template cannot take options from itself, directly or through others.
 		one := a.Create("/endpoints/sip/templates", object{})

@@ -125,10 +125,10 @@ func declareGroups(e *crud.Engine) {
 }
 
 func nameGroup(ctx context.Context, c store.Conn, change *crud.Change[Group]) error {
-	if change.Old != nil {
-		return nil
-	}
 	g := change.New
+	if change.Old != nil {
+		return relabelled(change, g.Name, &g.Label)
+	}
 	g.UUID = uuid.NewString()
 	slug, err := tenant.Slug(ctx, c, change.Tenant)
 	g.Name = fmt.Sprintf("grp-%s-%s", slug, g.UUID)

@@ -16,7 +16,7 @@ func init() {
 	resources = append(resources, func(e *crud.Engine) {
 		crud.Document[LiveReload]{
 			Resource: crud.Resource[LiveReload]{
-				Path: "configuration/live_reload", Singular: "configuration", Table: "confd_live_reload", Scope: crud.Global, Only: []string{"read", "update"},
+				Path: "configuration/live_reload", Singular: "configuration", Table: "confd_live_reload", Scope: crud.Master, Only: []string{"read", "update"},
 			},
 			Blank: crud.Defaults[LiveReload],
 		}.On(e)

@@ -13,6 +13,7 @@ import (
 type UserLine struct {
 	ID             int64              `db:"id" json:"id"`
 	Name           *string            `db:"name" json:"name"`
+	Protocol       *string            `db:"protocol" json:"-"`
 	EndpointSIP    *EndpointSIPRef    `json:"endpoint_sip"`
 	EndpointSCCP   *EndpointSCCPRef   `json:"endpoint_sccp"`
 	EndpointCustom *EndpointCustomRef `json:"endpoint_custom"`

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/crud"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
@@ -85,7 +86,7 @@ func lineSIPAccesses(user *User, line *UserLine) []string {
 func lineOf(ctx context.Context, c store.Conn, e *crud.Engine, scope string, user *User, typed string) (*UserLine, error) {
 	if typed == "" {
 		if len(user.Lines) == 0 {
-			return nil, style.NotAssociated("User", "Line", "user_uuid", user.UUID)
+			return nil, apierr.New(apierr.NotFound, "Line was not found ('user_uuid': '%s')", user.UUID)
 		}
 		return &user.Lines[0], nil
 	}

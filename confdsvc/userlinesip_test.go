@@ -18,7 +18,7 @@ func TestSIPEndpointOfAUsersLine(t *testing.T) {
 		c := w.as(t, "a")
 		u, other := c.Create("/users", object{"firstname": "Al"}), c.Create("/users", object{"firstname": "Bo"})
 		user := "/users/" + u.Text("uuid")
-		c.Get(user + "/lines/main/associated/endpoints/sip").Want(http.StatusBadRequest).Says("User must be associated with a Line")
+		c.Get(user + "/lines/main/associated/endpoints/sip").Want(http.StatusNotFound).Says("Resource Not Found - Line was not found ('user_uuid': '" + u.Text("uuid") + "')")
 		template := c.Create("/endpoints/sip/templates", object{"aor_section_options": pairs("max_contacts=3")})
 		var endpoints, lines []object
 		for _, name := range []string{"first", "second"} {
@@ -41,7 +41,11 @@ func TestSIPEndpointOfAUsersLine(t *testing.T) {
 			w.as(t, "a1").Get(user + path).Want(http.StatusNotFound)
 			c.Get("/users/" + uuid.NewString() + path).Want(http.StatusNotFound)
 			c.Get("/users/" + u.Text("id") + path).Want(http.StatusNotFound) // a token names the user by the UUID
-			c.Get("/users/" + other.Text("uuid") + path).Want(http.StatusBadRequest).Says("User must be associated with a Line")
+			if got := c.Get("/users/" + other.Text("uuid") + path); line == "main" {
+				got.Want(http.StatusNotFound).Says("Line was not found")
+			} else {
+				got.Want(http.StatusBadRequest).Says("User must be associated with a Line")
+			}
 		}
 		d := newDoorkeeper(t, w.svc)
 		for denied, refused := range map[string]string{"main": "main " + lines[0].Text("id"), lines[0].Text("id"): "main " + lines[0].Text("id"), lines[1].Text("id"): lines[1].Text("id")} {

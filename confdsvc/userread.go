@@ -15,6 +15,7 @@ import (
 type OutgoingCallerID struct {
 	Type   string  `json:"type" enum:"main,associated,shared,anonymous" doc:"main: the tenant's main number. associated: one that incoming calls reach the user by. shared: one that all users of the tenant share."`
 	Number *string `json:"number,omitempty"`
+	Name   *string `json:"caller_id_name,omitempty" doc:"The name that goes with the number; empty if it has none."`
 }
 
 // UserCTI is the stored state of the user's computer client: nothing.
@@ -30,8 +31,13 @@ func declareUserReads(e *crud.Engine) {
 		Reply: rest.ListOf(rest.SchemaOf[OutgoingCallerID](), false), Statuses: []int{404}, Tenanted: true, Conditional: true,
 		Handle: ofUser(e, func(ctx context.Context, c store.Conn, user *User) (any, error) {
 			args := []any{user.TenantUUID}
+			for _, number := range numbersTo(user) {
+				digits := strings.TrimPrefix(number, "+")
+				args = append(args, digits, "+"+digits)
+			}
+			theirs := "number IN (" + crud.Placeholders(2, len(args)-1) + ")"
 			visible := e.Visible(ctx, "phone-numbers", "confd_phone_number", &args)
-			numbers, err := crud.Of[PhoneNumber](e).Select(ctx, c, "tenant_uuid = $1 AND shared AND "+visible, args...)
+			numbers, err := crud.Of[PhoneNumber](e).Select(ctx, c, "tenant_uuid = $1 AND (shared OR "+theirs+") AND "+visible, args...)
 			if err != nil {
 				return nil, err
 			}
@@ -47,31 +53,48 @@ func declareUserReads(e *crud.Engine) {
 	})
 }
 
+// numbersTo returns the numbers by which incoming calls reach a user.
+func numbersTo(user *User) (numbers []string) {
+	for _, incall := range user.Incalls {
+		for _, x := range incall.Extensions {
+			if !strings.HasPrefix(x.Exten, "_") { // a pattern is not a number
+				numbers = append(numbers, x.Exten)
+			}
+		}
+	}
+	return numbers
+}
+
 // outgoingCallerIDs returns the tenant's main number, the numbers that lead to the user, the tenant's shared numbers, and none;
-// each number once.
-func outgoingCallerIDs(user *User, shared []*PhoneNumber) []OutgoingCallerID {
+// each number once. known are the tenant's shared numbers, and those that lead to the user.
+func outgoingCallerIDs(user *User, known []*PhoneNumber) []OutgoingCallerID {
+	slices.SortFunc(known, func(a, b *PhoneNumber) int { return strings.Compare(a.Number, b.Number) })
+	names := map[string]string{}
+	for _, n := range known {
+		if n.CallerIDName != nil {
+			names[strings.TrimPrefix(n.Number, "+")] = *n.CallerIDName
+		}
+	}
 	ids, seen := []OutgoingCallerID{}, map[string]bool{}
 	add := func(kind, number string) {
 		if digits := strings.TrimPrefix(number, "+"); !seen[digits] {
 			seen[digits] = true
-			ids = append(ids, OutgoingCallerID{Type: kind, Number: &number})
+			name := names[digits]
+			ids = append(ids, OutgoingCallerID{Type: kind, Number: &number, Name: &name})
 		}
 	}
-	slices.SortFunc(shared, func(a, b *PhoneNumber) int { return strings.Compare(a.Number, b.Number) })
-	for _, n := range shared {
+	for _, n := range known {
 		if n.Main {
 			add("main", n.Number)
 		}
 	}
-	for _, incall := range user.Incalls {
-		for _, x := range incall.Extensions {
-			if !strings.HasPrefix(x.Exten, "_") { // a pattern is not a number
-				add("associated", x.Exten)
-			}
-		}
+	for _, number := range numbersTo(user) {
+		add("associated", number)
 	}
-	for _, n := range shared {
-		add("shared", n.Number)
+	for _, n := range known {
+		if n.Shared {
+			add("shared", n.Number)
+		}
 	}
 	return append(ids, OutgoingCallerID{Type: "anonymous"})
 }

@@ -24,17 +24,18 @@ func TestOutgoingCallerIDs(t *testing.T) {
 			x := c.Create("/extensions", object{"exten": exten, "context": from["name"]})
 			c.Do(http.MethodPut, "/incalls/"+incall.Text("id")+"/extensions/"+x.Text("id"), nil).Want(http.StatusNoContent)
 		}
-		main := c.Create("/phone-numbers", object{"number": "+5009", "shared": true})
+		main := c.Create("/phone-numbers", object{"number": "+5009", "shared": true, "caller_id_name": "House"})
 		c.Do(http.MethodPut, "/phone-numbers/main", object{"phone_number_uuid": main["uuid"]}).Want(http.StatusNoContent)
 		for number, shared := range map[string]bool{"5008": true, "+5001": true, "5007": false} {
 			c.Create("/phone-numbers", object{"number": number, "shared": shared})
 		}
+		c.Create("/phone-numbers", object{"number": "+5002", "caller_id_name": "Al's own"})
 		l := c.Get(path).List()
 		var got []string
 		for _, id := range l.Items {
-			got = append(got, id.Text("type")+" "+id.Text("number"))
+			got = append(got, id.Text("type")+" "+id.Text("number")+" "+id.Text("caller_id_name"))
 		}
-		if want := []string{"main +5009", "associated 5002", "associated 5001", "shared 5008"}; l.Total != 5 || !reflect.DeepEqual(got[:4], want) {
+		if want := []string{"main +5009 House", "associated 5002 Al's own", "associated 5001 ", "shared 5008 "}; l.Total != 5 || !reflect.DeepEqual(got[:4], want) {
 			t.Errorf("%v", got)
 		}
 		if last := l.Items[4]; last["type"] != "anonymous" || len(last) != 1 {

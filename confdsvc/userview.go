@@ -17,10 +17,12 @@ type UserSummary struct {
 	Lastname         *string `json:"lastname"`
 	Email            *string `json:"email" format:"email"`
 	Enabled          *bool   `json:"enabled"`
-	ProvisioningCode *string `json:"provisioning_code" example:"123456" doc:"The code with which the telephone of the main line is set up."`
+	SubscriptionType int64   `json:"subscription_type"`
+	ProvisioningCode *string `json:"provisioning_code" example:"123456" doc:"The code with which the telephone of the main line is set up; null for a WebRTC or a custom line."`
 	Extension        *string `json:"extension" example:"1000" doc:"The main number."`
 	Context          *string `json:"context"`
 	Protocol         *string `json:"protocol" enum:"sip,sccp,custom" doc:"What the main line speaks."`
+	IsWebRTC         bool    `json:"is_webrtc" doc:"Whether the main line is one for a browser."`
 }
 
 // UserDirectoryEntry is a user in a directory of people.
@@ -42,10 +44,22 @@ type UserDirectoryEntry struct {
 
 // UserLinePresence shows whether a user can be reached by telephone.
 type UserLinePresence struct {
-	UUID       string       `json:"uuid" format:"uuid"`
-	TenantUUID string       `json:"tenant_uuid" format:"uuid"`
-	Services   UserServices `json:"services"`
-	Lines      []UserLine   `json:"lines"`
+	UUID       string           `json:"uuid" format:"uuid"`
+	TenantUUID string           `json:"tenant_uuid" format:"uuid"`
+	Services   PresenceServices `json:"services"`
+	Lines      []PresenceLine   `json:"lines"`
+}
+
+// PresenceServices are the services that keep a user from being reached.
+type PresenceServices struct {
+	DND Switch `json:"dnd"`
+}
+
+// PresenceLine is a line by which a user may be reached.
+type PresenceLine struct {
+	ID       int64   `json:"id"`
+	Name     *string `json:"name"`
+	Protocol *string `json:"protocol" enum:"sip,sccp,custom" doc:"What it speaks."`
 }
 
 // userPhone is what a user telephones with: their first line, its first number, and their voicemail.
@@ -61,14 +75,14 @@ type userPhone struct {
 
 func userViews(e *crud.Engine) map[string]crud.View[User] {
 	return map[string]crud.View[User]{
-		"summary":       userView(e, summaryOf),
-		"directory":     userView(e, directoryEntryOf),
+		"summary":       userView(e, summariesOf(e)),
+		"directory":     userView(e, directoryEntriesOf),
 		"line_presence": {Of: []string{"lines"}, Item: rest.SchemaOf[UserLinePresence](), Show: showLinePresence},
 	}
 }
 
 // userView returns a view whose items are each made of one user and their phone.
-func userView[V any](e *crud.Engine, item func(u *User, phone userPhone) V) crud.View[User] {
+func userView[V any](e *crud.Engine, items func(ctx context.Context, c store.Conn, users []*User, phones map[int64]userPhone) ([]V, error)) crud.View[User] {
 	return crud.View[User]{
 		Of: []string{}, Item: rest.SchemaOf[V](),
 		Show: func(ctx context.Context, c store.Conn, users []*User) (any, error) {
@@ -76,11 +90,7 @@ func userView[V any](e *crud.Engine, item func(u *User, phone userPhone) V) crud
 			if err != nil {
 				return nil, err
 			}
-			items := make([]V, len(users))
-			for i, u := range users {
-				items[i] = item(u, phones[u.ID])
-			}
-			return items, nil
+			return items(ctx, c, users, phones)
 		},
 	}
 }
@@ -123,25 +133,59 @@ func userPhones(ctx context.Context, c store.Conn, e *crud.Engine, users []*User
 	return phones, nil
 }
 
-func summaryOf(u *User, phone userPhone) UserSummary {
-	return UserSummary{
-		ID: u.ID, UUID: u.UUID, Firstname: u.Firstname, Lastname: u.Lastname, Email: u.Email, Enabled: u.Enabled,
-		ProvisioningCode: phone.ProvisioningCode, Extension: phone.Exten, Context: phone.Context, Protocol: phone.Protocol,
+// summariesOf returns what makes the items of the view summary. A telephone in a browser, and one that is not SIP, is not set up by a code.
+func summariesOf(e *crud.Engine) func(ctx context.Context, c store.Conn, users []*User, phones map[int64]userPhone) ([]UserSummary, error) {
+	return func(ctx context.Context, c store.Conn, users []*User, phones map[int64]userPhone) ([]UserSummary, error) {
+		lines := make([]*Line, len(users))
+		var sip []*Line
+		for i, u := range users {
+			lines[i] = &Line{}
+			if phone := phones[u.ID]; cell(phone.Protocol) == "sip" {
+				lines[i].ID = *phone.LineID
+				sip = append(sip, lines[i])
+			}
+		}
+		for some := range slices.Chunk(sip, 1000) {
+			if err := loadWebRTC(e)(ctx, c, some); err != nil {
+				return nil, err
+			}
+		}
+		items := make([]UserSummary, len(users))
+		for i, u := range users {
+			phone := phones[u.ID]
+			items[i] = UserSummary{
+				ID: u.ID, UUID: u.UUID, Firstname: u.Firstname, Lastname: u.Lastname, Email: u.Email, Enabled: u.Enabled, SubscriptionType: u.SubscriptionType,
+				ProvisioningCode: phone.ProvisioningCode, Extension: phone.Exten, Context: phone.Context, Protocol: phone.Protocol, IsWebRTC: lines[i].IsWebRTC,
+			}
+			if lines[i].IsWebRTC || cell(phone.Protocol) == "custom" {
+				items[i].ProvisioningCode = nil
+			}
+		}
+		return items, nil
 	}
 }
 
-func directoryEntryOf(u *User, phone userPhone) UserDirectoryEntry {
-	return UserDirectoryEntry{
-		ID: u.ID, UUID: u.UUID, LineID: phone.LineID, Firstname: u.Firstname, Lastname: u.Lastname, Email: u.Email, Exten: phone.Exten,
-		MobilePhoneNumber: u.MobilePhoneNumber, VoicemailNumber: phone.VoicemailNumber, Userfield: u.Userfield,
-		Description: u.Description, Context: phone.Context,
+func directoryEntriesOf(_ context.Context, _ store.Conn, users []*User, phones map[int64]userPhone) ([]UserDirectoryEntry, error) {
+	items := make([]UserDirectoryEntry, len(users))
+	for i, u := range users {
+		phone := phones[u.ID]
+		items[i] = UserDirectoryEntry{
+			ID: u.ID, UUID: u.UUID, LineID: phone.LineID, Firstname: u.Firstname, Lastname: u.Lastname, Email: u.Email, Exten: phone.Exten,
+			MobilePhoneNumber: u.MobilePhoneNumber, VoicemailNumber: phone.VoicemailNumber, Userfield: u.Userfield,
+			Description: u.Description, Context: phone.Context,
+		}
 	}
+	return items, nil
 }
 
 func showLinePresence(_ context.Context, _ store.Conn, users []*User) (any, error) {
 	items := make([]UserLinePresence, len(users))
 	for i, u := range users {
-		items[i] = UserLinePresence{UUID: u.UUID, TenantUUID: u.TenantUUID, Services: u.Services, Lines: u.Lines}
+		lines := make([]PresenceLine, len(u.Lines))
+		for j, l := range u.Lines {
+			lines[j] = PresenceLine{ID: l.ID, Name: l.Name, Protocol: l.Protocol}
+		}
+		items[i] = UserLinePresence{UUID: u.UUID, TenantUUID: u.TenantUUID, Services: PresenceServices{u.Services.DND}, Lines: lines}
 	}
 	return items, nil
 }

@@ -2,6 +2,8 @@ package confdsvc_test
 
 import (
 	"context"
+	"encoding/json"
+	"maps"
 	"net/http"
 	"reflect"
 	"slices"
@@ -35,18 +37,22 @@ func TestUserViews(t *testing.T) {
 			lines = append(lines, l)
 		}
 		c.Do(http.MethodPut, user+"/services/dnd", object{"enabled": true}).Want(http.StatusNoContent)
-		whole := c.Get(user).Object()
 		want := map[string]object{
 			"summary": {
 				"id": u["id"], "uuid": u["uuid"], "firstname": "Al", "lastname": "Bo", "email": "al@example.org", "enabled": true,
 				"provisioning_code": lines[0]["provisioning_code"], "extension": "1002", "context": inside["name"], "protocol": "sip",
+				"subscription_type": json.Number("0"), "is_webrtc": false,
 			},
 			"directory": {
 				"id": u["id"], "uuid": u["uuid"], "line_id": lines[0]["id"], "agent_id": nil, "firstname": "Al", "lastname": "Bo",
 				"email": "al@example.org", "exten": "1002", "mobile_phone_number": "5551", "voicemail_number": "1001", "userfield": "f",
 				"description": "d", "context": inside["name"],
 			},
-			"line_presence": {"uuid": u["uuid"], "tenant_uuid": u["tenant_uuid"], "services": whole["services"], "lines": whole["lines"]},
+			"line_presence": {
+				"uuid": u["uuid"], "tenant_uuid": u["tenant_uuid"], "services": map[string]any{"dnd": map[string]any{"enabled": true}}, "lines": []any{
+					map[string]any{"id": lines[0]["id"], "name": "sip1002", "protocol": "sip"}, map[string]any{"id": lines[1]["id"], "name": "sip1001", "protocol": "sip"},
+				},
+			},
 		}
 		for view, item := range want {
 			l := c.Get("/users?view=" + view + "&order=firstname").List()
@@ -68,6 +74,35 @@ func TestUserViews(t *testing.T) {
 		}
 		for _, view := range []string{"", "x", "Summary", "summary,directory"} {
 			c.Get("/users?view=" + view).Want(http.StatusBadRequest).Says("view '" + view + "' does not exist")
+		}
+	})
+}
+
+// What a summary says of the main line: a telephone in a browser is one by its template too, and only others are set up by a code.
+func TestSummaryOfMainLines(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		c := newWorld(t, db).as(t, "a")
+		browser := c.Create("/endpoints/sip/templates", object{"endpoint_section_options": pairs("webrtc=yes")})
+		codes := map[string]any{}
+		for name, endpoint := range map[string]object{
+			"desk": {"endpoint_sip": object{}}, "own": {"endpoint_sip": object{"endpoint_section_options": pairs("webrtc=yes")}},
+			"template": {"endpoint_sip": object{"templates": uses(browser)}}, "custom": {"endpoint_custom": object{"interface": "Local/1@x"}},
+		} {
+			line := object{"context": "default"}
+			maps.Copy(line, endpoint)
+			codes[name] = at(c.Create("/users", object{"firstname": name, "subscription_type": 2, "lines": []any{line}}), "lines.0.provisioning_code")
+		}
+		c.Create("/users", object{"firstname": "none"})
+		for _, item := range c.Get("/users?view=summary").List().Items {
+			name := item.Text("firstname")
+			webrtc := name == "own" || name == "template"
+			var code any
+			if name == "desk" {
+				code = codes[name]
+			}
+			if item["is_webrtc"] != webrtc || item["provisioning_code"] != code || item.Text("subscription_type") != "2" && name != "none" {
+				t.Errorf("%v", item)
+			}
 		}
 	})
 }
