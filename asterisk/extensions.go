@@ -31,6 +31,10 @@ type entry struct {
 	exten string
 	hint  string // what a lamp for the number watches, or ""
 	steps []step // none: the number has only a lamp
+	// digit is the place of the digit in which the numbers differ whose lamps share a pattern, and behind is the pattern's end, behind
+	// the digit. Without an end, it is the last digit.
+	digit  int
+	behind string
 }
 
 // numbers add what numbers lead to: each kind of object in its own file.
@@ -70,13 +74,6 @@ func (p *plan) enter() {
 	for _, some := range lamps {
 		some(p, add)
 	}
-	for _, entries := range p.entries {
-		sortEntries(entries)
-	}
-}
-
-func sortEntries(entries []entry) {
-	slices.SortFunc(entries, func(a, b entry) int { return strings.Compare(a.exten, b.exten) })
 }
 
 func writeLibrary(_ *plan, w *conf.Writer) {
@@ -140,13 +137,63 @@ func (p *plan) included(c *confdsvc.Context) (names []string) {
 	return names
 }
 
+// writeEntries writes what a context holds, from its end: Asterisk looks for the place of each number from the beginning of those that it
+// has, patterns last. In the other order 20,000 numbers take it half a minute.
 func writeEntries(w *conf.Writer, entries []entry) {
+	entries = sharePatterns(entries)
+	slices.SortStableFunc(entries, func(a, b entry) int {
+		if isPattern, other := strings.HasPrefix(a.exten, "_"), strings.HasPrefix(b.exten, "_"); isPattern != other {
+			return map[bool]int{true: -1, false: 1}[isPattern]
+		}
+		return strings.Compare(strings.ReplaceAll(b.exten, "-", ""), strings.ReplaceAll(a.exten, "-", ""))
+	})
 	for _, e := range entries {
 		if e.hint != "" {
 			w.Object("exten", e.exten+",hint,"+e.hint)
 		}
 		writeSteps(w, e.exten, e.steps)
 	}
+}
+
+// maxShared is how many bytes the hint of a pattern has at most: Asterisk reads 4 KiB.
+const maxShared = 3000
+
+// sharePatterns returns the entries with one hint for all numbers that differ in a digit. A number alone keeps its own, and so does one that
+// does not fit.
+func sharePatterns(entries []entry) []entry {
+	all := slices.Clone(entries)
+	members := map[[2]string][]int{} // by what stands before and behind the digit
+	var order [][2]string
+	for i, e := range all {
+		if e.hint == "" || strings.HasPrefix(e.exten, "_") || e.digit < 0 {
+			continue
+		}
+		at, behind := e.digit, e.behind
+		if behind == "" {
+			at = len(e.exten) - 1
+		}
+		if digit := e.exten[at]; digit >= '0' && digit <= '9' {
+			key := [2]string{e.exten[:at], behind}
+			if members[key] == nil {
+				order = append(order, key)
+			}
+			members[key] = append(members[key], i)
+		}
+	}
+	for _, key := range order {
+		lamps := conf.Lamps{Before: key[0], After: key[1], Devices: map[byte]string{}}
+		for _, i := range members[key] {
+			lamps.Devices[all[i].exten[len(key[0])]] = all[i].hint
+		}
+		if len(members[key]) == 1 || len(lamps.Hint()) > maxShared {
+			continue
+		}
+		for _, i := range members[key] {
+			all[i].hint = ""
+		}
+		all = append(all, entry{exten: lamps.Pattern(), hint: lamps.Hint()})
+	}
+	return all
 }
 
 // writeSteps writes what an extension runs.

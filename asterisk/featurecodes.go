@@ -131,7 +131,7 @@ var serviceStates = map[string]string{
 // own, which only this user may dial: the code of phoneprogfunckey, the user's id, and the code of the feature with *** for each *, and
 // what is dialled behind that.
 func (p *plan) keyLamp(u *confdsvc.User, d *confdsvc.Destination, add func(context string, e entry)) {
-	feature, state, to := "", "", ""
+	feature, state, to, forwards := "", "", "", false
 	switch name, _ := d.Kind(); name {
 	case "service":
 		feature, _ = d.Value("service").(string)
@@ -140,7 +140,7 @@ func (p *plan) keyLamp(u *confdsvc.User, d *confdsvc.Destination, add func(conte
 		of, _ := d.Value("forward").(string)
 		feature, state = forwardFeatures[of][0], forwardFeatures[of][1]
 		exten, _ := d.Value("exten").(string)
-		to = dialable(exten)
+		to, forwards = dialable(exten), true
 	case "groupmember":
 		if g := p.groups[number(d.Value("group_id"))]; g != nil && slices.Contains(p.memberUsers(g), u) {
 			action, _ := d.Value("action").(string)
@@ -155,17 +155,21 @@ func (p *plan) keyLamp(u *confdsvc.User, d *confdsvc.Destination, add func(conte
 	if !open || !there || state == "" {
 		return
 	}
-	code = strings.TrimRight(strings.TrimPrefix(code, "_"), ".!")
-	exten := prefix + fmt.Sprint(u.ID) + strings.ReplaceAll(code, "*", "***") + to
+	behind := strings.ReplaceAll(strings.TrimRight(strings.TrimPrefix(code, "_"), ".!"), "*", "***")
+	user := prefix + fmt.Sprint(u.ID)
+	exten := user + behind + to
 	if !isExten(exten) {
 		return
+	}
+	if behind += to; forwards && to != "" { // the lamp does not ask to which number
+		behind = strings.TrimSuffix(behind, to) + "."
 	}
 	steps := []step{
 		dialsOnly,
 		{"GotoIf", fmt.Sprintf(`$["${WAZO_USERID}" != "%d"]?ringfence-end,nowhere,1`, u.ID)},
 		{"Set", "RINGFENCE_TO=" + to},
 	}
-	add(keyContext(u.TenantUUID), entry{exten: exten, hint: stateDevice(u.UUID, state), steps: append(steps, featureCodes[feature]...)})
+	add(keyContext(u.TenantUUID), entry{exten: exten, hint: stateDevice(u.UUID, state), steps: append(steps, featureCodes[feature]...), digit: len(user) - 1, behind: behind})
 }
 
 // maxDevice is how long the name of a device may be that Asterisk watches.

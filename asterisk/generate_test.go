@@ -3,6 +3,7 @@ package asterisk_test
 import (
 	"bytes"
 	"flag"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -333,8 +334,8 @@ func TestLampsOfAnotherTenant(t *testing.T) {
 			if v.Name == "include" {
 				hints = append(hints, watch(v.Text)...)
 			}
-			if _, device, is := strings.Cut(v.Text, ",hint,"); is {
-				hints = append(hints, device)
+			if exten, hint, is := strings.Cut(v.Text, ",hint,"); is {
+				hints = slices.AppendSeq(hints, maps.Values(conf.Watched(exten, hint)))
 			}
 		}
 		return hints
@@ -357,16 +358,59 @@ func TestLamps(t *testing.T) {
 	seen := 0
 	for _, section := range checkFiles(t, generate(t, s))["extensions.conf"].Sections {
 		for _, v := range section.Values {
-			_, device, is := strings.Cut(v.Text, ",hint,")
-			if is {
-				seen++
+			exten, hint, is := strings.Cut(v.Text, ",hint,")
+			if !is {
+				continue
 			}
-			if strings.HasPrefix(device, "Custom:") && len(device) > 79 {
-				t.Errorf("%s has %d bytes", device, len(device))
+			for _, device := range conf.Watched(exten, hint) {
+				seen++
+				if strings.HasPrefix(device, "Custom:") && len(device) > 79 {
+					t.Errorf("%s has %d bytes", device, len(device))
+				}
 			}
 		}
 	}
-	if seen < 8 {
+	if seen < 7 {
 		t.Errorf("only %d lamps", seen)
+	}
+}
+
+// The numbers of many users need a hint for each ten of them, and each is watched as if it had its own. Asterisk compares each hint with every
+// other when it reloads the dialplan.
+func TestManyLamps(t *testing.T) {
+	s := company(t)
+	s.Groups[0].RingInUse = false // it watches Alice and Bob
+	const many = 1000
+	for i := range int64(many) {
+		id := i + 1000
+		name := fmt.Sprint("many-", id)
+		s.Users = append(s.Users, &confdsvc.User{ID: id, UUID: fmt.Sprintf("10000000-0000-4000-8000-%012d", id), TenantUUID: acme})
+		s.Lines = append(s.Lines, &confdsvc.Line{ID: id, TenantUUID: acme, Context: inside})
+		s.Extensions = append(s.Extensions, &confdsvc.Extension{ID: id, TenantUUID: acme, Exten: fmt.Sprint(id), Context: inside, Enabled: true})
+		s.Endpoints = append(s.Endpoints, read[confdsvc.EndpointSIP](t, `{"uuid": "`+name+`", "tenant_uuid": "`+acme+`", "name": "`+name+`", "auth_section_options": [["username", "`+name+`"], ["password", "secret"]]}`))
+		s.UserLines[id], s.LineUsers[id], s.LineExtensions[id], s.LineSIP[id] = []int64{id}, []int64{id}, []int64{id}, name
+		s.Keys = append(s.Keys, read[confdsvc.FuncKeyTemplate](t, fmt.Sprintf(`{"id": %d, "tenant_uuid": "%s", "keys": {
+			"1": {"blf": true, "destination": {"type": "service", "service": "enablednd"}},
+			"2": {"blf": true, "destination": {"type": "forward", "forward": "unconditional", "exten": "%d"}}}}`, id, acme, i), func(k *confdsvc.FuncKeyTemplate) { k.UserID = &id }))
+	}
+	watched, hints := map[string]string{}, 0
+	for _, section := range checkFiles(t, generate(t, s))["extensions.conf"].Sections {
+		for _, v := range section.Values {
+			if exten, hint, is := strings.Cut(v.Text, ",hint,"); is {
+				hints++
+				maps.Copy(watched, conf.Watched(exten, hint))
+			}
+		}
+	}
+	if hints > 3*many/10+10 || len(watched) != 3*many+4 {
+		t.Errorf("%d hints for %d numbers", hints, len(watched))
+	}
+	for number, device := range map[string]string{
+		"1234": "PJSIP/many-1234", "*7351234***25": "Custom:ringfence-dnd-10000000-0000-4000-8000-000000001234",
+		"*7351234***21.": "Custom:ringfence-unconditional-10000000-0000-4000-8000-000000001234", alice: "PJSIP/alice&PJSIP/alice-web",
+	} {
+		if watched[number] != device {
+			t.Errorf("%s watches %q", number, watched[number])
+		}
 	}
 }

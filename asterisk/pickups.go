@@ -45,7 +45,6 @@ func writePickups(p *plan, w *conf.Writer) {
 			continue
 		}
 		w.Section(pickups(c))
-		sortEntries(marks[c.Name])
 		writeEntries(w, marks[c.Name])
 		for _, other := range p.includes(c) {
 			w.Object("include", pickups(other))

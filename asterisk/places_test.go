@@ -104,8 +104,8 @@ func TestPickupsByEveryNumber(t *testing.T) {
 		}
 	}
 	want := map[string]string{
-		"1": " exten 101,1,Return(" + alices + ") exten 102,1,Return(" + bobs + ") exten 111,1,Return(" + alices + ") exten 112,1,Return(" + alices + ") exten _12X,1,Return(" + alices +
-			") exten _13X,1,Return(" + patterns + ") include ringfence-pickups-4",
+		"1": " exten _13X,1,Return(" + patterns + ") exten _12X,1,Return(" + alices + ") exten 112,1,Return(" + alices + ") exten 111,1,Return(" + alices + ") exten 102,1,Return(" + bobs +
+			") exten 101,1,Return(" + alices + ") include ringfence-pickups-4",
 		"4": " exten 201,1,Return(" + bobs + ")",
 	}
 	if !maps.Equal(found, want) {

@@ -338,8 +338,8 @@ func (p *plan) devices(u *confdsvc.User) (all []device) {
 	return all
 }
 
-// watched returns the devices as a hint names them.
-func watched(devices []device) string {
+// watchedDevices returns the devices as a hint names them.
+func watchedDevices(devices []device) string {
 	names := make([]string, len(devices))
 	for i, d := range devices {
 		names[i] = d.watch

@@ -167,7 +167,7 @@ func TestRealRestart(t *testing.T) {
 	a.mu.Unlock()
 	a.boot()
 	wait(t, "the change is told", func() bool { return a.inDB(bob, "dnd") == "1" && a.inDB(bob, "unconditional") == "103" }, a.log)
-	if got := a.cli("core show hints"); !strings.Contains(got, "8 hints") {
+	if got := a.cli("core show hints"); !strings.Contains(got, "1 hints") {
 		t.Error(got)
 	}
 	a.clean("a restart")

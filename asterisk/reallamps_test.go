@@ -1,6 +1,7 @@
 package asterisk_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -130,6 +131,50 @@ func TestRealLamps(t *testing.T) {
 	}
 	dial("*25")
 	agree("dnd", "0")
+}
+
+// Who watches a number goes on watching it when its telephone changes, and nobody watches that of a user who is gone.
+func TestRealWatchers(t *testing.T) {
+	s := office(t)
+	a := startReal(t, s)
+	a.apply()
+	carolPhone := a.phone(t, "carol")
+	for _, number := range []string{"102", "104"} {
+		if got := carolPhone.subscribe(number); got != 200 {
+			t.Fatalf("%s: %d", number, got)
+		}
+	}
+	if got := carolPhone.subscribe("105"); got != 404 {
+		t.Errorf("a number of nobody: %d", got)
+	}
+	a.clean("the first apply")
+	for _, name := range []string{"bob-new", "bob-newest"} {
+		s.Endpoints[2].Name, s.Endpoints[2].Auth.V = name, [][]string{{"username", name}, {"password", "secret-" + name}}
+		a.set(s)
+		a.apply()
+		bobPhone := a.phone(t, name)
+		carolPhone.shows("102", "terminated")
+		if _, got := carolPhone.dial("102"); got != 200 || bobPhone.count("answers") != 1 {
+			t.Errorf("%s: status %d", name, got)
+		}
+		carolPhone.shows("102", "confirmed")
+		carolPhone.hangUpAll()
+		carolPhone.shows("102", "terminated")
+		a.idle()
+	}
+	s.Users = slices.Delete(s.Users, 3, 4)
+	delete(s.LineUsers, 5)
+	delete(s.UserLines, 4)
+	s.Lines = slices.Delete(s.Lines, 4, 5)
+	a.set(s)
+	a.apply()
+	if got := carolPhone.subscribe("104"); got != 404 {
+		t.Errorf("who is gone: %d", got)
+	}
+	if got := carolPhone.subscribe("102"); got != 200 {
+		t.Errorf("who is still there: %d", got)
+	}
+	a.news()
 }
 
 // stranger adds a telephone of another tenant.

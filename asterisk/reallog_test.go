@@ -78,6 +78,7 @@ var expected = []expectation{
 	expect(`NOTICE.* extension not found in context`, "a number that does not exist"),
 	expect(`NOTICE.* (No target channel found for 10[23]%|.*Pickup PJSIP/bob)`, "a pickup of nothing"),
 	expect(`NOTICE.* Endpoint 'stranger' state subscription failed`, "another tenant's lamps"),
+	expect(`NOTICE.* Endpoint 'carol' state subscription failed: Extension '10[45]'`, "numbers of nobody"),
 	expect(`WARNING.* pjproject: .*SSL_ERROR_SSL \(Handshake\)`, "a telephone that does not trust the certificate"),
 	expect(`ERROR.* res_pjsip_refer\.c: .*attempted blind transfer to '999@.*target does not exist`, "a transfer to a number that does not exist"),
 	expect(`ERROR.* res_pjsip_refer\.c: .*'external_replaces' extension not found`, "a transfer to a call that does not exist"),

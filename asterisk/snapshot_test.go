@@ -95,7 +95,7 @@ func TestWhatTheAPIStoresIsWritten(t *testing.T) {
 				"moh_suggest = " + music.Text("name"), "transport = transport-udp",
 			},
 			"extensions.conf": {
-				"[" + inside + "]", "exten => 101,hint,PJSIP/sip101", "exten => 101,1,Goto(ringfence-users," + one + ",1)", "exten => 200,1,Goto(ringfence-groups," + ring + ",1)",
+				"[" + inside + "]", "exten => _10[12],hint,${IF($[${EXTEN:2:1} = 1]?\"PJSIP/sip101\")}", "exten => 101,1,Goto(ringfence-users," + one + ",1)", "exten => 200,1,Goto(ringfence-groups," + ring + ",1)",
 				"exten => 5550100,1,Goto(ringfence-incalls," + incall.Text("id") + ",1)", "exten => " + one + "-busy,1,Goto(ringfence-users," + two + ",1)", "same => n,Goto(ringfence-groups," + ring + ",1)",
 				"exten => *25,1,GotoIf(",
 			},

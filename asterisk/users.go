@@ -45,7 +45,7 @@ func lineNumbers(p *plan, add func(context string, e entry)) {
 			if u := p.mainUser(l.ID); u != nil && u.TenantUUID == l.TenantUUID {
 				e.steps = []step{{"Goto", "ringfence-users," + u.UUID + ",1"}}
 				if isOn(u.SupervisionEnabled) && !strings.HasPrefix(x.Exten, "_") {
-					e.hint = watched(p.devices(u))
+					e.hint = watchedDevices(p.devices(u))
 				}
 			} else if d, fault := p.device(l.ID); fault == "" && len(p.LineUsers[l.ID]) == 0 {
 				e.steps = []step{
@@ -63,6 +63,7 @@ func lineNumbers(p *plan, add func(context string, e entry)) {
 // writeDevices writes what rings the devices of each user who has some.
 func writeDevices(p *plan, w *conf.Writer) {
 	w.Section("ringfence-devices")
+	var all []entry
 	for _, u := range p.Users {
 		if p.users[u.ID] == nil {
 			continue
@@ -71,15 +72,15 @@ func writeDevices(p *plan, w *conf.Writer) {
 		for _, d := range p.devices(u) {
 			dials = append(dials, d.dial)
 		}
-		writeSteps(w, u.UUID, []step{{"Return", strings.Join(dials, "&")}})
+		all = append(all, entry{exten: u.UUID, steps: []step{{"Return", strings.Join(dials, "&")}}})
 	}
+	writeEntries(w, all)
 }
 
 // writeUsers writes what a call to each user does.
 func writeUsers(p *plan, w *conf.Writer) {
 	w.Section("ringfence-users")
-	ends := map[string][]step{}
-	var order []string
+	var all, ends []entry
 	for _, u := range p.Users {
 		if p.users[u.ID] == nil {
 			continue
@@ -97,15 +98,14 @@ func writeUsers(p *plan, w *conf.Writer) {
 			}
 			exten := u.UUID + "-" + fallback.result
 			steps = append(steps, step{"GotoIf", `$["${GOSUB_RETVAL}" = "` + fallback.result + `"]?ringfence-fallbacks,` + exten + ",1"})
-			ends[exten], order = to, append(order, exten)
+			ends = append(ends, entry{exten: exten, steps: to})
 		}
-		writeSteps(w, u.UUID, append(steps, step{"Goto", "ringfence-end,${GOSUB_RETVAL},1"}))
+		all = append(all, entry{exten: u.UUID, steps: append(steps, step{"Goto", "ringfence-end,${GOSUB_RETVAL},1"})})
 	}
-	if len(order) > 0 {
+	writeEntries(w, all)
+	if len(ends) > 0 {
 		w.Section("ringfence-fallbacks")
-	}
-	for _, exten := range order {
-		writeSteps(w, exten, ends[exten])
+		writeEntries(w, ends)
 	}
 }
 
@@ -150,9 +150,19 @@ func dialOptions(u *confdsvc.User, calls bool) string {
 	return strings.Join(options, "")
 }
 
-// writeSharedLines writes the context by which groups, and other programs, ring all lines of a user, and see whether one is in use.
+// writeSharedLines writes the context by which groups, and other programs, ring all lines of a user. Groups that ring nobody who telephones
+// see there whether a line is in use.
 func writeSharedLines(p *plan, w *conf.Writer) {
+	watched := map[*confdsvc.User]bool{}
+	for _, g := range p.Groups {
+		if p.groups[g.ID] != nil && !g.RingInUse && strategies[g.RingStrategy] != "" {
+			for _, u := range p.memberUsers(g) {
+				watched[u] = true
+			}
+		}
+	}
 	w.Section("usersharedlines")
+	var all []entry
 	for _, u := range p.Users {
 		if p.users[u.ID] == nil {
 			continue
@@ -161,7 +171,11 @@ func writeSharedLines(p *plan, w *conf.Writer) {
 		if len(devices) == 0 {
 			continue
 		}
-		w.Object("exten", u.UUID+",hint,"+watched(devices))
-		writeSteps(w, u.UUID, []step{{"Gosub", fmt.Sprintf("ringfence-member,s,1(%s,%d,%s)", u.UUID, len(devices), dialOptions(u, false))}, {"Hangup", ""}})
+		e := entry{exten: u.UUID, digit: -1, steps: []step{{"Gosub", fmt.Sprintf("ringfence-member,s,1(%s,%d,%s)", u.UUID, len(devices), dialOptions(u, false))}, {"Hangup", ""}}}
+		if watched[u] {
+			e.hint = watchedDevices(devices)
+		}
+		all = append(all, e)
 	}
+	writeEntries(w, all)
 }

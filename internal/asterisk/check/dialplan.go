@@ -36,9 +36,11 @@ func (c *checker) checkDialplan() {
 		for _, s := range context.Steps {
 			at := place{file, s.Line, "[" + context.Name + "] " + s.Exten, context.Name, s.Exten}
 			if s.Priority == conf.HintPriority {
-				for device := range strings.SplitSeq(s.App, "&") {
-					if technology, _, _ := strings.Cut(device, "/"); !strings.EqualFold(technology, "Local") { // without its number the lamp is only dark
-						c.device(at, device)
+				for _, devices := range conf.Watched(s.Exten, s.App) {
+					for device := range strings.SplitSeq(devices, "&") {
+						if technology, _, _ := strings.Cut(device, "/"); !strings.EqualFold(technology, "Local") { // without its number the lamp is only dark
+							c.device(at, device)
+						}
 					}
 				}
 				continue
