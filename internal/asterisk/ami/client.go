@@ -193,11 +193,11 @@ func (c *Client) List(ctx context.Context, a Action) ([]Message, error) {
 	return conn.List(ctx, a)
 }
 
-// Reload reloads a module on the connection, as [Conn.Reload], within ReloadTimeout also of the wait for one.
+// Reload reloads a module on the connection, as [Conn.Reload], and waits for one as long as Asterisk may answer nothing.
 func (c *Client) Reload(ctx context.Context, module string) error {
-	ctx, cancel := context.WithTimeout(ctx, c.options.ReloadTimeout)
+	reached, cancel := context.WithTimeout(ctx, c.options.Stalled)
 	defer cancel()
-	conn, err := c.Conn(ctx)
+	conn, err := c.Conn(reached)
 	if err != nil {
 		return err
 	}

@@ -22,8 +22,9 @@ type Options struct {
 	Secret   string
 	// Timeout bounds the login and each action, except reloads. Default: 10 s.
 	Timeout time.Duration
-	// ReloadTimeout bounds one reload, with all tries while another is in progress. Default: 60 s.
-	ReloadTimeout time.Duration
+	// Stalled is how long Asterisk may answer nothing, on another connection either, before a reload is given up. As long as it answers,
+	// a reload may take half an hour, with all tries while another is in progress. Default: 60 s.
+	Stalled time.Duration
 	// RetryMin is how long a Client waits before it connects again, as long as nobody listens: that costs nobody anything, and Asterisk is
 	// back at any moment. The wait grows up to RetryMax while connections are made, and fail, and up to RetryLogin while logins are
 	// refused: each is a line in Asterisk's security log. Default: 250 ms, 500 ms, 30 s.
@@ -34,7 +35,7 @@ type Options struct {
 
 func (o Options) withDefaults() Options {
 	o.Timeout = cmp.Or(o.Timeout, 10*time.Second)
-	o.ReloadTimeout = cmp.Or(o.ReloadTimeout, time.Minute)
+	o.Stalled = cmp.Or(o.Stalled, time.Minute)
 	o.RetryMin = cmp.Or(o.RetryMin, 250*time.Millisecond)
 	o.RetryMax = cmp.Or(o.RetryMax, 500*time.Millisecond)
 	o.RetryLogin = cmp.Or(o.RetryLogin, 30*time.Second)

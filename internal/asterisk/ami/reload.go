@@ -40,11 +40,67 @@ var errNoVerdict = errors.New("no event says how the reload ended: does the mana
 //
 // While another reload is in progress, which Asterisk refuses to queue, Reload tries again, and before all it waits until
 // Asterisk has booted. After [ErrDisconnected] the outcome is unknown, and trying again would not tell it: a file that did not
-// change since it was read is skipped with success, also if it is broken.
+// change since it was read is skipped with success, also if it is broken. It waits as long as Asterisk answers on another connection.
 func (c *Conn) Reload(ctx context.Context, module string) error {
-	ctx, cancel := context.WithTimeout(ctx, c.options.ReloadTimeout)
+	ctx, cancel := context.WithTimeout(ctx, maxReload)
 	defer cancel()
-	if err := c.Booted(ctx); err != nil {
+	ctx, giveUp := context.WithCancelCause(ctx)
+	defer giveUp(nil)
+	go c.attend(ctx, giveUp)
+	err := c.reloadUntil(ctx, module)
+	if stalled := context.Cause(ctx); err != nil && errors.Is(stalled, errStalled) {
+		return fmt.Errorf("reloading %s: %w", module, stalled)
+	}
+	return err
+}
+
+// maxReload bounds a reload during which Asterisk answers: one that never ends must not keep all others waiting.
+const maxReload = 30 * time.Minute
+
+// errStalled says that Asterisk has stopped to answer.
+var errStalled = errors.New("Asterisk has answered nothing for too long, on another connection either")
+
+// attend gives up once Asterisk has answered nothing for too long. A connection that reloads says nothing until the reload has ended, which
+// takes minutes where there is much to load, so it asks on another one.
+func (c *Conn) attend(ctx context.Context, giveUp context.CancelCauseFunc) {
+	o := c.options
+	o.Events, o.Timeout = nil, min(o.Timeout, o.Stalled)
+	var other *Conn
+	defer func() {
+		if other != nil {
+			_ = other.Close()
+		}
+	}()
+	answered := time.Now()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(min(o.Stalled/10, 5*time.Second)):
+		}
+		if other == nil {
+			other, _ = Dial(ctx, o) // without one, nothing answers
+		}
+		if other != nil {
+			if _, err := other.Do(ctx, Action{Name: "Ping"}); err == nil {
+				answered = time.Now()
+			} else {
+				_ = other.Close()
+				other = nil
+			}
+		}
+		if time.Since(answered) >= o.Stalled {
+			giveUp(errStalled)
+			return
+		}
+	}
+}
+
+// reloadUntil reloads until ctx ends.
+func (c *Conn) reloadUntil(ctx context.Context, module string) error {
+	boots, cancel := context.WithTimeout(ctx, c.options.Stalled)
+	defer cancel()
+	if err := c.Booted(boots); err != nil {
 		return fmt.Errorf("reloading %s: %w", module, err)
 	}
 	wait := c.options.RetryMin

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ringfence/ringfence/internal/asterisk/ami"
 	"github.com/ringfence/ringfence/internal/asterisk/ami/amitest"
@@ -139,6 +140,44 @@ func TestDisconnectDuringReload(t *testing.T) {
 			}
 			if n := len(s.Reloads()); n != 1 {
 				t.Errorf("%d reloads", n)
+			}
+		})
+	}
+}
+
+// A reload may take as long as it needs while Asterisk answers on another connection, and is given up when it answers nothing.
+func TestReloadThatTakesLong(t *testing.T) {
+	for name, answers := range map[string]bool{"it answers": true, "it answers nothing": false} {
+		t.Run(name, func(t *testing.T) {
+			s := amitest.New(t)
+			pings := make(chan struct{})
+			ended := make(chan struct{})
+			defer close(ended)
+			s.Handle("Ping", func(c *amitest.Session, a ami.Message) {
+				if answers {
+					c.Respond(a, "Success", "Ping", "Pong")
+				}
+				select {
+				case pings <- struct{}{}:
+				case <-ended:
+				}
+			})
+			s.Handle("Reload", func(c *amitest.Session, a ami.Message) {
+				for range 20 { // longer than Asterisk may answer nothing
+					select {
+					case <-pings:
+					case <-ended:
+						return
+					}
+				}
+				c.Event("Reload", "Module", a.Get("Module"), "Status", "0")
+				c.Respond(a, "Success", "Message", "Module Reloaded")
+			})
+			o := soon(s)
+			o.Stalled = 500 * time.Millisecond
+			err := dial(t, o).Reload(t.Context(), "pbx_config")
+			if answers && err != nil || !answers && (err == nil || !strings.Contains(err.Error(), "answered nothing")) {
+				t.Errorf("Reload: %v", err)
 			}
 		})
 	}
