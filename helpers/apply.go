@@ -69,13 +69,18 @@ func (e *endpoints) applyOperations() []rest.Operation {
 		{
 			Method: http.MethodPost, Path: "/apply", Access: "sysconfd.apply.create", ID: "apply", Tag: "configuration",
 			Summary: "Start to make the stored configuration the live one", Success: http.StatusOK, Reply: rest.SchemaOf[Job](),
+			Query:    []rest.Parameter{{Name: "force", Schema: &rest.Schema{Type: "boolean"}, Description: "Whether the telephone system reads all files once more, whether they have changed or not."}},
 			Statuses: []int{http.StatusNotImplemented},
 			Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
 				s, err := e.installation(ctx, r)
 				if err != nil {
 					return rest.Reply{}, err
 				}
-				job, err := e.telephony.Apply(ctx, ApplyOptions{Asked: s.asked(r)})
+				force, err := r.Bool("force")
+				if err != nil {
+					return rest.Reply{}, err
+				}
+				job, err := e.telephony.Apply(ctx, ApplyOptions{Asked: s.asked(r), Force: force})
 				if err == nil {
 					slog.Info("the configuration is applied", "job", job.UUID)
 				}

@@ -32,6 +32,8 @@ type Recorder func(ctx context.Context, tx store.Conn, job string) error
 type ApplyOptions struct {
 	// Asked records that it was asked for, unless it is nil.
 	Asked Recorder
+	// Force makes the telephone system read all that is live once more, whether it has changed or not.
+	Force bool
 	// Wait lets Apply return when the job has ended. If ctx ends before, Apply returns the error of ctx.
 	Wait bool
 }

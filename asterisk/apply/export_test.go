@@ -1,4 +1,28 @@
 package apply
 
+import "github.com/ringfence/ringfence/internal/asterisk/ami"
+
 // Identify returns the name of a node; see identify.
 var Identify = identify
+
+// DialplanActions returns in a few words what makes one dialplan of another; see dialplanActions.
+func DialplanActions(from, to []byte) (all []string, ok bool) {
+	actions, ok := dialplanActions(from, to)
+	for _, a := range actions {
+		m := ami.Message(a.Headers)
+		said := m.Get("Context") + " " + m.Get("Extension")
+		switch {
+		case a.Name == "DialplanExtensionAdd":
+			said = "+" + said + " " + m.Get("Priority") + " " + m.Get("Application") + "(" + m.Get("ApplicationData") + ")"
+		case m.Get("Priority") != "":
+			said = "-" + said + " " + m.Get("Priority")
+		default:
+			said = "-" + said
+		}
+		if a.mayFail {
+			said += "?"
+		}
+		all = append(all, said)
+	}
+	return all, ok
+}

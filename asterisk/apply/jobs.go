@@ -21,6 +21,7 @@ import (
 const (
 	kindGenerate = "generate"
 	kindApply    = "apply"
+	kindForce    = "force"  // applies, and makes Asterisk read all files
 	kindStates   = "states" // only the users' states, while changes of the files wait for an apply
 )
 
@@ -153,6 +154,9 @@ func (q *jobs) end(ctx context.Context, kind string, job *helpers.Job) error {
 		}
 		if err != nil {
 			return err
+		}
+		if kind == kindForce {
+			kind = kindApply
 		}
 		return audit.Note(ctx, tx, "sysconfd", kind, audit.Change{
 			Tenant: master, Resource: "apply", Object: job.UUID, Before: map[string]string{"state": helpers.JobWaiting},

@@ -61,7 +61,11 @@ func (s *Service) Generate(ctx context.Context, asked helpers.Recorder) error {
 
 // Apply implements [helpers.Telephony].
 func (s *Service) Apply(ctx context.Context, o helpers.ApplyOptions) (helpers.Job, error) {
-	job, err := s.ask(ctx, kindApply, o.Asked)
+	kind := kindApply
+	if o.Force {
+		kind = kindForce
+	}
+	job, err := s.ask(ctx, kind, o.Asked)
 	if err != nil || !o.Wait {
 		return job, err
 	}

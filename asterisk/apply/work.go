@@ -143,7 +143,7 @@ func (e *faultsError) Error() string {
 
 // generate does what a job of either kind begins with, and the rest of one that applies.
 func (s *Service) generate(ctx context.Context, kind string, r *run) error {
-	if kind == kindApply {
+	if kind != kindGenerate {
 		s.meet(ctx)
 	}
 	chosen, err := s.chosen(ctx) // the files have these, or newer ones of confd
@@ -168,11 +168,16 @@ func (s *Service) generate(ctx context.Context, kind string, r *run) error {
 	}
 	r.job.Generation = g.Number
 	r.logf("generation %d has %d files, from %s", g.Number, len(files), out.Source)
-	if kind != kindApply {
+	if kind == kindGenerate {
 		return nil
 	}
 	if err := s.apply(ctx, g.Number, r, chosen); err != nil {
 		return err
+	}
+	if kind == kindForce {
+		if err := s.readAll(ctx, r); err != nil {
+			return fmt.Errorf("the files are live, but Asterisk has not read all of them once more: %w", err)
+		}
 	}
 	states := s.options.States
 	if states == nil {
@@ -246,6 +251,21 @@ func (s *Service) apply(ctx context.Context, n int64, r *run, chosen map[Mailbox
 	r.logf("generation %d is live", n)
 	s.elsewhere = elsewhere{}
 	return s.forgotten(ctx, change, gone)
+}
+
+// readAll makes Asterisk read all live files once more.
+func (s *Service) readAll(ctx context.Context, r *run) error {
+	asterisk, err := s.reach(ctx)
+	if err != nil || asterisk == nil {
+		return err
+	}
+	s.reloading.Lock()
+	defer s.reloading.Unlock()
+	err = s.listened(ctx, r, func() error { return s.store.Reload(ctx, asterisk) })
+	if err == nil {
+		r.logf("Asterisk has read all files once more")
+	}
+	return err
 }
 
 // tellOf lists in a job what it is going to change.

@@ -22,7 +22,7 @@ import (
 func init() {
 	Register(caddycmd.Command{
 		Name:  "apply",
-		Usage: "[--dry-run] [--address <url>]",
+		Usage: "[--dry-run | --force] [--address <url>]",
 		Short: "Makes the stored configuration that of Asterisk",
 		Long: `
 Asks the gateway that runs on this machine, on its plain port, to generate the
@@ -33,6 +33,7 @@ then the configuration from before is live. It also fails if no gateway begins
 within a minute, and says what it waits for.
 
 With --dry-run it only shows how the live files would change, without passwords.
+With --force Asterisk reads all files, whether they have changed or not.
 
     ringfence apply --dry-run
     ringfence apply
@@ -42,6 +43,8 @@ With --dry-run it only shows how the live files would change, without passwords.
 			cmd.SilenceUsage = true
 			cmd.RunE = runApply
 			cmd.Flags().Bool("dry-run", false, "Show how the live files would change")
+			cmd.Flags().Bool("force", false, "Make Asterisk read all files, whether they have changed or not")
+			cmd.MarkFlagsMutuallyExclusive("dry-run", "force")
 			cmd.Flags().String("address", "", "The plain port of the gateway (default: http://127.0.0.1:$RINGFENCE_HELPERS_PORT, else port 8668)")
 		},
 	})
@@ -50,16 +53,25 @@ With --dry-run it only shows how the live files would change, without passwords.
 func runApply(cmd *cobra.Command, _ []string) error {
 	address := cmd.Flags().Lookup("address").Value.String()
 	address = cmp.Or(address, "http://127.0.0.1:"+cmp.Or(os.Getenv("RINGFENCE_HELPERS_PORT"), "8668"))
-	return Apply(cmd.Context(), address, cmd.Flags().Lookup("dry-run").Value.String() == "true", cmd.OutOrStdout())
+	is := func(flag string) bool { return cmd.Flags().Lookup(flag).Value.String() == "true" }
+	p := newPlainPort(address)
+	if is("dry-run") {
+		return p.preview(cmd.Context(), cmd.OutOrStdout())
+	}
+	return p.apply(cmd.Context(), is("force"), cmd.OutOrStdout())
+}
+
+func newPlainPort(address string) plainPort {
+	return plainPort{address: address, quiet: 3 * time.Second, patience: time.Minute}
 }
 
 // Apply asks the plain port of a gateway to configure Asterisk, or what that would change, and shows what becomes of it.
 func Apply(ctx context.Context, address string, dryRun bool, out io.Writer) error {
-	p := plainPort{address: address, quiet: 3 * time.Second, patience: time.Minute}
+	p := newPlainPort(address)
 	if dryRun {
 		return p.preview(ctx, out)
 	}
-	return p.apply(ctx, out)
+	return p.apply(ctx, false, out)
 }
 
 // plainPort is the plain port of a gateway.
@@ -156,9 +168,13 @@ func (p plainPort) awaits(job *helpers.Job, w *waiting, out io.Writer) (err erro
 }
 
 // apply starts a job and shows its log until it has ended.
-func (p plainPort) apply(ctx context.Context, out io.Writer) error {
+func (p plainPort) apply(ctx context.Context, force bool, out io.Writer) error {
+	path := "/apply"
+	if force {
+		path += "?force=true"
+	}
 	var job helpers.Job
-	if err := p.call(ctx, http.MethodPost, "/apply", &job); err != nil {
+	if err := p.call(ctx, http.MethodPost, path, &job); err != nil {
 		return err
 	}
 	shown, w := 0, waiting{since: time.Now()}

@@ -8,5 +8,5 @@ import (
 
 // ApplyWithin is Apply with other times; see plainPort.
 func ApplyWithin(ctx context.Context, address string, quiet, patience time.Duration, out io.Writer) error {
-	return plainPort{address, quiet, patience}.apply(ctx, out)
+	return plainPort{address, quiet, patience}.apply(ctx, false, out)
 }

@@ -19,6 +19,12 @@ type Asterisk interface {
 	Verify(ctx context.Context, files Files) error
 }
 
+// Changer is an Asterisk that can be told how a module's files differ. It reports whether Asterisk has now what it would read from the new
+// ones; if not, the module is reloaded: it may have a part of that.
+type Changer interface {
+	Change(ctx context.Context, module string, from, to Files) bool
+}
+
 // ErrNoModule is what Reload returns for a module that is not loaded, which has read nothing: on the way back it needs no reload.
 var ErrNoModule = errors.New("no such module")
 
@@ -52,30 +58,30 @@ func (e *PendingError) Error() string {
 func (e *PendingError) Unwrap() error { return e.Err }
 
 // rollbackTime bounds the way back, which goes on when the caller has given up.
-const rollbackTime = 2 * time.Minute
+const rollbackTime = 30 * time.Minute
 
 // Plan returns what making a generation live would change.
 func (s *Store) Plan(n int64) (Change, error) {
-	c, _, err := s.plan(n)
+	c, _, _, err := s.plan(n)
 	return c, err
 }
 
-func (s *Store) plan(n int64) (c Change, to Files, err error) {
+func (s *Store) plan(n int64) (c Change, from, to Files, err error) {
 	live, err := s.Live()
 	if err != nil {
-		return c, nil, err
+		return c, nil, nil, err
 	}
 	_, to, err = s.Read(n)
 	if err != nil {
-		return c, nil, err
+		return c, nil, nil, err
 	}
-	_, from, err := s.Read(live)
+	_, from, err = s.Read(live)
 	if err != nil {
-		return c, nil, err
+		return c, nil, nil, err
 	}
 	c = Change{From: live, To: n, Files: Compare(from, to)}
 	c.Modules = modules(c.Files, from, to)
-	return c, to, nil
+	return c, from, to, nil
 }
 
 // Apply makes a generation live: it swaps the files, reloads the modules that read what changed, and verifies the result. If
@@ -93,8 +99,8 @@ func (s *Store) Apply(ctx context.Context, n int64, asterisk Asterisk, confirm f
 		} else if j != nil {
 			return &PendingError{errors.New("an earlier change was interrupted")}
 		}
-		var files Files
-		if c, files, err = s.plan(n); err != nil {
+		var from, files Files
+		if c, from, files, err = s.plan(n); err != nil {
 			return err
 		}
 		if c.From == c.To {
@@ -105,7 +111,7 @@ func (s *Store) Apply(ctx context.Context, n int64, asterisk Asterisk, confirm f
 				return err
 			}
 		}
-		return s.apply(ctx, c, files, asterisk, report)
+		return s.apply(ctx, c, from, files, asterisk, report)
 	})
 	if err != nil {
 		return c, fmt.Errorf("applying generation %d: %w", n, err)
@@ -114,7 +120,7 @@ func (s *Store) Apply(ctx context.Context, n int64, asterisk Asterisk, confirm f
 }
 
 // apply does the steps of Apply that can be interrupted; see the package.
-func (s *Store) apply(ctx context.Context, c Change, files Files, asterisk Asterisk, report func(string, error)) error {
+func (s *Store) apply(ctx context.Context, c Change, from, files Files, asterisk Asterisk, report func(string, error)) error {
 	text, err := json.Marshal(c)
 	if err != nil {
 		return err
@@ -127,7 +133,9 @@ func (s *Store) apply(ctx context.Context, c Change, files Files, asterisk Aster
 		if asterisk == nil || err != nil {
 			break
 		}
-		err = asterisk.Reload(ctx, module)
+		if changer, ok := asterisk.(Changer); !ok || !changer.Change(ctx, module, from, files) {
+			err = asterisk.Reload(ctx, module)
+		}
 		report(module, err)
 	}
 	if err == nil && asterisk != nil {
@@ -148,6 +156,32 @@ func (s *Store) apply(ctx context.Context, c Change, files Files, asterisk Aster
 		return &PendingError{errors.Join(err, back, failed)}
 	}
 	return &RolledBackError{errors.Join(err, failed)}
+}
+
+// Reload makes Asterisk read all live files, as if each had changed, and verifies what it has then. It takes nothing back, and changes no
+// content: interrupted, it can be done again.
+func (s *Store) Reload(ctx context.Context, asterisk Asterisk) error {
+	return s.locked(ctx, func() error {
+		live, err := s.Live()
+		if err != nil {
+			return err
+		}
+		_, files, err := s.Read(live)
+		if err != nil {
+			return err
+		}
+		for name := range files {
+			if err := s.Touch(name); err != nil {
+				return err
+			}
+		}
+		for _, module := range modules(Compare(nil, files), nil, files) {
+			if err := asterisk.Reload(ctx, module); err != nil {
+				return err
+			}
+		}
+		return asterisk.Verify(ctx, files)
+	})
 }
 
 // rollBack makes the generation before a change live, and reloads every module of the change: whether one has read anything of it
