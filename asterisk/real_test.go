@@ -35,7 +35,7 @@ import (
 const patience = 60 * time.Second
 
 // wait waits for a state. state, if there is one, says what it is instead.
-func wait(t *testing.T, what string, is func() bool, state func() string) {
+func wait(t testing.TB, what string, is func() bool, state func() string) {
 	t.Helper()
 	for end := time.Now().Add(patience); !is(); {
 		if time.Now().After(end) {
@@ -67,7 +67,7 @@ const modules = `app_authenticate app_cdr app_dial app_directed_pickup app_direc
 
 // pbxUnderTest is a real Asterisk, in folders and on ports of its own, with what configures it.
 type pbxUnderTest struct {
-	t         *testing.T
+	t         testing.TB
 	command   []string // what starts it, or talks to it
 	dir       string
 	ports     map[string]int // sip (UDP and TCP), sips, http, https, manager and managers (over TLS)
@@ -83,7 +83,7 @@ type pbxUnderTest struct {
 
 // findAsterisk finds an Asterisk: in the folder that ASTERISK_ROOT names, which needs no privileges and no chroot, or on this
 // machine.
-func findAsterisk(t *testing.T) (command []string, moduleFolder, dataFolder, samples string) {
+func findAsterisk(t testing.TB) (command []string, moduleFolder, dataFolder, samples string) {
 	t.Helper()
 	root := os.Getenv("ASTERISK_ROOT")
 	one := func(patterns ...string) string {
@@ -109,7 +109,7 @@ func findAsterisk(t *testing.T) (command []string, moduleFolder, dataFolder, sam
 }
 
 // startReal starts an Asterisk, and what configures it with a snapshot. It is configured by the first apply.
-func startReal(t *testing.T, s *confdsvc.Snapshot) *pbxUnderTest {
+func startReal(t testing.TB, s *confdsvc.Snapshot) *pbxUnderTest {
 	t.Helper()
 	a := bootReal(t)
 	a.set(s)
@@ -135,7 +135,7 @@ func startReal(t *testing.T, s *confdsvc.Snapshot) *pbxUnderTest {
 func (a *pbxUnderTest) at(port string) string { return fmt.Sprintf("127.0.0.1:%d", a.ports[port]) }
 
 // bootReal starts an Asterisk that nobody configures yet. When the test ends, its log must have no complaint.
-func bootReal(t *testing.T) *pbxUnderTest {
+func bootReal(t testing.TB) *pbxUnderTest {
 	t.Helper()
 	command, moduleFolder, dataFolder, samples := findAsterisk(t)
 	ports := map[string]int{}
@@ -385,7 +385,18 @@ func (a *pbxUnderTest) said(what string) {
 // apply makes what is set that of Asterisk.
 func (a *pbxUnderTest) apply() {
 	a.t.Helper()
-	job, err := a.service.Apply(a.t.Context(), helpers.ApplyOptions{Wait: true})
+	a.applyWith(helpers.ApplyOptions{Wait: true})
+}
+
+// force is apply, after which Asterisk has read all files.
+func (a *pbxUnderTest) force() {
+	a.t.Helper()
+	a.applyWith(helpers.ApplyOptions{Wait: true, Force: true})
+}
+
+func (a *pbxUnderTest) applyWith(o helpers.ApplyOptions) {
+	a.t.Helper()
+	job, err := a.service.Apply(a.t.Context(), o)
 	if err != nil {
 		a.t.Fatal(err)
 	}
@@ -395,13 +406,13 @@ func (a *pbxUnderTest) apply() {
 }
 
 // phone plugs in the telephone of an endpoint, and registers it.
-func (a *pbxUnderTest) phone(t *testing.T, name string) *phone {
+func (a *pbxUnderTest) phone(t testing.TB, name string) *phone {
 	t.Helper()
 	return a.phoneOver(t, overUDP(t, a.at("sip")), name)
 }
 
 // phoneOver is phone for one that speaks over another wire.
-func (a *pbxUnderTest) phoneOver(t *testing.T, over wire, name string) *phone {
+func (a *pbxUnderTest) phoneOver(t testing.TB, over wire, name string) *phone {
 	t.Helper()
 	p := plugIn(t, over, a.at("sip"), name, name, "secret-"+name)
 	if status := p.register(600); status != 200 {

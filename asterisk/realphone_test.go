@@ -17,7 +17,7 @@ import (
 
 // phone is a telephone that speaks as much SIP (RFC 3261) as it takes to register, to call and to be called.
 type phone struct {
-	t                    *testing.T
+	t                    testing.TB
 	name, user, password string
 	wire                 wire
 	at                   string // Asterisk's address, as it is in URIs
@@ -34,13 +34,13 @@ type phone struct {
 }
 
 // newPhone plugs a telephone in, which speaks over UDP: it is not registered yet.
-func newPhone(t *testing.T, server, name, user, password string) *phone {
+func newPhone(t testing.TB, server, name, user, password string) *phone {
 	t.Helper()
 	return plugIn(t, overUDP(t, server), server, name, user, password)
 }
 
 // plugIn plugs a telephone in.
-func plugIn(t *testing.T, over wire, server, name, user, password string) *phone {
+func plugIn(t testing.TB, over wire, server, name, user, password string) *phone {
 	t.Helper()
 	p := &phone{
 		t: t, wire: over, at: server, name: name, user: user, password: password, does: "answer",

@@ -34,7 +34,7 @@ func (w wire) parameter() string {
 	return ";transport=" + strings.ToLower(w.protocol)
 }
 
-func overUDP(t *testing.T, server string) wire {
+func overUDP(t testing.TB, server string) wire {
 	t.Helper()
 	conn, err := net.Dial("udp4", server)
 	if err != nil {

@@ -1,6 +1,9 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // The budget for writing the files of Asterisk for 10,000 users.
 const (
@@ -32,6 +35,42 @@ func (b *bench) asteriskRows() ([]row, error) {
 			what: what, measured: fmt.Sprintf("%.2f s: %.2f s to read, %.2f s to write; %.0f MiB of heap", reading+writing, reading, writing, peak),
 			budget: fmt.Sprintf("%.0f s, %.0f MiB", generateSeconds, generateMemory), verdict: judge(reading+writing <= generateSeconds && peak <= generateMemory),
 		})
+	}
+	applied, err := b.applyRows()
+	return append(rows, applied...), err
+}
+
+// The budgets for making many users live at a real Asterisk, and a change of one of them, and for calls meanwhile.
+const (
+	firstSeconds  = 30.0
+	changeSeconds = 2.0
+	callMillis    = 150.0
+)
+
+// applyRows measures how long it takes until a real Asterisk has what is stored, without reading that, with a benchmark of asterisk.
+func (b *bench) applyRows() ([]row, error) {
+	found, err := runBenchmarks("./asterisk", "^BenchmarkRealApply$", "1x", 1)
+	if err != nil {
+		return nil, err
+	}
+	var rows []row
+	for _, size := range [][2]string{{"10000", "10,000 users"}, {"1000in100", "1,000 users in 100 tenants"}} {
+		for _, one := range []struct {
+			unit, what string
+			most       float64 // 0: it has no budget
+		}{
+			{"s/first", "the first apply", firstSeconds}, {"s/ringtime", "a change of one user's ring time", changeSeconds}, {"s/name", "a change of one user's name, which is in pjsip.conf", changeSeconds},
+			{"s/user", "one user more", changeSeconds}, {"ms/call", "the longest call to be answered meanwhile", callMillis}, {"s/force", "Asterisk reads all files", 0},
+		} {
+			r := row{what: "a real Asterisk with " + size[1] + ": " + one.what, verdict: skipped, measured: "there is no Asterisk: set ASTERISK_ROOT"}
+			if value, ok := found.of("RealApply/"+size[0], one.unit); ok {
+				unit, _, _ := strings.Cut(one.unit, "/")
+				if r.measured, r.verdict = fmt.Sprintf("%.1f %s", value, unit), noBudget; one.most > 0 {
+					r.budget, r.verdict = fmt.Sprintf("%.0f %s", one.most, unit), judge(value <= one.most)
+				}
+			}
+			rows = append(rows, r)
+		}
 	}
 	return rows, nil
 }

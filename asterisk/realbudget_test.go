@@ -1,0 +1,101 @@
+package asterisk_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ringfence/ringfence/confdsvc"
+)
+
+// BenchmarkRealApply makes many users with keys live at a real Asterisk, then changes of one of them, while a telephone goes on calling another.
+// The times are those of an apply without reading the database.
+func BenchmarkRealApply(b *testing.B) {
+	for name, size := range map[string][2]int{"10000": {10_000, 1}, "1000in100": {1000, 100}} {
+		b.Run(name, func(b *testing.B) {
+			s := crowd(b, size[0], size[1])
+			a := startReal(b, s)
+			for b.Loop() {
+				timed := func(what string, do func()) {
+					begin := time.Now()
+					do()
+					b.ReportMetric(time.Since(begin).Seconds(), "s/"+what)
+				}
+				timed("first", a.apply)
+				caller, called := a.phone(b, "sip100000"), a.phone(b, "sip100001")
+				if got := caller.subscribe("10001"); got != 200 {
+					b.Fatalf("a lamp: %d", got)
+				}
+				longest, stop := time.Duration(0), make(chan struct{})
+				var calling sync.WaitGroup
+				calling.Go(func() {
+					for {
+						select {
+						case <-stop:
+							return
+						default:
+						}
+						begin := time.Now()
+						call, got := caller.dial("10001")
+						if longest = max(longest, time.Since(begin)); got != 200 {
+							b.Errorf("a call: %d", got)
+							return
+						}
+						call.hangUp()
+					}
+				})
+				s.Users[5].RingSeconds = new(int64(17))
+				timed("ringtime", a.apply)
+				s.Users[5].CallerID = new(`"Another Name"`)
+				timed("name", a.apply)
+				join(b, s, size[0], 0)
+				timed("user", a.apply)
+				close(stop)
+				calling.Wait()
+				called.hangUpAll()
+				b.ReportMetric(float64(longest.Milliseconds()), "ms/call")
+				timed("force", a.force)
+			}
+		})
+	}
+}
+
+// crowd is an installation of so many users, in so many tenants, each with a mailbox, a telephone, and keys that watch four others and
+// two services.
+func crowd(tb testing.TB, users, tenants int) *confdsvc.Snapshot {
+	tb.Helper()
+	s := &confdsvc.Snapshot{
+		Slugs: map[string]string{}, Transports: company(tb).Transports, Features: company(tb).Features,
+		UserLines: map[int64][]int64{}, LineUsers: map[int64][]int64{}, LineExtensions: map[int64][]int64{}, LineSIP: map[int64]string{}, UserVoicemail: map[int64]int64{},
+	}
+	for i := range users {
+		join(tb, s, i, i*tenants/users)
+	}
+	return s
+}
+
+// join adds the user of this number to a tenant, which begins with its first user.
+func join(tb testing.TB, s *confdsvc.Snapshot, n, tenant int) {
+	tb.Helper()
+	id, name := int64(n+1), fmt.Sprintf("sip%d", 100_000+n)
+	in, context := fmt.Sprintf("aaaaaaaa-0000-4000-8000-%012d", tenant), fmt.Sprintf("ctx-t%d-internal", tenant)
+	first := s.Slugs[in] == ""
+	if first {
+		s.Slugs[in] = fmt.Sprint("t", tenant)
+		s.Contexts = append(s.Contexts, &confdsvc.Context{ID: id, TenantUUID: in, Name: context, Label: "Inside", Type: "internal", Enabled: true})
+	}
+	number := fmt.Sprint(10_000 + n)
+	s.Users = append(s.Users, &confdsvc.User{ID: id, UUID: fmt.Sprintf("00000000-0000-4000-8000-%012d", id), TenantUUID: in, Firstname: "User", CallerID: new(`"User ` + number + `"`)})
+	s.Lines = append(s.Lines, &confdsvc.Line{ID: id, TenantUUID: in, Context: context})
+	s.Extensions = append(s.Extensions, &confdsvc.Extension{ID: id, TenantUUID: in, Exten: number, Context: context, Enabled: true})
+	s.Voicemails = append(s.Voicemails, &confdsvc.Voicemail{ID: id, TenantUUID: in, Name: "Box", Number: number, Context: context, Password: new("1234"), Enabled: true})
+	s.Endpoints = append(s.Endpoints, read[confdsvc.EndpointSIP](tb, `{"uuid": "`+name+`", "tenant_uuid": "`+in+`", "name": "`+name+`",
+		"auth_section_options": [["username", "`+name+`"], ["password", "secret-`+name+`"]], "endpoint_section_options": [["allow", "!all,ulaw"]]}`))
+	s.UserLines[id], s.LineUsers[id], s.LineExtensions[id], s.LineSIP[id], s.UserVoicemail[id] = []int64{id}, []int64{id}, []int64{id}, name, id
+	s.Keys = append(s.Keys, read[confdsvc.FuncKeyTemplate](tb, fmt.Sprintf(`{"id": %d, "tenant_uuid": "%s", "keys": {
+		"1": {"blf": true, "destination": {"type": "user", "user_id": 1}}, "2": {"blf": true, "destination": {"type": "user", "user_id": 2}},
+		"3": {"blf": true, "destination": {"type": "user", "user_id": 3}}, "4": {"blf": true, "destination": {"type": "user", "user_id": 4}},
+		"5": {"blf": true, "destination": {"type": "service", "service": "enablednd"}},
+		"6": {"blf": true, "destination": {"type": "forward", "forward": "unconditional", "exten": "%s"}}}}`, id, in, number), func(k *confdsvc.FuncKeyTemplate) { k.UserID = &id }))
+}
