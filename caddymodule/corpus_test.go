@@ -29,7 +29,7 @@ func echoWorld(t *testing.T, g *gateway) gatetest.World {
 	issued := g.Do(t, "POST", "/api/auth/0.1/token", "", "{}", resttest.Basic("client", "secret of client")).Want(200)
 	return gatetest.World{
 		Service: "echo", Prefix: echoPrefix, Token: issued.Text("data.token"), Unknown: tokens.New(), User: user,
-		Tenant: issued.Text("data.metadata.tenant_uuid"), Session: issued.Text("data.session_uuid"), Purpose: "external_api",
+		Tenant: issued.Text("data.metadata.tenant_uuid"),
 	}
 }
 

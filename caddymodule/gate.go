@@ -50,8 +50,8 @@ type Gate struct {
 	// ForwardToken passes the caller's X-Auth-Token to the upstream, for a daemon that checks tokens itself. Other daemons do not
 	// get it.
 	ForwardToken bool `json:"forward_token,omitempty"`
-	// Identity names what the upstream is told of the caller, in X-Ringfence headers: user, tenant, session, purpose. Default: all of
-	// it. What a daemon does not read need not be sent.
+	// Identity names what the upstream is told of the caller, in X-Ringfence headers: user, tenant, session, purpose. Default: user and
+	// tenant. The headers of the others are not sent, and those of the client are removed in any case.
 	Identity []string `json:"identity,omitempty"`
 
 	gate *gate.Gate

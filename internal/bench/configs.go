@@ -35,7 +35,7 @@ func gatedSites(upstreamAddress, authAddress string) []site {
 	gate := "ringfence_gate bench {\n\t\tprefix " + prefix + "\n\t}\n\t"
 	proxy := "reverse_proxy " + upstreamAddress
 	direct := proxy + " {\n\t\ttransport ringfence\n\t}"
-	forward := "forward_auth " + authAddress + " {\n\t\turi /check\n\t\tcopy_headers X-Ringfence-User X-Ringfence-Tenant X-Ringfence-Session X-Ringfence-Purpose\n\t}\n\t"
+	forward := "forward_auth " + authAddress + " {\n\t\turi /check\n\t\tcopy_headers X-Ringfence-User X-Ringfence-Tenant\n\t}\n\t"
 	paths := benchPaths()
 	return []site{
 		{gatedProxy, gate + proxy, paths},
@@ -92,12 +92,8 @@ func nginxConfig(folder, certificate, address, cachedAddress, upstreamAddress, a
 			auth_request /check;
 			auth_request_set $auth_user $upstream_http_x_ringfence_user;
 			auth_request_set $auth_tenant $upstream_http_x_ringfence_tenant;
-			auth_request_set $auth_session $upstream_http_x_ringfence_session;
-			auth_request_set $auth_purpose $upstream_http_x_ringfence_purpose;
 			proxy_set_header X-Ringfence-User $auth_user;
 			proxy_set_header X-Ringfence-Tenant $auth_tenant;
-			proxy_set_header X-Ringfence-Session $auth_session;
-			proxy_set_header X-Ringfence-Purpose $auth_purpose;
 			proxy_set_header X-Forwarded-For $remote_addr;
 			proxy_set_header X-Forwarded-Proto https;
 			proxy_set_header X-Forwarded-Host $http_host;

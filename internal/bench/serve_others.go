@@ -97,7 +97,7 @@ func (b *bench) serveHAProxy(s *stage, upstreamAddress string) ([]variant, error
 	}, nil
 }
 
-// haproxyMap writes the file of all tokens, each with its user and session.
+// haproxyMap writes the file of all tokens, each with its user.
 func (b *bench) haproxyMap() (path string, err error) {
 	all, err := readTokens(b.tokenFile)
 	if err != nil {
@@ -105,8 +105,8 @@ func (b *bench) haproxyMap() (path string, err error) {
 	}
 	var lines strings.Builder
 	for _, token := range all {
-		user, session := owner(tokens.DigestOf(token))
-		lines.WriteString(token + " " + user + ":" + session + "\n")
+		user, _ := owner(tokens.DigestOf(token))
+		lines.WriteString(token + " " + user + "\n")
 	}
 	return write(b.folder, "haproxy.map", lines.String())
 }
@@ -147,10 +147,8 @@ frontend ` + name + `
 ` + front("ungated", address, "") + front("checked", checkedAddress, `	http-request set-var(txn.who) req.hdr(X-Auth-Token),map(`+known+`)
 	http-request deny deny_status 401 unless { var(txn.who) -m found }
 	http-request del-header X-Auth-Token
-	http-request set-header X-Ringfence-User %[var(txn.who),field(1,:)]
-	http-request set-header X-Ringfence-Session %[var(txn.who),field(2,:)]
+	http-request set-header X-Ringfence-User %[var(txn.who)]
 	http-request set-header X-Ringfence-Tenant `+benchTenant+`
-	http-request set-header X-Ringfence-Purpose `+benchPurpose+`
 `) + `
 backend daemon
 	server daemon ` + upstreamAddress + `

@@ -22,16 +22,15 @@ func upstream(address string) error {
 }
 
 // authorize runs the authorization server that forward_auth and auth_request ask. It does the least possible: it has every token
-// in a map, checks no access, and returns the four identity headers.
+// in a map, checks no access, and returns the identity headers that the gate adds.
 func authorize(address, tokenFile string) error {
 	all, err := readTokens(tokenFile)
 	if err != nil {
 		return err
 	}
-	known := make(map[string][2]string, len(all))
+	known := make(map[string]string, len(all))
 	for _, token := range all {
-		user, session := owner(tokens.DigestOf(token))
-		known[token] = [2]string{user, session}
+		known[token], _ = owner(tokens.DigestOf(token))
 	}
 	return serve(address, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		who, ok := known[r.Header.Get("X-Auth-Token")]
@@ -40,8 +39,7 @@ func authorize(address, tokenFile string) error {
 			return
 		}
 		h := w.Header()
-		h["X-Ringfence-User"], h["X-Ringfence-Session"] = []string{who[0]}, []string{who[1]}
-		h["X-Ringfence-Tenant"], h["X-Ringfence-Purpose"] = []string{benchTenant}, []string{benchPurpose}
+		h["X-Ringfence-User"], h["X-Ringfence-Tenant"] = []string{who}, []string{benchTenant}
 		w.WriteHeader(http.StatusOK)
 	}))
 }

@@ -45,7 +45,7 @@ func (a *arrivals) take() (int, error) {
 func TestCorpusUpstream(t *testing.T) {
 	w := gatetest.World{
 		Service: "echo", Prefix: "/api/echo/1.0", Unknown: tokens.New(),
-		User: userUUID, Tenant: tenantUUID, Session: sessionUUID, Purpose: "external_api",
+		User: userUUID, Tenant: tenantUUID,
 	}
 	known := &known{}
 	w.Token = known.issue(t, "echo.pub.#")

@@ -45,7 +45,7 @@ type Config struct {
 	Observer Observer
 	// ForwardToken passes the caller's token to upstreams, for those that check tokens themselves.
 	ForwardToken bool
-	// Identity names what upstreams are told of the caller: "user", "tenant", "session", "purpose". nil is all of it.
+	// Identity names what upstreams are told of the caller: "user", "tenant", "session", "purpose". None is the first two.
 	Identity []string
 	// Tenant returns the tenant that a Wazo-Tenant header chooses for a principal, in the form in which an upstream is told, or
 	// the reason for which the principal may not act in it. If it is nil, nobody may act in any tenant but their own.

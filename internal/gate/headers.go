@@ -232,10 +232,11 @@ func CheckIdentity(names []string) error {
 	return nil
 }
 
-// told returns which of the identities the names are; nil is all.
+// told returns which of the identities the names are; none is the user and the tenant, the first two. Each header costs a microsecond in the
+// gate, the proxy and the kernel together.
 func told(names []string) (all [len(identities)]bool) {
 	for i, name := range identities {
-		all[i] = names == nil || slices.Contains(names, name)
+		all[i] = slices.Contains(names, name) || len(names) == 0 && i < 2
 	}
 	return all
 }

@@ -44,7 +44,7 @@ func TestIdentity(t *testing.T) {
 	for _, name := range own {
 		got = append(got, strings.Join(a.Request.Header[name], "|"))
 	}
-	if !slices.Equal(got, []string{userUUID, tenantUUID, "", "external_api"}) {
+	if !slices.Equal(got, []string{userUUID, tenantUUID, "", ""}) {
 		t.Errorf("an upstream is told %q", got)
 	}
 	if principal.FromContext(a.Request.Context()) != nil {
