@@ -86,7 +86,7 @@ func declareGroups(e *crud.Engine) {
 		},
 		Found: []crud.Elsewhere{
 			{Query: `SELECT gx.group_uuid FROM confd_group_extension gx JOIN confd_extension x ON x.id = gx.extension_id
-				WHERE x.search_text LIKE %s ESCAPE '\'`, Characters: extenCharacters},
+				WHERE %s`, Table: "confd_extension", Characters: extenCharacters},
 		},
 		Beside:  []crud.Beside[Group]{groupDestinations.beside(e), groupNumbers()},
 		Prepare: nameGroup,

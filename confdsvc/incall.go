@@ -73,7 +73,7 @@ func declareIncalls(e *crud.Engine) {
 		},
 		Found: []crud.Elsewhere{
 			{Query: `SELECT ix.incall_id FROM confd_incall_extension ix JOIN confd_extension x ON x.id = ix.extension_id
-				WHERE x.search_text LIKE %s ESCAPE '\'`, Characters: extenCharacters},
+				WHERE %s`, Table: "confd_extension", Characters: extenCharacters},
 		},
 		Nested: []string{"extensions"},
 		Beside: []crud.Beside[Incall]{incallDestination.beside(e)},

@@ -80,6 +80,31 @@ func TestMainPhoneNumber(t *testing.T) {
 	})
 }
 
+// However long a range is, it is one statement that looks for its numbers, and one that makes them, and each is in the audit.
+func TestLongPhoneNumberRange(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		var made, looked int
+		w := newWorld(t, storetest.Watch(db, func(sql string, _ []any) {
+			if strings.HasPrefix(sql, "INSERT INTO confd_phone_number") {
+				made++
+			} else if strings.Contains(sql, "FROM confd_phone_number") {
+				looked++
+			}
+		}))
+		c := w.as(t, "a")
+		o := c.Do(http.MethodPost, "/phone-numbers/ranges", object{"start_number": "+10000", "end_number": "+11499"}).Want(http.StatusCreated).Object()
+		if n := len(o["created"].([]any)); n != 1500 || made != 1 || looked != 1 {
+			t.Errorf("%d numbers, made by %d statements after %d", n, made, looked)
+		}
+		if l := c.Get("/phone-numbers?limit=1&order=number&direction=desc&search=149").List(); l.Total != 15 || l.Items[0]["number"] != "+11499" || l.Items[0]["shared"] != false {
+			t.Errorf("the last is one of %d: %v", l.Total, l.Items)
+		}
+		if n, err := store.Get[int](t.Context(), db, "SELECT count(*) FROM audit WHERE resource = 'phone-numbers' AND after LIKE '%+11%'"); err != nil || n != 500 {
+			t.Errorf("the audit has %d of the last 500: %v", n, err)
+		}
+	})
+}
+
 func TestPhoneNumberRanges(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {
 		w := newWorld(t, db)

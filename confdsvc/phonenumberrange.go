@@ -2,10 +2,10 @@ package confdsvc
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math/big"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/ringfence/ringfence/internal/apierr"
@@ -90,31 +90,39 @@ func phoneNumberRanges(e *crud.Engine) {
 func makePhoneNumbers(ctx context.Context, c store.Conn, e *crud.Engine, r *rest.Request, scope string, numbers []string) (PhoneNumbers, error) {
 	made := PhoneNumbers{Created: []PhoneNumberRef{}, Total: len(numbers)}
 	k := crud.Of[PhoneNumber](e)
-	for some := range slices.Chunk(numbers, 1000) {
-		args := []any{scope}
-		for _, number := range some {
-			args = append(args, number)
+	rows := make([][]string, len(numbers))
+	for i, number := range numbers {
+		rows[i] = []string{number}
+	}
+	list, err := json.Marshal(rows)
+	if err != nil {
+		return made, err
+	}
+	there, err := k.Select(ctx, c, "tenant_uuid = $1 AND number IN (SELECT e.value ->> 0 FROM json_each(CAST($2 AS text)) AS e)", scope, string(list))
+	if err != nil {
+		return made, err
+	}
+	uuids := make(map[string]string, len(numbers))
+	for _, n := range there {
+		uuids[n.Number] = n.UUID
+	}
+	var missing []*crud.Change[PhoneNumber]
+	for _, number := range numbers {
+		if uuids[number] == "" {
+			missing = append(missing, &crud.Change[PhoneNumber]{Request: r, Tenant: scope, New: &PhoneNumber{Number: number}})
 		}
-		there, err := k.Select(ctx, c, "tenant_uuid = $1 AND number IN ("+crud.Placeholders(2, len(some))+")", args...)
-		if err != nil {
+	}
+	if len(missing) > 0 {
+		if err := k.InsertAll(ctx, c, missing); err != nil {
 			return made, err
 		}
-		uuids := make(map[string]string, len(there))
-		for _, n := range there {
-			uuids[n.Number] = n.UUID
-		}
-		for _, number := range some {
-			id := uuids[number]
-			if id == "" {
-				change := &crud.Change[PhoneNumber]{Request: r, Tenant: scope, New: &PhoneNumber{Number: number}}
-				if err := k.Insert(ctx, c, change); err != nil {
-					return made, err
-				}
-				id = change.New.UUID
-				made.Created = append(made.Created, PhoneNumberRef{id})
-			}
-			made.Links = append(made.Links, crud.Href{Rel: "phone_numbers", Href: e.Prefix + "/phone-numbers/" + id})
-		}
+	}
+	for _, change := range missing {
+		uuids[change.New.Number] = change.New.UUID
+		made.Created = append(made.Created, PhoneNumberRef{change.New.UUID})
+	}
+	for _, number := range numbers {
+		made.Links = append(made.Links, crud.Href{Rel: "phone_numbers", Href: e.Prefix + "/phone-numbers/" + uuids[number]})
 	}
 	return made, nil
 }

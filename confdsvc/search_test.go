@@ -1,6 +1,7 @@
 package confdsvc_test
 
 import (
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -54,12 +55,12 @@ func TestSearchForNumbers(t *testing.T) {
 	})
 }
 
-// SQLite finds the users of a number from the number, without reading the lines of all users.
+// SQLite finds the users of a number from the number, and those of a name from an index, without reading all users, or the lines of all.
 func TestUsersAreFoundFromTheirNumber(t *testing.T) {
 	db := storetest.SQLite(t)
 	var plans []string
 	w := newWorld(t, storetest.Watch(db, func(sql string, args []any) {
-		if !strings.Contains(sql, "confd_extension x") && !strings.Contains(sql, "confd_user_number") {
+		if !strings.Contains(sql, "confd_extension x") && !strings.Contains(sql, "confd_user_number") && !strings.Contains(sql, "LIKE") {
 			return
 		}
 		plan, err := store.Select[struct {
@@ -78,6 +79,43 @@ func TestUsersAreFoundFromTheirNumber(t *testing.T) {
 	if len(plans) == 0 || slices.ContainsFunc(plans, func(step string) bool { return strings.HasPrefix(step, "SCAN ") }) {
 		t.Errorf("it reads whole tables: %q", plans)
 	}
+	plans = nil
+	for _, term := range []string{"martin", "100", "mar%20tin", "%22%22%22"} {
+		w.as(t, "a").Get("/users?limit=10&search=" + term).Want(200)
+	}
+	if len(plans) == 0 || slices.ContainsFunc(plans, func(step string) bool {
+		return strings.HasPrefix(step, "SCAN confd_") && !strings.Contains(step, "VIRTUAL TABLE") || strings.Contains(step, "(tenant_uuid=?)")
+	}) {
+		t.Errorf("it reads whole tables:\n%s", strings.Join(plans, "\n"))
+	}
+}
+
+// Both databases find the same, whatever the term is and however the rows came to be what they are.
+func TestSearchFindsTheSame(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		c := newWorld(t, db).as(t, "a")
+		long := strings.Repeat("abcdefghij", 12)
+		ids := map[string]string{}
+		for _, name := range []string{"Søren Ångström", `a"b%c_d\e`, "Ελένη", "中文名字", "Straße", long + "x", "old", "gone"} {
+			ids[name] = c.Create("/users", object{"firstname": name}).Text("id")
+		}
+		c.Do("PUT", "/users/"+ids["old"], object{"firstname": "fresh", "lastname": "Zweig"}).Want(204)
+		c.Do("PUT", "/users/"+ids["Straße"], object{"language": "de_DE"}).Want(204) // not searched
+		c.Do("DELETE", "/users/"+ids["gone"], nil).Want(204)
+		for term, want := range map[string]string{
+			"soren": "Søren Ångström", "ÅNGSTROM": "Søren Ångström", "ren ang": "Søren Ångström", "sør str": "Søren Ångström", "str sør": "",
+			`"b%`: `a"b%c_d\e`, `_d\`: `a"b%c_d\e`, "%c_": `a"b%c_d\e`, "b_c": "", `"b%c*`: "", "ΕΛΈΝΗ": "Ελένη", "文名字": "中文名字", "文名": "中文名字", "名字中": "",
+			"strasse": "Straße", long: long + "x", long + "y": "", "old": "", "fresh zwe": "fresh", "gone": "", "AND": "", "fre OR": "", "eig": "fresh", "ei": "fresh",
+		} {
+			got := strings.Join(c.Get("/users?limit=10&search="+url.QueryEscape(term)).List().Column("firstname"), " ")
+			if got != want {
+				t.Errorf("%s: %q, want %q", term, got, want)
+			}
+			if got := strings.Join(c.Get("/users?search="+url.QueryEscape(term)).List().Column("firstname"), " "); got != want {
+				t.Errorf("all of %s: %q, want %q", term, got, want)
+			}
+		}
+	})
 }
 
 // An extension has no characters that a search does not look for.

@@ -2,8 +2,8 @@ package audit
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
-	"strings"
 
 	"github.com/ringfence/ringfence/internal/store"
 )
@@ -70,21 +70,18 @@ func (b *Batch) add(ctx context.Context, tx store.Conn, row []any) error {
 	return nil
 }
 
-var columns = []string{
-	"tenant_uuid", "actor_uuid", "session_uuid", "request_id", "service", "action", "resource", "object", "names", "before", "after",
-}
+// insertRows has one argument, however many rows there are, so its text is always the same, and short: SQLite took a hundred times as long to
+// read one with an argument for each value as to write the rows.
+const insertRows = `INSERT INTO audit (at, tenant_uuid, actor_uuid, session_uuid, request_id, service, action, resource, object, names, before, after)
+	SELECT now_utc(), as_uuid(e.value ->> 0), as_uuid(e.value ->> 1), as_uuid(e.value ->> 2), e.value ->> 3, e.value ->> 4, e.value ->> 5, e.value ->> 6,
+		e.value ->> 7, e.value ->> 8, e.value ->> 9, e.value ->> 10 FROM json_each(CAST($1 AS text)) AS e`
 
 func insert(ctx context.Context, tx store.Conn, rows [][]any) error {
-	var values []string
-	var args []any
-	for _, row := range rows {
-		placeholders := make([]string, len(row))
-		for i := range row {
-			placeholders[i] = fmt.Sprintf("$%d", len(args)+i+1)
-		}
-		values, args = append(values, "(now_utc(), "+strings.Join(placeholders, ", ")+")"), append(args, row...)
+	list, err := json.Marshal(rows)
+	if err == nil {
+		_, err = tx.Exec(ctx, insertRows, string(list))
 	}
-	if _, err := tx.Exec(ctx, "INSERT INTO audit (at, "+strings.Join(columns, ", ")+") VALUES "+strings.Join(values, ", "), args...); err != nil {
+	if err != nil {
 		return fmt.Errorf("writing the audit: %w", err)
 	}
 	return nil

@@ -241,9 +241,9 @@ func (f *File) stage(ctx context.Context, o Options, path string) (n int64, err 
 	return n, lite.Migrate(ctx)
 }
 
-// fillSQLite writes all rows of the backup, without what triggers would add to them.
+// fillSQLite writes all rows of the backup, without what triggers would add to them: those of the indexes of searches alone stay.
 func (f *File) fillSQLite(ctx context.Context, o Options, tx store.Conn) (n int64, err error) {
-	triggers, err := store.Select[struct{ Name, SQL string }](ctx, tx, "SELECT name, sql FROM sqlite_master WHERE type = 'trigger'")
+	triggers, err := store.Select[struct{ Name, SQL string }](ctx, tx, `SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND name NOT LIKE '%\_search\_%' ESCAPE '\'`)
 	if err != nil {
 		return 0, err
 	}

@@ -92,8 +92,8 @@ func tablesOf(ctx context.Context, lite store.Conn) ([]table, error) {
 		Type     string `db:"type"`
 		Key      int64  `db:"key"`
 	}](ctx, lite, `SELECT m.name AS table_name, instr(m.sql, 'AUTOINCREMENT') > 0 AS numbered, c.name, lower(c.type) AS type, c.pk AS key
-		FROM sqlite_master m JOIN pragma_table_xinfo(m.name) c
-		WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite\_%' ESCAPE '\' AND m.name <> $1 AND c.hidden = 0 ORDER BY m.name, c.cid`, migrations.Table)
+		FROM sqlite_master m JOIN pragma_table_list(m.name) l JOIN pragma_table_xinfo(m.name) c
+		WHERE l.type = 'table' AND m.name NOT LIKE 'sqlite\_%' ESCAPE '\' AND m.name <> $1 AND c.hidden = 0 ORDER BY m.name, c.cid`, migrations.Table)
 	if err != nil {
 		return nil, fmt.Errorf("reading the schema: %w", err)
 	}

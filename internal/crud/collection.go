@@ -187,6 +187,15 @@ func (k *CollectionOf[T]) Insert(ctx context.Context, c store.Conn, change *Chan
 	return nil
 }
 
+// InsertAll is Insert for many objects of one collection, in one statement: for each change, New is the object without what the server
+// decides, and then has its columns. The columns are texts, numbers, truth values and UUIDs, none of which the database generates.
+func (k *CollectionOf[T]) InsertAll(ctx context.Context, c store.Conn, changes []*ChangeOf[T]) error {
+	if err := k.insertAll(ctx, c, changes); err != nil {
+		return k.refused(err, changes[0].New)
+	}
+	return nil
+}
+
 // Update changes change.Old, as Find or Select returned it, by edit, and leaves the result in change.New.
 func (k *CollectionOf[T]) Update(ctx context.Context, c store.Conn, change *ChangeOf[T], edit func(o T) error) error {
 	if err := k.edit(ctx, c, change, edit); err != nil {

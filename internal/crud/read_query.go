@@ -94,8 +94,22 @@ func (k *CollectionOf[T]) search(ctx context.Context, term string, args *argumen
 		pattern = strings.Join(strings.Fields(pattern), "%")
 	}
 	placeholder := args.add("%" + pattern + "%")
+	grams := k.engine.trigrams(term)
+	// has returns the condition for the text of a row to have the term.
+	has := func(table, row string) string {
+		condition := row + "search_text LIKE " + placeholder + ` ESCAPE '\'`
+		if grams == "" {
+			return condition
+		}
+		index := table + "_search"
+		return row + "id IN (SELECT rowid FROM " + index + " WHERE " + index + " MATCH " + args.add(grams) + ") AND " + condition
+	}
 	conditions := make([]string, 0, len(k.Search)+1)
-	if k.SearchText != "" {
+	switch {
+	case k.SearchText == "":
+	case k.byName["id"].kind == integer:
+		conditions = append(conditions, has(k.Table, ""))
+	default:
 		conditions = append(conditions, k.SearchText+" LIKE "+placeholder+` ESCAPE '\'`)
 	}
 	for _, name := range k.Search {
@@ -109,13 +123,36 @@ func (k *CollectionOf[T]) search(ctx context.Context, term string, args *argumen
 	var queries []string
 	for _, f := range k.Found {
 		if f.mayHave(term) {
-			queries = append(queries, fmt.Sprintf(k.engine.seen(ctx, f.Query, args.add), placeholder))
+			queries = append(queries, fmt.Sprintf(k.engine.seen(ctx, f.Query, args.add), has(f.Table, "x.")))
 		}
 	}
 	if len(queries) > 0 {
 		conditions = append(conditions, k.engine.among(k.Keys[0], strings.Join(queries, " UNION ")))
 	}
 	return "(" + strings.Join(conditions, " OR ") + ")"
+}
+
+// mostTrigrams is how many trigrams of a term are looked up. SQLite compares the texts that have them with the whole term.
+const mostTrigrams = 24
+
+// trigrams returns what SQLite's indexes are asked for the rows whose texts may have a folded term, or "" if they cannot tell: they know of
+// three characters that follow each other. PostgreSQL takes them from the pattern itself.
+func (e *Engine) trigrams(term string) string {
+	if e.DB.Engine() == "postgres" {
+		return ""
+	}
+	parts := []string{term}
+	if e.Style.SearchWords {
+		parts = strings.Fields(term)
+	}
+	var grams []string
+	for _, part := range parts {
+		letters := []rune(part)
+		for i := 0; i+3 <= len(letters) && len(grams) < mostTrigrams; i++ {
+			grams = append(grams, `"`+strings.ReplaceAll(string(letters[i:i+3]), `"`, `""`)+`"`)
+		}
+	}
+	return strings.Join(grams, " ")
 }
 
 // mayHave reports whether the data may contain a folded term. Spaces say nothing: between words they stand for anything.

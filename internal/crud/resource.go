@@ -68,7 +68,7 @@ type ResourceOf[T pointer] struct {
 	// Only limits the operations to those named: list, create, read, update, delete. Empty: all.
 	Only []string
 	// SearchText is a column, not a field of T, in which the database itself keeps the folded text of everything to be searched,
-	// with U+0001 between its parts. `search` looks there too, and such a column can have an index.
+	// with U+0001 between its parts. `search` looks there too. Its table has a @search_index, with the key if that is a number.
 	SearchText string
 	// Found are the data in other tables by which `search` finds objects. Each has a query of its own, so each can use its own index.
 	Found []Elsewhere
@@ -166,8 +166,9 @@ type ViewOf[T pointer] struct {
 
 // Elsewhere finds objects by data in another table.
 type Elsewhere struct {
-	// Query selects the first keys of the objects; %s is the placeholder of the folded pattern.
-	Query string
+	// Query selects the first keys of the objects. %s is the condition that a row of Table has the term in its search_text. The table,
+	// whose key is id, is x in the query.
+	Query, Table string
 	// Characters are all that the data has, folded. A term with another one takes no query. Empty: any.
 	Characters string
 }

@@ -2,7 +2,9 @@ package crud
 
 import (
 	"context"
+	"encoding/json"
 	"reflect"
+	"strconv"
 	"strings"
 
 	"github.com/ringfence/ringfence/internal/rest"
@@ -100,8 +102,8 @@ func (k *CollectionOf[T]) insert(ctx context.Context, c store.Conn, change *Chan
 	return k.complete(ctx, c, change)
 }
 
-// insertRow checks a new object, and writes its row.
-func (k *CollectionOf[T]) insertRow(ctx context.Context, c store.Conn, change *ChangeOf[T]) error {
+// ready completes and checks a new object, before its row is written.
+func (k *CollectionOf[T]) ready(ctx context.Context, c store.Conn, change *ChangeOf[T]) error {
 	if err := k.checkRefs(ctx, c, change, k.ownerRefs); err != nil {
 		return err
 	}
@@ -114,7 +116,59 @@ func (k *CollectionOf[T]) insertRow(ctx context.Context, c store.Conn, change *C
 	if err := k.checkRefs(ctx, c, change, k.refs); err != nil {
 		return err
 	}
-	if err := k.validate(ctx, c, change); err != nil {
+	return k.validate(ctx, c, change)
+}
+
+// insertAll writes new objects, and the rows of all of them in one statement. It leaves in them what they are by themselves, without what
+// they are linked with. Their rows have texts, numbers, truth values and UUIDs, and nothing that the database generates.
+func (k *CollectionOf[T]) insertAll(ctx context.Context, c store.Conn, changes []*ChangeOf[T]) error {
+	var names, values []string
+	for i, col := range k.columns {
+		value := "e.value ->> " + strconv.Itoa(i)
+		switch col.kind {
+		case identifier:
+			value = "as_uuid(" + value + ")"
+		case integer:
+			value = "CAST(" + value + " AS bigint)"
+		case boolean:
+			value = "CAST(" + value + " AS boolean)"
+		}
+		names, values = append(names, col.name), append(values, value)
+	}
+	rows, objects := make([][]any, len(changes)), make([]T, len(changes))
+	for i, change := range changes {
+		if err := k.ready(ctx, c, change); err != nil {
+			return err
+		}
+		objects[i] = change.New
+		for _, col := range k.columns {
+			rows[i] = append(rows[i], reflect.ValueOf(change.New).Elem().FieldByIndex(col.index).Interface())
+		}
+	}
+	list, err := json.Marshal(rows)
+	if err != nil {
+		return err
+	}
+	if _, err := c.Exec(ctx, "INSERT INTO "+k.Table+" ("+strings.Join(names, ", ")+") SELECT "+strings.Join(values, ", ")+
+		" FROM json_each(CAST($1 AS text)) AS e", string(list)); err != nil {
+		return err
+	}
+	if err := k.own(ctx, c, objects); err != nil {
+		return err
+	}
+	for _, change := range changes {
+		knows(ctx).makes(k.Table, k.Key(change.New))
+		k.counted(ctx)
+		if err := k.run(ctx, c, change, k.Save, k.conclude); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// insertRow checks a new object, and writes its row.
+func (k *CollectionOf[T]) insertRow(ctx context.Context, c store.Conn, change *ChangeOf[T]) error {
+	if err := k.ready(ctx, c, change); err != nil {
 		return err
 	}
 	args := &arguments{}

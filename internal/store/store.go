@@ -16,8 +16,11 @@ type Rows = dbscan.Rows
 
 // Conn runs one SQL text on either engine: `$1` placeholders and the subset
 // that PostgreSQL and SQLite share (RETURNING, ON CONFLICT, NULLS LAST, WITH
-// RECURSIVE), plus two functions that both engines define: `fold(text)`, which
-// drops case and accents, and `now_utc()`, the database's clock.
+// RECURSIVE), plus functions that both engines define: `fold(text)`, which
+// drops case and accents; `now_utc()`, the database's clock; and for many rows
+// in one argument `json_each(text)`, whose column `value` has the items of a
+// JSON list, such as lists of values, and `as_uuid(text)`, for a UUID in them:
+// SELECT as_uuid(e.value ->> 0), e.value ->> 1 FROM json_each(CAST($1 AS text)) AS e.
 type Conn interface {
 	// Query runs a statement that returns rows. The caller closes them.
 	Query(ctx context.Context, sql string, args ...any) (Rows, error)

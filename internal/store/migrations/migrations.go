@@ -18,7 +18,8 @@
 //	digest      @bytes             bytes
 //	search_text @search(a b, c)    what a search looks in: a and b with a space between, and c apart from them, folded; columns
 //	                               of text and numbers, which may be null
-//	@search_index(the_table);      after the table: the index that a search for any part of search_text uses, on PostgreSQL
+//	@search_index(the_table, id);  after the table: the index that a search for any part of search_text uses, of three characters or
+//	                               more; id is the column of @key. Without it, where keys are UUIDs, only PostgreSQL has the index
 //	@json(options)                 a column of JSON text, for -> and ->>
 //	@counted(the_table);           after the table, if a tenant may have very many rows: row_count has their number, and the
 //	                               resource says Counted
@@ -35,7 +36,7 @@
 //	);
 //	CREATE UNIQUE INDEX confd_thing_email ON confd_thing (lower(email));
 //	CREATE INDEX confd_thing_name ON confd_thing (tenant_uuid, fold(name), id); -- the order of lists
-//	@search_index(confd_thing);
+//	@search_index(confd_thing, id);
 //
 //	CREATE TABLE confd_user_thing (
 //	    user_id  bigint NOT NULL REFERENCES confd_user (id) ON DELETE CASCADE,

@@ -106,6 +106,21 @@ func TestTextOfPostgres(t *testing.T) {
 	}
 }
 
+// On SQLite every searchable table has one if its rows have numbers.
+func TestSearchesOfSQLite(t *testing.T) {
+	db := storetest.SQLite(t)
+	tables := list[string](t, db, `SELECT m.name FROM sqlite_master m JOIN pragma_table_xinfo(m.name) c WHERE m.type = 'table' AND c.name = 'search_text'
+		AND m.sql LIKE '%AUTOINCREMENT%'`)
+	if len(tables) < 7 {
+		t.Errorf("only %q are searched", tables)
+	}
+	for _, table := range tables {
+		if len(list[string](t, db, `SELECT name FROM pragma_table_list($1) WHERE type = 'virtual'`, table+"_search")) == 0 {
+			t.Errorf("%s has no @search_index with its key", table)
+		}
+	}
+}
+
 // classes are the types of columns, by each database's name for them.
 var classes = map[string]string{
 	"text": "text", "uuid": "text", "bigint": "integer", "integer": "integer", "boolean": "boolean",
@@ -238,7 +253,8 @@ func sqliteSchema(t *testing.T, db store.DB) []string {
 	for _, table := range list[struct {
 		Name string `db:"name"`
 		SQL  string `db:"sql"`
-	}](t, db, `SELECT name, sql FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%' AND name <> $1`, migrations.Table) {
+	}](t, db, `SELECT m.name, m.sql FROM sqlite_master m JOIN pragma_table_list(m.name) l
+			WHERE l.type = 'table' AND m.name NOT LIKE 'sqlite%' AND m.name <> $1`, migrations.Table) {
 		lines = append(lines, sqliteColumns(t, db, table.Name, table.SQL)...)
 		lines = append(lines, sqliteReferences(t, db, table.Name)...)
 		lines = append(lines, sqliteIndexes(t, db, table.Name)...)
@@ -249,7 +265,7 @@ func sqliteSchema(t *testing.T, db store.DB) []string {
 	lines = append(lines, list[string](t, db, `SELECT 'view ' || v.name || ' (' || (SELECT group_concat(name, ', ') FROM
 		(SELECT name FROM pragma_table_xinfo(v.name) ORDER BY cid)) || ')' FROM sqlite_master v WHERE type = 'view'`)...)
 	event := regexp.MustCompile(`(?s)^CREATE TRIGGER \w+ (\w+ \w+ ON \w+)`)
-	for _, definition := range list[string](t, db, `SELECT sql FROM sqlite_master WHERE type = 'trigger'`) {
+	for _, definition := range list[string](t, db, `SELECT sql FROM sqlite_master WHERE type = 'trigger' AND name NOT LIKE '%\_search\_%' ESCAPE '\'`) {
 		if m := event.FindStringSubmatch(definition); m != nil {
 			lines = append(lines, "trigger "+strings.ToLower(m[1]))
 		} else {

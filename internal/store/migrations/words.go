@@ -58,7 +58,8 @@ func expand(name, argument, engine string) (text string, ok bool) {
 	case "search":
 		return searched(argument, engine), true
 	case "search_index":
-		return pick(engine, "SELECT index_search('"+argument+"')", "SELECT 'a search reads all rows of the tenant'"), true
+		table, key, _ := strings.Cut(argument, ",")
+		return pick(engine, "SELECT index_search('"+table+"')", trigrams(table, strings.TrimSpace(key))), true
 	case "counted":
 		return counted(argument, engine), true
 	case "json":
@@ -80,6 +81,25 @@ func searched(columns, engine string) string {
 	between := pick(engine, " || chr(1) || ", " || char(1) || ")
 	return pick(engine, types["text"].postgres, types["text"].sqlite) +
 		" GENERATED ALWAYS AS (fold(" + strings.Join(parts, between) + ")) STORED"
+}
+
+// trigrams returns the statements of @search_index on SQLite: an index of trigrams, triggers that keep it, and what is there already.
+// The index has the numbers of the rows alone, so a search reads the texts of those that it finds once more.
+func trigrams(table, key string) string {
+	if key == "" {
+		return "SELECT 'a search reads all rows of the tenant'" // rows without a number get another when the file is compacted
+	}
+	index := table + "_search"
+	add := "INSERT INTO " + index + " (rowid, search_text) VALUES (NEW." + key + ", NEW.search_text); "
+	remove := "INSERT INTO " + index + " (" + index + ", rowid, search_text) VALUES ('delete', OLD." + key + ", OLD.search_text); "
+	trigger := func(event, when, do string) string {
+		return "CREATE TRIGGER " + index + "_" + strings.ToLower(event) + " AFTER " + event + " ON " + table + when + " BEGIN " + do + "END;\n"
+	}
+	return "CREATE VIRTUAL TABLE " + index + " USING fts5(search_text, content='" + table + "', content_rowid='" + key +
+		"', tokenize='trigram case_sensitive 1', detail='none', columnsize=0);\n" +
+		trigger("INSERT", "", add) + trigger("DELETE", "", remove) +
+		trigger("UPDATE", " WHEN OLD.search_text <> NEW.search_text", remove+add) +
+		"INSERT INTO " + index + " (" + index + ") VALUES ('rebuild')"
 }
 
 // counted returns the statements of @counted: a trigger for each event, and the number of the rows that are there.

@@ -25,6 +25,8 @@ func init() {
 				return nil, fmt.Errorf("fold takes text, not %T", x)
 			}
 		})
+	sqlite.MustRegisterDeterministicScalarFunction("as_uuid", 1,
+		func(_ *sqlite.FunctionContext, args []driver.Value) (driver.Value, error) { return args[0], nil })
 	sqlite.MustRegisterScalarFunction("now_utc", 0,
 		func(*sqlite.FunctionContext, []driver.Value) (driver.Value, error) {
 			return utc(time.Now()).Format(timeText), nil

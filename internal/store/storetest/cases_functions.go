@@ -29,6 +29,21 @@ func nowUTC(t *testing.T, db store.DB) {
 	}
 }
 
+func manyRows(t *testing.T, db store.DB) {
+	const rows = `[["0e5b6f04-1a2c-4d0f-9d7c-5c2b1f3a7e11", "a\"\u00e9\\", 17, true], [null, null, null, false]]`
+	got := list[struct {
+		UUID *string `db:"uuid"`
+		Text *string `db:"text"`
+		N    *int64  `db:"n"`
+		Yes  bool    `db:"yes"`
+	}](t, db, `SELECT as_uuid(e.value ->> 0) AS uuid, e.value ->> 1 AS text, CAST(e.value ->> 2 AS bigint) AS n, CAST(e.value ->> 3 AS boolean) AS yes
+		FROM json_each(CAST($1 AS text)) AS e`, rows)
+	if len(got) != 2 || *got[0].UUID != "0e5b6f04-1a2c-4d0f-9d7c-5c2b1f3a7e11" || *got[0].Text != `a"é\` || *got[0].N != 17 || !got[0].Yes ||
+		got[1].UUID != nil || got[1].Text != nil || got[1].N != nil || got[1].Yes {
+		t.Errorf("rows of a JSON list: %+v", got)
+	}
+}
+
 func fold(t *testing.T, db store.DB) {
 	for in, want := range map[string]string{
 		"": "", "Bob": "bob", "É": "e", "e\u0301": "e", "ß": "ss", "Straße": "strasse", "STRASSE": "strasse", "ẞ": "ss", "İstanbul": "istanbul", "ı": "i",

@@ -17,7 +17,7 @@ func Contents(t *testing.T, db store.DB, except ...string) func() string {
 		Row  string `db:"row"`
 	}](t, db, map[string]string{
 		"sqlite": `SELECT m.name, group_concat('quote("' || c.name || '")', ' || '','' || ') AS row
-			FROM sqlite_master m JOIN pragma_table_info(m.name) c WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%' GROUP BY m.name`,
+			FROM pragma_table_list m JOIN pragma_table_info(m.name) c WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%' GROUP BY m.name`,
 		"postgres": `SELECT table_name AS name, 'CAST(x AS text)' AS row FROM information_schema.tables
 			WHERE table_schema = current_schema() AND table_type = 'BASE TABLE'`,
 	}[db.Engine()])

@@ -29,6 +29,7 @@ func Run(t *testing.T, open func(t *testing.T) store.DB) {
 		{"deleting a row in use", restrict},
 		{"text that cannot be kept", invalidText},
 		{"now_utc is the clock", nowUTC},
+		{"a JSON list is many rows", manyRows},
 		{"fold", fold},
 		{"an index on fold", foldIndex},
 		{"InTx commits", commit},
