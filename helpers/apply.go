@@ -76,11 +76,7 @@ func (e *endpoints) applyOperations() []rest.Operation {
 				if err != nil {
 					return rest.Reply{}, err
 				}
-				force, err := r.Bool("force")
-				if err != nil {
-					return rest.Reply{}, err
-				}
-				job, err := e.telephony.Apply(ctx, ApplyOptions{Asked: s.asked(r), Force: force})
+				job, err := e.telephony.Apply(ctx, ApplyOptions{Asked: s.asked(r), Force: r.Bool("force")})
 				if err == nil {
 					slog.Info("the configuration is applied", "job", job.UUID)
 				}
