@@ -162,6 +162,25 @@ func TestRealWatchers(t *testing.T) {
 		carolPhone.shows("102", "terminated")
 		a.idle()
 	}
+	// Asterisk was told of a number more, and has it as if it had read it.
+	s.Extensions = append(s.Extensions, &confdsvc.Extension{ID: 999, TenantUUID: acme, Exten: "109", Context: inside, Enabled: true})
+	s.LineExtensions[4] = append(s.LineExtensions[4], 999)
+	a.set(s)
+	a.apply()
+	if strings.Contains(a.log()[a.read:], "Time to delete the old dialplan") {
+		t.Error("it has read all of the dialplan")
+	}
+	davePhone := a.phone(t, "dave")
+	if _, got := davePhone.dial("109"); got != 200 || carolPhone.count("answers") != 1 {
+		t.Errorf("the number more: status %d", got)
+	}
+	if got := davePhone.subscribe("109"); got != 200 {
+		t.Errorf("its lamp: %d", got)
+	}
+	davePhone.shows("109", "confirmed")
+	davePhone.hangUpAll()
+	davePhone.shows("109", "terminated")
+	a.idle()
 	s.Users = slices.Delete(s.Users, 3, 4)
 	delete(s.LineUsers, 5)
 	delete(s.UserLines, 4)
