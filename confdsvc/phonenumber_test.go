@@ -96,7 +96,7 @@ func TestLongPhoneNumberRange(t *testing.T) {
 		if n := len(o["created"].([]any)); n != 1500 || made != 1 || looked != 1 {
 			t.Errorf("%d numbers, made by %d statements after %d", n, made, looked)
 		}
-		if l := c.Get("/phone-numbers?limit=1&order=number&direction=desc&search=149").List(); l.Total != 15 || l.Items[0]["number"] != "+11499" || l.Items[0]["shared"] != false {
+		if l := c.Get("/phone-numbers?limit=1&order=number&direction=desc&search=149").List(); l.Total != 12 || l.Items[0]["number"] != "+11499" || l.Items[0]["shared"] != false {
 			t.Errorf("the last is one of %d: %v", l.Total, l.Items)
 		}
 		if n, err := store.Get[int](t.Context(), db, "SELECT count(*) FROM audit WHERE resource = 'phone-numbers' AND after LIKE '%+11%'"); err != nil || n != 500 {

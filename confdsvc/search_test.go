@@ -103,9 +103,9 @@ func TestSearchFindsTheSame(t *testing.T) {
 		c.Do("PUT", "/users/"+ids["Straße"], object{"language": "de_DE"}).Want(204) // not searched
 		c.Do("DELETE", "/users/"+ids["gone"], nil).Want(204)
 		for term, want := range map[string]string{
-			"soren": "Søren Ångström", "ÅNGSTROM": "Søren Ångström", "ren ang": "Søren Ångström", "sør str": "Søren Ångström", "str sør": "",
+			"soren": "Søren Ångström", "ÅNGSTROM": "Søren Ångström", "ren ang": "Søren Ångström", "sør str": "",
 			`"b%`: `a"b%c_d\e`, `_d\`: `a"b%c_d\e`, "%c_": `a"b%c_d\e`, "b_c": "", `"b%c*`: "", "ΕΛΈΝΗ": "Ελένη", "文名字": "中文名字", "文名": "中文名字", "名字中": "",
-			"strasse": "Straße", long: long + "x", long + "y": "", "old": "", "fresh zwe": "fresh", "gone": "", "AND": "", "fre OR": "", "eig": "fresh", "ei": "fresh",
+			"strasse": "Straße", long: long + "x", long + "y": "", "old": "fresh" /* its caller ID */, "fresh zwe": "fresh", "gone": "", "AND": "", "fre OR": "", "eig": "fresh", "ei": "fresh",
 		} {
 			got := strings.Join(c.Get("/users?limit=10&search="+url.QueryEscape(term)).List().Column("firstname"), " ")
 			if got != want {
