@@ -14,7 +14,8 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// AdministratorPolicy is the policy of the first administrator: every access.
+// AdministratorPolicy is the policy of the first administrator: every access. Only the master tenant sees it, and gives it to its users and to
+// those below. The name is in lower case, as slug_key is.
 const AdministratorPolicy = "ringfence_administrator"
 
 // Admin says who the first administrator is.
@@ -154,7 +155,7 @@ func (s *Service) createFirst(ctx context.Context, username, key, hash string) (
 			{
 				`INSERT INTO auth_policy (uuid, tenant_uuid, name, name_key, slug, slug_key, description, shared, config_managed)
 			  VALUES ($1, $2, $3, $4, $3, $4, 'Every access. Made at the first start, for the first administrator.', false, true)`,
-				[]any{policy, tenant, AdministratorPolicy, strings.ToLower(AdministratorPolicy)},
+				[]any{policy, tenant, AdministratorPolicy, AdministratorPolicy},
 			},
 			{`INSERT INTO auth_policy_access (policy_uuid, access) VALUES ($1, '#')`, []any{policy}},
 			{`INSERT INTO auth_user_policy (user_uuid, policy_uuid) VALUES ($1, $2)`, []any{user, policy}},

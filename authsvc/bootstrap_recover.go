@@ -121,10 +121,10 @@ func giveAdministratorPolicy(ctx context.Context, tx store.Conn, user string) er
 	}
 	if _, err := tx.Exec(ctx, `INSERT INTO auth_policy (uuid, tenant_uuid, name, name_key, slug, slug_key, description, shared, config_managed)
 		VALUES ($1, $2, $3, $4, $3, $4, 'Every access. Made again for an administrator who was locked out.', false, true)
-		ON CONFLICT DO NOTHING`, uuid.NewString(), master, AdministratorPolicy, strings.ToLower(AdministratorPolicy)); err != nil {
+		ON CONFLICT DO NOTHING`, uuid.NewString(), master, AdministratorPolicy, AdministratorPolicy); err != nil {
 		return err
 	}
-	policy, err := store.Get[string](ctx, tx, `SELECT uuid FROM auth_policy WHERE tenant_uuid = $1 AND slug_key = $2`, master, strings.ToLower(AdministratorPolicy))
+	policy, err := store.Get[string](ctx, tx, `SELECT uuid FROM auth_policy WHERE tenant_uuid = $1 AND slug_key = $2`, master, AdministratorPolicy)
 	if err != nil {
 		return err
 	}

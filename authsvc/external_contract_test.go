@@ -81,7 +81,7 @@ func TestAClosureTakesTheMessage(t *testing.T) {
 				}, "first", 2, func() {})
 		}}
 		n, other := g.newNode(plugin), g.newNode(plugin)
-		begun := n.do("POST", "/users/"+g.user+"/external/badge", g.admin, "").Want(201)
+		begun := n.do("POST", "/users/"+g.user+"/external/badge", g.admin, "{}").Want(201)
 		ours := publicURL + "/api/auth/0.1/external/badge/connect?state=" + state
 		if begun.Body != `{"authorization_url":"`+ours+`"}` {
 			t.Errorf("POST answered %s", begun.Body)
@@ -103,7 +103,7 @@ func TestAClosureTakesTheMessage(t *testing.T) {
 			t.Errorf("the callback was given %v", got)
 		}
 		g.visit(n, back).Want(400)
-		if a := other.do("GET", "/users/"+g.user+"/external/badge", g.admin, "").Want(200); a.Body != `{"badge":"4711"}` {
+		if a := other.do("GET", "/users/"+g.user+"/external/badge", g.admin, "{}").Want(200); a.Body != `{"badge":"4711"}` {
 			t.Errorf("GET answered %s", a.Body)
 		}
 		list := other.do("GET", "/users/"+g.user+"/external", g.admin, "").Want(200)
@@ -113,7 +113,7 @@ func TestAClosureTakesTheMessage(t *testing.T) {
 		if a := n.do("PUT", "/users/"+g.user+"/external/badge", g.admin, "{}"); a.Status != 405 {
 			t.Errorf("PUT of a plugin without: %d", a.Status)
 		}
-		n.do("DELETE", "/users/"+g.user+"/external/badge", g.admin, "").Want(204)
+		n.do("DELETE", "/users/"+g.user+"/external/badge", g.admin, "{}").Want(204)
 	})
 }
 
@@ -138,7 +138,7 @@ func TestAClosureIsNotCalledOnTheRequestsGoroutine(t *testing.T) {
 				return err
 			})
 	}})
-	g.connect(n, n.do("POST", "/users/"+g.user+"/external/badge", g.admin, "").Want(201).Text("authorization_url"))
+	g.connect(n, n.do("POST", "/users/"+g.user+"/external/badge", g.admin, "{}").Want(201).Text("authorization_url"))
 	back, err := url.Parse(redirectURL("badge") + "?state=" + state)
 	if err != nil {
 		t.Fatal(err)
@@ -153,7 +153,7 @@ func TestAClosureIsNotCalledOnTheRequestsGoroutine(t *testing.T) {
 	if err := <-finished; err != nil {
 		t.Error(err)
 	}
-	n.do("GET", "/users/"+g.user+"/external/badge", g.admin, "").Want(200)
+	n.do("GET", "/users/"+g.user+"/external/badge", g.admin, "{}").Want(200)
 }
 
 func TestWhatACallbackAnswers(t *testing.T) {
@@ -181,7 +181,7 @@ func TestWhatACallbackAnswers(t *testing.T) {
 		{"a panic", func() error { panic("hidden") }, 500, "Internal"},
 		{"a link that is there", func() error { return external.ErrLinked }, 400, "already been set"},
 	} {
-		g.connect(n, n.do("POST", "/users/"+g.user+"/external/badge", g.admin, "").Want(201).Text("authorization_url"))
+		g.connect(n, n.do("POST", "/users/"+g.user+"/external/badge", g.admin, "{}").Want(201).Text("authorization_url"))
 		result = c.result
 		a := g.visit(n, back)
 		if a.Status != c.status || !strings.Contains(a.Body, c.says) || strings.Contains(a.Body, "hidden") || strings.Contains(a.Body, "<you>") {

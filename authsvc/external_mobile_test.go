@@ -19,6 +19,7 @@ func TestMobile(t *testing.T) {
 			t.Errorf("GET of nothing: %s", a.Body)
 		}
 		const all = `{"token":"t","apns_token":null,"apns_voip_token":null,"apns_notification_token":null,"apns_call_topic":null,"apns_default_topic":null}`
+		n.do("POST", path, admin, "").Want(400)
 		if a := n.do("POST", path, admin, `{"token":"t","unknown":1}`).Want(201); a.Body != all {
 			t.Errorf("POST answered %s", a.Body)
 		}
@@ -116,7 +117,7 @@ func TestTheSafeViewShowsTheScopeAlone(t *testing.T) {
 		plugin := genericPlugin(t, other)
 		n := g.newNode(plugin)
 		n.do("POST", "/external/oauth2/config", g.admin, clientConfig).Want(201)
-		begun := n.do("POST", "/users/"+g.user+"/external/oauth2", g.admin, "").Want(201) // without a body the configured scopes apply
+		begun := n.do("POST", "/users/"+g.user+"/external/oauth2", g.admin, "{}").Want(201) // without a scope the configured scopes apply
 		g.visit(n, other.Browse(t.Context(), g.connect(n, begun.Text("authorization_url")))).Want(200)
 		list := n.do("GET", "/users/"+g.user+"/external", g.admin, "").Want(200)
 		if want := `{"items":[{"type":"oauth2","data":{"scope":["read"]},"enabled":true,"plugin_info":{"required_acl":["read"]}}],"total":1,"filtered":1}`; list.Body != want {

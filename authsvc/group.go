@@ -24,7 +24,8 @@ type Group struct {
 
 	NameKey string `db:"name_key" json:"-" of:"name"`
 	SlugKey string `db:"slug_key" json:"-" of:"slug" fixed:"true"`
-	// ConfigManaged groups belong to the operator: the API can only change who is in them.
+	// ConfigManaged groups are the operator's gift to each tenant, which renames them and chooses their users. It can neither delete them nor
+	// take their configured policies away.
 	ConfigManaged bool `db:"config_managed" json:"-"`
 }
 
@@ -40,11 +41,10 @@ func (s *Service) declareGroups(e *crud.Engine) {
 			"policy_uuid": {Condition: "uuid IN (SELECT group_uuid FROM auth_group_policy WHERE policy_uuid = %s)", Type: "uuid"},
 			"policy_slug": {Condition: "uuid IN (SELECT gp.group_uuid FROM auth_group_policy gp JOIN auth_policy p ON p.uuid = gp.policy_uuid WHERE p.slug = %s)"},
 		},
-		Shown:   map[string]string{"read_only": "system_managed OR config_managed"},
 		Prepare: prepareGroup, Validate: s.validateGroup, Guard: s.guardGroup,
 		Load: func(_ context.Context, _ store.Conn, groups []*Group) error {
 			for _, g := range groups {
-				g.ReadOnly = g.SystemManaged || g.ConfigManaged
+				g.ReadOnly = g.SystemManaged
 			}
 			return nil
 		},
@@ -92,24 +92,24 @@ func notAllUsers(field, key string) error {
 	return apierr.InvalidField(field, "reserved", "The names that begin with %s are those of the groups of all users", allUsersPrefix)
 }
 
-// groupWritable refuses to change a group that is not the tenant's own; membersWritable refuses to change the users of a group
-// that all users are in.
-func groupWritable(g *Group) error { return refuseManaged(g.SystemManaged || g.ConfigManaged) }
+// groupWritable refuses to change the group that all users of a tenant are in, and who they are.
+func groupWritable(g *Group) error {
+	return refuseManaged(g.SystemManaged, "This group is managed by the server")
+}
 
-func membersWritable(g *Group) error { return refuseManaged(g.SystemManaged) }
-
-func refuseManaged(managed bool) error {
+func refuseManaged(managed bool, message string) error {
 	if !managed {
 		return nil
 	}
-	e := apierr.New(apierr.Forbidden, "This group is managed by the server")
+	e := apierr.New(apierr.Forbidden, "%s", message)
 	e.ID, e.Resource = "forbidden-group", "groups"
 	return e
 }
 
 // guardGroup checks a delete: with the group its users lose its policies.
 func (s *Service) guardGroup(ctx context.Context, c store.Conn, change *crud.Change[Group]) error {
-	if err := groupWritable(change.Old); err != nil {
+	if err := firstError(groupWritable(change.Old), refuseManaged(change.Old.ConfigManaged,
+		"The operator's configuration makes this group (tenant_default_groups), so it cannot be deleted here")); err != nil {
 		return err
 	}
 	accesses, err := accessesOfGroup(ctx, c, change.Old.UUID)
@@ -186,7 +186,7 @@ func mayLeave(ctx context.Context, c store.Conn, p *crud.Pair[Group, User]) erro
 
 // accessesToManage returns what a group gives to its users, unless only the server manages its users.
 func accessesToManage(ctx context.Context, c store.Conn, g *Group) ([]string, error) {
-	if err := membersWritable(g); err != nil {
+	if err := groupWritable(g); err != nil {
 		return nil, err
 	}
 	return accessesOfGroup(ctx, c, g.UUID)
@@ -205,7 +205,8 @@ func (s *Service) declareGroupPolicies(e *crud.Engine) {
 		MayEnd: func(ctx context.Context, c store.Conn, p *crud.Pair[Group, Policy]) error {
 			configured, err := store.Get[int](ctx, c, `SELECT count(*) FROM auth_group_policy
 				WHERE group_uuid = $1 AND policy_uuid = $2 AND config_managed`, p.Left.UUID, p.Right.UUID)
-			if err := firstError(err, refuseManaged(configured > 0)); err != nil {
+			if err := firstError(err, refuseManaged(configured > 0,
+				"The operator's configuration gives this policy to this group, so it cannot be taken away here")); err != nil {
 				return err
 			}
 			return mayTake(ctx, c, p.Request.Principal(), p.Right.ACL, membersOf(p.Left.UUID))

@@ -62,14 +62,7 @@ func (s *Service) changePassword(ctx context.Context, r *rest.Request) error {
 	if err := k.managedHere(); err != nil {
 		return err
 	}
-	err = s.guarded(ctx, throttle.KeyOf("password of", u.UUID), s.clientNetwork(r.HTTP), func() error {
-		ok, err := s.hasher.Verify(ctx, u.UUID, k.hash(), body.Old)
-		if err == nil && !ok {
-			err = errNoLogin()
-		}
-		return err
-	})
-	if err != nil {
+	if err := s.guessPassword(ctx, r, k, body.Old); err != nil {
 		return err
 	}
 	hash, err := s.hasher.Hash(ctx, body.New)
@@ -103,6 +96,17 @@ func (s *Service) changePassword(ctx context.Context, r *rest.Request) error {
 		s.forgetHere(forgetUser(u.UUID))
 	}
 	return err
+}
+
+// guessPassword refuses a password that is not the user's, as errNoLogin does, or that comes too soon after wrong ones.
+func (s *Service) guessPassword(ctx context.Context, r *rest.Request, k credential, password string) error {
+	return s.guarded(ctx, throttle.KeyOf("password of", k.UserUUID), s.clientNetwork(r.HTTP), func() error {
+		ok, err := s.hasher.Verify(ctx, k.UserUUID, k.hash(), password)
+		if err == nil && !ok {
+			err = errNoLogin()
+		}
+		return err
+	})
 }
 
 // checkPassword refuses a new password that is too short to be safe, or too long to hash.

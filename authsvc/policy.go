@@ -44,8 +44,9 @@ func (s *Service) declarePolicies(e *crud.Engine) {
 			"group_uuid": {Condition: "uuid IN (SELECT policy_uuid FROM auth_group_policy WHERE group_uuid = %s)", Type: "uuid", Of: "auth_group"},
 		},
 		Shown: map[string]string{"read_only": fromOutside, "tenant_uuid": "CASE WHEN " + fromOutside + " THEN %[1]s ELSE tenant_uuid END"},
-		// Everybody may read a policy that comes with the program, and the tenants below may read a shared one.
-		Shared:  "(config_managed OR shared AND tenant_uuid IN (" + tenant.Above("%s") + "))",
+		// Everybody may read a policy that the configuration makes, and the tenants below may read a shared one. That of the administrators
+		// is the master tenant's alone, since they are.
+		Shared:  "(config_managed AND slug_key <> '" + AdministratorPolicy + "' OR shared AND tenant_uuid IN (" + tenant.Above("%s") + "))",
 		Prepare: preparePolicy, Validate: s.validatePolicy, Save: savePolicy, Guard: s.guardPolicy,
 		Load: loadAccesses, Present: presentPolicies, Changed: s.announcePolicy,
 		Committed: func(change *crud.Change[Policy]) { s.forgetCarried(change.Carry) },

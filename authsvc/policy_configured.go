@@ -22,7 +22,7 @@ type Configured struct {
 	Policies []ConfiguredPolicy
 	// AllUsers are the slugs of the policies that every user holds, through the group of all users of each tenant.
 	AllUsers []string
-	// Groups are created in every tenant. A caller who covers what they give may add users to them.
+	// Groups are created in every tenant, which may rename them, by slug. A caller who covers what they give may add users to them.
 	Groups []ConfiguredGroup
 }
 
@@ -298,7 +298,7 @@ func (d *configuring) give(ctx context.Context, groups string, args []any, slugs
 
 // removePolicies deletes the policies that are no longer configured, unless somebody was given them by hand.
 func (d *configuring) removePolicies(ctx context.Context, _ Configured) error {
-	args := []any{d.master, strings.ToLower(AdministratorPolicy)}
+	args := []any{d.master, AdministratorPolicy}
 	for key := range d.policies {
 		args = append(args, key)
 	}
@@ -344,13 +344,13 @@ func createConfigured(ctx context.Context, tx store.Conn, tenantUUID string) err
 	if _, err := tx.Exec(ctx, copied, tenantUUID, master); err != nil {
 		return err
 	}
-	groups, err := store.Select[Group](ctx, tx, `SELECT uuid, name, slug_key FROM auth_group WHERE tenant_uuid = $1 AND config_managed`, master)
+	groups, err := store.Select[Group](ctx, tx, `SELECT uuid, slug, slug_key FROM auth_group WHERE tenant_uuid = $1 AND config_managed`, master)
 	if err != nil {
 		return err
 	}
 	for _, g := range groups {
 		id := uuid.NewString()
-		if _, err := tx.Exec(ctx, insertConfiguredGroup, id, tenantUUID, g.Name, g.SlugKey); err != nil {
+		if _, err := tx.Exec(ctx, insertConfiguredGroup, id, tenantUUID, g.Slug, g.SlugKey); err != nil {
 			return err
 		}
 		if _, err := tx.Exec(ctx, copied, id, g.UUID); err != nil {

@@ -99,10 +99,9 @@ func prepareTenant(ctx context.Context, c store.Conn, change *crud.Change[Tenant
 	if t.DomainNames, err = checkDomains(t.DomainNames); err != nil || change.Old != nil {
 		return err
 	}
-	if t.UUID == "" {
-		t.UUID = uuid.NewString()
+	if t.UUID, err = newUUID(ctx, c, "tenants", t.UUID); err != nil {
+		return err
 	}
-	t.UUID = strings.ToLower(t.UUID)
 	t.ParentUUID = change.Tenant
 	if t.Slug == nil {
 		slug, err := freeSlug(ctx, c, t.Name)
@@ -112,6 +111,23 @@ func prepareTenant(ctx context.Context, c store.Conn, change *crud.Change[Tenant
 		t.Slug = &slug
 	}
 	return nil
+}
+
+// newUUID returns the UUID of a new tenant or user: the one that was sent, in lower case, or a new one. It refuses one that any tenant or user
+// has or had, hidden or not, in one way. The database refuses it too: clients may send one at once.
+func newUUID(ctx context.Context, c store.Conn, resource, sent string) (string, error) {
+	if sent == "" {
+		return uuid.NewString(), nil
+	}
+	sent = strings.ToLower(sent)
+	n, err := store.Get[int](ctx, c, `SELECT count(*) FROM auth_used_uuid WHERE uuid = $1`, sent)
+	if err == nil && n > 0 {
+		e := apierr.New(apierr.Conflict, "This UUID is, or was before it was deleted, that of a tenant or a user. None is used twice: leave uuid out for a new one, or choose another")
+		e.Resource = resource
+		e.Details = map[string]any{"uuid": map[string]any{"constraint_id": "unique", "constraint": "unique", "message": "Is or was already used"}}
+		err = e
+	}
+	return sent, err
 }
 
 var notTenantSlug = regexp.MustCompile(`[^a-zA-Z0-9_]+`)
@@ -155,21 +171,30 @@ func validateTenant(ctx context.Context, c store.Conn, change *crud.Change[Tenan
 			return err
 		}
 	}
-	// A new tenant has no users yet: its first contact is one of the tenant that makes it, and may stay.
 	if t.ContactUUID != nil && (change.Old == nil || different(change.Old.ContactUUID, t.ContactUUID)) {
-		within := change.Tenant
-		if change.Old != nil {
-			within = t.UUID
-		}
-		n, err := store.Get[int](ctx, c, `SELECT count(*) FROM auth_user WHERE uuid = $1 AND `+tenant.Below("tenant_uuid", "$2"), *t.ContactUUID, within)
-		if err != nil {
-			return err
-		}
-		if n == 0 {
-			return apierr.InvalidField("contact", "reference", "Names no user of the tenant")
-		}
+		return checkContact(ctx, c, change)
 	}
 	return nil
+}
+
+// checkContact refuses a contact who is neither of the tenant, nor of one below or above it. Of those above, only whom the caller may see by
+// their own tenant: nobody learns of users whom they cannot see. A new tenant has no users yet, so its first contact may be any user of the
+// tenant that makes it, and of those below that.
+func checkContact(ctx context.Context, c store.Conn, change *crud.Change[Tenant]) error {
+	t, within, sight := change.New, change.New.UUID, change.Tenant
+	if change.Old == nil {
+		within = change.Tenant
+	}
+	if p := change.Request.Principal(); p.Affiliation != nil && !p.Remote {
+		sight = p.TenantUUID
+	}
+	n, err := store.Get[int](ctx, c, `SELECT count(*) FROM auth_user WHERE uuid = $1
+		AND (`+tenant.Below("tenant_uuid", "$2")+` OR tenant_uuid IN (`+tenant.Above("$2")+`) AND `+tenant.Below("tenant_uuid", "$3")+`)`,
+		*t.ContactUUID, within, sight)
+	if err == nil && n == 0 {
+		err = apierr.InvalidField("contact", "reference", "Names no user of the tenant, or of one below or above it")
+	}
+	return err
 }
 
 // saveTenant writes the domains, and creates the group of all users of a new tenant.

@@ -3,6 +3,7 @@ package authsvc
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"strconv"
 	"strings"
@@ -40,7 +41,7 @@ func (s *Service) tokenOperations() []rest.Operation {
 			Method: http.MethodPost, Path: "/token", Public: true, Basic: true, ID: "create_token", Tag: "token",
 			Summary:     "Create a token",
 			Description: "Send the username (or a confirmed address) and the password by HTTP Basic authentication.",
-			Body:        rest.SchemaOf[tokenRequest]().Exemplified(`{"expiration":3600}`), BodyOptional: true, MaxBody: maxAuthBody,
+			Body:        rest.SchemaOf[tokenRequest]().Exemplified(`{"expiration":3600}`), MaxBody: maxAuthBody,
 			Success: http.StatusOK, Reply: rest.SchemaOf[tokenAnswer](), Statuses: []int{400, 401, 429, 501},
 			Handle: s.countingLogins(s.createToken),
 		},
@@ -91,10 +92,17 @@ func (s *Service) createToken(ctx context.Context, r *rest.Request) (rest.Reply,
 		},
 		lifetime: lifetime,
 	}
-	if err := s.identify(ctx, r.HTTP, &req, &l); err != nil {
+	reply, err := s.enter(ctx, r.HTTP, &req, &l, token)
+	logLogin(ctx, r.HTTP, &req, &l, err)
+	return reply, err
+}
+
+// enter issues the token of a login, if it is good.
+func (s *Service) enter(ctx context.Context, r *http.Request, req *tokenRequest, l *login, token string) (rest.Reply, error) {
+	if err := s.identify(ctx, r, req, l); err != nil {
 		return rest.Reply{}, err
 	}
-	done, err := s.issue(ctx, l)
+	done, err := s.issue(ctx, *l)
 	if err != nil {
 		return rest.Reply{}, err
 	}
@@ -107,6 +115,21 @@ func (s *Service) createToken(ctx context.Context, r *rest.Request) (rest.Reply,
 	}
 	record.RefreshToken = done.refresh
 	return rest.Reply{Body: tokenAnswer{record}, Header: http.Header{"Wazo-Sessions-Revoked": {strconv.Itoa(done.revoked)}}}, nil
+}
+
+// LoginFailed is what the log says of a refused login; the attribute remote_addr comes next. deploy/fail2ban reads it.
+const LoginFailed = "a login failed"
+
+// logLogin logs who has logged in, or has failed to. What somebody typed is an attribute, so no text of theirs can look like another line.
+// What was not decided, or came too soon, is not logged: others may have caused it.
+func logLogin(ctx context.Context, r *http.Request, req *tokenRequest, l *login, err error) {
+	c, _ := basicCredentials(r)
+	who := []any{"remote_addr", l.RemoteAddr, "login", clip(c.login), "refresh", req.RefreshToken != "", "request_id", r.Header.Get(rest.RequestIDHeader)}
+	if refusal := apierr.As(err); err == nil {
+		slog.InfoContext(ctx, "a login succeeded", append(who, "user_uuid", l.UserUUID)...)
+	} else if refusal != nil && refusal.Kind == apierr.Unauthorized {
+		slog.InfoContext(ctx, LoginFailed, who...)
+	}
 }
 
 // lifetime returns the lifetime of a token that was requested with an expiration, in seconds, or zero for none.

@@ -84,7 +84,7 @@ func (s *Service) dropRefreshToken(ctx context.Context, r *rest.Request) (rest.R
 		}
 		of, err := store.Get[string](ctx, tx, `SELECT CAST(tenant_uuid AS text) FROM auth_user WHERE uuid = $1 AND `+tenant.Below("tenant_uuid", "$2"), user, scope)
 		if errors.Is(err, store.ErrNotFound) {
-			return unknownClient(r.Param("client_id"), user)
+			return unknownUser(user)
 		}
 		if err != nil {
 			return err

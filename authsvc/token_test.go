@@ -78,7 +78,7 @@ func TestTokenRecord(t *testing.T) {
 		}
 		// A user of purpose user has its UUID where telephony clients look for it; without accesses the list is empty.
 		person := s.do("POST", "/users", admin, `{"username":"person","password":"x"}`).Text("uuid")
-		b := s.do("POST", "/token", "", "", resttest.Basic("person", "x")).Want(200)
+		b := s.do("POST", "/token", "", "{}", resttest.Basic("person", "x")).Want(200)
 		if b.Text("data.xivo_user_uuid") != person || b.Text("data.metadata.pbx_user_uuid") != person || len(b.JSON("data.acl").([]any)) != 0 {
 			t.Errorf("a person's token: %s", b.Body)
 		}

@@ -2,7 +2,7 @@ package authsvc
 
 import (
 	"context"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -79,23 +79,67 @@ func auditEmails(u *User, change *audit.Change) {
 	}
 }
 
-// onlyOnCreate lists attributes of a new user, and where to change them for an existing one.
-var onlyOnCreate = []struct{ name, instead string }{
-	{"password", "Is set by PUT /users/{user_uuid}/password, or by POST /users/password/reset?user_uuid={user_uuid}"},
-	{"email_address", "Is changed by PUT /users/{user_uuid}/emails"},
+// An existing user's password and address are not changed with the user. What is stored may be sent, since clients send again what they have
+// made the user with; anything else is refused: nobody may believe that it was changed when it was not.
+
+// keepsAddress refuses an email_address that is not the user's main one.
+func keepsAddress(u *User, sent rest.Object) error {
+	if !sent.HasFold("email_address") {
+		return nil
+	}
+	var main any
+	if i := slices.IndexFunc(u.Emails, func(e Email) bool { return e.Main }); i >= 0 {
+		main = u.Emails[i].Address
+	}
+	if sent.Has("email_address") && sent.Value("email_address") == main {
+		return nil
+	}
+	return apierr.InvalidField("email_address", "create_only", "Is not the user's main address; addresses are changed by PUT /users/{user_uuid}/emails")
+}
+
+func notThePassword() error {
+	return apierr.InvalidField("password", "create_only",
+		"Is not the user's; it is set by PUT /users/{user_uuid}/password, or by POST /users/password/reset?user_uuid={user_uuid}")
+}
+
+// keepsLogin refuses a password and an address that are not those of the user whom the request names. A password counts as a guess, and only
+// who may act on the user may guess.
+func (s *Service) keepsLogin(ctx context.Context, r *rest.Request, sent rest.Object) error {
+	if !sent.HasFold("password") && !sent.HasFold("email_address") {
+		return nil
+	}
+	u, err := s.users.Named(ctx, r)
+	if err != nil {
+		return err
+	}
+	if err := firstError(mayActOn(ctx, s.db, r.Principal(), u.UUID), keepsAddress(u, sent)); err != nil || !sent.HasFold("password") {
+		return err
+	}
+	k, err := credentialOf(ctx, s.db, u.UUID)
+	if err != nil {
+		return err
+	}
+	password, ok := sent.Value("password").(string)
+	if !ok {
+		if k.PasswordHash != nil || !sent.Has("password") {
+			return notThePassword()
+		}
+		return nil
+	}
+	err = s.guessPassword(ctx, r, k, password)
+	if e := apierr.As(err); e != nil && e.Kind == apierr.Unauthorized {
+		err = notThePassword()
+	}
+	return err
 }
 
 // receiveUser hashes a new user's password, before the transaction: hashing takes tens of milliseconds and must hold no
-// connection. For an existing user it refuses attributes that only a new one has: nobody may believe that a password was changed
-// when it was not.
+// connection.
 func (s *Service) receiveUser(ctx context.Context, change *crud.Change[User]) error {
 	if change.New == nil {
-		for _, o := range onlyOnCreate {
-			if change.Sent.HasFold(o.name) {
-				return apierr.InvalidField(o.name, "create_only", "%s", o.instead)
-			}
-		}
-		return nil
+		err := s.keepsLogin(ctx, change.Request, change.Sent)
+		change.Sent = change.Sent.Without("password").Without("email_address")
+		return err
 	}
 	if change.New.Password == nil {
 		return nil
@@ -128,17 +172,17 @@ func prepareUser(ctx context.Context, c store.Conn, change *crud.Change[User]) e
 }
 
 // prepareNewUser fills in what the server decides. Clients that keep one UUID for a person everywhere send it; only here it is known whether they did.
-func prepareNewUser(ctx context.Context, c store.Conn, change *crud.Change[User]) error {
+func prepareNewUser(ctx context.Context, c store.Conn, change *crud.Change[User]) (err error) {
 	u := change.New
 	u.CreatedAt = time.Now().UTC()
 	fresh := u.UUID == ""
-	if fresh {
-		u.UUID = uuid.NewString()
+	u.UUID, err = newUUID(ctx, c, "users", u.UUID)
+	if err != nil {
+		return err
 	}
 	if login, ok := change.Carry.(*NewLogin); ok {
 		fresh = login.fresh
 	}
-	u.UUID = strings.ToLower(u.UUID)
 	if u.UUID == uuid.Nil.String() { // stands for users whom nobody here knows; see knownBy
 		return apierr.InvalidField("uuid", "reserved", "Is the UUID that nobody has")
 	}

@@ -105,11 +105,14 @@ func (s *Service) WriteLogin(ctx context.Context, c store.Conn, r *rest.Request,
 		return nil, err
 	}
 	change := &crud.Change[User]{Request: r, Sent: login.sent, Tenant: tenantUUID, Old: old}
-	if err := s.receiveUser(ctx, change); err != nil { // refuses what only a new account takes
+	if login.sent.HasFold("password") { // whether it is the stored one is not found out within the transaction: hashing takes long
+		return nil, notThePassword()
+	}
+	if err := keepsAddress(old, login.sent); err != nil {
 		return nil, err
 	}
 	err = s.users.Update(ctx, c, change, func(u *User) error {
-		if err := login.sent.Into(u); err != nil {
+		if err := login.sent.Without("email_address").Into(u); err != nil {
 			return err
 		}
 		u.UUID = userUUID

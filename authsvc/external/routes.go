@@ -109,7 +109,7 @@ func (h *Host) operation(p Plugin, route Route) rest.Operation {
 		Method: route.Method, Path: path,
 		Access: "auth" + strings.ReplaceAll(path, "/", ".") + "." + actions[route.Method],
 		ID:     actions[route.Method] + "_external_" + name, Summary: route.Summary + ": " + p.Type(),
-		Body: route.Body, BodyOptional: route.Body != nil && route.Method == http.MethodPost, MaxBody: maxBody,
+		Body: route.Body, MaxBody: maxBody,
 		Success: http.StatusOK, Reply: route.Reply, Statuses: []int{http.StatusNotFound, http.StatusNotImplemented}, Tenanted: true,
 		Conditional: route.Method == http.MethodGet,
 	}
@@ -240,8 +240,6 @@ func parseObject(r *rest.Request) (map[string]any, error) {
 		return nil, err
 	case err != nil:
 		return nil, Refuse(http.StatusBadRequest, err, "The body ended before all of it had come")
-	case len(text) == 0 && r.Op().BodyOptional:
-		return map[string]any{}, nil
 	}
 	value, err := rest.ParseJSON(text)
 	if err != nil {
