@@ -135,13 +135,11 @@ func unusable(e *confdsvc.EndpointSIP) string {
 	}
 	for _, option := range login {
 		value, _ := e.Auth.Last(option)
-		switch {
-		case value == "":
+		if value == "" {
 			return "its endpoint has no login: auth_section_options needs a username and a password"
-		case strings.TrimSpace(value) != value:
-			return "the " + option + " of its endpoint begins or ends with a blank, which Asterisk drops"
-		case conf.Plain(value) != value || !conf.Fits(value, maxValue):
-			return "the " + option + " of its endpoint is too long, or has a character that Asterisk cannot read"
+		}
+		if fault := confdsvc.LoginFault(value); fault != "" {
+			return "the " + option + " of its endpoint " + fault
 		}
 	}
 	return ""

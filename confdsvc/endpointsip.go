@@ -17,6 +17,8 @@ type EndpointSIP struct {
 	CallerIDName *string `db:"caller_id_name" json:"-"`
 	CallerIDNum  *string `db:"caller_id_num" json:"-"`
 
+	GenerateLogin *bool `json:"generate_login,omitempty" writeOnly:"true" doc:"Whether to give the telephone a new login: its name, and a password that nobody can guess, instead of those that it has or are sent."`
+
 	Line  *EndpointLine  `json:"line" readOnly:"true"`
 	Trunk *EndpointTrunk `json:"trunk" readOnly:"true"`
 }
@@ -86,6 +88,18 @@ func restoreHiddenAuth(o *EndpointSIP, sent map[string]any) {
 }
 
 func init() { resources = append(resources, declareEndpointsSIP) }
+
+// generateLogin gives an endpoint the login that was asked for: what telephones tell as their username is its name, by which they are known
+// anyway.
+func (o *EndpointSIP) generateLogin() {
+	if o.GenerateLogin != nil && *o.GenerateLogin {
+		rest := slices.DeleteFunc(slices.Clone(o.Auth.V), func(pair []string) bool {
+			return slices.Contains([]string{"username", "password", "md5_cred", "password_digest"}, pair[0])
+		})
+		o.Auth.V = append([][]string{{"username", o.Name}, {"password", randomPassword()}}, rest...)
+	}
+	o.GenerateLogin = nil
+}
 
 var endpointKind = sipKind{parents: "confd_endpoint_sip_parent", child: "endpoint_uuid", named: "endpoint_uuid", title: "SIPEndpoint"}
 

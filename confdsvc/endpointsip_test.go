@@ -3,6 +3,7 @@ package confdsvc_test
 import (
 	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -165,6 +166,10 @@ func TestSIPReferences(t *testing.T) {
 				{object{"auth_section_options": pairs("@mine=1")}, "'auth_section_options: invalid variable (@mine)'"},
 				{object{"aor_section_options": pairs("nothing=1")}, "'aor_section_options: invalid variable (nothing)' must be one of (authenticate_qualify, contact"},
 				{object{"auth_section_options": pairs("max_contacts=1")}, "'auth_section_options: invalid variable (max_contacts)'"},
+				{object{"auth_section_options": []any{[]any{"username", "u"}, []any{"password", "secret "}}}, "the password begins or ends with a blank"},
+				{object{"auth_section_options": []any{[]any{"username", " u"}}}, "the username begins or ends with a blank"},
+				{object{"outbound_auth_section_options": []any{[]any{"password", "b "}}}, "the password begins or ends with a blank"},
+				{object{"registration_outbound_auth_section_options": []any{[]any{"password", strings.Repeat("x", 1001)}}}, "the password is too long"},
 				{object{"endpoint_section_options": pairs("type=endpoint")}, "invalid variable (type)"},
 				{object{"endpoint_section_options": []any{[]any{"callerid", "x\n[evil]"}}}, "endpoint_section_options"},
 				{object{"endpoint_section_options": []any{[]any{"callerid", "x\r"}}}, "endpoint_section_options"},
@@ -262,6 +267,86 @@ func TestSecretOptionsAreNotAudited(t *testing.T) {
 		for _, entry := range kept {
 			if strings.Contains(entry, "p-") || !strings.Contains(entry, `["username","u"]`) {
 				t.Errorf("kept %s", entry)
+			}
+		}
+	})
+}
+
+// A telephone gets a login when it is asked for, alone, with its line or with its user, and a new one later. Nobody else gets one.
+func TestGeneratedLogins(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		c := newWorld(t, db).as(t, "a")
+		type login struct{ username, password string }
+		// read returns the login of an endpoint, and how many options its section has.
+		read := func(uuid string) (login, int) {
+			t.Helper()
+			e := c.Get("/endpoints/sip/" + uuid).Want(http.StatusOK).Object()
+			if _, shown := e["generate_login"]; shown {
+				t.Error("generate_login is shown")
+			}
+			var l login
+			options, _ := e["auth_section_options"].([]any)
+			for _, pair := range options {
+				switch pair := pair.([]any); pair[0] {
+				case "username":
+					l.username += pair[1].(string)
+				case "password":
+					l.password += pair[1].(string)
+				}
+			}
+			return l, len(options)
+		}
+		seen := map[string]bool{}
+		// fresh checks that an endpoint has a login that nobody had before.
+		fresh := func(uuid, name string, options int) {
+			t.Helper()
+			got, n := read(uuid)
+			if got.username != name || !regexp.MustCompile(`^[a-z2-7]{26}$`).MatchString(got.password) || seen[got.password] || n != options {
+				t.Errorf("%s has the login %q, in %d options", name, got, n)
+			}
+			seen[got.password] = true
+		}
+		asked := object{"name": "lobby", "generate_login": true, "auth_section_options": pairs("username=u realm=r password=p md5_cred=m")}
+		made := c.Create("/endpoints/sip", asked)
+		uuid := made.Text("uuid")
+		fresh(uuid, "lobby", 3)
+		c.Do(http.MethodPut, "/endpoints/sip/"+uuid, object{"generate_login": true}).Want(http.StatusNoContent)
+		fresh(uuid, "lobby", 3)
+		before, _ := read(uuid)
+		for _, body := range []object{{"label": "x"}, {"generate_login": false}, {"generate_login": nil}} {
+			c.Do(http.MethodPut, "/endpoints/sip/"+uuid, body).Want(http.StatusNoContent)
+		}
+		if after, _ := read(uuid); after != before {
+			t.Error("a change of something else made a login")
+		}
+		for _, body := range []object{{}, {"generate_login": false}} {
+			if got, n := read(c.Create("/endpoints/sip", body).Text("uuid")); got != (login{}) || n > 0 {
+				t.Errorf("%v made the login %q", body, got)
+			}
+		}
+		line := object{"context": "default", "endpoint_sip": object{"generate_login": true}}
+		of := func(line object) (uuid, name string) {
+			e := object(line["endpoint_sip"].(map[string]any))
+			return e.Text("uuid"), e.Text("name")
+		}
+		uuid, name := of(c.Create("/lines", line))
+		fresh(uuid, name, 2)
+		user := c.Create("/users", object{"firstname": "Al", "lines": []any{line}})
+		first := object(user["lines"].([]any)[0].(map[string]any))
+		uuid, name = of(first)
+		fresh(uuid, name, 2)
+		c.Do(http.MethodPut, "/users/"+user.Text("uuid")+"?recursive=true", object{"lines": []any{object{"id": first["id"], "endpoint_sip": object{"generate_login": true}}}}).Want(http.StatusNoContent)
+		fresh(uuid, name, 2)
+		for _, bad := range []any{"yes", 1, object{}} {
+			c.Do(http.MethodPost, "/endpoints/sip", object{"generate_login": bad}).Want(http.StatusBadRequest).Says("generate_login")
+		}
+		kept, err := store.Select[string](t.Context(), db, `SELECT coalesce(before, '') || coalesce(after, '') FROM audit`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for password := range seen {
+			if strings.Contains(strings.Join(kept, ""), password) {
+				t.Error("the audit has a password")
 			}
 		}
 	})

@@ -75,7 +75,11 @@ func prepareEndpointSIP(ctx context.Context, c store.Conn, change *crud.Change[E
 	if id.number != "" && strings.Trim(id.number, "0123456789") == "" {
 		change.New.CallerIDNum = &id.number
 	}
-	return prepareSections(ctx, c, change)
+	if err := prepareSections(ctx, c, change); err != nil {
+		return err
+	}
+	change.New.generateLogin()
+	return nil
 }
 
 // sentCallerID returns the changes of a line's caller ID that a client sent. There are none if the client sent what is stored.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/ringfence/ringfence/internal/apierr"
+	"github.com/ringfence/ringfence/internal/asterisk/conf"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 )
@@ -29,6 +30,33 @@ func (o SIPOptions) check(field string, known map[string]bool) error {
 	for _, pair := range o.V {
 		if !known[pair[0]] && !(strings.HasPrefix(pair[0], "@") && slices.Contains(extendible, field)) {
 			return apierr.New(apierr.Invalid, "'%s: invalid variable (%s)' must be one of (%s)", field, pair[0], strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+		}
+	}
+	return nil
+}
+
+// maxLogin is how many bytes a username and a password have at most in Asterisk's file.
+const maxLogin = 1000
+
+// LoginFault says why a telephone cannot log in with a username or a password, or nothing: Asterisk could not read it as it is.
+func LoginFault(value string) string {
+	switch {
+	case strings.TrimSpace(value) != value:
+		return "begins or ends with a blank, which Asterisk drops"
+	case conf.Plain(value) != value || !conf.Fits(value, maxLogin):
+		return "is too long, or has a character that Asterisk cannot read"
+	}
+	return ""
+}
+
+// checkLogins refuses a username and a password with which nobody could log in.
+func (o SIPOptions) checkLogins(field string) error {
+	for _, pair := range o.V {
+		if pair[0] != "username" && pair[0] != "password" {
+			continue
+		}
+		if fault := LoginFault(pair[1]); fault != "" {
+			return apierr.New(apierr.Invalid, "'%s: the %s %s'", field, pair[0], fault)
 		}
 	}
 	return nil

@@ -153,10 +153,16 @@ func prepareSections[T any](_ context.Context, _ store.Conn, change *crud.Change
 // randomSection returns a random name for a section.
 func randomSection() string { return strings.ToLower(rand.Text()[:8]) }
 
+// randomPassword returns 130 random bits in small letters and digits, which every keypad has and no file quotes.
+func randomPassword() string { return strings.ToLower(rand.Text()) }
+
 // check runs the checks that need the database. scope is the tenant in which the request acts.
 func (kind sipKind) check(ctx context.Context, c store.Conn, scope string, s *SIPSections) error {
 	for _, section := range s.sections() {
 		if err := section.options.check(section.field, section.known); err != nil {
+			return err
+		}
+		if err := section.options.checkLogins(section.field); err != nil {
 			return err
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
-	"crypto/rand"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
@@ -305,7 +304,7 @@ func (r *csvRow) giveLine(body map[string]any, templates map[string]*string) []a
 	default:
 		return []apierr.Field{{Name: "line_protocol", Constraint: "enum", Value: map[string]any{"choices": csvProtocols}, Message: "Must be one of " + strings.Join(csvProtocols, ", ")}}
 	}
-	username, secret := cmp.Or(r.text("sip_username"), randomSection()), cmp.Or(r.text("sip_secret"), rand.Text())
+	username, secret := cmp.Or(r.text("sip_username"), randomSection()), cmp.Or(r.text("sip_secret"), randomPassword())
 	// A telephone finds its endpoint by its username, so both have one name.
 	endpoint := map[string]any{"name": username, "auth_section_options": []any{[]any{"username", username}, []any{"password", secret}}}
 	if template := templates[protocol]; template != nil {
