@@ -130,6 +130,16 @@ axe: ## fetch axe-core for the tests of the console again, from its npm package
 	(cd "$$folder" && npm pack --silent axe-core@$(AXE) && tar -xzf axe-core-$(AXE).tgz) && \
 	install -m 644 "$$folder"/package/{axe.min.js,LICENSE,LICENSE-3RD-PARTY.txt} caddymodule/testdata/axe-core/
 
+# What draws the console's QR codes (MIT), a port of Project Nayuki's generator. The copy in the tree is what the console serves.
+UQR      := 0.1.3
+
+.PHONY: uqr
+uqr: ## fetch the console's QR code generator again, from its npm package
+	@folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; \
+	(cd "$$folder" && npm pack --silent uqr@$(UQR) && tar -xzf uqr-$(UQR).tgz) && \
+	install -m 644 "$$folder"/package/dist/index.mjs console/assets/vendor/uqr/uqr.js && \
+	install -m 644 "$$folder"/package/LICENSE console/assets/vendor/uqr/
+
 .PHONY: quickstart
 quickstart: ## the README's quickstart, line by line
 	@folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; \

@@ -33,28 +33,40 @@ func startCluster(t *testing.T) (c *cluster, context string) {
 	c = &cluster{pbxUnderTest: bootReal(t)}
 	first := gatewaytest.Start(t, settings).Ready(t) // without an Asterisk, until its transport has a port of this test
 	c.admin = first.Login(t, "admin", gatewaytest.Password)
-	transport := first.Do(t, "GET", "/api/confd/1.1/sip/transports?name=transport-udp", c.admin, "").Want(200).JSON("items").([]any)[0].(map[string]any)
-	first.Do(t, "PUT", "/api/confd/1.1/sip/transports/"+transport["uuid"].(string), c.admin, `{"options": [["protocol", "udp"], ["bind", "`+c.at("sip")+`"]]}`).Want(204)
-	context = first.Do(t, "POST", "/api/confd/1.1/contexts", c.admin, `{"label": "Office", "user_ranges": [{"start": "100", "end": "199"}]}`).Want(201).Text("name")
+	context = c.furnish(t, first, c.admin)
 	for _, one := range [][2]string{{"alice", "101"}, {"bob", "102"}} {
 		c.user(t, first, context, one[0], one[1])
 	}
 	first.Stop(t)
-	for _, v := range [][2]string{
-		{"ASTERISK_MANAGER", c.at("manager")},
-		{"ASTERISK_SECRET", "s"},
-		{"ASTERISK_FOLDER", c.dir + "/generated"},
-		{"ASTERISK_LOG", c.dir + "/log/full"},
-		{"VOICEMAIL_FOLDER", c.dir + "/spool/voicemail"},
-		{"MOH_FOLDER", c.dir + "/data/moh"},
-	} {
-		settings.Env = append(settings.Env, "RINGFENCE_"+v[0]+"="+v[1])
-	}
+	settings.Env = append(settings.Env, c.env()...)
 	first.Env = append(first.Env, settings.Env...)
 	first.Run(t)
 	settings.Env = append(settings.Env, "RINGFENCE_ASTERISK_MANAGER=tls://"+c.at("managers"), "SSL_CERT_FILE="+c.dir+"/etc/cert.pem")
 	c.nodes = []*gatewaytest.Process{first.Ready(t), gatewaytest.Start(t, settings).Ready(t)}
 	return c, context
+}
+
+// furnish gives a gateway a transport at the port of this test, and a context for numbers, which it returns.
+func (a *pbxUnderTest) furnish(t *testing.T, g *gatewaytest.Process, admin string) (context string) {
+	t.Helper()
+	transport := g.Do(t, "GET", "/api/confd/1.1/sip/transports?name=transport-udp", admin, "").Want(200).JSON("items").([]any)[0].(map[string]any)
+	g.Do(t, "PUT", "/api/confd/1.1/sip/transports/"+transport["uuid"].(string), admin, `{"options": [["protocol", "udp"], ["bind", "`+a.at("sip")+`"]]}`).Want(204)
+	return g.Do(t, "POST", "/api/confd/1.1/contexts", admin, `{"label": "Office", "user_ranges": [{"start": "100", "end": "199"}]}`).Want(201).Text("name")
+}
+
+// env are the settings by which a gateway configures it.
+func (a *pbxUnderTest) env() (env []string) {
+	for _, v := range [][2]string{
+		{"ASTERISK_MANAGER", a.at("manager")},
+		{"ASTERISK_SECRET", "s"},
+		{"ASTERISK_FOLDER", a.dir + "/generated"},
+		{"ASTERISK_LOG", a.dir + "/log/full"},
+		{"VOICEMAIL_FOLDER", a.dir + "/spool/voicemail"},
+		{"MOH_FOLDER", a.dir + "/data/moh"},
+	} {
+		env = append(env, "RINGFENCE_"+v[0]+"="+v[1])
+	}
+	return env
 }
 
 // user adds a user with a telephone of that name, a number, and a mailbox.

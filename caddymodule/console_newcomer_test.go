@@ -2,6 +2,7 @@ package caddymodule_test
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -211,4 +212,88 @@ func TestPagesBesideTheConsoleHaveItsLooks(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A telephone that is made in the console has a login, which its pages show to copy and to scan. A new one can be made, and one for a telephone
+// that has none. No password is in an address.
+func TestConsoleShowsTheLoginOfATelephone(t *testing.T) {
+	g, o, admin, in := desk(t)
+	const confd = "/api/confd/1.1"
+	const fields = `[...document.querySelectorAll('details.part[data-path^="login/"][open] input')].map((i) => i.value)`
+	stored := func(line map[string]any) (uuid, username, password string) {
+		t.Helper()
+		uuid = line["endpoint_sip"].(map[string]any)["uuid"].(string)
+		for _, pair := range g.Do(t, "GET", confd+"/endpoints/sip/"+uuid, admin, "").Want(200).JSON("auth_section_options").([]any) {
+			switch pair := pair.([]any); pair[0] {
+			case "username":
+				username = pair[1].(string)
+			case "password":
+				password = pair[1].(string)
+			}
+		}
+		return uuid, username, password
+	}
+	shows := func(username, password string) {
+		t.Helper()
+		want := fmt.Sprintf("%s %s 127.0.0.1 sip:%[1]s:%[2]s@127.0.0.1", username, password)
+		o.until(fmt.Sprintf(`%s.join(' ') === %q && document.querySelector('svg.code path').getAttribute('d').length > 1000`, fields, want), "the login is not shown")
+	}
+	o.goTo("#/telephone", "New telephone user")
+	o.enter("First name", "Ada")
+	o.enter("Number", "1042")
+	o.press("Create")
+	o.reads("Ada was created with the number 1042.")
+	uuid, username, password := stored(g.Do(t, "GET", confd+"/lines", admin, "").List().Items[0])
+	if username == "" || len(password) < 20 {
+		t.Fatalf("the login is %q, %d letters", username, len(password))
+	}
+	shows(username, password)
+	o.script(t, `navigator.clipboard.writeText = async (text) => { window.copied = text; }, ''`)
+	o.click(`[aria-label="Copy: Password"]`)
+	o.until(fmt.Sprintf(`window.copied === %q`, password), "the password is not copied")
+	o.enter("Server", "pbx.example.org")
+	o.until(fields+`.at(-1).endsWith('@pbx.example.org')`, "another server is not in the address")
+
+	o.press("Make a new login")
+	o.press("Make it")
+	o.reads("The telephone has a new login.")
+	_, _, renewed := stored(g.Do(t, "GET", confd+"/lines", admin, "").List().Items[0])
+	if renewed == password || renewed == "" {
+		t.Error("it is the old one")
+	}
+	shows(username, renewed)
+	o.goTo("#/confd/endpoints/sip/"+uuid, username)
+	o.press("Login of the telephone " + username)
+	shows(username, renewed)
+
+	bare := g.Do(t, "POST", confd+"/lines", admin, `{"context":"`+in+`","endpoint_sip":{"name":"bare"}}`).Want(201)
+	o.goTo(fmt.Sprint("#/confd/lines/", bare.JSON("id")), "bare")
+	o.press("Login of the telephone bare")
+	o.reads("It has no login of its own")
+	o.press("Make a login")
+	o.reads("The telephone has a new login.")
+	_, username, password = stored(g.Do(t, "GET", confd+"/lines?name=bare", admin, "").List().Items[0])
+	shows(username, password)
+	for _, address := range o.requested() {
+		if strings.Contains(address, password) || strings.Contains(address, renewed) {
+			t.Errorf("a password is in %s", address)
+		}
+	}
+	o.clean(t, "while logins were made")
+}
+
+// The console tells what the telephone system does not have, and why, and applies what is stored.
+func TestConsoleTellsWhatIsLeftOut(t *testing.T) {
+	t.Setenv("RINGFENCE_ASTERISK_FOLDER", filepath.Join(t.TempDir(), "generated"))
+	g, o, admin, in := desk(t)
+	g.Do(t, "PUT", "/api/confd/1.1/configuration/live_reload", admin, `{"enabled":false}`).Want(204)
+	g.Do(t, "POST", "/api/confd/1.1/users", admin, `{"firstname":"Ada","lines":[{"context":"`+in+`","endpoint_sip":{"name":"bare"}}]}`).Want(201)
+	o.press("Telephone system")
+	o.reads("its endpoint has no login")
+	o.until(`document.querySelector('main td a')?.textContent === 'Line bare'`, "the line is not named")
+	o.press("Apply")
+	o.reads("It has what is stored.")
+	o.reads("Done.")
+	o.reads("its endpoint has no login")
+	o.clean(t, "while it was applied")
 }

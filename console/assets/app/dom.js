@@ -16,6 +16,13 @@ export const put = (element, ...children) => {
   return element;
 };
 
+// svg makes an element of a picture.
+export const svg = (tag, attributes) => {
+  const element = document.createElementNS('http://www.w3.org/2000/svg', tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  return element;
+};
+
 let made = 0;
 
 // fresh returns an id that no other element has.

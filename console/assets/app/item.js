@@ -4,6 +4,7 @@ import { alone, bodyOf, fill, idOf, keyOf, may, referred, resolve, takes, target
 import { ask, brief, h, lead, put, same, say, tick } from './dom.js';
 import { form, refusal } from './form.js';
 import { columnsOf, kept, listed, pager, table } from './list.js';
+import * as login from './login.js';
 import { picker, settled } from './picker.js';
 import { all, crumbs, facts, nameLater, titled } from './shown.js';
 
@@ -86,7 +87,7 @@ export const show = async (main, resource, id) => {
       } })),
     ] : all(resource.service, resource.schema, object));
   const shown = (resource.parts ?? []).filter((part) => may(part.get ?? part.put ?? part.post, id) && !linkOf(resource, part) && !linked(resource, part));
-  main.append(...shown.map((part) => section({ resource, part, id, state, again, renew, outdated })));
+  main.append(...login.sections(resource, object, again), ...shown.map((part) => section({ resource, part, id, state, again, renew, outdated })));
 };
 
 // redraw draws an object's page again, with the parts open that were open, and the focus on this part, or on the object's own form.
@@ -105,7 +106,7 @@ const redraw = async (main, draw, focused) => {
 const writtenElsewhere = (resource) => {
   const own = resource.schema.properties ?? {}, sent = Object.keys(bodyOf(resource.service, resource.update).properties ?? {});
   const nested = resource.update.parameters?.some((p) => p.name === 'recursive') ? sent.filter((name) => !own[name] || resolve(resource.service, own[name]).readOnly) : [];
-  return ['uuid', 'id', ...nested, ...(resource.parts ?? []).filter((p) => p.kind !== 'list').map((p) => p.name.split('/').at(-1))];
+  return ['uuid', 'id', 'generate_login', ...nested, ...(resource.parts ?? []).filter((p) => p.kind !== 'list').map((p) => p.name.split('/').at(-1))];
 };
 
 // linkOf returns the link that shows what a list has, if there is one.

@@ -1,6 +1,7 @@
 // The console: signs in, shows where one can go, and leads there.
 import * as access from './access.js';
 import { call, changes, me, resume, signIn, signOut, tenant, useAuth, useTenant } from './api.js';
+import * as apply from './apply.js';
 import { load, may, resources, sectionOf, services } from './definitions.js';
 import { arrive, brief, h, lead, put, say } from './dom.js';
 import { refusal } from './form.js';
@@ -56,7 +57,7 @@ const drawNav = () => {
   const place = (service) => (ahead.includes(service.name) ? ahead.indexOf(service.name) : ahead.length);
   const sections = [...services].sort((a, b) => place(a) - place(b)).map((s) => [s.name, sectionOf(s)]);
   const account = may(resources.get('auth/users')?.read, me.user) && link(`#/auth/users/${me.user}`, 'Your account');
-  put(nav, h('ul', {}, link('#/', 'Start'), account),
+  put(nav, h('ul', {}, link('#/', 'Start'), account, apply.offered() && link('#/apply', 'Telephone system')),
     sections.map(([name, title]) => {
       const own = [...resources.values()].filter((r) => r.service.name === name).sort((a, b) => rank(a) - rank(b) || a.title.localeCompare(b.title));
       const seen = (r) => may(r.list ?? r.read);
@@ -114,7 +115,7 @@ const tenantChooser = (tenants, data) => {
   return chosen.element;
 };
 
-const pages = { who: access.who, why: access.why, telephone: phone.show };
+const pages = { who: access.who, why: access.why, telephone: phone.show, apply: apply.show };
 
 // mark marks the page's place in the menu, of which no other is nearer, and unfolds what hides it.
 const mark = (path) => {

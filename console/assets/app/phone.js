@@ -3,6 +3,7 @@ import { call } from './api.js';
 import { may, resources } from './definitions.js';
 import { fresh, h, lead, put } from './dom.js';
 import { inner, refusal } from './form.js';
+import { reveal } from './login.js';
 import { picker, settled, spoken } from './picker.js';
 import { crumbs } from './shown.js';
 
@@ -60,7 +61,7 @@ export const show = async (main) => {
     const name = [first.element.value, last.element.value].filter(Boolean).join(' ');
     const user = { firstname: first.element.value, lastname: last.element.value || null, email: mail.element.value || null };
     if (exten.element.value) {
-      user.lines = [{ context: inside, endpoint_sip: {}, extensions: [{ exten: exten.element.value, context: inside }] }];
+      user.lines = [{ context: inside, endpoint_sip: { generate_login: true }, extensions: [{ exten: exten.element.value, context: inside }] }];
       if (box.element.checked) user.voicemail = { name, number: exten.element.value, context: inside };
     }
     if (login.element.checked) user.auth = { username: mail.element.value || name, password: password.element.value };
@@ -78,6 +79,7 @@ export const show = async (main) => {
     button.disabled = true; // a second click would make a second user
     try {
       const { data: made } = await call('POST', users.service.prefix + users.path, { body: body(inside) });
+      reveal(made.lines?.[0]?.endpoint_sip?.uuid);
       lead(`#/confd/users/${made.uuid ?? made.id}`, `${first.element.value} was created${exten.element.value ? ` with the number ${exten.element.value}` : ''}.`);
     } catch (problem) {
       button.disabled = false;

@@ -1,7 +1,7 @@
 // The first page: how the gateway is, and what to do next.
 import { call, me } from './api.js';
 import { may, operations, resources, services } from './definitions.js';
-import { h, moment, put, words } from './dom.js';
+import { h, moment, put, svg, words } from './dom.js';
 
 // fetched returns what an operation answers, or nothing when the user may not ask. Any other problem goes to problems.
 const fetched = async (problems, operation, path, query) => {
@@ -18,12 +18,6 @@ const fetched = async (problems, operation, path, query) => {
 const size = async (problems, key) => {
   const resource = resources.get(key);
   return (resource && await fetched(problems, resource.list, resource.service.prefix + resource.path, { limit: 1 }))?.total ?? null;
-};
-
-const svg = (tag, attributes) => {
-  const element = window.document.createElementNS('http://www.w3.org/2000/svg', tag);
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-  return element;
 };
 
 // plot draws one bar for each minute.
