@@ -13,7 +13,7 @@ import (
 const featureContext = "xivo-features"
 
 // featureCodes are the feature codes that work, each with what its number does. A code of the form _*21. is dialled with a number
-// behind it, which follows as RINGFENCE_TO. The number of any other leads nowhere. A code works only for who dials it.
+// behind it, which follows as RINGFENCE_TO; without one it asks for it. The number of any other leads nowhere. A code works only for who dials it.
 var featureCodes = map[string][]step{
 	"enablednd":         serviceStep(StateDND, "switch"),
 	"incallfilter":      serviceStep(StateIncallFilter, "switch"),
@@ -53,6 +53,7 @@ const keyPrefix = "phoneprogfunckey"
 
 func init() {
 	numbers = append(numbers, func(p *plan, add func(context string, e entry)) {
+		without := map[string][]step{} // what codes do that a number belongs behind, dialled without one
 		for _, feature := range slices.Sorted(maps.Keys(p.features)) {
 			exten, leads := p.features[feature], featureCodes[feature]
 			if feature == keyPrefix {
@@ -64,12 +65,24 @@ func init() {
 			}
 			steps := []step{{"Set", "RINGFENCE_TO="}}
 			if prefix, open := openCode(exten); open {
+				switch {
+				case feature == "pickup": // features.conf has it: it takes any call that rings in one's groups
+				case strings.HasPrefix(feature, "fwd"): // its service asks by itself, if there is no forward to switch off
+					without[prefix] = append([]step{dialsOnly, {"Set", "RINGFENCE_TO="}}, leads...)
+				default:
+					without[prefix] = append([]step{dialsOnly, {"Gosub", "ringfence-service,ask,1"}}, leads...)
+				}
 				steps = []step{{"Set", fmt.Sprintf("RINGFENCE_TO=${FILTER(0-9*#+,${EXTEN:%d})}", len(prefix))}}
 			}
 			if feature != leavesMessage {
 				steps = append([]step{dialsOnly}, steps...)
 			}
 			add(featureContext, entry{exten: exten, steps: append(steps, leads...)})
+		}
+		for _, prefix := range slices.Sorted(maps.Keys(without)) {
+			if isExten(prefix) { // another feature's own code was first
+				add(featureContext, entry{exten: prefix, steps: without[prefix]})
+			}
 		}
 	})
 	lamps = append(lamps, keyLamps)

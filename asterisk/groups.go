@@ -108,8 +108,8 @@ func writeGroups(p *plan, w *conf.Writer) {
 		}
 		writeSteps(w, g.UUID, p.enterGroup(g))
 		writeSteps(w, g.UUID+"-ring", p.ringGroup(g))
-		writeSteps(w, g.UUID+"-noanswer", p.leaveGroup(g, g.Fallbacks.NoAnswer, step{"Hangup", "19"}))
-		writeSteps(w, g.UUID+"-congestion", p.leaveGroup(g, g.Fallbacks.Congestion, step{"Congestion", "10"}, step{"Hangup", "34"}))
+		writeSteps(w, g.UUID+"-noanswer", p.leaveGroup(g, "noanswer", g.Fallbacks.NoAnswer, step{"Hangup", "19"}))
+		writeSteps(w, g.UUID+"-congestion", p.leaveGroup(g, "congestion", g.Fallbacks.Congestion, step{"Congestion", "10"}, step{"Hangup", "34"}))
 	}
 }
 
@@ -155,6 +155,7 @@ func (p *plan) enterGroup(g *confdsvc.Group) []step {
 		{"Set", "RINGFENCE_SECONDS="},
 		{"Set", "GROUP(ringfence-group)=" + g.UUID},
 		{"Set", fmt.Sprintf("__RINGFENCE_GROUP=%d", g.ID)},
+		{"Set", `__RINGFENCE_CALLER=${IF($["${WAZO_USERUUID}" = ""]?${RINGFENCE_CALLER}:${WAZO_USERUUID})}`},
 		{"Gosub", "ringfence-record,s,1()"},
 	}
 	if g.MaxCalls != nil && *g.MaxCalls > 0 {
@@ -172,7 +173,7 @@ func (p *plan) reachGroup(g *confdsvc.Group) (steps []step) {
 	}
 	for _, u := range p.memberUsers(g) {
 		if n := len(p.devices(u)); n > 0 { // without any telephone, only what separates the lines is left
-			steps = append(steps, step{"Gosub", "ringfence-devices," + u.UUID + ",1"}, step{"GotoIf", fmt.Sprintf("$[${LEN(${GOSUB_RETVAL})} >= %d]?%s-ring,1", n, g.UUID)})
+			steps = append(steps, step{"Gosub", "ringfence-devices," + u.UUID + ",1"}, step{"GotoIf", fmt.Sprintf(`$[${LEN(${GOSUB_RETVAL})} >= %d & "${RINGFENCE_CALLER}" != "%s"]?%s-ring,1`, n, u.UUID, g.UUID)})
 		}
 	}
 	return append(steps, step{"Goto", g.UUID + "-congestion,1"})
@@ -234,11 +235,24 @@ func (p *plan) ringInOrder(g *confdsvc.Group, class, options string) []step {
 	return append(steps, step{"Wait", fmt.Sprintf("${IF($[%s < %d]?%[1]s:%[2]d)}", left, max(1, delay))}, step{"Goto", g.UUID + "-ring,1"})
 }
 
+// groupNumber returns the first number of a group, or "".
+func (p *plan) groupNumber(g *confdsvc.Group) string {
+	for _, id := range p.GroupExtensions[g.UUID] {
+		if x := p.extensions[id]; x != nil && x.TenantUUID == g.TenantUUID && !strings.HasPrefix(x.Exten, "_") {
+			return x.Exten
+		}
+	}
+	return ""
+}
+
 // leaveGroup ends the group's part of a call, and sends it to a destination, or to the steps in its place.
-func (p *plan) leaveGroup(g *confdsvc.Group, to *confdsvc.Destination, otherwise ...step) []step {
+func (p *plan) leaveGroup(g *confdsvc.Group, why string, to *confdsvc.Destination, otherwise ...step) []step {
 	steps := []step{{"StopMixMonitor", ""}, {"Set", "GROUP(ringfence-group)="}}
 	if leads := p.lead(g.TenantUUID, to); leads != nil {
 		otherwise = leads
+		if own := p.groupNumber(g); own != "" {
+			steps = append(steps, step{"Gosub", "ringfence-redirect," + why + ",1(" + own + ")"})
+		}
 	}
 	return append(steps, otherwise...)
 }

@@ -173,11 +173,27 @@ func TestRealCalls(t *testing.T) {
 		wait(t, "it is stored", func() bool { return a.kept("unconditional") == "103" }, nil)
 		status(t, alice, "102", 200).hangUp()
 		carolPhone.saw("answers")
+		sentOn(t, carolPhone, "102", "unconditional")
 		if bobPhone.count("rings") > 0 {
 			t.Error("it rings")
 		}
 		status(t, bobPhone, "*20", 200).ended()
 		wait(t, "it is off", func() bool { return a.kept("unconditional") == "" }, nil)
+	})
+	run("a code without its number asks for it", nil, func(t *testing.T) {
+		c := status(t, bobPhone, "*21", 200)
+		heard(t, "vm-enter-num-to-call")
+		c.press("103#")
+		heard(t, "Playing 'activated")
+		c.ended()
+		wait(t, "it is stored", func() bool { return a.kept("unconditional") == "103" }, nil)
+		status(t, bobPhone, "*21", 200).ended()
+		wait(t, "it is off", func() bool { return a.kept("unconditional") == "" }, nil)
+		c = status(t, bobPhone, "*96", 200)
+		wait(t, "it asks again", func() bool { return strings.Count(a.log()[a.read:], "Playing 'vm-enter-num-to-call") == 2 }, nil)
+		c.press("104#")
+		heard(t, "VoiceMail(\"PJSIP/bob", "104@"+inside)
+		c.hangUp()
 	})
 	run("forward to a feature code", nil, func(t *testing.T) {
 		a.store(carol, "unconditional", "*21104")
@@ -194,9 +210,11 @@ func TestRealCalls(t *testing.T) {
 		a.store(bob, "noanswer", "104")
 		status(t, alice, "102", 200).hangUp()
 		carolPhone.saw("answers")
+		sentOn(t, carolPhone, "102", "user-busy")
 		bobPhone.when("ring")
 		status(t, alice, "102", 200).hangUp()
 		davePhone.saw("answers")
+		sentOn(t, davePhone, "102", "no-answer")
 		a.store(bob, "busy", "")
 		a.store(bob, "noanswer", "")
 	})
@@ -348,4 +366,17 @@ func size(a *pbxUnderTest, mailbox, files string) (n int64) {
 		}
 	}
 	return n
+}
+
+// sentOn checks that a telephone learnt who has sent the call to it, and why.
+func sentOn(t *testing.T, p *phone, number, why string) {
+	t.Helper()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, event := range p.events {
+		if strings.HasPrefix(event, "sent on by ") && strings.Contains(event, "<sip:"+number+"@") && strings.Contains(event, "reason="+why) {
+			return
+		}
+	}
+	t.Errorf("%s did not learn that %s has sent the call on (%s): %q", p.name, number, why, p.events)
 }

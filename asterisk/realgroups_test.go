@@ -40,6 +40,14 @@ func TestRealGroups(t *testing.T) {
 	group(16, "all", "216", func(g *confdsvc.Group) { g.Fallbacks.Congestion = to(t, `{"type": "user", "user_id": 4}`) })
 	s.GroupUsers["cccccccc-0000-4000-8000-000000000016"] = nil
 	group(17, "all", "217", func(g *confdsvc.Group) { g.RingInUse = false })
+	for i, strategy := range []string{"all", "linear", "all"} {
+		group(int64(18+i), strategy, fmt.Sprint(218+i), func(g *confdsvc.Group) {
+			if i == 2 {
+				g.Members.Extensions = []confdsvc.GroupNumber{{Exten: "101", Context: inside}}
+			}
+		})
+		s.GroupUsers[fmt.Sprintf("cccccccc-0000-4000-8000-%012d", 18+i)] = [][]int64{{1, 2}, {1, 2}, {2}}[i]
+	}
 	a := startReal(t, s)
 	a.apply()
 	a.clean("the first apply")
@@ -75,6 +83,14 @@ func TestRealGroups(t *testing.T) {
 			reset(t, "ring")
 			if _, got := alice.dial(number); got != 200 || davePhone.count("answers") != 1 {
 				t.Errorf("status %d, Dave: %q", got, davePhone.log())
+			}
+			reset(t, "answer")
+		})
+	}
+	for number := range strings.FieldsSeq("218 219 220") {
+		t.Run("a caller who is a member is not rung by "+number, func(t *testing.T) {
+			if _, got := alice.dial(number); got != 200 || alice.count("rings") > 0 || bobPhone.count("answers") != 1 {
+				t.Errorf("status %d, Alice: %q", got, alice.log())
 			}
 			reset(t, "answer")
 		})

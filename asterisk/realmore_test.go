@@ -209,6 +209,7 @@ func TestRealPickupsAndTransfers(t *testing.T) {
 	wait(t, "the transfer", func() bool { return strings.Contains(a.log()[a.read:], "pbx-transfer") }, nil)
 	c.press("103")
 	carolPhone.saw("answers")
+	sentOn(t, carolPhone, "101", "deflection")
 	c.ended()
 	rest("a blind transfer")
 	if _, got := davePhone.dial("*90"); got != 200 {

@@ -198,6 +198,9 @@ func (p *phone) asked(m *message) {
 		p.mu.Lock()
 		p.calls[id] = c
 		p.mu.Unlock()
+		if by := m.get("Diversion"); by != "" {
+			p.note("sent on by %s", by)
+		}
 		p.note("rings: %s", m.get("From"))
 		respond("180 Ringing", to, "")
 		if does == "answer" {

@@ -118,7 +118,10 @@ func (p *plan) userArguments(u *confdsvc.User) string {
 	if u.SimultaneousCalls != nil {
 		calls = *u.SimultaneousCalls
 	}
-	box, in, mobile := "", "", ""
+	box, in, mobile, own := "", "", "", ""
+	if x := p.number(u); x != nil {
+		own = x.Exten
+	}
 	if v := p.boxOf(u); v != nil {
 		box = mailbox(v)
 	}
@@ -128,7 +131,7 @@ func (p *plan) userArguments(u *confdsvc.User) string {
 	if u.MobileFallbackEnabled {
 		mobile = dialable(text(u.MobilePhoneNumber))
 	}
-	return fmt.Sprintf("%s,%d,%d,%d,%s,%s,%s,%s", u.UUID, max(1, len(p.devices(u))), seconds, calls, box, dialOptions(u, false), in, mobile)
+	return fmt.Sprintf("%s,%d,%d,%d,%s,%s,%s,%s,%s", u.UUID, max(1, len(p.devices(u))), seconds, calls, box, dialOptions(u, false), in, mobile, own)
 }
 
 // dialOptions are the options of Dial that a user may use while they telephone, as the one who calls or the one who is called.
