@@ -103,6 +103,7 @@ func installationOf(cmd *cobra.Command) (i doctor.Installation, err error) {
 		SealingKeys    string `json:"sealing_keys"`
 		PublicURL      string `json:"public_url"`
 		Asterisk       struct{ Manager, Username, Secret, Interfaces string }
+		Helpers        struct{ MOH string }
 	}
 	if text != nil {
 		var config struct {
@@ -127,6 +128,7 @@ func installationOf(cmd *cobra.Command) (i doctor.Installation, err error) {
 	i.Database = cmp.Or(flag("database"), setting(app.Database, "RINGFENCE_DATABASE", open.SQLiteScheme+filepath.Join(i.Data, "ringfence.db")))
 	i.SealingKeys = setting(app.SealingKeys, "RINGFENCE_SEALING_KEYS", "")
 	i.PublicURL = setting(app.PublicURL, "RINGFENCE_PUBLIC_URL", "")
+	i.Music = setting(app.Helpers.MOH, "RINGFENCE_MOH_FOLDER", filepath.Join(i.Data, "asterisk", "moh"))
 	i.LeftOut = leftOut(setting(app.Asterisk.Interfaces, "RINGFENCE_ASTERISK_INTERFACES", ""))
 	i.Manager = ami.Options{
 		Address:  setting(app.Asterisk.Manager, "RINGFENCE_ASTERISK_MANAGER", ""),

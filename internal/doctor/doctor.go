@@ -53,6 +53,8 @@ type Installation struct {
 	PublicURL string
 	// Manager is Asterisk's manager interface; without an address there is none.
 	Manager ami.Options
+	// Music is the folder of music on hold.
+	Music string
 	// LeftOut returns what Asterisk's files lack of what a database of this program's schema stores. Nil: that is not looked at.
 	LeftOut func(ctx context.Context, db store.DB) ([]leftout.Omission, error)
 	// Config is what the configuration says, or nil if it is not known.
@@ -104,6 +106,9 @@ func Examine(ctx context.Context, i Installation) []Finding {
 		for _, address := range i.Config.Upstreams {
 			findings = append(findings, upstream(ctx, address))
 		}
+	}
+	if i.Manager.Address != "" {
+		findings = append(findings, i.music())
 	}
 	return append(findings, i.manager(ctx))
 }

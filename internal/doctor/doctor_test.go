@@ -375,3 +375,17 @@ func TestReadConfig(t *testing.T) {
 		t.Error("junk is read")
 	}
 }
+
+// A host without music is told what callers hear, where there is an Asterisk.
+func TestMusic(t *testing.T) {
+	i := Installation{Music: filepath.Join(t.TempDir(), "moh")}
+	find(t, []Finding{i.music()}, "music on hold", Warning, "is missing")
+	if err := os.MkdirAll(filepath.Join(i.Music, "moh-acme-1"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	find(t, []Finding{i.music()}, "music on hold", Warning, "no file is in")
+	if err := os.WriteFile(filepath.Join(i.Music, "tune.wav"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	find(t, []Finding{i.music()}, "music on hold", OK, "has files")
+}

@@ -135,3 +135,20 @@ func spaceFinding(subject, folder string, free uint64) Finding {
 		return Finding{subject, OK, text, ""}
 	}
 }
+
+// music examines whether there is anything to play to callers who wait.
+func (i Installation) music() Finding {
+	const subject = "music on hold"
+	const advice = "put files of music there (wav, gsm, sln16), or install a package that has some, such as Debian's asterisk-moh-opsound-wav; if it is not the folder moh of Asterisk's data, set RINGFENCE_MOH_FOLDER"
+	entries, err := os.ReadDir(i.Music)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return Finding{subject, Warning, i.Music + " is missing: who is on hold hears nothing, and Asterisk writes an ERROR at each reload", "make the folder; " + advice}
+	case err != nil:
+		return Finding{subject, Warning, err.Error(), asUser}
+	}
+	if !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return !e.IsDir() }) {
+		return Finding{subject, Warning, "no file is in " + i.Music + ": who is on hold hears nothing where no other music was chosen", advice}
+	}
+	return Finding{subject, OK, i.Music + " has files", ""}
+}
