@@ -82,11 +82,17 @@ func TestRealTransports(t *testing.T) {
 	}
 	a.clean("wrong passwords")
 	// What a browser is offered and answered: encrypted by DTLS and nothing else, found by ICE, on one port.
+	lines := []string{
+		"m=audio ", " UDP/TLS/RTP/SAVPF ", "a=fingerprint:SHA-256 ", "a=ice-ufrag:", "a=ice-pwd:", "a=rtcp-mux", "a=group:BUNDLE ", "a=rtpmap:0 PCMU/8000",
+	}
+	if onNetwork(t) {
+		lines = append(lines, "a=candidate:", " typ host")
+	} else {
+		t.Log("this machine has the loopback interface alone: Asterisk has no ICE candidate to offer, and the test looks for none")
+	}
 	agrees := func(what, sdp, setup string) {
 		t.Helper()
-		for _, line := range []string{
-			"m=audio ", " UDP/TLS/RTP/SAVPF ", "a=fingerprint:SHA-256 ", "a=setup:" + setup, "a=ice-ufrag:", "a=ice-pwd:", "a=candidate:", " typ host", "a=rtcp-mux", "a=group:BUNDLE ", "a=rtpmap:0 PCMU/8000",
-		} {
+		for _, line := range append([]string{"a=setup:" + setup}, lines...) {
 			if !strings.Contains(sdp, line) {
 				t.Errorf("%s lacks %q:\n%s", what, line, sdp)
 			}
@@ -122,6 +128,19 @@ func TestRealTransports(t *testing.T) {
 		t.Errorf("a telephone that speaks as a browser: %d", got)
 	}
 	rest("what does not fit")
+}
+
+// onNetwork reports whether this machine has an address that is not its own alone.
+func onNetwork(t *testing.T) bool {
+	t.Helper()
+	addresses, err := net.InterfaceAddrs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.ContainsFunc(addresses, func(a net.Addr) bool {
+		of, is := a.(*net.IPNet)
+		return is && of.IP.IsGlobalUnicast()
+	})
 }
 
 // Nobody gets past the certificate, and who takes one port for the other gets nothing.
