@@ -215,7 +215,7 @@ func TestDeniedPartsAreNotShown(t *testing.T) {
 			{"confd.users.*.forwards.busy.read", "/users?firstname=Al", "items.0.forwards", forwards},
 			{"confd.users." + al.Text("id") + ".forwards.*.read", user + "?fields=forwards", "forwards", forwards},
 			{"confd.users." + al.Text("id") + ".services.dnd.read", user, "services", services},
-			{"confd.users." + al.Text("uuid") + ".services.read", "/users?firstname=Al&view=line_presence", "items.0.services", services},
+			{"confd.users." + al.Text("uuid") + ".services.read", "/users?firstname=Al&view=line_presence", "items.0.services", "map[dnd:map[enabled:false]]"},
 			{"confd.users.*.fallbacks.read", user, "fallbacks", none},
 			{"confd.users.*.voicemail.read", user, "voicemail", "<nil>"},
 			{"confd.users.*.voicemails.read", "/users?firstname=Al", "items.0.voicemail", "<nil>"},

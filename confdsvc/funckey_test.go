@@ -213,9 +213,9 @@ func TestUserFuncKeys(t *testing.T) {
 		if got := keysAt(c, path); got != "1 custom inherited, 2 user, 3 onlinerec" {
 			t.Errorf("a name changed the keys: %s", got)
 		}
-		c.Do(http.MethodPut, path+"/1", c.Get(path+"/1").Body).Want(http.StatusNoContent) // still inherited
+		c.Do(http.MethodPut, path+"/1", c.Get(path+"/1").Body).Want(http.StatusNoContent)                                        // still inherited
 		c.Do(http.MethodDelete, path+"/1", nil, resttest.IfMatch(c.Get(path+"/1").Header.Get("ETag"))).Want(http.StatusNotFound) // as read, but not the user's own
-		c.Do(http.MethodDelete, path+"/1", nil).Want(http.StatusNotFound)                 // it is not theirs
+		c.Do(http.MethodDelete, path+"/1", nil).Want(http.StatusNotFound)                                                        // it is not theirs
 		c.Do(http.MethodDelete, path+"/3", nil).Want(http.StatusNoContent)
 		c.Do(http.MethodDelete, "/users/"+other.Text("id"), nil).Want(http.StatusNoContent)
 		if got := keysAt(c, path); got != "1 custom inherited, 2 custom inherited" {

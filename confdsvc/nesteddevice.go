@@ -11,18 +11,19 @@ import (
 
 func init() {
 	resources = append(resources, func(e *crud.Engine) {
-		noDevice[User]("Device of the user's first line.", false).On(e)
-		noDevice[Line]("Device of the line.", true).On(e)
+		noDevice[User]("Device of the user's first line.", "", false).On(e)
+		noDevice[Line]("Device of the line.", "string", true).On(e)
 	})
 }
 
-// noDevice is the attribute that names a device for a new line. There are no devices here, so no name leads to one.
-func noDevice[T any](doc string, inside bool) crud.Nested[T] {
+// noDevice is the attribute that names a device for a new line. There are no devices here, so no name leads to one. jsonType is the type in
+// the definition, which says of a user's that it may be anything.
+func noDevice[T any](doc, jsonType string, inside bool) crud.Nested[T] {
 	longest := 255
 	text := &rest.Schema{Type: "string", MaxLength: &longest}
 	schema := func() *rest.Schema {
 		return &rest.Schema{
-			Nullable: true, Multiline: true, Doc: doc + " There are none: it may only be null or empty.",
+			Type: jsonType, Nullable: true, Multiline: true, Doc: doc + " There are none: it may only be null or empty.",
 			Check: func(value any) []apierr.Field { return text.Validate("", value) },
 		}
 	}

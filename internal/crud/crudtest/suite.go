@@ -55,7 +55,8 @@ type Resource struct {
 	Make func(c *Client, n int) Object
 	// Values are good values of fields whose examples are none, or that must be others for every n.
 	Values func(n int) Object
-	// Except are fields that cannot be set by themselves, or not at all, and read-only ones that a create refuses.
+	// Except are fields that cannot be set by themselves, or not at all, and read-only ones that a create refuses, or that are also a word
+	// for another field.
 	Except []string
 	// Follow are fields that change when another does: {"enabled": {"commented"}}.
 	Follow map[string][]string
