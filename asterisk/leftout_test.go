@@ -61,7 +61,7 @@ func TestWhatTheFilesLackIsNamed(t *testing.T) {
 		},
 		"no endpoint":                {func(s *confdsvc.Snapshot) { delete(s.LineSIP, 3) }, []string{"line 3 of Bob, tenant acme: it has no endpoint"}},
 		"another tenant's endpoint":  {func(s *confdsvc.Snapshot) { s.Endpoints[2].TenantUUID = other }, []string{his + "it has no endpoint of its tenant"}},
-		"a reserved name":            {func(s *confdsvc.Snapshot) { s.Endpoints[2].Name = "Anonymous" }, []string{"line 3 (Anonymous) of Bob, tenant acme: its endpoint's name is kept"}},
+		"a reserved name":            {func(s *confdsvc.Snapshot) { s.Endpoints[2].Name = "Anonymous" }, []string{"line 3 (Anonymous) of Bob, tenant acme: its endpoint: its name \"Anonymous\" is kept"}},
 		"a disabled custom endpoint": {custom(confdsvc.EndpointCustom{Interface: "DAHDI/1"}), []string{"line 3 (DAHDI/1) of Bob, tenant acme: its endpoint is disabled"}},
 		"another interface":          {custom(confdsvc.EndpointCustom{Interface: "PJSIP/alice", Enabled: true}), []string{"line 3 (PJSIP/alice) of Bob, tenant acme: its interface is none"}},
 		"hardware that is not listed": {

@@ -1,6 +1,7 @@
 package asterisk
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -20,29 +21,32 @@ func init() {
 	)
 }
 
-func writeSIPGlobal(_ *plan, w *conf.Writer) {
-	w.Section("global")
-	w.Set("type", "global")
-	w.Set("user_agent", "Ringfence")
-	w.Section("system")
-	w.Set("type", "system")
+// writeSIPGlobal writes what there is one of. Asterisk loads no second one.
+func writeSIPGlobal(p *plan, w *conf.Writer) {
+	if p.taken("global", "pjsip.conf") == "" {
+		w.Section("global")
+		w.Set("type", "global")
+		w.Set("user_agent", "Ringfence")
+	}
+	if p.taken("system", "pjsip.conf") == "" {
+		w.Section("system")
+		w.Set("type", "system")
+	}
 }
 
 // transportFault says why Asterisk cannot open a transport, or nothing: without an address, or without a certificate where the protocol needs
 // one, it refuses it.
-func transportFault(t *confdsvc.SIPTransport) string {
+func (p *plan) transportFault(t *confdsvc.SIPTransport) string {
 	bind, _ := t.Options.Last("bind")
 	protocol, _ := t.Options.Last("protocol")
 	certificate, _ := t.Options.Last("cert_file")
 	switch {
-	case !conf.IsSectionName(t.Name):
-		return "its name has a character that Asterisk cannot read there"
 	case !transportForms.allow("bind", bind):
 		return "its option bind is no address"
 	case protocol == "tls" && certificate == "":
 		return "its protocol is tls, and it has no cert_file"
 	}
-	return ""
+	return cmp.Or(wrongName(t.Name), p.taken(t.Name, "pjsip.conf"))
 }
 
 func writeTransports(p *plan, w *conf.Writer) {
@@ -128,10 +132,9 @@ func withTimers(o confdsvc.SIPOptions, omit omit) confdsvc.SIPOptions {
 
 // unusable says why no telephone can use an endpoint, or nothing. One without a username and a password would let everybody telephone, and
 // the name anonymous is that of everybody whom Asterisk does not know.
-func unusable(e *confdsvc.EndpointSIP) string {
-	name := strings.ToLower(e.Name)
-	if !conf.IsSectionName(e.Name) || e.Name == "global" || e.Name == "system" || strings.HasPrefix(name, "anonymous") {
-		return "its endpoint's name is kept for something else, or has a character that Asterisk cannot read there"
+func (p *plan) unusable(e *confdsvc.EndpointSIP) string {
+	if why := cmp.Or(wrongName(e.Name), p.taken(e.Name, "pjsip.conf")); why != "" {
+		return "its endpoint: " + why
 	}
 	for _, option := range login {
 		value, _ := e.Auth.Last(option)

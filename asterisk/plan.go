@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/ringfence/ringfence/confdsvc"
-	"github.com/ringfence/ringfence/internal/asterisk/conf"
 	"github.com/ringfence/ringfence/internal/asterisk/leftout"
 )
 
@@ -86,8 +85,8 @@ const disabled = "it is disabled"
 
 func newPlan(s *confdsvc.Snapshot, o Options) *plan {
 	p := &plan{Snapshot: s, options: o, transports: map[string]bool{}, features: map[string]string{}, entries: map[string][]entry{}, leads: map[[2]string]bool{}, patterns: map[string][]string{}, lit: map[[2]string]bool{}}
-	p.contexts = index(s.Contexts, func(c *confdsvc.Context) string { return c.Name }, contextFault)
-	p.contextIDs = index(s.Contexts, func(c *confdsvc.Context) int64 { return c.ID }, contextFault)
+	p.contexts = index(s.Contexts, func(c *confdsvc.Context) string { return c.Name }, p.contextFault)
+	p.contextIDs = index(s.Contexts, func(c *confdsvc.Context) int64 { return c.ID }, p.contextFault)
 	p.users = index(s.Users, func(u *confdsvc.User) int64 { return u.ID }, func(u *confdsvc.User) string {
 		if !isOn(u.Enabled) {
 			return disabled
@@ -98,13 +97,13 @@ func newPlan(s *confdsvc.Snapshot, o Options) *plan {
 	p.extensions = index(s.Extensions, func(x *confdsvc.Extension) int64 { return x.ID }, p.extensionFault)
 	p.voicemails = index(s.Voicemails, func(v *confdsvc.Voicemail) int64 { return v.ID }, p.voicemailFault)
 	p.mailboxes = index(s.Voicemails, mailbox, p.voicemailFault)
-	p.groups = index(s.Groups, func(g *confdsvc.Group) int64 { return g.ID }, groupFault)
-	p.music = index(s.Music, func(m *confdsvc.MOH) string { return m.Name }, musicFault)
-	p.musicUUIDs = index(s.Music, func(m *confdsvc.MOH) string { return m.UUID }, musicFault)
+	p.groups = index(s.Groups, func(g *confdsvc.Group) int64 { return g.ID }, p.groupFault)
+	p.music = index(s.Music, func(m *confdsvc.MOH) string { return m.Name }, p.musicFault)
+	p.musicUUIDs = index(s.Music, func(m *confdsvc.MOH) string { return m.UUID }, p.musicFault)
 	p.endpoints = index(s.Endpoints, func(e *confdsvc.EndpointSIP) string { return e.UUID }, nil)
 	p.customs = index(s.Customs, func(e *confdsvc.EndpointCustom) int64 { return e.ID }, nil)
 	for _, t := range s.Transports {
-		p.transports[t.Name] = transportFault(t) == ""
+		p.transports[t.Name] = p.transportFault(t) == ""
 	}
 	for _, f := range s.Features {
 		if f.Enabled && isExten(f.Exten) {
@@ -127,19 +126,19 @@ func (p *plan) leaveFaults() {
 	leaveOut(p, p.Extensions, p.extensionFault, func(x *confdsvc.Extension) leftout.Omission {
 		return leftout.Omission{TenantUUID: x.TenantUUID, Kind: "extension", Key: fmt.Sprint(x.ID), Name: x.Exten}
 	})
-	leaveOut(p, p.Contexts, contextFault, func(c *confdsvc.Context) leftout.Omission {
+	leaveOut(p, p.Contexts, p.contextFault, func(c *confdsvc.Context) leftout.Omission {
 		return leftout.Omission{TenantUUID: c.TenantUUID, Kind: "context", Key: fmt.Sprint(c.ID), Name: c.Label}
 	})
 	leaveOut(p, p.Voicemails, p.voicemailFault, func(v *confdsvc.Voicemail) leftout.Omission {
 		return leftout.Omission{TenantUUID: v.TenantUUID, Kind: "voicemail", Key: fmt.Sprint(v.ID), Name: v.Number}
 	})
-	leaveOut(p, p.Groups, groupFault, func(g *confdsvc.Group) leftout.Omission {
+	leaveOut(p, p.Groups, p.groupFault, func(g *confdsvc.Group) leftout.Omission {
 		return leftout.Omission{TenantUUID: g.TenantUUID, Kind: "group", Key: g.UUID, Name: g.Label}
 	})
-	leaveOut(p, p.Music, musicFault, func(m *confdsvc.MOH) leftout.Omission {
+	leaveOut(p, p.Music, p.musicFault, func(m *confdsvc.MOH) leftout.Omission {
 		return leftout.Omission{TenantUUID: m.TenantUUID, Kind: "moh", Key: m.UUID, Name: m.Label}
 	})
-	leaveOut(p, p.Transports, transportFault, func(t *confdsvc.SIPTransport) leftout.Omission {
+	leaveOut(p, p.Transports, p.transportFault, func(t *confdsvc.SIPTransport) leftout.Omission {
 		return leftout.Omission{Kind: "transport", Key: t.UUID, Name: t.Name}
 	})
 }
@@ -161,14 +160,14 @@ func (p *plan) named(l *confdsvc.Line) leftout.Omission {
 }
 
 // contextFault says why a context is in no file, or nothing. So do the next for other objects.
-func contextFault(c *confdsvc.Context) string {
+func (p *plan) contextFault(c *confdsvc.Context) string {
 	switch {
 	case !c.Enabled:
 		return disabled
-	case !conf.IsSectionName(c.Name) || isOurs(c.Name):
-		return "its name " + strconv.Quote(c.Name) + " is kept for something else, or has a character that Asterisk cannot read there"
+	case slices.Contains(ownNames, strings.ToLower(c.Name)):
+		return kept(c.Name)
 	}
-	return ""
+	return cmp.Or(wrongName(c.Name), p.taken(c.Name, "extensions.conf"))
 }
 
 // placeFault is the fault of an object in a context that does not work.
@@ -196,34 +195,22 @@ func (p *plan) voicemailFault(v *confdsvc.Voicemail) string {
 	case !isDigits(v.Number):
 		return "its number is more than digits"
 	}
-	return p.placeFault(v.TenantUUID, v.Context)
+	return cmp.Or(p.placeFault(v.TenantUUID, v.Context), p.taken(v.Context, "voicemail.conf"))
 }
 
-func groupFault(g *confdsvc.Group) string {
-	switch {
-	case !g.Enabled:
+func (p *plan) groupFault(g *confdsvc.Group) string {
+	if !g.Enabled {
 		return disabled
-	case !conf.IsSectionName(g.Name):
-		return "its name " + strconv.Quote(g.Name) + " has a character that Asterisk cannot read there"
 	}
-	return ""
+	return cmp.Or(wrongName(g.Name), p.taken(g.Name, "queues.conf"))
 }
 
-func musicFault(m *confdsvc.MOH) string {
-	if !conf.IsSectionName(m.Name) || m.Name == "default" || m.Name == "general" {
-		return "its name " + strconv.Quote(m.Name) + " is kept for something else, or has a character that Asterisk cannot read there"
-	}
-	return ""
+func (p *plan) musicFault(m *confdsvc.MOH) string {
+	return cmp.Or(wrongName(m.Name), p.taken(m.Name, "musiconhold.conf"))
 }
 
-// ownNames are sections that extensions.conf, voicemail.conf or the generator keep for themselves.
-var ownNames = []string{"general", "globals", "zonemessages", "usersharedlines", featureContext}
-
-// isOurs reports whether a name is one that no context of a tenant can have.
-func isOurs(name string) bool {
-	name = strings.ToLower(name)
-	return strings.HasPrefix(name, "ringfence") || slices.Contains(ownNames, name)
-}
+// ownNames are sections that extensions.conf, voicemail.conf or the generator keep for themselves, beside those that no object can have.
+var ownNames = []string{"globals", "zonemessages", "usersharedlines", featureContext}
 
 // contextOf returns a tenant's own context, or nil if there is none that works.
 func (p *plan) contextOf(tenantUUID, name string) *confdsvc.Context {
@@ -307,7 +294,7 @@ func (p *plan) device(lineID int64) (d device, fault string) {
 		return d, "its user is disabled"
 	}
 	if e := p.endpoints[p.LineSIP[lineID]]; e != nil && e.TenantUUID == l.TenantUUID {
-		return device{watch: "PJSIP/" + e.Name, dial: "${PJSIP_DIAL_CONTACTS(" + e.Name + ")}"}, unusable(e)
+		return device{watch: "PJSIP/" + e.Name, dial: "${PJSIP_DIAL_CONTACTS(" + e.Name + ")}"}, p.unusable(e)
 	}
 	if c := p.customs[p.LineCustom[lineID]]; c != nil && c.TenantUUID == l.TenantUUID {
 		if !c.Enabled {

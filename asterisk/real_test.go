@@ -305,7 +305,8 @@ func (a *pbxUnderTest) set(s *confdsvc.Snapshot) {
 
 func (a *pbxUnderTest) generate(ctx context.Context) (apply.Output, error) {
 	a.mu.Lock()
-	files, _, err := asterisk.Generate(a.snapshot, asterisk.Options{})
+	taken, _ := asterisk.ReadTaken(a.dir + "/etc")
+	files, _, err := asterisk.Generate(a.snapshot, asterisk.Options{Taken: taken})
 	a.mu.Unlock()
 	states, _ := a.stored(ctx)
 	return apply.Output{Files: generation.Files(files), Source: "a test", States: states}, err

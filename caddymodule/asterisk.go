@@ -36,6 +36,10 @@ type Asterisk struct {
 	// RINGFENCE_ASTERISK_INTERFACES from the environment, else none.
 	Interfaces string `json:"interfaces,omitempty"`
 
+	// Etc is the folder of Asterisk's own files: no generated section gets a name that one there has. Default: RINGFENCE_ASTERISK_ETC from
+	// the environment, else /etc/asterisk if Asterisk is on this machine.
+	Etc string `json:"etc,omitempty"`
+
 	live bool // changes reach it at once, if confd's configuration says so
 }
 
@@ -50,12 +54,13 @@ func (a *App) resolveAsterisk(setting func(field *string, env, fallback string))
 	setting(&s.Manager, "RINGFENCE_ASTERISK_MANAGER", "")
 	setting(&s.Username, "RINGFENCE_ASTERISK_USERNAME", "ringfence")
 	setting(&s.Secret, "RINGFENCE_ASTERISK_SECRET", "")
-	log := ""
+	log, etc := "", ""
 	if s.Manager != "" && !strings.HasPrefix(s.Manager, "tls://") {
-		log = "/var/log/asterisk/messages.log"
+		log, etc = "/var/log/asterisk/messages.log", "/etc/asterisk"
 	}
 	setting(&s.Log, "RINGFENCE_ASTERISK_LOG", log)
 	setting(&s.Interfaces, "RINGFENCE_ASTERISK_INTERFACES", "")
+	setting(&s.Etc, "RINGFENCE_ASTERISK_ETC", etc)
 	// Where there is neither an Asterisk nor a folder for one, files are made only when somebody asks for them.
 	s.live = s.Manager != "" || s.Folder != ""
 	if s.Folder == "" {
@@ -116,6 +121,7 @@ func (s phoneSettings) apply() apply.Settings {
 //	    secret   <secret>
 //	    log      <file>
 //	    interfaces "SCCP/* DAHDI/1"
+//	    etc      <folder>
 //	}
 func (a *App) parseAsterisk(d *caddyfile.Dispenser) error {
 	s, err := once(d, "asterisk", &a.Asterisk)
@@ -124,6 +130,6 @@ func (a *App) parseAsterisk(d *caddyfile.Dispenser) error {
 	}
 	return block(d, "asterisk", map[string]value{
 		"name": text(&s.Name), "folder": text(&s.Folder), "manager": text(&s.Manager), "username": text(&s.Username), "secret": text(&s.Secret), "log": text(&s.Log),
-		"interfaces": text(&s.Interfaces),
+		"interfaces": text(&s.Interfaces), "etc": text(&s.Etc),
 	})
 }

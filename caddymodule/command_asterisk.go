@@ -20,6 +20,7 @@ import (
 
 	"github.com/ringfence/ringfence/asterisk"
 	"github.com/ringfence/ringfence/caddymodule/commands"
+	"github.com/ringfence/ringfence/confdsvc"
 	"github.com/ringfence/ringfence/internal/asterisk/generation"
 )
 
@@ -83,6 +84,9 @@ func runInstall(cmd *cobra.Command, _ []string) error {
 		return err
 	}
 	out := cmd.OutOrStdout()
+	if err := writeClashes(out, flag("etc")); err != nil {
+		return err
+	}
 	if len(changes) == 0 {
 		_, err := fmt.Fprintln(out, "nothing is to be changed")
 		return err
@@ -108,6 +112,18 @@ func runInstall(cmd *cobra.Command, _ []string) error {
 		}
 	}
 	_, err = fmt.Fprintln(out, "done: now let Asterisk load its configuration again, for instance by a restart")
+	return err
+}
+
+// writeClashes names what of Asterisk's own files stands in the way of the generated ones, whatever is stored. What clashes with
+// stored objects, "ringfence doctor" names.
+func writeClashes(out io.Writer, etc string) error {
+	taken, left := asterisk.ReadTaken(etc)
+	_, clashes, err := asterisk.Generate(&confdsvc.Snapshot{}, asterisk.Options{Taken: taken})
+	for _, o := range append(left, clashes...) {
+		_, printed := fmt.Fprintln(out, "warning: "+o.String())
+		err = errors.Join(err, printed)
+	}
 	return err
 }
 

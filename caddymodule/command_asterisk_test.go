@@ -25,11 +25,14 @@ func install(t *testing.T, etc, folder, answer string, args ...string) (out stri
 func TestInstall(t *testing.T) {
 	etc, folder := t.TempDir(), t.TempDir()
 	own := filepath.Join(etc, "pjsip.conf")
-	if err := os.WriteFile(own, []byte("[mine]\ntype = transport"), 0o600); err != nil {
+	if err := os.WriteFile(own, []byte("[global]\ntype = transport"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	include := `"` + filepath.Join(folder, "live", "pjsip.conf") + `"`
 	out, err := install(t, etc, folder, "n\n")
+	if !strings.Contains(out, "warning: section pjsip.conf (global): ") {
+		t.Errorf("a clash is not named:\n%s", out)
+	}
 	if err == nil || !strings.Contains(out, "+++ pjsip.conf") || !strings.Contains(out, include) {
 		t.Errorf("no: %v\n%s", err, out)
 	}
@@ -40,7 +43,7 @@ func TestInstall(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	text, err := os.ReadFile(own)
-	if err != nil || !strings.HasPrefix(string(text), "[mine]\ntype = transport\n#tryinclude ") || !strings.HasSuffix(string(text), include+"\n") {
+	if err != nil || !strings.HasPrefix(string(text), "[global]\ntype = transport\n#tryinclude ") || !strings.HasSuffix(string(text), include+"\n") {
 		t.Errorf("pjsip.conf: %q, %v", text, err)
 	}
 	if info, err := os.Stat(own); err != nil || info.Mode().Perm() != 0o600 {

@@ -3,8 +3,10 @@ package caddymodule
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -14,6 +16,7 @@ import (
 	"github.com/ringfence/ringfence/helpers"
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/asterisk/generation"
+	"github.com/ringfence/ringfence/internal/asterisk/leftout"
 	"github.com/ringfence/ringfence/internal/crud"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
@@ -29,6 +32,7 @@ type telephone struct {
 	mu       sync.Mutex
 	settings phoneSettings
 	begun    bool // the database is there
+	warned   []string
 	service  *apply.Service
 	stop     context.CancelFunc
 	work     sync.WaitGroup
@@ -111,16 +115,35 @@ func (t *telephone) generate(ctx context.Context, s phoneSettings) (apply.Output
 	if err != nil {
 		return apply.Output{}, err
 	}
-	files, left, err := asterisk.Generate(snapshot, asterisk.Options{Music: musicIn(s.music), Interfaces: strings.Fields(s.Interfaces)})
+	taken, faults := asterisk.ReadTaken(s.Etc)
+	files, left, err := asterisk.Generate(snapshot, asterisk.Options{Music: musicIn(s.music), Interfaces: strings.Fields(s.Interfaces), Taken: taken})
 	if err != nil {
 		return apply.Output{}, err
 	}
 	out := apply.Output{
-		Files: generation.Files(files), LeftOut: left,
+		Files: generation.Files(files), LeftOut: append(faults, left...),
 		Source: fmt.Sprintf("%d users, %d lines and %d extensions", len(snapshot.Users), len(snapshot.Lines), len(snapshot.Extensions)),
 	}
+	t.warn(out.LeftOut)
 	out.States = statesOf(snapshot.Users)
 	return out, nil
+}
+
+// warn logs what meets Asterisk's own files, when that changes.
+func (t *telephone) warn(left []leftout.Omission) {
+	var lines []string
+	for _, o := range left {
+		if o.Kind == "file" || o.Kind == "section" {
+			lines = append(lines, o.String())
+		}
+	}
+	t.mu.Lock()
+	said := slices.Equal(lines, t.warned)
+	t.warned = lines
+	t.mu.Unlock()
+	if !said && len(lines) > 0 {
+		slog.Warn("Asterisk's own files stand in the way of the generated ones", "what", lines)
+	}
 }
 
 // states returns the users' states as they are stored.

@@ -130,7 +130,7 @@ func TestSIPNames(t *testing.T) {
 					b.Do(http.MethodPost, path, object{"name": taken}).Want(http.StatusBadRequest).Says("already exists")
 				}
 			}
-			for _, bad := range []any{"global", "system", "", "a b", "a]", "a\n", strings.Repeat("x", 80), nil, 1} {
+			for _, bad := range []any{"global", "system", "General", "default", "default_outbound_endpoint", "anonymous", "Ringfence-x", "", "a b", "a]", "a\n", strings.Repeat("x", 80), nil, 1} {
 				master.Do(http.MethodPost, path, object{"name": bad}).Want(http.StatusBadRequest).Says("name")
 			}
 			master.Do(http.MethodPut, path+"/"+own.Text("uuid"), object{"name": "free"}).Want(http.StatusNoContent)

@@ -1,6 +1,8 @@
 package confdsvc
 
 import (
+	"slices"
+	"strings"
 	"time"
 	_ "time/tzdata" // the names of time zones, on every machine
 
@@ -17,8 +19,17 @@ const (
 	digits                 = "0123456789"
 )
 
-// isSIPSection refuses the names of the telephone system's own two sections.
-func isSIPSection(name string) bool { return name != "global" && name != "system" }
+// reservedSections are names of sections that mean something to the telephone system, or that the generated files have.
+var reservedSections = []string{"global", "system", "general", "default", "default_outbound_endpoint"}
+
+// IsReserved reports whether no section of the telephone system's configuration can have a name that somebody chose, whether in capitals or
+// not: the telephone system, or the generated files, have it.
+func IsReserved(name string) bool {
+	name = strings.ToLower(name)
+	return slices.Contains(reservedSections, name) || strings.HasPrefix(name, "anonymous") || strings.HasPrefix(name, "ringfence")
+}
+
+func isSIPSection(name string) bool { return !IsReserved(name) }
 
 // isTimezone refuses the two names that package time treats as special zones.
 func isTimezone(name string) bool {
@@ -43,7 +54,7 @@ func init() {
 		},
 		rest.Format{
 			Name: "sip-section", Pattern: `^[-_.a-zA-Z0-9]{1,79}$`, Check: isSIPSection, Message: "Must not be the name of a section of the telephone system's own",
-			Example: "alice", Doc: "The name of a section of the SIP configuration; not `global` or `system`.",
+			Example: "alice", Doc: "The name of a section of the SIP configuration; not `global`, `system`, `general`, `default`, `default_outbound_endpoint`, or one that begins with `anonymous` or `ringfence`.",
 		},
 		rest.Format{
 			Name: "caller-id", Pattern: `^"[^"\\]*"( <[+]?[0-9]+>)?$`, Example: `"Alice Martin" <1000>`,

@@ -102,7 +102,7 @@ func installationOf(cmd *cobra.Command) (i doctor.Installation, err error) {
 		Data, Database string
 		SealingKeys    string `json:"sealing_keys"`
 		PublicURL      string `json:"public_url"`
-		Asterisk       struct{ Manager, Username, Secret, Interfaces string }
+		Asterisk       struct{ Manager, Username, Secret, Interfaces, Etc string }
 		Helpers        struct{ MOH string }
 	}
 	if text != nil {
@@ -129,7 +129,7 @@ func installationOf(cmd *cobra.Command) (i doctor.Installation, err error) {
 	i.SealingKeys = setting(app.SealingKeys, "RINGFENCE_SEALING_KEYS", "")
 	i.PublicURL = setting(app.PublicURL, "RINGFENCE_PUBLIC_URL", "")
 	i.Music = setting(app.Helpers.MOH, "RINGFENCE_MOH_FOLDER", filepath.Join(i.Data, "asterisk", "moh"))
-	i.LeftOut = leftOut(setting(app.Asterisk.Interfaces, "RINGFENCE_ASTERISK_INTERFACES", ""))
+	i.LeftOut = leftOut(setting(app.Asterisk.Interfaces, "RINGFENCE_ASTERISK_INTERFACES", ""), setting(app.Asterisk.Etc, "RINGFENCE_ASTERISK_ETC", "/etc/asterisk"))
 	i.Manager = ami.Options{
 		Address:  setting(app.Asterisk.Manager, "RINGFENCE_ASTERISK_MANAGER", ""),
 		Username: setting(app.Asterisk.Username, "RINGFENCE_ASTERISK_USERNAME", "ringfence"),
@@ -138,15 +138,17 @@ func installationOf(cmd *cobra.Command) (i doctor.Installation, err error) {
 	return i, nil
 }
 
-// leftOut returns what returns what Asterisk's files lack of what is stored, where custom endpoints may name these interfaces.
-func leftOut(interfaces string) func(ctx context.Context, db store.DB) ([]leftout.Omission, error) {
+// leftOut returns what returns what Asterisk's files lack of what is stored, where custom endpoints may name these interfaces, and its own
+// files are in the folder etc.
+func leftOut(interfaces, etc string) func(ctx context.Context, db store.DB) ([]leftout.Omission, error) {
 	return func(ctx context.Context, db store.DB) ([]leftout.Omission, error) {
 		snapshot, err := confdsvc.NewSnapshots(db).Read(ctx)
 		if err != nil {
 			return nil, err
 		}
-		_, left, err := asterisk.Generate(snapshot, asterisk.Options{Interfaces: strings.Fields(interfaces)})
-		return left, err
+		taken, faults := asterisk.ReadTaken(etc)
+		_, left, err := asterisk.Generate(snapshot, asterisk.Options{Interfaces: strings.Fields(interfaces), Taken: taken})
+		return append(faults, left...), err
 	}
 }
 

@@ -20,6 +20,7 @@ type Section struct {
 	Name     string
 	Template bool // it serves others alone
 	Values   []Value
+	Path     string // of its file, if that was read from a folder
 	Line     int
 }
 
@@ -72,14 +73,19 @@ func (s *Section) All(name string) (all []string) {
 // holds what Asterisk would have read.
 func Parse(text []byte) (*File, error) {
 	p := &parser{file: &File{}}
+	p.read(text)
+	return p.file, errors.Join(p.errs...)
+}
+
+func (p *parser) read(text []byte) {
 	for line := range bytes.Lines(text) {
 		p.number++
 		p.readLine(line)
 	}
 	if p.depth > 0 {
 		p.fail("a comment has no end")
+		p.depth = 0
 	}
-	return p.file, errors.Join(p.errs...)
 }
 
 type parser struct {
@@ -88,10 +94,17 @@ type parser struct {
 	number int
 	depth  int // of comments between ;-- and --;
 	errs   []error
+	// path is that of the file that is read, if it is one; include reads those that it names.
+	path    string
+	include func(i Include)
 }
 
 func (p *parser) fail(format string, args ...any) {
-	p.errs = append(p.errs, fmt.Errorf("line %d: "+format, append([]any{p.number}, args...)...))
+	at := fmt.Sprintf("line %d: ", p.number)
+	if p.path != "" {
+		at = p.path + ", " + at
+	}
+	p.errs = append(p.errs, fmt.Errorf(at+format, args...))
 }
 
 func (p *parser) readLine(line []byte) {
@@ -166,7 +179,7 @@ func (p *parser) readHeader(text string) {
 		p.fail("a section has no closing bracket")
 		return
 	}
-	s := &Section{Name: name, Line: p.number}
+	s := &Section{Name: name, Path: p.path, Line: p.number}
 	added := s
 	if strings.HasPrefix(rest, "(") {
 		inner, after, closed := strings.Cut(rest[1:], ")")
@@ -234,7 +247,11 @@ func (p *parser) readDirective(text string) {
 		p.fail("#%s names no file", word)
 		return
 	}
-	p.file.Includes = append(p.file.Includes, Include{Path: path, Optional: word == "tryinclude", Line: p.number})
+	i := Include{Path: path, Optional: word == "tryinclude", Line: p.number}
+	p.file.Includes = append(p.file.Includes, i)
+	if p.include != nil {
+		p.include(i)
+	}
 }
 
 // readValue reads name = value, name => value, and name += value, which adds to the last value of that name.
