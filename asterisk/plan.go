@@ -195,7 +195,7 @@ func (p *plan) voicemailFault(v *confdsvc.Voicemail) string {
 	case !isDigits(v.Number):
 		return "its number is more than digits"
 	}
-	return cmp.Or(p.placeFault(v.TenantUUID, v.Context), p.taken(v.Context, "voicemail.conf"))
+	return cmp.Or(p.placeFault(v.TenantUUID, v.Context), p.taken(v.Context, "voicemail.conf"), p.taken(mailbox(v), "voicemail.conf"))
 }
 
 func (p *plan) groupFault(g *confdsvc.Group) string {

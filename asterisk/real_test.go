@@ -75,6 +75,7 @@ type pbxUnderTest struct {
 	process   *exec.Cmd
 	ended     chan struct{} // closed when the process has ended
 	service   *apply.Service
+	spoil     func(files asterisk.Files) // changes what is generated
 	mu        sync.Mutex
 	snapshot  *confdsvc.Snapshot
 	states    map[string]string // what is stored, where it is not as the snapshot has it
@@ -124,7 +125,7 @@ func startReal(t testing.TB, s *confdsvc.Snapshot) *pbxUnderTest {
 		},
 		LiveReload: func(context.Context) (bool, error) { return false, nil },
 	}, apply.Settings{
-		Folder: a.dir + "/generated", Name: "real", Poll: 10 * time.Millisecond, Pause: 10 * time.Millisecond,
+		Folder: a.dir + "/generated", Log: a.dir + "/log/full", Name: "real", Poll: 10 * time.Millisecond, Pause: 10 * time.Millisecond,
 		Manager: ami.Options{Address: a.at("manager"), Username: "ringfence", Secret: "s", RetryMin: 10 * time.Millisecond, RetryMax: 100 * time.Millisecond},
 	})
 	a.run()
@@ -303,13 +304,19 @@ func (a *pbxUnderTest) set(s *confdsvc.Snapshot) {
 	a.snapshot = s
 }
 
-func (a *pbxUnderTest) generate(ctx context.Context) (apply.Output, error) {
+func (a *pbxUnderTest) generate(ctx context.Context, refused apply.Refused) (apply.Output, error) {
 	a.mu.Lock()
 	taken, _ := asterisk.ReadTaken(a.dir + "/etc")
-	files, _, err := asterisk.Generate(a.snapshot, asterisk.Options{Taken: taken})
+	for at, why := range refused {
+		taken.Add(at[0], at[1], why)
+	}
+	files, left, err := asterisk.Generate(a.snapshot, asterisk.Options{Taken: taken})
+	if a.spoil != nil {
+		a.spoil(files)
+	}
 	a.mu.Unlock()
 	states, _ := a.stored(ctx)
-	return apply.Output{Files: generation.Files(files), Source: "a test", States: states}, err
+	return apply.Output{Files: generation.Files(files), Source: "a test", LeftOut: left, States: states}, err
 }
 
 func (a *pbxUnderTest) stored(context.Context) (all []apply.State, _ error) {
@@ -448,7 +455,7 @@ func TestRealTrees(t *testing.T) {
 		a.set(s)
 		a.apply()
 		a.clean(typed)
-		if got := a.cli("pjsip show endpoints"); !strings.Contains(got, "Objects found: 3") {
+		if got := a.cli("pjsip show endpoints"); !strings.Contains(got, "Objects found: 4") {
 			t.Errorf("%q: %s", typed, got)
 		}
 		if got := a.cli("dialplan show"); strings.Contains(got, "Context 'evil'") || strings.Contains(got, ". System(") {
@@ -480,7 +487,7 @@ func TestRealOptions(t *testing.T) {
 		a.set(s)
 		a.apply()
 		a.clean(own[0][1])
-		if got := a.cli("pjsip show endpoints"); !strings.Contains(got, "Objects found: 3") {
+		if got := a.cli("pjsip show endpoints"); !strings.Contains(got, "Objects found: 4") {
 			t.Errorf("%q: %s", own, got)
 		}
 	}

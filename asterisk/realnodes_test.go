@@ -204,7 +204,7 @@ func (c *cluster) manager(open string) {
 // also what they change while the connection to Asterisk, Asterisk itself, or all gateways are away.
 func TestRealNodes(t *testing.T) {
 	c, context := startCluster(t)
-	wait(t, "the start is applied", func() bool { return strings.Contains(c.cli("pjsip show endpoints"), "Objects found: 2") }, c.log)
+	wait(t, "the start is applied", func() bool { return strings.Contains(c.cli("pjsip show endpoints"), "Objects found: 3") }, c.log)
 	alicePhone, bobPhone := c.phone(t, "alice"), c.phone(t, "bob")
 	leads := c.leader(t, c.nodes...)
 	follows := c.nodes[0]
@@ -227,7 +227,7 @@ func TestRealNodes(t *testing.T) {
 
 	live := c.generation()
 	c.user(t, follows, context, "carol", "103")
-	wait(t, "a change through the other node is live", func() bool { return strings.Contains(c.cli("pjsip show endpoints"), "Objects found: 3") }, c.log)
+	wait(t, "a change through the other node is live", func() bool { return strings.Contains(c.cli("pjsip show endpoints"), "Objects found: 4") }, c.log)
 	carolPhone := c.phone(t, "carol")
 	dial(carolPhone, "102", 200)
 	var made []string
@@ -255,7 +255,7 @@ func TestRealNodes(t *testing.T) {
 	c.shows(t, follows, "/users/"+bobUUID+"/forwards/unconditional", `"destination":"101"`)
 	killed := time.Now()
 	c.user(t, follows, context, "dave", "104")
-	wait(t, "a change is live without the node that was killed", func() bool { return strings.Contains(c.cli("pjsip show endpoints"), "Objects found: 4") }, c.log)
+	wait(t, "a change is live without the node that was killed", func() bool { return strings.Contains(c.cli("pjsip show endpoints"), "Objects found: 5") }, c.log)
 	t.Logf("another node has configured Asterisk after %s", time.Since(killed).Round(time.Millisecond))
 	davePhone := c.phone(t, "dave")
 	leads.Run(t)
@@ -283,7 +283,7 @@ func TestRealNodes(t *testing.T) {
 	c.user(t, leads, context, "erin", "105")
 	c.boot()
 	c.has(t, bobUUID, "dnd", "0")
-	wait(t, "what was changed while Asterisk was away is live", func() bool { return strings.Contains(c.cli("pjsip show endpoints"), "Objects found: 5") }, c.log)
+	wait(t, "what was changed while Asterisk was away is live", func() bool { return strings.Contains(c.cli("pjsip show endpoints"), "Objects found: 6") }, c.log)
 	dial(c.phone(t, "erin"), "102", 200)
 
 	for _, n := range c.nodes {

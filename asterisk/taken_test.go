@@ -43,7 +43,8 @@ func TestNoNameMeetsAHandWrittenOne(t *testing.T) {
 	}
 	slices.Sort(got)
 	for i, want := range []string{
-		"context Public: Asterisk's own file " + etc + "/extensions.conf has a section [" + public + "] in line 1",
+		"context From outside: Asterisk's own file " + etc + "/extensions.conf has a section [" + public + "] in line 1",
+		"extension 5550100: its context",
 		"group Sales: Asterisk's own file " + etc + "/queues.conf has a section [grp-acme-" + sales + "] in line 2",
 		"line bob: its endpoint: Asterisk's own file " + etc + "/pjsip.conf has a section [bob] in line 5",
 		"section general: Asterisk's own file " + etc + "/queues.conf has a section [general] in line 1, which counts",

@@ -20,7 +20,9 @@ func TestAsterisk(t *testing.T) {
 	pbx := amitest.New(t)
 	pbx.Handle("PJSIPShowEndpoints", func(c *amitest.Session, a ami.Message) { c.Respond(a, "Error", "Message", "No endpoints found") })
 	pbx.Handle("VoicemailUsersList", func(c *amitest.Session, a ami.Message) { c.Respond(a, "Error", "Message", "Permission denied") })
-	pbx.Handle("ShowDialPlan", func(c *amitest.Session, a ami.Message) { c.List(a, "ListDialplan", "Extension", "1") })
+	for _, action := range []string{"ShowDialPlan", "PJSIPShowEndpoint"} {
+		pbx.Handle(action, func(c *amitest.Session, a ami.Message) { c.Respond(a, "Error", "Message", "Permission denied") })
+	}
 	folder := filepath.Join(t.TempDir(), "generated")
 	for name, value := range map[string]string{
 		"MANAGER": pbx.Address, "USERNAME": amitest.Username, "SECRET": amitest.Secret, "FOLDER": folder, "NAME": "",

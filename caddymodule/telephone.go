@@ -58,9 +58,11 @@ func (t *telephone) use(s phoneSettings) {
 	}
 	t.settings = s
 	t.service = apply.New(apply.Options{
-		DB:       t.db,
-		Generate: func(ctx context.Context) (apply.Output, error) { return t.generate(ctx, s) },
-		Heard:    t.heard, Keep: t.keep, States: t.states, Lamp: lampOf,
+		DB: t.db,
+		Generate: func(ctx context.Context, refused apply.Refused) (apply.Output, error) {
+			return t.generate(ctx, s, refused)
+		},
+		Heard: t.heard, Keep: t.keep, States: t.states, Lamp: lampOf,
 		ForgetPIN: func(m apply.Mailbox) error { return helpers.ForgetPIN(s.voicemail, m.Context, m.Number) },
 		ReadPIN:   func(m apply.Mailbox) (string, error) { return helpers.ChosenPIN(s.voicemail, m.Context, m.Number) },
 		KeepPIN: func(ctx context.Context, m apply.Mailbox, pin, last string) (bool, error) {
@@ -109,13 +111,16 @@ func (t *telephone) end() {
 	t.work.Wait()
 }
 
-// generate makes the files and the states from what is stored now.
-func (t *telephone) generate(ctx context.Context, s phoneSettings) (apply.Output, error) {
+// generate makes the files and the states from what is stored now, without what was refused.
+func (t *telephone) generate(ctx context.Context, s phoneSettings, refused apply.Refused) (apply.Output, error) {
 	snapshot, err := t.snapshots.Read(ctx)
 	if err != nil {
 		return apply.Output{}, err
 	}
 	taken, faults := asterisk.ReadTaken(s.Etc)
+	for at, why := range refused {
+		taken.Add(at[0], at[1], why)
+	}
 	files, left, err := asterisk.Generate(snapshot, asterisk.Options{Music: musicIn(s.music), Interfaces: strings.Fields(s.Interfaces), Taken: taken})
 	if err != nil {
 		return apply.Output{}, err

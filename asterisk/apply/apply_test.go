@@ -96,13 +96,13 @@ func TestFaults(t *testing.T) {
 	db := storetest.SQLite(t)
 	n := start(t, db, nil, false)
 	do(t, n)
-	n.store("extensions.conf", alice, "pjsip.conf", telephones("alice")+"context = gone\n[alice]\ntype = aor\nmailboxes = 1@x\n")
+	n.store("extensions.conf", alice+"exten = 102,1,Goto(gone,1,1)\n", "pjsip.conf", telephones("alice"))
 	job := do(t, n)
-	wantState(t, job, helpers.JobFailed, "pjsip.conf:11")
+	wantState(t, job, helpers.JobFailed, "extensions.conf:3")
 	if n.livePJSIP() != telephones("alice") {
 		t.Error("a faulty configuration is live")
 	}
-	if err := n.Generate(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "pjsip.conf:11") {
+	if err := n.Generate(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "extensions.conf:3") {
 		t.Errorf("Generate: %v", err)
 	}
 	n.mu.Lock()
@@ -141,15 +141,88 @@ func TestReloads(t *testing.T) {
 	s.Handle("PJSIPShowEndpoints", func(c *amitest.Session, a ami.Message) { c.List(a, "EndpointList", "ObjectName", "alice") })
 	n.store("extensions.conf", alice, "pjsip.conf", telephones("alice", "carol"))
 	job = do(t, n)
-	wantState(t, job, helpers.JobRolledBack, `the endpoint "carol" is missing`)
-	if n.livePJSIP() != before {
-		t.Error("what is missing is live")
+	wantState(t, job, helpers.JobDone, "")
+	if n.livePJSIP() != before || !strings.Contains(fmt.Sprint(job.Log), `"carol" of pjsip.conf: Asterisk has not loaded it`) {
+		t.Errorf("what is missing is live: %v", job.Log)
 	}
 	s.Handle("ShowDialPlan", func(c *amitest.Session, a ami.Message) {
 		c.Respond(a, "Error", "Message", "Did not find context "+a.Get("Context"))
 	})
 	n.store("extensions.conf", alice+"[more]\nexten = 1,1,NoOp\n", "pjsip.conf", telephones("alice"))
-	wantState(t, do(t, n), helpers.JobRolledBack, `context "internal" is missing`)
+	wantState(t, do(t, n), helpers.JobRolledBack, "Asterisk has not loaded extensions.conf")
+}
+
+// A reload that says that it worked, and has taken nothing, is taken back. Once nothing is in its way, what is stored is live, also if no file
+// has changed since.
+func TestAReloadThatTookNothing(t *testing.T) {
+	for _, event := range []string{"EndpointDetail", "AorDetail", "AuthDetail"} {
+		var n *system
+		s := pbx(t, &n)
+		n = start(t, storetest.SQLite(t), withManager(s), false)
+		wantState(t, do(t, n), helpers.JobDone, "")
+		s.Handle("PJSIPShowEndpoint", func(c *amitest.Session, a ami.Message) {
+			sum := n.sums("pjsip.conf", "accountcode = (.*)")[0]
+			c.Respond(a, "Success", "EventList", "start", "Message", "Following are Events for each object associated with the Endpoint")
+			for _, one := range [][2]string{{"EndpointDetail", "Accountcode"}, {"AorDetail", "VoicemailExtension"}, {"AuthDetail", "Username"}} {
+				if one[0] == event {
+					sum = "that of before"
+				}
+				c.Event(one[0], "ActionID", a.Get("ActionID"), one[1], sum)
+			}
+			c.Event("EndpointDetailComplete", "ActionID", a.Get("ActionID"), "EventList", "Complete")
+		})
+		n.store("extensions.conf", alice, "pjsip.conf", strings.ReplaceAll(telephones("alice"), "secret-of", "new-secret-of"))
+		wantState(t, do(t, n), helpers.JobRolledBack, "Asterisk has not loaded pjsip.conf")
+		if n.livePJSIP() != telephones("alice") {
+			t.Errorf("%s: %s", event, n.livePJSIP())
+		}
+		n.store("extensions.conf", alice, "pjsip.conf", telephones("alice")) // as it is live
+		before := len(s.Reloads())
+		wantState(t, do(t, n), helpers.JobFailed, "Asterisk has not loaded pjsip.conf")
+		stamp(s, &n)
+		wantState(t, do(t, n), helpers.JobDone, "")
+		wantState(t, do(t, n), helpers.JobDone, "")
+		if got := s.Reloads()[before:]; !slices.Equal(got, []string{"pbx_config", "res_pjsip"}) {
+			t.Errorf("%s: reloads %v", event, got)
+		}
+		n.stop()
+	}
+}
+
+// What is refused is left out, and named, until it changes; the rest is live, and nothing is reloaded in vain.
+func TestOneFaultyTelephone(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		var n *system
+		s := pbx(t, &n)
+		n = start(t, db, withManager(s), false)
+		wantState(t, do(t, n), helpers.JobDone, "")
+		s.Handle("PJSIPShowEndpoints", func(c *amitest.Session, a ami.Message) {
+			var all []string
+			for _, name := range []string{"alice", "bob", "carol"} {
+				if text := n.livePJSIP(); strings.Contains(text, "["+name+"]") && (name != "bob" || !strings.Contains(text, "= secret-of-bob")) {
+					all = append(all, name)
+				}
+			}
+			c.List(a, "EndpointList", "ObjectName", all...)
+		})
+		apply := func(when, pjsip, live string, reloads int) {
+			t.Helper()
+			before := len(s.Reloads())
+			n.store("extensions.conf", alice, "pjsip.conf", pjsip)
+			wantState(t, do(t, n), helpers.JobDone, "")
+			if n.livePJSIP() != live || len(s.Reloads())-before != reloads {
+				t.Errorf("%s: %v, live %s", when, s.Reloads()[before:], n.livePJSIP())
+			}
+		}
+		apply("a telephone that is refused", telephones("alice", "bob", "carol"), telephones("alice", "carol"), 3)
+		apply("it stays as it is", telephones("alice", "bob"), telephones("alice"), 1)
+		if p, err := n.Preview(t.Context()); err != nil || p.Changed {
+			t.Errorf("preview %+v, %v", p, err)
+		}
+		mended := strings.ReplaceAll(telephones("alice", "bob"), "= secret-of-bob", "= other")
+		apply("it is mended", mended, mended, 1)
+		apply("a fault that the check finds", mended+telephones("carol")+"context = gone\n[carol]\ntype = aor\nmailboxes = 1@x\n", mended, 0)
+	})
 }
 
 // An Asterisk that goes away in the middle of a change finds the old files, and reloads them when it is back. Then a new change works.

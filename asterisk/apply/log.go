@@ -114,25 +114,32 @@ func complaintsIn(log io.Reader) ([]string, error) {
 	return all, lines.Err()
 }
 
-// listened runs do, and adds to the log of the job what Asterisk has complained about meanwhile. That its log cannot be read is said once,
-// and is no failure.
-func (s *Service) listened(ctx context.Context, r *run, do func() error) error {
+// overhear returns a function that returns what Asterisk has complained about since now, or since it was called last, and adds it to the log of
+// the job. That Asterisk's log cannot be read is said once, and is no failure.
+func (s *Service) overhear(r *run) func(ctx context.Context) []string {
 	if s.client == nil || s.settings.Log == "" {
-		return do()
+		return func(context.Context) []string { return nil }
 	}
 	mark, unread := markLog(s.settings.Log)
-	err := do()
-	if unread == nil {
+	known := map[string]bool{}
+	return func(ctx context.Context) (news []string) {
 		var all []string
-		all, unread = mark.complaints(ctx)
-		for _, said := range all {
-			slog.Warn("Asterisk complains while it reloads", "job", r.job.UUID, "says", said)
-			r.logf("Asterisk's log: %s", said)
+		if unread == nil {
+			all, unread = mark.complaints(ctx)
 		}
+		for _, said := range all {
+			if !known[said] {
+				known[said] = true
+				news = append(news, said)
+				slog.Warn("Asterisk complains while it reloads", "job", r.job.UUID, "says", said)
+				r.logf("Asterisk's log: %s", said)
+			}
+		}
+		err := unread
+		if err != nil {
+			err = fmt.Errorf("reading Asterisk's log: %w", err)
+		}
+		s.unread.about(err, "jobs do not show what Asterisk complains about: give the gateway's user the right to read its log, or name the file in RINGFENCE_ASTERISK_LOG")
+		return news
 	}
-	if unread != nil {
-		unread = fmt.Errorf("reading Asterisk's log: %w", unread)
-	}
-	s.unread.about(unread, "jobs do not show what Asterisk complains about: give the gateway's user the right to read its log, or name the file in RINGFENCE_ASTERISK_LOG")
-	return err
 }

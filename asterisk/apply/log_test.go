@@ -106,7 +106,7 @@ func TestLogOfAsterisk(t *testing.T) {
 	wantState(t, apply(), helpers.JobDone, "")
 	// A change that is taken back shows them, too.
 	says = head + "ERROR[2] x.c: refused\n"
-	s.Handle("PJSIPShowEndpoints", func(c *amitest.Session, a ami.Message) { c.List(a, "EndpointList", "ObjectName") })
+	s.Handle("ShowDialPlan", func(c *amitest.Session, a ami.Message) { c.List(a, "ListDialplan", "Extension", "101") })
 	job := apply()
 	wantState(t, job, helpers.JobRolledBack, "")
 	if got := grumbles(job); !slices.Equal(got, []string{"ERROR x.c: refused"}) {

@@ -1,22 +1,18 @@
 package apply
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"maps"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/ringfence/ringfence/internal/asterisk/ami"
-	"github.com/ringfence/ringfence/internal/asterisk/generation"
 	"github.com/ringfence/ringfence/internal/private"
 )
 
@@ -44,18 +40,6 @@ func folderID(folder string) (string, error) {
 		return "", fmt.Errorf("naming the folder of Asterisk's configuration: %w", err)
 	}
 	return id, nil
-}
-
-// named returns the files with the folder's name in the dialplan, if there is one.
-func named(files generation.Files, id string) generation.Files {
-	const file = "extensions.conf"
-	dialplan, is := files[file]
-	if !is || id == "" {
-		return files
-	}
-	all := maps.Clone(files)
-	all[file] = slices.Concat(bytes.TrimRight(dialplan, "\n"), []byte("\n\n["+folderContext+"]\nexten = "+id+",1,NoOp()\n"))
-	return all
 }
 
 // otherFolderError says that Asterisk reads another folder than this node's.

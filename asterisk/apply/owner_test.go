@@ -17,7 +17,7 @@ import (
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
 
-var folderForm = regexp.MustCompile(`\[ringfence-folder\]\nexten = ([0-9a-f-]{36}),`)
+var folderForm = regexp.MustCompile(`exten = ([0-9a-f]{40}),1,NoOp\(\)\nexten = ([0-9a-f-]{36}),`)
 
 // A node whose folder Asterisk does not read is refused before it takes away a PIN that a telephone has chosen, and lets the node that has
 // the right folder do the next job.
@@ -37,7 +37,7 @@ func TestFolderThatAsteriskDoesNotRead(t *testing.T) {
 			reads <- folder
 			text, _ := os.ReadFile(filepath.Join(folder, "live", "extensions.conf"))
 			if found := folderForm.FindSubmatch(text); found != nil {
-				c.List(a, "ListDialplan", "Extension", string(found[1]))
+				c.List(a, "ListDialplan", "Extension", string(found[1]), string(found[2]))
 				return
 			}
 			c.Respond(a, "Error", "Message", "Did not find context "+a.Get("Context"))
@@ -100,7 +100,7 @@ func TestRefusedChangeIsAppliedLater(t *testing.T) {
 				c.List(a, "ListDialplan", "Extension", "101")
 			case right.Load():
 				id, _ := os.ReadFile(filepath.Join(folder, "id"))
-				c.List(a, "ListDialplan", "Extension", strings.TrimSpace(string(id)))
+				c.List(a, "ListDialplan", "Extension", append(n.sums("extensions.conf", "exten = ([^,]*)"), strings.TrimSpace(string(id)))...)
 			default:
 				c.List(a, "ListDialplan", "Extension", "0f0e0d0c-0b0a-4000-8000-000000000001")
 			}

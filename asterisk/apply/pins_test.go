@@ -117,7 +117,7 @@ func (b *box) options(n *system, o *apply.Options) {
 	n.states = []apply.State{{Family: "ringfence", Key: "u/dnd", Device: "Custom:dnd-u"}}
 	o.States = n.stored
 	b.system = n
-	o.Generate = func(context.Context) (apply.Output, error) {
+	o.Generate = func(context.Context, apply.Refused) (apply.Output, error) {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		lines := "[internal]\n"

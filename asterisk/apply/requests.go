@@ -2,7 +2,6 @@ package apply
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/ringfence/ringfence/helpers"
@@ -96,12 +95,11 @@ func (s *Service) Preview(ctx context.Context) (helpers.Preview, error) {
 	if !held || files == nil {
 		return preview, apierr.New(apierr.Unavailable, "Another node configures this Asterisk: ask that one")
 	}
-	out, err := s.options.Generate(ctx)
+	out, err := s.output(ctx, id)
 	if err != nil {
-		return preview, fmt.Errorf("generating: %w", err)
+		return preview, err
 	}
 	preview.LeftOut = leftout.Of(out.LeftOut)
-	out.Files = named(out.Files, id)
 	number, err := files.Live()
 	if err != nil {
 		return preview, err

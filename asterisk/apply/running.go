@@ -17,6 +17,8 @@ type running struct {
 	client *ami.Client
 	// warn says what could not be looked at.
 	warn func(message string)
+	// complaints returns what Asterisk's log has got since it was called last; nil: nobody reads that.
+	complaints func(ctx context.Context) []string
 	// folder is where this node's files are, and id its name, or "" if that is not known.
 	folder, id string
 }
@@ -30,66 +32,88 @@ func (a *running) Reload(ctx context.Context, module string) error {
 	return err
 }
 
-// Verify implements [generation.Asterisk]: every telephone, queue and mailbox must be there, and some contexts. What the account may not
-// ask for is left out: a reload has said whether it worked.
+// Verify implements [generation.Asterisk]: Asterisk must have the content of each file that it can be asked about, with every telephone,
+// queue and mailbox, and its log must name none of the telephones as faulty. What is missing, or named, is a [refusedError]. What the
+// account may not ask for is left out: a reload has said whether it worked.
 func (a *running) Verify(ctx context.Context, files generation.Files) error {
 	if err := a.checkFolder(ctx); err != nil {
 		return err
 	}
+	var said []string
+	if a.complaints != nil {
+		said = a.complaints(ctx)
+	}
+	refused := named(files, said)
+	var unread error
 	for _, one := range []struct {
 		file, what string
 		modules    string // what to look for in modules.conf
-		verify     func(ctx context.Context, f *conf.File) error
+		verify     func(ctx context.Context, f *conf.File) (missing []string, err error)
 	}{
-		{"pjsip.conf", "telephones", "res_pjsip", a.verifyEndpoints},
-		{"queues.conf", "queues", "app_queue", a.verifyQueues},
-		{"voicemail.conf", "mailboxes", "app_voicemail; modules.conf needs noload for app_voicemail_odbc and app_voicemail_imap, which take its place", a.verifyMailboxes},
-		{"extensions.conf", "contexts", "pbx_config", a.verifyContexts},
+		{"pjsip.conf", "telephones", "res_pjsip", a.missingEndpoints},
+		{"queues.conf", "queues", "app_queue", a.missingQueues},
+		{"voicemail.conf", "mailboxes", "app_voicemail; modules.conf needs noload for app_voicemail_odbc and app_voicemail_imap, which take its place", a.missingMailboxes},
+		{"extensions.conf", "contexts", "pbx_config", a.verifyDialplan},
 	} {
 		text, ok := files[one.file]
 		if !ok {
 			continue
 		}
 		f, err := conf.Parse(text)
+		var missing []string
 		if err == nil {
-			err = one.verify(ctx, f)
+			missing, err = one.verify(ctx, f)
 		}
-		refused, ok := errors.AsType[*ami.ResponseError](err)
-		if ok && strings.Contains(refused.Message, "Permission denied") {
-			a.warn("whether all " + one.what + " are there is not known: the manager account may not ask (action " + refused.Action + ")")
+		for _, name := range missing {
+			refused.add(one.file, name, "Asterisk has not loaded it")
+		}
+		no, ok := errors.AsType[*ami.ResponseError](err)
+		if ok && strings.Contains(no.Message, "Permission denied") {
+			a.warn("whether all " + one.what + " are there is not known: the manager account may not ask (action " + no.Action + ")")
 			continue
 		}
-		if ok && strings.HasPrefix(refused.Message, "Invalid/unknown command") {
+		if ok && strings.HasPrefix(no.Message, "Invalid/unknown command") {
 			return fmt.Errorf("this Asterisk has no %s: a module is not loaded, or has been replaced by another one for the same (%s): %w", one.what, one.modules, err)
 		}
-		if err != nil {
+		if _, is := errors.AsType[*unreadError](err); is {
+			unread = errors.Join(unread, err)
+		} else if err != nil {
 			return err
 		}
 	}
-	return nil
+	if unread != nil && len(said) > 0 {
+		unread = fmt.Errorf("%w. Its log says: %s", unread, strings.Join(said[:min(len(said), 3)], "; "))
+	}
+	if len(refused) > 0 {
+		return &refusedError{refused, unread}
+	}
+	return unread
 }
 
-func (a *running) verifyEndpoints(ctx context.Context, f *conf.File) error {
+func (a *running) missingEndpoints(ctx context.Context, f *conf.File) ([]string, error) {
+	if err := a.verifyTelephones(ctx, f); err != nil {
+		return nil, err
+	}
 	var want []string
 	for _, section := range f.Sections {
-		if kind, _ := section.Get("type"); kind == "endpoint" && !section.Template {
+		if kind, _ := section.Get("type"); kind == "endpoint" && !section.Template && section.Name != folderContext {
 			want = append(want, section.Name)
 		}
 	}
-	return a.verifyNames(ctx, "endpoint", want, ami.Endpoints)
+	return a.missing(ctx, want, ami.Endpoints)
 }
 
-func (a *running) verifyQueues(ctx context.Context, f *conf.File) error {
+func (a *running) missingQueues(ctx context.Context, f *conf.File) ([]string, error) {
 	var want []string
 	for _, section := range f.Sections {
 		if section.Name != "general" {
 			want = append(want, section.Name)
 		}
 	}
-	return a.verifyNames(ctx, "queue", want, ami.Queues)
+	return stampedNames("queues.conf", "queues")(a.missing(ctx, want, ami.Queues))
 }
 
-func (a *running) verifyMailboxes(ctx context.Context, f *conf.File) error {
+func (a *running) missingMailboxes(ctx context.Context, f *conf.File) ([]string, error) {
 	var want []string
 	for _, section := range f.Sections {
 		if section.Name == "general" || section.Name == "zonemessages" {
@@ -99,47 +123,27 @@ func (a *running) verifyMailboxes(ctx context.Context, f *conf.File) error {
 			want = append(want, v.Name+"@"+section.Name)
 		}
 	}
-	return a.verifyNames(ctx, "mailbox", want, ami.Mailboxes)
+	return stampedNames("voicemail.conf", "mailboxes")(a.missing(ctx, want, ami.Mailboxes))
 }
 
-// verifyNames checks that Asterisk has all of a kind that the files have.
-func (a *running) verifyNames(ctx context.Context, kind string, want []string, ask func(context.Context, ami.Doer) (map[string]bool, error)) error {
+// stampedNames makes it an [unreadError] if the stamp of a file is among what is missing.
+func stampedNames(file, what string) func(missing []string, err error) ([]string, error) {
+	return func(missing []string, err error) ([]string, error) {
+		if slices.ContainsFunc(missing, isStamp) {
+			return nil, &unreadError{file, what}
+		}
+		return missing, err
+	}
+}
+
+// missing returns what the files have and Asterisk has not.
+func (a *running) missing(ctx context.Context, want []string, ask func(context.Context, ami.Doer) (map[string]bool, error)) ([]string, error) {
 	if len(want) == 0 {
-		return nil
+		return nil, nil
 	}
 	there, err := ask(ctx, a.client)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	for _, name := range want {
-		if !there[name] {
-			return fmt.Errorf("the %s %q is missing after the reload", kind, name)
-		}
-	}
-	return nil
-}
-
-// maxRead is how many contexts are read back.
-const maxRead = 20
-
-func (a *running) verifyContexts(ctx context.Context, f *conf.File) error {
-	d, err := conf.ParseDialplan(f)
-	if err != nil {
-		return err
-	}
-	contexts := d.Contexts[:min(len(d.Contexts), maxRead/2)]
-	contexts = append(slices.Clone(contexts), d.Contexts[max(len(contexts), len(d.Contexts)-maxRead/2):]...)
-	for _, c := range contexts {
-		if len(c.Steps) == 0 {
-			continue
-		}
-		there, err := ami.HasContext(ctx, a.client, c.Name)
-		if err != nil {
-			return err
-		}
-		if !there {
-			return fmt.Errorf("the context %q is missing after the reload", c.Name)
-		}
-	}
-	return nil
+	return slices.DeleteFunc(want, func(name string) bool { return there[name] }), nil
 }

@@ -17,8 +17,8 @@ import (
 // Options are what the service stands on.
 type Options struct {
 	DB store.DB
-	// Generate returns what is to be applied for what is stored now.
-	Generate func(ctx context.Context) (Output, error)
+	// Generate returns what is to be applied for what is stored now, without what was refused.
+	Generate func(ctx context.Context, refused Refused) (Output, error)
 	// Heard returns the state that an event tells, if a telephone has changed one, and a function that stores it, otherwise nil. Nil:
 	// what telephones change is not stored.
 	Heard func(event ami.Message) (state State, store func(ctx context.Context) error)
@@ -91,12 +91,13 @@ type Service struct {
 
 	heard chan heard
 
-	mu      sync.Mutex
-	store   *generation.Store
-	id      string // the name of its folder
-	held    bool
-	useless error // why this node could not begin, although it had the lease
-	agreed  agreed
+	mu       sync.Mutex
+	store    *generation.Store
+	id       string // the name of its folder
+	held     bool
+	useless  error // why this node could not begin, although it had the lease
+	refusals map[[2]string]refusal
+	agreed   agreed
 	// Only the goroutine of Run has the rest.
 	owners     map[string]bool // of the states when they were made to agree last
 	unread     complaint       // of Asterisk's log
@@ -104,7 +105,9 @@ type Service struct {
 	elsewhere  elsewhere
 	// compare says that Asterisk's states may have changed unheard.
 	compare atomic.Bool
-	news    chan struct{} // closed, and replaced, when a job has changed
+	// unsure says that Asterisk may not have what is live: nobody has looked since it was reached, or since it refused something.
+	unsure atomic.Bool
+	news   chan struct{} // closed, and replaced, when a job has changed
 }
 
 // New returns a service, which works while Run runs.
@@ -121,8 +124,9 @@ func New(o Options, s Settings) *Service {
 		jobs:  jobs{o.DB, s.Name},
 		lease: lease{o.DB, s.Name, "", s.Lease},
 		wake:  make(chan struct{}, 1), changed: make(chan struct{}, 1), news: make(chan struct{}), heard: make(chan heard, maxHeard),
-		agreed: agreed{o.DB, s.Name},
+		agreed: agreed{o.DB, s.Name}, refusals: map[[2]string]refusal{},
 	}
+	service.unsure.Store(true)
 	s.Manager.Events = service.hear
 	if s.Manager.Address != "" {
 		service.client = ami.NewClient(s.Manager, ami.Watch{Connected: service.connected, Booted: service.booted, Report: reportConnection})
@@ -141,6 +145,7 @@ func reportConnection(err error) {
 // connected runs when Asterisk can be reached: its states may have changed unheard.
 func (s *Service) connected(context.Context, *ami.Conn) error {
 	s.compare.Store(true)
+	s.unsure.Store(true)
 	return nil
 }
 

@@ -3,8 +3,10 @@ package apply_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -52,14 +54,25 @@ func (s *system) stored(context.Context) ([]apply.State, error) {
 	return slices.Clone(s.states), nil
 }
 
-func (s *system) generate(context.Context) (apply.Output, error) {
+func (s *system) generate(_ context.Context, refused apply.Refused) (apply.Output, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.generated++
 	if s.files == nil {
 		return apply.Output{}, errors.New("nothing to generate from")
 	}
-	return apply.Output{Files: s.files, Source: "a test", LeftOut: slices.Clone(s.left), States: slices.Clone(s.states)}, nil
+	files := maps.Clone(s.files)
+	for at := range refused { // each section is a block of its own
+		blocks := strings.SplitAfter(string(files[at[0]]), "\n")
+		in := ""
+		files[at[0]] = []byte(strings.Join(slices.DeleteFunc(blocks, func(line string) bool {
+			if strings.HasPrefix(line, "[") {
+				in = strings.Trim(line, "[]\n")
+			}
+			return in == at[1] || strings.HasPrefix(line, strings.TrimSuffix(at[1], "@"+in)+" =>")
+		}), ""))
+	}
+	return apply.Output{Files: files, Source: "a test", LeftOut: slices.Clone(s.left), States: slices.Clone(s.states)}, nil
 }
 
 // store makes these the files that are generated from now on.
@@ -156,9 +169,52 @@ func eventually(t *testing.T, what string, is func() bool) {
 	}
 }
 
+// liveFile returns a live file, and its stamp apart.
+func (s *system) liveFile(name string) (text, stamp string) {
+	all, _ := os.ReadFile(filepath.Join(s.folder, "live", name))
+	text, stamp, _ = strings.Cut(string(all), "\n\n[ringfence-")
+	if stamp != "" {
+		text, stamp = text+"\n", "[ringfence-"+stamp
+	}
+	return text, stamp
+}
+
 func (s *system) livePJSIP() string {
-	text, _ := os.ReadFile(filepath.Join(s.folder, "live", "pjsip.conf"))
-	return string(text)
+	text, _ := s.liveFile("pjsip.conf")
+	return text
+}
+
+// sums returns what stands behind these words in the stamp of a live file.
+func (s *system) sums(name, form string) (all []string) {
+	_, stamp := s.liveFile(name)
+	for _, found := range regexp.MustCompile(form).FindAllStringSubmatch(stamp, -1) {
+		all = append(all, found[1])
+	}
+	return all
+}
+
+// stamp answers what Asterisk has of the stamps of the live files.
+func stamp(s *amitest.Server, n **system) {
+	s.Handle("PJSIPShowEndpoint", func(c *amitest.Session, a ami.Message) {
+		sum := append((*n).sums("pjsip.conf", "accountcode = (.*)"), "")[0]
+		id := a.Get("ActionID")
+		c.Respond(a, "Success", "EventList", "start", "Message", "Following are Events for each object associated with the Endpoint")
+		c.Event("EndpointDetail", "ActionID", id, "Accountcode", sum)
+		c.Event("AuthDetail", "ActionID", id, "Username", sum)
+		c.Event("AorDetail", "ActionID", id, "VoicemailExtension", sum)
+		c.Event("EndpointDetailComplete", "ActionID", id, "EventList", "Complete")
+	})
+	s.Handle("ShowDialPlan", func(c *amitest.Session, a ami.Message) {
+		all := []string{"101"}
+		if a.Get("Context") == "ringfence-folder" {
+			all = (*n).sums("extensions.conf", "exten = ([^,]*)")
+		}
+		if len(all) == 0 {
+			c.Respond(a, "Error", "Message", "Did not find context "+a.Get("Context"))
+			return
+		}
+		c.List(a, "ListDialplan", "Extension", all...)
+	})
 }
 
 // pbx is a scripted Asterisk that has what the live files say when it reloads.
@@ -174,7 +230,7 @@ func pbx(t *testing.T, n **system) *amitest.Server {
 		return all
 	}
 	s.Handle("PJSIPShowEndpoints", func(c *amitest.Session, a ami.Message) { c.List(a, "EndpointList", "ObjectName", names()...) })
-	s.Handle("ShowDialPlan", func(c *amitest.Session, a ami.Message) { c.List(a, "ListDialplan", "Extension", "101") })
+	stamp(s, n)
 	return s
 }
 

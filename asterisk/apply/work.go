@@ -146,32 +146,23 @@ func (s *Service) generate(ctx context.Context, kind string, r *run) error {
 	if kind != kindGenerate {
 		s.meet(ctx)
 	}
-	chosen, err := s.chosen(ctx) // the files have these, or newer ones of confd
-	if err != nil {
-		return err
+	if s.unsure.Load() || kind == kindForce { // what was refused before may be accepted now
+		s.mu.Lock()
+		clear(s.refusals)
+		s.mu.Unlock()
 	}
-	out, err := s.options.Generate(ctx)
-	if err != nil {
-		return fmt.Errorf("generating: %w", err)
-	}
-	r.job.LeftOut = leftout.Of(out.LeftOut)
-	files := named(out.Files, s.id)
-	if found := check.Files(files, nil); len(found) > 0 {
-		for _, f := range found {
-			r.logf("%s", f)
+	out, err := s.attempt(ctx, kind, r)
+	for range maxAttempts - 1 {
+		refused, is := errors.AsType[*refusedError](err)
+		if !is || !s.refuse(refused.sections, out.Files) {
+			break
 		}
-		return &faultsError{found}
+		slog.Warn("a part of Asterisk's configuration is refused, and is left out", "job", r.job.UUID, "what", refused)
+		r.logf("%s", err)
+		r.logf("what is refused is left out, and the rest is tried again")
+		out, err = s.attempt(ctx, kind, r)
 	}
-	g, err := s.store.Stage(ctx, files, out.Source)
-	if err != nil {
-		return err
-	}
-	r.job.Generation = g.Number
-	r.logf("generation %d has %d files, from %s", g.Number, len(files), out.Source)
-	if kind == kindGenerate {
-		return nil
-	}
-	if err := s.apply(ctx, g.Number, r, chosen); err != nil {
+	if err != nil || kind == kindGenerate {
 		return err
 	}
 	if kind == kindForce {
@@ -189,6 +180,57 @@ func (s *Service) generate(ctx context.Context, kind string, r *run) error {
 	return nil
 }
 
+// maxAttempts is how often a job tries to apply: each time without what was refused before.
+const maxAttempts = 10
+
+// attempt generates, and applies if the job is one that does.
+func (s *Service) attempt(ctx context.Context, kind string, r *run) (out Output, err error) {
+	chosen, err := s.chosen(ctx) // the files have these, or newer ones of confd
+	if err != nil {
+		return out, err
+	}
+	if out, err = s.output(ctx, s.id); err != nil {
+		return out, err
+	}
+	r.job.LeftOut = leftout.Of(out.LeftOut)
+	if found := check.Files(out.Files, nil); len(found) > 0 {
+		for _, f := range found {
+			r.logf("%s", f)
+		}
+		err := error(&faultsError{found})
+		if refused := blamed(out.Files, found); len(refused) > 0 {
+			err = errors.Join(err, &refusedError{refused, nil})
+		}
+		return out, err
+	}
+	g, err := s.store.Stage(ctx, out.Files, out.Source)
+	if err != nil {
+		return out, err
+	}
+	r.job.Generation = g.Number
+	r.logf("generation %d has %d files, from %s", g.Number, len(out.Files), out.Source)
+	if kind == kindGenerate {
+		return out, nil
+	}
+	return out, s.apply(ctx, g.Number, r, chosen)
+}
+
+// output generates the files, with their stamps, without what was refused and is as it was then.
+func (s *Service) output(ctx context.Context, id string) (Output, error) {
+	out, err := s.options.Generate(ctx, nil)
+	if err == nil {
+		out.Files = stamped(out.Files, id)
+		if still := s.stillRefused(out.Files); len(still) > 0 {
+			out, err = s.options.Generate(ctx, still)
+			out.Files = stamped(out.Files, id)
+		}
+	}
+	if err != nil {
+		return out, fmt.Errorf("generating: %w", err)
+	}
+	return out, nil
+}
+
 // apply makes a generation live. chosen are the PINs of telephones that were stored before it was generated.
 func (s *Service) apply(ctx context.Context, n int64, r *run, chosen map[Mailbox]string) error {
 	change, err := s.store.Plan(n)
@@ -204,6 +246,9 @@ func (s *Service) apply(ctx context.Context, n int64, r *run, chosen map[Mailbox
 		}
 		s.reloading.Lock()
 		defer s.reloading.Unlock()
+		if err := s.assure(ctx, r); err != nil {
+			return err
+		}
 		return s.forgotten(ctx, change, gone)
 	}
 	s.tellOf(r, change)
@@ -214,38 +259,32 @@ func (s *Service) apply(ctx context.Context, n int64, r *run, chosen map[Mailbox
 	if s.compare.Load() { // it was away until now
 		s.meet(ctx)
 	}
-	if asterisk, ok := asterisk.(*running); ok {
-		asterisk.warn = func(message string) {
-			slog.Warn(message)
-			r.logf("%s", message)
-		}
-	}
+	complaints := s.overhear(r)
+	told(asterisk, r, complaints)
 	s.reloading.Lock()
 	defer s.reloading.Unlock()
 	var gone []Mailbox
-	err = s.listened(ctx, r, func() error {
-		_, err := s.store.Apply(ctx, n, asterisk, func() error {
-			if err := s.stillLeads(ctx); err != nil {
+	_, err = s.store.Apply(ctx, n, asterisk, func() error {
+		if err := s.stillLeads(ctx); err != nil {
+			return err
+		}
+		if asterisk, ok := asterisk.(*running); ok && change.From != 0 {
+			if err := asterisk.checkFolder(ctx); err != nil {
 				return err
 			}
-			if asterisk, ok := asterisk.(*running); ok && change.From != 0 {
-				if err := asterisk.checkFolder(ctx); err != nil {
-					return err
-				}
-			}
-			gone, err = s.forgetPINs(ctx, r, change, chosen)
-			return err
-		}, func(module string, err error) {
-			i := slices.IndexFunc(r.job.Modules, func(m helpers.JobModule) bool { return m.Module == module })
-			if r.job.Modules[i].State = moduleDone; err != nil {
-				r.job.Modules[i].State, r.job.Modules[i].Message = moduleFailed, err.Error()
-			}
-			_ = r.save(r.job) // its last state is stored with the end of the job
-		})
-		s.meet(ctx) // what has changed since does not wait until Asterisk's log is quiet
+		}
+		gone, err = s.forgetPINs(ctx, r, change, chosen)
 		return err
+	}, func(module string, err error) {
+		i := slices.IndexFunc(r.job.Modules, func(m helpers.JobModule) bool { return m.Module == module })
+		if r.job.Modules[i].State = moduleDone; err != nil {
+			r.job.Modules[i].State, r.job.Modules[i].Message = moduleFailed, err.Error()
+		}
+		_ = r.save(r.job) // its last state is stored with the end of the job
 	})
+	s.unsure.Store(err != nil)
 	if err != nil {
+		complaints(ctx) // a reload that failed had none read, and the way back may have some
 		return err
 	}
 	r.logf("generation %d is live", n)
@@ -261,15 +300,62 @@ func (s *Service) readAll(ctx context.Context, r *run) error {
 	}
 	s.reloading.Lock()
 	defer s.reloading.Unlock()
-	err = s.listened(ctx, r, func() error { return s.store.Reload(ctx, asterisk) })
-	if err == nil {
-		r.logf("Asterisk has read all files once more")
+	complaints := s.overhear(r)
+	told(asterisk, r, complaints)
+	err = s.store.Reload(ctx, asterisk)
+	s.unsure.Store(err != nil)
+	if err != nil {
+		complaints(ctx)
+		return err
 	}
+	r.logf("Asterisk has read all files once more")
+	return nil
+}
+
+// told makes a job tell what an Asterisk is not asked for, and Asterisk know what its log says meanwhile.
+func told(asterisk generation.Asterisk, r *run, complaints func(ctx context.Context) []string) {
+	if asterisk, ok := asterisk.(*running); ok {
+		asterisk.complaints = complaints
+		asterisk.warn = func(message string) {
+			slog.Warn(message)
+			r.logf("%s", message)
+		}
+	}
+}
+
+// assure makes Asterisk read what is live once more, if it has not got that: it may have started while a file of its own was broken. The
+// caller holds reloading.
+func (s *Service) assure(ctx context.Context, r *run) error {
+	if s.client == nil || !s.unsure.Load() {
+		return nil
+	}
+	asterisk, err := s.reach(ctx)
+	if err != nil {
+		return err
+	}
+	told(asterisk, r, s.overhear(r))
+	number, err := s.store.Live()
+	if err != nil {
+		return err
+	}
+	_, files, err := s.store.Read(number)
+	if err != nil {
+		return err
+	}
+	if missing := asterisk.Verify(ctx, files); missing != nil {
+		if _, other := errors.AsType[*otherFolderError](missing); other {
+			return missing
+		}
+		r.logf("Asterisk has not what is live, and reads it once more: %s", missing)
+		err = s.store.Reload(ctx, asterisk)
+	}
+	s.unsure.Store(err != nil)
 	return err
 }
 
 // tellOf lists in a job what it is going to change.
 func (s *Service) tellOf(r *run, change generation.Change) {
+	r.job.Files, r.job.Modules = []helpers.JobFile{}, []helpers.JobModule{}
 	for _, f := range change.Files {
 		r.job.Files = append(r.job.Files, helpers.JobFile{Name: f.Name, Change: f.Change})
 	}
@@ -307,5 +393,5 @@ func (s *Service) reach(ctx context.Context) (generation.Asterisk, error) {
 	if err := conn.Booted(ctx); err != nil {
 		return nil, err
 	}
-	return &running{s.client, func(message string) { slog.Warn(message) }, s.settings.Folder, s.id}, nil
+	return &running{s.client, func(message string) { slog.Warn(message) }, nil, s.settings.Folder, s.id}, nil
 }

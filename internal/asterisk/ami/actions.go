@@ -84,6 +84,15 @@ func Endpoints(ctx context.Context, d Doer) (map[string]bool, error) {
 	return all, err
 }
 
+// Endpoint returns what Asterisk has of a SIP endpoint, an event for it and one for each aor and auth, or nothing if there is no such one.
+func Endpoint(ctx context.Context, d Doer, name string) ([]Message, error) {
+	events, err := d.List(ctx, Action{"PJSIPShowEndpoint", []Header{{"Endpoint", name}}})
+	if refused, ok := errors.AsType[*ResponseError](err); ok && strings.HasPrefix(refused.Message, "Unable to retrieve endpoint") {
+		return nil, nil
+	}
+	return events, err
+}
+
 // Queues returns the names of the queues that Asterisk has.
 func Queues(ctx context.Context, d Doer) (map[string]bool, error) {
 	return names(ctx, d, "QueueSummary", "QueueSummary", func(m Message) string { return m.Get("Queue") })
@@ -109,26 +118,15 @@ func names(ctx context.Context, d Doer, action, event string, name func(Message)
 	return all, nil
 }
 
-// HasContext reports whether Asterisk's dialplan has a context. It needs write = reporting.
-func HasContext(ctx context.Context, d Doer, name string) (bool, error) {
-	events, err := dialplan(ctx, d, name)
-	return err == nil && len(events) > 0, err
-}
-
 // Extensions returns the extensions of a context in Asterisk's dialplan, one for each of their priorities, or none if there is no such
 // context. It needs write = reporting.
 func Extensions(ctx context.Context, d Doer, name string) (all []string, err error) {
-	events, err := dialplan(ctx, d, name)
-	for _, e := range events {
-		all = append(all, e.Get("Extension"))
-	}
-	return all, err
-}
-
-func dialplan(ctx context.Context, d Doer, name string) ([]Message, error) {
 	events, err := d.List(ctx, Action{"ShowDialPlan", []Header{{"Context", name}}})
 	if refused, ok := errors.AsType[*ResponseError](err); ok && strings.HasPrefix(refused.Message, "Did not find context") {
 		return nil, nil
 	}
-	return events, err
+	for _, e := range events {
+		all = append(all, e.Get("Extension"))
+	}
+	return all, err
 }

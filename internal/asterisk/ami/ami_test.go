@@ -222,9 +222,6 @@ func TestActions(t *testing.T) {
 		c.List(a, "ListDialplan", "Extension", "101")
 	})
 	for name, want := range map[string]bool{"internal": true, "missing": false} {
-		if got, err := ami.HasContext(ctx, c, name); got != want || err != nil {
-			t.Errorf("HasContext(%s): %v, %v", name, got, err)
-		}
 		if got, err := ami.Extensions(ctx, c, name); len(got) > 0 != want || want && got[0] != "101" || err != nil {
 			t.Errorf("Extensions(%s): %v, %v", name, got, err)
 		}

@@ -97,6 +97,8 @@ type parser struct {
 	// path is that of the file that is read, if it is one; include reads those that it names.
 	path    string
 	include func(i Include)
+	// more says that there are sections which are not read.
+	more bool
 }
 
 func (p *parser) fail(format string, args ...any) {
@@ -193,12 +195,19 @@ func (p *parser) readHeader(text string) {
 			case option == "!":
 				s.Template = true
 			case strings.HasPrefix(option, "+"):
-				if s = p.file.last(name); s == nil {
+				s = p.file.last(name)
+				if s == nil && p.more {
+					s = &Section{Name: name, Path: p.path, Line: p.number} // of which nobody sees more
+				}
+				if s == nil {
 					p.fail("there is no section [%s] to add to", name)
 					return
 				}
 			default:
 				base := p.file.Section(option)
+				if base == nil && p.more {
+					continue
+				}
 				if base == nil {
 					p.fail("there is no template [%s]", option)
 					return

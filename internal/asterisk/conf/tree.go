@@ -21,7 +21,7 @@ const (
 )
 
 // ReadTree reads a file in a folder, and in their places the files that it includes, as Asterisk does: those that begin with [Mark] are
-// left out. Each section says where it is. The error is one of [Parse], or one of reading, with the path and the line that includes it;
+// left out, and what adds to their sections is no fault. Each section says where it is. The error is one of [Parse], or one of reading, with the path and the line that includes it;
 // then the file holds what could be read. A file that is missing is [fs.ErrNotExist].
 func ReadTree(folder, name string) (*File, error) {
 	t := &tree{parser: parser{file: &File{}}, folder: folder, left: maxTree}
@@ -77,6 +77,7 @@ func (t *tree) readFile(path string) error {
 		return err
 	}
 	if bytes.HasPrefix(text, []byte("; "+Mark)) {
+		t.more = true
 		return nil
 	}
 	if t.left -= int64(len(text)); t.left < 0 {

@@ -24,7 +24,7 @@ func TestReadTree(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	write("pjsip.conf", "[phone](!)\ntype = endpoint\n#include pjsip.d/*.conf\n#tryinclude \"gone.conf\"\n#tryinclude "+dir+"/live/pjsip.conf\n[last]\ntype = aor\n")
+	write("pjsip.conf", "[phone](!)\ntype = endpoint\n#include pjsip.d/*.conf\n#tryinclude \"gone.conf\"\n#tryinclude "+dir+"/live/pjsip.conf\n[last]\ntype = aor\n[alice](+)\ncontext = x\n")
 	write("pjsip.d/1.conf", "[trunk](phone)\ncontext = x\n#include deeper.conf\n")
 	write("pjsip.d/2.conf", "[other]\ntype = identify\n")
 	write("deeper.conf", "[deep]\n")

@@ -1,0 +1,105 @@
+package apply
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/ringfence/ringfence/internal/asterisk/ami"
+	"github.com/ringfence/ringfence/internal/asterisk/conf"
+	"github.com/ringfence/ringfence/internal/asterisk/generation"
+)
+
+// Asterisk says that it has reloaded a file also if it has taken nothing of it. So each file that it can be asked about ends with a stamp:
+// something that nobody can use, with a sum of the rest of the file in it. What Asterisk has of that tells which content it has loaded.
+// Of pjsip.conf it loads the objects of each type, or none: so there is one of each type that telephones have.
+
+// stamped returns the files with their stamps, and the dialplan with the folder's name, if there is one.
+func stamped(files generation.Files, id string) generation.Files {
+	all := maps.Clone(files)
+	context := ""
+	if files["extensions.conf"] != nil {
+		context = "context = " + folderContext + "\n"
+	}
+	for name, text := range files {
+		hash := sha256.Sum256(text)
+		sum, number := fmt.Sprintf("%x", hash[:20]), binary.BigEndian.Uint64(hash[:])
+		stamp := ""
+		switch name {
+		case "extensions.conf":
+			stamp = "[" + folderContext + "]\nexten = " + sum + ",1,NoOp()\n"
+			if id != "" {
+				stamp += "exten = " + id + ",1,NoOp()\n"
+			}
+		case "pjsip.conf":
+			// Nobody can register with it, and who knew all the secrets in the file, and so the password, could dial nothing.
+			stamp = fmt.Sprintf("[%[1]s]\ntype = endpoint\n%[4]saors = %[1]s\nauth = %[1]s\nallow = !all,ulaw\nallow_subscribe = no\naccountcode = %[2]s\n"+
+				"[%[1]s]\ntype = aor\nvoicemail_extension = %[2]s\n[%[1]s]\ntype = auth\nauth_type = userpass\nusername = %[2]s\npassword = %[3]x\n",
+				folderContext, sum, sha256.Sum256(append([]byte("password"), text...)), context)
+		case "queues.conf":
+			stamp = fmt.Sprintf("[ringfence-%d]\nstrategy = ringall\n", number)
+		case "voicemail.conf":
+			stamp = fmt.Sprintf("[%s]\n%d = none,Ringfence\n", folderContext, number)
+		default:
+			continue
+		}
+		all[name] = slices.Concat(bytes.TrimRight(text, "\n"), []byte("\n\n"+stamp))
+	}
+	return all
+}
+
+// isStamp reports whether a queue, or a mailbox, is a stamp.
+func isStamp(name string) bool {
+	return strings.HasPrefix(name, "ringfence-") || strings.HasSuffix(name, "@"+folderContext)
+}
+
+// unreadError says that Asterisk has not loaded a file as it is.
+type unreadError struct{ file, what string }
+
+func (e *unreadError) Error() string {
+	return fmt.Sprintf("Asterisk has not loaded %s: it has not the %s of it. A section of it, or of Asterisk's own file, is at fault, and keeps the others from being loaded", e.file, e.what)
+}
+
+// verifyTelephones reads back the stamp of pjsip.conf.
+func (a *running) verifyTelephones(ctx context.Context, f *conf.File) error {
+	stamp := f.Section(folderContext)
+	if stamp == nil {
+		return nil // of a version without stamps
+	}
+	sum, _ := stamp.Get("accountcode")
+	has, err := ami.Endpoint(ctx, a.client, folderContext)
+	if err != nil {
+		return err
+	}
+	for _, one := range []struct{ event, header, what string }{
+		{"EndpointDetail", "Accountcode", "endpoints"}, {"AorDetail", "VoicemailExtension", "aors"}, {"AuthDetail", "Username", "auths"},
+	} {
+		if !slices.ContainsFunc(has, func(m ami.Message) bool { return m.Event() == one.event && m.Get(one.header) == sum }) {
+			return &unreadError{"pjsip.conf", one.what}
+		}
+	}
+	return nil
+}
+
+// verifyDialplan reads back the stamp of the dialplan.
+func (a *running) verifyDialplan(ctx context.Context, f *conf.File) ([]string, error) {
+	stamp := f.Section(folderContext)
+	if stamp == nil {
+		return nil, nil
+	}
+	has, err := ami.Extensions(ctx, a.client, folderContext)
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range stamp.Values {
+		if exten, _, _ := strings.Cut(v.Text, ","); v.Name == "exten" && !slices.Contains(has, exten) {
+			return nil, &unreadError{"extensions.conf", "contexts"}
+		}
+	}
+	return nil, nil
+}

@@ -1,0 +1,130 @@
+package asterisk_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/ringfence/ringfence/asterisk"
+	"github.com/ringfence/ringfence/helpers"
+)
+
+// job applies what is set, and returns what became of it.
+func (a *pbxUnderTest) job() helpers.Job {
+	a.t.Helper()
+	job, err := a.service.Apply(a.t.Context(), helpers.ApplyOptions{Wait: true})
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return job
+}
+
+// spoilFile breaks one of Asterisk's own files, and returns what mends it. Its complaints are none of the test's.
+func (a *pbxUnderTest) spoilFile(name, begin string) (mend func()) {
+	a.t.Helper()
+	own, err := os.ReadFile(a.dir + "/etc/" + name)
+	write := func(text string) {
+		if err == nil {
+			err = os.WriteFile(a.dir+"/etc/"+name, []byte(text), 0o600)
+		}
+		if err != nil {
+			a.t.Fatal(err)
+		}
+	}
+	write(begin + string(own))
+	return func() { write(string(own)) }
+}
+
+// forgive empties the log.
+func (a *pbxUnderTest) forgive() {
+	a.t.Helper()
+	if err := os.Truncate(a.dir+"/log/full", 0); err != nil {
+		a.t.Fatal(err)
+	}
+	a.read = 0
+}
+
+// A reload that Asterisk calls a success, and in which it took nothing of a file, takes the change back. Once its own file is mended, an
+// apply brings what is stored, also after a restart, and if no generated file has changed.
+func TestRealBrokenFiles(t *testing.T) {
+	s := company(t)
+	a := startReal(t, s)
+	a.apply()
+	a.phone(t, "bob")
+	secret := func(text string) {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		for _, pair := range s.Endpoints[2].Auth.V {
+			if pair[0] == "password" {
+				pair[1] = text
+			}
+		}
+	}
+	registers := func(when, password string) {
+		t.Helper()
+		p := plugIn(t, overUDP(t, a.at("sip")), a.at("sip"), "bob", "bob", password)
+		if status := p.register(600); status != 200 {
+			t.Errorf("%s: status %d", when, status)
+		}
+	}
+	for file, test := range map[string]struct{ begin, says string }{
+		"pjsip.conf":      {"[broken\n", "Asterisk has not loaded pjsip.conf"},
+		"queues.conf":     {"no section\n", "Asterisk has not loaded queues.conf"},
+		"extensions.conf": {"no section\n", "reloading pbx_config"},
+		"voicemail.conf":  {"no section\n", "Asterisk has not loaded voicemail.conf"},
+	} {
+		mend := a.spoilFile(file, test.begin)
+		secret("new of " + file)
+		s.Groups[0].RingInUse = !s.Groups[0].RingInUse
+		s.Groups[0].Label += "x"
+		s.Extensions[0].Enabled = !s.Extensions[0].Enabled
+		s.Voicemails[0].Password = new(fmt.Sprint(1000 + len(file)))
+		if job := a.job(); job.State != helpers.JobRolledBack && job.State != helpers.JobFailed || !strings.Contains(job.Message, test.says) || !strings.Contains(fmt.Sprint(job.Log), "etc/"+file) {
+			t.Errorf("%s: %s %s\n%v", file, job.State, job.Message, job.Log)
+		}
+		mend()
+		a.apply()
+		registers(file, "new of "+file)
+	}
+	secret("secret-bob")
+	a.apply()
+	mend := a.spoilFile("pjsip.conf", "[broken\n")
+	_ = a.process.Process.Kill()
+	<-a.ended
+	a.boot()
+	if got := a.cli("pjsip show endpoints"); !strings.Contains(got, "No objects found") {
+		t.Errorf("a start with a broken file: %s", got)
+	}
+	if job := a.job(); job.State != helpers.JobFailed || !strings.Contains(job.Message, "Asterisk has not loaded pjsip.conf") {
+		t.Errorf("after a restart: %s %s", job.State, job.Message)
+	}
+	mend()
+	if job := a.job(); job.State != helpers.JobDone || len(job.Files) > 0 {
+		t.Errorf("mended: %s %s, %v", job.State, job.Message, job.Files)
+	}
+	registers("mended", "secret-bob")
+	a.forgive()
+}
+
+// A telephone that Asterisk refuses is left out, with what its log says, and the others are live; mended, it is there.
+func TestRealFaultyTelephone(t *testing.T) {
+	s := company(t)
+	a := startReal(t, s)
+	a.apply()
+	fault := "[bob]\ntype = endpoint\nnosuch = 1\n"
+	a.spoil = func(files asterisk.Files) {
+		files["pjsip.conf"] = []byte(strings.Replace(string(files["pjsip.conf"]), "[bob]\ntype = endpoint\n", fault, 1))
+	}
+	job := a.job()
+	if job.State != helpers.JobDone || len(job.LeftOut.Items) == 0 || !strings.Contains(job.LeftOut.Items[0].String(), "line 3 (bob)") || !strings.Contains(job.LeftOut.Items[0].Reason, "nosuch") {
+		t.Errorf("%s %s\n%v\n%v", job.State, job.Message, job.LeftOut, job.Log)
+	}
+	a.phone(t, "alice")
+	fault = "[bob]\ntype = endpoint\n"
+	if job := a.job(); job.State != helpers.JobDone || len(job.LeftOut.Items) > 0 {
+		t.Errorf("mended: %s %s\n%v", job.State, job.Message, job.LeftOut)
+	}
+	a.phone(t, "bob")
+	a.forgive()
+}
