@@ -10,6 +10,7 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 
 	"github.com/ringfence/ringfence/helpers"
+	"github.com/ringfence/ringfence/internal/doctor"
 )
 
 // HelperFiles says which files of Asterisk the helper endpoints change, and whether the plain port serves them.
@@ -60,8 +61,13 @@ func (h *HelperFiles) validate() error {
 func (a *App) useHelpers() {
 	own := 0
 	folders := []string{a.Helpers.Voicemail, a.Helpers.MOH, filepath.Dir(a.Helpers.Autoprov)}
-	for _, folder := range folders {
+	for i, folder := range folders {
 		if !strings.HasPrefix(folder, filepath.Join(a.Data, "asterisk")+"/") {
+			if i < 2 {
+				if err := doctor.Writable(folder); err != nil {
+					a.log.Warn("the gateway cannot change a folder of Asterisk: PINs, and the files of voicemails and music, do not follow what is stored; see \"Setting it up\" in docs/apply.md", "folder", folder, "error", err)
+				}
+			}
 			continue
 		}
 		own++

@@ -196,6 +196,15 @@ func (t *telephone) filesChanged(change confdsvc.FilesChange) {
 	t.files.Follow(helpers.Following(change))
 }
 
+// undone keeps why files did not follow a change in confd.
+func (t *telephone) undone(ctx context.Context, why string) error {
+	s, err := t.current()
+	if err != nil {
+		return err
+	}
+	return s.Undone(ctx, why)
+}
+
 // tenantChanged hears of committed changes of tenants, whose objects come and go with them.
 func (t *telephone) tenantChanged() {
 	if s, err := t.current(); err == nil {

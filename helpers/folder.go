@@ -110,6 +110,17 @@ func (f folder) makeLike(name string, model folder, bin trash) error {
 	return err
 }
 
+// inherits reports whether the folder has got an access list from that above it.
+func (f folder) inherits() bool {
+	dir, err := f.root.Open(".")
+	if err != nil {
+		return false
+	}
+	defer func() { _ = dir.Close() }()
+	n, err := unix.Fgetxattr(int(dir.Fd()), "system.posix_acl_default", nil)
+	return err == nil && n > 0
+}
+
 // become gives the folder an owner and a mode.
 func (f folder) become(like fs.FileInfo) error {
 	own, err := f.root.Lstat(".")
@@ -118,7 +129,11 @@ func (f folder) become(like fs.FileInfo) error {
 	}
 	uid, gid := owner(like)
 	if u, g := owner(own); u != uid || g != gid {
-		if err := f.root.Chown(".", uid, gid); err != nil {
+		err := f.root.Chown(".", uid, gid)
+		if errors.Is(err, fs.ErrPermission) && f.inherits() {
+			err = nil // who reads the other folder may read this one, whoever has it
+		}
+		if err != nil {
 			return err
 		}
 	}

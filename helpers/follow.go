@@ -2,6 +2,7 @@ package helpers
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -18,6 +19,18 @@ type Following struct {
 	ToContext, ToNumber string
 	// MOH is the name of a music on hold that was deleted.
 	MOH string
+}
+
+// String names what follows what.
+func (f Following) String() string {
+	if f.MOH != "" {
+		return f.MOH
+	}
+	text := mailbox{f.Number, f.Context}.String()
+	if f.ToNumber != "" {
+		text += " to " + mailbox{f.ToNumber, f.ToContext}.String()
+	}
+	return text
 }
 
 // followTries is how often files that are in use are tried, each time after a pause.
@@ -58,8 +71,13 @@ func (s *Service) followAll() {
 		s.follower.waiting = s.follower.waiting[1:]
 		s.follower.mu.Unlock()
 		if err := s.followPatiently(f); err != nil {
-			slog.Error("files did not follow a change of the configuration: move or delete them by the helper endpoints",
-				"context", f.Context, "number", f.Number, "to_context", f.ToContext, "to_number", f.ToNumber, "moh", f.MOH, "error", err)
+			const message = "files did not follow a change of the configuration: move or delete them by the helper endpoints"
+			slog.Error(message, "context", f.Context, "number", f.Number, "to_context", f.ToContext, "to_number", f.ToNumber, "moh", f.MOH, "error", err)
+			ctx, cancel := context.WithTimeout(context.Background(), noteTimeout)
+			if err := s.undone(ctx, fmt.Sprintf("%s (%s): %s", message, f, err)); err != nil {
+				slog.Warn("no job tells of it", "error", err)
+			}
+			cancel()
 		}
 	}
 }

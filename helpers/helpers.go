@@ -39,6 +39,8 @@ type Options struct {
 	Commands Commands
 	// Follows reports whether files follow changes of the configuration; nil if they always do.
 	Follows func(ctx context.Context) (bool, error)
+	// Undone hears why files did not follow a change of the configuration; nil: only the log does.
+	Undone func(ctx context.Context, why string) error
 }
 
 // Settings are what a configuration may change while the service runs.
@@ -62,6 +64,7 @@ type Service struct {
 	settings  atomic.Pointer[Settings]
 	queue     *queue
 	follows   func(ctx context.Context) (bool, error)
+	undone    func(ctx context.Context, why string) error
 	follower  follower
 	closing   context.Context // ends when the service is closed
 	close     context.CancelFunc
@@ -81,6 +84,9 @@ func New(o Options) (*Service, error) {
 	}
 	if s.follows = o.Follows; s.follows == nil {
 		s.follows = func(context.Context) (bool, error) { return true, nil }
+	}
+	if s.undone = o.Undone; s.undone == nil {
+		s.undone = func(context.Context, string) error { return nil }
 	}
 	s.follower.pause = followPause
 	s.closing, s.close = context.WithCancel(context.Background())

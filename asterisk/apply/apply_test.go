@@ -111,6 +111,25 @@ func TestFaults(t *testing.T) {
 	wantState(t, do(t, n), helpers.JobFailed, "nothing to generate from")
 }
 
+// What could not be done beside the files is a job that has failed, and can be read.
+func TestUndone(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		n := start(t, db, nil, false)
+		if err := n.Undone(t.Context(), "files did not follow"); err != nil {
+			t.Fatal(err)
+		}
+		id, err := store.Get[string](t.Context(), db, `SELECT uuid FROM asterisk_job WHERE state = 'failed'`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		job, err := n.Job(t.Context(), id)
+		if err != nil || !job.Ended() || job.EndedAt == nil || job.Message != "files did not follow" {
+			t.Errorf("%+v, %v", job, err)
+		}
+		wantState(t, do(t, n), helpers.JobDone, "")
+	})
+}
+
 // The modules are reloaded in order, what they have is read back, and what fails is taken back.
 func TestReloads(t *testing.T) {
 	var n *system

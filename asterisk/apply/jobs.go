@@ -91,13 +91,29 @@ func (q *jobs) add(ctx context.Context, tx store.Conn, kind string, job *helpers
 		*job, err = waiting[0].decode()
 		return err
 	}
+	return q.insert(ctx, tx, kind, helpers.JobWaiting, "", job)
+}
+
+// record keeps a job that has failed, and why: something was to be done beside the files.
+func (q *jobs) record(ctx context.Context, why string) error {
+	return q.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
+		return q.insert(ctx, tx, kindApply, helpers.JobFailed, why, new(helpers.Job))
+	})
+}
+
+// insert adds a job that waits, or has ended.
+func (q *jobs) insert(ctx context.Context, tx store.Conn, kind, state, message string, job *helpers.Job) error {
 	now, err := store.Get[time.Time](ctx, tx, `SELECT now_utc()`)
 	if err != nil {
 		return err
 	}
+	now = now.UTC()
 	*job = helpers.Job{
-		UUID: uuid.NewString(), State: helpers.JobWaiting, CreatedAt: now.UTC(),
+		UUID: uuid.NewString(), State: state, CreatedAt: now, Message: message,
 		Files: []helpers.JobFile{}, Modules: []helpers.JobModule{}, LeftOut: leftout.Of(nil), Log: []helpers.JobEntry{},
+	}
+	if job.Ended() {
+		job.StartedAt, job.EndedAt = &now, &now
 	}
 	text, err := json.Marshal(job)
 	if err != nil {

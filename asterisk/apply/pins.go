@@ -18,6 +18,9 @@ import (
 // Mailbox is a mailbox of voicemail.conf.
 type Mailbox struct{ Context, Number string }
 
+// unreadPIN stands in the memory for a PIN that a telephone may have chosen, and that could neither be read nor forgotten. It is none.
+const unreadPIN = "?"
+
 // pinFamily is where the memory has the PINs that telephones have chosen and that were stored since. It is no family of Asterisk's own
 // database: Asterisk keeps such a PIN in the mailbox's folder.
 const pinFamily = "voicemail"
@@ -131,12 +134,10 @@ func (s *Service) forgetPINs(ctx context.Context, r *run, change generation.Chan
 		if err := s.options.ForgetPIN(m); err != nil {
 			const message = "the new PIN does not count as long as the file secret.conf is in the mailbox's folder"
 			slog.Warn(message, "mailbox", m.Number, "context", m.Context, "error", err)
-			r.logf("mailbox %s@%s: %s: %s", m.Number, m.Context, message, err)
+			r.undone = append(r.undone, fmt.Errorf("mailbox %s@%s: %s: %w", m.Number, m.Context, message, err))
 			// The next apply tries again, and until then it is none that nobody heard of.
-			if stays, err := s.chosenIn(m); err == nil && stays != "" {
-				if err := s.agreed.set(ctx, ChosenPIN(m, stays).at(), stays); err != nil {
-					return nil, err
-				}
+			if err := s.keepStaying(ctx, m); err != nil {
+				return nil, err
 			}
 		} else if is {
 			gone = append(gone, m)
@@ -148,6 +149,18 @@ func (s *Service) forgetPINs(ctx context.Context, r *run, change generation.Chan
 		}
 	}
 	return gone, nil
+}
+
+// keepStaying remembers that a telephone may have chosen the PIN in a mailbox's folder, which could not be forgotten.
+func (s *Service) keepStaying(ctx context.Context, m Mailbox) error {
+	stays, err := s.chosenIn(m)
+	if err != nil {
+		stays = unreadPIN
+	}
+	if stays == "" {
+		return nil
+	}
+	return s.agreed.set(ctx, ChosenPIN(m, stays).at(), stays)
 }
 
 // chosenIn returns the PIN in a mailbox's folder, if it can be read.

@@ -3,7 +3,6 @@ package apply_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -39,9 +38,7 @@ func TestPINs(t *testing.T) {
 		forgotten = nil
 		n.store("extensions.conf", alice, "pjsip.conf", telephones("alice"),
 			"voicemail.conf", "[general]\npasswordlocation = spooldir\n[internal]\n"+strings.Join(lines, "\n")+"\n")
-		job := do(t, n)
-		wantState(t, job, helpers.JobDone, "")
-		return job
+		return do(t, n)
 	}
 	for _, step := range []struct {
 		lines []string
@@ -53,17 +50,14 @@ func TestPINs(t *testing.T) {
 		{[]string{"102 => 77,Bob,,,", "103 => 1,Carol,,,"}, []string{"102@internal", "103@internal"}},
 		{[]string{"101 => 4321,Alice Smith,,,", "102 => 77,Bob,,,", "103 => 1,Carol,,,"}, []string{"101@internal"}},
 	} {
-		if mailboxes(step.lines...); !slices.Equal(forgotten, step.want) {
+		job := mailboxes(step.lines...)
+		wantState(t, job, helpers.JobDone, "")
+		if !slices.Equal(forgotten, step.want) {
 			t.Errorf("%v: forgotten %v, want %v", step.lines, forgotten, step.want)
 		}
 	}
 	refuse = true
-	job := mailboxes("101 => 1,Alice,,,")
-	if !slices.ContainsFunc(job.Log, func(e helpers.JobEntry) bool {
-		return strings.Contains(e.Message, "101@internal") && strings.Contains(e.Message, "secret.conf")
-	}) {
-		t.Errorf("nobody hears of it: %+v", job.Log)
-	}
+	wantState(t, mailboxes("101 => 1,Alice,,,"), helpers.JobFailed, "the files are live, but mailbox 101@internal: the new PIN does not count as long as the file secret.conf")
 }
 
 // box is a mailbox: the PIN that confd has, and the one in its folder, which a telephone has chosen.
@@ -72,6 +66,7 @@ type box struct {
 	configured, inFolder string
 	forgotten, read      int
 	stays                bool     // the folder is somebody else's: its PIN cannot be forgotten
+	closed               bool     // nor can it be read
 	replaced             []string // the PINs in place of which one was stored that somebody heard of
 	telephones           []string
 }
@@ -145,6 +140,9 @@ func (b *box) options(n *system, o *apply.Options) {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		b.read++
+		if b.closed {
+			return "", errors.New("permission denied")
+		}
 		return b.inFolder, nil
 	}
 	o.KeepPIN = func(_ context.Context, _ apply.Mailbox, pin, last string) (bool, error) {
@@ -367,19 +365,24 @@ func TestPINHeardTwice(t *testing.T) {
 	})
 }
 
-// A PIN that was replaced in confd and cannot be forgotten is not taken for one that a telephone has chosen since.
+// A PIN that was replaced in confd and cannot be forgotten, or not even be read, fails each job until it can, and is not taken for one that a
+// telephone has chosen since.
 func TestAPINThatCannotBeForgotten(t *testing.T) {
+	t.Run("nor be read", func(t *testing.T) { testAPINThatCannotBeForgotten(t, true) })
+	testAPINThatCannotBeForgotten(t, false)
+}
+
+func testAPINThatCannotBeForgotten(t *testing.T, closed bool) {
+	t.Helper()
 	storetest.Each(t, func(t *testing.T, db store.DB) {
-		b := &box{configured: "1111", telephones: []string{"alice"}}
+		b := &box{configured: "1111", telephones: []string{"alice"}, closed: closed}
 		s := pbx(t, &b.system)
 		s.Handle("VoicemailUsersList", func(c *amitest.Session, a ami.Message) { c.Respond(a, "Error", "Message", "Permission denied") })
 		start(t, db, withManager(s), false, b.options)
 		wantState(t, do(t, b.system), helpers.JobDone, "")
 		b.set("3333", "2222")
 		b.keep(true)
-		if job := do(t, b.system); !strings.Contains(fmt.Sprint(job.Log), "the new PIN does not count") {
-			t.Errorf("nobody hears of it: %+v", job.Log)
-		}
+		wantState(t, do(t, b.system), helpers.JobFailed, "the files are live, but mailbox 101@internal: the new PIN does not count")
 		for range 2 { // the second begins when the first has ended
 			before := b.reads()
 			s.Disconnect()
@@ -388,6 +391,7 @@ func TestAPINThatCannotBeForgotten(t *testing.T) {
 		if configured, _, _ := b.get(); configured != "3333" {
 			t.Errorf("confd has %q", configured)
 		}
+		wantState(t, do(t, b.system), helpers.JobFailed, "the new PIN does not count")
 		b.keep(false)
 		wantState(t, do(t, b.system), helpers.JobDone, "")
 		if configured, inFolder, forgotten := b.get(); configured != "3333" || inFolder != "" || forgotten != 1 {

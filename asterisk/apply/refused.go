@@ -92,7 +92,7 @@ func blamed(files generation.Files, found []check.Finding) Refused {
 	return refused
 }
 
-// sectionIn returns the text of all sections of a name, or of a mailbox, or nothing.
+// sectionIn returns the lines of all sections of a name, or of a mailbox, or nothing.
 func sectionIn(files generation.Files, at [2]string) (text []byte) {
 	number, in := "", at[1]
 	if at[0] == "voicemail.conf" {
@@ -104,8 +104,8 @@ func sectionIn(files generation.Files, at [2]string) (text []byte) {
 			name, _, _ := strings.Cut(string(line[1:]), "]")
 			inside = name == in
 		}
-		if inside && (number == "" || bytes.HasPrefix(line, []byte(number+" "))) {
-			text = append(text, line...)
+		if line = bytes.TrimSpace(line); inside && len(line) > 0 && (number == "" || bytes.HasPrefix(line, []byte(number+" "))) {
+			text = append(append(text, line...), '\n')
 		}
 	}
 	return text

@@ -76,6 +76,12 @@ func (s *Service) Job(ctx context.Context, id string) (helpers.Job, error) {
 	return s.jobs.find(ctx, id)
 }
 
+// Undone keeps a job that has failed, and why: what was to be done to Asterisk's files beside the generated ones was not.
+func (s *Service) Undone(ctx context.Context, why string) error {
+	defer s.tell()
+	return s.jobs.record(ctx, why)
+}
+
 // Preview implements [helpers.Telephony].
 func (s *Service) Preview(ctx context.Context) (helpers.Preview, error) {
 	preview := helpers.Preview{Files: []helpers.PreviewFile{}, LeftOut: leftout.Of(nil)}

@@ -29,7 +29,7 @@ func stamped(files generation.Files, id string) generation.Files {
 	for name, text := range files {
 		hash := sha256.Sum256(text)
 		sum, number := fmt.Sprintf("%x", hash[:20]), binary.BigEndian.Uint64(hash[:])
-		stamp := ""
+		var stamp string
 		switch name {
 		case "extensions.conf":
 			stamp = "[" + folderContext + "]\nexten = " + sum + ",1,NoOp()\n"

@@ -69,6 +69,7 @@ func (s *Service) saver(ctx context.Context, save func(context.Context, *helpers
 type run struct {
 	job       *helpers.Job
 	save, end func(*helpers.Job) error
+	undone    []error // what fails the job although the files are live
 }
 
 func (r *run) logf(format string, args ...any) {
@@ -99,6 +100,9 @@ func (s *Service) do(ctx context.Context, kind string, r *run) error {
 		err = s.exchangeStates(ctx)
 	} else {
 		err = s.generate(ctx, kind, r)
+		if err == nil && len(r.undone) > 0 {
+			err = fmt.Errorf("the files are live, but %w", errors.Join(r.undone...))
+		}
 	}
 	r.job.State = helpers.JobDone
 	if err != nil {
@@ -185,6 +189,7 @@ const maxAttempts = 10
 
 // attempt generates, and applies if the job is one that does.
 func (s *Service) attempt(ctx context.Context, kind string, r *run) (out Output, err error) {
+	r.undone = nil
 	chosen, err := s.chosen(ctx) // the files have these, or newer ones of confd
 	if err != nil {
 		return out, err

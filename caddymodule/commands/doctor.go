@@ -103,7 +103,7 @@ func installationOf(cmd *cobra.Command) (i doctor.Installation, err error) {
 		SealingKeys    string `json:"sealing_keys"`
 		PublicURL      string `json:"public_url"`
 		Asterisk       struct{ Manager, Username, Secret, Interfaces, Etc string }
-		Helpers        struct{ MOH string }
+		Helpers        struct{ Voicemail, MOH string }
 	}
 	if text != nil {
 		var config struct {
@@ -129,6 +129,11 @@ func installationOf(cmd *cobra.Command) (i doctor.Installation, err error) {
 	i.SealingKeys = setting(app.SealingKeys, "RINGFENCE_SEALING_KEYS", "")
 	i.PublicURL = setting(app.PublicURL, "RINGFENCE_PUBLIC_URL", "")
 	i.Music = setting(app.Helpers.MOH, "RINGFENCE_MOH_FOLDER", filepath.Join(i.Data, "asterisk", "moh"))
+	for _, folder := range []string{setting(app.Helpers.Voicemail, "RINGFENCE_VOICEMAIL_FOLDER", ""), setting(app.Helpers.MOH, "RINGFENCE_MOH_FOLDER", "")} {
+		if folder != "" { // otherwise it is the gateway's own
+			i.Folders = append(i.Folders, folder)
+		}
+	}
 	i.LeftOut = leftOut(setting(app.Asterisk.Interfaces, "RINGFENCE_ASTERISK_INTERFACES", ""), setting(app.Asterisk.Etc, "RINGFENCE_ASTERISK_ETC", "/etc/asterisk"))
 	i.Manager = ami.Options{
 		Address:  setting(app.Asterisk.Manager, "RINGFENCE_ASTERISK_MANAGER", ""),
@@ -138,7 +143,7 @@ func installationOf(cmd *cobra.Command) (i doctor.Installation, err error) {
 	return i, nil
 }
 
-// leftOut returns what returns what Asterisk's files lack of what is stored, where custom endpoints may name these interfaces, and its own
+// leftOut returns what Asterisk's files lack of what is stored, where custom endpoints may name these interfaces, and its own
 // files are in the folder etc.
 func leftOut(interfaces, etc string) func(ctx context.Context, db store.DB) ([]leftout.Omission, error) {
 	return func(ctx context.Context, db store.DB) ([]leftout.Omission, error) {

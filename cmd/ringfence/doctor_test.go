@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -29,6 +30,13 @@ func TestDoctor(t *testing.T) {
 	p.Do(t, "POST", "/api/confd/1.1/users", admin, `{"firstname":"Ada","lines":[{"context":"`+in+`","endpoint_sip":{"name":"ada"}}]}`).Want(201)
 	if out, status := run(t, p.Folder, p.Env, "doctor", "--config", caddyfile()); status != 0 || !strings.Contains(out, "(ada) of Ada, tenant master: its endpoint has no login") {
 		t.Errorf("with a telephone that nobody can use: status %d:\n%s", status, out)
+	}
+	etc := t.TempDir()
+	written(t, etc, "pjsip.conf", "[ada]\ntype = endpoint\n")
+	env := append(slices.Clone(p.Env), "RINGFENCE_ASTERISK_ETC="+etc, "RINGFENCE_VOICEMAIL_FOLDER="+etc)
+	if out, status := run(t, p.Folder, env, "doctor", "--config", caddyfile()); status != 0 || !strings.Contains(out, "tenant master: its endpoint: Asterisk's own file "+etc+"/pjsip.conf has a section [ada] in line 1") ||
+		!strings.Contains(out, "the gateway can change the files in "+etc) {
+		t.Errorf("with a telephone that somebody has written by hand, too: status %d:\n%s", status, out)
 	}
 	if err := os.Chmod(filepath.Join(p.Data, "admin.sock"), 0o666); err != nil {
 		t.Fatal(err)

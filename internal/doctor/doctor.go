@@ -55,6 +55,8 @@ type Installation struct {
 	Manager ami.Options
 	// Music is the folder of music on hold.
 	Music string
+	// Folders are those of Asterisk in which the gateway changes files.
+	Folders []string
 	// LeftOut returns what Asterisk's files lack of what a database of this program's schema stores. Nil: that is not looked at.
 	LeftOut func(ctx context.Context, db store.DB) ([]leftout.Omission, error)
 	// Config is what the configuration says, or nil if it is not known.
@@ -110,6 +112,7 @@ func Examine(ctx context.Context, i Installation) []Finding {
 	if i.Manager.Address != "" {
 		findings = append(findings, i.music())
 	}
+	findings = append(findings, i.asterisks()...)
 	return append(findings, i.manager(ctx))
 }
 

@@ -9,11 +9,14 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/ringfence/ringfence/internal/asterisk/ami"
 	"github.com/ringfence/ringfence/internal/asterisk/ami/amitest"
@@ -102,6 +105,49 @@ func TestLeftOut(t *testing.T) {
 			failure = errors.New("permission denied")
 			find(t, i.database(t.Context()), "telephony", Warning, "permission denied")
 		})
+	}
+}
+
+// asNobody does something with the rights that nobody has to files.
+func asNobody(t *testing.T, do func()) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give rights up")
+	}
+	done := make(chan struct{})
+	go func() { // the thread is not used again
+		defer close(done)
+		runtime.LockOSThread()
+		if err := errors.Join(unix.Setfsgid(65534), unix.Setfsuid(65534)); err != nil {
+			t.Error(err)
+			return
+		}
+		do()
+	}()
+	<-done
+}
+
+// Whether the gateway can change the files of Asterisk is tried, down to the mailboxes, and leaves nothing behind.
+func TestAsterisksFolders(t *testing.T) {
+	folder, err := os.MkdirTemp("/tmp", "spool") //nolint:usetesting // nobody may enter that
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(folder) })
+	box := filepath.Join(folder, "ctx", "101")
+	if err := errors.Join(os.MkdirAll(filepath.Join(box, "INBOX"), 0o755), os.Chmod(folder, 0o777), os.Chmod(filepath.Dir(box), 0o777), os.Chmod(box, 0o777)); err != nil {
+		t.Fatal(err)
+	}
+	i := Installation{Folders: []string{folder, filepath.Join(folder, "missing")}}
+	asNobody(t, func() { find(t, i.asterisks(), "Asterisk's folders", OK, folder) })
+	for _, at := range []string{box, filepath.Dir(box), folder} {
+		if err := os.Chmod(at, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		asNobody(t, func() { find(t, i.asterisks(), "Asterisk's folders", Problem, at) })
+	}
+	if left, err := os.ReadDir(folder); err != nil || len(left) != 1 {
+		t.Errorf("left %v, %v", left, err)
 	}
 }
 

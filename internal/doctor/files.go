@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/ringfence/ringfence/internal/backup"
 )
 
@@ -101,6 +103,60 @@ func shown(paths []string) string {
 		return fmt.Sprintf("%s and %d more", strings.Join(paths[:most], " "), len(paths)-most)
 	}
 	return strings.Join(paths, " ")
+}
+
+// Writable returns an error that names a folder, or one below it to a depth of two, in which this process cannot make and remove files.
+// It tries that. A folder that is missing is none.
+func Writable(folder string) error {
+	tried, err := os.MkdirTemp(folder, ".ringfence-*")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		err = os.Remove(tried)
+	}
+	if err != nil {
+		return err
+	}
+	const all = unix.R_OK | unix.W_OK | unix.X_OK
+	return filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		name, _ := filepath.Rel(folder, path)
+		depth := strings.Count(name, "/")
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // it was removed meanwhile
+			return nil
+		case err != nil:
+			return err
+		case !entry.IsDir() || name == ".":
+			return nil
+		case strings.HasPrefix(name, "."):
+			return fs.SkipDir
+		}
+		if err := unix.Faccessat(unix.AT_FDCWD, path, all, unix.AT_EACCESS); err != nil {
+			return &fs.PathError{Op: "writing", Path: path, Err: err}
+		}
+		if depth > 0 {
+			return fs.SkipDir
+		}
+		return nil
+	})
+}
+
+// asterisks examines the folders of Asterisk.
+func (i Installation) asterisks() (findings []Finding) {
+	const subject = "Asterisk's folders"
+	for _, folder := range i.Folders {
+		if err := Writable(folder); err != nil {
+			findings = append(findings, Finding{
+				subject, Problem, "the gateway cannot change the files in " + folder + ": " + err.Error() + "; PINs, and the files of voicemails and music, do not follow what is stored",
+				"give its user the right, as \"Setting it up\" in docs/apply.md does, and run this command as that user",
+			})
+		}
+	}
+	if len(findings) == 0 && len(i.Folders) > 0 {
+		findings = append(findings, Finding{subject, OK, "the gateway can change the files in " + shown(i.Folders), ""})
+	}
+	return findings
 }
 
 // The space, in bytes, below which a finding is bad.

@@ -195,19 +195,12 @@ func (p *parser) readHeader(text string) {
 			case option == "!":
 				s.Template = true
 			case strings.HasPrefix(option, "+"):
-				s = p.file.last(name)
-				if s == nil && p.more {
-					s = &Section{Name: name, Path: p.path, Line: p.number} // of which nobody sees more
-				}
-				if s == nil {
+				if s = p.known(p.file.last(name)); s == nil {
 					p.fail("there is no section [%s] to add to", name)
 					return
 				}
 			default:
-				base := p.file.Section(option)
-				if base == nil && p.more {
-					continue
-				}
+				base := p.known(p.file.Section(option))
 				if base == nil {
 					p.fail("there is no template [%s]", option)
 					return
@@ -226,6 +219,14 @@ func (p *parser) readHeader(text string) {
 		p.file.Sections = append(p.file.Sections, s)
 	}
 	p.in = s
+}
+
+// known returns a section or, if there may be more than those that are read, an empty one in its place.
+func (p *parser) known(s *Section) *Section {
+	if s == nil && p.more {
+		return new(Section)
+	}
+	return s
 }
 
 func (f *File) last(name string) *Section {
