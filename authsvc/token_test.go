@@ -108,7 +108,7 @@ func TestTokenRequests(t *testing.T) {
 			{"address, other case", "{}", resttest.Basic("JOERG@example.ORG", "pässword:x"), 200},
 			{"name, other case and spaces", "{}", resttest.Basic(" jÖrg ", "pässword:x"), 200},
 			{"name, decomposed", "{}", resttest.Basic("Jo\u0308rg", "pässword:x"), 200},
-			{"no body", "", in, 200},
+			{"no body", "", in, 400},
 			{"backend is ignored", `{"backend":"wazo_user","unknown":[1]}`, in, 200},
 			{"domain without a backend for it", `{"domain_name":"example.org"}`, in, 200},
 

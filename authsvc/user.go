@@ -2,6 +2,7 @@ package authsvc
 
 import (
 	"context"
+	"net/http"
 	"slices"
 	"time"
 
@@ -65,7 +66,8 @@ func (s *Service) declareUsers(e *crud.Engine) {
 		Virtual: map[string]string{
 			"emails": "SELECT coalesce(string_agg(e.address, ' '), '') FROM auth_email e WHERE e.user_uuid = auth_user.uuid",
 		},
-		Receive: s.receiveUser, Prepare: prepareUser, Validate: validateUser, Save: s.saveUser, Guard: s.guardUser,
+		Statuses: map[string][]int{"update": {http.StatusTooManyRequests}},
+		Receive:  s.receiveUser, Prepare: prepareUser, Validate: validateUser, Save: s.saveUser, Guard: s.guardUser,
 		Load: loadEmails, Changed: s.announceUser, Committed: s.forgetChangedUser, Audited: auditEmails,
 	})
 }
@@ -84,14 +86,14 @@ func auditEmails(u *User, change *audit.Change) {
 
 // keepsAddress refuses an email_address that is not the user's main one.
 func keepsAddress(u *User, sent rest.Object) error {
-	if !sent.HasFold("email_address") {
+	if !sent.Has("email_address") {
 		return nil
 	}
 	var main any
 	if i := slices.IndexFunc(u.Emails, func(e Email) bool { return e.Main }); i >= 0 {
 		main = u.Emails[i].Address
 	}
-	if sent.Has("email_address") && sent.Value("email_address") == main {
+	if sent.Value("email_address") == main {
 		return nil
 	}
 	return apierr.InvalidField("email_address", "create_only", "Is not the user's main address; addresses are changed by PUT /users/{user_uuid}/emails")
@@ -105,14 +107,14 @@ func notThePassword() error {
 // keepsLogin refuses a password and an address that are not those of the user whom the request names. A password counts as a guess, and only
 // who may act on the user may guess.
 func (s *Service) keepsLogin(ctx context.Context, r *rest.Request, sent rest.Object) error {
-	if !sent.HasFold("password") && !sent.HasFold("email_address") {
+	if !sent.Has("password") && !sent.Has("email_address") {
 		return nil
 	}
 	u, err := s.users.Named(ctx, r)
 	if err != nil {
 		return err
 	}
-	if err := firstError(mayActOn(ctx, s.db, r.Principal(), u.UUID), keepsAddress(u, sent)); err != nil || !sent.HasFold("password") {
+	if err := firstError(mayActOn(ctx, s.db, r.Principal(), u.UUID), keepsAddress(u, sent)); err != nil || !sent.Has("password") {
 		return err
 	}
 	k, err := credentialOf(ctx, s.db, u.UUID)
@@ -121,7 +123,7 @@ func (s *Service) keepsLogin(ctx context.Context, r *rest.Request, sent rest.Obj
 	}
 	password, ok := sent.Value("password").(string)
 	if !ok {
-		if k.PasswordHash != nil || !sent.Has("password") {
+		if k.PasswordHash != nil {
 			return notThePassword()
 		}
 		return nil

@@ -105,7 +105,7 @@ func (s *Service) WriteLogin(ctx context.Context, c store.Conn, r *rest.Request,
 		return nil, err
 	}
 	change := &crud.Change[User]{Request: r, Sent: login.sent, Tenant: tenantUUID, Old: old}
-	if login.sent.HasFold("password") { // whether it is the stored one is not found out within the transaction: hashing takes long
+	if login.sent.Has("password") { // whether it is the stored one is not found out within the transaction: hashing takes long
 		return nil, notThePassword()
 	}
 	if err := keepsAddress(old, login.sent); err != nil {

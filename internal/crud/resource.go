@@ -63,6 +63,8 @@ type ResourceOf[T pointer] struct {
 	ReadViews map[string]func(ctx context.Context, c store.Conn, object T) error
 	// Query are further query parameters of operations, by the names that Only has. The hooks read them from Change.Request.
 	Query map[string][]rest.Parameter
+	// Statuses are further refusals of operations, by the names that Only has: those of the hooks.
+	Statuses map[string][]int
 	// Nested are the attributes by which a client writes more than the object, in the order in which that is done: see [Nested].
 	Nested []string
 	// Only limits the operations to those named: list, create, read, update, delete. Empty: all.

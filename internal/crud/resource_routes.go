@@ -27,6 +27,7 @@ func (k *CollectionOf[T]) operations() []rest.Operation {
 		op.Tag, op.Tenanted = underscored(k.Path), true
 		op.Access = accessOf(k.engine.Service, op.Path, action)
 		op.Query = slices.Concat(op.Query, k.Query[action])
+		op.Statuses = slices.Concat(op.Statuses, k.Statuses[action])
 		if len(k.Nested) > 0 {
 			if op.Body != nil {
 				op.MaxBody = maxLongBody

@@ -26,16 +26,6 @@ func (o Object) Has(name string) bool {
 	return ok
 }
 
-// HasFold reports whether the client sent the field, even as null, whatever the case of its name.
-func (o Object) HasFold(name string) bool {
-	for sent := range o.values {
-		if strings.EqualFold(sent, name) {
-			return true
-		}
-	}
-	return false
-}
-
 // Values returns everything that was sent, by name.
 func (o Object) Values() map[string]any { return o.values }
 
