@@ -3,6 +3,7 @@ package asterisk
 import (
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // codec is the name of a codec that Asterisk 20 and later know, whether or not they have a module for it, or all: they refuse an endpoint
@@ -74,13 +75,14 @@ var (
 )
 
 // optionForms are the forms of options, by the options' names.
-type optionForms map[string]*regexp.Regexp
+type optionForms map[string]func() *regexp.Regexp
 
-// forms makes the forms of options: each form, and the names that have it.
+// forms makes the forms of options: each form, and the names that have it. They are compiled when they are needed: that takes a fifth of the
+// time of a command that does not need them.
 func forms(of map[string]string) optionForms {
 	out := optionForms{}
 	for form, names := range of {
-		compiled := regexp.MustCompile(`^(?:` + form + `)$`)
+		compiled := sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:` + form + `)$`) })
 		for name := range strings.FieldsSeq(names) {
 			out[name] = compiled
 		}
@@ -91,5 +93,5 @@ func forms(of map[string]string) optionForms {
 // allow reports whether there is such an option, and the value has its form.
 func (f optionForms) allow(name, value string) bool {
 	form := f[name]
-	return form != nil && form.MatchString(value)
+	return form != nil && form().MatchString(value)
 }

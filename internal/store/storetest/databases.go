@@ -118,7 +118,16 @@ func NewDatabase(tb testing.TB, server string, migrated bool) string {
 		}
 	}
 	name := databaseName(tb.Name())
-	if _, err := admin.Exec(tb.Context(), fmt.Sprintf("CREATE DATABASE %s TEMPLATE %s", name, template)); err != nil {
+	// A server that does not wait for its disk copies files four times faster than it logs each page of the copy.
+	copies, err := store.Get[bool](tb.Context(), admin, "SELECT current_setting('fsync') = 'off' AND CAST(current_setting('server_version_num') AS integer) >= 150000")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	strategy := ""
+	if copies {
+		strategy = " STRATEGY file_copy"
+	}
+	if _, err := admin.Exec(tb.Context(), fmt.Sprintf("CREATE DATABASE %s TEMPLATE %s%s", name, template, strategy)); err != nil {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() {
