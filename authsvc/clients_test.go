@@ -125,8 +125,10 @@ func TestPasswordAndAddressAreSentBack(t *testing.T) {
 		if a := s.do("GET", "/users/"+ada, admin, ""); a.Text("firstname") != "Ada" {
 			t.Errorf("the user is %s", a.Body)
 		}
-		// The wrong ones have counted as guesses.
+		// A wrong one counts as a guess.
+		s.freeze()
 		s.settle(authsvc.Settings{Passwords: cheapest.Passwords, Limits: authsvc.Limits{FreeGuesses: 2, NetworkGuesses: lenient.NetworkGuesses}})
+		s.do("PUT", "/users/"+ada, admin, `{"password":"another"}`).Want(400)
 		s.do("PUT", "/users/"+ada, admin, `{"password":"secret of ada"}`).Want(429)
 	})
 }
