@@ -38,6 +38,8 @@ type NestedOf[T pointer] struct {
 	Remove func(ctx context.Context, c store.Conn, change *ChangeOf[T]) error
 	// Inside says that the attribute is read only where the object itself is nested in another.
 	Inside bool
+	// Deprecated says that it is still taken, and need not be sent.
+	Deprecated bool
 }
 
 // On declares the attribute on an engine.
@@ -249,7 +251,7 @@ func (k *CollectionOf[T]) nesting(s *rest.Schema, suffix string, of func(n *Nest
 	for _, name := range k.Nested {
 		n := k.nestedAs(name)
 		at := slices.IndexFunc(out.Properties, func(q rest.Property) bool { return q.Name == name })
-		p := rest.Property{Name: name, Deprecated: n == nil}
+		p := rest.Property{Name: name, Deprecated: n == nil || n.Deprecated}
 		if n != nil {
 			schema := of(n)
 			if schema == nil || n.Inside && !inside {
