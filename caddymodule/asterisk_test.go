@@ -20,7 +20,7 @@ func TestAsterisk(t *testing.T) {
 	pbx := amitest.New(t)
 	pbx.Handle("PJSIPShowEndpoints", func(c *amitest.Session, a ami.Message) { c.Respond(a, "Error", "Message", "No endpoints found") })
 	pbx.Handle("VoicemailUsersList", func(c *amitest.Session, a ami.Message) { c.Respond(a, "Error", "Message", "Permission denied") })
-	for _, action := range []string{"ShowDialPlan", "PJSIPShowEndpoint"} {
+	for _, action := range []string{"ShowDialPlan", "PJSIPShowEndpoint", "QueueSummary"} {
 		pbx.Handle(action, func(c *amitest.Session, a ami.Message) { c.Respond(a, "Error", "Message", "Permission denied") })
 	}
 	folder := filepath.Join(t.TempDir(), "generated")

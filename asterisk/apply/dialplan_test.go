@@ -90,6 +90,7 @@ func TestDialplanIsToldAndReadAgain(t *testing.T) {
 	s.Handle("DialplanExtensionAdd", func(c *amitest.Session, a ami.Message) {
 		c.Respond(a, map[bool]string{true: "Error", false: "Success"}[a.Get("Application") == "Busy"], "Message", "Whatever")
 	})
+	s.Handle("DialplanExtensionRemove", func(c *amitest.Session, a ami.Message) { c.Respond(a, "Success", "Message", "Removed") })
 	n = start(t, db, withManager(s), false)
 	wantReloads := func(when string, force bool, want ...string) {
 		t.Helper()
