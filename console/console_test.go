@@ -57,7 +57,7 @@ func TestNothingFromElsewhere(t *testing.T) {
 	t.Parallel()
 	total := 0
 	if err := fs.WalkDir(os.DirFS("assets"), ".", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
+		if err != nil || entry.IsDir() || entry.Name() == "LICENSE" { // which no page loads
 			return err
 		}
 		text, err := os.ReadFile(filepath.Join("assets", path))
