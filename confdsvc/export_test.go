@@ -1,6 +1,10 @@
 package confdsvc
 
-import "github.com/ringfence/ringfence/internal/crud"
+import (
+	"testing"
+
+	"github.com/ringfence/ringfence/internal/crud"
+)
 
 // Harmless and Unharmed write and read the cells of CSV files.
 var Harmless, Unharmed = harmless, unharmed
@@ -27,3 +31,11 @@ const ExtenCharacters = extenCharacters
 
 // ViewSources returns the views that the service's lists find objects by.
 func ViewSources() []crud.Source { return []crud.Source{userNumbers, lineProtocols} }
+
+// EachRowIsAPiece has long imports commit each row, until the test ends.
+func EachRowIsAPiece(t *testing.T) {
+	t.Helper()
+	before := pieceTime
+	pieceTime = 0
+	t.Cleanup(func() { pieceTime = before })
+}

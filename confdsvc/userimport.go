@@ -3,10 +3,16 @@ package confdsvc
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/ringfence/ringfence/internal/apierr"
@@ -63,12 +69,18 @@ const (
 	importsAtOnce = 2
 	// importProgress is how often the progress of one is logged.
 	importProgress = 5 * time.Second
+	// fewRows is how many rows are written in one transaction whatever the database is. More take longer than others should wait for
+	// SQLite's only writer, and are written in pieces.
+	fewRows = 32
 )
+
+// pieceTime is after how long a piece begins no more rows. It is a variable for tests.
+var pieceTime = 50 * time.Millisecond
 
 func init() { resources = append(resources, declareUserImport) }
 
 func declareUserImport(e *crud.Engine) {
-	i := &userImport{engine: e, running: make(chan struct{}, importsAtOnce)}
+	i := &userImport{engine: e, running: map[*importJob]bool{}}
 	e.Add(rest.Operation{
 		Method: http.MethodPost, Path: "/users/import", Access: "confd.users.import.create", ID: "import_users_csv", Tag: "users",
 		Summary: "Import users, with their lines, numbers and voicemails, from CSV",
@@ -77,7 +89,9 @@ func declareUserImport(e *crud.Engine) {
 			"A context is named by its name, or by its label if no other context has it; `incall_exten` and `incall_context` may have several values with semicolons between them. " +
 			"A row whose line has neither a number nor anything else makes a user without a line. Booleans are 0 and 1. All rows are imported or none: " +
 			"400 lists what is wrong with which rows, in the form `{\"errors\": [{\"message\", \"timestamp\", \"details\": {\"row_number\", \"line\", \"row\"}}]}`. " +
-			fmt.Sprintf("At most %d rows and %d MiB.", maxImportedRows, maxImport>>20),
+			fmt.Sprintf("At most %d rows and %d MiB. On SQLite more than %d rows are checked in a copy of the database, and written in pieces, between which others "+
+				"write: if it is interrupted, or somebody else takes a number meanwhile, the rows before are there, and the same file sent again goes on after them.",
+				maxImportedRows, maxImport>>20, fewRows),
 		Query: []rest.Parameter{{
 			Name: "dry_run", Description: "`true`: try it, report what is wrong, and keep nothing. The status is then 200.", Schema: &rest.Schema{Type: "boolean"},
 		}},
@@ -86,12 +100,104 @@ func declareUserImport(e *crud.Engine) {
 		Replies: map[int]*rest.Schema{http.StatusOK: rest.SchemaOf[ImportedUsers](), http.StatusBadRequest: rest.SchemaOf[ImportRefusal]()},
 		Handle:  i.handle,
 	})
+	e.Add(rest.Operation{
+		Method: http.MethodGet, Path: "/users/import", Access: "confd.users.import.read", ID: "list_user_imports", Tag: "users",
+		Summary: "Read how far the imports of a tenant are", Description: "Those that run on the node which answers, and those that were interrupted.",
+		Success: http.StatusOK, Reply: rest.SchemaOf[UserImports](), Tenanted: true, Handle: i.list,
+	})
 }
 
 // userImport imports users.
 type userImport struct {
-	engine  *crud.Engine
-	running chan struct{}
+	engine *crud.Engine
+
+	mu      sync.Mutex
+	running map[*importJob]bool
+}
+
+// UserImports are the imports of a tenant that have not ended.
+type UserImports struct {
+	Items []UserImport `json:"items"`
+	Total int          `json:"total"`
+}
+
+// UserImport is how far an import is.
+type UserImport struct {
+	State string    `db:"state" json:"state" enum:"reading,checking,writing,interrupted" doc:"An interrupted one goes on when the same file is sent again."`
+	Done  int64     `db:"done" json:"done" doc:"How many rows are checked, while it is checking; otherwise how many are written."`
+	Rows  int64     `db:"of_rows" json:"rows" doc:"How many the file has; 0 while it is being read."`
+	Began time.Time `db:"began" json:"began" doc:"When it began; when its first rows were written, if it was interrupted."`
+}
+
+func (i *userImport) list(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+	scope, err := i.engine.TenantOf(ctx, r)
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	pieces, err := store.Select[struct {
+		UserImport
+		Digest string `db:"digest"`
+	}](ctx, i.engine.DB, `SELECT digest, 'interrupted' AS state, done, of_rows, at AS began FROM confd_import_piece WHERE tenant_uuid = $1 ORDER BY digest, done`, scope)
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	out := UserImports{Items: []UserImport{}}
+	running := map[string]bool{}
+	i.mu.Lock()
+	for j := range i.running {
+		if j.scope == scope {
+			j.mu.Lock()
+			out.Items, running[j.digest] = append(out.Items, j.progress), true
+			j.mu.Unlock()
+		}
+	}
+	i.mu.Unlock()
+	for n, piece := range pieces {
+		switch {
+		case running[piece.Digest]:
+		case n > 0 && pieces[n-1].Digest == piece.Digest:
+			out.Items[len(out.Items)-1].Done = piece.Done
+		default:
+			out.Items = append(out.Items, piece.UserImport)
+		}
+	}
+	slices.SortFunc(out.Items, func(a, b UserImport) int { return a.Began.Compare(b.Began) })
+	out.Total = len(out.Items)
+	return rest.Reply{Body: out}, nil
+}
+
+// begin takes one of the places of imports, which end gives back. It refuses an import if there is none.
+func (i *userImport) begin(j *importJob) error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if len(i.running) >= importsAtOnce {
+		e := apierr.New(apierr.TooMany, "%d imports are running here already", importsAtOnce)
+		e.RetryAfter = 30 * time.Second
+		return e
+	}
+	i.running[j] = true
+	return nil
+}
+
+// again reports whether another import writes the same file.
+func (i *userImport) again(j *importJob) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for other := range i.running {
+		other.mu.Lock()
+		same := other != j && !other.trial && other.scope == j.scope && other.digest == j.digest
+		other.mu.Unlock()
+		if same {
+			return true
+		}
+	}
+	return false
+}
+
+func (i *userImport) end(j *importJob) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	delete(i.running, j)
 }
 
 func (i *userImport) handle(ctx context.Context, r *rest.Request) (rest.Reply, error) {
@@ -102,15 +208,11 @@ func (i *userImport) handle(ctx context.Context, r *rest.Request) (rest.Reply, e
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	select {
-	case i.running <- struct{}{}:
-		defer func() { <-i.running }()
-	default:
-		e := apierr.New(apierr.TooMany, "%d imports are running here already", importsAtOnce)
-		e.RetryAfter = 30 * time.Second
-		return rest.Reply{}, e
+	job := &importJob{all: i, engine: i.engine, request: r, scope: scope, trial: r.Bool("dry_run"), progress: UserImport{State: "reading", Began: time.Now().UTC()}}
+	if err := i.begin(job); err != nil {
+		return rest.Reply{}, err
 	}
-	job := &importJob{engine: i.engine, request: r, scope: scope, trial: r.Bool("dry_run"), began: time.Now()}
+	defer i.end(job)
 	made, err := job.run(ctx)
 	switch {
 	case err != nil:
@@ -126,15 +228,19 @@ func (i *userImport) handle(ctx context.Context, r *rest.Request) (rest.Reply, e
 
 // importJob is one import.
 type importJob struct {
+	all       *userImport
 	engine    *crud.Engine
 	request   *rest.Request
 	scope     string
 	trial     bool
-	began     time.Time
 	logged    time.Time // when its progress was logged last
 	templates map[string]*string
 	contexts  csvContexts
 	errors    []RowError
+
+	mu       sync.Mutex
+	progress UserImport
+	digest   string // of the file, in hexadecimal digits; "" while it is being read
 }
 
 // draftedRow is a row that is ready to be written.
@@ -185,7 +291,8 @@ func (j *importJob) readNames(ctx context.Context) error {
 
 // draftRows reads and checks the rows. It continues after a wrong row, so that one import reports all that is wrong.
 func (j *importJob) draftRows(ctx context.Context) ([]draftedRow, error) {
-	rows, wrong, err := newCSVRows(j.request.Body())
+	sum := sha256.New()
+	rows, wrong, err := newCSVRows(io.TeeReader(j.request.Body(), sum))
 	if wrong != nil {
 		j.refuse(&csvRow{line: 1}, wrong)
 	}
@@ -217,6 +324,9 @@ func (j *importJob) draftRows(ctx context.Context) ([]draftedRow, error) {
 		}
 		drafts = append(drafts, draft)
 	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.digest, j.progress.Rows = hex.EncodeToString(sum.Sum(nil)), int64(len(drafts))
 	return drafts, nil
 }
 
@@ -241,44 +351,19 @@ func (j *importJob) draftRow(ctx context.Context, row *csvRow, shared csvSharing
 // errKeepNothing ends a transaction that is not to be kept.
 var errKeepNothing = errors.New("nothing of this is kept")
 
-// write creates the users in one transaction.
-func (j *importJob) write(ctx context.Context, drafts []draftedRow) ([]ImportedUser, error) {
-	var made []ImportedUser
-	again := false
-	err := j.engine.InTx(ctx, func(ctx context.Context, c store.Conn) error {
-		if again {
-			if err := j.alone(ctx, c); err != nil {
-				return err
-			}
+// write creates the users: in one transaction, or in pieces, where a long transaction would keep all others from writing.
+func (j *importJob) write(ctx context.Context, drafts []draftedRow) (made []ImportedUser, err error) {
+	var scratch store.DB
+	if len(drafts) > fewRows {
+		if scratch, err = store.Scratch(ctx, j.engine.DB); err != nil {
+			return nil, err
 		}
-		again = true
-		made, j.errors = make([]ImportedUser, 0, len(drafts)), nil
-		for n := range drafts {
-			row := &drafts[n]
-			var user ImportedUser
-			err := crud.Attempt(ctx, c, func() (err error) {
-				if row.refused != nil {
-					return row.refused
-				}
-				if user, err = j.create(ctx, c, row); err == nil {
-					err = j.share(ctx, c, row, &user, made)
-				}
-				return err
-			})
-			if err != nil && !j.refused(row.csvRow, err) {
-				return err
-			}
-			if len(j.errors) >= maxRowErrors {
-				break
-			}
-			made = append(made, user)
-			j.logProgress(n+1, len(drafts))
-		}
-		if j.trial || len(j.errors) > 0 {
-			return errKeepNothing
-		}
-		return nil
-	})
+	}
+	if scratch != nil {
+		made, err = j.inPieces(ctx, scratch, drafts)
+	} else {
+		made, err = j.atOnce(ctx, drafts)
+	}
 	if errors.Is(err, errKeepNothing) {
 		err = nil
 	}
@@ -288,6 +373,142 @@ func (j *importJob) write(ctx context.Context, drafts []draftedRow) ([]ImportedU
 		}
 	}
 	return made, err
+}
+
+func (j *importJob) atOnce(ctx context.Context, drafts []draftedRow) (made []ImportedUser, err error) {
+	again := false
+	return made, j.engine.InTx(ctx, func(ctx context.Context, c store.Conn) (err error) {
+		if again {
+			if err := j.alone(ctx, c); err != nil {
+				return err
+			}
+		}
+		again = true
+		j.errors = nil
+		made, err = j.rows(ctx, c, []ImportedUser{}, drafts, "writing", nil)
+		if err == nil && (j.trial || len(j.errors) > 0) {
+			err = errKeepNothing
+		}
+		return err
+	})
+}
+
+// inPieces does everything in a copy of the database first, so that what is wrong is found as in one transaction, and nothing is made then.
+// After that it writes rows for a while, commits them with a note of what they have made, lets others write, and goes on. The last piece
+// removes the notes.
+//
+// If it is interrupted between two pieces (the process dies, the client leaves, the database fails, or a row is refused for what somebody
+// else has written since the check), the rows before stay, each of them whole, and the notes stay with them. The import was not
+// acknowledged; GET /users/import tells of it, a refusal says how many rows there are, and the same file sent again goes on after them.
+func (j *importJob) inPieces(ctx context.Context, scratch store.DB, drafts []draftedRow) (made []ImportedUser, err error) {
+	defer func() { err = errors.Join(err, scratch.Close()) }()
+	if !j.trial {
+		if made, err = j.before(ctx); err != nil {
+			return nil, err
+		}
+	}
+	var tried []ImportedUser
+	if err := j.engine.Try(ctx, scratch, func(ctx context.Context, c store.Conn) (err error) {
+		tried, err = j.rows(ctx, c, made, drafts, "checking", nil)
+		return err
+	}); err != nil || j.trial || len(j.errors) > 0 {
+		return tried, err
+	}
+	for len(made) < len(drafts) && err == nil {
+		from := len(made)
+		err = j.engine.InTx(ctx, func(ctx context.Context, c store.Conn) (err error) {
+			began := time.Now()
+			made, err = j.rows(ctx, c, made[:from], drafts, "writing", func() bool { return time.Since(began) > pieceTime })
+			if err == nil && len(j.errors) > 0 {
+				err = errKeepNothing
+			}
+			if err == nil {
+				err = j.note(ctx, c, made, from, len(drafts))
+			}
+			return err
+		})
+		if errors.Is(err, errKeepNothing) && from > 0 {
+			j.refuse(drafts[from-1].csvRow, apierr.New(apierr.Conflict, "The rows up to this one are imported: others have written since all were checked. The same file sent again goes on after them"))
+		}
+	}
+	return made, err
+}
+
+// note keeps what the rows of a piece have made, or removes all notes of the import with the last piece.
+func (j *importJob) note(ctx context.Context, c store.Conn, made []ImportedUser, from, of int) error {
+	if len(made) == of {
+		return j.forget(ctx, c)
+	}
+	list, err := json.Marshal(made[from:])
+	if err == nil {
+		_, err = c.Exec(ctx, `INSERT INTO confd_import_piece (tenant_uuid, digest, done, of_rows, made) VALUES ($1, $2, $3, $4, $5)`,
+			j.scope, j.digest, len(made), of, string(list))
+	}
+	return err
+}
+
+func (j *importJob) forget(ctx context.Context, c store.Conn) error {
+	_, err := c.Exec(ctx, `DELETE FROM confd_import_piece WHERE tenant_uuid = $1 AND digest = $2`, j.scope, j.digest)
+	return err
+}
+
+// before returns what an interrupted import of the same file has made. If some of its users are gone, it is forgotten.
+func (j *importJob) before(ctx context.Context) ([]ImportedUser, error) {
+	if j.all.again(j) {
+		return nil, apierr.New(apierr.Conflict, "The same file is being imported already")
+	}
+	pieces, err := store.Select[store.JSON[[]ImportedUser]](ctx, j.engine.DB, `SELECT made FROM confd_import_piece WHERE tenant_uuid = $1 AND digest = $2 ORDER BY done`, j.scope, j.digest)
+	if err != nil || len(pieces) == 0 {
+		return nil, err
+	}
+	var made []ImportedUser
+	var ids [][]*int64
+	for _, piece := range pieces {
+		for _, user := range piece.V {
+			made, ids = append(made, user), append(ids, []*int64{user.UserID})
+		}
+	}
+	list, err := json.Marshal(ids)
+	if err != nil {
+		return nil, err
+	}
+	there, err := store.Get[int](ctx, j.engine.DB, `SELECT count(*) FROM confd_user WHERE tenant_uuid = $1
+		AND id IN (SELECT CAST(e.value ->> 0 AS bigint) FROM json_each(CAST($2 AS text)) AS e)`, j.scope, string(list))
+	if err == nil && there < len(made) {
+		made, err = nil, j.forget(ctx, j.engine.DB)
+	}
+	return made, err
+}
+
+// rows makes what the rows say that come after those which have made something, until it is enough.
+func (j *importJob) rows(
+	ctx context.Context, c store.Conn, made []ImportedUser, drafts []draftedRow, state string, enough func() bool,
+) ([]ImportedUser, error) {
+	for n := len(made); n < len(drafts); n++ {
+		row := &drafts[n]
+		var user ImportedUser
+		err := crud.Attempt(ctx, c, func() (err error) {
+			if row.refused != nil {
+				return row.refused
+			}
+			if user, err = j.create(ctx, c, row); err == nil {
+				err = j.share(ctx, c, row, &user, made)
+			}
+			return err
+		})
+		if err != nil && !j.refused(row.csvRow, err) {
+			return made, err
+		}
+		if len(j.errors) >= maxRowErrors {
+			break
+		}
+		made = append(made, user)
+		j.proceed(state, n+1, len(drafts))
+		if enough != nil && enough() {
+			break
+		}
+	}
+	return made, nil
 }
 
 // alone keeps others from writing users, lines and numbers until the transaction ends. A long transaction reads so much of these
@@ -357,6 +578,9 @@ func shareWith[R any](ctx context.Context, c store.Conn, j *importJob, userID, i
 	if err != nil {
 		return err
 	}
+	if len(objects) == 0 {
+		return apierr.New(apierr.Conflict, "What it shares with a row before it is gone")
+	}
 	return crud.Associate(ctx, c, j.engine, j.request, j.scope, users[0], objects[0])
 }
 
@@ -371,14 +595,17 @@ func (j *importJob) ringFor(ctx context.Context, c store.Conn, user *User, incal
 	})
 }
 
-// logProgress logs how far a long import is.
-func (j *importJob) logProgress(done, of int) {
+// proceed tells how far an import is, and logs it if it is long.
+func (j *importJob) proceed(state string, done, of int) {
+	j.mu.Lock()
+	j.progress.State, j.progress.Done = state, int64(done)
+	j.mu.Unlock()
 	now := time.Now()
-	if now.Sub(j.began) < importProgress || now.Sub(j.logged) < importProgress && done < of {
+	if now.Sub(j.progress.Began) < importProgress || now.Sub(j.logged) < importProgress && done < of {
 		return
 	}
 	j.logged = now
-	slog.Info("importing users", "written", done, "of", of, "trial", j.trial, "tenant_uuid", j.scope)
+	slog.Info("importing users", "state", state, "done", done, "of", of, "trial", j.trial, "tenant_uuid", j.scope)
 }
 
 // refused keeps an error if it is a refusal of the row, and reports whether it is.

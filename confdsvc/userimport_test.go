@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"github.com/ringfence/ringfence/internal/principal"
 	"github.com/ringfence/ringfence/internal/rest/resttest"
 	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/store/sqlite"
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
 
@@ -490,4 +492,133 @@ func TestImportNamesContexts(t *testing.T) {
 			wrongRows(importUsers(master, columns+"Ed,sip,"+name+",,,,,\n").For(t), "1: Input Error - field 'context': Context was not found")
 		}
 	})
+}
+
+// manyRows is a file of n users, each with a number from 2000, and an address with it.
+func manyRows(inside string, n int) string {
+	var text strings.Builder
+	text.WriteString("firstname,context,line_protocol,exten,email\n")
+	for i := range n {
+		fmt.Fprintf(&text, "U%d,%s,sip,%d,%d@example.org\n", i, inside, 2000+i, 2000+i)
+	}
+	return text.String()
+}
+
+// A long import on SQLite that is interrupted between its pieces goes on when the same file is sent again, and nothing is made twice.
+func TestInterruptedImport(t *testing.T) {
+	confdsvc.EachRowIsAPiece(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	notes := 0
+	db := storetest.SQLite(t)
+	c := newWorld(t, storetest.Watch(db, func(sql string, _ []any) {
+		if strings.HasPrefix(sql, "INSERT INTO confd_import_piece") {
+			if notes++; notes == 4 {
+				cancel()
+			}
+		}
+	})).as(t, "a")
+	inside, _ := importContexts(c)
+	file := manyRows(inside, 40)
+	if a := importUsers(c, file, func(r *http.Request) { *r = *r.WithContext(ctx) }); a.Status < 400 {
+		t.Fatalf("an interrupted import: %d %s", a.Status, a.Body)
+	}
+	left := c.Get("/users/import").List()
+	if left.Total != 1 || left.Items[0].Text("state") != "interrupted" || left.Items[0].Text("done") != "3" || left.Items[0].Text("rows") != "40" {
+		t.Errorf("after it: %v", left)
+	}
+	if n := c.Get("/users").List().Total; n != 3 {
+		t.Errorf("%d users, want those of the three rows that were committed", n)
+	}
+	made := imported(importUsers(c, file).Want(http.StatusCreated))
+	if len(made) != 40 || made[0].Text("row_number") != "1" || made[39].Text("row_number") != "40" || made[0]["line_id"] == nil {
+		t.Errorf("sent again, it made %v", made)
+	}
+	if n := c.Get("/users").List().Total; n != 40 {
+		t.Errorf("%d users", n)
+	}
+	if left := c.Get("/users/import").List(); left.Total != 0 {
+		t.Errorf("in the end: %v", left)
+	}
+	if n, err := store.Get[int](t.Context(), db, "SELECT count(*) FROM audit WHERE resource = 'users' AND action = 'import_users_csv'"); err != nil || n != 40 {
+		t.Errorf("the audit has %d users: %v", n, err)
+	}
+
+	// Without its users, what was interrupted is forgotten.
+	notes, ctx = 0, t.Context()
+	again, cancelAgain := context.WithCancel(t.Context())
+	defer cancelAgain()
+	cancel = cancelAgain
+	file = strings.ReplaceAll(file, "U", "V")
+	file = strings.ReplaceAll(file, ",2", ",3")
+	if a := importUsers(c, file, func(r *http.Request) { *r = *r.WithContext(again) }); a.Status < 400 {
+		t.Fatalf("an interrupted import: %d %s", a.Status, a.Body)
+	}
+	gone := c.Get("/users?firstname=V0").List().Items[0]
+	c.Do(http.MethodDelete, "/users/"+gone.Text("id")+"?recursive=true", nil).Want(http.StatusNoContent)
+	if a := importUsers(c, file).Want(http.StatusBadRequest); strings.Contains(a.Body, "V0") || !strings.Contains(a.Body, "V1") {
+		t.Errorf("it went on without a user: %s", a.Body)
+	}
+}
+
+// racedDB is a database in which somebody writes while an import is checked.
+type racedDB struct {
+	store.DB
+	meanwhile func()
+}
+
+func (r racedDB) Scratch(ctx context.Context) (store.DB, error) {
+	scratch, err := store.Scratch(ctx, r.DB)
+	r.meanwhile()
+	return scratch, err
+}
+
+// What somebody else takes after a long import was checked is refused, and the refusal says what has been made.
+func TestImportThatSomebodyOvertakes(t *testing.T) {
+	confdsvc.EachRowIsAPiece(t)
+	raced := racedDB{DB: storetest.SQLite(t)}
+	var taken string
+	var c *resttest.Client
+	raced.meanwhile = func() {
+		if taken == "" {
+			taken = c.Create("/users", object{"firstname": "Taken", "email": "2005@example.org"}).Text("id")
+		}
+	}
+	c = newWorld(t, &raced).as(t, "a")
+	inside, _ := importContexts(c)
+	file := manyRows(inside, 40)
+	wrongRows(importUsers(c, file), "6: ", "The rows up to this one are imported")
+	if n := c.Get("/users").List().Total; n != 6 {
+		t.Errorf("%d users, with the one who was faster", n)
+	}
+	c.Do(http.MethodDelete, "/users/"+taken, nil).Want(http.StatusNoContent)
+	if made := imported(importUsers(c, file).Want(http.StatusCreated)); len(made) != 40 {
+		t.Errorf("then %d", len(made))
+	}
+}
+
+// A long import that is only tried, or refused, writes nothing on SQLite, where all others would wait for it, and leaves no copy.
+func TestLongTrialWritesNothing(t *testing.T) {
+	db := storetest.SQLite(t)
+	var wrote []string
+	c := newWorld(t, storetest.Watch(db, func(sql string, _ []any) {
+		if !strings.HasPrefix(strings.TrimSpace(sql), "SELECT") {
+			wrote = append(wrote, sql)
+		}
+	})).as(t, "a")
+	inside, _ := importContexts(c)
+	c.Create("/users", object{"firstname": "Taken", "email": "2039@example.org"})
+	wrote = nil
+	wrongRows(importUsers(c, manyRows(inside, 40), resttest.Query("dry_run", "true")), "40: ")
+	wrongRows(importUsers(c, manyRows(inside, 40)), "40: ")
+	if a := importUsers(c, manyRows(inside, 39), resttest.Query("dry_run", "true")).Want(http.StatusOK); len(imported(a)) != 39 {
+		t.Errorf("tried: %s", a.Body)
+	}
+	if len(wrote) > 0 {
+		t.Errorf("it wrote %q", wrote)
+	}
+	left, err := filepath.Glob(db.(*sqlite.DB).Path() + ".*")
+	if err != nil || len(left) > 1 {
+		t.Errorf("beside the database are %q: %v", left, err)
+	}
 }

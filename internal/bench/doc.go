@@ -3,7 +3,7 @@
 //	go run ./internal/bench            all rows, under 16 minutes
 //	go run ./internal/bench -quick     all rows with fewer rounds, about two minutes; for a look, not for the record
 //	go run ./internal/bench -only gate rows of one group: gate, garbage, process, startup, revocation, steady, auth, confd,
-//	                                   search, user, mount
+//	                                   search, long, user, mount
 //	go run ./internal/bench -profile cmd/ringfence/default.pgo
 //
 // # How it measures
@@ -23,7 +23,7 @@
 // up again while 100,000 are in constant use is a row of its own ("steady state"), measured on the release binary with its rows
 // in SQLite.
 //
-// The groups auth, confd and search measure the release binary as `make run` starts it, on SQLite and on PostgreSQL. What is
+// The groups auth, confd, search and long measure the release binary as `make run` starts it, on SQLite and, but for long, on PostgreSQL. What is
 // compared there on the clock, such as a revocation among a thousand tokens with one among a million, is asked by
 // turns of two gateways whose databases are on one server. The token check is compared with two services in Python
 // (testdata/tokenserver.py), if there is a python3: the least that answers, and what such services are made with, if

@@ -58,7 +58,7 @@ func run(arguments []string) error {
 	}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	quick := flags.Bool("quick", false, "fewer rounds: about two minutes, for a look and not for the record")
-	only := flags.String("only", "", "one group of rows: gate, garbage, process, startup, revocation, steady, auth, confd, search, user, mount")
+	only := flags.String("only", "", "one group of rows: gate, garbage, process, startup, revocation, steady, auth, confd, search, long, user, mount")
 	profile := flags.String("profile", "", "record a CPU profile under the gate's load into this file, and measure nothing")
 	pgo := flags.String("pgo", "cmd/ringfence/default.pgo", "the profile that the release build uses")
 	if err := flags.Parse(arguments); err != nil {
@@ -95,6 +95,7 @@ func run(arguments []string) error {
 		{"auth", b.authRows},
 		{"confd", b.confdRows},
 		{"search", b.searchRows},
+		{"long", b.longWriteRows},
 		{"user", b.userRows},
 		{"asterisk", b.asteriskRows},
 		{"mount", b.mountRows},

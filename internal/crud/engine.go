@@ -2,6 +2,7 @@ package crud
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"reflect"
@@ -173,11 +174,29 @@ func (e *Engine) InTx(ctx context.Context, fn func(ctx context.Context, c store.
 
 // inTenant is InTx for several requests that act in one tenant.
 func (e *Engine) inTenant(ctx context.Context, tenantUUID string, fn func(ctx context.Context, c store.Conn) error) error {
+	return e.inTxOf(ctx, e.DB, tenantUUID, fn)
+}
+
+// Try runs fn as InTx does, in a copy of the engine's database, and keeps nothing of it.
+func (e *Engine) Try(ctx context.Context, scratch store.DB, fn func(ctx context.Context, c store.Conn) error) error {
+	err := e.inTxOf(ctx, scratch, "", func(ctx context.Context, c store.Conn) error {
+		if err := fn(ctx, c); err != nil {
+			return err
+		}
+		return errUndo
+	})
+	if errors.Is(err, errUndo) {
+		return nil
+	}
+	return err
+}
+
+func (e *Engine) inTxOf(ctx context.Context, db store.DB, tenantUUID string, fn func(ctx context.Context, c store.Conn) error) error {
 	if outer := transactionOf(ctx); outer != nil {
 		return fn(ctx, outer.conn)
 	}
 	var tx *transaction
-	err := e.DB.InTx(ctx, func(ctx context.Context, c store.Conn) error {
+	err := db.InTx(ctx, func(ctx context.Context, c store.Conn) error {
 		tx = &transaction{conn: c, tenant: tenantUUID}
 		ctx, tx.audit = audit.Collecting(context.WithValue(ctx, transactionKey{}, tx))
 		if err := fn(ctx, c); err != nil {

@@ -22,6 +22,7 @@ type DB struct {
 	writer, reader *sql.DB
 	statements     *statements // of the reader
 	broken         atomic.Bool // damage was found
+	scratch        bool        // Close removes it
 
 	closing sync.Once
 	closed  error
@@ -38,6 +39,9 @@ func (db *DB) Path() string { return db.path }
 func (db *DB) Close() error {
 	db.closing.Do(func() {
 		db.closed = errors.Join(db.reader.Close(), db.writer.Close(), db.lock.Close())
+		if db.scratch {
+			db.closed = errors.Join(db.closed, removeScratch(db.path))
+		}
 	})
 	return db.closed
 }
@@ -193,6 +197,7 @@ func writes(text string) bool {
 }
 
 var (
-	_ store.DB       = (*DB)(nil)
-	_ store.Migrator = (*DB)(nil)
+	_ store.DB        = (*DB)(nil)
+	_ store.Migrator  = (*DB)(nil)
+	_ store.Scratcher = (*DB)(nil)
 )

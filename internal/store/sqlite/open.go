@@ -41,7 +41,7 @@ func Open(ctx context.Context, path string) (_ *DB, err error) {
 			_ = lock.Close()
 		}
 	}()
-	if err := makePrivate(path); err != nil {
+	if err := errors.Join(removeScratches(path), makePrivate(path)); err != nil {
 		return nil, fmt.Errorf("opening the database: %w", err)
 	}
 

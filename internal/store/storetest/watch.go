@@ -32,6 +32,9 @@ func (w watched) InReadTx(ctx context.Context, fn func(ctx context.Context, tx s
 	return w.DB.InReadTx(ctx, func(ctx context.Context, tx store.Conn) error { return fn(ctx, w.in(tx)) })
 }
 
+// Scratch makes a copy that nobody watches.
+func (w watched) Scratch(ctx context.Context) (store.DB, error) { return store.Scratch(ctx, w.DB) }
+
 // Notify needs the engine's own transaction.
 func (w watched) Notify(ctx context.Context, tx store.Conn, channel, payload string) error {
 	w.seen("NOTIFY", []any{channel, payload})
