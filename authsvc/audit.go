@@ -1,6 +1,8 @@
 package authsvc
 
 import (
+	"cmp"
+	"context"
 	"maps"
 	"net/http"
 	"slices"
@@ -15,6 +17,7 @@ import (
 	"github.com/ringfence/ringfence/internal/principal"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/tenant"
 )
 
 // AuditEntry is one change that somebody made.
@@ -23,6 +26,7 @@ type AuditEntry struct {
 	At          time.Time        `db:"at" json:"at" readOnly:"true"`
 	TenantUUID  string           `db:"tenant_uuid" json:"tenant_uuid" format:"uuid" readOnly:"true" doc:"The tenant that has the object."`
 	ActorUUID   *string          `db:"actor_uuid" json:"actor_uuid" format:"uuid" ref:"users.uuid" readOnly:"true" doc:"The user; null when nobody was logged in."`
+	ActorName   *string          `json:"actor_name" readOnly:"true" example:"ada" doc:"The user's name, or else the main address; null if the user is gone, or is one that the reader may not read."`
 	SessionUUID *string          `db:"session_uuid" json:"session_uuid" format:"uuid" readOnly:"true"`
 	RequestID   string           `db:"request_id" json:"request_id" readOnly:"true" doc:"The X-Request-Id of the request."`
 	Service     string           `db:"service" json:"service" names:"services.name" readOnly:"true"`
@@ -40,17 +44,64 @@ const ofGoneTenants = `(%s IN (SELECT uuid FROM auth_tenant WHERE uuid = parent_
 func (s *Service) declareAudit(e *crud.Engine) {
 	crud.Collect(e, crud.Resource[AuditEntry]{
 		Path: "audit", Singular: "audit_entry", Param: "audit_entry_id", Table: "audit", Keys: []string{"id"},
-		Order:   []string{"id", "at"},
-		Search:  []string{"action", "resource", "object"},
-		Filters: []string{"actor_uuid", "session_uuid", "request_id", "service", "action", "resource", "object", "since", "until"},
+		Order:      []string{"id", "at"},
+		SearchText: "said",
+		Bounded:    auditCounted,
+		Filters:    []string{"actor_uuid", "session_uuid", "request_id", "service", "action", "resource", "object", "about", "since", "until"},
 		Matches: map[string]crud.Match{
+			"about": {Condition: aboutObject, Doc: "Only entries about one object, by any of its keys: `confd/users/17`. Those of its parts and associations are among them, and of lists that had it; of a user of this service, those of the user's groups too."},
 			"since": {Condition: "at >= %s", Type: "date-time", Doc: "Only entries from this time on, as RFC 3339 writes it."},
 			"until": {Condition: "at < %s", Type: "date-time", Doc: "Only entries before this time, as RFC 3339 writes it."},
 		},
-		Said: s.saidEntries,
+		Said: s.saidEntries, Load: loadActors,
 		Only: []string{"list", "read"}, Subtree: true, Shared: ofGoneTenants,
 		Readable: func(r *rest.Request, add func(any) string) string { return s.readableEntries(r.Principal(), add) },
 	})
+}
+
+// auditCounted is how many entries a list counts at most.
+const auditCounted = 10_000
+
+// aboutObject matches the entries of an object, and those of the groups of a user.
+const aboutObject = `(replace(about, ' ' || CAST(%[1]s AS text) || ' ', '') <> about
+	OR service = 'auth' AND resource IN ('groups', 'groups/policies') AND substr(object, 1, 36) IN (
+		SELECT CAST(m.group_uuid AS text) FROM auth_group_user m WHERE 'auth/users/' || CAST(m.user_uuid AS text) = %[1]s))`
+
+// loadActors names the actors whom the reader may know: those of the reader's own tenant and of the tenants below, in whichever of them the
+// request acts.
+func loadActors(ctx context.Context, c store.Conn, entries []*AuditEntry) error {
+	reader := principal.FromContext(ctx)
+	if reader == nil || reader.Affiliation == nil {
+		return nil
+	}
+	args, known := []any{reader.TenantUUID}, map[string]*string{}
+	for _, e := range entries {
+		if e.ActorUUID == nil || known[*e.ActorUUID] != nil || !reader.Allows("auth.users."+*e.ActorUUID+".read") {
+			continue
+		}
+		known[*e.ActorUUID] = new(string)
+		args = append(args, *e.ActorUUID)
+	}
+	if len(args) == 1 {
+		return nil
+	}
+	type actor struct {
+		UUID string  `db:"uuid"`
+		Name *string `db:"name"`
+	}
+	actors, err := store.Select[actor](ctx, c, `
+		SELECT u.uuid, coalesce(u.username, (SELECT e.address FROM auth_email e WHERE e.user_uuid = u.uuid AND e.main)) AS name
+		FROM auth_user u WHERE `+tenant.Below("u.tenant_uuid", "$1")+` AND u.uuid IN (`+crud.Placeholders(2, len(args)-1)+`)`, args...)
+	clear(known)
+	for _, a := range actors {
+		known[a.UUID] = a.Name
+	}
+	for _, e := range entries {
+		if e.ActorUUID != nil {
+			e.ActorName = known[*e.ActorUUID]
+		}
+	}
+	return err
 }
 
 // audited is a service whose changes are in the audit: the accesses needed to read an object of each of its resources, and the folded
@@ -72,10 +123,15 @@ func (s *Service) Audits(other *rest.Service) {
 	s.audited = append(s.audited, audited{other.Name, readings(other), summaries})
 }
 
-// saidEntries returns the condition for the entries of operations whose summaries have these words, in this order: people read an
-// action by its summary.
-func (s *Service) saidEntries(words []string, add func(any) string) string {
+// saidEntries returns the condition for the entries of operations whose summaries have these words, in this order, and for those of
+// actors whose names have them: people read an action by its summary, and an actor by name. The names are those that loadActors shows.
+func (s *Service) saidEntries(ctx context.Context, words []string, add func(any) string) string {
 	var conditions []string
+	if reader := principal.FromContext(ctx); reader != nil && reader.Affiliation != nil && len(words) > 0 && reader.Covers("auth.users.*.read") {
+		pattern := "%" + strings.ReplaceAll(likeEscaper.Replace(strings.Join(words, " ")), " ", "%") + "%"
+		conditions = append(conditions, `actor_uuid IN (SELECT u.uuid FROM auth_user u WHERE `+tenant.Below("u.tenant_uuid", add(reader.TenantUUID))+
+			` AND fold(coalesce(u.username, (SELECT e.address FROM auth_email e WHERE e.user_uuid = u.uuid AND e.main))) LIKE `+add(pattern)+` ESCAPE '\')`)
+	}
 	for _, a := range s.audited {
 		var actions []string
 		for _, id := range slices.Sorted(maps.Keys(a.summaries)) {
@@ -89,6 +145,9 @@ func (s *Service) saidEntries(words []string, add func(any) string) string {
 	}
 	return strings.Join(conditions, " OR ")
 }
+
+// likeEscaper makes the signs of a pattern ordinary ones.
+var likeEscaper = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
 
 // inOrder reports whether a text has all words, one after the other.
 func inOrder(text string, words []string) bool {
@@ -111,13 +170,22 @@ func (s *Service) readableEntries(p *principal.Principal, add func(any) string) 
 	v, conditions := newViewer(p, add), []string{nothing}
 	for _, a := range s.audited {
 		service := "service = " + add(a.service)
-		known := []string{"''"}
+		whole := []string{"''"} // all of whose entries are readable: one look for all of them
 		for _, resource := range slices.Sorted(maps.Keys(a.readings)) {
-			readable, name := v.all(a.readings[resource]), add(resource)
-			conditions = append(conditions, service+" AND resource = "+name+" AND "+readable)
-			known = append(known, name)
+			switch readable := v.all(a.readings[resource]); readable {
+			case everything:
+				whole = append(whole, add(resource))
+			case nothing: // without an argument: PostgreSQL cannot infer the type of an unused one
+			default:
+				conditions = append(conditions, service+" AND resource = "+add(resource)+" AND "+readable)
+			}
 		}
+		conditions = append(conditions, service+" AND resource IN ("+strings.Join(whole, ", ")+")")
 		if p.Covers(a.service + ".#") {
+			known := []string{"''"}
+			for _, resource := range slices.Sorted(maps.Keys(a.readings)) {
+				known = append(known, add(resource))
+			}
 			conditions = append(conditions, service+" AND resource NOT IN ("+strings.Join(known, ", ")+")")
 		}
 	}
@@ -229,7 +297,7 @@ const everything, nothing = "1 = 1", "1 = 0"
 // all returns the condition for the entries whose objects the viewer may read, as the gate and the service would decide: reading
 // is allowed under one of the object's keys, and denied under none.
 func (v *viewer) all(needs []reading) string {
-	conditions := []string{everything}
+	var conditions []string
 	for _, r := range needs {
 		others := r.of(uuid.NewString()) // any object that no pattern names
 		denied := slices.DeleteFunc(slices.Clone(v.denied), func(word string) bool { return v.permits.Allows(r.of(word), v.Binding()) })
@@ -250,7 +318,7 @@ func (v *viewer) all(needs []reading) string {
 		}
 		conditions = append(conditions, v.without(r.side, allowed)+" <> names")
 	}
-	return strings.Join(conditions, " AND ")
+	return cmp.Or(strings.Join(conditions, " AND "), everything)
 }
 
 // of returns the access that reads an object.

@@ -53,13 +53,13 @@ func (s *Service) configOperations() []rest.Operation {
 		{
 			Method: http.MethodGet, Path: "/config", Access: "auth.config.read", ID: "read_config", Tag: "config",
 			Summary: "Read the service's configuration", Description: "For users of the master tenant. It holds no secret.",
-			Success: http.StatusOK, Reply: rest.SchemaOf[configAnswer](), Handle: s.getConfig,
+			Success: http.StatusOK, Reply: rest.SchemaOf[configAnswer](), Master: rest.FromMaster, Handle: s.getConfig,
 		},
 		{
 			Method: http.MethodPatch, Path: "/config", Access: "auth.config.update", ID: "update_config", Tag: "config",
 			Summary:     "Change the service's configuration by a JSON Patch",
 			Description: "For users of the master tenant. It changes the node that answers, until it ends.",
-			Body:        configPatchBody, MaxBody: maxAuthBody, Success: http.StatusOK, Reply: rest.SchemaOf[configAnswer](), Handle: s.patchConfig,
+			Body:        configPatchBody, MaxBody: maxAuthBody, Success: http.StatusOK, Reply: rest.SchemaOf[configAnswer](), Master: rest.FromMaster, Handle: s.patchConfig,
 		},
 	}
 }

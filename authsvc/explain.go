@@ -3,6 +3,7 @@ package authsvc
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -24,6 +25,7 @@ type Requirement struct {
 	Service string
 	Access  string // "" on a public route
 	Public  bool
+	Master  rest.Master // what the service asks for beside the access
 }
 
 // Requirements returns what a method on a path needs, exactly as the gate would decide, or a refusal.
@@ -43,6 +45,7 @@ type explanation struct {
 	Allowed        bool     `json:"allowed"`
 	Pattern        *string  `json:"pattern" doc:"The pattern that decides: a denial if there is one, else one that allows; null when nothing matches."`
 	Through        []source `json:"through" doc:"Where the pattern comes from."`
+	Refusal        *string  `json:"refusal" example:"Only users of the master tenant may do this" doc:"Why it is refused although the patterns allow it, in words: only the master tenant may do it, or the user is disabled."`
 }
 
 // source is the policy that has a pattern, and the group that gives it.
@@ -64,6 +67,7 @@ type holder struct {
 type holdersAnswer struct {
 	Items []holder `json:"items"`
 	Total int      `json:"total"`
+	Above int      `json:"above" doc:"How many enabled users of the tenants above hold it too: they may act in this tenant."`
 }
 
 func (s *Service) explainOperations() []rest.Operation {
@@ -123,57 +127,104 @@ func (s *Service) explain(ctx context.Context, r *rest.Request) (rest.Reply, err
 	}
 	if strings.ContainsAny(need.Access, "#*") {
 		out.Allowed = who.Covers(need.Access)
+	} else if err := s.explainPattern(ctx, &out, who.Principal); err != nil {
+		return rest.Reply{}, err
+	}
+	if !out.Allowed {
 		return rest.Reply{Body: out}, nil
 	}
-	pattern, allowed := who.ACL.Deciding(need.Access, who.Binding())
+	refusal, err := s.refusedBeside(ctx, r, need, who)
+	if refusal != "" {
+		out.Allowed, out.Refusal = false, &refusal
+	}
+	return rest.Reply{Body: out}, err
+}
+
+// explainPattern fills in which pattern decides, and where it comes from.
+func (s *Service) explainPattern(ctx context.Context, out *explanation, who *principal.Principal) error {
+	pattern, allowed := who.ACL.Deciding(out.RequiredAccess, who.Binding())
 	out.Allowed = allowed
 	if pattern == "" {
-		return rest.Reply{Body: out}, nil
+		return nil
 	}
 	out.Pattern = &pattern
 	held, err := heldBy(ctx, s.db, knownBy(who.UserUUID))
-	if err != nil {
-		return rest.Reply{}, err
-	}
 	for _, h := range held {
 		if h.Access == pattern {
 			out.Through = append(out.Through, h.source())
 		}
 	}
-	return rest.Reply{Body: out}, nil
+	return err
 }
 
-// explained returns whose rights are explained: the caller, or a user whom the caller may read.
-func (s *Service) explained(ctx context.Context, r *rest.Request) (*principal.Principal, error) {
+// refusedBeside returns what refuses a request that the patterns allow, in words, or "".
+func (s *Service) refusedBeside(ctx context.Context, r *rest.Request, need Requirement, who explainedUser) (string, error) {
+	if who.disabled {
+		return "The user is disabled: none of their tokens is valid", nil
+	}
+	var of, refusal string
+	switch need.Master {
+	case rest.InMaster:
+		of, refusal = who.acts, "Only the master tenant may do this, and the request acts in another one"
+	case rest.FromMaster:
+		of, refusal = who.TenantUUID, "Only users of the master tenant may do this"
+	default:
+		return "", nil
+	}
+	master, err := tenant.IsMaster(ctx, s.db, of)
+	if master {
+		refusal = ""
+	}
+	return refusal, err
+}
+
+// explainedUser is whose rights are explained, and in which tenant the request that is explained acts.
+type explainedUser struct {
+	*principal.Principal
+	acts     string
+	disabled bool
+}
+
+// explained returns whose rights are explained: the caller, or a user whom the caller may read. The explained request acts in the tenant that
+// this one names, if the user may act there, and otherwise in the user's own.
+func (s *Service) explained(ctx context.Context, r *rest.Request) (explainedUser, error) {
 	caller := r.Principal()
+	scope, err := tenant.Of(ctx, s.db, r)
+	if err != nil {
+		return explainedUser{}, err
+	}
 	asked, other := r.Query("user_uuid")
 	if !other || asked == caller.UserUUID {
-		return caller, nil
+		return explainedUser{caller, scope, false}, nil
 	}
 	id, err := uuid.Parse(asked)
 	if err != nil || id.String() != asked {
-		return nil, apierr.InvalidField("user_uuid", "type", "Must be a UUID")
+		return explainedUser{}, apierr.InvalidField("user_uuid", "type", "Must be a UUID")
 	}
 	if access := "auth.users." + asked + ".read"; !caller.Allows(access) {
-		return nil, unauthorizedFor(access)
+		return explainedUser{}, unauthorizedFor(access)
 	}
-	scope, err := tenant.Of(ctx, s.db, r)
+	u, err := store.Get[User](ctx, s.db, `SELECT uuid, tenant_uuid, enabled FROM auth_user WHERE uuid = $1 AND `+tenant.Below("tenant_uuid", "$2"), asked, scope)
+	if errors.Is(err, store.ErrNotFound) {
+		err = unknownUser(asked)
+	}
 	if err != nil {
-		return nil, err
-	}
-	n, err := store.Get[int](ctx, s.db, `SELECT count(*) FROM auth_user WHERE uuid = $1 AND `+tenant.Below("tenant_uuid", "$2"), asked, scope)
-	if err != nil {
-		return nil, err
-	}
-	if n == 0 {
-		return nil, unknownUser(asked)
+		return explainedUser{}, err
 	}
 	accesses, err := accessesOf(ctx, s.db, oneUser(asked))
 	if err != nil {
-		return nil, err
+		return explainedUser{}, err
 	}
 	set, err := s.acls.Compile(accesses)
-	return &principal.Principal{UserUUID: asked, ACL: set}, err
+	if err != nil {
+		return explainedUser{}, err
+	}
+	out := explainedUser{&principal.Principal{UserUUID: asked, ACL: set, Affiliation: &principal.Affiliation{TenantUUID: u.TenantUUID}}, u.TenantUUID, !u.Enabled}
+	if within, err := tenant.Within(ctx, s.db, scope, u.TenantUUID); err != nil || within {
+		out.acts = scope
+		return out, err
+	}
+	return out, nil
 }
 
 // held is one pattern that a user holds, and its source.
@@ -224,7 +275,11 @@ func (s *Service) holders(ctx context.Context, r *rest.Request) (rest.Reply, err
 		return rest.Reply{}, err
 	}
 	answer, limit := holdersAnswer{Items: []holder{}}, cmp.Or(query.Limit, holdersPage)
-	err = s.eachHolding(ctx, scope, query.Recurse, func(h holder, rows []held) error {
+	in := "tenant_uuid = $1"
+	if query.Recurse {
+		in = tenant.Below("tenant_uuid", "$1")
+	}
+	err = s.eachHolding(ctx, scope, in, func(h holder, rows []held) error {
 		holds, err := s.through(&h, rows, access)
 		if err != nil || !holds {
 			return err
@@ -235,6 +290,16 @@ func (s *Service) holders(ctx context.Context, r *rest.Request) (rest.Reply, err
 		answer.Total++
 		return nil
 	})
+	if err != nil {
+		return rest.Reply{}, err
+	}
+	err = s.eachHolding(ctx, scope, "tenant_uuid <> $1 AND tenant_uuid IN ("+tenant.Above("$1")+")", func(h holder, rows []held) error {
+		holds, err := s.through(&h, rows, access)
+		if holds {
+			answer.Above++
+		}
+		return err
+	})
 	return rest.Reply{Body: answer}, err
 }
 
@@ -242,13 +307,10 @@ func (s *Service) holders(ctx context.Context, r *rest.Request) (rest.Reply, err
 // hold acl.MaxPatterns.
 const usersAtOnce, holdingsAtOnce = 1000, 20
 
-// eachHolding calls fn with what each enabled user of a tenant holds who holds anything, in the order of their UUIDs. It needs the
-// memory of a few users, however many there are. Users who come or go meanwhile may or may not be among them.
-func (s *Service) eachHolding(ctx context.Context, tenantUUID string, recurse bool, fn func(user holder, holds []held) error) error {
-	in := "tenant_uuid = $1"
-	if recurse {
-		in = tenant.Below("tenant_uuid", "$1")
-	}
+// eachHolding calls fn with what each enabled user of some tenants holds who holds anything, in the order of their UUIDs: in is the
+// condition for tenant_uuid, of the tenant $1. It needs the memory of a few users, however many there are. Users who come or go meanwhile
+// may or may not be among them.
+func (s *Service) eachHolding(ctx context.Context, tenantUUID, in string, fn func(user holder, holds []held) error) error {
 	for last := uuid.Nil.String(); ; {
 		found, err := store.Select[holder](ctx, s.db, `SELECT uuid AS user_uuid, username FROM auth_user WHERE enabled AND `+in+` AND uuid > $2 ORDER BY uuid LIMIT $3`, tenantUUID, last, usersAtOnce)
 		if err != nil || len(found) == 0 {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/ringfence/ringfence/authsvc"
+	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/rest/resttest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/storetest"
@@ -19,6 +20,79 @@ func requirements(method, path string) (authsvc.Requirement, error) {
 	action := map[string]string{"GET": "read", "DELETE": "delete"}[method]
 	words := strings.ReplaceAll(strings.TrimPrefix(path, "/api/confd/1.1/"), "/", ".")
 	return authsvc.Requirement{Service: "confd", Access: "confd." + words + "." + action}, nil
+}
+
+// What refuses beside the patterns is explained too: rules of the master tenant, and disabled users.
+func TestExplainTellsTheRulesOfTheMasterTenant(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		admin := s.admin()
+		acme := s.tenant(admin, "acme")
+		lord := s.lord(admin, acme, "lord")
+		user := s.do("GET", "/users", lord, "").List().Column("uuid")[0]
+		boss := s.do("GET", "/users?username=admin", admin, "").List().Column("uuid")[0]
+		for _, c := range []struct {
+			name    string
+			master  rest.Master
+			token   string
+			query   string
+			in      string
+			allowed bool
+		}{
+			{"nothing is asked", 0, lord, "", "", true},
+			{"in the master tenant", rest.InMaster, admin, "", "", true},
+			{"in another by header", rest.InMaster, admin, "", acme, false},
+			{"from the master tenant, by header", rest.FromMaster, admin, "", acme, true},
+			{"from another", rest.FromMaster, lord, "", "", false},
+			{"in another", rest.InMaster, lord, "", "", false},
+			{"of another user, in the master tenant", rest.InMaster, admin, "&user_uuid=" + user, "", false},
+			{"of another user, from the master tenant", rest.FromMaster, admin, "&user_uuid=" + user, acme, false},
+			{"of oneself by UUID", rest.FromMaster, admin, "&user_uuid=" + boss, "", true},
+		} {
+			for _, access := range []string{"confd.x.read", "confd.#"} {
+				s.svc.UseRequirements(func(string, string) (authsvc.Requirement, error) {
+					return authsvc.Requirement{Service: "confd", Access: access, Master: c.master}, nil
+				})
+				var in []resttest.Edit
+				if c.in != "" {
+					in = append(in, resttest.In(c.in))
+				}
+				a := s.do("GET", "/explain?method=GET&path=/x"+c.query, c.token, "", in...).Want(200)
+				if said, _ := a.JSON("refusal").(string); a.JSON("allowed") != c.allowed || strings.Contains(said, "master tenant") == c.allowed {
+					t.Errorf("%s: %s", c.name, a.Body)
+				}
+			}
+		}
+		s.do("PUT", "/users/"+user, admin, `{"enabled":false}`).Want(200)
+		s.svc.UseRequirements(requirements)
+		if a := s.do("GET", "/explain?method=GET&path=/api/confd/1.1/users&user_uuid="+user, admin, "").Want(200); a.JSON("allowed") != false || !strings.Contains(a.Text("refusal"), "disabled") {
+			t.Errorf("a disabled user: %s", a.Body)
+		}
+	})
+}
+
+// Users of tenants above, who may act in the tenant, are counted, and not named.
+func TestHoldersAboveAreCounted(t *testing.T) {
+	t.Parallel()
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		admin := s.admin()
+		reseller := s.tenant(admin, "reseller")
+		customer := s.tenant(admin, "customer", resttest.In(reseller))
+		s.lord(admin, s.tenant(admin, "aside"), "aside")
+		s.lord(admin, reseller, "above")
+		lord := s.lord(admin, customer, "lord")
+		disabled := s.lord(admin, reseller, "disabled")
+		s.do("PUT", "/users/"+s.do("GET", "/users?username=disabled", disabled, "").List().Column("uuid")[0], admin, `{"enabled":false}`).Want(200)
+		a := s.do("GET", "/access/holders?access=confd.x.read", lord, "").Want(200)
+		if a.JSON("total") != 1.0 || a.JSON("above") != 2.0 || strings.Contains(a.Body, `"username":"admin"`) {
+			t.Errorf("answered %s", a.Body)
+		}
+		if a := s.do("GET", "/access/holders?access=confd.x.read&recurse=true", admin, "").Want(200); a.JSON("above") != 0.0 {
+			t.Errorf("above the master tenant: %s", a.Body)
+		}
+	})
 }
 
 func TestExplain(t *testing.T) {

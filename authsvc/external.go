@@ -23,8 +23,8 @@ func (s *Service) addExternal(o Options) error {
 
 // WithExternal returns the service with other plugins and another public URL, for a configuration that replaces the one that New
 // was given. Both serve at once, on the same data; the requests of each go to its own plugins.
-func (s *Service) WithExternal(plugins []external.Plugin, publicURL string) (*rest.Service, error) {
-	if d := s.described.Load(); len(plugins) == 0 && d != nil && d.publicURL == publicURL {
+func (s *Service) WithExternal(plugins []external.Plugin, publicURL, contact string) (*rest.Service, error) {
+	if d := s.described.Load(); len(plugins) == 0 && d != nil && d.publicURL == publicURL && d.rest.Contact == contact {
 		return d.rest, nil // the configuration is unchanged
 	}
 	h, err := s.external.With(plugins, publicURL)
@@ -32,6 +32,7 @@ func (s *Service) WithExternal(plugins []external.Plugin, publicURL string) (*re
 		return nil, err
 	}
 	described := s.base
+	described.Contact = contact
 	described.Operations = slices.Concat(s.base.Operations, h.Operations())
 	if err := described.Mount(); err != nil {
 		return nil, err

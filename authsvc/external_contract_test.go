@@ -286,7 +286,7 @@ func TestOtherPluginsWithoutANewService(t *testing.T) {
 	t.Parallel()
 	g := newGateways(t, storetest.SQLite(t), oauth2test.Options{})
 	back := g.consent(g.begin(g.node, g.user))
-	described, err := g.node.svc.WithExternal(g.plugins[2:], "https://other.example.com/")
+	described, err := g.node.svc.WithExternal(g.plugins[2:], "https://other.example.com/", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -312,10 +312,10 @@ func TestOtherPluginsWithoutANewService(t *testing.T) {
 	if to := g.connect(g.node, strings.Replace(ours, "https://other.example.com", publicURL, 1)); !strings.Contains(to, url.QueryEscape(other+"authorize")) {
 		t.Errorf("the new public URL is not in %s", to)
 	}
-	if _, err := g.node.svc.WithExternal(append(g.plugins, g.plugins[0]), publicURL); err == nil {
+	if _, err := g.node.svc.WithExternal(append(g.plugins, g.plugins[0]), publicURL, ""); err == nil {
 		t.Error("one type was taken twice")
 	}
-	if _, err := g.node.svc.WithExternal([]external.Plugin{badType{}}, publicURL); err == nil {
+	if _, err := g.node.svc.WithExternal([]external.Plugin{badType{}}, publicURL, ""); err == nil {
 		t.Error("a type of two words was taken")
 	}
 }

@@ -11,7 +11,7 @@ func TestWithExternalMountsOnce(t *testing.T) {
 	svc := newNode(t, unreachable{}, nil).svc
 	with := func(publicURL string, plugins ...external.Plugin) any {
 		t.Helper()
-		described, err := svc.WithExternal(plugins, publicURL)
+		described, err := svc.WithExternal(plugins, publicURL, "")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -30,7 +30,7 @@ type Group struct {
 }
 
 func (s *Service) declareGroups(e *crud.Engine) {
-	crud.Collect(e, crud.Resource[Group]{
+	s.groups = crud.Collect(e, crud.Resource[Group]{
 		Path: "groups", Singular: "group", Param: "group_uuid", Table: "auth_group", Keys: []string{"uuid"},
 		Order:   []string{"name", "slug", "uuid", "read_only"},
 		Search:  []string{"name"},

@@ -104,7 +104,7 @@ func (s *Service) overviewOperations() []rest.Operation {
 		Summary: "How is the node that answers, and what has it decided in the last hour?",
 		Description: "For users of the master tenant. The counts are of this node alone, since it started; a reload of its configuration keeps " +
 			"them. A reason for a denial is listed from its first time on.",
-		Success: http.StatusOK, Reply: rest.SchemaOf[overviewAnswer](), Handle: s.readOverview,
+		Success: http.StatusOK, Reply: rest.SchemaOf[overviewAnswer](), Master: rest.FromMaster, Handle: s.readOverview,
 	}}
 }
 

@@ -1,7 +1,6 @@
 package authsvc
 
 import (
-	"context"
 	"net/http"
 	"slices"
 	"sync/atomic"
@@ -45,8 +44,8 @@ type Options struct {
 	// to know. Tenants of another auth server come and move with the requests that act in them (tenant.Follow), without this call:
 	// they have nothing here but what those requests make.
 	TenantChanged func()
-	// EmptyTenant deletes what another service has for a tenant that is deleted, in the transaction that does it. Nil: there is none.
-	EmptyTenant func(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) error
+	// Contents is what another service has for tenants. Nil: there is none.
+	Contents Contents
 }
 
 // Service is the authentication service on one database. It is safe for concurrent use.
@@ -62,7 +61,7 @@ type Service struct {
 	audited []audited
 	// tenantChanged is that of the options, never nil.
 	tenantChanged func()
-	emptyTenant   func(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) error // nil: there is nothing to empty
+	contents      Contents // nil: there are none
 	// requirements returns what the gates require.
 	requirements atomic.Pointer[Requirements]
 	node         atomic.Pointer[func() Node]
@@ -71,6 +70,7 @@ type Service struct {
 	rest         *rest.Service
 	engine       *crud.Engine
 	users        *crud.Collection[User]
+	groups       *crud.Collection[Group]
 	policies     *crud.Collection[Policy]
 	tenants      *crud.Collection[Tenant]
 	directories  *crud.Documents[LDAPConfig]
@@ -101,7 +101,7 @@ func New(o Options) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Service{db: o.DB, hasher: h, throttle: throttle.New(o.DB), sealer: o.Sealer, acls: new(tokens.ACLs), clientIP: o.ClientIP, background: newBackground(), directoryTimeout: ldap.Timeout, secrets: tokens.NewRation(secretsPerSecond), tenantChanged: o.TenantChanged, emptyTenant: o.EmptyTenant}
+	s := &Service{db: o.DB, hasher: h, throttle: throttle.New(o.DB), sealer: o.Sealer, acls: new(tokens.ACLs), clientIP: o.ClientIP, background: newBackground(), directoryTimeout: ldap.Timeout, secrets: tokens.NewRation(secretsPerSecond), tenantChanged: o.TenantChanged, contents: o.Contents}
 	s.live.Ask = s.findLive
 	if s.tenantChanged == nil {
 		s.tenantChanged = func() {}

@@ -60,6 +60,7 @@ func (s *Service) declareTenants(e *crud.Engine) {
 		},
 		Aliases: map[string]string{"uuids": "uuid"}, Several: []string{"uuids"},
 		Prepare: prepareTenant, Validate: validateTenant, Save: saveTenant, Guard: s.guardTenant, Load: loadTenants,
+		Preview: &crud.PreviewOf[*Tenant]{Reply: rest.SchemaOf[tenantPreview](), Show: s.previewTenant},
 		Changed: s.announceTenant, Committed: func(change *crud.Change[Tenant]) {
 			if change.New == nil {
 				s.tenantsChanged(forgetAll())
@@ -252,9 +253,8 @@ func createAllUsers(ctx context.Context, c store.Conn, tenantUUID string) error 
 	return createConfigured(ctx, c, tenantUUID)
 }
 
-// guardTenant refuses to delete a tenant that has tenants below it; its own users, groups and policies, and what other services have for it,
-// are deleted with it.
-func (s *Service) guardTenant(ctx context.Context, c store.Conn, change *crud.Change[Tenant]) error {
+// mayDeleteTenant refuses to delete one's own tenant, and one that has tenants below it, or what the caller may not take away.
+func mayDeleteTenant(ctx context.Context, c store.Conn, change *crud.Change[Tenant]) error {
 	t := change.Old
 	if t.UUID == change.Tenant || t.UUID == t.ParentUUID { // the caller's own tenant is in reach only if the request acts in it
 		e := apierr.New(apierr.Forbidden, "Deleting its own tenant is forbidden")
@@ -274,11 +274,88 @@ func (s *Service) guardTenant(ctx context.Context, c store.Conn, change *crud.Ch
 	if err != nil {
 		return err
 	}
-	if err := mayTake(ctx, c, change.Request.Principal(), accesses, usersOf(t.UUID)); err != nil {
+	return mayTake(ctx, c, change.Request.Principal(), accesses, usersOf(t.UUID))
+}
+
+// Contents is what another service has for tenants.
+type Contents interface {
+	// Empty deletes all that a tenant has, in the transaction that deletes the tenant.
+	Empty(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) error
+	// Count returns how many objects Empty would delete, by kind.
+	Count(ctx context.Context, c store.Conn, tenantUUID string) ([]crud.Kind, error)
+}
+
+// tenantPreview is what goes with a tenant.
+type tenantPreview struct {
+	UUID     string      `json:"uuid"`
+	Name     *string     `json:"name"`
+	Objects  []crud.Kind `json:"objects" doc:"How many objects are deleted with the tenant, by kind. Kinds of which it has none are not there."`
+	LoggedIn []loggedIn  `json:"logged_in" doc:"The users of the tenant who are logged in now, at most 100 of them: their sessions end."`
+	Sessions int         `json:"sessions" doc:"How many sessions end."`
+}
+
+// loggedIn is a user with sessions.
+type loggedIn struct {
+	UserUUID string  `db:"uuid" json:"user_uuid"`
+	Username *string `db:"username" json:"username" doc:"Or the main address, if the user logs in by address only."`
+	Sessions int     `db:"sessions" json:"sessions" doc:"How many sessions the user has."`
+}
+
+// previewTenant says what is deleted with a tenant.
+func (s *Service) previewTenant(ctx context.Context, c store.Conn, change *crud.Change[Tenant]) (any, error) {
+	if err := mayDeleteTenant(ctx, c, change); err != nil {
+		return nil, err
+	}
+	t := change.Old
+	out := tenantPreview{UUID: t.UUID, Name: t.Name, Objects: []crud.Kind{}}
+	for _, kind := range []struct{ resource, from string }{
+		{"users", "auth_user WHERE tenant_uuid = $1"},
+		{"groups", "auth_group WHERE NOT system_managed AND tenant_uuid = $1"},
+		{"policies", "auth_policy WHERE tenant_uuid = $1"},
+		{"tokens", "auth_refresh_token r JOIN auth_user u ON u.uuid = r.user_uuid WHERE u.tenant_uuid = $1"},
+	} {
+		n, err := store.Get[int](ctx, c, "SELECT count(*) FROM "+kind.from, t.UUID)
+		if err != nil {
+			return nil, err
+		}
+		if n > 0 {
+			out.Objects = append(out.Objects, crud.Kind{Service: "auth", Resource: kind.resource, Count: n})
+		}
+	}
+	if s.contents != nil {
+		more, err := s.contents.Count(ctx, c, t.UUID)
+		if err != nil {
+			return nil, err
+		}
+		out.Objects = append(out.Objects, more...)
+	}
+	const live = ` FROM auth_token k JOIN auth_user u ON u.uuid = k.user_uuid WHERE u.tenant_uuid = $1 AND k.expires_at > now_utc()`
+	var err error
+	if out.Sessions, err = store.Get[int](ctx, c, `SELECT count(*)`+live, t.UUID); err != nil {
+		return nil, err
+	}
+	out.LoggedIn, err = store.Select[loggedIn](ctx, c, `
+		SELECT u.uuid, coalesce(u.username, (SELECT e.address FROM auth_email e WHERE e.user_uuid = u.uuid AND e.main)) AS username, count(*) AS sessions`+
+		live+` GROUP BY u.uuid, u.username ORDER BY u.username, u.uuid LIMIT 100`, t.UUID)
+	if out.LoggedIn == nil {
+		out.LoggedIn = []loggedIn{}
+	}
+	return out, err
+}
+
+// guardTenant deletes with a tenant its own users, groups and policies, and what other services have for it. The audit has each.
+func (s *Service) guardTenant(ctx context.Context, c store.Conn, change *crud.Change[Tenant]) error {
+	if err := mayDeleteTenant(ctx, c, change); err != nil {
 		return err
 	}
-	if s.emptyTenant != nil {
-		if err := s.emptyTenant(ctx, c, change.Request, t.UUID); err != nil {
+	t := change.Old
+	if s.contents != nil {
+		if err := s.contents.Empty(ctx, c, change.Request, t.UUID); err != nil {
+			return err
+		}
+	}
+	for _, record := range []func(context.Context, store.Conn, *rest.Request, string) error{s.users.RecordGone, s.groups.RecordGone, s.policies.RecordGone} {
+		if err := record(ctx, c, change.Request, t.UUID); err != nil {
 			return err
 		}
 	}

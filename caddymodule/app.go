@@ -70,6 +70,9 @@ type App struct {
 	// from a request. Default: RINGFENCE_PUBLIC_URL from the environment, else none; a configuration that needs one is then
 	// refused.
 	PublicURL string `json:"public_url,omitempty"`
+	// Contact is whom people ask who may not do something: a name, an address or both, such as "helpdesk@example.com". The console and the
+	// definitions show it to everybody. Default: none.
+	Contact string `json:"contact,omitempty"`
 	// Mail says how to send mails. Default: none are sent.
 	Mail *Mail `json:"mail,omitempty"`
 	// SelfRegistration lets strangers create accounts, each in a tenant of its own below the master tenant. Default: false.

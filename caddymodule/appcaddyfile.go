@@ -1,6 +1,8 @@
 package caddymodule
 
 import (
+	"strings"
+
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
@@ -21,6 +23,7 @@ import (
 //	    backend  <backend> [...] { ... }
 //	    origins  <origin...>
 //	    public_url <url>
+//	    contact  <name or address>
 //	    mail     <server> { ... }
 //	    external <plugin> [...] { ... }
 //	    self_registration
@@ -88,6 +91,9 @@ func (a *App) parseOption(d *caddyfile.Dispenser) error {
 		return a.parsePlugin(d)
 	case "public_url":
 		return oneArgument(d, &a.PublicURL)
+	case "contact":
+		a.Contact = strings.Join(d.RemainingArgs(), " ")
+		return nil
 	case "origins":
 		a.Origins = append(a.Origins, d.RemainingArgs()...)
 		if len(a.Origins) == 0 {
@@ -137,7 +143,7 @@ func (a *App) parseOption(d *caddyfile.Dispenser) error {
 		}
 		a.HandoverDelay = caddy.Duration(delay)
 	default:
-		return d.Errf("unknown option %q: it is one of data, database, admin, sealing_keys, tokens, backends, backend, origins, public_url, mail, external, self_registration, passwords, sessions, limits, directories, helpers, asterisk, default_policies, all_users_policies, tenant_default_groups, default_user_policy, handover_delay", option)
+		return d.Errf("unknown option %q: it is one of data, database, admin, sealing_keys, tokens, backends, backend, origins, public_url, contact, mail, external, self_registration, passwords, sessions, limits, directories, helpers, asterisk, default_policies, all_users_policies, tenant_default_groups, default_user_policy, handover_delay", option)
 	}
 	return nil
 }

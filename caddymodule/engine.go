@@ -77,7 +77,7 @@ func newEngine(key, data, keys string) (*engine, error) {
 	db := store.NewLate()
 	box := sealed.New(sealed.Options{File: filepath.Join(data, "sealing-key"), Keys: keys})
 	phone := newTelephone(db)
-	auth, err := authsvc.New(authsvc.Options{DB: db, Sealer: box, ClientIP: clientIP, TenantChanged: phone.tenantChanged, EmptyTenant: confdsvc.Emptier(db, phone.filesChanged)})
+	auth, err := authsvc.New(authsvc.Options{DB: db, Sealer: box, ClientIP: clientIP, TenantChanged: phone.tenantChanged, Contents: confdsvc.ContentsOf(db, phone.filesChanged)})
 	if err != nil {
 		return nil, fmt.Errorf("describing the authentication service: %w", err)
 	}

@@ -41,7 +41,7 @@ func (a *App) loadExternal(ctx caddy.Context) error {
 			plugins = append(plugins, plugin)
 		}
 	}
-	auth, err := a.engine.auth.WithExternal(plugins, a.PublicURL)
+	auth, err := a.engine.auth.WithExternal(plugins, a.PublicURL, a.Contact)
 	if err != nil {
 		return fmt.Errorf("describing external authentication: %w", err)
 	}

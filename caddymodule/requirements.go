@@ -32,7 +32,11 @@ func (a *App) requirements(method, path string) (authsvc.Requirement, error) {
 	if err := gate.Check(method, &t, &found); err != nil {
 		return authsvc.Requirement{}, err
 	}
-	return authsvc.Requirement{Service: found.Service, Access: found.Access, Public: found.Public}, nil
+	need := authsvc.Requirement{Service: found.Service, Access: found.Access, Public: found.Public}
+	if found.Match != nil && found.Match.Op != nil {
+		need.Master = found.Match.Op.Master
+	}
+	return need, nil
 }
 
 // explains adds the routers of a gate that is being provisioned.

@@ -9,22 +9,35 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// Emptier returns a function that deletes all that a tenant has in the configuration, in the transaction that deletes the tenant. It
-// refuses a caller who is denied to delete one of the objects. files, if set, hears of their files after the commit.
-func Emptier(db store.DB, files func(FilesChange)) func(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) error {
-	engine := sync.OnceValue(func() *crud.Engine { // few gateways ever delete a tenant
+// Contents is all that tenants have in the configuration.
+type Contents struct {
+	files  func(FilesChange)
+	engine func() *crud.Engine
+}
+
+// ContentsOf returns what tenants have. files, if set, hears of the files of what is deleted, after the commit.
+func ContentsOf(db store.DB, files func(FilesChange)) *Contents {
+	return &Contents{files, sync.OnceValue(func() *crud.Engine { // few gateways ever delete a tenant
 		e := declared(db)
 		e.Operations() // which binds the links
 		return e
-	})
-	return func(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) error {
-		if files != nil {
-			if err := tellOfAll(ctx, c, tenantUUID, files); err != nil {
-				return err
-			}
+	})}
+}
+
+// Empty deletes all that a tenant has, in the transaction that deletes the tenant. It refuses a caller who is denied to delete one of the
+// objects.
+func (t *Contents) Empty(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) error {
+	if t.files != nil {
+		if err := tellOfAll(ctx, c, tenantUUID, t.files); err != nil {
+			return err
 		}
-		return engine().Empty(ctx, c, r, tenantUUID)
 	}
+	return t.engine().Empty(ctx, c, r, tenantUUID)
+}
+
+// Count returns how many objects Empty would delete, by kind.
+func (t *Contents) Count(ctx context.Context, c store.Conn, tenantUUID string) ([]crud.Kind, error) {
+	return t.engine().CountOf(ctx, c, tenantUUID)
 }
 
 // tellOfAll tells, after the commit, of the files of all voicemails and all music on hold of a tenant.

@@ -3,7 +3,6 @@ package confdsvc_test
 import (
 	"context"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"testing"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/ringfence/ringfence/internal/crud"
 	"github.com/ringfence/ringfence/internal/principal"
 	"github.com/ringfence/ringfence/internal/rest"
+	"github.com/ringfence/ringfence/internal/rest/resttest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
@@ -55,28 +55,47 @@ func TestEmptyTenant(t *testing.T) {
 			}
 		}
 		var told []confdsvc.FilesChange
-		empty := confdsvc.Emptier(db, func(change confdsvc.FilesChange) { told = append(told, change) })
-		remove := func(accesses ...string) error {
+		contents := confdsvc.ContentsOf(db, func(change confdsvc.FilesChange) { told = append(told, change) })
+		svc := &rest.Service{Name: "auth", Version: "1", Prefix: "/api/test", Errors: rest.AuthErrors, Operations: []rest.Operation{{
+			Method: http.MethodDelete, Path: "/tenant", Access: "auth.tenant.delete", ID: "delete_tenant", Summary: "Delete", Success: http.StatusNoContent, Statuses: []int{http.StatusForbidden},
+			Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+				return rest.Reply{}, (&crud.Engine{DB: db}).InTx(ctx, func(ctx context.Context, tx store.Conn) error {
+					if err := contents.Empty(ctx, tx, r, w.tenants["b"]); err != nil {
+						return err
+					}
+					_, err := tx.Exec(ctx, `DELETE FROM auth_tenant WHERE uuid = $1`, w.tenants["b"])
+					return err
+				})
+			},
+		}}}
+		if err := svc.Mount(); err != nil {
+			t.Fatal(err)
+		}
+		remove := func(status int, accesses ...string) {
 			set, err := acl.Compile(accesses)
 			if err != nil {
 				t.Fatal(err)
 			}
 			caller := &principal.Principal{UserUUID: uuid.NewString(), ACL: set, Affiliation: &principal.Affiliation{TenantUUID: w.tenants["master"]}}
-			r := httptest.NewRequest(http.MethodDelete, "/", nil)
-			request := &rest.Request{HTTP: r.WithContext(principal.NewContext(r.Context(), caller))}
-			return (&crud.Engine{DB: db}).InTx(t.Context(), func(ctx context.Context, tx store.Conn) error {
-				if err := empty(ctx, tx, request, w.tenants["b"]); err != nil {
-					return err
-				}
-				_, err := tx.Exec(ctx, `DELETE FROM auth_tenant WHERE uuid = $1`, w.tenants["b"])
-				return err
-			})
+			resttest.To(t, svc, "/api/test", caller).Do(http.MethodDelete, "/tenant", nil).Want(status)
 		}
-		if err := remove("auth.#", "!confd.voicemails.*.delete"); err == nil || len(told) > 0 || rows("confd_user", "b") != 2 {
-			t.Errorf("a caller who is denied to delete voicemails: %v, told of %v", err, told)
+		if remove(http.StatusForbidden, "auth.#", "!confd.voicemails.*.delete"); len(told) > 0 || rows("confd_user", "b") != 2 {
+			t.Errorf("a caller who is denied to delete voicemails deletes %v", told)
 		}
-		if err := remove("auth.#", "!auth.users.read"); err != nil {
-			t.Fatal(err)
+		counted, err := contents.Count(t.Context(), db, w.tenants["b"])
+		if err != nil || len(counted) != len(tables) {
+			t.Errorf("the tenant has %v of %q, %v", counted, tables, err)
+		}
+		remove(http.StatusNoContent, "auth.#", "!auth.users.read")
+		// The audit has each object that was counted; some as a part of another.
+		total := 0
+		for _, kind := range counted {
+			total += kind.Count
+		}
+		gone, err := store.Get[int](t.Context(), db, `SELECT count(*) FROM audit WHERE tenant_uuid = $1 AND service = 'confd' AND action = 'delete_tenant'
+			AND before IS NOT NULL AND after IS NULL`, w.tenants["b"])
+		if err != nil || gone != total || gone == 0 {
+			t.Errorf("the audit has %d of %d deleted objects, %v", gone, total, err)
 		}
 		for _, table := range tables {
 			if n := rows(table, "b"); n != 0 {

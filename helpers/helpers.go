@@ -167,7 +167,7 @@ func (s *Service) describe(prefix string, plain bool) *rest.Service {
 		Errors: rest.CodeMessage,
 	}
 	for _, operations := range [][]rest.Operation{
-		statusOperations(), e.commonOperations(), e.applyOperations(), e.voicemailOperations(), e.mohOperations(), e.commandOperations(),
+		statusOperations(), ofInstallation(e.commonOperations()), ofInstallation(e.applyOperations()), e.voicemailOperations(), e.mohOperations(), ofInstallation(e.commandOperations()),
 	} {
 		service.Operations = append(service.Operations, operations...)
 	}

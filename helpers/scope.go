@@ -52,6 +52,14 @@ func (e *endpoints) installation(ctx context.Context, r *rest.Request) (scope, e
 	return s, err
 }
 
+// ofInstallation declares that [endpoints.installation] decides who may do something.
+func ofInstallation(ops []rest.Operation) []rest.Operation {
+	for i := range ops {
+		ops[i].Master = rest.InMaster
+	}
+	return ops
+}
+
 // asked returns a Recorder of a request for a job.
 func (s scope) asked(r *rest.Request) Recorder {
 	return func(ctx context.Context, tx store.Conn, job string) error {

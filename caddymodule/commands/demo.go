@@ -27,7 +27,7 @@ func init() {
 Creates a tenant with users, who have lines, numbers, voicemails and incoming
 numbers, and with groups of them. Everything is made as the API makes it. Nothing
 that is there is changed: if a tenant of this name exists, nothing is done. To
-remove a demo, delete what its tenant has, and then the tenant.
+remove a demo, delete its tenant: all that the tenant has goes with it.
 
 It works on the database itself: run it as the user that the gateway runs as,
 with the same RINGFENCE_DATA and RINGFENCE_DATABASE, once the gateway has created

@@ -3,6 +3,7 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -19,6 +20,8 @@ import (
 type Change struct {
 	// Tenant is the tenant of the object.
 	Tenant string
+	// Service is the service that has the object, if it is not the one of the request.
+	Service string
 	// Resource is the collection, and Object the key of the changed object. For an association each holds both sides, separated
 	// by a slash: users/policies.
 	Resource, Object string
@@ -26,6 +29,13 @@ type Change struct {
 	// there are none but those of Object. A caller who may read the object under one of them, and is denied none, may read the
 	// entry.
 	Keys [][]string
+	// Sides are the collections of the objects that Keys are of. Without them, they are read from Resource: users/policies is of users and
+	// policies, users/emails of users.
+	Sides []string
+	// Also are further objects that the change is about, as a collection and a key with a slash between: users/17, of a group's members.
+	Also []string
+	// Title is what people call the object, or the objects of an association; without one, it is read from its pictures.
+	Title string
 	// Before and After are the object as its API shows it; nil before it was created and after it was deleted.
 	Before, After any
 	// Stranger leaves out who did it: a user of a tenant that readers of the entry may know nothing of. The request's other entries, which
@@ -40,7 +50,7 @@ func Write(ctx context.Context, tx store.Conn, r *rest.Request, c Change) error 
 	if p := r.Principal(); p != nil && !c.Stranger {
 		actor, session = known(p.UserUUID), known(p.SessionUUID)
 	}
-	return write(ctx, tx, []any{actor, session, r.HTTP.Header.Get(rest.RequestIDHeader), r.Service().Name, r.Op().ID}, c)
+	return write(ctx, tx, []any{actor, session, r.HTTP.Header.Get(rest.RequestIDHeader), cmp.Or(c.Service, r.Service().Name), r.Op().ID}, c)
 }
 
 // Note is Write for what a service does by itself, such as the end of what a request has begun. action is the operation of that
@@ -59,20 +69,86 @@ func write(ctx context.Context, tx store.Conn, who []any, c Change) error {
 	if err != nil {
 		return err
 	}
-	row := slices.Concat([]any{c.Tenant}, who, []any{c.Resource, c.Object, c.names(), before, after})
+	service, action := fmt.Sprint(who[3]), fmt.Sprint(who[4])
+	row := slices.Concat([]any{c.Tenant}, who, []any{c.Resource, c.Object, c.names(), before, after, c.said(action), c.about(service)})
 	if batch, ok := ctx.Value(batchKey{}).(*Batch); ok {
 		return batch.add(ctx, tx, row)
 	}
 	return insert(ctx, tx, [][]any{row})
 }
 
-func (c Change) names() string {
+// keys returns the keys of each object.
+func (c Change) keys() [][]string {
 	keys := c.Keys
 	if keys == nil {
 		for key := range strings.SplitSeq(c.Object, "/") {
 			keys = append(keys, []string{key})
 		}
 	}
+	return keys
+}
+
+// about returns all objects that the change is about, each between blanks, as Name does: " confd/users/17 ".
+func (c Change) about(service string) string {
+	sides := c.Sides
+	if sides == nil {
+		of, part, _ := strings.Cut(c.Resource, "/")
+		sides = []string{of, part}
+	}
+	also := c.Also
+	for side, keys := range c.keys() {
+		for _, key := range keys {
+			if side < len(sides) && sides[side] != "" {
+				also = append(slices.Clip(also), sides[side]+"/"+key)
+			}
+		}
+	}
+	var b strings.Builder
+	for _, object := range also {
+		b.WriteString(" " + service + "/" + object + " ")
+	}
+	return strings.ReplaceAll(b.String(), "  ", " ")
+}
+
+// titles are the attributes by which people know an object.
+var titles = []string{"name", "label", "username", "firstname", "lastname", "exten", "number", "uri"}
+
+// Called returns what people call an object, by its attributes.
+func Called(attributes map[string]any) string {
+	var words []string
+	for _, name := range titles {
+		word, ok := attributes[name].(string)
+		if p, pointed := attributes[name].(*string); pointed && p != nil {
+			word, ok = *p, true
+		}
+		if ok && word != "" {
+			words = append(words, word)
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// longestTitle bounds what is searched of a title, in characters.
+const longestTitle = 200
+
+// said returns the folded text in which a search looks: what people call the object, before the change too, the operation, the resource and the key.
+func (c Change) said(action string) string {
+	title := c.Title
+	if title == "" {
+		before, _ := c.Before.(map[string]any)
+		after, _ := c.After.(map[string]any)
+		if title = Called(before); title != Called(after) {
+			title = strings.TrimSpace(Called(after) + " " + title)
+		}
+	}
+	if runes := []rune(title); len(runes) > longestTitle {
+		title = string(runes[:longestTitle])
+	}
+	return store.Fold(strings.TrimSpace(title + " " + action + " " + c.Resource + " " + c.Object))
+}
+
+func (c Change) names() string {
+	keys := c.keys()
 	var b strings.Builder
 	for side := range keys {
 		for _, key := range keys[side] {

@@ -21,7 +21,7 @@ func TestBatch(t *testing.T) {
 			want = nil // the transaction may run again
 			ctx, b := Collecting(ctx)
 			add := func(object string) error {
-				return b.add(ctx, c, []any{uuid.Nil.String(), nil, nil, "", "confd", "create", "users", object, "", nil, nil})
+				return b.add(ctx, c, []any{uuid.Nil.String(), nil, nil, "", "confd", "create", "users", object, "", nil, nil, "", ""})
 			}
 			refused := errors.New("refused")
 			part := func(n int, fail error) error {

@@ -50,6 +50,8 @@ type CollectionOf[T pointer] struct {
 // table is the part of a collection that does not depend on its type.
 type table interface {
 	tableName() string
+	path() string
+	recordGone(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) error
 	column(name string) (column, bool)
 	owner() string
 	title() string
@@ -80,6 +82,8 @@ func collect[T pointer](e *Engine, r ResourceOf[T]) *CollectionOf[T] {
 }
 
 func (k *CollectionOf[T]) tableName() string { return k.Table }
+
+func (k *CollectionOf[T]) path() string { return k.Path }
 
 // alias returns the name by which a statement knows the table, which may be a query in parentheses and its name.
 func (k *CollectionOf[T]) alias() string { return k.Table[strings.LastIndexByte(k.Table, ' ')+1:] }

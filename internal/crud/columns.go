@@ -49,6 +49,7 @@ type column struct {
 	joining   bool // stored in the joining table of a link
 	ref       string
 	owns      bool // the object belongs to the tenant of what it refers to
+	filled    bool // a number or a time of the table, never null
 	fixed     bool // set only on create
 	of        string
 }
@@ -79,6 +80,7 @@ func columnsWithin(t reflect.Type, prefix, scan string, index []int) []column {
 		}
 		out = append(out, column{
 			name: prefix + name, scan: scan + name, kind: kindOf(f), index: place,
+			filled:    f.Type.Kind() == reflect.Int64 || f.Type == reflect.TypeFor[time.Time](),
 			generated: f.Tag.Get("generated") == "true", computed: f.Tag.Get("computed") == "true", joining: f.Tag.Get("joining") == "true",
 			ref: f.Tag.Get("ref"), owns: f.Tag.Get("owner") == "true", fixed: f.Tag.Get("fixed") == "true", of: f.Tag.Get("of"),
 		})

@@ -85,7 +85,7 @@ func (d *DocumentsOf[T]) declare() []rest.Operation {
 			continue
 		}
 		op.Path, op.ID, op.Tag, op.Tenanted = "/"+d.k.Path, action+"_"+d.k.Singular, strings.SplitN(d.k.Path, "/", 2)[0], true
-		op.Access = accessOf(d.k.engine.Service, op.Path, action)
+		op.Access, op.Master = accessOf(d.k.engine.Service, op.Path, action), d.k.master(op.Method)
 		switch {
 		case action == "create":
 			op.Statuses = append(op.Statuses, int(d.k.engine.Style.Duplicate))

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ringfence/ringfence/internal/audit"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 )
@@ -21,12 +22,23 @@ func owned(t table) bool {
 	return found && !strings.Contains(t.tableName(), " ")
 }
 
-// Empty deletes all that a tenant has, in the transaction that deletes the tenant itself: hooks do not run, and no object is recorded or
-// told of. It refuses a caller who is denied to delete one of the objects.
+// Empty deletes all that a tenant has, in the transaction that deletes the tenant itself. Hooks do not run, and nobody is told of an object;
+// the audit has each. It refuses a caller who is denied to delete one of the objects.
 //
 // Links go before what they link, and collections in the reverse order of their paths. Other references must go with what they refer to
 // (ON DELETE), or be of a later path: extensions are before their contexts.
 func (e *Engine) Empty(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) error {
+	owning := e.owning()
+	for _, t := range owning {
+		if err := t.noneOfTenantDenied(ctx, c, r, tenantUUID); err != nil {
+			return err
+		}
+	}
+	for _, t := range owning { // before anything is gone: an object is shown with what it has in other tables
+		if err := t.recordGone(ctx, c, r, tenantUUID); err != nil {
+			return err
+		}
+	}
 	var statements []string
 	for _, link := range e.links {
 		if condition := link.(joining).ofTenant(); condition != "" {
@@ -34,19 +46,74 @@ func (e *Engine) Empty(ctx context.Context, c store.Conn, r *rest.Request, tenan
 		}
 	}
 	slices.Sort(statements)
-	for _, path := range slices.Backward(slices.Sorted(maps.Keys(e.byPath))) {
-		t := e.byPath[path]
-		if !owned(t) {
-			continue
-		}
-		if err := t.noneOfTenantDenied(ctx, c, r, tenantUUID); err != nil {
-			return err
-		}
+	for _, t := range owning {
 		statements = append(statements, "DELETE FROM "+t.tableName()+" WHERE tenant_uuid = $1")
 	}
 	for _, sql := range statements {
 		if _, err := c.Exec(ctx, sql, tenantUUID); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// owning returns the collections whose objects belong to tenants, in the reverse order of their paths.
+func (e *Engine) owning() (out []table) {
+	for _, path := range slices.Backward(slices.Sorted(maps.Keys(e.byPath))) {
+		if t := e.byPath[path]; owned(t) {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// Kind says how many objects of a collection a tenant has.
+type Kind struct {
+	Service  string `json:"service"`
+	Resource string `json:"resource" doc:"The collection, as the audit names it."`
+	Count    int    `json:"count" doc:"How many objects of the collection the tenant has."`
+}
+
+// CountOf returns of what Empty would delete how many there are, in the order of their paths, without what the tenant has none of.
+func (e *Engine) CountOf(ctx context.Context, c store.Conn, tenantUUID string) (out []Kind, err error) {
+	for _, t := range slices.Backward(e.owning()) {
+		n, err := store.Get[int](ctx, c, "SELECT count(*) FROM "+t.tableName()+" WHERE tenant_uuid = $1", tenantUUID)
+		if err != nil {
+			return nil, err
+		}
+		if n > 0 {
+			out = append(out, Kind{e.Service, t.path(), n})
+		}
+	}
+	return out, nil
+}
+
+// recordedAtOnce is how many objects recordGone holds at once.
+const recordedAtOnce = 500
+
+// RecordGone writes to the audit that all of a tenant's objects are deleted, for hooks that delete them by one statement.
+func (k *CollectionOf[T]) RecordGone(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) error {
+	return k.recordGone(ctx, c, r, tenantUUID)
+}
+
+func (k *CollectionOf[T]) recordGone(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) error {
+	objects, err := k.Rows(ctx, c, "tenant_uuid = $1", tenantUUID)
+	if err != nil {
+		return err
+	}
+	for some := range slices.Chunk(objects, recordedAtOnce) {
+		if err := k.own(ctx, c, some); err != nil {
+			return err
+		}
+		for _, o := range some {
+			a := audit.Change{Tenant: tenantUUID, Service: k.engine.Service, Resource: k.Path, Before: k.auditData(o)}
+			k.identify(&a, o)
+			if k.Audited != nil {
+				k.Audited(o, &a)
+			}
+			if err := audit.Write(ctx, c, r, a); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -198,7 +198,7 @@ func (j *joint[L, R]) concludePair(ctx context.Context, c store.Conn, p *PairOf[
 	pair := map[string]any{j.left.Singular: j.left.Key(p.Left)}
 	change := audit.Change{
 		Tenant: cmp.Or(j.left.tenantOf(p.Left), p.Tenant), Resource: j.left.Path + "/" + j.Path, Object: left,
-		Keys: [][]string{j.left.aliases(p.Left).keys}, After: pair,
+		Keys: [][]string{j.left.aliases(p.Left).keys}, Sides: []string{j.left.Path, j.right.Path}, After: pair, Title: audit.Called(j.left.auditData(p.Left)),
 	}
 	if !isNull(p.Right) {
 		right := fmt.Sprint(j.right.Key(p.Right))
@@ -206,6 +206,7 @@ func (j *joint[L, R]) concludePair(ctx context.Context, c store.Conn, p *PairOf[
 		pair[j.right.Singular] = j.right.Key(p.Right)
 		change.Object += "/" + right
 		change.Keys = append(change.Keys, j.right.aliases(p.Right).keys)
+		change.Title += " " + audit.Called(j.right.auditData(p.Right))
 	}
 	if p.Ends {
 		change.Before, change.After = pair, nil

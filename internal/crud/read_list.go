@@ -3,6 +3,7 @@ package crud
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -218,14 +219,25 @@ func (k *CollectionOf[T]) count(ctx context.Context, c store.Conn, where string,
 	if k.Counted && (where == k.inScope(false, "$1") || where == k.inScope(true, "$1")) {
 		return store.Get[int](ctx, c, "SELECT CAST(coalesce(sum(n), 0) AS bigint) FROM row_count WHERE table_name = '"+k.Table+"' AND "+where, args.values...)
 	}
+	if k.Bounded > 0 {
+		return store.Get[int](ctx, c, fmt.Sprintf("SELECT count(*) FROM (SELECT 1 FROM %s WHERE %s LIMIT %d) AS bounded", k.Table, where, k.Bounded), args.values...)
+	}
 	return store.Get[int](ctx, c, "SELECT count(*) FROM "+k.Table+" WHERE "+where, args.values...)
 }
 
 // order is the order of a list. The key ends it: pages never overlap.
-type order struct{ by, key, direction string }
+type order struct {
+	by, key, direction string
+	// filled says that no value is null: PostgreSQL reads an index backwards only if the order does not say where nulls are.
+	filled bool
+}
 
 func (o order) String() string {
-	return " ORDER BY " + o.by + o.direction + " NULLS LAST, " + o.key + o.direction
+	nulls := " NULLS LAST"
+	if o.filled {
+		nulls = ""
+	}
+	return " ORDER BY " + o.by + o.direction + nulls + ", " + o.key + o.direction
 }
 
 // ordered returns the order that a query asks for, and where with a use of each value that it has added to args for the order: every
@@ -240,7 +252,7 @@ func (k *CollectionOf[T]) ordered(ctx context.Context, query rest.List, where, s
 	if query.Desc {
 		direction = " DESC"
 	}
-	return order{by: col.sorted() + k.collation(col), key: k.Keys[0], direction: direction}, where
+	return order{by: col.sorted() + k.collation(col), key: k.Keys[0], direction: direction, filled: col.filled}, where
 }
 
 // bounds returns the bounds of a list's page. The limit is no argument: PostgreSQL makes a plan for a statement once, and not each time,

@@ -107,7 +107,7 @@ func (k *CollectionOf[T]) search(ctx context.Context, term string, args *argumen
 	conditions := make([]string, 0, len(k.Search)+1)
 	switch {
 	case k.SearchText == "":
-	case k.byName["id"].kind == integer:
+	case k.SearchText == "search_text" && k.byName["id"].kind == integer:
 		conditions = append(conditions, has(k.Table, ""))
 	default:
 		conditions = append(conditions, k.SearchText+" LIKE "+placeholder+` ESCAPE '\'`)
@@ -116,7 +116,7 @@ func (k *CollectionOf[T]) search(ctx context.Context, term string, args *argumen
 		conditions = append(conditions, k.seen(ctx, k.byName[name], args.add).searched()+" LIKE "+placeholder+` ESCAPE '\'`)
 	}
 	if k.Said != nil {
-		if said := k.Said(strings.Fields(term), args.add); said != "" {
+		if said := k.Said(ctx, strings.Fields(term), args.add); said != "" {
 			conditions = append(conditions, said)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"reflect"
 	"slices"
 	"strings"
@@ -49,6 +50,14 @@ func (k *CollectionOf[T]) mayWrite(ctx context.Context, c store.Conn, scope stri
 		return nil
 	}
 	return onlyMaster(ctx, c, scope)
+}
+
+// master declares what mayRead and mayWrite refuse.
+func (k *CollectionOf[T]) master(method string) (none rest.Master) {
+	if k.Scope == Master || k.Scope == Global && method != http.MethodGet {
+		return rest.InMaster
+	}
+	return none
 }
 
 func onlyMaster(ctx context.Context, c store.Conn, scope string) error {

@@ -76,12 +76,17 @@ type ResourceOf[T pointer] struct {
 	Found []Elsewhere
 	// Said returns a further condition for the rows that `search` finds: those of which people read something else than what is stored.
 	// Words are those of the folded term; it adds its arguments. It returns "" for none.
-	Said func(words []string, add func(value any) (placeholder string)) string
+	Said func(ctx context.Context, words []string, add func(value any) (placeholder string)) string
 	// Shared is a further condition under which a row can be read from outside its tenant; %s is the scope's placeholder.
 	Shared string
 	// Counted says that the migration counts the table's rows, with @counted: the total of a list is then known without reading
 	// them. It is for objects that belong to one tenant, of which a tenant may have very many.
 	Counted bool
+	// Preview, if set, gives DELETE the query parameter dry_run: nothing is deleted, and the reply says what would be. Guard does not run.
+	Preview *PreviewOf[T]
+	// Bounded is how many objects a list counts at most, or 0: its `total` and `filtered` are no larger. It is for collections that grow
+	// without end, of which nobody reads the last page.
+	Bounded int
 	// Readable returns a further condition for the rows that a request may read, or change, and adds its arguments. If Readable is nil,
 	// or returns "", there is no such condition.
 	Readable func(r *rest.Request, add func(value any) (placeholder string)) string
@@ -145,6 +150,13 @@ type ChangeOf[T pointer] struct {
 	Old, New T
 	// Carry passes a value from one hook to a later one.
 	Carry any
+}
+
+// PreviewOf says what a delete would take with it.
+type PreviewOf[T pointer] struct {
+	Reply *rest.Schema
+	// Show returns the reply, of that schema, or refuses what a delete would refuse.
+	Show func(ctx context.Context, c store.Conn, change *ChangeOf[T]) (any, error)
 }
 
 // BesideOf is an object's own data in another table.

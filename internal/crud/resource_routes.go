@@ -28,6 +28,7 @@ func (k *CollectionOf[T]) operations() []rest.Operation {
 		op.Access = accessOf(k.engine.Service, op.Path, action)
 		op.Query = slices.Concat(op.Query, k.Query[action])
 		op.Statuses = slices.Concat(op.Statuses, k.Statuses[action])
+		op.Master = k.master(op.Method)
 		if len(k.Nested) > 0 {
 			if op.Body != nil {
 				op.MaxBody = maxLongBody
@@ -94,6 +95,10 @@ func (k *CollectionOf[T]) deleteOperation() rest.Operation {
 	}
 	if k.engine.Style.Duplicate == apierr.Invalid {
 		op.Statuses = append(op.Statuses, http.StatusBadRequest)
+	}
+	if k.Preview != nil {
+		op.Query = append(op.Query, rest.Parameter{Name: "dry_run", Description: "true: delete nothing, and answer what would be deleted.", Schema: &rest.Schema{Type: "boolean"}})
+		op.Replies = map[int]*rest.Schema{http.StatusOK: k.Preview.Reply}
 	}
 	return op
 }

@@ -418,13 +418,18 @@ func (s *setter[N, F]) conclude(ctx context.Context, c store.Conn, r *rest.Reque
 	if reflect.DeepEqual(before, after) {
 		return nil
 	}
+	var members []string
 	for _, far := range slices.Concat(before, after) {
 		emit(ctx, Event{Resource: s.far.Path, Key: far.Key, Tenant: s.near.tenantOf(near)})
+		if member := s.far.Path + "/" + far.Key; !slices.Contains(members, member) {
+			members = append(members, member)
+		}
 	}
 	key := fmt.Sprint(s.near.Key(near))
 	emit(ctx, Event{Resource: s.near.Path, Key: key, Tenant: s.near.tenantOf(near)})
 	return audit.Write(ctx, c, r, audit.Change{
 		Tenant: cmp.Or(s.near.tenantOf(near), scope), Resource: s.near.Path + "/" + s.list.Path, Object: key, Keys: [][]string{s.near.aliases(near).keys},
+		Sides: []string{s.near.Path}, Also: members, Title: audit.Called(s.near.auditData(near)),
 		Before: map[string]any{s.list.Field: before}, After: map[string]any{s.list.Field: after},
 	})
 }

@@ -45,7 +45,7 @@ func (k *CollectionOf[T]) identify(a *audit.Change, o T) {
 	if k.document != nil {
 		a.Resource, a.Object = k.document.place(k.aliases(o).keys[1:])
 	} else {
-		a.Object, a.Keys = fmt.Sprint(k.Key(o)), [][]string{k.aliases(o).keys}
+		a.Object, a.Keys, a.Sides = fmt.Sprint(k.Key(o)), [][]string{k.aliases(o).keys}, []string{k.Path}
 	}
 	if _, ok := k.byName[k.Owner]; ok {
 		a.Tenant = fmt.Sprint(k.field(o, k.Owner))

@@ -2,6 +2,7 @@ package crud
 
 import (
 	"context"
+	"net/http"
 
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
@@ -12,6 +13,9 @@ func (k *CollectionOf[T]) remove(ctx context.Context, r *rest.Request) (rest.Rep
 	var err error
 	if change.Tenant, err = k.engine.TenantOf(ctx, r); err != nil {
 		return rest.Reply{}, err
+	}
+	if k.Preview != nil && r.Bool("dry_run") {
+		return k.preview(ctx, change)
 	}
 	err = k.engine.InTx(ctx, func(ctx context.Context, c store.Conn) error {
 		if err := k.load(ctx, c, change, nil); err != nil {
@@ -28,6 +32,22 @@ func (k *CollectionOf[T]) remove(ctx context.Context, r *rest.Request) (rest.Rep
 		return rest.Reply{}, k.refused(err, change.Old)
 	}
 	return rest.Reply{}, nil
+}
+
+// preview says what a delete would do.
+func (k *CollectionOf[T]) preview(ctx context.Context, change *ChangeOf[T]) (rest.Reply, error) {
+	reply := rest.Reply{Status: http.StatusOK}
+	err := k.engine.DB.InReadTx(ctx, func(ctx context.Context, c store.Conn) error {
+		err := k.load(ctx, c, change, nil)
+		if err == nil {
+			err = k.mayUnlink(ctx, c, change)
+		}
+		if err == nil {
+			reply.Body, err = k.Preview.Show(ctx, c, change)
+		}
+		return err
+	})
+	return reply, err
 }
 
 // erase deletes a loaded object.

@@ -89,9 +89,13 @@ func document(s *Service, ops []Operation) (object, error) {
 	if slices.ContainsFunc(ops, func(op Operation) bool { return op.Basic }) {
 		schemes["basic"] = object{"type": "http", "scheme": "basic", "description": "A user's name or confirmed address, and the password."}
 	}
+	info := object{"title": cmp.Or(s.Title, s.Name), "version": cmp.Or(s.Version, "1.0"), "description": s.Description}
+	if s.Contact != "" {
+		info["contact"] = object{"name": s.Contact}
+	}
 	return object{
 		"openapi":    "3.0.3",
-		"info":       object{"title": cmp.Or(s.Title, s.Name), "version": cmp.Or(s.Version, "1.0"), "description": s.Description},
+		"info":       info,
 		"servers":    []object{{"url": cmp.Or(s.Prefix, "/")}},
 		"tags":       tagsOf(s, ops),
 		"paths":      paths,

@@ -31,6 +31,8 @@ type Service struct {
 	Words map[string]string
 	// Columns are the attributes that people look for first in a list, by the names of the objects.
 	Columns map[string][]string
+	// Contact is whom people ask who may not do something: a name or an address. The definition has it, if it is set.
+	Contact string
 	// Errors makes a refusal's body in the form that the service's clients expect.
 	Errors     ErrorForm
 	Operations []Operation
@@ -61,6 +63,8 @@ type Operation struct {
 	Basic bool
 	// Pattern names the one path parameter that may hold an ACL pattern.
 	Pattern string
+	// Master says who may do it beside the access: the handler refuses all others, and explanations tell so.
+	Master Master
 
 	ID          string // operationId, unique in the service
 	Tag         string
@@ -112,6 +116,16 @@ type Operation struct {
 
 	Handle Handler
 }
+
+// Master says what an operation has to do with the master tenant. The zero value is nothing.
+type Master int
+
+const (
+	// InMaster operations are for requests that act in the master tenant.
+	InMaster Master = iota + 1
+	// FromMaster operations are for users of the master tenant, wherever the request acts.
+	FromMaster
+)
 
 // honoursIfMatch reports whether a request may have If-Match: a read may; what changes something, and cannot find that it was changed
 // before, refuses the header instead of ignoring it.

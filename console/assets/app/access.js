@@ -1,7 +1,7 @@
 // Rights explained: the editor of a policy, who may do something, and why something was refused.
 import { call, erase, me } from './api.js';
 import { allows, explain, fault, instances, matches } from './acl.js';
-import { fill, may, operations, resources } from './definitions.js';
+import { fill, may, operations, resources, whom } from './definitions.js';
 import { ask, h, later, lead, literal, put, say } from './dom.js';
 import { form, refusal } from './form.js';
 import { picker, settled } from './picker.js';
@@ -195,7 +195,8 @@ export const who = async (main, query) => {
       more.disabled = true;
       try {
         const { data } = await call('GET', `${auth().prefix}/access/holders`, { query: { access, recurse, offset: shown } });
-        if (shown === 0) put(box, h('p', {}, explain(access).replace(/^May/, `${data.total} user${data.total === 1 ? '' : 's'} may`)), found, h('p', {}, more));
+        const above = data.above > 0 && h('p', { class: 'quiet' }, `${data.above} more of tenants above, who may act here.`);
+        if (shown === 0) put(box, h('p', {}, explain(access).replace(/^May/, `${data.total} user${data.total === 1 ? '' : 's'} may`)), above, found, h('p', {}, more));
         found.append(...data.items.map((holder) => h('section', { class: 'holder' }, h('h2', {}, h('a', { href: `#/auth/users/${holder.user_uuid}` }, holder.username ?? holder.user_uuid)), through(holder.through))));
         shown += data.items.length;
         more.hidden = data.items.length === 0 || shown >= data.total;
@@ -225,8 +226,9 @@ const guess = (method, path) => {
   return [
     h('p', { class: allowed ? 'verdict good' : 'verdict bad' }, allowed ? 'Allowed' : 'Refused'),
     h('p', {}, `${found.summary}: it takes the access `, h('code', {}, access), '.'),
-    h('p', {}, denial ? ['Your token has the pattern ', h('code', {}, denial), ', which denies it.'] : grant ? ['Your token has the pattern ', h('code', {}, grant), '.'] : 'No pattern of your token stands for it. Ask an administrator for a policy that has it.'),
-    h('p', {}, h('a', { href: `#/who?${new URLSearchParams({ access })}` }, 'Who may do this?')),
+    h('p', {}, denial ? ['Your token has the pattern ', h('code', {}, denial), ', which denies it.'] : grant ? ['Your token has the pattern ', h('code', {}, grant), '.'] : 'No pattern of your token stands for it.'),
+    !allowed && h('p', {}, `To be allowed it, ask ${whom()}.`),
+    may(operations.find((o) => o.operationId === 'list_access_holders')) && h('p', {}, h('a', { href: `#/who?${new URLSearchParams({ access })}` }, 'Who may do this?')),
   ];
 };
 
@@ -254,6 +256,7 @@ export const why = async (main, query) => {
         data.public ? h('p', {}, 'This operation asks for no token.') : h('p', {}, 'It takes the access ', h('code', {}, data.required_access), '. ', explain(data.required_access).replace(/^May/, 'Who has it may')),
         data.pattern ? h('p', {}, 'What decides is the pattern ', h('code', {}, data.pattern), ': ', explain(data.pattern)) : !data.public && h('p', {}, data.allowed ? 'The patterns that the user holds stand for all of it, together.' : 'No pattern that the user holds matches it.'),
         through(data.through ?? []),
+        data.refusal && h('p', {}, `${data.refusal}.`),
         data.required_access && h('p', {}, h('a', { href: `#/who?${new URLSearchParams({ access: data.required_access })}` }, 'Who may do this?')));
     } catch (problem) {
       put(box, problem.status === 403 && !other ? guess(method.value, path.value) : trouble(problem));

@@ -204,3 +204,8 @@ export const target = (service, name, key = name) => {
   const kind = key.match(/(uuid|id)$/)?.[1];
   return whole ?? last.find((r) => r.parameter === name) ?? last.find((r) => kind && r.parameter?.endsWith('_' + kind)) ?? last[0];
 };
+
+// mayAsk tells whether the user may ask the gateway why something is refused. Who may not asks a person: whom tells which, as the operator
+// has set it.
+export const mayAsk = () => may(operations.find((o) => o.operationId === 'explain'));
+export const whom = () => services.map((service) => service.definition?.info?.contact?.name).find(Boolean) ?? 'an administrator';

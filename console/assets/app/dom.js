@@ -81,17 +81,20 @@ export const broken = (text) => text.split(/(\s+)/).map((word) => (word.length >
 export const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 
 // ask shows a question over the page, and resolves to whether it was confirmed.
-export const ask = (title, text, action = 'Delete') => new Promise((resolve) => {
-  const id = fresh('question');
+// Typed, if it is set, is what must be typed before the answer can be yes.
+export const ask = (title, text, action = 'Delete', typed = '') => new Promise((resolve) => {
+  const id = fresh('question'), sure = h('button', { value: 'yes', class: 'danger', disabled: typed !== '' }, action);
+  const input = typed && h('input', { id: fresh('typed'), autocomplete: 'off', spellcheck: 'false', input: () => { sure.disabled = input.value !== typed; } });
   const dialog = h('dialog', { 'aria-labelledby': id, close: () => {
     resolve(dialog.returnValue === 'yes');
     dialog.remove();
   } },
     h('form', { method: 'dialog' },
       h('h2', { id }, title), text,
+      input && h('p', { class: 'field' }, h('label', { for: input.id }, `To go on, type its name: ${typed}`), input),
       h('p', { class: 'actions' },
         h('button', { value: 'no', autofocus: true }, 'Cancel'),
-        h('button', { value: 'yes', class: 'danger' }, action))));
+        sure)));
   document.body.append(dialog);
   dialog.showModal();
 });

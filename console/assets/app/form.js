@@ -1,5 +1,6 @@
 // Forms: what is sent, and where it is said what the gateway refuses.
 import { me } from './api.js';
+import { mayAsk, whom } from './definitions.js';
 import { h, put, same, say as tell, words } from './dom.js';
 import { fields, names, valuesOf } from './fields.js';
 import { merged } from './merge.js';
@@ -97,6 +98,7 @@ export const inner = (message) => spoken(message.match(/\[?["']([^"']+)["']\]\}*
 // refusal leads from a 403 to its reasons.
 export const refusal = (problem) => {
   if (problem.status !== 403 || !problem.request) return '';
+  if (!mayAsk()) return h('p', {}, `To be allowed this, ask ${whom()}.`);
   const query = new URLSearchParams({ method: problem.request.method, path: problem.request.path });
   return h('p', {}, h('a', { href: `#/why?${query}` }, 'Why was I refused, and who may do it?'));
 };

@@ -1,7 +1,7 @@
 // The page of one object: its fields, its parts and its links.
 import { call, erase } from './api.js';
-import { alone, bodyOf, fill, idOf, keyOf, may, referred, resolve, takes, target } from './definitions.js';
-import { ask, brief, h, lead, put, same, say, tick } from './dom.js';
+import { alone, bodyOf, fill, idOf, keyOf, may, referred, resolve, resources, sectionOf, takes, target } from './definitions.js';
+import { ask, brief, h, lead, put, same, say, tick, words } from './dom.js';
 import { form, refusal } from './form.js';
 import { columnsOf, kept, listed, pager, table } from './list.js';
 import * as login from './login.js';
@@ -63,8 +63,11 @@ export const show = async (main, resource, id) => {
   };
   const remove = async () => {
     const more = takes(resource.remove, 'recursive') && tick(alone);
-    if (!await ask(`Delete ${brief(object)}?`, [h('p', {}, 'This cannot be undone.'), more && more.element])) return;
+    const final = h('p', {}, 'This cannot be undone.');
     try {
+      const large = takes(resource.remove, 'dry_run') && (await call('DELETE', path, { query: { dry_run: 'true' } })).data;
+      if (!await (large ? ask(`Delete ${brief(object)} and all that it has?`, [goes(large), final], 'Delete all of it', large.name || id)
+        : ask(`Delete ${brief(object)}?`, [final, more && more.element]))) return;
       const there = await erase(path, { query: { recursive: more && more.ticked() ? 'true' : '' }, headers: versioned(state.tag) });
       lead(`#/${resource.key}`, `${brief(object)} was ${there ? '' : 'already '}deleted.`);
     } catch (problem) {
@@ -74,7 +77,7 @@ export const show = async (main, resource, id) => {
   };
   const update = resource.update && may(resource.update, id);
   put(main, crumbs(resource),
-    h('header', { class: 'title' }, titled(resource, object, id),
+    h('header', { class: 'title' }, titled(resource, object, id), past(resource, id),
       resource.remove && h('button', { type: 'button', class: 'danger', disabled: !may(resource.remove, id), title: may(resource.remove, id) ? '' : `It takes ${resource.remove.access}`, click: remove }, 'Delete')),
     resource.update && details,
     resource.update ? [
@@ -88,6 +91,21 @@ export const show = async (main, resource, id) => {
     ] : all(resource.service, resource.schema, object));
   const shown = (resource.parts ?? []).filter((part) => may(part.get ?? part.put ?? part.post, id) && !linkOf(resource, part) && !linked(resource, part));
   main.append(...login.sections(resource, object, again), ...shown.map((part) => section({ resource, part, id, state, again, renew, outdated })));
+};
+
+// goes tells what a dry run of a delete has counted.
+const goes = ({ objects, logged_in: loggedIn, sessions }) => [
+  objects.length > 0 ? [h('p', {}, 'With it goes:'), h('ul', {}, objects.map(({ service, resource, count }) => {
+    const of = resources.get(`${service}/${resource}`);
+    return h('li', {}, `${count.toLocaleString()} × ${of ? `${of.title} (${sectionOf(of.service)})` : `${service} ${words(resource)}`}`);
+  }))] : h('p', {}, 'It has nothing else.'),
+  sessions > 0 && h('p', {}, `Logged in now, and logged out by this: ${loggedIn.map((u) => u.username ?? u.user_uuid).join(', ')}${loggedIn.length < 100 ? '' : ', and others'} (${sessions.toLocaleString()} session${sessions === 1 ? '' : 's'}).`),
+];
+
+// past is a link to what the audit has about an object.
+const past = (resource, id) => {
+  const audit = resources.get('auth/audit');
+  return audit && audit !== resource && takes(audit.list, 'about') && may(audit.list) && h('a', { class: 'button', href: `#/auth/audit?${new URLSearchParams({ about: `${resource.key}/${id}` })}` }, 'History');
 };
 
 // redraw draws an object's page again, with the parts open that were open, and the focus on this part, or on the object's own form.

@@ -114,7 +114,7 @@ export const show = async (main, resource, query) => {
     history.replaceState(null, '', `${base}${kept.size > 0 ? '?' + kept : ''}`);
     return fetchPage();
   };
-  const rows = h('div', { 'aria-live': 'polite', 'aria-busy': 'true' }), pages = h('nav', { class: 'pages', 'aria-label': 'Pages' }), bulk = h('div', { class: 'bulk', hidden: true });
+  const rows = h('div', { 'aria-live': 'polite', 'aria-busy': 'true' }, h('p', { class: 'empty' }, 'Loading…')), pages = h('nav', { class: 'pages', 'aria-label': 'Pages' }), bulk = h('div', { class: 'bulk', hidden: true });
   let asked;
 
   const fetchPage = async () => {

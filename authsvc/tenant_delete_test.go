@@ -1,0 +1,71 @@
+package authsvc_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"testing"
+
+	"github.com/ringfence/ringfence/internal/rest/resttest"
+	"github.com/ringfence/ringfence/internal/store"
+)
+
+// A dry run of a delete says what goes with a tenant and who is logged in there, and deletes nothing. The delete itself has each object in the
+// audit.
+func TestDeletingATenantTellsWhatGoes(t *testing.T) {
+	each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		admin := s.admin()
+		acme := s.tenant(admin, "acme")
+		in := resttest.In(acme)
+		var users []string
+		for i := range 3 {
+			users = append(users, s.do("POST", "/users", admin, fmt.Sprintf(`{"username":"user%d","password":"secret"}`, i), in).Want(200).Text("uuid"))
+		}
+		group := s.do("POST", "/groups", admin, `{"name":"g"}`, in).Want(200).Text("uuid")
+		policy := s.do("POST", "/policies", admin, `{"name":"p","acl":["confd.users.read"]}`, in).Want(200).Text("uuid")
+		s.do("PUT", "/users/"+users[0]+"/policies/"+policy, admin, "").Want(204)
+		live := s.login("user1", "secret")
+		s.do("POST", "/token", "", `{"access_type":"offline","client_id":"phone"}`, resttest.Basic("user1", "secret")).Want(200)
+		_, _, clerk := s.account(admin, "clerk", "auth.tenants.#")
+
+		path := "/tenants/" + acme
+		a := s.do("DELETE", path+"?dry_run=True", admin, "").Want(200)
+		var got []string
+		for _, kind := range a.JSON("objects").([]any) {
+			k := kind.(map[string]any)
+			got = append(got, fmt.Sprint(k["service"], " ", k["resource"], " ", k["count"]))
+		}
+		if want := []string{"auth users 3", "auth groups 1", "auth policies 1", "auth tokens 1"}; !slices.Equal(got, want) || a.Text("name") != "acme" || a.JSON("sessions") != 2.0 {
+			t.Errorf("%s\nwant %q", a.Body, want)
+		}
+		if who := fmt.Sprint(a.JSON("logged_in")); who != fmt.Sprintf("[map[sessions:2 user_uuid:%s username:user1]]", users[1]) {
+			t.Errorf("logged in is %s", who)
+		}
+		// It is refused as the delete is.
+		s.do("DELETE", path+"?dry_run=true", clerk, "").Want(403)
+		s.do("DELETE", path+"?dry_run=perhaps", admin, "").Want(400)
+		s.do("DELETE", path+"?dry_run=true", admin, "", func(r *http.Request) { r.Header.Set("If-Match", `"other"`) }).Want(412)
+		below := s.tenant(admin, "below", in)
+		s.do("DELETE", path+"?dry_run=true", admin, "").Refused(400, "tenant-has-children")
+		s.do("DELETE", "/tenants/"+below+"?dry_run=false", admin, "").Want(204)
+		s.lives(live, true)
+		s.do("GET", path, admin, "").Want(200)
+
+		s.do("DELETE", path, admin, "").Want(204)
+		s.lives(live, false)
+		for resource, want := range map[string][]string{"users": users, "groups": {group}, "policies": {policy}, "tenants": {acme}} {
+			var gone []string
+			for _, item := range s.do("GET", "/audit?action=delete_tenant&resource="+resource, admin, "").List().Items {
+				if item["before"] != nil && item["after"] == nil && item["tenant_uuid"] == acme {
+					gone = append(gone, item["object"].(string))
+				}
+			}
+			for _, object := range want {
+				if !slices.Contains(gone, object) {
+					t.Errorf("the audit does not have that %s %s was deleted: %q", resource, object, gone)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,61 @@
+package caddymodule_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/ringfence/ringfence/internal/rest/resttest"
+)
+
+// Before a tenant is deleted, the console tells what goes with it and who is logged in there, and has its name typed. Who may not do something
+// reads whom to ask, as the operator has set it, and gets no link that is refused too.
+func TestConsoleTellsWhatGoesAndWhomToAsk(t *testing.T) {
+	g := loadEdited(t, "", func(caddyfile string) string {
+		return strings.Replace(caddyfile, "ringfence {", "ringfence {\ncontact \"the helpdesk, number 99\"", 1)
+	})
+	o := &operator{newBrowser(t), t, g.URL}
+	admin := g.admin(t)
+	const auth, confd = "/api/auth/0.1", "/api/confd/1.1"
+	tenant := g.Do(t, "POST", auth+"/tenants", admin, `{"name":"Berlin"}`).Want(200).Text("uuid")
+	in := resttest.In(tenant)
+	g.Do(t, "POST", auth+"/users", admin, `{"username":"berta","password":"a-long-password"}`, in).Want(200)
+	for range 2 {
+		g.Do(t, "POST", confd+"/users", admin, `{"firstname":"Telephone"}`, in).Want(201)
+	}
+	g.Login(t, "berta", "a-long-password")
+
+	o.goTo("", "Sign in")
+	o.signIn("admin", adminPassword)
+	o.goTo("#/auth/tenants/"+tenant, "Berlin")
+	o.press("History")
+	o.reads("Create a tenant")
+	o.goTo("#/auth/tenants/"+tenant, "Berlin")
+	o.press("Delete")
+	o.until(`document.querySelector('dialog[open]')?.textContent.includes('2 × Users (Telephony)') && document.querySelector('dialog').textContent.includes('1 × Users (People and rights)')`, "what goes is not counted")
+	o.until(`document.querySelector('dialog').textContent.includes('logged out by this: berta (1 session)')`, "who is logged in is not named")
+	o.until(`document.querySelector('dialog button.danger').disabled`, "the name need not be typed")
+	o.enter("To go on, type its name: Berlin", "Berlin")
+	o.until(`!document.querySelector('dialog button.danger').disabled`, "the typed name is not taken")
+	g.Do(t, "GET", auth+"/tenants/"+tenant, admin, "").Want(200)
+	o.press("Delete all of it")
+	o.reads("Berlin was deleted.")
+	g.Do(t, "GET", auth+"/tenants/"+tenant, admin, "").Want(404)
+	o.clean(t, "while a tenant was deleted")
+	o.press("Sign out")
+	o.reads("Signed out.")
+
+	g.Account(t, admin, "olga", "auth.groups.read", "auth.groups.*.read")
+	group := g.Do(t, "POST", auth+"/groups", admin, `{"name":"Night shift"}`).Want(200).Text("uuid")
+	if name := g.Do(t, "GET", auth+"/api/openapi.json", "", "").Want(200).Text("info.contact.name"); name != "the helpdesk, number 99" {
+		t.Errorf("the definition names %q", name)
+	}
+	o.goTo("", "Sign in")
+	o.signIn("olga", "secret of olga")
+	o.goTo("#/why?method=DELETE&path="+auth+"/groups/"+group, "Why was I refused?")
+	o.reads("To be allowed it, ask the helpdesk, number 99.")
+	o.until(`![...document.querySelectorAll('main a')].some((a) => a.textContent === 'Who may do this?')`, "a link is shown that is refused too")
+	o.goTo(fmt.Sprint("#/auth/users/", group), "Not shown")
+	o.reads("To be allowed this, ask the helpdesk, number 99.")
+	o.until(`!document.querySelector('main').textContent.includes('Why was I refused, and who may do it?')`, "a link is shown that is refused too")
+}
