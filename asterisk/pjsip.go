@@ -23,14 +23,16 @@ func init() {
 
 // writeSIPGlobal writes what there is one of. Asterisk loads no second one.
 func writeSIPGlobal(p *plan, w *conf.Writer) {
-	if p.taken("global", "pjsip.conf") == "" {
-		w.Section("global")
-		w.Set("type", "global")
-		w.Set("user_agent", "Ringfence")
-	}
-	if p.taken("system", "pjsip.conf") == "" {
-		w.Section("system")
-		w.Set("type", "system")
+	for _, name := range []string{"global", "system"} {
+		if why := p.taken(name, "pjsip.conf"); why != "" {
+			p.leave(leftout.Omission{Kind: "section", Key: "pjsip.conf", Name: name}, why+", which counts in its place")
+			continue
+		}
+		w.Section(name)
+		w.Set("type", name)
+		if name == "global" {
+			w.Set("user_agent", "Ringfence")
+		}
 	}
 }
 

@@ -48,6 +48,7 @@ func TestNoNameMeetsAHandWrittenOne(t *testing.T) {
 		"group Sales: Asterisk's own file " + etc + "/queues.conf has a section [grp-acme-" + sales + "] in line 2",
 		"line bob: its endpoint: Asterisk's own file " + etc + "/pjsip.conf has a section [bob] in line 5",
 		"section general: Asterisk's own file " + etc + "/queues.conf has a section [general] in line 1, which counts",
+		"section global: Asterisk's own file " + etc + "/pjsip.conf has a section [basics] in line 1, which counts",
 		"transport transport-udp: Asterisk's own file " + etc + "/pjsip_wizard.conf has a section [transport-udp] in line 1",
 	} {
 		if i >= len(got) || !strings.HasPrefix(got[i], want) {
