@@ -133,7 +133,7 @@ func (s *Service) explain(ctx context.Context, r *rest.Request) (rest.Reply, err
 	if !out.Allowed {
 		return rest.Reply{Body: out}, nil
 	}
-	refusal, err := s.refusedBeside(ctx, r, need, who)
+	refusal, err := s.refusedBeside(ctx, need, who)
 	if refusal != "" {
 		out.Allowed, out.Refusal = false, &refusal
 	}
@@ -158,7 +158,7 @@ func (s *Service) explainPattern(ctx context.Context, out *explanation, who *pri
 }
 
 // refusedBeside returns what refuses a request that the patterns allow, in words, or "".
-func (s *Service) refusedBeside(ctx context.Context, r *rest.Request, need Requirement, who explainedUser) (string, error) {
+func (s *Service) refusedBeside(ctx context.Context, need Requirement, who explainedUser) (string, error) {
 	if who.disabled {
 		return "The user is disabled: none of their tokens is valid", nil
 	}

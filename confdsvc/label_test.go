@@ -32,7 +32,9 @@ func TestLabelsByTheirOldName(t *testing.T) {
 				body  object
 				label string
 			}{
-				{object{"name": "second"}, "second"}, {object{"name": made["name"]}, "second"}, {object{"name": nil}, "second"},
+				{object{"name": "second"}, "second"},
+				{object{"name": made["name"]}, "second"},
+				{object{"name": nil}, "second"},
 				{object{"name": "third", "label": "fourth"}, "fourth"},
 			} {
 				c.Do(http.MethodPut, path, step.body).Want(http.StatusNoContent)

@@ -163,8 +163,10 @@ func TestCallerIDOfUserAndNumber(t *testing.T) {
 
 		// Their own caller ID counts before their names, and reaches the lines whose main user they are whenever it changes.
 		for _, step := range []struct{ callerID, one, three string }{
-			{`"Sales"`, `Sales|1001|"Sales" <1001>`, `Sales|<nil>|"Sales"`}, {`"Al" <+339>`, `Al|<nil>|"Al" <+339>`, `Al|<nil>|"Al" <+339>`},
-			{`"Al" <9>`, `Al|9|"Al" <9>`, `Al|9|"Al" <9>`}, {`"Bo"`, `Bo|1001|"Bo" <1001>`, `Bo|<nil>|"Bo"`},
+			{`"Sales"`, `Sales|1001|"Sales" <1001>`, `Sales|<nil>|"Sales"`},
+			{`"Al" <+339>`, `Al|<nil>|"Al" <+339>`, `Al|<nil>|"Al" <+339>`},
+			{`"Al" <9>`, `Al|9|"Al" <9>`, `Al|9|"Al" <9>`},
+			{`"Bo"`, `Bo|1001|"Bo" <1001>`, `Bo|<nil>|"Bo"`},
 		} {
 			put(bo + one)
 			c.Do(http.MethodPut, al, object{"caller_id": step.callerID}).Want(http.StatusNoContent)

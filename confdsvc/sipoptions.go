@@ -28,7 +28,7 @@ var extendible = []string{"aor_section_options", "endpoint_section_options"}
 // check refuses an option that the telephone system does not know in such a section: it would reject the whole section.
 func (o SIPOptions) check(field string, known map[string]bool) error {
 	for _, pair := range o.V {
-		if !known[pair[0]] && !(strings.HasPrefix(pair[0], "@") && slices.Contains(extendible, field)) {
+		if !known[pair[0]] && (!strings.HasPrefix(pair[0], "@") || !slices.Contains(extendible, field)) {
 			return apierr.New(apierr.Invalid, "'%s: invalid variable (%s)' must be one of (%s)", field, pair[0], strings.Join(slices.Sorted(maps.Keys(known)), ", "))
 		}
 	}

@@ -133,8 +133,10 @@ func declareUsers(e *crud.Engine) {
 		Found: []crud.Elsewhere{
 			{Query: `SELECT ul.user_id FROM confd_extension x CROSS JOIN confd_line_extension lx CROSS JOIN confd_user_line ul
 				WHERE lx.extension_id = x.id AND ul.line_id = lx.line_id AND %s`, Table: "confd_extension", Characters: extenCharacters},
-			{Query: `SELECT ul.user_id FROM confd_line x CROSS JOIN confd_user_line ul WHERE ul.line_id = x.id AND %s`,
-				Table: "confd_line", Characters: provisioningCharacters},
+			{
+				Query: `SELECT ul.user_id FROM confd_line x CROSS JOIN confd_user_line ul WHERE ul.line_id = x.id AND %s`,
+				Table: "confd_line", Characters: provisioningCharacters,
+			},
 		},
 		Apart: map[string]func(*User) []string{
 			"func_key_template_id": func(*User) []string { return []string{"funckeys.templates"} },

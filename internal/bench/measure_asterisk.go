@@ -59,8 +59,12 @@ func (b *bench) applyRows() ([]row, error) {
 			unit, what string
 			most       float64 // 0: it has no budget
 		}{
-			{"s/first", "the first apply", firstSeconds}, {"s/ringtime", "a change of one user's ring time", changeSeconds}, {"s/name", "a change of one user's name, which is in pjsip.conf", changeSeconds},
-			{"s/user", "one user more", changeSeconds}, {"ms/call", "the longest call to be answered meanwhile", callMillis}, {"s/force", "Asterisk reads all files", 0},
+			{"s/first", "the first apply", firstSeconds},
+			{"s/ringtime", "a change of one user's ring time", changeSeconds},
+			{"s/name", "a change of one user's name, which is in pjsip.conf", changeSeconds},
+			{"s/user", "one user more", changeSeconds},
+			{"ms/call", "the longest call to be answered meanwhile", callMillis},
+			{"s/force", "Asterisk reads all files", 0},
 		} {
 			r := row{what: "a real Asterisk with " + size[1] + ": " + one.what, verdict: skipped, measured: "there is no Asterisk: set ASTERISK_ROOT"}
 			if value, ok := found.of("RealApply/"+size[0], one.unit); ok {

@@ -132,6 +132,7 @@ func (k *CollectionOf[T]) insertAll(ctx context.Context, c store.Conn, changes [
 			value = "CAST(" + value + " AS bigint)"
 		case boolean:
 			value = "CAST(" + value + " AS boolean)"
+		case text, other: // as it is
 		}
 		names, values = append(names, col.name), append(values, value)
 	}

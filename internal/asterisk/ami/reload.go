@@ -58,7 +58,7 @@ func (c *Conn) Reload(ctx context.Context, module string) error {
 const maxReload = 30 * time.Minute
 
 // errStalled says that Asterisk has stopped to answer.
-var errStalled = errors.New("Asterisk has answered nothing for too long, on another connection either")
+var errStalled = errors.New("no answer: Asterisk has said nothing for too long, on another connection either")
 
 // attend gives up once Asterisk has answered nothing for too long. A connection that reloads says nothing until the reload has ended, which
 // takes minutes where there is much to load, so it asks on another one.
