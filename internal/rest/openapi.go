@@ -71,7 +71,7 @@ func newDefinition(s *Service, ops []Operation) *definition {
 func document(s *Service, ops []Operation) (object, error) {
 	d := definer{service: s, examples: s.Examples, docs: s.Docs, helps: s.Helps, words: s.Words, schemas: object{}}
 	d.schemas["Error"] = d.inline(d.refusal())
-	paths := object{}
+	paths, all := object{}, []object{}
 	for i := range ops {
 		op := &ops[i]
 		item, ok := paths[op.Path].(object)
@@ -79,9 +79,11 @@ func document(s *Service, ops []Operation) (object, error) {
 			item = object{}
 			paths[op.Path] = item
 		}
-		item[strings.ToLower(op.Method)] = d.operation(op)
+		one := d.operation(op)
+		item[strings.ToLower(op.Method)], all = one, append(all, one)
 	}
 	d.columns()
+	parameters, responses := d.share(all)
 	schemes := object{"token": object{
 		"type": "apiKey", "in": "header", "name": "X-Auth-Token",
 		"description": "An access token, from POST /token of the authentication service.",
@@ -99,7 +101,7 @@ func document(s *Service, ops []Operation) (object, error) {
 		"servers":    []object{{"url": cmp.Or(s.Prefix, "/")}},
 		"tags":       tagsOf(s, ops),
 		"paths":      paths,
-		"components": object{"schemas": d.schemas, "securitySchemes": schemes},
+		"components": object{"schemas": d.schemas, "parameters": parameters, "responses": responses, "securitySchemes": schemes},
 	}, d.err
 }
 

@@ -37,7 +37,11 @@ export const load = async (list) => {
 const learn = (service) => {
   for (const [path, item] of Object.entries(service.definition.paths)) {
     for (const method of ['get', 'post', 'put', 'patch', 'delete', 'head']) {
-      if (item[method]) operations.push({ ...item[method], service, method: method.toUpperCase(), path, access: accessOf(item[method]) });
+      if (!item[method]) continue;
+      const { parameters, responses } = item[method]; // several operations share them, by reference
+      if (parameters) item[method].parameters = parameters.map((p) => resolve(service, p));
+      if (responses) item[method].responses = Object.fromEntries(Object.entries(responses).map(([code, response]) => [code, resolve(service, response)]));
+      operations.push({ ...item[method], service, method: method.toUpperCase(), path, access: accessOf(item[method]) });
     }
   }
   find(service);

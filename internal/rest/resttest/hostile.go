@@ -44,7 +44,8 @@ const (
 type definition struct {
 	Paths      map[string]map[string]json.RawMessage `json:"paths"`
 	Components struct {
-		Schemas map[string]*schema `json:"schemas"`
+		Schemas    map[string]*schema          `json:"schemas"`
+		Parameters map[string]definedParameter `json:"parameters"`
 	} `json:"components"`
 }
 
@@ -54,11 +55,15 @@ type operation struct {
 			Schema *schema `json:"schema"`
 		} `json:"content"`
 	} `json:"requestBody"`
-	Parameters []struct {
-		In   string `json:"in"`
-		Name string `json:"name"`
-	} `json:"parameters"`
-	Responses map[string]json.RawMessage `json:"responses"`
+	Parameters []definedParameter         `json:"parameters"`
+	Responses  map[string]json.RawMessage `json:"responses"`
+}
+
+// definedParameter is one, or where the definition has it.
+type definedParameter struct {
+	Ref  string `json:"$ref"`
+	In   string `json:"in"`
+	Name string `json:"name"`
 }
 
 type schema struct {
@@ -199,6 +204,9 @@ func (x *hostile) queries() {
 	}
 	known := map[string]bool{}
 	for _, p := range x.op.Parameters {
+		if p.Ref != "" {
+			p = x.d.Components.Parameters[strings.TrimPrefix(p.Ref, "#/components/parameters/")]
+		}
 		if p.In != "query" {
 			continue
 		}
