@@ -88,7 +88,7 @@ func TestConsoleReadsWell(t *testing.T) {
 	labels("First line,Second line,ZIP code,City,State,Country")
 	o.goTo("#/confd/users/+new", "Create a user")
 	o.script(t, `document.querySelectorAll('main form details').forEach((d) => { d.open = true; }), ''`)
-	labels("Name *,Number *,Context *,E-mail,Password")
+	labels("Name,Number *,Context *,E-mail,Password")
 
 	o.goTo("#/sysconfd/exec_request_handlers/+new", "Execute commands of Asterisk, after those that wait already")
 	labels("Commands")

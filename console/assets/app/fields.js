@@ -109,7 +109,7 @@ const controlFor = (context, name, schema, before, attributes) => {
 
 // group is an object inside of another.
 const group = (context, schema, before) => {
-  const inside = fields({ ...context, list: undefined, item: before }, schema, before ?? {}, []);
+  const inside = fields({ ...context, list: undefined, item: before }, schema, before, []);
   return { group: true, find: (message) => among(inside, message), element: inside.map((f) => f.element), read: () => {
     const value = valuesOf(inside, {});
     return value instanceof Error ? value : Object.keys(value).length > 0 || before ? { ...kept(context, schema, before), ...value } : undefined;
