@@ -186,6 +186,8 @@ func TestARefusalNamesWhatIsTaken(t *testing.T) {
 		s.do("DELETE", "/users/"+gone, admin, "").Want(204)
 		const tenant = "1f3c1d52-58b3-4a52-8d5c-7a1d4a5f6b7c"
 		s.do("POST", "/tenants", admin, `{"uuid":"`+tenant+`","slug":"taken"}`).Want(200)
+		const neverTwice = "This UUID is, or was before it was deleted, that of a tenant or a user. None is used twice: " +
+			"leave uuid out for a new one, or choose another"
 		s.do("POST", "/groups", admin, `{"name":"Taken","slug":"Taken"}`).Want(200)
 		other := s.do("POST", "/groups", admin, `{"name":"other"}`).Want(200).Text("uuid")
 		for _, c := range []struct{ method, path, body, field, message string }{
@@ -193,9 +195,9 @@ func TestARefusalNamesWhatIsTaken(t *testing.T) {
 			{"POST", "/groups", `{"name":"another","slug":"taken"}`, "slug", "Group already exists ('slug': 'taken')"},
 			{"PUT", "/groups/" + other, `{"name":" taken "}`, "name", "Group already exists ('name': 'taken')"},
 			{"POST", "/tenants", `{"slug":"taken"}`, "slug", "Tenant already exists ('slug': 'taken')"},
-			{"POST", "/tenants", `{"uuid":"` + tenant + `"}`, "uuid", "Tenant already exists ('uuid': '" + tenant + "')"},
-			{"POST", "/tenants", `{"uuid":"` + gone + `"}`, "uuid", "Tenant already exists ('uuid': '" + gone + "')"},
-			{"POST", "/users", `{"uuid":"` + gone + `"}`, "uuid", "User already exists ('uuid': '" + gone + "')"},
+			{"POST", "/tenants", `{"uuid":"` + tenant + `"}`, "uuid", neverTwice},
+			{"POST", "/tenants", `{"uuid":"` + gone + `"}`, "uuid", neverTwice},
+			{"POST", "/users", `{"uuid":"` + gone + `"}`, "uuid", neverTwice},
 		} {
 			refusal := s.do(c.method, c.path, admin, c.body).Refused(409, "conflict")
 			if refusal.Text("message") != c.message {

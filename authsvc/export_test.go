@@ -83,7 +83,7 @@ func Rows() []storetest.Row {
 		"auth_tenant": {Kept: []string{"remote"}, Filled: []string{"slug"}},
 		"auth_policy": {Filled: []string{"slug"}},
 		"auth_group":  {Filled: []string{"slug"}},
-		"audit":       {Kept: []string{"names"}},
+		"audit":       {Kept: []string{"names", "said", "about"}},
 
 		"auth_external_config": {Filled: []string{"sealed"}},
 	}

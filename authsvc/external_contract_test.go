@@ -378,7 +378,7 @@ func TestACallbackThatStoresWithAnotherContext(t *testing.T) {
 			{authorizer, true, true, 400},
 		} {
 			n, another, removes = g.newNode(test.plugin), test.another, test.removes
-			g.connect(n, n.do("POST", path, g.admin, "").Want(201).Text("authorization_url"))
+			g.connect(n, n.do("POST", path, g.admin, "{}").Want(201).Text("authorization_url"))
 			if a := g.visit(n, back); a.Status != test.status {
 				t.Errorf("%T, another context %t, removed meanwhile %t: %d %s", test.plugin, another, removes, a.Status, a.Body)
 			}

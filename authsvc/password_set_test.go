@@ -79,7 +79,7 @@ func TestUpdateRefusesWhatOnlyCreationTakes(t *testing.T) {
 		} {
 			s.do("PUT", "/users/"+ada, admin, body).Refused(400, "invalid-data")
 		}
-		if a := s.do("PUT", "/users/"+ada, admin, `{"password":"another password"}`); !strings.Contains(a.Text("message"), "password: Is set by PUT") {
+		if a := s.do("PUT", "/users/"+ada, admin, `{"password":"another password"}`); !strings.Contains(a.Text("message"), "it is set by PUT /users/{user_uuid}/password") {
 			t.Errorf("it does not say where: %s", a.Body)
 		}
 		if a := s.do("GET", "/users/"+ada, admin, ""); a.JSON("firstname") != nil {

@@ -272,7 +272,11 @@ func (x *trial) audit() {
 		x.a.Do(http.MethodPut, x.at(o), Object{}, resttest.IfMatch(`"x"`)).Want(http.StatusPreconditionFailed)
 		x.b.Do(http.MethodDelete, x.at(o), nil).Want(x.toOthers())
 	})
-	x.audits(1, "delete", func() { x.a.Do(http.MethodDelete, x.at(o), nil).Want(http.StatusNoContent) })
+	own := x.audited("resource = '" + x.k.Path + "'") // what goes with it has entries of its own
+	x.a.Do(http.MethodDelete, x.at(o), nil).Want(http.StatusNoContent)
+	if got := x.audited("resource = '"+x.k.Path+"'") - own; got != 1 {
+		x.Errorf("delete: %d entries in the audit, want 1", got)
+	}
 	x.audits(0, "delete again", func() { x.a.Do(http.MethodDelete, x.at(o), nil).Want(http.StatusNotFound) })
 }
 

@@ -399,9 +399,9 @@ func (x *trial) same(what string, got, before Object, but ...string) {
 }
 
 // audited is how many changes the audit has.
-func (x *trial) audited() int {
+func (x *trial) audited(where string) int {
 	x.Helper()
-	n, err := store.Get[int](x.Context(), x.db, `SELECT count(*) FROM audit`)
+	n, err := store.Get[int](x.Context(), x.db, "SELECT count(*) FROM audit WHERE "+where)
 	if err != nil {
 		x.Fatal(err)
 	}
@@ -411,9 +411,9 @@ func (x *trial) audited() int {
 // audits runs a change, and fails the test when the audit gets another number of entries.
 func (x *trial) audits(want int, what string, change func()) {
 	x.Helper()
-	before := x.audited()
+	before := x.audited("true")
 	change()
-	if got := x.audited() - before; got != want {
+	if got := x.audited("true") - before; got != want {
 		x.Errorf("%s: %d entries in the audit, want %d", what, got, want)
 	}
 }
