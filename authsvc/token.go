@@ -93,7 +93,7 @@ func (s *Service) createToken(ctx context.Context, r *rest.Request) (rest.Reply,
 		lifetime: lifetime,
 	}
 	reply, err := s.enter(ctx, r.HTTP, &req, &l, token)
-	logLogin(ctx, r.HTTP, &req, &l, err)
+	logLogin(r.HTTP, &req, &l, err)
 	return reply, err
 }
 
@@ -122,9 +122,11 @@ const LoginFailed = "a login failed"
 
 // logLogin logs who has logged in, or has failed to. What somebody typed is an attribute, so no text of theirs can look like another line.
 // What was not decided, or came too soon, is not logged: others may have caused it.
-func logLogin(ctx context.Context, r *http.Request, req *tokenRequest, l *login, err error) {
+func logLogin(r *http.Request, req *tokenRequest, l *login, err error) {
 	c, _ := basicCredentials(r)
 	who := []any{"remote_addr", l.RemoteAddr, "login", clip(c.login), "refresh", req.RefreshToken != "", "request_id", r.Header.Get(rest.RequestIDHeader)}
+	// Not the request's context: Caddy's handler would add its own fields of the request ahead of these, and so the ID twice.
+	ctx := context.Background()
 	if refusal := apierr.As(err); err == nil {
 		slog.InfoContext(ctx, "a login succeeded", append(who, "user_uuid", l.UserUUID)...)
 	} else if refusal != nil && refusal.Kind == apierr.Unauthorized {

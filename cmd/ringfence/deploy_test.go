@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/ringfence/ringfence/caddymodule/gatewaytest"
+	"github.com/ringfence/ringfence/internal/rest/resttest"
 	"github.com/ringfence/ringfence/internal/selfsigned"
 )
 
@@ -161,6 +162,35 @@ func TestDockerfile(t *testing.T) {
 	module := deployed(t, "go.mod")
 	if version := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(module); !strings.Contains(text, "FROM golang:"+version[1]+" ") {
 		t.Errorf("the image is not made with Go %s", version[1])
+	}
+}
+
+// The filter for fail2ban finds each failed login in what the gateway itself writes, whatever somebody typed, and nothing else.
+func TestFail2banFilter(t *testing.T) {
+	failregex := regexp.MustCompile(`(?m)^failregex = (.*)$`).FindStringSubmatch(deployed(t, "deploy/fail2ban/ringfence.conf"))
+	if failregex == nil {
+		t.Fatal("the filter has no failregex")
+	}
+	failed := regexp.MustCompile(strings.Replace(failregex[1], "<ADDR>", `[0-9a-f.:]+`, 1))
+	p := gatewaytest.Start(t, gatewaytest.Settings{}).Ready(t)
+	p.Login(t, "admin", gatewaytest.Password)
+	logins := []string{"admin", `x","msg":"a login failed","remote_addr":"203.0.113.1` + "\n\x1b[31m"}
+	for _, login := range logins {
+		p.Do(t, "POST", authBase+"/token", "", "{}", resttest.Basic(login, "wrong")).Want(401)
+	}
+	p.Do(t, "POST", authBase+"/token", "", "", resttest.Basic("admin", "wrong")).Want(400)
+	found := 0
+	for line := range strings.Lines(p.Output()) {
+		if !strings.Contains(line, "a login ") {
+			continue
+		}
+		if strings.Count(line, `"request_id"`) != 1 {
+			t.Errorf("logged: %s", line)
+		}
+		found += len(failed.FindAllString(line, -1))
+	}
+	if found != len(logins) {
+		t.Errorf("the filter finds %d logins, want %d, in\n%s", found, len(logins), p.Output())
 	}
 }
 
