@@ -54,6 +54,9 @@ func (s *Service) idpOperations() []rest.Operation {
 			Summary: "Have several users log in by a method, all or none of them", Body: rest.SchemaOf[idpUsers](),
 			Success: http.StatusNoContent, Statuses: []int{404, 409}, Tenanted: true,
 			Handle: func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+				if err := checkMethod(r.Param("idp_type")); err != nil {
+					return rest.Reply{}, err
+				}
 				body, err := rest.Decode[idpUsers](r)
 				if err != nil {
 					return rest.Reply{}, err
@@ -87,14 +90,22 @@ func (s *Service) changeMethodOfOne(ctx context.Context, r *rest.Request) (rest.
 	return rest.Reply{}, s.changeMethod(ctx, r, []string{user})
 }
 
+// checkMethod refuses a path that names no method.
+func checkMethod(method string) error {
+	if slices.Contains(idpTypes, method) {
+		return nil
+	}
+	e := apierr.New(apierr.NotFound, "There is no such authentication method; GET /idp lists them")
+	e.ID, e.Resource = "unknown-idp-type", "idp"
+	e.Details = map[string]any{"type": method}
+	return e
+}
+
 // changeMethod gives the users the path's method, in one transaction; a DELETE resets those who have it to the default.
 func (s *Service) changeMethod(ctx context.Context, r *rest.Request, users []string) error {
 	method := r.Param("idp_type")
-	if !slices.Contains(idpTypes, method) {
-		e := apierr.New(apierr.NotFound, "There is no such authentication method; GET /idp lists them")
-		e.ID, e.Resource = "unknown-idp-type", "idp"
-		e.Details = map[string]any{"type": method}
-		return e
+	if err := checkMethod(method); err != nil {
+		return err
 	}
 	var gone []forget
 	err := s.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {

@@ -175,6 +175,33 @@ func TestContactOfATenantAbove(t *testing.T) {
 	})
 }
 
+// A path that names nothing is refused before its body, whatever the operation is.
+func TestPathsAreRefusedBeforeBodies(t *testing.T) {
+	each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		admin := s.admin()
+		under := s.lord(admin, s.tenant(admin, "acme"), "lord")
+		boss := s.do("GET", "/users?username=admin", admin, "").List().Column("uuid")[0]
+		tried := 0
+		for _, op := range s.svc.REST().Operations {
+			if op.Body == nil || !strings.Contains(op.Path, "{") || strings.HasPrefix(op.Path, "/external/") { // a type that nobody knows is made
+				continue
+			}
+			tried++
+			for _, body := range []string{"{", "[]", `{"name":5,"emails":5,"users":5,"password":5}`} {
+				s.do(op.Method, pathParameter.ReplaceAllString(op.Path, nobody), admin, body).Want(404)
+				if strings.HasPrefix(op.Path, "/users/") || strings.HasPrefix(op.Path, "/admin/") {
+					s.do(op.Method, pathParameter.ReplaceAllString(op.Path, boss), under, body).Want(404)
+				}
+			}
+		}
+		if tried < 8 {
+			t.Errorf("%d operations", tried)
+		}
+		s.do("PATCH", "/config", under, "{").Want(403)
+	})
+}
+
 // What takes a body says so when there is none, and a refresh token of an unknown user is an unknown user's.
 func TestWithoutABodyOrAUser(t *testing.T) {
 	each(t, func(t *testing.T, db store.DB) {

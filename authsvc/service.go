@@ -123,10 +123,12 @@ func New(o Options) (*Service, error) {
 		Errors:      rest.AuthErrors,
 	}
 	s.declare()
-	s.rest.Operations = slices.Concat(
-		s.engine.Operations(), s.tokenOperations(), s.policyAccessOperations(), s.passwordOperations(), s.emailOperations(), s.registerOperations(),
+	others := slices.Concat(
+		s.tokenOperations(), s.policyAccessOperations(), s.passwordOperations(), s.emailOperations(), s.registerOperations(),
 		s.tenantOperations(), s.explainOperations(), s.statusOperations(), s.overviewOperations(), s.idpOperations(), s.configOperations(), samlOperations(),
 	)
+	s.engine.PathFirst(others)
+	s.rest.Operations = slices.Concat(s.engine.Operations(), others)
 	if err := s.addExternal(o); err != nil {
 		return nil, err
 	}

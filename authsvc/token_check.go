@@ -130,11 +130,11 @@ func (s *Service) checkTenant(ctx context.Context, p *principal.Principal, asked
 }
 
 func (s *Service) checkScopes(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-	req, err := rest.Decode[scopesRequest](r)
+	p, err := s.principal(ctx, r.Param("token"))
 	if err != nil {
 		return rest.Reply{}, err
 	}
-	p, err := s.principal(ctx, r.Param("token"))
+	req, err := rest.Decode[scopesRequest](r)
 	if err != nil {
 		return rest.Reply{}, err
 	}

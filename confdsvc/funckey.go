@@ -46,23 +46,31 @@ func (s *keySet) shown() *UserFuncKeys {
 
 // one returns the key at the position that the path names.
 func (s *keySet) one(keys FuncKeys, position string) (*FuncKey, error) {
-	if _, ok := positionOf(position); !ok && position == "0" {
-		return nil, apierr.InvalidField("position", "range", "Must be 1 or more")
+	if err := checkPosition(position); err != nil {
+		return nil, err
 	}
 	key, ok := keys[position]
 	if !ok {
-		e := apierr.New(apierr.NotFound, "FuncKey was not found ('template_id': %d, 'position': %s)", s.own.ID, position)
-		if _, wellFormed := positionOf(position); !wellFormed {
-			e.Message = "FuncKey was not found"
-		}
-		return nil, e
+		return nil, apierr.New(apierr.NotFound, "FuncKey was not found ('template_id': %d, 'position': %s)", s.own.ID, position)
 	}
 	return &key, nil
+}
+
+// checkPosition refuses what no key can have as its position.
+func checkPosition(text string) error {
+	if _, ok := positionOf(text); ok {
+		return nil
+	}
+	if text == "0" {
+		return apierr.InvalidField("position", "range", "Must be 1 or more")
+	}
+	return apierr.New(apierr.NotFound, "FuncKey was not found")
 }
 
 func init() { resources = append(resources, declareFuncKeys) }
 
 func declareFuncKeys(e *crud.Engine) {
+	e.Word("position", checkPosition)
 	e.Add(rest.Operation{
 		Method: http.MethodGet, Path: "/funckeys/destinations", Access: "confd.funckeys.destinations.read", ID: "list_func_key_destinations", Tag: "funckeys",
 		Summary: "List what function keys can do", Success: http.StatusOK, Reply: rest.SchemaOf[[]FuncKeyType](),
@@ -161,9 +169,8 @@ func setKey(r *rest.Request) (keyEdit, error) {
 		return nil, err
 	}
 	position := r.Param("position")
-	return func(s *keySet, t *FuncKeyTemplate) error {
-		if _, ok := positionOf(position); !ok {
-			_, err := s.one(nil, position)
+	return func(_ *keySet, t *FuncKeyTemplate) error {
+		if err := checkPosition(position); err != nil {
 			return err
 		}
 		if key.Inherited && t.UserID != nil {

@@ -35,6 +35,16 @@ func TestPathsAreRefusedBeforeBodies(t *testing.T) {
 		if tried < 30 {
 			t.Errorf("%d operations", tried)
 		}
+		user, template := "/users/"+master.Create("/users", object{"firstname": "Al"}).Text("id"), "/funckeys/templates/"+master.Create("/funckeys/templates", object{}).Text("id")
+		for _, path := range []string{user + "/forwards/nothing", user + "/services/nothing", user + "/funckeys/x", user + "/funckeys/-1", template + "/x", template + "/01"} {
+			for _, body := range []any{"{", "[]", object{"enabled": "x"}} {
+				master.Do(http.MethodPut, path, body).Want(http.StatusNotFound).Says("Resource Not Found - ")
+			}
+		}
+		master.Do(http.MethodPut, template+"/0", "{").Want(http.StatusBadRequest).Says("Must be 1 or more")
+		master.Do(http.MethodPost, "/bulk", object{"operations": []any{
+			object{"method": "PUT", "path": "/users/987654", "body": object{"firstname": 5}}, object{"method": "PUT", "path": "/lines/987654", "body": object{"position": "x"}},
+		}}).Want(http.StatusNotFound).Says("operations[1]: Resource Not Found - Line was not found")
 	})
 }
 

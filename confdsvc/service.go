@@ -90,7 +90,7 @@ func declared(db store.DB) *crud.Engine {
 
 // style is the style of this service's replies: 201 for a POST, with the object's location, 204 for a PUT, and 400 for a refusal
 // because of stored data.
-var style = crud.Style{CreateStatus: http.StatusCreated, Location: true, PathFirst: true, Duplicate: apierr.Invalid}
+var style = crud.Style{CreateStatus: http.StatusCreated, Location: true, Duplicate: apierr.Invalid}
 
 // Infos says which installation this is.
 type Infos struct {

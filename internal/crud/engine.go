@@ -44,6 +44,7 @@ type Engine struct {
 	sources     []Source
 	origins     map[string]origin // the tables that SQL of the declarations reads
 	nesting     queue
+	words       map[string]func(word string) error // see Word
 	declared    []func() []rest.Operation
 	// derived are the operations of the declarations; added are the others.
 	derived, added []rest.Operation
@@ -75,11 +76,9 @@ func (e *Engine) Operations() []rest.Operation {
 		e.derived[i].Transactional = e.derived[i].Method != http.MethodGet
 	}
 	all := slices.Concat(e.derived, e.added)
+	e.PathFirst(all)
 	for i := range all {
 		op := &all[i]
-		if e.Style.PathFirst && op.Body != nil {
-			op.Handle = e.inOrder(*op)
-		}
 		if e.Idempotency != nil && op.Method == http.MethodPost && (op.Transactional || op.Idempotent) {
 			op.Idempotent, op.Handle = true, e.idempotent(op.Handle)
 			op.Statuses = append(slices.Clone(op.Statuses), http.StatusConflict, http.StatusUnprocessableEntity)
@@ -263,8 +262,6 @@ type Style struct {
 	Location bool
 	// SearchWords lets a search of several words match with anything between them.
 	SearchWords bool
-	// PathFirst refuses a path that names nothing, and a tenant that may not do it, before the body.
-	PathFirst bool
 	// Duplicate is the kind of error for a duplicate, or for deleting an object that others refer to.
 	Duplicate apierr.Kind
 }

@@ -9,49 +9,97 @@ import (
 	"github.com/ringfence/ringfence/internal/store"
 )
 
-// place is an object that a path names.
+// place is a part of a path that names something: an object, or a word of those that check knows.
 type place struct {
 	of        table
+	check     func(word string) error
 	parameter string
 }
 
-// inOrder lets an operation refuse its body only where it would not refuse the request for what its path names, or for the tenant: these
-// refusals come first, and then a client does not mend a body that nothing would take. They are looked for when the body is refused.
-func (e *Engine) inOrder(op rest.Operation) rest.Handler {
+// Word declares a path parameter that names no object. check refuses what it cannot name.
+func (e *Engine) Word(parameter string, check func(word string) error) {
+	if e.words == nil {
+		e.words = map[string]func(word string) error{}
+	}
+	e.words[parameter] = check
+}
+
+// PathFirst lets operations refuse their body only where they would not refuse the request for what its path names, or for the tenant: these
+// refusals come first, and then a client does not mend a body that nothing would take. They are looked for when the body is refused. The
+// engine's own operations are so already.
+func (e *Engine) PathFirst(ops []rest.Operation) {
+	for i := range ops {
+		op := &ops[i]
+		if op.Body == nil || op.Public {
+			continue
+		}
+		first := e.pathFirst(op.Path)
+		if first == nil {
+			continue
+		}
+		if ahead := op.Ahead; ahead != nil {
+			op.Ahead = func(ctx context.Context, r *rest.Request) (any, error) {
+				done, err := ahead(ctx, r)
+				return done, first(ctx, r, err)
+			}
+		}
+		handle := op.Handle
+		op.Handle = func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
+			reply, err := handle(ctx, r)
+			return reply, first(ctx, r, err)
+		}
+	}
+}
+
+// pathFirst returns what replaces the refusal of a body by that of the path or the tenant, if there is one. It is nil for a path that names
+// nothing of the engine's.
+func (e *Engine) pathFirst(path string) func(ctx context.Context, r *rest.Request, err error) error {
 	var places []place
 	var words []string
-	for segment := range strings.SplitSeq(strings.TrimPrefix(op.Path, "/"), "/") {
+	for segment := range strings.SplitSeq(strings.TrimPrefix(path, "/"), "/") {
 		if !strings.HasPrefix(segment, "{") {
 			words = append(words, segment)
 			continue
 		}
-		if t, ok := e.byPath[strings.Join(words, "/")]; ok {
-			places = append(places, place{t, strings.Trim(segment, "{}")})
+		parameter := strings.Trim(segment, "{}")
+		if t := e.tableAt(words); t != nil {
+			places = append(places, place{of: t, parameter: parameter})
+		} else if check := e.words[parameter]; check != nil {
+			places = append(places, place{check: check, parameter: parameter})
 		}
 		words = nil
 	}
-	written := e.byPath[strings.Join(words, "/")] // where the path names no object, what it creates
-	if len(places) > 0 {
+	written := e.tableAt(words) // where the path names no object, what it creates
+	if len(places) > 0 && places[0].of != nil {
 		written = places[0].of
 	}
 	for _, d := range e.documents {
-		if "/"+d.path() == op.Path {
+		if "/"+d.path() == path {
 			written = d.table()
 		}
 	}
 	if written == nil {
-		return op.Handle
+		return nil
 	}
-	return func(ctx context.Context, r *rest.Request) (rest.Reply, error) {
-		reply, err := op.Handle(ctx, r)
+	return func(ctx context.Context, r *rest.Request, err error) error {
 		if refused := apierr.As(err); refused == nil || refused.Kind != apierr.Invalid {
-			return reply, err
+			return err
 		}
 		if first := apierr.As(e.refusedBefore(ctx, r, places, written)); first != nil {
-			return rest.Reply{}, first
+			return first
 		}
-		return reply, err
+		return err
 	}
+}
+
+// tableAt returns the collection whose path these words end with, or nil.
+func (e *Engine) tableAt(words []string) table {
+	for i := range words {
+		if t, ok := e.byPath[strings.Join(words[i:], "/")]; ok {
+			return t
+		}
+	}
+	return nil
 }
 
 // refusedBefore returns the refusal of a request whatever its body is.
@@ -65,7 +113,13 @@ func (e *Engine) refusedBefore(ctx context.Context, r *rest.Request, places []pl
 			return err
 		}
 		for _, p := range places {
-			if err := p.of.there(ctx, c, r, scope, r.Param(p.parameter)); err != nil {
+			word := r.Param(p.parameter)
+			if p.of == nil {
+				err = p.check(word)
+			} else {
+				err = p.of.there(ctx, c, r, scope, word)
+			}
+			if err != nil {
 				return err
 			}
 		}

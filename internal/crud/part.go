@@ -64,6 +64,10 @@ func (p PartOf[T, P]) On(e *Engine) {
 			{Method: http.MethodPut, Path: path, ID: "update_" + id, Summary: "Change the " + what, Body: body, Handle: p.write(k)},
 		}
 		if p.Name != "" {
+			e.Word(p.Name, func(word string) error {
+				_, err := p.named(schema, word)
+				return err
+			})
 			one, id := &schema.Properties[0], strings.TrimSuffix(id, "s")
 			named := []rest.Operation{
 				{Method: http.MethodGet, ID: "get_" + id, Summary: "Read one of the " + what, Reply: one.Schema, Handle: p.read(k, schema)},
@@ -128,7 +132,7 @@ func (p PartOf[T, P]) read(k *CollectionOf[T], names *rest.Schema) rest.Handler 
 		if names == nil {
 			return rest.Reply{Body: p.Field(o)}, nil
 		}
-		property, err := p.named(names, r)
+		property, err := p.named(names, r.Param(p.Name))
 		if err != nil {
 			return rest.Reply{}, err
 		}
@@ -137,8 +141,8 @@ func (p PartOf[T, P]) read(k *CollectionOf[T], names *rest.Schema) rest.Handler 
 }
 
 // named returns what reads the property that a path names.
-func (p PartOf[T, P]) named(schema *rest.Schema, r *rest.Request) (func(part P) any, error) {
-	property := schema.Property(r.Param(p.Name))
+func (p PartOf[T, P]) named(schema *rest.Schema, name string) (func(part P) any, error) {
+	property := schema.Property(name)
 	if property == nil {
 		return nil, apierr.New(apierr.NotFound, "%s has no such part", capitalized(p.Path))
 	}
@@ -241,7 +245,7 @@ func (p PartOf[T, P]) writeNamed(k *CollectionOf[T], schema *rest.Schema) rest.H
 		if err != nil {
 			return rest.Reply{}, err
 		}
-		property, err := p.named(schema, r)
+		property, err := p.named(schema, r.Param(p.Name))
 		if err != nil {
 			return rest.Reply{}, err
 		}
