@@ -5,6 +5,7 @@ import (
 	"context"
 	"maps"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -49,15 +50,21 @@ func (s *Service) declareAudit(e *crud.Engine) {
 		Bounded:    auditCounted,
 		Filters:    []string{"actor_uuid", "session_uuid", "request_id", "service", "action", "resource", "object", "about", "since", "until"},
 		Matches: map[string]crud.Match{
-			"about": {Condition: aboutObject, Doc: "Only entries about one object, by any of its keys: `confd/users/17`. Those of its parts and associations are among them, and of lists that had it; of a user of this service, those of the user's groups too."},
-			"since": {Condition: "at >= %s", Type: "date-time", Doc: "Only entries from this time on, as RFC 3339 writes it."},
-			"until": {Condition: "at < %s", Type: "date-time", Doc: "Only entries before this time, as RFC 3339 writes it."},
+			"object": {Condition: "object = %s", Fold: foldKeys},
+			"about":  {Condition: aboutObject, Fold: foldKeys, Doc: "Only entries about one object, by any of its keys: `confd/users/17`. Those of its parts and associations are among them, and of lists that had it; of a user of this service, those of the user's groups too."},
+			"since":  {Condition: "at >= %s", Type: "date-time", Doc: "Only entries from this time on, as RFC 3339 writes it."},
+			"until":  {Condition: "at < %s", Type: "date-time", Doc: "Only entries before this time, as RFC 3339 writes it."},
 		},
 		Said: s.saidEntries, Load: loadActors,
 		Only: []string{"list", "read"}, Subtree: true, Shared: ofGoneTenants,
 		Readable: func(r *rest.Request, add func(any) string) string { return s.readableEntries(r.Principal(), add) },
 	})
 }
+
+var keyUUIDs = regexp.MustCompile(`(?i)\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b`)
+
+// foldKeys returns the keys of an object with their UUIDs in lower case, as they are stored.
+func foldKeys(typed string) string { return keyUUIDs.ReplaceAllStringFunc(typed, strings.ToLower) }
 
 // auditCounted is how many entries a list counts at most.
 const auditCounted = 10_000

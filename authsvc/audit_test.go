@@ -128,6 +128,10 @@ func TestAuditFollowsTheTenant(t *testing.T) {
 			}
 		}
 		check(user, 3, 0, 3)
+		check(strings.ToUpper(user), 3, 0, 3)
+		if l := s.do("GET", "/audit?about=auth/users/"+strings.ToUpper(user), admin, "").List(); l.Filtered != 3 {
+			t.Errorf("by a UUID in capitals: %+v", l)
+		}
 		check(a1, 1, 0, 1)
 		s.do("PUT", move(a1, b), admin, "").Want(204)
 		check(user, 0, 3, 3)

@@ -194,12 +194,11 @@ func (s *Service) explained(ctx context.Context, r *rest.Request) (explainedUser
 		return explainedUser{}, err
 	}
 	asked, other := r.Query("user_uuid")
-	if !other || asked == caller.UserUUID {
-		return explainedUser{caller, scope, false}, nil
-	}
-	id, err := uuid.Parse(asked)
-	if err != nil || id.String() != asked {
+	if other && !isUUID(asked) {
 		return explainedUser{}, apierr.InvalidField("user_uuid", "type", "Must be a UUID")
+	}
+	if asked = strings.ToLower(asked); !other || asked == caller.UserUUID {
+		return explainedUser{caller, scope, false}, nil
 	}
 	if access := "auth.users." + asked + ".read"; !caller.Allows(access) {
 		return explainedUser{}, unauthorizedFor(access)

@@ -49,6 +49,8 @@ func TestExplainTellsTheRulesOfTheMasterTenant(t *testing.T) {
 			{"of another user, in the master tenant", rest.InMaster, admin, "&user_uuid=" + user, "", false},
 			{"of another user, from the master tenant", rest.FromMaster, admin, "&user_uuid=" + user, acme, false},
 			{"of oneself by UUID", rest.FromMaster, admin, "&user_uuid=" + boss, "", true},
+			{"of oneself by UUID in capitals", rest.FromMaster, admin, "&user_uuid=" + strings.ToUpper(boss), "", true},
+			{"of another user in capitals", rest.InMaster, admin, "&user_uuid=" + strings.ToUpper(user), "", false},
 		} {
 			for _, access := range []string{"confd.x.read", "confd.#"} {
 				s.svc.UseRequirements(func(string, string) (authsvc.Requirement, error) {

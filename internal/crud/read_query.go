@@ -40,7 +40,11 @@ func (k *CollectionOf[T]) filter(ctx context.Context, f rest.Filter, scope strin
 			typed := strings.Split(f.Value, ",")
 			return fmt.Sprintf(k.engine.seen(ctx, m.Condition, args.add), args.addAll(typed[:min(len(typed), rest.MaxLimit)]))
 		}
-		value, possible := column{kind: matchKinds[m.Type]}.argument(f.Value)
+		typed := f.Value
+		if m.Fold != nil {
+			typed = m.Fold(typed)
+		}
+		value, possible := column{kind: matchKinds[m.Type]}.argument(typed)
 		if !possible {
 			return "1 = 0"
 		}

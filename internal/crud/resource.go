@@ -201,6 +201,8 @@ type Match struct {
 	Type string
 	// Several says that the value may be several texts, with commas in between: %s is the list of their placeholders.
 	Several bool
+	// Fold, if set, returns a value as it is stored.
+	Fold func(typed string) string
 }
 
 // matchKinds are the types of a Match.
