@@ -179,7 +179,7 @@ func completeEndpointSIP(_ context.Context, _ store.Conn, of *crud.Change[Line],
 		edit(&id)
 	}
 	if of.New.mainUser != nil {
-		if exten := firstExten(of.Sent.Value("extensions")); exten != "" {
+		if exten := firstExten(of.Sent.Value("extensions")); exten != "" || id == (sipCallerID{}) {
 			id = of.New.mainUser.callerIDWith(exten)
 		}
 	}
@@ -234,13 +234,14 @@ var lineIdentity = fmt.Sprintf(`
 		FROM confd_line_endpoint le WHERE le.line_id = $1 AND le.sip_uuid IS NOT NULL) AS l
 	WHERE l.user_id IS NOT NULL`, "le.line_id")
 
-// identifyLine sets the caller ID of a line when its main user and its number meet: the user's, with the number.
+// identifyLine sets the caller ID of a line when its main user and its number meet: the user's, with the number. Without a number a line that
+// has a caller ID keeps it.
 func identifyLine(ctx context.Context, c store.Conn, e *crud.Engine, r *rest.Request, lineID int64, userID *int64) error {
 	with, err := lineIdentityOf(ctx, c, lineID)
-	if err != nil || with == nil || with.Exten == nil || userID != nil && *userID != with.UserID {
+	if err != nil || with == nil || userID != nil && *userID != with.UserID || with.Exten == nil && with.Options.callerID() != (sipCallerID{}) {
 		return err
 	}
-	return with.put(ctx, c, e, r, with.user().callerIDWith(*with.Exten))
+	return with.put(ctx, c, e, r, with.user().callerIDWith(cell(with.Exten)))
 }
 
 // identity is what makes a line's caller ID, and the options of the endpoint that has it.

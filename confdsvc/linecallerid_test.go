@@ -194,6 +194,17 @@ func TestCallerIDOfUserAndNumber(t *testing.T) {
 				"context": c.in, "endpoint_sip": object{}, "extensions": []any{object{"exten": "1008"}},
 			}}}
 		}
+
+		// It reaches a line without a number too, unless that has a caller ID of its own.
+		bare := object{"firstname": "Flo", "caller_id": `"Desk" <78>`, "lines": []any{
+			object{"context": c.in, "endpoint_sip": object{}}, object{"context": c.in, "caller_id_name": "Hall", "endpoint_sip": object{}},
+		}}
+		flo := c.Create("/users", bare)
+		wantCallerID(c.Client, fmt.Sprintf("/lines/%v", at(flo, "lines.0.id")), `Desk|78|"Desk" <78>`)
+		wantCallerID(c.Client, fmt.Sprintf("/lines/%v", at(flo, "lines.1.id")), `Hall|<nil>|"Hall"`)
+		six := "/lines/" + c.Create("/lines", object{"context": c.in, "endpoint_sip": object{}}).Text("id")
+		put("/users/" + flo.Text("id") + six)
+		wantCallerID(c.Client, six, `Desk|78|"Desk" <78>`)
 	})
 }
 

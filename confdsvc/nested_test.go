@@ -473,6 +473,46 @@ func TestNestedUserLinksWhatIsThere(t *testing.T) {
 	})
 }
 
+// A change links what it names by its key too, and takes away what it does not name.
+func TestNestedUserChangeLinksWhatIsThere(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db store.DB) {
+		w := newWorld(t, db)
+		c, other := newCompany(w.as(t, "a")), newCompany(w.as(t, "b"))
+		made := c.Create("/users", object{"firstname": "Al", "lines": []any{object{"context": c.in, "endpoint_sip": object{}, "extensions": []any{object{"exten": "1001"}}}}})
+		path := "/users/" + made.Text("uuid") + "?recursive=true"
+		box := c.Create("/voicemails", object{"name": "Box", "number": "1001", "context": c.in})
+		line := c.Create("/lines", object{"context": c.in, "endpoint_custom": object{"interface": "Local/1@x"}})
+		incall := c.Create("/incalls", object{"destination": object{"type": "none"}})
+		number := c.Create("/extensions", object{"exten": "1002", "context": c.in})
+		foreign := other.Create("/voicemails", object{"name": "Box", "number": "1001", "context": other.in})
+		before := counts(t, db)
+		c.Do(http.MethodPut, path, object{
+			"voicemail": object{"id": box["id"], "name": "Other"}, "incalls": []any{object{"id": incall["id"]}},
+			"lines": []any{object{"id": line["id"]}, object{"id": at(made, "lines.0.id"), "extensions": []any{object{"id": number["id"]}}}},
+		}).Want(http.StatusNoContent)
+		got := c.Get("/users/" + made.Text("uuid")).Object()
+		for name, want := range map[string]any{
+			"voicemail.id": box["id"], "voicemail.name": "Box", "lines.0.id": line["id"], "lines.1.id": at(made, "lines.0.id"),
+			"lines.1.extensions.0.id": number["id"], "incalls.0.id": incall["id"],
+		} {
+			if at(got, name) != want {
+				t.Errorf("%s is %v, want %v: %v", name, at(got, name), want, got)
+			}
+		}
+		if after := counts(t, db); after["confd_extension"] != before["confd_extension"]-1 || after["confd_line"] != before["confd_line"] || after["confd_incall"] != before["confd_incall"] {
+			t.Errorf("%v, before %v", after, before)
+		}
+		c.Do(http.MethodPut, path, object{"voicemail": object{"id": foreign["id"]}}).Want(http.StatusBadRequest).Says("Voicemail was not found")
+		holds := []string{"confd.users.#", "confd.lines.#", "confd.voicemails.#"}
+		bo := "/users/" + c.Create("/users", object{"firstname": "Bo"}).Text("uuid") + "?recursive=true"
+		d := newDoorkeeper(t, w.svc)
+		d.holding(t, w.tenants["a"], "", holds...).Do(http.MethodPut, bo, object{"incalls": []any{object{"id": incall["id"]}}}).Want(http.StatusForbidden)
+		d.holding(t, w.tenants["a"], "", append(holds, "!confd.users.*.voicemails."+box.Text("id")+".update")...).
+			Do(http.MethodPut, bo, object{"voicemail": object{"id": box["id"]}}).Want(http.StatusForbidden)
+		d.holding(t, w.tenants["a"], "", holds...).Do(http.MethodPut, bo, object{"voicemail": object{"id": box["id"]}}).Want(http.StatusNoContent)
+	})
+}
+
 // Who is denied to link something is denied to name it in a user.
 func TestNestedLinksAreDenied(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db store.DB) {

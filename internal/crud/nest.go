@@ -16,9 +16,9 @@ import (
 
 // NestOf is a [Nested] attribute of objects of L that stands for the objects of R that a [Link] joins with them.
 //
-// A POST makes them, and links those that are named by their key; what else it has of these is not read. A PUT makes those that are sent without a key, changes those that it names by their key, and takes the others
-// away: what is sent is the whole list. To take an object away ends its link, and deletes it with what is nested in it, unless it is
-// linked with another object of L. A DELETE takes all of them away.
+// A POST makes them, and links those that are named by their key; what else it has of these is not read. A PUT does so too, changes those that
+// are linked already, and takes the others away: what is sent is the whole list. To take an object away ends its link, and deletes it with
+// what is nested in it, unless it is linked with another object of L. A DELETE takes all of them away.
 type NestOf[L, R pointer] struct {
 	Name string
 	// Many says that the attribute is a list, of at most [MaxLinks] objects. Without it the attribute is one object or null.
@@ -27,7 +27,7 @@ type NestOf[L, R pointer] struct {
 	Fills []string
 	// Complete fills in a new object before it is made for of.New.
 	Complete func(ctx context.Context, c store.Conn, of *ChangeOf[L], o R) error
-	// Linked runs for an object that a POST names by its key, before it is linked.
+	// Linked runs for an object that a client names by its key, before it is linked.
 	Linked func(ctx context.Context, c store.Conn, of *ChangeOf[L], o R) error
 	// Existing returns the object to be linked instead of a new one, or nil.
 	Existing func(ctx context.Context, c store.Conn, of *ChangeOf[L], o R) (R, error)
@@ -130,6 +130,8 @@ type item[R pointer] struct {
 	values map[string]any
 	// found is an object that is there; draft describes a new one.
 	found R
+	// named says that it is to be linked as it is.
+	named bool
 	draft *DraftOf[R]
 	fresh R
 }
@@ -218,17 +220,15 @@ func (n *nest[L, R]) among(items []item[R], o R) bool {
 func (n *nest[L, R]) resolve(ctx context.Context, c store.Conn, change *ChangeOf[L], i *item[R], linked []R) (err error) {
 	k := collectionOf[R](n.engine)
 	if key := i.values[k.Keys[0]]; key != nil {
-		if isNull(change.Old) {
-			i.found, err = n.named(ctx, c, change, key)
-			return err
-		}
 		for _, o := range linked {
 			if fmt.Sprint(k.Key(o)) == strings.ToLower(fmt.Sprint(key)) {
 				i.found = o
 				return nil
 			}
 		}
-		return n.missing(key)
+		i.named = true
+		i.found, err = n.named(ctx, c, change, key)
+		return err
 	}
 	if !isNull(change.Old) && !n.Many && len(linked) > 0 {
 		i.found = linked[0]
@@ -263,7 +263,7 @@ func (n *nest[L, R]) missing(key any) error {
 	return Missing(n.Name, k.title(), k.Keys[0], key)
 }
 
-// named returns the object that a new object of L is to be linked with.
+// named returns an object that is to be linked.
 func (n *nest[L, R]) named(ctx context.Context, c store.Conn, change *ChangeOf[L], key any) (R, error) {
 	l, k := collectionOf[L](n.engine), collectionOf[R](n.engine)
 	o, err := k.row(ctx, c, change.Tenant, strings.ToLower(fmt.Sprint(key)))
@@ -299,7 +299,7 @@ func (n *nest[L, R]) put(ctx context.Context, c store.Conn, change *ChangeOf[L],
 		if made, err = j.right.make(ctx, c, owner, i.draft, i.fresh); err != nil {
 			return nil, err
 		}
-	case i.draft == nil && isNull(change.Old): // it was named by its key
+	case i.named:
 		made = &MadeOf[R]{Object: i.found}
 	case i.draft != nil: // it is there already
 		made = &MadeOf[R]{Object: i.found}
