@@ -31,7 +31,8 @@ var accesses string
 
 // ours are the operations that the existing platform does not have.
 var ours = map[string]string{
-	"POST /bulk": "confd.bulk.create",
+	"POST /bulk":        "confd.bulk.create",
+	"GET /users/import": "confd.users.import.read",
 }
 
 // public need no token.
