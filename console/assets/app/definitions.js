@@ -38,9 +38,7 @@ const learn = (service) => {
   for (const [path, item] of Object.entries(service.definition.paths)) {
     for (const method of ['get', 'post', 'put', 'patch', 'delete', 'head']) {
       if (!item[method]) continue;
-      const { parameters, responses } = item[method]; // several operations share them, by reference
-      if (parameters) item[method].parameters = parameters.map((p) => resolve(service, p));
-      if (responses) item[method].responses = Object.fromEntries(Object.entries(responses).map(([code, response]) => [code, resolve(service, response)]));
+      item[method].parameters = item[method].parameters?.map((p) => resolve(service, p)); // operations share them
       operations.push({ ...item[method], service, method: method.toUpperCase(), path, access: accessOf(item[method]) });
     }
   }
@@ -65,7 +63,7 @@ export const resolve = (service, schema) => {
 };
 
 const json = (content) => content?.content?.['application/json']?.schema;
-export const answer = (service, operation) => resolve(service, json(operation?.responses?.['200']));
+export const answer = (service, operation) => resolve(service, json(resolve(service, operation?.responses?.['200'])));
 export const bodyOf = (service, operation) => resolve(service, json(operation?.requestBody));
 
 // itemsOf returns the property in which a list's answer has its objects: nearly always "items".

@@ -1,6 +1,6 @@
 // The page of one object: its fields, its parts and its links.
 import { call, erase } from './api.js';
-import { alone, bodyOf, fill, idOf, keyOf, may, referred, resolve, resources, sectionOf, takes, target } from './definitions.js';
+import { alone, answer, bodyOf, fill, idOf, keyOf, may, referred, resolve, resources, sectionOf, takes, target } from './definitions.js';
 import { ask, brief, h, lead, put, same, say, tick, words } from './dom.js';
 import { form, refusal } from './form.js';
 import { columnsOf, kept, listed, pager, table } from './list.js';
@@ -183,8 +183,7 @@ const contents = {
     }, !takes(part.get, 'limit') || takes(part.get, 'search'));
   },
   shown: async ({ resource, part, id }) => {
-    const schema = part.get.responses['200']?.content?.['application/json']?.schema ?? {};
-    return all(resource.service, resolve(resource.service, schema), (await call('GET', at(resource, part, id))).data);
+    return all(resource.service, answer(resource.service, part.get), (await call('GET', at(resource, part, id))).data);
   },
   document: async ({ resource, part, id, state, changed }) => {
     const path = at(resource, part, id), { object: before, tag } = await read(path);

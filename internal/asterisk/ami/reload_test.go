@@ -176,7 +176,7 @@ func TestReloadThatTakesLong(t *testing.T) {
 			o := soon(s)
 			o.Stalled = 500 * time.Millisecond
 			err := dial(t, o).Reload(t.Context(), "pbx_config")
-			if answers && err != nil || !answers && (err == nil || !strings.Contains(err.Error(), "answered nothing")) {
+			if answers && err != nil || !answers && (err == nil || !strings.Contains(err.Error(), "said nothing")) {
 				t.Errorf("Reload: %v", err)
 			}
 		})
