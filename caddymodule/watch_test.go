@@ -8,8 +8,12 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
+	"path"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -144,6 +148,116 @@ func TestStreamEndsWithItsToken(t *testing.T) {
 			})
 		}
 	}
+}
+
+// So does a request that has no answer yet, whatever it waits for, and whatever its daemon does: its client is told why, and its daemon lets go
+// of it. No daemon gets the whole of a body that was still coming.
+func TestRequestEndsWithItsToken(t *testing.T) {
+	var whole atomic.Int64
+	var begun, gone sync.Map // a channel for each request
+	over := make(chan struct{})
+	waits := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		name := r.URL.Query().Get("of")
+		defer close(of(&gone, name))
+		switch path.Base(r.URL.Path) {
+		case "slow":
+			if n, err := io.Copy(io.Discard, r.Body); err == nil && n == 4 {
+				whole.Add(1)
+			}
+			return
+		case "reads":
+			_, _ = io.Copy(io.Discard, r.Body)
+		case "informs":
+			w.Header().Set("Link", "</a>")
+			w.WriteHeader(http.StatusEarlyHints)
+		}
+		close(of(&begun, name))
+		select {
+		case <-r.Context().Done():
+		case <-over:
+		}
+	}))
+	t.Cleanup(waits.Close)
+	t.Cleanup(func() { close(over) })
+	g := newGateway(t)
+	at := waits.Listener.Addr().String()
+	g.routes = echoGate + "handle " + echoPrefix + "/pub/short/* {\nringfence_proxy " + at + "\n}\nhandle {\nreverse_proxy " + at + "\n}"
+	g.load(t)
+	admin := g.admin(t)
+	account(t, g, admin, 3600)
+	t.Run("all", func(t *testing.T) {
+		for _, http2 := range []bool{false, true} {
+			for _, way := range []string{"short", "long"} {
+				for _, c := range []struct{ method, path, body string }{
+					{"GET", "waits", ""},
+					{"POST", "reads", "small"},
+					{"POST", "waits", strings.Repeat("large ", 1<<20)},
+					{"GET", "informs", ""},
+					{"POST", "slow", "known"},
+					{"POST", "slow", "unknown"},
+				} {
+					t.Run(fmt.Sprintf("%s %s %.7s %s HTTP2 %t", c.method, c.path, c.body, way, http2), func(t *testing.T) {
+						t.Parallel()
+						token := g.Do(t, "POST", "/api/auth/0.1/token", "", "{}", resttest.Basic("client", "secret of client")).Want(200).Text("data.token")
+						r, err := http.NewRequestWithContext(t.Context(), c.method, g.URL+echoPrefix+"/pub/"+way+"/"+c.path, strings.NewReader(c.body))
+						if err != nil {
+							t.Fatal(err)
+						}
+						r.URL.RawQuery = url.Values{"of": {t.Name()}}.Encode()
+						r.Header.Set("X-Auth-Token", token)
+						revoke := func() { g.Do(t, "DELETE", "/api/auth/0.1/token/"+token, "", "").Want(200) }
+						if c.path == "slow" {
+							r.Body, r.ContentLength = halfBody(revoke), 4
+							if c.body == "unknown" {
+								r.ContentLength = -1
+							}
+						} else {
+							go func() {
+								<-of(&begun, t.Name())
+								revoke()
+							}()
+						}
+						large := len(c.body) > 1<<20
+						res, err := insecureClient(t, http2).Do(r)
+						if err != nil && large && !http2 {
+							return // it was sending when the connection ended
+						}
+						if err != nil {
+							t.Fatal(err)
+						}
+						defer func() { _ = res.Body.Close() }()
+						if text, err := io.ReadAll(res.Body); res.StatusCode != 401 || !strings.Contains(string(text), "echo.pub."+way) || err != nil {
+							t.Errorf("status %d: %s, %v", res.StatusCode, text, err)
+						}
+						if c.path != "slow" && !large { // a server that does not read does not see its client leave
+							<-of(&gone, t.Name())
+						}
+					})
+				}
+			}
+		}
+	})
+	if n := whole.Load(); n > 0 {
+		t.Errorf("%d daemons got a whole body after its token was revoked", n)
+	}
+}
+
+// of returns the channel of a request.
+func of(all *sync.Map, name string) chan struct{} {
+	c, _ := all.LoadOrStore(name, make(chan struct{}))
+	return c.(chan struct{})
+}
+
+// halfBody is a body of which the token is revoked when half has been read.
+func halfBody(revoke func()) io.ReadCloser {
+	body, sends := io.Pipe()
+	go func() {
+		_, _ = io.WriteString(sends, "ha")
+		revoke()
+		_, _ = io.WriteString(sends, "lf")
+		_ = sends.Close()
+	}()
+	return body
 }
 
 func insecureClient(t *testing.T, http2 bool) *http.Client {

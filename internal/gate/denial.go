@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"strings"
@@ -52,16 +53,21 @@ func (g *Gate) authenticate(r *http.Request, need *Need) (*principal.Principal, 
 		return nil, unauthorized("token_missing", need.Access,
 			"Send a token in the X-Auth-Token header; the authentication service issues one on POST /token")
 	}
-	who, err := g.tokens.Principal(r.Context(), token)
+	return g.principal(r.Context(), token, need.Access)
+}
+
+// principal finds the principal of a token that is asked about for an access.
+func (g *Gate) principal(ctx context.Context, token, access string) (*principal.Principal, *denial) {
+	who, err := g.tokens.Principal(ctx, token)
 	switch {
 	case err == nil && who != nil:
 		return who, nil
 	case err == nil:
 		return nil, unavailable(errors.New("the source of tokens answered nobody"))
 	case errors.Is(err, tokens.ErrMalformed):
-		return nil, unauthorized("token_malformed", need.Access, "What the X-Auth-Token header holds is not a token; send exactly one")
+		return nil, unauthorized("token_malformed", access, "What the X-Auth-Token header holds is not a token; send exactly one")
 	case errors.Is(err, tokens.ErrUnknown):
-		return nil, unauthorized("token_unknown", need.Access, "The token is unknown, expired or revoked; get a new one")
+		return nil, unauthorized("token_unknown", access, "The token is unknown, expired or revoked; get a new one")
 	case apierr.As(err) != nil && apierr.As(err).Kind == apierr.TooMany:
 		return nil, &denial{"too_many", err}
 	default:

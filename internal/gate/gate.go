@@ -58,12 +58,13 @@ type Config struct {
 	Follow func(ctx context.Context, who *principal.Principal, tenant string, within func(context.Context, string) (bool, error)) error
 }
 
-// Gate decides about requests. It is immutable and safe for concurrent use.
+// Gate decides about requests. It is safe for concurrent use.
 type Gate struct {
 	routers  []Router
 	tokens   Tokens
 	cors     cors
 	observer Observer
+	watches  watches
 	forward  bool
 	told     [len(identities)]bool // which of the identities upstreams are told
 	tenant   func(ctx context.Context, who *principal.Principal, lines []string) (string, error)
@@ -125,11 +126,19 @@ func (a *Admission) Finish(failed int) {
 
 // passage holds what one request needs, so that it costs one allocation.
 type passage struct {
+	gate     *Gate
+	request  *http.Request
+	need     Need
+	who      *principal.Principal // nil on a public route
+	own      bool                 // it goes to a service of ours
+	token    string
+	tenant   string // what Wazo-Tenant says, if it was sent to an upstream
 	target   target.Target
 	ids      [2]string // the request id, once for the request's header and once for the answer's
 	identity [len(identities)]string
 	answer   measured
 	writer   upstreamWriter
+	body     body
 }
 
 // Admit decides about a request that no other handler has changed. If it returns false, it has responded to the request itself.
@@ -170,28 +179,42 @@ func (g *Gate) Admit(w http.ResponseWriter, r *http.Request) (Admission, bool) {
 	} else {
 		g.observe(need.Service, "allowed")
 	}
+	p.gate, p.request, p.need, p.who, p.own = g, r, need, who, need.Match != nil
 	a := Admission{Request: r, Writer: w, Principal: who, Need: need, answer: &p.answer}
-	if need.Match != nil {
-		if who != nil && r.Body != nil && r.Body != http.NoBody {
-			r.Body = &lateBody{ReadCloser: r.Body, gate: g, r: r, need: need, who: who}
+	if p.own {
+		if who != nil {
+			p.token = r.Header["X-Auth-Token"][0]
+			p.takeBody()
 		}
 		a.Request = r.WithContext(serviceContext(r, who, need.Match))
 		return a, true
 	}
-	u := &p.writer
-	u.ResponseWriter, u.id, u.origin = w, id, origin
-	u.gate, u.who, u.access = g, who, need.Access
-	u.token = g.withhold(r.Header, who) // before anything is added: beyond eight entries a map grows into another, dearer kind
+	p.token = g.withhold(r.Header, who) // before anything is added: beyond eight entries a map grows into another, dearer kind
 	g.setIdentity(p, r.Header, who)
 	if named := r.Header[tenantHeader]; len(named) == 1 {
-		u.tenant = named[0]
+		p.tenant = named[0]
 	}
-	if r.Body != nil && r.Body != http.NoBody {
-		u.body.ReadCloser = r.Body
-		r.Body = &u.body
+	u := &p.writer
+	u.ResponseWriter, u.p, u.id, u.origin = w, p, id, origin
+	if who != nil {
+		if r.ProtoMajor > 1 || r.ContentLength < 0 || r.ContentLength > serverEnds {
+			ctx, cancel := context.WithCancel(r.Context())
+			p.request, u.cancel = r.WithContext(ctx), cancel
+		}
+		u.watch.writer, u.watch.latest = u, latest{who, p.answer.came}
+		g.watches.add(&u.watch)
 	}
-	a.Writer, a.upstream = u, u
+	p.takeBody()
+	a.Request, a.Writer, a.upstream = p.request, u, u
 	return a, true
+}
+
+// takeBody has the token asked about again as the body comes.
+func (p *passage) takeBody() {
+	if r := p.request; r.Body != nil && r.Body != http.NoBody {
+		p.body.ReadCloser, p.body.p, p.body.latest = r.Body, p, latest{p.who, p.answer.came}
+		r.Body = &p.body
+	}
 }
 
 func (g *Gate) route(method string, t *target.Target) (Need, bool) {

@@ -2,51 +2,81 @@ package gate
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"net"
 	"net/http"
 	"time"
 
-	"github.com/ringfence/ringfence/internal/principal"
 	"github.com/ringfence/ringfence/internal/rest"
 )
 
 // upstreamWriter passes on an upstream's response, without the headers that the upstream may not send: a token, an identity,
-// another request ID, its software, and permission for other origins, which only the gate gives.
+// another request ID, its software, and permission for other origins, which only the gate gives. Once the token has died, nothing more of the
+// response goes on: one that has not begun becomes a refusal.
 type upstreamWriter struct {
 	http.ResponseWriter
+	p       *passage
 	id      string
 	origin  string
-	started bool
+	watch   watch
+	cancel  context.CancelFunc // ends the request's context; nil if only the server can
+	started bool               // the final header is written. The watch's lock guards it, and conn
+	refused bool
+	conn    net.Conn // once hijacked
+}
 
-	body clientBody // the request's, which the upstream reads
+// begin prepares for the final header of the response. It reports false if the token has died before, and then refuses the request.
+func (w *upstreamWriter) begin() bool {
+	if w.started {
+		return true
+	}
+	w.watch.mu.Lock()
+	why := w.watch.ended.Load()
+	w.started = why == nil
+	w.watch.mu.Unlock()
+	if why == nil {
+		w.clean()
+		return true
+	}
+	w.refuse(*why)
+	return false
+}
 
-	// For the watch of a response that turns out to be long.
-	gate    *Gate
-	who     *principal.Principal // nil on a public route, which needs no watch
-	token   string
-	access  string
-	tenant  string
-	written bool
-	watch   *watch
+// refuse responds, once, in place of the upstream, of whose response nothing has been sent.
+func (w *upstreamWriter) refuse(why error) {
+	if w.refused {
+		return
+	}
+	w.refused = true
+	h := w.Header()
+	clear(h)
+	h[rest.RequestIDHeader] = []string{w.id}
+	w.p.gate.cors.answer(h, w.p.request.Header)
+	r := w.p.request
+	if b, ok := r.Body.(*body); ok {
+		r.Body = b.ReadCloser // so that the client hears of it while it sends
+	}
+	rest.WriteError(w.ResponseWriter, r, w.p.need.Errors, why)
 }
 
 // WriteHeader implements [http.ResponseWriter].
 func (w *upstreamWriter) WriteHeader(status int) {
-	if !w.started {
+	switch {
+	case final(status):
+		if !w.begin() {
+			return
+		}
+	case w.watch.ended.Load() != nil:
+		return
+	default:
 		w.clean()
-		w.started = final(status)
 	}
 	w.ResponseWriter.WriteHeader(status)
 }
 
 func (w *upstreamWriter) Write(p []byte) (int, error) {
-	w.start()
-	if w.written {
-		w.stream()
-	}
-	w.written = true
-	if w.watch != nil && w.watch.ended.Load() {
+	if !w.begin() || w.watch.ended.Load() != nil {
 		return 0, errEnded
 	}
 	return w.ResponseWriter.Write(p)
@@ -54,43 +84,65 @@ func (w *upstreamWriter) Write(p []byte) (int, error) {
 
 // FlushError implements what [http.ResponseController] looks for.
 func (w *upstreamWriter) FlushError() error {
-	w.start()
-	w.stream()
+	if !w.begin() {
+		return errEnded
+	}
 	return http.NewResponseController(w.ResponseWriter).Flush()
 }
 
 // Hijack implements what [http.ResponseController] looks for. The connection is closed when the token dies, until the handler returns.
 func (w *upstreamWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	conn, buffered, err := http.NewResponseController(w.ResponseWriter).Hijack()
-	if err == nil {
-		w.stopWatch() // the server no longer answers
-		w.watchUntil(func() { _ = conn.Close() })
+	if !w.begin() {
+		return nil, nil, errEnded
 	}
-	return conn, buffered, err
+	conn, buffered, err := http.NewResponseController(w.ResponseWriter).Hijack()
+	if err != nil {
+		return nil, nil, err
+	}
+	w.watch.mu.Lock()
+	defer w.watch.mu.Unlock()
+	if w.watch.ended.Load() != nil {
+		_ = conn.Close()
+	}
+	w.conn = conn
+	return conn, buffered, nil
 }
 
 // finish cleans the headers of a response that the handler left to the server: an empty one, with status 200. It does no harm
 // after other calls.
 func (w *upstreamWriter) finish() {
-	w.start()
-	w.stopWatch()
+	w.begin()
+	if w.p.who != nil {
+		w.p.gate.watches.remove(&w.watch)
+		w.watch.stop()
+	}
+	if w.cancel != nil {
+		w.cancel()
+	}
 }
 
-// stream makes the response end when the token does. It is called when a response is not the usual one, which is written at once:
-// when it is flushed, or written in more than one piece.
-func (w *upstreamWriter) stream() {
-	if w.watch != nil || w.who == nil {
+// serverEnds is how long a body may be, in bytes, for the server to end the request's context when cut ends the reading of its connection: it
+// reads on by itself only after the body, and a proxy reads such a body to its end whatever its daemon does.
+const serverEnds = 16 << 10
+
+// cut ends the request. It is called with the watch's lock, concurrently with the handler.
+func (w *upstreamWriter) cut() {
+	if w.conn != nil {
+		_ = w.conn.Close()
 		return
 	}
-	w.watchUntil(func() {
-		// In HTTP/2 the first call resets the stream. In HTTP/1 it fails a write that waits; Write fails the next one, whatever deadline
-		// a wrapper sets for it. The second ends the request's context,
-		// so that a handler that waits for its upstream returns. Both go to the server itself: wrappers belong to the handler,
-		// and this runs concurrently with the handler.
-		control := http.NewResponseController(innermost(w.ResponseWriter))
+	// Deadlines go to the server itself: wrappers belong to the handler. That of writing resets a stream of HTTP/2; in HTTP/1 it fails a write
+	// that waits, and Write fails the next one, whatever deadline a wrapper sets for it. That of reading ends a body that is awaited and, in
+	// HTTP/1, the request's context, so that a handler that waits for its upstream returns. A response that has not begun is still to come: the
+	// refusal.
+	control := http.NewResponseController(innermost(w.ResponseWriter))
+	if w.started {
 		_ = control.SetWriteDeadline(time.Unix(1, 0))
-		_ = control.SetReadDeadline(time.Unix(1, 0))
-	})
+	}
+	_ = control.SetReadDeadline(time.Unix(1, 0))
+	if w.cancel != nil {
+		w.cancel()
+	}
 }
 
 // innermost returns the server's own writer.
@@ -104,31 +156,10 @@ func innermost(w http.ResponseWriter) http.ResponseWriter {
 	}
 }
 
-func (w *upstreamWriter) watchUntil(end func()) {
-	if w.who == nil {
-		return
-	}
-	w.watch = &watch{gate: w.gate, token: w.token, access: w.access, tenant: w.tenant, end: end, who: w.who}
-	w.watch.start()
-}
-
-func (w *upstreamWriter) stopWatch() {
-	if w.watch != nil {
-		w.watch.stop()
-	}
-}
-
 var errEnded = errors.New("the token that began this answer is no longer good")
 
 // Unwrap implements what [http.ResponseController] looks for.
 func (w *upstreamWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
-
-func (w *upstreamWriter) start() {
-	if !w.started {
-		w.clean()
-		w.started = true
-	}
-}
 
 func (w *upstreamWriter) clean() {
 	h := w.Header()

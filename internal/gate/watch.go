@@ -2,7 +2,7 @@ package gate
 
 import (
 	"context"
-	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,37 +13,131 @@ import (
 )
 
 const (
-	// recheckEvery is how often a WebSocket or a stream is checked after its first response. It ends within twice that time.
+	// recheckEvery is how often requests to upstreams are looked at until they are over. They end within twice that time of their token.
 	recheckEvery = time.Second
-	// maxUnchecked is how long it continues while the token cannot be checked: as long as a cached token may be used.
+	// maxUnchecked is how long they go on while the token cannot be checked: as long as a cached token may be used.
 	maxUnchecked = tokens.MaxStaleness
 )
 
-// watch ends a WebSocket or a stream once its token no longer allows it: the token was revoked or has expired, its user was
-// deleted, disabled or moved to another tenant, or no longer holds the access. It asks the token cache, which forgets what other
-// nodes revoke, so a check only reads memory as long as nothing has changed.
-type watch struct {
-	gate   *Gate
-	token  string
-	access string
-	tenant string // what Wazo-Tenant says, if it was sent
-	end    func()
-	ended  atomic.Bool
-
-	mu    sync.Mutex
-	over  bool
-	timer *time.Timer
-
-	// Of the check that is running, or of the last one.
+// latest is what was last known of a token that is asked about again. It belongs to who asks.
+type latest struct {
 	who     *principal.Principal
 	checked time.Time
 }
 
-func (w *watch) start() {
+// recheck returns why the token no longer allows what was decided: it was revoked or has expired, its user was deleted, disabled or moved to
+// another tenant, or no longer holds the access; nil if it does. It asks the token cache, which forgets what other nodes revoke, so it only
+// reads memory as long as nothing has changed.
+func (p *passage) recheck(ctx context.Context, last *latest) error {
+	if p.who == nil {
+		return nil
+	}
+	who, denied := p.gate.principal(ctx, p.token, p.need.Access)
+	switch {
+	case denied == nil && who == last.who: // a principal is immutable: the same one still holds what it held
+	case denied == nil && p.own:
+		if !sameRights(who, p.who) {
+			return apierr.New(apierr.Forbidden, "What your token allows has changed while the request was sent; send it again")
+		}
+	case denied == nil:
+		denied = p.stillAllowed(ctx, who)
+	}
+	if denied != nil {
+		if kind := apierr.As(denied.err).Kind; !p.own && (kind == apierr.Unavailable || kind == apierr.TooMany) && time.Since(last.checked) < maxUnchecked {
+			return nil
+		}
+		return denied.err
+	}
+	last.who, last.checked = who, time.Now()
+	return nil
+}
+
+// stillAllowed makes the gate's decision about an upstream again, for another principal of the token.
+func (p *passage) stillAllowed(ctx context.Context, who *principal.Principal) *denial {
+	switch {
+	case who.TenantUUID != p.who.TenantUUID:
+		return deny("tenant", apierr.Forbidden, "Your user has moved to another tenant while the request lasted; send it again")
+	case !who.Holds(p.need.Access):
+		return lacks(p.need.Access)
+	}
+	if refused := p.gate.mayActIn(ctx, who, p.token, p.tenant); refused != nil {
+		return &denial{"tenant", refused}
+	}
+	return nil
+}
+
+// sameRights reports whether two principals of a token may do the same in the same tenant.
+func sameRights(a, b *principal.Principal) bool {
+	return a.UserUUID == b.UserUUID && a.SessionUUID == b.SessionUUID && a.TenantUUID == b.TenantUUID && a.Remote == b.Remote && a.Master == b.Master &&
+		(a.ACL == b.ACL || slices.Equal(a.ACL.Patterns(), b.ACL.Patterns()))
+}
+
+// watches are the requests to upstreams that are under way with a token. One timer for all of them costs a short request nothing that can be
+// measured; it stops when there are none. The zero value is ready.
+type watches struct {
+	mu      sync.Mutex
+	all     map[*watch]struct{}
+	ticking bool
+}
+
+func (s *watches) add(w *watch) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.all == nil {
+		s.all = map[*watch]struct{}{}
+	}
+	s.all[w] = struct{}{}
+	if !s.ticking {
+		s.ticking = true
+		time.AfterFunc(recheckEvery, s.tick)
+	}
+}
+
+func (s *watches) remove(w *watch) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.all, w)
+}
+
+func (s *watches) tick() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for w := range s.all {
+		go w.check() // a look-up may take its time, and concerns one token
+	}
+	if s.ticking = len(s.all) > 0; s.ticking {
+		time.AfterFunc(recheckEvery, s.tick)
+	}
+}
+
+// watch ends a request to an upstream once its token no longer allows it, whether it is still being sent, waits for an answer, or has one that
+// does not end.
+type watch struct {
+	writer   *upstreamWriter
+	latest   latest
+	checking atomic.Bool
+	ended    atomic.Pointer[error] // why, once it was
+
+	mu   sync.Mutex // held while the request is cut off, so that this is not done to what comes after it
+	over bool
+}
+
+func (w *watch) check() {
+	if !w.checking.CompareAndSwap(false, true) {
+		return // the last look-up still lasts
+	}
+	defer w.checking.Store(false)
+	why := w.writer.p.recheck(context.Background(), &w.latest) // a look-up has a timeout of its own
+	if why == nil {
+		return
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.checked = time.Now()
-	w.timer = time.AfterFunc(recheckEvery, w.check)
+	if !w.over {
+		w.over = true
+		w.ended.Store(&why)
+		w.writer.cut()
+	}
 }
 
 // stop returns when nothing more will be ended, or the end has happened.
@@ -51,40 +145,4 @@ func (w *watch) stop() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.over = true
-	w.timer.Stop()
-}
-
-func (w *watch) check() {
-	good := w.holds(context.Background()) // a look-up has a timeout of its own
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	switch {
-	case w.over:
-	case good:
-		w.timer.Reset(recheckEvery)
-	default:
-		w.over = true
-		w.ended.Store(true)
-		w.end()
-	}
-}
-
-// holds reports whether the token still allows what it has begun.
-func (w *watch) holds(ctx context.Context) bool {
-	who, err := w.gate.tokens.Principal(ctx, w.token)
-	switch {
-	case errors.Is(err, tokens.ErrUnknown):
-		return false
-	case err != nil || who == nil:
-		return time.Since(w.checked) < maxUnchecked
-	case who != w.who: // a principal is immutable: the same one still holds what it held
-		if who.TenantUUID != w.who.TenantUUID || !who.Holds(w.access) {
-			return false
-		}
-		if denied := w.gate.mayActIn(ctx, who, w.token, w.tenant); denied != nil {
-			return denied.Kind == apierr.Unavailable && time.Since(w.checked) < maxUnchecked
-		}
-	}
-	w.who, w.checked = who, time.Now()
-	return true
 }
