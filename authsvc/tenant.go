@@ -59,7 +59,7 @@ func (s *Service) declareTenants(e *crud.Engine) {
 			"domain_name": {Condition: "uuid IN (SELECT tenant_uuid FROM auth_tenant_domain WHERE name = lower(%s))"},
 		},
 		Aliases: map[string]string{"uuids": "uuid"}, Several: []string{"uuids"},
-		Prepare: prepareTenant, Validate: validateTenant, Save: saveTenant, Guard: s.guardTenant, Load: loadTenants,
+		Prepare: prepareTenant, Validate: validateTenant, Save: saveTenant, Guard: s.guardTenant, Shrink: s.shrinkTenant, Load: loadTenants,
 		Preview: &crud.PreviewOf[*Tenant]{Reply: rest.SchemaOf[tenantPreview](), Show: s.previewTenant},
 		Changed: s.announceTenant, Committed: func(change *crud.Change[Tenant]) {
 			if change.New == nil {
@@ -254,7 +254,7 @@ func createAllUsers(ctx context.Context, c store.Conn, tenantUUID string) error 
 }
 
 // mayDeleteTenant refuses to delete one's own tenant, and one that has tenants below it, or what the caller may not take away.
-func mayDeleteTenant(ctx context.Context, c store.Conn, change *crud.Change[Tenant]) error {
+func (s *Service) mayDeleteTenant(ctx context.Context, c store.Conn, change *crud.Change[Tenant]) error {
 	t := change.Old
 	if t.UUID == change.Tenant || t.UUID == t.ParentUUID { // the caller's own tenant is in reach only if the request acts in it
 		e := apierr.New(apierr.Forbidden, "Deleting its own tenant is forbidden")
@@ -274,11 +274,18 @@ func mayDeleteTenant(ctx context.Context, c store.Conn, change *crud.Change[Tena
 	if err != nil {
 		return err
 	}
-	return mayTake(ctx, c, change.Request.Principal(), accesses, usersOf(t.UUID))
+	if err := mayTake(ctx, c, change.Request.Principal(), accesses, usersOf(t.UUID)); err != nil || s.contents == nil {
+		return err
+	}
+	return s.contents.MayEmpty(ctx, c, change.Request, t.UUID)
 }
 
 // Contents is what another service has for tenants.
 type Contents interface {
+	// MayEmpty refuses what Empty refuses.
+	MayEmpty(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) error
+	// Shrink deletes all that a tenant has, in short transactions of its own; if it fails, some of it is gone. It does not ask MayEmpty.
+	Shrink(ctx context.Context, r *rest.Request, tenantUUID string) error
 	// Empty deletes all that a tenant has, in the transaction that deletes the tenant.
 	Empty(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) error
 	// Count returns how many objects Empty would delete, by kind.
@@ -303,34 +310,16 @@ type loggedIn struct {
 
 // previewTenant says what is deleted with a tenant.
 func (s *Service) previewTenant(ctx context.Context, c store.Conn, change *crud.Change[Tenant]) (any, error) {
-	if err := mayDeleteTenant(ctx, c, change); err != nil {
+	if err := s.mayDeleteTenant(ctx, c, change); err != nil {
 		return nil, err
 	}
 	t := change.Old
-	out := tenantPreview{UUID: t.UUID, Name: t.Name, Objects: []crud.Kind{}}
-	for _, kind := range []struct{ resource, from string }{
-		{"users", "auth_user WHERE tenant_uuid = $1"},
-		{"groups", "auth_group WHERE NOT system_managed AND tenant_uuid = $1"},
-		{"policies", "auth_policy WHERE tenant_uuid = $1"},
-		{"tokens", "auth_refresh_token r JOIN auth_user u ON u.uuid = r.user_uuid WHERE u.tenant_uuid = $1"},
-	} {
-		n, err := store.Get[int](ctx, c, "SELECT count(*) FROM "+kind.from, t.UUID)
-		if err != nil {
-			return nil, err
-		}
-		if n > 0 {
-			out.Objects = append(out.Objects, crud.Kind{Service: "auth", Resource: kind.resource, Count: n})
-		}
-	}
-	if s.contents != nil {
-		more, err := s.contents.Count(ctx, c, t.UUID)
-		if err != nil {
-			return nil, err
-		}
-		out.Objects = append(out.Objects, more...)
+	out := tenantPreview{UUID: t.UUID, Name: t.Name}
+	var err error
+	if out.Objects, err = s.goesWith(ctx, c, t.UUID); err != nil {
+		return nil, err
 	}
 	const live = ` FROM auth_token k JOIN auth_user u ON u.uuid = k.user_uuid WHERE u.tenant_uuid = $1 AND k.expires_at > now_utc()`
-	var err error
 	if out.Sessions, err = store.Get[int](ctx, c, `SELECT count(*)`+live, t.UUID); err != nil {
 		return nil, err
 	}
@@ -343,9 +332,95 @@ func (s *Service) previewTenant(ctx context.Context, c store.Conn, change *crud.
 	return out, err
 }
 
+// goesWith returns how many objects are deleted with a tenant, by kind.
+func (s *Service) goesWith(ctx context.Context, c store.Conn, tenantUUID string) ([]crud.Kind, error) {
+	out := []crud.Kind{}
+	for _, kind := range []struct{ resource, from string }{
+		{"users", "auth_user WHERE tenant_uuid = $1"},
+		{"groups", "auth_group WHERE NOT system_managed AND tenant_uuid = $1"},
+		{"policies", "auth_policy WHERE tenant_uuid = $1"},
+		{"tokens", "auth_refresh_token r JOIN auth_user u ON u.uuid = r.user_uuid WHERE u.tenant_uuid = $1"},
+	} {
+		n, err := store.Get[int](ctx, c, "SELECT count(*) FROM "+kind.from, tenantUUID)
+		if err != nil {
+			return nil, err
+		}
+		if n > 0 {
+			out = append(out, crud.Kind{Service: "auth", Resource: kind.resource, Count: n})
+		}
+	}
+	if s.contents == nil {
+		return out, nil
+	}
+	more, err := s.contents.Count(ctx, c, tenantUUID)
+	return append(out, more...), err
+}
+
+// shrinkTenant deletes most of what a tenant has, before the tenant, if it has more than a few objects: a transaction that deletes them all
+// would keep all others from writing. Its users are first, so nobody is logged in there while the rest goes. If it is interrupted, the
+// tenant is still there with what is left, which a dry run counts, and the next DELETE goes on.
+func (s *Service) shrinkTenant(ctx context.Context, change *crud.Change[Tenant]) (err error) {
+	t, total := change.Old, 0
+	if err := s.db.InReadTx(ctx, func(ctx context.Context, c store.Conn) error {
+		kinds, err := s.goesWith(ctx, c, t.UUID)
+		for _, kind := range kinds {
+			total += kind.Count
+		}
+		if err == nil && total > crud.ErasedAtOnce {
+			err = s.mayDeleteTenant(ctx, c, change)
+		}
+		return err
+	}); err != nil || total <= crud.ErasedAtOnce {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			s.tenantsChanged(forgetAll())
+		}
+	}()
+	if err := s.engine.InPieces(ctx, func(ctx context.Context, c store.Conn) (int, error) { return s.eraseUsers(ctx, c, change) }); err != nil {
+		return err
+	}
+	s.forgetHere(forgetAll())
+	for _, erase := range []struct {
+		where func(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID, condition string, args ...any) (int, error)
+		which string
+	}{{s.groups.EraseWhere, "NOT system_managed AND "}, {s.policies.EraseWhere, ""}} {
+		if err := s.engine.InPieces(ctx, func(ctx context.Context, c store.Conn) (int, error) {
+			return erase.where(ctx, c, change.Request, t.UUID, erase.which+"tenant_uuid = $1 LIMIT $2", t.UUID, crud.ErasedAtOnce)
+		}); err != nil {
+			return err
+		}
+	}
+	if s.contents == nil {
+		return nil
+	}
+	return s.contents.Shrink(ctx, change.Request, t.UUID)
+}
+
+// eraseUsers deletes a few users of a tenant that is being deleted, and returns how many.
+func (s *Service) eraseUsers(ctx context.Context, c store.Conn, change *crud.Change[Tenant]) (int, error) {
+	uuids, err := store.Select[any](ctx, c, `SELECT CAST(uuid AS text) FROM auth_user WHERE tenant_uuid = $1 LIMIT $2`, change.Old.UUID, crud.ErasedAtOnce)
+	if err != nil || len(uuids) == 0 {
+		return 0, err
+	}
+	which := "uuid IN (" + crud.Placeholders(1, len(uuids)) + ")"
+	if err := depart(ctx, c, users{"SELECT uuid AS user_uuid FROM auth_user WHERE " + which, uuids}); err != nil {
+		return 0, err
+	}
+	n, err := s.users.EraseWhere(ctx, c, change.Request, change.Old.UUID, which, uuids...)
+	if err != nil {
+		return 0, err
+	}
+	if err := keepAdministrator(ctx, c); err != nil {
+		return 0, err
+	}
+	return n, s.announce(ctx, c, forgetAll())
+}
+
 // guardTenant deletes with a tenant its own users, groups and policies, and what other services have for it. The audit has each.
 func (s *Service) guardTenant(ctx context.Context, c store.Conn, change *crud.Change[Tenant]) error {
-	if err := mayDeleteTenant(ctx, c, change); err != nil {
+	if err := s.mayDeleteTenant(ctx, c, change); err != nil {
 		return err
 	}
 	t := change.Old

@@ -1,13 +1,17 @@
 package authsvc_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/ringfence/ringfence/internal/crud"
 	"github.com/ringfence/ringfence/internal/rest/resttest"
 	"github.com/ringfence/ringfence/internal/store"
+	"github.com/ringfence/ringfence/internal/store/storetest"
 )
 
 // A dry run of a delete says what goes with a tenant and who is logged in there, and deletes nothing. The delete itself has each object in the
@@ -65,6 +69,51 @@ func TestDeletingATenantTellsWhatGoes(t *testing.T) {
 				if !slices.Contains(gone, object) {
 					t.Errorf("the audit does not have that %s %s was deleted: %q", resource, object, gone)
 				}
+			}
+		}
+	})
+}
+
+// A tenant that has much goes in several transactions, between which others write. If that is interrupted, the tenant is there with what is
+// left, and the next DELETE goes on. Who may not delete it deletes nothing of it.
+func TestLargeTenantGoesInPieces(t *testing.T) {
+	each(t, func(t *testing.T, db store.DB) {
+		ctx, cancel := context.WithCancel(t.Context())
+		s := newServer(t, storetest.Watch(db, func(sql string, _ []any) {
+			if strings.HasPrefix(sql, "DELETE FROM auth_tenant WHERE") {
+				cancel()
+			}
+		}))
+		admin := s.admin()
+		acme := s.tenant(admin, "acme")
+		const n = 2*crud.ErasedAtOnce + 1
+		for i := range n {
+			s.do("POST", "/users", admin, fmt.Sprintf(`{"username":"user%d"}`, i), resttest.In(acme)).Want(200)
+		}
+		policy := s.do("POST", "/policies", admin, `{"name":"p","acl":["confd.users.read"]}`, resttest.In(acme)).Want(200).Text("uuid")
+		s.do("PUT", "/users/"+s.do("GET", "/users?username=user0", admin, "", resttest.In(acme)).List().Column("uuid")[0]+"/policies/"+policy, admin, "").Want(204)
+		s.do("POST", "/groups", admin, `{"name":"g"}`, resttest.In(acme)).Want(200)
+		_, _, clerk := s.account(admin, "clerk", "auth.tenants.#")
+		objects := func() string {
+			return fmt.Sprint(s.do("DELETE", "/tenants/"+acme+"?dry_run=true", admin, "").Want(200).JSON("objects"))
+		}
+		all := objects()
+		s.do("DELETE", "/tenants/"+acme, clerk, "").Want(403)
+		s.do("DELETE", "/tenants/"+acme, admin, "", func(r *http.Request) { r.Header.Set("If-Match", `"other"`) }).Want(412)
+		if left := objects(); left != all {
+			t.Errorf("a refused delete leaves %s of %s", left, all)
+		}
+		if a := s.do("DELETE", "/tenants/"+acme, admin, "", func(r *http.Request) { *r = *r.WithContext(ctx) }); a.Status < 400 {
+			t.Errorf("an interrupted delete: %d %s", a.Status, a.Body)
+		}
+		if left := objects(); left != "[]" {
+			t.Errorf("interrupted before the last piece, it leaves %s", left)
+		}
+		s.do("DELETE", "/tenants/"+acme, admin, "").Want(204)
+		s.do("GET", "/tenants/"+acme, admin, "").Want(404)
+		for resource, want := range map[string]int{"users": n, "policies": 1, "groups": 2} { // one is the group of all users
+			if gone := s.do("GET", "/audit?limit=1&action=delete_tenant&resource="+resource, admin, "").List().Filtered; gone != want {
+				t.Errorf("the audit has %d of %d %s", gone, want, resource)
 			}
 		}
 	})

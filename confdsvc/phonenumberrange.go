@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/big"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/ringfence/ringfence/internal/apierr"
@@ -32,8 +33,12 @@ type PhoneNumberRef struct {
 	UUID string `json:"uuid" format:"uuid"`
 }
 
-// rangeSize is how many numbers one request may create.
-const rangeSize = 10_000
+const (
+	// rangeSize is how many numbers one request may create.
+	rangeSize = 10_000
+	// numbersAtOnce is how many are made in one transaction, for which others wait. To send a range again makes those that it lacks.
+	numbersAtOnce = 1000
+)
 
 // numbers returns the numbers of the range, in order. They are as long as the start.
 func (p PhoneNumberRange) numbers() ([]string, error) {
@@ -77,18 +82,24 @@ func phoneNumberRanges(e *crud.Engine) {
 			if err != nil {
 				return rest.Reply{}, err
 			}
-			var made PhoneNumbers
-			err = e.InTx(ctx, func(ctx context.Context, c store.Conn) (err error) {
-				made, err = makePhoneNumbers(ctx, c, e, r, scope, numbers)
-				return err
-			})
-			return rest.Reply{Body: made}, err
+			made := PhoneNumbers{Created: []PhoneNumberRef{}, Total: len(numbers)}
+			for some := range slices.Chunk(numbers, numbersAtOnce) {
+				var more PhoneNumbers
+				if err := e.InTx(ctx, func(ctx context.Context, c store.Conn) (err error) {
+					more, err = makePhoneNumbers(ctx, c, e, r, scope, some)
+					return err
+				}); err != nil {
+					return rest.Reply{}, err
+				}
+				made.Created, made.Links = append(made.Created, more.Created...), append(made.Links, more.Links...)
+			}
+			return rest.Reply{Body: made}, nil
 		},
 	})
 }
 
 func makePhoneNumbers(ctx context.Context, c store.Conn, e *crud.Engine, r *rest.Request, scope string, numbers []string) (PhoneNumbers, error) {
-	made := PhoneNumbers{Created: []PhoneNumberRef{}, Total: len(numbers)}
+	var made PhoneNumbers
 	k := crud.Of[PhoneNumber](e)
 	rows := make([][]string, len(numbers))
 	for i, number := range numbers {

@@ -2,6 +2,8 @@ package confdsvc
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"sync"
 
 	"github.com/ringfence/ringfence/internal/crud"
@@ -28,11 +30,36 @@ func ContentsOf(db store.DB, files func(FilesChange)) *Contents {
 // objects.
 func (t *Contents) Empty(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) error {
 	if t.files != nil {
-		if err := tellOfAll(ctx, c, tenantUUID, t.files); err != nil {
+		gone, err := filesOf(ctx, c, tenantUUID)
+		if err != nil {
 			return err
 		}
+		crud.AfterCommit(ctx, func() { t.tell(gone) })
 	}
 	return t.engine().Empty(ctx, c, r, tenantUUID)
+}
+
+// MayEmpty refuses what Empty refuses.
+func (t *Contents) MayEmpty(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) error {
+	return t.engine().MayEmpty(ctx, c, r, tenantUUID)
+}
+
+// Shrink deletes what Empty would delete, in short transactions of its own. It does not ask MayEmpty.
+func (t *Contents) Shrink(ctx context.Context, r *rest.Request, tenantUUID string) (err error) {
+	e := t.engine()
+	if t.files != nil {
+		before, err := filesOf(ctx, e.DB, tenantUUID)
+		if err != nil {
+			return err
+		}
+		defer func() { // what is gone, even if the rest is not
+			after, failed := filesOf(context.WithoutCancel(ctx), e.DB, tenantUUID)
+			if err = errors.Join(err, failed); failed == nil {
+				t.tell(slices.DeleteFunc(before, func(f FilesChange) bool { return slices.Contains(after, f) }))
+			}
+		}()
+	}
+	return e.InPieces(ctx, func(ctx context.Context, c store.Conn) (int, error) { return e.EmptySome(ctx, c, r, tenantUUID) })
 }
 
 // Count returns how many objects Empty would delete, by kind.
@@ -40,23 +67,24 @@ func (t *Contents) Count(ctx context.Context, c store.Conn, tenantUUID string) (
 	return t.engine().CountOf(ctx, c, tenantUUID)
 }
 
-// tellOfAll tells, after the commit, of the files of all voicemails and all music on hold of a tenant.
-func tellOfAll(ctx context.Context, c store.Conn, tenantUUID string, files func(FilesChange)) error {
+// filesOf returns where the files of a tenant's voicemails and music on hold are.
+func filesOf(ctx context.Context, c store.Conn, tenantUUID string) (out []FilesChange, err error) {
 	contexts, err := store.Select[string](ctx, c, `SELECT name FROM confd_context WHERE tenant_uuid = $1 ORDER BY id`, tenantUUID)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	music, err := store.Select[string](ctx, c, `SELECT name FROM confd_moh WHERE tenant_uuid = $1 ORDER BY name`, tenantUUID)
-	if err != nil {
-		return err
+	for _, name := range contexts {
+		out = append(out, FilesChange{Context: name})
 	}
-	crud.AfterCommit(ctx, func() {
-		for _, name := range contexts {
-			files(FilesChange{Context: name})
-		}
-		for _, name := range music {
-			files(FilesChange{MOH: name})
-		}
-	})
-	return nil
+	for _, name := range music {
+		out = append(out, FilesChange{MOH: name})
+	}
+	return out, err
+}
+
+func (t *Contents) tell(gone []FilesChange) {
+	for _, change := range gone {
+		t.files(change)
+	}
 }

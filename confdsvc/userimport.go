@@ -75,7 +75,7 @@ const (
 )
 
 // pieceTime is after how long a piece begins no more rows. It is a variable for tests.
-var pieceTime = 50 * time.Millisecond
+var pieceTime = crud.PieceTime
 
 func init() { resources = append(resources, declareUserImport) }
 

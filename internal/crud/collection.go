@@ -52,6 +52,7 @@ type table interface {
 	tableName() string
 	path() string
 	recordGone(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) error
+	eraseWhere(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID, condition string, args ...any) (int, error)
 	column(name string) (column, bool)
 	owner() string
 	title() string

@@ -2,6 +2,7 @@ package crud
 
 import (
 	"context"
+	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
@@ -28,12 +29,10 @@ func owned(t table) bool {
 // Links go before what they link, and collections in the reverse order of their paths. Other references must go with what they refer to
 // (ON DELETE), or be of a later path: extensions are before their contexts.
 func (e *Engine) Empty(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) error {
-	owning := e.owning()
-	for _, t := range owning {
-		if err := t.noneOfTenantDenied(ctx, c, r, tenantUUID); err != nil {
-			return err
-		}
+	if err := e.MayEmpty(ctx, c, r, tenantUUID); err != nil {
+		return err
 	}
+	owning := e.owning()
 	for _, t := range owning { // before anything is gone: an object is shown with what it has in other tables
 		if err := t.recordGone(ctx, c, r, tenantUUID); err != nil {
 			return err
@@ -55,6 +54,26 @@ func (e *Engine) Empty(ctx context.Context, c store.Conn, r *rest.Request, tenan
 		}
 	}
 	return nil
+}
+
+// MayEmpty refuses what Empty refuses.
+func (e *Engine) MayEmpty(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) error {
+	for _, t := range e.owning() {
+		if err := t.noneOfTenantDenied(ctx, c, r, tenantUUID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// EmptySome deletes a few of the objects that Empty would delete, as Empty does, and returns how many. It does not ask [Engine.MayEmpty].
+func (e *Engine) EmptySome(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string) (int, error) {
+	for _, t := range e.owning() {
+		if n, err := t.eraseWhere(ctx, c, r, tenantUUID, "tenant_uuid = $1 LIMIT $2", tenantUUID, ErasedAtOnce); err != nil || n > 0 {
+			return n, err
+		}
+	}
+	return 0, nil
 }
 
 // owning returns the collections whose objects belong to tenants, in the reverse order of their paths.
@@ -102,21 +121,82 @@ func (k *CollectionOf[T]) recordGone(ctx context.Context, c store.Conn, r *rest.
 		return err
 	}
 	for some := range slices.Chunk(objects, recordedAtOnce) {
-		if err := k.own(ctx, c, some); err != nil {
+		if err := k.recordSome(ctx, c, r, tenantUUID, some); err != nil {
 			return err
-		}
-		for _, o := range some {
-			a := audit.Change{Tenant: tenantUUID, Service: k.engine.Service, Resource: k.Path, Before: k.auditData(o)}
-			k.identify(&a, o)
-			if k.Audited != nil {
-				k.Audited(o, &a)
-			}
-			if err := audit.Write(ctx, c, r, a); err != nil {
-				return err
-			}
 		}
 	}
 	return nil
+}
+
+func (k *CollectionOf[T]) recordSome(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID string, gone []T) error {
+	if err := k.own(ctx, c, gone); err != nil {
+		return err
+	}
+	for _, o := range gone {
+		a := audit.Change{Tenant: tenantUUID, Service: k.engine.Service, Resource: k.Path, Before: k.auditData(o)}
+		k.identify(&a, o)
+		if k.Audited != nil {
+			k.Audited(o, &a)
+		}
+		if err := audit.Write(ctx, c, r, a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ErasedAtOnce is how many objects are deleted at once, of many that are deleted in pieces.
+const ErasedAtOnce = 100
+
+// EraseWhere deletes the objects of a tenant that a condition selects, at most 1000, and returns how many there were. Hooks do not run, and
+// nobody is told of an object; the audit has each.
+func (k *CollectionOf[T]) EraseWhere(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID, condition string, args ...any) (int, error) {
+	return k.eraseWhere(ctx, c, r, tenantUUID, condition, args...)
+}
+
+func (k *CollectionOf[T]) eraseWhere(ctx context.Context, c store.Conn, r *rest.Request, tenantUUID, condition string, args ...any) (int, error) {
+	objects, err := store.Select[T](ctx, c, "SELECT "+k.selected()+" FROM "+k.Table+" WHERE "+condition, args...)
+	if err != nil || len(objects) == 0 {
+		return 0, err
+	}
+	if err := k.recordSome(ctx, c, r, tenantUUID, objects); err != nil {
+		return 0, err
+	}
+	keys := make([]any, len(objects))
+	for i, o := range objects {
+		keys[i] = k.Key(o)
+	}
+	list, err := json.Marshal(keys)
+	if err != nil {
+		return 0, err
+	}
+	var statements []string
+	for _, link := range k.engine.links {
+		for _, column := range link.(joining).columnsOf(k) {
+			statements = append(statements, "DELETE FROM "+link.(joining).joins()+" WHERE "+k.engine.listed(column, k.key().kind, "$1"))
+		}
+	}
+	slices.Sort(statements)
+	for _, sql := range append(slices.Compact(statements), "DELETE FROM "+k.Table+" WHERE "+k.engine.listed(k.Keys[0], k.key().kind, "$1")) {
+		if _, err := c.Exec(ctx, sql, string(list)); err != nil {
+			return 0, err
+		}
+	}
+	return len(objects), nil
+}
+
+// columnsOf returns the columns of the joining table that refer to a collection, if somebody makes or ends the links.
+func (j *joint[L, R]) columnsOf(t table) (out []string) {
+	if len(j.Only) == 0 {
+		return nil
+	}
+	if j.left.Path == t.path() {
+		out = append(out, j.LeftColumn)
+	}
+	if j.right.Path == t.path() {
+		out = append(out, j.RightColumn)
+	}
+	return out
 }
 
 // ofTenant returns the condition for the links of the objects of tenant $1, or "" if tenants do not have them, or nobody makes or ends them.

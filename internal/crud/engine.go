@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/audit"
@@ -169,6 +170,28 @@ func transactionOf(ctx context.Context) *transaction {
 // of it: an error must end the whole, or be within [Attempt].
 func (e *Engine) InTx(ctx context.Context, fn func(ctx context.Context, c store.Conn) error) error {
 	return e.inTenant(ctx, "", fn)
+}
+
+// PieceTime is after how long a transaction begins nothing more that is one piece of a long work: nobody should wait longer than 200 ms for
+// SQLite's only writer.
+const PieceTime = 50 * time.Millisecond
+
+// InPieces runs fn until it returns 0, several times in each of several transactions, between which others write. Each is committed: who
+// undoes nothing may be interrupted between two.
+func (e *Engine) InPieces(ctx context.Context, fn func(ctx context.Context, c store.Conn) (int, error)) error {
+	for done := false; !done; {
+		if err := e.InTx(ctx, func(ctx context.Context, c store.Conn) error {
+			for began := time.Now(); ; {
+				n, err := fn(ctx, c)
+				if done = n == 0; err != nil || done || time.Since(began) > PieceTime {
+					return err
+				}
+			}
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // inTenant is InTx for several requests that act in one tenant.

@@ -84,6 +84,9 @@ type ResourceOf[T pointer] struct {
 	Counted bool
 	// Preview, if set, gives DELETE the query parameter dry_run: nothing is deleted, and the reply says what would be. Guard does not run.
 	Preview *PreviewOf[T]
+	// Shrink, if set, runs before the transaction of a DELETE, unless that is of several operations. It deletes in short transactions of its
+	// own what goes with an object that has much: others write between them. It refuses what the delete would refuse.
+	Shrink func(ctx context.Context, change *ChangeOf[T]) error
 	// Bounded is how many objects a list counts at most, or 0: its `total` and `filtered` are no larger. It is for collections that grow
 	// without end, of which nobody reads the last page.
 	Bounded int

@@ -150,6 +150,7 @@ func (e *Engine) knows(table string) bool {
 type joining interface {
 	joins() string
 	ofTenant() string
+	columnsOf(t table) []string
 	hidden(ctx context.Context, of string, add func(value any) (placeholder string)) string
 }
 

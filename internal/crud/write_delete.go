@@ -17,6 +17,14 @@ func (k *CollectionOf[T]) remove(ctx context.Context, r *rest.Request) (rest.Rep
 	if k.Preview != nil && r.Bool("dry_run") {
 		return k.preview(ctx, change)
 	}
+	if k.Shrink != nil && transactionOf(ctx) == nil {
+		if err := k.before(ctx, change, nil); err != nil {
+			return rest.Reply{}, err
+		}
+		if err := k.Shrink(ctx, change); err != nil {
+			return rest.Reply{}, err
+		}
+	}
 	err = k.engine.InTx(ctx, func(ctx context.Context, c store.Conn) error {
 		if err := k.load(ctx, c, change, nil); err != nil {
 			return err
@@ -37,17 +45,25 @@ func (k *CollectionOf[T]) remove(ctx context.Context, r *rest.Request) (rest.Rep
 // preview says what a delete would do.
 func (k *CollectionOf[T]) preview(ctx context.Context, change *ChangeOf[T]) (rest.Reply, error) {
 	reply := rest.Reply{Status: http.StatusOK}
-	err := k.engine.DB.InReadTx(ctx, func(ctx context.Context, c store.Conn) error {
+	err := k.before(ctx, change, func(ctx context.Context, c store.Conn) (err error) {
+		reply.Body, err = k.Preview.Show(ctx, c, change)
+		return err
+	})
+	return reply, err
+}
+
+// before loads an object that is to be deleted, and runs fn in the same transaction, which only reads.
+func (k *CollectionOf[T]) before(ctx context.Context, change *ChangeOf[T], fn func(ctx context.Context, c store.Conn) error) error {
+	return k.engine.DB.InReadTx(ctx, func(ctx context.Context, c store.Conn) error {
 		err := k.load(ctx, c, change, nil)
 		if err == nil {
 			err = k.mayUnlink(ctx, c, change)
 		}
-		if err == nil {
-			reply.Body, err = k.Preview.Show(ctx, c, change)
+		if err == nil && fn != nil {
+			err = fn(ctx, c)
 		}
 		return err
 	})
-	return reply, err
 }
 
 // erase deletes a loaded object.
