@@ -28,6 +28,8 @@ type ReloadError struct {
 	Again bool
 	// Missing says that Asterisk has no such module, or has not loaded it.
 	Missing bool
+	// refused says that the module has refused to load.
+	refused bool
 }
 
 func (e *ReloadError) Error() string { return fmt.Sprintf("reloading %s: %s", e.Module, e.Reason) }
@@ -37,6 +39,8 @@ var errNoVerdict = errors.New("no event says how the reload ended: does the mana
 
 // Reload reloads one module, or all if module is "", and returns nil if Asterisk says that it worked. The response alone is no verdict: Success may hide an
 // error, which only the event Reload tells. It comes by another way than the response, before or after it.
+//
+// A module that has refused to load when Asterisk started, since it could not read its file, is loaded then.
 //
 // While another reload is in progress, which Asterisk refuses to queue, Reload tries again, and before all it waits until
 // Asterisk has booted. After [ErrDisconnected] the outcome is unknown, and trying again would not tell it: a file that did not
@@ -107,6 +111,9 @@ func (c *Conn) reloadUntil(ctx context.Context, module string) error {
 	for {
 		err := c.reload(ctx, module)
 		refused, ok := errors.AsType[*ReloadError](err)
+		if ok && refused.refused {
+			return c.load(ctx, module)
+		}
 		if !ok || !refused.Again {
 			return err
 		}
@@ -117,6 +124,15 @@ func (c *Conn) reloadUntil(ctx context.Context, module string) error {
 			return err
 		}
 	}
+}
+
+// load loads a module that has refused to load before.
+func (c *Conn) load(ctx context.Context, module string) error {
+	_, err := c.Do(ctx, Action{"ModuleLoad", []Header{{"Module", moduleName(module) + ".so"}, {"LoadType", "load"}}})
+	if refused, ok := errors.AsType[*ResponseError](err); ok {
+		return &ReloadError{Module: module, Reason: "it has refused to load, and does so still: Asterisk says " + shown(refused.Message), Missing: true}
+	}
+	return err
 }
 
 // Booted waits until Asterisk says that it has booted: before that it puts reloads off.
@@ -149,7 +165,7 @@ func (c *Conn) reload(ctx context.Context, module string) error {
 	if refused, ok := errors.AsType[*ResponseError](err); ok {
 		again := strings.Contains(strings.ToLower(refused.Message), "in progress")
 		missing := strings.Contains(strings.ToLower(refused.Message), "no such module")
-		return &ReloadError{module, "Asterisk says " + shown(refused.Message), again, missing}
+		return &ReloadError{module, "Asterisk says " + shown(refused.Message), again, missing, strings.Contains(strings.ToLower(refused.Message), "not initialized")}
 	}
 	if err != nil {
 		return fmt.Errorf("reloading %s: %w", module, err)
@@ -170,7 +186,7 @@ func (c *Conn) reload(ctx context.Context, module string) error {
 	if !known {
 		reason = "unknown status " + shown(status)
 	}
-	return &ReloadError{module, reason, status == "1" || status == "4", status == "2"}
+	return &ReloadError{module, reason, status == "1" || status == "4", status == "2", status == "5"}
 }
 
 // moduleName returns a module's name as it is compared: "res_pjsip.so" and "res_pjsip" are one.

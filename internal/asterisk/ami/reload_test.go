@@ -39,7 +39,8 @@ func TestReload(t *testing.T) {
 		{"event before the response", answer("Success", "Module Reloaded", "0", true), ""},
 		{"event after the response", answer("Success", "Module Reloaded", "0", false), ""},
 		{"success that hides an error", answer("Success", "Module Reloaded", "3", true), "failed"},
-		{"success that hides a module that was declined", answer("Success", "Module Reloaded", "5", false), "not initialised"},
+		{"success that hides a module that was declined", answer("Success", "Module Reloaded", "5", false), "it has refused to load, and does so still"},
+		{"a module that was declined", answer("Error", "Module not initialized", "", false), "it has refused to load, and does so still"},
 		{"success with a status of the future", answer("Success", "Module Reloaded", "17", false), "unknown status"},
 		{"success without a verdict", answer("Success", "Module Reloaded", "", false), "read = system"},
 		{"no such module", answer("Error", "No such module", "2", true), "No such module"},
@@ -62,13 +63,27 @@ func TestReload(t *testing.T) {
 			if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
 				t.Errorf("Reload: %v, want %q", err, tt.want)
 			}
-			if refused, _ := errors.AsType[*ami.ReloadError](err); refused != nil && refused.Missing != (tt.name == "no such module") {
+			if refused, _ := errors.AsType[*ami.ReloadError](err); refused != nil && refused.Missing != (tt.name == "no such module" || strings.Contains(tt.name, "declined")) {
 				t.Errorf("missing: %v", refused.Missing)
 			}
 			if n := len(s.Reloads()); n != 1 {
 				t.Errorf("%d reloads", n)
 			}
 		})
+	}
+}
+
+// A module that has refused to load is loaded, once it can be.
+func TestReloadOfWhatHasRefusedToLoad(t *testing.T) {
+	s := amitest.New(t)
+	s.Handle("Reload", func(c *amitest.Session, a ami.Message) { c.Respond(a, "Error", "Message", "Module not initialized") })
+	var loaded ami.Message
+	s.Handle("ModuleLoad", func(c *amitest.Session, a ami.Message) {
+		loaded = a
+		c.Respond(a, "Success", "Message", "Module loaded.")
+	})
+	if err := dial(t, soon(s)).Reload(t.Context(), "app_queue"); err != nil || loaded.Get("Module") != "app_queue.so" || loaded.Get("LoadType") != "load" {
+		t.Errorf("%v, %v", err, loaded)
 	}
 }
 
