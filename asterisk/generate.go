@@ -19,6 +19,8 @@ type Options struct {
 	// Music returns the folder with the files of a music on hold, as Asterisk sees it, or "" if there is none. Without one, which nil
 	// means for all, Asterisk would refuse the class: then it plays the default music.
 	Music func(name string) string
+	// DefaultMusic is the folder with the files of the default music, as Asterisk sees it. "": it is moh in Asterisk's own folder of data.
+	DefaultMusic string
 	// Interfaces are the channels of the machine that custom endpoints of all tenants may name, such as SCCP/door, or SCCP/* for all of a
 	// technology. Nil: none.
 	Interfaces []string
@@ -56,6 +58,9 @@ func Generate(s *confdsvc.Snapshot, o Options) (Files, []leftout.Omission, error
 		text, err := w.Bytes()
 		if err != nil {
 			return nil, nil, fmt.Errorf("writing %s: %w", name, err)
+		}
+		if name == "extensions.conf" {
+			text = p.mute(text)
 		}
 		files[name] = text
 		p.leaveTaken(name, text)

@@ -2,6 +2,7 @@ package asterisk
 
 import (
 	"cmp"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -16,12 +17,12 @@ func init() {
 // musicOrders are the orders of files, as Asterisk calls them.
 var musicOrders = map[string]string{"alphabetical": "alpha", "random": "random", "random_start": "randstart"}
 
-// writeMusic writes the classes. All of them play files: a program that somebody names would run on this machine. The default
-// music is below Asterisk's own folder of data.
+// writeMusic writes the classes. All of them play files: a program that somebody names would run on this machine.
 func writeMusic(p *plan, w *conf.Writer) {
 	w.Section("default")
 	w.Set("mode", "files")
-	w.Set("directory", "moh")
+	standard := cmp.Or(p.options.DefaultMusic, "moh")
+	w.Set("directory", standard)
 	music := slices.Clone(p.Music)
 	slices.SortFunc(music, func(a, b *confdsvc.MOH) int { return strings.Compare(a.Name, b.Name) })
 	for _, m := range music {
@@ -35,9 +36,21 @@ func writeMusic(p *plan, w *conf.Writer) {
 		if p.options.Music != nil {
 			folder = p.options.Music(m.Name)
 		}
-		w.Set("directory", cmp.Or(folder, "moh"))
+		w.Set("directory", cmp.Or(folder, standard))
 		if order := musicOrders[text(m.Sort)]; order != "" {
 			w.Set("sort", order)
 		}
 	}
+}
+
+// DefaultMusic returns the folder of the default music in Asterisk's data, where its own files are in the folder etc. Samples of asterisk.conf
+// name the folders that a package has, in a template.
+func DefaultMusic(etc string) string {
+	data := "/var/lib/asterisk"
+	if f, err := conf.ReadTree(etc, "asterisk.conf"); err == nil && f.Section("directories") != nil {
+		if named, is := f.Section("directories").Get("astdatadir"); is {
+			data = named
+		}
+	}
+	return filepath.Join(data, "moh")
 }

@@ -306,7 +306,7 @@ func (a *pbxUnderTest) set(s *confdsvc.Snapshot) {
 
 func (a *pbxUnderTest) generate(ctx context.Context, refused apply.Refused) (apply.Output, error) {
 	a.mu.Lock()
-	taken, _ := asterisk.ReadTaken(a.dir + "/etc")
+	taken, faults := asterisk.ReadTaken(a.dir + "/etc")
 	for at, why := range refused {
 		taken.Add(at[0], at[1], why)
 	}
@@ -316,7 +316,7 @@ func (a *pbxUnderTest) generate(ctx context.Context, refused apply.Refused) (app
 	}
 	a.mu.Unlock()
 	states, _ := a.stored(ctx)
-	return apply.Output{Files: generation.Files(files), Source: "a test", LeftOut: left, States: states}, err
+	return apply.Output{Files: generation.Files(files), Source: "a test", LeftOut: append(faults, left...), States: states}, err
 }
 
 func (a *pbxUnderTest) stored(context.Context) (all []apply.State, _ error) {

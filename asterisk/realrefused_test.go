@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/ringfence/ringfence/asterisk"
+	"github.com/ringfence/ringfence/confdsvc"
 	"github.com/ringfence/ringfence/helpers"
 )
 
@@ -49,7 +50,11 @@ func (a *pbxUnderTest) forgive() {
 // apply brings what is stored, also after a restart, and if no generated file has changed.
 func TestRealBrokenFiles(t *testing.T) {
 	s := company(t)
+	s.Music = []*confdsvc.MOH{{UUID: "m", TenantUUID: acme, Name: "moh-acme-1", Label: "Jazz", Mode: "files"}}
 	a := startReal(t, s)
+	if err := os.WriteFile(a.dir+"/data/moh/silence.ulaw", make([]byte, 160), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	a.apply()
 	a.phone(t, "bob")
 	secret := func(text string) {
@@ -78,6 +83,7 @@ func TestRealBrokenFiles(t *testing.T) {
 		s.Groups[0].RingInUse = !s.Groups[0].RingInUse
 		s.Groups[0].Label += "x"
 		s.Voicemails[0].Password = new(fmt.Sprint(1000 + len(file)))
+		s.Music[0].Label += "x"
 		if job := a.job(); job.State != helpers.JobRolledBack || !strings.Contains(job.Message, test.says) || !strings.Contains(fmt.Sprint(job.Log), "etc/"+file) {
 			t.Errorf("%s: %s %s\n%v", file, job.State, job.Message, job.Log)
 		}
@@ -87,21 +93,35 @@ func TestRealBrokenFiles(t *testing.T) {
 	}
 	secret("secret-bob")
 	a.apply()
-	mend := a.spoilFile("pjsip.conf", "[broken\n")
-	_ = a.process.Process.Kill()
-	<-a.ended
-	a.boot()
-	if got := a.cli("pjsip show endpoints"); !strings.Contains(got, "No objects found") {
-		t.Errorf("a start with a broken file: %s", got)
+	mend := a.spoilFile("musiconhold.conf", "[broken\n") // of it Asterisk cannot be asked
+	s.Music[0].Name = "moh-acme-2"
+	secret("new, although the music is broken")
+	if job := a.job(); job.State != helpers.JobFailed || !strings.Contains(job.Message, "the files are live, but file musiconhold.conf: Asterisk loads nothing of it: "+a.dir) {
+		t.Errorf("music: %s %s", job.State, job.Message)
 	}
-	if job := a.job(); job.State != helpers.JobFailed || !strings.Contains(job.Message, "Asterisk has not loaded pjsip.conf") {
-		t.Errorf("after a restart: %s %s", job.State, job.Message)
-	}
+	registers("the music is broken", "new, although the music is broken")
 	mend()
-	if job := a.job(); job.State != helpers.JobDone || len(job.Files) > 0 {
-		t.Errorf("mended: %s %s, %v", job.State, job.Message, job.Files)
+	secret("secret-bob")
+	a.apply()
+	for _, file := range []string{"pjsip.conf", "queues.conf", "voicemail.conf", "musiconhold.conf", "extensions.conf"} {
+		mend := a.spoilFile(file, "[broken\n")
+		_ = a.process.Process.Kill()
+		<-a.ended
+		a.boot()
+		if job := a.job(); job.State != helpers.JobFailed || !strings.Contains(fmt.Sprint(job.Log, job.LeftOut), file) {
+			t.Errorf("%s after a restart: %s %s\n%v", file, job.State, job.Message, job.Log)
+		}
+		mend()
+		if job := a.job(); job.State != helpers.JobDone || len(job.Files) > 0 {
+			t.Errorf("%s mended: %s %s, %v", file, job.State, job.Message, job.Files)
+		}
+		registers(file+" mended", "secret-bob")
 	}
-	registers("mended", "secret-bob")
+	for command, want := range map[string]string{"queue show": "grp-", "voicemail show users": "101", "moh show classes": "moh-acme-2", "dialplan show ringfence-users": "Gosub"} {
+		if got := a.cli(command); !strings.Contains(got, want) {
+			t.Errorf("%s: %s", command, got)
+		}
+	}
 	a.forgive()
 }
 
@@ -124,5 +144,18 @@ func TestRealFaultyTelephone(t *testing.T) {
 		t.Errorf("mended: %s %s\n%v", job.State, job.Message, job.LeftOut)
 	}
 	a.phone(t, "bob")
+	faulty := true
+	a.spoil = func(files asterisk.Files) {
+		if faulty {
+			files["extensions.conf"] = []byte(strings.Replace(string(files["extensions.conf"]), "Gosub(ringfence-user,s,1("+bob, "Goto(gone,"+bob, 1))
+		}
+	}
+	if job := a.job(); job.State != helpers.JobDone || len(job.LeftOut.Items) == 0 || !strings.HasPrefix(job.LeftOut.Items[0].String(), "user "+bob) {
+		t.Errorf("a fault in the dialplan: %s %s\n%v\n%v", job.State, job.Message, job.LeftOut, job.Log)
+	}
+	faulty = false
+	if job := a.job(); job.State != helpers.JobDone || len(job.LeftOut.Items) > 0 {
+		t.Errorf("mended: %s %s\n%v", job.State, job.Message, job.LeftOut)
+	}
 	a.forgive()
 }

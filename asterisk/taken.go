@@ -27,6 +27,9 @@ func (t Taken) Add(file, name, why string) {
 	}
 }
 
+// OwnFile is in the reason of what is left out because of one of Asterisk's own files.
+const OwnFile = "Asterisk's own file"
+
 // besideOf are further files of Asterisk whose sections meet those of a generated one.
 var besideOf = map[string][]string{"pjsip.conf": {"pjsip_wizard.conf"}}
 
@@ -45,14 +48,12 @@ func ReadTaken(folder string) (Taken, []leftout.Omission) {
 	for _, file := range slices.Sorted(maps.Keys(static)) {
 		for _, name := range append([]string{file}, besideOf[file]...) {
 			read, err := conf.ReadTree(folder, name)
-			if err != nil && !errors.Is(err, fs.ErrNotExist) {
-				faults = append(faults, leftout.Omission{Kind: "file", Key: name, Reason: "Asterisk loads nothing of it, or it cannot be examined: " + err.Error()})
-			}
+			faults = append(faults, faultsOf(name, read, err)...)
 			for _, s := range read.Sections {
 				if s.Template {
 					continue
 				}
-				why := fmt.Sprintf("Asterisk's own file %s has a section [%s] in line %d", s.Path, s.Name, s.Line)
+				why := fmt.Sprintf(OwnFile+" %s has a section [%s] in line %d", s.Path, s.Name, s.Line)
 				taken.Add(file, s.Name, why)
 				if kind, _ := s.Get("type"); file == "pjsip.conf" && (kind == "global" || kind == "system") {
 					taken.Add(file, kind, why) // there is one of each, whatever its name
@@ -61,6 +62,32 @@ func ReadTaken(folder string) (Taken, []leftout.Omission) {
 		}
 	}
 	return taken, faults
+}
+
+// faultsOf names the faults of a file, of which reading it has found err. Of an object that pjsip.conf has twice, Asterisk loads no other of the type
+// either.
+func faultsOf(name string, f *conf.File, err error) (faults []leftout.Omission) {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		why := "it cannot be examined as a whole: "
+		if f.Refused {
+			why = leftout.Nothing
+		}
+		faults = append(faults, leftout.Omission{Kind: "file", Key: name, Reason: why + err.Error()})
+	}
+	seen := map[[2]string]*conf.Section{}
+	for _, s := range f.Sections {
+		kind, _ := s.Get("type")
+		if name != "pjsip.conf" || s.Template || kind == "" {
+			continue
+		}
+		at := [2]string{kind, s.Name}
+		if first := seen[at]; first != nil {
+			faults = append(faults, leftout.Omission{Kind: "file", Key: name, Name: s.Name, Reason: fmt.Sprintf("Asterisk loads nothing of the type %s, of nobody: %s has a section [%s] of it in line %d, and %s in line %d",
+				kind, first.Path, s.Name, first.Line, s.Path, s.Line)})
+		}
+		seen[at] = s
+	}
+	return faults
 }
 
 // taken is the fault of what needs a section of a name that it cannot have, or nothing.
@@ -86,6 +113,64 @@ func (p *plan) leaveTaken(file string, text []byte) {
 			}
 		}
 	}
+}
+
+// mute lets the numbers of the dialplan that are refused, by number@context, only say that they are not in service. Those that are nobody's stay.
+func (p *plan) mute(text []byte) (out []byte) {
+	refused := p.options.Taken["extensions.conf"]
+	if !slices.ContainsFunc(slices.Collect(maps.Keys(refused)), func(name string) bool { return strings.Contains(name, "@") }) {
+		return text
+	}
+	in, muted, done := "", false, map[string]bool{}
+	for line := range bytes.Lines(text) {
+		word, rest, _ := strings.Cut(strings.TrimSpace(string(line)), " => ")
+		switch {
+		case strings.HasPrefix(word, "["):
+			in, _, _ = strings.Cut(word[1:], "]")
+			muted = false
+		case word == "exten":
+			number, _, _ := strings.Cut(rest, ",")
+			at := number + "@" + in
+			owner := leftout.Omission{}
+			if refused[at] != "" {
+				owner = p.ownerOf(number, in)
+			}
+			if muted = owner.Kind != ""; muted && !done[at] {
+				done[at] = true
+				p.leave(owner, refused[at])
+				out = append(out, "exten => "+number+",1,"+nowhere.app+"("+nowhere.args+")\n"...)
+			}
+		case word != "same":
+			muted = false
+		}
+		if !muted {
+			out = append(out, line...)
+		}
+	}
+	return out
+}
+
+// ownerOf names whose object a number of the dialplan is, or nothing.
+func (p *plan) ownerOf(number, in string) leftout.Omission {
+	if c := p.contexts[in]; c != nil {
+		return leftout.Omission{TenantUUID: c.TenantUUID, Kind: "extension", Key: number, Name: c.Label}
+	}
+	for _, u := range p.Users {
+		if strings.HasPrefix(number, u.UUID) {
+			return leftout.Omission{TenantUUID: u.TenantUUID, Kind: "user", Key: u.UUID, Name: strings.TrimSpace(u.Firstname + " " + text(u.Lastname))}
+		}
+	}
+	for _, g := range p.Groups {
+		if strings.HasPrefix(number, g.UUID) {
+			return leftout.Omission{TenantUUID: g.TenantUUID, Kind: "group", Key: g.UUID, Name: g.Label}
+		}
+	}
+	for _, i := range p.Incalls {
+		if in == "ringfence-incalls" && number == fmt.Sprint(i.ID) {
+			return leftout.Omission{TenantUUID: i.TenantUUID, Kind: "incall", Key: number}
+		}
+	}
+	return leftout.Omission{}
 }
 
 // wrongName is the fault of an object whose name no section can have, or nothing.

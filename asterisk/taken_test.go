@@ -67,6 +67,43 @@ func TestNoNameMeetsAHandWrittenOne(t *testing.T) {
 	}
 }
 
+// A number of the dialplan that is refused says that it is not in service, whose it is, and keeps nobody else from being called.
+func TestARefusedNumberIsMuted(t *testing.T) {
+	s := company(t)
+	taken := asterisk.Taken{}
+	for _, at := range []string{bob + "@ringfence-users", "101@" + s.Contexts[0].Name, "s@ringfence-user"} {
+		taken.Add("extensions.conf", at, "Asterisk would refuse it")
+	}
+	files, left, err := asterisk.Generate(s, asterisk.Options{Taken: taken})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const says = ",1,Goto(ringfence-end,nowhere,1)\n"
+	dialplan := string(files["extensions.conf"])
+	for _, line := range []string{"exten => " + bob + says, "exten => 101" + says} {
+		if strings.Count(dialplan, line) != 1 {
+			t.Errorf("%d times %s%s", strings.Count(dialplan, line), line, dialplan)
+		}
+	}
+	if len(left) != 2 || left[0].Kind != "extension" || left[1].Kind != "user" || left[1].TenantUUID != s.Users[1].TenantUUID {
+		t.Errorf("left out: %v", left)
+	}
+	if found := check.Files(files, nil); len(found) > 0 {
+		t.Error(found)
+	}
+}
+
+// Of two objects of one name and type, Asterisk loads none of the type: that is said before it bites.
+func TestTwoHandWrittenSections(t *testing.T) {
+	etc := t.TempDir()
+	if err := os.WriteFile(filepath.Join(etc, "pjsip.conf"), []byte("[trunk]\ntype = endpoint\n[trunk]\ntype = aor\n[trunk](+)\ncontact = sip:x\n[trunk]\ntype = endpoint\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, faults := asterisk.ReadTaken(etc); len(faults) != 1 || !strings.Contains(faults[0].String(), "pjsip.conf (trunk): Asterisk loads nothing of the type endpoint, of nobody") {
+		t.Errorf("faults %v", faults)
+	}
+}
+
 // A real Asterisk goes on with everybody else's telephones if a hand-written section has the name of one.
 func TestRealHandWrittenSection(t *testing.T) {
 	a := startReal(t, company(t))

@@ -18,6 +18,7 @@ import (
 	"github.com/ringfence/ringfence/internal/asterisk/generation"
 	"github.com/ringfence/ringfence/internal/asterisk/leftout"
 	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/doctor"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 )
@@ -68,12 +69,7 @@ func (t *telephone) use(s phoneSettings) {
 		KeepPIN: func(ctx context.Context, m apply.Mailbox, pin, last string) (bool, error) {
 			return t.storePIN(ctx, m, pin, &last)
 		},
-		LiveReload: func(ctx context.Context) (bool, error) {
-			if !s.live {
-				return false, nil
-			}
-			return t.snapshots.LiveReload(ctx)
-		},
+		LiveReload: func(ctx context.Context) (bool, error) { return t.follows(ctx, s) },
 	}, s.apply())
 	t.restart()
 }
@@ -95,11 +91,25 @@ func (t *telephone) restart() {
 	ctx, cancel := context.WithCancel(context.Background())
 	t.stop = cancel
 	service := t.service
+	settings := t.settings
 	t.work.Go(func() {
 		t.turn.Lock()
 		defer t.turn.Unlock()
+		if on, err := t.follows(ctx, settings); settings.Etc != "" && err == nil && !on { // otherwise the first apply looks
+			if _, err := t.generate(ctx, settings, nil); err != nil && ctx.Err() == nil {
+				slog.Warn("whether Asterisk's own files stand in the way of the generated ones is not known", "error", err)
+			}
+		}
 		service.Run(ctx)
 	})
+}
+
+// follows reports whether changes reach Asterisk at once.
+func (t *telephone) follows(ctx context.Context, s phoneSettings) (bool, error) {
+	if !s.live {
+		return false, nil
+	}
+	return t.snapshots.LiveReload(ctx)
 }
 
 // end ends the work, after what is under way.
@@ -121,7 +131,9 @@ func (t *telephone) generate(ctx context.Context, s phoneSettings, refused apply
 	for at, why := range refused {
 		taken.Add(at[0], at[1], why)
 	}
-	files, left, err := asterisk.Generate(snapshot, asterisk.Options{Music: musicIn(s.music), Interfaces: strings.Fields(s.Interfaces), Taken: taken})
+	files, left, err := asterisk.Generate(snapshot, asterisk.Options{
+		Music: musicIn(s.music), DefaultMusic: defaultMusic(s.music), Interfaces: strings.Fields(s.Interfaces), Taken: taken,
+	})
 	if err != nil {
 		return apply.Output{}, err
 	}
@@ -138,7 +150,7 @@ func (t *telephone) generate(ctx context.Context, s phoneSettings, refused apply
 func (t *telephone) warn(left []leftout.Omission) {
 	var lines []string
 	for _, o := range left {
-		if o.Kind == "file" || o.Kind == "section" {
+		if o.Kind == "file" || o.Kind == "section" || strings.Contains(o.Reason, asterisk.OwnFile) {
 			lines = append(lines, o.String())
 		}
 	}
@@ -186,6 +198,15 @@ func musicIn(folder string) func(name string) string {
 		}
 		return filepath.Join(whole, name)
 	}
+}
+
+// defaultMusic returns the folder of all music on hold, if there are files in it that are nobody's own.
+func defaultMusic(folder string) string {
+	whole, err := filepath.Abs(folder)
+	if err != nil || !doctor.HasMusic(whole) {
+		return ""
+	}
+	return whole
 }
 
 // changed hears of committed changes in confd.

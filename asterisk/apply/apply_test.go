@@ -96,13 +96,13 @@ func TestFaults(t *testing.T) {
 	db := storetest.SQLite(t)
 	n := start(t, db, nil, false)
 	do(t, n)
-	n.store("extensions.conf", alice+"exten = 102,1,Goto(gone,1,1)\n", "pjsip.conf", telephones("alice"))
+	n.store("extensions.conf", alice+"exten = 102,1,NoOp()\ninclude = gone\n", "pjsip.conf", telephones("alice"))
 	job := do(t, n)
-	wantState(t, job, helpers.JobFailed, "extensions.conf:3")
+	wantState(t, job, helpers.JobFailed, "extensions.conf:1")
 	if n.livePJSIP() != telephones("alice") {
 		t.Error("a faulty configuration is live")
 	}
-	if err := n.Generate(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "extensions.conf:3") {
+	if err := n.Generate(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "extensions.conf:1") {
 		t.Errorf("Generate: %v", err)
 	}
 	n.mu.Lock()
@@ -228,7 +228,10 @@ func TestOneFaultyTelephone(t *testing.T) {
 			t.Helper()
 			before := len(s.Reloads())
 			n.store("extensions.conf", alice, "pjsip.conf", pjsip)
-			wantState(t, do(t, n), helpers.JobDone, "")
+			job, err := n.ApplyUnasked(t.Context())
+			if wantState(t, job, helpers.JobDone, ""); err != nil {
+				t.Error(err)
+			}
 			if n.livePJSIP() != live || len(s.Reloads())-before != reloads {
 				t.Errorf("%s: %v, live %s", when, s.Reloads()[before:], n.livePJSIP())
 			}
@@ -238,9 +241,18 @@ func TestOneFaultyTelephone(t *testing.T) {
 		if p, err := n.Preview(t.Context()); err != nil || p.Changed {
 			t.Errorf("preview %+v, %v", p, err)
 		}
+		before := len(s.Reloads())
+		if wantState(t, do(t, n), helpers.JobDone, ""); len(s.Reloads())-before != 2 { // somebody asks: it is tried again, and taken back
+			t.Errorf("asked for: %v", s.Reloads()[before:])
+		}
 		mended := strings.ReplaceAll(telephones("alice", "bob"), "= secret-of-bob", "= other")
 		apply("it is mended", mended, mended, 1)
 		apply("a fault that the check finds", mended+telephones("carol")+"context = gone\n[carol]\ntype = aor\nmailboxes = 1@x\n", mended, 0)
+		n.store("extensions.conf", alice+"exten = 102,1,Goto(gone,1,1)\nexten = 103,1,NoOp()\n", "pjsip.conf", mended)
+		wantState(t, do(t, n), helpers.JobDone, "")
+		if got, _ := n.liveFile("extensions.conf"); !strings.Contains(got, "= 103") || strings.Contains(got, "gone") {
+			t.Errorf("a number with a fault: %s", got)
+		}
 	})
 }
 

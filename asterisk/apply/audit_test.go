@@ -20,7 +20,7 @@ func TestJobsAreAudited(t *testing.T) {
 		if err := n.Generate(t.Context(), nil); err != nil {
 			t.Fatal(err)
 		}
-		n.store("extensions.conf", "[internal]\nexten = 1,1,Goto(gone,1,1)\n")
+		n.store("extensions.conf", "[internal]\ninclude = gone\n")
 		wantState(t, do(t, n), helpers.JobFailed, "gone")
 		rows, err := store.Select[string](t.Context(), db, `SELECT CAST(tenant_uuid AS text) || ' ' || service || ' ' || action || ' ' || resource || ' ' || after FROM audit ORDER BY id`)
 		if err != nil {

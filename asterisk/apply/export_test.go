@@ -1,6 +1,20 @@
 package apply
 
-import "github.com/ringfence/ringfence/internal/asterisk/ami"
+import (
+	"context"
+
+	"github.com/ringfence/ringfence/helpers"
+	"github.com/ringfence/ringfence/internal/asterisk/ami"
+)
+
+// ApplyUnasked applies as a change does: nobody has asked for it.
+func (s *Service) ApplyUnasked(ctx context.Context) (helpers.Job, error) {
+	job, err := s.ask(ctx, kindApply, nil)
+	if err != nil {
+		return job, err
+	}
+	return s.await(ctx, job.UUID)
+}
 
 // Identify returns the name of a node; see identify.
 var Identify = identify

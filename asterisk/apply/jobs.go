@@ -21,7 +21,8 @@ import (
 const (
 	kindGenerate = "generate"
 	kindApply    = "apply"
-	kindForce    = "force"  // applies, and makes Asterisk read all files
+	kindAgain    = "again"  // applies, and tries again what was refused
+	kindForce    = "force"  // does so, and makes Asterisk read all files
 	kindStates   = "states" // only the users' states, while changes of the files wait for an apply
 )
 
@@ -171,7 +172,7 @@ func (q *jobs) end(ctx context.Context, kind string, job *helpers.Job) error {
 		if err != nil {
 			return err
 		}
-		if kind == kindForce {
+		if kind == kindAgain || kind == kindForce {
 			kind = kindApply
 		}
 		return audit.Note(ctx, tx, "sysconfd", kind, audit.Change{

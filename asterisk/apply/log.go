@@ -17,8 +17,10 @@ import (
 
 // Limits of what is read of Asterisk's log.
 const (
-	maxLogBytes    = 1 << 20
-	maxComplaints  = 20
+	maxLogBytes    = 64 << 20 // it has a notice for each mailbox
+	maxLogLine     = 64 << 10 // a longer one is no complaint
+	maxComplaints  = 10_000
+	maxTold        = 20                    // in the log of a job
 	logQuiet       = 50 * time.Millisecond // Asterisk writes its log a moment after it has answered
 	maxLogRestless = 20                    // how often it is looked at again while it grows
 )
@@ -95,23 +97,30 @@ var (
 func complaintsIn(log io.Reader) ([]string, error) {
 	var all []string
 	seen := map[string]bool{}
-	lines := bufio.NewScanner(log)
-	lines.Buffer(nil, maxLogBytes)
-	for lines.Scan() {
-		found := complaintForm.FindStringSubmatch(lines.Text())
+	lines := bufio.NewReaderSize(log, maxLogLine)
+	for long := false; len(all) < maxComplaints; {
+		line, more, err := lines.ReadLine()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return all, err
+		}
+		within := long
+		if long = more; within || more {
+			continue
+		}
+		found := complaintForm.FindStringSubmatch(string(line))
 		if found == nil {
 			continue
 		}
 		said := secretForm.ReplaceAllString(found[1]+" "+conf.Plain(found[2]), "${1}(hidden)")
-		if seen[said] {
-			continue
+		if !seen[said] {
+			seen[said] = true
+			all = append(all, said)
 		}
-		if seen[said] = true; len(all) == maxComplaints {
-			return append(all, "and more"), nil
-		}
-		all = append(all, said)
 	}
-	return all, lines.Err()
+	return all, nil
 }
 
 // overhear returns a function that returns what Asterisk has complained about since now, or since it was called last, and adds it to the log of
@@ -128,11 +137,17 @@ func (s *Service) overhear(r *run) func(ctx context.Context) []string {
 			all, unread = mark.complaints(ctx)
 		}
 		for _, said := range all {
-			if !known[said] {
-				known[said] = true
-				news = append(news, said)
+			if known[said] {
+				continue
+			}
+			known[said] = true
+			news = append(news, said)
+			switch {
+			case len(known) <= maxTold:
 				slog.Warn("Asterisk complains while it reloads", "job", r.job.UUID, "says", said)
 				r.logf("Asterisk's log: %s", said)
+			case len(known) == maxTold+1:
+				r.logf("Asterisk's log: and more")
 			}
 		}
 		err := unread

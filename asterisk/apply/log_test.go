@@ -1,6 +1,7 @@
 package apply_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,15 +13,16 @@ import (
 	"github.com/ringfence/ringfence/helpers"
 	"github.com/ringfence/ringfence/internal/asterisk/ami"
 	"github.com/ringfence/ringfence/internal/asterisk/ami/amitest"
+	"github.com/ringfence/ringfence/internal/asterisk/leftout"
 	"github.com/ringfence/ringfence/internal/store/storetest"
 )
 
-// grumbling is a scripted Asterisk that writes a text into its log when it reloads the dialplan.
-func grumbling(t *testing.T, n **system, text func() string) (s *amitest.Server, log string) {
+// grumbling is a scripted Asterisk that writes a text into its log when it reloads a module.
+func grumbling(t *testing.T, n **system, module string, text func() string) (s *amitest.Server, log string) {
 	s = pbx(t, n)
 	log = filepath.Join(t.TempDir(), "messages.log")
 	s.Handle("Reload", func(c *amitest.Session, a ami.Message) {
-		if a.Get("Module") == "pbx_config" {
+		if a.Get("Module") == module {
 			f, err := os.OpenFile(log, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 			if err == nil {
 				_, err = f.WriteString(text())
@@ -58,7 +60,7 @@ func TestLogOfAsterisk(t *testing.T) {
 	var n *system
 	const head = "[Nov 22 23:04:24] "
 	says := ""
-	s, log := grumbling(t, &n, func() string { return says })
+	s, log := grumbling(t, &n, "pbx_config", func() string { return says })
 	if err := os.WriteFile(log, []byte(head+"ERROR[1] old.c: long ago\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -114,6 +116,75 @@ func TestLogOfAsterisk(t *testing.T) {
 	}
 }
 
+// A complaint that names a telephone counts however much else the log has, with what was said before it.
+func TestLongLogOfAsterisk(t *testing.T) {
+	var n *system
+	const head = "[Nov 22 23:04:24] "
+	says := ""
+	s, log := grumbling(t, &n, "pbx_config", func() string { return says })
+	if err := os.WriteFile(log, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	n = start(t, storetest.SQLite(t), withLog(s, log), false)
+	wantState(t, do(t, n), helpers.JobDone, "")
+	var long strings.Builder
+	for i := range 100 {
+		long.WriteString(head + "ERROR[2] x.c: number " + strings.Repeat("i", i) + "\n")
+	}
+	long.WriteString(strings.Repeat(head+"NOTICE[2] app_voicemail.c: using secret from config file\n", 50_000) + strings.Repeat("x", 1<<20) + "\n")
+	says = long.String() + head + "ERROR[3] res_pjsip/config_auth.c: Unknown authentication storage type\n" + head + "ERROR[3] res_sorcery_config.c: Could not create an object of type 'auth' with id 'bob'\n"
+	n.store("extensions.conf", alice+"; more\n", "pjsip.conf", telephones("alice", "bob"))
+	job := do(t, n)
+	if wantState(t, job, helpers.JobDone, ""); n.livePJSIP() != telephones("alice") {
+		t.Errorf("the telephone that the log names is live: %s", n.livePJSIP())
+	}
+	if refused := fmt.Sprint(job.Log); !strings.Contains(refused, "storage type; ERROR res_sorcery_config.c") {
+		t.Error(refused)
+	}
+}
+
+// What Asterisk cannot be asked for is read once more after its start. While a fault in its own file keeps it from that, jobs that change it,
+// and the next ones, fail with the reason, although what else is stored is live; once it is mended, it is read.
+func TestMusicThatCannotBeRead(t *testing.T) {
+	var n *system
+	s := pbx(t, &n)
+	n = start(t, storetest.SQLite(t), withManager(s), false)
+	put := func(class, telephone string, left ...leftout.Omission) {
+		n.store("extensions.conf", alice, "pjsip.conf", telephones("alice", telephone), "musiconhold.conf", "["+class+"]\nmode = files\ndirectory = moh\n")
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.left = left
+	}
+	put("jazz", "bob")
+	wantState(t, do(t, n), helpers.JobDone, "")
+	broken := leftout.Omission{Kind: "file", Key: "musiconhold.conf", Reason: leftout.Nothing + "line 1"}
+	put("jazz", "carol", broken)
+	wantState(t, do(t, n), helpers.JobDone, "") // Asterisk has what is live of it
+	put("pop", "dave", broken)
+	const why = "the files are live, but file musiconhold.conf: Asterisk loads nothing of it: line 1"
+	wantState(t, do(t, n), helpers.JobFailed, why)
+	put("pop", "erin", broken)
+	if wantState(t, do(t, n), helpers.JobFailed, why); !strings.Contains(n.livePJSIP(), "[erin]") {
+		t.Error("another change is not live")
+	}
+	put("pop", "erin")
+	reloads := func(want ...string) {
+		t.Helper()
+		before := len(s.Reloads())
+		wantState(t, do(t, n), helpers.JobDone, "")
+		if got := s.Reloads()[before:]; !slices.Equal(got, want) {
+			t.Errorf("reloads %v, want %v", got, want)
+		}
+	}
+	reloads("res_musiconhold")
+	reloads()
+	before := len(s.Reloads())
+	s.Disconnect()
+	eventually(t, "it is read once more after a start", func() bool {
+		return do(t, n).State == helpers.JobDone && slices.Equal(s.Reloads()[before:], []string{"res_musiconhold"})
+	})
+}
+
 // A log that cannot be read is said once, and is no failure.
 func TestLogThatCannotBeRead(t *testing.T) {
 	for _, put := range []func(path string) error{
@@ -123,7 +194,7 @@ func TestLogThatCannotBeRead(t *testing.T) {
 	} {
 		var n *system
 		said := logged(t)
-		s, log := grumbling(t, &n, func() string { return "" })
+		s, log := grumbling(t, &n, "pbx_config", func() string { return "" })
 		log += ".other"
 		if err := put(log); err != nil {
 			t.Fatal(err)

@@ -14,7 +14,7 @@ import (
 	"github.com/ringfence/ringfence/internal/asterisk/generation"
 )
 
-// Refused are sections that Asterisk, or the check before, refuses: by file and name, why. A mailbox is named number@context.
+// Refused are sections that Asterisk, or the check before, refuses: by file and name, why. A mailbox, or a number, is named number@context.
 type Refused map[[2]string]string
 
 func (r Refused) add(file, name, why string) {
@@ -47,44 +47,38 @@ func (e *refusedError) Error() string {
 
 // blameForm is how a complaint about an object of pjsip.conf names it, while Asterisk loads that file.
 var (
-	blameForm  = regexp.MustCompile(`^ERROR (?:res_sorcery_config|config_options|sorcery|pjsip_configuration|location|config_auth|config_transport)\.c:`)
+	blameForm  = regexp.MustCompile(`^ERROR (?:res_pjsip/)?(?:res_sorcery_config|config_options|sorcery|pjsip_configuration|location|config_auth|config_transport)\.c:`)
 	objectForm = regexp.MustCompile(`(?i)(?:\bid|object:|category|endpoint|transport|aor|auth) '([^']+)'`)
 )
 
-// named returns the objects of pjsip.conf that complaints of Asterisk's log name, each with the complaint.
+// named returns the objects of pjsip.conf that complaints of Asterisk's log name, each with the complaint, and with those before it that name none.
 func named(files generation.Files, complaints []string) Refused {
 	refused := Refused{}
+	var why []string
 	for _, said := range complaints {
 		if !blameForm.MatchString(said) {
 			continue
 		}
-		for _, found := range objectForm.FindAllStringSubmatch(said, -1) {
+		why = append(why, said)
+		names := objectForm.FindAllStringSubmatch(said, -1)
+		for _, found := range names {
 			if len(sectionIn(files, [2]string{"pjsip.conf", found[1]})) > 0 && !isStamp(found[1]) {
-				refused.add("pjsip.conf", found[1], "Asterisk refuses it: "+said)
+				refused.add("pjsip.conf", found[1], "Asterisk refuses it: "+strings.Join(why, "; "))
 			}
+		}
+		if len(names) > 0 {
+			why = nil
 		}
 	}
 	return refused
 }
 
-// blamed returns the sections with the faults that the check has found, if all of them are in sections of objects.
+// blamed returns the sections with the faults that the check has found, if all of them are in sections of objects, or in numbers of contexts.
 func blamed(files generation.Files, found []check.Finding) Refused {
 	refused := Refused{}
 	for _, f := range found {
-		parsed, _ := conf.Parse(files[f.File]) // it holds what could be read
-		name := ""
-		for _, s := range parsed.Sections {
-			if s.Line > f.Line {
-				break
-			}
-			name = s.Name
-			for _, v := range s.Values {
-				if f.File == "voicemail.conf" && v.Line == f.Line {
-					name = v.Name + "@" + s.Name
-				}
-			}
-		}
-		if isStamp(name) || f.File == "extensions.conf" || f.File == "features.conf" || len(sectionIn(files, [2]string{f.File, name})) == 0 {
+		name := sectionAt(files, f)
+		if isStamp(name) || f.File == "extensions.conf" && !strings.Contains(name, "@") || f.File == "features.conf" || len(sectionIn(files, [2]string{f.File, name})) == 0 {
 			return nil
 		}
 		refused.add(f.File, name, "Asterisk would refuse it: "+f.String())
@@ -92,19 +86,53 @@ func blamed(files generation.Files, found []check.Finding) Refused {
 	return refused
 }
 
-// sectionIn returns the lines of all sections of a name, or of a mailbox, or nothing.
+// sectionAt returns the section, mailbox or number in which a fault is, or nothing.
+func sectionAt(files generation.Files, f check.Finding) (name string) {
+	parsed, _ := conf.Parse(files[f.File]) // it holds what could be read
+	for _, s := range parsed.Sections {
+		if s.Line > f.Line {
+			break
+		}
+		name = s.Name
+		for _, v := range s.Values {
+			switch {
+			case f.File == "voicemail.conf" && v.Line == f.Line:
+				name = v.Name + "@" + s.Name
+			case f.File != "extensions.conf" || v.Line > f.Line || v.Name == "same":
+			case v.Name == "exten":
+				number, _, _ := strings.Cut(v.Text, ",")
+				name = number + "@" + s.Name
+			default:
+				name = s.Name
+			}
+		}
+	}
+	return name
+}
+
+var numberForm = regexp.MustCompile(`^exten =>? ([^,]*),`)
+
+// sectionIn returns the lines of all sections of a name, or of a mailbox or a number, or nothing.
 func sectionIn(files generation.Files, at [2]string) (text []byte) {
 	number, in := "", at[1]
-	if at[0] == "voicemail.conf" {
+	if at[0] == "voicemail.conf" || at[0] == "extensions.conf" {
 		number, in, _ = strings.Cut(in, "@")
 	}
-	inside := false
+	inside, its := false, number == ""
 	for line := range bytes.Lines(files[at[0]]) {
 		if line[0] == '[' {
 			name, _, _ := strings.Cut(string(line[1:]), "]")
 			inside = name == in
 		}
-		if line = bytes.TrimSpace(line); inside && len(line) > 0 && (number == "" || bytes.HasPrefix(line, []byte(number+" "))) {
+		switch {
+		case number == "":
+		case at[0] == "voicemail.conf":
+			its = bytes.HasPrefix(line, []byte(number+" "))
+		case !bytes.HasPrefix(line, []byte("same")):
+			found := numberForm.FindSubmatch(line)
+			its = found != nil && string(found[1]) == number
+		}
+		if line = bytes.TrimSpace(line); inside && its && len(line) > 0 {
 			text = append(append(text, line...), '\n')
 		}
 	}

@@ -60,7 +60,7 @@ func (s *Service) Generate(ctx context.Context, asked helpers.Recorder) error {
 
 // Apply implements [helpers.Telephony].
 func (s *Service) Apply(ctx context.Context, o helpers.ApplyOptions) (helpers.Job, error) {
-	kind := kindApply
+	kind := kindAgain
 	if o.Force {
 		kind = kindForce
 	}

@@ -12,6 +12,9 @@ import (
 	"github.com/ringfence/ringfence/internal/asterisk/generation"
 )
 
+// unasked are the files whose content Asterisk cannot be asked for.
+var unasked = map[string]bool{"features.conf": true, "musiconhold.conf": true}
+
 // running is the Asterisk that runs.
 type running struct {
 	client *ami.Client

@@ -69,7 +69,8 @@ func (s *system) generate(_ context.Context, refused apply.Refused) (apply.Outpu
 			if strings.HasPrefix(line, "[") {
 				in = strings.Trim(line, "[]\n")
 			}
-			return in == at[1] || strings.HasPrefix(line, strings.TrimSuffix(at[1], "@"+in)+" =>")
+			number := strings.TrimSuffix(at[1], "@"+in)
+			return in == at[1] || strings.HasPrefix(line, number+" =>") || strings.HasPrefix(line, "exten = "+number+",")
 		}), ""))
 	}
 	return apply.Output{Files: files, Source: "a test", LeftOut: slices.Clone(s.left), States: slices.Clone(s.states)}, nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -28,7 +29,7 @@ func (s *Service) work(ctx context.Context) error {
 			return err
 		}
 		if err := s.do(ctx, row.Kind, &run{
-			job: &job, save: s.saver(ctx, s.jobs.save),
+			job: &job, interrupted: interrupted, save: s.saver(ctx, s.jobs.save),
 			end: s.saver(ctx, func(ctx context.Context, job *helpers.Job) error { return s.jobs.end(ctx, row.Kind, job) }),
 		}); err != nil {
 			return err
@@ -70,6 +71,8 @@ type run struct {
 	job       *helpers.Job
 	save, end func(*helpers.Job) error
 	undone    []error // what fails the job although the files are live
+	// interrupted is why a change before could not be taken back.
+	interrupted error
 }
 
 func (r *run) logf(format string, args ...any) {
@@ -150,7 +153,7 @@ func (s *Service) generate(ctx context.Context, kind string, r *run) error {
 	if kind != kindGenerate {
 		s.meet(ctx)
 	}
-	if s.unsure.Load() || kind == kindForce { // what was refused before may be accepted now
+	if s.unsure.Load() || kind == kindAgain || kind == kindForce { // what was refused before may be accepted now
 		s.mu.Lock()
 		clear(s.refusals)
 		s.mu.Unlock()
@@ -168,11 +171,6 @@ func (s *Service) generate(ctx context.Context, kind string, r *run) error {
 	}
 	if err != nil || kind == kindGenerate {
 		return err
-	}
-	if kind == kindForce {
-		if err := s.readAll(ctx, r); err != nil {
-			return fmt.Errorf("the files are live, but Asterisk has not read all of them once more: %w", err)
-		}
 	}
 	states := s.options.States
 	if states == nil {
@@ -217,7 +215,29 @@ func (s *Service) attempt(ctx context.Context, kind string, r *run) (out Output,
 	if kind == kindGenerate {
 		return out, nil
 	}
-	return out, s.apply(ctx, g.Number, r, chosen)
+	if r.interrupted != nil {
+		return out, r.interrupted
+	}
+	unsure := s.unsure.Load()
+	if err = s.apply(ctx, g.Number, r, chosen); err != nil {
+		return out, err
+	}
+	if kind == kindForce {
+		err = s.readAll(ctx, r)
+	} else {
+		err = s.assure(ctx, r)
+	}
+	if err != nil {
+		return out, fmt.Errorf("the files are live, but Asterisk has not all of them: %w", err)
+	}
+	for _, o := range out.LeftOut {
+		changed := slices.ContainsFunc(r.job.Files, func(f helpers.JobFile) bool { return f.Name == o.Key })
+		if s.client != nil && o.Unread() && unasked[o.Key] && (unsure || changed) {
+			s.unsure.Store(true)
+			r.undone = append(r.undone, errors.New(o.String()))
+		}
+	}
+	return out, nil
 }
 
 // output generates the files, with their stamps, without what was refused and is as it was then.
@@ -251,9 +271,6 @@ func (s *Service) apply(ctx context.Context, n int64, r *run, chosen map[Mailbox
 		}
 		s.reloading.Lock()
 		defer s.reloading.Unlock()
-		if err := s.assure(ctx, r); err != nil {
-			return err
-		}
 		return s.forgotten(ctx, change, gone)
 	}
 	s.tellOf(r, change)
@@ -287,10 +304,13 @@ func (s *Service) apply(ctx context.Context, n int64, r *run, chosen map[Mailbox
 		}
 		_ = r.save(r.job) // its last state is stored with the end of the job
 	})
-	s.unsure.Store(err != nil)
 	if err != nil {
+		s.unsure.Store(true)
 		complaints(ctx) // a reload that failed had none read, and the way back may have some
 		return err
+	}
+	if change.From == 0 { // it has read all
+		s.unsure.Store(false)
 	}
 	r.logf("generation %d is live", n)
 	s.elsewhere = elsewhere{}
@@ -328,17 +348,17 @@ func told(asterisk generation.Asterisk, r *run, complaints func(ctx context.Cont
 	}
 }
 
-// assure makes Asterisk read what is live once more, if it has not got that: it may have started while a file of its own was broken. The
-// caller holds reloading.
+// assure makes Asterisk read what is live once more, if it has not got that, or cannot be asked: it may have started while a file of its own
+// was broken.
 func (s *Service) assure(ctx context.Context, r *run) error {
-	if s.client == nil || !s.unsure.Load() {
-		return nil
-	}
-	asterisk, err := s.reach(ctx)
-	if err != nil {
+	asterisk, err := s.reach(ctx) // before it says whether Asterisk was away
+	if asterisk == nil || err != nil || !s.unsure.Load() {
 		return err
 	}
-	told(asterisk, r, s.overhear(r))
+	s.reloading.Lock()
+	defer s.reloading.Unlock()
+	complaints := s.overhear(r)
+	told(asterisk, r, complaints)
 	number, err := s.store.Live()
 	if err != nil {
 		return err
@@ -347,12 +367,19 @@ func (s *Service) assure(ctx context.Context, r *run) error {
 	if err != nil {
 		return err
 	}
-	if missing := asterisk.Verify(ctx, files); missing != nil {
+	again := slices.Collect(maps.Keys(files))
+	if missing := asterisk.Verify(ctx, files); missing == nil {
+		again = slices.DeleteFunc(again, func(name string) bool { return !unasked[name] })
+	} else {
 		if _, other := errors.AsType[*otherFolderError](missing); other {
 			return missing
 		}
 		r.logf("Asterisk has not what is live, and reads it once more: %s", missing)
-		err = s.store.Reload(ctx, asterisk)
+	}
+	if len(again) > 0 {
+		if err = s.store.Reload(ctx, asterisk, again...); err != nil {
+			complaints(ctx)
+		}
 	}
 	s.unsure.Store(err != nil)
 	return err

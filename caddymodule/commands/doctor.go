@@ -128,13 +128,14 @@ func installationOf(cmd *cobra.Command) (i doctor.Installation, err error) {
 	i.Database = cmp.Or(flag("database"), setting(app.Database, "RINGFENCE_DATABASE", open.SQLiteScheme+filepath.Join(i.Data, "ringfence.db")))
 	i.SealingKeys = setting(app.SealingKeys, "RINGFENCE_SEALING_KEYS", "")
 	i.PublicURL = setting(app.PublicURL, "RINGFENCE_PUBLIC_URL", "")
-	i.Music = setting(app.Helpers.MOH, "RINGFENCE_MOH_FOLDER", filepath.Join(i.Data, "asterisk", "moh"))
+	etc := setting(app.Asterisk.Etc, "RINGFENCE_ASTERISK_ETC", "/etc/asterisk")
+	i.Music = []string{setting(app.Helpers.MOH, "RINGFENCE_MOH_FOLDER", filepath.Join(i.Data, "asterisk", "moh")), asterisk.DefaultMusic(etc)}
 	for _, folder := range []string{setting(app.Helpers.Voicemail, "RINGFENCE_VOICEMAIL_FOLDER", ""), setting(app.Helpers.MOH, "RINGFENCE_MOH_FOLDER", "")} {
 		if folder != "" { // otherwise it is the gateway's own
 			i.Folders = append(i.Folders, folder)
 		}
 	}
-	i.LeftOut = leftOut(setting(app.Asterisk.Interfaces, "RINGFENCE_ASTERISK_INTERFACES", ""), setting(app.Asterisk.Etc, "RINGFENCE_ASTERISK_ETC", "/etc/asterisk"))
+	i.LeftOut = leftOut(setting(app.Asterisk.Interfaces, "RINGFENCE_ASTERISK_INTERFACES", ""), etc)
 	i.Manager = ami.Options{
 		Address:  setting(app.Asterisk.Manager, "RINGFENCE_ASTERISK_MANAGER", ""),
 		Username: setting(app.Asterisk.Username, "RINGFENCE_ASTERISK_USERNAME", "ringfence"),

@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -56,6 +57,15 @@ func TestDoctor(t *testing.T) {
 	if out, status := run(t, p.Folder, p.Env, "doctor", "--config", caddyfile()); status != 0 || strings.Count(out, "it is free") != 3 {
 		t.Errorf("after it was stopped: status %d:\n%s", status, out)
 	}
+	p.Env = env
+	p.Run(t)
+	p.Until(t, func() error { // although nothing is applied
+		if !strings.Contains(p.Output(), "Asterisk's own file "+etc+"/pjsip.conf has a section [ada] in line 1") {
+			return errors.New("the start does not name the telephone that somebody has written by hand")
+		}
+		return nil
+	})
+	p.Stop(t)
 	for name, tt := range map[string]struct{ text, want string }{
 		"empty":           {"\n", "empty is empty"},
 		"broken":          {"ringfence {", "syntax error"},

@@ -53,8 +53,8 @@ type Installation struct {
 	PublicURL string
 	// Manager is Asterisk's manager interface; without an address there is none.
 	Manager ami.Options
-	// Music is the folder of music on hold.
-	Music string
+	// Music are the folders in which the default music on hold may be, that of Asterisk's data last.
+	Music []string
 	// Folders are those of Asterisk in which the gateway changes files.
 	Folders []string
 	// LeftOut returns what Asterisk's files lack of what a database of this program's schema stores. Nil: that is not looked at.

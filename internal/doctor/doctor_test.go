@@ -424,14 +424,16 @@ func TestReadConfig(t *testing.T) {
 
 // A host without music is told what callers hear, where there is an Asterisk.
 func TestMusic(t *testing.T) {
-	i := Installation{Music: filepath.Join(t.TempDir(), "moh")}
-	find(t, []Finding{i.music()}, "music on hold", Warning, "is missing")
-	if err := os.MkdirAll(filepath.Join(i.Music, "moh-acme-1"), 0o755); err != nil {
-		t.Fatal(err)
+	for _, with := range []int{0, 1} {
+		i := Installation{Music: []string{filepath.Join(t.TempDir(), "moh"), filepath.Join(t.TempDir(), "moh")}}
+		find(t, []Finding{i.music()}, "music on hold", Warning, "no file is in "+i.Music[0]+" or "+i.Music[1])
+		if err := os.MkdirAll(filepath.Join(i.Music[with], "moh-acme-1"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		find(t, []Finding{i.music()}, "music on hold", Warning, "no file is in")
+		if err := os.WriteFile(filepath.Join(i.Music[with], "tune.wav"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		find(t, []Finding{i.music()}, "music on hold", OK, i.Music[with]+" has files")
 	}
-	find(t, []Finding{i.music()}, "music on hold", Warning, "no file is in")
-	if err := os.WriteFile(filepath.Join(i.Music, "tune.wav"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	find(t, []Finding{i.music()}, "music on hold", OK, "has files")
 }

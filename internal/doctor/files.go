@@ -192,19 +192,22 @@ func spaceFinding(subject, folder string, free uint64) Finding {
 	}
 }
 
+// HasMusic reports whether a folder has files beside its folders.
+func HasMusic(folder string) bool {
+	entries, err := os.ReadDir(folder)
+	return err == nil && slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return !e.IsDir() })
+}
+
 // music examines whether there is anything to play to callers who wait.
 func (i Installation) music() Finding {
 	const subject = "music on hold"
-	const advice = "put files of music there (wav, gsm, sln16), or install a package that has some, such as Debian's asterisk-moh-opsound-wav; if it is not the folder moh of Asterisk's data, set RINGFENCE_MOH_FOLDER"
-	entries, err := os.ReadDir(i.Music)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return Finding{subject, Warning, i.Music + " is missing: who is on hold hears nothing, and Asterisk writes an ERROR at each reload", "make the folder; " + advice}
-	case err != nil:
-		return Finding{subject, Warning, err.Error(), asUser}
+	for _, folder := range i.Music {
+		if HasMusic(folder) {
+			return Finding{subject, OK, folder + " has files", ""}
+		}
 	}
-	if !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return !e.IsDir() }) {
-		return Finding{subject, Warning, "no file is in " + i.Music + ": who is on hold hears nothing where no other music was chosen", advice}
+	return Finding{
+		subject, Warning, "no file is in " + strings.Join(i.Music, " or ") + ": who is on hold hears nothing where no other music was chosen, and without the last folder Asterisk writes an ERROR at each reload",
+		"put files of music into one of them (wav, gsm, sln16), or install a package that has some, such as Debian's asterisk-moh-opsound-wav",
 	}
-	return Finding{subject, OK, i.Music + " has files", ""}
 }

@@ -13,6 +13,8 @@ type File struct {
 	Sections []*Section
 	// Includes are the files that it names; they are not read.
 	Includes []Include
+	// Refused says that Asterisk loads nothing of it. Other faults it only warns about.
+	Refused bool
 }
 
 // Section is a section with its values, those of its templates first.
@@ -109,6 +111,12 @@ func (p *parser) fail(format string, args ...any) {
 	p.errs = append(p.errs, fmt.Errorf(at+format, args...))
 }
 
+// refuse is fail for a fault by which Asterisk loads nothing of the file.
+func (p *parser) refuse(format string, args ...any) {
+	p.file.Refused = true
+	p.fail(format, args...)
+}
+
 func (p *parser) readLine(line []byte) {
 	if len(bytes.TrimSuffix(line, []byte("\n"))) > lineSize {
 		p.fail("is too long")
@@ -178,7 +186,7 @@ func (p *parser) readText(text string) {
 func (p *parser) readHeader(text string) {
 	name, rest, closed := strings.Cut(text[1:], "]")
 	if !closed {
-		p.fail("a section has no closing bracket")
+		p.refuse("a section has no closing bracket")
 		return
 	}
 	s := &Section{Name: name, Path: p.path, Line: p.number}
@@ -186,7 +194,7 @@ func (p *parser) readHeader(text string) {
 	if strings.HasPrefix(rest, "(") {
 		inner, after, closed := strings.Cut(rest[1:], ")")
 		if !closed {
-			p.fail("the templates of [%s] have no closing parenthesis", name)
+			p.refuse("the templates of [%s] have no closing parenthesis", name)
 			return
 		}
 		rest = after
@@ -196,13 +204,13 @@ func (p *parser) readHeader(text string) {
 				s.Template = true
 			case strings.HasPrefix(option, "+"):
 				if s = p.known(p.file.last(name)); s == nil {
-					p.fail("there is no section [%s] to add to", name)
+					p.refuse("there is no section [%s] to add to", name)
 					return
 				}
 			default:
 				base := p.known(p.file.Section(option))
 				if base == nil {
-					p.fail("there is no template [%s]", option)
+					p.refuse("there is no template [%s]", option)
 					return
 				}
 				for _, v := range base.Values {
@@ -267,7 +275,7 @@ func (p *parser) readDirective(text string) {
 // readValue reads name = value, name => value, and name += value, which adds to the last value of that name.
 func (p *parser) readValue(text string) {
 	if p.in == nil {
-		p.fail("is in no section")
+		p.refuse("is in no section")
 		return
 	}
 	from := 0

@@ -57,7 +57,10 @@ func (t *tree) follow(i Include) {
 		}
 	}
 	t.nested--
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		t.refuse("%v", err)
+	case err != nil:
 		t.fail("%v", err)
 	}
 }

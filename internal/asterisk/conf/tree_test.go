@@ -54,6 +54,9 @@ func TestReadTree(t *testing.T) {
 		if err == nil || errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), want) || f.Section("a") == nil {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
+		if f.Refused != strings.Contains(want, "does not exist") { // of the others Asterisk only warns
+			t.Errorf("%q: refused: %t", text, f.Refused)
+		}
 	}
 	if _, err := conf.ReadTree(dir, "none.conf"); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)

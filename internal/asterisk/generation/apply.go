@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"time"
@@ -26,7 +27,7 @@ type Changer interface {
 }
 
 // ErrNoModule is what Reload returns for a module that is not loaded, which has read nothing: on the way back it needs no reload.
-var ErrNoModule = errors.New("no such module")
+var ErrNoModule = errors.New("the module is not loaded")
 
 // Change is the way from one generation to another.
 type Change struct {
@@ -158,9 +159,9 @@ func (s *Store) apply(ctx context.Context, c Change, from, files Files, asterisk
 	return &RolledBackError{errors.Join(err, failed)}
 }
 
-// Reload makes Asterisk read all live files, as if each had changed, and verifies what it has then. It takes nothing back, and changes no
-// content: interrupted, it can be done again.
-func (s *Store) Reload(ctx context.Context, asterisk Asterisk) error {
+// Reload makes Asterisk read these live files, or all if none is named, as if each had changed, and verifies what it has then. It takes
+// nothing back, and changes no content: interrupted, it can be done again.
+func (s *Store) Reload(ctx context.Context, asterisk Asterisk, names ...string) error {
 	return s.locked(ctx, func() error {
 		live, err := s.Live()
 		if err != nil {
@@ -170,12 +171,14 @@ func (s *Store) Reload(ctx context.Context, asterisk Asterisk) error {
 		if err != nil {
 			return err
 		}
-		for name := range files {
+		read := maps.Clone(files)
+		maps.DeleteFunc(read, func(name string, _ []byte) bool { return len(names) > 0 && !slices.Contains(names, name) })
+		for name := range read {
 			if err := s.Touch(name); err != nil {
 				return err
 			}
 		}
-		for _, module := range modules(Compare(nil, files), nil, files) {
+		for _, module := range modules(Compare(nil, read), nil, read) {
 			if err := asterisk.Reload(ctx, module); err != nil {
 				return err
 			}

@@ -41,6 +41,12 @@ func (o Omission) String() string {
 	return s.String() + ": " + o.Reason
 }
 
+// Nothing begins the reason of one of the telephone system's own files that keeps the generated part of it from being loaded.
+const Nothing = "Asterisk loads nothing of it: "
+
+// Unread reports whether the telephone system loads nothing of a file, by a fault in its own part of that.
+func (o Omission) Unread() bool { return o.Kind == "file" && strings.HasPrefix(o.Reason, Nothing) }
+
 // most is how many omissions are named at most.
 const most = 100
 
