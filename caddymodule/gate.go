@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/caddyserver/caddy/v2"
@@ -50,6 +51,9 @@ type Gate struct {
 	// ForwardToken passes the caller's X-Auth-Token to the upstream, for a daemon that checks tokens itself. Other daemons do not
 	// get it.
 	ForwardToken bool `json:"forward_token,omitempty"`
+	// ForwardHeaders names request headers that the upstream gets beside those of HTTP itself, of browsers, of tracing and of this
+	// platform. All others are dropped; the debug log says which.
+	ForwardHeaders []string `json:"forward_headers,omitempty"`
 	// Identity names what the upstream is told of the caller, in X-Ringfence headers: user, tenant, session, purpose. Default: user and
 	// tenant. The headers of the others are not sent, and those of the client are removed in any case.
 	Identity []string `json:"identity,omitempty"`
@@ -89,6 +93,7 @@ func (g *Gate) Provision(ctx caddy.Context) error {
 	app.explains(routers)
 	g.gate, err = gate.New(gate.Config{
 		Routers: routers, Tokens: app.cache, Origins: app.Origins, Observer: observer{app.engine}, ForwardToken: g.ForwardToken, Identity: g.Identity,
+		ForwardHeaders: g.ForwardHeaders, Dropped: g.dropped(),
 		Tenant: func(ctx context.Context, who *principal.Principal, lines []string) (string, error) {
 			return tenant.Named(ctx, app.engine.db, who, lines)
 		},
@@ -103,10 +108,12 @@ func (g *Gate) Provision(ctx caddy.Context) error {
 // check refuses options that cannot be combined.
 func (g *Gate) check() error {
 	switch {
-	case g.Service == "" && (g.Prefix != "" || g.Definition != "" || len(g.Public) > 0 || g.StripPrefix || g.ForwardToken || len(g.Identity) > 0):
-		return errors.New("ringfence_gate: prefix, definition, public, strip_prefix, forward_token and identity are for a named upstream service")
-	case g.Service != "" && gate.CheckIdentity(g.Identity) != nil:
+	case g.Service == "" && (g.Prefix != "" || g.Definition != "" || len(g.Public) > 0 || g.StripPrefix || g.ForwardToken || len(g.ForwardHeaders) > 0 || len(g.Identity) > 0):
+		return errors.New("ringfence_gate: prefix, definition, public, strip_prefix, forward_token, forward_headers and identity are for a named upstream service")
+	case gate.CheckIdentity(g.Identity) != nil:
 		return gate.CheckIdentity(g.Identity)
+	case gate.CheckForwardHeaders(g.ForwardHeaders) != nil:
+		return gate.CheckForwardHeaders(g.ForwardHeaders)
 	case g.Service != "" && g.Prefix == "" && g.Definition == "":
 		return fmt.Errorf("ringfence_gate %s: set the prefix below which it is served", g.Service)
 	}
@@ -123,6 +130,17 @@ func (g *Gate) checkLine() error {
 		return fmt.Errorf("ringfence_gate %s: %w", g.Service, err)
 	}
 	return nil
+}
+
+// dropped returns what logs the names of the headers that an upstream does not get, or nil if nobody would read it.
+func (g *Gate) dropped() func(requestID string, names []string) {
+	if g.Service == "" || !g.log.Core().Enabled(zap.DebugLevel) {
+		return nil
+	}
+	return func(requestID string, names []string) {
+		g.log.Debug("the daemon does not get these headers; forward_headers can name them", zap.String("service", g.Service),
+			zap.Strings("headers", slices.Sorted(slices.Values(names))), zap.String("request_id", requestID))
+	}
 }
 
 func (g *Gate) upstream() (gate.Router, error) {
@@ -277,6 +295,7 @@ func (a *App) services() []*rest.Service {
 //	    public       <method> <path>
 //	    strip_prefix
 //	    forward_token
+//	    forward_headers <name> ...
 //	    identity     user|tenant|session|purpose ...
 //	}
 func parseGate(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) {
@@ -325,15 +344,19 @@ func (g *Gate) readOption(h httpcaddyfile.Helper) error {
 		}
 		g.StripPrefix = g.StripPrefix || option == "strip_prefix"
 		g.ForwardToken = g.ForwardToken || option == "forward_token"
-	case "identity":
-		if len(g.Identity) > 0 {
-			return h.Errf("identity is given twice")
+	case "identity", "forward_headers":
+		names := &g.Identity
+		if option == "forward_headers" {
+			names = &g.ForwardHeaders
 		}
-		if g.Identity = h.RemainingArgs(); len(g.Identity) == 0 {
+		if len(*names) > 0 {
+			return h.Errf("%s is given twice", option)
+		}
+		if *names = h.RemainingArgs(); len(*names) == 0 {
 			return h.ArgErr()
 		}
 	default:
-		return h.Errf("unknown option %q: it is one of prefix, definition, public, strip_prefix, forward_token, identity", option)
+		return h.Errf("unknown option %q: it is one of prefix, definition, public, strip_prefix, forward_token, forward_headers, identity", option)
 	}
 	return nil
 }

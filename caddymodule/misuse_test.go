@@ -77,7 +77,7 @@ func TestRewrittenAfterTheGate(t *testing.T) {
 // A configuration that cannot be right is refused, with an error that says what would be.
 func TestRefusedConfigurations(t *testing.T) {
 	tests := []struct{ name, app, routes, want string }{
-		{"options without a service", "", "ringfence_gate {\nprefix /x\n}", "prefix, definition, public, strip_prefix, forward_token and identity are for a named upstream service"},
+		{"options without a service", "", "ringfence_gate {\nprefix /x\n}", "prefix, definition, public, strip_prefix, forward_token, forward_headers and identity are for a named upstream service"},
 		{"service without a prefix", "", "ringfence_gate calld", "set the prefix below which it is served"},
 		{"service of two words", "", "ringfence_gate call.d {\nprefix /x\n}", "a service's name is one word"},
 		{"prefix that no request has", "", "ringfence_gate calld {\nprefix /x/../y\n}", "prefix"},

@@ -171,13 +171,13 @@ func TestIdentity(t *testing.T) {
 func TestWhatADaemonIsGiven(t *testing.T) {
 	g := newGateway(t)
 	daemon := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		fmt.Fprintf(w, "token=%s authorization=%s tenant=%s claims=%s%s", strings.Join(r.Header["X-Auth-Token"], "|"), r.Header.Get("Authorization"),
-			r.Header.Get("Wazo-Tenant"), r.Header.Get("X-Auth-Username"), r.Header.Get("Forwarded"))
+		fmt.Fprintf(w, "token=%s authorization=%s tenant=%s claims=%s%s%s", strings.Join(r.Header["X-Auth-Token"], "|"), r.Header.Get("Authorization"),
+			r.Header.Get("Wazo-Tenant"), r.Header.Get("X-Auth-Username"), r.Header.Get("Forwarded"), r.Header.Get("X-Api-Version"))
 	}))
 	t.Cleanup(daemon.Close)
 	proxy := "reverse_proxy " + daemon.Listener.Addr().String()
 	g.routes = "handle /api/plain/* {\nringfence_gate plain {\nprefix /api/plain\n}\n" + proxy + "\n}\n" +
-		"handle /api/checking/* {\nringfence_gate checking {\nprefix /api/checking\nforward_token\n}\n" + proxy + "\n}"
+		"handle /api/checking/* {\nringfence_gate checking {\nprefix /api/checking\nforward_token\nforward_headers x-api-version\n}\n" + proxy + "\n}"
 	g.load(t)
 	admin := g.admin(t)
 	below := g.Do(t, "POST", "/api/auth/0.1/tenants", admin, `{"name": "below", "slug": "below"}`).Want(200).Text("uuid")
@@ -190,7 +190,7 @@ func TestWhatADaemonIsGiven(t *testing.T) {
 		want               string
 	}{
 		{"plain", "/api/plain/x", "", 200, "token= authorization= tenant= claims="},
-		{"checking", "/api/checking/x", "", 200, "token=" + token + " authorization= tenant= claims="},
+		{"checking", "/api/checking/x", "", 200, "token=" + token + " authorization= tenant= claims=1.2"},
 		{"a tenant below", "/api/plain/x", below, 200, "token= authorization= tenant=" + below + " claims="},
 		{"a tenant below in upper case", "/api/plain/x", strings.ToUpper(below), 200, "token= authorization= tenant=" + below + " claims="},
 		{"no such tenant", "/api/plain/x", "0b9f6a0e-2b0f-4c1a-9d3e-7f2f0b1c2d3e", 401, ""},
@@ -199,6 +199,7 @@ func TestWhatADaemonIsGiven(t *testing.T) {
 			r.SetBasicAuth("root", "root")
 			r.Header.Set("X-Auth-Username", "root")
 			r.Header.Set("Forwarded", "for=root")
+			r.Header.Set("X-Api-Version", "1.2")
 			if tt.tenant != "" {
 				r.Header.Set("Wazo-Tenant", tt.tenant)
 			}

@@ -15,8 +15,11 @@ const (
 	preflightAge   = "600" // seconds
 )
 
-// cors says which origins may call from a browser.
-type cors struct{ origins map[string]struct{} }
+// cors says which origins may call from a browser, and what they may send.
+type cors struct {
+	origins map[string]struct{}
+	headers string
+}
 
 // CheckOrigins refuses what is no origin as browsers send it: a scheme, a host in lower case and perhaps a port, such as
 // "https://console.example.com".
@@ -31,9 +34,9 @@ func CheckOrigins(origins []string) error {
 	return nil
 }
 
-// newCORS takes origins that CheckOrigins has passed.
-func newCORS(origins []string) cors {
-	c := cors{make(map[string]struct{}, len(origins))}
+// newCORS takes origins that CheckOrigins has passed, and the headers that a route takes beside the common ones.
+func newCORS(origins, headers []string) cors {
+	c := cors{make(map[string]struct{}, len(origins)), strings.Join(append([]string{allowedHeaders}, headers...), ", ")}
 	for _, origin := range origins {
 		c.origins[origin] = struct{}{}
 	}
@@ -73,11 +76,11 @@ func isPreflight(r *http.Request) bool {
 }
 
 // preflight responds the same for every path: it lists what the gate accepts, and reveals nothing to a stranger.
-func preflight(w http.ResponseWriter) {
+func (c *cors) preflight(w http.ResponseWriter) {
 	h := w.Header()
 	delete(h, "Access-Control-Expose-Headers")
 	h.Set("Access-Control-Allow-Methods", allowedMethods)
-	h.Set("Access-Control-Allow-Headers", allowedHeaders)
+	h.Set("Access-Control-Allow-Headers", c.headers)
 	h.Set("Access-Control-Max-Age", preflightAge)
 	h.Set("Content-Length", "0")
 	w.WriteHeader(http.StatusOK) // existing clients know 200

@@ -45,6 +45,10 @@ type Config struct {
 	Observer Observer
 	// ForwardToken passes the caller's token to upstreams, for those that check tokens themselves.
 	ForwardToken bool
+	// ForwardHeaders names headers of the client that go on beside those that every upstream gets. See CheckForwardHeaders.
+	ForwardHeaders []string
+	// Dropped, if set, is called with the names of the headers that do not go on.
+	Dropped func(requestID string, names []string)
 	// Identity names what upstreams are told of the caller: "user", "tenant", "session", "purpose". None is the first two.
 	Identity []string
 	// Tenant returns the tenant that a Wazo-Tenant header chooses for a principal, in the form in which an upstream is told, or
@@ -66,6 +70,8 @@ type Gate struct {
 	observer Observer
 	watches  watches
 	forward  bool
+	headers  []string // that go on beside those of passes
+	dropped  func(requestID string, names []string)
 	told     [len(identities)]bool // which of the identities upstreams are told
 	tenant   func(ctx context.Context, who *principal.Principal, lines []string) (string, error)
 	within   func(ctx context.Context, token, tenant string) (bool, error)
@@ -85,11 +91,14 @@ func New(c Config) (*Gate, error) {
 		return nil, errors.New("the gate has no source of tokens")
 	}
 	g := &Gate{
-		routers: routers, tokens: c.Tokens, cors: newCORS(c.Origins), observer: c.Observer, forward: c.ForwardToken,
-		tenant: c.Tenant, within: c.Within, follow: c.Follow,
+		routers: routers, tokens: c.Tokens, cors: newCORS(c.Origins, c.ForwardHeaders), observer: c.Observer, forward: c.ForwardToken,
+		tenant: c.Tenant, within: c.Within, follow: c.Follow, dropped: c.Dropped,
 	}
-	if err := CheckIdentity(c.Identity); err != nil {
+	if err := cmp.Or(CheckIdentity(c.Identity), CheckForwardHeaders(c.ForwardHeaders)); err != nil {
 		return nil, err
+	}
+	for _, name := range c.ForwardHeaders {
+		g.headers = append(g.headers, http.CanonicalHeaderKey(name))
 	}
 	g.told = told(c.Identity)
 	if g.tenant == nil {
@@ -144,13 +153,16 @@ type passage struct {
 // Admit decides about a request that no other handler has changed. If it returns false, it has responded to the request itself.
 // It changes r in place.
 func (g *Gate) Admit(w http.ResponseWriter, r *http.Request) (Admission, bool) {
-	upgrade := sanitise(r)
+	upgrade, dropped := g.sanitise(r)
 	p := new(passage)
 	p.answer = measured{ResponseWriter: w, observer: g.observer, came: time.Now()}
 	w = &p.answer
 	id := rest.RequestID(r.Header[rest.RequestIDHeader], g.tokens.Shape)
 	p.ids = [...]string{id, id} // not one slice for both: a handler may write into its header's values
 	r.Header[rest.RequestIDHeader], w.Header()[rest.RequestIDHeader] = p.ids[0:1:1], p.ids[1:2:2]
+	if len(dropped) > 0 {
+		g.dropped(id, dropped)
+	}
 	origin := g.cors.answer(w.Header(), r.Header)
 
 	var err error
@@ -161,7 +173,7 @@ func (g *Gate) Admit(w http.ResponseWriter, r *http.Request) (Admission, bool) {
 	canonicalise(r, &p.target)
 	if origin != "" && isPreflight(r) {
 		g.observe("", "preflight")
-		preflight(w)
+		g.cors.preflight(w)
 		return Admission{}, false
 	}
 	need, known := g.route(r.Method, &p.target)

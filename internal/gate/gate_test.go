@@ -218,6 +218,10 @@ func TestNewRefuses(t *testing.T) {
 		{"every origin", gate.Config{Tokens: &known{}, Origins: []string{"*"}}},
 		{"origins of a domain", gate.Config{Tokens: &known{}, Origins: []string{"https://*.example.com"}}},
 		{"origin of a file", gate.Config{Tokens: &known{}, Origins: []string{"null"}}},
+		{"a header that only the gate writes", gate.Config{Tokens: &known{}, ForwardHeaders: []string{"X-Ok", "x-ringfence-user"}}},
+		{"a header that some take for another", gate.Config{Tokens: &known{}, ForwardHeaders: []string{"X_Auth_Token"}}},
+		{"a header with another method", gate.Config{Tokens: &known{}, ForwardHeaders: []string{"x-http-method-override"}}},
+		{"a header without a name", gate.Config{Tokens: &known{}, ForwardHeaders: []string{""}}},
 		{"origin of another scheme", gate.Config{Tokens: &known{}, Origins: []string{"ftp://example.com"}}},
 	} {
 		if _, err := gate.New(tt.c); err == nil {

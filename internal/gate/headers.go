@@ -17,169 +17,67 @@ import (
 	"github.com/ringfence/ringfence/internal/tokens"
 )
 
-// meaningful are headers with a meaning for the gate or for what is behind it. A server that turns names into CGI variables
-// cannot distinguish X_Auth_Token from X-Auth-Token, so the other spellings are dropped.
-var meaningful = map[string]bool{
-	"authorization":     true,
-	"connection":        true,
-	"content-length":    true,
-	"content-type":      true,
-	"cookie":            true,
-	"host":              true,
-	"origin":            true,
-	"transfer-encoding": true,
-	"upgrade":           true,
-	"wazo-session-type": true,
-	"wazo-tenant":       true,
-	"x-auth-token":      true,
-	"x-forwarded-for":   true,
-	"x-forwarded-host":  true,
-	"x-forwarded-proto": true,
-	"x-request-id":      true,
-}
-
-// forgeries are headers that a client may send in no spelling: they claim an identity, an address or a certificate
-// (authenticating proxies use them to tell daemons), or another target or method than the checked ones. A name stands for itself
-// and, if it ends in a hyphen, for all names that begin with it. Meaningful headers are not listed here, and Caddy's
-// reverse_proxy writes X-Forwarded-For, -Host and -Proto itself. All names are folded.
-var forgeries = [...]string{
-	"cdn-client-ip",
-	"cf-access-", "cf-connecting-",
-	"client-cert", "client-cert-", "client-ip",
-	"do-connecting-ip",
-	"fastly-client-ip",
-	"fly-client-ip",
-	"forwarded",
-	"front-end-https",
-	"http-", // a CGI variable, once more
-	"http2-settings",
-	"oidc-",
-	"proxy", "proxy-authorization", "proxy-client-ip", "proxy-user",
-	"real-ip",
-	"remote-",
-	"request-uri",
-	"script-name",
-	"ssl-",
-	"tailscale-user-",
-	"true-client-",
-	"wazo-tenant-", "wazo-user", "wazo-user-", "wl-proxy-",
-	"x-amzn-mtls-", "x-amzn-oidc-",
-	"x-appengine-user-",
-	"x-arr-clientcert", "x-arr-ssl",
-	"x-auth-", "x-authenticated-", "x-authentik-",
-	"x-azure-clientip", "x-azure-socketip",
-	"x-client", "x-client-", "x-clientip", "x-cluster-client-ip",
-	"x-consumer-", "x-credential-",
-	"x-envoy-",
-	"x-forwarded", "x-forwarded-",
-	"x-goog-authenticated-user-", "x-goog-iap-",
-	"x-host",
-	"x-http-method", "x-http-method-override",
-	"x-method-override",
-	"x-ms-client-principal", "x-ms-client-principal-", "x-ms-token-",
-	"x-original-", "x-originating-ip",
-	"x-override-url",
-	"x-pomerium-",
-	"x-proxy-user", "x-proxyuser-ip",
-	"x-real-",
-	"x-remote-",
-	"x-request-uri",
-	"x-rewrite-",
-	"x-ringfence", "x-ringfence-",
-	"x-scheme",
-	"x-script-name",
-	"x-ssl", "x-ssl-",
-	"x-tenant", "x-tenant-",
-	"x-tls-",
-	"x-true-client-",
-	"x-url-scheme",
-	"x-user", "x-user-email", "x-user-groups", "x-user-id", "x-user-name", "x-user-roles", "x-user-uuid", "x-username",
-	"x-vouch-",
-	"x-waws-unencoded-url",
-	"x-wazo-tenant", "x-wazo-user",
-	"x-webauth-",
-}
-
-// longestForgery is how many bytes of a name are compared.
-const longestForgery = 32
-
-// initials are the first characters, folded, of the names above.
-var initials = func() (table [256]bool) {
-	add := func(name string) { table[name[0]], table[name[0]-'a'+'A'] = true, true }
-	for name := range meaningful {
-		add(name)
-	}
-	for _, name := range forgeries {
-		add(name)
-	}
-	return table
-}()
-
-// forged reports whether a client may not send a header of this name.
-func forged(name string) bool {
-	switch name { // what nearly every request has: a comparison is cheaper than the rest of this function
-	case "", "Accept", "Accept-Encoding", "Accept-Language", "Authorization", "Cache-Control", "Connection", "Content-Length", "Content-Type", "Cookie",
-		"Origin", "Referer", "User-Agent", "Wazo-Tenant", "X-Auth-Token", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Request-Id",
-		"X-Requested-With":
-		return false
-	}
-	if !initials[name[0]] {
-		return false
-	}
-	var buf [longestForgery]byte
-	n, exact := fold(buf[:], name)
-	folded := buf[:n]
-	if n == len(name) && meaningful[string(folded)] {
-		return !exact
-	}
-	return forgery(folded, n == len(name))
-}
-
-// forgery searches for a folded name, or for a prefix of one, among the forgeries.
-func forgery(folded []byte, whole bool) bool {
-	for _, f := range &forgeries {
-		if f[0] != folded[0] || len(f) > len(folded) || string(folded[:len(f)]) != f {
-			continue
-		}
-		if f[len(f)-1] == '-' || whole && len(f) == len(folded) {
-			return true
-		}
+// passes reports whether a client may send a header of this name, in the spelling of net/http, whatever the route says: those of HTTP itself
+// (RFC 9110, 9111 and 6265) and of what belongs to it, of browsers, of WebSocket and of tracing, and those that the gate or a proxy behind it
+// reads or writes. None of them claims an identity that the gate does not check, or another target or method than the checked ones; From, an
+// address, is not among them. Every other header is dropped, and so is every other spelling: a server that turns names into CGI variables
+// cannot tell X_Auth_Token from X-Auth-Token.
+func passes(name string) bool {
+	switch name {
+	case "Accept", "Accept-Charset", "Accept-Encoding", "Accept-Language", "Authorization", "Cache-Control", "Connection", "Cookie", "Date", "Expect",
+		"Host", "If-Match", "If-Modified-Since", "If-None-Match", "If-Range", "If-Unmodified-Since", "Keep-Alive", "Max-Forwards", "Pragma", "Range",
+		"Referer", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "User-Agent", "Via",
+		"Content-Digest", "Content-Disposition", "Content-Encoding", "Content-Language", "Content-Length", "Content-Location", "Content-Md5",
+		"Content-Range", "Content-Type", "Digest", "Repr-Digest",
+		"Idempotency-Key", "Incremental", "Last-Event-Id", "Prefer", "Priority", "Traceparent", "Tracestate",
+		"Access-Control-Request-Headers", "Access-Control-Request-Method", "Origin",
+		"Dnt", "Purpose", "Save-Data", "Sec-Ch-Ua", "Sec-Ch-Ua-Mobile", "Sec-Ch-Ua-Platform", "Sec-Fetch-Dest", "Sec-Fetch-Mode", "Sec-Fetch-Site",
+		"Sec-Fetch-User", "Sec-Gpc", "Sec-Purpose", "Upgrade-Insecure-Requests", "X-Csrf-Token", "X-Csrftoken", "X-Requested-With", "X-Xsrf-Token",
+		"Sec-Websocket-Accept", "Sec-Websocket-Extensions", "Sec-Websocket-Key", "Sec-Websocket-Protocol", "Sec-Websocket-Version",
+		"Wazo-Session-Type", "Wazo-Tenant", "X-Auth-Token", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Request-Id":
+		return true
 	}
 	return false
 }
 
-// fold writes the name, as far as there is room, in lower case, with a hyphen for everything that is neither a letter nor a
-// digit. It reports whether all of those were hyphens.
-func fold(buf []byte, name string) (n int, exact bool) {
-	n, exact = min(len(buf), len(name)), true
-	for i := range n {
-		c := name[i]
-		switch {
-		case 'A' <= c && c <= 'Z':
-			c += 'a' - 'A'
-		case 'a' <= c && c <= 'z', '0' <= c && c <= '9', c == '-':
-		default:
-			c, exact = '-', false
+// ownHeaders begins the names of the headers that only the gate writes.
+const ownHeaders = "X-Ringfence"
+
+// CheckForwardHeaders refuses names that [Config].ForwardHeaders cannot have.
+func CheckForwardHeaders(names []string) error {
+	for _, name := range names {
+		switch plain := http.CanonicalHeaderKey(name); {
+		case name == "" || strings.Trim(plain, headerCharacters) != "":
+			return fmt.Errorf("%q is no name of a header: it has letters, digits and hyphens", name)
+		case strings.HasPrefix(plain, ownHeaders):
+			return fmt.Errorf("the header %s cannot be forwarded: only the gate may write it", plain)
+		case overridesMethod(name):
+			return fmt.Errorf("the header %s cannot be forwarded: it would override the method that was checked", plain)
 		}
-		buf[i] = c
 	}
-	return n, exact
+	return nil
 }
+
+const headerCharacters = "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 // sanitise deletes the headers that a client may not send, and prevents others from being dropped later: Connection may name
 // nothing but itself. It drops trailers, which some servers take for headers although they were not checked. It reports whether
-// the client asks for a WebSocket.
-func sanitise(r *http.Request) (upgrade bool) {
+// the client asks for a WebSocket, and returns the names of what it has deleted if somebody wants to know.
+func (g *Gate) sanitise(r *http.Request) (upgrade bool, dropped []string) {
 	for name := range r.Header {
-		if forged(name) {
-			delete(r.Header, name)
+		if passes(name) || slices.Contains(g.headers, name) {
+			continue
+		}
+		delete(r.Header, name)
+		if g.dropped != nil {
+			dropped = append(dropped, name)
 		}
 	}
 	if sent := r.Header["Connection"]; sent != nil {
 		upgrade = sanitiseConnection(r.Header, sent)
 	}
 	r.Trailer = nil
-	return upgrade
+	return upgrade, dropped
 }
 
 // sanitiseConnection keeps those options of the Connection header that concern the connection. WebSocket is the only protocol

@@ -6,13 +6,14 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/ringfence/ringfence/internal/rest"
 )
 
 // upstreamWriter passes on an upstream's response, without the headers that the upstream may not send: a token, an identity,
-// another request ID, its software, and permission for other origins, which only the gate gives. Once the token has died, nothing more of the
+// another request ID, its software, an order to a server in front, and permission for other origins, which only the gate gives. Once the token has died, nothing more of the
 // response goes on: one that has not begun becomes a refusal.
 type upstreamWriter struct {
 	http.ResponseWriter
@@ -166,10 +167,10 @@ func (w *upstreamWriter) clean() {
 	for name := range h {
 		switch name {
 		case "X-Auth-Token", "Access-Control-Allow-Origin", "Access-Control-Allow-Credentials",
-			"Access-Control-Expose-Headers", "Server", "X-Powered-By", "X-Accel-Redirect", "X-Sendfile":
+			"Access-Control-Expose-Headers", "Server", "X-Powered-By", "X-Sendfile":
 			delete(h, name)
 		default:
-			if forged(name) {
+			if strings.HasPrefix(name, ownHeaders) || strings.HasPrefix(name, "X-Accel-") {
 				delete(h, name)
 			}
 		}

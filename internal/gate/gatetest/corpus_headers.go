@@ -17,6 +17,9 @@ func (c *corpus) headers() {
 		"X-Forwarded-Port", "X-Forwarded-Ssl", "X-Forwarded-Scheme", "X-Forwarded-Server", "X-Forwarded-Client-Cert", "X-Forwarded_Port",
 		"X-SSL-Client-Cert", "X-SSL-Client-S-DN", "X.SSL.Client", "SSL-Client-Verify", "X-Client-IP", "X-Client-Cert", "X-Client_Id",
 		"Client-Cert", "Client-Cert-Chain", "Client-IP", "X-WEBAUTH-USER", "X-Amzn-Oidc-Identity", "X-Original-Remote-Addr", "Remote_Addr", "Cf-Access-Authenticated-User-Email",
+		"From", "Userinfo", "X-Userinfo", "X-Id-Token", "X-Access-Token", "X-Jwt-Payload", "X-Jwt-Assertion", "Shib-Identity-Provider", "Shib-Session-ID", "AJP_REMOTE_USER",
+		"Impersonate-User", "Impersonate-Group", "Kubeflow-Userid", "X-Accel-Redirect", "X-Grafana-User", "X-Token-Subject", "X-Principal", "X-Roles", "X-Groups", "X-Email",
+		"Eppn", "Mail", "Uid", "Auth-User", "User", "X-MS-CLIENT-PRINCIPAL", "X-Endpoint-API-UserInfo", "X-Any-Other", "Wazo-Anything", "Baggage", "Signature-Input",
 	} {
 		c.both("forged "+name, http.MethodGet, p+"/pub/x", []Field{{name, "root"}}, 200)
 		c.both("forged on a public route "+name, http.MethodGet, p+"/status", []Field{{"X-Auth-Token", ""}, {name, "root"}}, 200)

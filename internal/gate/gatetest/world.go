@@ -111,9 +111,9 @@ func (w World) derive(method, requestURI string) (string, error) {
 	return strings.Join(slices.Concat([]string{w.Service}, words, []string{action}), "."), nil
 }
 
-var identityName = regexp.MustCompile(`\A(x-auth-(user|tenant|request)|x-(ssl|client|webauth|amzn-oidc|original|remote)-|ssl-|cf-access-)`)
-
-var separators = regexp.MustCompile(`[^a-z0-9]`)
+// arriving are the headers of the corpus that may arrive, beside those of the identity: HTTP's own, and those that the gate checks.
+var arriving = regexp.MustCompile(`\A(Accept(-[A-Z][a-z]+)?|Authorization|Cache-Control|Connection|Content-(Length|Type)|Cookie|Expect|Host|Keep-Alive|Origin|Te|` +
+	`Sec-Websocket-[A-Z][a-z]+|Transfer-Encoding|Upgrade|User-Agent|Via|Wazo-Tenant|X-Auth-Token|X-Forwarded-(For|Host|Proto)|X-Request-Id)\z`)
 
 func (w World) checkIdentity(h http.Header, public bool) error {
 	want := map[string]string{
@@ -128,19 +128,7 @@ func (w World) checkIdentity(h http.Header, public bool) error {
 		}
 	}
 	for name := range h {
-		if _, ok := want[name]; ok {
-			continue
-		}
-		folded := separators.ReplaceAllString(strings.ToLower(name), "-")
-		if strings.HasPrefix(folded, "x-ringfence") || strings.Contains(folded, "override") || strings.Contains(folded, "original-u") ||
-			strings.Contains(folded, "rewrite") || slices.Contains([]string{
-			"x-http-method", "x-forwarded-uri", "x-forwarded-prefix", "x-forwarded-method", "remote-user", "x-remote-user",
-			"x-forwarded-user", "x-script-name", "http2-settings", "forwarded", "x-real-ip", "true-client-ip", "client-cert", "client-ip",
-			"x-forwarded-port", "x-forwarded-ssl", "x-forwarded-scheme", "x-forwarded-server", "x-forwarded-client-cert",
-		}, folded) || identityName.MatchString(folded) {
-			return fmt.Errorf("the header %s arrived", name)
-		}
-		if folded != strings.ToLower(name) && (folded == "x-auth-token" || folded == "wazo-tenant" || folded == "content-length") {
+		if _, ok := want[name]; !ok && !arriving.MatchString(name) {
 			return fmt.Errorf("the header %s arrived", name)
 		}
 	}
