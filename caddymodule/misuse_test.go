@@ -22,6 +22,9 @@ func TestRewrittenBeforeTheGate(t *testing.T) {
 		{"rewrite of the query", "route {\nrewrite * ?a=b\n" + echoGate + "test_handler\n}", echoPrefix + "/pub/x", rewritten},
 		{"method", "route {\nmethod GET\n" + echoGate + "test_handler\n}", echoPrefix + "/pub/x", rewritten},
 		{"an error's route", "route {\nerror 404\n}", echoPrefix + "/admin", ""},
+		{"no gate", "ringfence_helpers", "/api/sysconfd/status_check", "put ringfence_gate into the same route"},
+		{"the gate of a daemon", "ringfence_gate sysconfd {\nprefix /api/sysconfd\n}\nringfence_helpers", "/api/sysconfd/status_check", "put ringfence_gate into the same route"},
+		{"a gate after it", "route {\nringfence_helpers\nringfence_gate\n}", "/api/sysconfd/status_check", "put ringfence_gate into the same route"},
 		{"another service than the path's", "ringfence_gate\nringfence_confd", "/api/sysconfd/status_check", "put ringfence_gate into the same route"},
 	}
 	for _, tt := range tests {

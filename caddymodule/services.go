@@ -3,6 +3,7 @@ package caddymodule
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 
 	"github.com/caddyserver/caddy/v2"
@@ -109,7 +110,7 @@ func (h *Auth) Provision(ctx caddy.Context) error {
 		return err
 	}
 	h.service, app.needsDatabase = app.auth, true
-	return checkGated(ctx, "ringfence_auth")
+	return nil
 }
 
 // Provision takes the service from the app.
@@ -119,7 +120,7 @@ func (h *Confd) Provision(ctx caddy.Context) error {
 		return err
 	}
 	h.service, app.needsDatabase = app.engine.confd, true
-	return checkGated(ctx, "ringfence_confd")
+	return nil
 }
 
 // Provision takes the service from the app.
@@ -130,9 +131,9 @@ func (h *Helpers) Provision(ctx caddy.Context) error {
 	}
 	h.service, h.plain, app.needsDatabase = app.engine.helpers.REST(), app.engine.helpers.Plain(), true
 	if !h.Open {
-		return checkGated(ctx, "ringfence_helpers")
+		return nil
 	}
-	return checkOpen(ctx, "ringfence_helpers")
+	return checkOpen(ctx)
 }
 
 // ServeHTTP serves an open endpoint without requiring a gate.
@@ -142,6 +143,24 @@ func (h *Helpers) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 		return nil
 	}
 	return h.gated.ServeHTTP(w, r, next)
+}
+
+// checkOpen refuses open helper endpoints on a server that other machines can reach.
+func checkOpen(ctx caddy.Context) error {
+	server, ok := ctx.Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server)
+	if !ok {
+		return nil
+	}
+	for _, listen := range server.Listen {
+		at, err := caddy.ParseNetworkAddress(listen)
+		if err != nil {
+			return fmt.Errorf("reading the server's address %q: %w", listen, err)
+		}
+		if ip := net.ParseIP(at.Host); !at.IsUnixNetwork() && at.Host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+			return fmt.Errorf("ringfence_helpers open has no ringfence_gate, so it may be served on a loopback address alone, not on %s: bind it to 127.0.0.1 and [::1]", listen)
+		}
+	}
+	return nil
 }
 
 func loadApp(ctx caddy.Context) (*App, error) {

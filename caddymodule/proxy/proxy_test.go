@@ -90,9 +90,10 @@ func inOrder(message string) string {
 }
 
 // gateways starts Caddy with one site for each way to the daemon, and returns their addresses by its name. The first is Caddy's.
-func gateways(t *testing.T, at, options string) map[string]string {
+func gateways(t *testing.T, at, options string, global ...string) map[string]string {
 	t.Helper()
-	addresses, config := make(map[string]string), "{\n\tadmin off\n\tpersist_config off\n\tauto_https off\n\tlog default {\n\t\tlevel ERROR\n\t}\n}\n"
+	addresses := make(map[string]string)
+	config := "{\n\tadmin off\n\tpersist_config off\n\tauto_https off\n\tlog default {\n\t\tlevel ERROR\n\t}\n" + strings.Join(global, "\n") + "\n}\n"
 	for way, handler := range map[string]string{
 		"reverse_proxy": "reverse_proxy " + at + " {\n" + cmp.Or(options, "transport ringfence\n") + "}", "ringfence_proxy": "ringfence_proxy " + at + " {\n" + options + "}",
 	} {
@@ -182,6 +183,24 @@ func TestSameAsReverseProxy(t *testing.T) {
 			}
 			if got[0] != got[1] {
 				t.Errorf("by Caddy's way the client gets\n%s\nby ours\n%s", got[0], got[1])
+			}
+		})
+	}
+}
+
+// What a client says of an address counts if the server trusts its own, and by both ways alike.
+func TestTrustedProxies(t *testing.T) {
+	for trusted, want := range map[string]string{
+		"127.0.0.0/8":  "X-Forwarded-For: 192.0.2.7, 127.0.0.1\r\nX-Forwarded-Host: a.example\r\nX-Forwarded-Proto: ftp\r\n",
+		"192.0.2.0/24": "X-Forwarded-For: 127.0.0.1\r\nX-Forwarded-Host: h\r\nX-Forwarded-Proto: http\r\n",
+	} {
+		t.Run(trusted, func(t *testing.T) {
+			d := listen(t, "tcp", "127.0.0.1:0", fine)
+			for way, address := range gateways(t, d.Addr().String(), "", "servers {", "trusted_proxies static "+trusted, "}") {
+				ask(t, address, "GET / HTTP/1.1\r\nHost: h\r\nX-Forwarded-For: 192.0.2.7\r\nX-Forwarded-Host: a.example\r\nX-Forwarded-Proto: ftp\r\n\r\n")
+				if heard := d.last(); !strings.Contains(heard, want) {
+					t.Errorf("by %s the daemon hears\n%s", way, heard)
+				}
 			}
 		})
 	}
