@@ -43,6 +43,13 @@ const (
 // word. The result is also false for an invalid pattern, for a nil Set, and
 // where the search would take too long.
 func (s *Set) Covers(pattern string, b Binding) bool {
+	return s.Grants(pattern, b) && !slices.ContainsFunc(s.Denials(), func(denied string) bool {
+		return !strings.HasPrefix(pattern, "!") && Meet(pattern, denied, b)
+	})
+}
+
+// Grants is Covers for a Set without its denials.
+func (s *Set) Grants(pattern string, b Binding) bool {
 	if s == nil || ParsePattern(pattern) != nil {
 		return false
 	}
@@ -50,18 +57,19 @@ func (s *Set) Covers(pattern string, b Binding) bool {
 	if denies {
 		return true
 	}
-	asked := canonical(splitWords(make([]string, 0, MaxWords), positive))
-	var buf [MaxWords]string
-	for _, p := range s.patterns {
-		if denies, refused := cutDenial(p); denies && intersect(asked, splitWords(buf[:0], refused), b) {
-			return false
-		}
-	}
 	if s.granting == nil {
 		return false
 	}
-	c := cover{trie: s.granting, asked: asked, binding: b}
+	c := cover{trie: s.granting, asked: canonical(splitWords(make([]string, 0, MaxWords), positive)), binding: b}
 	return c.holds()
+}
+
+// Meet reports whether both patterns stand for some one access: what is asked,
+// whose keywords stand for any UUID, as in Covers, and a pattern of the holder
+// whose Binding it is. Neither begins with a !, and both are valid.
+func Meet(asked, holders string, b Binding) bool {
+	var one, other [MaxWords]string
+	return intersect(canonical(splitWords(one[:0], FoldUUIDs(asked))), splitWords(other[:0], FoldUUIDs(holders)), b)
 }
 
 // intersect reports whether some access is matched by both asked and denied, a

@@ -380,3 +380,33 @@ func TestCoversRandomly(t *testing.T) {
 		t.Errorf("%d of %d covered: too few to test anything", covered, questions)
 	}
 }
+
+// What a Set grants is what it covers without its denials, and what meets a denial it does not cover.
+func TestGrantsAndMeet(t *testing.T) {
+	t.Parallel()
+	set, err := acl.Compile([]string{"confd.#", "!confd.users.17.#", "!confd.users.me.read"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := acl.Binding{User: "1b4e28ba-2fa1-41d2-883f-0016d3cca427"}
+	for _, c := range []struct {
+		pattern     string
+		grants, all bool
+	}{
+		{"confd.users.read", true, true},
+		{"confd.users.*.read", true, false},
+		{"confd.users.17.read", true, false},
+		{"confd.users.1B4E28BA-2FA1-41D2-883F-0016D3CCA427.read", true, false},
+		{"confd.users.18.#", true, true},
+		{"auth.users.read", false, false},
+		{"!auth.users.read", true, true},
+		{"confd..read", false, false},
+	} {
+		if grants, covers := set.Grants(c.pattern, b), set.Covers(c.pattern, b); grants != c.grants || covers != c.all {
+			t.Errorf("%s: granted %t, covered %t", c.pattern, grants, covers)
+		}
+	}
+	if none := new(acl.Set); none.Grants("confd.read", b) || none.Denials() != nil {
+		t.Error("an empty set grants or denies something")
+	}
+}

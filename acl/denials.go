@@ -5,6 +5,15 @@ import "slices"
 // HasDenials reports whether some pattern denies anything.
 func (s *Set) HasDenials() bool { return s != nil && s.denials != nil }
 
+// Denials returns the patterns that deny, without their !. The list must not be
+// changed.
+func (s *Set) Denials() []string {
+	if !s.HasDenials() {
+		return nil
+	}
+	return s.denials.patterns
+}
+
 // Denies reports whether some pattern denies access, whatever grants it. It
 // costs what Allows costs, and nothing if no pattern denies anything.
 func (s *Set) Denies(access string, b Binding) bool {

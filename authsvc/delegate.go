@@ -1,6 +1,7 @@
 package authsvc
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -15,90 +16,220 @@ import (
 
 // These functions decide who may change what others hold. Each operation that does calls them, in its transaction. The rules:
 //
-//   - A caller who makes a change covers in full everything that it makes anybody hold (mayGive). `me` is first bound to the
-//     user who gets it. Taking a denial away gives what it denied.
+//   - A caller who makes a change covers in full everything that it makes anybody hold, and who gets it is denied what the caller is
+//     denied (mayGive). `me` is first bound to the user who gets it. Taking a denial away gives what it denied.
 //   - A user who loses something by a change holds no more than its caller (mayDemote): nobody denies, strips, logs out or deletes
 //     a mightier user. A new denial is a loss; so is a policy or a group that is removed or changed, and a new place for a tenant.
-//   - A caller who can change how a user logs in holds all that the user holds, over the user's own things too (mayActOn).
+//   - A caller who can change how a user logs in holds all that the user holds, over the user's own things too, and the user is denied
+//     what the caller is denied (mayActOn).
 //   - A new user holds what the group of all the tenant's users gives. The caller who makes the user covers that (mayCreate).
 //
 // Everybody may take from themselves, and act on themselves.
+//
+// Denials travel with what is given because an access reaches more than it names: a list shows objects, and a change of one object ends
+// links of others. How much it reaches depends on what its holder is denied, and on nothing else. So nobody reaches more by it than the giver
+// if they are denied as much; reaches says which denials count.
+
+// caller is who makes a change.
+type caller struct {
+	*principal.Principal
+	denied []string // `me` is bound to the caller, and my_session to any session
+}
+
+func callerOf(p *principal.Principal) caller {
+	by := caller{Principal: p}
+	for _, pattern := range p.ACL.Denials() {
+		by.denied = append(by.denied, bound(pattern, knownBy(p.UserUUID), "*"))
+	}
+	return by
+}
+
+// grants is Covers without the caller's denials.
+func (by caller) grants(pattern string) bool { return by.ACL.Grants(pattern, by.Binding()) }
+
+// sheds returns a denial of the caller's that is lost if who is denied this much has the pattern, or "". It must name a part of what the
+// pattern stands for or, with all, be reached through it (see reaches). The pattern is bound to its holder.
+func (by caller) sheds(pattern string, own, all bool, denied *acl.Set) string {
+	for _, d := range by.denied {
+		if (acl.Meet(pattern, d, acl.Binding{}) || all && reaches(pattern, own, d)) && !denied.Covers(d, acl.Binding{}) {
+			return d
+		}
+	}
+	return ""
+}
+
+// audits are the accesses to the audit, which shows the objects of every service.
+const audits = "auth.audit.#"
+
+// reaches reports whether something may be reached through a pattern that is denied, though the pattern does not name it: something of the
+// same service. Two things reach less: rights to read show only what may be read, and rights over one's own things (ownAlone) reach only
+// what they can link, as confd.users.me.lines.*.update does lines.
+func reaches(pattern string, own bool, denied string) bool {
+	a, d := strings.Split(pattern, "."), strings.Split(denied, ".")
+	reads := a[len(a)-1] == "read"
+	switch {
+	case !alike(a[0], d[0]) && !acl.Meet(pattern, audits, acl.Binding{}), reads && !alike("read", d[len(d)-1]):
+		return false
+	case !own:
+		return true
+	case reads:
+		return false
+	case len(d) < 3 || isWild(d[1]):
+		return true
+	}
+	return acl.Meet(pattern, a[0]+".*.*."+d[1]+".#", acl.Binding{})
+}
+
+func isWild(word string) bool { return word == "*" || word == "#" }
+
+// alike reports whether two words of patterns can be one of an access.
+func alike(a, b string) bool { return a == b || isWild(a) || isWild(b) }
+
+// denials returns what is denied by patterns that a user holds; or, with "", by those that somebody will hold.
+func denials(patterns []string, user string) (*acl.Set, error) {
+	var out []string
+	for _, pattern := range patterns {
+		// A session that a denial protects today is another one tomorrow.
+		if isDenial(pattern) && !slices.Contains(strings.Split(pattern, "."), "my_session") {
+			out = append(out, bound(positive(pattern), cmp.Or(user, "me"), ""))
+		}
+	}
+	return acl.Compile(out)
+}
 
 // mayGive refuses to give the patterns to the users if the caller does not cover what they grant, or if the users would lose by
 // the denials among them and hold more than the caller.
 func mayGive(ctx context.Context, c store.Conn, p *principal.Principal, patterns []string, to users) error {
-	var grants []string
-	denies := false
-	for _, pattern := range patterns {
-		if isDenial(pattern) {
-			denies = true
-		} else {
-			grants = append(grants, pattern)
-		}
-	}
-	if err := mayGrant(ctx, c, p, grants, to); err != nil || !denies {
-		return err
-	}
-	return mayDemote(ctx, c, p, to)
+	return mayChange(ctx, c, p, patterns, nil, to)
 }
 
 // mayTake refuses to take the patterns from the users, or to change their source, if the caller does not cover the patterns or
 // the users hold more than the caller.
 func mayTake(ctx context.Context, c store.Conn, p *principal.Principal, patterns []string, from users) error {
-	var back []string
-	for _, pattern := range patterns {
-		if isDenial(pattern) {
-			back = append(back, positive(pattern))
-		} else if !p.Covers(pattern) {
-			return notHeld(pattern)
-		}
-	}
-	if err := mayGrant(ctx, c, p, back, from); err != nil {
-		return err
-	}
-	return mayDemote(ctx, c, p, from)
+	return firstError(mayChange(ctx, c, p, nil, patterns, from), mayDemote(ctx, c, p, from))
 }
 
-// mayGrant refuses if the caller does not cover everything that one of the users would have by the grants. If there are no users
-// yet, `me` means any later receiver, and giving it to one is checked then.
-func mayGrant(ctx context.Context, c store.Conn, p *principal.Principal, grants []string, to users) error {
-	var personal []string
-	for _, grant := range grants {
-		switch {
-		case p.Covers(bound(grant, "*", "*")): // for any receiver
-		case bound(grant, "*", "*") == grant:
-			return notHeld(grant)
-		default:
-			personal = append(personal, grant)
-		}
-	}
-	if len(personal) == 0 {
-		return nil
-	}
-	uuids, err := store.Select[string](ctx, c, "SELECT DISTINCT u.user_uuid FROM ("+to.sql+") u", to.args...)
+// mayChange is mayGive for some patterns and mayTake for others, in one act.
+func mayChange(ctx context.Context, c store.Conn, p *principal.Principal, added, removed []string, of users) error {
+	by := callerOf(p)
+	denied, err := denials(removed, "")
 	if err != nil {
 		return err
 	}
-	for _, grant := range personal {
-		if len(uuids) == 0 && !p.Covers(grant) {
-			return notHeld(grant)
+	grants := slices.DeleteFunc(slices.Clone(added), isDenial)
+	loses := len(removed) > 0 || len(grants) < len(added)
+	for _, pattern := range removed {
+		if isDenial(pattern) {
+			grants = append(grants, positive(pattern))
+		} else if d := by.sheds(pattern, false, false, denied); d != "" || !by.grants(pattern) {
+			return notHeld(pattern, d)
 		}
-		for _, user := range uuids {
-			session := "*"
-			if user == p.UserUUID {
-				session = p.SessionUUID
-			}
-			if asked := bound(grant, user, session); !p.Covers(asked) {
-				return notHeld(asked)
-			}
+	}
+	if err := by.mayGrant(ctx, c, grants, added, removed, of); err != nil || !loses {
+		return err
+	}
+	return mayDemote(ctx, c, p, of)
+}
+
+// mayGrant refuses if the caller does not cover everything that one of the users would have by the grants, or is denied more than that
+// user is when the change is made. If there are no users yet, `me` means any later receiver, and giving it to one is checked then.
+func (by caller) mayGrant(ctx context.Context, c store.Conn, grants, added, removed []string, to users) error {
+	given, err := denials(added, "")
+	if err != nil {
+		return err
+	}
+	var open []string // what depends on who gets it
+	for _, grant := range grants {
+		if anyone := bound(grant, "*", "*"); !by.grants(anyone) || by.sheds(anyone, ownAlone(grant), true, given) != "" {
+			open = append(open, grant)
+		}
+	}
+	if len(open) == 0 {
+		return nil
+	}
+	receivers, err := holdingsOf(ctx, c, to)
+	if err != nil {
+		return err
+	}
+	for _, grant := range open {
+		if d := by.sheds(grant, false, false, given); len(receivers) == 0 && (d != "" || !by.grants(grant)) && (reachesAny(added, grant, "*") || !reachesAny(removed, grant, "*")) {
+			return notHeld(grant, d)
+		}
+	}
+	for _, receiver := range receivers {
+		after := append(less(receiver.accesses(), removed), added...)
+		// A denial that goes with what it was there for gives nothing.
+		gains := slices.DeleteFunc(slices.Clone(open), func(grant string) bool {
+			return reachesAny(removed, grant, receiver.UserUUID) && !reachesAny(after, grant, receiver.UserUUID)
+		})
+		if err := by.mayGrantTo(receiver, gains, after); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-func notHeld(pattern string) error {
+// less returns what somebody holds without what one of its sources gave: another may give the same, but a denial counts as gone.
+func less(held, removed []string) []string {
+	out := slices.Clone(held)
+	for _, pattern := range removed {
+		if i := slices.Index(out, pattern); i >= 0 {
+			out = slices.Delete(out, i, i+1)
+		}
+	}
+	return slices.DeleteFunc(out, func(pattern string) bool { return isDenial(pattern) && slices.Contains(removed, pattern) })
+}
+
+// reachesAny reports whether one of a user's patterns reaches what a denial denies: without one, nothing is gained when the denial goes.
+func reachesAny(patterns []string, denied, user string) bool {
+	denied = bound(denied, user, "*")
+	return slices.ContainsFunc(patterns, func(pattern string) bool {
+		theirs := bound(pattern, user, "*")
+		return !isDenial(pattern) && (acl.Meet(theirs, denied, acl.Binding{}) || reaches(theirs, ownAlone(pattern), denied))
+	})
+}
+
+// mayGrantTo is mayGrant for one user, who holds this afterwards. Who has a grant already, from wherever, gains nothing by it.
+func (by caller) mayGrantTo(to holding, grants, after []string) error {
+	denied, err := denials(after, to.UserUUID)
+	if err != nil {
+		return err
+	}
+	session := "*"
+	if to.UserUUID == by.UserUUID {
+		session = by.SessionUUID
+	}
+	for _, grant := range grants {
+		asked := bound(grant, to.UserUUID, session)
+		if d := by.sheds(asked, false, false, denied); d != "" || !by.grants(asked) {
+			return notHeld(asked, d)
+		}
+		d := by.sheds(asked, ownAlone(grant), true, denied)
+		if d == "" {
+			continue
+		}
+		has, err := acl.Compile(to.accesses())
+		if err != nil || !has.Grants(asked, acl.Binding{User: to.UserUUID}) {
+			return firstError(err, notCarried(asked, d))
+		}
+	}
+	return nil
+}
+
+// notHeld refuses to give what the caller does not hold in full: because of a denial, unless that is "".
+func notHeld(pattern, denied string) error {
 	e := apierr.New(apierr.Forbidden, "You do not hold %s in full, so you cannot hand it out or take it away", pattern)
+	if denied != "" {
+		e = apierr.New(apierr.Forbidden, "You do not hold %s in full, since you are denied %s: add !%[2]s to the policy, or give something else", pattern, denied)
+	}
 	e.Details = map[string]any{"required_access": pattern}
+	return e
+}
+
+// notCarried refuses to give what would reach, for its receiver, what the caller is denied.
+func notCarried(pattern, denied string) error {
+	e := apierr.New(apierr.Forbidden, "You are denied %s, and who gets %s from you must be as well: add !%[1]s to the policy", denied, pattern)
+	e.Details = map[string]any{"required_denial": "!" + denied}
 	return e
 }
 
@@ -110,15 +241,11 @@ func positive(pattern string) string { return strings.TrimPrefix(pattern, "!") }
 // mayDemote refuses if one of the users, other than the caller, holds more than the caller. What they hold over themselves is
 // compared with what the caller holds over the caller: none of it changes hands.
 func mayDemote(ctx context.Context, c store.Conn, p *principal.Principal, of users) error {
-	held, err := accessesOf(ctx, c, of.but(p.UserUUID))
-	if err != nil {
-		return err
-	}
-	return exceeds(p, held)
+	return exceeds(ctx, c, p, of, comparison{})
 }
 
-// mayCreate refuses a new user who would hold, through the group of all users of the tenant, what the caller does not cover. The
-// UUID is fresh if this server has just generated it; p is nil if a stranger registers.
+// mayCreate refuses a new user who would hold, through the group of all users of the tenant, what the caller does not cover, or reach by it
+// what the caller is denied. The UUID is fresh if this server has just generated it; p is nil if a stranger registers.
 //
 // What a fresh user holds over their own things concerns nothing that existed before, so it needs no rights: a caller who may
 // only create users can create telephone users. A UUID that the caller has chosen may be known elsewhere, above all as a
@@ -146,7 +273,13 @@ func mayCreate(ctx context.Context, c store.Conn, p *principal.Principal, u *Use
 			return e
 		}
 	}
-	return nil
+	if p == nil || !p.HasDenials() {
+		return nil
+	}
+	if given, err = accessesOfGroup(ctx, c, u.TenantUUID); err != nil {
+		return err
+	}
+	return callerOf(p).compare(holding{u.UUID, strings.Join(given, " ")}, comparison{gains: true, granted: true, beyond: fresh})
 }
 
 // ownAlone reports whether every access that the pattern stands for concerns only its holder: the first object that it names,
@@ -162,39 +295,61 @@ func ownAlone(pattern string) bool {
 // mayActOn refuses if the user's permissions, as that user holds them, exceed the caller's: a caller who can change a user's
 // credentials gets the user's permissions, over the user's own things too. Everybody may act on themselves.
 func mayActOn(ctx context.Context, c store.Conn, p *principal.Principal, userUUID string) error {
-	if userUUID == p.UserUUID {
-		return nil
-	}
-	held, err := accessesOf(ctx, c, oneUser(userUUID))
-	if err != nil {
-		return err
-	}
-	for i := range held {
-		held[i] = bound(held[i], userUUID, "*")
-	}
-	return exceeds(p, held)
+	return mayActOnAll(ctx, c, p, oneUser(userUUID))
 }
 
 // mayActOnAll is mayActOn for several users.
 func mayActOnAll(ctx context.Context, c store.Conn, p *principal.Principal, of users) error {
-	held, err := accessesOf(ctx, c, of.but(p.UserUUID))
+	return exceeds(ctx, c, p, of, comparison{over: true, gains: true})
+}
+
+// comparison says how what users hold is compared with what a caller holds.
+type comparison struct {
+	over    bool // what they hold over themselves changes hands: it is no more the caller's than what others hold over themselves
+	gains   bool // somebody gains it, so what may be reached by it counts too
+	beyond  bool // only what concerns more than themselves counts
+	granted bool // the caller need not hold it, and still be denied no more
+}
+
+// exceeds refuses if one of the users, other than the caller, holds what the caller does not, or is not denied what the caller is. It ignores
+// what users are denied that the caller holds, so it may refuse what is equal in the end, but never allows too much.
+func exceeds(ctx context.Context, c store.Conn, p *principal.Principal, of users, how comparison) error {
+	by, of := callerOf(p), of.but(p.UserUUID)
+	if len(by.denied) == 0 { // it does not matter who holds what
+		held, err := accessesOf(ctx, c, of)
+		return firstError(err, by.compare(holding{cmp.Or(of.one, "*"), strings.Join(held, " ")}, how))
+	}
+	held, err := holdingsOf(ctx, c, of)
+	for _, h := range held {
+		err = firstError(err, by.compare(h, how))
+	}
+	return err
+}
+
+// compare is exceeds for one user.
+func (by caller) compare(user holding, how comparison) error {
+	held := user.accesses()
+	denied, err := denials(held, user.UserUUID)
 	if err != nil {
 		return err
 	}
-	for i := range held {
-		held[i] = bound(held[i], "*", "*")
-	}
-	return exceeds(p, held)
-}
-
-// exceeds compares what the patterns allow together with what the caller holds. It ignores the users' own denials, so it may
-// refuse what is equal in the end, but never allows too much.
-func exceeds(p *principal.Principal, held []string) error {
 	for _, pattern := range held {
-		if isDenial(pattern) || p.Covers(pattern) {
+		own := ownAlone(pattern)
+		if isDenial(pattern) || own && how.beyond {
+			continue
+		}
+		theirs := bound(pattern, user.UserUUID, "*")
+		if how.over {
+			pattern = theirs
+		}
+		d := by.sheds(theirs, own, how.gains, denied)
+		if d == "" && (how.granted || by.grants(pattern)) {
 			continue
 		}
 		e := apierr.New(apierr.Forbidden, "This user holds %s, which you do not hold in full", pattern)
+		if d != "" {
+			e = apierr.New(apierr.Forbidden, "This user holds %s, and is not denied %s as you are", pattern, d)
+		}
 		e.Details = map[string]any{"required_access": pattern}
 		return e
 	}

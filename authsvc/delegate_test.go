@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -46,7 +47,7 @@ func TestNobodyGivesWhatTheyDoNotHold(t *testing.T) {
 			{holds: []string{"#", "!confd.users.delete"}, gives: []string{"confd.users.*"}, lacks: "confd.users.*"},
 			{holds: []string{"#", "!confd.users.delete"}, gives: []string{"confd.#"}, lacks: "confd.#"},
 			{holds: []string{"#", "!confd.users.delete"}, gives: []string{"#"}, lacks: "#"},
-			{holds: []string{"#", "!confd.users.delete"}, gives: []string{"#", "!confd.users.delete"}, lacks: "#"},
+			{holds: []string{"#", "!confd.users.delete"}, gives: []string{"#", "!confd.users.delete"}}, // with what they are denied
 			{holds: []string{"#", "!confd.users.delete"}, gives: []string{"confd.users.read"}},
 			{holds: []string{"confd.users.me.#"}, gives: []string{"confd.users.me.#"}, lacks: "confd.users.ME.#"},
 			{holds: []string{"confd.users.me.#"}, gives: []string{"confd.users.me.lines.read"}, lacks: "confd.users.ME.lines.read"},
@@ -94,11 +95,129 @@ func TestNobodyGivesWhatTheyDoNotHold(t *testing.T) {
 						t.Errorf("%s %s: %d %s", way[0], way[1], a.Status, a.Body)
 					}
 				}
+				s.do("DELETE", "/groups/"+full+"/users/"+target, admin, "").Want(204)
 				if c.lacks == "" {
 					s.do("DELETE", "/users/"+target+"/policies/"+given, token, "").Want(204)
 				}
-				s.do("DELETE", "/groups/"+full+"/users/"+target, admin, "").Want(204)
 			})
+		}
+	})
+}
+
+// What somebody gives is given with what they are denied: by the policy, or by what the receiver is denied already.
+func TestDenialsGoWithWhatIsGiven(t *testing.T) {
+	const other = "6f9b2a51-98c5-4d9c-a6c0-8b3e6e1c7d11"
+	each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		admin := s.admin()
+		for i, c := range []struct {
+			denied string
+			has    []string // what the receiver has from elsewhere
+			gives  []string
+			add    string // what a refusal says to add; "": it is given
+		}{
+			{denied: "!confd.users.17.#", gives: []string{"confd.users.read"}, add: "!confd.users.17.#"},
+			{denied: "!confd.users.17.#", gives: []string{"confd.lines.read"}, add: "!confd.users.17.#"}, // lines show users
+			{denied: "!confd.users.17.#", gives: []string{"confd.users.read", "!confd.users.17.read"}, add: "!confd.users.17.#"},
+			{denied: "!confd.users.17.#", gives: []string{"confd.users.read", "!confd.users.17.#"}},
+			{denied: "!confd.users.17.#", gives: []string{"confd.users.read", "!confd.users.*.#"}},
+			{denied: "!confd.users.17.#", gives: []string{"confd.users.read", "!confd.users.17.*", "!confd.users.17.*.#"}}, // together
+			{denied: "!confd.users.17.#", gives: []string{"confd.#", "!confd.users.17.#"}},
+			{denied: "!confd.users.17.#", gives: []string{"#"}, add: "!confd.users.17.#"},
+			{denied: "!confd.users.17.#", gives: []string{"calld.#", "auth.users.read"}}, // other services
+			{denied: "!confd.users.17.#", gives: []string{"auth.audit.read"}, add: "!confd.users.17.#"},
+			{denied: "!confd.users.17.#", gives: []string{"auth.*.read"}, add: "!confd.users.17.#"},
+			{denied: "!confd.users.17.#", has: []string{"!confd.users.17.#"}, gives: []string{"confd.users.read"}},
+			{denied: "!confd.users.17.#", has: []string{"confd.users.read"}, gives: []string{"confd.users.read"}},
+			{denied: "!confd.users.17.#", has: []string{"confd.users.*.read"}, gives: []string{"confd.users.read"}, add: "!confd.users.17.#"},
+			{denied: "!confd.users.17.update", gives: []string{"confd.#.read"}},
+			{denied: "!confd.users.17.update", gives: []string{"confd.users.update"}, add: "!confd.users.17.update"},
+			{denied: "!confd.users.17.#", gives: []string{"confd.users.me.#"}, add: "!confd.users.17.#"},
+			{denied: "!confd.lines.5.#", gives: []string{"confd.users.me.#"}, add: "!confd.lines.5.#"},
+			{denied: "!confd.lines.5.#", gives: []string{"confd.users.me.lines.*.update"}, add: "!confd.lines.5.#"},
+			{denied: "!confd.lines.5.#", gives: []string{"confd.users.me.read", "confd.users.me.#.read", "confd.users.me.forwards.*.update"}},
+			{denied: "!confd.users.me.#", gives: []string{"confd.users.read"}, add: "!confd.users.ME.#"},
+			{denied: "!confd.users.me.#", gives: []string{"confd.users.read", "!confd.users.me.#"}, add: "!confd.users.ME.#"},
+			{denied: "!confd.users.me.#", gives: []string{"confd.users.read", "!confd.users.ME.#"}},
+			{denied: "!confd.users." + other + ".#", gives: []string{"confd.users.me.read"}},
+		} {
+			t.Run(fmt.Sprint(i), func(t *testing.T) {
+				s := s.in(t)
+				name := fmt.Sprintf("giver%d", i)
+				giver, _, token := s.account(admin, name, "#", c.denied)
+				for i := range c.gives {
+					c.gives[i] = strings.ReplaceAll(c.gives[i], "ME", giver)
+				}
+				c.add = strings.ReplaceAll(c.add, "ME", giver)
+				target, _, _ := s.account(admin, "target"+name, append(c.has, "dird.read")...)
+				given := s.do("POST", "/policies", admin, `{"name":"of `+name+`","acl":`+jsonList(t, c.gives...)+`}`).Want(200).Text("uuid")
+				group := func(what string, puts ...string) string {
+					group := s.do("POST", "/groups", admin, `{"name":"`+name+what+`"}`).Want(200).Text("uuid")
+					for _, put := range puts {
+						s.do("PUT", "/groups/"+group+"/"+put, admin, "").Want(204)
+					}
+					return group
+				}
+				with, full, edited := group("with", "users/"+target), group("full", "policies/"+given), s.do("POST", "/policies", admin, `{"name":"edited `+name+`"}`).Want(200).Text("uuid")
+				group("edits", "users/"+target, "policies/"+edited)
+				for _, way := range [][3]string{
+					{"PUT", "/users/" + target + "/policies/" + given, "/users/" + target + "/policies/" + given},
+					{"PUT", "/groups/" + with + "/policies/" + given, "/groups/" + with + "/policies/" + given},
+					{"PUT", "/groups/" + full + "/users/" + target, "/groups/" + full + "/users/" + target},
+					{"PUT", "/policies/" + edited, ""},
+				} {
+					body := ""
+					if way[2] == "" {
+						body = `{"acl":` + jsonList(t, c.gives...) + `}`
+					}
+					a := s.do(way[0], way[1], token, body)
+					if c.add == "" && a.Status != 200 && a.Status != 204 {
+						t.Errorf("%s %s: %d %s", way[0], way[1], a.Status, a.Body)
+					}
+					if c.add != "" && !strings.Contains(a.Refused(403, "forbidden").Text("message"), "add "+c.add+" to the policy") {
+						t.Errorf("%s %s: %s", way[0], way[1], a.Body)
+					}
+					if c.add == "" && way[2] != "" {
+						s.do("DELETE", way[2], admin, "").Want(204)
+					}
+				}
+			})
+		}
+	})
+}
+
+// Nobody gets at what they are denied by acting on somebody who is denied less: a new password, or an address, is all that the user holds.
+func TestNobodyActsOnThoseWhoAreDeniedLess(t *testing.T) {
+	each(t, func(t *testing.T, db store.DB) {
+		s := newServer(t, db)
+		admin := s.admin()
+		_, _, token := s.account(admin, "operator", "#", "!confd.users.17.#")
+		for i, c := range []struct {
+			holds []string
+			may   bool
+		}{
+			{[]string{"confd.users.read"}, false},
+			{[]string{"confd.#"}, false},
+			{[]string{"confd.users.read", "!confd.users.17.#"}, true},
+			{[]string{"#", "!confd.#"}, true},
+			{[]string{"confd.users.me.read", "confd.users.me.forwards.*.update", "auth.users.me.#", "calld.#"}, true},
+		} {
+			user, policy, _ := s.account(admin, fmt.Sprint("user", i), c.holds...)
+			for _, way := range [][3]string{
+				{"POST", "/users/password/reset?user_uuid=" + user, `{"password":"x"}`},
+				{"PUT", "/admin/users/" + user + "/emails", `{"emails":[]}`},
+				{"PUT", "/users/" + user, `{"firstname":"x"}`},
+				{"PUT", "/idp/native/users/" + user, ""},
+			} {
+				a := s.do(way[0], way[1], token, way[2], resttest.Header("X-Auth-Token", token))
+				if ok := a.Status < 300; ok != c.may {
+					t.Errorf("%s: %s %s: %d %s", c.holds, way[0], way[1], a.Status, a.Body)
+				}
+			}
+			// They lose by it at most.
+			if a := s.do("DELETE", "/users/"+user+"/policies/"+policy, token, ""); a.Status != 204 && !slices.Contains(c.holds, "confd.#") {
+				t.Errorf("%s: %d %s", c.holds, a.Status, a.Body)
+			}
 		}
 	})
 }

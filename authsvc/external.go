@@ -57,15 +57,14 @@ type externalRights struct{ s *Service }
 // beyond that. And nobody vouches for a configuration or a stored link: it is covered when it is set, and gives nothing here.
 
 func (externalRights) MayActOn(ctx context.Context, c store.Conn, caller *principal.Principal, userUUID string) error {
-	if userUUID == caller.UserUUID {
-		return nil
-	}
-	return exceedsBeyondThemselves(ctx, c, caller, oneUser(userUUID), userUUID)
+	return exceeds(ctx, c, caller, oneUser(userUUID), beyondThemselves)
 }
 
 func (externalRights) MayConfigure(ctx context.Context, c store.Conn, caller *principal.Principal, tenantUUID string) error {
-	return exceedsBeyondThemselves(ctx, c, caller, usersOf(tenantUUID).but(caller.UserUUID), "*")
+	return exceeds(ctx, c, caller, usersOf(tenantUUID), beyondThemselves)
 }
+
+var beyondThemselves = comparison{over: true, gains: true, beyond: true}
 
 func (externalRights) Vouchers(ctx context.Context, c store.Conn, caller *principal.Principal, userUUID string) ([]string, error) {
 	by, err := vouchersBy(ctx, c, caller, userUUID)
@@ -78,17 +77,4 @@ func (externalRights) Vouchers(ctx context.Context, c store.Conn, caller *princi
 
 func (e externalRights) StillMayActOn(ctx context.Context, c store.Conn, voucherUUID, userUUID string) (bool, error) {
 	return e.s.covers(ctx, c, voucher{ByUUID: voucherUUID, Fresh: true}, userUUID)
-}
-
-// exceedsBeyondThemselves refuses if one of the users holds, over more than themselves, what the caller does not.
-func exceedsBeyondThemselves(ctx context.Context, c store.Conn, p *principal.Principal, of users, me string) error {
-	held, err := accessesOf(ctx, c, of)
-	if err != nil {
-		return err
-	}
-	held = slices.DeleteFunc(held, ownAlone)
-	for i := range held {
-		held[i] = bound(held[i], me, "*")
-	}
-	return exceeds(p, held)
 }

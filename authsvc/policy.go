@@ -106,10 +106,7 @@ func (s *Service) validatePolicy(ctx context.Context, c store.Conn, change *crud
 		return mayGive(ctx, c, caller, p.ACL, holders)
 	}
 	added, removed := difference(p.ACL, change.Old.ACL), difference(change.Old.ACL, p.ACL)
-	if err := mayGive(ctx, c, caller, added, holders); err != nil {
-		return err
-	}
-	return mayTake(ctx, c, caller, removed, holders)
+	return firstError(mayChange(ctx, c, caller, added, removed, holders), mayDemote(ctx, c, caller, holders))
 }
 
 // checkPolicyName refuses a name or slug of another policy that the tenant sees.

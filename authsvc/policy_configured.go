@@ -143,7 +143,7 @@ func (s *Service) configure(ctx context.Context, tx store.Conn, c Configured) (b
 	if !d.changed {
 		return false, nil
 	}
-	if err := checkTotals(ctx, tx, users{"SELECT uuid AS user_uuid FROM auth_user", nil}); err != nil {
+	if err := checkTotals(ctx, tx, users{sql: "SELECT uuid AS user_uuid FROM auth_user"}); err != nil {
 		return false, err
 	}
 	if before == nil { // if nobody could administer before, that must not prevent the start

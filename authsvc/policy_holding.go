@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/ringfence/ringfence/internal/store"
 )
@@ -41,36 +42,36 @@ func holders(policies string) string {
 type users struct {
 	sql  string
 	args []any
+	one  string // the user, if there is one at most
 }
 
 // but returns the users without one, whom a token of another auth server may identify by something other than a UUID.
 func (u users) but(uuid string) users {
-	return users{
-		fmt.Sprintf("SELECT b.user_uuid FROM (%s) b WHERE CAST(b.user_uuid AS text) <> $%d", u.sql, len(u.args)+1),
-		append(slices.Clip(u.args), uuid),
-	}
+	u.sql = fmt.Sprintf("SELECT b.user_uuid FROM (%s) b WHERE CAST(b.user_uuid AS text) <> $%d", u.sql, len(u.args)+1)
+	u.args = append(slices.Clip(u.args), uuid)
+	return u
 }
 
 func oneUser(uuid string) users {
-	return users{"SELECT uuid AS user_uuid FROM auth_user WHERE uuid = $1", []any{uuid}}
+	return users{"SELECT uuid AS user_uuid FROM auth_user WHERE uuid = $1", []any{uuid}, uuid}
 }
 
 func holdersOf(policyUUID string) users {
-	return users{holders("$1"), []any{policyUUID}}
+	return users{sql: holders("$1"), args: []any{policyUUID}}
 }
 
 func membersOf(groupUUID string) users {
-	return users{"SELECT user_uuid FROM auth_group_user WHERE group_uuid = $1", []any{groupUUID}}
+	return users{sql: "SELECT user_uuid FROM auth_group_user WHERE group_uuid = $1", args: []any{groupUUID}}
 }
 
 // usersWhere are the users u of the tenant t who satisfy the condition.
 func usersWhere(tenantUUID, condition string) users {
-	return users{`SELECT u.uuid AS user_uuid FROM auth_user u JOIN auth_tenant t ON t.uuid = u.tenant_uuid
-		WHERE u.tenant_uuid = $1 AND ` + condition, []any{tenantUUID}}
+	return users{sql: `SELECT u.uuid AS user_uuid FROM auth_user u JOIN auth_tenant t ON t.uuid = u.tenant_uuid
+		WHERE u.tenant_uuid = $1 AND ` + condition, args: []any{tenantUUID}}
 }
 
 func usersOf(tenantUUID string) users {
-	return users{"SELECT uuid AS user_uuid FROM auth_user WHERE tenant_uuid = $1", []any{tenantUUID}}
+	return users{sql: "SELECT uuid AS user_uuid FROM auth_user WHERE tenant_uuid = $1", args: []any{tenantUUID}}
 }
 
 // accessesOf returns what the users hold now, together.
@@ -79,6 +80,22 @@ func accessesOf(ctx context.Context, c store.Conn, of users) ([]string, error) {
 		SELECT DISTINCT a.access FROM `+holdings(of.sql)+` h
 		JOIN auth_policy_access a ON a.policy_uuid = h.policy_uuid
 		ORDER BY a.access`, of.args...)
+}
+
+// holding is what one user holds, separated by spaces: each access as often as there is something that gives it.
+type holding struct {
+	UserUUID string `db:"user_uuid"`
+	Accesses string `db:"accesses"`
+}
+
+func (h holding) accesses() []string { return strings.Fields(h.Accesses) }
+
+// holdingsOf returns what each of the users holds now.
+func holdingsOf(ctx context.Context, c store.Conn, of users) ([]holding, error) {
+	return store.Select[holding](ctx, c, `
+		SELECT u.user_uuid, coalesce((SELECT string_agg(a.access, ' ') FROM `+holdings("u.user_uuid")+` h
+			JOIN auth_policy_access a ON a.policy_uuid = h.policy_uuid), '') AS accesses
+		FROM (SELECT DISTINCT t.user_uuid FROM (`+of.sql+`) t) u ORDER BY u.user_uuid`, of.args...)
 }
 
 // accessesByPeople returns what the users hold together beside what the operator's configuration gives to everybody.

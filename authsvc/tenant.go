@@ -405,7 +405,7 @@ func (s *Service) eraseUsers(ctx context.Context, c store.Conn, change *crud.Cha
 		return 0, err
 	}
 	which := "uuid IN (" + crud.Placeholders(1, len(uuids)) + ")"
-	if err := depart(ctx, c, users{"SELECT uuid AS user_uuid FROM auth_user WHERE " + which, uuids}); err != nil {
+	if err := depart(ctx, c, users{sql: "SELECT uuid AS user_uuid FROM auth_user WHERE " + which, args: uuids}); err != nil {
 		return 0, err
 	}
 	n, err := s.users.EraseWhere(ctx, c, change.Request, change.Old.UUID, which, uuids...)

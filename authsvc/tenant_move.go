@@ -49,7 +49,8 @@ func (s *Service) moveTenant(ctx context.Context, r *rest.Request) (rest.Reply, 
 		if err != nil || before == parent {
 			return firstError(err, errThere)
 		}
-		if err := mayDemote(ctx, tx, r.Principal(), touchedByMove(moved, before, parent)); err != nil {
+		// Whoever gains the tenant reaches more by all that they hold.
+		if err := exceeds(ctx, tx, r.Principal(), touchedByMove(moved, before, parent), comparison{gains: true}); err != nil {
 			return err
 		}
 		if err := mayMove(ctx, tx, moved, parent); err != nil {
@@ -76,9 +77,9 @@ var errThere = errors.New("the tenant is there already")
 // as they do over both tenants.
 func touchedByMove(moved, before, after string) users {
 	was, will := "("+tenant.Above("$2")+")", "("+tenant.Above("$3")+")"
-	return users{`SELECT uuid AS user_uuid FROM auth_user WHERE ` + tenant.Below("tenant_uuid", "$1") + `
+	return users{sql: `SELECT uuid AS user_uuid FROM auth_user WHERE ` + tenant.Below("tenant_uuid", "$1") + `
 		OR tenant_uuid IN ` + was + ` AND tenant_uuid NOT IN ` + will + `
-		OR tenant_uuid IN ` + will + ` AND tenant_uuid NOT IN ` + was, []any{moved, before, after}}
+		OR tenant_uuid IN ` + will + ` AND tenant_uuid NOT IN ` + was, args: []any{moved, before, after}}
 }
 
 // mayMove refuses a move whose result nobody could have created: a policy or group given to a tenant that is not its own or below

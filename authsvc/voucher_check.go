@@ -155,8 +155,6 @@ func (s *Service) holdsAll(v voucher, has []string, user string, held []string) 
 		return false, err
 	}
 	held = slices.DeleteFunc(held, func(pattern string) bool { return v.Fresh && ownAlone(pattern) })
-	for i := range held {
-		held[i] = bound(held[i], user, "*")
-	}
-	return exceeds(&principal.Principal{UserUUID: v.ByUUID, ACL: set}, held) == nil, nil
+	by := callerOf(&principal.Principal{UserUUID: v.ByUUID, ACL: set})
+	return by.compare(holding{user, strings.Join(held, " ")}, comparison{over: true, gains: true}) == nil, nil
 }
