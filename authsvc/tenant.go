@@ -253,7 +253,8 @@ func createAllUsers(ctx context.Context, c store.Conn, tenantUUID string) error 
 	return createConfigured(ctx, c, tenantUUID)
 }
 
-// mayDeleteTenant refuses to delete one's own tenant, and one that has tenants below it, or what the caller may not take away.
+// mayDeleteTenant refuses to delete one's own tenant, and one that has tenants below it, or what the caller may not take away. The access to delete a
+// tenant stands for those to delete all that is in it, but a denial of one of these holds.
 func (s *Service) mayDeleteTenant(ctx context.Context, c store.Conn, change *crud.Change[Tenant]) error {
 	t := change.Old
 	if t.UUID == change.Tenant || t.UUID == t.ParentUUID { // the caller's own tenant is in reach only if the request acts in it
@@ -273,6 +274,11 @@ func (s *Service) mayDeleteTenant(ctx context.Context, c store.Conn, change *cru
 	accesses, err := store.Select[string](ctx, c, `SELECT DISTINCT a.access FROM auth_policy p JOIN auth_policy_access a ON a.policy_uuid = p.uuid WHERE p.tenant_uuid = $1`, t.UUID)
 	if err != nil {
 		return err
+	}
+	for _, noneDenied := range []func(context.Context, store.Conn, *rest.Request, string, string, ...any) error{s.users.NoneDenied, s.groups.NoneDenied, s.policies.NoneDenied} {
+		if err := noneDenied(ctx, c, change.Request, "delete", "tenant_uuid = $1", t.UUID); err != nil {
+			return err
+		}
 	}
 	if err := mayTake(ctx, c, change.Request.Principal(), accesses, usersOf(t.UUID)); err != nil || s.contents == nil {
 		return err

@@ -46,7 +46,12 @@ func TestDeletingATenantTellsWhatGoes(t *testing.T) {
 		if who := fmt.Sprint(a.JSON("logged_in")); who != fmt.Sprintf("[map[sessions:2 user_uuid:%s username:user1]]", users[1]) {
 			t.Errorf("logged in is %s", who)
 		}
-		// It is refused as the delete is.
+		// It is refused as the delete is, also to whom a denial names something in the tenant, by any of its keys.
+		for i, denied := range []string{"users." + users[1], "users.*", "groups." + group, "policies." + policy, "policies.p", "#"} {
+			_, _, but := s.account(admin, fmt.Sprint("but", i), "#", "!auth."+denied+".delete")
+			s.do("DELETE", path+"?dry_run=true", but, "").Want(403)
+			s.do("DELETE", path, but, "").Want(403)
+		}
 		s.do("DELETE", path+"?dry_run=true", clerk, "").Want(403)
 		s.do("DELETE", path+"?dry_run=perhaps", admin, "").Want(400)
 		s.do("DELETE", path+"?dry_run=true", admin, "", func(r *http.Request) { r.Header.Set("If-Match", `"other"`) }).Want(412)
