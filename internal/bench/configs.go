@@ -31,29 +31,24 @@ const prefix = "/api/bench/1.0"
 // answer is a route that needs no upstream.
 const answer = `respond "fine" 200`
 
-func gatedSites(upstreamAddress, authAddress string) []site {
+func gatedSites(upstreamAddress string) []site {
 	gate := "ringfence_gate bench {\n\t\tprefix " + prefix + "\n\t}\n\t"
 	proxy := "reverse_proxy " + upstreamAddress
 	direct := proxy + " {\n\t\ttransport ringfence\n\t}"
-	forward := "forward_auth " + authAddress + " {\n\t\turi /check\n\t\tcopy_headers X-Ringfence-User X-Ringfence-Tenant\n\t}\n\t"
 	paths := benchPaths()
 	return []site{
 		{gatedProxy, gate + proxy, paths},
 		{"reverse_proxy", proxy, paths},
 		{gatedDirect, gate + direct, paths},
-		{"transport ringfence", direct, paths},
 		{gatedShort, gate + "ringfence_proxy " + upstreamAddress, paths},
 		{"ringfence_proxy", "ringfence_proxy " + upstreamAddress, paths},
 		{gatedAnswer, gate + answer, paths},
-		{"respond", answer, paths},
-		{"forward_auth, reverse_proxy", forward + proxy, paths},
 		{gatedService, "ringfence_gate\n\tringfence_helpers", []string{"/api/sysconfd/status_check"}},
 	}
 }
 
 func plainSites(upstreamAddress string) []site {
-	paths := benchPaths()
-	return []site{{"stock: reverse_proxy", "reverse_proxy " + upstreamAddress, paths}, {"stock: respond", answer, paths}}
+	return []site{{"stock: reverse_proxy", "reverse_proxy " + upstreamAddress, benchPaths()}}
 }
 
 // caddyConfig is the Caddyfile of a gateway (options of the ringfence app given) or of stock Caddy (none).
@@ -71,9 +66,8 @@ func caddyConfig(app, admin, certificate string, sites []site, addresses []strin
 	return b.String()
 }
 
-// nginxConfig is nginx in front of the upstream: at one address it asks the authorization server before each request, at the other
-// it asks once for each token, and then serves the answer from its cache.
-func nginxConfig(folder, certificate, address, cachedAddress, upstreamAddress, authAddress string) string {
+// nginxConfig is nginx in front of the upstream. It asks the authorization server before each request.
+func nginxConfig(folder, certificate, address, upstreamAddress, authAddress string) string {
 	account := ""
 	if u, err := user.Current(); err == nil && u.Uid == "0" {
 		account = "user " + u.Username + ";\n"
@@ -82,8 +76,7 @@ func nginxConfig(folder, certificate, address, cachedAddress, upstreamAddress, a
 	for _, kind := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
 		temporary.WriteString("\t" + kind + "_temp_path " + filepath.Join(folder, kind) + ";\n")
 	}
-	server := func(address, cache string) string {
-		return `	server {
+	server := `	server {
 		listen ` + address + ` ssl;
 		ssl_certificate ` + certificate + `.pem;
 		ssl_certificate_key ` + certificate + `.key;
@@ -109,11 +102,10 @@ func nginxConfig(folder, certificate, address, cachedAddress, upstreamAddress, a
 			proxy_set_header Connection "";
 			proxy_set_header X-Original-URI $request_uri;
 			proxy_http_version 1.1;
-` + cache + `			proxy_pass http://authorization/check;
+			proxy_pass http://authorization/check;
 		}
 	}
 `
-	}
 	return account + `daemon off;
 worker_processes auto;
 error_log stderr warn;
@@ -125,11 +117,7 @@ http {
 	keepalive_timeout 10m;
 	upstream daemon { server ` + upstreamAddress + `; keepalive 64; keepalive_requests 1000000000; }
 	upstream authorization { server ` + authAddress + `; keepalive 64; keepalive_requests 1000000000; }
-	proxy_cache_path ` + filepath.Join(folder, "cache") + ` levels=1:2 keys_zone=answers:32m inactive=12h;
-` + server(address, "") + server(cachedAddress, `			proxy_cache answers;
-			proxy_cache_key $http_x_auth_token;
-			proxy_cache_valid 200 12h;
-`) + `}
+` + server + `}
 `
 }
 

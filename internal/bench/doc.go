@@ -2,8 +2,8 @@
 //
 //	go run ./internal/bench            all rows, under 16 minutes
 //	go run ./internal/bench -quick     all rows with fewer rounds, about two minutes; for a look, not for the record
-//	go run ./internal/bench -only gate rows of one group: gate, garbage, process, startup, revocation, steady, auth, confd,
-//	                                   search, long, user, mount
+//	go run ./internal/bench -only gate rows of one group: gate, process, startup, revocation, steady, search, long, user,
+//	                                   asterisk, mount
 //	go run ./internal/bench -profile cmd/ringfence/default.pgo
 //
 // # How it measures
@@ -13,7 +13,7 @@
 // rounds' ratios is compared with the budget.
 //
 // The program runs itself again in other roles, each in its own process: the gateway, the load generator, the upstream behind the
-// proxies, and the authorization server that `forward_auth` and `auth_request` ask. Only the processes that a deployment would
+// proxies, and the authorization server that nginx asks (`auth_request`). Only the processes that a deployment would
 // need for the access check are counted: the gateway, and the authorization server if there is one. The load generator uses
 // HTTP/1.1 over kept-alive TLS connections on loopback and sends every token in turn, in an order unrelated to that of the cache.
 //
@@ -23,13 +23,8 @@
 // up again while 100,000 are in constant use is a row of its own ("steady state"), measured on the release binary with its rows
 // in SQLite.
 //
-// The groups auth, confd, search and long measure the release binary as `make run` starts it, on SQLite and, but for long, on PostgreSQL. What is
-// compared there on the clock, such as a revocation among a thousand tokens with one among a million, is asked by
-// turns of two gateways whose databases are on one server. The token check is compared with two services in Python
-// (testdata/tokenserver.py), if there is a python3: the least that answers, and what such services are made with, if
-// its modules are installed (Debian: python3-flask, python3-sqlalchemy, python3-cheroot).
+// The groups search and long measure the release binary as `make run` starts it, on SQLite and, but for long, on PostgreSQL.
 //
 // What the repository has Go benchmarks for is measured with these, and is compared with what they told before: the group user runs that of
-// confdsvc, which counts the statements and allocations for one user, the group mount that of internal/rest, and the group gate
-// that of internal/gate.
+// confdsvc, which counts the statements and allocations for one user, and the group mount that of internal/rest.
 package main

@@ -24,7 +24,6 @@ const (
 	roleAuthorize = "authorize"
 	roleMicro     = "micro"
 	roleMount     = "mount"
-	roleHeaders   = "headers"
 )
 
 const crowdSize = 100_000
@@ -52,13 +51,11 @@ func run(arguments []string) error {
 			return micro(rest[0], os.Stdout)
 		case roleMount:
 			return mount(rest[0], os.Stdout)
-		case roleHeaders:
-			return headers(rest, os.Stdout)
 		}
 	}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	quick := flags.Bool("quick", false, "fewer rounds: about two minutes, for a look and not for the record")
-	only := flags.String("only", "", "one group of rows: gate, garbage, process, startup, revocation, steady, auth, confd, search, long, user, mount")
+	only := flags.String("only", "", "one group of rows: gate, process, startup, revocation, steady, search, long, user, asterisk, mount")
 	profile := flags.String("profile", "", "record a CPU profile under the gate's load into this file, and measure nothing")
 	pgo := flags.String("pgo", "cmd/ringfence/default.pgo", "the profile that the release build uses")
 	if err := flags.Parse(arguments); err != nil {
@@ -87,13 +84,10 @@ func run(arguments []string) error {
 		rows func() ([]row, error)
 	}{
 		{"gate", b.gateRows},
-		{"garbage", b.garbageRows},
 		{"process", b.microRows},
 		{"steady", b.steadyRows},
 		{"startup", b.startRows},
 		{"revocation", b.revocationRows},
-		{"auth", b.authRows},
-		{"confd", b.confdRows},
 		{"search", b.searchRows},
 		{"long", b.longWriteRows},
 		{"user", b.userRows},

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -206,6 +207,11 @@ func (b *bench) measureSearches(ctx context.Context, n *node, admin string, db s
 	return append(rows, created), err
 }
 
+const (
+	confdUsers   = "/api/confd/1.1/users"
+	confdClients = 16
+)
+
 // nestedRow creates users with a line, a number and a voicemail in one request each.
 func (b *bench) nestedRow(n *node, admin, engine string) (row, error) {
 	create, err := creator(n, admin, func(i int64) string {
@@ -231,6 +237,50 @@ func (b *bench) nestedRow(n *node, admin, engine string) (row, error) {
 		line.budget, line.verdict = fmt.Sprintf("%d a second", leastNested), judge(rate > leastNested)
 	}
 	return line, nil
+}
+
+// creator creates users through the API, on as many connections as there are workers.
+func creator(n *node, token string, user func(i int64) string) (func(i int64) error, error) {
+	clients := make(chan *client, confdClients)
+	for range confdClients {
+		c, err := dial(n.address())
+		if err != nil {
+			return nil, err
+		}
+		clients <- c
+	}
+	return func(i int64) error {
+		c := <-clients
+		defer func() { clients <- c }()
+		status, answer, err := c.call(http.MethodPost, confdUsers, user(i), "X-Auth-Token: "+token)
+		if err == nil && status != http.StatusCreated {
+			err = fmt.Errorf("creating a user: answered %d: %s", status, answer)
+		}
+		return err
+	}, nil
+}
+
+// atOnce makes workers call do so many times in total.
+func atOnce(workers, times int, do func() error) error {
+	var (
+		left   atomic.Int64
+		failed = make(chan error, workers)
+		work   sync.WaitGroup
+	)
+	left.Store(int64(times))
+	for range workers {
+		work.Go(func() {
+			for left.Add(-1) >= 0 {
+				if err := do(); err != nil {
+					failed <- err
+					return
+				}
+			}
+		})
+	}
+	work.Wait()
+	close(failed)
+	return <-failed
 }
 
 // asked is how long the API and the bare statements took, by turns.

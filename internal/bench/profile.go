@@ -28,7 +28,7 @@ func (b *bench) recordProfile(file string) error {
 	}
 	s := new(stage)
 	defer s.close()
-	upstreamAddress, authAddress, _, err := b.back(s)
+	upstreamAddress, _, _, err := b.back(s)
 	if err != nil {
 		return err
 	}
@@ -37,7 +37,7 @@ func (b *bench) recordProfile(file string) error {
 	if err != nil {
 		return err
 	}
-	variants, err := b.serveGated(s, plain, gatedSites(upstreamAddress, authAddress))
+	variants, err := b.serveGated(s, plain, gatedSites(upstreamAddress))
 	if err != nil {
 		return err
 	}

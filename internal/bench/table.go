@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -46,42 +45,6 @@ func ratioRow(what string, s samples, of, against string, budget float64) row {
 		line.measured, line.verdict = "", skipped
 	case budget == 0:
 		line.budget, line.verdict = "", noBudget
-	}
-	return line
-}
-
-// added is a row that says how much more one variant costs than another, for information.
-func (s samples) added(what, of, without string) row {
-	more := make([]time.Duration, min(len(s[of]), len(s[without])))
-	for i := range more {
-		more[i] = s[of][i] - s[without][i]
-	}
-	if len(more) == 0 {
-		return row{what: what, verdict: skipped}
-	}
-	return row{what: what, measured: fmt.Sprintf("%s (best %s), of %s", micros(median(more)), micros(percentile(more, 0)), micros(median(s[of])))}
-}
-
-// perSecondRow shows how many requests a second of CPU time serves.
-func perSecondRow(what string, cost []time.Duration) row {
-	return row{what: what, measured: fmt.Sprintf("%s requests per CPU second (%s each)", perSecond(median(cost)), micros(median(cost)))}
-}
-
-func perSecond(cost time.Duration) string {
-	return strconv.Itoa(int(time.Second / max(cost, 1)))
-}
-
-// timesRow is a row whose budget is the least median ratio; 0 means none. If there is nothing to compare with, it says why.
-func timesRow(what string, s samples, of, against string, least float64, missing string) row {
-	line := row{what: what, measured: missing, verdict: skipped}
-	if r, ok := s.ratio(of, against); ok {
-		line.measured = fmt.Sprintf("%.1f x (least %.1f): %s against %s requests per CPU second", r.median, r.best, perSecond(r.of), perSecond(r.against))
-		line.verdict = judge(r.median >= least)
-	}
-	if least > 0 {
-		line.budget = fmt.Sprintf("at least %.0f x", least)
-	} else if line.verdict != skipped {
-		line.verdict = noBudget
 	}
 	return line
 }
