@@ -78,7 +78,7 @@ test-asterisk: ## register telephones and place calls at the real Asterisk in AS
 
 # The gate's WebSockets and streams need connections, which the tests of caddymodule make. The others are counted without the race detector,
 # beside which counting takes minutes; they need little that is not compiled yet.
-STREAMS  := WebSocket|Stream|Upgrade|MalformedBodies
+STREAMS  := WebSocket|Stream|Upgrade|MalformedBodies|RequestEnds
 
 .PHONY: cover
 cover: ## coverage of the ACL language and the gate: at least 95 %

@@ -23,8 +23,8 @@ import (
 
 	"github.com/ringfence/ringfence/authsvc"
 	"github.com/ringfence/ringfence/authsvc/external"
-	"github.com/ringfence/ringfence/caddymodule/listener"
-	"github.com/ringfence/ringfence/caddymodule/logs"
+	"github.com/ringfence/ringfence/caddymodule/mended/listener"
+	"github.com/ringfence/ringfence/caddymodule/mended/logs"
 	"github.com/ringfence/ringfence/internal/gate"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"

@@ -4,8 +4,8 @@ import (
 	"github.com/caddyserver/caddy/v2"
 
 	"github.com/ringfence/ringfence/caddymodule/certificate"
-	"github.com/ringfence/ringfence/caddymodule/listener"
-	"github.com/ringfence/ringfence/caddymodule/pools"
+	"github.com/ringfence/ringfence/caddymodule/mended/listener"
+	"github.com/ringfence/ringfence/caddymodule/mended/pools"
 	"github.com/ringfence/ringfence/internal/gate"
 )
 
@@ -48,9 +48,6 @@ func Listening() int {
 	}
 	return most
 }
-
-// MemoryLimit returns the limit for so many live bytes.
-func MemoryLimit(live uint64, ceiling int64) int64 { return memoryLimit(live, ceiling) }
 
 // GateOf returns the handler of a gate.
 func GateOf(g *gate.Gate) *Gate { return &Gate{gate: g, app: new(App)} }

@@ -16,8 +16,8 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
-	"github.com/ringfence/ringfence/caddymodule/logs"
-	_ "github.com/ringfence/ringfence/caddymodule/proxy" // with the transport that reverse_proxy finds by its name
+	"github.com/ringfence/ringfence/caddymodule/mended/logs"
+	_ "github.com/ringfence/ringfence/caddymodule/mended/proxy" // with the transport that reverse_proxy finds by its name
 	"github.com/ringfence/ringfence/internal/gate"
 	"github.com/ringfence/ringfence/internal/principal"
 	"github.com/ringfence/ringfence/internal/rest"

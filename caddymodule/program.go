@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ringfence/ringfence/caddymodule/commands"
+	"github.com/ringfence/ringfence/caddymodule/mended/garbage"
 )
 
 func init() {
@@ -27,7 +28,7 @@ func init() {
 // Main is the program: it checks the environment variables (docs/configuration.md, Environment) and runs Caddy's command line. It
 // does not return. Another Caddy build with these modules does without it (docs/configuration.md, Memory).
 func Main() {
-	TuneGarbage()
+	garbage.Tune()
 	help, err := commands.Intercept(os.Args[1:])
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "ringfence:", err)

@@ -7,7 +7,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddytls"
 
-	"github.com/ringfence/ringfence/caddymodule/listener"
+	"github.com/ringfence/ringfence/caddymodule/mended/listener"
 )
 
 // checkProofs refuses a configuration whose certificate no authority would ever give. Caddy has the proofs of a site's own issuer listen where

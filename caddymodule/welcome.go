@@ -21,7 +21,7 @@ import (
 
 	"github.com/ringfence/ringfence/authsvc"
 	"github.com/ringfence/ringfence/caddymodule/certificate"
-	"github.com/ringfence/ringfence/caddymodule/listener"
+	"github.com/ringfence/ringfence/caddymodule/mended/listener"
 )
 
 // reportAdministrator tells of the first administrator, once in the life of a database. It shows a generated password only on a terminal:

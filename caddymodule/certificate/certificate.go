@@ -20,8 +20,8 @@ import (
 	"github.com/caddyserver/certmagic"
 	"go.uber.org/zap"
 
-	"github.com/ringfence/ringfence/caddymodule/logs"
-	"github.com/ringfence/ringfence/caddymodule/pools"
+	"github.com/ringfence/ringfence/caddymodule/mended/logs"
+	"github.com/ringfence/ringfence/caddymodule/mended/pools"
 	"github.com/ringfence/ringfence/internal/selfsigned"
 )
 

@@ -13,13 +13,14 @@ import (
 
 	"github.com/ringfence/ringfence/acl"
 	"github.com/ringfence/ringfence/caddymodule"
+	"github.com/ringfence/ringfence/caddymodule/mended/garbage"
 	"github.com/ringfence/ringfence/internal/principal"
 	"github.com/ringfence/ringfence/internal/tokens"
 )
 
 // gateway runs the release build with the guest module [benchTokens].
 func gateway(arguments []string) {
-	caddymodule.TuneGarbage()
+	garbage.Tune()
 	caddy.RegisterModule(new(benchTokens))
 	os.Args = append([]string{os.Args[0], "run"}, arguments...)
 	caddycmd.Main()

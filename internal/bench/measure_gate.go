@@ -138,7 +138,7 @@ func (b *bench) gateRows() ([]row, error) {
 		ratioRow("release build, gated, ringfence_proxy / stock Caddy, ungated reverse_proxy", found, gatedShort, "stock: reverse_proxy", 0.55),
 		ratioRow("gate + ringfence_proxy / nginx auth_request (Debian: nginx-core), its server counted", found, gatedShort, nginxVariant, 0.90),
 		ratioRow("gate + reverse_proxy / reverse_proxy, same process", found, gatedProxy, "reverse_proxy", 1.12),
-		ratioRow("ringfence_proxy / reverse_proxy, both ungated: what caddymodule/proxy and transport are for", found, "ringfence_proxy", "reverse_proxy", 0),
+		ratioRow("ringfence_proxy / reverse_proxy, both ungated: what caddymodule/mended/proxy and transport are for", found, "ringfence_proxy", "reverse_proxy", 0),
 	}
 	late, err := b.latencyRow(s)
 	return append(rows, late), err

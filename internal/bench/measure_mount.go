@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/ringfence/ringfence/authsvc"
-	"github.com/ringfence/ringfence/caddymodule"
+	"github.com/ringfence/ringfence/caddymodule/mended/garbage"
 	"github.com/ringfence/ringfence/confdsvc"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/sealed"
@@ -37,7 +37,7 @@ func (f mountFindings) scaled(took time.Duration) time.Duration {
 
 // mount is the role that mounts both services as the gateway does, without a database.
 func mount(data string, out io.Writer) error {
-	caddymodule.TuneGarbage()
+	garbage.Tune()
 	db := store.NewLate()
 	began, err := cpuTime(os.Getpid())
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/ringfence/ringfence/internal/direct"
+	"github.com/ringfence/ringfence/caddymodule/mended/direct"
 )
 
 // hop reports whether a header concerns one connection only (RFC 9110, section 7.6.1).

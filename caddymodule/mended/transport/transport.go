@@ -9,7 +9,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp/reverseproxy"
 
-	"github.com/ringfence/ringfence/internal/direct"
+	"github.com/ringfence/ringfence/caddymodule/mended/direct"
 )
 
 func init() { caddy.RegisterModule(new(Transport)) }

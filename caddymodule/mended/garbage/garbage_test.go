@@ -1,10 +1,8 @@
-package caddymodule_test
+package garbage
 
 import (
 	"math"
 	"testing"
-
-	"github.com/ringfence/ringfence/caddymodule"
 )
 
 func TestMemoryLimitFollowsWhatIsLive(t *testing.T) {
@@ -22,7 +20,7 @@ func TestMemoryLimitFollowsWhatIsLive(t *testing.T) {
 		{"no overflow", math.MaxUint64, math.MaxInt64, math.MaxInt64},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := caddymodule.MemoryLimit(c.live, c.ceiling); got != c.want {
+			if got := memoryLimit(c.live, c.ceiling); got != c.want {
 				t.Errorf("%d, want %d", got, c.want)
 			}
 		})

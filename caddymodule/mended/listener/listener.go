@@ -17,7 +17,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
-	"github.com/ringfence/ringfence/caddymodule/pools"
+	"github.com/ringfence/ringfence/caddymodule/mended/pools"
 )
 
 // Network is TCP on sockets that outlive a reload:

@@ -13,7 +13,7 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"go.uber.org/zap"
 
-	"github.com/ringfence/ringfence/internal/direct"
+	"github.com/ringfence/ringfence/caddymodule/mended/direct"
 )
 
 // statusClientGone is what Caddy's logs show for a request whose client did not wait for the answer.

@@ -1,4 +1,15 @@
-package caddymodule
+// Package garbage sets the garbage collector.
+//
+// # Which behaviour of Caddy it mends
+//
+// Caddy sets GOMEMLIMIT to nine tenths of the machine's memory (caddyserver/caddy#6809) and leaves GOGC at 100: a gateway whose live heap is small
+// collects all the time, and with a higher GOGC a thousand logins take most of a gigabyte. No fixed target saves both (docs/performance.md, The
+// garbage collector), so the limit follows the live heap.
+//
+// # When it is no longer needed
+//
+// When Go has a target that grows with the idle memory, or Caddy an option for a limit that follows the live heap. No issue asks for either.
+package garbage
 
 import (
 	"math"
@@ -7,34 +18,34 @@ import (
 	"runtime/debug"
 	runtimemetrics "runtime/metrics"
 
-	"github.com/ringfence/ringfence/caddymodule/logs"
+	"github.com/ringfence/ringfence/caddymodule/mended/logs"
 )
 
 const (
-	// garbageTarget lets the heap grow to five times the live heap before a collection. A gateway's live heap is small and its
+	// target lets the heap grow to five times the live heap before a collection. A gateway's live heap is small and its
 	// garbage is short-lived, so this saves much CPU time for some tens of megabytes.
-	garbageTarget = 400
-	// garbageFloor, in bytes, is the heap size up to which garbageTarget alone decides. Password hashes take 19 MiB each, and a
+	target = 400
+	// floor, in bytes, is the heap size up to which target alone decides. Password hashes take 19 MiB each, and a
 	// thousand connections as much as everything else: five times that would be most of a gigabyte.
-	garbageFloor = 200 << 20
-	// garbageRoom is the memory limit beyond the floor, as a multiple of the live heap.
-	garbageRoom = 2
+	floor = 200 << 20
+	// room is the memory limit beyond the floor, as a multiple of the live heap.
+	room = 2
 )
 
-// TuneGarbage sets the target of the garbage collector, and bounds the garbage in a large heap: beyond 200 MiB, memory is
+// Tune sets the target of the garbage collector, and bounds the garbage in a large heap: beyond 200 MiB, memory is
 // collected before it is twice the live heap. The bound stays below the limit that the machine or GOMEMLIMIT sets. If GOGC is set
-// in the environment, it decides instead. The program calls TuneGarbage once.
-func TuneGarbage() {
+// in the environment, it decides instead. The program calls Tune once.
+func Tune() {
 	if os.Getenv("GOGC") != "" {
 		return
 	}
 	logs.OwnMemoryLimit.Store(true)
-	debug.SetGCPercent(garbageTarget)
+	debug.SetGCPercent(target)
 	ended := make(chan struct{}, 1)
 	afterCollection(ended)
 	go func() {
-		for bound := (garbageBound{ceiling: math.MaxInt64}); ; <-ended {
-			bound.follow()
+		for b := (bound{ceiling: math.MaxInt64}); ; <-ended {
+			b.follow()
 		}
 	}()
 }
@@ -53,13 +64,13 @@ func afterCollection(ended chan<- struct{}) {
 	}, ended)
 }
 
-// garbageBound is the memory limit that follows the live heap.
-type garbageBound struct {
+// bound is the memory limit that follows the live heap.
+type bound struct {
 	set     int64 // by us
 	ceiling int64 // what others have set
 }
 
-func (b *garbageBound) follow() {
+func (b *bound) follow() {
 	changed := false
 	if now := debug.SetMemoryLimit(-1); now != b.set { // changed by Caddy, which detects the machine's memory
 		b.ceiling, changed = now, true
@@ -76,8 +87,8 @@ func (b *garbageBound) follow() {
 
 // memoryLimit returns the limit for so many live bytes.
 func memoryLimit(live uint64, ceiling int64) int64 {
-	if live > math.MaxInt64/garbageRoom {
+	if live > math.MaxInt64/room {
 		return ceiling
 	}
-	return min(max(garbageFloor, garbageRoom*int64(live)), ceiling)
+	return min(max(floor, room*int64(live)), ceiling)
 }

@@ -19,6 +19,9 @@
 //
 // # When it is no longer needed
 //
+// Caddy made its list of headers (caddyserver/caddy#4438) and leaves others to the filters of each log (#3694). That it opens files while it
+// validates is caddyserver/caddy#6818, closed without a change.
+//
 // Protect: when Caddy lets a module wrap the core of all logs (an option of its `logging` app, beside `core`), use such a module.
 // The list of headers: when a module can extend the server's own list. The file writer: when `ringfence validate` with `output
 // file` creates no file. TestNoTokenInAnyLog without this package shows what leaks today.

@@ -9,6 +9,6 @@
 //
 // # When it is no longer needed
 //
-// When caddymodule's TestNoRequestIsLostInAReload passes with `bind tcp/` instead of `bind ringfence_tcp/`: Caddy then passes one
+// No issue is open: Caddy chose a socket for each configuration (caddyserver/caddy#5725). When caddymodule's TestNoRequestIsLostInAReload passes with `bind tcp/` instead of `bind ringfence_tcp/`: Caddy then passes one
 // socket from configuration to configuration.
 package listener

@@ -7,7 +7,7 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 
-	"github.com/ringfence/ringfence/caddymodule/pools"
+	"github.com/ringfence/ringfence/caddymodule/mended/pools"
 )
 
 type nothing struct{}

@@ -12,7 +12,7 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp/reverseproxy"
 	"go.uber.org/zap"
 
-	"github.com/ringfence/ringfence/caddymodule/transport"
+	"github.com/ringfence/ringfence/caddymodule/mended/transport"
 )
 
 func init() {

@@ -15,7 +15,7 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	_ "github.com/caddyserver/caddy/v2/modules/filestorage"
 
-	"github.com/ringfence/ringfence/caddymodule/transport"
+	"github.com/ringfence/ringfence/caddymodule/mended/transport"
 	"github.com/ringfence/ringfence/internal/freeport"
 )
 

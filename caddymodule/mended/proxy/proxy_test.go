@@ -19,7 +19,7 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig"
 	_ "github.com/caddyserver/caddy/v2/modules/standard"
 
-	_ "github.com/ringfence/ringfence/caddymodule/proxy"
+	_ "github.com/ringfence/ringfence/caddymodule/mended/proxy"
 	"github.com/ringfence/ringfence/internal/freeport"
 )
 
