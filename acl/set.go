@@ -29,7 +29,20 @@ func Compile(patterns []string) (*Set, error) {
 			return nil, invalid("the list has %d different patterns, more than %d", n, MaxPatterns)
 		}
 	}
-	patterns = slices.Clone(patterns)
+	return compile(slices.Clone(patterns))
+}
+
+// Denying returns a Set that also denies what these patterns, without a !, stand
+// for. MaxPatterns does not limit it: they say more of what the Set denies.
+func (s *Set) Denying(more []string) (*Set, error) {
+	patterns := s.Patterns()
+	for _, pattern := range more {
+		patterns = append(patterns, "!"+pattern)
+	}
+	return compile(patterns)
+}
+
+func compile(patterns []string) (*Set, error) {
 	for i, pattern := range patterns {
 		patterns[i] = FoldUUIDs(pattern)
 	}
@@ -62,7 +75,7 @@ func Compile(patterns []string) (*Set, error) {
 		}
 	}
 	var err error
-	s.denials, err = Compile(denials)
+	s.denials, err = compile(denials)
 	return s, err
 }
 

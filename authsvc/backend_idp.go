@@ -154,7 +154,7 @@ func (s *Service) changeMethodOf(ctx context.Context, tx store.Conn, r *rest.Req
 	if err != nil {
 		return false, err
 	}
-	if err := mayActOn(ctx, tx, r.Principal(), user); err != nil {
+	if err := firstError(notDeniedOf(r.Principal(), user, "update"), s.mayActOn(ctx, tx, r.Principal(), user)); err != nil {
 		return false, err
 	}
 	if err := s.users.Unchanged(ctx, tx, r, scope, user); err != nil {

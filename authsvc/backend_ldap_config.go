@@ -57,7 +57,7 @@ func (s *Service) declareDirectories(e *crud.Engine) {
 			},
 		},
 		Blank:    func(fresh *LDAPConfig) any { return shownLDAP{TenantUUID: fresh.TenantUUID} },
-		Allow:    mayActOnLDAPUsers,
+		Allow:    s.mayActOnLDAPUsers,
 		Describe: describeLDAP,
 	}.On(e)
 }
@@ -208,8 +208,8 @@ func (s *Service) forgetEntries(ctx context.Context, tx store.Conn, change *crud
 
 // mayActOnLDAPUsers refuses a caller if one of the tenant's LDAP users holds more than they do: control over the directory is
 // control over its users' passwords.
-func mayActOnLDAPUsers(ctx context.Context, tx store.Conn, change *crud.Change[LDAPConfig]) error {
-	return mayActOnAll(ctx, tx, change.Request.Principal(), ldapUsersOf(change.Tenant))
+func (s *Service) mayActOnLDAPUsers(ctx context.Context, tx store.Conn, change *crud.Change[LDAPConfig]) error {
+	return s.mayActOnAll(ctx, tx, change.Request.Principal(), ldapUsersOf(change.Tenant))
 }
 
 func ldapUsersOf(tenantUUID string) users { return usersWhere(tenantUUID, methodOf+` = 'ldap'`) }

@@ -33,11 +33,12 @@ import (
 // caller is who makes a change.
 type caller struct {
 	*principal.Principal
+	people func(c store.Conn) principal.People
 	denied []string // `me` is bound to the caller, and my_session to any session
 }
 
-func callerOf(p *principal.Principal) caller {
-	by := caller{Principal: p}
+func (s *Service) callerOf(p *principal.Principal) caller {
+	by := caller{Principal: p, people: s.peopleIn}
 	for _, pattern := range p.ACL.Denials() {
 		by.denied = append(by.denied, bound(pattern, knownBy(p.UserUUID), "*"))
 	}
@@ -85,8 +86,12 @@ func isWild(word string) bool { return word == "*" || word == "#" }
 // alike reports whether two words of patterns can be one of an access.
 func alike(a, b string) bool { return a == b || isWild(a) || isWild(b) }
 
-// denials returns what is denied by patterns that a user holds; or, with "", by those that somebody will hold.
-func denials(patterns []string, user string) (*acl.Set, error) {
+// denials returns what is denied by patterns that a user holds; or, with "", by those that somebody will hold. It looks only if the caller is
+// denied anything.
+func (by caller) denials(ctx context.Context, c store.Conn, patterns []string, user string) (*acl.Set, error) {
+	if len(by.denied) == 0 {
+		return new(acl.Set), nil
+	}
 	var out []string
 	for _, pattern := range patterns {
 		// A session that a denial protects today is another one tomorrow.
@@ -94,25 +99,29 @@ func denials(patterns []string, user string) (*acl.Set, error) {
 			out = append(out, bound(positive(pattern), cmp.Or(user, "me"), ""))
 		}
 	}
-	return acl.Compile(out)
+	more, err := principal.Elsewhere(ctx, out, user, by.people(c))
+	if err != nil {
+		return nil, err
+	}
+	return acl.Compile(append(out, more...))
 }
 
 // mayGive refuses to give the patterns to the users if the caller does not cover what they grant, or if the users would lose by
 // the denials among them and hold more than the caller.
-func mayGive(ctx context.Context, c store.Conn, p *principal.Principal, patterns []string, to users) error {
-	return mayChange(ctx, c, p, patterns, nil, to)
+func (s *Service) mayGive(ctx context.Context, c store.Conn, p *principal.Principal, patterns []string, to users) error {
+	return s.mayChange(ctx, c, p, patterns, nil, to)
 }
 
 // mayTake refuses to take the patterns from the users, or to change their source, if the caller does not cover the patterns or
 // the users hold more than the caller.
-func mayTake(ctx context.Context, c store.Conn, p *principal.Principal, patterns []string, from users) error {
-	return firstError(mayChange(ctx, c, p, nil, patterns, from), mayDemote(ctx, c, p, from))
+func (s *Service) mayTake(ctx context.Context, c store.Conn, p *principal.Principal, patterns []string, from users) error {
+	return firstError(s.mayChange(ctx, c, p, nil, patterns, from), s.mayDemote(ctx, c, p, from))
 }
 
 // mayChange is mayGive for some patterns and mayTake for others, in one act.
-func mayChange(ctx context.Context, c store.Conn, p *principal.Principal, added, removed []string, of users) error {
-	by := callerOf(p)
-	denied, err := denials(removed, "")
+func (s *Service) mayChange(ctx context.Context, c store.Conn, p *principal.Principal, added, removed []string, of users) error {
+	by := s.callerOf(p)
+	denied, err := by.denials(ctx, c, removed, "")
 	if err != nil {
 		return err
 	}
@@ -128,13 +137,13 @@ func mayChange(ctx context.Context, c store.Conn, p *principal.Principal, added,
 	if err := by.mayGrant(ctx, c, grants, added, removed, of); err != nil || !loses {
 		return err
 	}
-	return mayDemote(ctx, c, p, of)
+	return s.mayDemote(ctx, c, p, of)
 }
 
 // mayGrant refuses if the caller does not cover everything that one of the users would have by the grants, or is denied more than that
 // user is when the change is made. If there are no users yet, `me` means any later receiver, and giving it to one is checked then.
 func (by caller) mayGrant(ctx context.Context, c store.Conn, grants, added, removed []string, to users) error {
-	given, err := denials(added, "")
+	given, err := by.denials(ctx, c, added, "")
 	if err != nil {
 		return err
 	}
@@ -151,19 +160,24 @@ func (by caller) mayGrant(ctx context.Context, c store.Conn, grants, added, remo
 	if err != nil {
 		return err
 	}
-	for _, grant := range open {
-		if d := by.sheds(grant, false, false, given); len(receivers) == 0 && (d != "" || !by.grants(grant)) && (reachesAny(added, grant, "*") || !reachesAny(removed, grant, "*")) {
-			return notHeld(grant, d)
-		}
+	// A denial that goes with what it was there for gives nothing.
+	gained := func(user string, after []string) []string {
+		return slices.DeleteFunc(slices.Clone(open), func(grant string) bool {
+			return reachesAny(removed, grant, user) && !reachesAny(after, grant, user)
+		})
 	}
 	for _, receiver := range receivers {
 		after := append(less(receiver.accesses(), removed), added...)
-		// A denial that goes with what it was there for gives nothing.
-		gains := slices.DeleteFunc(slices.Clone(open), func(grant string) bool {
-			return reachesAny(removed, grant, receiver.UserUUID) && !reachesAny(after, grant, receiver.UserUUID)
-		})
-		if err := by.mayGrantTo(receiver, gains, after); err != nil {
+		if err := by.mayGrantTo(ctx, c, receiver, gained(receiver.UserUUID, after), after); err != nil {
 			return err
+		}
+	}
+	if len(receivers) > 0 {
+		return nil
+	}
+	for _, grant := range gained("*", added) {
+		if d := by.sheds(grant, false, false, given); d != "" || !by.grants(grant) {
+			return notHeld(grant, d)
 		}
 	}
 	return nil
@@ -190,8 +204,8 @@ func reachesAny(patterns []string, denied, user string) bool {
 }
 
 // mayGrantTo is mayGrant for one user, who holds this afterwards. Who has a grant already, from wherever, gains nothing by it.
-func (by caller) mayGrantTo(to holding, grants, after []string) error {
-	denied, err := denials(after, to.UserUUID)
+func (by caller) mayGrantTo(ctx context.Context, c store.Conn, to holding, grants, after []string) error {
+	denied, err := by.denials(ctx, c, after, to.UserUUID)
 	if err != nil {
 		return err
 	}
@@ -240,8 +254,8 @@ func positive(pattern string) string { return strings.TrimPrefix(pattern, "!") }
 
 // mayDemote refuses if one of the users, other than the caller, holds more than the caller. What they hold over themselves is
 // compared with what the caller holds over the caller: none of it changes hands.
-func mayDemote(ctx context.Context, c store.Conn, p *principal.Principal, of users) error {
-	return exceeds(ctx, c, p, of, comparison{})
+func (s *Service) mayDemote(ctx context.Context, c store.Conn, p *principal.Principal, of users) error {
+	return s.exceeds(ctx, c, p, of, comparison{})
 }
 
 // mayCreate refuses a new user who would hold, through the group of all users of the tenant, what the caller does not cover, or reach by it
@@ -251,7 +265,7 @@ func mayDemote(ctx context.Context, c store.Conn, p *principal.Principal, of use
 // only create users can create telephone users. A UUID that the caller has chosen may be known elsewhere, above all as a
 // telephone user's. Everything that refers to it anywhere becomes the new user's, now or when they get rights over themselves. So
 // the caller must hold all rights over users of that UUID. No earlier account had it: the database ensures that (auth_used_uuid).
-func mayCreate(ctx context.Context, c store.Conn, p *principal.Principal, u *User, fresh bool) error {
+func (s *Service) mayCreate(ctx context.Context, c store.Conn, p *principal.Principal, u *User, fresh bool) error {
 	given, err := accessesByHand(ctx, c, u.TenantUUID) // the operator gives the rest
 	if err != nil {
 		return err
@@ -279,7 +293,18 @@ func mayCreate(ctx context.Context, c store.Conn, p *principal.Principal, u *Use
 	if given, err = accessesOfGroup(ctx, c, u.TenantUUID); err != nil {
 		return err
 	}
-	return callerOf(p).compare(holding{u.UUID, strings.Join(given, " ")}, comparison{gains: true, granted: true, beyond: fresh})
+	return s.callerOf(p).compare(ctx, c, holding{u.UUID, strings.Join(given, " ")}, comparison{gains: true, granted: true, beyond: fresh})
+}
+
+// notDeniedOf refuses a caller who is denied something of a user, by the user's own path, that an operation with another path does.
+func notDeniedOf(p *principal.Principal, user, what string) error {
+	access := "auth.users." + user + "." + what
+	if !p.Denies(access) {
+		return nil
+	}
+	e := apierr.New(apierr.Forbidden, "Your token denies %s, which this contains", access)
+	e.Details = map[string]any{"required_access": access}
+	return e
 }
 
 // ownAlone reports whether every access that the pattern stands for concerns only its holder: the first object that it names,
@@ -294,13 +319,13 @@ func ownAlone(pattern string) bool {
 
 // mayActOn refuses if the user's permissions, as that user holds them, exceed the caller's: a caller who can change a user's
 // credentials gets the user's permissions, over the user's own things too. Everybody may act on themselves.
-func mayActOn(ctx context.Context, c store.Conn, p *principal.Principal, userUUID string) error {
-	return mayActOnAll(ctx, c, p, oneUser(userUUID))
+func (s *Service) mayActOn(ctx context.Context, c store.Conn, p *principal.Principal, userUUID string) error {
+	return s.mayActOnAll(ctx, c, p, oneUser(userUUID))
 }
 
 // mayActOnAll is mayActOn for several users.
-func mayActOnAll(ctx context.Context, c store.Conn, p *principal.Principal, of users) error {
-	return exceeds(ctx, c, p, of, comparison{over: true, gains: true})
+func (s *Service) mayActOnAll(ctx context.Context, c store.Conn, p *principal.Principal, of users) error {
+	return s.exceeds(ctx, c, p, of, comparison{over: true, gains: true})
 }
 
 // comparison says how what users hold is compared with what a caller holds.
@@ -313,23 +338,23 @@ type comparison struct {
 
 // exceeds refuses if one of the users, other than the caller, holds what the caller does not, or is not denied what the caller is. It ignores
 // what users are denied that the caller holds, so it may refuse what is equal in the end, but never allows too much.
-func exceeds(ctx context.Context, c store.Conn, p *principal.Principal, of users, how comparison) error {
-	by, of := callerOf(p), of.but(p.UserUUID)
+func (s *Service) exceeds(ctx context.Context, c store.Conn, p *principal.Principal, of users, how comparison) error {
+	by, of := s.callerOf(p), of.but(p.UserUUID)
 	if len(by.denied) == 0 { // it does not matter who holds what
 		held, err := accessesOf(ctx, c, of)
-		return firstError(err, by.compare(holding{cmp.Or(of.one, "*"), strings.Join(held, " ")}, how))
+		return firstError(err, by.compare(ctx, c, holding{cmp.Or(of.one, "*"), strings.Join(held, " ")}, how))
 	}
 	held, err := holdingsOf(ctx, c, of)
 	for _, h := range held {
-		err = firstError(err, by.compare(h, how))
+		err = firstError(err, by.compare(ctx, c, h, how))
 	}
 	return err
 }
 
 // compare is exceeds for one user.
-func (by caller) compare(user holding, how comparison) error {
+func (by caller) compare(ctx context.Context, c store.Conn, user holding, how comparison) error {
 	held := user.accesses()
-	denied, err := denials(held, user.UserUUID)
+	denied, err := by.denials(ctx, c, held, user.UserUUID)
 	if err != nil {
 		return err
 	}

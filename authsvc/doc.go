@@ -19,7 +19,7 @@
 //	background.go     work after the response
 //
 //	delegate.go       who may hand out, take away and act on what; administrator.go that somebody always may
-//	voucher.go        what lets somebody in as a user, and who vouches for it; voucher_check.go whether they are good
+//	voucher.go        what lets somebody in as a user, and who vouches for it, and whether they are good
 //	explain.go        why a request is allowed; audit.go what was changed
 //
 //	login.go          what was typed, and whose it is

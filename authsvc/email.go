@@ -80,7 +80,7 @@ func (s *Service) replaceEmails(ctx context.Context, r *rest.Request, want []adm
 	}
 	var now []Email
 	err = s.db.InTx(ctx, func(ctx context.Context, tx store.Conn) error {
-		if err := mayActOn(ctx, tx, r.Principal(), u.UUID); err != nil {
+		if err := firstError(notDeniedOf(r.Principal(), u.UUID, "emails.update"), s.mayActOn(ctx, tx, r.Principal(), u.UUID)); err != nil {
 			return err
 		}
 		if err := s.unchangedUser(ctx, tx, r, u.UUID); err != nil {

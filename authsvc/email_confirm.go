@@ -206,7 +206,7 @@ func (s *Service) confirmEmail(ctx context.Context, tx store.Conn, r *rest.Reque
 		if visible, err := tenant.Within(ctx, tx, f.TenantUUID, by.TenantUUID); err != nil || !visible {
 			return "", firstError(err, unknownEmail(email))
 		}
-		if err := mayActOn(ctx, tx, by, f.UserUUID); err != nil {
+		if err := s.mayActOn(ctx, tx, by, f.UserUUID); err != nil {
 			return "", err
 		}
 	}

@@ -147,14 +147,26 @@ func (s *Service) explainPattern(ctx context.Context, out *explanation, who *pri
 	if pattern == "" {
 		return nil
 	}
-	out.Pattern = &pattern
 	held, err := heldBy(ctx, s.db, knownBy(who.UserUUID))
+	if err != nil {
+		return err
+	}
 	for _, h := range held {
-		if h.Access == pattern {
+		same := h.Access == pattern
+		if !same && isDenial(h.Access) && isDenial(pattern) { // by another name
+			names, err := principal.Elsewhere(ctx, []string{positive(h.Access)}, who.UserUUID, s.peopleIn(s.db))
+			if err != nil {
+				return err
+			}
+			same = slices.Contains(names, positive(pattern))
+		}
+		if same {
+			pattern = h.Access
 			out.Through = append(out.Through, h.source())
 		}
 	}
-	return err
+	out.Pattern = &pattern
+	return nil
 }
 
 // refusedBeside returns what refuses a request that the patterns allow, in words, or "".
@@ -218,7 +230,11 @@ func (s *Service) explained(ctx context.Context, r *rest.Request) (explainedUser
 	if err != nil {
 		return explainedUser{}, err
 	}
-	out := explainedUser{&principal.Principal{UserUUID: asked, ACL: set, Affiliation: &principal.Affiliation{TenantUUID: u.TenantUUID}}, u.TenantUUID, !u.Enabled}
+	p, err := s.completed(ctx, s.db, &principal.Principal{UserUUID: asked, ACL: set, Affiliation: &principal.Affiliation{TenantUUID: u.TenantUUID}})
+	if err != nil {
+		return explainedUser{}, err
+	}
+	out := explainedUser{p, u.TenantUUID, !u.Enabled}
 	if within, err := tenant.Within(ctx, s.db, scope, u.TenantUUID); err != nil || within {
 		out.acts = scope
 		return out, err
@@ -279,7 +295,7 @@ func (s *Service) holders(ctx context.Context, r *rest.Request) (rest.Reply, err
 		in = tenant.Below("tenant_uuid", "$1")
 	}
 	err = s.eachHolding(ctx, scope, in, func(h holder, rows []held) error {
-		holds, err := s.through(&h, rows, access)
+		holds, err := s.through(ctx, &h, rows, access)
 		if err != nil || !holds {
 			return err
 		}
@@ -293,7 +309,7 @@ func (s *Service) holders(ctx context.Context, r *rest.Request) (rest.Reply, err
 		return rest.Reply{}, err
 	}
 	err = s.eachHolding(ctx, scope, "tenant_uuid <> $1 AND tenant_uuid IN ("+tenant.Above("$1")+")", func(h holder, rows []held) error {
-		holds, err := s.through(&h, rows, access)
+		holds, err := s.through(ctx, &h, rows, access)
 		if holds {
 			answer.Above++
 		}
@@ -351,7 +367,7 @@ func (s *Service) eachOf(ctx context.Context, some []holder, fn func(user holder
 }
 
 // through fills in through what a user holds the access, of these patterns, and reports whether they allow it.
-func (s *Service) through(h *holder, rows []held, access string) (bool, error) {
+func (s *Service) through(ctx context.Context, h *holder, rows []held, access string) (bool, error) {
 	patterns := make([]string, len(rows))
 	for i, row := range rows {
 		patterns[i] = row.Access
@@ -360,8 +376,12 @@ func (s *Service) through(h *holder, rows []held, access string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	p, err := s.completed(ctx, s.db, &principal.Principal{UserUUID: h.UserUUID, ACL: set})
+	if err != nil {
+		return false, err
+	}
 	me := acl.Binding{User: h.UserUUID}
-	if !set.Allows(access, me) {
+	if !p.Allows(access) {
 		return false, nil
 	}
 	for _, row := range rows {

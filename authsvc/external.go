@@ -56,12 +56,12 @@ type externalRights struct{ s *Service }
 // the default policy, does not count here: a caller with access to somebody's credentials needs everything that the user holds
 // beyond that. And nobody vouches for a configuration or a stored link: it is covered when it is set, and gives nothing here.
 
-func (externalRights) MayActOn(ctx context.Context, c store.Conn, caller *principal.Principal, userUUID string) error {
-	return exceeds(ctx, c, caller, oneUser(userUUID), beyondThemselves)
+func (e externalRights) MayActOn(ctx context.Context, c store.Conn, caller *principal.Principal, userUUID string) error {
+	return e.s.exceeds(ctx, c, caller, oneUser(userUUID), beyondThemselves)
 }
 
-func (externalRights) MayConfigure(ctx context.Context, c store.Conn, caller *principal.Principal, tenantUUID string) error {
-	return exceeds(ctx, c, caller, usersOf(tenantUUID), beyondThemselves)
+func (e externalRights) MayConfigure(ctx context.Context, c store.Conn, caller *principal.Principal, tenantUUID string) error {
+	return e.s.exceeds(ctx, c, caller, usersOf(tenantUUID), beyondThemselves)
 }
 
 var beyondThemselves = comparison{over: true, gains: true, beyond: true}

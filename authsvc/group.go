@@ -81,7 +81,7 @@ func (s *Service) validateGroup(ctx context.Context, c store.Conn, change *crud.
 	if err := groupWritable(change.Old); err != nil {
 		return err
 	}
-	return mayDemote(ctx, c, change.Request.Principal(), membersOf(g.UUID))
+	return s.mayDemote(ctx, c, change.Request.Principal(), membersOf(g.UUID))
 }
 
 // notAllUsers refuses a name or slug by which clients know a tenant's group of all users.
@@ -116,7 +116,7 @@ func (s *Service) guardGroup(ctx context.Context, c store.Conn, change *crud.Cha
 	if err != nil {
 		return err
 	}
-	if err := mayTake(ctx, c, change.Request.Principal(), accesses, membersOf(change.Old.UUID)); err != nil {
+	if err := s.mayTake(ctx, c, change.Request.Principal(), accesses, membersOf(change.Old.UUID)); err != nil {
 		return err
 	}
 	gone, err := forgetUsers(ctx, c, membersOf(change.Old.UUID))
@@ -150,7 +150,7 @@ func (s *Service) announceGroup(ctx context.Context, c store.Conn, change *crud.
 func (s *Service) declareGroupUsers(e *crud.Engine) {
 	crud.Link[Group, User]{
 		Table: "auth_group_user", Only: []string{"put", "delete", "list", "list_back"}, Action: "create", Strict: true, AcrossTenants: true,
-		Allow: mayJoin, MayEnd: mayLeave,
+		Allow: s.mayJoin, MayEnd: s.mayLeave,
 		Changed: func(ctx context.Context, c store.Conn, p *crud.Pair[Group, User]) error {
 			return s.announceLinked(ctx, c, oneUser(p.Right.UUID), &p.Carry)
 		},
@@ -158,12 +158,12 @@ func (s *Service) declareGroupUsers(e *crud.Engine) {
 	}.On(e)
 }
 
-func mayJoin(ctx context.Context, c store.Conn, p *crud.Pair[Group, User]) error {
+func (s *Service) mayJoin(ctx context.Context, c store.Conn, p *crud.Pair[Group, User]) error {
 	accesses, err := accessesToManage(ctx, c, p.Left)
-	if err != nil {
+	if err := firstError(err, notDeniedOf(p.Request.Principal(), p.Right.UUID, "update")); err != nil {
 		return err
 	}
-	if err := mayGive(ctx, c, p.Request.Principal(), accesses, oneUser(p.Right.UUID)); err != nil {
+	if err := s.mayGive(ctx, c, p.Request.Principal(), accesses, oneUser(p.Right.UUID)); err != nil {
 		return err
 	}
 	// As with policies: a caller who gives the group more gives it to its users.
@@ -176,12 +176,12 @@ func mayJoin(ctx context.Context, c store.Conn, p *crud.Pair[Group, User]) error
 	return err
 }
 
-func mayLeave(ctx context.Context, c store.Conn, p *crud.Pair[Group, User]) error {
+func (s *Service) mayLeave(ctx context.Context, c store.Conn, p *crud.Pair[Group, User]) error {
 	accesses, err := accessesToManage(ctx, c, p.Left)
-	if err != nil {
+	if err := firstError(err, notDeniedOf(p.Request.Principal(), p.Right.UUID, "update")); err != nil {
 		return err
 	}
-	return mayTake(ctx, c, p.Request.Principal(), accesses, oneUser(p.Right.UUID))
+	return s.mayTake(ctx, c, p.Request.Principal(), accesses, oneUser(p.Right.UUID))
 }
 
 // accessesToManage returns what a group gives to its users, unless only the server manages its users.
@@ -197,7 +197,7 @@ func (s *Service) declareGroupPolicies(e *crud.Engine) {
 	crud.Link[Group, Policy]{
 		Table: "auth_group_policy", Only: []string{"put", "delete", "list"}, Action: "create", Strict: true, AcrossTenants: true,
 		Allow: func(ctx context.Context, c store.Conn, p *crud.Pair[Group, Policy]) error {
-			if err := mayGive(ctx, c, p.Request.Principal(), p.Right.ACL, membersOf(p.Left.UUID)); err != nil {
+			if err := s.mayGive(ctx, c, p.Request.Principal(), p.Right.ACL, membersOf(p.Left.UUID)); err != nil {
 				return err
 			}
 			return fromAbove(ctx, c, p.Right, p.Left.TenantUUID)
@@ -209,7 +209,7 @@ func (s *Service) declareGroupPolicies(e *crud.Engine) {
 				"The operator's configuration gives this policy to this group, so it cannot be taken away here")); err != nil {
 				return err
 			}
-			return mayTake(ctx, c, p.Request.Principal(), p.Right.ACL, membersOf(p.Left.UUID))
+			return s.mayTake(ctx, c, p.Request.Principal(), p.Right.ACL, membersOf(p.Left.UUID))
 		},
 		Changed: func(ctx context.Context, c store.Conn, p *crud.Pair[Group, Policy]) error {
 			return s.announceLinked(ctx, c, membersOf(p.Left.UUID), &p.Carry)

@@ -52,7 +52,7 @@ func (s *Service) changePassword(ctx context.Context, r *rest.Request) error {
 		return err
 	}
 	// This comes before the old password is verified, or a caller could try passwords on everybody.
-	if err := mayActOn(ctx, s.db, r.Principal(), u.UUID); err != nil {
+	if err := s.mayActOn(ctx, s.db, r.Principal(), u.UUID); err != nil {
 		return err
 	}
 	k, err := credentialOf(ctx, s.db, u.UUID)

@@ -190,7 +190,7 @@ func (s *Service) resetPassword(ctx context.Context, r *rest.Request) (rest.Repl
 	}
 	byMail := by == nil
 	if !byMail {
-		if err := mayReset(ctx, s.db, by, user); err != nil {
+		if err := s.mayReset(ctx, s.db, by, user); err != nil {
 			return rest.Reply{}, err
 		}
 	}
@@ -204,7 +204,7 @@ func (s *Service) resetPassword(ctx context.Context, r *rest.Request) (rest.Repl
 			if link, err = s.takeSingleUse(ctx, tx, resetsPassword, token); err != nil {
 				return err
 			}
-		} else if err := mayReset(ctx, tx, by, user); err != nil { // the user may hold more by now
+		} else if err := s.mayReset(ctx, tx, by, user); err != nil { // the user may hold more by now
 			return err
 		}
 		vouchers, err := vouchersBy(ctx, tx, by, user)
@@ -240,7 +240,7 @@ func (s *Service) newHash(ctx context.Context, password *string) (*string, error
 }
 
 // mayReset refuses a caller who may not see the user, or whose permissions do not cover the user's.
-func mayReset(ctx context.Context, c store.Conn, by *principal.Principal, user string) error {
+func (s *Service) mayReset(ctx context.Context, c store.Conn, by *principal.Principal, user string) error {
 	k, err := credentialOf(ctx, c, user)
 	if err != nil {
 		return err
@@ -248,7 +248,7 @@ func mayReset(ctx context.Context, c store.Conn, by *principal.Principal, user s
 	if visible, err := tenant.Within(ctx, c, k.TenantUUID, by.TenantUUID); err != nil || !visible {
 		return firstError(err, unknownUser(user))
 	}
-	return mayActOn(ctx, c, by, user)
+	return firstError(notDeniedOf(by, user, "password.update"), s.mayActOn(ctx, c, by, user))
 }
 
 // setPassword sets a password, or removes it. A mail sets only an enabled user's.

@@ -103,10 +103,10 @@ func (s *Service) validatePolicy(ctx context.Context, c store.Conn, change *crud
 	}
 	holders := holdersOf(p.UUID) // nobody, if it is new
 	if change.Old == nil {
-		return mayGive(ctx, c, caller, p.ACL, holders)
+		return s.mayGive(ctx, c, caller, p.ACL, holders)
 	}
 	added, removed := difference(p.ACL, change.Old.ACL), difference(change.Old.ACL, p.ACL)
-	return firstError(mayChange(ctx, c, caller, added, removed, holders), mayDemote(ctx, c, caller, holders))
+	return firstError(s.mayChange(ctx, c, caller, added, removed, holders), s.mayDemote(ctx, c, caller, holders))
 }
 
 // checkPolicyName refuses a name or slug of another policy that the tenant sees.
@@ -143,7 +143,7 @@ func (s *Service) guardPolicy(ctx context.Context, c store.Conn, change *crud.Ch
 	if err := writable(change.Old); err != nil {
 		return err
 	}
-	if err := mayTake(ctx, c, change.Request.Principal(), change.Old.ACL, holdersOf(change.Old.UUID)); err != nil {
+	if err := s.mayTake(ctx, c, change.Request.Principal(), change.Old.ACL, holdersOf(change.Old.UUID)); err != nil {
 		return err
 	}
 	gone, err := forgetUsers(ctx, c, holdersOf(change.Old.UUID))

@@ -66,7 +66,7 @@ func (s *Service) register(ctx context.Context, r *rest.Request) (rest.Reply, er
 		return rest.Reply{}, err
 	}
 	err = s.changeTenants(ctx, func(ctx context.Context, tx store.Conn) error {
-		return createRegistered(ctx, tx, r, u, hash)
+		return s.createRegistered(ctx, tx, r, u, hash)
 	})
 	if err != nil {
 		return rest.Reply{}, err
@@ -110,7 +110,7 @@ func (b *registration) user() (*User, error) {
 }
 
 // createRegistered writes a user and the user's tenant, below the master tenant.
-func createRegistered(ctx context.Context, tx store.Conn, r *rest.Request, u *User, hash string) error {
+func (s *Service) createRegistered(ctx context.Context, tx store.Conn, r *rest.Request, u *User, hash string) error {
 	name := u.Emails[0].Address
 	if u.Username != nil {
 		name = *u.Username
@@ -133,7 +133,7 @@ func createRegistered(ctx context.Context, tx store.Conn, r *rest.Request, u *Us
 	if err := createAllUsers(ctx, tx, u.TenantUUID); err != nil {
 		return err
 	}
-	if err := mayCreate(ctx, tx, nil, u, true); err != nil {
+	if err := s.mayCreate(ctx, tx, nil, u, true); err != nil {
 		return err
 	}
 	for _, step := range []struct {

@@ -1,6 +1,7 @@
 package authsvc
 
 import (
+	"context"
 	"net/http"
 	"slices"
 	"sync/atomic"
@@ -12,6 +13,7 @@ import (
 	"github.com/ringfence/ringfence/authsvc/throttle"
 	"github.com/ringfence/ringfence/internal/apierr"
 	"github.com/ringfence/ringfence/internal/crud"
+	"github.com/ringfence/ringfence/internal/principal"
 	"github.com/ringfence/ringfence/internal/rest"
 	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/tokens"
@@ -46,6 +48,8 @@ type Options struct {
 	TenantChanged func()
 	// Contents is what another service has for tenants. Nil: there is none.
 	Contents Contents
+	// People returns the telephone users of some numbers and UUIDs, for denials (principal.Elsewhere). Nil: there are none.
+	People func(ctx context.Context, c store.Conn, names []string) ([]principal.Person, error)
 }
 
 // Service is the authentication service on one database. It is safe for concurrent use.
@@ -62,6 +66,7 @@ type Service struct {
 	// tenantChanged is that of the options, never nil.
 	tenantChanged func()
 	contents      Contents // nil: there are none
+	people        func(ctx context.Context, c store.Conn, names []string) ([]principal.Person, error)
 	// requirements returns what the gates require.
 	requirements atomic.Pointer[Requirements]
 	node         atomic.Pointer[func() Node]
@@ -101,8 +106,11 @@ func New(o Options) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Service{db: o.DB, hasher: h, throttle: throttle.New(o.DB), sealer: o.Sealer, acls: new(tokens.ACLs), clientIP: o.ClientIP, background: newBackground(), directoryTimeout: ldap.Timeout, secrets: tokens.NewRation(secretsPerSecond), tenantChanged: o.TenantChanged, contents: o.Contents}
+	s := &Service{db: o.DB, hasher: h, throttle: throttle.New(o.DB), sealer: o.Sealer, acls: new(tokens.ACLs), clientIP: o.ClientIP, background: newBackground(), directoryTimeout: ldap.Timeout, secrets: tokens.NewRation(secretsPerSecond), tenantChanged: o.TenantChanged, contents: o.Contents, people: o.People}
 	s.live.Ask = s.findLive
+	if s.people == nil {
+		s.people = func(context.Context, store.Conn, []string) ([]principal.Person, error) { return nil, nil }
+	}
 	if s.tenantChanged == nil {
 		s.tenantChanged = func() {}
 	}

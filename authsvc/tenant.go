@@ -59,7 +59,7 @@ func (s *Service) declareTenants(e *crud.Engine) {
 			"domain_name": {Condition: "uuid IN (SELECT tenant_uuid FROM auth_tenant_domain WHERE name = lower(%s))"},
 		},
 		Aliases: map[string]string{"uuids": "uuid"}, Several: []string{"uuids"},
-		Prepare: prepareTenant, Validate: validateTenant, Save: saveTenant, Guard: s.guardTenant, Shrink: s.shrinkTenant, Load: loadTenants,
+		Prepare: prepareTenant, Validate: s.validateTenant, Save: saveTenant, Guard: s.guardTenant, Shrink: s.shrinkTenant, Load: loadTenants,
 		Preview: &crud.PreviewOf[*Tenant]{Reply: rest.SchemaOf[tenantPreview](), Show: s.previewTenant},
 		Changed: s.announceTenant, Committed: func(change *crud.Change[Tenant]) {
 			if change.New == nil {
@@ -165,10 +165,10 @@ func checkDomains(names []string) ([]string, error) {
 	return stored, nil
 }
 
-func validateTenant(ctx context.Context, c store.Conn, change *crud.Change[Tenant]) error {
+func (s *Service) validateTenant(ctx context.Context, c store.Conn, change *crud.Change[Tenant]) error {
 	t := change.New
 	if change.Old != nil && t.DefaultMethod != change.Old.DefaultMethod {
-		if err := mayActOnAll(ctx, c, change.Request.Principal(), usersWhere(t.UUID, "u.authentication_method = 'default'")); err != nil {
+		if err := s.mayActOnAll(ctx, c, change.Request.Principal(), usersWhere(t.UUID, "u.authentication_method = 'default'")); err != nil {
 			return err
 		}
 	}
@@ -280,7 +280,7 @@ func (s *Service) mayDeleteTenant(ctx context.Context, c store.Conn, change *cru
 			return err
 		}
 	}
-	if err := mayTake(ctx, c, change.Request.Principal(), accesses, usersOf(t.UUID)); err != nil || s.contents == nil {
+	if err := s.mayTake(ctx, c, change.Request.Principal(), accesses, usersOf(t.UUID)); err != nil || s.contents == nil {
 		return err
 	}
 	return s.contents.MayEmpty(ctx, c, change.Request, t.UUID)

@@ -50,7 +50,7 @@ func (s *Service) moveTenant(ctx context.Context, r *rest.Request) (rest.Reply, 
 			return firstError(err, errThere)
 		}
 		// Whoever gains the tenant reaches more by all that they hold.
-		if err := exceeds(ctx, tx, r.Principal(), touchedByMove(moved, before, parent), comparison{gains: true}); err != nil {
+		if err := s.exceeds(ctx, tx, r.Principal(), touchedByMove(moved, before, parent), comparison{gains: true}); err != nil {
 			return err
 		}
 		if err := mayMove(ctx, tx, moved, parent); err != nil {

@@ -90,7 +90,7 @@ func (s *Service) dropRefreshToken(ctx context.Context, r *rest.Request) (rest.R
 			return err
 		}
 		// Only who may delete it learns whether there is one.
-		if err := mayDemote(ctx, tx, r.Principal(), oneUser(user)); err != nil {
+		if err := s.mayDemote(ctx, tx, r.Principal(), oneUser(user)); err != nil {
 			return err
 		}
 		clientID, err := store.Get[string](ctx, tx, `SELECT client_id FROM auth_refresh_token WHERE client_id = $1 AND user_uuid = $2`, r.Param("client_id"), user)

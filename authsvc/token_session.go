@@ -90,7 +90,7 @@ func (s *Service) endSession(ctx context.Context, r *rest.Request) (rest.Reply, 
 			WHERE t.session_uuid = $1 AND `+tenant.Below("u.tenant_uuid", "$2")+where, args...)
 		for _, t := range found { // at most one
 			if err == nil {
-				err = mayDemote(ctx, tx, r.Principal(), oneUser(t.UserUUID))
+				err = firstError(notDeniedOf(r.Principal(), t.UserUUID, "sessions."+session+".delete"), s.mayDemote(ctx, tx, r.Principal(), oneUser(t.UserUUID)))
 			}
 			if err == nil {
 				err = writeEnd(ctx, tx, r, t.UserUUID, session)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ringfence/ringfence/internal/principal"
+	"github.com/ringfence/ringfence/internal/store"
 	"github.com/ringfence/ringfence/internal/tokens"
 )
 
@@ -79,6 +80,19 @@ func (s *Service) load(ctx context.Context, d tokens.Digest, urgent bool) (*prin
 		ACL:         t.rights.set,
 		ExpiresAt:   t.expires,
 	}, nil
+}
+
+// Complete returns the principal with what is denied to them by other names; see principal.Elsewhere. Tokens of another auth server need it too.
+func (s *Service) Complete(ctx context.Context, p *principal.Principal) (*principal.Principal, error) {
+	return s.completed(ctx, s.db, p)
+}
+
+func (s *Service) completed(ctx context.Context, c store.Conn, p *principal.Principal) (*principal.Principal, error) {
+	return p.Closed(ctx, s.peopleIn(c), s.acls.Denying)
+}
+
+func (s *Service) peopleIn(c store.Conn) principal.People {
+	return func(ctx context.Context, names []string) ([]principal.Person, error) { return s.people(ctx, c, names) }
 }
 
 func (t *liveToken) accesses() []string {

@@ -67,7 +67,7 @@ func (s *Service) declareUsers(e *crud.Engine) {
 			"emails": "SELECT coalesce(string_agg(e.address, ' '), '') FROM auth_email e WHERE e.user_uuid = auth_user.uuid",
 		},
 		Statuses: map[string][]int{"update": {http.StatusTooManyRequests}},
-		Receive:  s.receiveUser, Prepare: prepareUser, Validate: validateUser, Save: s.saveUser, Guard: s.guardUser,
+		Receive:  s.receiveUser, Prepare: s.prepareUser, Validate: s.validateUser, Save: s.saveUser, Guard: s.guardUser,
 		Load: loadEmails, Changed: s.announceUser, Committed: s.forgetChangedUser, Audited: auditEmails,
 	})
 }
@@ -114,7 +114,7 @@ func (s *Service) keepsLogin(ctx context.Context, r *rest.Request, sent rest.Obj
 	if err != nil {
 		return err
 	}
-	if err := firstError(mayActOn(ctx, s.db, r.Principal(), u.UUID), keepsAddress(u, sent)); err != nil || !sent.Has("password") {
+	if err := firstError(s.mayActOn(ctx, s.db, r.Principal(), u.UUID), keepsAddress(u, sent)); err != nil || !sent.Has("password") {
 		return err
 	}
 	k, err := credentialOf(ctx, s.db, u.UUID)
@@ -155,9 +155,9 @@ func (s *Service) receiveUser(ctx context.Context, change *crud.Change[User]) er
 }
 
 // prepareUser tidies the username, and fills in what the server decides of a new user.
-func prepareUser(ctx context.Context, c store.Conn, change *crud.Change[User]) error {
+func (s *Service) prepareUser(ctx context.Context, c store.Conn, change *crud.Change[User]) error {
 	if change.Old == nil {
-		if err := prepareNewUser(ctx, c, change); err != nil {
+		if err := s.prepareNewUser(ctx, c, change); err != nil {
 			return err
 		}
 	}
@@ -174,7 +174,7 @@ func prepareUser(ctx context.Context, c store.Conn, change *crud.Change[User]) e
 }
 
 // prepareNewUser fills in what the server decides. Clients that keep one UUID for a person everywhere send it; only here it is known whether they did.
-func prepareNewUser(ctx context.Context, c store.Conn, change *crud.Change[User]) (err error) {
+func (s *Service) prepareNewUser(ctx context.Context, c store.Conn, change *crud.Change[User]) (err error) {
 	u := change.New
 	u.CreatedAt = time.Now().UTC()
 	fresh := u.UUID == ""
@@ -194,20 +194,20 @@ func prepareNewUser(ctx context.Context, c store.Conn, change *crud.Change[User]
 			u.AuthenticationMethod = "native"
 		}
 	}
-	return mayCreate(ctx, c, change.Request.Principal(), u, fresh)
+	return s.mayCreate(ctx, c, change.Request.Principal(), u, fresh)
 }
 
 // validateUser refuses a change of a user whose permissions exceed the caller's: a new name, method
 // or state is a way into the account.
-func validateUser(ctx context.Context, c store.Conn, change *crud.Change[User]) error {
+func (s *Service) validateUser(ctx context.Context, c store.Conn, change *crud.Change[User]) error {
 	if change.Old == nil {
 		return nil // prepareNewUser has asked
 	}
-	return mayActOn(ctx, c, change.Request.Principal(), change.Old.UUID)
+	return s.mayActOn(ctx, c, change.Request.Principal(), change.Old.UUID)
 }
 
 func (s *Service) guardUser(ctx context.Context, c store.Conn, change *crud.Change[User]) error {
-	if err := mayDemote(ctx, c, change.Request.Principal(), oneUser(change.Old.UUID)); err != nil {
+	if err := s.mayDemote(ctx, c, change.Request.Principal(), oneUser(change.Old.UUID)); err != nil {
 		return err
 	}
 	return depart(ctx, c, oneUser(change.Old.UUID))

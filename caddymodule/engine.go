@@ -77,7 +77,7 @@ func newEngine(key, data, keys string) (*engine, error) {
 	db := store.NewLate()
 	box := sealed.New(sealed.Options{File: filepath.Join(data, "sealing-key"), Keys: keys})
 	phone := newTelephone(db)
-	auth, err := authsvc.New(authsvc.Options{DB: db, Sealer: box, ClientIP: clientIP, TenantChanged: phone.tenantChanged, Contents: confdsvc.ContentsOf(db, phone.filesChanged)})
+	auth, err := authsvc.New(authsvc.Options{DB: db, Sealer: box, ClientIP: clientIP, TenantChanged: phone.tenantChanged, Contents: confdsvc.ContentsOf(db, phone.filesChanged), People: confdsvc.People})
 	if err != nil {
 		return nil, fmt.Errorf("describing the authentication service: %w", err)
 	}
@@ -97,7 +97,7 @@ func newEngine(key, data, keys string) (*engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	cache, err := tokens.NewCache(auth, tokens.Options{OnLag: metrics.lagged, From: from})
+	cache, err := tokens.NewCache(auth, tokens.Options{OnLag: metrics.lagged, From: from, Complete: auth.Complete})
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("making the token cache: %w", err), metrics.release())
 	}

@@ -89,6 +89,7 @@ func (t *RemoteTokens) Tokens(a *App) (*tokens.Cache, error) {
 	if err != nil {
 		return nil, err
 	}
+	key = append(key, a.engine.key...) // its database knows the people
 	value, _, err := remotes.LoadOrNew(string(key), func() (caddy.Destructor, error) {
 		source, err := remote.New(remote.Config{
 			URL: t.URL, Timeout: time.Duration(t.Timeout), Staleness: time.Duration(t.Staleness), CAFile: t.CA, PlainHTTP: t.PlainHTTP,
@@ -97,7 +98,7 @@ func (t *RemoteTokens) Tokens(a *App) (*tokens.Cache, error) {
 		if err != nil {
 			return nil, err
 		}
-		cache, err := tokens.NewCache(source, tokens.Options{From: from})
+		cache, err := tokens.NewCache(source, tokens.Options{From: from, Complete: a.engine.auth.Complete})
 		if err != nil {
 			return nil, err
 		}

@@ -29,7 +29,7 @@ type Services struct {
 // NewServices describes the services on a database, as a gateway does. Auth must be closed.
 func NewServices(db store.DB) (s Services, err error) {
 	s.DB = db
-	if s.Auth, err = authsvc.New(authsvc.Options{DB: db, Contents: confdsvc.ContentsOf(db, nil)}); err != nil {
+	if s.Auth, err = authsvc.New(authsvc.Options{DB: db, Contents: confdsvc.ContentsOf(db, nil), People: confdsvc.People}); err != nil {
 		return s, fmt.Errorf("describing the authentication service: %w", err)
 	}
 	if s.Confd, err = confdsvc.New(confdsvc.Options{DB: db, Installation: s.Auth.Installation, Logins: s.Auth}); err != nil {

@@ -31,17 +31,32 @@ func (a *ACLs) Compile(patterns []string) (*acl.Set, error) {
 	if err != nil {
 		return nil, err
 	}
+	return a.share(k, sorted, set), nil
+}
+
+// Denying returns the set of acl.Set.Denying.
+func (a *ACLs) Denying(set *acl.Set, more []string) (*acl.Set, error) {
+	denying, err := set.Denying(more)
+	if err != nil {
+		return nil, err
+	}
+	patterns := denying.Patterns()
+	return a.share(keyOf(patterns), patterns, denying), nil
+}
+
+// share returns the set with these patterns that others have already, or keeps this one.
+func (a *ACLs) share(k [sha256.Size]byte, sorted []string, set *acl.Set) *acl.Set {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if other := a.sets[k].Value(); other != nil && slices.Equal(other.Patterns(), sorted) {
-		return other, nil
+		return other
 	}
 	if a.sets == nil {
 		a.sets = make(map[[sha256.Size]byte]weak.Pointer[acl.Set])
 	}
 	a.sets[k] = weak.Make(set)
 	runtime.AddCleanup(set, a.drop, k)
-	return set, nil
+	return set
 }
 
 // Len returns how many different sets are in use.

@@ -53,6 +53,9 @@ type Options struct {
 	// From returns where a request comes from, by its context. It is called only for tokens that this node has never seen. Each
 	// network gets a part of UnknownRate. By default all requests count as one network.
 	From func(context.Context) From
+	// Complete returns a principal as it is kept: with what the source does not know of its accesses. It is called for principals who are
+	// denied anything. By default they are kept as they come.
+	Complete func(ctx context.Context, p *principal.Principal) (*principal.Principal, error)
 	// Now is the clock, time.Now by default.
 	Now func() time.Time
 	// OnLag is called for each revocation that another node announced, with the time since then.

@@ -96,7 +96,7 @@ func (c *Cache) load(ctx context.Context, token string, d Digest, seen bool, by 
 	c.count.loads.Add(1)
 	asked := c.options.Now()
 	n := c.marks.next()
-	p, err := fetch(ctx, token, d, by)
+	p, err := c.fetch(ctx, token, d, by)
 	switch {
 	case err == nil && c.options.Now().UnixNano() < int64(p.ExpiresAt):
 		e := c.newEntry(p, &d, asked, n)
@@ -114,11 +114,14 @@ func (c *Cache) load(ctx context.Context, token string, d Digest, seen bool, by 
 }
 
 // fetch asks the source.
-func fetch(ctx context.Context, token string, d Digest, by loader) (p *principal.Principal, err error) {
+func (c *Cache) fetch(ctx context.Context, token string, d Digest, by loader) (p *principal.Principal, err error) {
 	defer panicked(&err)
 	p, err = by(ctx, token, d)
 	if p == nil && err == nil {
 		return nil, errors.New("token source answered nothing")
+	}
+	if err == nil && c.options.Complete != nil && p.HasDenials() {
+		return c.options.Complete(ctx, p)
 	}
 	return p, err
 }
